@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What Intersession needs from the system. A missing piece stops the configuration with one line that names the package.
+
+function(intersession_require what package)
+  if(NOT ${what})
+    message(FATAL_ERROR "Intersession needs ${package}, which is not installed. On Debian: apt-get install ${package}")
+  endif()
+endfunction()
+
+find_package(Python3 3.9 COMPONENTS Interpreter)
+intersession_require(Python3_FOUND python3)
+find_package(Threads REQUIRED)
+find_package(PkgConfig)
+intersession_require(PKG_CONFIG_FOUND pkg-config)
+
+find_path(EXPECTED_INCLUDE_DIR tl/expected.hpp)
+intersession_require(EXPECTED_INCLUDE_DIR libexpected-dev)
+find_path(BOOST_INTRUSIVE_INCLUDE_DIR boost/intrusive/list.hpp)
+intersession_require(BOOST_INTRUSIVE_INCLUDE_DIR libboost-dev)
+
+# Headers only: libfabric and PMIx are loaded when a session needs them, never before.
+pkg_check_modules(LIBFABRIC IMPORTED_TARGET libfabric)
+intersession_require(LIBFABRIC_FOUND libfabric-dev)
+
+# Debian keeps PMIx's .pc file in a folder of its own that pkg-config does not search.
+file(GLOB pmix_pc_dirs /usr/lib/*/pmix*/lib/pkgconfig /usr/lib/*/pmix*/pkgconfig)
+list(JOIN pmix_pc_dirs ":" pmix_pc_path)
+set(ENV{PKG_CONFIG_PATH} "$ENV{PKG_CONFIG_PATH}:${pmix_pc_path}")
+pkg_check_modules(PMIX IMPORTED_TARGET pmix)
+intersession_require(PMIX_FOUND libpmix-dev)
+
+# The substrate's compiler wrapper tells where its mpi.h is; we never link with its library.
+find_program(OPENMPI_MPICC NAMES mpicc.openmpi)
+intersession_require(OPENMPI_MPICC libopenmpi-dev)
+execute_process(COMMAND ${OPENMPI_MPICC} --showme:incdirs OUTPUT_VARIABLE openmpi_incdirs
+                OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+separate_arguments(OPENMPI_INCLUDE_DIRS UNIX_COMMAND "${openmpi_incdirs}")
+
+if(INTERSESSION_TESTS)
+  find_package(GTest)
+  intersession_require(GTest_FOUND "libgtest-dev libgmock-dev")
+endif()

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/base/settings.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+
+namespace shim::base {
+namespace {
+
+std::string variable_of(std::string_view name) {
+  std::string variable = "INTERSESSION_";
+  std::transform(name.begin(), name.end(), std::back_inserter(variable), [](unsigned char c) { return std::toupper(c); });
+  return variable;
+}
+
+Error bad_value(const std::string& variable, const std::string& value, std::string_view expected) {
+  return Error(ErrorClass::arg, "the setting " + variable + "=\"" + value + "\" is not " + std::string(expected));
+}
+
+template <typename Number>
+std::optional<Number> whole_number(std::string_view value) {
+  Number number{};
+  auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc() || end != value.data() + value.size()) return std::nullopt;
+  return number;
+}
+
+Status parse(const std::string& variable, const std::string& value, std::string& out) {
+  (void)variable;
+  out = value;
+  return {};
+}
+
+Status parse(const std::string& variable, const std::string& value, bool& out) {
+  for (std::string_view yes : {"1", "true", "yes", "on"})
+    if (value == yes) return out = true, Status{};
+  for (std::string_view no : {"0", "false", "no", "off"})
+    if (value == no) return out = false, Status{};
+  return bad_value(variable, value, "one of 1, 0, true, false, yes, no, on, off");
+}
+
+Status parse(const std::string& variable, const std::string& value, int& out) {
+  auto number = whole_number<int>(value);
+  if (!number || *number < 0) return bad_value(variable, value, "a whole number from 0 up");
+  out = *number;
+  return {};
+}
+
+Status parse(const std::string& variable, const std::string& value, double& out) {
+  char* end = nullptr;
+  double seconds = std::strtod(value.c_str(), &end);
+  if (value.empty() || *end != '\0' || !std::isfinite(seconds) || seconds < 0)
+    return bad_value(variable, value, "a number of seconds from 0 up");
+  out = seconds;
+  return {};
+}
+
+Status parse(const std::string& variable, const std::string& value, bytes& out) {
+  std::string_view digits = value;
+  int shift = 0;
+  if (!digits.empty()) {
+    constexpr std::string_view suffixes = "kmg";
+    auto at = suffixes.find(static_cast<char>(std::tolower(static_cast<unsigned char>(digits.back()))));
+    if (at != std::string_view::npos) {
+      shift = 10 * (static_cast<int>(at) + 1);
+      digits.remove_suffix(1);
+    }
+  }
+  auto number = whole_number<std::uint64_t>(digits);
+  if (!number || *number > (std::uint64_t{1} << 40 >> shift))
+    return bad_value(variable, value, "a size in bytes (suffixes k, m, g; at most 1024g)");
+  out = *number << shift;
+  return {};
+}
+
+/// Settings with a closed set of words, or with more rules than their type has.
+Status check_one_of(std::string_view name, const std::string& value, std::initializer_list<std::string_view> words) {
+  if (std::find(words.begin(), words.end(), value) != words.end()) return {};
+  std::string expected = "one of";
+  for (auto word : words) expected += " " + std::string(word);
+  return bad_value(variable_of(name), value, expected);
+}
+
+Status check(const Settings& s) {
+  SHIM_TRY(check_one_of("exchange", s.exchange, {"modex", "fence", "world_fence"}));
+  SHIM_TRY(check_one_of("transport", s.transport, {"auto", "fabric"}));
+  SHIM_TRY(check_one_of("log", s.log, {"off", "error", "warn", "info", "debug"}));
+  bool power_of_two = s.ring_bytes != 0 && (s.ring_bytes & (s.ring_bytes - 1)) == 0;
+  if (!power_of_two || s.ring_bytes < 4096 || s.ring_bytes > (bytes{1} << 26))
+    return bad_value(variable_of("ring_bytes"), std::to_string(s.ring_bytes), "a power of two from 4k to 64m");
+  return {};
+}
+
+}  // namespace
+
+std::span<const SettingRow> setting_rows() {
+  static const std::array rows = {
+#define SETTING(name, type, default_value, help) SettingRow{variable_of(#name), #type, #default_value, help},
+#include "shim/base/settings.def"
+#undef SETTING
+  };
+  return rows;
+}
+
+std::optional<std::string> from_environment(const std::string& variable) {
+  const char* value = std::getenv(variable.c_str());
+  if (value == nullptr) return std::nullopt;
+  return std::string(value);
+}
+
+Result<Settings> read_settings(Lookup lookup) {
+  Settings settings;
+#define SETTING(name, type, default_value, help) \
+  if (auto value = lookup(variable_of(#name))) SHIM_TRY(parse(variable_of(#name), *value, settings.name));
+#include "shim/base/settings.def"
+#undef SETTING
+  SHIM_TRY(check(settings));
+  return settings;
+}
+
+}  // namespace shim::base

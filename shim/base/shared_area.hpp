@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Memory that the processes of one node share, as seen by those who use it; who makes and keeps it is another room's affair.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "shim/base/result.hpp"
+
+namespace shim::base {
+
+/// A shared area is divided into one slot per process of the node and one block per ordered pair of processes.
+/// All memory is zero when first seen. The same bytes may be mapped at different addresses in different processes.
+class SharedArea {
+ public:
+  virtual ~SharedArea() = default;
+
+  virtual std::uint32_t slot_count() const = 0;
+  /// The caller's own slot.
+  virtual std::uint32_t own_slot() const = 0;
+
+  virtual std::byte* slot(std::uint32_t index) = 0;
+  virtual std::size_t slot_bytes() const = 0;
+  virtual std::byte* pair(std::uint32_t from, std::uint32_t to) = 0;
+  virtual std::size_t pair_bytes() const = 0;
+
+  /// Backs the pages of this range with memory, so that a full /dev/shm is an error here and not a SIGBUS at the first touch.
+  /// Own slots are backed already; pair blocks are not. Errors: no_space, no_mem.
+  virtual Status back(std::byte* begin, std::size_t bytes) = 0;
+
+  /// Has the process of this slot attached (and not left)? Acquire: what it wrote into its slot before is visible then.
+  virtual bool is_ready(std::uint32_t index) const = 0;
+  /// Is the process of this slot still running, as far as this node can tell? True for one that has not attached yet.
+  virtual bool is_alive(std::uint32_t index) const = 0;
+  /// The operating system's process id of a slot that is or was ready; for single-copy transfers.
+  virtual std::int32_t pid(std::uint32_t index) const = 0;
+};
+
+}  // namespace shim::base

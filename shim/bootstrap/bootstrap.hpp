@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The seam to the launcher: who am I, who is where, and a first way to tell others my address.
+// Backends: pmix/ (PMIx), singleton.cpp (no launcher), inmem/ (tests). Nothing here is collective but fence.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shim/base/ids.hpp"
+#include "shim/base/result.hpp"
+
+namespace shim::bootstrap {
+
+using Bytes = std::vector<std::byte>;
+
+/// The job as the launcher sees it; fixed for the life of a Bootstrap.
+struct Job {
+  std::string world_name;  ///< unique among the jobs of a user on a machine (PMIx namespace, PMI kvs name)
+  std::uint32_t rank = 0;  ///< of this process in its world
+  std::uint32_t size = 1;
+};
+
+/// Where every process of the world runs.
+class NodeMap {
+ public:
+  NodeMap() = default;
+  /// node_of[rank] = index into hosts.
+  NodeMap(std::vector<std::string> hosts, std::vector<std::uint32_t> node_of);
+
+  std::uint32_t node_count() const { return static_cast<std::uint32_t>(hosts_.size()); }
+  const std::string& host(std::uint32_t node) const { return hosts_[node]; }
+  std::uint32_t node_of(std::uint32_t rank) const { return node_of_[rank]; }
+  /// World ranks on a node, ascending.
+  std::span<const std::uint32_t> ranks_on(std::uint32_t node) const;
+  /// Position of a rank among the ranks of its node: its slot in the node segment.
+  std::uint32_t local_rank(std::uint32_t rank) const { return local_rank_[rank]; }
+
+ private:
+  std::vector<std::string> hosts_;
+  std::vector<std::uint32_t> node_of_;
+  std::vector<std::uint32_t> local_rank_;
+  std::vector<std::vector<std::uint32_t>> ranks_on_;
+};
+
+/// A named set of processes of the own world, as the launcher or the user defines it.
+struct NamedSet {
+  std::string name;                  ///< with its scheme, e.g. "mpix://APP/1", or the launcher's own name
+  std::vector<std::uint32_t> ranks;  ///< world ranks in the set's own order
+};
+
+/// Something asked of the launcher that has no answer yet. Dropping it abandons the question safely.
+template <typename T>
+class Pending {
+ public:
+  virtual ~Pending() = default;
+  /// Does not block: the answer, nothing yet, or an error. After an answer or an error it must not be polled again.
+  virtual base::Result<std::optional<T>> poll() = 0;
+};
+struct Done {};
+
+/// All functions may be called from any thread.
+class Bootstrap {
+ public:
+  virtual ~Bootstrap() = default;
+
+  virtual std::string_view name() const = 0;  ///< "pmix", "singleton", "inmem"
+  virtual const Job& job() const = 0;
+  virtual const NodeMap& node_map() const = 0;
+  /// Application number of each rank in an MPMD launch; empty where the launcher has only one.
+  virtual std::span<const std::uint32_t> app_numbers() const = 0;
+  /// Sets that the launcher names (not WORLD, SELF and those made from the node map). Asked anew at each call.
+  virtual base::Result<std::vector<NamedSet>> named_sets() = 0;
+
+  /// Makes a value of this process readable by every process of the job. Local: returns without anybody's help.
+  virtual base::Status publish(std::string_view key, std::span<const std::byte> value) = 0;
+  /// Asks for a value of another process; the answer comes once that process has published it, or never:
+  /// the caller keeps the clock. Retries inside, with growing pauses, where the launcher answers "not there" at once.
+  virtual base::Result<std::unique_ptr<Pending<Bytes>>> lookup(std::uint32_t rank, std::string_view key) = 0;
+  /// Collective over exactly these ranks: done once all have entered; what they published before can then be looked up.
+  virtual base::Result<std::unique_ptr<Pending<Done>>> fence(std::span<const std::uint32_t> ranks) = 0;
+
+  /// Ends the job, if the launcher can; else returns and the caller ends the process.
+  virtual void abort(int exit_code, std::string_view text) = 0;
+
+  struct Counts {
+    std::uint64_t publishes = 0, lookups = 0, lookup_retries = 0, fences = 0;
+  };
+  virtual Counts counts() const = 0;
+};
+
+/// Finds the launcher of this process: PMIx if its environment is there, else a world of one.
+/// Errors: other (a launcher is there but does not answer; the text says which and what to try).
+struct Options {
+  double ready_timeout_s = 30;
+};
+base::Result<std::unique_ptr<Bootstrap>> open_bootstrap(const Options& options);
+
+}  // namespace shim::bootstrap

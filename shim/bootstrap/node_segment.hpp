@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The shared memory of one node and one job: made by whoever comes first, without a collective, gone with the last.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "shim/base/result.hpp"
+#include "shim/base/shared_area.hpp"
+
+namespace shim::bootstrap {
+
+/// What all processes of the node must agree on before they attach; a segment with another layout is refused.
+struct SegmentSpec {
+  std::string job;               ///< Job::world_name; part of the file's name, and compared in full inside
+  std::uint32_t node = 0;        ///< so that simulated nodes that share a /dev/shm stay apart
+  std::uint32_t slots = 1;       ///< processes of the job on this node
+  std::uint32_t own_slot = 0;
+  std::uint32_t world_rank = 0;
+  std::size_t slot_bytes = 0;    ///< per-process memory for the transport
+  std::size_t pair_bytes = 0;    ///< per ordered pair; backed with memory only when used
+  std::string directory = "/dev/shm";
+};
+
+/// Owner of the mapping. Destruction leaves the segment; the last one to leave removes the file.
+///
+/// Life of the file: every attached process holds a shared flock(2) on it. Whoever can take the lock exclusively knows that
+/// nobody living uses the file and may remove it: the last to leave does, and attach() does with every file of this user that
+/// a killed job left behind. The kernel gives the locks of a killed process back, so nothing depends on clean ends.
+class NodeSegment final : public base::SharedArea {
+ public:
+  /// Local. Creates or joins. Errors: no_space (names the directory, the bytes wanted, and what to do), access (not ours, or
+  /// not 0600), other (layout or job differs; not ready within the time).
+  static base::Result<std::unique_ptr<NodeSegment>> attach(const SegmentSpec& spec, double ready_timeout_s);
+  ~NodeSegment() override;
+
+  std::uint32_t slot_count() const override;
+  std::uint32_t own_slot() const override;
+  std::byte* slot(std::uint32_t index) override;
+  std::size_t slot_bytes() const override;
+  std::byte* pair(std::uint32_t from, std::uint32_t to) override;
+  std::size_t pair_bytes() const override;
+  base::Status back(std::byte* begin, std::size_t bytes) override;
+  bool is_ready(std::uint32_t index) const override;
+  bool is_alive(std::uint32_t index) const override;
+  std::int32_t pid(std::uint32_t index) const override;
+
+  /// Sets the own ready flag; from here on others may write to this process. Release: pairs with is_ready's acquire.
+  void set_ready();
+  /// A counter that outlives this attachment as long as anybody keeps the segment, one per process: the next context id.
+  /// (A process that ends its last session and begins again must not reuse ids that late messages may carry.)
+  std::atomic<std::uint32_t>& context_counter();
+
+ private:
+  struct State;
+  explicit NodeSegment(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace shim::bootstrap

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Collectives on a communicator as point-to-point sees it. One algorithm per file, written as a coroutine: the same text serves
+// the blocking, the non-blocking and the persistent form. algorithms.cpp holds the one table that says which runs when.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "shim/coll/task.hpp"
+#include "shim/p2p/p2p.hpp"
+#include "shim/types/types.hpp"
+
+namespace shim::coll {
+
+/// What a collective needs to know of a communicator. Lives in the communicator; one per communicator.
+class Comm {
+ public:
+  Comm(p2p::Engine& engine, p2p::Context& context, int rank, int size)
+      : engine_(&engine), context_(&context), rank_(rank), size_(size) {}
+  p2p::Engine& engine() const { return *engine_; }
+  p2p::Context& context() const { return *context_; }
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  /// The tag of the next collective: all members call collectives in the same order, so all take the same one.
+  int next_tag() { return static_cast<int>(sequence_++ & 0x3fffffff); }
+
+ private:
+  p2p::Engine* engine_;
+  p2p::Context* context_;
+  int rank_, size_;
+  std::uint32_t sequence_ = 0;
+};
+
+/// For arguments that may be MPI_IN_PLACE: a send buffer with a null type means in place.
+inline bool is_in_place(const types::ConstBuffer& buffer) { return buffer.type == nullptr; }
+
+/// counts and displacements of the v-forms, in items of the type; by rank.
+struct Blocks {
+  std::span<const std::int64_t> counts;
+  std::span<const std::int64_t> displacements;
+};
+
+// Arguments are checked by the caller. Buffers, and the arrays behind spans, must live until the task has ended.
+Task barrier(Comm& comm);
+Task bcast(Comm& comm, types::Buffer data, int root);
+Task reduce(Comm& comm, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
+            const types::Op& op, int root);
+Task allreduce(Comm& comm, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
+               const types::Op& op);
+Task gather(Comm& comm, types::ConstBuffer send, types::Buffer receive, int root);    ///< receive.count: items per rank
+Task gatherv(Comm& comm, types::ConstBuffer send, void* receive, Blocks blocks, const types::Type* type, int root);
+Task scatter(Comm& comm, types::ConstBuffer send, types::Buffer receive, int root);   ///< receive.type null: in place
+Task scatterv(Comm& comm, const void* send, Blocks blocks, const types::Type* type, types::Buffer receive, int root);
+Task allgather(Comm& comm, types::ConstBuffer send, types::Buffer receive);
+Task allgatherv(Comm& comm, types::ConstBuffer send, void* receive, Blocks blocks, const types::Type& type);
+Task alltoall(Comm& comm, types::ConstBuffer send, types::Buffer receive);
+Task alltoallv(Comm& comm, const void* send, Blocks send_blocks, const types::Type* send_type /* null: in place */,
+               void* receive, Blocks receive_blocks, const types::Type& receive_type);
+Task scan(Comm& comm, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
+          const types::Op& op);
+Task exscan(Comm& comm, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
+            const types::Op& op);
+Task reduce_scatter(Comm& comm, types::ConstBuffer send, void* receive, std::span<const std::int64_t> counts,
+                    const types::Type& type, const types::Op& op);
+Task reduce_scatter_block(Comm& comm, types::ConstBuffer send, void* receive, std::uint64_t count,
+                          const types::Type& type, const types::Op& op);
+
+/// Runs a task to its end, making progress. Errors: those of the operations inside.
+base::Status run(Comm& comm, Task task);
+/// Starts a task; the request completes with it.
+base::Result<p2p::Request*> start(Comm& comm, Task task);
+
+}  // namespace shim::coll

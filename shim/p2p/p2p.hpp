@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Point to point: requests, matching, eager and rendezvous, progress, waiting. The seam that coll, sessions and intercept use.
+//
+// One Engine per Process object. Every public function may be called from any thread; a single lock inside orders them.
+// Nothing here knows an MPI handle, a session, or a group; a communicator is seen as a Context.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "shim/base/clock.hpp"
+#include "shim/base/context_id.hpp"
+#include "shim/base/ids.hpp"
+#include "shim/base/log.hpp"
+#include "shim/base/result.hpp"
+#include "shim/base/settings.hpp"
+#include "shim/transport/transport.hpp"
+#include "shim/types/types.hpp"
+
+namespace shim::p2p {
+
+// Wildcards and the null rank as this room knows them; the border translates.
+inline constexpr int kAnySource = -1;
+inline constexpr int kAnyTag = -1;
+inline constexpr int kProcNull = -2;
+/// Largest tag of a user's message (MPI_TAG_UB of our communicators).
+inline constexpr int kTagUpperBound = 0x7fffffff;
+
+enum class Mode : std::uint8_t { standard, synchronous, ready };
+/// User messages and messages of collectives never match each other.
+enum class Plane : std::uint8_t { user, collective };
+
+/// What a completed operation tells (MPI_Status without the substrate's layout).
+struct Outcome {
+  int source = kAnySource;
+  int tag = kAnyTag;
+  std::uint64_t bytes = 0;
+  bool cancelled = false;
+  base::ErrorClass error = base::ErrorClass::success;
+};
+
+/// The processes of a communicator in rank order; shared, immutable.
+class Members {
+ public:
+  virtual ~Members() = default;
+  virtual int size() const = 0;
+  virtual base::ProcessId at(int rank) const = 0;
+};
+
+/// Bases of context ids by rank: one for all where the members agreed on one, else one each.
+struct ContextBases {
+  std::uint32_t common = 0;               ///< valid where by_rank is empty
+  std::vector<std::uint32_t> by_rank;
+  std::uint32_t of(int rank) const { return by_rank.empty() ? common : by_rank[static_cast<std::size_t>(rank)]; }
+};
+
+struct ContextSpec {
+  std::shared_ptr<const Members> members;       ///< whom ranks of sends and receives mean (the remote group of an intercommunicator)
+  int own_rank = 0;                             ///< what others see as the source of our messages
+  std::shared_ptr<const ContextBases> bases;    ///< of the members
+  std::uint32_t own_base = 0;                   ///< ours
+  base::ContextPath path;
+};
+
+class Engine;
+
+/// A communicator as this room sees it: whom its ranks mean, and the queues of its messages. Made by Engine::make_context;
+/// destroying it takes it out of the engine. Operations in progress keep what they need alive.
+class Context;
+struct ContextDeleter { void operator()(Context* context) const; };
+using ContextPtr = std::unique_ptr<Context, ContextDeleter>;
+
+/// An operation in progress. Owned by whoever started it, until given back with Engine::release (MPI_Request_free: an active
+/// one then finishes by itself). Other rooms derive from it for requests of their own (a collective in progress).
+class Request {
+ public:
+  virtual ~Request() = default;
+  /// Complete: its outcome may be read. (An inactive persistent request counts as complete, with an empty outcome.)
+  bool is_done() const { return done_; }
+  const Outcome& outcome() const { return outcome_; }
+  /// The error of an operation that failed; null where it did not.
+  const base::Error* error() const { return error_ ? &*error_ : nullptr; }
+  bool is_persistent() const { return persistent_; }
+  bool is_active() const { return active_; }
+
+ protected:
+  friend class Engine;
+  bool done_ = false;
+  bool persistent_ = false;
+  bool active_ = true;
+  Outcome outcome_;
+  std::optional<base::Error> error_;
+};
+
+/// A message taken out of matching by a matched probe (MPI_Message).
+class Message;
+
+/// How to reach a process: asked once, at the first message to it.
+struct Route {
+  transport::Transport* transport = nullptr;
+  transport::Bytes address;
+};
+class Router {
+ public:
+  virtual ~Router() = default;
+  virtual base::Result<Route> route_to(base::ProcessId process) = 0;
+  /// False when the process is known to have died or left; asked now and then while somebody waits.
+  virtual bool is_alive(base::ProcessId process) = 0;
+};
+
+/// Called, without the engine's lock, for every control message that arrives. May call send_control.
+using ControlHandler = std::function<void(base::ProcessId from, std::span<const std::byte> bytes)>;
+
+struct EngineSpec {
+  base::Settings settings;
+  const base::Log* log = nullptr;
+  base::ProcessId self;
+  Router* router = nullptr;
+  std::vector<transport::Transport*> transports;  ///< all are polled, the first is asked to sleep; more can come later
+  std::uint32_t processes_on_node = 1;            ///< with more of them than cores, waiting yields early
+};
+
+class Engine {
+ public:
+  explicit Engine(EngineSpec spec);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  void add_transport(transport::Transport& transport);
+  base::ProcessId self() const;
+
+  /// Local. Messages that came before this call find their way into the new context.
+  ContextPtr make_context(ContextSpec spec);
+  /// Messages for a base below this are leftovers of an earlier life of this process and are dropped.
+  void set_first_base(std::uint32_t base);
+
+  // --- sending: dest is a rank of the context or kProcNull; tag from 0 to kTagUpperBound; arguments are checked by the caller.
+  base::Status send(Context& context, types::ConstBuffer data, int dest, int tag, Mode mode, Plane plane = Plane::user);
+  base::Result<Request*> isend(Context& context, types::ConstBuffer data, int dest, int tag, Mode mode,
+                               Plane plane = Plane::user);
+  /// As isend, with the data copied and kept by the engine: the user's buffer is free at once (MPI_Bsend and friends account
+  /// for the space in their own room).
+  base::Result<Request*> isend_copied(Context& context, types::ConstBuffer data, int dest, int tag);
+
+  // --- receiving: source is a rank, kAnySource or kProcNull; tag a tag or kAnyTag. A message longer than the buffer is an
+  //     error of class truncate, with the buffer filled.
+  base::Result<Outcome> recv(Context& context, types::Buffer into, int source, int tag, Plane plane = Plane::user);
+  base::Result<Request*> irecv(Context& context, types::Buffer into, int source, int tag, Plane plane = Plane::user);
+
+  base::Result<std::optional<Outcome>> iprobe(Context& context, int source, int tag);
+  base::Result<Outcome> probe(Context& context, int source, int tag);
+  struct Matched { Message* message = nullptr; Outcome outcome; };  ///< message is null for kProcNull
+  base::Result<std::optional<Matched>> improbe(Context& context, int source, int tag);
+  base::Result<Matched> mprobe(Context& context, int source, int tag);
+  /// Consumes the message.
+  base::Result<Outcome> mrecv(Message* message, types::Buffer into);
+  base::Result<Request*> imrecv(Message* message, types::Buffer into);
+
+  // --- persistent: made inactive; start makes them active again and again.
+  base::Result<Request*> send_init(Context& context, types::ConstBuffer data, int dest, int tag, Mode mode);
+  base::Result<Request*> recv_init(Context& context, types::Buffer into, int source, int tag);
+  base::Status start(Request& request);
+
+  // --- requests
+  /// One round of progress and then: is it done?
+  base::Result<bool> test(Request& request);
+  /// Blocks until done. The operation's own error is in the request, not here.
+  base::Status wait(Request& request);
+  /// A completed persistent request becomes inactive, its outcome empty (MPI_Wait does this after reading it).
+  void deactivate(Request& request);
+  /// Receives only: takes it back if no message has matched; the request completes either way.
+  base::Status cancel(Request& request);
+  /// Gives the request back; an active one finishes by itself.
+  void release(Request* request);
+
+  // --- control messages: any length, in order per process pair, outside all contexts; for the creation of communicators.
+  base::Status send_control(base::ProcessId to, std::vector<std::byte> bytes);
+  void set_control_handler(ControlHandler handler);
+
+  // --- progress and waiting
+  /// One bounded round over all transports and everything registered. Also the way to lend time to others' messages.
+  base::Status progress();
+  /// Work done at each round of progress, under no lock; for collectives in progress and creations.
+  /// Answers the number to remove it with.
+  int add_progress(std::function<void()> work);
+  void remove_progress(int number);
+  /// Waits, making progress, until the condition holds (true) or the deadline has passed (false). Spins, then yields, then
+  /// sleeps. The condition is evaluated without the engine's lock.
+  base::Result<bool> wait_until(const std::function<bool()>& condition, base::Deadline deadline = base::Deadline::never());
+
+  /// Waits until all that was sent has left this process, or the deadline passes.
+  bool flush(base::Deadline deadline);
+
+  struct Counts {
+    std::uint64_t eager_sent = 0, rendezvous_sent = 0, single_copies = 0, unexpected = 0, posted_matches = 0;
+    std::uint64_t control_sent = 0, control_bytes = 0, peers_contacted = 0, stale_dropped = 0;
+  };
+  Counts counts() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+  friend struct ContextDeleter;
+};
+
+}  // namespace shim::p2p

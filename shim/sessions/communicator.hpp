@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A session communicator and how one comes to be.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shim/base/context_id.hpp"
+#include "shim/base/ids.hpp"
+#include "shim/coll/coll.hpp"
+#include "shim/p2p/p2p.hpp"
+#include "shim/sessions/error_handler.hpp"
+#include "shim/sessions/group.hpp"
+#include "shim/sessions/session.hpp"
+
+namespace shim::sessions {
+
+/// Cartesian structure (MPI-4.1 §8.5).
+struct Cartesian {
+  std::vector<int> dims, periods, coords;
+};
+
+/// Held by shared_ptr: by its handle, and by every operation in progress on it.
+class Communicator {
+ public:
+  struct Parts {
+    SessionPtr session;
+    GroupPtr group;
+    base::ExtendedId id;
+    p2p::ContextSpec context;
+    ErrorHandlerPtr error_handler;
+    InfoPtr info;
+    std::string name;
+  };
+  Communicator(Process& process, Parts parts);
+
+  Process& process() const { return *process_; }
+  const SessionPtr& session() const { return parts_.session; }
+  const GroupPtr& group() const { return parts_.group; }
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  const base::ExtendedId& id() const { return parts_.id; }
+  base::ContextPath path() const { return parts_.context.path; }
+  p2p::Context& context() const { return *context_; }
+  coll::Comm& coll() { return coll_; }
+
+  ErrorHandlerPtr error_handler() const;
+  void set_error_handler(ErrorHandlerPtr handler);
+  std::string name() const;
+  void set_name(std::string name);
+  const std::optional<Cartesian>& cartesian() const { return cartesian_; }
+  void set_cartesian(Cartesian cartesian) { cartesian_ = std::move(cartesian); }
+  InfoPtr info() const { return parts_.info; }
+
+  /// The number of the next duplicate, or nothing when this communicator has used up those that need no communication.
+  std::optional<base::ContextPath> next_child_path();
+  const Parts& parts() const { return parts_; }
+
+ private:
+  Process* process_;
+  Parts parts_;
+  int rank_, size_;
+  p2p::ContextPtr context_;
+  coll::Comm coll_;
+  mutable std::mutex mutex_;
+  std::atomic<std::uint32_t> children_{0};
+  std::optional<Cartesian> cartesian_;
+};
+using CommunicatorPtr = std::shared_ptr<Communicator>;
+
+/// MPI_Comm_create_from_group (MPI-4.1 §7.4.2): collective over the group and nobody else. Null for the empty group.
+/// Errors: group (the caller is not a member), not_same (members disagree on tag or group; says who has what),
+/// proc_aborted (a member has died; says which), other (time-out; names who has not arrived), arg (tag too long).
+base::Result<CommunicatorPtr> create_from_group(const SessionPtr& session, GroupPtr group, const std::string& tag,
+                                                InfoPtr info, ErrorHandlerPtr handler);
+
+/// Without communication while the parent has child numbers left; else one exchange over the parent.
+base::Result<CommunicatorPtr> duplicate(const CommunicatorPtr& parent, bool with_topology);
+/// color kUndefined gives null. Collective over the parent.
+base::Result<CommunicatorPtr> split(const CommunicatorPtr& parent, int color, int key);
+/// Processes of the parent that share a node. (MPI_COMM_TYPE_SHARED)
+base::Result<CommunicatorPtr> split_by_node(const CommunicatorPtr& parent, int key);
+/// Collective over the group alone (MPI_Comm_create_group); errors: group.
+base::Result<CommunicatorPtr> create_subgroup(const CommunicatorPtr& parent, const GroupPtr& group, int tag);
+/// Collective over the parent (MPI_Comm_create); null where the caller is not in the group it gives.
+base::Result<CommunicatorPtr> create(const CommunicatorPtr& parent, const GroupPtr& group);
+
+/// identical (the same object), congruent (same group, same order), similar, unequal.
+Comparison compare(const Communicator& a, const Communicator& b);
+
+// --- Cartesian topology. Arguments are checked inside: dims, topology, arg, rank.
+base::Result<CommunicatorPtr> cart_create(const CommunicatorPtr& parent, const std::vector<int>& dims,
+                                          const std::vector<int>& periods, bool reorder);
+base::Result<CommunicatorPtr> cart_sub(const CommunicatorPtr& comm, const std::vector<int>& remain);
+base::Result<int> cart_rank(const Cartesian& cartesian, const std::vector<int>& coords);
+base::Result<std::vector<int>> cart_coords(const Cartesian& cartesian, int rank);
+struct Shift { int source, dest; };
+base::Result<Shift> cart_shift(const Cartesian& cartesian, int direction, int displacement);
+/// MPI_Dims_create: fills the zeros of dims as evenly as possible. Errors: dims.
+base::Status dims_create(int processes, std::vector<int>& dims);
+
+}  // namespace shim::sessions

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The Process object: everything one process has while it has a session. Nothing below it is global, so a test makes eight.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "shim/base/log.hpp"
+#include "shim/base/result.hpp"
+#include "shim/base/settings.hpp"
+#include "shim/bootstrap/bootstrap.hpp"
+#include "shim/bootstrap/node_segment.hpp"
+#include "shim/p2p/p2p.hpp"
+#include "shim/sessions/session.hpp"
+#include "shim/transport/transport.hpp"
+
+namespace shim::sessions {
+
+class Creations;
+
+/// Where a Process gets its parts from; tests give others. Each is called at most once, and only when needed.
+struct Factories {
+  std::function<base::Result<std::unique_ptr<bootstrap::Bootstrap>>(const base::Settings&)> bootstrap;
+  /// Called before the first creation with a process of another node (or for all, with transport=fabric).
+  std::function<base::Result<std::unique_ptr<transport::Transport>>(const base::Settings&)> fabric;
+  std::string segment_directory = "/dev/shm";
+  /// The real ones: open_bootstrap and transport/ofi.
+  static Factories standard();
+};
+
+/// Made by the first session, destroyed after the last (shared_ptr from sessions and communicators). Destruction flushes what
+/// was sent, closes transports, leaves the node segment and the launcher; nothing stays behind.
+class Process : public std::enable_shared_from_this<Process>, private p2p::Router {
+ public:
+  /// Local: needs no other process.
+  static base::Result<std::shared_ptr<Process>> start(const base::Settings& settings, Factories factories);
+  ~Process();
+
+  const base::Settings& settings() const { return settings_; }
+  const base::Log& log() const { return log_; }
+  bootstrap::Bootstrap& bootstrap() { return *bootstrap_; }
+  p2p::Engine& engine() { return *engine_; }
+  Creations& creations() { return *creations_; }
+  base::ProcessId self() const { return {0, bootstrap_->job().rank}; }
+
+  /// Next base of context ids, never used twice in the life of the operating-system process on this node segment.
+  std::uint32_t take_context_base();
+  base::ExtendedId make_extended_id();
+
+  /// Opens the fabric transport if it is not open yet. Errors: other (no usable provider; names those tried).
+  base::Result<transport::Transport*> fabric();
+  bool is_local(base::ProcessId process) const;
+  /// The fabric address of a process, learned in an exchange.
+  void learn_address(base::ProcessId process, transport::Bytes address);
+
+ private:
+  Process() = default;
+  base::Result<p2p::Route> route_to(base::ProcessId process) override;
+  bool is_alive(base::ProcessId process) override;
+
+  // in the order of construction; destroyed in reverse
+  base::Settings settings_;
+  base::Log log_;
+  Factories factories_;
+  std::unique_ptr<bootstrap::Bootstrap> bootstrap_;
+  std::unique_ptr<bootstrap::NodeSegment> segment_;
+  std::unique_ptr<transport::Transport> self_transport_, shm_transport_, fabric_transport_;
+  std::mutex fabric_mutex_;
+  std::mutex addresses_mutex_;
+  std::unordered_map<base::ProcessId, transport::Bytes> addresses_;
+  std::unique_ptr<p2p::Engine> engine_;
+  std::unique_ptr<Creations> creations_;
+  std::atomic<std::uint64_t> extended_counter_{0};
+};
+
+}  // namespace shim::sessions

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A session: a light handle on the Process object, with its own thread level, error handler and info (MPI-4.1 §11.3).
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "shim/base/result.hpp"
+#include "shim/sessions/error_handler.hpp"
+#include "shim/sessions/group.hpp"
+#include "shim/sessions/info.hpp"
+
+namespace shim::sessions {
+
+class Process;
+
+enum class ThreadLevel { single, funneled, serialized, multiple };
+
+class Session {
+ public:
+  Session(std::shared_ptr<Process> process, ThreadLevel level, bool strict_finalize, ErrorHandlerPtr handler);
+
+  Process& process() const { return *process_; }
+  ThreadLevel thread_level() const { return level_; }
+  bool is_strict() const { return strict_; }
+  ErrorHandlerPtr error_handler() const;
+  void set_error_handler(ErrorHandlerPtr handler);
+
+  // --- process sets. Names are compared without regard to case after "mpi://", as MPI-4.1 §11.3.2 has URIs.
+  /// Local. The list is fixed per session and grows at its end only (MPI-4.1 §11.3.2: indices stay valid).
+  base::Result<int> pset_count();
+  base::Result<std::string> nth_pset(int n);             ///< errors: arg
+  base::Result<InfoPtr> pset_info(const std::string& name);   ///< mpi_size; errors: arg (unknown; names those there are)
+  base::Result<GroupPtr> group_of_pset(const std::string& name);
+
+  /// thread_level, strict_finalize, mpi_memory_alloc_kinds, as granted (MPI-4.1 §11.3.1, §12.4.3).
+  InfoPtr info() const;
+
+  /// What was made from this session and still lives, for finalize's report: names of communicators.
+  void register_object(const std::weak_ptr<void>& object, std::string description);
+  std::vector<std::string> living_objects();
+
+ private:
+  std::shared_ptr<Process> process_;
+  ThreadLevel level_;
+  bool strict_;
+  mutable std::mutex mutex_;
+  ErrorHandlerPtr handler_;
+  std::vector<std::pair<std::weak_ptr<void>, std::string>> objects_;
+  std::vector<std::string> pset_names_;
+};
+using SessionPtr = std::shared_ptr<Session>;
+
+}  // namespace shim::sessions

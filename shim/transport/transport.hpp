@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The seam for moving bytes between processes. Backends: shm/ (node shared memory), ofi/ (libfabric), self/, loop/ (tests).
+//
+// A transport carries packets: short byte strings, each delivered once, whole, and in the order sent between the same two
+// processes over the same transport. It knows nothing of MPI, ranks, tags, or what is in a packet. It takes no locks of its
+// own: its owner (p2p::Engine) calls it under one lock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shim/base/error.hpp"
+#include "shim/base/result.hpp"
+
+namespace shim::transport {
+
+using Bytes = std::vector<std::byte>;
+using ConstSpan = std::span<const std::byte>;
+
+/// A way to one other process, owned by its transport; opening costs no network traffic, the first send may.
+class Link {
+ public:
+  virtual ~Link() = default;
+};
+
+/// Where arrived packets go. The bytes are the transport's and valid during the call only.
+/// A sink must not call the transport's poll, but may send.
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  virtual void on_packet(ConstSpan packet) = 0;
+};
+
+/// Result of an attempt that must not block.
+enum class Attempt : std::uint8_t {
+  done,
+  again,        ///< no room now; try after polling
+  unsupported,  ///< this transport or link cannot do it at all; take another way
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  virtual std::string_view name() const = 0;
+  /// Longest packet (header and payload together) that try_send takes.
+  virtual std::size_t max_packet_bytes() const = 0;
+  /// What another process needs to open a link to this one; opaque, at most 512 bytes.
+  virtual Bytes address() const = 0;
+
+  /// Opens a link to the process with this address. Local. The link lives as long as the transport. Errors: arg (not an
+  /// address of this transport), no_space, no_mem.
+  virtual base::Result<Link*> open(ConstSpan address) = 0;
+
+  /// Sends header and payload as one packet. The bytes may be reused on return, whatever the answer.
+  /// Errors: proc_aborted (the peer is known to be gone), other.
+  virtual base::Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) = 0;
+
+  /// Moves things along and hands arrived packets to the sink; answers how many. Bounded work per call.
+  virtual base::Result<int> poll(Sink& sink) = 0;
+
+  /// Reads bytes straight out of the other process's memory (its address, in its address space) into ours, without its help.
+  /// The owner of the memory must have offered it. unsupported where the kernel or the fabric forbids it.
+  virtual base::Result<Attempt> try_read(Link& link, std::uint64_t remote_address, std::span<std::byte> into) = 0;
+
+  /// Has everything given to try_send left this process for good (so that closing loses nothing)?
+  virtual bool is_flushed() const = 0;
+
+  /// Can others wake a sleep()? If not, the waiting loop keeps its naps short.
+  virtual bool can_sleep() const = 0;
+  /// Sleeps until a packet may have arrived, at most this long. Called without the owner's lock.
+  virtual void sleep(std::int64_t nanoseconds) = 0;
+
+  struct Counts {
+    std::uint64_t links_opened = 0, links_used = 0, packets_sent = 0, bytes_sent = 0, packets_received = 0, sends_again = 0;
+    std::uint64_t bytes_read = 0;
+  };
+  virtual const Counts& counts() const = 0;
+};
+
+}  // namespace shim::transport
