@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/transport/loop/loop.hpp"
+
+#include <time.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "shim/transport/loop/loop_state.hpp"
+
+namespace shim::transport {
+namespace {
+
+using base::Error;
+using base::ErrorClass;
+using base::Result;
+using State = LoopNetwork::State;
+
+/// Packets handed over in one poll.
+constexpr int kPollBatch = 64;
+constexpr std::int64_t kLongestNapNs = 100'000;
+
+/// What an address says: which network of this program, and which process on it.
+struct LoopAddress {
+  std::uint64_t network;
+  std::uint32_t number;
+  std::uint32_t unused = 0;
+};
+
+struct LoopLink final : Link {
+  explicit LoopLink(std::uint32_t number) : to(number) {}
+  std::uint32_t to;
+  bool used = false;
+};
+
+class Loop final : public Transport {
+ public:
+  explicit Loop(std::shared_ptr<State> state) : state_(std::move(state)), number_(state_->add()) {}
+  ~Loop() override { state_->leave(number_); }
+
+  std::string_view name() const override { return "loop"; }
+  std::size_t max_packet_bytes() const override { return state_->faults().max_packet_bytes; }
+  Bytes address() const override;
+  Result<Link*> open(ConstSpan address) override;
+  Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;
+  Result<int> poll(Sink& sink) override;
+  Result<Attempt> try_read(Link& link, std::uint64_t remote_address, std::span<std::byte> into) override;
+  bool is_flushed() const override { return state_->outbox_is_empty(number_); }
+  bool can_sleep() const override { return false; }
+  void sleep(std::int64_t nanoseconds) override;
+  const Counts& counts() const override { return counts_; }
+
+ private:
+  std::uint64_t network() const { return reinterpret_cast<std::uintptr_t>(state_.get()); }
+
+  std::shared_ptr<State> state_;
+  std::uint32_t number_;
+  std::vector<std::unique_ptr<LoopLink>> links_;
+  Counts counts_;
+};
+
+Bytes Loop::address() const {
+  LoopAddress own{network(), number_};
+  Bytes bytes(sizeof own);
+  std::memcpy(bytes.data(), &own, sizeof own);
+  return bytes;
+}
+
+Result<Link*> Loop::open(ConstSpan address) {
+  LoopAddress wanted{};
+  if (address.size() == sizeof wanted) std::memcpy(&wanted, address.data(), sizeof wanted);
+  if (wanted.network != network() || !state_->exists(wanted.number))
+    return Error(ErrorClass::arg, "this is not an address of this loop network");
+  links_.push_back(std::make_unique<LoopLink>(wanted.number));
+  ++counts_.links_opened;
+  return links_.back().get();
+}
+
+Result<Attempt> Loop::try_send(Link& link, ConstSpan header, ConstSpan payload) {
+  auto& to = static_cast<LoopLink&>(link);
+  if (header.size() + payload.size() > max_packet_bytes())
+    return Error(ErrorClass::intern, "a packet is longer than the loop network's max_packet_bytes");
+  Bytes packet(header.begin(), header.end());
+  packet.insert(packet.end(), payload.begin(), payload.end());
+  std::size_t bytes = packet.size();
+  SHIM_TRY_ASSIGN(Attempt attempt, state_->send(number_, to.to, std::move(packet)));
+  if (attempt == Attempt::again) {
+    ++counts_.sends_again;
+    return attempt;
+  }
+  if (!std::exchange(to.used, true)) ++counts_.links_used;
+  ++counts_.packets_sent;
+  counts_.bytes_sent += bytes;
+  return attempt;
+}
+
+Result<int> Loop::poll(Sink& sink) {
+  state_->begin_poll(number_);
+  int delivered = 0;
+  for (; delivered < kPollBatch; ++delivered) {
+    std::optional<Bytes> packet = state_->next_for(number_);
+    if (!packet) break;
+    ++counts_.packets_received;
+    sink.on_packet(*packet);
+  }
+  return delivered;
+}
+
+Result<Attempt> Loop::try_read(Link&, std::uint64_t remote_address, std::span<std::byte> into) {
+  if (state_->faults().reads == LoopFaults::Reads::unsupported) return Attempt::unsupported;
+  if (state_->faults().reads == LoopFaults::Reads::fail)
+    return Error(ErrorClass::other, "the loop network was told to let reads fail");
+  if (!into.empty()) std::memmove(into.data(), reinterpret_cast<const void*>(remote_address), into.size());
+  counts_.bytes_read += into.size();
+  return Attempt::done;
+}
+
+void Loop::sleep(std::int64_t nanoseconds) {
+  timespec nap{0, static_cast<long>(std::clamp<std::int64_t>(nanoseconds, 0, kLongestNapNs))};
+  ::nanosleep(&nap, nullptr);
+}
+
+}  // namespace
+
+LoopNetwork::LoopNetwork(LoopFaults faults) : state_(std::make_shared<State>(faults)) {}
+
+std::unique_ptr<Transport> LoopNetwork::add() { return std::make_unique<Loop>(state_); }
+
+void LoopNetwork::lose(std::uint32_t number) { state_->lose(number); }
+
+std::size_t LoopNetwork::in_flight() const { return state_->in_flight(); }
+
+}  // namespace shim::transport

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the transports of one loop network share.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <random>
+
+#include "shim/transport/loop/loop.hpp"
+
+namespace shim::transport {
+
+/// Thread-safe; every function takes the lock.
+class LoopNetwork::State {
+ public:
+  explicit State(LoopFaults faults) : faults_(faults), random_(faults.seed) {}
+
+  const LoopFaults& faults() const { return faults_; }
+  std::uint32_t add();
+  void leave(std::uint32_t number);
+  void lose(std::uint32_t number);
+  bool exists(std::uint32_t number) const;
+
+  /// done, again, or proc_aborted.
+  base::Result<Attempt> send(std::uint32_t from, std::uint32_t to, Bytes packet);
+  /// Counts one poll of this process; packets whose time in its outbox is over leave it.
+  void begin_poll(std::uint32_t number);
+  /// The next packet this process may see now.
+  std::optional<Bytes> next_for(std::uint32_t number);
+  bool outbox_is_empty(std::uint32_t number) const;
+  std::size_t in_flight() const;
+
+ private:
+  struct Packet {
+    Bytes bytes;
+    std::uint64_t sequence;    ///< order of arrival over all pairs
+    std::uint64_t visible_at;  ///< poll count of the receiver
+  };
+  struct Outgoing {
+    Bytes bytes;
+    std::uint32_t to;
+    std::uint64_t leaves_at;  ///< poll count of the sender
+  };
+  struct Process {
+    enum class Condition { alive, left, lost } condition = Condition::alive;
+    std::uint64_t polls = 0;
+    std::deque<Outgoing> outbox;
+    std::map<std::uint32_t, std::deque<Packet>> inbox;  ///< by sender
+  };
+
+  void put(std::uint32_t from, std::uint32_t to, Bytes bytes);
+  std::size_t waiting(std::uint32_t from, std::uint32_t to) const;
+  std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
+
+  mutable std::mutex mutex_;
+  LoopFaults faults_;
+  std::mt19937_64 random_;
+  std::deque<Process> processes_;
+  std::uint64_t sequence_ = 0;
+};
+
+}  // namespace shim::transport

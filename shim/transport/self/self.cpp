@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/transport/self/self.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+
+#include "shim/transport/wake.hpp"
+
+namespace shim::transport {
+namespace {
+
+using base::Error;
+using base::ErrorClass;
+using base::Result;
+
+/// Packets handed over in one poll.
+constexpr std::size_t kPollBatch = 64;
+/// Buffers kept for reuse.
+constexpr std::size_t kSpareBuffers = 64;
+
+class Self final : public Transport {
+ public:
+  std::string_view name() const override { return "self"; }
+  std::size_t max_packet_bytes() const override { return kSelfMaxPacketBytes; }
+  Bytes address() const override;
+  Result<Link*> open(ConstSpan address) override;
+  Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;
+  Result<int> poll(Sink& sink) override;
+  Result<Attempt> try_read(Link& link, std::uint64_t remote_address, std::span<std::byte> into) override;
+  bool is_flushed() const override { return true; }
+  bool can_sleep() const override { return true; }
+  void sleep(std::int64_t nanoseconds) override;
+  const Counts& counts() const override { return counts_; }
+
+ private:
+  Bytes take_buffer();
+
+  Link link_;
+  std::deque<Bytes> queue_;
+  std::vector<Bytes> spare_;
+  WakeWords wake_{};
+  std::atomic<std::size_t> queued_{0};  ///< size of queue_, for sleep(), which runs outside the owner's lock
+  Counts counts_;
+};
+
+/// The object's own address tells it from every other of this process, and no other process has use for it.
+Bytes Self::address() const {
+  auto own = reinterpret_cast<std::uintptr_t>(this);
+  Bytes bytes(sizeof own);
+  std::memcpy(bytes.data(), &own, sizeof own);
+  return bytes;
+}
+
+Result<Link*> Self::open(ConstSpan address) {
+  if (!std::ranges::equal(address, this->address()))
+    return Error(ErrorClass::arg, "this address belongs to another process than oneself; send to it by shared memory or libfabric");
+  ++counts_.links_opened;
+  return &link_;
+}
+
+Bytes Self::take_buffer() {
+  if (spare_.empty()) return {};
+  Bytes buffer = std::move(spare_.back());
+  spare_.pop_back();
+  return buffer;
+}
+
+Result<Attempt> Self::try_send(Link&, ConstSpan header, ConstSpan payload) {
+  if (header.size() + payload.size() > kSelfMaxPacketBytes)
+    return Error(ErrorClass::intern, "a packet to oneself is longer than max_packet_bytes");
+  if (queue_.size() >= kSelfMaxQueued) {
+    ++counts_.sends_again;
+    return Attempt::again;
+  }
+  Bytes buffer = take_buffer();
+  buffer.assign(header.begin(), header.end());
+  buffer.insert(buffer.end(), payload.begin(), payload.end());
+  counts_.bytes_sent += buffer.size();
+  counts_.links_used = 1;
+  ++counts_.packets_sent;
+  queue_.push_back(std::move(buffer));
+  // seq_cst: pairs with the load in sleep(); it is also the barrier that wake_sleepers asks for
+  queued_.store(queue_.size(), std::memory_order_seq_cst);
+  wake_sleepers(wake_);
+  return Attempt::done;
+}
+
+Result<int> Self::poll(Sink& sink) {
+  // Only what was there at the start: a sink that answers every packet with another must not keep us here.
+  std::size_t batch = std::min(queue_.size(), kPollBatch);
+  for (std::size_t i = 0; i < batch; ++i) {
+    Bytes packet = std::move(queue_.front());
+    queue_.pop_front();
+    queued_.store(queue_.size(), std::memory_order_relaxed);  // a hint for sleep(); the push above does the ordering
+    ++counts_.packets_received;
+    sink.on_packet(packet);
+    if (spare_.size() < kSpareBuffers) spare_.push_back(std::move(packet));
+  }
+  return static_cast<int>(batch);
+}
+
+Result<Attempt> Self::try_read(Link&, std::uint64_t remote_address, std::span<std::byte> into) {
+  if (!into.empty()) std::memmove(into.data(), reinterpret_cast<const void*>(remote_address), into.size());
+  counts_.bytes_read += into.size();
+  return Attempt::done;
+}
+
+void Self::sleep(std::int64_t nanoseconds) {
+  std::uint32_t ticket = announce_sleep(wake_);
+  // seq_cst after a seq_cst store: the full barrier between announcing and looking; pairs with the store in try_send
+  if (queued_.load(std::memory_order_seq_cst) != 0) return;
+  sleep_on(wake_, ticket, nanoseconds);
+}
+
+}  // namespace
+
+std::unique_ptr<Transport> make_self() { return std::make_unique<Self>(); }
+
+}  // namespace shim::transport

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/transport/wake.hpp"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <climits>
+
+namespace shim::transport {
+
+// futex(2) without FUTEX_PRIVATE_FLAG: the word may be in memory that several processes share at different addresses.
+
+void sleep_on(WakeWords& words, std::uint32_t ticket, std::int64_t nanoseconds) {
+  if (nanoseconds <= 0) return;
+  timespec limit{static_cast<time_t>(nanoseconds / 1'000'000'000), static_cast<long>(nanoseconds % 1'000'000'000)};
+  // A changed word, a signal and the end of the time all mean the same to the caller: look again.
+  ::syscall(SYS_futex, &words.sequence, FUTEX_WAIT, ticket, &limit, nullptr, 0);
+}
+
+void wake_all(WakeWords& words) {
+  // The exchange lets one of several senders make the system call; the others see zero. It takes an announcement away before
+  // the sequence moves, so a sleeper that announces in between gets a wake-up too many, never one too few.
+  if (words.sleeping.exchange(0, std::memory_order_seq_cst) == 0) return;
+  words.sequence.fetch_add(1, std::memory_order_release);
+  ::syscall(SYS_futex, &words.sequence, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+}  // namespace shim::transport

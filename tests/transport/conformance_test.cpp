@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What every backend must do, whatever it is made of.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <thread>
+
+#include "shim/base/clock.hpp"
+#include "tests/transport/rig.hpp"
+
+namespace shim::transport::testing {
+namespace {
+
+constexpr double kTestSeconds = 30;
+
+/// In front of every test packet: who sent it, which of its packets it is, and what the rest must be.
+struct Stamp {
+  std::uint32_t from;
+  std::uint32_t number;
+  std::uint32_t bytes;  ///< of the body
+  std::uint32_t seed;
+};
+
+std::vector<std::byte> body_of(std::uint32_t seed, std::size_t bytes) {
+  std::minstd_rand random(seed + 1);
+  std::vector<std::byte> body(bytes);
+  for (auto& byte : body) byte = static_cast<std::byte>(random() >> 7);
+  return body;
+}
+
+/// One transport of the rig with its links, and what came in.
+class Party {
+ public:
+  Party(Rig& rig, int number) : rig_(rig), number_(number) {
+    for (int peer = 0; peer < rig.size(); ++peer) {
+      auto link = transport().open(rig.at(peer).address());
+      EXPECT_TRUE(link) << link.error().text();
+      links_.push_back(link ? *link : nullptr);
+    }
+  }
+
+  Transport& transport() { return rig_.at(number_); }
+
+  /// Sends the next packet to this peer: its stamp as header, split differently from packet to packet.
+  Attempt send(int to, std::size_t bytes) {
+    std::uint32_t number = sent_[to];
+    Stamp stamp{static_cast<std::uint32_t>(number_), number, static_cast<std::uint32_t>(bytes), number * 31u + 7u};
+    std::vector<std::byte> body = body_of(stamp.seed, bytes);
+    std::size_t in_header = number % 3 == 0 ? 0 : std::min<std::size_t>(body.size(), number % 50);
+    std::vector<std::byte> header(sizeof stamp);
+    std::memcpy(header.data(), &stamp, sizeof stamp);
+    header.insert(header.end(), body.begin(), body.begin() + static_cast<std::ptrdiff_t>(in_header));
+    auto attempt = transport().try_send(*links_[static_cast<std::size_t>(to)], header, ConstSpan(body).subspan(in_header));
+    EXPECT_TRUE(attempt) << attempt.error().text();
+    if (!attempt) return Attempt::unsupported;
+    if (*attempt == Attempt::done) ++sent_[to];
+    return *attempt;
+  }
+
+  /// Polls once and checks what came; answers how many packets.
+  int poll() {
+    CallSink sink([&](ConstSpan packet) { check(packet); });
+    auto count = transport().poll(sink);
+    EXPECT_TRUE(count) << count.error().text();
+    return count ? *count : 0;
+  }
+
+  std::uint32_t sent(int to) { return sent_[to]; }
+  std::uint32_t received(int from) { return received_[static_cast<std::uint32_t>(from)]; }
+  Link& link(int to) { return *links_[static_cast<std::size_t>(to)]; }
+
+ private:
+  void check(ConstSpan packet) {
+    Stamp stamp{};
+    ASSERT_GE(packet.size(), sizeof stamp);
+    std::memcpy(&stamp, packet.data(), sizeof stamp);
+    EXPECT_EQ(stamp.number, received_[stamp.from]) << "out of order, lost or twice; from " << stamp.from;
+    received_[stamp.from] = stamp.number + 1;
+    ASSERT_EQ(packet.size(), sizeof stamp + stamp.bytes);
+    EXPECT_TRUE(std::ranges::equal(packet.subspan(sizeof stamp), body_of(stamp.seed, stamp.bytes))) << "bytes changed";
+  }
+
+  Rig& rig_;
+  int number_;
+  std::vector<Link*> links_;
+  std::map<int, std::uint32_t> sent_;
+  std::map<std::uint32_t, std::uint32_t> received_;
+};
+
+class Conformance : public ::testing::TestWithParam<Backend> {
+ protected:
+  /// False, with the test marked, where this machine has not got the backend.
+  bool set_up(int size) {
+    std::string reason;
+    rig_ = GetParam().make(std::min(size, GetParam().largest), reason);
+    if (!rig_) {
+      std::fprintf(stderr, "*** %s cannot run here and is NOT TESTED: %s\n", GetParam().name.c_str(), reason.c_str());
+      if (!GetParam().may_be_missing) ADD_FAILURE() << GetParam().name << " must work on every machine: " << reason;
+      return false;
+    }
+    for (int i = 0; i < rig_->size(); ++i) parties_.push_back(std::make_unique<Party>(*rig_, i));
+    return true;
+  }
+  int size() const { return rig_->size(); }
+  Party& party(int number) { return *parties_[static_cast<std::size_t>(number)]; }
+  int poll_all() {
+    int count = 0;
+    for (auto& party : parties_) count += party->poll();
+    return count;
+  }
+  /// Sends, polling everybody as long as there is no room.
+  void send(int from, int to, std::size_t bytes) {
+    while (party(from).send(to, bytes) == Attempt::again) {
+      poll_all();
+      ASSERT_FALSE(deadline_.passed()) << "no room for a packet in all this time";
+    }
+  }
+  /// Polls everybody until all that was sent has come.
+  void drain() {
+    auto missing = [&] {
+      for (int from = 0; from < size(); ++from)
+        for (int to = 0; to < size(); ++to)
+          if (party(to).received(from) != party(from).sent(to)) return true;
+      return false;
+    };
+    while (missing()) {
+      poll_all();
+      ASSERT_FALSE(deadline_.passed()) << "packets are missing";
+    }
+  }
+  std::size_t largest_body() { return rig_->at(0).max_packet_bytes() - sizeof(Stamp); }
+
+  std::unique_ptr<Rig> rig_;
+  std::vector<std::unique_ptr<Party>> parties_;
+  base::Deadline deadline_ = base::Deadline::after_seconds(kTestSeconds);
+};
+
+#define SET_UP_OR_SKIP(size) \
+  if (!set_up(size)) GTEST_SKIP() << "not available on this machine"
+
+TEST_P(Conformance, PacketsOfEverySizeArriveWholeAndInOrder) {
+  SET_UP_OR_SKIP(2);
+  int to = size() - 1;
+  for (std::size_t bytes = 0; bytes <= 300; ++bytes) send(0, to, bytes);
+  for (std::size_t less = 0; less <= 70; ++less) send(0, to, largest_body() - less);
+  drain();
+}
+
+TEST_P(Conformance, EmptyPacketsArrive) {
+  SET_UP_OR_SKIP(2);
+  int came = 0;
+  CallSink sink([&](ConstSpan packet) {
+    EXPECT_TRUE(packet.empty());
+    ++came;
+  });
+  int sent = 0;
+  while (came < 20) {
+    if (sent < 20) {
+      auto attempt = rig_->at(0).try_send(party(0).link(size() - 1), {}, {});
+      ASSERT_TRUE(attempt) << attempt.error().text();
+      if (*attempt == Attempt::done) ++sent;
+    }
+    CallSink nothing([](ConstSpan) { FAIL() << "a packet for the other process"; });
+    if (size() > 1) {
+      ASSERT_TRUE(rig_->at(0).poll(nothing));
+    }
+    ASSERT_TRUE(rig_->at(size() - 1).poll(sink));
+    ASSERT_FALSE(deadline_.passed());
+  }
+}
+
+TEST_P(Conformance, EverybodySendsToEverybodyInRandomOrder) {
+  SET_UP_OR_SKIP(5);
+  std::mt19937 random(11);
+  for (int i = 0; i < 3000; ++i) {
+    int from = static_cast<int>(random() % static_cast<unsigned>(size()));
+    int to = static_cast<int>(random() % static_cast<unsigned>(size()));
+    std::size_t bytes = random() % 8 == 0 ? random() % (largest_body() + 1) : random() % 200;
+    send(from, to, bytes);
+    if (random() % 4 == 0) party(static_cast<int>(random() % static_cast<unsigned>(size()))).poll();
+  }
+  drain();
+}
+
+TEST_P(Conformance, SendingToOneWhoDoesNotPollAnswersAgainAndLosesNothing) {
+  SET_UP_OR_SKIP(2);
+  int to = size() - 1;
+  bool full = false;
+  // More than any backend buffers for one peer; 2 GiB in all would mean that nothing bounds it.
+  for (std::size_t sent = 0; !full && sent < (2u << 30); sent += largest_body()) {
+    int refused = 0;
+    while (party(0).send(to, largest_body()) == Attempt::again && !full) {
+      if (size() > 1) party(0).poll();
+      full = ++refused == 50;
+    }
+  }
+  EXPECT_TRUE(full);
+  EXPECT_GT(rig_->at(0).counts().sends_again, 0u);
+  drain();
+  send(0, to, 10);  // there is room again
+  drain();
+}
+
+TEST_P(Conformance, ASinkMaySend) {
+  SET_UP_OR_SKIP(2);
+  constexpr std::uint32_t kRounds = 200;
+  std::uint32_t last = 0;
+  // Whoever gets a number sends the next one back, from inside the sink where there is room and after the poll where not.
+  std::vector<std::optional<std::uint32_t>> owed(static_cast<std::size_t>(size()));
+  owed[0] = 1;
+  auto pay = [&](int who) {
+    auto& debt = owed[static_cast<std::size_t>(who)];
+    if (!debt) return;
+    auto attempt = rig_->at(who).try_send(party(who).link(size() - 1 - who), bytes_of(*debt), {});
+    ASSERT_TRUE(attempt) << attempt.error().text();
+    if (*attempt == Attempt::done) debt.reset();
+  };
+  while (last < kRounds) {
+    for (int who = 0; who < size(); ++who) {
+      pay(who);
+      CallSink sink([&](ConstSpan packet) {
+        std::uint32_t number;
+        ASSERT_EQ(packet.size(), sizeof number);
+        std::memcpy(&number, packet.data(), sizeof number);
+        EXPECT_EQ(number, last + 1);
+        last = number;
+        owed[static_cast<std::size_t>(who)] = number + 1;
+        pay(who);
+      });
+      ASSERT_TRUE(rig_->at(who).poll(sink));
+    }
+    ASSERT_FALSE(deadline_.passed());
+  }
+}
+
+TEST_P(Conformance, OneThreadEach) {
+  SET_UP_OR_SKIP(2);
+  if (size() < 2) GTEST_SKIP() << "needs two processes";
+  constexpr std::uint32_t kPackets = 3000;
+  auto drive = [&](int self) {
+    std::mt19937 random(static_cast<unsigned>(self));
+    int peer = 1 - self;
+    while (party(self).sent(peer) < kPackets || party(self).received(peer) < kPackets || !rig_->at(self).is_flushed()) {
+      if (party(self).sent(peer) < kPackets) party(self).send(peer, random() % 600);
+      if (party(self).poll() == 0) std::this_thread::yield();
+      ASSERT_FALSE(deadline_.passed());
+    }
+  };
+  std::thread other([&] { drive(1); });
+  drive(0);
+  other.join();
+}
+
+TEST_P(Conformance, WhatIsFlushedSurvivesTheSender) {
+  SET_UP_OR_SKIP(2);
+  if (size() < 2) GTEST_SKIP() << "needs two processes";
+  std::thread sender([&] {
+    while (party(0).sent(1) < 1000 || !rig_->at(0).is_flushed()) {
+      if (party(0).sent(1) < 1000) party(0).send(1, party(0).sent(1) % 500);
+      party(0).poll();
+      ASSERT_FALSE(deadline_.passed());
+    }
+    rig_->close(0);
+  });
+  while (party(1).received(0) < 1000) {
+    if (party(1).poll() == 0) std::this_thread::yield();
+    ASSERT_FALSE(deadline_.passed()) << "only " << party(1).received(0) << " of 1000 packets came";
+  }
+  sender.join();
+}
+
+TEST_P(Conformance, ReadsFetchTheBytesOrSayTheyCannot) {
+  SET_UP_OR_SKIP(2);
+  std::vector<std::byte> theirs = body_of(3, 1 << 20);
+  std::vector<std::byte> ours(theirs.size());
+  auto address = reinterpret_cast<std::uint64_t>(theirs.data());
+  for (;;) {
+    auto attempt = rig_->at(0).try_read(party(0).link(size() - 1), address, ours);
+    ASSERT_TRUE(attempt) << attempt.error().text();
+    if (*attempt == Attempt::unsupported) GTEST_SKIP() << "has no single-copy reads";
+    if (*attempt == Attempt::done) break;
+    poll_all();
+    ASSERT_FALSE(deadline_.passed());
+  }
+  EXPECT_EQ(ours, theirs);
+  EXPECT_EQ(rig_->at(0).counts().bytes_read, theirs.size());
+}
+
+TEST_P(Conformance, ForeignAddressesAreRefused) {
+  SET_UP_OR_SKIP(1);
+  Transport& transport = rig_->at(0);
+  Bytes right = transport.address();
+  EXPECT_LE(right.size(), 512u);
+  Bytes cut(right.begin(), right.end() - 1);
+  Bytes other = right;
+  for (auto& byte : other) byte ^= std::byte{0x5a};
+  for (const Bytes& wrong : {Bytes{}, cut, other, Bytes(512)}) {
+    auto link = transport.open(wrong);
+    ASSERT_FALSE(link) << "an address of " << wrong.size() << " bytes";
+    EXPECT_EQ(link.error().error_class(), base::ErrorClass::arg);
+    EXPECT_FALSE(link.error().text().empty());
+  }
+}
+
+TEST_P(Conformance, CountsAddUp) {
+  SET_UP_OR_SKIP(3);
+  int to = size() - 1;
+  for (int i = 0; i < 10; ++i) send(0, to, 100);
+  drain();
+  const auto& sender = rig_->at(0).counts();
+  EXPECT_EQ(sender.links_opened, static_cast<std::uint64_t>(size()));
+  EXPECT_EQ(sender.links_used, 1u);
+  EXPECT_EQ(sender.packets_sent, 10u);
+  EXPECT_EQ(sender.bytes_sent, 10 * (100 + sizeof(Stamp)));
+  EXPECT_EQ(rig_->at(to).counts().packets_received, 10u);
+}
+
+TEST_P(Conformance, SleepEndsInTimeWhenNothingComes) {
+  SET_UP_OR_SKIP(1);
+  base::Nanoseconds start = base::now_ns();
+  rig_->at(0).sleep(2'000'000);
+  EXPECT_LT(base::now_ns() - start, 1'000'000'000);
+}
+
+TEST_P(Conformance, AWaitingPacketEndsASleep) {
+  SET_UP_OR_SKIP(2);
+  Transport& receiver = rig_->at(size() - 1);
+  if (!receiver.can_sleep()) GTEST_SKIP() << "cannot be woken";
+  std::thread sender([&] { EXPECT_EQ(party(0).send(size() - 1, 20), Attempt::done); });
+  sender.join();
+  base::Nanoseconds start = base::now_ns();
+  receiver.sleep(20'000'000'000);
+  EXPECT_LT(base::now_ns() - start, 10'000'000'000) << "slept although a packet was there";
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, Conformance, ::testing::ValuesIn(all_backends()),
+                         [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace shim::transport::testing
