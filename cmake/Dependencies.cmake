@@ -7,7 +7,7 @@ function(intersession_require what package)
   endif()
 endfunction()
 
-find_package(Python3 3.9 COMPONENTS Interpreter)
+find_package(Python3 3.11 COMPONENTS Interpreter)
 intersession_require(Python3_FOUND python3)
 find_package(Threads REQUIRED)
 find_package(PkgConfig)
@@ -29,12 +29,20 @@ set(ENV{PKG_CONFIG_PATH} "$ENV{PKG_CONFIG_PATH}:${pmix_pc_path}")
 pkg_check_modules(PMIX IMPORTED_TARGET pmix)
 intersession_require(PMIX_FOUND libpmix-dev)
 
-# The substrate's compiler wrapper tells where its mpi.h is; we never link with its library.
+# The substrate's compiler wrapper tells where its mpi.h is. Our library never links with the substrate's; programs do.
 find_program(OPENMPI_MPICC NAMES mpicc.openmpi)
 intersession_require(OPENMPI_MPICC libopenmpi-dev)
-execute_process(COMMAND ${OPENMPI_MPICC} --showme:incdirs OUTPUT_VARIABLE openmpi_incdirs
-                OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-separate_arguments(OPENMPI_INCLUDE_DIRS UNIX_COMMAND "${openmpi_incdirs}")
+function(intersession_ask_wrapper question variable)
+  execute_process(COMMAND ${OPENMPI_MPICC} --showme:${question} OUTPUT_VARIABLE answer
+                  OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(answer UNIX_COMMAND "${answer}")
+  set(${variable} "${answer}" PARENT_SCOPE)
+endfunction()
+intersession_ask_wrapper(incdirs OPENMPI_INCLUDE_DIRS)
+intersession_ask_wrapper(link OPENMPI_LINK_FLAGS)
+add_library(intersession_substrate INTERFACE)
+target_include_directories(intersession_substrate SYSTEM INTERFACE ${OPENMPI_INCLUDE_DIRS})
+target_link_libraries(intersession_substrate INTERFACE ${OPENMPI_LINK_FLAGS})
 
 if(INTERSESSION_TESTS)
   find_package(GTest)

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The few system calls behind the simulated nodes that Python 3.11 has no name for: unshare(2), mount(2), prctl(2)."""
+import ctypes
+import os
+import signal
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWUTS = 0x04000000
+CLONE_NEWIPC = 0x08000000
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWPID = 0x20000000
+CLONE_NEWNET = 0x40000000
+
+MS_BIND = 0x1000
+MS_REC = 0x4000
+MS_PRIVATE = 0x40000
+
+class Forbidden(Exception):
+    """This machine does not allow what was asked for; the text says what."""
+
+
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _check(result: int, what: str) -> None:
+    if result != 0:
+        raise Forbidden(f"{what}: {os.strerror(ctypes.get_errno())}")
+
+
+def unshare(flags: int, what: str) -> None:
+    """New namespaces for the caller; `what` names them in the error."""
+    _check(_libc.unshare(flags), f"the kernel does not allow new {what} namespaces")
+
+
+def mount(source: str, target: str, kind: str, flags: int = 0, options: str = "") -> None:
+    _check(_libc.mount(source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), options.encode()),
+           f"mount {kind or source} on {target}")
+
+
+def make_mounts_private() -> None:
+    """From here on nothing the caller mounts is seen outside its mount namespace."""
+    mount("none", "/", "", MS_REC | MS_PRIVATE)
+
+
+def set_hostname(name: str) -> None:
+    raw = name.encode()
+    _check(_libc.sethostname(raw, len(raw)), "set the host name")
+
+
+def die_with_parent() -> None:
+    """The kernel kills the caller when the process that forked it ends, however it ends."""
+    _check(_libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl")
+
+
+def become_root_of_user_namespace() -> None:
+    """Without privileges of one's own: a user namespace in which one is root."""
+    uid, gid = os.geteuid(), os.getegid()
+    unshare(CLONE_NEWUSER, "user")
+    for path, text in (("setgroups", "deny"), ("uid_map", f"0 {uid} 1"), ("gid_map", f"0 {gid} 1")):
+        with open(f"/proc/self/{path}", "w", encoding="ascii") as out:
+            out.write(text)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Nodes made of namespaces: each has its own network, host name, System V IPC and /dev/shm, on one bridge.
+
+Everything lives in namespaces without names and hangs from one process (the first of a PID namespace): when that ends, in
+whatever way, the kernel removes processes, interfaces and mounts. Nothing has a name on the host, so runs cannot collide.
+"""
+import os
+import subprocess
+
+import kernel
+
+# Where each node keeps its session directories and what the remote agent needs; a file system of its own, so that a test
+# may fill /dev/shm.
+PRIVATE = "/dev/shm/.node"
+_NETWORK = "10.77.0"
+
+
+class Node:
+    """One node, held by a process of its own that does nothing until its pipe is closed."""
+
+    def __init__(self, index: int, shm_size: str):
+        self.index = index
+        self.name = f"node{index}"
+        self.address = f"{_NETWORK}.{index + 1}"
+        ready_in, ready_out = os.pipe()
+        hold_in, self._hold = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._be_a_node(ready_out, hold_in, shm_size)
+        os.close(ready_out)
+        os.close(hold_in)
+        with os.fdopen(ready_in) as answer:
+            failure = answer.read()
+        if failure != "ready":
+            raise kernel.Forbidden(failure or f"{self.name} ended while it was made")
+
+    def _be_a_node(self, ready: int, hold: int, shm_size: str) -> None:
+        try:
+            kernel.die_with_parent()
+            os.close(self._hold)
+            kernel.unshare(kernel.CLONE_NEWNET | kernel.CLONE_NEWUTS | kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC,
+                           "network, host name, mount and IPC")
+            kernel.set_hostname(self.name)
+            kernel.mount("tmpfs", "/dev/shm", "tmpfs", options=f"mode=1777,size={shm_size}" if shm_size else "mode=1777")
+            os.mkdir(PRIVATE)
+            kernel.mount("tmpfs", PRIVATE, "tmpfs")
+            _disable_ipv6()
+            os.write(ready, b"ready")
+        except kernel.Forbidden as error:
+            os.write(ready, str(error).encode())
+            os._exit(1)
+        os.close(ready)
+        os.read(hold, 1)
+        os._exit(0)
+
+    def enter(self, *command: str) -> list[str]:
+        """The command line that runs a command on this node."""
+        return ["nsenter", f"--target={self.pid}", "--net", "--uts", "--mount", "--ipc", "--", *command]
+
+    def shared_memory(self) -> list[str]:
+        """What is in /dev/shm of this node."""
+        return sorted(name for name in os.listdir(f"/proc/{self.pid}/root/dev/shm") if f"/dev/shm/{name}" != PRIVATE)
+
+    def write(self, name: str, text: str) -> None:
+        """Puts a file into the node's private directory."""
+        with open(f"/proc/{self.pid}/root{PRIVATE}/{name}", "w", encoding="utf-8") as out:
+            out.write(text)
+
+
+def _disable_ipv6() -> None:
+    # Addresses of version 6 come a second late (duplicate detection), and no test needs them.
+    try:
+        with open("/proc/sys/net/ipv6/conf/all/disable_ipv6", "w", encoding="ascii") as out:
+            out.write("1")
+    except OSError:
+        pass  # a kernel without IPv6
+
+
+def _run(command: list[str], lines: list[str]) -> None:
+    done = subprocess.run(command, input="\n".join(lines) + "\n", text=True, capture_output=True, check=False)
+    if done.returncode != 0:
+        raise kernel.Forbidden(f"{' '.join(command)} failed: {done.stderr.strip()}")
+
+
+def make_nodes(count: int, slots: int, shm_size: str = "", netem: str = "") -> list[Node]:
+    """Makes the nodes and connects them through a bridge in the caller's network namespace.
+
+    netem: what `tc qdisc add … netem` takes, e.g. "delay 2ms loss 0.1%"; applied to what each node sends.
+    """
+    nodes = [Node(index, shm_size) for index in range(count)]
+    wiring = ["link set lo up", "link add br0 type bridge", "link set br0 up"]
+    for node in nodes:
+        wiring += [f"link add {node.name} type veth peer name eth0 netns {node.pid}",
+                   f"link set {node.name} master br0 up"]
+    _run(["ip", "-batch", "-"], wiring)
+
+    hosts = "127.0.0.1 localhost\n" + "".join(f"{node.address} {node.name}\n" for node in nodes)
+    for node in nodes:
+        _run(node.enter("ip", "-batch", "-"),
+             ["link set lo up", f"addr add {node.address}/24 dev eth0", "link set eth0 up"])
+        if netem:
+            _run(node.enter("tc", "-batch", "-"), [f"qdisc add dev eth0 root netem {netem}"])
+        node.write("hosts", hosts)
+        node.write("pids", "".join(f"{other.name} {other.pid}\n" for other in nodes))
+        node.write("hostfile", "".join(f"{other.name} slots={slots}\n" for other in nodes))
+        node.write("hydra-hosts", "".join(f"{other.name}:{slots}\n" for other in nodes))
+        subprocess.run(node.enter("mount", "--bind", f"{PRIVATE}/hosts", "/etc/hosts"), check=True)
+    return nodes

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From a job of the matrix to the command line and environment that run it."""
+import dataclasses
+import os
+import pathlib
+
+from jobs import App, Job
+from processes import MARK
+
+_TESTS = pathlib.Path(__file__).resolve().parent.parent
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where things are: the build, and the folder of the table's programs in it."""
+    build: pathlib.Path
+    programs: pathlib.Path
+
+    @property
+    def library(self) -> str:
+        return str(self.build / "lib" / "libintersession-openmpi.so")
+
+    def program(self, app: App, library: str) -> str:
+        """Programs are built once per way to use the library; the linked ones are those that a user would run."""
+        if "/" in app.program:
+            return app.program
+        return str(self.programs / ("" if library == "linked" else library) / app.program)
+
+    def tool(self, name: str) -> str:
+        return name if "/" in name else str(self.programs / f"lib{name}.so")
+
+
+def _program_words(job: Job, app: App, place: Place) -> list[str]:
+    return [place.program(app, job.library), *app.arguments]
+
+
+def _mpirun(job: Job, place: Place) -> list[str]:
+    # What every application of the job gets; the launcher takes these once per application.
+    common = [word for name, value in job.environment.items() for word in ("-x", f"{name}={value}")]
+    if job.tools:
+        common += ["-x", "LD_PRELOAD=" + ":".join(place.tool(name) for name in job.tools)]
+    launcher = str(place.build / "bin" / "intersession-run") if job.library == "preloaded" else "mpirun.openmpi"
+    command = [launcher, "--oversubscribe", *job.options]
+    for number, app in enumerate(job.apps):
+        command += [":"] if number else []
+        command += [*common, "-n", str(app.processes), *_program_words(job, app, place)]
+    return command
+
+
+def command_of(job: Job, place: Place) -> list[str]:
+    words = _mpirun(job, place) if job.launcher == "mpirun" else _program_words(job, job.apps[0], place)
+    if job.nodes > 1 or job.cluster:
+        words = [str(_TESTS / "cluster" / "cluster"), "--nodes", str(job.nodes), "--expect-clean", "intersession*",
+                 *job.cluster, "--", *words]
+    return words
+
+
+def environment_of(job: Job, place: Place, mark: str, scratch: str) -> dict[str, str]:
+    """The launcher's environment. What the applications get goes through the launcher where there is one."""
+    environment = dict(os.environ)
+    environment.update({
+        MARK: mark, "TMPDIR": scratch,
+        # More processes than cores is the normal case here; several jobs run beside each other, so none is bound to a core.
+        "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
+    })
+    if os.geteuid() == 0:
+        environment.update({"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+    if job.launcher == "none":
+        environment.update(job.environment)
+        preloads = [place.tool(name) for name in job.tools] + ([place.library] if job.library == "preloaded" else [])
+        if preloads:
+            environment["LD_PRELOAD"] = ":".join(preloads)
+    return environment

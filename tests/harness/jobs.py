@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The test matrix as data: tables of jobs (TOML), expanded to single jobs, one per combination of their columns.
+
+A table [[job]] describes what runs and what must come out. Columns that take a list give one job per entry:
+
+    processes  how many; default 1
+    library    how Intersession gets in: "linked", "preloaded", or "none" (the MPI below alone); default "linked"
+    nodes      1 is this machine under its own mpirun, more are simulated (tests/cluster); default 1
+    launcher   "mpirun" (Open MPI's) or "none" (started directly); default "mpirun"
+
+The other keys hold for all of them:
+
+    program      a program of the same folder, or a path if it has a slash
+    name         default: the program, and its first argument if that is a word (the scenario)
+    arguments    list of texts; {processes}, {nodes} and {build} are replaced, here and in patterns
+    apps         instead of processes and arguments, several programs in one job: [{processes, program, arguments}, ...]
+    options      further options for the launcher
+    environment  table; variables for all processes
+    tools        libraries to preload in front of Intersession (targets of the build)
+    cluster      further options for tests/cluster, e.g. ["--shm-size", "1m"]
+    timeout      seconds, default 30
+    exit         expected exit code of the launcher, a number or "nonzero"; default 0
+    passes       how many processes must print "test passed" on a line of its own: a number or "all" (the default)
+    output       regular expressions that must be found in the output (^ and $ match at lines)
+    forbidden    regular expressions that must not
+    serial       true: never beside other tests
+"""
+import dataclasses
+import itertools
+import pathlib
+import tomllib
+from typing import Any
+
+_COLUMNS = ("library", "processes", "nodes", "launcher")
+_LIBRARIES = ("linked", "preloaded", "none")
+_LAUNCHERS = ("mpirun", "none")
+
+
+@dataclasses.dataclass
+class App:
+    program: str
+    processes: int = 1
+    arguments: list[str] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass
+class Job:
+    """One job, all columns chosen. The fields are those of the table."""
+    name: str
+    apps: list[App]
+    library: str = "linked"
+    nodes: int = 1
+    launcher: str = "mpirun"
+    options: list[str] = dataclasses.field(default_factory=list)
+    environment: dict[str, str] = dataclasses.field(default_factory=dict)
+    tools: list[str] = dataclasses.field(default_factory=list)
+    cluster: list[str] = dataclasses.field(default_factory=list)
+    timeout: float = 30
+    exit: int | str = 0
+    passes: int | str = "all"
+    output: list[str] = dataclasses.field(default_factory=list)
+    forbidden: list[str] = dataclasses.field(default_factory=list)
+    serial: bool = False
+
+    @property
+    def processes(self) -> int:
+        return sum(app.processes for app in self.apps)
+
+    @property
+    def expected_passes(self) -> int:
+        return self.processes if self.passes == "all" else int(self.passes)
+
+
+class BadTable(Exception):
+    """The table is wrong; the text says which job and what."""
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _fill_in(value: Any, words: dict[str, Any]) -> Any:
+    """Replaces {word} in texts, also inside lists and tables; other braces stay as they are."""
+    if isinstance(value, str):
+        for word, replacement in words.items():
+            value = value.replace("{" + word + "}", str(replacement))
+        return value
+    if isinstance(value, list):
+        return [_fill_in(item, words) for item in value]
+    if isinstance(value, dict):
+        return {key: _fill_in(item, words) for key, item in value.items()}
+    return value
+
+
+def _make(row: dict[str, Any], columns: dict[str, Any], words: dict[str, Any]) -> Job:
+    row = dict(row)
+    apps = row.pop("apps", None)
+    program, arguments = row.pop("program", ""), row.pop("arguments", [])
+    if apps is None:
+        apps = [{"program": program, "processes": columns["processes"], "arguments": arguments}]
+    elif arguments or program:
+        raise BadTable("a job has either apps or a program with arguments")
+    scenario = [word for word in apps[0].get("arguments", [])[:1] if word.isidentifier()]
+    stem = row.pop("name", None) or ".".join([apps[0]["program"], *scenario])
+    fields = {key: value for key, value in columns.items() if key != "processes"}
+    job = Job(name="", apps=[App(**app) for app in apps], **fields, **row)
+    words = dict(words, processes=job.processes, nodes=job.nodes)
+    for app in job.apps:
+        app.arguments = _fill_in(app.arguments, words)
+    for field in ("output", "forbidden", "environment", "options"):
+        setattr(job, field, _fill_in(getattr(job, field), words))
+    job.name = f"{stem}.{job.library}.p{job.processes}" + (f".n{job.nodes}" if job.nodes > 1 else "")
+    job.name += f".{job.launcher}" if job.launcher != "mpirun" else ""
+    return job
+
+
+def _check(job: Job) -> None:
+    if job.library not in _LIBRARIES:
+        raise BadTable(f"library is one of {', '.join(_LIBRARIES)}, not {job.library}")
+    if job.launcher not in _LAUNCHERS:
+        raise BadTable(f"launcher is one of {', '.join(_LAUNCHERS)}, not {job.launcher}")
+    if job.launcher == "none" and (job.processes != 1 or job.nodes != 1):
+        raise BadTable("without a launcher there is one process on one node")
+    if not all(app.program for app in job.apps):
+        raise BadTable("no program is named")
+
+
+def expand(row: dict[str, Any], words: dict[str, Any]) -> list[Job]:
+    """All jobs of one table."""
+    row = dict(row)
+    choices = {"library": "linked", "processes": 1, "nodes": 1, "launcher": "mpirun"}
+    lists = [_as_list(row.pop(column, choices[column])) for column in _COLUMNS]
+    try:
+        made = [_make(row, dict(zip(_COLUMNS, chosen)), words) for chosen in itertools.product(*lists)]
+        for job in made:
+            _check(job)
+    except (TypeError, KeyError, BadTable) as error:
+        raise BadTable(f"job {row.get('name') or row.get('program')}: {error}") from error
+    return made
+
+
+def load(path: pathlib.Path, words: dict[str, Any] | None = None) -> list[Job]:
+    """All jobs of a file, in its order. Raises BadTable where the file is wrong, or two jobs have one name."""
+    with open(path, "rb") as source:
+        table = tomllib.load(source)
+    if unknown := set(table) - {"job"}:
+        raise BadTable(f"{path}: only [[job]] tables belong here, not {', '.join(sorted(unknown))}")
+    found = [job for row in table.get("job", []) for job in expand(row, words or {})]
+    names = [job.name for job in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise BadTable(f"{path}: two jobs are called {name}")
+    return found

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The processes of one job: found by a variable in their environment, wherever daemons and namespaces took them."""
+import os
+import signal
+import subprocess
+import time
+
+MARK = "INTERSESSION_TEST_JOB"
+_CLUSTER = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "cluster", "cluster")
+
+
+def _read(pid: int, name: str) -> bytes:
+    try:
+        with open(f"/proc/{pid}/{name}", "rb") as source:
+            return source.read()
+    except OSError:
+        return b""
+
+
+def find(job: str) -> list[int]:
+    """Living processes that were started with MARK=job in their environment; zombies have none any more."""
+    wanted = f"{MARK}={job}".encode()
+    pids = sorted(int(name) for name in os.listdir("/proc") if name.isdigit())
+    return [pid for pid in pids if pid != os.getpid() and wanted in _read(pid, "environ").split(b"\0")]
+
+
+def describe(pid: int) -> str:
+    return f"{pid}: " + _read(pid, "cmdline").replace(b"\0", b" ").decode(errors="replace").strip()
+
+
+def wait_until_gone(job: str, seconds: float) -> list[int]:
+    """Waits for the job's processes to end by themselves; answers those that have not."""
+    end = time.monotonic() + seconds
+    while (living := find(job)) and time.monotonic() < end:
+        time.sleep(0.02)
+    return living
+
+
+def kill(job: str) -> None:
+    """Kills the job's processes and nothing else, until none is left (one may fork while it is looked for)."""
+    end = time.monotonic() + 20
+    while (living := find(job)) and time.monotonic() < end:
+        for pid in living:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # it ended meanwhile
+        time.sleep(0.02)
+
+
+def _debugger(pid: int) -> list[str]:
+    """gdb where the process lives: from another PID namespace it cannot tell the threads apart."""
+    inner = next((line.split()[1:] for line in _read(pid, "status").decode().splitlines() if line.startswith("NSpid:")), [])
+    gdb = ["gdb", "--batch", "--nx", "--quiet", "--init-eval-command=set auto-load python-scripts off",
+           "--eval-command=thread apply all backtrace"]
+    if len(inner) > 1:
+        return ["nsenter", f"--target={pid}", "--pid", "--mount", *_user_namespace(pid), "--", *gdb, "--pid", inner[-1]]
+    return [*gdb, "--pid", str(pid)]
+
+
+def _user_namespace(pid: int) -> list[str]:
+    same = os.readlink(f"/proc/{pid}/ns/user") == os.readlink("/proc/self/ns/user")
+    return [] if same else ["--user", "--preserve-credentials"]
+
+
+def stacks(job: str) -> str:
+    """The stacks of all threads of all processes of the job, as text."""
+    parts = []
+    environment = {name: value for name, value in os.environ.items() if name not in (MARK, "LD_PRELOAD", "DEBUGINFOD_URLS")}
+    for pid in find(job):
+        if os.fsencode(_CLUSTER) in _read(pid, "cmdline").split(b"\0"):
+            continue  # part of the test bed, not of the job
+        parts.append(f"=== stacks of {describe(pid)}")
+        try:
+            done = subprocess.run(_debugger(pid), env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, timeout=60, check=False)
+            parts.append(done.stdout.decode(errors="replace"))
+        except (OSError, subprocess.TimeoutExpired) as error:
+            parts.append(f"no stacks: {error}")
+    return "\n".join(parts)

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The runner must see every way in which a job can go wrong, and leave nothing of it: each test runs a job that does."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import jobs
+
+_RUN_JOB = pathlib.Path(__file__).resolve().parent.parent / "run-job"
+
+
+def shell(script: str, **fields: object) -> str:
+    """A table of one job that runs a shell script without a launcher."""
+    fields = {"launcher": "none", **fields}
+    lines = [f"{key} = {value if isinstance(value, (int, list)) else repr(value)}" for key, value in fields.items()]
+    return "\n".join(["[[job]]", 'name = "job"', 'program = "/bin/sh"', 'library = "none"',
+                      f"arguments = ['-c', '''{script}''']", *lines])
+
+
+class RunJob(unittest.TestCase):
+    def run_job(self, table: str) -> tuple[int, str]:
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "jobs.toml")
+            path.write_text(table, encoding="utf-8")
+            where = [sys.executable, _RUN_JOB, "--table", path, "--build", folder, "--programs", folder]
+            name = subprocess.run([*where, "--list"], capture_output=True, text=True, check=True).stdout.split()[0]
+            done = subprocess.run([*where, name], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        return done.returncode, done.stdout
+
+    def expect(self, table: str, code: int, pattern: str) -> str:
+        got, output = self.run_job(table)
+        self.assertEqual(got, code, output)
+        self.assertRegex(output, pattern)
+        return output
+
+    def test_good_job(self) -> None:
+        self.expect(shell('echo "test passed"'), 0, "test passed")
+
+    def test_good_job_under_the_launcher(self) -> None:
+        self.expect(shell('echo "test passed"', launcher="mpirun", processes=3), 0, "(?s)(test passed.*){3}")
+
+    def test_one_process_that_says_nothing_fails_the_job(self) -> None:
+        script = 'test "$OMPI_COMM_WORLD_RANK" = 1 || echo "test passed"'
+        self.expect(shell(script, launcher="mpirun", processes=3), 1, "2 processes printed 'test passed', expected 3")
+
+    def test_exit_code(self) -> None:
+        self.expect(shell('echo "test passed"; exit 3'), 1, "exit code 3, expected 0")
+        self.expect(shell('echo "test passed"', exit="nonzero"), 1, "exit code 0 where an error was expected")
+        self.expect(shell('echo "test passed"; exit 3', exit=3), 0, "test passed")
+
+    def test_output(self) -> None:
+        script = 'echo one; echo "test passed"'
+        self.expect(shell(script, output=["^two$"]), 1, r"not in the output: \^two\$")
+        self.expect(shell(script, forbidden=["^one$"]), 1, r"must not be in the output: \^one\$")
+        self.expect(shell(script, output=["^one$"], forbidden=["^two$"]), 0, "test passed")
+
+    def test_skip_needs_a_reason(self) -> None:
+        self.expect(shell("echo skipped: no such device; exit 77"), 77, "no such device")
+        self.expect(shell("exit 77"), 1, "exit code 77, expected 0")
+
+    def test_process_left_behind(self) -> None:
+        output = self.expect(shell('setsid sleep 1000 >/dev/null 2>&1 & echo $! is the one; echo "test passed"'), 1,
+                             "still running: [0-9]+: sleep 1000")
+        self.assert_gone(int(re.search("([0-9]+) is the one", output)[1]))
+
+    def test_shared_memory_left_behind(self) -> None:
+        table = shell('touch /dev/shm/intersession.test.$$; echo "test passed"')
+        self.addCleanup(self.remove_own_shared_memory)
+        self.expect(table, 1, r"left behind: /dev/shm/intersession\.test\.[0-9]+")
+
+    @staticmethod
+    def remove_own_shared_memory() -> None:
+        for path in pathlib.Path("/dev/shm").glob("intersession.test.*"):
+            path.unlink()
+
+    def test_hanging_job_is_killed_with_its_stacks_shown(self) -> None:
+        script = "echo $$ is one; sleep 1000; true"
+        output = self.expect(shell(script, launcher="mpirun", processes=2, timeout=2), 1, "timed out after 2 s")
+        shells = [int(pid) for pid in re.findall("([0-9]+) is one", output)]
+        self.assertEqual(len(shells), 2)
+        for pid in shells:
+            self.assertRegex(output, f"=== stacks of {pid}: /bin/sh")
+            self.assert_gone(pid)
+        self.assertEqual(len(re.findall("=== stacks of [0-9]+: sleep 1000", output)), 2)
+        self.assertRegex(output, "#[0-9]+ .*nanosleep")
+
+    def test_hanging_job_on_several_nodes(self) -> None:
+        table = shell("sleep 1000; true", launcher="mpirun", processes=2, nodes=2, timeout=3, options=["--map-by", "node"])
+        code, output = self.run_job(table)
+        if code == 77:
+            self.skipTest(output)
+        self.assertEqual(code, 1, output)
+        self.assertEqual(len(re.findall("=== stacks of [0-9]+: sleep 1000", output)), 2, output)
+        self.assertEqual(len(re.findall("=== stacks of [0-9]+: orted", output)), 1, output)
+        self.assertRegex(output, "#[0-9]+ .*nanosleep")
+        for pid in re.findall("=== stacks of ([0-9]+):", output):
+            self.assert_gone(int(pid))
+
+    def test_leftovers_on_other_nodes(self) -> None:
+        table = shell('touch /dev/shm/intersession.test; echo "test passed"', launcher="mpirun", processes=2, nodes=2,
+                      options=["--map-by", "node"])
+        code, output = self.run_job(table)
+        if code == 77:
+            self.skipTest(output)
+        self.assertEqual(code, 1, output)
+        self.assertRegex(output, "left behind: shared memory node1:/dev/shm/intersession.test")
+
+    def test_without_privileges(self) -> None:
+        if os.geteuid() != 0:
+            self.skipTest("this is the case anyway")
+        nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", "PYTHONDONTWRITEBYTECODE=1")
+        python = "/usr/bin/python3"  # the one that everybody may use
+        if subprocess.run([*nobody, python, _RUN_JOB, "--help"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("others may not read the source")
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)
+            path = pathlib.Path(folder, "jobs.toml")
+            path.write_text(shell('touch /dev/shm/intersession.test.$$; echo "test passed"'), encoding="utf-8")
+            self.addCleanup(self.remove_own_shared_memory)
+            done = subprocess.run([*nobody, python, _RUN_JOB, "--table", path, "--build", folder, "--programs", folder,
+                                   "job.none.p1.none"], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"left behind: /dev/shm/intersession\.test")
+
+    def assert_gone(self, pid: int) -> None:
+        self.assertFalse(pathlib.Path(f"/proc/{pid}/exe").exists(), f"process {pid} still lives")
+
+
+class Tables(unittest.TestCase):
+    def test_columns_multiply(self) -> None:
+        made = jobs.expand({"program": "p", "library": ["linked", "preloaded"], "processes": [1, 4], "nodes": [1, 3]}, {})
+        self.assertEqual(len(made), 8)
+        self.assertEqual(made[-1].name, "p.preloaded.p4.n3")
+
+    def test_words_are_filled_in(self) -> None:
+        job, = jobs.expand({"program": "p", "processes": 4, "arguments": ["{processes}", "{build}/x", "{other}"],
+                            "output": ["{processes} of"], "environment": {"A": "{nodes}"}}, {"build": "/b"})
+        self.assertEqual(job.apps[0].arguments, ["4", "/b/x", "{other}"])
+        self.assertEqual((job.output, job.environment), (["4 of"], {"A": "1"}))
+
+    def test_several_programs(self) -> None:
+        job, = jobs.expand({"apps": [{"program": "a", "processes": 2}, {"program": "b", "processes": 3}]}, {})
+        self.assertEqual((job.name, job.processes, job.expected_passes), ("a.linked.p5", 5, 5))
+
+    def test_mistakes_are_named(self) -> None:
+        for row, text in (({"program": "p", "library": "liked"}, "not liked"), ({"program": "p", "tiemout": 3}, "tiemout"),
+                          ({}, "no program"), ({"program": "p", "launcher": "none", "processes": 2}, "one process"),
+                          ({"program": "p", "apps": [{"program": "a"}]}, "either")):
+            with self.assertRaisesRegex(jobs.BadTable, text):
+                jobs.expand(row, {})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs one job: to its end or its time-out, then judges what it printed, how it ended, and what it left behind."""
+import contextlib
+import os
+import re
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from typing import Iterator
+
+import kernel
+import processes
+from commands import Place, command_of, environment_of
+from jobs import Job
+
+SKIP = 77
+_SHARED_MEMORY = "/dev/shm"
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+class SharedMemory:
+    """What a job leaves in /dev/shm: in a private one where the kernel grants it, else by comparing before and after.
+
+    Not every file counts then: other users have theirs, and one that somebody holds a lock on belongs to a job that runs.
+    """
+
+    def __init__(self) -> None:
+        try:
+            if os.geteuid() == 0:
+                kernel.unshare(kernel.CLONE_NEWNS, "mount")
+                kernel.make_mounts_private()
+                kernel.mount("tmpfs", _SHARED_MEMORY, "tmpfs", options="mode=1777")
+        except kernel.Forbidden:
+            pass
+        self._before = self._list()
+
+    @staticmethod
+    def _list() -> set[str]:
+        with open("/proc/locks", encoding="ascii") as locks:
+            locked = {int(word.rpartition(":")[2]) for line in locks for word in line.split() if word.count(":") == 2}
+        found = set()
+        for file in os.scandir(_SHARED_MEMORY):
+            if file.name.startswith("intersession"):
+                with contextlib.suppress(FileNotFoundError):  # another job's, and gone meanwhile
+                    status = file.stat()
+                    if status.st_uid == os.geteuid() and status.st_ino not in locked:
+                        found.add(file.name)
+        return found
+
+    def left_behind(self) -> list[str]:
+        return sorted(f"{_SHARED_MEMORY}/{name}" for name in self._list() - self._before)
+
+
+@contextlib.contextmanager
+def _started(job: Job, place: Place, mark: str) -> Iterator[subprocess.Popen]:
+    """The job as a child process; on leaving, whatever happened, nothing of it lives and its scratch folder is gone."""
+    scratch = tempfile.mkdtemp(prefix="intersession-job.")
+    try:
+        yield subprocess.Popen(command_of(job, place), env=environment_of(job, place, mark, scratch), start_new_session=True,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               preexec_fn=kernel.die_with_parent)
+    finally:
+        processes.kill(mark)
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _follow(child: subprocess.Popen, seconds: float) -> tuple[str, bool]:
+    """Shows the output as it comes; answers all of it, and whether the child ended in time."""
+    output, end, is_open = b"", time.monotonic() + seconds, True
+    with selectors.DefaultSelector() as selector:
+        selector.register(child.stdout, selectors.EVENT_READ)
+        while time.monotonic() < end and (is_open or child.poll() is None):
+            ready = selector.select(0.05) if is_open else time.sleep(0.01)
+            if ready:
+                chunk = os.read(child.stdout.fileno(), 65536)
+                is_open = bool(chunk)
+                output += chunk
+                sys.stdout.buffer.write(chunk)
+                sys.stdout.buffer.flush()
+                if not is_open:
+                    selector.unregister(child.stdout)
+            elif child.poll() is not None:
+                break  # a process that was left behind may hold the pipe open; it is reported as such
+    return output.decode(errors="replace"), child.poll() is not None
+
+
+def _complaints(job: Job, code: int, output: str) -> list[str]:
+    """What is wrong with how the job ended and with what it printed."""
+    wrong = []
+    if job.exit == "nonzero" and code == 0:
+        wrong.append("exit code 0 where an error was expected")
+    elif job.exit != "nonzero" and code != job.exit:
+        wrong.append(f"exit code {code}, expected {job.exit}")
+    passes = len(re.findall(r"^test passed$", output, re.MULTILINE))
+    if passes != job.expected_passes:
+        wrong.append(f"{passes} processes printed 'test passed', expected {job.expected_passes}")
+    wrong += [f"not in the output: {wanted}" for wanted in job.output if not re.search(wanted, output, re.MULTILINE)]
+    wrong += [f"must not be in the output: {bad}" for bad in job.forbidden if re.search(bad, output, re.MULTILINE)]
+    return wrong
+
+
+def run(job: Job, place: Place) -> int:
+    """Runs the job and says what was wrong. 0, 1, or 77 where the job says that this machine cannot run it."""
+    def give_up(number: int, _: object) -> None:
+        sys.exit(128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, give_up)
+    mark = uuid.uuid4().hex
+    shared_memory = SharedMemory()
+    _say("run-job: " + " ".join(command_of(job, place)))
+    with _started(job, place, mark) as child:
+        output, ended = _follow(child, job.timeout)
+        if not ended:
+            _say(f"run-job: still running after {job.timeout:g} s; the stacks of all its processes:")
+            _say(processes.stacks(mark))
+            _say(f"run-job: FAILED: {job.name}: timed out after {job.timeout:g} s")
+            return 1
+        # Daemons on other nodes may end a little after the launcher.
+        wrong = [f"still running: {processes.describe(pid)}" for pid in processes.wait_until_gone(mark, 10)]
+    wrong += [f"left behind: {path}" for path in shared_memory.left_behind()]
+    if child.returncode == SKIP and not wrong and re.search(r"skipped: \S", output):
+        return SKIP
+    wrong += _complaints(job, child.returncode, output)
+    for what in wrong:
+        _say(f"run-job: FAILED: {job.name}: {what}")
+    return 1 if wrong else 0
