@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -17,12 +18,26 @@ enum class Element : std::uint8_t {
   none,  ///< bytes that no arithmetic applies to (MPI_PACKED, MPI_CHAR, derived layouts)
   int8, int16, int32, int64, uint8, uint16, uint32, uint64,
   float32, float64, float80,            ///< float80 is long double of x86-64, 16 bytes stored
-  complex32, complex64, complex80,
-  boolean8,                             ///< C and C++ bool
-  logical32,                            ///< Fortran LOGICAL, 4 bytes
+  float128,                             ///< Fortran REAL(16)
+  complex32, complex64, complex80, complex128,  ///< by the width of one part
+  boolean8,                             ///< C and C++ bool, Fortran LOGICAL of one byte
+  logical16, logical32, logical64,      ///< Fortran LOGICAL of 2, 4 (the default) and 8 bytes
   byte,                                 ///< MPI_BYTE: bitwise operations only
   float_int, double_int, long_int, two_int, short_int, long_double_int,  ///< the C pairs of MPI_MINLOC and MPI_MAXLOC
   two_float32, two_float64,             ///< MPI_2REAL, MPI_2DOUBLE_PRECISION
+};
+inline constexpr std::size_t kElements = static_cast<std::size_t>(Element::two_float64) + 1;
+
+/// The groups of types that MPI-4.1 §6.9.2 allows operations on. MPI_INT and MPI_INTEGER have the same representation but
+/// different groups: logical operations apply to the first only.
+enum class Family : std::uint8_t {
+  none, c_integer, fortran_integer, floating, logical, complex, byte, multi_language, pair
+};
+
+/// A run of bytes with data, in one item.
+struct Piece {
+  std::int64_t offset = 0;  ///< bytes from the item's address
+  std::uint64_t bytes = 0;
 };
 
 /// A datatype. Immutable once made; predefined ones live for ever, derived ones are owned by sessions.
@@ -34,7 +49,15 @@ struct Type {
   std::uint64_t elements = 1; ///< predefined elements in one item
   bool contiguous = true;     ///< size == extent and no holes: an array of items is one run of bytes
   const Type* base = nullptr; ///< the predefined type all elements have, itself where predefined, null where they differ
+  Family family = Family::none;
+  std::span<const Piece> pieces;  ///< where the data of one item is, in the order it travels; empty where contiguous
 };
+
+/// All predefined types of MPI-4.1 (annex A.1) that Open MPI 4.1 has on x86-64, for C and for Fortran, and Open MPI's own
+/// MPI_2COMPLEX and MPI_2DOUBLE_COMPLEX; one row a type.
+std::span<const Type> predefined_types();
+/// The predefined type of this name, synonyms (MPI_LONG_LONG, MPI_C_FLOAT_COMPLEX) included; null where there is none.
+const Type* find_predefined(std::string_view name);
 
 /// Memory described by (address, count, type), as every communication call has it.
 struct Buffer {
@@ -50,24 +73,41 @@ struct ConstBuffer {
   std::uint64_t bytes() const { return count * type->size; }
 };
 
+/// The data of an array of items, holes left out, is a stream of count * size bytes. pack() copies the part of that stream
+/// which begins at byte `first` and is as long as `out`; unpack() writes such a part back and leaves holes alone. Both take
+/// contiguous types too. A part may begin and end anywhere, also inside an element.
+void pack(const Type& type, const void* items, std::uint64_t first, std::span<std::byte> out);
+void unpack(const Type& type, std::span<const std::byte> in, std::uint64_t first, void* items);
+
 /// The predefined reduction operations (MPI-4.1 §6.9.2, §6.9.4).
 enum class Operator : std::uint8_t { max, min, sum, prod, land, band, lor, bor, lxor, bxor, maxloc, minloc, replace, no_op };
+inline constexpr std::size_t kOperators = static_cast<std::size_t>(Operator::no_op) + 1;
 
-/// inout[i] = in[i] op inout[i] for count items (the order matters for operations that do not commute).
+/// inout[i] = in[i] op inout[i] for count items (the order matters for operations that do not commute). The arrays do not
+/// overlap; no alignment is asked for.
 using Kernel = void (*)(const void* in, void* inout, std::uint64_t count);
+
+/// A user's operation (MPI_Op_create), with the meaning of Kernel.
+using UserFunction = void (*)(void* context, const void* in, void* inout, std::uint64_t count, const Type& type);
 
 /// A reduction operation: predefined here; user operations are owned by sessions.
 struct Op {
   std::string_view name;
-  Operator code = Operator::no_op;
+  Operator code = Operator::no_op;  ///< of no meaning where user is set
   bool commutative = true;
+  UserFunction user = nullptr;      ///< null for predefined operations
+  void* context = nullptr;          ///< handed to user
 };
 const Op& predefined(Operator code);
 
-/// The kernel for an operation on an element kind; null where the standard does not allow the pair.
+/// Does MPI-4.1 §6.9.2 (for maxloc and minloc §6.9.4) allow the operation on the type? User operations apply to all types,
+/// predefined ones to predefined types only; MPI_REPLACE and MPI_NO_OP are for one-sided communication.
+bool is_allowed(const Op& op, const Type& type);
+
+/// The kernel for an operation on an element kind; null where there is no meaning to it, whatever the type's family.
 Kernel kernel(Operator code, Element element);
 
-/// Applies op to two buffers of this type. Errors: op (not allowed on the type; names both).
+/// Applies op to two arrays of count items: inout[i] = in[i] op inout[i]. Errors: op (not allowed on the type; names both).
 base::Status reduce(const Op& op, const Type& type, const void* in, void* inout, std::uint64_t count);
 
 }  // namespace shim::types

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The predefined types as data. Sizes and extents are those that Open MPI 4.1 answers on x86-64.
+#include <utility>
+
+#include "shim/types/types.hpp"
+
+namespace shim::types {
+namespace {
+
+struct Row {
+  std::string_view name;
+  Element element;
+  Family family;
+  std::uint64_t size;
+};
+
+// Types without holes: extent == size.
+constexpr Row kPlain[] = {
+    // C, MPI-4.1 §3.2.2 table 3.2
+    {"MPI_CHAR", Element::none, Family::none, 1},
+    {"MPI_SHORT", Element::int16, Family::c_integer, 2},
+    {"MPI_INT", Element::int32, Family::c_integer, 4},
+    {"MPI_LONG", Element::int64, Family::c_integer, 8},
+    {"MPI_LONG_LONG_INT", Element::int64, Family::c_integer, 8},
+    {"MPI_SIGNED_CHAR", Element::int8, Family::c_integer, 1},
+    {"MPI_UNSIGNED_CHAR", Element::uint8, Family::c_integer, 1},
+    {"MPI_UNSIGNED_SHORT", Element::uint16, Family::c_integer, 2},
+    {"MPI_UNSIGNED", Element::uint32, Family::c_integer, 4},
+    {"MPI_UNSIGNED_LONG", Element::uint64, Family::c_integer, 8},
+    {"MPI_UNSIGNED_LONG_LONG", Element::uint64, Family::c_integer, 8},
+    {"MPI_FLOAT", Element::float32, Family::floating, 4},
+    {"MPI_DOUBLE", Element::float64, Family::floating, 8},
+    {"MPI_LONG_DOUBLE", Element::float80, Family::floating, 16},
+    {"MPI_WCHAR", Element::none, Family::none, 4},
+    {"MPI_C_BOOL", Element::boolean8, Family::logical, 1},
+    {"MPI_INT8_T", Element::int8, Family::c_integer, 1},
+    {"MPI_INT16_T", Element::int16, Family::c_integer, 2},
+    {"MPI_INT32_T", Element::int32, Family::c_integer, 4},
+    {"MPI_INT64_T", Element::int64, Family::c_integer, 8},
+    {"MPI_UINT8_T", Element::uint8, Family::c_integer, 1},
+    {"MPI_UINT16_T", Element::uint16, Family::c_integer, 2},
+    {"MPI_UINT32_T", Element::uint32, Family::c_integer, 4},
+    {"MPI_UINT64_T", Element::uint64, Family::c_integer, 8},
+    {"MPI_C_COMPLEX", Element::complex32, Family::complex, 8},
+    {"MPI_C_DOUBLE_COMPLEX", Element::complex64, Family::complex, 16},
+    {"MPI_C_LONG_DOUBLE_COMPLEX", Element::complex80, Family::complex, 32},
+    {"MPI_BYTE", Element::byte, Family::byte, 1},
+    {"MPI_PACKED", Element::none, Family::none, 1},
+    // C and Fortran, table 3.3
+    {"MPI_AINT", Element::int64, Family::multi_language, 8},
+    {"MPI_COUNT", Element::int64, Family::multi_language, 8},
+    {"MPI_OFFSET", Element::int64, Family::multi_language, 8},
+    // C++, table 3.4
+    {"MPI_CXX_BOOL", Element::boolean8, Family::logical, 1},
+    {"MPI_CXX_FLOAT_COMPLEX", Element::complex32, Family::complex, 8},
+    {"MPI_CXX_DOUBLE_COMPLEX", Element::complex64, Family::complex, 16},
+    {"MPI_CXX_LONG_DOUBLE_COMPLEX", Element::complex80, Family::complex, 32},
+    // Fortran, table 3.1
+    {"MPI_INTEGER", Element::int32, Family::fortran_integer, 4},
+    {"MPI_REAL", Element::float32, Family::floating, 4},
+    {"MPI_DOUBLE_PRECISION", Element::float64, Family::floating, 8},
+    {"MPI_COMPLEX", Element::complex32, Family::complex, 8},
+    {"MPI_LOGICAL", Element::logical32, Family::logical, 4},
+    {"MPI_CHARACTER", Element::none, Family::none, 1},
+    // Fortran, optional (§3.2.2, §19.1.9)
+    {"MPI_DOUBLE_COMPLEX", Element::complex64, Family::complex, 16},
+    {"MPI_INTEGER1", Element::int8, Family::fortran_integer, 1},
+    {"MPI_INTEGER2", Element::int16, Family::fortran_integer, 2},
+    {"MPI_INTEGER4", Element::int32, Family::fortran_integer, 4},
+    {"MPI_INTEGER8", Element::int64, Family::fortran_integer, 8},
+    {"MPI_LOGICAL1", Element::boolean8, Family::logical, 1},
+    {"MPI_LOGICAL2", Element::logical16, Family::logical, 2},
+    {"MPI_LOGICAL4", Element::logical32, Family::logical, 4},
+    {"MPI_LOGICAL8", Element::logical64, Family::logical, 8},
+    {"MPI_REAL4", Element::float32, Family::floating, 4},
+    {"MPI_REAL8", Element::float64, Family::floating, 8},
+    {"MPI_REAL16", Element::float128, Family::floating, 16},
+    {"MPI_COMPLEX8", Element::complex32, Family::complex, 8},
+    {"MPI_COMPLEX16", Element::complex64, Family::complex, 16},
+    {"MPI_COMPLEX32", Element::complex128, Family::complex, 32},
+    // pairs of equals
+    {"MPI_FLOAT_INT", Element::float_int, Family::pair, 8},
+    {"MPI_2INT", Element::two_int, Family::pair, 8},
+    {"MPI_2INTEGER", Element::two_int, Family::pair, 8},
+    {"MPI_2REAL", Element::two_float32, Family::pair, 8},
+    {"MPI_2DOUBLE_PRECISION", Element::two_float64, Family::pair, 16},
+    {"MPI_2COMPLEX", Element::none, Family::none, 16},
+    {"MPI_2DOUBLE_COMPLEX", Element::none, Family::none, 32},
+};
+
+static_assert(sizeof(long double) == 16 && sizeof(long) == 8 && sizeof(wchar_t) == 4 && sizeof(bool) == 1);
+
+// Pairs with holes: C structures whose padding is not data.
+struct HoledRow {
+  std::string_view name;
+  Element element;
+  std::uint64_t size;
+  std::int64_t extent;
+  std::span<const Piece> pieces;
+};
+constexpr Piece kShortInt[] = {{0, 2}, {4, 4}};
+constexpr Piece kEightAndInt[] = {{0, 12}};
+constexpr Piece kLongDoubleInt[] = {{0, 20}};
+constexpr HoledRow kHoled[] = {
+    {"MPI_SHORT_INT", Element::short_int, 6, 8, kShortInt},
+    {"MPI_LONG_INT", Element::long_int, 12, 16, kEightAndInt},
+    {"MPI_DOUBLE_INT", Element::double_int, 12, 16, kEightAndInt},
+    {"MPI_LONG_DOUBLE_INT", Element::long_double_int, 20, 32, kLongDoubleInt},
+};
+
+constexpr std::size_t kPlainCount = std::size(kPlain);
+constexpr std::size_t kCount = kPlainCount + std::size(kHoled);
+struct Table {
+  Type rows[kCount];
+};
+extern const Table kTable;  // named before it is made, because each row points to itself
+
+constexpr Table make_table() {
+  Table table;
+  for (std::size_t i = 0; i < kPlainCount; ++i) {
+    const Row& row = kPlain[i];
+    std::uint64_t elements = row.family == Family::pair ? 2 : 1;
+    table.rows[i] = Type{row.name, row.element, row.size, static_cast<std::int64_t>(row.size), elements, true,
+                         &kTable.rows[i], row.family, {}};
+  }
+  for (std::size_t i = 0; i < std::size(kHoled); ++i) {
+    const HoledRow& row = kHoled[i];
+    table.rows[kPlainCount + i] = Type{row.name, row.element, row.size, row.extent, 2, false,
+                                       &kTable.rows[kPlainCount + i], Family::pair, row.pieces};
+  }
+  return table;
+}
+constinit const Table kTable = make_table();
+
+constexpr std::pair<std::string_view, std::string_view> kSynonyms[] = {
+    {"MPI_LONG_LONG", "MPI_LONG_LONG_INT"},
+    {"MPI_C_FLOAT_COMPLEX", "MPI_C_COMPLEX"},
+    {"MPI_CXX_COMPLEX", "MPI_CXX_FLOAT_COMPLEX"},
+};
+
+}  // namespace
+
+std::span<const Type> predefined_types() { return kTable.rows; }
+
+const Type* find_predefined(std::string_view name) {
+  for (auto [synonym, original] : kSynonyms) {
+    if (name == synonym) name = original;
+  }
+  for (const Type& type : kTable.rows) {
+    if (type.name == name) return &type;
+  }
+  return nullptr;
+}
+
+}  // namespace shim::types
