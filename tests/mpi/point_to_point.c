@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Every mode and form of point-to-point on a session communicator, over sizes around every protocol limit. */
+#include "session_world.h"
+
+static const int kSizes[] = {0, 1, 7, 8, 56, 57, 1000, 4096, 8191, 8192, 8193, 16384, 16385, 70000, 1 << 20, (1 << 22) + 3};
+enum { SIZES = sizeof kSizes / sizeof kSizes[0] };
+
+static unsigned char byte_of(int from, int tag, int index) { return (unsigned char)(from * 31 + tag * 17 + index * 7 + (index >> 8)); }
+
+static void fill(unsigned char *data, int count, int from, int tag) {
+  for (int i = 0; i < count; ++i) data[i] = byte_of(from, tag, i);
+}
+
+static void expect_data(const unsigned char *data, int count, int from, int tag) {
+  int wrong = 0;
+  for (int i = 0; i < count; ++i) wrong += data[i] != byte_of(from, tag, i);
+  EXPECT(wrong == 0, "%d of %d bytes from %d with tag %d are wrong", wrong, count, from, tag);
+}
+
+static void expect_status(const MPI_Status *status, int source, int tag, int count) {
+  int got = -1;
+  MPI_Get_count(status, MPI_UNSIGNED_CHAR, &got);
+  EXPECT(status->MPI_SOURCE == source && status->MPI_TAG == tag && got == count, "status says source %d tag %d count %d, not %d %d %d",
+         status->MPI_SOURCE, status->MPI_TAG, got, source, tag, count);
+}
+
+typedef int (*send_function)(const void *, int, MPI_Datatype, int, int, MPI_Comm);
+typedef int (*isend_function)(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
+static const send_function kSends[] = {MPI_Send, MPI_Ssend, MPI_Bsend, MPI_Rsend};
+static const isend_function kIsends[] = {MPI_Isend, MPI_Issend, MPI_Ibsend, MPI_Irsend};
+static const isend_function kInits[] = {MPI_Send_init, MPI_Ssend_init, MPI_Bsend_init, MPI_Rsend_init};
+enum { READY = 3 };
+
+/* Neighbours in pairs: even ranks send first. A ready send waits for the word that the receive is posted. */
+static void blocking(unsigned char *out, unsigned char *in) {
+  int peer = rank ^ 1;
+  if (peer >= size) return;
+  for (int s = 0; s < SIZES; ++s)
+    for (int mode = 0; mode < 4; ++mode)
+      for (int turn = 0; turn < 2; ++turn) {
+        int tag = s * 10 + mode, count = kSizes[s];
+        if (turn == (rank & 1)) {
+          fill(out, count, rank, tag);
+          if (mode == READY) MUST(MPI_Recv(NULL, 0, MPI_CHAR, peer, 9999, world, MPI_STATUS_IGNORE));
+          MUST(kSends[mode](out, count, MPI_UNSIGNED_CHAR, peer, tag, world));
+        } else {
+          MPI_Status status;
+          MPI_Request request;
+          if (mode == READY) {
+            MUST(MPI_Irecv(in, count, MPI_UNSIGNED_CHAR, peer, tag, world, &request));
+            MUST(MPI_Send(NULL, 0, MPI_CHAR, peer, 9999, world));
+            MUST(MPI_Wait(&request, &status));
+          } else {
+            MUST(MPI_Recv(in, count, MPI_UNSIGNED_CHAR, mode == 1 ? MPI_ANY_SOURCE : peer, s % 2 ? MPI_ANY_TAG : tag, world, &status));
+          }
+          expect_status(&status, peer, tag, count);
+          expect_data(in, count, peer, tag);
+        }
+      }
+}
+
+/* Everybody to everybody, all under way at once; then the same with persistent requests, three times. */
+static void nonblocking(unsigned char *out, unsigned char *in, int count, int mode, int persistent) {
+  MPI_Request *requests = malloc(2 * (size_t)size * sizeof *requests);
+  MPI_Status *statuses = malloc(2 * (size_t)size * sizeof *statuses);
+  for (int round = 0; round < (persistent ? 3 : 1); ++round) {
+    for (int p = 0; p < size; ++p) fill(out + (size_t)p * count, count, rank, p + mode);
+    memset(in, 0, (size_t)size * count);
+    for (int p = 0; p < size; ++p) {
+      if (!persistent) MUST(MPI_Irecv(in + (size_t)p * count, count, MPI_UNSIGNED_CHAR, p, rank + mode, world, &requests[p]));
+      else if (round == 0) MUST(MPI_Recv_init(in + (size_t)p * count, count, MPI_UNSIGNED_CHAR, p, rank + mode, world, &requests[p]));
+    }
+    if (persistent) MUST(MPI_Startall(size, requests));
+    MUST(MPI_Barrier(world)); /* all receives are posted: ready sends are allowed */
+    for (int p = 0; p < size; ++p) {
+      isend_function start = persistent ? kInits[mode] : kIsends[mode];
+      if (!persistent || round == 0)
+        MUST(start(out + (size_t)p * count, count, MPI_UNSIGNED_CHAR, p, p + mode, world, &requests[size + p]));
+      if (persistent) MUST(MPI_Start(&requests[size + p]));
+    }
+    MUST(MPI_Waitall(2 * size, requests, statuses));
+    for (int p = 0; p < size; ++p) {
+      expect_status(&statuses[p], p, rank + mode, count);
+      expect_data(in + (size_t)p * count, count, p, rank + mode);
+    }
+  }
+  for (int p = 0; persistent && p < 2 * size; ++p) MUST(MPI_Request_free(&requests[p]));
+  for (int p = 0; !persistent && p < 2 * size; ++p) EXPECT(requests[p] == MPI_REQUEST_NULL, "request %d is left", p);
+  free(requests);
+  free(statuses);
+}
+
+static void any_source(void) {
+  if (rank != 0) {
+    for (int i = 0; i < 50; ++i) MUST(MPI_Send(&i, 1, MPI_INT, 0, rank, world));
+    return;
+  }
+  int *next = calloc(size, sizeof *next);
+  for (int n = 0; n < 50 * (size - 1); ++n) {
+    int value;
+    MPI_Status status;
+    MUST(MPI_Recv(&value, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, world, &status));
+    EXPECT(status.MPI_TAG == status.MPI_SOURCE, "tag %d from %d", status.MPI_TAG, status.MPI_SOURCE);
+    EXPECT(value == next[status.MPI_SOURCE]++, "message %d of %d came out of order", value, status.MPI_SOURCE);
+  }
+  free(next);
+}
+
+static void probes(unsigned char *out, unsigned char *in) {
+  int next = (rank + 1) % size, before = (rank + size - 1) % size;
+  for (int s = 0; s < SIZES; ++s) {
+    int count = kSizes[s], flag = 0, got;
+    MPI_Request request;
+    MPI_Status status;
+    MPI_Message message;
+    fill(out, count, rank, s);
+    MUST(MPI_Isend(out, count, MPI_UNSIGNED_CHAR, next, s, world, &request));
+    switch (s % 4) {
+      case 0:
+        MUST(MPI_Probe(before, s, world, &status));
+        MUST(MPI_Recv(in, count, MPI_UNSIGNED_CHAR, before, s, world, MPI_STATUS_IGNORE));
+        break;
+      case 1:
+        while (!flag) MUST(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, world, &flag, &status));
+        MUST(MPI_Recv(in, count, MPI_UNSIGNED_CHAR, status.MPI_SOURCE, status.MPI_TAG, world, MPI_STATUS_IGNORE));
+        break;
+      case 2:
+        MUST(MPI_Mprobe(MPI_ANY_SOURCE, s, world, &message, &status));
+        MUST(MPI_Mrecv(in, count, MPI_UNSIGNED_CHAR, &message, MPI_STATUS_IGNORE));
+        EXPECT(message == MPI_MESSAGE_NULL, "the message is left");
+        break;
+      default: {
+        MPI_Request receive;
+        while (!flag) MUST(MPI_Improbe(before, s, world, &flag, &message, &status));
+        MUST(MPI_Imrecv(in, count, MPI_UNSIGNED_CHAR, &message, &receive));
+        MUST(MPI_Wait(&receive, MPI_STATUS_IGNORE));
+      }
+    }
+    MPI_Get_count(&status, MPI_UNSIGNED_CHAR, &got);
+    EXPECT(got == count, "probe says %d, not %d", got, count);
+    expect_data(in, count, before, s);
+    MUST(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    MUST(MPI_Barrier(world));
+  }
+}
+
+static void cancel_and_null(void) {
+  int value = 5, flag = 0, got = -1;
+  MPI_Request request;
+  MPI_Status status;
+  MUST(MPI_Irecv(&value, 1, MPI_INT, MPI_ANY_SOURCE, 4242, world, &request));
+  MUST(MPI_Cancel(&request));
+  MUST(MPI_Wait(&request, &status));
+  MUST(MPI_Test_cancelled(&status, &flag));
+  EXPECT(flag, "the receive was not cancelled");
+  MUST(MPI_Recv(&value, 1, MPI_INT, MPI_PROC_NULL, 1, world, &status));
+  MPI_Get_count(&status, MPI_INT, &got);
+  EXPECT(status.MPI_SOURCE == MPI_PROC_NULL && status.MPI_TAG == MPI_ANY_TAG && got == 0, "status of MPI_PROC_NULL");
+  MUST(MPI_Send(&value, 1, MPI_INT, MPI_PROC_NULL, 1, world));
+  MUST(MPI_Probe(MPI_PROC_NULL, 1, world, &status));
+  EXPECT(status.MPI_SOURCE == MPI_PROC_NULL, "probe of MPI_PROC_NULL");
+}
+
+static void truncation(void) {
+  static const int lengths[] = {100, 100000};
+  char buffer[100000];
+  memset(buffer, rank, sizeof buffer);
+  int peer = rank ^ 1;
+  if (peer >= size) return;
+  for (int l = 0; l < 2; ++l) {
+    if (rank & 1) {
+      MUST_FAIL(MPI_ERR_TRUNCATE, MPI_Recv(buffer, 10, MPI_CHAR, peer, 1, world, MPI_STATUS_IGNORE));
+      EXPECT(buffer[10] == rank, "the message ran over the end of the buffer");
+      buffer[9] = (char)rank;
+    } else {
+      MUST(MPI_Send(buffer, lengths[l], MPI_CHAR, peer, 1, world));
+    }
+  }
+}
+
+/* All members send first: a library with a handshake before the first message would stand still here. */
+static void all_send_first(void) {
+  MPI_Comm fresh;
+  MUST(MPI_Comm_dup(world, &fresh));
+  for (int p = 0; p < size; ++p) MUST(MPI_Send(&rank, 1, MPI_INT, p, 3, fresh));
+  for (int p = 0; p < size; ++p) {
+    int value;
+    MPI_Status status;
+    MUST(MPI_Recv(&value, 1, MPI_INT, MPI_ANY_SOURCE, 3, fresh, &status));
+    EXPECT(value == status.MPI_SOURCE, "got %d from %d", value, status.MPI_SOURCE);
+  }
+  MUST(MPI_Comm_free(&fresh));
+}
+
+static void wait_and_test_forms(void) {
+  enum { COUNT = 6 };
+  int next = (rank + 1) % size, before = (rank + size - 1) % size;
+  for (int form = 0; form < 4; ++form) {
+    MPI_Request requests[COUNT];
+    MPI_Status statuses[COUNT];
+    int values[COUNT], done = 0, indices[COUNT], seen[COUNT] = {0};
+    for (int i = 0; i < COUNT; ++i) MUST(MPI_Irecv(&values[i], 1, MPI_INT, before, i, world, &requests[i]));
+    for (int i = COUNT - 1; i >= 0; --i) MUST(MPI_Send(&i, 1, MPI_INT, next, i, world));
+    while (done < COUNT) {
+      int n = 0, flag = 0;
+      if (form == 0) MUST(MPI_Waitany(COUNT, requests, &indices[0], &statuses[0]));
+      if (form == 1) MUST(MPI_Testany(COUNT, requests, &indices[0], &flag, &statuses[0]));
+      if (form == 2) MUST(MPI_Waitsome(COUNT, requests, &n, indices, statuses));
+      if (form == 3) MUST(MPI_Testsome(COUNT, requests, &n, indices, statuses));
+      if (form < 2) n = form == 0 || flag;
+      for (int k = 0; k < n; ++k) {
+        int i = indices[k];
+        EXPECT(i >= 0 && i < COUNT && !seen[i]++ && statuses[k].MPI_TAG == i && values[i] == i, "form %d index %d", form, i);
+        ++done;
+      }
+    }
+    int index = 0, flag = 0;
+    MUST(MPI_Waitany(COUNT, requests, &index, MPI_STATUS_IGNORE));
+    EXPECT(index == MPI_UNDEFINED, "Waitany on null requests says %d", index);
+    MUST(MPI_Testall(COUNT, requests, &flag, MPI_STATUSES_IGNORE));
+    EXPECT(flag, "Testall on null requests");
+  }
+}
+
+static void exchanges(unsigned char *out, unsigned char *in) {
+  int next = (rank + 1) % size, before = (rank + size - 1) % size;
+  for (int s = 0; s < SIZES; ++s) {
+    MPI_Status status;
+    fill(out, kSizes[s], rank, s);
+    MUST(MPI_Sendrecv(out, kSizes[s], MPI_UNSIGNED_CHAR, next, s, in, kSizes[s], MPI_UNSIGNED_CHAR, before, s, world, &status));
+    expect_status(&status, before, s, kSizes[s]);
+    expect_data(in, kSizes[s], before, s);
+    MUST(MPI_Sendrecv_replace(out, kSizes[s], MPI_UNSIGNED_CHAR, next, s, before, s, world, &status));
+    expect_data(out, kSizes[s], before, s);
+  }
+}
+
+int main(void) {
+  open_world("test.point_to_point");
+  size_t bytes = (size_t)(1 << 22) + 3, all = (size_t)size * 70000 > bytes ? (size_t)size * 70000 : bytes;
+  unsigned char *out = malloc(all), *in = malloc(all);
+  int buffer_bytes = (int)bytes + 64 * (MPI_BSEND_OVERHEAD + 70000) + MPI_BSEND_OVERHEAD, detached_bytes;
+  void *buffer = malloc(buffer_bytes), *detached;
+  MUST(MPI_Buffer_attach(buffer, buffer_bytes));
+  blocking(out, in);
+  for (int mode = 0; mode < 4; ++mode)
+    for (int persistent = 0; persistent < 2; ++persistent) {
+      nonblocking(out, in, 100, mode, persistent);
+      nonblocking(out, in, 40000, mode, persistent);
+    }
+  any_source();
+  MUST(MPI_Barrier(world));
+  probes(out, in);
+  cancel_and_null();
+  truncation();
+  all_send_first();
+  wait_and_test_forms();
+  exchanges(out, in);
+  MUST(MPI_Buffer_detach(&detached, &detached_bytes));
+  EXPECT(detached == buffer && detached_bytes == buffer_bytes, "detach gave back something else");
+  free(buffer);
+  free(out);
+  free(in);
+  return close_world("point_to_point");
+}

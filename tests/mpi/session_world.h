@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* For test programs: a session, its world communicator, and checks that say where they failed. */
+#ifndef TESTS_SESSION_WORLD_H
+#define TESTS_SESSION_WORLD_H
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static MPI_Session session;
+static MPI_Comm world = MPI_COMM_NULL;
+static int rank, size, failures;
+
+#define EXPECT(condition, ...)                                             \
+  do {                                                                     \
+    if (!(condition)) {                                                    \
+      fprintf(stderr, "%s:%d: rank %d: %s", __FILE__, __LINE__, rank, #condition); \
+      fprintf(stderr, "; " __VA_ARGS__);                                   \
+      fprintf(stderr, "\n");                                               \
+      if (++failures > 20) exit(1);                                        \
+    }                                                                      \
+  } while (0)
+
+/* The call must succeed. */
+#define MUST(call)                                              \
+  do {                                                          \
+    int must_code = (call);                                     \
+    if (must_code != MPI_SUCCESS) {                             \
+      char must_text[MPI_MAX_ERROR_STRING];                     \
+      int must_length;                                          \
+      MPI_Error_string(must_code, must_text, &must_length);     \
+      EXPECT(0, "%s: %s", #call, must_text);                    \
+      exit(1);                                                  \
+    }                                                           \
+  } while (0)
+
+/* The call must fail with this class. */
+#define MUST_FAIL(expected, call)                                          \
+  do {                                                                     \
+    int fail_code = (call), fail_class = MPI_SUCCESS;                      \
+    if (fail_code != MPI_SUCCESS) MPI_Error_class(fail_code, &fail_class); \
+    EXPECT(fail_class == (expected), "%s: class %d, not %s", #call, fail_class, #expected); \
+  } while (0)
+
+static void open_world(const char *tag) {
+  MPI_Group group;
+  MUST(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));
+  MUST(MPI_Group_from_session_pset(session, "mpi://WORLD", &group));
+  MUST(MPI_Comm_create_from_group(group, tag, MPI_INFO_NULL, MPI_ERRORS_RETURN, &world));
+  MUST(MPI_Group_free(&group));
+  MUST(MPI_Comm_rank(world, &rank));
+  MUST(MPI_Comm_size(world, &size));
+}
+
+/* Ends the session; the exit status of the program. Rank 0 says so when all is well. */
+static int close_world(const char *name) {
+  int all = 0;
+  MUST(MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, world));
+  MUST(MPI_Comm_free(&world));
+  MUST(MPI_Session_finalize(&session));
+  if (rank == 0 && all == 0) printf("%s: all right with %d processes\n", name, size);
+  return all != 0;
+}
+
+#endif
