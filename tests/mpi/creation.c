@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The creation of communicators from groups: who takes part, who does not, and what is said when members do not agree.
+ *
+ *   creation SCENARIO
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "session_world.h"
+
+static MPI_Group world_group;
+
+static void begin(void) {
+  MUST(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));
+  MUST(MPI_Group_from_session_pset(session, "mpi://WORLD", &world_group));
+  MUST(MPI_Group_rank(world_group, &rank));
+  MUST(MPI_Group_size(world_group, &size));
+}
+
+static void end(void) {
+  MUST(MPI_Group_free(&world_group));
+  MUST(MPI_Session_finalize(&session));
+}
+
+static MPI_Group group_of(int first, int last, int stride) {
+  MPI_Group group;
+  int range[1][3] = {{first, last, stride}};
+  MUST(MPI_Group_range_incl(world_group, 1, range, &group));
+  return group;
+}
+
+static int create(MPI_Group group, const char *tag, MPI_Comm *comm) {
+  return MPI_Comm_create_from_group(group, tag, MPI_INFO_NULL, MPI_ERRORS_RETURN, comm);
+}
+
+static void use_and_free(MPI_Comm comm) {
+  int n, one = 1, sum = 0;
+  MUST(MPI_Comm_size(comm, &n));
+  MUST(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm));
+  EXPECT(sum == n, "sum %d of %d", sum, n);
+  MUST(MPI_Comm_free(&comm));
+}
+
+/* What the failed call told, for the test's runner to look at. */
+static void tell(int code) {
+  char text[MPI_MAX_ERROR_STRING];
+  int length;
+  MPI_Error_string(code, text, &length);
+  printf("rank %d was told: %s\n", rank, text);
+}
+
+static void expect_class(int code, int expected) {
+  int class = MPI_SUCCESS;
+  if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
+  EXPECT(class == expected, "class %d, not %d", class, expected);
+  tell(code);
+}
+
+/* Even ranks create; of the odd ones some sleep without a session, some never had one and are gone. */
+static void subset(void) {
+  const char *text = getenv("OMPI_COMM_WORLD_RANK");
+  int me = atoi(text ? text : "0");
+  if (me % 4 == 1) { /* does nothing at all until the others are done */
+    sleep(1);
+    return;
+  }
+  if (me % 4 == 3) return;
+  begin();
+  MPI_Group evens = group_of(0, size - 1, 2);
+  for (int i = 0; i < 5; ++i) {
+    MPI_Comm comm;
+    MUST(create(evens, "test.creation.subset", &comm));
+    use_and_free(comm);
+  }
+  MUST(MPI_Group_free(&evens));
+  end();
+}
+
+/* Members arrive one after the other; the same tag is used at once again, in both orders of two overlapping groups. */
+static void late(void) {
+  begin();
+  MPI_Comm comm;
+  usleep(100000 * (unsigned)rank);
+  for (int i = 0; i < 20; ++i) {
+    MUST(create(world_group, "test.creation.late", &comm));
+    use_and_free(comm);
+  }
+  end();
+}
+
+/* Every pair of neighbours, in order of rank: chains of overlapping groups, one tag for all. */
+static void chain(void) {
+  begin();
+  for (int first = 0; first + 1 < size; ++first) {
+    if (rank != first && rank != first + 1) continue;
+    MPI_Group pair = group_of(first, first + 1, 1);
+    MPI_Comm comm;
+    MUST(create(pair, "test.creation.chain", &comm));
+    use_and_free(comm);
+    MUST(MPI_Group_free(&pair));
+  }
+  end();
+}
+
+/* Disjoint groups with one tag at the same time. */
+static void disjoint(void) {
+  begin();
+  int half = size / 2;
+  MPI_Group mine = rank < half ? group_of(0, half - 1, 1) : group_of(half, size - 1, 1);
+  for (int i = 0; i < 10; ++i) {
+    MPI_Comm comm;
+    MUST(create(mine, "test.creation.disjoint", &comm));
+    use_and_free(comm);
+  }
+  MUST(MPI_Group_free(&mine));
+  end();
+}
+
+static void *one_thread(void *argument) {
+  int number = *(int *)argument;
+  char tag[64];
+  snprintf(tag, sizeof tag, "test.creation.thread-%d", number);
+  for (int i = 0; i < 10; ++i) {
+    MPI_Comm comm;
+    MUST(create(world_group, tag, &comm));
+    use_and_free(comm);
+  }
+  return NULL;
+}
+
+/* Four threads create over the same group with different tags, each process starting them in another order. */
+static void threads(void) {
+  begin();
+  pthread_t thread[4];
+  int numbers[4];
+  for (int t = 0; t < 4; ++t) {
+    numbers[t] = (t + rank) % 4;
+    pthread_create(&thread[t], NULL, one_thread, &numbers[t]);
+  }
+  for (int t = 0; t < 4; ++t) pthread_join(thread[t], NULL);
+  end();
+}
+
+static void empty(void) {
+  begin();
+  MPI_Comm comm = MPI_COMM_WORLD;
+  MUST(create(MPI_GROUP_EMPTY, "test.creation.empty", &comm));
+  EXPECT(comm == MPI_COMM_NULL, "the empty group did not give MPI_COMM_NULL");
+  MPI_Group others = group_of((rank + 1) % size, (rank + 1) % size, 1);
+  if (size > 1) expect_class(create(others, "test.creation.others", &comm), MPI_ERR_GROUP);
+  MUST(MPI_Group_free(&others));
+  MUST(create(world_group, "test.creation.after", &comm)); /* able to go on */
+  use_and_free(comm);
+  end();
+}
+
+/* Rank 0 thinks of another group than the rest. */
+static void other_group(void) {
+  begin();
+  MPI_Group mine = rank == 0 ? group_of(0, size - 2, 1) : group_of(0, size - 1, 1);
+  MPI_Comm comm;
+  expect_class(create(mine, "test.creation.other-group", &comm), MPI_ERR_NOT_SAME);
+  MUST(MPI_Group_free(&mine));
+  MUST(create(world_group, "test.creation.after", &comm));
+  use_and_free(comm);
+  end();
+}
+
+static void other_tag(void) {
+  begin();
+  MPI_Comm comm;
+  expect_class(create(world_group, rank == size - 1 ? "test.creation.one-tag" : "test.creation.another-tag", &comm),
+               MPI_ERR_NOT_SAME);
+  MUST(create(world_group, "test.creation.after", &comm));
+  use_and_free(comm);
+  end();
+}
+
+/* The last rank has a session and does not come; the others give up after create_timeout. */
+static void missing(void) {
+  begin();
+  MPI_Comm comm;
+  if (rank == size - 1) {
+    sleep(4);
+  } else {
+    expect_class(create(world_group, "test.creation.missing", &comm), MPI_ERR_OTHER);
+    MPI_Group present = group_of(0, size - 2, 1);
+    MUST(create(present, "test.creation.after", &comm));
+    use_and_free(comm);
+    MUST(MPI_Group_free(&present));
+  }
+  end();
+}
+
+/* The last rank ends its session and leaves. */
+static void gone(void) {
+  begin();
+  MPI_Comm comm;
+  MUST(create(world_group, "test.creation.before", &comm));
+  use_and_free(comm);
+  if (rank == size - 1) {
+    end();
+    return;
+  }
+  expect_class(create(world_group, "test.creation.gone", &comm), MPI_ERR_PROC_ABORTED);
+  end();
+}
+
+/* The last rank is killed while the others wait for it. */
+static void killed(void) {
+  begin();
+  MPI_Comm comm;
+  MUST(create(world_group, "test.creation.before", &comm));
+  MUST(MPI_Comm_free(&comm));
+  if (rank == size - 1) raise(SIGKILL);
+  expect_class(create(world_group, "test.creation.killed", &comm), MPI_ERR_PROC_ABORTED);
+  MPI_Group present = group_of(0, size - 2, 1);
+  MUST(create(present, "test.creation.after", &comm));
+  use_and_free(comm);
+  MUST(MPI_Group_free(&present));
+  end();
+}
+
+int main(int argc, char **argv) {
+  static const struct {
+    const char *name;
+    void (*run)(void);
+  } scenarios[] = {{"subset", subset},   {"late", late},     {"chain", chain},       {"disjoint", disjoint},
+                   {"threads", threads}, {"empty", empty},   {"other-group", other_group}, {"other-tag", other_tag},
+                   {"missing", missing}, {"gone", gone},     {"killed", killed}};
+  for (size_t s = 0; argc == 2 && s < sizeof scenarios / sizeof scenarios[0]; ++s)
+    if (strcmp(argv[1], scenarios[s].name) == 0) {
+      scenarios[s].run();
+      if (failures == 0) printf("creation %s: rank %d all right\n", argv[1], rank);
+      return failures != 0;
+    }
+  fprintf(stderr, "usage: creation SCENARIO\n");
+  return 2;
+}
