@@ -204,5 +204,5 @@ int main(void) {
   operations();
   free(a);
   free(b);
-  return close_world("collectives");
+  return close_world();
 }

@@ -165,5 +165,5 @@ int main(void) {
   names_and_questions();
   grids();
   exercise(world, 77);
-  return close_world("communicators");
+  return close_world();
 }

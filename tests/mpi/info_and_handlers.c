@@ -120,7 +120,7 @@ int main(void) {
       MUST(MPI_Session_finalize(&session));
     }
   }
-  int code = close_world("info_and_handlers");
+  int code = close_world();
   infos(); /* after everything else */
   MUST(MPI_Errhandler_free(&for_session));
   MUST(MPI_Errhandler_free(&for_comm));

@@ -102,7 +102,7 @@ int main(int argc, char **argv) {
   all_forms();
   persistent_arrays();
   groups_of_both();
-  int code = close_world("mixed_requests");
+  int code = close_world();
   MPI_Finalize();
   return code;
 }

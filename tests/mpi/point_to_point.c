@@ -261,5 +261,5 @@ int main(void) {
   free(buffer);
   free(out);
   free(in);
-  return close_world("point_to_point");
+  return close_world();
 }
