@@ -45,6 +45,8 @@ target_include_directories(intersession_substrate SYSTEM INTERFACE ${OPENMPI_INC
 target_link_libraries(intersession_substrate INTERFACE ${OPENMPI_LINK_FLAGS})
 
 if(INTERSESSION_TESTS)
+  find_package(PNG)
+  intersession_require(PNG_FOUND libpng-dev)
   find_package(GTest)
   intersession_require(GTest_FOUND "libgtest-dev libgmock-dev")
 endif()
