@@ -1,2 +1,64 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# What users get: the library, the overlay's mpi.h, the compiler wrappers and intersession-run, a CMake package and a
+# pkg-config file. The build tree has the same layout (bin, include, lib), so that all of it works there without installing.
 include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(INTERSESSION_OVERLAY_DIR ${PROJECT_BINARY_DIR}/include/intersession/openmpi)
+set(intersession_include_dir ${CMAKE_INSTALL_INCLUDEDIR}/intersession/openmpi)
+set(intersession_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Intersession)
+set_target_properties(intersession_openmpi PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib EXPORT_NAME openmpi)
+
+# Intersession::MPI: the overlay's mpi.h and our library in front of the MPI's own. Both libraries stay needed by the program
+# even under a linker that drops a library whose symbols an earlier one has already given. (cmake/package has the installed
+# twin; the include folder is no SYSTEM one, so that it comes before the MPI's.)
+add_library(intersession_mpi INTERFACE)
+add_library(Intersession::MPI ALIAS intersession_mpi)
+add_dependencies(intersession_mpi intersession_openmpi)
+target_include_directories(intersession_mpi INTERFACE ${INTERSESSION_OVERLAY_DIR})
+target_include_directories(intersession_mpi SYSTEM INTERFACE ${OPENMPI_INCLUDE_DIRS})
+target_link_libraries(intersession_mpi INTERFACE -Wl,--push-state,--no-as-needed intersession_openmpi
+                                                 "${OPENMPI_LINK_FLAGS}" -Wl,--pop-state)
+
+# intersession_script(<template> <name>): makes a script for bin/, once with the paths of the build tree, once with those of
+# an installation; both are relative to the script, so that the tree may be moved.
+function(intersession_script template name)
+  file(RELATIVE_PATH INTERSESSION_INCLUDE_FROM_BIN ${PROJECT_BINARY_DIR}/bin ${INTERSESSION_OVERLAY_DIR})
+  set(INTERSESSION_LIB_FROM_BIN ../lib)
+  configure_file(${PROJECT_SOURCE_DIR}/scripts/wrappers/${template}.in ${PROJECT_BINARY_DIR}/bin/${name} @ONLY
+                 USE_SOURCE_PERMISSIONS)
+  file(RELATIVE_PATH INTERSESSION_INCLUDE_FROM_BIN ${CMAKE_INSTALL_FULL_BINDIR}
+       ${CMAKE_INSTALL_FULL_INCLUDEDIR}/intersession/openmpi)
+  file(RELATIVE_PATH INTERSESSION_LIB_FROM_BIN ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+  configure_file(${PROJECT_SOURCE_DIR}/scripts/wrappers/${template}.in ${PROJECT_BINARY_DIR}/install/${name} @ONLY
+                 USE_SOURCE_PERMISSIONS)
+  install(PROGRAMS ${PROJECT_BINARY_DIR}/install/${name} DESTINATION ${CMAKE_INSTALL_BINDIR})
+endfunction()
+
+set(INTERSESSION_WRAPPED ${OPENMPI_MPICC})
+set(INTERSESSION_WRAPPED_VARIABLE MPICC)
+intersession_script(intersession-compiler intersession-cc)
+set(INTERSESSION_WRAPPED ${OPENMPI_MPICXX})
+set(INTERSESSION_WRAPPED_VARIABLE MPICXX)
+intersession_script(intersession-compiler intersession-cxx)
+set(INTERSESSION_MPIRUN ${OPENMPI_MPIRUN})
+intersession_script(intersession-run intersession-run)
+
+install(TARGETS intersession_openmpi EXPORT IntersessionTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY ${INTERSESSION_OVERLAY_DIR}/ DESTINATION ${intersession_include_dir})
+install(EXPORT IntersessionTargets NAMESPACE Intersession:: DESTINATION ${intersession_package_dir})
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/package/IntersessionConfig.cmake.in
+                              ${PROJECT_BINARY_DIR}/install/IntersessionConfig.cmake
+                              INSTALL_DESTINATION ${intersession_package_dir} PATH_VARS intersession_include_dir)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/install/IntersessionConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/install/IntersessionConfig.cmake
+              ${PROJECT_BINARY_DIR}/install/IntersessionConfigVersion.cmake DESTINATION ${intersession_package_dir})
+
+file(RELATIVE_PATH INTERSESSION_PREFIX_FROM_PC ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+foreach(language c cxx)
+  set(INTERSESSION_LANGUAGE ${language})
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/package/intersession.pc.in
+                 ${PROJECT_BINARY_DIR}/install/intersession-${language}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/install/intersession-${language}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""intersession-run: what the application's processes and the launcher get, for the ways in which mpirun is called.
+
+The folder with the script comes in INTERSESSION_TEST_BIN, so that the build tree and an installation are tested alike.
+"""
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+_BIN = pathlib.Path(os.environ["INTERSESSION_TEST_BIN"])
+_LIBRARY = str((_BIN / "../lib/libintersession-openmpi.so").resolve())
+_OTHER = "/lib/x86_64-linux-gnu/libm.so.6"  # stands for a tool
+_SHOW = 'echo "preload=$LD_PRELOAD a=$A psets=$INTERSESSION_PSETS"'
+
+
+def run(*words: str, **environment: str) -> subprocess.CompletedProcess:
+    full = {name: value for name, value in os.environ.items() if not name.startswith("INTERSESSION_")}
+    full.update(OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                **environment)
+    return subprocess.run([_BIN / "intersession-run", *words], env=full, capture_output=True, text=True, timeout=60, check=False)
+
+
+class Run(unittest.TestCase):
+    def shown(self, *words: str, **environment: str) -> list[str]:
+        done = run(*words, **environment)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout.splitlines()
+
+    def test_every_process_gets_the_library(self) -> None:
+        self.assertEqual(self.shown("-n", "2", "sh", "-c", _SHOW), [f"preload={_LIBRARY} a= psets="] * 2)
+
+    def test_every_application_gets_the_library(self) -> None:
+        lines = self.shown("-n", "1", "sh", "-c", _SHOW, ":", "-x", "A=5", "-n", "1", "sh", "-c", _SHOW)
+        self.assertCountEqual(lines, [f"preload={_LIBRARY} a= psets=", f"preload={_LIBRARY} a=5 psets="])
+
+    def test_a_preload_of_the_environment_stays_in_front(self) -> None:
+        self.assertEqual(self.shown("-n", "1", "sh", "-c", _SHOW, LD_PRELOAD=_OTHER), [f"preload={_OTHER}:{_LIBRARY} a= psets="])
+        self.assertEqual(self.shown("-x", "LD_PRELOAD", "-n", "1", "sh", "-c", _SHOW, LD_PRELOAD=_OTHER),
+                         [f"preload={_OTHER}:{_LIBRARY} a= psets="])
+
+    def test_a_preload_by_option_stays_in_front_and_is_of_its_application_only(self) -> None:
+        lines = self.shown("-n", "1", "sh", "-c", _SHOW, ":", "-n", "1", "-x", f"LD_PRELOAD={_OTHER}", "sh", "-c", _SHOW)
+        self.assertCountEqual(lines, [f"preload={_LIBRARY} a= psets=", f"preload={_OTHER}:{_LIBRARY} a= psets="])
+
+    def test_settings_reach_all_processes_and_x_overrides_them(self) -> None:
+        self.assertEqual(self.shown("-n", "1", "sh", "-c", _SHOW, INTERSESSION_PSETS="a=0;b=1"),
+                         [f"preload={_LIBRARY} a= psets=a=0;b=1"])
+        self.assertEqual(self.shown("-n", "1", "-x", "INTERSESSION_PSETS=c=0", "sh", "-c", _SHOW, INTERSESSION_PSETS="a=0"),
+                         [f"preload={_LIBRARY} a= psets=c=0"])
+
+    def test_a_list_of_variables_of_the_environment_or_by_option(self) -> None:
+        self.assertEqual(self.shown("-n", "1", "sh", "-c", _SHOW, OMPI_MCA_mca_base_env_list="A=7", INTERSESSION_PSETS="a=0"),
+                         [f"preload={_LIBRARY} a=7 psets=a=0"])
+        self.assertEqual(self.shown("--mca", "mca_base_env_list", "A=8", "-n", "1", "sh", "-c", _SHOW),
+                         [f"preload={_LIBRARY} a=8 psets="])
+
+    def test_application_file(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            script = pathlib.Path(folder, "show")
+            script.write_text(f"#!/bin/sh\n{_SHOW}\n", encoding="utf-8")
+            script.chmod(0o755)
+            applications = pathlib.Path(folder, "apps")
+            applications.write_text(f"-n 1 {script}\n# a remark\n-n 2 {script}\n", encoding="utf-8")
+            self.assertEqual(self.shown("--app", str(applications)), [f"preload={_LIBRARY} a= psets="] * 3)
+
+    def test_words_of_the_program_stay_as_they_are(self) -> None:
+        lines = self.shown("-n", "1", "sh", "-c", 'for w in "$@"; do echo "<$w>"; done', "sh", "-x", "A=1", "--app", "two words", "")
+        self.assertEqual(lines, ["<-x>", "<A=1>", "<--app>", "<two words>", "<>"])
+
+    def test_the_launcher_itself_is_not_preloaded(self) -> None:
+        # The launcher is asked for its maps by the application, its child.
+        lines = self.shown("-n", "1", "sh", "-c", 'grep -c intersession-openmpi "/proc/$PPID/maps"; grep -c "" "/proc/$PPID/maps"; true')
+        self.assertEqual(lines[0], "0")
+        self.assertGreater(int(lines[1]), 10)
+
+    def test_exit_code_and_plain_options(self) -> None:
+        self.assertEqual(run("-n", "1", "sh", "-c", "exit 5").returncode, 5)
+        self.assertRegex(run("--version").stdout, "Open MPI|OpenRTE")
+
+    def test_without_the_library_it_says_so(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            copy = pathlib.Path(folder, "bin", "intersession-run")
+            copy.parent.mkdir()
+            copy.write_bytes((_BIN / "intersession-run").read_bytes())
+            copy.chmod(0o755)
+            done = subprocess.run([copy, "-n", "1", "true"], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("is Intersession built or installed?", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
