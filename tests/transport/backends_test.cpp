@@ -2,6 +2,8 @@
 // The backends that the conformance tests run over.
 #include "shim/transport/loop/loop.hpp"
 #include "shim/transport/self/self.hpp"
+#include "shim/transport/shm/shm.hpp"
+#include "tests/transport/anonymous_area.hpp"
 #include "tests/transport/rig.hpp"
 
 namespace shim::transport::testing {
@@ -20,6 +22,29 @@ std::unique_ptr<Rig> make_loop_rig(LoopFaults faults, int size) {
   return std::make_unique<OwningRig>(std::move(transports));
 }
 
+struct ShmGround {
+  std::shared_ptr<AnonymousGround> memory;
+  std::vector<std::unique_ptr<AnonymousArea>> views;
+};
+
+std::unique_ptr<Rig> make_shm_rig(const ShmSettings& settings, int size, std::string& reason) {
+  auto slots = static_cast<std::uint32_t>(size);
+  auto ground = std::make_shared<ShmGround>();
+  ground->memory = std::make_shared<AnonymousGround>(slots, shm_slot_bytes(slots), shm_pair_bytes(settings));
+  std::vector<std::unique_ptr<Transport>> transports;
+  for (std::uint32_t i = 0; i < slots; ++i) {
+    ground->views.push_back(std::make_unique<AnonymousArea>(ground->memory, i));
+    auto transport = make_shm(*ground->views.back(), settings);
+    if (!transport) {
+      reason = transport.error().text();
+      return nullptr;
+    }
+    ground->views.back()->set_ready();
+    transports.push_back(*std::move(transport));
+  }
+  return std::make_unique<OwningRig>(std::move(transports), ground);
+}
+
 }  // namespace
 
 std::vector<Backend> all_backends() {
@@ -28,6 +53,9 @@ std::vector<Backend> all_backends() {
       {"self", 1, make_self_rig},
       {"loop", 8, [](int size, std::string&) { return make_loop_rig({}, size); }},
       {"loop_with_faults", 8, [faulty](int size, std::string&) { return make_loop_rig(faulty, size); }},
+      {"shm", 8, [](int size, std::string& reason) { return make_shm_rig({.cookie = 77}, size, reason); }},
+      {"shm_with_small_rings", 8,
+       [](int size, std::string& reason) { return make_shm_rig({.ring_bytes = 4096, .cookie = 77}, size, reason); }},
   };
 }
 

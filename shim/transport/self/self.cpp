@@ -55,7 +55,7 @@ Bytes Self::address() const {
 Result<Link*> Self::open(ConstSpan address) {
   if (!std::ranges::equal(address, this->address()))
     return Error(ErrorClass::arg, "this address belongs to another process than oneself; send to it by shared memory or libfabric");
-  ++counts_.links_opened;
+  counts_.links_opened = 1;
   return &link_;
 }
 

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Single-copy reads out of another process of the node: process_vm_readv(2), and the care it needs.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <span>
+
+#include "shim/transport/shm/slot.hpp"
+#include "shim/transport/transport.hpp"
+
+namespace shim::transport {
+
+/// The private number by which others check that a process id means us: in another pid namespace the same id is another
+/// process, and reading that one's memory would go unnoticed. Lives as long as the transport.
+class Probe {
+ public:
+  /// Draws the number and writes it into our slot.
+  explicit Probe(SlotMemory& own);
+  Probe(const Probe&) = delete;
+  Probe& operator=(const Probe&) = delete;
+
+ private:
+  std::uint64_t value_;
+};
+
+/// Another process's memory, as far as the kernel lets us see it. What it once refused is not asked again.
+class PeerMemory {
+ public:
+  PeerMemory() = default;
+
+  /// unsupported: the kernel does not allow it (ptrace access, see ptrace(2) on Yama), or the process id is not this peer's
+  /// from where we are. Errors: proc_aborted (no such process any more), other (not its memory).
+  base::Result<Attempt> read(pid_t pid, const SlotMemory& slot, std::uint64_t address, std::span<std::byte> into);
+
+ private:
+  enum class State : std::uint8_t { unknown, allowed, refused } state_ = State::unknown;
+};
+
+}  // namespace shim::transport

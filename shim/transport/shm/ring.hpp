@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The ring between one sender and one receiver: how bytes lie in the pair block, and the two ends that move them.
+//
+// Records begin at cache lines. A record is a ready word and the packet; one of up to 56 bytes is a single line, and that line
+// is all that moves between the two cores: the receiver looks at the ready word where the next record will begin, the sender
+// writes the packet behind it and then the word. Before the sender publishes a record, the ready word behind it is zero, so
+// bytes of an earlier lap never look like a record. Records are contiguous; a pad fills the end of the ring where one does
+// not fit. Positions count bytes for ever; the place in the ring is the position modulo the capacity.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+
+#include "shim/transport/transport.hpp"
+
+namespace shim::transport {
+
+inline constexpr std::size_t kLine = 64;
+
+/// The first lines of a pair block. All zero is the state of a ring that nobody has used.
+struct RingControl {
+  /// Where the sender's next record begins. Written by the sender at every record; read by it when it attaches again, and by a
+  /// receiver that is about to sleep.
+  alignas(kLine) std::uint64_t tail;
+  /// Where the receiver looks next. Written by the receiver at every record; read by it when it attaches again.
+  alignas(kLine) std::uint64_t head;
+  /// The head as the sender may know it; published now and then, so that this line seldom moves.
+  alignas(kLine) std::uint64_t consumed;
+};
+static_assert(sizeof(RingControl) == 3 * kLine);
+
+/// The ready word, one 64-bit value: 0 where there is no record yet.
+struct RecordWord {
+  static constexpr std::uint64_t kReady = 1ull << 63;
+  static constexpr std::uint64_t kPad = 1ull << 62;  ///< nothing inside; the next record begins at the start of the ring
+  static std::uint64_t packet(std::size_t bytes) { return kReady | bytes; }
+  static bool is_pad(std::uint64_t word) { return (word & kPad) != 0; }
+  static std::size_t bytes(std::uint64_t word) { return word & 0xffff'ffffu; }
+};
+inline constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
+
+/// Bytes of the ring itself in a pair block of this size.
+constexpr std::size_t ring_capacity(std::size_t pair_bytes) { return pair_bytes - sizeof(RingControl); }
+constexpr std::size_t record_bytes(std::size_t packet_bytes) { return (kWordBytes + packet_bytes + kLine - 1) / kLine * kLine; }
+/// A quarter: then a record, the pad before it, the line after it, and what the receiver has not published yet always fit.
+constexpr std::size_t ring_max_packet(std::size_t capacity) { return capacity / 4 / kLine * kLine - kWordBytes; }
+
+/// How the ends touch shared memory. Tests put their own in its place to step through every interleaving.
+struct DirectAccess {
+  static std::uint64_t load(std::uint64_t& word, std::memory_order order) { return std::atomic_ref(word).load(order); }
+  static void store(std::uint64_t& word, std::uint64_t value, std::memory_order order) {
+    std::atomic_ref(word).store(value, order);
+  }
+  static void copy_in(std::byte* to, ConstSpan from) {
+    if (!from.empty()) std::memcpy(to, from.data(), from.size());
+  }
+};
+static_assert(std::atomic_ref<std::uint64_t>::is_always_lock_free);
+
+/// A pair block, seen by one of its ends.
+class RingMemory {
+ public:
+  RingMemory() = default;
+  RingMemory(std::byte* block, std::size_t pair_bytes)
+      : control_(reinterpret_cast<RingControl*>(block)),
+        lines_(block + sizeof(RingControl)),
+        capacity_(ring_capacity(pair_bytes)) {}
+
+  RingControl& control() const { return *control_; }
+  std::size_t capacity() const { return capacity_; }
+  std::byte* at(std::size_t offset) const { return lines_ + offset; }
+  std::uint64_t& word_at(std::size_t offset) const { return *reinterpret_cast<std::uint64_t*>(lines_ + offset); }
+
+ private:
+  RingControl* control_ = nullptr;
+  std::byte* lines_ = nullptr;
+  std::size_t capacity_ = 0;
+};
+
+/// The sender's end. One per ring and process; the memory must be backed.
+template <typename Access = DirectAccess>
+class RingWriter {
+ public:
+  RingWriter() = default;
+  explicit RingWriter(RingMemory memory)
+      : memory_(memory),
+        tail_(Access::load(memory.control().tail, std::memory_order_relaxed)),  // what this very slot stored last
+        offset_(tail_ % memory.capacity()),
+        consumed_(tail_),  // unknown: with nothing published behind the tail the first write asks
+        zeroed_(tail_) {
+    refresh();
+  }
+
+  /// Writes one packet; false where there is no room. Header and payload together at most ring_max_packet.
+  bool write(ConstSpan header, ConstSpan payload) {
+    const std::size_t bytes = header.size() + payload.size();
+    const std::size_t record = record_bytes(bytes);
+    const std::size_t to_end = memory_.capacity() - offset_;
+    const std::size_t pad = to_end < record ? to_end : 0;
+    if (!has_room(pad + record + kLine)) return false;
+    const std::size_t begin = pad ? 0 : offset_;
+    const std::uint64_t end = tail_ + pad + record;
+    const std::size_t next = begin + record == memory_.capacity() ? 0 : begin + record;
+
+    std::byte* packet = memory_.at(begin) + kWordBytes;
+    Access::copy_in(packet, header);
+    Access::copy_in(packet + header.size(), payload);
+    // relaxed: the release below carries it, as it carries the packet
+    if (zeroed_ != end) Access::store(memory_.word_at(next), 0, std::memory_order_relaxed);
+    if (pad) {
+      // The receiver comes to the record only over the pad, so the pad's release carries both.
+      Access::store(memory_.word_at(0), RecordWord::packet(bytes), std::memory_order_relaxed);
+      // release: pairs with the acquire in RingReader::next
+      Access::store(memory_.word_at(offset_), RecordWord::kReady | RecordWord::kPad, std::memory_order_release);
+    } else {
+      // release: pairs with the acquire in RingReader::next
+      Access::store(memory_.word_at(begin), RecordWord::packet(bytes), std::memory_order_release);
+    }
+    tail_ = end;
+    offset_ = next;
+    // relaxed: read by this process when it attaches again, and as a hint by has_unread
+    Access::store(memory_.control().tail, tail_, std::memory_order_relaxed);
+    zero_ahead();
+    return true;
+  }
+
+ private:
+  bool has_room(std::size_t wanted) {
+    if (free_bytes() >= wanted) return true;
+    refresh();
+    return free_bytes() >= wanted;
+  }
+  std::size_t free_bytes() const { return memory_.capacity() - static_cast<std::size_t>(tail_ - consumed_); }
+  void refresh() {
+    // acquire: pairs with the release in RingReader::release; what the receiver has read may be overwritten
+    consumed_ = Access::load(memory_.control().consumed, std::memory_order_acquire);
+  }
+  /// If the next packet is a small one, the ready word behind it will be the one a line further. Zeroing it now takes that
+  /// line's transfer off the way of the next packet.
+  void zero_ahead() {
+    if (free_bytes() < 2 * kLine) return;
+    std::size_t after = offset_ + kLine == memory_.capacity() ? 0 : offset_ + kLine;
+    Access::store(memory_.word_at(after), 0, std::memory_order_relaxed);
+    zeroed_ = tail_ + kLine;
+  }
+
+  RingMemory memory_;
+  std::uint64_t tail_ = 0;
+  std::size_t offset_ = 0;
+  std::uint64_t consumed_ = 0;  ///< as last seen
+  std::uint64_t zeroed_ = 0;    ///< the ready word at this position is zero already, if it lies ahead of the tail
+};
+
+/// The receiver's end. One per ring and process; the memory must be backed.
+template <typename Access = DirectAccess>
+class RingReader {
+ public:
+  RingReader() = default;
+  explicit RingReader(RingMemory memory)
+      : memory_(memory),
+        head_(Access::load(memory.control().head, std::memory_order_relaxed)),  // what this very slot stored last
+        offset_(head_ % memory.capacity()),
+        published_(Access::load(memory.control().consumed, std::memory_order_relaxed)) {}
+
+  /// The next packet, in the ring itself; valid until release. Nothing where none has come.
+  std::optional<ConstSpan> next() {
+    for (;;) {
+      // acquire: pairs with the releases in RingWriter::write
+      std::uint64_t word = Access::load(memory_.word_at(offset_), std::memory_order_acquire);
+      if (word == 0) [[likely]] return std::nullopt;
+      if (!RecordWord::is_pad(word)) return ConstSpan(memory_.at(offset_) + kWordBytes, RecordWord::bytes(word));
+      advance(memory_.capacity() - offset_);
+    }
+  }
+
+  /// Done with the packet that next() gave.
+  void release(std::size_t packet_bytes) { advance(record_bytes(packet_bytes)); }
+
+ private:
+  void advance(std::size_t bytes) {
+    head_ += bytes;
+    offset_ += bytes;
+    if (offset_ == memory_.capacity()) offset_ = 0;
+    // relaxed: read by this process when it attaches again, and as a hint by has_unread
+    Access::store(memory_.control().head, head_, std::memory_order_relaxed);
+    if (head_ - published_ < memory_.capacity() / 4) return;
+    published_ = head_;
+    // release: pairs with the acquire in RingWriter::refresh; our reads of the packets are over
+    Access::store(memory_.control().consumed, head_, std::memory_order_release);
+  }
+
+  RingMemory memory_;
+  std::uint64_t head_ = 0;
+  std::size_t offset_ = 0;
+  std::uint64_t published_ = 0;
+};
+
+/// For one who is about to sleep, from any thread of the receiver: has the sender written what the receiver has not read?
+inline bool has_unread(RingControl& control) {
+  return DirectAccess::load(control.tail, std::memory_order_relaxed) !=
+         DirectAccess::load(control.head, std::memory_order_relaxed);
+}
+
+}  // namespace shim::transport

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/transport/shm/shm.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+
+#include "shim/base/clock.hpp"
+#include "shim/transport/shm/peer_memory.hpp"
+#include "shim/transport/shm/ring.hpp"
+#include "shim/transport/shm/slot.hpp"
+
+namespace shim::transport {
+namespace {
+
+using base::Error;
+using base::ErrorClass;
+using base::Result;
+using base::SharedArea;
+using base::Status;
+
+/// Packets handed over in one poll, and of these from one sender.
+constexpr int kPollBatch = 64;
+constexpr int kRingBatch = 16;
+
+/// Sleeping is announced without a barrier on the sender's side (README, "Sleeping"): a wake-up can be missed once in a long
+/// while, and then this is what it costs.
+constexpr std::int64_t kLongestNapNs = 1'000'000;
+/// Nobody wakes a process that waits for room in a full ring.
+constexpr std::int64_t kBlockedNapNs = 100'000;
+
+/// A link that has been refused this often in a row looks at the clock, and this long after, asks whether the peer lives.
+constexpr std::uint32_t kRefusalsBeforeClock = 64;
+constexpr base::Nanoseconds kAliveCheckNs = 20'000'000;
+
+struct ShmAddress {
+  static constexpr std::uint32_t kKind = 0x6d687331;  // "1shm"
+  std::uint32_t kind;
+  std::uint32_t slot;
+  std::uint64_t cookie;
+};
+static_assert(sizeof(ShmAddress) == 16);
+
+struct ShmLink final : Link {
+  explicit ShmLink(std::uint32_t slot_number) : slot(slot_number) {}
+  std::uint32_t slot;
+  bool connected = false;  ///< the ring is backed and the receiver knows of it
+  RingWriter<> ring;
+  SlotMemory* peer = nullptr;
+  PeerMemory memory;
+  std::uint32_t refusals = 0;  ///< sends in a row for which there was no room
+  base::Nanoseconds checked_at = 0;
+};
+
+class Shm final : public Transport {
+ public:
+  Shm(SharedArea& area, const ShmSettings& settings)
+      : area_(area),
+        settings_(settings),
+        own_(*reinterpret_cast<SlotMemory*>(area.slot(area.own_slot()))),
+        probe_(own_),
+        links_(area.slot_count()) {}
+
+  std::string_view name() const override { return "shm"; }
+  std::size_t max_packet_bytes() const override { return max_packet_; }
+  Bytes address() const override { return shm_address(area_.own_slot(), settings_); }
+  Result<Link*> open(ConstSpan address) override;
+  Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;
+  Result<int> poll(Sink& sink) override;
+  Result<Attempt> try_read(Link& link, std::uint64_t remote_address, std::span<std::byte> into) override;
+  bool is_flushed() const override { return true; }  // what is in a ring stays there, whatever becomes of its sender
+  bool can_sleep() const override { return true; }
+  void sleep(std::int64_t nanoseconds) override;
+  const Counts& counts() const override { return counts_; }
+
+ private:
+  RingMemory ring_memory(std::uint32_t from, std::uint32_t to) {
+    return RingMemory(area_.pair(from, to), shm_pair_bytes(settings_));
+  }
+  SlotMemory* slot_memory(std::uint32_t slot) { return reinterpret_cast<SlotMemory*>(area_.slot(slot)); }
+  Status connect(ShmLink& link);
+  Result<Attempt> refuse(ShmLink& link);
+  void adopt_contacts();
+  int drain(RingReader<>& ring, int most, Sink& sink);
+
+  SharedArea& area_;
+  ShmSettings settings_;
+  std::size_t max_packet_ = ring_max_packet(ring_capacity(settings_.ring_bytes));
+  SlotMemory& own_;
+  Probe probe_;
+  std::vector<std::unique_ptr<ShmLink>> links_;  ///< by slot; null where none has been opened
+
+  std::vector<RingReader<>> rings_;   ///< of those who write to us
+  std::vector<bool> known_ = std::vector<bool>(links_.size());  ///< by slot: is its ring in rings_?
+  std::uint64_t contact_version_ = 0;
+  std::size_t next_ring_ = 0;         ///< where the next poll begins
+
+  /// Links whose last send was refused; relaxed everywhere: sleep(), outside the owner's lock, only chooses a nap by it.
+  std::atomic<std::uint32_t> blocked_{0};
+  Counts counts_;
+};
+
+Result<Link*> Shm::open(ConstSpan address) {
+  ShmAddress wanted{};
+  if (address.size() == sizeof wanted) std::memcpy(&wanted, address.data(), sizeof wanted);
+  if (wanted.kind != ShmAddress::kKind || wanted.slot >= area_.slot_count())
+    return Error(ErrorClass::arg, "this is not the address of a process on this node's shared memory");
+  if (wanted.cookie != settings_.cookie)
+    return Error(ErrorClass::arg, "this shared-memory address belongs to another job");
+  auto& link = links_[wanted.slot];  // one writer per ring, however often it is opened
+  if (!link) {
+    link = std::make_unique<ShmLink>(wanted.slot);
+    ++counts_.links_opened;
+  }
+  return link.get();
+}
+
+/// The first contact. Leaves the link unconnected where the peer is not there yet.
+Status Shm::connect(ShmLink& link) {
+  if (!area_.is_ready(link.slot)) return {};
+  std::byte* block = area_.pair(area_.own_slot(), link.slot);
+  if (Status backed = area_.back(block, shm_pair_bytes(settings_)); !backed)
+    return std::move(backed).error().within("memory for messages to the process in slot " + std::to_string(link.slot) +
+                                            " of this node");
+  link.ring = RingWriter<>(ring_memory(area_.own_slot(), link.slot));
+  link.peer = slot_memory(link.slot);
+  link.peer->announce_contact(area_.own_slot());
+  link.connected = true;
+  ++counts_.links_used;
+  return {};
+}
+
+/// No room. Seldom enough not to matter, asks whether there will ever be.
+Result<Attempt> Shm::refuse(ShmLink& link) {
+  ++counts_.sends_again;
+  if (link.refusals++ == 0) {
+    blocked_.fetch_add(1, std::memory_order_relaxed);
+    link.checked_at = base::now_ns();
+  }
+  if (link.refusals % kRefusalsBeforeClock == 0 && base::now_ns() - link.checked_at > kAliveCheckNs) {
+    link.checked_at = base::now_ns();
+    if (!area_.is_alive(link.slot))
+      return Error(ErrorClass::proc_aborted, "the process in slot " + std::to_string(link.slot) +
+                                                 " of this node has ended with messages to it still waiting");
+  }
+  return Attempt::again;
+}
+
+Result<Attempt> Shm::try_send(Link& to, ConstSpan header, ConstSpan payload) {
+  auto& link = static_cast<ShmLink&>(to);
+  if (!link.connected) [[unlikely]] {
+    SHIM_TRY(connect(link));
+    if (!link.connected) return refuse(link);
+  }
+  const std::size_t bytes = header.size() + payload.size();
+  if (bytes > max_packet_) [[unlikely]]
+    return Error(ErrorClass::intern, "a packet is longer than the shared-memory transport's max_packet_bytes");
+  if (!link.ring.write(header, payload)) [[unlikely]] return refuse(link);
+  if (link.refusals != 0) [[unlikely]] {
+    link.refusals = 0;
+    blocked_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  wake_sleepers(link.peer->wake);
+  ++counts_.packets_sent;
+  counts_.bytes_sent += bytes;
+  return Attempt::done;
+}
+
+void Shm::adopt_contacts() {
+  own_.visit_contacts(area_.slot_count(), [&](std::uint32_t from) {
+    if (!known_[from]) rings_.emplace_back(ring_memory(from, area_.own_slot()));
+    known_[from] = true;
+    return false;
+  });
+}
+
+int Shm::drain(RingReader<>& ring, int most, Sink& sink) {
+  int count = 0;
+  for (; count < most; ++count) {
+    auto packet = ring.next();
+    if (!packet) break;
+    sink.on_packet(*packet);
+    ring.release(packet->size());
+  }
+  return count;
+}
+
+Result<int> Shm::poll(Sink& sink) {
+  // acquire: pairs with the release in announce_contact. The line moves only when a new sender appears.
+  std::uint64_t version = own_.contact_version.load(std::memory_order_acquire);
+  if (version != contact_version_) [[unlikely]] {
+    contact_version_ = version;
+    adopt_contacts();
+  }
+  int count = 0;
+  for (std::size_t visited = 0; visited < rings_.size() && count < kPollBatch; ++visited) {
+    if (next_ring_ >= rings_.size()) next_ring_ = 0;
+    count += drain(rings_[next_ring_++], std::min(kRingBatch, kPollBatch - count), sink);
+  }
+  counts_.packets_received += static_cast<std::uint64_t>(count);
+  return count;
+}
+
+Result<Attempt> Shm::try_read(Link& from, std::uint64_t remote_address, std::span<std::byte> into) {
+  auto& link = static_cast<ShmLink&>(from);
+  if (!settings_.single_copy) return Attempt::unsupported;
+  if (!area_.is_ready(link.slot))
+    return Error(ErrorClass::proc_aborted, "the process in slot " + std::to_string(link.slot) +
+                                               " of this node has left with its message unread");
+  SHIM_TRY_ASSIGN(Attempt attempt, link.memory.read(area_.pid(link.slot), *slot_memory(link.slot), remote_address, into));
+  if (attempt == Attempt::done) counts_.bytes_read += into.size();
+  return attempt;
+}
+
+/// Runs outside the owner's lock, beside polls and sends of other threads: touches shared memory and blocked_ only.
+void Shm::sleep(std::int64_t nanoseconds) {
+  bool blocked = blocked_.load(std::memory_order_relaxed) != 0;
+  std::int64_t nap = std::min(nanoseconds, blocked ? kBlockedNapNs : kLongestNapNs);
+  std::uint32_t ticket = announce_sleep(own_.wake);
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // the sleeper's half of the barrier that announce_sleep speaks of
+  bool work = own_.visit_contacts(area_.slot_count(), [&](std::uint32_t sender) {
+    return has_unread(ring_memory(sender, area_.own_slot()).control());
+  });
+  if (!work) sleep_on(own_.wake, ticket, nap);
+}
+
+}  // namespace
+
+std::size_t shm_slot_bytes(std::uint32_t slot_count) { return SlotMemory::bytes(slot_count); }
+
+std::size_t shm_pair_bytes(const ShmSettings& settings) { return settings.ring_bytes; }
+
+Bytes shm_address(std::uint32_t slot, const ShmSettings& settings) {
+  ShmAddress address{ShmAddress::kKind, slot, settings.cookie};
+  Bytes bytes(sizeof address);
+  std::memcpy(bytes.data(), &address, sizeof address);
+  return bytes;
+}
+
+Result<std::unique_ptr<Transport>> make_shm(SharedArea& area, const ShmSettings& settings) {
+  if (!std::has_single_bit(settings.ring_bytes) || settings.ring_bytes < kShmLeastRing)
+    return Error(ErrorClass::arg, "ring_bytes is " + std::to_string(settings.ring_bytes) +
+                                      "; it must be a power of two and at least " + std::to_string(kShmLeastRing));
+  if (area.slot_bytes() < shm_slot_bytes(area.slot_count()) || area.pair_bytes() < shm_pair_bytes(settings))
+    return Error(ErrorClass::size, "the node's shared memory was laid out for other settings; use the same on all processes");
+  return std::unique_ptr<Transport>(std::make_unique<Shm>(area, settings));
+}
+
+}  // namespace shim::transport

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The ring's two ends in every interleaving of their steps on shared memory, on a ring so small that all its corners are met.
+#include <gtest/gtest.h>
+
+#include "shim/transport/shm/ring.hpp"
+#include "tests/transport/interleave.hpp"
+
+namespace shim::transport {
+namespace {
+
+using testing::explore;
+using testing::Fiber;
+using testing::Run;
+
+/// Stops before every touch of shared memory, and notes what loads saw.
+struct SteppedAccess {
+  static void note(std::uint64_t value) {
+    if (Fiber* fiber = Fiber::running()) fiber->seen.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  static std::uint64_t load(std::uint64_t& word, std::memory_order) {
+    Fiber::pause();
+    std::uint64_t value = word;
+    note(value);
+    return value;
+  }
+  static void store(std::uint64_t& word, std::uint64_t value, std::memory_order) {
+    Fiber::pause();
+    word = value;
+    note(~0ull);
+  }
+  static void copy_in(std::byte* to, ConstSpan from) {
+    Fiber::pause();
+    if (!from.empty()) std::memcpy(to, from.data(), from.size());
+    note(~1ull);
+  }
+};
+
+/// Bytes that look like ready words and pads wherever one might look.
+std::byte content(std::size_t number) { return static_cast<std::byte>(0xc0 + number); }
+
+template <typename T>
+std::string raw(const T& value) {
+  return std::string(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+/// Zeroed memory for a ring of so many lines.
+struct Block {
+  explicit Block(std::size_t lines) : size(sizeof(RingControl) + lines * kLine), begin(new(std::align_val_t{kLine}) std::byte[size]()) {}
+  ~Block() { ::operator delete[](begin, std::align_val_t{kLine}); }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+  std::size_t size;
+  std::byte* begin;
+};
+
+/// A ring and its two ends. Starts afresh, at the same address: addresses are part of the ends' state.
+struct Ring {
+  explicit Ring(Block& memory) : block(clear(memory)), writer({block.begin, block.size}), reader({block.begin, block.size}) {}
+  static Block& clear(Block& memory) {
+    std::memset(memory.begin, 0, memory.size);
+    return memory;
+  }
+  bool send(std::size_t number, std::size_t packet_bytes) {
+    std::vector<std::byte> packet(packet_bytes, content(number));
+    ConstSpan whole(packet);
+    return writer.write(whole.first(packet_bytes / 2), whole.subspan(packet_bytes / 2));
+  }
+  std::string state() const { return std::string(reinterpret_cast<const char*>(block.begin), block.size) + raw(writer) + raw(reader); }
+
+  Block& block;
+  RingWriter<SteppedAccess> writer;
+  RingReader<SteppedAccess> reader;
+};
+
+/// Looks at a packet in steps, so that one overwritten while it is read is caught.
+void expect_packet(ConstSpan packet, std::size_t number, std::size_t bytes) {
+  ASSERT_EQ(packet.size(), bytes) << "of packet " << number;
+  for (std::size_t half = 0; half < 2; ++half) {
+    Fiber::pause();
+    SteppedAccess::note(half);
+    std::size_t begin = half * (bytes / 2), end = half == 0 ? bytes / 2 : bytes;
+    for (std::size_t i = begin; i < end; ++i) ASSERT_EQ(packet[i], content(number)) << "byte " << i << " of packet " << number;
+  }
+}
+
+/// Sends these packets after `before` single-line ones have gone through, in every interleaving.
+void check_all(std::size_t lines, std::size_t before, const std::vector<std::size_t>& packets) {
+  Block memory(lines);
+  auto explored = explore([&](const std::function<bool(Run&)>& drive) {
+    Ring ring(memory);
+    for (std::size_t i = 0; i < before; ++i) {
+      ASSERT_TRUE(ring.send(i % 8, 56));
+      auto packet = ring.reader.next();
+      ASSERT_TRUE(packet);
+      ring.reader.release(packet->size());
+    }
+    std::size_t sent = 0, received = 0;
+    Fiber sender([&] {
+      while (sent < packets.size()) {
+        if (ring.send(sent, packets[sent])) ++sent;
+        Fiber::running()->seen.clear();
+      }
+    });
+    Fiber receiver([&] {
+      while (received < packets.size()) {
+        if (auto packet = ring.reader.next()) {
+          expect_packet(*packet, received, packets[received]);
+          if (::testing::Test::HasFatalFailure()) return;
+          ring.reader.release(packet->size());
+          ++received;
+        }
+        Fiber::running()->seen.clear();
+      }
+    });
+    Run run{{&sender, &receiver},
+            [&] { return ring.state() + raw(sent) + raw(received) + sender.seen + "|" + receiver.seen; }};
+    if (!drive(run)) return;
+    ASSERT_EQ(received, packets.size());
+    ASSERT_FALSE(ring.reader.next()) << "a record that nobody sent";
+  });
+  EXPECT_GT(explored.complete, 0u);
+  EXPECT_GT(explored.states, 100u);
+  EXPECT_EQ(explored.stuck, 0u) << "of " << explored.states << " states: a packet is lost, or room is never given back";
+}
+
+class RingModel : public ::testing::TestWithParam<std::size_t> {
+ protected:
+  void SetUp() override {
+#ifdef __SANITIZE_THREAD__
+    GTEST_SKIP() << "one thread on several stacks: nothing for the thread sanitizer to see";
+#endif
+  }
+};
+
+TEST_P(RingModel, SmallPacketsInEveryInterleaving) { check_all(4, GetParam(), {8, 56, 0, 40, 8, 56}); }
+
+TEST_P(RingModel, PacketsOfSeveralLinesInEveryInterleaving) { check_all(8, GetParam(), {120, 8, 100, 56, 120}); }
+
+TEST_P(RingModel, APadBeforeEveryWrapInEveryInterleaving) { check_all(9, GetParam(), {120, 120, 120, 120, 120}); }
+
+INSTANTIATE_TEST_SUITE_P(StartingAt, RingModel, ::testing::Range<std::size_t>(0, 10));
+
+TEST(Ring, LimitsAreWhatTheTextSays) {
+  EXPECT_EQ(record_bytes(0), 64u);
+  EXPECT_EQ(record_bytes(56), 64u);
+  EXPECT_EQ(record_bytes(57), 128u);
+  EXPECT_EQ(ring_max_packet(ring_capacity(64 * 1024)), 16312u);
+  EXPECT_EQ(ring_max_packet(ring_capacity(512)), 56u);
+}
+
+TEST(Ring, ALargestPacketFitsAnEmptyRingWhereverItBegins) {
+  for (std::size_t lines = 4; lines <= 40; ++lines)
+    for (std::size_t before = 0; before < 3 * lines; ++before) {
+      Block memory(lines);
+      Ring ring(memory);
+      for (std::size_t i = 0; i < before; ++i) {
+        ASSERT_TRUE(ring.send(1, 8));
+        ASSERT_TRUE(ring.reader.next());
+        ring.reader.release(8);
+      }
+      std::size_t largest = ring_max_packet(lines * kLine);
+      ASSERT_TRUE(ring.send(2, largest)) << lines << " lines, after " << before;
+      auto packet = ring.reader.next();
+      ASSERT_TRUE(packet);
+      EXPECT_EQ(packet->size(), largest);
+    }
+}
+
+}  // namespace
+}  // namespace shim::transport

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Shared memory between real processes, and what goes wrong there.
+#include "shim/transport/shm/shm.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <random>
+
+#include "shim/base/clock.hpp"
+#include "shim/transport/shm/slot.hpp"
+#include "tests/transport/anonymous_area.hpp"
+#include "tests/transport/rig.hpp"
+
+namespace shim::transport {
+namespace {
+
+using base::ErrorClass;
+using testing::AnonymousArea;
+using testing::AnonymousGround;
+using testing::bytes_of;
+using testing::CallSink;
+
+constexpr double kTestSeconds = 40;
+
+std::shared_ptr<AnonymousGround> make_ground(std::uint32_t slots, const ShmSettings& settings = {}) {
+  return std::make_shared<AnonymousGround>(slots, shm_slot_bytes(slots), shm_pair_bytes(settings));
+}
+
+/// One process's end.
+struct Node {
+  Node(std::shared_ptr<AnonymousGround> ground, std::uint32_t slot, const ShmSettings& used = {})
+      : settings(used), area(std::move(ground), slot), transport(*make_shm(area, settings)) {}
+  Link& link_to(std::uint32_t slot) { return **transport->open(shm_address(slot, settings)); }
+  /// Sends, waiting for room and for the peer.
+  void send(Link& link, ConstSpan packet, const base::Deadline& deadline) {
+    while (*transport->try_send(link, packet, {}) != Attempt::done) {
+      sched_yield();
+      if (deadline.passed()) std::_Exit(9);
+    }
+  }
+  ShmSettings settings;
+  AnonymousArea area;
+  std::unique_ptr<Transport> transport;
+};
+
+/// A forked child that must end with 0.
+class Child {
+ public:
+  explicit Child(const std::function<void()>& body) : pid_(::fork()) {
+    if (pid_ != 0) return;
+    body();
+    std::_Exit(::testing::Test::HasFailure() ? 1 : 0);
+  }
+  void join() {
+    int status = 0;
+    ASSERT_EQ(::waitpid(pid_, &status, 0), pid_);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "child ended with status " << status;
+  }
+
+ private:
+  pid_t pid_;
+};
+
+/// Packet number n of sender s: both numbers, then bytes that follow from them.
+std::vector<std::byte> packet_of(std::uint32_t sender, std::uint32_t number, std::size_t largest) {
+  std::minstd_rand random(sender * 7919 + number + 1);
+  std::size_t most = random() % 5 == 0 ? largest - 8 : 120;
+  std::vector<std::byte> packet(8 + random() % (most + 1));
+  std::memcpy(packet.data(), &sender, 4);
+  std::memcpy(packet.data() + 4, &number, 4);
+  for (std::size_t i = 8; i < packet.size(); ++i) packet[i] = static_cast<std::byte>(random() >> 8);
+  return packet;
+}
+
+/// Checks that each sender's packets come in order and whole.
+class Checker {
+ public:
+  explicit Checker(std::size_t largest) : largest_(largest) {}
+  void operator()(ConstSpan packet) {
+    std::uint32_t sender, number;
+    ASSERT_GE(packet.size(), 8u);
+    std::memcpy(&sender, packet.data(), 4);
+    std::memcpy(&number, packet.data() + 4, 4);
+    ASSERT_EQ(number, next_[sender]) << "from " << sender;
+    ++next_[sender];
+    ++total_;
+    ASSERT_TRUE(std::ranges::equal(packet, packet_of(sender, number, largest_))) << sender << " " << number;
+  }
+  std::uint32_t total() const { return total_; }
+
+ private:
+  std::size_t largest_;
+  std::map<std::uint32_t, std::uint32_t> next_;
+  std::uint32_t total_ = 0;
+};
+
+void receive_until(Node& node, Checker& checker, std::uint32_t total, const base::Deadline& deadline) {
+  CallSink sink([&](ConstSpan packet) { checker(packet); });
+  while (checker.total() < total && !::testing::Test::HasFatalFailure()) {
+    auto count = node.transport->poll(sink);
+    ASSERT_TRUE(count);
+    if (*count == 0) sched_yield();
+    ASSERT_FALSE(deadline.passed()) << checker.total() << " of " << total;
+  }
+}
+
+void stress(std::uint32_t senders, std::uint32_t packets, std::size_t ring_bytes) {
+  ShmSettings settings{.ring_bytes = ring_bytes};
+  auto ground = make_ground(senders + 1, settings);
+  auto deadline = base::Deadline::after_seconds(kTestSeconds);
+  std::vector<Child> children;
+  for (std::uint32_t slot = 1; slot <= senders; ++slot)
+    children.emplace_back([&, slot] {
+      Node node(ground, slot, settings);
+      node.area.set_ready();
+      Link& link = node.link_to(0);
+      for (std::uint32_t n = 0; n < packets; ++n)
+        node.send(link, packet_of(slot, n, node.transport->max_packet_bytes()), deadline);
+    });
+  Node node(ground, 0, settings);
+  node.area.set_ready();
+  Checker checker(node.transport->max_packet_bytes());
+  receive_until(node, checker, senders * packets, deadline);
+  for (auto& child : children) child.join();
+}
+
+TEST(Shm, TwoProcessesMoveRandomPacketsUnharmed) { stress(1, 60'000, 64 * 1024); }
+TEST(Shm, TwoProcessesOverATinyRing) { stress(1, 60'000, 1024); }
+TEST(Shm, ManySendersToOne) { stress(7, 4000, 4096); }
+
+TEST(Shm, APeerThatIsNotThereYetIsWaitedFor) {
+  auto ground = make_ground(2);
+  Node a(ground, 0);
+  Link& link = a.link_to(1);
+  EXPECT_EQ(*a.transport->try_send(link, bytes_of(1), {}), Attempt::again);
+  Node b(ground, 1);
+  b.area.set_ready();
+  EXPECT_EQ(*a.transport->try_send(link, bytes_of(1), {}), Attempt::done);
+  int came = 0;
+  CallSink sink([&](ConstSpan) { ++came; });
+  ASSERT_TRUE(b.transport->poll(sink));
+  EXPECT_EQ(came, 1);
+}
+
+TEST(Shm, WhoLeavesAndAttachesAgainGoesOnWhereItWas) {
+  ShmSettings settings{.ring_bytes = 2048};
+  auto ground = make_ground(2, settings);
+  std::uint32_t sent = 0;
+  Checker checker(ring_max_packet(ring_capacity(settings.ring_bytes)));
+  CallSink sink([&](ConstSpan packet) { checker(packet); });
+  std::mt19937 random(5);
+  for (int life = 0; life < 300; ++life) {
+    Node a(ground, 0, settings);
+    a.area.set_ready();
+    Link& link = a.link_to(1);
+    Node b(ground, 1, settings);
+    b.area.set_ready();
+    for (unsigned i = random() % 20; i > 0; --i)
+      if (*a.transport->try_send(link, packet_of(0, sent, a.transport->max_packet_bytes()), {}) == Attempt::done) ++sent;
+    if (random() % 3 == 0) continue;  // what was sent waits for the next life
+    ASSERT_TRUE(b.transport->poll(sink));
+  }
+  Node b(ground, 1, settings);
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(b.transport->poll(sink));
+  EXPECT_GT(sent, 1000u);
+  EXPECT_EQ(checker.total(), sent);
+}
+
+TEST(Shm, AFullRingOfADeadProcessIsAnError) {
+  ShmSettings settings{.ring_bytes = 1024};
+  auto ground = make_ground(2, settings);
+  Node a(ground, 0, settings);
+  Node b(ground, 1, settings);
+  b.area.set_ready();
+  Link& link = a.link_to(1);
+  while (*a.transport->try_send(link, bytes_of(1), {}) == Attempt::done) {
+  }
+  auto full = base::Deadline::after_seconds(0.1);
+  while (!full.passed()) ASSERT_EQ(*a.transport->try_send(link, bytes_of(1), {}), Attempt::again) << "it is alive still";
+  ground->flags(1).dead = true;
+  auto deadline = base::Deadline::after_seconds(kTestSeconds);
+  for (;;) {
+    auto attempt = a.transport->try_send(link, bytes_of(1), {});
+    if (!attempt) {
+      EXPECT_EQ(attempt.error().error_class(), ErrorClass::proc_aborted);
+      EXPECT_NE(attempt.error().text().find("slot 1"), std::string::npos);
+      break;
+    }
+    ASSERT_FALSE(deadline.passed());
+  }
+}
+
+TEST(Shm, NoMemoryAtTheFirstContactIsAnErrorOfThatSend) {
+  auto ground = make_ground(2);
+  Node a(ground, 0);
+  Node b(ground, 1);
+  b.area.set_ready();
+  a.area.refuse_memory(ErrorClass::no_space);
+  auto attempt = a.transport->try_send(a.link_to(1), bytes_of(1), {});
+  ASSERT_FALSE(attempt);
+  EXPECT_EQ(attempt.error().error_class(), ErrorClass::no_space);
+}
+
+TEST(Shm, SettingsThatCannotWorkAreRefused) {
+  auto ground = make_ground(2);
+  AnonymousArea area(ground, 0);
+  for (std::size_t wrong : {std::size_t{0}, std::size_t{256}, std::size_t{65535}, std::size_t{100'000}}) {
+    auto made = make_shm(area, {.ring_bytes = wrong});
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().error_class(), ErrorClass::arg);
+  }
+  auto made = make_shm(area, {.ring_bytes = 1 << 20});
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().error_class(), ErrorClass::size);
+}
+
+TEST(Shm, AnAddressOfAnotherJobIsRefused) {
+  auto ground = make_ground(2);
+  Node a(ground, 0, {.cookie = 1});
+  auto link = a.transport->open(shm_address(1, {.cookie = 2}));
+  ASSERT_FALSE(link);
+  EXPECT_EQ(link.error().error_class(), ErrorClass::arg);
+}
+
+TEST(Shm, OpeningTwiceGivesOneSequenceOfPackets) {
+  auto ground = make_ground(2);
+  Node a(ground, 0);
+  Node b(ground, 1);
+  b.area.set_ready();
+  EXPECT_EQ(&a.link_to(1), &a.link_to(1));
+}
+
+TEST(Shm, MoreThan64SlotsAreAllHeard) {
+  constexpr std::uint32_t kSlots = 130;
+  ShmSettings settings{.ring_bytes = 512};
+  auto ground = make_ground(kSlots, settings);
+  Node receiver(ground, 64, settings);
+  receiver.area.set_ready();
+  std::vector<int> heard(kSlots, 0);
+  CallSink sink([&](ConstSpan packet) {
+    std::uint32_t from;
+    std::memcpy(&from, packet.data(), sizeof from);
+    ++heard[from];
+  });
+  for (std::uint32_t slot = 0; slot < kSlots; ++slot) {
+    Node sender(ground, slot, settings);
+    ASSERT_EQ(*sender.transport->try_send(sender.link_to(64), bytes_of(slot), {}), Attempt::done);
+  }
+  for (int polls = 0; polls < 5; ++polls) ASSERT_TRUE(receiver.transport->poll(sink));
+  EXPECT_EQ(heard, std::vector<int>(kSlots, 1));
+}
+
+/// Bytes in a forked child's own memory, read from the parent.
+struct Offer {
+  std::atomic<std::uint64_t> address;
+  std::atomic<bool> done;
+};
+
+/// Runs `read` while a child offers `bytes` bytes of its memory, each with the value 0x6b.
+void with_offer(const ShmSettings& settings, std::size_t bytes, bool spoil_probe,
+                const std::function<void(Node&, std::uint64_t)>& read) {
+  auto ground = make_ground(2, settings);
+  AnonymousGround extra(1, 4096, 4096);
+  auto* offer = reinterpret_cast<Offer*>(extra.slot(0));
+  Child child([&] {
+    Node node(ground, 1, settings);
+    if (spoil_probe) ++reinterpret_cast<SlotMemory*>(ground->slot(1))->probe_value;
+    node.area.set_ready();
+    std::vector<std::byte> memory(bytes, std::byte{0x6b});
+    offer->address = reinterpret_cast<std::uintptr_t>(memory.data());
+    auto deadline = base::Deadline::after_seconds(kTestSeconds);
+    while (!offer->done && !deadline.passed()) sched_yield();
+  });
+  auto deadline = base::Deadline::after_seconds(kTestSeconds);
+  while (offer->address == 0 && !deadline.passed()) sched_yield();
+  Node node(ground, 0, settings);
+  read(node, offer->address);
+  offer->done = true;
+  child.join();
+}
+
+TEST(Shm, ReadsOutOfAnotherProcess) {
+  constexpr std::size_t kBytes = 5 << 20;
+  with_offer({}, kBytes, false, [&](Node& node, std::uint64_t address) {
+    std::vector<std::byte> into(kBytes);
+    auto attempt = node.transport->try_read(node.link_to(1), address, into);
+    ASSERT_TRUE(attempt) << attempt.error().text();
+    if (*attempt == Attempt::unsupported) GTEST_SKIP() << "the kernel forbids process_vm_readv here";
+    EXPECT_EQ(into, std::vector<std::byte>(kBytes, std::byte{0x6b}));
+    EXPECT_EQ(node.transport->counts().bytes_read, kBytes);
+    auto wrong = node.transport->try_read(node.link_to(1), 8, into);
+    ASSERT_FALSE(wrong) << "nothing is mapped there";
+    EXPECT_EQ(wrong.error().error_class(), ErrorClass::other);
+  });
+}
+
+TEST(Shm, ReadsAreNotTriedWhereTheSettingForbidsThem) {
+  with_offer({.single_copy = false}, 64, false, [](Node& node, std::uint64_t address) {
+    std::byte into[64];
+    EXPECT_EQ(*node.transport->try_read(node.link_to(1), address, into), Attempt::unsupported);
+  });
+}
+
+TEST(Shm, AProcessIdThatMeansSomebodyElseIsNotReadFrom) {
+  with_offer({}, 64, true, [](Node& node, std::uint64_t address) {
+    std::byte into[64]{};
+    EXPECT_EQ(*node.transport->try_read(node.link_to(1), address, into), Attempt::unsupported);
+    EXPECT_EQ(into[0], std::byte{0});
+  });
+}
+
+TEST(Shm, ASleeperIsWokenByAPacket) {
+  auto ground = make_ground(2);
+  Node receiver(ground, 0);
+  receiver.area.set_ready();
+  constexpr std::uint32_t kPackets = 2000;
+  Child child([&] {
+    Node sender(ground, 1);
+    Link& link = sender.link_to(0);
+    auto& wake = reinterpret_cast<SlotMemory*>(ground->slot(0))->wake;
+    for (std::uint32_t i = 0; i < kPackets; ++i) {
+      while (wake.sleeping.load() == 0) sched_yield();  // each packet meets a sleeper, or one about to sleep
+      if (*sender.transport->try_send(link, bytes_of(i), {}) != Attempt::done) std::_Exit(3);
+    }
+  });
+  std::uint32_t came = 0;
+  CallSink sink([&](ConstSpan) { ++came; });
+  auto start = base::now_ns();
+  auto deadline = base::Deadline::after_seconds(kTestSeconds);
+  while (came < kPackets && !deadline.passed()) {
+    receiver.transport->sleep(1'000'000'000);
+    ASSERT_TRUE(receiver.transport->poll(sink));
+  }
+  EXPECT_EQ(came, kPackets);
+  std::fprintf(stderr, "%.1f us from packet to packet with a sleep between\n",
+               static_cast<double>(base::now_ns() - start) / 1e3 / kPackets);
+  child.join();
+  EXPECT_GT(reinterpret_cast<SlotMemory*>(ground->slot(0))->wake.sequence.load(), kPackets / 2) << "woken, not timed out";
+}
+
+}  // namespace
+}  // namespace shim::transport
