@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How names of process sets are written and compared.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+namespace shim::sessions {
+
+inline constexpr std::string_view kWorldName = "mpi://WORLD", kSelfName = "mpi://SELF", kSharedName = "mpix://SHARED";
+inline constexpr std::string_view kNodePrefix = "mpix://NODE/", kAppPrefix = "mpix://APP/";
+
+inline std::string lowered(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return result;
+}
+
+/// mpi:// belongs to the standard (MPI-4.1 §11.3.2), mpix:// to this library.
+inline bool is_reserved_name(std::string_view name) {
+  std::string lower = lowered(name);
+  return lower.starts_with("mpi://") || lower.starts_with("mpix://");
+}
+
+/// Names of the reserved schemes are the same whatever their case; all others are what their owner wrote.
+inline bool same_pset_name(std::string_view a, std::string_view b) {
+  return a == b || (is_reserved_name(a) && lowered(a) == lowered(b));
+}
+
+}  // namespace shim::sessions

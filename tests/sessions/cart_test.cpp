@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Cartesian arithmetic: dims, ranks, coordinates, shifts.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "shim/sessions/communicator.hpp"
+
+namespace shim::sessions {
+namespace {
+
+using base::ErrorClass;
+using Ints = std::vector<int>;
+
+Ints dims_of(int processes, Ints dims) {
+  auto status = dims_create(processes, dims);
+  return status ? dims : Ints{-static_cast<int>(status.error().error_class())};
+}
+const Ints kDimsError = {-static_cast<int>(ErrorClass::dims)};
+
+TEST(Dims, ExamplesOfTheStandard) {  // MPI-4.1 §8.5.2, example 8.1
+  EXPECT_EQ(dims_of(6, {0, 0}), (Ints{3, 2}));
+  EXPECT_EQ(dims_of(7, {0, 0}), (Ints{7, 1}));
+  EXPECT_EQ(dims_of(6, {0, 3, 0}), (Ints{2, 3, 1}));
+  EXPECT_EQ(dims_of(7, {0, 3, 0}), kDimsError);
+}
+
+TEST(Dims, Balanced) {
+  EXPECT_EQ(dims_of(16, {0, 0, 0}), (Ints{4, 2, 2}));
+  EXPECT_EQ(dims_of(72, {0, 0, 0}), (Ints{6, 4, 3}));
+  EXPECT_EQ(dims_of(1, {0, 0}), (Ints{1, 1}));
+  EXPECT_EQ(dims_of(1024, Ints(10, 0)), Ints(10, 2));
+  EXPECT_EQ(dims_of(2147483647, {0, 0}), (Ints{2147483647, 1}));  // a prime
+  EXPECT_EQ(dims_of(12, {2, 0, 3}), (Ints{2, 2, 3}));
+  EXPECT_EQ(dims_of(5, {}), Ints{});
+}
+
+TEST(Dims, Wrong) {
+  EXPECT_EQ(dims_of(0, {0}), kDimsError);
+  EXPECT_EQ(dims_of(4, {-1, 0}), kDimsError);
+  EXPECT_EQ(dims_of(6, {3}), kDimsError);
+  EXPECT_EQ(dims_of(6, {2, 3}), (Ints{2, 3}));
+}
+
+/// Against all factorisations of small numbers: the product is right, the order falls, and no largest factor is smaller.
+TEST(Dims, NoFlatterGridExists) {
+  auto least_largest = [](auto& self, int rest, int count, int limit) -> int {
+    if (count == 1) return rest <= limit ? rest : 0;
+    int best = 0;
+    for (int d = 1; d <= std::min(rest, limit); ++d)
+      if (rest % d == 0 && self(self, rest / d, count - 1, d) > 0 && (best == 0 || d < best)) best = d;
+    return best;
+  };
+  for (int n = 1; n <= 120; ++n)
+    for (int count = 1; count <= 4; ++count) {
+      Ints dims = dims_of(n, Ints(static_cast<std::size_t>(count), 0));
+      ASSERT_EQ(std::accumulate(dims.begin(), dims.end(), 1, std::multiplies<>()), n);
+      ASSERT_TRUE(std::is_sorted(dims.rbegin(), dims.rend()));
+      ASSERT_EQ(dims[0], least_largest(least_largest, n, count, n)) << n << " in " << count;
+    }
+}
+
+TEST(Cart, RanksAndCoordinatesAreInverse) {
+  Cartesian grid{{3, 4, 2}, {0, 1, 0}, {1, 0, 1}};
+  for (int rank = 0; rank < 24; ++rank) {
+    auto coords = cart_coords(grid, rank);
+    ASSERT_TRUE(coords);
+    EXPECT_EQ(rank, ((*coords)[0] * 4 + (*coords)[1]) * 2 + (*coords)[2]);  // row-major
+    EXPECT_EQ(*cart_rank(grid, *coords), rank);
+    (*coords)[1] -= 8;
+    EXPECT_EQ(*cart_rank(grid, *coords), rank);
+  }
+  EXPECT_EQ(cart_coords(grid, 24).error().error_class(), ErrorClass::rank);
+  EXPECT_EQ(cart_coords(grid, -1).error().error_class(), ErrorClass::rank);
+  EXPECT_EQ(cart_rank(grid, {3, 0, 0}).error().error_class(), ErrorClass::arg);
+  EXPECT_EQ(cart_rank(grid, {0, 0}).error().error_class(), ErrorClass::dims);
+}
+
+TEST(Cart, Shifts) {
+  Cartesian grid{{3, 4}, {0, 1}, {1, 3}};  // rank 7
+  auto along = cart_shift(grid, 0, 1);
+  EXPECT_EQ(along->source, 3);
+  EXPECT_EQ(along->dest, 11);
+  along = cart_shift(grid, 0, 2);
+  EXPECT_EQ(along->source, p2p::kProcNull);
+  EXPECT_EQ(along->dest, p2p::kProcNull);
+  auto around = cart_shift(grid, 1, 1);
+  EXPECT_EQ(around->source, 6);
+  EXPECT_EQ(around->dest, 4);
+  around = cart_shift(grid, 1, -4);
+  EXPECT_EQ(around->source, 7);
+  EXPECT_EQ(around->dest, 7);
+  EXPECT_TRUE(cart_shift(grid, 1, std::numeric_limits<int>::min()));
+  EXPECT_EQ(cart_shift(grid, 2, 1).error().error_class(), ErrorClass::dims);
+  EXPECT_EQ(cart_shift(grid, -1, 1).error().error_class(), ErrorClass::dims);
+}
+
+TEST(Cart, AGridOfNoDimensionsHasOneProcess) {
+  Cartesian point;
+  EXPECT_EQ(*cart_rank(point, {}), 0);
+  EXPECT_EQ(*cart_coords(point, 0), Ints{});
+  EXPECT_EQ(cart_shift(point, 0, 1).error().error_class(), ErrorClass::dims);
+}
+
+}  // namespace
+}  // namespace shim::sessions

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What users write for process sets, right and wrong.
+#include "shim/sessions/pset_text.hpp"
+
+#include <gtest/gtest.h>
+
+namespace shim::sessions {
+namespace {
+
+std::string shown(const PsetText& text) {
+  std::string result;
+  for (const NamedGroup& set : text.sets) result += set.name + "=" + set.group->text() + " ";
+  return result;
+}
+
+TEST(PsetText, Sets) {
+  PsetText text = parse_psets("ocean=0-3;atmosphere=4-7", ';', 16);
+  EXPECT_EQ(shown(text), "ocean={0-3} atmosphere={4-7} ");
+  EXPECT_TRUE(text.complaints.empty());
+  text = parse_psets(" a = 0-3 , 8, 10-14:2 ; ; b=5;", ';', 16);
+  EXPECT_EQ(shown(text), "a={0-3, 8-14:2} b={5} ");
+  EXPECT_TRUE(text.complaints.empty());
+}
+
+TEST(PsetText, ASetOfAMillionIsOneRange) {
+  PsetText text = parse_psets("all=0-999999", ';', 1'000'000);
+  ASSERT_EQ(text.sets.size(), 1u);
+  EXPECT_EQ(text.sets[0].group->ranges().size(), 1u);
+}
+
+TEST(PsetText, AFileHasLinesAndComments) {
+  PsetText text = parse_psets("# sets of the coupled model\nocean = 0-3   # four\r\n\natmosphere=4-9:9,2\n", '\n', 8);
+  EXPECT_EQ(shown(text), "ocean={0-3} atmosphere={4, 2} ");
+  text = parse_psets("a=1\nb=2,x\nc=3", '\n', 8);
+  EXPECT_EQ(shown(text), "a={1} c={3} ");
+  ASSERT_EQ(text.complaints.size(), 1u);
+  EXPECT_EQ(text.complaints[0].line, 2);
+  EXPECT_EQ(text.complaints[0].column, 5);
+}
+
+struct Wrong {
+  const char* text;
+  int column;
+  const char* says;
+};
+
+class PsetTextWrong : public testing::TestWithParam<Wrong> {};
+
+TEST_P(PsetTextWrong, IsReportedWithItsPositionAndTheRestHolds) {
+  std::string all = std::string(GetParam().text) + ";good=1";
+  PsetText text = parse_psets(all, ';', 8);
+  EXPECT_EQ(shown(text), "good={1} ");
+  ASSERT_EQ(text.complaints.size(), 1u);
+  EXPECT_EQ(text.complaints[0].column, GetParam().column) << text.complaints[0].text;
+  EXPECT_NE(text.complaints[0].text.find(GetParam().says), std::string::npos) << text.complaints[0].text;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, PsetTextWrong,
+    testing::Values(Wrong{"ocean", 1, "no \"=\""}, Wrong{" =0-3", 2, "without a name"}, Wrong{"a=", 3, "a rank"},
+                    Wrong{"a=0-", 5, "the last rank"}, Wrong{"a=0-3:", 7, "a stride"}, Wrong{"a=0-3:0", 3, "a stride of 0"},
+                    Wrong{"a=3-0", 3, "runs backwards"}, Wrong{"a=1,8", 5, "rank 8, but the world has ranks 0 to 7"},
+                    Wrong{"a=0-3,2", 7, "rank 2 is given twice"}, Wrong{"a=0 1", 5, "left over"},
+                    Wrong{"a=99999999999", 3, "too large"}, Wrong{"a=-1", 3, "a rank"},
+                    Wrong{"mpi://mine=0", 1, "taken"}, Wrong{"MPIX://x=0", 1, "taken"}, Wrong{"a=0-7:4294967295", 3, "stride"},
+                    Wrong{"a=0=1", 4, "left over"}));
+
+TEST(PsetText, ASecondSetOfANameIsLeftOut) {
+  PsetText text = parse_psets("a=1;a=2", ';', 8);
+  EXPECT_EQ(shown(text), "a={1} ");
+  ASSERT_EQ(text.complaints.size(), 1u);
+  EXPECT_EQ(text.complaints[0].column, 5);
+}
+
+}  // namespace
+}  // namespace shim::sessions
