@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The API description as objects: reads mpi_api.txt, checks it, and answers questions about a function by kind and route."""
+
+import dataclasses
+import re
+
+import kinds
+
+ROUTES = {"by_handle", "by_deref", "array", "by_fint", "ours", "state", "native", "tool"}
+FLAGS = {"body", "idle", "anytime", "large", "removed"}
+RETURN_TYPES = {"int", "double", "MPI_Aint", "MPI_Fint"} | {kind.c_type for kind in kinds.HANDLES.values()}
+
+
+class DescriptionError(Exception):
+    """A fault in the description, with the line it is on."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Parameter:
+    declaration: str  # as in C: "const int counts[]"
+    kind: str
+
+    @property
+    def name(self):
+        """Empty for the dots of a variadic function."""
+        match = re.search(r"(\w+)(\[[^;]*\])?$", self.declaration)
+        return match.group(1) if match else ""
+
+    @property
+    def c_type(self):
+        """The declaration without the name: "const int []"."""
+        return re.sub(r"\b%s\b(?=(\[.*)?$)" % self.name, "", self.declaration).strip() if self.name else self.declaration
+
+    @property
+    def is_variadic(self):
+        return self.declaration == "..."
+
+    @property
+    def is_scalar(self):
+        return "*" not in self.declaration and "[" not in self.declaration
+
+    @property
+    def is_handle_array(self):
+        return self.handle is not None and "[" in self.declaration
+
+    @property
+    def handle(self):
+        """What kind of handle this is, holds or points to; None for anything else."""
+        return kinds.HANDLES.get(self.kind)
+
+
+@dataclasses.dataclass(frozen=True)
+class Function:
+    name: str  # without the prefix: "Comm_rank"
+    returns: str
+    section: str
+    since: str
+    route: str
+    route_arguments: tuple
+    flags: frozenset
+    removed: str
+    parameters: tuple
+    is_large: bool = False
+
+    def parameter(self, name):
+        return next(p for p in self.parameters if p.name == name)
+
+    @property
+    def signature_parameters(self):
+        return ", ".join(p.declaration for p in self.parameters) or "void"
+
+    @property
+    def signature_type(self):
+        return "%s(%s)" % (self.returns, ", ".join(p.c_type for p in self.parameters))
+
+    @property
+    def arguments(self):
+        return ", ".join(p.name for p in self.parameters if not p.is_variadic)
+
+    @property
+    def has_body(self):
+        return "body" in self.flags
+
+    @property
+    def has_idle_body(self):
+        return "idle" in self.flags
+
+    @property
+    def is_anytime(self):
+        return "anytime" in self.flags
+
+    @property
+    def deciding(self):
+        """The parameters whose handles decide who gets the call."""
+        if self.route in ("by_handle", "by_deref"):
+            return [self.parameter(name) for name in self.route_arguments]
+        return [self.parameter(self.route_arguments[0])] if self.route in ("array", "by_fint") else []
+
+    @property
+    def other_handles(self):
+        """Handles given by value that do not decide: they are twinned or refused on the way down."""
+        deciding = {p.name for p in self.deciding}
+        return [p for p in self.parameters if p.handle and p.is_scalar and p.name not in deciding]
+
+    @property
+    def subject(self):
+        """The parameter whose object's error handler an error of this call goes to; None for the initial one."""
+        deciding = self.deciding
+        for kind in kinds.SUBJECTS:
+            for p in self.parameters:
+                if p.kind == kind and (p.is_scalar or (p in deciding and not p.is_handle_array)):
+                    return p
+        return None
+
+
+def _parse_flags(text, where):
+    flags, arguments = set(), {}
+    for word in text.split():
+        match = re.fullmatch(r"(\w+)(?:\(([\w.,]*)\))?", word)
+        if not match or match.group(1) not in FLAGS:
+            raise DescriptionError("%s: unknown flag %s" % (where, word))
+        flags.add(match.group(1))
+        arguments[match.group(1)] = match.group(2) or ""
+    return flags, arguments
+
+
+def _parse_head(line, where):
+    fields = [field.strip() for field in line.split("|")]
+    if len(fields) not in (4, 5):
+        raise DescriptionError("%s: needs name, section, since and route" % where)
+    name, section, since, route = fields[:4]
+    name, _, returns = (part.strip() for part in name.partition("->"))
+    match = re.fullmatch(r"(\w+)(?:\(([\w,]+)\))?", route)
+    if not match or match.group(1) not in ROUTES:
+        raise DescriptionError("%s: unknown route %s" % (where, route))
+    if not name.startswith("MPI_") or not re.fullmatch(r"\d+(\.\d+)*", section) or not re.fullmatch(r"\d\.\d", since):
+        raise DescriptionError("%s: bad name, section or version" % where)
+    arguments = tuple((match.group(2) or "").split(",")) if match.group(2) else ()
+    flags, flag_arguments = _parse_flags(fields[4] if len(fields) == 5 else "", where)
+    return dict(name=name[4:], returns=returns or "int", section=section, since=since, route=match.group(1),
+                route_arguments=arguments, flags=frozenset(flags), removed=flag_arguments.get("removed", "")), flag_arguments
+
+
+def _parse_parameters(text, where):
+    parameters = []
+    for piece in filter(None, (piece.strip() for piece in text.split(";"))):
+        declaration, separator, kind = piece.rpartition(" : ")
+        if not separator or not re.fullmatch(r"[A-Z0-9_]+", kind):
+            raise DescriptionError("%s: parameter without kind: %s" % (where, piece))
+        parameters.append(Parameter(declaration.strip(), kind))
+    return tuple(parameters)
+
+
+def _check(function, where):
+    names = {p.name for p in function.parameters}
+    for argument in function.route_arguments:
+        if argument not in names:
+            raise DescriptionError("%s: no parameter %s" % (where, argument))
+    if function.returns not in RETURN_TYPES:
+        raise DescriptionError("%s: unknown return type %s" % (where, function.returns))
+    counts = {"array": 2, "by_deref": 1, "by_fint": 1, "ours": 0, "state": 0, "native": 0, "tool": 0}
+    expected = counts.get(function.route)
+    if expected is not None and len(function.route_arguments) != expected:
+        raise DescriptionError("%s: route %s takes %d parameters" % (where, function.route, expected))
+    if function.route == "by_handle" and not function.route_arguments:
+        raise DescriptionError("%s: route by_handle needs a parameter" % where)
+    for p in function.deciding:
+        if p.handle is None and function.route != "by_fint":
+            raise DescriptionError("%s: %s is no handle" % (where, p.name))
+    if function.has_body and function.route in ("native", "tool"):
+        raise DescriptionError("%s: a body is never called on the route %s" % (where, function.route))
+    if function.is_anytime and function.has_idle_body:
+        raise DescriptionError("%s: anytime and idle exclude each other" % where)
+    return function
+
+
+def _large(function, flag_text):
+    """MPI_X_c: the same function with the large counts of its kinds."""
+    parameters = tuple(Parameter(kinds.large_declaration(p.declaration, p.kind), p.kind) for p in function.parameters)
+    flags = frozenset(filter(None, flag_text.split(",")))
+    return dataclasses.replace(function, name=function.name + "_c", since=max(function.since, "4.0"), flags=flags,
+                               parameters=parameters, is_large=True)
+
+
+def parse(text, file_name="mpi_api.txt"):
+    """All functions, large forms included, in the order of the standard, and the chapters: (functions, {chapter: title})."""
+    functions, chapters, entries = [], {}, []
+    for number, line in enumerate(text.splitlines(), 1):
+        where = "%s:%d" % (file_name, number)
+        if not line.strip() or line.startswith("#"):
+            continue
+        if line.startswith("== "):
+            chapter, _, title = line[3:].partition(" ")
+            chapters[chapter] = title
+        elif line.startswith(" "):
+            if not entries:
+                raise DescriptionError("%s: parameters without a function" % where)
+            entries[-1][2].append(line)
+        else:
+            entries.append((where, line, []))
+    for where, head, lines in entries:
+        fields, flag_arguments = _parse_head(head, where)
+        function = Function(parameters=_parse_parameters(" ".join(lines), where), **fields)
+        functions.append(_check(function, where))
+        if "large" in flag_arguments:
+            functions.append(_check(_large(function, flag_arguments["large"]), where))
+    names = [function.name for function in functions]
+    for name in names:
+        if names.count(name) != 1:
+            raise DescriptionError("%s: MPI_%s is there twice" % (file_name, name))
+    return functions, chapters

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The entry points: MPI_X, and PMPI_X as another name of the same code.
+
+Each is a test for handles of ours and a jump to the table. Whatever happens on the side of ours is out of line, so that the
+way down stays a compare and a jump. The functions are not noexcept: that would forbid the jump, and a C++ error handler
+of the user's may throw through the library below."""
+
+from emit import NOTICE, call, error, fail, subject_expression
+
+
+def _is_ours(function, parameter):
+    """C++ that tells whether a deciding parameter is ours, as (what any_ours() takes together, what stands for itself)."""
+    if function.route == "array":
+        return None, "ours_in(%s, %s)" % (parameter.name, function.route_arguments[1])
+    if function.route == "by_fint":
+        return None, "ours_as_fint(%s)" % parameter.name
+    if function.route == "by_deref":
+        return None, "ours_at(%s)" % parameter.name
+    return parameter.name, None
+
+
+def _test(function, parameters):
+    answers = [_is_ours(function, p) if p in function.deciding else (p.name, None) for p in parameters]
+    together = [name for name, _ in answers if name]
+    alone = [expression for _, expression in answers if expression]
+    if together:
+        alone.append("any_ours(%s)" % ", ".join(together))
+    return " || ".join(alone)
+
+
+def _body_call(function):
+    return "try { return ours::%s; } catch (...) { %s }" % (call(function), fail(function, error(function, "caught")))
+
+
+def _unsupported(function):
+    return fail(function, error(function, "unsupported"))
+
+
+def _way_down(function, parameters):
+    """Lines that replace or refuse what is ours among these parameters, and then call the library below."""
+    lines = []
+    for p in parameters:
+        what = "twin" if p.handle.has_twin else "refuse"
+        lines.append('  if (int code = %s(%s, "MPI_%s", %s)) { %s }' % (
+            what, subject_expression(function), function.name, p.name, fail(function, "code")))
+    return lines + ["  return native().%s;" % call(function)]
+
+
+def _slow_path(function):
+    """The function for calls in which something is ours; None where no parameter can be."""
+    deciding, others = function.deciding, function.other_handles
+    if function.route in ("tool", "ours", "state") or not (deciding or others):
+        return None
+    lines = ["[[gnu::cold, gnu::noinline]] %s with_ours_%s(%s) {" % (
+        function.returns, function.name, function.signature_parameters)]
+    replaced = list(others)
+    if function.has_body:
+        test = "  if (%s) {" % _test(function, deciding) if others else "  {"
+        lines += [test, "    " + _body_call(function), "  }"]
+    elif function.route == "by_handle" and all(p.handle.has_twin for p in deciding):
+        replaced = deciding + others
+    elif deciding:
+        test = "  if (%s) " % _test(function, deciding) if others else "  "
+        lines.append(test + _unsupported(function))
+    if replaced and not (function.has_body and not others):
+        lines += _way_down(function, replaced)
+    return lines + ["}"]
+
+
+def _entry(function):
+    lines = ["%s MPI_%s(%s) {" % (function.returns, function.name, function.signature_parameters)]
+    if function.route == "ours" or (function.route == "state" and function.has_body):
+        lines.append("  " + (_body_call(function) if function.has_body else _unsupported(function)))
+    else:
+        possible = [] if function.route in ("tool", "state") else function.deciding + function.other_handles
+        if possible:
+            lines.append("  if (%s) [[unlikely]] return with_ours_%s;" % (_test(function, possible), call(function)))
+        lines.append("  return native().%s;" % call(function))
+    lines += ["}", "[[gnu::alias(\"MPI_%s\")]] %s PMPI_%s(%s);" % (
+        function.name, function.returns, function.name, function.signature_parameters)]
+    return lines
+
+
+def source(functions):
+    """One source file with the entries of these functions."""
+    lines = [NOTICE, "#include <mpi.h>", "", '#include "shim/intercept/border.hpp"',
+             '#include "shim/intercept/generated/bodies.hpp"', '#include "shim/intercept/generated/table.hpp"', "",
+             "#pragma GCC diagnostic ignored \"-Wunused-parameter\"", "",
+             "namespace shim::intercept {", "namespace {", ""]
+    for function in functions:
+        lines += _slow_path(function) or []
+    lines += ["", "}  // namespace", "", "#pragma GCC visibility push(default)", 'extern "C" {', ""]
+    for function in functions:
+        lines += _entry(function)
+    lines += ["", '}  // extern "C"', "#pragma GCC visibility pop", "}  // namespace shim::intercept", ""]
+    return "\n".join(lines)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The mpi.h for programs written to MPI-4.1 over a library that is older: its own header and, after it, what that lacks."""
+
+from emit import NOTICE
+
+
+class OverlayError(Exception):
+    """A row of the overlay's table that is not understood."""
+
+
+def parse_rows(text):
+    """The table as (word, name, value) tuples."""
+    rows = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        fields = [field.strip() for field in line.split("|")]
+        if len(fields) != 4 or fields[0] not in _ROWS:
+            raise OverlayError("overlay table, line %d: needs word, name, value and source" % number)
+        rows.append(tuple(fields[:3]))
+    return rows
+
+
+def _constant(name, value):
+    return ["#ifndef %s" % name, "#define %s %s" % (name, value), "#endif"]
+
+
+def _type(name, value):
+    """A typedef; for a pointer to a function the name stands inside the type."""
+    if "(*)" in value:
+        return ["typedef %s;" % value.replace("(*)", "(*%s)" % name, 1)]
+    return ["typedef %s%s;" % (value if value.endswith("*") else value + " ", name)]
+
+
+def _callback(name, value):
+    returns, _, parameters = value.partition(" ")
+    return ["typedef %s (%s)%s;" % (returns, name, parameters)]
+
+
+def _pointer(name, value):
+    c_type, _, number = value.rpartition(" ")
+    return _constant(name, "((%s) %s)" % (c_type, number))
+
+
+def _enum(name, value):
+    return ["typedef enum { %s } %s;" % (", ".join(item.replace(" ", " = ") for item in value.split(", ")), name)]
+
+
+def _object(name, value):
+    c_type, symbol, _ = value.split()
+    structure = "ompi_predefined_%s_t" % c_type.partition("_")[2].lower()
+    return ["OMPI_DECLSPEC extern struct %s %s;" % (structure, symbol)] + _constant(
+        name, "OMPI_PREDEFINED_GLOBAL(%s, %s)" % (c_type, symbol))
+
+
+_ROWS = {
+    "type": _type,
+    "callback": _callback,
+    "struct": lambda name, value: ["struct %s { %s; };" % (name, value)],
+    "int": _constant,
+    "text": lambda name, value: _constant(name, '"%s"' % value),
+    "pointer": _pointer,
+    "enum": _enum,
+    "object": _object,
+}
+
+
+def _is_in(native, name):
+    return name in native.names or name in native.macros or name in native.functions
+
+
+def missing_functions(functions, native):
+    return [f for f in functions if not f.removed and not _is_in(native, "MPI_" + f.name)]
+
+
+def header(functions, rows, native):
+    lines = [NOTICE.replace("// ", "/* ", 1).replace("\n// ", "\n   "), "   What MPI-4.1 has and the mpi.h next in line does not. */",
+             "#pragma GCC system_header", "#include_next <mpi.h>", "", "#ifndef INTERSESSION_MPI_H", "#define INTERSESSION_MPI_H", "",
+             "#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
+    for word, name, value in rows:
+        if not _is_in(native, name):
+            lines += _ROWS[word](name, value)
+    lines.append("")
+    for f in missing_functions(functions, native):
+        for prefix in ("MPI_", "PMPI_"):
+            lines.append("OMPI_DECLSPEC %s %s%s(%s);" % (f.returns, prefix, f.name, f.signature_parameters))
+    lines += ["", "#ifdef __cplusplus", "}", "#endif", "", "#endif", ""]
+    return "\n".join(lines)
+
+
+def objects(rows):
+    """The objects whose addresses are handles: (symbol, size in bytes)."""
+    return [(value.split()[1], int(value.split()[2])) for word, _, value in rows if word == "object"]
+
+
+def objects_source(rows):
+    """Their definitions. The sizes matter: a program that was linked with Open MPI 5 may have copied them (copy relocation)."""
+    lines = [NOTICE, "// Only the addresses mean anything; no header declares these here, because its types are incomplete.",
+             'extern "C" {']
+    lines += ['extern __attribute__((visibility("default"))) char %s[%d];\nalignas(16) char %s[%d] = {};' % (
+        symbol, size, symbol, size) for symbol, size in objects(rows)]
+    return "\n".join(lines + ['}  // extern "C"', ""])
+
+
+def exports(functions, rows):
+    """The linker's version script: these names and no others leave the library."""
+    names = [prefix + f.name for f in functions for prefix in ("MPI_", "PMPI_")] + [symbol for symbol, _ in objects(rows)]
+    return "{\n  global:\n%s\n  local:\n    *;\n};\n" % "\n".join("    %s;" % name for name in sorted(names))

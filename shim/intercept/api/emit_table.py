@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The table of the library below: its type, and its two instances with the functions that slots start with."""
+
+from emit import NOTICE, call, error, fail
+
+
+def header(functions):
+    lines = [NOTICE, "#pragma once", "", "#include <mpi.h>", "", "#include <atomic>", "",
+             '#include "shim/intercept/generated/prototypes.hpp"', '#include "shim/intercept/native/slot.hpp"', "",
+             "namespace shim::intercept {", "", "/// One slot per function of the library below.", "struct Table {"]
+    lines += ["  Slot<%s> %s;" % (f.signature_type, f.name) for f in functions]
+    lines += ["};", "",
+              "/// Between MPI_Init and MPI_Finalize of the library below every call on its objects goes to its function.",
+              "extern Table active_table;",
+              "/// Outside, most calls would end the process there (Open MPI 4.1): ours answer.",
+              "extern Table idle_table;",
+              "/// Which of the two is in force. A release store in MPI_Init and MPI_Finalize pairs with the acquire in native().",
+              "extern std::atomic<const Table*> current_table;",
+              "inline const Table& native() noexcept { return *current_table.load(std::memory_order_acquire); }", "",
+              "}  // namespace shim::intercept", ""]
+    return "\n".join(lines)
+
+
+def _lacking(function):
+    if function.route == "tool":
+        return "return MPI_T_ERR_NOT_SUPPORTED;"
+    return fail(function, error(function, "unsupported"))
+
+
+def _definition(prefix, function, body):
+    return "%s %s_%s(%s) { %s }" % (function.returns, prefix, function.name, function.signature_parameters, body)
+
+
+def _idle(function):
+    """The idle slot's first function: (its definition or None, its name)."""
+    active = "return active_table.%s;" % call(function)
+    if function.has_idle_body:
+        body = "try { return idle::%s; } catch (...) { %s }" % (call(function), fail(function, error(function, "caught")))
+    elif function.is_anytime or function.route == "tool":
+        body = active
+    else:
+        body = 'if (auto code = idle_call("MPI_%s")) { %s } %s' % (function.name, fail(function, "*code"), active)
+    return _definition("idle", function, body)
+
+
+def source(functions):
+    lines = [NOTICE, '#include "shim/intercept/generated/table.hpp"', "",
+             '#include "shim/intercept/border.hpp"', '#include "shim/intercept/generated/bodies.hpp"',
+             '#include "shim/intercept/native/substrate.hpp"', "",
+             "#pragma GCC diagnostic ignored \"-Wunused-parameter\"", "",
+             "namespace shim::intercept {", "namespace {", ""]
+    for f in functions:
+        lines.append(_definition("lacking", f, _lacking(f)))
+        lines.append(_definition("resolve", f, 'find(active_table.%s, "PMPI_%s", lacking_%s); return active_table.%s;' % (
+            f.name, f.name, f.name, call(f))))
+        lines.append(_idle(f))
+    lines += ["", "}  // namespace", "", "constinit Table active_table = {"]
+    lines += ["    .%s = resolve_%s," % (f.name, f.name) for f in functions]
+    lines += ["};", "", "constinit Table idle_table = {"]
+    lines += ["    .%s = idle_%s," % (f.name, f.name) for f in functions]
+    lines += ["};", "", "constinit std::atomic<const Table*> current_table = &idle_table;", "",
+              "}  // namespace shim::intercept", ""]
+    return "\n".join(lines)

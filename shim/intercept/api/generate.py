@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Makes everything that follows from the API description. Standard library only; the same input gives the same bytes.
+
+  generate.py sources --compiler CC --include DIR… --output DIR    C++ sources, headers, overlay, export list
+  generate.py coverage --compiler CC --include DIR… [--summary] [--check FILE]
+"""
+
+import argparse
+import pathlib
+import sys
+
+import description
+import emit_bodies
+import emit_coverage
+import emit_entries
+import emit_overlay
+import emit_table
+import emit_tests
+import probe
+
+HERE = pathlib.Path(__file__).resolve().parent
+ENTRY_FILES = 4  # entry points are split so that two cores have something to do
+
+
+def outputs(functions, overlay_rows, native):
+    """Every generated file: path below the output folder, and its text."""
+    room, share = "generated/shim/intercept/generated/", -(-len(functions) // ENTRY_FILES)
+    files = {
+        "include/intersession/openmpi/mpi.h": emit_overlay.header(functions, overlay_rows, native),
+        room + "table.hpp": emit_table.header(functions),
+        room + "table.cpp": emit_table.source(functions),
+        room + "bodies.hpp": emit_bodies.bodies(functions),
+        room + "prototypes.hpp": emit_bodies.prototypes(functions, native),
+        room + "objects.cpp": emit_overlay.objects_source(overlay_rows),
+        room + "exports.map": emit_overlay.exports(functions, overlay_rows),
+        "generated/tests/intercept/generated/forwarding_rows.cpp": emit_tests.rows(functions),
+    }
+    for number in range(ENTRY_FILES):
+        part = functions[number * share:(number + 1) * share]
+        files[room + "entries_%d.cpp" % number] = emit_entries.source(part)
+    return files
+
+
+def write_changed(folder, files):
+    """Leaves files alone whose text is the same, so that nothing that depends on them is built again."""
+    for name, text in files.items():
+        path = folder / name
+        if not path.exists() or path.read_text() != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+
+def coverage(options, functions, chapters, native):
+    if options.summary:
+        print(emit_coverage.summary(functions, native), end="")
+        return 0
+    page = emit_coverage.page(functions, chapters, native)
+    if options.check is None:
+        print(page, end="")
+        return 0
+    if options.check.exists() and options.check.read_text() == page:
+        return 0
+    print("%s is not what the description says; write it anew with: generate.py coverage … > %s" % (
+        options.check, options.check), file=sys.stderr)
+    return 1
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["sources", "coverage"])
+    parser.add_argument("--compiler", required=True)
+    parser.add_argument("--include", action="append", default=[])
+    parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("."))
+    parser.add_argument("--summary", action="store_true")
+    parser.add_argument("--check", type=pathlib.Path)
+    options = parser.parse_args(arguments)
+    try:
+        functions, chapters = description.parse((HERE / "mpi_api.txt").read_text())
+        overlay_rows = emit_overlay.parse_rows((HERE.parent / "abi" / "openmpi_overlay.txt").read_text())
+    except (description.DescriptionError, emit_overlay.OverlayError) as fault:
+        print(fault, file=sys.stderr)
+        return 1
+    native = probe.probe(options.compiler, options.include)
+    if options.what == "coverage":
+        return coverage(options, functions, chapters, native)
+    write_changed(options.output, outputs(functions, overlay_rows, native))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the mpi.h of the library below declares, asked of the preprocessor."""
+
+import dataclasses
+import re
+import subprocess
+
+
+@dataclasses.dataclass(frozen=True)
+class NativeHeader:
+    functions: frozenset  # MPI_X with a prototype
+    macros: frozenset  # MPI_X and PMPI_X with a definition, constants included
+    names: frozenset  # every identifier of the preprocessed header: types, enumerators
+
+
+def read(text, definitions):
+    """From the preprocessed header and the list of its macro definitions."""
+    functions = frozenset(re.findall(r"\b(MPI_\w+)\s*\(", text)) - frozenset(re.findall(r"\(\s*(MPI_\w+)\s*\)\s*\(", text))
+    macros = frozenset(re.findall(r"^#define\s+(P?MPI_\w+)", definitions, re.MULTILINE))
+    return NativeHeader(functions, macros, frozenset(re.findall(r"\bMPI_\w+", text)))
+
+
+def probe(compiler, include_directories):
+    command = [compiler, "-E", "-P", "-x", "c"] + ["-I" + directory for directory in include_directories]
+    run = lambda *more: subprocess.run(command + list(more) + ["-"], input="#include <mpi.h>\n", text=True, check=True,
+                                       stdout=subprocess.PIPE).stdout
+    return read(run(), run("-dM"))

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/intercept/native/substrate.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <mutex>
+
+namespace shim::intercept {
+namespace {
+
+/// The name under which Open MPI 4 and 5 are loaded.
+constexpr const char* kSoname = "libmpi.so.40";
+constexpr const char* kAnyFunction = "PMPI_Initialized";
+
+/// An address of ours is no answer: RTLD_NEXT finds us again when this library is in the program twice (linked and preloaded
+/// under two names, or as a part of a test program).
+bool is_in_this_library(void* address) noexcept {
+  Dl_info found{}, self{};
+  return dladdr(address, &found) != 0 && dladdr(reinterpret_cast<void*>(&substrate_symbol), &self) != 0 &&
+         found.dli_fbase == self.dli_fbase;
+}
+
+void* lookup(void* library, const char* name) noexcept {
+  void* address = dlsym(library, name);
+  return address != nullptr && !is_in_this_library(address) ? address : nullptr;
+}
+
+/// The library by its own name or by the user's setting; null where there is none. Kept loaded for good: the program may
+/// close its last reference while slots still point into it.
+void* open_library() noexcept {
+  if (void* loaded = dlopen(kSoname, RTLD_LAZY | RTLD_NOLOAD)) return loaded;
+  // Read here and not through base::Settings: those exist per Process object, and a world program has none.
+  const char* path = std::getenv("INTERSESSION_LIBRARY");
+  return path != nullptr && *path != '\0' ? dlopen(path, RTLD_LAZY | RTLD_GLOBAL) : nullptr;
+}
+
+/// Found late is found: a Python extension may load the library long after our first look.
+void* library() noexcept {
+  static constinit std::mutex mutex;
+  static constinit void* found = nullptr;
+  std::lock_guard lock(mutex);
+  if (found == nullptr) found = open_library();
+  return found;
+}
+
+}  // namespace
+
+void* substrate_symbol(const char* name) noexcept {
+  if (void* next = lookup(RTLD_NEXT, name)) return next;
+  void* opened = library();
+  return opened != nullptr ? lookup(opened, name) : nullptr;
+}
+
+bool has_substrate() noexcept { return substrate_symbol(kAnyFunction) != nullptr; }
+
+}  // namespace shim::intercept
