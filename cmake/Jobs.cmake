@@ -39,8 +39,9 @@ endfunction()
 # intersession_jobs(<prefix> <table>): every job of the table as a test called <prefix>.<job>; the programs are those of the
 # current folder. CMake runs again when the table or the reader of tables changes.
 function(intersession_jobs prefix table)
+  get_filename_component(stem ${table} NAME_WE)
   set(table ${CMAKE_CURRENT_SOURCE_DIR}/${table})
-  set(commands ${CMAKE_CURRENT_BINARY_DIR}/${prefix}-jobs.cmake)
+  set(commands ${CMAKE_CURRENT_BINARY_DIR}/${stem}-of-${prefix}.cmake)
   execute_process(COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/run-job --table ${table}
                           --build ${PROJECT_BINARY_DIR} --programs ${CMAKE_CURRENT_BINARY_DIR} --ctest "${prefix}."
                   OUTPUT_FILE ${commands} COMMAND_ERROR_IS_FATAL ANY)

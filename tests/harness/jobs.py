@@ -12,7 +12,8 @@ The other keys hold for all of them:
 
     program      a program of the same folder, or a path if it has a slash
     name         default: the program, and its first argument if that is a word (the scenario)
-    arguments    list of texts; {processes}, {nodes} and {build} are replaced, here and in patterns
+    arguments    list of texts; {processes}, {nodes}, {library}, {build}, {programs} and {source} are
+                 replaced, here and in patterns
     apps         instead of processes and arguments, several programs in one job: [{processes, program, arguments}, ...]
     options      further options for the launcher
     environment  table; variables for all processes
@@ -104,7 +105,7 @@ def _make(row: dict[str, Any], columns: dict[str, Any], words: dict[str, Any]) -
     stem = row.pop("name", None) or ".".join([apps[0]["program"], *scenario])
     fields = {key: value for key, value in columns.items() if key != "processes"}
     job = Job(name="", apps=[App(**app) for app in apps], **fields, **row)
-    words = dict(words, processes=job.processes, nodes=job.nodes)
+    words = dict(words, processes=job.processes, nodes=job.nodes, library=job.library)
     for app in job.apps:
         app.arguments = _fill_in(app.arguments, words)
     for field in ("output", "forbidden", "environment", "options"):

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* bad_luck [class]: the surroundings are broken (the job says how). A session and its world communicator cannot be had; the
+   program is told so by an error value with a text, not by a crash or a hang, and goes on. */
+#include "session_world.h"
+
+static void print_error(const char *call, int code) {
+  char text[MPI_MAX_ERROR_STRING];
+  int length;
+  MUST(MPI_Error_string(code, text, &length));
+  printf("%s failed: %s\n", call, text);
+}
+
+/* The first call that fails ends it; the name of that call, or null where all worked. */
+static int attempt(void) {
+  MPI_Group group;
+  int code = MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);
+  if (code != MPI_SUCCESS) {
+    print_error("MPI_Session_init", code);
+    EXPECT(session == MPI_SESSION_NULL, "a session all the same");
+    return code;
+  }
+  MUST(MPI_Group_from_session_pset(session, "mpi://WORLD", &group));
+  code = MPI_Comm_create_from_group(group, "test.bad_luck", MPI_INFO_NULL, MPI_ERRORS_RETURN, &world);
+  if (code != MPI_SUCCESS) {
+    print_error("MPI_Comm_create_from_group", code);
+    EXPECT(world == MPI_COMM_NULL, "a communicator all the same");
+  } else {
+    MUST(MPI_Comm_free(&world));
+  }
+  MUST(MPI_Group_free(&group));
+  MUST(MPI_Session_finalize(&session));
+  return code;
+}
+
+int main(void) {
+  session = MPI_SESSION_NULL;
+  EXPECT(attempt() != MPI_SUCCESS, "nothing failed");
+  EXPECT(attempt() != MPI_SUCCESS, "nothing failed the second time");
+  return verdict();
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The shortest whole path: session, group, communicator; who am I, how many are we, where; a sum to prove it. */
+#include "session_world.h"
+
+int main(void) {
+  char host[MPI_MAX_PROCESSOR_NAME];
+  int length, sum = 0;
+  open_world("test.hello");
+  MUST(MPI_Get_processor_name(host, &length));
+  MUST(MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, world));
+  EXPECT(sum == size * (size - 1) / 2, "sum %d", sum);
+  printf("hello from %d of %d on %s\n", rank, size, host);
+  return close_world();
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* host <library> <function>: loads the library with RTLD_LOCAL and calls the function. Knows nothing of MPI. */
+#include <dlfcn.h>
+#include <stdio.h>
+
+int main(int argc, char **argv) {
+  if (argc != 3) return 2;
+  void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    fprintf(stderr, "%s\n", dlerror());
+    return 1;
+  }
+  int (*run)(void) = (int (*)(void))dlsym(library, argv[2]);
+  return run ? run() : 1;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sessions again and again in one process: argv[1] times from init to finalize, each with a communicator that is used.
+   Between two sessions nothing is left: no thread, no descriptor, no shared memory; and memory does not grow. */
+#include <dirent.h>
+
+#include "session_world.h"
+
+static int entries_of(const char *path, const char *prefix) {
+  int count = 0;
+  DIR *folder = opendir(path);
+  EXPECT(folder, "%s", path);
+  for (struct dirent *entry; folder && (entry = readdir(folder));) count += strncmp(entry->d_name, prefix, strlen(prefix)) == 0;
+  if (folder) closedir(folder);
+  return count;
+}
+
+static long resident_kib(void) {
+  long kib = 0;
+  char line[256];
+  FILE *status = fopen("/proc/self/status", "r");
+  EXPECT(status, "/proc/self/status");
+  while (status && fgets(line, sizeof line, status)) sscanf(line, "VmRSS: %ld", &kib);
+  if (status) fclose(status);
+  return kib;
+}
+
+/* From init to finalize; the ring of messages differs from round to round. */
+static void once(int round) {
+  open_world("test.reinit");
+  int value = rank + round, sum = 0;
+  MUST(MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, world));
+  EXPECT(sum == size * (size - 1) / 2 + size * round, "round %d: sum %d", round, sum);
+  MUST(MPI_Sendrecv_replace(&value, 1, MPI_INT, (rank + 1) % size, round, (rank + size - 1) % size, round, world,
+                            MPI_STATUS_IGNORE));
+  EXPECT(value == (rank + size - 1) % size + round, "round %d: got %d", round, value);
+  MUST(MPI_Comm_free(&world));
+  MUST(MPI_Session_finalize(&session));
+}
+
+int main(int argc, char **argv) {
+  int rounds = argc > 1 ? atoi(argv[1]) : 100;
+  int threads = entries_of("/proc/self/task", ""), descriptors = entries_of("/proc/self/fd", "");
+  long early_kib = 0;
+  for (int round = 0; round < rounds; ++round) {
+    once(round);
+    EXPECT(entries_of("/proc/self/task", "") == threads, "round %d: %d threads instead of %d", round,
+           entries_of("/proc/self/task", ""), threads);
+    EXPECT(entries_of("/proc/self/fd", "") == descriptors, "round %d: %d descriptors instead of %d", round,
+           entries_of("/proc/self/fd", ""), descriptors);
+    if (round == rounds / 4) early_kib = resident_kib();
+  }
+  long growth_kib = resident_kib() - early_kib;
+  printf("rank %d: %ld KiB more after %d rounds than after %d\n", rank, growth_kib, rounds, rounds / 4 + 1);
+  EXPECT(growth_kib < 2048, "memory grows");
+  return verdict();
+}

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Who uses no session is left alone: a process has the same threads, descriptors and mappings with and without the preload.
+
+Takes the build folder in INTERSESSION_TEST_BUILD.
+"""
+import collections
+import os
+import pathlib
+import subprocess
+import sys
+import unittest
+
+_BUILD = pathlib.Path(os.environ["INTERSESSION_TEST_BUILD"])
+_LIBRARY = str((_BUILD / "lib/libintersession-openmpi.so").resolve())
+_WORLD_ONLY = str(_BUILD / "tests/mpi/unchanged/none/world_only")
+# What the library may bring along: what a C++ library needs, and every MPI program on Debian has anyway or could have.
+_OF_THE_COMPILER = ("libdl.so.2", "libpthread.so.0", "librt.so.1", "libm.so.6", "libgcc_s.so.1", "libc.so.6", "ld-linux-x86-64.so.2")
+
+
+def output_of(command: list[str], **environment: str) -> str:
+    full = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_hwloc_base_binding_policy="none", **environment)
+    done = subprocess.run(command, env=full, capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode != 0:
+        raise AssertionError(f"{command} ended with {done.returncode}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def is_of_the_job(line: str) -> bool:
+    """Files whose names differ from run to run: session directories and shared memory of the MPI below."""
+    return " mapping " in line and any(part in line for part in ("/ompi.", "/pmix-", "vader_segment", "/dev/shm/osc"))
+
+
+def states(output: str) -> collections.Counter:
+    return collections.Counter(line for line in output.splitlines() if not is_of_the_job(line))
+
+
+def mapped(lines: collections.Counter) -> set[str]:
+    return {line.split(" mapping ")[1] for line in lines if " mapping " in line}
+
+
+class Unchanged(unittest.TestCase):
+    def test_mpi_program_without_sessions(self) -> None:
+        for processes in (1, 3):
+            plain = states(output_of(["mpirun.openmpi", "-n", str(processes), _WORLD_ONLY]))
+            preloaded = states(output_of([str(_BUILD / "bin/intersession-run"), "-n", str(processes), _WORLD_ONLY]))
+            with self.subTest(processes=processes):
+                self.assertEqual(plain[f"{processes - 1} wrong 0"], 1)
+                new = {path for path in mapped(preloaded) - mapped(plain) if os.path.basename(path) not in _OF_THE_COMPILER}
+                self.assertEqual(new, {_LIBRARY})
+                for lines in (plain, preloaded):
+                    for line in [line for line in lines if " mapping " in line]:
+                        del lines[line]
+                self.assertEqual(preloaded, plain)
+
+    def test_shell_and_true(self) -> None:
+        for command in (["/bin/true"], ["/bin/sh", "-c", "exec 3</dev/null; /bin/echo hello | /bin/cat"], ["/bin/ls", "/"]):
+            self.assertEqual(output_of(command, LD_PRELOAD=_LIBRARY), output_of(command))
+
+    def test_python(self) -> None:
+        script = """if True:
+            import os
+            print(sorted(os.listdir("/proc/self/task")).__len__())
+            print(sorted(os.readlink(f"/proc/self/fd/{n}") for n in (0, 1, 2) if os.path.exists(f"/proc/self/fd/{n}"))[:1])
+            print(len(os.listdir("/proc/self/fd")))
+            print(*sorted({line.split()[5] for line in open("/proc/self/maps") if line.count("/")}), sep="\\n")
+        """
+        plain = output_of([sys.executable, "-c", script]).splitlines()
+        preloaded = output_of([sys.executable, "-c", script], LD_PRELOAD=_LIBRARY).splitlines()
+        new = {line for line in set(preloaded) - set(plain) if os.path.basename(line) not in _OF_THE_COMPILER}
+        self.assertEqual(new, {_LIBRARY})
+        self.assertEqual(preloaded[:3], plain[:3])
+
+    def test_it_loads_little_and_starts_fast(self) -> None:
+        """Neither PMIx nor libfabric, whose constructors take long, is among what the library itself needs."""
+        needed = subprocess.run(["readelf", "-d", _LIBRARY], capture_output=True, text=True, check=True).stdout
+        for name in ("libpmix", "libfabric", "libmpi", "libhwloc", "libstdc++"):
+            self.assertNotIn(name, needed)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* An MPI program that uses no session. At four points it prints what the process has: threads, descriptors by kind, mapped
+   files, large mappings without access. The test compares a run with the preload to one without. */
+#include <dirent.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int rank, size;
+
+static void print_threads(const char *when) {
+  int threads = 0;
+  DIR *folder = opendir("/proc/self/task");
+  for (struct dirent *entry; (entry = readdir(folder));) threads += entry->d_name[0] != '.';
+  closedir(folder);
+  printf("%d %s threads %d\n", rank, when, threads);
+}
+
+/* Kinds, not names: "socket:[123]" is a socket. */
+static void print_descriptors(const char *when) {
+  DIR *folder = opendir("/proc/self/fd");
+  for (struct dirent *entry; (entry = readdir(folder));) {
+    char link[4096], target[4096];
+    snprintf(link, sizeof link, "/proc/self/fd/%s", entry->d_name);
+    ssize_t length = readlink(link, target, sizeof target - 1);
+    if (length < 0) continue;
+    target[length] = 0;
+    target[strcspn(target, ":[0123456789")] = 0;
+    printf("%d %s descriptor %s\n", rank, when, target);
+  }
+  closedir(folder);
+}
+
+static void print_mappings(const char *when) {
+  char line[4608];
+  FILE *maps = fopen("/proc/self/maps", "r");
+  while (fgets(line, sizeof line, maps)) {
+    unsigned long begin, end;
+    char access[8], path[4096] = "";
+    if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %4095s", &begin, &end, access, path) < 3) continue;
+    if (path[0] == '/') printf("%d %s mapping %s\n", rank, when, path);
+    if (path[0] == 0 && strcmp(access, "---p") == 0 && end - begin > 1ul << 30) printf("%d %s reserved range\n", rank, when);
+  }
+  fclose(maps);
+}
+
+static void print_state(const char *when) {
+  print_threads(when);
+  print_descriptors(when);
+  print_mappings(when);
+}
+
+static int communicate(void) {
+  int sum = 0, wrong = 0, got = -1, value = rank;
+  MPI_Comm copy;
+  MPI_Datatype pair;
+  MPI_Request request;
+  MPI_Type_contiguous(2, MPI_INT, &pair);
+  MPI_Type_commit(&pair);
+  MPI_Type_free(&pair);
+  MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+  MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, copy);
+  wrong += sum != size * (size - 1) / 2;
+  MPI_Irecv(&got, 1, MPI_INT, (rank + size - 1) % size, 7, copy, &request);
+  MPI_Send(&value, 1, MPI_INT, (rank + 1) % size, 7, copy);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  wrong += got != (rank + size - 1) % size;
+  MPI_Comm_free(&copy);
+  return wrong;
+}
+
+int main(int argc, char **argv) {
+  print_state("before-init");
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  print_state("after-init");
+  int wrong = communicate();
+  MPI_Barrier(MPI_COMM_WORLD);
+  print_state("after-traffic");
+  MPI_Finalize();
+  print_state("after-finalize");
+  printf("%d wrong %d\n", rank, wrong);
+  return wrong;
+}

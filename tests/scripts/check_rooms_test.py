@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""scripts/check-rooms must see each kind of offence, and nothing in a tree that is as it should be."""
+import importlib.machinery
+import importlib.util
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+_SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "check-rooms"
+_loader = importlib.machinery.SourceFileLoader("check_rooms", str(_SCRIPT))
+check_rooms = importlib.util.module_from_spec(importlib.util.spec_from_loader("check_rooms", _loader))
+_loader.exec_module(check_rooms)
+
+_CMAKE = "intersession_room(low)\nintersession_room(high BELOW low SYSTEM_INCLUDES ${X})\nadd_subdirectory(intercept)\n"
+
+
+class CheckRooms(unittest.TestCase):
+    def setUp(self) -> None:
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.top = pathlib.Path(holder.name)
+        self.rooms = check_rooms.rooms_of(_CMAKE)
+        self.write("shim/low/low.hpp", "#include <vector>\n")
+        self.write("shim/high/high.cpp", '#include "shim/low/low.hpp"\n#include "shim/high/high.hpp"\n')
+        self.write("shim/intercept/api/x.cpp", '#include <mpi.h>\n#include "shim/high/high.hpp"\n')
+
+    def write(self, path: str, text: str) -> None:
+        (self.top / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.top / path).write_text(text, encoding="utf-8")
+
+    def offences(self) -> list[str]:
+        return check_rooms.wrong_includes(self.top, self.rooms)
+
+    def test_order_comes_from_the_build(self) -> None:
+        self.assertEqual(self.rooms, {"low": {"low"}, "high": {"high", "low"}, "intercept": {"low", "high", "intercept"}})
+
+    def test_a_good_tree(self) -> None:
+        self.assertEqual(self.offences(), [])
+
+    def test_include_upwards(self) -> None:
+        self.write("shim/low/deep/bad.hpp", '  #  include "shim/high/high.hpp"\n')
+        self.assertEqual(self.offences(), ["shim/low/deep/bad.hpp includes shim/high/high.hpp: low may not know high"])
+
+    def test_mpi_header_below_the_top(self) -> None:
+        self.write("shim/high/bad.cpp", "#include <mpi.h>\n")
+        self.assertEqual(self.offences(), ["shim/high/bad.cpp includes mpi.h, which only shim/intercept may"])
+
+    def test_folder_without_a_room(self) -> None:
+        self.write("shim/stray/x.hpp", "")
+        self.assertEqual(self.offences(), ["shim/stray is not a room of shim/CMakeLists.txt"])
+
+    def test_symbols(self) -> None:
+        self.write("low.c", "int fine(void) { return 0; }\n")
+        self.write("high.c", "int MPI_Send(void); int PMPI_Recv(void); int f(void) { return MPI_Send() + PMPI_Recv(); }\n")
+        (self.top / "build/shim").mkdir(parents=True)
+        for room in ("low", "high"):
+            subprocess.run(["gcc", "-c", f"{room}.c"], cwd=self.top, check=True)
+            subprocess.run(["ar", "qc", f"build/shim/libintersession_{room}.a", f"{room}.o"], cwd=self.top, check=True)
+        self.assertEqual(check_rooms.wrong_symbols(self.top / "build", self.rooms),
+                         ["libintersession_high.a refers to MPI_Send", "libintersession_high.a refers to PMPI_Recv"])
+
+
+if __name__ == "__main__":
+    unittest.main()
