@@ -16,6 +16,7 @@
 #include "shim/bootstrap/bootstrap.hpp"
 #include "shim/bootstrap/node_segment.hpp"
 #include "shim/p2p/p2p.hpp"
+#include "shim/sessions/root_addresses.hpp"
 #include "shim/sessions/session.hpp"
 #include "shim/transport/transport.hpp"
 
@@ -39,7 +40,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
  public:
   /// Local: needs no other process.
   static base::Result<std::shared_ptr<Process>> start(const base::Settings& settings, Factories factories);
-  ~Process();
+  ~Process() override;
 
   const base::Settings& settings() const { return settings_; }
   const base::Log& log() const { return log_; }
@@ -48,34 +49,49 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   Creations& creations() { return *creations_; }
   base::ProcessId self() const { return {0, bootstrap_->job().rank}; }
 
-  /// Next base of context ids, never used twice in the life of the operating-system process on this node segment.
+  /// Next base of context ids, never used twice while messages for it may be under way.
   std::uint32_t take_context_base();
   base::ExtendedId make_extended_id();
 
+  /// With transport=fabric every process counts as a node of its own.
+  bool everything_over_fabric() const { return settings_.transport == "fabric"; }
   /// Opens the fabric transport if it is not open yet. Errors: other (no usable provider; names those tried).
   base::Result<transport::Transport*> fabric();
-  bool is_local(base::ProcessId process) const;
-  /// The fabric address of a process, learned in an exchange.
+  /// The fabric address of a process, learned in an exchange. The newest counts: a process may have begun anew.
   void learn_address(base::ProcessId process, transport::Bytes address);
+  bool knows_address(base::ProcessId process);
+  PublishedAddress& published_address() { return published_address_; }
+
+  /// On the own node.
+  bool is_local(base::ProcessId process) const;
+  /// Only for local ones: has it a session at this moment?
+  bool has_session(base::ProcessId process) const;
+  /// False when it is known to have ended. Processes of other nodes count as running.
+  bool is_running(base::ProcessId process) const;
 
  private:
   Process() = default;
+  base::Status set_up(Factories factories);
+  base::Status set_up_node();
   base::Result<p2p::Route> route_to(base::ProcessId process) override;
-  bool is_alive(base::ProcessId process) override;
+  bool is_alive(base::ProcessId process) override { return is_running(process); }
+  std::uint32_t slot_of(base::ProcessId process) const { return bootstrap_->node_map().local_rank(process.rank); }
 
   // in the order of construction; destroyed in reverse
   base::Settings settings_;
   base::Log log_;
   Factories factories_;
   std::unique_ptr<bootstrap::Bootstrap> bootstrap_;
-  std::unique_ptr<bootstrap::NodeSegment> segment_;
+  std::unique_ptr<bootstrap::NodeSegment> segment_;  ///< null where no other process of the job is on the node
   std::unique_ptr<transport::Transport> self_transport_, shm_transport_, fabric_transport_;
-  std::mutex fabric_mutex_;
+  std::mutex fabric_mutex_;  ///< guards fabric_transport_ while it is opened
   std::mutex addresses_mutex_;
   std::unordered_map<base::ProcessId, transport::Bytes> addresses_;
+  PublishedAddress published_address_{*this};
   std::unique_ptr<p2p::Engine> engine_;
   std::unique_ptr<Creations> creations_;
-  std::atomic<std::uint64_t> extended_counter_{0};
+  std::atomic<std::uint32_t> context_counter_{0};    ///< where there is no segment; a plain count, pairs with nothing
+  std::atomic<std::uint64_t> extended_counter_{0};   ///< a plain count, pairs with nothing
 };
 
 }  // namespace shim::sessions

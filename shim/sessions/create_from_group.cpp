@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/sessions/communicator.hpp"
+#include "shim/sessions/creation.hpp"
+#include "shim/sessions/process.hpp"
+#include "shim/sessions/root_addresses.hpp"
+
+namespace shim::sessions {
+
+base::Result<CommunicatorPtr> create_from_group(const SessionPtr& session, GroupPtr group, const std::string& tag,
+                                                InfoPtr info, ErrorHandlerPtr handler) {
+  Process& process = session->process();
+  if (group->size() > 0 && group->rank_of(process.self()) == kUndefined)
+    return base::Error(base::ErrorClass::group, "the calling process (rank " + std::to_string(process.self().rank) +
+                                                    " of mpi://WORLD) is not a member of the group " + group->text());
+  if (process.settings().exchange == "world_fence" && group->size() != 1) SHIM_TRY(fence_world(process));
+  if (group->size() == 0) return CommunicatorPtr();
+  SHIM_TRY_ASSIGN(Agreement agreement, process.creations().agree({.scope = "", .tag = tag, .group = group}));
+  const int rank = group->rank_of(process.self());
+  return std::make_shared<Communicator>(
+      process, Communicator::Parts{.session = session,
+                                   .group = group,
+                                   .id = agreement.id,
+                                   .context = {.members = group,
+                                               .own_rank = rank,
+                                               .bases = agreement.bases,
+                                               .own_base = agreement.own_base,
+                                               .path = {}},
+                                   .error_handler = std::move(handler),
+                                   .info = std::move(info),
+                                   .name = ""});
+}
+
+}  // namespace shim::sessions

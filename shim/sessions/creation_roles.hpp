@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who does what in a creation: node roots, and the tree over them.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "shim/bootstrap/bootstrap.hpp"
+#include "shim/sessions/group.hpp"
+
+namespace shim::sessions {
+
+/// One member's part. All ranks are group ranks. Members compute it alone and agree, because the node map and the group are the
+/// same for all.
+struct CreationRoles {
+  int self = 0;
+  int root = 0;                   ///< of the own node: its lowest member
+  std::vector<int> local;         ///< members on the own node but the root, where self is the root; else empty
+  std::optional<int> parent;      ///< the node root above, where self is a root and not the leader (rank 0)
+  std::vector<int> children;      ///< node roots below
+  std::vector<int> roots;         ///< all node roots, leader first, where self is one
+  bool spans_nodes = false;
+  int height = 0;                 ///< levels of the tree below self; 0 for those with nobody to wait for but their node
+
+  bool is_root() const { return self == root; }
+  bool is_leader() const { return self == 0; }
+};
+
+/// self must be a member. With each_alone every process counts as a node of its own (everything over the fabric).
+CreationRoles roles_in(const Group& group, const bootstrap::NodeMap& nodes, base::ProcessId self, bool each_alone);
+
+}  // namespace shim::sessions

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/sessions/process.hpp"
+
+#include <functional>
+
+#include "shim/sessions/creation.hpp"
+#include "shim/transport/self/self.hpp"
+#include "shim/transport/shm/shm.hpp"
+
+namespace shim::sessions {
+namespace {
+
+/// What was sent may take this long to leave when the last session ends.
+constexpr double kFlushSeconds = 2;
+
+transport::ShmSettings shm_settings(const base::Settings& settings, const bootstrap::Job& job) {
+  return {.ring_bytes = settings.ring_bytes,
+          .single_copy = settings.single_copy,
+          .cookie = std::hash<std::string>()(job.world_name)};
+}
+
+}  // namespace
+
+base::Result<std::shared_ptr<Process>> Process::start(const base::Settings& settings, Factories factories) {
+  std::shared_ptr<Process> process(new Process());
+  process->settings_ = settings;
+  SHIM_TRY(process->set_up(std::move(factories)));
+  return process;
+}
+
+base::Status Process::set_up(Factories factories) {
+  log_ = base::Log(base::Log::level_of(settings_.log));
+  factories_ = std::move(factories);
+  SHIM_TRY_ASSIGN(bootstrap_, factories_.bootstrap(settings_));
+  const auto& job = bootstrap_->job();
+  const auto& nodes = bootstrap_->node_map();
+  log_.set_who(nodes.host(nodes.node_of(job.rank)) + ":" + std::to_string(job.rank));
+  SHIM_TRY(set_up_node());
+
+  self_transport_ = transport::make_self();
+  p2p::EngineSpec spec{.settings = settings_, .log = &log_, .self = self(), .router = this};
+  if (shm_transport_) spec.transports.push_back(shm_transport_.get());
+  spec.transports.push_back(self_transport_.get());
+  spec.processes_on_node = static_cast<std::uint32_t>(nodes.ranks_on(nodes.node_of(job.rank)).size());
+  engine_ = std::make_unique<p2p::Engine>(std::move(spec));
+  creations_ = std::make_unique<Creations>(*this);
+  if (segment_) {
+    // acquire: pairs with the increments of this process's earlier life, if it had one
+    engine_->set_first_base(segment_->context_counter().load(std::memory_order_acquire) + 1);
+    segment_->set_ready();  // from here on others may write to us
+  }
+  return {};
+}
+
+base::Status Process::set_up_node() {
+  const auto& job = bootstrap_->job();
+  const auto& nodes = bootstrap_->node_map();
+  const std::uint32_t node = nodes.node_of(job.rank);
+  const auto slots = static_cast<std::uint32_t>(nodes.ranks_on(node).size());
+  if (slots < 2 || everything_over_fabric()) return {};
+  const auto shm = shm_settings(settings_, job);
+  bootstrap::SegmentSpec spec{.job = job.world_name,
+                              .node = node,
+                              .slots = slots,
+                              .own_slot = nodes.local_rank(job.rank),
+                              .world_rank = job.rank,
+                              .slot_bytes = transport::shm_slot_bytes(slots),
+                              .pair_bytes = transport::shm_pair_bytes(shm),
+                              .directory = factories_.segment_directory};
+  SHIM_TRY_ASSIGN(segment_, bootstrap::NodeSegment::attach(spec, settings_.ready_timeout));
+  SHIM_TRY_ASSIGN(shm_transport_, transport::make_shm(*segment_, shm));
+  return {};
+}
+
+Process::~Process() {
+  if (engine_ && !engine_->flush(base::Deadline::after_seconds(kFlushSeconds)))
+    log_.write(base::LogLevel::warn, "the last session has ended with messages that nobody has taken; they are lost");
+  creations_.reset();
+  engine_.reset();
+}
+
+std::uint32_t Process::take_context_base() {
+  auto& counter = segment_ ? segment_->context_counter() : context_counter_;
+  // release: pairs with the acquire in set_up of this process's next life
+  return counter.fetch_add(1, std::memory_order_release) + 1;
+}
+
+base::ExtendedId Process::make_extended_id() {
+  // The base of a creation is unique in the life of a process on its segment, so it serves as the count of its lives as well.
+  const std::uint64_t incarnation = take_context_base();
+  return {.leader = std::uint64_t{self().rank} << 32 | incarnation,
+          .counter = extended_counter_.fetch_add(1, std::memory_order_relaxed)};
+}
+
+base::Result<transport::Transport*> Process::fabric() {
+  std::lock_guard guard(fabric_mutex_);
+  if (!fabric_transport_) {
+    SHIM_TRY_ASSIGN(fabric_transport_, factories_.fabric(settings_));
+    engine_->add_transport(*fabric_transport_);
+  }
+  return fabric_transport_.get();
+}
+
+void Process::learn_address(base::ProcessId process, transport::Bytes address) {
+  std::lock_guard guard(addresses_mutex_);
+  addresses_.insert_or_assign(process, std::move(address));
+}
+
+bool Process::knows_address(base::ProcessId process) {
+  std::lock_guard guard(addresses_mutex_);
+  return addresses_.contains(process);
+}
+
+bool Process::is_local(base::ProcessId process) const {
+  const auto& nodes = bootstrap_->node_map();
+  return segment_ && process.world == 0 && nodes.node_of(process.rank) == nodes.node_of(self().rank);
+}
+
+bool Process::has_session(base::ProcessId process) const { return segment_->is_ready(slot_of(process)); }
+
+bool Process::is_running(base::ProcessId process) const {
+  return !is_local(process) || segment_->is_alive(slot_of(process));
+}
+
+base::Result<p2p::Route> Process::route_to(base::ProcessId process) {
+  if (process == self()) return p2p::Route{self_transport_.get(), self_transport_->address()};
+  if (is_local(process)) {
+    return p2p::Route{shm_transport_.get(),
+                      transport::shm_address(slot_of(process), shm_settings(settings_, bootstrap_->job()))};
+  }
+  SHIM_TRY_ASSIGN(transport::Transport * fabric_transport, fabric());
+  std::lock_guard guard(addresses_mutex_);
+  auto at = addresses_.find(process);
+  if (at == addresses_.end())
+    return base::Error(base::ErrorClass::intern,
+                       "the fabric address of process " + std::to_string(process.rank) + " is not known");
+  return p2p::Route{fabric_transport, at->second};
+}
+
+}  // namespace shim::sessions
