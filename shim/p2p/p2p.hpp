@@ -5,6 +5,7 @@
 // Nothing here knows an MPI handle, a session, or a group; a communicator is seen as a Context.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -68,6 +69,7 @@ struct ContextSpec {
 };
 
 class Engine;
+class Core;
 
 /// A communicator as this room sees it: whom its ranks mean, and the queues of its messages. Made by Engine::make_context;
 /// destroying it takes it out of the engine. Operations in progress keep what they need alive.
@@ -76,12 +78,17 @@ struct ContextDeleter { void operator()(Context* context) const; };
 using ContextPtr = std::unique_ptr<Context, ContextDeleter>;
 
 /// An operation in progress. Owned by whoever started it, until given back with Engine::release (MPI_Request_free: an active
-/// one then finishes by itself). Other rooms derive from it for requests of their own (a collective in progress).
+/// one then finishes by itself). Other rooms derive from it for requests of their own (a collective in progress): they make
+/// theirs with new, move it along in Engine::add_progress or on_start, and end it with complete().
 class Request {
  public:
   virtual ~Request() = default;
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+
   /// Complete: its outcome may be read. (An inactive persistent request counts as complete, with an empty outcome.)
-  bool is_done() const { return done_; }
+  // acquire: pairs with the release in complete(), so that the outcome and the received data are seen
+  bool is_done() const { return (life_.load(std::memory_order_acquire) & kDone) != 0; }
   const Outcome& outcome() const { return outcome_; }
   /// The error of an operation that failed; null where it did not.
   const base::Error* error() const { return error_ ? &*error_ : nullptr; }
@@ -89,8 +96,31 @@ class Request {
   bool is_active() const { return active_; }
 
  protected:
+  Request() = default;
+  /// For this room's own: their life changes under the engine's lock only, which saves an atomic operation.
+  struct OfEngine {};
+  explicit Request(OfEngine) : of_engine_(true) {}
   friend class Engine;
-  bool done_ = false;
+  friend class Core;
+
+  /// Ends the operation; once per activation, from any thread. The object may be gone on return: the owner may take it, and
+  /// one that was released is disposed of here.
+  void complete(const Outcome& outcome, std::optional<base::Error> error = std::nullopt);
+  /// For constructors of persistent requests: begins its life inactive.
+  void make_persistent();
+
+  // What the engine asks of a derived request, without its lock. The defaults: cannot be started; cancel changes nothing;
+  // memory came from new.
+  /// Begins the next activation of a persistent request; the state says active and not done already.
+  virtual base::Status on_start();
+  virtual base::Status on_cancel();
+  /// Nobody refers to the object any more, and it is complete.
+  virtual void dispose() { delete this; }
+
+ private:
+  static constexpr std::uint8_t kDone = 1, kReleased = 2;
+  std::atomic<std::uint8_t> life_{0};
+  bool of_engine_ = false;
   bool persistent_ = false;
   bool active_ = true;
   Outcome outcome_;
@@ -204,9 +234,7 @@ class Engine {
   Counts counts() const;
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
-  friend struct ContextDeleter;
+  std::unique_ptr<Core> core_;
 };
 
 }  // namespace shim::p2p

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How a waiting thread spends its time: polling, then giving its core away for a moment at a time, then sleeping.
+#pragma once
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "shim/base/clock.hpp"
+#include "shim/base/settings.hpp"
+
+namespace shim::p2p {
+
+struct WaitPlan {
+  int spin = 0;   ///< polls before yielding
+  int yield = 0;  ///< yields before sleeping
+};
+
+/// The settings' plan, shortened where processes outnumber cores: whoever polls then keeps the one it waits for from running.
+WaitPlan plan_for(const base::Settings& settings, std::uint32_t processes_on_node);
+
+class Backoff {
+ public:
+  enum class Step { spin, yield, sleep };
+
+  explicit Backoff(const WaitPlan& plan) : plan_(plan), spins_(plan.spin), yields_(plan.yield) {}
+
+  /// Nothing has come: what next. Yields itself; the sleep is the caller's.
+  Step step() {
+    if (spins_ > 0) {
+      --spins_;
+      return Step::spin;
+    }
+    if (yields_ > 0) {
+      --yields_;
+      sched_yield();
+      return Step::yield;
+    }
+    return Step::sleep;
+  }
+  /// Something has come, so more may soon.
+  void restart() { *this = Backoff(plan_); }
+  /// Past the stage in which each round counts.
+  bool is_patient() const { return spins_ <= 0; }
+  /// The next nap: longer each time, up to the limit.
+  base::Nanoseconds nap_ns(base::Nanoseconds longest) {
+    base::Nanoseconds nap = std::min(nap_, longest);
+    nap_ = std::min(2 * nap_, base::Nanoseconds{100'000'000});
+    return nap;
+  }
+
+ private:
+  WaitPlan plan_;
+  int spins_, yields_;
+  base::Nanoseconds nap_ = 50'000;
+};
+
+}  // namespace shim::p2p

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A communicator's queues and what it knows of its members.
+#pragma once
+
+#include <array>
+
+#include "shim/p2p/matching.hpp"
+#include "shim/p2p/p2p.hpp"
+#include "shim/p2p/peer.hpp"
+#include "shim/p2p/source_table.hpp"
+
+namespace shim::p2p {
+
+class Context {
+ public:
+  Context(Core* of_core, ContextSpec of_spec)
+      : core(of_core),
+        spec(std::move(of_spec)),
+        id(base::context_id(spec.own_base, spec.path, false)),
+        size(spec.members->size()),
+        queues{Matching(size), Matching(size)},
+        peers(size) {}
+
+  Matching& matching(Plane plane) { return queues[plane == Plane::collective]; }
+  /// Null where we have had nothing to do with this rank.
+  Peer* known_peer(int rank) const {
+    Peer** found = peers.find(rank);
+    return found == nullptr ? nullptr : *found;
+  }
+  /// The id that this member looks our messages up by.
+  std::uint64_t id_at(int rank, Plane plane) const {
+    return base::context_id(spec.bases->of(rank), spec.path, plane == Plane::collective);
+  }
+
+  Core* core;                    ///< null once the engine is gone
+  const ContextSpec spec;
+  const base::ContextId id;      ///< ours, of the user plane
+  const int size;
+  std::array<Matching, 2> queues;
+  SourceTable<Peer*> peers;      ///< by rank, once asked for
+  std::uint64_t references = 1;  ///< the owner, posted receives, persistent requests, messages taken by matched probes
+  bool is_owned = true;          ///< the owner still is one of them
+  int others = -1;               ///< members that are not ourselves; -1 until somebody fails
+  int failed = 0;                ///< members known to be dead
+};
+
+}  // namespace shim::p2p

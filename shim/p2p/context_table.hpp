@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which context a message is for: one that exists, one that is still to be made, or one that is gone.
+#pragma once
+
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "shim/p2p/context.hpp"
+
+namespace shim::p2p {
+
+/// Ids are those of the user plane (bit 0 is zero).
+class ContextTable {
+ public:
+  /// Answers the messages that came before, in the order in which they came.
+  std::vector<Message*> add(Context& context);
+  /// Messages for it that still come are late from now on.
+  void remove(Context& context);
+
+  Context* find(base::ContextId id) {
+    if (last_ != nullptr && last_->id == id) [[likely]] return last_;
+    return find_slowly(id);
+  }
+  /// True for messages that no context will ever want.
+  bool is_over(base::ContextId id) const;
+  /// Keeps a message for a context that is not made yet.
+  void hold(base::ContextId id, Message& message) { held_[id].push_back(&message); }
+  /// Answers the held messages that are over by this.
+  std::vector<Message*> set_first_base(std::uint32_t base);
+
+  template <typename Visit>
+  void for_each(const Visit& visit) {
+    for (auto& [id, context] : contexts_) visit(*context);
+  }
+
+ private:
+  static std::uint32_t base_of(base::ContextId id) { return static_cast<std::uint32_t>(id >> 32); }
+  Context* find_slowly(base::ContextId id);
+  void end_base(std::uint32_t base);
+
+  // What is over is remembered for ever, and small: a base none of whose contexts lives is over as a whole, because a new path
+  // on it can only come from a living parent; bases in a row are one range.
+  struct Family {
+    std::uint32_t living = 0;
+    std::unordered_set<base::ContextId> over;
+  };
+
+  std::unordered_map<base::ContextId, Context*> contexts_;
+  Context* last_ = nullptr;  ///< the one found last
+  std::unordered_map<base::ContextId, std::vector<Message*>> held_;
+  std::unordered_map<std::uint32_t, Family> families_;  ///< by base, those with a living context
+  std::map<std::uint32_t, std::uint32_t> over_;         ///< ranges of bases that are over: first → last
+  std::uint32_t first_base_ = 0;
+};
+
+}  // namespace shim::p2p

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Contexts: made, kept as long as anything refers to them, taken away.
+#include "shim/p2p/core.hpp"
+
+namespace shim::p2p {
+
+void ContextDeleter::operator()(Context* context) const {
+  Core* core = context->core;
+  if (core == nullptr) {  // the engine went first
+    delete context;
+    return;
+  }
+  Guard guard = core->enter();
+  context->is_owned = false;
+  core->drop(*context);
+}
+
+Context* Core::make_context(ContextSpec context_spec) {
+  auto context = std::make_unique<Context>(this, std::move(context_spec));
+  for (Message* message : contexts_.add(*context)) {
+    if (message->source >= context->size) {
+      ++counts.stale_dropped;
+      free_message(*message);
+    } else {
+      context->matching(message->plane).add(*message);
+    }
+  }
+  return context.release();
+}
+
+void Core::drop(Context& context) {
+  if (--context.references != 0) return;
+  for (Matching& matching : context.queues) {
+    while (Arrived* arrived = matching.first_arrived()) {
+      matching.remove(*arrived);
+      free_message(static_cast<Message&>(*arrived));
+    }
+  }
+  contexts_.remove(context);
+  delete &context;
+}
+
+void Core::free_message(Message& message) { messages_.give_back(&message); }
+
+void Core::set_first_base(std::uint32_t base) {
+  for (Message* message : contexts_.set_first_base(base)) {
+    ++counts.stale_dropped;
+    free_message(*message);
+  }
+}
+
+Core::Core(EngineSpec engine_spec)
+    : spec(std::move(engine_spec)), plan_(plan_for(spec.settings, spec.processes_on_node)) {
+  for (transport::Transport* transport : spec.transports) add_transport(*transport);
+}
+
+Core::~Core() {
+  std::vector<Context*> ownerless;
+  contexts_.for_each([&](Context& context) {
+    context.core = nullptr;
+    if (!context.is_owned) ownerless.push_back(&context);
+  });
+  for (Context* context : ownerless) delete context;
+}
+
+void Core::add_transport(transport::Transport& transport) {
+  for (const Polled& known : transports_) {
+    if (known.transport == &transport) return;
+  }
+  transports_.push_back({&transport});
+}
+
+void Core::warn(const std::string& text) const {
+  if (spec.log != nullptr && spec.log->wants(base::LogLevel::warn)) spec.log->write(base::LogLevel::warn, text);
+}
+
+}  // namespace shim::p2p

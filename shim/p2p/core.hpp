@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The inside of an engine. Functions are grouped by the file that holds them; all but those marked "no lock" are called with
+// the engine's lock held, which enter() takes. The lock is never held while a router, a control handler, registered work, a
+// condition or a sleep runs.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "shim/base/lock.hpp"
+#include "shim/p2p/backoff.hpp"
+#include "shim/p2p/context_table.hpp"
+#include "shim/p2p/p2p.hpp"
+#include "shim/p2p/peer.hpp"
+#include "shim/p2p/pool.hpp"
+#include "shim/p2p/progress_work.hpp"
+#include "shim/p2p/requests.hpp"
+
+namespace shim::p2p {
+
+using Guard = std::unique_lock<base::Lock>;
+
+class Core final : private transport::Sink {
+ public:
+  explicit Core(EngineSpec engine_spec);
+  ~Core();
+  Guard enter() {
+    Guard guard(lock_);
+    if (sleepers_ != 0) several_threads_ = true;
+    return guard;
+  }
+  void add_transport(transport::Transport& transport);
+
+  // --- contexts.cpp
+  Context* make_context(ContextSpec context_spec);
+  void retain(Context& context) { ++context.references; }
+  void drop(Context& context);
+  void free_message(Message& message);
+  void set_first_base(std::uint32_t base);
+
+  // --- peers.cpp
+  Peer& peer(base::ProcessId process);
+  Peer& peer(Context& context, int rank);
+  /// Finds the way to a peer unless it is known; gives the lock back meanwhile. Errors: the router's, the transport's.
+  base::Status route(Peer& peer, Guard& guard);
+  /// A peer that something can be sent to now, or why not.
+  base::Result<Peer*> usable_peer(Context& context, int rank, Guard& guard);
+
+  // --- output.cpp
+  /// Sends a packet, or queues it; the request, if any, is told when it has left.
+  template <typename Header>
+  void transmit(Peer& to, const Header& header, SendRequest* request = nullptr) {
+    transmit_bytes(to, wire::bytes_of(header), request);
+  }
+  int push(Peer& to);  ///< answers how much moved
+  int push_all();
+  bool has_output() const { return !busy_.empty(); }
+
+  // --- send.cpp
+  bool send_at_once(Context& context, const Outgoing& data, int rank, int tag, Plane plane);
+  base::Status start(SendRequest& request, Guard& guard);
+  void abandon(SendRequest& request);
+
+  /// What a function that starts a request answers: the request, or the error with the request given back.
+  template <typename OwnRequest>
+  base::Result<Request*> started(base::Status status, OwnRequest& request);
+
+  // --- receive.cpp
+  base::Status start(ReceiveRequest& request);
+  void start_matched(ReceiveRequest& request, Message& message);
+  void abandon(ReceiveRequest& request);
+  void cancel(ReceiveRequest& request);
+  /// Why no message from this source can come any more; null where one can.
+  const base::Error* failure_of(Context& context, int source);
+
+  // --- rendezvous.cpp
+  void begin_long(ReceiveRequest& request, const Arrival& arrival, Peer& from);
+  int read_some();
+
+  // --- probe.cpp
+  /// The first message that a receive of the user plane would get now; null if none.
+  Message* find_message(Context& context, int source, int tag);
+  /// Takes a message out of matching for mrecv.
+  void take_message(Context& context, Message& message);
+  /// Waits for such a message and shows it to visit(Message&) under the lock.  No lock.
+  template <typename Visit>
+  base::Status await_message(Context& context, int source, int tag, const Visit& visit);
+
+  // --- control.cpp
+  void queue_control(Peer& to, std::vector<std::byte> bytes);
+  void handle_control();  ///< no lock
+  void set_control_handler(ControlHandler handler);  ///< no lock
+
+  // --- liveness.cpp
+  void fail(Peer& gone, const base::Error& reason);
+  void check_liveness();  ///< no lock
+
+  // --- wait.cpp; all no lock
+  /// One round; answers how much moved. Thorough: asks every transport.
+  base::Result<int> round(bool thorough);
+  void nap(Backoff& backoff);
+  /// Makes rounds until done() or the deadline, which answers false.
+  template <typename Done>
+  base::Result<bool> wait(const Done& done, base::Deadline deadline = base::Deadline::never());
+  bool is_flushed();
+  /// Waits for an operation whose request is the caller's own, and answers its error. Afterwards nothing refers to the request.
+  template <typename OwnRequest>
+  base::Status finish(OwnRequest& request);
+
+  EngineSpec spec;
+  Engine::Counts counts;
+  Pool<SendRequest> sends;
+  Pool<ReceiveRequest> receives;
+  ProgressWork work;
+  std::uint64_t unfinished_released = 0;  ///< sends that nobody but the engine will see to their end
+
+ private:
+  struct Polled {
+    transport::Transport* transport;
+    int silent = 0;  ///< polls in a row that brought nothing, up to a limit
+    int skip = 0;    ///< rounds until it is asked again
+  };
+  struct Probing {
+    Context* context;
+    int source;
+  };
+  struct ControlMessage {
+    base::ProcessId from;
+    std::vector<std::byte> bytes;
+  };
+
+  void on_packet(transport::ConstSpan packet) override;
+  void on_message(const Arrival& arrival, base::ContextId id);
+  void on_clear_to_send(const wire::ClearToSend& header);
+  void on_finished(const wire::Finished& header);
+  void on_data(const wire::Data& header, transport::ConstSpan payload);
+  void on_control(const wire::Control& header, transport::ConstSpan payload);
+
+  base::Status open_link(Peer& to, Route route);
+  void route_waiting(Guard& guard);
+  void transmit_bytes(Peer& to, transport::ConstSpan header, SendRequest* request);
+  void mark_busy(Peer& to);
+  base::Result<transport::Attempt> send_front(Peer& to);
+  base::Result<transport::Attempt> send_control_part(Peer& to);
+  base::Result<transport::Attempt> send_next_data(Peer& to);
+  base::Result<int> push_some(Peer& to);
+
+  void on_sent(SendRequest& request);
+  void end(SendRequest& request, std::optional<base::Error> error);
+  void deliver(ReceiveRequest& request, const Arrival& arrival, Context& context);
+  void end(ReceiveRequest& request, const Outcome& outcome, std::optional<base::Error> error);
+  void end_long(ReceiveRequest& request);
+  void unlink(SendRequest& request);
+  void unlink(ReceiveRequest& request);
+  void ask_for_data(ReceiveRequest& request);
+  bool read_chunk(ReceiveRequest& request);
+
+  struct Concerns;
+  Concerns concerns();
+  static void add_concern(Concerns& concerns, const Context& context, int source);
+  int poll_all(bool thorough, base::Status& status);
+  bool must_poll_others() const;
+  void note_failure(Context& context, Peer& gone);
+  void warn(const std::string& text) const;
+
+  base::Lock lock_;
+  std::vector<Polled> transports_;
+  ContextTable contexts_;
+  Pool<Message> messages_;
+  IdTable<SendRequest> send_ids_;
+  IdTable<ReceiveRequest> receive_ids_;
+
+  std::unordered_map<base::ProcessId, std::unique_ptr<Peer>> peers_;
+  std::vector<std::unique_ptr<Peer>> retired_;  ///< failed; contexts may still point to them
+  std::vector<Peer*> busy_;
+  std::vector<Peer*> unrouted_;
+  RequestList<ReceiveRequest, Streaming> reads_;
+
+  std::deque<ControlMessage> inbox_;
+  std::shared_ptr<const ControlHandler> handler_;
+  Turn handling_;
+
+  std::vector<const Probing*> probing_;
+  WaitPlan plan_;
+  int sleepers_ = 0;
+  bool several_threads_ = false;  ///< seen so: another thread was in here while one slept
+  std::uint64_t rounds_ = 0;
+  base::Nanoseconds next_liveness_ = 0;
+};
+
+template <typename Done>
+base::Result<bool> Core::wait(const Done& done, base::Deadline deadline) {
+  Backoff backoff(plan_);
+  while (!done()) {
+    SHIM_TRY_ASSIGN(int moved, round(backoff.is_patient()));
+    if (moved != 0) backoff.restart();
+    if (done()) break;
+    if (deadline.passed()) return false;
+    if (backoff.step() == Backoff::Step::sleep) nap(backoff);
+  }
+  return true;
+}
+
+template <typename OwnRequest>
+base::Status Core::finish(OwnRequest& request) {
+  if (!request.is_done()) {
+    auto waited = wait([&] { return request.is_done(); });
+    if (!waited) {
+      Guard guard = enter();
+      if (!request.is_done()) abandon(request);
+      return std::move(waited).error();
+    }
+  }
+  if (request.error_) [[unlikely]] return std::move(*request.error_);
+  return {};
+}
+
+template <typename OwnRequest>
+base::Result<Request*> Core::started(base::Status status, OwnRequest& request) {
+  if (status) return &request;
+  request.complete({}, std::nullopt);
+  request.dispose();
+  return std::move(status).error();
+}
+
+}  // namespace shim::p2p

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The public face: each function takes the lock and hands on to the file that knows how.
+#include "shim/p2p/core.hpp"
+#include "shim/p2p/p2p.hpp"
+
+namespace shim::p2p {
+
+namespace {
+constexpr Outcome kNoMessage{.source = kProcNull, .tag = kAnyTag};
+}  // namespace
+
+Engine::Engine(EngineSpec spec) : core_(std::make_unique<Core>(std::move(spec))) {}
+Engine::~Engine() = default;
+
+void Engine::add_transport(transport::Transport& transport) {
+  Guard guard = core_->enter();
+  core_->add_transport(transport);
+}
+
+base::ProcessId Engine::self() const { return core_->spec.self; }
+
+ContextPtr Engine::make_context(ContextSpec spec) {
+  Guard guard = core_->enter();
+  return ContextPtr(core_->make_context(std::move(spec)));
+}
+
+void Engine::set_first_base(std::uint32_t base) {
+  Guard guard = core_->enter();
+  core_->set_first_base(base);
+}
+
+base::Status Engine::send(Context& context, types::ConstBuffer data, int dest, int tag, Mode mode, Plane plane) {
+  if (dest == kProcNull) return {};
+  Guard guard = core_->enter();
+  if (mode != Mode::synchronous && core_->send_at_once(context, Outgoing(data), dest, tag, plane)) [[likely]] return {};
+  SendRequest request(*core_, {&context, dest, tag, plane}, data, mode);
+  SHIM_TRY(core_->start(request, guard));
+  guard.unlock();
+  return core_->finish(request);
+}
+
+base::Result<Request*> Engine::isend(Context& context, types::ConstBuffer data, int dest, int tag, Mode mode, Plane plane) {
+  Guard guard = core_->enter();
+  SendRequest* request = core_->sends.make(*core_, Address{&context, dest, tag, plane}, data, mode);
+  if (dest == kProcNull || (mode != Mode::synchronous && core_->send_at_once(context, request->data, dest, tag, plane))) {
+    request->complete({});
+    return request;
+  }
+  return core_->started(core_->start(*request, guard), *request);
+}
+
+base::Result<Request*> Engine::isend_copied(Context& context, types::ConstBuffer data, int dest, int tag) {
+  Guard guard = core_->enter();
+  SendRequest* request = core_->sends.make(*core_, Address{&context, dest, tag, Plane::user}, data, Mode::standard);
+  if (dest == kProcNull || core_->send_at_once(context, request->data, dest, tag, Plane::user)) {
+    request->complete({});
+    return request;
+  }
+  request->keep_copy();
+  return core_->started(core_->start(*request, guard), *request);
+}
+
+base::Result<Outcome> Engine::recv(Context& context, types::Buffer into, int source, int tag, Plane plane) {
+  if (source == kProcNull) return kNoMessage;
+  ReceiveRequest request(*core_, {&context, source, tag, plane}, into);
+  {
+    Guard guard = core_->enter();
+    SHIM_TRY(core_->start(request));
+  }
+  SHIM_TRY(core_->finish(request));
+  return request.outcome();
+}
+
+base::Result<Request*> Engine::irecv(Context& context, types::Buffer into, int source, int tag, Plane plane) {
+  Guard guard = core_->enter();
+  ReceiveRequest* request = core_->receives.make(*core_, Address{&context, source, tag, plane}, into);
+  if (source == kProcNull) {
+    request->complete(kNoMessage);
+    return request;
+  }
+  return core_->started(core_->start(*request), *request);
+}
+
+base::Result<Request*> Engine::send_init(Context& context, types::ConstBuffer data, int dest, int tag, Mode mode) {
+  Guard guard = core_->enter();
+  SendRequest* request = core_->sends.make(*core_, Address{&context, dest, tag, Plane::user}, data, mode);
+  request->make_persistent();
+  core_->retain(context);
+  return request;
+}
+
+base::Result<Request*> Engine::recv_init(Context& context, types::Buffer into, int source, int tag) {
+  Guard guard = core_->enter();
+  ReceiveRequest* request = core_->receives.make(*core_, Address{&context, source, tag, Plane::user}, into);
+  request->make_persistent();
+  core_->retain(context);
+  return request;
+}
+
+base::Result<bool> Engine::test(Request& request) {
+  if (request.is_done()) return true;
+  SHIM_TRY(progress());
+  return request.is_done();
+}
+
+base::Status Engine::wait(Request& request) {
+  SHIM_TRY(core_->wait([&] { return request.is_done(); }));
+  return {};
+}
+
+base::Status Engine::send_control(base::ProcessId to, std::vector<std::byte> bytes) {
+  Guard guard = core_->enter();
+  Peer& peer = core_->peer(to);
+  if (peer.link == nullptr) SHIM_TRY(core_->route(peer, guard));
+  core_->queue_control(peer, std::move(bytes));
+  return {};
+}
+
+void Engine::set_control_handler(ControlHandler handler) { core_->set_control_handler(std::move(handler)); }
+
+base::Status Engine::progress() {
+  SHIM_TRY(core_->round(true));
+  return {};
+}
+
+int Engine::add_progress(std::function<void()> work) {
+  Guard guard = core_->enter();
+  return core_->work.add(std::move(work));
+}
+
+void Engine::remove_progress(int number) {
+  Guard guard = core_->enter();
+  auto item = core_->work.take_out(number);
+  guard.unlock();
+  if (item != nullptr) ProgressWork::withdraw(*item);
+}
+
+base::Result<bool> Engine::wait_until(const std::function<bool()>& condition, base::Deadline deadline) {
+  return core_->wait(condition, deadline);
+}
+
+bool Engine::flush(base::Deadline deadline) {
+  auto flushed = core_->wait([this] { return core_->is_flushed(); }, deadline);
+  return flushed && *flushed;
+}
+
+Engine::Counts Engine::counts() const {
+  Guard guard = core_->enter();
+  return core_->counts;
+}
+
+}  // namespace shim::p2p

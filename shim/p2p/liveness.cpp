@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Processes that die: noticed while somebody waits for them, and what then ends.
+#include <algorithm>
+#include <string>
+
+#include "shim/p2p/core.hpp"
+
+namespace shim::p2p {
+
+namespace {
+
+constexpr base::Nanoseconds kLivenessInterval = 100'000'000;
+// Enough for anything that lies in a ring or a completion queue.
+constexpr int kLastPolls = 10'000;
+
+base::Error gone_error(base::ProcessId process) {
+  std::string who = "process " + std::to_string(process.rank);
+  if (process.world != 0) who += " of world " + std::to_string(process.world);
+  return {base::ErrorClass::proc_aborted,
+          who + " has died or left; see its own output for the reason, and free the communicators it was in"};
+}
+
+}  // namespace
+
+/// Whom this engine depends on at the moment: processes one by one, and sets of which one living member is enough.
+struct Core::Concerns {
+  std::vector<base::ProcessId> single;
+  std::vector<std::shared_ptr<const Members>> any;
+};
+
+void Core::add_concern(Concerns& concerns, const Context& context, int source) {
+  if (source == kAnySource) {
+    concerns.any.push_back(context.spec.members);
+  } else {
+    concerns.single.push_back(context.spec.members->at(source));
+  }
+}
+
+Core::Concerns Core::concerns() {
+  Concerns all;
+  for (auto& [process, peer] : peers_) {
+    if (!peer->unfinished.empty() || !peer->incoming.empty() || !peer->queue.empty()) all.single.push_back(process);
+  }
+  contexts_.for_each([&](Context& context) {
+    for (Matching& matching : context.queues) {
+      if (!matching.has_posted()) continue;
+      matching.for_each_source([&](int source) { add_concern(all, context, source); });
+    }
+  });
+  for (const Probing* probing : probing_) add_concern(all, *probing->context, probing->source);
+  std::sort(all.single.begin(), all.single.end());
+  all.single.erase(std::unique(all.single.begin(), all.single.end()), all.single.end());
+  return all;
+}
+
+void Core::check_liveness() {
+  Concerns watched;
+  {
+    Guard guard = enter();
+    base::Nanoseconds now = base::now_ns();
+    if (now < next_liveness_) return;
+    next_liveness_ = now + kLivenessInterval;
+    watched = concerns();
+  }
+  std::vector<base::ProcessId> gone;
+  for (base::ProcessId process : watched.single) {
+    if (process != spec.self && !spec.router->is_alive(process)) gone.push_back(process);
+  }
+  for (const auto& members : watched.any) {
+    for (int rank = 0; rank < members->size(); ++rank) {
+      base::ProcessId process = members->at(rank);
+      if (process == spec.self) continue;
+      if (spec.router->is_alive(process)) break;
+      gone.push_back(process);
+    }
+  }
+  if (gone.empty()) return;
+  Guard guard = enter();
+  // what it sent before it died still counts
+  base::Status status;
+  for (int i = 0; i < kLastPolls && poll_all(true, status) != 0; ++i) {
+  }
+  for (base::ProcessId process : gone) fail(peer(process), gone_error(process));
+}
+
+void Core::fail(Peer& gone, const base::Error& reason) {
+  if (gone.failure) return;
+  base::Error kept = reason.clone();  // the reason may lie in what ends below
+  gone.failure = kept.clone();
+  gone.link = nullptr;
+  gone.queue.clear();
+  while (!gone.unfinished.empty()) end(gone.unfinished.front(), kept.clone());
+  while (!gone.incoming.empty()) {
+    ReceiveRequest& request = gone.incoming.front();
+    end(request, {request.matched_source, request.matched_tag, request.received}, kept.clone());
+  }
+  auto found = peers_.find(gone.process);
+  if (found != peers_.end() && found->second.get() == &gone) {
+    retired_.push_back(std::move(found->second));
+    peers_.erase(found);
+  }
+  std::vector<Context*> contexts;
+  contexts_.for_each([&](Context& context) {
+    retain(context);  // ending its last receive must not take it away under us
+    contexts.push_back(&context);
+  });
+  for (Context* context : contexts) {
+    note_failure(*context, gone);
+    drop(*context);
+  }
+}
+
+void Core::note_failure(Context& context, Peer& gone) {
+  bool is_member = false;
+  int others = 0;
+  for (int rank = 0; rank < context.size; ++rank) {
+    base::ProcessId member = context.spec.members->at(rank);
+    if (member != spec.self) ++others;
+    if (member != gone.process) continue;
+    is_member = true;
+    context.peers.at(rank) = &gone;
+    ++context.failed;
+  }
+  context.others = others;
+  if (!is_member) return;
+  for (Matching& matching : context.queues) {
+    auto is_hopeless = [&](const Posted& receive) { return failure_of(context, receive.source) != nullptr; };
+    while (Posted* posted = matching.find_posted(is_hopeless)) {
+      end(static_cast<ReceiveRequest&>(*posted), {posted->source, posted->tag, 0},
+          failure_of(context, posted->source)->clone());
+    }
+  }
+}
+
+}  // namespace shim::p2p

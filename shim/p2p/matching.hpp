@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which message belongs to which receive (MPI-4.1 §3.5): the queues of one plane of one communicator, and nothing else.
+//
+// Receives for one source wait in that source's queue, those for any source in a queue of their own; a running number tells
+// which of two was posted first. Unexpected messages are in their source's queue and in one of all by arrival. Exact sources
+// therefore cost the same however many others wait.
+#pragma once
+
+#include <boost/intrusive/list.hpp>
+#include <cstdint>
+
+#include "shim/p2p/p2p.hpp"
+#include "shim/p2p/source_table.hpp"
+
+namespace shim::p2p {
+
+using boost::intrusive::link_mode;
+using boost::intrusive::list_base_hook;
+using boost::intrusive::normal_link;
+
+/// The part of a receive that waits for its message. Owned by who posts it.
+struct Posted : list_base_hook<link_mode<normal_link>> {
+  int source = kAnySource;
+  int tag = kAnyTag;
+  std::uint64_t number = 0;  ///< order of posting, set by post()
+};
+
+struct BySource;
+struct ByArrival;
+template <typename Tag>
+using ArrivedHook = list_base_hook<boost::intrusive::tag<Tag>, link_mode<normal_link>>;
+/// The part of a message that waits for its receive. Owned by who adds it.
+struct Arrived : ArrivedHook<BySource>, ArrivedHook<ByArrival> {
+  int source = 0;
+  int tag = 0;
+};
+
+class Matching {
+ public:
+  /// Sources are 0 to sources-1.
+  explicit Matching(int sources) : by_source_(sources) {}
+
+  /// A message has come: takes out the receive it belongs to, the one posted first of those that accept it; null if none.
+  Posted* take_posted(int source, int tag);
+  /// The first message by arrival that a receive for this source and tag accepts; stays where it is. Null if none.
+  Arrived* find_arrived(int source, int tag);
+
+  void post(Posted& receive);
+  void remove(Posted& receive);
+  void add(Arrived& message);
+  void remove(Arrived& message);
+
+  bool has_posted() const { return posted_count_ != 0; }
+  /// Some posted receive that satisfies the predicate, null if none; for failures, not for matching.
+  template <typename Predicate>
+  Posted* find_posted(const Predicate& predicate);
+  /// Visits each source, or kAnySource, that some posted receive waits for.
+  template <typename Visit>
+  void for_each_source(const Visit& visit) const {
+    if (!any_source_.empty()) visit(kAnySource);
+    by_source_.for_each([&](int source, const Queues& queues) {
+      if (!queues.posted.empty()) visit(source);
+    });
+  }
+  Arrived* first_arrived() { return arrived_.empty() ? nullptr : &arrived_.front(); }
+
+ private:
+  using PostedList = boost::intrusive::list<Posted, boost::intrusive::constant_time_size<false>>;
+  template <typename Tag>
+  using ArrivedList = boost::intrusive::list<Arrived, boost::intrusive::constant_time_size<false>,
+                                             boost::intrusive::base_hook<ArrivedHook<Tag>>>;
+  struct Queues {
+    PostedList posted;
+    ArrivedList<BySource> arrived;
+  };
+  static Posted* first_for(PostedList& list, int tag);
+
+  SourceTable<Queues> by_source_;
+  PostedList any_source_;
+  ArrivedList<ByArrival> arrived_;
+  std::uint64_t next_number_ = 0;
+  std::uint64_t posted_count_ = 0;
+};
+
+template <typename Predicate>
+Posted* Matching::find_posted(const Predicate& predicate) {
+  for (Posted& receive : any_source_) {
+    if (predicate(receive)) return &receive;
+  }
+  Posted* found = nullptr;
+  by_source_.for_each([&](int, Queues& queues) {
+    for (Posted& receive : queues.posted) {
+      if (found == nullptr && predicate(receive)) found = &receive;
+    }
+  });
+  return found;
+}
+
+}  // namespace shim::p2p

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Packets on their way out. What finds no room waits in its peer's queue; nothing overtakes the queue but data packets, which
+// carry their place in the message.
+#include "shim/p2p/core.hpp"
+
+namespace shim::p2p {
+
+namespace {
+
+// Data packets given to one peer in one round, so that a long message does not keep others waiting.
+constexpr int kDataPerRound = 32;
+
+bool brings_message(transport::ConstSpan header) {
+  auto kind = static_cast<wire::Kind>(header[0]);
+  return kind == wire::Kind::eager || kind == wire::Kind::eager_synchronous;
+}
+
+}  // namespace
+
+void Core::transmit_bytes(Peer& to, transport::ConstSpan header, SendRequest* request) {
+  if (to.failure) return;  // what belonged to it has ended with it
+  if (to.is_clear()) {
+    auto sent = to.transport->try_send(*to.link, header,
+                                       brings_message(header) ? request->data.all() : transport::ConstSpan{});
+    if (!sent) return fail(to, sent.error());
+    if (*sent == transport::Attempt::done) {
+      if (request != nullptr) on_sent(*request);
+      return;
+    }
+  }
+  QueuedOutput& queued = to.queue.emplace_back();
+  std::memcpy(queued.header.data(), header.data(), header.size());
+  queued.header_bytes = header.size();
+  queued.request = request;
+  mark_busy(to);
+}
+
+void Core::mark_busy(Peer& to) {
+  if (to.queue.empty() && to.streams.empty()) return;
+  if (to.link == nullptr) {
+    if (!to.needs_route) unrouted_.push_back(&to);
+    to.needs_route = true;
+  } else {
+    if (!to.is_busy) busy_.push_back(&to);
+    to.is_busy = true;
+  }
+}
+
+base::Result<transport::Attempt> Core::send_front(Peer& to) {
+  QueuedOutput& front = to.queue.front();
+  if (front.is_control) return send_control_part(to);
+  transport::ConstSpan header(front.header.data(), front.header_bytes);
+  SendRequest* request = front.request;
+  SHIM_TRY_ASSIGN(transport::Attempt attempt,
+                  to.transport->try_send(*to.link, header,
+                                         brings_message(header) ? request->data.all() : transport::ConstSpan{}));
+  if (attempt != transport::Attempt::done) return attempt;
+  to.queue.pop_front();
+  if (request != nullptr) on_sent(*request);
+  return attempt;
+}
+
+base::Result<transport::Attempt> Core::send_next_data(Peer& to) {
+  SendRequest& request = to.streams.front();
+  wire::Data header;
+  header.receive = request.remote_receive;
+  header.offset = request.offset;
+  transport::ConstSpan part = request.data.window(
+      request.offset, std::min(to.transport->max_packet_bytes() - sizeof(header), request.end - request.offset));
+  SHIM_TRY_ASSIGN(transport::Attempt attempt, to.transport->try_send(*to.link, wire::bytes_of(header), part));
+  if (attempt != transport::Attempt::done) return attempt;
+  request.offset += part.size();
+  if (request.offset == request.end) {
+    end(request, std::nullopt);
+  } else {
+    to.streams.splice(to.streams.end(), to.streams, to.streams.begin());  // several streams take turns
+  }
+  return attempt;
+}
+
+base::Result<int> Core::push_some(Peer& to) {
+  int moved = 0;
+  while (!to.queue.empty()) {
+    SHIM_TRY_ASSIGN(transport::Attempt attempt, send_front(to));
+    if (attempt != transport::Attempt::done) return moved;
+    ++moved;
+  }
+  for (int i = 0; i < kDataPerRound && !to.streams.empty(); ++i) {
+    SHIM_TRY_ASSIGN(transport::Attempt attempt, send_next_data(to));
+    if (attempt != transport::Attempt::done) break;
+    ++moved;
+  }
+  return moved;
+}
+
+int Core::push(Peer& to) {
+  if (to.link == nullptr) return 0;
+  auto moved = push_some(to);
+  if (!moved) {
+    fail(to, moved.error());
+    return 1;
+  }
+  mark_busy(to);
+  return *moved;
+}
+
+int Core::push_all() {
+  int moved = 0;
+  std::vector<Peer*> peers = std::move(busy_);
+  busy_.clear();
+  for (Peer* to : peers) {
+    to->is_busy = false;
+    moved += push(*to);
+  }
+  return moved;
+}
+
+}  // namespace shim::p2p

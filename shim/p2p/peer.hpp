@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One other process, as long as we have to do with it: the way to it, what waits to be sent, what is under way.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "shim/p2p/requests.hpp"
+#include "shim/p2p/wire.hpp"
+
+namespace shim::p2p {
+
+/// A packet, or a control message, that found no room on the link. Sent strictly in order, because matching depends on it.
+struct QueuedOutput {
+  std::array<std::byte, wire::kLongestHeader> header;
+  std::size_t header_bytes = 0;
+  SendRequest* request = nullptr;    ///< whose data is the payload; null where there is none
+  std::vector<std::byte> control;    ///< a whole control message, cut into packets as it goes
+  std::uint64_t control_sent = 0;
+  bool is_control = false;
+};
+
+struct Peer {
+  explicit Peer(base::ProcessId process_id) : process(process_id) {}
+
+  base::ProcessId process;
+  transport::Transport* transport = nullptr;
+  transport::Link* link = nullptr;   ///< null before the route is known and after a failure
+  std::uint64_t eager_limit = 0;     ///< longest message sent in one packet
+  bool can_read = true;              ///< false once the transport has said that it cannot read this process's memory
+  bool is_busy = false;              ///< in the engine's list of peers with something to send
+  bool needs_route = false;          ///< in the engine's list of peers to find a route to
+  std::optional<base::Error> failure;
+
+  std::deque<QueuedOutput> queue;
+  RequestList<SendRequest, OfPeer> unfinished;        ///< sends begun and not complete
+  RequestList<SendRequest, Streaming> streams;        ///< those of them that send data packets
+  RequestList<ReceiveRequest, OfPeer> incoming;       ///< receives matched with long messages of this process
+  std::vector<std::byte> control_part;                ///< a control message of which not all has come
+
+  /// May a packet be given to the link without overtaking another?
+  bool is_clear() const { return link != nullptr && queue.empty(); }
+};
+
+}  // namespace shim::p2p

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Peers: found, made, and the way to them.
+#include <algorithm>
+#include <string_view>
+
+#include "shim/p2p/core.hpp"
+
+namespace shim::p2p {
+
+namespace {
+
+std::uint64_t eager_limit_of(const transport::Transport& transport, const base::Settings& settings) {
+  // everything that stays inside the node is taken for shared memory
+  bool leaves_node = transport.name().starts_with("ofi");
+  std::uint64_t wanted = leaves_node ? settings.eager_fabric : settings.eager_shm;
+  std::uint64_t possible = transport.max_packet_bytes() - std::min(transport.max_packet_bytes(), wire::kLongestHeader);
+  return std::min(wanted, possible);
+}
+
+}  // namespace
+
+Peer& Core::peer(base::ProcessId process) {
+  std::unique_ptr<Peer>& found = peers_[process];
+  if (found == nullptr) found = std::make_unique<Peer>(process);
+  return *found;
+}
+
+Peer& Core::peer(Context& context, int rank) {
+  Peer*& found = context.peers.at(rank);
+  if (found == nullptr) found = &peer(context.spec.members->at(rank));
+  return *found;
+}
+
+base::Status Core::route(Peer& to, Guard& guard) {
+  guard.unlock();
+  auto route = spec.router->route_to(to.process);
+  guard.lock();
+  if (!route) return std::move(route).error();
+  // another thread may have been faster, or the peer have failed meanwhile
+  if (to.failure) return to.failure->clone();
+  if (to.link != nullptr) return {};
+  return open_link(to, *std::move(route));
+}
+
+base::Status Core::open_link(Peer& to, Route route) {
+  add_transport(*route.transport);
+  SHIM_TRY_ASSIGN(transport::Link * link, route.transport->open(route.address));
+  to.transport = route.transport;
+  to.link = link;
+  to.eager_limit = eager_limit_of(*route.transport, spec.settings);
+  ++counts.peers_contacted;
+  mark_busy(to);
+  return {};
+}
+
+base::Result<Peer*> Core::usable_peer(Context& context, int rank, Guard& guard) {
+  Peer& found = peer(context, rank);
+  if (found.failure) return found.failure->clone();
+  if (found.link == nullptr) SHIM_TRY(route(found, guard));
+  return &found;
+}
+
+void Core::route_waiting(Guard& guard) {
+  std::vector<Peer*> waiting = std::move(unrouted_);
+  unrouted_.clear();
+  for (Peer* to : waiting) {
+    to->needs_route = false;
+    if (to->failure) continue;
+    base::Status routed = route(*to, guard);
+    if (!routed) {
+      warn("cannot answer a process: " + routed.error().text());
+      fail(*to, routed.error());
+    }
+  }
+}
+
+}  // namespace shim::p2p

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Long messages: the receiver reads them out of the sender's memory, or asks for them in packets.
+#include <algorithm>
+#include <string>
+
+#include "shim/p2p/core.hpp"
+
+namespace shim::p2p {
+
+namespace {
+
+// One read: long enough that its fixed cost does not count, short enough that others get their turn.
+constexpr std::uint64_t kReadChunkBytes = 512 * 1024;
+constexpr int kReadsPerRound = 4;
+
+}  // namespace
+
+void Core::begin_long(ReceiveRequest& request, const Arrival& arrival, Peer& from) {
+  if (from.failure) return end(request, {arrival.source, arrival.tag, 0}, from.failure->clone());
+  request.matched_source = arrival.source;
+  request.matched_tag = arrival.tag;
+  request.remote_send = arrival.reply_to;
+  request.remote_address = arrival.address;
+  request.total = arrival.bytes;
+  request.wanted = std::min(arrival.bytes, request.into.capacity());
+  request.received = 0;
+  request.peer = &from;
+  from.incoming.push_back(request);
+  if (request.wanted != 0 && (!spec.settings.single_copy || !from.can_read || arrival.address == 0)) {
+    return ask_for_data(request);
+  }
+  request.reading = true;
+  reads_.push_back(request);
+  if (from.link != nullptr) {
+    read_chunk(request);
+  } else if (!from.needs_route) {
+    from.needs_route = true;
+    unrouted_.push_back(&from);
+  }
+}
+
+int Core::read_some() {
+  int moved = 0;
+  for (int i = 0; i < kReadsPerRound && !reads_.empty(); ++i) {
+    ReceiveRequest& request = reads_.front();
+    reads_.splice(reads_.end(), reads_, reads_.begin());  // several take turns
+    if (request.peer->link != nullptr && read_chunk(request)) ++moved;
+  }
+  return moved;
+}
+
+/// True if something has happened. The request may be gone then.
+bool Core::read_chunk(ReceiveRequest& request) {
+  Peer& from = *request.peer;
+  if (request.received != request.wanted) {
+    auto room = request.into.window(request.received, std::min(kReadChunkBytes, request.wanted - request.received));
+    auto read = from.transport->try_read(*from.link, request.remote_address + request.received, room);
+    if (!read && read.error().error_class() == base::ErrorClass::proc_aborted) {
+      fail(from, read.error());
+      return true;
+    }
+    if (!read) warn("reading another process's memory failed, using packets instead: " + read.error().text());
+    if (!read || *read == transport::Attempt::unsupported) {
+      from.can_read = false;
+      ask_for_data(request);
+      return true;
+    }
+    if (*read == transport::Attempt::again) return false;
+    request.received += room.size();
+  }
+  if (request.received == request.wanted) {
+    wire::Finished reply;
+    reply.send = request.remote_send;
+    if (request.wanted != 0) ++counts.single_copies;
+    end_long(request);  // before the reply: if that fails, it ends all that is still under way with this peer
+    transmit(from, reply);
+  }
+  return true;
+}
+
+void Core::ask_for_data(ReceiveRequest& request) {
+  if (std::exchange(request.reading, false)) reads_.erase(reads_.iterator_to(request));
+  request.id = receive_ids_.add(request);
+  wire::ClearToSend reply;
+  reply.send = request.remote_send;
+  reply.receive = request.id;
+  reply.offset = request.received;
+  reply.bytes = request.wanted - request.received;
+  transmit(*request.peer, reply);
+}
+
+void Core::on_clear_to_send(const wire::ClearToSend& header) {
+  SendRequest* request = send_ids_.find(header.send);
+  if (request == nullptr || request->streaming) return;
+  std::uint64_t bytes = request->data.bytes();
+  if (header.bytes == 0 || header.offset > bytes || header.bytes > bytes - header.offset) {
+    ++counts.stale_dropped;
+    return;
+  }
+  request->remote_receive = header.receive;
+  request->offset = header.offset;
+  request->end = header.offset + header.bytes;
+  request->streaming = true;
+  Peer& to = *request->peer;
+  to.streams.push_back(*request);
+  push(to);
+}
+
+void Core::on_data(const wire::Data& header, transport::ConstSpan payload) {
+  ReceiveRequest* request = receive_ids_.find(header.receive);
+  if (request == nullptr || header.offset > request->wanted || payload.size() > request->wanted - header.offset) {
+    ++counts.stale_dropped;
+    return;
+  }
+  request->into.put(header.offset, payload);
+  request->received += payload.size();
+  if (request->received == request->wanted) end_long(*request);
+}
+
+void Core::end_long(ReceiveRequest& request) {
+  std::optional<base::Error> error;
+  if (request.total > request.wanted) {
+    error = truncation(request.total, request.matched_source, request.matched_tag, request.wanted);
+  }
+  end(request, {request.matched_source, request.matched_tag, request.wanted}, std::move(error));
+}
+
+}  // namespace shim::p2p

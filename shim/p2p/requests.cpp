@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The life of a request: activation, completion, release.
+#include "shim/p2p/requests.hpp"
+
+#include "shim/p2p/core.hpp"
+
+namespace shim::p2p {
+
+void Request::complete(const Outcome& outcome, std::optional<base::Error> error) {
+  outcome_ = outcome;
+  error_ = std::move(error);
+  if (error_) outcome_.error = error_->error_class();
+  // release: pairs with is_done(); from here on the owner may take the object away
+  std::uint8_t before;
+  if (of_engine_) {
+    before = life_.load(std::memory_order_relaxed);
+    life_.store(before | kDone, std::memory_order_release);
+  } else {
+    before = life_.fetch_or(kDone, std::memory_order_acq_rel);  // acq_rel: pairs with that of Engine::release
+  }
+  if ((before & kReleased) != 0) dispose();
+}
+
+void Request::make_persistent() {
+  persistent_ = true;
+  active_ = false;
+  life_.store(kDone, std::memory_order_relaxed);  // nobody else knows it yet
+}
+
+base::Status Request::on_start() {
+  return base::Error(base::ErrorClass::request, "this kind of request cannot be started again");
+}
+
+base::Status Request::on_cancel() { return {}; }
+
+base::Status Engine::start(Request& request) {
+  if (!request.persistent_ || request.active_) {
+    return base::Error(base::ErrorClass::request, request.persistent_ ? "the request is active already; complete it first"
+                                                                      : "only persistent requests can be started");
+  }
+  request.outcome_ = {};
+  request.error_.reset();
+  request.active_ = true;
+  // relaxed: an inactive request is nobody's but its owner's
+  request.life_.store(0, std::memory_order_relaxed);
+  base::Status started = request.on_start();
+  if (started) return {};
+  request.active_ = false;
+  request.life_.store(Request::kDone, std::memory_order_relaxed);
+  return started;
+}
+
+void Engine::deactivate(Request& request) {
+  if (!request.persistent_ || !request.is_done()) return;
+  request.active_ = false;
+  request.outcome_ = {};
+  request.error_.reset();
+}
+
+base::Status Engine::cancel(Request& request) { return request.on_cancel(); }
+
+void Engine::release(Request* request) {
+  if (request == nullptr) return;
+  if (!request->of_engine_) {
+    // acq_rel: pairs with that of complete(); whoever comes second disposes of it
+    if ((request->life_.fetch_or(Request::kReleased, std::memory_order_acq_rel) & Request::kDone) != 0) request->dispose();
+    return;
+  }
+  Guard guard = core_->enter();
+  if (request->is_done()) {
+    request->dispose();
+    return;
+  }
+  request->life_.store(Request::kReleased, std::memory_order_relaxed);  // under the lock, as the completion will be
+  if (dynamic_cast<SendRequest*>(request) != nullptr) ++core_->unfinished_released;
+}
+
+void SendRequest::keep_copy() {
+  copy = std::make_unique_for_overwrite<std::byte[]>(data.bytes());
+  if (data.bytes() != 0) std::memcpy(copy.get(), data.all().data(), data.bytes());
+  data = Outgoing(copy.get(), data.bytes());
+}
+
+base::Status SendRequest::on_start() {
+  Guard guard = core.enter();
+  if (address.rank != kProcNull) return core.start(*this, guard);
+  complete({});
+  return {};
+}
+
+void SendRequest::dispose() {
+  if (is_persistent()) core.drop(*address.context);
+  core.sends.give_back(this);
+}
+
+base::Status ReceiveRequest::on_start() {
+  Guard guard = core.enter();
+  if (address.rank != kProcNull) return core.start(*this);
+  complete({.source = kProcNull, .tag = kAnyTag});
+  return {};
+}
+
+base::Status ReceiveRequest::on_cancel() {
+  Guard guard = core.enter();
+  core.cancel(*this);
+  return {};
+}
+
+void ReceiveRequest::dispose() {
+  if (is_persistent()) core.drop(*address.context);
+  core.receives.give_back(this);
+}
+
+Message::Message(const Arrival& from, Plane of_plane) : arrival(from), plane(of_plane) {
+  source = from.source;
+  tag = from.tag;
+  if (from.payload.empty()) return;
+  std::byte* room = short_payload_.data();
+  if (from.payload.size() > short_payload_.size()) {
+    long_payload_ = std::make_unique_for_overwrite<std::byte[]>(from.payload.size());
+    room = long_payload_.get();
+  }
+  std::memcpy(room, from.payload.data(), from.payload.size());
+  arrival.payload = {room, from.payload.size()};
+}
+
+}  // namespace shim::p2p

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sends and receives in progress, and messages that wait for a receive. Plain records: what happens to them is in the files of
+// the protocols (send.cpp, receive.cpp, rendezvous.cpp), always under the engine's lock.
+#pragma once
+
+#include <array>
+#include <boost/intrusive/list.hpp>
+#include <memory>
+
+#include "shim/p2p/matching.hpp"
+#include "shim/p2p/p2p.hpp"
+#include "shim/p2p/payload.hpp"
+#include "shim/p2p/wire.hpp"
+
+namespace shim::p2p {
+
+struct Peer;
+
+struct OfPeer;
+struct Streaming;
+template <typename Tag>
+using RequestHook = list_base_hook<boost::intrusive::tag<Tag>, link_mode<normal_link>>;
+template <typename Request, typename Tag>
+using RequestList = boost::intrusive::list<Request, boost::intrusive::constant_time_size<false>,
+                                           boost::intrusive::base_hook<RequestHook<Tag>>>;
+
+/// To whom a send or receive is addressed, for starting it (again).
+struct Address {
+  Context* context = nullptr;
+  int rank = 0;
+  int tag = 0;
+  Plane plane = Plane::user;
+};
+
+class SendRequest final : public Request, public RequestHook<OfPeer>, public RequestHook<Streaming> {
+ public:
+  SendRequest(Core& of_core, const Address& to, const types::ConstBuffer& what, Mode how)
+      : Request(OfEngine{}), core(of_core), address(to), data(what), mode(how) {}
+
+  /// Makes the engine the keeper of the data.
+  void keep_copy();
+
+  Core& core;
+  Address address;
+  Outgoing data;
+  Mode mode;
+  std::unique_ptr<std::byte[]> copy;  ///< the data, where the engine keeps it
+
+  // while under way
+  Peer* peer = nullptr;      ///< set: in the peer's list of unfinished sends
+  std::uint64_t id = 0;      ///< our number for the other side's answer; 0 where none is expected
+  bool waits_for_answer = false;
+  bool streaming = false;    ///< in the peer's list of streams
+  std::uint64_t remote_receive = 0, offset = 0, end = 0;  ///< of the stream: whose, next byte, last byte and one
+
+ private:
+  friend class Core;
+  friend class Engine;
+  base::Status on_start() override;
+  void dispose() override;
+};
+
+class ReceiveRequest final : public Request, public Posted, public RequestHook<OfPeer>, public RequestHook<Streaming> {
+ public:
+  ReceiveRequest(Core& of_core, const Address& from, const types::Buffer& where)
+      : Request(OfEngine{}), core(of_core), address(from), into(where) {}
+
+  Core& core;
+  Address address;
+  Incoming into;
+  bool posted = false;       ///< in its context's queues
+
+  // of a long message, once matched
+  Peer* peer = nullptr;      ///< set: in the peer's list of incoming messages
+  std::uint64_t id = 0;      ///< our number for data packets; 0 where we read
+  bool reading = false;      ///< in the engine's list of reads
+  std::uint64_t remote_send = 0, remote_address = 0;
+  std::uint64_t total = 0, wanted = 0, received = 0;  ///< bytes: of the message, of it into the buffer, of these so far
+  int matched_source = 0, matched_tag = 0;
+
+ private:
+  friend class Core;
+  friend class Engine;
+  base::Status on_start() override;
+  base::Status on_cancel() override;
+  void dispose() override;
+};
+
+/// What a packet says about the message it brings or announces.
+struct Arrival {
+  wire::Kind kind = wire::Kind::eager;
+  int source = 0;
+  int tag = 0;
+  std::uint64_t bytes = 0;     ///< of the message
+  std::uint64_t reply_to = 0;  ///< the sender's id of the operation, where it wants an answer
+  std::uint64_t address = 0;   ///< of a message that stayed with the sender
+  transport::ConstSpan payload;
+};
+
+/// A message that came before its receive. Its payload is its own.
+class Message final : public Arrived {
+ public:
+  Message(const Arrival& from, Plane of_plane);
+  Arrival arrival;
+  Plane plane;
+  Context* context = nullptr;  ///< set by a matched probe, which keeps the context alive
+
+ private:
+  std::array<std::byte, 128> short_payload_;
+  std::unique_ptr<std::byte[]> long_payload_;
+};
+
+/// The error of a receive whose buffer was too short.
+base::Error truncation(std::uint64_t bytes, int source, int tag, std::uint64_t capacity);
+
+}  // namespace shim::p2p

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sending messages.
+#include "shim/p2p/core.hpp"
+
+namespace shim::p2p {
+
+namespace {
+
+wire::Eager header_for(const Context& context, int rank, int tag, Plane plane) {
+  wire::Eager header;
+  header.source = context.spec.own_rank;
+  header.context = context.id_at(rank, plane);
+  header.tag = tag;
+  return header;
+}
+
+}  // namespace
+
+/// The short way: true when the message has left as one packet. False: take the long way, which meets whatever was in the way
+/// here and deals with it.
+bool Core::send_at_once(Context& context, const Outgoing& data, int rank, int tag, Plane plane) {
+  Peer* to = context.known_peer(rank);
+  if (to == nullptr || !to->is_clear() || data.bytes() > to->eager_limit) return false;
+  wire::Eager header = header_for(context, rank, tag, plane);
+  header.bytes = static_cast<std::uint32_t>(data.bytes());
+  auto sent = to->transport->try_send(*to->link, wire::bytes_of(header), data.all());
+  if (!sent || *sent != transport::Attempt::done) return false;
+  ++counts.eager_sent;
+  return true;
+}
+
+base::Status Core::start(SendRequest& request, Guard& guard) {
+  const Address& address = request.address;
+  SHIM_TRY_ASSIGN(Peer * to, usable_peer(*address.context, address.rank, guard));
+  wire::Eager message = header_for(*address.context, address.rank, address.tag, address.plane);
+  request.peer = to;
+  to->unfinished.push_back(request);
+  request.waits_for_answer = request.mode == Mode::synchronous || request.data.bytes() > to->eager_limit;
+  if (request.waits_for_answer) request.id = send_ids_.add(request);
+
+  if (request.data.bytes() > to->eager_limit) {
+    ++counts.rendezvous_sent;
+    message.kind = wire::Kind::ready_to_send;
+    transmit(*to, wire::ReadyToSend{message, request.id, request.data.bytes(), request.data.address()}, &request);
+    return {};
+  }
+  ++counts.eager_sent;
+  message.bytes = static_cast<std::uint32_t>(request.data.bytes());
+  if (request.mode == Mode::synchronous) {
+    message.kind = wire::Kind::eager_synchronous;
+    transmit(*to, wire::EagerSynchronous{message, request.id}, &request);
+  } else {
+    transmit(*to, message, &request);
+  }
+  return {};
+}
+
+void Core::on_sent(SendRequest& request) {
+  if (!request.waits_for_answer) end(request, std::nullopt);
+}
+
+void Core::on_finished(const wire::Finished& header) {
+  if (SendRequest* request = send_ids_.find(header.send)) end(*request, std::nullopt);
+}
+
+void Core::unlink(SendRequest& request) {
+  if (request.id != 0) send_ids_.remove(std::exchange(request.id, 0));
+  if (request.peer == nullptr) return;
+  Peer& to = *std::exchange(request.peer, nullptr);
+  to.unfinished.erase(to.unfinished.iterator_to(request));
+  if (std::exchange(request.streaming, false)) to.streams.erase(to.streams.iterator_to(request));
+}
+
+void Core::end(SendRequest& request, std::optional<base::Error> error) {
+  unlink(request);
+  if ((request.life_.load(std::memory_order_relaxed) & Request::kReleased) != 0) --unfinished_released;
+  request.complete({}, std::move(error));
+}
+
+void Core::abandon(SendRequest& request) {
+  if (request.peer != nullptr) std::erase_if(request.peer->queue, [&](auto& queued) { return queued.request == &request; });
+  unlink(request);
+}
+
+}  // namespace shim::p2p

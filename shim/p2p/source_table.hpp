@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Something for each rank of a communicator, made when first asked for: a large communicator of which few ranks talk to us
+// costs little.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+namespace shim::p2p {
+
+template <typename T>
+class SourceTable {
+ public:
+  explicit SourceTable(int size) : size_(size) {}
+
+  int size() const { return size_; }
+  /// Null where nothing near this rank has been asked for yet.
+  T* find(int rank) const {
+    auto chunk = static_cast<std::size_t>(rank) / kChunk;
+    if (chunk >= chunks_.size() || chunks_[chunk] == nullptr) return nullptr;
+    return &chunks_[chunk][static_cast<std::size_t>(rank) % kChunk];
+  }
+  T& at(int rank) {
+    if (T* found = find(rank)) [[likely]] return *found;
+    auto chunk = static_cast<std::size_t>(rank) / kChunk;
+    if (chunks_.empty()) chunks_.resize((static_cast<std::size_t>(size_) + kChunk - 1) / kChunk);
+    chunks_[chunk] = std::make_unique<T[]>(std::min(kChunk, static_cast<std::size_t>(size_) - chunk * kChunk));
+    return chunks_[chunk][static_cast<std::size_t>(rank) % kChunk];
+  }
+  /// Visits all that exist, in rank order.
+  template <typename Visit>
+  void for_each(const Visit& visit) const {
+    for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk) {
+      if (chunks_[chunk] == nullptr) continue;
+      std::size_t end = std::min(kChunk, static_cast<std::size_t>(size_) - chunk * kChunk);
+      for (std::size_t i = 0; i < end; ++i) visit(static_cast<int>(chunk * kChunk + i), chunks_[chunk][i]);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kChunk = 64;
+  int size_;
+  std::vector<std::unique_ptr<T[]>> chunks_;
+};
+
+}  // namespace shim::p2p

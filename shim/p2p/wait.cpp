@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Progress and waiting.
+#include <sched.h>
+
+#include <chrono>
+#include <thread>
+
+#include "shim/p2p/core.hpp"
+
+namespace shim::p2p {
+
+namespace {
+
+// A transport other than the first that stays silent this long is asked less often while somebody spins …
+constexpr int kSilentPolls = 64;
+// … namely once in so many rounds.
+constexpr int kSkippedRounds = 8;
+// Rounds between two looks at the clock.
+constexpr std::uint64_t kRoundsPerClock = 1024;
+
+// Longest naps: where a packet wakes us; where something has to be polled, or other threads may do our work for us unseen;
+// where packets of our own wait for room.
+constexpr base::Nanoseconds kLongNap = 10'000'000, kShortNap = 1'000'000, kPushNap = 100'000;
+
+// With more processes than cores.
+constexpr int kCrowdedSpin = 20, kCrowdedYield = 20;
+
+int cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return CPU_COUNT(&set);
+}
+
+}  // namespace
+
+WaitPlan plan_for(const base::Settings& settings, std::uint32_t processes_on_node) {
+  WaitPlan plan{settings.spin, settings.yield};
+  if (processes_on_node <= static_cast<std::uint32_t>(cores())) return plan;
+  return {std::min(plan.spin, kCrowdedSpin), std::min(plan.yield, kCrowdedYield)};
+}
+
+int Core::poll_all(bool thorough, base::Status& status) {
+  int moved = 0;
+  for (std::size_t i = 0; i < transports_.size(); ++i) {
+    Polled& polled = transports_[i];
+    if (!thorough && polled.skip > 0) {
+      --polled.skip;
+      continue;
+    }
+    auto packets = polled.transport->poll(*this);
+    if (!packets) {
+      status = std::move(packets).error();
+      continue;
+    }
+    moved += *packets;
+    polled.silent = *packets != 0 ? 0 : std::min(polled.silent + 1, kSilentPolls);
+    polled.skip = i != 0 && polled.silent == kSilentPolls ? kSkippedRounds : 0;
+  }
+  return moved;
+}
+
+base::Result<int> Core::round(bool thorough) {
+  base::Status status;
+  Guard guard = enter();
+  int moved = poll_all(thorough, status);
+  if (!busy_.empty()) moved += push_all();
+  if (!reads_.empty()) moved += read_some();
+  if (!unrouted_.empty()) route_waiting(guard);
+  bool has_control = !inbox_.empty() && handler_ != nullptr;
+  std::shared_ptr<const ProgressWork::List> list = work.list();
+  bool look_at_clock = ++rounds_ % kRoundsPerClock == 0;
+  guard.unlock();
+  if (has_control) handle_control();
+  if (list != nullptr) ProgressWork::run(*list);
+  if (look_at_clock) check_liveness();
+  if (!status) return std::move(status).error();
+  return moved;
+}
+
+void Core::nap(Backoff& backoff) {
+  check_liveness();
+  transport::Transport* sleeper;
+  base::Nanoseconds longest = kLongNap;
+  {
+    Guard guard = enter();
+    ++sleepers_;
+    sleeper = transports_.empty() ? nullptr : transports_.front().transport;
+    if (sleeper != nullptr && !sleeper->can_sleep()) sleeper = nullptr;
+    if (sleeper == nullptr || several_threads_ || must_poll_others()) longest = kShortNap;
+    if (has_output() || !reads_.empty()) longest = kPushNap;
+  }
+  base::Nanoseconds nap = backoff.nap_ns(longest);
+  if (sleeper != nullptr) {
+    sleeper->sleep(nap);
+  } else {
+    std::this_thread::sleep_for(std::chrono::nanoseconds(nap));
+  }
+  Guard guard = enter();
+  --sleepers_;
+}
+
+/// Is there a transport, beside the one we sleep on, from which others' packets may come?
+bool Core::must_poll_others() const {
+  for (std::size_t i = 1; i < transports_.size(); ++i) {
+    if (transports_[i].transport->name() != "self") return true;
+  }
+  return false;
+}
+
+bool Core::is_flushed() {
+  Guard guard = enter();
+  if (unfinished_released != 0) return false;
+  for (auto& [process, peer] : peers_) {
+    if (!peer->queue.empty() || !peer->streams.empty()) return false;
+  }
+  for (const Polled& polled : transports_) {
+    if (!polled.transport->is_flushed()) return false;
+  }
+  return true;
+}
+
+}  // namespace shim::p2p

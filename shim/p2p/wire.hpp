@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What packets look like between two engines. Both ends are the same library on the same architecture: little-endian, natural
+// alignment, no padding; a packet may lie at any address, so headers are copied in and out.
+//
+// A message of up to eager_limit bytes:   eager →                                (eager_synchronous →, ← finished on match)
+// A longer one, memory readable:          ready_to_send →, [receiver reads], ← finished
+// A longer one, memory not readable:      ready_to_send →, ← clear_to_send, data →, data →, …
+// Outside all communicators:              control →, control →, …
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+
+#include "shim/transport/transport.hpp"
+
+namespace shim::p2p::wire {
+
+enum class Kind : std::uint8_t {
+  eager = 1,
+  eager_synchronous,
+  ready_to_send,
+  clear_to_send,
+  data,
+  finished,
+  control,
+};
+
+/// A whole message in one packet; the payload follows. 24 bytes, so that 8 bytes of data and the 8 bytes that a shared-memory
+/// ring adds stay in one cache line.
+struct Eager {
+  Kind kind = Kind::eager;
+  std::uint8_t zero[3] = {};
+  std::int32_t source = 0;     ///< rank of the sender in the communicator
+  std::uint64_t context = 0;   ///< the receiver's id of the communicator; bit 0 says which plane (base/context_id.hpp)
+  std::int32_t tag = 0;
+  std::uint32_t bytes = 0;     ///< length of the payload
+};
+static_assert(sizeof(Eager) == 24);
+
+/// The same, and the sender wants to know when it is matched (MPI_Ssend).
+struct EagerSynchronous {
+  Eager message;
+  std::uint64_t reply_to = 0;  ///< the sender's id of its operation, for `finished`
+};
+static_assert(sizeof(EagerSynchronous) == 32);
+
+/// Announces a message whose bytes stay with the sender for now.
+struct ReadyToSend {
+  Eager message;               ///< its `bytes` is zero
+  std::uint64_t reply_to = 0;  ///< the sender's id of its operation, for `finished` and `clear_to_send`
+  std::uint64_t bytes = 0;     ///< length of the message
+  std::uint64_t address = 0;   ///< where the bytes lie in the sender's memory, offered for reading; 0: not in one run
+};
+static_assert(sizeof(ReadyToSend) == 48);
+
+/// The receiver's answer where it cannot read the sender's memory itself: send me these bytes.
+struct ClearToSend {
+  Kind kind = Kind::clear_to_send;
+  std::uint8_t zero[7] = {};
+  std::uint64_t send = 0;      ///< the sender's id, from `reply_to`
+  std::uint64_t receive = 0;   ///< the receiver's id, for `data`
+  std::uint64_t offset = 0;    ///< first byte wanted
+  std::uint64_t bytes = 0;     ///< how many; fewer than announced where the receive buffer is shorter
+};
+static_assert(sizeof(ClearToSend) == 40);
+
+/// Part of a long message; the payload follows, its length is what is left of the packet.
+struct Data {
+  Kind kind = Kind::data;
+  std::uint8_t zero[7] = {};
+  std::uint64_t receive = 0;   ///< the receiver's id
+  std::uint64_t offset = 0;    ///< of the payload in the message
+};
+static_assert(sizeof(Data) == 24);
+
+/// The message is matched and its bytes are no longer needed.
+struct Finished {
+  Kind kind = Kind::finished;
+  std::uint8_t zero[7] = {};
+  std::uint64_t send = 0;      ///< the sender's id
+};
+static_assert(sizeof(Finished) == 16);
+
+/// Part of a control message; the payload follows. Parts of one message travel in order and without other control parts between.
+struct Control {
+  Kind kind = Kind::control;
+  std::uint8_t zero[3] = {};
+  std::uint32_t world = 0;     ///< who sends: world …
+  std::uint32_t rank = 0;      ///< … and rank in it
+  std::uint32_t zero2 = 0;
+  std::uint64_t total = 0;     ///< length of the whole message
+  std::uint64_t offset = 0;    ///< of the payload in the message
+};
+static_assert(sizeof(Control) == 32);
+
+/// Longest header in front of a message's payload, so that what fits beside it fits beside any.
+inline constexpr std::size_t kLongestHeader = sizeof(ReadyToSend);
+
+template <typename Header>
+transport::ConstSpan bytes_of(const Header& header) {
+  return std::as_bytes(std::span(&header, 1));
+}
+
+/// The header at the front of a packet; nothing where the packet is too short for it.
+template <typename Header>
+std::optional<Header> read(transport::ConstSpan packet) {
+  if (packet.size() < sizeof(Header)) return std::nullopt;
+  Header header;
+  std::memcpy(&header, packet.data(), sizeof(Header));
+  return header;
+}
+
+}  // namespace shim::p2p::wire

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Every way to send and receive, at sizes around each limit, over a network that misbehaves.
+#include "tests/p2p/world.hpp"
+
+namespace shim::p2p {
+namespace {
+
+using transport::LoopFaults;
+
+struct Network {
+  const char* name;
+  LoopFaults faults;
+};
+
+class Modes : public testing::TestWithParam<Network> {
+ protected:
+  World world{{.processes = 2, .faults = GetParam().faults}};
+  std::vector<ContextPtr> contexts = world.contexts();
+
+  void exchange(std::size_t bytes, Mode mode, int source, int tag, bool receive_first) {
+    SCOPED_TRACE(testing::Message() << bytes << " bytes, mode " << static_cast<int>(mode) << ", source " << source << ", tag " << tag
+                                    << (receive_first ? ", posted" : ", unexpected"));
+    Data sent = pattern(bytes, 7), received(bytes + 3, 0xee);
+    Request* receive = nullptr;
+    auto post = [&] { receive = value_of(world.engine(1).irecv(*contexts[1], into(received), source, tag)); };
+    if (receive_first) post();
+    Request* send = value_of(world.engine(0).isend(*contexts[0], from(sent), 1, 5, mode));
+    if (!receive_first) {
+      for (int i = 0; i < 50; ++i) world.step();
+      EXPECT_TRUE(send->is_done() == (mode != Mode::synchronous && bytes <= 1024));
+      post();
+    }
+    ASSERT_TRUE(world.step_until([&] { return send->is_done() && receive->is_done(); }));
+    EXPECT_EQ(receive->error(), nullptr);
+    EXPECT_EQ(receive->outcome().source, 0);
+    EXPECT_EQ(receive->outcome().tag, 5);
+    EXPECT_EQ(receive->outcome().bytes, bytes);
+    EXPECT_TRUE(std::equal(sent.begin(), sent.end(), received.begin()));
+    EXPECT_EQ(received[bytes], 0xee) << "wrote behind the message";
+    world.engine(0).release(send);
+    world.engine(1).release(receive);
+  }
+};
+
+TEST_P(Modes, AllSizesModesAndWildcards) {
+  for (std::size_t bytes : {0u, 1u, 8u, 127u, 129u, 1023u, 1024u, 1025u, 5000u, 70'000u, 1'200'000u}) {
+    for (Mode mode : {Mode::standard, Mode::synchronous, Mode::ready}) {
+      for (bool receive_first : {true, false}) {
+        if (mode == Mode::ready && !receive_first) continue;
+        exchange(bytes, mode, 0, 5, receive_first);
+        exchange(bytes, mode, kAnySource, 5, receive_first);
+        exchange(bytes, mode, 0, kAnyTag, receive_first);
+        exchange(bytes, mode, kAnySource, kAnyTag, receive_first);
+      }
+    }
+  }
+}
+
+const Network kNetworks[] = {
+    {"plain", {}},
+    {"often_again", {.seed = 3, .again_chance = 0.5}},
+    {"late", {.seed = 4, .max_delay = 5, .outbox_polls = 2}},
+    {"no_reads", {.seed = 5, .reads = LoopFaults::Reads::unsupported}},
+    {"reads_fail", {.seed = 6, .again_chance = 0.3, .reads = LoopFaults::Reads::fail}},
+    {"short_queue", {.seed = 7, .reads = LoopFaults::Reads::unsupported, .queue_limit = 2, .max_packet_bytes = 2048}},
+};
+INSTANTIATE_TEST_SUITE_P(P2p, Modes, testing::ValuesIn(kNetworks), [](const auto& network) { return network.param.name; });
+
+}  // namespace
+}  // namespace shim::p2p

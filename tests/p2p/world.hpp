@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Several engines on one loop network, for tests.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "shim/p2p/p2p.hpp"
+#include "shim/transport/loop/loop.hpp"
+
+namespace shim::p2p {
+
+inline constexpr types::Type kByte{.name = "MPI_BYTE", .size = 1, .extent = 1, .base = nullptr};
+
+using Data = std::vector<std::uint8_t>;
+inline types::ConstBuffer from(const Data& data) { return {data.data(), data.size(), &kByte}; }
+inline types::Buffer into(Data& data) { return {data.data(), data.size(), &kByte}; }
+
+/// Bytes that differ between messages and along one message.
+inline Data pattern(std::size_t bytes, std::uint32_t seed) {
+  Data data(bytes);
+  std::uint32_t x = seed * 2654435761u + 1;
+  for (auto& byte : data) {
+    x = x * 1664525u + 1013904223u;
+    byte = static_cast<std::uint8_t>(x >> 24);
+  }
+  return data;
+}
+
+class Everyone : public Members {
+ public:
+  explicit Everyone(int size) : size_(size) {}
+  int size() const override { return size_; }
+  base::ProcessId at(int rank) const override { return {0, static_cast<std::uint32_t>(rank)}; }
+
+ private:
+  int size_;
+};
+
+class World {
+ public:
+  struct Options {
+    int processes = 2;
+    transport::LoopFaults faults = {};
+    base::Settings settings = quick();
+  };
+  /// Waits that reach each of their stages within a test.
+  static base::Settings quick() {
+    base::Settings settings;
+    settings.spin = 50;
+    settings.yield = 50;
+    settings.eager_shm = 1024;
+    return settings;
+  }
+
+  explicit World(Options options) : network_(options.faults), alive_(static_cast<std::size_t>(options.processes)) {
+    for (auto& alive : alive_) alive = true;
+    for (int rank = 0; rank < options.processes; ++rank) transports_.push_back(network_.add());
+    for (int rank = 0; rank < options.processes; ++rank) {
+      routers_.push_back(std::make_unique<AllKnown>(*this, rank));
+      EngineSpec spec;
+      spec.settings = options.settings;
+      spec.self = {0, static_cast<std::uint32_t>(rank)};
+      spec.router = routers_.back().get();
+      spec.transports = {transports_[static_cast<std::size_t>(rank)].get()};
+      engines_.push_back(std::make_unique<Engine>(std::move(spec)));
+    }
+    members_ = std::make_shared<Everyone>(options.processes);
+  }
+
+  int size() const { return static_cast<int>(engines_.size()); }
+  Engine& engine(int rank) { return *engines_[static_cast<std::size_t>(rank)]; }
+  transport::LoopNetwork& network() { return network_; }
+  std::atomic<bool>& alive(int rank) { return alive_[static_cast<std::size_t>(rank)]; }
+  /// As if killed.
+  void kill(int rank) {
+    network_.lose(static_cast<std::uint32_t>(rank));
+    alive(rank) = false;
+  }
+
+  /// This member's side of a communicator of all; base 100+rank differs by member.
+  ContextPtr context(int rank, base::ContextPath path = {}, std::uint32_t base = 100) {
+    auto bases = std::make_shared<ContextBases>();
+    for (int i = 0; i < size(); ++i) bases->by_rank.push_back(base + static_cast<std::uint32_t>(i));
+    return engine(rank).make_context({members_, rank, bases, base + static_cast<std::uint32_t>(rank), path});
+  }
+  std::vector<ContextPtr> contexts(base::ContextPath path = {}, std::uint32_t base = 100) {
+    std::vector<ContextPtr> all;
+    for (int rank = 0; rank < size(); ++rank) all.push_back(context(rank, path, base));
+    return all;
+  }
+
+  /// One round of progress on each engine.
+  void step() {
+    for (auto& engine : engines_) {
+      auto status = engine->progress();
+      ASSERT_TRUE(status) << status.error().text();
+    }
+  }
+  template <typename Condition>
+  bool step_until(const Condition& condition, int limit = 100'000) {
+    for (int i = 0; i < limit; ++i) {
+      if (condition()) return true;
+      step();
+    }
+    return condition();
+  }
+  /// Runs body(rank) in one thread for each process.
+  template <typename Body>
+  void run(const Body& body) {
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < size(); ++rank) threads.emplace_back([&body, rank] { body(rank); });
+    for (auto& thread : threads) thread.join();
+  }
+
+ private:
+  class AllKnown : public Router {
+   public:
+    AllKnown(World& world, int rank) : world_(world), rank_(rank) {}
+    base::Result<Route> route_to(base::ProcessId process) override {
+      return Route{world_.transports_[static_cast<std::size_t>(rank_)].get(), world_.transports_[process.rank]->address()};
+    }
+    bool is_alive(base::ProcessId process) override { return world_.alive_[process.rank]; }
+
+   private:
+    World& world_;
+    int rank_;
+  };
+
+  transport::LoopNetwork network_;
+  std::vector<std::unique_ptr<transport::Transport>> transports_;
+  std::vector<std::atomic<bool>> alive_;
+  std::vector<std::unique_ptr<AllKnown>> routers_;
+  std::vector<std::unique_ptr<Engine>> engines_;
+  std::shared_ptr<const Members> members_;
+};
+
+/// The value of a Result, or a failed test that says why.
+template <typename T>
+T value_of(base::Result<T> result) {
+  if (!result) {
+    ADD_FAILURE() << result.error().text();
+    std::abort();
+  }
+  return std::move(*result);
+}
+
+}  // namespace shim::p2p
