@@ -33,6 +33,7 @@ class SharedArea {
   /// Is the process of this slot still running, as far as this node can tell? True for one that has not attached yet.
   virtual bool is_alive(std::uint32_t index) const = 0;
   /// The operating system's process id of a slot that is or was ready; for single-copy transfers.
+  /// 0 where it means nothing here, because that process lives in another PID namespace.
   virtual std::int32_t pid(std::uint32_t index) const = 0;
 };
 

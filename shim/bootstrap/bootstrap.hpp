@@ -33,6 +33,8 @@ class NodeMap {
   /// node_of[rank] = index into hosts.
   NodeMap(std::vector<std::string> hosts, std::vector<std::uint32_t> node_of);
 
+  /// Processes of the world.
+  std::uint32_t size() const { return static_cast<std::uint32_t>(node_of_.size()); }
   std::uint32_t node_count() const { return static_cast<std::uint32_t>(hosts_.size()); }
   const std::string& host(std::uint32_t node) const { return hosts_[node]; }
   std::uint32_t node_of(std::uint32_t rank) const { return node_of_[rank]; }

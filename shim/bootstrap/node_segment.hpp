@@ -14,25 +14,29 @@ namespace shim::bootstrap {
 
 /// What all processes of the node must agree on before they attach; a segment with another layout is refused.
 struct SegmentSpec {
-  std::string job;               ///< Job::world_name; part of the file's name, and compared in full inside
-  std::uint32_t node = 0;        ///< so that simulated nodes that share a /dev/shm stay apart
-  std::uint32_t slots = 1;       ///< processes of the job on this node
+  std::string job;          ///< Job::world_name; part of the file's name, and compared in full inside
+  std::uint32_t node = 0;   ///< so that simulated nodes that share a /dev/shm stay apart
+  std::uint32_t slots = 1;  ///< processes of the job on this node
   std::uint32_t own_slot = 0;
   std::uint32_t world_rank = 0;
-  std::size_t slot_bytes = 0;    ///< per-process memory for the transport
-  std::size_t pair_bytes = 0;    ///< per ordered pair; backed with memory only when used
+  std::size_t slot_bytes = 0;  ///< per-process memory for the transport
+  std::size_t pair_bytes = 0;  ///< per ordered pair; backed with memory only when used
   std::string directory = "/dev/shm";
 };
 
 /// Owner of the mapping. Destruction leaves the segment; the last one to leave removes the file.
 ///
-/// Life of the file: every attached process holds a shared flock(2) on it. Whoever can take the lock exclusively knows that
-/// nobody living uses the file and may remove it: the last to leave does, and attach() does with every file of this user that
-/// a killed job left behind. The kernel gives the locks of a killed process back, so nothing depends on clean ends.
+/// Life of the file: every attached process holds a shared flock(2) on it. Whoever can take the lock exclusively knows
+/// that nobody living uses the file and may remove it: the last to leave does, and attach() does with every file of
+/// this user that a killed job left behind. The kernel gives the locks of a killed process back, so nothing depends on
+/// clean ends.
 class NodeSegment final : public base::SharedArea {
  public:
-  /// Local. Creates or joins. Errors: no_space (names the directory, the bytes wanted, and what to do), access (not ours, or
-  /// not 0600), other (layout or job differs; not ready within the time).
+  /// Local: waits for nobody, except for a process that is just removing the file, at most ready_timeout_s (0: without
+  /// end). Creates or joins, after removing what killed jobs of this user left in the directory. Errors: no_space
+  /// (names the directory, the bytes wanted, and what to do), no_mem (no room in the address space), access (not ours,
+  /// or not 0600), arg (a spec without sense), other (layout or job differs; the slot is taken by a process that
+  /// lives).
   static base::Result<std::unique_ptr<NodeSegment>> attach(const SegmentSpec& spec, double ready_timeout_s);
   ~NodeSegment() override;
 
@@ -49,9 +53,11 @@ class NodeSegment final : public base::SharedArea {
 
   /// Sets the own ready flag; from here on others may write to this process. Release: pairs with is_ready's acquire.
   void set_ready();
-  /// A counter that outlives this attachment as long as anybody keeps the segment, one per process: the next context id.
-  /// (A process that ends its last session and begins again must not reuse ids that late messages may carry.)
+  /// A counter that outlives this attachment as long as anybody keeps the segment, one per process: the next context
+  /// id. (A process that ends its last session and begins again must not reuse ids that late messages may carry.)
   std::atomic<std::uint32_t>& context_counter();
+  /// How many times a process attached to this slot before, as long as anybody kept the segment; 0 for the first.
+  std::uint32_t incarnation() const;
 
  private:
   struct State;

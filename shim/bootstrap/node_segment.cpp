@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/bootstrap/node_segment.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include "shim/bootstrap/process_status.hpp"
+#include "shim/bootstrap/segment_file.hpp"
+#include "shim/bootstrap/segment_layout.hpp"
+
+namespace shim::bootstrap {
+
+using base::Error;
+using base::ErrorClass;
+using base::Status;
+
+namespace {
+
+/// The whole file as memory. Only what is backed may be touched.
+class Mapping {
+ public:
+  static base::Result<Mapping> make(const SegmentFile& file, std::size_t bytes) {
+    void* begin = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.descriptor(), 0);
+    if (begin == MAP_FAILED)
+      return Error(ErrorClass::no_mem, base::Origin::system, errno,
+                   "cannot map " + std::to_string(bytes) + " bytes of " + file.place().path() +
+                       " (most of them never backed by memory): raise the limit of the address space (ulimit -v), or "
+                       "lower INTERSESSION_RING_BYTES");
+    ::madvise(begin, bytes, MADV_DONTFORK);  // a child has no business here; not vital, so a refusal does not matter
+    return Mapping(static_cast<std::byte*>(begin), bytes);
+  }
+  Mapping(Mapping&& other) noexcept
+      : begin_(std::exchange(other.begin_, nullptr)), bytes_(other.bytes_), owner_(other.owner_) {}
+  Mapping& operator=(Mapping&&) = delete;
+  ~Mapping() {
+    if (begin_ != nullptr && owner_ == ::getpid()) ::munmap(begin_, bytes_);  // a child does not have it: MADV_DONTFORK
+  }
+  std::byte* begin() const { return begin_; }
+
+ private:
+  Mapping(std::byte* begin, std::size_t bytes) : begin_(begin), bytes_(bytes), owner_(::getpid()) {}
+  std::byte* begin_;
+  std::size_t bytes_;
+  pid_t owner_;
+};
+
+ProcessMark mark_in(const SlotControl& control) {
+  // relaxed: a mark is only meaningful once the state has been read (acquire), or as a guess about the past
+  return {control.pid_namespace.load(std::memory_order_relaxed), control.start_time.load(std::memory_order_relaxed),
+          control.pid.load(std::memory_order_relaxed)};
+}
+
+constexpr std::uint32_t value(SlotState state) {
+  return static_cast<std::uint32_t>(state);
+}
+
+}  // namespace
+
+struct NodeSegment::State {
+  SegmentSpec spec;
+  SegmentLayout layout;
+  SegmentFile file;
+  Mapping mapping;
+  ProcessMark own = own_mark();
+  std::uint32_t incarnation = 0;
+  bool holds_slot = false;
+
+  SlotControl& control(std::uint32_t index) const {
+    return *reinterpret_cast<SlotControl*>(mapping.begin() + layout.control(index));
+  }
+  Status claim_slot();
+  void leave();
+};
+
+/// Takes the own slot for this process. The kernel arbitrates, and gives back what a killed process held.
+Status NodeSegment::State::claim_slot() {
+  SlotControl& mine = control(spec.own_slot);
+  if (!file.claim(layout.control(spec.own_slot)))
+    return Error(ErrorClass::other,
+                 "slot " + std::to_string(spec.own_slot) + " of the node segment " + file.place().path() +
+                     " is taken by process " + std::to_string(mine.pid.load(std::memory_order_relaxed)) +
+                     ": two processes claim to be process " + std::to_string(spec.world_rank) + " of job " + spec.job +
+                     "; let the launcher start each process, and do not hand its environment on");
+  holds_slot = true;
+  // release: pairs with the acquire in is_alive(), which must not judge the new owner by the old one's mark
+  mine.state.store(value(SlotState::attaching), std::memory_order_release);
+  // relaxed: set_ready() releases all of these
+  mine.pid_namespace.store(own.pid_namespace, std::memory_order_relaxed);
+  mine.start_time.store(own.start_time, std::memory_order_relaxed);
+  mine.pid.store(own.pid, std::memory_order_relaxed);
+  mine.world_rank.store(spec.world_rank, std::memory_order_relaxed);
+  incarnation = mine.incarnation.fetch_add(1, std::memory_order_relaxed);
+  return {};
+}
+
+void NodeSegment::State::leave() {
+  if (::getpid() != own.pid || !holds_slot) return;  // in a child made by fork() the slot is the parent's
+  // release: pairs with the acquire in is_ready() and is_alive()
+  control(spec.own_slot).state.store(value(SlotState::left), std::memory_order_release);
+}
+
+NodeSegment::NodeSegment(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+NodeSegment::~NodeSegment() {
+  state_->leave();
+}
+
+base::Result<std::unique_ptr<NodeSegment>> NodeSegment::attach(const SegmentSpec& spec, double ready_timeout_s) {
+  SHIM_TRY_ASSIGN(const SegmentLayout layout, SegmentLayout::of(spec));
+  sweep_segments(spec.directory);
+  const SegmentPlace place = segment_place(spec.directory, spec.job, spec.node);
+  const SegmentHeader wanted = header_of(spec);
+  SHIM_TRY_ASSIGN(SegmentFile file,
+                  SegmentFile::open(place, std::as_bytes(std::span(&wanted, 1)), layout.slots_offset,
+                                    layout.total_bytes, base::Deadline::from_setting(ready_timeout_s)));
+  SegmentHeader found;
+  SHIM_TRY(file.read(std::as_writable_bytes(std::span(&found, 1))));
+  SHIM_TRY(check_header(found, spec, place.path()));
+  SHIM_TRY(file.check_size(layout.total_bytes));
+  SHIM_TRY_ASSIGN(Mapping mapping, Mapping::make(file, layout.total_bytes));
+  std::unique_ptr<NodeSegment> segment(
+      new NodeSegment(std::make_unique<State>(State{spec, layout, std::move(file), std::move(mapping)})));
+  if (spec.slot_bytes > 0) SHIM_TRY(segment->state_->file.reserve(layout.slot(spec.own_slot), layout.slot_stride));
+  SHIM_TRY(segment->state_->claim_slot());
+  return segment;
+}
+
+std::uint32_t NodeSegment::slot_count() const {
+  return state_->spec.slots;
+}
+std::uint32_t NodeSegment::own_slot() const {
+  return state_->spec.own_slot;
+}
+std::byte* NodeSegment::slot(std::uint32_t index) {
+  return state_->mapping.begin() + state_->layout.slot(index);
+}
+std::size_t NodeSegment::slot_bytes() const {
+  return state_->spec.slot_bytes;
+}
+std::byte* NodeSegment::pair(std::uint32_t from, std::uint32_t to) {
+  return state_->mapping.begin() + state_->layout.pair(from, to, state_->spec.slots);
+}
+std::size_t NodeSegment::pair_bytes() const {
+  return state_->spec.pair_bytes;
+}
+
+Status NodeSegment::back(std::byte* begin, std::size_t bytes) {
+  const std::size_t page = page_bytes();
+  const auto offset = static_cast<std::size_t>(begin - state_->mapping.begin());
+  const std::size_t first = offset / page * page;
+  if (bytes == 0) return {};
+  return state_->file.reserve(first, round_up(offset + bytes, page) - first);
+}
+
+bool NodeSegment::is_ready(std::uint32_t index) const {
+  // acquire: pairs with the release in set_ready()
+  return state_->control(index).state.load(std::memory_order_acquire) == value(SlotState::ready);
+}
+
+bool NodeSegment::is_alive(std::uint32_t index) const {
+  const SlotControl& control = state_->control(index);
+  // acquire: pairs with the releases in set_ready() and leave(), so that the mark is complete
+  const auto state = control.state.load(std::memory_order_acquire);
+  if (state == value(SlotState::free) || state == value(SlotState::attaching)) return true;
+  return is_running(mark_in(control), state_->own);
+}
+
+std::int32_t NodeSegment::pid(std::uint32_t index) const {
+  const ProcessMark mark = mark_in(state_->control(index));
+  return mark.pid_namespace == state_->own.pid_namespace ? mark.pid : 0;
+}
+
+void NodeSegment::set_ready() {
+  // release: pairs with the acquire in is_ready()
+  state_->control(state_->spec.own_slot).state.store(value(SlotState::ready), std::memory_order_release);
+}
+
+std::atomic<std::uint32_t>& NodeSegment::context_counter() {
+  return state_->control(state_->spec.own_slot).context_counter;
+}
+
+std::uint32_t NodeSegment::incarnation() const {
+  return state_->incarnation;
+}
+
+}  // namespace shim::bootstrap

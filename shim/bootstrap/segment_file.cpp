@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/bootstrap/segment_file.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <thread>
+
+namespace shim::bootstrap {
+namespace {
+
+using base::Error;
+using base::ErrorClass;
+using base::Status;
+using base::system_error;
+
+std::string name_prefix() {
+  return "intersession-" + std::to_string(::geteuid()) + "-";
+}
+
+/// FNV-1a: spread is all that is asked of it; the full name is compared inside.
+std::uint64_t hash_of(std::string_view job, std::uint32_t node) {
+  std::uint64_t hash = 0xcbf29ce484222325ull;
+  auto add = [&hash](unsigned char byte) { hash = (hash ^ byte) * 0x100000001b3ull; };
+  for (char c : job) add(static_cast<unsigned char>(c));
+  for (int shift = 0; shift < 32; shift += 8) add(static_cast<unsigned char>(node >> shift));
+  return hash;
+}
+
+/// Closes on the way out, and no more.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  int operator*() const { return number_; }
+  bool is_open() const { return number_ >= 0; }
+  int release() { return std::exchange(number_, -1); }
+
+ private:
+  int number_;
+};
+
+/// O_NONBLOCK: somebody may have put a FIFO there. O_NOFOLLOW: or a link.
+Descriptor open_existing(const std::string& path) {
+  return Descriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+}
+
+bool try_lock(int descriptor, int kind) {
+  while (::flock(descriptor, kind | LOCK_NB) != 0)
+    if (errno != EINTR) return false;
+  return true;
+}
+
+/// Does the name still lead to the open file?
+bool has_its_name(int descriptor, const std::string& path) {
+  struct stat open_file, named;
+  return ::fstat(descriptor, &open_file) == 0 && ::lstat(path.c_str(), &named) == 0 &&
+         open_file.st_ino == named.st_ino && open_file.st_dev == named.st_dev;
+}
+
+/// Nobody uses a file that we get for ourselves, and it goes. Answers whether nobody did.
+base::Result<bool> remove_if_unused(int descriptor, const std::string& path) {
+  if (!try_lock(descriptor, LOCK_EX)) return false;
+  if (has_its_name(descriptor, path) && ::unlink(path.c_str()) != 0)
+    return system_error(errno, "cannot remove " + path + ", which an earlier job left behind");
+  return true;
+}
+
+Status check_owner(int descriptor, const std::string& path) {
+  struct stat file;
+  if (::fstat(descriptor, &file) != 0) return system_error(errno, "cannot look at " + path);
+  if (!S_ISREG(file.st_mode)) return Error(ErrorClass::access, path + " is in the way and not a plain file; remove it");
+  if (file.st_uid != ::geteuid())
+    return Error(ErrorClass::access, path + " belongs to user " + std::to_string(file.st_uid) + " and not to you (" +
+                                         std::to_string(::geteuid()) +
+                                         "): somebody may want to read your messages; have it removed");
+  if ((file.st_mode & 07777) != 0600)
+    return Error(ErrorClass::access,
+                 path +
+                     " is open to other users (its mode is not 0600): it was not made by Intersession, or changed "
+                     "since; end your jobs on this node and remove it");
+  return {};
+}
+
+Error no_room(const std::string& directory, std::size_t bytes, int reason) {
+  std::string text = "no room in " + directory + " for " + std::to_string(bytes) +
+                     " bytes of shared memory: make it larger (mount -o remount,size=…), remove what others left "
+                     "there, or lower INTERSESSION_RING_BYTES";
+  return Error(ErrorClass::no_space, base::Origin::system, reason, std::move(text));
+}
+
+Status reserve_range(int descriptor, const std::string& directory, std::size_t offset, std::size_t bytes) {
+  int result = 0;
+  do result = ::fallocate(descriptor, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes));
+  while (result != 0 && errno == EINTR);
+  if (result == 0) return {};
+  if (errno == ENOSPC || errno == EDQUOT) return no_room(directory, bytes, errno);
+  if (errno == EOPNOTSUPP)
+    return system_error(errno, "the file system of " + directory + " cannot reserve memory; mount a tmpfs there");
+  return system_error(errno, "cannot reserve " + std::to_string(bytes) + " bytes in " + directory);
+}
+
+/// Going beyond RLIMIT_FSIZE would not only fail but send SIGXFSZ.
+Status check_file_limit(const std::string& directory, std::size_t bytes) {
+  rlimit limit;
+  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur) return {};
+  return Error(ErrorClass::no_space, "shared memory in " + directory + " would take a file of " +
+                                         std::to_string(bytes) +
+                                         " bytes (mostly not backed by memory), but the limit of file sizes is " +
+                                         std::to_string(limit.rlim_cur) + "; raise it (ulimit -f unlimited)");
+}
+
+}  // namespace
+
+/// One try each; nothing means that another process interfered and the caller tries again.
+struct SegmentFile::Attempts {
+  static base::Result<std::optional<SegmentFile>> join(const SegmentPlace& place);
+  static base::Result<std::optional<SegmentFile>> make(const SegmentPlace& place, std::span<const std::byte> header,
+                                                       std::size_t backed_bytes, std::size_t total_bytes);
+  static Status fill(const SegmentFile& file, std::span<const std::byte> header, std::size_t backed_bytes,
+                     std::size_t total_bytes);
+};
+
+SegmentPlace segment_place(const std::string& directory, std::string_view job, std::uint32_t node) {
+  std::array<char, 16> digits;
+  digits.fill('0');
+  std::array<char, 16> shortest;
+  auto end = std::to_chars(shortest.begin(), shortest.end(), hash_of(job, node), 16).ptr;
+  std::copy(shortest.begin(), end, digits.end() - (end - shortest.begin()));
+  return {directory, name_prefix() + std::string(digits.begin(), digits.end())};
+}
+
+base::Result<std::optional<SegmentFile>> SegmentFile::Attempts::join(const SegmentPlace& place) {
+  const std::string path = place.path();
+  Descriptor file = open_existing(path);
+  if (!file.is_open()) {
+    if (errno == ENOENT) return std::optional<SegmentFile>();
+    if (errno == ELOOP) return Error(ErrorClass::access, path + " is in the way and a symbolic link; remove it");
+    return system_error(errno, "cannot open the shared memory file " + path);
+  }
+  SHIM_TRY(check_owner(*file, path));
+  // A file that nobody holds is what a killed job of the same name left: its contents are not to be trusted.
+  SHIM_TRY_ASSIGN(const bool was_unused, remove_if_unused(*file, path));
+  if (was_unused || !try_lock(*file, LOCK_SH) || !has_its_name(*file, path)) return std::optional<SegmentFile>();
+  return std::optional(SegmentFile(place, file.release()));
+}
+
+Status SegmentFile::Attempts::fill(const SegmentFile& file, std::span<const std::byte> header, std::size_t backed_bytes,
+                                   std::size_t total_bytes) {
+  const auto& directory = file.place_.directory;
+  if (::fchmod(file.descriptor_, 0600) != 0)  // whatever the umask said
+    return system_error(errno, "cannot set the mode of a file in " + directory);
+  SHIM_TRY(check_file_limit(directory, total_bytes));
+  if (::ftruncate(file.descriptor_, static_cast<off_t>(total_bytes)) != 0)
+    return system_error(errno, "cannot make a file of " + std::to_string(total_bytes) + " bytes in " + directory);
+  SHIM_TRY(file.reserve(0, backed_bytes));
+  ssize_t written = ::pwrite(file.descriptor_, header.data(), header.size(), 0);
+  if (written != static_cast<ssize_t>(header.size()))
+    return system_error(written < 0 ? errno : ENOSPC, "cannot write shared memory in " + directory);
+  return {};
+}
+
+base::Result<std::optional<SegmentFile>> SegmentFile::Attempts::make(const SegmentPlace& place,
+                                                                     std::span<const std::byte> header,
+                                                                     std::size_t backed_bytes,
+                                                                     std::size_t total_bytes) {
+  Descriptor made(::open(place.directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (!made.is_open())
+    return system_error(
+        errno, "cannot make shared memory in " + place.directory + " (it must be a writable tmpfs, as /dev/shm is)");
+  if (!try_lock(*made, LOCK_SH)) return system_error(errno, "cannot lock a file in " + place.directory);
+  SegmentFile file(place, made.release());
+  SHIM_TRY(fill(file, header, backed_bytes, total_bytes));
+  // open(2), O_TMPFILE: how a file without a name gets one; EEXIST where another process was faster.
+  const std::string source = "/proc/self/fd/" + std::to_string(file.descriptor_);
+  if (::linkat(AT_FDCWD, source.c_str(), AT_FDCWD, place.path().c_str(), AT_SYMLINK_FOLLOW) == 0)
+    return std::optional<SegmentFile>(std::move(file));
+  if (errno == EEXIST) return std::optional<SegmentFile>();
+  return system_error(errno, "cannot give shared memory its name " + place.path());
+}
+
+base::Result<SegmentFile> SegmentFile::open(const SegmentPlace& place, std::span<const std::byte> header,
+                                            std::size_t backed_bytes, std::size_t total_bytes,
+                                            base::Deadline deadline) {
+  while (true) {
+    SHIM_TRY_ASSIGN(auto joined, Attempts::join(place));
+    if (joined) return std::move(*joined);
+    SHIM_TRY_ASSIGN(auto made, Attempts::make(place, header, backed_bytes, total_bytes));
+    if (made) return std::move(*made);
+    if (deadline.passed())
+      return Error(ErrorClass::other, "the shared memory file " + place.path() +
+                                          " stayed locked: a process of yours that was removing it may be stopped; "
+                                          "continue or end it");
+    // Another process made or removed the file just now, which takes microseconds.
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+SegmentFile::SegmentFile(SegmentPlace place, int descriptor)
+    : place_(std::move(place)), descriptor_(descriptor), owner_(::getpid()) {}
+
+SegmentFile::SegmentFile(SegmentFile&& other) noexcept
+    : place_(std::move(other.place_)), descriptor_(std::exchange(other.descriptor_, -1)), owner_(other.owner_) {}
+
+SegmentFile::~SegmentFile() {
+  if (descriptor_ < 0) return;
+  // Asking for LOCK_EX gives LOCK_SH back first (flock(2)), so of several that leave at once the last one to ask gets
+  // it. What cannot be removed now is swept by the next job.
+  if (owner_ == ::getpid()) (void)remove_if_unused(descriptor_, place_.path());
+  ::close(descriptor_);
+}
+
+Status SegmentFile::reserve(std::size_t offset, std::size_t bytes) const {
+  return reserve_range(descriptor_, place_.directory, offset, bytes);
+}
+
+Status SegmentFile::read(std::span<std::byte> into) const {
+  ssize_t length = ::pread(descriptor_, into.data(), into.size(), 0);
+  if (length == static_cast<ssize_t>(into.size())) return {};
+  if (length < 0) return system_error(errno, "cannot read " + place_.path());
+  return Error(ErrorClass::other, place_.path() + " is not a node segment, it is too short; remove it");
+}
+
+Status SegmentFile::check_size(std::size_t bytes) const {
+  struct stat file;
+  if (::fstat(descriptor_, &file) != 0) return system_error(errno, "cannot look at " + place_.path());
+  if (static_cast<std::size_t>(file.st_size) == bytes) return {};
+  return Error(ErrorClass::other, place_.path() + " has " + std::to_string(file.st_size) + " bytes where " +
+                                      std::to_string(bytes) + " are expected: somebody changed it; remove it");
+}
+
+bool SegmentFile::claim(std::size_t offset) const {
+  struct flock range {};
+  range.l_type = F_WRLCK;
+  range.l_whence = SEEK_SET;
+  range.l_start = static_cast<off_t>(offset);
+  range.l_len = 1;
+  return ::fcntl(descriptor_, F_OFD_SETLK, &range) == 0;
+}
+
+int sweep_segments(const std::string& directory) {
+  const std::string prefix = name_prefix();
+  int removed = 0;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (!entry->path().filename().string().starts_with(prefix)) continue;
+    const std::string path = entry->path().string();
+    Descriptor file = open_existing(path);
+    if (!file.is_open() || !check_owner(*file, path)) continue;
+    if (remove_if_unused(*file, path).value_or(false)) ++removed;
+  }
+  return removed;
+}
+
+}  // namespace shim::bootstrap

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/bootstrap/segment_layout.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace shim::bootstrap {
+
+using base::Error;
+using base::ErrorClass;
+
+namespace {
+
+/// a * b + c; nothing where it does not fit half the address space.
+std::optional<std::size_t> grown(std::size_t a, std::size_t b, std::size_t c) {
+  std::size_t product = 0, sum = 0;
+  if (__builtin_mul_overflow(a, b, &product) || __builtin_add_overflow(product, c, &sum) || sum > SIZE_MAX / 2)
+    return std::nullopt;
+  return sum;
+}
+
+Error too_large(const SegmentSpec& spec) {
+  return Error(ErrorClass::arg, "a node segment for " + std::to_string(spec.slots) + " processes with " +
+                                    std::to_string(spec.slot_bytes) + " bytes each and " +
+                                    std::to_string(spec.pair_bytes) +
+                                    " bytes for each pair does not fit an address space; use less for each pair");
+}
+
+Error differs(const std::string& path, std::string_view what, const std::string& found, const std::string& wanted) {
+  return Error(ErrorClass::other, "the node segment " + path + " has another " + std::string(what) + " (" + found +
+                                      ") than this process expects (" + wanted +
+                                      "); all processes of a job need the same version of Intersession and the same "
+                                      "settings; if no job of yours runs on this node, remove the file");
+}
+
+}  // namespace
+
+std::size_t page_bytes() {
+  return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+base::Result<SegmentLayout> SegmentLayout::of(const SegmentSpec& spec) {
+  if (spec.slots == 0 || spec.slots > kMaxSlots || spec.own_slot >= spec.slots)
+    return Error(ErrorClass::arg, "a node segment has 1 to " + std::to_string(kMaxSlots) +
+                                      " slots; asked for was slot " + std::to_string(spec.own_slot) + " of " +
+                                      std::to_string(spec.slots));
+  if (spec.job.empty() || spec.job.size() > kMaxJobName || spec.job.find('\0') != std::string::npos)
+    return Error(ErrorClass::arg, "a job name has 1 to " + std::to_string(kMaxJobName) + " characters, not " +
+                                      std::to_string(spec.job.size()));
+  const std::size_t page = page_bytes(), slots = spec.slots;
+  if (spec.slot_bytes > SIZE_MAX / 4 || spec.pair_bytes > SIZE_MAX / 4) return too_large(spec);
+  SegmentLayout layout;
+  layout.control_offset = round_up(sizeof(SegmentHeader), alignof(SlotControl));
+  layout.slots_offset = round_up(layout.control_offset + slots * sizeof(SlotControl), page);
+  layout.slot_stride = round_up(spec.slot_bytes, page);
+  layout.pair_stride = round_up(spec.pair_bytes, page);
+  auto pairs_offset = grown(slots, layout.slot_stride, layout.slots_offset);
+  auto total = pairs_offset ? grown(slots * slots, layout.pair_stride, *pairs_offset) : std::nullopt;
+  if (!total) return too_large(spec);
+  layout.pairs_offset = *pairs_offset;
+  layout.total_bytes = *total;
+  return layout;
+}
+
+SegmentHeader header_of(const SegmentSpec& spec) {
+  SegmentHeader header;
+  header.node = spec.node;
+  header.slots = spec.slots;
+  header.job_length = static_cast<std::uint32_t>(spec.job.size());
+  header.slot_bytes = spec.slot_bytes;
+  header.pair_bytes = spec.pair_bytes;
+  header.page_bytes = page_bytes();
+  std::copy(spec.job.begin(), spec.job.end(), header.job.begin());
+  return header;
+}
+
+base::Status check_header(const SegmentHeader& found, const SegmentSpec& spec, const std::string& path) {
+  const SegmentHeader wanted = header_of(spec);
+  auto number = [](auto value) { return std::to_string(value); };
+  if (found.magic != wanted.magic) return differs(path, "kind", number(found.magic), number(wanted.magic));
+  if (found.version != wanted.version) return differs(path, "version", number(found.version), number(wanted.version));
+  std::string_view job(found.job.data(), std::min<std::size_t>(found.job_length, kMaxJobName));
+  if (job != spec.job) return differs(path, "job", std::string(job), spec.job);
+  if (found.node != wanted.node) return differs(path, "node", number(found.node), number(wanted.node));
+  if (found.slots != wanted.slots)
+    return differs(path, "number of processes", number(found.slots), number(wanted.slots));
+  if (found.slot_bytes != wanted.slot_bytes)
+    return differs(path, "size of a process's part", number(found.slot_bytes), number(wanted.slot_bytes));
+  if (found.pair_bytes != wanted.pair_bytes)
+    return differs(path, "size of a pair's part (INTERSESSION_RING_BYTES)", number(found.pair_bytes),
+                   number(wanted.pair_bytes));
+  if (found.page_bytes != wanted.page_bytes)
+    return differs(path, "page size", number(found.page_bytes), number(wanted.page_bytes));
+  return {};
+}
+
+}  // namespace shim::bootstrap

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the bytes of a node segment mean:  header | one control block per slot | slots | pair blocks.
+// Slots and pair blocks begin on page borders, so that backing one with memory does not back its neighbour.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "shim/base/result.hpp"
+#include "shim/bootstrap/node_segment.hpp"
+
+namespace shim::bootstrap {
+
+inline constexpr std::uint64_t kSegmentMagic = 0x3147'4553'5245'5449ull;  // "ITERSEG1"
+/// Raised with every change of this file's structures, or of their meaning.
+inline constexpr std::uint32_t kSegmentVersion = 1;
+inline constexpr std::size_t kMaxJobName = 511;
+inline constexpr std::uint32_t kMaxSlots = 1u << 14;
+
+/// Written once, before the file has a name, and never again: whoever can open the file finds it complete.
+struct SegmentHeader {
+  std::uint64_t magic = kSegmentMagic;
+  std::uint32_t version = kSegmentVersion;
+  std::uint32_t node = 0;                   ///< SegmentSpec::node
+  std::uint32_t slots = 0;                  ///< SegmentSpec::slots
+  std::uint32_t job_length = 0;             ///< bytes of job
+  std::uint64_t slot_bytes = 0;             ///< SegmentSpec::slot_bytes, as asked for and not rounded
+  std::uint64_t pair_bytes = 0;             ///< SegmentSpec::pair_bytes, likewise
+  std::uint64_t page_bytes = 0;             ///< the unit of rounding
+  std::array<char, kMaxJobName + 1> job{};  ///< SegmentSpec::job, zero-terminated
+  std::uint64_t reserved = 0;
+};
+static_assert(sizeof(SegmentHeader) == 568);
+
+/// Life of a slot. Zero is "nobody was ever here".
+enum class SlotState : std::uint32_t {
+  free = 0,
+  attaching = 1,  ///< somebody claimed it and writes the rest of the control block
+  ready = 2,      ///< others may write to this process
+  left = 3,       ///< its process detached
+};
+
+/// One per process; a cache line, because its owner writes it while others read their own.
+struct alignas(64) SlotControl {
+  std::atomic<std::uint32_t> state;            ///< SlotState
+  std::atomic<std::int32_t> pid;               ///< of the last owner, in its PID namespace; 0: none yet
+  std::atomic<std::uint64_t> start_time;       ///< of that process (proc(5))
+  std::atomic<std::uint64_t> pid_namespace;    ///< of that process
+  std::atomic<std::uint32_t> world_rank;       ///< SegmentSpec::world_rank
+  std::atomic<std::uint32_t> incarnation;      ///< how many times somebody attached here
+  std::atomic<std::uint32_t> context_counter;  ///< NodeSegment::context_counter; never reset
+  std::array<std::uint32_t, 7> reserved;
+};
+static_assert(sizeof(SlotControl) == 64);
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<std::uint64_t>::is_always_lock_free);
+
+/// Offsets in the file, all a function of the header.
+struct SegmentLayout {
+  std::size_t control_offset = 0;
+  std::size_t slots_offset = 0;
+  std::size_t slot_stride = 0;
+  std::size_t pairs_offset = 0;
+  std::size_t pair_stride = 0;
+  std::size_t total_bytes = 0;
+
+  /// Errors: arg (nothing that fits an address space, a job name that is too long, an own slot that does not exist).
+  static base::Result<SegmentLayout> of(const SegmentSpec& spec);
+  std::size_t control(std::uint32_t index) const { return control_offset + index * sizeof(SlotControl); }
+  std::size_t slot(std::uint32_t index) const { return slots_offset + index * slot_stride; }
+  std::size_t pair(std::uint32_t from, std::uint32_t to, std::uint32_t slots) const {
+    return pairs_offset + (std::size_t{from} * slots + to) * pair_stride;
+  }
+};
+
+SegmentHeader header_of(const SegmentSpec& spec);
+/// Errors: other; names the first thing in which the file differs from what this process wants.
+base::Status check_header(const SegmentHeader& found, const SegmentSpec& spec, const std::string& path);
+
+std::size_t page_bytes();
+inline std::size_t round_up(std::size_t bytes, std::size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+}  // namespace shim::bootstrap

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/bootstrap/inmem/inmem.hpp"
+
+#include <gmock/gmock.h>
+
+#include <thread>
+
+#include "tests/bootstrap/helpers.hpp"
+
+namespace shim::bootstrap::inmem {
+namespace {
+
+using base::ErrorClass;
+using testing::bytes_of;
+using ::testing::ElementsAre;
+using testing::error_of;
+using ::testing::HasSubstr;
+using testing::must;
+using testing::text_of;
+
+std::string answer_of(Pending<Bytes>& question) {
+  auto answer = question.poll();
+  if (!answer) return "error: " + answer.error().text();
+  return *answer ? text_of(**answer) : "not yet";
+}
+
+TEST(InMemory, EachProcessHasItsRankInTheSameWorld) {
+  auto launcher = Launcher::start(World::of(2, 3));
+  auto four = launcher->open(4);
+  EXPECT_EQ(four->name(), "inmem");
+  EXPECT_EQ(four->job().rank, 4u);
+  EXPECT_EQ(four->job().size, 6u);
+  EXPECT_EQ(four->job().world_name, launcher->open(0)->job().world_name);
+  EXPECT_EQ(four->node_map().host(four->node_map().node_of(4)), "node1");
+  EXPECT_EQ(Launcher::start(World::dealt(3, 7))->open(5)->node_map().node_of(5), 2u);
+}
+
+TEST(InMemory, ALookupWaitsUntilTheValueIsPublished) {
+  auto launcher = Launcher::start(World::of(1, 2));
+  auto asker = launcher->open(0), owner = launcher->open(1);
+  auto question = must(asker->lookup(1, "address"));
+  EXPECT_EQ(answer_of(*question), "not yet");
+  ASSERT_TRUE(asker->publish("address", bytes_of("of the asker")));
+  EXPECT_EQ(answer_of(*question), "not yet");
+  ASSERT_TRUE(owner->publish("address", bytes_of("here")));
+  EXPECT_EQ(answer_of(*question), "here");
+  EXPECT_EQ(asker->counts().lookups, 1u);
+  EXPECT_EQ(asker->counts().publishes, 1u);
+}
+
+TEST(InMemory, AQuestionOutlivesItsBootstrap) {
+  auto launcher = Launcher::start(World::of(1, 2));
+  auto owner = launcher->open(1);
+  auto question = must(launcher->open(0)->lookup(1, "k"));
+  ASSERT_TRUE(owner->publish("k", bytes_of("v")));
+  owner.reset();
+  launcher.reset();
+  EXPECT_EQ(answer_of(*question), "v");
+}
+
+TEST(InMemory, AFenceEndsWhenAllItsMembersHaveEntered) {
+  auto launcher = Launcher::start(World::of(1, 4));
+  auto one = launcher->open(1), three = launcher->open(3);
+  const std::vector<std::uint32_t> ranks = {1, 3}, turned = {3, 1};
+  auto first = must(one->fence(ranks));
+  EXPECT_FALSE(must(first->poll()).has_value());
+  auto second = must(three->fence(turned));
+  EXPECT_TRUE(must(second->poll()).has_value());
+  EXPECT_TRUE(must(first->poll()).has_value());
+}
+
+TEST(InMemory, TheNextFenceOverTheSameRanksIsAnother) {
+  auto launcher = Launcher::start(World::of(1, 2));
+  auto zero = launcher->open(0), one = launcher->open(1);
+  const std::vector<std::uint32_t> both = {0, 1};
+  auto early = must(zero->fence(both));
+  (void)must(one->fence(both));
+  auto late = must(one->fence(both));
+  EXPECT_TRUE(must(early->poll()).has_value());
+  EXPECT_FALSE(must(late->poll()).has_value());
+  EXPECT_EQ(one->counts().fences, 2u);
+}
+
+TEST(InMemory, WrongArgumentsAreNamed) {
+  auto zero = Launcher::start(World::of(1, 2))->open(0);
+  EXPECT_EQ(error_of(zero->lookup(2, "k")).error_class(), ErrorClass::rank);
+  const std::vector<std::uint32_t> others = {1}, twice = {0, 1, 1}, beyond = {0, 9};
+  EXPECT_THAT(error_of(zero->fence(others)).text(), HasSubstr("0 is not among"));
+  EXPECT_THAT(error_of(zero->fence(twice)).text(), HasSubstr("1 is named twice"));
+  EXPECT_EQ(error_of(zero->fence(beyond)).error_class(), ErrorClass::rank);
+}
+
+TEST(InMemory, ALauncherCanBeSlowFailOrNeverAnswer) {
+  auto launcher = Launcher::start(World::of(1, 4));
+  auto zero = launcher->open(0);
+  for (std::uint32_t rank = 1; rank < 4; ++rank) ASSERT_TRUE(launcher->open(rank)->publish("k", bytes_of("v")));
+  launcher->set_faults([](const Operation& operation) {
+    if (operation.kind != Operation::Kind::lookup) return Fault{};
+    return operation.target == 1 ? Fault::slow(2) : operation.target == 2 ? Fault::failing() : Fault::never();
+  });
+  auto slow = must(zero->lookup(1, "k"));
+  EXPECT_EQ(answer_of(*slow), "not yet");
+  EXPECT_EQ(answer_of(*slow), "not yet");
+  EXPECT_EQ(answer_of(*slow), "v");
+  EXPECT_THAT(answer_of(*must(zero->lookup(2, "k"))), HasSubstr("lookup of \"k\" of process 2"));
+  auto never = must(zero->lookup(3, "k"));
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(answer_of(*never), "not yet");
+}
+
+TEST(InMemory, FencesAndPublicationsCanFailToo) {
+  auto launcher = Launcher::start(World::of(1, 1));
+  auto zero = launcher->open(0);
+  const std::vector<std::uint32_t> me = {0};
+  launcher->set_faults([](const Operation&) { return Fault::failing(); });
+  EXPECT_FALSE(zero->publish("k", bytes_of("v")));
+  EXPECT_FALSE(must(zero->fence(me))->poll());
+  EXPECT_FALSE(zero->named_sets());
+  launcher->set_faults([](const Operation&) { return Fault::slow(1); });
+  auto fence = must(zero->fence(me));
+  EXPECT_FALSE(must(fence->poll()).has_value());
+  EXPECT_TRUE(must(fence->poll()).has_value());
+}
+
+TEST(InMemory, SetsThatAppearLaterAreSeen) {
+  auto launcher = Launcher::start(World::of(1, 2));
+  auto zero = launcher->open(0);
+  EXPECT_TRUE(must(zero->named_sets()).empty());
+  launcher->set_named_sets({{"app://ocean", {1, 0}}});
+  auto sets = must(zero->named_sets());
+  ASSERT_EQ(sets.size(), 1u);
+  EXPECT_THAT(sets[0].ranks, ElementsAre(1, 0));
+}
+
+TEST(InMemory, AbortIsRecorded) {
+  auto launcher = Launcher::start(World::of(1, 2));
+  launcher->open(1)->abort(7, "enough");
+  ASSERT_EQ(launcher->aborts().size(), 1u);
+  EXPECT_EQ(launcher->aborts()[0].rank, 1u);
+  EXPECT_EQ(launcher->aborts()[0].exit_code, 7);
+  EXPECT_EQ(launcher->aborts()[0].text, "enough");
+}
+
+TEST(InMemory, ThreadsExchangeAllToAll) {
+  constexpr std::uint32_t kSize = 4;
+  auto launcher = Launcher::start(World::of(2, 2));
+  std::vector<std::thread> threads;
+  for (std::uint32_t rank = 0; rank < kSize; ++rank)
+    threads.emplace_back([&launcher, rank] {
+      auto self = launcher->open(rank);
+      ASSERT_TRUE(self->publish("rank", bytes_of(std::to_string(rank))));
+      for (std::uint32_t other = 0; other < kSize; ++other) {
+        auto question = must(self->lookup(other, "rank"));
+        std::string answer;
+        while ((answer = answer_of(*question)) == "not yet") std::this_thread::yield();
+        EXPECT_EQ(answer, std::to_string(other));
+      }
+      const std::vector<std::uint32_t> all = {0, 1, 2, 3};
+      auto fence = must(self->fence(all));
+      while (!must(fence->poll())) std::this_thread::yield();
+    });
+  for (auto& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace shim::bootstrap::inmem

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The segment as its users see it.
+#include "shim/bootstrap/node_segment.hpp"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "tests/bootstrap/segment_rig.hpp"
+
+namespace shim::bootstrap {
+namespace {
+
+using base::ErrorClass;
+using testing::Child;
+using ::testing::ElementsAre;
+using testing::error_of;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class NodeSegmentTest : public testing::SegmentTest {};
+
+TEST_F(NodeSegmentTest, IsPrivateToTheUserAndGoneWithTheLast) {
+  auto first = attach(spec(0)), second = attach(spec(1));
+  ASSERT_THAT(files(), ElementsAre(path()));
+  struct stat file;
+  ASSERT_EQ(::stat(path().c_str(), &file), 0);
+  EXPECT_EQ(file.st_mode & 07777, 0600u);
+  first.reset();
+  EXPECT_THAT(files(), ElementsAre(path()));
+  second.reset();
+  EXPECT_THAT(files(), IsEmpty());
+}
+
+TEST_F(NodeSegmentTest, AUmaskDoesNotChangeItsMode) {
+  mode_t before = ::umask(0777);
+  auto segment = NodeSegment::attach(spec(0), 10);
+  ::umask(before);
+  ASSERT_TRUE(segment);
+  EXPECT_NO_THROW(attach(spec(1)));
+}
+
+TEST_F(NodeSegmentTest, OwnSlotsAreBackedAndZeroAndSeenByOthers) {
+  auto first = attach(spec(0)), second = attach(spec(1));
+  EXPECT_EQ(first->slot_count(), 2u);
+  EXPECT_EQ(second->own_slot(), 1u);
+  EXPECT_EQ(first->slot_bytes(), 5000u);
+  auto all_zero = [&](std::byte* begin) {
+    return std::all_of(begin, begin + 5000, [](std::byte b) { return b == std::byte{0}; });
+  };
+  EXPECT_TRUE(all_zero(first->slot(0)));
+  EXPECT_TRUE(all_zero(first->slot(1)));
+  std::memset(second->slot(1), 7, 5000);
+  EXPECT_EQ(first->slot(1)[4999], std::byte{7});
+  EXPECT_TRUE(all_zero(second->slot(0)));
+}
+
+TEST_F(NodeSegmentTest, PairBlocksAreApartAndBackedOnDemand) {
+  constexpr std::uint32_t kSlots = 3;
+  auto first = attach(spec(0, kSlots)), second = attach(spec(1, kSlots));
+  EXPECT_EQ(first->pair_bytes(), 9000u);
+  struct stat before, after;
+  ASSERT_EQ(::stat(path().c_str(), &before), 0);
+  for (std::uint32_t from = 0; from < kSlots; ++from)
+    for (std::uint32_t to = 0; to < kSlots; ++to) {
+      ASSERT_TRUE(first->back(first->pair(from, to), 9000));
+      std::memset(first->pair(from, to), static_cast<int>(1 + from * kSlots + to), 9000);
+    }
+  for (std::uint32_t from = 0; from < kSlots; ++from)
+    for (std::uint32_t to = 0; to < kSlots; ++to)
+      for (std::size_t at : {std::size_t{0}, std::size_t{8999}})
+        EXPECT_EQ(second->pair(from, to)[at], static_cast<std::byte>(1 + from * kSlots + to));
+  ASSERT_EQ(::stat(path().c_str(), &after), 0);
+  EXPECT_GE(after.st_blocks - before.st_blocks, 9 * 9000 / 512);
+  EXPECT_TRUE(first->back(first->pair(0, 1), 0));
+}
+
+TEST_F(NodeSegmentTest, ReadyIsWhoSaidSoAndHasNotLeft) {
+  auto first = attach(spec(0)), second = attach(spec(1));
+  EXPECT_FALSE(first->is_ready(1));
+  EXPECT_TRUE(first->is_alive(1));
+  second->set_ready();
+  EXPECT_TRUE(first->is_ready(1));
+  EXPECT_FALSE(first->is_ready(0));
+  EXPECT_EQ(first->pid(1), ::getpid());
+  second.reset();
+  EXPECT_FALSE(first->is_ready(1));
+  EXPECT_TRUE(first->is_alive(1));  // the process lives on
+}
+
+TEST_F(NodeSegmentTest, WhatWasWrittenBeforeReadyIsSeenAfterIt) {
+  auto first = attach(spec(0));
+  Child other([&](Child&) {
+    auto segment = attach(spec(1));
+    std::memset(segment->slot(1), 42, 5000);
+    segment->set_ready();
+    while (!segment->is_ready(0)) ::usleep(100);
+    return segment->slot(0)[17] == std::byte{99};
+  });
+  while (!first->is_ready(1)) ::usleep(100);
+  EXPECT_EQ(first->slot(1)[4999], std::byte{42});
+  EXPECT_EQ(first->pid(1), other.pid());
+  first->slot(0)[17] = std::byte{99};
+  first->set_ready();
+  EXPECT_TRUE(other.finish());
+}
+
+TEST_F(NodeSegmentTest, ContextCounterAndMemorySurviveReattachment) {
+  auto keeper = attach(spec(0));
+  auto comes_and_goes = attach(spec(1));
+  EXPECT_EQ(comes_and_goes->incarnation(), 0u);
+  EXPECT_EQ(comes_and_goes->context_counter().fetch_add(5), 0u);
+  comes_and_goes->slot(1)[0] = std::byte{3};
+  comes_and_goes.reset();
+  comes_and_goes = attach(spec(1));
+  EXPECT_EQ(comes_and_goes->incarnation(), 1u);
+  EXPECT_EQ(comes_and_goes->context_counter().load(), 5u);
+  EXPECT_EQ(keeper->context_counter().load(), 0u);
+  EXPECT_EQ(comes_and_goes->slot(1)[0], std::byte{3});
+  EXPECT_FALSE(keeper->is_ready(1));
+}
+
+TEST_F(NodeSegmentTest, AfterTheLastLeftTheNextBeginsAfresh) {
+  auto segment = attach(spec(0));
+  segment->context_counter() = 9;
+  segment.reset();
+  EXPECT_EQ(attach(spec(0))->context_counter().load(), 0u);
+}
+
+TEST_F(NodeSegmentTest, ASlotBelongsToOneAtATime) {
+  auto owner = attach(spec(1));
+  auto error = error_of(NodeSegment::attach(spec(1), 10));
+  EXPECT_THAT(error.text(), HasSubstr("taken by process " + std::to_string(::getpid())));
+  EXPECT_THAT(error.text(), HasSubstr("process 11 of job job"));
+  owner->set_ready();  // the one that failed has not spoilt it
+  EXPECT_TRUE(attach(spec(0))->is_ready(1));
+}
+
+TEST_F(NodeSegmentTest, JobsAndNodesStayApart) {
+  auto other_node = spec(0);
+  other_node.node = 1;
+  auto a = attach(spec(0)), b = attach(spec(0, 2, "another job")), c = attach(other_node);
+  a->slot(0)[0] = std::byte{1};
+  EXPECT_EQ(b->slot(0)[0], std::byte{0});
+  EXPECT_EQ(c->slot(0)[0], std::byte{0});
+  EXPECT_EQ(files().size(), 3u);
+}
+
+TEST_F(NodeSegmentTest, WorksWithoutSlotOrPairMemory) {
+  auto bare = spec(0);
+  bare.slot_bytes = bare.pair_bytes = 0;
+  auto segment = attach(bare);
+  segment->context_counter() = 1;
+  segment->set_ready();
+  EXPECT_TRUE(segment->is_ready(0));
+}
+
+TEST_F(NodeSegmentTest, SpecsWithoutSenseAreRefused) {
+  auto wrong = [&](auto change) {
+    auto s = spec(0);
+    change(s);
+    EXPECT_EQ(error_of(NodeSegment::attach(s, 10)).error_class(), ErrorClass::arg);
+  };
+  wrong([](SegmentSpec& s) { s.own_slot = 2; });
+  wrong([](SegmentSpec& s) { s.slots = 0; });
+  wrong([](SegmentSpec& s) { s.slots = 1u << 31; });
+  wrong([](SegmentSpec& s) { s.job = ""; });
+  wrong([](SegmentSpec& s) { s.job = std::string(512, 'x'); });
+  wrong([](SegmentSpec& s) { s.slot_bytes = SIZE_MAX; });
+  wrong([](SegmentSpec& s) { s.pair_bytes = SIZE_MAX / 8; });
+  wrong([](SegmentSpec& s) { s.slots = 1u << 14, s.pair_bytes = std::size_t{1} << 40; });
+  EXPECT_THAT(files(), IsEmpty());
+  auto longest = spec(0);
+  longest.job = std::string(511, 'x');
+  EXPECT_NO_THROW(attach(longest));
+}
+
+}  // namespace
+}  // namespace shim::bootstrap

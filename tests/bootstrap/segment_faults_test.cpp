@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Files that are not what they should be, and no room for those that would be.
+#include <gmock/gmock.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <cstddef>
+#include <fstream>
+
+#include "shim/bootstrap/segment_layout.hpp"
+#include "tests/bootstrap/segment_rig.hpp"
+
+namespace shim::bootstrap {
+namespace {
+
+using base::ErrorClass;
+using testing::Child;
+using testing::error_of;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class SegmentFaultsTest : public testing::SegmentTest {
+ protected:
+  template <typename T>
+  void write_at(std::size_t offset, T value) {
+    int file = ::open(path().c_str(), O_RDWR);
+    ASSERT_EQ(::pwrite(file, &value, sizeof value, static_cast<off_t>(offset)), static_cast<ssize_t>(sizeof value));
+    ::close(file);
+  }
+  base::Error refused(const SegmentSpec& spec) { return error_of(NodeSegment::attach(spec, 10)); }
+};
+
+TEST_F(SegmentFaultsTest, AFileOfAnotherUserIsRefused) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  auto owner = attach(spec(0));
+  ASSERT_EQ(::chown(path().c_str(), 4711, 4711), 0);
+  auto error = refused(spec(1));
+  EXPECT_EQ(error.error_class(), ErrorClass::access);
+  EXPECT_THAT(error.text(), HasSubstr(path() + " belongs to user 4711"));
+  ASSERT_EQ(::chown(path().c_str(), 0, 0), 0);
+}
+
+TEST_F(SegmentFaultsTest, AFileThatOthersMayOpenIsRefused) {
+  auto owner = attach(spec(0));
+  ASSERT_EQ(::chmod(path().c_str(), 0640), 0);
+  auto error = refused(spec(1));
+  EXPECT_EQ(error.error_class(), ErrorClass::access);
+  EXPECT_THAT(error.text(), HasSubstr("not 0600"));
+}
+
+TEST_F(SegmentFaultsTest, LinksAndPipesInTheWayAreRefused) {
+  const std::string victim = directory_ + "/victim";
+  std::ofstream(victim) << "precious";
+  ASSERT_EQ(::symlink(victim.c_str(), path().c_str()), 0);
+  EXPECT_THAT(refused(spec(0)).text(), HasSubstr("symbolic link"));
+  ASSERT_EQ(::unlink(path().c_str()), 0);
+  ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
+  EXPECT_THAT(refused(spec(0)).text(), HasSubstr("not a plain file"));
+  EXPECT_EQ(std::filesystem::file_size(victim), 8u);
+}
+
+TEST_F(SegmentFaultsTest, AnotherLayoutIsRefusedAndNamed) {
+  auto owner = attach(spec(0));
+  auto wanted = [&](auto change) {
+    auto s = spec(1);
+    change(s);
+    auto error = refused(s);
+    EXPECT_EQ(error.error_class(), ErrorClass::other);
+    EXPECT_THAT(error.text(), HasSubstr(path()));
+    return error.text();
+  };
+  EXPECT_THAT(wanted([](SegmentSpec& s) { s.slots = 3; }), HasSubstr("number of processes (2)"));
+  EXPECT_THAT(wanted([](SegmentSpec& s) { s.slot_bytes = 5001; }),
+              HasSubstr("(5000) than this process expects (5001)"));
+  EXPECT_THAT(wanted([](SegmentSpec& s) { s.pair_bytes = 1; }), HasSubstr("INTERSESSION_RING_BYTES"));
+  EXPECT_NO_THROW(attach(spec(1)));
+}
+
+TEST_F(SegmentFaultsTest, AnotherVersionJobOrKindIsRefused) {
+  auto owner = attach(spec(0));
+  write_at<std::uint32_t>(offsetof(SegmentHeader, version), kSegmentVersion + 1);
+  EXPECT_THAT(refused(spec(1)).text(), HasSubstr("another version"));
+  write_at<std::uint32_t>(offsetof(SegmentHeader, version), kSegmentVersion);
+  write_at<char>(offsetof(SegmentHeader, job) + 2, 'X');  // as if two names had one hash
+  EXPECT_THAT(refused(spec(1)).text(), HasSubstr("another job (joX)"));
+  write_at<std::uint64_t>(0, 1);
+  EXPECT_THAT(refused(spec(1)).text(), HasSubstr("another kind"));
+}
+
+TEST_F(SegmentFaultsTest, AFileThatWasCutIsRefusedAndNotMapped) {
+  auto owner = attach(spec(0));
+  const auto size = static_cast<off_t>(std::filesystem::file_size(path()));
+  ASSERT_EQ(::truncate(path().c_str(), size - 4096), 0);
+  EXPECT_THAT(refused(spec(1)).text(), HasSubstr("bytes where"));
+  ASSERT_EQ(::truncate(path().c_str(), 100), 0);
+  EXPECT_THAT(refused(spec(1)).text(), HasSubstr("too short"));
+  ASSERT_EQ(::truncate(path().c_str(), size), 0);  // so that the owner can still leave
+}
+
+TEST_F(SegmentFaultsTest, AProcessOfAnotherPidNamespaceIsNeverCalledDead) {
+  auto watcher = attach(spec(0)), other = attach(spec(1));
+  other->set_ready();
+  const std::size_t control = SegmentLayout::of(spec(0))->control(1);
+  write_at<std::uint64_t>(control + offsetof(SlotControl, start_time), 1);
+  EXPECT_FALSE(watcher->is_alive(1));  // the id was used again
+  write_at<std::uint64_t>(control + offsetof(SlotControl, pid_namespace), 1);
+  EXPECT_TRUE(watcher->is_alive(1));
+  EXPECT_EQ(watcher->pid(1), 0);
+}
+
+TEST_F(SegmentFaultsTest, AMissingOrForbiddenDirectoryIsNamed) {
+  auto elsewhere = spec(0);
+  elsewhere.directory = directory_ + "/missing";
+  EXPECT_THAT(refused(elsewhere).text(), HasSubstr(directory_ + "/missing (it must be a writable tmpfs"));
+  if (::geteuid() == 0) {
+    Child nobody([&](Child&) {
+      if (::chmod(directory_.c_str(), 0755) != 0 || ::setuid(65534) != 0) return false;
+      return refused(spec(0)).error_class() == ErrorClass::access;
+    });
+    EXPECT_TRUE(nobody.finish());
+  }
+}
+
+TEST_F(SegmentFaultsTest, ALimitOfFileSizesIsAnErrorAndNoSignal) {
+  Child limited([&](Child&) {
+    rlimit small{8192, 8192};
+    if (::setrlimit(RLIMIT_FSIZE, &small) != 0) return false;
+    auto error = refused(spec(0));
+    return error.error_class() == ErrorClass::no_space && error.text().find("ulimit -f") != std::string::npos;
+  });
+  EXPECT_TRUE(limited.finish());
+  EXPECT_THAT(files(), IsEmpty());
+}
+
+/// Runs the body in a process that sees a full file system of `pages` free pages at the directory. False: not allowed
+/// here.
+bool with_little_room(const std::string& directory, int pages, const std::function<bool()>& body, bool& good) {
+  constexpr int kForbidden = 77;
+  Child child([&](Child&) {
+    if (::unshare(CLONE_NEWNS) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) ::_exit(kForbidden);
+    const std::string options = "size=" + std::to_string(pages * static_cast<int>(page_bytes()));
+    if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("tmpfs", directory.c_str(), "tmpfs", 0, options.c_str()) != 0)
+      ::_exit(kForbidden);
+    return body();
+  });
+  siginfo_t info;
+  ::waitid(P_PID, static_cast<id_t>(child.pid()), &info, WEXITED | WNOWAIT);
+  if (info.si_code == CLD_EXITED && info.si_status == kForbidden) return false;
+  good = child.finish();
+  return true;
+}
+
+bool is_no_room(const base::Error& error, const std::string& directory) {
+  return error.error_class() == ErrorClass::no_space && error.text().find("no room in " + directory) == 0 &&
+         error.text().find("INTERSESSION_RING_BYTES") != std::string::npos;
+}
+
+TEST_F(SegmentFaultsTest, AFullDirectoryIsAnErrorAndNoSignal) {
+  for (int pages = 1; pages <= 2; ++pages) {  // 1: the header; 3: header and one slot of two pages
+    bool good = false;
+    if (!with_little_room(
+            directory_, pages, [&] { return is_no_room(refused(spec(0)), directory_) && files().empty(); }, good))
+      GTEST_SKIP() << "mounting is not allowed here";
+    EXPECT_TRUE(good) << pages << " pages";
+  }
+}
+
+TEST_F(SegmentFaultsTest, ADirectoryThatFillsUpLaterIsAnErrorAndNoSignal) {
+  bool good = false;
+  auto body = [&] {
+    auto segment = attach(spec(0));
+    if (!segment->back(segment->pair(0, 1), 9000)) return false;  // three pages
+    segment->pair(0, 1)[8999] = std::byte{1};
+    auto failed = segment->back(segment->pair(1, 0), 9000);
+    // What was there before is as it was.
+    return !failed && is_no_room(failed.error(), directory_) && segment->pair(0, 1)[8999] == std::byte{1};
+  };
+  if (!with_little_room(directory_, 6, body, good)) GTEST_SKIP() << "mounting is not allowed here";
+  EXPECT_TRUE(good);
+}
+
+}  // namespace
+}  // namespace shim::bootstrap
