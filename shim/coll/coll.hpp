@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <span>
 
 #include "shim/coll/task.hpp"
@@ -41,7 +41,9 @@ struct Blocks {
   std::span<const std::int64_t> displacements;
 };
 
-// Arguments are checked by the caller. Buffers, and the arrays behind spans, must live until the task has ended.
+// Collective: all members of the communicator make these calls in the same order (each takes the tag of its messages when it is
+// called, not when it is run). Arguments are checked by the caller. Buffers, types, operations, and the arrays behind spans
+// must live until the task has ended.
 Task barrier(Comm& comm);
 Task bcast(Comm& comm, types::Buffer data, int root);
 Task reduce(Comm& comm, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
@@ -66,9 +68,14 @@ Task reduce_scatter(Comm& comm, types::ConstBuffer send, void* receive, std::spa
 Task reduce_scatter_block(Comm& comm, types::ConstBuffer send, void* receive, std::uint64_t count,
                           const types::Type& type, const types::Op& op);
 
-/// Runs a task to its end, making progress. Errors: those of the operations inside.
+/// Runs a task to its end, making progress. Errors: those of the operations inside (truncate, proc_aborted, op, ...), no_mem.
+/// After an error the user's buffers may still be in use by messages that could not be taken back.
 base::Status run(Comm& comm, Task task);
-/// Starts a task; the request completes with it.
+/// Starts a task; the engine's progress moves it along, and the request completes with it. The request is the caller's, as one of
+/// isend. Errors: none; the task's own error is in the request.
 base::Result<p2p::Request*> start(Comm& comm, Task task);
+/// A persistent collective (MPI-4.1 §6.13), inactive at first; Engine::start makes a task each time and starts it. The members
+/// start their persistent collectives in the same order as all others, since tags are taken then.
+p2p::Request* prepare(Comm& comm, std::function<Task()> make_task);
 
 }  // namespace shim::coll

@@ -56,4 +56,17 @@ void unpack(const Type& type, std::span<const std::byte> in, std::uint64_t first
   });
 }
 
+void copy(const Type& type, const void* from, void* to, std::uint64_t count) {
+  if (count * type.size == 0) return;
+  auto* source = static_cast<const std::byte*>(from);
+  auto* target = static_cast<std::byte*>(to);
+  if (type.contiguous) {
+    std::memcpy(target, source, count * type.size);
+    return;
+  }
+  for_each_run(type, 0, count * type.size, [&](std::int64_t at, std::uint64_t, std::uint64_t bytes) {
+    std::memcpy(target + at, source + at, bytes);
+  });
+}
+
 }  // namespace shim::types

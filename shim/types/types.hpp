@@ -79,6 +79,9 @@ struct ConstBuffer {
 void pack(const Type& type, const void* items, std::uint64_t first, std::span<std::byte> out);
 void unpack(const Type& type, std::span<const std::byte> in, std::uint64_t first, void* items);
 
+/// Copies count items from one array to another that does not overlap it; holes of the target stay as they are.
+void copy(const Type& type, const void* from, void* to, std::uint64_t count);
+
 /// The predefined reduction operations (MPI-4.1 §6.9.2, §6.9.4).
 enum class Operator : std::uint8_t { max, min, sum, prod, land, band, lor, bor, lxor, bxor, maxloc, minloc, replace, no_op };
 inline constexpr std::size_t kOperators = static_cast<std::size_t>(Operator::no_op) + 1;

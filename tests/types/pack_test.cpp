@@ -53,6 +53,19 @@ TEST_P(Pack, AnyPartOfTheStreamGoesOutAndIn) {
   }
 }
 
+TEST_P(Pack, CopyTakesTheDataAndLeavesTheHoles) {
+  const Type& type = *find_predefined(GetParam());
+  std::mt19937 random(42);
+  for (std::size_t count : {0, 1, 3}) {
+    auto from = random_bytes(count * static_cast<std::size_t>(type.extent), random);
+    auto to = random_bytes(from.size(), random);
+    auto expected = to;
+    for (std::size_t address : addresses_of_stream(type, count)) expected[address] = from[address];
+    copy(type, from.data(), to.data(), count);
+    EXPECT_EQ(to, expected);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, Pack,
                          testing::Values("MPI_SHORT_INT", "MPI_LONG_INT", "MPI_LONG_DOUBLE_INT", "MPI_FLOAT_INT",
                                          "MPI_BYTE"));

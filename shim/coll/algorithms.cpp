@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The table: which algorithm runs when. Rows are tried from the top.
+#include "shim/coll/algorithms.hpp"
+
+namespace shim::coll {
+namespace {
+
+constexpr std::uint64_t kKi = 1024;
+
+constexpr Row<Bcast> kBcast[] = {
+    {"scatter_ring", bcast_scatter_ring, {.min_bytes = 256 * kKi, .min_size = 4}},
+    {"binomial", bcast_binomial, {}},
+};
+constexpr Row<Reduce> kReduce[] = {
+    {"rabenseifner", reduce_rabenseifner, {.min_bytes = 64 * kKi, .min_size = 4}},
+    {"binomial", reduce_binomial, {}},
+};
+constexpr Row<Allreduce> kAllreduce[] = {
+    // a power of two has no vectors to fold, so that halving beats the ring there
+    {"rabenseifner", allreduce_rabenseifner, {.min_bytes = 16 * kKi, .min_size = 4, .needs_power_of_two = true}},
+    {"ring", allreduce_ring, {.min_bytes = 64 * kKi, .min_size = 3, .needs_commutative = true}},
+    {"rabenseifner, folded", allreduce_rabenseifner, {.min_bytes = 64 * kKi, .min_size = 4}},
+    {"recursive_doubling", allreduce_recursive_doubling, {}},
+};
+constexpr Row<Gather> kGather[] = {
+    {"linear", gather_linear, {.min_bytes = 8 * kKi}},
+    {"binomial", gather_binomial, {}},
+};
+constexpr Row<Scatter> kScatter[] = {
+    {"linear", scatter_linear, {.min_bytes = 8 * kKi}},
+    {"binomial", scatter_binomial, {}},
+};
+constexpr Row<Allgather> kAllgather[] = {
+    {"recursive_doubling", allgather_recursive_doubling, {.max_bytes = 64 * kKi, .needs_power_of_two = true}},
+    {"bruck", allgather_bruck, {.max_bytes = 64 * kKi}},
+    {"ring", allgather_ring, {}},
+};
+constexpr Row<Alltoall> kAlltoall[] = {
+    {"bruck", alltoall_bruck, {.max_bytes = 256, .min_size = 8}},
+    {"linear", alltoall_linear, {.max_bytes = 32 * kKi}},
+    {"pairwise", alltoall_pairwise, {}},
+};
+constexpr Row<ReduceScatter> kReduceScatter[] = {
+    {"halving", reduce_scatter_halving, {.max_bytes = 256 * kKi, .needs_commutative = true}},
+    {"pairwise", reduce_scatter_pairwise, {}},
+};
+
+constexpr Table kTable{kBcast, kReduce, kAllreduce, kGather, kScatter, kAllgather, kAlltoall, kReduceScatter};
+
+}  // namespace
+
+const Table& table() { return kTable; }
+
+}  // namespace shim::coll

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// All algorithms, one file each in algorithms/, and the table that says when each runs.
+//
+// They work on bytes (moving data) or on items of a type (combining data); what MPI calls them with, holes in types and
+// MPI_IN_PLACE are the affair of the entry functions. All are right for every size, root and length that their needs allow.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "shim/coll/call.hpp"
+#include "shim/coll/coll.hpp"
+#include "shim/coll/scratch.hpp"
+#include "shim/coll/task.hpp"
+
+namespace shim::coll {
+
+// --- signatures
+using Barrier = Task(Call);
+using Bcast = Task(Call, Bytes data, int root);
+/// own may be result (in place, at the root); result is null elsewhere.
+using Reduce = Task(Call, Operands, const void* own, void* result, int root);
+/// own may be result.
+using Allreduce = Task(Call, Operands, const void* own, void* result);
+/// All blocks are as long as own. `all` is null but at the root, where own may lie in its place in it.
+using Gather = Task(Call, ConstBytes own, std::byte* all, int root);
+/// parts: by rank, at the root only.
+using Gatherv = Task(Call, ConstBytes own, std::byte* all, std::span<const Part> parts, int root);
+using Scatter = Task(Call, const std::byte* all, Bytes own, int root);
+using Scatterv = Task(Call, const std::byte* all, std::span<const Part> parts, Bytes own, int root);
+/// Our own block is in its place already.
+using Allgather = Task(Call, std::byte* all, std::uint64_t block);
+using Allgatherv = Task(Call, std::byte* all, std::span<const Part> parts);
+using Alltoall = Task(Call, const std::byte* send, std::byte* receive, std::uint64_t block);
+using Alltoallv = Task(Call, const std::byte* send, std::span<const Part> send_parts, std::byte* receive,
+                       std::span<const Part> receive_parts);
+/// In place: what is sent to a process is replaced by what comes from it, which is as long.
+using AlltoallInPlace = Task(Call, std::byte* data, std::span<const Part> parts);
+/// own may be result. Of exscan, rank 0 leaves result alone.
+using Scan = Task(Call, Operands, const void* own, void* result);
+/// own: operands.count items, result: counts[rank] of them; result may be the start of own. Operands: of the whole.
+using Counts = std::span<const std::int64_t>;
+using ReduceScatter = Task(Call, Operands, const void* own, void* result, Counts counts);
+
+// --- the algorithms; size is the number of processes, the files say more
+Barrier barrier_dissemination;
+Bcast bcast_binomial, bcast_scatter_ring;
+Reduce reduce_binomial, reduce_rabenseifner;
+Allreduce allreduce_recursive_doubling, allreduce_rabenseifner, allreduce_ring;
+Gather gather_binomial, gather_linear;
+Gatherv gatherv_linear;
+Scatter scatter_binomial, scatter_linear;
+Scatterv scatterv_linear;
+Allgather allgather_recursive_doubling, allgather_bruck, allgather_ring;
+Allgatherv allgatherv_ring;
+Alltoall alltoall_bruck, alltoall_linear, alltoall_pairwise;
+Alltoallv alltoallv_linear;
+AlltoallInPlace alltoall_in_place;
+Scan scan_recursive_doubling, exscan_recursive_doubling;
+ReduceScatter reduce_scatter_halving, reduce_scatter_pairwise;
+
+/// Requests that the linear algorithms keep in flight at a time.
+inline constexpr int kWindow = 32;
+
+/// A call of a collective on this communicator: takes the next tag.
+inline Call call_on(Comm& comm) { return {&comm.context(), comm.rank(), comm.size(), comm.next_tag()}; }
+
+// --- the table
+/// When an algorithm may run (needs_…: it would be wrong otherwise) and when it is the better one. Everything here is the same
+/// on all members of the communicator, so that all choose the same.
+struct When {
+  std::uint64_t min_bytes = 0;
+  std::uint64_t max_bytes = UINT64_MAX;
+  int min_size = 1;
+  bool needs_commutative = false;
+  bool needs_power_of_two = false;
+
+  bool is_possible(int size, bool commutative) const {
+    return (commutative || !needs_commutative) && ((size & (size - 1)) == 0 || !needs_power_of_two);
+  }
+  bool is_good(int size, std::uint64_t bytes) const {
+    return size >= min_size && bytes >= min_bytes && bytes <= max_bytes;
+  }
+};
+
+template <typename Function>
+struct Row {
+  std::string_view name;
+  Function* function;
+  When when;
+};
+
+/// In order of preference; the last row of each is always possible and good.
+struct Table {
+  std::span<const Row<Bcast>> bcast;                  // bytes: of the data
+  std::span<const Row<Reduce>> reduce;                // bytes: of one process's data
+  std::span<const Row<Allreduce>> allreduce;          // same
+  std::span<const Row<Gather>> gather;                // bytes: of one block
+  std::span<const Row<Scatter>> scatter;              // same
+  std::span<const Row<Allgather>> allgather;          // bytes: of all blocks together
+  std::span<const Row<Alltoall>> alltoall;            // bytes: of one block
+  std::span<const Row<ReduceScatter>> reduce_scatter; // bytes: of one process's data
+};
+const Table& table();
+
+template <typename Function>
+Function* choose(std::span<const Row<Function>> rows, int size, std::uint64_t bytes, bool commutative = true) {
+  for (const Row<Function>& row : rows) {
+    if (row.when.is_possible(size, commutative) && row.when.is_good(size, bytes)) return row.function;
+  }
+  return rows.back().function;
+}
+
+}  // namespace shim::coll

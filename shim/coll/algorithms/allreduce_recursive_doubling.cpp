@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Allreduce by recursive doubling: in round k, partners 2^k apart exchange their values, each of which stands for a run of
+// neighbouring ranks. For short data. All combine lower with higher, so that all get the same bits.
+#include "shim/coll/algorithms.hpp"
+#include "shim/coll/algorithms/fold.hpp"
+
+namespace shim::coll {
+
+Task allreduce_recursive_doubling(Call call, Operands operands, const void* own, void* result) {
+  copy_items(operands, own, result);
+  Fold fold(call.size);
+  Scratch room = Scratch::for_items(*operands.type, call.size > 1 ? operands.count : 0);
+  Accumulator accumulator{result, room.data()};
+  if (fold.pairs > 0) {
+    Task folding = fold_values(call, operands, fold, &accumulator);
+    co_await folding;
+  }
+  if (fold.is_active(call.rank)) {
+    int number = fold.number_of(call.rank);
+    for (int distance = 1; distance < fold.power; distance *= 2) {
+      int partner = number ^ distance;
+      int rank = fold.rank_of(partner);
+      co_await call.exchange(operands.all(static_cast<const void*>(accumulator.value)), rank,
+                             operands.all(accumulator.spare), rank);
+      co_await Call::accumulate(operands, &accumulator, partner < number);
+    }
+    copy_items(operands, accumulator.value, result);
+  }
+  if (fold.pairs > 0) {
+    Task unfolding = unfold_values(call, operands, fold, result);
+    co_await unfolding;
+  }
+}
+
+}  // namespace shim::coll

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Allreduce of long data round a ring: every part collects all values on one trip and is shared on a second. Everyone sends about
+// twice the data at any size. A part begins its trip at a rank of its own, so the operation must commute; each part is computed
+// in one fixed order by one chain of processes, so all get the same bits.
+#include "shim/coll/algorithms.hpp"
+
+namespace shim::coll {
+
+Task allreduce_ring(Call call, Operands operands, const void* own, void* result) {
+  copy_items(operands, own, result);
+  EvenParts even{operands.count, static_cast<std::uint64_t>(call.size)};
+  Scratch room = Scratch::for_items(*operands.type, call.size > 1 ? even.count(0) : 0);
+  int right = (call.rank + 1) % call.size;
+  int left = (call.rank - 1 + call.size) % call.size;
+  int have = call.rank;  // the part we added our value to last
+  for (int step = 1; step < call.size; ++step) {
+    int next = (have - 1 + call.size) % call.size;
+    co_await call.exchange(operands.part(static_cast<const void*>(result), even.first(have), even.count(have)), right,
+                           operands.part(static_cast<void*>(room.data()), 0, even.count(next)), left);
+    co_await Call::combine(operands, room.data(), operands.at(result, even.first(next)), even.count(next));
+    have = next;
+  }
+  for (int step = 1; step < call.size; ++step) {
+    int next = (have - 1 + call.size) % call.size;
+    co_await call.exchange(operands.part(static_cast<const void*>(result), even.first(have), even.count(have)), right,
+                           operands.part(result, even.first(next), even.count(next)), left);
+    have = next;
+  }
+}
+
+}  // namespace shim::coll

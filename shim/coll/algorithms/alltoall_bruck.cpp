@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// All-to-all after Bruck: a block travels its distance in powers of two, together with all others that make the same leap.
+// For very short blocks: ceil(log2 size) messages instead of size - 1, each block sent up to that often.
+#include "shim/coll/algorithms.hpp"
+
+namespace shim::coll {
+namespace {
+
+// Moves the blocks whose distance contains this leap between their places by distance and one run; answers its bytes.
+template <typename Move>
+std::uint64_t for_each_leaping(int size, int leap, std::byte* by_distance, std::byte* run, std::uint64_t block, Move move) {
+  std::uint64_t bytes = 0;
+  for (int distance = leap; distance < size; ++distance) {
+    if ((distance & leap) == 0) continue;
+    move(by_distance + static_cast<std::uint64_t>(distance) * block, run + bytes);
+    bytes += block;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Task alltoall_bruck(Call call, const std::byte* send, std::byte* receive, std::uint64_t block) {
+  auto at = [block](int rank) { return static_cast<std::uint64_t>(rank) * block; };
+  Scratch blocks(at(call.size)), out(at(call.size)), in(at(call.size));
+  // by distance to go: block d is for the process d ahead
+  copy_bytes(send + at(call.rank), blocks.data(), at(call.size - call.rank));
+  copy_bytes(send, blocks.data() + at(call.size - call.rank), at(call.rank));
+  for (int leap = 1; leap < call.size; leap *= 2) {
+    std::uint64_t bytes = for_each_leaping(call.size, leap, blocks.data(), out.data(), block,
+                                           [&](std::byte* place, std::byte* run) { copy_bytes(place, run, block); });
+    int to = (call.rank + leap) % call.size;
+    int from = (call.rank - leap + call.size) % call.size;
+    co_await call.exchange(ConstBytes(out.part(0, bytes)), to, in.part(0, bytes), from);
+    for_each_leaping(call.size, leap, blocks.data(), in.data(), block,
+                     [&](std::byte* place, std::byte* run) { copy_bytes(run, place, block); });
+  }
+  // what has gone d steps came from d behind
+  for (int distance = 0; distance < call.size; ++distance) {
+    int source = (call.rank - distance + call.size) % call.size;
+    copy_bytes(blocks.data() + at(distance), receive + at(source), block);
+  }
+}
+
+}  // namespace shim::coll

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Scatter with a message from the root to everyone: for long blocks, and where only the root knows how long they are.
+#include <vector>
+
+#include "shim/coll/algorithms.hpp"
+
+namespace shim::coll {
+
+Task scatterv_linear(Call call, const std::byte* all, std::span<const Part> parts, Bytes own, int root) {
+  if (call.rank != root) {
+    co_await call.receive(own, root);
+    co_return;
+  }
+  int in_flight = 0;
+  for (int step = 1; step < call.size; ++step) {
+    int dest = (root + step) % call.size;
+    co_await call.post_send(part_of(all, parts[static_cast<std::size_t>(dest)]), dest);
+    if (++in_flight % kWindow == 0) co_await call.done();
+  }
+  copy_bytes(all + parts[static_cast<std::size_t>(root)].offset, own.data(), own.size());
+  co_await call.done();
+}
+
+Task scatter_linear(Call call, const std::byte* all, Bytes own, int root) {
+  std::vector<Part> parts = equal_parts(call.rank == root ? call.size : 0, own.size());
+  Task scatter = scatterv_linear(call, all, parts, own, root);
+  co_await scatter;
+}
+
+}  // namespace shim::coll

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/coll/call.hpp"
+
+#include <utility>
+
+namespace shim::coll {
+namespace {
+
+// What await_suspend answers: true suspends. A task that has failed is never resumed.
+bool must_stop(Execution& execution, base::Status status) {
+  if (!status) execution.fail(std::move(status).error());
+  return execution.has_failed();
+}
+
+}  // namespace
+
+bool Call::Operation::await_suspend(Task::Handle task) const {
+  Execution& execution = *task.promise().execution;
+  p2p::Engine& engine = execution.engine();
+  p2p::Context& context = *call->context;
+  // the receive first, so that the answer to our send finds it posted
+  if (source != kNobody && in.bytes() > 0) {
+    execution.post(engine.irecv(context, in, source, call->tag, p2p::Plane::collective), Requests::Way::receive);
+  }
+  if (dest != kNobody && out.bytes() > 0 && !execution.has_failed()) {
+    execution.post(engine.isend(context, out, dest, call->tag, p2p::Mode::standard, p2p::Plane::collective),
+                   Requests::Way::send);
+  }
+  if (execution.has_failed()) return true;
+  if (!wait) return false;
+  return !execution.has_settled() || execution.has_failed();
+}
+
+bool Call::Combination::await_suspend(Task::Handle task) const {
+  return must_stop(*task.promise().execution, types::reduce(*operands.op, *operands.type, in, inout, count));
+}
+
+bool Call::Accumulation::await_suspend(Task::Handle task) const {
+  void*& value = accumulator->value;
+  void*& spare = accumulator->spare;
+  if (received_is_lower) {
+    return must_stop(*task.promise().execution,
+                   types::reduce(*operands.op, *operands.type, spare, value, operands.count));
+  }
+  base::Status status = types::reduce(*operands.op, *operands.type, value, spare, operands.count);
+  std::swap(value, spare);
+  return must_stop(*task.promise().execution, std::move(status));
+}
+
+}  // namespace shim::coll

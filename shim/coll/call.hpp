@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Call: one call of a collective, as its algorithm sees it: who we are, and how to talk to the others.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "shim/coll/execution.hpp"
+#include "shim/p2p/p2p.hpp"
+#include "shim/types/types.hpp"
+
+namespace shim::coll {
+
+using ConstBytes = std::span<const std::byte>;
+using Bytes = std::span<std::byte>;
+
+/// What an algorithm of a reduction works on: `count` items of a type, and the operation.
+struct Operands {
+  const types::Type* type;
+  const types::Op* op;
+  std::uint64_t count;
+
+  std::byte* at(void* array, std::uint64_t item) const { return static_cast<std::byte*>(array) + offset(item); }
+  const std::byte* at(const void* array, std::uint64_t item) const {
+    return static_cast<const std::byte*>(array) + offset(item);
+  }
+  types::Buffer part(void* array, std::uint64_t first, std::uint64_t items) const { return {at(array, first), items, type}; }
+  types::ConstBuffer part(const void* array, std::uint64_t first, std::uint64_t items) const {
+    return {at(array, first), items, type};
+  }
+  types::Buffer all(void* array) const { return {array, count, type}; }
+  types::ConstBuffer all(const void* array) const { return {array, count, type}; }
+  std::uint64_t bytes() const { return count * type->size; }
+
+ private:
+  std::int64_t offset(std::uint64_t item) const { return static_cast<std::int64_t>(item) * type->extent; }
+};
+
+/// A value in the making and room for what comes from others; the two change places as operations demand.
+struct Accumulator {
+  void* value;
+  void* spare;
+};
+
+/// Passed by value; all awaitables below are trivial objects (see task.hpp for why).
+/// A message without bytes is not sent: the other side knows its length, too.
+struct Call {
+  p2p::Context* context;
+  int rank, size, tag;
+
+  /// Posts a receive and a send (either may be absent), and then waits for all that is posted if so wished.
+  struct Operation {
+    static constexpr int kNobody = -1;
+    const Call* call;
+    types::ConstBuffer out;
+    int dest;
+    types::Buffer in;
+    int source;
+    bool wait;
+    bool await_ready() const noexcept { return false; }
+    bool await_suspend(Task::Handle task) const;
+    void await_resume() const noexcept {}
+  };
+  /// inout[i] = in[i] op inout[i] for `count` items.
+  struct Combination {
+    Operands operands;
+    const void* in;
+    void* inout;
+    std::uint64_t count;
+    bool await_ready() const noexcept { return false; }
+    bool await_suspend(Task::Handle task) const;
+    void await_resume() const noexcept {}
+  };
+  /// Combines an accumulator's value with what was received into its spare, the lower ranks' part first.
+  struct Accumulation {
+    Operands operands;
+    Accumulator* accumulator;
+    bool received_is_lower;
+    bool await_ready() const noexcept { return false; }
+    bool await_suspend(Task::Handle task) const;
+    void await_resume() const noexcept {}
+  };
+
+  // Operations that are posted go on while the task does; done() waits for all of them.
+  Operation post_send(types::ConstBuffer data, int dest) const { return {this, data, dest, {}, Operation::kNobody, false}; }
+  Operation post_receive(types::Buffer into, int source) const {
+    return {this, {}, Operation::kNobody, into, source, false};
+  }
+  Operation done() const { return {this, {}, Operation::kNobody, {}, Operation::kNobody, true}; }
+  // These wait.
+  Operation send(types::ConstBuffer data, int dest) const { return {this, data, dest, {}, Operation::kNobody, true}; }
+  Operation receive(types::Buffer into, int source) const { return {this, {}, Operation::kNobody, into, source, true}; }
+  Operation exchange(types::ConstBuffer data, int dest, types::Buffer into, int source) const {
+    return {this, data, dest, into, source, true};
+  }
+
+  // The same for plain bytes.
+  Operation post_send(ConstBytes data, int dest) const { return post_send(buffer(data), dest); }
+  Operation post_receive(Bytes into, int source) const { return post_receive(buffer(into), source); }
+  Operation send(ConstBytes data, int dest) const { return send(buffer(data), dest); }
+  Operation receive(Bytes into, int source) const { return receive(buffer(into), source); }
+  Operation exchange(ConstBytes data, int dest, Bytes into, int source) const {
+    return exchange(buffer(data), dest, buffer(into), source);
+  }
+
+  static Combination combine(const Operands& operands, const void* in, void* inout, std::uint64_t count) {
+    return {operands, in, inout, count};
+  }
+  static Accumulation accumulate(const Operands& operands, Accumulator* accumulator, bool received_is_lower) {
+    return {operands, accumulator, received_is_lower};
+  }
+
+ private:
+  static constexpr types::Type kOneByte{.element = types::Element::byte, .size = 1, .extent = 1};
+  static types::ConstBuffer buffer(ConstBytes bytes) { return {bytes.data(), bytes.size(), &kOneByte}; }
+  static types::Buffer buffer(Bytes bytes) { return {bytes.data(), bytes.size(), &kOneByte}; }
+};
+
+}  // namespace shim::coll

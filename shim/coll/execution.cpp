@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/coll/execution.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <new>
+#include <string>
+
+namespace shim::coll {
+namespace {
+
+/// Frames and requests of a collective that failed: they stay until the last request is done, because until then the
+/// engine may read or write scratch memory of the frames.
+class Leftovers {
+ public:
+  static void leave(p2p::Engine& engine, Task task, Requests requests) {
+    auto self = std::make_shared<Leftovers>(engine, std::move(task), std::move(requests));
+    // release: pairs with the acquire in look()
+    self->number_.store(engine.add_progress([self] { self->look(); }), std::memory_order_release);
+  }
+  Leftovers(p2p::Engine& engine, Task task, Requests requests)
+      : engine_(engine), task_(std::move(task)), requests_(std::move(requests)) {}
+
+ private:
+  void look() {
+    int number = number_.load(std::memory_order_acquire);
+    if (number == 0) return;  // leave() is not through yet
+    requests_.collect(engine_);
+    if (requests_.empty()) engine_.remove_progress(number);
+  }
+
+  p2p::Engine& engine_;
+  Task task_;
+  Requests requests_;
+  std::atomic<int> number_{0};
+};
+
+}  // namespace
+
+std::optional<base::Error> Requests::collect(p2p::Engine& engine) {
+  std::optional<base::Error> first;
+  auto still_posted = std::remove_if(posted_.begin(), posted_.end(), [&](const Posted& posted) {
+    if (!posted.request->is_done()) return false;
+    if (const base::Error* error = posted.request->error(); error != nullptr && !first) first = error->clone();
+    engine.release(posted.request);
+    return true;
+  });
+  posted_.erase(still_posted, posted_.end());
+  return first;
+}
+
+void Requests::cancel(p2p::Engine& engine) {
+  for (const Posted& posted : posted_) {
+    // one that cannot be cancelled any more is done soon
+    if (posted.way == Way::receive) static_cast<void>(engine.cancel(*posted.request));
+  }
+  collect(engine);
+}
+
+Execution::Execution(p2p::Engine& engine, Task task)
+    : engine_(engine), outermost_(std::move(task)), innermost_(outermost_.handle()) {
+  if (innermost_) innermost_.promise().execution = this;
+  else fail({base::ErrorClass::no_mem, "no memory to start a collective operation"});
+}
+
+Execution::~Execution() { abandon(); }
+
+bool Execution::advance() {
+  while (!has_ended()) {
+    if (!has_settled()) return false;
+    if (has_failed()) break;
+    innermost_.resume();
+  }
+  return true;
+}
+
+base::Status Execution::take_result() {
+  if (error_) return std::move(*error_);
+  return {};
+}
+
+void Execution::post(base::Result<p2p::Request*> request, Requests::Way way) {
+  if (request) requests_.add(*request, way);
+  else fail(std::move(request).error());
+}
+
+bool Execution::has_settled() {
+  if (requests_.empty()) return true;
+  if (auto error = requests_.collect(engine_)) fail(std::move(*error));
+  return requests_.empty() || has_failed();
+}
+
+void Execution::fail(base::Error error) {
+  if (!error_) error_ = std::move(error);
+}
+
+void Execution::enter(Task::Handle task) {
+  if (task) task.promise().execution = this;
+  innermost_ = task;
+}
+
+void Execution::abandon() {
+  if (requests_.empty()) return;
+  requests_.cancel(engine_);
+  if (!requests_.empty()) Leftovers::leave(engine_, std::move(outermost_), std::move(requests_));
+}
+
+void Task::promise_type::Final::await_suspend(Handle self) const noexcept {
+  self.promise().execution->enter(self.promise().awaiting);
+}
+
+void Task::promise_type::Inner::await_suspend(Handle self) const noexcept {
+  Execution* execution = self.promise().execution;
+  if (!inner) {
+    execution->fail({base::ErrorClass::no_mem, "no memory to go on with a collective operation"});
+    return;
+  }
+  inner.promise().awaiting = self;
+  execution->enter(inner);
+}
+
+void Task::promise_type::unhandled_exception() noexcept {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    execution->fail({base::ErrorClass::no_mem, "no memory for the intermediate data of a collective operation"});
+  } catch (const std::exception& exception) {
+    execution->fail({base::ErrorClass::intern, std::string("a collective operation failed: ") + exception.what()});
+  }
+}
+
+}  // namespace shim::coll

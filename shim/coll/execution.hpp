@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Execution: drives one task and those it awaits, and keeps the requests that the innermost of them waits for.
+#pragma once
+
+#include <boost/container/small_vector.hpp>
+#include <optional>
+
+#include "shim/coll/task.hpp"
+#include "shim/p2p/p2p.hpp"
+
+namespace shim::coll {
+
+/// Requests in flight, each given back to the engine when it is done.
+class Requests {
+ public:
+  enum class Way : std::uint8_t { send, receive };
+  void add(p2p::Request* request, Way way) { posted_.push_back({request, way}); }
+  /// Gives back what is done. Answers the first error among it.
+  std::optional<base::Error> collect(p2p::Engine& engine);
+  /// Takes receives back that no message has matched. What is left after this uses memory until it is done.
+  void cancel(p2p::Engine& engine);
+  bool empty() const { return posted_.empty(); }
+
+ private:
+  struct Posted {
+    p2p::Request* request;
+    Way way;
+  };
+  boost::container::small_vector<Posted, 8> posted_;
+};
+
+/// Not thread-safe: its owner sees to it that one thread at a time advances it. Does not move, because frames point to it.
+class Execution {
+ public:
+  Execution(p2p::Engine& engine, Task task);
+  /// Cancels what is in flight; where something cannot be cancelled, its memory is kept in the engine's care until it is done.
+  ~Execution();
+  Execution(const Execution&) = delete;
+  Execution& operator=(const Execution&) = delete;
+
+  /// Runs until the task waits for a message or ends. True when it has ended.
+  bool advance();
+  bool has_ended() const { return error_ || !innermost_; }
+  /// After the end: the error, if that is how it ended. The result is given once.
+  base::Status take_result();
+
+  // --- for tasks
+  p2p::Engine& engine() { return engine_; }
+  void post(base::Result<p2p::Request*> request, Requests::Way way);
+  /// All posted operations are done, or one of them failed.
+  bool has_settled();
+  void fail(base::Error error);
+  bool has_failed() const { return error_.has_value(); }
+  void enter(Task::Handle task);
+
+ private:
+  void abandon();
+
+  p2p::Engine& engine_;
+  Task outermost_;
+  Task::Handle innermost_;   ///< the next to resume; null after the end
+  Requests requests_;
+  std::optional<base::Error> error_;  ///< the first one
+};
+
+}  // namespace shim::coll

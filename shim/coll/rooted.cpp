@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Entries of the collectives that move data from or to a root, and of the barrier: in-place forms and holes in types are dealt
+// with here, then the table chooses.
+#include "shim/coll/algorithms.hpp"
+#include "shim/coll/coll.hpp"
+#include "shim/coll/packed.hpp"
+
+namespace shim::coll {
+namespace {
+
+Task bcast_packed(Call call, types::Buffer data, int root) {
+  Packed packed(data);
+  if (call.rank == root) packed.load();
+  Task inner = choose(table().bcast, call.size, data.bytes())(call, packed.bytes(), root);
+  co_await inner;
+  if (call.rank != root) packed.store();
+}
+
+Task gather_packed(Call call, types::ConstBuffer send, types::Buffer receive, int root) {
+  bool is_root = call.rank == root;
+  Packed own, all;
+  if (is_root) all = Packed(*receive.type, receive.address, receive.count * static_cast<std::uint64_t>(call.size));
+  Bytes block;
+  if (is_root && is_in_place(send)) {
+    std::uint64_t first = static_cast<std::uint64_t>(root) * receive.bytes();
+    all.load(first, receive.bytes());
+    block = all.bytes().subspan(first, receive.bytes());
+  } else {
+    own = Packed(send);
+    own.load();
+    block = own.bytes();
+  }
+  Task inner = choose(table().gather, call.size, block.size())(call, block, all.data(), root);
+  co_await inner;
+  all.store();
+}
+
+Task gatherv_packed(Call call, types::ConstBuffer send, void* receive, Blocks blocks, const types::Type* type, int root) {
+  bool is_root = call.rank == root;
+  Packed own;
+  PackedBlocks all;
+  if (is_root) all = PackedBlocks(*type, receive, blocks);
+  Bytes block;
+  if (is_root && is_in_place(send)) {
+    all.load(root);
+    block = all.part(root);
+  } else {
+    own = Packed(send);
+    own.load();
+    block = own.bytes();
+  }
+  Task inner = gatherv_linear(call, block, all.data(), all.parts(), root);
+  co_await inner;
+  all.store();
+}
+
+Task scatter_packed(Call call, types::ConstBuffer send, types::Buffer receive, int root) {
+  bool is_root = call.rank == root;
+  Packed all, own;
+  if (is_root) {
+    all = Packed(*send.type, const_cast<void*>(send.address), send.count * static_cast<std::uint64_t>(call.size));
+    all.load();
+  }
+  bool in_place = is_root && receive.type == nullptr;
+  if (!in_place) own = Packed(receive);
+  Bytes block = own.bytes();
+  if (in_place) block = all.bytes().subspan(static_cast<std::uint64_t>(root) * send.bytes(), send.bytes());
+  Task inner = choose(table().scatter, call.size, block.size())(call, all.data(), block, root);
+  co_await inner;
+  if (!in_place) own.store();
+}
+
+Task scatterv_packed(Call call, const void* send, Blocks blocks, const types::Type* type, types::Buffer receive, int root) {
+  bool is_root = call.rank == root;
+  PackedBlocks all;
+  Packed own;
+  if (is_root) {
+    all = PackedBlocks(*type, const_cast<void*>(send), blocks);
+    all.load();
+  }
+  bool in_place = is_root && receive.type == nullptr;
+  if (!in_place) own = Packed(receive);
+  Bytes block = own.bytes();
+  if (in_place) block = all.part(root);
+  Task inner = scatterv_linear(call, all.data(), all.parts(), block, root);
+  co_await inner;
+  if (!in_place) own.store();
+}
+
+}  // namespace
+
+Task barrier(Comm& comm) { return barrier_dissemination(call_on(comm)); }
+
+Task bcast(Comm& comm, types::Buffer data, int root) {
+  Call call = call_on(comm);
+  if (!data.type->contiguous) return bcast_packed(call, data, root);
+  Bytes bytes(static_cast<std::byte*>(data.address), data.bytes());
+  return choose(table().bcast, call.size, data.bytes())(call, bytes, root);
+}
+
+Task gather(Comm& comm, types::ConstBuffer send, types::Buffer receive, int root) {
+  return gather_packed(call_on(comm), send, receive, root);
+}
+
+Task gatherv(Comm& comm, types::ConstBuffer send, void* receive, Blocks blocks, const types::Type* type, int root) {
+  return gatherv_packed(call_on(comm), send, receive, blocks, type, root);
+}
+
+Task scatter(Comm& comm, types::ConstBuffer send, types::Buffer receive, int root) {
+  return scatter_packed(call_on(comm), send, receive, root);
+}
+
+Task scatterv(Comm& comm, const void* send, Blocks blocks, const types::Type* type, types::Buffer receive, int root) {
+  return scatterv_packed(call_on(comm), send, blocks, type, receive, root);
+}
+
+}  // namespace shim::coll

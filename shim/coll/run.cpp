@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The ways to run a task: to its end, or as a request that progress moves along.
+#include <atomic>
+#include <memory>
+#include <utility>
+
+#include "shim/coll/coll.hpp"
+#include "shim/coll/execution.hpp"
+
+namespace shim::coll {
+namespace {
+
+/// A collective in progress, as a request. The engine's progress runs its work on one thread at a time.
+class Collective final : public p2p::Request {
+ public:
+  explicit Collective(p2p::Engine& engine) : engine_(engine) {}
+  /// Persistent: every start makes a task of its own.
+  Collective(p2p::Engine& engine, std::function<Task()> make_task) : engine_(engine), make_task_(std::move(make_task)) {
+    make_persistent();
+  }
+
+  void begin(Task task) {
+    execution_ = std::make_unique<Execution>(engine_, std::move(task));
+    if (execution_->advance()) return finish();
+    number_.store(0, std::memory_order_relaxed);  // nobody else knows us yet
+    int number = engine_.add_progress([this] { move_along(); });
+    // release: pairs with the acquire in move_along(). The collective may have ended when this returns.
+    number_.store(number, std::memory_order_release);
+  }
+
+ private:
+  base::Status on_start() override {
+    begin(make_task_());
+    return {};
+  }
+  void move_along() {
+    int number = number_.load(std::memory_order_acquire);
+    if (number == 0) return;  // begin() is not through yet
+    if (!execution_->advance()) return;
+    engine_.remove_progress(number);
+    finish();
+  }
+  void finish() {
+    base::Status result = execution_->take_result();
+    execution_.reset();  // frames are gone, and with them all use of the buffers, before anybody sees the end
+    if (result) complete({});
+    else complete({}, std::move(result).error());
+  }
+
+  p2p::Engine& engine_;
+  std::function<Task()> make_task_;
+  std::unique_ptr<Execution> execution_;
+  std::atomic<int> number_{0};  ///< of our work in the engine; 0: not known yet
+};
+
+}  // namespace
+
+base::Status run(Comm& comm, Task task) {
+  Execution execution(comm.engine(), std::move(task));
+  while (!execution.advance()) {
+    // every wait begins anew, so that the engine spins at first and one long wait does not make the next ones slow
+    SHIM_TRY(comm.engine().wait_until([&execution] { return execution.has_settled(); }));
+  }
+  return execution.take_result();
+}
+
+base::Result<p2p::Request*> start(Comm& comm, Task task) {
+  auto* request = new Collective(comm.engine());
+  request->begin(std::move(task));
+  return request;
+}
+
+p2p::Request* prepare(Comm& comm, std::function<Task()> make_task) {
+  return new Collective(comm.engine(), std::move(make_task));
+}
+
+}  // namespace shim::coll

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Memory that a collective needs for its own time, and the user's data as one run of bytes.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "shim/coll/call.hpp"
+
+namespace shim::coll {
+
+/// Uninitialised bytes, aligned for every predefined type.
+class Scratch {
+ public:
+  explicit Scratch(std::uint64_t bytes) : data_(std::make_unique_for_overwrite<std::byte[]>(bytes)), bytes_(bytes) {}
+  /// Room for an array of items.
+  static Scratch for_items(const Operands& operands) { return for_items(*operands.type, operands.count); }
+  static Scratch for_items(const types::Type& type, std::uint64_t count) {
+    return Scratch(count * static_cast<std::uint64_t>(type.extent));
+  }
+  std::byte* data() const { return data_.get(); }
+  Bytes all() const { return {data_.get(), bytes_}; }
+  Bytes part(std::uint64_t offset, std::uint64_t bytes) const { return {data_.get() + offset, bytes}; }
+
+ private:
+  std::unique_ptr<std::byte[]> data_;
+  std::uint64_t bytes_;
+};
+
+/// Where a block lies, in bytes from the start of an array; v-forms may have negative displacements.
+struct Part {
+  std::int64_t offset = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// Blocks of one length, one after the other.
+inline std::vector<Part> equal_parts(int count, std::uint64_t bytes) {
+  std::vector<Part> parts(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < parts.size(); ++i) parts[i] = {static_cast<std::int64_t>(i * bytes), bytes};
+  return parts;
+}
+
+/// Where blocks of these lengths begin, one after the other; and at the end the length of all.
+inline std::vector<std::uint64_t> starts_of(std::span<const std::int64_t> counts) {
+  std::vector<std::uint64_t> starts(counts.size() + 1);
+  for (std::size_t i = 0; i < counts.size(); ++i) starts[i + 1] = starts[i] + static_cast<std::uint64_t>(counts[i]);
+  return starts;
+}
+
+inline Bytes part_of(std::byte* array, const Part& part) { return {array + part.offset, part.bytes}; }
+inline ConstBytes part_of(const std::byte* array, const Part& part) { return {array + part.offset, part.bytes}; }
+
+/// Copies unless it is the same place already (in-place forms).
+inline void copy_bytes(const std::byte* from, std::byte* to, std::uint64_t bytes) {
+  if (bytes > 0 && from != to) std::memcpy(to, from, bytes);
+}
+inline void copy_items(const Operands& operands, const void* from, void* to) {
+  if (from != to) types::copy(*operands.type, from, to, operands.count);
+}
+
+/// A whole cut into `parts` consecutive parts as equal as can be, the longer ones first.
+struct EvenParts {
+  std::uint64_t whole;
+  std::uint64_t parts;
+  std::uint64_t first(int i) const {
+    auto n = static_cast<std::uint64_t>(i);
+    return n * (whole / parts) + std::min(n, whole % parts);
+  }
+  std::uint64_t count(int i) const { return first(i + 1) - first(i); }
+  /// From the start of part `from` to the start of part `to`.
+  std::uint64_t count(int from, int to) const { return first(to) - first(from); }
+};
+
+}  // namespace shim::coll

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Every algorithm that combines data: sums, and an operation that does not commute where the algorithm is for such, too.
+#include "tests/coll/rig.hpp"
+
+namespace shim::coll {
+namespace {
+
+// What differs between the two operations of the sweep.
+struct Sum {
+  using Vector = Items;
+  static constexpr bool kCommutes = true;
+  static Operands operands(std::uint64_t count) { return {&int64_type(), &types::predefined(types::Operator::sum), count}; }
+  static Vector own(int rank, std::uint64_t count) { return values(rank, count); }
+  static Vector combined(int first, int last, std::uint64_t count) { return summed(first, last, count); }
+};
+struct Compose {
+  using Vector = Maps;
+  static constexpr bool kCommutes = false;
+  static Operands operands(std::uint64_t count) { return {&affine_type(), &compose(), count}; }
+  static Vector own(int rank, std::uint64_t count) { return maps(rank, count); }
+  static Vector combined(int first, int last, std::uint64_t count) { return composed(first, last, count); }
+};
+
+template <typename T> class Combining : public testing::Test {};
+using Operations = testing::Types<Sum, Compose>;
+TYPED_TEST_SUITE(Combining, Operations);
+
+template <typename Operation, typename Function, typename Body>
+void for_each_row(std::span<const Row<Function>> rows, int size, const Body& body) {
+  for (const Row<Function>& row : rows) {
+    if (!row.when.is_possible(size, Operation::kCommutes)) continue;
+    SCOPED_TRACE(std::string(row.name));
+    body(row.function);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+template <typename Operation>
+std::vector<typename Operation::Vector> everyones(int size, std::uint64_t count) {
+  std::vector<typename Operation::Vector> all;
+  for (int rank = 0; rank < size; ++rank) all.push_back(Operation::own(rank, count));
+  return all;
+}
+
+TYPED_TEST(Combining, Reduce) {
+  for_each_size([](Rig& rig) {
+    for_each_row<TypeParam>(table().reduce, rig.size(), [&](Reduce* algorithm) {
+      for_each_root(rig.size(), [&](int root, std::uint64_t count) {
+        for (bool in_place : {false, true}) {
+          auto own = everyones<TypeParam>(rig.size(), count), before = own;
+          typename TypeParam::Vector result(count);
+          void* target = in_place ? own[static_cast<std::size_t>(root)].data() : result.data();
+          rig.expect_success([&](Comm& comm) {
+            auto rank = static_cast<std::size_t>(comm.rank());
+            return algorithm(call_on(comm), TypeParam::operands(count), own[rank].data(),
+                             comm.rank() == root ? target : nullptr, root);
+          });
+          auto expected = TypeParam::combined(0, rig.size() - 1, count);
+          ASSERT_EQ(in_place ? own[static_cast<std::size_t>(root)] : result, expected);
+          if (in_place) before[static_cast<std::size_t>(root)] = expected;
+          ASSERT_EQ(own, before) << "a send buffer was written to";
+        }
+      });
+    });
+  });
+}
+
+// Operations in which everyone has a vector and gets one: allreduce, scan, exscan.
+template <typename Operation, typename Expected>
+void check_all(Rig& rig, Scan* algorithm, const Expected& expected) {
+  for (std::uint64_t count : kCounts) {
+    for (bool in_place : {false, true}) {
+      SCOPED_TRACE("count " + std::to_string(count) + (in_place ? ", in place" : ""));
+      auto own = everyones<Operation>(rig.size(), count), before = own;
+      std::vector<typename Operation::Vector> result(own.size(), typename Operation::Vector(count));
+      rig.expect_success([&](Comm& comm) {
+        auto rank = static_cast<std::size_t>(comm.rank());
+        void* target = in_place ? own[rank].data() : result[rank].data();
+        return algorithm(call_on(comm), Operation::operands(count), own[rank].data(), target);
+      });
+      for (int rank = 0; rank < rig.size(); ++rank) {
+        auto i = static_cast<std::size_t>(rank);
+        ASSERT_EQ(in_place ? own[i] : result[i], expected(rank, count, in_place)) << "rank " << rank;
+        if (in_place) continue;
+        ASSERT_EQ(own[i], before[i]) << "the send buffer of rank " << rank << " was written to";
+      }
+    }
+  }
+}
+
+TYPED_TEST(Combining, Allreduce) {
+  for_each_size([](Rig& rig) {
+    for_each_row<TypeParam>(table().allreduce, rig.size(), [&](Allreduce* algorithm) {
+      check_all<TypeParam>(rig, algorithm, [&](int, std::uint64_t count, bool) {
+        return TypeParam::combined(0, rig.size() - 1, count);
+      });
+    });
+  });
+}
+
+TYPED_TEST(Combining, Scan) {
+  for_each_size([](Rig& rig) {
+    check_all<TypeParam>(rig, scan_recursive_doubling, [](int rank, std::uint64_t count, bool) {
+      return TypeParam::combined(0, rank, count);
+    });
+  });
+}
+
+TYPED_TEST(Combining, ExscanLeavesRankZeroAlone) {
+  for_each_size([](Rig& rig) {
+    check_all<TypeParam>(rig, exscan_recursive_doubling, [](int rank, std::uint64_t count, bool in_place) {
+      if (rank > 0) return TypeParam::combined(0, rank - 1, count);
+      return in_place ? TypeParam::own(0, count) : typename TypeParam::Vector(count);
+    });
+  });
+}
+
+// Lengths of blocks by rank: none, equal, unequal with gaps, all with one.
+std::vector<std::vector<std::int64_t>> lengths_of_blocks(int size) {
+  auto n = static_cast<std::size_t>(size);
+  std::vector<std::int64_t> equal(n, 3), unequal(n), one(n);
+  for (std::size_t i = 0; i < n; ++i) unequal[i] = static_cast<std::int64_t>(i * i % 5 * 40);
+  one[n / 2] = 700;
+  return {std::vector<std::int64_t>(n), equal, unequal, one};
+}
+
+TYPED_TEST(Combining, ReduceScatter) {
+  for_each_size([](Rig& rig) {
+    for_each_row<TypeParam>(table().reduce_scatter, rig.size(), [&](ReduceScatter* algorithm) {
+      for (const auto& counts : lengths_of_blocks(rig.size())) {
+        std::vector<std::uint64_t> starts = starts_of(counts);
+        for (bool in_place : {false, true}) {
+          auto own = everyones<TypeParam>(rig.size(), starts.back()), before = own;
+          std::vector<typename TypeParam::Vector> result(own.size());
+          for (std::size_t i = 0; i < own.size(); ++i) result[i].resize(static_cast<std::size_t>(counts[i]));
+          rig.expect_success([&](Comm& comm) {
+            auto rank = static_cast<std::size_t>(comm.rank());
+            void* target = in_place ? own[rank].data() : result[rank].data();
+            return algorithm(call_on(comm), TypeParam::operands(starts.back()), own[rank].data(), target, counts);
+          });
+          auto whole = TypeParam::combined(0, rig.size() - 1, starts.back());
+          for (std::size_t rank = 0; rank < own.size(); ++rank) {
+            auto length = static_cast<std::size_t>(counts[rank]);
+            typename TypeParam::Vector expected(whole.begin() + static_cast<std::ptrdiff_t>(starts[rank]),
+                                                whole.begin() + static_cast<std::ptrdiff_t>(starts[rank + 1]));
+            if (in_place) own[rank].resize(length);
+            ASSERT_EQ(in_place ? own[rank] : result[rank], expected) << "rank " << rank;
+            if (in_place) continue;
+            ASSERT_EQ(own[rank], before[rank]) << "the send buffer of rank " << rank << " was written to";
+          }
+        }
+      }
+    });
+  });
+}
+
+// Rounding depends on the order of additions; that order must not depend on which message comes first.
+TEST(Combining, TheSameCallGivesTheSameBitsOnAllMembersWhateverArrivesFirst) {
+  const types::Type& type = *types::find_predefined("MPI_DOUBLE");
+  Operands operands{&type, &types::predefined(types::Operator::sum), 100};
+  for (int size : {3, 5, 8}) {
+    for (const auto& row : table().allreduce) {
+      if (!row.when.is_possible(size, true)) continue;
+      SCOPED_TRACE(std::string(row.name) + ", size " + std::to_string(size));
+      std::vector<double> first;
+      for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+        Rig rig(size, troubled(seed));
+        std::mt19937 random(99);
+        std::uniform_real_distribution<double> any(-1e10, 1e10);
+        std::vector<std::vector<double>> data(static_cast<std::size_t>(size), std::vector<double>(100));
+        for (auto& each : data) {
+          for (double& x : each) x = any(random) / 3;
+        }
+        rig.expect_success([&](Comm& comm) {
+          auto* own = data[static_cast<std::size_t>(comm.rank())].data();
+          return row.function(call_on(comm), operands, own, own);
+        });
+        if (first.empty()) first = data[0];
+        for (const auto& each : data) ASSERT_EQ(each, first) << "seed " << seed;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shim::coll

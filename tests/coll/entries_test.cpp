@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The collectives as the border calls them: v-forms, in-place forms, types with holes. The type is MPI_SHORT_INT, whose items are
+// 8 bytes with 6 bytes of data: the holes of a receive buffer must come out as they went in.
+#include <cstring>
+#include <numeric>
+
+#include "tests/coll/rig.hpp"
+
+namespace shim::coll {
+namespace {
+
+const types::Type& pair_type() { return *types::find_predefined("MPI_SHORT_INT"); }
+
+struct Pair {
+  std::int16_t value = -1;
+  std::uint16_t hole = 0xbeef;
+  std::int32_t index = -1;
+  bool operator==(const Pair&) const = default;
+};
+static_assert(sizeof(Pair) == 8);
+using Pairs = std::vector<Pair>;
+
+// Senders' holes differ from receivers', so that one that travels is seen.
+Pairs pairs(int rank, std::size_t count, std::size_t first = 0) {
+  Pairs result(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    auto n = static_cast<std::size_t>(rank) * 1000 + first + i;
+    result[i] = {static_cast<std::int16_t>(n), 0xdead, static_cast<std::int32_t>(n * n)};
+  }
+  return result;
+}
+Pairs with_holes_of_receiver(Pairs items) {
+  for (Pair& item : items) item.hole = 0xbeef;
+  return items;
+}
+types::ConstBuffer out(const Pairs& items) { return {items.data(), items.size(), &pair_type()}; }
+types::Buffer in(Pairs& items) { return {items.data(), items.size(), &pair_type()}; }
+// As gather's and its like's buffers have it: so many items for each rank.
+types::ConstBuffer each(const Pairs& items, std::size_t count) { return {items.data(), count, &pair_type()}; }
+types::Buffer each(Pairs& items, std::size_t count) { return {items.data(), count, &pair_type()}; }
+
+// Blocks of all ranks in an array with gaps: rank i has i%3*7 items, and the last rank's block comes first.
+struct Layout {
+  explicit Layout(int size) : counts(static_cast<std::size_t>(size)), displacements(counts.size()) {
+    std::int64_t next = 1;
+    for (std::size_t i = counts.size(); i-- > 0;) {
+      counts[i] = static_cast<std::int64_t>(i % 3 * 7);
+      displacements[i] = next;
+      next += counts[i] + 2;
+    }
+    total = static_cast<std::size_t>(next);
+  }
+  Blocks blocks() const { return {counts, displacements}; }
+  std::size_t count(int rank) const { return static_cast<std::size_t>(counts[static_cast<std::size_t>(rank)]); }
+  auto place(Pairs& all, int rank) const { return all.begin() + displacements[static_cast<std::size_t>(rank)]; }
+  void put(Pairs& all, int rank, const Pairs& block) const { std::copy(block.begin(), block.end(), place(all, rank)); }
+
+  std::vector<std::int64_t> counts, displacements;
+  std::size_t total = 0;
+};
+
+std::vector<Pairs> everyones(int size, std::size_t count) {
+  std::vector<Pairs> all;
+  for (int rank = 0; rank < size; ++rank) all.push_back(pairs(rank, count));
+  return all;
+}
+std::size_t index(const Comm& comm) { return static_cast<std::size_t>(comm.rank()); }
+std::size_t n(int count) { return static_cast<std::size_t>(count); }
+
+// The blocks of everyone one after the other, as a receiver has them.
+Pairs gathered(int size, std::size_t count) {
+  Pairs all;
+  for (int rank = 0; rank < size; ++rank) {
+    Pairs block = with_holes_of_receiver(pairs(rank, count));
+    all.insert(all.end(), block.begin(), block.end());
+  }
+  return all;
+}
+
+class Entries : public testing::TestWithParam<int> {
+ protected:
+  int size() const { return GetParam(); }
+  Rig rig{GetParam(), troubled(7)};
+};
+INSTANTIATE_TEST_SUITE_P(Sizes, Entries, testing::Values(1, 2, 3, 5, 8));
+
+constexpr std::size_t kItems = 300;  // long enough for a rendezvous
+
+TEST_P(Entries, Bcast) {
+  for (int root = 0; root < size(); ++root) {
+    std::vector<Pairs> data(n(size()), Pairs(kItems));
+    data[n(root)] = pairs(root, kItems);
+    rig.expect_success([&](Comm& comm) { return bcast(comm, in(data[index(comm)]), root); });
+    for (int rank = 0; rank < size(); ++rank) {
+      ASSERT_EQ(data[n(rank)], rank == root ? pairs(root, kItems) : with_holes_of_receiver(pairs(root, kItems)));
+    }
+  }
+}
+
+TEST_P(Entries, Gather) {
+  auto own = everyones(size(), kItems);
+  for (bool in_place : {false, true}) {
+    int root = size() / 2;
+    Pairs all(kItems * n(size()));
+    Pairs expected = gathered(size(), kItems);
+    if (in_place) {
+      std::copy(own[n(root)].begin(), own[n(root)].end(), all.begin() + static_cast<std::ptrdiff_t>(n(root) * kItems));
+      std::copy(own[n(root)].begin(), own[n(root)].end(), expected.begin() + static_cast<std::ptrdiff_t>(n(root) * kItems));
+    }
+    rig.expect_success([&](Comm& comm) {
+      bool is_root = comm.rank() == root;
+      return gather(comm, is_root && in_place ? kInPlace : out(own[index(comm)]),
+                    is_root ? each(all, kItems) : types::Buffer{}, root);
+    });
+    ASSERT_EQ(all, expected);
+  }
+}
+
+TEST_P(Entries, Gatherv) {
+  Layout layout(size());
+  int root = size() - 1;
+  std::vector<Pairs> own;
+  for (int rank = 0; rank < size(); ++rank) own.push_back(pairs(rank, layout.count(rank)));
+  for (bool in_place : {false, true}) {
+    Pairs all(layout.total), expected(layout.total);
+    for (int rank = 0; rank < size(); ++rank) layout.put(expected, rank, with_holes_of_receiver(own[n(rank)]));
+    if (in_place) {
+      layout.put(all, root, own[n(root)]);
+      layout.put(expected, root, own[n(root)]);
+    }
+    rig.expect_success([&](Comm& comm) {
+      bool is_root = comm.rank() == root;
+      return gatherv(comm, is_root && in_place ? kInPlace : out(own[index(comm)]), is_root ? all.data() : nullptr,
+                     is_root ? layout.blocks() : Blocks{}, is_root ? &pair_type() : nullptr, root);
+    });
+    ASSERT_EQ(all, expected);
+  }
+}
+
+TEST_P(Entries, Scatter) {
+  int root = size() / 2;
+  Pairs all = pairs(root, kItems * n(size()));
+  for (bool in_place : {false, true}) {
+    std::vector<Pairs> own(n(size()), Pairs(kItems));
+    rig.expect_success([&](Comm& comm) {
+      bool is_root = comm.rank() == root;
+      return scatter(comm, is_root ? each(std::as_const(all), kItems) : types::ConstBuffer{},
+                     is_root && in_place ? types::Buffer{} : in(own[index(comm)]), root);
+    });
+    for (int rank = 0; rank < size(); ++rank) {
+      Pairs block = with_holes_of_receiver(pairs(root, kItems, n(rank) * kItems));
+      ASSERT_EQ(own[n(rank)], rank == root && in_place ? Pairs(kItems) : block);
+    }
+    ASSERT_EQ(all, pairs(root, kItems * n(size())));
+  }
+}
+
+TEST_P(Entries, Scatterv) {
+  Layout layout(size());
+  int root = size() - 1;
+  Pairs all = pairs(root, layout.total);
+  for (bool in_place : {false, true}) {
+    std::vector<Pairs> own;
+    for (int rank = 0; rank < size(); ++rank) own.push_back(Pairs(layout.count(rank)));
+    rig.expect_success([&](Comm& comm) {
+      bool is_root = comm.rank() == root;
+      return scatterv(comm, is_root ? all.data() : nullptr, is_root ? layout.blocks() : Blocks{},
+                      is_root ? &pair_type() : nullptr, is_root && in_place ? types::Buffer{} : in(own[index(comm)]), root);
+    });
+    for (int rank = 0; rank < size(); ++rank) {
+      Pairs block(layout.place(all, rank), layout.place(all, rank) + layout.counts[n(rank)]);
+      ASSERT_EQ(own[n(rank)], rank == root && in_place ? Pairs(layout.count(rank)) : with_holes_of_receiver(block));
+    }
+  }
+}
+
+TEST_P(Entries, Allgather) {
+  auto own = everyones(size(), kItems);
+  for (bool in_place : {false, true}) {
+    std::vector<Pairs> all(n(size()), Pairs(kItems * n(size())));
+    for (int rank = 0; rank < size() && in_place; ++rank) {
+      std::copy(own[n(rank)].begin(), own[n(rank)].end(), all[n(rank)].begin() + static_cast<std::ptrdiff_t>(n(rank) * kItems));
+    }
+    rig.expect_success([&](Comm& comm) {
+      return allgather(comm, in_place ? kInPlace : out(own[index(comm)]), each(all[index(comm)], kItems));
+    });
+    for (const Pairs& one : all) ASSERT_EQ(with_holes_of_receiver(one), gathered(size(), kItems));
+    if (in_place) continue;
+    ASSERT_EQ(all[0], gathered(size(), kItems)) << "a hole was written to";
+  }
+}
+
+TEST_P(Entries, Allgatherv) {
+  Layout layout(size());
+  std::vector<Pairs> own;
+  Pairs expected(layout.total);
+  for (int rank = 0; rank < size(); ++rank) {
+    own.push_back(pairs(rank, layout.count(rank)));
+    layout.put(expected, rank, with_holes_of_receiver(own.back()));
+  }
+  for (bool in_place : {false, true}) {
+    std::vector<Pairs> all(n(size()), Pairs(layout.total));
+    for (int rank = 0; rank < size() && in_place; ++rank) layout.put(all[n(rank)], rank, with_holes_of_receiver(own[n(rank)]));
+    rig.expect_success([&](Comm& comm) {
+      return allgatherv(comm, in_place ? kInPlace : out(own[index(comm)]), all[index(comm)].data(), layout.blocks(),
+                        pair_type());
+    });
+    for (const Pairs& one : all) ASSERT_EQ(one, expected);
+  }
+}
+
+TEST_P(Entries, Alltoall) {
+  constexpr std::size_t kBlock = 40;
+  for (bool in_place : {false, true}) {
+    auto send = everyones(size(), kBlock * n(size()));
+    auto receive = in_place ? send : std::vector<Pairs>(n(size()), Pairs(kBlock * n(size())));
+    rig.expect_success([&](Comm& comm) {
+      return alltoall(comm, in_place ? kInPlace : each(std::as_const(send[index(comm)]), kBlock),
+                      each(receive[index(comm)], kBlock));
+    });
+    for (int rank = 0; rank < size(); ++rank) {
+      Pairs expected;
+      for (int from = 0; from < size(); ++from) {
+        Pairs block = with_holes_of_receiver(pairs(from, kBlock, n(rank) * kBlock));
+        expected.insert(expected.end(), block.begin(), block.end());
+      }
+      ASSERT_EQ(in_place ? with_holes_of_receiver(receive[n(rank)]) : receive[n(rank)], expected);
+    }
+  }
+}
+
+// Rank i sends (i + j) % 4 * 5 items to rank j, which works in place, too: both directions are as long.
+TEST_P(Entries, Alltoallv) {
+  auto layout_of = [&](int rank) {
+    Layout layout(size());
+    std::int64_t next = 0;
+    for (int other = 0; other < size(); ++other) {
+      layout.counts[n(other)] = (rank + other) % 4 * 5;
+      layout.displacements[n(other)] = next;
+      next += layout.counts[n(other)] + 1;
+    }
+    layout.total = static_cast<std::size_t>(next);
+    return layout;
+  };
+  std::vector<Layout> layouts;
+  for (int rank = 0; rank < size(); ++rank) layouts.push_back(layout_of(rank));
+  for (bool in_place : {false, true}) {
+    std::vector<Pairs> send, receive, expected;
+    for (int rank = 0; rank < size(); ++rank) {
+      send.push_back(pairs(rank, layouts[n(rank)].total));
+      receive.push_back(in_place ? with_holes_of_receiver(send.back()) : Pairs(layouts[n(rank)].total));
+    }
+    expected = receive;
+    for (int to = 0; to < size(); ++to) {
+      for (int from = 0; from < size(); ++from) {
+        auto first = layouts[n(from)].place(send[n(from)], to);
+        Pairs block(first, first + layouts[n(from)].counts[n(to)]);
+        layouts[n(to)].put(expected[n(to)], from, with_holes_of_receiver(block));
+      }
+    }
+    rig.expect_success([&](Comm& comm) {
+      std::size_t me = index(comm);
+      return alltoallv(comm, in_place ? nullptr : send[me].data(), in_place ? Blocks{} : layouts[me].blocks(),
+                       in_place ? nullptr : &pair_type(), receive[me].data(), layouts[me].blocks(), pair_type());
+    });
+    ASSERT_EQ(receive, expected);
+  }
+}
+
+// In place on every collective that combines, through its public face; sums of numbers.
+TEST_P(Entries, CombiningInPlace) {
+  const types::Op& sum = types::predefined(types::Operator::sum);
+  const types::Type& type = int64_type();
+  constexpr std::uint64_t kCount = 64;
+  std::uint64_t total = kCount * n(size());
+  std::vector<Items> data;
+  auto fill = [&](std::uint64_t count) {
+    data.clear();
+    for (int rank = 0; rank < size(); ++rank) data.push_back(values(rank, count));
+  };
+  fill(kCount);
+  rig.expect_success([&](Comm& comm) {
+    bool is_root = comm.rank() == 0;
+    Items& own = data[index(comm)];
+    return reduce(comm, is_root ? kInPlace : shim::coll::out(own), is_root ? own.data() : nullptr, kCount, type, sum, 0);
+  });
+  EXPECT_EQ(data[0], summed(0, size() - 1, kCount));
+  fill(kCount);
+  rig.expect_success([&](Comm& comm) { return allreduce(comm, kInPlace, data[index(comm)].data(), kCount, type, sum); });
+  for (const Items& one : data) EXPECT_EQ(one, summed(0, size() - 1, kCount));
+  fill(kCount);
+  rig.expect_success([&](Comm& comm) { return scan(comm, kInPlace, data[index(comm)].data(), kCount, type, sum); });
+  for (int rank = 0; rank < size(); ++rank) EXPECT_EQ(data[n(rank)], summed(0, rank, kCount));
+  fill(kCount);
+  rig.expect_success([&](Comm& comm) { return exscan(comm, kInPlace, data[index(comm)].data(), kCount, type, sum); });
+  for (int rank = 1; rank < size(); ++rank) EXPECT_EQ(data[n(rank)], summed(0, rank - 1, kCount));
+
+  Items whole = summed(0, size() - 1, total);
+  auto expect_blocks = [&] {
+    for (int rank = 0; rank < size(); ++rank) {
+      auto first = whole.begin() + static_cast<std::ptrdiff_t>(n(rank) * kCount);
+      data[n(rank)].resize(kCount);
+      EXPECT_EQ(data[n(rank)], Items(first, first + kCount)) << "rank " << rank;
+    }
+  };
+  fill(total);
+  rig.expect_success([&](Comm& comm) {
+    return reduce_scatter_block(comm, kInPlace, data[index(comm)].data(), kCount, type, sum);
+  });
+  expect_blocks();
+  fill(total);
+  std::vector<std::int64_t> counts(n(size()), kCount);
+  rig.expect_success([&](Comm& comm) { return reduce_scatter(comm, kInPlace, data[index(comm)].data(), counts, type, sum); });
+  expect_blocks();
+}
+
+TEST(Table, EveryRowIsTheChoiceForSomeSizeAndLength) {
+  auto check = [](auto rows) {
+    for (const auto& row : rows) {
+      bool is_chosen = false;
+      for (int size = 1; size <= 64; ++size) {
+        for (std::uint64_t bytes = 1; bytes <= 1u << 24; bytes *= 2) {
+          for (bool commutative : {false, true}) is_chosen |= choose(rows, size, bytes, commutative) == row.function;
+        }
+      }
+      EXPECT_TRUE(is_chosen) << row.name;
+    }
+    EXPECT_TRUE(rows.back().when.is_possible(3, false) && rows.back().when.is_good(1, 0)) << rows.back().name;
+  };
+  const Table& all = table();
+  check(all.bcast);
+  check(all.reduce);
+  check(all.allreduce);
+  check(all.gather);
+  check(all.scatter);
+  check(all.allgather);
+  check(all.alltoall);
+  check(all.reduce_scatter);
+}
+
+}  // namespace
+}  // namespace shim::coll

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Every algorithm that moves data, at every size, root and length of the sweep, whatever the table would choose.
+#include "tests/coll/rig.hpp"
+
+namespace shim::coll {
+namespace {
+
+template <typename Function, typename Body>
+void for_each_possible(std::span<const Row<Function>> rows, int size, const Body& body) {
+  for (const Row<Function>& row : rows) {
+    if (!row.when.is_possible(size, true)) continue;
+    SCOPED_TRACE(std::string(row.name));
+    body(row.function);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+TEST(Bcast, EveryAlgorithm) {
+  for_each_size([](Rig& rig) {
+    for_each_possible(table().bcast, rig.size(), [&](Bcast* algorithm) {
+      for_each_root(rig.size(), [&](int root, std::uint64_t count) {
+        std::vector<Items> data;
+        for (int rank = 0; rank < rig.size(); ++rank) data.push_back(rank == root ? values(root, count) : untouched(count));
+        rig.expect_success([&](Comm& comm) {
+          return algorithm(call_on(comm), bytes_of(data[static_cast<std::size_t>(comm.rank())]), root);
+        });
+        for (const Items& each : data) ASSERT_EQ(each, values(root, count));
+      });
+    });
+  });
+}
+
+TEST(Gather, EveryAlgorithmAndInPlace) {
+  for_each_size([](Rig& rig) {
+    for_each_possible(table().gather, rig.size(), [&](Gather* algorithm) {
+      for_each_root(rig.size(), [&](int root, std::uint64_t count) {
+        Items expected;
+        for (int rank = 0; rank < rig.size(); ++rank) {
+          Items block = values(rank, count);
+          expected.insert(expected.end(), block.begin(), block.end());
+        }
+        for (bool in_place : {false, true}) {
+          Items all = untouched(expected.size());
+          std::vector<Items> own;
+          for (int rank = 0; rank < rig.size(); ++rank) own.push_back(values(rank, count));
+          Bytes place = bytes_of(all).subspan(static_cast<std::size_t>(root) * count * 8, count * 8);
+          if (in_place) copy_bytes(data_of(own[static_cast<std::size_t>(root)]), place.data(), place.size());
+          rig.expect_success([&](Comm& comm) {
+            bool is_root = comm.rank() == root;
+            Bytes block = is_root && in_place ? place : bytes_of(own[static_cast<std::size_t>(comm.rank())]);
+            return algorithm(call_on(comm), block, is_root ? data_of(all) : nullptr, root);
+          });
+          ASSERT_EQ(all, expected);
+        }
+      });
+    });
+  });
+}
+
+TEST(Scatter, EveryAlgorithmAndInPlace) {
+  for_each_size([](Rig& rig) {
+    for_each_possible(table().scatter, rig.size(), [&](Scatter* algorithm) {
+      for_each_root(rig.size(), [&](int root, std::uint64_t count) {
+        for (bool in_place : {false, true}) {
+          Items all = values(root, count * static_cast<std::uint64_t>(rig.size())), before = all;
+          std::vector<Items> own(static_cast<std::size_t>(rig.size()), untouched(count));
+          Bytes place = bytes_of(all).subspan(static_cast<std::size_t>(root) * count * 8, count * 8);
+          rig.expect_success([&](Comm& comm) {
+            bool is_root = comm.rank() == root;
+            Bytes block = is_root && in_place ? place : bytes_of(own[static_cast<std::size_t>(comm.rank())]);
+            return algorithm(call_on(comm), is_root ? data_of(all) : nullptr, block, root);
+          });
+          ASSERT_EQ(all, before);
+          for (int rank = 0; rank < rig.size(); ++rank) {
+            bool is_left_alone = in_place && rank == root;
+            Items expected = values(root, count, static_cast<std::uint64_t>(rank) * count);
+            ASSERT_EQ(own[static_cast<std::size_t>(rank)], is_left_alone ? untouched(count) : expected);
+          }
+        }
+      });
+    });
+  });
+}
+
+TEST(Allgather, EveryAlgorithm) {
+  for_each_size([](Rig& rig) {
+    for_each_possible(table().allgather, rig.size(), [&](Allgather* algorithm) {
+      for (std::uint64_t count : kCounts) {
+        Items expected;
+        std::vector<Items> all(static_cast<std::size_t>(rig.size()), untouched(count * static_cast<std::uint64_t>(rig.size())));
+        for (int rank = 0; rank < rig.size(); ++rank) {
+          Items block = values(rank, count);
+          expected.insert(expected.end(), block.begin(), block.end());
+          auto place = all[static_cast<std::size_t>(rank)].begin() + static_cast<std::ptrdiff_t>(rank) * static_cast<std::ptrdiff_t>(count);
+          std::copy(block.begin(), block.end(), place);
+        }
+        rig.expect_success([&](Comm& comm) {
+          return algorithm(call_on(comm), data_of(all[static_cast<std::size_t>(comm.rank())]), count * 8);
+        });
+        for (const Items& each : all) ASSERT_EQ(each, expected);
+      }
+    });
+  });
+}
+
+// What rank `from` has for rank `to`.
+Items block_between(int from, int to, std::uint64_t count) {
+  return values(from, count, static_cast<std::uint64_t>(to) * count);
+}
+Items received_by(int rank, int size, std::uint64_t count) {
+  Items all;
+  for (int from = 0; from < size; ++from) {
+    Items block = block_between(from, rank, count);
+    all.insert(all.end(), block.begin(), block.end());
+  }
+  return all;
+}
+
+TEST(Alltoall, EveryAlgorithm) {
+  for_each_size([](Rig& rig) {
+    for_each_possible(table().alltoall, rig.size(), [&](Alltoall* algorithm) {
+      for (std::uint64_t count : {0, 1, 7, 200}) {
+        auto size = static_cast<std::uint64_t>(rig.size());
+        std::vector<Items> send, receive(size, untouched(count * size));
+        for (int rank = 0; rank < rig.size(); ++rank) send.push_back(values(rank, count * size));
+        rig.expect_success([&](Comm& comm) {
+          auto rank = static_cast<std::size_t>(comm.rank());
+          return algorithm(call_on(comm), data_of(send[rank]), data_of(receive[rank]), count * 8);
+        });
+        for (int rank = 0; rank < rig.size(); ++rank) {
+          ASSERT_EQ(receive[static_cast<std::size_t>(rank)], received_by(rank, rig.size(), count));
+        }
+      }
+    });
+  });
+}
+
+TEST(Alltoall, InPlace) {
+  for_each_size([](Rig& rig) {
+    for (std::uint64_t count : {0, 1, 200}) {
+      auto size = static_cast<std::uint64_t>(rig.size());
+      std::vector<Part> parts = equal_parts(rig.size(), count * 8);
+      std::vector<Items> data;
+      for (int rank = 0; rank < rig.size(); ++rank) data.push_back(values(rank, count * size));
+      rig.expect_success([&](Comm& comm) {
+        return alltoall_in_place(call_on(comm), data_of(data[static_cast<std::size_t>(comm.rank())]), parts);
+      });
+      for (int rank = 0; rank < rig.size(); ++rank) {
+        ASSERT_EQ(data[static_cast<std::size_t>(rank)], received_by(rank, rig.size(), count));
+      }
+    }
+  });
+}
+
+// Nobody may leave before the last has come: members enter one after the other, and none has ended until all are in.
+TEST(Barrier, NobodyLeavesBeforeTheLastHasCome) {
+  for_each_size([](Rig& rig) {
+    std::vector<p2p::Request*> requests;
+    for (int rank = 0; rank < rig.size(); ++rank) {
+      for (p2p::Request* request : requests) ASSERT_FALSE(request->is_done());
+      requests.push_back(p2p::value_of(start(rig.comm(rank), barrier(rig.comm(rank)))));
+      if (rank < rig.size() - 1) {
+        for (int i = 0; i < 50; ++i) rig.world().step();
+      }
+    }
+    bool all_left = rig.world().step_until([&] {
+      return std::all_of(requests.begin(), requests.end(), [](p2p::Request* request) { return request->is_done(); });
+    });
+    EXPECT_TRUE(all_left);
+    for (int rank = 0; rank < rig.size(); ++rank) {
+      rig.comm(rank).engine().release(requests[static_cast<std::size_t>(rank)]);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace shim::coll
