@@ -8,6 +8,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
 _BUILD = pathlib.Path(os.environ["INTERSESSION_TEST_BUILD"])
@@ -31,27 +32,33 @@ def is_of_the_job(line: str) -> bool:
     return " mapping " in line and any(part in line for part in ("/ompi.", "/pmix-", "vader_segment", "/dev/shm/osc"))
 
 
-def states(output: str) -> collections.Counter:
-    return collections.Counter(line for line in output.splitlines() if not is_of_the_job(line))
+def states_of(launcher: str, processes: int) -> list[collections.Counter]:
+    """What each process of a run noted about itself."""
+    with tempfile.TemporaryDirectory() as folder:
+        output_of([launcher, "-n", str(processes), _WORLD_ONLY, folder])
+        notes = [pathlib.Path(folder, str(rank)).read_text(encoding="utf-8").splitlines() for rank in range(processes)]
+    return [collections.Counter(line for line in lines if not is_of_the_job(line)) for lines in notes]
 
 
-def mapped(lines: collections.Counter) -> set[str]:
-    return {line.split(" mapping ")[1] for line in lines if " mapping " in line}
+def take_mapped(lines: collections.Counter) -> set[str]:
+    """Takes the mapped files out of the lines."""
+    with_paths = [line for line in lines if " mapping " in line]
+    for line in with_paths:
+        del lines[line]
+    return {line.split(" mapping ")[1] for line in with_paths}
 
 
 class Unchanged(unittest.TestCase):
     def test_mpi_program_without_sessions(self) -> None:
         for processes in (1, 3):
-            plain = states(output_of(["mpirun.openmpi", "-n", str(processes), _WORLD_ONLY]))
-            preloaded = states(output_of([str(_BUILD / "bin/intersession-run"), "-n", str(processes), _WORLD_ONLY]))
-            with self.subTest(processes=processes):
-                self.assertEqual(plain[f"{processes - 1} wrong 0"], 1)
-                new = {path for path in mapped(preloaded) - mapped(plain) if os.path.basename(path) not in _OF_THE_COMPILER}
-                self.assertEqual(new, {_LIBRARY})
-                for lines in (plain, preloaded):
-                    for line in [line for line in lines if " mapping " in line]:
-                        del lines[line]
-                self.assertEqual(preloaded, plain)
+            plain = states_of("mpirun.openmpi", processes)
+            preloaded = states_of(str(_BUILD / "bin/intersession-run"), processes)
+            for rank in range(processes):
+                with self.subTest(processes=processes, rank=rank):
+                    new = take_mapped(preloaded[rank]) - take_mapped(plain[rank])
+                    self.assertEqual({path for path in new if os.path.basename(path) not in _OF_THE_COMPILER}, {_LIBRARY})
+                    self.assertEqual(preloaded[rank], plain[rank])
+                    self.assertEqual(plain[rank]["wrong 0"], 1)
 
     def test_shell_and_true(self) -> None:
         for command in (["/bin/true"], ["/bin/sh", "-c", "exec 3</dev/null; /bin/echo hello | /bin/cat"], ["/bin/ls", "/"]):

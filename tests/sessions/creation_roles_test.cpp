@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/sessions/creation_roles.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+
+namespace shim::sessions {
+namespace {
+
+/// `size` processes dealt out to `nodes` hosts in turn or in blocks.
+bootstrap::NodeMap map_of(std::uint32_t nodes, std::uint32_t size, bool in_turn) {
+  std::vector<std::string> hosts;
+  std::vector<std::uint32_t> node_of;
+  for (std::uint32_t n = 0; n < nodes; ++n) hosts.push_back("n" + std::to_string(n));
+  for (std::uint32_t r = 0; r < size; ++r) node_of.push_back(in_turn ? r % nodes : r * nodes / size);
+  return {hosts, node_of};
+}
+
+/// What all members compute, each alone.
+std::vector<CreationRoles> all_roles(const Group& group, const bootstrap::NodeMap& nodes, bool each_alone) {
+  std::vector<CreationRoles> roles;
+  for (int rank = 0; rank < group.size(); ++rank) roles.push_back(roles_in(group, nodes, group.at(rank), each_alone));
+  return roles;
+}
+
+/// Contributions reach the leader: everybody has exactly one way up, and it ends at rank 0.
+void expect_tree(const std::vector<CreationRoles>& roles) {
+  std::map<int, int> upward;  // rank -> whom it sends to
+  for (const auto& r : roles) {
+    if (!r.is_root()) upward[r.self] = r.root;
+    else if (r.parent) upward[r.self] = *r.parent;
+    else EXPECT_EQ(r.self, 0);
+  }
+  for (const auto& r : roles) {
+    std::vector<int> expected;
+    for (const auto& [from, to] : upward)
+      if (to == r.self) expected.push_back(from);
+    std::vector<int> waits_for = r.local;
+    waits_for.insert(waits_for.end(), r.children.begin(), r.children.end());
+    std::sort(waits_for.begin(), waits_for.end());
+    EXPECT_EQ(waits_for, expected) << "member " << r.self << " waits for others than those that send to it";
+    int at = r.self, steps = 0;
+    while (upward.contains(at) && steps++ < 40) at = upward[at];
+    EXPECT_EQ(at, 0);
+  }
+}
+
+TEST(CreationRoles, EveryShapeOfGroupMakesATreeToItsFirstMember) {
+  std::mt19937 random(7);
+  for (std::uint32_t nodes : {1u, 2u, 3u, 5u, 8u, 16u})
+    for (bool in_turn : {false, true})
+      for (int round = 0; round < 20; ++round) {
+        const std::uint32_t size = nodes * 3;
+        std::vector<std::uint32_t> ranks(size);
+        for (std::uint32_t r = 0; r < size; ++r) ranks[r] = r;
+        std::shuffle(ranks.begin(), ranks.end(), random);
+        ranks.resize(1 + random() % size);
+        const auto group = Group::of_ranks(ranks);
+        const auto map = map_of(nodes, size, in_turn);
+        expect_tree(all_roles(*group, map, false));
+        expect_tree(all_roles(*group, map, true));
+      }
+}
+
+TEST(CreationRoles, PartnersGrowWithTheLogarithmOfTheNodes) {
+  const auto group = Group::of_ranges({{0, 0, 1024, 1}});
+  const auto map = map_of(256, 1024, false);
+  for (const auto& r : all_roles(*group, map, false)) {
+    EXPECT_LE(r.children.size(), 8u);
+    EXPECT_LE(r.height, 8);
+    EXPECT_LE(r.local.size(), 3u);
+    EXPECT_TRUE(r.spans_nodes);
+  }
+}
+
+TEST(CreationRoles, OneNodeHasOneRoot) {
+  const auto group = Group::of_ranges({{0, 1, 5, 1}});
+  const auto map = map_of(2, 12, false);
+  const auto roles = all_roles(*group, map, false);
+  EXPECT_FALSE(roles[0].spans_nodes);
+  EXPECT_EQ(roles[0].local, (std::vector{1, 2, 3, 4}));
+  EXPECT_EQ(roles[3].root, 0);
+  EXPECT_FALSE(roles[3].is_root());
+}
+
+TEST(CreationRoles, EachAloneMakesEveryMemberARoot) {
+  const auto group = Group::of_ranges({{0, 0, 4, 1}});
+  for (const auto& r : all_roles(*group, map_of(1, 4, false), true)) {
+    EXPECT_TRUE(r.is_root());
+    EXPECT_TRUE(r.spans_nodes);
+    EXPECT_TRUE(r.local.empty());
+  }
+}
+
+}  // namespace
+}  // namespace shim::sessions

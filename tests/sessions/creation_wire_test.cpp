@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/sessions/creation_wire.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace shim::sessions {
+namespace {
+
+CreationKey key(std::string tag) { return {"scope", std::move(tag), {{0, 0, 4, 1}, {0, 9, 3, -2}}}; }
+
+Entries entries() { return {{0, {7, {}}}, {3, {8, {std::byte{1}, std::byte{2}}}}}; }
+
+std::vector<CreationMessage> samples() {
+  return {Contribution{key("a"), entries()}, Outcome{key("b"), {5, 6}, entries()},
+          Failure{key("c"), base::ErrorClass::not_same, "they disagree"}, Question{key("d")},
+          Answer{key("e"), true, {key("f"), key("g")}}};
+}
+
+TEST(CreationWire, EveryMessageComesBackAsItWas) {
+  for (const auto& message : samples()) {
+    const auto bytes = encode(message);
+    const auto back = decode(bytes);
+    ASSERT_TRUE(back.has_value());
+    EXPECT_EQ(back->index(), message.index());
+    EXPECT_EQ(encode(*back), bytes);
+  }
+  const auto answer = std::get<Answer>(*decode(encode(samples().back())));
+  EXPECT_TRUE(answer.several_threads);
+  EXPECT_EQ(answer.waiting, (std::vector{key("f"), key("g")}));
+  const auto outcome = std::get<Outcome>(*decode(encode(samples()[1])));
+  EXPECT_EQ(outcome.entries, entries());
+  EXPECT_EQ(outcome.id, (base::ExtendedId{5, 6}));
+}
+
+TEST(CreationWire, KeysDifferInEveryPart) {
+  const CreationKey one{"s", "t", {{0, 0, 4, 1}}};
+  EXPECT_EQ(one.bytes(), (CreationKey{"s", "t", {{0, 0, 4, 1}}}).bytes());
+  EXPECT_NE(one.bytes(), (CreationKey{"st", "", {{0, 0, 4, 1}}}).bytes());
+  EXPECT_NE(one.bytes(), (CreationKey{"s", "u", {{0, 0, 4, 1}}}).bytes());
+  EXPECT_NE(one.bytes(), (CreationKey{"s", "t", {{0, 0, 4, 2}}}).bytes());
+}
+
+TEST(CreationWire, CutMessagesDecodeToNothing) {
+  for (const auto& message : samples()) {
+    const auto bytes = encode(message);
+    for (std::size_t length = 0; length < bytes.size(); ++length)
+      EXPECT_FALSE(decode(std::span(bytes).first(length)).has_value()) << "kind " << message.index() << " cut to " << length;
+    auto longer = bytes;
+    longer.push_back(std::byte{0});
+    EXPECT_FALSE(decode(longer).has_value());
+  }
+}
+
+TEST(CreationWire, DamagedMessagesDoNoHarm) {
+  std::mt19937 random(1);
+  for (const auto& message : samples()) {
+    const auto bytes = encode(message);
+    for (int round = 0; round < 2000; ++round) {
+      auto damaged = bytes;
+      for (int flips = 1 + round % 4; flips > 0; --flips)
+        damaged[random() % damaged.size()] = static_cast<std::byte>(random());
+      if (auto decoded = decode(damaged)) encode(*decoded);  // whatever it is now, it is whole
+    }
+  }
+}
+
+TEST(CreationWire, RangesOutsideTheWorldAreRefused) {
+  for (Range bad : {Range{0, 0, 0, 1}, Range{0, 2, 4, -1}, Range{0, 0x80000000u, 1, 1}, Range{0, 1, 0x7fffffff, 2}}) {
+    const Question question{{"", "t", {bad}}};
+    EXPECT_FALSE(decode(encode(question)).has_value());
+  }
+}
+
+}  // namespace
+}  // namespace shim::sessions
