@@ -23,13 +23,6 @@ struct Stamp {
   std::uint32_t seed;
 };
 
-std::vector<std::byte> body_of(std::uint32_t seed, std::size_t bytes) {
-  std::minstd_rand random(seed + 1);
-  std::vector<std::byte> body(bytes);
-  for (auto& byte : body) byte = static_cast<std::byte>(random() >> 7);
-  return body;
-}
-
 /// One transport of the rig with its links, and what came in.
 class Party {
  public:

@@ -58,6 +58,16 @@ class CallSink final : public Sink {
   std::function<void(ConstSpan)> function_;
 };
 
+/// Bytes that follow from a seed, each line of them different.
+inline std::vector<std::byte> body_of(std::uint64_t seed, std::size_t bytes) {
+  std::vector<std::uint64_t> words((bytes + 7) / 8);
+  std::uint64_t value = seed * 0x9e3779b97f4a7c15u + 1;
+  for (auto& word : words) word = value = value * 6364136223846793005u + 1442695040888963407u;
+  std::vector<std::byte> body(bytes);
+  if (bytes > 0) std::memcpy(body.data(), words.data(), bytes);
+  return body;
+}
+
 template <typename T>
 ConstSpan bytes_of(const T& value) {
   return std::as_bytes(std::span(&value, 1));

@@ -198,10 +198,12 @@ class RingReader {
   std::uint64_t published_ = 0;
 };
 
-/// For one who is about to sleep, from any thread of the receiver: has the sender written what the receiver has not read?
+/// For one who has just announced that it sleeps, from any thread of the receiver: has the sender written what the receiver has
+/// not read?
 inline bool has_unread(RingControl& control) {
-  return DirectAccess::load(control.tail, std::memory_order_relaxed) !=
-         DirectAccess::load(control.head, std::memory_order_relaxed);
+  // seq_cst: not before the announcement (see announce_sleep)
+  return DirectAccess::load(control.tail, std::memory_order_seq_cst) !=
+         DirectAccess::load(control.head, std::memory_order_seq_cst);
 }
 
 }  // namespace shim::transport

@@ -217,7 +217,7 @@ void Shm::sleep(std::int64_t nanoseconds) {
   bool blocked = blocked_.load(std::memory_order_relaxed) != 0;
   std::int64_t nap = std::min(nanoseconds, blocked ? kBlockedNapNs : kLongestNapNs);
   std::uint32_t ticket = announce_sleep(own_.wake);
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // the sleeper's half of the barrier that announce_sleep speaks of
+  // No barrier here but announce_sleep's seq_cst store and has_unread's seq_cst loads, which together are one.
   bool work = own_.visit_contacts(area_.slot_count(), [&](std::uint32_t sender) {
     return has_unread(ring_memory(sender, area_.own_slot()).control());
   });
