@@ -79,6 +79,7 @@ class Transport {
   struct Counts {
     std::uint64_t links_opened = 0, links_used = 0, packets_sent = 0, bytes_sent = 0, packets_received = 0, sends_again = 0;
     std::uint64_t bytes_read = 0;
+    std::uint64_t packets_refused = 0;  ///< from strangers, or damaged; dropped
   };
   virtual const Counts& counts() const = 0;
 };

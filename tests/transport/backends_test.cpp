@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The backends that the conformance tests run over.
 #include "shim/transport/loop/loop.hpp"
+#include "shim/transport/ofi/ofi.hpp"
 #include "shim/transport/self/self.hpp"
 #include "shim/transport/shm/shm.hpp"
 #include "tests/transport/anonymous_area.hpp"
@@ -45,6 +46,23 @@ std::unique_ptr<Rig> make_shm_rig(const ShmSettings& settings, int size, std::st
   return std::make_unique<OwningRig>(std::move(transports), ground);
 }
 
+std::unique_ptr<Rig> make_ofi_rig(const OfiSettings& settings, int size, std::string& reason) {
+  std::vector<std::unique_ptr<Transport>> transports;
+  for (int i = 0; i < size; ++i) {
+    auto transport = make_ofi(settings);
+    if (!transport) {
+      reason = transport.error().text();
+      return nullptr;
+    }
+    transports.push_back(*std::move(transport));
+  }
+  return std::make_unique<OwningRig>(std::move(transports));
+}
+
+Backend ofi_backend(const std::string& name, const OfiSettings& settings) {
+  return {name, 4, [settings](int size, std::string& reason) { return make_ofi_rig(settings, size, reason); }};
+}
+
 }  // namespace
 
 std::vector<Backend> all_backends() {
@@ -56,6 +74,11 @@ std::vector<Backend> all_backends() {
       {"shm", 8, [](int size, std::string& reason) { return make_shm_rig({.cookie = 77}, size, reason); }},
       {"shm_with_small_rings", 8,
        [](int size, std::string& reason) { return make_shm_rig({.ring_bytes = 4096, .cookie = 77}, size, reason); }},
+      ofi_backend("ofi_tcp_rxm", {.provider = "tcp;ofi_rxm", .interface = "lo"}),
+      ofi_backend("ofi_sockets", {.provider = "sockets", .interface = "lo"}),
+      ofi_backend("ofi_shm", {.provider = "shm"}),
+      ofi_backend("ofi_net", {.provider = "net", .interface = "lo"}),
+      ofi_backend("ofi_udp", {.provider = "udp;ofi_rxd", .interface = "lo"}),
   };
 }
 

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Are we still in the process that made this? A load, not a system call.
+#pragma once
+
+#include "shim/base/result.hpp"
+
+namespace shim::transport {
+
+/// A page that the kernel wipes in a forked child (madvise(2), MADV_WIPEONFORK).
+class ForkMark {
+ public:
+  ForkMark();
+  ~ForkMark();
+  ForkMark(const ForkMark&) = delete;
+  ForkMark& operator=(const ForkMark&) = delete;
+
+  /// True in the process that made the mark; also where the kernel is too old to wipe (before 4.14).
+  bool is_own_process() const { return !page_ || *page_ != 0; }
+
+ private:
+  volatile unsigned char* page_ = nullptr;
+};
+
+}  // namespace shim::transport

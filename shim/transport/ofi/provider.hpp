@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which of libfabric's providers to use, and over which interface.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "shim/transport/ofi/library.hpp"
+#include "shim/transport/ofi/ofi.hpp"
+
+namespace shim::transport {
+
+/// Packets with their frame fit into this, which is what the providers below send in one piece.
+inline constexpr std::size_t kFrameBytes = 16 * 1024;
+/// Sends in progress at once, and receives posted.
+inline constexpr std::size_t kSendDepth = 128;
+inline constexpr std::size_t kReceiveDepth = 128;
+
+/// The providers that pass the conformance tests, the one to prefer first (measured: docs/measurements.md).
+std::span<const std::string_view> known_providers();
+
+/// The description of an endpoint of exactly this provider over the interface wanted; nothing but the means we need is asked
+/// for. Errors: other (with the reason, without the provider's name).
+base::Result<InfoList> find_provider(const Library& library, std::string_view provider, const std::string& interface);
+
+}  // namespace shim::transport
