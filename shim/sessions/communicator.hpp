@@ -24,8 +24,8 @@ struct Cartesian {
   std::vector<int> dims, periods, coords;
 };
 
-/// Held by shared_ptr: by its handle, and by every operation in progress on it.
-class Communicator {
+/// Held by shared_ptr: by its handle, and by every operation in progress on it. It keeps its session's Process alive.
+class Communicator final : public Described {
  public:
   struct Parts {
     SessionPtr session;
@@ -36,7 +36,9 @@ class Communicator {
     InfoPtr info;
     std::string name;
   };
+  /// Local. Made by the functions below alone, so that its session knows of it.
   Communicator(Process& process, Parts parts);
+  static std::shared_ptr<Communicator> make(Process& process, Parts parts);
 
   Process& process() const { return *process_; }
   const SessionPtr& session() const { return parts_.session; }
@@ -54,10 +56,17 @@ class Communicator {
   void set_name(std::string name);
   const std::optional<Cartesian>& cartesian() const { return cartesian_; }
   void set_cartesian(Cartesian cartesian) { cartesian_ = std::move(cartesian); }
+  /// Never null.
   InfoPtr info() const { return parts_.info; }
+  std::string description() const override;
 
-  /// The number of the next duplicate, or nothing when this communicator has used up those that need no communication.
+  /// The path of the next child, or nothing when this communicator has used up those that need no communication. All members
+  /// take it at each creation of a child, in the same order, so all get the same one.
   std::optional<base::ContextPath> next_child_path();
+  /// Has it any left? Relaxed: children of one communicator are made one after the other (MPI-4.1 §6.13).
+  bool has_child_path() const {
+    return path().depth() < base::kPathLevels && children_.load(std::memory_order_relaxed) < base::kMaxChild;
+  }
   const Parts& parts() const { return parts_; }
 
  private:
@@ -66,8 +75,8 @@ class Communicator {
   int rank_, size_;
   p2p::ContextPtr context_;
   coll::Comm coll_;
-  mutable std::mutex mutex_;
-  std::atomic<std::uint32_t> children_{0};
+  mutable std::mutex mutex_;  ///< guards the handler and the name in parts_
+  std::atomic<std::uint32_t> children_{0};  ///< a plain count, pairs with nothing
   std::optional<Cartesian> cartesian_;
 };
 using CommunicatorPtr = std::shared_ptr<Communicator>;
@@ -78,21 +87,26 @@ using CommunicatorPtr = std::shared_ptr<Communicator>;
 base::Result<CommunicatorPtr> create_from_group(const SessionPtr& session, GroupPtr group, const std::string& tag,
                                                 InfoPtr info, ErrorHandlerPtr handler);
 
-/// Without communication while the parent has child numbers left; else one exchange over the parent.
+/// MPI_Comm_dup. Collective over the parent; without communication while the parent has child numbers left (127, on four
+/// levels), else one exchange over the parent. The error handler goes over, info does not (MPI-4.1 §7.4.2).
 base::Result<CommunicatorPtr> duplicate(const CommunicatorPtr& parent, bool with_topology);
-/// color kUndefined gives null. Collective over the parent.
+/// MPI_Comm_split. color kUndefined gives null. Collective over the parent, one allgather. Errors: arg (negative color).
 base::Result<CommunicatorPtr> split(const CommunicatorPtr& parent, int color, int key);
-/// Processes of the parent that share a node. (MPI_COMM_TYPE_SHARED)
+/// Processes of the parent that share a node (MPI_COMM_TYPE_SHARED). Collective over the parent.
 base::Result<CommunicatorPtr> split_by_node(const CommunicatorPtr& parent, int key);
-/// Collective over the group alone (MPI_Comm_create_group); errors: group.
+/// Collective over the group alone (MPI_Comm_create_group). Errors: group (not a part of the parent's group, or the caller is
+/// not in it), and those of create_from_group.
 base::Result<CommunicatorPtr> create_subgroup(const CommunicatorPtr& parent, const GroupPtr& group, int tag);
-/// Collective over the parent (MPI_Comm_create); null where the caller is not in the group it gives.
+/// Collective over the parent (MPI_Comm_create); null where the caller is not in the group it gives. Members may give different
+/// groups that have no process in common. Communicates as little as duplicate does. Errors: group.
 base::Result<CommunicatorPtr> create(const CommunicatorPtr& parent, const GroupPtr& group);
 
 /// identical (the same object), congruent (same group, same order), similar, unequal.
 Comparison compare(const Communicator& a, const Communicator& b);
 
-// --- Cartesian topology. Arguments are checked inside: dims, topology, arg, rank.
+// --- Cartesian topology. Arguments are checked inside: dims (sizes, directions), topology (no grid), arg (coordinates), rank.
+/// Collective over the parent; communicates as little as duplicate does. Null for ranks beyond the grid. Ranks are never
+/// reordered.
 base::Result<CommunicatorPtr> cart_create(const CommunicatorPtr& parent, const std::vector<int>& dims,
                                           const std::vector<int>& periods, bool reorder);
 base::Result<CommunicatorPtr> cart_sub(const CommunicatorPtr& comm, const std::vector<int>& remain);

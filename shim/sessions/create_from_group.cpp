@@ -16,7 +16,7 @@ base::Result<CommunicatorPtr> create_from_group(const SessionPtr& session, Group
   if (group->size() == 0) return CommunicatorPtr();
   SHIM_TRY_ASSIGN(Agreement agreement, process.creations().agree({.scope = "", .tag = tag, .group = group}));
   const int rank = group->rank_of(process.self());
-  return std::make_shared<Communicator>(
+  return Communicator::make(
       process, Communicator::Parts{.session = session,
                                    .group = group,
                                    .id = agreement.id,
@@ -26,7 +26,7 @@ base::Result<CommunicatorPtr> create_from_group(const SessionPtr& session, Group
                                                .own_base = agreement.own_base,
                                                .path = {}},
                                    .error_handler = std::move(handler),
-                                   .info = std::move(info),
+                                   .info = info ? info->duplicate() : nullptr,
                                    .name = ""});
 }
 

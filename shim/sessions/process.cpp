@@ -29,12 +29,13 @@ base::Result<std::shared_ptr<Process>> Process::start(const base::Settings& sett
 }
 
 base::Status Process::set_up(Factories factories) {
-  log_ = base::Log(base::Log::level_of(settings_.log));
   factories_ = std::move(factories);
+  log_ = base::Log(base::Log::level_of(settings_.log), {}, factories_.log_descriptor);
   SHIM_TRY_ASSIGN(bootstrap_, factories_.bootstrap(settings_));
   const auto& job = bootstrap_->job();
   const auto& nodes = bootstrap_->node_map();
   log_.set_who(nodes.host(nodes.node_of(job.rank)) + ":" + std::to_string(job.rank));
+  sets_ = std::make_unique<ProcessSets>(settings_, *bootstrap_, log_);
   SHIM_TRY(set_up_node());
 
   self_transport_ = transport::make_self();

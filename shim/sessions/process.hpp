@@ -16,6 +16,7 @@
 #include "shim/bootstrap/bootstrap.hpp"
 #include "shim/bootstrap/node_segment.hpp"
 #include "shim/p2p/p2p.hpp"
+#include "shim/sessions/process_sets.hpp"
 #include "shim/sessions/root_addresses.hpp"
 #include "shim/sessions/session.hpp"
 #include "shim/transport/transport.hpp"
@@ -30,6 +31,10 @@ struct Factories {
   /// Called before the first creation with a process of another node (or for all, with transport=fabric).
   std::function<base::Result<std::unique_ptr<transport::Transport>>(const base::Settings&)> fabric;
   std::string segment_directory = "/dev/shm";
+  int log_descriptor = 2;
+  /// How often this operating-system process has opened a fabric, over all its Process objects: whoever starts one after the
+  /// other hands the same count to each, so that others can tell a newer address from an older one.
+  std::shared_ptr<std::atomic<std::uint32_t>> lives = std::make_shared<std::atomic<std::uint32_t>>(0);
   /// The real ones: open_bootstrap and transport/ofi.
   static Factories standard();
 };
@@ -47,6 +52,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   bootstrap::Bootstrap& bootstrap() { return *bootstrap_; }
   p2p::Engine& engine() { return *engine_; }
   Creations& creations() { return *creations_; }
+  ProcessSets& sets() { return *sets_; }
   base::ProcessId self() const { return {0, bootstrap_->job().rank}; }
 
   /// Next base of context ids, never used twice while messages for it may be under way.
@@ -82,6 +88,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   base::Log log_;
   Factories factories_;
   std::unique_ptr<bootstrap::Bootstrap> bootstrap_;
+  std::unique_ptr<ProcessSets> sets_;
   std::unique_ptr<bootstrap::NodeSegment> segment_;  ///< null where no other process of the job is on the node
   std::unique_ptr<transport::Transport> self_transport_, shm_transport_, fabric_transport_;
   std::mutex fabric_mutex_;  ///< guards fabric_transport_ while it is opened

@@ -2,10 +2,10 @@
 // A session: a light handle on the Process object, with its own thread level, error handler and info (MPI-4.1 §11.3).
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "shim/base/result.hpp"
@@ -18,6 +18,22 @@ namespace shim::sessions {
 class Process;
 
 enum class ThreadLevel { single, funneled, serialized, multiple };
+std::string_view name_of(ThreadLevel level);  ///< "MPI_THREAD_SINGLE" and so on
+
+/// What MPI_Session_init's info asks for (MPI-4.1 §11.3.1).
+struct SessionOptions {
+  ThreadLevel level = ThreadLevel::multiple;  ///< the standard advises against the lowest as default
+  bool strict_finalize = false;
+};
+/// Keys that are not known are ignored. Errors: info_value (thread_level or strict_finalize with a value that has no meaning).
+base::Result<SessionOptions> read_session_options(const Info& info);
+
+/// Something made from a session that MPI_Session_finalize can tell the user about.
+class Described {
+ public:
+  virtual ~Described() = default;
+  virtual std::string description() const = 0;
+};
 
 class Session {
  public:
@@ -39,17 +55,17 @@ class Session {
   /// thread_level, strict_finalize, mpi_memory_alloc_kinds, as granted (MPI-4.1 §11.3.1, §12.4.3).
   InfoPtr info() const;
 
-  /// What was made from this session and still lives, for finalize's report: names of communicators.
-  void register_object(const std::weak_ptr<void>& object, std::string description);
+  /// What was made from this session and still lives, for finalize's report.
+  void register_object(const std::weak_ptr<const Described>& object);
   std::vector<std::string> living_objects();
 
  private:
   std::shared_ptr<Process> process_;
   ThreadLevel level_;
   bool strict_;
-  mutable std::mutex mutex_;
+  mutable std::mutex mutex_;  ///< guards what follows
   ErrorHandlerPtr handler_;
-  std::vector<std::pair<std::weak_ptr<void>, std::string>> objects_;
+  std::vector<std::weak_ptr<const Described>> objects_;
   std::vector<std::string> pset_names_;
 };
 using SessionPtr = std::shared_ptr<Session>;

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/sessions/communicator.hpp"
+
+#include "shim/sessions/process.hpp"
+
+namespace shim::sessions {
+
+Communicator::Communicator(Process& process, Parts parts)
+    : process_(&process),
+      parts_(std::move(parts)),
+      rank_(parts_.context.own_rank),
+      size_(parts_.group->size()),
+      context_(process.engine().make_context(parts_.context)),
+      coll_(process.engine(), *context_, rank_, size_) {
+  if (!parts_.info) parts_.info = std::make_shared<Info>();
+}
+
+std::shared_ptr<Communicator> Communicator::make(Process& process, Parts parts) {
+  auto communicator = std::make_shared<Communicator>(process, std::move(parts));
+  communicator->session()->register_object(communicator);
+  return communicator;
+}
+
+ErrorHandlerPtr Communicator::error_handler() const {
+  std::lock_guard guard(mutex_);
+  return parts_.error_handler;
+}
+
+void Communicator::set_error_handler(ErrorHandlerPtr handler) {
+  std::lock_guard guard(mutex_);
+  parts_.error_handler = std::move(handler);
+}
+
+std::string Communicator::name() const {
+  std::lock_guard guard(mutex_);
+  return parts_.name;
+}
+
+void Communicator::set_name(std::string name) {
+  std::lock_guard guard(mutex_);
+  parts_.name = std::move(name);
+}
+
+std::string Communicator::description() const {
+  std::string given = name();
+  return "communicator " + (given.empty() ? "without a name" : "\"" + given + "\"") + " of " + std::to_string(size_) +
+         (size_ == 1 ? " process" : " processes");
+}
+
+std::optional<base::ContextPath> Communicator::next_child_path() {
+  if (!has_child_path()) return std::nullopt;
+  return path().child(children_.fetch_add(1, std::memory_order_relaxed) + 1);
+}
+
+Comparison compare(const Communicator& a, const Communicator& b) {
+  if (&a == &b) return Comparison::identical;
+  const Comparison groups = compare(*a.group(), *b.group());
+  return groups == Comparison::identical ? Comparison::congruent : groups;
+}
+
+}  // namespace shim::sessions

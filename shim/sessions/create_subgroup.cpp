@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// MPI_Comm_create_group (MPI-4.1 §7.4.2): among the members of the group, while the parent's other members do something else.
+#include "shim/sessions/creation.hpp"
+#include "shim/sessions/derive.hpp"
+#include "shim/sessions/process.hpp"
+
+namespace shim::sessions {
+namespace {
+
+/// Creations inside different communicators never meet, whatever their tags.
+std::string scope_of(const Communicator& parent) {
+  const base::ExtendedId& id = parent.id();
+  return std::to_string(id.leader) + "/" + std::to_string(id.counter) + "/" + std::to_string(parent.path().bits);
+}
+
+}  // namespace
+
+base::Result<CommunicatorPtr> create_subgroup(const CommunicatorPtr& parent, const GroupPtr& group, int tag) {
+  SHIM_TRY(check_is_part(*parent, *group));
+  Process& process = parent->process();
+  const int rank = group->rank_of(process.self());
+  if (group->size() == 0) return CommunicatorPtr();
+  if (rank == kUndefined)
+    return base::Error(base::ErrorClass::group, "the calling process (rank " + std::to_string(parent->rank()) + " of the " +
+                                                    parent->description() + ") is not a member of the group " + group->text());
+  SHIM_TRY_ASSIGN(Agreement agreement,
+                  process.creations().agree({.scope = scope_of(*parent), .tag = std::to_string(tag), .group = group}));
+  return Communicator::make(process, {.session = parent->session(),
+                                      .group = group,
+                                      .id = agreement.id,
+                                      .context = {.members = group,
+                                                  .own_rank = rank,
+                                                  .bases = agreement.bases,
+                                                  .own_base = agreement.own_base,
+                                                  .path = {}},
+                                      .error_handler = parent->error_handler(),
+                                      .info = nullptr,
+                                      .name = ""});
+}
+
+}  // namespace shim::sessions

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/sessions/derive.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "shim/sessions/process.hpp"
+
+namespace shim::sessions {
+namespace {
+
+/// Rank in the parent of every member of the group, in the group's order.
+std::vector<int> parent_ranks(const Communicator& parent, const Group& group) {
+  std::vector<int> ranks(static_cast<std::size_t>(group.size()));
+  if (group == *parent.group()) std::iota(ranks.begin(), ranks.end(), 0);
+  else for (int i = 0; i < group.size(); ++i) ranks[static_cast<std::size_t>(i)] = parent.group()->rank_of(group.at(i));
+  return ranks;
+}
+
+std::shared_ptr<const p2p::ContextBases> bases_of(std::vector<std::uint32_t> by_rank) {
+  auto bases = std::make_shared<p2p::ContextBases>();
+  bases->common = by_rank.front();
+  const bool all_equal = std::all_of(by_rank.begin(), by_rank.end(), [&](auto base) { return base == bases->common; });
+  if (!all_equal) bases->by_rank = std::move(by_rank);
+  return bases;
+}
+
+/// The parts that a child has from its parent.
+Communicator::Parts inherited(const Communicator& parent, GroupPtr group) {
+  const int rank = group->rank_of(parent.process().self());
+  Communicator::Parts parts{.session = parent.session(), .group = group, .id = parent.id()};
+  parts.context.members = std::move(group);
+  parts.context.own_rank = rank;
+  parts.error_handler = parent.error_handler();
+  return parts;
+}
+
+CommunicatorPtr derive_locally(const Communicator& parent, const GroupPtr& group, base::ContextPath path) {
+  const p2p::ContextSpec& context = parent.parts().context;
+  Communicator::Parts parts = inherited(parent, group);
+  parts.context.path = path;
+  parts.context.own_base = context.own_base;
+  parts.context.bases = context.bases;
+  if (!context.bases->by_rank.empty() && !(*group == *parent.group())) {
+    std::vector<std::uint32_t> by_rank;
+    for (int rank : parent_ranks(parent, *group)) by_rank.push_back(context.bases->of(rank));
+    parts.context.bases = bases_of(std::move(by_rank));
+  }
+  return Communicator::make(parent.process(), std::move(parts));
+}
+
+}  // namespace
+
+Offer make_offer(Process& process) {
+  const base::ExtendedId id = process.make_extended_id();
+  Offer offer{.id_leader = id.leader, .id_counter = id.counter};
+  offer.context_base = process.take_context_base();
+  return offer;
+}
+
+base::Result<std::vector<Offer>> exchange(Communicator& parent, const Offer& own) {
+  static const types::Type* const byte = types::find_predefined("MPI_BYTE");
+  std::vector<Offer> offers(static_cast<std::size_t>(parent.size()));
+  SHIM_TRY(coll::run(parent.coll(), coll::allgather(parent.coll(), {&own, sizeof own, byte}, {offers.data(), sizeof own, byte})));
+  return offers;
+}
+
+CommunicatorPtr make_from_offers(const Communicator& parent, GroupPtr group, std::span<const int> ranks,
+                                 const std::vector<Offer>& offers) {
+  Communicator::Parts parts = inherited(parent, std::move(group));
+  std::vector<std::uint32_t> by_rank;
+  for (int rank : ranks) by_rank.push_back(offers[static_cast<std::size_t>(rank)].context_base);
+  const Offer& leader = offers[static_cast<std::size_t>(ranks.front())];
+  parts.id = {.leader = leader.id_leader, .counter = leader.id_counter};
+  parts.context.own_base = by_rank[static_cast<std::size_t>(parts.context.own_rank)];
+  parts.context.bases = bases_of(std::move(by_rank));
+  return Communicator::make(parent.process(), std::move(parts));
+}
+
+base::Result<CommunicatorPtr> derive(const CommunicatorPtr& parent, const GroupPtr& group) {
+  SHIM_TRY(check_is_part(*parent, *group));
+  const bool is_member = group->rank_of(parent->process().self()) != kUndefined;
+  if (auto path = parent->next_child_path()) return is_member ? derive_locally(*parent, group, *path) : nullptr;
+  SHIM_TRY_ASSIGN(auto offers, exchange(*parent, make_offer(parent->process())));
+  if (!is_member) return CommunicatorPtr();
+  return make_from_offers(*parent, group, parent_ranks(*parent, *group), offers);
+}
+
+base::Status check_is_part(const Communicator& parent, const Group& group) {
+  GroupPtr strangers = set_difference(group, *parent.group());
+  if (strangers->size() == 0) return {};
+  return base::Error(base::ErrorClass::group, "the processes " + strangers->text() + " of the group are not members of the " +
+                                                  parent.description());
+}
+
+base::Result<CommunicatorPtr> create(const CommunicatorPtr& parent, const GroupPtr& group) { return derive(parent, group); }
+
+base::Result<CommunicatorPtr> duplicate(const CommunicatorPtr& parent, bool with_topology) {
+  SHIM_TRY_ASSIGN(CommunicatorPtr copy, derive(parent, parent->group()));
+  if (with_topology && parent->cartesian()) copy->set_cartesian(*parent->cartesian());
+  return copy;
+}
+
+}  // namespace shim::sessions

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// MPI_Comm_split and its kin (MPI-4.1 §7.4.2).
+#include <algorithm>
+
+#include "shim/sessions/derive.hpp"
+#include "shim/sessions/process.hpp"
+
+namespace shim::sessions {
+
+base::Result<CommunicatorPtr> split(const CommunicatorPtr& parent, int color, int key) {
+  if (color < 0 && color != kUndefined)
+    return base::Error(base::ErrorClass::arg, "the color " + std::to_string(color) + " is negative and not MPI_UNDEFINED");
+  Offer own = make_offer(parent->process());
+  own.color = color, own.key = key;
+  SHIM_TRY_ASSIGN(auto offers, exchange(*parent, own));
+  if (color == kUndefined) return CommunicatorPtr();
+  std::vector<int> ranks;
+  for (int rank = 0; rank < parent->size(); ++rank)
+    if (offers[static_cast<std::size_t>(rank)].color == color) ranks.push_back(rank);
+  std::stable_sort(ranks.begin(), ranks.end(), [&](int a, int b) {
+    return offers[static_cast<std::size_t>(a)].key < offers[static_cast<std::size_t>(b)].key;
+  });
+  SHIM_TRY_ASSIGN(GroupPtr group, include(*parent->group(), ranks));
+  return make_from_offers(*parent, std::move(group), ranks, offers);
+}
+
+base::Result<CommunicatorPtr> split_by_node(const CommunicatorPtr& parent, int key) {
+  Process& process = parent->process();
+  return split(parent, static_cast<int>(process.bootstrap().node_map().node_of(process.self().rank)), key);
+}
+
+}  // namespace shim::sessions

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Communicators made from communicators.
+#include "cluster.hpp"
+
+namespace shim::sessions::testing {
+namespace {
+
+/// One node, several nodes, and ranks dealt out so that neighbours are on different nodes.
+class Communicators : public ::testing::TestWithParam<World> {};
+
+TEST_P(Communicators, DuplicatesWorkAndNeedNoMessages) {
+  Cluster cluster(GetParam());
+  cluster.run([](Member& member) {
+    CommunicatorPtr world = member.create_world("test.duplicates");
+    ASSERT_NE(world, nullptr);
+    exercise(world, 1);
+    const auto before = world->process().engine().counts();
+    std::vector<CommunicatorPtr> copies;
+    for (int i = 0; i < 20; ++i) copies.push_back(*duplicate(world, false));
+    CommunicatorPtr deep = copies[3];
+    for (int depth = 0; depth < 3; ++depth) deep = *duplicate(deep, false);
+    const auto after = world->process().engine().counts();
+    EXPECT_EQ(after.eager_sent, before.eager_sent);
+    EXPECT_EQ(after.control_sent, before.control_sent);
+    for (int i = 0; i < 20; ++i) exercise(copies[static_cast<std::size_t>(i)], i);
+    exercise(deep, 77);
+    EXPECT_EQ(compare(*world, *deep), Comparison::congruent);
+    EXPECT_EQ(compare(*world, *world), Comparison::identical);
+    EXPECT_EQ(sum(world, 1), world->size());
+  });
+}
+
+TEST_P(Communicators, MoreDuplicatesThanNumbers) {
+  Cluster cluster(GetParam());
+  cluster.run([](Member& member) {
+    CommunicatorPtr world = member.create_world("test.many");
+    std::vector<CommunicatorPtr> kept;
+    for (int i = 0; i < 300; ++i) {
+      auto copy = duplicate(world, false);
+      ASSERT_TRUE(copy) << copy.error().text();
+      if (i % 50 == 0) kept.push_back(*copy);
+    }
+    CommunicatorPtr deep = world;
+    for (int depth = 0; depth < 10; ++depth) {
+      auto next = duplicate(deep, false);
+      ASSERT_TRUE(next);
+      deep = *next;
+    }
+    for (std::size_t i = 0; i < kept.size(); ++i) exercise(kept[i], static_cast<int>(i));
+    exercise(deep, 99);
+  });
+}
+
+TEST_P(Communicators, Splits) {
+  Cluster cluster(GetParam());
+  const int size = cluster.size();
+  cluster.run([size](Member& member) {
+    CommunicatorPtr world = member.create_world("test.split");
+    const int rank = world->rank();
+    CommunicatorPtr half = *split(world, rank % 2, rank);
+    EXPECT_EQ(half->size(), (size + (rank % 2 == 0)) / 2);
+    exercise(half, 1);
+    CommunicatorPtr reversed = *split(world, 0, -rank);
+    EXPECT_EQ(reversed->rank(), size - 1 - rank);
+    EXPECT_EQ(compare(*world, *reversed), Comparison::similar);
+    exercise(reversed, 2);
+    CommunicatorPtr part = *split(world, rank == 0 ? kUndefined : 7, 0);
+    EXPECT_EQ(part == nullptr, rank == 0);
+    if (part) {
+      exercise(part, 3);
+      EXPECT_EQ(compare(*world, *part), Comparison::unequal);
+      EXPECT_NE(part->id(), world->id());
+    }
+    auto wrong = split(world, -5, 0);
+    ASSERT_FALSE(wrong);
+    EXPECT_EQ(wrong.error().error_class(), base::ErrorClass::arg);
+    CommunicatorPtr node = *split_by_node(world, 0);
+    for (int i = 0; i < node->size(); ++i) {
+      const auto& nodes = member.process().bootstrap().node_map();
+      EXPECT_EQ(nodes.node_of(node->group()->at(i).rank), nodes.node_of(static_cast<std::uint32_t>(member.rank())));
+    }
+    exercise(node, 4);
+  });
+}
+
+TEST_P(Communicators, GroupsOfMembers) {
+  Cluster cluster(GetParam());
+  const int size = cluster.size();
+  cluster.run([size](Member& member) {
+    CommunicatorPtr world = member.create_world("test.groups");
+    const bool is_even = world->rank() % 2 == 0;
+    GroupPtr evens = member.group(range(0, size - 1, 2));
+    GroupPtr odds = set_difference(*world->group(), *evens);
+    if (is_even) {  // the odd ones do not call at all
+      CommunicatorPtr some = *create_subgroup(world, evens, 33);
+      EXPECT_EQ(*some->group(), *evens);
+      exercise(some, 5);
+    } else {
+      auto refused = create_subgroup(world, evens, 33);
+      ASSERT_FALSE(refused);
+      EXPECT_EQ(refused.error().error_class(), base::ErrorClass::group);
+    }
+    exercise(*create(world, is_even ? evens : odds), 6);  // two disjoint groups in one call
+    for (int i = 0; i < 200; ++i) {                        // also after the numbers have run out
+      CommunicatorPtr created = *create(world, evens);
+      EXPECT_EQ(created != nullptr, is_even);
+      if (created && i % 60 == 0) exercise(created, i);
+    }
+    auto strangers = create(*split(world, is_even, 0), world->group());
+    ASSERT_FALSE(strangers);
+    EXPECT_EQ(strangers.error().error_class(), base::ErrorClass::group);
+    EXPECT_EQ(*create(world, Group::empty()), nullptr);
+    exercise(world, 7);
+  });
+}
+
+TEST_P(Communicators, Grids) {
+  Cluster cluster(GetParam());
+  const int size = cluster.size();
+  ASSERT_GE(size, 4);
+  cluster.run([](Member& member) {
+    CommunicatorPtr world = member.create_world("test.grids");
+    CommunicatorPtr grid = *cart_create(world, {2, 2}, {0, 5}, true);
+    EXPECT_EQ(grid == nullptr, world->rank() >= 4);
+    if (grid) {
+      EXPECT_EQ(grid->cartesian()->coords, (std::vector<int>{world->rank() / 2, world->rank() % 2}));
+      EXPECT_EQ(grid->cartesian()->periods, (std::vector<int>{0, 1}));
+      exercise(grid, 1);
+      CommunicatorPtr row = *cart_sub(grid, {0, 1});
+      EXPECT_EQ(row->group()->at(0).rank, static_cast<std::uint32_t>(world->rank() / 2 * 2));
+      EXPECT_EQ(row->cartesian()->dims, (std::vector<int>{2}));
+      EXPECT_EQ(row->cartesian()->coords, (std::vector<int>{world->rank() % 2}));
+      exercise(row, 2);
+      CommunicatorPtr column = *cart_sub(grid, {1, 0});
+      EXPECT_EQ(column->group()->at(1).rank, static_cast<std::uint32_t>(world->rank() % 2 + 2));
+      exercise(column, 3);
+      CommunicatorPtr point = *cart_sub(grid, {0, 0});
+      EXPECT_EQ(point->size(), 1);
+      EXPECT_TRUE(point->cartesian()->dims.empty());
+      EXPECT_EQ((*duplicate(grid, true))->cartesian()->dims, grid->cartesian()->dims);
+      EXPECT_FALSE((*duplicate(grid, false))->cartesian());
+      EXPECT_EQ(cart_sub(grid, {1}).error().error_class(), base::ErrorClass::dims);
+    }
+    EXPECT_EQ(cart_create(world, {world->size(), 2}, {0, 0}, false).error().error_class(), base::ErrorClass::dims);
+    EXPECT_EQ(cart_create(world, {0, 2}, {0, 0}, false).error().error_class(), base::ErrorClass::dims);
+    EXPECT_EQ(cart_create(world, {2}, {0, 0}, false).error().error_class(), base::ErrorClass::dims);
+    EXPECT_EQ(cart_sub(world, {1}).error().error_class(), base::ErrorClass::topology);
+    exercise(world, 4);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Worlds, Communicators,
+                         ::testing::Values(World::of(1, 4), World::of(2, 3), World::dealt(3, 5)));
+
+TEST(Communicator, TellsItsSessionThatItLives) {
+  Cluster cluster(World::of(1, 1));
+  cluster.run([](Member& member) {
+    CommunicatorPtr self = member.create({0}, "test.self");
+    EXPECT_EQ(member.session()->living_objects(), std::vector<std::string>{"communicator without a name of 1 process"});
+    self->set_name("forgotten");
+    EXPECT_EQ(member.session()->living_objects(), std::vector<std::string>{"communicator \"forgotten\" of 1 process"});
+    CommunicatorPtr copy = *duplicate(self, false);
+    EXPECT_EQ(copy->name(), "");
+    EXPECT_EQ(member.session()->living_objects().size(), 2u);
+    member.end();  // the communicators keep what they need
+    exercise(copy, 1);
+    self.reset();
+    exercise(copy, 2);
+  });
+}
+
+}  // namespace
+}  // namespace shim::sessions::testing
