@@ -160,7 +160,7 @@ class Core final : private transport::Sink {
 
   struct Concerns;
   Concerns concerns();
-  static void add_concern(Concerns& concerns, const Context& context, int source);
+  void add_concern(Concerns& concerns, const Context& context, int source) const;
   int poll_all(bool thorough, base::Status& status);
   bool must_poll_others() const;
   void note_failure(Context& context, Peer& gone);

@@ -20,19 +20,29 @@ base::Error gone_error(base::ProcessId process) {
           who + " has died or left; see its own output for the reason, and free the communicators it was in"};
 }
 
+void sort_out_doubles(std::vector<base::ProcessId>& processes) {
+  std::sort(processes.begin(), processes.end());
+  processes.erase(std::unique(processes.begin(), processes.end()), processes.end());
+}
+
 }  // namespace
 
 /// Whom this engine depends on at the moment: processes one by one, and sets of which one living member is enough.
 struct Core::Concerns {
   std::vector<base::ProcessId> single;
-  std::vector<std::shared_ptr<const Members>> any;
+  std::vector<std::vector<base::ProcessId>> any;
 };
 
-void Core::add_concern(Concerns& concerns, const Context& context, int source) {
-  if (source == kAnySource) {
-    concerns.any.push_back(context.spec.members);
-  } else {
+void Core::add_concern(Concerns& concerns, const Context& context, int source) const {
+  if (source != kAnySource) {
     concerns.single.push_back(context.spec.members->at(source));
+    return;
+  }
+  std::vector<base::ProcessId>& others = concerns.any.emplace_back();
+  for (int rank = 0; rank < context.size; ++rank) {
+    base::ProcessId member = context.spec.members->at(rank);
+    Peer* known = context.known_peer(rank);
+    if (member != spec.self && (known == nullptr || !known->failure)) others.push_back(member);
   }
 }
 
@@ -48,8 +58,7 @@ Core::Concerns Core::concerns() {
     }
   });
   for (const Probing* probing : probing_) add_concern(all, *probing->context, probing->source);
-  std::sort(all.single.begin(), all.single.end());
-  all.single.erase(std::unique(all.single.begin(), all.single.end()), all.single.end());
+  sort_out_doubles(all.single);
   return all;
 }
 
@@ -67,9 +76,7 @@ void Core::check_liveness() {
     if (process != spec.self && !spec.router->is_alive(process)) gone.push_back(process);
   }
   for (const auto& members : watched.any) {
-    for (int rank = 0; rank < members->size(); ++rank) {
-      base::ProcessId process = members->at(rank);
-      if (process == spec.self) continue;
+    for (base::ProcessId process : members) {
       if (spec.router->is_alive(process)) break;
       gone.push_back(process);
     }
@@ -80,6 +87,7 @@ void Core::check_liveness() {
   base::Status status;
   for (int i = 0; i < kLastPolls && poll_all(true, status) != 0; ++i) {
   }
+  sort_out_doubles(gone);
   for (base::ProcessId process : gone) fail(peer(process), gone_error(process));
 }
 
@@ -118,7 +126,9 @@ void Core::note_failure(Context& context, Peer& gone) {
     if (member != spec.self) ++others;
     if (member != gone.process) continue;
     is_member = true;
-    context.peers.at(rank) = &gone;
+    Peer*& known = context.peers.at(rank);
+    if (known != &gone && known != nullptr && known->failure) continue;  // an earlier life of it, which is what we knew
+    known = &gone;
     ++context.failed;
   }
   context.others = others;

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/p2p/context_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <numeric>
+#include <random>
+#include <set>
+
+#include "tests/p2p/world.hpp"
+
+namespace shim::p2p {
+namespace {
+
+std::unique_ptr<Context> context(std::uint32_t base, base::ContextPath path = {}) {
+  return std::make_unique<Context>(nullptr, ContextSpec{std::make_shared<Everyone>(2), 0, nullptr, base, path});
+}
+
+TEST(ContextTable, FindsWhatIsThereAndNothingElse) {
+  ContextTable table;
+  auto one = context(1), two = context(2);
+  table.add(*one);
+  table.add(*two);
+  EXPECT_EQ(table.find(one->id), one.get());
+  EXPECT_EQ(table.find(two->id), two.get());
+  EXPECT_EQ(table.find(base::context_id(3, {}, false)), nullptr);
+  table.remove(*two);
+  EXPECT_EQ(table.find(two->id), nullptr);
+  EXPECT_EQ(table.find(one->id), one.get());
+}
+
+TEST(ContextTable, HeldMessagesComeBackInOrder) {
+  ContextTable table;
+  auto made = context(5);
+  Message first({}, Plane::user), second({}, Plane::collective);
+  table.hold(made->id, first);
+  table.hold(made->id, second);
+  EXPECT_EQ(table.add(*made), (std::vector<Message*>{&first, &second}));
+  table.remove(*made);
+  EXPECT_TRUE(table.add(*made).empty());
+}
+
+TEST(ContextTable, ABaseIsOverWhenItsLastContextIs) {
+  ContextTable table;
+  auto child_path = *base::ContextPath{}.child(1), grandchild_path = *child_path.child(1);
+  auto parent = context(9), child = context(9, child_path);
+  base::ContextId later = base::context_id(9, grandchild_path, false);
+  table.add(*parent);
+  table.add(*child);
+  table.remove(*parent);
+  EXPECT_TRUE(table.is_over(parent->id));
+  EXPECT_FALSE(table.is_over(child->id));
+  EXPECT_FALSE(table.is_over(later)) << "the child can still be duplicated";
+  table.remove(*child);
+  EXPECT_TRUE(table.is_over(child->id));
+  EXPECT_TRUE(table.is_over(later));
+}
+
+TEST(ContextTable, BasesEndInAnyOrder) {
+  for (unsigned seed = 1; seed < 20; ++seed) {
+    ContextTable table;
+    std::vector<std::uint32_t> order(40);
+    std::iota(order.begin(), order.end(), 0u);
+    std::shuffle(order.begin(), order.end(), std::mt19937(seed));
+    std::set<std::uint32_t> over;
+    for (std::uint32_t base : order) {
+      auto made = context(base);
+      table.add(*made);
+      table.remove(*made);
+      over.insert(base);
+      for (std::uint32_t other = 0; other < 42; ++other) {
+        ASSERT_EQ(table.is_over(base::context_id(other, {}, false)), over.contains(other)) << "seed " << seed;
+      }
+    }
+  }
+}
+
+TEST(ContextTable, BasesOfAnEarlierLifeAreOver) {
+  ContextTable table;
+  Message leftover({}, Plane::user), fresh({}, Plane::user);
+  table.hold(base::context_id(6, {}, false), leftover);
+  table.hold(base::context_id(7, {}, false), fresh);
+  EXPECT_EQ(table.set_first_base(7), std::vector<Message*>{&leftover});
+  EXPECT_TRUE(table.is_over(base::context_id(6, {}, false)));
+  EXPECT_FALSE(table.is_over(base::context_id(7, {}, false)));
+}
+
+}  // namespace
+}  // namespace shim::p2p

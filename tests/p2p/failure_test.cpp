@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A process dies: what depends on it fails with its name, everything else goes on.
+#include "tests/p2p/world.hpp"
+
+namespace shim::p2p {
+namespace {
+
+using base::ErrorClass;
+
+class Failure : public testing::TestWithParam<transport::LoopFaults::Reads> {
+ protected:
+  World world{{.processes = 3, .faults = {.reads = GetParam()}}};
+  std::vector<ContextPtr> contexts = world.contexts();
+  Engine& engine = world.engine(0);
+
+  void expect_gone(Request* request) {
+    auto waited = engine.wait(*request);
+    ASSERT_TRUE(waited) << waited.error().text();
+    ASSERT_NE(request->error(), nullptr);
+    EXPECT_EQ(request->error()->error_class(), ErrorClass::proc_aborted);
+    EXPECT_EQ(request->outcome().error, ErrorClass::proc_aborted);
+    EXPECT_NE(request->error()->text().find("process 1"), std::string::npos) << request->error()->text();
+    engine.release(request);
+  }
+};
+
+TEST_P(Failure, ADirectedReceiveFails) {
+  Data data(8);
+  Request* pending[] = {value_of(engine.irecv(*contexts[0], into(data), 1, 3)),
+                        value_of(engine.irecv(*contexts[0], into(data), 1, kAnyTag, Plane::collective))};
+  world.kill(1);
+  for (Request* request : pending) expect_gone(request);
+  auto later = engine.recv(*contexts[0], into(data), 1, 3);
+  ASSERT_FALSE(later);
+  EXPECT_EQ(later.error().error_class(), ErrorClass::proc_aborted);
+}
+
+TEST_P(Failure, ProbesFail) {
+  world.kill(1);
+  auto probed = engine.probe(*contexts[0], 1, 3);
+  ASSERT_FALSE(probed);
+  EXPECT_EQ(probed.error().error_class(), ErrorClass::proc_aborted);
+  EXPECT_FALSE(engine.iprobe(*contexts[0], 1, 3));
+  EXPECT_TRUE(engine.iprobe(*contexts[0], 2, 3));
+}
+
+TEST_P(Failure, SendsFail) {
+  Data data = pattern(50'000, 1);
+  Request* unfinished[] = {value_of(engine.isend(*contexts[0], from(data), 1, 3, Mode::standard)),
+                           value_of(engine.isend(*contexts[0], {data.data(), 8, &kByte}, 1, 3, Mode::synchronous))};
+  world.kill(1);
+  for (Request* request : unfinished) expect_gone(request);
+  auto later = engine.send(*contexts[0], {data.data(), 8, &kByte}, 1, 3, Mode::standard);
+  ASSERT_FALSE(later);
+  EXPECT_EQ(later.error().error_class(), ErrorClass::proc_aborted);
+}
+
+TEST_P(Failure, AMessageHalfReceivedFails) {
+  Data sent = pattern(8'000'000, 1), received(sent.size());
+  Request* receive = value_of(engine.irecv(*contexts[0], into(received), 1, 3));
+  Request* send = value_of(world.engine(1).isend(*contexts[1], from(sent), 0, 3, Mode::standard));
+  for (int i = 0; i < 3; ++i) world.step();
+  ASSERT_FALSE(receive->is_done());
+  world.kill(1);
+  if (GetParam() == transport::LoopFaults::Reads::unsupported) {
+    expect_gone(receive);
+  } else {
+    // this program's memory stays readable, so the message may still come whole
+    ASSERT_TRUE(engine.wait(*receive));
+    engine.release(receive);
+  }
+  world.engine(1).release(send);
+}
+
+TEST_P(Failure, WhatHadArrivedCanBeReceived) {
+  Data sent = pattern(100, 1), received(100);
+  ASSERT_TRUE(world.engine(1).send(*contexts[1], from(sent), 0, 3, Mode::standard));
+  ASSERT_TRUE(engine.progress());
+  world.kill(1);
+  Data none(8);
+  expect_gone(value_of(engine.irecv(*contexts[0], into(none), 1, 4)));
+  value_of(engine.recv(*contexts[0], into(received), 1, 3));
+  EXPECT_EQ(received, sent);
+}
+
+TEST_P(Failure, AnySourceFailsWhenNobodyIsLeft) {
+  Data data(8), sent = pattern(8, 1);
+  Request* first = value_of(engine.irecv(*contexts[0], into(data), kAnySource, 3));
+  world.kill(1);
+  // somebody notices the death meanwhile
+  expect_gone(value_of(engine.irecv(*contexts[0], into(data), 1, 4)));
+  EXPECT_FALSE(first->is_done()) << "rank 2 may still send";
+  ASSERT_TRUE(world.engine(2).send(*contexts[2], from(sent), 0, 3, Mode::standard));
+  ASSERT_TRUE(engine.wait(*first));
+  EXPECT_EQ(data, sent);
+  engine.release(first);
+
+  Request* second = value_of(engine.irecv(*contexts[0], into(data), kAnySource, 3));
+  world.kill(2);
+  ASSERT_TRUE(engine.wait(*second));
+  ASSERT_NE(second->error(), nullptr);
+  EXPECT_EQ(second->error()->error_class(), ErrorClass::proc_aborted);
+  engine.release(second);
+}
+
+TEST_P(Failure, OthersGoOn) {
+  world.kill(1);
+  Data none(8), sent = pattern(40'000, 1), received(40'000);
+  expect_gone(value_of(engine.irecv(*contexts[0], into(none), 1, 4)));
+  Request* send = value_of(world.engine(2).isend(*contexts[2], from(sent), 0, 3, Mode::standard));
+  Request* receive = value_of(engine.irecv(*contexts[0], into(received), 2, 3));
+  ASSERT_TRUE(world.step_until([&] { return send->is_done() && receive->is_done(); }));
+  EXPECT_EQ(received, sent);
+  world.engine(2).release(send);
+  engine.release(receive);
+}
+
+TEST_P(Failure, AProcessThatComesBackIsSomebodyNew) {
+  world.alive(1) = false;  // it left, and its transport is still there for its next life
+  Data data(8), sent = pattern(8, 1);
+  expect_gone(value_of(engine.irecv(*contexts[0], into(data), 1, 4)));
+  world.alive(1) = true;
+  EXPECT_FALSE(engine.send(*contexts[0], from(sent), 1, 3, Mode::standard)) << "the old communicator stays broken";
+  auto fresh = world.contexts({}, 200);
+  ASSERT_TRUE(engine.send(*fresh[0], from(sent), 1, 3, Mode::standard));
+  value_of(world.engine(1).recv(*fresh[1], into(data), 0, 3));
+  EXPECT_EQ(data, sent);
+}
+
+using transport::LoopFaults;
+INSTANTIATE_TEST_SUITE_P(Reads, Failure, testing::Values(LoopFaults::Reads::work, LoopFaults::Reads::unsupported));
+
+}  // namespace
+}  // namespace shim::p2p

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Progress, waiting, flushing, and requests of other rooms.
+#include "tests/p2p/world.hpp"
+
+namespace shim::p2p {
+namespace {
+
+TEST(Wait, EndsWithTheConditionOrTheDeadline) {
+  World world{{.processes = 1}};
+  EXPECT_TRUE(value_of(world.engine(0).wait_until([] { return true; })));
+  int asked = 0;
+  EXPECT_TRUE(value_of(world.engine(0).wait_until([&] { return ++asked == 500; })));
+  base::Nanoseconds begin = base::now_ns();
+  EXPECT_FALSE(value_of(world.engine(0).wait_until([] { return false; }, base::Deadline::after_seconds(0.05))));
+  EXPECT_GE(base::now_ns() - begin, 50'000'000);
+}
+
+TEST(Wait, MovesOthersMessages) {
+  World world{{.processes = 2}};
+  auto contexts = world.contexts();
+  Data data = pattern(50'000, 1), received(50'000);
+  Request* send = value_of(world.engine(0).isend(*contexts[0], from(data), 1, 1, Mode::standard));
+  std::thread other([&] { value_of(world.engine(1).recv(*contexts[1], into(received), 0, 1)); });
+  EXPECT_TRUE(value_of(world.engine(0).wait_until([&] { return send->is_done(); })));
+  other.join();
+  EXPECT_EQ(received, data);
+  world.engine(0).release(send);
+}
+
+TEST(Wait, FlushWaitsForTheOutbox) {
+  World world{{.processes = 2, .faults = {.outbox_polls = 20}}};
+  auto contexts = world.contexts();
+  Data data = pattern(100, 1);
+  ASSERT_TRUE(world.engine(0).send(*contexts[0], from(data), 1, 1, Mode::standard));
+  EXPECT_TRUE(world.engine(0).flush(base::Deadline::after_seconds(10)));
+  world.kill(0);  // loses nothing any more: what was in the outbox has left it
+  EXPECT_EQ(world.network().in_flight(), 0u);
+}
+
+TEST(Wait, FlushGivesUpAtItsDeadline) {
+  World world{{.processes = 2, .faults = {.queue_limit = 1}}};
+  auto contexts = world.contexts();
+  Data data = pattern(100, 1);
+  Request* sends[] = {value_of(world.engine(0).isend(*contexts[0], from(data), 1, 1, Mode::standard)),
+                      value_of(world.engine(0).isend(*contexts[0], from(data), 1, 1, Mode::standard))};
+  EXPECT_FALSE(world.engine(0).flush(base::Deadline::after_seconds(0.02)));
+  ASSERT_TRUE(world.step_until([&] { return sends[1]->is_done(); }));
+  EXPECT_TRUE(world.engine(0).flush(base::Deadline::after_seconds(10)));
+  for (Request* send : sends) world.engine(0).release(send);
+}
+
+TEST(ProgressWork, RunsEachRoundUntilRemoved) {
+  World world{{.processes = 1}};
+  Engine& engine = world.engine(0);
+  int first = 0, second = 0, second_number = 0;
+  int first_number = engine.add_progress([&] { ++first; });
+  second_number = engine.add_progress([&] {
+    ASSERT_TRUE(engine.progress()) << "must not run itself again";
+    if (++second == 3) engine.remove_progress(second_number);
+  });
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(engine.progress());
+  EXPECT_EQ(second, 3);
+  EXPECT_GE(first, 10);
+  engine.remove_progress(first_number);
+  int before = first;
+  ASSERT_TRUE(engine.progress());
+  EXPECT_EQ(first, before);
+  engine.remove_progress(first_number);
+}
+
+TEST(ProgressWork, NeverRunsTwiceAtOnceNorAfterItsRemoval) {
+  World world{{.processes = 1}};
+  Engine& engine = world.engine(0);
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      while (!stop) ASSERT_TRUE(engine.progress());
+    });
+  }
+  for (int turn = 0; turn < 100; ++turn) {
+    auto counter = std::make_unique<int>(0);  // plain: the sanitizer would see two threads at it
+    std::atomic<int> seen{0};
+    int number = engine.add_progress([&] { seen = ++*counter; });
+    while (seen < 3) std::this_thread::yield();
+    engine.remove_progress(number);
+    counter.reset();
+  }
+  stop = true;
+  for (auto& thread : threads) thread.join();
+}
+
+/// A request as another room makes it: done after some rounds.
+class Countdown : public Request {
+ public:
+  Countdown(Engine& engine, int rounds, int& living, bool persistent = false)
+      : engine_(engine), rounds_(rounds), living_(living) {
+    ++living_;
+    if (persistent) {
+      make_persistent();
+    } else {
+      begin();
+    }
+  }
+  ~Countdown() override { --living_; }
+
+ private:
+  void begin() {
+    left_ = rounds_;
+    number_ = engine_.add_progress([this] { count(); });
+  }
+  void count() {
+    if (--left_ > 0) return;
+    engine_.remove_progress(number_);
+    complete({.bytes = 42});
+  }
+  base::Status on_start() override {
+    begin();
+    return {};
+  }
+
+  Engine& engine_;
+  int rounds_, left_ = 0, number_ = 0;
+  int& living_;
+};
+
+TEST(DerivedRequest, WaitTestAndRelease) {
+  World world{{.processes = 1}};
+  Engine& engine = world.engine(0);
+  int living = 0;
+  Request* waited = new Countdown(engine, 200, living);
+  ASSERT_TRUE(engine.wait(*waited));
+  EXPECT_EQ(waited->outcome().bytes, 42u);
+  engine.release(waited);
+  EXPECT_EQ(living, 0);
+
+  Request* tested = new Countdown(engine, 3, living);
+  int rounds = 1;
+  while (!value_of(engine.test(*tested))) ++rounds;
+  EXPECT_EQ(rounds, 3);
+  engine.release(tested);
+  EXPECT_EQ(living, 0);
+
+  Request* released = new Countdown(engine, 3, living);
+  engine.release(released);
+  EXPECT_EQ(living, 1) << "it finishes by itself";
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(engine.progress());
+  EXPECT_EQ(living, 0);
+}
+
+TEST(DerivedRequest, Persistent) {
+  World world{{.processes = 1}};
+  Engine& engine = world.engine(0);
+  int living = 0;
+  Request* request = new Countdown(engine, 5, living, true);
+  EXPECT_TRUE(request->is_done() && !request->is_active());
+  for (int turn = 0; turn < 3; ++turn) {
+    ASSERT_TRUE(engine.start(*request));
+    EXPECT_FALSE(request->is_done());
+    ASSERT_TRUE(engine.wait(*request));
+    EXPECT_EQ(request->outcome().bytes, 42u);
+    engine.deactivate(*request);
+    EXPECT_EQ(request->outcome().bytes, 0u);
+  }
+  engine.release(request);
+  EXPECT_EQ(living, 0);
+}
+
+}  // namespace
+}  // namespace shim::p2p
