@@ -35,7 +35,7 @@ void Core::on_control(const wire::Control& header, transport::ConstSpan payload)
   base::ProcessId sender{header.world, header.rank};
   std::vector<std::byte>& part = peer(sender).control_part;
   if (header.offset == 0) part.clear();  // what an earlier life of the sender left unfinished
-  if (header.offset != part.size() || header.total - header.offset < payload.size()) {
+  if (header.offset != part.size() || header.total < header.offset || header.total - header.offset < payload.size()) {
     ++counts.stale_dropped;
     return;
   }

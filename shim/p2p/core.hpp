@@ -95,7 +95,10 @@ class Core final : private transport::Sink {
   void set_control_handler(ControlHandler handler);  ///< no lock
 
   // --- liveness.cpp
+  /// The process is gone: everything that depends on it ends with this reason, now and later.
   void fail(Peer& gone, const base::Error& reason);
+  /// A link refused a packet for good.
+  void on_send_error(Peer& to, const base::Error& reason);
   void check_liveness();  ///< no lock
 
   // --- wait.cpp; all no lock
@@ -163,6 +166,7 @@ class Core final : private transport::Sink {
   void add_concern(Concerns& concerns, const Context& context, int source) const;
   int poll_all(bool thorough, base::Status& status);
   bool must_poll_others() const;
+  void end_all(Peer& with, const base::Error& reason);
   void note_failure(Context& context, Peer& gone);
   void warn(const std::string& text) const;
 

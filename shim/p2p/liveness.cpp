@@ -91,17 +91,32 @@ void Core::check_liveness() {
   for (base::ProcessId process : gone) fail(peer(process), gone_error(process));
 }
 
-void Core::fail(Peer& gone, const base::Error& reason) {
-  if (gone.failure) return;
-  base::Error kept = reason.clone();  // the reason may lie in what ends below
-  gone.failure = kept.clone();
-  gone.link = nullptr;
-  gone.queue.clear();
-  while (!gone.unfinished.empty()) end(gone.unfinished.front(), kept.clone());
-  while (!gone.incoming.empty()) {
-    ReceiveRequest& request = gone.incoming.front();
+void Core::end_all(Peer& with, const base::Error& reason) {
+  base::Error kept = reason.clone();  // the reason may lie in what ends here
+  for (const QueuedOutput& queued : with.queue) {
+    if (queued.is_control) warn("a control message to process " + std::to_string(with.process.rank) + " is lost: " + kept.text());
+  }
+  with.queue.clear();
+  while (!with.unfinished.empty()) end(with.unfinished.front(), kept.clone());
+  while (!with.incoming.empty()) {
+    ReceiveRequest& request = with.incoming.front();
     end(request, {request.matched_source, request.matched_tag, request.received}, kept.clone());
   }
+}
+
+void Core::on_send_error(Peer& to, const base::Error& reason) {
+  if (reason.error_class() == base::ErrorClass::proc_aborted) {
+    fail(to, reason);
+  } else {
+    end_all(to, reason);  // what comes later may succeed again: no memory, no room
+  }
+}
+
+void Core::fail(Peer& gone, const base::Error& reason) {
+  if (gone.failure) return;
+  gone.failure = reason.clone();
+  gone.link = nullptr;
+  end_all(gone, *gone.failure);
   auto found = peers_.find(gone.process);
   if (found != peers_.end() && found->second.get() == &gone) {
     retired_.push_back(std::move(found->second));

@@ -22,7 +22,7 @@ void Core::transmit_bytes(Peer& to, transport::ConstSpan header, SendRequest* re
   if (to.is_clear()) {
     auto sent = to.transport->try_send(*to.link, header,
                                        brings_message(header) ? request->data.all() : transport::ConstSpan{});
-    if (!sent) return fail(to, sent.error());
+    if (!sent) return on_send_error(to, sent.error());
     if (*sent == transport::Attempt::done) {
       if (request != nullptr) on_sent(*request);
       return;
@@ -97,7 +97,7 @@ int Core::push(Peer& to) {
   if (to.link == nullptr) return 0;
   auto moved = push_some(to);
   if (!moved) {
-    fail(to, moved.error());
+    on_send_error(to, moved.error());
     return 1;
   }
   mark_busy(to);

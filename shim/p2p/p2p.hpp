@@ -135,6 +135,7 @@ struct Route {
   transport::Transport* transport = nullptr;
   transport::Bytes address;
 };
+/// Asked without the engine's lock, from any thread that is in the engine.
 class Router {
  public:
   virtual ~Router() = default;

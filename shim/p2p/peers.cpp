@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Peers: found, made, and the way to them.
 #include <algorithm>
-#include <string_view>
+#include <string>
 
 #include "shim/p2p/core.hpp"
 
@@ -68,8 +68,8 @@ void Core::route_waiting(Guard& guard) {
     if (to->failure) continue;
     base::Status routed = route(*to, guard);
     if (!routed) {
-      warn("cannot answer a process: " + routed.error().text());
-      fail(*to, routed.error());
+      warn("cannot answer process " + std::to_string(to->process.rank) + ": " + routed.error().text());
+      on_send_error(*to, routed.error());
     }
   }
 }

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What point to point adds to its transport: a ping-pong of blocking sends and receives between two processes on two cores,
+// beside the same packets over the bare shared-memory transport.
+//
+//   p2p_pingpong [message bytes [processes on the node]]
+//
+// Batches of both kinds take turns, because a shared machine is not equally disturbed all the time. Prints the best and the
+// median batch of each and, for long messages, the bandwidth.
+#include <sched.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "shim/base/clock.hpp"
+#include "shim/p2p/p2p.hpp"
+#include "shim/p2p/wire.hpp"
+#include "shim/transport/shm/shm.hpp"
+#include "tests/transport/anonymous_area.hpp"
+
+namespace {
+
+using namespace shim;
+using base::now_ns;
+using transport::testing::AnonymousArea;
+using transport::testing::AnonymousGround;
+
+constexpr int kBatches = 200;
+const types::Type kByte{.name = "MPI_BYTE", .size = 1, .extent = 1};
+
+void pin_to(int core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core, &set);
+  if (sched_setaffinity(0, sizeof set, &set) != 0) std::perror("pinning to a core");
+}
+
+template <typename T>
+T need(base::Result<T> result) {
+  if (result) return std::move(*result);
+  std::fprintf(stderr, "%s\n", result.error().text().c_str());
+  std::exit(1);
+}
+void need(base::Status status) {
+  if (status) return;
+  std::fprintf(stderr, "%s\n", status.error().text().c_str());
+  std::exit(1);
+}
+
+class Pair final : public p2p::Members, public p2p::Router {
+ public:
+  explicit Pair(transport::Transport& transport, const transport::ShmSettings& settings)
+      : transport_(transport), settings_(settings) {}
+  int size() const override { return 2; }
+  base::ProcessId at(int rank) const override { return {0, static_cast<std::uint32_t>(rank)}; }
+  base::Result<p2p::Route> route_to(base::ProcessId process) override {
+    return p2p::Route{&transport_, transport::shm_address(process.rank, settings_)};
+  }
+  bool is_alive(base::ProcessId) override { return true; }
+
+ private:
+  transport::Transport& transport_;
+  const transport::ShmSettings& settings_;
+};
+
+/// Packets of a message's length over the transport alone.
+class Bare final : public transport::Sink {
+ public:
+  Bare(std::shared_ptr<AnonymousGround> ground, std::uint32_t slot, const transport::ShmSettings& settings, std::size_t bytes)
+      : area_(std::move(ground), slot), transport_(need(make_shm(area_, settings))), packet_(bytes + sizeof(p2p::wire::Eager)) {
+    area_.set_ready();
+    link_ = need(transport_->open(transport::shm_address(1 - slot, settings)));
+  }
+  void send() {
+    auto whole = transport::ConstSpan(packet_);
+    auto header = whole.first(sizeof(p2p::wire::Eager)), payload = whole.subspan(header.size());
+    while (need(transport_->try_send(*link_, header, payload)) != transport::Attempt::done) sched_yield();
+  }
+  void receive() {
+    ++wanted_;
+    while (packets_ < wanted_) need(transport_->poll(*this));
+  }
+
+ private:
+  void on_packet(transport::ConstSpan packet) override {
+    std::copy(packet.begin(), packet.end(), packet_.begin());
+    ++packets_;
+  }
+  AnonymousArea area_;
+  std::unique_ptr<transport::Transport> transport_;
+  transport::Link* link_ = nullptr;
+  std::vector<std::byte> packet_;
+  std::uint64_t packets_ = 0, wanted_ = 0;
+};
+
+/// The same through an engine.
+class Whole {
+ public:
+  Whole(std::shared_ptr<AnonymousGround> ground, std::uint32_t slot, const transport::ShmSettings& settings, std::size_t bytes,
+        std::uint32_t processes)
+      : area_(std::move(ground), slot),
+        transport_(need(make_shm(area_, settings))),
+        pair_(*transport_, settings),
+        engine_(p2p::EngineSpec{.self = {0, slot}, .router = &pair_, .transports = {transport_.get()}, .processes_on_node = processes}),
+        other_(1 - static_cast<int>(slot)),
+        sent_(bytes),
+        received_(bytes) {
+    area_.set_ready();
+    auto bases = std::make_shared<p2p::ContextBases>();
+    bases->common = 1;
+    std::shared_ptr<const p2p::Members> members(std::shared_ptr<void>(), &pair_);  // lives in this object
+    context_ = engine_.make_context({members, static_cast<int>(slot), bases, 1, {}});
+  }
+  void send() {
+    need(engine_.send(*context_, {sent_.data(), sent_.size(), &kByte}, other_, 1, p2p::Mode::standard));
+  }
+  void receive() { need(engine_.recv(*context_, {received_.data(), received_.size(), &kByte}, other_, 1)); }
+
+ private:
+  AnonymousArea area_;
+  std::unique_ptr<transport::Transport> transport_;
+  Pair pair_;
+  p2p::Engine engine_;
+  int other_;
+  std::vector<std::byte> sent_, received_;
+  p2p::ContextPtr context_;
+};
+
+template <typename End>
+double serve(End& end, int rounds) {
+  auto start = now_ns();
+  for (int i = 0; i < rounds; ++i) {
+    end.send();
+    end.receive();
+  }
+  return static_cast<double>(now_ns() - start) / rounds / 2;
+}
+
+template <typename End>
+void answer(End& end, int rounds) {
+  for (int i = 0; i < rounds; ++i) {
+    end.receive();
+    end.send();
+  }
+}
+
+void print(const char* what, std::vector<double>& times, std::size_t bytes) {
+  std::sort(times.begin(), times.end());
+  std::printf("%-28s best %9.1f   median %9.1f ns one way", what, times.front(), times[times.size() / 2]);
+  if (bytes >= 4096) std::printf("   %6.2f GB/s", static_cast<double>(bytes) / times[times.size() / 2]);
+  std::printf("\n");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::size_t bytes = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 8;
+  auto processes = static_cast<std::uint32_t>(argc > 2 ? std::atoi(argv[2]) : 2);
+  int rounds = bytes < 10'000 ? 2000 : 50;
+  transport::ShmSettings settings;
+  auto make_ground = [&] {
+    return std::make_shared<AnonymousGround>(2, transport::shm_slot_bytes(2), shm_pair_bytes(settings));
+  };
+  auto bare_ground = make_ground(), whole_ground = make_ground();
+  bool both = bytes <= 8192;  // longer ones are not one packet
+  pid_t child = fork();
+  std::uint32_t slot = child == 0 ? 1 : 0;
+  pin_to(static_cast<int>(slot));
+  Bare bare(bare_ground, slot, settings, both ? bytes : 8);
+  Whole whole(whole_ground, slot, settings, bytes, processes);
+  if (child == 0) {
+    for (int batch = 0; batch < kBatches; ++batch) {
+      answer(bare, rounds);
+      answer(whole, rounds);
+    }
+    std::_Exit(0);
+  }
+  std::vector<double> bare_times, whole_times;
+  for (int batch = 0; batch < kBatches; ++batch) {
+    bare_times.push_back(serve(bare, rounds));
+    whole_times.push_back(serve(whole, rounds));
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  std::printf("%zu-byte messages\n", bytes);
+  if (both) print("transport alone", bare_times, bytes);
+  print("point to point", whole_times, bytes);
+  if (both) {
+    auto middle = bare_times.size() / 2;
+    std::printf("%-28s best %9.1f   median %9.1f ns\n", "added", whole_times.front() - bare_times.front(),
+                whole_times[middle] - bare_times[middle]);
+  }
+  return status;
+}
