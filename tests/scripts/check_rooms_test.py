@@ -50,15 +50,35 @@ class CheckRooms(unittest.TestCase):
         self.write("shim/stray/x.hpp", "")
         self.assertEqual(self.offences(), ["shim/stray is not a room of shim/CMakeLists.txt"])
 
-    def test_symbols(self) -> None:
-        self.write("low.c", "int fine(void) { return 0; }\n")
-        self.write("high.c", "int MPI_Send(void); int PMPI_Recv(void); int f(void) { return MPI_Send() + PMPI_Recv(); }\n")
+    def build(self, **sources: str) -> None:
+        """Each room's library from one C++ source."""
         (self.top / "build/shim").mkdir(parents=True)
-        for room in ("low", "high"):
-            subprocess.run(["gcc", "-c", f"{room}.c"], cwd=self.top, check=True)
+        for room, text in sources.items():
+            self.write(f"{room}.cpp", text)
+            subprocess.run(["g++", "-fPIC", "-c", f"{room}.cpp"], cwd=self.top, check=True)
             subprocess.run(["ar", "qc", f"build/shim/libintersession_{room}.a", f"{room}.o"], cwd=self.top, check=True)
+
+    def test_symbols(self) -> None:
+        self.build(low="int fine() { return 0; }\n",
+                   high='extern "C" { int MPI_Send(); int PMPI_Recv(); }\nint f() { return MPI_Send() + PMPI_Recv(); }\n')
         self.assertEqual(check_rooms.wrong_symbols(self.top / "build", self.rooms),
                          ["libintersession_high.a refers to MPI_Send", "libintersession_high.a refers to PMPI_Recv"])
+
+    def test_global_data(self) -> None:
+        self.build(low='struct B { virtual ~B() = default; };\nB* make() { return new B; }\n'
+                       'extern const char* const names[] = {"a", "b"};\nextern const int number = 7;\n',
+                   high="int counter;\nint start = 3;\nthread_local int mine;\nint f() { static int calls; return ++calls; }\n")
+        self.assertEqual(sorted(check_rooms.wrong_globals(self.top / "build", self.rooms)),
+                         [f"libintersession_high.a has global data that can be written to: {name}"
+                          for name in ("counter", "f()::calls", "mine", "start")])
+
+    def test_table_of_the_document(self) -> None:
+        table = "| `shim/low` | x | – |\n| `shim/high` | x | low |\n| `shim/intercept` | x | all above |\n"
+        self.assertEqual(check_rooms.wrong_table(table, self.rooms), [])
+        self.assertEqual(check_rooms.wrong_table(table.replace("| low |", "| – |"), self.rooms),
+                         ["docs/architecture.md lets high include from [], the build from ['high', 'low']"])
+        self.assertEqual(check_rooms.wrong_table(table.replace("| `shim/high` | x | low |\n", ""), self.rooms)[-1],
+                         "docs/architecture.md has the rooms ['intercept', 'low'], the build ['high', 'intercept', 'low']")
 
 
 if __name__ == "__main__":

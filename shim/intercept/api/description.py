@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The API description as objects: reads mpi_api.txt, checks it, and answers questions about a function by kind and route."""
 
+import collections
 import dataclasses
 import re
 
@@ -51,7 +52,7 @@ class Parameter:
 
 @dataclasses.dataclass(frozen=True)
 class Function:
-    name: str  # without the prefix: "Comm_rank"
+    name: str  # without the prefix MPI_
     returns: str
     section: str
     since: str
@@ -204,8 +205,7 @@ def parse(text, file_name="mpi_api.txt"):
         functions.append(_check(function, where))
         if "large" in flag_arguments:
             functions.append(_check(_large(function, flag_arguments["large"]), where))
-    names = [function.name for function in functions]
-    for name in names:
-        if names.count(name) != 1:
+    for name, count in collections.Counter(function.name for function in functions).items():
+        if count != 1:
             raise DescriptionError("%s: MPI_%s is there twice" % (file_name, name))
     return functions, chapters

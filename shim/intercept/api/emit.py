@@ -5,7 +5,7 @@ NOTICE = "// SPDX-License-Identifier: BSD-3-Clause\n// Generated from shim/inter
 
 
 def call(function):
-    """A call with the function's own parameters: "Comm_rank(comm, rank)"."""
+    """A call with the function's own parameters: "X(comm, rank)"."""
     return "%s(%s)" % (function.name, function.arguments)
 
 

@@ -5,6 +5,7 @@ STATES = {
     "both": "works on objects of sessions and of the world model",
     "session": "works; it is a call of the sessions model",
     "world": "works on objects of the world model; MPI_ERR_UNSUPPORTED_OPERATION on objects of sessions",
+    "twin": "works on both; an object of a session is given a twin in the library below, which must be initialised",
     "any": "works; it takes no object of a session",
     "none": "MPI_ERR_UNSUPPORTED_OPERATION",
 }
@@ -15,19 +16,31 @@ def state(function, native):
     below = bool(function.removed) or "MPI_" + function.name in native.functions
     if function.route == "ours":
         return "session" if function.has_body else "none"
-    if function.has_body:
+    if function.has_body and function.route != "state":
         return "both" if below else "session"
     if not below:
         return "any" if function.has_idle_body else "none"
     if function.route in ("native", "state", "tool"):
         return "any"
-    return "world"
+    return "twin" if function.route == "by_handle" and all(p.handle.has_twin for p in function.deciding) else "world"
 
 
-def _before_init(function):
-    if function.is_anytime or function.has_idle_body or function.route in ("ours", "tool"):
+# What the two columns of the page say in each state: on objects of sessions, on objects of the world model.
+_COLUMNS = {
+    "both": ("yes", "yes"),
+    "session": ("yes", "–"),
+    "world": ("unsupported", "yes"),
+    "twin": ("by twin", "yes"),
+    "any": ("–", "yes"),
+    "none": ("unsupported", "unsupported"),
+}
+
+
+def _uninitialised(function):
+    """Does it work while the library below is not initialised?"""
+    if function.is_anytime or function.has_idle_body or function.route in ("state", "tool"):
         return "yes"
-    return "objects of sessions" if function.has_body else "no"
+    return "yes" if function.route == "ours" and function.has_body else "on objects of sessions" if function.has_body else "no"
 
 
 def counts(functions, native):
@@ -53,13 +66,13 @@ def page(functions, chapters, native):
              % len(functions),
              "forms and the removed ones that the library below still has.", "", summary(functions, native)]
     for chapter, title in chapters.items():
-        lines += ["## %s %s" % (chapter, title), "", "| function | section | since | on objects of sessions | of the world | outside MPI_Init … MPI_Finalize |",
+        lines += ["## %s %s" % (chapter, title), "",
+                  "| function | section | since | on objects of sessions | of the world model | while that is not initialised |",
                   "|---|---|---|---|---|---|"]
-        for function in functions:
-            if _chapter_of(function) == chapter:
-                session, world = {"both": ("yes", "yes"), "session": ("yes", "–"), "world": ("unsupported", "yes"),
-                                  "any": ("–", "yes"), "none": ("unsupported", "unsupported")}[state(function, native)]
+        for f in functions:
+            if _chapter_of(f) == chapter:
+                session, world = _COLUMNS[state(f, native)]
                 lines.append("| MPI_%s | %s | %s | %s | %s | %s |" % (
-                    function.name, function.section, function.since, session, world, _before_init(function)))
+                    f.name, f.section, f.since, session, world, _uninitialised(f)))
         lines.append("")
     return "\n".join(lines)

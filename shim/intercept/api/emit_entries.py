@@ -54,15 +54,13 @@ def _slow_path(function):
     lines = ["[[gnu::cold, gnu::noinline]] %s with_ours_%s(%s) {" % (
         function.returns, function.name, function.signature_parameters)]
     replaced = list(others)
-    if function.has_body:
-        test = "  if (%s) {" % _test(function, deciding) if others else "  {"
-        lines += [test, "    " + _body_call(function), "  }"]
-    elif function.route == "by_handle" and all(p.handle.has_twin for p in deciding):
+    if function.has_body or not (function.route == "by_handle" and all(p.handle.has_twin for p in deciding)):
+        answer = _body_call(function) if function.has_body else _unsupported(function)
+        if deciding:
+            lines += ["  if (%s) {" % _test(function, deciding), "    " + answer, "  }"] if others else ["  " + answer]
+    else:
         replaced = deciding + others
-    elif deciding:
-        test = "  if (%s) " % _test(function, deciding) if others else "  "
-        lines.append(test + _unsupported(function))
-    if replaced and not (function.has_body and not others):
+    if replaced:
         lines += _way_down(function, replaced)
     return lines + ["}"]
 

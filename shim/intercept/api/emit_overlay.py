@@ -65,6 +65,10 @@ _ROWS = {
 }
 
 
+def row_lines(word, name, value):
+    return _ROWS[word](name, value)
+
+
 def _is_in(native, name):
     return name in native.names or name in native.macros or name in native.functions
 
@@ -79,7 +83,7 @@ def header(functions, rows, native):
              "#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
     for word, name, value in rows:
         if not _is_in(native, name):
-            lines += _ROWS[word](name, value)
+            lines += row_lines(word, name, value)
     lines.append("")
     for f in missing_functions(functions, native):
         for prefix in ("MPI_", "PMPI_"):

@@ -10,11 +10,11 @@ def header(functions):
              "namespace shim::intercept {", "", "/// One slot per function of the library below.", "struct Table {"]
     lines += ["  Slot<%s> %s;" % (f.signature_type, f.name) for f in functions]
     lines += ["};", "",
-              "/// Between MPI_Init and MPI_Finalize of the library below every call on its objects goes to its function.",
+              "/// While the library below is initialised every call on its objects goes to its function.",
               "extern Table active_table;",
-              "/// Outside, most calls would end the process there (Open MPI 4.1): ours answer.",
+              "/// While it is not, most calls would end the process there (Open MPI 4.1): ours answer.",
               "extern Table idle_table;",
-              "/// Which of the two is in force. A release store in MPI_Init and MPI_Finalize pairs with the acquire in native().",
+              "/// Which of the two is in force. The release stores of those who start and end it pair with the acquire in native().",
               "extern std::atomic<const Table*> current_table;",
               "inline const Table& native() noexcept { return *current_table.load(std::memory_order_acquire); }", "",
               "}  // namespace shim::intercept", ""]
@@ -36,7 +36,7 @@ def _idle(function):
     active = "return active_table.%s;" % call(function)
     if function.has_idle_body:
         body = "try { return idle::%s; } catch (...) { %s }" % (call(function), fail(function, error(function, "caught")))
-    elif function.is_anytime or function.route == "tool":
+    elif function.is_anytime or function.route in ("state", "tool"):
         body = active
     else:
         body = 'if (auto code = idle_call("MPI_%s")) { %s } %s' % (function.name, fail(function, "*code"), active)

@@ -11,11 +11,11 @@ def is_forwarded(function):
 
 def rows(functions):
     lines = [NOTICE, '#include "tests/intercept/forwarding.hpp"', "", '#pragma GCC diagnostic ignored "-Wdeprecated-declarations"',
-             "", "namespace shim::intercept::testing {", "", "void fill(Table& table) {"]
+             "", "namespace shim::intercept::testing {", "", "void record_all(Table& table) {"]
     lines += ["  record<&Table::%s>(table, \"%s\");" % (f.name, f.name) for f in functions]
     lines += ["}", "", "const std::vector<Forwarding>& forwardings() {", "  static const std::vector<Forwarding> rows = {"]
     for f in functions:
         if is_forwarded(f):
-            lines += ['      forwarding<&Table::%s>("%s", %s%s, %s%s),' % (f.name, f.name, "MPI_", f.name, "PMPI_", f.name)]
+            lines += ['      forwarding<&Table::%s, MPI_%s, PMPI_%s>("%s"),' % (f.name, f.name, f.name, f.name)]
     lines += ["  };", "  return rows;", "}", "", "}  // namespace shim::intercept::testing", ""]
     return "\n".join(lines)

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The generator: what it reads, what it refuses, and the text it writes for one function of each sort."""
+import os
+import pathlib
+import re
+import sys
+import unittest
+
+_HERE = pathlib.Path(__file__).resolve().parent
+_API = _HERE.parents[2] / "shim" / "intercept" / "api"
+sys.path.insert(0, str(_API))
+
+import description  # noqa: E402
+import emit_bodies  # noqa: E402
+import emit_coverage  # noqa: E402
+import emit_entries  # noqa: E402
+import emit_overlay  # noqa: E402
+import emit_table  # noqa: E402
+import emit_tests  # noqa: E402
+import generate  # noqa: E402
+import probe  # noqa: E402
+
+_REAL = (_API / "mpi_api.txt").read_text()
+_SAMPLE = (_HERE / "sample_api.txt").read_text()
+_OVERLAY = (_API.parent / "abi" / "openmpi_overlay.txt").read_text()
+_NATIVE = probe.NativeHeader(frozenset({"MPI_Send", "MPI_Waitall", "MPI_Init"}), frozenset(), frozenset({"MPI_Send"}))
+
+
+def _functions(text):
+    return {function.name: function for function in description.parse(text)[0]}
+
+
+class Description(unittest.TestCase):
+    def test_names_are_all_there_and_no_others(self):
+        names = {line for line in (_HERE / "mpi_names.txt").read_text().splitlines() if line.startswith("MPI_")}
+        self.assertEqual({"MPI_" + name for name in _functions(_REAL)}, names)
+
+    def test_every_function_has_a_section_of_a_chapter_that_is_there(self):
+        functions, chapters = description.parse(_REAL)
+        for function in functions:
+            self.assertIn(function.section.partition(".")[0], chapters, function.name)
+
+    def test_chapters_are_in_order(self):
+        order = [int(f.section.partition(".")[0]) for f in description.parse(_REAL)[0]]
+        self.assertEqual(order, sorted(order))
+
+    def test_lines_fit(self):
+        self.assertEqual([line for line in _REAL.splitlines() if len(line) > 120], [])
+
+    def refuses(self, text, reason):
+        with self.assertRaisesRegex(description.DescriptionError, reason):
+            description.parse(text)
+
+    def test_faults_name_the_line_and_the_reason(self):
+        self.refuses("\nMPI_X | 3.1 | 1.0", "mpi_api.txt:2: needs name")
+        self.refuses("MPI_X | 3.1 | 1.0 | magic", "unknown route magic")
+        self.refuses("MPI_X | 3.1 | 1.0 | native | shiny", "unknown flag shiny")
+        self.refuses("X | 3.1 | 1.0 | native", "bad name, section or version")
+        self.refuses("MPI_X | three | 1.0 | native", "bad name, section or version")
+        self.refuses("MPI_X | 3.1 | new | native", "bad name, section or version")
+        self.refuses("MPI_X -> char | 3.1 | 1.0 | native", "unknown return type char")
+        self.refuses("MPI_X | 3.1 | 1.0 | native\n  int a", "parameter without kind: int a")
+        self.refuses("  int a : RANK", "parameters without a function")
+        self.refuses("MPI_X | 3.1 | 1.0 | by_handle(b)\n  int a : RANK", "no parameter b")
+        self.refuses("MPI_X | 3.1 | 1.0 | by_handle(a)\n  int a : RANK", "a is no handle")
+        self.refuses("MPI_X | 3.1 | 1.0 | by_handle", "needs a parameter")
+        self.refuses("MPI_X | 3.1 | 1.0 | array(a)\n  int a : RANK", "route array takes 2 parameters")
+        self.refuses("MPI_X | 3.1 | 1.0 | native | body", "never called on the route native")
+        self.refuses("MPI_X | 3.1 | 1.0 | native | anytime idle", "exclude each other")
+        self.refuses("MPI_X | 3.1 | 1.0 | native\nMPI_X | 3.1 | 1.0 | native", "MPI_X is there twice")
+
+    def test_parameters(self):
+        for declaration, name, c_type, scalar in (
+                ("MPI_Comm comm", "comm", "MPI_Comm", True), ("const int counts[]", "counts", "const int []", False),
+                ("int ranges[][3]", "ranges", "int [][3]", False), ("char ***argv", "argv", "char ***", False),
+                ("const void *buf", "buf", "const void *", False), ("...", "", "...", True)):
+            parameter = description.Parameter(declaration, "BUFFER")
+            self.assertEqual((parameter.name, parameter.c_type, parameter.is_scalar), (name, c_type, scalar))
+
+    def test_large_counts(self):
+        functions = _functions(_REAL)
+        for name, signature in (
+                ("Send_c", "int(const void *, MPI_Count, MPI_Datatype, int, int, MPI_Comm)"),
+                ("Type_create_hvector_c", "int(MPI_Count, MPI_Count, MPI_Count, MPI_Datatype, MPI_Datatype *)"),
+                ("Win_create_c", "int(void *, MPI_Aint, MPI_Aint, MPI_Info, MPI_Comm, MPI_Win *)"),
+                ("Op_create_c", "int(MPI_User_function_c *, int, MPI_Op *)")):
+            self.assertEqual(functions[name].signature_type, signature)
+        self.assertEqual(functions["Send_c"].since, "4.0")
+        self.assertEqual(functions["Comm_attach_buffer_c"].since, "4.1")
+
+    def test_whose_error_handler(self):
+        functions = _functions(_REAL)
+        for name, subject in (("Send", "comm"), ("File_open", "comm"), ("File_read", "fh"), ("Win_fence", "win"),
+                              ("Session_init", "errhandler"), ("Comm_create_from_group", "errhandler"),
+                              ("Session_set_errhandler", "session"), ("Comm_set_errhandler", "comm"),
+                              ("Comm_free", "comm"), ("Wait", "request"), ("Group_size", "group")):
+            self.assertEqual(functions[name].subject.name, subject, name)
+        for name in ("Waitall", "Info_create", "Comm_create_errhandler", "Get_processor_name"):
+            self.assertIsNone(functions[name].subject, name)
+
+
+class Generator(unittest.TestCase):
+    maxDiff = None
+
+    def test_knows_no_function_by_name(self):
+        names = [line for line in (_HERE / "mpi_names.txt").read_text().splitlines() if line.startswith("MPI_")]
+        known = set(names) | {name[4:] for name in names if name.count("_") > 1}
+        for path in sorted(_API.glob("*.py")):
+            self.assertEqual(known & set(re.findall(r"\w+", path.read_text())), set(), path.name)
+
+    def test_golden_text(self):
+        """What is written for one function of each sort. After a wanted change: UPDATE_GOLDEN=1, and read the difference."""
+        functions, chapters = description.parse(_SAMPLE)
+        text = "\n".join(["// SPDX-License-Identifier: BSD-3-Clause", emit_bodies.bodies(functions),
+                          emit_table.source(functions), emit_entries.source(functions),
+                          emit_tests.rows(functions), emit_coverage.page(functions, chapters, _NATIVE)])
+        golden = _HERE / "golden.txt"
+        if os.environ.get("UPDATE_GOLDEN"):
+            golden.write_text(text)
+        self.assertMultiLineEqual(golden.read_text(), text)
+
+    def test_same_input_same_bytes(self):
+        make = lambda: generate.outputs(description.parse(_REAL)[0], emit_overlay.parse_rows(_OVERLAY), _NATIVE)
+        self.assertEqual(make(), make())
+
+    def test_entries_are_spread_over_all_files_once(self):
+        files = generate.outputs(description.parse(_REAL)[0], emit_overlay.parse_rows(_OVERLAY), _NATIVE)
+        text = "".join(text for name, text in files.items() if "/entries_" in name)
+        self.assertEqual(re.findall(r"^\S+ MPI_(\w+)\(", text, re.MULTILINE), list(_functions(_REAL)))
+
+    def test_exports_are_the_description_and_the_objects(self):
+        functions, _ = description.parse(_SAMPLE)
+        names = re.findall(r"^ {4}(\w+);$", emit_overlay.exports(functions, emit_overlay.parse_rows(_OVERLAY)), re.MULTILINE)
+        want = [prefix + f.name for f in functions for prefix in ("MPI_", "PMPI_")]
+        self.assertEqual(sorted(names), sorted(want + ["ompi_mpi_instance_null", "ompi_mpi_errors_abort"]))
+
+
+class Probe(unittest.TestCase):
+    def test_reads_prototypes_macros_and_other_names(self):
+        native = probe.read("int MPI_Send(int);\ntypedef int (MPI_Function)(int);\nenum { MPI_ONE };\n",
+                            "#define MPI_Aint_add(a, b) x\n#define PMPI_Aint_add(a, b) x\n")
+        self.assertEqual(native.functions, {"MPI_Send"})
+        self.assertEqual(native.macros, {"MPI_Aint_add", "PMPI_Aint_add"})
+        self.assertIn("MPI_ONE", native.names)
+
+
+class Overlay(unittest.TestCase):
+    def header(self, native):
+        return emit_overlay.header(description.parse(_SAMPLE)[0], emit_overlay.parse_rows(_OVERLAY), native)
+
+    def test_declares_what_is_missing_and_not_removed(self):
+        text = self.header(_NATIVE)
+        self.assertIn("int MPI_Comm_create_from_group(MPI_Group group,", text)
+        self.assertIn("int PMPI_Comm_create_from_group(", text)
+        self.assertNotIn("MPI_Address", text)
+        self.assertNotRegex(text, r"\bP?MPI_Send\(")
+
+    def test_leaves_out_rows_that_the_header_has(self):
+        self.assertIn("MPI_ERR_SESSION 78", self.header(_NATIVE))
+        has = probe.NativeHeader(frozenset(), frozenset({"MPI_ERR_SESSION"}), frozenset({"MPI_Session"}))
+        self.assertNotIn("MPI_ERR_SESSION", self.header(has))
+        self.assertNotIn("typedef struct ompi_instance_t", self.header(has))
+
+    def test_rows(self):
+        for row, text in (
+                ("type | T | struct s * | x", "typedef struct s *T;"),
+                ("type | F | void (*)(int) | x", "typedef void (*F)(int);"),
+                ("callback | C | int (int, void *) | x", "typedef int (C)(int, void *);"),
+                ("enum | E | A 0, B 1 | x", "typedef enum { A = 0, B = 1 } E;"),
+                ("text | K | mpi_size | x", '#define K "mpi_size"'),
+                ("pointer | P | void * 4 | x", "#define P ((void *) 4)")):
+            word, name, value = emit_overlay.parse_rows(row)[0]
+            self.assertIn(text, "\n".join(emit_overlay.row_lines(word, name, value)))
+
+    def test_bad_row(self):
+        with self.assertRaisesRegex(emit_overlay.OverlayError, "line 1"):
+            emit_overlay.parse_rows("float | X | 1 | y")
+
+
+class Coverage(unittest.TestCase):
+    def test_states(self):
+        functions = _functions(_SAMPLE)
+        states = {name: emit_coverage.state(functions[name], _NATIVE) for name in functions}
+        self.assertEqual(states["Send"], "both")
+        self.assertEqual(states["Send_c"], "none")
+        self.assertEqual(states["Group_union"], "session")  # not in the header of this test
+        self.assertEqual(states["Init"], "any")
+        self.assertEqual(states["Comm_create_from_group"], "session")
+        self.assertEqual(states["Address"], "any")  # removed functions are below without being in the header
+
+    def test_counts_every_function(self):
+        functions, _ = description.parse(_REAL)
+        self.assertEqual(sum(emit_coverage.counts(functions, _NATIVE).values()), len(functions))
+
+
+if __name__ == "__main__":
+    unittest.main()

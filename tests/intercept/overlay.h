@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+   A use of everything that a Sessions program needs beyond the mpi.h of Open MPI 4.1. */
+#pragma once
+
+#include <mpi.h>
+#include <mpi.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Values of Open MPI 5, which a program built there has inside it. */
+typedef char error_session[MPI_ERR_SESSION == 78 ? 1 : -1];
+typedef char error_value_too_large[MPI_ERR_VALUE_TOO_LARGE == 79 ? 1 : -1];
+typedef char error_proc_aborted[MPI_ERR_PROC_ABORTED == 74 ? 1 : -1];
+typedef char pset_name[MPI_MAX_PSET_NAME_LEN == 512 ? 1 : -1];
+typedef char string_tag[MPI_MAX_STRINGTAG_LEN == 1024 ? 1 : -1];
+typedef char hardware_guided[MPI_COMM_TYPE_HW_GUIDED == 13 && MPI_COMM_TYPE_HW_UNGUIDED == 12 ? 1 : -1];
+
+extern int overlay_sees_the_sessions_model(void);
+extern void overlay_handler(MPI_Session *session, int *code, ...);
+
+int overlay_sees_the_sessions_model(void) {
+  MPI_Session session = MPI_SESSION_NULL;
+  MPI_Session_errhandler_function *function = overlay_handler;
+  MPI_Errhandler handler = MPI_ERRORS_ABORT;
+  MPI_Info info = MPI_INFO_NULL;
+  MPI_Group group = MPI_GROUP_NULL;
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Request request = MPI_REQUEST_NULL;
+  char name[MPI_MAX_PSET_NAME_LEN];
+  int count = 0, length = MPI_MAX_PSET_NAME_LEN;
+  MPI_Count large = 1;
+  return MPI_Session_create_errhandler(function, &handler) + MPI_Session_init(info, handler, &session) +
+         MPI_Session_get_num_psets(session, info, &count) + MPI_Session_get_nth_pset(session, info, 0, &length, name) +
+         MPI_Session_get_pset_info(session, name, &info) + MPI_Group_from_session_pset(session, name, &group) +
+         MPI_Comm_create_from_group(group, "overlay", info, handler, &comm) + PMPI_Barrier_init(comm, info, &request) +
+         MPI_Send_c(name, large, MPI_CHAR, 0, 0, comm) + MPI_Info_create_env(0, 0, &info) + MPI_Session_finalize(&session) +
+         (int)MPI_Session_c2f(session);
+}
+
+#ifdef __cplusplus
+}
+#endif
