@@ -118,6 +118,12 @@ base::Status Engine::send_control(base::ProcessId to, std::vector<std::byte> byt
 
 void Engine::set_control_handler(ControlHandler handler) { core_->set_control_handler(std::move(handler)); }
 
+void Engine::forget(base::ProcessId process, const base::Error& reason) {
+  Guard guard = core_->enter();
+  Peer& peer = core_->peer(process);
+  if (peer.link != nullptr) core_->fail(peer, reason);
+}
+
 base::Status Engine::progress() {
   SHIM_TRY(core_->round(true));
   return {};

@@ -213,6 +213,9 @@ class Engine {
   // --- control messages: any length, in order per process pair, outside all contexts; for the creation of communicators.
   base::Status send_control(base::ProcessId to, std::vector<std::byte> bytes);
   void set_control_handler(ControlHandler handler);
+  /// The process has ended what it was and begun anew: the way to it is asked for again when next needed, and what is under way
+  /// to or from its earlier life ends with this error.
+  void forget(base::ProcessId process, const base::Error& reason);
 
   // --- progress and waiting
   /// One bounded round over all transports and everything registered. Also the way to lend time to others' messages.

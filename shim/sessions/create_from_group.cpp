@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/sessions/communicator.hpp"
 #include "shim/sessions/creation.hpp"
+#include "shim/sessions/parent_search.hpp"
 #include "shim/sessions/process.hpp"
-#include "shim/sessions/root_addresses.hpp"
 
 namespace shim::sessions {
 

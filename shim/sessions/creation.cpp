@@ -9,6 +9,12 @@
 namespace shim::sessions {
 namespace {
 
+/// So long a process that has noticed another's death looks for those who do not know of it yet.
+constexpr double kNotesSeconds = 2;
+
+using base::Error;
+using base::ErrorClass;
+
 std::shared_ptr<const p2p::ContextBases> bases_of(const Entries& entries) {
   auto bases = std::make_shared<p2p::ContextBases>();
   bases->common = entries.begin()->second.context_base;
@@ -17,6 +23,15 @@ std::shared_ptr<const p2p::ContextBases> bases_of(const Entries& entries) {
   if (!all_equal)
     for (const auto& [rank, entry] : entries) bases->by_rank.push_back(entry.context_base);
   return bases;
+}
+
+/// Groups can be made of any numbers; only processes of the own world can be reached.
+base::Status check_members(const Group& group, std::uint32_t world_size) {
+  for (const Range& range : group.ranges())
+    if (range.world != 0 || range.highest() >= world_size)
+      return Error(ErrorClass::group, "the group " + group.text() + " has processes outside mpi://WORLD, whose ranks end at " +
+                                          std::to_string(world_size - 1));
+  return {};
 }
 
 }  // namespace
@@ -31,10 +46,19 @@ Creations::~Creations() { process_.engine().set_control_handler({}); }
 base::Result<Entry> Creations::own_entry(const CreationRoles& roles) {
   Entry entry{process_.take_context_base(), {}};
   if (roles.spans_nodes) {
-    SHIM_TRY_ASSIGN(transport::Transport * fabric, process_.fabric());
-    entry.address = fabric->address();
+    SHIM_TRY(process_.fabric());
+    entry.address = process_.own_address();
   }
   return entry;
+}
+
+std::unique_ptr<ParentSearch> Creations::search_in(const Creation& creation) {
+  const auto& roles = creation.roles;
+  std::vector<std::uint32_t> roots;
+  for (int root : roles.roots) roots.push_back(creation.group->at(root).rank);
+  std::optional<std::uint32_t> parent;
+  if (roles.parent) parent = creation.group->at(*roles.parent).rank;
+  return std::make_unique<ParentSearch>(process_, std::move(roots), parent);
 }
 
 base::Result<CreationPtr> Creations::join(const Call& call) {
@@ -58,22 +82,23 @@ base::Result<CreationPtr> Creations::join(const Call& call) {
     creation = find_or_begin(key);
   }
   if (creation->joined) {
-    return base::Error(base::ErrorClass::arg, "another thread of this process is creating a communicator with the same "
-                                              "group and the same tag \"" + call.tag + "\" (MPI-4.1 §7.4.2)");
+    return Error(ErrorClass::arg, "another thread of this process is creating a communicator with the same group and the same "
+                                  "tag \"" + call.tag + "\" (MPI-4.1 §7.4.2)");
   }
   creation->joined = true;
   creation->started = base::now_ns();
   creation->entries[roles.self] = std::move(entry);
-  if (!roles.is_root()) {
-    send(*creation, roles.root, Contribution{creation->key, {*creation->entries.find(roles.self)}});
-  } else if (roles.spans_nodes) {
-    std::vector<std::uint32_t> roots;
-    for (int root : roles.roots) roots.push_back(creation->group->at(root).rank);
-    std::optional<std::uint32_t> parent;
-    if (roles.parent) parent = creation->group->at(*roles.parent).rank;
-    creation->search = std::make_unique<AddressSearch>(process_, std::move(roots), parent);
-  }
+  if (!roles.is_root()) contribute(*creation);
+  else if (roles.spans_nodes) creation->search = search_in(*creation);
   return creation;
+}
+
+void Creations::contribute(Creation& creation) {
+  const auto& roles = creation.roles;
+  if (!roles.is_root()) return send(creation, roles.root, Contribution{creation.key, {*creation.entries.find(roles.self)}});
+  send(creation, *roles.parent, Contribution{creation.key, creation.entries});
+  creation.sent_up = true;
+  creation.sent_to_life = creation.search->life();
 }
 
 bool Creations::subtree_is_complete(const Creation& creation) const {
@@ -83,48 +108,71 @@ bool Creations::subtree_is_complete(const Creation& creation) const {
 bool Creations::advance(const CreationPtr& creation) {
   std::lock_guard guard(mutex_);
   if (creation->is_over()) return true;
+  bool way_is_free = true;
   if (creation->search) {
     auto found = creation->search->poll();
     if (!found) {
-      fail(creation, found.error(), {creation->roles.self});
+      fail(creation, std::move(found).error().within("cannot find the address of another node's process"),
+           {creation->roles.self});
       return true;
     }
-    if (*found) creation->search.reset();
+    way_is_free = *found;
   }
-  if (creation->roles.is_root() && !creation->search && !creation->sent_up && subtree_is_complete(*creation)) {
-    creation->sent_up = true;
-    if (creation->roles.is_leader()) {
-      const Entries all = creation->entries;
-      finish(creation, process_.make_extended_id(), all);
-    } else {
-      send(*creation, *creation->roles.parent, Contribution{creation->key, creation->entries});
-    }
+  if (creation->roles.is_root() && way_is_free && subtree_is_complete(*creation)) {
+    if (creation->roles.is_leader()) lead(creation);
+    // once more if the parent turns out to have begun anew: what its former life had is lost
+    else if (!creation->sent_up || creation->sent_to_life != creation->search->life()) contribute(*creation);
   }
   if (!creation->is_over()) look_after(creation);
   return creation->is_over();
 }
 
+/// All contributions are here: the communicator is made.
+void Creations::lead(const CreationPtr& creation) {
+  const Entries all = creation->entries;
+  if (static_cast<int>(all.size()) != creation->group->size())
+    return fail(creation, Error(ErrorClass::intern, "contributions to the creation of a communicator are incomplete"),
+                {creation->roles.self});
+  finish(creation, process_.make_extended_id(), all);
+}
+
 base::Result<Agreement> Creations::agree(const Call& call) {
+  SHIM_TRY(check_members(*call.group, process_.bootstrap().job().size));
   if (call.group->size() == 1) {
     auto bases = std::make_shared<p2p::ContextBases>();
     bases->common = process_.take_context_base();
     return Agreement{process_.make_extended_id(), bases, bases->common};
   }
   SHIM_TRY_ASSIGN(CreationPtr creation, join(call));
-  SHIM_TRY(process_.engine().wait_until([&] { return advance(creation); }));
+  auto waited = process_.engine().wait_until([&] { return advance(creation); });
+  if (!pass_notes_on())
+    (void)process_.engine().wait_until([&] { return pass_notes_on(); }, base::Deadline::after_seconds(kNotesSeconds));
   std::lock_guard guard(mutex_);
+  notes_.clear();
+  if (!waited && !creation->is_over()) fail(creation, waited.error(), {creation->roles.self});
   if (creation->failure) return creation->failure->clone();
   return *creation->agreement;
 }
 
 void Creations::finish(const CreationPtr& creation, base::ExtendedId id, const Entries& entries) {
-  const Outcome outcome{creation->key, id, entries};
+  const auto bytes = encode(Outcome{creation->key, id, entries});
   for (const auto& [rank, entry] : entries)
-    if (!entry.address.empty()) process_.learn_address(creation->group->at(rank), entry.address);
-  for (int child : creation->roles.children) send(*creation, child, outcome);
-  for (int member : creation->roles.local) send(*creation, member, outcome);
+    if (!entry.address.bytes.empty() && rank != creation->roles.self)
+      process_.learn_address(creation->group->at(rank), entry.address);
+  for (const auto* partners : {&creation->roles.children, &creation->roles.local})
+    for (int rank : *partners) send_bytes(creation->group->at(rank), bytes);
   creation->agreement = Agreement{id, bases_of(entries), entries.at(creation->roles.self).context_base};
   forget(*creation);
+}
+
+void Creations::close() {
+  std::lock_guard guard(mutex_);
+  closing_ = true;
+  for (const auto& [bytes, creation] : creations_)
+    if (!creation->is_over())
+      for (int rank : creation->contributed)
+        give_back(creation->group->at(rank), creation->key, creation->entries.at(rank).context_base);
+  creations_.clear();
 }
 
 }  // namespace shim::sessions

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,6 +13,7 @@
 #include <string>
 #include <thread>
 #include <unordered_map>
+#include <vector>
 
 #include "shim/base/clock.hpp"
 #include "shim/base/result.hpp"
@@ -19,7 +21,7 @@
 #include "shim/sessions/creation_roles.hpp"
 #include "shim/sessions/creation_wire.hpp"
 #include "shim/sessions/group.hpp"
-#include "shim/sessions/root_addresses.hpp"
+#include "shim/sessions/parent_search.hpp"
 
 namespace shim::sessions {
 
@@ -40,8 +42,9 @@ struct Creation {
   bool joined = false;           ///< this process has called and waits
   Entries entries;               ///< that have come, the own one included
   std::set<int> contributed;     ///< direct partners that have sent theirs
-  std::unique_ptr<AddressSearch> search;  ///< node roots of a group that spans nodes
+  std::unique_ptr<ParentSearch> search;  ///< node roots of a group that spans nodes
   bool sent_up = false;
+  std::uint32_t sent_to_life = 0;        ///< of the parent
 
   std::optional<Agreement> agreement;
   std::optional<base::Error> failure;
@@ -49,9 +52,11 @@ struct Creation {
   std::set<int> untold;
 
   base::Nanoseconds started = 0, next_look = 0, next_report = 0;
-  std::string heard;             ///< what those who were asked have answered, for the report
+  std::map<int, std::string> heard;         ///< what partners that were asked have answered, for the report
+  std::map<int, AddressLookup> to_be_asked;  ///< partners that can be asked once their addresses are found
 
   bool is_over() const { return agreement.has_value() || failure.has_value(); }
+  std::uint32_t own_call() const { return joined ? entries.at(roles.self).context_base : 0; }
 };
 using CreationPtr = std::shared_ptr<Creation>;
 
@@ -70,6 +75,9 @@ class Creations {
   };
   /// Collective over the group and nobody else. Errors: not_same, proc_aborted, other, as in create_from_group.
   base::Result<Agreement> agree(const Call& call);
+  /// The process is about to end. Contributions that wait for a call of this process, and those that come from now on, are given
+  /// back to their senders, who send them again when this process begins anew.
+  void close();
 
  private:
   void on_control(base::ProcessId from, std::span<const std::byte> bytes);
@@ -79,11 +87,15 @@ class Creations {
   void handle(base::ProcessId from, Failure message);
   void handle(base::ProcessId from, Question message);
   void handle(base::ProcessId from, Answer message);
+  void handle(base::ProcessId from, Returned message);
   CreationPtr find(const CreationKey& key) const;
   CreationPtr find_or_begin(const CreationKey& key);
   void forget(const Creation& creation);
   void send(const Creation& to, int rank, const CreationMessage& message);
   void send(base::ProcessId to, const CreationMessage& message);
+  void send_bytes(base::ProcessId to, std::vector<std::byte> bytes);
+  void give_back(base::ProcessId to, const CreationKey& key, std::uint32_t call);
+  bool is_plausible(const CreationKey& key, base::ProcessId from) const;
   /// Ends the creation here and tells all partners that wait in it; `told` knows already.
   void fail(const CreationPtr& creation, const base::Error& error, std::set<int> told);
   void finish(const CreationPtr& creation, base::ExtendedId id, const Entries& entries);
@@ -91,23 +103,46 @@ class Creations {
   // creation.cpp
   base::Result<CreationPtr> join(const Call& call);
   base::Result<Entry> own_entry(const CreationRoles& roles);
+  std::unique_ptr<ParentSearch> search_in(const Creation& creation);
+  void contribute(Creation& creation);
+  void lead(const CreationPtr& creation);
   /// Does what can be done now; true once the creation is over.
   bool advance(const CreationPtr& creation);
   bool subtree_is_complete(const Creation& creation) const;
 
-  // creation_report.cpp; with the mutex held
+  // creation_watch.cpp; with the mutex held
   void look_after(const CreationPtr& creation);
   std::vector<int> waited_for(const Creation& creation) const;
+  bool fail_for_the_dead(const CreationPtr& creation);
+  bool fail_for_the_late(const CreationPtr& creation, double waited);
+  void tell_instead_of_root(const Creation& creation, const base::Error& error);
+  bool pass_notes_on();
+  void report(Creation& creation, double waited);
+  void ask(Creation& creation, int rank);
+  void ask_who_was_found(Creation& creation);
+
+  // creation_text.cpp; with the mutex held
   std::string describe(const Creation& creation, int rank) const;
   std::string describe_missing(const Creation& creation) const;
-  bool fail_for_the_dead(const CreationPtr& creation);
-  double patience(const Creation& creation) const;
+
+  // disagreement.cpp; with the mutex held
+  bool fail_for_disagreement(const CreationPtr& creation);
+  bool end_if_they_disagree(const CreationPtr& mine, const CreationKey& other, int rank, bool other_threads);
   std::optional<std::string> disagreement(const Creation& mine, const CreationKey& other, int rank, bool other_threads) const;
 
+  /// News for a process whose address has to be found first.
+  struct Note {
+    base::ProcessId to;
+    Failure message;
+    AddressLookup lookup;
+  };
+
   Process& process_;
-  mutable std::mutex mutex_;
+  mutable std::mutex mutex_;  ///< guards what follows
+  std::vector<Note> notes_;
   std::unordered_map<std::string, CreationPtr> creations_;  ///< by CreationKey::bytes()
   std::optional<std::thread::id> first_thread_;
+  bool closing_ = false;
   bool several_threads_ = false;  ///< more than one thread has called: then one that waits elsewhere may yet come here
 };
 

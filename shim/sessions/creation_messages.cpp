@@ -39,40 +39,57 @@ void Creations::forget(const Creation& creation) {
   if (at != creations_.end() && at->second.get() == &creation) creations_.erase(at);
 }
 
-void Creations::send(base::ProcessId to, const CreationMessage& message) {
-  auto sent = process_.engine().send_control(to, encode(message));
+void Creations::send_bytes(base::ProcessId to, std::vector<std::byte> bytes) {
+  auto sent = process_.engine().send_control(to, std::move(bytes));
   // who cannot be reached is found missing, or dead, by whoever waits for it
   if (!sent) process_.log().write(base::LogLevel::info, sent.error().text());
 }
 
+void Creations::send(base::ProcessId to, const CreationMessage& message) { send_bytes(to, encode(message)); }
 void Creations::send(const Creation& to, int rank, const CreationMessage& message) { send(to.group->at(rank), message); }
 
-/// Is this process a member of the group that a message speaks of? Whoever sends anything else is not one of us.
-static bool is_member(const CreationKey& key, base::ProcessId process) {
-  return Group::of_ranges(key.ranges)->rank_of(process) != kUndefined;
+/// Could this key be one that a process of this job has sent us? All of it is bounded by what the job has, so that a damaged
+/// message does no harm.
+bool Creations::is_plausible(const CreationKey& key, base::ProcessId from) const {
+  const std::int64_t world_size = process_.bootstrap().job().size;
+  std::int64_t members = 0;
+  for (const Range& range : key.ranges) {
+    members += range.count;
+    if (range.world != 0 || range.stride == 0 || range.lowest() < 0 || range.highest() >= world_size || members > world_size)
+      return false;
+  }
+  GroupPtr group = Group::of_ranges(key.ranges);
+  return group->rank_of(process_.self()) != kUndefined && group->rank_of(from) != kUndefined;
 }
 
 void Creations::handle(base::ProcessId from, Contribution message) {
-  if (!is_member(message.key, process_.self()) || !is_member(message.key, from)) return;
+  if (!is_plausible(message.key, from) || from == process_.self()) return;
   CreationPtr creation = find_or_begin(message.key);
   const int rank = creation->group->rank_of(from);
+  auto own = message.entries.find(rank);
+  const auto& roles = creation->roles;
+  auto is_in = [&](const std::vector<int>& ranks) { return std::find(ranks.begin(), ranks.end(), rank) != ranks.end(); };
+  const bool in_bounds = message.entries.empty() || (message.entries.begin()->first >= 0 &&
+                                                     message.entries.rbegin()->first < creation->group->size());
+  if (own == message.entries.end() || !in_bounds || (!is_in(roles.local) && !is_in(roles.children))) return;
+  for (const auto& [member, entry] : message.entries)
+    if (!entry.address.bytes.empty() && member != roles.self)
+      process_.learn_address(creation->group->at(member), entry.address);
+  const std::uint32_t call = own->second.context_base;
+  if (closing_) {
+    forget(*creation);
+    return give_back(from, message.key, call);
+  }
   if (creation->failure) {
     if (creation->untold.erase(rank) > 0) {
-      send(from, Failure{creation->key, creation->failure->error_class(), creation->failure->text()});
+      send(from, Failure{creation->key, call, creation->failure->error_class(), creation->failure->text()});
       if (creation->untold.empty()) forget(*creation);
       return;
     }
     forget(*creation);  // it knows of the failure, so this is a new attempt
     creation = find_or_begin(message.key);
   }
-  const auto& roles = creation->roles;
-  auto is_in = [&](const std::vector<int>& ranks) { return std::find(ranks.begin(), ranks.end(), rank) != ranks.end(); };
-  if (!is_in(roles.local) && !is_in(roles.children)) return;
-  for (auto& [member, entry] : message.entries) {
-    if (member < 0 || member >= creation->group->size()) return;
-    if (!entry.address.empty()) process_.learn_address(creation->group->at(member), entry.address);
-  }
-  creation->entries.merge(message.entries);
+  for (auto& [member, entry] : message.entries) creation->entries.insert_or_assign(member, std::move(entry));
   creation->contributed.insert(rank);
 }
 
@@ -85,43 +102,76 @@ void Creations::handle(base::ProcessId from, Outcome message) {
                         message.entries.begin()->first == 0 &&
                         message.entries.rbegin()->first == creation->group->size() - 1;
   if (creation->group->rank_of(from) != expected || !complete) return;
+  // one of an earlier attempt that we had given up
+  if (message.entries.at(roles.self).context_base != creation->own_call()) return;
   finish(creation, message.id, message.entries);
 }
 
 void Creations::handle(base::ProcessId from, Failure message) {
-  if (!is_member(message.key, process_.self())) return;
+  if (!is_plausible(message.key, from)) return;
   CreationPtr creation = find_or_begin(message.key);
-  if (creation->is_over()) return;
   const int rank = creation->group->rank_of(from);
-  std::set<int> told;
-  if (rank != kUndefined) told.insert(rank);
-  if (creation->joined) told.insert(creation->roles.self);
+  if (creation->failure) {  // two have noticed
+    creation->untold.erase(rank);
+    if (creation->untold.empty()) forget(*creation);
+    return;
+  }
+  const auto& roles = creation->roles;
+  if (message.call != 0) {
+    // either our own contribution is answered, or a partner takes its own back
+    const int above = roles.is_root() ? roles.parent.value_or(kUndefined) : roles.root;
+    const bool answers_us = rank == above && message.call == creation->own_call();
+    const bool takes_back =
+        creation->contributed.contains(rank) && creation->entries.at(rank).context_base == message.call;
+    if (!answers_us && !takes_back) {  // of an earlier attempt
+      if (!creation->joined && creation->contributed.empty()) forget(*creation);
+      return;
+    }
+  }
+  std::set<int> told = {rank};
+  if (creation->joined) told.insert(roles.self);
   fail(creation, base::Error(message.error_class, std::move(message.text)), std::move(told));
 }
 
 void Creations::fail(const CreationPtr& creation, const base::Error& error, std::set<int> told) {
   const auto& roles = creation->roles;
   creation->failure.emplace(error.clone());
-  const Failure message{creation->key, error.error_class(), error.text()};
-  auto tell = [&](int rank) {
-    if (told.insert(rank).second) send(*creation, rank, message);
+  auto tell = [&](int rank, std::uint32_t call) {
+    if (told.insert(rank).second) send(*creation, rank, Failure{creation->key, call, error.error_class(), error.text()});
   };
   // Upwards at once: that partner is told whether it has called or not, and keeps it for its call.
-  if (!roles.is_root()) tell(roles.root);
-  if (roles.parent) tell(*roles.parent);
-  for (int rank : creation->contributed) tell(rank);
+  if (!roles.is_root()) tell(roles.root, creation->own_call());
+  if (roles.parent && process_.known_life(creation->group->at(*roles.parent)))
+    tell(*roles.parent, creation->sent_up ? creation->own_call() : 0);
+  for (int rank : creation->contributed) tell(rank, creation->entries.at(rank).context_base);
   // Downwards those who have not come yet are told when they come.
   for (const auto* partners : {&roles.local, &roles.children})
     for (int rank : *partners)
       if (!told.contains(rank)) creation->untold.insert(rank);
   if (!creation->joined && !told.contains(roles.self)) creation->untold.insert(roles.self);
+  creation->to_be_asked.clear();
   if (creation->untold.empty()) forget(*creation);
 }
 
+void Creations::give_back(base::ProcessId to, const CreationKey& key, std::uint32_t call) {
+  send(to, Returned{key, call, process_.own_life()});
+}
+
+void Creations::handle(base::ProcessId from, Returned message) {
+  CreationPtr creation = find(message.key);
+  if (!creation || !creation->joined || creation->is_over() || message.call != creation->own_call()) return;
+  const int rank = creation->group->rank_of(from);
+  // To a local root it can be sent at once: it waits in shared memory until that process begins anew.
+  if (!creation->roles.is_root() && rank == creation->roles.root) contribute(*creation);
+  if (creation->search && rank == creation->roles.parent) creation->search->parent_has_left(message.life);
+}
+
 void Creations::handle(base::ProcessId from, Question message) {
-  Answer answer{std::move(message.key), several_threads_, {}};
+  if (!is_plausible(message.key, from)) return;
+  Answer answer{std::move(message.key), several_threads_, {}, ""};
   for (const auto& [bytes, creation] : creations_)
     if (creation->joined && !creation->is_over()) answer.waiting.push_back(creation->key);
+  if (CreationPtr asked = find(answer.asked); asked && asked->joined) answer.missing = describe_missing(*asked);
   send(from, answer);
 }
 

@@ -43,6 +43,7 @@ CreationRoles roles_in(const Group& group, const bootstrap::NodeMap& nodes, base
     if (!is_first && node == own_node) roles.local.push_back(rank);
   }
   roles.spans_nodes = roles.roots.size() > 1;
+  roles.tree_height = static_cast<int>(std::bit_width(roles.roots.size() - 1));
   if (roles.is_root()) {
     place_in_tree(roles, index_of_node.at(own_node));
   } else {

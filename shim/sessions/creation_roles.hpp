@@ -21,6 +21,7 @@ struct CreationRoles {
   std::vector<int> roots;         ///< all node roots, leader first, where self is one
   bool spans_nodes = false;
   int height = 0;                 ///< levels of the tree below self; 0 for those with nobody to wait for but their node
+  int tree_height = 0;            ///< levels of the whole tree
 
   bool is_root() const { return self == root; }
   bool is_leader() const { return self == 0; }

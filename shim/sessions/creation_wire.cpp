@@ -40,7 +40,8 @@ class Writer {
     for (const auto& [rank, entry] : entries) {
       number(rank);
       number(entry.context_base);
-      run(entry.address.data(), entry.address.size());
+      run(entry.address.bytes.data(), entry.address.bytes.size());
+      if (!entry.address.bytes.empty()) number(entry.address.life);
     }
   }
   std::vector<std::byte> take() { return std::move(out_); }
@@ -93,7 +94,8 @@ class Reader {
       int rank = number<int>();
       Entry entry{number<std::uint32_t>(), {}};
       auto address = run();
-      entry.address.assign(address.begin(), address.end());
+      entry.address.bytes.assign(address.begin(), address.end());
+      if (!address.empty()) entry.address.life = number<std::uint32_t>();
       entries.emplace(rank, std::move(entry));
     }
     return entries;
@@ -125,6 +127,7 @@ void write(Writer& out, const Outcome& message) {
 }
 void write(Writer& out, const Failure& message) {
   out.key(message.key);
+  out.number(message.call);
   out.number(message.error_class);
   out.text(message.text);
 }
@@ -134,6 +137,12 @@ void write(Writer& out, const Answer& message) {
   out.number(std::uint8_t{message.several_threads});
   out.number(static_cast<std::uint32_t>(message.waiting.size()));
   for (const CreationKey& key : message.waiting) out.key(key);
+  out.text(message.missing);
+}
+void write(Writer& out, const Returned& message) {
+  out.key(message.key);
+  out.number(message.call);
+  out.number(message.life);
 }
 
 void read(Reader& in, Contribution& message) {
@@ -148,6 +157,7 @@ void read(Reader& in, Outcome& message) {
 }
 void read(Reader& in, Failure& message) {
   message.key = in.key();
+  message.call = in.number<std::uint32_t>();
   message.error_class = in.number<base::ErrorClass>();
   if (message.error_class <= base::ErrorClass::success || message.error_class > base::ErrorClass::errhandler)
     message.error_class = base::ErrorClass::intern;
@@ -158,6 +168,12 @@ void read(Reader& in, Answer& message) {
   message.asked = in.key();
   message.several_threads = in.number<std::uint8_t>() != 0;
   for (std::uint32_t left = in.count(); left > 0 && in.ok(); --left) message.waiting.push_back(in.key());
+  message.missing = in.text();
+}
+void read(Reader& in, Returned& message) {
+  message.key = in.key();
+  message.call = in.number<std::uint32_t>();
+  message.life = in.number<std::uint32_t>();
 }
 
 /// Reads the alternative with this index.

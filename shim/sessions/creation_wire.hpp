@@ -13,8 +13,8 @@
 
 #include "shim/base/error.hpp"
 #include "shim/base/ids.hpp"
+#include "shim/sessions/fabric_address.hpp"
 #include "shim/sessions/group.hpp"
-#include "shim/transport/transport.hpp"
 
 namespace shim::sessions {
 
@@ -30,8 +30,8 @@ struct CreationKey {
 
 /// What one member brings.
 struct Entry {
-  std::uint32_t context_base = 0;
-  transport::Bytes address;  ///< on the fabric; empty where the group stays on one node
+  std::uint32_t context_base = 0;  ///< never used twice, so it also tells this call of the member from its others
+  FabricAddress address;           ///< empty where the group stays on one node
   bool operator==(const Entry&) const = default;
 };
 using Entries = std::map<int, Entry>;  ///< by group rank
@@ -50,8 +50,17 @@ struct Outcome {
 /// To everybody who waits in the creation: it has failed.
 struct Failure {
   CreationKey key;
+  /// The context base in the contribution that this message answers or takes back; 0 where there was none. (A member that tries
+  /// again must not take the old failure for a new one.)
+  std::uint32_t call = 0;
   base::ErrorClass error_class = base::ErrorClass::other;
   std::string text;
+};
+/// To one whose contribution has come before our own call: this process ends its last session, so it gives it back.
+struct Returned {
+  CreationKey key;
+  std::uint32_t call = 0;  ///< the context base in the contribution
+  std::uint32_t life = 0;  ///< that ends
 };
 /// To one who is waited for: are you in this creation, or in others?
 struct Question {
@@ -61,9 +70,10 @@ struct Answer {
   CreationKey asked;
   bool several_threads = false;      ///< more than one thread of that process has created communicators
   std::vector<CreationKey> waiting;  ///< the creations in which it waits now
+  std::string missing;               ///< for whom it waits in the one that was asked for; empty where it is not in it
 };
 
-using CreationMessage = std::variant<Contribution, Outcome, Failure, Question, Answer>;
+using CreationMessage = std::variant<Contribution, Outcome, Failure, Question, Answer, Returned>;
 
 std::vector<std::byte> encode(const CreationMessage& message);
 std::optional<CreationMessage> decode(std::span<const std::byte> bytes);

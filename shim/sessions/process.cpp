@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "shim/sessions/address_lookup.hpp"
 #include "shim/sessions/creation.hpp"
 #include "shim/transport/self/self.hpp"
 #include "shim/transport/shm/shm.hpp"
@@ -30,6 +31,7 @@ base::Result<std::shared_ptr<Process>> Process::start(const base::Settings& sett
 
 base::Status Process::set_up(Factories factories) {
   factories_ = std::move(factories);
+  life_ = factories_.lives->load(std::memory_order_relaxed);
   log_ = base::Log(base::Log::level_of(settings_.log), {}, factories_.log_descriptor);
   SHIM_TRY_ASSIGN(bootstrap_, factories_.bootstrap(settings_));
   const auto& job = bootstrap_->job();
@@ -74,6 +76,7 @@ base::Status Process::set_up_node() {
 }
 
 Process::~Process() {
+  if (creations_) creations_->close();
   if (engine_ && !engine_->flush(base::Deadline::after_seconds(kFlushSeconds)))
     log_.write(base::LogLevel::warn, "the last session has ended with messages that nobody has taken; they are lost");
   creations_.reset();
@@ -99,17 +102,36 @@ base::Result<transport::Transport*> Process::fabric() {
     SHIM_TRY_ASSIGN(fabric_transport_, factories_.fabric(settings_));
     engine_->add_transport(*fabric_transport_);
   }
+  if (!published_) {
+    SHIM_TRY(bootstrap_->publish(address_key(life_), fabric_transport_->address()));
+    factories_.lives->store(life_ + 1, std::memory_order_relaxed);  // Process objects with one count live one after another
+    published_ = true;
+  }
   return fabric_transport_.get();
 }
 
-void Process::learn_address(base::ProcessId process, transport::Bytes address) {
-  std::lock_guard guard(addresses_mutex_);
-  addresses_.insert_or_assign(process, std::move(address));
+FabricAddress Process::own_address() {
+  std::lock_guard guard(fabric_mutex_);
+  return {life_, fabric_transport_->address()};
 }
 
-bool Process::knows_address(base::ProcessId process) {
+void Process::learn_address(base::ProcessId process, FabricAddress address) {
+  {
+    std::lock_guard guard(addresses_mutex_);
+    auto [at, is_new] = addresses_.try_emplace(process, address);
+    if (is_new || at->second.life >= address.life) return;
+    at->second = std::move(address);
+  }
+  engine_->forget(process, base::Error(base::ErrorClass::proc_aborted,
+                                       "process " + std::to_string(process.rank) +
+                                           " has ended its last session and begun anew; communicators of before do not reach it"));
+}
+
+std::optional<std::uint32_t> Process::known_life(base::ProcessId process) {
   std::lock_guard guard(addresses_mutex_);
-  return addresses_.contains(process);
+  auto at = addresses_.find(process);
+  if (at == addresses_.end()) return std::nullopt;
+  return at->second.life;
 }
 
 bool Process::is_local(base::ProcessId process) const {
@@ -135,7 +157,7 @@ base::Result<p2p::Route> Process::route_to(base::ProcessId process) {
   if (at == addresses_.end())
     return base::Error(base::ErrorClass::intern,
                        "the fabric address of process " + std::to_string(process.rank) + " is not known");
-  return p2p::Route{fabric_transport, at->second};
+  return p2p::Route{fabric_transport, at->second.bytes};
 }
 
 }  // namespace shim::sessions

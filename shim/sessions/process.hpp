@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -16,8 +17,8 @@
 #include "shim/bootstrap/bootstrap.hpp"
 #include "shim/bootstrap/node_segment.hpp"
 #include "shim/p2p/p2p.hpp"
+#include "shim/sessions/fabric_address.hpp"
 #include "shim/sessions/process_sets.hpp"
-#include "shim/sessions/root_addresses.hpp"
 #include "shim/sessions/session.hpp"
 #include "shim/transport/transport.hpp"
 
@@ -61,12 +62,17 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
 
   /// With transport=fabric every process counts as a node of its own.
   bool everything_over_fabric() const { return settings_.transport == "fabric"; }
-  /// Opens the fabric transport if it is not open yet. Errors: other (no usable provider; names those tried).
+  /// Opens the fabric transport if it is not open yet, and publishes its address. Local. Errors: other (no usable provider;
+  /// names those tried), and the launcher's.
   base::Result<transport::Transport*> fabric();
-  /// The fabric address of a process, learned in an exchange. The newest counts: a process may have begun anew.
-  void learn_address(base::ProcessId process, transport::Bytes address);
-  bool knows_address(base::ProcessId process);
-  PublishedAddress& published_address() { return published_address_; }
+  /// This process's address on the open fabric.
+  FabricAddress own_address();
+  /// The life of that address, also before the fabric is open.
+  std::uint32_t own_life() const { return life_; }
+  /// The fabric address of a process, learned in an exchange. The newest life counts; what was under way to an older one ends.
+  void learn_address(base::ProcessId process, FabricAddress address);
+  /// The life of the newest address known.
+  std::optional<std::uint32_t> known_life(base::ProcessId process);
 
   /// On the own node.
   bool is_local(base::ProcessId process) const;
@@ -91,10 +97,11 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   std::unique_ptr<ProcessSets> sets_;
   std::unique_ptr<bootstrap::NodeSegment> segment_;  ///< null where no other process of the job is on the node
   std::unique_ptr<transport::Transport> self_transport_, shm_transport_, fabric_transport_;
-  std::mutex fabric_mutex_;  ///< guards fabric_transport_ while it is opened
-  std::mutex addresses_mutex_;
-  std::unordered_map<base::ProcessId, transport::Bytes> addresses_;
-  PublishedAddress published_address_{*this};
+  std::mutex fabric_mutex_;     ///< guards fabric_transport_ and the next while the fabric is opened
+  bool published_ = false;
+  std::uint32_t life_ = 0;      ///< set at the start
+  std::mutex addresses_mutex_;  ///< guards the next
+  std::unordered_map<base::ProcessId, FabricAddress> addresses_;
   std::unique_ptr<p2p::Engine> engine_;
   std::unique_ptr<Creations> creations_;
   std::atomic<std::uint32_t> context_counter_{0};    ///< where there is no segment; a plain count, pairs with nothing

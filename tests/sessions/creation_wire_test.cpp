@@ -10,12 +10,12 @@ namespace {
 
 CreationKey key(std::string tag) { return {"scope", std::move(tag), {{0, 0, 4, 1}, {0, 9, 3, -2}}}; }
 
-Entries entries() { return {{0, {7, {}}}, {3, {8, {std::byte{1}, std::byte{2}}}}}; }
+Entries entries() { return {{0, {7, {}}}, {3, {8, {9, {std::byte{1}, std::byte{2}}}}}}; }
 
 std::vector<CreationMessage> samples() {
   return {Contribution{key("a"), entries()}, Outcome{key("b"), {5, 6}, entries()},
-          Failure{key("c"), base::ErrorClass::not_same, "they disagree"}, Question{key("d")},
-          Answer{key("e"), true, {key("f"), key("g")}}};
+          Failure{key("c"), 3, base::ErrorClass::not_same, "they disagree"}, Question{key("d")},
+          Returned{key("h"), 7, 2}, Answer{key("e"), true, {key("f"), key("g")}, "nobody"}};
 }
 
 TEST(CreationWire, EveryMessageComesBackAsItWas) {

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who is missing in a creation, in words for the user.
+#include <algorithm>
+
+#include "shim/sessions/creation.hpp"
+#include "shim/sessions/process.hpp"
+
+namespace shim::sessions {
+namespace {
+/// A report names so many and counts the rest.
+constexpr std::size_t kMostNames = 16;
+}  // namespace
+
+std::string Creations::describe(const Creation& creation, int rank) const {
+  const base::ProcessId process = creation.group->at(rank);
+  const auto& nodes = process_.bootstrap().node_map();
+  std::string text = "process " + std::to_string(process.rank) + " (rank " + std::to_string(rank) + " of the group, node " +
+                     nodes.host(nodes.node_of(process.rank));
+  if (process_.is_local(process) && !process_.has_session(process)) text += ", has no session";
+  return text + ")";
+}
+
+std::string Creations::describe_missing(const Creation& creation) const {
+  const auto missing = waited_for(creation);
+  std::string text;
+  for (std::size_t i = 0; i < std::min(missing.size(), kMostNames); ++i) {
+    text += (i ? ", " : "") + describe(creation, missing[i]);
+    auto heard = creation.heard.find(missing[i]);
+    if (heard != creation.heard.end()) text += ", which " + heard->second;
+  }
+  if (missing.size() > kMostNames) text += " and " + std::to_string(missing.size() - kMostNames) + " more";
+  return text.empty() ? "nobody in particular: the launcher" : text;
+}
+
+}  // namespace shim::sessions

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A creation that takes long: who is missing, who is dead; when to say so, and when to give up.
+#include <algorithm>
+#include <cstdio>
+
+#include "shim/sessions/creation.hpp"
+#include "shim/sessions/process.hpp"
+
+namespace shim::sessions {
+namespace {
+
+using base::Error;
+using base::ErrorClass;
+
+constexpr base::Nanoseconds kLookEvery = 50'000'000;
+/// What a level of the tree, or a member below its root, waits longer than those it waits for, so that the one that knows who
+/// is missing is the one that says it.
+constexpr double kGracePerLevel = 0.5;
+
+std::string seconds_text(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g s", seconds);
+  return text;
+}
+
+std::string name_of(const Creation& creation) {
+  return "the creation with tag \"" + creation.key.tag + "\" over the group " + creation.group->text();
+}
+
+}  // namespace
+
+std::vector<int> Creations::waited_for(const Creation& creation) const {
+  const auto& roles = creation.roles;
+  if (!roles.is_root()) return {roles.root};
+  if (creation.sent_up) return {*roles.parent};
+  std::vector<int> missing;
+  for (const auto* partners : {&roles.local, &roles.children})
+    for (int rank : *partners)
+      if (!creation.contributed.contains(rank)) missing.push_back(rank);
+  if (missing.empty() && roles.parent) missing.push_back(*roles.parent);
+  return missing;
+}
+
+void Creations::look_after(const CreationPtr& creation) {
+  const base::Nanoseconds now = base::now_ns();
+  if (now < creation->next_look) return;
+  creation->next_look = now + kLookEvery;
+  const double waited = static_cast<double>(now - creation->started) * 1e-9;
+  if (fail_for_the_dead(creation) || fail_for_disagreement(creation) || fail_for_the_late(creation, waited)) return;
+  ask_who_was_found(*creation);
+  const double report_after = process_.settings().report_after;
+  if (report_after <= 0) return;
+  const auto interval = static_cast<base::Nanoseconds>(report_after * 1e9);
+  if (creation->next_report == 0) creation->next_report = creation->started + interval;
+  if (now < creation->next_report) return;
+  creation->next_report = now + interval;
+  report(*creation, waited);
+}
+
+bool Creations::fail_for_the_dead(const CreationPtr& creation) {
+  for (int rank : waited_for(*creation)) {
+    if (process_.is_running(creation->group->at(rank))) continue;
+    const Error error(ErrorClass::proc_aborted,
+                      name_of(*creation) + " cannot end: " + describe(*creation, rank) + " is no longer running");
+    if (!creation->roles.is_root()) tell_instead_of_root(*creation, error);
+    fail(creation, error, {creation->roles.self});
+    return true;
+  }
+  return false;
+}
+
+/// The node's root is dead, and only this node knows. The first of its members that lives tells those whom the root would have
+/// told: its parent, and the roots below it. (That one message too many meets a later creation by the same key does no harm:
+/// that creation cannot succeed either.)
+void Creations::tell_instead_of_root(const Creation& creation, const base::Error& error) {
+  const auto& group = *creation.group;
+  const auto of_root =
+      roles_in(group, process_.bootstrap().node_map(), group.at(creation.roles.root), process_.everything_over_fabric());
+  const auto first = std::find_if(of_root.local.begin(), of_root.local.end(),
+                                  [&](int rank) { return process_.is_running(group.at(rank)); });
+  if (first == of_root.local.end() || *first != creation.roles.self) return;
+  std::vector<int> others = of_root.children;
+  if (of_root.parent) others.push_back(*of_root.parent);
+  for (int rank : others) {
+    notes_.push_back({group.at(rank), Failure{creation.key, 0, error.error_class(), error.text()},
+                      AddressLookup(process_.bootstrap(), group.at(rank).rank, process_.own_life(), std::nullopt)});
+  }
+}
+
+/// True when there are none left.
+bool Creations::pass_notes_on() {
+  std::lock_guard guard(mutex_);
+  std::erase_if(notes_, [&](Note& note) {
+    if (!process_.known_life(note.to)) {
+      auto found = note.lookup.poll();
+      if (!found) return true;  // the launcher does not know: nothing more to be done
+      if (!*found) return false;
+      process_.learn_address(note.to, **std::move(found));
+    }
+    send(note.to, note.message);
+    return true;
+  });
+  return notes_.empty();
+}
+
+bool Creations::fail_for_the_late(const CreationPtr& creation, double waited) {
+  const auto& roles = creation->roles;
+  const double timeout = process_.settings().create_timeout;
+  // whoever has passed on what it had waits for the whole tree
+  const int levels = !roles.is_root() || creation->sent_up ? roles.tree_height + 1 : roles.height;
+  if (timeout <= 0 || waited <= timeout + kGracePerLevel * levels) return false;
+  fail(creation,
+       Error(ErrorClass::other, name_of(*creation) + " was given up after " + seconds_text(timeout) +
+                                    " (INTERSESSION_CREATE_TIMEOUT); not arrived: " + describe_missing(*creation)),
+       {roles.self});
+  return true;
+}
+
+void Creations::report(Creation& creation, double waited) {
+  process_.log().write(base::LogLevel::warn, name_of(creation) + " has waited " + seconds_text(waited) + " for " +
+                                                 describe_missing(creation));
+  for (int rank : waited_for(creation)) {
+    const base::ProcessId process = creation.group->at(rank);
+    if (process_.is_local(process)) {
+      if (process_.has_session(process)) ask(creation, rank);  // else nobody would answer
+    } else if (process_.known_life(process)) {
+      ask(creation, rank);
+    } else {
+      creation.to_be_asked.try_emplace(rank, process_.bootstrap(), process.rank, process_.own_life(), std::nullopt);
+    }
+  }
+}
+
+void Creations::ask(Creation& creation, int rank) { send(creation, rank, Question{creation.key}); }
+
+void Creations::ask_who_was_found(Creation& creation) {
+  for (auto at = creation.to_be_asked.begin(); at != creation.to_be_asked.end();) {
+    auto found = at->second.poll();
+    if (found && !*found) {
+      ++at;
+      continue;
+    }
+    if (found) {  // else it is not vital: the report goes without an answer
+      process_.learn_address(creation.group->at(at->first), **std::move(found));
+      ask(creation, at->first);
+    }
+    at = creation.to_be_asked.erase(at);
+  }
+}
+
+}  // namespace shim::sessions

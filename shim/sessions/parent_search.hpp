@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a node root does before it can send to the one above it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "shim/sessions/address_lookup.hpp"
+
+namespace shim::sessions {
+
+class Process;
+
+/// One node root's way to its parent in one creation. Which way is the setting `exchange`:
+///   modex        a direct get of the parent's address; needs nobody else
+///   fence        a fence over the node roots, then the get
+///   world_fence  the get alone: all processes have met in a fence before (MPICH 2025 §3.3)
+/// A parent whose address is known from earlier is not looked up.
+class ParentSearch {
+ public:
+  /// roots: world ranks of all node roots of the creation; parent: one of them, or nothing for the leader.
+  ParentSearch(Process& process, std::vector<std::uint32_t> roots, std::optional<std::uint32_t> parent);
+
+  /// Does not block. True while the way is free: the fence is over, and (but for the leader) an address is learned that is not
+  /// known to be out of use. Worth polling until the parent has answered.
+  base::Result<bool> poll();
+  /// The life of the parent that the way leads to; of no meaning for the leader.
+  std::uint32_t life() const { return life_; }
+  /// The parent has ended this life, and given back what it had from us: wait for its next one.
+  void parent_has_left(std::uint32_t life);
+
+ private:
+  base::Result<bool> fence_is_over();
+
+  Process& process_;
+  std::vector<std::uint32_t> roots_;
+  std::optional<std::uint32_t> parent_;
+  bool fence_over_ = false;
+  std::unique_ptr<bootstrap::Pending<bootstrap::Done>> fence_;
+  std::optional<AddressLookup> lookup_;
+  std::uint32_t life_ = 0;
+  std::optional<std::uint32_t> ended_life_;
+};
+
+/// With exchange=world_fence: the fence that every creation begins with, also for those who are not in its group and call with
+/// the empty one. Collective over the job; blocks, making progress.
+base::Status fence_world(Process& process);
+
+}  // namespace shim::sessions

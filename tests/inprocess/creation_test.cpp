@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How communicators come to be from groups: who takes part and who does not, in which order, over one node and several.
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "cluster.hpp"
+
+namespace shim::sessions::testing {
+namespace {
+
+using std::chrono_literals::operator""ms;
+
+class Creation : public ::testing::TestWithParam<World> {};
+
+TEST_P(Creation, TheWholeWorldAndOneself) {
+  Cluster cluster(GetParam());
+  Collected<base::ExtendedId> ids;
+  cluster.run([&](Member& member) {
+    CommunicatorPtr world = member.create_world("test.world");
+    exercise(world, 1);
+    EXPECT_EQ(world->rank(), member.rank());
+    EXPECT_EQ(*world->group(), *member.world());
+    ids.add(world->id());
+    const auto before = member.process().engine().counts().control_sent;
+    exercise(member.create({member.rank()}, "test.self"), 2);
+    EXPECT_EQ(member.process().engine().counts().control_sent, before);
+    EXPECT_EQ(*create_from_group(member.session(), Group::empty(), "test.empty", nullptr, nullptr), nullptr);
+  });
+  EXPECT_THAT(ids.values(), ::testing::Each(ids.values().front()));
+}
+
+TEST_P(Creation, ASubsetWhileTheOthersDoNothingOrWereNeverThere) {
+  Cluster cluster(GetParam());
+  const Ranks members = range(0, cluster.size() - 1, 2);
+  cluster.run(range(0, cluster.size() - 1, 1), [&](Member& member) {
+    if (member.rank() % 2 == 1) return;  // has had a session, and no more
+    for (int i = 0; i < 3; ++i) exercise(member.create(members, "test.subset"), i);
+  });
+  cluster.run(members, [&](Member& member) { exercise(member.create(members, "test.subset"), 9); });
+}
+
+TEST_P(Creation, ATagIsUsedAgainAtOnce) {
+  Cluster cluster(GetParam());
+  cluster.run([](Member& member) {
+    std::vector<CommunicatorPtr> kept;
+    for (int i = 0; i < 30; ++i) kept.push_back(member.create_world("test.again"));
+    for (std::size_t i = 0; i < kept.size(); ++i) exercise(kept[i], static_cast<int>(i));
+    for (std::size_t i = 1; i < kept.size(); ++i) EXPECT_NE(kept[i]->id(), kept[0]->id());
+  });
+}
+
+TEST_P(Creation, DisjointGroupsWithOneTag) {
+  Cluster cluster(GetParam());
+  const int size = cluster.size();
+  cluster.run([&](Member& member) {
+    for (int i = 0; i < 5; ++i) {
+      const int stride = i % 2 ? 2 : 1;  // halves, then odd and even
+      const bool first = stride == 1 ? member.rank() < size / 2 : member.rank() % 2 == 0;
+      const Ranks mine = stride == 1 ? (first ? range(0, size / 2 - 1) : range(size / 2, size - 1))
+                                     : range(first ? 0 : 1, size - 1, 2);
+      exercise(member.create(mine, "test.disjoint"), i);
+    }
+  });
+}
+
+TEST_P(Creation, AChainOfOverlappingGroupsWithOneTag) {
+  Cluster cluster(GetParam());
+  cluster.run([&](Member& member) {
+    for (int first = 0; first + 1 < cluster.size(); ++first)
+      if (member.rank() == first || member.rank() == first + 1) exercise(member.create({first, first + 1}, "test.chain"), first);
+  });
+}
+
+TEST_P(Creation, OverlappingGroupsFromSeveralThreads) {
+  Cluster cluster(GetParam());
+  const int size = cluster.size();
+  cluster.run([&](Member& member) {
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([&, number = (t + member.rank()) % 4] {  // each process starts them in another order
+        const Ranks group = number % 2 == 0 ? range(0, size - 1) : range(number / 2, size - 1);
+        const bool is_member = number % 2 == 0 || member.rank() >= number / 2;
+        for (int i = 0; is_member && i < 5; ++i)
+          exercise(member.create(group, "test.thread-" + std::to_string(number)), number * 10 + i);
+      });
+    for (auto& thread : threads) thread.join();
+  });
+}
+
+TEST_P(Creation, RanksInAnyOrder) {
+  Cluster cluster(GetParam());
+  Ranks reversed = cluster.all();
+  std::reverse(reversed.begin(), reversed.end());
+  cluster.run([&](Member& member) {
+    CommunicatorPtr comm = member.create(reversed, "test.reversed");
+    EXPECT_EQ(comm->rank(), cluster.size() - 1 - member.rank());
+    exercise(comm, 4);
+  });
+}
+
+TEST_P(Creation, MembersThatBeginLate) {
+  Cluster cluster(GetParam());
+  for (int late : {0, cluster.size() - 1}) {
+    std::vector<std::thread> threads;
+    std::atomic<int> done = 0;
+    for (int rank : cluster.all())
+      threads.emplace_back([&, rank] {
+        if (rank == late) {
+          std::this_thread::sleep_for(30ms);
+          EXPECT_EQ(done.load(), 0);
+        }
+        Member member(cluster, rank);
+        exercise(member.create_world("test.late"), late);
+        ++done;
+      });
+    for (auto& thread : threads) thread.join();
+  }
+}
+
+TEST_P(Creation, ContextBasesThatDiffer) {
+  Cluster cluster(GetParam());
+  cluster.run([](Member& member) {
+    for (int i = 0; i < member.rank(); ++i) member.process().take_context_base();
+    CommunicatorPtr world = member.create_world("test.bases");
+    EXPECT_FALSE(world->parts().context.bases->by_rank.empty());
+    exercise(world, 1);
+    CommunicatorPtr reversed = *split(world, 0, -world->rank());
+    exercise(reversed, 2);
+    exercise(*duplicate(reversed, false), 3);
+    if (CommunicatorPtr some = *create(reversed, *include(*reversed->group(), std::vector<int>{2, 0}))) exercise(some, 4);
+  });
+}
+
+TEST_P(Creation, OfOthersIsRefused) {
+  Cluster cluster(GetParam());
+  cluster.run([&](Member& member) {
+    auto others = member.try_create({(member.rank() + 1) % cluster.size()}, "test.others");
+    EXPECT_THAT(told(others), ::testing::StartsWith("MPI_ERR_GROUP"));
+    auto strangers = create_from_group(member.session(), set_union(*member.world(), *Group::of_ranges({{0, 5000, 1, 1}})),
+                                       "test.strangers", nullptr, nullptr);
+    EXPECT_THAT(told(strangers), ::testing::StartsWith("MPI_ERR_GROUP"));
+    exercise(member.create_world("test.after"), 1);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Worlds, Creation,
+                         ::testing::Values(World::of(1, 4), World::of(2, 3), World::dealt(3, 7), World::of(4, 1)));
+
+class Exchange : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Exchange, SubsetsOverNodes) {
+  base::Settings settings = Cluster::settings();
+  settings.exchange = GetParam();
+  Cluster cluster(World::of(3, 2), settings);
+  const bool all_must_call = GetParam() == "world_fence";
+  cluster.run([&](Member& member) {
+    for (int i = 0; i < 4; ++i) {
+      const Ranks group = i % 2 ? range(1, 5) : range(0, 5, 2);
+      const bool is_member = std::find(group.begin(), group.end(), member.rank()) != group.end();
+      if (is_member || all_must_call) {
+        GroupPtr mine = is_member ? member.group(group) : Group::empty();
+        auto created = create_from_group(member.session(), mine, "test.exchange", nullptr, nullptr);
+        ASSERT_TRUE(created) << created.error().text();
+        EXPECT_EQ(*created != nullptr, is_member);
+        if (is_member) exercise(*created, i);
+      }
+    }
+    exercise(member.create_world("test.exchange"), 9);
+    exercise(member.create({member.rank()}, "test.self"), 10);
+  });
+  cluster.run({0}, [&](Member& member) {
+    EXPECT_EQ(member.process().bootstrap().counts().fences, 0u);  // of this life; a group of one asks nobody
+    exercise(member.create({0}, "test.self"), 1);
+    EXPECT_EQ(member.process().bootstrap().counts().fences, 0u);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, Exchange, ::testing::Values("modex", "fence", "world_fence"));
+
+TEST(EverythingOverFabric, NeedsNoSharedMemory) {
+  base::Settings settings = Cluster::settings();
+  settings.transport = "fabric";
+  Cluster cluster(World::of(2, 3), settings);
+  cluster.run([&](Member& member) {
+    CommunicatorPtr world = member.create_world("test.fabric");
+    exercise(world, 1);
+    exercise(*split_by_node(world, 0), 2);
+    EXPECT_EQ(cluster.left_over().size(), 0u);
+  });
+}
+
+TEST(OneProcessPerNode, NeedsNoSharedMemory) {
+  Cluster cluster(World::of(3, 1));
+  cluster.run([&](Member& member) {
+    exercise(member.create_world("test.sparse"), 1);
+    EXPECT_EQ(cluster.left_over().size(), 0u);
+  });
+}
+
+TEST(FaultyNetwork, CreationsSurviveDelaysAndFullQueues) {
+  transport::LoopFaults faults{.seed = 7, .again_chance = 0.3, .max_delay = 20, .reorder_pairs = true, .outbox_polls = 3};
+  faults.queue_limit = 4;
+  faults.max_packet_bytes = 256;  // creation messages travel in parts
+  Cluster cluster(World::of(4, 2), Cluster::settings(), faults);
+  cluster.run([](Member& member) {
+    for (int i = 0; i < 5; ++i) exercise(member.create_world("test.faults"), i);
+  });
+}
+
+TEST(SlowLauncher, LookupsThatAnswerLate) {
+  Cluster cluster(World::of(3, 2));
+  using bootstrap::inmem::Fault;
+  using bootstrap::inmem::Operation;
+  cluster.launcher().set_faults([](const Operation& operation) {
+    return operation.kind == Operation::Kind::lookup ? Fault::slow(50) : Fault{};
+  });
+  cluster.run([](Member& member) { exercise(member.create_world("test.slow"), 1); });
+}
+
+TEST(FailingLauncher, IsAnErrorForAll) {
+  Cluster cluster(World::of(2, 2));
+  using bootstrap::inmem::Fault;
+  using bootstrap::inmem::Operation;
+  cluster.launcher().set_faults([](const Operation& operation) {
+    return operation.kind == Operation::Kind::publish ? Fault::failing() : Fault{};
+  });
+  cluster.run([](Member& member) {
+    EXPECT_NE(told(member.try_create(range(0, 3), "test.failing")), "");
+    const int first = member.rank() / 2 * 2;
+    exercise(member.create({first, first + 1}, "test.node"), 1);  // one node needs no launcher
+  });
+}
+
+}  // namespace
+}  // namespace shim::sessions::testing
