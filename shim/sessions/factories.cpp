@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/sessions/process.hpp"
+#include "shim/transport/ofi/ofi.hpp"
+
+namespace shim::sessions {
+
+Factories Factories::standard() {
+  Factories factories;
+  factories.bootstrap = [](const base::Settings& settings) {
+    return bootstrap::open_bootstrap({.ready_timeout_s = settings.ready_timeout});
+  };
+  factories.fabric = [](const base::Settings& settings) {
+    return transport::make_ofi({.provider = settings.provider, .interface = settings.interface});
+  };
+  return factories;
+}
+
+}  // namespace shim::sessions
