@@ -89,6 +89,8 @@ Status check(const Settings& s) {
   SHIM_TRY(check_one_of("exchange", s.exchange, {"modex", "fence", "world_fence"}));
   SHIM_TRY(check_one_of("transport", s.transport, {"auto", "fabric"}));
   SHIM_TRY(check_one_of("log", s.log, {"off", "error", "warn", "info", "debug"}));
+  SHIM_TRY(check_one_of("initial_errhandler", s.initial_errhandler,
+                        {"mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"}));
   bool power_of_two = s.ring_bytes != 0 && (s.ring_bytes & (s.ring_bytes - 1)) == 0;
   if (!power_of_two || s.ring_bytes < 4096 || s.ring_bytes > (bytes{1} << 26))
     return bad_value(variable_of("ring_bytes"), std::to_string(s.ring_bytes), "a power of two from 4k to 64m");

@@ -41,6 +41,10 @@ int caught(const Subject& subject, const char* function);
 /// (no session was ever made, so the program gets what it would get without us). Else the code to return, error raised.
 std::optional<int> idle_call(const char* function);
 
+/// Before an idle body runs: has the library below been initialised without our seeing it (we were loaded later)? Then the
+/// call goes to it. Else its predefined handles are known from here on.
+bool is_active_after_all();
+
 /// If the object is ours: puts its twin in the library below in its place, making it at the first need. MPI_SUCCESS or a code.
 int twin(const Subject& subject, const char* function, MPI_Info& info);
 int twin(const Subject& subject, const char* function, MPI_Errhandler& handler);
@@ -53,21 +57,26 @@ int refuse(const Subject& subject, const char* function, Handle handle) {
   return abi::is_ours(handle) ? refused(subject, function, Subject(handle).kind) : MPI_SUCCESS;
 }
 
+/// Must the way down be left for this handle? For those of ours, and for a predefined one that the library below lacks.
+template <class Handle>
+bool is_ours(Handle handle) noexcept { return abi::is_ours(handle); }
+inline bool is_ours(MPI_Errhandler handle) noexcept { return abi::is_ours(handle) || handle == MPI_ERRORS_ABORT; }
+
 template <class... Handles>
-bool any_ours(Handles... handles) noexcept { return (static_cast<int>(abi::is_ours(handles)) | ... | 0) != 0; }
+bool any_ours(Handles... handles) noexcept { return (static_cast<int>(is_ours(handles)) | ... | 0) != 0; }
 
 /// Open MPI counts its Fortran handles from 0 and has -1 for nothing; all below are ours.
 constexpr bool ours_as_fint(MPI_Fint handle) noexcept { return handle < -1; }
 
 template <class Handle>
-bool ours_at(const Handle* handle) noexcept { return handle != nullptr && abi::is_ours(*handle); }
+bool ours_at(const Handle* handle) noexcept { return handle != nullptr && is_ours(*handle); }
 
 /// Count is anything the user may give: zero and less mean none.
 template <class Handle, class Count>
 bool ours_in(const Handle* handles, Count count) noexcept {
   if (handles == nullptr) return false;
   for (Count i = 0; i < count; ++i) {
-    if (abi::is_ours(handles[i])) return true;
+    if (is_ours(handles[i])) return true;
   }
   return false;
 }

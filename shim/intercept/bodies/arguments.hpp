@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Checks of the arguments that many functions share, and their translation to what the rooms below take.
+// What every message passes is inline; what an error needs is not.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+
+#include "shim/base/result.hpp"
+#include "shim/intercept/abi/predefined.hpp"
+#include "shim/intercept/abi/status.hpp"
+#include "shim/intercept/errors.hpp"
+#include "shim/intercept/objects.hpp"
+#include "shim/sessions/process.hpp"
+
+namespace shim::intercept {
+
+/// Counts of both forms of a function, int and MPI_Count.
+using Count = std::int64_t;
+
+/// A datatype as the rooms below move it: so many items of a predefined type.
+struct TypeItems {
+  const types::Type* base = nullptr;
+  std::uint64_t items = 1;
+};
+
+namespace slow {
+base::Error no_comm(MPI_Comm handle);
+base::Error bad_count(Count count, const char* what);
+base::Error no_buffer(const void* buffer, Count count);
+base::Error bad_rank(const sessions::Communicator& comm, int rank, const char* what);
+base::Error bad_tag(int tag);
+base::Error no_output(const char* what);
+/// Types of ours, and of the substrate as far as they are contiguous. Errors: type, unsupported_operation.
+base::Result<TypeItems> type_items(MPI_Datatype datatype);
+}  // namespace slow
+
+/// The communicator of this handle, null where there is none; slow::no_comm says why. The shared pointer stays where it is.
+inline sessions::CommunicatorPtr* find_comm(MPI_Comm handle) noexcept { return objects.comms.find(handle); }
+
+inline p2p::Engine& engine_of(const sessions::Communicator& comm) noexcept { return comm.process().engine(); }
+
+inline base::Result<TypeItems> type_items(MPI_Datatype datatype) {
+  if (const types::Type* type = abi::find_type(datatype)) [[likely]] return TypeItems{type, 1};
+  return slow::type_items(datatype);
+}
+
+/// (address, count, datatype) as a buffer of the rooms below; Buffer is types::Buffer or types::ConstBuffer.
+/// Errors: count (negative), type (null, not committed), buffer (null with a count).
+template <typename Buffer, typename Address>
+base::Status take_buffer(Buffer& buffer, Address address, Count count, MPI_Datatype datatype) {
+  if (count < 0) [[unlikely]] return slow::bad_count(count, "count");
+  SHIM_TRY_ASSIGN(TypeItems type, type_items(datatype));
+  if (address == nullptr && count > 0 && type.base->size * type.items > 0) [[unlikely]] return slow::no_buffer(address, count);
+  buffer = {address, static_cast<std::uint64_t>(count) * type.items, type.base};
+  return {};
+}
+
+inline base::Status check_destination(const sessions::Communicator& comm, int dest) {
+  if ((dest >= 0 && dest < comm.size()) || dest == MPI_PROC_NULL) [[likely]] return {};
+  return slow::bad_rank(comm, dest, "destination");
+}
+inline base::Status check_source(const sessions::Communicator& comm, int source) {
+  if ((source >= 0 && source < comm.size()) || source == MPI_ANY_SOURCE || source == MPI_PROC_NULL) [[likely]] return {};
+  return slow::bad_rank(comm, source, "source");
+}
+inline base::Status check_send_tag(int tag) {
+  if (tag >= 0 && tag <= p2p::kTagUpperBound) [[likely]] return {};
+  return slow::bad_tag(tag);
+}
+inline base::Status check_receive_tag(int tag) {
+  if ((tag >= 0 && tag <= p2p::kTagUpperBound) || tag == MPI_ANY_TAG) [[likely]] return {};
+  return slow::bad_tag(tag);
+}
+/// @param what "request", "flag", …
+inline base::Status check_output(const void* pointer, const char* what) {
+  if (pointer != nullptr) [[likely]] return {};
+  return slow::no_output(what);
+}
+
+/// What an operation with MPI_PROC_NULL brings (MPI-4.1 §3.10).
+inline constexpr p2p::Outcome kNothing{.source = MPI_PROC_NULL};
+
+/// Makes the user's handle for an operation that was started; an operation without a handle is given back. A null operation
+/// is one that ended at once, with kNothing.
+base::Status hand_out(p2p::Request* started, const sessions::CommunicatorPtr& comm, MPI_Comm handle, MPI_Request* request);
+
+}  // namespace shim::intercept

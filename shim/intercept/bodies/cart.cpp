@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Cartesian topologies, MPI-4.1 §8.5.
+#include <algorithm>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "shim/intercept/bodies/communicators.hpp"
+#include "shim/intercept/generated/bodies.hpp"
+
+namespace shim::intercept {
+namespace {
+
+using base::Error;
+using base::ErrorClass;
+using sessions::Cartesian;
+using sessions::CommunicatorPtr;
+
+/// The first n ints of a user's array. Errors: arg (null), dims (n negative).
+base::Result<std::vector<int>> take_ints(const int* values, int n, const char* what) {
+  if (n < 0) return Error(ErrorClass::dims, "the number of dimensions " + std::to_string(n) + " is negative");
+  if (values == nullptr && n > 0) return Error(ErrorClass::arg, std::string("the array of ") + what + " is a null pointer");
+  return std::vector<int>(values, values + n);
+}
+
+base::Result<const Cartesian*> cartesian_of(const CommunicatorPtr& comm) {
+  if (comm->cartesian()) return &*comm->cartesian();
+  return Error(ErrorClass::topology, "communicator \"" + comm->name() + "\" has no Cartesian topology");
+}
+
+/// Copies as much as the caller has room for (MPI-4.1 §8.5.5: maxdims is the length of the arrays).
+base::Status put(const std::vector<int>& values, int room, int* to, const char* what) {
+  if (room < 0) return Error(ErrorClass::arg, "the array length " + std::to_string(room) + " is negative");
+  std::size_t count = std::min(values.size(), static_cast<std::size_t>(room));
+  if (count > 0) SHIM_TRY(check_output(to, what));
+  std::copy_n(values.begin(), count, to);
+  return {};
+}
+
+/// Calls that ask a Cartesian communicator something.
+template <typename Ask>
+int ask(const char* function, MPI_Comm handle, Ask question) {
+  return deliver(Subject(handle), function, [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(CommunicatorPtr comm, take_comm(handle));
+    SHIM_TRY_ASSIGN(const Cartesian* cartesian, cartesian_of(comm));
+    return question(*comm, *cartesian);
+  });
+}
+
+}  // namespace
+
+namespace ours {
+
+int Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm* comm_cart) {
+  return derive("MPI_Cart_create", comm_old, comm_cart, [&](const CommunicatorPtr& parent) -> base::Result<CommunicatorPtr> {
+    SHIM_TRY_ASSIGN(std::vector<int> lengths, take_ints(dims, ndims, "dimensions"));
+    SHIM_TRY_ASSIGN(std::vector<int> wraps, take_ints(periods, ndims, "periods"));
+    return sessions::cart_create(parent, lengths, wraps, reorder != 0);
+  });
+}
+
+int Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm) {
+  return derive("MPI_Cart_sub", comm, newcomm, [&](const CommunicatorPtr& parent) -> base::Result<CommunicatorPtr> {
+    SHIM_TRY_ASSIGN(const Cartesian* cartesian, cartesian_of(parent));
+    SHIM_TRY_ASSIGN(std::vector<int> remain, take_ints(remain_dims, static_cast<int>(cartesian->dims.size()), "dimensions"));
+    return sessions::cart_sub(parent, remain);
+  });
+}
+
+int Cartdim_get(MPI_Comm comm, int* ndims) {
+  return ask("MPI_Cartdim_get", comm, [&](sessions::Communicator&, const Cartesian& cartesian) -> base::Status {
+    SHIM_TRY(check_output(ndims, "number of dimensions"));
+    *ndims = static_cast<int>(cartesian.dims.size());
+    return {};
+  });
+}
+
+int Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int coords[]) {
+  return ask("MPI_Cart_get", comm, [&](sessions::Communicator&, const Cartesian& cartesian) -> base::Status {
+    SHIM_TRY(put(cartesian.dims, maxdims, dims, "dimensions"));
+    SHIM_TRY(put(cartesian.periods, maxdims, periods, "periods"));
+    return put(cartesian.coords, maxdims, coords, "coordinates");
+  });
+}
+
+int Cart_rank(MPI_Comm comm, const int coords[], int* rank) {
+  return ask("MPI_Cart_rank", comm, [&](sessions::Communicator&, const Cartesian& cartesian) -> base::Status {
+    SHIM_TRY_ASSIGN(std::vector<int> at, take_ints(coords, static_cast<int>(cartesian.dims.size()), "coordinates"));
+    SHIM_TRY(check_output(rank, "rank"));
+    SHIM_TRY_ASSIGN(*rank, sessions::cart_rank(cartesian, at));
+    return {};
+  });
+}
+
+int Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[]) {
+  return ask("MPI_Cart_coords", comm, [&](sessions::Communicator& on, const Cartesian& cartesian) -> base::Status {
+    if (rank < 0 || rank >= on.size()) return slow::bad_rank(on, rank, "the");
+    SHIM_TRY_ASSIGN(std::vector<int> at, sessions::cart_coords(cartesian, rank));
+    return put(at, maxdims, coords, "coordinates");
+  });
+}
+
+int Cart_shift(MPI_Comm comm, int direction, int disp, int* rank_source, int* rank_dest) {
+  return ask("MPI_Cart_shift", comm, [&](sessions::Communicator&, const Cartesian& cartesian) -> base::Status {
+    SHIM_TRY(check_output(rank_source, "source rank"));
+    SHIM_TRY(check_output(rank_dest, "destination rank"));
+    SHIM_TRY_ASSIGN(sessions::Shift shift, sessions::cart_shift(cartesian, direction, disp));
+    *rank_source = shift.source;
+    *rank_dest = shift.dest;
+    return {};
+  });
+}
+
+int Topo_test(MPI_Comm comm, int* status) {
+  return deliver(Subject(comm), "MPI_Topo_test", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(CommunicatorPtr found, take_comm(comm));
+    SHIM_TRY(check_output(status, "kind of topology"));
+    *status = found->cartesian() ? MPI_CART : MPI_UNDEFINED;
+    return {};
+  });
+}
+
+}  // namespace ours
+
+namespace idle {
+
+int Dims_create(int nnodes, int ndims, int dims[]) {
+  return deliver(Subject(), "MPI_Dims_create", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(std::vector<int> lengths, take_ints(dims, ndims, "dimensions"));
+    SHIM_TRY(sessions::dims_create(nnodes, lengths));
+    std::copy(lengths.begin(), lengths.end(), dims);
+    return {};
+  });
+}
+
+}  // namespace idle
+}  // namespace shim::intercept

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the bodies of collectives share: arguments, and the ways a collective can be called. A body checks its arguments and
+// hands a function that makes the task to `call`, which is one of the ways.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "shim/coll/coll.hpp"
+#include "shim/intercept/bodies/communicators.hpp"
+
+namespace shim::intercept {
+
+/// The way of MPI_X: the task runs to its end.
+struct Blocking {
+  template <typename Make>
+  base::Status operator()(const sessions::CommunicatorPtr& comm, MPI_Comm, Make make) const {
+    return coll::run(comm->coll(), make());
+  }
+};
+
+/// The way of MPI_IX: the task goes on while the caller does; progress moves it (MPI-4.1 §6.12).
+struct Nonblocking {
+  MPI_Request* request;
+  template <typename Make>
+  base::Status operator()(const sessions::CommunicatorPtr& comm, MPI_Comm handle, Make make) const {
+    SHIM_TRY(check_output(request, "request"));
+    SHIM_TRY_ASSIGN(p2p::Request * started, coll::start(comm->coll(), make()));
+    return hand_out(started, comm, handle, request);
+  }
+};
+
+/// The way of MPI_X_init: a task is made at each start (MPI-4.1 §6.13).
+struct Persistent {
+  MPI_Request* request;
+  template <typename Make>
+  base::Status operator()(const sessions::CommunicatorPtr& comm, MPI_Comm handle, Make make) const {
+    SHIM_TRY(check_output(request, "request"));
+    return hand_out(coll::prepare(comm->coll(), make), comm, handle, request);
+  }
+};
+
+/// One side of a collective as the user describes it.
+template <typename Address>
+struct Side {
+  Address address;
+  Count count;
+  MPI_Datatype datatype;
+};
+using SendSide = Side<const void*>;
+using ReceiveSide = Side<void*>;
+
+/// The same of a v-form: counts and displacements by rank; C and D are int, or MPI_Count and MPI_Aint.
+template <typename Address, typename C, typename D>
+struct BlockSide {
+  Address address;
+  const C* counts;
+  const D* displacements;
+  MPI_Datatype datatype;
+};
+
+/// Counts and displacements of one of the v-forms, in items of the predefined type below the user's.
+struct Arrays {
+  std::vector<std::int64_t> counts, displacements;
+  coll::Blocks blocks() const { return {counts, displacements}; }
+};
+
+/// Whatever a task refers to, kept as long as the task.
+using Kept = std::shared_ptr<const void>;
+coll::Task holding(Kept kept, coll::Task task);
+
+base::Status check_root(const sessions::Communicator& comm, int root);
+/// Errors: count (negative, says whose), arg (null array).
+base::Status check_counts(const std::vector<std::int64_t>& counts, const char* what);
+/// Two buffers of one call that are the same memory (MPI-4.1 §6.2). Errors: buffer.
+base::Status check_no_alias(const void* send, const void* receive, std::uint64_t bytes);
+/// The operation, allowed on the type. Errors: op.
+base::Result<const types::Op*> take_op(MPI_Op op, const types::Type& type);
+/// A type that predefined operations may apply to. Errors: type, op (derived).
+base::Result<const types::Type*> take_reduced_type(MPI_Datatype datatype);
+
+/// Arrays of int or larger, one item a rank, scaled to items of the predefined type.
+template <typename C, typename D>
+base::Result<std::shared_ptr<Arrays>> take_arrays(const C* counts, const D* displacements, int size, const TypeItems& type,
+                                                  const char* what) {
+  if (counts == nullptr || displacements == nullptr)
+    return base::Error(base::ErrorClass::arg, std::string("the ") + what + " counts or displacements are a null pointer");
+  auto arrays = std::make_shared<Arrays>();
+  auto scale = static_cast<std::int64_t>(type.items);
+  for (int i = 0; i < size; ++i) {
+    arrays->counts.push_back(static_cast<std::int64_t>(counts[i]) * scale);
+    arrays->displacements.push_back(static_cast<std::int64_t>(displacements[i]) * scale);
+  }
+  SHIM_TRY(check_counts(arrays->counts, what));
+  return arrays;
+}
+
+/// A send buffer that may be MPI_IN_PLACE: then its type is null.
+inline base::Status take_send(types::ConstBuffer& buffer, const void* address, Count count, MPI_Datatype datatype) {
+  if (address != MPI_IN_PLACE) return take_buffer(buffer, address, count, datatype);
+  buffer = {};
+  return {};
+}
+
+}  // namespace shim::intercept

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Inquiries about communicators, MPI-4.1 §7.4.1, §7.4.4, §7.6.1 and §7.8, and their end, §7.4.3.
+#include <algorithm>
+#include <cstring>
+
+#include "shim/intercept/bodies/communicators.hpp"
+#include "shim/intercept/bodies/groups.hpp"
+#include "shim/intercept/generated/bodies.hpp"
+#include "shim/intercept/infos.hpp"
+
+namespace shim::intercept {
+namespace {
+
+using base::Error;
+using base::ErrorClass;
+
+/// The group of a communicator remembers the communicator's session, for MPI_Comm_create_from_group.
+GroupObject group_object(const sessions::CommunicatorPtr& comm) {
+  return {comm->group(), comm->process().self(), true, comm->session()};
+}
+
+/// One communicator is of the world model: never the same, but perhaps of the same processes.
+base::Result<int> compare_groups(MPI_Comm comm1, MPI_Comm comm2) {
+  SHIM_TRY_ASSIGN(sessions::GroupPtr a, take_members(comm1));
+  SHIM_TRY_ASSIGN(sessions::GroupPtr b, take_members(comm2));
+  sessions::Comparison result = sessions::compare(*a, *b);
+  return static_cast<int>(result == sessions::Comparison::identical ? sessions::Comparison::congruent : result);
+}
+
+base::Status release(MPI_Comm* handle) {
+  SHIM_TRY(check_output(handle, "communicator"));
+  if (!objects.comms.take(*handle)) return std::move(comm_of(*handle)).error();
+  *handle = abi::predefined.comm_null;
+  return {};
+}
+
+}  // namespace
+
+namespace ours {
+
+int Comm_rank(MPI_Comm comm, int* rank) {
+  auto* found = find_comm(comm);
+  if (found == nullptr) [[unlikely]] return fail(Subject(), "MPI_Comm_rank", slow::no_comm(comm));
+  if (rank == nullptr) [[unlikely]] return fail(Subject(comm), "MPI_Comm_rank", slow::no_output("rank"));
+  *rank = (*found)->rank();
+  return MPI_SUCCESS;
+}
+
+int Comm_size(MPI_Comm comm, int* size) {
+  auto* found = find_comm(comm);
+  if (found == nullptr) [[unlikely]] return fail(Subject(), "MPI_Comm_size", slow::no_comm(comm));
+  if (size == nullptr) [[unlikely]] return fail(Subject(comm), "MPI_Comm_size", slow::no_output("size"));
+  *size = (*found)->size();
+  return MPI_SUCCESS;
+}
+
+int Comm_test_inter(MPI_Comm comm, int* flag) {
+  return deliver(Subject(comm), "MPI_Comm_test_inter", [&]() -> base::Status {
+    SHIM_TRY(take_comm(comm));
+    SHIM_TRY(check_output(flag, "flag"));
+    *flag = 0;
+    return {};
+  });
+}
+
+int Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int* result) {
+  return deliver(Subject(comm1), "MPI_Comm_compare", [&]() -> base::Status {
+    SHIM_TRY(check_output(result, "result"));
+    auto *a = find_comm(comm1), *b = find_comm(comm2);
+    if (a != nullptr && b != nullptr) {
+      *result = static_cast<int>(sessions::compare(**a, **b));
+      return {};
+    }
+    SHIM_TRY_ASSIGN(*result, compare_groups(comm1, comm2));
+    return {};
+  });
+}
+
+int Comm_group(MPI_Comm comm, MPI_Group* group) {
+  return deliver(Subject(comm), "MPI_Comm_group", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(sessions::CommunicatorPtr found, take_comm(comm));
+    SHIM_TRY(check_output(group, "group"));
+    SHIM_TRY_ASSIGN(*group, hand_out_group(group_object(found)));
+    return {};
+  });
+}
+
+int Comm_set_name(MPI_Comm comm, const char* name) {
+  return deliver(Subject(comm), "MPI_Comm_set_name", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(sessions::CommunicatorPtr found, take_comm(comm));
+    if (name == nullptr) return Error(ErrorClass::arg, "the name is a null pointer");
+    found->set_name(std::string(name, strnlen(name, MPI_MAX_OBJECT_NAME - 1)));
+    return {};
+  });
+}
+
+int Comm_get_name(MPI_Comm comm, char* name, int* length) {
+  return deliver(Subject(comm), "MPI_Comm_get_name", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(sessions::CommunicatorPtr found, take_comm(comm));
+    SHIM_TRY(check_output(name, "name"));
+    SHIM_TRY(check_output(length, "length of the name"));
+    std::string known = found->name().substr(0, MPI_MAX_OBJECT_NAME - 1);
+    std::memcpy(name, known.c_str(), known.size() + 1);
+    *length = static_cast<int>(known.size());
+    return {};
+  });
+}
+
+int Comm_set_info(MPI_Comm comm, MPI_Info info) {
+  return deliver(Subject(comm), "MPI_Comm_set_info", [&]() -> base::Status {
+    SHIM_TRY(take_comm(comm));
+    SHIM_TRY(take_info(info));  // hints, of which none is known: checked and forgotten (MPI-4.1 §7.4.4)
+    return {};
+  });
+}
+
+int Comm_get_info(MPI_Comm comm, MPI_Info* info_used) {
+  return deliver(Subject(comm), "MPI_Comm_get_info", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(sessions::CommunicatorPtr found, take_comm(comm));
+    SHIM_TRY(check_output(info_used, "info object"));
+    SHIM_TRY_ASSIGN(*info_used, hand_out_info(found->info()));
+    return {};
+  });
+}
+
+int Comm_free(MPI_Comm* comm) {
+  return deliver(Subject::at(comm), "MPI_Comm_free", [&] { return release(comm); });
+}
+
+/// All pending communication first (MPI-4.1 §11.10.4): what was sent has to leave before the communicator goes.
+int Comm_disconnect(MPI_Comm* comm) {
+  return deliver(Subject::at(comm), "MPI_Comm_disconnect", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(sessions::CommunicatorPtr found, take_comm(*comm));
+    engine_of(*found).flush(base::Deadline::never());
+    return release(comm);
+  });
+}
+
+}  // namespace ours
+}  // namespace shim::intercept

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/intercept/bodies/communicators.hpp"
+
+#include "shim/intercept/handlers.hpp"
+
+namespace shim::intercept {
+
+using base::Error;
+using base::ErrorClass;
+
+base::Result<sessions::CommunicatorPtr> take_comm(MPI_Comm handle) {
+  SHIM_TRY_ASSIGN(sessions::CommunicatorPtr * found, comm_of(handle));
+  return *found;
+}
+
+base::Result<MPI_Comm> hand_out_comm(sessions::CommunicatorPtr comm) {
+  if (!comm) return MPI_Comm(abi::predefined.comm_null);
+  SHIM_TRY_ASSIGN(void* handle, objects.comms.insert(std::move(comm)));
+  return static_cast<MPI_Comm>(handle);
+}
+
+base::Result<sessions::ErrorHandlerPtr> comm_handler(MPI_Errhandler handle) {
+  sessions::ErrorHandlerPtr handler = find_handler(handle);
+  if (!handler)
+    return bad_handle(ErrorClass::errhandler, abi::Kind::errhandler, handle,
+                      static_cast<MPI_Errhandler>(abi::predefined.errhandler_null));
+  if (handler->kind == sessions::HandlerKind::user && handler->object != sessions::HandlerFor::communicator)
+    return Error(ErrorClass::errhandler, "the error handler was not made for communicators (MPI_Comm_create_errhandler)");
+  return handler;
+}
+
+}  // namespace shim::intercept

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Communicators as arguments and results of calls that are not on the path of messages.
+#pragma once
+
+#include "shim/intercept/bodies/arguments.hpp"
+
+namespace shim::intercept {
+
+/// The communicator, kept alive by the copy. Errors: comm.
+base::Result<sessions::CommunicatorPtr> take_comm(MPI_Comm handle);
+
+/// A new handle; MPI_COMM_NULL for none.
+base::Result<MPI_Comm> hand_out_comm(sessions::CommunicatorPtr comm);
+
+/// For communicators an error handler has to be predefined or made by MPI_Comm_create_errhandler. Errors: errhandler.
+base::Result<sessions::ErrorHandlerPtr> comm_handler(MPI_Errhandler handle);
+
+/// Calls that make a communicator from one: checks, makes it, hands it out.
+template <typename Make>
+int derive(const char* function, MPI_Comm comm, MPI_Comm* newcomm, Make make) {
+  return deliver(Subject(comm), function, [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(sessions::CommunicatorPtr parent, take_comm(comm));
+    SHIM_TRY(check_output(newcomm, "communicator"));
+    SHIM_TRY_ASSIGN(sessions::CommunicatorPtr made, make(parent));
+    SHIM_TRY_ASSIGN(*newcomm, hand_out_comm(std::move(made)));
+    return {};
+  });
+}
+
+}  // namespace shim::intercept

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// MPI_Waitall and its siblings, MPI-4.1 §3.7.5 and §3.7.6: all requests of an array together.
+#include "shim/intercept/bodies/mixed.hpp"
+#include "shim/intercept/generated/bodies.hpp"
+
+namespace shim::intercept {
+namespace {
+
+using base::Error;
+using base::ErrorClass;
+
+/// How the requests of a call came out; the statuses have the particulars (MPI-4.1 §3.7.5).
+struct Verdict {
+  int failed = 0;            ///< of ours; the substrate has raised its own
+  bool native_failed = false;
+  CommReference on;          ///< of the first that failed
+  std::string first_text;
+
+  int finish(const char* function) const {
+    if (failed != 0)
+      return fail(on, function, Error(ErrorClass::in_status, std::to_string(failed) + " operations failed, the first: " + first_text));
+    return native_failed ? abi::code_of(ErrorClass::in_status) : MPI_SUCCESS;
+  }
+};
+
+void collect_ours(const std::vector<Batch::Ours>& ours, MPI_Request* requests, MPI_Status* statuses, Verdict& verdict,
+                  std::vector<int>& codes) {
+  for (const auto& [index, object] : ours) {
+    CommReference on;
+    auto result = collect(*object, &requests[index], abi::status_at(statuses, index), on);
+    codes.push_back(result ? MPI_SUCCESS : abi::code_of(result.error().error_class()));
+    if (result) continue;
+    if (verdict.failed++ == 0) {
+      verdict.on = on;
+      verdict.first_text = "request " + std::to_string(index) + ": " + result.error().text();
+    }
+  }
+}
+
+void write_null_statuses(int count, const MPI_Request* requests, MPI_Status* statuses) {
+  if (statuses == MPI_STATUSES_IGNORE) return;
+  for (int i = 0; i < count; ++i)
+    if (requests[i] == abi::predefined.request_null) abi::write_empty_status(&statuses[i]);
+}
+
+/// The error fields have a meaning only if something failed, and then all of them have.
+void write_errors(const Batch& batch, const std::vector<int>& codes, int count, MPI_Status* statuses, bool native_failed) {
+  if (statuses == MPI_STATUSES_IGNORE) return;
+  if (!native_failed)
+    for (int i = 0; i < count; ++i) statuses[i].MPI_ERROR = MPI_SUCCESS;
+  for (std::size_t i = 0; i < codes.size(); ++i) statuses[batch.ours()[i].index].MPI_ERROR = codes[i];
+}
+
+/// Reads out everything; all of ours are ready, and the substrate's have been completed.
+int finish_all(const char* function, Batch& batch, int count, MPI_Request* requests, MPI_Status* statuses) {
+  Verdict verdict;
+  std::vector<int> codes;
+  write_null_statuses(count, requests, statuses);
+  collect_ours(batch.ours(), requests, statuses, verdict, codes);
+  if (!batch.native().is_empty()) {
+    batch.native().put_back(requests);
+    batch.native().put_statuses(statuses);
+    verdict.native_failed = batch.native().code() != MPI_SUCCESS;
+  }
+  if (verdict.failed != 0 || verdict.native_failed) write_errors(batch, codes, count, statuses, verdict.native_failed);
+  return verdict.finish(function);
+}
+
+bool all_ready(const Batch& batch) {
+  for (const auto& ours : batch.ours())
+    if (!is_ready(*ours.object)) return false;
+  return true;
+}
+
+int waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
+  constexpr const char* kName = "MPI_Waitall";
+  auto batch = Batch::of(count, requests);
+  if (!batch) return fail(Subject(), kName, batch.error());
+  bool native_done = batch->native().is_empty();
+  auto waited = batch->wait_until([&] {
+    native_done = native_done || batch->native().test_all();
+    return native_done && all_ready(*batch);
+  });
+  if (!waited) return fail(Subject(), kName, waited.error());
+  return finish_all(kName, *batch, count, requests, statuses);
+}
+
+int testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
+  constexpr const char* kName = "MPI_Testall";
+  if (flag == nullptr) return fail(Subject(), kName, slow::no_output("flag"));
+  auto batch = Batch::of(count, requests);
+  if (!batch) return fail(Subject(), kName, batch.error());
+  auto moved = batch->progress();
+  if (!moved) return fail(Subject(), kName, moved.error());
+  // the substrate's are completed last: a call that answers no must change nothing
+  *flag = all_ready(*batch) && batch->native().test_all();
+  return *flag ? finish_all(kName, *batch, count, requests, statuses) : MPI_SUCCESS;
+}
+
+}  // namespace
+
+namespace ours {
+int Waitall(int count, MPI_Request requests[], MPI_Status* statuses) { return waitall(count, requests, statuses); }
+int Testall(int count, MPI_Request requests[], int* flag, MPI_Status* statuses) {
+  return testall(count, requests, flag, statuses);
+}
+}  // namespace ours
+
+namespace idle {
+int Waitall(int count, MPI_Request requests[], MPI_Status* statuses) { return waitall(count, requests, statuses); }
+int Testall(int count, MPI_Request requests[], int* flag, MPI_Status* statuses) {
+  return testall(count, requests, flag, statuses);
+}
+}  // namespace idle
+}  // namespace shim::intercept

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Completing, inspecting, starting and giving up one request, MPI-4.1 §3.7.3, §3.7.6, §3.8.4, §3.9.
+#include "shim/intercept/bodies/completion.hpp"
+#include "shim/intercept/generated/bodies.hpp"
+
+namespace shim::intercept {
+namespace {
+
+int bad_request(const char* function, MPI_Request handle) {
+  return fail(Subject(), function, std::move(request_of(handle)).error());
+}
+
+inline int wait(MPI_Request* handle, MPI_Status* status) {
+  RequestObject* object = objects.requests.find(*handle);
+  if (object == nullptr) [[unlikely]] return bad_request("MPI_Wait", *handle);
+  if (!is_ready(*object)) {
+    auto waited = engine_of(*object->on.comm).wait(*object->request);
+    if (!waited) [[unlikely]] return fail(object->on, "MPI_Wait", waited.error());
+  }
+  CommReference on;
+  auto result = collect(*object, handle, status, on);
+  return result ? MPI_SUCCESS : fail(on, "MPI_Wait", result.error());
+}
+
+/// Is it ready after one round of progress?
+inline base::Result<bool> poll(RequestObject& object) {
+  if (is_ready(object)) return true;
+  return engine_of(*object.on.comm).test(*object.request);
+}
+
+inline int test(MPI_Request* handle, int* flag, MPI_Status* status) {
+  RequestObject* object = objects.requests.find(*handle);
+  if (object == nullptr) [[unlikely]] return bad_request("MPI_Test", *handle);
+  if (flag == nullptr) [[unlikely]] return fail(object->on, "MPI_Test", slow::no_output("flag"));
+  auto done = poll(*object);
+  if (!done) [[unlikely]] return fail(object->on, "MPI_Test", done.error());
+  *flag = *done;
+  if (!*done) return MPI_SUCCESS;
+  CommReference on;
+  auto result = collect(*object, handle, status, on);
+  return result ? MPI_SUCCESS : fail(on, "MPI_Test", result.error());
+}
+
+/// Null handles are complete (MPI-4.1 §3.7.3); all others belong to nobody while the substrate is idle.
+template <typename Done>
+int idle_one(const char* function, const MPI_Request* handle, Done done) {
+  return deliver(Subject(), function, [&]() -> base::Status {
+    SHIM_TRY(check_output(handle, "request"));
+    if (*handle != abi::predefined.request_null) return std::move(request_of(*handle)).error();
+    return done();
+  });
+}
+
+}  // namespace
+
+namespace ours {
+
+int Wait(MPI_Request* request, MPI_Status* status) { return wait(request, status); }
+int Test(MPI_Request* request, int* flag, MPI_Status* status) { return test(request, flag, status); }
+
+int Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
+  RequestObject* object = objects.requests.find(request);
+  if (object == nullptr) return bad_request("MPI_Request_get_status", request);
+  return deliver(object->on, "MPI_Request_get_status", [&]() -> base::Status {
+    SHIM_TRY(check_output(flag, "flag"));
+    SHIM_TRY_ASSIGN(bool done, poll(*object));
+    *flag = done;
+    if (done) abi::write_status(status, outcome_of(*object));
+    return {};
+  });
+}
+
+int Request_free(MPI_Request* request) {
+  return deliver(Subject(), "MPI_Request_free", [&]() -> base::Status {
+    auto taken = objects.requests.take(*request);
+    if (!taken) return std::move(request_of(*request)).error();
+    *request = abi::predefined.request_null;
+    if (taken->request != nullptr) engine_of(*taken->on.comm).release(taken->request);
+    return {};
+  });
+}
+
+int Cancel(MPI_Request* request) {
+  return deliver(Subject::at(request), "MPI_Cancel", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(RequestObject * object, request_of(*request));
+    if (object->request == nullptr) return {};
+    return engine_of(*object->on.comm).cancel(*object->request);
+  });
+}
+
+}  // namespace ours
+
+namespace idle {
+
+int Wait(MPI_Request* request, MPI_Status* status) {
+  return idle_one("MPI_Wait", request, [&]() -> base::Status {
+    abi::write_empty_status(status);
+    return {};
+  });
+}
+
+int Test(MPI_Request* request, int* flag, MPI_Status* status) {
+  return idle_one("MPI_Test", request, [&]() -> base::Status {
+    SHIM_TRY(check_output(flag, "flag"));
+    *flag = 1;
+    abi::write_empty_status(status);
+    return {};
+  });
+}
+
+int Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
+  return idle_one("MPI_Request_get_status", &request, [&]() -> base::Status {
+    SHIM_TRY(check_output(flag, "flag"));
+    *flag = 1;
+    abi::write_empty_status(status);
+    return {};
+  });
+}
+
+}  // namespace idle
+}  // namespace shim::intercept

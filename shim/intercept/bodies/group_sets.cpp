@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Groups made from groups, MPI-4.1 §7.3.2. The results are ours where an operand is, and while the substrate is idle.
+#include <array>
+#include <span>
+#include <vector>
+
+#include "shim/intercept/bodies/groups.hpp"
+#include "shim/intercept/generated/bodies.hpp"
+
+namespace shim::intercept {
+namespace {
+
+using base::Error;
+using base::ErrorClass;
+using sessions::Group;
+using sessions::GroupPtr;
+
+using SetOperation = GroupPtr (*)(const Group&, const Group&);
+
+int combine(const char* function, MPI_Group group1, MPI_Group group2, MPI_Group* newgroup, SetOperation operation) {
+  return deliver(Subject(group1), function, [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(GroupObject a, take_group(group1));
+    SHIM_TRY_ASSIGN(GroupObject b, take_group(group2));
+    SHIM_TRY(check_output(newgroup, "group"));
+    SHIM_TRY_ASSIGN(*newgroup, hand_out_group(combined(a, b, operation(*a.group, *b.group))));
+    return {};
+  });
+}
+
+/// One operand and a list: of ranks (as ints) or of triplets.
+template <typename Item, typename Select>
+int select(const char* function, MPI_Group group, int n, const Item* items, MPI_Group* newgroup, Select operation) {
+  return deliver(Subject(group), function, [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(GroupObject from, take_group(group));
+    SHIM_TRY(check_output(newgroup, "group"));
+    if (n < 0) return Error(ErrorClass::arg, "the number of ranks " + std::to_string(n) + " is negative");
+    if (n > 0 && items == nullptr) return Error(ErrorClass::arg, "the array of ranks is a null pointer");
+    SHIM_TRY_ASSIGN(GroupPtr selected, operation(*from.group, std::span(items, static_cast<std::size_t>(n))));
+    SHIM_TRY_ASSIGN(*newgroup, hand_out_group(combined(from, from, std::move(selected))));
+    return {};
+  });
+}
+
+using Ranges = int (*)[3];
+
+std::vector<sessions::Triplet> triplets_of(int n, Ranges ranges) {
+  std::vector<sessions::Triplet> triplets;
+  for (int i = 0; ranges != nullptr && i < n; ++i) triplets.push_back({ranges[i][0], ranges[i][1], ranges[i][2]});
+  return triplets;
+}
+
+int include(MPI_Group group, int n, const int* ranks, MPI_Group* newgroup) {
+  return select("MPI_Group_incl", group, n, ranks, newgroup, sessions::include);
+}
+int exclude(MPI_Group group, int n, const int* ranks, MPI_Group* newgroup) {
+  return select("MPI_Group_excl", group, n, ranks, newgroup, sessions::exclude);
+}
+int range_include(MPI_Group group, int n, Ranges ranges, MPI_Group* newgroup) {
+  auto triplets = triplets_of(n, ranges);
+  return select("MPI_Group_range_incl", group, n, triplets.data(), newgroup, sessions::range_include);
+}
+int range_exclude(MPI_Group group, int n, Ranges ranges, MPI_Group* newgroup) {
+  auto triplets = triplets_of(n, ranges);
+  return select("MPI_Group_range_excl", group, n, triplets.data(), newgroup, sessions::range_exclude);
+}
+
+int unite(MPI_Group a, MPI_Group b, MPI_Group* made) { return combine("MPI_Group_union", a, b, made, sessions::set_union); }
+int intersect(MPI_Group a, MPI_Group b, MPI_Group* made) {
+  return combine("MPI_Group_intersection", a, b, made, sessions::set_intersection);
+}
+int subtract(MPI_Group a, MPI_Group b, MPI_Group* made) {
+  return combine("MPI_Group_difference", a, b, made, sessions::set_difference);
+}
+
+}  // namespace
+
+namespace ours {
+int Group_union(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup) { return unite(group1, group2, newgroup); }
+int Group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup) { return intersect(group1, group2, newgroup); }
+int Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup) { return subtract(group1, group2, newgroup); }
+int Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group* newgroup) { return include(group, n, ranks, newgroup); }
+int Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group* newgroup) { return exclude(group, n, ranks, newgroup); }
+int Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group* newgroup) {
+  return range_include(group, n, ranges, newgroup);
+}
+int Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group* newgroup) {
+  return range_exclude(group, n, ranges, newgroup);
+}
+}  // namespace ours
+
+namespace idle {
+int Group_union(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup) { return unite(group1, group2, newgroup); }
+int Group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup) { return intersect(group1, group2, newgroup); }
+int Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup) { return subtract(group1, group2, newgroup); }
+int Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group* newgroup) { return include(group, n, ranks, newgroup); }
+int Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group* newgroup) { return exclude(group, n, ranks, newgroup); }
+int Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group* newgroup) {
+  return range_include(group, n, ranges, newgroup);
+}
+int Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group* newgroup) {
+  return range_exclude(group, n, ranges, newgroup);
+}
+}  // namespace idle
+}  // namespace shim::intercept

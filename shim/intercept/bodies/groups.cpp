@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/intercept/bodies/groups.hpp"
+
+#include <numeric>
+#include <vector>
+
+#include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/lifetime.hpp"
+#include "shim/intercept/substrate.hpp"
+
+namespace shim::intercept {
+namespace {
+
+using base::Error;
+using base::ErrorClass;
+
+/// Ranks in MPI_COMM_WORLD are the launcher's ranks of the processes, and those are ours too.
+base::Result<std::vector<int>> world_ranks(MPI_Group handle) {
+  MPI_Group world = abi::predefined.group_null;
+  int size = 0;
+  int code = active_table.Group_size(handle, &size);
+  if (code == MPI_SUCCESS) code = active_table.Comm_group(abi::predefined.comm_world, &world);
+  if (code != MPI_SUCCESS) return Error(ErrorClass::group, "the group is not known to the MPI library below");
+  std::vector<int> own(static_cast<std::size_t>(size)), translated(own.size());
+  std::iota(own.begin(), own.end(), 0);
+  code = active_table.Group_translate_ranks(handle, size, own.data(), world, translated.data());
+  active_table.Group_free(&world);
+  if (code != MPI_SUCCESS) return Error(ErrorClass::group, "the MPI library below cannot say who is in the group");
+  return translated;
+}
+
+base::Result<sessions::GroupPtr> read_from_below(MPI_Group handle) {
+  SHIM_TRY_ASSIGN(std::vector<int> ranks, world_ranks(handle));
+  std::vector<std::uint32_t> members;
+  for (int rank : ranks) {
+    if (rank == MPI_UNDEFINED)
+      return Error(ErrorClass::group, "the group has members outside MPI_COMM_WORLD, which no session knows");
+    members.push_back(static_cast<std::uint32_t>(rank));
+  }
+  return sessions::Group::of_ranks(members);
+}
+
+base::ProcessId self() {
+  auto process = living_process();
+  return process ? process->self() : base::ProcessId{};
+}
+
+}  // namespace
+
+base::Result<GroupObject> take_group(MPI_Group handle) {
+  if (GroupObject* object = objects.groups.find(handle)) return *object;
+  if (handle != nullptr && handle == abi::predefined.group_empty)
+    return GroupObject{sessions::Group::empty(), self()};
+  bool is_below = handle != nullptr && !abi::is_ours(handle) && handle != abi::predefined.group_null && is_active();
+  if (!is_below) return std::move(group_of(handle)).error();
+  SHIM_TRY_ASSIGN(sessions::GroupPtr group, read_from_below(handle));
+  return GroupObject{std::move(group), self()};
+}
+
+base::Result<sessions::GroupPtr> take_members(MPI_Comm handle) {
+  if (auto* comm = find_comm(handle)) return (*comm)->group();
+  bool is_below = handle != nullptr && !abi::is_ours(handle) && handle != abi::predefined.comm_null && is_active();
+  if (!is_below) return slow::no_comm(handle);
+  MPI_Group group = abi::predefined.group_null;
+  if (active_table.Comm_group(handle, &group) != MPI_SUCCESS)
+    return Error(ErrorClass::comm, "the communicator is not known to the MPI library below");
+  auto members = read_from_below(group);
+  active_table.Group_free(&group);
+  return members;
+}
+
+base::Result<MPI_Group> hand_out_group(GroupObject object) {
+  if (object.group->size() == 0) return MPI_Group(abi::predefined.group_empty);
+  SHIM_TRY_ASSIGN(void* handle, objects.groups.insert(std::move(object)));
+  return static_cast<MPI_Group>(handle);
+}
+
+GroupObject combined(const GroupObject& a, const GroupObject& b, sessions::GroupPtr group) {
+  GroupObject made = a.of_session ? a : b;
+  made.group = std::move(group);
+  return made;
+}
+
+}  // namespace shim::intercept

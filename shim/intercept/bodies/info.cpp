@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Info objects, MPI-4.1 §10: those made while the substrate is idle are ours, and remain ours. Inquiries of the newer kind,
+// which Open MPI 4.1 lacks, are answered for all.
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "shim/intercept/bodies/arguments.hpp"
+#include "shim/intercept/generated/bodies.hpp"
+#include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/infos.hpp"
+#include "shim/intercept/substrate.hpp"
+
+namespace shim::intercept {
+namespace {
+
+using base::Error;
+using base::ErrorClass;
+using sessions::InfoPtr;
+
+/// An info to read. MPI_INFO_NULL is none.
+base::Result<InfoPtr> readable(MPI_Info handle) {
+  if (InfoObject* object = objects.infos.find(handle)) return object->info;
+  SHIM_TRY_ASSIGN(InfoPtr info, take_info(handle));
+  if (!info) return std::move(info_of(handle)).error();
+  return info;
+}
+
+base::Status check_key(const char* key) {
+  if (key == nullptr) return Error(ErrorClass::info_key, "the key is a null pointer");
+  std::size_t length = std::strlen(key);
+  if (length == 0) return Error(ErrorClass::info_key, "the key is empty");
+  // users have buffers of the size that the substrate's header says
+  if (length > MPI_MAX_INFO_KEY)
+    return Error(ErrorClass::info_key, "the key is longer than MPI_MAX_INFO_KEY, " + std::to_string(MPI_MAX_INFO_KEY));
+  return {};
+}
+
+base::Status check_value(const char* value) {
+  if (value == nullptr) return Error(ErrorClass::info_value, "the value is a null pointer");
+  if (std::strlen(value) > MPI_MAX_INFO_VAL)
+    return Error(ErrorClass::info_value, "the value is longer than MPI_MAX_INFO_VAL, " + std::to_string(MPI_MAX_INFO_VAL));
+  return {};
+}
+
+/// At most `room` characters and their NUL.
+void put_text(const std::string& text, std::size_t room, char* to) {
+  std::size_t copied = std::min(text.size(), room);
+  std::memcpy(to, text.data(), copied);
+  to[copied] = '\0';
+}
+
+int get(MPI_Info info, const char* key, int valuelen, char* value, int* flag) {
+  return deliver(Subject(), "MPI_Info_get", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(InfoPtr from, readable(info));
+    SHIM_TRY(check_key(key));
+    SHIM_TRY(check_output(value, "value"));
+    SHIM_TRY(check_output(flag, "flag"));
+    if (valuelen < 0) return Error(ErrorClass::arg, "the length " + std::to_string(valuelen) + " is negative");
+    auto found = from->get(key);
+    *flag = found.has_value();
+    if (found) put_text(*found, static_cast<std::size_t>(valuelen), value);
+    return {};
+  });
+}
+
+int get_valuelen(MPI_Info info, const char* key, int* valuelen, int* flag) {
+  return deliver(Subject(), "MPI_Info_get_valuelen", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(InfoPtr from, readable(info));
+    SHIM_TRY(check_key(key));
+    SHIM_TRY(check_output(valuelen, "length"));
+    SHIM_TRY(check_output(flag, "flag"));
+    auto found = from->get(key);
+    *flag = found.has_value();
+    if (found) *valuelen = static_cast<int>(found->size());
+    return {};
+  });
+}
+
+int get_nkeys(MPI_Info info, int* nkeys) {
+  return deliver(Subject(), "MPI_Info_get_nkeys", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(InfoPtr from, readable(info));
+    SHIM_TRY(check_output(nkeys, "number of keys"));
+    *nkeys = static_cast<int>(from->size());
+    return {};
+  });
+}
+
+int get_nthkey(MPI_Info info, int n, char* key) {
+  return deliver(Subject(), "MPI_Info_get_nthkey", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(InfoPtr from, readable(info));
+    SHIM_TRY(check_output(key, "key"));
+    SHIM_TRY_ASSIGN(std::string found, from->nth_key(n));
+    put_text(found, MPI_MAX_INFO_KEY, key);
+    return {};
+  });
+}
+
+int make(const char* function, MPI_Info* newinfo, const InfoPtr& contents) {
+  return deliver(Subject(), function, [&]() -> base::Status {
+    SHIM_TRY(check_output(newinfo, "info object"));
+    SHIM_TRY_ASSIGN(*newinfo, hand_out_info(contents));
+    return {};
+  });
+}
+
+int duplicate(MPI_Info info, MPI_Info* newinfo) {
+  return deliver(Subject(), "MPI_Info_dup", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(InfoPtr from, readable(info));
+    SHIM_TRY(check_output(newinfo, "info object"));
+    SHIM_TRY_ASSIGN(*newinfo, hand_out_info(from));
+    return {};
+  });
+}
+
+/// Ours to change. (MPI_INFO_ENV and the substrate's own are not.)
+base::Status change(MPI_Info handle, const char* key, const char* value) {
+  SHIM_TRY_ASSIGN(InfoObject * object, info_of(handle));
+  SHIM_TRY(check_key(key));
+  MPI_Info twin = is_active() ? object->twin.get() : nullptr;  // it follows
+  if (value == nullptr) {
+    SHIM_TRY(object->info->erase(key));
+    if (twin != nullptr) active_table.Info_delete(twin, key);
+    return {};
+  }
+  SHIM_TRY(check_value(value));
+  SHIM_TRY(object->info->set(key, value));
+  if (twin != nullptr) active_table.Info_set(twin, key, value);
+  return {};
+}
+
+int set(MPI_Info info, const char* key, const char* value) {
+  return deliver(Subject(), "MPI_Info_set", [&]() -> base::Status {
+    SHIM_TRY(check_value(value));
+    return change(info, key, value);
+  });
+}
+
+int erase(MPI_Info info, const char* key) {
+  return deliver(Subject(), "MPI_Info_delete", [&] { return change(info, key, nullptr); });
+}
+
+int release(MPI_Info* info) {
+  return deliver(Subject(), "MPI_Info_free", [&]() -> base::Status {
+    SHIM_TRY(check_output(info, "info object"));
+    bool is_theirs = *info != nullptr && !abi::is_ours(*info) && *info != abi::predefined.info_null;
+    if (is_theirs && *info != abi::predefined.info_env) {  // it went with MPI_Finalize
+      *info = abi::predefined.info_null;
+      return {};
+    }
+    auto taken = objects.infos.take(*info);
+    if (!taken) return std::move(info_of(*info)).error();
+    MPI_Info twin = taken->twin.get();
+    if (twin != nullptr && is_active()) active_table.Info_free(&twin);
+    *info = abi::predefined.info_null;
+    return {};
+  });
+}
+
+}  // namespace
+
+namespace ours {
+
+int Info_set(MPI_Info info, const char* key, const char* value) { return set(info, key, value); }
+int Info_delete(MPI_Info info, const char* key) { return erase(info, key); }
+int Info_get(MPI_Info info, const char* key, int valuelen, char* value, int* flag) { return get(info, key, valuelen, value, flag); }
+int Info_get_valuelen(MPI_Info info, const char* key, int* valuelen, int* flag) { return get_valuelen(info, key, valuelen, flag); }
+int Info_get_nkeys(MPI_Info info, int* nkeys) { return get_nkeys(info, nkeys); }
+int Info_get_nthkey(MPI_Info info, int n, char* key) { return get_nthkey(info, n, key); }
+int Info_dup(MPI_Info info, MPI_Info* newinfo) { return duplicate(info, newinfo); }
+int Info_free(MPI_Info* info) { return release(info); }
+
+/// buflen: room in the buffer, its NUL included; then what the value needs (MPI-4.1 §10).
+int Info_get_string(MPI_Info info, const char* key, int* buflen, char* value, int* flag) {
+  return deliver(Subject(), "MPI_Info_get_string", [&]() -> base::Status {
+    SHIM_TRY(need_substrate());
+    SHIM_TRY_ASSIGN(InfoPtr from, readable(info));
+    SHIM_TRY(check_key(key));
+    SHIM_TRY(check_output(buflen, "length"));
+    SHIM_TRY(check_output(flag, "flag"));
+    if (*buflen < 0) return Error(ErrorClass::arg, "the length " + std::to_string(*buflen) + " is negative");
+    if (*buflen > 0) SHIM_TRY(check_output(value, "value"));
+    auto found = from->get(key);
+    *flag = found.has_value();
+    if (!found) return {};
+    if (*buflen > 0) put_text(*found, static_cast<std::size_t>(*buflen - 1), value);
+    *buflen = static_cast<int>(found->size()) + 1;
+    return {};
+  });
+}
+
+int Info_create_env(int, char**, MPI_Info* info) { return make("MPI_Info_create_env", info, environment_info()); }
+
+}  // namespace ours
+
+namespace idle {
+
+int Info_create(MPI_Info* info) { return make("MPI_Info_create", info, nullptr); }
+int Info_set(MPI_Info info, const char* key, const char* value) { return set(info, key, value); }
+int Info_delete(MPI_Info info, const char* key) { return erase(info, key); }
+int Info_get(MPI_Info info, const char* key, int valuelen, char* value, int* flag) { return get(info, key, valuelen, value, flag); }
+int Info_get_valuelen(MPI_Info info, const char* key, int* valuelen, int* flag) { return get_valuelen(info, key, valuelen, flag); }
+int Info_get_nkeys(MPI_Info info, int* nkeys) { return get_nkeys(info, nkeys); }
+int Info_get_nthkey(MPI_Info info, int n, char* key) { return get_nthkey(info, n, key); }
+int Info_dup(MPI_Info info, MPI_Info* newinfo) { return duplicate(info, newinfo); }
+int Info_free(MPI_Info* info) { return release(info); }
+
+}  // namespace idle
+}  // namespace shim::intercept

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Receives of messages that a matched probe has taken, MPI-4.1 §3.8.3.
+#include "shim/intercept/bodies/arguments.hpp"
+#include "shim/intercept/generated/bodies.hpp"
+
+namespace shim::intercept {
+namespace {
+
+/// A message of ours with its buffer checked and its handle consumed.
+struct Taken {
+  MessageObject message;
+  types::Buffer into;
+};
+
+base::Result<Taken> take(void* buf, Count count, MPI_Datatype datatype, MPI_Message* handle) {
+  types::Buffer into;
+  SHIM_TRY(take_buffer(into, buf, count, datatype));
+  auto message = objects.messages.take(*handle);
+  if (!message) return std::move(message_of(*handle)).error();
+  *handle = abi::predefined.message_null;
+  return Taken{std::move(*message), into};
+}
+
+CommReference communicator_of(MPI_Message handle) {
+  MessageObject* message = objects.messages.find(handle);
+  return message != nullptr ? message->on : CommReference{};
+}
+
+int mrecv(const char* function, void* buf, Count count, MPI_Datatype datatype, MPI_Message* handle, MPI_Status* status) {
+  return deliver(communicator_of(*handle), function, [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(Taken taken, take(buf, count, datatype, handle));
+    SHIM_TRY_ASSIGN(p2p::Outcome outcome, engine_of(*taken.message.on.comm).mrecv(taken.message.message, taken.into));
+    abi::write_status(status, outcome);
+    return {};
+  });
+}
+
+int imrecv(const char* function, void* buf, Count count, MPI_Datatype datatype, MPI_Message* handle, MPI_Request* request) {
+  return deliver(communicator_of(*handle), function, [&]() -> base::Status {
+    SHIM_TRY(check_output(request, "request"));
+    SHIM_TRY_ASSIGN(Taken taken, take(buf, count, datatype, handle));
+    CommReference& on = taken.message.on;
+    SHIM_TRY_ASSIGN(p2p::Request * started, engine_of(*on.comm).imrecv(taken.message.message, taken.into));
+    return hand_out(started, on.comm, on.handle, request);
+  });
+}
+
+/// MPI_MESSAGE_NO_PROC is the substrate's object, and comes from our probes too.
+base::Status take_no_proc(MPI_Message* handle) {
+  SHIM_TRY(check_output(handle, "message"));
+  if (*handle != abi::predefined.message_no_proc) return std::move(message_of(*handle)).error();
+  *handle = abi::predefined.message_null;
+  return {};
+}
+
+int idle_mrecv(const char* function, MPI_Message* handle, MPI_Status* status) {
+  return deliver(Subject(), function, [&]() -> base::Status {
+    SHIM_TRY(take_no_proc(handle));
+    abi::write_status(status, kNothing);
+    return {};
+  });
+}
+
+int idle_imrecv(const char* function, MPI_Message* handle, MPI_Request* request) {
+  return deliver(Subject(), function, [&]() -> base::Status {
+    SHIM_TRY(check_output(request, "request"));
+    SHIM_TRY(take_no_proc(handle));
+    return hand_out(nullptr, nullptr, abi::predefined.comm_null, request);
+  });
+}
+
+}  // namespace
+
+namespace ours {
+
+int Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message, MPI_Status* status) {
+  return mrecv("MPI_Mrecv", buf, count, datatype, message, status);
+}
+int Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* message, MPI_Status* status) {
+  return mrecv("MPI_Mrecv_c", buf, count, datatype, message, status);
+}
+int Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message, MPI_Request* request) {
+  return imrecv("MPI_Imrecv", buf, count, datatype, message, request);
+}
+int Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* message, MPI_Request* request) {
+  return imrecv("MPI_Imrecv_c", buf, count, datatype, message, request);
+}
+
+}  // namespace ours
+
+namespace idle {
+
+int Mrecv(void*, int, MPI_Datatype, MPI_Message* message, MPI_Status* status) {
+  return idle_mrecv("MPI_Mrecv", message, status);
+}
+int Mrecv_c(void*, MPI_Count, MPI_Datatype, MPI_Message* message, MPI_Status* status) {
+  return idle_mrecv("MPI_Mrecv_c", message, status);
+}
+int Imrecv(void*, int, MPI_Datatype, MPI_Message* message, MPI_Request* request) {
+  return idle_imrecv("MPI_Imrecv", message, request);
+}
+int Imrecv_c(void*, MPI_Count, MPI_Datatype, MPI_Message* message, MPI_Request* request) {
+  return idle_imrecv("MPI_Imrecv_c", message, request);
+}
+
+}  // namespace idle
+}  // namespace shim::intercept

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/intercept/bodies/mixed.hpp"
+
+#include <sched.h>
+
+#include <string>
+
+#include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/substrate.hpp"
+
+namespace shim::intercept {
+
+using base::Error;
+using base::ErrorClass;
+
+bool NativePart::are_all_ready() {
+  for (MPI_Request request : requests_) {
+    int flag = 0;
+    code_ = active_table.Request_get_status(request, &flag, MPI_STATUS_IGNORE);
+    if (code_ == MPI_SUCCESS && flag == 0) return false;
+  }
+  return true;
+}
+
+bool NativePart::test_all() {
+  if (is_empty()) return true;
+  statuses_.resize(requests_.size());
+  int flag = 0;
+  code_ = active_table.Testall(count(), requests_.data(), &flag, statuses_.data());
+  return flag != 0 || code_ != MPI_SUCCESS;
+}
+
+std::optional<int> NativePart::test_any(MPI_Status* status) {
+  if (is_empty()) return MPI_UNDEFINED;
+  int index = MPI_UNDEFINED, flag = 0;
+  code_ = active_table.Testany(count(), requests_.data(), &index, &flag, status);
+  if (flag == 0 && code_ == MPI_SUCCESS) return std::nullopt;
+  return index == MPI_UNDEFINED ? MPI_UNDEFINED : indices_[static_cast<std::size_t>(index)];
+}
+
+std::optional<std::vector<int>> NativePart::test_some() {
+  if (is_empty()) return std::nullopt;
+  statuses_.resize(requests_.size());
+  std::vector<int> done(requests_.size());
+  int found = 0;
+  code_ = active_table.Testsome(count(), requests_.data(), &found, done.data(), statuses_.data());
+  if (found == MPI_UNDEFINED) return std::nullopt;
+  done.resize(static_cast<std::size_t>(found));
+  for (int& index : done) index = indices_[static_cast<std::size_t>(index)];
+  return done;
+}
+
+void NativePart::put_back(MPI_Request* requests) const {
+  for (std::size_t i = 0; i < requests_.size(); ++i) requests[indices_[i]] = requests_[i];
+}
+
+void NativePart::put_statuses(MPI_Status* statuses) const {
+  if (statuses == MPI_STATUSES_IGNORE) return;
+  for (std::size_t i = 0; i < indices_.size(); ++i) {
+    int error = statuses[indices_[i]].MPI_ERROR;
+    statuses[indices_[i]] = statuses_[i];
+    if (code_ == MPI_SUCCESS) statuses[indices_[i]].MPI_ERROR = error;  // only set where the call fails (MPI-4.1 §3.2.5)
+  }
+}
+
+base::Result<Batch> Batch::of(int count, MPI_Request* requests) {
+  if (count < 0) return slow::bad_count(count, "count");
+  if (requests == nullptr && count > 0) return Error(ErrorClass::arg, "the array of requests is a null pointer");
+  Batch batch;
+  for (int i = 0; i < count; ++i) {
+    MPI_Request handle = requests[i];
+    if (handle == abi::predefined.request_null && handle != nullptr) continue;
+    if (handle != nullptr && !abi::is_ours(handle) && is_active()) {
+      batch.native_.add(i, handle);
+      continue;
+    }
+    auto object = request_of(handle);
+    if (!object) return std::move(object).error().within("request " + std::to_string(i));
+    batch.ours_.push_back({i, *object});
+    if ((*object)->on.comm) batch.engine_ = &engine_of(*(*object)->on.comm);
+  }
+  return batch;
+}
+
+bool Batch::has_active() const {
+  for (const Ours& ours : ours_)
+    if (!is_inactive(*ours.object)) return true;
+  return false;
+}
+
+base::Status Batch::progress() { return engine_ != nullptr ? engine_->progress() : base::Status{}; }
+
+base::Status Batch::wait_until(const std::function<bool()>& condition) {
+  if (engine_ != nullptr && native_.is_empty()) {
+    SHIM_TRY(engine_->wait_until(condition));
+    return {};
+  }
+  // The substrate's requests move only while somebody asks for them: no sleeping here, as in the substrate's own waits.
+  constexpr unsigned kSpins = 1000;
+  for (unsigned round = 0; !condition(); ++round) {
+    SHIM_TRY(progress());
+    if (round >= kSpins) sched_yield();
+  }
+  return {};
+}
+
+}  // namespace shim::intercept

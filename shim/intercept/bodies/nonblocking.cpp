@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operations that are started and completed later, MPI-4.1 §3.7.2, and their persistent forms, §3.9.
+#include "shim/intercept/bodies/arguments.hpp"
+#include "shim/intercept/generated/bodies.hpp"
+
+namespace shim::intercept {
+namespace {
+
+using p2p::Mode;
+
+/// One side of a message as the user describes it: what is sent where, or received whence.
+template <typename Address>
+struct Half {
+  Address buf;
+  Count count;
+  MPI_Datatype datatype;
+  int peer, tag;
+};
+using Outgoing = Half<const void*>;
+using Incoming = Half<void*>;
+
+/// Checks a send and hands it to `begin`, which makes the engine's request.
+template <typename Begin>
+inline base::Status start_send(const Outgoing& out, MPI_Comm handle, MPI_Request* request, Begin begin) {
+  auto* comm = find_comm(handle);
+  if (comm == nullptr) [[unlikely]] return slow::no_comm(handle);
+  types::ConstBuffer data;
+  SHIM_TRY(take_buffer(data, out.buf, out.count, out.datatype));
+  SHIM_TRY(check_destination(**comm, out.peer));
+  SHIM_TRY(check_send_tag(out.tag));
+  SHIM_TRY(check_output(request, "request"));
+  SHIM_TRY_ASSIGN(p2p::Request * started, begin(engine_of(**comm), (*comm)->context(), data));
+  return hand_out(started, *comm, handle, request);
+}
+
+template <typename Begin>
+inline base::Status start_receive(const Incoming& in, MPI_Comm handle, MPI_Request* request, Begin begin) {
+  auto* comm = find_comm(handle);
+  if (comm == nullptr) [[unlikely]] return slow::no_comm(handle);
+  types::Buffer into;
+  SHIM_TRY(take_buffer(into, in.buf, in.count, in.datatype));
+  SHIM_TRY(check_source(**comm, in.peer));
+  SHIM_TRY(check_receive_tag(in.tag));
+  SHIM_TRY(check_output(request, "request"));
+  SHIM_TRY_ASSIGN(p2p::Request * started, begin(engine_of(**comm), (*comm)->context(), into));
+  return hand_out(started, *comm, handle, request);
+}
+
+inline int isend(const char* function, const Outgoing& out, MPI_Comm comm, MPI_Request* request, Mode mode) {
+  return deliver(Subject(comm), function, [&] {
+    return start_send(out, comm, request, [&](p2p::Engine& engine, p2p::Context& context, const types::ConstBuffer& data) {
+      return engine.isend(context, data, out.peer, out.tag, mode);
+    });
+  });
+}
+
+inline int irecv(const char* function, const Incoming& in, MPI_Comm comm, MPI_Request* request) {
+  return deliver(Subject(comm), function, [&] {
+    return start_receive(in, comm, request, [&](p2p::Engine& engine, p2p::Context& context, const types::Buffer& into) {
+      return engine.irecv(context, into, in.peer, in.tag);
+    });
+  });
+}
+
+int send_init(const char* function, const Outgoing& out, MPI_Comm comm, MPI_Request* request, Mode mode) {
+  return deliver(Subject(comm), function, [&] {
+    return start_send(out, comm, request, [&](p2p::Engine& engine, p2p::Context& context, const types::ConstBuffer& data) {
+      return engine.send_init(context, data, out.peer, out.tag, mode);
+    });
+  });
+}
+
+int recv_init(const char* function, const Incoming& in, MPI_Comm comm, MPI_Request* request) {
+  return deliver(Subject(comm), function, [&] {
+    return start_receive(in, comm, request, [&](p2p::Engine& engine, p2p::Context& context, const types::Buffer& into) {
+      return engine.recv_init(context, into, in.peer, in.tag);
+    });
+  });
+}
+
+}  // namespace
+
+namespace ours {
+
+int Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  return isend("MPI_Isend", {buf, count, datatype, dest, tag}, comm, request, Mode::standard);
+}
+int Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  return isend("MPI_Isend_c", {buf, count, datatype, dest, tag}, comm, request, Mode::standard);
+}
+int Issend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  return isend("MPI_Issend", {buf, count, datatype, dest, tag}, comm, request, Mode::synchronous);
+}
+int Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  return isend("MPI_Issend_c", {buf, count, datatype, dest, tag}, comm, request, Mode::synchronous);
+}
+int Irsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  return isend("MPI_Irsend", {buf, count, datatype, dest, tag}, comm, request, Mode::ready);
+}
+int Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  return isend("MPI_Irsend_c", {buf, count, datatype, dest, tag}, comm, request, Mode::ready);
+}
+int Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
+  return irecv("MPI_Irecv", {buf, count, datatype, source, tag}, comm, request);
+}
+int Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
+  return irecv("MPI_Irecv_c", {buf, count, datatype, source, tag}, comm, request);
+}
+
+int Send_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  return send_init("MPI_Send_init", {buf, count, datatype, dest, tag}, comm, request, Mode::standard);
+}
+int Send_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                MPI_Request* request) {
+  return send_init("MPI_Send_init_c", {buf, count, datatype, dest, tag}, comm, request, Mode::standard);
+}
+int Ssend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  return send_init("MPI_Ssend_init", {buf, count, datatype, dest, tag}, comm, request, Mode::synchronous);
+}
+int Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                 MPI_Request* request) {
+  return send_init("MPI_Ssend_init_c", {buf, count, datatype, dest, tag}, comm, request, Mode::synchronous);
+}
+int Rsend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  return send_init("MPI_Rsend_init", {buf, count, datatype, dest, tag}, comm, request, Mode::ready);
+}
+int Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                 MPI_Request* request) {
+  return send_init("MPI_Rsend_init_c", {buf, count, datatype, dest, tag}, comm, request, Mode::ready);
+}
+int Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
+  return recv_init("MPI_Recv_init", {buf, count, datatype, source, tag}, comm, request);
+}
+int Recv_init_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
+  return recv_init("MPI_Recv_init_c", {buf, count, datatype, source, tag}, comm, request);
+}
+
+}  // namespace ours
+}  // namespace shim::intercept

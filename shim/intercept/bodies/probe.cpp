@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Probing, MPI-4.1 §3.8.1 and §3.8.2.
+#include "shim/intercept/bodies/arguments.hpp"
+#include "shim/intercept/generated/bodies.hpp"
+
+namespace shim::intercept {
+namespace {
+
+base::Result<sessions::CommunicatorPtr> prober(MPI_Comm handle, int source, int tag) {
+  auto* comm = find_comm(handle);
+  if (comm == nullptr) return slow::no_comm(handle);
+  SHIM_TRY(check_source(**comm, source));
+  SHIM_TRY(check_receive_tag(tag));
+  return *comm;
+}
+
+/// A handle for a message taken out of matching; MPI_MESSAGE_NO_PROC for MPI_PROC_NULL's.
+base::Status hand_out_message(const p2p::Engine::Matched& matched, const sessions::CommunicatorPtr& comm, MPI_Comm handle,
+                              MPI_Message* message, MPI_Status* status) {
+  if (matched.message == nullptr) {
+    *message = abi::predefined.message_no_proc;
+  } else {
+    SHIM_TRY_ASSIGN(void* made, objects.messages.insert({matched.message, {comm, handle}}));
+    *message = static_cast<MPI_Message>(made);
+  }
+  abi::write_status(status, matched.outcome);
+  return {};
+}
+
+}  // namespace
+
+namespace ours {
+
+int Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
+  return deliver(Subject(comm), "MPI_Probe", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(sessions::CommunicatorPtr on, prober(comm, source, tag));
+    SHIM_TRY_ASSIGN(p2p::Outcome outcome, engine_of(*on).probe(on->context(), source, tag));
+    abi::write_status(status, outcome);
+    return {};
+  });
+}
+
+int Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
+  return deliver(Subject(comm), "MPI_Iprobe", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(sessions::CommunicatorPtr on, prober(comm, source, tag));
+    SHIM_TRY(check_output(flag, "flag"));
+    SHIM_TRY_ASSIGN(auto outcome, engine_of(*on).iprobe(on->context(), source, tag));
+    *flag = outcome.has_value();
+    if (outcome) abi::write_status(status, *outcome);
+    return {};
+  });
+}
+
+int Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
+  return deliver(Subject(comm), "MPI_Mprobe", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(sessions::CommunicatorPtr on, prober(comm, source, tag));
+    SHIM_TRY(check_output(message, "message"));
+    SHIM_TRY_ASSIGN(p2p::Engine::Matched matched, engine_of(*on).mprobe(on->context(), source, tag));
+    return hand_out_message(matched, on, comm, message, status);
+  });
+}
+
+int Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status) {
+  return deliver(Subject(comm), "MPI_Improbe", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(sessions::CommunicatorPtr on, prober(comm, source, tag));
+    SHIM_TRY(check_output(flag, "flag"));
+    SHIM_TRY(check_output(message, "message"));
+    SHIM_TRY_ASSIGN(auto matched, engine_of(*on).improbe(on->context(), source, tag));
+    *flag = matched.has_value();
+    return matched ? hand_out_message(*matched, on, comm, message, status) : base::Status{};
+  });
+}
+
+}  // namespace ours
+}  // namespace shim::intercept

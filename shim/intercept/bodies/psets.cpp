@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Process sets, and groups made from them, MPI-4.1 §11.3.2, §11.3.3 and §7.3.2.
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "shim/intercept/bodies/groups.hpp"
+#include "shim/intercept/generated/bodies.hpp"
+#include "shim/intercept/infos.hpp"
+
+namespace shim::intercept {
+namespace {
+
+using base::Error;
+using base::ErrorClass;
+
+base::Result<std::string> pset_name(const char* name) {
+  if (name == nullptr) return Error(ErrorClass::arg, "the name of the process set is a null pointer");
+  return std::string(name);
+}
+
+/// Cut names end with a NUL too, and the length needed for all of it (its NUL included) is always told (MPI-4.1 §11.3.3).
+base::Status put_name(const std::string& name, int* length, char* to) {
+  int room = *length;
+  if (room < 0) return Error(ErrorClass::arg, "the length " + std::to_string(room) + " is negative");
+  if (room > 0 && to == nullptr) return Error(ErrorClass::arg, "the buffer for the name is a null pointer");
+  *length = static_cast<int>(name.size()) + 1;
+  if (room == 0) return {};
+  std::size_t copied = std::min(name.size(), static_cast<std::size_t>(room - 1));
+  std::memcpy(to, name.data(), copied);
+  to[copied] = '\0';
+  return {};
+}
+
+}  // namespace
+
+namespace ours {
+
+int Session_get_num_psets(MPI_Session session, MPI_Info info, int* npset_names) {
+  return deliver(Subject(session), "MPI_Session_get_num_psets", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(sessions::SessionPtr found, session_of(session));
+    SHIM_TRY(take_info(info));  // no key of it has a meaning yet, but it must be an info object
+    SHIM_TRY(check_output(npset_names, "number of process sets"));
+    SHIM_TRY_ASSIGN(*npset_names, found->pset_count());
+    return {};
+  });
+}
+
+int Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int* pset_len, char* pset_name) {
+  return deliver(Subject(session), "MPI_Session_get_nth_pset", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(sessions::SessionPtr found, session_of(session));
+    SHIM_TRY(take_info(info));
+    SHIM_TRY(check_output(pset_len, "length of the name"));
+    SHIM_TRY_ASSIGN(std::string name, found->nth_pset(n));
+    return put_name(name, pset_len, pset_name);
+  });
+}
+
+int Session_get_pset_info(MPI_Session session, const char* name, MPI_Info* info) {
+  return deliver(Subject(session), "MPI_Session_get_pset_info", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(sessions::SessionPtr found, session_of(session));
+    SHIM_TRY(check_output(info, "info object"));
+    SHIM_TRY_ASSIGN(std::string wanted, pset_name(name));
+    SHIM_TRY_ASSIGN(sessions::InfoPtr known, found->pset_info(wanted));
+    SHIM_TRY_ASSIGN(*info, hand_out_info(known));
+    return {};
+  });
+}
+
+int Group_from_session_pset(MPI_Session session, const char* name, MPI_Group* newgroup) {
+  return deliver(Subject(session), "MPI_Group_from_session_pset", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(sessions::SessionPtr found, session_of(session));
+    SHIM_TRY(check_output(newgroup, "group"));
+    SHIM_TRY_ASSIGN(std::string wanted, pset_name(name));
+    SHIM_TRY_ASSIGN(sessions::GroupPtr group, found->group_of_pset(wanted));
+    SHIM_TRY_ASSIGN(*newgroup, hand_out_group({std::move(group), found->process().self(), true, found, session}));
+    return {};
+  });
+}
+
+}  // namespace ours
+}  // namespace shim::intercept

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Blocking receives, MPI-4.1 §3.2.4. (Of messages that a matched probe has taken: matched.cpp.)
+#include "shim/intercept/bodies/arguments.hpp"
+#include "shim/intercept/generated/bodies.hpp"
+
+namespace shim::intercept {
+namespace {
+
+inline base::Status receive(void* buf, Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm handle,
+                            MPI_Status* status) {
+  auto* comm = find_comm(handle);
+  if (comm == nullptr) [[unlikely]] return slow::no_comm(handle);
+  types::Buffer into;
+  SHIM_TRY(take_buffer(into, buf, count, datatype));
+  SHIM_TRY(check_source(**comm, source));
+  SHIM_TRY(check_receive_tag(tag));
+  SHIM_TRY_ASSIGN(p2p::Outcome outcome, engine_of(**comm).recv((*comm)->context(), into, source, tag));
+  abi::write_status(status, outcome);
+  return {};
+}
+
+}  // namespace
+
+namespace ours {
+
+int Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status* status) {
+  return deliver(Subject(comm), "MPI_Recv", [&] { return receive(buf, count, datatype, source, tag, comm, status); });
+}
+int Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status* status) {
+  return deliver(Subject(comm), "MPI_Recv_c", [&] { return receive(buf, count, datatype, source, tag, comm, status); });
+}
+
+}  // namespace ours
+}  // namespace shim::intercept

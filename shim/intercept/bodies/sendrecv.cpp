@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A send and a receive in one call, MPI-4.1 §3.10.
+#include <vector>
+
+#include "shim/intercept/bodies/completion.hpp"
+#include "shim/intercept/generated/bodies.hpp"
+
+namespace shim::intercept {
+namespace {
+
+using sessions::CommunicatorPtr;
+
+struct Sides {
+  int dest, send_tag, source, receive_tag;
+};
+
+base::Result<sessions::Communicator*> check(MPI_Comm handle, const Sides& sides) {
+  auto* comm = find_comm(handle);
+  if (comm == nullptr) [[unlikely]] return slow::no_comm(handle);
+  SHIM_TRY(check_destination(**comm, sides.dest));
+  SHIM_TRY(check_send_tag(sides.send_tag));
+  SHIM_TRY(check_source(**comm, sides.source));
+  SHIM_TRY(check_receive_tag(sides.receive_tag));
+  return comm->get();
+}
+
+/// The receive is posted before the send goes, so that a ring of these calls cannot block.
+base::Status exchange(sessions::Communicator& comm, const types::ConstBuffer& data, const types::Buffer& into,
+                      const Sides& sides, MPI_Status* status) {
+  p2p::Engine& engine = engine_of(comm);
+  SHIM_TRY_ASSIGN(p2p::Request * receive, engine.irecv(comm.context(), into, sides.source, sides.receive_tag));
+  base::Status sent = engine.send(comm.context(), data, sides.dest, sides.send_tag, p2p::Mode::standard);
+  if (!sent) static_cast<void>(engine.cancel(*receive));  // nobody will answer it; completes either way
+  base::Status received = engine.wait(*receive);
+  if (received && receive->error() != nullptr) received = receive->error()->clone();
+  if (sent && received) abi::write_status(status, receive->outcome());
+  engine.release(receive);
+  return sent ? std::move(received) : std::move(sent);
+}
+
+int sendrecv(const char* function, const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, Count recvcount,
+             MPI_Datatype recvtype, const Sides& sides, MPI_Comm handle, MPI_Status* status) {
+  return deliver(Subject(handle), function, [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(sessions::Communicator * comm, check(handle, sides));
+    types::ConstBuffer data;
+    types::Buffer into;
+    SHIM_TRY(take_buffer(data, sendbuf, sendcount, sendtype));
+    SHIM_TRY(take_buffer(into, recvbuf, recvcount, recvtype));
+    return exchange(*comm, data, into, sides, status);
+  });
+}
+
+int replace(const char* function, void* buf, Count count, MPI_Datatype datatype, const Sides& sides, MPI_Comm handle,
+            MPI_Status* status) {
+  return deliver(Subject(handle), function, [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(sessions::Communicator * comm, check(handle, sides));
+    types::Buffer into;
+    SHIM_TRY(take_buffer(into, buf, count, datatype));
+    std::vector<std::byte> copy(into.count * static_cast<std::uint64_t>(into.type->extent));
+    types::copy(*into.type, buf, copy.data(), into.count);
+    return exchange(*comm, {copy.data(), into.count, into.type}, into, sides, status);
+  });
+}
+
+}  // namespace
+
+namespace ours {
+
+int Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, int recvcount,
+             MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
+  return sendrecv("MPI_Sendrecv", sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, {dest, sendtag, source, recvtag},
+                  comm, status);
+}
+int Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf,
+               MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
+  return sendrecv("MPI_Sendrecv_c", sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                  {dest, sendtag, source, recvtag}, comm, status);
+}
+int Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm,
+                     MPI_Status* status) {
+  return replace("MPI_Sendrecv_replace", buf, count, datatype, {dest, sendtag, source, recvtag}, comm, status);
+}
+int Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,
+                       MPI_Comm comm, MPI_Status* status) {
+  return replace("MPI_Sendrecv_replace_c", buf, count, datatype, {dest, sendtag, source, recvtag}, comm, status);
+}
+
+}  // namespace ours
+}  // namespace shim::intercept

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Beginning and ending sessions, MPI-4.1 §11.3.1.
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "shim/intercept/bodies/arguments.hpp"
+#include "shim/intercept/generated/bodies.hpp"
+#include "shim/intercept/handlers.hpp"
+#include "shim/intercept/infos.hpp"
+#include "shim/intercept/lifetime.hpp"
+#include "shim/intercept/substrate.hpp"
+
+namespace shim::intercept {
+namespace {
+
+using base::Error;
+using base::ErrorClass;
+using sessions::ErrorHandlerPtr;
+using sessions::HandlerFor;
+using sessions::HandlerKind;
+using sessions::InfoPtr;
+using sessions::ThreadLevel;
+
+Error bad_value(const char* key, const std::string& value, const char* expected) {
+  return Error(ErrorClass::info_value, std::string("the info value ") + key + "=\"" + value + "\" is not " + expected);
+}
+
+/// MPI_THREAD_MULTIPLE where the program asks for nothing, as MPI-4.1 §11.3.1 suggests for sessions.
+base::Result<ThreadLevel> thread_level(const InfoPtr& info) {
+  auto value = info ? info->get("thread_level") : std::nullopt;
+  if (!value) return ThreadLevel::multiple;
+  constexpr std::array<std::string_view, 4> kNames = {"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED",
+                                                      "MPI_THREAD_MULTIPLE"};
+  for (std::size_t i = 0; i < kNames.size(); ++i)
+    if (*value == kNames[i]) return static_cast<ThreadLevel>(i);
+  return bad_value("thread_level", *value, "the name of a thread level (MPI_THREAD_MULTIPLE, …)");
+}
+
+base::Result<bool> is_strict(const InfoPtr& info) {
+  auto value = info ? info->get("strict_finalize") : std::nullopt;
+  if (!value || *value == "false" || *value == "0") return false;
+  if (*value == "true" || *value == "1") return true;
+  return bad_value("strict_finalize", *value, "true or false");
+}
+
+/// A handler given for a session: predefined, or made by MPI_Session_create_errhandler.
+base::Result<ErrorHandlerPtr> session_handler(MPI_Errhandler handle) {
+  ErrorHandlerPtr handler = find_handler(handle);
+  if (!handler)
+    return bad_handle(ErrorClass::errhandler, abi::Kind::errhandler, handle,
+                      static_cast<MPI_Errhandler>(abi::predefined.errhandler_null));
+  if (handler->kind == HandlerKind::user && handler->object != HandlerFor::session)
+    return Error(ErrorClass::errhandler, "the error handler was not made for sessions (MPI_Session_create_errhandler)");
+  return handler;
+}
+
+base::Status init(MPI_Info info_handle, MPI_Errhandler errhandler, MPI_Session* session) {
+  SHIM_TRY(need_substrate());
+  SHIM_TRY(check_output(session, "session"));
+  SHIM_TRY_ASSIGN(ErrorHandlerPtr handler, session_handler(errhandler));
+  SHIM_TRY_ASSIGN(InfoPtr info, take_info(info_handle));
+  SHIM_TRY_ASSIGN(ThreadLevel level, thread_level(info));
+  SHIM_TRY_ASSIGN(bool strict, is_strict(info));
+  SHIM_TRY_ASSIGN(auto process, acquire_process());
+  auto made = std::make_shared<sessions::Session>(std::move(process), level, strict, std::move(handler));
+  SHIM_TRY_ASSIGN(void* handle, objects.sessions.insert(made));
+  remember_session(made);
+  *session = static_cast<MPI_Session>(handle);
+  return {};
+}
+
+std::string list_of(const std::vector<std::string>& names) {
+  std::string list;
+  for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
+  return list;
+}
+
+/// MPI-4.1 §11.3.1 has all communicators of a session freed before. Those that were not go on to work until they are.
+base::Status check_nothing_lives(sessions::Session& session) {
+  auto living = session.living_objects();
+  if (living.empty()) return {};
+  std::string text = "the session is finalized while these objects made from it live: " + list_of(living);
+  if (session.is_strict()) return Error(ErrorClass::pending, text + " (the session asked for strict_finalize)");
+  session.process().log().write(base::LogLevel::warn, "MPI_Session_finalize: " + text);
+  return {};
+}
+
+}  // namespace
+
+namespace ours {
+
+int Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
+  return deliver(Subject(errhandler), "MPI_Session_init", [&] { return init(info, errhandler, session); });
+}
+
+int Session_finalize(MPI_Session* session) {
+  return deliver(Subject::at(session), "MPI_Session_finalize", [&]() -> base::Status {
+    SHIM_TRY(check_output(session, "session"));
+    SHIM_TRY_ASSIGN(sessions::SessionPtr found, session_of(*session));
+    SHIM_TRY(check_nothing_lives(*found));
+    // of two threads that finalize the same session, one is late
+    if (!objects.sessions.take(*session)) return std::move(session_of(*session)).error();
+    *session = MPI_SESSION_NULL;
+    return {};
+  });
+}
+
+int Session_get_info(MPI_Session session, MPI_Info* info_used) {
+  return deliver(Subject(session), "MPI_Session_get_info", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(sessions::SessionPtr found, session_of(session));
+    SHIM_TRY(check_output(info_used, "info object"));
+    SHIM_TRY_ASSIGN(*info_used, hand_out_info(found->info()));
+    return {};
+  });
+}
+
+int Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler) {
+  return deliver(Subject(session), "MPI_Session_set_errhandler", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(sessions::SessionPtr found, session_of(session));
+    SHIM_TRY_ASSIGN(ErrorHandlerPtr handler, session_handler(errhandler));
+    found->set_error_handler(std::move(handler));
+    return {};
+  });
+}
+
+int Session_get_errhandler(MPI_Session session, MPI_Errhandler* errhandler) {
+  return deliver(Subject(session), "MPI_Session_get_errhandler", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(sessions::SessionPtr found, session_of(session));
+    SHIM_TRY(check_output(errhandler, "error handler"));
+    SHIM_TRY_ASSIGN(*errhandler, handle_of(found->error_handler()));
+    return {};
+  });
+}
+
+int Session_call_errhandler(MPI_Session session, int errorcode) {
+  if (auto found = session_of(session); !found) return fail(Subject(), "MPI_Session_call_errhandler", found.error());
+  return call_handler(Subject(session), errorcode);
+}
+
+}  // namespace ours
+}  // namespace shim::intercept

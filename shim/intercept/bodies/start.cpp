@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Starting persistent requests, MPI-4.1 §3.9.
+#include <string>
+
+#include "shim/intercept/bodies/completion.hpp"
+#include "shim/intercept/generated/bodies.hpp"
+#include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/substrate.hpp"
+
+namespace shim::intercept {
+namespace {
+
+using base::Error;
+using base::ErrorClass;
+
+base::Status start(RequestObject& object) {
+  if (object.request == nullptr || !object.request->is_persistent())
+    return Error(ErrorClass::request, "the request is not persistent");
+  if (object.request->is_active()) return Error(ErrorClass::request, "the request is active already: complete it first");
+  return engine_of(*object.on.comm).start(*object.request);
+}
+
+/// Either library's. The substrate raises its own errors.
+int start_one(const char* function, MPI_Request* handle) {
+  if (!abi::is_ours(*handle) && is_active()) return active_table.Start(handle);
+  auto object = request_of(*handle);
+  if (!object) return fail(Subject(), function, object.error());
+  return deliver((*object)->on, function, [&] { return start(**object); });
+}
+
+}  // namespace
+
+namespace ours {
+
+int Start(MPI_Request* request) { return start_one("MPI_Start", request); }
+
+int Startall(int count, MPI_Request requests[]) {
+  for (int i = 0; i < count; ++i)
+    if (int code = start_one("MPI_Startall", &requests[i])) return code;
+  return MPI_SUCCESS;
+}
+
+}  // namespace ours
+}  // namespace shim::intercept

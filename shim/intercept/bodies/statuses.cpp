@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Reading and writing statuses, MPI-4.1 §3.2.5, §5.1.11 and §13.3, where the substrate cannot: while it is idle, with types of
+// ours, and in the functions that it lacks. Its layout is ours too (abi/status.hpp).
+#include <limits>
+#include <string>
+
+#include "shim/intercept/bodies/arguments.hpp"
+#include "shim/intercept/generated/bodies.hpp"
+
+namespace shim::intercept {
+namespace {
+
+using base::Error;
+using base::ErrorClass;
+
+base::Status check_status(const MPI_Status* status) {
+  if (status != MPI_STATUS_IGNORE) return {};
+  return Error(ErrorClass::arg, "the status is MPI_STATUS_IGNORE");
+}
+
+/// Stores a number that may be too large for the caller's type (MPI-4.1 §3.2.5: MPI_UNDEFINED then).
+template <typename Number>
+void store(std::uint64_t value, Number* to) {
+  bool fits = value <= static_cast<std::uint64_t>(std::numeric_limits<Number>::max());
+  *to = fits ? static_cast<Number>(value) : Number{MPI_UNDEFINED};
+}
+
+template <typename Number>
+int get_count(const char* function, const MPI_Status* status, MPI_Datatype datatype, Number* count) {
+  return deliver(Subject(), function, [&]() -> base::Status {
+    SHIM_TRY(check_status(status));
+    SHIM_TRY(check_output(count, "count"));
+    SHIM_TRY_ASSIGN(TypeItems type, type_items(datatype));
+    std::uint64_t size = type.base->size * type.items, bytes = abi::status_bytes(*status);
+    if (size == 0) *count = 0;
+    else if (bytes % size != 0) *count = Number{MPI_UNDEFINED};
+    else store(bytes / size, count);
+    return {};
+  });
+}
+
+/// Numbers in one item of a predefined type: the pairs of MPI_MINLOC and MPI_MAXLOC have two (MPI-4.1 §5.1.11).
+std::uint64_t elements_of(const types::Type& type) { return type.family == types::Family::pair ? 2 : type.elements; }
+
+template <typename Number>
+int get_elements(const char* function, const MPI_Status* status, MPI_Datatype datatype, Number* count) {
+  return deliver(Subject(), function, [&]() -> base::Status {
+    SHIM_TRY(check_status(status));
+    SHIM_TRY(check_output(count, "count"));
+    SHIM_TRY_ASSIGN(TypeItems type, type_items(datatype));
+    std::uint64_t elements = elements_of(*type.base), size = type.base->size, bytes = abi::status_bytes(*status);
+    if (size == 0) *count = 0;
+    else if (bytes % size != 0) *count = Number{MPI_UNDEFINED};
+    else store(bytes / size * elements, count);
+    return {};
+  });
+}
+
+int set_elements(const char* function, MPI_Status* status, MPI_Datatype datatype, Count count) {
+  return deliver(Subject(), function, [&]() -> base::Status {
+    SHIM_TRY(check_status(status));
+    if (count < 0) return slow::bad_count(count, "count");
+    SHIM_TRY_ASSIGN(TypeItems type, type_items(datatype));
+    abi::set_status_bytes(*status, static_cast<std::uint64_t>(count) * type.base->size / elements_of(*type.base));
+    return {};
+  });
+}
+
+/// The functions of MPI-4.1 that read one field, or write one.
+int get_field(const char* function, const MPI_Status* status, int MPI_Status::*field, int* value) {
+  return deliver(Subject(), function, [&]() -> base::Status {
+    SHIM_TRY(check_status(status));
+    SHIM_TRY(check_output(value, "value"));
+    *value = status->*field;
+    return {};
+  });
+}
+int set_field(const char* function, MPI_Status* status, int MPI_Status::*field, int value) {
+  return deliver(Subject(), function, [&]() -> base::Status {
+    SHIM_TRY(check_status(status));
+    status->*field = value;
+    return {};
+  });
+}
+
+}  // namespace
+
+namespace ours {
+
+int Get_count(const MPI_Status* status, MPI_Datatype datatype, int* count) {
+  return get_count("MPI_Get_count", status, datatype, count);
+}
+int Get_elements(const MPI_Status* status, MPI_Datatype datatype, int* count) {
+  return get_elements("MPI_Get_elements", status, datatype, count);
+}
+int Get_elements_x(const MPI_Status* status, MPI_Datatype datatype, MPI_Count* count) {
+  return get_elements("MPI_Get_elements_x", status, datatype, count);
+}
+int Status_get_source(const MPI_Status* status, int* source) {
+  return get_field("MPI_Status_get_source", status, &MPI_Status::MPI_SOURCE, source);
+}
+int Status_get_tag(const MPI_Status* status, int* tag) {
+  return get_field("MPI_Status_get_tag", status, &MPI_Status::MPI_TAG, tag);
+}
+int Status_get_error(const MPI_Status* status, int* error) {
+  return get_field("MPI_Status_get_error", status, &MPI_Status::MPI_ERROR, error);
+}
+int Status_set_source(MPI_Status* status, int source) {
+  return set_field("MPI_Status_set_source", status, &MPI_Status::MPI_SOURCE, source);
+}
+int Status_set_tag(MPI_Status* status, int tag) { return set_field("MPI_Status_set_tag", status, &MPI_Status::MPI_TAG, tag); }
+int Status_set_error(MPI_Status* status, int error) {
+  return set_field("MPI_Status_set_error", status, &MPI_Status::MPI_ERROR, error);
+}
+
+}  // namespace ours
+
+namespace idle {
+
+int Get_count(const MPI_Status* status, MPI_Datatype datatype, int* count) {
+  return get_count("MPI_Get_count", status, datatype, count);
+}
+int Get_elements(const MPI_Status* status, MPI_Datatype datatype, int* count) {
+  return get_elements("MPI_Get_elements", status, datatype, count);
+}
+int Get_elements_x(const MPI_Status* status, MPI_Datatype datatype, MPI_Count* count) {
+  return get_elements("MPI_Get_elements_x", status, datatype, count);
+}
+int Status_set_elements(MPI_Status* status, MPI_Datatype datatype, int count) {
+  return set_elements("MPI_Status_set_elements", status, datatype, count);
+}
+int Status_set_elements_x(MPI_Status* status, MPI_Datatype datatype, MPI_Count count) {
+  return set_elements("MPI_Status_set_elements_x", status, datatype, count);
+}
+int Status_set_cancelled(MPI_Status* status, int flag) {
+  return deliver(Subject(), "MPI_Status_set_cancelled", [&]() -> base::Status {
+    SHIM_TRY(check_status(status));
+    abi::set_cancelled(*status, flag != 0);
+    return {};
+  });
+}
+int Test_cancelled(const MPI_Status* status, int* flag) {
+  return deliver(Subject(), "MPI_Test_cancelled", [&]() -> base::Status {
+    SHIM_TRY(check_status(status));
+    SHIM_TRY(check_output(flag, "flag"));
+    *flag = abi::is_cancelled(*status);
+    return {};
+  });
+}
+
+}  // namespace idle
+}  // namespace shim::intercept

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/intercept/buffer_pool.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+namespace shim::intercept {
+
+using base::Error;
+using base::ErrorClass;
+
+namespace {
+
+/// MPI_BUFFER_AUTOMATIC stands for as much as there is memory.
+std::int64_t capacity_of(const BufferPool::Attached& buffer) {
+  return buffer.address == MPI_BUFFER_AUTOMATIC ? std::numeric_limits<std::int64_t>::max() : buffer.bytes;
+}
+
+}  // namespace
+
+base::Status BufferPool::attach(Attached buffer) {
+  if (buffer.address == nullptr && buffer.bytes > 0) return Error(ErrorClass::buffer, "the buffer is a null pointer");
+  std::lock_guard lock(mutex_);
+  if (buffer_) return Error(ErrorClass::buffer, "a buffer is attached already: detach it first (MPI_Buffer_detach)");
+  buffer_ = buffer;
+  return {};
+}
+
+std::optional<BufferPool::Attached> BufferPool::attached() {
+  std::lock_guard lock(mutex_);
+  return buffer_;
+}
+
+base::Status BufferPool::send(const sessions::CommunicatorPtr& comm, const types::ConstBuffer& data, int dest, int tag) {
+  std::lock_guard lock(mutex_);
+  if (!buffer_) return Error(ErrorClass::buffer, "no buffer is attached for buffered sends (MPI_Buffer_attach)");
+  std::int64_t bytes = buffer_bytes(data);
+  if (bytes > capacity_of(*buffer_) - used_) forget_done();
+  if (std::int64_t room = capacity_of(*buffer_) - used_; bytes > room)
+    return Error(ErrorClass::buffer, "the message takes " + std::to_string(bytes) + " bytes of the attached buffer, of whose " +
+                                         std::to_string(buffer_->bytes) + " bytes " + std::to_string(room) + " are free");
+  SHIM_TRY_ASSIGN(p2p::Request * request, comm->process().engine().isend_copied(comm->context(), data, dest, tag));
+  if (request->is_done()) {
+    comm->process().engine().release(request);
+    return {};
+  }
+  copies_.push_back({request, bytes, comm});
+  used_ += bytes;
+  return {};
+}
+
+/// Called with the lock held.
+void BufferPool::forget_done() {
+  if (!copies_.empty()) static_cast<void>(copies_.front().comm->process().engine().progress());
+  auto left = std::stable_partition(copies_.begin(), copies_.end(), [](const Copy& copy) { return !copy.request->is_done(); });
+  for (auto copy = left; copy != copies_.end(); ++copy) {
+    used_ -= copy->bytes;
+    copy->comm->process().engine().release(copy->request);
+  }
+  copies_.erase(left, copies_.end());
+}
+
+/// Waits without the lock, so that others can go on sending; what they add is waited for too.
+base::Status BufferPool::flush_locked(std::unique_lock<std::mutex>& lock) {
+  for (forget_done(); !copies_.empty(); forget_done()) {
+    sessions::CommunicatorPtr comm = copies_.front().comm;
+    lock.unlock();
+    auto waited = comm->process().engine().wait_until([this] {
+      std::lock_guard inner(mutex_);
+      return std::all_of(copies_.begin(), copies_.end(), [](const Copy& copy) { return copy.request->is_done(); });
+    });
+    lock.lock();
+    if (!waited) return std::move(waited).error();
+  }
+  return {};
+}
+
+base::Status BufferPool::flush() {
+  std::unique_lock lock(mutex_);
+  return flush_locked(lock);
+}
+
+base::Result<std::optional<BufferPool::Attached>> BufferPool::detach() {
+  std::unique_lock lock(mutex_);
+  SHIM_TRY(flush_locked(lock));
+  return std::exchange(buffer_, std::nullopt);
+}
+
+BufferPool& process_buffer() {
+  static BufferPool& pool = *new BufferPool;  // never destroyed: buffered sends may be on their way while the program ends
+  return pool;
+}
+
+std::int64_t buffer_bytes(const types::ConstBuffer& data) noexcept {
+  return static_cast<std::int64_t>(data.bytes()) + MPI_BSEND_OVERHEAD;
+}
+
+}  // namespace shim::intercept

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/intercept/errors.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <optional>
+
+#include "shim/base/settings.hpp"
+#include "shim/intercept/abi/codes.hpp"
+#include "shim/intercept/abi/predefined.hpp"
+#include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/handlers.hpp"
+#include "shim/intercept/lifetime.hpp"
+#include "shim/intercept/objects.hpp"
+#include "shim/intercept/substrate.hpp"
+
+namespace shim::intercept {
+namespace {
+
+using sessions::ErrorHandler;
+using sessions::ErrorHandlerPtr;
+using sessions::HandlerFor;
+using sessions::HandlerKind;
+
+struct LastError {
+  int code = MPI_SUCCESS;
+  std::string text;
+};
+thread_local LastError last_error;
+thread_local bool running_user_handler = false;
+
+/// Whom an error concerns: a handler with the object it is called for, or an object of the substrate with a handler of its own.
+struct Target {
+  ErrorHandlerPtr handler;
+  HandlerFor object = HandlerFor::any;
+  void* handle = nullptr;
+  bool below = false;
+};
+
+ErrorHandlerPtr initial_handler() {
+  // The one setting that must be right when all others may be wrong: read by itself.
+  auto word = base::from_environment("INTERSESSION_INITIAL_ERRHANDLER").value_or("mpi_errors_are_fatal");
+  if (word == "mpi_errors_return") return predefined_handler(HandlerKind::ret);
+  if (word == "mpi_errors_abort") return predefined_handler(HandlerKind::abort);
+  return predefined_handler(HandlerKind::fatal);
+}
+
+Target without_object() {
+  if (is_active()) return {nullptr, HandlerFor::communicator, static_cast<MPI_Comm>(abi::predefined.comm_self), true};
+  return {initial_handler(), HandlerFor::communicator, static_cast<MPI_Comm>(abi::predefined.comm_null)};
+}
+
+Target of_comm(const sessions::Communicator& comm, MPI_Comm handle) {
+  ErrorHandlerPtr handler = comm.error_handler();
+  return {handler ? handler : initial_handler(), HandlerFor::communicator, handle};
+}
+
+Target of_operation(const CommReference& on) {
+  return on.comm ? of_comm(*on.comm, on.handle) : without_object();  // a generalised operation without a communicator
+}
+
+Target of_session(sessions::Session& session, MPI_Session handle) {
+  ErrorHandlerPtr handler = session.error_handler();
+  return {handler ? handler : initial_handler(), HandlerFor::session, handle};
+}
+
+std::optional<Target> of_group(MPI_Group handle) {
+  GroupObject* group = objects.groups.find(handle);
+  if (group == nullptr) return std::nullopt;
+  sessions::SessionPtr session = group->session.lock();
+  if (!session) return std::nullopt;
+  return of_session(*session, group->session_handle != nullptr ? group->session_handle : MPI_SESSION_NULL);
+}
+
+std::optional<Target> given(MPI_Errhandler handle) {
+  ErrorHandlerPtr handler = find_handler(handle);
+  if (!handler) return std::nullopt;
+  if (handler->object == HandlerFor::session) return Target{handler, HandlerFor::session, MPI_SESSION_NULL};
+  return Target{handler, HandlerFor::communicator, static_cast<MPI_Comm>(abi::predefined.comm_null)};
+}
+
+std::optional<Target> of_native(const Subject& subject) {
+  bool is_null = subject.handle == nullptr || subject.handle == abi::predefined.comm_null ||
+                 subject.handle == abi::predefined.win_null;
+  if (is_null || !is_active()) return std::nullopt;
+  if (subject.kind == abi::Kind::comm) return Target{nullptr, HandlerFor::communicator, subject.handle, true};
+  if (subject.kind == abi::Kind::win) return Target{nullptr, HandlerFor::window, subject.handle, true};
+  if (subject.kind == abi::Kind::file) return Target{nullptr, HandlerFor::file, subject.handle, true};
+  return std::nullopt;
+}
+
+std::optional<Target> of_ours(const Subject& subject) {
+  switch (subject.kind) {
+    case abi::Kind::comm:
+      if (auto* comm = objects.comms.find(subject.handle)) return of_comm(**comm, static_cast<MPI_Comm>(subject.handle));
+      return std::nullopt;
+    case abi::Kind::session:
+      if (auto* session = objects.sessions.find(subject.handle))
+        return of_session(**session, static_cast<MPI_Session>(subject.handle));
+      return std::nullopt;
+    case abi::Kind::request:
+      if (auto* request = objects.requests.find(subject.handle)) return of_operation(request->on);
+      return std::nullopt;
+    case abi::Kind::message:
+      if (auto* message = objects.messages.find(subject.handle)) return of_operation(message->on);
+      return std::nullopt;
+    case abi::Kind::group: return of_group(static_cast<MPI_Group>(subject.handle));
+    default: return std::nullopt;
+  }
+}
+
+Target target_of(const Subject& subject) {
+  std::optional<Target> found;
+  if (subject.kind == abi::Kind::errhandler) found = given(static_cast<MPI_Errhandler>(subject.handle));
+  else if (abi::is_ours(subject.handle)) found = of_ours(subject);
+  else found = of_native(subject);
+  return found ? *found : without_object();
+}
+
+/// The substrate knows its objects' handlers; only a fatal one is ours to run, because it would not print our text.
+void raise_below(const Target& target, int code, const std::string& text) {
+  if (target.object == HandlerFor::window) {
+    active_table.Win_call_errhandler(static_cast<MPI_Win>(target.handle), code);
+  } else if (target.object == HandlerFor::file) {
+    active_table.File_call_errhandler(static_cast<MPI_File>(target.handle), code);
+  } else {
+    auto comm = static_cast<MPI_Comm>(target.handle);
+    MPI_Errhandler handler = nullptr;
+    active_table.Comm_get_errhandler(comm, &handler);
+    bool is_fatal = handler == abi::predefined.errors_are_fatal;
+    active_table.Errhandler_free(&handler);
+    if (is_fatal) end_job(text, code);
+    active_table.Comm_call_errhandler(comm, code);
+  }
+}
+
+/// User functions get the handle and the code by address, and may change neither for us.
+void run_user_handler(const Target& target, int code) {
+  running_user_handler = true;
+  if (target.object == HandlerFor::session) {
+    auto session = static_cast<MPI_Session>(target.handle);
+    reinterpret_cast<MPI_Session_errhandler_function*>(target.handler->function)(&session, &code);
+  } else {
+    auto comm = static_cast<MPI_Comm>(target.handle);
+    reinterpret_cast<MPI_Comm_errhandler_function*>(target.handler->function)(&comm, &code);
+  }
+  running_user_handler = false;
+}
+
+void raise(const Target& target, int code, const std::string& text) {
+  if (target.below) return raise_below(target, code, text);
+  switch (target.handler->kind) {
+    case HandlerKind::ret: return;
+    case HandlerKind::user: return run_user_handler(target, code);
+    case HandlerKind::abort:
+      if (target.object == HandlerFor::session) end_process(text, code);
+      end_job(text, code);
+    case HandlerKind::fatal: end_job(text, code);
+  }
+}
+
+int fail_at(const Target& target, const char* function, const base::Error& error) {
+  int code = abi::code_of(error.error_class());
+  std::string text = std::string(function) + ": " + error.text();
+  last_error = {code, text};
+  raise(target, code, std::string(base::name_of(error.error_class())) + ": " + text);
+  return code;
+}
+
+void print_error(const std::string& text) {
+  std::string line = "intersession[" + who_am_i() + "] error: " + text + "\n";
+  [[maybe_unused]] auto written = write(STDERR_FILENO, line.data(), line.size());
+}
+
+int exit_status(int code) { return (code & 0xff) != 0 ? code & 0xff : 1; }
+
+}  // namespace
+
+int fail(const Subject& subject, const char* function, const base::Error& error) {
+  return fail_at(target_of(subject), function, error);
+}
+
+int fail(const CommReference& on, const char* function, const base::Error& error) {
+  return fail_at(of_operation(on), function, error);
+}
+
+int call_handler(const Subject& subject, int code) {
+  raise(target_of(subject), code, "error code " + std::to_string(code) + " was given to the error handler");
+  return MPI_SUCCESS;
+}
+
+std::string last_error_text(int code) { return last_error.code == code ? last_error.text : std::string(); }
+
+bool in_user_handler() noexcept { return std::exchange(running_user_handler, false); }
+
+std::string who_am_i() {
+  if (auto process = living_process()) {
+    const auto& job = process->bootstrap().job();
+    const auto& nodes = process->bootstrap().node_map();
+    return nodes.host(nodes.node_of(job.rank)) + ":" + std::to_string(job.rank);
+  }
+  char host[256] = "?";
+  gethostname(host, sizeof host - 1);
+  const char* rank = std::getenv("PMIX_RANK");
+  return std::string(host) + (rank != nullptr ? std::string(":") + rank : std::string());
+}
+
+void end_job(const std::string& text, int code) {
+  print_error(text);
+  if (is_active()) active_table.Abort(abi::predefined.comm_world, exit_status(code));
+  if (auto process = living_process()) process->bootstrap().abort(exit_status(code), text);
+  _exit(exit_status(code));
+}
+
+void end_process(const std::string& text, int code) {
+  print_error(text);
+  _exit(exit_status(code));
+}
+
+}  // namespace shim::intercept

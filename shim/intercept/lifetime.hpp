@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The one Process object of this program: made by the first session, gone with the last session and communicator.
+#pragma once
+
+#include <memory>
+
+#include "shim/base/result.hpp"
+#include "shim/sessions/process.hpp"
+
+namespace shim::intercept {
+
+/// The living one, or a new one with the settings as they are now. Waits for one that is just ending on another thread: there
+/// are never two. Errors: arg (a setting), those of Process::start.
+base::Result<std::shared_ptr<sessions::Process>> acquire_process();
+
+/// Null where no session or communicator lives.
+std::shared_ptr<sessions::Process> living_process() noexcept;
+
+/// Any session that lives, for objects of the world model that come into ours without one; null where none does.
+sessions::SessionPtr any_session() noexcept;
+void remember_session(const sessions::SessionPtr& session);
+
+/// While the substrate is active and the Process lives, those who wait in one lend time to the other (contract: no deadlock
+/// that a single MPI library would not have). Called when the substrate has started (true) and before it ends (false).
+void share_progress(bool substrate_is_active);
+
+}  // namespace shim::intercept

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/intercept/objects.hpp"
+
+#include <cstdio>
+
+#include "shim/intercept/abi/predefined.hpp"
+
+namespace shim::intercept {
+
+constinit Objects objects;
+
+namespace {
+
+using base::ErrorClass;
+
+/// The object, or why there is none.
+template <typename T>
+base::Result<T*> look_up(HandleTable<T>& table, ErrorClass error_class, abi::Kind kind, const void* handle, const void* null) {
+  if (T* object = table.find(handle)) [[likely]] return object;
+  return bad_handle(error_class, kind, handle, null);
+}
+
+std::string hexadecimal(const void* handle) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%p", handle);
+  return text;
+}
+
+}  // namespace
+
+std::string_view name_of(abi::Kind kind) noexcept {
+  switch (kind) {
+    case abi::Kind::comm: return "communicator";
+    case abi::Kind::group: return "group";
+    case abi::Kind::request: return "request";
+    case abi::Kind::message: return "message";
+    case abi::Kind::session: return "session";
+    case abi::Kind::info: return "info object";
+    case abi::Kind::errhandler: return "error handler";
+    case abi::Kind::datatype: return "datatype";
+    case abi::Kind::op: return "operation";
+    case abi::Kind::win: return "window";
+    case abi::Kind::file: return "file";
+    default: return "object of no kind";
+  }
+}
+
+base::Error bad_handle(ErrorClass error_class, abi::Kind wanted, const void* handle, const void* null) {
+  std::string kind(name_of(wanted));
+  if (handle == null && null != nullptr) return base::Error(error_class, "the " + kind + " is the null handle");
+  if (handle == nullptr) return base::Error(error_class, "the " + kind + " handle is a null pointer");
+  if (!abi::is_ours(handle))
+    return base::Error(error_class, "the " + kind + " " + hexadecimal(handle) + " does not come from a session");
+  abi::Handle fields = abi::decode(handle);
+  if (fields.kind != wanted)
+    return base::Error(error_class, "a " + kind + " is expected, but the handle " + hexadecimal(handle) + " is that of a " +
+                                        std::string(name_of(fields.kind)));
+  return base::Error(error_class, "the " + kind + " " + hexadecimal(handle) + " does not exist any more: it was freed");
+}
+
+base::Result<sessions::CommunicatorPtr*> comm_of(MPI_Comm handle) {
+  return look_up(objects.comms, ErrorClass::comm, abi::Kind::comm, handle, abi::predefined.comm_null);
+}
+base::Result<GroupObject*> group_of(MPI_Group handle) {
+  return look_up(objects.groups, ErrorClass::group, abi::Kind::group, handle, abi::predefined.group_null);
+}
+base::Result<RequestObject*> request_of(MPI_Request handle) {
+  return look_up(objects.requests, ErrorClass::request, abi::Kind::request, handle, abi::predefined.request_null);
+}
+base::Result<MessageObject*> message_of(MPI_Message handle) {
+  return look_up(objects.messages, ErrorClass::request, abi::Kind::message, handle, abi::predefined.message_null);
+}
+base::Result<sessions::SessionPtr> session_of(MPI_Session handle) {
+  SHIM_TRY_ASSIGN(sessions::SessionPtr * session, look_up(objects.sessions, ErrorClass::session, abi::Kind::session, handle,
+                                                          MPI_SESSION_NULL));
+  return *session;
+}
+base::Result<InfoObject*> info_of(MPI_Info handle) {
+  return look_up(objects.infos, ErrorClass::info, abi::Kind::info, handle, abi::predefined.info_null);
+}
+base::Result<ErrhandlerObject*> errhandler_of(MPI_Errhandler handle) {
+  return look_up(objects.errhandlers, ErrorClass::errhandler, abi::Kind::errhandler, handle, abi::predefined.errhandler_null);
+}
+base::Result<DatatypeObject*> datatype_of(MPI_Datatype handle) {
+  return look_up(objects.datatypes, ErrorClass::type, abi::Kind::datatype, handle, abi::predefined.datatype_null);
+}
+
+}  // namespace shim::intercept

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What handles of ours stand for: one table a kind, the process-wide state of the border.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "shim/intercept/handle_table.hpp"
+#include "shim/p2p/p2p.hpp"
+#include "shim/sessions/communicator.hpp"
+#include "shim/sessions/error_handler.hpp"
+#include "shim/sessions/group.hpp"
+#include "shim/sessions/info.hpp"
+#include "shim/sessions/session.hpp"
+#include "shim/types/types.hpp"
+
+namespace shim::intercept {
+
+/// A group and where it came from. It keeps no session alive.
+struct GroupObject {
+  sessions::GroupPtr group;
+  base::ProcessId self;                     ///< so that MPI_Group_rank needs no session
+  bool of_session = false;                  ///< else of the world model, or empty
+  std::weak_ptr<sessions::Session> session;
+  MPI_Session session_handle = nullptr;     ///< for error handlers; null where the group came from a communicator
+};
+
+/// A communicator as its requests and messages remember it, whose errors go to its error handler.
+struct CommReference {
+  sessions::CommunicatorPtr comm;
+  MPI_Comm handle = nullptr;
+};
+
+struct RequestObject {
+  p2p::Request* request = nullptr;  ///< owned: given back with Engine::release. Null: ended at once, with nothing to tell
+  CommReference on;                 ///< without a communicator only where request is null
+};
+
+struct MessageObject {
+  p2p::Message* message = nullptr;  ///< owned until received
+  CommReference on;
+};
+
+/// An object that was made outside MPI_Init … MPI_Finalize, and its stand-in below, made when first needed there.
+template <typename Native>
+class Twin {
+ public:
+  Native get() const noexcept { return native_.load(std::memory_order_acquire); }  // pairs with the release in set()
+  void set(Native native) noexcept { native_.store(native, std::memory_order_release); }
+  Twin() = default;
+  Twin(Twin&& other) noexcept : native_(other.native_.exchange(nullptr)) {}
+  Twin& operator=(Twin&& other) noexcept {
+    native_.store(other.native_.exchange(nullptr));
+    return *this;
+  }
+
+ private:
+  std::atomic<Native> native_{nullptr};
+};
+
+struct InfoObject {
+  sessions::InfoPtr info;
+  Twin<MPI_Info> twin;
+};
+
+struct ErrhandlerObject {
+  sessions::ErrorHandlerPtr handler;
+  Twin<MPI_Errhandler> twin;
+};
+
+/// A derived type of ours: so many items of a predefined type, one behind the other.
+struct DatatypeObject {
+  const types::Type* base = nullptr;
+  std::uint64_t items = 0;          ///< of base
+  bool committed = false;
+  std::string name;
+  int combiner = MPI_COMBINER_NAMED;  ///< MPI_COMBINER_CONTIGUOUS or MPI_COMBINER_DUP, for MPI_Type_get_envelope
+  int count = 0;                      ///< the argument of MPI_Type_contiguous
+  MPI_Datatype made_of = nullptr;     ///< its other argument, predefined or ours
+  Twin<MPI_Datatype> twin;
+};
+
+struct Objects {
+  HandleTable<sessions::CommunicatorPtr> comms{abi::Kind::comm};
+  HandleTable<GroupObject> groups{abi::Kind::group};
+  HandleTable<RequestObject> requests{abi::Kind::request};
+  HandleTable<MessageObject> messages{abi::Kind::message};
+  HandleTable<sessions::SessionPtr> sessions{abi::Kind::session};
+  HandleTable<InfoObject> infos{abi::Kind::info};
+  HandleTable<ErrhandlerObject> errhandlers{abi::Kind::errhandler};
+  HandleTable<DatatypeObject> datatypes{abi::Kind::datatype};
+};
+// Neither a constructor when this library is loaded nor a destructor when the program ends.
+extern constinit Objects objects;
+static_assert(std::is_trivially_destructible_v<Objects>);
+
+/// Has any object of ours ever been made in this program?
+inline bool any_object_made() noexcept { return abi::slot_limit() != 0; }
+
+/// "communicator", "group", …
+std::string_view name_of(abi::Kind kind) noexcept;
+
+/// What is wrong with a handle that no table knows: null, stale, of another kind, or the library's below.
+/// @param null the predefined null handle of the wanted kind.
+base::Error bad_handle(base::ErrorClass error_class, abi::Kind wanted, const void* handle, const void* null);
+
+// Objects behind handles, or the error that the standard has for handles without one.
+base::Result<sessions::CommunicatorPtr*> comm_of(MPI_Comm handle);
+base::Result<GroupObject*> group_of(MPI_Group handle);
+base::Result<RequestObject*> request_of(MPI_Request handle);
+base::Result<MessageObject*> message_of(MPI_Message handle);
+base::Result<sessions::SessionPtr> session_of(MPI_Session handle);
+base::Result<InfoObject*> info_of(MPI_Info handle);
+base::Result<ErrhandlerObject*> errhandler_of(MPI_Errhandler handle);
+base::Result<DatatypeObject*> datatype_of(MPI_Datatype handle);
+
+}  // namespace shim::intercept

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/intercept/substrate.hpp"
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include <atomic>
+
+#include "shim/intercept/abi/predefined.hpp"
+#include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/lifetime.hpp"
+#include "shim/intercept/native/substrate.hpp"
+
+namespace shim::intercept {
+namespace {
+
+// Written while the substrate starts, before the table is switched (release); read after that switch was seen (acquire).
+constinit std::atomic<int> level{MPI_THREAD_SINGLE};
+constinit std::atomic<pthread_t> main_thread{0};
+
+/// A data symbol as the program sees it. Objects that an executable refers to live in the executable (copy relocations), and
+/// the substrate's own references lead there too; its library's own definition is then nobody's.
+void* data_symbol(const char* name) {
+  if (void* seen = dlsym(RTLD_DEFAULT, name)) return seen;
+  return substrate_symbol(name);  // loaded with RTLD_LOCAL
+}
+
+}  // namespace
+
+bool is_active() noexcept { return current_table.load(std::memory_order_acquire) == &active_table; }
+
+base::Status need_substrate() { return abi::resolve_predefined(data_symbol); }
+
+bool notice_activity() {
+  if (is_active()) return true;
+  if (!has_substrate()) return false;
+  int initialized = 0, finalized = 0;
+  active_table.Initialized(&initialized);
+  active_table.Finalized(&finalized);
+  if (initialized == 0 || finalized != 0) return false;
+  int provided = MPI_THREAD_SINGLE;
+  active_table.Query_thread(&provided);
+  enter_active(provided);
+  return true;
+}
+
+void enter_active(int thread_level) {
+  level.store(thread_level, std::memory_order_relaxed);
+  main_thread.store(pthread_self(), std::memory_order_relaxed);
+  current_table.store(&active_table, std::memory_order_release);
+  share_progress(true);
+}
+
+void prepare_idle() { share_progress(false); }
+
+void enter_idle() { current_table.store(&idle_table, std::memory_order_release); }
+
+bool may_call_substrate() noexcept {
+  if (!is_active()) return false;
+  int provided = level.load(std::memory_order_relaxed);
+  if (provided == MPI_THREAD_MULTIPLE) return true;
+  // MPI_THREAD_SERIALIZED: the program keeps its threads apart for calls on the substrate's objects, not for those on ours
+  return provided <= MPI_THREAD_FUNNELED && pthread_equal(main_thread.load(std::memory_order_relaxed), pthread_self());
+}
+
+}  // namespace shim::intercept
