@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the border knows of Open MPI: codes, statuses, predefined handles.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "shim/intercept/abi/codes.hpp"
+#include "shim/intercept/abi/predefined.hpp"
+#include "shim/intercept/abi/status.hpp"
+
+namespace shim::intercept::abi {
+namespace {
+
+using base::ErrorClass;
+
+TEST(Codes, EveryClassHasANumberOfItsOwn) {
+  std::set<int> seen;
+  for (int i = 0; i <= static_cast<int>(ErrorClass::errhandler); ++i) {
+    auto error_class = static_cast<ErrorClass>(i);
+    int code = code_of(error_class);
+    EXPECT_TRUE(seen.insert(code).second) << base::name_of(error_class);
+    EXPECT_EQ(class_of(code), error_class);
+    EXPECT_LT(code, MPI_ERR_LASTCODE) << "numbers from there on are the user's";
+  }
+}
+
+TEST(Codes, TheNumbersAreTheSubstratesAndOpenMpi5s) {
+  EXPECT_EQ(code_of(ErrorClass::success), 0);
+  EXPECT_EQ(code_of(ErrorClass::comm), 5);
+  EXPECT_EQ(code_of(ErrorClass::arg), 13);
+  EXPECT_EQ(code_of(ErrorClass::in_status), 18);
+  EXPECT_EQ(code_of(ErrorClass::proc_aborted), 74);
+  EXPECT_EQ(code_of(ErrorClass::session), 78);
+  EXPECT_EQ(code_of(ErrorClass::value_too_large), 79);
+  EXPECT_FALSE(class_of(MPI_ERR_LASTCODE + 1));
+  EXPECT_FALSE(class_of(-1));
+}
+
+TEST(Status, HasTheOutcomeAndKeepsTheErrorField) {
+  MPI_Status status{};
+  status.MPI_ERROR = 77;
+  p2p::Outcome outcome;
+  outcome.source = 3, outcome.tag = 9, outcome.bytes = std::uint64_t{5} << 32, outcome.cancelled = true;
+  write_status(&status, outcome);
+  EXPECT_EQ(status.MPI_SOURCE, 3);
+  EXPECT_EQ(status.MPI_TAG, 9);
+  EXPECT_EQ(status.MPI_ERROR, 77);
+  EXPECT_TRUE(is_cancelled(status));
+  EXPECT_EQ(status_bytes(status), std::uint64_t{5} << 32);
+  write_status(MPI_STATUS_IGNORE, outcome);
+  EXPECT_EQ(status_at(MPI_STATUSES_IGNORE, 5), MPI_STATUS_IGNORE);
+}
+
+TEST(Status, EmptyIsWhatTheStandardSays) {
+  MPI_Status status;
+  status.MPI_ERROR = 77;
+  write_empty_status(&status);
+  EXPECT_EQ(status.MPI_SOURCE, MPI_ANY_SOURCE);
+  EXPECT_EQ(status.MPI_TAG, MPI_ANY_TAG);
+  EXPECT_EQ(status.MPI_ERROR, MPI_SUCCESS);
+  EXPECT_EQ(status_bytes(status), 0u);
+  EXPECT_FALSE(is_cancelled(status));
+}
+
+/// A library with every symbol that is asked for, each an object of Open MPI's size.
+std::map<std::string, std::unique_ptr<char[]>>& symbols() {
+  static std::map<std::string, std::unique_ptr<char[]>> all;
+  return all;
+}
+void* complete_library(const char* name) {
+  auto& object = symbols()[name];
+  if (!object) object = std::make_unique<char[]>(512);
+  return object.get();
+}
+void* no_library(const char*) { return nullptr; }
+
+TEST(Predefined, WithoutALibraryTheErrorSaysWhatToDo) {
+  auto resolved = resolve_predefined(no_library);
+  if (resolved) GTEST_SKIP() << "another test has resolved them in this process";
+  EXPECT_EQ(resolved.error().error_class(), ErrorClass::other);
+  EXPECT_NE(resolved.error().text().find("INTERSESSION_LIBRARY"), std::string::npos);
+}
+
+TEST(Predefined, TypesAndOperationsAreFoundByHandle) {
+  ASSERT_TRUE(resolve_predefined(complete_library));
+  auto handle = [](const char* name) { return complete_library(name); };
+  const types::Type* type = find_type(static_cast<MPI_Datatype>(handle("ompi_mpi_double_int")));
+  ASSERT_NE(type, nullptr);
+  EXPECT_EQ(type->name, "MPI_DOUBLE_INT");
+  EXPECT_EQ(handle_of(*type), handle("ompi_mpi_double_int"));
+  const types::Op* op = find_op(static_cast<MPI_Op>(handle("ompi_mpi_op_bxor")));
+  ASSERT_NE(op, nullptr);
+  EXPECT_EQ(op->code, types::Operator::bxor);
+  EXPECT_EQ(static_cast<MPI_Comm>(predefined.comm_null), handle("ompi_mpi_comm_null"));
+}
+
+TEST(Predefined, NoRowOfTheTableIsForgotten) {
+  ASSERT_TRUE(resolve_predefined(complete_library));
+  std::set<std::string_view> reached;
+  predefined_types.for_each([&](const void*, const types::Type& type) { reached.insert(type.name); });
+  for (const types::Type& type : types::predefined_types()) EXPECT_TRUE(reached.contains(type.name)) << type.name;
+}
+
+TEST(Predefined, OtherPointersAreNoTypes) {
+  ASSERT_TRUE(resolve_predefined(complete_library));
+  int local = 0;
+  EXPECT_EQ(find_type(reinterpret_cast<MPI_Datatype>(&local)), nullptr);
+  EXPECT_EQ(find_type(nullptr), nullptr);
+  EXPECT_EQ(find_op(nullptr), nullptr);
+}
+
+}  // namespace
+}  // namespace shim::intercept::abi
