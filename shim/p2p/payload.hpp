@@ -6,45 +6,67 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 
 #include "shim/transport/transport.hpp"
 #include "shim/types/types.hpp"
 
 namespace shim::p2p {
 
-/// A message to be sent. The memory stays the caller's.
+/// A message to be sent. The memory stays the caller's; of items with holes, a copy of the data without them is sent.
 class Outgoing {
  public:
   Outgoing() = default;
   explicit Outgoing(const types::ConstBuffer& data)
-      : begin_(static_cast<const std::byte*>(data.address)), bytes_(data.bytes()) {}
+      : begin_(static_cast<const std::byte*>(data.address)), bytes_(data.bytes()) {
+    if (!data.type->contiguous) [[unlikely]] pack(data);
+  }
   Outgoing(const std::byte* begin, std::uint64_t bytes) : begin_(begin), bytes_(bytes) {}
 
+  /// Takes the data anew, for the next start of a persistent send.
+  void refresh() {
+    if (packed_) pack(items_);
+  }
   std::uint64_t bytes() const { return bytes_; }
   /// The bytes from offset on, at most `most` of them.
   transport::ConstSpan window(std::uint64_t offset, std::uint64_t most) const {
     return {begin_ + offset, static_cast<std::size_t>(std::min(most, bytes_ - offset))};
   }
   transport::ConstSpan all() const { return {begin_, static_cast<std::size_t>(bytes_)}; }
-  /// Where another process can read the whole message in one run; 0 where it lies in pieces.
+  /// Where another process can read the whole message in one run.
   std::uint64_t address() const { return reinterpret_cast<std::uintptr_t>(begin_); }
 
  private:
+  void pack(const types::ConstBuffer& items) {
+    items_ = items;
+    if (!packed_) packed_ = std::make_unique_for_overwrite<std::byte[]>(bytes_);
+    types::pack(*items.type, items.address, 0, {packed_.get(), static_cast<std::size_t>(bytes_)});
+    begin_ = packed_.get();
+  }
+
   const std::byte* begin_ = nullptr;
   std::uint64_t bytes_ = 0;
+  std::unique_ptr<std::byte[]> packed_;  ///< set where the items have holes
+  types::ConstBuffer items_;             ///< what was packed
 };
 
-/// Where a message is received to. The memory stays the caller's.
+/// Where a message is received to. The memory stays the caller's. Holes in its items are not written.
 class Incoming {
  public:
   Incoming() = default;
-  explicit Incoming(const types::Buffer& into) : begin_(static_cast<std::byte*>(into.address)), capacity_(into.bytes()) {}
+  explicit Incoming(const types::Buffer& into)
+      : begin_(static_cast<std::byte*>(into.address)), capacity_(into.bytes()),
+        holed_(into.type->contiguous ? nullptr : into.type) {}
 
   std::uint64_t capacity() const { return capacity_; }
+  /// Does the message land in one run of bytes, so that window() may be used?
+  bool is_one_run() const { return holed_ == nullptr; }
   /// Writes what fits.
   void put(std::uint64_t offset, transport::ConstSpan bytes) {
     if (offset >= capacity_ || bytes.empty()) return;
-    std::memcpy(begin_ + offset, bytes.data(), static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), capacity_ - offset)));
+    bytes = bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), capacity_ - offset)));
+    if (holed_ == nullptr) [[likely]] std::memcpy(begin_ + offset, bytes.data(), bytes.size());
+    else types::unpack(*holed_, bytes, offset, begin_);
   }
   /// Memory that stands for the bytes from offset on, at most `most` of them, to be filled from elsewhere.
   std::span<std::byte> window(std::uint64_t offset, std::uint64_t most) {
@@ -54,6 +76,7 @@ class Incoming {
  private:
   std::byte* begin_ = nullptr;
   std::uint64_t capacity_ = 0;
+  const types::Type* holed_ = nullptr;  ///< the type, where its items have holes
 };
 
 }  // namespace shim::p2p

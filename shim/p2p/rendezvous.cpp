@@ -26,7 +26,8 @@ void Core::begin_long(ReceiveRequest& request, const Arrival& arrival, Peer& fro
   request.received = 0;
   request.peer = &from;
   from.incoming.push_back(request);
-  if (request.wanted != 0 && (!spec.settings.single_copy || !from.can_read || arrival.address == 0)) {
+  bool can_read = spec.settings.single_copy && from.can_read && arrival.address != 0 && request.into.is_one_run();
+  if (request.wanted != 0 && !can_read) {
     return ask_for_data(request);
   }
   request.reading = true;

@@ -82,6 +82,7 @@ void SendRequest::keep_copy() {
 }
 
 base::Status SendRequest::on_start() {
+  data.refresh();
   Guard guard = core.enter();
   if (address.rank != kProcNull) return core.start(*this, guard);
   complete({});

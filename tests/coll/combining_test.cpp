@@ -21,8 +21,35 @@ struct Compose {
   static Vector combined(int first, int last, std::uint64_t count) { return composed(first, last, count); }
 };
 
+/// Of a type with holes; equal values occur, so that the lower rank must win.
+struct MaxLoc {
+  struct Pair {
+    double value = -1;
+    std::int32_t rank = -1;
+    std::int32_t hole = 0x5eed;
+    bool operator==(const Pair&) const = default;
+  };
+  static_assert(sizeof(Pair) == 16);
+  using Vector = std::vector<Pair>;
+  static constexpr bool kCommutes = true;
+  static Operands operands(std::uint64_t count) {
+    return {types::find_predefined("MPI_DOUBLE_INT"), &types::predefined(types::Operator::maxloc), count};
+  }
+  static Vector own(int rank, std::uint64_t count) { return combined(rank, rank, count); }
+  static Vector combined(int first, int last, std::uint64_t count) {
+    Vector result(count);
+    for (int rank = first; rank <= last; ++rank) {
+      for (std::uint64_t i = 0; i < count; ++i) {
+        double value = static_cast<double>((static_cast<std::uint64_t>(rank) * 7 + i) % 5);
+        if (value > result[i].value) result[i] = {value, rank};
+      }
+    }
+    return result;
+  }
+};
+
 template <typename T> class Combining : public testing::Test {};
-using Operations = testing::Types<Sum, Compose>;
+using Operations = testing::Types<Sum, Compose, MaxLoc>;
 TYPED_TEST_SUITE(Combining, Operations);
 
 template <typename Operation, typename Function, typename Body>

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Messages of types with holes: the data travels without them, and a receive leaves the holes of its buffer alone.
+#include "tests/p2p/world.hpp"
+
+namespace shim::p2p {
+namespace {
+
+const types::Type& pair_type() { return *types::find_predefined("MPI_DOUBLE_INT"); }
+
+struct Pair {
+  double value = -1;
+  std::int32_t index = -1;
+  std::int32_t hole = 0x5eed;
+  bool operator==(const Pair&) const = default;
+};
+static_assert(sizeof(Pair) == 16);
+using Pairs = std::vector<Pair>;
+
+Pairs sent(std::size_t count, int first = 0) {
+  Pairs items(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    int n = first + static_cast<int>(i);
+    items[i] = {n / 8.0, 3 * n, 0xbad};
+  }
+  return items;
+}
+// What a receiver of so many items has, in room for more.
+Pairs received(std::size_t count, std::size_t room, int first = 0) {
+  Pairs items = sent(count, first);
+  for (Pair& item : items) item.hole = Pair().hole;
+  items.resize(room);
+  return items;
+}
+types::ConstBuffer from(const Pairs& items) { return {items.data(), items.size(), &pair_type()}; }
+types::Buffer into(Pairs& items) { return {items.data(), items.size(), &pair_type()}; }
+
+struct Case {
+  std::size_t count;
+  bool receive_first;
+  transport::LoopFaults::Reads reads;
+};
+
+class Holes : public testing::TestWithParam<Case> {};
+using Reads = transport::LoopFaults::Reads;
+INSTANTIATE_TEST_SUITE_P(Lengths, Holes,
+                         testing::Values(Case{0, true, Reads::work}, Case{1, true, Reads::work}, Case{1, false, Reads::work},
+                                         Case{50, false, Reads::work}, Case{5000, true, Reads::work},
+                                         Case{5000, false, Reads::work}, Case{5000, true, Reads::unsupported},
+                                         Case{5000, false, Reads::unsupported}));
+
+TEST_P(Holes, StayWhereTheyAre) {
+  auto [count, receive_first, reads] = GetParam();
+  for (Mode mode : {Mode::standard, Mode::synchronous}) {
+    World world({.faults = {.again_chance = 0.2, .reads = reads, .max_packet_bytes = 4099}});
+    auto contexts = world.contexts();
+    const Pairs data = sent(count);
+    Pairs room(count + 3);
+    Request* receive = nullptr;
+    if (receive_first) receive = value_of(world.engine(1).irecv(*contexts[1], into(room), 0, 7));
+    Request* send = value_of(world.engine(0).isend(*contexts[0], from(data), 1, 7, mode));
+    for (int i = 0; i < 10; ++i) world.step();
+    if (!receive_first) receive = value_of(world.engine(1).irecv(*contexts[1], into(room), 0, 7));
+    ASSERT_TRUE(world.step_until([&] { return send->is_done() && receive->is_done(); }));
+    EXPECT_EQ(receive->error(), nullptr);
+    EXPECT_EQ(receive->outcome().bytes, count * 12);
+    EXPECT_EQ(room, received(count, count + 3));
+    world.engine(0).release(send);
+    world.engine(1).release(receive);
+  }
+}
+
+TEST(HolesOf, BlockingCopiedAndBytewiseMessages) {
+  World world({});
+  auto contexts = world.contexts();
+  world.run([&](int rank) {
+    Engine& engine = world.engine(rank);
+    Context& context = *contexts[static_cast<std::size_t>(rank)];
+    if (rank == 0) {
+      ASSERT_TRUE(engine.send(context, from(sent(10)), 1, 1, Mode::standard));
+      ASSERT_TRUE(engine.send(context, from(sent(3000)), 1, 2, Mode::standard));
+      Request* copied = value_of(engine.isend_copied(context, from(sent(3000, 5)), 1, 3));
+      ASSERT_TRUE(engine.wait(*copied));
+      engine.release(copied);
+      ASSERT_TRUE(engine.send(context, from(sent(2)), 1, 4, Mode::standard));
+    } else {
+      Pairs few(10), many(3000);
+      ASSERT_TRUE(engine.recv(context, into(few), 0, 1));
+      EXPECT_EQ(few, received(10, 10));
+      ASSERT_TRUE(engine.recv(context, into(many), 0, 2));
+      EXPECT_EQ(many, received(3000, 3000));
+      ASSERT_TRUE(engine.recv(context, into(many), 0, 3));
+      EXPECT_EQ(many, received(3000, 3000, 5));
+      Data bytes(24);
+      ASSERT_TRUE(engine.recv(context, {bytes.data(), bytes.size(), &kByte}, 0, 4));
+      Pairs unpacked(2);
+      types::unpack(pair_type(), std::as_bytes(std::span(bytes)), 0, unpacked.data());
+      EXPECT_EQ(unpacked, received(2, 2));
+    }
+  });
+}
+
+TEST(HolesOf, APersistentSendTakesTheDataOfEachStart) {
+  World world({});
+  auto contexts = world.contexts();
+  Pairs data(300), room(300);
+  Request* send = value_of(world.engine(0).send_init(*contexts[0], from(data), 1, 0, Mode::standard));
+  Request* receive = value_of(world.engine(1).recv_init(*contexts[1], into(room), 0, 0));
+  for (int round = 0; round < 3; ++round) {
+    std::ranges::copy(sent(300, round), data.begin());
+    ASSERT_TRUE(world.engine(0).start(*send));
+    ASSERT_TRUE(world.engine(1).start(*receive));
+    ASSERT_TRUE(world.step_until([&] { return send->is_done() && receive->is_done(); }));
+    EXPECT_EQ(room, received(300, 300, round));
+    world.engine(0).deactivate(*send);
+    world.engine(1).deactivate(*receive);
+  }
+  world.engine(0).release(send);
+  world.engine(1).release(receive);
+}
+
+TEST(HolesOf, AMessageThatIsTooLongFillsTheBuffer) {
+  for (std::size_t count : {4u, 3000u}) {
+    World world({});
+    auto contexts = world.contexts();
+    Pairs data = sent(count), room(count - 1);
+    Request* send = value_of(world.engine(0).isend(*contexts[0], from(data), 1, 0, Mode::standard));
+    Request* receive = value_of(world.engine(1).irecv(*contexts[1], into(room), 0, 0));
+    ASSERT_TRUE(world.step_until([&] { return send->is_done() && receive->is_done(); }));
+    ASSERT_NE(receive->error(), nullptr);
+    EXPECT_EQ(receive->error()->error_class(), base::ErrorClass::truncate);
+    EXPECT_EQ(room, received(count - 1, count - 1));
+    world.engine(0).release(send);
+    world.engine(1).release(receive);
+  }
+}
+
+}  // namespace
+}  // namespace shim::p2p
