@@ -37,6 +37,8 @@ struct Keeper {
   std::condition_variable ended;
   std::weak_ptr<Life> life;
   std::vector<std::weak_ptr<sessions::Session>> sessions;
+  /// Of this operating-system process, so that others can tell a newer address from an older one.
+  std::shared_ptr<std::atomic<std::uint32_t>> lives = std::make_shared<std::atomic<std::uint32_t>>(0);
   bool exists = false;  ///< from before the start of a Process to after its end, when the next may begin
 };
 Keeper& keeper() {
@@ -59,9 +61,11 @@ std::shared_ptr<Process> process_of(std::shared_ptr<Life> life) {
   return {std::move(life), process};
 }
 
-base::Result<std::shared_ptr<Life>> start() {
+base::Result<std::shared_ptr<Life>> start(const Keeper& kept) {
   SHIM_TRY_ASSIGN(base::Settings settings, base::read_settings());
-  SHIM_TRY_ASSIGN(std::shared_ptr<Process> process, Process::start(settings, sessions::Factories::standard()));
+  auto factories = sessions::Factories::standard();
+  factories.lives = kept.lives;
+  SHIM_TRY_ASSIGN(std::shared_ptr<Process> process, Process::start(settings, std::move(factories)));
   return std::make_shared<Life>(std::move(process));
 }
 
@@ -76,7 +80,7 @@ base::Result<std::shared_ptr<Process>> acquire_process() {
     if (!kept.exists) break;
     kept.ended.wait(lock);
   }
-  SHIM_TRY_ASSIGN(std::shared_ptr<Life> life, start());
+  SHIM_TRY_ASSIGN(std::shared_ptr<Life> life, start(kept));
   kept.exists = true;
   kept.life = life;
   life->share_progress(active);
