@@ -25,8 +25,9 @@ function(intersession_mpi_programs library)
       # The MPI below lacks the functions and objects of Sessions; they are looked up when the program starts.
       target_include_directories(${target} BEFORE PRIVATE ${INTERSESSION_OVERLAY_DIR})
       target_link_libraries(${target} PRIVATE intersession_substrate Threads::Threads)
-      target_compile_options(${target} PRIVATE -fPIC)
-      target_link_options(${target} PRIVATE -Wl,--unresolved-symbols=ignore-in-object-files)
+      # gold leaves such symbols to the dynamic linker; ld binds them to address 0 in an executable.
+      target_compile_options(${target} PRIVATE -fPIC -fno-plt)
+      target_link_options(${target} PRIVATE -fuse-ld=gold -Wl,--unresolved-symbols=ignore-in-object-files)
       add_dependencies(${target} intersession_openmpi)
     elseif(library STREQUAL "none")
       target_link_libraries(${target} PRIVATE intersession_substrate Threads::Threads)

@@ -175,8 +175,8 @@ static void topology(void) {
   int too_big[2] = {size + 1, 1}, negative[1] = {-1}, periods[2] = {0, 0}, coordinates[2] = {0, 0}, value;
   open_world("test.misuse.topology");
   too_big[0] = size + 1;
-  MUST_FAIL(MPI_ERR_ARG, MPI_Cart_create(world, 2, too_big, periods, 0, &cart));
-  MUST_FAIL(MPI_ERR_ARG, MPI_Cart_create(world, 1, negative, periods, 0, &cart));
+  MUST_FAIL(MPI_ERR_DIMS, MPI_Cart_create(world, 2, too_big, periods, 0, &cart));
+  MUST_FAIL(MPI_ERR_DIMS, MPI_Cart_create(world, 1, negative, periods, 0, &cart));
   MUST_FAIL(MPI_ERR_TOPOLOGY, MPI_Cart_coords(world, 0, 2, coordinates));
   MUST_FAIL(MPI_ERR_TOPOLOGY, MPI_Cartdim_get(world, &value));
   MUST_FAIL(MPI_ERR_ARG, MPI_Comm_split(world, -3, 0, &cart));
