@@ -19,12 +19,13 @@ std::optional<std::string> Creations::disagreement(const Creation& mine, const C
   if (other.scope != mine.key.scope || other == mine.key) return std::nullopt;
   const auto other_group = Group::of_ranges(other.ranges);
   const std::string us = "process " + std::to_string(process_.self().rank);
-  const std::string them = describe(mine, rank);
+  // the short form: both sides must fit into an MPI error string
+  const std::string them = "process " + std::to_string(mine.group->at(rank).rank);
   if (other.tag == mine.key.tag && other_group->rank_of(process_.self()) != kUndefined)
-    return "the members disagree on the group of the creation with tag \"" + other.tag + "\": " + us + " has " +
+    return "members disagree on the group for tag \"" + other.tag + "\": " + us + " has " +
            mine.group->text() + ", " + them + " has " + other_group->text();
   if (*other_group == *mine.group && !several_threads_ && !other_threads)
-    return "the members disagree on the tag of a creation over the group " + mine.group->text() + ": " + us + " has \"" +
+    return "members disagree on the tag over the group " + mine.group->text() + ": " + us + " has \"" +
            mine.key.tag + "\", " + them + " has \"" + other.tag + "\"";
   return std::nullopt;
 }
