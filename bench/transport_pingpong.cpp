@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the shared-memory transport adds to the cost of moving a cache line: two processes on two cores, polling tightly.
+// What a transport adds to the cost of moving bytes: two processes on two cores, polling tightly.
 //
-//   transport_pingpong [packet bytes]
+//   transport_pingpong [packet bytes] [libfabric provider [interface]]
 //
-// Prints the one-way latency and the packet rate, and for comparison the one-way time of a bare word that two processes hand
-// back and forth. Times are the best and the median of batches, because on a shared machine single batches are disturbed.
+// Without a provider it measures the shared-memory transport, beside a bare word that two processes hand back and forth.
+// Prints the one-way latency and the packet rate; for libfabric also how long opening takes. Times are the best and the median
+// of batches, because on a shared machine single batches are disturbed.
 #include <sched.h>
 #include <sys/wait.h>
 
@@ -12,22 +13,27 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "shim/base/clock.hpp"
+#include "shim/transport/ofi/ofi.hpp"
 #include "shim/transport/shm/shm.hpp"
 #include "tests/transport/anonymous_area.hpp"
 
 namespace {
 
 using shim::base::now_ns;
+using shim::transport::Attempt;
+using shim::transport::Bytes;
 using shim::transport::ConstSpan;
+using shim::transport::Transport;
 using shim::transport::testing::AnonymousArea;
 using shim::transport::testing::AnonymousGround;
 
-constexpr int kBatches = 300;
-constexpr int kRounds = 2000;
-constexpr int kStreamed = 20000;
+constexpr int kBatches = 200;
+constexpr int kRounds = 1000;
+constexpr int kStreamed = 10000;
 
 void pin_to(int core) {
   cpu_set_t set;
@@ -36,119 +42,192 @@ void pin_to(int core) {
   if (sched_setaffinity(0, sizeof set, &set) != 0) std::perror("pinning to a core");
 }
 
-/// Runs both sides, the second in a child on the other core; answers the parent's batch times.
-std::vector<double> run_pair(const std::function<double()>& first, const std::function<void()>& second) {
+void print(const char* what, std::vector<double> times, const char* unit) {
+  std::sort(times.begin(), times.end());
+  std::printf("%-26s best %8.1f   median %8.1f %s\n", what, times.front(), times[times.size() / 2], unit);
+}
+
+/// Runs body(0) here and body(1) in a child on the other core; body(0) answers the times to print.
+std::vector<double> in_two_processes(const std::function<std::vector<double>(int)>& body) {
+  std::fflush(stdout);
   pid_t child = fork();
   if (child == 0) {
     pin_to(1);
-    for (int batch = 0; batch < kBatches; ++batch) second();
+    (void)body(1);
+    std::fflush(stdout);
     std::_Exit(0);
   }
   pin_to(0);
-  std::vector<double> times;
-  for (int batch = 0; batch < kBatches; ++batch) times.push_back(first());
-  int status = 0;
-  waitpid(child, &status, 0);
-  std::sort(times.begin(), times.end());
+  auto times = body(0);
+  waitpid(child, nullptr, 0);
   return times;
 }
 
-void print(const char* what, const std::vector<double>& times, const char* unit) {
-  std::printf("%-34s best %8.1f   median %8.1f %s\n", what, times.front(), times[times.size() / 2], unit);
+std::vector<double> bare_word() {
+  AnonymousGround ground(1, 4096, 4096);
+  auto* words = reinterpret_cast<std::atomic<std::uint64_t>*>(ground.slot(0));
+  return in_two_processes([&](int who) {
+    auto &out = words[who * 128], &in = words[(1 - who) * 128];
+    std::vector<double> times;
+    std::uint64_t number = 0;
+    for (int batch = 0; batch < kBatches; ++batch) {
+      auto start = now_ns();
+      for (int i = 0; i < kRounds; ++i) {
+        ++number;
+        if (who == 0) out.store(number, std::memory_order_release);
+        while (in.load(std::memory_order_acquire) != number) {
+        }
+        if (who == 1) out.store(number, std::memory_order_release);
+      }
+      times.push_back(static_cast<double>(now_ns() - start) / kRounds / 2);
+    }
+    return times;
+  });
 }
 
 class CountingSink final : public shim::transport::Sink {
  public:
-  void on_packet(ConstSpan packet) override {
-    ++packets;
-    bytes += packet.size();
-  }
-  std::uint64_t packets = 0, bytes = 0;
+  void on_packet(ConstSpan) override { ++packets; }
+  std::uint64_t packets = 0;
 };
 
-/// One process's end of the pair.
-struct End {
-  End(std::shared_ptr<AnonymousGround> ground, std::uint32_t slot, const shim::transport::ShmSettings& settings)
-      : area(ground, slot), transport(*make_shm(area, settings)) {
-    area.set_ready();
-    link = *transport->open(shm_address(1 - slot, settings));
+/// A transport of one of the two processes, connected to the other's.
+class End {
+ public:
+  End(std::unique_ptr<Transport> transport, ConstSpan peer) : transport_(std::move(transport)) {
+    auto link = transport_->open(peer);
+    if (!link) fail(link.error());
+    link_ = *link;
   }
   void send(ConstSpan packet) {
-    while (*transport->try_send(*link, packet, {}) != shim::transport::Attempt::done) sched_yield();
+    for (;;) {
+      auto attempt = transport_->try_send(*link_, packet, {});
+      if (!attempt) fail(attempt.error());
+      if (*attempt == Attempt::done) return;
+      poll();
+    }
   }
-  void receive(std::uint64_t until) {
-    while (sink.packets < until) (void)transport->poll(sink);
+  void receive(std::uint64_t more) {
+    until_ += more;
+    while (sink_.packets < until_) poll();
   }
-  AnonymousArea area;
-  std::unique_ptr<shim::transport::Transport> transport;
-  shim::transport::Link* link;
-  CountingSink sink;
+  void flush() {
+    while (!transport_->is_flushed()) poll();
+  }
+  [[noreturn]] static void fail(const shim::base::Error& error) {
+    std::fprintf(stderr, "%s\n", error.text().c_str());
+    std::exit(1);
+  }
+
+ private:
+  void poll() {
+    auto count = transport_->poll(sink_);
+    if (!count) fail(count.error());
+  }
+  std::unique_ptr<Transport> transport_;
+  shim::transport::Link* link_ = nullptr;
+  CountingSink sink_;
+  std::uint64_t until_ = 0;
 };
 
-void bare_line() {
-  AnonymousGround ground(1, 4096, 4096);
-  auto* words = reinterpret_cast<std::atomic<std::uint64_t>*>(ground.slot(0));
-  auto &ping = words[0], &pong = words[128];
-  std::uint64_t sent = 0, seen = 0;
-  auto times = run_pair(
-      [&] {
-        auto start = now_ns();
-        for (int i = 0; i < kRounds; ++i) {
-          ping.store(++sent, std::memory_order_release);
-          while (pong.load(std::memory_order_acquire) != sent) {
+/// Where the two processes find what they need of each other.
+struct Meeting {
+  struct Note {
+    std::atomic<std::size_t> size;
+    std::byte bytes[512];
+  };
+  Meeting() : notes_ground(1, sizeof(Note) * 2, 0) {}
+  Note& note(int who) { return reinterpret_cast<Note*>(notes_ground.slot(0))[who]; }
+  End connect(int who, std::unique_ptr<Transport> transport) {
+    Bytes own = transport->address();
+    std::copy(own.begin(), own.end(), note(who).bytes);
+    note(who).size.store(own.size(), std::memory_order_release);
+    while (note(1 - who).size.load(std::memory_order_acquire) == 0) sched_yield();
+    return End(std::move(transport), ConstSpan(note(1 - who).bytes, note(1 - who).size));
+  }
+  AnonymousGround notes_ground;
+};
+
+using Make = std::function<std::unique_ptr<Transport>(int who)>;
+
+void latency(const Make& make, ConstSpan packet) {
+  Meeting meeting;
+  print("one way", in_two_processes([&](int who) {
+          End end = meeting.connect(who, make(who));
+          std::vector<double> times;
+          for (int batch = 0; batch < kBatches; ++batch) {
+            auto start = now_ns();
+            for (int i = 0; i < kRounds; ++i) {
+              if (who == 0) end.send(packet);
+              end.receive(1);
+              if (who == 1) end.send(packet);
+            }
+            times.push_back(static_cast<double>(now_ns() - start) / kRounds / 2);
           }
-        }
-        return static_cast<double>(now_ns() - start) / kRounds / 2;
-      },
-      [&] {
-        for (int i = 0; i < kRounds; ++i) {
-          ++seen;
-          while (ping.load(std::memory_order_acquire) != seen) {
-          }
-          pong.store(seen, std::memory_order_release);
-        }
-      });
-  print("bare word, one way", times, "ns");
+          end.flush();
+          return times;
+        }),
+        "ns");
 }
 
-void shm_latency(ConstSpan packet, const shim::transport::ShmSettings& settings) {
-  auto ground = std::make_shared<AnonymousGround>(2, shim::transport::shm_slot_bytes(2), shm_pair_bytes(settings));
-  End a(ground, 0, settings), b(ground, 1, settings);
-  auto times = run_pair(
-      [&] {
-        auto start = now_ns();
-        for (int i = 0; i < kRounds; ++i) {
-          a.send(packet);
-          a.receive(a.sink.packets + 1);
-        }
-        return static_cast<double>(now_ns() - start) / kRounds / 2;
-      },
-      [&] {
-        for (int i = 0; i < kRounds; ++i) {
-          b.receive(b.sink.packets + 1);
-          b.send(packet);
-        }
-      });
-  print("shared memory, one way", times, "ns");
+void rate(const Make& make, ConstSpan packet) {
+  Meeting meeting;
+  auto times = in_two_processes([&](int who) {
+    End end = meeting.connect(who, make(who));
+    std::vector<double> batches;
+    for (int batch = 0; batch < kBatches / 4; ++batch) {
+      auto start = now_ns();
+      if (who == 0) {
+        for (int i = 0; i < kStreamed; ++i) end.send(packet);
+        end.receive(1);
+      } else {
+        end.receive(kStreamed);
+        end.send(packet);
+      }
+      batches.push_back(static_cast<double>(now_ns() - start) / kStreamed);
+    }
+    end.flush();
+    return batches;
+  });
+  print("per packet in a stream", times, "ns");
+  double best = *std::min_element(times.begin(), times.end());
+  std::printf("%-26s best %8.2f million packets/s, %.2f GB/s\n", "", 1e3 / best, static_cast<double>(packet.size()) / best);
 }
 
-void shm_rate(ConstSpan packet, const shim::transport::ShmSettings& settings) {
-  auto ground = std::make_shared<AnonymousGround>(2, shim::transport::shm_slot_bytes(2), shm_pair_bytes(settings));
-  End a(ground, 0, settings), b(ground, 1, settings);
-  auto times = run_pair(
-      [&] {
-        auto start = now_ns();
-        for (int i = 0; i < kStreamed; ++i) a.send(packet);
-        a.receive(a.sink.packets + 1);
-        return static_cast<double>(now_ns() - start) / kStreamed;
-      },
-      [&] {
-        b.receive(b.sink.packets + kStreamed);
-        b.send(packet);
-      });
-  print("shared memory, per packet streamed", times, "ns");
-  std::printf("%-34s best %8.1f million packets/s, %.2f GB/s\n", "", 1e3 / times.front(),
-              static_cast<double>(packet.size()) / times.front());
+void over_shared_memory(ConstSpan packet) {
+  shim::transport::ShmSettings settings;
+  auto make_over = [&](std::shared_ptr<AnonymousGround> ground) {
+    return [&settings, ground](int who) {
+      auto* area = new AnonymousArea(ground, static_cast<std::uint32_t>(who));  // as long as the process
+      auto transport = shim::transport::make_shm(*area, settings);
+      if (!transport) End::fail(transport.error());
+      area->set_ready();
+      return *std::move(transport);
+    };
+  };
+  auto make_ground = [&] {
+    return std::make_shared<AnonymousGround>(2, shim::transport::shm_slot_bytes(2), shm_pair_bytes(settings));
+  };
+  print("a bare word, one way", bare_word(), "ns");
+  latency(make_over(make_ground()), packet);
+  rate(make_over(make_ground()), packet);
+}
+
+void over_libfabric(ConstSpan packet, const shim::transport::OfiSettings& settings) {
+  Make make = [&](int who) {
+    auto start = now_ns();
+    auto first = shim::transport::make_ofi(settings);
+    auto between = now_ns();
+    auto second = shim::transport::make_ofi(settings);
+    auto end = now_ns();
+    if (!second) End::fail(second.error());
+    if (who == 0)
+      std::printf("%-26s first %7.2f   later %9.2f ms\n", "opening",
+                  static_cast<double>(between - start) / 1e6, static_cast<double>(end - between) / 1e6);
+    return *std::move(second);
+  };
+  latency(make, packet);
+  rate(make, packet);
 }
 
 }  // namespace
@@ -156,9 +235,11 @@ void shm_rate(ConstSpan packet, const shim::transport::ShmSettings& settings) {
 int main(int argc, char** argv) {
   std::size_t bytes = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 8;
   std::vector<std::byte> packet(bytes);
-  shim::transport::ShmSettings settings;
-  std::printf("%zu-byte packets\n", bytes);
-  bare_line();
-  shm_latency(packet, settings);
-  shm_rate(packet, settings);
+  if (argc > 2) {
+    std::printf("%zu-byte packets over libfabric provider %s\n", bytes, argv[2]);
+    over_libfabric(packet, {.provider = argv[2], .interface = argc > 3 ? argv[3] : ""});
+  } else {
+    std::printf("%zu-byte packets over shared memory\n", bytes);
+    over_shared_memory(packet);
+  }
 }

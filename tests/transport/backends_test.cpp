@@ -78,7 +78,6 @@ std::vector<Backend> all_backends() {
       ofi_backend("ofi_sockets", {.provider = "sockets", .interface = "lo"}),
       ofi_backend("ofi_shm", {.provider = "shm"}),
       ofi_backend("ofi_net", {.provider = "net", .interface = "lo"}),
-      ofi_backend("ofi_udp", {.provider = "udp;ofi_rxd", .interface = "lo"}),
   };
 }
 

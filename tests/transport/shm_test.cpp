@@ -3,16 +3,15 @@
 #include "shim/transport/shm/shm.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <functional>
 #include <map>
 #include <random>
 
-#include "shim/base/clock.hpp"
 #include "shim/transport/shm/slot.hpp"
 #include "tests/transport/anonymous_area.hpp"
+#include "tests/transport/processes.hpp"
 #include "tests/transport/rig.hpp"
 
 namespace shim::transport {
@@ -23,6 +22,7 @@ using testing::AnonymousArea;
 using testing::AnonymousGround;
 using testing::bytes_of;
 using testing::CallSink;
+using testing::Child;
 
 constexpr double kTestSeconds = 40;
 
@@ -45,24 +45,6 @@ struct Node {
   ShmSettings settings;
   AnonymousArea area;
   std::unique_ptr<Transport> transport;
-};
-
-/// A forked child that must end with 0.
-class Child {
- public:
-  explicit Child(const std::function<void()>& body) : pid_(::fork()) {
-    if (pid_ != 0) return;
-    body();
-    std::_Exit(::testing::Test::HasFailure() ? 1 : 0);
-  }
-  void join() {
-    int status = 0;
-    ASSERT_EQ(::waitpid(pid_, &status, 0), pid_);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "child ended with status " << status;
-  }
-
- private:
-  pid_t pid_;
 };
 
 /// Packet number n of sender s: both numbers, then bytes that follow from them.

@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 
+#include "shim/base/clock.hpp"
 #include "shim/transport/ofi/buffers.hpp"
 #include "shim/transport/ofi/endpoint.hpp"
 #include "shim/transport/ofi/fork_mark.hpp"
@@ -23,7 +24,13 @@ struct OfiLink final : Link {
   OfiAddress to;
   fi_addr_t address = FI_ADDR_UNSPEC;
   std::optional<base::Error> failure;  ///< why nothing can be sent any more
-  bool is_used = false;
+  std::uint64_t packets_sent = 0;
+  std::uint64_t packets_confirmed = 0;  ///< the peer has seen these
+  std::uint64_t packets_asked = 0;      ///< and has been asked about these
+  base::Nanoseconds asked_at = 0;
+
+  /// Nothing is on its way any more, or never will arrive.
+  bool is_settled() const { return packets_sent == packets_confirmed || failure; }
 };
 
 namespace {
@@ -36,6 +43,8 @@ using base::Status;
 constexpr int kReadBatch = 16;     ///< completions taken from the queue at once
 constexpr int kReadsPerPoll = 4;   ///< and how often in one poll
 constexpr std::int64_t kLongestNapNs = 1'000'000;
+/// A flush asks again after this long: an ask, unlike silence, finds out that the peer is gone.
+constexpr base::Nanoseconds kAskAgainNs = 20'000'000;
 
 class Ofi final : public Transport {
  public:
@@ -50,7 +59,7 @@ class Ofi final : public Transport {
   Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;
   Result<int> poll(Sink& sink) override;
   Result<Attempt> try_read(Link&, std::uint64_t, std::span<std::byte>) override { return Attempt::unsupported; }
-  bool is_flushed() const override { return sends_.in_use() == 0; }
+  bool is_flushed() const override;
   bool can_sleep() const override { return false; }
   void sleep(std::int64_t nanoseconds) override;
   const Counts& counts() const override { return counts_; }
@@ -60,8 +69,13 @@ class Ofi final : public Transport {
 
  private:
   Status check_process() const;
-  Status enter(OfiLink& link);
-  void complete(const fi_cq_msg_entry& entry, Sink& sink, int& delivered);
+  Result<Attempt> send_frame(OfiLink& link, FrameKind kind, ConstSpan header, ConstSpan payload);
+  Error failure(int code) const;
+  void ask_for_receipts();
+  void answer(ConstSpan ask);
+  void take_answer(ConstSpan answer);
+  void take_frame(ConstSpan bytes, Sink& sink);
+  void complete(const fi_cq_msg_entry& entry, Sink& sink);
   Status take_error();
 
   Library library_;
@@ -70,6 +84,7 @@ class Ofi final : public Transport {
   Buffers sends_;
   Buffers receives_;
   std::map<std::uint64_t, std::unique_ptr<OfiLink>> links_;  ///< by the peer's cookie
+  mutable bool is_flushing_ = false;  ///< somebody asked is_flushed, and the answer was no
   ForkMark mark_;
   Counts counts_;
 };
@@ -104,42 +119,89 @@ Result<Link*> Ofi::open(ConstSpan bytes) {
   return link.get();
 }
 
-Status Ofi::enter(OfiLink& link) {
-  SHIM_TRY_ASSIGN(link.address, endpoint_.insert(library_, link.to.name));
-  return {};
+/// The one place that sends. Copies, so that the caller's bytes are free at once.
+Result<Attempt> Ofi::send_frame(OfiLink& link, FrameKind kind, ConstSpan header, ConstSpan payload) {
+  if (link.failure) return link.failure->clone();
+  if (link.address == FI_ADDR_UNSPEC) {
+    SHIM_TRY_ASSIGN(link.address, endpoint_.insert(library_, link.to.name));
+  }
+  Operation* send = sends_.take();
+  if (!send) return Attempt::again;
+  Frame frame{link.to.cookie, static_cast<std::uint32_t>(kind), 0};
+  std::memcpy(send->bytes, &frame, sizeof frame);
+  if (!header.empty()) std::memcpy(send->bytes + sizeof frame, header.data(), header.size());
+  if (!payload.empty()) std::memcpy(send->bytes + sizeof frame + header.size(), payload.data(), payload.size());
+  send->link = &link;
+  const std::size_t bytes = sizeof frame + header.size() + payload.size();
+  auto code = ::fi_send(endpoint_.ep(), send->bytes, bytes, nullptr, link.address, &send->context);
+  if (code == 0) return Attempt::done;
+  sends_.give_back(send);
+  if (code == -FI_EAGAIN) return Attempt::again;
+  link.failure = failure(static_cast<int>(code));
+  return link.failure->clone();
+}
+
+Error Ofi::failure(int code) const {
+  Error detail = library_.error(code, "a process cannot be reached over " + endpoint_.provider());
+  return Error(ErrorClass::proc_aborted, base::Origin::fabric, detail.foreign_code(), detail.text());
 }
 
 Result<Attempt> Ofi::try_send(Link& to, ConstSpan header, ConstSpan payload) {
   auto& link = static_cast<OfiLink&>(to);
   SHIM_TRY(check_process());
-  if (link.failure) return link.failure->clone();
   const std::size_t bytes = header.size() + payload.size();
   if (bytes > max_packet_bytes()) return Error(ErrorClass::intern, "a packet is longer than the libfabric transport's max_packet_bytes");
-  if (link.address == FI_ADDR_UNSPEC) SHIM_TRY(enter(link));
-  Operation* send = sends_.take();
-  if (!send) {
+  SHIM_TRY_ASSIGN(Attempt attempt, send_frame(link, FrameKind::packet, header, payload));
+  if (attempt == Attempt::again) {
     ++counts_.sends_again;
-    return Attempt::again;
+    return attempt;
   }
-  Frame frame{link.to.cookie, static_cast<std::uint32_t>(FrameKind::packet), 0};
-  std::memcpy(send->bytes, &frame, sizeof frame);
-  if (!header.empty()) std::memcpy(send->bytes + sizeof frame, header.data(), header.size());
-  if (!payload.empty()) std::memcpy(send->bytes + sizeof frame + header.size(), payload.data(), payload.size());
-  send->link = &link;
-  auto code = ::fi_send(endpoint_.ep(), send->bytes, sizeof frame + bytes, nullptr, link.address, &send->context);
-  if (code != 0) sends_.give_back(send);
-  if (code == -FI_EAGAIN) {
-    ++counts_.sends_again;
-    return Attempt::again;
-  }
-  if (code != 0) {
-    link.failure = library_.error(static_cast<int>(code), "sending to a process over " + endpoint_.provider());
-    return link.failure->clone();
-  }
-  if (!std::exchange(link.is_used, true)) ++counts_.links_used;
+  if (link.packets_sent++ == 0) ++counts_.links_used;
   ++counts_.packets_sent;
   counts_.bytes_sent += bytes;
-  return Attempt::done;
+  return attempt;
+}
+
+/// A completed send says that the bytes left our hands, not that they will arrive: when an endpoint closes with bytes unread,
+/// TCP resets its connections and drops what is on its way. So a flush asks every peer for a receipt.
+bool Ofi::is_flushed() const {
+  bool settled = std::ranges::all_of(links_, [](const auto& entry) { return entry.second->is_settled(); });
+  is_flushing_ = !settled;
+  return settled && sends_.in_use() == 0;
+}
+
+void Ofi::ask_for_receipts() {
+  base::Nanoseconds now = base::now_ns();
+  for (auto& [cookie, link] : links_) {
+    if (link->is_settled()) continue;
+    if (link->packets_asked == link->packets_sent && now - link->asked_at < kAskAgainNs) continue;
+    Receipt receipt{cookie_, link->packets_sent};
+    auto attempt = send_frame(*link, FrameKind::ask, std::as_bytes(std::span(&receipt, 1)), address());
+    if (!attempt || *attempt == Attempt::again) continue;  // the failure is the link's; room comes with the next poll
+    link->packets_asked = link->packets_sent;
+    link->asked_at = now;
+  }
+}
+
+/// Packets come in the order sent, so whoever sees the ask has seen what was sent before it. Where the answer finds no room, it
+/// is dropped: the asker asks again.
+void Ofi::answer(ConstSpan ask) {
+  Receipt receipt;
+  if (ask.size() < sizeof receipt) return;
+  std::memcpy(&receipt, ask.data(), sizeof receipt);
+  auto link = open(ask.subspan(sizeof receipt));
+  if (!link) return;
+  receipt.cookie = cookie_;
+  (void)send_frame(static_cast<OfiLink&>(**link), FrameKind::answer, std::as_bytes(std::span(&receipt, 1)), {});
+}
+
+void Ofi::take_answer(ConstSpan answer) {
+  Receipt receipt;
+  if (answer.size() < sizeof receipt) return;
+  std::memcpy(&receipt, answer.data(), sizeof receipt);
+  auto link = links_.find(receipt.cookie);
+  if (link == links_.end()) return;
+  link->second->packets_confirmed = std::max(link->second->packets_confirmed, receipt.packets);
 }
 
 Status Ofi::post_receives() {
@@ -154,21 +216,32 @@ Status Ofi::post_receives() {
   return {};
 }
 
-void Ofi::complete(const fi_cq_msg_entry& entry, Sink& sink, int& delivered) {
+void Ofi::take_frame(ConstSpan bytes, Sink& sink) {
+  Frame frame{};
+  if (bytes.size() >= sizeof frame) std::memcpy(&frame, bytes.data(), sizeof frame);
+  if (frame.cookie != cookie_) {
+    ++counts_.packets_refused;
+    return;
+  }
+  ConstSpan rest = bytes.subspan(sizeof frame);
+  switch (static_cast<FrameKind>(frame.kind)) {
+    case FrameKind::packet:
+      ++counts_.packets_received;
+      sink.on_packet(rest);
+      return;
+    case FrameKind::ask: return answer(rest);
+    case FrameKind::answer: return take_answer(rest);
+  }
+  ++counts_.packets_refused;
+}
+
+void Ofi::complete(const fi_cq_msg_entry& entry, Sink& sink) {
   Operation* operation = operation_of(entry.op_context);
   if (operation->link) {
     sends_.give_back(operation);
     return;
   }
-  Frame frame{};
-  if (entry.len >= sizeof frame) std::memcpy(&frame, operation->bytes, sizeof frame);
-  if (frame.cookie == cookie_ && frame.kind == static_cast<std::uint32_t>(FrameKind::packet)) {
-    ++counts_.packets_received;
-    ++delivered;
-    sink.on_packet(ConstSpan(operation->bytes, entry.len).subspan(sizeof frame));
-  } else {
-    ++counts_.packets_refused;
-  }
+  take_frame(ConstSpan(operation->bytes, entry.len), sink);
   receives_.give_back(operation);
 }
 
@@ -185,17 +258,15 @@ Status Ofi::take_error() {
     receives_.give_back(operation);
     return {};
   }
-  if (!operation->link->failure) {
-    Error detail = library_.error(entry.err, "a process could not be reached over " + endpoint_.provider());
-    operation->link->failure = Error(ErrorClass::proc_aborted, base::Origin::fabric, entry.err, detail.text());
-  }
+  if (!operation->link->failure) operation->link->failure = failure(entry.err);
   sends_.give_back(operation);
   return {};
 }
 
 Result<int> Ofi::poll(Sink& sink) {
   SHIM_TRY(check_process());
-  int delivered = 0;
+  if (is_flushing_) [[unlikely]] ask_for_receipts();
+  const std::uint64_t before = counts_.packets_received;
   for (int reads = 0; reads < kReadsPerPoll; ++reads) {
     fi_cq_msg_entry entries[kReadBatch];
     auto count = ::fi_cq_read(endpoint_.cq(), entries, kReadBatch);
@@ -205,11 +276,11 @@ Result<int> Ofi::poll(Sink& sink) {
       continue;
     }
     if (count < 0) return library_.error(static_cast<int>(count), "fi_cq_read");
-    for (ssize_t i = 0; i < count; ++i) complete(entries[i], sink, delivered);
+    for (ssize_t i = 0; i < count; ++i) complete(entries[i], sink);
     SHIM_TRY(post_receives());
     if (count < kReadBatch) break;
   }
-  return delivered;
+  return static_cast<int>(counts_.packets_received - before);
 }
 
 void Ofi::sleep(std::int64_t nanoseconds) {

@@ -20,7 +20,18 @@ struct Frame {
 };
 static_assert(sizeof(Frame) == 16);
 
-enum class FrameKind : std::uint32_t { packet = 1 };
+enum class FrameKind : std::uint32_t {
+  packet = 1,  ///< the owner's packet follows
+  ask = 2,     ///< Receipt, then the asker's address, follow: "tell me when you have seen all I sent before this"
+  answer = 3,  ///< Receipt follows
+};
+
+/// In an ask: the asker's cookie and how many packets it has sent so far. In its answer: the answerer's cookie and that number.
+struct Receipt {
+  std::uint64_t cookie;
+  std::uint64_t packets;
+};
+static_assert(sizeof(Receipt) == 16);
 
 /// An endpoint's address taken apart. As bytes: OfiAddressHead, then the provider's name, then what fi_getname said.
 struct OfiAddress {

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// libfabric between real processes, and what goes wrong there.
+#include "shim/transport/ofi/ofi.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "shim/transport/ofi/wire.hpp"
+#include "tests/transport/processes.hpp"
+#include "tests/transport/rig.hpp"
+
+namespace shim::transport {
+namespace {
+
+using base::ErrorClass;
+using testing::Board;
+using testing::bytes_of;
+using testing::CallSink;
+using testing::Child;
+
+constexpr double kTestSeconds = 40;
+
+OfiSettings settings_for(const std::string& provider) {
+  return {.provider = provider, .interface = provider == "shm" ? "" : "lo"};
+}
+
+std::unique_ptr<Transport> make(const std::string& provider) {
+  auto made = make_ofi(settings_for(provider));
+  EXPECT_TRUE(made) << made.error().text();
+  if (!made) std::_Exit(2);
+  return *std::move(made);
+}
+
+/// Sends, polling while there is no room.
+base::Status send(Transport& transport, Link& link, ConstSpan packet, Sink& sink) {
+  auto deadline = base::Deadline::after_seconds(kTestSeconds);
+  for (;;) {
+    SHIM_TRY_ASSIGN(Attempt attempt, transport.try_send(link, packet, {}));
+    if (attempt == Attempt::done) return {};
+    SHIM_TRY(transport.poll(sink));
+    if (deadline.passed()) return base::Error(ErrorClass::other, "no room for a packet in all this time");
+  }
+}
+
+/// Polls until the condition holds.
+void poll_until(Transport& transport, Sink& sink, const std::function<bool()>& condition) {
+  auto deadline = base::Deadline::after_seconds(kTestSeconds);
+  while (!condition()) {
+    auto count = transport.poll(sink);
+    ASSERT_TRUE(count) << count.error().text();
+    if (*count == 0) sched_yield();
+    ASSERT_FALSE(deadline.passed()) << "waited " << kTestSeconds << " s";
+  }
+}
+
+/// Sends from one transport to another of this process and waits until the other's sink has it; both are polled all the while,
+/// as making a connection takes work on both sides.
+void pass(Transport& from, Link& link, Transport& to, ConstSpan packet, Sink& sink, const std::function<bool()>& has_come) {
+  CallSink nothing([](ConstSpan) {});
+  bool sent = false;
+  poll_until(to, sink, [&] {
+    EXPECT_TRUE(from.poll(nothing));
+    if (!sent) sent = *from.try_send(link, packet, {}) == Attempt::done;
+    return sent && has_come();
+  });
+}
+
+struct Provider {
+  std::string name;
+  bool notices_death;  ///< else the owner has to know by other means (the node segment, the launcher)
+};
+void PrintTo(const Provider& provider, std::ostream* out) { *out << provider.name; }
+
+class Ofi : public ::testing::TestWithParam<Provider> {
+ protected:
+  const std::string& provider() const { return GetParam().name; }
+};
+
+constexpr std::uint32_t kPackets = 1000;
+
+/// Sends numbered packets, flushes, and ends at once.
+void send_flush_and_end(const std::string& provider, Board& board, bool with_unread) {
+  auto transport = make(provider);
+  board.post_address(1, transport->address());
+  Link& link = **transport->open(board.address_of(0));
+  int heard = 0;
+  CallSink sink([&](ConstSpan) { ++heard; });
+  std::vector<std::byte> packet(2000);
+  for (std::uint32_t i = 0; i < kPackets; ++i) {
+    std::memcpy(packet.data(), &i, sizeof i);
+    auto sent = send(*transport, link, packet, sink);
+    ASSERT_TRUE(sent) << sent.error().text();
+    if (i == 0) poll_until(*transport, sink, [&] { return heard > 0; });
+    if (i == 0 && with_unread) board.await(1);  // without a poll: what the other one sends now stays unread
+  }
+  poll_until(*transport, sink, [&] { return transport->is_flushed(); });
+  transport.reset();
+  board.reach(2);
+}
+
+void expect_all_of_one_who_ends(const std::string& provider, bool with_unread) {
+  Board board;
+  Child sender([&] { send_flush_and_end(provider, board, with_unread); });
+  auto transport = make(provider);
+  board.post_address(0, transport->address());
+  Link& back = **transport->open(board.address_of(1));
+  std::uint32_t next = 0;
+  CallSink sink([&](ConstSpan packet) {
+    std::uint32_t number;
+    std::memcpy(&number, packet.data(), sizeof number);
+    EXPECT_EQ(number, next++);
+  });
+  poll_until(*transport, sink, [&] { return next > 0; });
+  ASSERT_TRUE(send(*transport, back, bytes_of(1), sink));
+  if (with_unread) {
+    std::vector<std::byte> unread(10000);
+    for (int tries = 0; tries < 3000; ++tries) {
+      ASSERT_TRUE(transport->try_send(back, unread, {}));
+      ASSERT_TRUE(transport->poll(sink));
+    }
+    board.reach(1);
+  }
+  poll_until(*transport, sink, [&] { return next == kPackets; });
+  poll_until(*transport, sink, [&] { return board.has_reached(2); });
+  sender.join();
+  EXPECT_EQ(next, kPackets);
+}
+
+TEST_P(Ofi, WhatWasFlushedArrivesThoughTheSenderHasEnded) { expect_all_of_one_who_ends(provider(), false); }
+TEST_P(Ofi, WhatWasFlushedArrivesThoughTheSenderLeftPacketsUnread) { expect_all_of_one_who_ends(provider(), true); }
+
+/// A process that answers every packet with one byte until it is told to end or killed.
+void echo(const std::string& provider, Board& board, int who, int end_step) {
+  auto transport = make(provider);
+  board.post_address(who, transport->address());
+  Link& back = **transport->open(board.address_of(0));
+  std::uint64_t owed = 0;
+  CallSink sink([&](ConstSpan) { ++owed; });
+  poll_until(*transport, sink, [&] {
+    while (owed > 0 && *transport->try_send(back, bytes_of('x'), {}) == Attempt::done) --owed;
+    return board.has_reached(end_step);
+  });
+}
+
+TEST_P(Ofi, AKilledPeerIsAnErrorOfItsLinkAlone) {
+  Board board;
+  Child victim([&] { echo(provider(), board, 1, 7); });
+  Child survivor([&] { echo(provider(), board, 2, 2); });
+  auto transport = make(provider());
+  board.post_address(0, transport->address());
+  Link& to_victim = **transport->open(board.address_of(1));
+  Link& to_survivor = **transport->open(board.address_of(2));
+  int heard = 0;
+  CallSink sink([&](ConstSpan) { ++heard; });
+  ASSERT_TRUE(send(*transport, to_victim, bytes_of(1), sink));
+  ASSERT_TRUE(send(*transport, to_survivor, bytes_of(1), sink));
+  poll_until(*transport, sink, [&] { return heard == 2; });
+  victim.kill();
+  // How soon it shows is the provider's affair; that the others go on is ours.
+  std::optional<ErrorClass> error;
+  auto deadline = base::Deadline::after_seconds(GetParam().notices_death ? kTestSeconds : 1);
+  while (!error && !deadline.passed()) {
+    auto attempt = transport->try_send(to_victim, bytes_of(2), {});
+    if (!attempt) error = attempt.error().error_class();
+    ASSERT_TRUE(transport->poll(sink));
+  }
+  if (GetParam().notices_death) {
+    EXPECT_EQ(error, ErrorClass::proc_aborted);
+  }
+  heard = 0;
+  ASSERT_TRUE(send(*transport, to_survivor, bytes_of(3), sink));
+  poll_until(*transport, sink, [&] { return heard == 1; });
+  board.reach(2);
+  survivor.join();
+}
+
+TEST_P(Ofi, FlushingToADeadPeerEnds) {
+  if (!GetParam().notices_death) GTEST_SKIP() << "this provider does not notice; the owner's deadline ends the flush";
+  Board board;
+  Child victim([&] { echo(provider(), board, 1, 7); });
+  auto transport = make(provider());
+  board.post_address(0, transport->address());
+  Link& to_victim = **transport->open(board.address_of(1));
+  int heard = 0;
+  CallSink sink([&](ConstSpan) { ++heard; });
+  ASSERT_TRUE(send(*transport, to_victim, bytes_of(1), sink));
+  poll_until(*transport, sink, [&] { return heard == 1; });
+  victim.kill();
+  (void)transport->try_send(to_victim, bytes_of(2), {});
+  poll_until(*transport, sink, [&] { return transport->is_flushed(); });
+}
+
+TEST_P(Ofi, StrangersAreRefusedAndCounted) {
+  auto receiver = make(provider());
+  auto stranger = make(provider());
+  auto guessed = *OfiAddress::from_bytes(receiver->address());
+  guessed.cookie ^= 1;
+  Link& wrong = **stranger->open(guessed.to_bytes());
+  Link& right = **stranger->open(receiver->address());
+  std::vector<int> heard;
+  CallSink sink([&](ConstSpan packet) {
+    heard.emplace_back();
+    std::memcpy(&heard.back(), packet.data(), sizeof(int));
+  });
+  pass(*stranger, wrong, *receiver, bytes_of(13), sink, [&] { return receiver->counts().packets_refused > 0; });
+  pass(*stranger, right, *receiver, bytes_of(14), sink, [&] { return !heard.empty(); });
+  EXPECT_EQ(heard, std::vector<int>{14});
+  EXPECT_EQ(receiver->counts().packets_refused, 1u);
+}
+
+TEST_P(Ofi, AForkedChildCannotUseItAndDoesNoHarm) {
+  auto a = make(provider());
+  auto b = make(provider());
+  Link& link = **a->open(b->address());
+  int heard = 0;
+  CallSink sink([&](ConstSpan) { ++heard; });
+  auto pass_one = [&] {
+    pass(*a, link, *b, bytes_of(1), sink, [&] { return heard > 0; });
+    heard = 0;
+  };
+  pass_one();
+  Child child([&] {
+    EXPECT_FALSE(a->try_send(link, bytes_of(1), {}));
+    EXPECT_FALSE(b->poll(sink));
+    a.reset();
+    b.reset();
+  });
+  child.join();
+  pass_one();
+}
+
+std::size_t count_in(const char* directory) {
+  std::filesystem::directory_iterator begin(directory);
+  return static_cast<std::size_t>(std::distance(begin, {}));
+}
+
+TEST_P(Ofi, ClosingLeavesNoDescriptorsAndNoThreads) {
+  auto use_once = [&] {
+    auto a = make(provider());
+    auto b = make(provider());
+    Link& link = **a->open(b->address());
+    int heard = 0;
+    CallSink sink([&](ConstSpan) { ++heard; });
+    pass(*a, link, *b, bytes_of(1), sink, [&] { return heard > 0; });
+  };
+  use_once();  // what the library itself opens once, it keeps
+  std::size_t descriptors = count_in("/proc/self/fd"), threads = count_in("/proc/self/task");
+  for (int i = 0; i < 3; ++i) use_once();
+  EXPECT_EQ(count_in("/proc/self/fd"), descriptors);
+  EXPECT_EQ(count_in("/proc/self/task"), threads);
+}
+
+INSTANTIATE_TEST_SUITE_P(Providers, Ofi, 
+                         // shm: the peer is in the same node, and the provider never asks about it.
+                         // net: connects again and again, and answers "try again" meanwhile (libfabric 1.17).
+                         ::testing::Values(Provider{"tcp;ofi_rxm", true}, Provider{"sockets", true}, Provider{"shm", false},
+                                           Provider{"net", false}),
+                         [](const auto& test) {
+                           std::string name = test.param.name;
+                           std::replace(name.begin(), name.end(), ';', '_');
+                           return name;
+                         });
+
+TEST(OfiAddresses, ThoseOfAnotherProviderAreRefusedByName) {
+  auto tcp = make("tcp;ofi_rxm");
+  auto sockets = make("sockets");
+  auto link = sockets->open(tcp->address());
+  ASSERT_FALSE(link);
+  EXPECT_EQ(link.error().error_class(), ErrorClass::arg);
+  for (const char* word : {"tcp;ofi_rxm", "sockets", "INTERSESSION_PROVIDER"})
+    EXPECT_NE(link.error().text().find(word), std::string::npos) << link.error().text();
+}
+
+TEST(OfiSettings, WithoutAProviderNamedAKnownOneIsTaken) {
+  auto transport = make_ofi({.interface = "lo"});
+  ASSERT_TRUE(transport) << transport.error().text();
+}
+
+TEST(OfiSettings, AnUnusableProviderIsAnErrorThatSaysWhatToDo) {
+  auto transport = make_ofi({.provider = "carrier-pigeon"});
+  ASSERT_FALSE(transport);
+  EXPECT_EQ(transport.error().error_class(), ErrorClass::other);
+  for (const char* word : {"carrier-pigeon", "INTERSESSION_PROVIDER"})
+    EXPECT_NE(transport.error().text().find(word), std::string::npos) << transport.error().text();
+}
+
+TEST(OfiSettings, AnUnknownInterfaceIsAnErrorThatListsThoseThereAre) {
+  auto transport = make_ofi({.provider = "sockets", .interface = "eth77"});
+  ASSERT_FALSE(transport);
+  for (const char* word : {"sockets", "eth77", "127.0.0.1"})
+    EXPECT_NE(transport.error().text().find(word), std::string::npos) << transport.error().text();
+}
+
+TEST(OfiSettings, AnInterfaceMayBeGivenAsTheBeginningOfAnAddress) {
+  auto transport = make_ofi({.provider = "sockets", .interface = "127."});
+  EXPECT_TRUE(transport) << transport.error().text();
+}
+
+}  // namespace
+}  // namespace shim::transport
