@@ -80,6 +80,8 @@ class Bootstrap {
   virtual base::Result<std::vector<NamedSet>> named_sets() = 0;
 
   /// Makes a value of this process readable by every process of the job. Local: returns without anybody's help.
+  /// Once for each key in the life of the operating-system process: launchers hand out old values of a key that is
+  /// published again (docs/measurements.md).
   virtual base::Status publish(std::string_view key, std::span<const std::byte> value) = 0;
   /// Asks for a value of another process; the answer comes once that process has published it, or never:
   /// the caller keeps the clock. Retries inside, with growing pauses, where the launcher answers "not there" at once.
@@ -96,10 +98,18 @@ class Bootstrap {
   virtual Counts counts() const = 0;
 };
 
+/// What must last until the operating-system process ends, whatever Bootstraps come and go in it.
+class ProcessLife {
+ public:
+  virtual ~ProcessLife() = default;
+};
+
 /// Finds the launcher of this process: PMIx if its environment is there, else a world of one.
 /// Errors: other (a launcher is there but does not answer; the text says which and what to try).
 struct Options {
   double ready_timeout_s = 30;
+  /// Filled by the first Bootstrap that needs it; the caller lets go of it when the process ends.
+  std::unique_ptr<ProcessLife>* life = nullptr;
 };
 base::Result<std::unique_ptr<Bootstrap>> open_bootstrap(const Options& options);
 

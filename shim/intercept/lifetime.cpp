@@ -2,6 +2,7 @@
 #include "shim/intercept/lifetime.hpp"
 
 #include <condition_variable>
+#include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -37,8 +38,7 @@ struct Keeper {
   std::condition_variable ended;
   std::weak_ptr<Life> life;
   std::vector<std::weak_ptr<sessions::Session>> sessions;
-  /// Of this operating-system process, so that others can tell a newer address from an older one.
-  std::shared_ptr<std::atomic<std::uint32_t>> lives = std::make_shared<std::atomic<std::uint32_t>>(0);
+  std::optional<sessions::Factories> factories;  ///< from the first Process to the end of the program
   bool exists = false;  ///< from before the start of a Process to after its end, when the next may begin
 };
 Keeper& keeper() {
@@ -61,11 +61,21 @@ std::shared_ptr<Process> process_of(std::shared_ptr<Life> life) {
   return {std::move(life), process};
 }
 
-base::Result<std::shared_ptr<Life>> start(const Keeper& kept) {
+/// At the end of the program: the launcher learns that this process ends as it should.
+void let_go() {
+  Keeper& kept = keeper();
+  std::optional<sessions::Factories> last;  // dropped after the lock
+  std::lock_guard lock(kept.mutex);
+  last.swap(kept.factories);
+}
+
+base::Result<std::shared_ptr<Life>> start(Keeper& kept) {
   SHIM_TRY_ASSIGN(base::Settings settings, base::read_settings());
-  auto factories = sessions::Factories::standard();
-  factories.lives = kept.lives;
-  SHIM_TRY_ASSIGN(std::shared_ptr<Process> process, Process::start(settings, std::move(factories)));
+  if (!kept.factories) {
+    kept.factories = sessions::Factories::standard();
+    std::atexit(let_go);
+  }
+  SHIM_TRY_ASSIGN(std::shared_ptr<Process> process, Process::start(settings, *kept.factories));
   return std::make_shared<Life>(std::move(process));
 }
 

@@ -6,8 +6,9 @@ namespace shim::sessions {
 
 Factories Factories::standard() {
   Factories factories;
-  factories.bootstrap = [](const base::Settings& settings) {
-    return bootstrap::open_bootstrap({.ready_timeout_s = settings.ready_timeout});
+  auto life = std::make_shared<std::unique_ptr<bootstrap::ProcessLife>>();
+  factories.bootstrap = [life](const base::Settings& settings) {
+    return bootstrap::open_bootstrap({.ready_timeout_s = settings.ready_timeout, .life = life.get()});
   };
   factories.fabric = [](const base::Settings& settings) {
     return transport::make_ofi({.provider = settings.provider, .interface = settings.interface});

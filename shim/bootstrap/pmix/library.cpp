@@ -3,47 +3,44 @@
 
 #include <dlfcn.h>
 
-#include <string>
-
 namespace shim::bootstrap::pmix {
 namespace {
-constexpr const char* kFile = "libpmix.so.2";
+
+using base::Error;
+using base::ErrorClass;
+
+template <typename Function>
+base::Status find(void* library, const std::string& file, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(::dlsym(library, name));
+  if (function != nullptr) return {};
+  return Error(ErrorClass::other, file + " has no function " + name + ": it is older than PMIx 3; install libpmix2");
 }
 
-base::Result<Library> load_library() {
-  void* handle = dlopen(kFile, RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr)
-    return base::Error(base::ErrorClass::other, std::string("the job was started by a PMIx launcher, but ") + kFile +
-                                                    " cannot be loaded (" + dlerror() + "); on Debian: libpmix2");
-  Library library{};
-  std::string missing;
-  auto find = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
-    if (function == nullptr) missing += std::string(" ") + name;
-  };
-  find(library.init, "PMIx_Init");
-  find(library.finalize, "PMIx_Finalize");
-  find(library.put, "PMIx_Put");
-  find(library.commit, "PMIx_Commit");
-  find(library.get, "PMIx_Get");
-  find(library.get_nb, "PMIx_Get_nb");
-  find(library.fence_nb, "PMIx_Fence_nb");
-  find(library.resolve_peers, "PMIx_Resolve_peers");
-  find(library.resolve_nodes, "PMIx_Resolve_nodes");
-  find(library.query_info, "PMIx_Query_info");
-  find(library.abort, "PMIx_Abort");
-  find(library.error_string, "PMIx_Error_string");
-  find(library.value_destruct, "PMIx_Value_destruct");
-  if (!missing.empty())
-    return base::Error(base::ErrorClass::other, std::string(kFile) + " is too old, it lacks" + missing + "; PMIx 4 is needed");
-  return library;
-}
+}  // namespace
 
-base::Error error_of(const Library& library, pmix_status_t code, const std::string& what) {
-  auto error_class = base::ErrorClass::other;
-  if (code == PMIX_ERR_NOMEM) error_class = base::ErrorClass::no_mem;
-  if (code == PMIX_ERR_PROC_ABORTED) error_class = base::ErrorClass::proc_aborted;
-  return base::Error(error_class, base::Origin::pmix, code, what + ": PMIx says " + library.error_string(code));
+base::Result<Library> load_library(const std::string& file) {
+  void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (library == nullptr) {
+    const char* reason = ::dlerror();
+    return Error(ErrorClass::other,
+                 "this process was started by a launcher that speaks PMIx, but PMIx's library cannot be loaded (" +
+                     std::string(reason == nullptr ? file : reason) +
+                     "); install libpmix2, or name its folder in LD_LIBRARY_PATH");
+  }
+  Library table;
+  SHIM_TRY(find(library, file, "PMIx_Init", table.init));
+  SHIM_TRY(find(library, file, "PMIx_Initialized", table.initialized));
+  SHIM_TRY(find(library, file, "PMIx_Finalize", table.finalize));
+  SHIM_TRY(find(library, file, "PMIx_Abort", table.abort));
+  SHIM_TRY(find(library, file, "PMIx_Put", table.put));
+  SHIM_TRY(find(library, file, "PMIx_Commit", table.commit));
+  SHIM_TRY(find(library, file, "PMIx_Get", table.get));
+  SHIM_TRY(find(library, file, "PMIx_Get_nb", table.get_nb));
+  SHIM_TRY(find(library, file, "PMIx_Fence_nb", table.fence_nb));
+  SHIM_TRY(find(library, file, "PMIx_Query_info_nb", table.query_info_nb));
+  SHIM_TRY(find(library, file, "PMIx_Resolve_peers", table.resolve_peers));
+  SHIM_TRY(find(library, file, "PMIx_Error_string", table.error_string));
+  return table;
 }
 
 }  // namespace shim::bootstrap::pmix

@@ -1,33 +1,34 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// libpmix, loaded when the first session needs it and never linked: a process without sessions has nothing of it.
+// PMIx's functions, found at run time: a process without sessions never loads the library, and one with Open MPI shares
+// its.
 #pragma once
 
 #include <pmix.h>
+
+#include <string>
 
 #include "shim/base/result.hpp"
 
 namespace shim::bootstrap::pmix {
 
+/// The functions that are used; a test gives others.
 struct Library {
-  decltype(&PMIx_Init) init;
-  decltype(&PMIx_Finalize) finalize;
-  decltype(&PMIx_Put) put;
-  decltype(&PMIx_Commit) commit;
-  decltype(&PMIx_Get) get;
-  decltype(&PMIx_Get_nb) get_nb;
-  decltype(&PMIx_Fence_nb) fence_nb;
-  decltype(&PMIx_Resolve_peers) resolve_peers;
-  decltype(&PMIx_Resolve_nodes) resolve_nodes;
-  decltype(&PMIx_Query_info) query_info;
-  decltype(&PMIx_Abort) abort;
-  decltype(&PMIx_Error_string) error_string;
-  decltype(&PMIx_Value_destruct) value_destruct;
+  decltype(&PMIx_Init) init = nullptr;
+  decltype(&PMIx_Initialized) initialized = nullptr;
+  decltype(&PMIx_Finalize) finalize = nullptr;
+  decltype(&PMIx_Abort) abort = nullptr;
+  decltype(&PMIx_Put) put = nullptr;
+  decltype(&PMIx_Commit) commit = nullptr;
+  decltype(&PMIx_Get) get = nullptr;
+  decltype(&PMIx_Get_nb) get_nb = nullptr;
+  decltype(&PMIx_Fence_nb) fence_nb = nullptr;
+  decltype(&PMIx_Query_info_nb) query_info_nb = nullptr;
+  decltype(&PMIx_Resolve_peers) resolve_peers = nullptr;
+  decltype(&PMIx_Error_string) error_string = nullptr;
 };
 
-/// Loads it, or finds it loaded (the MPI below uses the same one). Errors: other (names the file and the package).
-base::Result<Library> load_library();
-
-/// What a PMIx code means; the text says what was asked and of whom.
-base::Error error_of(const Library& library, pmix_status_t code, const std::string& what);
+/// Loads libpmix.so.2, or takes the one that is loaded already. It stays loaded: PMIx has threads and exit handlers of
+/// its own. Errors: other (it cannot be loaded, or lacks a function; the text says which and what to try).
+base::Result<Library> load_library(const std::string& file = "libpmix.so.2");
 
 }  // namespace shim::bootstrap::pmix

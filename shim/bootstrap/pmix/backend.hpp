@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The Bootstrap over PMIx.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "shim/bootstrap/pmix/connection.hpp"
+#include "shim/bootstrap/pmix/job_query.hpp"
+#include "shim/bootstrap/pmix/search.hpp"
+
+namespace shim::bootstrap::pmix {
+
+class Backend final : public Bootstrap {
+ public:
+  /// Local. Errors: other, as Connection::open and read_job.
+  static base::Result<std::unique_ptr<Bootstrap>> open(const Library& library, const Options& options);
+  ~Backend() override;
+
+  std::string_view name() const override { return "pmix"; }
+  const Job& job() const override { return facts_.job; }
+  const NodeMap& node_map() const override { return facts_.node_map; }
+  std::span<const std::uint32_t> app_numbers() const override { return facts_.app_numbers; }
+  base::Result<std::vector<NamedSet>> named_sets() override;
+  base::Status publish(std::string_view key, std::span<const std::byte> value) override;
+  base::Result<std::unique_ptr<Pending<Bytes>>> lookup(std::uint32_t rank, std::string_view key) override;
+  base::Result<std::unique_ptr<Pending<Done>>> fence(std::span<const std::uint32_t> ranks) override;
+  void abort(int exit_code, std::string_view text) override;
+  Counts counts() const override;
+
+ private:
+  Backend(const Library& library, double seconds, std::unique_ptr<Connection> connection, JobFacts facts);
+  pmix_proc_t process(std::uint32_t rank) const;
+  base::Status put(std::string_view key, std::span<const std::byte> value);
+  base::Status commit(std::string_view what);
+
+  const std::shared_ptr<SearchGround> ground_;
+  const double seconds_;
+  const std::unique_ptr<Connection> connection_;
+  const JobFacts facts_;
+  std::mutex publishing_;  // a value and its commit belong together
+  std::atomic<std::uint64_t> publishes_{0}, lookups_{0}, fences_{0};  // statistics: they pair with nothing
+};
+
+}  // namespace shim::bootstrap::pmix

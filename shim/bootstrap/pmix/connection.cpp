@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/bootstrap/pmix/connection.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+#include <string_view>
+
+#include "shim/bootstrap/pmix/bounded_call.hpp"
+#include "shim/bootstrap/pmix/status.hpp"
+
+namespace shim::bootstrap::pmix {
+namespace {
+
+using base::Error;
+using base::ErrorClass;
+
+constexpr const char* kStoreVariable = "PMIX_MCA_gds";
+
+/// setenv(3) may move the environment under the feet of a getenv(3) on another thread.
+bool is_single_threaded() {
+  std::error_code error;
+  std::filesystem::directory_iterator tasks("/proc/self/task", error);
+  return !error && std::distance(begin(tasks), end(tasks)) == 1;
+}
+
+/// Chooses PMIx's store for the time of its initialisation.
+class StoreChoice {
+ public:
+  explicit StoreChoice(const Library& library)
+      : is_set_(library.initialized() == 0 && std::getenv(kStoreVariable) == nullptr && is_single_threaded()) {
+    if (is_set_) ::setenv(kStoreVariable, "hash", 0);
+  }
+  StoreChoice(const StoreChoice&) = delete;
+  StoreChoice& operator=(const StoreChoice&) = delete;
+  ~StoreChoice() {
+    if (is_set_) ::unsetenv(kStoreVariable);
+  }
+
+ private:
+  const bool is_set_;
+};
+
+struct Start {
+  pmix_status_t status = PMIX_ERROR;
+  pmix_proc_t self{};
+};
+
+}  // namespace
+
+bool has_launcher() {
+  if (std::getenv("PMIX_NAMESPACE") == nullptr || std::getenv("PMIX_RANK") == nullptr) return false;
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable)
+    if (std::string_view(*variable).starts_with("PMIX_SERVER_URI")) return true;
+  return false;
+}
+
+base::Result<std::unique_ptr<Connection>> Connection::open(const Library& library, double seconds) {
+  StoreChoice store(library);
+  auto start = bounded_call<Start>(
+      seconds,
+      [library] {
+        Start made;
+        made.status = library.init(&made.self, nullptr, 0);
+        return made;
+      },
+      [library](Start late) {
+        if (late.status == PMIX_SUCCESS) library.finalize(nullptr, 0);
+      });
+  if (!start)
+    return Error(
+        ErrorClass::other,
+        "the launcher's daemon on this node has not answered PMIx_Init within " + std::to_string(seconds) +
+            " s: it may be stopped or overloaded; start the job anew, or set INTERSESSION_READY_TIMEOUT higher");
+  if (start->status != PMIX_SUCCESS)
+    return pmix_error(start->status, "cannot reach the launcher that started this process",
+                      library.error_string(start->status));
+  return std::unique_ptr<Connection>(new Connection(library, start->self));
+}
+
+bool Connection::close() {
+  is_open_ = false;
+  library_.finalize(nullptr, 0);  // a server that is gone cannot be told, and that is all that can fail here
+  return library_.initialized() == 0;
+}
+
+Connection::~Connection() {
+  if (is_open_) close();
+}
+
+}  // namespace shim::bootstrap::pmix

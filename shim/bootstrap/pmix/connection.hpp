@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// This process's connection to its PMIx server.
+#pragma once
+
+#include <pmix_common.h>
+
+#include <memory>
+
+#include "shim/base/result.hpp"
+#include "shim/bootstrap/pmix/library.hpp"
+
+namespace shim::bootstrap::pmix {
+
+/// Was this process started by a launcher that speaks PMIx? Looks at the environment and nothing else.
+bool has_launcher();
+
+/// Between PMIx_Init and PMIx_Finalize. PMIx counts these, so that a connection goes well with one of the MPI library
+/// below: before, beside and after its own.
+///
+/// PMIx keeps what the server knows of the job in memory of the node (gds "ds21") or of the process ("hash"). hash
+/// starts four times as fast, and ds21 4.2.2 loses values (docs/measurements.md); so where PMIx is not initialised yet,
+/// the user has not set PMIX_MCA_gds, and no other thread can be reading the environment, PMIX_MCA_gds=hash is set for
+/// the time of PMIx_Init.
+class Connection {
+ public:
+  /// Errors: other (no server answers, or not in time; the text says what to try).
+  static base::Result<std::unique_ptr<Connection>> open(const Library& library, double seconds);
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  ~Connection();
+
+  const pmix_proc_t& self() const { return self_; }
+  /// Ends the connection; once. Answers whether PMIx is down now: then no callback can come any more.
+  bool close();
+
+ private:
+  Connection(const Library& library, pmix_proc_t self) : library_(library), self_(self) {}
+  const Library library_;
+  const pmix_proc_t self_;
+  bool is_open_ = true;
+};
+
+}  // namespace shim::bootstrap::pmix

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/bootstrap/pmix/status.hpp"
+
+#include <string>
+
+namespace shim::bootstrap::pmix {
+namespace {
+
+using base::ErrorClass;
+
+ErrorClass class_of(pmix_status_t status) {
+  switch (status) {
+    case PMIX_ERR_NOMEM:
+    case PMIX_ERR_OUT_OF_RESOURCE:
+      return ErrorClass::no_mem;
+    case PMIX_ERR_NO_PERMISSIONS:
+    case PMIX_ERR_INVALID_CRED:
+      return ErrorClass::access;
+    case PMIX_ERR_BAD_PARAM:
+      return ErrorClass::arg;
+    case PMIX_ERR_NOT_SUPPORTED:
+    case PMIX_ERR_PARAM_VALUE_NOT_SUPPORTED:
+      return ErrorClass::unsupported_operation;
+    case PMIX_ERR_NOT_FOUND:
+      return ErrorClass::name;
+    case PMIX_ERR_PROC_REQUESTED_ABORT:
+    case PMIX_ERR_PROC_TERM_WO_SYNC:
+    case PMIX_ERR_PROC_KILLED_BY_CMD:
+    case PMIX_ERR_PROC_ABORTED_BY_SIG:
+    case PMIX_ERR_JOB_ABORTED:
+    case PMIX_ERR_JOB_ABORTED_BY_SIG:
+      return ErrorClass::proc_aborted;
+    default:
+      return ErrorClass::other;
+  }
+}
+
+/// What the user can do; empty where nothing general can be said.
+std::string_view advice_for(pmix_status_t status) {
+  switch (status) {
+    case PMIX_ERR_UNREACH:
+    case PMIX_ERR_LOST_CONNECTION:
+    case PMIX_ERR_COMM_FAILURE:
+      return "; the launcher's daemon on this node does not answer: if the job it started has ended, start the program "
+             "anew with its launcher, or without PMIX_NAMESPACE in the environment to run it alone";
+    case PMIX_ERR_INIT:
+      return "; PMIx was finalized by somebody else in this process";
+    case PMIX_ERR_TIMEOUT:
+      return "; a process that takes part may be stuck or gone";
+    case PMIX_ERR_NO_PERMISSIONS:
+    case PMIX_ERR_INVALID_CRED:
+      return "; the process must run as the user who started the job";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+Meaning meaning_of(pmix_status_t status) {
+  switch (status) {
+    case PMIX_SUCCESS:
+      return Meaning::accepted;
+    case PMIX_OPERATION_SUCCEEDED:
+      return Meaning::completed;
+    case PMIX_ERR_NOT_FOUND:
+    case PMIX_ERR_TIMEOUT:
+      return Meaning::not_there;
+    case PMIX_ERR_NOT_SUPPORTED:
+      return Meaning::refused;
+    default:
+      return Meaning::failed;
+  }
+}
+
+base::Error pmix_error(pmix_status_t status, std::string_view what, std::string_view name) {
+  std::string text(what);
+  text += ": PMIx says ";
+  text += name;
+  text += " (" + std::to_string(status) + ")";
+  text += advice_for(status);
+  return base::Error(class_of(status), base::Origin::pmix, status, std::move(text));
+}
+
+}  // namespace shim::bootstrap::pmix

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Processes of a real launcher that never call MPI.
+#include <dlfcn.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <set>
+
+#include "tests/bootstrap/launched/scenario.hpp"
+
+namespace {
+
+using namespace shim::bootstrap;
+using namespace shim::bootstrap::launched;
+
+bool is_loaded(const char* library) {
+  return ::dlopen(library, RTLD_NOW | RTLD_NOLOAD) != nullptr;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+/// argument: how many nodes there are.
+void facts(const std::string& nodes) {
+  CHECK(!is_loaded("libpmix.so.2"));
+  auto self = open();
+  CHECK(self->name() == "pmix");
+  CHECK(self->job().rank == number_from("OMPI_COMM_WORLD_RANK"));
+  CHECK(self->job().size == number_from("OMPI_COMM_WORLD_SIZE"));
+  const NodeMap& map = self->node_map();
+  CHECK(map.node_count() == static_cast<std::uint32_t>(std::stoi(nodes)));
+  CHECK(map.size() == self->job().size);
+  const auto node = map.node_of(self->job().rank);
+  CHECK(nodes == "1" || map.host(node) == host_name());
+  CHECK(map.local_rank(self->job().rank) == number_from("OMPI_COMM_WORLD_LOCAL_RANK"));
+  CHECK(map.ranks_on(node).size() == number_from("OMPI_COMM_WORLD_LOCAL_SIZE"));
+  CHECK(self->app_numbers().empty());
+  CHECK(must(self->named_sets()).empty());
+}
+
+/// argument: the number of the own application.
+void applications(const std::string& number) {
+  auto self = open();
+  CHECK(self->app_numbers().size() == self->job().size);
+  CHECK(self->app_numbers()[self->job().rank] == static_cast<std::uint32_t>(std::stoi(number)));
+  CHECK(std::set<std::uint32_t>(self->app_numbers().begin(), self->app_numbers().end()).size() == 2);
+}
+
+std::string value_of(std::uint32_t rank, int round) {
+  // some longer than what a small message takes
+  return "value " + std::to_string(rank) + "/" + std::to_string(round) + std::string(rank % 2 == 0 ? 0 : 3000, 'x');
+}
+
+/// Everybody reads everybody's value without a fence, those of the own node and one's own among them.
+void exchange(const std::string&) {
+  auto self = open();
+  publish(*self, "k", value_of(self->job().rank, 0));
+  for (std::uint32_t rank = 0; rank < self->job().size; ++rank) CHECK(look_up(*self, rank, "k") == value_of(rank, 0));
+  CHECK(self->counts().publishes == 1 && self->counts().lookups == self->job().size);
+  publish(*self, "nothing", "");
+  CHECK(look_up(*self, (self->job().rank + 1) % self->job().size, "nothing").empty());
+  fence_all(*self);
+}
+
+/// Keys that are published after others have asked for them in vain, and after other keys of the same process.
+void late(const std::string&) {
+  auto self = open();
+  const std::uint32_t me = self->job().rank, size = self->job().size;
+  publish(*self, "first", value_of(me, 1));
+  CHECK(look_up(*self, (me + 1) % size, "first") == value_of((me + 1) % size, 1));
+  auto question = must(self->lookup((me + 1) % size, "second"));
+  for (int i = 0; i < 5; ++i) {
+    CHECK(!must(question->poll()).has_value());
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  fence_all(*self);  // everybody has asked in vain
+  publish(*self, "second", value_of(me, 2));
+  CHECK(answer_of(std::move(question)).size() == value_of((me + 1) % size, 2).size());
+  for (std::uint32_t rank = 0; rank < size; ++rank) CHECK(look_up(*self, rank, "second") == value_of(rank, 2));
+  fence_all(*self);
+}
+
+/// Bootstraps that come and go in one process, each with a key of its own; what an earlier one has published stays.
+void again(const std::string& rounds) {
+  for (int round = 0; round < std::stoi(rounds); ++round) {
+    auto self = open();
+    const std::uint32_t me = self->job().rank, neighbour = (me + 1) % self->job().size;
+    publish(*self, "k" + std::to_string(round), value_of(me, round));
+    CHECK(look_up(*self, neighbour, "k" + std::to_string(round)) == value_of(neighbour, round));
+    CHECK(look_up(*self, neighbour, "k0") == value_of(neighbour, 0));
+    fence_all(*self);
+  }
+}
+
+/// Some of the processes meet in fences while the others do nothing.
+void subset(const std::string&) {
+  auto self = open();
+  const std::uint32_t me = self->job().rank, size = self->job().size;
+  CHECK(size >= 3);
+  if (me == 1) return;
+  const std::array<std::uint32_t, 2> forth = {0, size - 1}, back = {size - 1, 0};
+  if (me != 0 && me != size - 1) return;
+  for (int round = 0; round < 20; ++round) {
+    publish(*self, "r" + std::to_string(round), value_of(me, round));
+    answer_of(must(self->fence(me == 0 ? forth : back)));
+    const std::uint32_t other = me == 0 ? size - 1 : 0;
+    CHECK(look_up(*self, other, "r" + std::to_string(round)) == value_of(other, round));
+  }
+}
+
+/// Questions that nobody answers can be dropped, before and after the Bootstrap.
+void dropped(const std::string&) {
+  auto self = open();
+  std::vector<std::unique_ptr<Pending<Bytes>>> questions;
+  for (std::uint32_t rank = 0; rank < self->job().size; ++rank)
+    for (int i = 0; i < 10; ++i) {
+      questions.push_back(must(self->lookup(rank, "never")));
+      CHECK(!must(questions.back()->poll()).has_value());
+      if (i % 2 == 0) questions.pop_back();
+    }
+  fence_all(*self);
+  self.reset();
+}
+
+void threads(const std::string&) {
+  auto self = open();
+  std::vector<std::thread> workers;
+  for (int worker = 0; worker < 4; ++worker)
+    workers.emplace_back([&self, worker] {
+      const std::uint32_t me = self->job().rank, size = self->job().size;
+      for (int round = 0; round < 10; ++round) {
+        const std::string key = std::to_string(worker) + "." + std::to_string(round);
+        publish(*self, key, value_of(me, round));
+        const std::uint32_t other = (me + static_cast<std::uint32_t>(round)) % size;
+        CHECK(look_up(*self, other, key) == value_of(other, round));
+      }
+    });
+  for (auto& worker : workers) worker.join();
+  fence_all(*self);
+}
+
+/// The environment is as it was, and a second Bootstrap starts no second thread of PMIx's.
+void nothing_left(const std::string&) {
+  auto tasks = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator());
+  };
+  CHECK(tasks() == 1);
+  auto self = open();
+  CHECK(std::getenv("PMIX_MCA_gds") == nullptr);
+  const auto with_pmix = tasks();
+  for (int round = 0; round < 5; ++round) {
+    fence_all(*self);
+    self.reset();
+    self = open();
+  }
+  CHECK(tasks() == with_pmix);
+}
+
+void aborted(const std::string&) {
+  auto self = open();
+  fence_all(*self);
+  if (self->job().rank == 0) self->abort(7, "the test wants it");
+  while (true) ::pause();
+}
+
+/// Started without a launcher, but with the environment of a job whose daemons are gone.
+void gone(const std::string&) {
+  const auto begin = shim::base::now_ns();
+  auto self = open_bootstrap({.ready_timeout_s = 5});
+  CHECK(!self);
+  CHECK(self.error().text().find("cannot reach the launcher") != std::string::npos);
+  CHECK(self.error().text().find("PMIX_NAMESPACE") != std::string::npos);
+  CHECK(shim::base::now_ns() - begin < 5'000'000'000);
+}
+
+void alone(const std::string&) {
+  auto self = open();
+  CHECK(self->name() == "singleton");
+  CHECK(!is_loaded("libpmix.so.2"));
+}
+
+/// The daemon of this node is stopped when we want to begin, and again when we publish.
+void stopped(const std::string&) {
+  const pid_t daemon = ::getppid();
+  const pid_t saviour = ::fork();
+  if (saviour == 0) {  // whatever becomes of the test, the launcher goes on
+    ::sleep(10);
+    ::kill(daemon, SIGCONT);
+    ::_exit(0);
+  }
+  CHECK(::kill(daemon, SIGSTOP) == 0);
+  auto refused = open_bootstrap({.ready_timeout_s = 0.5});
+  CHECK(!refused);
+  CHECK(refused.error().text().find("has not answered PMIx_Init within") != std::string::npos);
+  ::kill(daemon, SIGCONT);
+  ::kill(saviour, SIGKILL);
+  CHECK(::waitpid(saviour, nullptr, 0) == saviour);
+  auto self = open();
+  publish(*self, "k", "v");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run({{"facts", facts},
+              {"applications", applications},
+              {"exchange", exchange},
+              {"late", late},
+              {"again", again},
+              {"subset", subset},
+              {"dropped", dropped},
+              {"threads", threads},
+              {"nothing_left", nothing_left},
+              {"aborted", aborted},
+              {"gone", gone},
+              {"alone", alone},
+              {"stopped", stopped}},
+             argc, argv);
+}
