@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -52,7 +53,8 @@ struct Creation {
   std::set<int> untold;
 
   base::Nanoseconds started = 0, next_look = 0, next_report = 0;
-  std::map<int, std::string> heard;         ///< what partners that were asked have answered, for the report
+  std::map<int, std::string> heard;          ///< what partners that were asked have answered, for the report
+  std::map<int, std::string> suspects;       ///< partners that seem to disagree on the tag, and the other creation's key
   std::map<int, AddressLookup> to_be_asked;  ///< partners that can be asked once their addresses are found
 
   bool is_over() const { return agreement.has_value() || failure.has_value(); }
@@ -94,10 +96,13 @@ class Creations {
   void send(const Creation& to, int rank, const CreationMessage& message);
   void send(base::ProcessId to, const CreationMessage& message);
   void send_bytes(base::ProcessId to, std::vector<std::byte> bytes);
+  void remember(const Failure& failure);
+  /// Does this process know that the creation has failed, after the asker joined it?
+  const Failure* failure_since(const Question& question) const;
   void give_back(base::ProcessId to, const CreationKey& key, std::uint32_t call);
-  bool is_plausible(const CreationKey& key, base::ProcessId from) const;
-  /// Ends the creation here and tells all partners that wait in it; `told` knows already.
-  void fail(const CreationPtr& creation, const base::Error& error, std::set<int> told);
+  bool is_plausible(const CreationKey& key, base::ProcessId from, bool with_us = true) const;
+  /// Ends the creation here and tells all partners that wait in it; `told` knows already. elsewhere: see Failure.
+  void fail(const CreationPtr& creation, const base::Error& error, std::set<int> told, const Group* elsewhere = nullptr);
   void finish(const CreationPtr& creation, base::ExtendedId id, const Entries& entries);
 
   // creation.cpp
@@ -127,8 +132,10 @@ class Creations {
 
   // disagreement.cpp; with the mutex held
   bool fail_for_disagreement(const CreationPtr& creation);
-  bool end_if_they_disagree(const CreationPtr& mine, const CreationKey& other, int rank, bool other_threads);
-  std::optional<std::string> disagreement(const Creation& mine, const CreationKey& other, int rank, bool other_threads) const;
+  std::optional<std::pair<CreationKey, std::string>> disagreement_in(Creation& mine, int rank, const Answer& answer);
+  std::optional<std::string> disagree_on_group(const Creation& mine, const CreationKey& other, int rank) const;
+  std::optional<std::string> disagree_on_tag(const Creation& mine, const CreationKey& other, int rank, bool other_threads) const;
+  void end_both(const CreationPtr& mine, const CreationKey& other, int rank, const std::string& text);
 
   /// News for a process whose address has to be found first.
   struct Note {
@@ -140,6 +147,12 @@ class Creations {
   Process& process_;
   mutable std::mutex mutex_;  ///< guards what follows
   std::vector<Note> notes_;
+  /// The last failures, for those who wait in vain and ask.
+  struct Remembered {
+    Failure failure;
+    base::Nanoseconds when = 0;
+  };
+  std::deque<Remembered> failures_;
   std::unordered_map<std::string, CreationPtr> creations_;  ///< by CreationKey::bytes()
   std::optional<std::thread::id> first_thread_;
   bool closing_ = false;

@@ -7,6 +7,9 @@
 
 namespace shim::sessions {
 
+/// Failures that a process remembers.
+static constexpr std::size_t kMostRemembered = 32;
+
 void Creations::on_control(base::ProcessId from, std::span<const std::byte> bytes) {
   auto message = decode(bytes);
   if (!message) {
@@ -49,8 +52,8 @@ void Creations::send(base::ProcessId to, const CreationMessage& message) { send_
 void Creations::send(const Creation& to, int rank, const CreationMessage& message) { send(to.group->at(rank), message); }
 
 /// Could this key be one that a process of this job has sent us? All of it is bounded by what the job has, so that a damaged
-/// message does no harm.
-bool Creations::is_plausible(const CreationKey& key, base::ProcessId from) const {
+/// message does no harm. with_us: and are we in its group?
+bool Creations::is_plausible(const CreationKey& key, base::ProcessId from, bool with_us) const {
   const std::int64_t world_size = process_.bootstrap().job().size;
   std::int64_t members = 0;
   for (const Range& range : key.ranges) {
@@ -59,7 +62,7 @@ bool Creations::is_plausible(const CreationKey& key, base::ProcessId from) const
       return false;
   }
   GroupPtr group = Group::of_ranges(key.ranges);
-  return group->rank_of(process_.self()) != kUndefined && group->rank_of(from) != kUndefined;
+  return (!with_us || group->rank_of(process_.self()) != kUndefined) && group->rank_of(from) != kUndefined;
 }
 
 void Creations::handle(base::ProcessId from, Contribution message) {
@@ -82,7 +85,7 @@ void Creations::handle(base::ProcessId from, Contribution message) {
   }
   if (creation->failure) {
     if (creation->untold.erase(rank) > 0) {
-      send(from, Failure{creation->key, call, creation->failure->error_class(), creation->failure->text()});
+      send(from, Failure{creation->key, call, creation->failure->error_class(), creation->failure->text(), {}});
       if (creation->untold.empty()) forget(*creation);
       return;
     }
@@ -120,7 +123,9 @@ void Creations::handle(base::ProcessId from, Failure message) {
   if (message.call != 0) {
     // either our own contribution is answered, or a partner takes its own back
     const int above = roles.is_root() ? roles.parent.value_or(kUndefined) : roles.root;
-    const bool answers_us = rank == above && message.call == creation->own_call();
+    const auto awaited = waited_for(*creation);
+    const bool may_answer = rank == above || std::find(awaited.begin(), awaited.end(), rank) != awaited.end();
+    const bool answers_us = creation->joined && may_answer && message.call == creation->own_call();
     const bool takes_back =
         creation->contributed.contains(rank) && creation->entries.at(rank).context_base == message.call;
     if (!answers_us && !takes_back) {  // of an earlier attempt
@@ -128,26 +133,37 @@ void Creations::handle(base::ProcessId from, Failure message) {
       return;
     }
   }
+  GroupPtr elsewhere = Group::of_ranges(message.elsewhere);
+  const bool is_elsewhere = elsewhere->rank_of(process_.self()) != kUndefined;
+  if (is_elsewhere && creation->joined) return;  // it is here again
   std::set<int> told = {rank};
-  if (creation->joined) told.insert(roles.self);
-  fail(creation, base::Error(message.error_class, std::move(message.text)), std::move(told));
+  if (is_elsewhere || creation->joined) told.insert(roles.self);
+  fail(creation, base::Error(message.error_class, std::move(message.text)), std::move(told), elsewhere.get());
 }
 
-void Creations::fail(const CreationPtr& creation, const base::Error& error, std::set<int> told) {
+void Creations::fail(const CreationPtr& creation, const base::Error& error, std::set<int> told, const Group* elsewhere) {
   const auto& roles = creation->roles;
   creation->failure.emplace(error.clone());
+  Failure message{creation->key, 0, error.error_class(), error.text(), {}};
+  if (elsewhere) message.elsewhere.assign(elsewhere->ranges().begin(), elsewhere->ranges().end());
+  remember(message);
   auto tell = [&](int rank, std::uint32_t call) {
-    if (told.insert(rank).second) send(*creation, rank, Failure{creation->key, call, error.error_class(), error.text()});
+    if (!told.insert(rank).second) return;
+    message.call = call;
+    send(*creation, rank, message);
   };
   // Upwards at once: that partner is told whether it has called or not, and keeps it for its call.
   if (!roles.is_root()) tell(roles.root, creation->own_call());
   if (roles.parent && process_.known_life(creation->group->at(*roles.parent)))
     tell(*roles.parent, creation->sent_up ? creation->own_call() : 0);
   for (int rank : creation->contributed) tell(rank, creation->entries.at(rank).context_base);
-  // Downwards those who have not come yet are told when they come.
+  // Downwards those who have not come yet are told when they come, and those who will not come, for others who wait for them.
   for (const auto* partners : {&roles.local, &roles.children})
-    for (int rank : *partners)
-      if (!told.contains(rank)) creation->untold.insert(rank);
+    for (int rank : *partners) {
+      const bool will_not_come = elsewhere && elsewhere->rank_of(creation->group->at(rank)) != kUndefined;
+      if (will_not_come) tell(rank, 0);
+      else if (!told.contains(rank)) creation->untold.insert(rank);
+    }
   if (!creation->joined && !told.contains(roles.self)) creation->untold.insert(roles.self);
   creation->to_be_asked.clear();
   if (creation->untold.empty()) forget(*creation);
@@ -166,12 +182,30 @@ void Creations::handle(base::ProcessId from, Returned message) {
   if (creation->search && rank == creation->roles.parent) creation->search->parent_has_left(message.life);
 }
 
+void Creations::remember(const Failure& failure) {
+  failures_.push_back({failure, base::now_ns()});
+  if (failures_.size() > kMostRemembered) failures_.pop_front();
+}
+
+const Failure* Creations::failure_since(const Question& question) const {
+  const base::Nanoseconds joined = base::now_ns() - base::Nanoseconds{question.waited_ms} * 1'000'000;
+  for (auto at = failures_.rbegin(); at != failures_.rend(); ++at)
+    if (at->failure.key == question.key) return at->when > joined ? &at->failure : nullptr;
+  return nullptr;
+}
+
 void Creations::handle(base::ProcessId from, Question message) {
   if (!is_plausible(message.key, from)) return;
-  Answer answer{std::move(message.key), several_threads_, {}, ""};
+  CreationPtr asked = find(message.key);
+  const bool is_in_it = asked && asked->joined && !asked->is_over();
+  if (const Failure* failure = failure_since(message); failure && !is_in_it) {
+    Failure answer = *failure;
+    answer.call = message.call;
+    return send(from, answer);
+  }
+  Answer answer{std::move(message.key), several_threads_, {}, is_in_it ? describe_missing(*asked) : ""};
   for (const auto& [bytes, creation] : creations_)
     if (creation->joined && !creation->is_over()) answer.waiting.push_back(creation->key);
-  if (CreationPtr asked = find(answer.asked); asked && asked->joined) answer.missing = describe_missing(*asked);
   send(from, answer);
 }
 

@@ -14,8 +14,8 @@ using base::ErrorClass;
 
 constexpr base::Nanoseconds kLookEvery = 50'000'000;
 /// What a level of the tree, or a member below its root, waits longer than those it waits for, so that the one that knows who
-/// is missing is the one that says it.
-constexpr double kGracePerLevel = 0.5;
+/// is missing is the one that says it: a part of the time-out, and at most so many seconds.
+constexpr double kGracePart = 0.25, kMostGrace = 0.5;
 
 std::string seconds_text(double seconds) {
   char text[32];
@@ -82,7 +82,7 @@ void Creations::tell_instead_of_root(const Creation& creation, const base::Error
   std::vector<int> others = of_root.children;
   if (of_root.parent) others.push_back(*of_root.parent);
   for (int rank : others) {
-    notes_.push_back({group.at(rank), Failure{creation.key, 0, error.error_class(), error.text()},
+    notes_.push_back({group.at(rank), Failure{creation.key, 0, error.error_class(), error.text(), {}},
                       AddressLookup(process_.bootstrap(), group.at(rank).rank, process_.own_life(), std::nullopt)});
   }
 }
@@ -108,7 +108,7 @@ bool Creations::fail_for_the_late(const CreationPtr& creation, double waited) {
   const double timeout = process_.settings().create_timeout;
   // whoever has passed on what it had waits for the whole tree
   const int levels = !roles.is_root() || creation->sent_up ? roles.tree_height + 1 : roles.height;
-  if (timeout <= 0 || waited <= timeout + kGracePerLevel * levels) return false;
+  if (timeout <= 0 || waited <= timeout + std::min(kGracePart * timeout, kMostGrace) * levels) return false;
   fail(creation,
        Error(ErrorClass::other, name_of(*creation) + " was given up after " + seconds_text(timeout) +
                                     " (INTERSESSION_CREATE_TIMEOUT); not arrived: " + describe_missing(*creation)),
@@ -131,7 +131,10 @@ void Creations::report(Creation& creation, double waited) {
   }
 }
 
-void Creations::ask(Creation& creation, int rank) { send(creation, rank, Question{creation.key}); }
+void Creations::ask(Creation& creation, int rank) {
+  const base::Nanoseconds waited = base::now_ns() - creation.started;
+  send(creation, rank, Question{creation.key, creation.own_call(), static_cast<std::uint32_t>(waited / 1'000'000)});
+}
 
 void Creations::ask_who_was_found(Creation& creation) {
   for (auto at = creation.to_be_asked.begin(); at != creation.to_be_asked.end();) {

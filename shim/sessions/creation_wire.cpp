@@ -27,8 +27,11 @@ class Writer {
   void key(const CreationKey& key) {
     text(key.scope);
     text(key.tag);
-    number(static_cast<std::uint32_t>(key.ranges.size()));
-    for (const Range& range : key.ranges) {
+    ranges(key.ranges);
+  }
+  void ranges(const std::vector<Range>& ranges) {
+    number(static_cast<std::uint32_t>(ranges.size()));
+    for (const Range& range : ranges) {
       number(range.world);
       number(range.start);
       number(range.count);
@@ -73,8 +76,9 @@ class Reader {
     if (value > kMostItems) ok_ = false;
     return ok_ ? value : 0;
   }
-  CreationKey key() {
-    CreationKey key{text(), text(), {}};
+  CreationKey key() { return {text(), text(), ranges()}; }
+  std::vector<Range> ranges() {
+    std::vector<Range> ranges;
     for (std::uint32_t left = count(); left > 0 && ok_; --left) {
       Range range;
       range.world = number<std::uint32_t>();
@@ -84,9 +88,9 @@ class Reader {
       // a range that leaves the ranks there are would make arithmetic on it undefined
       const std::int64_t last = range.start + (std::int64_t{range.count} - 1) * range.stride;
       if (range.count == 0 || last < 0 || last > INT32_MAX || range.start > INT32_MAX) ok_ = false;
-      key.ranges.push_back(range);
+      ranges.push_back(range);
     }
-    return key;
+    return ranges;
   }
   Entries entries() {
     Entries entries;
@@ -130,8 +134,13 @@ void write(Writer& out, const Failure& message) {
   out.number(message.call);
   out.number(message.error_class);
   out.text(message.text);
+  out.ranges(message.elsewhere);
 }
-void write(Writer& out, const Question& message) { out.key(message.key); }
+void write(Writer& out, const Question& message) {
+  out.key(message.key);
+  out.number(message.call);
+  out.number(message.waited_ms);
+}
 void write(Writer& out, const Answer& message) {
   out.key(message.asked);
   out.number(std::uint8_t{message.several_threads});
@@ -162,8 +171,13 @@ void read(Reader& in, Failure& message) {
   if (message.error_class <= base::ErrorClass::success || message.error_class > base::ErrorClass::errhandler)
     message.error_class = base::ErrorClass::intern;
   message.text = in.text();
+  message.elsewhere = in.ranges();
 }
-void read(Reader& in, Question& message) { message.key = in.key(); }
+void read(Reader& in, Question& message) {
+  message.key = in.key();
+  message.call = in.number<std::uint32_t>();
+  message.waited_ms = in.number<std::uint32_t>();
+}
 void read(Reader& in, Answer& message) {
   message.asked = in.key();
   message.several_threads = in.number<std::uint8_t>() != 0;

@@ -55,6 +55,9 @@ struct Failure {
   std::uint32_t call = 0;
   base::ErrorClass error_class = base::ErrorClass::other;
   std::string text;
+  /// Where members disagree: those who have called another creation instead. They are told there; here they only pass this on to
+  /// those who wait for them, and keep nothing of it for calls to come.
+  std::vector<Range> elsewhere;
 };
 /// To one whose contribution has come before our own call: this process ends its last session, so it gives it back.
 struct Returned {
@@ -62,9 +65,11 @@ struct Returned {
   std::uint32_t call = 0;  ///< the context base in the contribution
   std::uint32_t life = 0;  ///< that ends
 };
-/// To one who is waited for: are you in this creation, or in others?
+/// To one who is waited for: are you in this creation, or in others, or do you know that it has failed?
 struct Question {
   CreationKey key;
+  std::uint32_t call = 0;       ///< the asker's context base
+  std::uint32_t waited_ms = 0;  ///< how long it has waited: a failure of before is of no interest
 };
 struct Answer {
   CreationKey asked;

@@ -8,58 +8,91 @@
 
 namespace shim::sessions {
 
-/// Does it disagree with us if a process that we wait for (`rank` of our group) waits in the other creation?
-///
-/// The same tag with another group that we are in as well: yes. Neither process can be in both, because one tag is used by one
-/// call of a process at a time (MPI-4.1 §7.4.2). So it comes to ours only when its own has ended, which needs us, who come only
-/// when ours has ended. If we are not in its group, it may come yet.
-/// The same group with another tag: only where both processes create from one thread each; else another thread may come yet.
-std::optional<std::string> Creations::disagreement(const Creation& mine, const CreationKey& other, int rank,
-                                                   bool other_threads) const {
-  if (other.scope != mine.key.scope || other == mine.key) return std::nullopt;
+namespace {
+
+// In the short form: both sides must fit into an MPI error string.
+std::string us(const base::ProcessId& self) { return "process " + std::to_string(self.rank); }
+std::string them(const Creation& mine, int rank) { return us(mine.group->at(rank)); }
+
+}  // namespace
+
+/// The same tag with another group that we are in as well, while we wait for a process (`rank` of our group) that waits there:
+/// neither can be in both, because one tag is used by one call of a process at a time (MPI-4.1 §7.4.2). So it comes to ours only
+/// when its own has ended, which needs us, who come only when ours has ended. If we are not in its group, it may come yet.
+std::optional<std::string> Creations::disagree_on_group(const Creation& mine, const CreationKey& other, int rank) const {
+  if (other.scope != mine.key.scope || other.tag != mine.key.tag || other == mine.key) return std::nullopt;
   const auto other_group = Group::of_ranges(other.ranges);
-  const std::string us = "process " + std::to_string(process_.self().rank);
-  // the short form: both sides must fit into an MPI error string
-  const std::string them = "process " + std::to_string(mine.group->at(rank).rank);
-  if (other.tag == mine.key.tag && other_group->rank_of(process_.self()) != kUndefined)
-    return "members disagree on the group for tag \"" + other.tag + "\": " + us + " has " +
-           mine.group->text() + ", " + them + " has " + other_group->text();
-  if (*other_group == *mine.group && !several_threads_ && !other_threads)
-    return "members disagree on the tag over the group " + mine.group->text() + ": " + us + " has \"" +
-           mine.key.tag + "\", " + them + " has \"" + other.tag + "\"";
-  return std::nullopt;
+  if (other_group->rank_of(process_.self()) == kUndefined) return std::nullopt;
+  return "members disagree on the group for tag \"" + other.tag + "\": " + us(process_.self()) + " has " +
+         mine.group->text() + ", " + them(mine, rank) + " has " + other_group->text();
 }
 
-bool Creations::end_if_they_disagree(const CreationPtr& mine, const CreationKey& other, int rank, bool other_threads) {
-  auto text = disagreement(*mine, other, rank, other_threads);
-  if (!text) return false;
-  const base::Error error(base::ErrorClass::not_same, *text);
+/// The same group with another tag: only where both processes create from one thread each (else another thread may come yet).
+std::optional<std::string> Creations::disagree_on_tag(const Creation& mine, const CreationKey& other, int rank,
+                                                      bool other_threads) const {
+  if (other.scope != mine.key.scope || other.ranges != mine.key.ranges || other == mine.key) return std::nullopt;
+  if (several_threads_ || other_threads) return std::nullopt;
+  return "members disagree on the tag over the group " + mine.group->text() + ": " + us(process_.self()) + " has \"" +
+         mine.key.tag + "\", " + them(mine, rank) + " has \"" + other.tag + "\"";
+}
+
+/// The processes that are known to have called this creation.
+static GroupPtr callers(const Creation& creation, std::optional<base::ProcessId> also) {
+  std::vector<Range> ranges;
+  auto add = [&](base::ProcessId process) { ranges.push_back({process.world, process.rank, 1, 1}); };
+  for (int rank : creation.contributed) add(creation.group->at(rank));
+  if (also) add(*also);
+  return Group::of_ranges(std::move(ranges));
+}
+
+void Creations::end_both(const CreationPtr& mine, const CreationKey& other, int rank, const std::string& text) {
+  const base::Error error(base::ErrorClass::not_same, text);
+  const GroupPtr here = callers(*mine, process_.self());
+  GroupPtr there = Group::of_ranges({{0, mine->group->at(rank).rank, 1, 1}});
   // The other creation cannot end either. All who wait in it are told: by us where we are its root, else by that process.
-  // Whoever is told there has been told of this one.
-  std::set<int> told = {mine->roles.self, rank};
   if (CreationPtr known = find(other); known && !known->joined && !known->is_over()) {
-    for (int contributor : known->contributed) told.insert(mine->group->rank_of(known->group->at(contributor)));
-    fail(known, error, {known->roles.self});
+    there = callers(*known, std::nullopt);
+    fail(known, error, {known->roles.self}, here.get());
   } else {
-    send(*mine, rank, Failure{other, 0, error.error_class(), error.text()});
+    const Failure message{other, 0, error.error_class(), error.text(), {here->ranges().begin(), here->ranges().end()}};
+    send(*mine, rank, message);
+    remember(message);
   }
-  fail(mine, error, std::move(told));
-  return true;
+  fail(mine, error, {mine->roles.self}, there.get());
 }
 
 /// Partners of ours that have contributed to another creation with this tag, in which they wait for us.
 bool Creations::fail_for_disagreement(const CreationPtr& creation) {
   const auto missing = waited_for(*creation);
   for (const auto& [bytes, other] : creations_) {
-    if (other->joined || other->is_over() || other->key.tag != creation->key.tag) continue;
+    if (other->joined || other->is_over()) continue;
     for (int contributor : other->contributed) {
       const int rank = creation->group->rank_of(other->group->at(contributor));
       if (std::find(missing.begin(), missing.end(), rank) == missing.end()) continue;
+      auto text = disagree_on_group(*creation, other->key, rank);
+      if (!text) continue;
       const CreationPtr kept = other;  // the map changes when creations end
-      if (end_if_they_disagree(creation, kept->key, rank, true)) return true;
+      end_both(creation, kept->key, rank, *text);
+      return true;
     }
   }
   return false;
+}
+
+/// The disagreement that an answer shows, if it shows one, and the key of the other creation.
+std::optional<std::pair<CreationKey, std::string>> Creations::disagreement_in(Creation& mine, int rank, const Answer& answer) {
+  std::string suspect;
+  for (const CreationKey& other : answer.waiting) {
+    if (!is_plausible(other, mine.group->at(rank), false)) continue;
+    if (auto text = disagree_on_group(mine, other, rank)) return std::pair(other, *std::move(text));
+    auto text = disagree_on_tag(mine, other, rank, answer.several_threads);
+    if (!text) continue;
+    // Only if it is still so when asked again: that process may be in a creation that has failed, and not know it yet.
+    if (mine.suspects[rank] == other.bytes()) return std::pair(other, *std::move(text));
+    suspect = other.bytes();
+  }
+  mine.suspects[rank] = suspect;
+  return std::nullopt;
 }
 
 void Creations::handle(base::ProcessId from, Answer message) {
@@ -71,13 +104,15 @@ void Creations::handle(base::ProcessId from, Answer message) {
   std::string& heard = creation->heard[rank];
   if (!message.missing.empty()) {
     heard = "has called and waits for " + message.missing;
-    return;
+  } else if (auto found = disagreement_in(*creation, rank, message)) {
+    end_both(creation, found->first, rank, found->second);
+  } else if (message.waiting.empty()) {
+    heard = "has a session, but is not in any creation";
+  } else {
+    const CreationKey& other = message.waiting.front();
+    heard = "waits in the creation with tag \"" + other.tag + "\"";
+    if (is_plausible(other, from, false)) heard += " over " + Group::of_ranges(other.ranges)->text();
   }
-  for (const CreationKey& other : message.waiting)
-    if (is_plausible(other, from) && end_if_they_disagree(creation, other, rank, message.several_threads)) return;
-  heard = message.waiting.empty() ? "has a session, but is not in any creation"
-                                  : "waits in the creation with tag \"" + message.waiting.front().tag + "\" over " +
-                                        Group::of_ranges(message.waiting.front().ranges)->text();
 }
 
 }  // namespace shim::sessions

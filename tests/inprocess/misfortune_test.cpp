@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Creations that cannot succeed: members that disagree, do not come, or die. Nobody hangs, all are told what is wrong, and all
+// can go on.
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
+#include "cluster.hpp"
+#include "shim/sessions/creation_wire.hpp"
+
+namespace shim::sessions::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+const World kWorlds[] = {World::of(1, 4), World::of(2, 2), World::dealt(2, 4), World::of(4, 1)};
+
+class Disagreement : public ::testing::TestWithParam<World> {};
+
+TEST_P(Disagreement, OnTheGroup) {
+  Cluster cluster(GetParam());
+  for (int odd_one : {0, 1, 3}) {
+    Collected<std::string> heard;
+    cluster.run([&](Member& member) {
+      Ranks mine = cluster.all();
+      if (member.rank() == odd_one) mine.erase(mine.begin() + (odd_one == 3 ? 0 : 3));
+      if (member.rank() != odd_one || mine.size() > 1) heard.add(told(member.try_create(mine, "test.other_group")));
+      exercise(member.create_world("test.after"), 1);
+    });
+    EXPECT_THAT(heard.values(), Each(AllOf(StartsWith("MPI_ERR_NOT_SAME"), HasSubstr("disagree on the group"), HasSubstr("{0-3}"))))
+        << "the odd one is " << odd_one;
+    EXPECT_EQ(heard.values().size(), 4u);
+  }
+}
+
+TEST_P(Disagreement, OnTheTag) {
+  Cluster cluster(GetParam());
+  for (int odd_one : {0, 3}) {
+    Collected<std::string> heard;
+    cluster.run([&](Member& member) {
+      heard.add(told(member.try_create(cluster.all(), member.rank() == odd_one ? "test.one" : "test.another")));
+      exercise(member.create_world("test.after"), 1);
+    });
+    EXPECT_THAT(heard.values(), Each(AllOf(StartsWith("MPI_ERR_NOT_SAME"), HasSubstr("disagree on the tag"), HasSubstr("test.one"),
+                                           HasSubstr("test.another"))));
+    EXPECT_EQ(heard.values().size(), 4u);
+  }
+}
+
+TEST_P(Disagreement, IsNotSeenWhereSomebodyIsJustSlow) {
+  base::Settings settings = Cluster::settings();
+  settings.report_after = 0.05;
+  Cluster cluster(GetParam(), settings);
+  std::atomic<bool> go = false;
+  cluster.run([&](Member& member) {
+    // Waits in a chain with one tag until the first one comes, well after everybody has asked.
+    if (member.rank() == 0) {
+      while (cluster.log().find("{2-3}") == std::string::npos)
+        std::this_thread::yield();
+      go = true;
+    }
+    for (int first = 0; first < 3; ++first)
+      if (member.rank() == first || member.rank() == first + 1) exercise(member.create({first, first + 1}, "test.chain"), first);
+    EXPECT_TRUE(go);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Worlds, Disagreement, ::testing::ValuesIn(kWorlds));
+
+class Missing : public ::testing::TestWithParam<World> {};
+
+TEST_P(Missing, MembersAreNamedAfterTheTimeOut) {
+  base::Settings settings = Cluster::settings();
+  settings.create_timeout = 0.4;
+  Cluster cluster(GetParam(), settings);
+  for (int missing : {3, 0}) {
+    Ranks present = cluster.all();
+    present.erase(std::find(present.begin(), present.end(), missing));
+    Collected<std::string> heard;
+    cluster.run(present, [&](Member& member) {
+      heard.add(told(member.try_create(cluster.all(), "test.missing")));
+      exercise(member.create(present, "test.present"), 1);
+    });
+    EXPECT_EQ(heard.values().size(), 3u);
+    EXPECT_THAT(heard.values(), Each(AllOf(StartsWith("MPI_ERR_OTHER"), HasSubstr("test.missing"), HasSubstr("CREATE_TIMEOUT"))));
+    // Those who wait for it directly name it; all others hear it from them, unless it was the one to pass it on.
+    const std::string name = "process " + std::to_string(missing) + " (rank";
+    if (missing == 3) {
+      EXPECT_THAT(heard.values(), Each(HasSubstr(name)));
+    } else {
+      EXPECT_THAT(heard.values(), ::testing::Contains(HasSubstr(name)));
+    }
+    EXPECT_THAT(cluster.log(), HasSubstr("has waited"));
+  }
+}
+
+TEST_P(Missing, WhoComesTooLateIsTold) {
+  base::Settings settings = Cluster::settings();
+  settings.create_timeout = 0.2;
+  Cluster cluster(GetParam(), settings);
+  std::atomic<int> given_up = 0;
+  Collected<std::string> heard;
+  cluster.run([&](Member& member) {
+    if (member.rank() == 3) {  // has a session, makes no progress, and comes when the others have given up
+      while (given_up < 3) std::this_thread::yield();
+    }
+    heard.add(told(member.try_create(cluster.all(), "test.too_late")));
+    ++given_up;
+    // The others keep their sessions until the late one has been told.
+    auto waited = member.process().engine().wait_until([&] { return given_up == 4; }, base::Deadline::after_seconds(20));
+    EXPECT_TRUE(waited && *waited);
+    exercise(member.create_world("test.after"), 1);
+  });
+  EXPECT_THAT(heard.values(), Each(StartsWith("MPI_ERR_OTHER")));
+}
+
+TEST_P(Missing, ASecondAttemptWithTheSameTagSucceeds) {
+  base::Settings settings = Cluster::settings();
+  settings.create_timeout = 0.2;
+  Cluster cluster(GetParam(), settings);
+  std::atomic<int> given_up = 0;
+  cluster.run([&](Member& member) {
+    if (member.rank() != 3) {
+      EXPECT_NE(told(member.try_create(cluster.all(), "test.retry")), "");
+      ++given_up;
+    }
+    auto waited = member.process().engine().wait_until([&] { return given_up == 3; }, base::Deadline::after_seconds(20));
+    ASSERT_TRUE(waited && *waited);
+    auto created = member.try_create(cluster.all(), "test.retry");
+    if (!created && member.rank() == 3) created = member.try_create(cluster.all(), "test.retry");  // told of the first attempt
+    ASSERT_TRUE(created) << created.error().text();
+    exercise(*created, 1);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Worlds, Missing, ::testing::ValuesIn(kWorlds));
+
+TEST(Report, NamesWhoHasNoSessionAndWhoWaitsForIt) {
+  base::Settings settings = Cluster::settings();
+  settings.create_timeout = 0.9;
+  Cluster cluster(World::of(2, 2), settings);
+  cluster.run({0, 1, 2}, [&](Member& member) { EXPECT_NE(told(member.try_create(cluster.all(), "test.report")), ""); });
+  const std::string absent = "process 3 (rank 3 of the group, node node1, has no session)";
+  EXPECT_THAT(cluster.log(), HasSubstr("node1:2] warn: the creation with tag \"test.report\" over the group {0-3} has waited"));
+  EXPECT_THAT(cluster.log(), HasSubstr("for " + absent));
+  EXPECT_THAT(cluster.log(), HasSubstr("process 2 (rank 2 of the group, node node1), which has called and waits for " + absent));
+}
+
+TEST(Report, NamesWhereOthersWait) {
+  base::Settings settings = Cluster::settings();
+  settings.create_timeout = 0.9;
+  Cluster cluster(World::of(1, 3), settings);
+  cluster.run({0, 1}, [](Member& member) {
+    const Ranks mine = {member.rank(), member.rank() + 1};
+    EXPECT_NE(told(member.try_create(mine, member.rank() == 0 ? "test.here" : "test.elsewhere")), "");
+  });
+  EXPECT_THAT(cluster.log(), HasSubstr("which waits in the creation with tag \"test.elsewhere\" over {1-2}"));
+}
+
+TEST(Report, CanBeSwitchedOff) {
+  base::Settings settings = Cluster::settings();
+  settings.create_timeout = 0.5;
+  settings.report_after = 0;
+  Cluster cluster(World::of(1, 2), settings);
+  cluster.run({0}, [](Member& member) { EXPECT_NE(told(member.try_create({0, 1}, "test.silent")), ""); });
+  EXPECT_EQ(cluster.log(), "");
+}
+
+/// A process of its own, which begins a session and then waits to be killed. Made before any thread.
+class Victim {
+ public:
+  Victim(Cluster& cluster, int rank) {
+    int ends[2];
+    if (pipe(ends) != 0) ADD_FAILURE() << "pipe";
+    child_ = fork();
+    if (child_ == 0) {
+      auto process = cluster.start(rank);
+      [[maybe_unused]] auto written = write(ends[1], process ? "y" : "n", 1);
+      for (;;) pause();
+    }
+    char answer = 0;
+    EXPECT_EQ(read(ends[0], &answer, 1), 1);
+    EXPECT_EQ(answer, 'y');
+    close(ends[0]);
+    close(ends[1]);
+  }
+  ~Victim() { end(); }
+  void end() {
+    if (child_ <= 0) return;
+    kill(child_, SIGKILL);
+    waitpid(child_, nullptr, 0);
+    child_ = 0;
+  }
+
+ private:
+  pid_t child_ = 0;
+};
+
+struct Death {
+  World world;
+  int victim;
+};
+
+class Dead : public ::testing::TestWithParam<Death> {};
+
+TEST_P(Dead, MembersThatDieWhileOthersWaitEndTheCreation) {
+  const auto [world, victim_rank] = GetParam();
+  Cluster cluster(world);
+  Victim victim(cluster, victim_rank);
+  Ranks living = cluster.all();
+  living.erase(std::find(living.begin(), living.end(), victim_rank));
+  Collected<std::string> heard;
+  std::thread killer([&] {
+    while (cluster.log().find("test.dead") == std::string::npos) std::this_thread::yield();  // somebody has waited
+    victim.end();
+  });
+  cluster.run(living, [&](Member& member) {
+    heard.add(told(member.try_create(cluster.all(), "test.dead")));
+    exercise(member.create(living, "test.living"), 1);
+  });
+  killer.join();
+  EXPECT_EQ(heard.values().size(), living.size());
+  const std::string name = "process " + std::to_string(victim_rank) + " (rank";
+  EXPECT_THAT(heard.values(), Each(AllOf(StartsWith("MPI_ERR_PROC_ABORTED"), HasSubstr(name), HasSubstr("no longer running"))));
+}
+
+INSTANTIATE_TEST_SUITE_P(Places, Dead,
+                         ::testing::Values(Death{World::of(1, 4), 3}, Death{World::of(1, 4), 0},      // a member, the leader
+                                           Death{World::of(3, 2), 5}, Death{World::of(3, 3), 3},      // a member, a node root
+                                           Death{World::of(3, 2), 0}, Death{World::of(5, 2), 4}));    // the leader, inside the tree
+
+TEST(Damaged, MessagesDoNoHarm) {
+  Cluster cluster(World::of(1, 2));
+  cluster.run([](Member& member) {
+    if (member.rank() == 1) {
+      p2p::Engine& engine = member.process().engine();
+      ASSERT_TRUE(engine.send_control({0, 0}, {}));
+      ASSERT_TRUE(engine.send_control({0, 0}, std::vector<std::byte>(3, std::byte{255})));
+      // well formed, but of a group that this job cannot have
+      for (const std::vector<Range>& ranges :
+           {std::vector<Range>{{0, 0, 2'000'000'000, 1}}, std::vector<Range>{{7, 0, 2, 1}}, std::vector<Range>{{0, 1, 1, 0}},
+            std::vector<Range>{{0, 0, 2, 1}, {0, 0, 2, 1}}, std::vector<Range>{}}) {
+        const CreationKey key{"", "test.damaged", ranges};
+        ASSERT_TRUE(engine.send_control({0, 0}, encode(Contribution{key, {{1, {1, {}}}}})));
+        ASSERT_TRUE(engine.send_control({0, 0}, encode(Question{key, 0, 0})));
+        ASSERT_TRUE(engine.send_control({0, 0}, encode(Failure{key, 0, base::ErrorClass::other, "?", {}})));
+      }
+      // of the right group, but with ranks that it does not have
+      const CreationKey key{"", "test.damaged", {{0, 0, 2, 1}}};
+      ASSERT_TRUE(engine.send_control({0, 0}, encode(Contribution{key, {{1, {1, {}}}, {77, {1, {}}}}})));
+      ASSERT_TRUE(engine.send_control({0, 0}, encode(Contribution{key, {{-1, {1, {}}}, {1, {1, {}}}}})));
+      ASSERT_TRUE(engine.send_control({0, 0}, encode(Contribution{key, {{0, {1, {}}}}})));
+      ASSERT_TRUE(engine.send_control({0, 0}, encode(Outcome{key, {}, {}})));
+    }
+    exercise(member.create_world("test.damaged"), 1);
+  });
+  EXPECT_THAT(cluster.log(), HasSubstr("process 1 about the creation of a communicator is damaged"));
+}
+
+}  // namespace
+}  // namespace shim::sessions::testing
