@@ -71,6 +71,11 @@ constexpr bool ours_as_fint(MPI_Fint handle) noexcept { return handle < -1; }
 template <class Handle>
 bool ours_at(const Handle* handle) noexcept { return handle != nullptr && is_ours(*handle); }
 
+/// For tools, which give the address of any kind of handle as void* (MPI-4.1 §15.3.2), or null where the variable has no object.
+inline bool ours_behind(const void* handle) noexcept {
+  return handle != nullptr && abi::slot_limit() != 0 && abi::is_ours(*static_cast<void* const*>(handle));
+}
+
 /// Count is anything the user may give: zero and less mean none.
 template <class Handle, class Count>
 bool ours_in(const Handle* handles, Count count) noexcept {

@@ -78,8 +78,9 @@ int replace(const Subject& subject, const char* function, base::Result<Object*> 
   });
 }
 
-/// Outside MPI_Init … MPI_Finalize nothing can be made below; the call goes to our idle body, which takes our objects.
-bool has_no_twin(const void* handle) noexcept { return !abi::is_ours(handle) || !is_active(); }
+/// Outside MPI_Init … MPI_Finalize nothing can be made below; the call goes to our idle body, which takes our objects. (Asked
+/// anew, because else a library below that was initialised unseen would get our handle from the idle table.)
+bool has_no_twin(const void* handle) { return !abi::is_ours(handle) || !notice_activity(); }
 
 }  // namespace
 

@@ -3,14 +3,17 @@
 // point is called with arguments that all differ, and must have passed on exactly those, to its own slot and to no other.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <ostream>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "shim/intercept/abi/handle.hpp"
 #include "shim/intercept/generated/table.hpp"
 
 namespace shim::intercept::testing {
@@ -53,6 +56,36 @@ std::uint64_t bits(T value) {
   return result;
 }
 
+/// What kind of handle a type is or points to; none for anything else.
+template <class T>
+constexpr abi::Kind kind_of() {
+  if constexpr (std::is_same_v<T, MPI_Comm>) return abi::Kind::comm;
+  else if constexpr (std::is_same_v<T, MPI_Group>) return abi::Kind::group;
+  else if constexpr (std::is_same_v<T, MPI_Request>) return abi::Kind::request;
+  else if constexpr (std::is_same_v<T, MPI_Message>) return abi::Kind::message;
+  else if constexpr (std::is_same_v<T, MPI_Session>) return abi::Kind::session;
+  else if constexpr (std::is_same_v<T, MPI_Info>) return abi::Kind::info;
+  else if constexpr (std::is_same_v<T, MPI_Errhandler>) return abi::Kind::errhandler;
+  else if constexpr (std::is_same_v<T, MPI_Datatype>) return abi::Kind::datatype;
+  else if constexpr (std::is_same_v<T, MPI_Op>) return abi::Kind::op;
+  else if constexpr (std::is_same_v<T, MPI_Win>) return abi::Kind::win;
+  else if constexpr (std::is_same_v<T, MPI_File>) return abi::Kind::file;
+  else return abi::Kind::none;
+}
+template <class T>
+using Pointee = std::remove_cv_t<std::remove_pointer_t<T>>;
+
+/// A distinct argument, or the handle if there is one: by value, or as the first one pointed to.
+template <class T>
+T handle_or_distinct(std::size_t parameter, void* handle) {
+  if constexpr (kind_of<T>() != abi::Kind::none) {
+    return handle != nullptr ? static_cast<T>(handle) : distinct<T>(parameter);
+  } else {
+    if (handle != nullptr) std::memcpy(area(parameter), &handle, sizeof handle);
+    return distinct<T>(parameter);
+  }
+}
+
 /// What a recorder returns: nothing that a wrapper would make up by itself.
 template <class R>
 R returned() {
@@ -78,6 +111,20 @@ struct Recorder<slot, R(A...)> {
   }
   template <class Entry>
   static std::pair<Recorded, bool> exercise(Entry entry) { return exercise(entry, std::index_sequence_for<A...>()); }
+
+  /// Calls an entry point with a handle in the place of one parameter.
+  template <class Entry, std::size_t... i>
+  static std::uint64_t with_handle(Entry entry, std::size_t place, void* handle, std::index_sequence<i...>) {
+    return bits(entry(handle_or_distinct<A>(i, i == place ? handle : nullptr)...));
+  }
+  template <class Entry>
+  static std::uint64_t with_handle(Entry entry, std::size_t place, void* handle) {
+    return with_handle(entry, place, handle, std::index_sequence_for<A...>());
+  }
+  static constexpr std::array<abi::Kind, sizeof...(A)> kinds = {
+      (kind_of<A>() != abi::Kind::none ? kind_of<A>() : kind_of<Pointee<A>>())...};
+  static constexpr std::array<bool, sizeof...(A)> by_value = {(kind_of<A>() != abi::Kind::none)...};
+  static constexpr bool kReturnsCode = std::is_same_v<R, int>;
 };
 
 template <auto slot, class R, class... A>
@@ -98,22 +145,31 @@ void record(Table& table, const char* name) {
 }
 
 /// One function and its two entry points, which have the slot's own type: else this does not compile.
-struct Forwarding {
+struct EntryPoint {
   const char* function;
+  bool is_forwarded;      ///< do calls on objects of the library below reach it?
+  int address_that_decides;  ///< the parameter whose pointed-to handles decide; -1 where handles are given by value alone
   std::pair<Recorded, bool> (*through_mpi)();
   std::pair<Recorded, bool> (*through_pmpi)();
+  std::span<const abi::Kind> kinds;  ///< of the handles that the parameters carry
+  std::span<const bool> by_value;    ///< is it the parameter itself?
+  std::uint64_t (*with_handle)(std::size_t parameter, void* handle);
+  bool returns_code;
 };
-void PrintTo(const Forwarding& forwarding, std::ostream* stream);
+void PrintTo(const EntryPoint& entry, std::ostream* stream);
 
 template <auto slot, auto mpi, auto pmpi>
-Forwarding forwarding(const char* function) {
+EntryPoint entry_point(const char* function, bool is_forwarded, int address_that_decides) {
+  using R = RecorderOf<slot>;
   static_assert(std::is_same_v<decltype(mpi), typename decltype(signature_of(slot))::type*>);
   static_assert(std::is_same_v<decltype(mpi), decltype(pmpi)>);
-  return {function, [] { return RecorderOf<slot>::exercise(mpi); }, [] { return RecorderOf<slot>::exercise(pmpi); }};
+  return {function, is_forwarded, address_that_decides, [] { return R::exercise(mpi); }, [] { return R::exercise(pmpi); },
+          R::kinds, R::by_value, [](std::size_t parameter, void* handle) { return R::with_handle(mpi, parameter, handle); },
+          R::kReturnsCode};
 }
 
-// Generated: every slot; every function of which calls on objects of the library below reach it.
+// Generated: every slot, every function.
 void record_all(Table& table);
-const std::vector<Forwarding>& forwardings();
+const std::vector<EntryPoint>& entry_points();
 
 }  // namespace shim::intercept::testing

@@ -8,7 +8,8 @@ import re
 import kinds
 
 ROUTES = {"by_handle", "by_deref", "array", "by_fint", "ours", "state", "native", "tool"}
-FLAGS = {"body", "idle", "anytime", "large", "removed"}
+FLAGS = {"body", "idle", "anytime", "among", "large", "removed"}
+REACHES = {"", "peers", "neighbors", "root"}
 RETURN_TYPES = {"int", "double", "MPI_Aint", "MPI_Fint"} | {kind.c_type for kind in kinds.HANDLES.values()}
 
 
@@ -60,6 +61,7 @@ class Function:
     route_arguments: tuple
     flags: frozenset
     removed: str
+    among: str
     parameters: tuple
     is_large: bool = False
 
@@ -104,6 +106,16 @@ class Function:
         return [p for p in self.parameters if p.handle and p.is_scalar and p.name not in deciding]
 
     @property
+    def other_arrays(self):
+        """Arrays of handles to read that do not decide; how far they reach says `among`."""
+        deciding = {p.name for p in self.deciding}
+        return [p for p in self.parameters if p.is_handle_array and p.declaration.startswith("const ") and p.name not in deciding]
+
+    def of_kind(self, *some_kinds):
+        """The first parameter of one of these kinds."""
+        return next(p for p in self.parameters if p.kind in some_kinds)
+
+    @property
     def subject(self):
         """The parameter whose object's error handler an error of this call goes to; None for the initial one."""
         deciding = self.deciding
@@ -139,7 +151,7 @@ def _parse_head(line, where):
     arguments = tuple((match.group(2) or "").split(",")) if match.group(2) else ()
     flags, flag_arguments = _parse_flags(fields[4] if len(fields) == 5 else "", where)
     return dict(name=name[4:], returns=returns or "int", section=section, since=since, route=match.group(1),
-                route_arguments=arguments, flags=frozenset(flags), removed=flag_arguments.get("removed", "")), flag_arguments
+                route_arguments=arguments, flags=frozenset(flags), removed=flag_arguments.get("removed", ""), among=flag_arguments.get("among", "")), flag_arguments
 
 
 def _parse_parameters(text, where):
@@ -168,6 +180,8 @@ def _check(function, where):
     for p in function.deciding:
         if p.handle is None and function.route != "by_fint":
             raise DescriptionError("%s: %s is no handle" % (where, p.name))
+    if function.among not in REACHES or bool(function.other_arrays) != bool(function.among):
+        raise DescriptionError("%s: among(…) goes with arrays of handles that do not decide" % where)
     if function.has_body and function.route in ("native", "tool"):
         raise DescriptionError("%s: a body is never called on the route %s" % (where, function.route))
     if function.is_anytime and function.has_idle_body:

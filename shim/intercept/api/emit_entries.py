@@ -5,6 +5,7 @@ Each is a test for handles of ours and a jump to the table. Whatever happens on 
 way down stays a compare and a jump. The functions are not noexcept: that would forbid the jump, and a C++ error handler
 of the user's may throw through the library below."""
 
+import kinds
 from emit import NOTICE, call, error, fail, subject_expression
 
 
@@ -28,6 +29,16 @@ def _test(function, parameters):
     return " || ".join(alone)
 
 
+def _among(function):
+    """C++ that looks through the arrays that do not decide."""
+    arrays, comm = function.other_arrays, function.deciding[0].name
+    if function.among == "root":
+        return "ours_among(%s, %s, %s, %s)" % (comm, function.of_kind("RANK").name, arrays[0].name,
+                                               function.of_kind("ARRAY_LENGTH_PI").name)
+    return "ours_among(%s, Reach::%s, {%s})" % (comm, function.among, ", ".join(
+        [function.of_kind("BUFFER").name] + [p.name for p in arrays]))
+
+
 def _body_call(function):
     return "try { return ours::%s; } catch (...) { %s }" % (call(function), fail(function, error(function, "caught")))
 
@@ -43,6 +54,9 @@ def _way_down(function, parameters):
         what = "twin" if p.handle.has_twin else "refuse"
         lines.append('  if (int code = %s(%s, "MPI_%s", %s)) { %s }' % (
             what, subject_expression(function), function.name, p.name, fail(function, "code")))
+    if function.among:
+        lines.append('  if (%s) { %s }' % (_among(function), fail(function, 'refused(%s, "MPI_%s", abi::Kind::%s)' % (
+            subject_expression(function), function.name, function.other_arrays[0].handle.name))))
     return lines + ["  return native().%s;" % call(function)]
 
 
@@ -57,12 +71,19 @@ def _slow_path(function):
     if function.has_body or not (function.route == "by_handle" and all(p.handle.has_twin for p in deciding)):
         answer = _body_call(function) if function.has_body else _unsupported(function)
         if deciding:
-            lines += ["  if (%s) {" % _test(function, deciding), "    " + answer, "  }"] if others else ["  " + answer]
+            is_mixed = others or function.among
+            lines += ["  if (%s) {" % _test(function, deciding), "    " + answer, "  }"] if is_mixed else ["  " + answer]
     else:
         replaced = deciding + others
-    if replaced:
+    if replaced or function.among:
         lines += _way_down(function, replaced)
     return lines + ["}"]
+
+
+def _tool_tests(function):
+    """C++ that finds objects of ours given to the library below by tools. There they have no twins: most are given by address."""
+    tests = ["any_ours(%s)" % p.name for p in function.other_handles]
+    return tests + ["ours_behind(%s)" % p.name for p in function.parameters if p.kind == kinds.TOOL_OBJECT]
 
 
 def _entry(function):
@@ -71,8 +92,11 @@ def _entry(function):
         lines.append("  " + (_body_call(function) if function.has_body else _unsupported(function)))
     else:
         possible = [] if function.route in ("tool", "state") else function.deciding + function.other_handles
+        if function.route == "tool":
+            lines += ["  if (%s) return MPI_T_ERR_INVALID_HANDLE;" % test for test in _tool_tests(function)]
         if possible:
-            lines.append("  if (%s) [[unlikely]] return with_ours_%s;" % (_test(function, possible), call(function)))
+            test = _test(function, possible) + (" || " + _among(function) if function.among else "")
+            lines.append("  if (%s) [[unlikely]] return with_ours_%s;" % (test, call(function)))
         lines.append("  return native().%s;" % call(function))
     lines += ["}", "[[gnu::alias(\"MPI_%s\")]] %s PMPI_%s(%s);" % (
         function.name, function.returns, function.name, function.signature_parameters)]
@@ -82,8 +106,8 @@ def _entry(function):
 def source(functions):
     """One source file with the entries of these functions."""
     lines = [NOTICE, "#include <mpi.h>", "", '#include "shim/intercept/border.hpp"',
-             '#include "shim/intercept/generated/bodies.hpp"', '#include "shim/intercept/generated/table.hpp"', "",
-             "#pragma GCC diagnostic ignored \"-Wunused-parameter\"", "",
+             '#include "shim/intercept/generated/bodies.hpp"', '#include "shim/intercept/generated/table.hpp"',
+             '#include "shim/intercept/native/arrays.hpp"', "", "#pragma GCC diagnostic ignored \"-Wunused-parameter\"", "",
              "namespace shim::intercept {", "namespace {", ""]
     for function in functions:
         lines += _slow_path(function) or []

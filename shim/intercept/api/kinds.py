@@ -8,22 +8,26 @@ import re
 @dataclasses.dataclass(frozen=True)
 class Handle:
     c_type: str
+    name: str  # in abi::Kind
     has_twin: bool = False  # an object of ours of this kind can stand in for itself in the library below
 
 
 HANDLES = {
-    "COMMUNICATOR": Handle("MPI_Comm"),
-    "GROUP": Handle("MPI_Group"),
-    "REQUEST": Handle("MPI_Request"),
-    "MESSAGE": Handle("MPI_Message"),
-    "SESSION": Handle("MPI_Session"),
-    "WINDOW": Handle("MPI_Win"),
-    "FILE": Handle("MPI_File"),
-    "INFO": Handle("MPI_Info", has_twin=True),
-    "ERRHANDLER": Handle("MPI_Errhandler", has_twin=True),
-    "DATATYPE": Handle("MPI_Datatype", has_twin=True),
-    "OPERATION": Handle("MPI_Op", has_twin=True),
+    "COMMUNICATOR": Handle("MPI_Comm", "comm"),
+    "GROUP": Handle("MPI_Group", "group"),
+    "REQUEST": Handle("MPI_Request", "request"),
+    "MESSAGE": Handle("MPI_Message", "message"),
+    "SESSION": Handle("MPI_Session", "session"),
+    "WINDOW": Handle("MPI_Win", "win"),
+    "FILE": Handle("MPI_File", "file"),
+    "INFO": Handle("MPI_Info", "info", has_twin=True),
+    "ERRHANDLER": Handle("MPI_Errhandler", "errhandler", has_twin=True),
+    "DATATYPE": Handle("MPI_Datatype", "datatype", has_twin=True),
+    "OPERATION": Handle("MPI_Op", "op", has_twin=True),
 }
+
+# The address of any kind of handle, as tools give it.
+TOOL_OBJECT = "TOOL_MPI_OBJ"
 
 # Whose error handler an error goes to, the strongest first (MPI-4.1 §9.3; a handler given in the call where there is no object
 # yet). Requests, messages and groups lead to the communicator or session that they came from.

@@ -66,8 +66,9 @@ int Is_thread_main(int* flag) {
   });
 }
 
-int Alloc_mem(MPI_Aint size, MPI_Info, void* baseptr) {
+int Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
   return deliver(Subject(), "MPI_Alloc_mem", [&]() -> base::Status {
+    if (abi::is_ours(info)) SHIM_TRY(info_of(info));  // no hint in it means anything here
     if (size < 0) return Error(ErrorClass::arg, "the size " + std::to_string(size) + " is negative");
     SHIM_TRY(check_output(baseptr, "address"));
     void* memory = std::malloc(static_cast<std::size_t>(size > 0 ? size : 1));

@@ -67,6 +67,10 @@ class Description(unittest.TestCase):
         self.refuses("MPI_X | 3.1 | 1.0 | array(a)\n  int a : RANK", "route array takes 2 parameters")
         self.refuses("MPI_X | 3.1 | 1.0 | native | body", "never called on the route native")
         self.refuses("MPI_X | 3.1 | 1.0 | native | anytime idle", "exclude each other")
+        arrays = "\n  MPI_Comm c : COMMUNICATOR; const MPI_Datatype t[] : DATATYPE"
+        self.refuses("MPI_X | 3.1 | 1.0 | by_handle(c)" + arrays, "among")
+        self.refuses("MPI_X | 3.1 | 1.0 | by_handle(c) | among(all)" + arrays, "among")
+        self.refuses("MPI_X | 3.1 | 1.0 | native | among(peers)", "among")
         self.refuses("MPI_X | 3.1 | 1.0 | native\nMPI_X | 3.1 | 1.0 | native", "MPI_X is there twice")
 
     def test_parameters(self):

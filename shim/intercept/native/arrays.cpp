@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/intercept/native/arrays.hpp"
+
+#include "shim/intercept/abi/predefined.hpp"
+#include "shim/intercept/border.hpp"
+#include "shim/intercept/generated/table.hpp"
+
+namespace shim::intercept {
+namespace {
+
+struct Lengths {
+  int send = 0, receive = 0;
+};
+
+Lengths peers_of(MPI_Comm comm) {
+  int is_inter = 0, size = 0;
+  active_table.Comm_test_inter(comm, &is_inter);
+  if (is_inter != 0) active_table.Comm_remote_size(comm, &size);
+  else active_table.Comm_size(comm, &size);
+  return {size, size};
+}
+
+Lengths neighbors_of(MPI_Comm comm) {
+  int topology = MPI_UNDEFINED, rank = 0, count = 0, in = 0, out = 0, weighted = 0;
+  active_table.Topo_test(comm, &topology);
+  switch (topology) {
+    case MPI_CART: active_table.Cartdim_get(comm, &count); return {2 * count, 2 * count};
+    case MPI_GRAPH:
+      active_table.Comm_rank(comm, &rank);
+      active_table.Graph_neighbors_count(comm, rank, &count);
+      return {count, count};
+    case MPI_DIST_GRAPH: active_table.Dist_graph_neighbors_count(comm, &in, &out, &weighted); return {out, in};
+    default: return {};  // no topology: the library below has something to say about that
+  }
+}
+
+/// A communicator that its library would refuse is left to it, so that the error is raised once and by the right name.
+bool may_ask(MPI_Comm comm) {
+  return current_table.load(std::memory_order_acquire) == &active_table && comm != nullptr && comm != abi::predefined.comm_null;
+}
+
+}  // namespace
+
+bool any_ours_among(MPI_Comm comm, Reach reach, const TypeArrays& arrays) {
+  if (!may_ask(comm)) return false;
+  const Lengths lengths = reach == Reach::peers ? peers_of(comm) : neighbors_of(comm);
+  return (arrays.sendbuf != MPI_IN_PLACE && ours_in(arrays.sendtypes, lengths.send)) || ours_in(arrays.recvtypes, lengths.receive);
+}
+
+bool any_ours_among(MPI_Comm comm, int root, const MPI_Info* infos, int count) {
+  if (!may_ask(comm)) return false;
+  int rank = MPI_UNDEFINED;
+  active_table.Comm_rank(comm, &rank);
+  return rank == root && ours_in(infos, count);
+}
+
+}  // namespace shim::intercept

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Arrays of handles that do not decide: how far they are looked through, and that they are left alone where they mean nothing.
+#include "shim/intercept/native/arrays.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "shim/intercept/generated/table.hpp"
+
+namespace shim::intercept {
+namespace {
+
+/// What the library below says of the one communicator of these tests.
+struct Below {
+  int size = 3, remote_size = 2, rank = 1, topology = MPI_UNDEFINED, dimensions = 1, in = 1, out = 2;
+  bool is_inter = false;
+};
+Below below;
+
+class Arrays : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    ASSERT_TRUE(abi::reserve_handles());
+    active_table.Comm_test_inter.set([](MPI_Comm, int* flag) { return *flag = below.is_inter, MPI_SUCCESS; });
+    active_table.Comm_size.set([](MPI_Comm, int* size) { return *size = below.size, MPI_SUCCESS; });
+    active_table.Comm_remote_size.set([](MPI_Comm, int* size) { return *size = below.remote_size, MPI_SUCCESS; });
+    active_table.Comm_rank.set([](MPI_Comm, int* rank) { return *rank = below.rank, MPI_SUCCESS; });
+    active_table.Topo_test.set([](MPI_Comm, int* status) { return *status = below.topology, MPI_SUCCESS; });
+    active_table.Cartdim_get.set([](MPI_Comm, int* count) { return *count = below.dimensions, MPI_SUCCESS; });
+    active_table.Graph_neighbors_count.set(
+        [](MPI_Comm, int rank, int* count) { return *count = rank == below.rank ? below.out : 0, MPI_SUCCESS; });
+    active_table.Dist_graph_neighbors_count.set([](MPI_Comm, int* in, int* out, int* weighted) {
+      *in = below.in, *out = below.out, *weighted = 0;
+      return MPI_SUCCESS;
+    });
+  }
+  void SetUp() override {
+    below = Below();
+    current_table.store(&active_table, std::memory_order_release);  // pairs with native()
+  }
+
+  /// Is a datatype of ours at this index found?
+  bool finds_sent(Reach reach, std::size_t index, const void* buffer = nullptr) {
+    const auto sent = with_ours_at(index), received = with_ours_at(kNowhere);
+    return ours_among(comm_, reach, {buffer, sent.data(), received.data()});
+  }
+  bool finds_received(Reach reach, std::size_t index, const void* buffer = nullptr) {
+    const auto sent = with_ours_at(kNowhere), received = with_ours_at(index);
+    return ours_among(comm_, reach, {buffer, sent.data(), received.data()});
+  }
+  bool finds_info(int root, std::size_t index, int count) {
+    std::array<MPI_Info, 8> infos{};
+    infos[index] = static_cast<MPI_Info>(abi::encode({abi::Kind::info, 1, 1}));
+    return ours_among(comm_, root, infos.data(), count);
+  }
+
+  static constexpr std::size_t kNowhere = 7;
+  static std::array<MPI_Datatype, 8> with_ours_at(std::size_t index) {
+    std::array<MPI_Datatype, 8> types{};
+    types[index] = static_cast<MPI_Datatype>(abi::encode({abi::Kind::datatype, 1, 1}));
+    return types;
+  }
+  int storage_ = 0;
+  MPI_Comm comm_ = reinterpret_cast<MPI_Comm>(&storage_);
+};
+
+TEST_F(Arrays, HaveAnEntryForEachMember) {
+  EXPECT_TRUE(finds_sent(Reach::peers, 2));
+  EXPECT_FALSE(finds_sent(Reach::peers, 3));
+  EXPECT_TRUE(finds_received(Reach::peers, 0));
+  EXPECT_FALSE(finds_received(Reach::peers, 3));
+}
+
+TEST_F(Arrays, HaveAnEntryForEachMemberOfTheRemoteGroup) {
+  below.is_inter = true;
+  EXPECT_TRUE(finds_sent(Reach::peers, 1));
+  EXPECT_FALSE(finds_sent(Reach::peers, 2));
+}
+
+TEST_F(Arrays, OfMpiInPlaceAreNotLookedAt) {
+  EXPECT_FALSE(finds_sent(Reach::peers, 0, MPI_IN_PLACE));
+  EXPECT_TRUE(finds_received(Reach::peers, 0, MPI_IN_PLACE));
+}
+
+TEST_F(Arrays, HaveAnEntryForEachNeighbor) {
+  below.topology = MPI_CART;
+  EXPECT_TRUE(finds_sent(Reach::neighbors, 1));
+  EXPECT_FALSE(finds_sent(Reach::neighbors, 2));
+  below.topology = MPI_GRAPH;
+  EXPECT_TRUE(finds_received(Reach::neighbors, 1));
+  EXPECT_FALSE(finds_received(Reach::neighbors, 2));
+  below.topology = MPI_DIST_GRAPH;
+  EXPECT_TRUE(finds_sent(Reach::neighbors, 1));
+  EXPECT_FALSE(finds_sent(Reach::neighbors, 2));
+  EXPECT_TRUE(finds_received(Reach::neighbors, 0));
+  EXPECT_FALSE(finds_received(Reach::neighbors, 1));
+  below.topology = MPI_UNDEFINED;
+  EXPECT_FALSE(finds_sent(Reach::neighbors, 0));
+}
+
+TEST_F(Arrays, OfInfosMeanSomethingAtTheRootAlone) {
+  EXPECT_TRUE(finds_info(1, 2, 3));
+  EXPECT_FALSE(finds_info(1, 3, 3));
+  EXPECT_FALSE(finds_info(0, 2, 3));
+}
+
+TEST_F(Arrays, AreLeftToTheLibraryBelowWhereItWillRefuseTheCall) {
+  comm_ = nullptr;
+  EXPECT_FALSE(finds_sent(Reach::peers, 0));
+  EXPECT_FALSE(finds_info(1, 0, 3));
+}
+
+TEST_F(Arrays, AreNotLookedAtWhileTheLibraryBelowIsNotInitialised) {
+  current_table.store(&idle_table, std::memory_order_release);  // pairs with native()
+  EXPECT_FALSE(finds_sent(Reach::peers, 0));
+}
+
+}  // namespace
+}  // namespace shim::intercept
