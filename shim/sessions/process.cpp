@@ -11,9 +11,6 @@
 namespace shim::sessions {
 namespace {
 
-/// What was sent may take this long to leave when the last session ends.
-constexpr double kFlushSeconds = 2;
-
 transport::ShmSettings shm_settings(const base::Settings& settings, const bootstrap::Job& job) {
   return {.ring_bytes = settings.ring_bytes,
           .single_copy = settings.single_copy,
@@ -77,8 +74,10 @@ base::Status Process::set_up_node() {
 
 Process::~Process() {
   if (creations_) creations_->close();
-  if (engine_ && !engine_->flush(base::Deadline::after_seconds(kFlushSeconds)))
-    log_.write(base::LogLevel::warn, "the last session has ended with messages that nobody has taken; they are lost");
+  if (engine_ && !engine_->flush(base::Deadline::after_seconds(settings_.ready_timeout)))
+    log_.write(base::LogLevel::warn, "the last session has ended with messages that nobody has taken for " +
+                                         std::to_string(settings_.ready_timeout) +
+                                         " s (INTERSESSION_READY_TIMEOUT); they are lost");
   creations_.reset();
   engine_.reset();
 }

@@ -68,7 +68,8 @@ class Transport {
   /// The owner of the memory must have offered it. unsupported where the kernel or the fabric forbids it.
   virtual base::Result<Attempt> try_read(Link& link, std::uint64_t remote_address, std::span<std::byte> into) = 0;
 
-  /// Has everything given to try_send left this process for good (so that closing loses nothing)?
+  /// Has everything given to try_send left this process for good (so that closing loses nothing)? Polling brings that about,
+  /// and may need the peers to poll as well, or to have closed.
   virtual bool is_flushed() const = 0;
 
   /// Can others wake a sleep()? If not, the waiting loop keeps its naps short.

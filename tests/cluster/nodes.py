@@ -12,13 +12,14 @@ import kernel
 # Where each node keeps its session directories and what the remote agent needs; a file system of its own, so that a test
 # may fill /dev/shm.
 PRIVATE = "/dev/shm/.node"
+READ_ONLY = "read-only"
 _NETWORK = "10.77.0"
 
 
 class Node:
     """One node, held by a process of its own that does nothing until its pipe is closed."""
 
-    def __init__(self, index: int, shm_size: str):
+    def __init__(self, index: int, shm: str):
         self.index = index
         self.name = f"node{index}"
         self.address = f"{_NETWORK}.{index + 1}"
@@ -26,7 +27,7 @@ class Node:
         hold_in, self._hold = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
-            self._be_a_node(ready_out, hold_in, shm_size)
+            self._be_a_node(ready_out, hold_in, shm)
         os.close(ready_out)
         os.close(hold_in)
         with os.fdopen(ready_in) as answer:
@@ -34,16 +35,19 @@ class Node:
         if failure != "ready":
             raise kernel.Forbidden(failure or f"{self.name} ended while it was made")
 
-    def _be_a_node(self, ready: int, hold: int, shm_size: str) -> None:
+    def _be_a_node(self, ready: int, hold: int, shm: str) -> None:
         try:
             kernel.die_with_parent()
             os.close(self._hold)
             kernel.unshare(kernel.CLONE_NEWNET | kernel.CLONE_NEWUTS | kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC,
                            "network, host name, mount and IPC")
             kernel.set_hostname(self.name)
-            kernel.mount("tmpfs", "/dev/shm", "tmpfs", options=f"mode=1777,size={shm_size}" if shm_size else "mode=1777")
+            size = f",size={shm}" if shm and shm != READ_ONLY else ""
+            kernel.mount("tmpfs", "/dev/shm", "tmpfs", options=f"mode=1777{size}")
             os.mkdir(PRIVATE)
             kernel.mount("tmpfs", PRIVATE, "tmpfs")
+            if shm == READ_ONLY:
+                kernel.mount("", "/dev/shm", "", kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY)
             _disable_ipv6()
             os.write(ready, b"ready")
         except kernel.Forbidden as error:
@@ -82,12 +86,13 @@ def _run(command: list[str], lines: list[str]) -> None:
         raise kernel.Forbidden(f"{' '.join(command)} failed: {done.stderr.strip()}")
 
 
-def make_nodes(count: int, slots: int, shm_size: str = "", netem: str = "") -> list[Node]:
+def make_nodes(count: int, slots: int, shm: str = "", netem: str = "") -> list[Node]:
     """Makes the nodes and connects them through a bridge in the caller's network namespace.
 
+    shm: the size of each node's /dev/shm, or READ_ONLY; empty for the kernel's default.
     netem: what `tc qdisc add … netem` takes, e.g. "delay 2ms loss 0.1%"; applied to what each node sends.
     """
-    nodes = [Node(index, shm_size) for index in range(count)]
+    nodes = [Node(index, shm) for index in range(count)]
     wiring = ["link set lo up", "link add br0 type bridge", "link set br0 up"]
     for node in nodes:
         wiring += [f"link add {node.name} type veth peer name eth0 netns {node.pid}",

@@ -18,7 +18,7 @@ The other keys hold for all of them:
     options      further options for the launcher
     environment  table; variables for all processes
     tools        libraries to preload in front of Intersession (targets of the build)
-    cluster      further options for tests/cluster, e.g. ["--shm-size", "1m"]
+    cluster      further options for tests/cluster, e.g. ["--shm", "1m"]
     timeout      seconds, default 30
     exit         expected exit code of the launcher, a number or "nonzero"; default 0
     passes       how many processes must print "test passed" on a line of its own: a number or "all" (the default)

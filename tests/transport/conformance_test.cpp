@@ -233,10 +233,17 @@ TEST_P(Conformance, OneThreadEach) {
   SET_UP_OR_SKIP(2);
   if (size() < 2) GTEST_SKIP() << "needs two processes";
   constexpr std::uint32_t kPackets = 3000;
+  std::atomic<int> done = 0;
   auto drive = [&](int self) {
     std::mt19937 random(static_cast<unsigned>(self));
     int peer = 1 - self;
-    while (party(self).sent(peer) < kPackets || party(self).received(peer) < kPackets || !rig_->at(self).is_flushed()) {
+    bool is_done = false;
+    while (done < 2) {  // the other one's flush may need us
+      if (!is_done && party(self).sent(peer) == kPackets && party(self).received(peer) == kPackets &&
+          rig_->at(self).is_flushed()) {
+        is_done = true;
+        ++done;
+      }
       if (party(self).sent(peer) < kPackets) party(self).send(peer, random() % 600);
       if (party(self).poll() == 0) std::this_thread::yield();
       ASSERT_FALSE(deadline_.passed());

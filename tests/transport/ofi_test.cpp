@@ -193,6 +193,37 @@ TEST_P(Ofi, FlushingToADeadPeerEnds) {
   poll_until(*transport, sink, [&] { return transport->is_flushed(); });
 }
 
+/// Takes one packet, says nothing, and ends.
+void hear_one_and_end(const std::string& provider, Board& board) {
+  auto transport = make(provider);
+  board.post_address(1, transport->address());
+  int heard = 0;
+  CallSink sink([&](ConstSpan) { ++heard; });
+  poll_until(*transport, sink, [&] { return heard == 1; });
+  transport.reset();
+  board.reach(1);
+}
+
+TEST_P(Ofi, OneWhoOnlyListenedIsNotWaitedForOnceItHasEnded) {
+  Board board;
+  Child listener([&] { hear_one_and_end(provider(), board); });
+  auto transport = make(provider());
+  Link& link = **transport->open(board.address_of(1));
+  CallSink sink([](ConstSpan) {});
+  ASSERT_TRUE(send(*transport, link, bytes_of(1), sink));
+  poll_until(*transport, sink, [&] { return board.has_reached(1); });
+  const auto begin = base::now_ns();
+  poll_until(*transport, sink, [&] { return transport->is_flushed(); });
+  EXPECT_LT(base::now_ns() - begin, 1'000'000'000) << "it took the other one's goodbye to know";
+  std::optional<ErrorClass> error;
+  poll_until(*transport, sink, [&] {
+    if (auto attempt = transport->try_send(link, bytes_of(2), {}); !attempt) error = attempt.error().error_class();
+    return error.has_value();
+  });
+  EXPECT_EQ(error, ErrorClass::proc_aborted);
+  listener.join();
+}
+
 TEST_P(Ofi, StrangersAreRefusedAndCounted) {
   auto receiver = make(provider());
   auto stranger = make(provider());
@@ -208,7 +239,7 @@ TEST_P(Ofi, StrangersAreRefusedAndCounted) {
   pass(*stranger, wrong, *receiver, bytes_of(13), sink, [&] { return receiver->counts().packets_refused > 0; });
   pass(*stranger, right, *receiver, bytes_of(14), sink, [&] { return !heard.empty(); });
   EXPECT_EQ(heard, std::vector<int>{14});
-  EXPECT_EQ(receiver->counts().packets_refused, 1u);
+  EXPECT_EQ(receiver->counts().packets_refused, 2u) << "the greeting, and the packet";
 }
 
 TEST_P(Ofi, AForkedChildCannotUseItAndDoesNoHarm) {

@@ -62,6 +62,14 @@ Result<fi_addr_t> Endpoint::insert(const Library& library, ConstSpan name) {
   return library.error(inserted < 0 ? inserted : FI_EADDRNOTAVAIL, "fi_av_insert of a peer's address");
 }
 
+void Endpoint::close() {
+  ep_.reset();
+  cq_.reset();
+  av_.reset();
+  domain_.reset();
+  fabric_.reset();
+}
+
 void Endpoint::abandon() {
   (void)ep_.release();
   (void)cq_.release();

@@ -34,6 +34,7 @@ class Endpoint {
   const Bytes& name() const { return name_; }
   /// Enters a peer's name into the address table; no network traffic.
   base::Result<fi_addr_t> insert(const Library& library, ConstSpan name);
+  void close();
   /// Lets go of everything without closing it: for a forked child, to which none of it belongs.
   void abandon();
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/transport/ofi/ofi.hpp"
 
+#include <malloc.h>
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 #include <sys/random.h>
 #include <time.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
+#include <unordered_map>
 
 #include "shim/base/clock.hpp"
 #include "shim/transport/ofi/buffers.hpp"
@@ -24,13 +25,20 @@ struct OfiLink final : Link {
   OfiAddress to;
   fi_addr_t address = FI_ADDR_UNSPEC;
   std::optional<base::Error> failure;  ///< why nothing can be sent any more
+  bool is_introduced = false;  ///< the peer has our address
+  std::uint64_t packets_seen = 0;  ///< of the peer's
   std::uint64_t packets_sent = 0;
   std::uint64_t packets_confirmed = 0;  ///< the peer has seen these
   std::uint64_t packets_asked = 0;      ///< and has been asked about these
   base::Nanoseconds asked_at = 0;
+  base::Nanoseconds refused_since = 0;  ///< asking has found no room since then
+  bool has_said_bye = false;  ///< we have, to it
+  bool bye_is_heard = false;  ///< and it has heard it, or will
 
   /// Nothing is on its way any more, or never will arrive.
   bool is_settled() const { return packets_sent == packets_confirmed || failure; }
+  /// Would the peer wait for us, or we for it?
+  bool needs_goodbye() const { return (packets_sent > 0 || packets_seen > 0) && !failure && !bye_is_heard; }
 };
 
 namespace {
@@ -45,6 +53,11 @@ constexpr int kReadsPerPoll = 4;   ///< and how often in one poll
 constexpr std::int64_t kLongestNapNs = 1'000'000;
 /// A flush asks again after this long: an ask, unlike silence, finds out that the peer is gone.
 constexpr base::Nanoseconds kAskAgainNs = 20'000'000;
+/// tcp;ofi_rxm (libfabric 1.17) connects to a peer that is gone again and again, and says "try again" meanwhile. A peer that
+/// neither takes nor says anything for this long while we flush is taken for gone.
+constexpr base::Nanoseconds kGoneNs = 2'000'000'000;
+/// Closing waits this long for the peers to hear our goodbye; one that is busy elsewhere hears it later.
+constexpr base::Nanoseconds kGoodbyeNs = 100'000'000;
 
 class Ofi final : public Transport {
  public:
@@ -69,11 +82,15 @@ class Ofi final : public Transport {
 
  private:
   Status check_process() const;
+  Result<Attempt> introduce_ourselves(OfiLink& link);
   Result<Attempt> send_frame(OfiLink& link, FrameKind kind, ConstSpan header, ConstSpan payload);
+  Result<Attempt> send_receipt(OfiLink& link, FrameKind kind);
   Error failure(int code) const;
   void ask_for_receipts();
-  void answer(ConstSpan ask);
-  void take_answer(ConstSpan answer);
+  void take_receipt(OfiLink& link, ConstSpan bytes);
+  void take_bye(OfiLink& link, ConstSpan bytes);
+  void say_goodbye();
+  OfiLink* sender_of(const Frame& frame, ConstSpan rest);
   void take_frame(ConstSpan bytes, Sink& sink);
   void complete(const fi_cq_msg_entry& entry, Sink& sink);
   Status take_error();
@@ -83,7 +100,7 @@ class Ofi final : public Transport {
   std::uint64_t cookie_;
   Buffers sends_;
   Buffers receives_;
-  std::map<std::uint64_t, std::unique_ptr<OfiLink>> links_;  ///< by the peer's cookie
+  std::unordered_map<std::uint64_t, std::unique_ptr<OfiLink>> links_;  ///< by the peer's cookie
   mutable bool is_flushing_ = false;  ///< somebody asked is_flushed, and the answer was no
   ForkMark mark_;
   Counts counts_;
@@ -91,7 +108,14 @@ class Ofi final : public Transport {
 
 Ofi::~Ofi() {
   // In a forked child nothing here is ours: closing would say goodbye on the parent's connections.
-  if (!mark_.is_own_process()) endpoint_.abandon();
+  if (!mark_.is_own_process()) {
+    endpoint_.abandon();
+    return;
+  }
+  say_goodbye();
+  endpoint_.close();
+  // tcp;ofi_rxm frees some 90 MiB here, which malloc would keep (docs/measurements.md).
+  ::malloc_trim(0);
 }
 
 Status Ofi::check_process() const {
@@ -119,6 +143,12 @@ Result<Link*> Ofi::open(ConstSpan bytes) {
   return link.get();
 }
 
+Result<Attempt> Ofi::introduce_ourselves(OfiLink& link) {
+  SHIM_TRY_ASSIGN(Attempt attempt, send_frame(link, FrameKind::hello, address(), {}));
+  link.is_introduced = attempt == Attempt::done;
+  return attempt;
+}
+
 /// The one place that sends. Copies, so that the caller's bytes are free at once.
 Result<Attempt> Ofi::send_frame(OfiLink& link, FrameKind kind, ConstSpan header, ConstSpan payload) {
   if (link.failure) return link.failure->clone();
@@ -127,7 +157,7 @@ Result<Attempt> Ofi::send_frame(OfiLink& link, FrameKind kind, ConstSpan header,
   }
   Operation* send = sends_.take();
   if (!send) return Attempt::again;
-  Frame frame{link.to.cookie, static_cast<std::uint32_t>(kind), 0};
+  const Frame frame{link.to.cookie, cookie_, static_cast<std::uint32_t>(kind), 0};
   std::memcpy(send->bytes, &frame, sizeof frame);
   if (!header.empty()) std::memcpy(send->bytes + sizeof frame, header.data(), header.size());
   if (!payload.empty()) std::memcpy(send->bytes + sizeof frame + header.size(), payload.data(), payload.size());
@@ -151,7 +181,13 @@ Result<Attempt> Ofi::try_send(Link& to, ConstSpan header, ConstSpan payload) {
   SHIM_TRY(check_process());
   const std::size_t bytes = header.size() + payload.size();
   if (bytes > max_packet_bytes()) return Error(ErrorClass::intern, "a packet is longer than the libfabric transport's max_packet_bytes");
-  SHIM_TRY_ASSIGN(Attempt attempt, send_frame(link, FrameKind::packet, header, payload));
+  Attempt attempt = Attempt::done;
+  if (!link.is_introduced) [[unlikely]] {
+    SHIM_TRY_ASSIGN(attempt, introduce_ourselves(link));
+  }
+  if (attempt == Attempt::done) {
+    SHIM_TRY_ASSIGN(attempt, send_frame(link, FrameKind::packet, header, payload));
+  }
   if (attempt == Attempt::again) {
     ++counts_.sends_again;
     return attempt;
@@ -175,33 +211,61 @@ void Ofi::ask_for_receipts() {
   for (auto& [cookie, link] : links_) {
     if (link->is_settled()) continue;
     if (link->packets_asked == link->packets_sent && now - link->asked_at < kAskAgainNs) continue;
-    Receipt receipt{cookie_, link->packets_sent};
-    auto attempt = send_frame(*link, FrameKind::ask, std::as_bytes(std::span(&receipt, 1)), address());
-    if (!attempt || *attempt == Attempt::again) continue;  // the failure is the link's; room comes with the next poll
-    link->packets_asked = link->packets_sent;
-    link->asked_at = now;
+    auto attempt = send_frame(*link, FrameKind::ask, {}, {});
+    if (!attempt) continue;  // the failure is the link's
+    if (*attempt == Attempt::done) {
+      link->packets_asked = link->packets_sent;
+      link->asked_at = now;
+      link->refused_since = 0;
+    } else if (link->refused_since == 0) {
+      link->refused_since = now;
+    } else if (now - link->refused_since > kGoneNs) {
+      link->failure = Error(ErrorClass::proc_aborted, "a process takes no packets any more over " + endpoint_.provider());
+    }
   }
 }
 
-/// Packets come in the order sent, so whoever sees the ask has seen what was sent before it. Where the answer finds no room, it
-/// is dropped: the asker asks again.
-void Ofi::answer(ConstSpan ask) {
-  Receipt receipt;
-  if (ask.size() < sizeof receipt) return;
-  std::memcpy(&receipt, ask.data(), sizeof receipt);
-  auto link = open(ask.subspan(sizeof receipt));
-  if (!link) return;
-  receipt.cookie = cookie_;
-  (void)send_frame(static_cast<OfiLink&>(**link), FrameKind::answer, std::as_bytes(std::span(&receipt, 1)), {});
+/// Packets come in the order sent, so what was sent before an ask has been seen by then. Where an answer finds no room it is
+/// dropped: the asker asks again.
+Result<Attempt> Ofi::send_receipt(OfiLink& link, FrameKind kind) {
+  const Receipt receipt{link.packets_seen};
+  return send_frame(link, kind, std::as_bytes(std::span(&receipt, 1)), {});
 }
 
-void Ofi::take_answer(ConstSpan answer) {
+void Ofi::take_receipt(OfiLink& link, ConstSpan bytes) {
   Receipt receipt;
-  if (answer.size() < sizeof receipt) return;
-  std::memcpy(&receipt, answer.data(), sizeof receipt);
-  auto link = links_.find(receipt.cookie);
-  if (link == links_.end()) return;
-  link->second->packets_confirmed = std::max(link->second->packets_confirmed, receipt.packets);
+  if (bytes.size() < sizeof receipt) return;
+  std::memcpy(&receipt, bytes.data(), sizeof receipt);
+  link.packets_confirmed = std::max(link.packets_confirmed, receipt.packets);
+}
+
+void Ofi::take_bye(OfiLink& link, ConstSpan bytes) {
+  take_receipt(link, bytes);
+  // If there is no room, it stops waiting by itself.
+  if (closing_loses_packets(endpoint_.provider())) (void)send_frame(link, FrameKind::bye_heard, {}, {});
+  if (!link.failure) link.failure = Error(ErrorClass::proc_aborted, "a process has closed its network endpoint");
+}
+
+/// Tells everybody we have exchanged packets with what we have seen, so that nobody waits for a receipt from us, and answers
+/// their last questions, until all have heard it.
+void Ofi::say_goodbye() {
+  struct Deaf final : Sink {
+    void on_packet(ConstSpan) override {}
+  } nobody;
+  const base::Nanoseconds end = base::now_ns() + kGoodbyeNs;
+  // Reads first: to one whose own goodbye has come nothing must be sent any more.
+  while (poll(nobody) && base::now_ns() < end) {
+    bool is_over = true;
+    for (auto& [cookie, link] : links_) {
+      if (!link->needs_goodbye()) continue;
+      is_over = false;
+      if (link->has_said_bye) continue;
+      auto attempt = send_receipt(*link, FrameKind::bye);
+      link->has_said_bye = attempt && *attempt == Attempt::done;
+      link->bye_is_heard = link->has_said_bye && !closing_loses_packets(endpoint_.provider());
+    }
+    if (is_over) return;
+  }
 }
 
 Status Ofi::post_receives() {
@@ -216,21 +280,38 @@ Status Ofi::post_receives() {
   return {};
 }
 
+/// Null for a stranger.
+OfiLink* Ofi::sender_of(const Frame& frame, ConstSpan rest) {
+  if (frame.to != cookie_) return nullptr;
+  if (static_cast<FrameKind>(frame.kind) == FrameKind::hello) {
+    auto link = open(rest);
+    return link ? static_cast<OfiLink*>(*link) : nullptr;
+  }
+  auto found = links_.find(frame.from);
+  return found == links_.end() ? nullptr : found->second.get();
+}
+
 void Ofi::take_frame(ConstSpan bytes, Sink& sink) {
   Frame frame{};
   if (bytes.size() >= sizeof frame) std::memcpy(&frame, bytes.data(), sizeof frame);
-  if (frame.cookie != cookie_) {
+  ConstSpan rest = bytes.subspan(std::min(bytes.size(), sizeof frame));
+  OfiLink* link = sender_of(frame, rest);
+  if (!link) {
     ++counts_.packets_refused;
     return;
   }
-  ConstSpan rest = bytes.subspan(sizeof frame);
+  link->refused_since = 0;
   switch (static_cast<FrameKind>(frame.kind)) {
     case FrameKind::packet:
       ++counts_.packets_received;
-      sink.on_packet(rest);
-      return;
-    case FrameKind::ask: return answer(rest);
-    case FrameKind::answer: return take_answer(rest);
+      if (link->has_said_bye) return;
+      ++link->packets_seen;
+      return sink.on_packet(rest);
+    case FrameKind::hello: return;
+    case FrameKind::ask: (void)send_receipt(*link, FrameKind::seen); return;
+    case FrameKind::seen: return take_receipt(*link, rest);
+    case FrameKind::bye: return take_bye(*link, rest);
+    case FrameKind::bye_heard: link->bye_is_heard = true; return;
   }
   ++counts_.packets_refused;
 }
@@ -265,7 +346,6 @@ Status Ofi::take_error() {
 
 Result<int> Ofi::poll(Sink& sink) {
   SHIM_TRY(check_process());
-  if (is_flushing_) [[unlikely]] ask_for_receipts();
   const std::uint64_t before = counts_.packets_received;
   for (int reads = 0; reads < kReadsPerPoll; ++reads) {
     fi_cq_msg_entry entries[kReadBatch];
@@ -280,6 +360,7 @@ Result<int> Ofi::poll(Sink& sink) {
     SHIM_TRY(post_receives());
     if (count < kReadBatch) break;
   }
+  if (is_flushing_) [[unlikely]] ask_for_receipts();  // after reading, so that a goodbye that has come counts
   return static_cast<int>(counts_.packets_received - before);
 }
 

@@ -20,6 +20,10 @@ inline constexpr std::size_t kReceiveDepth = 128;
 /// The providers that pass the conformance tests, the one to prefer first (measured: docs/measurements.md).
 std::span<const std::string_view> known_providers();
 
+/// May packets that this provider has taken be lost when their sender closes its endpoint? Not those of libfabric's shm: they
+/// are in the receiver's memory; and a packet to one who has closed ends the process there (libfabric 1.17), so none is sent.
+inline bool closing_loses_packets(std::string_view provider) { return provider != "shm"; }
+
 /// The description of an endpoint of exactly this provider over the interface wanted; nothing but the means we need is asked
 /// for. Errors: other (with the reason, without the provider's name).
 base::Result<InfoList> find_provider(const Library& library, std::string_view provider, const std::string& interface);

@@ -14,24 +14,26 @@ namespace shim::transport {
 /// In front of every packet. Both ends run the same program image of one job, so numbers are in the machine's own order; ends
 /// of different order do not understand each other's cookie and refuse each other.
 struct Frame {
-  std::uint64_t cookie;  ///< the receiver's: who does not know it is a stranger
-  std::uint32_t kind;    ///< FrameKind
+  std::uint64_t to;    ///< the receiver's cookie: who does not know it is a stranger
+  std::uint64_t from;  ///< the sender's
+  std::uint32_t kind;  ///< FrameKind
   std::uint32_t unused;
 };
-static_assert(sizeof(Frame) == 16);
+static_assert(sizeof(Frame) == 24);
 
 enum class FrameKind : std::uint32_t {
-  packet = 1,  ///< the owner's packet follows
-  ask = 2,     ///< Receipt, then the asker's address, follow: "tell me when you have seen all I sent before this"
-  answer = 3,  ///< Receipt follows
+  packet = 1,     ///< the owner's packet follows
+  hello = 2,      ///< before the first packet: the sender's address follows, so that it can be answered
+  ask = 3,        ///< "how many of my packets have you seen?"
+  seen = 4,       ///< the answer; Receipt follows
+  bye = 5,        ///< Receipt follows: "this many of your packets I have seen, and I read no more"
+  bye_heard = 6,  ///< the answer to that: who said bye may go
 };
 
-/// In an ask: the asker's cookie and how many packets it has sent so far. In its answer: the answerer's cookie and that number.
+/// How many packets of the process it goes to the sender has seen.
 struct Receipt {
-  std::uint64_t cookie;
   std::uint64_t packets;
 };
-static_assert(sizeof(Receipt) == 16);
 
 /// An endpoint's address taken apart. As bytes: OfiAddressHead, then the provider's name, then what fi_getname said.
 struct OfiAddress {
