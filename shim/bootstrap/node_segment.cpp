@@ -109,6 +109,11 @@ NodeSegment::~NodeSegment() {
   state_->leave();
 }
 
+void NodeSegment::leave_at_once() {
+  state_->leave();
+  state_->file.give_back();
+}
+
 base::Result<std::unique_ptr<NodeSegment>> NodeSegment::attach(const SegmentSpec& spec, double ready_timeout_s) {
   SHIM_TRY_ASSIGN(const SegmentLayout layout, SegmentLayout::of(spec));
   sweep_segments(spec.directory);

@@ -39,6 +39,9 @@ class NodeSegment final : public base::SharedArea {
   /// lives).
   static base::Result<std::unique_ptr<NodeSegment>> attach(const SegmentSpec& spec, double ready_timeout_s);
   ~NodeSegment() override;
+  /// For a process that ends at once, without destructors: leaves as the destructor does, but keeps the memory, which
+  /// other threads may be using.
+  void leave_at_once();
 
   std::uint32_t slot_count() const override;
   std::uint32_t own_slot() const override;
@@ -64,5 +67,8 @@ class NodeSegment final : public base::SharedArea {
   explicit NodeSegment(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
+
+/// Removes all segment files of this user in the directory that nobody holds: what killed jobs left. Answers how many.
+int sweep_segments(const std::string& directory);
 
 }  // namespace shim::bootstrap

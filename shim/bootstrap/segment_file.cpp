@@ -15,6 +15,8 @@
 #include <optional>
 #include <thread>
 
+#include "shim/bootstrap/node_segment.hpp"
+
 namespace shim::bootstrap {
 namespace {
 
@@ -215,11 +217,15 @@ SegmentFile::SegmentFile(SegmentPlace place, int descriptor)
 SegmentFile::SegmentFile(SegmentFile&& other) noexcept
     : place_(std::move(other.place_)), descriptor_(std::exchange(other.descriptor_, -1)), owner_(other.owner_) {}
 
-SegmentFile::~SegmentFile() {
-  if (descriptor_ < 0) return;
+void SegmentFile::give_back() const {
   // Asking for LOCK_EX gives LOCK_SH back first (flock(2)), so of several that leave at once the last one to ask gets
   // it. What cannot be removed now is swept by the next job.
   if (owner_ == ::getpid()) (void)remove_if_unused(descriptor_, place_.path());
+}
+
+SegmentFile::~SegmentFile() {
+  if (descriptor_ < 0) return;
+  give_back();
   ::close(descriptor_);
 }
 

@@ -46,6 +46,9 @@ class SegmentFile {
   /// with its parent, it only closes.
   ~SegmentFile();
 
+  /// What the destructor does, for a process that ends without: the memory stays mapped.
+  void give_back() const;
+
   const SegmentPlace& place() const { return place_; }
   int descriptor() const { return descriptor_; }
   /// Reserves memory for this range of the file. Errors: no_space, other.
@@ -66,8 +69,5 @@ class SegmentFile {
   int descriptor_;
   int owner_;  ///< process that opened it
 };
-
-/// Removes all segment files of this user in the directory that nobody holds: what killed jobs left. Answers how many.
-int sweep_segments(const std::string& directory);
 
 }  // namespace shim::bootstrap

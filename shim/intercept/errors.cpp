@@ -168,11 +168,6 @@ int fail_at(const Target& target, const char* function, const base::Error& error
   return code;
 }
 
-void print_error(const std::string& text) {
-  std::string line = "intersession[" + who_am_i() + "] error: " + text + "\n";
-  [[maybe_unused]] auto written = write(STDERR_FILENO, line.data(), line.size());
-}
-
 int exit_status(int code) { return (code & 0xff) != 0 ? code & 0xff : 1; }
 
 }  // namespace
@@ -206,15 +201,23 @@ std::string who_am_i() {
   return std::string(host) + (rank != nullptr ? std::string(":") + rank : std::string());
 }
 
+void print_error(const std::string& text) {
+  std::string line = "intersession[" + who_am_i() + "] error: " + text + "\n";
+  [[maybe_unused]] auto written = write(STDERR_FILENO, line.data(), line.size());
+}
+
 void end_job(const std::string& text, int code) {
   print_error(text);
+  auto process = living_process();
+  if (process) process->leave_at_once();
   if (is_active()) active_table.Abort(abi::predefined.comm_world, exit_status(code));
-  if (auto process = living_process()) process->bootstrap().abort(exit_status(code), text);
+  if (process) process->bootstrap().abort(exit_status(code), text);
   _exit(exit_status(code));
 }
 
 void end_process(const std::string& text, int code) {
   print_error(text);
+  if (auto process = living_process()) process->leave_at_once();
   _exit(exit_status(code));
 }
 

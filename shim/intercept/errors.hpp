@@ -43,7 +43,9 @@ bool in_user_handler() noexcept;
 /// "host:rank", as far as it is known.
 std::string who_am_i();
 
-/// Writes "intersession[host:rank] error: text" and ends the job: by the substrate while it is active, else by the launcher,
+/// Writes "intersession[host:rank] error: text" to standard error.
+void print_error(const std::string& text);
+/// Prints the error and ends the job: by the substrate while it is active, else by the launcher,
 /// else this process alone. The exit status is never 0.
 [[noreturn]] void end_job(const std::string& text, int code);
 /// The same for this process alone (MPI_ERRORS_ABORT on a session).

@@ -116,6 +116,13 @@ base::Status Engine::send_control(base::ProcessId to, std::vector<std::byte> byt
   return {};
 }
 
+base::Status Engine::reach(base::ProcessId process) {
+  Guard guard = core_->enter();
+  Peer& peer = core_->peer(process);
+  if (peer.link != nullptr) return {};
+  return core_->route(peer, guard);
+}
+
 void Engine::set_control_handler(ControlHandler handler) { core_->set_control_handler(std::move(handler)); }
 
 void Engine::forget(base::ProcessId process, const base::Error& reason) {

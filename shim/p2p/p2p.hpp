@@ -211,7 +211,11 @@ class Engine {
   void release(Request* request);
 
   // --- control messages: any length, in order per process pair, outside all contexts; for the creation of communicators.
+  /// Errors: proc_aborted; those of the way to it (no_space where shared memory is full). What is on its way may still be lost
+  /// with its receiver.
   base::Status send_control(base::ProcessId to, std::vector<std::byte> bytes);
+  /// Makes now what a message to this process will need, so that sending does not fail for want of it. Errors: as send_control.
+  base::Status reach(base::ProcessId process);
   void set_control_handler(ControlHandler handler);
   /// The process has ended what it was and begun anew: the way to it is asked for again when next needed, and what is under way
   /// to or from its earlier life ends with this error.

@@ -88,9 +88,18 @@ base::Result<CreationPtr> Creations::join(const Call& call) {
   creation->joined = true;
   creation->started = base::now_ns();
   creation->entries[roles.self] = std::move(entry);
+  if (!partners_are_in_reach(creation)) return creation;
   if (!roles.is_root()) contribute(*creation);
   else if (roles.spans_nodes) creation->search = search_in(*creation);
   return creation;
+}
+
+/// Those of the own node, from the start: a process that cannot answer must not collect.
+bool Creations::partners_are_in_reach(const CreationPtr& creation) {
+  const auto& roles = creation->roles;
+  if (!roles.is_root()) return !fail_if_out_of_reach(creation, roles.root);
+  return std::none_of(roles.local.begin(), roles.local.end(),
+                      [&](int rank) { return fail_if_out_of_reach(creation, rank); });
 }
 
 void Creations::contribute(Creation& creation) {
@@ -121,7 +130,10 @@ bool Creations::advance(const CreationPtr& creation) {
   if (creation->roles.is_root() && way_is_free && subtree_is_complete(*creation)) {
     if (creation->roles.is_leader()) lead(creation);
     // once more if the parent turns out to have begun anew: what its former life had is lost
-    else if (!creation->sent_up || creation->sent_to_life != creation->search->life()) contribute(*creation);
+    else if (!creation->sent_up || creation->sent_to_life != creation->search->life()) {
+      if (fail_if_out_of_reach(creation, *creation->roles.parent)) return true;
+      contribute(*creation);
+    }
   }
   if (!creation->is_over()) look_after(creation);
   return creation->is_over();

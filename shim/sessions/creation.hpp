@@ -96,6 +96,8 @@ class Creations {
   void send(const Creation& to, int rank, const CreationMessage& message);
   void send(base::ProcessId to, const CreationMessage& message);
   void send_bytes(base::ProcessId to, std::vector<std::byte> bytes);
+  /// No message can be sent to this partner, for want of memory or of a network.
+  bool fail_if_out_of_reach(const CreationPtr& creation, int rank);
   void remember(const Failure& failure);
   /// Does this process know that the creation has failed, after the asker joined it?
   const Failure* failure_since(const Question& question) const;
@@ -109,6 +111,7 @@ class Creations {
   base::Result<CreationPtr> join(const Call& call);
   base::Result<Entry> own_entry(const CreationRoles& roles);
   std::unique_ptr<ParentSearch> search_in(const Creation& creation);
+  bool partners_are_in_reach(const CreationPtr& creation);
   void contribute(Creation& creation);
   void lead(const CreationPtr& creation);
   /// Does what can be done now; true once the creation is over.

@@ -51,6 +51,14 @@ void Creations::send_bytes(base::ProcessId to, std::vector<std::byte> bytes) {
 void Creations::send(base::ProcessId to, const CreationMessage& message) { send_bytes(to, encode(message)); }
 void Creations::send(const Creation& to, int rank, const CreationMessage& message) { send(to.group->at(rank), message); }
 
+/// A partner that is gone is found missing by look_after(), which says more.
+bool Creations::fail_if_out_of_reach(const CreationPtr& creation, int rank) {
+  auto reached = process_.engine().reach(creation->group->at(rank));
+  if (reached || reached.error().error_class() == base::ErrorClass::proc_aborted) return false;
+  fail(creation, reached.error(), {creation->roles.self});
+  return true;
+}
+
 /// Could this key be one that a process of this job has sent us? All of it is bounded by what the job has, so that a damaged
 /// message does no harm. with_us: and are we in its group?
 bool Creations::is_plausible(const CreationKey& key, base::ProcessId from, bool with_us) const {

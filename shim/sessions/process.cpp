@@ -57,7 +57,10 @@ base::Status Process::set_up_node() {
   const auto& nodes = bootstrap_->node_map();
   const std::uint32_t node = nodes.node_of(job.rank);
   const auto slots = static_cast<std::uint32_t>(nodes.ranks_on(node).size());
-  if (slots < 2 || everything_over_fabric()) return {};
+  if (slots < 2 || everything_over_fabric()) {
+    bootstrap::sweep_segments(factories_.segment_directory);  // attaching does it as well
+    return {};
+  }
   const auto shm = shm_settings(settings_, job);
   bootstrap::SegmentSpec spec{.job = job.world_name,
                               .node = node,
@@ -80,6 +83,10 @@ Process::~Process() {
                                          " s (INTERSESSION_READY_TIMEOUT); they are lost");
   creations_.reset();
   engine_.reset();
+}
+
+void Process::leave_at_once() {
+  if (segment_) segment_->leave_at_once();
 }
 
 std::uint32_t Process::take_context_base() {

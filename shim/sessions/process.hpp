@@ -49,6 +49,9 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   static base::Result<std::shared_ptr<Process>> start(const base::Settings& settings, Factories factories);
   ~Process() override;
 
+  /// For a program that is ended by an error: leaves the node, so that no shared memory stays behind, and nothing else.
+  void leave_at_once();
+
   const base::Settings& settings() const { return settings_; }
   const base::Log& log() const { return log_; }
   bootstrap::Bootstrap& bootstrap() { return *bootstrap_; }

@@ -20,7 +20,8 @@ The other keys hold for all of them:
     tools        libraries to preload in front of Intersession (targets of the build)
     cluster      further options for tests/cluster, e.g. ["--shm", "1m"]
     timeout      seconds, default 30
-    exit         expected exit code of the launcher, a number or "nonzero"; default 0
+    exit         expected exit code of the launcher, a number or "nonzero"; default 0. A job that is expected to end badly
+                 may leave shared memory that the next job removes
     passes       how many processes must print "test passed" on a line of its own: a number or "all" (the default)
     output       regular expressions that must be found in the output (^ and $ match at lines)
     forbidden    regular expressions that must not
@@ -66,6 +67,10 @@ class Job:
     @property
     def processes(self) -> int:
         return sum(app.processes for app in self.apps)
+
+    @property
+    def ends_badly(self) -> bool:
+        return self.exit != 0
 
     @property
     def expected_passes(self) -> int:

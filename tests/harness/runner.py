@@ -15,7 +15,7 @@ from typing import Iterator
 
 import kernel
 import processes
-from commands import Place, command_of, environment_of
+from commands import Place, command_of, environment_of, next_job_of
 from jobs import Job
 
 SKIP = 77
@@ -126,6 +126,9 @@ def run(job: Job, place: Place) -> int:
             return 1
         # Daemons on other nodes may end a little after the launcher.
         wrong = [f"still running: {processes.describe(pid)}" for pid in processes.wait_until_gone(mark, 10)]
+    if job.ends_badly and shared_memory.left_behind():
+        _say("run-job: the next job must remove " + ", ".join(shared_memory.left_behind()))
+        subprocess.run(next_job_of(place), timeout=60, check=True, stdout=subprocess.DEVNULL)
     wrong += [f"left behind: {path}" for path in shared_memory.left_behind()]
     if child.returncode == SKIP and not wrong and re.search(r"skipped: \S", output):
         return SKIP

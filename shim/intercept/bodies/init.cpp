@@ -4,6 +4,7 @@
 #include "shim/intercept/buffer_pool.hpp"
 #include "shim/intercept/generated/bodies.hpp"
 #include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/link_order.hpp"
 #include "shim/intercept/substrate.hpp"
 
 namespace shim::intercept {
@@ -20,6 +21,7 @@ void started(int thread_level) {
 namespace ours {
 
 int Init(int* argc, char*** argv) {
+  stay_in_front();
   int code = active_table.Init(argc, argv);
   if (code != MPI_SUCCESS) return code;
   int level = MPI_THREAD_SINGLE;
@@ -29,6 +31,7 @@ int Init(int* argc, char*** argv) {
 }
 
 int Init_thread(int* argc, char*** argv, int required, int* provided) {
+  stay_in_front();
   int code = active_table.Init_thread(argc, argv, required, provided);
   if (code == MPI_SUCCESS) started(*provided);
   return code;

@@ -10,6 +10,7 @@
 #include "shim/intercept/handlers.hpp"
 #include "shim/intercept/infos.hpp"
 #include "shim/intercept/lifetime.hpp"
+#include "shim/intercept/link_order.hpp"
 #include "shim/intercept/substrate.hpp"
 
 namespace shim::intercept {
@@ -57,6 +58,10 @@ base::Result<ErrorHandlerPtr> session_handler(MPI_Errhandler handle) {
 }
 
 base::Status init(MPI_Info info_handle, MPI_Errhandler errhandler, MPI_Session* session) {
+  if (auto order = check_link_order(); !order) {
+    print_error(order.error().text());  // MPI_Error_string does not come to us either
+    return order;
+  }
   SHIM_TRY(need_substrate());
   SHIM_TRY(check_output(session, "session"));
   SHIM_TRY_ASSIGN(ErrorHandlerPtr handler, session_handler(errhandler));

@@ -78,6 +78,7 @@ class Shm final : public Transport {
     return RingMemory(area_.pair(from, to), shm_pair_bytes(settings_));
   }
   SlotMemory* slot_memory(std::uint32_t slot) { return reinterpret_cast<SlotMemory*>(area_.slot(slot)); }
+  Status back_ring_to(std::uint32_t slot);
   Status connect(ShmLink& link);
   Result<Attempt> refuse(ShmLink& link);
   void adopt_contacts();
@@ -109,19 +110,24 @@ Result<Link*> Shm::open(ConstSpan address) {
     return Error(ErrorClass::arg, "this shared-memory address belongs to another job");
   auto& link = links_[wanted.slot];  // one writer per ring, however often it is opened
   if (!link) {
+    SHIM_TRY(back_ring_to(wanted.slot));
     link = std::make_unique<ShmLink>(wanted.slot);
     ++counts_.links_opened;
   }
   return link.get();
 }
 
+/// Here and not at the first contact, so that whoever has a link can send.
+Status Shm::back_ring_to(std::uint32_t slot) {
+  auto backed = area_.back(area_.pair(area_.own_slot(), slot), shm_pair_bytes(settings_));
+  if (backed) return {};
+  return std::move(backed).error().within("memory for messages to the process in slot " + std::to_string(slot) +
+                                          " of this node");
+}
+
 /// The first contact. Leaves the link unconnected where the peer is not there yet.
 Status Shm::connect(ShmLink& link) {
   if (!area_.is_ready(link.slot)) return {};
-  std::byte* block = area_.pair(area_.own_slot(), link.slot);
-  if (Status backed = area_.back(block, shm_pair_bytes(settings_)); !backed)
-    return std::move(backed).error().within("memory for messages to the process in slot " + std::to_string(link.slot) +
-                                            " of this node");
   link.ring = RingWriter<>(ring_memory(area_.own_slot(), link.slot));
   link.peer = slot_memory(link.slot);
   link.peer->announce_contact(area_.own_slot());

@@ -5,7 +5,7 @@
 
 int main(int argc, char **argv) {
   if (argc != 3) return 2;
-  void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+  void *library = dlopen(argv[1], RTLD_LAZY | RTLD_LOCAL);
   if (!library) {
     fprintf(stderr, "%s\n", dlerror());
     return 1;
