@@ -50,6 +50,13 @@ class CheckRooms(unittest.TestCase):
         self.write("shim/stray/x.hpp", "")
         self.assertEqual(self.offences(), ["shim/stray is not a room of shim/CMakeLists.txt"])
 
+    def test_readmes(self) -> None:
+        self.write("shim/low/README.md", "# low\n")
+        self.write("shim/high/README.md", "line\n" * 61)
+        self.assertEqual(check_rooms.wrong_readmes(self.top, self.rooms),
+                         ["shim/high/README.md has 61 lines; every room has a README of 1 to 60",
+                          "shim/intercept/README.md has 0 lines; every room has a README of 1 to 60"])
+
     def build(self, **sources: str) -> None:
         """Each room's library from one C++ source."""
         (self.top / "build/shim").mkdir(parents=True)
