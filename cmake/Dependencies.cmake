@@ -18,7 +18,9 @@ intersession_require(EXPECTED_INCLUDE_DIR libexpected-dev)
 find_path(BOOST_INTRUSIVE_INCLUDE_DIR boost/intrusive/list.hpp)
 intersession_require(BOOST_INTRUSIVE_INCLUDE_DIR libboost-dev)
 
-# Headers only: libfabric and PMIx are loaded when a session needs them, never before.
+# Headers only: libfabric, PMIx and hwloc are loaded when they are needed, never before.
+pkg_check_modules(HWLOC IMPORTED_TARGET hwloc)
+intersession_require(HWLOC_FOUND libhwloc-dev)
 pkg_check_modules(LIBFABRIC IMPORTED_TARGET libfabric)
 intersession_require(LIBFABRIC_FOUND libfabric-dev)
 

@@ -47,6 +47,16 @@ static void infos(void) {
   EXPECT(info == MPI_INFO_NULL, "the handle is left");
 }
 
+static void hardware(void) {
+  MPI_Info info;
+  char value[64];
+  int flag;
+  MUST(MPI_Get_hw_resource_info(&info));
+  MUST(MPI_Info_get(info, "hwloc://Machine", 63, value, &flag));
+  EXPECT(flag && strcmp(value, "true") == 0, "a process on more than one machine: %s", flag ? value : "no such key");
+  MUST(MPI_Info_free(&info));
+}
+
 static void session_info(void) {
   MPI_Info hints, used;
   MPI_Session other;
@@ -103,7 +113,8 @@ int main(void) {
   MPI_Errhandler for_session, for_comm;
   char text[MPI_MAX_ERROR_STRING];
   int length;
-  infos(); /* before anything else */
+  infos();
+  hardware(); /* before anything else */
   MUST(MPI_Session_create_errhandler(on_session, &for_session));
   MUST(MPI_Comm_create_errhandler(on_comm, &for_comm));
   MUST(MPI_Error_string(MPI_ERR_RANK, text, &length));
@@ -112,6 +123,7 @@ int main(void) {
     session_calls = comm_calls = 0;
     open_world("test.info_and_handlers");
     infos();
+  hardware();
     session_info();
     handlers(for_session, for_comm);
     if (round == 0) {
@@ -121,7 +133,8 @@ int main(void) {
     }
   }
   int code = close_world();
-  infos(); /* after everything else */
+  infos();
+  hardware(); /* after everything else */
   MUST(MPI_Errhandler_free(&for_session));
   MUST(MPI_Errhandler_free(&for_comm));
   return code;

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/bootstrap/hardware.hpp"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <algorithm>
+
+namespace shim::bootstrap {
+namespace {
+
+/// Puts this thread's affinity back when it goes.
+class Affinity {
+ public:
+  Affinity() { EXPECT_EQ(::sched_getaffinity(0, sizeof before_, &before_), 0); }
+  ~Affinity() { ::sched_setaffinity(0, sizeof before_, &before_); }
+  int processors() const { return CPU_COUNT(&before_); }
+  void bind_to_one() {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    for (int i = 0; CPU_COUNT(&one) == 0; ++i)
+      if (CPU_ISSET(i, &before_)) CPU_SET(i, &one);
+    ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+  }
+
+ private:
+  cpu_set_t before_;
+};
+
+HardwareResource resource(const std::string& type) {
+  auto all = hardware_resources();
+  EXPECT_TRUE(all) << all.error().text();
+  auto found = std::find_if(all->begin(), all->end(), [&](const auto& each) { return each.type == type; });
+  if (found == all->end()) {
+    ADD_FAILURE() << "no " << type;
+    return {};
+  }
+  return *found;
+}
+
+TEST(Hardware, AMachineHasTheKindsThatEveryMachineHas) {
+  for (const char* type : {"Machine", "NUMANode", "PU"}) EXPECT_EQ(resource(type).type, type);
+  EXPECT_TRUE(resource("Machine").is_restricted) << "there is one, and we are on it";
+}
+
+TEST(Hardware, AProcessIsRestrictedToWhatItIsBoundTo) {
+  Affinity affinity;
+  if (affinity.processors() < 2) GTEST_SKIP() << "needs two processors";
+  EXPECT_FALSE(resource("PU").is_restricted);
+  affinity.bind_to_one();
+  EXPECT_TRUE(resource("PU").is_restricted);
+}
+
+}  // namespace
+}  // namespace shim::bootstrap
