@@ -3,6 +3,7 @@
 #include <mutex>
 #include <span>
 
+#include "shim/p2p/wire.hpp"
 #include "tests/p2p/world.hpp"
 
 namespace shim::p2p {
@@ -35,6 +36,25 @@ TEST(Control, AnyLengthArrivesWholeAndInOrder) {
     return got.size() == 3 && std::ranges::all_of(got, [&](auto& each) { return each.second.size() == sent.size(); });
   }));
   for (auto& [from, messages] : got) EXPECT_EQ(messages, sent) << "from " << from;
+}
+
+TEST(Control, WhatAnEarlierLifeOfTheSenderLeftUnfinishedIsDropped) {
+  World world{{.processes = 1}};
+  std::vector<std::size_t> got;
+  world.engine(0).set_control_handler(
+      [&](base::ProcessId, std::span<const std::byte> bytes) { got.push_back(bytes.size()); });
+  auto stranger = world.network().add();
+  auto link = stranger->open(world.address(0));
+  ASSERT_TRUE(link);
+  const std::vector<std::byte> part(50);
+  for (std::uint64_t total : {100u, 50u}) {
+    wire::Control header;
+    header.rank = 1;
+    header.total = total;
+    ASSERT_EQ(stranger->try_send(**link, wire::bytes_of(header), part), transport::Attempt::done);
+  }
+  ASSERT_TRUE(world.step_until([&] { return !got.empty(); }));
+  EXPECT_EQ(got, std::vector<std::size_t>{50});
 }
 
 TEST(Control, WaitsForAHandler) {

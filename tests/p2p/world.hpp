@@ -78,6 +78,7 @@ class World {
   int size() const { return static_cast<int>(engines_.size()); }
   Engine& engine(int rank) { return *engines_[static_cast<std::size_t>(rank)]; }
   transport::LoopNetwork& network() { return network_; }
+  transport::Bytes address(int rank) const { return transports_[static_cast<std::size_t>(rank)]->address(); }
   std::atomic<bool>& alive(int rank) { return alive_[static_cast<std::size_t>(rank)]; }
   /// As if killed.
   void kill(int rank) {
