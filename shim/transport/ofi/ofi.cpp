@@ -8,39 +8,11 @@
 #include <time.h>
 
 #include <algorithm>
-#include <optional>
-#include <unordered_map>
+#include <cstring>
 
-#include "shim/base/clock.hpp"
-#include "shim/transport/ofi/buffers.hpp"
-#include "shim/transport/ofi/endpoint.hpp"
-#include "shim/transport/ofi/fork_mark.hpp"
-#include "shim/transport/ofi/wire.hpp"
+#include "shim/transport/ofi/ofi_transport.hpp"
 
 namespace shim::transport {
-
-/// A peer. Known by its cookie; in the address table from the first send on.
-struct OfiLink final : Link {
-  explicit OfiLink(OfiAddress peer) : to(std::move(peer)) {}
-  OfiAddress to;
-  fi_addr_t address = FI_ADDR_UNSPEC;
-  std::optional<base::Error> failure;  ///< why nothing can be sent any more
-  bool is_introduced = false;  ///< the peer has our address
-  std::uint64_t packets_seen = 0;  ///< of the peer's
-  std::uint64_t packets_sent = 0;
-  std::uint64_t packets_confirmed = 0;  ///< the peer has seen these
-  std::uint64_t packets_asked = 0;      ///< and has been asked about these
-  base::Nanoseconds asked_at = 0;
-  base::Nanoseconds refused_since = 0;  ///< asking has found no room since then
-  bool has_said_bye = false;  ///< we have, to it
-  bool bye_is_heard = false;  ///< and it has heard it, or will
-
-  /// Nothing is on its way any more, or never will arrive.
-  bool is_settled() const { return packets_sent == packets_confirmed || failure; }
-  /// Would the peer wait for us, or we for it?
-  bool needs_goodbye() const { return (packets_sent > 0 || packets_seen > 0) && !failure && !bye_is_heard; }
-};
-
 namespace {
 
 using base::Error;
@@ -51,60 +23,8 @@ using base::Status;
 constexpr int kReadBatch = 16;     ///< completions taken from the queue at once
 constexpr int kReadsPerPoll = 4;   ///< and how often in one poll
 constexpr std::int64_t kLongestNapNs = 1'000'000;
-/// A flush asks again after this long: an ask, unlike silence, finds out that the peer is gone.
-constexpr base::Nanoseconds kAskAgainNs = 20'000'000;
-/// tcp;ofi_rxm (libfabric 1.17) connects to a peer that is gone again and again, and says "try again" meanwhile. A peer that
-/// neither takes nor says anything for this long while we flush is taken for gone.
-constexpr base::Nanoseconds kGoneNs = 2'000'000'000;
-/// Closing waits this long for the peers to hear our goodbye; one that is busy elsewhere hears it later.
-constexpr base::Nanoseconds kGoodbyeNs = 100'000'000;
 
-class Ofi final : public Transport {
- public:
-  Ofi(Library library, Endpoint endpoint, std::uint64_t cookie)
-      : library_(library), endpoint_(std::move(endpoint)), cookie_(cookie), sends_(kSendDepth), receives_(kReceiveDepth) {}
-  ~Ofi() override;
-
-  std::string_view name() const override { return "ofi"; }
-  std::size_t max_packet_bytes() const override { return kFrameBytes - sizeof(Frame); }
-  Bytes address() const override;
-  Result<Link*> open(ConstSpan address) override;
-  Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;
-  Result<int> poll(Sink& sink) override;
-  Result<Attempt> try_read(Link&, std::uint64_t, std::span<std::byte>) override { return Attempt::unsupported; }
-  bool is_flushed() const override;
-  bool can_sleep() const override { return false; }
-  void sleep(std::int64_t nanoseconds) override;
-  const Counts& counts() const override { return counts_; }
-
-  /// Posts as many receives as there are free buffers, as far as the provider takes them.
-  Status post_receives();
-
- private:
-  Status check_process() const;
-  Result<Attempt> introduce_ourselves(OfiLink& link);
-  Result<Attempt> send_frame(OfiLink& link, FrameKind kind, ConstSpan header, ConstSpan payload);
-  Result<Attempt> send_receipt(OfiLink& link, FrameKind kind);
-  Error failure(int code) const;
-  void ask_for_receipts();
-  void take_receipt(OfiLink& link, ConstSpan bytes);
-  void take_bye(OfiLink& link, ConstSpan bytes);
-  void say_goodbye();
-  OfiLink* sender_of(const Frame& frame, ConstSpan rest);
-  void take_frame(ConstSpan bytes, Sink& sink);
-  void complete(const fi_cq_msg_entry& entry, Sink& sink);
-  Status take_error();
-
-  Library library_;
-  Endpoint endpoint_;
-  std::uint64_t cookie_;
-  Buffers sends_;
-  Buffers receives_;
-  std::unordered_map<std::uint64_t, std::unique_ptr<OfiLink>> links_;  ///< by the peer's cookie
-  mutable bool is_flushing_ = false;  ///< somebody asked is_flushed, and the answer was no
-  ForkMark mark_;
-  Counts counts_;
-};
+}  // namespace
 
 Ofi::~Ofi() {
   // In a forked child nothing here is ours: closing would say goodbye on the parent's connections.
@@ -196,76 +116,6 @@ Result<Attempt> Ofi::try_send(Link& to, ConstSpan header, ConstSpan payload) {
   ++counts_.packets_sent;
   counts_.bytes_sent += bytes;
   return attempt;
-}
-
-/// A completed send says that the bytes left our hands, not that they will arrive: when an endpoint closes with bytes unread,
-/// TCP resets its connections and drops what is on its way. So a flush asks every peer for a receipt.
-bool Ofi::is_flushed() const {
-  bool settled = std::ranges::all_of(links_, [](const auto& entry) { return entry.second->is_settled(); });
-  is_flushing_ = !settled;
-  return settled && sends_.in_use() == 0;
-}
-
-void Ofi::ask_for_receipts() {
-  base::Nanoseconds now = base::now_ns();
-  for (auto& [cookie, link] : links_) {
-    if (link->is_settled()) continue;
-    if (link->packets_asked == link->packets_sent && now - link->asked_at < kAskAgainNs) continue;
-    auto attempt = send_frame(*link, FrameKind::ask, {}, {});
-    if (!attempt) continue;  // the failure is the link's
-    if (*attempt == Attempt::done) {
-      link->packets_asked = link->packets_sent;
-      link->asked_at = now;
-      link->refused_since = 0;
-    } else if (link->refused_since == 0) {
-      link->refused_since = now;
-    } else if (now - link->refused_since > kGoneNs) {
-      link->failure = Error(ErrorClass::proc_aborted, "a process takes no packets any more over " + endpoint_.provider());
-    }
-  }
-}
-
-/// Packets come in the order sent, so what was sent before an ask has been seen by then. Where an answer finds no room it is
-/// dropped: the asker asks again.
-Result<Attempt> Ofi::send_receipt(OfiLink& link, FrameKind kind) {
-  const Receipt receipt{link.packets_seen};
-  return send_frame(link, kind, std::as_bytes(std::span(&receipt, 1)), {});
-}
-
-void Ofi::take_receipt(OfiLink& link, ConstSpan bytes) {
-  Receipt receipt;
-  if (bytes.size() < sizeof receipt) return;
-  std::memcpy(&receipt, bytes.data(), sizeof receipt);
-  link.packets_confirmed = std::max(link.packets_confirmed, receipt.packets);
-}
-
-void Ofi::take_bye(OfiLink& link, ConstSpan bytes) {
-  take_receipt(link, bytes);
-  // If there is no room, it stops waiting by itself.
-  if (closing_loses_packets(endpoint_.provider())) (void)send_frame(link, FrameKind::bye_heard, {}, {});
-  if (!link.failure) link.failure = Error(ErrorClass::proc_aborted, "a process has closed its network endpoint");
-}
-
-/// Tells everybody we have exchanged packets with what we have seen, so that nobody waits for a receipt from us, and answers
-/// their last questions, until all have heard it.
-void Ofi::say_goodbye() {
-  struct Deaf final : Sink {
-    void on_packet(ConstSpan) override {}
-  } nobody;
-  const base::Nanoseconds end = base::now_ns() + kGoodbyeNs;
-  // Reads first: to one whose own goodbye has come nothing must be sent any more.
-  while (poll(nobody) && base::now_ns() < end) {
-    bool is_over = true;
-    for (auto& [cookie, link] : links_) {
-      if (!link->needs_goodbye()) continue;
-      is_over = false;
-      if (link->has_said_bye) continue;
-      auto attempt = send_receipt(*link, FrameKind::bye);
-      link->has_said_bye = attempt && *attempt == Attempt::done;
-      link->bye_is_heard = link->has_said_bye && !closing_loses_packets(endpoint_.provider());
-    }
-    if (is_over) return;
-  }
 }
 
 Status Ofi::post_receives() {
@@ -368,6 +218,8 @@ void Ofi::sleep(std::int64_t nanoseconds) {
   timespec nap{0, static_cast<long>(std::clamp<std::int64_t>(nanoseconds, 0, kLongestNapNs))};
   ::nanosleep(&nap, nullptr);
 }
+
+namespace {
 
 Result<std::uint64_t> random_cookie() {
   std::uint64_t cookie = 0;

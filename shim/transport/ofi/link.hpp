@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A peer over libfabric, and what is known of it.
+#pragma once
+
+#include <rdma/fabric.h>
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "shim/base/clock.hpp"
+#include "shim/transport/ofi/wire.hpp"
+
+namespace shim::transport {
+
+/// A peer. Known by its cookie; in the address table from the first send on.
+struct OfiLink final : Link {
+  explicit OfiLink(OfiAddress peer) : to(std::move(peer)) {}
+  OfiAddress to;
+  fi_addr_t address = FI_ADDR_UNSPEC;
+  std::optional<base::Error> failure;  ///< why nothing can be sent any more
+  bool is_introduced = false;  ///< the peer has our address
+  std::uint64_t packets_seen = 0;  ///< of the peer's
+  std::uint64_t packets_sent = 0;
+  std::uint64_t packets_confirmed = 0;  ///< the peer has seen these
+  std::uint64_t packets_asked = 0;      ///< and has been asked about these
+  base::Nanoseconds asked_at = 0;
+  base::Nanoseconds refused_since = 0;  ///< asking has found no room since then
+  bool has_said_bye = false;  ///< we have, to it
+  bool bye_is_heard = false;  ///< and it has heard it, or will
+
+  /// Nothing is on its way any more, or never will arrive.
+  bool is_settled() const { return packets_sent == packets_confirmed || failure; }
+  /// Would the peer wait for us, or we for it?
+  bool needs_goodbye() const { return (packets_sent > 0 || packets_seen > 0) && !failure && !bye_is_heard; }
+};
+
+}  // namespace shim::transport
