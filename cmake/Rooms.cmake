@@ -24,6 +24,16 @@ function(intersession_room name)
   target_include_directories(intersession_${name} SYSTEM PRIVATE ${arg_SYSTEM_INCLUDES})
 endfunction()
 
+# The presets' tests run in one ctest; their names tell them apart.
+string(REPLACE "," "-" INTERSESSION_TEST_PREFIX "${INTERSESSION_SANITIZE}")
+string(REGEX REPLACE "(.)$" "\\1." INTERSESSION_TEST_PREFIX "${INTERSESSION_TEST_PREFIX}")
+
+# What the sanitizers are to pass over, in every test program.
+set(INTERSESSION_SUPPRESSIONS "")
+if(INTERSESSION_SANITIZE)
+  set(INTERSESSION_SUPPRESSIONS ${PROJECT_SOURCE_DIR}/tests/sanitizers/suppressions.cpp)
+endif()
+
 # intersession_unit_tests(<room> [LINK <targets>...]): tests/<room>/*_test.cpp as one GoogleTest program, each test a ctest.
 function(intersession_unit_tests room)
   cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
@@ -31,13 +41,10 @@ function(intersession_unit_tests room)
   if(NOT sources)
     return()
   endif()
-  add_executable(${room}_test ${sources})
+  add_executable(${room}_test ${sources} ${INTERSESSION_SUPPRESSIONS})
   target_link_libraries(${room}_test PRIVATE intersession_${room} ${arg_LINK} GTest::gmock GTest::gtest_main
                                              ${CMAKE_DL_LIBS})
-  # The presets' tests run in one ctest; their names tell them apart.
-  string(REPLACE "," "-" sanitizer "${INTERSESSION_SANITIZE}")
-  string(REGEX REPLACE "(.)$" "\\1." prefix "${sanitizer}")
   include(GoogleTest)
-  gtest_discover_tests(${room}_test TEST_PREFIX "${prefix}unit.${room}." PROPERTIES TIMEOUT 60 LABELS unit
+  gtest_discover_tests(${room}_test TEST_PREFIX ${INTERSESSION_TEST_PREFIX}unit.${room}. PROPERTIES TIMEOUT 60 LABELS unit
                        DISCOVERY_TIMEOUT 60)
 endfunction()

@@ -89,6 +89,10 @@ class Bootstrap {
   /// Collective over exactly these ranks: done once all have entered; what they published before can then be looked up.
   virtual base::Result<std::unique_ptr<Pending<Done>>> fence(std::span<const std::uint32_t> ranks) = 0;
 
+  /// Has the launcher gone away under us? Then nothing comes from it any more, nobody ends the job, and what others wait for
+  /// may never come. Cheap enough to ask ten times a second.
+  virtual bool has_lost_launcher() const { return false; }
+
   /// Ends the job, if the launcher can; else returns and the caller ends the process.
   virtual void abort(int exit_code, std::string_view text) = 0;
 

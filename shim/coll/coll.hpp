@@ -24,6 +24,7 @@ class Comm {
   int size() const { return size_; }
   /// The tag of the next collective: all members call collectives in the same order, so all take the same one.
   int next_tag() { return static_cast<int>(sequence_++ & 0x3fffffff); }
+  std::uint32_t tags_taken() const { return sequence_; }
 
  private:
   p2p::Engine* engine_;

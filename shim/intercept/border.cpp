@@ -5,6 +5,7 @@
 #include <new>
 #include <string>
 
+#include "shim/intercept/abi/predefined.hpp"
 #include "shim/intercept/errors.hpp"
 #include "shim/intercept/objects.hpp"
 #include "shim/intercept/substrate.hpp"
@@ -30,6 +31,18 @@ ErrorClass class_for(abi::Kind kind) {
     case abi::Kind::file: return ErrorClass::file;
     default: return ErrorClass::arg;
   }
+}
+
+/// Why a call is wrong while the library below is not initialised and the program uses sessions.
+Error idle_error(const Subject& subject) {
+  const abi::PredefinedHandles& known = abi::predefined;
+  if (subject.handle == known.comm_world || subject.handle == known.comm_self)
+    return Error(ErrorClass::other, "called on objects of the world model before MPI_Init or after MPI_Finalize");
+  if (subject.kind == abi::Kind::none)
+    return Error(ErrorClass::unsupported_operation, "not available without MPI_Init in this version of Intersession");
+  const bool is_null = subject.handle == nullptr || subject.handle == known.comm_null || subject.handle == known.request_null;
+  return Error(class_for(subject.kind), "the " + std::string(name_of(subject.kind)) +
+                                            (is_null ? " is a null handle" : " is not a valid handle"));
 }
 
 }  // namespace
@@ -60,10 +73,9 @@ int caught(const Subject& subject, const char* function) {
   }
 }
 
-std::optional<int> idle_call(const char* function) {
+std::optional<int> idle_call(const Subject& subject, const char* function) {
   if (notice_activity() || !any_object_made()) return std::nullopt;
-  return fail(Subject(), function,
-              Error(ErrorClass::other, "called on objects of the world model before MPI_Init or after MPI_Finalize"));
+  return fail(Subject(), function, idle_error(subject));
 }
 
 bool is_active_after_all() {

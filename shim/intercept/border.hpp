@@ -39,7 +39,7 @@ int refused(const Subject& subject, const char* function, abi::Kind kind);
 int caught(const Subject& subject, const char* function);
 /// A call that the library below must not see outside MPI_Init … MPI_Finalize. Nothing: go on, and let it say so itself
 /// (no session was ever made, so the program gets what it would get without us). Else the code to return, error raised.
-std::optional<int> idle_call(const char* function);
+std::optional<int> idle_call(const Subject& subject, const char* function);
 
 /// Before an idle body runs: has the library below been initialised without our seeing it (we were loaded later)? Then the
 /// call goes to it. Else its predefined handles are known from here on.

@@ -58,6 +58,11 @@ void Creations::look_after(const CreationPtr& creation) {
 }
 
 bool Creations::fail_for_the_dead(const CreationPtr& creation) {
+  if (process_.has_lost_launcher()) {
+    fail(creation, Error(ErrorClass::proc_aborted, name_of(*creation) + " cannot end: the launcher of this job is gone"),
+         {creation->roles.self});
+    return true;
+  }
   for (int rank : waited_for(*creation)) {
     if (process_.is_running(creation->group->at(rank))) continue;
     const Error error(ErrorClass::proc_aborted,

@@ -147,6 +147,13 @@ bool Process::is_local(base::ProcessId process) const {
 
 bool Process::has_session(base::ProcessId process) const { return segment_->is_ready(slot_of(process)); }
 
+bool Process::has_lost_launcher() {
+  if (!bootstrap_->has_lost_launcher()) return false;
+  if (!lost_launcher_.exchange(true, std::memory_order_relaxed))
+    log_.write(base::LogLevel::error, "the launcher that started this process is gone; what waits for other processes ends");
+  return true;
+}
+
 bool Process::is_running(base::ProcessId process) const {
   return !is_local(process) || segment_->is_alive(slot_of(process));
 }

@@ -42,7 +42,8 @@ struct Factories {
 };
 
 /// Made by the first session, destroyed after the last (shared_ptr from sessions and communicators). Destruction flushes what
-/// was sent, closes transports, leaves the node segment and the launcher; nothing stays behind.
+/// was sent, closes transports, leaves the node segment and the launcher; nothing of ours stays behind (PMIx does, see
+/// Factories).
 class Process : public std::enable_shared_from_this<Process>, private p2p::Router {
  public:
   /// Local: needs no other process.
@@ -82,6 +83,8 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   bool is_local(base::ProcessId process) const;
   /// Only for local ones: has it a session at this moment?
   bool has_session(base::ProcessId process) const;
+  /// The launcher is gone, and with it whoever would end this job: no wait for another process goes on. Says so once.
+  bool has_lost_launcher();
   /// False when it is known to have ended. Processes of other nodes count as running.
   bool is_running(base::ProcessId process) const;
 
@@ -90,7 +93,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   base::Status set_up(Factories factories);
   base::Status set_up_node();
   base::Result<p2p::Route> route_to(base::ProcessId process) override;
-  bool is_alive(base::ProcessId process) override { return is_running(process); }
+  bool is_alive(base::ProcessId process) override { return !has_lost_launcher() && is_running(process); }
   std::uint32_t slot_of(base::ProcessId process) const { return bootstrap_->node_map().local_rank(process.rank); }
 
   // in the order of construction; destroyed in reverse
@@ -108,6 +111,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   std::unordered_map<base::ProcessId, FabricAddress> addresses_;
   std::unique_ptr<p2p::Engine> engine_;
   std::unique_ptr<Creations> creations_;
+  std::atomic<bool> lost_launcher_{false};           ///< so that it is said once; pairs with nothing
   std::atomic<std::uint32_t> context_counter_{0};    ///< where there is no segment; a plain count, pairs with nothing
   std::atomic<std::uint64_t> extended_counter_{0};   ///< a plain count, pairs with nothing
 };

@@ -86,6 +86,10 @@ struct Meeting {
   World world;
   int root, other;
 };
+void PrintTo(const Meeting& meeting, std::ostream* out) {
+  PrintTo(meeting.world, out);
+  *out << ", " << meeting.other << " meets " << meeting.root;
+}
 
 class Meetings : public ::testing::TestWithParam<Meeting> {};
 

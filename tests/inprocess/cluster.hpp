@@ -16,6 +16,16 @@
 #include "shim/sessions/process.hpp"
 #include "shim/transport/loop/loop.hpp"
 
+namespace shim::bootstrap::inmem {
+
+/// The nodes of the ranks, so that tests have names that stay the same.
+inline void PrintTo(const World& world, std::ostream* out) {
+  *out << "nodes ";
+  for (std::uint32_t rank = 0; rank < world.node_map.size(); ++rank) *out << world.node_map.node_of(rank);
+}
+
+}  // namespace shim::bootstrap::inmem
+
 namespace shim::sessions::testing {
 
 using bootstrap::inmem::World;

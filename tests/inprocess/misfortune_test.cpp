@@ -207,6 +207,10 @@ struct Death {
   World world;
   int victim;
 };
+void PrintTo(const Death& death, std::ostream* out) {
+  PrintTo(death.world, out);
+  *out << ", victim " << death.victim;
+}
 
 class Dead : public ::testing::TestWithParam<Death> {};
 

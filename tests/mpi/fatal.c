@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fatal SCENARIO: errors that end the job, as the handler or the program says. Nothing after them is reached. */
+#include <signal.h>
+#include <unistd.h>
+
 #include "session_world.h"
 
 static void start(MPI_Errhandler handler) {
@@ -19,6 +22,12 @@ int main(int argc, char **argv) {
     open_world("test.fatal");
     MUST(MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL));
     MPI_Send(&rank, 1, MPI_INT, size, 0, world);
+  } else if (strcmp(scenario, "orphaned") == 0) {
+    open_world("test.fatal");
+    MUST(MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL));
+    MUST(MPI_Barrier(world));
+    if (rank == 0) kill(getppid(), SIGKILL); /* the launcher, which can end nobody any more */
+    MPI_Recv(&rank, 1, MPI_INT, MPI_ANY_SOURCE, 0, world, MPI_STATUS_IGNORE);
   } else if (strcmp(scenario, "mpi_abort") == 0) {
     open_world("test.fatal");
     if (rank == size - 1) MPI_Abort(world, 7);

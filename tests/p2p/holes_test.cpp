@@ -39,6 +39,9 @@ struct Case {
   bool receive_first;
   transport::LoopFaults::Reads reads;
 };
+void PrintTo(const Case& one, std::ostream* out) {
+  *out << one.count << (one.receive_first ? " posted" : " unexpected") << ", reads " << static_cast<int>(one.reads);
+}
 
 class Holes : public testing::TestWithParam<Case> {};
 using Reads = transport::LoopFaults::Reads;

@@ -127,6 +127,12 @@ base::Result<std::unique_ptr<Pending<Done>>> Backend::fence(std::span<const std:
   return std::make_unique<FencePending>(ground_->library, std::move(letter));
 }
 
+/// PMIx has no question for this. Publishing nothing is refused at once without a word to the server: for the lack of a connection
+/// if there is none, else for the lack of something to publish.
+bool Backend::has_lost_launcher() const {
+  return ground_->library.publish_nb(nullptr, 0, nullptr, nullptr) == PMIX_ERR_UNREACH;
+}
+
 void Backend::abort(int exit_code, std::string_view text) {
   bounded_call<pmix_status_t>(kAbortSeconds, [library = ground_->library, exit_code, message = std::string(text)] {
     return library.abort(exit_code, message.c_str(), nullptr, 0);

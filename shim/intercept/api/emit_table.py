@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The table of the library below: its type, and its two instances with the functions that slots start with."""
 
-from emit import NOTICE, call, error, fail
+from emit import NOTICE, call, error, fail, subject_expression
 
 
 def header(functions):
@@ -40,7 +40,7 @@ def _idle(function):
     elif function.is_anytime or function.route in ("state", "tool"):
         body = active
     else:
-        body = 'if (auto code = idle_call("MPI_%s")) { %s } %s' % (function.name, fail(function, "*code"), active)
+        body = 'if (auto code = idle_call(%s, "MPI_%s")) { %s } %s' % (subject_expression(function), function.name, fail(function, "*code"), active)
     return _definition("idle", function, body)
 
 

@@ -21,8 +21,10 @@ Error bad_count(Count count, const char* what) {
   return Error(ErrorClass::count, std::string("the ") + what + " " + std::to_string(count) + " is negative");
 }
 
-Error no_buffer(const void*, Count count) {
-  return Error(ErrorClass::buffer, "the buffer is a null pointer, but the count is " + std::to_string(count));
+base::Status check_address(const void* address, bool has_data) {
+  if (address == MPI_IN_PLACE) return Error(ErrorClass::buffer, "MPI_IN_PLACE is not allowed for this buffer");
+  if (has_data) return Error(ErrorClass::buffer, "the buffer is a null pointer, but the count is not 0");
+  return {};
 }
 
 Error bad_rank(const sessions::Communicator& comm, int rank, const char* what) {

@@ -28,7 +28,7 @@ struct TypeItems {
 namespace slow {
 base::Error no_comm(MPI_Comm handle);
 base::Error bad_count(Count count, const char* what);
-base::Error no_buffer(const void* buffer, Count count);
+base::Status check_address(const void* address, bool has_data);
 base::Error bad_rank(const sessions::Communicator& comm, int rank, const char* what);
 base::Error bad_tag(int tag);
 base::Error no_output(const char* what);
@@ -46,13 +46,19 @@ inline base::Result<TypeItems> type_items(MPI_Datatype datatype) {
   return slow::type_items(datatype);
 }
 
+/// A buffer that may not be MPI_IN_PLACE, nor null if it has data. Errors: buffer.
+inline base::Status check_address(const void* address, bool has_data) {
+  if (address != nullptr && address != MPI_IN_PLACE) [[likely]] return {};
+  return slow::check_address(address, has_data);
+}
+
 /// (address, count, datatype) as a buffer of the rooms below; Buffer is types::Buffer or types::ConstBuffer.
-/// Errors: count (negative), type (null, not committed), buffer (null with a count).
+/// Errors: count (negative), type (null, not committed), buffer (null with a count, MPI_IN_PLACE).
 template <typename Buffer, typename Address>
 base::Status take_buffer(Buffer& buffer, Address address, Count count, MPI_Datatype datatype) {
   if (count < 0) [[unlikely]] return slow::bad_count(count, "count");
   SHIM_TRY_ASSIGN(TypeItems type, type_items(datatype));
-  if (address == nullptr && count > 0 && type.base->size * type.items > 0) [[unlikely]] return slow::no_buffer(address, count);
+  SHIM_TRY(check_address(address, count > 0 && type.base->size * type.items > 0));
   buffer = {address, static_cast<std::uint64_t>(count) * type.items, type.base};
   return {};
 }

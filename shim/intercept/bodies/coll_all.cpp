@@ -14,6 +14,7 @@ using Regular = coll::Task (*)(coll::Comm&, types::ConstBuffer, types::Buffer);
 template <typename Call>
 base::Status regular(SendSide out, ReceiveSide in, MPI_Comm handle, Regular algorithm, Call call) {
   SHIM_TRY_ASSIGN(CommunicatorPtr comm, take_comm(handle));
+  const InStep in_step(*comm, call);
   types::ConstBuffer send;
   types::Buffer receive;
   SHIM_TRY(take_send(send, out.address, out.count, out.datatype));
@@ -25,10 +26,12 @@ base::Status regular(SendSide out, ReceiveSide in, MPI_Comm handle, Regular algo
 template <typename C, typename D, typename Call>
 base::Status allgatherv(SendSide out, BlockSide<void*, C, D> in, MPI_Comm handle, Call call) {
   SHIM_TRY_ASSIGN(CommunicatorPtr comm, take_comm(handle));
+  const InStep in_step(*comm, call);
   types::ConstBuffer send;
   SHIM_TRY(take_send(send, out.address, out.count, out.datatype));
   SHIM_TRY_ASSIGN(TypeItems type, type_items(in.datatype));
   SHIM_TRY_ASSIGN(auto arrays, take_arrays(in.counts, in.displacements, comm->size(), type, "receive"));
+  SHIM_TRY(check_address(in.address, arrays->has_data()));
   return call(comm, handle, [=, comm = comm.get(), into = in.address] {
     return holding(arrays, coll::allgatherv(comm->coll(), send, into, arrays->blocks(), *type.base));
   });
@@ -42,14 +45,17 @@ struct BothArrays {
 template <typename C, typename D, typename Call>
 base::Status alltoallv(BlockSide<const void*, C, D> out, BlockSide<void*, C, D> in, MPI_Comm handle, Call call) {
   SHIM_TRY_ASSIGN(CommunicatorPtr comm, take_comm(handle));
+  const InStep in_step(*comm, call);
   auto arrays = std::make_shared<BothArrays>();
   TypeItems send_type;  // without a type: in place
   if (out.address != MPI_IN_PLACE) {
     SHIM_TRY_ASSIGN(send_type, type_items(out.datatype));
     SHIM_TRY_ASSIGN(arrays->send, take_arrays(out.counts, out.displacements, comm->size(), send_type, "send"));
+    SHIM_TRY(check_address(out.address, arrays->send->has_data()));
   }
   SHIM_TRY_ASSIGN(TypeItems type, type_items(in.datatype));
   SHIM_TRY_ASSIGN(arrays->receive, take_arrays(in.counts, in.displacements, comm->size(), type, "receive"));
+  SHIM_TRY(check_address(in.address, arrays->receive->has_data()));
   return call(comm, handle, [=, comm = comm.get(), from = out.address, into = in.address] {
     return holding(arrays, coll::alltoallv(comm->coll(), from, arrays->send->blocks(), send_type.base, into,
                                            arrays->receive->blocks(), *type.base));

@@ -36,7 +36,7 @@ base::Result<Reduction> check(const Arguments& given, bool receives) {
   checked.count = static_cast<std::uint64_t>(given.count);
   checked.receive = given.recvbuf;
   if (!receives) return checked;
-  if (given.recvbuf == nullptr && given.count > 0) return slow::no_buffer(given.recvbuf, given.count);
+  SHIM_TRY(check_address(given.recvbuf, given.count > 0));
   SHIM_TRY(check_no_alias(given.sendbuf, given.recvbuf, checked.count));
   return checked;
 }
@@ -44,6 +44,7 @@ base::Result<Reduction> check(const Arguments& given, bool receives) {
 template <typename Call>
 base::Status reduce(const Arguments& given, int root, MPI_Comm handle, Call call) {
   SHIM_TRY_ASSIGN(CommunicatorPtr comm, take_comm(handle));
+  const InStep in_step(*comm, call);
   SHIM_TRY(check_root(*comm, root));
   bool is_root = comm->rank() == root;
   SHIM_TRY_ASSIGN(Reduction r, check(given, is_root));
@@ -60,6 +61,7 @@ using Algorithm = coll::Task (*)(coll::Comm&, types::ConstBuffer, void*, std::ui
 template <typename Call>
 base::Status combine(const Arguments& given, MPI_Comm handle, Algorithm algorithm, Call call) {
   SHIM_TRY_ASSIGN(CommunicatorPtr comm, take_comm(handle));
+  const InStep in_step(*comm, call);
   SHIM_TRY_ASSIGN(Reduction r, check(given, true));
   return call(comm, handle, [=, comm = comm.get()] {
     return algorithm(comm->coll(), r.send, r.receive, r.count, *r.type, *r.op);
@@ -69,6 +71,7 @@ base::Status combine(const Arguments& given, MPI_Comm handle, Algorithm algorith
 template <typename C, typename Call>
 base::Status reduce_scatter(Arguments given, const C* counts, MPI_Comm handle, Call call) {
   SHIM_TRY_ASSIGN(CommunicatorPtr comm, take_comm(handle));
+  const InStep in_step(*comm, call);
   SHIM_TRY_ASSIGN(auto arrays, take_arrays(counts, counts, comm->size(), TypeItems{}, "receive"));
   for (std::int64_t count : arrays->counts) given.count += count;
   SHIM_TRY_ASSIGN(Reduction r, check(given, arrays->counts[static_cast<std::size_t>(comm->rank())] > 0));
@@ -79,6 +82,7 @@ base::Status reduce_scatter(Arguments given, const C* counts, MPI_Comm handle, C
 
 int reduce_local(const char* function, const void* in, void* inout, Count count, MPI_Datatype datatype, MPI_Op op) {
   return deliver(Subject(), function, [&]() -> base::Status {
+    SHIM_TRY(check_address(in, count > 0));
     SHIM_TRY_ASSIGN(Reduction r, check({in, inout, count, datatype, op}, true));
     return types::reduce(*r.op, *r.type, in, inout, r.count);
   });

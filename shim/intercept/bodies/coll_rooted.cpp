@@ -11,12 +11,14 @@ using sessions::CommunicatorPtr;
 template <typename Call>
 base::Status barrier(MPI_Comm handle, Call call) {
   SHIM_TRY_ASSIGN(CommunicatorPtr comm, take_comm(handle));
+  const InStep in_step(*comm, call);
   return call(comm, handle, [comm = comm.get()] { return coll::barrier(comm->coll()); });
 }
 
 template <typename Call>
 base::Status bcast(void* buffer, Count count, MPI_Datatype datatype, int root, MPI_Comm handle, Call call) {
   SHIM_TRY_ASSIGN(CommunicatorPtr comm, take_comm(handle));
+  const InStep in_step(*comm, call);
   SHIM_TRY(check_root(*comm, root));
   types::Buffer data;
   SHIM_TRY(take_buffer(data, buffer, count, datatype));
@@ -32,6 +34,7 @@ base::Status check_in_place(const void* address, bool is_root) {
 template <typename Call>
 base::Status gather(SendSide out, ReceiveSide in, int root, MPI_Comm handle, Call call) {
   SHIM_TRY_ASSIGN(CommunicatorPtr comm, take_comm(handle));
+  const InStep in_step(*comm, call);
   SHIM_TRY(check_root(*comm, root));
   bool is_root = comm->rank() == root;
   types::ConstBuffer send;
@@ -48,6 +51,7 @@ base::Status gather(SendSide out, ReceiveSide in, int root, MPI_Comm handle, Cal
 template <typename Call>
 base::Status scatter(SendSide out, ReceiveSide in, int root, MPI_Comm handle, Call call) {
   SHIM_TRY_ASSIGN(CommunicatorPtr comm, take_comm(handle));
+  const InStep in_step(*comm, call);
   SHIM_TRY(check_root(*comm, root));
   bool is_root = comm->rank() == root;
   types::ConstBuffer send;
@@ -66,6 +70,7 @@ base::Status scatter(SendSide out, ReceiveSide in, int root, MPI_Comm handle, Ca
 template <typename C, typename D, typename Call>
 base::Status gatherv(SendSide out, BlockSide<void*, C, D> in, int root, MPI_Comm handle, Call call) {
   SHIM_TRY_ASSIGN(CommunicatorPtr comm, take_comm(handle));
+  const InStep in_step(*comm, call);
   SHIM_TRY(check_root(*comm, root));
   bool is_root = comm->rank() == root;
   types::ConstBuffer send;
@@ -76,6 +81,7 @@ base::Status gatherv(SendSide out, BlockSide<void*, C, D> in, int root, MPI_Comm
   if (is_root) {
     SHIM_TRY_ASSIGN(type, type_items(in.datatype));
     SHIM_TRY_ASSIGN(arrays, take_arrays(in.counts, in.displacements, comm->size(), type, "receive"));
+    SHIM_TRY(check_address(in.address, arrays->has_data()));
   }
   return call(comm, handle, [=, comm = comm.get(), into = in.address] {
     return holding(arrays, coll::gatherv(comm->coll(), send, into, arrays->blocks(), type.base, root));
@@ -85,6 +91,7 @@ base::Status gatherv(SendSide out, BlockSide<void*, C, D> in, int root, MPI_Comm
 template <typename C, typename D, typename Call>
 base::Status scatterv(BlockSide<const void*, C, D> out, ReceiveSide in, int root, MPI_Comm handle, Call call) {
   SHIM_TRY_ASSIGN(CommunicatorPtr comm, take_comm(handle));
+  const InStep in_step(*comm, call);
   SHIM_TRY(check_root(*comm, root));
   bool is_root = comm->rank() == root;
   TypeItems type;
@@ -92,6 +99,7 @@ base::Status scatterv(BlockSide<const void*, C, D> out, ReceiveSide in, int root
   if (is_root) {
     SHIM_TRY_ASSIGN(type, type_items(out.datatype));
     SHIM_TRY_ASSIGN(arrays, take_arrays(out.counts, out.displacements, comm->size(), type, "send"));
+    SHIM_TRY(check_address(out.address, arrays->has_data()));
   }
   types::Buffer receive;
   SHIM_TRY(check_in_place(in.address, is_root));

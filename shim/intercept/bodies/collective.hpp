@@ -3,6 +3,7 @@
 // hands a function that makes the task to `call`, which is one of the ways.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -11,8 +12,27 @@
 
 namespace shim::intercept {
 
+/// A collective that fails at one member for its arguments has taken place all the same as far as the others can see: it uses up
+/// its tag, so that the member stays in step with them.
+class InStep {
+ public:
+  /// Before the arguments are checked. `Call` is one of the ways below.
+  template <typename Call>
+  InStep(sessions::Communicator& comm, const Call&) : comm_(Call::kIsNow ? &comm.coll() : nullptr), before_(comm.coll().tags_taken()) {}
+  InStep(const InStep&) = delete;
+  InStep& operator=(const InStep&) = delete;
+  ~InStep() {
+    if (comm_ != nullptr && comm_->tags_taken() == before_) comm_->next_tag();
+  }
+
+ private:
+  coll::Comm* comm_;
+  std::uint32_t before_;
+};
+
 /// The way of MPI_X: the task runs to its end.
 struct Blocking {
+  static constexpr bool kIsNow = true;
   template <typename Make>
   base::Status operator()(const sessions::CommunicatorPtr& comm, MPI_Comm, Make make) const {
     return coll::run(comm->coll(), make());
@@ -21,6 +41,7 @@ struct Blocking {
 
 /// The way of MPI_IX: the task goes on while the caller does; progress moves it (MPI-4.1 §6.12).
 struct Nonblocking {
+  static constexpr bool kIsNow = true;
   MPI_Request* request;
   template <typename Make>
   base::Status operator()(const sessions::CommunicatorPtr& comm, MPI_Comm handle, Make make) const {
@@ -32,6 +53,7 @@ struct Nonblocking {
 
 /// The way of MPI_X_init: a task is made at each start (MPI-4.1 §6.13).
 struct Persistent {
+  static constexpr bool kIsNow = false;
   MPI_Request* request;
   template <typename Make>
   base::Status operator()(const sessions::CommunicatorPtr& comm, MPI_Comm handle, Make make) const {
@@ -63,6 +85,7 @@ struct BlockSide {
 struct Arrays {
   std::vector<std::int64_t> counts, displacements;
   coll::Blocks blocks() const { return {counts, displacements}; }
+  bool has_data() const { return std::ranges::any_of(counts, [](std::int64_t count) { return count > 0; }); }
 };
 
 /// Whatever a task refers to, kept as long as the task.

@@ -58,11 +58,11 @@ base::Result<ErrorHandlerPtr> session_handler(MPI_Errhandler handle) {
 }
 
 base::Status init(MPI_Info info_handle, MPI_Errhandler errhandler, MPI_Session* session) {
+  SHIM_TRY(need_substrate());
   if (auto order = check_link_order(); !order) {
     print_error(order.error().text());  // MPI_Error_string does not come to us either
     return order;
   }
-  SHIM_TRY(need_substrate());
   SHIM_TRY(check_output(session, "session"));
   SHIM_TRY_ASSIGN(ErrorHandlerPtr handler, session_handler(errhandler));
   SHIM_TRY_ASSIGN(InfoPtr info, take_info(info_handle));
