@@ -170,6 +170,55 @@ static void collectives(void) {
   MUST_FAIL(MPI_ERR_COUNT, MPI_Gather(&value, -1, MPI_INT, &other, 1, MPI_INT, 0, world));
 }
 
+/* MPI_IN_PLACE for a buffer that cannot be in place. */
+static void in_place(void) {
+  int value = 0, count = 1, place = 0;
+  open_world("test.misuse.in_place");
+  MUST_FAIL(MPI_ERR_BUFFER, MPI_Bcast(MPI_IN_PLACE, 1, MPI_INT, 0, world));
+  MUST_FAIL(MPI_ERR_BUFFER, MPI_Send(MPI_IN_PLACE, 1, MPI_INT, rank, 0, world));
+  MUST_FAIL(MPI_ERR_BUFFER, MPI_Recv(MPI_IN_PLACE, 1, MPI_INT, rank, 0, world, MPI_STATUS_IGNORE));
+  MUST_FAIL(MPI_ERR_BUFFER, MPI_Allreduce(&value, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, world));
+  MUST_FAIL(MPI_ERR_BUFFER, MPI_Scan(&value, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, world));
+  MUST_FAIL(MPI_ERR_BUFFER, MPI_Reduce_local(&value, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM));
+  MUST_FAIL(MPI_ERR_BUFFER, MPI_Reduce_local(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_SUM));
+  MUST_FAIL(MPI_ERR_BUFFER, MPI_Allgather(&value, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, world));
+  MUST_FAIL(MPI_ERR_BUFFER, MPI_Alltoall(&value, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, world));
+  if (size > 1) return;
+  MUST_FAIL(MPI_ERR_BUFFER, MPI_Gather(&value, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, 0, world));
+  MUST_FAIL(MPI_ERR_BUFFER, MPI_Scatter(MPI_IN_PLACE, 1, MPI_INT, &value, 1, MPI_INT, 0, world));
+  MUST_FAIL(MPI_ERR_BUFFER, MPI_Gatherv(&value, 1, MPI_INT, MPI_IN_PLACE, &count, &place, MPI_INT, 0, world));
+  MUST_FAIL(MPI_ERR_BUFFER, MPI_Allgatherv(&value, 1, MPI_INT, MPI_IN_PLACE, &count, &place, MPI_INT, world));
+}
+
+/* One member alone errs in a collective that the others go through with: afterwards all are in step. */
+static void one_errs(void) {
+  int value, sum = 0;
+  open_world("test.misuse.one_errs");
+  value = rank;
+  for (int root = 0; root < size; ++root) {
+    if (rank == root) MUST_FAIL(MPI_ERR_BUFFER, MPI_Gather(&value, 1, MPI_INT, NULL, 1, MPI_INT, root, world));
+    else MUST(MPI_Gather(&value, 1, MPI_INT, NULL, 0, MPI_INT, root, world));
+    MUST(MPI_Barrier(world));
+    MUST(MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, world));
+    EXPECT(sum == size * (size - 1) / 2, "sum %d", sum);
+  }
+}
+
+/* Null and meaningless handles, and what is not there yet, where MPI_Init is never called. */
+static void without_init(void) {
+  int n;
+  MPI_Request none = MPI_REQUEST_NULL;
+  MPI_Datatype type;
+  open_world("test.misuse.without_init");
+  MUST_FAIL(MPI_ERR_COMM, MPI_Comm_size(MPI_COMM_NULL, &n));
+  MUST_FAIL(MPI_ERR_COMM, MPI_Comm_size((MPI_Comm)(void *)0x1234, &n));
+  MUST_FAIL(MPI_ERR_REQUEST, MPI_Start(&none));
+  MUST_FAIL(MPI_ERR_REQUEST, MPI_Cancel(&none));
+  MUST_FAIL(MPI_ERR_REQUEST, MPI_Request_free(&none));
+  MUST_FAIL(MPI_ERR_OTHER, MPI_Comm_size(MPI_COMM_WORLD, &n));
+  MUST_FAIL(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Type_vector(2, 1, 2, MPI_INT, &type));
+}
+
 static void topology(void) {
   MPI_Comm cart;
   int too_big[2] = {size + 1, 1}, negative[1] = {-1}, periods[2] = {0, 0}, coordinates[2] = {0, 0}, value;
@@ -207,7 +256,7 @@ int main(int argc, char **argv) {
     void (*run)(void);
   } scenarios[] = {{"sessions", sessions},   {"psets", psets},       {"groups", groups},
                    {"communicators", communicators}, {"point_to_point", point_to_point}, {"requests", requests},
-                   {"collectives", collectives}, {"topology", topology}, {"mixed_models", mixed_models}};
+                   {"collectives", collectives}, {"in_place", in_place}, {"one_errs", one_errs}, {"without_init", without_init}, {"topology", topology}, {"mixed_models", mixed_models}};
   for (size_t s = 0; argc == 2 && s < sizeof scenarios / sizeof scenarios[0]; ++s)
     if (strcmp(argv[1], scenarios[s].name) == 0) {
       scenarios[s].run();

@@ -52,8 +52,15 @@ Backend::Backend(const Library& library, double seconds, std::unique_ptr<Connect
 }
 
 base::Result<std::unique_ptr<Bootstrap>> Backend::open(const Library& library, const Options& options) {
-  SHIM_TRY_ASSIGN(auto connection, Connection::open(library, options.ready_timeout_s));
-  if (options.life != nullptr && *options.life == nullptr) *options.life = keep_initialised(library);
+  std::shared_ptr<Held> held;
+  if (options.life != nullptr) {
+    if (*options.life == nullptr) *options.life = std::make_unique<KeptInitialised>(library);
+    held = static_cast<KeptInitialised&>(**options.life).held;
+  } else {
+    held = std::make_shared<Held>(library);
+  }
+  SHIM_TRY_ASSIGN(auto connection, Connection::open(library, options.ready_timeout_s, held));
+  if (options.life != nullptr) held->hold();
   SHIM_TRY_ASSIGN(auto facts, read_job(library, connection->self()));
   return std::unique_ptr<Bootstrap>(
       new Backend(library, options.ready_timeout_s, std::move(connection), std::move(facts)));
@@ -127,10 +134,10 @@ base::Result<std::unique_ptr<Pending<Done>>> Backend::fence(std::span<const std:
   return std::make_unique<FencePending>(ground_->library, std::move(letter));
 }
 
-/// PMIx has no question for this. Publishing nothing is refused at once without a word to the server: for the lack of a connection
-/// if there is none, else for the lack of something to publish.
+/// PMIx has no question for this. A wish to connect with nobody is refused at once, without a word to the server: for the lack of a
+/// server if there is none, else for the lack of somebody.
 bool Backend::has_lost_launcher() const {
-  return ground_->library.publish_nb(nullptr, 0, nullptr, nullptr) == PMIX_ERR_UNREACH;
+  return ground_->library.connect_nb(nullptr, 0, nullptr, 0, nullptr, nullptr) == PMIX_ERR_UNREACH;
 }
 
 void Backend::abort(int exit_code, std::string_view text) {

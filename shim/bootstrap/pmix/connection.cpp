@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <iterator>
 #include <string_view>
+#include <utility>
 
 #include "shim/bootstrap/pmix/bounded_call.hpp"
 #include "shim/bootstrap/pmix/status.hpp"
@@ -57,7 +58,8 @@ bool has_launcher() {
   return false;
 }
 
-base::Result<std::unique_ptr<Connection>> Connection::open(const Library& library, double seconds) {
+base::Result<std::unique_ptr<Connection>> Connection::open(const Library& library, double seconds,
+                                                              std::shared_ptr<Held> held) {
   StoreChoice store(library);
   auto start = bounded_call<Start>(
       seconds,
@@ -66,8 +68,8 @@ base::Result<std::unique_ptr<Connection>> Connection::open(const Library& librar
         made.status = library.init(&made.self, nullptr, 0);
         return made;
       },
-      [library](Start late) {
-        if (late.status == PMIX_SUCCESS) library.finalize(nullptr, 0);
+      [held = std::move(held)](Start late) {
+        if (late.status == PMIX_SUCCESS) held->adopt();
       });
   if (!start)
     return Error(

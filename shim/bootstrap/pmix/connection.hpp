@@ -8,6 +8,7 @@
 
 #include "shim/base/result.hpp"
 #include "shim/bootstrap/pmix/library.hpp"
+#include "shim/bootstrap/pmix/process_life.hpp"
 
 namespace shim::bootstrap::pmix {
 
@@ -24,7 +25,8 @@ bool has_launcher();
 class Connection {
  public:
   /// Errors: other (no server answers, or not in time; the text says what to try).
-  static base::Result<std::unique_ptr<Connection>> open(const Library& library, double seconds);
+  /// `held` takes over a PMIx_Init that succeeds too late.
+  static base::Result<std::unique_ptr<Connection>> open(const Library& library, double seconds, std::shared_ptr<Held> held);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   ~Connection();

@@ -4,26 +4,23 @@
 #include <unistd.h>
 
 namespace shim::bootstrap::pmix {
-namespace {
 
-class KeptInitialised final : public ProcessLife {
- public:
-  explicit KeptInitialised(const Library& library) : library_(library) {}
-  ~KeptInitialised() override {
-    if (owner_ == ::getpid()) library_.finalize(nullptr, 0);
-  }
+Held::Held(const Library& library) : library_(library), owner_(::getpid()) {}
 
- private:
-  const Library library_;
-  const pid_t owner_ = ::getpid();
-};
+Held::~Held() {
+  if (owner_ != ::getpid()) return;
+  for (; count_ > 0; --count_) library_.finalize(nullptr, 0);
+}
 
-}  // namespace
-
-std::unique_ptr<ProcessLife> keep_initialised(const Library& library) {
+void Held::hold() {
+  std::lock_guard lock(mutex_);
   pmix_proc_t self{};
-  if (library.init(&self, nullptr, 0) != PMIX_SUCCESS) return nullptr;
-  return std::make_unique<KeptInitialised>(library);
+  if (count_ == 0 && library_.init(&self, nullptr, 0) == PMIX_SUCCESS) count_ = 1;
+}
+
+void Held::adopt() {
+  std::lock_guard lock(mutex_);
+  ++count_;
 }
 
 }  // namespace shim::bootstrap::pmix

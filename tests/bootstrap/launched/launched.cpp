@@ -195,7 +195,7 @@ void stopped(const std::string&) {
     ::_exit(0);
   }
   CHECK(::kill(daemon, SIGSTOP) == 0);
-  auto refused = open_bootstrap({.ready_timeout_s = 0.5});
+  auto refused = open_bootstrap({.ready_timeout_s = 0.5, .life = &life()});
   CHECK(!refused);
   CHECK(refused.error().text().find("has not answered PMIx_Init within") != std::string::npos);
   ::kill(daemon, SIGCONT);

@@ -33,9 +33,14 @@ T must(base::Result<T> result) {
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
+/// Let go of when the program ends.
+inline std::unique_ptr<ProcessLife>& life() {
+  static std::unique_ptr<ProcessLife> kept;
+  return kept;
+}
+
 inline std::unique_ptr<Bootstrap> open() {
-  static std::unique_ptr<ProcessLife> life;  // let go of when the program ends
-  return must(open_bootstrap({.ready_timeout_s = 20, .life = &life}));
+  return must(open_bootstrap({.ready_timeout_s = 20, .life = &life()}));
 }
 
 template <typename T>
