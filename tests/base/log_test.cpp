@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/base/log.hpp"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <array>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "shim/base/clock.hpp"
+#include "shim/base/lock.hpp"
+
+namespace shim::base {
+namespace {
+
+/// What is written to its end.
+class Pipe {
+ public:
+  Pipe() { EXPECT_EQ(::pipe(ends_.data()), 0); }
+  ~Pipe() {
+    ::close(ends_[0]);
+    ::close(ends_[1]);
+  }
+  int descriptor() const { return ends_[1]; }
+  std::string text() const {
+    std::array<char, 4096> bytes;
+    const auto length = ::read(ends_[0], bytes.data(), bytes.size());
+    return std::string(bytes.data(), static_cast<std::size_t>(length));
+  }
+
+ private:
+  std::array<int, 2> ends_{};
+};
+
+TEST(Logs, ALineSaysWhoAndHowBad) {
+  Pipe pipe;
+  Log log(LogLevel::warn, "node3:17", pipe.descriptor());
+  log.write(LogLevel::info, "not wanted");
+  log.write(LogLevel::warn, "first");
+  log.write(LogLevel::error, "second");
+  EXPECT_EQ(pipe.text(), "intersession[node3:17] warn: first\nintersession[node3:17] error: second\n");
+}
+
+TEST(Logs, LevelsIncludeThoseBelow) {
+  EXPECT_TRUE(Log(Log::level_of("debug")).wants(LogLevel::info));
+  EXPECT_TRUE(Log(Log::level_of("error")).wants(LogLevel::error));
+  EXPECT_FALSE(Log(Log::level_of("error")).wants(LogLevel::warn));
+  EXPECT_FALSE(Log(Log::level_of("off")).wants(LogLevel::error));
+}
+
+TEST(Deadlines, PassOrNever) {
+  EXPECT_FALSE(Deadline::never().passed());
+  EXPECT_FALSE(Deadline::from_setting(0).passed()) << "0 is never";
+  EXPECT_FALSE(Deadline::after_seconds(60).passed());
+  EXPECT_TRUE(Deadline::after_seconds(0).passed());
+}
+
+TEST(Locks, KeepThreadsApart) {
+  Lock lock;
+  int counter = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      for (int round = 0; round < 10'000; ++round) {
+        std::lock_guard guard(lock);
+        ++counter;
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(counter, 40'000);
+}
+
+}  // namespace
+}  // namespace shim::base
