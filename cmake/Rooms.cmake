@@ -28,12 +28,6 @@ endfunction()
 string(REPLACE "," "-" INTERSESSION_TEST_PREFIX "${INTERSESSION_SANITIZE}")
 string(REGEX REPLACE "(.)$" "\\1." INTERSESSION_TEST_PREFIX "${INTERSESSION_TEST_PREFIX}")
 
-# What the sanitizers are to pass over, in every test program.
-set(INTERSESSION_SUPPRESSIONS "")
-if(INTERSESSION_SANITIZE)
-  set(INTERSESSION_SUPPRESSIONS ${PROJECT_SOURCE_DIR}/tests/sanitizers/suppressions.cpp)
-endif()
-
 # intersession_unit_tests(<room> [LINK <targets>...]): tests/<room>/*_test.cpp as one GoogleTest program, each test a ctest.
 function(intersession_unit_tests room)
   cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
@@ -41,7 +35,7 @@ function(intersession_unit_tests room)
   if(NOT sources)
     return()
   endif()
-  add_executable(${room}_test ${sources} ${INTERSESSION_SUPPRESSIONS})
+  add_executable(${room}_test ${sources})
   target_link_libraries(${room}_test PRIVATE intersession_${room} ${arg_LINK} GTest::gmock GTest::gtest_main
                                              ${CMAKE_DL_LIBS})
   include(GoogleTest)

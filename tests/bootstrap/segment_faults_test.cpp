@@ -141,7 +141,7 @@ bool with_little_room(const std::string& directory, int pages, const std::functi
   Child child([&](Child&) {
     if (::unshare(CLONE_NEWNS) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) ::_exit(kForbidden);
     const std::string options = "size=" + std::to_string(pages * static_cast<int>(page_bytes()));
-    if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+    if (::mount("none", "/", "none", MS_REC | MS_PRIVATE, nullptr) != 0 ||
         ::mount("tmpfs", directory.c_str(), "tmpfs", 0, options.c_str()) != 0)
       ::_exit(kForbidden);
     return body();

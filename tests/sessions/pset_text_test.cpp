@@ -43,6 +43,7 @@ struct Wrong {
   int column;
   const char* says;
 };
+void PrintTo(const Wrong& wrong, std::ostream* out) { *out << wrong.text; }
 
 class PsetTextWrong : public testing::TestWithParam<Wrong> {};
 

@@ -28,6 +28,7 @@ OfiSettings settings_for(const std::string& provider) {
 }
 
 std::unique_ptr<Transport> make(const std::string& provider) {
+  testing::pass_over_leaks_of(provider);
   auto made = make_ofi(settings_for(provider));
   EXPECT_TRUE(made) << made.error().text();
   if (!made) std::_Exit(2);
