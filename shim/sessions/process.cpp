@@ -5,6 +5,7 @@
 
 #include "shim/sessions/address_lookup.hpp"
 #include "shim/sessions/creation.hpp"
+#include "shim/transport/ofi/ofi.hpp"
 #include "shim/transport/self/self.hpp"
 #include "shim/transport/shm/shm.hpp"
 
@@ -53,6 +54,7 @@ base::Status Process::set_up(Factories factories) {
 }
 
 base::Status Process::set_up_node() {
+  transport::sweep_fabric_memory();
   const auto& job = bootstrap_->job();
   const auto& nodes = bootstrap_->node_map();
   const std::uint32_t node = nodes.node_of(job.rank);

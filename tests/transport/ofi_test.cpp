@@ -225,6 +225,28 @@ TEST_P(Ofi, OneWhoOnlyListenedIsNotWaitedForOnceItHasEnded) {
   listener.join();
 }
 
+/// libfabric's shm provider calls its regions "PID:…".
+bool has_regions(pid_t process) {
+  const std::string prefix = std::to_string(process) + ":";
+  std::filesystem::directory_iterator entries("/dev/shm");
+  return std::any_of(begin(entries), end(entries),
+                     [&](const auto& entry) { return entry.path().filename().string().starts_with(prefix); });
+}
+
+TEST(OfiMemory, OfAKilledProcessGoesWithTheNextSweepAndNoOthers) {
+  Board board;
+  Child victim([&] { echo("shm", board, 1, 7); });
+  board.address_of(1);
+  auto mine = make("shm");
+  victim.kill();
+  EXPECT_TRUE(has_regions(victim.pid()));
+  sweep_fabric_memory();
+  EXPECT_FALSE(has_regions(victim.pid()));
+  EXPECT_TRUE(has_regions(::getpid())) << "what is in use stays";
+  mine.reset();
+  EXPECT_FALSE(has_regions(::getpid()));
+}
+
 TEST_P(Ofi, StrangersAreRefusedAndCounted) {
   auto receiver = make(provider());
   auto stranger = make(provider());

@@ -30,6 +30,7 @@ class Child {
     int status = wait();
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "child ended with status " << status;
   }
+  pid_t pid() const { return pid_; }
   void kill() {
     ::kill(pid_, SIGKILL);
     wait();

@@ -221,6 +221,8 @@ void Ofi::sleep(std::int64_t nanoseconds) {
 
 namespace {
 
+constexpr const char* kSharedMemory = "/dev/shm";
+
 Result<std::uint64_t> random_cookie() {
   std::uint64_t cookie = 0;
   if (::getrandom(&cookie, sizeof cookie, 0) != static_cast<ssize_t>(sizeof cookie))
@@ -235,6 +237,10 @@ Result<std::unique_ptr<Transport>> open_provider(const Library& library, std::st
   SHIM_TRY_ASSIGN(std::uint64_t cookie, random_cookie());
   auto transport = std::make_unique<Ofi>(library, std::move(endpoint), cookie);
   SHIM_TRY(transport->post_receives());
+  if (provider == "shm") {
+    SHIM_TRY_ASSIGN(auto marker, RegionMarker::make(kSharedMemory));
+    transport->keep(std::move(marker));
+  }
   return std::unique_ptr<Transport>(std::move(transport));
 }
 
@@ -253,5 +259,7 @@ Result<std::unique_ptr<Transport>> make_ofi(const OfiSettings& settings) {
   return Error(ErrorClass::other, "no libfabric provider is usable (" + reasons +
                                       "); name another with INTERSESSION_PROVIDER, or another network with INTERSESSION_INTERFACE");
 }
+
+int sweep_fabric_memory() { return sweep_regions(kSharedMemory); }
 
 }  // namespace shim::transport

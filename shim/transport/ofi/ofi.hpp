@@ -25,4 +25,8 @@ struct OfiSettings {
 /// errors, and destroying it there touches nothing of the parent's.
 base::Result<std::unique_ptr<Transport>> make_ofi(const OfiSettings& settings);
 
+/// Removes what libfabric's provider "shm" left of this user's killed processes. Local; loads nothing. Answers of how many
+/// endpoints.
+int sweep_fabric_memory();
+
 }  // namespace shim::transport

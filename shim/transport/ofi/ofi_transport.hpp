@@ -9,6 +9,7 @@
 #include "shim/transport/ofi/endpoint.hpp"
 #include "shim/transport/ofi/fork_mark.hpp"
 #include "shim/transport/ofi/link.hpp"
+#include "shim/transport/ofi/region_marker.hpp"
 
 namespace shim::transport {
 
@@ -32,6 +33,8 @@ class Ofi final : public Transport {
 
   /// Posts as many receives as there are free buffers, as far as the provider takes them.
   base::Status post_receives();
+  /// Keeps the marker of the endpoint's shared memory as long as the endpoint.
+  void keep(RegionMarker marker) { marker_ = std::move(marker); }
 
  private:
   base::Status check_process() const;
@@ -48,6 +51,7 @@ class Ofi final : public Transport {
   void complete(const fi_cq_msg_entry& entry, Sink& sink);
   base::Status take_error();
 
+  RegionMarker marker_;
   Library library_;
   Endpoint endpoint_;
   std::uint64_t cookie_;
