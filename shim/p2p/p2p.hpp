@@ -142,6 +142,9 @@ class Router {
   virtual base::Result<Route> route_to(base::ProcessId process) = 0;
   /// False when the process is known to have died or left; asked now and then while somebody waits.
   virtual bool is_alive(base::ProcessId process) = 0;
+  /// Is there anybody in the process who takes packets now? A flush does not wait for one who does not. Called with the engine's
+  /// lock held: must not call the engine.
+  virtual bool takes_packets(base::ProcessId) { return true; }
 };
 
 /// Called, without the engine's lock, for every control message that arrives. May call send_control.

@@ -93,6 +93,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   base::Status set_up(Factories factories);
   base::Status set_up_node();
   base::Result<p2p::Route> route_to(base::ProcessId process) override;
+  bool takes_packets(base::ProcessId process) override { return !is_local(process) || has_session(process); }
   bool is_alive(base::ProcessId process) override { return !has_lost_launcher() && is_running(process); }
   std::uint32_t slot_of(base::ProcessId process) const { return bootstrap_->node_map().local_rank(process.rank); }
 

@@ -84,10 +84,12 @@ TEST_P(Missing, MembersAreNamedAfterTheTimeOut) {
     Ranks present = cluster.all();
     present.erase(std::find(present.begin(), present.end(), missing));
     Collected<std::string> heard;
+    const auto begin = base::now_ns();
     cluster.run(present, [&](Member& member) {
       heard.add(told(member.try_create(cluster.all(), "test.missing")));
       exercise(member.create(present, "test.present"), 1);
     });
+    EXPECT_LT(base::now_ns() - begin, 20'000'000'000) << "a process that ends must not wait for one without a session";
     EXPECT_EQ(heard.values().size(), 3u);
     EXPECT_THAT(heard.values(), Each(AllOf(StartsWith("MPI_ERR_OTHER"), HasSubstr("test.missing"), HasSubstr("CREATE_TIMEOUT"))));
     // Those who wait for it directly name it; all others hear it from them, unless it was the one to pass it on.
