@@ -144,6 +144,21 @@ TEST_P(Missing, ASecondAttemptWithTheSameTagSucceeds) {
 
 INSTANTIATE_TEST_SUITE_P(Worlds, Missing, ::testing::ValuesIn(kWorlds));
 
+/// MPI-4.1 §7.4.2: one tag is used by one call of a process at a time.
+TEST(Misuse, TwoThreadsOfAProcessWithOneGroupAndTag) {
+  base::Settings settings = Cluster::settings();
+  settings.create_timeout = 1;
+  Cluster cluster(World::of(1, 2), settings);
+  cluster.run({0}, [](Member& member) {
+    std::vector<std::string> heard(2);
+    auto call = [&](std::size_t which) { heard[which] = told(member.try_create({0, 1}, "test.twice")); };
+    std::thread other(call, 1);
+    call(0);
+    other.join();
+    EXPECT_THAT(heard, ::testing::UnorderedElementsAre(StartsWith("MPI_ERR_ARG"), StartsWith("MPI_ERR_OTHER")));
+  });
+}
+
 TEST(Report, NamesWhoHasNoSessionAndWhoWaitsForIt) {
   base::Settings settings = Cluster::settings();
   settings.create_timeout = 0.9;
