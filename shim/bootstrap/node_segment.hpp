@@ -39,8 +39,8 @@ class NodeSegment final : public base::SharedArea {
   /// lives).
   static base::Result<std::unique_ptr<NodeSegment>> attach(const SegmentSpec& spec, double ready_timeout_s);
   ~NodeSegment() override;
-  /// For a process that ends at once, without destructors: leaves as the destructor does, but keeps the memory, which
-  /// other threads may be using.
+  /// For a process that ends at once, without destructors: lets go of the file, but keeps the memory, which other threads
+  /// may be using, and says nothing to the others, who are to be ended as well and not to be told.
   void leave_at_once();
 
   std::uint32_t slot_count() const override;

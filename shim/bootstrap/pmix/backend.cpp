@@ -2,6 +2,8 @@
 #include "shim/bootstrap/pmix/backend.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "shim/bootstrap/arguments.hpp"
@@ -141,9 +143,11 @@ bool Backend::has_lost_launcher() const {
 }
 
 void Backend::abort(int exit_code, std::string_view text) {
-  bounded_call<pmix_status_t>(kAbortSeconds, [library = ground_->library, exit_code, message = std::string(text)] {
+  const auto asked = bounded_call<pmix_status_t>(kAbortSeconds, [library = ground_->library, exit_code, message = std::string(text)] {
     return library.abort(exit_code, message.c_str(), nullptr, 0);
   });
+  // The launcher ends all, this process too. Who went before would be found dead by the others, who go on until they are ended.
+  if (asked && *asked == PMIX_SUCCESS) std::this_thread::sleep_for(std::chrono::duration<double>(kAbortSeconds));
 }
 
 Bootstrap::Counts Backend::counts() const {
