@@ -8,7 +8,7 @@ import re
 import kinds
 
 ROUTES = {"by_handle", "by_deref", "array", "by_fint", "ours", "state", "native", "tool"}
-FLAGS = {"body", "idle", "anytime", "among", "large", "removed"}
+FLAGS = {"body", "always", "idle", "anytime", "among", "large", "removed"}
 REACHES = {"", "peers", "neighbors", "root"}
 RETURN_TYPES = {"int", "double", "MPI_Aint", "MPI_Fint"} | {kind.c_type for kind in kinds.HANDLES.values()}
 
@@ -87,6 +87,11 @@ class Function:
     @property
     def has_idle_body(self):
         return "idle" in self.flags
+
+    @property
+    def idle_namespace(self):
+        """Where the body is that answers for the library below while it is not initialised; None where there is none."""
+        return "ours" if "always" in self.flags else "idle" if self.has_idle_body else None
 
     @property
     def is_anytime(self):
@@ -184,8 +189,10 @@ def _check(function, where):
         raise DescriptionError("%s: among(…) goes with arrays of handles that do not decide" % where)
     if function.has_body and function.route in ("native", "tool"):
         raise DescriptionError("%s: a body is never called on the route %s" % (where, function.route))
-    if function.is_anytime and function.has_idle_body:
-        raise DescriptionError("%s: anytime and idle exclude each other" % where)
+    if len(function.flags & {"always", "idle", "anytime"}) > 1:
+        raise DescriptionError("%s: always, idle and anytime exclude each other" % where)
+    if "always" in function.flags and not function.has_body:
+        raise DescriptionError("%s: always needs a body" % where)
     return function
 
 

@@ -8,7 +8,7 @@ def bodies(functions):
     """Every flag in the description is a promise: a body that is declared here and defined nowhere is a link error."""
     lines = [NOTICE, "#pragma once", "", "#include <mpi.h>", "", '#include "shim/intercept/generated/prototypes.hpp"', ""]
     for namespace, comment, wanted in (
-            ("ours", "Calls on objects of ours.", lambda f: f.has_body),
+            ("ours", "Calls on objects of ours; some of these answer for the library below as well, while it is not initialised.", lambda f: f.has_body),
             ("idle", "Calls on the library below while it is not initialised.", lambda f: f.has_idle_body)):
         lines += ["/// " + comment, "namespace shim::intercept::%s {" % namespace]
         lines += ["%s %s(%s);" % (f.returns, f.name, f.signature_parameters) for f in functions if wanted(f)]

@@ -19,7 +19,7 @@ def state(function, native):
     if function.has_body and function.route != "state":
         return "both" if below else "session"
     if not below:
-        return "any" if function.has_idle_body else "none"
+        return "any" if function.idle_namespace else "none"
     if function.route in ("native", "state", "tool"):
         return "any"
     return "twin" if function.route == "by_handle" and all(p.handle.has_twin for p in function.deciding) else "world"
@@ -38,7 +38,7 @@ _COLUMNS = {
 
 def _uninitialised(function):
     """Does it work while the library below is not initialised?"""
-    if function.is_anytime or function.has_idle_body or function.route in ("state", "tool"):
+    if function.is_anytime or function.idle_namespace or function.route in ("state", "tool"):
         return "yes"
     return "yes" if function.route == "ours" and function.has_body else "on objects of sessions" if function.has_body else "no"
 

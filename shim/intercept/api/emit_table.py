@@ -34,9 +34,9 @@ def _definition(prefix, function, body):
 def _idle(function):
     """The idle slot's first function: (its definition or None, its name)."""
     active = "return active_table.%s;" % call(function)
-    if function.has_idle_body:
-        body = "if (is_active_after_all()) { %s } try { return idle::%s; } catch (...) { %s }" % (
-            active, call(function), fail(function, error(function, "caught")))
+    if function.idle_namespace:
+        body = "if (is_active_after_all()) { %s } try { return %s::%s; } catch (...) { %s }" % (
+            active, function.idle_namespace, call(function), fail(function, error(function, "caught")))
     elif function.is_anytime or function.route in ("state", "tool"):
         body = active
     else:

@@ -189,15 +189,4 @@ int Reduce_local_c(const void* inbuf, void* inoutbuf, MPI_Count count, MPI_Datat
 }
 
 }  // namespace ours
-
-namespace idle {
-
-int Reduce_local(const void* inbuf, void* inoutbuf, int count, MPI_Datatype datatype, MPI_Op op) {
-  return reduce_local("MPI_Reduce_local", inbuf, inoutbuf, count, datatype, op);
-}
-int Reduce_local_c(const void* inbuf, void* inoutbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op) {
-  return reduce_local("MPI_Reduce_local_c", inbuf, inoutbuf, count, datatype, op);
-}
-
-}  // namespace idle
 }  // namespace shim::intercept

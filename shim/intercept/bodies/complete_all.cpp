@@ -72,7 +72,11 @@ bool all_ready(const Batch& batch) {
   return true;
 }
 
-int waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
+}  // namespace
+
+namespace ours {
+
+int Waitall(int count, MPI_Request requests[], MPI_Status* statuses) {
   constexpr const char* kName = "MPI_Waitall";
   auto batch = Batch::of(count, requests);
   if (!batch) return fail(Subject(), kName, batch.error());
@@ -85,7 +89,7 @@ int waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
   return finish_all(kName, *batch, count, requests, statuses);
 }
 
-int testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
+int Testall(int count, MPI_Request requests[], int* flag, MPI_Status* statuses) {
   constexpr const char* kName = "MPI_Testall";
   if (flag == nullptr) return fail(Subject(), kName, slow::no_output("flag"));
   auto batch = Batch::of(count, requests);
@@ -97,19 +101,5 @@ int testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
   return *flag ? finish_all(kName, *batch, count, requests, statuses) : MPI_SUCCESS;
 }
 
-}  // namespace
-
-namespace ours {
-int Waitall(int count, MPI_Request requests[], MPI_Status* statuses) { return waitall(count, requests, statuses); }
-int Testall(int count, MPI_Request requests[], int* flag, MPI_Status* statuses) {
-  return testall(count, requests, flag, statuses);
-}
 }  // namespace ours
-
-namespace idle {
-int Waitall(int count, MPI_Request requests[], MPI_Status* statuses) { return waitall(count, requests, statuses); }
-int Testall(int count, MPI_Request requests[], int* flag, MPI_Status* statuses) {
-  return testall(count, requests, flag, statuses);
-}
-}  // namespace idle
 }  // namespace shim::intercept

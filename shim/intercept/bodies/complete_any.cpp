@@ -38,7 +38,11 @@ Pick pick(const char* function, Batch& batch, MPI_Request* requests, MPI_Status*
   return {};
 }
 
-int waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
+}  // namespace
+
+namespace ours {
+
+int Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
   constexpr const char* kName = "MPI_Waitany";
   if (index == nullptr) return fail(Subject(), kName, slow::no_output("index"));
   auto batch = Batch::of(count, requests);
@@ -50,7 +54,7 @@ int waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
   return picked.code;
 }
 
-int testany(int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
+int Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
   constexpr const char* kName = "MPI_Testany";
   if (index == nullptr) return fail(Subject(), kName, slow::no_output("index"));
   if (flag == nullptr) return fail(Subject(), kName, slow::no_output("flag"));
@@ -64,23 +68,5 @@ int testany(int count, MPI_Request* requests, int* index, int* flag, MPI_Status*
   return picked.code;
 }
 
-}  // namespace
-
-namespace ours {
-int Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
-  return waitany(count, requests, index, status);
-}
-int Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
-  return testany(count, requests, index, flag, status);
-}
 }  // namespace ours
-
-namespace idle {
-int Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
-  return waitany(count, requests, index, status);
-}
-int Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
-  return testany(count, requests, index, flag, status);
-}
-}  // namespace idle
 }  // namespace shim::intercept

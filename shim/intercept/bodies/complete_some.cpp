@@ -111,13 +111,4 @@ int Testsome(int incount, MPI_Request requests[], int* outcount, int indices[], 
   return testsome(incount, requests, {outcount, indices, statuses});
 }
 }  // namespace ours
-
-namespace idle {
-int Waitsome(int incount, MPI_Request requests[], int* outcount, int indices[], MPI_Status* statuses) {
-  return waitsome(incount, requests, {outcount, indices, statuses});
-}
-int Testsome(int incount, MPI_Request requests[], int* outcount, int indices[], MPI_Status* statuses) {
-  return testsome(incount, requests, {outcount, indices, statuses});
-}
-}  // namespace idle
 }  // namespace shim::intercept

@@ -86,15 +86,4 @@ int Group_free(MPI_Group* group) {
 }
 
 }  // namespace ours
-
-namespace idle {
-
-int Group_size(MPI_Group group, int* size_out) { return size(group, size_out); }
-int Group_rank(MPI_Group group, int* rank_out) { return rank(group, rank_out); }
-int Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_Group group2, int ranks2[]) {
-  return translate(group1, n, ranks1, group2, ranks2);
-}
-int Group_compare(MPI_Group group1, MPI_Group group2, int* result) { return compare(group1, group2, result); }
-
-}  // namespace idle
 }  // namespace shim::intercept

@@ -49,56 +49,36 @@ std::vector<sessions::Triplet> triplets_of(int n, Ranges ranges) {
   return triplets;
 }
 
-int include(MPI_Group group, int n, const int* ranks, MPI_Group* newgroup) {
+}  // namespace
+
+namespace ours {
+int Group_union(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup) {
+  return combine("MPI_Group_union", group1, group2, newgroup, sessions::set_union);
+}
+int Group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup) {
+  return combine("MPI_Group_intersection", group1, group2, newgroup, sessions::set_intersection);
+}
+int Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup) {
+  return combine("MPI_Group_difference", group1, group2, newgroup, sessions::set_difference);
+}
+
+int Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group* newgroup) {
   return select("MPI_Group_incl", group, n, ranks, newgroup, sessions::include);
 }
-int exclude(MPI_Group group, int n, const int* ranks, MPI_Group* newgroup) {
+
+int Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group* newgroup) {
   return select("MPI_Group_excl", group, n, ranks, newgroup, sessions::exclude);
 }
-int range_include(MPI_Group group, int n, Ranges ranges, MPI_Group* newgroup) {
+
+int Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group* newgroup) {
   auto triplets = triplets_of(n, ranges);
   return select("MPI_Group_range_incl", group, n, triplets.data(), newgroup, sessions::range_include);
 }
-int range_exclude(MPI_Group group, int n, Ranges ranges, MPI_Group* newgroup) {
+
+int Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group* newgroup) {
   auto triplets = triplets_of(n, ranges);
   return select("MPI_Group_range_excl", group, n, triplets.data(), newgroup, sessions::range_exclude);
 }
 
-int unite(MPI_Group a, MPI_Group b, MPI_Group* made) { return combine("MPI_Group_union", a, b, made, sessions::set_union); }
-int intersect(MPI_Group a, MPI_Group b, MPI_Group* made) {
-  return combine("MPI_Group_intersection", a, b, made, sessions::set_intersection);
-}
-int subtract(MPI_Group a, MPI_Group b, MPI_Group* made) {
-  return combine("MPI_Group_difference", a, b, made, sessions::set_difference);
-}
-
-}  // namespace
-
-namespace ours {
-int Group_union(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup) { return unite(group1, group2, newgroup); }
-int Group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup) { return intersect(group1, group2, newgroup); }
-int Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup) { return subtract(group1, group2, newgroup); }
-int Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group* newgroup) { return include(group, n, ranks, newgroup); }
-int Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group* newgroup) { return exclude(group, n, ranks, newgroup); }
-int Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group* newgroup) {
-  return range_include(group, n, ranges, newgroup);
-}
-int Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group* newgroup) {
-  return range_exclude(group, n, ranges, newgroup);
-}
 }  // namespace ours
-
-namespace idle {
-int Group_union(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup) { return unite(group1, group2, newgroup); }
-int Group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup) { return intersect(group1, group2, newgroup); }
-int Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup) { return subtract(group1, group2, newgroup); }
-int Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group* newgroup) { return include(group, n, ranks, newgroup); }
-int Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group* newgroup) { return exclude(group, n, ranks, newgroup); }
-int Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group* newgroup) {
-  return range_include(group, n, ranges, newgroup);
-}
-int Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group* newgroup) {
-  return range_exclude(group, n, ranges, newgroup);
-}
-}  // namespace idle
 }  // namespace shim::intercept

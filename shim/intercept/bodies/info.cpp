@@ -64,51 +64,10 @@ int get(MPI_Info info, const char* key, int valuelen, char* value, int* flag) {
   });
 }
 
-int get_valuelen(MPI_Info info, const char* key, int* valuelen, int* flag) {
-  return deliver(Subject(), "MPI_Info_get_valuelen", [&]() -> base::Status {
-    SHIM_TRY_ASSIGN(InfoPtr from, readable(info));
-    SHIM_TRY(check_key(key));
-    SHIM_TRY(check_output(valuelen, "length"));
-    SHIM_TRY(check_output(flag, "flag"));
-    auto found = from->get(key);
-    *flag = found.has_value();
-    if (found) *valuelen = static_cast<int>(found->size());
-    return {};
-  });
-}
-
-int get_nkeys(MPI_Info info, int* nkeys) {
-  return deliver(Subject(), "MPI_Info_get_nkeys", [&]() -> base::Status {
-    SHIM_TRY_ASSIGN(InfoPtr from, readable(info));
-    SHIM_TRY(check_output(nkeys, "number of keys"));
-    *nkeys = static_cast<int>(from->size());
-    return {};
-  });
-}
-
-int get_nthkey(MPI_Info info, int n, char* key) {
-  return deliver(Subject(), "MPI_Info_get_nthkey", [&]() -> base::Status {
-    SHIM_TRY_ASSIGN(InfoPtr from, readable(info));
-    SHIM_TRY(check_output(key, "key"));
-    SHIM_TRY_ASSIGN(std::string found, from->nth_key(n));
-    put_text(found, MPI_MAX_INFO_KEY, key);
-    return {};
-  });
-}
-
 int make(const char* function, MPI_Info* newinfo, const InfoPtr& contents) {
   return deliver(Subject(), function, [&]() -> base::Status {
     SHIM_TRY(check_output(newinfo, "info object"));
     SHIM_TRY_ASSIGN(*newinfo, hand_out_info(contents));
-    return {};
-  });
-}
-
-int duplicate(MPI_Info info, MPI_Info* newinfo) {
-  return deliver(Subject(), "MPI_Info_dup", [&]() -> base::Status {
-    SHIM_TRY_ASSIGN(InfoPtr from, readable(info));
-    SHIM_TRY(check_output(newinfo, "info object"));
-    SHIM_TRY_ASSIGN(*newinfo, hand_out_info(from));
     return {};
   });
 }
@@ -129,18 +88,65 @@ base::Status change(MPI_Info handle, const char* key, const char* value) {
   return {};
 }
 
-int set(MPI_Info info, const char* key, const char* value) {
+}  // namespace
+
+namespace ours {
+
+int Info_set(MPI_Info info, const char* key, const char* value) {
   return deliver(Subject(), "MPI_Info_set", [&]() -> base::Status {
     SHIM_TRY(check_value(value));
     return change(info, key, value);
   });
 }
 
-int erase(MPI_Info info, const char* key) {
+int Info_delete(MPI_Info info, const char* key) {
   return deliver(Subject(), "MPI_Info_delete", [&] { return change(info, key, nullptr); });
 }
 
-int release(MPI_Info* info) {
+int Info_get(MPI_Info info, const char* key, int valuelen, char* value, int* flag) { return get(info, key, valuelen, value, flag); }
+
+int Info_get_valuelen(MPI_Info info, const char* key, int* valuelen, int* flag) {
+  return deliver(Subject(), "MPI_Info_get_valuelen", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(InfoPtr from, readable(info));
+    SHIM_TRY(check_key(key));
+    SHIM_TRY(check_output(valuelen, "length"));
+    SHIM_TRY(check_output(flag, "flag"));
+    auto found = from->get(key);
+    *flag = found.has_value();
+    if (found) *valuelen = static_cast<int>(found->size());
+    return {};
+  });
+}
+
+int Info_get_nkeys(MPI_Info info, int* nkeys) {
+  return deliver(Subject(), "MPI_Info_get_nkeys", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(InfoPtr from, readable(info));
+    SHIM_TRY(check_output(nkeys, "number of keys"));
+    *nkeys = static_cast<int>(from->size());
+    return {};
+  });
+}
+
+int Info_get_nthkey(MPI_Info info, int n, char* key) {
+  return deliver(Subject(), "MPI_Info_get_nthkey", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(InfoPtr from, readable(info));
+    SHIM_TRY(check_output(key, "key"));
+    SHIM_TRY_ASSIGN(std::string found, from->nth_key(n));
+    put_text(found, MPI_MAX_INFO_KEY, key);
+    return {};
+  });
+}
+
+int Info_dup(MPI_Info info, MPI_Info* newinfo) {
+  return deliver(Subject(), "MPI_Info_dup", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(InfoPtr from, readable(info));
+    SHIM_TRY(check_output(newinfo, "info object"));
+    SHIM_TRY_ASSIGN(*newinfo, hand_out_info(from));
+    return {};
+  });
+}
+
+int Info_free(MPI_Info* info) {
   return deliver(Subject(), "MPI_Info_free", [&]() -> base::Status {
     SHIM_TRY(check_output(info, "info object"));
     bool is_theirs = *info != nullptr && !abi::is_ours(*info) && *info != abi::predefined.info_null;
@@ -156,19 +162,6 @@ int release(MPI_Info* info) {
     return {};
   });
 }
-
-}  // namespace
-
-namespace ours {
-
-int Info_set(MPI_Info info, const char* key, const char* value) { return set(info, key, value); }
-int Info_delete(MPI_Info info, const char* key) { return erase(info, key); }
-int Info_get(MPI_Info info, const char* key, int valuelen, char* value, int* flag) { return get(info, key, valuelen, value, flag); }
-int Info_get_valuelen(MPI_Info info, const char* key, int* valuelen, int* flag) { return get_valuelen(info, key, valuelen, flag); }
-int Info_get_nkeys(MPI_Info info, int* nkeys) { return get_nkeys(info, nkeys); }
-int Info_get_nthkey(MPI_Info info, int n, char* key) { return get_nthkey(info, n, key); }
-int Info_dup(MPI_Info info, MPI_Info* newinfo) { return duplicate(info, newinfo); }
-int Info_free(MPI_Info* info) { return release(info); }
 
 /// buflen: room in the buffer, its NUL included; then what the value needs (MPI-4.1 §10).
 int Info_get_string(MPI_Info info, const char* key, int* buflen, char* value, int* flag) {
@@ -196,14 +189,6 @@ int Info_create_env(int, char**, MPI_Info* info) { return make("MPI_Info_create_
 namespace idle {
 
 int Info_create(MPI_Info* info) { return make("MPI_Info_create", info, nullptr); }
-int Info_set(MPI_Info info, const char* key, const char* value) { return set(info, key, value); }
-int Info_delete(MPI_Info info, const char* key) { return erase(info, key); }
-int Info_get(MPI_Info info, const char* key, int valuelen, char* value, int* flag) { return get(info, key, valuelen, value, flag); }
-int Info_get_valuelen(MPI_Info info, const char* key, int* valuelen, int* flag) { return get_valuelen(info, key, valuelen, flag); }
-int Info_get_nkeys(MPI_Info info, int* nkeys) { return get_nkeys(info, nkeys); }
-int Info_get_nthkey(MPI_Info info, int n, char* key) { return get_nthkey(info, n, key); }
-int Info_dup(MPI_Info info, MPI_Info* newinfo) { return duplicate(info, newinfo); }
-int Info_free(MPI_Info* info) { return release(info); }
 
 }  // namespace idle
 }  // namespace shim::intercept

@@ -117,15 +117,6 @@ int Status_set_error(MPI_Status* status, int error) {
 
 namespace idle {
 
-int Get_count(const MPI_Status* status, MPI_Datatype datatype, int* count) {
-  return get_count("MPI_Get_count", status, datatype, count);
-}
-int Get_elements(const MPI_Status* status, MPI_Datatype datatype, int* count) {
-  return get_elements("MPI_Get_elements", status, datatype, count);
-}
-int Get_elements_x(const MPI_Status* status, MPI_Datatype datatype, MPI_Count* count) {
-  return get_elements("MPI_Get_elements_x", status, datatype, count);
-}
 int Status_set_elements(MPI_Status* status, MPI_Datatype datatype, int count) {
   return set_elements("MPI_Status_set_elements", status, datatype, count);
 }

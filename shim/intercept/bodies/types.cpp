@@ -28,37 +28,6 @@ base::Status hand_out(DatatypeObject object, MPI_Datatype* newtype) {
   return {};
 }
 
-int contiguous(int count, MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  return deliver(Subject(), "MPI_Type_contiguous", [&]() -> base::Status {
-    if (count < 0) return slow::bad_count(count, "count");
-    SHIM_TRY_ASSIGN(TypeItems inner, layout_of(oldtype));
-    SHIM_TRY(check_output(newtype, "datatype"));
-    DatatypeObject object;
-    object.base = inner.base;
-    object.items = inner.items * static_cast<std::uint64_t>(count);
-    object.combiner = MPI_COMBINER_CONTIGUOUS;
-    object.count = count;
-    object.made_of = oldtype;
-    return hand_out(std::move(object), newtype);
-  });
-}
-
-/// A duplicate is committed if its original is (MPI-4.1 §5.1.10).
-int duplicate(MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  return deliver(Subject(), "MPI_Type_dup", [&]() -> base::Status {
-    SHIM_TRY_ASSIGN(TypeItems inner, layout_of(oldtype));
-    SHIM_TRY(check_output(newtype, "datatype"));
-    DatatypeObject* original = objects.datatypes.find(oldtype);
-    DatatypeObject object;
-    object.base = inner.base;
-    object.items = inner.items;
-    object.committed = original == nullptr || original->committed;
-    object.combiner = MPI_COMBINER_DUP;
-    object.made_of = oldtype;
-    return hand_out(std::move(object), newtype);
-  });
-}
-
 template <typename Number>
 void store(std::uint64_t value, Number* to) {
   bool fits = value <= static_cast<std::uint64_t>(std::numeric_limits<Number>::max());
@@ -102,21 +71,43 @@ int true_extent(const char* function, MPI_Datatype datatype, Number* lower, Numb
   });
 }
 
-int get_name(MPI_Datatype datatype, char* name, int* length) {
-  return deliver(Subject(), "MPI_Type_get_name", [&]() -> base::Status {
-    DatatypeObject* object = objects.datatypes.find(datatype);
-    SHIM_TRY_ASSIGN(TypeItems type, layout_of(datatype));
-    SHIM_TRY(check_output(name, "name"));
-    SHIM_TRY(check_output(length, "length of the name"));
-    std::string text = object != nullptr ? object->name : std::string(type.base->name);
-    std::memcpy(name, text.c_str(), text.size() + 1);
-    *length = static_cast<int>(text.size());
-    return {};
+}  // namespace
+
+namespace ours {
+
+int Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype* newtype) {
+  return deliver(Subject(), "MPI_Type_contiguous", [&]() -> base::Status {
+    if (count < 0) return slow::bad_count(count, "count");
+    SHIM_TRY_ASSIGN(TypeItems inner, layout_of(oldtype));
+    SHIM_TRY(check_output(newtype, "datatype"));
+    DatatypeObject object;
+    object.base = inner.base;
+    object.items = inner.items * static_cast<std::uint64_t>(count);
+    object.combiner = MPI_COMBINER_CONTIGUOUS;
+    object.count = count;
+    object.made_of = oldtype;
+    return hand_out(std::move(object), newtype);
+  });
+}
+
+/// A duplicate is committed if its original is (MPI-4.1 §5.1.10).
+int Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype) {
+  return deliver(Subject(), "MPI_Type_dup", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(TypeItems inner, layout_of(oldtype));
+    SHIM_TRY(check_output(newtype, "datatype"));
+    DatatypeObject* original = objects.datatypes.find(oldtype);
+    DatatypeObject object;
+    object.base = inner.base;
+    object.items = inner.items;
+    object.committed = original == nullptr || original->committed;
+    object.combiner = MPI_COMBINER_DUP;
+    object.made_of = oldtype;
+    return hand_out(std::move(object), newtype);
   });
 }
 
 /// Predefined types are committed already.
-int commit(MPI_Datatype* datatype) {
+int Type_commit(MPI_Datatype* datatype) {
   return deliver(Subject(), "MPI_Type_commit", [&]() -> base::Status {
     SHIM_TRY(check_output(datatype, "datatype"));
     if (abi::find_type(*datatype) != nullptr) return {};
@@ -126,25 +117,6 @@ int commit(MPI_Datatype* datatype) {
   });
 }
 
-int envelope(MPI_Datatype datatype, int* integers, int* addresses, int* datatypes, int* combiner) {
-  return deliver(Subject(), "MPI_Type_get_envelope", [&]() -> base::Status {
-    SHIM_TRY(layout_of(datatype));
-    DatatypeObject* object = objects.datatypes.find(datatype);
-    *combiner = object != nullptr ? object->combiner : MPI_COMBINER_NAMED;
-    *integers = *combiner == MPI_COMBINER_CONTIGUOUS ? 1 : 0;
-    *addresses = 0;
-    *datatypes = object != nullptr ? 1 : 0;
-    return {};
-  });
-}
-
-}  // namespace
-
-namespace ours {
-
-int Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype* newtype) { return contiguous(count, oldtype, newtype); }
-int Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype) { return duplicate(oldtype, newtype); }
-int Type_commit(MPI_Datatype* datatype) { return commit(datatype); }
 int Type_size(MPI_Datatype datatype, int* out) { return size("MPI_Type_size", datatype, out); }
 int Type_size_x(MPI_Datatype datatype, MPI_Count* out) { return size("MPI_Type_size_x", datatype, out); }
 int Type_get_extent(MPI_Datatype datatype, MPI_Aint* lb, MPI_Aint* out) { return extent("MPI_Type_get_extent", datatype, lb, out); }
@@ -157,9 +129,30 @@ int Type_get_true_extent(MPI_Datatype datatype, MPI_Aint* lb, MPI_Aint* out) {
 int Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count* lb, MPI_Count* out) {
   return true_extent("MPI_Type_get_true_extent_x", datatype, lb, out);
 }
-int Type_get_name(MPI_Datatype datatype, char* name, int* length) { return get_name(datatype, name, length); }
+
+int Type_get_name(MPI_Datatype datatype, char* name, int* length) {
+  return deliver(Subject(), "MPI_Type_get_name", [&]() -> base::Status {
+    DatatypeObject* object = objects.datatypes.find(datatype);
+    SHIM_TRY_ASSIGN(TypeItems type, layout_of(datatype));
+    SHIM_TRY(check_output(name, "name"));
+    SHIM_TRY(check_output(length, "length of the name"));
+    std::string text = object != nullptr ? object->name : std::string(type.base->name);
+    std::memcpy(name, text.c_str(), text.size() + 1);
+    *length = static_cast<int>(text.size());
+    return {};
+  });
+}
+
 int Type_get_envelope(MPI_Datatype datatype, int* integers, int* addresses, int* datatypes, int* combiner) {
-  return envelope(datatype, integers, addresses, datatypes, combiner);
+  return deliver(Subject(), "MPI_Type_get_envelope", [&]() -> base::Status {
+    SHIM_TRY(layout_of(datatype));
+    DatatypeObject* object = objects.datatypes.find(datatype);
+    *combiner = object != nullptr ? object->combiner : MPI_COMBINER_NAMED;
+    *integers = *combiner == MPI_COMBINER_CONTIGUOUS ? 1 : 0;
+    *addresses = 0;
+    *datatypes = object != nullptr ? 1 : 0;
+    return {};
+  });
 }
 
 int Type_free(MPI_Datatype* datatype) {
@@ -205,28 +198,4 @@ int Type_get_contents(MPI_Datatype datatype, int max_integers, int, int max_data
 }
 
 }  // namespace ours
-
-namespace idle {
-
-int Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype* newtype) { return contiguous(count, oldtype, newtype); }
-int Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype) { return duplicate(oldtype, newtype); }
-int Type_commit(MPI_Datatype* datatype) { return commit(datatype); }
-int Type_size(MPI_Datatype datatype, int* out) { return size("MPI_Type_size", datatype, out); }
-int Type_size_x(MPI_Datatype datatype, MPI_Count* out) { return size("MPI_Type_size_x", datatype, out); }
-int Type_get_extent(MPI_Datatype datatype, MPI_Aint* lb, MPI_Aint* out) { return extent("MPI_Type_get_extent", datatype, lb, out); }
-int Type_get_extent_x(MPI_Datatype datatype, MPI_Count* lb, MPI_Count* out) {
-  return extent("MPI_Type_get_extent_x", datatype, lb, out);
-}
-int Type_get_true_extent(MPI_Datatype datatype, MPI_Aint* lb, MPI_Aint* out) {
-  return true_extent("MPI_Type_get_true_extent", datatype, lb, out);
-}
-int Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count* lb, MPI_Count* out) {
-  return true_extent("MPI_Type_get_true_extent_x", datatype, lb, out);
-}
-int Type_get_name(MPI_Datatype datatype, char* name, int* length) { return get_name(datatype, name, length); }
-int Type_get_envelope(MPI_Datatype datatype, int* integers, int* addresses, int* datatypes, int* combiner) {
-  return envelope(datatype, integers, addresses, datatypes, combiner);
-}
-
-}  // namespace idle
 }  // namespace shim::intercept

@@ -67,6 +67,8 @@ class Description(unittest.TestCase):
         self.refuses("MPI_X | 3.1 | 1.0 | array(a)\n  int a : RANK", "route array takes 2 parameters")
         self.refuses("MPI_X | 3.1 | 1.0 | native | body", "never called on the route native")
         self.refuses("MPI_X | 3.1 | 1.0 | native | anytime idle", "exclude each other")
+        self.refuses("MPI_X | 3.1 | 1.0 | ours | body always idle", "exclude each other")
+        self.refuses("MPI_X | 3.1 | 1.0 | ours | always", "always needs a body")
         arrays = "\n  MPI_Comm c : COMMUNICATOR; const MPI_Datatype t[] : DATATYPE"
         self.refuses("MPI_X | 3.1 | 1.0 | by_handle(c)" + arrays, "among")
         self.refuses("MPI_X | 3.1 | 1.0 | by_handle(c) | among(all)" + arrays, "among")
