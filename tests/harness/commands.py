@@ -3,8 +3,10 @@
 import dataclasses
 import os
 import pathlib
+import shutil
 
 from jobs import App, Job
+from launchers import LAUNCHERS, NONE
 from processes import MARK
 
 _TESTS = pathlib.Path(__file__).resolve().parent.parent
@@ -34,21 +36,36 @@ def _program_words(job: Job, app: App, place: Place) -> list[str]:
     return [place.program(app, job.library), *app.arguments]
 
 
-def _mpirun(job: Job, place: Place) -> list[str]:
+def _preloads(job: Job, place: Place) -> list[str]:
+    """Tools stand in front of our library."""
+    return [place.tool(name) for name in job.tools] + ([place.library] if job.library == "preloaded" else [])
+
+
+def _launched(job: Job, place: Place) -> list[str]:
+    launcher = LAUNCHERS[job.launcher]
+    program, preloads = launcher.program, _preloads(job, place)
+    if job.library == "preloaded" and launcher.preloading:
+        program = str(place.build / "bin" / launcher.preloading)
+        preloads.remove(place.library)
+    variables = {**job.environment, **({"LD_PRELOAD": ":".join(preloads)} if preloads else {})}
     # What every application of the job gets; the launcher takes these once per application.
-    common = [word for name, value in job.environment.items() for word in ("-x", f"{name}={value}")]
-    if job.tools:
-        common += ["-x", "LD_PRELOAD=" + ":".join(place.tool(name) for name in job.tools)]
-    launcher = str(place.build / "bin" / "intersession-run") if job.library == "preloaded" else "mpirun.openmpi"
-    command = [launcher, "--oversubscribe", *job.options]
+    common = [word for name, value in variables.items() for word in launcher.variable(name, value)]
+    command = [program, *launcher.options, *job.options]
     for number, app in enumerate(job.apps):
         command += [":"] if number else []
         command += [*common, "-n", str(app.processes), *_program_words(job, app, place)]
     return command
 
 
+def missing_launcher(job: Job) -> str:
+    """The launcher's program where this machine does not have it, else nothing."""
+    if job.launcher == NONE or shutil.which(LAUNCHERS[job.launcher].program):
+        return ""
+    return LAUNCHERS[job.launcher].program
+
+
 def command_of(job: Job, place: Place) -> list[str]:
-    words = _mpirun(job, place) if job.launcher == "mpirun" else _program_words(job, job.apps[0], place)
+    words = _program_words(job, job.apps[0], place) if job.launcher == NONE else _launched(job, place)
     if job.nodes > 1 or job.cluster:
         # What a job leaves that ends badly goes with the nodes' file systems.
         clean = [] if job.ends_badly else ["--expect-clean", "intersession*"]
@@ -64,16 +81,11 @@ def next_job_of(place: Place) -> list[str]:
 def environment_of(job: Job, place: Place, mark: str, scratch: str) -> dict[str, str]:
     """The launcher's environment. What the applications get goes through the launcher where there is one."""
     environment = dict(os.environ)
-    environment.update({
-        MARK: mark, "TMPDIR": scratch,
-        # More processes than cores is the normal case here; several jobs run beside each other, so none is bound to a core.
-        "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
-    })
-    if os.geteuid() == 0:
-        environment.update({"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
-    if job.launcher == "none":
+    environment.update({MARK: mark, "TMPDIR": scratch})
+    if job.launcher == NONE:
         environment.update(job.environment)
-        preloads = [place.tool(name) for name in job.tools] + ([place.library] if job.library == "preloaded" else [])
-        if preloads:
+        if preloads := _preloads(job, place):
             environment["LD_PRELOAD"] = ":".join(preloads)
+    else:
+        environment.update(LAUNCHERS[job.launcher].environment)
     return environment

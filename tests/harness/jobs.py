@@ -6,13 +6,13 @@ A table [[job]] describes what runs and what must come out. Columns that take a 
     processes  how many; default 1
     library    how Intersession gets in: "linked", "preloaded", or "none" (the MPI below alone); default "linked"
     nodes      1 is this machine under its own mpirun, more are simulated (tests/cluster); default 1
-    launcher   "mpirun" (Open MPI's) or "none" (started directly); default "mpirun"
+    launcher   "mpirun" (Open MPI's), "hydra" (MPICH's mpiexec) or "none" (started directly); default "mpirun"
 
 The other keys hold for all of them:
 
     program      a program of the same folder, or a path if it has a slash
     name         default: the program, and its first argument if that is a word (the scenario)
-    arguments    list of texts; {processes}, {nodes}, {library}, {build}, {programs} and {source} are
+    arguments    list of texts; {processes}, {nodes}, {library}, {launcher}, {build}, {programs} and {source} are
                  replaced, here and in patterns
     apps         instead of processes and arguments, several programs in one job: [{processes, program, arguments}, ...]
     options      further options for the launcher
@@ -33,9 +33,11 @@ import pathlib
 import tomllib
 from typing import Any
 
+from launchers import LAUNCHERS, NONE
+
 _COLUMNS = ("library", "processes", "nodes", "launcher")
 _LIBRARIES = ("linked", "preloaded", "none")
-_LAUNCHERS = ("mpirun", "none")
+_LAUNCHERS = (*LAUNCHERS, NONE)
 
 
 @dataclasses.dataclass
@@ -110,7 +112,7 @@ def _make(row: dict[str, Any], columns: dict[str, Any], words: dict[str, Any]) -
     stem = row.pop("name", None) or ".".join([apps[0]["program"], *scenario])
     fields = {key: value for key, value in columns.items() if key != "processes"}
     job = Job(name="", apps=[App(**app) for app in apps], **fields, **row)
-    words = dict(words, processes=job.processes, nodes=job.nodes, library=job.library)
+    words = dict(words, processes=job.processes, nodes=job.nodes, library=job.library, launcher=job.launcher)
     for app in job.apps:
         app.arguments = _fill_in(app.arguments, words)
     for field in ("output", "forbidden", "environment", "options"):
@@ -125,7 +127,7 @@ def _check(job: Job) -> None:
         raise BadTable(f"library is one of {', '.join(_LIBRARIES)}, not {job.library}")
     if job.launcher not in _LAUNCHERS:
         raise BadTable(f"launcher is one of {', '.join(_LAUNCHERS)}, not {job.launcher}")
-    if job.launcher == "none" and (job.processes != 1 or job.nodes != 1):
+    if job.launcher == NONE and (job.processes != 1 or job.nodes != 1):
         raise BadTable("without a launcher there is one process on one node")
     if not all(app.program for app in job.apps):
         raise BadTable("no program is named")

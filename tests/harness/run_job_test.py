@@ -3,12 +3,16 @@
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
+from typing import Iterator
 
 import jobs
+import launchers
 
 _RUN_JOB = pathlib.Path(__file__).resolve().parent.parent / "run-job"
 
@@ -40,12 +44,35 @@ class RunJob(unittest.TestCase):
     def test_good_job(self) -> None:
         self.expect(shell('echo "test passed"'), 0, "test passed")
 
+    @staticmethod
+    def each_launcher() -> Iterator[tuple[str, str]]:
+        """Its name and the variable that holds a process's rank, for each that is installed."""
+        for name, rank in (("mpirun", "OMPI_COMM_WORLD_RANK"), ("hydra", "PMI_RANK")):
+            if shutil.which(launchers.LAUNCHERS[name].program):
+                yield name, rank
+
     def test_good_job_under_the_launcher(self) -> None:
-        self.expect(shell('echo "test passed"', launcher="mpirun", processes=3), 0, "(?s)(test passed.*){3}")
+        for name, _ in self.each_launcher():
+            self.expect(shell('echo "test passed"', launcher=name, processes=3), 0, "(?s)(test passed.*){3}")
 
     def test_one_process_that_says_nothing_fails_the_job(self) -> None:
-        script = 'test "$OMPI_COMM_WORLD_RANK" = 1 || echo "test passed"'
-        self.expect(shell(script, launcher="mpirun", processes=3), 1, "2 processes printed 'test passed', expected 3")
+        for name, rank in self.each_launcher():
+            script = f'test "${rank}" = 1 || echo "test passed"'
+            self.expect(shell(script, launcher=name, processes=3), 1, "2 processes printed 'test passed', expected 3")
+
+    def test_exit_code_under_the_launcher(self) -> None:
+        for name, rank in self.each_launcher():
+            script = f'test "${rank}" = 1 && exit 3; exit 0'
+            self.expect(shell(script, launcher=name, processes=2, passes=0, exit=3), 0, "run-job: ")
+
+    def test_variables_under_the_launcher(self) -> None:
+        for name, _ in self.each_launcher():
+            table = shell('test "$A" = "b c" && echo "test passed"', launcher=name, processes=2)
+            self.expect(table + "\nenvironment = { A = \"b c\" }", 0, "(?s)(test passed.*){2}")
+
+    def test_missing_launcher_skips(self) -> None:
+        with unittest.mock.patch.dict(os.environ, PATH="/nowhere"):
+            self.expect(shell('echo "test passed"', launcher="hydra"), 77, "skipped: mpiexec.hydra is not installed")
 
     def test_exit_code(self) -> None:
         self.expect(shell('echo "test passed"; exit 3'), 1, "exit code 3, expected 0")
@@ -79,35 +106,41 @@ class RunJob(unittest.TestCase):
 
     def test_hanging_job_is_killed_with_its_stacks_shown(self) -> None:
         script = "echo $$ is one; sleep 1000; true"
-        output = self.expect(shell(script, launcher="mpirun", processes=2, timeout=2), 1, "timed out after 2 s")
-        shells = [int(pid) for pid in re.findall("([0-9]+) is one", output)]
-        self.assertEqual(len(shells), 2)
-        for pid in shells:
-            self.assertRegex(output, f"=== stacks of {pid}: /bin/sh")
-            self.assert_gone(pid)
-        self.assertEqual(len(re.findall("=== stacks of [0-9]+: sleep 1000", output)), 2)
-        self.assertRegex(output, "#[0-9]+ .*nanosleep")
+        for name, _ in self.each_launcher():
+            output = self.expect(shell(script, launcher=name, processes=2, timeout=2), 1, "timed out after 2 s")
+            shells = [int(pid) for pid in re.findall("([0-9]+) is one", output)]
+            self.assertEqual(len(shells), 2)
+            for pid in shells:
+                self.assertRegex(output, f"=== stacks of {pid}: /bin/sh")
+                self.assert_gone(pid)
+            self.assertEqual(len(re.findall("=== stacks of [0-9]+: sleep 1000", output)), 2)
+            self.assertRegex(output, "#[0-9]+ .*nanosleep")
+
+    def run_on_nodes(self, script: str, launcher: str, **fields: object) -> tuple[int, str]:
+        """Two processes, each on a node of its own."""
+        options = {"mpirun": ["--map-by", "node"], "hydra": ["-ppn", "1"]}[launcher]
+        code, output = self.run_job(shell(script, launcher=launcher, processes=2, nodes=2, options=options, **fields))
+        if code == 77:
+            self.skipTest(output)
+        return code, output
 
     def test_hanging_job_on_several_nodes(self) -> None:
-        table = shell("sleep 1000; true", launcher="mpirun", processes=2, nodes=2, timeout=3, options=["--map-by", "node"])
-        code, output = self.run_job(table)
-        if code == 77:
-            self.skipTest(output)
-        self.assertEqual(code, 1, output)
-        self.assertEqual(len(re.findall("=== stacks of [0-9]+: sleep 1000", output)), 2, output)
-        self.assertEqual(len(re.findall("=== stacks of [0-9]+: orted", output)), 1, output)
-        self.assertRegex(output, "#[0-9]+ .*nanosleep")
-        for pid in re.findall("=== stacks of ([0-9]+):", output):
-            self.assert_gone(int(pid))
+        daemons = {"mpirun": ("orted", 1), "hydra": ("\\S*hydra_pmi_proxy", 2)}
+        for name, _ in self.each_launcher():
+            code, output = self.run_on_nodes("sleep 1000; true", name, timeout=3)
+            self.assertEqual(code, 1, output)
+            daemon, count = daemons[name]
+            self.assertEqual(len(re.findall("=== stacks of [0-9]+: sleep 1000", output)), 2, output)
+            self.assertEqual(len(re.findall(f"=== stacks of [0-9]+: {daemon}", output)), count, output)
+            self.assertRegex(output, "#[0-9]+ .*nanosleep")
+            for pid in re.findall("=== stacks of ([0-9]+):", output):
+                self.assert_gone(int(pid))
 
     def test_leftovers_on_other_nodes(self) -> None:
-        table = shell('touch /dev/shm/intersession.test; echo "test passed"', launcher="mpirun", processes=2, nodes=2,
-                      options=["--map-by", "node"])
-        code, output = self.run_job(table)
-        if code == 77:
-            self.skipTest(output)
-        self.assertEqual(code, 1, output)
-        self.assertRegex(output, "left behind: shared memory node1:/dev/shm/intersession.test")
+        for name, _ in self.each_launcher():
+            code, output = self.run_on_nodes('touch /dev/shm/intersession.test; echo "test passed"', name)
+            self.assertEqual(code, 1, output)
+            self.assertRegex(output, "left behind: shared memory node1:/dev/shm/intersession.test")
 
     def test_without_privileges(self) -> None:
         if os.geteuid() != 0:

@@ -15,7 +15,7 @@ from typing import Iterator
 
 import kernel
 import processes
-from commands import Place, command_of, environment_of, next_job_of
+from commands import Place, command_of, environment_of, missing_launcher, next_job_of
 from jobs import Job
 
 SKIP = 77
@@ -114,6 +114,9 @@ def run(job: Job, place: Place) -> int:
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, give_up)
+    if missing := missing_launcher(job):
+        _say(f"skipped: {missing} is not installed")
+        return SKIP
     mark = uuid.uuid4().hex
     shared_memory = SharedMemory()
     _say("run-job: " + " ".join(command_of(job, place)))

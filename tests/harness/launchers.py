@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The launchers of the matrix as data: what differs between their command lines."""
+import dataclasses
+from typing import Callable
+
+
+@dataclasses.dataclass(frozen=True)
+class Launcher:
+    """One launcher. All take several applications with a colon between them, and `-n` for the processes of each."""
+    program: str
+    # The words that give an application one variable; they stand in front of its -n.
+    variable: Callable[[str, str], list[str]]
+    # In front of the first application.
+    options: tuple[str, ...] = ()
+    # Of the launcher itself.
+    environment: dict[str, str] = dataclasses.field(default_factory=dict)
+    # The script in the build's bin/ that runs this launcher with our library preloaded; without one the library is
+    # preloaded by a variable of each application.
+    preloading: str = ""
+
+
+LAUNCHERS = {
+    "mpirun": Launcher(
+        "mpirun.openmpi", lambda name, value: ["-x", f"{name}={value}"], ("--oversubscribe",),
+        # More processes than cores is the normal case here; several jobs run beside each other, so none is bound to a core.
+        # Root needs to be allowed; to others that means nothing.
+        {"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
+         "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"},
+        preloading="intersession-run"),
+    "hydra": Launcher("mpiexec.hydra", lambda name, value: ["-env", name, value]),
+}
+# The job's one process is started directly.
+NONE = "none"
