@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The seam to the launcher: who am I, who is where, and a first way to tell others my address.
-// Backends: pmix/ (PMIx), singleton.cpp (no launcher), inmem/ (tests). Nothing here is collective but fence.
+// Backends: pmix/ (PMIx), pmi1/ (PMI-1), singleton.cpp (no launcher), inmem/ (tests). Nothing here is collective but fence.
 #pragma once
 
 #include <cstddef>
@@ -71,7 +71,7 @@ class Bootstrap {
  public:
   virtual ~Bootstrap() = default;
 
-  virtual std::string_view name() const = 0;  ///< "pmix", "singleton", "inmem"
+  virtual std::string_view name() const = 0;  ///< "pmix", "pmi1", "singleton", "inmem"
   virtual const Job& job() const = 0;
   virtual const NodeMap& node_map() const = 0;
   /// Application number of each rank in an MPMD launch; empty where the launcher has only one.
@@ -106,9 +106,26 @@ class Bootstrap {
 class ProcessLife {
  public:
   virtual ~ProcessLife() = default;
+
+  // The MPI library below may use the same connection to the launcher, and end it for good. Whoever calls the library's functions
+  // for its world model says so, on the thread that calls them; nothing else is needed of him, and nothing where the launcher's
+  // client counts its users itself. Not to be called while open_bootstrap runs on this object.
+
+  /// Before MPI_Init and MPI_Init_thread. From here on the process's end is the library's affair: no good-bye is said for a
+  /// process that ends without MPI_Finalize.
+  virtual void before_world_starts() {}
+  /// Before MPI_Finalize: the library's good-bye to the launcher is held back, so that Bootstraps work after it; the launcher hears
+  /// it when this object goes.
+  virtual void before_world_ends() {}
+  /// After MPI_Finalize has returned.
+  virtual void after_world_ended() {}
 };
 
-/// Finds the launcher of this process: PMIx if its environment is there, else a world of one.
+/// For a process whose MPI library may speak to the launcher before there is a Bootstrap: what Options.life is to hold from then
+/// on. Null where the launcher needs none. Looks at the environment and nothing else.
+std::unique_ptr<ProcessLife> make_process_life();
+
+/// Finds the launcher of this process: PMIx if its environment is there, else PMI-1 if its environment is there, else a world of one.
 /// Errors: other (a launcher is there but does not answer; the text says which and what to try).
 struct Options {
   double ready_timeout_s = 30;

@@ -1,14 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/bootstrap/bootstrap.hpp"
+#include "shim/bootstrap/pmi1/backend.hpp"
+#include "shim/bootstrap/pmi1/process_life.hpp"
 #include "shim/bootstrap/pmix/backend.hpp"
 #include "shim/bootstrap/singleton.hpp"
 
 namespace shim::bootstrap {
 
 base::Result<std::unique_ptr<Bootstrap>> open_bootstrap(const Options& options) {
-  if (!pmix::has_launcher()) return open_singleton();
-  SHIM_TRY_ASSIGN(const auto library, pmix::load_library());
-  return pmix::Backend::open(library, options);
+  // srun may offer both; PMIx knows more.
+  if (pmix::has_launcher()) {
+    SHIM_TRY_ASSIGN(const auto library, pmix::load_library());
+    return pmix::Backend::open(library, options);
+  }
+  if (auto surroundings = pmi1::Surroundings::of_process(); surroundings.name_launcher())
+    return pmi1::Backend::open(surroundings, options);
+  return open_singleton();
+}
+
+std::unique_ptr<ProcessLife> make_process_life() {
+  auto surroundings = pmi1::Surroundings::of_process();
+  if (pmix::has_launcher() || !surroundings.name_launcher()) return nullptr;
+  return std::make_unique<pmi1::KeptConnection>(std::move(surroundings));
 }
 
 }  // namespace shim::bootstrap

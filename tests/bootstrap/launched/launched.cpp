@@ -26,20 +26,31 @@ std::string host_name() {
   return name.data();
 }
 
-/// argument: how many nodes there are.
-void facts(const std::string& nodes) {
+/// What a launcher tells a process in its environment: variables' names.
+struct Names {
+  const char *backend, *rank, *size, *local_rank, *local_size;
+};
+const std::map<std::string, Names> kNames = {
+    {"mpirun", {"pmix", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"}},
+    {"hydra", {"pmi1", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"}}};
+
+/// argument: the launcher and how many nodes there are, e.g. hydra/3.
+void facts(const std::string& launcher_and_nodes) {
   CHECK(!is_loaded("libpmix.so.2"));
+  const auto slash = launcher_and_nodes.find('/');
+  const Names& names = kNames.at(launcher_and_nodes.substr(0, slash));
+  const std::string nodes = launcher_and_nodes.substr(slash + 1);
   auto self = open();
-  CHECK(self->name() == "pmix");
-  CHECK(self->job().rank == number_from("OMPI_COMM_WORLD_RANK"));
-  CHECK(self->job().size == number_from("OMPI_COMM_WORLD_SIZE"));
+  CHECK(self->name() == names.backend);
+  CHECK(self->job().rank == number_from(names.rank));
+  CHECK(self->job().size == number_from(names.size));
   const NodeMap& map = self->node_map();
   CHECK(map.node_count() == static_cast<std::uint32_t>(std::stoi(nodes)));
   CHECK(map.size() == self->job().size);
   const auto node = map.node_of(self->job().rank);
   CHECK(nodes == "1" || map.host(node) == host_name());
-  CHECK(map.local_rank(self->job().rank) == number_from("OMPI_COMM_WORLD_LOCAL_RANK"));
-  CHECK(map.ranks_on(node).size() == number_from("OMPI_COMM_WORLD_LOCAL_SIZE"));
+  CHECK(map.local_rank(self->job().rank) == number_from(names.local_rank));
+  CHECK(map.ranks_on(node).size() == number_from(names.local_size));
   CHECK(self->app_numbers().empty());
   CHECK(must(self->named_sets()).empty());
 }
@@ -47,6 +58,11 @@ void facts(const std::string& nodes) {
 /// argument: the number of the own application.
 void applications(const std::string& number) {
   auto self = open();
+  CHECK(self->job().size == 3 && self->node_map().size() == 3);
+  if (self->name() == "pmi1") {  // it tells nobody another's application
+    CHECK(self->app_numbers().empty());
+    return;
+  }
   CHECK(self->app_numbers().size() == self->job().size);
   CHECK(self->app_numbers()[self->job().rank] == static_cast<std::uint32_t>(std::stoi(number)));
   CHECK(std::set<std::uint32_t>(self->app_numbers().begin(), self->app_numbers().end()).size() == 2);
@@ -106,6 +122,13 @@ void subset(const std::string&) {
   if (me == 1) return;
   const std::array<std::uint32_t, 2> forth = {0, size - 1}, back = {size - 1, 0};
   if (me != 0 && me != size - 1) return;
+  if (auto fence = self->fence(forth); !fence) {  // PMI 1.1 has none, and says what does without
+    CHECK(self->name() == "pmi1");
+    CHECK(fence.error().text().find("INTERSESSION_EXCHANGE=modex") != std::string::npos);
+    return;
+  } else {
+    answer_of(std::move(*fence));
+  }
   for (int round = 0; round < 20; ++round) {
     publish(*self, "r" + std::to_string(round), value_of(me, round));
     answer_of(must(self->fence(me == 0 ? forth : back)));
@@ -145,21 +168,27 @@ void threads(const std::string&) {
   fence_all(*self);
 }
 
-/// The environment is as it was, and a second Bootstrap starts no second thread of PMIx's.
+auto entries_of(const char* folder) {
+  return std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator());
+}
+
+/// The environment is as it was, and a second Bootstrap starts no second thread. What stays when the last has closed is PMIx's
+/// alone: over PMI-1 there is no thread and no descriptor.
 void nothing_left(const std::string&) {
-  auto tasks = [] {
-    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator());
-  };
+  const auto tasks = [] { return entries_of("/proc/self/task"); };
+  const auto descriptors = entries_of("/proc/self/fd");
   CHECK(tasks() == 1);
   auto self = open();
   CHECK(std::getenv("PMIX_MCA_gds") == nullptr);
-  const auto with_pmix = tasks();
+  const bool is_pmix = self->name() == "pmix";
+  const auto while_open = tasks();
   for (int round = 0; round < 5; ++round) {
     fence_all(*self);
     self.reset();
+    CHECK(is_pmix || (tasks() == 1 && entries_of("/proc/self/fd") == descriptors));
     self = open();
   }
-  CHECK(tasks() == with_pmix);
+  CHECK(tasks() == while_open);
 }
 
 void aborted(const std::string&) {
@@ -176,6 +205,16 @@ void gone(const std::string&) {
   CHECK(!self);
   CHECK(self.error().text().find("cannot reach the launcher") != std::string::npos);
   CHECK(self.error().text().find("PMIX_NAMESPACE") != std::string::npos);
+  CHECK(shim::base::now_ns() - begin < 5'000'000'000);
+}
+
+/// Started without a launcher, but with variables of PMI-1 that lead nowhere. argument: which of them is to be named.
+void dead(const std::string& variable) {
+  const auto begin = shim::base::now_ns();
+  auto self = open_bootstrap({.ready_timeout_s = 5});
+  CHECK(!self);
+  CHECK(self.error().text().find(variable) != std::string::npos);
+  CHECK(self.error().text().find("unset PMI_") != std::string::npos);
   CHECK(shim::base::now_ns() - begin < 5'000'000'000);
 }
 
@@ -197,7 +236,7 @@ void stopped(const std::string&) {
   CHECK(::kill(daemon, SIGSTOP) == 0);
   auto refused = open_bootstrap({.ready_timeout_s = 0.5, .life = &life()});
   CHECK(!refused);
-  CHECK(refused.error().text().find("has not answered PMIx_Init within") != std::string::npos);
+  CHECK(refused.error().text().find("has not answered ") != std::string::npos);
   ::kill(daemon, SIGCONT);
   ::kill(saviour, SIGKILL);
   CHECK(::waitpid(saviour, nullptr, 0) == saviour);
@@ -219,6 +258,7 @@ int main(int argc, char** argv) {
               {"nothing_left", nothing_left},
               {"aborted", aborted},
               {"gone", gone},
+              {"dead", dead},
               {"alone", alone},
               {"stopped", stopped}},
              argc, argv);

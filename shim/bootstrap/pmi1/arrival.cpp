@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/bootstrap/pmi1/arrival.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <thread>
+
+#include "shim/base/clock.hpp"
+#include "shim/bootstrap/pmi1/readers.hpp"
+
+namespace shim::bootstrap::pmi1 {
+namespace {
+
+using base::Error;
+using base::ErrorClass;
+
+base::Error too_late(double seconds) {
+  return Error(ErrorClass::other, "the launcher (mpiexec) has not answered within " + std::to_string(seconds) +
+                                      " s: it may be stopped or overloaded; start the job anew, or set INTERSESSION_READY_TIMEOUT higher");
+}
+
+int poll_timeout(base::Nanoseconds end) {
+  if (end == 0) return -1;
+  return static_cast<int>(std::clamp<base::Nanoseconds>((end - base::now_ns()) / 1'000'000 + 1, 0, 1'000'000));
+}
+
+}  // namespace
+
+base::Error launcher_closed() {
+  return Error(ErrorClass::other, "the launcher (mpiexec) has closed its connection to this process: it has ended, or the MPI library "
+                                  "below has ended the conversation for good (cmd=finalize)");
+}
+
+base::Status write_to_launcher(int real, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::send(real, text.data(), text.size(), MSG_NOSIGNAL);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return launcher_closed();
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+base::Result<std::string> read_from_launcher(int real, LineBuffer& buffer, double seconds) {
+  const base::Nanoseconds end = seconds > 0 ? base::now_ns() + static_cast<base::Nanoseconds>(seconds * 1e9) : 0;
+  while (true) {
+    if (auto line = buffer.next()) return std::move(*line);
+    if (buffer.overflows()) return Error(ErrorClass::other, "the launcher sends no line of PMI-1: \"" + shown(buffer.rest()) + "\"");
+    pollfd ready{real, POLLIN, 0};
+    const int count = ::poll(&ready, 1, poll_timeout(end));
+    if (count < 0 && errno == EINTR) continue;
+    if (count == 0) return too_late(seconds);
+    std::array<char, 4096> bytes;
+    const ssize_t got = ::recv(real, bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (got > 0) buffer.add({bytes.data(), static_cast<std::size_t>(got)});
+    else if (got == 0 || (errno != EINTR && errno != EAGAIN)) return launcher_closed();
+  }
+}
+
+base::Result<bool> bring_readers_over(int number, double seconds) {
+  constexpr auto kPause = std::chrono::microseconds(200);
+  constexpr int kQuietRounds = 2;  // a thread on its way into read(2) sleeps there by the second
+  Interruption interruption;
+  std::vector<pid_t> over;
+  bool had_readers = false;
+  const auto deadline = base::Deadline::from_setting(seconds);
+  for (int quiet = 0; quiet < kQuietRounds; std::this_thread::sleep_for(kPause)) {
+    auto readers = readers_of(number);
+    std::erase_if(readers, [&](pid_t reader) { return std::find(over.begin(), over.end(), reader) != over.end(); });
+    quiet = readers.empty() ? quiet + 1 : 0;
+    for (pid_t reader : readers) {
+      if (!interruption.interrupt(reader)) continue;
+      over.push_back(reader);
+      had_readers = true;
+    }
+    if (deadline.passed())
+      return Error(ErrorClass::other,
+                   "another thread of this process waits for the launcher in MPI_Init or the like, and cannot be interrupted because "
+                   "it blocks SIGURG or the program has handlers for SIGURG and SIGWINCH: begin the first session before or after it");
+  }
+  return had_readers;
+}
+
+base::Result<std::vector<std::string>> take_turn(int real, LineBuffer& buffer, double seconds) {
+  const std::string token = "intersession.turn." + std::to_string(::getpid()) + "." + std::to_string(base::now_ns());
+  const std::array<std::pair<std::string, std::string>, 3> steps = {{
+      {request("init", {{"pmi_version", "1"}, {"pmi_subversion", "1"}}), "response_to_init"},
+      {request("publish_name", {{"service", token}, {"port", token}}), "publish_result"},
+      {request("lookup_name", {{"service", token}}), "lookup_result"}}};
+  std::vector<Line> lines;
+  std::vector<std::string> texts;
+  const auto is_last = [&](const Line& line) { return line.command() == steps.back().second && line.value("port") == token; };
+  for (const auto& [text, answer] : steps) {
+    SHIM_TRY(write_to_launcher(real, text));
+    for (bool is_answered = false; !is_answered;) {
+      SHIM_TRY_ASSIGN(std::string got, read_from_launcher(real, buffer, seconds));
+      SHIM_TRY_ASSIGN(Line line, Line::parse(got));
+      is_answered = answer == steps.back().second ? is_last(line) : line.command() == answer;
+      lines.push_back(std::move(line));
+      texts.push_back(std::move(got));
+    }
+  }
+  // Of each kind that we asked for, the last is ours.
+  for (const auto& step : steps) {
+    const auto last = std::find_if(lines.rbegin(), lines.rend(), [&](const Line& line) { return line.command() == step.second; });
+    const auto index = lines.rend() - last - 1;
+    lines.erase(lines.begin() + index);
+    texts.erase(texts.begin() + index);
+  }
+  return texts;
+}
+
+}  // namespace shim::bootstrap::pmi1

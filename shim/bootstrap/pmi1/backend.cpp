@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/bootstrap/pmi1/backend.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "shim/bootstrap/arguments.hpp"
+#include "shim/bootstrap/pending.hpp"
+#include "shim/bootstrap/pmi1/process_life.hpp"
+
+namespace shim::bootstrap::pmi1 {
+namespace {
+
+constexpr double kAbortSeconds = 5;
+constexpr std::size_t kLongestGroup = 16'000;  // of a request; hydra reads 64 KiB at once
+
+class FencePending final : public Pending<Done> {
+ public:
+  FencePending(QuestionPtr question, std::size_t count) : question_(std::move(question)), count_(count) {}
+  base::Result<std::optional<Done>> poll() override {
+    auto answer = question_->take();
+    if (!answer) return std::optional<Done>();
+    if (*answer && (*answer)->is_success()) return std::optional(Done{});
+    const std::string what = "a fence over " + std::to_string(count_) + " processes of the job failed";
+    if (!*answer) return std::move(*answer).error().within(what);
+    return base::Error(base::ErrorClass::other, what + ": the launcher refuses the barrier");
+  }
+
+ private:
+  const QuestionPtr question_;
+  const std::size_t count_;
+};
+
+/// Equal on all members of a barrier, and unlikely to be equal for two barriers: answers carry nothing else.
+std::uint32_t tag_of(std::string_view group) {
+  std::uint32_t hash = 2166136261u;  // FNV-1a
+  for (char c : group) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
+  return hash >> 1;
+}
+
+}  // namespace
+
+Backend::Backend(std::shared_ptr<Connection> own, std::shared_ptr<Use> use, const JobFacts& facts, double seconds)
+    : own_(std::move(own)), use_(std::move(use)), facts_(facts), seconds_(seconds) {
+  ground_->use = use_;
+}
+
+base::Result<std::unique_ptr<Bootstrap>> Backend::open(const Surroundings& surroundings, const Options& options) {
+  std::shared_ptr<Connection> own, connection;
+  if (options.life != nullptr) {
+    if (*options.life == nullptr) *options.life = std::make_unique<KeptConnection>(surroundings);
+    connection = static_cast<KeptConnection&>(**options.life).connection;
+  } else {
+    connection = own = std::make_shared<Connection>(surroundings);
+  }
+  const double seconds = options.ready_timeout_s;
+  SHIM_TRY_ASSIGN(std::shared_ptr<Use> use, connection->use(seconds));
+  SHIM_TRY_ASSIGN(const JobFacts* facts, connection->facts(*use, seconds));
+  return std::unique_ptr<Bootstrap>(new Backend(std::move(own), std::move(use), *facts, seconds));
+}
+
+Backend::~Backend() {
+  use_.reset();
+  if (own_) own_->finish();
+}
+
+base::Status Backend::publish(std::string_view key, std::span<const std::byte> value) {
+  publishes_.fetch_add(1, std::memory_order_relaxed);
+  for (const auto& [name, port] : publications_of(facts_.job.world_name, facts_.job.rank, key, value, facts_.port_limit)) {
+    const std::string what = "cannot publish \"" + std::string(key) + "\"";
+    auto line = use_->ask(request("publish_name", {{"service", name}, {"port", port}}), seconds_);
+    if (!line) return std::move(line).error().within(what);
+    if (line->is_success()) continue;
+    return base::Error(base::ErrorClass::other, what + ": the launcher answers rc=" + std::string(line->value("rc").value_or("?")) +
+                                                    ", " + std::string(line->value("msg").value_or("without a reason")));
+  }
+  return {};
+}
+
+base::Result<std::unique_ptr<Pending<Bytes>>> Backend::lookup(std::uint32_t rank, std::string_view key) {
+  SHIM_TRY(check_rank(rank, facts_.job.size));
+  lookups_.fetch_add(1, std::memory_order_relaxed);
+  return std::make_unique<Search>(ground_, facts_.job.world_name, rank, std::string(key));
+}
+
+/// The request for a barrier. PMI 1.1 knows one barrier, of all processes; 1.2 those of some, by their ranks and a tag.
+base::Result<std::string> Backend::barrier(std::vector<std::uint32_t> ranks) const {
+  const bool is_world = ranks.size() == facts_.job.size;
+  if (!facts_.has_group_barrier) {
+    if (is_world) return request("barrier_in");
+    return base::Error(base::ErrorClass::unsupported_operation,
+                       "the launcher speaks PMI 1.1, which has no barrier of some of the processes: with INTERSESSION_EXCHANGE=modex (the "
+                       "default) none is needed, world_fence needs all processes of the job, fence a launcher of PMI 1.2 or PMIx");
+  }
+  std::sort(ranks.begin(), ranks.end());
+  std::string group = is_world ? "WORLD" : "";
+  for (std::size_t i = 0; i < ranks.size() && !is_world; ++i) group += (i == 0 ? "" : ",") + std::to_string(ranks[i]);
+  if (group.size() > kLongestGroup)
+    return base::Error(base::ErrorClass::unsupported_operation,
+                       "a fence over " + std::to_string(ranks.size()) +
+                           " processes is too long for a line of PMI-1; set INTERSESSION_EXCHANGE=modex (the default), which needs none");
+  return request("barrier_in", {{"group", group + ":" + std::to_string(tag_of(group))}});
+}
+
+base::Result<std::unique_ptr<Pending<Done>>> Backend::fence(std::span<const std::uint32_t> ranks) {
+  SHIM_TRY(check_fence(ranks, facts_.job));
+  fences_.fetch_add(1, std::memory_order_relaxed);
+  if (ranks.size() == 1) return answered(Done{});
+  SHIM_TRY_ASSIGN(std::string text, barrier({ranks.begin(), ranks.end()}));
+  auto question = std::make_shared<Question>(std::move(text));
+  use_->ask(question);
+  return std::make_unique<FencePending>(std::move(question), ranks.size());
+}
+
+void Backend::abort(int exit_code, std::string_view) {
+  use_->tell(request("abort", {{"exitcode", std::to_string(exit_code)}}));
+  // The launcher ends all, this process too. Who went before would be found dead by the others, who go on until they are ended.
+  const auto deadline = base::Deadline::after_seconds(kAbortSeconds);
+  while (!deadline.passed() && !has_lost_launcher()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+}
+
+Bootstrap::Counts Backend::counts() const {
+  return {publishes_.load(), lookups_.load(), ground_->retries.load(), fences_.load()};
+}
+
+}  // namespace shim::bootstrap::pmi1

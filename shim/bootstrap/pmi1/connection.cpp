@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/bootstrap/pmi1/connection.hpp"
+
+#include <unistd.h>
+
+#include "shim/bootstrap/pmi1/arrival.hpp"
+
+namespace shim::bootstrap::pmi1 {
+namespace {
+
+constexpr double kFinalizeSeconds = 2;
+
+base::Error in_child() {
+  return base::Error(base::ErrorClass::other,
+                     "a process made by fork() has no connection to the launcher: that is its parent's alone");
+}
+
+}  // namespace
+
+Use::~Use() {
+  if (!connection_->is_in_child()) connection_->leave();
+}
+
+void Use::ask(QuestionPtr question) {
+  if (connection_->is_in_child()) return question->answer(in_child());
+  board_.ask(std::move(question));
+}
+
+base::Result<Line> Use::ask(std::string request, double seconds) {
+  auto question = std::make_shared<Question>(std::move(request));
+  ask(question);
+  return question->wait(seconds);
+}
+
+void Use::tell(const std::string& request) {
+  if (!connection_->is_in_child()) board_.tell(request);
+}
+
+bool Use::has_lost_launcher() const { return board_.has_lost_launcher(); }
+
+Connection::Connection(Surroundings surroundings) : surroundings_(std::move(surroundings)), owner_(::getpid()) {}
+
+Connection::~Connection() {
+  // A child has no thread to join.
+  if (is_in_child()) static_cast<void>(board_.release());
+}
+
+bool Connection::is_in_child() const { return ::getpid() != owner_; }
+
+base::Status Connection::find_place(double seconds) {
+  if (is_in_child()) return in_child();
+  if (is_finished_) return launcher_closed();
+  if (way_) return {};
+  SHIM_TRY_ASSIGN(way_, find_way(surroundings_, seconds));
+  return {};
+}
+
+base::Result<std::unique_ptr<Use>> Connection::use(double seconds) {
+  std::lock_guard lock(mutex_);
+  SHIM_TRY(find_place(seconds));
+  if (!board_ || !board_->enter()) {
+    drop_board();
+    SHIM_TRY_ASSIGN(board_, Switchboard::put_in_place(*way_, seconds));
+  }
+  return std::make_unique<Use>(shared_from_this(), *board_);
+}
+
+base::Result<const JobFacts*> Connection::facts(Use& use, double seconds) {
+  std::lock_guard lock(mutex_);
+  if (!facts_) {
+    owes_finalize_ = true;  // from the first word on
+    SHIM_TRY_ASSIGN(facts_, read_job(use, *way_->position, seconds));
+  }
+  return &*facts_;
+}
+
+void Connection::leave() {
+  std::lock_guard lock(mutex_);
+  if (!board_) return;
+  board_->leave();
+  if (board_->has_gone()) drop_board();
+}
+
+void Connection::drop_board() {
+  if (!board_) return;
+  owes_finalize_ = owes_finalize_ || board_->has_held_finalize();
+  board_.reset();
+}
+
+void Connection::set_world_active(bool is_active) {
+  std::lock_guard lock(mutex_);
+  world_is_active_ = is_active;
+}
+
+void Connection::finish() {
+  if (is_in_child()) return;
+  std::lock_guard lock(mutex_);
+  if (std::exchange(is_finished_, true)) return;
+  drop_board();
+  const int real = way_ ? way_->place.real_end().value_or(-1) : -1;
+  if (!owes_finalize_ || world_is_active_ || real < 0 || !write_to_launcher(real, request("finalize"))) return;
+  LineBuffer buffer;
+  // It has heard us when it answers; what it has to say besides is for nobody any more.
+  for (auto line = read_from_launcher(real, buffer, kFinalizeSeconds); line && *line != "cmd=finalize_ack";)
+    line = read_from_launcher(real, buffer, kFinalizeSeconds);
+}
+
+}  // namespace shim::bootstrap::pmi1

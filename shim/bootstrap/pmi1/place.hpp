@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where the launcher's descriptor is.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "shim/base/result.hpp"
+
+namespace shim::bootstrap::pmi1 {
+
+/// Which open file a descriptor means; a number that was closed and given out anew means another.
+struct FileIdentity {
+  dev_t device = 0;
+  ino_t inode = 0;
+  bool operator==(const FileIdentity&) const = default;
+};
+std::optional<FileIdentity> identity_of(int descriptor);
+
+/// A descriptor of our own, closed with its owner.
+class Descriptor {
+ public:
+  explicit Descriptor(int number = -1) : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~Descriptor();
+  int get() const { return number_; }
+  int release() { return std::exchange(number_, -1); }
+
+ private:
+  int number_;
+};
+
+/// The launcher's descriptor and the number under which the MPI library below knows it (PMI_FD).
+struct Place {
+  int number = -1;
+  int flags = 0;         ///< of the number (FD_CLOEXEC), as the launcher left them
+  FileIdentity real;     ///< the launcher's end
+  Descriptor aside;      ///< where it is while something else, or nothing of ours, is at the number
+  FileIdentity pair;     ///< the last one of ours that was at the number
+
+  /// Errors: other (not an open socket).
+  static base::Result<Place> at(int number, const std::string& variable);
+  bool real_is_at_number() const { return identity_of(number) == real; }
+  bool pair_is_at_number() const { return identity_of(number) == pair; }
+  /// A number that means the launcher's end now; nothing where somebody has closed it.
+  std::optional<int> real_end() const;
+};
+
+}  // namespace shim::bootstrap::pmi1

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/bootstrap/pmi1/surroundings.hpp"
+
+#include <netdb.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "shim/bootstrap/pmi1/arrival.hpp"
+#include "shim/bootstrap/pmi1/readers.hpp"
+
+namespace shim::bootstrap::pmi1 {
+namespace {
+
+using base::Error;
+using base::ErrorClass;
+
+std::optional<std::string> variable(const char* name) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? std::nullopt : std::optional<std::string>(text);
+}
+
+base::Result<std::uint32_t> number_in(const char* name, const std::optional<std::string>& text) {
+  const auto number = text ? to_number(*text) : std::nullopt;
+  if (number) return *number;
+  return Error(ErrorClass::other, std::string("the environment says that a launcher of PMI-1 started this process, but ") + name +
+                                      (text ? " is \"" + shown(*text) + "\" and no number" : " is not set") +
+                                      ": start the job with mpiexec, or unset PMI_FD, PMI_PORT, PMI_RANK and PMI_SIZE to run alone");
+}
+
+base::Result<Way> way_by_descriptor(const Surroundings& surroundings) {
+  SHIM_TRY_ASSIGN(const std::uint32_t number, number_in("PMI_FD", surroundings.descriptor));
+  SHIM_TRY_ASSIGN(const std::uint32_t rank, number_in("PMI_RANK", surroundings.rank));
+  SHIM_TRY_ASSIGN(const std::uint32_t size, number_in("PMI_SIZE", surroundings.size));
+  if (rank >= size)
+    return Error(ErrorClass::other, "PMI_RANK is " + std::to_string(rank) + " and PMI_SIZE " + std::to_string(size) +
+                                        ": these variables do not belong together; start the job with mpiexec");
+  SHIM_TRY_ASSIGN(Place place, Place::at(static_cast<int>(number), "PMI_FD"));
+  return Way{std::move(place), Position{rank, size}, std::nullopt};
+}
+
+struct FreeAddresses {
+  void operator()(addrinfo* list) const { ::freeaddrinfo(list); }
+};
+using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
+
+base::Error bad_port(const std::string& port, const std::string& what) {
+  return Error(ErrorClass::other, "PMI_PORT says that the launcher listens at \"" + shown(port) + "\", but " + what +
+                                      ": the job's mpiexec may have ended. Start the job anew, or unset PMI_PORT and PMI_ID to run alone");
+}
+
+base::Result<Addresses> resolve(const std::string& port) {
+  const auto colon = port.rfind(':');
+  if (colon == std::string::npos || colon == 0) return bad_port(port, "that is no host:port");
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int error = ::getaddrinfo(port.substr(0, colon).c_str(), port.substr(colon + 1).c_str(), &hints, &found);
+  if (error != 0) return bad_port(port, ::gai_strerror(error));
+  return Addresses(found);
+}
+
+bool leads_to(int descriptor, const addrinfo* addresses) {
+  sockaddr_storage peer{};
+  socklen_t length = sizeof peer;
+  if (::getpeername(descriptor, reinterpret_cast<sockaddr*>(&peer), &length) != 0) return false;
+  for (const addrinfo* address = addresses; address != nullptr; address = address->ai_next)
+    if (address->ai_addrlen == length && std::memcmp(address->ai_addr, &peer, length) == 0) return true;
+  return false;
+}
+
+/// The MPI library's own connection, if it has one.
+std::optional<int> existing_connection(const addrinfo* addresses) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry("/proc/self/fd", error); !error && entry != std::filesystem::directory_iterator();
+       entry.increment(error)) {
+    const int descriptor = std::atoi(entry->path().filename().c_str());
+    if (leads_to(descriptor, addresses)) return descriptor;
+  }
+  return std::nullopt;
+}
+
+base::Result<int> connect_to(const std::string& port, const addrinfo* addresses) {
+  int error = 0;
+  for (const addrinfo* address = addresses; address != nullptr; address = address->ai_next) {
+    Descriptor made(::socket(address->ai_family, SOCK_STREAM, 0));
+    if (made.get() >= 0 && ::connect(made.get(), address->ai_addr, address->ai_addrlen) == 0) return made.release();
+    error = errno;
+  }
+  return bad_port(port, std::strerror(error));
+}
+
+void tell_library(int number, Position position) {
+  if (!is_single_threaded()) return;
+  ::setenv("PMI_FD", std::to_string(number).c_str(), 1);
+  ::setenv("PMI_RANK", std::to_string(position.rank).c_str(), 1);
+  ::setenv("PMI_SIZE", std::to_string(position.size).c_str(), 1);
+}
+
+base::Result<Way> way_by_port(const Surroundings& surroundings, double seconds) {
+  SHIM_TRY_ASSIGN(const std::uint32_t id, number_in("PMI_ID", surroundings.id));
+  SHIM_TRY_ASSIGN(const Addresses addresses, resolve(*surroundings.port));
+  if (auto existing = existing_connection(addresses.get())) {
+    SHIM_TRY_ASSIGN(Place place, Place::at(*existing, "PMI_PORT"));
+    return Way{std::move(place), std::nullopt, id};
+  }
+  SHIM_TRY_ASSIGN(const int made, connect_to(*surroundings.port, addresses.get()));
+  LineBuffer buffer;
+  std::vector<std::string> strangers;
+  auto position = ask_position(made, buffer, id, seconds, strangers);
+  if (!position) {
+    ::close(made);
+    return std::move(position).error();
+  }
+  tell_library(made, *position);
+  SHIM_TRY_ASSIGN(Place place, Place::at(made, "PMI_PORT"));
+  return Way{std::move(place), *position, id};
+}
+
+}  // namespace
+
+Surroundings Surroundings::of_process() {
+  return {variable("PMI_FD"), variable("PMI_RANK"), variable("PMI_SIZE"), variable("PMI_PORT"), variable("PMI_ID")};
+}
+
+base::Result<Way> find_way(const Surroundings& surroundings, double seconds) {
+  return surroundings.descriptor ? way_by_descriptor(surroundings) : way_by_port(surroundings, seconds);
+}
+
+base::Result<Position> ask_position(int real, LineBuffer& buffer, std::uint32_t id, double seconds,
+                                    std::vector<std::string>& strangers) {
+  SHIM_TRY(write_to_launcher(real, request("initack", {{"pmiid", std::to_string(id)}})));
+  std::optional<std::uint32_t> rank, size;
+  for (bool is_over = false; !is_over;) {
+    SHIM_TRY_ASSIGN(const std::string text, read_from_launcher(real, buffer, seconds));
+    SHIM_TRY_ASSIGN(const Line line, Line::parse(text));
+    if (line.command() == "set") {
+      if (line.value("rank")) rank = line.number("rank");
+      if (line.value("size")) size = line.number("size");
+      is_over = line.value("debug").has_value();  // the last of the answer
+    } else if (line.command() != "initack") {
+      strangers.push_back(text);
+    }
+  }
+  if (rank && size && *rank < *size) return Position{*rank, *size};
+  return Error(ErrorClass::other, "the launcher at PMI_PORT does not say which process of how many this one is");
+}
+
+}  // namespace shim::bootstrap::pmi1

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/bootstrap/pmi1/switchboard.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "shim/bootstrap/pmi1/arrival.hpp"
+#include "shim/bootstrap/pmi1/readers.hpp"
+#include "shim/bootstrap/pmi1/receive.hpp"
+
+namespace shim::bootstrap::pmi1 {
+namespace {
+
+constexpr int kOutOfTheWay = 200;  // numbers below are for the program, which may count on getting low ones
+constexpr auto kPatience = std::chrono::seconds(1);
+
+base::Error no_descriptor(std::string_view what) {
+  return base::system_error(errno, "cannot share the launcher's descriptor (PMI_FD) with the MPI library below: " + std::string(what));
+}
+
+/// A copy with a high number, that programs do not inherit; where the limit is lower, any number.
+Descriptor copy_aside(int descriptor) {
+  const int copy = ::fcntl(descriptor, F_DUPFD_CLOEXEC, kOutOfTheWay);
+  return Descriptor(copy >= 0 ? copy : ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+}
+
+/// Threads of ours run no signal handlers of the program.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+Received receive(int descriptor, LineBuffer& buffer, int flags) {
+  std::array<char, 65536> bytes;
+  ssize_t got = 0;
+  do got = ::recv(descriptor, bytes.data(), bytes.size(), MSG_DONTWAIT | flags);
+  while (got < 0 && errno == EINTR);
+  if (got < 0 && errno == EAGAIN) return Received::nothing_yet;
+  if (got <= 0) return Received::end;
+  if ((flags & MSG_PEEK) == 0) buffer.add({bytes.data(), static_cast<std::size_t>(got)});
+  return Received::something;
+}
+
+Switchboard::Switchboard(Place& place) : place_(place), is_alone_(is_single_threaded()) {}
+
+base::Result<std::unique_ptr<Switchboard>> Switchboard::put_in_place(Way& way, double seconds) {
+  Place& place = way.place;
+  std::unique_ptr<Switchboard> board(new Switchboard(place));
+  board->has_guest_side_ = place.real_is_at_number() || place.pair_is_at_number();
+  const auto real = place.real_end();
+  if (!real) return launcher_closed();
+  board->alarm_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  board->real_ = place.aside.get() >= 0 ? Descriptor(place.aside.release()) : copy_aside(*real);
+  if (board->alarm_.get() < 0 || board->real_.get() < 0) return no_descriptor("no copy");
+  place.aside = Descriptor();
+  if (board->has_guest_side_) SHIM_TRY(board->take_place());
+  if (!board->is_alone_) SHIM_TRY(board->settle(seconds));
+  if (!way.position) SHIM_TRY(board->find_position(way, seconds));
+  board->begin();
+  return board;
+}
+
+base::Status Switchboard::take_place() {
+  std::array<int, 2> pair{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0) return no_descriptor("no pair of sockets");
+  Descriptor ours(pair[0]), guests(pair[1]);
+  Descriptor mine = copy_aside(ours.get());
+  if (mine.get() < 0) return no_descriptor("no copy");
+  place_.pair = identity_of(guests.get()).value_or(FileIdentity{});
+  // Programs that this one starts do not get it: two of them on one pair would read each other's answers.
+  if (::dup3(guests.get(), place_.number, O_CLOEXEC) < 0) return no_descriptor("dup3");
+  mine_ = std::move(mine);
+  return {};
+}
+
+base::Status Switchboard::settle(double seconds) {
+  SHIM_TRY_ASSIGN(const bool had_readers, bring_readers_over(place_.number, seconds));
+  SHIM_TRY_ASSIGN(const auto lines, take_turn(real_.get(), from_server_, seconds));
+  if (had_readers && lines.empty()) exchange_.expect_unseen();
+  for (const auto& line : lines) exchange_.to_guest += line + "\n";
+  return {};
+}
+
+base::Status Switchboard::find_position(Way& way, double seconds) {
+  std::vector<std::string> strangers;
+  SHIM_TRY_ASSIGN(way.position, ask_position(real_.get(), from_server_, way.id.value_or(0), seconds, strangers));
+  for (const auto& line : strangers) exchange_.to_guest += line + "\n";
+  return {};
+}
+
+void Switchboard::begin() {
+  SignalsBlocked blocked;
+  thread_ = std::thread([this] { run(); });
+  wake();  // there may be lines to pass on already
+}
+
+Switchboard::~Switchboard() {
+  {
+    std::lock_guard lock(mutex_);
+    must_stop_ = true;
+  }
+  wake();
+  if (thread_.joinable()) thread_.join();
+  if (has_gone_) return;
+  if (place_.real_is_at_number()) return;  // it never came
+  if (keeps_number()) place_.aside = std::move(real_);
+  else restore_number();
+}
+
+bool Switchboard::enter() {
+  std::lock_guard lock(mutex_);
+  if (has_gone_) return false;
+  ++users_;
+  return true;
+}
+
+void Switchboard::leave() {
+  std::unique_lock lock(mutex_);
+  if (--users_ > 0) return;
+  wake();
+  changed_.wait_for(lock, kPatience, [this] { return has_gone_ || users_ > 0 || exchange_.may_last(); });
+}
+
+bool Switchboard::has_gone() const {
+  std::lock_guard lock(mutex_);
+  return has_gone_;
+}
+
+bool Switchboard::has_held_finalize() const {
+  std::lock_guard lock(mutex_);
+  return exchange_.has_held_finalize();
+}
+
+void Switchboard::ask(QuestionPtr question) {
+  std::lock_guard lock(mutex_);
+  exchange_.ask(std::move(question));
+  write(exchange_.to_server, real_.get());
+  if (!exchange_.to_server.empty()) wake();  // the launcher is slow; the thread waits for it
+}
+
+void Switchboard::tell(const std::string& request) {
+  std::lock_guard lock(mutex_);
+  exchange_.to_server += request;
+  write(exchange_.to_server, real_.get());
+  if (!exchange_.to_server.empty()) wake();
+}
+
+void Switchboard::wake() {
+  [[maybe_unused]] const int failure = ::eventfd_write(alarm_.get(), 1);  // a counter that is full wakes as well
+}
+
+void Switchboard::run() {
+  while (true) {
+    wait_for_work();
+    std::lock_guard lock(mutex_);
+    eventfd_t count = 0;
+    [[maybe_unused]] const int nothing = ::eventfd_read(alarm_.get(), &count);
+    if (must_stop_) return;
+    read_from_server();
+    read_from_guest();
+    flush();
+    changed_.notify_all();
+    if (!may_go() || !go()) continue;
+    has_gone_ = true;
+    changed_.notify_all();
+    return;
+  }
+}
+
+void Switchboard::wait_for_work() {
+  std::array<pollfd, 3> ready{};
+  {
+    std::lock_guard lock(mutex_);
+    const auto events = [](const std::string& output) { return static_cast<short>(output.empty() ? POLLIN : POLLIN | POLLOUT); };
+    ready[0] = {alarm_.get(), POLLIN, 0};
+    ready[1] = {is_lost_ ? -1 : real_.get(), events(exchange_.to_server), 0};
+    ready[2] = {guest_has_closed_ ? -1 : mine_.get(), events(exchange_.to_guest), 0};
+  }
+  ::poll(ready.data(), ready.size(), -1);
+}
+
+void Switchboard::read_from_server() {
+  if (is_lost_) return;
+  const Received received = receive(real_.get(), from_server_);
+  while (auto line = from_server_.next()) exchange_.server_said(*line);
+  if (from_server_.overflows())
+    exchange_.break_off("the launcher sends no line of PMI-1: \"" + shown(from_server_.rest()) + "\"");
+  if (received == Received::end) lose(launcher_closed().text());
+}
+
+void Switchboard::read_from_guest() {
+  if (guest_has_closed_ || mine_.get() < 0) return;
+  guest_has_closed_ = receive(mine_.get(), from_guest_) == Received::end || from_guest_.overflows();
+  while (auto line = from_guest_.next()) exchange_.guest_said(*line);
+}
+
+void Switchboard::write(std::string& text, int descriptor) {
+  while (!text.empty() && descriptor >= 0) {
+    const ssize_t written = ::send(descriptor, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EAGAIN) return;
+    if (written <= 0) text.clear();  // nobody reads it; that the other side is gone is seen when we read
+    else text.erase(0, static_cast<std::size_t>(written));
+  }
+}
+
+void Switchboard::flush() {
+  write(exchange_.to_server, real_.get());
+  write(exchange_.to_guest, mine_.get());
+}
+
+void Switchboard::lose(const std::string& why) {
+  is_lost_ = true;
+  exchange_.break_off(why);
+  if (mine_.get() >= 0) ::shutdown(mine_.get(), SHUT_RDWR);  // the guest sees what it would have seen without us
+  guest_has_closed_ = true;
+}
+
+}  // namespace shim::bootstrap::pmi1

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/bootstrap/pmi1/wire.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace shim::bootstrap::pmi1 {
+namespace {
+
+bool is_printable(char c) {
+  return c >= ' ' && c <= '~';
+}
+
+base::Error not_a_line(std::string_view text) {
+  return base::Error(base::ErrorClass::other, "\"" + shown(text) + "\" is not a line of PMI-1");
+}
+
+/// Requests whose answer is not called "<request>_result".
+constexpr std::array kAnswers = std::to_array<std::pair<std::string_view, std::string_view>>({
+    {"init", "response_to_init"},
+    {"get_maxes", "maxes"},
+    {"get_my_kvsname", "my_kvsname"},
+    {"get_appnum", "appnum"},
+    {"get_universe_size", "universe_size"},
+    {"finalize", "finalize_ack"},
+    {"publish_name", "publish_result"},
+    {"unpublish_name", "unpublish_result"},
+    {"lookup_name", "lookup_result"},
+    {"create_kvs", "newkvs"},
+    {"destroy_kvs", "kvs_destroyed"},
+    {"getbyidx", "getbyidx_results"},
+    {"singinit", "singinit_info"},
+    {"initack", "initack"},
+});
+
+std::string barrier_kind(std::string_view tag) {
+  return "barrier_out " + std::string(tag);
+}
+
+}  // namespace
+
+base::Result<Line> Line::parse(std::string_view text) {
+  if (!std::all_of(text.begin(), text.end(), is_printable)) return not_a_line(text);
+  Line line;
+  for (std::string_view rest = text; !rest.empty();) {
+    const auto end = std::min(rest.find(' '), rest.size());
+    const std::string_view word = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    const auto equals = word.find('=');
+    if (equals != std::string_view::npos && equals > 0) {
+      line.fields_.emplace_back(word.substr(0, equals), word.substr(equals + 1));
+    } else if (!line.fields_.empty()) {
+      line.fields_.back().second += " " + std::string(word);  // a message of several words
+    } else if (!word.empty()) {
+      return not_a_line(text);
+    }
+  }
+  if (line.fields_.empty() || line.command().empty()) return not_a_line(text);
+  if (line.fields_.front().first != "cmd" && line.fields_.front().first != "mcmd") return not_a_line(text);
+  return line;
+}
+
+std::optional<std::string_view> Line::value(std::string_view key) const {
+  auto found = std::find_if(fields_.begin() + 1, fields_.end(), [&](const auto& field) { return field.first == key; });
+  if (found == fields_.end()) return std::nullopt;
+  return found->second;
+}
+
+std::optional<std::uint32_t> Line::number(std::string_view key) const {
+  const auto text = value(key);
+  return text ? to_number(*text) : std::nullopt;
+}
+
+bool Line::is_success() const {
+  if (auto code = value("rc")) return *code == "0";
+  return value("info").value_or("ok") == "ok";
+}
+
+std::string request(std::string_view command, std::initializer_list<std::pair<std::string_view, std::string_view>> fields) {
+  std::string text = "cmd=" + std::string(command);
+  for (const auto& [key, value] : fields) text.append(" ").append(key).append("=").append(value);
+  return text + "\n";
+}
+
+std::optional<std::string> answer_to(const Line& request) {
+  const std::string& command = request.command();
+  if (command == "abort") return std::nullopt;
+  if (command == "barrier_in") {
+    const std::string_view group = request.value("group").value_or("");
+    const auto colon = group.find(':');
+    return barrier_kind(colon == std::string_view::npos ? "0" : group.substr(colon + 1));
+  }
+  for (const auto& [question, answer] : kAnswers)
+    if (command == question) return std::string(answer);
+  return command + "_result";
+}
+
+std::string kind_of(const Line& answer) {
+  return answer.command() == "barrier_out" ? barrier_kind(answer.value("tag").value_or("0")) : answer.command();
+}
+
+std::string shown(std::string_view text) {
+  constexpr std::size_t kShown = 80;
+  std::string start(text.substr(0, kShown));
+  std::replace_if(start.begin(), start.end(), [](char c) { return !is_printable(c); }, '?');
+  return text.size() > kShown ? start + "..." : start;
+}
+
+std::optional<std::uint32_t> to_number(std::string_view text) {
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number > INT32_MAX) return std::nullopt;
+  return number;
+}
+
+std::optional<std::string> LineBuffer::next() {
+  const auto end = bytes_.find('\n');
+  if (end == std::string::npos) return std::nullopt;
+  std::string line = bytes_.substr(0, end);
+  bytes_.erase(0, end + 1);
+  return line;
+}
+
+}  // namespace shim::bootstrap::pmi1
