@@ -8,11 +8,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
-#include <thread>
+#include <map>
+#include <set>
 
 #include "shim/base/clock.hpp"
-#include "shim/bootstrap/pmi1/readers.hpp"
 
 namespace shim::bootstrap::pmi1 {
 namespace {
@@ -63,23 +62,24 @@ base::Result<std::string> read_from_launcher(int real, LineBuffer& buffer, doubl
   }
 }
 
-base::Result<bool> bring_readers_over(int number, double seconds) {
-  constexpr auto kPause = std::chrono::microseconds(200);
-  constexpr int kQuietRounds = 2;  // a thread on its way into read(2) sleeps there by the second
-  Interruption interruption;
-  std::vector<pid_t> over;
-  bool had_readers = false;
-  const auto deadline = base::Deadline::from_setting(seconds);
-  for (int quiet = 0; quiet < kQuietRounds; std::this_thread::sleep_for(kPause)) {
-    auto readers = readers_of(number);
-    std::erase_if(readers, [&](pid_t reader) { return std::find(over.begin(), over.end(), reader) != over.end(); });
-    quiet = readers.empty() ? quiet + 1 : 0;
-    for (pid_t reader : readers) {
-      if (!interruption.interrupt(reader)) continue;
-      over.push_back(reader);
-      had_readers = true;
+base::Result<bool> bring_readers_over(int number, Interruption& interruption, double seconds) {
+  // A thread that blocks the signal and is running as often as this we look for has not been on its way into read(2) all the time.
+  constexpr int kRounds = 5;
+  std::map<pid_t, int> rounds;  // of threads that run on
+  std::set<pid_t> settled;      // what they look up from now on, they look up after the change
+  bool had_readers = false, has_doubts = true;
+  for (const auto deadline = base::Deadline::from_setting(seconds); has_doubts;) {
+    has_doubts = false;
+    for (const Thread& thread : other_threads(number)) {
+      if (settled.contains(thread.id)) continue;
+      const bool is_reading = thread.state == Thread::State::reading;
+      const bool is_settled = thread.state == Thread::State::elsewhere || interruption.interrupt(thread) ||
+                              (!is_reading && ++rounds[thread.id] > kRounds);
+      had_readers = had_readers || (is_reading && is_settled);
+      if (is_settled) settled.insert(thread.id);
+      else has_doubts = true;
     }
-    if (deadline.passed())
+    if (has_doubts && deadline.passed())
       return Error(ErrorClass::other,
                    "another thread of this process waits for the launcher in MPI_Init or the like, and cannot be interrupted because "
                    "it blocks SIGURG or the program has handlers for SIGURG and SIGWINCH: begin the first session before or after it");

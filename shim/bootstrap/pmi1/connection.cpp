@@ -60,7 +60,7 @@ base::Result<std::unique_ptr<Use>> Connection::use(double seconds) {
   SHIM_TRY(find_place(seconds));
   if (!board_ || !board_->enter()) {
     drop_board();
-    SHIM_TRY_ASSIGN(board_, Switchboard::put_in_place(*way_, seconds));
+    SHIM_TRY_ASSIGN(board_, Switchboard::put_in_place(*way_, interruption_, seconds));
   }
   return std::make_unique<Use>(shared_from_this(), *board_);
 }

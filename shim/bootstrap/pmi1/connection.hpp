@@ -63,6 +63,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   const int owner_;  ///< process id
   std::mutex mutex_;
   std::optional<Way> way_;
+  Interruption interruption_;
   std::unique_ptr<Switchboard> board_;
   std::optional<JobFacts> facts_;
   bool owes_finalize_ = false, world_is_active_ = false, is_finished_ = false;

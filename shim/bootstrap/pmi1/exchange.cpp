@@ -51,6 +51,7 @@ void Exchange::ask(QuestionPtr question) {
 }
 
 void Exchange::guest_said(std::string_view line) {
+  has_guest_ = true;
   unseen_ = false;  // it asks one thing after the other
   const std::string text = std::string(line) + "\n";
   if (in_several_) {
@@ -89,6 +90,8 @@ void Exchange::unclaimed(std::string_view line) {
     const std::string& asked = open_.front().question->request();
     break_off("the launcher has answered \"" + shown(line) + "\" to \"" + shown({asked.data(), asked.size() - 1}) +
               "\"; it does not speak PMI-1 as it should: start the job with the mpiexec of MPICH (hydra) or another launcher of PMI-1");
+  } else if (has_guest_) {
+    to_guest.append(line).append("\n");  // asked on the socket, while we were on our way back
   }
 }
 

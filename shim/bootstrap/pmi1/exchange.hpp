@@ -55,6 +55,7 @@ class Exchange {
   void unclaimed(std::string_view line);
 
   std::list<Request> open_, waiting_;
+  bool has_guest_ = false;   ///< it has said something
   bool in_several_ = false;  ///< the guest is in the midst of a request of several lines
   bool unseen_ = false;
   bool held_finalize_ = false;

@@ -2,6 +2,7 @@
 // How the switchboard goes; its header says why it is done in this way.
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -16,8 +17,13 @@ constexpr int kRoundMilliseconds = 1;
 constexpr double kPatienceSeconds = 1;
 }  // namespace
 
-bool Switchboard::may_go() const {
+bool Switchboard::is_ready_to_go() const {
   return users_ == 0 && (is_lost_ || (exchange_.is_idle() && from_server_.empty() && from_guest_.empty()));
+}
+
+bool Switchboard::guest_has_unread() const {
+  int bytes = 0;
+  return !keeps_number() && ::ioctl(place_.number, FIONREAD, &bytes) == 0 && bytes > 0;
 }
 
 void Switchboard::restore_number() {
@@ -56,7 +62,7 @@ bool Switchboard::come_back() {
   const Descriptor old = std::move(mine_);  // a reader that sleeps on its other side must not find its end
   const bool is_back = take_place().has_value();
   // one that blocks the signals stays where it is, and waits for ever: nothing more can be done for it
-  if (is_back) [[maybe_unused]] const auto brought = bring_readers_over(place_.number, kPatienceSeconds);
+  if (is_back) [[maybe_unused]] const auto brought = bring_readers_over(place_.number, interruption_, kPatienceSeconds);
   receive(old.get(), from_guest_);
   while (auto line = from_guest_.next()) {
     if (is_back) exchange_.guest_said(*line);

@@ -12,7 +12,6 @@
 #include <cerrno>
 
 #include "shim/bootstrap/pmi1/arrival.hpp"
-#include "shim/bootstrap/pmi1/readers.hpp"
 #include "shim/bootstrap/pmi1/receive.hpp"
 
 namespace shim::bootstrap::pmi1 {
@@ -20,6 +19,7 @@ namespace {
 
 constexpr int kOutOfTheWay = 200;  // numbers below are for the program, which may count on getting low ones
 constexpr auto kPatience = std::chrono::seconds(1);
+constexpr int kRoundMilliseconds = 1;
 
 base::Error no_descriptor(std::string_view what) {
   return base::system_error(errno, "cannot share the launcher's descriptor (PMI_FD) with the MPI library below: " + std::string(what));
@@ -60,11 +60,12 @@ Received receive(int descriptor, LineBuffer& buffer, int flags) {
   return Received::something;
 }
 
-Switchboard::Switchboard(Place& place) : place_(place), is_alone_(is_single_threaded()) {}
+Switchboard::Switchboard(Place& place, Interruption& interruption)
+    : place_(place), interruption_(interruption), is_alone_(is_single_threaded()) {}
 
-base::Result<std::unique_ptr<Switchboard>> Switchboard::put_in_place(Way& way, double seconds) {
+base::Result<std::unique_ptr<Switchboard>> Switchboard::put_in_place(Way& way, Interruption& interruption, double seconds) {
   Place& place = way.place;
-  std::unique_ptr<Switchboard> board(new Switchboard(place));
+  std::unique_ptr<Switchboard> board(new Switchboard(place, interruption));
   board->has_guest_side_ = place.real_is_at_number() || place.pair_is_at_number();
   const auto real = place.real_end();
   if (!real) return launcher_closed();
@@ -93,7 +94,7 @@ base::Status Switchboard::take_place() {
 }
 
 base::Status Switchboard::settle(double seconds) {
-  SHIM_TRY_ASSIGN(const bool had_readers, bring_readers_over(place_.number, seconds));
+  SHIM_TRY_ASSIGN(const bool had_readers, bring_readers_over(place_.number, interruption_, seconds));
   SHIM_TRY_ASSIGN(const auto lines, take_turn(real_.get(), from_server_, seconds));
   if (had_readers && lines.empty()) exchange_.expect_unseen();
   for (const auto& line : lines) exchange_.to_guest += line + "\n";
@@ -137,7 +138,7 @@ void Switchboard::leave() {
   std::unique_lock lock(mutex_);
   if (--users_ > 0) return;
   wake();
-  changed_.wait_for(lock, kPatience, [this] { return has_gone_ || users_ > 0 || exchange_.may_last(); });
+  changed_.wait_for(lock, kPatience, [this] { return has_gone_ || users_ > 0 || exchange_.may_last() || guest_has_unread(); });
 }
 
 bool Switchboard::has_gone() const {
@@ -179,7 +180,7 @@ void Switchboard::run() {
     read_from_guest();
     flush();
     changed_.notify_all();
-    if (!may_go() || !go()) continue;
+    if (!is_ready_to_go() || guest_has_unread() || !go()) continue;
     has_gone_ = true;
     changed_.notify_all();
     return;
@@ -188,14 +189,16 @@ void Switchboard::run() {
 
 void Switchboard::wait_for_work() {
   std::array<pollfd, 3> ready{};
+  int timeout = -1;
   {
     std::lock_guard lock(mutex_);
     const auto events = [](const std::string& output) { return static_cast<short>(output.empty() ? POLLIN : POLLIN | POLLOUT); };
     ready[0] = {alarm_.get(), POLLIN, 0};
     ready[1] = {is_lost_ ? -1 : real_.get(), events(exchange_.to_server), 0};
     ready[2] = {guest_has_closed_ ? -1 : mine_.get(), events(exchange_.to_guest), 0};
+    if (is_ready_to_go()) timeout = kRoundMilliseconds;
   }
-  ::poll(ready.data(), ready.size(), -1);
+  ::poll(ready.data(), ready.size(), timeout);
 }
 
 void Switchboard::read_from_server() {

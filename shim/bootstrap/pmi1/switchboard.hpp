@@ -15,11 +15,13 @@
 //                      gives it the first answer that is nobody's.
 //   W before D before R  its answer comes to the socket, and it reads from the pair. It does not sleep, so nobody knows. Hence
 //                      take_turn: what it had asked before is answered, and passed on, before we ask anything.
-//   A thread that has looked the number up and is not asleep in read(2) yet, while we look for sleepers twice, 0.2 ms apart, would
-//   be missed: it would have to be preempted inside the kernel for as long.
+//   A thread that runs may be on its way into read(2), with the number looked up already. So the threads that run are interrupted
+//   too: one that has run the handler looks numbers up anew, and one that sleeps in another call will.
 //
 // Going (D puts the socket back), only while no request of anybody is open:
 //   D before W and R   both on the socket.
+//   R after D, W long before  its answer would stay in the pair. So we go only when the guest has read all that is in it, and look
+//                      every millisecond meanwhile.
 //   W before D         the request is in the pair when D is done (it was not before, or one would be open). Then the place is taken
 //                      again: a new pair, and a reader that sleeps on the socket or on the old pair is brought over as above. The
 //                      request is the first of the new pair's, and going is tried again when it is answered.
@@ -37,6 +39,7 @@
 
 #include "shim/bootstrap/pmi1/exchange.hpp"
 #include "shim/bootstrap/pmi1/place.hpp"
+#include "shim/bootstrap/pmi1/readers.hpp"
 #include "shim/bootstrap/pmi1/surroundings.hpp"
 
 namespace shim::bootstrap::pmi1 {
@@ -44,9 +47,9 @@ namespace shim::bootstrap::pmi1 {
 /// Thread-safe. Counts those who use it; the last one's leave() makes it go, at once or when the guest's request is answered.
 class Switchboard {
  public:
-  /// With one user, the caller. `way` must outlive it and be nobody else's meanwhile; who this process is is asked if need be.
+  /// With one user, the caller. `way` and `interruption` must outlive it and be nobody else's meanwhile; who this process is is asked if need be.
   /// Errors: other (as in arrival.hpp), those of the system.
-  static base::Result<std::unique_ptr<Switchboard>> put_in_place(Way& way, double seconds);
+  static base::Result<std::unique_ptr<Switchboard>> put_in_place(Way& way, Interruption& interruption, double seconds);
   /// Goes, whatever is open.
   ~Switchboard();
 
@@ -62,7 +65,7 @@ class Switchboard {
   bool has_held_finalize() const;
 
  private:
-  explicit Switchboard(Place& place);
+  Switchboard(Place& place, Interruption& interruption);
   base::Status take_place();
   base::Status settle(double seconds);
   base::Status find_position(Way& way, double seconds);
@@ -74,7 +77,8 @@ class Switchboard {
   void write(std::string& text, int descriptor);
   void flush();
   void lose(const std::string& why);
-  bool may_go() const;
+  bool is_ready_to_go() const;
+  bool guest_has_unread() const;
   bool keeps_number() const;
   void restore_number();
   bool go();
@@ -83,6 +87,7 @@ class Switchboard {
   void wake();
 
   Place& place_;
+  Interruption& interruption_;
   Descriptor real_;    ///< the launcher's
   Descriptor mine_;    ///< our side of the pair
   Descriptor alarm_;   ///< eventfd; wakes the thread

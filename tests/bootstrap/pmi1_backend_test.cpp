@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The Bootstrap over PMI-1 against a launcher in the test, with everything that a launcher can do wrong.
+#include <sys/wait.h>
+
+#include "tests/bootstrap/pmi1_rig.hpp"
+
+namespace shim::bootstrap::pmi1::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<std::unique_ptr<Process>> processes_of(FakeServer& server, std::uint32_t size) {
+  std::vector<std::unique_ptr<Process>> all;
+  for (std::uint32_t rank = 0; rank < size; ++rank) all.push_back(std::make_unique<Process>(server, rank));
+  return all;
+}
+
+TEST(Pmi1Backend, KnowsTheJob) {
+  FakeServer server({.size = 3, .mapping = "(vector,(0,1,1),(1,1,2))"});
+  Process process(server, 1);
+  auto self = process.open();
+  EXPECT_EQ(self->name(), "pmi1");
+  EXPECT_EQ(self->job().world_name, "kvs_1");
+  EXPECT_EQ(self->job().rank, 1u);
+  EXPECT_EQ(self->job().size, 3u);
+  char host[256] = {};
+  ASSERT_EQ(::gethostname(host, sizeof host - 1), 0);
+  EXPECT_EQ(self->node_map().host(1), host);
+  EXPECT_EQ(self->node_map().local_rank(2), 1u);
+  EXPECT_TRUE(self->app_numbers().empty());
+  EXPECT_TRUE(must(self->named_sets()).empty());
+  EXPECT_FALSE(self->has_lost_launcher());
+}
+
+TEST(Pmi1Backend, ValuesOfAllLengthsAndBytes) {
+  for (std::size_t limit : {100u, 1024u, 70'000u}) {
+    FakeServer server({.size = 2, .value_limit = limit});
+    auto processes = processes_of(server, 2);
+    auto one = processes[0]->open(), other = processes[1]->open();
+    for (std::size_t length : {0u, 1u, 16u, 1000u, 5000u}) {
+      std::string value;
+      for (std::size_t i = 0; i < length; ++i) value += static_cast<char>(i * 7);
+      const std::string key = "k " + std::to_string(length);
+      ASSERT_TRUE(one->publish(key, bytes_of(value)));
+      EXPECT_EQ(look_up(*other, 0, key), value);
+      EXPECT_EQ(look_up(*one, 0, key), value);
+    }
+    EXPECT_LT(server.longest_port().size(), std::min<std::size_t>(limit, 1024));
+    EXPECT_EQ(one->counts().publishes, 5u);
+    EXPECT_EQ(other->counts().lookups, 5u);
+  }
+}
+
+TEST(Pmi1Backend, AnswersMayComeInPieces) {
+  FakeServer server({.size = 2, .byte_by_byte = true});
+  auto processes = processes_of(server, 2);
+  auto one = processes[0]->open(), other = processes[1]->open();
+  ASSERT_TRUE(one->publish("k", bytes_of("v")));
+  EXPECT_EQ(look_up(*other, 0, "k"), "v");
+}
+
+TEST(Pmi1Backend, ALookupWaitsForItsValue) {
+  FakeServer server({.size = 2});
+  auto processes = processes_of(server, 2);
+  auto one = processes[0]->open(), other = processes[1]->open();
+  auto question = must(other->lookup(0, "late"));
+  EXPECT_TRUE(eventually([&] { return !must(question->poll()).has_value() && other->counts().lookup_retries >= 3; }));
+  ASSERT_TRUE(one->publish("late", bytes_of("v")));
+  EXPECT_EQ(text_of(must(answer_of(*question))), "v");
+  EXPECT_EQ(error_of(other->lookup(2, "k")).error_class(), base::ErrorClass::rank);
+}
+
+/// How many questions a process sends that waits for so many values, in a second and a half.
+int questions_while_waiting(std::size_t searches) {
+  FakeServer server({.size = 1});
+  Process process(server, 0);
+  auto self = process.open();
+  const int before = server.count("lookup_name");
+  std::vector<std::unique_ptr<Pending<Bytes>>> questions;
+  for (std::size_t i = 0; i < searches; ++i) questions.push_back(must(self->lookup(0, "never" + std::to_string(i))));
+  const auto end = base::Deadline::after_seconds(1.5);
+  while (!end.passed())
+    for (auto& question : questions) EXPECT_FALSE(must(question->poll()).has_value());
+  return server.count("lookup_name") - before;
+}
+
+TEST(Pmi1Backend, WaitingDoesNotLoadTheServer) {
+  // Alone: 25 pauses up to 50 ms, within 0.2 s, then 20 a second.
+  EXPECT_LE(questions_while_waiting(1), 55);
+  EXPECT_GE(questions_while_waiting(1), 10);
+  // Forty share: pauses ten times as long, so each asks 6 times until they are half a second, and then 3 times; 45 if it were alone.
+  EXPECT_LE(questions_while_waiting(40), 40 * 10);
+}
+
+TEST(Pmi1Backend, OneLookupIsOnItsWayAtATime) {
+  std::atomic<base::Nanoseconds> answered_at{0};
+  std::atomic<int> too_early{0}, seen{0};
+  FakeServer server({.size = 1, .fault = [&](std::uint32_t, const std::string& line) {
+                       if (line.find("lookup_name") == std::string::npos || line.find(".turn.") != std::string::npos) return Fault{};
+                       if (base::now_ns() < answered_at) ++too_early;
+                       answered_at = base::now_ns() + 10'000'000;
+                       ++seen;
+                       return Fault{.delay_s = 0.01};
+                     }});
+  Process process(server, 0);
+  auto self = process.open();
+  std::vector<std::unique_ptr<Pending<Bytes>>> questions;
+  for (int i = 0; i < 20; ++i) questions.push_back(must(self->lookup(0, "never" + std::to_string(i))));
+  EXPECT_TRUE(eventually([&] {
+    for (auto& question : questions) EXPECT_FALSE(must(question->poll()).has_value());
+    return seen >= 25;
+  }));
+  EXPECT_EQ(too_early, 0);
+}
+
+TEST(Pmi1Backend, ThreadsOfManyProcessesAtOnce) {
+  constexpr std::uint32_t kSize = 4, kThreads = 3;
+  FakeServer server({.size = kSize});
+  auto processes = processes_of(server, kSize);
+  std::vector<std::unique_ptr<Bootstrap>> selves;
+  for (auto& process : processes) selves.push_back(process->open());
+  std::vector<std::thread> threads;
+  for (auto& self : selves)
+    for (std::uint32_t worker = 0; worker < kThreads; ++worker)
+      threads.emplace_back([&self, worker] {
+        for (int round = 0; round < 10; ++round) {
+          const std::string key = std::to_string(worker) + "." + std::to_string(round);
+          const std::string value = key + std::string(worker == 0 ? 3000 : 3, 'x');
+          ASSERT_TRUE(self->publish(key, bytes_of(value)));
+          for (std::uint32_t rank = 0; rank < kSize; ++rank) EXPECT_EQ(look_up(*self, rank, key), value);
+        }
+      });
+  for (auto& thread : threads) thread.join();
+}
+
+TEST(Pmi1Backend, FenceOfAllIsTheBarrierOfPmi11) {
+  FakeServer server({.size = 3});
+  auto processes = processes_of(server, 3);
+  const std::vector<std::uint32_t> all = {0, 1, 2}, some = {0, 2}, self_only = {0};
+  std::vector<std::unique_ptr<Bootstrap>> selves;
+  for (auto& process : processes) selves.push_back(process->open());
+  auto first = must(selves[0]->fence(all)), second = must(selves[1]->fence(all));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(must(first->poll()).has_value());
+  EXPECT_FALSE(must(second->poll()).has_value());
+  auto third = must(selves[2]->fence(all));
+  for (auto* fence : {&first, &second, &third}) EXPECT_TRUE(answer_of(**fence).has_value());
+  EXPECT_TRUE(must(must(selves[0]->fence(self_only))->poll()).has_value());
+  const auto refused = error_of(selves[0]->fence(some));
+  EXPECT_THAT(refused.text(), HasSubstr("INTERSESSION_EXCHANGE=modex"));
+  EXPECT_EQ(refused.error_class(), base::ErrorClass::unsupported_operation);
+}
+
+TEST(Pmi1Backend, FenceOfSomeIsTheGroupBarrierOfPmi12) {
+  FakeServer server({.size = 3, .subversion = 2});
+  auto processes = processes_of(server, 3);
+  const std::vector<std::uint32_t> some = {0, 2}, back = {2, 0}, others = {0, 1};
+  auto zero = processes[0]->open(), two = processes[2]->open();
+  auto waiting = must(zero->fence(others));  // the other never comes
+  for (int round = 0; round < 5; ++round) {
+    auto first = must(zero->fence(some)), second = must(two->fence(back));
+    EXPECT_TRUE(answer_of(*first).has_value());
+    EXPECT_TRUE(answer_of(*second).has_value());
+  }
+  EXPECT_FALSE(must(waiting->poll()).has_value());
+  EXPECT_THAT(server.barriers().back(), HasSubstr("cmd=barrier_in group=0,2:"));
+}
+
+TEST(Pmi1Backend, AVersionThatIsNotSaidInTheAnswerIsNotUsed) {
+  FakeServer server({.size = 1, .fault = [](std::uint32_t, const std::string& line) {
+                       EXPECT_EQ(line.find("pmi_subversion=2"), std::string::npos) << "hydra 4.0.2 ends the job";
+                       return Fault{};
+                     }});
+  Process(server, 0).open();
+}
+
+// ---- a launcher that does wrong
+
+struct Misfortune {
+  const char* at;  ///< the request that it happens to
+  Fault::Kind kind;
+  const char* text;      ///< what the server sends
+  const char* expected;  ///< in the error
+};
+
+const Misfortune kMisfortunes[] = {
+    {"cmd=init", Fault::Kind::closes, "", "has closed its connection"},
+    {"cmd=get_maxes", Fault::Kind::closes, "", "has closed its connection"},
+    {"PMI_process_mapping", Fault::Kind::closes, "", "has closed its connection"},
+    {"cmd=init", Fault::Kind::silent, "", "has not answered"},
+    {"cmd=get_maxes", Fault::Kind::silent, "", "has not answered \"cmd=get_maxes\""},
+    {"cmd=get_my_kvsname", Fault::Kind::text, "HTTP/1.1 400 Bad Request\r\n\r\n", "HTTP/1.1 400"},
+    {"cmd=init", Fault::Kind::text, "what?\n", "what?"},
+    {"cmd=get_maxes", Fault::Kind::text, "cmd=max", "has not answered"},
+    {"cmd=get_maxes", Fault::Kind::text, "cmd=appnum appnum=0\n", "cmd=appnum appnum=0"},
+    {"cmd=get_my_kvsname", Fault::Kind::text, "cmd=my_kvsname kvsname=\n", "what the job is called"},
+    {"cmd=init", Fault::Kind::text, "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n", "PMI 2.0"},
+    {"cmd=init", Fault::Kind::text, "cmd=response_to_init pmi_version=x rc=0\n", "PMI x.?"},
+    {"cmd=init", Fault::Kind::text, "cmd=response_to_init rc=-1 msg=go away\n", "rc=-1, go away"},
+    {"PMI_process_mapping", Fault::Kind::text, "cmd=get_result rc=-1 msg=key_not_found\n", "key_not_found"},
+    {"PMI_process_mapping", Fault::Kind::text, "cmd=get_result rc=0 value=(vector,\n", "(vector,"},
+};
+
+struct Pmi1BadServer : ::testing::TestWithParam<Misfortune> {};
+
+TEST_P(Pmi1BadServer, OpeningFailsWithAReason) {
+  const Misfortune& misfortune = GetParam();
+  FakeServer server({.size = 2, .fault = [&](std::uint32_t, const std::string& line) {
+                       if (line.find(misfortune.at) == std::string::npos) return Fault{};
+                       return Fault{misfortune.kind, misfortune.text};
+                     }});
+  Process process(server, 0);
+  const auto begin = base::now_ns();
+  const auto error = error_of(process.try_open(0.3));
+  EXPECT_THAT(error.text(), HasSubstr(misfortune.expected));
+  EXPECT_LT(base::now_ns() - begin, 3'000'000'000) << error.text();
+}
+
+INSTANTIATE_TEST_SUITE_P(Pmi1, Pmi1BadServer, ::testing::ValuesIn(kMisfortunes));
+
+TEST(Pmi1Backend, AFloodWithoutALineEndsTheConversation) {
+  FakeServer server({.size = 1, .fault = [](std::uint32_t, const std::string& line) {
+                       const bool is_it = line.find("get_maxes") != std::string::npos;
+                       return is_it ? Fault{Fault::Kind::text, std::string(150'000, 'x')} : Fault{};
+                     }});
+  Process process(server, 0);
+  EXPECT_THAT(error_of(process.try_open(0.3)).text(), HasSubstr("has not answered"));
+}
+
+TEST(Pmi1Backend, ASlowServerIsWaitedFor) {
+  FakeServer server({.size = 2, .fault = [](std::uint32_t, const std::string&) { return Fault{.delay_s = 0.03}; }});
+  auto processes = processes_of(server, 2);
+  auto one = processes[0]->open(), other = processes[1]->open();
+  ASSERT_TRUE(one->publish("k", bytes_of("v")));
+  EXPECT_EQ(look_up(*other, 0, "k"), "v");
+}
+
+TEST(Pmi1Backend, OpeningCanBeTriedAgain) {
+  std::atomic<int> asked{0};
+  FakeServer server({.size = 1, .fault = [&](std::uint32_t, const std::string& line) {
+                       const bool is_first = line.find("get_my_kvsname") != std::string::npos && asked++ == 0;
+                       return Fault{.delay_s = is_first ? 0.4 : 0};
+                     }});
+  Process process(server, 0);
+  EXPECT_THAT(error_of(process.try_open(0.1)).text(), HasSubstr("has not answered \"cmd=get_my_kvsname\""));
+  auto self = process.open();
+  EXPECT_EQ(self->job().world_name, "kvs_1");
+  EXPECT_EQ(asked, 2) << "the late answer is not taken for the new one's";
+}
+
+TEST(Pmi1Backend, ALauncherThatGoesIsNoticed) {
+  FakeServer server({.size = 2});
+  Process process(server, 0);
+  auto self = process.open();
+  auto question = must(self->lookup(1, "never"));
+  auto fence = must(self->fence(std::vector<std::uint32_t>{0, 1}));
+  EXPECT_FALSE(must(question->poll()).has_value());
+  server.close_all();
+  EXPECT_TRUE(eventually([&] { return self->has_lost_launcher(); }));
+  EXPECT_THAT(error_of(answer_of(*question)).text(), HasSubstr("has closed its connection"));
+  EXPECT_THAT(error_of(answer_of(*fence)).text(), HasSubstr("has closed its connection"));
+  EXPECT_THAT(error_of(self->publish("k", bytes_of("v"))).text(), HasSubstr("cannot publish \"k\": the launcher"));
+  self.reset();
+  EXPECT_FALSE(process.try_open());
+}
+
+TEST(Pmi1Backend, RefusalsAreToldInTheServersWords) {
+  FakeServer server({.size = 2, .fault = [](std::uint32_t, const std::string& line) {
+                       if (line.find("bad.value") != std::string::npos && line.find("lookup") != std::string::npos)
+                         return Fault{Fault::Kind::text, "cmd=lookup_result port=tag#0$ rc=0\n"};
+                       if (line.find("bad.luck") != std::string::npos)
+                         return Fault{Fault::Kind::text, "cmd=lookup_result rc=-1 msg=no_name_server\n"};
+                       return Fault{};
+                     }});
+  Process process(server, 0);
+  auto self = process.open();
+  ASSERT_TRUE(self->publish("k", bytes_of("v")));
+  EXPECT_THAT(error_of(self->publish("k", bytes_of("w"))).text(), HasSubstr("key_already_present"));
+  EXPECT_THAT(error_of(answer_of(*must(self->lookup(1, "bad.value")))).text(), HasSubstr("not written by Intersession: \"tag#0$\""));
+  EXPECT_THAT(error_of(answer_of(*must(self->lookup(1, "bad.luck")))).text(), HasSubstr("no_name_server"));
+}
+
+// ---- the life of the process
+
+TEST(Pmi1Life, FinalizeIsSaidOnceWhenTheProcessEnds) {
+  FakeServer server({.size = 2});
+  auto processes = processes_of(server, 2);
+  for (int round = 0; round < 3; ++round) {
+    auto self = processes[0]->open();
+    ASSERT_TRUE(self->publish("k" + std::to_string(round), bytes_of("v")));
+  }
+  EXPECT_TRUE(server.finalized().empty());
+  processes.clear();
+  EXPECT_THAT(server.finalized(), ElementsAre(0)) << "and not of a process that has had no Bootstrap";
+  EXPECT_EQ(server.count("finalize"), 1);
+}
+
+TEST(Pmi1Life, WithoutALifeItIsSaidWhenTheBootstrapCloses) {
+  FakeServer server({.size = 1});
+  must(Backend::open(server.surroundings(0), {.ready_timeout_s = 10})).reset();
+  EXPECT_THAT(server.finalized(), ElementsAre(0));
+}
+
+TEST(Pmi1Life, QuestionsMayOutliveTheBootstrap) {
+  FakeServer server({.size = 2});
+  Process process(server, 0);
+  auto self = process.open();
+  auto asked = must(self->lookup(1, "never")), not_asked = must(self->lookup(1, "never"));
+  EXPECT_FALSE(must(asked->poll()).has_value());
+  self.reset();
+  EXPECT_FALSE(not_asked->poll());
+  process.life.reset();
+  asked.reset();
+}
+
+TEST(Pmi1Life, AChildMadeByForkNeitherSpeaksNorSaysGoodbye) {
+  FakeServer server({.size = 2});
+  auto process = std::make_unique<Process>(server, 0);
+  auto self = process->open();
+  auto fence = must(self->fence(std::vector<std::uint32_t>{0, 1}));
+  const int lookups = server.count("lookup_name"), publishes = server.count("publish_name");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    bool is_right = !self->publish("k", bytes_of("v")) && !process->try_open(1);
+    auto question = self->lookup(0, "k");
+    is_right = is_right && question && !(*question)->poll();
+    question = base::Error(base::ErrorClass::other, "");
+    self.reset();
+    process.reset();
+    ::_exit(is_right ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  ASSERT_TRUE(self->publish("k", bytes_of("v")));
+  EXPECT_EQ(server.count("lookup_name"), lookups);
+  EXPECT_EQ(server.count("publish_name"), publishes + 1);
+  EXPECT_TRUE(server.finalized().empty());
+  self.reset();
+  process.reset();
+  EXPECT_EQ(server.count("finalize"), 1);
+}
+
+}  // namespace
+}  // namespace shim::bootstrap::pmi1::testing
