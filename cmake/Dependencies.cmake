@@ -31,28 +31,6 @@ set(ENV{PKG_CONFIG_PATH} "$ENV{PKG_CONFIG_PATH}:${pmix_pc_path}")
 pkg_check_modules(PMIX IMPORTED_TARGET pmix)
 intersession_require(PMIX_FOUND libpmix-dev)
 
-# The substrate's compiler wrapper tells where its mpi.h is. Our library never links with the substrate's; programs do.
-find_program(OPENMPI_MPICC NAMES mpicc.openmpi)
-find_program(OPENMPI_MPICXX NAMES mpicxx.openmpi)
-find_program(OPENMPI_MPIRUN NAMES mpirun.openmpi)
-intersession_require(OPENMPI_MPICC libopenmpi-dev)
-intersession_require(OPENMPI_MPICXX libopenmpi-dev)
-intersession_require(OPENMPI_MPIRUN openmpi-bin)
-function(intersession_ask_wrapper wrapper question variable)
-  execute_process(COMMAND ${wrapper} --showme:${question} OUTPUT_VARIABLE answer
-                  OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-  separate_arguments(answer UNIX_COMMAND "${answer}")
-  set(${variable} "${answer}" PARENT_SCOPE)
-endfunction()
-intersession_ask_wrapper(${OPENMPI_MPICC} incdirs OPENMPI_INCLUDE_DIRS)
-intersession_ask_wrapper(${OPENMPI_MPICC} link c_flags)
-intersession_ask_wrapper(${OPENMPI_MPICXX} link cxx_flags)
-# For C++ there is one library more: the old C++ bindings, which the substrate's mpi.h refers to.
-set(OPENMPI_LINK_FLAGS "$<IF:$<LINK_LANGUAGE:CXX>,${cxx_flags},${c_flags}>")
-add_library(intersession_substrate INTERFACE)
-target_include_directories(intersession_substrate SYSTEM INTERFACE ${OPENMPI_INCLUDE_DIRS})
-target_link_libraries(intersession_substrate INTERFACE "${OPENMPI_LINK_FLAGS}")
-
 if(INTERSESSION_TESTS)
   find_package(PNG)
   intersession_require(PNG_FOUND libpng-dev)

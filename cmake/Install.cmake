@@ -4,48 +4,52 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(INTERSESSION_OVERLAY_DIR ${PROJECT_BINARY_DIR}/include/intersession/openmpi)
-set(intersession_include_dir ${CMAKE_INSTALL_INCLUDEDIR}/intersession/openmpi)
+list(GET INTERSESSION_SUBSTRATES 0 default_substrate)
+set(intersession_include_dir ${CMAKE_INSTALL_INCLUDEDIR}/intersession)
 set(intersession_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Intersession)
-set_target_properties(intersession_openmpi PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib EXPORT_NAME openmpi)
 
-# Intersession::MPI: the overlay's mpi.h and our library in front of the MPI's own. Both libraries stay needed by the program
-# even under a linker that drops a library whose symbols an earlier one has already given. (cmake/package has the installed
-# twin; the include folder is no SYSTEM one, so that it comes before the MPI's.)
-add_library(intersession_mpi INTERFACE)
-add_library(Intersession::MPI ALIAS intersession_mpi)
-add_dependencies(intersession_mpi intersession_openmpi)
-target_include_directories(intersession_mpi INTERFACE ${INTERSESSION_OVERLAY_DIR})
-target_include_directories(intersession_mpi SYSTEM INTERFACE ${OPENMPI_INCLUDE_DIRS})
-target_link_libraries(intersession_mpi INTERFACE -Wl,--push-state,--no-as-needed intersession_openmpi
-                                                 "${OPENMPI_LINK_FLAGS}" -Wl,--pop-state)
+# intersession_mpi_<substrate>: the overlay's mpi.h and our library in front of the MPI's own. Both libraries stay needed by the
+# program even under a linker that drops a library whose symbols an earlier one has already given. (cmake/package has the
+# installed twin, Intersession::MPI; the include folder is no SYSTEM one, so that it comes before the MPI's.)
+foreach(substrate IN LISTS INTERSESSION_SUBSTRATES)
+  set_target_properties(intersession_${substrate} PROPERTIES EXPORT_NAME ${substrate})
+  set(INTERSESSION_OVERLAY_${substrate} ${PROJECT_BINARY_DIR}/include/intersession/${substrate})
+  add_library(intersession_mpi_${substrate} INTERFACE)
+  add_dependencies(intersession_mpi_${substrate} intersession_${substrate})
+  target_include_directories(intersession_mpi_${substrate} INTERFACE ${INTERSESSION_OVERLAY_${substrate}})
+  target_include_directories(intersession_mpi_${substrate} SYSTEM INTERFACE ${${substrate}_INCLUDE_DIRS})
+  target_link_libraries(intersession_mpi_${substrate} INTERFACE -Wl,--push-state,--no-as-needed intersession_${substrate}
+                                                                "${${substrate}_LINK_FLAGS}" -Wl,--pop-state)
+endforeach()
 
 # intersession_script(<template> <name>): makes a script for bin/, once with the paths of the build tree, once with those of
 # an installation; both are relative to the script, so that the tree may be moved.
 function(intersession_script template name)
-  file(RELATIVE_PATH INTERSESSION_INCLUDE_FROM_BIN ${PROJECT_BINARY_DIR}/bin ${INTERSESSION_OVERLAY_DIR})
+  file(RELATIVE_PATH INTERSESSION_INCLUDE_FROM_BIN ${PROJECT_BINARY_DIR}/bin ${PROJECT_BINARY_DIR}/include/intersession/${default_substrate})
   set(INTERSESSION_LIB_FROM_BIN ../lib)
   configure_file(${PROJECT_SOURCE_DIR}/scripts/wrappers/${template}.in ${PROJECT_BINARY_DIR}/bin/${name} @ONLY
                  USE_SOURCE_PERMISSIONS)
   file(RELATIVE_PATH INTERSESSION_INCLUDE_FROM_BIN ${CMAKE_INSTALL_FULL_BINDIR}
-       ${CMAKE_INSTALL_FULL_INCLUDEDIR}/intersession/openmpi)
+       ${CMAKE_INSTALL_FULL_INCLUDEDIR}/intersession/${default_substrate})
   file(RELATIVE_PATH INTERSESSION_LIB_FROM_BIN ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   configure_file(${PROJECT_SOURCE_DIR}/scripts/wrappers/${template}.in ${PROJECT_BINARY_DIR}/install/${name} @ONLY
                  USE_SOURCE_PERMISSIONS)
   install(PROGRAMS ${PROJECT_BINARY_DIR}/install/${name} DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 
-set(INTERSESSION_WRAPPED ${OPENMPI_MPICC})
+set(INTERSESSION_WRAPPED ${${default_substrate}_MPICC})
 set(INTERSESSION_WRAPPED_VARIABLE MPICC)
 intersession_script(intersession-compiler intersession-cc)
-set(INTERSESSION_WRAPPED ${OPENMPI_MPICXX})
+set(INTERSESSION_WRAPPED ${${default_substrate}_MPICXX})
 set(INTERSESSION_WRAPPED_VARIABLE MPICXX)
 intersession_script(intersession-compiler intersession-cxx)
-set(INTERSESSION_MPIRUN ${OPENMPI_MPIRUN})
+set(INTERSESSION_MPIRUN ${${default_substrate}_LAUNCHER})
 intersession_script(intersession-run intersession-run)
 
-install(TARGETS intersession_openmpi EXPORT IntersessionTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY ${INTERSESSION_OVERLAY_DIR}/ DESTINATION ${intersession_include_dir})
+foreach(substrate IN LISTS INTERSESSION_SUBSTRATES)
+  install(TARGETS intersession_${substrate} EXPORT IntersessionTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(DIRECTORY ${INTERSESSION_OVERLAY_${substrate}} DESTINATION ${intersession_include_dir})
+endforeach()
 install(EXPORT IntersessionTargets NAMESPACE Intersession:: DESTINATION ${intersession_package_dir})
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/package/IntersessionConfig.cmake.in
                               ${PROJECT_BINARY_DIR}/install/IntersessionConfig.cmake

@@ -28,10 +28,15 @@ endfunction()
 string(REPLACE "," "-" INTERSESSION_TEST_PREFIX "${INTERSESSION_SANITIZE}")
 string(REGEX REPLACE "(.)$" "\\1." INTERSESSION_TEST_PREFIX "${INTERSESSION_TEST_PREFIX}")
 
-# intersession_unit_tests(<room> [LINK <targets>...]): tests/<room>/*_test.cpp as one GoogleTest program, each test a ctest.
+# intersession_unit_tests(<room> [LINK <targets>...] [FOLDERS <folders>...]): the *_test.cpp of this folder, or of those named, as
+# one GoogleTest program, each test a ctest.
 function(intersession_unit_tests room)
-  cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cpp)
+  cmake_parse_arguments(arg "" "" "LINK;FOLDERS" ${ARGN})
+  if(NOT arg_FOLDERS)
+    set(arg_FOLDERS .)
+  endif()
+  list(TRANSFORM arg_FOLDERS REPLACE "(.+)" "${CMAKE_CURRENT_SOURCE_DIR}/\\1/*_test.cpp" OUTPUT_VARIABLE patterns)
+  file(GLOB sources CONFIGURE_DEPENDS ${patterns})
   if(NOT sources)
     return()
   endif()

@@ -36,11 +36,12 @@ ErrorClass class_for(abi::Kind kind) {
 /// Why a call is wrong while the library below is not initialised and the program uses sessions.
 Error idle_error(const Subject& subject) {
   const abi::PredefinedHandles& known = abi::predefined;
-  if (subject.handle == known.comm_world || subject.handle == known.comm_self)
+  if (subject.handle == abi::bits(MPI_Comm(known.comm_world)) || subject.handle == abi::bits(MPI_Comm(known.comm_self)))
     return Error(ErrorClass::other, "called on objects of the world model before MPI_Init or after MPI_Finalize");
   if (subject.kind == abi::Kind::none)
     return Error(ErrorClass::unsupported_operation, "not available without MPI_Init in this version of Intersession");
-  const bool is_null = subject.handle == nullptr || subject.handle == known.comm_null || subject.handle == known.request_null;
+  const bool is_null = subject.handle == 0 || subject.handle == abi::bits(MPI_Comm(known.comm_null)) ||
+                       subject.handle == abi::bits(MPI_Request(known.request_null));
   return Error(class_for(subject.kind), "the " + std::string(name_of(subject.kind)) +
                                             (is_null ? " is a null handle" : " is not a valid handle"));
 }
@@ -48,7 +49,7 @@ Error idle_error(const Subject& subject) {
 }  // namespace
 
 int unsupported(const Subject& subject, const char* function) {
-  const char* why = abi::is_ours(subject.handle)
+  const char* why = abi::is_ours_bits(subject.handle)
                         ? "not available on objects of a session in this version of Intersession"
                         : "neither the MPI library below nor Intersession has this function";
   return fail(subject, function, Error(ErrorClass::unsupported_operation, why));

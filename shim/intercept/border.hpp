@@ -13,20 +13,19 @@ namespace shim::intercept {
 /// The object whose error handler an error goes to. It may be anybody's, null or stale: whoever raises the error finds out.
 struct Subject {
   abi::Kind kind = abi::Kind::none;  ///< none: the initial error handler (MPI-4.1 §9.3)
-  void* handle = nullptr;
+  abi::Bits handle = 0;
 
-  constexpr Subject() = default;
-  constexpr explicit Subject(MPI_Comm comm) : kind(abi::Kind::comm), handle(comm) {}
-  constexpr explicit Subject(MPI_Win win) : kind(abi::Kind::win), handle(win) {}
-  constexpr explicit Subject(MPI_File file) : kind(abi::Kind::file), handle(file) {}
-  constexpr explicit Subject(MPI_Session session) : kind(abi::Kind::session), handle(session) {}
-  constexpr explicit Subject(MPI_Errhandler given) : kind(abi::Kind::errhandler), handle(given) {}
-  constexpr explicit Subject(MPI_Request request) : kind(abi::Kind::request), handle(request) {}
-  constexpr explicit Subject(MPI_Message message) : kind(abi::Kind::message), handle(message) {}
-  constexpr explicit Subject(MPI_Group group) : kind(abi::Kind::group), handle(group) {}
+  static Subject comm(MPI_Comm handle) { return {abi::Kind::comm, abi::bits(handle)}; }
+  static Subject win(MPI_Win handle) { return {abi::Kind::win, abi::bits(handle)}; }
+  static Subject file(MPI_File handle) { return {abi::Kind::file, abi::bits(handle)}; }
+  static Subject session(MPI_Session handle) { return {abi::Kind::session, abi::bits(handle)}; }
+  static Subject errhandler(MPI_Errhandler given) { return {abi::Kind::errhandler, abi::bits(given)}; }
+  static Subject request(MPI_Request handle) { return {abi::Kind::request, abi::bits(handle)}; }
+  static Subject message(MPI_Message handle) { return {abi::Kind::message, abi::bits(handle)}; }
+  static Subject group(MPI_Group handle) { return {abi::Kind::group, abi::bits(handle)}; }
   /// For handles given by address: a null pointer names no object.
   template <class Handle>
-  static Subject at(const Handle* handle) { return handle != nullptr ? Subject(*handle) : Subject(); }
+  static Subject at(abi::Kind kind, const Handle* handle) { return handle != nullptr ? Subject{kind, abi::bits(*handle)} : Subject(); }
 };
 
 // All of these call the error handler, and return the error code that the call is to return if the handler returns.
@@ -46,34 +45,31 @@ std::optional<int> idle_call(const Subject& subject, const char* function);
 bool is_active_after_all();
 
 /// If the object is ours: puts its twin in the library below in its place, making it at the first need. MPI_SUCCESS or a code.
-int twin(const Subject& subject, const char* function, MPI_Info& info);
-int twin(const Subject& subject, const char* function, MPI_Errhandler& handler);
-int twin(const Subject& subject, const char* function, MPI_Datatype& datatype);
-int twin(const Subject& subject, const char* function, MPI_Op& op);
+int twin_info(const Subject& subject, const char* function, MPI_Info& info);
+int twin_errhandler(const Subject& subject, const char* function, MPI_Errhandler& handler);
+int twin_datatype(const Subject& subject, const char* function, MPI_Datatype& datatype);
+int twin_op(const Subject& subject, const char* function, MPI_Op& op);
 
 /// Objects of a kind that has no twins.
 template <class Handle>
-int refuse(const Subject& subject, const char* function, Handle handle) {
-  return abi::is_ours(handle) ? refused(subject, function, Subject(handle).kind) : MPI_SUCCESS;
+int refuse(const Subject& subject, const char* function, abi::Kind kind, Handle handle) {
+  return abi::is_ours(handle) ? refused(subject, function, kind) : MPI_SUCCESS;
 }
 
-/// Must the way down be left for this handle? For those of ours, and for a predefined one that the library below lacks.
-template <class Handle>
-bool is_ours(Handle handle) noexcept { return abi::is_ours(handle); }
-inline bool is_ours(MPI_Errhandler handle) noexcept { return abi::is_ours(handle) || handle == MPI_ERRORS_ABORT; }
+// Must the way down be left for one of these handles?
 
 template <class... Handles>
-bool any_ours(Handles... handles) noexcept { return (static_cast<int>(is_ours(handles)) | ... | 0) != 0; }
+bool any_ours(Handles... handles) noexcept { return (static_cast<int>(abi::is_ours(handles)) | ... | 0) != 0; }
 
-/// Open MPI counts its Fortran handles from 0 and has -1 for nothing; all below are ours.
-constexpr bool ours_as_fint(MPI_Fint handle) noexcept { return handle < -1; }
+/// Also for the predefined error handler that the library below may lack.
+inline bool ours_or_abort(MPI_Errhandler handle) noexcept { return abi::is_ours(handle) || handle == MPI_ERRORS_ABORT; }
 
 template <class Handle>
-bool ours_at(const Handle* handle) noexcept { return handle != nullptr && is_ours(*handle); }
+bool ours_at(const Handle* handle) noexcept { return handle != nullptr && abi::is_ours(*handle); }
 
 /// For tools, which give the address of any kind of handle as void* (MPI-4.1 §15.3.2), or null where the variable has no object.
 inline bool ours_behind(const void* handle) noexcept {
-  return handle != nullptr && abi::slot_limit() != 0 && abi::is_ours(*static_cast<void* const*>(handle));
+  return handle != nullptr && abi::slot_limit() != 0 && abi::is_ours_bits(abi::bits_behind(handle));
 }
 
 /// Count is anything the user may give: zero and less mean none.
@@ -81,7 +77,7 @@ template <class Handle, class Count>
 bool ours_in(const Handle* handles, Count count) noexcept {
   if (handles == nullptr) return false;
   for (Count i = 0; i < count; ++i) {
-    if (is_ours(handles[i])) return true;
+    if (abi::is_ours(handles[i])) return true;
   }
   return false;
 }

@@ -34,7 +34,7 @@ thread_local bool running_user_handler = false;
 struct Target {
   ErrorHandlerPtr handler;
   HandlerFor object = HandlerFor::any;
-  void* handle = nullptr;
+  abi::Bits handle = 0;
   bool below = false;
 };
 
@@ -47,13 +47,13 @@ ErrorHandlerPtr initial_handler() {
 }
 
 Target without_object() {
-  if (is_active()) return {nullptr, HandlerFor::communicator, static_cast<MPI_Comm>(abi::predefined.comm_self), true};
-  return {initial_handler(), HandlerFor::communicator, static_cast<MPI_Comm>(abi::predefined.comm_null)};
+  if (is_active()) return {nullptr, HandlerFor::communicator, abi::bits(MPI_Comm(abi::predefined.comm_self)), true};
+  return {initial_handler(), HandlerFor::communicator, abi::bits(MPI_Comm(abi::predefined.comm_null))};
 }
 
 Target of_comm(const sessions::Communicator& comm, MPI_Comm handle) {
   ErrorHandlerPtr handler = comm.error_handler();
-  return {handler ? handler : initial_handler(), HandlerFor::communicator, handle};
+  return {handler ? handler : initial_handler(), HandlerFor::communicator, abi::bits(handle)};
 }
 
 Target of_operation(const CommReference& on) {
@@ -62,7 +62,7 @@ Target of_operation(const CommReference& on) {
 
 Target of_session(sessions::Session& session, MPI_Session handle) {
   ErrorHandlerPtr handler = session.error_handler();
-  return {handler ? handler : initial_handler(), HandlerFor::session, handle};
+  return {handler ? handler : initial_handler(), HandlerFor::session, abi::bits(handle)};
 }
 
 std::optional<Target> of_group(MPI_Group handle) {
@@ -70,19 +70,19 @@ std::optional<Target> of_group(MPI_Group handle) {
   if (group == nullptr) return std::nullopt;
   sessions::SessionPtr session = group->session.lock();
   if (!session) return std::nullopt;
-  return of_session(*session, group->session_handle != nullptr ? group->session_handle : MPI_SESSION_NULL);
+  return of_session(*session, abi::is_unset(group->session_handle) ? MPI_SESSION_NULL : group->session_handle);
 }
 
 std::optional<Target> given(MPI_Errhandler handle) {
   ErrorHandlerPtr handler = find_handler(handle);
   if (!handler) return std::nullopt;
-  if (handler->object == HandlerFor::session) return Target{handler, HandlerFor::session, MPI_SESSION_NULL};
-  return Target{handler, HandlerFor::communicator, static_cast<MPI_Comm>(abi::predefined.comm_null)};
+  if (handler->object == HandlerFor::session) return Target{handler, HandlerFor::session, abi::bits(MPI_SESSION_NULL)};
+  return Target{handler, HandlerFor::communicator, abi::bits(MPI_Comm(abi::predefined.comm_null))};
 }
 
 std::optional<Target> of_native(const Subject& subject) {
-  bool is_null = subject.handle == nullptr || subject.handle == abi::predefined.comm_null ||
-                 subject.handle == abi::predefined.win_null;
+  bool is_null = subject.handle == 0 || subject.handle == abi::bits(MPI_Comm(abi::predefined.comm_null)) ||
+                 subject.handle == abi::bits(MPI_Win(abi::predefined.win_null));
   if (is_null || !is_active()) return std::nullopt;
   if (subject.kind == abi::Kind::comm) return Target{nullptr, HandlerFor::communicator, subject.handle, true};
   if (subject.kind == abi::Kind::win) return Target{nullptr, HandlerFor::window, subject.handle, true};
@@ -93,27 +93,27 @@ std::optional<Target> of_native(const Subject& subject) {
 std::optional<Target> of_ours(const Subject& subject) {
   switch (subject.kind) {
     case abi::Kind::comm:
-      if (auto* comm = objects.comms.find(subject.handle)) return of_comm(**comm, static_cast<MPI_Comm>(subject.handle));
+      if (auto* comm = objects.comms.find(abi::from_bits<MPI_Comm>(subject.handle))) return of_comm(**comm, abi::from_bits<MPI_Comm>(subject.handle));
       return std::nullopt;
     case abi::Kind::session:
-      if (auto* session = objects.sessions.find(subject.handle))
-        return of_session(**session, static_cast<MPI_Session>(subject.handle));
+      if (auto* session = objects.sessions.find(abi::from_bits<MPI_Session>(subject.handle)))
+        return of_session(**session, abi::from_bits<MPI_Session>(subject.handle));
       return std::nullopt;
     case abi::Kind::request:
-      if (auto* request = objects.requests.find(subject.handle)) return of_operation(request->on);
+      if (auto* request = objects.requests.find(abi::from_bits<MPI_Request>(subject.handle))) return of_operation(request->on);
       return std::nullopt;
     case abi::Kind::message:
-      if (auto* message = objects.messages.find(subject.handle)) return of_operation(message->on);
+      if (auto* message = objects.messages.find(abi::from_bits<MPI_Message>(subject.handle))) return of_operation(message->on);
       return std::nullopt;
-    case abi::Kind::group: return of_group(static_cast<MPI_Group>(subject.handle));
+    case abi::Kind::group: return of_group(abi::from_bits<MPI_Group>(subject.handle));
     default: return std::nullopt;
   }
 }
 
 Target target_of(const Subject& subject) {
   std::optional<Target> found;
-  if (subject.kind == abi::Kind::errhandler) found = given(static_cast<MPI_Errhandler>(subject.handle));
-  else if (abi::is_ours(subject.handle)) found = of_ours(subject);
+  if (subject.kind == abi::Kind::errhandler) found = given(abi::from_bits<MPI_Errhandler>(subject.handle));
+  else if (abi::is_ours_bits(subject.handle)) found = of_ours(subject);
   else found = of_native(subject);
   return found ? *found : without_object();
 }
@@ -121,12 +121,12 @@ Target target_of(const Subject& subject) {
 /// The substrate knows its objects' handlers; only a fatal one is ours to run, because it would not print our text.
 void raise_below(const Target& target, int code, const std::string& text) {
   if (target.object == HandlerFor::window) {
-    active_table.Win_call_errhandler(static_cast<MPI_Win>(target.handle), code);
+    active_table.Win_call_errhandler(abi::from_bits<MPI_Win>(target.handle), code);
   } else if (target.object == HandlerFor::file) {
-    active_table.File_call_errhandler(static_cast<MPI_File>(target.handle), code);
+    active_table.File_call_errhandler(abi::from_bits<MPI_File>(target.handle), code);
   } else {
-    auto comm = static_cast<MPI_Comm>(target.handle);
-    MPI_Errhandler handler = nullptr;
+    auto comm = abi::from_bits<MPI_Comm>(target.handle);
+    MPI_Errhandler handler{};
     active_table.Comm_get_errhandler(comm, &handler);
     bool is_fatal = handler == abi::predefined.errors_are_fatal;
     active_table.Errhandler_free(&handler);
@@ -139,10 +139,10 @@ void raise_below(const Target& target, int code, const std::string& text) {
 void run_user_handler(const Target& target, int code) {
   running_user_handler = true;
   if (target.object == HandlerFor::session) {
-    auto session = static_cast<MPI_Session>(target.handle);
+    auto session = abi::from_bits<MPI_Session>(target.handle);
     reinterpret_cast<MPI_Session_errhandler_function*>(target.handler->function)(&session, &code);
   } else {
-    auto comm = static_cast<MPI_Comm>(target.handle);
+    auto comm = abi::from_bits<MPI_Comm>(target.handle);
     reinterpret_cast<MPI_Comm_errhandler_function*>(target.handler->function)(&comm, &code);
   }
   running_user_handler = false;
@@ -198,6 +198,7 @@ std::string who_am_i() {
   char host[256] = "?";
   gethostname(host, sizeof host - 1);
   const char* rank = std::getenv("PMIX_RANK");
+  if (rank == nullptr) rank = std::getenv("PMI_RANK");
   return std::string(host) + (rank != nullptr ? std::string(":") + rank : std::string());
 }
 

@@ -20,15 +20,17 @@ namespace shim::intercept {
 /// Constant-initialised and never destroyed: it costs a process that makes no object of ours nothing, neither at the start nor
 /// at the end. Chunks are kept for good once made; what the entries held is destroyed when they are taken out.
 ///
+/// H is the handle's type in MPI.
+///
 /// Slots are used again in turn, the longest free first, so that a stale handle meets its own generation again only after
 /// kGenerations times as many objects as the table has slots.
-template <typename T>
+template <typename T, typename H>
 class HandleTable {
  public:
   explicit constexpr HandleTable(abi::Kind kind) : kind_(kind) {}
 
   /// The new object's handle. Errors: no_mem (no slot left, or no address space for handles).
-  base::Result<void*> insert(T value) {
+  base::Result<H> insert(T value) {
     if (abi::slot_limit() == 0) [[unlikely]] SHIM_TRY(abi::reserve_handles());
     std::lock_guard lock(lock_);
     if (first_free_ == kNone && !grow())
@@ -41,20 +43,20 @@ class HandleTable {
     std::uint32_t generation = entry.state.load(std::memory_order_relaxed) >> 1;
     entry.state.store(generation << 1 | kLive, std::memory_order_release);  // pairs with the acquire in find()
     live_.fetch_add(1, std::memory_order_relaxed);
-    return abi::encode({kind_, slot, generation});
+    return abi::from_bits<H>(abi::encode({kind_, slot, generation}));
   }
 
   /// Null for a handle that is not ours, of another kind, or stale. What it points to stays until the handle is taken.
-  T* find(const void* handle) noexcept {
+  T* find(H handle) noexcept {
     Entry* entry = entry_of(handle);
     return entry != nullptr ? &entry->value : nullptr;
   }
 
   /// Takes the object out; from here on its handle is stale. Of two threads that try, one succeeds.
-  std::optional<T> take(const void* handle) {
+  std::optional<T> take(H handle) {
     Entry* entry = entry_of(handle);
     if (entry == nullptr) return std::nullopt;
-    abi::Handle fields = abi::decode(handle);
+    abi::Handle fields = abi::decode(abi::bits(handle));
     std::uint32_t expected = fields.generation << 1 | kLive;
     std::uint32_t next = (fields.generation + 1) % abi::kGenerations;
     // acquire: pairs with the release in insert(), as in find()
@@ -89,9 +91,9 @@ class HandleTable {
     Place place = place_of(slot);
     return chunks_[static_cast<std::size_t>(place.chunk)].load(std::memory_order_relaxed)[place.index];
   }
-  Entry* entry_of(const void* handle) noexcept {
+  Entry* entry_of(H handle) noexcept {
     if (!abi::is_ours(handle)) return nullptr;
-    abi::Handle fields = abi::decode(handle);
+    abi::Handle fields = abi::decode(abi::bits(handle));
     if (fields.kind != kind_) return nullptr;
     Place place = place_of(fields.slot);
     // acquire: pairs with the release in grow(), for handles that a user made up

@@ -39,7 +39,7 @@ ErrorHandlerPtr predefined_handler(HandlerKind kind) {
 
 ErrorHandlerPtr find_handler(MPI_Errhandler handle) {
   if (ErrhandlerObject* object = objects.errhandlers.find(handle)) return object->handler;
-  if (handle == nullptr) return nullptr;
+  if (abi::is_unset(handle)) return nullptr;
   if (handle == abi::predefined.errors_return) return predefined_handler(HandlerKind::ret);
   if (handle == abi::predefined.errors_are_fatal) return predefined_handler(HandlerKind::fatal);
   if (handle == MPI_ERRORS_ABORT) return predefined_handler(HandlerKind::abort);
@@ -58,8 +58,7 @@ base::Result<MPI_Errhandler> handle_of(const ErrorHandlerPtr& handler) {
   }
   ErrhandlerObject object;
   object.handler = handler;
-  SHIM_TRY_ASSIGN(void* handle, objects.errhandlers.insert(std::move(object)));
-  return static_cast<MPI_Errhandler>(handle);
+  return objects.errhandlers.insert(std::move(object));
 }
 
 void remember_native_handler(MPI_Errhandler handle, ErrorHandler handler) {

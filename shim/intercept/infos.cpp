@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "shim/intercept/abi/library.hpp"
 #include "shim/intercept/abi/predefined.hpp"
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/objects.hpp"
@@ -65,13 +66,13 @@ InfoPtr environment_info() {
   char text[4096];
   if (getcwd(text, sizeof text) != nullptr) set(*info, "wdir", text);
   if (gethostname(text, 256) == 0) set(*info, "host", text);
-  if (const char* size = std::getenv("OMPI_COMM_WORLD_SIZE")) set(*info, "maxprocs", size);
+  if (const char* size = std::getenv(abi::kWorldSizeVariable)) set(*info, "maxprocs", size);
   set(*info, "thread_level", "MPI_THREAD_MULTIPLE");
   return info;
 }
 
 base::Result<InfoPtr> take_info(MPI_Info handle) {
-  if (handle == nullptr) return Error(ErrorClass::info, "the info handle is a null pointer");
+  if (abi::is_unset(handle)) return Error(ErrorClass::info, "the info handle was never set: it is 0");
   if (handle == abi::predefined.info_null) return InfoPtr();
   if (abi::is_ours(handle)) {
     SHIM_TRY_ASSIGN(InfoObject * object, info_of(handle));
@@ -85,8 +86,7 @@ base::Result<InfoPtr> take_info(MPI_Info handle) {
 base::Result<MPI_Info> hand_out_info(const InfoPtr& info) {
   InfoObject object;
   object.info = info ? info->duplicate() : std::make_shared<Info>();
-  SHIM_TRY_ASSIGN(void* handle, objects.infos.insert(std::move(object)));
-  return static_cast<MPI_Info>(handle);
+  return objects.infos.insert(std::move(object));
 }
 
 }  // namespace shim::intercept

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "shim/base/settings.hpp"
+#include "shim/intercept/native/references.hpp"
+#include "shim/intercept/objects.hpp"
 #include "shim/intercept/sharing.hpp"
 #include "shim/intercept/substrate.hpp"
 
@@ -69,13 +71,25 @@ void let_go() {
   last.swap(kept.factories);
 }
 
-base::Result<std::shared_ptr<Life>> start(Keeper& kept) {
-  SHIM_TRY_ASSIGN(base::Settings settings, base::read_settings());
+/// The caller holds the mutex.
+sessions::Factories& factories_of(Keeper& kept) {
   if (!kept.factories) {
     kept.factories = sessions::Factories::standard();
     std::atexit(let_go);
   }
-  SHIM_TRY_ASSIGN(std::shared_ptr<Process> process, Process::start(settings, *kept.factories));
+  return *kept.factories;
+}
+
+/// What is kept for the launcher; null where it needs nothing. The caller holds the mutex.
+bootstrap::ProcessLife* life_of(Keeper& kept) {
+  auto& life = *factories_of(kept).life;
+  if (life == nullptr) life = bootstrap::make_process_life();
+  return life.get();
+}
+
+base::Result<std::shared_ptr<Life>> start(Keeper& kept) {
+  SHIM_TRY_ASSIGN(base::Settings settings, base::read_settings());
+  SHIM_TRY_ASSIGN(std::shared_ptr<Process> process, Process::start(settings, factories_of(kept)));
   return std::make_shared<Life>(std::move(process));
 }
 
@@ -125,6 +139,25 @@ void share_progress(bool substrate_is_active) {
   std::lock_guard lock(kept.mutex);
   life = kept.life.lock();
   if (life) life->share_progress(substrate_is_active);
+}
+
+void world_starts() {
+  Keeper& kept = keeper();
+  std::lock_guard lock(kept.mutex);
+  if (auto* life = life_of(kept)) life->before_world_starts();
+}
+
+void world_ends() {
+  Keeper& kept = keeper();
+  std::lock_guard lock(kept.mutex);
+  if (!any_object_made() && !program_refers_to("MPI_Session_init") && !program_refers_to("PMPI_Session_init")) return;
+  if (auto* life = life_of(kept)) life->before_world_ends();
+}
+
+void world_ended() {
+  Keeper& kept = keeper();
+  std::lock_guard lock(kept.mutex);
+  if (auto* life = life_of(kept)) life->after_world_ended();
 }
 
 }  // namespace shim::intercept

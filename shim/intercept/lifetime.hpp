@@ -24,4 +24,14 @@ void remember_session(const sessions::SessionPtr& session);
 /// that a single MPI library would not have). Called when the substrate has started (true) and before it ends (false).
 void share_progress(bool substrate_is_active);
 
+// The substrate may share its connection to the launcher with us (bootstrap::ProcessLife). Around its MPI_Init and MPI_Finalize,
+// on the thread that calls them.
+
+/// Before MPI_Init.
+void world_starts();
+/// Before MPI_Finalize. Where sessions may follow (one has been there, or the program refers to them) the connection outlasts it.
+void world_ends();
+/// After MPI_Finalize, whatever it returned.
+void world_ended();
+
 }  // namespace shim::intercept

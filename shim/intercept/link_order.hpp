@@ -11,7 +11,7 @@ namespace shim::intercept {
 /// front of us has MPI_ functions too, but no PMPI_ functions. Errors: other (names the library that comes first, and what to do).
 base::Status check_link_order();
 
-/// Open MPI makes itself visible to everybody in MPI_Init, also where it was loaded for one library alone (dlopen with
+/// A library below may make itself visible to everybody in MPI_Init, also where it was loaded for one library alone (dlopen with
 /// RTLD_LOCAL). What that library has not called yet would then be found there: so we become visible first.
 void stay_in_front();
 

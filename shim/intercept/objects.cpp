@@ -14,15 +14,15 @@ namespace {
 using base::ErrorClass;
 
 /// The object, or why there is none.
-template <typename T>
-base::Result<T*> look_up(HandleTable<T>& table, ErrorClass error_class, abi::Kind kind, const void* handle, const void* null) {
+template <typename T, typename H>
+base::Result<T*> look_up(HandleTable<T, H>& table, ErrorClass error_class, abi::Kind kind, H handle, H null) {
   if (T* object = table.find(handle)) [[likely]] return object;
   return bad_handle(error_class, kind, handle, null);
 }
 
-std::string hexadecimal(const void* handle) {
+std::string hexadecimal(abi::Bits handle) {
   char text[32];
-  std::snprintf(text, sizeof text, "%p", handle);
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(handle));
   return text;
 }
 
@@ -45,11 +45,11 @@ std::string_view name_of(abi::Kind kind) noexcept {
   }
 }
 
-base::Error bad_handle(ErrorClass error_class, abi::Kind wanted, const void* handle, const void* null) {
+base::Error bad_handle_bits(ErrorClass error_class, abi::Kind wanted, abi::Bits handle, abi::Bits null) {
   std::string kind(name_of(wanted));
-  if (handle == null && null != nullptr) return base::Error(error_class, "the " + kind + " is the null handle");
-  if (handle == nullptr) return base::Error(error_class, "the " + kind + " handle is a null pointer");
-  if (!abi::is_ours(handle))
+  if (handle == null && null != 0) return base::Error(error_class, "the " + kind + " is the null handle");
+  if (handle == 0) return base::Error(error_class, "the " + kind + " handle was never set: it is 0");
+  if (!abi::is_ours_bits(handle))
     return base::Error(error_class, "the " + kind + " " + hexadecimal(handle) + " does not come from a session");
   abi::Handle fields = abi::decode(handle);
   if (fields.kind != wanted)
@@ -59,16 +59,16 @@ base::Error bad_handle(ErrorClass error_class, abi::Kind wanted, const void* han
 }
 
 base::Result<sessions::CommunicatorPtr*> comm_of(MPI_Comm handle) {
-  return look_up(objects.comms, ErrorClass::comm, abi::Kind::comm, handle, abi::predefined.comm_null);
+  return look_up(objects.comms, ErrorClass::comm, abi::Kind::comm, handle, MPI_Comm(abi::predefined.comm_null));
 }
 base::Result<GroupObject*> group_of(MPI_Group handle) {
-  return look_up(objects.groups, ErrorClass::group, abi::Kind::group, handle, abi::predefined.group_null);
+  return look_up(objects.groups, ErrorClass::group, abi::Kind::group, handle, MPI_Group(abi::predefined.group_null));
 }
 base::Result<RequestObject*> request_of(MPI_Request handle) {
-  return look_up(objects.requests, ErrorClass::request, abi::Kind::request, handle, abi::predefined.request_null);
+  return look_up(objects.requests, ErrorClass::request, abi::Kind::request, handle, MPI_Request(abi::predefined.request_null));
 }
 base::Result<MessageObject*> message_of(MPI_Message handle) {
-  return look_up(objects.messages, ErrorClass::request, abi::Kind::message, handle, abi::predefined.message_null);
+  return look_up(objects.messages, ErrorClass::request, abi::Kind::message, handle, MPI_Message(abi::predefined.message_null));
 }
 base::Result<sessions::SessionPtr> session_of(MPI_Session handle) {
   SHIM_TRY_ASSIGN(sessions::SessionPtr * session, look_up(objects.sessions, ErrorClass::session, abi::Kind::session, handle,
@@ -76,13 +76,13 @@ base::Result<sessions::SessionPtr> session_of(MPI_Session handle) {
   return *session;
 }
 base::Result<InfoObject*> info_of(MPI_Info handle) {
-  return look_up(objects.infos, ErrorClass::info, abi::Kind::info, handle, abi::predefined.info_null);
+  return look_up(objects.infos, ErrorClass::info, abi::Kind::info, handle, MPI_Info(abi::predefined.info_null));
 }
 base::Result<ErrhandlerObject*> errhandler_of(MPI_Errhandler handle) {
-  return look_up(objects.errhandlers, ErrorClass::errhandler, abi::Kind::errhandler, handle, abi::predefined.errhandler_null);
+  return look_up(objects.errhandlers, ErrorClass::errhandler, abi::Kind::errhandler, handle, MPI_Errhandler(abi::predefined.errhandler_null));
 }
 base::Result<DatatypeObject*> datatype_of(MPI_Datatype handle) {
-  return look_up(objects.datatypes, ErrorClass::type, abi::Kind::datatype, handle, abi::predefined.datatype_null);
+  return look_up(objects.datatypes, ErrorClass::type, abi::Kind::datatype, handle, MPI_Datatype(abi::predefined.datatype_null));
 }
 
 }  // namespace shim::intercept

@@ -27,13 +27,13 @@ struct GroupObject {
   base::ProcessId self;                     ///< so that MPI_Group_rank needs no session
   bool of_session = false;                  ///< else of the world model, or empty
   std::weak_ptr<sessions::Session> session;
-  MPI_Session session_handle = nullptr;     ///< for error handlers; null where the group came from a communicator
+  MPI_Session session_handle{};             ///< for error handlers; unset where the group came from a communicator
 };
 
 /// A communicator as its requests and messages remember it, whose errors go to its error handler.
 struct CommReference {
   sessions::CommunicatorPtr comm;
-  MPI_Comm handle = nullptr;
+  MPI_Comm handle{};
 };
 
 struct RequestObject {
@@ -53,14 +53,14 @@ class Twin {
   Native get() const noexcept { return native_.load(std::memory_order_acquire); }  // pairs with the release in set()
   void set(Native native) noexcept { native_.store(native, std::memory_order_release); }
   Twin() = default;
-  Twin(Twin&& other) noexcept : native_(other.native_.exchange(nullptr)) {}
+  Twin(Twin&& other) noexcept : native_(other.native_.exchange(Native{})) {}
   Twin& operator=(Twin&& other) noexcept {
-    native_.store(other.native_.exchange(nullptr));
+    native_.store(other.native_.exchange(Native{}));
     return *this;
   }
 
  private:
-  std::atomic<Native> native_{nullptr};
+  std::atomic<Native> native_{};
 };
 
 struct InfoObject {
@@ -81,19 +81,19 @@ struct DatatypeObject {
   std::string name;
   int combiner = MPI_COMBINER_NAMED;  ///< MPI_COMBINER_CONTIGUOUS or MPI_COMBINER_DUP, for MPI_Type_get_envelope
   int count = 0;                      ///< the argument of MPI_Type_contiguous
-  MPI_Datatype made_of = nullptr;     ///< its other argument, predefined or ours
+  MPI_Datatype made_of{};             ///< its other argument, predefined or ours
   Twin<MPI_Datatype> twin;
 };
 
 struct Objects {
-  HandleTable<sessions::CommunicatorPtr> comms{abi::Kind::comm};
-  HandleTable<GroupObject> groups{abi::Kind::group};
-  HandleTable<RequestObject> requests{abi::Kind::request};
-  HandleTable<MessageObject> messages{abi::Kind::message};
-  HandleTable<sessions::SessionPtr> sessions{abi::Kind::session};
-  HandleTable<InfoObject> infos{abi::Kind::info};
-  HandleTable<ErrhandlerObject> errhandlers{abi::Kind::errhandler};
-  HandleTable<DatatypeObject> datatypes{abi::Kind::datatype};
+  HandleTable<sessions::CommunicatorPtr, MPI_Comm> comms{abi::Kind::comm};
+  HandleTable<GroupObject, MPI_Group> groups{abi::Kind::group};
+  HandleTable<RequestObject, MPI_Request> requests{abi::Kind::request};
+  HandleTable<MessageObject, MPI_Message> messages{abi::Kind::message};
+  HandleTable<sessions::SessionPtr, MPI_Session> sessions{abi::Kind::session};
+  HandleTable<InfoObject, MPI_Info> infos{abi::Kind::info};
+  HandleTable<ErrhandlerObject, MPI_Errhandler> errhandlers{abi::Kind::errhandler};
+  HandleTable<DatatypeObject, MPI_Datatype> datatypes{abi::Kind::datatype};
 };
 // Neither a constructor when this library is loaded nor a destructor when the program ends.
 extern constinit Objects objects;
@@ -107,7 +107,11 @@ std::string_view name_of(abi::Kind kind) noexcept;
 
 /// What is wrong with a handle that no table knows: null, stale, of another kind, or the library's below.
 /// @param null the predefined null handle of the wanted kind.
-base::Error bad_handle(base::ErrorClass error_class, abi::Kind wanted, const void* handle, const void* null);
+base::Error bad_handle_bits(base::ErrorClass error_class, abi::Kind wanted, abi::Bits handle, abi::Bits null);
+template <typename H>
+base::Error bad_handle(base::ErrorClass error_class, abi::Kind wanted, H handle, std::type_identity_t<H> null) {
+  return bad_handle_bits(error_class, wanted, abi::bits(handle), abi::bits(null));
+}
 
 // Objects behind handles, or the error that the standard has for handles without one.
 base::Result<sessions::CommunicatorPtr*> comm_of(MPI_Comm handle);

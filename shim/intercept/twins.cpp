@@ -42,12 +42,12 @@ base::Result<MPI_Errhandler> make_twin(const sessions::ErrorHandler& handler) {
   return made;
 }
 
-/// MPI_ERRORS_ABORT, which Open MPI 4.1 has not: ends the job as MPI_Abort on the object's communicator would.
+/// MPI_ERRORS_ABORT, which an older library has not: ends the job as MPI_Abort on the object's communicator would.
 void abort_handler(MPI_Comm*, int* code, ...) { end_job("MPI_ERRORS_ABORT was called", *code); }
 
 base::Result<MPI_Errhandler> abort_twin() {
-  static constinit std::atomic<MPI_Errhandler> twin{nullptr};
-  if (MPI_Errhandler made = twin.load(std::memory_order_acquire)) return made;  // pairs with the release below
+  static constinit std::atomic<MPI_Errhandler> twin{};
+  if (MPI_Errhandler made = twin.load(std::memory_order_acquire); !abi::is_unset(made)) return made;  // pairs with the release below
   MPI_Errhandler made = abi::predefined.errhandler_null;
   if (int code = active_table.Comm_create_errhandler(abort_handler, &made)) return failed_below("an error handler", code);
   twin.store(made, std::memory_order_release);  // two threads may make two; either will do
@@ -69,7 +69,7 @@ int replace(const Subject& subject, const char* function, base::Result<Object*> 
   return deliver(subject, function, [&]() -> base::Status {
     SHIM_TRY_ASSIGN(Object * object, std::move(found));
     Handle twin = object->twin.get();
-    if (twin == nullptr) {
+    if (abi::is_unset(twin)) {
       SHIM_TRY_ASSIGN(twin, make(*object));
       object->twin.set(twin);
     }
@@ -80,16 +80,17 @@ int replace(const Subject& subject, const char* function, base::Result<Object*> 
 
 /// Outside MPI_Init … MPI_Finalize nothing can be made below; the call goes to our idle body, which takes our objects. (Asked
 /// anew, because else a library below that was initialised unseen would get our handle from the idle table.)
-bool has_no_twin(const void* handle) { return !abi::is_ours(handle) || !notice_activity(); }
+template <typename Handle>
+bool has_no_twin(Handle handle) { return !abi::is_ours(handle) || !notice_activity(); }
 
 }  // namespace
 
-int twin(const Subject& subject, const char* function, MPI_Info& info) {
+int twin_info(const Subject& subject, const char* function, MPI_Info& info) {
   if (has_no_twin(info)) return MPI_SUCCESS;
   return replace(subject, function, info_of(info), info, [](const InfoObject& object) { return make_twin(object); });
 }
 
-int twin(const Subject& subject, const char* function, MPI_Errhandler& handler) {
+int twin_errhandler(const Subject& subject, const char* function, MPI_Errhandler& handler) {
   if (handler == MPI_ERRORS_ABORT && is_active())
     return deliver(subject, function, [&]() -> base::Status {
       SHIM_TRY_ASSIGN(handler, abort_twin());
@@ -100,13 +101,13 @@ int twin(const Subject& subject, const char* function, MPI_Errhandler& handler) 
                  [](const ErrhandlerObject& object) { return make_twin(*object.handler); });
 }
 
-int twin(const Subject& subject, const char* function, MPI_Datatype& datatype) {
+int twin_datatype(const Subject& subject, const char* function, MPI_Datatype& datatype) {
   if (has_no_twin(datatype)) return MPI_SUCCESS;
   return replace(subject, function, datatype_of(datatype), datatype,
                  [](const DatatypeObject& object) { return make_twin(object); });
 }
 
-int twin(const Subject& subject, const char* function, MPI_Op& op) {
+int twin_op(const Subject& subject, const char* function, MPI_Op& op) {
   return abi::is_ours(op) ? refused(subject, function, abi::Kind::op) : MPI_SUCCESS;
 }
 

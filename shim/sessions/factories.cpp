@@ -6,8 +6,7 @@ namespace shim::sessions {
 
 Factories Factories::standard() {
   Factories factories;
-  auto life = std::make_shared<std::unique_ptr<bootstrap::ProcessLife>>();
-  factories.bootstrap = [life](const base::Settings& settings) {
+  factories.bootstrap = [life = factories.life](const base::Settings& settings) {
     return bootstrap::open_bootstrap({.ready_timeout_s = settings.ready_timeout, .life = life.get()});
   };
   factories.fabric = [](const base::Settings& settings) {

@@ -36,8 +36,9 @@ struct Factories {
   /// How often this operating-system process has opened a fabric, over all its Process objects: whoever starts one after the
   /// other hands the same count to each, so that others can tell a newer address from an older one.
   std::shared_ptr<std::atomic<std::uint32_t>> lives = std::make_shared<std::atomic<std::uint32_t>>(0);
-  /// The real ones: open_bootstrap and transport/ofi. They keep what the launcher's client must keep until the
-  /// operating-system process ends (bootstrap::ProcessLife), so one set of them serves all its Process objects.
+  /// What the launcher's client must keep until the operating-system process ends; holds null until something needs it.
+  std::shared_ptr<std::unique_ptr<bootstrap::ProcessLife>> life = std::make_shared<std::unique_ptr<bootstrap::ProcessLife>>();
+  /// The real ones: open_bootstrap and transport/ofi. One set of them serves all Process objects of an operating-system process.
   static Factories standard();
 };
 

@@ -6,7 +6,7 @@ import pathlib
 import shutil
 
 from jobs import App, Job
-from launchers import LAUNCHERS, NONE
+from launchers import LAUNCHERS, NONE, OWN_LAUNCHER
 from processes import MARK
 
 _TESTS = pathlib.Path(__file__).resolve().parent.parent
@@ -18,35 +18,35 @@ class Place:
     build: pathlib.Path
     programs: pathlib.Path
 
-    @property
-    def library(self) -> str:
-        return str(self.build / "lib" / "libintersession-openmpi.so")
+    def library(self, job: Job) -> str:
+        return str(self.build / "lib" / f"libintersession-{job.substrate}.so")
 
-    def program(self, app: App, library: str) -> str:
-        """Programs are built once per way to use the library; the linked ones are those that a user would run."""
-        if "/" in app.program:
-            return app.program
-        return str(self.programs / ("" if library == "linked" else library) / app.program)
+    def _of_substrate(self, job: Job) -> pathlib.Path:
+        return self.programs if job.substrate == "none" else self.programs / job.substrate
 
-    def tool(self, name: str) -> str:
-        return name if "/" in name else str(self.programs / f"lib{name}.so")
+    def program(self, app: App, job: Job) -> str:
+        """Programs are built once per substrate and way to use the library."""
+        return app.program if "/" in app.program else str(self._of_substrate(job) / job.library / app.program)
+
+    def tool(self, name: str, job: Job) -> str:
+        return name if "/" in name else str(self._of_substrate(job) / f"lib{name}.so")
 
 
 def _program_words(job: Job, app: App, place: Place) -> list[str]:
-    return [place.program(app, job.library), *app.arguments]
+    return [place.program(app, job), *app.arguments]
 
 
 def _preloads(job: Job, place: Place) -> list[str]:
     """Tools stand in front of our library."""
-    return [place.tool(name) for name in job.tools] + ([place.library] if job.library == "preloaded" else [])
+    return [place.tool(name, job) for name in job.tools] + ([place.library(job)] if job.library == "preloaded" else [])
 
 
 def _launched(job: Job, place: Place) -> list[str]:
     launcher = LAUNCHERS[job.launcher]
     program, preloads = launcher.program, _preloads(job, place)
-    if job.library == "preloaded" and launcher.preloading:
+    if job.library == "preloaded" and launcher.preloading and OWN_LAUNCHER[job.substrate] == job.launcher:
         program = str(place.build / "bin" / launcher.preloading)
-        preloads.remove(place.library)
+        preloads.remove(place.library(job))
     variables = {**job.environment, **({"LD_PRELOAD": ":".join(preloads)} if preloads else {})}
     # What every application of the job gets; the launcher takes these once per application.
     common = [word for name, value in variables.items() for word in launcher.variable(name, value)]
@@ -75,7 +75,7 @@ def command_of(job: Job, place: Place) -> list[str]:
 
 def next_job_of(place: Place) -> list[str]:
     """The next job on the machine, in its shortest form: it must remove what a job that ended badly has left."""
-    return [str(place.build / "tests" / "mpi" / "hello")]
+    return [str(min((place.build / "tests" / "mpi").glob("*/linked/hello")))]
 
 
 def environment_of(job: Job, place: Place, mark: str, scratch: str) -> dict[str, str]:

@@ -3,16 +3,19 @@
 
 A table [[job]] describes what runs and what must come out. Columns that take a list give one job per entry:
 
+    substrate  the MPI below: "openmpi", "mpich", or "none" for programs that have none; one that the build lacks is
+               left out; default all, and "none" where library is
     processes  how many; default 1
     library    how Intersession gets in: "linked", "preloaded", or "none" (the MPI below alone); default "linked"
     nodes      1 is this machine under its own mpirun, more are simulated (tests/cluster); default 1
-    launcher   "mpirun" (Open MPI's), "hydra" (MPICH's mpiexec) or "none" (started directly); default "mpirun"
+    launcher   "mpirun" (Open MPI's), "hydra" (MPICH's mpiexec) or "none" (started directly);
+               default the substrate's own
 
 The other keys hold for all of them:
 
     program      a program of the same folder, or a path if it has a slash
     name         default: the program, and its first argument if that is a word (the scenario)
-    arguments    list of texts; {processes}, {nodes}, {library}, {launcher}, {build}, {programs} and {source} are
+    arguments    list of texts; {processes}, {nodes}, {substrate}, {library}, {launcher}, {build}, {programs} and {source} are
                  replaced, here and in patterns
     apps         instead of processes and arguments, several programs in one job: [{processes, program, arguments}, ...]
     options      further options for the launcher
@@ -31,11 +34,11 @@ import dataclasses
 import itertools
 import pathlib
 import tomllib
-from typing import Any
+from typing import Any, Iterator
 
-from launchers import LAUNCHERS, NONE
+from launchers import LAUNCHERS, NONE, OWN_LAUNCHER
 
-_COLUMNS = ("library", "processes", "nodes", "launcher")
+_COLUMNS = ("library", "substrate", "processes", "nodes", "launcher")
 _LIBRARIES = ("linked", "preloaded", "none")
 _LAUNCHERS = (*LAUNCHERS, NONE)
 
@@ -53,6 +56,7 @@ class Job:
     name: str
     apps: list[App]
     library: str = "linked"
+    substrate: str = "none"
     nodes: int = 1
     launcher: str = "mpirun"
     options: list[str] = dataclasses.field(default_factory=list)
@@ -112,19 +116,25 @@ def _make(row: dict[str, Any], columns: dict[str, Any], words: dict[str, Any]) -
     stem = row.pop("name", None) or ".".join([apps[0]["program"], *scenario])
     fields = {key: value for key, value in columns.items() if key != "processes"}
     job = Job(name="", apps=[App(**app) for app in apps], **fields, **row)
-    words = dict(words, processes=job.processes, nodes=job.nodes, library=job.library, launcher=job.launcher)
+    words = dict(words, processes=job.processes, nodes=job.nodes, library=job.library, substrate=job.substrate,
+                 launcher=job.launcher)
     for app in job.apps:
         app.arguments = _fill_in(app.arguments, words)
     for field in ("output", "forbidden", "environment", "options"):
         setattr(job, field, _fill_in(getattr(job, field), words))
-    job.name = f"{stem}.{job.library}.p{job.processes}" + (f".n{job.nodes}" if job.nodes > 1 else "")
-    job.name += f".{job.launcher}" if job.launcher != "mpirun" else ""
+    substrate = f"{job.substrate}." if job.substrate != "none" else ""
+    job.name = f"{stem}.{substrate}{job.library}.p{job.processes}" + (f".n{job.nodes}" if job.nodes > 1 else "")
+    job.name += f".{job.launcher}" if job.launcher != OWN_LAUNCHER.get(job.substrate) else ""
     return job
 
 
 def _check(job: Job) -> None:
     if job.library not in _LIBRARIES:
         raise BadTable(f"library is one of {', '.join(_LIBRARIES)}, not {job.library}")
+    if job.substrate not in OWN_LAUNCHER:
+        raise BadTable(f"substrate is one of {', '.join(OWN_LAUNCHER)}, not {job.substrate}")
+    if job.substrate == "none" and job.library != "none":
+        raise BadTable("without a substrate there is no library of ours")
     if job.launcher not in _LAUNCHERS:
         raise BadTable(f"launcher is one of {', '.join(_LAUNCHERS)}, not {job.launcher}")
     if job.launcher == NONE and (job.processes != 1 or job.nodes != 1):
@@ -133,13 +143,24 @@ def _check(job: Job) -> None:
         raise BadTable("no program is named")
 
 
+def _combinations(row: dict[str, Any], built: list[str]) -> Iterator[dict[str, Any]]:
+    """All combinations of the row's columns, which are taken out of it."""
+    given = {column: _as_list(row.pop(column)) for column in _COLUMNS if column in row}
+    for library in given.get("library", ["linked"]):
+        for substrate in given.get("substrate", ["none"] if library == "none" else built):
+            if substrate in OWN_LAUNCHER and substrate not in ("none", *built):
+                continue
+            rest = itertools.product(given.get("processes", [1]), given.get("nodes", [1]),
+                                     given.get("launcher", [OWN_LAUNCHER.get(substrate, NONE)]))
+            for processes, nodes, launcher in rest:
+                yield dict(zip(_COLUMNS, (library, substrate, processes, nodes, launcher)))
+
+
 def expand(row: dict[str, Any], words: dict[str, Any]) -> list[Job]:
-    """All jobs of one table."""
+    """All jobs of one table. words["substrates"]: those that the build has."""
     row = dict(row)
-    choices = {"library": "linked", "processes": 1, "nodes": 1, "launcher": "mpirun"}
-    lists = [_as_list(row.pop(column, choices[column])) for column in _COLUMNS]
     try:
-        made = [_make(row, dict(zip(_COLUMNS, chosen)), words) for chosen in itertools.product(*lists)]
+        made = [_make(row, columns, words) for columns in list(_combinations(row, words["substrates"]))]
         for job in made:
             _check(job)
     except (TypeError, KeyError, BadTable) as error:

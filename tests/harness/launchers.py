@@ -31,3 +31,5 @@ LAUNCHERS = {
 }
 # The job's one process is started directly.
 NONE = "none"
+# The launcher that comes with each substrate. A program without an MPI has Open MPI's, which every build has had so far.
+OWN_LAUNCHER = {"openmpi": "mpirun", "mpich": "hydra", "none": "mpirun"}

@@ -163,28 +163,46 @@ class RunJob(unittest.TestCase):
         self.assertFalse(pathlib.Path(f"/proc/{pid}/exe").exists(), f"process {pid} still lives")
 
 
+_BUILT = {"substrates": ["openmpi", "mpich"]}
+
+
 class Tables(unittest.TestCase):
     def test_columns_multiply(self) -> None:
-        made = jobs.expand({"program": "p", "library": ["linked", "preloaded"], "processes": [1, 4], "nodes": [1, 3]}, {})
-        self.assertEqual(len(made), 8)
-        self.assertEqual(made[-1].name, "p.preloaded.p4.n3")
+        made = jobs.expand({"program": "p", "library": ["linked", "preloaded"], "processes": [1, 4], "nodes": [1, 3]}, _BUILT)
+        self.assertEqual(len(made), 16)
+        self.assertEqual(made[-1].name, "p.mpich.preloaded.p4.n3")
+
+    def test_each_substrate_has_its_launcher(self) -> None:
+        made = jobs.expand({"program": "p"}, _BUILT)
+        self.assertEqual([(job.substrate, job.launcher) for job in made], [("openmpi", "mpirun"), ("mpich", "hydra")])
+        made = jobs.expand({"program": "p", "launcher": "mpirun"}, _BUILT)
+        self.assertEqual([job.name for job in made], ["p.openmpi.linked.p1", "p.mpich.linked.p1.mpirun"])
+
+    def test_what_the_build_lacks_is_left_out(self) -> None:
+        row = {"program": "p", "library": "none", "substrate": ["openmpi", "mpich"]}
+        self.assertEqual([job.name for job in jobs.expand(row, {"substrates": ["mpich"]})], ["p.mpich.none.p1"])
+
+    def test_a_program_without_mpi_has_no_substrate(self) -> None:
+        self.assertEqual([job.name for job in jobs.expand({"program": "p", "library": "none"}, _BUILT)], ["p.none.p1"])
 
     def test_words_are_filled_in(self) -> None:
         job, = jobs.expand({"program": "p", "processes": 4, "arguments": ["{processes}", "{build}/x", "{other}"],
-                            "output": ["{processes} of"], "environment": {"A": "{nodes}"}}, {"build": "/b"})
+                            "substrate": "mpich", "output": ["{processes} of {substrate}"], "environment": {"A": "{nodes}"}},
+                           dict(_BUILT, build="/b"))
         self.assertEqual(job.apps[0].arguments, ["4", "/b/x", "{other}"])
-        self.assertEqual((job.output, job.environment), (["4 of"], {"A": "1"}))
+        self.assertEqual((job.output, job.environment), (["4 of mpich"], {"A": "1"}))
 
     def test_several_programs(self) -> None:
-        job, = jobs.expand({"apps": [{"program": "a", "processes": 2}, {"program": "b", "processes": 3}]}, {})
-        self.assertEqual((job.name, job.processes, job.expected_passes), ("a.linked.p5", 5, 5))
+        job, _ = jobs.expand({"apps": [{"program": "a", "processes": 2}, {"program": "b", "processes": 3}]}, _BUILT)
+        self.assertEqual((job.name, job.processes, job.expected_passes), ("a.openmpi.linked.p5", 5, 5))
 
     def test_mistakes_are_named(self) -> None:
         for row, text in (({"program": "p", "library": "liked"}, "not liked"), ({"program": "p", "tiemout": 3}, "tiemout"),
                           ({}, "no program"), ({"program": "p", "launcher": "none", "processes": 2}, "one process"),
-                          ({"program": "p", "apps": [{"program": "a"}]}, "either")):
+                          ({"program": "p", "apps": [{"program": "a"}]}, "either"),
+                          ({"program": "p", "substrate": "lam"}, "not lam"), ({"program": "p", "substrate": "none"}, "no library")):
             with self.assertRaisesRegex(jobs.BadTable, text):
-                jobs.expand(row, {})
+                jobs.expand(row, _BUILT)
 
 
 if __name__ == "__main__":

@@ -51,18 +51,17 @@ class Arrays : public ::testing::Test {
   }
   bool finds_info(int root, std::size_t index, int count) {
     std::array<MPI_Info, 8> infos{};
-    infos[index] = static_cast<MPI_Info>(abi::encode({abi::Kind::info, 1, 1}));
+    infos[index] = abi::from_bits<MPI_Info>(abi::encode({abi::Kind::info, 1, 1}));
     return ours_among(comm_, root, infos.data(), count);
   }
 
   static constexpr std::size_t kNowhere = 7;
   static std::array<MPI_Datatype, 8> with_ours_at(std::size_t index) {
     std::array<MPI_Datatype, 8> types{};
-    types[index] = static_cast<MPI_Datatype>(abi::encode({abi::Kind::datatype, 1, 1}));
+    types[index] = abi::from_bits<MPI_Datatype>(abi::encode({abi::Kind::datatype, 1, 1}));
     return types;
   }
-  int storage_ = 0;
-  MPI_Comm comm_ = reinterpret_cast<MPI_Comm>(&storage_);
+  MPI_Comm comm_ = abi::from_bits<MPI_Comm>(4096);  // not ours, and not unset
 };
 
 TEST_F(Arrays, HaveAnEntryForEachMember) {
@@ -106,7 +105,7 @@ TEST_F(Arrays, OfInfosMeanSomethingAtTheRootAlone) {
 }
 
 TEST_F(Arrays, AreLeftToTheLibraryBelowWhereItWillRefuseTheCall) {
-  comm_ = nullptr;
+  comm_ = MPI_Comm{};
   EXPECT_FALSE(finds_sent(Reach::peers, 0));
   EXPECT_FALSE(finds_info(1, 0, 3));
 }

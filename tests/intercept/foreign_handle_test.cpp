@@ -38,7 +38,7 @@ class ForeignHandle : public ::testing::TestWithParam<std::tuple<EntryPoint, boo
     ASSERT_TRUE(abi::resolve_predefined(address_of_symbol));
     record_all(active_table);
     active_table.Comm_get_errhandler.set([](MPI_Comm, MPI_Errhandler* handler) {
-      *handler = reinterpret_cast<MPI_Errhandler>(area(kMaxParameters));  // any that is not fatal
+      *handler = distinct<MPI_Errhandler>(kMaxParameters);  // any that is not fatal
       return MPI_SUCCESS;
     });
   }
@@ -50,7 +50,7 @@ class ForeignHandle : public ::testing::TestWithParam<std::tuple<EntryPoint, boo
   void call_with(const EntryPoint& entry, std::size_t place, abi::Kind kind) {
     for (std::size_t i = 0; i <= kMaxParameters; ++i) std::fill_n(area(i), kAreaBytes, std::byte{0});
     recorded().clear();
-    void* handle = abi::encode({kind, 4242, 5});
+    const abi::Bits handle = abi::encode({kind, 4242, 5});
     const std::uint64_t returned = entry.with_handle(place, handle);
     if (entry.returns_code) {
       EXPECT_NE(returned, std::uint64_t{MPI_SUCCESS}) << "parameter " << place;
@@ -58,7 +58,7 @@ class ForeignHandle : public ::testing::TestWithParam<std::tuple<EntryPoint, boo
     for (const Recorded& call : recorded()) {
       const bool is_raised = call.function == kRaising;
       EXPECT_TRUE(is_raised || call.function != entry.function) << "parameter " << place << " reached the library below";
-      EXPECT_EQ(std::ranges::count_if(call.arguments, [](std::uint64_t bits) { return abi::is_ours(reinterpret_cast<void*>(bits)); }), 0)
+      EXPECT_EQ(std::ranges::count_if(call.arguments, [](std::uint64_t bits) { return abi::is_ours_bits(bits); }), 0)
           << "parameter " << place << " was handed to " << call.function;
     }
   }

@@ -56,32 +56,31 @@ std::uint64_t bits(T value) {
   return result;
 }
 
-/// What kind of handle a type is or points to; none for anything else.
-template <class T>
-constexpr abi::Kind kind_of() {
-  if constexpr (std::is_same_v<T, MPI_Comm>) return abi::Kind::comm;
-  else if constexpr (std::is_same_v<T, MPI_Group>) return abi::Kind::group;
-  else if constexpr (std::is_same_v<T, MPI_Request>) return abi::Kind::request;
-  else if constexpr (std::is_same_v<T, MPI_Message>) return abi::Kind::message;
-  else if constexpr (std::is_same_v<T, MPI_Session>) return abi::Kind::session;
-  else if constexpr (std::is_same_v<T, MPI_Info>) return abi::Kind::info;
-  else if constexpr (std::is_same_v<T, MPI_Errhandler>) return abi::Kind::errhandler;
-  else if constexpr (std::is_same_v<T, MPI_Datatype>) return abi::Kind::datatype;
-  else if constexpr (std::is_same_v<T, MPI_Op>) return abi::Kind::op;
-  else if constexpr (std::is_same_v<T, MPI_Win>) return abi::Kind::win;
-  else if constexpr (std::is_same_v<T, MPI_File>) return abi::Kind::file;
-  else return abi::Kind::none;
+/// The handle that a parameter is (by value), or the kind of those it points to.
+template <abi::Kind the_kind = abi::Kind::none, bool is_by_value = false>
+struct Carries {
+  static constexpr abi::Kind kind = the_kind;
+  static constexpr bool by_value = is_by_value;
+};
+
+/// Writes the handle where a pointer argument points to; tools have pointers to handles of any kind.
+template <class T, class Carried>
+void put_behind(std::size_t parameter, abi::Bits handle) {
+  if constexpr (Carried::kind != abi::Kind::none) {
+    const auto value = abi::from_bits<std::remove_cv_t<std::remove_pointer_t<T>>>(handle);
+    std::memcpy(area(parameter), &value, sizeof value);
+  } else {
+    std::memcpy(area(parameter), &handle, sizeof handle);
+  }
 }
-template <class T>
-using Pointee = std::remove_cv_t<std::remove_pointer_t<T>>;
 
 /// A distinct argument, or the handle if there is one: by value, or as the first one pointed to.
-template <class T>
-T handle_or_distinct(std::size_t parameter, void* handle) {
-  if constexpr (kind_of<T>() != abi::Kind::none) {
-    return handle != nullptr ? static_cast<T>(handle) : distinct<T>(parameter);
+template <class T, class Carried>
+T handle_or_distinct(std::size_t parameter, abi::Bits handle) {
+  if constexpr (Carried::by_value) {
+    return handle != 0 ? abi::from_bits<T>(handle) : distinct<T>(parameter);
   } else {
-    if (handle != nullptr) std::memcpy(area(parameter), &handle, sizeof handle);
+    if (handle != 0) put_behind<T, Carried>(parameter, handle);
     return distinct<T>(parameter);
   }
 }
@@ -113,17 +112,17 @@ struct Recorder<slot, R(A...)> {
   static std::pair<Recorded, bool> exercise(Entry entry) { return exercise(entry, std::index_sequence_for<A...>()); }
 
   /// Calls an entry point with a handle in the place of one parameter.
-  template <class Entry, std::size_t... i>
-  static std::uint64_t with_handle(Entry entry, std::size_t place, void* handle, std::index_sequence<i...>) {
-    return bits(entry(handle_or_distinct<A>(i, i == place ? handle : nullptr)...));
-  }
-  template <class Entry>
-  static std::uint64_t with_handle(Entry entry, std::size_t place, void* handle) {
-    return with_handle(entry, place, handle, std::index_sequence_for<A...>());
-  }
-  static constexpr std::array<abi::Kind, sizeof...(A)> kinds = {
-      (kind_of<A>() != abi::Kind::none ? kind_of<A>() : kind_of<Pointee<A>>())...};
-  static constexpr std::array<bool, sizeof...(A)> by_value = {(kind_of<A>() != abi::Kind::none)...};
+  template <class... Carried>
+  struct WithHandle {
+    template <class Entry, std::size_t... i>
+    static std::uint64_t call(Entry entry, std::size_t place, abi::Bits handle, std::index_sequence<i...>) {
+      return bits(entry(handle_or_distinct<A, Carried>(i, i == place ? handle : 0)...));
+    }
+    template <class Entry>
+    static std::uint64_t call(Entry entry, std::size_t place, abi::Bits handle) {
+      return call(entry, place, handle, std::index_sequence_for<A...>());
+    }
+  };
   static constexpr bool kReturnsCode = std::is_same_v<R, int>;
 };
 
@@ -153,18 +152,37 @@ struct EntryPoint {
   std::pair<Recorded, bool> (*through_pmpi)();
   std::span<const abi::Kind> kinds;  ///< of the handles that the parameters carry
   std::span<const bool> by_value;    ///< is it the parameter itself?
-  std::uint64_t (*with_handle)(std::size_t parameter, void* handle);
+  std::uint64_t (*with_handle)(std::size_t parameter, abi::Bits handle);
   bool returns_code;
 };
 void PrintTo(const EntryPoint& entry, std::ostream* stream);
 
-template <auto slot, auto mpi, auto pmpi>
+/// A type without the const of what it points to, which MPI-4.1 added to some parameters.
+template <class T>
+struct Plain { using type = T; };
+template <class T>
+struct Plain<const T*> { using type = T*; };
+template <class R, class... A>
+struct Plain<R (*)(A...)> { using type = R (*)(typename Plain<A>::type...); };
+template <class R, class... A>
+struct Plain<R (*)(A..., ...)> { using type = R (*)(typename Plain<A>::type..., ...); };
+
+template <class... Carried>
+struct AllCarried {
+  static constexpr std::array<abi::Kind, sizeof...(Carried)> kinds = {Carried::kind...};
+  static constexpr std::array<bool, sizeof...(Carried)> by_value = {Carried::by_value...};
+};
+
+template <auto slot, auto mpi, auto pmpi, class... Carried>
 EntryPoint entry_point(const char* function, bool is_forwarded, int address_that_decides) {
   using R = RecorderOf<slot>;
-  static_assert(std::is_same_v<decltype(mpi), typename decltype(signature_of(slot))::type*>);
+  using Entry = typename decltype(signature_of(slot))::type*;
+  static_assert(std::is_same_v<typename Plain<decltype(mpi)>::type, typename Plain<Entry>::type>);
   static_assert(std::is_same_v<decltype(mpi), decltype(pmpi)>);
-  return {function, is_forwarded, address_that_decides, [] { return R::exercise(mpi); }, [] { return R::exercise(pmpi); },
-          R::kinds, R::by_value, [](std::size_t parameter, void* handle) { return R::with_handle(mpi, parameter, handle); },
+  return {function, is_forwarded, address_that_decides, [] { return R::exercise(reinterpret_cast<Entry>(mpi)); },
+          [] { return R::exercise(reinterpret_cast<Entry>(pmpi)); },
+          AllCarried<Carried...>::kinds, AllCarried<Carried...>::by_value,
+          [](std::size_t parameter, abi::Bits handle) { return R::template WithHandle<Carried...>::call(reinterpret_cast<Entry>(mpi), parameter, handle); },
           R::kReturnsCode};
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Wrong arguments of every kind: each gets its error class, and the process goes on. Scenarios by name. */
+#include <stdint.h>
+
 #include "session_world.h"
 
 /* Errors without a usable object go to the handler of MPI_COMM_SELF (MPI-4.1 §9.3); this makes it return. */
@@ -33,7 +35,7 @@ static void sessions(void) {
   MUST(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &stale));
   MPI_Session copy = stale;
   MUST(MPI_Session_finalize(&copy));
-  MPI_Session wrong_kind = (MPI_Session)(void *)world;
+  MPI_Session wrong_kind = (MPI_Session)(intptr_t)world;
   MPI_Session *bad[] = {&none, &stale, &wrong_kind};
   for (int i = 0; i < 3; ++i) {
     MUST_FAIL(MPI_ERR_SESSION, MPI_Session_get_num_psets(*bad[i], MPI_INFO_NULL, &count));
@@ -104,7 +106,7 @@ static void communicators(void) {
   MUST(MPI_Comm_dup(world, &stale));
   MPI_Comm copy = stale;
   MUST(MPI_Comm_free(&copy));
-  wrong_kind = (MPI_Comm)(void *)session;
+  wrong_kind = (MPI_Comm)(intptr_t)session;
   MPI_Comm bad[] = {MPI_COMM_NULL, stale, wrong_kind};
   for (int i = 0; i < 3; ++i) {
     MUST_FAIL(MPI_ERR_COMM, MPI_Comm_rank(bad[i], &value));
@@ -153,7 +155,7 @@ static void requests(void) {
   MUST(MPI_Cancel(&request));
   MUST(MPI_Wait(&request, MPI_STATUS_IGNORE));
   MUST_FAIL(MPI_ERR_REQUEST, MPI_Wait(&stale, MPI_STATUS_IGNORE));
-  MPI_Request wrong_kind = (MPI_Request)(void *)world;
+  MPI_Request wrong_kind = (MPI_Request)(intptr_t)world;
   MUST_FAIL(MPI_ERR_REQUEST, MPI_Wait(&wrong_kind, MPI_STATUS_IGNORE));
 }
 
@@ -211,7 +213,7 @@ static void without_init(void) {
   MPI_Datatype type;
   open_world("test.misuse.without_init");
   MUST_FAIL(MPI_ERR_COMM, MPI_Comm_size(MPI_COMM_NULL, &n));
-  MUST_FAIL(MPI_ERR_COMM, MPI_Comm_size((MPI_Comm)(void *)0x1234, &n));
+  MUST_FAIL(MPI_ERR_COMM, MPI_Comm_size((MPI_Comm)(intptr_t)0x1234, &n));
   MUST_FAIL(MPI_ERR_REQUEST, MPI_Start(&none));
   MUST_FAIL(MPI_ERR_REQUEST, MPI_Cancel(&none));
   MUST_FAIL(MPI_ERR_REQUEST, MPI_Request_free(&none));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The substrate's predefined handles. Over Open MPI they are addresses of data of its library, which this library is not
-// linked with: they are looked up by name, once.
+// The substrate's predefined handles: constants over MPICH; over Open MPI addresses of data of its library, which this library is
+// not linked with, looked up by name, once.
 #pragma once
 
 #include <mpi.h>
@@ -8,23 +8,25 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <optional>
+#include <functional>
+#include <string_view>
 
 #include "shim/base/result.hpp"
+#include "shim/intercept/abi/handle.hpp"
 #include "shim/types/types.hpp"
 
 namespace shim::intercept::abi {
 
-/// Null until resolved, and where the substrate has no such object. Atomic, relaxed: the values never change once they are
-/// there, and whoever holds an object of ours has synchronised with its making, which came after.
+/// The unset handle until resolved, and where the substrate has no such object. Atomic, relaxed: the values never change once they
+/// are there, and whoever holds an object of ours has synchronised with its making, which came after.
 template <typename H>
 class Predefined {
  public:
   operator H() const noexcept { return handle_.load(std::memory_order_relaxed); }  // NOLINT(google-explicit-constructor)
-  void set(void* address) noexcept { handle_.store(static_cast<H>(address), std::memory_order_relaxed); }
+  void set(H handle) noexcept { handle_.store(handle, std::memory_order_relaxed); }
 
  private:
-  std::atomic<H> handle_{nullptr};
+  std::atomic<H> handle_{};
 };
 
 struct PredefinedHandles {
@@ -41,44 +43,44 @@ struct PredefinedHandles {
 };
 extern constinit PredefinedHandles predefined;
 
-/// Finds the address of a data symbol as the program itself sees it; null where there is none.
+/// Finds the address of a symbol as the program itself sees it; null where there is none.
 using SymbolLookup = void* (*)(const char* name);
 
 /// Looks all of them up. Any thread, any number of times; does nothing once it has succeeded.
 /// Errors: other (no substrate in this program; says how to name one).
 base::Status resolve_predefined(SymbolLookup lookup);
 
-/// Handle to description, by address: open addressing, filled once, read without a lock.
+/// Handle to description: open addressing, filled once, read without a lock.
 template <typename Value, std::size_t kSlots>
 class HandleMap {
  public:
-  const Value* find(const void* handle) const noexcept {
+  const Value* find(Bits handle) const noexcept {
     for (std::size_t at = place(handle);; at = (at + 1) % kSlots) {
-      const void* key = slots_[at].key.load(std::memory_order_acquire);  // pairs with the release in insert()
-      if (key == handle && key != nullptr) return slots_[at].value;
-      if (key == nullptr) return nullptr;
+      const Bits key = slots_[at].key.load(std::memory_order_acquire);  // pairs with the release in insert()
+      if (key == handle && key != 0) return slots_[at].value;
+      if (key == 0) return nullptr;
     }
   }
   /// One thread at a time; less than kSlots keys in all.
-  void insert(const void* handle, const Value* value) noexcept {
+  void insert(Bits handle, const Value* value) noexcept {
     std::size_t at = place(handle);
-    while (slots_[at].key.load(std::memory_order_relaxed) != nullptr) at = (at + 1) % kSlots;
+    while (slots_[at].key.load(std::memory_order_relaxed) != 0) at = (at + 1) % kSlots;
     slots_[at].value = value;
     slots_[at].key.store(handle, std::memory_order_release);  // pairs with the acquire in find()
   }
   template <typename Visit>
   void for_each(Visit visit) const {
     for (const auto& slot : slots_)
-      if (const void* key = slot.key.load(std::memory_order_acquire)) visit(key, *slot.value);
+      if (const Bits key = slot.key.load(std::memory_order_acquire)) visit(key, *slot.value);
   }
 
  private:
-  static std::size_t place(const void* handle) noexcept {
-    // Open MPI's objects are 256 or 512 bytes and 32-byte aligned; the multiplication spreads them (Fibonacci hashing)
-    return static_cast<std::size_t>((reinterpret_cast<std::uintptr_t>(handle) >> 5) * 0x9e3779b97f4a7c15u >> 32) % kSlots;
+  static std::size_t place(Bits handle) noexcept {
+    // both addresses with zeros below and small integers end up with their differences on top (Fibonacci hashing)
+    return static_cast<std::size_t>(handle * 0x9e3779b97f4a7c15u >> 40) % kSlots;
   }
   struct Slot {
-    std::atomic<const void*> key{nullptr};
+    std::atomic<Bits> key{0};
     const Value* value = nullptr;
   };
   std::array<Slot, kSlots> slots_;
@@ -88,10 +90,20 @@ extern constinit HandleMap<types::Type, 256> predefined_types;
 extern constinit HandleMap<types::Op, 32> predefined_ops;
 
 /// Null for handles that are not predefined. On the path of every communication call.
-inline const types::Type* find_type(MPI_Datatype handle) noexcept { return predefined_types.find(handle); }
-inline const types::Op* find_op(MPI_Op handle) noexcept { return predefined_ops.find(handle); }
+inline const types::Type* find_type(MPI_Datatype handle) noexcept { return predefined_types.find(bits(handle)); }
+inline const types::Op* find_op(MPI_Op handle) noexcept { return predefined_ops.find(bits(handle)); }
 
 /// The handle of a predefined type, for MPI_Type_get_contents; MPI_DATATYPE_NULL where there is none.
 MPI_Datatype handle_of(const types::Type& type) noexcept;
+
+// What each substrate's predefined.cpp knows.
+
+/// Is a library with this substrate's ABI part of the program?
+bool has_library(SymbolLookup lookup);
+/// Fills `predefined`.
+void resolve_handles(SymbolLookup lookup);
+/// Names every predefined datatype, by its name in MPI, and every operation.
+void resolve_types(SymbolLookup lookup, const std::function<void(Bits handle, std::string_view name)>& insert);
+void resolve_ops(SymbolLookup lookup, const std::function<void(Bits handle, types::Operator op)>& insert);
 
 }  // namespace shim::intercept::abi

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How to lend time to the substrate, and how to be lent time while a thread is blocked inside it. Open MPI has a progress
-// engine with callbacks, exported by its library libopen-pal since version 1 (opal/runtime/opal_progress.h).
+// How to lend time to the substrate, and how to be lent time while a thread is blocked inside it.
 #pragma once
 
 #include "shim/intercept/abi/predefined.hpp"

@@ -14,7 +14,8 @@ def subject_expression(function):
     subject = function.subject
     if subject is None:
         return "Subject()"
-    return "Subject(%s)" % subject.name if subject.is_scalar else "Subject::at(%s)" % subject.name
+    kind = subject.handle.name
+    return "Subject::%s(%s)" % (kind, subject.name) if subject.is_scalar else "Subject::at(abi::Kind::%s, %s)" % (kind, subject.name)
 
 
 def error(function, what):

@@ -14,14 +14,18 @@ def _is_ours(function, parameter):
     if function.route == "array":
         return None, "ours_in(%s, %s)" % (parameter.name, function.route_arguments[1])
     if function.route == "by_fint":
-        return None, "ours_as_fint(%s)" % parameter.name
+        return None, "abi::is_ours_as_fint(%s)" % parameter.name
     if function.route == "by_deref":
         return None, "ours_at(%s)" % parameter.name
-    return parameter.name, None
+    return _by_value(parameter)
+
+
+def _by_value(parameter):
+    return (None, "%s(%s)" % (parameter.handle.test, parameter.name)) if parameter.handle.test else (parameter.name, None)
 
 
 def _test(function, parameters):
-    answers = [_is_ours(function, p) if p in function.deciding else (p.name, None) for p in parameters]
+    answers = [_is_ours(function, p) if p in function.deciding else _by_value(p) for p in parameters]
     together = [name for name, _ in answers if name]
     alone = [expression for _, expression in answers if expression]
     if together:
@@ -51,9 +55,10 @@ def _way_down(function, parameters):
     """Lines that replace or refuse what is ours among these parameters, and then call the library below."""
     lines = []
     for p in parameters:
-        what = "twin" if p.handle.has_twin else "refuse"
+        kind = p.handle.name
         lines.append('  if (int code = %s(%s, "MPI_%s", %s)) { %s }' % (
-            what, subject_expression(function), function.name, p.name, fail(function, "code")))
+            "twin_" + kind if p.handle.has_twin else "refuse", subject_expression(function), function.name,
+            p.name if p.handle.has_twin else "abi::Kind::%s, %s" % (kind, p.name), fail(function, "code")))
     if function.among:
         lines.append('  if (%s) { %s }' % (_among(function), fail(function, 'refused(%s, "MPI_%s", abi::Kind::%s)' % (
             subject_expression(function), function.name, function.other_arrays[0].handle.name))))

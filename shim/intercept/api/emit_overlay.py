@@ -47,10 +47,8 @@ def _enum(name, value):
 
 
 def _object(name, value):
-    c_type, symbol, _ = value.split()
-    structure = "ompi_predefined_%s_t" % c_type.partition("_")[2].lower()
-    return ["OMPI_DECLSPEC extern struct %s %s;" % (structure, symbol)] + _constant(
-        name, "OMPI_PREDEFINED_GLOBAL(%s, %s)" % (c_type, symbol))
+    c_type, structure, symbol, _ = value.split()
+    return ["extern struct %s %s;" % (structure, symbol)] + _constant(name, "((%s) ((void *) &(%s)))" % (c_type, symbol))
 
 
 _ROWS = {
@@ -87,18 +85,18 @@ def header(functions, rows, native):
     lines.append("")
     for f in missing_functions(functions, native):
         for prefix in ("MPI_", "PMPI_"):
-            lines.append("OMPI_DECLSPEC %s %s%s(%s);" % (f.returns, prefix, f.name, f.signature_parameters))
+            lines.append("%s %s%s(%s);" % (f.returns, prefix, f.name, f.signature_parameters))
     lines += ["", "#ifdef __cplusplus", "}", "#endif", "", "#endif", ""]
     return "\n".join(lines)
 
 
 def objects(rows):
     """The objects whose addresses are handles: (symbol, size in bytes)."""
-    return [(value.split()[1], int(value.split()[2])) for word, _, value in rows if word == "object"]
+    return [(value.split()[2], int(value.split()[3])) for word, _, value in rows if word == "object"]
 
 
 def objects_source(rows):
-    """Their definitions. The sizes matter: a program that was linked with Open MPI 5 may have copied them (copy relocation)."""
+    """Their definitions. The sizes matter: a program that was linked with a newer library may have copied them (copy relocation)."""
     lines = [NOTICE, "// Only the addresses mean anything; no header declares these here, because its types are incomplete.",
              'extern "C" {']
     lines += ['extern __attribute__((visibility("default"))) char %s[%d];\nalignas(16) char %s[%d] = {};' % (

@@ -12,7 +12,7 @@ def header(functions):
     lines += ["};", "",
               "/// While the library below is initialised every call on its objects goes to its function.",
               "extern Table active_table;",
-              "/// While it is not, most calls would end the process there (Open MPI 4.1): ours answer.",
+              "/// While it is not, most calls would end the process there: ours answer.",
               "extern Table idle_table;",
               "/// Which of the two is in force. The release stores of those who start and end it pair with the acquire in native().",
               "extern std::atomic<const Table*> current_table;",

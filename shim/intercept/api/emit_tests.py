@@ -18,12 +18,19 @@ def _address_that_decides(function):
     return kinds_of_parameters.index(kinds.TOOL_OBJECT) if kinds.TOOL_OBJECT in kinds_of_parameters else -1
 
 
+def _carried(function):
+    """Template arguments that say what handle each parameter is or points to."""
+    return "".join(", Carries<%s>" % ("abi::Kind::%s, %s" % (p.handle.name, "true" if p.is_scalar else "false") if p.handle else "")
+                   for p in function.parameters if not p.is_variadic)
+
+
 def rows(functions):
     lines = [NOTICE, '#include "tests/intercept/forwarding.hpp"', "", '#pragma GCC diagnostic ignored "-Wdeprecated-declarations"',
              "", "namespace shim::intercept::testing {", "", "void record_all(Table& table) {"]
     lines += ['  record<&Table::%s>(table, "%s");' % (f.name, f.name) for f in functions]
     lines += ["}", "", "const std::vector<EntryPoint>& entry_points() {", "  static const std::vector<EntryPoint> rows = {"]
-    lines += ['      entry_point<&Table::%s, MPI_%s, PMPI_%s>("%s", %s, %d),' % (
-        f.name, f.name, f.name, f.name, "true" if is_forwarded(f) else "false", _address_that_decides(f)) for f in functions]
+    lines += ['      entry_point<&Table::%s, MPI_%s, PMPI_%s%s>("%s", %s, %d),' % (
+        f.name, f.name, f.name, _carried(f), f.name, "true" if is_forwarded(f) else "false", _address_that_decides(f))
+        for f in functions]
     lines += ["  };", "  return rows;", "}", "", "}  // namespace shim::intercept::testing", ""]
     return "\n".join(lines)

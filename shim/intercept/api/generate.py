@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Makes everything that follows from the API description. Standard library only; the same input gives the same bytes.
 
-  generate.py sources --compiler CC --include DIR… --output DIR    C++ sources, headers, overlay, export list
-  generate.py coverage --compiler CC --include DIR… [--summary] [--check FILE]
+  generate.py sources --substrate NAME --compiler CC --include DIR… --output DIR    C++ sources, headers, overlay, export list
+  generate.py coverage --substrate NAME --compiler CC --include DIR… [--summary] [--check FILE]
 """
 
 import argparse
@@ -23,18 +23,19 @@ HERE = pathlib.Path(__file__).resolve().parent
 ENTRY_FILES = 4  # entry points are split so that two cores have something to do
 
 
-def outputs(functions, overlay_rows, native):
+def outputs(substrate, functions, overlay_rows, native):
     """Every generated file: path below the output folder, and its text."""
-    room, share = "generated/shim/intercept/generated/", -(-len(functions) // ENTRY_FILES)
+    root, share = "generated/%s/" % substrate, -(-len(functions) // ENTRY_FILES)
+    room = root + "shim/intercept/generated/"
     files = {
-        "include/intersession/openmpi/mpi.h": emit_overlay.header(functions, overlay_rows, native),
+        "include/intersession/%s/mpi.h" % substrate: emit_overlay.header(functions, overlay_rows, native),
         room + "table.hpp": emit_table.header(functions),
         room + "table.cpp": emit_table.source(functions),
         room + "bodies.hpp": emit_bodies.bodies(functions),
         room + "prototypes.hpp": emit_bodies.prototypes(functions, native),
         room + "objects.cpp": emit_overlay.objects_source(overlay_rows),
         room + "exports.map": emit_overlay.exports(functions, overlay_rows),
-        "generated/tests/intercept/generated/forwarding_rows.cpp": emit_tests.rows(functions),
+        root + "tests/intercept/generated/forwarding_rows.cpp": emit_tests.rows(functions),
     }
     for number in range(ENTRY_FILES):
         part = functions[number * share:(number + 1) * share]
@@ -69,6 +70,7 @@ def coverage(options, functions, chapters, native):
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["sources", "coverage"])
+    parser.add_argument("--substrate", required=True)
     parser.add_argument("--compiler", required=True)
     parser.add_argument("--include", action="append", default=[])
     parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("."))
@@ -77,14 +79,14 @@ def main(arguments):
     options = parser.parse_args(arguments)
     try:
         functions, chapters = description.parse((HERE / "mpi_api.txt").read_text())
-        overlay_rows = emit_overlay.parse_rows((HERE.parent / "abi" / "openmpi_overlay.txt").read_text())
+        overlay_rows = emit_overlay.parse_rows((HERE.parent / "abi" / options.substrate / "overlay.txt").read_text())
     except (description.DescriptionError, emit_overlay.OverlayError) as fault:
         print(fault, file=sys.stderr)
         return 1
     native = probe.probe(options.compiler, options.include)
     if options.what == "coverage":
         return coverage(options, functions, chapters, native)
-    write_changed(options.output, outputs(functions, overlay_rows, native))
+    write_changed(options.output, outputs(options.substrate, functions, overlay_rows, native))
     return 0
 
 

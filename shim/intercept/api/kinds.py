@@ -10,6 +10,7 @@ class Handle:
     c_type: str
     name: str  # in abi::Kind
     has_twin: bool = False  # an object of ours of this kind can stand in for itself in the library below
+    test: str = ""  # what tells those that must not go down, where that is more than being ours
 
 
 HANDLES = {
@@ -21,7 +22,7 @@ HANDLES = {
     "WINDOW": Handle("MPI_Win", "win"),
     "FILE": Handle("MPI_File", "file"),
     "INFO": Handle("MPI_Info", "info", has_twin=True),
-    "ERRHANDLER": Handle("MPI_Errhandler", "errhandler", has_twin=True),
+    "ERRHANDLER": Handle("MPI_Errhandler", "errhandler", has_twin=True, test="ours_or_abort"),
     "DATATYPE": Handle("MPI_Datatype", "datatype", has_twin=True),
     "OPERATION": Handle("MPI_Op", "op", has_twin=True),
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Arithmetic on addresses (MPI-4.1 §5.1.5). Open MPI 4.1 has it as macros alone; a program built elsewhere calls functions.
+// Arithmetic on addresses (MPI-4.1 §5.1.5). Some libraries have it as macros alone; a program built elsewhere calls functions.
 #include <cstdint>
 
 #include "shim/intercept/generated/bodies.hpp"

@@ -42,7 +42,7 @@ Error no_output(const char* what) {
 }
 
 base::Result<TypeItems> type_items(MPI_Datatype datatype) {
-  if (datatype == nullptr || datatype == abi::predefined.datatype_null)
+  if (abi::is_unset(datatype) || datatype == abi::predefined.datatype_null)
     return Error(ErrorClass::type, "the datatype is MPI_DATATYPE_NULL");
   if (abi::is_ours(datatype)) {
     SHIM_TRY_ASSIGN(DatatypeObject * object, datatype_of(datatype));

@@ -86,7 +86,7 @@ inline base::Status check_output(const void* pointer, const char* what) {
 }
 
 /// What an operation with MPI_PROC_NULL brings (MPI-4.1 §3.10).
-inline constexpr p2p::Outcome kNothing{.source = MPI_PROC_NULL};
+inline constexpr p2p::Outcome kNothing{.source = p2p::kProcNull};
 
 /// Makes the user's handle for an operation that was started; an operation without a handle is given back. A null operation
 /// is one that ended at once, with kNothing.

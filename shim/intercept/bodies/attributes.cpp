@@ -19,7 +19,7 @@ int* value_of(int keyval) {
 }
 
 int get(const char* function, MPI_Comm comm, int keyval, void* attribute, int* flag) {
-  return deliver(Subject(comm), function, [&]() -> base::Status {
+  return deliver(Subject::comm(comm), function, [&]() -> base::Status {
     SHIM_TRY(take_comm(comm));
     SHIM_TRY(check_output(attribute, "attribute"));
     SHIM_TRY(check_output(flag, "flag"));

@@ -32,14 +32,14 @@ base::Result<Checked> check(const Message& message, MPI_Comm handle) {
 
 base::Status bsend(const Message& message, MPI_Comm handle) {
   SHIM_TRY_ASSIGN(Checked checked, check(message, handle));
-  return process_buffer().send(checked.comm, checked.data, message.dest, message.tag);
+  return process_buffer().send(checked.comm, checked.data, abi::to_p2p_rank(message.dest), message.tag);
 }
 
 int ibsend(const char* function, const Message& message, MPI_Comm handle, MPI_Request* request) {
-  return deliver(Subject(handle), function, [&]() -> base::Status {
+  return deliver(Subject::comm(handle), function, [&]() -> base::Status {
     SHIM_TRY(check_output(request, "request"));
     SHIM_TRY_ASSIGN(Checked checked, check(message, handle));
-    SHIM_TRY(process_buffer().send(checked.comm, checked.data, message.dest, message.tag));
+    SHIM_TRY(process_buffer().send(checked.comm, checked.data, abi::to_p2p_rank(message.dest), message.tag));
     return hand_out(nullptr, checked.comm, handle, request);
   });
 }
@@ -62,11 +62,11 @@ class PersistentBufferedSend final : public p2p::Request {
 };
 
 int bsend_init(const char* function, const Message& message, MPI_Comm handle, MPI_Request* request) {
-  return deliver(Subject(handle), function, [&]() -> base::Status {
+  return deliver(Subject::comm(handle), function, [&]() -> base::Status {
     SHIM_TRY(check_output(request, "request"));
     SHIM_TRY_ASSIGN(Checked checked, check(message, handle));
     sessions::CommunicatorPtr comm = checked.comm;
-    return hand_out(new PersistentBufferedSend(std::move(checked), message.dest, message.tag), comm, handle, request);
+    return hand_out(new PersistentBufferedSend(std::move(checked), abi::to_p2p_rank(message.dest), message.tag), comm, handle, request);
   });
 }
 
@@ -75,10 +75,10 @@ int bsend_init(const char* function, const Message& message, MPI_Comm handle, MP
 namespace ours {
 
 int Bsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Bsend", [&] { return bsend({buf, count, datatype, dest, tag}, comm); });
+  return deliver(Subject::comm(comm), "MPI_Bsend", [&] { return bsend({buf, count, datatype, dest, tag}, comm); });
 }
 int Bsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Bsend_c", [&] { return bsend({buf, count, datatype, dest, tag}, comm); });
+  return deliver(Subject::comm(comm), "MPI_Bsend_c", [&] { return bsend({buf, count, datatype, dest, tag}, comm); });
 }
 int Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   return ibsend("MPI_Ibsend", {buf, count, datatype, dest, tag}, comm, request);

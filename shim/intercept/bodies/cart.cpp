@@ -40,7 +40,7 @@ base::Status put(const std::vector<int>& values, int room, int* to, const char* 
 /// Calls that ask a Cartesian communicator something.
 template <typename Ask>
 int ask(const char* function, MPI_Comm handle, Ask question) {
-  return deliver(Subject(handle), function, [&]() -> base::Status {
+  return deliver(Subject::comm(handle), function, [&]() -> base::Status {
     SHIM_TRY_ASSIGN(CommunicatorPtr comm, take_comm(handle));
     SHIM_TRY_ASSIGN(const Cartesian* cartesian, cartesian_of(comm));
     return question(*comm, *cartesian);
@@ -105,14 +105,14 @@ int Cart_shift(MPI_Comm comm, int direction, int disp, int* rank_source, int* ra
     SHIM_TRY(check_output(rank_source, "source rank"));
     SHIM_TRY(check_output(rank_dest, "destination rank"));
     SHIM_TRY_ASSIGN(sessions::Shift shift, sessions::cart_shift(cartesian, direction, disp));
-    *rank_source = shift.source;
-    *rank_dest = shift.dest;
+    *rank_source = abi::to_mpi_rank(shift.source);
+    *rank_dest = abi::to_mpi_rank(shift.dest);
     return {};
   });
 }
 
 int Topo_test(MPI_Comm comm, int* status) {
-  return deliver(Subject(comm), "MPI_Topo_test", [&]() -> base::Status {
+  return deliver(Subject::comm(comm), "MPI_Topo_test", [&]() -> base::Status {
     SHIM_TRY_ASSIGN(CommunicatorPtr found, take_comm(comm));
     SHIM_TRY(check_output(status, "kind of topology"));
     *status = found->cartesian() ? MPI_CART : MPI_UNDEFINED;

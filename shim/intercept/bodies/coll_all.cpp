@@ -68,58 +68,58 @@ namespace ours {
 
 int Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype,
               MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Allgather", [&] {
+  return deliver(Subject::comm(comm), "MPI_Allgather", [&] {
     return regular({sendbuf, sendcount, sendtype}, {recvbuf, recvcount, recvtype}, comm, coll::allgather, Blocking{});
   });
 }
 int Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
                 MPI_Datatype recvtype, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Allgather_c", [&] {
+  return deliver(Subject::comm(comm), "MPI_Allgather_c", [&] {
     return regular({sendbuf, sendcount, sendtype}, {recvbuf, recvcount, recvtype}, comm, coll::allgather, Blocking{});
   });
 }
 int Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype,
                MPI_Comm comm, MPI_Request* request) {
-  return deliver(Subject(comm), "MPI_Iallgather", [&] {
+  return deliver(Subject::comm(comm), "MPI_Iallgather", [&] {
     return regular({sendbuf, sendcount, sendtype}, {recvbuf, recvcount, recvtype}, comm, coll::allgather, Nonblocking{request});
   });
 }
 
 int Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype,
              MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Alltoall", [&] {
+  return deliver(Subject::comm(comm), "MPI_Alltoall", [&] {
     return regular({sendbuf, sendcount, sendtype}, {recvbuf, recvcount, recvtype}, comm, coll::alltoall, Blocking{});
   });
 }
 int Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
                MPI_Datatype recvtype, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Alltoall_c", [&] {
+  return deliver(Subject::comm(comm), "MPI_Alltoall_c", [&] {
     return regular({sendbuf, sendcount, sendtype}, {recvbuf, recvcount, recvtype}, comm, coll::alltoall, Blocking{});
   });
 }
 int Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype,
               MPI_Comm comm, MPI_Request* request) {
-  return deliver(Subject(comm), "MPI_Ialltoall", [&] {
+  return deliver(Subject::comm(comm), "MPI_Ialltoall", [&] {
     return regular({sendbuf, sendcount, sendtype}, {recvbuf, recvcount, recvtype}, comm, coll::alltoall, Nonblocking{request});
   });
 }
 
 int Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
                const int displs[], MPI_Datatype recvtype, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Allgatherv", [&] {
+  return deliver(Subject::comm(comm), "MPI_Allgatherv", [&] {
     return allgatherv<int, int>({sendbuf, sendcount, sendtype}, {recvbuf, recvcounts, displs, recvtype}, comm, Blocking{});
   });
 }
 int Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[],
                  const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Allgatherv_c", [&] {
+  return deliver(Subject::comm(comm), "MPI_Allgatherv_c", [&] {
     return allgatherv<MPI_Count, MPI_Aint>({sendbuf, sendcount, sendtype}, {recvbuf, recvcounts, displs, recvtype}, comm,
                                            Blocking{});
   });
 }
 int Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
                 const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  return deliver(Subject(comm), "MPI_Iallgatherv", [&] {
+  return deliver(Subject::comm(comm), "MPI_Iallgatherv", [&] {
     return allgatherv<int, int>({sendbuf, sendcount, sendtype}, {recvbuf, recvcounts, displs, recvtype}, comm,
                                 Nonblocking{request});
   });
@@ -127,21 +127,21 @@ int Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void*
 
 int Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void* recvbuf,
               const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Alltoallv", [&] {
+  return deliver(Subject::comm(comm), "MPI_Alltoallv", [&] {
     return alltoallv<int, int>({sendbuf, sendcounts, sdispls, sendtype}, {recvbuf, recvcounts, rdispls, recvtype}, comm,
                                Blocking{});
   });
 }
 int Alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype,
                 void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Alltoallv_c", [&] {
+  return deliver(Subject::comm(comm), "MPI_Alltoallv_c", [&] {
     return alltoallv<MPI_Count, MPI_Aint>({sendbuf, sendcounts, sdispls, sendtype}, {recvbuf, recvcounts, rdispls, recvtype},
                                           comm, Blocking{});
   });
 }
 int Ialltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void* recvbuf,
                const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  return deliver(Subject(comm), "MPI_Ialltoallv", [&] {
+  return deliver(Subject::comm(comm), "MPI_Ialltoallv", [&] {
     return alltoallv<int, int>({sendbuf, sendcounts, sdispls, sendtype}, {recvbuf, recvcounts, rdispls, recvtype}, comm,
                                Nonblocking{request});
   });

@@ -93,91 +93,91 @@ int reduce_local(const char* function, const void* in, void* inout, Count count,
 namespace ours {
 
 int Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Reduce",
+  return deliver(Subject::comm(comm), "MPI_Reduce",
                  [&] { return reduce({sendbuf, recvbuf, count, datatype, op}, root, comm, Blocking{}); });
 }
 int Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Reduce_c",
+  return deliver(Subject::comm(comm), "MPI_Reduce_c",
                  [&] { return reduce({sendbuf, recvbuf, count, datatype, op}, root, comm, Blocking{}); });
 }
 int Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm,
             MPI_Request* request) {
-  return deliver(Subject(comm), "MPI_Ireduce",
+  return deliver(Subject::comm(comm), "MPI_Ireduce",
                  [&] { return reduce({sendbuf, recvbuf, count, datatype, op}, root, comm, Nonblocking{request}); });
 }
 
 int Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Allreduce",
+  return deliver(Subject::comm(comm), "MPI_Allreduce",
                  [&] { return combine({sendbuf, recvbuf, count, datatype, op}, comm, coll::allreduce, Blocking{}); });
 }
 int Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Allreduce_c",
+  return deliver(Subject::comm(comm), "MPI_Allreduce_c",
                  [&] { return combine({sendbuf, recvbuf, count, datatype, op}, comm, coll::allreduce, Blocking{}); });
 }
 int Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
                MPI_Request* request) {
-  return deliver(Subject(comm), "MPI_Iallreduce",
+  return deliver(Subject::comm(comm), "MPI_Iallreduce",
                  [&] { return combine({sendbuf, recvbuf, count, datatype, op}, comm, coll::allreduce, Nonblocking{request}); });
 }
 
 int Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Scan",
+  return deliver(Subject::comm(comm), "MPI_Scan",
                  [&] { return combine({sendbuf, recvbuf, count, datatype, op}, comm, coll::scan, Blocking{}); });
 }
 int Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Scan_c",
+  return deliver(Subject::comm(comm), "MPI_Scan_c",
                  [&] { return combine({sendbuf, recvbuf, count, datatype, op}, comm, coll::scan, Blocking{}); });
 }
 int Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  return deliver(Subject(comm), "MPI_Iscan",
+  return deliver(Subject::comm(comm), "MPI_Iscan",
                  [&] { return combine({sendbuf, recvbuf, count, datatype, op}, comm, coll::scan, Nonblocking{request}); });
 }
 
 int Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Exscan",
+  return deliver(Subject::comm(comm), "MPI_Exscan",
                  [&] { return combine({sendbuf, recvbuf, count, datatype, op}, comm, coll::exscan, Blocking{}); });
 }
 int Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Exscan_c",
+  return deliver(Subject::comm(comm), "MPI_Exscan_c",
                  [&] { return combine({sendbuf, recvbuf, count, datatype, op}, comm, coll::exscan, Blocking{}); });
 }
 int Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
             MPI_Request* request) {
-  return deliver(Subject(comm), "MPI_Iexscan",
+  return deliver(Subject::comm(comm), "MPI_Iexscan",
                  [&] { return combine({sendbuf, recvbuf, count, datatype, op}, comm, coll::exscan, Nonblocking{request}); });
 }
 
 int Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Reduce_scatter_block", [&] {
+  return deliver(Subject::comm(comm), "MPI_Reduce_scatter_block", [&] {
     return combine({sendbuf, recvbuf, recvcount, datatype, op}, comm, coll::reduce_scatter_block, Blocking{});
   });
 }
 int Reduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op,
                            MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Reduce_scatter_block_c", [&] {
+  return deliver(Subject::comm(comm), "MPI_Reduce_scatter_block_c", [&] {
     return combine({sendbuf, recvbuf, recvcount, datatype, op}, comm, coll::reduce_scatter_block, Blocking{});
   });
 }
 int Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
                           MPI_Request* request) {
-  return deliver(Subject(comm), "MPI_Ireduce_scatter_block", [&] {
+  return deliver(Subject::comm(comm), "MPI_Ireduce_scatter_block", [&] {
     return combine({sendbuf, recvbuf, recvcount, datatype, op}, comm, coll::reduce_scatter_block, Nonblocking{request});
   });
 }
 
 int Reduce_scatter(const void* sendbuf, void* recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op,
                    MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Reduce_scatter",
+  return deliver(Subject::comm(comm), "MPI_Reduce_scatter",
                  [&] { return reduce_scatter({sendbuf, recvbuf, 0, datatype, op}, recvcounts, comm, Blocking{}); });
 }
 int Reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op,
                      MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Reduce_scatter_c",
+  return deliver(Subject::comm(comm), "MPI_Reduce_scatter_c",
                  [&] { return reduce_scatter({sendbuf, recvbuf, 0, datatype, op}, recvcounts, comm, Blocking{}); });
 }
 int Ireduce_scatter(const void* sendbuf, void* recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op,
                     MPI_Comm comm, MPI_Request* request) {
-  return deliver(Subject(comm), "MPI_Ireduce_scatter",
+  return deliver(Subject::comm(comm), "MPI_Ireduce_scatter",
                  [&] { return reduce_scatter({sendbuf, recvbuf, 0, datatype, op}, recvcounts, comm, Nonblocking{request}); });
 }
 

@@ -116,76 +116,76 @@ base::Status scatterv(BlockSide<const void*, C, D> out, ReceiveSide in, int root
 namespace ours {
 
 int Barrier(MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Barrier", [&] { return barrier(comm, Blocking{}); });
+  return deliver(Subject::comm(comm), "MPI_Barrier", [&] { return barrier(comm, Blocking{}); });
 }
 int Ibarrier(MPI_Comm comm, MPI_Request* request) {
-  return deliver(Subject(comm), "MPI_Ibarrier", [&] { return barrier(comm, Nonblocking{request}); });
+  return deliver(Subject::comm(comm), "MPI_Ibarrier", [&] { return barrier(comm, Nonblocking{request}); });
 }
 
 int Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Bcast", [&] { return bcast(buffer, count, datatype, root, comm, Blocking{}); });
+  return deliver(Subject::comm(comm), "MPI_Bcast", [&] { return bcast(buffer, count, datatype, root, comm, Blocking{}); });
 }
 int Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Bcast_c", [&] { return bcast(buffer, count, datatype, root, comm, Blocking{}); });
+  return deliver(Subject::comm(comm), "MPI_Bcast_c", [&] { return bcast(buffer, count, datatype, root, comm, Blocking{}); });
 }
 int Ibcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request* request) {
-  return deliver(Subject(comm), "MPI_Ibcast", [&] { return bcast(buffer, count, datatype, root, comm, Nonblocking{request}); });
+  return deliver(Subject::comm(comm), "MPI_Ibcast", [&] { return bcast(buffer, count, datatype, root, comm, Nonblocking{request}); });
 }
 
 int Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype,
            int root, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Gather", [&] {
+  return deliver(Subject::comm(comm), "MPI_Gather", [&] {
     return gather({sendbuf, sendcount, sendtype}, {recvbuf, recvcount, recvtype}, root, comm, Blocking{});
   });
 }
 int Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
              MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Gather_c", [&] {
+  return deliver(Subject::comm(comm), "MPI_Gather_c", [&] {
     return gather({sendbuf, sendcount, sendtype}, {recvbuf, recvcount, recvtype}, root, comm, Blocking{});
   });
 }
 int Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype,
             int root, MPI_Comm comm, MPI_Request* request) {
-  return deliver(Subject(comm), "MPI_Igather", [&] {
+  return deliver(Subject::comm(comm), "MPI_Igather", [&] {
     return gather({sendbuf, sendcount, sendtype}, {recvbuf, recvcount, recvtype}, root, comm, Nonblocking{request});
   });
 }
 
 int Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype,
             int root, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Scatter", [&] {
+  return deliver(Subject::comm(comm), "MPI_Scatter", [&] {
     return scatter({sendbuf, sendcount, sendtype}, {recvbuf, recvcount, recvtype}, root, comm, Blocking{});
   });
 }
 int Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
               MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Scatter_c", [&] {
+  return deliver(Subject::comm(comm), "MPI_Scatter_c", [&] {
     return scatter({sendbuf, sendcount, sendtype}, {recvbuf, recvcount, recvtype}, root, comm, Blocking{});
   });
 }
 int Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype,
              int root, MPI_Comm comm, MPI_Request* request) {
-  return deliver(Subject(comm), "MPI_Iscatter", [&] {
+  return deliver(Subject::comm(comm), "MPI_Iscatter", [&] {
     return scatter({sendbuf, sendcount, sendtype}, {recvbuf, recvcount, recvtype}, root, comm, Nonblocking{request});
   });
 }
 
 int Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
             const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Gatherv", [&] {
+  return deliver(Subject::comm(comm), "MPI_Gatherv", [&] {
     return gatherv<int, int>({sendbuf, sendcount, sendtype}, {recvbuf, recvcounts, displs, recvtype}, root, comm, Blocking{});
   });
 }
 int Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[],
               const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Gatherv_c", [&] {
+  return deliver(Subject::comm(comm), "MPI_Gatherv_c", [&] {
     return gatherv<MPI_Count, MPI_Aint>({sendbuf, sendcount, sendtype}, {recvbuf, recvcounts, displs, recvtype}, root, comm,
                                         Blocking{});
   });
 }
 int Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
              const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
-  return deliver(Subject(comm), "MPI_Igatherv", [&] {
+  return deliver(Subject::comm(comm), "MPI_Igatherv", [&] {
     return gatherv<int, int>({sendbuf, sendcount, sendtype}, {recvbuf, recvcounts, displs, recvtype}, root, comm,
                              Nonblocking{request});
   });
@@ -193,20 +193,20 @@ int Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* re
 
 int Scatterv(const void* sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void* recvbuf,
              int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Scatterv", [&] {
+  return deliver(Subject::comm(comm), "MPI_Scatterv", [&] {
     return scatterv<int, int>({sendbuf, sendcounts, displs, sendtype}, {recvbuf, recvcount, recvtype}, root, comm, Blocking{});
   });
 }
 int Scatterv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void* recvbuf,
                MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Scatterv_c", [&] {
+  return deliver(Subject::comm(comm), "MPI_Scatterv_c", [&] {
     return scatterv<MPI_Count, MPI_Aint>({sendbuf, sendcounts, displs, sendtype}, {recvbuf, recvcount, recvtype}, root, comm,
                                          Blocking{});
   });
 }
 int Iscatterv(const void* sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void* recvbuf,
               int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
-  return deliver(Subject(comm), "MPI_Iscatterv", [&] {
+  return deliver(Subject::comm(comm), "MPI_Iscatterv", [&] {
     return scatterv<int, int>({sendbuf, sendcounts, displs, sendtype}, {recvbuf, recvcount, recvtype}, root, comm,
                               Nonblocking{request});
   });

@@ -29,7 +29,7 @@ base::Status check_no_alias(const void* send, const void* receive, std::uint64_t
 }
 
 base::Result<const types::Op*> take_op(MPI_Op handle, const types::Type& type) {
-  if (handle == nullptr || handle == abi::predefined.op_null) return Error(ErrorClass::op, "the operation is MPI_OP_NULL");
+  if (abi::is_unset(handle) || handle == abi::predefined.op_null) return Error(ErrorClass::op, "the operation is MPI_OP_NULL");
   const types::Op* op = abi::find_op(handle);
   if (op == nullptr)
     return Error(ErrorClass::unsupported_operation,

@@ -41,7 +41,7 @@ namespace ours {
 int Comm_rank(MPI_Comm comm, int* rank) {
   auto* found = find_comm(comm);
   if (found == nullptr) [[unlikely]] return fail(Subject(), "MPI_Comm_rank", slow::no_comm(comm));
-  if (rank == nullptr) [[unlikely]] return fail(Subject(comm), "MPI_Comm_rank", slow::no_output("rank"));
+  if (rank == nullptr) [[unlikely]] return fail(Subject::comm(comm), "MPI_Comm_rank", slow::no_output("rank"));
   *rank = (*found)->rank();
   return MPI_SUCCESS;
 }
@@ -49,13 +49,13 @@ int Comm_rank(MPI_Comm comm, int* rank) {
 int Comm_size(MPI_Comm comm, int* size) {
   auto* found = find_comm(comm);
   if (found == nullptr) [[unlikely]] return fail(Subject(), "MPI_Comm_size", slow::no_comm(comm));
-  if (size == nullptr) [[unlikely]] return fail(Subject(comm), "MPI_Comm_size", slow::no_output("size"));
+  if (size == nullptr) [[unlikely]] return fail(Subject::comm(comm), "MPI_Comm_size", slow::no_output("size"));
   *size = (*found)->size();
   return MPI_SUCCESS;
 }
 
 int Comm_test_inter(MPI_Comm comm, int* flag) {
-  return deliver(Subject(comm), "MPI_Comm_test_inter", [&]() -> base::Status {
+  return deliver(Subject::comm(comm), "MPI_Comm_test_inter", [&]() -> base::Status {
     SHIM_TRY(take_comm(comm));
     SHIM_TRY(check_output(flag, "flag"));
     *flag = 0;
@@ -64,7 +64,7 @@ int Comm_test_inter(MPI_Comm comm, int* flag) {
 }
 
 int Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int* result) {
-  return deliver(Subject(comm1), "MPI_Comm_compare", [&]() -> base::Status {
+  return deliver(Subject::comm(comm1), "MPI_Comm_compare", [&]() -> base::Status {
     SHIM_TRY(check_output(result, "result"));
     auto *a = find_comm(comm1), *b = find_comm(comm2);
     if (a != nullptr && b != nullptr) {
@@ -77,7 +77,7 @@ int Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int* result) {
 }
 
 int Comm_group(MPI_Comm comm, MPI_Group* group) {
-  return deliver(Subject(comm), "MPI_Comm_group", [&]() -> base::Status {
+  return deliver(Subject::comm(comm), "MPI_Comm_group", [&]() -> base::Status {
     SHIM_TRY_ASSIGN(sessions::CommunicatorPtr found, take_comm(comm));
     SHIM_TRY(check_output(group, "group"));
     SHIM_TRY_ASSIGN(*group, hand_out_group(group_object(found)));
@@ -86,7 +86,7 @@ int Comm_group(MPI_Comm comm, MPI_Group* group) {
 }
 
 int Comm_set_name(MPI_Comm comm, const char* name) {
-  return deliver(Subject(comm), "MPI_Comm_set_name", [&]() -> base::Status {
+  return deliver(Subject::comm(comm), "MPI_Comm_set_name", [&]() -> base::Status {
     SHIM_TRY_ASSIGN(sessions::CommunicatorPtr found, take_comm(comm));
     if (name == nullptr) return Error(ErrorClass::arg, "the name is a null pointer");
     found->set_name(std::string(name, strnlen(name, MPI_MAX_OBJECT_NAME - 1)));
@@ -95,7 +95,7 @@ int Comm_set_name(MPI_Comm comm, const char* name) {
 }
 
 int Comm_get_name(MPI_Comm comm, char* name, int* length) {
-  return deliver(Subject(comm), "MPI_Comm_get_name", [&]() -> base::Status {
+  return deliver(Subject::comm(comm), "MPI_Comm_get_name", [&]() -> base::Status {
     SHIM_TRY_ASSIGN(sessions::CommunicatorPtr found, take_comm(comm));
     SHIM_TRY(check_output(name, "name"));
     SHIM_TRY(check_output(length, "length of the name"));
@@ -107,7 +107,7 @@ int Comm_get_name(MPI_Comm comm, char* name, int* length) {
 }
 
 int Comm_set_info(MPI_Comm comm, MPI_Info info) {
-  return deliver(Subject(comm), "MPI_Comm_set_info", [&]() -> base::Status {
+  return deliver(Subject::comm(comm), "MPI_Comm_set_info", [&]() -> base::Status {
     SHIM_TRY(take_comm(comm));
     SHIM_TRY(take_info(info));  // hints, of which none is known: checked and forgotten (MPI-4.1 §7.4.4)
     return {};
@@ -115,7 +115,7 @@ int Comm_set_info(MPI_Comm comm, MPI_Info info) {
 }
 
 int Comm_get_info(MPI_Comm comm, MPI_Info* info_used) {
-  return deliver(Subject(comm), "MPI_Comm_get_info", [&]() -> base::Status {
+  return deliver(Subject::comm(comm), "MPI_Comm_get_info", [&]() -> base::Status {
     SHIM_TRY_ASSIGN(sessions::CommunicatorPtr found, take_comm(comm));
     SHIM_TRY(check_output(info_used, "info object"));
     SHIM_TRY_ASSIGN(*info_used, hand_out_info(found->info()));
@@ -124,12 +124,12 @@ int Comm_get_info(MPI_Comm comm, MPI_Info* info_used) {
 }
 
 int Comm_free(MPI_Comm* comm) {
-  return deliver(Subject::at(comm), "MPI_Comm_free", [&] { return release(comm); });
+  return deliver(Subject::at(abi::Kind::comm, comm), "MPI_Comm_free", [&] { return release(comm); });
 }
 
 /// All pending communication first (MPI-4.1 §11.10.4): what was sent has to leave before the communicator goes.
 int Comm_disconnect(MPI_Comm* comm) {
-  return deliver(Subject::at(comm), "MPI_Comm_disconnect", [&]() -> base::Status {
+  return deliver(Subject::at(abi::Kind::comm, comm), "MPI_Comm_disconnect", [&]() -> base::Status {
     SHIM_TRY_ASSIGN(sessions::CommunicatorPtr found, take_comm(*comm));
     engine_of(*found).flush(base::Deadline::never());
     return release(comm);

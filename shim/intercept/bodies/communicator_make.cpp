@@ -41,7 +41,7 @@ base::Result<CommunicatorPtr> create_from_group(MPI_Group handle, const char* ta
   return sessions::create_from_group(session, group.group, tag, std::move(info), std::move(handler));
 }
 
-/// MPI_COMM_TYPE_SHARED, and the kinds of hardware of Open MPI 5's values.
+/// Of the types of the standard, MPI_COMM_TYPE_SHARED.
 base::Result<CommunicatorPtr> split_by_type(const CommunicatorPtr& parent, int type, int key) {
   if (type == MPI_COMM_TYPE_SHARED) return sessions::split_by_node(parent, key);
   // everybody stays alone: collective all the same, because another process may name another type
@@ -54,7 +54,7 @@ base::Result<CommunicatorPtr> split_by_type(const CommunicatorPtr& parent, int t
 namespace ours {
 
 int Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm* newcomm) {
-  return deliver(Subject(errhandler), "MPI_Comm_create_from_group", [&]() -> base::Status {
+  return deliver(Subject::errhandler(errhandler), "MPI_Comm_create_from_group", [&]() -> base::Status {
     SHIM_TRY(check_output(newcomm, "communicator"));
     SHIM_TRY_ASSIGN(CommunicatorPtr made, create_from_group(group, stringtag, info, errhandler));
     SHIM_TRY_ASSIGN(*newcomm, hand_out_comm(std::move(made)));

@@ -15,8 +15,7 @@ base::Result<sessions::CommunicatorPtr> take_comm(MPI_Comm handle) {
 
 base::Result<MPI_Comm> hand_out_comm(sessions::CommunicatorPtr comm) {
   if (!comm) return MPI_Comm(abi::predefined.comm_null);
-  SHIM_TRY_ASSIGN(void* handle, objects.comms.insert(std::move(comm)));
-  return static_cast<MPI_Comm>(handle);
+  return objects.comms.insert(std::move(comm));
 }
 
 base::Result<sessions::ErrorHandlerPtr> comm_handler(MPI_Errhandler handle) {

@@ -18,7 +18,7 @@ base::Result<sessions::ErrorHandlerPtr> comm_handler(MPI_Errhandler handle);
 /// Calls that make a communicator from one: checks, makes it, hands it out.
 template <typename Make>
 int derive(const char* function, MPI_Comm comm, MPI_Comm* newcomm, Make make) {
-  return deliver(Subject(comm), function, [&]() -> base::Status {
+  return deliver(Subject::comm(comm), function, [&]() -> base::Status {
     SHIM_TRY_ASSIGN(sessions::CommunicatorPtr parent, take_comm(comm));
     SHIM_TRY(check_output(newcomm, "communicator"));
     SHIM_TRY_ASSIGN(sessions::CommunicatorPtr made, make(parent));

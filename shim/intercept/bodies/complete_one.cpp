@@ -81,7 +81,7 @@ int Request_free(MPI_Request* request) {
 }
 
 int Cancel(MPI_Request* request) {
-  return deliver(Subject::at(request), "MPI_Cancel", [&]() -> base::Status {
+  return deliver(Subject::at(abi::Kind::request, request), "MPI_Cancel", [&]() -> base::Status {
     SHIM_TRY_ASSIGN(RequestObject * object, request_of(*request));
     if (object->request == nullptr) return {};
     return engine_of(*object->on.comm).cancel(*object->request);

@@ -39,7 +39,7 @@ int create_for_communicators(const char* function_name, MPI_Comm_errhandler_func
 }
 
 int set(const char* function, MPI_Comm comm, MPI_Errhandler errhandler) {
-  return deliver(Subject(comm), function, [&]() -> base::Status {
+  return deliver(Subject::comm(comm), function, [&]() -> base::Status {
     SHIM_TRY_ASSIGN(sessions::CommunicatorPtr found, take_comm(comm));
     SHIM_TRY_ASSIGN(ErrorHandlerPtr handler, comm_handler(errhandler));
     found->set_error_handler(std::move(handler));
@@ -48,7 +48,7 @@ int set(const char* function, MPI_Comm comm, MPI_Errhandler errhandler) {
 }
 
 int get(const char* function, MPI_Comm comm, MPI_Errhandler* errhandler) {
-  return deliver(Subject(comm), function, [&]() -> base::Status {
+  return deliver(Subject::comm(comm), function, [&]() -> base::Status {
     SHIM_TRY_ASSIGN(sessions::CommunicatorPtr found, take_comm(comm));
     SHIM_TRY(check_output(errhandler, "error handler"));
     ErrorHandlerPtr handler = found->error_handler();
@@ -69,7 +69,7 @@ int Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler* errhandler) { return get(
 
 int Comm_call_errhandler(MPI_Comm comm, int errorcode) {
   if (find_comm(comm) == nullptr) return fail(Subject(), "MPI_Comm_call_errhandler", slow::no_comm(comm));
-  return call_handler(Subject(comm), errorcode);
+  return call_handler(Subject::comm(comm), errorcode);
 }
 
 int Session_create_errhandler(MPI_Session_errhandler_function* function, MPI_Errhandler* errhandler) {
@@ -86,8 +86,8 @@ int Errhandler_free(MPI_Errhandler* errhandler) {
   return deliver(Subject(), "MPI_Errhandler_free", [&]() -> base::Status {
     if (!known) return std::move(errhandler_of(*errhandler)).error();
     auto taken = objects.errhandlers.take(*errhandler);
-    MPI_Errhandler twin = taken ? taken->twin.get() : nullptr;
-    if (twin != nullptr && is_active()) active_table.Errhandler_free(&twin);
+    MPI_Errhandler twin = taken ? taken->twin.get() : MPI_Errhandler{};
+    if (!abi::is_unset(twin) && is_active()) active_table.Errhandler_free(&twin);
     *errhandler = abi::predefined.errhandler_null;
     return {};
   });

@@ -19,7 +19,7 @@ static_assert(static_cast<int>(sessions::Comparison::identical) == MPI_IDENT &&
 static_assert(sessions::kUndefined == MPI_UNDEFINED);
 
 int size(MPI_Group group, int* size) {
-  return deliver(Subject(group), "MPI_Group_size", [&]() -> base::Status {
+  return deliver(Subject::group(group), "MPI_Group_size", [&]() -> base::Status {
     SHIM_TRY_ASSIGN(GroupObject found, take_group(group));
     SHIM_TRY(check_output(size, "size"));
     *size = found.group->size();
@@ -28,7 +28,7 @@ int size(MPI_Group group, int* size) {
 }
 
 int rank(MPI_Group group, int* rank) {
-  return deliver(Subject(group), "MPI_Group_rank", [&]() -> base::Status {
+  return deliver(Subject::group(group), "MPI_Group_rank", [&]() -> base::Status {
     SHIM_TRY_ASSIGN(GroupObject found, take_group(group));
     SHIM_TRY(check_output(rank, "rank"));
     *rank = found.group->rank_of(found.self);
@@ -37,22 +37,23 @@ int rank(MPI_Group group, int* rank) {
 }
 
 int translate(MPI_Group group1, int n, const int* ranks1, MPI_Group group2, int* ranks2) {
-  return deliver(Subject(group1), "MPI_Group_translate_ranks", [&]() -> base::Status {
+  return deliver(Subject::group(group1), "MPI_Group_translate_ranks", [&]() -> base::Status {
     SHIM_TRY_ASSIGN(GroupObject from, take_group(group1));
     SHIM_TRY_ASSIGN(GroupObject to, take_group(group2));
     if (n < 0) return slow::bad_count(n, "number of ranks");
     if (n == 0) return {};
     SHIM_TRY(check_output(ranks1, "ranks"));
     SHIM_TRY(check_output(ranks2, "translated ranks"));
-    SHIM_TRY_ASSIGN(std::vector<int> translated,
-                    sessions::translate(*from.group, std::span(ranks1, static_cast<std::size_t>(n)), *to.group));
-    std::copy(translated.begin(), translated.end(), ranks2);
+    std::vector<int> asked(ranks1, ranks1 + n);
+    std::ranges::transform(asked, asked.begin(), abi::to_p2p_rank);
+    SHIM_TRY_ASSIGN(std::vector<int> translated, sessions::translate(*from.group, asked, *to.group));
+    std::ranges::transform(translated, ranks2, abi::to_mpi_rank);
     return {};
   });
 }
 
 int compare(MPI_Group group1, MPI_Group group2, int* result) {
-  return deliver(Subject(group1), "MPI_Group_compare", [&]() -> base::Status {
+  return deliver(Subject::group(group1), "MPI_Group_compare", [&]() -> base::Status {
     SHIM_TRY_ASSIGN(GroupObject a, take_group(group1));
     SHIM_TRY_ASSIGN(GroupObject b, take_group(group2));
     SHIM_TRY(check_output(result, "result"));
@@ -75,9 +76,9 @@ int Group_compare(MPI_Group group1, MPI_Group group2, int* result) { return comp
 /// Functions that make groups answer MPI_GROUP_EMPTY for the empty one, and programs free it as they free the others. Where
 /// ours answered, the substrate has not counted it, so that it must not see its end.
 int Group_free(MPI_Group* group) {
-  bool is_empty = group != nullptr && *group != nullptr && *group == abi::predefined.group_empty;
+  bool is_empty = group != nullptr && !abi::is_unset(*group) && *group == abi::predefined.group_empty;
   if (is_active() && !is_empty && !ours_at(group)) return active_table.Group_free(group);
-  return deliver(Subject::at(group), "MPI_Group_free", [&]() -> base::Status {
+  return deliver(Subject::at(abi::Kind::group, group), "MPI_Group_free", [&]() -> base::Status {
     SHIM_TRY(check_output(group, "group"));
     if (!is_empty && !objects.groups.take(*group)) return std::move(group_of(*group)).error();
     *group = abi::predefined.group_null;

@@ -18,7 +18,7 @@ using sessions::GroupPtr;
 using SetOperation = GroupPtr (*)(const Group&, const Group&);
 
 int combine(const char* function, MPI_Group group1, MPI_Group group2, MPI_Group* newgroup, SetOperation operation) {
-  return deliver(Subject(group1), function, [&]() -> base::Status {
+  return deliver(Subject::group(group1), function, [&]() -> base::Status {
     SHIM_TRY_ASSIGN(GroupObject a, take_group(group1));
     SHIM_TRY_ASSIGN(GroupObject b, take_group(group2));
     SHIM_TRY(check_output(newgroup, "group"));
@@ -30,7 +30,7 @@ int combine(const char* function, MPI_Group group1, MPI_Group group2, MPI_Group*
 /// One operand and a list: of ranks (as ints) or of triplets.
 template <typename Item, typename Select>
 int select(const char* function, MPI_Group group, int n, const Item* items, MPI_Group* newgroup, Select operation) {
-  return deliver(Subject(group), function, [&]() -> base::Status {
+  return deliver(Subject::group(group), function, [&]() -> base::Status {
     SHIM_TRY_ASSIGN(GroupObject from, take_group(group));
     SHIM_TRY(check_output(newgroup, "group"));
     if (n < 0) return Error(ErrorClass::arg, "the number of ranks " + std::to_string(n) + " is negative");

@@ -49,9 +49,9 @@ base::ProcessId self() {
 
 base::Result<GroupObject> take_group(MPI_Group handle) {
   if (GroupObject* object = objects.groups.find(handle)) return *object;
-  if (handle != nullptr && handle == abi::predefined.group_empty)
+  if (!abi::is_unset(handle) && handle == abi::predefined.group_empty)
     return GroupObject{sessions::Group::empty(), self()};
-  bool is_below = handle != nullptr && !abi::is_ours(handle) && handle != abi::predefined.group_null && is_active();
+  bool is_below = !abi::is_unset(handle) && !abi::is_ours(handle) && handle != abi::predefined.group_null && is_active();
   if (!is_below) return std::move(group_of(handle)).error();
   SHIM_TRY_ASSIGN(sessions::GroupPtr group, read_from_below(handle));
   return GroupObject{std::move(group), self()};
@@ -59,7 +59,7 @@ base::Result<GroupObject> take_group(MPI_Group handle) {
 
 base::Result<sessions::GroupPtr> take_members(MPI_Comm handle) {
   if (auto* comm = find_comm(handle)) return (*comm)->group();
-  bool is_below = handle != nullptr && !abi::is_ours(handle) && handle != abi::predefined.comm_null && is_active();
+  bool is_below = !abi::is_unset(handle) && !abi::is_ours(handle) && handle != abi::predefined.comm_null && is_active();
   if (!is_below) return slow::no_comm(handle);
   MPI_Group group = abi::predefined.group_null;
   if (active_table.Comm_group(handle, &group) != MPI_SUCCESS)
@@ -71,8 +71,7 @@ base::Result<sessions::GroupPtr> take_members(MPI_Comm handle) {
 
 base::Result<MPI_Group> hand_out_group(GroupObject object) {
   if (object.group->size() == 0) return MPI_Group(abi::predefined.group_empty);
-  SHIM_TRY_ASSIGN(void* handle, objects.groups.insert(std::move(object)));
-  return static_cast<MPI_Group>(handle);
+  return objects.groups.insert(std::move(object));
 }
 
 GroupObject combined(const GroupObject& a, const GroupObject& b, sessions::GroupPtr group) {

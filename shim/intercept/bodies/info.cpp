@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Info objects, MPI-4.1 §10: those made while the substrate is idle are ours, and remain ours. Inquiries of the newer kind,
-// which Open MPI 4.1 lacks, are answered for all.
+// which an older library lacks, are answered for all.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -76,15 +76,15 @@ int make(const char* function, MPI_Info* newinfo, const InfoPtr& contents) {
 base::Status change(MPI_Info handle, const char* key, const char* value) {
   SHIM_TRY_ASSIGN(InfoObject * object, info_of(handle));
   SHIM_TRY(check_key(key));
-  MPI_Info twin = is_active() ? object->twin.get() : nullptr;  // it follows
+  MPI_Info twin = is_active() ? object->twin.get() : MPI_Info{};  // it follows
   if (value == nullptr) {
     SHIM_TRY(object->info->erase(key));
-    if (twin != nullptr) active_table.Info_delete(twin, key);
+    if (!abi::is_unset(twin)) active_table.Info_delete(twin, key);
     return {};
   }
   SHIM_TRY(check_value(value));
   SHIM_TRY(object->info->set(key, value));
-  if (twin != nullptr) active_table.Info_set(twin, key, value);
+  if (!abi::is_unset(twin)) active_table.Info_set(twin, key, value);
   return {};
 }
 
@@ -149,7 +149,7 @@ int Info_dup(MPI_Info info, MPI_Info* newinfo) {
 int Info_free(MPI_Info* info) {
   return deliver(Subject(), "MPI_Info_free", [&]() -> base::Status {
     SHIM_TRY(check_output(info, "info object"));
-    bool is_theirs = *info != nullptr && !abi::is_ours(*info) && *info != abi::predefined.info_null;
+    bool is_theirs = !abi::is_unset(*info) && !abi::is_ours(*info) && *info != abi::predefined.info_null;
     if (is_theirs && *info != abi::predefined.info_env) {  // it went with MPI_Finalize
       *info = abi::predefined.info_null;
       return {};
@@ -157,7 +157,7 @@ int Info_free(MPI_Info* info) {
     auto taken = objects.infos.take(*info);
     if (!taken) return std::move(info_of(*info)).error();
     MPI_Info twin = taken->twin.get();
-    if (twin != nullptr && is_active()) active_table.Info_free(&twin);
+    if (!abi::is_unset(twin) && is_active()) active_table.Info_free(&twin);
     *info = abi::predefined.info_null;
     return {};
   });

@@ -4,6 +4,7 @@
 #include "shim/intercept/buffer_pool.hpp"
 #include "shim/intercept/generated/bodies.hpp"
 #include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/lifetime.hpp"
 #include "shim/intercept/link_order.hpp"
 #include "shim/intercept/substrate.hpp"
 
@@ -22,6 +23,7 @@ namespace ours {
 
 int Init(int* argc, char*** argv) {
   stay_in_front();
+  world_starts();
   int code = active_table.Init(argc, argv);
   if (code != MPI_SUCCESS) return code;
   int level = MPI_THREAD_SINGLE;
@@ -32,6 +34,7 @@ int Init(int* argc, char*** argv) {
 
 int Init_thread(int* argc, char*** argv, int required, int* provided) {
   stay_in_front();
+  world_starts();
   int code = active_table.Init_thread(argc, argv, required, provided);
   if (code == MPI_SUCCESS) started(*provided);
   return code;
@@ -40,7 +43,9 @@ int Init_thread(int* argc, char*** argv, int required, int* provided) {
 /// Callbacks that run inside (attributes of MPI_COMM_SELF) may use the world model to the end.
 int Finalize() {
   prepare_idle();
+  world_ends();
   int code = active_table.Finalize();
+  world_ended();
   if (code == MPI_SUCCESS) enter_idle();
   return code;
 }

@@ -69,8 +69,8 @@ base::Result<Batch> Batch::of(int count, MPI_Request* requests) {
   Batch batch;
   for (int i = 0; i < count; ++i) {
     MPI_Request handle = requests[i];
-    if (handle == abi::predefined.request_null && handle != nullptr) continue;
-    if (handle != nullptr && !abi::is_ours(handle) && is_active()) {
+    if (handle == abi::predefined.request_null && !abi::is_unset(handle)) continue;
+    if (!abi::is_unset(handle) && !abi::is_ours(handle) && is_active()) {
       batch.native_.add(i, handle);
       continue;
     }

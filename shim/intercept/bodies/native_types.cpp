@@ -19,7 +19,7 @@ struct Envelope {
 /// The one integer and the one type of a duplicate or contiguous type.
 struct Contents {
   int count = 1;
-  MPI_Datatype inner = nullptr;
+  MPI_Datatype inner{};
 };
 
 Contents contents_of(MPI_Datatype datatype, const Envelope& envelope) {

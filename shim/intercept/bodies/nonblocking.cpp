@@ -47,33 +47,33 @@ inline base::Status start_receive(const Incoming& in, MPI_Comm handle, MPI_Reque
 }
 
 inline int isend(const char* function, const Outgoing& out, MPI_Comm comm, MPI_Request* request, Mode mode) {
-  return deliver(Subject(comm), function, [&] {
+  return deliver(Subject::comm(comm), function, [&] {
     return start_send(out, comm, request, [&](p2p::Engine& engine, p2p::Context& context, const types::ConstBuffer& data) {
-      return engine.isend(context, data, out.peer, out.tag, mode);
+      return engine.isend(context, data, abi::to_p2p_rank(out.peer), out.tag, mode);
     });
   });
 }
 
 inline int irecv(const char* function, const Incoming& in, MPI_Comm comm, MPI_Request* request) {
-  return deliver(Subject(comm), function, [&] {
+  return deliver(Subject::comm(comm), function, [&] {
     return start_receive(in, comm, request, [&](p2p::Engine& engine, p2p::Context& context, const types::Buffer& into) {
-      return engine.irecv(context, into, in.peer, in.tag);
+      return engine.irecv(context, into, abi::to_p2p_rank(in.peer), in.tag);
     });
   });
 }
 
 int send_init(const char* function, const Outgoing& out, MPI_Comm comm, MPI_Request* request, Mode mode) {
-  return deliver(Subject(comm), function, [&] {
+  return deliver(Subject::comm(comm), function, [&] {
     return start_send(out, comm, request, [&](p2p::Engine& engine, p2p::Context& context, const types::ConstBuffer& data) {
-      return engine.send_init(context, data, out.peer, out.tag, mode);
+      return engine.send_init(context, data, abi::to_p2p_rank(out.peer), out.tag, mode);
     });
   });
 }
 
 int recv_init(const char* function, const Incoming& in, MPI_Comm comm, MPI_Request* request) {
-  return deliver(Subject(comm), function, [&] {
+  return deliver(Subject::comm(comm), function, [&] {
     return start_receive(in, comm, request, [&](p2p::Engine& engine, p2p::Context& context, const types::Buffer& into) {
-      return engine.recv_init(context, into, in.peer, in.tag);
+      return engine.recv_init(context, into, abi::to_p2p_rank(in.peer), in.tag);
     });
   });
 }

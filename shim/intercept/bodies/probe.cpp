@@ -20,8 +20,7 @@ base::Status hand_out_message(const p2p::Engine::Matched& matched, const session
   if (matched.message == nullptr) {
     *message = abi::predefined.message_no_proc;
   } else {
-    SHIM_TRY_ASSIGN(void* made, objects.messages.insert({matched.message, {comm, handle}}));
-    *message = static_cast<MPI_Message>(made);
+    SHIM_TRY_ASSIGN(*message, objects.messages.insert({matched.message, {comm, handle}}));
   }
   abi::write_status(status, matched.outcome);
   return {};
@@ -32,19 +31,19 @@ base::Status hand_out_message(const p2p::Engine::Matched& matched, const session
 namespace ours {
 
 int Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
-  return deliver(Subject(comm), "MPI_Probe", [&]() -> base::Status {
+  return deliver(Subject::comm(comm), "MPI_Probe", [&]() -> base::Status {
     SHIM_TRY_ASSIGN(sessions::CommunicatorPtr on, prober(comm, source, tag));
-    SHIM_TRY_ASSIGN(p2p::Outcome outcome, engine_of(*on).probe(on->context(), source, tag));
+    SHIM_TRY_ASSIGN(p2p::Outcome outcome, engine_of(*on).probe(on->context(), abi::to_p2p_rank(source), tag));
     abi::write_status(status, outcome);
     return {};
   });
 }
 
 int Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
-  return deliver(Subject(comm), "MPI_Iprobe", [&]() -> base::Status {
+  return deliver(Subject::comm(comm), "MPI_Iprobe", [&]() -> base::Status {
     SHIM_TRY_ASSIGN(sessions::CommunicatorPtr on, prober(comm, source, tag));
     SHIM_TRY(check_output(flag, "flag"));
-    SHIM_TRY_ASSIGN(auto outcome, engine_of(*on).iprobe(on->context(), source, tag));
+    SHIM_TRY_ASSIGN(auto outcome, engine_of(*on).iprobe(on->context(), abi::to_p2p_rank(source), tag));
     *flag = outcome.has_value();
     if (outcome) abi::write_status(status, *outcome);
     return {};
@@ -52,20 +51,20 @@ int Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
 }
 
 int Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
-  return deliver(Subject(comm), "MPI_Mprobe", [&]() -> base::Status {
+  return deliver(Subject::comm(comm), "MPI_Mprobe", [&]() -> base::Status {
     SHIM_TRY_ASSIGN(sessions::CommunicatorPtr on, prober(comm, source, tag));
     SHIM_TRY(check_output(message, "message"));
-    SHIM_TRY_ASSIGN(p2p::Engine::Matched matched, engine_of(*on).mprobe(on->context(), source, tag));
+    SHIM_TRY_ASSIGN(p2p::Engine::Matched matched, engine_of(*on).mprobe(on->context(), abi::to_p2p_rank(source), tag));
     return hand_out_message(matched, on, comm, message, status);
   });
 }
 
 int Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status) {
-  return deliver(Subject(comm), "MPI_Improbe", [&]() -> base::Status {
+  return deliver(Subject::comm(comm), "MPI_Improbe", [&]() -> base::Status {
     SHIM_TRY_ASSIGN(sessions::CommunicatorPtr on, prober(comm, source, tag));
     SHIM_TRY(check_output(flag, "flag"));
     SHIM_TRY(check_output(message, "message"));
-    SHIM_TRY_ASSIGN(auto matched, engine_of(*on).improbe(on->context(), source, tag));
+    SHIM_TRY_ASSIGN(auto matched, engine_of(*on).improbe(on->context(), abi::to_p2p_rank(source), tag));
     *flag = matched.has_value();
     return matched ? hand_out_message(*matched, on, comm, message, status) : base::Status{};
   });

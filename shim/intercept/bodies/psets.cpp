@@ -37,7 +37,7 @@ base::Status put_name(const std::string& name, int* length, char* to) {
 namespace ours {
 
 int Session_get_num_psets(MPI_Session session, MPI_Info info, int* npset_names) {
-  return deliver(Subject(session), "MPI_Session_get_num_psets", [&]() -> base::Status {
+  return deliver(Subject::session(session), "MPI_Session_get_num_psets", [&]() -> base::Status {
     SHIM_TRY_ASSIGN(sessions::SessionPtr found, session_of(session));
     SHIM_TRY(take_info(info));  // no key of it has a meaning yet, but it must be an info object
     SHIM_TRY(check_output(npset_names, "number of process sets"));
@@ -47,7 +47,7 @@ int Session_get_num_psets(MPI_Session session, MPI_Info info, int* npset_names) 
 }
 
 int Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int* pset_len, char* pset_name) {
-  return deliver(Subject(session), "MPI_Session_get_nth_pset", [&]() -> base::Status {
+  return deliver(Subject::session(session), "MPI_Session_get_nth_pset", [&]() -> base::Status {
     SHIM_TRY_ASSIGN(sessions::SessionPtr found, session_of(session));
     SHIM_TRY(take_info(info));
     SHIM_TRY(check_output(pset_len, "length of the name"));
@@ -57,7 +57,7 @@ int Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int* pset_le
 }
 
 int Session_get_pset_info(MPI_Session session, const char* name, MPI_Info* info) {
-  return deliver(Subject(session), "MPI_Session_get_pset_info", [&]() -> base::Status {
+  return deliver(Subject::session(session), "MPI_Session_get_pset_info", [&]() -> base::Status {
     SHIM_TRY_ASSIGN(sessions::SessionPtr found, session_of(session));
     SHIM_TRY(check_output(info, "info object"));
     SHIM_TRY_ASSIGN(std::string wanted, pset_name(name));
@@ -68,7 +68,7 @@ int Session_get_pset_info(MPI_Session session, const char* name, MPI_Info* info)
 }
 
 int Group_from_session_pset(MPI_Session session, const char* name, MPI_Group* newgroup) {
-  return deliver(Subject(session), "MPI_Group_from_session_pset", [&]() -> base::Status {
+  return deliver(Subject::session(session), "MPI_Group_from_session_pset", [&]() -> base::Status {
     SHIM_TRY_ASSIGN(sessions::SessionPtr found, session_of(session));
     SHIM_TRY(check_output(newgroup, "group"));
     SHIM_TRY_ASSIGN(std::string wanted, pset_name(name));

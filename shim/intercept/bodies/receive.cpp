@@ -14,7 +14,7 @@ inline base::Status receive(void* buf, Count count, MPI_Datatype datatype, int s
   SHIM_TRY(take_buffer(into, buf, count, datatype));
   SHIM_TRY(check_source(**comm, source));
   SHIM_TRY(check_receive_tag(tag));
-  SHIM_TRY_ASSIGN(p2p::Outcome outcome, engine_of(**comm).recv((*comm)->context(), into, source, tag));
+  SHIM_TRY_ASSIGN(p2p::Outcome outcome, engine_of(**comm).recv((*comm)->context(), into, abi::to_p2p_rank(source), tag));
   abi::write_status(status, outcome);
   return {};
 }
@@ -24,10 +24,10 @@ inline base::Status receive(void* buf, Count count, MPI_Datatype datatype, int s
 namespace ours {
 
 int Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status* status) {
-  return deliver(Subject(comm), "MPI_Recv", [&] { return receive(buf, count, datatype, source, tag, comm, status); });
+  return deliver(Subject::comm(comm), "MPI_Recv", [&] { return receive(buf, count, datatype, source, tag, comm, status); });
 }
 int Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status* status) {
-  return deliver(Subject(comm), "MPI_Recv_c", [&] { return receive(buf, count, datatype, source, tag, comm, status); });
+  return deliver(Subject::comm(comm), "MPI_Recv_c", [&] { return receive(buf, count, datatype, source, tag, comm, status); });
 }
 
 }  // namespace ours

@@ -20,7 +20,7 @@ inline base::Status send(const Message& message, MPI_Comm handle, p2p::Mode mode
   SHIM_TRY(take_buffer(data, message.buf, message.count, message.datatype));
   SHIM_TRY(check_destination(**comm, message.dest));
   SHIM_TRY(check_send_tag(message.tag));
-  return engine_of(**comm).send((*comm)->context(), data, message.dest, message.tag, mode);
+  return engine_of(**comm).send((*comm)->context(), data, abi::to_p2p_rank(message.dest), message.tag, mode);
 }
 
 }  // namespace
@@ -28,27 +28,27 @@ inline base::Status send(const Message& message, MPI_Comm handle, p2p::Mode mode
 namespace ours {
 
 int Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Send",
+  return deliver(Subject::comm(comm), "MPI_Send",
                  [&] { return send({buf, count, datatype, dest, tag}, comm, p2p::Mode::standard); });
 }
 int Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Send_c",
+  return deliver(Subject::comm(comm), "MPI_Send_c",
                  [&] { return send({buf, count, datatype, dest, tag}, comm, p2p::Mode::standard); });
 }
 int Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Ssend",
+  return deliver(Subject::comm(comm), "MPI_Ssend",
                  [&] { return send({buf, count, datatype, dest, tag}, comm, p2p::Mode::synchronous); });
 }
 int Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Ssend_c",
+  return deliver(Subject::comm(comm), "MPI_Ssend_c",
                  [&] { return send({buf, count, datatype, dest, tag}, comm, p2p::Mode::synchronous); });
 }
 int Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Rsend",
+  return deliver(Subject::comm(comm), "MPI_Rsend",
                  [&] { return send({buf, count, datatype, dest, tag}, comm, p2p::Mode::ready); });
 }
 int Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  return deliver(Subject(comm), "MPI_Rsend_c",
+  return deliver(Subject::comm(comm), "MPI_Rsend_c",
                  [&] { return send({buf, count, datatype, dest, tag}, comm, p2p::Mode::ready); });
 }
 

@@ -28,8 +28,8 @@ base::Result<sessions::Communicator*> check(MPI_Comm handle, const Sides& sides)
 base::Status exchange(sessions::Communicator& comm, const types::ConstBuffer& data, const types::Buffer& into,
                       const Sides& sides, MPI_Status* status) {
   p2p::Engine& engine = engine_of(comm);
-  SHIM_TRY_ASSIGN(p2p::Request * receive, engine.irecv(comm.context(), into, sides.source, sides.receive_tag));
-  base::Status sent = engine.send(comm.context(), data, sides.dest, sides.send_tag, p2p::Mode::standard);
+  SHIM_TRY_ASSIGN(p2p::Request * receive, engine.irecv(comm.context(), into, abi::to_p2p_rank(sides.source), sides.receive_tag));
+  base::Status sent = engine.send(comm.context(), data, abi::to_p2p_rank(sides.dest), sides.send_tag, p2p::Mode::standard);
   if (!sent) static_cast<void>(engine.cancel(*receive));  // nobody will answer it; completes either way
   base::Status received = engine.wait(*receive);
   if (received && receive->error() != nullptr) received = receive->error()->clone();
@@ -40,7 +40,7 @@ base::Status exchange(sessions::Communicator& comm, const types::ConstBuffer& da
 
 int sendrecv(const char* function, const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, Count recvcount,
              MPI_Datatype recvtype, const Sides& sides, MPI_Comm handle, MPI_Status* status) {
-  return deliver(Subject(handle), function, [&]() -> base::Status {
+  return deliver(Subject::comm(handle), function, [&]() -> base::Status {
     SHIM_TRY_ASSIGN(sessions::Communicator * comm, check(handle, sides));
     types::ConstBuffer data;
     types::Buffer into;
@@ -52,7 +52,7 @@ int sendrecv(const char* function, const void* sendbuf, Count sendcount, MPI_Dat
 
 int replace(const char* function, void* buf, Count count, MPI_Datatype datatype, const Sides& sides, MPI_Comm handle,
             MPI_Status* status) {
-  return deliver(Subject(handle), function, [&]() -> base::Status {
+  return deliver(Subject::comm(handle), function, [&]() -> base::Status {
     SHIM_TRY_ASSIGN(sessions::Communicator * comm, check(handle, sides));
     types::Buffer into;
     SHIM_TRY(take_buffer(into, buf, count, datatype));

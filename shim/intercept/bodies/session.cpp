@@ -70,9 +70,8 @@ base::Status init(MPI_Info info_handle, MPI_Errhandler errhandler, MPI_Session* 
   SHIM_TRY_ASSIGN(bool strict, is_strict(info));
   SHIM_TRY_ASSIGN(auto process, acquire_process());
   auto made = std::make_shared<sessions::Session>(std::move(process), level, strict, std::move(handler));
-  SHIM_TRY_ASSIGN(void* handle, objects.sessions.insert(made));
+  SHIM_TRY_ASSIGN(*session, objects.sessions.insert(made));
   remember_session(made);
-  *session = static_cast<MPI_Session>(handle);
   return {};
 }
 
@@ -97,11 +96,11 @@ base::Status check_nothing_lives(sessions::Session& session) {
 namespace ours {
 
 int Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
-  return deliver(Subject(errhandler), "MPI_Session_init", [&] { return init(info, errhandler, session); });
+  return deliver(Subject::errhandler(errhandler), "MPI_Session_init", [&] { return init(info, errhandler, session); });
 }
 
 int Session_finalize(MPI_Session* session) {
-  return deliver(Subject::at(session), "MPI_Session_finalize", [&]() -> base::Status {
+  return deliver(Subject::at(abi::Kind::session, session), "MPI_Session_finalize", [&]() -> base::Status {
     SHIM_TRY(check_output(session, "session"));
     SHIM_TRY_ASSIGN(sessions::SessionPtr found, session_of(*session));
     SHIM_TRY(check_nothing_lives(*found));
@@ -113,7 +112,7 @@ int Session_finalize(MPI_Session* session) {
 }
 
 int Session_get_info(MPI_Session session, MPI_Info* info_used) {
-  return deliver(Subject(session), "MPI_Session_get_info", [&]() -> base::Status {
+  return deliver(Subject::session(session), "MPI_Session_get_info", [&]() -> base::Status {
     SHIM_TRY_ASSIGN(sessions::SessionPtr found, session_of(session));
     SHIM_TRY(check_output(info_used, "info object"));
     SHIM_TRY_ASSIGN(*info_used, hand_out_info(found->info()));
@@ -122,7 +121,7 @@ int Session_get_info(MPI_Session session, MPI_Info* info_used) {
 }
 
 int Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler) {
-  return deliver(Subject(session), "MPI_Session_set_errhandler", [&]() -> base::Status {
+  return deliver(Subject::session(session), "MPI_Session_set_errhandler", [&]() -> base::Status {
     SHIM_TRY_ASSIGN(sessions::SessionPtr found, session_of(session));
     SHIM_TRY_ASSIGN(ErrorHandlerPtr handler, session_handler(errhandler));
     found->set_error_handler(std::move(handler));
@@ -131,7 +130,7 @@ int Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler) {
 }
 
 int Session_get_errhandler(MPI_Session session, MPI_Errhandler* errhandler) {
-  return deliver(Subject(session), "MPI_Session_get_errhandler", [&]() -> base::Status {
+  return deliver(Subject::session(session), "MPI_Session_get_errhandler", [&]() -> base::Status {
     SHIM_TRY_ASSIGN(sessions::SessionPtr found, session_of(session));
     SHIM_TRY(check_output(errhandler, "error handler"));
     SHIM_TRY_ASSIGN(*errhandler, handle_of(found->error_handler()));
@@ -141,7 +140,7 @@ int Session_get_errhandler(MPI_Session session, MPI_Errhandler* errhandler) {
 
 int Session_call_errhandler(MPI_Session session, int errorcode) {
   if (auto found = session_of(session); !found) return fail(Subject(), "MPI_Session_call_errhandler", found.error());
-  return call_handler(Subject(session), errorcode);
+  return call_handler(Subject::session(session), errorcode);
 }
 
 }  // namespace ours

@@ -23,8 +23,7 @@ base::Result<TypeItems> layout_of(MPI_Datatype datatype) {
 }
 
 base::Status hand_out(DatatypeObject object, MPI_Datatype* newtype) {
-  SHIM_TRY_ASSIGN(void* handle, objects.datatypes.insert(std::move(object)));
-  *newtype = static_cast<MPI_Datatype>(handle);
+  SHIM_TRY_ASSIGN(*newtype, objects.datatypes.insert(std::move(object)));
   return {};
 }
 
@@ -160,7 +159,7 @@ int Type_free(MPI_Datatype* datatype) {
     auto taken = objects.datatypes.take(*datatype);
     if (!taken) return std::move(datatype_of(*datatype)).error();
     MPI_Datatype twin = taken->twin.get();
-    if (twin != nullptr && is_active()) active_table.Type_free(&twin);
+    if (!abi::is_unset(twin) && is_active()) active_table.Type_free(&twin);
     *datatype = abi::predefined.datatype_null;
     return {};
   });

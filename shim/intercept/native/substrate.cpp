@@ -6,11 +6,11 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "shim/intercept/abi/library.hpp"
+
 namespace shim::intercept {
 namespace {
 
-/// The name under which Open MPI 4 and 5 are loaded.
-constexpr const char* kSoname = "libmpi.so.40";
 constexpr const char* kAnyFunction = "PMPI_Initialized";
 
 /// An address of ours is no answer: RTLD_NEXT finds us again when this library is in the program twice (linked and preloaded
@@ -29,7 +29,8 @@ void* lookup(void* library, const char* name) noexcept {
 /// The library by its own name or by the user's setting; null where there is none. Kept loaded for good: the program may
 /// close its last reference while slots still point into it.
 void* open_library() noexcept {
-  if (void* loaded = dlopen(kSoname, RTLD_LAZY | RTLD_NOLOAD)) return loaded;
+  for (const char* name : abi::kSonames)
+    if (void* loaded = dlopen(name, RTLD_LAZY | RTLD_NOLOAD)) return loaded;
   // Read here and not through base::Settings: those exist per Process object, and a world program has none.
   const char* path = std::getenv("INTERSESSION_LIBRARY");
   return path != nullptr && *path != '\0' ? dlopen(path, RTLD_LAZY | RTLD_GLOBAL) : nullptr;

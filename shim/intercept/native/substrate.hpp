@@ -6,7 +6,7 @@
 
 namespace shim::intercept {
 
-/// The address of a symbol of the library below: a function ("PMPI_Send") or an object ("ompi_mpi_comm_world"). Looked for
+/// The address of a symbol of the library below: a function ("PMPI_Send") or an object. Looked for
 /// after us in link order; else in a library of the substrate's name that is loaded already, RTLD_LOCAL included; else in the
 /// file that INTERSESSION_LIBRARY names, which is then loaded. Null where it is nowhere; never an address inside this library.
 /// Any thread. dlsym(3), dlopen(3).

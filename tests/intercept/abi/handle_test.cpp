@@ -1,85 +1,58 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <gtest/gtest.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
-#include <string>
-
+// What holds of handles of ours over every substrate.
 #include "shim/intercept/abi/handle.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "shim/intercept/abi/predefined.hpp"
 
 namespace shim::intercept::abi {
 namespace {
 
-/// Runs a check in a fresh process of its own, because the range is reserved once in a process.
-class HandleAlone : public testing::Test {
- protected:
-  HandleAlone() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
-};
-#define EXPECT_ALONE(check) EXPECT_EXIT(_exit((check) ? 0 : 1), testing::ExitedWithCode(0), "")
-
-bool nothing_is_ours() {
-  int local = 0;
-  return slot_limit() == 0 && !is_ours(nullptr) && !is_ours(&local) && !is_ours(reinterpret_cast<void*>(~std::uintptr_t{0}));
+std::vector<Handle> some_handles() {
+  std::vector<Handle> handles;
+  for (Kind kind : {Kind::comm, Kind::request, Kind::file})
+    for (std::uint32_t slot : {0u, 1u, 77u, slot_limit() - 1})
+      for (std::uint32_t generation : {0u, 1u, kGenerations - 1}) handles.push_back({kind, slot, generation});
+  return handles;
 }
-
-[[maybe_unused]] bool limit_address_space(rlim_t bytes) {
-  rlimit limit{bytes, bytes};
-  return setrlimit(RLIMIT_AS, &limit) == 0;
-}
-
-[[maybe_unused]] bool reserves_a_sixteenth() {
-  constexpr rlim_t kLimit = rlim_t{4} << 30;
-  return limit_address_space(kLimit) && reserve_handles() && handle_range.bytes.load() <= kLimit / 16 && slot_limit() >= 1024;
-}
-
-[[maybe_unused]] bool refuses() {
-  if (!limit_address_space(rlim_t{1} << 20)) return false;  // less than the program has already
-  auto reserved = reserve_handles();
-  return !reserved && reserved.error().error_class() == base::ErrorClass::no_mem && slot_limit() == 0 &&
-         reserved.error().text().find("ulimit -v") != std::string::npos;
-}
-
-TEST_F(HandleAlone, NothingIsOursBeforeTheRangeIsReserved) { EXPECT_ALONE(nothing_is_ours()); }
-// The sanitizers reserve terabytes of addresses for themselves: a limit ends the process before it gets here.
-#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
-TEST_F(HandleAlone, TakesASixteenthOfALimitedAddressSpace) { EXPECT_ALONE(reserves_a_sixteenth()); }
-TEST_F(HandleAlone, RefusesClearlyWhereThereIsNoRoom) { EXPECT_ALONE(refuses()); }
-#endif
 
 TEST(Handle, EncodesAndDecodesEveryField) {
   ASSERT_TRUE(reserve_handles());
-  for (Kind kind : {Kind::comm, Kind::request, Kind::file})
-    for (std::uint32_t slot : {0u, 1u, 77u, slot_limit() - 1})
-      for (std::uint32_t generation : {0u, 1u, kGenerations - 1}) {
-        Handle handle{kind, slot, generation};
-        void* value = encode(handle);
-        EXPECT_TRUE(is_ours(value));
-        EXPECT_EQ(decode(value), handle);
-        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(value) % 8, 0u);
-      }
+  for (const Handle& handle : some_handles()) {
+    EXPECT_TRUE(is_ours_bits(encode(handle)));
+    EXPECT_EQ(decode(encode(handle)), handle);
+  }
 }
 
-TEST(Handle, NeighboursOfTheRangeAreNotOurs) {
+TEST(Handle, KeepsItsValueInEveryTypeOfMpi) {
   ASSERT_TRUE(reserve_handles());
-  auto base = handle_range.base.load();
-  EXPECT_FALSE(is_ours(reinterpret_cast<void*>(base - 1)));
-  EXPECT_FALSE(is_ours(reinterpret_cast<void*>(base + handle_range.bytes.load())));
-  EXPECT_FALSE(is_ours(nullptr));
-  EXPECT_FALSE(is_ours(&base));
+  const Bits value = encode({Kind::comm, 5, 2});
+  EXPECT_EQ(bits(from_bits<MPI_Comm>(value)), value);
+  EXPECT_EQ(bits(from_bits<MPI_Request>(value)), value);
+  EXPECT_EQ(bits(from_bits<MPI_File>(value)), value);
+  EXPECT_TRUE(is_ours(from_bits<MPI_File>(value)));
 }
 
-TEST(Handle, ReservingAgainKeepsTheRange) {
+TEST(Handle, GoesThroughFortranAndBack) {
   ASSERT_TRUE(reserve_handles());
-  auto base = handle_range.base.load();
-  ASSERT_TRUE(reserve_handles());
-  EXPECT_EQ(handle_range.base.load(), base);
+  for (const Handle& handle : some_handles()) {
+    const MPI_Fint integer = to_fint(encode(handle));
+    EXPECT_TRUE(is_ours_as_fint(integer));
+    EXPECT_EQ(from_fint(integer), handle);
+  }
+  EXPECT_FALSE(is_ours_as_fint(0));
+  EXPECT_FALSE(is_ours_as_fint(-1));
 }
 
-TEST(Handle, ALeakIntoOtherCodeFaults) {
+TEST(Handle, AddressesOfOthersAreNoFilesOfOurs) {
   ASSERT_TRUE(reserve_handles());
-  GTEST_FLAG_SET(death_test_style, "fast");
-  auto* leaked = static_cast<volatile int*>(encode({Kind::comm, 3, 1}));
-  EXPECT_DEATH({ *leaked = 1; }, "");
+  static int data = 0;
+  auto on_heap = std::make_unique<int>(0);
+  for (void* address : {static_cast<void*>(&data), static_cast<void*>(on_heap.get()), static_cast<void*>(&on_heap), static_cast<void*>(nullptr)})
+    EXPECT_FALSE(is_ours(reinterpret_cast<MPI_File>(address)));
 }
 
 }  // namespace

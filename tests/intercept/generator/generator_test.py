@@ -22,7 +22,7 @@ import probe  # noqa: E402
 
 _REAL = (_API / "mpi_api.txt").read_text()
 _SAMPLE = (_HERE / "sample_api.txt").read_text()
-_OVERLAY = (_API.parent / "abi" / "openmpi_overlay.txt").read_text()
+_OVERLAY = (_API.parent / "abi" / "openmpi" / "overlay.txt").read_text()
 _NATIVE = probe.NativeHeader(frozenset({"MPI_Send", "MPI_Waitall", "MPI_Init"}), frozenset(), frozenset({"MPI_Send"}))
 
 
@@ -126,11 +126,11 @@ class Generator(unittest.TestCase):
         self.assertMultiLineEqual(golden.read_text(), text)
 
     def test_same_input_same_bytes(self):
-        make = lambda: generate.outputs(description.parse(_REAL)[0], emit_overlay.parse_rows(_OVERLAY), _NATIVE)
+        make = lambda: generate.outputs("openmpi", description.parse(_REAL)[0], emit_overlay.parse_rows(_OVERLAY), _NATIVE)
         self.assertEqual(make(), make())
 
     def test_entries_are_spread_over_all_files_once(self):
-        files = generate.outputs(description.parse(_REAL)[0], emit_overlay.parse_rows(_OVERLAY), _NATIVE)
+        files = generate.outputs("openmpi", description.parse(_REAL)[0], emit_overlay.parse_rows(_OVERLAY), _NATIVE)
         text = "".join(text for name, text in files.items() if "/entries_" in name)
         self.assertEqual(re.findall(r"^\S+ MPI_(\w+)\(", text, re.MULTILINE), list(_functions(_REAL)))
 

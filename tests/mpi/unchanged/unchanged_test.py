@@ -13,7 +13,7 @@ import unittest
 
 _BUILD = pathlib.Path(os.environ["INTERSESSION_TEST_BUILD"])
 _LIBRARY = str((_BUILD / "lib/libintersession-openmpi.so").resolve())
-_WORLD_ONLY = str(_BUILD / "tests/mpi/unchanged/none/world_only")
+_WORLD_ONLY = str(_BUILD / "tests/mpi/unchanged/openmpi/none/world_only")
 # What the library may bring along: what a C++ library needs, and every MPI program on Debian has anyway or could have.
 _OF_THE_COMPILER = ("libdl.so.2", "libpthread.so.0", "librt.so.1", "libm.so.6", "libgcc_s.so.1", "libc.so.6", "ld-linux-x86-64.so.2")
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Open MPI has a progress engine with callbacks, exported by its library libopen-pal since version 1
+// (opal/runtime/opal_progress.h).
 #include "shim/intercept/abi/progress.hpp"
 
 namespace shim::intercept::abi {

@@ -17,11 +17,11 @@ constinit HandleRange handle_range;
 namespace {
 
 /// Fewer slots than this per kind of object are no use to a real program.
-constexpr std::uintptr_t kSmallestRange = std::uintptr_t{256} << kSlotShift;
+constexpr Bits kSmallestRange = Bits{256} << kSlotShift;
 
-std::uintptr_t wanted_bytes(const rlimit& limit) {
+Bits wanted_bytes(const rlimit& limit) {
   if (limit.rlim_cur == RLIM_INFINITY) return kFullRange;
-  return std::clamp(std::bit_floor(static_cast<std::uintptr_t>(limit.rlim_cur / 16)), kSmallestRange, kFullRange);
+  return std::clamp(std::bit_floor(static_cast<Bits>(limit.rlim_cur / 16)), kSmallestRange, kFullRange);
 }
 
 }  // namespace
@@ -33,11 +33,11 @@ base::Status reserve_handles() {
 
   rlimit limit{RLIM_INFINITY, RLIM_INFINITY};
   getrlimit(RLIMIT_AS, &limit);
-  for (std::uintptr_t bytes = wanted_bytes(limit); bytes >= kSmallestRange; bytes /= 2) {
+  for (Bits bytes = wanted_bytes(limit); bytes >= kSmallestRange; bytes /= 2) {
     void* range = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (range == MAP_FAILED) continue;
     madvise(range, bytes, MADV_DONTDUMP);  // nothing to see there; a refusal costs nothing
-    handle_range.base.store(reinterpret_cast<std::uintptr_t>(range), std::memory_order_relaxed);
+    handle_range.base.store(bits(range), std::memory_order_relaxed);
     handle_range.bytes.store(bytes, std::memory_order_release);  // pairs with the acquire in is_ours()
     return {};
   }

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The MPI libraries to put Intersession over: one row each. A substrate that is not installed is left out; one must be there.
+#
+#   INTERSESSION_SUBSTRATES         those that are there, the default one first
+#   <substrate>_MPICC, _MPICXX      their compiler wrappers, which tell where their mpi.h and libraries are
+#   <substrate>_LAUNCHER            what starts their jobs
+#   <substrate>_INCLUDE_DIRS, _LINK_FLAGS
+#   intersession_substrate_<substrate>   a target for programs that use the MPI alone; our library never links with it
+
+function(intersession_find_substrate name launcher packages)
+  find_program(${name}_MPICC NAMES mpicc.${name})
+  find_program(${name}_MPICXX NAMES mpicxx.${name})
+  find_program(${name}_LAUNCHER NAMES ${launcher})
+  if(NOT ${name}_MPICC OR NOT ${name}_MPICXX OR NOT ${name}_LAUNCHER)
+    message(STATUS "Substrate ${name}: not installed (on Debian: apt-get install ${packages})")
+    return()
+  endif()
+  message(STATUS "Substrate ${name}: ${${name}_MPICC}, ${${name}_LAUNCHER}")
+  intersession_ask_wrapper(${${name}_MPICC} include_dirs c_flags)
+  intersession_ask_wrapper(${${name}_MPICXX} include_dirs cxx_flags)
+  set(link_flags "$<IF:$<LINK_LANGUAGE:CXX>,${cxx_flags},${c_flags}>")
+  add_library(intersession_substrate_${name} INTERFACE)
+  target_include_directories(intersession_substrate_${name} SYSTEM INTERFACE ${include_dirs})
+  target_link_libraries(intersession_substrate_${name} INTERFACE "${link_flags}")
+  set(${name}_INCLUDE_DIRS ${include_dirs} PARENT_SCOPE)
+  set(${name}_LINK_FLAGS "${link_flags}" PARENT_SCOPE)
+  set(INTERSESSION_SUBSTRATES ${INTERSESSION_SUBSTRATES} ${name} PARENT_SCOPE)
+endfunction()
+
+# What a wrapper would hand to its compiler, split into folders of headers and flags for the linker. All wrappers know -show.
+function(intersession_ask_wrapper wrapper include_dirs link_flags)
+  execute_process(COMMAND ${wrapper} -show OUTPUT_VARIABLE answer OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(words UNIX_COMMAND "${answer}")
+  list(POP_FRONT words)  # the compiler
+  set(${link_flags} ${words})
+  list(FILTER ${link_flags} INCLUDE REGEX "^-(L|l|Wl)")
+  list(TRANSFORM ${link_flags} REPLACE "," "$<COMMA>")  # they become arguments of a generator expression
+  list(FILTER words INCLUDE REGEX "^-I")
+  list(TRANSFORM words REPLACE "^-I" "")
+  set(${include_dirs} ${words} PARENT_SCOPE)
+  set(${link_flags} ${${link_flags}} PARENT_SCOPE)
+endfunction()
+
+set(INTERSESSION_SUBSTRATES)
+intersession_find_substrate(openmpi mpirun.openmpi "libopenmpi-dev openmpi-bin")
+intersession_find_substrate(mpich mpiexec.hydra "libmpich-dev mpich")
+if(NOT INTERSESSION_SUBSTRATES)
+  message(FATAL_ERROR "Intersession needs an MPI to be put over: Open MPI or MPICH. "
+                      "On Debian: apt-get install libopenmpi-dev openmpi-bin, or libmpich-dev mpich")
+endif()

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Handles of ours over MPICH, whose own are integers with two bits on top that say what sort they are; 00 is for null handles, which
+// have nothing in their 26 lower bits. Ours are null handles with something there:
+//
+//   31 30 29    26 25 24         18 17         0
+//   +----+--------+--+-------------+------------+
+//   | 00 |  kind  |1 | generation  |    slot    |
+//   +----+--------+--+-------------+------------+
+//
+// MPI_File alone is an address: ours has the upper bit set, which no address of a process has (in 64-bit Linux, on any processor).
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstring>
+#include <type_traits>
+
+#include "shim/base/result.hpp"
+#include "shim/intercept/abi/kind.hpp"
+
+namespace shim::intercept::abi {
+
+inline constexpr int kSlotBits = 18, kGenerationBits = 7;
+inline constexpr Bits kOurs = Bits{1} << 25, kNotOurs = ~Bits{0} << 30, kFileBit = Bits{1} << 63;
+inline constexpr int kKindShift = 26;
+static_assert(kSlotBits + kGenerationBits == 25 && kKinds <= 16);
+
+inline constexpr Bits bits(int handle) noexcept { return static_cast<std::uint32_t>(handle); }
+inline Bits bits(MPI_File handle) noexcept { return reinterpret_cast<Bits>(handle) ^ kFileBit; }
+template <class H>
+H from_bits(Bits value) noexcept {
+  if constexpr (std::is_pointer_v<H>) return reinterpret_cast<H>(value ^ kFileBit);
+  else return static_cast<H>(value);
+}
+/// Nothing a tool can have is a file of ours.
+inline Bits bits_behind(const void* handle) noexcept {
+  int value = 0;
+  std::memcpy(&value, handle, sizeof value);
+  return bits(value);
+}
+
+/// Has any object of ours been made? Relaxed: who has its handle has synchronised with its maker.
+extern constinit std::atomic<bool> any_handle_made;
+
+inline bool is_ours_bits(Bits handle) noexcept { return (handle & (kNotOurs | kOurs)) == kOurs; }
+
+inline Handle decode(Bits handle) noexcept {
+  return {static_cast<Kind>(handle >> kKindShift & 0xf), static_cast<std::uint32_t>(handle) & ((1u << kSlotBits) - 1),
+          static_cast<std::uint32_t>(handle >> kSlotBits) & ((1u << kGenerationBits) - 1)};
+}
+
+inline Bits encode(Handle handle) noexcept {
+  return Bits{static_cast<std::uint8_t>(handle.kind)} << kKindShift | kOurs | Bits{handle.generation} << kSlotBits | handle.slot;
+}
+
+inline std::uint32_t slot_limit() noexcept {
+  return any_handle_made.load(std::memory_order_relaxed) ? 1u << kSlotBits : 0;
+}
+
+/// Nothing to reserve, the values are nobody else's. Any thread, any number of times.
+base::Status reserve_handles();
+
+// Fortran's integers are the same.
+constexpr bool is_ours_as_fint(MPI_Fint handle) noexcept { return (bits(handle) & (kNotOurs | kOurs)) == kOurs; }
+inline MPI_Fint to_fint(Bits handle) noexcept { return static_cast<MPI_Fint>(handle); }
+inline Handle from_fint(MPI_Fint integer) noexcept { return decode(bits(integer)); }
+inline constexpr MPI_Fint kNullSessionFint = MPI_SESSION_NULL;
+inline constexpr MPI_Fint kErrorsAbortFint = MPI_ERRORS_ABORT;
+
+}  // namespace shim::intercept::abi
