@@ -50,7 +50,7 @@ def _launched(job: Job, place: Place) -> list[str]:
     variables = {**job.environment, **({"LD_PRELOAD": ":".join(preloads)} if preloads else {})}
     # What every application of the job gets; the launcher takes these once per application.
     common = [word for name, value in variables.items() for word in launcher.variable(name, value)]
-    command = [program, *launcher.options, *job.options]
+    command = [program, *launcher.options, *(option for word in job.launch for option in launcher.words[word])]
     for number, app in enumerate(job.apps):
         command += [":"] if number else []
         command += [*common, "-n", str(app.processes), *_program_words(job, app, place)]

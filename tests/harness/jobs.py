@@ -16,9 +16,10 @@ The other keys hold for all of them:
     program      a program of the same folder, or a path if it has a slash
     name         default: the program, and its first argument if that is a word (the scenario)
     arguments    list of texts; {processes}, {nodes}, {substrate}, {library}, {launcher}, {build}, {programs} and {source} are
-                 replaced, here and in patterns
+                 replaced, here and in patterns; {start} is the command of the substrate's own launcher
     apps         instead of processes and arguments, several programs in one job: [{processes, program, arguments}, ...]
-    options      further options for the launcher
+    launch       list of words for what is asked of the launcher: "round_the_nodes" (rank 1 is on the second node),
+                 "survivors_go_on" (a process that dies does not end the job)
     environment  table; variables for all processes
     tools        libraries to preload in front of Intersession (targets of the build)
     cluster      further options for tests/cluster, e.g. ["--shm", "1m"]
@@ -33,6 +34,7 @@ The other keys hold for all of them:
 import dataclasses
 import itertools
 import pathlib
+import shlex
 import tomllib
 from typing import Any, Iterator
 
@@ -59,7 +61,7 @@ class Job:
     substrate: str = "none"
     nodes: int = 1
     launcher: str = "mpirun"
-    options: list[str] = dataclasses.field(default_factory=list)
+    launch: list[str] = dataclasses.field(default_factory=list)
     environment: dict[str, str] = dataclasses.field(default_factory=dict)
     tools: list[str] = dataclasses.field(default_factory=list)
     cluster: list[str] = dataclasses.field(default_factory=list)
@@ -104,6 +106,11 @@ def _fill_in(value: Any, words: dict[str, Any]) -> Any:
     return value
 
 
+def _own_start(substrate: str) -> str:
+    launcher = LAUNCHERS.get(OWN_LAUNCHER.get(substrate, NONE))
+    return shlex.join(launcher.start()) if launcher else ""
+
+
 def _make(row: dict[str, Any], columns: dict[str, Any], words: dict[str, Any]) -> Job:
     row = dict(row)
     apps = row.pop("apps", None)
@@ -117,10 +124,10 @@ def _make(row: dict[str, Any], columns: dict[str, Any], words: dict[str, Any]) -
     fields = {key: value for key, value in columns.items() if key != "processes"}
     job = Job(name="", apps=[App(**app) for app in apps], **fields, **row)
     words = dict(words, processes=job.processes, nodes=job.nodes, library=job.library, substrate=job.substrate,
-                 launcher=job.launcher)
+                 launcher=job.launcher, start=_own_start(job.substrate))
     for app in job.apps:
         app.arguments = _fill_in(app.arguments, words)
-    for field in ("output", "forbidden", "environment", "options"):
+    for field in ("output", "forbidden", "environment"):
         setattr(job, field, _fill_in(getattr(job, field), words))
     substrate = f"{job.substrate}." if job.substrate != "none" else ""
     job.name = f"{stem}.{substrate}{job.library}.p{job.processes}" + (f".n{job.nodes}" if job.nodes > 1 else "")
@@ -139,6 +146,8 @@ def _check(job: Job) -> None:
         raise BadTable(f"launcher is one of {', '.join(_LAUNCHERS)}, not {job.launcher}")
     if job.launcher == NONE and (job.processes != 1 or job.nodes != 1):
         raise BadTable("without a launcher there is one process on one node")
+    if job.launcher != NONE and (unknown := set(job.launch) - set(LAUNCHERS[job.launcher].words)):
+        raise BadTable(f"launch has no word {', '.join(sorted(unknown))}")
     if not all(app.program for app in job.apps):
         raise BadTable("no program is named")
 

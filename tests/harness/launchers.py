@@ -12,22 +12,31 @@ class Launcher:
     variable: Callable[[str, str], list[str]]
     # In front of the first application.
     options: tuple[str, ...] = ()
+    # The words of a job's `launch`, each with the options that say it.
+    words: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     # Of the launcher itself.
     environment: dict[str, str] = dataclasses.field(default_factory=dict)
     # The script in the build's bin/ that runs this launcher with our library preloaded; without one the library is
     # preloaded by a variable of each application.
     preloading: str = ""
 
+    def start(self) -> list[str]:
+        """The words in front of a job's own, for a script that starts jobs by itself."""
+        return ["env", *(f"{name}={value}" for name, value in self.environment.items()), self.program, *self.options]
+
 
 LAUNCHERS = {
     "mpirun": Launcher(
         "mpirun.openmpi", lambda name, value: ["-x", f"{name}={value}"], ("--oversubscribe",),
+        {"round_the_nodes": ("--map-by", "node"), "survivors_go_on": ("--enable-recovery",)},
         # More processes than cores is the normal case here; several jobs run beside each other, so none is bound to a core.
         # Root needs to be allowed; to others that means nothing.
         {"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
          "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"},
         preloading="intersession-run"),
-    "hydra": Launcher("mpiexec.hydra", lambda name, value: ["-env", name, value]),
+    "hydra": Launcher(
+        "mpiexec.hydra", lambda name, value: ["-env", name, value],
+        words={"round_the_nodes": ("-ppn", "1"), "survivors_go_on": ("-disable-auto-cleanup",)}),
 }
 # The job's one process is started directly.
 NONE = "none"

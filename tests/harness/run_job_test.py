@@ -118,8 +118,7 @@ class RunJob(unittest.TestCase):
 
     def run_on_nodes(self, script: str, launcher: str, **fields: object) -> tuple[int, str]:
         """Two processes, each on a node of its own."""
-        options = {"mpirun": ["--map-by", "node"], "hydra": ["-ppn", "1"]}[launcher]
-        code, output = self.run_job(shell(script, launcher=launcher, processes=2, nodes=2, options=options, **fields))
+        code, output = self.run_job(shell(script, launcher=launcher, processes=2, nodes=2, launch=["round_the_nodes"], **fields))
         if code == 77:
             self.skipTest(output)
         return code, output

@@ -242,14 +242,17 @@ static void gone(void) {
   end();
 }
 
-/* The last rank is killed while the others wait for it. */
-static void killed(void) {
+static void be_killed(void) { raise(SIGKILL); }
+static void quit(void) { _exit(9); }
+
+/* The last rank dies while the others wait for it. */
+static void survive(void (*die)(void)) {
   begin();
   MPI_Comm comm;
   MUST(create(world_group, "test.creation.before", &comm));
   MUST(MPI_Comm_free(&comm));
-  if (rank == size - 1) raise(SIGKILL);
-  expect_class(create(world_group, "test.creation.killed", &comm), MPI_ERR_PROC_ABORTED);
+  if (rank == size - 1) die();
+  expect_class(create(world_group, "test.creation.dead", &comm), MPI_ERR_PROC_ABORTED);
   MPI_Group present = group_of(0, size - 2, 1);
   MUST(create(present, "test.creation.after", &comm));
   use_and_free(comm);
@@ -257,13 +260,16 @@ static void killed(void) {
   end();
 }
 
+static void killed(void) { survive(be_killed); }
+static void quits(void) { survive(quit); }
+
 int main(int argc, char **argv) {
   static const struct {
     const char *name;
     void (*run)(void);
   } scenarios[] = {{"subset", subset},   {"strangers", strangers}, {"late", late},     {"chain", chain},       {"disjoint", disjoint},
                    {"threads", threads}, {"empty", empty},   {"other_group", other_group}, {"other_tag", other_tag},
-                   {"missing", missing}, {"gone", gone},     {"killed", killed}};
+                   {"missing", missing}, {"gone", gone},     {"killed", killed}, {"quits", quits}};
   for (size_t s = 0; argc == 2 && s < sizeof scenarios / sizeof scenarios[0]; ++s)
     if (strcmp(argv[1], scenarios[s].name) == 0) {
       scenarios[s].run();

@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# killed.sh one|all <build>: kills one process of a job, or all of them, with SIGKILL. The launcher ends the rest. What is
+# killed.sh one|all <programs> <launcher's command>: kills one process of a job, or all, with SIGKILL. The launcher ends the rest. What is
 # left of the job's shared memory must be gone after the next job at the latest, and that one must work.
 set -eu
-which=$1 programs=$2/tests/mpi
+which=$1 programs=$2
+read -ra start <<<"$3"
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
 
-mpirun.openmpi --oversubscribe -n 4 "$programs/waits" >"$output" 2>&1 &
+"${start[@]}" -n 4 "$programs/waits" >"$output" 2>&1 &
 launcher=$!
 deadline=$((SECONDS + 20))
 until [ "$(grep -c '^waiting' "$output")" = 4 ]; do
@@ -22,6 +23,6 @@ wait $launcher || code=$?
 [ $code -ne 0 ] || { echo "the launcher did not see the killed process"; exit 1; }
 echo "after the kill: $(find /dev/shm -name 'intersession*' | wc -l) files"
 
-mpirun.openmpi --oversubscribe -n 2 "$programs/hello"
+"${start[@]}" -n 2 "$programs/hello"
 left=$(find /dev/shm -name 'intersession*')
 [ -z "$left" ] || { echo "left behind: $left"; exit 1; }

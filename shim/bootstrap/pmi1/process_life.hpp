@@ -6,6 +6,7 @@
 
 #include "shim/bootstrap/bootstrap.hpp"
 #include "shim/bootstrap/pmi1/connection.hpp"
+#include "shim/bootstrap/pmi1/failure_notice.hpp"
 
 namespace shim::bootstrap::pmi1 {
 
@@ -23,6 +24,7 @@ class KeptConnection final : public ProcessLife {
   const std::shared_ptr<Connection> connection;
 
  private:
+  const FailureNotice notice_;
   std::unique_ptr<Use> for_the_end_;  ///< while the MPI library says its finalize
 };
 
