@@ -108,8 +108,8 @@ class ProcessLife {
   virtual ~ProcessLife() = default;
 
   // The MPI library below may use the same connection to the launcher, and end it for good. Whoever calls the library's functions
-  // for its world model says so, on the thread that calls them; nothing else is needed of him, and nothing where the launcher's
-  // client counts its users itself. Not to be called while open_bootstrap runs on this object.
+  // for its world model says so, on the thread that calls them, while Bootstraps may come and go on others; nothing else is needed
+  // of him, and nothing happens where the launcher's client counts its users itself.
 
   /// Before MPI_Init and MPI_Init_thread. From here on the process's end is the library's affair: no good-bye is said for a
   /// process that ends without MPI_Finalize.
