@@ -24,9 +24,7 @@ TEST(Pmi1Backend, KnowsTheJob) {
   EXPECT_EQ(self->job().world_name, "kvs_1");
   EXPECT_EQ(self->job().rank, 1u);
   EXPECT_EQ(self->job().size, 3u);
-  char host[256] = {};
-  ASSERT_EQ(::gethostname(host, sizeof host - 1), 0);
-  EXPECT_EQ(self->node_map().host(1), host);
+  EXPECT_EQ(self->node_map().host(1), "node1");
   EXPECT_EQ(self->node_map().local_rank(2), 1u);
   EXPECT_TRUE(self->app_numbers().empty());
   EXPECT_TRUE(must(self->named_sets()).empty());

@@ -45,7 +45,7 @@ TEST(Pmi1Wire, NoBytesWhateverUpsetTheReader) {
     while (auto part = buffer.next()) {
       if (auto line = Line::parse(*part)) kind_of(*line);
     }
-    if (auto map = parse_process_mapping("(vector" + text, 0, 3, "h")) {
+    if (auto map = parse_process_mapping("(vector" + text, 3, "h")) {
       EXPECT_EQ(map->size(), 3u);
     }
   }
@@ -135,30 +135,31 @@ std::vector<std::uint32_t> nodes_of(const NodeMap& map) {
 }
 
 TEST(Pmi1ProcessMapping, PlacesBlocksInTheirOrder) {
-  const NodeMap map = must(parse_process_mapping("(vector,(0,1,1),(1,1,2))", 1, 3, "here"));
+  const NodeMap map = must(parse_process_mapping("(vector,(0,1,1),(1,1,2))", 3, "here"));
   EXPECT_THAT(nodes_of(map), ElementsAre(0, 1, 1));
-  EXPECT_EQ(map.host(0), "node 0");
-  EXPECT_EQ(map.host(1), "here");
+  EXPECT_EQ(map.host(0), "node0");
+  EXPECT_EQ(map.host(1), "node1");
   EXPECT_EQ(map.local_rank(2), 1u);
+  EXPECT_EQ(must(parse_process_mapping("(vector,(4,1,2))", 2, "here")).host(0), "here");
 }
 
 TEST(Pmi1ProcessMapping, BlocksBeginAnewWhenTheyAreUsedUp) {
-  EXPECT_THAT(nodes_of(must(parse_process_mapping("(vector,(0,3,2))", 0, 8, "h"))), ElementsAre(0, 0, 1, 1, 2, 2, 0, 0));
-  EXPECT_THAT(nodes_of(must(parse_process_mapping("(vector,(0,2,1),(0,2,1))", 0, 3, "h"))), ElementsAre(0, 1, 0));
+  EXPECT_THAT(nodes_of(must(parse_process_mapping("(vector,(0,3,2))", 8, "h"))), ElementsAre(0, 0, 1, 1, 2, 2, 0, 0));
+  EXPECT_THAT(nodes_of(must(parse_process_mapping("(vector,(0,2,1),(0,2,1))", 3, "h"))), ElementsAre(0, 1, 0));
 }
 
 TEST(Pmi1ProcessMapping, NumbersOfNodesMayHaveGapsAndBeLarge) {
-  const NodeMap map = must(parse_process_mapping("(vector,(2000000000,1,1),(7,1,2000000000))", 0, 4, "h"));
+  const NodeMap map = must(parse_process_mapping("(vector,(2000000000,1,1),(7,1,2000000000))", 4, "h"));
   EXPECT_EQ(map.node_count(), 2u);
   EXPECT_THAT(nodes_of(map), ElementsAre(1, 0, 0, 0));
-  EXPECT_EQ(map.host(0), "node 7");
-  EXPECT_EQ(map.host(1), "h");
+  EXPECT_EQ(map.host(0), "node7");
+  EXPECT_EQ(map.host(1), "node2000000000");
 }
 
 TEST(Pmi1ProcessMapping, WordsThatAreNotUnderstoodAreShown) {
   for (const char* text : {"", "(vector)", "(vector,)", "(vector,(0,1,1)", "(vector,(0,1))", "(vector,(0,0,1))", "(vector,(0,1,0))",
                            "(vector,(0,1,-1))", "(list,(0,1,1))", "(vector,(0,1,1))x", "(vector,(0,1,99999999999))"})
-    EXPECT_THAT(error_of(parse_process_mapping(text, 0, 2, "h")).text(), HasSubstr("PMI_process_mapping")) << text;
+    EXPECT_THAT(error_of(parse_process_mapping(text, 2, "h")).text(), HasSubstr("PMI_process_mapping")) << text;
 }
 
 }  // namespace

@@ -184,6 +184,10 @@ class Tables(unittest.TestCase):
     def test_a_program_without_mpi_has_no_substrate(self) -> None:
         self.assertEqual([job.name for job in jobs.expand({"program": "p", "library": "none"}, _BUILT)], ["p.none.p1"])
 
+    def test_a_world_that_fails_over_nodes_is_left_out_there(self) -> None:
+        made = jobs.expand({"program": "p", "nodes": [1, 2], "world": True}, _BUILT)
+        self.assertEqual([job.name for job in made], ["p.openmpi.linked.p1", "p.openmpi.linked.p1.n2", "p.mpich.linked.p1"])
+
     def test_words_are_filled_in(self) -> None:
         job, = jobs.expand({"program": "p", "processes": 4, "arguments": ["{processes}", "{build}/x", "{other}"],
                             "substrate": "mpich", "output": ["{processes} of {substrate}"], "environment": {"A": "{nodes}"}},
@@ -199,7 +203,8 @@ class Tables(unittest.TestCase):
         for row, text in (({"program": "p", "library": "liked"}, "not liked"), ({"program": "p", "tiemout": 3}, "tiemout"),
                           ({}, "no program"), ({"program": "p", "launcher": "none", "processes": 2}, "one process"),
                           ({"program": "p", "apps": [{"program": "a"}]}, "either"),
-                          ({"program": "p", "substrate": "lam"}, "not lam"), ({"program": "p", "substrate": "none"}, "no library")):
+                          ({"program": "p", "substrate": "lam"}, "not lam"), ({"program": "p", "substrate": "none"}, "no library"),
+                          ({"program": "p", "launch": ["round"]}, "no word round")):
             with self.assertRaisesRegex(jobs.BadTable, text):
                 jobs.expand(row, _BUILT)
 

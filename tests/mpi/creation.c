@@ -87,10 +87,15 @@ static int has_gone(int who) {
   return is_complete && kill(pid, 0) != 0;
 }
 
+static int launchers_number(const char *in_open_mpi, const char *in_pmi) {
+  const char *text = getenv(in_open_mpi);
+  return atoi(text ? text : getenv(in_pmi));
+}
+
 /* Even ranks create; the odd ones have exited long before, and never made a call of MPI. (Once others have spoken to it, Open MPI's
  * mpirun ends the job when a process exits that never has; before that it does not mind.) */
 static void strangers(void) {
-  int me = atoi(getenv("OMPI_COMM_WORLD_RANK")), all = atoi(getenv("OMPI_COMM_WORLD_SIZE"));
+  int me = launchers_number("OMPI_COMM_WORLD_RANK", "PMI_RANK"), all = launchers_number("OMPI_COMM_WORLD_SIZE", "PMI_SIZE");
   if (me % 2 == 1) {
     char path[4096];
     snprintf(path, sizeof path, "%s/stranger.%d", getenv("TMPDIR"), me);

@@ -59,7 +59,7 @@ base::Result<JobFacts> read_job(Use& use, Position position, double seconds) {
   facts.job = {kvs, position.rank, position.size};
   SHIM_TRY_ASSIGN(const Line mapping, ask(use, request("get", {{"kvsname", kvs}, {"key", "PMI_process_mapping"}}), seconds));
   SHIM_TRY_ASSIGN(facts.node_map,
-                  parse_process_mapping(mapping.value("value").value_or(""), position.rank, position.size, host_name()));
+                  parse_process_mapping(mapping.value("value").value_or(""), position.size, host_name()));
   return facts;
 }
 

@@ -53,8 +53,7 @@ std::vector<std::uint32_t> place(const std::vector<Block>& blocks, std::uint32_t
 
 }  // namespace
 
-base::Result<NodeMap> parse_process_mapping(std::string_view text, std::uint32_t rank, std::uint32_t size,
-                                            std::string_view host) {
+base::Result<NodeMap> parse_process_mapping(std::string_view text, std::uint32_t size, std::string_view host) {
   const auto blocks = parse_blocks(text);
   if (!blocks)
     return base::Error(base::ErrorClass::other, "the launcher says where the processes run (PMI_process_mapping) in words that are "
@@ -65,7 +64,7 @@ base::Result<NodeMap> parse_process_mapping(std::string_view text, std::uint32_t
   std::vector<std::string> hosts;
   for (auto& [node, index] : index_of) {
     index = static_cast<std::uint32_t>(hosts.size());
-    hosts.push_back(node == node_of[rank] ? std::string(host) : "node " + std::to_string(node));
+    hosts.push_back(index_of.size() == 1 ? std::string(host) : "node" + std::to_string(node));
   }
   for (auto& node : node_of) node = index_of[node];
   return NodeMap(std::move(hosts), std::move(node_of));

@@ -12,5 +12,7 @@ extern const char* const kFamily;
 extern const std::array<const char*, 2> kSonames;
 /// Where its launchers tell a process the size of its world.
 extern const char* const kWorldSizeVariable;
+/// Does its MPI_Wtime run before MPI_Init and after MPI_Finalize?
+extern const bool kClockAlwaysRuns;
 
 }  // namespace shim::intercept::abi
