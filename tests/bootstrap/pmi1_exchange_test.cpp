@@ -113,6 +113,14 @@ TEST_F(Pmi1Exchange, WhatTheGuestAskedUnseenIsAnswered) {
   EXPECT_EQ(sent(), "cmd=barrier_in\n");
 }
 
+TEST_F(Pmi1Exchange, ABarrierThatNobodyHasSeenIsTheGuests) {
+  auto question = ask("cmd=lookup_name service=a");
+  exchange.server_said("cmd=barrier_out");
+  EXPECT_EQ(for_guest(), "cmd=barrier_out\n");
+  exchange.server_said("cmd=lookup_result port=A rc=0");
+  EXPECT_EQ(port_in(question), "A");
+}
+
 TEST_F(Pmi1Exchange, AWrongAnswerEndsTheConversation) {
   auto question = ask("cmd=lookup_name service=a"), waiting = ask("cmd=lookup_name service=b");
   exchange.server_said("cmd=maxes vallen_max=3");

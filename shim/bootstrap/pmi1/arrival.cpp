@@ -8,8 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <map>
-#include <set>
 
 #include "shim/base/clock.hpp"
 
@@ -60,31 +58,6 @@ base::Result<std::string> read_from_launcher(int real, LineBuffer& buffer, doubl
     if (got > 0) buffer.add({bytes.data(), static_cast<std::size_t>(got)});
     else if (got == 0 || (errno != EINTR && errno != EAGAIN)) return launcher_closed();
   }
-}
-
-base::Result<bool> bring_readers_over(int number, Interruption& interruption, double seconds) {
-  // A thread that blocks the signal and is running as often as this we look for has not been on its way into read(2) all the time.
-  constexpr int kRounds = 5;
-  std::map<pid_t, int> rounds;  // of threads that run on
-  std::set<pid_t> settled;      // what they look up from now on, they look up after the change
-  bool had_readers = false, has_doubts = true;
-  for (const auto deadline = base::Deadline::from_setting(seconds); has_doubts;) {
-    has_doubts = false;
-    for (const Thread& thread : other_threads(number)) {
-      if (settled.contains(thread.id)) continue;
-      const bool is_reading = thread.state == Thread::State::reading;
-      const bool is_settled = thread.state == Thread::State::elsewhere || interruption.interrupt(thread) ||
-                              (!is_reading && ++rounds[thread.id] > kRounds);
-      had_readers = had_readers || (is_reading && is_settled);
-      if (is_settled) settled.insert(thread.id);
-      else has_doubts = true;
-    }
-    if (has_doubts && deadline.passed())
-      return Error(ErrorClass::other,
-                   "another thread of this process waits for the launcher in MPI_Init or the like, and cannot be interrupted because "
-                   "it blocks SIGURG or the program has handlers for SIGURG and SIGWINCH: begin the first session before or after it");
-  }
-  return had_readers;
 }
 
 base::Result<std::vector<std::string>> take_turn(int real, LineBuffer& buffer, double seconds) {

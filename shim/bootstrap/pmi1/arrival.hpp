@@ -5,14 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "shim/bootstrap/pmi1/readers.hpp"
 #include "shim/bootstrap/pmi1/wire.hpp"
 
 namespace shim::bootstrap::pmi1 {
-
-/// Brings the threads that sleep in read(2) on the launcher's own socket over to what its number means now. True where there
-/// was one: it has asked something, and its answer is still to come. Errors: other (one stays there and blocks the signals).
-base::Result<bool> bring_readers_over(int number, Interruption& interruption, double seconds);
 
 /// What the guest had asked before us is answered when this returns, unless it waits for other processes: the answers are the
 /// result, in order; what came after them is in the buffer. `real`: the launcher's socket, which nobody else reads now.

@@ -10,8 +10,9 @@ base::Error broken_error(const std::string& why) {
   return base::Error(base::ErrorClass::other, why);
 }
 
-bool is_barrier(std::string_view kind) {
-  return kind.starts_with("barrier_out");
+/// Others may keep such a request open, so the guest may have asked it before we came, without having been seen since.
+bool may_be_old(std::string_view kind) {
+  return is_barrier(kind) || kind == "spawn_result";
 }
 
 }  // namespace
@@ -51,7 +52,6 @@ void Exchange::ask(QuestionPtr question) {
 }
 
 void Exchange::guest_said(std::string_view line) {
-  has_guest_ = true;
   unseen_ = false;  // it asks one thing after the other
   const std::string text = std::string(line) + "\n";
   if (in_several_) {
@@ -80,19 +80,19 @@ void Exchange::guest_said(std::string_view line) {
   send_waiting();
 }
 
-void Exchange::unclaimed(std::string_view line) {
+void Exchange::unclaimed(const std::string& kind, std::string_view line) {
   auto guests = std::find_if(open_.begin(), open_.end(), [](const Request& open) { return !open.question; });
-  if (unseen_ || guests != open_.end()) {
-    if (unseen_) unseen_ = false;
-    else open_.erase(guests);
-    to_guest.append(line).append("\n");
-  } else if (!open_.empty()) {
-    const std::string& asked = open_.front().question->request();
-    break_off("the launcher has answered \"" + shown(line) + "\" to \"" + shown({asked.data(), asked.size() - 1}) +
-              "\"; it does not speak PMI-1 as it should: start the job with the mpiexec of MPICH (hydra) or another launcher of PMI-1");
-  } else if (has_guest_) {
-    to_guest.append(line).append("\n");  // asked on the socket, while we were on our way back
-  }
+  if (unseen_) unseen_ = false;
+  else if (!may_be_old(kind) && guests != open_.end()) open_.erase(guests);
+  else if (!may_be_old(kind)) return reject(line);
+  to_guest.append(line).append("\n");
+}
+
+void Exchange::reject(std::string_view line) {
+  if (open_.empty()) return;
+  const std::string& asked = open_.front().question->request();
+  break_off("the launcher has answered \"" + shown(line) + "\" to \"" + shown({asked.data(), asked.size() - 1}) +
+            "\"; it does not speak PMI-1 as it should: start the job with the mpiexec of MPICH (hydra) or another launcher of PMI-1");
 }
 
 void Exchange::server_said(std::string_view line) {
@@ -103,7 +103,7 @@ void Exchange::server_said(std::string_view line) {
   const std::string kind = kind_of(*answer);
   auto found = std::find_if(open_.begin(), open_.end(), [&](const Request& open) { return open.kind == kind; });
   if (found == open_.end()) {
-    unclaimed(line);
+    unclaimed(kind, line);
   } else if (found->question) {
     found->question->answer(*answer);
     open_.erase(found);
@@ -126,6 +126,12 @@ void Exchange::break_off(const std::string& why) {
 
 bool Exchange::is_idle() const {
   return open_.empty() && waiting_.empty() && !unseen_ && !in_several_ && to_server.empty() && to_guest.empty();
+}
+
+bool Exchange::guest_has_nothing_open() const {
+  const auto is_guests = [](const Request& request) { return !request.question; };
+  return !in_several_ && to_guest.empty() && std::none_of(open_.begin(), open_.end(), is_guests) &&
+         std::none_of(waiting_.begin(), waiting_.end(), is_guests);
 }
 
 bool Exchange::may_last() const {

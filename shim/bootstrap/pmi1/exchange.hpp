@@ -29,7 +29,7 @@ class Exchange {
   /// What is to be written next, lines with their newlines; the owner takes from the front.
   std::string to_server, to_guest;
 
-  /// The guest has asked something before we came between, and its answer is still to come.
+  /// The guest has asked something that we have not seen, and its answer is still to come.
   void expect_unseen() { unseen_ = true; }
   /// The conversation cannot go on: all questions of ours, now and later, are answered by this error.
   void break_off(const std::string& why);
@@ -37,6 +37,8 @@ class Exchange {
 
   /// Nothing is open, waiting, or to be written.
   bool is_idle() const;
+  /// The guest has been given all that it has asked for, as far as we know.
+  bool guest_has_nothing_open() const;
   /// Something is open that others may keep open for long: a request of the guest's, or a barrier.
   bool may_last() const;
   /// The guest has ended its conversation, and we have answered in place of the launcher.
@@ -52,10 +54,10 @@ class Exchange {
   void begin(Request request);
   void send(Request request);
   void send_waiting();
-  void unclaimed(std::string_view line);
+  void unclaimed(const std::string& kind, std::string_view line);
+  void reject(std::string_view line);
 
   std::list<Request> open_, waiting_;
-  bool has_guest_ = false;   ///< it has said something
   bool in_several_ = false;  ///< the guest is in the midst of a request of several lines
   bool unseen_ = false;
   bool held_finalize_ = false;

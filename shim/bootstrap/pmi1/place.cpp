@@ -17,6 +17,12 @@ Descriptor::~Descriptor() {
   if (number_ >= 0) ::close(number_);
 }
 
+Descriptor copy_aside(int descriptor) {
+  constexpr int kOutOfTheWay = 200;  // numbers below are for the program, which may count on getting low ones
+  const int copy = ::fcntl(descriptor, F_DUPFD_CLOEXEC, kOutOfTheWay);
+  return Descriptor(copy >= 0 ? copy : ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+}
+
 base::Result<Place> Place::at(int number, const std::string& variable) {
   const auto wrong = [&](const std::string& what) {
     return base::Error(base::ErrorClass::other,

@@ -37,6 +37,9 @@ class Descriptor {
   int number_;
 };
 
+/// A copy with a high number, that programs do not inherit; where the limit is lower, any number. -1 where there is none left.
+Descriptor copy_aside(int descriptor);
+
 /// The launcher's descriptor and the number under which the MPI library below knows it (PMI_FD).
 struct Place {
   int number = -1;

@@ -20,6 +20,7 @@ class Question {
 
   const std::string& request() const { return request_; }
   const std::string& answer_kind() const { return answer_kind_; }
+  bool is_barrier() const { return pmi1::is_barrier(answer_kind_); }
 
   /// Does not block; an answer can be taken once.
   std::optional<base::Result<Line>> take();

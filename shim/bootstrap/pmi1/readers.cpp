@@ -6,11 +6,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <new>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -29,102 +31,179 @@ std::vector<pid_t> threads() {
   return found;
 }
 
-/// "NUMBER ARGUMENT ..." of the call that a sleeping thread is in; "running" of one that does not sleep.
-Thread::State state_of(pid_t thread, int descriptor) {
-  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/syscall");
-  long call = -1;
-  std::string argument;
-  if (!(file >> call >> argument)) return Thread::State::running;
-  const bool is_reading = (call == SYS_read || call == SYS_recvfrom) && std::strtol(argument.c_str(), nullptr, 0) == descriptor;
-  return is_reading ? Thread::State::reading : Thread::State::elsewhere;
+std::string path_of(pid_t thread, const char* file) { return "/proc/self/task/" + std::to_string(thread) + "/" + file; }
+
+bool uses_its_first_argument(long call) {
+  constexpr long kCalls[] = {SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_recvfrom, SYS_sendto, SYS_recvmsg, SYS_sendmsg};
+  return std::find(std::begin(kCalls), std::end(kCalls), call) != std::end(kCalls);
 }
 
-/// That the signal comes after it was sent is order enough for its word of memory, and the thread sanitizer does not know it.
+enum class Whereabouts { on_the_number, elsewhere, unknown };
+
+/// The kernel shows "NUMBER ARGUMENT ..." of the call that a thread sleeps in, and "running" of one that does not sleep.
+Whereabouts whereabouts(pid_t thread, int number) {
+  std::ifstream file(path_of(thread, "syscall"));
+  long call = -1;
+  std::string argument;
+  if (!(file >> call)) return fs::exists(path_of(thread, "")) ? Whereabouts::unknown : Whereabouts::elsewhere;
+  if (!uses_its_first_argument(call)) return Whereabouts::elsewhere;
+  file >> argument;
+  return std::strtol(argument.c_str(), nullptr, 0) == number ? Whereabouts::on_the_number : Whereabouts::elsewhere;
+}
+
+bool blocks(pid_t thread, int signal) {
+  std::ifstream file(path_of(thread, "status"));
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("SigBlk:")) return (std::strtoull(line.c_str() + 7, nullptr, 16) >> (signal - 1) & 1) != 0;
+  return false;
+}
+
+/// Says which thread has run it, in the word that came with the signal. That the signal comes after it was sent is order enough for
+/// the word, and the thread sanitizer does not know it.
 [[gnu::no_sanitize_thread]] void take_note(int, siginfo_t* info, void*) {
   const int kept = errno;
-  // others may send this signal too
-  if (info->si_code == SI_QUEUE && info->si_pid == ::getpid())
-    __atomic_store_n(static_cast<pid_t*>(info->si_value.sival_ptr), ::gettid(), __ATOMIC_RELEASE);  // pairs with interrupt()
+  if (info->si_code == SI_QUEUE && info->si_pid == ::getpid())  // others may send this signal too
+    __atomic_store_n(static_cast<pid_t*>(info->si_value.sival_ptr), ::gettid(), __ATOMIC_RELEASE);  // pairs with has_left()
   errno = kept;
 }
 
-pid_t* make_word() {
-  void* page = ::mmap(nullptr, sizeof(pid_t), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return page == MAP_FAILED ? nullptr : new (page) pid_t(0);
+// The thread sanitizer runs a handler when the call that it has interrupted returns, so there such calls must return.
+#ifdef __SANITIZE_THREAD__
+constexpr int kCallsGoOn = 0;
+#else
+constexpr int kCallsGoOn = SA_RESTART;
+#endif
+
+bool is_ours(const struct sigaction& action) { return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == take_note; }
+
+/// A signal that the program has no handler for; 0 if there is none.
+int free_signal() {
+  for (int candidate : {SIGURG, SIGWINCH}) {
+    struct sigaction now {};
+    if (::sigaction(candidate, nullptr, &now) != 0) continue;
+    const bool is_free = (now.sa_flags & SA_SIGINFO) == 0 && (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN);
+    if (is_free || is_ours(now)) return candidate;
+  }
+  return 0;
 }
 
-/// The handler is in place as long as this lives.
+/// The signal's handler while it lives.
 class Handler {
  public:
-  explicit Handler(int flags) {
-    for (int candidate : {SIGURG, SIGWINCH})
-      if (install(candidate, flags)) return;
-  }
   ~Handler() {
-    if (signal_ != 0) ::sigaction(signal_, &before_, nullptr);
+    if (is_in_place()) ::sigaction(signal_, &before_, nullptr);
   }
+  Handler() = default;
   Handler(const Handler&) = delete;
   Handler& operator=(const Handler&) = delete;
-  /// 0 where the program has its own use for all of them.
-  int signal() const { return signal_; }
-
- private:
-  bool install(int candidate, int flags) {
-    if (::sigaction(candidate, nullptr, &before_) != 0) return false;
-    const bool is_ours = (before_.sa_flags & SA_SIGINFO) != 0 && before_.sa_sigaction == take_note;  // another's of the same moment
-    const bool is_free = (before_.sa_flags & SA_SIGINFO) == 0 && (before_.sa_handler == SIG_DFL || before_.sa_handler == SIG_IGN);
-    if (!is_ours && !is_free) return false;
-    if (is_ours) before_ = {};  // the default, which is the same as to ignore
+  /// 0 where the program has its own use for all of them. Another Connection may have taken the handler away with its own.
+  int signal() {
+    if (is_in_place()) return signal_;
+    signal_ = free_signal();
+    if (signal_ == 0) return 0;
     struct sigaction handler {};
     handler.sa_sigaction = take_note;
-    handler.sa_flags = SA_SIGINFO | flags;
+    handler.sa_flags = SA_SIGINFO | kCallsGoOn;
     ::sigemptyset(&handler.sa_mask);
-    if (::sigaction(candidate, &handler, nullptr) == 0) signal_ = candidate;
-    return signal_ != 0;
+    ::sigaction(signal_, &handler, &before_);
+    if (is_ours(before_)) before_ = {};  // the default, which is the same as to ignore
+    return signal_;
+  }
+
+ private:
+  bool is_in_place() const {
+    struct sigaction now {};
+    return signal_ != 0 && ::sigaction(signal_, nullptr, &now) == 0 && is_ours(now);
   }
   int signal_ = 0;
   struct sigaction before_ {};
 };
 
+/// A thread that may be with the old file.
+class Suspect {
+ public:
+  /// note: where the thread writes its id. What it writes from now on, it writes with the change made.
+  Suspect(pid_t thread, pid_t* note) : thread_(thread), note_(note) { __atomic_store_n(note_, 0, __ATOMIC_RELAXED); }
+
+  bool was_seen_on_the_number() const { return was_seen_; }
+  bool is_over(int number, int signal) {
+    if (has_left()) return true;
+    const Whereabouts now = whereabouts(thread_, number);
+    if (now == Whereabouts::elsewhere) return true;
+    was_seen_ = was_seen_ || now == Whereabouts::on_the_number;
+    const bool is_deaf = signal == 0 || blocks(thread_, signal);
+    if (!is_deaf) send(signal);
+    return is_deaf && !was_seen_ && watched_.passed();
+  }
+
+ private:
+  static constexpr double kAgainSeconds = 0.1;
+  bool has_left() const { return __atomic_load_n(note_, __ATOMIC_ACQUIRE) == thread_; }  // pairs with take_note
+  /// Fails where the thread has just ended, which is seen next time, or where too many signals are queued: then again.
+  void send(int signal) {
+    if (is_sent_ && !again_.passed()) return;
+    siginfo_t info{};
+    info.si_signo = signal;
+    info.si_code = SI_QUEUE;
+    info.si_pid = ::getpid();
+    info.si_uid = ::getuid();
+    info.si_value.sival_ptr = note_;
+    is_sent_ = ::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), thread_, signal, &info) == 0;
+    again_ = base::Deadline::after_seconds(kAgainSeconds);
+  }
+
+  pid_t thread_;
+  pid_t* note_;
+  base::Deadline watched_ = base::Deadline::after_seconds(0.1), again_ = watched_;
+  bool was_seen_ = false, is_sent_ = false;
+};
+
+base::Error stuck(bool on_the_number) {
+  return base::Error(base::ErrorClass::other,
+                     on_the_number ? "another thread of this process waits for the launcher in MPI_Init or the like, and cannot be "
+                                     "interrupted because it blocks SIGURG or the program has handlers for SIGURG and SIGWINCH: begin the "
+                                     "first session before or after it"
+                                   : "a thread of this process has not taken a signal in time; the machine may be overloaded");
+}
+
 }  // namespace
 
 bool is_single_threaded() { return threads().size() == 1; }
 
-std::vector<Thread> other_threads(int descriptor) {
-  std::vector<Thread> found;
-  for (pid_t thread : threads())
-    if (thread != ::gettid()) found.push_back({state_of(thread, descriptor), thread});
-  return found;
-}
-
 std::vector<pid_t> readers_of(int descriptor) {
   std::vector<pid_t> found;
-  for (const auto& [state, thread] : other_threads(descriptor))
-    if (state == Thread::State::reading) found.push_back(thread);
+  for (pid_t thread : threads())
+    if (thread != ::gettid() && whereabouts(thread, descriptor) == Whereabouts::on_the_number) found.push_back(thread);
   return found;
 }
 
-bool Interruption::interrupt(const Thread& thread) {
-  constexpr double kSoon = 0.02;  // a thread that sleeps wakes at once, unless it blocks the signal
-  // A read(2) that is begun anew inside the kernel does so unseen by tools that hold handlers back until a call returns.
-  const Handler handler(thread.state == Thread::State::reading ? 0 : SA_RESTART);
-  if (handler.signal() == 0) return false;
-  if (last_ == nullptr) last_ = make_word();
-  if (last_ == nullptr) return false;
-  __atomic_store_n(last_, 0, __ATOMIC_RELAXED);
-  siginfo_t info{};
-  info.si_signo = handler.signal();
-  info.si_code = SI_QUEUE;
-  info.si_pid = ::getpid();
-  info.si_uid = ::getuid();
-  info.si_value.sival_ptr = last_;
-  if (::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), thread.id, handler.signal(), &info) != 0) return true;  // it has ended
-  const auto deadline = base::Deadline::after_seconds(kSoon);
-  while (__atomic_load_n(last_, __ATOMIC_ACQUIRE) != thread.id) {
-    if (deadline.passed()) return false;
-    std::this_thread::yield();
+base::Status Interruption::bring_readers_over(int number, double seconds) {
+  constexpr std::size_t kBytes = 4096, kNotes = kBytes / sizeof(pid_t);
+  if (notes_ == nullptr) {
+    void* page = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) return base::system_error(errno, "no memory to interrupt threads with");
+    notes_ = static_cast<pid_t*>(page);
   }
-  return true;
+  std::set<pid_t> known = {::gettid()};
+  std::vector<Suspect> suspects;
+  const auto list = [&] {
+    for (pid_t thread : threads())
+      if (known.insert(thread).second) suspects.emplace_back(thread, notes_ + static_cast<std::size_t>(thread) % kNotes);
+  };
+  Handler handler;
+  const auto deadline = base::Deadline::from_setting(seconds);
+  // Threads that begin later begin with what the number means now. The kernel's list may leave one out when another ends meanwhile.
+  for (int listing = 0; listing < 2; ++listing) {
+    list();
+    while (true) {
+      std::erase_if(suspects, [&](Suspect& suspect) { return suspect.is_over(number, handler.signal()); });
+      if (suspects.empty()) break;
+      if (deadline.passed())
+        return stuck(std::any_of(suspects.begin(), suspects.end(), [](const Suspect& one) { return one.was_seen_on_the_number(); }));
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
+  return {};
 }
 
 }  // namespace shim::bootstrap::pmi1

@@ -12,23 +12,16 @@
 #include <cerrno>
 
 #include "shim/bootstrap/pmi1/arrival.hpp"
+#include "shim/bootstrap/pmi1/readers.hpp"
 #include "shim/bootstrap/pmi1/receive.hpp"
 
 namespace shim::bootstrap::pmi1 {
 namespace {
 
-constexpr int kOutOfTheWay = 200;  // numbers below are for the program, which may count on getting low ones
 constexpr auto kPatience = std::chrono::seconds(1);
-constexpr int kRoundMilliseconds = 1;
 
 base::Error no_descriptor(std::string_view what) {
   return base::system_error(errno, "cannot share the launcher's descriptor (PMI_FD) with the MPI library below: " + std::string(what));
-}
-
-/// A copy with a high number, that programs do not inherit; where the limit is lower, any number.
-Descriptor copy_aside(int descriptor) {
-  const int copy = ::fcntl(descriptor, F_DUPFD_CLOEXEC, kOutOfTheWay);
-  return Descriptor(copy >= 0 ? copy : ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
 }
 
 /// Threads of ours run no signal handlers of the program.
@@ -60,12 +53,12 @@ Received receive(int descriptor, LineBuffer& buffer, int flags) {
   return Received::something;
 }
 
-Switchboard::Switchboard(Place& place, Interruption& interruption)
-    : place_(place), interruption_(interruption), is_alone_(is_single_threaded()) {}
+Switchboard::Switchboard(Place& place, Interruption& interruption, double seconds)
+    : place_(place), interruption_(interruption), seconds_(seconds), is_alone_(is_single_threaded()) {}
 
 base::Result<std::unique_ptr<Switchboard>> Switchboard::put_in_place(Way& way, Interruption& interruption, double seconds) {
   Place& place = way.place;
-  std::unique_ptr<Switchboard> board(new Switchboard(place, interruption));
+  std::unique_ptr<Switchboard> board(new Switchboard(place, interruption, seconds));
   board->has_guest_side_ = place.real_is_at_number() || place.pair_is_at_number();
   const auto real = place.real_end();
   if (!real) return launcher_closed();
@@ -74,7 +67,7 @@ base::Result<std::unique_ptr<Switchboard>> Switchboard::put_in_place(Way& way, I
   if (board->alarm_.get() < 0 || board->real_.get() < 0) return no_descriptor("no copy");
   place.aside = Descriptor();
   if (board->has_guest_side_) SHIM_TRY(board->take_place());
-  if (!board->is_alone_) SHIM_TRY(board->settle(seconds));
+  if (!board->is_alone_) SHIM_TRY(board->settle());
   if (!way.position) SHIM_TRY(board->find_position(way, seconds));
   board->begin();
   return board;
@@ -93,11 +86,11 @@ base::Status Switchboard::take_place() {
   return {};
 }
 
-base::Status Switchboard::settle(double seconds) {
-  SHIM_TRY_ASSIGN(const bool had_readers, bring_readers_over(place_.number, interruption_, seconds));
-  SHIM_TRY_ASSIGN(const auto lines, take_turn(real_.get(), from_server_, seconds));
-  if (had_readers && lines.empty()) exchange_.expect_unseen();
+base::Status Switchboard::settle() {
+  SHIM_TRY(interruption_.bring_readers_over(place_.number, seconds_));
+  SHIM_TRY_ASSIGN(const auto lines, take_turn(real_.get(), from_server_, seconds_));
   for (const auto& line : lines) exchange_.to_guest += line + "\n";
+  if (lines.empty() && guest_waits_for_something()) exchange_.expect_unseen();
   return {};
 }
 
@@ -121,10 +114,7 @@ Switchboard::~Switchboard() {
   }
   wake();
   if (thread_.joinable()) thread_.join();
-  if (has_gone_) return;
-  if (place_.real_is_at_number()) return;  // it never came
-  if (keeps_number()) place_.aside = std::move(real_);
-  else restore_number();
+  if (!has_gone_) leave_place();
 }
 
 bool Switchboard::enter() {
@@ -138,7 +128,7 @@ void Switchboard::leave() {
   std::unique_lock lock(mutex_);
   if (--users_ > 0) return;
   wake();
-  changed_.wait_for(lock, kPatience, [this] { return has_gone_ || users_ > 0 || exchange_.may_last() || guest_has_unread(); });
+  changed_.wait_for(lock, kPatience, [this] { return has_gone_ || users_ > 0 || exchange_.may_last() || postponed_ms_ > 0; });
 }
 
 bool Switchboard::has_gone() const {
@@ -153,6 +143,8 @@ bool Switchboard::has_held_finalize() const {
 
 void Switchboard::ask(QuestionPtr question) {
   std::lock_guard lock(mutex_);
+  // A barrier of ours must not join one that the guest is in, which may have come before us.
+  if (question->is_barrier() && exchange_.guest_has_nothing_open() && guest_waits_for_something()) exchange_.expect_unseen();
   exchange_.ask(std::move(question));
   write(exchange_.to_server, real_.get());
   if (!exchange_.to_server.empty()) wake();  // the launcher is slow; the thread waits for it
@@ -180,7 +172,8 @@ void Switchboard::run() {
     read_from_guest();
     flush();
     changed_.notify_all();
-    if (!is_ready_to_go() || guest_has_unread() || !go()) continue;
+    if (!may_go()) postponed_ms_ = 0;
+    if (!may_go() || !go()) continue;
     has_gone_ = true;
     changed_.notify_all();
     return;
@@ -192,11 +185,11 @@ void Switchboard::wait_for_work() {
   int timeout = -1;
   {
     std::lock_guard lock(mutex_);
+    if (postponed_ms_ > 0) timeout = postponed_ms_;
     const auto events = [](const std::string& output) { return static_cast<short>(output.empty() ? POLLIN : POLLIN | POLLOUT); };
     ready[0] = {alarm_.get(), POLLIN, 0};
     ready[1] = {is_lost_ ? -1 : real_.get(), events(exchange_.to_server), 0};
     ready[2] = {guest_has_closed_ ? -1 : mine_.get(), events(exchange_.to_guest), 0};
-    if (is_ready_to_go()) timeout = kRoundMilliseconds;
   }
   ::poll(ready.data(), ready.size(), timeout);
 }

@@ -8,25 +8,29 @@
 // The guest may be anywhere in its conversation when that happens. W is the moment at which its write(2), R that at which its
 // read(2) looks the number up; D is our dup2.
 //
+// What both ways rest on: after D, bring_readers_over returns when no thread is in a call any more that looked the number up before
+// D. Each is seen asleep in another call, or has run a signal's handler since D; that runs between two calls only, and a
+// read(2) that it ends begins anew with the number. So nothing is waited for with a clock but threads that block the signals.
+//
 // Coming (D puts the pair in place), where the process has other threads:
 //   D before W and R   both on the pair.
-//   W and R before D   it sleeps in read(2) on the socket, where our answers would reach it. So before we say a word, it is
-//                      interrupted and reads again, from the pair (Interruption). What it asked we do not know: Exchange
-//                      gives it the first answer that is nobody's.
-//   W before D before R  its answer comes to the socket, and it reads from the pair. It does not sleep, so nobody knows. Hence
-//                      take_turn: what it had asked before is answered, and passed on, before we ask anything.
-//   A thread that runs may be on its way into read(2), with the number looked up already. So the threads that run are interrupted
-//   too: one that has run the handler looks numbers up anew, and one that sleeps in another call will.
+//   R before D         the thread may sleep or run in read(2) on the socket, where our answers would reach it. So before we say a word,
+//                      readers are brought over.
+//   W before D         its answer comes to the socket, and it reads from the pair. So what it had asked before is answered, and passed
+//                      on, before we ask anything (take_turn). The answer of a barrier or a spawn may come much later, whether or not its
+//                      reader was seen: Exchange gives it to the guest, also while questions of ours are open.
 //
-// Going (D puts the socket back), only while no request of anybody is open:
-//   D before W and R   both on the socket.
-//   R after D, W long before  its answer would stay in the pair. So we go only when the guest has read all that is in it, and look
-//                      every millisecond meanwhile.
-//   W before D         the request is in the pair when D is done (it was not before, or one would be open). Then the place is taken
-//                      again: a new pair, and a reader that sleeps on the socket or on the old pair is brought over as above. The
-//                      request is the first of the new pair's, and going is tried again when it is answered.
-//   After D we read the old pair to its end, which comes when no write(2) holds the other side any more. A child made by fork() may
-//   hold it for long; then 20 ms of silence are the end.
+// Going (D puts the socket back), only while no request that we know of is open, and the guest has read all its answers (else it
+// would look for them at the socket) and is not reading (else it waits for what we have not seen, and we stay until that has
+// come). Then readers are brought over, writers too, so the pair holds all that was ever written to it:
+//   D before W         it is not in the pair, and R is later: both on the socket.
+//   W before D         the request is in the pair. The same pair is put back in its place, with all that is in it, and the readers are
+//                      brought over again. Going is tried again when the request is answered. What another thread may have asked
+//                      on the socket in between is treated as in coming.
+//   W before we came   a barrier whose reader has not been seen yet. It goes over to the socket, where its answer comes.
+// That an open pair is silent for a while proves nothing: its writer may not have had the processor. Nor does its end-of-file come as
+// long as a child made by fork() holds it.
+//
 // Once the guest's cmd=finalize has come, the socket never goes back: MPICH shuts its number down and closes it at a moment that
 // nobody can know, and that must not be the socket, which is needed for our own finalize. The pair is left to it.
 #pragma once
@@ -47,7 +51,8 @@ namespace shim::bootstrap::pmi1 {
 /// Thread-safe. Counts those who use it; the last one's leave() makes it go, at once or when the guest's request is answered.
 class Switchboard {
  public:
-  /// With one user, the caller. `way` and `interruption` must outlive it and be nobody else's meanwhile; who this process is is asked if need be.
+  /// With one user, the caller. `way` and `interruption` must outlive it and be nobody else's
+  /// meanwhile; who this process is is asked if need be.
   /// Errors: other (as in arrival.hpp), those of the system.
   static base::Result<std::unique_ptr<Switchboard>> put_in_place(Way& way, Interruption& interruption, double seconds);
   /// Goes, whatever is open.
@@ -65,9 +70,11 @@ class Switchboard {
   bool has_held_finalize() const;
 
  private:
-  Switchboard(Place& place, Interruption& interruption);
+  Switchboard(Place& place, Interruption& interruption, double seconds);
   base::Status take_place();
-  base::Status settle(double seconds);
+  base::Status settle();
+  bool guest_has_unread() const;
+  bool guest_waits_for_something() const;
   base::Status find_position(Way& way, double seconds);
   void begin();
   void run();
@@ -77,17 +84,19 @@ class Switchboard {
   void write(std::string& text, int descriptor);
   void flush();
   void lose(const std::string& why);
-  bool is_ready_to_go() const;
-  bool guest_has_unread() const;
+  bool may_go() const;
   bool keeps_number() const;
   void restore_number();
   bool go();
+  bool postpone();
   bool has_come_late();
-  bool come_back();
+  void come_back(const Descriptor& guests_side);
+  void leave_place();
   void wake();
 
   Place& place_;
   Interruption& interruption_;
+  const double seconds_;  ///< to wait for the launcher and for threads
   Descriptor real_;    ///< the launcher's
   Descriptor mine_;    ///< our side of the pair
   Descriptor alarm_;   ///< eventfd; wakes the thread
@@ -100,6 +109,7 @@ class Switchboard {
   std::condition_variable changed_;
   Exchange exchange_;
   int users_ = 1;
+  int postponed_ms_ = 0;  ///< it could not go: tries again after this time; 0: there is nothing to try
   bool has_gone_ = false, must_stop_ = false;
   std::atomic<bool> is_lost_{false};  // a latch: pairs with nothing
   std::thread thread_;

@@ -100,6 +100,10 @@ std::string kind_of(const Line& answer) {
   return answer.command() == "barrier_out" ? barrier_kind(answer.value("tag").value_or("0")) : answer.command();
 }
 
+bool is_barrier(std::string_view kind) {
+  return kind.starts_with("barrier_out");
+}
+
 std::string shown(std::string_view text) {
   constexpr std::size_t kShown = 80;
   std::string start(text.substr(0, kShown));

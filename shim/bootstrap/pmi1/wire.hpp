@@ -40,6 +40,8 @@ std::string request(std::string_view command, std::initializer_list<std::pair<st
 /// request that has no answer.
 std::optional<std::string> answer_to(const Line& request);
 std::string kind_of(const Line& answer);
+/// Of an answer's kind.
+bool is_barrier(std::string_view kind);
 
 /// Text that others sent, for a message: short and printable.
 std::string shown(std::string_view text);
