@@ -49,9 +49,9 @@ Error idle_error(const Subject& subject) {
 }  // namespace
 
 int unsupported(const Subject& subject, const char* function) {
-  const char* why = abi::is_ours_bits(subject.handle)
-                        ? "not available on objects of a session in this version of Intersession"
-                        : "neither the MPI library below nor Intersession has this function";
+  const char* why = "neither the MPI library below nor Intersession has this function";
+  if (passes_on()) why = "the MPI library below lacks this function, and INTERSESSION_NATIVE says that Intersession does not answer";
+  else if (abi::is_ours_bits(subject.handle)) why = "not available on objects of a session in this version of Intersession";
   return fail(subject, function, Error(ErrorClass::unsupported_operation, why));
 }
 

@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include "shim/base/settings.hpp"
 #include "shim/intercept/abi/predefined.hpp"
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/lifetime.hpp"
@@ -27,12 +28,24 @@ void* data_symbol(const char* name) {
 
 }  // namespace
 
+bool passes_on() noexcept {
+  static const bool chosen = [] {
+    auto settings = base::read_settings();
+    return settings && settings->native;
+  }();
+  return chosen;
+}
+
 bool is_active() noexcept { return current_table.load(std::memory_order_acquire) == &active_table; }
 
 base::Status need_substrate() { return abi::resolve_predefined(data_symbol); }
 
 bool notice_activity() {
   if (is_active()) return true;
+  if (passes_on()) {
+    current_table.store(&active_table, std::memory_order_release);
+    return true;
+  }
   if (!has_substrate()) return false;
   int initialized = 0, finalized = 0;
   active_table.Initialized(&initialized);

@@ -8,6 +8,10 @@
 
 namespace shim::intercept {
 
+/// INTERSESSION_NATIVE: every call goes to the library below, and nothing is ever ours. Decided at the first call that asks, for
+/// good. False where the setting cannot be read: then the first session says so.
+bool passes_on() noexcept;
+
 /// Between MPI_Init and MPI_Finalize: calls go to the substrate.
 bool is_active() noexcept;
 

@@ -37,8 +37,9 @@ def _program_words(job: Job, app: App, place: Place) -> list[str]:
 
 
 def _preloads(job: Job, place: Place) -> list[str]:
-    """Tools stand in front of our library."""
-    return [place.tool(name, job) for name in job.tools] + ([place.library(job)] if job.library == "preloaded" else [])
+    """In the order in which they see a call."""
+    ours = [place.library(job)] if job.library == "preloaded" else []
+    return [place.tool(name, job) for name in job.tools] + ours + [place.tool(name, job) for name in job.behind]
 
 
 def _launched(job: Job, place: Place) -> list[str]:

@@ -22,6 +22,7 @@ The other keys hold for all of them:
                  "survivors_go_on" (a process that dies does not end the job)
     environment  table; variables for all processes
     tools        libraries to preload in front of Intersession (targets of the build)
+    behind       libraries to preload behind it, in front of the MPI (targets of the build)
     cluster      further options for tests/cluster, e.g. ["--shm", "1m"]
     timeout      seconds, default 30
     exit         expected exit code of the launcher, a number or "nonzero"; default 0. A job that is expected to end badly
@@ -66,6 +67,7 @@ class Job:
     launch: list[str] = dataclasses.field(default_factory=list)
     environment: dict[str, str] = dataclasses.field(default_factory=dict)
     tools: list[str] = dataclasses.field(default_factory=list)
+    behind: list[str] = dataclasses.field(default_factory=list)
     cluster: list[str] = dataclasses.field(default_factory=list)
     timeout: float = 30
     exit: int | str = 0

@@ -94,6 +94,7 @@ def _tool_tests(function):
 def _entry(function):
     lines = ["%s MPI_%s(%s) {" % (function.returns, function.name, function.signature_parameters)]
     if function.route == "ours" or (function.route == "state" and function.has_body):
+        lines.append("  if (passes_on()) [[unlikely]] return active_table.%s;" % call(function))
         lines.append("  " + (_body_call(function) if function.has_body else _unsupported(function)))
     else:
         possible = [] if function.route in ("tool", "state") else function.deciding + function.other_handles
@@ -112,7 +113,8 @@ def source(functions):
     """One source file with the entries of these functions."""
     lines = [NOTICE, "#include <mpi.h>", "", '#include "shim/intercept/border.hpp"',
              '#include "shim/intercept/generated/bodies.hpp"', '#include "shim/intercept/generated/table.hpp"',
-             '#include "shim/intercept/native/arrays.hpp"', "", "#pragma GCC diagnostic ignored \"-Wunused-parameter\"", "",
+             '#include "shim/intercept/native/arrays.hpp"',
+             '#include "shim/intercept/substrate.hpp"', "", "#pragma GCC diagnostic ignored \"-Wunused-parameter\"", "",
              "namespace shim::intercept {", "namespace {", ""]
     for function in functions:
         lines += _slow_path(function) or []
