@@ -19,7 +19,7 @@ The other keys hold for all of them:
                  replaced, here and in patterns; {start} is the command of the substrate's own launcher
     apps         instead of processes and arguments, several programs in one job: [{processes, program, arguments}, ...]
     launch       list of words for what is asked of the launcher: "round_the_nodes" (rank 1 is on the second node),
-                 "survivors_go_on" (a process that dies does not end the job)
+                 "survivors_go_on" (a process that dies does not end the job), "over_a_port" (hydra alone: PMI_PORT, not PMI_FD)
     environment  table; variables for all processes
     tools        libraries to preload in front of Intersession (targets of the build)
     behind       libraries to preload behind it, in front of the MPI (targets of the build)

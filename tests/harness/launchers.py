@@ -36,7 +36,8 @@ LAUNCHERS = {
         preloading="intersession-run"),
     "hydra": Launcher(
         "mpiexec.hydra", lambda name, value: ["-env", name, value],
-        words={"round_the_nodes": ("-ppn", "1"), "survivors_go_on": ("-disable-auto-cleanup",)}),
+        words={"round_the_nodes": ("-ppn", "1"), "survivors_go_on": ("-disable-auto-cleanup",),
+               "over_a_port": ("-pmi-port",)}),
 }
 # The job's one process is started directly.
 NONE = "none"
