@@ -4,7 +4,7 @@
 #include <mutex>
 #include <string>
 
-#include "shim/intercept/abi/library.hpp"
+#include "shim/intercept/abi/families.hpp"
 
 namespace shim::intercept::abi {
 
@@ -19,7 +19,7 @@ base::Status resolve_predefined(SymbolLookup lookup) {
   std::lock_guard lock(mutex);
   if (resolved.load(std::memory_order_relaxed)) return {};
   if (!has_library(lookup))
-    return base::Error(base::ErrorClass::other, "no library with the ABI of " + std::string(kFamily) +
+    return base::Error(base::ErrorClass::other, "no library with the ABI of " + std::string(kFamily.name) +
                                                     " is part of this program; link with one, or name its file in INTERSESSION_LIBRARY");
   resolve_handles(lookup);
   resolve_types(lookup, [](Bits handle, std::string_view name) {

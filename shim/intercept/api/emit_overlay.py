@@ -51,7 +51,12 @@ def _object(name, value):
     return ["extern struct %s %s;" % (structure, symbol)] + _constant(name, "((%s) ((void *) &(%s)))" % (c_type, symbol))
 
 
+def _header_of(name, condition):
+    return ["#if !(%s)" % condition, "#error \"Intersession's mpi.h for %s stands in front of that of another MPI\"" % name, "#endif"]
+
+
 _ROWS = {
+    "header": _header_of,
     "type": _type,
     "callback": _callback,
     "struct": lambda name, value: ["struct %s { %s; };" % (name, value)],

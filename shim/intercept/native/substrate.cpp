@@ -6,7 +6,8 @@
 #include <cstdlib>
 #include <mutex>
 
-#include "shim/intercept/abi/library.hpp"
+#include "shim/intercept/abi/families.hpp"
+#include "shim/intercept/native/other_family.hpp"
 
 namespace shim::intercept {
 namespace {
@@ -29,7 +30,7 @@ void* lookup(void* library, const char* name) noexcept {
 /// The library by its own name or by the user's setting; null where there is none. Kept loaded for good: the program may
 /// close its last reference while slots still point into it.
 void* open_library() noexcept {
-  for (const char* name : abi::kSonames)
+  for (const char* name : abi::kFamily.sonames)
     if (void* loaded = dlopen(name, RTLD_LAZY | RTLD_NOLOAD)) return loaded;
   // Read here and not through base::Settings: those exist per Process object, and a world program has none.
   const char* path = std::getenv("INTERSESSION_LIBRARY");
@@ -42,13 +43,18 @@ void* library() noexcept {
   static constinit void* found = nullptr;
   std::lock_guard lock(mutex);
   if (found == nullptr) found = open_library();
+  if (found == nullptr) refuse_other_family(nullptr);
   return found;
 }
 
 }  // namespace
 
 void* substrate_symbol(const char* name) noexcept {
-  if (void* next = lookup(RTLD_NEXT, name)) return next;
+  if (void* next = lookup(RTLD_NEXT, name)) {
+    static const bool is_checked = (refuse_other_family(RTLD_NEXT), true);
+    static_cast<void>(is_checked);
+    return next;
+  }
   void* opened = library();
   return opened != nullptr ? lookup(opened, name) : nullptr;
 }
