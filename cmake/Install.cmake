@@ -4,7 +4,6 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-list(GET INTERSESSION_SUBSTRATES 0 default_substrate)
 set(intersession_include_dir ${CMAKE_INSTALL_INCLUDEDIR}/intersession)
 set(intersession_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Intersession)
 
@@ -25,26 +24,31 @@ endforeach()
 # intersession_script(<template> <name>): makes a script for bin/, once with the paths of the build tree, once with those of
 # an installation; both are relative to the script, so that the tree may be moved.
 function(intersession_script template name)
-  file(RELATIVE_PATH INTERSESSION_INCLUDE_FROM_BIN ${PROJECT_BINARY_DIR}/bin ${PROJECT_BINARY_DIR}/include/intersession/${default_substrate})
+  set(INTERSESSION_INCLUDE_FROM_BIN ../include/intersession)
   set(INTERSESSION_LIB_FROM_BIN ../lib)
   configure_file(${PROJECT_SOURCE_DIR}/scripts/wrappers/${template}.in ${PROJECT_BINARY_DIR}/bin/${name} @ONLY
                  USE_SOURCE_PERMISSIONS)
-  file(RELATIVE_PATH INTERSESSION_INCLUDE_FROM_BIN ${CMAKE_INSTALL_FULL_BINDIR}
-       ${CMAKE_INSTALL_FULL_INCLUDEDIR}/intersession/${default_substrate})
+  file(RELATIVE_PATH INTERSESSION_INCLUDE_FROM_BIN ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_INCLUDEDIR}/intersession)
   file(RELATIVE_PATH INTERSESSION_LIB_FROM_BIN ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   configure_file(${PROJECT_SOURCE_DIR}/scripts/wrappers/${template}.in ${PROJECT_BINARY_DIR}/install/${name} @ONLY
                  USE_SOURCE_PERMISSIONS)
   install(PROGRAMS ${PROJECT_BINARY_DIR}/install/${name} DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 
-set(INTERSESSION_WRAPPED ${${default_substrate}_MPICC})
+set(INTERSESSION_ROLE cc)
+set(INTERSESSION_WRAPPED mpicc)
 set(INTERSESSION_WRAPPED_VARIABLE MPICC)
 intersession_script(intersession-compiler intersession-cc)
-set(INTERSESSION_WRAPPED ${${default_substrate}_MPICXX})
+set(INTERSESSION_ROLE cxx)
+set(INTERSESSION_WRAPPED mpicxx)
 set(INTERSESSION_WRAPPED_VARIABLE MPICXX)
 intersession_script(intersession-compiler intersession-cxx)
-set(INTERSESSION_MPIRUN ${${default_substrate}_LAUNCHER})
 intersession_script(intersession-run intersession-run)
+# What the scripts have in common.
+foreach(part which-mpi launch-openmpi launch-mpich)
+  configure_file(${PROJECT_SOURCE_DIR}/scripts/wrappers/${part}.bash ${PROJECT_BINARY_DIR}/lib/intersession/${part}.bash COPYONLY)
+  install(FILES ${PROJECT_SOURCE_DIR}/scripts/wrappers/${part}.bash DESTINATION ${CMAKE_INSTALL_LIBDIR}/intersession)
+endforeach()
 
 foreach(substrate IN LISTS INTERSESSION_SUBSTRATES)
   install(TARGETS intersession_${substrate} EXPORT IntersessionTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -60,9 +64,13 @@ install(FILES ${PROJECT_BINARY_DIR}/install/IntersessionConfig.cmake
               ${PROJECT_BINARY_DIR}/install/IntersessionConfigVersion.cmake DESTINATION ${intersession_package_dir})
 
 file(RELATIVE_PATH INTERSESSION_PREFIX_FROM_PC ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
-foreach(language c cxx)
-  set(INTERSESSION_LANGUAGE ${language})
-  configure_file(${PROJECT_SOURCE_DIR}/cmake/package/intersession.pc.in
-                 ${PROJECT_BINARY_DIR}/install/intersession-${language}.pc @ONLY)
-  install(FILES ${PROJECT_BINARY_DIR}/install/intersession-${language}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+# intersession-<substrate>-<language>.pc, which is built on the MPI's own <..._PKGCONFIG_<language>>.
+foreach(substrate IN LISTS INTERSESSION_SUBSTRATES)
+  foreach(language c cxx)
+    set(INTERSESSION_SUBSTRATE ${substrate})
+    set(INTERSESSION_REQUIRED ${${substrate}_PKGCONFIG_${language}})
+    set(name intersession-${substrate}-${language}.pc)
+    configure_file(${PROJECT_SOURCE_DIR}/cmake/package/intersession.pc.in ${PROJECT_BINARY_DIR}/install/${name} @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/install/${name} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  endforeach()
 endforeach()

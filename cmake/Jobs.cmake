@@ -34,18 +34,23 @@ function(intersession_use_mpi target library substrate)
   if(library STREQUAL "linked")
     target_link_libraries(${target} PRIVATE intersession_mpi_${substrate})
   elseif(library STREQUAL "preloaded")
-    # The MPI below lacks the functions and objects of Sessions; they are looked up when the program starts.
     target_include_directories(${target} BEFORE PRIVATE ${INTERSESSION_OVERLAY_${substrate}})
-    target_link_libraries(${target} PRIVATE intersession_substrate_${substrate})
-    # gold leaves such symbols to the dynamic linker; ld binds them to address 0 in an executable.
-    target_compile_options(${target} PRIVATE -fPIC -fno-plt)
-    target_link_options(${target} PRIVATE -fuse-ld=gold -Wl,--unresolved-symbols=ignore-in-object-files)
-    add_dependencies(${target} intersession_${substrate})
+    intersession_link_as_preloaded(${target} ${substrate})
   elseif(library STREQUAL "none")
     target_link_libraries(${target} PRIVATE intersession_substrate_${substrate})
   else()
     message(FATAL_ERROR "library is linked, preloaded or none, not ${library}")
   endif()
+endfunction()
+
+# intersession_link_as_preloaded(<target> <substrate>): the MPI below lacks the functions and objects of Sessions; they are looked up
+# when the program starts.
+function(intersession_link_as_preloaded target substrate)
+  target_link_libraries(${target} PRIVATE intersession_substrate_${substrate})
+  # gold leaves such symbols to the dynamic linker; ld binds them to address 0 in an executable.
+  target_compile_options(${target} PRIVATE -fPIC -fno-plt)
+  target_link_options(${target} PRIVATE -fuse-ld=gold -Wl,--unresolved-symbols=ignore-in-object-files)
+  add_dependencies(${target} intersession_${substrate})
 endfunction()
 
 # intersession_jobs(<prefix> <table>): every job of the table as a test called <prefix>.<job>; the programs are those of the

@@ -44,6 +44,14 @@ endfunction()
 set(INTERSESSION_SUBSTRATES)
 intersession_find_substrate(openmpi mpirun.openmpi "libopenmpi-dev openmpi-bin")
 intersession_find_substrate(mpich mpiexec.hydra "libmpich-dev mpich")
+# What keeps the C++ bindings of their mpi.h out.
+set(openmpi_DEFINITIONS OMPI_SKIP_MPICXX)
+set(mpich_DEFINITIONS MPICH_SKIP_MPICXX)
+# What pkg-config calls them, by language.
+set(openmpi_PKGCONFIG_c ompi-c)
+set(openmpi_PKGCONFIG_cxx ompi-cxx)
+set(mpich_PKGCONFIG_c mpich)
+set(mpich_PKGCONFIG_cxx mpich)
 if(NOT INTERSESSION_SUBSTRATES)
   message(FATAL_ERROR "Intersession needs an MPI to be put over: Open MPI or MPICH. "
                       "On Debian: apt-get install libopenmpi-dev openmpi-bin, or libmpich-dev mpich")

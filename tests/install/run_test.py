@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""intersession-run: what the application's processes and the launcher get, for the ways in which mpirun is called.
+"""intersession-run: what the application's processes and the launcher get, for the ways in which mpirun and mpiexec are
+called, and which MPI is chosen.
 
 The folder with the script comes in INTERSESSION_TEST_BIN, so that the build tree and an installation are tested alike.
 """
@@ -10,9 +11,13 @@ import tempfile
 import unittest
 
 _BIN = pathlib.Path(os.environ["INTERSESSION_TEST_BIN"])
-_LIBRARY = str((_BIN / "../lib/libintersession-openmpi.so").resolve())
+_LIBRARY, _LIBRARY_MPICH = (str((_BIN / f"../lib/libintersession-{mpi}.so").resolve()) for mpi in ("openmpi", "mpich"))
 _OTHER = "/lib/x86_64-linux-gnu/libm.so.6"  # stands for a tool
 _SHOW = 'echo "preload=$LD_PRELOAD a=$A psets=$INTERSESSION_PSETS"'
+
+
+def has(*libraries: str) -> bool:
+    return all(os.path.exists(library) for library in libraries)
 
 
 def run(*words: str, **environment: str) -> subprocess.CompletedProcess:
@@ -22,11 +27,19 @@ def run(*words: str, **environment: str) -> subprocess.CompletedProcess:
     return subprocess.run([_BIN / "intersession-run", *words], env=full, capture_output=True, text=True, timeout=60, check=False)
 
 
-class Run(unittest.TestCase):
+class Shown(unittest.TestCase):
+    mpi = ""
+
     def shown(self, *words: str, **environment: str) -> list[str]:
-        done = run(*words, **environment)
+        done = run(*words, INTERSESSION_MPI=self.mpi, **environment)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertNotIn("intersession-run", done.stderr)
         return done.stdout.splitlines()
+
+
+@unittest.skipUnless(has(_LIBRARY), "not built over Open MPI")
+class OpenMpi(Shown):
+    mpi = "openmpi"
 
     def test_every_process_gets_the_library(self) -> None:
         self.assertEqual(self.shown("-n", "2", "sh", "-c", _SHOW), [f"preload={_LIBRARY} a= psets="] * 2)
@@ -76,8 +89,70 @@ class Run(unittest.TestCase):
         self.assertGreater(int(lines[1]), 10)
 
     def test_exit_code_and_plain_options(self) -> None:
-        self.assertEqual(run("-n", "1", "sh", "-c", "exit 5").returncode, 5)
-        self.assertRegex(run("--version").stdout, "Open MPI|OpenRTE")
+        self.assertEqual(run("--mpi", "openmpi", "-n", "1", "sh", "-c", "exit 5").returncode, 5)
+        self.assertRegex(run("--mpi=openmpi", "--version").stdout, "Open MPI|OpenRTE")
+
+
+@unittest.skipUnless(has(_LIBRARY_MPICH), "not built over MPICH")
+class Mpich(Shown):
+    mpi = "mpich"
+
+    def test_every_process_gets_the_library(self) -> None:
+        self.assertEqual(self.shown("-n", "2", "sh", "-c", _SHOW), [f"preload={_LIBRARY_MPICH} a= psets="] * 2)
+
+    def test_every_application_gets_the_library(self) -> None:
+        lines = self.shown("-n", "1", "sh", "-c", _SHOW, ":", "-env", "A", "5", "-n", "1", "sh", "-c", _SHOW)
+        self.assertCountEqual(lines, [f"preload={_LIBRARY_MPICH} a= psets=", f"preload={_LIBRARY_MPICH} a=5 psets="])
+
+    def test_a_preload_of_the_environment_or_by_option_stays_in_front(self) -> None:
+        joined = [f"preload={_OTHER}:{_LIBRARY_MPICH} a= psets="]
+        self.assertEqual(self.shown("-n", "1", "sh", "-c", _SHOW, LD_PRELOAD=_OTHER), joined)
+        self.assertEqual(self.shown("-genv", "LD_PRELOAD", _OTHER, "-n", "1", "sh", "-c", _SHOW), joined)
+        lines = self.shown("-n", "1", "sh", "-c", _SHOW, ":", "-env", "LD_PRELOAD", _OTHER, "-n", "1", "sh", "-c", _SHOW)
+        self.assertCountEqual(lines, [f"preload={_LIBRARY_MPICH} a= psets=", *joined])
+
+    def test_settings_reach_all_processes_and_an_option_overrides_them(self) -> None:
+        for words in ((), ("-genvnone",), ("-genvlist", "PATH")):
+            self.assertEqual(self.shown(*words, "-n", "1", "/bin/sh", "-c", _SHOW, INTERSESSION_PSETS="a=0;b=1"),
+                             [f"preload={_LIBRARY_MPICH} a= psets=a=0;b=1"])
+        self.assertEqual(self.shown("-n", "1", "-env", "INTERSESSION_PSETS", "c=0", "sh", "-c", _SHOW, INTERSESSION_PSETS="a=0"),
+                         [f"preload={_LIBRARY_MPICH} a= psets=c=0"])
+
+    def test_exit_code(self) -> None:
+        self.assertEqual(run("--mpi", "mpich", "-n", "1", "sh", "-c", "exit 5").returncode, 5)
+
+
+class Choice(unittest.TestCase):
+    @unittest.skipUnless(has(_LIBRARY, _LIBRARY_MPICH), "built over one MPI")
+    def test_whoever_does_not_choose_is_told(self) -> None:
+        done = run("-n", "1", "true")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"^intersession-run: over (Open MPI|MPICH) [0-9.]+ \(/.*\); --mpi or INTERSESSION_MPI chooses")
+
+    @unittest.skipUnless(has(_LIBRARY_MPICH), "not built over MPICH")
+    def test_the_first_on_path_is_taken(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            mpirun = pathlib.Path(folder, "mpirun")
+            mpirun.write_text('#!/bin/sh\nexec mpiexec.hydra "$@"\n', encoding="utf-8")
+            mpirun.chmod(0o755)
+            done = run("-n", "1", "sh", "-c", _SHOW, PATH=f"{folder}:{os.environ['PATH']}")
+            self.assertRegex(done.stderr, rf"over MPICH [0-9.]+ \({mpirun}\)")
+            self.assertEqual(done.stdout, f"preload={_LIBRARY_MPICH} a= psets=\n")
+            self.assertEqual(run("--mpi", folder, "-n", "1", "sh", "-c", _SHOW).stdout, done.stdout)
+
+    def test_what_is_not_there_is_named(self) -> None:
+        for words, text in ((("--mpi", "/nowhere"), "no such file"), (("--mpi",), "--mpi needs"), (("--mpi", "/etc"), "family there")):
+            done = run(*words)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(text, done.stderr)
+
+    def test_no_mpi_at_all(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            for command in ("bash", "dirname", "readlink", "env"):
+                pathlib.Path(folder, command).symlink_to(f"/usr/bin/{command}")
+            done = run("-n", "1", "true", PATH=folder)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no MPI is found on PATH", done.stderr)
 
     def test_without_the_library_it_says_so(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

@@ -50,6 +50,14 @@ class CheckRooms(unittest.TestCase):
         self.write("shim/stray/x.hpp", "")
         self.assertEqual(self.offences(), ["shim/stray is not a room of shim/CMakeLists.txt"])
 
+    def test_names_of_mpi_libraries(self) -> None:
+        self.write("shim/intercept/abi/x.cpp", "void ompi_mpi_comm_null();\n")
+        self.write("shim/high/good.cpp", "// as Open MPI does\nvoid compile(); /* MPICH */ void wompi();\n")
+        self.assertEqual(check_rooms.wrong_vendors(self.top), [])
+        self.write("shim/high/bad.cpp", "#ifdef OMPI_MAJOR_VERSION\nrun_on(\"MPICH\");\n")
+        self.assertEqual(check_rooms.wrong_vendors(self.top),
+                         ["shim/high/bad.cpp names mpich, ompi, which only shim/intercept/abi may"])
+
     def test_readmes(self) -> None:
         self.write("shim/low/README.md", "# low\n")
         self.write("shim/high/README.md", "line\n" * 61)

@@ -92,7 +92,7 @@ void Exchange::reject(std::string_view line) {
   if (open_.empty()) return;
   const std::string& asked = open_.front().question->request();
   break_off("the launcher has answered \"" + shown(line) + "\" to \"" + shown({asked.data(), asked.size() - 1}) +
-            "\"; it does not speak PMI-1 as it should: start the job with the mpiexec of MPICH (hydra) or another launcher of PMI-1");
+            "\"; it does not speak PMI-1 as it should: start the job with mpiexec.hydra or another launcher of PMI-1");
 }
 
 void Exchange::server_said(std::string_view line) {

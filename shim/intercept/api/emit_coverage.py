@@ -60,10 +60,10 @@ def _chapter_of(function):
     return function.section.partition(".")[0]
 
 
-def page(functions, chapters, native):
+def page(functions, chapters, native, substrate):
     lines = ["# Which functions work", "",
-             "Generated from `shim/intercept/api/mpi_api.txt`, for Open MPI 4.1 below. %d functions of MPI-4.1, counting large-count"
-             % len(functions),
+             "Generated from `shim/intercept/api/mpi_api.txt`, over `%s`. %d functions of MPI-4.1, counting large-count" % (
+                 substrate, len(functions)),
              "forms and the removed ones that the library below still has.", "", summary(functions, native)]
     for chapter, title in chapters.items():
         lines += ["## %s %s" % (chapter, title), "",

@@ -55,7 +55,12 @@ def _header_of(name, condition):
     return ["#if !(%s)" % condition, "#error \"Intersession's mpi.h for %s stands in front of that of another MPI\"" % name, "#endif"]
 
 
+def _variable(name, value):
+    return ["extern %s%s;" % (value.rpartition(" ")[0], name)]
+
+
 _ROWS = {
+    "variable": _variable,
     "header": _header_of,
     "type": _type,
     "callback": _callback,
@@ -96,8 +101,9 @@ def header(functions, rows, native):
 
 
 def objects(rows):
-    """The objects whose addresses are handles: (symbol, size in bytes)."""
-    return [(value.split()[2], int(value.split()[3])) for word, _, value in rows if word == "object"]
+    """The objects whose addresses are handles, and variables: (symbol, size in bytes)."""
+    symbols = {"object": lambda name, value: value.split()[2], "variable": lambda name, value: name}
+    return [(symbols[word](name, value), int(value.split()[-1])) for word, name, value in rows if word in symbols]
 
 
 def objects_source(rows):

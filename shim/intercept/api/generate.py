@@ -56,7 +56,7 @@ def coverage(options, functions, chapters, native):
     if options.summary:
         print(emit_coverage.summary(functions, native), end="")
         return 0
-    page = emit_coverage.page(functions, chapters, native)
+    page = emit_coverage.page(functions, chapters, native, options.substrate)
     if options.check is None:
         print(page, end="")
         return 0

@@ -119,7 +119,7 @@ class Generator(unittest.TestCase):
         functions, chapters = description.parse(_SAMPLE)
         text = "\n".join(["// SPDX-License-Identifier: BSD-3-Clause", emit_bodies.bodies(functions),
                           emit_table.source(functions), emit_entries.source(functions),
-                          emit_tests.rows(functions), emit_coverage.page(functions, chapters, _NATIVE)])
+                          emit_tests.rows(functions), emit_coverage.page(functions, chapters, _NATIVE, "sample")])
         golden = _HERE / "golden.txt"
         if os.environ.get("UPDATE_GOLDEN"):
             golden.write_text(text)
@@ -138,7 +138,8 @@ class Generator(unittest.TestCase):
         functions, _ = description.parse(_SAMPLE)
         names = re.findall(r"^ {4}(\w+);$", emit_overlay.exports(functions, emit_overlay.parse_rows(_OVERLAY)), re.MULTILINE)
         want = [prefix + f.name for f in functions for prefix in ("MPI_", "PMPI_")]
-        self.assertEqual(sorted(names), sorted(want + ["ompi_mpi_instance_null", "ompi_mpi_errors_abort"]))
+        self.assertEqual(sorted(names), sorted(want + ["ompi_mpi_instance_null", "ompi_mpi_errors_abort", "MPI_F08_STATUS_IGNORE",
+                                                       "MPI_F08_STATUSES_IGNORE"]))
 
 
 class Probe(unittest.TestCase):
