@@ -12,10 +12,12 @@ if(INTERSESSION_SANITIZE)
   target_link_options(intersession_flags INTERFACE -fsanitize=${INTERSESSION_SANITIZE})
 endif()
 
-# intersession_room(<name> [BELOW <rooms>...] [HEADERS <targets or folders>...]): all .cpp files of shim/<name>.
+# intersession_room(<name> [BELOW <rooms>...] [HEADERS <targets or folders>...]): all .cpp files of shim/<name>,
+# but for a program's main.cpp.
 function(intersession_room name)
   cmake_parse_arguments(arg "" "" "BELOW;SYSTEM_INCLUDES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
   add_library(intersession_${name} STATIC ${sources})
   target_link_libraries(intersession_${name} PUBLIC intersession_flags)
   foreach(below IN LISTS arg_BELOW)

@@ -97,6 +97,17 @@ Status check(const Settings& s) {
   return {};
 }
 
+template <typename AnyLookup>
+Result<Settings> read(const AnyLookup& lookup) {
+  Settings settings;
+#define SETTING(name, type, default_value, help) \
+  if (auto value = lookup(variable_of(#name))) SHIM_TRY(parse(variable_of(#name), *value, settings.name));
+#include "shim/base/settings.def"
+#undef SETTING
+  SHIM_TRY(check(settings));
+  return settings;
+}
+
 }  // namespace
 
 std::span<const SettingRow> setting_rows() {
@@ -114,14 +125,27 @@ std::optional<std::string> from_environment(const std::string& variable) {
   return std::string(value);
 }
 
-Result<Settings> read_settings(Lookup lookup) {
-  Settings settings;
-#define SETTING(name, type, default_value, help) \
-  if (auto value = lookup(variable_of(#name))) SHIM_TRY(parse(variable_of(#name), *value, settings.name));
-#include "shim/base/settings.def"
-#undef SETTING
-  SHIM_TRY(check(settings));
-  return settings;
+Result<Settings> read_settings(Lookup lookup) { return read(lookup); }
+
+bool SettingsReading::is_right() const {
+  return std::none_of(rows.begin(), rows.end(), [](const SettingReading& reading) { return reading.error.has_value(); });
+}
+
+SettingsReading read_each_setting(Lookup lookup) {
+  SettingsReading all;
+  for (const SettingRow& row : setting_rows()) {
+    SettingReading reading{&row, lookup(row.variable), std::nullopt};
+    // As if nothing else were set: no rule of `check` is about two settings.
+    auto alone = read([&](const std::string& asked) { return asked == row.variable ? reading.given : std::nullopt; });
+    if (!alone) reading.error = std::move(alone).error();
+    all.rows.push_back(std::move(reading));
+  }
+  auto usable = read([&](const std::string& asked) {
+    auto found = std::find_if(all.rows.begin(), all.rows.end(), [&](const auto& reading) { return reading.row->variable == asked; });
+    return found->error ? std::nullopt : found->given;
+  });
+  if (usable) all.settings = *std::move(usable);
+  return all;
 }
 
 }  // namespace shim::base

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "shim/base/result.hpp"
 
@@ -39,5 +40,21 @@ std::optional<std::string> from_environment(const std::string& variable);
 /// Reads all settings. A value that does not parse or is out of its range is an error (class arg) that names the variable,
 /// the value, and what would be right; nothing is guessed. Sizes take the suffixes k, m and g (powers of 1024).
 Result<Settings> read_settings(Lookup lookup = from_environment);
+
+/// One setting as it was found.
+struct SettingReading {
+  const SettingRow* row;
+  std::optional<std::string> given;  ///< what the environment says; nothing: the default holds
+  std::optional<Error> error;        ///< why what was given cannot be used
+};
+
+/// All settings for a report. Where read_settings would fail, those that are wrong have their defaults, and the others hold.
+struct SettingsReading {
+  Settings settings;
+  std::vector<SettingReading> rows;  ///< in the order of the list
+
+  bool is_right() const;
+};
+SettingsReading read_each_setting(Lookup lookup = from_environment);
 
 }  // namespace shim::base

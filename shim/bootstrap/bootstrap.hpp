@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "shim/base/ids.hpp"
+#include "shim/base/loaded_library.hpp"
 #include "shim/base/result.hpp"
 
 namespace shim::bootstrap {
@@ -133,5 +134,8 @@ struct Options {
   std::unique_ptr<ProcessLife>* life = nullptr;
 };
 base::Result<std::unique_ptr<Bootstrap>> open_bootstrap(const Options& options);
+
+/// PMIx's library as a process under a launcher would load it, which is all that this does. Errors: other (it cannot be loaded).
+base::Result<base::LoadedLibrary> find_pmix_library();
 
 }  // namespace shim::bootstrap

@@ -24,4 +24,6 @@ std::unique_ptr<ProcessLife> make_process_life() {
   return std::make_unique<pmi1::KeptConnection>(std::move(surroundings));
 }
 
+base::Result<base::LoadedLibrary> find_pmix_library() { return pmix::describe_library(); }
+
 }  // namespace shim::bootstrap

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <map>
 #include <set>
 
 namespace shim::base {
@@ -73,6 +75,42 @@ TEST(Settings, WhatDoesNotParseIsNamedWithItsValue) {
     EXPECT_EQ(read.error().error_class(), ErrorClass::arg);
     EXPECT_THAT(read.error().text(), HasSubstr(each.variable));
   }
+}
+
+/// The row of one variable in a report of the settings.
+const SettingReading& row_of(const SettingsReading& reading, const std::string& variable) {
+  return *std::find_if(reading.rows.begin(), reading.rows.end(), [&](const auto& row) { return row.row->variable == variable; });
+}
+
+SettingsReading each_with(std::map<std::string, std::string> environment) {
+  static std::map<std::string, std::string> held;
+  held = std::move(environment);
+  return read_each_setting([](const std::string& asked) -> std::optional<std::string> {
+    auto found = held.find(asked);
+    if (found == held.end()) return std::nullopt;
+    return found->second;
+  });
+}
+
+TEST(Settings, AReportTellsWhatTheEnvironmentSays) {
+  const SettingsReading reading = each_with({{"INTERSESSION_SPIN", "7"}});
+  EXPECT_TRUE(reading.is_right());
+  EXPECT_EQ(reading.rows.size(), setting_rows().size());
+  EXPECT_EQ(row_of(reading, "INTERSESSION_SPIN").given, "7");
+  EXPECT_EQ(row_of(reading, "INTERSESSION_YIELD").given, std::nullopt);
+  EXPECT_EQ(reading.settings.spin, 7);
+}
+
+TEST(Settings, AReportNamesEveryWrongOneAndTheOthersHold) {
+  const SettingsReading reading =
+      each_with({{"INTERSESSION_SPIN", "many"}, {"INTERSESSION_EXCHANGE", "Modex"}, {"INTERSESSION_YIELD", "5"}});
+  EXPECT_FALSE(reading.is_right());
+  EXPECT_THAT(row_of(reading, "INTERSESSION_SPIN").error.value().text(), HasSubstr("many"));
+  EXPECT_THAT(row_of(reading, "INTERSESSION_EXCHANGE").error.value().text(), HasSubstr("Modex"));
+  EXPECT_FALSE(row_of(reading, "INTERSESSION_YIELD").error);
+  EXPECT_EQ(reading.settings.spin, Settings().spin);
+  EXPECT_EQ(reading.settings.exchange, Settings().exchange);
+  EXPECT_EQ(reading.settings.yield, 5);
 }
 
 TEST(Settings, TheListNamesEachOnceAndExplainsIt) {

@@ -13,7 +13,7 @@ A table [[job]] describes what runs and what must come out. Columns that take a 
 
 The other keys hold for all of them:
 
-    program      a program of the same folder, or a path if it has a slash
+    program      a program of the same folder, or a path if it has a slash; {build} and {source} are replaced
     name         default: the program, and its first argument if that is a word (the scenario)
     arguments    list of texts; {processes}, {nodes}, {substrate}, {library}, {launcher}, {build}, {programs} and {source} are
                  replaced, here and in patterns; {start} is the command of the substrate's own launcher
@@ -130,7 +130,7 @@ def _make(row: dict[str, Any], columns: dict[str, Any], words: dict[str, Any]) -
     words = dict(words, processes=job.processes, nodes=job.nodes, library=job.library, substrate=job.substrate,
                  launcher=job.launcher, start=_own_start(job.substrate))
     for app in job.apps:
-        app.arguments = _fill_in(app.arguments, words)
+        app.program, app.arguments = _fill_in(app.program, words), _fill_in(app.arguments, words)
     for field in ("output", "forbidden", "environment"):
         setattr(job, field, _fill_in(getattr(job, field), words))
     substrate = f"{job.substrate}." if job.substrate != "none" else ""

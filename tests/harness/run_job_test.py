@@ -194,6 +194,8 @@ class Tables(unittest.TestCase):
                            dict(_BUILT, build="/b"))
         self.assertEqual(job.apps[0].arguments, ["4", "/b/x", "{other}"])
         self.assertEqual((job.output, job.environment), (["4 of mpich"], {"A": "1"}))
+        job, = jobs.expand({"program": "{build}/bin/p", "name": "n", "library": "none"}, dict(_BUILT, build="/b"))
+        self.assertEqual((job.name, job.apps[0].program), ("n.none.p1", "/b/bin/p"))
 
     def test_several_programs(self) -> None:
         job, _ = jobs.expand({"apps": [{"program": "a", "processes": 2}, {"program": "b", "processes": 3}]}, _BUILT)

@@ -46,6 +46,13 @@ class CheckRooms(unittest.TestCase):
         self.write("shim/high/bad.cpp", "#include <mpi.h>\n")
         self.assertEqual(self.offences(), ["shim/high/bad.cpp includes mpi.h, which only shim/intercept may"])
 
+    def test_names_of_mpi_libraries_are_shared_with_the_report(self) -> None:
+        rooms = check_rooms.rooms_of(_CMAKE + "intersession_room(info BELOW low)\n")
+        for room in ("info", "high"):
+            self.write(f"shim/{room}/x.cpp", '#include "shim/intercept/abi/families.hpp"\n')
+        self.assertEqual(check_rooms.wrong_includes(self.top, rooms),
+                         ["shim/high/x.cpp includes shim/intercept/abi/families.hpp: high may not know intercept"])
+
     def test_folder_without_a_room(self) -> None:
         self.write("shim/stray/x.hpp", "")
         self.assertEqual(self.offences(), ["shim/stray is not a room of shim/CMakeLists.txt"])

@@ -16,17 +16,19 @@ base::Status find(void* library, const std::string& file, const char* name, Func
   return Error(ErrorClass::other, file + " has no function " + name + ": it is older than PMIx 3; install libpmix2");
 }
 
+base::Result<void*> open_file(const std::string& file) {
+  if (void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) return library;
+  const char* reason = ::dlerror();
+  return Error(ErrorClass::other, "PMIx's library cannot be loaded (" + std::string(reason == nullptr ? file : reason) +
+                                      "); install libpmix2, or name its folder in LD_LIBRARY_PATH");
+}
+
 }  // namespace
 
 base::Result<Library> load_library(const std::string& file) {
-  void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (library == nullptr) {
-    const char* reason = ::dlerror();
-    return Error(ErrorClass::other,
-                 "this process was started by a launcher that speaks PMIx, but PMIx's library cannot be loaded (" +
-                     std::string(reason == nullptr ? file : reason) +
-                     "); install libpmix2, or name its folder in LD_LIBRARY_PATH");
-  }
+  auto opened = open_file(file);
+  if (!opened) return std::move(opened).error().within("this process was started by a launcher that speaks PMIx");
+  void* library = *opened;
   Library table;
   SHIM_TRY(find(library, file, "PMIx_Init", table.init));
   SHIM_TRY(find(library, file, "PMIx_Initialized", table.initialized));
@@ -42,6 +44,13 @@ base::Result<Library> load_library(const std::string& file) {
   SHIM_TRY(find(library, file, "PMIx_Resolve_peers", table.resolve_peers));
   SHIM_TRY(find(library, file, "PMIx_Error_string", table.error_string));
   return table;
+}
+
+base::Result<base::LoadedLibrary> describe_library(const std::string& file) {
+  SHIM_TRY_ASSIGN(void* library, open_file(file));
+  decltype(&PMIx_Get_version) get_version = nullptr;
+  SHIM_TRY(find(library, file, "PMIx_Get_version", get_version));
+  return base::LoadedLibrary{base::file_of(reinterpret_cast<const void*>(get_version)), get_version()};
 }
 
 }  // namespace shim::bootstrap::pmix

@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "shim/base/loaded_library.hpp"
 #include "shim/base/result.hpp"
 
 namespace shim::bootstrap::pmix {
@@ -31,5 +32,8 @@ struct Library {
 /// Loads libpmix.so.2, or takes the one that is loaded already. It stays loaded: PMIx has threads and exit handlers of
 /// its own. Errors: other (it cannot be loaded, or lacks a function; the text says which and what to try).
 base::Result<Library> load_library(const std::string& file = "libpmix.so.2");
+
+/// Loads it likewise, for its path and version alone. Errors: other.
+base::Result<base::LoadedLibrary> describe_library(const std::string& file = "libpmix.so.2");
 
 }  // namespace shim::bootstrap::pmix

@@ -248,13 +248,11 @@ Result<std::unique_ptr<Transport>> open_provider(const Library& library, std::st
 
 Result<std::unique_ptr<Transport>> make_ofi(const OfiSettings& settings) {
   SHIM_TRY_ASSIGN(Library library, Library::load());
-  const std::string_view wanted = settings.provider;
-  auto candidates = wanted.empty() ? known_providers() : std::span(&wanted, 1);
   std::string reasons;
-  for (std::string_view provider : candidates) {
+  for (const std::string& provider : candidates(settings.provider)) {
     auto transport = open_provider(library, provider, settings.interface);
     if (transport) return transport;
-    reasons += (reasons.empty() ? "" : "; ") + std::string(provider) + ": " + transport.error().text();
+    reasons += (reasons.empty() ? "" : "; ") + provider + ": " + transport.error().text();
   }
   return Error(ErrorClass::other, "no libfabric provider is usable (" + reasons +
                                       "); name another with INTERSESSION_PROVIDER, or another network with INTERSESSION_INTERFACE");

@@ -4,8 +4,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "shim/base/loaded_library.hpp"
 #include "shim/transport/transport.hpp"
 
 namespace shim::transport {
@@ -24,6 +27,23 @@ struct OfiSettings {
 /// address, come from strangers: they are dropped and counted. try_read is unsupported. After fork(2) the child's copy answers
 /// errors, and destroying it there touches nothing of the parent's.
 base::Result<std::unique_ptr<Transport>> make_ofi(const OfiSettings& settings);
+
+/// A provider of libfabric's, as this process finds it.
+struct OfiProvider {
+  std::string name;
+  std::string interface;             ///< where it is offered: its name, and its address where it has one of the Internet's
+  std::optional<base::Error> error;  ///< why it cannot be used
+};
+
+/// What make_ofi would choose from.
+struct OfiOffer {
+  base::LoadedLibrary library;
+  std::vector<OfiProvider> providers;  ///< in the order in which make_ofi tries them
+  std::optional<std::size_t> chosen;   ///< the first of them whose endpoint opens
+};
+
+/// Local; loads libfabric as make_ofi does, and closes what it has opened. Errors: other (libfabric cannot be loaded).
+base::Result<OfiOffer> explore_ofi(const OfiSettings& settings);
 
 /// Removes what libfabric's provider "shm" left of this user's killed processes. Local; loads nothing. Answers of how many
 /// endpoints.

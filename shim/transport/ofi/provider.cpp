@@ -71,7 +71,7 @@ int rank_of(const fi_info& info) {
 std::string offered_interfaces(const fi_info* list) {
   std::string names;
   for (const fi_info* info = list; info; info = info->next) {
-    std::string name = std::string(info->domain_attr->name ? info->domain_attr->name : "?") + " " + address_text(*info);
+    const std::string name = interface_of(*info);
     if (names.find(name) == std::string::npos) names += (names.empty() ? "" : ", ") + name;
   }
   return names;
@@ -79,7 +79,15 @@ std::string offered_interfaces(const fi_info* list) {
 
 }  // namespace
 
-std::span<const std::string_view> known_providers() { return kKnown; }
+std::vector<std::string> candidates(const std::string& wanted) {
+  if (!wanted.empty()) return {wanted};
+  return {kKnown.begin(), kKnown.end()};
+}
+
+std::string interface_of(const fi_info& info) {
+  const std::string name = info.domain_attr->name ? info.domain_attr->name : "?", address = address_text(info);
+  return address.empty() ? name : name + " " + address;
+}
 
 Result<InfoList> find_provider(const Library& library, std::string_view provider, const std::string& interface) {
   InfoList hints = make_hints(library, provider);

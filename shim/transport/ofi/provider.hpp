@@ -2,9 +2,9 @@
 // Which of libfabric's providers to use, and over which interface.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "shim/transport/ofi/library.hpp"
 #include "shim/transport/ofi/ofi.hpp"
@@ -17,8 +17,12 @@ inline constexpr std::size_t kFrameBytes = 16 * 1024;
 inline constexpr std::size_t kSendDepth = 128;
 inline constexpr std::size_t kReceiveDepth = 128;
 
-/// The providers that pass the conformance tests, the one to prefer first (measured: docs/measurements.md).
-std::span<const std::string_view> known_providers();
+/// The providers to try, in this order: the one that the user wants, else those that pass the conformance tests, the one to
+/// prefer first (measured: docs/measurements.md).
+std::vector<std::string> candidates(const std::string& wanted);
+
+/// "eth1 10.1.0.2": where the endpoint described would be; without the address where it is none of the Internet's.
+std::string interface_of(const fi_info& info);
 
 /// May packets that this provider has taken be lost when their sender closes its endpoint? Not those of libfabric's shm: they
 /// are in the receiver's memory; and a packet to one who has closed ends the process there (libfabric 1.17), so none is sent.

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/info/child.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "shim/base/clock.hpp"
+
+namespace shim::info {
+namespace {
+
+using base::Error;
+using base::ErrorClass;
+
+struct Pipe {
+  int ends[2] = {-1, -1};
+  Pipe() = default;
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  ~Pipe() {
+    close_end(0);
+    close_end(1);
+  }
+  void close_end(int which) {
+    if (ends[which] >= 0) ::close(ends[which]);
+    ends[which] = -1;
+  }
+};
+
+/// Starts the command with its standard output in the pipe.
+base::Result<pid_t> start(const std::vector<std::string>& words, const Pipe& pipe) {
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, pipe.ends[1], STDOUT_FILENO);
+  pid_t child = -1;
+  const int error = ::posix_spawn(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) return base::system_error(error, words[0] + " cannot be started");
+  return child;
+}
+
+/// All that comes until the other end is closed; false where that takes longer.
+bool read_all(int descriptor, double seconds, std::string& output) {
+  const base::Nanoseconds end = base::now_ns() + static_cast<base::Nanoseconds>(seconds * 1e9);
+  for (;;) {
+    const base::Nanoseconds left_ms = (end - base::now_ns()) / 1'000'000;
+    pollfd waiting{descriptor, POLLIN, 0};
+    const int ready = ::poll(&waiting, 1, static_cast<int>(std::clamp<base::Nanoseconds>(left_ms, 0, 60'000)));
+    if (ready == 0 && left_ms <= 0) return false;
+    if (ready <= 0) continue;
+    char bytes[4096];
+    const ssize_t count = ::read(descriptor, bytes, sizeof bytes);
+    if (count == 0) return true;
+    if (count > 0) output.append(bytes, static_cast<std::size_t>(count));
+  }
+}
+
+int wait_for(pid_t child) {
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+}  // namespace
+
+base::Result<Outcome> run(const std::vector<std::string>& words, double seconds) {
+  Pipe pipe;
+  if (::pipe2(pipe.ends, O_CLOEXEC) != 0) return base::system_error(errno, "pipe");
+  SHIM_TRY_ASSIGN(const pid_t child, start(words, pipe));
+  pipe.close_end(1);
+  Outcome outcome;
+  const bool has_ended = read_all(pipe.ends[0], seconds, outcome.output);
+  if (!has_ended) ::kill(child, SIGKILL);
+  const int status = wait_for(child);
+  if (!has_ended)
+    return Error(ErrorClass::other, "the process that was asked has not answered within " + std::to_string(static_cast<int>(seconds)) + " s");
+  if (WIFSIGNALED(status))
+    return Error(ErrorClass::other, std::string("the process that was asked has ended by a signal: ") + ::strsignal(WTERMSIG(status)));
+  outcome.exit_code = WEXITSTATUS(status);
+  return outcome;
+}
+
+}  // namespace shim::info

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <filesystem>
+
+#include "shim/info/info.hpp"
+#include "shim/intercept/abi/families.hpp"
+
+namespace shim::info {
+namespace {
+
+using intercept::abi::Family;
+
+struct Found {
+  std::string name;  ///< under which it was loaded
+  base::Result<base::LoadedLibrary> library;
+};
+
+/// The first that can be loaded, as a program would find it; else why the first cannot.
+Found find(const Family& family, const AskLibrary& ask) {
+  Found first{family.sonames[0], ask(family.sonames[0])};
+  for (std::size_t i = 1; !first.library && i < family.sonames.size(); ++i) {
+    if (std::string(family.sonames[i]) == family.sonames[i - 1]) continue;
+    auto next = ask(family.sonames[i]);
+    if (next) return {family.sonames[i], std::move(next)};
+  }
+  return first;
+}
+
+std::string ours_of(const Family& family, const std::vector<std::string>& folders) {
+  std::string where;
+  for (const std::string& folder : folders) {
+    const auto file = std::filesystem::path(folder) / family.library;
+    std::error_code error;
+    if (std::filesystem::exists(file, error)) return std::filesystem::weakly_canonical(file, error).string();
+    where += (where.empty() ? "" : ", ") + folder;
+  }
+  return std::string("not found: ") + family.library + " is not in " + where;
+}
+
+void add_library(Section& section, const Found& found) {
+  if (!found.library) return;
+  section.add("  library", found.library->file);
+  section.add("  ABI", found.name);
+}
+
+std::string version_of(const Found& found) {
+  return found.library ? found.library->version : "not found: " + found.library.error().text();
+}
+
+}  // namespace
+
+Section substrates_section(const AskLibrary& ask, const std::vector<std::string>& folders, const base::Settings& settings) {
+  Section section{"substrates", {}};
+  for (const Family* family : intercept::abi::kFamilies) {
+    const Found found = find(*family, ask);
+    section.add(family->name, version_of(found));
+    add_library(section, found);
+    section.add("  Intersession", ours_of(*family, folders));
+  }
+  if (!settings.library.empty()) {
+    const Found named{settings.library, ask(settings.library)};
+    section.add("INTERSESSION_LIBRARY", version_of(named));
+    if (named.library) section.add("  library", named.library->file);
+  }
+  return section;
+}
+
+}  // namespace shim::info

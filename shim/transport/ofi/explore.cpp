@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/transport/ofi/endpoint.hpp"
+#include "shim/transport/ofi/ofi.hpp"
+#include "shim/transport/ofi/provider.hpp"
+
+namespace shim::transport {
+namespace {
+
+base::LoadedLibrary describe(const Library& library) {
+  const std::uint32_t version = library.version();
+  return {base::file_of(reinterpret_cast<const void*>(library.version)),
+          std::to_string(FI_MAJOR(version)) + "." + std::to_string(FI_MINOR(version))};
+}
+
+/// That libfabric offers a provider does not say yet that its endpoint opens; that is tried only where make_ofi would.
+base::Status explore(const Library& library, const std::string& interface, bool tries_endpoint, OfiProvider& provider) {
+  SHIM_TRY_ASSIGN(InfoList info, find_provider(library, provider.name, interface));
+  provider.interface = interface_of(*info);
+  if (tries_endpoint) {
+    SHIM_TRY_ASSIGN(Endpoint endpoint, Endpoint::open(library, std::move(info)));
+    endpoint.close();
+  }
+  return {};
+}
+
+}  // namespace
+
+base::Result<OfiOffer> explore_ofi(const OfiSettings& settings) {
+  SHIM_TRY_ASSIGN(const Library library, Library::load());
+  OfiOffer offer{describe(library), {}, std::nullopt};
+  for (const std::string& name : candidates(settings.provider)) {
+    OfiProvider& provider = offer.providers.emplace_back(OfiProvider{name, {}, std::nullopt});
+    auto explored = explore(library, settings.interface, !offer.chosen, provider);
+    if (!explored) provider.error = std::move(explored).error();
+    else if (!offer.chosen) offer.chosen = offer.providers.size() - 1;
+  }
+  return offer;
+}
+
+}  // namespace shim::transport
