@@ -7,9 +7,19 @@
 
 namespace shim::bootstrap {
 
+namespace {
+
+/// Is it decided that this process speaks PMI-1? An MPI library that starts alone may put PMIx's variables into the environment
+/// afterwards, and they lead to nobody but itself.
+bool has_spoken_pmi1(const Options& options) {
+  return options.life != nullptr && dynamic_cast<const pmi1::KeptConnection*>(options.life->get()) != nullptr;
+}
+
+}  // namespace
+
 base::Result<std::unique_ptr<Bootstrap>> open_bootstrap(const Options& options) {
   // srun may offer both; PMIx knows more.
-  if (pmix::has_launcher()) {
+  if (pmix::has_launcher() && !has_spoken_pmi1(options)) {
     SHIM_TRY_ASSIGN(const auto library, pmix::load_library());
     return pmix::Backend::open(library, options);
   }
