@@ -26,9 +26,9 @@ class UpdateReadme(unittest.TestCase):
         """Of the measurement: the machine, the rows with a goal, and the start-up as a whole."""
         (self.top / "docs").mkdir()
         rows = ["| a | session + world communicator | 4 | 2.7 |  |", "| a | self communicator | 1 | 0.1 |  |", "| b | latency | 2 | 1 | ≤ 1.5 |"]
-        (self.top / "docs/foundation.md").write_text("\n".join(["a machine", "", "| head |", "|---|", *rows]) + "\n", encoding="utf-8")
-        text = update_readme.fresh("<!-- generated: foundation -->\n<!-- end -->\n", self.top)
-        self.assertEqual(text.splitlines()[1:-1], ["a machine (all rows: docs/foundation.md)", "", "| head |", "|---|", rows[0], rows[2]])
+        (self.top / "docs/foundation-mpich.md").write_text("\n".join(["a machine", "", "| head |", "|---|", *rows]) + "\n", encoding="utf-8")
+        text = update_readme.fresh("<!-- generated: foundation-mpich -->\n<!-- end -->\n", self.top)
+        self.assertEqual(text.splitlines()[1:-1], ["a machine (all rows: docs/foundation-mpich.md)", "", "| head |", "|---|", rows[0], rows[2]])
 
     def test_settings(self) -> None:
         self.write_settings('// a remark\nSETTING(psets, text, "", "a, b; c")\nSETTING(spin, int, 2000, "x | y")\n')
