@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <set>
 
+#include "tests/base/thread_count.hpp"
 #include "tests/bootstrap/launched/scenario.hpp"
 
 namespace {
@@ -175,20 +176,19 @@ auto entries_of(const char* folder) {
 /// The environment is as it was, and a second Bootstrap starts no second thread. What stays when the last has closed is PMIx's
 /// alone: over PMI-1 there is no thread and no descriptor.
 void nothing_left(const std::string&) {
-  const auto tasks = [] { return entries_of("/proc/self/task"); };
   const auto descriptors = entries_of("/proc/self/fd");
-  CHECK(tasks() == 1);
+  CHECK(shim::base::listed_threads() == 1);
   auto self = open();
   CHECK(std::getenv("PMIX_MCA_gds") == nullptr);
   const bool is_pmix = self->name() == "pmix";
-  const auto while_open = tasks();
+  const auto while_open = shim::base::listed_threads();
   for (int round = 0; round < 5; ++round) {
     fence_all(*self);
     self.reset();
-    CHECK(is_pmix || (tasks() == 1 && entries_of("/proc/self/fd") == descriptors));
+    CHECK(is_pmix || (shim::base::threads_down_to(1) == 1 && entries_of("/proc/self/fd") == descriptors));
     self = open();
   }
-  CHECK(tasks() == while_open);
+  CHECK(shim::base::threads_down_to(while_open) == while_open);
 }
 
 void aborted(const std::string&) {
