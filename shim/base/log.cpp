@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/base/log.hpp"
 
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
+#include <thread>
+
+#include "shim/base/clock.hpp"
 
 namespace shim::base {
 namespace {
@@ -27,6 +33,15 @@ void Log::write(LogLevel level, std::string_view text) const {
   line += '\n';
   // a log that cannot be written has nowhere to complain
   [[maybe_unused]] auto written = ::write(descriptor_, line.data(), line.size());
+}
+
+void wait_until_read(int descriptor, double seconds) {
+  struct stat status {};
+  if (fstat(descriptor, &status) != 0 || !S_ISFIFO(status.st_mode)) return;
+  const auto deadline = Deadline::after_seconds(seconds);
+  // At the writing end, too, FIONREAD is what the pipe holds (pipe(7)).
+  for (int unread = 0; ioctl(descriptor, FIONREAD, &unread) == 0 && unread > 0 && !deadline.passed();)
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
 }
 
 }  // namespace shim::base

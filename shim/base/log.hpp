@@ -27,4 +27,9 @@ class Log {
   std::string who_;
 };
 
+/// Waits until a pipe's reader has taken all that was written to it, for `seconds` at most; returns at once where the descriptor
+/// is no pipe. For the last words of a process whose launcher forwards its output: hydra drops what it has not read yet when
+/// the next thing that it hears is that the job is to be ended.
+void wait_until_read(int descriptor, double seconds);
+
 }  // namespace shim::base

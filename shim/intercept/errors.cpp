@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "shim/base/log.hpp"
 #include "shim/base/settings.hpp"
 #include "shim/intercept/abi/codes.hpp"
 #include "shim/intercept/abi/predefined.hpp"
@@ -168,6 +169,13 @@ int fail_at(const Target& target, const char* function, const base::Error& error
   return code;
 }
 
+// The user's own output is worth as much as ours when the job ends.
+void wait_for_the_launcher_to_read() {
+  constexpr double kReadSeconds = 1;
+  base::wait_until_read(STDOUT_FILENO, kReadSeconds);
+  base::wait_until_read(STDERR_FILENO, kReadSeconds);
+}
+
 int exit_status(int code) { return (code & 0xff) != 0 ? code & 0xff : 1; }
 
 }  // namespace
@@ -211,6 +219,7 @@ void end_job(const std::string& text, int code) {
   print_error(text);
   auto process = living_process();
   if (process) process->leave_at_once();
+  wait_for_the_launcher_to_read();
   if (is_active()) active_table.Abort(abi::predefined.comm_world, exit_status(code));
   if (process) process->bootstrap().abort(exit_status(code), text);
   _exit(exit_status(code));
@@ -219,6 +228,7 @@ void end_job(const std::string& text, int code) {
 void end_process(const std::string& text, int code) {
   print_error(text);
   if (auto process = living_process()) process->leave_at_once();
+  wait_for_the_launcher_to_read();
   _exit(exit_status(code));
 }
 

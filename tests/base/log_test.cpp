@@ -2,6 +2,7 @@
 #include "shim/base/log.hpp"
 
 #include <gmock/gmock.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <array>
@@ -48,6 +49,28 @@ TEST(Logs, LevelsIncludeThoseBelow) {
   EXPECT_TRUE(Log(Log::level_of("error")).wants(LogLevel::error));
   EXPECT_FALSE(Log(Log::level_of("error")).wants(LogLevel::warn));
   EXPECT_FALSE(Log(Log::level_of("off")).wants(LogLevel::error));
+}
+
+TEST(LastWords, AreWaitedForUntilTheyAreRead) {
+  Pipe pipe;
+  Log(LogLevel::error, "last", pipe.descriptor()).write(LogLevel::error, "words");
+  int unread = -1;
+  std::thread writer([&] {
+    wait_until_read(pipe.descriptor(), 60);
+    EXPECT_EQ(::ioctl(pipe.descriptor(), FIONREAD, &unread), 0);
+  });
+  EXPECT_EQ(pipe.text(), "intersession[last] error: words\n");
+  writer.join();
+  EXPECT_EQ(unread, 0);
+}
+
+TEST(LastWords, AreNotWaitedForWhereNobodyReads) {
+  Pipe pipe;
+  Log(LogLevel::error, "last", pipe.descriptor()).write(LogLevel::error, "words");
+  const auto start = now_ns();
+  wait_until_read(pipe.descriptor(), 0.05);
+  EXPECT_GE(now_ns() - start, 50'000'000);
+  wait_until_read(-1, 60);
 }
 
 TEST(Deadlines, PassOrNever) {

@@ -27,7 +27,7 @@ The other keys hold for all of them:
     timeout      seconds, default 30
     exit         expected exit code of the launcher, a number or "nonzero"; default 0. A job that is expected to end badly
                  may leave shared memory that the next job removes
-    passes       how many processes must print "test passed" on a line of its own: a number or "all" (the default)
+    passes       how many processes must print "test passed": a number or "all" (the default)
     output       regular expressions that must be found in the output (^ and $ match at lines)
     forbidden    regular expressions that must not
     serial       true: never beside other tests

@@ -85,6 +85,11 @@ class RunJob(unittest.TestCase):
         self.expect(shell(script, forbidden=["^one$"]), 1, r"must not be in the output: \^one\$")
         self.expect(shell(script, output=["^one$"], forbidden=["^two$"]), 0, "test passed")
 
+    def test_lines_of_two_processes_in_one(self) -> None:
+        script = "printf 'test passedone\\ntest passed\\n\\ntwotest passed'"
+        self.expect(shell(script, passes=3, output=["^one$", "^two$"]), 0, "test passed")
+        self.expect(shell(script, passes=2), 1, "3 processes printed 'test passed', expected 2")
+
     def test_skip_needs_a_reason(self) -> None:
         self.expect(shell("echo skipped: no such device; exit 77"), 77, "no such device")
         self.expect(shell("exit 77"), 1, "exit code 77, expected 0")

@@ -92,6 +92,12 @@ def _follow(child: subprocess.Popen, seconds: float) -> tuple[str, bool]:
     return output.decode(errors="replace"), child.poll() is not None
 
 
+def _untangled(output: str) -> str:
+    """The output with every verdict on a line of its own, whatever came between a process's text and its end of line: MPICH
+    takes the buffer of standard output away, and puts() then writes the two by themselves."""
+    return re.sub(r"(test passed)(?=.)", r"\1\n", re.sub(r"(?<=.)(test passed)", r"\n\1", output))
+
+
 def _complaints(job: Job, code: int, output: str) -> list[str]:
     """What is wrong with how the job ended and with what it printed."""
     wrong = []
@@ -135,7 +141,7 @@ def run(job: Job, place: Place) -> int:
     wrong += [f"left behind: {path}" for path in shared_memory.left_behind()]
     if child.returncode == SKIP and not wrong and re.search(r"skipped: \S", output):
         return SKIP
-    wrong += _complaints(job, child.returncode, output)
+    wrong += _complaints(job, child.returncode, _untangled(output))
     for what in wrong:
         _say(f"run-job: FAILED: {job.name}: {what}")
     return 1 if wrong else 0
