@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "shim/base/settings.hpp"
+#include "shim/intercept/launcher_of_world.hpp"
 #include "shim/intercept/native/references.hpp"
 #include "shim/intercept/objects.hpp"
 #include "shim/intercept/sharing.hpp"
@@ -26,10 +27,15 @@ class Life {
   Process& process() { return *process_; }
   void share_progress(bool substrate_is_active) {
     if (!substrate_is_active) sharing_.reset();
-    else if (!sharing_) sharing_.emplace(process_->engine());
+    else if (!sharing_) begin_sharing();
   }
 
  private:
+  void begin_sharing() {
+    warn_where_worlds_differ(*process_);
+    sharing_.emplace(process_->engine());
+  }
+
   std::shared_ptr<Process> process_;
   std::optional<ProgressSharing> sharing_;
 };
