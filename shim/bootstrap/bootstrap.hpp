@@ -115,6 +115,8 @@ class ProcessLife {
   /// Before MPI_Init and MPI_Init_thread. From here on the process's end is the library's affair: no good-bye is said for a
   /// process that ends without MPI_Finalize.
   virtual void before_world_starts() {}
+  /// After either has returned, whatever it returned.
+  virtual void after_world_started() {}
   /// Before MPI_Finalize: the library's good-bye to the launcher is held back, so that Bootstraps work after it; the launcher hears
   /// it when this object goes.
   virtual void before_world_ends() {}

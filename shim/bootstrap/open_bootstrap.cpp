@@ -3,6 +3,7 @@
 #include "shim/bootstrap/pmi1/backend.hpp"
 #include "shim/bootstrap/pmi1/process_life.hpp"
 #include "shim/bootstrap/pmix/backend.hpp"
+#include "shim/bootstrap/pmix/process_life.hpp"
 #include "shim/bootstrap/singleton.hpp"
 
 namespace shim::bootstrap {
@@ -29,8 +30,9 @@ base::Result<std::unique_ptr<Bootstrap>> open_bootstrap(const Options& options) 
 }
 
 std::unique_ptr<ProcessLife> make_process_life() {
+  if (pmix::has_launcher()) return std::make_unique<pmix::KeptInitialised>();
   auto surroundings = pmi1::Surroundings::of_process();
-  if (pmix::has_launcher() || !surroundings.name_launcher()) return nullptr;
+  if (!surroundings.name_launcher()) return nullptr;
   return std::make_unique<pmi1::KeptConnection>(std::move(surroundings));
 }
 

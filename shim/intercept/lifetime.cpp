@@ -26,16 +26,13 @@ class Life {
   ~Life();
   Process& process() { return *process_; }
   void share_progress(bool substrate_is_active) {
-    if (!substrate_is_active) sharing_.reset();
-    else if (!sharing_) begin_sharing();
-  }
-
- private:
-  void begin_sharing() {
+    if (!substrate_is_active) return sharing_.reset();
+    if (sharing_) return;
     warn_where_worlds_differ(*process_);
     sharing_.emplace(process_->engine());
   }
 
+ private:
   std::shared_ptr<Process> process_;
   std::optional<ProgressSharing> sharing_;
 };
@@ -47,6 +44,7 @@ struct Keeper {
   std::weak_ptr<Life> life;
   std::vector<std::weak_ptr<sessions::Session>> sessions;
   std::optional<sessions::Factories> factories;  ///< from the first Process to the end of the program
+  bool world_is_up = false;  ///< from the substrate's start until it is about to end: it does not end while the mutex is held
   bool exists = false;  ///< from before the start of a Process to after its end, when the next may begin
 };
 Keeper& keeper() {
@@ -103,7 +101,7 @@ base::Result<std::shared_ptr<Life>> start(Keeper& kept) {
 
 base::Result<std::shared_ptr<Process>> acquire_process() {
   Keeper& kept = keeper();
-  bool active = notice_activity();
+  notice_activity();
   std::unique_lock lock(kept.mutex);
   for (;;) {
     if (auto life = kept.life.lock()) return process_of(std::move(life));
@@ -113,7 +111,7 @@ base::Result<std::shared_ptr<Process>> acquire_process() {
   SHIM_TRY_ASSIGN(std::shared_ptr<Life> life, start(kept));
   kept.exists = true;
   kept.life = life;
-  life->share_progress(active);
+  life->share_progress(kept.world_is_up);
   return process_of(std::move(life));
 }
 
@@ -143,6 +141,7 @@ void share_progress(bool substrate_is_active) {
   std::shared_ptr<Life> life;  // dropped after the lock: ours may be the last reference
   Keeper& kept = keeper();
   std::lock_guard lock(kept.mutex);
+  kept.world_is_up = substrate_is_active;
   life = kept.life.lock();
   if (life) life->share_progress(substrate_is_active);
 }
@@ -151,6 +150,12 @@ void world_starts() {
   Keeper& kept = keeper();
   std::lock_guard lock(kept.mutex);
   if (auto* life = life_of(kept)) life->before_world_starts();
+}
+
+void world_started() {
+  Keeper& kept = keeper();
+  std::lock_guard lock(kept.mutex);
+  if (auto* life = life_of(kept)) life->after_world_started();
 }
 
 void world_ends() {

@@ -29,6 +29,8 @@ void share_progress(bool substrate_is_active);
 
 /// Before MPI_Init.
 void world_starts();
+/// After MPI_Init, whatever it returned.
+void world_started();
 /// Before MPI_Finalize. Where sessions may follow (one has been there, or the program refers to them) the connection outlasts it.
 void world_ends();
 /// After MPI_Finalize, whatever it returned.

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "launchers_number.h"
 #include "session_world.h"
 
 static MPI_Group world_group;
@@ -85,11 +86,6 @@ static int has_gone(int who) {
   int is_complete = note && fscanf(note, "%d\n", &pid) == 1 && fgetc(note) == EOF;
   if (note) fclose(note);
   return is_complete && kill(pid, 0) != 0;
-}
-
-static int launchers_number(const char *in_open_mpi, const char *in_pmi) {
-  const char *text = getenv(in_open_mpi);
-  return atoi(text ? text : getenv(in_pmi));
 }
 
 /* Even ranks create; the odd ones have exited long before, and never made a call of MPI. (Once others have spoken to it, Open MPI's

@@ -2,6 +2,7 @@
 /* Sessions before, beside and after the world model, without it, overlapping, and from several threads (MPI-4.1 §11.3). */
 #include <pthread.h>
 
+#include "launchers_number.h"
 #include "session_world.h"
 
 /* A communicator over the world pset of a session; collective over all processes that give the same tag. */
@@ -168,13 +169,57 @@ static void threads_beside(void) {
   MUST(MPI_Finalize());
 }
 
+/* Odd processes begin with a session, the others with the world model: no process's choice is another one's affair. */
+static void either_first(void) {
+  const int session_first = launchers_number("OMPI_COMM_WORLD_RANK", "PMI_RANK") % 2;
+  MPI_Session own = session_first ? open_session() : MPI_SESSION_NULL;
+  MUST(MPI_Init(NULL, NULL));
+  if (!session_first) own = open_session();
+  MPI_Comm comm = world_of(own, "test.models.either");
+  use(comm, 1);
+  use(MPI_COMM_WORLD, 2);
+  MUST(MPI_Comm_free(&comm));
+  MUST(MPI_Session_finalize(&own));
+  MUST(MPI_Finalize());
+}
+
+static void *sessions_on_the_side(void *unused) {
+  for (int round = 0; round < 10; ++round) whole_session("test.models.side", round);
+  return unused;
+}
+
+/* The world model comes, works and goes while another thread makes its first session and more. */
+static void while_starting(void) {
+  int provided;
+  pthread_t other;
+  EXPECT(pthread_create(&other, NULL, sessions_on_the_side, NULL) == 0, "no thread");
+  MUST(MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided));
+  for (int round = 0; round < 20; ++round) use(MPI_COMM_WORLD, round);
+  MUST(MPI_Finalize());
+  pthread_join(other, NULL);
+}
+
+/* Odd processes come to MPI_Init only after a session has met the others, which wait for them in MPI_Init on another thread. */
+static void crossing(void) {
+  int provided;
+  pthread_t other;
+  const int is_odd = launchers_number("OMPI_COMM_WORLD_RANK", "PMI_RANK") % 2;
+  if (is_odd) sessions_on_the_side(NULL);
+  else EXPECT(pthread_create(&other, NULL, sessions_on_the_side, NULL) == 0, "no thread");
+  MUST(MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided));
+  use(MPI_COMM_WORLD, 1);
+  if (!is_odd) pthread_join(other, NULL);
+  MUST(MPI_Finalize());
+}
+
 int main(int argc, char **argv) {
   static const struct {
     const char *name;
     void (*run)(void);
   } scenarios[] = {{"never", never},     {"before", before},   {"after", after},     {"beside", beside},
                    {"across", across},   {"outlive", outlive}, {"overlap", overlap}, {"threads", threads},
-                   {"threads_beside", threads_beside}};
+                   {"threads_beside", threads_beside},
+                   {"while_starting", while_starting}, {"crossing", crossing},       {"either_first", either_first}};
   for (size_t s = 0; argc == 2 && s < sizeof scenarios / sizeof scenarios[0]; ++s)
     if (strcmp(argv[1], scenarios[s].name) == 0) {
       scenarios[s].run();

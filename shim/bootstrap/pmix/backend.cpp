@@ -44,28 +44,34 @@ class FencePending final : public Pending<Done> {
 
 }  // namespace
 
-Backend::Backend(const Library& library, double seconds, std::unique_ptr<Connection> connection, JobFacts facts)
+Backend::Backend(const Library& library, std::shared_ptr<QuestionGate> gate, double seconds,
+                 std::unique_ptr<Connection> connection, JobFacts facts)
     : ground_(std::make_shared<SearchGround>()),
       seconds_(seconds),
       connection_(std::move(connection)),
       facts_(std::move(facts)) {
   ground_->library = library;
   ground_->office = std::make_shared<PostOffice>();
+  ground_->gate = std::move(gate);
 }
 
 base::Result<std::unique_ptr<Bootstrap>> Backend::open(const Library& library, const Options& options) {
   std::shared_ptr<Held> held;
+  std::shared_ptr<QuestionGate> gate;
   if (options.life != nullptr) {
-    if (*options.life == nullptr) *options.life = std::make_unique<KeptInitialised>(library);
-    held = static_cast<KeptInitialised&>(**options.life).held;
+    if (*options.life == nullptr) *options.life = std::make_unique<KeptInitialised>();
+    auto& life = static_cast<KeptInitialised&>(**options.life);
+    held = life.held_with(library);
+    gate = life.gate();
   } else {
     held = std::make_shared<Held>(library);
+    gate = std::make_shared<QuestionGate>();
   }
   SHIM_TRY_ASSIGN(auto connection, Connection::open(library, options.ready_timeout_s, held));
   if (options.life != nullptr) held->hold();
   SHIM_TRY_ASSIGN(auto facts, read_job(library, connection->self()));
   return std::unique_ptr<Bootstrap>(
-      new Backend(library, options.ready_timeout_s, std::move(connection), std::move(facts)));
+      new Backend(library, std::move(gate), options.ready_timeout_s, std::move(connection), std::move(facts)));
 }
 
 Backend::~Backend() {

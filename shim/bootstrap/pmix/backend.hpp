@@ -31,7 +31,8 @@ class Backend final : public Bootstrap {
   Counts counts() const override;
 
  private:
-  Backend(const Library& library, double seconds, std::unique_ptr<Connection> connection, JobFacts facts);
+  Backend(const Library& library, std::shared_ptr<QuestionGate> gate, double seconds, std::unique_ptr<Connection> connection,
+          JobFacts facts);
   pmix_proc_t process(std::uint32_t rank) const;
   base::Status put(std::string_view key, std::span<const std::byte> value);
   base::Status commit(std::string_view what);

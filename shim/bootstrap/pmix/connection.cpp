@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
-#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -17,32 +15,6 @@ namespace {
 
 using base::Error;
 using base::ErrorClass;
-
-constexpr const char* kStoreVariable = "PMIX_MCA_gds";
-
-/// setenv(3) may move the environment under the feet of a getenv(3) on another thread.
-bool is_single_threaded() {
-  std::error_code error;
-  std::filesystem::directory_iterator tasks("/proc/self/task", error);
-  return !error && std::distance(begin(tasks), end(tasks)) == 1;
-}
-
-/// Chooses PMIx's store for the time of its initialisation.
-class StoreChoice {
- public:
-  explicit StoreChoice(const Library& library)
-      : is_set_(library.initialized() == 0 && std::getenv(kStoreVariable) == nullptr && is_single_threaded()) {
-    if (is_set_) ::setenv(kStoreVariable, "hash", 0);
-  }
-  StoreChoice(const StoreChoice&) = delete;
-  StoreChoice& operator=(const StoreChoice&) = delete;
-  ~StoreChoice() {
-    if (is_set_) ::unsetenv(kStoreVariable);
-  }
-
- private:
-  const bool is_set_;
-};
 
 struct Start {
   pmix_status_t status = PMIX_ERROR;
@@ -60,7 +32,6 @@ bool has_launcher() {
 
 base::Result<std::unique_ptr<Connection>> Connection::open(const Library& library, double seconds,
                                                               std::shared_ptr<Held> held) {
-  StoreChoice store(library);
   auto start = bounded_call<Start>(
       seconds,
       [library] {

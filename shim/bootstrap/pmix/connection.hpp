@@ -17,11 +17,6 @@ bool has_launcher();
 
 /// Between PMIx_Init and PMIx_Finalize. PMIx counts these, so that a connection goes well with one of the MPI library
 /// below: before, beside and after its own.
-///
-/// PMIx keeps what the server knows of the job in memory of the node (gds "ds21") or of the process ("hash"). hash
-/// starts four times as fast, and ds21 4.2.2 loses values (docs/measurements.md); so where PMIx is not initialised yet,
-/// the user has not set PMIX_MCA_gds, and no other thread can be reading the environment, PMIX_MCA_gds=hash is set for
-/// the time of PMIx_Init.
 class Connection {
  public:
   /// Errors: other (no server answers, or not in time; the text says what to try).

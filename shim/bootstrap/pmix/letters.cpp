@@ -51,6 +51,7 @@ void PostOffice::deliver(void* data, Answer answer) {
     letter = std::move(found->second);
     office->on_the_way_.erase(found);
   }
+  letter->passage.reset();
   std::lock_guard lock(letter->mutex_);
   letter->answer_ = std::move(answer);
   letter->changed_.notify_all();

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "shim/bootstrap/bootstrap.hpp"
+#include "shim/bootstrap/pmix/question_gate.hpp"
 
 namespace shim::bootstrap::pmix {
 
@@ -39,6 +40,7 @@ class Letter {
   std::vector<pmix_info_t> directives;
   std::vector<char*> keys;
   pmix_query_t query{};
+  std::unique_ptr<QuestionGate::Passage> passage;  ///< of a question about one process; given back when the answer comes
 
   /// The answer, if it has come.
   std::optional<Answer> take();

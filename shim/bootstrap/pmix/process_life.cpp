@@ -23,4 +23,15 @@ void Held::adopt() {
   ++count_;
 }
 
+std::shared_ptr<Held> KeptInitialised::held_with(const Library& library) {
+  std::lock_guard lock(mutex_);
+  if (!held_) held_ = std::make_shared<Held>(library);
+  return held_;
+}
+
+void KeptInitialised::before_world_ends() {
+  const auto library = load_library();
+  if (library && library->initialized() != 0) held_with(*library)->hold();
+}
+
 }  // namespace shim::bootstrap::pmix

@@ -7,6 +7,7 @@
 
 #include "shim/bootstrap/bootstrap.hpp"
 #include "shim/bootstrap/pmix/library.hpp"
+#include "shim/bootstrap/pmix/question_gate.hpp"
 
 namespace shim::bootstrap::pmix {
 
@@ -34,10 +35,29 @@ class Held {
   int count_ = 0;
 };
 
+/// Thread-safe.
+///
+/// Early in Open MPI 4.1's MPI_Init, where processes are not bound to cores, it asks a question about the whole job. Questions about
+/// processes wait meanwhile (QuestionGate): until MPI_Init has returned, or for kWorldStartSeconds, because other processes may
+/// come to MPI_Init only after a session of theirs has met one on another thread of this process. MPI_Init asks its question long
+/// before it waits for anybody.
 class KeptInitialised final : public ProcessLife {
  public:
-  explicit KeptInitialised(const Library& library) : held(std::make_shared<Held>(library)) {}
-  const std::shared_ptr<Held> held;
+  static constexpr double kWorldStartSeconds = 2;
+
+  /// What keeps PMIx initialised from the first Bootstrap on, which brings the library.
+  std::shared_ptr<Held> held_with(const Library& library);
+  const std::shared_ptr<QuestionGate>& gate() const { return gate_; }
+
+  void before_world_starts() override { gate_->close_for(kWorldStartSeconds); }
+  void after_world_started() override { gate_->reopen(); }
+  /// MPI_Finalize would be PMIx's end where no Bootstrap has been, and there is no second beginning (Held).
+  void before_world_ends() override;
+
+ private:
+  const std::shared_ptr<QuestionGate> gate_ = std::make_shared<QuestionGate>();
+  std::mutex mutex_;
+  std::shared_ptr<Held> held_;
 };
 
 }  // namespace shim::bootstrap::pmix

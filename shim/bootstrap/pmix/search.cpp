@@ -36,7 +36,11 @@ std::string Search::where() const {
 }
 
 void Search::send() {
+  auto passage = ground_->gate->enter();
+  if (!passage) return;
+  if (next_try_ != 0) ground_->retries.fetch_add(1, std::memory_order_relaxed);
   letter_ = ground_->office->write();
+  letter_->passage = std::move(passage);
   letter_->process = owner_;
   letter_->key = key_;
   // Without it a question about a process of the own node waits at the server, for 2 s with Open MPI 4.1; with it a
@@ -58,8 +62,8 @@ void Search::pause() {
 base::Result<std::optional<Bytes>> Search::poll() {
   if (!letter_) {
     if (base::now_ns() < next_try_) return std::optional<Bytes>();
-    if (next_try_ != 0) ground_->retries.fetch_add(1, std::memory_order_relaxed);
     send();
+    if (!letter_) return std::optional<Bytes>();
   }
   auto answer = letter_->take();
   if (!answer) return std::optional<Bytes>();

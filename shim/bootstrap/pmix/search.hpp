@@ -16,6 +16,7 @@ namespace shim::bootstrap::pmix {
 struct SearchGround {
   Library library;
   std::shared_ptr<PostOffice> office;
+  std::shared_ptr<QuestionGate> gate;
   std::atomic<std::uint64_t> retries{0};  // a statistic: pairs with nothing
 };
 
@@ -27,6 +28,7 @@ class Search final : public Pending<Bytes> {
   base::Result<std::optional<Bytes>> poll() override;
 
  private:
+  /// Nothing while the gate is closed.
   void send();
   void pause();
   std::string where() const;

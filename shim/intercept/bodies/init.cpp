@@ -25,6 +25,7 @@ int Init(int* argc, char*** argv) {
   stay_in_front();
   world_starts();
   int code = active_table.Init(argc, argv);
+  world_started();
   if (code != MPI_SUCCESS) return code;
   int level = MPI_THREAD_SINGLE;
   active_table.Query_thread(&level);
@@ -36,6 +37,7 @@ int Init_thread(int* argc, char*** argv, int required, int* provided) {
   stay_in_front();
   world_starts();
   int code = active_table.Init_thread(argc, argv, required, provided);
+  world_started();
   if (code == MPI_SUCCESS) started(*provided);
   return code;
 }

@@ -15,6 +15,7 @@ void start_world() {
   if (life()) life()->before_world_starts();
   int provided = 0;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
+  if (life()) life()->after_world_started();
 }
 void end_world() {
   if (life()) life()->before_world_ends();
