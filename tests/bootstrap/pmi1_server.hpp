@@ -76,6 +76,11 @@ class FakeServer {
     std::lock_guard lock(mutex_);
     return finalized_;
   }
+  /// How many names are published now.
+  std::size_t names() {
+    std::lock_guard lock(mutex_);
+    return names_.size();
+  }
   std::string longest_port() {
     std::lock_guard lock(mutex_);
     return longest_port_;
@@ -170,6 +175,9 @@ class FakeServer {
       return names_.emplace(value("service"), value("port")).second ? "cmd=publish_result info=ok rc=0 msg=success\n"
                                                                     : "cmd=publish_result info=ok rc=1 msg=key_already_present\n";
     }
+    if (command == "unpublish_name")
+      return names_.erase(value("service")) > 0 ? "cmd=unpublish_result info=ok rc=0 msg=success\n"
+                                                : "cmd=unpublish_result info=ok rc=1 msg=service_not_found\n";
     if (command == "lookup_name")
       return names_.contains(value("service")) ? "cmd=lookup_result port=" + names_[value("service")] + " info=ok rc=0 msg=success\n"
                                                : "cmd=lookup_result rc=1 msg=service_not_found\n";

@@ -413,6 +413,15 @@ TEST_F(Pmi1Switchboard, TheWorldsEndIsHeldBackWithoutABootstrap) {
   EXPECT_EQ(server->count("finalize"), 1);
 }
 
+TEST_F(Pmi1Switchboard, WhatIsOnlySaidToTakeATurnIsTakenBack) {
+  make(1);
+  for (int round = 0; round < 3; ++round) {
+    auto self = processes[0]->open();
+    ASSERT_TRUE(self->publish("k" + std::to_string(round), bytes_of("v")));
+  }
+  EXPECT_EQ(server->names(), 3u);
+}
+
 TEST_F(Pmi1Switchboard, AWorldThatEndsWithoutABootstrapEverSaysGoodbyeInTheEnd) {
   make(1);
   auto client = guest(0);

@@ -62,19 +62,23 @@ base::Result<std::string> read_from_launcher(int real, LineBuffer& buffer, doubl
 
 base::Result<std::vector<std::string>> take_turn(int real, LineBuffer& buffer, double seconds) {
   const std::string token = "intersession.turn." + std::to_string(::getpid()) + "." + std::to_string(base::now_ns());
-  const std::array<std::pair<std::string, std::string>, 3> steps = {{
+  const std::array<std::pair<std::string, std::string>, 4> steps = {{
       {request("init", {{"pmi_version", "1"}, {"pmi_subversion", "1"}}), "response_to_init"},
       {request("publish_name", {{"service", token}, {"port", token}}), "publish_result"},
-      {request("lookup_name", {{"service", token}}), "lookup_result"}}};
+      {request("lookup_name", {{"service", token}}), "lookup_result"},
+      {request("unpublish_name", {{"service", token}}), "unpublish_result"}}};
   std::vector<Line> lines;
   std::vector<std::string> texts;
-  const auto is_last = [&](const Line& line) { return line.command() == steps.back().second && line.value("port") == token; };
+  // Only the answer of the look-up tells ours from the guest's; it comes after all of the guest's.
+  const auto is_for = [&](const std::string& answer, const Line& line) {
+    return line.command() == answer && (answer != "lookup_result" || line.value("port") == token);
+  };
   for (const auto& [text, answer] : steps) {
     SHIM_TRY(write_to_launcher(real, text));
     for (bool is_answered = false; !is_answered;) {
       SHIM_TRY_ASSIGN(std::string got, read_from_launcher(real, buffer, seconds));
       SHIM_TRY_ASSIGN(Line line, Line::parse(got));
-      is_answered = answer == steps.back().second ? is_last(line) : line.command() == answer;
+      is_answered = is_for(answer, line);
       lines.push_back(std::move(line));
       texts.push_back(std::move(got));
     }

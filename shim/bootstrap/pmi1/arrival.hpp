@@ -13,7 +13,7 @@ namespace shim::bootstrap::pmi1 {
 /// result, in order; what came after them is in the buffer. `real`: the launcher's socket, which nobody else reads now.
 ///
 /// The launcher answers a process's requests in order, those that go to mpiexec too, so we ask things whose answers we know: init,
-/// which may be said again, and a name that nobody else has, published and looked up. What comes besides is the guest's.
+/// which may be said again, and a name that nobody else has, published, looked up and taken back. What comes besides is the guest's.
 /// Errors: other (no answer in time, connection closed, not PMI-1).
 base::Result<std::vector<std::string>> take_turn(int real, LineBuffer& buffer, double seconds);
 

@@ -3,12 +3,15 @@
 
 #include <unistd.h>
 
+#include <chrono>
+
 #include "shim/bootstrap/pmi1/arrival.hpp"
 
 namespace shim::bootstrap::pmi1 {
 namespace {
 
 constexpr double kFinalizeSeconds = 2;
+constexpr double kWorldStartSeconds = 2;
 
 base::Error in_child() {
   return base::Error(base::ErrorClass::other,
@@ -55,8 +58,16 @@ base::Status Connection::find_place(double seconds) {
   return {};
 }
 
+/// Over PMI_PORT whoever comes first makes the connection, and the other must find it. MPI_Init makes its own early, before it waits
+/// for other processes; it may have to wait for them longer than they can wait for us.
+void Connection::let_library_connect(std::unique_lock<std::mutex>& lock) {
+  if (surroundings_.descriptor || way_) return;
+  world_has_started_.wait_for(lock, std::chrono::duration<double>(kWorldStartSeconds), [this] { return !world_is_starting_; });
+}
+
 base::Result<std::unique_ptr<Use>> Connection::use(double seconds) {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  let_library_connect(lock);
   SHIM_TRY(find_place(seconds));
   if (!board_ || !board_->enter()) {
     drop_board();
@@ -87,9 +98,21 @@ void Connection::drop_board() {
   board_.reset();
 }
 
-void Connection::set_world_active(bool is_active) {
+void Connection::world_starts() {
   std::lock_guard lock(mutex_);
-  world_is_active_ = is_active;
+  world_is_starting_ = world_is_active_ = true;
+  if (way_ && way_->is_made_here) tell_library(*way_);
+}
+
+void Connection::world_started() {
+  std::lock_guard lock(mutex_);
+  world_is_starting_ = false;
+  world_has_started_.notify_all();
+}
+
+void Connection::world_ended() {
+  std::lock_guard lock(mutex_);
+  world_is_active_ = false;
 }
 
 void Connection::finish() {

@@ -2,6 +2,7 @@
 // This process's conversation with its launcher, from the first request to finalize.
 #pragma once
 
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -48,13 +49,17 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Asked once. Errors: those of read_job.
   base::Result<const JobFacts*> facts(Use& use, double seconds);
 
-  void set_world_active(bool is_active);
+  /// From world_starts on the end of the conversation is the MPI library's affair, until world_ended.
+  void world_starts();
+  void world_started();
+  void world_ended();
   /// Says finalize, if that is for us to say: not where the MPI library's world is active, whose affair it is then. Once.
   void finish();
   bool is_in_child() const;
 
  private:
   friend class Use;
+  void let_library_connect(std::unique_lock<std::mutex>& lock);
   base::Status find_place(double seconds);
   void leave();
   void drop_board();
@@ -62,11 +67,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   const Surroundings surroundings_;
   const int owner_;  ///< process id
   std::mutex mutex_;
+  std::condition_variable world_has_started_;
   std::optional<Way> way_;
   Interruption interruption_;
   std::unique_ptr<Switchboard> board_;
   std::optional<JobFacts> facts_;
-  bool owes_finalize_ = false, world_is_active_ = false, is_finished_ = false;
+  bool owes_finalize_ = false, world_is_starting_ = false, world_is_active_ = false, is_finished_ = false;
 };
 
 }  // namespace shim::bootstrap::pmi1

@@ -11,7 +11,9 @@ KeptConnection::~KeptConnection() {
   connection->finish();
 }
 
-void KeptConnection::before_world_starts() { connection->set_world_active(true); }
+void KeptConnection::before_world_starts() { connection->world_starts(); }
+
+void KeptConnection::after_world_started() { connection->world_started(); }
 
 void KeptConnection::before_world_ends() {
   // Where it fails there is no launcher to be kept, and the world ends as it would without us.
@@ -20,7 +22,7 @@ void KeptConnection::before_world_ends() {
 
 void KeptConnection::after_world_ended() {
   for_the_end_.reset();
-  connection->set_world_active(false);
+  connection->world_ended();
 }
 
 }  // namespace shim::bootstrap::pmi1

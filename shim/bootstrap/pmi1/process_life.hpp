@@ -18,6 +18,7 @@ class KeptConnection final : public ProcessLife {
   ~KeptConnection() override;
 
   void before_world_starts() override;
+  void after_world_started() override;
   void before_world_ends() override;
   void after_world_ended() override;
 

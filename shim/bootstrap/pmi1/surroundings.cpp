@@ -42,7 +42,7 @@ base::Result<Way> way_by_descriptor(const Surroundings& surroundings) {
     return Error(ErrorClass::other, "PMI_RANK is " + std::to_string(rank) + " and PMI_SIZE " + std::to_string(size) +
                                         ": these variables do not belong together; start the job with mpiexec");
   SHIM_TRY_ASSIGN(Place place, Place::at(static_cast<int>(number), "PMI_FD"));
-  return Way{std::move(place), Position{rank, size}, std::nullopt};
+  return Way{std::move(place), Position{rank, size}, std::nullopt, false};
 }
 
 struct FreeAddresses {
@@ -96,19 +96,12 @@ base::Result<int> connect_to(const std::string& port, const addrinfo* addresses)
   return bad_port(port, std::strerror(error));
 }
 
-void tell_library(int number, Position position) {
-  if (!is_single_threaded()) return;
-  ::setenv("PMI_FD", std::to_string(number).c_str(), 1);
-  ::setenv("PMI_RANK", std::to_string(position.rank).c_str(), 1);
-  ::setenv("PMI_SIZE", std::to_string(position.size).c_str(), 1);
-}
-
 base::Result<Way> way_by_port(const Surroundings& surroundings, double seconds) {
   SHIM_TRY_ASSIGN(const std::uint32_t id, number_in("PMI_ID", surroundings.id));
   SHIM_TRY_ASSIGN(const Addresses addresses, resolve(*surroundings.port));
   if (auto existing = existing_connection(addresses.get())) {
     SHIM_TRY_ASSIGN(Place place, Place::at(*existing, "PMI_PORT"));
-    return Way{std::move(place), std::nullopt, id};
+    return Way{std::move(place), std::nullopt, id, false};
   }
   SHIM_TRY_ASSIGN(const int made, connect_to(*surroundings.port, addresses.get()));
   LineBuffer buffer;
@@ -118,9 +111,8 @@ base::Result<Way> way_by_port(const Surroundings& surroundings, double seconds) 
     ::close(made);
     return std::move(position).error();
   }
-  tell_library(made, *position);
   SHIM_TRY_ASSIGN(Place place, Place::at(made, "PMI_PORT"));
-  return Way{std::move(place), *position, id};
+  return Way{std::move(place), *position, id, true};
 }
 
 }  // namespace
@@ -131,6 +123,12 @@ Surroundings Surroundings::of_process() {
 
 base::Result<Way> find_way(const Surroundings& surroundings, double seconds) {
   return surroundings.descriptor ? way_by_descriptor(surroundings) : way_by_port(surroundings, seconds);
+}
+
+void tell_library(const Way& way) {
+  ::setenv("PMI_FD", std::to_string(way.place.number).c_str(), 1);
+  ::setenv("PMI_RANK", std::to_string(way.position->rank).c_str(), 1);
+  ::setenv("PMI_SIZE", std::to_string(way.position->size).c_str(), 1);
 }
 
 base::Result<Position> ask_position(int real, LineBuffer& buffer, std::uint32_t id, double seconds,

@@ -30,13 +30,17 @@ struct Way {
   Place place;
   std::optional<Position> position;
   std::optional<std::uint32_t> id;  ///< to ask it by
+  bool is_made_here = false;        ///< a connection that the MPI library does not know
 };
 
-/// Over PMI_PORT: the connection that the MPI library below has made already, else a new one. Then, where no other thread can be
-/// reading the environment, PMI_FD, PMI_RANK and PMI_SIZE are set, so that the MPI library finds it; else it makes one of its
-/// own, and the launcher gives barriers' ends to the newest.
+/// Over PMI_PORT: the connection that the MPI library below has made already, else a new one.
 /// Errors: other (a variable is wrong, or what it names is dead; the text says which and what to try).
 base::Result<Way> find_way(const Surroundings& surroundings, double seconds);
+
+/// Sets PMI_FD, PMI_RANK and PMI_SIZE, so that the MPI library takes the connection that was made here. mpiexec does not bear a second
+/// one of the same process (hydra 4.0.2 ends with an assertion). Only on the thread that is about to call MPI_Init, which is known
+/// to change the environment in some libraries: no other thread may be reading it then.
+void tell_library(const Way& way);
 
 /// Asks over a new or quiet connection. `strangers`: lines that came between and are not for us; what came after is in the buffer.
 base::Result<Position> ask_position(int real, LineBuffer& buffer, std::uint32_t id, double seconds,
