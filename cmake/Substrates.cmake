@@ -7,7 +7,13 @@
 #   <substrate>_INCLUDE_DIRS, _LINK_FLAGS
 #   intersession_substrate_<substrate>   a target for programs that use the MPI alone; our library never links with it
 
+set(INTERSESSION_OVER "openmpi;mpich" CACHE STRING "The MPI libraries to build for, as far as they are installed")
+
 function(intersession_find_substrate name launcher packages)
+  if(NOT name IN_LIST INTERSESSION_OVER)
+    message(STATUS "Substrate ${name}: not wanted (INTERSESSION_OVER)")
+    return()
+  endif()
   find_program(${name}_MPICC NAMES mpicc.${name})
   find_program(${name}_MPICXX NAMES mpicxx.${name})
   find_program(${name}_LAUNCHER NAMES ${launcher})

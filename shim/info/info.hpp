@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "shim/base/misspelt.hpp"
 #include "shim/base/settings.hpp"
 #include "shim/info/launcher.hpp"
 #include "shim/info/report.hpp"
@@ -24,6 +25,6 @@ Section launcher_section(const base::Result<JobFacts>& facts, const base::Result
 Section nodes_section(const base::Result<JobFacts>& facts);
 Section sets_section(const base::Result<JobFacts>& facts);
 Section transports_section(const base::Result<transport::OfiOffer>& fabric, const base::Settings& settings);
-Section settings_section(const base::SettingsReading& reading);
+Section settings_section(const base::SettingsReading& reading, const std::vector<base::Misspelt>& misspelt);
 
 }  // namespace shim::info

@@ -16,7 +16,7 @@ constexpr const char* kUsage =
     "\n"
     "Prints what Intersession finds: MPI libraries, launcher, nodes, process sets, transports, settings.\n"
     "Alone it speaks of a world of one process; under a launcher (mpirun -n 4 intersession-info) of the\n"
-    "job, and the process of rank 0 prints. Exit code 1 where a setting does not parse or the launcher\n"
+    "job, and the process of rank 0 prints. Exit code 1 where a setting is wrong or misspelt or the launcher\n"
     "does not answer; what is missing otherwise is said, and is no error.\n";
 
 constexpr int kFailed = 1, kMisused = 2;
@@ -33,6 +33,7 @@ std::vector<std::string> library_folders(const std::filesystem::path& command) {
 
 int print_report() {
   const auto reading = base::read_each_setting();
+  const auto misspelt = base::misspelt_settings(environ);
   const base::Settings& settings = reading.settings;
   const auto facts = ask_launcher(settings);
   // The launcher may end the job at the first exit code that is not 0: that is for the process that has printed.
@@ -47,10 +48,10 @@ int print_report() {
       nodes_section(facts),
       sets_section(facts),
       transports_section(transport::explore_ofi({.provider = settings.provider, .interface = settings.interface}), settings),
-      settings_section(reading),
+      settings_section(reading, misspelt),
   };
   std::fputs(text_of(sections).c_str(), stdout);
-  return facts && reading.is_right() ? 0 : kFailed;
+  return facts && reading.is_right() && misspelt.empty() ? 0 : kFailed;
 }
 
 int run_command(std::span<char*> arguments) {

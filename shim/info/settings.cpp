@@ -22,9 +22,10 @@ std::string reading_text(const base::SettingReading& reading) {
 
 }  // namespace
 
-Section settings_section(const base::SettingsReading& reading) {
+Section settings_section(const base::SettingsReading& reading, const std::vector<base::Misspelt>& misspelt) {
   Section section{"settings", {}};
   for (const auto& row : reading.rows) section.add(row.row->variable, reading_text(row));
+  for (const auto& name : misspelt) section.add(name.given, std::string(kFromEnvironment) + "error: no setting; meant is " + name.meant);
   return section;
 }
 

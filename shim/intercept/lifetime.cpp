@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/intercept/lifetime.hpp"
 
+#include <unistd.h>
+
+#include <atomic>
 #include <condition_variable>
 #include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <vector>
 
+#include "shim/base/misspelt.hpp"
 #include "shim/base/settings.hpp"
 #include "shim/intercept/launcher_of_world.hpp"
 #include "shim/intercept/native/references.hpp"
@@ -91,9 +95,17 @@ bootstrap::ProcessLife* life_of(Keeper& kept) {
   return life.get();
 }
 
+void warn_of_misspelt_settings(Process& process) {
+  static std::atomic<bool> has_looked{false};  // once a program; pairs with nothing
+  if (process.bootstrap().job().rank != 0 || has_looked.exchange(true, std::memory_order_relaxed)) return;
+  for (const auto& name : base::misspelt_settings(environ))
+    process.log().write(base::LogLevel::warn, name.given + " is no setting and has no effect; meant is " + name.meant);
+}
+
 base::Result<std::shared_ptr<Life>> start(Keeper& kept) {
   SHIM_TRY_ASSIGN(base::Settings settings, base::read_settings());
   SHIM_TRY_ASSIGN(std::shared_ptr<Process> process, Process::start(settings, factories_of(kept)));
+  warn_of_misspelt_settings(*process);
   return std::make_shared<Life>(std::move(process));
 }
 

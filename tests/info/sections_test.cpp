@@ -153,12 +153,13 @@ TEST(SettingsSection, ValuesAndWhereTheyAreFrom) {
     if (asked == "INTERSESSION_YIELD") return "often";
     return std::nullopt;
   });
-  const Section section = settings_section(reading);
+  const Section section = settings_section(reading, {{"INTERSESSION_SPINN", "INTERSESSION_SPIN"}});
   EXPECT_EQ(text_at(section, "INTERSESSION_SPIN"), "environment  7");
   EXPECT_THAT(text_at(section, "INTERSESSION_YIELD"), StartsWith("environment  error: the setting INTERSESSION_YIELD=\"often\""));
   EXPECT_EQ(text_at(section, "INTERSESSION_EXCHANGE"), "default      modex");
   EXPECT_EQ(text_at(section, "INTERSESSION_PSETS"), "default      (empty)");
-  EXPECT_EQ(section.rows.size(), base::setting_rows().size());
+  EXPECT_EQ(text_at(section, "INTERSESSION_SPINN"), "environment  error: no setting; meant is INTERSESSION_SPIN");
+  EXPECT_EQ(section.rows.size(), base::setting_rows().size() + 1);
 }
 
 }  // namespace

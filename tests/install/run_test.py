@@ -24,7 +24,8 @@ def run(*words: str, **environment: str) -> subprocess.CompletedProcess:
     full = {name: value for name, value in os.environ.items() if not name.startswith("INTERSESSION_")}
     full.update(OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                 **environment)
-    return subprocess.run([_BIN / "intersession-run", *words], env=full, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run([_BIN / "intersession-run", *words], env=full, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=60, check=False)
 
 
 class Shown(unittest.TestCase):
@@ -120,6 +121,15 @@ class Mpich(Shown):
 
     def test_exit_code(self) -> None:
         self.assertEqual(run("--mpi", "mpich", "-n", "1", "sh", "-c", "exit 5").returncode, 5)
+
+
+class Info(unittest.TestCase):
+    def test_it_finds_its_own_libraries_from_where_it_is(self) -> None:
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("INTERSESSION_", "PMI"))}
+        done = subprocess.run([_BIN / "intersession-info"], env=environment, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        for library in filter(has, (_LIBRARY, _LIBRARY_MPICH)):
+            self.assertRegex(done.stdout, rf"(?m)^    Intersession +{library}$")
 
 
 class Choice(unittest.TestCase):
