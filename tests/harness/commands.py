@@ -48,7 +48,7 @@ def _launched(job: Job, place: Place) -> list[str]:
     if job.library == "preloaded" and launcher.preloading and OWN_LAUNCHER[job.substrate] == job.launcher:
         program = str(place.build / "bin" / launcher.preloading)
         preloads.remove(place.library(job))
-    variables = {**job.environment, **({"LD_PRELOAD": ":".join(preloads)} if preloads else {})}
+    variables = {**job.variables, **({"LD_PRELOAD": ":".join(preloads)} if preloads else {})}
     # What every application of the job gets; the launcher takes these once per application.
     common = [word for name, value in variables.items() for word in launcher.variable(name, value)]
     command = [program, *launcher.options, *(option for word in job.launch for option in launcher.words[word])]
@@ -84,7 +84,7 @@ def environment_of(job: Job, place: Place, mark: str, scratch: str) -> dict[str,
     environment = dict(os.environ)
     environment.update({MARK: mark, "TMPDIR": scratch})
     if job.launcher == NONE:
-        environment.update(job.environment)
+        environment.update(job.variables)
         if preloads := _preloads(job, place):
             environment["LD_PRELOAD"] = ":".join(preloads)
     else:

@@ -10,6 +10,7 @@ A table [[job]] describes what runs and what must come out. Columns that take a 
     nodes      1 is this machine under its own mpirun, more are simulated (tests/cluster); default 1
     launcher   "mpirun" (Open MPI's), "hydra" (MPICH's mpiexec) or "none" (started directly);
                default the substrate's own
+    transport  how the messages of sessions go, a row of transports.py; default "auto"
 
 The other keys hold for all of them:
 
@@ -42,8 +43,9 @@ import tomllib
 from typing import Any, Iterator
 
 from launchers import LAUNCHERS, NONE, OWN_LAUNCHER, WORLD_FAILS_OVER_NODES
+from transports import AUTO, TRANSPORTS
 
-_COLUMNS = ("library", "substrate", "processes", "nodes", "launcher")
+_COLUMNS = ("library", "substrate", "processes", "nodes", "launcher", "transport")
 _LIBRARIES = ("linked", "preloaded", "none")
 _LAUNCHERS = (*LAUNCHERS, NONE)
 
@@ -64,6 +66,7 @@ class Job:
     substrate: str = "none"
     nodes: int = 1
     launcher: str = "mpirun"
+    transport: str = AUTO
     launch: list[str] = dataclasses.field(default_factory=list)
     environment: dict[str, str] = dataclasses.field(default_factory=dict)
     tools: list[str] = dataclasses.field(default_factory=list)
@@ -79,6 +82,11 @@ class Job:
     @property
     def processes(self) -> int:
         return sum(app.processes for app in self.apps)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What all processes get in their environment."""
+        return {**TRANSPORTS[self.transport], **self.environment}
 
     @property
     def ends_badly(self) -> bool:
@@ -128,7 +136,7 @@ def _make(row: dict[str, Any], columns: dict[str, Any], words: dict[str, Any]) -
     fields = {key: value for key, value in columns.items() if key != "processes"}
     job = Job(name="", apps=[App(**app) for app in apps], **fields, **row)
     words = dict(words, processes=job.processes, nodes=job.nodes, library=job.library, substrate=job.substrate,
-                 launcher=job.launcher, start=_own_start(job.substrate))
+                 launcher=job.launcher, transport=job.transport, start=_own_start(job.substrate))
     for app in job.apps:
         app.program, app.arguments = _fill_in(app.program, words), _fill_in(app.arguments, words)
     for field in ("output", "forbidden", "environment"):
@@ -136,6 +144,7 @@ def _make(row: dict[str, Any], columns: dict[str, Any], words: dict[str, Any]) -
     substrate = f"{job.substrate}." if job.substrate != "none" else ""
     job.name = f"{stem}.{substrate}{job.library}.p{job.processes}" + (f".n{job.nodes}" if job.nodes > 1 else "")
     job.name += f".{job.launcher}" if job.launcher != OWN_LAUNCHER.get(job.substrate) else ""
+    job.name += f".{job.transport}" if job.transport != AUTO else ""
     return job
 
 
@@ -148,6 +157,8 @@ def _check(job: Job) -> None:
         raise BadTable("without a substrate there is no library of ours")
     if job.launcher not in _LAUNCHERS:
         raise BadTable(f"launcher is one of {', '.join(_LAUNCHERS)}, not {job.launcher}")
+    if job.transport not in TRANSPORTS:
+        raise BadTable(f"transport is one of {', '.join(TRANSPORTS)}, not {job.transport}")
     if job.launcher == NONE and (job.processes != 1 or job.nodes != 1):
         raise BadTable("without a launcher there is one process on one node")
     if job.launcher != NONE and (unknown := set(job.launch) - set(LAUNCHERS[job.launcher].words)):
@@ -165,11 +176,11 @@ def _combinations(row: dict[str, Any], built: list[str]) -> Iterator[dict[str, A
             if substrate in OWN_LAUNCHER and substrate not in ("none", *built):
                 continue
             rest = itertools.product(given.get("processes", [1]), given.get("nodes", [1]),
-                                     given.get("launcher", [OWN_LAUNCHER.get(substrate, NONE)]))
-            for processes, nodes, launcher in rest:
+                                     given.get("launcher", [OWN_LAUNCHER.get(substrate, NONE)]), given.get("transport", [AUTO]))
+            for processes, nodes, *others in rest:
                 if needs_world and nodes > 1 and substrate in WORLD_FAILS_OVER_NODES:
                     continue
-                yield dict(zip(_COLUMNS, (library, substrate, processes, nodes, launcher)))
+                yield dict(zip(_COLUMNS, (library, substrate, processes, nodes, *others)))
 
 
 def expand(row: dict[str, Any], words: dict[str, Any]) -> list[Job]:

@@ -70,6 +70,12 @@ class RunJob(unittest.TestCase):
             table = shell('test "$A" = "b c" && echo "test passed"', launcher=name, processes=2)
             self.expect(table + "\nenvironment = { A = \"b c\" }", 0, "(?s)(test passed.*){2}")
 
+    def test_transport(self) -> None:
+        for name, _ in self.each_launcher():
+            table = shell('test "$INTERSESSION_PROVIDER" = sockets && echo "test passed"', launcher=name, processes=2, transport="sockets")
+            self.expect(table, 0, "(?s)(test passed.*){2}")
+        self.expect(shell('test -z "$INTERSESSION_PROVIDER" && echo "test passed"'), 0, "test passed")
+
     def test_missing_launcher_skips(self) -> None:
         with unittest.mock.patch.dict(os.environ, PATH="/nowhere"):
             self.expect(shell('echo "test passed"', launcher="hydra"), 77, "skipped: mpiexec.hydra is not installed")
@@ -182,6 +188,10 @@ class Tables(unittest.TestCase):
         made = jobs.expand({"program": "p", "launcher": "mpirun"}, _BUILT)
         self.assertEqual([job.name for job in made], ["p.openmpi.linked.p1", "p.mpich.linked.p1.mpirun"])
 
+    def test_a_transport_is_in_the_name(self) -> None:
+        made = jobs.expand({"program": "p", "substrate": "mpich", "transport": ["auto", "fabric"]}, _BUILT)
+        self.assertEqual([job.name for job in made], ["p.mpich.linked.p1", "p.mpich.linked.p1.fabric"])
+
     def test_what_the_build_lacks_is_left_out(self) -> None:
         row = {"program": "p", "library": "none", "substrate": ["openmpi", "mpich"]}
         self.assertEqual([job.name for job in jobs.expand(row, {"substrates": ["mpich"]})], ["p.mpich.none.p1"])
@@ -210,6 +220,7 @@ class Tables(unittest.TestCase):
         for row, text in (({"program": "p", "library": "liked"}, "not liked"), ({"program": "p", "tiemout": 3}, "tiemout"),
                           ({}, "no program"), ({"program": "p", "launcher": "none", "processes": 2}, "one process"),
                           ({"program": "p", "apps": [{"program": "a"}]}, "either"),
+                          ({"program": "p", "transport": "pigeons"}, "not pigeons"),
                           ({"program": "p", "substrate": "lam"}, "not lam"), ({"program": "p", "substrate": "none"}, "no library"),
                           ({"program": "p", "launch": ["round"]}, "no word round")):
             with self.assertRaisesRegex(jobs.BadTable, text):
