@@ -2,7 +2,7 @@
 /* How long it takes until a process has a communicator of the world, and one of itself, from a session. */
 #include "startup.h"
 
-int main(void) {
+int main(int argc, char **argv) {
   const char *const names[] = {"session_init", "world_comm", "self_comm", "session_total"};
   double t[4];
   MPI_Session session;
@@ -21,6 +21,7 @@ int main(void) {
   t[3] = now_ms();
   double took[4] = {t[1] - t[0], t[2] - t[1], t[3] - t[2], t[2] - t[0]};
   report(world, names, took, 4);
+  leave_if_asked(argc, argv, world);
   MPI_Comm_free(&self);
   MPI_Comm_free(&world);
   MPI_Group_free(&self_group);

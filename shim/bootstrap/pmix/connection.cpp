@@ -39,14 +39,14 @@ base::Result<std::unique_ptr<Connection>> Connection::open(const Library& librar
         made.status = library.init(&made.self, nullptr, 0);
         return made;
       },
-      [held = std::move(held)](Start late) {
-        if (late.status == PMIX_SUCCESS) held->adopt();
-      });
-  if (!start)
+      [held](Start late) { held->come_late(late.status == PMIX_SUCCESS); });
+  if (!start) {
+    held->expect_late();
     return Error(
         ErrorClass::other,
         "the launcher's daemon on this node has not answered PMIx_Init within " + std::to_string(seconds) +
             " s: it may be stopped or overloaded; start the job anew, or set INTERSESSION_READY_TIMEOUT higher");
+  }
   if (start->status != PMIX_SUCCESS)
     return pmix_error(start->status, "cannot reach the launcher that started this process",
                       library.error_string(start->status));

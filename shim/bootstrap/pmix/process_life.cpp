@@ -3,14 +3,14 @@
 
 #include <unistd.h>
 
+#include <chrono>
+
 namespace shim::bootstrap::pmix {
+namespace {
+constexpr double kLateSeconds = 1;
+}
 
 Held::Held(const Library& library) : library_(library), owner_(::getpid()) {}
-
-Held::~Held() {
-  if (owner_ != ::getpid()) return;
-  for (; count_ > 0; --count_) library_.finalize(nullptr, 0);
-}
 
 void Held::hold() {
   std::lock_guard lock(mutex_);
@@ -18,9 +18,27 @@ void Held::hold() {
   if (count_ == 0 && library_.init(&self, nullptr, 0) == PMIX_SUCCESS) count_ = 1;
 }
 
-void Held::adopt() {
+void Held::expect_late() {
   std::lock_guard lock(mutex_);
-  ++count_;
+  ++late_;
+}
+
+void Held::come_late(bool is_initialised) {
+  std::lock_guard lock(mutex_);
+  --late_;
+  if (is_initialised) ++count_;
+  changed_.notify_all();
+}
+
+void Held::release(double seconds) {
+  if (owner_ != ::getpid()) return;
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return late_ == 0; });
+  for (; count_ > 0; --count_) library_.finalize(nullptr, 0);
+}
+
+KeptInitialised::~KeptInitialised() {
+  if (held_) held_->release(kLateSeconds);
 }
 
 std::shared_ptr<Held> KeptInitialised::held_with(const Library& library) {

@@ -2,6 +2,7 @@
 // PMIx stays initialised until the operating-system process ends.
 #pragma once
 
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 
@@ -20,19 +21,25 @@ class Held {
   explicit Held(const Library& library);
   Held(const Held&) = delete;
   Held& operator=(const Held&) = delete;
-  /// Undoes them, but not in a child made by fork(), where PMIx's threads are not.
-  ~Held();
+  ~Held() { release(0); }
 
   /// PMIx is initialised: counts once more, which does not talk to the server, unless something is held already.
   void hold();
-  /// Takes over a PMIx_Init that has succeeded after its caller had given up.
-  void adopt();
+  /// A caller of PMIx_Init has given up waiting for it.
+  void expect_late();
+  /// Such a call has returned, before or after expect_late; takes over what it did.
+  void come_late(bool is_initialised);
+  /// Undoes all, but not in a child made by fork(), where PMIx's threads are not. Waits for calls that are late, for `seconds` at
+  /// most: a process that goes without PMIx_Finalize has crashed, to its launcher.
+  void release(double seconds);
 
  private:
   const Library library_;
   const int owner_;
   std::mutex mutex_;
+  std::condition_variable changed_;
   int count_ = 0;
+  int late_ = 0;
 };
 
 /// Thread-safe.
@@ -43,6 +50,7 @@ class Held {
 /// before it waits for anybody.
 class KeptInitialised final : public ProcessLife {
  public:
+  ~KeptInitialised() override;
   static constexpr double kWorldStartSeconds = 2;
 
   /// What keeps PMIx initialised from the first Bootstrap on, which brings the library.

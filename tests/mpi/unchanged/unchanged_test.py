@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Who uses no session is left alone: a process has the same threads, descriptors and mappings with and without the preload.
 
-Takes the build folder in INTERSESSION_TEST_BUILD.
+Takes the build folder in INTERSESSION_TEST_BUILD, the MPI below in INTERSESSION_TEST_SUBSTRATE.
 """
 import collections
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 import unittest
 
 _BUILD = pathlib.Path(os.environ["INTERSESSION_TEST_BUILD"])
-_LIBRARY = str((_BUILD / "lib/libintersession-openmpi.so").resolve())
-_WORLD_ONLY = str(_BUILD / "tests/mpi/unchanged/openmpi/none/world_only")
+_SUBSTRATE = os.environ["INTERSESSION_TEST_SUBSTRATE"]
+_LAUNCHER = {"openmpi": "mpirun.openmpi", "mpich": "mpiexec.hydra"}[_SUBSTRATE]
+_LIBRARY = str((_BUILD / f"lib/libintersession-{_SUBSTRATE}.so").resolve())
+_WORLD_ONLY = str(_BUILD / f"tests/mpi/unchanged/{_SUBSTRATE}/none/world_only")
 # What the library may bring along: what a C++ library needs, and every MPI program on Debian has anyway or could have.
 _OF_THE_COMPILER = ("libdl.so.2", "libpthread.so.0", "librt.so.1", "libm.so.6", "libgcc_s.so.1", "libc.so.6", "ld-linux-x86-64.so.2")
 
@@ -29,15 +32,21 @@ def output_of(command: list[str], **environment: str) -> str:
 
 def is_of_the_job(line: str) -> bool:
     """Files whose names differ from run to run: session directories and shared memory of the MPI below."""
-    return " mapping " in line and any(part in line for part in ("/ompi.", "/pmix-", "vader_segment", "/dev/shm/osc"))
+    return " mapping " in line and any(part in line for part in (
+        "/ompi.", "/pmix-", "vader_segment", "/dev/shm/osc", "/dev/shm/ucx_shm_posix", "/dev/shm/mpich_shar_tmp"))
 
 
-def states_of(launcher: str, processes: int) -> list[collections.Counter]:
+def nameless(line: str) -> str:
+    """A descriptor without what UCX puts behind the names of its shared memory."""
+    return re.sub(r"(descriptor /dev/shm/ucx_shm_posix_)\w+", r"\1", line)
+
+
+def states_of(launcher: list[str], processes: int) -> list[collections.Counter]:
     """What each process of a run noted about itself."""
     with tempfile.TemporaryDirectory() as folder:
-        output_of([launcher, "-n", str(processes), _WORLD_ONLY, folder])
+        output_of([*launcher, "-n", str(processes), _WORLD_ONLY, folder])
         notes = [pathlib.Path(folder, str(rank)).read_text(encoding="utf-8").splitlines() for rank in range(processes)]
-    return [collections.Counter(line for line in lines if not is_of_the_job(line)) for lines in notes]
+    return [collections.Counter(nameless(line) for line in lines if not is_of_the_job(line)) for lines in notes]
 
 
 def take_mapped(lines: collections.Counter) -> set[str]:
@@ -51,8 +60,8 @@ def take_mapped(lines: collections.Counter) -> set[str]:
 class Unchanged(unittest.TestCase):
     def test_mpi_program_without_sessions(self) -> None:
         for processes in (1, 3):
-            plain = states_of("mpirun.openmpi", processes)
-            preloaded = states_of(str(_BUILD / "bin/intersession-run"), processes)
+            plain = states_of([_LAUNCHER], processes)
+            preloaded = states_of([str(_BUILD / "bin/intersession-run"), "--mpi", _SUBSTRATE], processes)
             for rank in range(processes):
                 with self.subTest(processes=processes, rank=rank):
                     new = take_mapped(preloaded[rank]) - take_mapped(plain[rank])
