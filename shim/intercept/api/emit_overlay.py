@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The mpi.h for programs written to MPI-4.1 over a library that is older: its own header and, after it, what that lacks."""
+"""The mpi.h for programs written to MPI-4.1 over a library that is older: its own header and, after it, what that lacks.
+
+It is made with one header at hand and stands in front of others of the same family, older or newer."""
 
 from emit import NOTICE
+
+# The oldest standard that a header in front of which the overlay stands may be of.
+OLDEST = "3.0"
+_UNTIL = "until"
 
 
 class OverlayError(Exception):
@@ -15,7 +21,7 @@ def parse_rows(text):
         if not line.strip() or line.startswith("#"):
             continue
         fields = [field.strip() for field in line.split("|")]
-        if len(fields) != 4 or fields[0] not in _ROWS:
+        if len(fields) != 4 or fields[0] not in (*_ROWS, _UNTIL):
             raise OverlayError("overlay table, line %d: needs word, name, value and source" % number)
         rows.append(tuple(fields[:3]))
     return rows
@@ -81,21 +87,43 @@ def _is_in(native, name):
     return name in native.names or name in native.macros or name in native.functions
 
 
-def missing_functions(functions, native):
-    return [f for f in functions if not f.removed and not _is_in(native, "MPI_" + f.name)]
+def _declarations(function):
+    return ["%s %s%s(%s);" % (function.returns, prefix, function.name, function.signature_parameters) for prefix in ("MPI_", "PMPI_")]
+
+
+def _functions(functions, native):
+    """What the header at hand lacks of the standard that it is of; and what is in later standards, for headers of earlier ones."""
+    lines, current = [], [f for f in functions if not f.removed]
+    for f in current:
+        if not _is_in(native, "MPI_" + f.name) and f.since <= max(OLDEST, native.version):
+            lines += _declarations(f)
+    for since in sorted({f.since for f in current if f.since > OLDEST}):
+        lines += ["#if MPI_VERSION * 10 + MPI_SUBVERSION < %s" % since.replace(".", "")]
+        for f in current:
+            if f.since == since and (since > native.version or _is_in(native, "MPI_" + f.name)):
+                lines += _declarations(f)
+        lines += ["#endif"]
+    return lines
+
+
+def _all_rows(rows, native):
+    """Lines of all rows: what the header at hand lacks, then blocks that others lack."""
+    lines, in_block = [], False
+    for word, name, value in rows:
+        if word == _UNTIL:
+            lines += ["#endif"] * in_block + ["#if %s /* before %s */" % (value, name)]
+            in_block = True
+        elif in_block or not _is_in(native, name):
+            lines += row_lines(word, name, value)
+    return lines + ["#endif"] * in_block
 
 
 def header(functions, rows, native):
     lines = [NOTICE.replace("// ", "/* ", 1).replace("\n// ", "\n   "), "   What MPI-4.1 has and the mpi.h next in line does not. */",
              "#pragma GCC system_header", "#include_next <mpi.h>", "", "#ifndef INTERSESSION_MPI_H", "#define INTERSESSION_MPI_H", "",
              "#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
-    for word, name, value in rows:
-        if not _is_in(native, name):
-            lines += row_lines(word, name, value)
-    lines.append("")
-    for f in missing_functions(functions, native):
-        for prefix in ("MPI_", "PMPI_"):
-            lines.append("%s %s%s(%s);" % (f.returns, prefix, f.name, f.signature_parameters))
+    lines += _all_rows(rows, native) + [""]
+    lines += _functions(functions, native)
     lines += ["", "#ifdef __cplusplus", "}", "#endif", "", "#endif", ""]
     return "\n".join(lines)
 

@@ -11,13 +11,16 @@ class NativeHeader:
     functions: frozenset  # MPI_X with a prototype
     macros: frozenset  # MPI_X and PMPI_X with a definition, constants included
     names: frozenset  # every identifier of the preprocessed header: types, enumerators
+    version: str = "0.0"  # of the standard, in its own words
 
 
 def read(text, definitions):
     """From the preprocessed header and the list of its macro definitions."""
     functions = frozenset(re.findall(r"\b(MPI_\w+)\s*\(", text)) - frozenset(re.findall(r"\(\s*(MPI_\w+)\s*\)\s*\(", text))
     macros = frozenset(re.findall(r"^#define\s+(P?MPI_\w+)", definitions, re.MULTILINE))
-    return NativeHeader(functions, macros, frozenset(re.findall(r"\bMPI_\w+", text)))
+    version = [re.search(r"^#define MPI_%s (\d+)$" % part, definitions, re.MULTILINE) for part in ("VERSION", "SUBVERSION")]
+    return NativeHeader(functions, macros, frozenset(re.findall(r"\bMPI_\w+", text)),
+                        ".".join(part[1] for part in version) if all(version) else "0.0")
 
 
 def probe(compiler, include_directories):

@@ -149,6 +149,8 @@ class Probe(unittest.TestCase):
         self.assertEqual(native.functions, {"MPI_Send"})
         self.assertEqual(native.macros, {"MPI_Aint_add", "PMPI_Aint_add"})
         self.assertIn("MPI_ONE", native.names)
+        self.assertEqual(native.version, "0.0")
+        self.assertEqual(probe.read("", "#define MPI_SUBVERSION 1\n#define MPI_VERSION 3\n").version, "3.1")
 
 
 class Overlay(unittest.TestCase):
@@ -161,6 +163,28 @@ class Overlay(unittest.TestCase):
         self.assertIn("int PMPI_Comm_create_from_group(", text)
         self.assertNotIn("MPI_Address", text)
         self.assertNotRegex(text, r"\bP?MPI_Send\(")
+
+    def test_declares_for_older_headers_what_the_one_at_hand_has(self):
+        for has in (probe.NativeHeader(frozenset({"MPI_Comm_create_from_group", "MPI_Send"}), frozenset(), frozenset()),
+                    probe.NativeHeader(frozenset(), frozenset({"MPI_Comm_create_from_group", "MPI_Send"}), frozenset())):
+            text = self.header(has)
+            self.assertRegex(text, r"#if MPI_VERSION \* 10 \+ MPI_SUBVERSION < 40\n(.*\n)*?int MPI_Comm_create_from_group\(MPI_Group group,")
+            self.assertNotRegex(text, r"\bP?MPI_Send\(")
+
+    def test_what_a_header_lacks_of_its_own_standard_is_declared_for_all(self):
+        lacks = probe.NativeHeader(frozenset({"MPI_Send"}), frozenset(), frozenset(), "4.0")
+        head = self.header(lacks).partition("#if MPI_VERSION *")[0]
+        self.assertIn("int MPI_Comm_create_from_group(MPI_Group group,", head)
+        self.assertNotIn("MPI_Comm_create_from_group", self.header(_NATIVE).partition("#if MPI_VERSION *")[0])
+
+    def test_blocks_are_for_older_headers_whatever_the_one_at_hand_has(self):
+        rows = emit_overlay.parse_rows("int | MPI_A | 1 | x\nuntil | Two | V < 2 | x\ntype | MPI_T | int | x\nuntil | Three | V < 3 | x\n"
+                                       "enum | MPI_E | A 0 | x")
+        has = probe.NativeHeader(frozenset(), frozenset({"MPI_A"}), frozenset({"MPI_T", "MPI_E"}))
+        text = emit_overlay.header([], rows, has)
+        self.assertNotIn("MPI_A", text)
+        self.assertIn("#if V < 2 /* before Two */\ntypedef int MPI_T;\n#endif\n#if V < 3 /* before Three */\n"
+                      "typedef enum { A = 0 } MPI_E;\n#endif\n", text)
 
     def test_leaves_out_rows_that_the_header_has(self):
         self.assertIn("MPI_ERR_SESSION 78", self.header(_NATIVE))
