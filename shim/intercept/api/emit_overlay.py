@@ -93,16 +93,13 @@ def _declarations(function):
 
 def _functions(functions, native):
     """What the header at hand lacks of the standard that it is of; and what is in later standards, for headers of earlier ones."""
-    lines, current = [], [f for f in functions if not f.removed]
-    for f in current:
-        if not _is_in(native, "MPI_" + f.name) and f.since <= max(OLDEST, native.version):
-            lines += _declarations(f)
-    for since in sorted({f.since for f in current if f.since > OLDEST}):
+    current = [f for f in functions if not f.removed]
+    lacking = [f for f in current if not _is_in(native, "MPI_" + f.name) and f.since <= max(OLDEST, native.version)]
+    later = [f for f in current if f.since > OLDEST and f not in lacking]
+    lines = [line for f in lacking for line in _declarations(f)]
+    for since in sorted({f.since for f in later}):
         lines += ["#if MPI_VERSION * 10 + MPI_SUBVERSION < %s" % since.replace(".", "")]
-        for f in current:
-            if f.since == since and (since > native.version or _is_in(native, "MPI_" + f.name)):
-                lines += _declarations(f)
-        lines += ["#endif"]
+        lines += [line for f in later if f.since == since for line in _declarations(f)] + ["#endif"]
     return lines
 
 
