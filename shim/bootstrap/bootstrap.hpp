@@ -112,6 +112,10 @@ class ProcessLife {
   // for its world model says so, on the thread that calls them, while Bootstraps may come and go on others; nothing else is needed
   // of him, and nothing happens where the launcher's client counts its users itself.
 
+  /// For so long, at most, what MPI_Init of the library must not meet waits for it on other threads: other processes may come to
+  /// MPI_Init only after a session of theirs has met one of this process.
+  static constexpr double kWorldStartSeconds = 2;
+
   /// Before MPI_Init and MPI_Init_thread. From here on the process's end is the library's affair: no good-bye is said for a
   /// process that ends without MPI_Finalize.
   virtual void before_world_starts() {}

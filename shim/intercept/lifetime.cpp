@@ -158,16 +158,17 @@ void share_progress(bool substrate_is_active) {
   if (life) life->share_progress(substrate_is_active);
 }
 
-void world_starts() {
+WorldStart::WorldStart() {
   Keeper& kept = keeper();
   std::lock_guard lock(kept.mutex);
-  if (auto* life = life_of(kept)) life->before_world_starts();
+  auto* life = life_of(kept);
+  if (life == nullptr) return;
+  life_ = {factories_of(kept).life, life};
+  life_->before_world_starts();
 }
 
-void world_started() {
-  Keeper& kept = keeper();
-  std::lock_guard lock(kept.mutex);
-  if (auto* life = life_of(kept)) life->after_world_started();
+WorldStart::~WorldStart() {
+  if (life_) life_->after_world_started();
 }
 
 void world_ends() {

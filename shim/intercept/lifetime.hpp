@@ -27,10 +27,18 @@ void share_progress(bool substrate_is_active);
 // The substrate may share its connection to the launcher with us (bootstrap::ProcessLife). Around its MPI_Init and MPI_Finalize,
 // on the thread that calls them.
 
-/// Before MPI_Init.
-void world_starts();
-/// After MPI_Init, whatever it returned.
-void world_started();
+/// Lives from before MPI_Init until it has returned. Its end waits for nobody: a first session on another thread may be waiting
+/// for it, with all that belongs to the Process locked.
+class WorldStart {
+ public:
+  WorldStart();
+  WorldStart(const WorldStart&) = delete;
+  WorldStart& operator=(const WorldStart&) = delete;
+  ~WorldStart();
+
+ private:
+  std::shared_ptr<bootstrap::ProcessLife> life_;
+};
 /// Before MPI_Finalize. Where sessions may follow (one has been there, or the program refers to them) the connection outlasts it.
 void world_ends();
 /// After MPI_Finalize, whatever it returned.

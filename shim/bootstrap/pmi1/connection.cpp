@@ -11,7 +11,6 @@ namespace shim::bootstrap::pmi1 {
 namespace {
 
 constexpr double kFinalizeSeconds = 2;
-constexpr double kWorldStartSeconds = 2;
 
 base::Error in_child() {
   return base::Error(base::ErrorClass::other,
@@ -59,10 +58,10 @@ base::Status Connection::find_place(double seconds) {
 }
 
 /// Over PMI_PORT whoever comes first makes the connection, and the other must find it. MPI_Init makes its own early, before it waits
-/// for other processes; it may have to wait for them longer than they can wait for us.
+/// for other processes.
 void Connection::let_library_connect(std::unique_lock<std::mutex>& lock) {
   if (surroundings_.descriptor || way_) return;
-  world_has_started_.wait_for(lock, std::chrono::duration<double>(kWorldStartSeconds), [this] { return !world_is_starting_; });
+  world_has_started_.wait_for(lock, std::chrono::duration<double>(ProcessLife::kWorldStartSeconds), [this] { return !world_is_starting_; });
 }
 
 base::Result<std::unique_ptr<Use>> Connection::use(double seconds) {

@@ -13,7 +13,6 @@
 #include <memory>
 
 #include "shim/bootstrap/pmi1/arrival.hpp"
-#include "shim/bootstrap/pmi1/readers.hpp"
 
 namespace shim::bootstrap::pmi1 {
 namespace {

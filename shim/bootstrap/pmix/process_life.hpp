@@ -45,14 +45,11 @@ class Held {
 /// Thread-safe.
 ///
 /// Early in Open MPI 4.1's MPI_Init, where processes are not bound to cores, it asks a question about the whole job. Questions about
-/// processes wait meanwhile (QuestionGate): until MPI_Init has returned, or for kWorldStartSeconds, because other processes may
-/// come to MPI_Init only after a session of theirs has met one on another thread of this process. MPI_Init asks its question long
+/// processes wait meanwhile (QuestionGate): until MPI_Init has returned, or for kWorldStartSeconds. MPI_Init asks its question long
 /// before it waits for anybody.
 class KeptInitialised final : public ProcessLife {
  public:
   ~KeptInitialised() override;
-  static constexpr double kWorldStartSeconds = 2;
-
   /// What keeps PMIx initialised from the first Bootstrap on, which brings the library.
   std::shared_ptr<Held> held_with(const Library& library);
   const std::shared_ptr<QuestionGate>& gate() const { return gate_; }

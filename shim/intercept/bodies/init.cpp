@@ -17,15 +17,20 @@ void started(int thread_level) {
   attach_below();
 }
 
+/// The substrate's own MPI_Init.
+template <typename Call>
+int init_below(Call call) {
+  WorldStart start;
+  return call();
+}
+
 }  // namespace
 
 namespace ours {
 
 int Init(int* argc, char*** argv) {
   stay_in_front();
-  world_starts();
-  int code = active_table.Init(argc, argv);
-  world_started();
+  int code = init_below([&] { return active_table.Init(argc, argv); });
   if (code != MPI_SUCCESS) return code;
   int level = MPI_THREAD_SINGLE;
   active_table.Query_thread(&level);
@@ -35,9 +40,7 @@ int Init(int* argc, char*** argv) {
 
 int Init_thread(int* argc, char*** argv, int required, int* provided) {
   stay_in_front();
-  world_starts();
-  int code = active_table.Init_thread(argc, argv, required, provided);
-  world_started();
+  int code = init_below([&] { return active_table.Init_thread(argc, argv, required, provided); });
   if (code == MPI_SUCCESS) started(*provided);
   return code;
 }
