@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs one test under the MPI's launcher and judges it by the suite's own rules. Nothing of it lives afterwards, and nothing stays
+in /dev/shm."""
+import contextlib
+import dataclasses
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+import uuid
+from typing import Iterator
+
+import kernel
+import processes
+from launchers import LAUNCHERS, OWN_LAUNCHER
+
+_SHARED_MEMORY = pathlib.Path("/dev/shm")
+# Names that the MPIs and we give to shared memory.
+_NAMES = re.compile(r"vader_segment|mpich_shar_tmp|ucx_shm|intersession|psm2_shm|osc_rdma")
+_KEPT_BYTES = 1 << 20
+
+PASS, FAIL, TIMEOUT = "pass", "fail", "time-out"
+NOT_COMPILED, NOT_RUNNABLE = "does not compile", "not runnable"
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """What is needed to run one program."""
+    name: str
+    program: str
+    processes: int
+    arguments: tuple[str, ...]
+    variables: dict[str, str]
+    mpi: str
+    limit: float
+    verdict: str
+    ignored: tuple[str, ...] = ()
+    stacks: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    result: str
+    detail: str = ""
+    seconds: float = 0.0
+
+
+def seclude() -> None:
+    """From here on the caller and its jobs have a /dev/shm of their own where the kernel grants it, which goes with them."""
+    with contextlib.suppress(kernel.Forbidden):
+        if os.geteuid() == 0:
+            kernel.unshare(kernel.CLONE_NEWNS, "mount")
+            kernel.make_mounts_private()
+            kernel.mount("tmpfs", str(_SHARED_MEMORY), "tmpfs", options="mode=1777")
+
+
+def _mapped() -> set[str]:
+    """The files of /dev/shm that a living process has mapped."""
+    found = set()
+    for maps in pathlib.Path("/proc").glob("[0-9]*/maps"):
+        with contextlib.suppress(OSError):
+            found.update(re.findall(rf"{_SHARED_MEMORY}/\S+", maps.read_text(encoding="utf-8", errors="replace")))
+    return found
+
+
+def clean_shared_memory(since: float) -> None:
+    """Removes what jobs have left: files of ours, with names of MPIs, made since then, that nobody has mapped. Not while a job
+    runs: it may be about to map one."""
+    left = [path for path in _SHARED_MEMORY.iterdir() if _NAMES.match(path.name)]
+    in_use = _mapped() if left else set()
+    for path in left:
+        with contextlib.suppress(OSError):
+            status = path.stat()
+            if status.st_uid == os.geteuid() and status.st_mtime >= since and str(path) not in in_use:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+_giving_up = threading.Event()
+
+
+def give_up() -> None:
+    """Ends the jobs that run, from another thread."""
+    _giving_up.set()
+
+
+def _wait(child: subprocess.Popen, seconds: float) -> int | None:
+    """The exit code, or nothing where there is none in time."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and not _giving_up.is_set():
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return child.wait(min(1.0, max(0.0, end - time.monotonic())))
+    return None
+
+
+def _command(job: Job) -> list[str]:
+    launcher = LAUNCHERS[OWN_LAUNCHER[job.mpi]]
+    variables = [word for name, value in job.variables.items() for word in launcher.variable(name, value)]
+    # The launcher does not outlive us, however we end; the processes it has started do not outlive it.
+    return ["setpriv", "--pdeathsig", "KILL", *launcher.start(), *variables, "-n", str(job.processes), job.program, *job.arguments]
+
+
+@contextlib.contextmanager
+def _started(job: Job, mark: str) -> Iterator[tuple[subprocess.Popen, pathlib.Path]]:
+    """The running job and the file that its output goes to; on leaving, whatever happened, nothing of it lives."""
+    scratch = pathlib.Path(tempfile.mkdtemp(prefix="intersession-foreign."))
+    environment = {**os.environ, processes.MARK: mark, "TMPDIR": str(scratch)}
+    try:
+        with (scratch / "output").open("wb") as output:
+            yield subprocess.Popen(_command(job), env=environment, cwd=scratch, start_new_session=True, stdin=subprocess.DEVNULL,
+                                   stdout=output, stderr=subprocess.STDOUT), scratch / "output"
+    finally:
+        processes.kill(mark)
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _lines(path: pathlib.Path, ignored: tuple[str, ...]) -> list[str]:
+    text = path.read_bytes()[-_KEPT_BYTES:].decode(errors="replace")
+    return [line for line in text.splitlines() if line.strip() and not any(re.search(bad, line) for bad in ignored)]
+
+
+def _is_good_news(line: str) -> bool:
+    return bool(re.fullmatch(r"\s*(No [Ee]rrors|Test (Passed|Skipped))\s*", line))
+
+
+def judge(verdict: str, code: int, lines: list[str]) -> Outcome:
+    """By the rules of the suite's runtests: what a test prints beside " No Errors" is an error."""
+    text = "\n".join(lines)
+    if verdict in ("TestStatus", "TestErrFatal"):
+        return Outcome(PASS) if code != 0 else Outcome(FAIL, "exit code 0 where an error was expected\n" + text)
+    must_fail = verdict == "TestStatusNoErrors"
+    if any(re.fullmatch(r"\s*Test Skipped\s*", line) for line in lines):
+        return Outcome(NOT_RUNNABLE, "the test itself says that it is skipped")
+    complaints = [line for line in lines if not _is_good_news(line)]
+    if complaints:
+        return Outcome(FAIL, f"exit code {code}\n" + "\n".join(complaints[:40]))
+    if not any(re.fullmatch(r"\s*No [Ee]rrors\s*", line) for line in lines):
+        return Outcome(FAIL, f"exit code {code}, and no \"No Errors\"")
+    if (code != 0) != must_fail:
+        return Outcome(FAIL, f"exit code {code}")
+    return Outcome(PASS)
+
+
+def run(job: Job) -> Outcome:
+    """Runs the job to its end or its limit."""
+    mark, clock = uuid.uuid4().hex, time.monotonic()
+    with _started(job, mark) as (child, output):
+        code = _wait(child, job.limit)
+        if code is None:
+            stacks = processes.stacks(mark) if job.stacks else ""
+            outcome = Outcome(TIMEOUT, "\n".join([f"after {job.limit:g} s", *_lines(output, job.ignored)[:40], stacks]))
+        else:
+            processes.wait_until_gone(mark, 5)
+            outcome = judge(job.verdict, code, _lines(output, job.ignored))
+    return dataclasses.replace(outcome, seconds=round(time.monotonic() - clock, 2))

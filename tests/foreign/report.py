@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From results to text: a table per folder, what differs between two modes, and docs/conformance.md."""
+import collections
+import csv
+import dataclasses
+import io
+import json
+import pathlib
+
+import rules
+from job import FAIL, NOT_COMPILED, NOT_RUNNABLE, PASS, TIMEOUT
+from modes import MODES
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """One test in one mode."""
+    mpi: str
+    mode: str
+    folder: str
+    name: str
+    result: str
+    detail: str = ""
+    seconds: float = 0.0
+    expected_to_fail: str = ""
+
+    @property
+    def runnable(self) -> bool:
+        return self.result != NOT_RUNNABLE
+
+
+def load(path: pathlib.Path) -> dict[str, Result]:
+    """By the test's name; empty where there is no such file."""
+    if not path.exists():
+        return {}
+    found = (Result(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines())
+    return {result.name: result for result in found}
+
+
+def save(path: pathlib.Path, results: list[Result]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(dataclasses.asdict(result)) + "\n" for result in results), encoding="utf-8")
+
+
+def _top_folder(result: Result) -> str:
+    return result.folder.split("/")[0]
+
+
+def _share(passed: int, runnable: int) -> str:
+    return f"{100 * passed / runnable:.1f} %" if runnable else "–"
+
+
+def folder_rows(results: list[Result]) -> list[tuple[str, int, int, str]]:
+    """(folder, runnable, passed, share) for each folder, and their sum."""
+    by_folder = collections.defaultdict(list)
+    for result in results:
+        by_folder[_top_folder(result)].append(result)
+        by_folder["all"].append(result)
+    order = [folder for folder in by_folder if folder != "all"] + (["all"] if results else [])
+    rows = []
+    for folder in order:
+        runnable = sum(result.runnable for result in by_folder[folder])
+        passed = sum(result.result == PASS for result in by_folder[folder])
+        rows.append((folder, runnable, passed, _share(passed, runnable)))
+    return rows
+
+
+def table(results: list[Result]) -> str:
+    """For a terminal."""
+    lines = [f"{'folder':<12}{'runnable':>9}{'passed':>8}{'share':>9}"]
+    lines += [f"{folder:<12}{runnable:>9}{passed:>8}{share:>9}" for folder, runnable, passed, share in folder_rows(results)]
+    counts = collections.Counter(result.result for result in results)
+    return "\n".join([*lines, ", ".join(f"{count} {result}" for result, count in sorted(counts.items()))])
+
+
+def differences(one: dict[str, Result], other: dict[str, Result]) -> list[str]:
+    """Where two modes that must agree do not."""
+    return [f"{name}: {one[name].mode} {one[name].result}, {other[name].mode} {other[name].result}"
+            for name in sorted(one.keys() & other.keys()) if (one[name].result == PASS) != (other[name].result == PASS)]
+
+
+def _numbers(mpi: str, by_mode: dict[str, list[Result]]) -> list[str]:
+    modes = [mode for mode in MODES if by_mode.get(mode)]
+    columns = {mode: {row[0]: row for row in folder_rows(by_mode[mode])} for mode in modes}
+    folders = list(dict.fromkeys(folder for mode in modes for folder in columns[mode] if folder != "all")) + ["all"]
+    lines = ["| folder | " + " | ".join(modes) + " |", "|---|" + "---:|" * len(modes)]
+    for folder in folders:
+        cells = [columns[mode].get(folder) for mode in modes]
+        shown = [f"{cell[2]} of {cell[1]} ({cell[3]})" if cell else "" for cell in cells]
+        lines.append(f"| {folder} | " + " | ".join(shown) + " |")
+    return lines
+
+
+def _grouped(results: list[tuple[str, str]]) -> list[str]:
+    """(reason, test) as a list by reason, the most frequent first."""
+    groups = collections.defaultdict(list)
+    for reason, name in results:
+        groups[reason].append(name)
+    lines = []
+    for reason, names in sorted(groups.items(), key=lambda group: (-len(group[1]), group[0])):
+        lines += ["", f"{reason} ({len(names)}):", "", *(f"- `{name}`" for name in names)]
+    return lines
+
+
+def _exceptions(results: list[Result]) -> list[str]:
+    bad = [result for result in results if result.result in (FAIL, TIMEOUT, NOT_COMPILED)]
+    return _grouped([(rules.cause(r.name, r.result, r.mode, r.mpi) or "**Cause not known yet**", f"{r.name} – {r.result}") for r in bad])
+
+
+def _agreement(by_mode: dict[str, list[Result]]) -> list[str]:
+    one, other = ({result.name: result for result in by_mode.get(mode, [])} for mode in ("plain", "world"))
+    if not one or not other:
+        return []
+    different = differences(one, other)
+    if not different:
+        return ["", "`world` and `plain` pass exactly the same tests."]
+    return ["", "`world` and `plain` differ in:", "", *(f"- {text}" for text in different)]
+
+
+def document(results: dict[tuple[str, str], list[Result]], suite: str, versions: dict[str, str]) -> str:
+    """docs/conformance.md: the numbers by MPI, folder and mode, and every exception with its reason."""
+    lines = ["# What a foreign test suite says", "",
+             f"Generated by `tests/foreign/run-suite` from runs of {suite}, which is not part of this repository. A number is of",
+             "tests that passed, of those that can run at all, by the suite's own rules; each row of its lists counts as one test.", "",
+             *(f"- `{mode.name}`: {mode.meaning}" for mode in MODES.values())]
+    for mpi in dict.fromkeys(mpi for mpi, _ in results):
+        by_mode = {mode: found for (of, mode), found in results.items() if of == mpi}
+        lines += ["", f"## Over {versions.get(mpi, mpi)}", "", *_numbers(mpi, by_mode), *_agreement(by_mode)]
+        for mode in (mode for mode in MODES if by_mode.get(mode)):
+            if exceptions := _exceptions(by_mode[mode]):
+                lines += ["", f"### `{mode}`: what does not pass", *exceptions]
+    skipped = {(r.detail, r.name if r.mpi == mpi else r.name) for (mpi, _), found in results.items() for r in found if not r.runnable}
+    lines += ["", "## What cannot run", *_grouped(sorted(skipped))]
+    return "\n".join(lines) + "\n"
+
+
+def machine_readable(results: dict[tuple[str, str], list[Result]]) -> str:
+    """One line per test and mode."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["mpi", "mode", "test", "result", "reason"])
+    for found in results.values():
+        for r in found:
+            reason = r.detail if not r.runnable else "" if r.result == PASS else rules.cause(r.name, r.result, r.mode, r.mpi)
+            writer.writerow([r.mpi, r.mode, r.name, r.result, reason])
+    return out.getvalue()

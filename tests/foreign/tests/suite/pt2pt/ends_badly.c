@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mpitest.h"
+#include <stdio.h>
+
+int main(int argc, char **argv) {
+  MTest_Init(&argc, &argv);
+  MPI_Abort(MPI_COMM_WORLD, 3);
+  return 0;
+}

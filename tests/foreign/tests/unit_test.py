@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the runner of foreign suites reads, decides and writes; no MPI is needed."""
+import pathlib
+import re
+import sys
+import unittest
+
+_HERE = pathlib.Path(__file__).resolve().parent
+_TESTS = _HERE.parent.parent
+sys.path[:0] = [str(_TESTS / "foreign"), str(_TESTS / "harness"), str(_TESTS / "cluster")]
+
+import job  # noqa: E402
+import report  # noqa: E402
+import rules  # noqa: E402
+import suite  # noqa: E402
+
+
+class Lists(unittest.TestCase):
+    def test_a_row_with_everything(self) -> None:
+        test = suite.row("coll", "below/bcast 4 arg=-a=1 arg=b env=X=1 env=Y=2=3 timeLimit=7 mem=1.5 xfail=t1 resultTest=TestStatus "
+                                 "mpiversion=4.1 mpiexecarg=-q strict=false lock=many noise")
+        self.assertEqual(test, suite.Test("coll/below", "bcast", 4, ("-a=1", "b"), ("X=1", "Y=2=3"), ("-q",), 7, "TestStatus", 1.5, "t1",
+                                          "4.1"))
+        self.assertEqual(test.name, "coll/below/bcast 4 -a=1 b X=1 Y=2=3")
+
+    def test_a_row_without_processes_has_two(self) -> None:
+        self.assertEqual(suite.row("coll", "bcast").processes, 2)
+
+    def test_the_miniature_suite(self) -> None:
+        top = _HERE / "suite"
+        tests = {test.name: test for test in suite.tests_of(top, "pt2pt")}
+        self.assertEqual(len(tests), 12)
+        self.assertIn("pt2pt/rma/window 2", tests)
+        self.assertIn("pt2pt/passes_with_placeholder 1", tests)
+        another = tests["pt2pt/passes_by_another_name 2"]
+        self.assertEqual(suite.sources_of(top, another), [top / "pt2pt" / "passes.c"])
+        self.assertEqual(suite.definitions_of(top, another), ["-DANOTHER_NAME"])
+        self.assertEqual(suite.sources_of(top, tests["pt2pt/fails 2"]), [top / "pt2pt" / "fails.c"])
+
+
+class Judging(unittest.TestCase):
+    def judged(self, verdict: str, code: int, *lines: str) -> str:
+        return job.judge(verdict, code, list(lines)).result
+
+    def test_normally_only_no_errors_is_said(self) -> None:
+        self.assertEqual(self.judged("TestNormal", 0, " No Errors"), job.PASS)
+        self.assertEqual(self.judged("TestNormal", 1, " No Errors"), job.FAIL)
+        self.assertEqual(self.judged("TestNormal", 0), job.FAIL)
+        self.assertEqual(self.judged("TestNormal", 0, "a word", " No Errors"), job.FAIL)
+        self.assertEqual(self.judged("TestNormal", 0, " Found 3 errors"), job.FAIL)
+
+    def test_some_must_end_badly(self) -> None:
+        self.assertEqual(self.judged("TestStatus", 1, "anything"), job.PASS)
+        self.assertEqual(self.judged("TestErrFatal", 0, " No Errors"), job.FAIL)
+        self.assertEqual(self.judged("TestStatusNoErrors", 1, " No Errors"), job.PASS)
+        self.assertEqual(self.judged("TestStatusNoErrors", 0, " No Errors"), job.FAIL)
+
+    def test_some_say_that_they_cannot_run(self) -> None:
+        self.assertEqual(self.judged("TestNormal", 0, "Test Skipped"), job.NOT_RUNNABLE)
+
+
+class Tables(unittest.TestCase):
+    def why(self, line: str) -> str:
+        return rules.why_not_runnable(suite.row("coll", line), "session", "openmpi", 4)
+
+    def test_what_cannot_run(self) -> None:
+        self.assertEqual(self.why("bcast 4"), "")
+        self.assertIn("GPU", self.why("bcast 4 arg=-oddmemtype=device"))
+        self.assertIn("memory", self.why("bcast 4 mem=4.1"))
+        self.assertIn("variables of MPICH", self.why("bcast 4 env=MPIR_CVAR_X=1"))
+
+    def test_every_entry_says_why(self) -> None:
+        for file, name in (("rules.toml", "not_runnable"), ("rules.toml", "environment"), ("causes.toml", "cause")):
+            for rule in rules.table(file).get(name, []):
+                self.assertTrue(rule.says.get("reason"), rule)
+
+    def test_a_rule_holds_where_it_says(self) -> None:
+        rule = rules.Rule(re.compile("bcast"), {}, modes=("world",), mpis=("mpich",))
+        self.assertTrue(rule.speaks_of("coll/bcast 4", "world", "mpich"))
+        self.assertFalse(rule.speaks_of("coll/bcast 4", "session", "mpich"))
+        self.assertFalse(rule.speaks_of("coll/bcast 4", "world", "openmpi"))
+        self.assertFalse(rule.speaks_of("coll/reduce 4", "world", "mpich"))
+
+
+class Reports(unittest.TestCase):
+    def result(self, mode: str, name: str, result: str) -> report.Result:
+        return report.Result("openmpi", mode, name.split("/")[0], name, result, "a reason")
+
+    def test_numbers_are_of_what_can_run(self) -> None:
+        results = [self.result("plain", "coll/a 2", job.PASS), self.result("plain", "coll/b 2", job.TIMEOUT),
+                   self.result("plain", "attr/c 2", job.NOT_RUNNABLE)]
+        self.assertEqual(report.folder_rows(results), [("coll", 2, 1, "50.0 %"), ("attr", 0, 0, "–"), ("all", 2, 1, "50.0 %")])
+
+    def test_what_differs_between_two_modes(self) -> None:
+        plain = {name: self.result("plain", name, result) for name, result in (("c/a 2", job.PASS), ("c/b 2", job.FAIL))}
+        world = {name: self.result("world", name, result) for name, result in (("c/a 2", job.FAIL), ("c/b 2", job.TIMEOUT))}
+        self.assertEqual(report.differences(plain, world), ["c/a 2: plain pass, world fail"])
+
+    def test_the_document_names_what_does_not_pass(self) -> None:
+        results = {("openmpi", "session"): [self.result("session", "coll/a 2", job.PASS), self.result("session", "coll/b 2", job.FAIL)]}
+        text = report.document(results, "a suite", {"openmpi": "Open MPI 4"})
+        self.assertIn("| coll | 1 of 2 (50.0 %) |", text)
+        self.assertIn("- `coll/b 2 – fail`", text)
+        self.assertIn("Cause not known yet", text)
+        self.assertIn("openmpi,session,coll/b 2,fail,", report.machine_readable(results))
+
+
+if __name__ == "__main__":
+    unittest.main()
