@@ -62,8 +62,7 @@ ReduceScatter reduce_scatter_halving, reduce_scatter_pairwise;
 /// Requests that the linear algorithms keep in flight at a time.
 inline constexpr int kWindow = 32;
 
-/// A call of a collective on this communicator: takes the next tag.
-inline Call call_on(Comm& comm) { return {&comm.context(), comm.rank(), comm.size(), comm.next_tag()}; }
+inline Call call_on(Turn turn) { return {&turn.comm->context(), turn.comm->rank(), turn.comm->size(), turn.tag}; }
 
 // --- the table
 /// When an algorithm may run (needs_…: it would be wrong otherwise) and when it is the better one. Everything here is the same

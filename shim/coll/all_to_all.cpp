@@ -73,21 +73,21 @@ Task alltoallv_packed(Call call, const void* send, Blocks send_blocks, const typ
 
 }  // namespace
 
-Task allgather(Comm& comm, types::ConstBuffer send, types::Buffer receive) {
-  return allgather_packed(call_on(comm), send, receive);
+Task allgather(Turn turn, types::ConstBuffer send, types::Buffer receive) {
+  return allgather_packed(call_on(turn), send, receive);
 }
 
-Task allgatherv(Comm& comm, types::ConstBuffer send, void* receive, Blocks blocks, const types::Type& type) {
-  return allgatherv_packed(call_on(comm), send, receive, blocks, &type);
+Task allgatherv(Turn turn, types::ConstBuffer send, void* receive, Blocks blocks, const types::Type& type) {
+  return allgatherv_packed(call_on(turn), send, receive, blocks, &type);
 }
 
-Task alltoall(Comm& comm, types::ConstBuffer send, types::Buffer receive) {
-  return alltoall_packed(call_on(comm), send, receive);
+Task alltoall(Turn turn, types::ConstBuffer send, types::Buffer receive) {
+  return alltoall_packed(call_on(turn), send, receive);
 }
 
-Task alltoallv(Comm& comm, const void* send, Blocks send_blocks, const types::Type* send_type, void* receive,
+Task alltoallv(Turn turn, const void* send, Blocks send_blocks, const types::Type* send_type, void* receive,
                Blocks receive_blocks, const types::Type& receive_type) {
-  return alltoallv_packed(call_on(comm), send, send_blocks, send_type, receive, receive_blocks, &receive_type);
+  return alltoallv_packed(call_on(turn), send, send_blocks, send_type, receive, receive_blocks, &receive_type);
 }
 
 }  // namespace shim::coll

@@ -24,13 +24,29 @@ class Comm {
   int size() const { return size_; }
   /// The tag of the next collective: all members call collectives in the same order, so all take the same one.
   int next_tag() { return static_cast<int>(sequence_++ & 0x3fffffff); }
-  std::uint32_t tags_taken() const { return sequence_; }
+  /// The tag of the next persistent collective, for all its starts. Out of the others' way, who come round to their first one.
+  int next_lasting_tag() { return static_cast<int>(lasting_++ & 0x3fffffff) | 0x40000000; }
 
  private:
   p2p::Engine* engine_;
   p2p::Context* context_;
   int rank_, size_;
-  std::uint32_t sequence_ = 0;
+  std::uint32_t sequence_ = 0, lasting_ = 0;
+};
+
+/// A collective's place among those of its communicator: the tag of its messages. Taken when the collective is called (also when
+/// the call then fails: the others know nothing of that, and a member that takes none is out of step with them for good).
+struct Turn {
+  Turn(Comm& of) : Turn(of, of.next_tag()) {}  // NOLINT(google-explicit-constructor)
+  /// For all starts of a persistent collective: members may start theirs in different orders (MPI-4.1 §6.13), and messages of one
+  /// start do not overtake those of the last.
+  static Turn lasting(Comm& of) { return {of, of.next_lasting_tag()}; }
+
+  Comm* comm;
+  int tag;
+
+ private:
+  Turn(Comm& of, int number) : comm(&of), tag(number) {}
 };
 
 /// For arguments that may be MPI_IN_PLACE: a send buffer with a null type means in place.
@@ -42,31 +58,31 @@ struct Blocks {
   std::span<const std::int64_t> displacements;
 };
 
-// Collective: all members of the communicator make these calls in the same order (each takes the tag of its messages when it is
-// called, not when it is run). Arguments are checked by the caller. Buffers, types, operations, and the arrays behind spans
+// Collective: all members of the communicator make these calls in the same order (each takes its turn when it is called, not
+// when it is run). Arguments are checked by the caller. Buffers, types, operations, and the arrays behind spans
 // must live until the task has ended.
-Task barrier(Comm& comm);
-Task bcast(Comm& comm, types::Buffer data, int root);
-Task reduce(Comm& comm, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
+Task barrier(Turn turn);
+Task bcast(Turn turn, types::Buffer data, int root);
+Task reduce(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
             const types::Op& op, int root);
-Task allreduce(Comm& comm, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
+Task allreduce(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
                const types::Op& op);
-Task gather(Comm& comm, types::ConstBuffer send, types::Buffer receive, int root);    ///< receive.count: items per rank
-Task gatherv(Comm& comm, types::ConstBuffer send, void* receive, Blocks blocks, const types::Type* type, int root);
-Task scatter(Comm& comm, types::ConstBuffer send, types::Buffer receive, int root);   ///< receive.type null: in place
-Task scatterv(Comm& comm, const void* send, Blocks blocks, const types::Type* type, types::Buffer receive, int root);
-Task allgather(Comm& comm, types::ConstBuffer send, types::Buffer receive);
-Task allgatherv(Comm& comm, types::ConstBuffer send, void* receive, Blocks blocks, const types::Type& type);
-Task alltoall(Comm& comm, types::ConstBuffer send, types::Buffer receive);
-Task alltoallv(Comm& comm, const void* send, Blocks send_blocks, const types::Type* send_type /* null: in place */,
+Task gather(Turn turn, types::ConstBuffer send, types::Buffer receive, int root);    ///< receive.count: items per rank
+Task gatherv(Turn turn, types::ConstBuffer send, void* receive, Blocks blocks, const types::Type* type, int root);
+Task scatter(Turn turn, types::ConstBuffer send, types::Buffer receive, int root);   ///< receive.type null: in place
+Task scatterv(Turn turn, const void* send, Blocks blocks, const types::Type* type, types::Buffer receive, int root);
+Task allgather(Turn turn, types::ConstBuffer send, types::Buffer receive);
+Task allgatherv(Turn turn, types::ConstBuffer send, void* receive, Blocks blocks, const types::Type& type);
+Task alltoall(Turn turn, types::ConstBuffer send, types::Buffer receive);
+Task alltoallv(Turn turn, const void* send, Blocks send_blocks, const types::Type* send_type /* null: in place */,
                void* receive, Blocks receive_blocks, const types::Type& receive_type);
-Task scan(Comm& comm, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
+Task scan(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
           const types::Op& op);
-Task exscan(Comm& comm, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
+Task exscan(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
             const types::Op& op);
-Task reduce_scatter(Comm& comm, types::ConstBuffer send, void* receive, std::span<const std::int64_t> counts,
+Task reduce_scatter(Turn turn, types::ConstBuffer send, void* receive, std::span<const std::int64_t> counts,
                     const types::Type& type, const types::Op& op);
-Task reduce_scatter_block(Comm& comm, types::ConstBuffer send, void* receive, std::uint64_t count,
+Task reduce_scatter_block(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count,
                           const types::Type& type, const types::Op& op);
 
 /// Runs a task to its end, making progress. Errors: those of the operations inside (truncate, proc_aborted, op, ...), no_mem.
@@ -75,8 +91,8 @@ base::Status run(Comm& comm, Task task);
 /// Starts a task; the engine's progress moves it along, and the request completes with it. The request is the caller's, as one of
 /// isend. Errors: none; the task's own error is in the request.
 base::Result<p2p::Request*> start(Comm& comm, Task task);
-/// A persistent collective (MPI-4.1 §6.13), inactive at first; Engine::start makes a task each time and starts it. The members
-/// start their persistent collectives in the same order as all others, since tags are taken then.
+/// A persistent collective (MPI-4.1 §6.13), inactive at first; Engine::start makes a task each time and starts it. The tasks have
+/// one lasting turn, or the members start them in the same order as all other collectives.
 p2p::Request* prepare(Comm& comm, std::function<Task()> make_task);
 
 }  // namespace shim::coll

@@ -26,42 +26,42 @@ Task reduce_scatter_equal(Call call, types::ConstBuffer send, void* receive, std
 
 }  // namespace
 
-Task reduce(Comm& comm, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
+Task reduce(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
             const types::Op& op, int root) {
-  Call call = call_on(comm);
+  Call call = call_on(turn);
   Operands operands{&type, &op, count};
   void* result = call.rank == root ? receive : nullptr;
   Reduce* algorithm = choose(table().reduce, call.size, operands.bytes(), op.commutative);
   return algorithm(call, operands, own_data(send, receive), result, root);
 }
 
-Task allreduce(Comm& comm, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
+Task allreduce(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
                const types::Op& op) {
-  Call call = call_on(comm);
+  Call call = call_on(turn);
   Operands operands{&type, &op, count};
   Allreduce* algorithm = choose(table().allreduce, call.size, operands.bytes(), op.commutative);
   return algorithm(call, operands, own_data(send, receive), receive);
 }
 
-Task scan(Comm& comm, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
+Task scan(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
           const types::Op& op) {
-  return scan_recursive_doubling(call_on(comm), {&type, &op, count}, own_data(send, receive), receive);
+  return scan_recursive_doubling(call_on(turn), {&type, &op, count}, own_data(send, receive), receive);
 }
 
-Task exscan(Comm& comm, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
+Task exscan(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
             const types::Op& op) {
-  return exscan_recursive_doubling(call_on(comm), {&type, &op, count}, own_data(send, receive), receive);
+  return exscan_recursive_doubling(call_on(turn), {&type, &op, count}, own_data(send, receive), receive);
 }
 
-Task reduce_scatter(Comm& comm, types::ConstBuffer send, void* receive, std::span<const std::int64_t> counts,
+Task reduce_scatter(Turn turn, types::ConstBuffer send, void* receive, std::span<const std::int64_t> counts,
                     const types::Type& type, const types::Op& op) {
   auto total = static_cast<std::uint64_t>(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}));
-  return choose_reduce_scatter(call_on(comm), send, receive, {&type, &op, total}, counts);
+  return choose_reduce_scatter(call_on(turn), send, receive, {&type, &op, total}, counts);
 }
 
-Task reduce_scatter_block(Comm& comm, types::ConstBuffer send, void* receive, std::uint64_t count,
+Task reduce_scatter_block(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count,
                           const types::Type& type, const types::Op& op) {
-  Call call = call_on(comm);
+  Call call = call_on(turn);
   return reduce_scatter_equal(call, send, receive, count, {&type, &op, count * static_cast<std::uint64_t>(call.size)});
 }
 

@@ -89,29 +89,29 @@ Task scatterv_packed(Call call, const void* send, Blocks blocks, const types::Ty
 
 }  // namespace
 
-Task barrier(Comm& comm) { return barrier_dissemination(call_on(comm)); }
+Task barrier(Turn turn) { return barrier_dissemination(call_on(turn)); }
 
-Task bcast(Comm& comm, types::Buffer data, int root) {
-  Call call = call_on(comm);
+Task bcast(Turn turn, types::Buffer data, int root) {
+  Call call = call_on(turn);
   if (!data.type->contiguous) return bcast_packed(call, data, root);
   Bytes bytes(static_cast<std::byte*>(data.address), data.bytes());
   return choose(table().bcast, call.size, data.bytes())(call, bytes, root);
 }
 
-Task gather(Comm& comm, types::ConstBuffer send, types::Buffer receive, int root) {
-  return gather_packed(call_on(comm), send, receive, root);
+Task gather(Turn turn, types::ConstBuffer send, types::Buffer receive, int root) {
+  return gather_packed(call_on(turn), send, receive, root);
 }
 
-Task gatherv(Comm& comm, types::ConstBuffer send, void* receive, Blocks blocks, const types::Type* type, int root) {
-  return gatherv_packed(call_on(comm), send, receive, blocks, type, root);
+Task gatherv(Turn turn, types::ConstBuffer send, void* receive, Blocks blocks, const types::Type* type, int root) {
+  return gatherv_packed(call_on(turn), send, receive, blocks, type, root);
 }
 
-Task scatter(Comm& comm, types::ConstBuffer send, types::Buffer receive, int root) {
-  return scatter_packed(call_on(comm), send, receive, root);
+Task scatter(Turn turn, types::ConstBuffer send, types::Buffer receive, int root) {
+  return scatter_packed(call_on(turn), send, receive, root);
 }
 
-Task scatterv(Comm& comm, const void* send, Blocks blocks, const types::Type* type, types::Buffer receive, int root) {
-  return scatterv_packed(call_on(comm), send, blocks, type, receive, root);
+Task scatterv(Turn turn, const void* send, Blocks blocks, const types::Type* type, types::Buffer receive, int root) {
+  return scatterv_packed(call_on(turn), send, blocks, type, receive, root);
 }
 
 }  // namespace shim::coll

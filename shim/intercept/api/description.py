@@ -8,7 +8,7 @@ import re
 import kinds
 
 ROUTES = {"by_handle", "by_deref", "array", "by_fint", "ours", "state", "native", "tool"}
-FLAGS = {"body", "always", "idle", "anytime", "among", "large", "removed"}
+FLAGS = {"body", "collective", "always", "idle", "anytime", "among", "large", "removed"}
 REACHES = {"", "peers", "neighbors", "root"}
 RETURN_TYPES = {"int", "double", "MPI_Aint", "MPI_Fint"} | {kind.c_type for kind in kinds.HANDLES.values()}
 
@@ -62,6 +62,7 @@ class Function:
     flags: frozenset
     removed: str
     among: str
+    collective: str  # the template that the bodies of this collective call; empty for all other functions
     parameters: tuple
     is_large: bool = False
 
@@ -82,7 +83,7 @@ class Function:
 
     @property
     def has_body(self):
-        return "body" in self.flags
+        return "body" in self.flags or bool(self.collective)
 
     @property
     def has_idle_body(self):
@@ -156,7 +157,8 @@ def _parse_head(line, where):
     arguments = tuple((match.group(2) or "").split(",")) if match.group(2) else ()
     flags, flag_arguments = _parse_flags(fields[4] if len(fields) == 5 else "", where)
     return dict(name=name[4:], returns=returns or "int", section=section, since=since, route=match.group(1),
-                route_arguments=arguments, flags=frozenset(flags), removed=flag_arguments.get("removed", ""), among=flag_arguments.get("among", "")), flag_arguments
+                route_arguments=arguments, flags=frozenset(flags), removed=flag_arguments.get("removed", ""), among=flag_arguments.get("among", ""),
+                collective=flag_arguments.get("collective", "")), flag_arguments
 
 
 def _parse_parameters(text, where):
@@ -189,6 +191,8 @@ def _check(function, where):
         raise DescriptionError("%s: among(…) goes with arrays of handles that do not decide" % where)
     if function.has_body and function.route in ("native", "tool"):
         raise DescriptionError("%s: a body is never called on the route %s" % (where, function.route))
+    if "collective" in function.flags and not function.collective:
+        raise DescriptionError("%s: collective(…) names what it calls" % where)
     if len(function.flags & {"always", "idle", "anytime"}) > 1:
         raise DescriptionError("%s: always, idle and anytime exclude each other" % where)
     if "always" in function.flags and not function.has_body:

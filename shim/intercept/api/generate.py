@@ -12,6 +12,7 @@ import sys
 
 import description
 import emit_bodies
+import emit_collectives
 import emit_coverage
 import emit_entries
 import emit_overlay
@@ -32,6 +33,7 @@ def outputs(substrate, functions, overlay_rows, native):
         room + "table.hpp": emit_table.header(functions),
         room + "table.cpp": emit_table.source(functions),
         room + "bodies.hpp": emit_bodies.bodies(functions),
+        room + "collectives.cpp": emit_collectives.source(functions),
         room + "prototypes.hpp": emit_bodies.prototypes(functions, native),
         room + "objects.cpp": emit_overlay.objects_source(overlay_rows),
         room + "exports.map": emit_overlay.exports(functions, overlay_rows),

@@ -28,21 +28,9 @@ base::Status check_no_alias(const void* send, const void* receive, std::uint64_t
   return Error(ErrorClass::buffer, "send and receive buffer are the same memory: use MPI_IN_PLACE");
 }
 
-base::Result<const types::Op*> take_op(MPI_Op handle, const types::Type& type) {
-  if (abi::is_unset(handle) || handle == abi::predefined.op_null) return Error(ErrorClass::op, "the operation is MPI_OP_NULL");
-  const types::Op* op = abi::find_op(handle);
-  if (op == nullptr)
-    return Error(ErrorClass::unsupported_operation,
-                 "operations made by MPI_Op_create are not available on communicators of sessions in this version");
-  if (!types::is_allowed(*op, type))
-    return Error(ErrorClass::op, std::string(op->name) + " is not defined on " + std::string(type.name));
-  return op;
-}
-
-base::Result<const types::Type*> take_reduced_type(MPI_Datatype datatype) {
-  SHIM_TRY_ASSIGN(TypeItems type, type_items(datatype));
-  if (type.items != 1) return Error(ErrorClass::op, "predefined operations apply to predefined datatypes only");
-  return type.base;
+base::Status check_in_place(const void* address, bool is_root) {
+  if (address != MPI_IN_PLACE || is_root) return {};
+  return Error(ErrorClass::buffer, "MPI_IN_PLACE is for the root only");
 }
 
 }  // namespace shim::intercept

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the bodies of collectives share: arguments, and the ways a collective can be called. A body checks its arguments and
-// hands a function that makes the task to `call`, which is one of the ways.
+// What the bodies of collectives share: arguments, and the ways a collective can be called. A body takes its turn, checks its
+// arguments and hands a function that makes the task to one of the ways. It takes its turn first: a collective that fails at one
+// member for its arguments has taken place all the same as far as the others can see.
 #pragma once
 
 #include <algorithm>
@@ -9,30 +10,13 @@
 
 #include "shim/coll/coll.hpp"
 #include "shim/intercept/bodies/communicators.hpp"
+#include "shim/intercept/infos.hpp"
 
 namespace shim::intercept {
 
-/// A collective that fails at one member for its arguments has taken place all the same as far as the others can see: it uses up
-/// its tag, so that the member stays in step with them.
-class InStep {
- public:
-  /// Before the arguments are checked. `Call` is one of the ways below.
-  template <typename Call>
-  InStep(sessions::Communicator& comm, const Call&) : comm_(Call::kIsNow ? &comm.coll() : nullptr), before_(comm.coll().tags_taken()) {}
-  InStep(const InStep&) = delete;
-  InStep& operator=(const InStep&) = delete;
-  ~InStep() {
-    if (comm_ != nullptr && comm_->tags_taken() == before_) comm_->next_tag();
-  }
-
- private:
-  coll::Comm* comm_;
-  std::uint32_t before_;
-};
-
 /// The way of MPI_X: the task runs to its end.
 struct Blocking {
-  static constexpr bool kIsNow = true;
+  static coll::Turn turn(sessions::Communicator& comm) { return comm.coll(); }
   template <typename Make>
   base::Status operator()(const sessions::CommunicatorPtr& comm, MPI_Comm, Make make) const {
     return coll::run(comm->coll(), make());
@@ -41,8 +25,8 @@ struct Blocking {
 
 /// The way of MPI_IX: the task goes on while the caller does; progress moves it (MPI-4.1 §6.12).
 struct Nonblocking {
-  static constexpr bool kIsNow = true;
   MPI_Request* request;
+  static coll::Turn turn(sessions::Communicator& comm) { return comm.coll(); }
   template <typename Make>
   base::Status operator()(const sessions::CommunicatorPtr& comm, MPI_Comm handle, Make make) const {
     SHIM_TRY(check_output(request, "request"));
@@ -53,32 +37,15 @@ struct Nonblocking {
 
 /// The way of MPI_X_init: a task is made at each start (MPI-4.1 §6.13).
 struct Persistent {
-  static constexpr bool kIsNow = false;
+  MPI_Info info;
   MPI_Request* request;
+  static coll::Turn turn(sessions::Communicator& comm) { return coll::Turn::lasting(comm.coll()); }
   template <typename Make>
   base::Status operator()(const sessions::CommunicatorPtr& comm, MPI_Comm handle, Make make) const {
+    SHIM_TRY(take_info(info));  // no hint is known
     SHIM_TRY(check_output(request, "request"));
     return hand_out(coll::prepare(comm->coll(), make), comm, handle, request);
   }
-};
-
-/// One side of a collective as the user describes it.
-template <typename Address>
-struct Side {
-  Address address;
-  Count count;
-  MPI_Datatype datatype;
-};
-using SendSide = Side<const void*>;
-using ReceiveSide = Side<void*>;
-
-/// The same of a v-form: counts and displacements by rank; C and D are int, or MPI_Count and MPI_Aint.
-template <typename Address, typename C, typename D>
-struct BlockSide {
-  Address address;
-  const C* counts;
-  const D* displacements;
-  MPI_Datatype datatype;
 };
 
 /// Counts and displacements of one of the v-forms, in items of the predefined type below the user's.
@@ -97,10 +64,8 @@ base::Status check_root(const sessions::Communicator& comm, int root);
 base::Status check_counts(const std::vector<std::int64_t>& counts, const char* what);
 /// Two buffers of one call that are the same memory (MPI-4.1 §6.2). Errors: buffer.
 base::Status check_no_alias(const void* send, const void* receive, std::uint64_t bytes);
-/// The operation, allowed on the type. Errors: op.
-base::Result<const types::Op*> take_op(MPI_Op op, const types::Type& type);
-/// A type that predefined operations may apply to. Errors: type, op (derived).
-base::Result<const types::Type*> take_reduced_type(MPI_Datatype datatype);
+/// Of the processes of a rooted collective, only the root may say MPI_IN_PLACE. Errors: buffer.
+base::Status check_in_place(const void* address, bool is_root);
 
 /// Arrays of int or larger, one item a rank, scaled to items of the predefined type.
 template <typename C, typename D>

@@ -12,6 +12,7 @@ sys.path.insert(0, str(_API))
 
 import description  # noqa: E402
 import emit_bodies  # noqa: E402
+import emit_collectives  # noqa: E402
 import emit_coverage  # noqa: E402
 import emit_entries  # noqa: E402
 import emit_overlay  # noqa: E402
@@ -69,6 +70,7 @@ class Description(unittest.TestCase):
         self.refuses("MPI_X | 3.1 | 1.0 | native | anytime idle", "exclude each other")
         self.refuses("MPI_X | 3.1 | 1.0 | ours | body always idle", "exclude each other")
         self.refuses("MPI_X | 3.1 | 1.0 | ours | always", "always needs a body")
+        self.refuses("MPI_X | 3.1 | 1.0 | ours | collective", "names what it calls")
         arrays = "\n  MPI_Comm c : COMMUNICATOR; const MPI_Datatype t[] : DATATYPE"
         self.refuses("MPI_X | 3.1 | 1.0 | by_handle(c)" + arrays, "among")
         self.refuses("MPI_X | 3.1 | 1.0 | by_handle(c) | among(all)" + arrays, "among")
@@ -117,7 +119,7 @@ class Generator(unittest.TestCase):
     def test_golden_text(self):
         """What is written for one function of each sort. After a wanted change: UPDATE_GOLDEN=1, and read the difference."""
         functions, chapters = description.parse(_SAMPLE)
-        text = "\n".join(["// SPDX-License-Identifier: BSD-3-Clause", emit_bodies.bodies(functions),
+        text = "\n".join(["// SPDX-License-Identifier: BSD-3-Clause", emit_bodies.bodies(functions), emit_collectives.source(functions),
                           emit_table.source(functions), emit_entries.source(functions),
                           emit_tests.rows(functions), emit_coverage.page(functions, chapters, _NATIVE, "sample")])
         golden = _HERE / "golden.txt"

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The bodies of collectives: each is written once by hand, as a template collective::x, and here called in all its ways and with
+both sizes of counts."""
+
+from emit import NOTICE, subject_expression
+
+# How a collective is called when it has parameters of these kinds (MPI-4.1 §6.12, §6.13).
+WAYS = {(): "Blocking", ("REQUEST",): "Nonblocking", ("INFO", "REQUEST"): "Persistent"}
+
+
+def _body(function):
+    way = [p for p in function.parameters if p.kind in ("INFO", "REQUEST")]
+    kind = WAYS[tuple(p.kind for p in way)]
+    arguments = [p.name for p in function.parameters if p not in way]
+    return ["int %s(%s) {" % (function.name, function.signature_parameters),
+            '  return deliver(%s, "MPI_%s", [&] {' % (subject_expression(function), function.name),
+            "    return collective::%s(%s, %s{%s});" % (
+                function.collective, ", ".join(arguments), kind, ", ".join(p.name for p in way)),
+            "  });", "}"]
+
+
+def source(functions):
+    lines = [NOTICE, '#include "shim/intercept/bodies/collectives.hpp"', '#include "shim/intercept/generated/bodies.hpp"', "",
+             "namespace shim::intercept::ours {", ""]
+    for function in functions:
+        if function.collective:
+            lines += _body(function)
+    return "\n".join(lines + ["", "}  // namespace shim::intercept::ours", ""])

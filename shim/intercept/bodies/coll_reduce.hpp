@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Collectives that combine data with an operation: MPI-4.1 §6.9 to §6.11.
+#pragma once
+
+#include "shim/intercept/bodies/collective.hpp"
+#include "shim/intercept/bodies/reduction.hpp"
+
+namespace shim::intercept::collective {
+
+template <typename Way>
+base::Status reduce(const void* sendbuf, void* recvbuf, Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm handle,
+                    Way way) {
+  SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
+  const coll::Turn turn = way.turn(*comm);
+  SHIM_TRY(check_root(*comm, root));
+  const bool is_root = comm->rank() == root;
+  SHIM_TRY_ASSIGN(Reduction r, take_reduction({sendbuf, recvbuf, count, datatype, op}, is_root));
+  SHIM_TRY(check_in_place(sendbuf, is_root));
+  return way(comm, handle, [=] { return coll::reduce(turn, r.send, r.receive, r.count, *r.type, *r.op, root); });
+}
+
+/// Allreduce, scan, exscan and reduce_scatter_block: the same arguments for different algorithms.
+using Algorithm = coll::Task (*)(coll::Turn, types::ConstBuffer, void*, std::uint64_t, const types::Type&, const types::Op&);
+
+template <typename Way>
+base::Status combine(const Operation& given, MPI_Comm handle, Algorithm algorithm, Way way) {
+  SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
+  const coll::Turn turn = way.turn(*comm);
+  SHIM_TRY_ASSIGN(Reduction r, take_reduction(given, true));
+  return way(comm, handle, [=] { return algorithm(turn, r.send, r.receive, r.count, *r.type, *r.op); });
+}
+
+template <typename Way>
+base::Status allreduce(const void* sendbuf, void* recvbuf, Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, Way way) {
+  return combine({sendbuf, recvbuf, count, datatype, op}, comm, coll::allreduce, way);
+}
+
+template <typename Way>
+base::Status scan(const void* sendbuf, void* recvbuf, Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, Way way) {
+  return combine({sendbuf, recvbuf, count, datatype, op}, comm, coll::scan, way);
+}
+
+template <typename Way>
+base::Status exscan(const void* sendbuf, void* recvbuf, Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, Way way) {
+  return combine({sendbuf, recvbuf, count, datatype, op}, comm, coll::exscan, way);
+}
+
+template <typename Way>
+base::Status reduce_scatter_block(const void* sendbuf, void* recvbuf, Count recvcount, MPI_Datatype datatype, MPI_Op op,
+                                  MPI_Comm comm, Way way) {
+  return combine({sendbuf, recvbuf, recvcount, datatype, op}, comm, coll::reduce_scatter_block, way);
+}
+
+template <typename C, typename Way>
+base::Status reduce_scatter(const void* sendbuf, void* recvbuf, const C* recvcounts, MPI_Datatype datatype, MPI_Op op,
+                            MPI_Comm handle, Way way) {
+  SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
+  const coll::Turn turn = way.turn(*comm);
+  SHIM_TRY_ASSIGN(auto arrays, take_arrays(recvcounts, recvcounts, comm->size(), TypeItems{}, "receive"));
+  Operation given{sendbuf, recvbuf, 0, datatype, op};
+  for (std::int64_t count : arrays->counts) given.count += count;
+  SHIM_TRY_ASSIGN(Reduction r, take_reduction(given, arrays->counts[static_cast<std::size_t>(comm->rank())] > 0));
+  return way(comm, handle, [=] {
+    return holding(arrays, coll::reduce_scatter(turn, r.send, r.receive, arrays->counts, *r.type, *r.op));
+  });
+}
+
+}  // namespace shim::intercept::collective

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Every collective that moves data, in every form (blocking, non-blocking, persistent; counts of int and of MPI_Count; in place),
+ * on random counts, roots, displacements and layouts, against a model that writes the receive buffer cell by cell. Whole buffers are
+ * compared, so that what lies between the blocks has to stay as it was. Argument: rounds; INTERSESSION_TEST_SEED begins elsewhere. */
+#include "forms.h"
+#include "layouts.h"
+
+enum { MAX_PROCESSES = 16, MAX_ITEMS = 40 };
+
+/* A number from everybody's sequence (all draw the same ones), or from this process's own. */
+static unsigned long all_state, own_state;
+static int draw(unsigned long *state, int below) {
+  *state = *state * 6364136223846793005ul + 1442695040888963407ul;
+  return (int)((*state >> 33) % (unsigned long)below);
+}
+static int all_draw(int below) { return draw(&all_state, below); }
+static int own_draw(int below) { return draw(&own_state, below); }
+
+/* Counts and displacements by rank, in both sizes. */
+struct blocks {
+  int count[MAX_PROCESSES], start[MAX_PROCESSES];
+  MPI_Count large_count[MAX_PROCESSES];
+  MPI_Aint large_start[MAX_PROCESSES];
+};
+static struct blocks blocks_of(const int *counts, int unit) {
+  struct blocks made;
+  int at = own_draw(3);
+  for (int r = 0; r < size; ++r) {
+    made.large_count[r] = made.count[r] = counts[r];
+    made.large_start[r] = made.start[r] = at * unit;
+    at += counts[r] + own_draw(3);
+  }
+  return made;
+}
+
+static struct buffer sent, got, expected;
+
+/* What was received is what the model says. */
+static void compare(const char *what, enum form form) {
+  int wrong = 0, first = -1;
+  for (int i = 0; i < CELLS; ++i)
+    if (got.cell[i] != expected.cell[i] && wrong++ == 0) first = i;
+  EXPECT(wrong == 0, "%s, %s: %d cells wrong, the first is %d: %ld, not %ld", what, form_names[form], wrong, first - ORIGIN,
+         got.cell[first], expected.cell[first]);
+}
+static void begin(void) {
+  blank(&sent, 1);
+  blank(&got, 2);
+}
+
+static void broadcasts(enum form form) {
+  int root = all_draw(size), count = all_draw(MAX_ITEMS);
+  const struct layout *mine = &layouts[own_draw(layout_count)];
+  begin();
+  if (rank == root)
+    for (int i = 0; i < count; ++i) put(&got, mine, i, root, i);
+  expected = got;
+  for (int i = 0; i < count; ++i) put(&expected, mine, i, root, i);
+  RUN(form, Bcast, Ibcast, Bcast_init, got.origin, count, mine->type, root, world);
+  compare("Bcast", form);
+}
+
+static void gathers(enum form form, int in_place) {
+  int root = all_draw(size), count = all_draw(MAX_ITEMS);
+  const struct layout *out = &layouts[own_draw(layout_count)], *in = &layouts[own_draw(layout_count)];
+  begin();
+  for (int i = 0; i < count; ++i) put(&sent, out, i, rank, i);
+  if (in_place && rank == root)
+    for (int i = 0; i < count; ++i) put(&got, in, rank * count + i, rank, i);
+  expected = got;
+  for (int r = 0; r < size && rank == root; ++r)
+    for (int i = 0; i < count; ++i) put(&expected, in, r * count + i, r, i);
+  const void *from = in_place && rank == root ? MPI_IN_PLACE : sent.origin;
+  RUN(form, Gather, Igather, Gather_init, from, count, out->type, got.origin, count, in->type, root, world);
+  compare("Gather", form);
+}
+
+static void scatters(enum form form, int in_place) {
+  int root = all_draw(size), count = all_draw(MAX_ITEMS);
+  const struct layout *out = &layouts[own_draw(layout_count)], *in = &layouts[own_draw(layout_count)];
+  begin();
+  for (int i = 0; i < size * count && rank == root; ++i) put(&sent, out, i, root, i);
+  expected = got;
+  in_place = in_place && rank == root;
+  for (int i = 0; i < count && !in_place; ++i) put(&expected, in, i, root, rank * count + i);
+  void *into = in_place ? MPI_IN_PLACE : got.origin;
+  RUN(form, Scatter, Iscatter, Scatter_init, sent.origin, count, out->type, into, count, in->type, root, world);
+  compare("Scatter", form);
+}
+
+static void gathers_v(enum form form, int in_place, int to_all) {
+  int root = all_draw(size), counts[MAX_PROCESSES];
+  for (int r = 0; r < size; ++r) counts[r] = all_draw(MAX_ITEMS);
+  const struct layout *out = &layouts[own_draw(layout_count)], *in = &layouts[own_draw(layout_count)];
+  struct blocks b = blocks_of(counts, 1);
+  int receives = to_all || rank == root, count = counts[rank];
+  in_place = in_place && receives;
+  begin();
+  for (int i = 0; i < count; ++i) put(&sent, out, i, rank, i);
+  for (int i = 0; i < count && in_place; ++i) put(&got, in, b.start[rank] + i, rank, i);
+  expected = got;
+  for (int r = 0; r < size && receives; ++r)
+    for (int i = 0; i < counts[r]; ++i) put(&expected, in, b.start[r] + i, r, i);
+  const void *from = in_place ? MPI_IN_PLACE : sent.origin;
+  if (to_all)
+    RUN_V(form, Allgatherv, Iallgatherv, Allgatherv_init, (from, count, out->type, got.origin, b.count, b.start, in->type, world),
+          (from, count, out->type, got.origin, b.large_count, b.large_start, in->type, world));
+  else
+    RUN_V(form, Gatherv, Igatherv, Gatherv_init, (from, count, out->type, got.origin, b.count, b.start, in->type, root, world),
+          (from, count, out->type, got.origin, b.large_count, b.large_start, in->type, root, world));
+  compare(to_all ? "Allgatherv" : "Gatherv", form);
+}
+
+static void scatters_v(enum form form, int in_place) {
+  int root = all_draw(size), counts[MAX_PROCESSES];
+  for (int r = 0; r < size; ++r) counts[r] = all_draw(MAX_ITEMS);
+  const struct layout *out = &layouts[own_draw(layout_count)], *in = &layouts[own_draw(layout_count)];
+  struct blocks b = blocks_of(counts, 1);
+  begin();
+  for (int r = 0; r < size && rank == root; ++r)
+    for (int i = 0; i < counts[r]; ++i) put(&sent, out, b.start[r] + i, root, 100 * r + i);
+  expected = got;
+  in_place = in_place && rank == root;
+  for (int i = 0; i < counts[rank] && !in_place; ++i) put(&expected, in, i, root, 100 * rank + i);
+  void *into = in_place ? MPI_IN_PLACE : got.origin;
+  RUN_V(form, Scatterv, Iscatterv, Scatterv_init,
+        (sent.origin, b.count, b.start, out->type, into, counts[rank], in->type, root, world),
+        (sent.origin, b.large_count, b.large_start, out->type, into, counts[rank], in->type, root, world));
+  compare("Scatterv", form);
+}
+
+static void all_gathers(enum form form, int in_place) {
+  int count = all_draw(MAX_ITEMS);
+  const struct layout *out = &layouts[own_draw(layout_count)], *in = &layouts[own_draw(layout_count)];
+  begin();
+  for (int i = 0; i < count; ++i) put(&sent, out, i, rank, i);
+  for (int i = 0; i < count && in_place; ++i) put(&got, in, rank * count + i, rank, i);
+  expected = got;
+  for (int r = 0; r < size; ++r)
+    for (int i = 0; i < count; ++i) put(&expected, in, r * count + i, r, i);
+  const void *from = in_place ? MPI_IN_PLACE : sent.origin;
+  RUN(form, Allgather, Iallgather, Allgather_init, from, count, out->type, got.origin, count, in->type, world);
+  compare("Allgather", form);
+}
+
+/* Item i that rank `from` has for rank `to`. */
+static int item_for(int to, int i) { return 100 * to + i; }
+
+static void exchanges(enum form form, int in_place) {
+  int count = all_draw(MAX_ITEMS);
+  const struct layout *out = &layouts[own_draw(layout_count)], *in = &layouts[own_draw(layout_count)];
+  begin();
+  for (int r = 0; r < size; ++r)
+    for (int i = 0; i < count; ++i) put(in_place ? &got : &sent, in_place ? in : out, r * count + i, rank, item_for(r, i));
+  expected = got;
+  for (int r = 0; r < size; ++r)
+    for (int i = 0; i < count; ++i) put(&expected, in, r * count + i, r, item_for(rank, i));
+  const void *from = in_place ? MPI_IN_PLACE : sent.origin;
+  RUN(form, Alltoall, Ialltoall, Alltoall_init, from, count, out->type, got.origin, count, in->type, world);
+  compare("Alltoall", form);
+}
+
+/* How many items go from one rank to another; in place, as many go back. */
+static int traffic[MAX_PROCESSES][MAX_PROCESSES];
+static void draw_traffic(int symmetric) {
+  for (int from = 0; from < size; ++from)
+    for (int to = 0; to < size; ++to)
+      traffic[from][to] = symmetric && to < from ? traffic[to][from] : all_draw(MAX_ITEMS);
+}
+
+static void exchanges_v(enum form form, int in_place) {
+  int out_counts[MAX_PROCESSES], in_counts[MAX_PROCESSES];
+  draw_traffic(in_place);
+  for (int r = 0; r < size; ++r) out_counts[r] = traffic[rank][r], in_counts[r] = traffic[r][rank];
+  const struct layout *out = &layouts[own_draw(layout_count)], *in = &layouts[own_draw(layout_count)];
+  struct blocks s = blocks_of(out_counts, 1), b = blocks_of(in_counts, 1);
+  begin();
+  for (int r = 0; r < size; ++r)
+    for (int i = 0; i < out_counts[r]; ++i)
+      if (in_place) put(&got, in, b.start[r] + i, rank, item_for(r, i));
+      else put(&sent, out, s.start[r] + i, rank, item_for(r, i));
+  expected = got;
+  for (int r = 0; r < size; ++r)
+    for (int i = 0; i < in_counts[r]; ++i) put(&expected, in, b.start[r] + i, r, item_for(rank, i));
+  const void *from = in_place ? MPI_IN_PLACE : sent.origin;
+  RUN_V(form, Alltoallv, Ialltoallv, Alltoallv_init,
+        (from, s.count, s.start, out->type, got.origin, b.count, b.start, in->type, world),
+        (from, s.large_count, s.large_start, out->type, got.origin, b.large_count, b.large_start, in->type, world));
+  compare("Alltoallv", form);
+}
+
+/* Persistent collectives that are under way together, started again and again, by each process in an order of its own
+ * (MPI-4.1 §6.13). */
+static void any_order_of_starts(void) {
+  enum { REQUESTS = 4, STARTS = 5 };
+  MPI_Request requests[REQUESTS], in_my_order[REQUESTS];
+  long totals[REQUESTS], own[REQUESTS];
+  int root = size - 1;
+  for (int q = 0; q < REQUESTS; ++q)
+    if (q % 2) MUST(MPI_Bcast_init(&totals[q], 1, MPI_LONG, root, world, MPI_INFO_NULL, &requests[q]));
+    else MUST(MPI_Allreduce_init(&own[q], &totals[q], 1, MPI_LONG, MPI_SUM, world, MPI_INFO_NULL, &requests[q]));
+  for (int start = 0; start < STARTS; ++start) {
+    for (int q = 0; q < REQUESTS; ++q) {
+      own[q] = 10 * q + rank + start;
+      totals[q] = rank == root ? 1000 * start + q : -1;
+      in_my_order[q] = requests[(q + rank + start) % REQUESTS];
+    }
+    MUST(MPI_Startall(REQUESTS, in_my_order));
+    MUST(MPI_Waitall(REQUESTS, requests, MPI_STATUSES_IGNORE));
+    for (int q = 0; q < REQUESTS; ++q) {
+      long wanted = q % 2 ? 1000 * start + q : (10L * q + start) * size + size * (size - 1) / 2;
+      EXPECT(totals[q] == wanted, "start %d of request %d brought %ld, not %ld", start, q, totals[q], wanted);
+    }
+  }
+  for (int q = 0; q < REQUESTS; ++q) MUST(MPI_Request_free(&requests[q]));
+}
+
+int main(int argc, char **argv) {
+  int rounds = argc > 1 ? atoi(argv[1]) : 20;
+  const char *given = getenv("INTERSESSION_TEST_SEED");
+  unsigned long seed = given != NULL ? strtoul(given, NULL, 10) : 1;
+  open_world("test.collective_forms");
+  make_layouts();
+  for (int round = 0; round < rounds && failures == 0; ++round) {
+    all_state = seed + (unsigned long)round;
+    own_state = all_state * 31 + (unsigned long)rank + 1;
+    for (enum form form = 0; form < FORMS; ++form) {
+      broadcasts(form);
+      RUN(form, Barrier, Ibarrier, Barrier_init, world);
+      for (int in_place = 0; in_place < 2; ++in_place) {
+        gathers(form, in_place);
+        scatters(form, in_place);
+        gathers_v(form, in_place, 0);
+        gathers_v(form, in_place, 1);
+        scatters_v(form, in_place);
+        all_gathers(form, in_place);
+        exchanges(form, in_place);
+        exchanges_v(form, in_place);
+      }
+    }
+    if (failures > 0) fprintf(stderr, "rank %d: failed at seed %lu\n", rank, seed + (unsigned long)round);
+  }
+  any_order_of_starts();
+  free_layouts();
+  return close_world();
+}
