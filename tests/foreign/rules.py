@@ -51,6 +51,12 @@ def why_not_runnable(test: Test, mode: str, mpi: str, memory: float) -> str:
     return ""
 
 
+def repeats(test: Test, others: set[str]) -> bool:
+    """Whether the row is one of the others but for variables of MPICH, which mean nothing here."""
+    kept = [word for word in test.environment if not word.startswith("MPIR_CVAR_")]
+    return len(kept) < len(test.environment) and dataclasses.replace(test, environment=tuple(kept)).name in others
+
+
 def variables(test: Test, mode: str, mpi: str) -> dict[str, str]:
     """The test's own environment and what the table adds to it."""
     found = dict(word.split("=", 1) for word in test.environment)

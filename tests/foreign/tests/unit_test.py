@@ -67,7 +67,12 @@ class Tables(unittest.TestCase):
         self.assertEqual(self.why("bcast 4"), "")
         self.assertIn("GPU", self.why("bcast 4 arg=-oddmemtype=device"))
         self.assertIn("memory", self.why("bcast 4 mem=4.1"))
-        self.assertIn("variables of MPICH", self.why("bcast 4 env=MPIR_CVAR_X=1"))
+
+    def test_a_row_that_repeats_another(self) -> None:
+        test = suite.row("coll", "bcast 4 env=MPIR_CVAR_X=1 env=Y=1")
+        self.assertTrue(rules.repeats(test, {"coll/bcast 4 Y=1"}))
+        self.assertFalse(rules.repeats(test, {"coll/bcast 4"}))
+        self.assertFalse(rules.repeats(suite.row("coll", "bcast 4 env=Y=1"), {"coll/bcast 4 Y=1"}))
 
     def test_every_entry_says_why(self) -> None:
         for file, name in (("rules.toml", "not_runnable"), ("rules.toml", "environment"), ("causes.toml", "cause")):
