@@ -38,7 +38,7 @@ class Workshop:
 
     def newest_header(self) -> float:
         """When what all programs include has last changed."""
-        ours = [*_HERE.glob("in_session.*"), self.build / "include" / "intersession" / self.mpi / "mpi.h"]
+        ours = [*_HERE.glob("in_session.*"), _HERE / "probes.toml", self.build / "include" / "intersession" / self.mpi / "mpi.h"]
         return max(path.stat().st_mtime for path in ours if path.exists())
 
 
@@ -59,15 +59,21 @@ def _compiles(shop: Workshop, probe: str) -> bool:
     return True
 
 
+def _is_fresh(made: pathlib.Path, changed: list[float]) -> bool:
+    return made.exists() and made.stat().st_mtime > max(changed)
+
+
 def write_headers(shop: Workshop) -> None:
     """mpitestconf.h and the like, from the probes in probes.toml."""
     shop.headers.mkdir(parents=True, exist_ok=True)
+    if _is_fresh(shop.headers / "mpitestconf.h", [shop.newest_header()]):
+        return
     table = tomllib.loads((_HERE / "probes.toml").read_text(encoding="utf-8"))
     lines = [f"#define {name} {value}" for name, value in table["always"].items()]
     lines += [f"#define {name} 1" for name, probe in table["if_it_compiles"].items() if _compiles(shop, probe)]
-    (shop.headers / "mpitestconf.h").write_text("#pragma once\n" + "\n".join(lines) + "\n", encoding="utf-8")
     for name in table["empty"]:
         (shop.headers / name).write_text("", encoding="utf-8")
+    (shop.headers / "mpitestconf.h").write_text("#pragma once\n" + "\n".join(lines) + "\n", encoding="utf-8")
 
 
 def _archive(shop: Workshop, threaded: bool) -> pathlib.Path:
@@ -78,10 +84,6 @@ def _utilities(shop: Workshop, threaded: bool) -> list[pathlib.Path]:
     names = ("mtest.c", "mtest_common.c", "dtypes.c", "mtest_thread.c" if threaded else "mtest_single.c")
     there = [shop.top / "util" / name for name in names]
     return [path for path in there if path.exists()] + sorted((shop.top / "dtpools" / "src").glob("*.c"))
-
-
-def _is_fresh(made: pathlib.Path, changed: list[float]) -> bool:
-    return made.exists() and made.stat().st_mtime > max(changed)
 
 
 def build_utilities(shop: Workshop) -> None:

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-MPI_Comm in_session_world, in_session_self;
-
 static MPI_Session session;
-static enum { kBefore, kDuring, kAfter } phase = kBefore;
+static MPI_Comm world, self;
+/* A program that names MPI_COMM_WORLD before MPI_Init has the session early. */
+static enum { kBefore, kEarly, kDuring, kAfter } phase = kBefore;
 static int level;
 static pthread_t main_thread;
 
@@ -23,9 +23,6 @@ static const struct {
                {MPI_THREAD_SERIALIZED, "MPI_THREAD_SERIALIZED"},
                {MPI_THREAD_MULTIPLE, "MPI_THREAD_MULTIPLE"}};
 enum { kLevelCount = sizeof kLevels / sizeof kLevels[0] };
-
-/* Over MPICH and Open MPI alike the value is no constant of the language that a static object could start with. */
-__attribute__((constructor)) static void nothing_yet(void) { in_session_world = in_session_self = MPI_COMM_NULL; }
 
 static void fail(const char *what) {
   fprintf(stderr, "in_session: %s\n", what);
@@ -66,17 +63,37 @@ static int provided_level(void) {
   return found;
 }
 
+static void start(int required) {
+  start_session(required);
+  world = made_from("mpi://WORLD");
+  self = made_from("mpi://SELF");
+  /* MPI-4.1 §7.8: the names that these two have in the world model. */
+  MPI_Comm_set_name(world, "MPI_COMM_WORLD");
+  MPI_Comm_set_name(self, "MPI_COMM_SELF");
+  level = provided_level();
+}
+
+static void start_early(void) {
+  if (phase != kBefore) return;
+  start(MPI_THREAD_MULTIPLE);
+  phase = kEarly;
+}
+
+MPI_Comm *in_session_world(void) {
+  start_early();
+  return &world;
+}
+
+MPI_Comm *in_session_self(void) {
+  start_early();
+  return &self;
+}
+
 int in_session_init_thread(int *argc, char ***argv, int required, int *provided) {
   (void)argc, (void)argv;
-  if (phase != kBefore) fail("a second MPI_Init");
-  start_session(required);
-  in_session_world = made_from("mpi://WORLD");
-  in_session_self = made_from("mpi://SELF");
-  /* MPI-4.1 §7.8: the names that these two have in the world model. */
-  MPI_Comm_set_name(in_session_world, "MPI_COMM_WORLD");
-  MPI_Comm_set_name(in_session_self, "MPI_COMM_SELF");
+  if (phase == kDuring || phase == kAfter) fail("a second MPI_Init");
+  if (phase == kBefore) start(required);
   main_thread = pthread_self();
-  level = provided_level();
   phase = kDuring;
   if (provided) *provided = level;
   return MPI_SUCCESS;
@@ -88,8 +105,8 @@ int in_session_finalize(void) {
   int world_model;
   if (phase != kDuring) fail("MPI_Finalize outside");
   /* MPI-4.1 §11.2.4: what is attached to MPI_COMM_SELF goes before anything else. */
-  MPI_Comm_free(&in_session_self);
-  MPI_Comm_free(&in_session_world);
+  MPI_Comm_free(&self);
+  MPI_Comm_free(&world);
   MPI_Session_finalize(&session);
   phase = kAfter;
   MPI_Initialized(&world_model);
@@ -98,7 +115,7 @@ int in_session_finalize(void) {
 }
 
 int in_session_initialized(int *flag) {
-  *flag = phase != kBefore;
+  *flag = phase == kDuring || phase == kAfter;
   return MPI_SUCCESS;
 }
 

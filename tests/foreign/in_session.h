@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Included in front of every source file of a foreign suite (-include): a program that was written for the world model runs in the
  * sessions model, without MPI_Init. MPI_COMM_WORLD and MPI_COMM_SELF become communicators made from mpi://WORLD and mpi://SELF;
- * they are MPI_COMM_NULL before the start and after the end. in_session.c holds the functions. */
+ * they come into being in MPI_Init, or before where a program takes one into a variable, and are MPI_COMM_NULL after the end.
+ * in_session.c holds the functions. */
 #ifndef TESTS_FOREIGN_IN_SESSION_H
 #define TESTS_FOREIGN_IN_SESSION_H
 
@@ -11,8 +12,8 @@
 extern "C" {
 #endif
 
-extern MPI_Comm in_session_world, in_session_self;
-
+MPI_Comm *in_session_world(void);
+MPI_Comm *in_session_self(void);
 int in_session_init(int *argc, char ***argv);
 int in_session_init_thread(int *argc, char ***argv, int required, int *provided);
 int in_session_finalize(void);
@@ -28,8 +29,8 @@ int in_session_is_thread_main(int *flag);
 #ifndef TESTS_FOREIGN_IN_SESSION_C
 #undef MPI_COMM_WORLD
 #undef MPI_COMM_SELF
-#define MPI_COMM_WORLD in_session_world
-#define MPI_COMM_SELF in_session_self
+#define MPI_COMM_WORLD (*in_session_world())
+#define MPI_COMM_SELF (*in_session_self())
 #define MPI_Init in_session_init
 #define MPI_Init_thread in_session_init_thread
 #define MPI_Finalize in_session_finalize

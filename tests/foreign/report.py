@@ -117,6 +117,17 @@ def _agreement(by_mode: dict[str, list[Result]]) -> list[str]:
     return ["", "`world` and `plain` differ in:", "", *(f"- {text}" for text in different)]
 
 
+def _skipped(results: dict[tuple[str, str], list[Result]]) -> list[str]:
+    """By reason: how many rows, of which programs."""
+    by_reason = collections.defaultdict(set)
+    for found in results.values():
+        for r in found:
+            if not r.runnable:
+                by_reason[r.detail].add(r.name)
+    return [f"- {reason}: {len(names)} rows ({', '.join(sorted({f'`{name.split()[0]}`' for name in names}))})"
+            for reason, names in sorted(by_reason.items(), key=lambda item: -len(item[1]))]
+
+
 def document(results: dict[tuple[str, str], list[Result]], suite: str, versions: dict[str, str]) -> str:
     """docs/conformance.md: the numbers by MPI, folder and mode, and every exception with its reason."""
     lines = ["# What a foreign test suite says", "",
@@ -129,9 +140,7 @@ def document(results: dict[tuple[str, str], list[Result]], suite: str, versions:
         for mode in (mode for mode in MODES if by_mode.get(mode)):
             if exceptions := _exceptions(by_mode[mode]):
                 lines += ["", f"### `{mode}`: what does not pass", *exceptions]
-    skipped = {(r.detail, r.name if r.mpi == mpi else r.name) for (mpi, _), found in results.items() for r in found if not r.runnable}
-    lines += ["", "## What cannot run", *_grouped(sorted(skipped))]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", "## What cannot run", "", *_skipped(results)]) + "\n"
 
 
 def machine_readable(results: dict[tuple[str, str], list[Result]]) -> str:

@@ -58,8 +58,11 @@ def row(folder: str, line: str) -> Test:
     return Test("/".join(filter(None, (folder, below))), program, processes, **{k: tuple(v) for k, v in lists.items()}, **values)
 
 
-def _list_of(folder: pathlib.Path) -> pathlib.Path | None:
-    return next((folder / name for name in ("testlist.in", "testlist") if (folder / name).exists()), None)
+def _lines_of(folder: pathlib.Path) -> list[str]:
+    """Of the folder's testlist, and of the one that is meant for machines with a GPU: some of its rows do without."""
+    plain = next((folder / name for name in ("testlist.in", "testlist") if (folder / name).exists()), None)
+    lists = [path for path in (plain, folder / "testlist.gpu") if path and path.exists()]
+    return [line for path in lists for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def _folder_named(word: str, above: pathlib.Path) -> str:
@@ -69,19 +72,19 @@ def _folder_named(word: str, above: pathlib.Path) -> str:
 
 
 def tests_of(top: pathlib.Path, folder: str) -> list[Test]:
-    """The rows of the folder's testlist and of the folders that it names, in their order."""
+    """The rows of the folder's testlist and of the folders that it names, in their order; equal ones once."""
     place = top / folder
-    listing = _list_of(place)
-    found = []
-    for line in listing.read_text(encoding="utf-8").splitlines() if listing else []:
+    found: dict[str, Test] = {}
+    for line in _lines_of(place):
         line = line.partition("#")[0].strip()
         if not line or line.startswith("!"):
             continue
         if below := _folder_named(line.split()[0], place):
-            found += tests_of(top, f"{folder}/{below}")
+            found |= {test.name: test for test in tests_of(top, f"{folder}/{below}")}
         elif rest := _PLACEHOLDER.sub("", line).strip():  # the placeholder stands for "" or for "#", as configure decides
-            found.append(row(folder, rest))
-    return found
+            test = row(folder, rest)
+            found.setdefault(test.name, test)
+    return list(found.values())
 
 
 @functools.cache

@@ -2,7 +2,9 @@
 // Cartesian arithmetic: dims, ranks, coordinates, shifts.
 #include <gtest/gtest.h>
 
-#include <numeric>
+#include <algorithm>
+#include <functional>
+#include <tuple>
 
 #include "shim/sessions/communicator.hpp"
 
@@ -28,6 +30,9 @@ TEST(Dims, ExamplesOfTheStandard) {  // MPI-4.1 §8.5.2, example 8.1
 TEST(Dims, Balanced) {
   EXPECT_EQ(dims_of(16, {0, 0, 0}), (Ints{4, 2, 2}));
   EXPECT_EQ(dims_of(72, {0, 0, 0}), (Ints{6, 4, 3}));
+  EXPECT_EQ(dims_of(5040, {0, 0, 0}), (Ints{21, 16, 15}));       // not 20, 18, 14: as wide apart, but smaller
+  EXPECT_EQ(dims_of(7488, {0, 0, 0}), (Ints{26, 18, 16}));       // not 24, 24, 13: wider apart
+  EXPECT_EQ(dims_of(5616, {0, 0, 0, 0}), (Ints{13, 9, 8, 6}));   // not 13, 12, 6, 6: the second is smaller
   EXPECT_EQ(dims_of(1, {0, 0}), (Ints{1, 1}));
   EXPECT_EQ(dims_of(1024, Ints(10, 0)), Ints(10, 2));
   EXPECT_EQ(dims_of(2147483647, {0, 0}), (Ints{2147483647, 1}));  // a prime
@@ -42,21 +47,30 @@ TEST(Dims, Wrong) {
   EXPECT_EQ(dims_of(6, {2, 3}), (Ints{2, 3}));
 }
 
-/// Against all factorisations of small numbers: the product is right, the order falls, and no largest factor is smaller.
-TEST(Dims, NoFlatterGridExists) {
-  auto least_largest = [](auto& self, int rest, int count, int limit) -> int {
-    if (count == 1) return rest <= limit ? rest : 0;
-    int best = 0;
-    for (int d = 1; d <= std::min(rest, limit); ++d)
-      if (rest % d == 0 && self(self, rest / d, count - 1, d) > 0 && (best == 0 || d < best)) best = d;
-    return best;
-  };
-  for (int n = 1; n <= 120; ++n)
+/// Calls back with every way to write the rest as a product of count non-increasing factors, none above the limit.
+void each_product(int rest, int count, int limit, Ints& factors, const std::function<void(const Ints&)>& then) {
+  if (count == 0) {
+    if (rest == 1) then(factors);
+    return;
+  }
+  for (int d = 1; d <= std::min(rest, limit); ++d) {
+    if (rest % d != 0) continue;
+    factors.push_back(d);
+    each_product(rest / d, count - 1, d, factors, then);
+    factors.pop_back();
+  }
+}
+
+/// Against all factorisations of small numbers: the ends are as close as can be, then the last as large, then the rest as small.
+TEST(Dims, NoMoreBalancedGridExists) {
+  auto rank = [](const Ints& grid) { return std::tuple(grid.front() - grid.back(), -grid.back(), grid); };
+  for (int n = 1; n <= 400; ++n)
     for (int count = 1; count <= 4; ++count) {
-      Ints dims = dims_of(n, Ints(static_cast<std::size_t>(count), 0));
-      ASSERT_EQ(std::accumulate(dims.begin(), dims.end(), 1, std::multiplies<>()), n);
-      ASSERT_TRUE(std::is_sorted(dims.rbegin(), dims.rend()));
-      ASSERT_EQ(dims[0], least_largest(least_largest, n, count, n)) << n << " in " << count;
+      Ints best, factors;
+      each_product(n, count, n, factors, [&](const Ints& grid) {
+        if (best.empty() || rank(grid) < rank(best)) best = grid;
+      });
+      ASSERT_EQ(dims_of(n, Ints(count, 0)), best) << n << " in " << count;
     }
 }
 
