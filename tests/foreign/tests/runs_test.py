@@ -53,6 +53,7 @@ class MiniatureSuite(unittest.TestCase):
     def test_single_tests_can_be_run_again(self) -> None:
         self.run_suite("--only", "fails|placeholder")
         self.assertEqual(self.results("session"), {"pt2pt/passes_with_placeholder 1": "pass", "pt2pt/fails 2": "fail"})
+        self.run_suite("--folders", "coll")  # has no tests, and leaves what is known of others
         again = self.run_suite("--only", "fails|placeholder", "--again")
         self.assertIn("1 of 12 tests", again.stdout)
 
