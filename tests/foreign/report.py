@@ -98,13 +98,21 @@ def _grouped(results: list[tuple[str, str]]) -> list[str]:
         groups[reason].append(name)
     lines = []
     for reason, names in sorted(groups.items(), key=lambda group: (-len(group[1]), group[0])):
-        lines += ["", f"{reason} ({len(names)}):", "", *(f"- `{name}`" for name in names)]
+        lines += ["", f"- {len(names)}: {reason}:", "  " + ", ".join(names)]
     return lines
 
 
-def _exceptions(results: list[Result]) -> list[str]:
+def cause(result: Result, plain: dict[str, Result]) -> str:
+    """Why the test does not pass, as far as anybody has said."""
+    alone = plain.get(result.name)
+    if result.mode in ("plain", "native") or (result.mode == "world" and alone and alone.result != PASS):
+        return "With the MPI alone, without Intersession"
+    return rules.cause(result.name, result.result, result.mode, result.mpi)
+
+
+def _exceptions(results: list[Result], plain: dict[str, Result]) -> list[str]:
     bad = [result for result in results if result.result in (FAIL, TIMEOUT, NOT_COMPILED)]
-    return _grouped([(rules.cause(r.name, r.result, r.mode, r.mpi) or "**Cause not known yet**", f"{r.name} – {r.result}") for r in bad])
+    return _grouped([(cause(r, plain) or "**Cause not known yet**", f"`{r.name}` ({r.result})") for r in bad])
 
 
 def _agreement(by_mode: dict[str, list[Result]]) -> list[str]:
@@ -137,8 +145,9 @@ def document(results: dict[tuple[str, str], list[Result]], suite: str, versions:
     for mpi in dict.fromkeys(mpi for mpi, _ in results):
         by_mode = {mode: found for (of, mode), found in results.items() if of == mpi}
         lines += ["", f"## Over {versions.get(mpi, mpi)}", "", *_numbers(mpi, by_mode), *_agreement(by_mode)]
+        plain = {result.name: result for result in by_mode.get("plain", [])}
         for mode in (mode for mode in MODES if by_mode.get(mode)):
-            if exceptions := _exceptions(by_mode[mode]):
+            if exceptions := _exceptions(by_mode[mode], plain):
                 lines += ["", f"### `{mode}`: what does not pass", *exceptions]
     return "\n".join([*lines, "", "## What cannot run", "", *_skipped(results)]) + "\n"
 
@@ -148,8 +157,9 @@ def machine_readable(results: dict[tuple[str, str], list[Result]]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["mpi", "mode", "test", "result", "reason"])
-    for found in results.values():
+    for (mpi, _), found in results.items():
+        plain = {result.name: result for result in results.get((mpi, "plain"), [])}
         for r in found:
-            reason = r.detail if not r.runnable else "" if r.result == PASS else rules.cause(r.name, r.result, r.mode, r.mpi)
+            reason = r.detail if not r.runnable else "" if r.result == PASS else cause(r, plain)
             writer.writerow([r.mpi, r.mode, r.name, r.result, reason])
     return out.getvalue()

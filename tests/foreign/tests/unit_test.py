@@ -105,8 +105,18 @@ class Reports(unittest.TestCase):
         results = {("openmpi", "session"): [self.result("session", "coll/a 2", job.PASS), self.result("session", "coll/b 2", job.FAIL)]}
         text = report.document(results, "a suite", {"openmpi": "Open MPI 4"})
         self.assertIn("| coll | 1 of 2 (50.0 %) |", text)
-        self.assertIn("- `coll/b 2 – fail`", text)
+        self.assertIn("`coll/b 2` (fail)", text)
         self.assertIn("Cause not known yet", text)
+
+    def test_what_fails_without_us_is_not_ours(self) -> None:
+        bad, good = self.result("plain", "coll/b 2", job.FAIL), self.result("plain", "coll/c 2", job.PASS)
+        plain = {result.name: result for result in (bad, good)}
+        self.assertIn("MPI alone", report.cause(bad, plain))
+        self.assertIn("MPI alone", report.cause(self.result("world", "coll/b 2", job.TIMEOUT), plain))
+        self.assertEqual(report.cause(self.result("world", "coll/c 2", job.FAIL), plain), "")
+
+    def test_the_list_for_machines(self) -> None:
+        results = {("openmpi", "session"): [self.result("session", "coll/b 2", job.FAIL)]}
         self.assertIn("openmpi,session,coll/b 2,fail,", report.machine_readable(results))
 
 
