@@ -222,6 +222,21 @@ static void wait_and_test_forms(void) {
   }
 }
 
+/* An empty array of requests may be a null pointer, and so may what would be written beside it (MPI-4.1 §3.7.5). */
+static void no_requests_at_all(void) {
+  int n = 0, index = 0, flag = 0;
+  MUST(MPI_Waitall(0, NULL, MPI_STATUSES_IGNORE));
+  MUST(MPI_Testall(0, NULL, &flag, MPI_STATUSES_IGNORE));
+  EXPECT(flag, "Testall");
+  MUST(MPI_Waitany(0, NULL, &index, MPI_STATUS_IGNORE));
+  EXPECT(index == MPI_UNDEFINED, "Waitany says %d", index);
+  MUST(MPI_Waitsome(0, NULL, &n, NULL, MPI_STATUSES_IGNORE));
+  EXPECT(n == MPI_UNDEFINED, "Waitsome says %d", n);
+  n = 0;
+  MUST(MPI_Testsome(0, NULL, &n, NULL, MPI_STATUSES_IGNORE));
+  EXPECT(n == MPI_UNDEFINED, "Testsome says %d", n);
+}
+
 static void exchanges(unsigned char *out, unsigned char *in) {
   int next = (rank + 1) % size, before = (rank + size - 1) % size;
   for (int s = 0; s < SIZES; ++s) {
@@ -255,6 +270,7 @@ int main(void) {
   truncation();
   all_send_first();
   wait_and_test_forms();
+  no_requests_at_all();
   exchanges(out, in);
   MUST(MPI_Buffer_detach(&detached, &detached_bytes));
   EXPECT(detached == buffer && detached_bytes == buffer_bytes, "detach gave back something else");
