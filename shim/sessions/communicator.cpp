@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/sessions/communicator.hpp"
 
+#include <algorithm>
+
 #include "shim/sessions/process.hpp"
 
 namespace shim::sessions {
@@ -10,6 +12,7 @@ Communicator::Communicator(Process& process, Parts parts)
       parts_(std::move(parts)),
       rank_(parts_.context.own_rank),
       size_(parts_.group->size()),
+      peers_(parts_.context.members->size()),
       context_(process.engine().make_context(parts_.context)),
       coll_(process.engine(), *context_, rank_, size_) {
   if (!parts_.info) parts_.info = std::make_shared<Info>();
@@ -43,8 +46,9 @@ void Communicator::set_name(std::string name) {
 
 std::string Communicator::description() const {
   std::string given = name();
-  return "communicator " + (given.empty() ? "without a name" : "\"" + given + "\"") + " of " + std::to_string(size_) +
-         (size_ == 1 ? " process" : " processes");
+  const std::string named = "communicator " + (given.empty() ? "without a name" : "\"" + given + "\"") + " of ";
+  if (is_inter()) return "inter" + named + std::to_string(size_) + " and " + std::to_string(peers_) + " processes";
+  return named + std::to_string(size_) + (size_ == 1 ? " process" : " processes");
 }
 
 std::optional<base::ContextPath> Communicator::next_child_path() {
@@ -54,7 +58,9 @@ std::optional<base::ContextPath> Communicator::next_child_path() {
 
 Comparison compare(const Communicator& a, const Communicator& b) {
   if (&a == &b) return Comparison::identical;
-  const Comparison groups = compare(*a.group(), *b.group());
+  if (a.is_inter() != b.is_inter()) return Comparison::unequal;
+  Comparison groups = compare(*a.group(), *b.group());
+  if (a.is_inter()) groups = std::max(groups, compare(*a.remote_group(), *b.remote_group()));
   return groups == Comparison::identical ? Comparison::congruent : groups;
 }
 

@@ -5,17 +5,9 @@
 #include "shim/sessions/process.hpp"
 
 namespace shim::sessions {
-namespace {
-
-/// Creations inside different communicators never meet, whatever their tags.
-std::string scope_of(const Communicator& parent) {
-  const base::ExtendedId& id = parent.id();
-  return std::to_string(id.leader) + "/" + std::to_string(id.counter) + "/" + std::to_string(parent.path().bits);
-}
-
-}  // namespace
 
 base::Result<CommunicatorPtr> create_subgroup(const CommunicatorPtr& parent, const GroupPtr& group, int tag) {
+  // Creations inside different communicators never meet, whatever their tags.
   SHIM_TRY(check_is_part(*parent, *group));
   Process& process = parent->process();
   const int rank = group->rank_of(process.self());

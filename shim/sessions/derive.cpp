@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "shim/sessions/inter_derive.hpp"
 #include "shim/sessions/process.hpp"
 
 namespace shim::sessions {
@@ -15,14 +16,6 @@ std::vector<int> parent_ranks(const Communicator& parent, const Group& group) {
   if (group == *parent.group()) std::iota(ranks.begin(), ranks.end(), 0);
   else for (int i = 0; i < group.size(); ++i) ranks[static_cast<std::size_t>(i)] = parent.group()->rank_of(group.at(i));
   return ranks;
-}
-
-std::shared_ptr<const p2p::ContextBases> bases_of(std::vector<std::uint32_t> by_rank) {
-  auto bases = std::make_shared<p2p::ContextBases>();
-  bases->common = by_rank.front();
-  const bool all_equal = std::all_of(by_rank.begin(), by_rank.end(), [&](auto base) { return base == bases->common; });
-  if (!all_equal) bases->by_rank = std::move(by_rank);
-  return bases;
 }
 
 /// The parts that a child has from its parent.
@@ -50,6 +43,19 @@ CommunicatorPtr derive_locally(const Communicator& parent, const GroupPtr& group
 }
 
 }  // namespace
+
+std::shared_ptr<const p2p::ContextBases> bases_of(std::vector<std::uint32_t> by_rank) {
+  auto bases = std::make_shared<p2p::ContextBases>();
+  bases->common = by_rank.front();
+  const bool all_equal = std::all_of(by_rank.begin(), by_rank.end(), [&](auto base) { return base == bases->common; });
+  if (!all_equal) bases->by_rank = std::move(by_rank);
+  return bases;
+}
+
+std::string scope_of(const Communicator& parent) {
+  const base::ExtendedId& id = parent.id();
+  return std::to_string(id.leader) + "/" + std::to_string(id.counter) + "/" + std::to_string(parent.path().bits);
+}
 
 Offer make_offer(Process& process) {
   const base::ExtendedId id = process.make_extended_id();
@@ -93,9 +99,12 @@ base::Status check_is_part(const Communicator& parent, const Group& group) {
                                                   parent.description());
 }
 
-base::Result<CommunicatorPtr> create(const CommunicatorPtr& parent, const GroupPtr& group) { return derive(parent, group); }
+base::Result<CommunicatorPtr> create(const CommunicatorPtr& parent, const GroupPtr& group) {
+  return parent->is_inter() ? create_inter(parent, *group) : derive(parent, group);
+}
 
 base::Result<CommunicatorPtr> duplicate(const CommunicatorPtr& parent, bool with_topology) {
+  if (parent->is_inter()) return duplicate_inter(parent);
   SHIM_TRY_ASSIGN(CommunicatorPtr copy, derive(parent, parent->group()));
   if (with_topology && parent->cartesian()) copy->set_cartesian(*parent->cartesian());
   return copy;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "shim/sessions/communicator.hpp"
@@ -23,8 +24,15 @@ struct Offer {
 static_assert(sizeof(Offer) == 32);
 
 Offer make_offer(Process& process);
+/// The ranks with this color, in the order of their keys and, where these are equal, of the ranks.
+std::vector<int> ranks_of_color(const std::vector<Offer>& offers, int color);
 /// Collective over the parent: everybody's offer, by rank.
 base::Result<std::vector<Offer>> exchange(Communicator& parent, const Offer& own);
+
+/// By rank; common where all are equal.
+std::shared_ptr<const p2p::ContextBases> bases_of(std::vector<std::uint32_t> by_rank);
+/// What tells this communicator from all others of its members, for the scope of creations inside it.
+std::string scope_of(const Communicator& parent);
 
 /// The communicator of some of the parent's members, in the order of `ranks` (of the parent), from what they offered.
 CommunicatorPtr make_from_offers(const Communicator& parent, GroupPtr group, std::span<const int> ranks,

@@ -3,23 +3,30 @@
 #include <algorithm>
 
 #include "shim/sessions/derive.hpp"
+#include "shim/sessions/inter_derive.hpp"
 #include "shim/sessions/process.hpp"
 
 namespace shim::sessions {
 
+std::vector<int> ranks_of_color(const std::vector<Offer>& offers, int color) {
+  std::vector<int> ranks;
+  for (std::size_t rank = 0; rank < offers.size(); ++rank)
+    if (offers[rank].color == color) ranks.push_back(static_cast<int>(rank));
+  std::stable_sort(ranks.begin(), ranks.end(), [&](int a, int b) {
+    return offers[static_cast<std::size_t>(a)].key < offers[static_cast<std::size_t>(b)].key;
+  });
+  return ranks;
+}
+
 base::Result<CommunicatorPtr> split(const CommunicatorPtr& parent, int color, int key) {
   if (color < 0 && color != kUndefined)
     return base::Error(base::ErrorClass::arg, "the color " + std::to_string(color) + " is negative and not MPI_UNDEFINED");
+  if (parent->is_inter()) return split_inter(parent, color, key);
   Offer own = make_offer(parent->process());
   own.color = color, own.key = key;
   SHIM_TRY_ASSIGN(auto offers, exchange(*parent, own));
   if (color == kUndefined) return CommunicatorPtr();
-  std::vector<int> ranks;
-  for (int rank = 0; rank < parent->size(); ++rank)
-    if (offers[static_cast<std::size_t>(rank)].color == color) ranks.push_back(rank);
-  std::stable_sort(ranks.begin(), ranks.end(), [&](int a, int b) {
-    return offers[static_cast<std::size_t>(a)].key < offers[static_cast<std::size_t>(b)].key;
-  });
+  const std::vector<int> ranks = ranks_of_color(offers, color);
   SHIM_TRY_ASSIGN(GroupPtr group, include(*parent->group(), ranks));
   return make_from_offers(*parent, std::move(group), ranks, offers);
 }

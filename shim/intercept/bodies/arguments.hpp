@@ -64,11 +64,11 @@ base::Status take_buffer(Buffer& buffer, Address address, Count count, MPI_Datat
 }
 
 inline base::Status check_destination(const sessions::Communicator& comm, int dest) {
-  if ((dest >= 0 && dest < comm.size()) || dest == MPI_PROC_NULL) [[likely]] return {};
+  if ((dest >= 0 && dest < comm.peers()) || dest == MPI_PROC_NULL) [[likely]] return {};
   return slow::bad_rank(comm, dest, "destination");
 }
 inline base::Status check_source(const sessions::Communicator& comm, int source) {
-  if ((source >= 0 && source < comm.size()) || source == MPI_ANY_SOURCE || source == MPI_PROC_NULL) [[likely]] return {};
+  if ((source >= 0 && source < comm.peers()) || source == MPI_ANY_SOURCE || source == MPI_PROC_NULL) [[likely]] return {};
   return slow::bad_rank(comm, source, "source");
 }
 inline base::Status check_send_tag(int tag) {

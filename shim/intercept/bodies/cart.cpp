@@ -53,6 +53,7 @@ namespace ours {
 
 int Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm* comm_cart) {
   return derive("MPI_Cart_create", comm_old, comm_cart, [&](const CommunicatorPtr& parent) -> base::Result<CommunicatorPtr> {
+    SHIM_TRY(check_intra(*parent));
     SHIM_TRY_ASSIGN(std::vector<int> lengths, take_ints(dims, ndims, "dimensions"));
     SHIM_TRY_ASSIGN(std::vector<int> wraps, take_ints(periods, ndims, "periods"));
     return sessions::cart_create(parent, lengths, wraps, reorder != 0);

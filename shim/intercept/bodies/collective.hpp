@@ -19,6 +19,7 @@ struct Blocking {
   static coll::Turn turn(sessions::Communicator& comm) { return comm.coll(); }
   template <typename Make>
   base::Status operator()(const sessions::CommunicatorPtr& comm, MPI_Comm, Make make) const {
+    SHIM_TRY(check_intra(*comm));
     return coll::run(comm->coll(), make());
   }
 };
@@ -29,6 +30,7 @@ struct Nonblocking {
   static coll::Turn turn(sessions::Communicator& comm) { return comm.coll(); }
   template <typename Make>
   base::Status operator()(const sessions::CommunicatorPtr& comm, MPI_Comm handle, Make make) const {
+    SHIM_TRY(check_intra(*comm));
     SHIM_TRY(check_output(request, "request"));
     SHIM_TRY_ASSIGN(p2p::Request * started, coll::start(comm->coll(), make()));
     return hand_out(started, comm, handle, request);
@@ -42,6 +44,7 @@ struct Persistent {
   static coll::Turn turn(sessions::Communicator& comm) { return coll::Turn::lasting(comm.coll()); }
   template <typename Make>
   base::Status operator()(const sessions::CommunicatorPtr& comm, MPI_Comm handle, Make make) const {
+    SHIM_TRY(check_intra(*comm));
     SHIM_TRY(take_info(info));  // no hint is known
     SHIM_TRY(check_output(request, "request"));
     return hand_out(coll::prepare(comm->coll(), make), comm, handle, request);

@@ -56,9 +56,9 @@ int Comm_size(MPI_Comm comm, int* size) {
 
 int Comm_test_inter(MPI_Comm comm, int* flag) {
   return deliver(Subject::comm(comm), "MPI_Comm_test_inter", [&]() -> base::Status {
-    SHIM_TRY(take_comm(comm));
+    SHIM_TRY_ASSIGN(sessions::CommunicatorPtr found, take_comm(comm));
     SHIM_TRY(check_output(flag, "flag"));
-    *flag = 0;
+    *flag = found->is_inter();
     return {};
   });
 }
@@ -71,7 +71,9 @@ int Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int* result) {
       *result = static_cast<int>(sessions::compare(**a, **b));
       return {};
     }
+    const bool has_inter = (a != nullptr && (*a)->is_inter()) || (b != nullptr && (*b)->is_inter());
     SHIM_TRY_ASSIGN(*result, compare_groups(comm1, comm2));
+    if (has_inter) *result = MPI_UNEQUAL;
     return {};
   });
 }

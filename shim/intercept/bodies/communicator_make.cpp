@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Making communicators, MPI-4.1 §7.4.2: from a group alone, and from others.
-#include <cstring>
 #include <string>
 
 #include "shim/intercept/bodies/communicators.hpp"
+#include "shim/intercept/bodies/from_group.hpp"
 #include "shim/intercept/bodies/groups.hpp"
 #include "shim/intercept/generated/bodies.hpp"
 #include "shim/intercept/infos.hpp"
-#include "shim/intercept/lifetime.hpp"
 
 namespace shim::intercept {
 namespace {
@@ -16,25 +15,10 @@ using base::Error;
 using base::ErrorClass;
 using sessions::CommunicatorPtr;
 
-/// The session that the group came from. Groups of the world model have none: any will do, since all share one Process.
-base::Result<sessions::SessionPtr> session_of_group(const GroupObject& group) {
-  sessions::SessionPtr session = group.of_session ? group.session.lock() : any_session();
-  if (session) return session;
-  return Error(ErrorClass::group, group.of_session ? "the session that the group came from has been finalized"
-                                                   : "there is no session to make the communicator in (MPI_Session_init)");
-}
-
-/// MPI_MAX_STRINGTAG_LEN has room for the NUL (MPI-4.1 §7.4.2).
-base::Status check_tag(const char* tag) {
-  if (tag == nullptr) return Error(ErrorClass::arg, "the string tag is a null pointer");
-  if (strnlen(tag, MPI_MAX_STRINGTAG_LEN) < MPI_MAX_STRINGTAG_LEN) return {};
-  return Error(ErrorClass::arg, "the string tag is longer than " + std::to_string(MPI_MAX_STRINGTAG_LEN - 1) + " characters");
-}
-
 base::Result<CommunicatorPtr> create_from_group(MPI_Group handle, const char* tag, MPI_Info info_handle, MPI_Errhandler errhandler) {
   SHIM_TRY_ASSIGN(sessions::ErrorHandlerPtr handler, comm_handler(errhandler));
   SHIM_TRY_ASSIGN(GroupObject group, take_group(handle));
-  SHIM_TRY(check_tag(tag));
+  SHIM_TRY(check_string_tag(tag));
   SHIM_TRY_ASSIGN(sessions::InfoPtr info, take_info(info_handle));
   if (group.group->size() == 0) return CommunicatorPtr();
   SHIM_TRY_ASSIGN(sessions::SessionPtr session, session_of_group(group));
@@ -83,6 +67,7 @@ int Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
 
 int Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm* newcomm) {
   return derive("MPI_Comm_split_type", comm, newcomm, [&](const CommunicatorPtr& parent) -> base::Result<CommunicatorPtr> {
+    SHIM_TRY(check_intra(*parent));
     SHIM_TRY(take_info(info));
     return split_by_type(parent, split_type, key);
   });
@@ -97,6 +82,7 @@ int Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
 
 int Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcomm) {
   return derive("MPI_Comm_create_group", comm, newcomm, [&](const CommunicatorPtr& parent) -> base::Result<CommunicatorPtr> {
+    SHIM_TRY(check_intra(*parent));
     SHIM_TRY_ASSIGN(GroupObject members, take_group(group));
     SHIM_TRY(check_send_tag(tag));
     if (members.group->size() == 0) return CommunicatorPtr();

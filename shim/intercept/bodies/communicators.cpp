@@ -13,6 +13,17 @@ base::Result<sessions::CommunicatorPtr> take_comm(MPI_Comm handle) {
   return *found;
 }
 
+base::Status check_intra(const sessions::Communicator& comm) {
+  if (!comm.is_inter()) return {};
+  return Error(ErrorClass::comm, "the " + comm.description() + " is not allowed here: only an intracommunicator is");
+}
+
+base::Result<sessions::CommunicatorPtr> take_intra(MPI_Comm handle) {
+  SHIM_TRY_ASSIGN(sessions::CommunicatorPtr found, take_comm(handle));
+  SHIM_TRY(check_intra(*found));
+  return found;
+}
+
 base::Result<MPI_Comm> hand_out_comm(sessions::CommunicatorPtr comm) {
   if (!comm) return MPI_Comm(abi::predefined.comm_null);
   return objects.comms.insert(std::move(comm));

@@ -9,6 +9,10 @@ namespace shim::intercept {
 /// The communicator, kept alive by the copy. Errors: comm.
 base::Result<sessions::CommunicatorPtr> take_comm(MPI_Comm handle);
 
+/// For what is not defined on intercommunicators. Errors: comm.
+base::Status check_intra(const sessions::Communicator& comm);
+base::Result<sessions::CommunicatorPtr> take_intra(MPI_Comm handle);
+
 /// A new handle; MPI_COMM_NULL for none.
 base::Result<MPI_Comm> hand_out_comm(sessions::CommunicatorPtr comm);
 

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/intercept/bodies/from_group.hpp"
+
+#include <cstring>
+#include <string>
+
+#include "shim/intercept/lifetime.hpp"
+
+namespace shim::intercept {
+
+using base::Error;
+using base::ErrorClass;
+
+base::Result<sessions::SessionPtr> session_of_group(const GroupObject& group) {
+  sessions::SessionPtr session = group.of_session ? group.session.lock() : any_session();
+  if (session) return session;
+  return Error(ErrorClass::group, group.of_session ? "the session that the group came from has been finalized"
+                                                   : "there is no session to make the communicator in (MPI_Session_init)");
+}
+
+base::Status check_string_tag(const char* tag) {
+  if (tag == nullptr) return Error(ErrorClass::arg, "the string tag is a null pointer");
+  if (strnlen(tag, MPI_MAX_STRINGTAG_LEN) < MPI_MAX_STRINGTAG_LEN) return {};
+  return Error(ErrorClass::arg, "the string tag is longer than " + std::to_string(MPI_MAX_STRINGTAG_LEN - 1) + " characters");
+}
+
+}  // namespace shim::intercept

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Intercommunicators from intercommunicators (MPI-4.1 §7.4.2, §7.6), and the end of one in a merge.
+#include "shim/sessions/inter_derive.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <numeric>
+
+#include "shim/sessions/intercommunicator.hpp"
+#include "shim/sessions/process.hpp"
+#include "shim/sessions/telling.hpp"
+
+namespace shim::sessions {
+namespace {
+
+using base::Error;
+using base::ErrorClass;
+using Offers = std::vector<Offer>;
+
+struct BothOffers {
+  Offers local, remote;
+};
+
+/// Between the two processes with rank 0: what each side has, for what the other has.
+base::Status swap(Communicator& inter, int tag, const Offers& local, Offers& remote) {
+  static const types::Type* const byte = types::find_predefined("MPI_BYTE");
+  p2p::Engine& engine = inter.process().engine();
+  SHIM_TRY_ASSIGN(p2p::Request * incoming, engine.irecv(inter.context(), {remote.data(), remote.size() * sizeof(Offer), byte}, 0,
+                                                       tag, p2p::Plane::collective));
+  base::Status sent = engine.send(inter.context(), {local.data(), local.size() * sizeof(Offer), byte}, 0, tag,
+                                  p2p::Mode::standard, p2p::Plane::collective);
+  if (!sent) (void)engine.cancel(*incoming);  // the error of sending counts
+  base::Status waited = engine.wait(*incoming);
+  base::Status received = incoming->error() != nullptr ? base::Status(incoming->error()->clone()) : base::Status();
+  engine.release(incoming);
+  SHIM_TRY(std::move(sent));
+  SHIM_TRY(std::move(waited));
+  return received;
+}
+
+/// Collective over both groups: everybody's offers, by rank.
+base::Result<BothOffers> exchange_both(Communicator& inter, const Offer& own) {
+  const int tag = inter.coll().next_tag();
+  BothOffers offers;
+  SHIM_TRY_ASSIGN(offers.local, exchange(*inter.local(), own));
+  offers.remote.resize(static_cast<std::size_t>(inter.peers()));
+  base::Result<std::vector<std::byte>> found = std::vector<std::byte>(offers.remote.size() * sizeof(Offer));
+  if (inter.rank() == 0) {
+    if (auto swapped = swap(inter, tag, offers.local, offers.remote); !swapped) found = std::move(swapped).error();
+    else std::memcpy(found->data(), offers.remote.data(), found->size());
+  }
+  SHIM_TRY_ASSIGN(std::vector<std::byte> bytes, tell_all(*inter.local(), 0, std::move(found)));
+  std::memcpy(offers.remote.data(), bytes.data(), bytes.size());
+  return offers;
+}
+
+/// The members with these ranks.
+base::Result<Side> side_of(const Group& group, const Offers& offers, const std::vector<int>& ranks) {
+  Side side;
+  SHIM_TRY_ASSIGN(side.group, include(group, ranks));
+  for (int rank : ranks) side.bases.push_back(offers[static_cast<std::size_t>(rank)].context_base);
+  return side;
+}
+
+base::ExtendedId id_in(const Offer& offer) { return {.leader = offer.id_leader, .counter = offer.id_counter}; }
+
+/// The new intercommunicator of those of both groups that offered this color; null where one side has none.
+base::Result<CommunicatorPtr> make_of_color(const Communicator& parent, const BothOffers& offers, int color) {
+  const std::vector<int> local_ranks = ranks_of_color(offers.local, color), remote_ranks = ranks_of_color(offers.remote, color);
+  if (color == kUndefined || local_ranks.empty() || remote_ranks.empty()) return CommunicatorPtr();
+  SHIM_TRY_ASSIGN(Side local, side_of(*parent.group(), offers.local, local_ranks));
+  SHIM_TRY_ASSIGN(Side remote, side_of(*parent.remote_group(), offers.remote, remote_ranks));
+  const auto& leader = comes_first(*local.group, *remote.group) ? offers.local[static_cast<std::size_t>(local_ranks.front())]
+                                                                : offers.remote[static_cast<std::size_t>(remote_ranks.front())];
+  Communicator::Parts parts{.session = parent.session(), .id = id_in(leader), .error_handler = parent.error_handler()};
+  return make_inter(parent.process(), std::move(parts), std::move(local), std::move(remote));
+}
+
+std::vector<std::uint32_t> list_of(const p2p::ContextBases& bases, int size) {
+  std::vector<std::uint32_t> list;
+  for (int rank = 0; rank < size; ++rank) list.push_back(bases.of(rank));
+  return list;
+}
+
+}  // namespace
+
+bool comes_first(const Group& group, const Group& other) {
+  auto lowest = [](const Group& of) {
+    std::pair<std::uint32_t, std::int64_t> least{~0u, 0};
+    for (const Range& range : of.ranges()) least = std::min(least, {range.world, range.lowest()});
+    return least;
+  };
+  return lowest(group) < lowest(other);
+}
+
+CommunicatorPtr make_inter(Process& process, Communicator::Parts parts, Side local, Side remote) {
+  const int rank = local.group->rank_of(process.self());
+  parts.context.own_rank = rank;
+  parts.context.own_base = local.bases[static_cast<std::size_t>(rank)];
+  Communicator::Parts within = parts;  // of the local group's own; nobody but its intercommunicator knows it
+  within.group = local.group;
+  within.info = nullptr;
+  within.context.members = local.group;
+  within.context.bases = bases_of(std::move(local.bases));
+  within.context.path = *parts.context.path.child(base::kMaxChild);
+  parts.group = std::move(local.group);
+  parts.remote = remote.group;
+  parts.context.members = std::move(remote.group);
+  parts.context.bases = bases_of(std::move(remote.bases));
+  parts.local = std::make_shared<Communicator>(process, std::move(within));
+  return Communicator::make(process, std::move(parts));
+}
+
+base::Result<CommunicatorPtr> duplicate_inter(const CommunicatorPtr& parent) {
+  auto path = parent->next_child_path();
+  // the last levels are used up by the duplicate and the communicator of its local group
+  if (!path || path->depth() >= base::kPathLevels) {
+    SHIM_TRY_ASSIGN(BothOffers offers, exchange_both(*parent, make_offer(parent->process())));
+    return make_of_color(*parent, offers, 0);
+  }
+  Communicator::Parts parts{.session = parent->session(), .id = parent->id(), .error_handler = parent->error_handler()};
+  parts.context.path = *path;
+  const auto& bases = *parent->parts().context.bases;
+  const auto& local_bases = *parent->local()->parts().context.bases;
+  return make_inter(parent->process(), std::move(parts), {parent->group(), list_of(local_bases, parent->size())},
+                    {parent->remote_group(), list_of(bases, parent->peers())});
+}
+
+base::Result<CommunicatorPtr> split_inter(const CommunicatorPtr& parent, int color, int key) {
+  Offer own = make_offer(parent->process());
+  own.color = color, own.key = key;
+  SHIM_TRY_ASSIGN(BothOffers offers, exchange_both(*parent, own));
+  return make_of_color(*parent, offers, color);
+}
+
+base::Result<CommunicatorPtr> create_inter(const CommunicatorPtr& parent, const Group& group) {
+  SHIM_TRY(check_is_part(*parent, group));
+  const int rank = group.rank_of(parent->process().self());
+  return split_inter(parent, rank == kUndefined ? kUndefined : 0, rank == kUndefined ? 0 : rank);
+}
+
+base::Result<CommunicatorPtr> merge(const CommunicatorPtr& inter, bool high) {
+  Offer own = make_offer(inter->process());
+  own.color = high;
+  SHIM_TRY_ASSIGN(BothOffers offers, exchange_both(*inter, own));
+  for (const Offers* side : {&offers.local, &offers.remote})
+    if (!std::ranges::all_of(*side, [&](const Offer& offer) { return offer.color == side->front().color; }))
+      return Error(ErrorClass::arg, "members of one group of the " + inter->description() + " give different values for high");
+  const bool theirs = offers.remote.front().color != 0;
+  const bool is_first = high != theirs ? !high : comes_first(*inter->group(), *inter->remote_group());
+  Offers& first = is_first ? offers.local : offers.remote;
+  const Offers& second = is_first ? offers.remote : offers.local;
+  first.insert(first.end(), second.begin(), second.end());
+  GroupPtr both = is_first ? set_union(*inter->group(), *inter->remote_group())
+                           : set_union(*inter->remote_group(), *inter->group());
+  std::vector<int> ranks(first.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return make_from_offers(*inter, std::move(both), ranks, first);
+}
+
+}  // namespace shim::sessions

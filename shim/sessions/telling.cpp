@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/sessions/telling.hpp"
+
+#include <cstdint>
+#include <cstring>
+
+namespace shim::sessions {
+namespace {
+
+/// In front of the bytes: those of what was found, or of the error's text.
+struct Header {
+  std::uint64_t bytes = 0;
+  std::int32_t error_class = 0;
+  std::int32_t zero = 0;
+};
+static_assert(sizeof(Header) == 16);
+
+base::Status broadcast(Communicator& comm, void* data, std::size_t bytes, int root) {
+  static const types::Type* const byte = types::find_predefined("MPI_BYTE");
+  return coll::run(comm.coll(), coll::bcast(comm.coll(), {data, bytes, byte}, root));
+}
+
+std::vector<std::byte> bytes_of(const std::string& text) {
+  std::vector<std::byte> bytes(text.size());
+  std::memcpy(bytes.data(), text.data(), text.size());
+  return bytes;
+}
+
+}  // namespace
+
+base::Result<std::vector<std::byte>> tell_all(Communicator& comm, int root, base::Result<std::vector<std::byte>> found) {
+  Header header;
+  std::vector<std::byte> bytes;
+  if (comm.rank() == root) {
+    bytes = found ? *std::move(found) : bytes_of(found.error().text());
+    header = {bytes.size(), found ? 0 : static_cast<std::int32_t>(found.error().error_class()), 0};
+  }
+  SHIM_TRY(broadcast(comm, &header, sizeof header, root));
+  bytes.resize(header.bytes);
+  if (header.bytes > 0) SHIM_TRY(broadcast(comm, bytes.data(), bytes.size(), root));
+  if (header.error_class == 0) return bytes;
+  return base::Error(static_cast<base::ErrorClass>(header.error_class),
+                     std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+}
+
+}  // namespace shim::sessions
