@@ -112,9 +112,8 @@ struct Call {
   }
 
  private:
-  static constexpr types::Type kOneByte{.element = types::Element::byte, .size = 1, .extent = 1};
-  static types::ConstBuffer buffer(ConstBytes bytes) { return {bytes.data(), bytes.size(), &kOneByte}; }
-  static types::Buffer buffer(Bytes bytes) { return {bytes.data(), bytes.size(), &kOneByte}; }
+  static types::ConstBuffer buffer(ConstBytes bytes) { return {bytes.data(), bytes.size(), &types::byte_type()}; }
+  static types::Buffer buffer(Bytes bytes) { return {bytes.data(), bytes.size(), &types::byte_type()}; }
 };
 
 }  // namespace shim::coll

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "shim/intercept/abi/predefined.hpp"
+#include "shim/intercept/substrate.hpp"
 
 namespace shim::intercept {
 
@@ -11,6 +12,7 @@ constinit Objects objects;
 
 namespace {
 
+using base::Error;
 using base::ErrorClass;
 
 /// The object, or why there is none.
@@ -83,6 +85,23 @@ base::Result<ErrhandlerObject*> errhandler_of(MPI_Errhandler handle) {
 }
 base::Result<DatatypeObject*> datatype_of(MPI_Datatype handle) {
   return look_up(objects.datatypes, ErrorClass::type, abi::Kind::datatype, handle, MPI_Datatype(abi::predefined.datatype_null));
+}
+
+base::Result<Ingredient> ingredient_of(MPI_Datatype handle) {
+  if (const types::Type* type = abi::find_type(handle)) return Ingredient{type, handle, nullptr};
+  DerivedPtr derived;
+  if (abi::is_unset(handle) || handle == abi::predefined.datatype_null)
+    return Error(ErrorClass::type, "the datatype is MPI_DATATYPE_NULL");
+  if (abi::is_ours(handle)) {
+    SHIM_TRY_ASSIGN(DatatypeObject * object, datatype_of(handle));
+    derived = object->derived;
+  } else if (is_active()) {
+    SHIM_TRY_ASSIGN(derived, native_type(handle));
+  } else {
+    return Error(ErrorClass::type, "the datatype belongs to the world model, which is not initialised at present");
+  }
+  const types::Type* type = derived->type.get();
+  return Ingredient{type, {}, std::move(derived)};
 }
 
 }  // namespace shim::intercept

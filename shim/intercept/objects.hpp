@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "shim/intercept/datatypes/recipe.hpp"
 #include "shim/intercept/handle_table.hpp"
 #include "shim/p2p/p2p.hpp"
 #include "shim/sessions/communicator.hpp"
@@ -73,16 +74,12 @@ struct ErrhandlerObject {
   Twin<MPI_Errhandler> twin;
 };
 
-/// A derived type of ours: so many items of a predefined type, one behind the other.
+/// A handle of a derived type that was made while the substrate was idle, or of another such type.
 struct DatatypeObject {
-  const types::Type* base = nullptr;
-  std::uint64_t items = 0;          ///< of base
+  DerivedPtr derived;
   bool committed = false;
+  bool is_permanent = false;  ///< a parametrised Fortran type, which is made once and never freed
   std::string name;
-  int combiner = MPI_COMBINER_NAMED;  ///< MPI_COMBINER_CONTIGUOUS or MPI_COMBINER_DUP, for MPI_Type_get_envelope
-  int count = 0;                      ///< the argument of MPI_Type_contiguous
-  MPI_Datatype made_of{};             ///< its other argument, predefined or ours
-  Twin<MPI_Datatype> twin;
 };
 
 struct Objects {
@@ -122,5 +119,9 @@ base::Result<sessions::SessionPtr> session_of(MPI_Session handle);
 base::Result<InfoObject*> info_of(MPI_Info handle);
 base::Result<ErrhandlerObject*> errhandler_of(MPI_Errhandler handle);
 base::Result<DatatypeObject*> datatype_of(MPI_Datatype handle);
+
+/// A type of any library and in any state, for constructors. Errors: type (null, stale, or the world model's while that is not
+/// initialised).
+base::Result<Ingredient> ingredient_of(MPI_Datatype handle);
 
 }  // namespace shim::intercept

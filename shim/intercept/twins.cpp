@@ -54,15 +54,6 @@ base::Result<MPI_Errhandler> abort_twin() {
   return made;
 }
 
-base::Result<MPI_Datatype> make_twin(const DatatypeObject& object) {
-  if (object.items > 0x7fffffff) return Error(ErrorClass::type, "the datatype has too many items for the MPI library below");
-  MPI_Datatype made = abi::predefined.datatype_null;
-  int code = active_table.Type_contiguous(static_cast<int>(object.items), abi::handle_of(*object.base), &made);
-  if (code == MPI_SUCCESS) code = active_table.Type_commit(&made);
-  if (code != MPI_SUCCESS) return failed_below("a datatype", code);
-  return made;
-}
-
 /// Puts the twin in the handle's place, making it at the first need.
 template <typename Object, typename Handle, typename Make>
 int replace(const Subject& subject, const char* function, base::Result<Object*> found, Handle& handle, Make make) {
@@ -103,8 +94,11 @@ int twin_errhandler(const Subject& subject, const char* function, MPI_Errhandler
 
 int twin_datatype(const Subject& subject, const char* function, MPI_Datatype& datatype) {
   if (has_no_twin(datatype)) return MPI_SUCCESS;
-  return replace(subject, function, datatype_of(datatype), datatype,
-                 [](const DatatypeObject& object) { return make_twin(object); });
+  return deliver(subject, function, [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(DatatypeObject * object, datatype_of(datatype));
+    SHIM_TRY_ASSIGN(datatype, object->derived->twin());
+    return {};
+  });
 }
 
 int twin_op(const Subject& subject, const char* function, MPI_Op& op) {

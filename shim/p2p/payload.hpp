@@ -39,6 +39,7 @@ class Outgoing {
  private:
   void pack(const types::ConstBuffer& items) {
     items_ = items;
+    type_ = types::keep(*items.type);
     if (!packed_) packed_ = std::make_unique_for_overwrite<std::byte[]>(bytes_);
     types::pack(*items.type, items.address, 0, {packed_.get(), static_cast<std::size_t>(bytes_)});
     begin_ = packed_.get();
@@ -48,6 +49,7 @@ class Outgoing {
   std::uint64_t bytes_ = 0;
   std::unique_ptr<std::byte[]> packed_;  ///< set where the items have holes
   types::ConstBuffer items_;             ///< what was packed
+  types::TypePtr type_;                  ///< keeps its type
 };
 
 /// Where a message is received to. The memory stays the caller's. Holes in its items are not written.
@@ -56,7 +58,9 @@ class Incoming {
   Incoming() = default;
   explicit Incoming(const types::Buffer& into)
       : begin_(static_cast<std::byte*>(into.address)), capacity_(into.bytes()),
-        holed_(into.type->contiguous ? nullptr : into.type) {}
+        holed_(into.type->contiguous ? nullptr : into.type) {
+    if (holed_ != nullptr) [[unlikely]] type_ = types::keep(*holed_);
+  }
 
   std::uint64_t capacity() const { return capacity_; }
   /// Does the message land in one run of bytes, so that window() may be used?
@@ -77,6 +81,7 @@ class Incoming {
   std::byte* begin_ = nullptr;
   std::uint64_t capacity_ = 0;
   const types::Type* holed_ = nullptr;  ///< the type, where its items have holes
+  types::TypePtr type_;                 ///< keeps it
 };
 
 }  // namespace shim::p2p

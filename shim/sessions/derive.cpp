@@ -65,7 +65,7 @@ Offer make_offer(Process& process) {
 }
 
 base::Result<std::vector<Offer>> exchange(Communicator& parent, const Offer& own) {
-  static const types::Type* const byte = types::find_predefined("MPI_BYTE");
+  const types::Type* byte = &types::byte_type();
   std::vector<Offer> offers(static_cast<std::size_t>(parent.size()));
   SHIM_TRY(coll::run(parent.coll(), coll::allgather(parent.coll(), {&own, sizeof own, byte}, {offers.data(), sizeof own, byte})));
   return offers;

@@ -16,7 +16,7 @@ struct Header {
 static_assert(sizeof(Header) == 16);
 
 base::Status broadcast(Communicator& comm, void* data, std::size_t bytes, int root) {
-  static const types::Type* const byte = types::find_predefined("MPI_BYTE");
+  const types::Type* byte = &types::byte_type();
   return coll::run(comm.coll(), coll::bcast(comm.coll(), {data, bytes, byte}, root));
 }
 

@@ -1,33 +1,47 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Between items in memory and the stream of their data without holes.
-#include <algorithm>
 #include <cstring>
 
+#include "shim/types/layout_walk.hpp"
 #include "shim/types/types.hpp"
 
 namespace shim::types {
 namespace {
 
-// Calls visit(offset in memory, offset in the part, bytes) for each run of data that the part [first, first + bytes) of the
-// stream touches, in order.
-template <typename Visit>
-void for_each_run(const Type& type, std::uint64_t first, std::uint64_t bytes, Visit visit) {
-  std::uint64_t done = 0;
-  auto item = static_cast<std::int64_t>(first / type.size);
-  std::uint64_t skip = first % type.size;
-  for (; done < bytes; ++item) {
-    for (const Piece& piece : type.pieces) {
-      if (skip >= piece.bytes) {
-        skip -= piece.bytes;
-        continue;
-      }
-      std::uint64_t length = std::min(piece.bytes - skip, bytes - done);
-      visit(item * type.extent + piece.offset + static_cast<std::int64_t>(skip), done, length);
-      done += length;
-      skip = 0;
-      if (done == bytes) return;
-    }
+/// `count` pieces of a size that the compiler knows, from one distance apart to another.
+template <std::size_t kBytes>
+void copy_fixed(const std::byte* from, std::int64_t from_stride, std::byte* to, std::int64_t to_stride, std::uint64_t count) {
+  for (std::uint64_t i = 0; i < count; ++i, from += from_stride, to += to_stride) std::memcpy(to, from, kBytes);
+}
+
+/// Most blocks of an indexed type are few elements long: a call of memcpy costs more than they do.
+void copy_run(const std::byte* from, std::byte* to, std::uint64_t bytes) {
+  constexpr std::uint64_t kWord = 8, kFew = 8 * kWord;
+  if (bytes > kFew || bytes % kWord != 0) return void(std::memcpy(to, from, bytes));
+  for (std::uint64_t done = 0; done < bytes; done += kWord) std::memcpy(to + done, from + done, kWord);
+}
+
+void copy_pieces(const std::byte* from, std::int64_t from_stride, std::byte* to, std::int64_t to_stride, std::uint64_t bytes,
+                 std::uint64_t count) {
+  if (count == 1) return copy_run(from, to, bytes);
+  switch (bytes) {  // the sizes of elements, which vectors are mostly made of
+    case 1: return copy_fixed<1>(from, from_stride, to, to_stride, count);
+    case 2: return copy_fixed<2>(from, from_stride, to, to_stride, count);
+    case 4: return copy_fixed<4>(from, from_stride, to, to_stride, count);
+    case 8: return copy_fixed<8>(from, from_stride, to, to_stride, count);
+    case 16: return copy_fixed<16>(from, from_stride, to, to_stride, count);
+    default:
+      for (std::uint64_t i = 0; i < count; ++i, from += from_stride, to += to_stride) std::memcpy(to, from, bytes);
   }
+}
+
+/// Visits the part of `bytes` bytes from byte `first` on of an array of items with holes.
+template <typename Visit>
+void walk_items(const Type& type, std::uint64_t first, std::uint64_t bytes, Visit visit) {
+  const auto item = static_cast<std::int64_t>(first / type.size);
+  Walk walk(first % type.size, bytes, visit);
+  const std::uint64_t touched = (first % type.size + bytes + type.size - 1) / type.size;
+  walk.over_children(*type.layout, item * type.extent, touched, type.extent);
 }
 
 }  // namespace
@@ -39,8 +53,10 @@ void pack(const Type& type, const void* items, std::uint64_t first, std::span<st
     std::memcpy(out.data(), memory + first, out.size());
     return;
   }
-  for_each_run(type, first, out.size(), [&](std::int64_t from, std::uint64_t to, std::uint64_t bytes) {
-    std::memcpy(out.data() + to, memory + from, bytes);
+  std::byte* to = out.data();
+  walk_items(type, first, out.size(), [&](const Runs& runs) {
+    copy_pieces(memory + runs.at, runs.stride, to, static_cast<std::int64_t>(runs.bytes), runs.bytes, runs.count);
+    to += runs.bytes * runs.count;
   });
 }
 
@@ -51,8 +67,10 @@ void unpack(const Type& type, std::span<const std::byte> in, std::uint64_t first
     std::memcpy(memory + first, in.data(), in.size());
     return;
   }
-  for_each_run(type, first, in.size(), [&](std::int64_t to, std::uint64_t from, std::uint64_t bytes) {
-    std::memcpy(memory + to, in.data() + from, bytes);
+  const std::byte* from = in.data();
+  walk_items(type, first, in.size(), [&](const Runs& runs) {
+    copy_pieces(from, static_cast<std::int64_t>(runs.bytes), memory + runs.at, runs.stride, runs.bytes, runs.count);
+    from += runs.bytes * runs.count;
   });
 }
 
@@ -64,8 +82,8 @@ void copy(const Type& type, const void* from, void* to, std::uint64_t count) {
     std::memcpy(target, source, count * type.size);
     return;
   }
-  for_each_run(type, 0, count * type.size, [&](std::int64_t at, std::uint64_t, std::uint64_t bytes) {
-    std::memcpy(target + at, source + at, bytes);
+  walk_items(type, 0, count * type.size, [&](const Runs& runs) {
+    copy_pieces(source + runs.at, runs.stride, target + runs.at, runs.stride, runs.bytes, runs.count);
   });
 }
 

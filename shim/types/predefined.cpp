@@ -96,41 +96,60 @@ struct HoledRow {
   Element element;
   std::uint64_t size;
   std::int64_t extent;
-  std::span<const Piece> pieces;
+  std::uint64_t first;     ///< bytes of the first part
+  std::int64_t second_at;  ///< where the second is, which ends the data
 };
-constexpr Piece kShortInt[] = {{0, 2}, {4, 4}};
-constexpr Piece kEightAndInt[] = {{0, 12}};
-constexpr Piece kLongDoubleInt[] = {{0, 20}};
 constexpr HoledRow kHoled[] = {
-    {"MPI_SHORT_INT", Element::short_int, 6, 8, kShortInt},
-    {"MPI_LONG_INT", Element::long_int, 12, 16, kEightAndInt},
-    {"MPI_DOUBLE_INT", Element::double_int, 12, 16, kEightAndInt},
-    {"MPI_LONG_DOUBLE_INT", Element::long_double_int, 20, 32, kLongDoubleInt},
+    {"MPI_SHORT_INT", Element::short_int, 6, 8, 2, 4},
+    {"MPI_LONG_INT", Element::long_int, 12, 16, 8, 8},
+    {"MPI_DOUBLE_INT", Element::double_int, 12, 16, 8, 8},
+    {"MPI_LONG_DOUBLE_INT", Element::long_double_int, 20, 32, 16, 16},
 };
+
+/// Of the C type; complex numbers and pairs are aligned like their parts.
+std::uint32_t alignment_of(Element element, std::uint64_t size) {
+  switch (element) {
+    case Element::none: case Element::byte: return 1;
+    case Element::complex32: case Element::two_float32: case Element::two_int: case Element::short_int: case Element::float_int: return 4;
+    case Element::complex64: case Element::two_float64: case Element::double_int: case Element::long_int: return 8;
+    case Element::complex80: case Element::complex128: case Element::long_double_int: return 16;
+    default: return static_cast<std::uint32_t>(size);
+  }
+}
+
+LayoutPtr layout_of(const HoledRow& row) {
+  const Part parts[] = {{0, Layout::run(row.first)}, {row.second_at, Layout::run(row.size - row.first)}};
+  return Layout::sequence(parts);
+}
 
 constexpr std::size_t kPlainCount = std::size(kPlain);
 constexpr std::size_t kCount = kPlainCount + std::size(kHoled);
 struct Table {
   Type rows[kCount];
 };
-extern const Table kTable;  // named before it is made, because each row points to itself
 
-constexpr Table make_table() {
-  Table table;
+/// Never destroyed: types are used while the program ends.
+const Table& make_table() {
+  Table& table = *new Table;
   for (std::size_t i = 0; i < kPlainCount; ++i) {
     const Row& row = kPlain[i];
     std::uint64_t elements = row.family == Family::pair ? 2 : 1;
     table.rows[i] = Type{row.name, row.element, row.size, static_cast<std::int64_t>(row.size), elements, true,
-                         &kTable.rows[i], row.family, {}};
+                         &table.rows[i], row.family, nullptr, 0, alignment_of(row.element, row.size), false, nullptr, {}};
   }
   for (std::size_t i = 0; i < std::size(kHoled); ++i) {
     const HoledRow& row = kHoled[i];
     table.rows[kPlainCount + i] = Type{row.name, row.element, row.size, row.extent, 2, false,
-                                       &kTable.rows[kPlainCount + i], Family::pair, row.pieces};
+                                       &table.rows[kPlainCount + i], Family::pair, layout_of(row), 0,
+                                       alignment_of(row.element, row.size), false, nullptr, {}};
   }
   return table;
 }
-constinit const Table kTable = make_table();
+
+const Table& table() {
+  static const Table& made = make_table();
+  return made;
+}
 
 constexpr std::pair<std::string_view, std::string_view> kSynonyms[] = {
     {"MPI_LONG_LONG", "MPI_LONG_LONG_INT"},
@@ -140,16 +159,21 @@ constexpr std::pair<std::string_view, std::string_view> kSynonyms[] = {
 
 }  // namespace
 
-std::span<const Type> predefined_types() { return kTable.rows; }
+std::span<const Type> predefined_types() { return table().rows; }
 
 const Type* find_predefined(std::string_view name) {
   for (auto [synonym, original] : kSynonyms) {
     if (name == synonym) name = original;
   }
-  for (const Type& type : kTable.rows) {
+  for (const Type& type : table().rows) {
     if (type.name == name) return &type;
   }
   return nullptr;
+}
+
+const Type& byte_type() {
+  static const Type& byte = *find_predefined("MPI_BYTE");
+  return byte;
 }
 
 }  // namespace shim::types

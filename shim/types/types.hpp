@@ -4,11 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "shim/base/result.hpp"
+#include "shim/types/layout.hpp"
 
 namespace shim::types {
 
@@ -34,30 +36,44 @@ enum class Family : std::uint8_t {
   none, c_integer, fortran_integer, floating, logical, complex, byte, multi_language, pair
 };
 
-/// A run of bytes with data, in one item.
-struct Piece {
-  std::int64_t offset = 0;  ///< bytes from the item's address
-  std::uint64_t bytes = 0;
-};
+struct Type;
+/// Shared by whoever needs a derived type: its handle, and every operation in progress on it.
+using TypePtr = std::shared_ptr<const Type>;
+struct Signature;
+using SignaturePtr = std::shared_ptr<const Signature>;
 
-/// A datatype. Immutable once made; predefined ones live for ever, derived ones are owned by sessions.
+/// A datatype. Immutable once made. Predefined ones live for ever.
 struct Type {
   std::string_view name;      ///< the standard's name where predefined, empty where not
   Element element = Element::none;
   std::uint64_t size = 0;     ///< bytes of data in one item
   std::int64_t extent = 0;    ///< distance between consecutive items, bytes
-  std::uint64_t elements = 1; ///< predefined elements in one item
+  std::uint64_t elements = 1; ///< basic elements in one item; the pairs have two (MPI-4.1 §5.1.11)
   bool contiguous = true;     ///< size == extent and no holes: an array of items is one run of bytes
   const Type* base = nullptr; ///< the predefined type all elements have, itself where predefined, null where they differ
   Family family = Family::none;
-  std::span<const Piece> pieces;  ///< where the data of one item is, in the order it travels; empty where contiguous
+  LayoutPtr layout;           ///< where the data of one item is; null where contiguous
+  std::int64_t lower = 0;     ///< lower bound, bytes; the upper one is an extent further
+  std::uint32_t alignment = 1;  ///< the largest of its elements', which extents are rounded up to (MPI-4.1 §5.1.2)
+  bool is_resized = false;    ///< the bounds are said by MPI_Type_create_resized somewhere inside, not by where the data is
+  SignaturePtr signature;     ///< what the elements are, where base does not say it
+  std::weak_ptr<const Type> self;  ///< of a shared one
+
+  bool is_predefined() const { return base == this; }
 };
+
+/// A type that others can share.
+TypePtr share(Type type);
+/// For operations in progress: the type stays as long as this does. Null, and without cost, for predefined types.
+inline TypePtr keep(const Type& type) { return type.self.lock(); }
 
 /// All predefined types of MPI-4.1 (annex A.1) that Open MPI 4.1 has on x86-64, for C and for Fortran, and Open MPI's own
 /// MPI_2COMPLEX and MPI_2DOUBLE_COMPLEX; one row a type.
 std::span<const Type> predefined_types();
 /// The predefined type of this name, synonyms (MPI_LONG_LONG, MPI_C_FLOAT_COMPLEX) included; null where there is none.
 const Type* find_predefined(std::string_view name);
+/// MPI_BYTE.
+const Type& byte_type();
 
 /// Memory described by (address, count, type), as every communication call has it.
 struct Buffer {

@@ -17,7 +17,7 @@
 
 namespace shim::p2p {
 
-inline constexpr types::Type kByte{.name = "MPI_BYTE", .size = 1, .extent = 1, .base = nullptr};
+inline const types::Type& kByte = types::byte_type();
 
 using Data = std::vector<std::uint8_t>;
 inline types::ConstBuffer from(const Data& data) { return {data.data(), data.size(), &kByte}; }

@@ -69,10 +69,10 @@ TEST(Predefined, EveryRowIsConsistent) {
     EXPECT_EQ(type.base, &type) << type.name;
     EXPECT_EQ(find_predefined(type.name), &type);
     EXPECT_EQ(type.contiguous, static_cast<std::int64_t>(type.size) == type.extent) << type.name;
-    EXPECT_EQ(type.contiguous, type.pieces.empty()) << type.name;
-    std::uint64_t in_pieces = 0;
-    for (const Piece& piece : type.pieces) in_pieces += piece.bytes;
-    EXPECT_EQ(in_pieces, type.contiguous ? 0 : type.size) << type.name;
+    EXPECT_EQ(type.contiguous, type.layout == nullptr) << type.name;
+    if (type.layout) {
+      EXPECT_EQ(type.layout->size(), type.size) << type.name;
+    }
     EXPECT_EQ(type.family == Family::none, type.element == Element::none) << type.name;
   }
   EXPECT_EQ(names.size(), 68u);

@@ -3,8 +3,6 @@
 
 #include <string>
 
-#include "shim/intercept/bodies/native_types.hpp"
-#include "shim/intercept/substrate.hpp"
 
 namespace shim::intercept {
 
@@ -41,17 +39,11 @@ Error no_output(const char* what) {
   return Error(ErrorClass::arg, std::string("the address for the ") + what + " is a null pointer");
 }
 
-base::Result<TypeItems> type_items(MPI_Datatype datatype) {
-  if (abi::is_unset(datatype) || datatype == abi::predefined.datatype_null)
-    return Error(ErrorClass::type, "the datatype is MPI_DATATYPE_NULL");
-  if (abi::is_ours(datatype)) {
-    SHIM_TRY_ASSIGN(DatatypeObject * object, datatype_of(datatype));
-    if (!object->committed) return Error(ErrorClass::type, "the datatype was not committed (MPI_Type_commit)");
-    return TypeItems{object->base, object->items};
-  }
-  if (!is_active())
-    return Error(ErrorClass::type, "the datatype belongs to the world model, which is not initialised at present");
-  return native_type_items(datatype);
+base::Result<const types::Type*> take_type(MPI_Datatype datatype) {
+  if (const DatatypeObject* object = objects.datatypes.find(datatype); object != nullptr && !object->committed)
+    return Error(ErrorClass::type, "the datatype was not committed (MPI_Type_commit)");
+  SHIM_TRY_ASSIGN(const Ingredient ingredient, ingredient_of(datatype));
+  return ingredient.type;  // kept by its handle
 }
 
 }  // namespace slow

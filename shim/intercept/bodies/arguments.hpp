@@ -19,12 +19,6 @@ namespace shim::intercept {
 /// Counts of both forms of a function, int and MPI_Count.
 using Count = std::int64_t;
 
-/// A datatype as the rooms below move it: so many items of a predefined type.
-struct TypeItems {
-  const types::Type* base = nullptr;
-  std::uint64_t items = 1;
-};
-
 namespace slow {
 base::Error no_comm(MPI_Comm handle);
 base::Error bad_count(Count count, const char* what);
@@ -32,8 +26,7 @@ base::Status check_address(const void* address, bool has_data);
 base::Error bad_rank(const sessions::Communicator& comm, int rank, const char* what);
 base::Error bad_tag(int tag);
 base::Error no_output(const char* what);
-/// Types of ours, and of the substrate as far as they are contiguous. Errors: type, unsupported_operation.
-base::Result<TypeItems> type_items(MPI_Datatype datatype);
+base::Result<const types::Type*> take_type(MPI_Datatype datatype);
 }  // namespace slow
 
 /// The communicator of this handle, null where there is none; slow::no_comm says why. The shared pointer stays where it is.
@@ -41,9 +34,11 @@ inline sessions::CommunicatorPtr* find_comm(MPI_Comm handle) noexcept { return o
 
 inline p2p::Engine& engine_of(const sessions::Communicator& comm) noexcept { return comm.process().engine(); }
 
-inline base::Result<TypeItems> type_items(MPI_Datatype datatype) {
-  if (const types::Type* type = abi::find_type(datatype)) [[likely]] return TypeItems{type, 1};
-  return slow::type_items(datatype);
+/// The type behind a handle, for communication: predefined, ours, or derived by the substrate. It stays while its handle is not
+/// freed; operations that outlive the call keep it (types::keep). Errors: type (null, stale, not committed).
+inline base::Result<const types::Type*> take_type(MPI_Datatype datatype) {
+  if (const types::Type* type = abi::find_type(datatype)) [[likely]] return type;
+  return slow::take_type(datatype);
 }
 
 /// A buffer that may not be MPI_IN_PLACE, nor null if it has data. Errors: buffer.
@@ -57,9 +52,9 @@ inline base::Status check_address(const void* address, bool has_data) {
 template <typename Buffer, typename Address>
 base::Status take_buffer(Buffer& buffer, Address address, Count count, MPI_Datatype datatype) {
   if (count < 0) [[unlikely]] return slow::bad_count(count, "count");
-  SHIM_TRY_ASSIGN(TypeItems type, type_items(datatype));
-  SHIM_TRY(check_address(address, count > 0 && type.base->size * type.items > 0));
-  buffer = {address, static_cast<std::uint64_t>(count) * type.items, type.base};
+  SHIM_TRY_ASSIGN(const types::Type* type, take_type(datatype));
+  SHIM_TRY(check_address(address, count > 0 && type->size > 0));
+  buffer = {address, static_cast<std::uint64_t>(count), type};
   return {};
 }
 

@@ -41,11 +41,11 @@ base::Status allgatherv(const void* sendbuf, Count sendcount, MPI_Datatype sendt
   const coll::Turn turn = way.turn(*comm);
   types::ConstBuffer send;
   SHIM_TRY(take_send(send, sendbuf, sendcount, sendtype));
-  SHIM_TRY_ASSIGN(TypeItems type, type_items(recvtype));
-  SHIM_TRY_ASSIGN(auto arrays, take_arrays(recvcounts, displs, comm->size(), type, "receive"));
+  SHIM_TRY_ASSIGN(const types::Type* type, take_type(recvtype));
+  SHIM_TRY_ASSIGN(auto arrays, take_arrays(recvcounts, displs, comm->size(), "receive"));
   SHIM_TRY(check_address(recvbuf, arrays->has_data()));
   return way(comm, handle, [=] {
-    return holding(arrays, coll::allgatherv(turn, send, recvbuf, arrays->blocks(), *type.base));
+    return holding(arrays, coll::allgatherv(turn, send, recvbuf, arrays->blocks(), *type));
   });
 }
 
@@ -60,18 +60,18 @@ base::Status alltoallv(const void* sendbuf, const C* sendcounts, const D* sdispl
   SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
   const coll::Turn turn = way.turn(*comm);
   auto arrays = std::make_shared<BothArrays>();
-  TypeItems send_type;  // without a type: in place
+  const types::Type* send_type = nullptr;  // without a type: in place
   if (sendbuf != MPI_IN_PLACE) {
-    SHIM_TRY_ASSIGN(send_type, type_items(sendtype));
-    SHIM_TRY_ASSIGN(arrays->send, take_arrays(sendcounts, sdispls, comm->size(), send_type, "send"));
+    SHIM_TRY_ASSIGN(send_type, take_type(sendtype));
+    SHIM_TRY_ASSIGN(arrays->send, take_arrays(sendcounts, sdispls, comm->size(), "send"));
     SHIM_TRY(check_address(sendbuf, arrays->send->has_data()));
   }
-  SHIM_TRY_ASSIGN(TypeItems type, type_items(recvtype));
-  SHIM_TRY_ASSIGN(arrays->receive, take_arrays(recvcounts, rdispls, comm->size(), type, "receive"));
+  SHIM_TRY_ASSIGN(const types::Type* type, take_type(recvtype));
+  SHIM_TRY_ASSIGN(arrays->receive, take_arrays(recvcounts, rdispls, comm->size(), "receive"));
   SHIM_TRY(check_address(recvbuf, arrays->receive->has_data()));
   return way(comm, handle, [=] {
-    return holding(arrays, coll::alltoallv(turn, sendbuf, arrays->send->blocks(), send_type.base, recvbuf,
-                                           arrays->receive->blocks(), *type.base));
+    return holding(arrays, coll::alltoallv(turn, sendbuf, arrays->send->blocks(), send_type, recvbuf,
+                                           arrays->receive->blocks(), *type));
   });
 }
 

@@ -56,7 +56,7 @@ base::Status reduce_scatter(const void* sendbuf, void* recvbuf, const C* recvcou
                             MPI_Comm handle, Way way) {
   SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
   const coll::Turn turn = way.turn(*comm);
-  SHIM_TRY_ASSIGN(auto arrays, take_arrays(recvcounts, recvcounts, comm->size(), TypeItems{}, "receive"));
+  SHIM_TRY_ASSIGN(auto arrays, take_arrays(recvcounts, recvcounts, comm->size(), "receive"));
   Operation given{sendbuf, recvbuf, 0, datatype, op};
   for (std::int64_t count : arrays->counts) given.count += count;
   SHIM_TRY_ASSIGN(Reduction r, take_reduction(given, arrays->counts[static_cast<std::size_t>(comm->rank())] > 0));

@@ -69,15 +69,15 @@ base::Status gatherv(const void* sendbuf, Count sendcount, MPI_Datatype sendtype
   types::ConstBuffer send;
   SHIM_TRY(check_in_place(sendbuf, is_root));
   SHIM_TRY(take_send(send, sendbuf, sendcount, sendtype));
-  TypeItems type;
+  const types::Type* type = nullptr;
   auto arrays = std::make_shared<Arrays>();
   if (is_root) {
-    SHIM_TRY_ASSIGN(type, type_items(recvtype));
-    SHIM_TRY_ASSIGN(arrays, take_arrays(recvcounts, displs, comm->size(), type, "receive"));
+    SHIM_TRY_ASSIGN(type, take_type(recvtype));
+    SHIM_TRY_ASSIGN(arrays, take_arrays(recvcounts, displs, comm->size(), "receive"));
     SHIM_TRY(check_address(recvbuf, arrays->has_data()));
   }
   return way(comm, handle, [=] {
-    return holding(arrays, coll::gatherv(turn, send, recvbuf, arrays->blocks(), type.base, root));
+    return holding(arrays, coll::gatherv(turn, send, recvbuf, arrays->blocks(), type, root));
   });
 }
 
@@ -88,18 +88,18 @@ base::Status scatterv(const void* sendbuf, const C* sendcounts, const D* displs,
   const coll::Turn turn = way.turn(*comm);
   SHIM_TRY(check_root(*comm, root));
   const bool is_root = comm->rank() == root;
-  TypeItems type;
+  const types::Type* type = nullptr;
   auto arrays = std::make_shared<Arrays>();
   if (is_root) {
-    SHIM_TRY_ASSIGN(type, type_items(sendtype));
-    SHIM_TRY_ASSIGN(arrays, take_arrays(sendcounts, displs, comm->size(), type, "send"));
+    SHIM_TRY_ASSIGN(type, take_type(sendtype));
+    SHIM_TRY_ASSIGN(arrays, take_arrays(sendcounts, displs, comm->size(), "send"));
     SHIM_TRY(check_address(sendbuf, arrays->has_data()));
   }
   types::Buffer receive;
   SHIM_TRY(check_in_place(recvbuf, is_root));
   if (recvbuf != MPI_IN_PLACE) SHIM_TRY(take_buffer(receive, recvbuf, recvcount, recvtype));
   return way(comm, handle, [=] {
-    return holding(arrays, coll::scatterv(turn, sendbuf, arrays->blocks(), type.base, receive, root));
+    return holding(arrays, coll::scatterv(turn, sendbuf, arrays->blocks(), type, receive, root));
   });
 }
 

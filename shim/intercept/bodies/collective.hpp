@@ -51,7 +51,7 @@ struct Persistent {
   }
 };
 
-/// Counts and displacements of one of the v-forms, in items of the predefined type below the user's.
+/// Counts and displacements of one of the v-forms, in items of the type.
 struct Arrays {
   std::vector<std::int64_t> counts, displacements;
   coll::Blocks blocks() const { return {counts, displacements}; }
@@ -70,17 +70,15 @@ base::Status check_no_alias(const void* send, const void* receive, std::uint64_t
 /// Of the processes of a rooted collective, only the root may say MPI_IN_PLACE. Errors: buffer.
 base::Status check_in_place(const void* address, bool is_root);
 
-/// Arrays of int or larger, one item a rank, scaled to items of the predefined type.
+/// Arrays of int or larger, one item a rank.
 template <typename C, typename D>
-base::Result<std::shared_ptr<Arrays>> take_arrays(const C* counts, const D* displacements, int size, const TypeItems& type,
-                                                  const char* what) {
+base::Result<std::shared_ptr<Arrays>> take_arrays(const C* counts, const D* displacements, int size, const char* what) {
   if (counts == nullptr || displacements == nullptr)
     return base::Error(base::ErrorClass::arg, std::string("the ") + what + " counts or displacements are a null pointer");
   auto arrays = std::make_shared<Arrays>();
-  auto scale = static_cast<std::int64_t>(type.items);
   for (int i = 0; i < size; ++i) {
-    arrays->counts.push_back(static_cast<std::int64_t>(counts[i]) * scale);
-    arrays->displacements.push_back(static_cast<std::int64_t>(displacements[i]) * scale);
+    arrays->counts.push_back(static_cast<std::int64_t>(counts[i]));
+    arrays->displacements.push_back(static_cast<std::int64_t>(displacements[i]));
   }
   SHIM_TRY(check_counts(arrays->counts, what));
   return arrays;

@@ -27,9 +27,9 @@ base::Result<const types::Op*> take_op(MPI_Op handle, const types::Type& type) {
 
 /// A type that predefined operations may apply to.
 base::Result<const types::Type*> take_reduced_type(MPI_Datatype datatype) {
-  SHIM_TRY_ASSIGN(TypeItems type, type_items(datatype));
-  if (type.items != 1) return Error(ErrorClass::op, "predefined operations apply to predefined datatypes only");
-  return type.base;
+  SHIM_TRY_ASSIGN(const types::Type* type, take_type(datatype));
+  if (!type->is_predefined()) return Error(ErrorClass::op, "predefined operations apply to predefined datatypes only");
+  return type;
 }
 
 int reduce_local(const char* function, const void* in, void* inout, Count count, MPI_Datatype datatype, MPI_Op op) {

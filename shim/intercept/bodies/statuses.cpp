@@ -6,6 +6,7 @@
 
 #include "shim/intercept/bodies/arguments.hpp"
 #include "shim/intercept/generated/bodies.hpp"
+#include "shim/types/signature.hpp"
 
 namespace shim::intercept {
 namespace {
@@ -30,8 +31,8 @@ int get_count(const char* function, const MPI_Status* status, MPI_Datatype datat
   return deliver(Subject(), function, [&]() -> base::Status {
     SHIM_TRY(check_status(status));
     SHIM_TRY(check_output(count, "count"));
-    SHIM_TRY_ASSIGN(TypeItems type, type_items(datatype));
-    std::uint64_t size = type.base->size * type.items, bytes = abi::status_bytes(*status);
+    SHIM_TRY_ASSIGN(const types::Type* type, take_type(datatype));
+    std::uint64_t size = type->size, bytes = abi::status_bytes(*status);
     if (size == 0) *count = 0;
     else if (bytes % size != 0) *count = Number{MPI_UNDEFINED};
     else store(bytes / size, count);
@@ -39,19 +40,14 @@ int get_count(const char* function, const MPI_Status* status, MPI_Datatype datat
   });
 }
 
-/// Numbers in one item of a predefined type: the pairs of MPI_MINLOC and MPI_MAXLOC have two (MPI-4.1 §5.1.11).
-std::uint64_t elements_of(const types::Type& type) { return type.family == types::Family::pair ? 2 : type.elements; }
-
 template <typename Number>
 int get_elements(const char* function, const MPI_Status* status, MPI_Datatype datatype, Number* count) {
   return deliver(Subject(), function, [&]() -> base::Status {
     SHIM_TRY(check_status(status));
     SHIM_TRY(check_output(count, "count"));
-    SHIM_TRY_ASSIGN(TypeItems type, type_items(datatype));
-    std::uint64_t elements = elements_of(*type.base), size = type.base->size, bytes = abi::status_bytes(*status);
-    if (size == 0) *count = 0;
-    else if (bytes % size != 0) *count = Number{MPI_UNDEFINED};
-    else store(bytes / size * elements, count);
+    SHIM_TRY_ASSIGN(const types::Type* type, take_type(datatype));
+    if (auto elements = types::elements_in(*type, abi::status_bytes(*status))) store(*elements, count);
+    else *count = Number{MPI_UNDEFINED};
     return {};
   });
 }
@@ -60,8 +56,8 @@ int set_elements(const char* function, MPI_Status* status, MPI_Datatype datatype
   return deliver(Subject(), function, [&]() -> base::Status {
     SHIM_TRY(check_status(status));
     if (count < 0) return slow::bad_count(count, "count");
-    SHIM_TRY_ASSIGN(TypeItems type, type_items(datatype));
-    abi::set_status_bytes(*status, static_cast<std::uint64_t>(count) * type.base->size / elements_of(*type.base));
+    SHIM_TRY_ASSIGN(const types::Type* type, take_type(datatype));
+    abi::set_status_bytes(*status, types::bytes_of_elements(*type, static_cast<std::uint64_t>(count)));
     return {};
   });
 }
@@ -95,6 +91,12 @@ int Get_elements(const MPI_Status* status, MPI_Datatype datatype, int* count) {
 }
 int Get_elements_x(const MPI_Status* status, MPI_Datatype datatype, MPI_Count* count) {
   return get_elements("MPI_Get_elements_x", status, datatype, count);
+}
+int Get_count_c(const MPI_Status* status, MPI_Datatype datatype, MPI_Count* count) {
+  return get_count("MPI_Get_count_c", status, datatype, count);
+}
+int Get_elements_c(const MPI_Status* status, MPI_Datatype datatype, MPI_Count* count) {
+  return get_elements("MPI_Get_elements_c", status, datatype, count);
 }
 int Status_get_source(const MPI_Status* status, int* source) {
   return get_field("MPI_Status_get_source", status, &MPI_Status::MPI_SOURCE, source);

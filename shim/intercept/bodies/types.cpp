@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Datatypes while the substrate is idle, and those that were made then: contiguous ones and duplicates, MPI-4.1 §5.1. Each gets
-// a twin below when a call of the substrate needs it.
+// Asking about datatypes, committing, naming and freeing them, MPI-4.1 §5.1.5 to §5.1.13: those of ours, and predefined ones while the
+// substrate is idle.
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <string>
 
 #include "shim/intercept/bodies/arguments.hpp"
 #include "shim/intercept/generated/bodies.hpp"
-#include "shim/intercept/generated/table.hpp"
-#include "shim/intercept/substrate.hpp"
 
 namespace shim::intercept {
 namespace {
@@ -16,94 +15,114 @@ namespace {
 using base::Error;
 using base::ErrorClass;
 
-/// As an argument of calls that take types before they are committed.
-base::Result<TypeItems> layout_of(MPI_Datatype datatype) {
-  if (DatatypeObject* object = objects.datatypes.find(datatype)) return TypeItems{object->base, object->items};
-  return type_items(datatype);
+/// Of a type in any state.
+base::Result<const types::Type*> any_type(MPI_Datatype datatype) {
+  if (DatatypeObject* object = objects.datatypes.find(datatype)) return object->derived->type.get();
+  return take_type(datatype);
 }
 
-base::Status hand_out(DatatypeObject object, MPI_Datatype* newtype) {
-  SHIM_TRY_ASSIGN(*newtype, objects.datatypes.insert(std::move(object)));
-  return {};
-}
-
+/// What does not fit into the caller's variable is MPI_UNDEFINED (MPI-4.1 §5.1.5).
 template <typename Number>
-void store(std::uint64_t value, Number* to) {
-  bool fits = value <= static_cast<std::uint64_t>(std::numeric_limits<Number>::max());
+void store(std::int64_t value, Number* to) {
+  const bool fits = value >= std::numeric_limits<Number>::min() && value <= std::numeric_limits<Number>::max();
   *to = fits ? static_cast<Number>(value) : Number{MPI_UNDEFINED};
 }
 
 template <typename Number>
 int size(const char* function, MPI_Datatype datatype, Number* size) {
   return deliver(Subject(), function, [&]() -> base::Status {
-    SHIM_TRY_ASSIGN(TypeItems type, layout_of(datatype));
+    SHIM_TRY_ASSIGN(const types::Type* type, any_type(datatype));
     SHIM_TRY(check_output(size, "size"));
-    store(type.base->size * type.items, size);
+    store(static_cast<std::int64_t>(type->size), size);
     return {};
   });
 }
 
-template <typename Number>
-int extent(const char* function, MPI_Datatype datatype, Number* lower, Number* extent) {
+/// Two numbers that `measure` finds out: a lower bound and an extent. Either place may be null where the function has but one.
+struct Bounds {
+  std::int64_t lower, extent;
+};
+template <typename Number, typename Measure>
+int bounds(const char* function, MPI_Datatype datatype, Number* lower, Number* extent, Measure measure) {
   return deliver(Subject(), function, [&]() -> base::Status {
-    SHIM_TRY_ASSIGN(TypeItems type, layout_of(datatype));
+    SHIM_TRY_ASSIGN(const types::Type* type, any_type(datatype));
     SHIM_TRY(check_output(lower, "lower bound"));
     SHIM_TRY(check_output(extent, "extent"));
-    *lower = 0;
-    store(static_cast<std::uint64_t>(type.base->extent) * type.items, extent);
+    const Bounds measured = measure(*type);
+    store(measured.lower, lower);
+    store(measured.extent, extent);
+    return {};
+  });
+}
+Bounds set_bounds(const types::Type& type) { return {type.lower, type.extent}; }
+/// From the first to the last byte with data (MPI-4.1 §5.1.8).
+Bounds true_bounds(const types::Type& type) {
+  if (!type.layout) return {0, static_cast<std::int64_t>(type.size)};
+  return {type.layout->lower(), type.layout->upper() - type.layout->lower()};
+}
+
+/// One of the bounds, for the functions that MPI-3.0 has removed.
+int one_bound(const char* function, MPI_Datatype datatype, MPI_Aint* bound, std::int64_t (*of)(const types::Type&)) {
+  return deliver(Subject(), function, [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(const types::Type* type, any_type(datatype));
+    SHIM_TRY(check_output(bound, "bound"));
+    store(of(*type), bound);
     return {};
   });
 }
 
-/// The true extent ends where the data of the last item does, before its padding.
+/// The recipe of a type that is asked for its contents; null where it is predefined.
+base::Result<const Recipe*> recipe_of(MPI_Datatype datatype) {
+  if (DatatypeObject* object = objects.datatypes.find(datatype)) return &object->derived->recipe;
+  SHIM_TRY(take_type(datatype));
+  return nullptr;
+}
+
+Error is_large() {
+  return Error(ErrorClass::type, "the datatype was made with large counts: use MPI_Type_get_envelope_c and MPI_Type_get_contents_c");
+}
+
+/// A handle for one of the types that another was made of; the caller frees it where it is a derived one.
+base::Result<MPI_Datatype> handle_for(const Ingredient& ingredient) {
+  if (!ingredient.derived) return ingredient.predefined;
+  DatatypeObject object;
+  object.derived = ingredient.derived;
+  object.committed = true;
+  return objects.datatypes.insert(std::move(object));
+}
+
 template <typename Number>
-int true_extent(const char* function, MPI_Datatype datatype, Number* lower, Number* extent) {
-  return deliver(Subject(), function, [&]() -> base::Status {
-    SHIM_TRY_ASSIGN(TypeItems type, layout_of(datatype));
-    SHIM_TRY(check_output(lower, "lower bound"));
-    SHIM_TRY(check_output(extent, "extent"));
-    const types::Type& base = *type.base;
-    std::uint64_t last = base.pieces.empty() ? base.size : static_cast<std::uint64_t>(base.pieces.back().offset) + base.pieces.back().bytes;
-    *lower = 0;
-    store(type.items == 0 ? 0 : static_cast<std::uint64_t>(base.extent) * (type.items - 1) + last, extent);
-    return {};
-  });
+base::Status copy_out(const std::vector<Number>& values, MPI_Count room, Number* to, const char* what) {
+  if (room < static_cast<MPI_Count>(values.size()) || (to == nullptr && !values.empty()))
+    return Error(ErrorClass::arg, "the array for the " + std::string(what) + " is shorter than the " + std::to_string(values.size()) +
+                                      " that the envelope says");
+  std::ranges::copy(values, to);
+  return {};
+}
+
+/// Where MPI_Type_get_contents puts things, and how many there is room for.
+struct ContentsRoom {
+  MPI_Count integers, addresses, counts, datatypes;
+};
+base::Status get_contents(MPI_Datatype datatype, const ContentsRoom& room, int* integers, MPI_Aint* addresses, MPI_Count* counts,
+                          MPI_Datatype* datatypes) {
+  SHIM_TRY_ASSIGN(const Recipe* recipe, recipe_of(datatype));
+  if (recipe == nullptr) return Error(ErrorClass::type, "a predefined datatype has no contents");
+  if (recipe->is_large() && counts == nullptr) return is_large();
+  SHIM_TRY(copy_out(recipe->integers, room.integers, integers, "integers"));
+  SHIM_TRY(copy_out(recipe->addresses, room.addresses, addresses, "addresses"));
+  SHIM_TRY(copy_out(recipe->counts, room.counts, counts, "large counts"));
+  if (room.datatypes < static_cast<MPI_Count>(recipe->types.size()) || (datatypes == nullptr && !recipe->types.empty()))
+    return Error(ErrorClass::arg, "the array for the datatypes is shorter than the envelope says");
+  for (const Ingredient& ingredient : recipe->types) {
+    SHIM_TRY_ASSIGN(*datatypes++, handle_for(ingredient));
+  }
+  return {};
 }
 
 }  // namespace
 
 namespace ours {
-
-int Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  return deliver(Subject(), "MPI_Type_contiguous", [&]() -> base::Status {
-    if (count < 0) return slow::bad_count(count, "count");
-    SHIM_TRY_ASSIGN(TypeItems inner, layout_of(oldtype));
-    SHIM_TRY(check_output(newtype, "datatype"));
-    DatatypeObject object;
-    object.base = inner.base;
-    object.items = inner.items * static_cast<std::uint64_t>(count);
-    object.combiner = MPI_COMBINER_CONTIGUOUS;
-    object.count = count;
-    object.made_of = oldtype;
-    return hand_out(std::move(object), newtype);
-  });
-}
-
-/// A duplicate is committed if its original is (MPI-4.1 §5.1.10).
-int Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  return deliver(Subject(), "MPI_Type_dup", [&]() -> base::Status {
-    SHIM_TRY_ASSIGN(TypeItems inner, layout_of(oldtype));
-    SHIM_TRY(check_output(newtype, "datatype"));
-    DatatypeObject* original = objects.datatypes.find(oldtype);
-    DatatypeObject object;
-    object.base = inner.base;
-    object.items = inner.items;
-    object.committed = original == nullptr || original->committed;
-    object.combiner = MPI_COMBINER_DUP;
-    object.made_of = oldtype;
-    return hand_out(std::move(object), newtype);
-  });
-}
 
 /// Predefined types are committed already.
 int Type_commit(MPI_Datatype* datatype) {
@@ -117,50 +136,45 @@ int Type_commit(MPI_Datatype* datatype) {
 }
 
 int Type_size(MPI_Datatype datatype, int* out) { return size("MPI_Type_size", datatype, out); }
+int Type_size_c(MPI_Datatype datatype, MPI_Count* out) { return size("MPI_Type_size_c", datatype, out); }
 int Type_size_x(MPI_Datatype datatype, MPI_Count* out) { return size("MPI_Type_size_x", datatype, out); }
-int Type_get_extent(MPI_Datatype datatype, MPI_Aint* lb, MPI_Aint* out) { return extent("MPI_Type_get_extent", datatype, lb, out); }
-int Type_get_extent_x(MPI_Datatype datatype, MPI_Count* lb, MPI_Count* out) {
-  return extent("MPI_Type_get_extent_x", datatype, lb, out);
+int Type_get_extent(MPI_Datatype datatype, MPI_Aint* lb, MPI_Aint* extent) {
+  return bounds("MPI_Type_get_extent", datatype, lb, extent, set_bounds);
 }
-int Type_get_true_extent(MPI_Datatype datatype, MPI_Aint* lb, MPI_Aint* out) {
-  return true_extent("MPI_Type_get_true_extent", datatype, lb, out);
+int Type_get_extent_c(MPI_Datatype datatype, MPI_Count* lb, MPI_Count* extent) {
+  return bounds("MPI_Type_get_extent_c", datatype, lb, extent, set_bounds);
 }
-int Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count* lb, MPI_Count* out) {
-  return true_extent("MPI_Type_get_true_extent_x", datatype, lb, out);
+int Type_get_extent_x(MPI_Datatype datatype, MPI_Count* lb, MPI_Count* extent) {
+  return bounds("MPI_Type_get_extent_x", datatype, lb, extent, set_bounds);
+}
+int Type_get_true_extent(MPI_Datatype datatype, MPI_Aint* lb, MPI_Aint* extent) {
+  return bounds("MPI_Type_get_true_extent", datatype, lb, extent, true_bounds);
+}
+int Type_get_true_extent_c(MPI_Datatype datatype, MPI_Count* lb, MPI_Count* extent) {
+  return bounds("MPI_Type_get_true_extent_c", datatype, lb, extent, true_bounds);
+}
+int Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count* lb, MPI_Count* extent) {
+  return bounds("MPI_Type_get_true_extent_x", datatype, lb, extent, true_bounds);
+}
+int Type_extent(MPI_Datatype datatype, MPI_Aint* extent) {
+  return one_bound("MPI_Type_extent", datatype, extent, [](const types::Type& type) { return type.extent; });
+}
+int Type_lb(MPI_Datatype datatype, MPI_Aint* lower) {
+  return one_bound("MPI_Type_lb", datatype, lower, [](const types::Type& type) { return type.lower; });
+}
+int Type_ub(MPI_Datatype datatype, MPI_Aint* upper) {
+  return one_bound("MPI_Type_ub", datatype, upper, [](const types::Type& type) { return type.lower + type.extent; });
 }
 
 int Type_get_name(MPI_Datatype datatype, char* name, int* length) {
   return deliver(Subject(), "MPI_Type_get_name", [&]() -> base::Status {
     DatatypeObject* object = objects.datatypes.find(datatype);
-    SHIM_TRY_ASSIGN(TypeItems type, layout_of(datatype));
+    SHIM_TRY_ASSIGN(const types::Type* type, any_type(datatype));
     SHIM_TRY(check_output(name, "name"));
     SHIM_TRY(check_output(length, "length of the name"));
-    std::string text = object != nullptr ? object->name : std::string(type.base->name);
+    std::string text = object != nullptr ? object->name : std::string(type->name);
     std::memcpy(name, text.c_str(), text.size() + 1);
     *length = static_cast<int>(text.size());
-    return {};
-  });
-}
-
-int Type_get_envelope(MPI_Datatype datatype, int* integers, int* addresses, int* datatypes, int* combiner) {
-  return deliver(Subject(), "MPI_Type_get_envelope", [&]() -> base::Status {
-    SHIM_TRY(layout_of(datatype));
-    DatatypeObject* object = objects.datatypes.find(datatype);
-    *combiner = object != nullptr ? object->combiner : MPI_COMBINER_NAMED;
-    *integers = *combiner == MPI_COMBINER_CONTIGUOUS ? 1 : 0;
-    *addresses = 0;
-    *datatypes = object != nullptr ? 1 : 0;
-    return {};
-  });
-}
-
-int Type_free(MPI_Datatype* datatype) {
-  return deliver(Subject(), "MPI_Type_free", [&]() -> base::Status {
-    auto taken = objects.datatypes.take(*datatype);
-    if (!taken) return std::move(datatype_of(*datatype)).error();
-    MPI_Datatype twin = taken->twin.get();
-    if (!abi::is_unset(twin) && is_active()) active_table.Type_free(&twin);
-    *datatype = abi::predefined.datatype_null;
     return {};
   });
 }
@@ -174,25 +188,63 @@ int Type_set_name(MPI_Datatype datatype, const char* name) {
   });
 }
 
-int Type_get_contents(MPI_Datatype datatype, int max_integers, int, int max_datatypes, int integers[], MPI_Aint[],
+int Type_get_envelope(MPI_Datatype datatype, int* integers, int* addresses, int* datatypes, int* combiner) {
+  return deliver(Subject(), "MPI_Type_get_envelope", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(const Recipe* recipe, recipe_of(datatype));
+    for (int* place : {integers, addresses, datatypes, combiner}) SHIM_TRY(check_output(place, "envelope"));
+    const Recipe named;
+    if (recipe == nullptr) recipe = &named;
+    if (recipe->is_large()) return is_large();
+    *integers = static_cast<int>(recipe->integers.size());
+    *addresses = static_cast<int>(recipe->addresses.size());
+    *datatypes = static_cast<int>(recipe->types.size());
+    *combiner = recipe->combiner;
+    return {};
+  });
+}
+int Type_get_envelope_c(MPI_Datatype datatype, MPI_Count* integers, MPI_Count* addresses, MPI_Count* large_counts, MPI_Count* datatypes,
+                        int* combiner) {
+  return deliver(Subject(), "MPI_Type_get_envelope_c", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(const Recipe* recipe, recipe_of(datatype));
+    for (MPI_Count* place : {integers, addresses, large_counts, datatypes}) SHIM_TRY(check_output(place, "envelope"));
+    SHIM_TRY(check_output(combiner, "combiner"));
+    const Recipe named;
+    if (recipe == nullptr) recipe = &named;
+    *integers = static_cast<MPI_Count>(recipe->integers.size());
+    *addresses = static_cast<MPI_Count>(recipe->addresses.size());
+    *large_counts = static_cast<MPI_Count>(recipe->counts.size());
+    *datatypes = static_cast<MPI_Count>(recipe->types.size());
+    *combiner = recipe->combiner;
+    return {};
+  });
+}
+
+int Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addresses, int max_datatypes, int integers[], MPI_Aint addresses[],
                       MPI_Datatype datatypes[]) {
-  return deliver(Subject(), "MPI_Type_get_contents", [&]() -> base::Status {
-    SHIM_TRY_ASSIGN(DatatypeObject * object, datatype_of(datatype));
-    bool has_count = object->combiner == MPI_COMBINER_CONTIGUOUS;
-    if (max_datatypes < 1 || (has_count && max_integers < 1))
-      return Error(ErrorClass::arg, "the arrays are too short for what MPI_Type_get_envelope says");
-    if (has_count) integers[0] = object->count;
-    datatypes[0] = object->made_of;
-    DatatypeObject* inner = objects.datatypes.find(object->made_of);
-    if (inner == nullptr) return {};
-    DatatypeObject copy;  // a handle of its own, which the caller frees
-    copy.base = inner->base;
-    copy.items = inner->items;
-    copy.committed = inner->committed;
-    copy.combiner = inner->combiner;
-    copy.count = inner->count;
-    copy.made_of = inner->made_of;
-    return hand_out(std::move(copy), &datatypes[0]);
+  return deliver(Subject(), "MPI_Type_get_contents", [&] {
+    return get_contents(datatype, {max_integers, max_addresses, 0, max_datatypes}, integers, addresses, nullptr, datatypes);
+  });
+}
+int Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, MPI_Count max_addresses, MPI_Count max_large_counts,
+                        MPI_Count max_datatypes, int integers[], MPI_Aint addresses[], MPI_Count large_counts[],
+                        MPI_Datatype datatypes[]) {
+  return deliver(Subject(), "MPI_Type_get_contents_c", [&] {
+    return get_contents(datatype, {max_integers, max_addresses, max_large_counts, max_datatypes}, integers, addresses, large_counts,
+                        datatypes);
+  });
+}
+
+/// Operations in progress and types made of it keep what they need (MPI-4.1 §5.1.9).
+int Type_free(MPI_Datatype* datatype) {
+  return deliver(Subject(), "MPI_Type_free", [&]() -> base::Status {
+    SHIM_TRY(check_output(datatype, "datatype"));
+    if (const types::Type* type = abi::find_type(*datatype))
+      return Error(ErrorClass::type, std::string(type->name) + " is predefined and cannot be freed");
+    SHIM_TRY_ASSIGN(DatatypeObject * object, datatype_of(*datatype));
+    if (object->is_permanent) return Error(ErrorClass::type, "a parametrised Fortran datatype cannot be freed (MPI-4.1 §19.1.9)");
+    if (!objects.datatypes.take(*datatype)) return std::move(datatype_of(*datatype)).error();
+    *datatype = abi::predefined.datatype_null;
+    return {};
   });
 }
 

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* MPI_COMM_WORLD and a session communicator of the same processes, measured in turn and in one run, so that a machine that gets
+ * slower meets both. Rank 0 prints a line per repetition: what, "substrate_us" and "ours_us", microseconds of one operation. */
+#ifndef BENCH_SIDE_BY_SIDE_H
+#define BENCH_SIDE_BY_SIDE_H
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static MPI_Session bench_session;
+static MPI_Comm ours;
+static int bench_rank, bench_size;
+
+static void open_both(int *argc, char ***argv, const char *tag) {
+  MPI_Group group;
+  MPI_Init(argc, argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &bench_rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &bench_size);
+  if (MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &bench_session) != MPI_SUCCESS) exit(1);
+  MPI_Group_from_session_pset(bench_session, "mpi://WORLD", &group);
+  if (MPI_Comm_create_from_group(group, tag, MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &ours) != MPI_SUCCESS) exit(1);
+  MPI_Group_free(&group);
+}
+
+static int close_both(void) {
+  MPI_Comm_free(&ours);
+  MPI_Session_finalize(&bench_session);
+  MPI_Finalize();
+  return 0;
+}
+
+/* One operation of what is measured. */
+typedef void Operation(MPI_Comm comm, void *state);
+
+/* Microseconds of one operation, the slowest process's. Barriers keep the two libraries' turns apart. */
+static double time_of(Operation *run, MPI_Comm comm, void *state, int rounds) {
+  double mine, slowest;
+  run(comm, state);
+  MPI_Barrier(MPI_COMM_WORLD);
+  double start = MPI_Wtime();
+  for (int i = 0; i < rounds; ++i) run(comm, state);
+  mine = (MPI_Wtime() - start) / rounds * 1e6;
+  MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return slowest;
+}
+
+/* Collective. So many rounds that one turn takes about `milliseconds`. */
+static void compare(const char *what, Operation *run, void *state, double milliseconds, int repetitions) {
+  double once = time_of(run, MPI_COMM_WORLD, state, 3);
+  int rounds = (int)(milliseconds * 1e3 / (once > 0.01 ? once : 0.01));
+  if (rounds < 3) rounds = 3;
+  if (rounds > 100000) rounds = 100000;
+  MPI_Bcast(&rounds, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  for (int r = 0; r < repetitions; ++r) {
+    int ours_first = r % 2;
+    double first = time_of(run, ours_first ? ours : MPI_COMM_WORLD, state, rounds);
+    double second = time_of(run, ours_first ? MPI_COMM_WORLD : ours, state, rounds);
+    if (bench_rank == 0)
+      printf("%s substrate_us %.4f ours_us %.4f\n", what, ours_first ? second : first, ours_first ? first : second);
+  }
+}
+
+#endif

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/types/derive.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "shim/types/signature.hpp"
+
+namespace shim::types {
+namespace {
+
+using base::Error;
+using base::ErrorClass;
+
+Error too_large() {
+  return Error(ErrorClass::arg, "the datatype has bounds or a size beyond what an address can be (64 bits)");
+}
+
+/// Arithmetic on sizes and addresses that remembers whether it has left their range.
+class Checked {
+ public:
+  std::int64_t times(std::int64_t a, std::int64_t b) { return note(__builtin_mul_overflow(a, b, &result_)); }
+  std::int64_t plus(std::int64_t a, std::int64_t b) { return note(__builtin_add_overflow(a, b, &result_)); }
+  std::int64_t minus(std::int64_t a, std::int64_t b) { return note(__builtin_sub_overflow(a, b, &result_)); }
+  std::int64_t number(std::uint64_t count) {
+    if (count > INT64_MAX) has_failed_ = true;
+    return static_cast<std::int64_t>(count & INT64_MAX);
+  }
+  bool has_failed() const { return has_failed_; }
+
+ private:
+  std::int64_t note(bool overflow) {
+    has_failed_ = has_failed_ || overflow;
+    return overflow ? 0 : result_;
+  }
+  std::int64_t result_ = 0;
+  bool has_failed_ = false;
+};
+
+LayoutPtr layout_of(const Type& type) { return type.layout ? type.layout : Layout::run(type.size); }
+
+/// Has it anything that a type made of it could have?
+bool is_void(const Type& type) { return type.size == 0 && !type.is_resized; }
+
+/// What a type that is being made gets from the types inside it.
+class Frame {
+ public:
+  /// `count` items of a type, the first at one offset and the last at another, all others between.
+  void add(const Type& old, std::uint64_t count, std::int64_t first, std::int64_t last) {
+    if (count == 0 || is_void(old)) return;
+    size_ = checked_.plus(size_, checked_.times(checked_.number(count), checked_.number(old.size)));
+    elements_ += count * old.elements;
+    base_ = has_any_ && base_ != old.base ? nullptr : old.base;
+    has_any_ = true;
+    terms_.push_back(term_of(old, count));
+    alignment_ = std::max(alignment_, old.alignment);
+    // Where nobody has set bounds, those of the elements count, without what the old extent was rounded up by.
+    const std::int64_t old_upper = old.is_resized  ? old.lower + old.extent
+                                   : old.layout    ? old.layout->upper()
+                                                   : static_cast<std::int64_t>(old.size);
+    cover(old.is_resized, checked_.plus(std::min(first, last), old.lower), checked_.plus(std::max(first, last), old_upper));
+  }
+
+  Checked& checked() { return checked_; }
+
+  /// Once all is added: `layout` is made only where all numbers fit.
+  template <typename MakeLayout>
+  base::Result<Type> finish(MakeLayout make_layout) {
+    std::int64_t extent = checked_.minus(upper_, lower_);
+    if (!is_resized_) extent = rounded_up(extent);
+    if (checked_.has_failed()) return too_large();
+    return type_of(make_layout(), extent);
+  }
+
+  base::Result<Type> finish_with(std::int64_t lower, std::int64_t extent, const LayoutPtr& layout) {
+    checked_.plus(lower, extent);
+    if (checked_.has_failed()) return too_large();
+    lower_ = lower;
+    is_resized_ = true;
+    return type_of(layout, extent);
+  }
+
+ private:
+  /// Bounds that somebody has set count alone (the markers of MPI-4.1 §5.1.7).
+  void cover(bool is_set, std::int64_t lower, std::int64_t upper) {
+    if (is_bounded_ && is_resized_ && !is_set) return;
+    const bool is_first = !is_bounded_ || (is_set && !is_resized_);
+    lower_ = is_first ? lower : std::min(lower_, lower);
+    upper_ = is_first ? upper : std::max(upper_, upper);
+    is_bounded_ = true;
+    is_resized_ = is_resized_ || is_set;
+  }
+
+  std::int64_t rounded_up(std::int64_t extent) {
+    const std::int64_t over = extent % alignment_;
+    return over <= 0 ? extent : checked_.plus(extent, alignment_ - over);
+  }
+
+  Type type_of(const LayoutPtr& layout, std::int64_t extent) const {
+    const bool contiguous = layout->kind() == Layout::Kind::run && static_cast<std::int64_t>(layout->size()) == extent;
+    return {.name = {},
+            .element = Element::none,
+            .size = layout->size(),
+            .extent = extent,
+            .elements = elements_,
+            .contiguous = contiguous,
+            .base = base_,
+            .family = Family::none,
+            .layout = contiguous ? nullptr : layout,
+            .lower = lower_,
+            .alignment = alignment_,
+            .is_resized = is_resized_,
+            .signature = base_ == nullptr && has_any_ ? Signature::of(terms_) : nullptr,
+            .self = {}};
+  }
+
+  Checked checked_;
+  std::int64_t size_ = 0, lower_ = 0, upper_ = 0;
+  std::uint64_t elements_ = 0;
+  std::uint32_t alignment_ = 1;
+  const Type* base_ = nullptr;
+  std::vector<Signature::Term> terms_;
+  bool has_any_ = false, is_bounded_ = false, is_resized_ = false;
+};
+
+/// The items of one dimension that somebody has: so many whole blocks at equal distances, then perhaps a shorter one.
+struct Dealt {
+  std::uint64_t first = 0, whole = 0, block = 0, distance = 0, rest = 0;
+};
+
+base::Result<Dealt> deal(const Share& share) {
+  const std::uint64_t even = share.processes == 0 ? 0 : share.size / share.processes + (share.size % share.processes != 0 ? 1 : 0);
+  switch (share.spread) {
+    case Share::Spread::none: return Dealt{.whole = share.size > 0 ? 1u : 0u, .block = share.size};
+    case Share::Spread::block: {
+      const std::uint64_t block = share.block != 0 ? share.block : even;
+      if (block < even) return Error(ErrorClass::arg, "blocks of " + std::to_string(block) + " for " + std::to_string(share.processes) +
+                                                          " processes do not hold a dimension of " + std::to_string(share.size));
+      const std::uint64_t first = share.coordinate * block;
+      const std::uint64_t mine = first < share.size ? std::min(block, share.size - first) : 0;
+      return Dealt{.first = first, .whole = mine > 0 ? 1u : 0u, .block = mine};
+    }
+    case Share::Spread::cyclic: break;
+  }
+  const std::uint64_t block = share.block != 0 ? share.block : 1, first = share.coordinate * block, distance = block * share.processes;
+  if (first >= share.size) return Dealt{};
+  const std::uint64_t left = share.size - first;
+  const std::uint64_t in_last_round = left % distance;
+  return Dealt{.first = first, .whole = left / distance + (in_last_round >= block ? 1 : 0), .block = block, .distance = distance,
+               .rest = in_last_round < block ? in_last_round : 0};
+}
+
+/// What one dimension makes of the layout of its items; `stride` is between neighbours.
+LayoutPtr layout_of(const Dealt& dealt, std::int64_t stride, const LayoutPtr& item) {
+  const auto at = [&](std::uint64_t index) { return static_cast<std::int64_t>(index) * stride; };
+  const Part parts[] = {{at(dealt.first), Layout::repeat(dealt.whole, at(dealt.distance), Layout::repeat(dealt.block, stride, item))},
+                        {at(dealt.first + dealt.whole * dealt.distance), Layout::repeat(dealt.rest, stride, item)}};
+  return Layout::sequence(parts);
+}
+
+/// The offset of the last of `count` items, one behind the other.
+std::int64_t last_of(Checked& checked, std::int64_t first, std::uint64_t count, const Type& type) {
+  return checked.plus(first, checked.times(checked.number(count - 1), type.extent));
+}
+
+}  // namespace
+
+base::Result<Type> contiguous(std::uint64_t count, const Type& old) {
+  const Block all{0, count};
+  return indexed({&all, 1}, old);
+}
+
+base::Result<Type> vector(std::uint64_t count, std::uint64_t length, std::int64_t stride, const Type& old) {
+  Frame frame;
+  if (count > 0 && length > 0) {
+    auto& checked = frame.checked();
+    const std::int64_t last_block = checked.times(checked.number(count - 1), stride);
+    const std::int64_t items = checked.times(checked.number(count), checked.number(length));
+    const std::int64_t inside = last_of(checked, 0, length, old);
+    // The bounds are those of the outermost items: of the first and the last block, whichever way the strides go.
+    const auto [low, high] = std::minmax({std::int64_t{0}, inside, last_block, checked.plus(last_block, inside)});
+    frame.add(old, static_cast<std::uint64_t>(items), low, high);
+  }
+  return frame.finish([&] { return Layout::repeat(count, stride, Layout::repeat(length, old.extent, layout_of(old))); });
+}
+
+base::Result<Type> indexed(std::span<const Block> blocks, const Type& old) {
+  Frame frame;
+  for (const Block& block : blocks)
+    if (block.count > 0) frame.add(old, block.count, block.offset, last_of(frame.checked(), block.offset, block.count, old));
+  return frame.finish([&] { return Layout::blocks(blocks, old.extent, layout_of(old)); });
+}
+
+base::Result<Type> structure(std::span<const Member> members) {
+  Frame frame;
+  for (const Member& member : members)
+    if (member.count > 0)
+      frame.add(*member.type, member.count, member.offset, last_of(frame.checked(), member.offset, member.count, *member.type));
+  return frame.finish([&] {
+    std::vector<Part> parts;
+    for (const Member& member : members)
+      parts.push_back({member.offset, Layout::repeat(member.count, member.type->extent, layout_of(*member.type))});
+    return Layout::sequence(parts);
+  });
+}
+
+base::Result<Type> resized(std::int64_t lower, std::int64_t extent, const Type& old) {
+  Frame frame;
+  frame.add(old, 1, 0, 0);
+  return frame.finish_with(lower, extent, layout_of(old));
+}
+
+base::Result<Type> subarray(std::span<const Range> dimensions, const Type& old) {
+  Frame frame;
+  auto& checked = frame.checked();
+  std::int64_t stride = old.extent, start = 0, items = 1;
+  LayoutPtr layout = layout_of(old);
+  for (const Range& range : dimensions) {
+    start = checked.plus(start, checked.times(checked.number(range.start), stride));
+    items = checked.times(items, checked.number(range.part));
+    layout = Layout::repeat(range.part, stride, layout);
+    stride = checked.times(stride, checked.number(range.size));
+    if (checked.has_failed()) return too_large();
+  }
+  frame.add(old, static_cast<std::uint64_t>(items), 0, 0);
+  const Part shifted{start, layout};
+  return frame.finish_with(0, stride, Layout::sequence({&shifted, 1}));
+}
+
+base::Result<Type> distributed_array(std::span<const Share> dimensions, const Type& old) {
+  Frame frame;
+  auto& checked = frame.checked();
+  std::int64_t stride = old.extent, items = 1;
+  LayoutPtr layout = layout_of(old);
+  for (const Share& share : dimensions) {
+    SHIM_TRY_ASSIGN(const Dealt dealt, deal(share));
+    items = checked.times(items, checked.number(dealt.whole * dealt.block + dealt.rest));
+    const std::int64_t whole = checked.times(stride, checked.number(share.size));
+    if (checked.has_failed()) return too_large();
+    layout = layout_of(dealt, stride, layout);
+    stride = whole;
+  }
+  frame.add(old, static_cast<std::uint64_t>(items), 0, 0);
+  return frame.finish_with(0, stride, layout);
+}
+
+}  // namespace shim::types
