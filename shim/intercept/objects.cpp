@@ -96,7 +96,7 @@ base::Result<Ingredient> ingredient_of(MPI_Datatype handle) {
     SHIM_TRY_ASSIGN(DatatypeObject * object, datatype_of(handle));
     derived = object->derived;
   } else if (is_active()) {
-    SHIM_TRY_ASSIGN(derived, native_type(handle));
+    SHIM_TRY_ASSIGN(derived, native_recipe(handle));
   } else {
     return Error(ErrorClass::type, "the datatype belongs to the world model, which is not initialised at present");
   }

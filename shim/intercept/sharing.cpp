@@ -13,8 +13,12 @@
 namespace shim::intercept {
 namespace {
 
-/// A wait of ours looks at the substrate once in so many rounds: its round costs as much as several of ours.
+/// A wait of ours looks at the substrate once in so many rounds, because its round costs as much as several of ours, but at the
+/// latest after so long: a long message of the substrate's takes many looks, and between two of them our wait may sleep.
 constexpr unsigned kRoundsPerLoan = 16;
+constexpr base::Nanoseconds kLongestBreak = 20'000;
+/// Looks at a time after a break: what moves there comes in several steps.
+constexpr int kLooksAfterBreak = 4;
 
 // Whom the substrate's waiters lend time to, and how many of them are there at present. A waiter first counts itself, then
 // reads the engine; the destructor first clears the engine, then waits for the count: sequentially consistent on both sides,
@@ -29,7 +33,65 @@ abi::SubstrateProgress substrate_progress() { return abi::resolve_progress(subst
 
 /// Called by threads that wait inside the substrate. Answers the number of events, of which we know none.
 int help_ours() {
-  if (lending) return 0;
+  lend_to_ours();
+  return 0;
+}
+
+/// Whom to ask for what is never there: a probe that finds a message may come back without having moved others, and one on
+/// MPI_COMM_SELF never moves any (seen in MPICH 4.0).
+struct Nothing {
+  int rank = 0, tag = 0;
+  Nothing() {
+    int* bound = nullptr;
+    int found = 0;
+    active_table.Comm_rank(abi::predefined.comm_world, &rank);
+    active_table.Comm_get_attr(abi::predefined.comm_world, MPI_TAG_UB, &bound, &found);
+    if (found != 0) tag = *bound;
+  }
+};
+
+/// Without the function, any call that makes progress will do.
+void poll_by_probe() {
+  static const Nothing nothing;
+  int flag = 0;
+  active_table.Iprobe(nothing.rank, nothing.tag, abi::predefined.comm_world, &flag, MPI_STATUS_IGNORE);
+}
+
+/// Called by threads that wait in our engine.
+void help_substrate() {
+  thread_local unsigned round = 0;
+  thread_local base::Nanoseconds last = 0;
+  const base::Nanoseconds now = base::now_ns();
+  const bool after_break = now - last > kLongestBreak;
+  if ((++round % kRoundsPerLoan != 0 && !after_break) || lending || !may_call_substrate()) return;
+  static const auto poll = substrate_progress().poll;
+  lending = true;
+  for (int looks = after_break ? kLooksAfterBreak : 1; looks > 0; --looks) poll != nullptr ? poll() : poll_by_probe();
+  lending = false;
+  last = now;
+}
+
+}  // namespace
+
+ProgressSharing::ProgressSharing(p2p::Engine& engine) : engine_(&engine), number_(engine.add_progress(help_substrate, p2p::Engine::Pace::steady)) {
+  engine_to_help.store(&engine);
+  static const bool added = [] {  // once: the substrate is initialised once in a process
+    auto progress = substrate_progress();
+    return progress.add != nullptr && progress.add(help_ours) == 0;
+  }();
+  if (!added) current_table.store(&lending_table, std::memory_order_release);  // pairs with the acquire in native()
+}
+
+ProgressSharing::~ProgressSharing() {
+  engine_->remove_progress(number_);
+  // A thread that waits by way of the other table goes on polling the substrate, and finds nobody to help.
+  if (is_active()) current_table.store(&active_table, std::memory_order_release);
+  engine_to_help.store(nullptr);
+  while (helpers.load() != 0) sched_yield();
+}
+
+void lend_to_ours() noexcept {
+  if (lending) return;
   helpers.fetch_add(1);
   if (p2p::Engine* engine = engine_to_help.load()) {
     lending = true;
@@ -38,41 +100,6 @@ int help_ours() {
     lending = false;
   }
   helpers.fetch_sub(1);
-  return 0;
-}
-
-/// Without the function, any call that makes progress will do.
-void poll_by_probe() {
-  int flag = 0;
-  active_table.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, abi::predefined.comm_self, &flag, MPI_STATUS_IGNORE);
-}
-
-/// Called by threads that wait in our engine.
-void help_substrate() {
-  thread_local unsigned round = 0;
-  if (++round % kRoundsPerLoan != 0 || lending || !may_call_substrate()) return;
-  static const auto poll = substrate_progress().poll;
-  lending = true;
-  if (poll != nullptr) poll();
-  else poll_by_probe();
-  lending = false;
-}
-
-}  // namespace
-
-ProgressSharing::ProgressSharing(p2p::Engine& engine) : engine_(&engine), number_(engine.add_progress(help_substrate)) {
-  engine_to_help.store(&engine);
-  static const bool added = [] {  // once: the substrate is initialised once in a process
-    auto progress = substrate_progress();
-    return progress.add != nullptr && progress.add(help_ours) == 0;
-  }();
-  static_cast<void>(added);  // without it, a thread blocked in the substrate moves our messages no further
-}
-
-ProgressSharing::~ProgressSharing() {
-  engine_->remove_progress(number_);
-  engine_to_help.store(nullptr);
-  while (helpers.load() != 0) sched_yield();
 }
 
 }  // namespace shim::intercept

@@ -6,6 +6,9 @@
 
 namespace shim::intercept {
 
+/// A substrate with a progress engine that takes callbacks lets us in while a thread waits inside it. Above one without, calls that
+/// would wait there go through another table (lending.hpp) while this exists.
+///
 /// Exists while both the substrate is active and the Process lives; one at a time. The destructor waits until no thread inside
 /// the substrate is in our engine any more.
 class ProgressSharing {
@@ -19,5 +22,8 @@ class ProgressSharing {
   p2p::Engine* engine_;
   int number_;
 };
+
+/// One round for our messages, by a thread that waits for the substrate. Does nothing while there is nobody to help.
+void lend_to_ours() noexcept;
 
 }  // namespace shim::intercept

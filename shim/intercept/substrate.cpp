@@ -36,7 +36,7 @@ bool passes_on() noexcept {
   return chosen;
 }
 
-bool is_active() noexcept { return current_table.load(std::memory_order_acquire) == &active_table; }
+bool is_active() noexcept { return current_table.load(std::memory_order_acquire) != &idle_table; }
 
 base::Status need_substrate() { return abi::resolve_predefined(data_symbol); }
 

@@ -136,9 +136,9 @@ base::Status Engine::progress() {
   return {};
 }
 
-int Engine::add_progress(std::function<void()> work) {
+int Engine::add_progress(std::function<void()> work, Pace pace) {
   Guard guard = core_->enter();
-  return core_->work.add(std::move(work));
+  return core_->work.add(std::move(work), pace == Pace::steady);
 }
 
 void Engine::remove_progress(int number) {

@@ -229,7 +229,12 @@ class Engine {
   base::Status progress();
   /// Work done at each round of progress, under no lock; for collectives in progress and creations.
   /// Answers the number to remove it with.
-  int add_progress(std::function<void()> work);
+  /// @param pace how often it wants to be called: whoever waits sleeps no longer than that.
+  enum class Pace : std::uint8_t {
+    packets,  ///< whenever packets may have come
+    steady,   ///< now and then even where none come, because it looks at something else
+  };
+  int add_progress(std::function<void()> work, Pace pace = Pace::packets);
   void remove_progress(int number);
   /// Waits, making progress, until the condition holds (true) or the deadline has passed (false). Spins, then yields, then
   /// sleeps. The condition is evaluated without the engine's lock.

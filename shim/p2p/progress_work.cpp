@@ -6,10 +6,12 @@
 
 namespace shim::p2p {
 
-int ProgressWork::add(std::function<void()> work) {
+int ProgressWork::add(std::function<void()> work, bool is_steady) {
   auto item = std::make_shared<Item>();
   item->number = next_number_++;
   item->work = std::move(work);
+  item->is_steady = is_steady;
+  steady_ += is_steady ? 1 : 0;
   auto longer = list_ ? std::make_shared<List>(*list_) : std::make_shared<List>();
   longer->push_back(item);
   list_ = std::move(longer);
@@ -23,6 +25,7 @@ std::shared_ptr<ProgressWork::Item> ProgressWork::take_out(int number) {
   if (found == shorter->end()) return nullptr;
   std::shared_ptr<Item> item = *found;
   shorter->erase(found);
+  steady_ -= item->is_steady ? 1 : 0;
   list_ = shorter->empty() ? nullptr : std::move(shorter);
   return item;
 }

@@ -16,6 +16,7 @@ class ProgressWork {
  public:
   struct Item {
     int number = 0;
+    bool is_steady = false;
     std::function<void()> work;
     Turn turn;
     std::atomic<bool> withdrawn{false};  // seq_cst: pairs with Turn::try_take, see remove()
@@ -23,11 +24,13 @@ class ProgressWork {
   using List = std::vector<std::shared_ptr<Item>>;
 
   // under the engine's lock
-  int add(std::function<void()> work);
+  int add(std::function<void()> work, bool is_steady);
   /// Null where there is no such item.
   std::shared_ptr<Item> take_out(int number);
   /// Null where there is nothing to do.
   const std::shared_ptr<const List>& list() const { return list_; }
+  /// Is there an item that is to be run now and then whether packets come or not?
+  bool is_steady() const { return steady_ > 0; }
 
   // without it
   /// Runs each item that no thread is running.
@@ -38,6 +41,7 @@ class ProgressWork {
  private:
   std::shared_ptr<const List> list_;
   int next_number_ = 1;
+  int steady_ = 0;
 };
 
 }  // namespace shim::p2p

@@ -19,7 +19,7 @@ constexpr int kSkippedRounds = 8;
 constexpr std::uint64_t kRoundsPerClock = 1024;
 
 // Longest naps: where a packet wakes us; where something has to be polled, or other threads may do our work for us unseen;
-// where packets of our own wait for room.
+// where packets of our own wait for room, or somebody else's transfer goes on only while we look at it.
 constexpr base::Nanoseconds kLongNap = 10'000'000, kShortNap = 1'000'000, kPushNap = 100'000;
 
 // With more processes than cores.
@@ -88,7 +88,7 @@ void Core::nap(Backoff& backoff) {
     sleeper = transports_.empty() ? nullptr : transports_.front().transport;
     if (sleeper != nullptr && !sleeper->can_sleep()) sleeper = nullptr;
     if (sleeper == nullptr || several_threads_ || must_poll_others()) longest = kShortNap;
-    if (has_output() || !reads_.empty()) longest = kPushNap;
+    if (has_output() || !reads_.empty() || work.is_steady()) longest = kPushNap;
   }
   base::Nanoseconds nap = backoff.nap_ns(longest);
   if (sleeper != nullptr) {

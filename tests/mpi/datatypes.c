@@ -10,7 +10,15 @@
 
 #include <stddef.h>
 
-enum { MOST = 600, ROOM = 1 << 19, ITEMS = 3, DEPTH = 3 };
+/* MPI_Get_elements of MPICH 4.0.2 ends in a floating point exception with some of its own types, and counts others wrong. */
+#ifdef OPEN_MPI
+enum { COUNTS_ELEMENTS = 1 };
+#else
+enum { COUNTS_ELEMENTS = 0 };
+#endif
+static int are_ours = 1; /* types that were made while MPI_Init … MPI_Finalize were not under way */
+
+enum { MOST = 4000, ROOM = 1 << 19, ITEMS = 3, DEPTH = 3 };
 
 /* A type and its type map, in the order of the data. */
 typedef struct {
@@ -27,6 +35,8 @@ static int below(int bound) {
 }
 
 static void add(Mapped *to, const Mapped *old, MPI_Aint by) {
+  EXPECT(to->elements + old->elements <= MOST, "the type has too many elements for this test");
+  if (to->elements + old->elements > MOST) exit(1);
   for (int i = 0; i < old->elements; ++i, ++to->elements) {
     to->at[to->elements] = old->at[i] + by;
     to->bytes[to->elements] = old->bytes[i];
@@ -140,7 +150,7 @@ static void make_any(Mapped *to, int depth) {
   if (depth == 0) { predefined(to); return; }
   Mapped *old = malloc(sizeof *old);
   make(old, depth - 1);
-  int which = below(old->elements > MOST / 40 ? 1 : 9);
+  int which = below(old->elements > 60 ? 1 : 9);
   if (which < 2) make_vector(to, old, which);
   else if (which < 6) make_blocks(to, old, which);
   else if (which == 6) make_subarray(to, old);
@@ -235,8 +245,10 @@ static void check_moves(const Mapped *type, MPI_Datatype again, MPI_Comm comm) {
   EXPECT(memcmp(stream, expected, (size_t)bytes) == 0, "sent bytes are not those of the map");
   MUST(MPI_Get_count(&status, type->handle, &count));
   EXPECT(count == ITEMS, "count %d", count);
-  MUST(MPI_Get_elements(&status, type->handle, &count));
-  EXPECT(count == ITEMS * type->elements, "elements %d, not %d", count, ITEMS * type->elements);
+  if (are_ours || COUNTS_ELEMENTS) {
+    MUST(MPI_Get_elements(&status, type->handle, &count));
+    EXPECT(count == ITEMS * type->elements, "elements %d, not %d", count, ITEMS * type->elements);
+  }
 
   for (int typed = 0; typed < 2; ++typed) {
     fill(other, 0);
@@ -415,6 +427,7 @@ int main(int argc, char **argv) {
     MUST(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     check_on(MPI_COMM_WORLD); /* through their twins */
     free_types();
+    are_ours = 0;
     make_types(1000);         /* the substrate's, read by us */
     check_on(world);
     check_on(MPI_COMM_WORLD);

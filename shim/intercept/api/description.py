@@ -8,7 +8,7 @@ import re
 import kinds
 
 ROUTES = {"by_handle", "by_deref", "array", "by_fint", "ours", "state", "native", "tool"}
-FLAGS = {"body", "collective", "always", "idle", "anytime", "among", "large", "removed"}
+FLAGS = {"body", "collective", "always", "idle", "anytime", "among", "large", "polled", "gathered", "removed"}
 REACHES = {"", "peers", "neighbors", "root"}
 RETURN_TYPES = {"int", "double", "MPI_Aint", "MPI_Fint"} | {kind.c_type for kind in kinds.HANDLES.values()}
 
@@ -64,7 +64,9 @@ class Function:
     among: str
     collective: str  # the template that the bodies of this collective call; empty for all other functions
     parameters: tuple
+    polled: tuple = ()    # the function that is called again and again in its stead, and the parameter that says whether it is done
     is_large: bool = False
+    started_as: object = None  # the non-blocking function that begins the same operation
 
     def parameter(self, name):
         return next(p for p in self.parameters if p.name == name)
@@ -158,7 +160,7 @@ def _parse_head(line, where):
     flags, flag_arguments = _parse_flags(fields[4] if len(fields) == 5 else "", where)
     return dict(name=name[4:], returns=returns or "int", section=section, since=since, route=match.group(1),
                 route_arguments=arguments, flags=frozenset(flags), removed=flag_arguments.get("removed", ""), among=flag_arguments.get("among", ""),
-                collective=flag_arguments.get("collective", "")), flag_arguments
+                collective=flag_arguments.get("collective", ""), polled=tuple(filter(None, flag_arguments.get("polled", "").split(",")))), flag_arguments
 
 
 def _parse_parameters(text, where):
@@ -205,7 +207,19 @@ def _large(function, flag_text):
     parameters = tuple(Parameter(kinds.large_declaration(p.declaration, p.kind), p.kind) for p in function.parameters)
     flags = frozenset(filter(None, flag_text.split(",")))
     return dataclasses.replace(function, name=function.name + "_c", since=max(function.since, "4.0"), flags=flags,
-                               parameters=parameters, is_large=True)
+                               parameters=parameters, is_large=True, polled=())
+
+
+def _with_begun_forms(functions):
+    """Every blocking function MPI_X knows the MPI_Ix that takes the same and a request, but no status."""
+    by_name = {f.name: f for f in functions}
+    for f in functions:
+        other = by_name.get("I" + f.name[0].lower() + f.name[1:])
+        if other is None or other.parameters[-1].kind != "REQUEST":
+            continue
+        if [p.name for p in other.parameters[:-1]] == [p.name for p in f.parameters if p.kind != "STATUS"]:
+            by_name[f.name] = dataclasses.replace(f, started_as=other)
+    return [by_name[f.name] for f in functions]
 
 
 def parse(text, file_name="mpi_api.txt"):
@@ -233,4 +247,4 @@ def parse(text, file_name="mpi_api.txt"):
     for name, count in collections.Counter(function.name for function in functions).items():
         if count != 1:
             raise DescriptionError("%s: MPI_%s is there twice" % (file_name, name))
-    return functions, chapters
+    return _with_begun_forms(functions), chapters

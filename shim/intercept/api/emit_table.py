@@ -14,7 +14,9 @@ def header(functions):
               "extern Table active_table;",
               "/// While it is not, most calls would end the process there: ours answer.",
               "extern Table idle_table;",
-              "/// Which of the two is in force. The release stores of those who start and end it pair with the acquire in native().",
+              "/// While sessions are open, too, above a library that does not let us in while it waits: what waits there is polled.",
+              "extern Table lending_table;",
+              "/// Which of them is in force. The release stores of those who start and end it pair with the acquire in native().",
               "extern std::atomic<const Table*> current_table;",
               "inline const Table& native() noexcept { return *current_table.load(std::memory_order_acquire); }", "",
               "}  // namespace shim::intercept", ""]

@@ -15,6 +15,7 @@ import emit_bodies
 import emit_collectives
 import emit_coverage
 import emit_entries
+import emit_lending
 import emit_overlay
 import emit_table
 import emit_tests
@@ -32,6 +33,7 @@ def outputs(substrate, functions, overlay_rows, native):
         "include/intersession/%s/mpi.h" % substrate: emit_overlay.header(functions, overlay_rows, native),
         room + "table.hpp": emit_table.header(functions),
         room + "table.cpp": emit_table.source(functions),
+        room + "lending.cpp": emit_lending.source(functions),
         room + "bodies.hpp": emit_bodies.bodies(functions),
         room + "collectives.cpp": emit_collectives.source(functions),
         room + "prototypes.hpp": emit_bodies.prototypes(functions, native),

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "shim/intercept/substrate.hpp"
+
 
 namespace shim::intercept {
 
@@ -40,6 +42,8 @@ Error no_output(const char* what) {
 }
 
 base::Result<const types::Type*> take_type(MPI_Datatype datatype) {
+  const bool is_null = abi::is_unset(datatype) || datatype == abi::predefined.datatype_null;
+  if (!is_null && !abi::is_ours(datatype) && is_active()) return native_type(datatype);
   if (const DatatypeObject* object = objects.datatypes.find(datatype); object != nullptr && !object->committed)
     return Error(ErrorClass::type, "the datatype was not committed (MPI_Type_commit)");
   SHIM_TRY_ASSIGN(const Ingredient ingredient, ingredient_of(datatype));

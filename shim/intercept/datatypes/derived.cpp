@@ -9,6 +9,7 @@
 #include "shim/intercept/datatypes/recipe.hpp"
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/substrate.hpp"
+#include "shim/types/derive.hpp"
 
 namespace shim::intercept {
 namespace {
@@ -173,6 +174,18 @@ base::Result<MPI_Datatype> make_below(const Recipe& recipe) {
   }
 }
 
+/// The type that was made below, with other bounds where it has not those that it has here.
+base::Result<MPI_Datatype> with_bounds(MPI_Datatype made, const types::Type& type) {
+  MPI_Aint lower = 0, extent = 0;
+  active_table.Type_get_extent(made, &lower, &extent);
+  if (lower == type.lower && extent == type.extent) return made;
+  MPI_Datatype bounded{};
+  const int code = active_table.Type_create_resized(made, type.lower, type.extent, &bounded);
+  active_table.Type_free(&made);
+  if (code != MPI_SUCCESS) return Error(ErrorClass::other, "the MPI library below refuses a datatype (code " + std::to_string(code) + ")");
+  return bounded;
+}
+
 }  // namespace
 
 /// One for all threads, freed with the type; a parametrised Fortran type belongs to the library below.
@@ -190,19 +203,25 @@ Derived::~Derived() {
 base::Result<MPI_Datatype> Derived::twin() const {
   if (MPI_Datatype made = twin_->handle.load(std::memory_order_acquire); !abi::is_unset(made)) return made;
   SHIM_TRY_ASSIGN(MPI_Datatype made, make_below(recipe));
-  if (!is_fortran(recipe.combiner)) active_table.Type_commit(&made);
+  if (!is_fortran(recipe.combiner)) {
+    SHIM_TRY_ASSIGN(made, with_bounds(made, *type));
+    active_table.Type_commit(&made);
+  }
   MPI_Datatype other{};
   if (twin_->handle.compare_exchange_strong(other, made)) return made;  // pairs with the loads above
   if (!is_fortran(recipe.combiner)) active_table.Type_free(&made);      // another thread was faster
   return other;
 }
 
-base::Result<DerivedPtr> derive(Recipe recipe) {
+base::Result<DerivedPtr> derive(Recipe recipe, std::optional<Bounds> bounds) {
   if (is_fortran(recipe.combiner)) {
     SHIM_TRY_ASSIGN(const types::Type* type, fortran_type(recipe.combiner, recipe.integers));
     return std::make_shared<const Derived>(types::TypePtr(types::TypePtr(), type), std::move(recipe));
   }
   SHIM_TRY_ASSIGN(types::Type type, build(recipe));
+  if (bounds && *bounds != Bounds{type.lower, type.extent}) {
+    SHIM_TRY_ASSIGN(type, types::resized(bounds->lower, bounds->extent, type));
+  }
   return std::make_shared<const Derived>(types::share(std::move(type)), std::move(recipe));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Types that the substrate derived, read through its own functions. What was read is kept with the type itself, as an attribute:
 // the substrate then says when it goes (MPI-4.1 §7.7.4).
+#include <atomic>
 #include <mutex>
 
 #include "shim/intercept/abi/predefined.hpp"
@@ -21,7 +22,10 @@ int copy_nothing(MPI_Datatype, int, void*, void*, void*, int* flag) {
   *flag = 0;
   return MPI_SUCCESS;
 }
+/// Types that have gone so far. Relaxed: who uses a handle again has synchronised with who freed it.
+constinit std::atomic<std::uint64_t> gone{0};
 int delete_kept(MPI_Datatype, int, void* kept, void*) {
+  gone.fetch_add(1, std::memory_order_relaxed);
   delete static_cast<DerivedPtr*>(kept);
   return MPI_SUCCESS;
 }
@@ -125,7 +129,9 @@ base::Result<DerivedPtr> read_anew(MPI_Datatype datatype) {
   }
   give_back(olds);
   SHIM_TRY(std::move(all_read));
-  return derive(std::move(recipe));
+  MPI_Count lower = 0, extent = 0;
+  active_table.Type_get_extent_x(datatype, &lower, &extent);
+  return derive(std::move(recipe), Bounds{lower, extent});
 }
 
 base::Result<DerivedPtr> read_type(MPI_Datatype datatype) {
@@ -139,11 +145,26 @@ base::Result<DerivedPtr> read_type(MPI_Datatype datatype) {
 
 }  // namespace
 
-base::Result<DerivedPtr> native_type(MPI_Datatype datatype) {
+base::Result<DerivedPtr> native_recipe(MPI_Datatype datatype) {
   if (DerivedPtr* kept = find_kept(datatype)) return *kept;
   std::lock_guard lock(reading);
   SHIM_TRY(ensure_keyval());
   return read_type(datatype);
+}
+
+base::Result<const types::Type*> native_type(MPI_Datatype datatype) {
+  // Programs use a type many times in a row, and asking the substrate costs more than a short message's packing.
+  struct Last {
+    MPI_Datatype handle{};
+    const types::Type* type = nullptr;
+    std::uint64_t gone_before = 0;
+  };
+  static thread_local constinit Last last;
+  const std::uint64_t gone_now = gone.load(std::memory_order_relaxed);
+  if (last.handle == datatype && last.gone_before == gone_now) [[likely]] return last.type;
+  SHIM_TRY_ASSIGN(const DerivedPtr derived, native_recipe(datatype));
+  last = {datatype, derived->type.get(), gone_now};
+  return last.type;
 }
 
 }  // namespace shim::intercept

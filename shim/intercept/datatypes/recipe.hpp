@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "shim/base/result.hpp"
@@ -86,9 +87,17 @@ struct Derived {
   std::unique_ptr<TwinPlace> twin_;
 };
 
+/// Bounds of a type, bytes. Two libraries need not agree on them: what an extent is rounded up by is the implementation's choice
+/// (MPI-4.1 §5.1.6). A type that is known to both has those of the one that made it.
+struct Bounds {
+  std::int64_t lower = 0, extent = 0;
+  bool operator==(const Bounds&) const = default;
+};
+
 /// Builds the type, or finds the predefined one that a parametrised Fortran type is, and keeps its recipe. Errors: as build and
 /// fortran_type.
-base::Result<DerivedPtr> derive(Recipe recipe);
+/// @param bounds those that it has where it comes from; nothing: as built.
+base::Result<DerivedPtr> derive(Recipe recipe, std::optional<Bounds> bounds = std::nullopt);
 
 /// The predefined type that a parametrised Fortran type is (MPI-4.1 §19.1.9): the smallest kind of gfortran's with at least the
 /// decimal precision and exponent range that the integers of the recipe give. Errors: arg (there is none).
@@ -96,6 +105,8 @@ base::Result<const types::Type*> fortran_type(int combiner, const std::vector<in
 
 /// A type that the substrate derived: read through its envelope and contents once, and kept with its handle, as an attribute, until
 /// the program frees it. Only while the substrate is active. Errors: type (the substrate does not know it), other.
-base::Result<DerivedPtr> native_type(MPI_Datatype datatype);
+base::Result<DerivedPtr> native_recipe(MPI_Datatype datatype);
+/// The type alone, quickly for the one that this thread asked for last. Errors: as above.
+base::Result<const types::Type*> native_type(MPI_Datatype datatype);
 
 }  // namespace shim::intercept

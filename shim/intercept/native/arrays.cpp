@@ -36,7 +36,7 @@ Lengths neighbors_of(MPI_Comm comm) {
 
 /// A communicator that its library would refuse is left to it, so that the error is raised once and by the right name.
 bool may_ask(MPI_Comm comm) {
-  return current_table.load(std::memory_order_acquire) == &active_table && !abi::is_unset(comm) && comm != abi::predefined.comm_null;
+  return current_table.load(std::memory_order_acquire) != &idle_table && !abi::is_unset(comm) && comm != abi::predefined.comm_null;
 }
 
 }  // namespace

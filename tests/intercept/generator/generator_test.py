@@ -15,6 +15,7 @@ import emit_bodies  # noqa: E402
 import emit_collectives  # noqa: E402
 import emit_coverage  # noqa: E402
 import emit_entries  # noqa: E402
+import emit_lending  # noqa: E402
 import emit_overlay  # noqa: E402
 import emit_table  # noqa: E402
 import emit_tests  # noqa: E402
@@ -120,7 +121,7 @@ class Generator(unittest.TestCase):
         """What is written for one function of each sort. After a wanted change: UPDATE_GOLDEN=1, and read the difference."""
         functions, chapters = description.parse(_SAMPLE)
         text = "\n".join(["// SPDX-License-Identifier: BSD-3-Clause", emit_bodies.bodies(functions), emit_collectives.source(functions),
-                          emit_table.source(functions), emit_entries.source(functions),
+                          emit_table.source(functions), emit_lending.source(functions), emit_entries.source(functions),
                           emit_tests.rows(functions), emit_coverage.page(functions, chapters, _NATIVE, "sample")])
         golden = _HERE / "golden.txt"
         if os.environ.get("UPDATE_GOLDEN"):

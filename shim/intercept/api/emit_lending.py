@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The table of a library below that does not let us in while a thread waits inside it: what would wait there is begun instead, and
+then asked for again and again, and our messages move meanwhile."""
+
+from emit import NOTICE, call
+
+
+def _status(function):
+    return next((p.name for p in function.parameters if p.kind == "STATUS"), "MPI_STATUS_IGNORE")
+
+
+def _started(function):
+    other = function.started_as
+    arguments = ", ".join([p.name for p in other.parameters[:-1]] + ["&begun"])
+    return ("MPI_Request begun = abi::predefined.request_null; "
+            "if (int code = active_table.%s(%s); code != MPI_SUCCESS) return code; "
+            "return wait_lending(begun, %s);" % (other.name, arguments, _status(function)))
+
+
+def _polled(function, by_name):
+    """Without a parameter of that name among its own, the answer is a local variable's."""
+    other, tells = by_name[function.polled[0]], function.polled[1]
+    own = any(p.name == tells for p in function.parameters)
+    arguments = ", ".join("&done" if p.name == tells and not own else p.name for p in other.parameters)
+    return ("for (Lending lending;; lending.turn()) { int done = 0; const int code = active_table.%s(%s); "
+            "if (code != MPI_SUCCESS || %s) return code; }" % (other.name, arguments, "(static_cast<void>(done), *%s != 0)" % tells if own else "done != 0"))
+
+
+def _gathered(function):
+    comm = next(p.name for p in function.parameters if p.kind == "COMMUNICATOR")
+    return "if (int code = gather_lending(%s); code != MPI_SUCCESS) return code; return active_table.%s;" % (comm, call(function))
+
+
+def _body(function, by_name):
+    if function.started_as is not None:
+        return _started(function)
+    if function.polled:
+        return _polled(function, by_name)
+    if "gathered" in function.flags:
+        return _gathered(function)
+    return "return active_table.%s;" % call(function)
+
+
+def source(functions):
+    by_name = {f.name: f for f in functions}
+    lines = [NOTICE, '#include "shim/intercept/lending.hpp"', "",
+             "#pragma GCC diagnostic ignored \"-Wunused-parameter\"", "", "namespace shim::intercept {", "namespace {", ""]
+    lines += ["%s lending_%s(%s) { %s }" % (f.returns, f.name, f.signature_parameters, _body(f, by_name)) for f in functions]
+    lines += ["", "}  // namespace", "", "constinit Table lending_table = {"]
+    lines += ["    .%s = lending_%s," % (f.name, f.name) for f in functions]
+    lines += ["};", "", "}  // namespace shim::intercept", ""]
+    return "\n".join(lines)

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/intercept/lending.hpp"
+
+#include <sched.h>
+
+#include "shim/intercept/sharing.hpp"
+
+namespace shim::intercept {
+namespace {
+
+/// Turns before the processor is given to others; the substrate itself polls without end.
+constexpr unsigned kEagerTurns = 200;
+
+}  // namespace
+
+void Lending::turn() {
+  lend_to_ours();
+  if (++turns_ > kEagerTurns) sched_yield();
+}
+
+int wait_lending(MPI_Request begun, MPI_Status* status) {
+  for (Lending lending;; lending.turn()) {
+    int done = 0;
+    const int code = active_table.Test(&begun, &done, status);
+    if (code != MPI_SUCCESS || done != 0) return code;
+  }
+}
+
+int gather_lending(MPI_Comm comm) {
+  MPI_Request begun = abi::predefined.request_null;
+  if (int code = active_table.Ibarrier(comm, &begun); code != MPI_SUCCESS) return code;
+  return wait_lending(begun, MPI_STATUS_IGNORE);
+}
+
+}  // namespace shim::intercept
