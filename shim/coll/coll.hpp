@@ -25,7 +25,7 @@ class Comm {
   /// The tag of the next collective: all members call collectives in the same order, so all take the same one.
   int next_tag() { return static_cast<int>(sequence_++ & 0x3fffffff); }
   /// The tag of the next persistent collective, for all its starts. Out of the others' way, who come round to their first one.
-  int next_lasting_tag() { return static_cast<int>(lasting_++ & 0x3fffffff) | 0x40000000; }
+  int next_lasting_tag() { return static_cast<int>(lasting_++ & 0x1fffffff) | 0x40000000; }
 
  private:
   p2p::Engine* engine_;

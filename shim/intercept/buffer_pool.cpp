@@ -24,6 +24,7 @@ base::Status BufferPool::attach(Attached buffer) {
   std::lock_guard lock(mutex_);
   if (buffer_) return Error(ErrorClass::buffer, "a buffer is attached already: detach it first (MPI_Buffer_detach)");
   buffer_ = buffer;
+  if (buffer.address == MPI_BUFFER_AUTOMATIC) buffer_->bytes = 0;  // the size has no meaning (MPI-4.1 §3.6)
   return {};
 }
 
@@ -45,7 +46,7 @@ base::Status BufferPool::send(const sessions::CommunicatorPtr& comm, const types
     comm->process().engine().release(request);
     return {};
   }
-  copies_.push_back({request, bytes, comm});
+  copies_.push_back({++last_number_, request, bytes, comm});
   used_ += bytes;
   return {};
 }
@@ -61,15 +62,17 @@ void BufferPool::forget_done() {
   copies_.erase(left, copies_.end());
 }
 
-/// Waits without the lock, so that others can go on sending; what they add is waited for too.
-base::Status BufferPool::flush_locked(std::unique_lock<std::mutex>& lock) {
-  for (forget_done(); !copies_.empty(); forget_done()) {
+bool BufferPool::have_left_locked(std::uint64_t number) {
+  return std::all_of(copies_.begin(), copies_.end(),
+                     [number](const Copy& copy) { return copy.number > number || copy.request->is_done(); });
+}
+
+/// Waits without the lock, so that others can go on sending.
+base::Status BufferPool::flush_locked(std::unique_lock<std::mutex>& lock, std::uint64_t number) {
+  for (forget_done(); !have_left_locked(number); forget_done()) {
     sessions::CommunicatorPtr comm = copies_.front().comm;
     lock.unlock();
-    auto waited = comm->process().engine().wait_until([this] {
-      std::lock_guard inner(mutex_);
-      return std::all_of(copies_.begin(), copies_.end(), [](const Copy& copy) { return copy.request->is_done(); });
-    });
+    auto waited = comm->process().engine().wait_until([this, number] { return have_left(number); });
     lock.lock();
     if (!waited) return std::move(waited).error();
   }
@@ -78,18 +81,71 @@ base::Status BufferPool::flush_locked(std::unique_lock<std::mutex>& lock) {
 
 base::Status BufferPool::flush() {
   std::unique_lock lock(mutex_);
-  return flush_locked(lock);
+  return flush_locked(lock, last_number_);
+}
+
+std::uint64_t BufferPool::last_number() {
+  std::lock_guard lock(mutex_);
+  return last_number_;
+}
+
+bool BufferPool::have_left(std::uint64_t number) {
+  std::lock_guard lock(mutex_);
+  return have_left_locked(number);
 }
 
 base::Result<std::optional<BufferPool::Attached>> BufferPool::detach() {
   std::unique_lock lock(mutex_);
-  SHIM_TRY(flush_locked(lock));
+  SHIM_TRY(flush_locked(lock, last_number_));
+  forget_done();
   return std::exchange(buffer_, std::nullopt);
 }
 
-BufferPool& process_buffer() {
-  static BufferPool& pool = *new BufferPool;  // never destroyed: buffered sends may be on their way while the program ends
+BufferPool::~BufferPool() {
+  for (const Copy& copy : copies_) p2p::Engine::release(copy.request);
+}
+
+const BufferPoolPtr& process_buffer() {
+  // never destroyed: buffered sends may be on their way while the program ends
+  static const BufferPoolPtr& pool = *new BufferPoolPtr(std::make_shared<BufferPool>());
   return pool;
+}
+
+BufferPoolPtr ObjectBuffers::find(const void* owner) {
+  if (count_.load(std::memory_order_relaxed) == 0) return nullptr;
+  std::lock_guard lock(mutex_);
+  auto at = pools_.find(owner);
+  return at != pools_.end() ? at->second : nullptr;
+}
+
+BufferPoolPtr ObjectBuffers::find_or_make(const void* owner) {
+  std::lock_guard lock(mutex_);
+  BufferPoolPtr& pool = pools_[owner];
+  if (!pool) pool = std::make_shared<BufferPool>();
+  count_.store(pools_.size(), std::memory_order_relaxed);
+  return pool;
+}
+
+void ObjectBuffers::forget(const void* owner) {
+  if (count_.load(std::memory_order_relaxed) == 0) return;
+  BufferPoolPtr gone;  // goes without the lock: with it goes perhaps the communicator
+  std::lock_guard lock(mutex_);
+  auto at = pools_.find(owner);
+  if (at == pools_.end()) return;
+  gone = std::move(at->second);
+  pools_.erase(at);
+  count_.store(pools_.size(), std::memory_order_relaxed);
+}
+
+ObjectBuffers& object_buffers() {
+  static ObjectBuffers& buffers = *new ObjectBuffers;
+  return buffers;
+}
+
+BufferPoolPtr buffer_for(const sessions::Communicator& comm) {
+  if (auto pool = object_buffers().find(&comm)) return pool;
+  if (auto pool = object_buffers().find(comm.session().get())) return pool;
+  return process_buffer();
 }
 
 std::int64_t buffer_bytes(const types::ConstBuffer& data) noexcept {

@@ -3,9 +3,12 @@
 // them may be on their way at a time.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "shim/base/result.hpp"
@@ -22,35 +25,65 @@ class BufferPool {
     std::int64_t bytes = 0;
   };
 
+  BufferPool() = default;
+  BufferPool(const BufferPool&) = delete;
+  BufferPool& operator=(const BufferPool&) = delete;
+  ~BufferPool();
+
   /// Errors: buffer (one is attached already, or the address is null).
   base::Status attach(Attached buffer);
   std::optional<Attached> attached();
   /// Sends a copy; its space is free again once the copy has left. Errors: buffer (no buffer, or no room: says how much is
   /// free), those of the engine.
   base::Status send(const sessions::CommunicatorPtr& comm, const types::ConstBuffer& data, int dest, int tag);
-  /// Waits until all copies have left (MPI_Buffer_flush).
+  /// Waits until all copies that are in it now have left (MPI_Buffer_flush).
   base::Status flush();
+  /// The number of the last copy that was put into it, and whether all up to that one have left (MPI_Buffer_iflush).
+  std::uint64_t last_number();
+  bool have_left(std::uint64_t number);
   /// The same, and takes the buffer off; nothing where there is none. Errors: those of the engine.
   base::Result<std::optional<Attached>> detach();
 
  private:
   /// A copy on its way.
   struct Copy {
+    std::uint64_t number;
     p2p::Request* request;
     std::int64_t bytes;
     sessions::CommunicatorPtr comm;  ///< whose engine it is, kept alive until the copy has left
   };
   void forget_done();
-  base::Status flush_locked(std::unique_lock<std::mutex>& lock);
+  bool have_left_locked(std::uint64_t number);
+  base::Status flush_locked(std::unique_lock<std::mutex>& lock, std::uint64_t number);
 
   std::mutex mutex_;
   std::optional<Attached> buffer_;
   std::int64_t used_ = 0;
-  std::vector<Copy> copies_;
+  std::uint64_t last_number_ = 0;
+  std::vector<Copy> copies_;  ///< in the order of their numbers
 };
+using BufferPoolPtr = std::shared_ptr<BufferPool>;
 
 /// The one of the process (MPI_Buffer_attach).
-BufferPool& process_buffer();
+const BufferPoolPtr& process_buffer();
+
+/// The buffers of communicators and sessions, by the address of the object; there while one is attached.
+class ObjectBuffers {
+ public:
+  BufferPoolPtr find(const void* owner);
+  BufferPoolPtr find_or_make(const void* owner);
+  /// Its object goes, or has no buffer any more. What is on its way is the engine's.
+  void forget(const void* owner);
+
+ private:
+  std::mutex mutex_;
+  std::atomic<std::size_t> count_{0};  ///< relaxed: who attaches a buffer and who sends through it have synchronised otherwise
+  std::unordered_map<const void*, BufferPoolPtr> pools_;
+};
+ObjectBuffers& object_buffers();
+
+/// The buffer that a send on this communicator uses: the communicator's, else its session's, else the process's (MPI-4.1 §3.6).
+BufferPoolPtr buffer_for(const sessions::Communicator& comm);
 
 /// The substrate has started: it gets the buffer that was attached before. (bodies/buffer.cpp)
 void attach_below();

@@ -161,12 +161,15 @@ void raise(const Target& target, int code, const std::string& text) {
   }
 }
 
-int fail_at(const Target& target, const char* function, const base::Error& error) {
-  int code = abi::code_of(error.error_class());
-  std::string text = std::string(function) + ": " + error.text();
+int fail_at(const Target& target, const char* function, int code, std::string_view name, const std::string& what) {
+  std::string text = std::string(function) + ": " + what;
   last_error = {code, text};
-  raise(target, code, std::string(base::name_of(error.error_class())) + ": " + text);
+  raise(target, code, std::string(name) + ": " + text);
   return code;
+}
+
+int fail_at(const Target& target, const char* function, const base::Error& error) {
+  return fail_at(target, function, abi::code_of(error.error_class()), base::name_of(error.error_class()), error.text());
 }
 
 // The user's own output is worth as much as ours when the job ends.
@@ -186,6 +189,11 @@ int fail(const Subject& subject, const char* function, const base::Error& error)
 
 int fail(const CommReference& on, const char* function, const base::Error& error) {
   return fail_at(of_operation(on), function, error);
+}
+
+int fail(const CommReference& on, const char* function, int code, const std::string& text) {
+  auto known = abi::class_of(code);
+  return fail_at(of_operation(on), function, code, known ? std::string(base::name_of(*known)) : "error code " + std::to_string(code), text);
 }
 
 int call_handler(const Subject& subject, int code) {

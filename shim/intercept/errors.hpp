@@ -21,6 +21,8 @@ namespace shim::intercept {
 /// For operations that remember their communicator: its handler runs even if its handle has been freed since.
 struct CommReference;
 [[gnu::cold]] int fail(const CommReference& on, const char* function, const base::Error& error);
+/// For codes that are no class of ours: a user's callback has answered them, or the library below.
+[[gnu::cold]] int fail(const CommReference& on, const char* function, int code, const std::string& text);
 
 /// Runs what an MPI function does; its error, if there is one, goes to the error handler that the subject (a Subject or a
 /// CommReference) leads to.

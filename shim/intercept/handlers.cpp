@@ -8,6 +8,7 @@
 
 #include "shim/intercept/abi/predefined.hpp"
 #include "shim/intercept/objects.hpp"
+#include "shim/intercept/substrate.hpp"
 
 namespace shim::intercept {
 namespace {
@@ -21,6 +22,44 @@ struct NativeHandlers {
   std::mutex mutex;
   std::unordered_map<MPI_Errhandler, ErrorHandlerPtr> by_handle;
 };
+
+/// The handle that a user's handler is known by, and references to it that the user may free.
+struct Known {
+  MPI_Errhandler handle{};
+  unsigned references = 0;  ///< for the substrate's: beyond those that it counts itself
+};
+struct KnownHandlers {
+  std::mutex mutex;
+  std::unordered_map<const ErrorHandler*, Known> by_handler;
+};
+KnownHandlers& known_handlers() {
+  static KnownHandlers& handlers = *new KnownHandlers;
+  return handlers;
+}
+
+/// One more reference to the handle of this handler, if it has a live one.
+bool refer_again(const ErrorHandler* handler, MPI_Errhandler* handle) {
+  KnownHandlers& known = known_handlers();
+  std::lock_guard lock(known.mutex);
+  auto at = known.by_handler.find(handler);
+  if (at == known.by_handler.end() || (!abi::is_ours(at->second.handle) && !is_active())) return false;
+  ++at->second.references;
+  *handle = at->second.handle;
+  return true;
+}
+
+void know(const ErrorHandler* handler, const Known& as) {
+  KnownHandlers& known = known_handlers();
+  std::lock_guard lock(known.mutex);
+  known.by_handler[handler] = as;
+}
+
+void forget(const ErrorHandler* handler) {
+  KnownHandlers& known = known_handlers();
+  std::lock_guard lock(known.mutex);
+  known.by_handler.erase(handler);
+}
+
 NativeHandlers& native_handlers() {
   static NativeHandlers& handlers = *new NativeHandlers;
   return handlers;
@@ -56,15 +95,39 @@ base::Result<MPI_Errhandler> handle_of(const ErrorHandlerPtr& handler) {
     case HandlerKind::abort: return MPI_ERRORS_ABORT;
     case HandlerKind::user: break;
   }
+  MPI_Errhandler handle{};
+  if (refer_again(handler.get(), &handle)) return handle;
   ErrhandlerObject object;
   object.handler = handler;
-  return objects.errhandlers.insert(std::move(object));
+  SHIM_TRY_ASSIGN(handle, objects.errhandlers.insert(std::move(object)));
+  know(handler.get(), {handle, 1});
+  return handle;
+}
+
+LastReference free_reference(MPI_Errhandler handle) {
+  const bool is_ours = abi::is_ours(handle);
+  const LastReference last = is_ours ? LastReference::of_ours : LastReference::of_the_substrate;
+  ErrorHandlerPtr handler = find_handler(handle);
+  KnownHandlers& known = known_handlers();
+  std::lock_guard lock(known.mutex);
+  auto at = known.by_handler.find(handler.get());
+  if (at == known.by_handler.end() || at->second.handle != handle) return last;
+  if (at->second.references > (is_ours ? 1 : 0)) {
+    --at->second.references;
+    return LastReference::no;
+  }
+  known.by_handler.erase(at);
+  return last;
 }
 
 void remember_native_handler(MPI_Errhandler handle, ErrorHandler handler) {
   NativeHandlers& known = native_handlers();
+  auto made = std::make_shared<ErrorHandler>(handler);
   std::lock_guard lock(known.mutex);
-  known.by_handle[handle] = std::make_shared<ErrorHandler>(handler);  // an old one of this address is gone
+  ErrorHandlerPtr& place = known.by_handle[handle];
+  if (place) forget(place.get());  // an old one of this address is gone
+  know(made.get(), {handle, 0});
+  place = std::move(made);
 }
 
 }  // namespace shim::intercept

@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include "shim/intercept/generated/bodies.hpp"
 #include "shim/intercept/sharing.hpp"
 
 namespace shim::intercept {
@@ -19,6 +20,7 @@ void Lending::turn() {
 }
 
 int wait_lending(MPI_Request begun, MPI_Status* status) {
+  if (abi::is_ours(begun)) return ours::Wait(&begun, status);  // composed: waiting for it moves both sides
   for (Lending lending;; lending.turn()) {
     int done = 0;
     const int code = active_table.Test(&begun, &done, status);

@@ -12,6 +12,7 @@
 
 #include "shim/intercept/datatypes/recipe.hpp"
 #include "shim/intercept/handle_table.hpp"
+#include "shim/intercept/own_request.hpp"
 #include "shim/p2p/p2p.hpp"
 #include "shim/sessions/communicator.hpp"
 #include "shim/sessions/error_handler.hpp"
@@ -39,7 +40,8 @@ struct CommReference {
 
 struct RequestObject {
   p2p::Request* request = nullptr;  ///< owned: given back with Engine::release. Null: ended at once, with nothing to tell
-  CommReference on;                 ///< without a communicator only where request is null
+  CommReference on;                 ///< without a communicator only where request is null or own
+  OwnRequest* own = nullptr;        ///< the request, if it is one that the border makes itself
 };
 
 struct MessageObject {

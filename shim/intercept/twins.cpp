@@ -33,12 +33,21 @@ base::Result<MPI_Info> make_twin(const InfoObject& object) {
   return made;
 }
 
+int make_below(const sessions::ErrorHandler& handler, MPI_Errhandler* made) {
+  switch (handler.object) {
+    case sessions::HandlerFor::window:
+      return active_table.Win_create_errhandler(reinterpret_cast<MPI_Win_errhandler_function*>(handler.function), made);
+    case sessions::HandlerFor::file:
+      return active_table.File_create_errhandler(reinterpret_cast<MPI_File_errhandler_function*>(handler.function), made);
+    default: return active_table.Comm_create_errhandler(reinterpret_cast<MPI_Comm_errhandler_function*>(handler.function), made);
+  }
+}
+
 base::Result<MPI_Errhandler> make_twin(const sessions::ErrorHandler& handler) {
-  if (handler.object != sessions::HandlerFor::communicator)
+  if (handler.object == sessions::HandlerFor::session)
     return Error(ErrorClass::errhandler, "the error handler was made for sessions");
   MPI_Errhandler made = abi::predefined.errhandler_null;
-  auto function = reinterpret_cast<MPI_Comm_errhandler_function*>(handler.function);
-  if (int code = active_table.Comm_create_errhandler(function, &made)) return failed_below("an error handler", code);
+  if (int code = make_below(handler, &made)) return failed_below("an error handler", code);
   return made;
 }
 

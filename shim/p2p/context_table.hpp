@@ -27,6 +27,12 @@ class ContextTable {
   bool is_over(base::ContextId id) const;
   /// Keeps a message for a context that is not made yet.
   void hold(base::ContextId id, Message& message) { held_[id].push_back(&message); }
+  /// Visits the messages that are kept for it.
+  template <typename Visit>
+  void for_each_held(base::ContextId id, const Visit& visit) {
+    if (auto held = held_.find(id); held != held_.end())
+      for (Message* message : held->second) visit(*message);
+  }
   /// Answers the held messages that are over by this.
   std::vector<Message*> set_first_base(std::uint32_t base);
 

@@ -76,6 +76,10 @@ class Core final : private transport::Sink {
   /// Why no message from this source can come any more; null where one can.
   const base::Error* failure_of(Context& context, int source);
 
+  // --- cancel.cpp
+  void cancel(SendRequest& request);
+  void take_back(Context& context, Message& message);
+
   // --- rendezvous.cpp
   void begin_long(ReceiveRequest& request, const Arrival& arrival, Peer& from);
   int read_some();
@@ -139,6 +143,8 @@ class Core final : private transport::Sink {
   void on_message(const Arrival& arrival, base::ContextId id);
   void on_clear_to_send(const wire::ClearToSend& header);
   void on_finished(const wire::Finished& header);
+  void on_cancel(const wire::Cancel& header);
+  void on_cancelled(const wire::Cancelled& header);
   void on_data(const wire::Data& header, transport::ConstSpan payload);
   void on_control(const wire::Control& header, transport::ConstSpan payload);
 
@@ -152,7 +158,7 @@ class Core final : private transport::Sink {
   base::Result<int> push_some(Peer& to);
 
   void on_sent(SendRequest& request);
-  void end(SendRequest& request, std::optional<base::Error> error);
+  void end(SendRequest& request, std::optional<base::Error> error, bool cancelled = false);
   void deliver(ReceiveRequest& request, const Arrival& arrival, Context& context);
   void end(ReceiveRequest& request, const Outcome& outcome, std::optional<base::Error> error);
   void end_long(ReceiveRequest& request);

@@ -49,10 +49,10 @@ base::Result<Request*> Engine::isend(Context& context, types::ConstBuffer data, 
   return core_->started(core_->start(*request, guard), *request);
 }
 
-base::Result<Request*> Engine::isend_copied(Context& context, types::ConstBuffer data, int dest, int tag) {
+base::Result<Request*> Engine::isend_copied(Context& context, types::ConstBuffer data, int dest, int tag, Plane plane) {
   Guard guard = core_->enter();
-  SendRequest* request = core_->sends.make(*core_, Address{&context, dest, tag, Plane::user}, data, Mode::standard);
-  if (dest == kProcNull || core_->send_at_once(context, request->data, dest, tag, Plane::user)) {
+  SendRequest* request = core_->sends.make(*core_, Address{&context, dest, tag, plane}, data, Mode::standard);
+  if (dest == kProcNull || core_->send_at_once(context, request->data, dest, tag, plane)) {
     request->complete({});
     return request;
   }

@@ -45,6 +45,10 @@ class Matching {
   /// The first message by arrival that a receive for this source and tag accepts; stays where it is. Null if none.
   Arrived* find_arrived(int source, int tag);
 
+  /// The first message from this source that satisfies the predicate, whatever its tag; null if none.
+  template <typename Predicate>
+  Arrived* find_arrived_if(int source, const Predicate& predicate);
+
   void post(Posted& receive);
   void remove(Posted& receive);
   void add(Arrived& message);
@@ -81,6 +85,16 @@ class Matching {
   std::uint64_t next_number_ = 0;
   std::uint64_t posted_count_ = 0;
 };
+
+template <typename Predicate>
+Arrived* Matching::find_arrived_if(int source, const Predicate& predicate) {
+  Queues* queues = by_source_.find(source);
+  if (queues == nullptr) return nullptr;
+  for (Arrived& message : queues->arrived) {
+    if (predicate(message)) return &message;
+  }
+  return nullptr;
+}
 
 template <typename Predicate>
 Posted* Matching::find_posted(const Predicate& predicate) {

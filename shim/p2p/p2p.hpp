@@ -33,7 +33,9 @@ inline constexpr int kProcNull = -2;
 inline constexpr int kTagUpperBound = 0x7fffffff;
 
 enum class Mode : std::uint8_t { standard, synchronous, ready };
-/// User messages and messages of collectives never match each other.
+/// User messages and messages of collectives never match each other. Collectives take tags below kFirstPartitionTag; those from there on
+/// are for partitioned communication.
+inline constexpr int kFirstPartitionTag = 0x60000000;
 enum class Plane : std::uint8_t { user, collective };
 
 /// What a completed operation tells (MPI_Status without the substrate's layout).
@@ -108,12 +110,15 @@ class Request {
   void complete(const Outcome& outcome, std::optional<base::Error> error = std::nullopt);
   /// For constructors of persistent requests: begins its life inactive.
   void make_persistent();
+  bool release_if_done();
 
   // What the engine asks of a derived request, without its lock. The defaults: cannot be started; cancel changes nothing;
   // memory came from new.
   /// Begins the next activation of a persistent request; the state says active and not done already.
   virtual base::Status on_start();
   virtual base::Status on_cancel();
+  /// Given back while it may be active; for this room's own, which do so under their engine's lock.
+  virtual void on_release() {}
   /// Nobody refers to the object any more, and it is complete.
   virtual void dispose() { delete this; }
 
@@ -180,7 +185,7 @@ class Engine {
                                Plane plane = Plane::user);
   /// As isend, with the data copied and kept by the engine: the user's buffer is free at once (MPI_Bsend and friends account
   /// for the space in their own room).
-  base::Result<Request*> isend_copied(Context& context, types::ConstBuffer data, int dest, int tag);
+  base::Result<Request*> isend_copied(Context& context, types::ConstBuffer data, int dest, int tag, Plane plane = Plane::user);
 
   // --- receiving: source is a rank, kAnySource or kProcNull; tag a tag or kAnyTag. A message longer than the buffer is an
   //     error of class truncate, with the buffer filled.
@@ -199,19 +204,19 @@ class Engine {
   // --- persistent: made inactive; start makes them active again and again.
   base::Result<Request*> send_init(Context& context, types::ConstBuffer data, int dest, int tag, Mode mode);
   base::Result<Request*> recv_init(Context& context, types::Buffer into, int source, int tag);
-  base::Status start(Request& request);
+  static base::Status start(Request& request);
 
-  // --- requests
+  // --- requests (those without an engine concern other rooms' requests as well, of no engine)
   /// One round of progress and then: is it done?
   base::Result<bool> test(Request& request);
   /// Blocks until done. The operation's own error is in the request, not here.
   base::Status wait(Request& request);
   /// A completed persistent request becomes inactive, its outcome empty (MPI_Wait does this after reading it).
-  void deactivate(Request& request);
-  /// Receives only: takes it back if no message has matched; the request completes either way.
-  base::Status cancel(Request& request);
+  static void deactivate(Request& request);
+  /// Takes it back if it has not been matched; the request completes either way, a send when its receiver has answered.
+  static base::Status cancel(Request& request);
   /// Gives the request back; an active one finishes by itself.
-  void release(Request* request);
+  static void release(Request* request);
 
   // --- control messages: any length, in order per process pair, outside all contexts; for the creation of communicators.
   /// Errors: proc_aborted; those of the way to it (no_space where shared memory is full). What is on its way may still be lost

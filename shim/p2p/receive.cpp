@@ -46,6 +46,12 @@ void Core::on_packet(transport::ConstSpan packet) {
     case wire::Kind::finished:
       if (auto header = wire::read<wire::Finished>(packet)) on_finished(*header);
       break;
+    case wire::Kind::cancel:
+      if (auto header = wire::read<wire::Cancel>(packet)) on_cancel(*header);
+      break;
+    case wire::Kind::cancelled:
+      if (auto header = wire::read<wire::Cancelled>(packet)) on_cancelled(*header);
+      break;
     case wire::Kind::control:
       if (auto header = wire::read<wire::Control>(packet)) on_control(*header, packet.subspan(sizeof *header));
       break;

@@ -61,18 +61,19 @@ base::Status Engine::cancel(Request& request) { return request.on_cancel(); }
 
 void Engine::release(Request* request) {
   if (request == nullptr) return;
-  if (!request->of_engine_) {
-    // acq_rel: pairs with that of complete(); whoever comes second disposes of it
-    if ((request->life_.fetch_or(Request::kReleased, std::memory_order_acq_rel) & Request::kDone) != 0) request->dispose();
-    return;
+  if (request->of_engine_) return request->on_release();
+  // acq_rel: pairs with that of complete(); whoever comes second disposes of it
+  if ((request->life_.fetch_or(Request::kReleased, std::memory_order_acq_rel) & Request::kDone) != 0) request->dispose();
+}
+
+/// Called with the engine's lock. False: it is disposed of when it completes.
+bool Request::release_if_done() {
+  if (is_done()) {
+    dispose();
+    return true;
   }
-  Guard guard = core_->enter();
-  if (request->is_done()) {
-    request->dispose();
-    return;
-  }
-  request->life_.store(Request::kReleased, std::memory_order_relaxed);  // under the lock, as the completion will be
-  if (dynamic_cast<SendRequest*>(request) != nullptr) ++core_->unfinished_released;
+  life_.store(kReleased, std::memory_order_relaxed);  // under the lock, as the completion will be
+  return false;
 }
 
 void SendRequest::keep_copy() {
@@ -87,6 +88,17 @@ base::Status SendRequest::on_start() {
   if (address.rank != kProcNull) return core.start(*this, guard);
   complete({});
   return {};
+}
+
+base::Status SendRequest::on_cancel() {
+  Guard guard = core.enter();
+  core.cancel(*this);
+  return {};
+}
+
+void SendRequest::on_release() {
+  Guard guard = core.enter();
+  if (!release_if_done()) ++core.unfinished_released;
 }
 
 void SendRequest::dispose() {
@@ -105,6 +117,11 @@ base::Status ReceiveRequest::on_cancel() {
   Guard guard = core.enter();
   core.cancel(*this);
   return {};
+}
+
+void ReceiveRequest::on_release() {
+  Guard guard = core.enter();
+  release_if_done();
 }
 
 void ReceiveRequest::dispose() {

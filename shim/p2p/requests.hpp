@@ -51,12 +51,15 @@ class SendRequest final : public Request, public RequestHook<OfPeer>, public Req
   std::uint64_t id = 0;      ///< our number for the other side's answer; 0 where none is expected
   bool waits_for_answer = false;
   bool streaming = false;    ///< in the peer's list of streams
+  bool given_up = false;     ///< the receiver has been asked to forget it
   std::uint64_t remote_receive = 0, offset = 0, end = 0;  ///< of the stream: whose, next byte, last byte and one
 
  private:
   friend class Core;
   friend class Engine;
   base::Status on_start() override;
+  base::Status on_cancel() override;
+  void on_release() override;
   void dispose() override;
 };
 
@@ -83,6 +86,7 @@ class ReceiveRequest final : public Request, public Posted, public RequestHook<O
   friend class Engine;
   base::Status on_start() override;
   base::Status on_cancel() override;
+  void on_release() override;
   void dispose() override;
 };
 
@@ -104,6 +108,7 @@ class Message final : public Arrived {
   Arrival arrival;
   Plane plane;
   Context* context = nullptr;  ///< set by a matched probe, which keeps the context alive
+  bool is_given_up = false;    ///< its sender has cancelled it, before the context was there
 
  private:
   std::array<std::byte, 128> short_payload_;

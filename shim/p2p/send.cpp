@@ -34,6 +34,7 @@ base::Status Core::start(SendRequest& request, Guard& guard) {
   SHIM_TRY_ASSIGN(Peer * to, usable_peer(*address.context, address.rank, guard));
   wire::Eager message = header_for(*address.context, address.rank, address.tag, address.plane);
   request.peer = to;
+  request.given_up = false;
   to->unfinished.push_back(request);
   request.waits_for_answer = request.mode == Mode::synchronous || request.data.bytes() > to->eager_limit;
   if (request.waits_for_answer) request.id = send_ids_.add(request);
@@ -71,10 +72,10 @@ void Core::unlink(SendRequest& request) {
   if (std::exchange(request.streaming, false)) to.streams.erase(to.streams.iterator_to(request));
 }
 
-void Core::end(SendRequest& request, std::optional<base::Error> error) {
+void Core::end(SendRequest& request, std::optional<base::Error> error, bool cancelled) {
   unlink(request);
   if ((request.life_.load(std::memory_order_relaxed) & Request::kReleased) != 0) --unfinished_released;
-  request.complete({}, std::move(error));
+  request.complete({.cancelled = cancelled}, std::move(error));
 }
 
 void Core::abandon(SendRequest& request) {

@@ -5,6 +5,7 @@
 // A message of up to eager_limit bytes:   eager →                                (eager_synchronous →, ← finished on match)
 // A longer one, memory readable:          ready_to_send →, [receiver reads], ← finished
 // A longer one, memory not readable:      ready_to_send →, ← clear_to_send, data →, data →, …
+// Given up by its sender, if not matched: cancel →, ← cancelled           (else nothing is answered, and it goes on)
 // Outside all communicators:              control →, control →, …
 #pragma once
 
@@ -26,6 +27,8 @@ enum class Kind : std::uint8_t {
   data,
   finished,
   control,
+  cancel,
+  cancelled,
 };
 
 /// A whole message in one packet; the payload follows. 24 bytes, so that 8 bytes of data and the 8 bytes that a shared-memory
@@ -83,6 +86,24 @@ struct Finished {
   std::uint64_t send = 0;      ///< the sender's id
 };
 static_assert(sizeof(Finished) == 16);
+
+/// The sender wants a message back that expects an answer (MPI_Cancel).
+struct Cancel {
+  Kind kind = Kind::cancel;
+  std::uint8_t zero[3] = {};
+  std::int32_t source = 0;     ///< as in the message
+  std::uint64_t context = 0;
+  std::uint64_t send = 0;      ///< the sender's id, as in the message's `reply_to`
+};
+static_assert(sizeof(Cancel) == 24);
+
+/// The message was not matched, and never will be.
+struct Cancelled {
+  Kind kind = Kind::cancelled;
+  std::uint8_t zero[7] = {};
+  std::uint64_t send = 0;      ///< the sender's id
+};
+static_assert(sizeof(Cancelled) == 16);
 
 /// Part of a control message; the payload follows. Parts of one message travel in order and without other control parts between.
 struct Control {

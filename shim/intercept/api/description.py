@@ -8,7 +8,7 @@ import re
 import kinds
 
 ROUTES = {"by_handle", "by_deref", "array", "by_fint", "ours", "state", "native", "tool"}
-FLAGS = {"body", "collective", "always", "idle", "anytime", "among", "large", "polled", "gathered", "removed"}
+FLAGS = {"body", "collective", "always", "idle", "anytime", "below", "among", "large", "polled", "gathered", "removed"}
 REACHES = {"", "peers", "neighbors", "root"}
 RETURN_TYPES = {"int", "double", "MPI_Aint", "MPI_Fint"} | {kind.c_type for kind in kinds.HANDLES.values()}
 
@@ -67,6 +67,7 @@ class Function:
     polled: tuple = ()    # the function that is called again and again in its stead, and the parameter that says whether it is done
     is_large: bool = False
     started_as: object = None  # the non-blocking function that begins the same operation
+    made_of: object = None  # the function that this one can be made of, where the library below lacks it
 
     def parameter(self, name):
         return next(p for p in self.parameters if p.name == name)
@@ -95,6 +96,11 @@ class Function:
     def idle_namespace(self):
         """Where the body is that answers for the library below while it is not initialised; None where there is none."""
         return "ours" if "always" in self.flags else "idle" if self.has_idle_body else None
+
+    @property
+    def is_composed(self):
+        """A hand-written body makes it of what the library below has, where that lacks it."""
+        return "below" in self.flags
 
     @property
     def is_anytime(self):
@@ -197,6 +203,8 @@ def _check(function, where):
         raise DescriptionError("%s: collective(…) names what it calls" % where)
     if len(function.flags & {"always", "idle", "anytime"}) > 1:
         raise DescriptionError("%s: always, idle and anytime exclude each other" % where)
+    if function.is_composed and function.route in ("ours", "state", "tool"):
+        raise DescriptionError("%s: nothing below is ever lacking on the route %s" % (where, function.route))
     if "always" in function.flags and not function.has_body:
         raise DescriptionError("%s: always needs a body" % where)
     return function
@@ -206,8 +214,9 @@ def _large(function, flag_text):
     """MPI_X_c: the same function with the large counts of its kinds."""
     parameters = tuple(Parameter(kinds.large_declaration(p.declaration, p.kind), p.kind) for p in function.parameters)
     flags = frozenset(filter(None, flag_text.split(",")))
+    made_of = None if any(p.kind == "POLYFUNCTION" for p in parameters) or function.route == "ours" else function
     return dataclasses.replace(function, name=function.name + "_c", since=max(function.since, "4.0"), flags=flags,
-                               parameters=parameters, is_large=True, polled=())
+                               parameters=parameters, is_large=True, polled=(), made_of=made_of)
 
 
 def _with_begun_forms(functions):
@@ -219,6 +228,19 @@ def _with_begun_forms(functions):
             continue
         if [p.name for p in other.parameters[:-1]] == [p.name for p in f.parameters if p.kind != "STATUS"]:
             by_name[f.name] = dataclasses.replace(f, started_as=other)
+    return [by_name[f.name] for f in functions]
+
+
+def _with_nonblocking(functions):
+    """Persistent collectives, MPI_X_init, know the non-blocking ones that they can be made of, MPI_Ix."""
+    by_name = {f.name: f for f in functions}
+    for f in functions:
+        base, _, ending = f.name.rpartition("_")
+        if ending == "init" and [p.kind for p in f.parameters[-2:]] == ["INFO", "REQUEST"]:
+            by_name[f.name] = dataclasses.replace(f, made_of=by_name.get("I" + base[0].lower() + base[1:]))
+    for f in functions:  # what is made of those is to know it, too
+        if f.made_of is not None and f.is_large:
+            by_name[f.name] = dataclasses.replace(f, made_of=by_name[f.made_of.name])
     return [by_name[f.name] for f in functions]
 
 
@@ -247,4 +269,4 @@ def parse(text, file_name="mpi_api.txt"):
     for name, count in collections.Counter(function.name for function in functions).items():
         if count != 1:
             raise DescriptionError("%s: MPI_%s is there twice" % (file_name, name))
-    return _with_begun_forms(functions), chapters
+    return _with_nonblocking(_with_begun_forms(functions)), chapters

@@ -9,7 +9,8 @@ def bodies(functions):
     lines = [NOTICE, "#pragma once", "", "#include <mpi.h>", "", '#include "shim/intercept/generated/prototypes.hpp"', ""]
     for namespace, comment, wanted in (
             ("ours", "Calls on objects of ours; some of these answer for the library below as well, while it is not initialised.", lambda f: f.has_body),
-            ("idle", "Calls on the library below while it is not initialised.", lambda f: f.has_idle_body)):
+            ("idle", "Calls on the library below while it is not initialised.", lambda f: f.has_idle_body),
+            ("below", "Calls on a library below that lacks the function, made of those that it has.", lambda f: f.is_composed)):
         lines += ["/// " + comment, "namespace shim::intercept::%s {" % namespace]
         lines += ["%s %s(%s);" % (f.returns, f.name, f.signature_parameters) for f in functions if wanted(f)]
         lines += ["}  // namespace shim::intercept::%s" % namespace, ""]

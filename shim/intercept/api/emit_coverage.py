@@ -11,9 +11,16 @@ STATES = {
 }
 
 
+def _is_below(function, native):
+    """Has the library below the function, or is it made of what that has?"""
+    if function.removed or "MPI_" + function.name in native.functions or function.is_composed:
+        return True
+    return function.made_of is not None and _is_below(function.made_of, native)
+
+
 def state(function, native):
     """One of STATES, from the route, the flags, and whether the library below has the function."""
-    below = bool(function.removed) or "MPI_" + function.name in native.functions
+    below = _is_below(function, native)
     if function.route == "ours":
         return "session" if function.has_body else "none"
     if function.has_body and function.route != "state":

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The table of the library below: its type, and its two instances with the functions that slots start with."""
 
+import emit_composed
 from emit import NOTICE, call, error, fail, subject_expression
 
 
@@ -26,7 +27,11 @@ def header(functions):
 def _lacking(function):
     if function.route == "tool":
         return "return MPI_T_ERR_NOT_SUPPORTED;"
-    return fail(function, error(function, "unsupported"))
+    unsupported, composed = fail(function, error(function, "unsupported")), emit_composed.body(function)
+    if composed is None:
+        return unsupported
+    return "if (passes_on()) { %s } try { %s } catch (...) { %s }" % (
+        unsupported, composed, fail(function, error(function, "caught")))
 
 
 def _definition(prefix, function, body):
@@ -49,7 +54,8 @@ def _idle(function):
 def source(functions):
     lines = [NOTICE, '#include "shim/intercept/generated/table.hpp"', "",
              '#include "shim/intercept/border.hpp"', '#include "shim/intercept/generated/bodies.hpp"',
-             '#include "shim/intercept/native/substrate.hpp"', "",
+             '#include "shim/intercept/native/composed.hpp"',
+             '#include "shim/intercept/native/substrate.hpp"', '#include "shim/intercept/substrate.hpp"', "",
              "#pragma GCC diagnostic ignored \"-Wunused-parameter\"", "",
              "namespace shim::intercept {", "namespace {", ""]
     for f in functions:

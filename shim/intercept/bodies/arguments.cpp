@@ -62,4 +62,14 @@ base::Status hand_out(p2p::Request* started, const sessions::CommunicatorPtr& co
   return {};
 }
 
+base::Status hand_out(OwnRequest* started, const CommReference& on, MPI_Request* request) {
+  auto made = objects.requests.insert({started, on, started});
+  if (!made) [[unlikely]] {
+    started->let_go();
+    return std::move(made).error();
+  }
+  *request = static_cast<MPI_Request>(*made);
+  return {};
+}
+
 }  // namespace shim::intercept

@@ -86,5 +86,7 @@ inline constexpr p2p::Outcome kNothing{.source = p2p::kProcNull};
 /// Makes the user's handle for an operation that was started; an operation without a handle is given back. A null operation
 /// is one that ended at once, with kNothing.
 base::Status hand_out(p2p::Request* started, const sessions::CommunicatorPtr& comm, MPI_Comm handle, MPI_Request* request);
+/// The same for requests of the border's own; without a communicator of ours where `on` has none.
+base::Status hand_out(OwnRequest* started, const CommReference& on, MPI_Request* request);
 
 }  // namespace shim::intercept

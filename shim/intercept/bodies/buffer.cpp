@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The process's buffer for buffered sends, MPI-4.1 §3.6. Both libraries count by it: ours keeps copies in memory of its own, so
-// the user's memory stays the substrate's.
+// Buffers for buffered sends, MPI-4.1 §3.6: of communicators, of sessions, of the process. Ours keeps copies in memory of its own, so
+// the user's memory is counted by; that of the process is the substrate's, too.
 #include <string>
 
 #include "shim/intercept/bodies/arguments.hpp"
+#include "shim/intercept/bodies/communicators.hpp"
 #include "shim/intercept/buffer_pool.hpp"
 #include "shim/intercept/generated/bodies.hpp"
 #include "shim/intercept/generated/table.hpp"
@@ -20,64 +21,194 @@ bool can_attach_below(const BufferPool::Attached& buffer) {
   return is_active() && buffer.address != MPI_BUFFER_AUTOMATIC && buffer.bytes <= 0x7fffffff;
 }
 
-int attach(const char* function, void* address, Count size) {
+base::Status attach(BufferPool& pool, const BufferPool::Attached& buffer) {
+  if (buffer.bytes < 0) return Error(ErrorClass::arg, "the size " + std::to_string(buffer.bytes) + " is negative");
+  return pool.attach(buffer);
+}
+
+int attach_to_process(const char* function, void* address, Count size) {
   BufferPool::Attached buffer{address, size};
-  int code = deliver(Subject(), function, [&]() -> base::Status {
-    if (size < 0) return Error(ErrorClass::arg, "the size " + std::to_string(size) + " is negative");
-    return process_buffer().attach(buffer);
-  });
+  int code = deliver(Subject(), function, [&] { return attach(*process_buffer(), buffer); });
   if (code != MPI_SUCCESS || !can_attach_below(buffer)) return code;
   code = active_table.Buffer_attach(address, static_cast<int>(size));
-  if (code != MPI_SUCCESS) static_cast<void>(process_buffer().detach());  // nothing was sent through it yet
+  if (code != MPI_SUCCESS) static_cast<void>(process_buffer()->detach());  // nothing was sent through it yet
   return code;
 }
 
+/// Where a detached buffer is written to.
 template <typename Size>
-int detach(const char* function, void* address, Size* size) {
+struct Answer {
+  void* address;
+  Size* size;
+};
+
+template <typename Size>
+base::Result<BufferPool::Attached> detach(BufferPool* pool, const Answer<Size>& answer) {
+  SHIM_TRY(check_output(answer.address, "buffer address"));
+  SHIM_TRY(check_output(answer.size, "buffer size"));
+  std::optional<BufferPool::Attached> buffer;
+  if (pool != nullptr) {
+    SHIM_TRY_ASSIGN(buffer, pool->detach());
+  }
+  if (!buffer) return Error(ErrorClass::buffer, "no buffer is attached");
+  *static_cast<void**>(answer.address) = buffer->address;
+  *answer.size = static_cast<Size>(buffer->bytes);
+  return *buffer;
+}
+
+template <typename Size>
+int detach_from_process(const char* function, const Answer<Size>& answer) {
   return deliver(Subject(), function, [&]() -> base::Status {
-    SHIM_TRY(check_output(address, "buffer address"));
-    SHIM_TRY(check_output(size, "buffer size"));
-    SHIM_TRY_ASSIGN(auto buffer, process_buffer().detach());
-    if (!buffer) return Error(ErrorClass::buffer, "no buffer is attached");
-    if (can_attach_below(*buffer)) {
-      void* below = nullptr;
-      int bytes = 0;
-      active_table.Buffer_detach(&below, &bytes);  // waits for the substrate's own buffered sends
-    }
-    *static_cast<void**>(address) = buffer->address;
-    *size = static_cast<Size>(buffer->bytes);
+    SHIM_TRY_ASSIGN(auto buffer, detach(process_buffer().get(), answer));
+    void* below = nullptr;
+    int bytes = 0;
+    if (can_attach_below(buffer)) active_table.Buffer_detach(&below, &bytes);  // waits for the substrate's own buffered sends
     return {};
   });
 }
 
 /// The substrate knows no flush, but detaching flushes.
 void flush_below() {
-  auto buffer = process_buffer().attached();
+  auto buffer = process_buffer()->attached();
   if (!buffer || !can_attach_below(*buffer)) return;
   void* address = nullptr;
   int bytes = 0;
   if (active_table.Buffer_detach(&address, &bytes) == MPI_SUCCESS) active_table.Buffer_attach(address, bytes);
 }
 
+/// Over when what was in the buffer when it was made has left. (What the substrate has buffered leaves as the substrate pleases:
+/// it can only be waited for, by MPI_Buffer_flush.)
+class FlushRequest final : public OwnRequest {
+ public:
+  explicit FlushRequest(BufferPoolPtr pool) : pool_(std::move(pool)), number_(pool_ ? pool_->last_number() : 0) {}
+  void advance() override {
+    std::lock_guard lock(mutex_);
+    if (!is_done() && (!pool_ || pool_->have_left(number_))) complete(p2p::Outcome{});
+  }
+  int describe(MPI_Status* status) override {
+    abi::write_empty_status(status);
+    return MPI_SUCCESS;
+  }
+  void let_go() override { delete this; }
+
+ private:
+  std::mutex mutex_;
+  BufferPoolPtr pool_;
+  std::uint64_t number_;
+};
+
+base::Status flush_later(BufferPoolPtr pool, const CommReference& on, MPI_Request* request) {
+  SHIM_TRY(check_output(request, "request"));
+  return hand_out(new FlushRequest(std::move(pool)), on, request);
+}
+
+/// What a communicator and a session have in common here: their error handlers, and the address that their buffer is known by.
+struct CommOwner {
+  MPI_Comm handle;
+  Subject subject() const { return Subject::comm(handle); }
+  base::Result<sessions::CommunicatorPtr> find() const { return take_comm(handle); }
+};
+struct SessionOwner {
+  MPI_Session handle;
+  Subject subject() const { return Subject::session(handle); }
+  base::Result<sessions::SessionPtr> find() const { return session_of(handle); }
+};
+
+template <typename Owner>
+int attach_to(const char* function, const Owner& owner, void* address, Count size) {
+  return deliver(owner.subject(), function, [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(auto object, owner.find());
+    BufferPoolPtr pool = object_buffers().find_or_make(object.get());
+    base::Status attached = attach(*pool, {address, size});
+    if (!pool->attached()) object_buffers().forget(object.get());
+    return attached;
+  });
+}
+
+template <typename Owner, typename Size>
+int detach_from(const char* function, const Owner& owner, const Answer<Size>& answer) {
+  return deliver(owner.subject(), function, [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(auto object, owner.find());
+    SHIM_TRY(detach(object_buffers().find(object.get()).get(), answer));
+    object_buffers().forget(object.get());
+    return {};
+  });
+}
+
+template <typename Owner>
+int flush_of(const char* function, const Owner& owner) {
+  return deliver(owner.subject(), function, [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(auto object, owner.find());
+    auto pool = object_buffers().find(object.get());
+    return pool ? pool->flush() : base::Status{};
+  });
+}
+
 }  // namespace
 
 void attach_below() {
-  auto buffer = process_buffer().attached();
+  auto buffer = process_buffer()->attached();
   if (buffer && can_attach_below(*buffer)) active_table.Buffer_attach(buffer->address, static_cast<int>(buffer->bytes));
 }
 
 namespace ours {
 
-int Buffer_attach(void* buffer, int size) { return attach("MPI_Buffer_attach", buffer, size); }
-int Buffer_attach_c(void* buffer, MPI_Count size) { return attach("MPI_Buffer_attach_c", buffer, size); }
-int Buffer_detach(void* buffer_addr, int* size) { return detach("MPI_Buffer_detach", buffer_addr, size); }
-int Buffer_detach_c(void* buffer_addr, MPI_Count* size) { return detach("MPI_Buffer_detach_c", buffer_addr, size); }
-
+int Buffer_attach(void* buffer, int size) { return attach_to_process("MPI_Buffer_attach", buffer, size); }
+int Buffer_attach_c(void* buffer, MPI_Count size) { return attach_to_process("MPI_Buffer_attach_c", buffer, size); }
+int Buffer_detach(void* buffer_addr, int* size) {
+  return detach_from_process("MPI_Buffer_detach", Answer<int>{buffer_addr, size});
+}
+int Buffer_detach_c(void* buffer_addr, MPI_Count* size) {
+  return detach_from_process("MPI_Buffer_detach_c", Answer<MPI_Count>{buffer_addr, size});
+}
 int Buffer_flush() {
   return deliver(Subject(), "MPI_Buffer_flush", [&]() -> base::Status {
-    SHIM_TRY(process_buffer().flush());
+    SHIM_TRY(process_buffer()->flush());
     flush_below();
     return {};
+  });
+}
+int Buffer_iflush(MPI_Request* request) {
+  return deliver(Subject(), "MPI_Buffer_iflush", [&] { return flush_later(process_buffer(), {}, request); });
+}
+
+int Comm_attach_buffer(MPI_Comm comm, void* buffer, int size) {
+  return attach_to("MPI_Comm_attach_buffer", CommOwner{comm}, buffer, size);
+}
+int Comm_attach_buffer_c(MPI_Comm comm, void* buffer, MPI_Count size) {
+  return attach_to("MPI_Comm_attach_buffer_c", CommOwner{comm}, buffer, size);
+}
+int Comm_detach_buffer(MPI_Comm comm, void* buffer_addr, int* size) {
+  return detach_from("MPI_Comm_detach_buffer", CommOwner{comm}, Answer<int>{buffer_addr, size});
+}
+int Comm_detach_buffer_c(MPI_Comm comm, void* buffer_addr, MPI_Count* size) {
+  return detach_from("MPI_Comm_detach_buffer_c", CommOwner{comm}, Answer<MPI_Count>{buffer_addr, size});
+}
+int Comm_flush_buffer(MPI_Comm comm) { return flush_of("MPI_Comm_flush_buffer", CommOwner{comm}); }
+int Comm_iflush_buffer(MPI_Comm comm, MPI_Request* request) {
+  return deliver(Subject::comm(comm), "MPI_Comm_iflush_buffer", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(sessions::CommunicatorPtr found, take_comm(comm));
+    return flush_later(object_buffers().find(found.get()), {found, comm}, request);
+  });
+}
+
+int Session_attach_buffer(MPI_Session session, void* buffer, int size) {
+  return attach_to("MPI_Session_attach_buffer", SessionOwner{session}, buffer, size);
+}
+int Session_attach_buffer_c(MPI_Session session, void* buffer, MPI_Count size) {
+  return attach_to("MPI_Session_attach_buffer_c", SessionOwner{session}, buffer, size);
+}
+int Session_detach_buffer(MPI_Session session, void* buffer_addr, int* size) {
+  return detach_from("MPI_Session_detach_buffer", SessionOwner{session}, Answer<int>{buffer_addr, size});
+}
+int Session_detach_buffer_c(MPI_Session session, void* buffer_addr, MPI_Count* size) {
+  return detach_from("MPI_Session_detach_buffer_c", SessionOwner{session}, Answer<MPI_Count>{buffer_addr, size});
+}
+int Session_flush_buffer(MPI_Session session) { return flush_of("MPI_Session_flush_buffer", SessionOwner{session}); }
+int Session_iflush_buffer(MPI_Session session, MPI_Request* request) {
+  return deliver(Subject::session(session), "MPI_Session_iflush_buffer", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(sessions::SessionPtr found, session_of(session));
+    return flush_later(object_buffers().find(found.get()), {}, request);
   });
 }
 

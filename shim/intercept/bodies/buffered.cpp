@@ -32,14 +32,14 @@ base::Result<Checked> check(const Message& message, MPI_Comm handle) {
 
 base::Status bsend(const Message& message, MPI_Comm handle) {
   SHIM_TRY_ASSIGN(Checked checked, check(message, handle));
-  return process_buffer().send(checked.comm, checked.data, abi::to_p2p_rank(message.dest), message.tag);
+  return buffer_for(*checked.comm)->send(checked.comm, checked.data, abi::to_p2p_rank(message.dest), message.tag);
 }
 
 int ibsend(const char* function, const Message& message, MPI_Comm handle, MPI_Request* request) {
   return deliver(Subject::comm(handle), function, [&]() -> base::Status {
     SHIM_TRY(check_output(request, "request"));
     SHIM_TRY_ASSIGN(Checked checked, check(message, handle));
-    SHIM_TRY(process_buffer().send(checked.comm, checked.data, abi::to_p2p_rank(message.dest), message.tag));
+    SHIM_TRY(buffer_for(*checked.comm)->send(checked.comm, checked.data, abi::to_p2p_rank(message.dest), message.tag));
     return hand_out(nullptr, checked.comm, handle, request);
   });
 }
@@ -53,11 +53,12 @@ class PersistentBufferedSend final : public p2p::Request {
 
  private:
   base::Status on_start() override {
-    SHIM_TRY(process_buffer().send(message_.comm, message_.data, dest_, tag_));
+    SHIM_TRY(buffer_for(*message_.comm)->send(message_.comm, message_.data, dest_, tag_));
     complete(p2p::Outcome{});
     return {};
   }
   Checked message_;
+  types::TypePtr type_ = types::keep(*message_.data.type);
   int dest_, tag_;
 };
 

@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "shim/intercept/bodies/communicators.hpp"
+#include "shim/intercept/buffer_pool.hpp"
+#include "shim/intercept/partitions.hpp"
 #include "shim/intercept/bodies/groups.hpp"
 #include "shim/intercept/generated/bodies.hpp"
 #include "shim/intercept/infos.hpp"
@@ -29,7 +31,10 @@ base::Result<int> compare_groups(MPI_Comm comm1, MPI_Comm comm2) {
 
 base::Status release(MPI_Comm* handle) {
   SHIM_TRY(check_output(handle, "communicator"));
-  if (!objects.comms.take(*handle)) return std::move(comm_of(*handle)).error();
+  auto taken = objects.comms.take(*handle);
+  if (!taken) return std::move(comm_of(*handle)).error();
+  object_buffers().forget(taken->get());
+  forget_partition_board(taken->get());
   *handle = abi::predefined.comm_null;
   return {};
 }

@@ -11,7 +11,7 @@ using base::ErrorClass;
 
 /// How the requests of a call came out; the statuses have the particulars (MPI-4.1 §3.7.5).
 struct Verdict {
-  int failed = 0;            ///< of ours; the substrate has raised its own
+  int failed = 0;            ///< of those whose error handler has not been called
   bool native_failed = false;
   CommReference on;          ///< of the first that failed
   std::string first_text;
@@ -26,13 +26,13 @@ struct Verdict {
 void collect_ours(const std::vector<Batch::Ours>& ours, MPI_Request* requests, MPI_Status* statuses, Verdict& verdict,
                   std::vector<int>& codes) {
   for (const auto& [index, object] : ours) {
-    CommReference on;
-    auto result = collect(*object, &requests[index], abi::status_at(statuses, index), on);
-    codes.push_back(result ? MPI_SUCCESS : abi::code_of(result.error().error_class()));
-    if (result) continue;
-    if (verdict.failed++ == 0) {
-      verdict.on = on;
-      verdict.first_text = "request " + std::to_string(index) + ": " + result.error().text();
+    Ending ending = collect(*object, &requests[index], abi::status_at(statuses, index));
+    codes.push_back(ending == nullptr ? MPI_SUCCESS : ending->code);
+    if (ending == nullptr) continue;
+    if (ending->is_raised) verdict.native_failed = true;
+    else if (verdict.failed++ == 0) {
+      verdict.on = ending->on;
+      verdict.first_text = "request " + std::to_string(index) + ": " + ending->text;
     }
   }
 }
@@ -60,9 +60,10 @@ int finish_all(const char* function, Batch& batch, int count, MPI_Request* reque
   if (!batch.native().is_empty()) {
     batch.native().put_back(requests);
     batch.native().put_statuses(statuses);
-    verdict.native_failed = batch.native().code() != MPI_SUCCESS;
   }
-  if (verdict.failed != 0 || verdict.native_failed) write_errors(batch, codes, count, statuses, verdict.native_failed);
+  bool below_failed = batch.native().code() != MPI_SUCCESS;
+  verdict.native_failed = verdict.native_failed || below_failed;
+  if (verdict.failed != 0 || verdict.native_failed) write_errors(batch, codes, count, statuses, below_failed);
   return verdict.finish(function);
 }
 

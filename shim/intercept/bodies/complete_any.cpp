@@ -16,9 +16,7 @@ struct Pick {
 Pick pick_ours(const char* function, const Batch& batch, MPI_Request* requests, MPI_Status* status) {
   for (const auto& [index, object] : batch.ours()) {
     if (is_inactive(*object) || !is_ready(*object)) continue;
-    CommReference on;
-    auto result = collect(*object, &requests[index], status, on);
-    return {true, index, result ? MPI_SUCCESS : fail(on, function, result.error())};
+    return {true, index, finish(collect(*object, &requests[index], status), function)};
   }
   return {};
 }

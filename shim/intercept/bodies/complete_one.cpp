@@ -14,18 +14,18 @@ inline int wait(MPI_Request* handle, MPI_Status* status) {
   RequestObject* object = objects.requests.find(*handle);
   if (object == nullptr) [[unlikely]] return bad_request("MPI_Wait", *handle);
   if (!is_ready(*object)) {
-    auto waited = engine_of(*object->on.comm).wait(*object->request);
+    auto waited = object->own != nullptr ? slow::wait(*object) : engine_of(*object->on.comm).wait(*object->request);
     if (!waited) [[unlikely]] return fail(object->on, "MPI_Wait", waited.error());
   }
-  CommReference on;
-  auto result = collect(*object, handle, status, on);
-  return result ? MPI_SUCCESS : fail(on, "MPI_Wait", result.error());
+  return finish(collect(*object, handle, status), "MPI_Wait");
 }
 
 /// Is it ready after one round of progress?
 inline base::Result<bool> poll(RequestObject& object) {
   if (is_ready(object)) return true;
-  return engine_of(*object.on.comm).test(*object.request);
+  if (object.own == nullptr) [[likely]] return engine_of(*object.on.comm).test(*object.request);
+  SHIM_TRY(slow::progress(object));
+  return is_ready(object);
 }
 
 inline int test(MPI_Request* handle, int* flag, MPI_Status* status) {
@@ -36,9 +36,7 @@ inline int test(MPI_Request* handle, int* flag, MPI_Status* status) {
   if (!done) [[unlikely]] return fail(object->on, "MPI_Test", done.error());
   *flag = *done;
   if (!*done) return MPI_SUCCESS;
-  CommReference on;
-  auto result = collect(*object, handle, status, on);
-  return result ? MPI_SUCCESS : fail(on, "MPI_Test", result.error());
+  return finish(collect(*object, handle, status), "MPI_Test");
 }
 
 /// Null handles are complete (MPI-4.1 §3.7.3); all others belong to nobody while the substrate is idle.
@@ -61,13 +59,15 @@ int Test(MPI_Request* request, int* flag, MPI_Status* status) { return test(requ
 int Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
   RequestObject* object = objects.requests.find(request);
   if (object == nullptr) return bad_request("MPI_Request_get_status", request);
-  return deliver(object->on, "MPI_Request_get_status", [&]() -> base::Status {
+  Ending ending;
+  int code = deliver(object->on, "MPI_Request_get_status", [&]() -> base::Status {
     SHIM_TRY(check_output(flag, "flag"));
     SHIM_TRY_ASSIGN(bool done, poll(*object));
     *flag = done;
-    if (done) abi::write_status(status, outcome_of(*object));
+    if (done) ending = peek(*object, status);
     return {};
   });
+  return code != MPI_SUCCESS ? code : finish(ending, "MPI_Request_get_status");
 }
 
 int Request_free(MPI_Request* request) {
@@ -75,16 +75,20 @@ int Request_free(MPI_Request* request) {
     auto taken = objects.requests.take(*request);
     if (!taken) return std::move(request_of(*request)).error();
     *request = abi::predefined.request_null;
-    if (taken->request != nullptr) engine_of(*taken->on.comm).release(taken->request);
+    give_back(*taken);
     return {};
   });
 }
 
 int Cancel(MPI_Request* request) {
-  return deliver(Subject::at(abi::Kind::request, request), "MPI_Cancel", [&]() -> base::Status {
-    SHIM_TRY_ASSIGN(RequestObject * object, request_of(*request));
-    if (object->request == nullptr) return {};
-    return engine_of(*object->on.comm).cancel(*object->request);
+  RequestObject* object = objects.requests.find(*request);
+  if (object == nullptr) return bad_request("MPI_Cancel", *request);
+  if (object->own != nullptr) {
+    int code = object->own->cancel();
+    return code == MPI_SUCCESS ? code : fail(object->on, "MPI_Cancel", code, "the operation could not be cancelled");
+  }
+  return deliver(object->on, "MPI_Cancel", [&]() -> base::Status {
+    return object->request != nullptr ? p2p::Engine::cancel(*object->request) : base::Status{};
   });
 }
 

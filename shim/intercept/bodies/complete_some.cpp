@@ -23,12 +23,13 @@ class Harvest {
   int size() const { return size_; }
 
   void take_ours(Batch::Ours ours, MPI_Request* requests) {
-    CommReference on;
-    auto result = collect(*ours.object, &requests[ours.index], abi::status_at(answer_.statuses, size_), on);
-    note(ours.index, result ? MPI_SUCCESS : abi::code_of(result.error().error_class()));
-    if (result || failed_++ != 0) return;
-    on_ = on;
-    text_ = "request " + std::to_string(ours.index) + ": " + result.error().text();
+    Ending ending = collect(*ours.object, &requests[ours.index], abi::status_at(answer_.statuses, size_));
+    note(ours.index, ending == nullptr ? MPI_SUCCESS : ending->code);
+    if (ending == nullptr) return;
+    raised_ = raised_ || ending->is_raised;
+    if (ending->is_raised || failed_++ != 0) return;
+    on_ = ending->on;
+    text_ = "request " + std::to_string(ours.index) + ": " + ending->text;
   }
   void take_native(int index, const MPI_Status& status) {
     if (MPI_Status* to = abi::status_at(answer_.statuses, size_)) *to = status;
@@ -38,6 +39,7 @@ class Harvest {
   /// The code to return; statuses have errors exactly if it is MPI_ERR_IN_STATUS.
   int finish(const char* function, bool native_failed) {
     *answer_.count = size_;
+    native_failed = native_failed || raised_;
     if (failed_ == 0 && !native_failed) return MPI_SUCCESS;
     for (int i = 0; i < size_; ++i) abi::write_status_error(abi::status_at(answer_.statuses, i), codes_[static_cast<std::size_t>(i)]);
     if (failed_ == 0) return abi::code_of(ErrorClass::in_status);
@@ -51,6 +53,7 @@ class Harvest {
   }
   Answer answer_;
   int size_ = 0, failed_ = 0;
+  bool raised_ = false;  ///< the substrate has called an error handler
   std::vector<int> codes_;
   CommReference on_;
   std::string text_;

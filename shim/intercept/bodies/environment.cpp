@@ -78,6 +78,12 @@ int Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
   });
 }
 
+/// Of MPI_Alloc_mem above; what the substrate has given went with it.
+int Free_mem(void* base) {
+  std::free(base);
+  return MPI_SUCCESS;
+}
+
 int Get_address(const void* location, MPI_Aint* address) {
   return deliver(Subject(), "MPI_Get_address", [&]() -> base::Status {
     SHIM_TRY(check_output(address, "address"));

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Error handlers, MPI-4.1 §9.3 and §9.5.
+#include <optional>
+
 #include "shim/intercept/bodies/communicators.hpp"
 #include "shim/intercept/generated/bodies.hpp"
 #include "shim/intercept/generated/table.hpp"
@@ -82,10 +84,12 @@ int Errhandler_free(MPI_Errhandler* errhandler) {
   if (errhandler == nullptr) return fail(Subject(), "MPI_Errhandler_free", slow::no_output("error handler"));
   ErrorHandlerPtr known = find_handler(*errhandler);
   bool is_predefined = known && known->kind != HandlerKind::user;
-  if (is_active() && !is_predefined && !abi::is_ours(*errhandler)) return active_table.Errhandler_free(errhandler);
+  LastReference last = is_predefined ? LastReference::no : free_reference(*errhandler);
+  if (is_active() && last == LastReference::of_the_substrate) return active_table.Errhandler_free(errhandler);
   return deliver(Subject(), "MPI_Errhandler_free", [&]() -> base::Status {
     if (!known) return std::move(errhandler_of(*errhandler)).error();
-    auto taken = objects.errhandlers.take(*errhandler);
+    std::optional<ErrhandlerObject> taken;
+    if (last == LastReference::of_ours) taken = objects.errhandlers.take(*errhandler);
     MPI_Errhandler twin = taken ? taken->twin.get() : MPI_Errhandler{};
     if (!abi::is_unset(twin) && is_active()) active_table.Errhandler_free(&twin);
     *errhandler = abi::predefined.errhandler_null;
@@ -101,4 +105,16 @@ int Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler) { return set("MPI_E
 int Errhandler_get(MPI_Comm comm, MPI_Errhandler* errhandler) { return get("MPI_Errhandler_get", comm, errhandler); }
 
 }  // namespace ours
+
+// Made before MPI_Init, and given twins when they are set on the substrate's objects.
+namespace idle {
+
+int Win_create_errhandler(MPI_Win_errhandler_function* function, MPI_Errhandler* errhandler) {
+  return deliver(Subject(), "MPI_Win_create_errhandler", [&] { return make(HandlerFor::window, function, errhandler); });
+}
+int File_create_errhandler(MPI_File_errhandler_function* function, MPI_Errhandler* errhandler) {
+  return deliver(Subject(), "MPI_File_create_errhandler", [&] { return make(HandlerFor::file, function, errhandler); });
+}
+
+}  // namespace idle
 }  // namespace shim::intercept

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Error codes and their texts, MPI-4.1 §9.3.5 and §9.4. They work at any time: an error before MPI_Init must be readable.
+// Error codes and their texts, MPI-4.1 §9.3.5, §9.4 and §9.5. They work at any time: an error before MPI_Init must be readable.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -8,6 +8,7 @@
 #include "shim/intercept/generated/bodies.hpp"
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/substrate.hpp"
+#include "shim/intercept/user_codes.hpp"
 
 namespace shim::intercept {
 namespace {
@@ -26,37 +27,100 @@ Error unknown(int code) {
   return Error(ErrorClass::arg, "the error code " + std::to_string(code) + " is not known while MPI_Init has not been called");
 }
 
+void write_text(const std::string& text, char* string, int* resultlen) {
+  std::size_t length = std::min(text.size(), std::size_t{MPI_MAX_ERROR_STRING - 1});
+  while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80) --length;  // no half characters
+  std::memcpy(string, text.data(), length);
+  string[length] = '\0';
+  *resultlen = static_cast<int>(length);
+}
+
+/// What is added while the substrate is active is the substrate's, so that it knows it, and is remembered here for later. Classes
+/// of ours, which it does not know, get codes of ours at any time.
+template <typename AddBelow, typename Add>
+int add(const char* function, int* number, bool is_below, AddBelow add_below, Add add_ours) {
+  if (is_below && number != nullptr) return add_below();
+  return deliver(Subject(), function, [&]() -> base::Status {
+    SHIM_TRY(check_output(number, "number"));
+    *number = add_ours();
+    return {};
+  });
+}
+
+bool is_a_class(int number) { return abi::class_of(number) || user_codes().class_of(number) == number; }
+
 }  // namespace
 
 namespace ours {
 
 int Error_class(int errorcode, int* errorclass) {
-  if (!abi::class_of(errorcode) && is_active()) return active_table.Error_class(errorcode, errorclass);
+  auto added = user_codes().class_of(errorcode);
+  if (!added && !abi::class_of(errorcode) && is_active()) return active_table.Error_class(errorcode, errorclass);
   return deliver(Subject(), "MPI_Error_class", [&]() -> base::Status {
     SHIM_TRY(check_output(errorclass, "error class"));
-    if (!abi::class_of(errorcode)) return unknown(errorcode);
-    *errorclass = errorcode;
+    if (!added && !abi::class_of(errorcode)) return unknown(errorcode);
+    *errorclass = added.value_or(errorcode);
     return {};
   });
 }
 
 int Error_string(int errorcode, char* string, int* resultlen) {
+  auto added = user_codes().text_of(errorcode);
   auto error_class = abi::class_of(errorcode);
   // an error of the substrate's own keeps the substrate's text
-  bool is_theirs = !error_class || (last_error_text(errorcode).empty() && errorcode < MPI_ERR_PROC_ABORTED);
+  bool is_theirs = !added && (!error_class || (last_error_text(errorcode).empty() && errorcode < MPI_ERR_PROC_ABORTED));
   if (is_active() && is_theirs) return active_table.Error_string(errorcode, string, resultlen);
   return deliver(Subject(), "MPI_Error_string", [&]() -> base::Status {
     SHIM_TRY(check_output(string, "text"));
     SHIM_TRY(check_output(resultlen, "length"));
-    if (!error_class) return unknown(errorcode);
-    std::string text = text_of(*error_class, errorcode);
-    std::size_t length = std::min(text.size(), std::size_t{MPI_MAX_ERROR_STRING - 1});
-    while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80) --length;  // no half characters
-    std::memcpy(string, text.data(), length);
-    string[length] = '\0';
-    *resultlen = static_cast<int>(length);
+    if (!added && !error_class) return unknown(errorcode);
+    write_text(added ? *added : text_of(*error_class, errorcode), string, resultlen);
     return {};
   });
+}
+
+int Add_error_class(int* errorclass) {
+  auto below = [&] {
+    int code = active_table.Add_error_class(errorclass);
+    if (code == MPI_SUCCESS) user_codes().remember(*errorclass, *errorclass);
+    return code;
+  };
+  return add("MPI_Add_error_class", errorclass, is_active(), below, [] { return user_codes().add_class(); });
+}
+
+int Add_error_code(int errorclass, int* errorcode) {
+  if (!is_a_class(errorclass))
+    return fail(Subject(), "MPI_Add_error_code", Error(ErrorClass::arg, "the number " + std::to_string(errorclass) + " is no error class"));
+  auto below = [&] {
+    int code = active_table.Add_error_code(errorclass, errorcode);
+    if (code == MPI_SUCCESS) user_codes().remember(*errorcode, errorclass);
+    return code;
+  };
+  // classes of MPI-4 have numbers that an older library below does not know
+  bool is_below = is_active() && !user_codes().is_ours(errorclass) && !(abi::class_of(errorclass) && errorclass >= MPI_ERR_PROC_ABORTED);
+  return add("MPI_Add_error_code", errorcode, is_below, below, [&] { return user_codes().add_code(errorclass); });
+}
+
+int Add_error_string(int errorcode, const char* string) {
+  return deliver(Subject(), "MPI_Add_error_string", [&]() -> base::Status {
+    if (string == nullptr) return Error(ErrorClass::arg, "the string is a null pointer");
+    if (std::strlen(string) >= MPI_MAX_ERROR_STRING)
+      return Error(ErrorClass::arg, "the string is longer than MPI_MAX_ERROR_STRING, " + std::to_string(MPI_MAX_ERROR_STRING));
+    SHIM_TRY(user_codes().set_text(errorcode, string));
+    // so that the library below says it, too, when it ends the job
+    if (is_active() && !user_codes().is_ours(errorcode)) active_table.Add_error_string(errorcode, string);
+    return {};
+  });
+}
+
+int Remove_error_class(int errorclass) {
+  return deliver(Subject(), "MPI_Remove_error_class", [&] { return user_codes().remove_class(errorclass); });
+}
+int Remove_error_code(int errorcode) {
+  return deliver(Subject(), "MPI_Remove_error_code", [&] { return user_codes().remove_code(errorcode); });
+}
+int Remove_error_string(int errorcode) {
+  return deliver(Subject(), "MPI_Remove_error_string", [&] { return user_codes().remove_text(errorcode); });
 }
 
 }  // namespace ours

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Starting and ending the substrate, MPI-4.1 §11.2. Sessions do not care; only the table of calls changes, and who lends time
 // to whom.
+#include "shim/intercept/bodies/below_request.hpp"
 #include "shim/intercept/buffer_pool.hpp"
 #include "shim/intercept/generated/bodies.hpp"
 #include "shim/intercept/generated/table.hpp"
@@ -54,6 +55,7 @@ int Init_thread(int* argc, char*** argv, int required, int* provided) {
 
 /// Callbacks that run inside (attributes of MPI_COMM_SELF) may use the world model to the end.
 int Finalize() {
+  finish_let_go();
   gather_for_the_end();
   prepare_idle();
   world_ends();

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/intercept/bodies/mixed.hpp"
 
-#include <sched.h>
-
 #include <string>
 
 #include "shim/intercept/generated/table.hpp"
@@ -13,13 +11,12 @@ namespace shim::intercept {
 using base::Error;
 using base::ErrorClass;
 
-bool NativePart::are_all_ready() {
-  for (MPI_Request request : requests_) {
-    int flag = 0;
-    code_ = active_table.Request_get_status(request, &flag, MPI_STATUS_IGNORE);
-    if (code_ == MPI_SUCCESS && flag == 0) return false;
-  }
-  return true;
+bool NativePart::is_ready(std::size_t number) {
+  statuses_.resize(requests_.size());
+  int flag = 0;
+  int code = active_table.Request_get_status(requests_[number], &flag, &statuses_[number]);
+  if (code_ == MPI_SUCCESS) code_ = code;
+  return flag != 0;
 }
 
 bool NativePart::test_all() {
@@ -63,7 +60,7 @@ void NativePart::put_statuses(MPI_Status* statuses) const {
   }
 }
 
-base::Result<Batch> Batch::of(int count, MPI_Request* requests) {
+base::Result<Batch> Batch::of(int count, const MPI_Request* requests) {
   if (count < 0) return slow::bad_count(count, "count");
   if (requests == nullptr && count > 0) return Error(ErrorClass::arg, "the array of requests is a null pointer");
   Batch batch;
@@ -72,12 +69,14 @@ base::Result<Batch> Batch::of(int count, MPI_Request* requests) {
     if (handle == abi::predefined.request_null && !abi::is_unset(handle)) continue;
     if (!abi::is_unset(handle) && !abi::is_ours(handle) && is_active()) {
       batch.native_.add(i, handle);
+      batch.moves_below_ = true;
       continue;
     }
     auto object = request_of(handle);
     if (!object) return std::move(object).error().within("request " + std::to_string(i));
     batch.ours_.push_back({i, *object});
     if ((*object)->on.comm) batch.engine_ = &engine_of(*(*object)->on.comm);
+    if ((*object)->own != nullptr && (*object)->own->is_moved_below()) batch.moves_below_ = true;
   }
   return batch;
 }
@@ -91,16 +90,8 @@ bool Batch::has_active() const {
 base::Status Batch::progress() { return engine_ != nullptr ? engine_->progress() : base::Status{}; }
 
 base::Status Batch::wait_until(const std::function<bool()>& condition) {
-  if (engine_ != nullptr && native_.is_empty()) {
-    SHIM_TRY(engine_->wait_until(condition));
-    return {};
-  }
-  // The substrate's requests move only while somebody asks for them: no sleeping here, as in the substrate's own waits.
-  constexpr unsigned kSpins = 1000;
-  for (unsigned round = 0; !condition(); ++round) {
-    SHIM_TRY(progress());
-    if (round >= kSpins) sched_yield();
-  }
+  if (engine_ == nullptr || moves_below_) return spin_until(condition, [this] { return progress(); });
+  SHIM_TRY(engine_->wait_until(condition));
   return {};
 }
 

@@ -20,8 +20,10 @@ class NativePart {
   }
   bool is_empty() const { return requests_.empty(); }
 
-  /// Do all of them hold, without completing any? (PMPI_Request_get_status)
-  bool are_all_ready();
+  int index_of(std::size_t number) const { return indices_[number]; }
+  std::size_t size() const { return requests_.size(); }
+  /// Is it complete? It stays as it is, and status_of() tells its status (PMPI_Request_get_status).
+  bool is_ready(std::size_t number);
   /// Completes all if all are ready (PMPI_Testall). True then, or where it failed; code() and statuses() tell.
   bool test_all();
   /// Completes one if one is ready (PMPI_Testany): its place in the user's array; MPI_UNDEFINED if none is active; nothing
@@ -49,7 +51,7 @@ class NativePart {
 class Batch {
  public:
   /// Errors: arg (no array), count, request (a handle of nobody).
-  static base::Result<Batch> of(int count, MPI_Request* requests);
+  static base::Result<Batch> of(int count, const MPI_Request* requests);
 
   struct Ours {
     int index;
@@ -57,6 +59,7 @@ class Batch {
   };
   const std::vector<Ours>& ours() const { return ours_; }
   NativePart& native() { return native_; }
+  const NativePart& native() const { return native_; }
   bool has_active() const;
   /// One round of progress of our engine; nothing where the array has none of ours.
   base::Status progress();
@@ -67,6 +70,7 @@ class Batch {
   std::vector<Ours> ours_;
   NativePart native_;
   p2p::Engine* engine_ = nullptr;
+  bool moves_below_ = false;  ///< some of them move only while the library below is asked
 };
 
 }  // namespace shim::intercept

@@ -2,27 +2,11 @@
 // A send and a receive in one call, MPI-4.1 §3.10.
 #include <vector>
 
-#include "shim/intercept/bodies/completion.hpp"
+#include "shim/intercept/bodies/sides.hpp"
 #include "shim/intercept/generated/bodies.hpp"
 
 namespace shim::intercept {
 namespace {
-
-using sessions::CommunicatorPtr;
-
-struct Sides {
-  int dest, send_tag, source, receive_tag;
-};
-
-base::Result<sessions::Communicator*> check(MPI_Comm handle, const Sides& sides) {
-  auto* comm = find_comm(handle);
-  if (comm == nullptr) [[unlikely]] return slow::no_comm(handle);
-  SHIM_TRY(check_destination(**comm, sides.dest));
-  SHIM_TRY(check_send_tag(sides.send_tag));
-  SHIM_TRY(check_source(**comm, sides.source));
-  SHIM_TRY(check_receive_tag(sides.receive_tag));
-  return comm->get();
-}
 
 /// The receive is posted before the send goes, so that a ring of these calls cannot block.
 base::Status exchange(sessions::Communicator& comm, const types::ConstBuffer& data, const types::Buffer& into,
@@ -41,7 +25,7 @@ base::Status exchange(sessions::Communicator& comm, const types::ConstBuffer& da
 int sendrecv(const char* function, const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, Count recvcount,
              MPI_Datatype recvtype, const Sides& sides, MPI_Comm handle, MPI_Status* status) {
   return deliver(Subject::comm(handle), function, [&]() -> base::Status {
-    SHIM_TRY_ASSIGN(sessions::Communicator * comm, check(handle, sides));
+    SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, check_sides(handle, sides));
     types::ConstBuffer data;
     types::Buffer into;
     SHIM_TRY(take_buffer(data, sendbuf, sendcount, sendtype));
@@ -53,7 +37,7 @@ int sendrecv(const char* function, const void* sendbuf, Count sendcount, MPI_Dat
 int replace(const char* function, void* buf, Count count, MPI_Datatype datatype, const Sides& sides, MPI_Comm handle,
             MPI_Status* status) {
   return deliver(Subject::comm(handle), function, [&]() -> base::Status {
-    SHIM_TRY_ASSIGN(sessions::Communicator * comm, check(handle, sides));
+    SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, check_sides(handle, sides));
     types::Buffer into;
     SHIM_TRY(take_buffer(into, buf, count, datatype));
     std::vector<std::byte> copy(into.count * static_cast<std::uint64_t>(into.type->extent));

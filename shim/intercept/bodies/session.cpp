@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "shim/intercept/bodies/arguments.hpp"
+#include "shim/intercept/buffer_pool.hpp"
 #include "shim/intercept/generated/bodies.hpp"
 #include "shim/intercept/handlers.hpp"
 #include "shim/intercept/infos.hpp"
@@ -106,6 +107,7 @@ int Session_finalize(MPI_Session* session) {
     SHIM_TRY(check_nothing_lives(*found));
     // of two threads that finalize the same session, one is late
     if (!objects.sessions.take(*session)) return std::move(session_of(*session)).error();
+    object_buffers().forget(found.get());
     *session = MPI_SESSION_NULL;
     return {};
   });

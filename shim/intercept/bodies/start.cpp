@@ -17,7 +17,7 @@ base::Status start(RequestObject& object) {
   if (object.request == nullptr || !object.request->is_persistent())
     return Error(ErrorClass::request, "the request is not persistent");
   if (object.request->is_active()) return Error(ErrorClass::request, "the request is active already: complete it first");
-  return engine_of(*object.on.comm).start(*object.request);
+  return p2p::Engine::start(*object.request);
 }
 
 /// Either library's. The substrate raises its own errors.
@@ -25,7 +25,10 @@ int start_one(const char* function, MPI_Request* handle) {
   if (!abi::is_ours(*handle) && is_active()) return active_table.Start(handle);
   auto object = request_of(*handle);
   if (!object) return fail(Subject(), function, object.error());
-  return deliver((*object)->on, function, [&] { return start(**object); });
+  base::Status started = start(**object);
+  if (started) return MPI_SUCCESS;
+  int code = (*object)->own != nullptr ? (*object)->own->start_code() : MPI_SUCCESS;
+  return code != MPI_SUCCESS ? code : fail((*object)->on, function, started.error());
 }
 
 }  // namespace
@@ -35,6 +38,8 @@ namespace ours {
 int Start(MPI_Request* request) { return start_one("MPI_Start", request); }
 
 int Startall(int count, MPI_Request requests[]) {
+  if (count > 0 && requests == nullptr)
+    return fail(Subject(), "MPI_Startall", Error(ErrorClass::arg, "the array of requests is a null pointer"));
   for (int i = 0; i < count; ++i)
     if (int code = start_one("MPI_Startall", &requests[i])) return code;
   return MPI_SUCCESS;

@@ -8,10 +8,6 @@
 namespace shim::intercept {
 namespace {
 
-struct Lengths {
-  int send = 0, receive = 0;
-};
-
 Lengths peers_of(MPI_Comm comm) {
   int is_inter = 0, size = 0;
   active_table.Comm_test_inter(comm, &is_inter);
@@ -41,9 +37,14 @@ bool may_ask(MPI_Comm comm) {
 
 }  // namespace
 
+Lengths lengths_of(MPI_Comm comm, Reach reach) {
+  if (!may_ask(comm)) return {};
+  return reach == Reach::peers ? peers_of(comm) : neighbors_of(comm);
+}
+
 bool any_ours_among(MPI_Comm comm, Reach reach, const TypeArrays& arrays) {
   if (!may_ask(comm)) return false;
-  const Lengths lengths = reach == Reach::peers ? peers_of(comm) : neighbors_of(comm);
+  const Lengths lengths = lengths_of(comm, reach);
   return (arrays.sendbuf != MPI_IN_PLACE && ours_in(arrays.sendtypes, lengths.send)) || ours_in(arrays.recvtypes, lengths.receive);
 }
 

@@ -14,6 +14,12 @@ enum class Reach {
   neighbors,  ///< those of its topology: where data goes to, and where it comes from
 };
 
+/// How many entries such arrays have, by what the library below says of the communicator.
+struct Lengths {
+  int send = 0, receive = 0;
+};
+Lengths lengths_of(MPI_Comm comm, Reach reach);
+
 /// The datatypes of an all-to-all: what is sent from a buffer, and what is received. Those of MPI_IN_PLACE are not looked at.
 struct TypeArrays {
   const void* sendbuf;

@@ -13,6 +13,7 @@ sys.path.insert(0, str(_API))
 import description  # noqa: E402
 import emit_bodies  # noqa: E402
 import emit_collectives  # noqa: E402
+import emit_composed  # noqa: E402
 import emit_coverage  # noqa: E402
 import emit_entries  # noqa: E402
 import emit_lending  # noqa: E402
@@ -72,6 +73,7 @@ class Description(unittest.TestCase):
         self.refuses("MPI_X | 3.1 | 1.0 | ours | body always idle", "exclude each other")
         self.refuses("MPI_X | 3.1 | 1.0 | ours | always", "always needs a body")
         self.refuses("MPI_X | 3.1 | 1.0 | ours | collective", "names what it calls")
+        self.refuses("MPI_X | 3.1 | 1.0 | ours | below", "nothing below is ever lacking")
         arrays = "\n  MPI_Comm c : COMMUNICATOR; const MPI_Datatype t[] : DATATYPE"
         self.refuses("MPI_X | 3.1 | 1.0 | by_handle(c)" + arrays, "among")
         self.refuses("MPI_X | 3.1 | 1.0 | by_handle(c) | among(all)" + arrays, "among")
@@ -145,6 +147,38 @@ class Generator(unittest.TestCase):
                                                        "MPI_F08_STATUSES_IGNORE"]))
 
 
+class Composed(unittest.TestCase):
+    def test_what_is_made_of_what(self):
+        functions = _functions(_REAL)
+        for name, of in (("Send_c", "Send"), ("Bcast_init", "Ibcast"), ("Bcast_init_c", "Bcast_init"),
+                         ("Neighbor_alltoallw_init", "Ineighbor_alltoallw"), ("File_read_at_all_c", "File_read_at_all")):
+            self.assertEqual(functions[name].made_of.name, of)
+        self.assertEqual(functions["Bcast_init_c"].made_of.made_of.name, "Ibcast")
+        for name in ("Send", "Send_init", "Psend_init", "Op_create_c", "Buffer_attach_c"):
+            self.assertIsNone(functions[name].made_of, name)
+
+    def test_how_long_arrays_are(self):
+        functions = _functions(_REAL)
+        for name, text in (
+                ("Scatterv_c", 'narrow.array<int>(sendcounts, "sendcounts", narrow.length_at_root(comm, root))'),
+                ("Alltoallv_c", 'narrow.array<int>(sdispls, "sdispls", narrow.length_sent(comm, Reach::peers, sendbuf))'),
+                ("Alltoallv_c", 'narrow.array<int>(rdispls, "rdispls", narrow.length_received(comm, Reach::peers))'),
+                ("Neighbor_alltoallv_c", 'narrow.array<int>(recvcounts, "recvcounts", narrow.length_received(comm, Reach::neighbors))'),
+                ("Reduce_scatter_c", 'narrow.array<int>(recvcounts, "recvcounts", narrow.length_received(comm, Reach::peers))'),
+                ("Type_indexed_c", 'narrow.array<int>(array_of_displacements, "array_of_displacements", count)'),
+                ("Type_create_subarray_c", 'narrow.array<int>(array_of_sizes, "array_of_sizes", ndims)')):
+            self.assertIn(text, emit_composed.body(functions[name]))
+
+    def test_what_is_written_and_kept(self):
+        functions = _functions(_REAL)
+        for name, text in (("Pack_c", "Widened<int, MPI_Count> small_position(position, true);"),
+                           ("Pack_size_c", "Widened<int, MPI_Count> small_size(size, false);"),
+                           ("Win_shared_query_c", "Widened<int, MPI_Aint> small_disp_unit(disp_unit, false);"),
+                           ("Ialltoallv_c", "return narrow.done(code, request);"), ("Alltoallv_c", "return narrow.done(code);"),
+                           ("Gather_init", "later.keep(sendtype)"), ("Gather_init", "active_table.Igather(")):
+            self.assertIn(text, emit_composed.body(functions[name]))
+
+
 class Probe(unittest.TestCase):
     def test_reads_prototypes_macros_and_other_names(self):
         native = probe.read("int MPI_Send(int);\ntypedef int (MPI_Function)(int);\nenum { MPI_ONE };\n",
@@ -216,7 +250,8 @@ class Coverage(unittest.TestCase):
         functions = _functions(_SAMPLE)
         states = {name: emit_coverage.state(functions[name], _NATIVE) for name in functions}
         self.assertEqual(states["Send"], "both")
-        self.assertEqual(states["Send_c"], "none")
+        self.assertEqual(states["Send_c"], "world")  # not there either, but made of MPI_Send
+        self.assertEqual(states["Isendrecv_replace"], "both")  # not in the header of this test, but composed
         self.assertEqual(states["Group_union"], "session")  # not in the header of this test
         self.assertEqual(states["Init"], "any")
         self.assertEqual(states["Comm_create_from_group"], "session")

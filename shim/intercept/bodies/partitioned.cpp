@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Partitioned communication, MPI-4.1 §4.2: on communicators of ours.
+#include <limits>
+#include <string>
+
+#include "shim/intercept/bodies/completion.hpp"
+#include "shim/intercept/generated/bodies.hpp"
+#include "shim/intercept/infos.hpp"
+#include "shim/intercept/partitions.hpp"
+
+namespace shim::intercept {
+namespace {
+
+using base::Error;
+using base::ErrorClass;
+
+struct Partitioned {
+  int partitions;
+  Count count;  ///< of one
+  MPI_Datatype datatype;
+};
+
+/// All partitions as one buffer: they lie one behind the other (MPI-4.1 §4.2.1).
+template <typename Buffer, typename Address>
+base::Status take_partitions(Buffer& buffer, Address address, const Partitioned& what) {
+  if (what.partitions < 0) return Error(ErrorClass::arg, "the number of partitions " + std::to_string(what.partitions) + " is negative");
+  if (what.count < 0) return slow::bad_count(what.count, "count");
+  if (what.partitions > 0 && what.count > std::numeric_limits<Count>::max() / what.partitions)
+    return Error(ErrorClass::count, std::to_string(what.partitions) + " partitions of " + std::to_string(what.count) + " items are too many");
+  return take_buffer(buffer, address, what.count * what.partitions, what.datatype);
+}
+
+base::Result<sessions::CommunicatorPtr> comm_for(MPI_Comm handle, MPI_Info info, const MPI_Request* request) {
+  auto* comm = find_comm(handle);
+  if (comm == nullptr) return slow::no_comm(handle);
+  SHIM_TRY(take_info(info));  // no hint means anything here
+  SHIM_TRY(check_output(request, "request"));
+  return *comm;
+}
+
+base::Result<PartitionedRequest*> partitioned(MPI_Request handle) {
+  SHIM_TRY_ASSIGN(RequestObject * object, request_of(handle));
+  auto* found = dynamic_cast<PartitionedRequest*>(object->own);
+  if (found == nullptr) return Error(ErrorClass::request, "the request is not one of partitioned communication");
+  return found;
+}
+
+int mark(const char* function, MPI_Request request, int low, int high) {
+  return deliver(Subject::request(request), function, [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(PartitionedRequest * found, partitioned(request));
+    if (low > high)
+      return Error(ErrorClass::arg, "the range of partitions begins with " + std::to_string(low) + " and ends with " + std::to_string(high));
+    return found->ready(low, high);
+  });
+}
+
+}  // namespace
+
+namespace ours {
+
+int Psend_init(const void* buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+               MPI_Info info, MPI_Request* request) {
+  return deliver(Subject::comm(comm), "MPI_Psend_init", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(sessions::CommunicatorPtr on, comm_for(comm, info, request));
+    types::ConstBuffer data;
+    SHIM_TRY(take_partitions(data, buf, {partitions, count, datatype}));
+    SHIM_TRY(check_destination(*on, dest));
+    SHIM_TRY(check_send_tag(tag));
+    SHIM_TRY_ASSIGN(PartitionedSend * made, PartitionedSend::make(partition_board(*on), data, partitions, abi::to_p2p_rank(dest), tag));
+    return hand_out(made, {on, comm}, request);
+  });
+}
+
+int Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Info info,
+               MPI_Request* request) {
+  return deliver(Subject::comm(comm), "MPI_Precv_init", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(sessions::CommunicatorPtr on, comm_for(comm, info, request));
+    types::Buffer into;
+    SHIM_TRY(take_partitions(into, buf, {partitions, count, datatype}));
+    if (source == MPI_ANY_SOURCE) return Error(ErrorClass::rank, "MPI_ANY_SOURCE is not allowed for partitioned communication");
+    SHIM_TRY(check_source(*on, source));
+    if (tag == MPI_ANY_TAG) return Error(ErrorClass::tag, "MPI_ANY_TAG is not allowed for partitioned communication");
+    SHIM_TRY(check_send_tag(tag));
+    SHIM_TRY_ASSIGN(PartitionedReceive * made,
+                    PartitionedReceive::make(partition_board(*on), into, partitions, abi::to_p2p_rank(source), tag));
+    return hand_out(made, {on, comm}, request);
+  });
+}
+
+int Pready(int partition, MPI_Request request) { return mark("MPI_Pready", request, partition, partition); }
+int Pready_range(int low, int high, MPI_Request request) { return mark("MPI_Pready_range", request, low, high); }
+int Pready_list(int length, const int partitions[], MPI_Request request) {
+  return deliver(Subject::request(request), "MPI_Pready_list", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(PartitionedRequest * found, partitioned(request));
+    if (length < 0) return Error(ErrorClass::arg, "the length " + std::to_string(length) + " is negative");
+    if (length > 0) SHIM_TRY(check_output(partitions, "partitions"));
+    for (int i = 0; i < length; ++i) SHIM_TRY(found->ready(partitions[i], partitions[i]));
+    return {};
+  });
+}
+
+int Parrived(MPI_Request request, int partition, int* flag) {
+  return deliver(Subject::request(request), "MPI_Parrived", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(PartitionedRequest * found, partitioned(request));
+    SHIM_TRY(check_output(flag, "flag"));
+    SHIM_TRY_ASSIGN(bool arrived, found->has_arrived(partition));
+    *flag = arrived;
+    return {};
+  });
+}
+
+}  // namespace ours
+}  // namespace shim::intercept
