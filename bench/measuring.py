@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the measuring commands share: running jobs over one MPI, rows of figures, and how they are written down.
+
+Every figure is a median over repetitions; a ratio is the median of the repetitions' own ratios, because a shared machine
+changes its speed between repetitions and not within one.
+"""
+import argparse
+import collections
+import csv
+import dataclasses
+import os
+import pathlib
+import platform
+import re
+import statistics
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+Row = collections.namedtuple("Row", "part what processes nodes substrate ours unit ratio low high goal")
+
+
+@dataclasses.dataclass(frozen=True)
+class Mpi:
+    """An MPI to measure against."""
+    launcher: tuple
+    variable: tuple      # the words in front of a variable's name for all processes
+    joins: str           # what stands between the name and the value; empty: they are two words
+    title: str
+    version: str         # where its number stands in what the launcher says to --version
+    start_goal: str      # session + world communicator against MPI_Init, on one node
+    has_sessions: bool   # of its own
+    ends_over_nodes: bool   # its MPI_Finalize does not hang there (docs/measurements.md)
+
+
+MPIS = {
+    "openmpi": Mpi(("mpirun.openmpi", "--oversubscribe"), ("-x",), "=", "Open MPI", r"\(\w[\w ]*\) ([\d.]+)", "≤ 0.2", False, True),
+    "mpich": Mpi(("mpiexec.hydra",), ("-genv",), "", "MPICH", r"Version: +([\d.]+)", "≤ 0.333", True, False),
+}
+
+
+class Bench:
+    def __init__(self, options):
+        self.options = options
+        self.mpi = MPIS[options.mpi]
+        self.programs = options.build / "bench" / options.mpi
+        self.library = options.build / "lib" / f"libintersession-{options.mpi}.so"
+        self.rows = []
+        self.env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+
+    def progress(self, text):
+        print(f"  … {text}", file=sys.stderr, flush=True)
+
+    def variable(self, name, value):
+        return [*self.mpi.variable, *([f"{name}{self.mpi.joins}{value}"] if self.mpi.joins else [name, value])]
+
+    def run(self, processes, program, *arguments, nodes=1, preload=False, native=False, leaves=False):
+        """Output of one job. More processes than cores: Open MPI and ours yield. One that leaves, before MPI's own end, may be
+        called killed once it has said its figures."""
+        if leaves:
+            arguments = ("leave", *arguments)
+        mpirun = list(self.mpi.launcher)
+        if preload:
+            mpirun += self.variable("LD_PRELOAD", str(self.library))
+        if native:
+            mpirun += self.variable("INTERSESSION_NATIVE", "1")
+        mpirun += ["-n", str(processes)]
+        command = mpirun + [str(next(self.programs.glob(f"*/{program}"))), *map(str, arguments)]
+        if nodes > 1:
+            per_node = processes // nodes
+            command = [str(ROOT / "tests" / "cluster" / "cluster"), "--nodes", str(nodes), "--slots", str(per_node), "--"] + command
+        done = subprocess.run(command, env=self.env, capture_output=True, text=True, timeout=300)
+        if done.returncode != 0 and not (leaves and " max_ms " in done.stdout):
+            sys.exit(f"{pathlib.Path(sys.argv[0]).name}: {' '.join(command)} failed with {done.returncode}:\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def add(self, part, what, processes, nodes, pairs, unit, goal="", scale=1.0):
+        """pairs: (substrate, ours) per repetition; smaller is better."""
+        ratios = [ours / theirs for theirs, ours in pairs]
+        self.rows.append(Row(part, what, processes, nodes, statistics.median(p[0] for p in pairs) * scale,
+                             statistics.median(p[1] for p in pairs) * scale, unit, statistics.median(ratios),
+                             min(ratios), max(ratios), goal))
+
+
+def markdown(rows):
+    lines = ["| | measure | processes | nodes | substrate | ours | unit | ratio (spread) | to reach |",
+             "|---|---|---|---|---|---|---|---|---|"]
+    for r in rows:
+        lines.append(f"| {r.part} | {r.what} | {r.processes} | {r.nodes} | {r.substrate:.3g} | {r.ours:.3g} | {r.unit} "
+                     f"| **{r.ratio:.3g}** ({r.low:.3g}–{r.high:.3g}) | {r.goal} |")
+    return "\n".join(lines)
+
+
+def machine(mpi):
+    model = re.search(r"model name\s*:\s*(.*)", pathlib.Path("/proc/cpuinfo").read_text())
+    says = subprocess.run([mpi.launcher[0], "--version"], capture_output=True, text=True).stdout
+    version = f"{mpi.title} {re.search(mpi.version, says)[1]}"
+    return f"{model[1] if model else platform.machine()}, {os.cpu_count()} cores, Linux {platform.release()}; {version}"
+
+
+def parser_for(description, repetitions):
+    """With the options that all commands have."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
+    parser.add_argument("--mpi", choices=MPIS, default="openmpi", help="the MPI below")
+    parser.add_argument("--repetitions", type=int, default=repetitions)
+    parser.add_argument("--output", type=pathlib.Path, help="folder for NAME-<mpi>.md and .csv")
+    return parser
+
+
+def write(bench, name):
+    """Prints the table, and writes NAME-<mpi>.md and .csv where the options say so."""
+    options = bench.options
+    text = f"{machine(bench.mpi)}; medians of {options.repetitions} repetitions\n\n{markdown(bench.rows)}\n"
+    print(text)
+    if not options.output:
+        return
+    options.output.mkdir(parents=True, exist_ok=True)
+    (options.output / f"{name}-{options.mpi}.md").write_text(text)
+    with open(options.output / f"{name}-{options.mpi}.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(Row._fields)
+        writer.writerows(bench.rows)
