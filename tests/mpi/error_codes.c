@@ -35,7 +35,7 @@ static void expect_known(const struct added *made, const char *when) {
   MUST(MPI_Error_class(made->code, &error_class));
   EXPECT(error_class == made->class_number && made->code != made->class_number, "class %d of code %d", error_class, made->code);
   MUST(MPI_Error_class(made->second, &error_class));
-  EXPECT(error_class == MPI_ERR_IO && made->second > MPI_ERR_LASTCODE, "class %d of code %d", error_class, made->second);
+  EXPECT(error_class == MPI_ERR_IO && made->second != MPI_ERR_IO, "class %d of code %d", error_class, made->second);
   snprintf(text, sizeof text, "class made %s", when);
   expect_string(made->class_number, text);
   snprintf(text, sizeof text, "code made %s", when);

