@@ -32,10 +32,11 @@ using Scatterv = Task(Call, const std::byte* all, std::span<const Part> parts, B
 using Allgather = Task(Call, std::byte* all, std::uint64_t block);
 using Allgatherv = Task(Call, std::byte* all, std::span<const Part> parts);
 using Alltoall = Task(Call, const std::byte* send, std::byte* receive, std::uint64_t block);
-using Alltoallv = Task(Call, const std::byte* send, std::span<const Part> send_parts, std::byte* receive,
-                       std::span<const Part> receive_parts);
+/// By rank.
+using Alltoallw = Task(Call, std::span<const types::ConstBuffer> send, std::span<const types::Buffer> receive);
 /// In place: what is sent to a process is replaced by what comes from it, which is as long.
-using AlltoallInPlace = Task(Call, std::byte* data, std::span<const Part> parts);
+using AlltoallInPlace = Task(Call, std::span<const types::Buffer> data);
+using Exchange = Task(Call, std::span<const Outgoing> out, std::span<const Incoming> in);
 /// own may be result. Of exscan, rank 0 leaves result alone.
 using Scan = Task(Call, Operands, const void* own, void* result);
 /// own: operands.count items, result: counts[rank] of them; result may be the start of own. Operands: of the whole.
@@ -54,8 +55,9 @@ Scatterv scatterv_linear;
 Allgather allgather_recursive_doubling, allgather_bruck, allgather_ring;
 Allgatherv allgatherv_ring;
 Alltoall alltoall_bruck, alltoall_linear, alltoall_pairwise;
-Alltoallv alltoallv_linear;
+Alltoallw alltoallw_linear;
 AlltoallInPlace alltoall_in_place;
+Exchange exchange_linear;
 Scan scan_recursive_doubling, exscan_recursive_doubling;
 ReduceScatter reduce_scatter_halving, reduce_scatter_pairwise;
 

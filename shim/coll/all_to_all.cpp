@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Entries of the collectives in which everyone gets data from everyone.
-#include <algorithm>
+#include <type_traits>
 #include <vector>
 
 #include "shim/coll/algorithms.hpp"
@@ -10,19 +10,12 @@
 namespace shim::coll {
 namespace {
 
-// Our own block goes to its place in the data of all.
-void place_own(types::ConstBuffer send, Bytes place) {
-  Packed own(send);
-  own.load();
-  copy_bytes(own.data(), place.data(), std::min(own.bytes().size(), place.size()));
-}
-
 Task allgather_packed(Call call, types::ConstBuffer send, types::Buffer receive) {
   std::uint64_t block = receive.bytes();
   std::uint64_t first = static_cast<std::uint64_t>(call.rank) * block;
   Packed all(*receive.type, receive.address, receive.count * static_cast<std::uint64_t>(call.size));
   if (is_in_place(send)) all.load(first, block);
-  else place_own(send, all.bytes().subspan(first, block));
+  else co_await Call::place(send, Call::buffer(all.bytes().subspan(first, block)));
   Task inner = choose(table().allgather, call.size, all.bytes().size())(call, all.data(), block);
   co_await inner;
   all.store();
@@ -31,7 +24,7 @@ Task allgather_packed(Call call, types::ConstBuffer send, types::Buffer receive)
 Task allgatherv_packed(Call call, types::ConstBuffer send, void* receive, Blocks blocks, const types::Type* type) {
   PackedBlocks all(*type, receive, blocks);
   if (is_in_place(send)) all.load(call.rank);
-  else place_own(send, all.part(call.rank));
+  else co_await Call::place(send, Call::buffer(all.part(call.rank)));
   Task inner = allgatherv_ring(call, all.data(), all.parts());
   co_await inner;
   all.store();
@@ -40,35 +33,56 @@ Task allgatherv_packed(Call call, types::ConstBuffer send, void* receive, Blocks
 Task alltoall_packed(Call call, types::ConstBuffer send, types::Buffer receive) {
   auto size = static_cast<std::uint64_t>(call.size);
   Packed incoming(*receive.type, receive.address, receive.count * size);
-  if (is_in_place(send)) {
-    incoming.load();
-    std::vector<Part> parts = equal_parts(call.size, receive.bytes());
-    Task inner = alltoall_in_place(call, incoming.data(), parts);
-    co_await inner;
-  } else {
-    Packed outgoing(*send.type, const_cast<void*>(send.address), send.count * size);
-    outgoing.load();
-    Alltoall* algorithm = choose(table().alltoall, call.size, receive.bytes());
-    Task inner = algorithm(call, outgoing.data(), incoming.data(), receive.bytes());
-    co_await inner;
-  }
+  Packed outgoing(*send.type, const_cast<void*>(send.address), send.count * size);
+  outgoing.load();
+  Alltoall* algorithm = choose(table().alltoall, call.size, receive.bytes());
+  Task inner = algorithm(call, outgoing.data(), incoming.data(), receive.bytes());
+  co_await inner;
   incoming.store();
 }
 
-Task alltoallv_packed(Call call, const void* send, Blocks send_blocks, const types::Type* send_type, void* receive,
-                      Blocks receive_blocks, const types::Type* receive_type) {
-  PackedBlocks incoming(*receive_type, receive, receive_blocks);
-  if (send_type == nullptr) {
-    incoming.load();
-    Task inner = alltoall_in_place(call, incoming.data(), incoming.parts());
-    co_await inner;
-  } else {
-    PackedBlocks outgoing(*send_type, const_cast<void*>(send), send_blocks);
-    outgoing.load();
-    Task inner = alltoallv_linear(call, outgoing.data(), outgoing.parts(), incoming.data(), incoming.parts());
-    co_await inner;
+/// Blocks of one type, by rank: block(rank) says how many items the block has, and how many items from the start it lies.
+struct Block {
+  std::int64_t count, displacement;
+};
+template <typename Buffer, typename Address, typename Where>
+std::vector<Buffer> buffers_of(int size, Address* array, const types::Type& type, Where block) {
+  using Byte = std::conditional_t<std::is_const_v<Address>, const std::byte, std::byte>;
+  std::vector<Buffer> buffers;
+  for (int rank = 0; rank < size; ++rank) {
+    Block b = block(rank);
+    buffers.push_back({static_cast<Byte*>(array) + b.displacement * type.extent, static_cast<std::uint64_t>(b.count), &type});
   }
-  incoming.store();
+  return buffers;
+}
+template <typename Buffer, typename Address>
+std::vector<Buffer> buffers_of(Address* array, const types::Type& type, Blocks blocks) {
+  return buffers_of<Buffer>(static_cast<int>(blocks.counts.size()), array, type, [blocks](int rank) {
+    auto i = static_cast<std::size_t>(rank);
+    return Block{blocks.counts[i], blocks.displacements[i]};
+  });
+}
+
+Task alltoall_replaced(Call call, types::Buffer data) {
+  auto count = static_cast<std::int64_t>(data.count);
+  std::vector<types::Buffer> blocks = buffers_of<types::Buffer>(
+      call.size, data.address, *data.type, [count](int rank) { return Block{count, rank * count}; });
+  Task inner = alltoall_in_place(call, blocks);
+  co_await inner;
+}
+
+Task alltoallv_replaced(Call call, void* data, Blocks blocks, const types::Type* type) {
+  std::vector<types::Buffer> buffers = buffers_of<types::Buffer>(data, *type, blocks);
+  Task inner = alltoall_in_place(call, buffers);
+  co_await inner;
+}
+
+Task alltoallv_by_rank(Call call, const void* send, Blocks send_blocks, const types::Type* send_type, void* receive,
+                       Blocks receive_blocks, const types::Type* receive_type) {
+  std::vector<types::ConstBuffer> outgoing = buffers_of<types::ConstBuffer>(send, *send_type, send_blocks);
+  std::vector<types::Buffer> incoming = buffers_of<types::Buffer>(receive, *receive_type, receive_blocks);
+  Task inner = alltoallw_linear(call, outgoing, incoming);
+  co_await inner;
 }
 
 }  // namespace
@@ -82,12 +96,23 @@ Task allgatherv(Turn turn, types::ConstBuffer send, void* receive, Blocks blocks
 }
 
 Task alltoall(Turn turn, types::ConstBuffer send, types::Buffer receive) {
+  if (is_in_place(send)) return alltoall_replaced(call_on(turn), receive);
   return alltoall_packed(call_on(turn), send, receive);
 }
 
 Task alltoallv(Turn turn, const void* send, Blocks send_blocks, const types::Type* send_type, void* receive,
                Blocks receive_blocks, const types::Type& receive_type) {
-  return alltoallv_packed(call_on(turn), send, send_blocks, send_type, receive, receive_blocks, &receive_type);
+  if (send_type == nullptr) return alltoallv_replaced(call_on(turn), receive, receive_blocks, &receive_type);
+  return alltoallv_by_rank(call_on(turn), send, send_blocks, send_type, receive, receive_blocks, &receive_type);
+}
+
+Task alltoallw(Turn turn, std::span<const types::ConstBuffer> send, std::span<const types::Buffer> receive) {
+  if (send.empty()) return alltoall_in_place(call_on(turn), receive);
+  return alltoallw_linear(call_on(turn), send, receive);
+}
+
+Task exchange(Turn turn, std::span<const Outgoing> out, std::span<const Incoming> in) {
+  return exchange_linear(call_on(turn), out, in);
 }
 
 }  // namespace shim::coll

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/coll/call.hpp"
 
+#include <string>
 #include <utility>
+
+#include "shim/coll/scratch.hpp"
 
 namespace shim::coll {
 namespace {
@@ -20,15 +23,24 @@ bool Call::Operation::await_suspend(Task::Handle task) const {
   p2p::Context& context = *call->context;
   // the receive first, so that the answer to our send finds it posted
   if (source != kNobody && in.bytes() > 0) {
-    execution.post(engine.irecv(context, in, source, call->tag, p2p::Plane::collective), Requests::Way::receive);
+    execution.post(engine.irecv(context, in, source, call->tag, p2p::Plane::collective), Requests::Way::receive, in.bytes());
   }
   if (dest != kNobody && out.bytes() > 0 && !execution.has_failed()) {
     execution.post(engine.isend(context, out, dest, call->tag, p2p::Mode::standard, p2p::Plane::collective),
-                   Requests::Way::send);
+                   Requests::Way::send, out.bytes());
   }
   if (execution.has_failed()) return true;
   if (!wait) return false;
   return !execution.has_settled() || execution.has_failed();
+}
+
+bool Call::Placement::await_suspend(Task::Handle task) const {
+  if (from.bytes() != to.bytes())
+    task.promise().execution->go_on_after({base::ErrorClass::truncate, "the caller's own block is " + std::to_string(from.bytes()) +
+                                                                           " bytes on the send side and " + std::to_string(to.bytes()) +
+                                                                           " on the receive side"});
+  copy_across(from, to);
+  return false;
 }
 
 bool Call::Combination::await_suspend(Task::Handle task) const {

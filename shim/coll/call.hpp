@@ -62,6 +62,14 @@ struct Call {
     bool await_suspend(Task::Handle task) const;
     void await_resume() const noexcept {}
   };
+  /// Our own block goes to its place. The types may be different ones of the same elements.
+  struct Placement {
+    types::ConstBuffer from;
+    types::Buffer to;
+    bool await_ready() const noexcept { return false; }
+    bool await_suspend(Task::Handle task) const;
+    void await_resume() const noexcept {}
+  };
   /// inout[i] = in[i] op inout[i] for `count` items.
   struct Combination {
     Operands operands;
@@ -104,6 +112,7 @@ struct Call {
     return exchange(buffer(data), dest, buffer(into), source);
   }
 
+  static Placement place(types::ConstBuffer from, types::Buffer to) { return {from, to}; }
   static Combination combine(const Operands& operands, const void* in, void* inout, std::uint64_t count) {
     return {operands, in, inout, count};
   }
@@ -111,7 +120,6 @@ struct Call {
     return {operands, accumulator, received_is_lower};
   }
 
- private:
   static types::ConstBuffer buffer(ConstBytes bytes) { return {bytes.data(), bytes.size(), &types::byte_type()}; }
   static types::Buffer buffer(Bytes bytes) { return {bytes.data(), bytes.size(), &types::byte_type()}; }
 };

@@ -16,12 +16,16 @@ namespace shim::coll {
 /// What a collective needs to know of a communicator. Lives in the communicator; one per communicator.
 class Comm {
  public:
-  Comm(p2p::Engine& engine, p2p::Context& context, int rank, int size)
-      : engine_(&engine), context_(&context), rank_(rank), size_(size) {}
+  /// @param local of an intercommunicator: its own group's, which nobody else makes collectives on while one of this is called.
+  Comm(p2p::Engine& engine, p2p::Context& context, int rank, int size, Comm* local = nullptr)
+      : engine_(&engine), context_(&context), local_(local), rank_(rank), size_(size) {}
   p2p::Engine& engine() const { return *engine_; }
   p2p::Context& context() const { return *context_; }
   int rank() const { return rank_; }
+  /// Of all processes; of an intercommunicator: of those that ranks of its messages name, the other group's.
   int size() const { return size_; }
+  /// Null where this is no intercommunicator.
+  Comm* local() const { return local_; }
   /// The tag of the next collective: all members call collectives in the same order, so all take the same one.
   int next_tag() { return static_cast<int>(sequence_++ & 0x3fffffff); }
   /// The tag of the next persistent collective, for all its starts. Out of the others' way, who come round to their first one.
@@ -30,6 +34,7 @@ class Comm {
  private:
   p2p::Engine* engine_;
   p2p::Context* context_;
+  Comm* local_;
   int rank_, size_;
   std::uint32_t sequence_ = 0, lasting_ = 0;
 };
@@ -37,16 +42,20 @@ class Comm {
 /// A collective's place among those of its communicator: the tag of its messages. Taken when the collective is called (also when
 /// the call then fails: the others know nothing of that, and a member that takes none is out of step with them for good).
 struct Turn {
-  Turn(Comm& of) : Turn(of, of.next_tag()) {}  // NOLINT(google-explicit-constructor)
+  Turn(Comm& of)  // NOLINT(google-explicit-constructor)
+      : comm(&of), tag(of.next_tag()), local_tag(of.local() != nullptr ? of.local()->next_tag() : 0) {}
   /// For all starts of a persistent collective: members may start theirs in different orders (MPI-4.1 §6.13), and messages of one
   /// start do not overtake those of the last.
-  static Turn lasting(Comm& of) { return {of, of.next_lasting_tag()}; }
+  static Turn lasting(Comm& of) {
+    return {&of, of.next_lasting_tag(), of.local() != nullptr ? of.local()->next_lasting_tag() : 0};
+  }
 
   Comm* comm;
   int tag;
+  int local_tag;  ///< within the own group of an intercommunicator
 
  private:
-  Turn(Comm& of, int number) : comm(&of), tag(number) {}
+  Turn(Comm* of, int number, int local_number) : comm(of), tag(number), local_tag(local_number) {}
 };
 
 /// For arguments that may be MPI_IN_PLACE: a send buffer with a null type means in place.
@@ -58,9 +67,24 @@ struct Blocks {
   std::span<const std::int64_t> displacements;
 };
 
+/// Messages of `exchange`.
+struct Outgoing {
+  types::ConstBuffer data;
+  int dest;
+};
+struct Incoming {
+  types::Buffer into;
+  int source;
+};
+
 // Collective: all members of the communicator make these calls in the same order (each takes its turn when it is called, not
 // when it is run). Arguments are checked by the caller. Buffers, types, operations, and the arrays behind spans
 // must live until the task has ended.
+//
+// On intercommunicators (MPI-4.1 §6.2.2): barrier, bcast, reduce, allreduce, reduce_scatter, reduce_scatter_block, and exchange, which
+// all others are there; in place nowhere. A root is kRoot at itself, p2p::kProcNull at the others of its group, and its rank in the
+// other group; counts are those of the own group.
+inline constexpr int kRoot = -3;
 Task barrier(Turn turn);
 Task bcast(Turn turn, types::Buffer data, int root);
 Task reduce(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
@@ -76,6 +100,11 @@ Task allgatherv(Turn turn, types::ConstBuffer send, void* receive, Blocks blocks
 Task alltoall(Turn turn, types::ConstBuffer send, types::Buffer receive);
 Task alltoallv(Turn turn, const void* send, Blocks send_blocks, const types::Type* send_type /* null: in place */,
                void* receive, Blocks receive_blocks, const types::Type& receive_type);
+/// Types and places differ by peer; by rank. `send` empty: in place.
+Task alltoallw(Turn turn, std::span<const types::ConstBuffer> send, std::span<const types::Buffer> receive);
+/// Messages between processes that name each other (neighbourhood collectives, MPI-4.1 §8.6). The messages from one process are
+/// received in the order of `in`, sent in the order of `out`.
+Task exchange(Turn turn, std::span<const Outgoing> out, std::span<const Incoming> in);
 Task scan(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
           const types::Op& op);
 Task exscan(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,

@@ -5,6 +5,7 @@
 
 #include "shim/coll/algorithms.hpp"
 #include "shim/coll/coll.hpp"
+#include "shim/coll/inter.hpp"
 
 namespace shim::coll {
 namespace {
@@ -13,14 +14,18 @@ const void* own_data(const types::ConstBuffer& send, const void* receive) {
   return is_in_place(send) ? receive : send.address;
 }
 
-Task choose_reduce_scatter(Call call, const types::ConstBuffer& send, void* receive, Operands operands, Counts counts) {
+Task choose_reduce_scatter(Turn turn, const types::ConstBuffer& send, void* receive, Operands operands, Counts counts) {
+  if (is_inter(turn)) return inter_reduce_scatter(sides_of(turn), operands, send.address, receive, counts);
+  Call call = call_on(turn);
   ReduceScatter* algorithm = choose(table().reduce_scatter, call.size, operands.bytes(), operands.op->commutative);
   return algorithm(call, operands, own_data(send, receive), receive, counts);
 }
 
-Task reduce_scatter_equal(Call call, types::ConstBuffer send, void* receive, std::uint64_t count, Operands operands) {
-  std::vector<std::int64_t> counts(static_cast<std::size_t>(call.size), static_cast<std::int64_t>(count));
-  Task inner = choose_reduce_scatter(call, send, receive, operands, counts);
+Task reduce_scatter_equal(Turn turn, types::ConstBuffer send, void* receive, Operands block) {
+  const int size = is_inter(turn) ? turn.comm->local()->size() : turn.comm->size();
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(size), static_cast<std::int64_t>(block.count));
+  const Operands operands{block.type, block.op, block.count * static_cast<std::uint64_t>(size)};
+  Task inner = choose_reduce_scatter(turn, send, receive, operands, counts);
   co_await inner;
 }
 
@@ -28,8 +33,9 @@ Task reduce_scatter_equal(Call call, types::ConstBuffer send, void* receive, std
 
 Task reduce(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
             const types::Op& op, int root) {
-  Call call = call_on(turn);
   Operands operands{&type, &op, count};
+  if (is_inter(turn)) return inter_reduce(sides_of(turn), operands, send.address, receive, root);
+  Call call = call_on(turn);
   void* result = call.rank == root ? receive : nullptr;
   Reduce* algorithm = choose(table().reduce, call.size, operands.bytes(), op.commutative);
   return algorithm(call, operands, own_data(send, receive), result, root);
@@ -37,8 +43,9 @@ Task reduce(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t cou
 
 Task allreduce(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
                const types::Op& op) {
-  Call call = call_on(turn);
   Operands operands{&type, &op, count};
+  if (is_inter(turn)) return inter_allreduce(sides_of(turn), operands, send.address, receive);
+  Call call = call_on(turn);
   Allreduce* algorithm = choose(table().allreduce, call.size, operands.bytes(), op.commutative);
   return algorithm(call, operands, own_data(send, receive), receive);
 }
@@ -56,13 +63,12 @@ Task exscan(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t cou
 Task reduce_scatter(Turn turn, types::ConstBuffer send, void* receive, std::span<const std::int64_t> counts,
                     const types::Type& type, const types::Op& op) {
   auto total = static_cast<std::uint64_t>(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}));
-  return choose_reduce_scatter(call_on(turn), send, receive, {&type, &op, total}, counts);
+  return choose_reduce_scatter(turn, send, receive, {&type, &op, total}, counts);
 }
 
 Task reduce_scatter_block(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count,
                           const types::Type& type, const types::Op& op) {
-  Call call = call_on(turn);
-  return reduce_scatter_equal(call, send, receive, count, {&type, &op, count * static_cast<std::uint64_t>(call.size)});
+  return reduce_scatter_equal(turn, send, receive, {&type, &op, count});
 }
 
 }  // namespace shim::coll

@@ -38,16 +38,28 @@ class Leftovers {
 
 }  // namespace
 
-std::optional<base::Error> Requests::collect(p2p::Engine& engine) {
-  std::optional<base::Error> first;
+void Requests::look_at(const Posted& posted, Faults& faults) {
+  if (const base::Error* error = posted.request->error()) {
+    auto& fault = error->error_class() == base::ErrorClass::truncate ? faults.mismatch : faults.failure;
+    if (!fault) fault = error->clone();
+  } else if (posted.way == Way::receive && posted.request->outcome().bytes < posted.bytes && !faults.mismatch) {
+    const p2p::Outcome& outcome = posted.request->outcome();
+    faults.mismatch = base::Error(base::ErrorClass::truncate, "rank " + std::to_string(outcome.source) + " sent " +
+                                                                  std::to_string(outcome.bytes) + " bytes where " +
+                                                                  std::to_string(posted.bytes) + " are to be received");
+  }
+}
+
+Requests::Faults Requests::collect(p2p::Engine& engine) {
+  Faults faults;
   auto still_posted = std::remove_if(posted_.begin(), posted_.end(), [&](const Posted& posted) {
     if (!posted.request->is_done()) return false;
-    if (const base::Error* error = posted.request->error(); error != nullptr && !first) first = error->clone();
+    look_at(posted, faults);
     engine.release(posted.request);
     return true;
   });
   posted_.erase(still_posted, posted_.end());
-  return first;
+  return faults;
 }
 
 void Requests::cancel(p2p::Engine& engine) {
@@ -77,22 +89,29 @@ bool Execution::advance() {
 
 base::Status Execution::take_result() {
   if (error_) return std::move(*error_);
+  if (mismatch_) return std::move(*mismatch_);
   return {};
 }
 
-void Execution::post(base::Result<p2p::Request*> request, Requests::Way way) {
-  if (request) requests_.add(*request, way);
+void Execution::post(base::Result<p2p::Request*> request, Requests::Way way, std::uint64_t bytes) {
+  if (request) requests_.add(*request, way, bytes);
   else fail(std::move(request).error());
 }
 
 bool Execution::has_settled() {
   if (requests_.empty()) return true;
-  if (auto error = requests_.collect(engine_)) fail(std::move(*error));
+  Requests::Faults faults = requests_.collect(engine_);
+  if (faults.failure) fail(*std::move(faults.failure));
+  if (faults.mismatch) go_on_after(*std::move(faults.mismatch));
   return requests_.empty() || has_failed();
 }
 
 void Execution::fail(base::Error error) {
   if (!error_) error_ = std::move(error);
+}
+
+void Execution::go_on_after(base::Error error) {
+  if (!mismatch_) mismatch_ = std::move(error);
 }
 
 void Execution::enter(Task::Handle task) {

@@ -14,9 +14,15 @@ namespace shim::coll {
 class Requests {
  public:
   enum class Way : std::uint8_t { send, receive };
-  void add(p2p::Request* request, Way way) { posted_.push_back({request, way}); }
-  /// Gives back what is done. Answers the first error among it.
-  std::optional<base::Error> collect(p2p::Engine& engine);
+  /// @param bytes how long the message has to be
+  void add(p2p::Request* request, Way way, std::uint64_t bytes) { posted_.push_back({request, bytes, way}); }
+  /// What went wrong with requests that are done: the first failure; and the first message of another length than its receiver
+  /// expects (MPI-4.1 §6.1), which keeps nobody from going on.
+  struct Faults {
+    std::optional<base::Error> failure, mismatch;
+  };
+  /// Gives back what is done.
+  Faults collect(p2p::Engine& engine);
   /// Takes receives back that no message has matched. What is left after this uses memory until it is done.
   void cancel(p2p::Engine& engine);
   bool empty() const { return posted_.empty(); }
@@ -24,8 +30,10 @@ class Requests {
  private:
   struct Posted {
     p2p::Request* request;
+    std::uint64_t bytes;
     Way way;
   };
+  static void look_at(const Posted& posted, Faults& faults);
   boost::container::small_vector<Posted, 8> posted_;
 };
 
@@ -46,7 +54,9 @@ class Execution {
 
   // --- for tasks
   p2p::Engine& engine() { return engine_; }
-  void post(base::Result<p2p::Request*> request, Requests::Way way);
+  void post(base::Result<p2p::Request*> request, Requests::Way way, std::uint64_t bytes);
+  /// The collective goes on, so that the others do not wait for it in vain, and ends with this error if no other one ends it.
+  void go_on_after(base::Error error);
   /// All posted operations are done, or one of them failed.
   bool has_settled();
   void fail(base::Error error);
@@ -60,7 +70,8 @@ class Execution {
   Task outermost_;
   Task::Handle innermost_;   ///< the next to resume; null after the end
   Requests requests_;
-  std::optional<base::Error> error_;  ///< the first one
+  std::optional<base::Error> error_;     ///< the first one that ends the collective
+  std::optional<base::Error> mismatch_;  ///< the first one that does not
 };
 
 }  // namespace shim::coll

@@ -3,6 +3,7 @@
 // with here, then the table chooses.
 #include "shim/coll/algorithms.hpp"
 #include "shim/coll/coll.hpp"
+#include "shim/coll/inter.hpp"
 #include "shim/coll/packed.hpp"
 
 namespace shim::coll {
@@ -17,14 +18,14 @@ Task bcast_packed(Call call, types::Buffer data, int root) {
 }
 
 Task gather_packed(Call call, types::ConstBuffer send, types::Buffer receive, int root) {
-  bool is_root = call.rank == root;
   Packed own, all;
-  if (is_root) all = Packed(*receive.type, receive.address, receive.count * static_cast<std::uint64_t>(call.size));
   Bytes block;
-  if (is_root && is_in_place(send)) {
+  if (call.rank == root) {
+    all = Packed(*receive.type, receive.address, receive.count * static_cast<std::uint64_t>(call.size));
     std::uint64_t first = static_cast<std::uint64_t>(root) * receive.bytes();
-    all.load(first, receive.bytes());
     block = all.bytes().subspan(first, receive.bytes());
+    if (is_in_place(send)) all.load(first, receive.bytes());
+    else co_await Call::place(send, Call::buffer(block));
   } else {
     own = Packed(send);
     own.load();
@@ -36,14 +37,14 @@ Task gather_packed(Call call, types::ConstBuffer send, types::Buffer receive, in
 }
 
 Task gatherv_packed(Call call, types::ConstBuffer send, void* receive, Blocks blocks, const types::Type* type, int root) {
-  bool is_root = call.rank == root;
   Packed own;
   PackedBlocks all;
-  if (is_root) all = PackedBlocks(*type, receive, blocks);
   Bytes block;
-  if (is_root && is_in_place(send)) {
-    all.load(root);
+  if (call.rank == root) {
+    all = PackedBlocks(*type, receive, blocks);
     block = all.part(root);
+    if (is_in_place(send)) all.load(root);
+    else co_await Call::place(send, Call::buffer(block));
   } else {
     own = Packed(send);
     own.load();
@@ -55,43 +56,51 @@ Task gatherv_packed(Call call, types::ConstBuffer send, void* receive, Blocks bl
 }
 
 Task scatter_packed(Call call, types::ConstBuffer send, types::Buffer receive, int root) {
-  bool is_root = call.rank == root;
+  const bool is_root = call.rank == root, in_place = is_root && receive.type == nullptr;
   Packed all, own;
+  Bytes block;
   if (is_root) {
     all = Packed(*send.type, const_cast<void*>(send.address), send.count * static_cast<std::uint64_t>(call.size));
     all.load();
+    block = all.bytes().subspan(static_cast<std::uint64_t>(root) * send.bytes(), send.bytes());
+    if (!in_place) co_await Call::place(Call::buffer(ConstBytes(block)), receive);
+  } else {
+    own = Packed(receive);
+    block = own.bytes();
   }
-  bool in_place = is_root && receive.type == nullptr;
-  if (!in_place) own = Packed(receive);
-  Bytes block = own.bytes();
-  if (in_place) block = all.bytes().subspan(static_cast<std::uint64_t>(root) * send.bytes(), send.bytes());
   Task inner = choose(table().scatter, call.size, block.size())(call, all.data(), block, root);
   co_await inner;
-  if (!in_place) own.store();
+  own.store();
 }
 
 Task scatterv_packed(Call call, const void* send, Blocks blocks, const types::Type* type, types::Buffer receive, int root) {
-  bool is_root = call.rank == root;
+  const bool is_root = call.rank == root, in_place = is_root && receive.type == nullptr;
   PackedBlocks all;
   Packed own;
+  Bytes block;
   if (is_root) {
     all = PackedBlocks(*type, const_cast<void*>(send), blocks);
     all.load();
+    block = all.part(root);
+    if (!in_place) co_await Call::place(Call::buffer(ConstBytes(block)), receive);
+  } else {
+    own = Packed(receive);
+    block = own.bytes();
   }
-  bool in_place = is_root && receive.type == nullptr;
-  if (!in_place) own = Packed(receive);
-  Bytes block = own.bytes();
-  if (in_place) block = all.part(root);
   Task inner = scatterv_linear(call, all.data(), all.parts(), block, root);
   co_await inner;
-  if (!in_place) own.store();
+  own.store();
 }
 
 }  // namespace
 
-Task barrier(Turn turn) { return barrier_dissemination(call_on(turn)); }
+Task barrier(Turn turn) {
+  if (is_inter(turn)) return inter_barrier(sides_of(turn));
+  return barrier_dissemination(call_on(turn));
+}
 
 Task bcast(Turn turn, types::Buffer data, int root) {
+  if (is_inter(turn)) return inter_bcast(sides_of(turn), data, root);
   Call call = call_on(turn);
   if (!data.type->contiguous) return bcast_packed(call, data, root);
   Bytes bytes(static_cast<std::byte*>(data.address), data.bytes());

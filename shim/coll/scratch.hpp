@@ -15,11 +15,6 @@ namespace shim::coll {
 class Scratch {
  public:
   explicit Scratch(std::uint64_t bytes) : data_(std::make_unique_for_overwrite<std::byte[]>(bytes)), bytes_(bytes) {}
-  /// Room for an array of items.
-  static Scratch for_items(const Operands& operands) { return for_items(*operands.type, operands.count); }
-  static Scratch for_items(const types::Type& type, std::uint64_t count) {
-    return Scratch(count * static_cast<std::uint64_t>(type.extent));
-  }
   std::byte* data() const { return data_.get(); }
   Bytes all() const { return {data_.get(), bytes_}; }
   Bytes part(std::uint64_t offset, std::uint64_t bytes) const { return {data_.get() + offset, bytes}; }
@@ -27,6 +22,26 @@ class Scratch {
  private:
   std::unique_ptr<std::byte[]> data_;
   std::uint64_t bytes_;
+};
+
+/// Uninitialised room for an array of items, with everything between their bounds, which a user's operation may touch: data may lie
+/// before an item's address, and extents may be negative.
+class ItemRoom {
+ public:
+  explicit ItemRoom(const Operands& operands) : ItemRoom(*operands.type, operands.count) {}
+  ItemRoom(const types::Type& type, std::uint64_t count) : ItemRoom(range_of(type, count)) {}
+  /// The address of the first item.
+  std::byte* data() const { return bytes_.data() + before_; }
+
+ private:
+  struct Range {
+    std::int64_t lower, upper;
+  };
+  static Range range_of(const types::Type& type, std::uint64_t count);
+  explicit ItemRoom(Range range);
+
+  std::int64_t before_;  ///< bytes, a multiple of the largest alignment
+  Scratch bytes_;
 };
 
 /// Where a block lies, in bytes from the start of an array; v-forms may have negative displacements.
@@ -59,6 +74,8 @@ inline void copy_bytes(const std::byte* from, std::byte* to, std::uint64_t bytes
 inline void copy_items(const Operands& operands, const void* from, void* to) {
   if (from != to) types::copy(*operands.type, from, to, operands.count);
 }
+/// The data of one array to another, whose type may be a different one of the same elements. As much as both hold.
+void copy_across(const types::ConstBuffer& from, const types::Buffer& to);
 
 /// A whole cut into `parts` consecutive parts as equal as can be, the longer ones first.
 struct EvenParts {

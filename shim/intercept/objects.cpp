@@ -86,6 +86,9 @@ base::Result<ErrhandlerObject*> errhandler_of(MPI_Errhandler handle) {
 base::Result<DatatypeObject*> datatype_of(MPI_Datatype handle) {
   return look_up(objects.datatypes, ErrorClass::type, abi::Kind::datatype, handle, MPI_Datatype(abi::predefined.datatype_null));
 }
+base::Result<OpObject*> op_of(MPI_Op handle) {
+  return look_up(objects.ops, ErrorClass::op, abi::Kind::op, handle, MPI_Op(abi::predefined.op_null));
+}
 
 base::Result<Ingredient> ingredient_of(MPI_Datatype handle) {
   if (const types::Type* type = abi::find_type(handle)) return Ingredient{type, handle, nullptr};

@@ -84,6 +84,22 @@ struct DatatypeObject {
   std::string name;
 };
 
+/// An operation of the user's (MPI_Op_create or MPI_Op_create_c). Shared by its handle and the calls that use it.
+struct UserOperation {
+  UserOperation(MPI_User_function* f, bool does_commute) : function(f), commutes(does_commute) {}
+  UserOperation(MPI_User_function_c* f, bool does_commute) : large_function(f), commutes(does_commute) {}
+  // one of the two
+  MPI_User_function* function = nullptr;
+  MPI_User_function_c* large_function = nullptr;
+  bool commutes;
+};
+using UserOperationPtr = std::shared_ptr<const UserOperation>;
+
+struct OpObject {
+  UserOperationPtr operation;
+  Twin<MPI_Op> twin;
+};
+
 struct Objects {
   HandleTable<sessions::CommunicatorPtr, MPI_Comm> comms{abi::Kind::comm};
   HandleTable<GroupObject, MPI_Group> groups{abi::Kind::group};
@@ -93,6 +109,7 @@ struct Objects {
   HandleTable<InfoObject, MPI_Info> infos{abi::Kind::info};
   HandleTable<ErrhandlerObject, MPI_Errhandler> errhandlers{abi::Kind::errhandler};
   HandleTable<DatatypeObject, MPI_Datatype> datatypes{abi::Kind::datatype};
+  HandleTable<OpObject, MPI_Op> ops{abi::Kind::op};
 };
 // Neither a constructor when this library is loaded nor a destructor when the program ends.
 extern constinit Objects objects;
@@ -121,6 +138,7 @@ base::Result<sessions::SessionPtr> session_of(MPI_Session handle);
 base::Result<InfoObject*> info_of(MPI_Info handle);
 base::Result<ErrhandlerObject*> errhandler_of(MPI_Errhandler handle);
 base::Result<DatatypeObject*> datatype_of(MPI_Datatype handle);
+base::Result<OpObject*> op_of(MPI_Op handle);
 
 /// A type of any library and in any state, for constructors. Errors: type (null, stale, or the world model's while that is not
 /// initialised).

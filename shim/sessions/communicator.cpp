@@ -14,7 +14,7 @@ Communicator::Communicator(Process& process, Parts parts)
       size_(parts_.group->size()),
       peers_(parts_.context.members->size()),
       context_(process.engine().make_context(parts_.context)),
-      coll_(process.engine(), *context_, rank_, size_) {
+      coll_(process.engine(), *context_, rank_, peers_, parts_.local ? &parts_.local->coll() : nullptr) {
   if (!parts_.info) parts_.info = std::make_shared<Info>();
 }
 

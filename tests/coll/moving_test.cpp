@@ -139,14 +139,54 @@ TEST(Alltoall, InPlace) {
   for_each_size([](Rig& rig) {
     for (std::uint64_t count : {0, 1, 200}) {
       auto size = static_cast<std::uint64_t>(rig.size());
-      std::vector<Part> parts = equal_parts(rig.size(), count * 8);
       std::vector<Items> data;
+      std::vector<std::vector<types::Buffer>> blocks(size);
       for (int rank = 0; rank < rig.size(); ++rank) data.push_back(values(rank, count * size));
+      for (std::size_t rank = 0; rank < size; ++rank) {
+        for (std::size_t i = 0; i < size; ++i) blocks[rank].push_back({data[rank].data() + i * count, count, &int64_type()});
+      }
       rig.expect_success([&](Comm& comm) {
-        return alltoall_in_place(call_on(comm), data_of(data[static_cast<std::size_t>(comm.rank())]), parts);
+        return alltoall_in_place(call_on(comm), blocks[static_cast<std::size_t>(comm.rank())]);
       });
       for (int rank = 0; rank < rig.size(); ++rank) {
         ASSERT_EQ(data[static_cast<std::size_t>(rank)], received_by(rank, rig.size(), count));
+      }
+    }
+  });
+}
+
+// A multigraph: from everybody to everybody, oneself included, one to three messages, some of them empty. Those of one pair arrive
+// in the order in which both sides list them.
+TEST(Exchange, SeveralMessagesBetweenTwo) {
+  for_each_size([](Rig& rig) {
+    auto messages = [](int from, int to) { return 1 + (from + 2 * to) % 3; };
+    auto count_of = [](int from, int to, int number) { return static_cast<std::uint64_t>((from + to + number) % 4 * 60); };
+    auto first_of = [](int to, int number) { return static_cast<std::uint64_t>(1000 * to + 300 * number); };
+    std::vector<std::vector<Items>> sent(static_cast<std::size_t>(rig.size())), got = sent;
+    std::vector<std::vector<Outgoing>> out(sent.size());
+    std::vector<std::vector<Incoming>> in(sent.size());
+    for (int rank = 0; rank < rig.size(); ++rank) {
+      auto me = static_cast<std::size_t>(rank);
+      for (int peer = rig.size() - 1; peer >= 0; --peer) {
+        for (int i = 0; i < messages(rank, peer); ++i) sent[me].push_back(values(rank, count_of(rank, peer, i), first_of(peer, i)));
+        for (int i = 0; i < messages(peer, rank); ++i) got[me].push_back(untouched(count_of(peer, rank, i)));
+      }
+      std::size_t next_out = 0, next_in = 0;
+      for (int peer = rig.size() - 1; peer >= 0; --peer) {
+        for (int i = 0; i < messages(rank, peer); ++i) out[me].push_back({coll::out(sent[me][next_out++]), peer});
+        for (int i = 0; i < messages(peer, rank); ++i) in[me].push_back({coll::in(got[me][next_in++]), peer});
+      }
+    }
+    rig.expect_success([&](Comm& comm) {
+      auto me = static_cast<std::size_t>(comm.rank());
+      return exchange(comm, out[me], in[me]);
+    });
+    for (int rank = 0; rank < rig.size(); ++rank) {
+      std::size_t next = 0;
+      for (int peer = rig.size() - 1; peer >= 0; --peer) {
+        for (int i = 0; i < messages(peer, rank); ++i) {
+          ASSERT_EQ(got[static_cast<std::size_t>(rank)][next++], values(peer, count_of(peer, rank, i), first_of(rank, i)));
+        }
       }
     }
   });

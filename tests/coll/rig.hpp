@@ -49,6 +49,24 @@ inline types::ConstBuffer out(const Items& items) { return {items.data(), items.
 inline types::Buffer in(Items& items) { return {items.data(), items.size(), &int64_type()}; }
 inline const types::ConstBuffer kInPlace{};
 
+/// Starts make(comm) on every member and steps all until all have ended. Answers each one's error text, empty where none.
+inline std::vector<std::string> run_all(p2p::World& world, const std::vector<std::unique_ptr<Comm>>& comms,
+                                        const std::function<Task(Comm&)>& make) {
+  std::vector<p2p::Request*> requests;
+  for (auto& comm : comms) requests.push_back(p2p::value_of(start(*comm, make(*comm))));
+  bool all_ended = world.step_until([&] {
+    return std::all_of(requests.begin(), requests.end(), [](p2p::Request* request) { return request->is_done(); });
+  });
+  EXPECT_TRUE(all_ended) << "a collective hangs";
+  std::vector<std::string> errors;
+  for (std::size_t i = 0; i < comms.size(); ++i) {
+    p2p::Request* request = requests[i];
+    errors.push_back(!request->is_done() ? "hangs" : request->error() != nullptr ? request->error()->text() : "");
+    comms[i]->engine().release(request);
+  }
+  return errors;
+}
+
 class Rig {
  public:
   explicit Rig(int size, transport::LoopFaults faults = {}) : world_({.processes = size, .faults = faults}) {
@@ -61,22 +79,7 @@ class Rig {
   Comm& comm(int rank) { return *comms_[static_cast<std::size_t>(rank)]; }
   p2p::World& world() { return world_; }
 
-  /// Starts make(comm) on every member and steps all until all have ended. Answers each one's error text, empty where none.
-  std::vector<std::string> run(const std::function<Task(Comm&)>& make) {
-    std::vector<p2p::Request*> requests;
-    for (auto& comm : comms_) requests.push_back(p2p::value_of(start(*comm, make(*comm))));
-    bool all_ended = world_.step_until([&] {
-      return std::all_of(requests.begin(), requests.end(), [](p2p::Request* request) { return request->is_done(); });
-    });
-    EXPECT_TRUE(all_ended) << "a collective hangs";
-    std::vector<std::string> errors;
-    for (int rank = 0; rank < size(); ++rank) {
-      p2p::Request* request = requests[static_cast<std::size_t>(rank)];
-      errors.push_back(!request->is_done() ? "hangs" : request->error() != nullptr ? request->error()->text() : "");
-      world_.engine(rank).release(request);
-    }
-    return errors;
-  }
+  std::vector<std::string> run(const std::function<Task(Comm&)>& make) { return run_all(world_, comms_, make); }
   /// The same where no error is expected.
   void expect_success(const std::function<Task(Comm&)>& make) {
     for (const std::string& error : run(make)) ASSERT_EQ(error, "");

@@ -88,6 +88,32 @@ TEST(Prepare, EachStartIsACollectiveOfItsOwn) {
   });
 }
 
+// Lengths that do not agree: whoever receives less or more than expected learns of it, and nobody waits in vain.
+TEST(Run, LengthsThatDisagree) {
+  Rig rig(4);
+  for (std::uint64_t wrong : {2, 6}) {
+    std::vector<Items> own, all(4, untouched(16));
+    for (int rank = 0; rank < 4; ++rank) own.push_back(values(rank, rank == 1 ? wrong : 4));
+    auto errors = rig.run([&](Comm& comm) {
+      auto me = static_cast<std::size_t>(comm.rank());
+      return gather(comm, out(own[me]), {all[me].data(), 4, &int64_type()}, 0);
+    });
+    EXPECT_NE(errors[0], "");
+    for (int rank : {2, 3}) EXPECT_EQ(errors[static_cast<std::size_t>(rank)], "");
+    errors = rig.run([&](Comm& comm) {
+      auto me = static_cast<std::size_t>(comm.rank());
+      return bcast(comm, {all[me].data(), comm.rank() == 1 ? wrong : 4, &int64_type()}, 0);
+    });
+    EXPECT_NE(errors[1], "");
+    for (int rank : {0, 2, 3}) EXPECT_EQ(errors[static_cast<std::size_t>(rank)].find("hangs"), std::string::npos);
+    errors = rig.run([&](Comm& comm) {
+      auto me = static_cast<std::size_t>(comm.rank());
+      return allgather(comm, out(own[me]), {all[me].data(), 4, &int64_type()});
+    });
+    EXPECT_NE(errors[1], "") << "its own block has another length than its place";
+  }
+}
+
 // Several communicators at once in several threads of each process, on one engine.
 TEST(Run, ThreadsWithCommunicatorsOfTheirOwn) {
   constexpr int kSize = 3;

@@ -1,20 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Every collective that moves data, in every form (blocking, non-blocking, persistent; counts of int and of MPI_Count; in place),
  * on random counts, roots, displacements and layouts, against a model that writes the receive buffer cell by cell. Whole buffers are
- * compared, so that what lies between the blocks has to stay as it was. Argument: rounds; INTERSESSION_TEST_SEED begins elsewhere. */
-#include "forms.h"
-#include "layouts.h"
+ * compared, so that what lies between the blocks has to stay as it was. Argument: rounds. */
+#include "model.h"
 
 enum { MAX_PROCESSES = 16, MAX_ITEMS = 40 };
-
-/* A number from everybody's sequence (all draw the same ones), or from this process's own. */
-static unsigned long all_state, own_state;
-static int draw(unsigned long *state, int below) {
-  *state = *state * 6364136223846793005ul + 1442695040888963407ul;
-  return (int)((*state >> 33) % (unsigned long)below);
-}
-static int all_draw(int below) { return draw(&all_state, below); }
-static int own_draw(int below) { return draw(&own_state, below); }
 
 /* Counts and displacements by rank, in both sizes. */
 struct blocks {
@@ -31,21 +21,6 @@ static struct blocks blocks_of(const int *counts, int unit) {
     at += counts[r] + own_draw(3);
   }
   return made;
-}
-
-static struct buffer sent, got, expected;
-
-/* What was received is what the model says. */
-static void compare(const char *what, enum form form) {
-  int wrong = 0, first = -1;
-  for (int i = 0; i < CELLS; ++i)
-    if (got.cell[i] != expected.cell[i] && wrong++ == 0) first = i;
-  EXPECT(wrong == 0, "%s, %s: %d cells wrong, the first is %d: %ld, not %ld", what, form_names[form], wrong, first - ORIGIN,
-         got.cell[first], expected.cell[first]);
-}
-static void begin(void) {
-  blank(&sent, 1);
-  blank(&got, 2);
 }
 
 static void broadcasts(enum form form) {
@@ -189,6 +164,34 @@ static void exchanges_v(enum form form, int in_place) {
   compare("Alltoallv", form);
 }
 
+/* A layout for each peer. */
+static void exchanges_w(enum form form, int in_place) {
+  int out_counts[MAX_PROCESSES], in_counts[MAX_PROCESSES];
+  MPI_Datatype out_types[MAX_PROCESSES], in_types[MAX_PROCESSES];
+  struct { int at[MAX_PROCESSES]; MPI_Aint large[MAX_PROCESSES]; MPI_Count count[MAX_PROCESSES]; } s, b;
+  draw_traffic(in_place);
+  begin();
+  expected = got;
+  for (int r = 0; r < size; ++r) {
+    const struct layout *out = &layouts[own_draw(layout_count)], *in = &layouts[own_draw(layout_count)];
+    int start = r * MAX_BLOCK + own_draw(3);  /* in cells */
+    s.count[r] = out_counts[r] = traffic[rank][r];
+    b.count[r] = in_counts[r] = traffic[r][rank];
+    out_types[r] = out->type;
+    in_types[r] = in->type;
+    s.large[r] = b.large[r] = s.at[r] = b.at[r] = start * (int)sizeof(long);
+    for (int i = 0; i < out_counts[r]; ++i)
+      if (in_place) put_from(&got, start, in, i, rank, item_for(r, i));
+      else put_from(&sent, start, out, i, rank, item_for(r, i));
+    for (int i = 0; i < in_counts[r]; ++i) put_from(&expected, start, in, i, r, item_for(rank, i));
+  }
+  const void *from = in_place ? MPI_IN_PLACE : sent.origin;
+  RUN_V(form, Alltoallw, Ialltoallw, Alltoallw_init,
+        (from, out_counts, s.at, out_types, got.origin, in_counts, b.at, in_types, world),
+        (from, s.count, s.large, out_types, got.origin, b.count, b.large, in_types, world));
+  compare("Alltoallw", form);
+}
+
 /* Persistent collectives that are under way together, started again and again, by each process in an order of its own
  * (MPI-4.1 §6.13). */
 static void any_order_of_starts(void) {
@@ -215,31 +218,26 @@ static void any_order_of_starts(void) {
   for (int q = 0; q < REQUESTS; ++q) MUST(MPI_Request_free(&requests[q]));
 }
 
+static void round_of(enum form form) {
+  broadcasts(form);
+  RUN(form, Barrier, Ibarrier, Barrier_init, world);
+  for (int in_place = 0; in_place < 2; ++in_place) {
+    gathers(form, in_place);
+    scatters(form, in_place);
+    gathers_v(form, in_place, 0);
+    gathers_v(form, in_place, 1);
+    scatters_v(form, in_place);
+    all_gathers(form, in_place);
+    exchanges(form, in_place);
+    exchanges_v(form, in_place);
+    exchanges_w(form, in_place);
+  }
+}
+
 int main(int argc, char **argv) {
-  int rounds = argc > 1 ? atoi(argv[1]) : 20;
-  const char *given = getenv("INTERSESSION_TEST_SEED");
-  unsigned long seed = given != NULL ? strtoul(given, NULL, 10) : 1;
   open_world("test.collective_forms");
   make_layouts();
-  for (int round = 0; round < rounds && failures == 0; ++round) {
-    all_state = seed + (unsigned long)round;
-    own_state = all_state * 31 + (unsigned long)rank + 1;
-    for (enum form form = 0; form < FORMS; ++form) {
-      broadcasts(form);
-      RUN(form, Barrier, Ibarrier, Barrier_init, world);
-      for (int in_place = 0; in_place < 2; ++in_place) {
-        gathers(form, in_place);
-        scatters(form, in_place);
-        gathers_v(form, in_place, 0);
-        gathers_v(form, in_place, 1);
-        scatters_v(form, in_place);
-        all_gathers(form, in_place);
-        exchanges(form, in_place);
-        exchanges_v(form, in_place);
-      }
-    }
-    if (failures > 0) fprintf(stderr, "rank %d: failed at seed %lu\n", rank, seed + (unsigned long)round);
-  }
+  for_rounds(argc > 1 ? atoi(argv[1]) : 20, round_of);
   any_order_of_starts();
   free_layouts();
   return close_world();

@@ -7,16 +7,18 @@
 
 namespace shim::coll {
 
-Task alltoall_in_place(Call call, std::byte* data, std::span<const Part> parts) {
+Task alltoall_in_place(Call call, std::span<const types::Buffer> data) {
   std::uint64_t longest = 0;
-  for (const Part& part : parts) longest = std::max(longest, part.bytes);
+  for (const types::Buffer& block : data) longest = std::max(longest, block.bytes());
   Scratch outgoing(longest);
   for (int round = 0; round < call.size; ++round) {
     int partner = (round - call.rank + call.size) % call.size;
     if (partner == call.rank) continue;
-    Bytes block = part_of(data, parts[static_cast<std::size_t>(partner)]);
-    copy_bytes(block.data(), outgoing.data(), block.size());
-    co_await call.exchange(ConstBytes(outgoing.part(0, block.size())), partner, block, partner);
+    const types::Buffer& block = data[static_cast<std::size_t>(partner)];
+    Bytes packed = outgoing.part(0, block.bytes());
+    types::pack(*block.type, block.address, 0, packed);
+    co_await call.post_receive(block, partner);
+    co_await call.send(ConstBytes(packed), partner);
   }
 }
 

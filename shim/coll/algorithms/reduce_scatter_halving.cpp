@@ -35,7 +35,7 @@ Task reduce_scatter_halving(Call call, Operands operands, const void* own, void*
   std::vector<std::uint64_t> starts = starts_of(counts);
   auto rank = static_cast<std::size_t>(call.rank);
   Fold fold(call.size);
-  Scratch room = Scratch::for_items(operands), more_room = Scratch::for_items(operands);
+  ItemRoom room(operands), more_room(operands);
   Accumulator accumulator{room.data(), more_room.data()};
   types::copy(*operands.type, own, accumulator.value, operands.count);
   Task folding = fold_values(call, operands, fold, &accumulator);

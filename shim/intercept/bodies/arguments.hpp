@@ -47,13 +47,17 @@ inline base::Status check_address(const void* address, bool has_data) {
   return slow::check_address(address, has_data);
 }
 
+/// Of a derived type the data may be anywhere: with MPI_BOTTOM, which is a null pointer, it is where absolute addresses say
+/// (MPI-4.1 §5.1.5).
+inline bool needs_address(const types::Type& type, bool has_items) { return has_items && type.size > 0 && type.contiguous; }
+
 /// (address, count, datatype) as a buffer of the rooms below; Buffer is types::Buffer or types::ConstBuffer.
 /// Errors: count (negative), type (null, not committed), buffer (null with a count, MPI_IN_PLACE).
 template <typename Buffer, typename Address>
 base::Status take_buffer(Buffer& buffer, Address address, Count count, MPI_Datatype datatype) {
   if (count < 0) [[unlikely]] return slow::bad_count(count, "count");
   SHIM_TRY_ASSIGN(const types::Type* type, take_type(datatype));
-  SHIM_TRY(check_address(address, count > 0 && type->size > 0));
+  SHIM_TRY(check_address(address, needs_address(*type, count > 0)));
   buffer = {address, static_cast<std::uint64_t>(count), type};
   return {};
 }

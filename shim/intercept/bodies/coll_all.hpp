@@ -2,7 +2,7 @@
 // Collectives in which everybody gets data from everybody: MPI-4.1 §6.7 and §6.8.
 #pragma once
 
-#include "shim/intercept/bodies/collective.hpp"
+#include "shim/intercept/bodies/coll_exchange.hpp"
 
 namespace shim::intercept::collective {
 
@@ -19,31 +19,44 @@ base::Status regular(const void* sendbuf, Count sendcount, MPI_Datatype sendtype
   SHIM_TRY(take_send(send, sendbuf, sendcount, sendtype));
   SHIM_TRY(take_buffer(receive, recvbuf, recvcount, recvtype));
   SHIM_TRY(check_no_alias(sendbuf, recvbuf, receive.bytes()));
-  return way(comm, handle, [=] { return algorithm(turn, send, receive); });
+  SHIM_TRY(check_no_alias(sendbuf, recvbuf, comm->rank() * recvcount, *receive.type, recvcount));
+  return way(comm, handle, [=, kept = keep(send.type, receive.type)] {
+    return holding(kept, algorithm(turn, send, receive));
+  });
 }
 
 template <typename Way>
 base::Status allgather(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, Count recvcount,
                        MPI_Datatype recvtype, MPI_Comm comm, Way way) {
+  if (is_inter(comm))
+    return exchange(OtherGroup(), comm, way, allgather_blocks(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype));
   return regular(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, coll::allgather, way);
 }
 
 template <typename Way>
 base::Status alltoall(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, Count recvcount,
                       MPI_Datatype recvtype, MPI_Comm comm, Way way) {
+  if (is_inter(comm))
+    return exchange(OtherGroup(), comm, way, alltoall_blocks(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype));
   return regular(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, coll::alltoall, way);
 }
 
 template <typename C, typename D, typename Way>
 base::Status allgatherv(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, const C* recvcounts,
                         const D* displs, MPI_Datatype recvtype, MPI_Comm handle, Way way) {
+  if (is_inter(handle))
+    return exchange(OtherGroup(), handle, way,
+                    allgatherv_blocks(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype));
   SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
   const coll::Turn turn = way.turn(*comm);
   types::ConstBuffer send;
   SHIM_TRY(take_send(send, sendbuf, sendcount, sendtype));
   SHIM_TRY_ASSIGN(const types::Type* type, take_type(recvtype));
   SHIM_TRY_ASSIGN(auto arrays, take_arrays(recvcounts, displs, comm->size(), "receive"));
-  SHIM_TRY(check_address(recvbuf, arrays->has_data()));
+  SHIM_TRY(check_address(recvbuf, needs_address(*type, arrays->has_data())));
+  const int own = comm->rank();
+  SHIM_TRY(check_no_alias(sendbuf, recvbuf, displs[own], *type, recvcounts[own]));
+  arrays->types = keep(send.type, type);
   return way(comm, handle, [=] {
     return holding(arrays, coll::allgatherv(turn, send, recvbuf, arrays->blocks(), *type));
   });
@@ -57,6 +70,9 @@ struct BothArrays {
 template <typename C, typename D, typename Way>
 base::Status alltoallv(const void* sendbuf, const C* sendcounts, const D* sdispls, MPI_Datatype sendtype, void* recvbuf,
                        const C* recvcounts, const D* rdispls, MPI_Datatype recvtype, MPI_Comm handle, Way way) {
+  if (is_inter(handle))
+    return exchange(OtherGroup(), handle, way,
+                    alltoallv_blocks(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype));
   SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
   const coll::Turn turn = way.turn(*comm);
   auto arrays = std::make_shared<BothArrays>();
@@ -64,15 +80,48 @@ base::Status alltoallv(const void* sendbuf, const C* sendcounts, const D* sdispl
   if (sendbuf != MPI_IN_PLACE) {
     SHIM_TRY_ASSIGN(send_type, take_type(sendtype));
     SHIM_TRY_ASSIGN(arrays->send, take_arrays(sendcounts, sdispls, comm->size(), "send"));
-    SHIM_TRY(check_address(sendbuf, arrays->send->has_data()));
+    SHIM_TRY(check_address(sendbuf, needs_address(*send_type, arrays->send->has_data())));
   }
   SHIM_TRY_ASSIGN(const types::Type* type, take_type(recvtype));
   SHIM_TRY_ASSIGN(arrays->receive, take_arrays(recvcounts, rdispls, comm->size(), "receive"));
-  SHIM_TRY(check_address(recvbuf, arrays->receive->has_data()));
+  SHIM_TRY(check_address(recvbuf, needs_address(*type, arrays->receive->has_data())));
+  if (const int own = comm->rank(); send_type != nullptr)
+    SHIM_TRY(check_no_alias(displaced(sendbuf, sdispls[own] * send_type->extent), recvbuf, rdispls[own], *type, recvcounts[own]));
+  arrays->receive->types = keep(send_type, type);
   return way(comm, handle, [=] {
     return holding(arrays, coll::alltoallv(turn, sendbuf, arrays->send->blocks(), send_type, recvbuf,
                                            arrays->receive->blocks(), *type));
   });
+}
+
+/// The buffers of MPI_Alltoallw, by rank.
+struct Peers {
+  std::vector<types::ConstBuffer> send;
+  std::vector<types::Buffer> receive;
+  std::vector<types::TypePtr> types;
+
+  void keep_types() {
+    for (const auto& block : send) types.push_back(types::keep(*block.type));
+    for (const auto& block : receive) types.push_back(types::keep(*block.type));
+  }
+};
+
+template <typename C, typename D, typename Way>
+base::Status alltoallw(const void* sendbuf, const C* sendcounts, const D* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
+                       const C* recvcounts, const D* rdispls, const MPI_Datatype* recvtypes, MPI_Comm handle, Way way) {
+  if (is_inter(handle))
+    return exchange(OtherGroup(), handle, way,
+                    alltoallw_blocks(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes));
+  SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
+  const coll::Turn turn = way.turn(*comm);
+  auto peers = std::make_shared<Peers>();
+  if (sendbuf != MPI_IN_PLACE)
+    SHIM_TRY(take_peers(peers->send, sendbuf, sendcounts, sdispls, sendtypes, comm->size(), "send"));
+  SHIM_TRY(take_peers(peers->receive, recvbuf, recvcounts, rdispls, recvtypes, comm->size(), "receive"));
+  if (const auto own = static_cast<std::size_t>(comm->rank()); !peers->send.empty())
+    SHIM_TRY(check_no_alias(peers->send[own].address, peers->receive[own].address, peers->receive[own].bytes()));
+  peers->keep_types();
+  return way(comm, handle, [=] { return holding(peers, coll::alltoallw(turn, peers->send, peers->receive)); });
 }
 
 }  // namespace shim::intercept::collective

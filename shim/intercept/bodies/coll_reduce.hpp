@@ -13,10 +13,13 @@ base::Status reduce(const void* sendbuf, void* recvbuf, Count count, MPI_Datatyp
   SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
   const coll::Turn turn = way.turn(*comm);
   SHIM_TRY(check_root(*comm, root));
-  const bool is_root = comm->rank() == root;
-  SHIM_TRY_ASSIGN(Reduction r, take_reduction({sendbuf, recvbuf, count, datatype, op}, is_root));
-  SHIM_TRY(check_in_place(sendbuf, is_root));
-  return way(comm, handle, [=] { return coll::reduce(turn, r.send, r.receive, r.count, *r.type, *r.op, root); });
+  const Part part = part_of(*comm, root);
+  const bool sends = part.is_other || !comm->is_inter();
+  SHIM_TRY_ASSIGN(Reduction r, take_reduction({sendbuf, recvbuf, count, datatype, op}, {sends, part.is_root}));
+  if (sends) SHIM_TRY(check_in_place(sendbuf, part.is_root));
+  return way(comm, handle, [=] {
+    return holding(r.kept, coll::reduce(turn, r.send, r.receive, r.count, *r.type, *r.op, to_root(root)));
+  });
 }
 
 /// Allreduce, scan, exscan and reduce_scatter_block: the same arguments for different algorithms.
@@ -26,8 +29,9 @@ template <typename Way>
 base::Status combine(const Operation& given, MPI_Comm handle, Algorithm algorithm, Way way) {
   SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
   const coll::Turn turn = way.turn(*comm);
-  SHIM_TRY_ASSIGN(Reduction r, take_reduction(given, true));
-  return way(comm, handle, [=] { return algorithm(turn, r.send, r.receive, r.count, *r.type, *r.op); });
+  if (comm->is_inter()) SHIM_TRY(check_address(given.sendbuf, false));
+  SHIM_TRY_ASSIGN(Reduction r, take_reduction(given));
+  return way(comm, handle, [=] { return holding(r.kept, algorithm(turn, r.send, r.receive, r.count, *r.type, *r.op)); });
 }
 
 template <typename Way>
@@ -37,11 +41,13 @@ base::Status allreduce(const void* sendbuf, void* recvbuf, Count count, MPI_Data
 
 template <typename Way>
 base::Status scan(const void* sendbuf, void* recvbuf, Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, Way way) {
+  SHIM_TRY(take_intra(comm));
   return combine({sendbuf, recvbuf, count, datatype, op}, comm, coll::scan, way);
 }
 
 template <typename Way>
 base::Status exscan(const void* sendbuf, void* recvbuf, Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, Way way) {
+  SHIM_TRY(take_intra(comm));
   return combine({sendbuf, recvbuf, count, datatype, op}, comm, coll::exscan, way);
 }
 
@@ -59,9 +65,11 @@ base::Status reduce_scatter(const void* sendbuf, void* recvbuf, const C* recvcou
   SHIM_TRY_ASSIGN(auto arrays, take_arrays(recvcounts, recvcounts, comm->size(), "receive"));
   Operation given{sendbuf, recvbuf, 0, datatype, op};
   for (std::int64_t count : arrays->counts) given.count += count;
-  SHIM_TRY_ASSIGN(Reduction r, take_reduction(given, arrays->counts[static_cast<std::size_t>(comm->rank())] > 0));
+  if (comm->is_inter()) SHIM_TRY(check_address(sendbuf, false));
+  const bool receives = arrays->counts[static_cast<std::size_t>(comm->rank())] > 0;
+  SHIM_TRY_ASSIGN(Reduction r, take_reduction(given, {.receives = receives || sendbuf == MPI_IN_PLACE}));
   return way(comm, handle, [=] {
-    return holding(arrays, coll::reduce_scatter(turn, r.send, r.receive, arrays->counts, *r.type, *r.op));
+    return holding(arrays, holding(r.kept, coll::reduce_scatter(turn, r.send, r.receive, arrays->counts, *r.type, *r.op)));
   });
 }
 

@@ -2,7 +2,7 @@
 // Barrier, and the collectives that move data from or to a root: MPI-4.1 §6.3 to §6.6.
 #pragma once
 
-#include "shim/intercept/bodies/collective.hpp"
+#include "shim/intercept/bodies/coll_exchange.hpp"
 
 namespace shim::intercept::collective {
 
@@ -19,13 +19,15 @@ base::Status bcast(void* buffer, Count count, MPI_Datatype datatype, int root, M
   const coll::Turn turn = way.turn(*comm);
   SHIM_TRY(check_root(*comm, root));
   types::Buffer data;
-  SHIM_TRY(take_buffer(data, buffer, count, datatype));
-  return way(comm, handle, [=] { return coll::bcast(turn, data, root); });
+  if (!comm->is_inter() || root != MPI_PROC_NULL) SHIM_TRY(take_buffer(data, buffer, count, datatype));
+  return way(comm, handle, [=, kept = keep(data.type)] { return holding(kept, coll::bcast(turn, data, to_root(root))); });
 }
 
 template <typename Way>
 base::Status gather(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, Count recvcount,
                     MPI_Datatype recvtype, int root, MPI_Comm handle, Way way) {
+  if (is_inter(handle))
+    return exchange(ToRoot{root}, handle, way, alltoall_blocks(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype));
   SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
   const coll::Turn turn = way.turn(*comm);
   SHIM_TRY(check_root(*comm, root));
@@ -36,14 +38,18 @@ base::Status gather(const void* sendbuf, Count sendcount, MPI_Datatype sendtype,
   SHIM_TRY(take_send(send, sendbuf, sendcount, sendtype));
   if (is_root) {
     SHIM_TRY(take_buffer(receive, recvbuf, recvcount, recvtype));
-    SHIM_TRY(check_no_alias(sendbuf, recvbuf, receive.bytes()));
+    SHIM_TRY(check_no_alias(sendbuf, recvbuf, root * recvcount, *receive.type, recvcount));
   }
-  return way(comm, handle, [=] { return coll::gather(turn, send, receive, root); });
+  return way(comm, handle, [=, kept = keep(send.type, receive.type)] {
+    return holding(kept, coll::gather(turn, send, receive, root));
+  });
 }
 
 template <typename Way>
 base::Status scatter(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, Count recvcount,
                      MPI_Datatype recvtype, int root, MPI_Comm handle, Way way) {
+  if (is_inter(handle))
+    return exchange(FromRoot{root}, handle, way, alltoall_blocks(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype));
   SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
   const coll::Turn turn = way.turn(*comm);
   SHIM_TRY(check_root(*comm, root));
@@ -52,16 +58,21 @@ base::Status scatter(const void* sendbuf, Count sendcount, MPI_Datatype sendtype
   types::Buffer receive;
   if (is_root) {
     SHIM_TRY(take_buffer(send, sendbuf, sendcount, sendtype));
-    SHIM_TRY(check_no_alias(sendbuf, recvbuf, send.bytes()));
+    SHIM_TRY(check_no_alias(recvbuf, sendbuf, root * sendcount, *send.type, sendcount));
   }
   SHIM_TRY(check_in_place(recvbuf, is_root));
   if (recvbuf != MPI_IN_PLACE) SHIM_TRY(take_buffer(receive, recvbuf, recvcount, recvtype));
-  return way(comm, handle, [=] { return coll::scatter(turn, send, receive, root); });
+  return way(comm, handle, [=, kept = keep(send.type, receive.type)] {
+    return holding(kept, coll::scatter(turn, send, receive, root));
+  });
 }
 
 template <typename C, typename D, typename Way>
 base::Status gatherv(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, const C* recvcounts,
                      const D* displs, MPI_Datatype recvtype, int root, MPI_Comm handle, Way way) {
+  if (is_inter(handle))
+    return exchange(ToRoot{root}, handle, way,
+                    allgatherv_blocks(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype));
   SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
   const coll::Turn turn = way.turn(*comm);
   SHIM_TRY(check_root(*comm, root));
@@ -74,8 +85,10 @@ base::Status gatherv(const void* sendbuf, Count sendcount, MPI_Datatype sendtype
   if (is_root) {
     SHIM_TRY_ASSIGN(type, take_type(recvtype));
     SHIM_TRY_ASSIGN(arrays, take_arrays(recvcounts, displs, comm->size(), "receive"));
-    SHIM_TRY(check_address(recvbuf, arrays->has_data()));
+    SHIM_TRY(check_address(recvbuf, needs_address(*type, arrays->has_data())));
+    SHIM_TRY(check_no_alias(sendbuf, recvbuf, displs[root], *type, recvcounts[root]));
   }
+  arrays->types = keep(send.type, type);
   return way(comm, handle, [=] {
     return holding(arrays, coll::gatherv(turn, send, recvbuf, arrays->blocks(), type, root));
   });
@@ -84,6 +97,9 @@ base::Status gatherv(const void* sendbuf, Count sendcount, MPI_Datatype sendtype
 template <typename C, typename D, typename Way>
 base::Status scatterv(const void* sendbuf, const C* sendcounts, const D* displs, MPI_Datatype sendtype, void* recvbuf,
                       Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm handle, Way way) {
+  if (is_inter(handle))
+    return exchange(FromRoot{root}, handle, way,
+                    scatterv_blocks(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype));
   SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
   const coll::Turn turn = way.turn(*comm);
   SHIM_TRY(check_root(*comm, root));
@@ -93,11 +109,13 @@ base::Status scatterv(const void* sendbuf, const C* sendcounts, const D* displs,
   if (is_root) {
     SHIM_TRY_ASSIGN(type, take_type(sendtype));
     SHIM_TRY_ASSIGN(arrays, take_arrays(sendcounts, displs, comm->size(), "send"));
-    SHIM_TRY(check_address(sendbuf, arrays->has_data()));
+    SHIM_TRY(check_address(sendbuf, needs_address(*type, arrays->has_data())));
+    SHIM_TRY(check_no_alias(recvbuf, sendbuf, displs[root], *type, sendcounts[root]));
   }
   types::Buffer receive;
   SHIM_TRY(check_in_place(recvbuf, is_root));
   if (recvbuf != MPI_IN_PLACE) SHIM_TRY(take_buffer(receive, recvbuf, recvcount, recvtype));
+  arrays->types = keep(receive.type, type);
   return way(comm, handle, [=] {
     return holding(arrays, coll::scatterv(turn, sendbuf, arrays->blocks(), type, receive, root));
   });

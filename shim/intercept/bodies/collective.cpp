@@ -8,10 +8,28 @@ namespace shim::intercept {
 using base::Error;
 using base::ErrorClass;
 
-coll::Task holding(Kept, coll::Task task) { co_await task; }
+namespace {
+
+coll::Task keeping(Kept, coll::Task task) { co_await task; }
+
+}  // namespace
+
+coll::Task holding(Kept kept, coll::Task task) {
+  if (kept == nullptr) return task;
+  return keeping(std::move(kept), std::move(task));
+}
+
+Kept keep(const types::Type* type, const types::Type* other) {
+  types::TypePtr one = type != nullptr ? types::keep(*type) : nullptr;
+  types::TypePtr two = other != nullptr && other != type ? types::keep(*other) : nullptr;
+  if (one == nullptr) return two;
+  if (two == nullptr) return one;
+  return std::make_shared<std::pair<types::TypePtr, types::TypePtr>>(std::move(one), std::move(two));
+}
 
 base::Status check_root(const sessions::Communicator& comm, int root) {
-  if (root >= 0 && root < comm.size()) return {};
+  if (root >= 0 && root < comm.peers()) return {};
+  if (comm.is_inter() && (root == MPI_ROOT || root == MPI_PROC_NULL)) return {};
   Error error = slow::bad_rank(comm, root, "root");
   return Error(ErrorClass::root, error.text());
 }

@@ -10,6 +10,8 @@
 
 #include "shim/coll/coll.hpp"
 #include "shim/intercept/bodies/communicators.hpp"
+#include "shim/intercept/bodies/peer_buffers.hpp"
+#include "shim/intercept/bodies/reduction.hpp"
 #include "shim/intercept/infos.hpp"
 
 namespace shim::intercept {
@@ -19,7 +21,6 @@ struct Blocking {
   static coll::Turn turn(sessions::Communicator& comm) { return comm.coll(); }
   template <typename Make>
   base::Status operator()(const sessions::CommunicatorPtr& comm, MPI_Comm, Make make) const {
-    SHIM_TRY(check_intra(*comm));
     return coll::run(comm->coll(), make());
   }
 };
@@ -30,7 +31,6 @@ struct Nonblocking {
   static coll::Turn turn(sessions::Communicator& comm) { return comm.coll(); }
   template <typename Make>
   base::Status operator()(const sessions::CommunicatorPtr& comm, MPI_Comm handle, Make make) const {
-    SHIM_TRY(check_intra(*comm));
     SHIM_TRY(check_output(request, "request"));
     SHIM_TRY_ASSIGN(p2p::Request * started, coll::start(comm->coll(), make()));
     return hand_out(started, comm, handle, request);
@@ -44,7 +44,6 @@ struct Persistent {
   static coll::Turn turn(sessions::Communicator& comm) { return coll::Turn::lasting(comm.coll()); }
   template <typename Make>
   base::Status operator()(const sessions::CommunicatorPtr& comm, MPI_Comm handle, Make make) const {
-    SHIM_TRY(check_intra(*comm));
     SHIM_TRY(take_info(info));  // no hint is known
     SHIM_TRY(check_output(request, "request"));
     return hand_out(coll::prepare(comm->coll(), make), comm, handle, request);
@@ -54,19 +53,38 @@ struct Persistent {
 /// Counts and displacements of one of the v-forms, in items of the type.
 struct Arrays {
   std::vector<std::int64_t> counts, displacements;
+  Kept types;
   coll::Blocks blocks() const { return {counts, displacements}; }
   bool has_data() const { return std::ranges::any_of(counts, [](std::int64_t count) { return count > 0; }); }
 };
 
-/// Whatever a task refers to, kept as long as the task.
-using Kept = std::shared_ptr<const void>;
+/// The task, which keeps something until it has ended; nothing to keep costs nothing.
 coll::Task holding(Kept kept, coll::Task task);
+/// The types of a call, which may be freed while it is in progress (MPI-4.1 §5.1.9). Null where they are predefined.
+Kept keep(const types::Type* type, const types::Type* other = nullptr);
 
+/// On an intercommunicator a rank of the other group, MPI_ROOT or MPI_PROC_NULL. Errors: root.
 base::Status check_root(const sessions::Communicator& comm, int root);
+/// The same root as coll has it.
+inline int to_root(int root) { return root == MPI_ROOT ? coll::kRoot : root == MPI_PROC_NULL ? p2p::kProcNull : root; }
+/// Does this process have the root's part in a rooted collective, and has it a part at all, beside the root?
+struct Part {
+  bool is_root, is_other;
+};
+inline Part part_of(const sessions::Communicator& comm, int root) {
+  if (comm.is_inter()) return {root == MPI_ROOT, root >= 0};
+  return {comm.rank() == root, comm.rank() != root};
+}
 /// Errors: count (negative, says whose), arg (null array).
 base::Status check_counts(const std::vector<std::int64_t>& counts, const char* what);
 /// Two buffers of one call that are the same memory (MPI-4.1 §6.2). Errors: buffer.
 base::Status check_no_alias(const void* send, const void* receive, std::uint64_t bytes);
+/// The same where one of them is a block at this displacement, in items, of an array.
+inline base::Status check_no_alias(const void* single, const void* array, std::int64_t displacement, const types::Type& type,
+                                   std::int64_t count) {
+  return check_no_alias(single, displaced(array, displacement * type.extent), static_cast<std::uint64_t>(count) * type.size);
+}
+
 /// Of the processes of a rooted collective, only the root may say MPI_IN_PLACE. Errors: buffer.
 base::Status check_in_place(const void* address, bool is_root);
 

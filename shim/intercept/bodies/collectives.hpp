@@ -4,5 +4,6 @@
 #pragma once
 
 #include "shim/intercept/bodies/coll_all.hpp"
+#include "shim/intercept/bodies/coll_neighbor.hpp"
 #include "shim/intercept/bodies/coll_reduce.hpp"
 #include "shim/intercept/bodies/coll_rooted.hpp"

@@ -28,6 +28,7 @@ MPI_Fint Message_c2f(MPI_Message message) { return to_fortran(message); }
 MPI_Fint Info_c2f(MPI_Info info) { return to_fortran(info); }
 MPI_Fint Errhandler_c2f(MPI_Errhandler errhandler) { return abi::is_ours(errhandler) ? to_fortran(errhandler) : abi::kErrorsAbortFint; }
 MPI_Fint Type_c2f(MPI_Datatype datatype) { return to_fortran(datatype); }
+MPI_Fint Op_c2f(MPI_Op op) { return to_fortran(op); }
 MPI_Fint Session_c2f(MPI_Session session) { return abi::is_ours(session) ? to_fortran(session) : abi::kNullSessionFint; }
 
 MPI_Comm Comm_f2c(MPI_Fint comm) { return to_c<MPI_Comm>(comm, abi::predefined.comm_null); }
@@ -39,6 +40,7 @@ MPI_Errhandler Errhandler_f2c(MPI_Fint errhandler) {
   return to_c<MPI_Errhandler>(errhandler, abi::predefined.errhandler_null);
 }
 MPI_Datatype Type_f2c(MPI_Fint datatype) { return to_c<MPI_Datatype>(datatype, abi::predefined.datatype_null); }
+MPI_Op Op_f2c(MPI_Fint op) { return to_c<MPI_Op>(op, abi::predefined.op_null); }
 MPI_Session Session_f2c(MPI_Fint session) {
   return abi::is_ours_as_fint(session) ? to_c<MPI_Session>(session, MPI_SESSION_NULL) : MPI_SESSION_NULL;
 }

@@ -2,10 +2,15 @@
 // Operations as arguments; MPI_Reduce_local, which alone applies one without a communicator (MPI-4.1 §6.9.7).
 #include "shim/intercept/bodies/reduction.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <string>
 
 #include "shim/intercept/bodies/collective.hpp"
 #include "shim/intercept/generated/bodies.hpp"
+#include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/operations.hpp"
+#include "shim/intercept/substrate.hpp"
 
 namespace shim::intercept {
 namespace {
@@ -13,46 +18,107 @@ namespace {
 using base::Error;
 using base::ErrorClass;
 
-/// The operation, allowed on the type.
-base::Result<const types::Op*> take_op(MPI_Op handle, const types::Type& type) {
-  if (abi::is_unset(handle) || handle == abi::predefined.op_null) return Error(ErrorClass::op, "the operation is MPI_OP_NULL");
-  const types::Op* op = abi::find_op(handle);
-  if (op == nullptr)
-    return Error(ErrorClass::unsupported_operation,
-                 "operations made by MPI_Op_create are not available on communicators of sessions in this version");
-  if (!types::is_allowed(*op, type))
-    return Error(ErrorClass::op, std::string(op->name) + " is not defined on " + std::string(type.name));
-  return op;
+/// An operation of the user's as one call applies it: its function is given the user's own handle of the datatype.
+struct Applied {
+  UserOperationPtr operation;  ///< null: one that the substrate alone can run
+  MPI_Op native{};
+  MPI_Datatype datatype{};
+  types::TypePtr type;         ///< kept
+  types::Op op{};              ///< its context points here
+};
+
+/// Lengths are int but for functions of MPI_Op_create_c.
+template <typename Call>
+void in_pieces(const void* in, void* inout, std::uint64_t count, std::int64_t extent, Call call) {
+  auto* from = static_cast<std::byte*>(const_cast<void*>(in));
+  auto* to = static_cast<std::byte*>(inout);
+  constexpr std::uint64_t kLongest = std::numeric_limits<int>::max();
+  for (std::uint64_t done = 0; done < count;) {
+    auto length = static_cast<int>(std::min(count - done, kLongest));
+    std::int64_t offset = static_cast<std::int64_t>(done) * extent;
+    call(from + offset, to + offset, &length);
+    done += static_cast<std::uint64_t>(length);
+  }
 }
 
-/// A type that predefined operations may apply to.
-base::Result<const types::Type*> take_reduced_type(MPI_Datatype datatype) {
-  SHIM_TRY_ASSIGN(const types::Type* type, take_type(datatype));
-  if (!type->is_predefined()) return Error(ErrorClass::op, "predefined operations apply to predefined datatypes only");
-  return type;
+/// A types::UserFunction.
+void apply(void* context, const void* in, void* inout, std::uint64_t count, const types::Type& type) {
+  const auto& applied = *static_cast<const Applied*>(context);
+  MPI_Datatype datatype = applied.datatype;
+  const UserOperation* user = applied.operation.get();
+  if (user != nullptr && user->large_function != nullptr) {
+    auto length = static_cast<MPI_Count>(count);
+    user->large_function(const_cast<void*>(in), inout, &length, &datatype);
+    return;
+  }
+  in_pieces(in, inout, count, type.extent, [&](void* from, void* to, int* length) {
+    if (user != nullptr) user->function(from, to, length, &datatype);
+    else active_table.Reduce_local(from, to, *length, datatype, applied.native);
+  });
+}
+
+/// One whose making we did not see (Fortran's, or before we were loaded): the substrate runs it.
+base::Status take_unseen(Applied& applied, bool& commutes) {
+  if (!is_active() || !may_call_substrate())
+    return Error(ErrorClass::op, "the operation is known to the world model alone, which cannot be called at present");
+  if (int code = twin_datatype(Subject(), "MPI_Reduce_local", applied.datatype))
+    return Error(ErrorClass::type, "the datatype has no counterpart in the MPI library below (code " + std::to_string(code) + ")");
+  int flag = 0;
+  if (active_table.Op_commutative(applied.native, &flag) != MPI_SUCCESS)
+    return Error(ErrorClass::op, "the operation is known neither to a session nor to the MPI library below");
+  commutes = flag != 0;
+  return {};
+}
+
+base::Status take_user_op(Reduction& checked, const Operation& given) {
+  auto applied = std::make_shared<Applied>();
+  applied->operation = find_operation(given.op);
+  applied->native = given.op;
+  applied->datatype = given.datatype;
+  applied->type = types::keep(*checked.type);
+  bool commutes = applied->operation != nullptr && applied->operation->commutes;
+  if (applied->operation == nullptr) {
+    if (abi::is_ours(given.op)) return std::move(op_of(given.op)).error();
+    SHIM_TRY(take_unseen(*applied, commutes));
+  }
+  applied->op = {.name = "the user's operation", .commutative = commutes, .user = apply, .context = applied.get()};
+  checked.op = &applied->op;
+  checked.kept = applied;
+  return {};
+}
+
+/// The operation, allowed on the type.
+base::Status take_op(Reduction& checked, const Operation& given) {
+  if (abi::is_unset(given.op) || given.op == abi::predefined.op_null) return Error(ErrorClass::op, "the operation is MPI_OP_NULL");
+  checked.op = abi::find_op(given.op);
+  if (checked.op == nullptr) return take_user_op(checked, given);
+  if (!checked.type->is_predefined()) return Error(ErrorClass::op, "predefined operations apply to predefined datatypes only");
+  if (!types::is_allowed(*checked.op, *checked.type))
+    return Error(ErrorClass::op, std::string(checked.op->name) + " is not defined on " + std::string(checked.type->name));
+  return {};
 }
 
 int reduce_local(const char* function, const void* in, void* inout, Count count, MPI_Datatype datatype, MPI_Op op) {
   return deliver(Subject(), function, [&]() -> base::Status {
     SHIM_TRY(check_address(in, count > 0));
-    SHIM_TRY_ASSIGN(Reduction r, take_reduction({in, inout, count, datatype, op}, true));
+    SHIM_TRY_ASSIGN(Reduction r, take_reduction({in, inout, count, datatype, op}));
     return types::reduce(*r.op, *r.type, in, inout, r.count);
   });
 }
 
 }  // namespace
 
-base::Result<Reduction> take_reduction(const Operation& given, bool receives) {
+base::Result<Reduction> take_reduction(const Operation& given, Roles roles) {
   Reduction checked;
   if (given.count < 0) return slow::bad_count(given.count, "count");
-  SHIM_TRY_ASSIGN(checked.type, take_reduced_type(given.datatype));
-  SHIM_TRY_ASSIGN(checked.op, take_op(given.op, *checked.type));
-  SHIM_TRY(take_send(checked.send, given.sendbuf, given.count, given.datatype));
+  SHIM_TRY_ASSIGN(checked.type, take_type(given.datatype));
+  SHIM_TRY(take_op(checked, given));
+  if (roles.sends) SHIM_TRY(take_send(checked.send, given.sendbuf, given.count, given.datatype));
   checked.count = static_cast<std::uint64_t>(given.count);
   checked.receive = given.recvbuf;
-  if (!receives) return checked;
-  SHIM_TRY(check_address(given.recvbuf, given.count > 0));
-  SHIM_TRY(check_no_alias(given.sendbuf, given.recvbuf, checked.count));
+  if (!roles.receives) return checked;
+  SHIM_TRY(check_address(given.recvbuf, needs_address(*checked.type, given.count > 0)));
+  if (roles.sends) SHIM_TRY(check_no_alias(given.sendbuf, given.recvbuf, checked.count));
   return checked;
 }
 

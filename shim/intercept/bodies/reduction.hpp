@@ -2,6 +2,8 @@
 // What every call that combines data with an operation is given, and its check.
 #pragma once
 
+#include <memory>
+
 #include "shim/intercept/bodies/arguments.hpp"
 
 namespace shim::intercept {
@@ -15,6 +17,9 @@ struct Operation {
   MPI_Op op;
 };
 
+/// Whatever a task refers to, kept as long as the task.
+using Kept = std::shared_ptr<const void>;
+
 /// The same, checked.
 struct Reduction {
   types::ConstBuffer send;  ///< without a type: in place
@@ -22,10 +27,14 @@ struct Reduction {
   std::uint64_t count = 0;
   const types::Type* type = nullptr;
   const types::Op* op = nullptr;
+  Kept kept;  ///< what the operation needs until the call has ended
 };
 
-/// @param receives does this process get a result?
+/// Does this process give data, and does it get a result? Else those buffers mean nothing.
+struct Roles {
+  bool sends = true, receives = true;
+};
 /// Errors: count, type, op (null, not defined on the type), buffer.
-base::Result<Reduction> take_reduction(const Operation& given, bool receives);
+base::Result<Reduction> take_reduction(const Operation& given, Roles roles = {});
 
 }  // namespace shim::intercept

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/intercept/operations.hpp"
+
+#include <array>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+namespace shim::intercept {
+namespace {
+
+struct NativeOperations {
+  std::mutex mutex;
+  std::unordered_map<MPI_Op, UserOperationPtr> by_handle;
+};
+
+// Never destroyed: calls may come until the program has ended.
+NativeOperations& native_operations() {
+  static NativeOperations& operations = *new NativeOperations;
+  return operations;
+}
+
+// A reduction function gets no context (MPI-4.1 §6.9.5), so that each stand-in needs code of its own.
+constexpr std::size_t kStandIns = 16;
+constinit std::array<std::atomic<MPI_User_function_c*>, kStandIns> wide_functions{};
+
+template <std::size_t kNumber>
+void stand_in(void* in, void* inout, int* length, MPI_Datatype* datatype) {
+  MPI_Count count = *length;
+  wide_functions[kNumber].load(std::memory_order_acquire)(in, inout, &count, datatype);  // pairs with the exchange in narrowed()
+}
+
+template <std::size_t... kNumbers>
+constexpr std::array<MPI_User_function*, kStandIns> stand_ins(std::index_sequence<kNumbers...>) {
+  return {stand_in<kNumbers>...};
+}
+
+}  // namespace
+
+UserOperationPtr find_operation(MPI_Op handle) {
+  if (OpObject* object = objects.ops.find(handle)) return object->operation;
+  if (abi::is_ours(handle)) return nullptr;
+  NativeOperations& known = native_operations();
+  std::lock_guard lock(known.mutex);
+  auto at = known.by_handle.find(handle);
+  return at != known.by_handle.end() ? at->second : nullptr;
+}
+
+void remember_native_operation(MPI_Op handle, const UserOperation& operation) {
+  NativeOperations& known = native_operations();
+  std::lock_guard lock(known.mutex);
+  known.by_handle[handle] = std::make_shared<UserOperation>(operation);
+}
+
+void forget_native_operation(MPI_Op handle) {
+  NativeOperations& known = native_operations();
+  std::lock_guard lock(known.mutex);
+  known.by_handle.erase(handle);
+}
+
+base::Result<MPI_User_function*> narrowed(MPI_User_function_c* function) {
+  static constexpr auto kFunctions = stand_ins(std::make_index_sequence<kStandIns>{});
+  for (std::size_t i = 0; i < kStandIns; ++i) {
+    MPI_User_function_c* present = nullptr;
+    if (wide_functions[i].compare_exchange_strong(present, function, std::memory_order_acq_rel) || present == function)
+      return kFunctions[i];
+  }
+  return base::Error(base::ErrorClass::no_mem,
+                     "sixteen functions of MPI_Op_create_c are in use with objects of the world model already");
+}
+
+}  // namespace shim::intercept
