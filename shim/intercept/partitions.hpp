@@ -15,6 +15,7 @@
 
 #include "shim/intercept/own_request.hpp"
 #include "shim/sessions/communicator.hpp"
+#include "shim/sessions/process.hpp"
 
 namespace shim::intercept {
 
