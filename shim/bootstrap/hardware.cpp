@@ -73,10 +73,12 @@ class Topology {
 
  private:
   HardwareResource at(int depth) const {
-    HardwareResource found{library_.type_name(library_.depth_type(topology_.get(), depth)), false};
-    for (unsigned i = 0; i < library_.count(topology_.get(), depth); ++i)
-      if (library_.is_included(bound_.get(), library_.object(topology_.get(), depth, i)->cpuset) != 0)
-        found.is_restricted = true;
+    HardwareResource found{.type = library_.type_name(library_.depth_type(topology_.get(), depth))};
+    for (unsigned i = 0; i < library_.count(topology_.get(), depth) && !found.is_restricted; ++i) {
+      if (library_.is_included(bound_.get(), library_.object(topology_.get(), depth, i)->cpuset) == 0) continue;
+      found.is_restricted = true;
+      found.instance = static_cast<int>(i);
+    }
     return found;
   }
 

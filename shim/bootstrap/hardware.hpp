@@ -12,6 +12,7 @@ namespace shim::bootstrap {
 struct HardwareResource {
   std::string type;            ///< hwloc's name of it: "Package", "NUMANode", "L3Cache", "Core", "PU" …
   bool is_restricted = false;  ///< the process is bound to a part of one instance
+  int instance = -1;           ///< which one, in hwloc's order on this machine
 };
 
 /// The kinds of hardware of this machine, the largest first. Local; discovers anew at each call, which takes milliseconds.

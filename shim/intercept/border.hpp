@@ -49,6 +49,8 @@ int twin_info(const Subject& subject, const char* function, MPI_Info& info);
 int twin_errhandler(const Subject& subject, const char* function, MPI_Errhandler& handler);
 int twin_datatype(const Subject& subject, const char* function, MPI_Datatype& datatype);
 int twin_op(const Subject& subject, const char* function, MPI_Op& op);
+/// The same for the number of a key of attributes.
+int twin_keyval(const Subject& subject, const char* function, int& keyval);
 
 /// Objects of a kind that has no twins.
 template <class Handle>
@@ -63,6 +65,10 @@ bool any_ours(Handles... handles) noexcept { return (static_cast<int>(abi::is_ou
 
 /// Also for the predefined error handler that the library below may lack.
 inline bool ours_or_abort(MPI_Errhandler handle) noexcept { return abi::is_ours(handle) || handle == MPI_ERRORS_ABORT; }
+
+/// The numbers of our keys of attributes: no library below has any there (small ones, or with one of the two upper bits).
+inline constexpr int kFirstKey = 0x24000001, kMostKeys = 0x00ffffff;
+inline bool is_key_of_ours(int keyval) noexcept { return keyval >= kFirstKey && keyval - kFirstKey < kMostKeys; }
 
 template <class Handle>
 bool ours_at(const Handle* handle) noexcept { return handle != nullptr && abi::is_ours(*handle); }

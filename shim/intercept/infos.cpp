@@ -83,6 +83,16 @@ base::Result<InfoPtr> take_info(MPI_Info handle) {
   return Error(ErrorClass::info, "the info object was made by the MPI library below, which is not initialised at present");
 }
 
+base::Status put_into_info(MPI_Info handle, const char* key, const std::string& value) {
+  if (handle == abi::predefined.info_null) return {};
+  if (!abi::is_ours(handle) && is_active()) {
+    active_table.Info_set(handle, key, value.c_str());  // its own error handler has heard of it
+    return {};
+  }
+  SHIM_TRY_ASSIGN(InfoObject * object, info_of(handle));
+  return object->info->set(key, value);
+}
+
 base::Result<MPI_Info> hand_out_info(const InfoPtr& info) {
   InfoObject object;
   object.info = info ? info->duplicate() : std::make_shared<Info>();

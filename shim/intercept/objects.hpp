@@ -82,6 +82,7 @@ struct DatatypeObject {
   bool committed = false;
   bool is_permanent = false;  ///< a parametrised Fortran type, which is made once and never freed
   std::string name;
+  std::shared_ptr<sessions::Attributes> attributes;  ///< null where there never were any
 };
 
 /// An operation of the user's (MPI_Op_create or MPI_Op_create_c). Shared by its handle and the calls that use it.

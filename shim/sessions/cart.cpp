@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Ranks and coordinates in a Cartesian grid (MPI-4.1 §8.5.5); row-major, as the standard has it. All local.
 #include <algorithm>
+#include <string>
 
-#include "shim/sessions/communicator.hpp"
+#include "shim/p2p/p2p.hpp"
+#include "shim/sessions/topology.hpp"
 
 namespace shim::sessions {
 namespace {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Cartesian communicators (MPI-4.1 §8.5.1, §8.5.6). Every member can compute every other's place, so nothing is asked of them.
+// Cartesian communicators (MPI-4.1 §8.5.1, §8.5.7). Every member can compute every other's place, so nothing is asked of them.
+#include <numeric>
+
 #include "shim/sessions/derive.hpp"
 #include "shim/sessions/process.hpp"
+#include "shim/sessions/topologies.hpp"
 
 namespace shim::sessions {
 namespace {
@@ -9,33 +12,63 @@ namespace {
 using base::Error;
 using base::ErrorClass;
 
-/// The number of processes in the grid. Errors: dims.
-base::Result<int> grid_size(const std::vector<int>& dims, int processes) {
+/// The number of processes in the grid; 1 without dimensions. Errors: dims.
+base::Result<int> grid_size(const std::vector<int>& dims, const std::vector<int>& periods, int processes) {
+  if (periods.size() != dims.size())
+    return Error(ErrorClass::dims, std::to_string(dims.size()) + " dims and " + std::to_string(periods.size()) + " periods");
   std::int64_t size = 1;
   for (std::size_t i = 0; i < dims.size(); ++i) {
     if (dims[i] < 1) return Error(ErrorClass::dims, "dims[" + std::to_string(i) + "] is " + std::to_string(dims[i]));
     size *= dims[i];
     if (size > processes)
-      return Error(ErrorClass::dims, "the grid has more processes than the communicator, which has " + std::to_string(processes));
+      return Error(ErrorClass::dims, "the grid has more processes than there are, which is " + std::to_string(processes));
   }
   return static_cast<int>(size);
 }
 
+/// The members of the grid, in the order of their ranks in it.
+base::Result<GroupPtr> members_of(const CartesianArguments& grid, const Group& group, Process& process) {
+  SHIM_TRY_ASSIGN(int size, grid_size(grid.dims, grid.periods, group.size()));
+  SHIM_TRY_ASSIGN(GroupPtr first, range_include(group, std::vector<Triplet>{{0, size - 1, 1}}));
+  if (!grid.reorder) return first;
+  return include(*first, place_in_grid(*first, grid.dims, grid.periods, process.bootstrap().node_map()));
+}
+
+base::Result<CommunicatorPtr> with_grid(base::Result<CommunicatorPtr> made, const CartesianArguments& grid) {
+  if (!made || !*made) return made;
+  Cartesian cartesian{grid.dims, grid.periods, {}};
+  for (int& period : cartesian.periods) period = period != 0;
+  SHIM_TRY_ASSIGN(cartesian.coords, cart_coords(cartesian, (*made)->rank()));
+  (*made)->set_topology(std::move(cartesian));
+  return made;
+}
+
+/// For the tag: members that give different grids hear of it.
+std::string text_of(const CartesianArguments& grid) {
+  std::string text = " (grid";
+  for (std::size_t i = 0; i < grid.dims.size(); ++i)
+    text += (i == 0 ? " " : "x") + std::to_string(grid.dims[i]) + (grid.periods[i] != 0 ? "p" : "");
+  return text + (grid.reorder ? ", reordered)" : ")");
+}
+
 }  // namespace
 
-base::Result<CommunicatorPtr> cart_create(const CommunicatorPtr& parent, const std::vector<int>& dims,
-                                          const std::vector<int>& periods, [[maybe_unused]] bool reorder) {
-  if (periods.size() != dims.size())
-    return Error(ErrorClass::dims, std::to_string(dims.size()) + " dims and " + std::to_string(periods.size()) + " periods");
-  SHIM_TRY_ASSIGN(int size, grid_size(dims, parent->size()));
-  SHIM_TRY_ASSIGN(GroupPtr group, range_include(*parent->group(), std::vector<Triplet>{{0, size - 1, 1}}));
-  SHIM_TRY_ASSIGN(CommunicatorPtr grid, derive(parent, group));
-  if (!grid) return grid;
-  Cartesian cartesian{dims, periods, {}};
-  for (int& period : cartesian.periods) period = period != 0;
-  SHIM_TRY_ASSIGN(cartesian.coords, cart_coords(cartesian, grid->rank()));
-  grid->set_cartesian(std::move(cartesian));
-  return grid;
+base::Result<CommunicatorPtr> cart_create(const CommunicatorPtr& parent, const CartesianArguments& grid) {
+  SHIM_TRY_ASSIGN(GroupPtr members, members_of(grid, *parent->group(), parent->process()));
+  return with_grid(derive(parent, members), grid);
+}
+
+base::Result<CommunicatorPtr> cart_create_from_group(const FromGroup& from, const CartesianArguments& grid) {
+  Process& process = from.session->process();
+  SHIM_TRY_ASSIGN(GroupPtr members, members_of(grid, *from.group, process));
+  const bool is_beyond = members->rank_of(process.self()) == kUndefined && from.group->rank_of(process.self()) != kUndefined;
+  if (is_beyond) return CommunicatorPtr();
+  return with_grid(create_from_group(from.session, members, from.tag + text_of(grid), from.info, from.handler), grid);
+}
+
+base::Result<int> cart_map(const Communicator& comm, const std::vector<int>& dims, const std::vector<int>& periods) {
+  SHIM_TRY_ASSIGN(GroupPtr members, members_of({dims, periods, true}, *comm.group(), comm.process()));
+  return members->rank_of(comm.process().self());
 }
 
 base::Result<CommunicatorPtr> cart_sub(const CommunicatorPtr& comm, const std::vector<int>& remain) {
@@ -66,7 +99,7 @@ base::Result<CommunicatorPtr> cart_sub(const CommunicatorPtr& comm, const std::v
   }
   SHIM_TRY_ASSIGN(GroupPtr group, include(*comm->group(), ranks));
   SHIM_TRY_ASSIGN(CommunicatorPtr result, derive(comm, group));
-  result->set_cartesian(std::move(part));
+  result->set_topology(std::move(part));
   return result;
 }
 

@@ -2,10 +2,16 @@
 #include "shim/sessions/communicator.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 #include "shim/sessions/process.hpp"
 
 namespace shim::sessions {
+
+/// What a program may promise of its use of a communicator, and the orders it may ask for (MPI-4.1 §7.4.4, §12.4.3).
+static constexpr std::string_view kHints[] = {"mpi_assert_no_any_tag", "mpi_assert_no_any_source", "mpi_assert_exact_length",
+                                              "mpi_assert_allow_overtaking", "mpi_assert_strict_persistent_collective_ordering",
+                                              "mpi_assert_memory_alloc_kinds"};
 
 Communicator::Communicator(Process& process, Parts parts)
     : process_(&process),
@@ -42,6 +48,13 @@ std::string Communicator::name() const {
 void Communicator::set_name(std::string name) {
   std::lock_guard guard(mutex_);
   parts_.name = std::move(name);
+}
+
+base::Status Communicator::take_hints(const InfoPtr& hints) {
+  if (!hints) return {};
+  for (std::string_view key : kHints)
+    if (auto value = hints->get(key)) SHIM_TRY(parts_.info->set(key, *value));
+  return {};
 }
 
 std::string Communicator::description() const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -13,16 +14,14 @@
 #include "shim/base/ids.hpp"
 #include "shim/coll/coll.hpp"
 #include "shim/p2p/p2p.hpp"
+#include "shim/sessions/attributes.hpp"
 #include "shim/sessions/error_handler.hpp"
 #include "shim/sessions/group.hpp"
 #include "shim/sessions/session.hpp"
+#include "shim/sessions/topology.hpp"
 
 namespace shim::sessions {
 
-/// Cartesian structure (MPI-4.1 §8.5).
-struct Cartesian {
-  std::vector<int> dims, periods, coords;
-};
 
 /// Held by shared_ptr: by its handle, and by every operation in progress on it. It keeps its session's Process alive.
 class Communicator final : public Described {
@@ -63,10 +62,19 @@ class Communicator final : public Described {
   void set_error_handler(ErrorHandlerPtr handler);
   std::string name() const;
   void set_name(std::string name);
-  const std::optional<Cartesian>& cartesian() const { return cartesian_; }
-  void set_cartesian(Cartesian cartesian) { cartesian_ = std::move(cartesian); }
-  /// Never null.
+  const Topology& topology() const { return topology_; }
+  void set_topology(Topology topology) { topology_ = std::move(topology); }
+  // Null where the topology is another.
+  const Cartesian* cartesian() const { return std::get_if<Cartesian>(&topology_); }
+  const Graph* graph() const { return std::get_if<Graph>(&topology_); }
+  const DistributedGraph* distributed_graph() const { return std::get_if<DistributedGraph>(&topology_); }
+  /// The hints that are in force. Never null.
   InfoPtr info() const { return parts_.info; }
+  /// Takes over the hints that are known (MPI-4.1 §7.4.4), of a null info none. They are kept for those who ask; nothing here is
+  /// faster for them.
+  base::Status take_hints(const InfoPtr& hints);
+  /// What users have cached here.
+  Attributes& attributes() { return attributes_; }
   std::string description() const override;
 
   /// The path of the next child, or nothing when this communicator has used up those that need no communication. All members
@@ -87,7 +95,8 @@ class Communicator final : public Described {
   coll::Comm coll_;
   mutable std::mutex mutex_;  ///< guards the handler and the name in parts_
   std::atomic<std::uint32_t> children_{0};  ///< a plain count, pairs with nothing
-  std::optional<Cartesian> cartesian_;
+  Topology topology_;
+  Attributes attributes_;
 };
 using CommunicatorPtr = std::shared_ptr<Communicator>;
 
@@ -101,6 +110,9 @@ base::Result<CommunicatorPtr> create_from_group(const SessionPtr& session, Group
 /// MPI_Comm_dup. Collective over the parent; without communication while the parent has child numbers left (127, on four
 /// levels), else one exchange over the parent. The error handler goes over, info does not (MPI-4.1 §7.4.2).
 base::Result<CommunicatorPtr> duplicate(const CommunicatorPtr& parent, bool with_topology);
+/// The same for MPI_Comm_idup where the parent has no number left (has_child_path) and is no intercommunicator: a task on the parent,
+/// which hands the duplicate to `made`, with the parent's topology.
+coll::Task duplicate_by_exchange(coll::Turn turn, CommunicatorPtr parent, std::function<void(CommunicatorPtr)> made);
 /// MPI_Comm_split. color kUndefined gives null, and so does a color that the other group of an intercommunicator lacks.
 /// Collective over the parent, one allgather. Errors: arg (negative color).
 base::Result<CommunicatorPtr> split(const CommunicatorPtr& parent, int color, int key);
@@ -109,6 +121,18 @@ base::Result<CommunicatorPtr> split(const CommunicatorPtr& parent, int color, in
 base::Result<CommunicatorPtr> create(const CommunicatorPtr& parent, const GroupPtr& group);
 /// Processes of the parent that share a node (MPI_COMM_TYPE_SHARED). Collective over the parent.
 base::Result<CommunicatorPtr> split_by_node(const CommunicatorPtr& parent, int key);
+/// Processes of the parent that are bound to the same instance of a kind of hardware, by the names that MPI_Get_hw_resource_info
+/// gives or "mpi_shared_memory" (MPI-4.1 §7.4.2); null for those that are bound to none, and for kinds that are not known.
+/// Collective over the parent.
+base::Result<CommunicatorPtr> split_by_hardware(const CommunicatorPtr& parent, const std::string& kind, int key);
+/// The same for the largest kind that divides the parent, its nodes first; null where none does.
+struct Level {
+  std::string kind;
+  CommunicatorPtr communicator;
+};
+base::Result<Level> split_at_next_level(const CommunicatorPtr& parent, int key);
+/// Those who name the same process set and are in it; null for all others. Collective over the parent.
+base::Result<CommunicatorPtr> split_by_pset(const CommunicatorPtr& parent, const std::string& name, int key);
 /// Collective over the group alone (MPI_Comm_create_group). Errors: group (not a part of the parent's group, or the caller is
 /// not in it), and those of create_from_group.
 base::Result<CommunicatorPtr> create_subgroup(const CommunicatorPtr& parent, const GroupPtr& group, int tag);
@@ -116,18 +140,5 @@ base::Result<CommunicatorPtr> create_subgroup(const CommunicatorPtr& parent, con
 /// identical (the same object), congruent (same group, same order), similar, unequal. Of intercommunicators both groups count; an
 /// intercommunicator and an intracommunicator are unequal (MPI-4.1 §7.6.1).
 Comparison compare(const Communicator& a, const Communicator& b);
-
-// --- Cartesian topology. Arguments are checked inside: dims (sizes, directions), topology (no grid), arg (coordinates), rank.
-/// Collective over the parent; communicates as little as duplicate does. Null for ranks beyond the grid. Ranks are never
-/// reordered.
-base::Result<CommunicatorPtr> cart_create(const CommunicatorPtr& parent, const std::vector<int>& dims,
-                                          const std::vector<int>& periods, bool reorder);
-base::Result<CommunicatorPtr> cart_sub(const CommunicatorPtr& comm, const std::vector<int>& remain);
-base::Result<int> cart_rank(const Cartesian& cartesian, const std::vector<int>& coords);
-base::Result<std::vector<int>> cart_coords(const Cartesian& cartesian, int rank);
-struct Shift { int source, dest; };
-base::Result<Shift> cart_shift(const Cartesian& cartesian, int direction, int displacement);
-/// MPI_Dims_create: fills the zeros of dims as evenly as possible. Errors: dims.
-base::Status dims_create(int processes, std::vector<int>& dims);
 
 }  // namespace shim::sessions

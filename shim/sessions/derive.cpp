@@ -92,6 +92,17 @@ base::Result<CommunicatorPtr> derive(const CommunicatorPtr& parent, const GroupP
   return make_from_offers(*parent, group, parent_ranks(*parent, *group), offers);
 }
 
+coll::Task duplicate_by_exchange(coll::Turn turn, CommunicatorPtr parent, std::function<void(CommunicatorPtr)> made) {
+  const types::Type* byte = &types::byte_type();
+  const Offer own = make_offer(parent->process());
+  std::vector<Offer> offers(static_cast<std::size_t>(parent->size()));
+  coll::Task all = coll::allgather(turn, {&own, sizeof own, byte}, {offers.data(), sizeof own, byte});
+  co_await all;
+  CommunicatorPtr copy = make_from_offers(*parent, parent->group(), parent_ranks(*parent, *parent->group()), offers);
+  copy->set_topology(parent->topology());
+  made(std::move(copy));
+}
+
 base::Status check_is_part(const Communicator& parent, const Group& group) {
   GroupPtr strangers = set_difference(group, *parent.group());
   if (strangers->size() == 0) return {};
@@ -106,7 +117,7 @@ base::Result<CommunicatorPtr> create(const CommunicatorPtr& parent, const GroupP
 base::Result<CommunicatorPtr> duplicate(const CommunicatorPtr& parent, bool with_topology) {
   if (parent->is_inter()) return duplicate_inter(parent);
   SHIM_TRY_ASSIGN(CommunicatorPtr copy, derive(parent, parent->group()));
-  if (with_topology && parent->cartesian()) copy->set_cartesian(*parent->cartesian());
+  if (with_topology) copy->set_topology(parent->topology());
   return copy;
 }
 

@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <limits>
 #include <set>
+#include <string>
 #include <tuple>
 
-#include "shim/sessions/communicator.hpp"
+#include "shim/sessions/topology.hpp"
 
 namespace shim::sessions {
 namespace {

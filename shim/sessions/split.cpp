@@ -31,9 +31,4 @@ base::Result<CommunicatorPtr> split(const CommunicatorPtr& parent, int color, in
   return make_from_offers(*parent, std::move(group), ranks, offers);
 }
 
-base::Result<CommunicatorPtr> split_by_node(const CommunicatorPtr& parent, int key) {
-  Process& process = parent->process();
-  return split(parent, static_cast<int>(process.bootstrap().node_map().node_of(process.self().rank)), key);
-}
-
 }  // namespace shim::sessions

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Communicators made from communicators.
 #include "cluster.hpp"
+#include "shim/sessions/neighbours.hpp"
+#include "shim/sessions/topologies.hpp"
 
 namespace shim::sessions::testing {
 namespace {
@@ -120,7 +122,7 @@ TEST_P(Communicators, Grids) {
   ASSERT_GE(size, 4);
   cluster.run([](Member& member) {
     CommunicatorPtr world = member.create_world("test.grids");
-    CommunicatorPtr grid = *cart_create(world, {2, 2}, {0, 5}, true);
+    CommunicatorPtr grid = *cart_create(world, {{2, 2}, {0, 5}, true});
     EXPECT_EQ(grid == nullptr, world->rank() >= 4);
     if (grid) {
       EXPECT_EQ(grid->cartesian()->coords, (std::vector<int>{world->rank() / 2, world->rank() % 2}));
@@ -141,11 +143,64 @@ TEST_P(Communicators, Grids) {
       EXPECT_FALSE((*duplicate(grid, false))->cartesian());
       EXPECT_EQ(cart_sub(grid, {1}).error().error_class(), base::ErrorClass::dims);
     }
-    EXPECT_EQ(cart_create(world, {world->size(), 2}, {0, 0}, false).error().error_class(), base::ErrorClass::dims);
-    EXPECT_EQ(cart_create(world, {0, 2}, {0, 0}, false).error().error_class(), base::ErrorClass::dims);
-    EXPECT_EQ(cart_create(world, {2}, {0, 0}, false).error().error_class(), base::ErrorClass::dims);
+    EXPECT_EQ(cart_create(world, {{world->size(), 2}, {0, 0}, false}).error().error_class(), base::ErrorClass::dims);
+    EXPECT_EQ(cart_create(world, {{0, 2}, {0, 0}, false}).error().error_class(), base::ErrorClass::dims);
+    EXPECT_EQ(cart_create(world, {{2}, {0, 0}, false}).error().error_class(), base::ErrorClass::dims);
     EXPECT_EQ(cart_sub(world, {1}).error().error_class(), base::ErrorClass::topology);
     exercise(world, 4);
+  });
+}
+
+TEST_P(Communicators, NeighboursAreInTheOrderOfTheStandard) {
+  Cluster cluster(GetParam());
+  cluster.run([](Member& member) {
+    CommunicatorPtr world = member.create_world("test.neighbours");
+    const int rank = world->rank(), size = world->size();
+    EXPECT_EQ(neighbours_of(*world).error().error_class(), base::ErrorClass::topology);
+    if (CommunicatorPtr grid = *cart_create(world, {{2, 2}, {0, 1}, false})) {
+      const int row = rank / 2, column = rank % 2, beside = row * 2 + (1 - column);
+      const Neighbours found = *neighbours_of(*grid);
+      EXPECT_EQ(found.sources, (std::vector<int>{row == 0 ? p2p::kProcNull : column, row == 1 ? p2p::kProcNull : 2 + column, beside, beside}));
+      EXPECT_EQ(found.destinations, found.sources);
+    }
+    Graph star;  // everybody but 0 knows 0 alone
+    for (int i = 1; i < size; ++i) star.edges.push_back(i);
+    star.index.push_back(size - 1);
+    for (int i = 1; i < size; ++i) star.edges.push_back(0), star.index.push_back(size - 1 + i);
+    CommunicatorPtr graph = *graph_create(world, star);
+    EXPECT_EQ(neighbours_of(*graph)->sources, star.neighbours(rank));
+    EXPECT_EQ(neighbours_of(*graph)->destinations, star.neighbours(rank));
+    CommunicatorPtr copy = *duplicate(graph, true);
+    EXPECT_EQ(neighbours_of(*copy)->sources, star.neighbours(rank));
+    EdgeList ring{{(rank + 1) % size}, {1}, {(rank + 2) % size}, {rank}, true};  // somebody else's edge
+    CommunicatorPtr circle = *dist_graph_create(world, ring);
+    EXPECT_EQ(neighbours_of(*circle)->sources, (std::vector<int>{(rank + size - 1) % size}));
+    EXPECT_EQ(neighbours_of(*circle)->destinations, (std::vector<int>{(rank + 1) % size}));
+    EXPECT_EQ(circle->distributed_graph()->destination_weights, (std::vector<int>{(rank + size - 1) % size}));
+    exercise(circle, 1);
+    EdgeList wrong = ring;
+    if (rank == 1) wrong.destinations[0] = size;
+    EXPECT_EQ(dist_graph_create(world, wrong).error().error_class(), rank == 1 ? base::ErrorClass::rank : base::ErrorClass::arg);
+    exercise(world, 2);
+  });
+}
+
+TEST_P(Communicators, TopologiesFromGroupsAlone) {
+  Cluster cluster(GetParam());
+  cluster.run([](Member& member) {
+    const FromGroup from{member.session(), member.group({0, 1, 2, 3}), "test.from_group", nullptr, nullptr};
+    if (member.rank() >= 4) return;
+    for (bool reorder : {false, true}) {
+      CommunicatorPtr grid = *cart_create_from_group(from, {{2, 2}, {1, 1}, reorder});
+      exercise(grid, 1);
+      EXPECT_EQ(grid->cartesian()->coords, (std::vector<int>{grid->rank() / 2, grid->rank() % 2}));
+    }
+    CommunicatorPtr line = *cart_create_from_group(from, {{3}, {0}, false});
+    EXPECT_EQ(line == nullptr, member.rank() == 3);
+    if (line) exercise(line, 2);
+    exercise(*graph_create_from_group(from, {{1, 2, 3, 4}, {1, 2, 3, 0}}), 3);
+    exercise(*dist_graph_create_adjacent_from_group(from, {{member.rank()}, {}, {member.rank()}, {}, false}), 4);
+    exercise(*dist_graph_create_from_group(from, {{0}, {1}, {1}, {}, false}), 5);
   });
 }
 

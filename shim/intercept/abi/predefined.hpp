@@ -98,6 +98,10 @@ MPI_Datatype handle_of(const types::Type& type) noexcept;
 
 // What each substrate's predefined.cpp knows.
 
+/// MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY: once the handles are resolved.
+const int* unweighted() noexcept;
+const int* weights_empty() noexcept;
+
 /// Is a library with this substrate's ABI part of the program?
 bool has_library(SymbolLookup lookup);
 /// Fills `predefined`.

@@ -53,7 +53,7 @@ class Parameter:
 
 @dataclasses.dataclass(frozen=True)
 class Function:
-    name: str  # without the prefix MPI_
+    name: str  # without the prefix
     returns: str
     section: str
     since: str
@@ -68,9 +68,14 @@ class Function:
     is_large: bool = False
     started_as: object = None  # the non-blocking function that begins the same operation
     made_of: object = None  # the function that this one can be made of, where the library below lacks it
+    is_extension: bool = False  # MPIX_: of this library, in no standard
 
     def parameter(self, name):
         return next(p for p in self.parameters if p.name == name)
+
+    @property
+    def mpi_name(self):
+        return ("MPIX_" if self.is_extension else "MPI_") + self.name
 
     @property
     def signature_parameters(self):
@@ -160,11 +165,12 @@ def _parse_head(line, where):
     match = re.fullmatch(r"(\w+)(?:\(([\w,]+)\))?", route)
     if not match or match.group(1) not in ROUTES:
         raise DescriptionError("%s: unknown route %s" % (where, route))
-    if not name.startswith("MPI_") or not re.fullmatch(r"\d+(\.\d+)*", section) or not re.fullmatch(r"\d\.\d", since):
+    prefix = re.match(r"MPIX?_", name)
+    if not prefix or not re.fullmatch(r"\d+(\.\d+)*", section) or not re.fullmatch(r"\d\.\d", since):
         raise DescriptionError("%s: bad name, section or version" % where)
     arguments = tuple((match.group(2) or "").split(",")) if match.group(2) else ()
     flags, flag_arguments = _parse_flags(fields[4] if len(fields) == 5 else "", where)
-    return dict(name=name[4:], returns=returns or "int", section=section, since=since, route=match.group(1),
+    return dict(name=name[prefix.end():], is_extension=prefix.group() == "MPIX_", returns=returns or "int", section=section, since=since, route=match.group(1),
                 route_arguments=arguments, flags=frozenset(flags), removed=flag_arguments.get("removed", ""), among=flag_arguments.get("among", ""),
                 collective=flag_arguments.get("collective", ""), polled=tuple(filter(None, flag_arguments.get("polled", "").split(",")))), flag_arguments
 

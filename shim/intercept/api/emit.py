@@ -20,7 +20,7 @@ def subject_expression(function):
 
 def error(function, what):
     """C++ that raises an error by calling one of border.hpp's functions."""
-    return '%s(%s, "MPI_%s")' % (what, subject_expression(function), function.name)
+    return '%s(%s, "%s")' % (what, subject_expression(function), function.mpi_name)
 
 
 def fail(function, code):

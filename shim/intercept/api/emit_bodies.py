@@ -21,7 +21,7 @@ def prototypes(functions, native):
     """Entry points that the overlay's users do not see: removed functions, and those that the header has as macros."""
     lines = [NOTICE, "#pragma once", "", "#include <mpi.h>", "", 'extern "C" {']
     for f in functions:
-        names = ["MPI_" + f.name, "PMPI_" + f.name]
+        names = [f.mpi_name, "P" + f.mpi_name]
         if names[0] in native.functions or not (f.removed or names[0] in native.macros):
             continue
         lines += ["#undef %s" % name for name in names if name in native.macros]

@@ -13,7 +13,7 @@ def _body(function):
     kind = WAYS[tuple(p.kind for p in way)]
     arguments = [p.name for p in function.parameters if p not in way]
     return ["int %s(%s) {" % (function.name, function.signature_parameters),
-            '  return deliver(%s, "MPI_%s", [&] {' % (subject_expression(function), function.name),
+            '  return deliver(%s, "%s", [&] {' % (subject_expression(function), function.mpi_name),
             "    return collective::%s(%s, %s{%s});" % (
                 function.collective, ", ".join(arguments), kind, ", ".join(p.name for p in way)),
             "  });", "}"]

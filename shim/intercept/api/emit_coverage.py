@@ -13,7 +13,7 @@ STATES = {
 
 def _is_below(function, native):
     """Has the library below the function, or is it made of what that has?"""
-    if function.removed or "MPI_" + function.name in native.functions or function.is_composed:
+    if function.removed or function.mpi_name in native.functions or function.is_composed:
         return True
     return function.made_of is not None and _is_below(function.made_of, native)
 
@@ -71,7 +71,7 @@ def page(functions, chapters, native, substrate):
     lines = ["# Which functions work", "",
              "Generated from `shim/intercept/api/mpi_api.txt`, over `%s`. %d functions of MPI-4.1, counting large-count" % (
                  substrate, len(functions)),
-             "forms and the removed ones that the library below still has.", "", summary(functions, native)]
+             "forms, the removed ones that the library below still has, and extensions of our own (MPIX_).", "", summary(functions, native)]
     for chapter, title in chapters.items():
         lines += ["## %s %s" % (chapter, title), "",
                   "| function | section | since | on objects of sessions | of the world model | while that is not initialised |",
@@ -79,7 +79,7 @@ def page(functions, chapters, native, substrate):
         for f in functions:
             if _chapter_of(f) == chapter:
                 session, world = _COLUMNS[state(f, native)]
-                lines.append("| MPI_%s | %s | %s | %s | %s | %s |" % (
-                    f.name, f.section, f.since, session, world, _uninitialised(f)))
+                lines.append("| %s | %s | %s | %s | %s | %s |" % (
+                    f.mpi_name, f.section, "–" if f.is_extension else f.since, session, world, _uninitialised(f)))
         lines.append("")
     return "\n".join(lines)

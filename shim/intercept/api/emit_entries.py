@@ -56,12 +56,12 @@ def _way_down(function, parameters):
     lines = []
     for p in parameters:
         kind = p.handle.name
-        lines.append('  if (int code = %s(%s, "MPI_%s", %s)) { %s }' % (
-            "twin_" + kind if p.handle.has_twin else "refuse", subject_expression(function), function.name,
+        lines.append('  if (int code = %s(%s, "%s", %s)) { %s }' % (
+            "twin_" + kind if p.handle.has_twin else "refuse", subject_expression(function), function.mpi_name,
             p.name if p.handle.has_twin else "abi::Kind::%s, %s" % (kind, p.name), fail(function, "code")))
     if function.among:
-        lines.append('  if (%s) { %s }' % (_among(function), fail(function, 'refused(%s, "MPI_%s", abi::Kind::%s)' % (
-            subject_expression(function), function.name, function.other_arrays[0].handle.name))))
+        lines.append('  if (%s) { %s }' % (_among(function), fail(function, 'refused(%s, "%s", abi::Kind::%s)' % (
+            subject_expression(function), function.mpi_name, function.other_arrays[0].handle.name))))
     return lines + ["  return native().%s;" % call(function)]
 
 
@@ -92,7 +92,7 @@ def _tool_tests(function):
 
 
 def _entry(function):
-    lines = ["%s MPI_%s(%s) {" % (function.returns, function.name, function.signature_parameters)]
+    lines = ["%s %s(%s) {" % (function.returns, function.mpi_name, function.signature_parameters)]
     if function.route == "ours" or (function.route == "state" and function.has_body):
         lines.append("  if (passes_on()) [[unlikely]] return active_table.%s;" % call(function))
         lines.append("  " + (_body_call(function) if function.has_body else _unsupported(function)))
@@ -104,8 +104,8 @@ def _entry(function):
             test = _test(function, possible) + (" || " + _among(function) if function.among else "")
             lines.append("  if (%s) [[unlikely]] return with_ours_%s;" % (test, call(function)))
         lines.append("  return native().%s;" % call(function))
-    lines += ["}", "[[gnu::alias(\"MPI_%s\")]] %s PMPI_%s(%s);" % (
-        function.name, function.returns, function.name, function.signature_parameters)]
+    lines += ["}", "[[gnu::alias(\"%s\")]] %s P%s(%s);" % (
+        function.mpi_name, function.returns, function.mpi_name, function.signature_parameters)]
     return lines
 
 

@@ -88,13 +88,13 @@ def _is_in(native, name):
 
 
 def _declarations(function):
-    return ["%s %s%s(%s);" % (function.returns, prefix, function.name, function.signature_parameters) for prefix in ("MPI_", "PMPI_")]
+    return ["%s %s%s(%s);" % (function.returns, prefix, function.mpi_name, function.signature_parameters) for prefix in ("", "P")]
 
 
 def _functions(functions, native):
     """What the header at hand lacks of the standard that it is of; and what is in later standards, for headers of earlier ones."""
     current = [f for f in functions if not f.removed]
-    lacking = [f for f in current if not _is_in(native, "MPI_" + f.name) and f.since <= max(OLDEST, native.version)]
+    lacking = [f for f in current if not _is_in(native, f.mpi_name) and (f.is_extension or f.since <= max(OLDEST, native.version))]
     later = [f for f in current if f.since > OLDEST and f not in lacking]
     lines = [line for f in lacking for line in _declarations(f)]
     for since in sorted({f.since for f in later}):
@@ -142,5 +142,5 @@ def objects_source(rows):
 
 def exports(functions, rows):
     """The linker's version script: these names and no others leave the library."""
-    names = [prefix + f.name for f in functions for prefix in ("MPI_", "PMPI_")] + [symbol for symbol, _ in objects(rows)]
+    names = [prefix + f.mpi_name for f in functions for prefix in ("", "P")] + [symbol for symbol, _ in objects(rows)]
     return "{\n  global:\n%s\n  local:\n    *;\n};\n" % "\n".join("    %s;" % name for name in sorted(names))

@@ -47,7 +47,7 @@ def _idle(function):
     elif function.is_anytime or function.route in ("state", "tool"):
         body = active
     else:
-        body = 'if (auto code = idle_call(%s, "MPI_%s")) { %s } %s' % (subject_expression(function), function.name, fail(function, "*code"), active)
+        body = 'if (auto code = idle_call(%s, "%s")) { %s } %s' % (subject_expression(function), function.mpi_name, fail(function, "*code"), active)
     return _definition("idle", function, body)
 
 
@@ -60,8 +60,8 @@ def source(functions):
              "namespace shim::intercept {", "namespace {", ""]
     for f in functions:
         lines.append(_definition("lacking", f, _lacking(f)))
-        lines.append(_definition("resolve", f, 'find(active_table.%s, "PMPI_%s", lacking_%s); return active_table.%s;' % (
-            f.name, f.name, f.name, call(f))))
+        lines.append(_definition("resolve", f, 'find(active_table.%s, "P%s", lacking_%s); return active_table.%s;' % (
+            f.name, f.mpi_name, f.name, call(f))))
         lines.append(_idle(f))
     lines += ["", "}  // namespace", "", "constinit Table active_table = {"]
     lines += ["    .%s = resolve_%s," % (f.name, f.name) for f in functions]

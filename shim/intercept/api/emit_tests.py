@@ -20,7 +20,9 @@ def _address_that_decides(function):
 
 def _carried(function):
     """Template arguments that say what handle each parameter is or points to."""
-    return "".join(", Carries<%s>" % ("abi::Kind::%s, %s" % (p.handle.name, "true" if p.is_scalar else "false") if p.handle else "")
+    def carries(p):
+        return "abi::Kind::%s, %s" % (p.handle.name, "true" if p.is_scalar else "false") if p.handle and not p.handle.is_number else ""
+    return "".join(", Carries<%s>" % carries(p)
                    for p in function.parameters if not p.is_variadic)
 
 
@@ -29,8 +31,8 @@ def rows(functions):
              "", "namespace shim::intercept::testing {", "", "void record_all(Table& table) {"]
     lines += ['  record<&Table::%s>(table, "%s");' % (f.name, f.name) for f in functions]
     lines += ["}", "", "const std::vector<EntryPoint>& entry_points() {", "  static const std::vector<EntryPoint> rows = {"]
-    lines += ['      entry_point<&Table::%s, MPI_%s, PMPI_%s%s>("%s", %s, %d),' % (
-        f.name, f.name, f.name, _carried(f), f.name, "true" if is_forwarded(f) else "false", _address_that_decides(f))
+    lines += ['      entry_point<&Table::%s, %s, P%s%s>("%s", %s, %d),' % (
+        f.name, f.mpi_name, f.mpi_name, _carried(f), f.name, "true" if is_forwarded(f) else "false", _address_that_decides(f))
         for f in functions]
     lines += ["  };", "  return rows;", "}", "", "}  // namespace shim::intercept::testing", ""]
     return "\n".join(lines)

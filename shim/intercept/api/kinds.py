@@ -11,6 +11,7 @@ class Handle:
     name: str  # in abi::Kind
     has_twin: bool = False  # an object of ours of this kind can stand in for itself in the library below
     test: str = ""  # what tells those that must not go down, where that is more than being ours
+    is_number: bool = False  # an integer of its own kind, which abi::Kind does not know
 
 
 HANDLES = {
@@ -25,6 +26,7 @@ HANDLES = {
     "ERRHANDLER": Handle("MPI_Errhandler", "errhandler", has_twin=True, test="ours_or_abort"),
     "DATATYPE": Handle("MPI_Datatype", "datatype", has_twin=True),
     "OPERATION": Handle("MPI_Op", "op", has_twin=True),
+    "KEYVAL": Handle("int", "keyval", has_twin=True, test="is_key_of_ours", is_number=True),
 }
 
 # The address of any kind of handle, as tools give it.

@@ -1,46 +1,160 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The attributes that every communicator has from the start, MPI-4.1 §9.1.2. Caching of the user's own is not here yet.
-#include "shim/intercept/bodies/communicators.hpp"
-#include "shim/intercept/generated/bodies.hpp"
+#include "shim/intercept/bodies/attributes.hpp"
+
+#include <algorithm>
+#include <array>
+#include <ranges>
+#include <string>
+
+#include "shim/intercept/abi/codes.hpp"
+#include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/keys.hpp"
+#include "shim/intercept/substrate.hpp"
 
 namespace shim::intercept {
 namespace {
 
-/// MPI hands out the address of the value; the values never change.
-int* value_of(int keyval) {
-  static int tag_upper_bound = p2p::kTagUpperBound, any_rank = MPI_ANY_SOURCE, no_host = MPI_PROC_NULL, is_global = 0;
-  switch (keyval) {
-    case MPI_TAG_UB: return &tag_upper_bound;
-    case MPI_IO: return &any_rank;
-    case MPI_HOST: return &no_host;
-    case MPI_WTIME_IS_GLOBAL: return &is_global;
-    default: return nullptr;
-  }
+using base::Error;
+using base::ErrorClass;
+using sessions::Attribute;
+using sessions::Key;
+using sessions::KeyFor;
+using sessions::KeyPtr;
+
+constexpr std::array kPredefined = {MPI_TAG_UB, MPI_HOST, MPI_IO, MPI_WTIME_IS_GLOBAL, MPI_APPNUM, MPI_LASTUSEDCODE, MPI_UNIVERSE_SIZE,
+                                    MPI_WIN_BASE, MPI_WIN_SIZE, MPI_WIN_DISP_UNIT, MPI_WIN_CREATE_FLAVOR, MPI_WIN_MODEL};
+
+const char* name_of(KeyFor kind) { return kind == KeyFor::communicator ? "communicators" : "datatypes"; }
+
+Error wrong_key(int number, const std::string& why) { return Error(ErrorClass::keyval, "the key " + std::to_string(number) + " " + why); }
+
+/// What the user calls a key; null where only attributes know it any more, because it was freed.
+base::Result<KeyPtr> take_key(KeyFor kind, int number) {
+  if (number == MPI_KEYVAL_INVALID) return Error(ErrorClass::keyval, "the key is MPI_KEYVAL_INVALID");
+  if (std::ranges::find(kPredefined, number) != kPredefined.end())
+    return wrong_key(number, "is that of a predefined attribute, which nobody can change");
+  KeyPtr key = find_key(number);
+  if (key && key->object != kind) return wrong_key(number, std::string("was not made for ") + name_of(kind));
+  return key;
 }
 
-int get(const char* function, MPI_Comm comm, int keyval, void* attribute, int* flag) {
-  return deliver(Subject::comm(comm), function, [&]() -> base::Status {
-    SHIM_TRY(take_comm(comm));
-    SHIM_TRY(check_output(attribute, "attribute"));
-    SHIM_TRY(check_output(flag, "flag"));
-    if (keyval == MPI_KEYVAL_INVALID) return base::Error(base::ErrorClass::keyval, "the key is MPI_KEYVAL_INVALID");
-    int* value = value_of(keyval);
-    *flag = value != nullptr;
-    if (value != nullptr) *static_cast<int**>(attribute) = value;
-    return {};
-  });
+/// The attribute of this key; nothing where there is none, but the key is good. Errors: keyval.
+base::Result<std::optional<Attribute>> look_up(const AttributeOwner& owner, int number) {
+  SHIM_TRY_ASSIGN(KeyPtr key, take_key(owner.kind, number));
+  std::optional<Attribute> found;
+  if (key) found = owner.attributes.find(*key);
+  // freed keys live on in what is cached under them, and the user may have kept the number (MPI-4.1 §7.7.2)
+  if (!found) found = owner.attributes.find_number(number);
+  if (!found && !key) return wrong_key(number, "was never made, was freed, or was made where Intersession could not see it");
+  return found;
+}
+
+Error refused(const char* what, const Key& key, int code) {
+  std::optional<ErrorClass> error_class = abi::class_of(code);
+  int native = MPI_ERR_OTHER;
+  if (!error_class && is_active() && active_table.Error_class(code, &native) == MPI_SUCCESS) error_class = abi::class_of(native);
+  return Error(error_class.value_or(ErrorClass::other), std::string("the ") + what + " function of the key " +
+                                                            std::to_string(key.number) + " gave the error code " + std::to_string(code));
+}
+
+int call_copy(const Key& key, abi::Bits from, void* value, void* copy, int* flag) {
+  if (key.object == KeyFor::communicator)
+    return reinterpret_cast<MPI_Comm_copy_attr_function*>(key.copy)(abi::from_bits<MPI_Comm>(from), key.number, key.extra_state, value,
+                                                                    copy, flag);
+  return reinterpret_cast<MPI_Type_copy_attr_function*>(key.copy)(abi::from_bits<MPI_Datatype>(from), key.number, key.extra_state, value,
+                                                                  copy, flag);
+}
+
+int call_erase(const Key& key, abi::Bits from, void* value) {
+  if (key.object == KeyFor::communicator)
+    return reinterpret_cast<MPI_Comm_delete_attr_function*>(key.erase)(abi::from_bits<MPI_Comm>(from), key.number, value, key.extra_state);
+  return reinterpret_cast<MPI_Type_delete_attr_function*>(key.erase)(abi::from_bits<MPI_Datatype>(from), key.number, value,
+                                                                     key.extra_state);
+}
+
+base::Status erase(const AttributeOwner& owner, const Attribute& attribute) {
+  if (attribute.key->erase != nullptr)
+    if (int code = call_erase(*attribute.key, owner.handle, attribute.value)) return refused("delete", *attribute.key, code);
+  owner.attributes.erase(*attribute.key);
+  return {};
+}
+
+base::Status copy(const AttributeOwner& from, const AttributeOwner& to, const Attribute& attribute) {
+  if (attribute.key->copy == nullptr) return {};
+  int flag = 0;
+  void* value = nullptr;
+  if (int code = call_copy(*attribute.key, from.handle, attribute.value, &value, &flag)) return refused("copy", *attribute.key, code);
+  if (flag != 0) to.attributes.set(attribute.key, value);
+  return {};
 }
 
 }  // namespace
 
-namespace ours {
-
-int Comm_get_attr(MPI_Comm comm, int keyval, void* attribute_val, int* flag) {
-  return get("MPI_Comm_get_attr", comm, keyval, attribute_val, flag);
-}
-int Attr_get(MPI_Comm comm, int keyval, void* attribute_val, int* flag) {
-  return get("MPI_Attr_get", comm, keyval, attribute_val, flag);
+base::Result<std::optional<void*>> get_attribute(const AttributeOwner& owner, int number) {
+  SHIM_TRY_ASSIGN(std::optional<Attribute> found, look_up(owner, number));
+  return found ? std::optional<void*>(found->value) : std::nullopt;
 }
 
-}  // namespace ours
+base::Status set_attribute(const AttributeOwner& owner, int number, void* value) {
+  SHIM_TRY_ASSIGN(std::optional<Attribute> before, look_up(owner, number));
+  KeyPtr key = find_key(number);
+  if (!key) key = before->key;
+  if (before) SHIM_TRY(erase(owner, *before));
+  owner.attributes.set(key, value);
+  return {};
+}
+
+base::Status delete_attribute(const AttributeOwner& owner, int number) {
+  SHIM_TRY_ASSIGN(std::optional<Attribute> found, look_up(owner, number));
+  if (found) SHIM_TRY(erase(owner, *found));
+  return {};
+}
+
+base::Status copy_attributes(const AttributeOwner& from, const AttributeOwner& to) {
+  for (const Attribute& attribute : from.attributes.all()) {
+    auto copied = copy(from, to, attribute);
+    if (copied) continue;
+    (void)delete_attributes(to);  // the first error counts
+    return copied;
+  }
+  return {};
+}
+
+base::Status delete_attributes(const AttributeOwner& owner) {
+  const auto all = owner.attributes.all();
+  for (const Attribute& attribute : std::views::reverse(all)) SHIM_TRY(erase(owner, attribute));
+  return {};
+}
+
+int create_key(const char* function, Key key, int* number, int (*below)(const Key& key, int* number)) {
+  if (notice_activity()) {
+    int code = below(key, number);
+    if (code != MPI_SUCCESS) return code;
+    key.number = *number;
+    remember_native_key(key);
+    return code;
+  }
+  return deliver(Subject(), function, [&]() -> base::Status {
+    SHIM_TRY(check_output(number, "key"));
+    SHIM_TRY(need_substrate());
+    SHIM_TRY_ASSIGN(*number, make_key(key));
+    return {};
+  });
+}
+
+int free_key(const char* function, KeyFor kind, int* number, int (*below)(int* number)) {
+  const bool is_theirs = number == nullptr || !is_key_of_ours(*number);
+  if (is_theirs && notice_activity()) {
+    if (number != nullptr) forget_key(*number);
+    return below(number);
+  }
+  return deliver(Subject(), function, [&]() -> base::Status {
+    SHIM_TRY(check_output(number, "key"));
+    SHIM_TRY_ASSIGN(KeyPtr key, take_key(kind, *number));
+    if (!forget_key(*number)) return wrong_key(*number, "was never made, or was freed");
+    *number = MPI_KEYVAL_INVALID;
+    return {};
+  });
+}
+
 }  // namespace shim::intercept

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Cartesian topologies, MPI-4.1 §8.5.
+// Cartesian topologies, and which topology there is, MPI-4.1 §8.5.
 #include <algorithm>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "shim/intercept/bodies/communicators.hpp"
+#include "shim/intercept/bodies/topologies.hpp"
 #include "shim/intercept/generated/bodies.hpp"
 
 namespace shim::intercept {
@@ -16,25 +17,15 @@ using base::ErrorClass;
 using sessions::Cartesian;
 using sessions::CommunicatorPtr;
 
-/// The first n ints of a user's array. Errors: arg (null), dims (n negative).
-base::Result<std::vector<int>> take_ints(const int* values, int n, const char* what) {
-  if (n < 0) return Error(ErrorClass::dims, "the number of dimensions " + std::to_string(n) + " is negative");
-  if (values == nullptr && n > 0) return Error(ErrorClass::arg, std::string("the array of ") + what + " is a null pointer");
-  return std::vector<int>(values, values + n);
-}
-
 base::Result<const Cartesian*> cartesian_of(const CommunicatorPtr& comm) {
-  if (comm->cartesian()) return &*comm->cartesian();
+  if (comm->cartesian() != nullptr) return comm->cartesian();
   return Error(ErrorClass::topology, "communicator \"" + comm->name() + "\" has no Cartesian topology");
 }
 
-/// Copies as much as the caller has room for (MPI-4.1 §8.5.5: maxdims is the length of the arrays).
-base::Status put(const std::vector<int>& values, int room, int* to, const char* what) {
-  if (room < 0) return Error(ErrorClass::arg, "the array length " + std::to_string(room) + " is negative");
-  std::size_t count = std::min(values.size(), static_cast<std::size_t>(room));
-  if (count > 0) SHIM_TRY(check_output(to, what));
-  std::copy_n(values.begin(), count, to);
-  return {};
+int kind_of(const sessions::Communicator& comm) {
+  if (comm.cartesian() != nullptr) return MPI_CART;
+  if (comm.graph() != nullptr) return MPI_GRAPH;
+  return comm.distributed_graph() != nullptr ? MPI_DIST_GRAPH : MPI_UNDEFINED;
 }
 
 /// Calls that ask a Cartesian communicator something.
@@ -54,9 +45,8 @@ namespace ours {
 int Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm* comm_cart) {
   return derive("MPI_Cart_create", comm_old, comm_cart, [&](const CommunicatorPtr& parent) -> base::Result<CommunicatorPtr> {
     SHIM_TRY(check_intra(*parent));
-    SHIM_TRY_ASSIGN(std::vector<int> lengths, take_ints(dims, ndims, "dimensions"));
-    SHIM_TRY_ASSIGN(std::vector<int> wraps, take_ints(periods, ndims, "periods"));
-    return sessions::cart_create(parent, lengths, wraps, reorder != 0);
+    SHIM_TRY_ASSIGN(sessions::CartesianArguments grid, take_cartesian(ndims, dims, periods, reorder));
+    return sessions::cart_create(parent, grid);
   });
 }
 
@@ -78,9 +68,9 @@ int Cartdim_get(MPI_Comm comm, int* ndims) {
 
 int Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int coords[]) {
   return ask("MPI_Cart_get", comm, [&](sessions::Communicator&, const Cartesian& cartesian) -> base::Status {
-    SHIM_TRY(put(cartesian.dims, maxdims, dims, "dimensions"));
-    SHIM_TRY(put(cartesian.periods, maxdims, periods, "periods"));
-    return put(cartesian.coords, maxdims, coords, "coordinates");
+    SHIM_TRY(put_ints(cartesian.dims, maxdims, dims, "dimensions"));
+    SHIM_TRY(put_ints(cartesian.periods, maxdims, periods, "periods"));
+    return put_ints(cartesian.coords, maxdims, coords, "coordinates");
   });
 }
 
@@ -97,7 +87,7 @@ int Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[]) {
   return ask("MPI_Cart_coords", comm, [&](sessions::Communicator& on, const Cartesian& cartesian) -> base::Status {
     if (rank < 0 || rank >= on.size()) return slow::bad_rank(on, rank, "the");
     SHIM_TRY_ASSIGN(std::vector<int> at, sessions::cart_coords(cartesian, rank));
-    return put(at, maxdims, coords, "coordinates");
+    return put_ints(at, maxdims, coords, "coordinates");
   });
 }
 
@@ -112,11 +102,22 @@ int Cart_shift(MPI_Comm comm, int direction, int disp, int* rank_source, int* ra
   });
 }
 
+int Cart_map(MPI_Comm comm, int ndims, const int dims[], const int periods[], int* newrank) {
+  return deliver(Subject::comm(comm), "MPI_Cart_map", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(CommunicatorPtr found, take_intra(comm));
+    SHIM_TRY_ASSIGN(sessions::CartesianArguments grid, take_cartesian(ndims, dims, periods, 1));
+    SHIM_TRY(check_output(newrank, "rank"));
+    SHIM_TRY_ASSIGN(int rank, sessions::cart_map(*found, grid.dims, grid.periods));
+    *newrank = abi::to_mpi_rank(rank);
+    return {};
+  });
+}
+
 int Topo_test(MPI_Comm comm, int* status) {
   return deliver(Subject::comm(comm), "MPI_Topo_test", [&]() -> base::Status {
     SHIM_TRY_ASSIGN(CommunicatorPtr found, take_comm(comm));
     SHIM_TRY(check_output(status, "kind of topology"));
-    *status = found->cartesian() ? MPI_CART : MPI_UNDEFINED;
+    *status = kind_of(*found);
     return {};
   });
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "shim/intercept/bodies/attributes.hpp"
 #include "shim/intercept/bodies/communicators.hpp"
 #include "shim/intercept/buffer_pool.hpp"
 #include "shim/intercept/partitions.hpp"
@@ -31,6 +32,8 @@ base::Result<int> compare_groups(MPI_Comm comm1, MPI_Comm comm2) {
 
 base::Status release(MPI_Comm* handle) {
   SHIM_TRY(check_output(handle, "communicator"));
+  SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(*handle));
+  SHIM_TRY(delete_attributes({sessions::KeyFor::communicator, abi::bits(*handle), comm->attributes()}));
   auto taken = objects.comms.take(*handle);
   if (!taken) return std::move(comm_of(*handle)).error();
   object_buffers().forget(taken->get());
@@ -115,9 +118,9 @@ int Comm_get_name(MPI_Comm comm, char* name, int* length) {
 
 int Comm_set_info(MPI_Comm comm, MPI_Info info) {
   return deliver(Subject::comm(comm), "MPI_Comm_set_info", [&]() -> base::Status {
-    SHIM_TRY(take_comm(comm));
-    SHIM_TRY(take_info(info));  // hints, of which none is known: checked and forgotten (MPI-4.1 §7.4.4)
-    return {};
+    SHIM_TRY_ASSIGN(sessions::CommunicatorPtr found, take_comm(comm));
+    SHIM_TRY_ASSIGN(sessions::InfoPtr hints, take_info(info));
+    return found->take_hints(hints);
   });
 }
 
@@ -137,6 +140,7 @@ int Comm_free(MPI_Comm* comm) {
 /// All pending communication first (MPI-4.1 §11.10.4): what was sent has to leave before the communicator goes.
 int Comm_disconnect(MPI_Comm* comm) {
   return deliver(Subject::at(abi::Kind::comm, comm), "MPI_Comm_disconnect", [&]() -> base::Status {
+    SHIM_TRY(check_output(comm, "communicator"));
     SHIM_TRY_ASSIGN(sessions::CommunicatorPtr found, take_comm(*comm));
     engine_of(*found).flush(base::Deadline::never());
     return release(comm);

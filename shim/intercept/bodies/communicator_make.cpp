@@ -15,6 +15,8 @@ using base::Error;
 using base::ErrorClass;
 using sessions::CommunicatorPtr;
 
+constexpr const char* kHardwareKey = "mpi_hw_resource_type";
+
 base::Result<CommunicatorPtr> create_from_group(MPI_Group handle, const char* tag, MPI_Info info_handle, MPI_Errhandler errhandler) {
   SHIM_TRY_ASSIGN(sessions::ErrorHandlerPtr handler, comm_handler(errhandler));
   SHIM_TRY_ASSIGN(GroupObject group, take_group(handle));
@@ -25,12 +27,35 @@ base::Result<CommunicatorPtr> create_from_group(MPI_Group handle, const char* ta
   return sessions::create_from_group(session, group.group, tag, std::move(info), std::move(handler));
 }
 
-/// Of the types of the standard, MPI_COMM_TYPE_SHARED.
-base::Result<CommunicatorPtr> split_by_type(const CommunicatorPtr& parent, int type, int key) {
-  if (type == MPI_COMM_TYPE_SHARED) return sessions::split_by_node(parent, key);
-  // everybody stays alone: collective all the same, because another process may name another type
-  if (type == MPI_UNDEFINED) return sessions::split(parent, MPI_UNDEFINED, key);
-  return Error(ErrorClass::unsupported_operation, "the split type " + std::to_string(type) + " is not supported; MPI_COMM_TYPE_SHARED is");
+std::string value_of(const sessions::InfoPtr& info, std::string_view key) { return info ? info->get(key).value_or("") : ""; }
+
+/// Where the info says nothing that is known, everybody stays alone: collective all the same, because others may say more.
+base::Result<CommunicatorPtr> split_by_resource(const CommunicatorPtr& parent, const sessions::InfoPtr& info, bool with_psets, int key) {
+  const std::string pset = with_psets ? value_of(info, "mpi_pset_name") : "", kind = value_of(info, kHardwareKey);
+  if (pset.empty()) return sessions::split_by_hardware(parent, kind, key);
+  if (!kind.empty())
+    return Error(ErrorClass::info, "mpi_pset_name and mpi_hw_resource_type are both given, but only one can guide the split");
+  return sessions::split_by_pset(parent, pset, key);
+}
+
+/// What divided the communicator is told in the info, if there is one (MPI-4.1 §7.4.2).
+base::Result<CommunicatorPtr> split_unguided(const CommunicatorPtr& parent, MPI_Info info, int key) {
+  SHIM_TRY_ASSIGN(sessions::Level level, sessions::split_at_next_level(parent, key));
+  if (level.communicator) SHIM_TRY(put_into_info(info, kHardwareKey, level.kind));
+  return level.communicator;
+}
+
+base::Result<CommunicatorPtr> split_by_type(const CommunicatorPtr& parent, int type, MPI_Info handle, int key) {
+  SHIM_TRY_ASSIGN(sessions::InfoPtr info, take_info(handle));
+  switch (type) {
+    case MPI_COMM_TYPE_SHARED: return sessions::split_by_node(parent, key);
+    case MPI_COMM_TYPE_HW_GUIDED: return split_by_resource(parent, info, false, key);
+    case MPI_COMM_TYPE_RESOURCE_GUIDED: return split_by_resource(parent, info, true, key);
+    case MPI_COMM_TYPE_HW_UNGUIDED: return split_unguided(parent, handle, key);
+    // everybody stays alone: collective all the same, because another process may name another type
+    case MPI_UNDEFINED: return sessions::split(parent, MPI_UNDEFINED, key);
+    default: return Error(ErrorClass::arg, "the split type " + std::to_string(type) + " is none of the standard's");
+  }
 }
 
 }  // namespace
@@ -46,17 +71,6 @@ int Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info
   });
 }
 
-int Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
-  return derive("MPI_Comm_dup", comm, newcomm, [](const CommunicatorPtr& parent) { return sessions::duplicate(parent, true); });
-}
-
-int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
-  return derive("MPI_Comm_dup_with_info", comm, newcomm, [&](const CommunicatorPtr& parent) -> base::Result<CommunicatorPtr> {
-    SHIM_TRY(take_info(info));  // hints, of which none is known
-    return sessions::duplicate(parent, true);
-  });
-}
-
 int Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
   return derive("MPI_Comm_split", comm, newcomm, [&](const CommunicatorPtr& parent) -> base::Result<CommunicatorPtr> {
     if (color < 0 && color != MPI_UNDEFINED)
@@ -68,8 +82,7 @@ int Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
 int Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm* newcomm) {
   return derive("MPI_Comm_split_type", comm, newcomm, [&](const CommunicatorPtr& parent) -> base::Result<CommunicatorPtr> {
     SHIM_TRY(check_intra(*parent));
-    SHIM_TRY(take_info(info));
-    return split_by_type(parent, split_type, key);
+    return split_by_type(parent, split_type, info, key);
   });
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/intercept/bodies/neighbourhood.hpp"
 
+#include "shim/sessions/neighbours.hpp"
+
 namespace shim::intercept {
 namespace {
 
@@ -21,8 +23,9 @@ base::Result<Neighbourhood> in_grid(const sessions::Cartesian& grid) {
 }  // namespace
 
 base::Result<Neighbourhood> neighbourhood_of(const sessions::Communicator& comm) {
-  if (const auto& grid = comm.cartesian()) return in_grid(*grid);
-  return base::Error(base::ErrorClass::topology, "the " + comm.description() + " has no topology that neighbourhood collectives know");
+  if (const sessions::Cartesian* grid = comm.cartesian()) return in_grid(*grid);
+  SHIM_TRY_ASSIGN(sessions::Neighbours found, sessions::neighbours_of(comm));
+  return Neighbourhood{std::move(found.sources), std::move(found.destinations)};
 }
 
 }  // namespace shim::intercept

@@ -2,8 +2,10 @@
 // Constructors of datatypes, MPI-4.1 §5.1.2 to §5.1.10: while the substrate is idle, and where an old type is ours. What is made
 // here gets a twin below when a call of the substrate needs it. The arguments' values are checked in ../datatypes/build.cpp.
 #include <string>
+#include <utility>
 
 #include "shim/intercept/bodies/arguments.hpp"
+#include "shim/intercept/bodies/type_attributes.hpp"
 #include "shim/intercept/generated/bodies.hpp"
 
 namespace shim::intercept {
@@ -291,9 +293,15 @@ int Type_create_resized_c(MPI_Datatype oldtype, MPI_Count lb, MPI_Count extent, 
 int Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const int code = make("MPI_Type_dup", MPI_COMBINER_DUP, Form::small, newtype, [&](RecipeWriter& to) { to.type(oldtype); });
   if (code != MPI_SUCCESS) return code;
-  const DatatypeObject* original = objects.datatypes.find(oldtype);
-  objects.datatypes.find(*newtype)->committed = original == nullptr || original->committed;
-  return code;
+  DatatypeObject* original = objects.datatypes.find(oldtype);
+  DatatypeObject* copy = objects.datatypes.find(*newtype);
+  copy->committed = original == nullptr || original->committed;
+  if (original == nullptr || !original->attributes) return code;
+  return deliver(Subject(), "MPI_Type_dup", [&] {
+    auto copied = copy_attributes(owner_of(oldtype, *original), owner_of(*newtype, *copy));
+    if (!copied) objects.datatypes.take(std::exchange(*newtype, abi::predefined.datatype_null));
+    return copied;
+  });
 }
 
 }  // namespace ours

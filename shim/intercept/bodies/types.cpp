@@ -7,6 +7,7 @@
 #include <string>
 
 #include "shim/intercept/bodies/arguments.hpp"
+#include "shim/intercept/bodies/type_attributes.hpp"
 #include "shim/intercept/generated/bodies.hpp"
 
 namespace shim::intercept {
@@ -242,6 +243,7 @@ int Type_free(MPI_Datatype* datatype) {
       return Error(ErrorClass::type, std::string(type->name) + " is predefined and cannot be freed");
     SHIM_TRY_ASSIGN(DatatypeObject * object, datatype_of(*datatype));
     if (object->is_permanent) return Error(ErrorClass::type, "a parametrised Fortran datatype cannot be freed (MPI-4.1 §19.1.9)");
+    if (object->attributes) SHIM_TRY(delete_attributes(owner_of(*datatype, *object)));
     if (!objects.datatypes.take(*datatype)) return std::move(datatype_of(*datatype)).error();
     *datatype = abi::predefined.datatype_null;
     return {};

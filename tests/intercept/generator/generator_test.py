@@ -35,8 +35,14 @@ def _functions(text):
 
 class Description(unittest.TestCase):
     def test_names_are_all_there_and_no_others(self):
-        names = {line for line in (_HERE / "mpi_names.txt").read_text().splitlines() if line.startswith("MPI_")}
-        self.assertEqual({"MPI_" + name for name in _functions(_REAL)}, names)
+        names = {line for line in (_HERE / "mpi_names.txt").read_text().splitlines() if line.startswith("MPI")}
+        self.assertEqual({function.mpi_name for function in _functions(_REAL).values()}, names)
+
+    def test_extensions_have_a_prefix_of_their_own(self):
+        functions = _functions("MPIX_Cart_new | 8.5 | 4.0 | ours | body\n  int a : INDEX\nMPI_Send | 3.2 | 1.0 | native\n  int a : INDEX")
+        self.assertEqual([function.mpi_name for function in functions.values()], ["MPIX_Cart_new", "MPI_Send"])
+        self.assertEqual(list(functions), ["Cart_new", "Send"])
+        self.refuses("MPIY_X | 3.1 | 1.0 | native", "bad name, section or version")
 
     def test_every_function_has_a_section_of_a_chapter_that_is_there(self):
         functions, chapters = description.parse(_REAL)
@@ -114,8 +120,8 @@ class Generator(unittest.TestCase):
     maxDiff = None
 
     def test_knows_no_function_by_name(self):
-        names = [line for line in (_HERE / "mpi_names.txt").read_text().splitlines() if line.startswith("MPI_")]
-        known = set(names) | {name[4:] for name in names if name.count("_") > 1}
+        names = [line for line in (_HERE / "mpi_names.txt").read_text().splitlines() if line.startswith("MPI")]
+        known = set(names) | {name.partition("_")[2] for name in names if name.count("_") > 1}
         for path in sorted(_API.glob("*.py")):
             self.assertEqual(known & set(re.findall(r"\w+", path.read_text())), set(), path.name)
 
@@ -137,12 +143,12 @@ class Generator(unittest.TestCase):
     def test_entries_are_spread_over_all_files_once(self):
         files = generate.outputs("openmpi", description.parse(_REAL)[0], emit_overlay.parse_rows(_OVERLAY), _NATIVE)
         text = "".join(text for name, text in files.items() if "/entries_" in name)
-        self.assertEqual(re.findall(r"^\S+ MPI_(\w+)\(", text, re.MULTILINE), list(_functions(_REAL)))
+        self.assertEqual(re.findall(r"^\S+ MPIX?_(\w+)\(", text, re.MULTILINE), list(_functions(_REAL)))
 
     def test_exports_are_the_description_and_the_objects(self):
         functions, _ = description.parse(_SAMPLE)
         names = re.findall(r"^ {4}(\w+);$", emit_overlay.exports(functions, emit_overlay.parse_rows(_OVERLAY)), re.MULTILINE)
-        want = [prefix + f.name for f in functions for prefix in ("MPI_", "PMPI_")]
+        want = [prefix + f.mpi_name for f in functions for prefix in ("", "P")]
         self.assertEqual(sorted(names), sorted(want + ["ompi_mpi_instance_null", "ompi_mpi_errors_abort", "MPI_F08_STATUS_IGNORE",
                                                        "MPI_F08_STATUSES_IGNORE"]))
 

@@ -51,7 +51,18 @@ constexpr OpRow kOpRows[] = {
 // A symbol that the header refers to: every library of the ABI has it.
 bool has_library(SymbolLookup lookup) { return lookup("MPI_UNWEIGHTED") != nullptr; }
 
-void resolve_handles(SymbolLookup) {
+// Variables of the library's, which this library is not linked with.
+static constinit std::atomic<void*> unweighted_at{nullptr}, weights_empty_at{nullptr};
+static const int* value_at(const std::atomic<void*>& variable) noexcept {
+  void* address = variable.load(std::memory_order_relaxed);  // as for the handles
+  return address != nullptr ? *static_cast<int**>(address) : nullptr;
+}
+const int* unweighted() noexcept { return value_at(unweighted_at); }
+const int* weights_empty() noexcept { return value_at(weights_empty_at); }
+
+void resolve_handles(SymbolLookup lookup) {
+  unweighted_at.store(lookup("MPI_UNWEIGHTED"), std::memory_order_relaxed);
+  weights_empty_at.store(lookup("MPI_WEIGHTS_EMPTY"), std::memory_order_relaxed);
   predefined.comm_null.set(MPI_COMM_NULL);
   predefined.comm_world.set(MPI_COMM_WORLD);
   predefined.comm_self.set(MPI_COMM_SELF);

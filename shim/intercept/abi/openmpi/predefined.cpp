@@ -64,6 +64,9 @@ void set(Predefined<H>& handle, void* address) { handle.set(static_cast<H>(addre
 
 bool has_library(SymbolLookup lookup) { return lookup("ompi_mpi_comm_null") != nullptr; }
 
+const int* unweighted() noexcept { return MPI_UNWEIGHTED; }
+const int* weights_empty() noexcept { return MPI_WEIGHTS_EMPTY; }
+
 void resolve_handles(SymbolLookup lookup) {
   set(predefined.comm_null, lookup("ompi_mpi_comm_null"));
   set(predefined.comm_world, lookup("ompi_mpi_comm_world"));

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Duplicates of communicators, MPI-4.1 §7.4.2: with the topology and, as their functions say, the attributes; not with the hints.
+#include <memory>
+
+#include "shim/intercept/bodies/attributes.hpp"
+#include "shim/intercept/bodies/communicators.hpp"
+#include "shim/intercept/generated/bodies.hpp"
+#include "shim/intercept/infos.hpp"
+
+namespace shim::intercept {
+namespace {
+
+using sessions::CommunicatorPtr;
+using sessions::KeyFor;
+
+/// The user's functions are called last, when all members have made the communicator: where one of them fails, it fails here alone,
+/// and this process is in step with the others.
+base::Status duplicate(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
+  SHIM_TRY_ASSIGN(CommunicatorPtr parent, take_comm(comm));
+  SHIM_TRY(check_output(newcomm, "communicator"));
+  *newcomm = abi::predefined.comm_null;
+  SHIM_TRY_ASSIGN(sessions::InfoPtr hints, take_info(info));
+  SHIM_TRY_ASSIGN(CommunicatorPtr copy, sessions::duplicate(parent, true));
+  SHIM_TRY(copy->take_hints(hints));
+  SHIM_TRY_ASSIGN(MPI_Comm handle, hand_out_comm(copy));
+  auto copied = copy_attributes({KeyFor::communicator, abi::bits(comm), parent->attributes()},
+                                {KeyFor::communicator, abi::bits(handle), copy->attributes()});
+  if (copied) *newcomm = handle;
+  else objects.comms.take(handle);
+  return copied;
+}
+
+/// A duplicate that needs an exchange: it is handed out when that has ended, by whoever makes progress then. The attributes are those
+/// of the time of the call (MPI-4.1 §7.4.2).
+base::Status begin_exchange(const CommunicatorPtr& parent, MPI_Comm comm, const sessions::InfoPtr& hints, MPI_Comm* newcomm,
+                            MPI_Request* request) {
+  auto attributes = std::make_shared<sessions::Attributes>();
+  auto copied = copy_attributes({KeyFor::communicator, abi::bits(comm), parent->attributes()},
+                                {KeyFor::communicator, abi::bits(MPI_Comm(abi::predefined.comm_null)), *attributes});
+  const bool is_wanted = copied.has_value();
+  auto made = [=](const CommunicatorPtr& copy) {
+    if (!is_wanted) return;  // the others go on without hearing of our error
+    for (const auto& attribute : attributes->all()) copy->attributes().set(attribute.key, attribute.value);
+    (void)copy->take_hints(hints);
+    if (auto handle = hand_out_comm(copy)) *newcomm = *handle;
+  };
+  SHIM_TRY_ASSIGN(p2p::Request * started,
+                  coll::start(parent->coll(), sessions::duplicate_by_exchange(parent->coll(), parent, std::move(made))));
+  if (is_wanted) return hand_out(started, parent, comm, request);
+  engine_of(*parent).release(started);
+  return copied;
+}
+
+/// A duplicate that needs no communication is there at once, and its request has ended.
+int duplicate_later(const char* function, MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request) {
+  return deliver(Subject::comm(comm), function, [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(CommunicatorPtr parent, take_comm(comm));
+    SHIM_TRY(check_output(newcomm, "communicator"));
+    SHIM_TRY(check_output(request, "request"));
+    if (!parent->has_child_path() && !parent->is_inter()) {
+      SHIM_TRY_ASSIGN(sessions::InfoPtr hints, take_info(info));
+      *newcomm = abi::predefined.comm_null;
+      return begin_exchange(parent, comm, hints, newcomm, request);
+    }
+    SHIM_TRY(duplicate(comm, info, newcomm));
+    return hand_out(nullptr, parent, comm, request);
+  });
+}
+
+}  // namespace
+
+namespace ours {
+
+int Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
+  return deliver(Subject::comm(comm), "MPI_Comm_dup", [&] { return duplicate(comm, abi::predefined.info_null, newcomm); });
+}
+int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
+  return deliver(Subject::comm(comm), "MPI_Comm_dup_with_info", [&] { return duplicate(comm, info, newcomm); });
+}
+int Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
+  return duplicate_later("MPI_Comm_idup", comm, abi::predefined.info_null, newcomm, request);
+}
+int Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request) {
+  return duplicate_later("MPI_Comm_idup_with_info", comm, info, newcomm, request);
+}
+
+}  // namespace ours
+}  // namespace shim::intercept

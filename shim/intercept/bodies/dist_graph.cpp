@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Distributed graph topologies, MPI-4.1 §8.5.4 and §8.5.5. Neither `reorder` nor a hint changes anything: ranks stay.
+#include "shim/intercept/bodies/communicators.hpp"
+#include "shim/intercept/bodies/topologies.hpp"
+#include "shim/intercept/generated/bodies.hpp"
+#include "shim/intercept/infos.hpp"
+
+namespace shim::intercept {
+namespace {
+
+using base::Error;
+using base::ErrorClass;
+using sessions::CommunicatorPtr;
+using sessions::DistributedGraph;
+
+template <typename Ask>
+int ask(const char* function, MPI_Comm handle, Ask question) {
+  return deliver(Subject::comm(handle), function, [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(CommunicatorPtr comm, take_comm(handle));
+    if (comm->distributed_graph() == nullptr)
+      return Error(ErrorClass::topology, "the " + comm->description() + " has no distributed graph topology (MPI_Dist_graph_create)");
+    return question(*comm->distributed_graph());
+  });
+}
+
+/// Where the graph has weights and the caller wants them.
+base::Status put_weights(const DistributedGraph& graph, const std::vector<int>& weights, int room, int* to) {
+  const bool is_wanted = graph.is_weighted && to != abi::unweighted() && to != abi::weights_empty();
+  return is_wanted ? put_ints(weights, room, to, "weights") : base::Status();
+}
+
+}  // namespace
+
+namespace ours {
+
+int Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[], int outdegree,
+                               const int destinations[], const int destweights[], MPI_Info info, int, MPI_Comm* comm_dist_graph) {
+  return derive("MPI_Dist_graph_create_adjacent", comm_old, comm_dist_graph, [&](const CommunicatorPtr& parent) -> base::Result<CommunicatorPtr> {
+    SHIM_TRY(check_intra(*parent));
+    SHIM_TRY(take_info(info));
+    SHIM_TRY_ASSIGN(DistributedGraph graph, take_adjacent(indegree, sources, sourceweights, outdegree, destinations, destweights));
+    return sessions::dist_graph_create_adjacent(parent, std::move(graph));
+  });
+}
+
+int Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[],
+                      const int weights[], MPI_Info info, int, MPI_Comm* comm_dist_graph) {
+  return derive("MPI_Dist_graph_create", comm_old, comm_dist_graph, [&](const CommunicatorPtr& parent) -> base::Result<CommunicatorPtr> {
+    SHIM_TRY(check_intra(*parent));
+    SHIM_TRY(take_info(info));
+    SHIM_TRY_ASSIGN(sessions::EdgeList edges, take_edges(n, sources, degrees, destinations, weights));
+    return sessions::dist_graph_create(parent, edges);
+  });
+}
+
+int Dist_graph_neighbors_count(MPI_Comm comm, int* indegree, int* outdegree, int* weighted) {
+  return ask("MPI_Dist_graph_neighbors_count", comm, [&](const DistributedGraph& graph) -> base::Status {
+    SHIM_TRY(check_output(indegree, "number of sources"));
+    SHIM_TRY(check_output(outdegree, "number of destinations"));
+    SHIM_TRY(check_output(weighted, "flag"));
+    *indegree = static_cast<int>(graph.sources.size());
+    *outdegree = static_cast<int>(graph.destinations.size());
+    *weighted = graph.is_weighted;
+    return {};
+  });
+}
+
+int Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree,
+                         int destinations[], int destweights[]) {
+  return ask("MPI_Dist_graph_neighbors", comm, [&](const DistributedGraph& graph) -> base::Status {
+    SHIM_TRY(put_ints(graph.sources, maxindegree, sources, "sources"));
+    SHIM_TRY(put_weights(graph, graph.source_weights, maxindegree, sourceweights));
+    SHIM_TRY(put_ints(graph.destinations, maxoutdegree, destinations, "destinations"));
+    return put_weights(graph, graph.destination_weights, maxoutdegree, destweights);
+  });
+}
+
+}  // namespace ours
+}  // namespace shim::intercept

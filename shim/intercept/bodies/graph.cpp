@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Graph topologies that every member knows whole, MPI-4.1 §8.5.3 and §8.5.5.
+#include <string>
+
+#include "shim/intercept/bodies/communicators.hpp"
+#include "shim/intercept/bodies/topologies.hpp"
+#include "shim/intercept/generated/bodies.hpp"
+
+namespace shim::intercept {
+namespace {
+
+using base::Error;
+using base::ErrorClass;
+using sessions::CommunicatorPtr;
+using sessions::Graph;
+
+/// Calls that ask a communicator with a graph something.
+template <typename Ask>
+int ask(const char* function, MPI_Comm handle, Ask question) {
+  return deliver(Subject::comm(handle), function, [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(CommunicatorPtr comm, take_comm(handle));
+    if (comm->graph() == nullptr)
+      return Error(ErrorClass::topology, "the " + comm->description() + " has no graph topology (MPI_Graph_create)");
+    return question(*comm, *comm->graph());
+  });
+}
+
+base::Result<std::vector<int>> neighbours(const sessions::Communicator& comm, const Graph& graph, int rank) {
+  if (rank < 0 || rank >= comm.size()) return slow::bad_rank(comm, rank, "the");
+  return graph.neighbours(rank);
+}
+
+}  // namespace
+
+namespace ours {
+
+int Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int edges[], int, MPI_Comm* comm_graph) {
+  return derive("MPI_Graph_create", comm_old, comm_graph, [&](const CommunicatorPtr& parent) -> base::Result<CommunicatorPtr> {
+    SHIM_TRY(check_intra(*parent));
+    SHIM_TRY_ASSIGN(Graph graph, take_graph(nnodes, indx, edges));
+    return sessions::graph_create(parent, graph);
+  });
+}
+
+int Graphdims_get(MPI_Comm comm, int* nnodes, int* nedges) {
+  return ask("MPI_Graphdims_get", comm, [&](sessions::Communicator&, const Graph& graph) -> base::Status {
+    SHIM_TRY(check_output(nnodes, "number of nodes"));
+    SHIM_TRY(check_output(nedges, "number of edges"));
+    *nnodes = static_cast<int>(graph.index.size());
+    *nedges = static_cast<int>(graph.edges.size());
+    return {};
+  });
+}
+
+int Graph_get(MPI_Comm comm, int maxindex, int maxedges, int indx[], int edges[]) {
+  return ask("MPI_Graph_get", comm, [&](sessions::Communicator&, const Graph& graph) -> base::Status {
+    SHIM_TRY(put_ints(graph.index, maxindex, indx, "index"));
+    return put_ints(graph.edges, maxedges, edges, "edges");
+  });
+}
+
+int Graph_neighbors_count(MPI_Comm comm, int rank, int* nneighbors) {
+  return ask("MPI_Graph_neighbors_count", comm, [&](sessions::Communicator& on, const Graph& graph) -> base::Status {
+    SHIM_TRY(check_output(nneighbors, "number of neighbors"));
+    SHIM_TRY_ASSIGN(std::vector<int> found, neighbours(on, graph, rank));
+    *nneighbors = static_cast<int>(found.size());
+    return {};
+  });
+}
+
+int Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neighbors[]) {
+  return ask("MPI_Graph_neighbors", comm, [&](sessions::Communicator& on, const Graph& graph) -> base::Status {
+    SHIM_TRY_ASSIGN(std::vector<int> found, neighbours(on, graph, rank));
+    return put_ints(found, maxneighbors, neighbors, "neighbors");
+  });
+}
+
+/// MPI_Graph_create leaves the ranks as they are, and so does this.
+int Graph_map(MPI_Comm comm, int nnodes, const int indx[], const int edges[], int* newrank) {
+  return deliver(Subject::comm(comm), "MPI_Graph_map", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(CommunicatorPtr found, take_intra(comm));
+    if (nnodes < 1) return Error(ErrorClass::arg, "the number of nodes " + std::to_string(nnodes) + " is not positive");
+    SHIM_TRY_ASSIGN(Graph graph, take_graph(nnodes, indx, edges));
+    SHIM_TRY(sessions::check_graph(graph, found->size()));
+    SHIM_TRY(check_output(newrank, "rank"));
+    *newrank = found->rank() < nnodes ? found->rank() : MPI_UNDEFINED;
+    return {};
+  });
+}
+
+}  // namespace ours
+}  // namespace shim::intercept

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Communicators with a graph of which each member knows a part (MPI-4.1 §8.5.4).
+#include <algorithm>
+#include <cstdint>
+
+#include "shim/sessions/derive.hpp"
+#include "shim/sessions/process.hpp"
+#include "shim/sessions/topologies.hpp"
+
+namespace shim::sessions {
+namespace {
+
+using base::Error;
+using base::ErrorClass;
+
+base::Status check_ranks(const std::vector<int>& ranks, int size, const char* what) {
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    if (ranks[i] < 0 || ranks[i] >= size)
+      return Error(ErrorClass::rank, std::string(what) + "[" + std::to_string(i) + "] is " + std::to_string(ranks[i]) + ", not in 0…" +
+                                         std::to_string(size - 1));
+  return {};
+}
+
+base::Status check_weights(const std::vector<int>& weights) {
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    if (weights[i] < 0)
+      return Error(ErrorClass::arg, "weight " + std::to_string(i) + " is " + std::to_string(weights[i]) + ", which is negative");
+  return {};
+}
+
+base::Status check(const DistributedGraph& graph, int size) {
+  SHIM_TRY(check_ranks(graph.sources, size, "sources"));
+  SHIM_TRY(check_ranks(graph.destinations, size, "destinations"));
+  SHIM_TRY(check_weights(graph.source_weights));
+  return check_weights(graph.destination_weights);
+}
+
+base::Status check(const EdgeList& edges, int size) {
+  SHIM_TRY(check_ranks(edges.sources, size, "sources"));
+  SHIM_TRY(check_ranks(edges.destinations, size, "destinations"));
+  return check_weights(edges.weights);
+}
+
+/// An edge as it travels to one of its ends. Messages are arrays of int.
+struct End {
+  int other = 0;       ///< rank at the other end
+  int weight = 0;
+  int is_source = 0;   ///< the receiver is the edge's source, `other` its destination
+};
+constexpr std::int64_t kInts = sizeof(End) / sizeof(int);
+
+/// By rank: what it has to hear of.
+std::vector<std::vector<End>> ends_by_rank(const EdgeList& edges, int size) {
+  std::vector<std::vector<End>> ends(static_cast<std::size_t>(size));
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < edges.sources.size(); ++i) {
+    for (int n = 0; n < edges.degrees[i]; ++n, ++next) {
+      const int source = edges.sources[i], destination = edges.destinations[next];
+      const int weight = edges.is_weighted ? edges.weights[next] : 1;
+      ends[static_cast<std::size_t>(source)].push_back({destination, weight, 1});
+      ends[static_cast<std::size_t>(destination)].push_back({source, weight, 0});
+    }
+  }
+  return ends;
+}
+
+/// Counts and displacements in ints.
+struct Layout {
+  std::vector<std::int64_t> counts, displacements;
+  std::int64_t total = 0;
+  void add(std::int64_t ends) {
+    counts.push_back(ends * kInts);
+    displacements.push_back(total);
+    total += ends * kInts;
+  }
+  coll::Blocks blocks() const { return {counts, displacements}; }
+};
+
+/// How many ends each member has for us; -1 from one whose arguments are wrong, who tells everybody so.
+base::Result<std::vector<std::int64_t>> exchange_counts(Communicator& comm, const std::vector<std::int64_t>& own) {
+  const types::Type& number = *types::find_predefined("MPI_INT64_T");
+  std::vector<std::int64_t> theirs(own.size());
+  SHIM_TRY(coll::run(comm.coll(), coll::alltoall(comm.coll(), {own.data(), 1, &number}, {theirs.data(), 1, &number})));
+  return theirs;
+}
+
+/// Collective: the ends of this member's edges, in the order of the ranks that gave them.
+base::Result<std::vector<End>> exchange_ends(Communicator& comm, const std::vector<std::vector<End>>& by_rank,
+                                             const std::vector<std::int64_t>& incoming) {
+  std::vector<End> outgoing;
+  Layout send, receive;
+  for (const auto& ends : by_rank) {
+    outgoing.insert(outgoing.end(), ends.begin(), ends.end());
+    send.add(static_cast<std::int64_t>(ends.size()));
+  }
+  for (std::int64_t count : incoming) receive.add(count);
+  const types::Type& number = *types::find_predefined("MPI_INT");
+  std::vector<End> arrived(static_cast<std::size_t>(receive.total / kInts));
+  SHIM_TRY(coll::run(comm.coll(), coll::alltoallv(comm.coll(), outgoing.data(), send.blocks(), &number, arrived.data(),
+                                                  receive.blocks(), number)));
+  return arrived;
+}
+
+/// Collective: this member's part of the graph.
+base::Result<DistributedGraph> gather_own(Communicator& comm, const EdgeList& edges) {
+  base::Status checked = check(edges, comm.size());
+  std::vector<std::vector<End>> by_rank(static_cast<std::size_t>(comm.size()));
+  if (checked) by_rank = ends_by_rank(edges, comm.size());
+  std::vector<std::int64_t> counts;
+  for (const auto& ends : by_rank) counts.push_back(checked ? static_cast<std::int64_t>(ends.size()) : -1);
+  SHIM_TRY_ASSIGN(std::vector<std::int64_t> incoming, exchange_counts(comm, counts));
+  SHIM_TRY(std::move(checked));
+  if (auto wrong = std::ranges::find(incoming, -1); wrong != incoming.end())
+    return Error(ErrorClass::arg, "rank " + std::to_string(wrong - incoming.begin()) + " gave edges that cannot be");
+  SHIM_TRY_ASSIGN(std::vector<End> ends, exchange_ends(comm, by_rank, incoming));
+  DistributedGraph graph;
+  graph.is_weighted = edges.is_weighted;
+  for (const End& end : ends) {
+    (end.is_source != 0 ? graph.destinations : graph.sources).push_back(end.other);
+    if (edges.is_weighted) (end.is_source != 0 ? graph.destination_weights : graph.source_weights).push_back(end.weight);
+  }
+  return graph;
+}
+
+}  // namespace
+
+base::Result<CommunicatorPtr> dist_graph_create_adjacent(const CommunicatorPtr& parent, DistributedGraph graph) {
+  auto checked = check(graph, parent->size());
+  SHIM_TRY_ASSIGN(CommunicatorPtr made, derive(parent, parent->group()));  // also where the arguments are wrong: the others make theirs
+  SHIM_TRY(std::move(checked));
+  made->set_topology(std::move(graph));
+  return made;
+}
+
+base::Result<CommunicatorPtr> dist_graph_create(const CommunicatorPtr& parent, const EdgeList& edges) {
+  SHIM_TRY_ASSIGN(DistributedGraph own, gather_own(*parent, edges));
+  return dist_graph_create_adjacent(parent, std::move(own));
+}
+
+base::Result<CommunicatorPtr> dist_graph_create_adjacent_from_group(const FromGroup& from, DistributedGraph graph) {
+  SHIM_TRY(check(graph, from.group->size()));
+  SHIM_TRY_ASSIGN(CommunicatorPtr made, create_from_group(from.session, from.group, from.tag + " (distributed graph, adjacent)",
+                                                          from.info, from.handler));
+  if (made) made->set_topology(std::move(graph));
+  return made;
+}
+
+base::Result<CommunicatorPtr> dist_graph_create_from_group(const FromGroup& from, const EdgeList& edges) {
+  SHIM_TRY_ASSIGN(CommunicatorPtr made,
+                  create_from_group(from.session, from.group, from.tag + " (distributed graph)", from.info, from.handler));
+  if (!made) return made;
+  SHIM_TRY_ASSIGN(DistributedGraph own, gather_own(*made, edges));
+  made->set_topology(std::move(own));
+  return made;
+}
+
+}  // namespace shim::sessions

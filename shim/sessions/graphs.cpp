@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Communicators with a graph that everybody knows (MPI-4.1 §8.5.3).
+#include "shim/sessions/derive.hpp"
+#include "shim/sessions/process.hpp"
+#include "shim/sessions/topologies.hpp"
+
+namespace shim::sessions {
+namespace {
+
+using base::Error;
+using base::ErrorClass;
+
+base::Result<GroupPtr> nodes_of(const Graph& graph, const Group& group) {
+  SHIM_TRY(check_graph(graph, group.size()));
+  if (graph.index.empty()) return Group::empty();
+  return range_include(group, std::vector<Triplet>{{0, static_cast<int>(graph.index.size()) - 1, 1}});
+}
+
+base::Result<CommunicatorPtr> with_graph(base::Result<CommunicatorPtr> made, const Graph& graph) {
+  if (made && *made) (*made)->set_topology(graph);
+  return made;
+}
+
+}  // namespace
+
+base::Status check_graph(const Graph& graph, int processes) {
+  const int nodes = static_cast<int>(graph.index.size());
+  if (nodes > processes)
+    return Error(ErrorClass::arg, "the graph has " + std::to_string(nodes) + " nodes, but there are only " +
+                                      std::to_string(processes) + " processes");
+  int before = 0;
+  for (std::size_t i = 0; i < graph.index.size(); before = graph.index[i++])
+    if (graph.index[i] < before)
+      return Error(ErrorClass::arg, "index[" + std::to_string(i) + "] is " + std::to_string(graph.index[i]) +
+                                        ", less than the edges before it, which are " + std::to_string(before));
+  for (std::size_t i = 0; i < graph.edges.size(); ++i)
+    if (graph.edges[i] < 0 || graph.edges[i] >= nodes)
+      return Error(ErrorClass::arg, "edges[" + std::to_string(i) + "] is " + std::to_string(graph.edges[i]) + ", not in 0…" +
+                                        std::to_string(nodes - 1));
+  return {};
+}
+
+base::Result<CommunicatorPtr> graph_create(const CommunicatorPtr& parent, const Graph& graph) {
+  SHIM_TRY_ASSIGN(GroupPtr nodes, nodes_of(graph, *parent->group()));
+  return with_graph(derive(parent, nodes), graph);
+}
+
+base::Result<CommunicatorPtr> graph_create_from_group(const FromGroup& from, const Graph& graph) {
+  SHIM_TRY_ASSIGN(GroupPtr nodes, nodes_of(graph, *from.group));
+  const base::ProcessId self = from.session->process().self();
+  if (nodes->rank_of(self) == kUndefined && from.group->rank_of(self) != kUndefined) return CommunicatorPtr();
+  // members that give different graphs hear of it
+  const std::string tag = from.tag + " (graph of " + std::to_string(graph.index.size()) + " nodes and " +
+                          std::to_string(graph.edges.size()) + " edges)";
+  return with_graph(create_from_group(from.session, nodes, tag, from.info, from.handler), graph);
+}
+
+}  // namespace shim::sessions

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Places in grids, and what graphs say of neighbours.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "shim/bootstrap/bootstrap.hpp"
+#include "shim/sessions/topologies.hpp"
+
+namespace shim::sessions {
+namespace {
+
+using Dims = std::vector<int>;
+
+bootstrap::NodeMap map_of(const std::vector<std::uint32_t>& node_of) {
+  std::vector<std::string> hosts;
+  for (std::uint32_t node = 0; node <= *std::ranges::max_element(node_of); ++node) hosts.push_back("n" + std::to_string(node));
+  return bootstrap::NodeMap(std::move(hosts), node_of);
+}
+
+GroupPtr world_of(std::size_t size) {
+  std::vector<std::uint32_t> ranks(size);
+  std::iota(ranks.begin(), ranks.end(), 0u);
+  return Group::of_ranks(ranks);
+}
+
+/// Pairs of neighbours on different nodes, counted place by place.
+int pairs_apart(const std::vector<int>& member_at, const std::vector<std::uint32_t>& node_of, int rows, int columns, bool wraps) {
+  auto node = [&](int row, int column) { return node_of[static_cast<std::size_t>(member_at[static_cast<std::size_t>(row % rows * columns + column % columns)])]; };
+  int apart = 0;
+  for (int row = 0; row < rows; ++row)
+    for (int column = 0; column < columns; ++column) {
+      if (wraps || row + 1 < rows) apart += node(row, column) != node(row + 1, column);
+      if (wraps || column + 1 < columns) apart += node(row, column) != node(row, column + 1);
+    }
+  return apart;
+}
+
+TEST(PlaceInGrid, NeighboursShareNodes) {
+  const std::vector<std::uint32_t> node_of = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3};
+  const auto placed = place_in_grid(*world_of(16), {4, 4}, {0, 0}, map_of(node_of));
+  EXPECT_EQ(pairs_apart(placed, node_of, 4, 4, false), 8) << "four blocks of two by two";
+  std::vector<int> as_they_are(16);
+  std::iota(as_they_are.begin(), as_they_are.end(), 0);
+  EXPECT_EQ(pairs_apart(as_they_are, node_of, 4, 4, false), 12);
+}
+
+TEST(PlaceInGrid, EverybodyHasOnePlaceWhateverTheNodes) {
+  const std::vector<std::vector<std::uint32_t>> maps = {
+      {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, {0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2}, {0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1},
+      {0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1}, {5, 4, 3, 2, 1, 0, 0, 1, 2, 3, 4, 5}};
+  const std::vector<Dims> grids = {{12}, {3, 4}, {4, 3}, {2, 6}, {1, 12, 1}, {2, 2, 3}, {12, 1}};
+  for (const auto& node_of : maps) {
+    for (const auto& dims : grids) {
+      for (int wraps : {0, 1}) {
+        const auto placed = place_in_grid(*world_of(12), dims, std::vector<int>(dims.size(), wraps), map_of(node_of));
+        EXPECT_EQ(std::set<int>(placed.begin(), placed.end()).size(), 12u);
+        EXPECT_EQ(*std::ranges::max_element(placed), 11);
+        if (dims.size() != 2) continue;
+        std::vector<int> as_they_are(12);
+        std::iota(as_they_are.begin(), as_they_are.end(), 0);
+        EXPECT_LE(pairs_apart(placed, node_of, dims[0], dims[1], wraps != 0), pairs_apart(as_they_are, node_of, dims[0], dims[1], wraps != 0));
+      }
+    }
+  }
+}
+
+TEST(PlaceInGrid, StaysWhereNothingIsGained) {
+  const auto one_node = place_in_grid(*world_of(4), {2, 2}, {0, 0}, map_of({0, 0, 0, 0}));
+  EXPECT_EQ(one_node, (std::vector<int>{0, 1, 2, 3}));
+  const auto rows = place_in_grid(*world_of(4), {2, 2}, {0, 0}, map_of({0, 0, 1, 1}));
+  EXPECT_EQ(rows, (std::vector<int>{0, 1, 2, 3}));
+  const auto uneven = place_in_grid(*world_of(4), {2, 2}, {0, 0}, map_of({0, 1, 0, 0}));
+  EXPECT_EQ(uneven, (std::vector<int>{0, 1, 2, 3}));
+  EXPECT_EQ(place_in_grid(*world_of(1), {}, {}, map_of({0})), (std::vector<int>{0}));
+}
+
+TEST(GraphCheck, SaysWhatIsWrong) {
+  EXPECT_TRUE(check_graph({{1, 2}, {1, 0}}, 2));
+  EXPECT_TRUE(check_graph({{}, {}}, 2));
+  EXPECT_TRUE(check_graph({{2, 2}, {0, 0}}, 2)) << "loops and repeated edges are allowed";
+  EXPECT_EQ(check_graph({{1, 2, 3}, {0, 0, 0}}, 2).error().error_class(), base::ErrorClass::arg);
+  EXPECT_EQ(check_graph({{2, 1}, {0, 0}}, 2).error().error_class(), base::ErrorClass::arg);
+  EXPECT_EQ(check_graph({{1, 2}, {0, 2}}, 2).error().error_class(), base::ErrorClass::arg);
+  EXPECT_EQ(check_graph({{1, 2}, {0, -1}}, 2).error().error_class(), base::ErrorClass::arg);
+  const Graph graph{{2, 3}, {1, 0, 0}};
+  EXPECT_EQ(graph.neighbours(0), (std::vector<int>{1, 0}));
+  EXPECT_EQ(graph.neighbours(1), (std::vector<int>{0}));
+}
+
+}  // namespace
+}  // namespace shim::sessions
