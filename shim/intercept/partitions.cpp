@@ -6,7 +6,6 @@
 #include <unordered_map>
 
 #include "shim/intercept/abi/status.hpp"
-#include "shim/sessions/process.hpp"
 
 namespace shim::intercept {
 
