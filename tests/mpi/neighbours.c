@@ -140,6 +140,22 @@ static void round_of(enum form form) {
   MUST(MPI_Comm_free(&grid));
 }
 
+/* A distributed graph with two edges to the process on the right and one to oneself: the messages of two edges between the same
+ * processes come in the order in which both list them. */
+static void multigraph(void) {
+  int left = (rank + size - 1) % size, right = (rank + 1) % size;
+  int sources[3] = {left, rank, left}, destinations[3] = {right, rank, right};
+  long out[3], in[3];
+  MUST(MPI_Dist_graph_create_adjacent(world, 3, sources, MPI_UNWEIGHTED, 3, destinations, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &grid));
+  for (enum form form = 0; form < FORMS; ++form) {
+    for (int n = 0; n < 3; ++n) out[n] = 100 * rank + n, in[n] = -1;
+    RUN(form, Neighbor_alltoall, Ineighbor_alltoall, Neighbor_alltoall_init, out, 1, MPI_LONG, in, 1, MPI_LONG, grid);
+    for (int n = 0; n < 3; ++n)
+      EXPECT(in[n] == 100 * sources[n] + n, "%s: from source %d came %ld", form_names[form], n, in[n]);
+  }
+  MUST(MPI_Comm_free(&grid));
+}
+
 static void misuse(void) {
   long a[4] = {0}, b[4] = {0};
   int periods = 1;
@@ -155,6 +171,7 @@ int main(int argc, char **argv) {
   open_world("test.neighbours");
   make_layouts();
   for_rounds(argc > 1 ? atoi(argv[1]) : 12, round_of);
+  multigraph();
   misuse();
   free_layouts();
   return close_world();
