@@ -3,6 +3,7 @@
 // as little surface as possible. Known for grids since Gropp, "Using node and socket information to implement MPI Cartesian
 // topologies" (2019). Everybody computes the same from what everybody knows.
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -59,7 +60,9 @@ std::int64_t pairs_apart(const std::vector<std::uint32_t>& node_at, const Dims& 
 /// The block of `processes` places with the least surface, whose sides divide the grid's; the first of several in the order of sides.
 class BlockSearch {
  public:
-  BlockSearch(const Dims& dims, int processes) : dims_(dims), sides_(dims.size(), 1), processes_(processes) { try_from(0, processes); }
+  BlockSearch(const Dims& dims, const std::vector<int>& periods, int processes) : dims_(dims), periods_(periods), sides_(dims.size(), 1) {
+    try_from(0, processes);
+  }
   const std::optional<Dims>& best() const { return best_; }
 
  private:
@@ -75,17 +78,20 @@ class BlockSearch {
     }
   }
   void judge() {
-    std::int64_t surface = 0;
-    for (std::size_t i = 0; i < dims_.size(); ++i)
-      if (sides_[i] < dims_[i]) surface += processes_ / sides_[i];
+    std::int64_t surface = 0;  // pairs of neighbours that the planes between blocks divide
+    const int size = std::accumulate(dims_.begin(), dims_.end(), 1, std::multiplies<>());
+    for (std::size_t i = 0; i < dims_.size(); ++i) {
+      const int blocks = dims_[i] / sides_[i];
+      if (blocks > 1) surface += std::int64_t{blocks - (periods_[i] == 0)} * (size / dims_[i]);
+    }
     if (surface >= least_) return;
     least_ = surface;
     best_ = sides_;
   }
 
   const Dims& dims_;
+  const std::vector<int>& periods_;
   Dims sides_;
-  int processes_;
   std::int64_t least_ = std::numeric_limits<std::int64_t>::max();
   std::optional<Dims> best_;
 };
@@ -112,7 +118,7 @@ std::vector<int> place_in_grid(const Group& group, const Dims& dims, const std::
   const auto by_node = members_by_node(group, nodes);
   const bool is_even = std::ranges::all_of(by_node, [&](const auto& members) { return members.size() == by_node.front().size(); });
   if (by_node.size() < 2 || !is_even) return as_they_are;
-  const BlockSearch search(dims, static_cast<int>(by_node.front().size()));
+  const BlockSearch search(dims, periods, static_cast<int>(by_node.front().size()));
   if (!search.best()) return as_they_are;
   std::vector<int> placed = in_blocks(by_node, dims, *search.best());
   auto apart = [&](const std::vector<int>& member_at) {
