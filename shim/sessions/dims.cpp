@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // MPI_Dims_create (MPI-4.1 §8.5.2). "As close to each other as possible" is read so: of all ways to write the number as a
-// product of non-increasing factors, the one whose largest and smallest factor differ least; among those, the one whose
-// smallest is largest; among those, the one whose second factor is smallest; and so on. MPICH's test suite expects the same.
+// product of non-increasing factors, the one whose first and last differ least; among those, the one whose last is largest;
+// among those, the one whose last but one is; and so on. MPICH's test suite expects the same.
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -31,44 +31,33 @@ class Balance {
   std::vector<int> factors(std::size_t count) {
     if (count == 1) return {number_};
     std::vector<int> best;
-    for (int largest : divisors_) {
-      if (power(largest, count) < number_) continue;
+    for (int first : divisors_) {
+      if (power(first, count) < number_) continue;
+      const int spread = best.empty() ? first : best.front() - best.back();
       // From here on a larger first factor leaves less for the others, so that the two ends only part.
-      if (!best.empty() && largest - greatest_common(number_ / largest, count - 1) > spread(best)) break;
-      if (auto found = evenest(largest, count, best); !found.empty()) best = std::move(found);
+      if (first - greatest_common(number_ / first, count - 1) > spread) break;
+      std::vector<int> others;
+      if (!fill(number_ / first, count - 1, std::max(1, first - spread), first, others)) continue;
+      best.assign(others.rbegin(), others.rend());
+      best.insert(best.begin(), first);
     }
     return best;
   }
 
  private:
-  static int spread(const std::vector<int>& factors) { return factors.front() - factors.back(); }
-
-  /// The factors that begin with the largest and whose last is as large as can be; nothing where best has a smaller spread.
-  std::vector<int> evenest(int largest, std::size_t count, const std::vector<int>& best) {
-    int rest = number_ / largest;
-    auto last = std::upper_bound(divisors_.begin(), divisors_.end(), std::min(largest, greatest_common(rest, count - 1)));
-    while (last != divisors_.begin()) {
-      int smallest = *--last;
-      if (!best.empty() && largest - smallest > spread(best)) break;
-      std::vector<int> factors = {largest};
-      if (fill(rest, count - 1, largest, smallest, factors)) return factors;
-    }
-    return {};
-  }
-
-  /// Appends count factors between the bounds whose product is the rest, each as small as can be; false if there are none.
-  bool fill(int rest, std::size_t count, int largest, int smallest, std::vector<int>& factors) {
+  /// Appends count factors between the bounds whose product is the rest: not decreasing, the first as large as can be, then the
+  /// second, and so on. False if there are none.
+  bool fill(int rest, std::size_t count, int least, int most, std::vector<int>& factors) {
     if (count == 0) return rest == 1;
-    if (power(smallest, count) > rest || hopeless_.contains({rest, count, largest, smallest})) return false;
-    for (auto divisor = std::lower_bound(divisors_.begin(), divisors_.end(), smallest); divisor != divisors_.end() && *divisor <= largest;
-         ++divisor) {
-      // Where its power does not reach the rest, the factors after it cannot make up for it.
-      if (rest % *divisor != 0 || power(*divisor, count) < rest) continue;
+    if (power(least, count) > rest || power(most, count) < rest || hopeless_.contains({rest, count, least, most})) return false;
+    auto divisor = std::upper_bound(divisors_.begin(), divisors_.end(), std::min(most, greatest_common(rest, count)));
+    while (divisor != divisors_.begin() && *--divisor >= least) {
+      if (rest % *divisor != 0) continue;
       factors.push_back(*divisor);
-      if (fill(rest / *divisor, count - 1, *divisor, smallest, factors)) return true;
+      if (fill(rest / *divisor, count - 1, *divisor, most, factors)) return true;
       factors.pop_back();
     }
-    hopeless_.insert({rest, count, largest, smallest});
+    hopeless_.insert({rest, count, least, most});
     return false;
   }
 

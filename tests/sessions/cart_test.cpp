@@ -32,7 +32,8 @@ TEST(Dims, Balanced) {
   EXPECT_EQ(dims_of(72, {0, 0, 0}), (Ints{6, 4, 3}));
   EXPECT_EQ(dims_of(5040, {0, 0, 0}), (Ints{21, 16, 15}));       // not 20, 18, 14: as wide apart, but smaller
   EXPECT_EQ(dims_of(7488, {0, 0, 0}), (Ints{26, 18, 16}));       // not 24, 24, 13: wider apart
-  EXPECT_EQ(dims_of(5616, {0, 0, 0, 0}), (Ints{13, 9, 8, 6}));   // not 13, 12, 6, 6: the second is smaller
+  EXPECT_EQ(dims_of(5616, {0, 0, 0, 0}), (Ints{13, 9, 8, 6}));   // not 13, 12, 6, 6: the last but one is larger
+  EXPECT_EQ(dims_of(98784, Ints(5, 0)), (Ints{14, 14, 9, 8, 7}));  // not 14, 12, 12, 7, 7
   EXPECT_EQ(dims_of(1, {0, 0}), (Ints{1, 1}));
   EXPECT_EQ(dims_of(1024, Ints(10, 0)), Ints(10, 2));
   EXPECT_EQ(dims_of(2147483647, {0, 0}), (Ints{2147483647, 1}));  // a prime
@@ -61,9 +62,13 @@ void each_product(int rest, int count, int limit, Ints& factors, const std::func
   }
 }
 
-/// Against all factorisations of small numbers: the ends are as close as can be, then the last as large, then the rest as small.
+/// Against all factorisations of small numbers: the ends are as close as can be, then the last as large, then the one before it.
 TEST(Dims, NoMoreBalancedGridExists) {
-  auto rank = [](const Ints& grid) { return std::tuple(grid.front() - grid.back(), -grid.back(), grid); };
+  auto rank = [](const Ints& grid) {
+    Ints negated;
+    for (auto d = grid.rbegin(); d != grid.rend(); ++d) negated.push_back(-*d);
+    return std::tuple(grid.front() - grid.back(), negated);
+  };
   for (int n = 1; n <= 400; ++n)
     for (int count = 1; count <= 4; ++count) {
       Ints best, factors;
