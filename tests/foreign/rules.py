@@ -66,9 +66,10 @@ def variables(test: Test, mode: str, mpi: str) -> dict[str, str]:
     return found
 
 
-def cause(name: str, result: str, mode: str, mpi: str) -> str:
+def cause(name: str, result: str, mode: str, mpi: str, output: str = "") -> str:
     """Why the test fails, by the hand-written table; nothing where nobody has said it yet."""
     for rule in table("causes.toml").get("cause", []):
-        if rule.speaks_of(name, mode, mpi) and result in rule.says.get("results", [result]):
-            return rule.says["reason"]
+        found = re.search(rule.says.get("output", ""), output)
+        if found and rule.speaks_of(name, mode, mpi) and result in rule.says.get("results", [result]):
+            return found.expand(rule.says["reason"])
     return ""

@@ -115,6 +115,11 @@ class Reports(unittest.TestCase):
         self.assertIn("MPI alone", report.cause(self.result("world", "coll/b 2", job.TIMEOUT), plain))
         self.assertEqual(report.cause(self.result("world", "coll/c 2", job.FAIL), plain), "")
 
+    def test_a_cause_may_be_seen_in_the_output(self) -> None:
+        seen = "exit code 52\nerror: MPI_ERR_UNSUPPORTED_OPERATION: MPI_Nothing: not available on objects of a session"
+        self.assertEqual(rules.cause("coll/x 2", job.FAIL, "session", "openmpi", seen), "needs MPI_Nothing, which was missing")
+        self.assertEqual(rules.cause("coll/x 2", job.FAIL, "session", "openmpi", "exit code 1"), "")
+
     def test_the_list_for_machines(self) -> None:
         results = {("openmpi", "session"): [self.result("session", "coll/b 2", job.FAIL)]}
         self.assertIn("openmpi,session,coll/b 2,fail,", report.machine_readable(results))
