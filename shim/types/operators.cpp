@@ -25,7 +25,8 @@ constexpr unsigned set_of(std::initializer_list<Family> families) {
 // MPI-4.1 §6.9.2, the table "Op / Allowed Types"
 constexpr unsigned kOrdered = set_of({Family::c_integer, Family::fortran_integer, Family::floating, Family::multi_language});
 constexpr unsigned kArithmetic = kOrdered | set_of({Family::complex});
-constexpr unsigned kLogical = set_of({Family::c_integer, Family::logical});
+// The standard does not name multi-language types here; the MPI libraries below all take them, and so do programs.
+constexpr unsigned kLogical = set_of({Family::c_integer, Family::logical, Family::multi_language});
 constexpr unsigned kBitwise = set_of({Family::c_integer, Family::fortran_integer, Family::byte, Family::multi_language});
 
 constexpr unsigned families_of(Operator code) {

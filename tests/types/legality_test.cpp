@@ -53,7 +53,7 @@ void expect_allowed(Operator code, const Names& names) {
 
 TEST(Legality, EveryOperationOnEveryType) {
   Names ordered = join({kCInteger, kFortranInteger, kFloating, kMultiLanguage});
-  Names logical = join({kCInteger, kLogical});
+  Names logical = join({kCInteger, kLogical, kMultiLanguage});
   Names bitwise = join({kCInteger, kFortranInteger, kByte, kMultiLanguage});
   for (auto code : {Operator::max, Operator::min}) expect_allowed(code, ordered);
   for (auto code : {Operator::sum, Operator::prod}) expect_allowed(code, join({ordered, kComplex}));
