@@ -408,6 +408,37 @@ static void fortran(void) {
   EXPECT(bytes == 8, "%d bytes", bytes);
 }
 
+/* Counts beyond what an int can say. */
+static void large_counts(void) {
+  MPI_Count many = 3000000000, bytes, counts[4], ni, na, nc, nd, lower, extent;
+  MPI_Datatype bytes_type, nothing, much_of_nothing, old;
+  int combiner, integers[1], small;
+  MPI_Aint addresses[1];
+  MUST(MPI_Type_contiguous_c(many, MPI_CHAR, &bytes_type));
+  MUST(MPI_Type_size_c(bytes_type, &bytes));
+  EXPECT(bytes == many, "%lld bytes", (long long)bytes);
+  MUST(MPI_Type_size(bytes_type, &small));
+  EXPECT(small == MPI_UNDEFINED, "size %d", small);
+  MUST(MPI_Type_get_extent_c(bytes_type, &lower, &extent));
+  EXPECT(lower == 0 && extent == many, "extent %lld", (long long)extent);
+  MUST(MPI_Type_get_envelope_c(bytes_type, &ni, &na, &nc, &nd, &combiner));
+  EXPECT(ni == 0 && na == 0 && nc == 1 && nd == 1 && combiner == MPI_COMBINER_CONTIGUOUS, "envelope of %d", combiner);
+  MUST(MPI_Type_get_contents_c(bytes_type, 0, 0, 1, 1, integers, addresses, counts, &old));
+  EXPECT(counts[0] == many && old == MPI_CHAR, "count %lld", (long long)counts[0]);
+  MUST(MPI_Type_free(&bytes_type));
+  MUST(MPI_Type_contiguous(0, MPI_INT, &nothing));
+  MUST(MPI_Type_contiguous_c(many, nothing, &much_of_nothing));
+  MUST(MPI_Type_commit(&much_of_nothing));
+  MUST(MPI_Sendrecv(&small, 1, much_of_nothing, rank, 7, &small, 1, much_of_nothing, rank, 7, world, MPI_STATUS_IGNORE));
+  int initialized, finalized;
+  MUST(MPI_Initialized(&initialized));
+  MUST(MPI_Finalized(&finalized));
+  if (initialized && !finalized)
+    MUST(MPI_Sendrecv(&small, 1, much_of_nothing, 0, 7, &small, 1, much_of_nothing, 0, 7, MPI_COMM_SELF, MPI_STATUS_IGNORE));
+  MUST(MPI_Type_free(&nothing));
+  MUST(MPI_Type_free(&much_of_nothing));
+}
+
 int main(int argc, char **argv) {
   const char *mode = argc > 1 ? argv[1] : "none";
   int is_world = strcmp(mode, "world") == 0;
@@ -422,6 +453,7 @@ int main(int argc, char **argv) {
   freed_in_use();
   wrong_arguments();
   fortran();
+  large_counts();
   if (is_world) {
     MUST(MPI_Init(NULL, NULL));
     MUST(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
@@ -433,6 +465,7 @@ int main(int argc, char **argv) {
     check_on(MPI_COMM_WORLD);
     freed_in_use();
     fortran();
+    large_counts();
   }
   free_types();
   int status = close_world();

@@ -4,7 +4,7 @@ collectives, each start of which is a non-blocking one."""
 
 import re
 
-from emit import call, subject_expression
+from emit import call, error, fail, subject_expression
 
 # Parameters that are read before they are written; all others that are given by address are written only.
 _IN_AND_OUT = ("POLYDISPLACEMENT_COUNT", "POLYLOCATION")
@@ -59,11 +59,18 @@ def _narrow(function):
     return before, arguments, after
 
 
+def _misfit(function):
+    """What does not fit is an error, but where a body of ours answers for any objects: it takes all counts."""
+    if function.idle_namespace != "ours":
+        return "return narrow.fail();"
+    return "{ try { return ours::%s; } catch (...) { %s } }" % (call(function), fail(function, error(function, "caught")))
+
+
 def _narrowed(function):
     before, arguments, after = _narrow(function)
     request = next((", " + p.name for p in function.parameters if p.kind == "REQUEST" and not p.is_scalar and p not in function.deciding), "")
     lines = ['Narrow narrow(%s, "MPI_%s");' % (subject_expression(function), function.name), *before,
-             "if (!narrow.fits()) return narrow.fail();",
+             "if (!narrow.fits()) " + _misfit(function),
              "const int code = active_table.%s(%s);" % (function.made_of.name, ", ".join(arguments))]
     lines += ["if (code == MPI_SUCCESS) { %s }" % " ".join(after)] if after else []
     return lines + ["return narrow.done(code%s);" % request]

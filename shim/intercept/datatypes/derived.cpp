@@ -56,13 +56,55 @@ class NarrowReader {
   bool fits_ = true;
 };
 
+Error refused(int code) {
+  return Error(ErrorClass::other, "the MPI library below refuses a datatype (code " + std::to_string(code) + ")");
+}
+Error no_room() { return Error(ErrorClass::count, "the datatype has counts that the MPI library below has no room for"); }
+
 /// The arguments of one constructor, and how the library below is called with them.
 template <typename Call>
 base::Result<MPI_Datatype> made_below(const NarrowReader& read, Call call) {
-  if (!read.fits()) return Error(ErrorClass::count, "the datatype has counts that the MPI library below has no room for");
+  if (!read.fits()) return no_room();
   MPI_Datatype made{};
   const int code = call(&made);
-  if (code != MPI_SUCCESS) return Error(ErrorClass::other, "the MPI library below refuses a datatype (code " + std::to_string(code) + ")");
+  if (code != MPI_SUCCESS) return refused(code);
+  return made;
+}
+
+/// Types that are needed for the making of another only.
+class Helpers {
+ public:
+  ~Helpers() {
+    for (MPI_Datatype& helper : made_) active_table.Type_free(&helper);
+  }
+  base::Result<MPI_Datatype> contiguous(int count, MPI_Datatype old) {
+    MPI_Datatype made{};
+    if (int code = active_table.Type_contiguous(count, old, &made)) return refused(code);
+    made_.push_back(made);
+    return made;
+  }
+
+ private:
+  std::vector<MPI_Datatype> made_;
+};
+
+/// More items than an int can say: so many large parts, and a rest behind them.
+base::Result<MPI_Datatype> make_contiguous(MPI_Count count, const types::Type& type, MPI_Datatype old) {
+  constexpr int kPart = 1 << 30;
+  MPI_Datatype made{};
+  if (count <= kPart) {
+    if (int code = active_table.Type_contiguous(static_cast<int>(count), old, &made)) return refused(code);
+    return made;
+  }
+  if (count / kPart > std::numeric_limits<int>::max()) return no_room();
+  Helpers helpers;
+  SHIM_TRY_ASSIGN(const MPI_Datatype part, helpers.contiguous(kPart, old));
+  SHIM_TRY_ASSIGN(const MPI_Datatype parts, helpers.contiguous(static_cast<int>(count / kPart), part));
+  SHIM_TRY_ASSIGN(const MPI_Datatype rest, helpers.contiguous(static_cast<int>(count % kPart), old));
+  const int lengths[] = {1, 1};
+  const MPI_Aint places[] = {0, count / kPart * kPart * type.extent};
+  const MPI_Datatype both[] = {parts, rest};
+  if (int code = active_table.Type_create_struct(2, lengths, places, both, &made)) return refused(code);
   return made;
 }
 
@@ -155,22 +197,19 @@ base::Result<MPI_Datatype> make_below(const Recipe& recipe) {
   if (is_fortran(recipe.combiner)) return make_fortran(recipe);
   if (recipe.combiner == MPI_COMBINER_STRUCT) return make_structure(recipe);
   SHIM_TRY_ASSIGN(const MPI_Datatype old, handle_below(recipe.types.front()));
-  NarrowReader read(recipe);
   switch (recipe.combiner) {
     case MPI_COMBINER_VECTOR: case MPI_COMBINER_HVECTOR: return make_vector(recipe, old);
     case MPI_COMBINER_INDEXED: case MPI_COMBINER_HINDEXED: return make_indexed(recipe, old);
     case MPI_COMBINER_INDEXED_BLOCK: case MPI_COMBINER_HINDEXED_BLOCK: return make_indexed_block(recipe, old);
     case MPI_COMBINER_SUBARRAY: return make_subarray(recipe, old);
     case MPI_COMBINER_DARRAY: return make_darray(recipe, old);
-    case MPI_COMBINER_CONTIGUOUS: {
-      const int count = read.count();
-      return made_below(read, [&](MPI_Datatype* made) { return active_table.Type_contiguous(count, old, made); });
-    }
+    case MPI_COMBINER_CONTIGUOUS: return make_contiguous(RecipeReader(recipe).count(), *recipe.types.front().type, old);
     case MPI_COMBINER_RESIZED: {
+      NarrowReader read(recipe);
       const MPI_Aint lower = read.address(), extent = read.address();
       return made_below(read, [&](MPI_Datatype* made) { return active_table.Type_create_resized(old, lower, extent, made); });
     }
-    default: return made_below(read, [&](MPI_Datatype* made) { return active_table.Type_dup(old, made); });
+    default: return made_below(NarrowReader(recipe), [&](MPI_Datatype* made) { return active_table.Type_dup(old, made); });
   }
 }
 
@@ -182,7 +221,7 @@ base::Result<MPI_Datatype> with_bounds(MPI_Datatype made, const types::Type& typ
   MPI_Datatype bounded{};
   const int code = active_table.Type_create_resized(made, type.lower, type.extent, &bounded);
   active_table.Type_free(&made);
-  if (code != MPI_SUCCESS) return Error(ErrorClass::other, "the MPI library below refuses a datatype (code " + std::to_string(code) + ")");
+  if (code != MPI_SUCCESS) return refused(code);
   return bounded;
 }
 
