@@ -4,7 +4,6 @@
 #include <sched.h>
 
 #include "shim/intercept/generated/bodies.hpp"
-#include "shim/intercept/sharing.hpp"
 
 namespace shim::intercept {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "shim/intercept/abi/predefined.hpp"
 #include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/sharing.hpp"
 
 namespace shim::intercept {
 

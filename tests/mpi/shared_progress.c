@@ -52,6 +52,17 @@ static void exchange(MPI_Comm comm) {
   int other;
   MUST(MPI_Sendrecv(&value, 1, MPI_INT, 1 - rank, 5, &other, 1, MPI_INT, 1 - rank, 5, comm, MPI_STATUS_IGNORE));
 }
+static void asks(MPI_Comm comm) {
+  int flag = 0;
+  while (!flag) MUST(MPI_Iprobe(1 - rank, 5, comm, &flag, MPI_STATUS_IGNORE));
+  receive_value(comm);
+}
+static void tests(MPI_Comm comm) {
+  MPI_Request request;
+  int flag = 0;
+  MUST(MPI_Irecv(&value, 1, MPI_INT, 1 - rank, 5, comm, &request));
+  while (!flag) MUST(MPI_Test(&request, &flag, MPI_STATUS_IGNORE));
+}
 static void barrier(MPI_Comm comm) { MUST(MPI_Barrier(comm)); }
 static void bcast(MPI_Comm comm) { MUST(MPI_Bcast(&value, 1, MPI_INT, 1 - rank, comm)); }
 static void bcast_root(MPI_Comm comm) { MUST(MPI_Bcast(&value, 1, MPI_INT, rank, comm)); }
@@ -79,6 +90,7 @@ static const Wait waits[] = {
     {"probe", probe, send_value},           {"matched probe", mprobe, send_value},
     {"wait", one_wait, send_value},         {"waitany", any_wait, send_value},
     {"waitsome", some_wait, send_value},    {"waitall", all_wait, send_value},
+    {"iprobe", asks, send_value},           {"test", tests, send_value},
     {"sendrecv", exchange, exchange},       {"barrier", barrier, barrier},
     {"bcast", bcast, bcast_root},           {"allreduce", allreduce, allreduce},
     {"alltoall", alltoall, alltoall},       {"dup", dup, dup},

@@ -31,7 +31,14 @@ def _gathered(function):
     return "if (int code = gather_lending(%s); code != MPI_SUCCESS) return code; return active_table.%s;" % (comm, call(function))
 
 
+def _asked(function):
+    """A program may ask in a loop of its own for what depends on our messages."""
+    return "const int code = active_table.%s; lend_to_ours(); return code;" % call(function)
+
+
 def _body(function, by_name):
+    if any(function.name == f.polled[0] for f in by_name.values() if f.polled):
+        return _asked(function)
     if function.started_as is not None:
         return _started(function)
     if function.polled:
