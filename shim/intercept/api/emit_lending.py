@@ -9,12 +9,20 @@ def _status(function):
     return next((p.name for p in function.parameters if p.kind == "STATUS"), "MPI_STATUS_IGNORE")
 
 
+def _is_newly_there(other):
+    """The large form of what is composed: not to be relied on (see below), and not composed itself."""
+    return other.is_large and other.made_of is not None and other.made_of.is_composed
+
+
 def _started(function):
+    """What is composed of others where it is lacking is composed here, too: a library below that has it has it newly
+    (docs/measurements.md says what was seen)."""
     other = function.started_as
+    begin = "below::" if other.is_composed else "active_table."
     arguments = ", ".join([p.name for p in other.parameters[:-1]] + ["&begun"])
     return ("MPI_Request begun = abi::predefined.request_null; "
-            "if (int code = active_table.%s(%s); code != MPI_SUCCESS) return code; "
-            "return wait_lending(begun, %s);" % (other.name, arguments, _status(function)))
+            "if (int code = %s%s(%s); code != MPI_SUCCESS) return code; "
+            "return wait_lending(begun, %s);" % (begin, other.name, arguments, _status(function)))
 
 
 def _polled(function, by_name):
@@ -39,7 +47,7 @@ def _asked(function):
 def _body(function, by_name):
     if any(function.name == f.polled[0] for f in by_name.values() if f.polled):
         return _asked(function)
-    if function.started_as is not None:
+    if function.started_as is not None and not _is_newly_there(function.started_as):
         return _started(function)
     if function.polled:
         return _polled(function, by_name)
@@ -50,7 +58,7 @@ def _body(function, by_name):
 
 def source(functions):
     by_name = {f.name: f for f in functions}
-    lines = [NOTICE, '#include "shim/intercept/lending.hpp"', "",
+    lines = [NOTICE, '#include "shim/intercept/generated/bodies.hpp"', '#include "shim/intercept/lending.hpp"', "",
              "#pragma GCC diagnostic ignored \"-Wunused-parameter\"", "", "namespace shim::intercept {", "namespace {", ""]
     lines += ["%s lending_%s(%s) { %s }" % (f.returns, f.name, f.signature_parameters, _body(f, by_name)) for f in functions]
     lines += ["", "}  // namespace", "", "constinit Table lending_table = {"]
