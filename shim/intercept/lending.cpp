@@ -27,10 +27,4 @@ int wait_lending(MPI_Request begun, MPI_Status* status) {
   }
 }
 
-int gather_lending(MPI_Comm comm) {
-  MPI_Request begun = abi::predefined.request_null;
-  if (int code = active_table.Ibarrier(comm, &begun); code != MPI_SUCCESS) return code;
-  return wait_lending(begun, MPI_STATUS_IGNORE);
-}
-
 }  // namespace shim::intercept

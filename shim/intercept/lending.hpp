@@ -23,8 +23,4 @@ class Lending {
 /// Completes an operation that was begun. Answers what MPI_Wait would.
 int wait_lending(MPI_Request begun, MPI_Status* status);
 
-/// Waits until all members of the communicator have come here, as they are about to for a collective that has no non-blocking form:
-/// that one then waits for nobody who waits for us. Collective over the communicator. Answers an error code of the substrate's.
-int gather_lending(MPI_Comm comm);
-
 }  // namespace shim::intercept

@@ -85,13 +85,22 @@ static void split(MPI_Comm comm) {
   MUST(MPI_Comm_free(&part));
 }
 
+/* Collectives of MPICH move our messages no further: nobody may put non-blocking ones in their place, which match among themselves. */
+#ifdef OPEN_MPI
+enum { COLLECTIVES_LEND = 1 };
+#else
+enum { COLLECTIVES_LEND = 0 };
+#endif
+
+enum { FIRST_COLLECTIVE = 11 };
 static const Wait waits[] = {
     {"receive", receive_value, send_value}, {"synchronous send", synchronous, receive_value},
     {"probe", probe, send_value},           {"matched probe", mprobe, send_value},
     {"wait", one_wait, send_value},         {"waitany", any_wait, send_value},
     {"waitsome", some_wait, send_value},    {"waitall", all_wait, send_value},
     {"iprobe", asks, send_value},           {"test", tests, send_value},
-    {"sendrecv", exchange, exchange},       {"barrier", barrier, barrier},
+    {"sendrecv", exchange, exchange},
+    {"barrier", barrier, barrier},
     {"bcast", bcast, bcast_root},           {"allreduce", allreduce, allreduce},
     {"alltoall", alltoall, alltoall},       {"dup", dup, dup},
     {"split", split, split},
@@ -123,16 +132,11 @@ int main(void) {
   MUST(MPI_Comm_dup(world, &top));
   for (unsigned i = 0; i < sizeof waits / sizeof waits[0]; ++i)
     for (int sender = 0; sender < 2; ++sender) {
-      one(&waits[i], top, below, sender);
+      if (COLLECTIVES_LEND || i < FIRST_COLLECTIVE) one(&waits[i], top, below, sender);
       one(&waits[i], below, top, sender);
     }
   MUST(MPI_Comm_free(&below));
-  /* The world model's end is a wait, too. */
-  MPI_Request request = MPI_REQUEST_NULL;
-  if (rank == 0) MUST(MPI_Isend(out, LARGE, MPI_CHAR, 1, 4, top, &request));
-  else MUST(MPI_Recv(in, LARGE, MPI_CHAR, 0, 4, top, MPI_STATUS_IGNORE));
   MUST(MPI_Finalize());
-  MUST(MPI_Wait(&request, MPI_STATUS_IGNORE));
   MUST(MPI_Comm_free(&top));
   free(out);
   free(in);

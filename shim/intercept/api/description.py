@@ -8,7 +8,7 @@ import re
 import kinds
 
 ROUTES = {"by_handle", "by_deref", "array", "by_fint", "ours", "state", "native", "tool"}
-FLAGS = {"body", "collective", "always", "idle", "anytime", "below", "among", "large", "polled", "gathered", "removed"}
+FLAGS = {"body", "collective", "always", "idle", "anytime", "below", "among", "large", "polled", "removed"}
 REACHES = {"", "peers", "neighbors", "root"}
 RETURN_TYPES = {"int", "double", "MPI_Aint", "MPI_Fint"} | {kind.c_type for kind in kinds.HANDLES.values()}
 
@@ -226,11 +226,12 @@ def _large(function, flag_text):
 
 
 def _with_begun_forms(functions):
-    """Every blocking function MPI_X knows the MPI_Ix that takes the same and a request, but no status."""
+    """Every blocking function MPI_X that is not collective knows the MPI_Ix that takes the same and a request, but no status. (A blocking
+    collective does not match a non-blocking one, MPI-4.1 §6.12: all members would have to do the same.)"""
     by_name = {f.name: f for f in functions}
     for f in functions:
         other = by_name.get("I" + f.name[0].lower() + f.name[1:])
-        if other is None or other.parameters[-1].kind != "REQUEST":
+        if f.collective or other is None or other.parameters[-1].kind != "REQUEST":
             continue
         if [p.name for p in other.parameters[:-1]] == [p.name for p in f.parameters if p.kind != "STATUS"]:
             by_name[f.name] = dataclasses.replace(f, started_as=other)

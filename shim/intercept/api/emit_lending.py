@@ -34,11 +34,6 @@ def _polled(function, by_name):
             "if (code != MPI_SUCCESS || %s) return code; }" % (other.name, arguments, "(static_cast<void>(done), *%s != 0)" % tells if own else "done != 0"))
 
 
-def _gathered(function):
-    comm = next(p.name for p in function.parameters if p.kind == "COMMUNICATOR")
-    return "if (int code = gather_lending(%s); code != MPI_SUCCESS) return code; return active_table.%s;" % (comm, call(function))
-
-
 def _asked(function):
     """A program may ask in a loop of its own for what depends on our messages."""
     return "const int code = active_table.%s; lend_to_ours(); return code;" % call(function)
@@ -51,8 +46,6 @@ def _body(function, by_name):
         return _started(function)
     if function.polled:
         return _polled(function, by_name)
-    if "gathered" in function.flags:
-        return _gathered(function)
     return "return active_table.%s;" % call(function)
 
 

@@ -5,7 +5,6 @@
 #include "shim/intercept/buffer_pool.hpp"
 #include "shim/intercept/generated/bodies.hpp"
 #include "shim/intercept/generated/table.hpp"
-#include "shim/intercept/lending.hpp"
 #include "shim/intercept/lifetime.hpp"
 #include "shim/intercept/link_order.hpp"
 #include "shim/intercept/substrate.hpp"
@@ -24,12 +23,6 @@ template <typename Call>
 int init_below(Call call) {
   WorldStart start;
   return call();
-}
-
-/// Who waits in the substrate's end for others moves our messages no further, and they may wait for those: nobody goes in before all
-/// can. A program without sessions finds nothing changed.
-void gather_for_the_end() {
-  if (living_process() != nullptr && may_call_substrate()) gather_lending(abi::predefined.comm_world);
 }
 
 }  // namespace
@@ -56,7 +49,6 @@ int Init_thread(int* argc, char*** argv, int required, int* provided) {
 /// Callbacks that run inside (attributes of MPI_COMM_SELF) may use the world model to the end.
 int Finalize() {
   finish_let_go();
-  gather_for_the_end();
   prepare_idle();
   world_ends();
   int code = active_table.Finalize();
