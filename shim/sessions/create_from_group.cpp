@@ -15,16 +15,11 @@ base::Result<CommunicatorPtr> create_from_group(const SessionPtr& session, Group
   if (process.settings().exchange == "world_fence" && group->size() != 1) SHIM_TRY(fence_world(process));
   if (group->size() == 0) return CommunicatorPtr();
   SHIM_TRY_ASSIGN(Agreement agreement, process.creations().agree({.scope = "", .tag = tag, .group = group}));
-  const int rank = group->rank_of(process.self());
   return Communicator::make(
       process, Communicator::Parts{.session = session,
                                    .group = group,
                                    .id = agreement.id,
-                                   .context = {.members = group,
-                                               .own_rank = rank,
-                                               .bases = agreement.bases,
-                                               .own_base = agreement.own_base,
-                                               .path = {}},
+                                   .context = agreement.context_of(group, process.self()),
                                    .error_handler = std::move(handler),
                                    .info = info ? info->duplicate() : nullptr,
                                    .name = ""});

@@ -10,9 +10,8 @@ base::Result<CommunicatorPtr> create_subgroup(const CommunicatorPtr& parent, con
   // Creations inside different communicators never meet, whatever their tags.
   SHIM_TRY(check_is_part(*parent, *group));
   Process& process = parent->process();
-  const int rank = group->rank_of(process.self());
   if (group->size() == 0) return CommunicatorPtr();
-  if (rank == kUndefined)
+  if (group->rank_of(process.self()) == kUndefined)
     return base::Error(base::ErrorClass::group, "the calling process (rank " + std::to_string(parent->rank()) + " of the " +
                                                     parent->description() + ") is not a member of the group " + group->text());
   SHIM_TRY_ASSIGN(Agreement agreement,
@@ -20,11 +19,7 @@ base::Result<CommunicatorPtr> create_subgroup(const CommunicatorPtr& parent, con
   return Communicator::make(process, {.session = parent->session(),
                                       .group = group,
                                       .id = agreement.id,
-                                      .context = {.members = group,
-                                                  .own_rank = rank,
-                                                  .bases = agreement.bases,
-                                                  .own_base = agreement.own_base,
-                                                  .path = {}},
+                                      .context = agreement.context_of(group, process.self()),
                                       .error_handler = parent->error_handler(),
                                       .info = nullptr,
                                       .name = ""});

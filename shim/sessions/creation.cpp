@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "shim/sessions/derive.hpp"
 #include "shim/sessions/process.hpp"
 
 namespace shim::sessions {
@@ -15,14 +16,10 @@ constexpr double kNotesSeconds = 2;
 using base::Error;
 using base::ErrorClass;
 
-std::shared_ptr<const p2p::ContextBases> bases_of(const Entries& entries) {
-  auto bases = std::make_shared<p2p::ContextBases>();
-  bases->common = entries.begin()->second.context_base;
-  const bool all_equal = std::all_of(entries.begin(), entries.end(),
-                                     [&](const auto& e) { return e.second.context_base == bases->common; });
-  if (!all_equal)
-    for (const auto& [rank, entry] : entries) bases->by_rank.push_back(entry.context_base);
-  return bases;
+std::shared_ptr<const p2p::ContextBases> bases_of_members(const Entries& entries) {
+  std::vector<std::uint32_t> by_rank;
+  for (const auto& [rank, entry] : entries) by_rank.push_back(entry.context_base);
+  return bases_of(std::move(by_rank));
 }
 
 /// Groups can be made of any numbers; only processes of the own world can be reached.
@@ -35,6 +32,10 @@ base::Status check_members(const Group& group, std::uint32_t world_size) {
 }
 
 }  // namespace
+
+p2p::ContextSpec Agreement::context_of(const GroupPtr& group, base::ProcessId self) const {
+  return {.members = group, .own_rank = group->rank_of(self), .bases = bases, .own_base = own_base, .path = {}};
+}
 
 Creations::Creations(Process& process) : process_(process) {
   process_.engine().set_control_handler(
@@ -173,7 +174,7 @@ void Creations::finish(const CreationPtr& creation, base::ExtendedId id, const E
       process_.learn_address(creation->group->at(rank), entry.address);
   for (const auto* partners : {&creation->roles.children, &creation->roles.local})
     for (int rank : *partners) send_bytes(creation->group->at(rank), bytes);
-  creation->agreement = Agreement{id, bases_of(entries), entries.at(creation->roles.self).context_base};
+  creation->agreement = Agreement{id, bases_of_members(entries), entries.at(creation->roles.self).context_base};
   forget(*creation);
 }
 

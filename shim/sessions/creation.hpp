@@ -33,6 +33,9 @@ struct Agreement {
   base::ExtendedId id;
   std::shared_ptr<const p2p::ContextBases> bases;
   std::uint32_t own_base = 0;
+
+  /// The context of the communicator of the group that has agreed, as its member `self` sees it.
+  p2p::ContextSpec context_of(const GroupPtr& group, base::ProcessId self) const;
 };
 
 /// One creation as this process sees it: its own call, or what others have sent before it called.

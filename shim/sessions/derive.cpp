@@ -52,6 +52,12 @@ std::shared_ptr<const p2p::ContextBases> bases_of(std::vector<std::uint32_t> by_
   return bases;
 }
 
+std::vector<std::uint32_t> list_of(const p2p::ContextBases& bases, int first, int count) {
+  std::vector<std::uint32_t> list;
+  for (int rank = first; rank < first + count; ++rank) list.push_back(bases.of(rank));
+  return list;
+}
+
 std::string scope_of(const Communicator& parent) {
   const base::ExtendedId& id = parent.id();
   return std::to_string(id.leader) + "/" + std::to_string(id.counter) + "/" + std::to_string(parent.path().bits);

@@ -31,6 +31,8 @@ base::Result<std::vector<Offer>> exchange(Communicator& parent, const Offer& own
 
 /// By rank; common where all are equal.
 std::shared_ptr<const p2p::ContextBases> bases_of(std::vector<std::uint32_t> by_rank);
+/// The way back, for the members with ranks from `first` on.
+std::vector<std::uint32_t> list_of(const p2p::ContextBases& bases, int first, int count);
 /// What tells this communicator from all others of its members, for the scope of creations inside it.
 std::string scope_of(const Communicator& parent);
 

@@ -77,12 +77,6 @@ base::Result<CommunicatorPtr> make_of_color(const Communicator& parent, const Bo
   return make_inter(parent.process(), std::move(parts), std::move(local), std::move(remote));
 }
 
-std::vector<std::uint32_t> list_of(const p2p::ContextBases& bases, int size) {
-  std::vector<std::uint32_t> list;
-  for (int rank = 0; rank < size; ++rank) list.push_back(bases.of(rank));
-  return list;
-}
-
 }  // namespace
 
 bool comes_first(const Group& group, const Group& other) {
@@ -123,8 +117,8 @@ base::Result<CommunicatorPtr> duplicate_inter(const CommunicatorPtr& parent) {
   parts.context.path = *path;
   const auto& bases = *parent->parts().context.bases;
   const auto& local_bases = *parent->local()->parts().context.bases;
-  return make_inter(parent->process(), std::move(parts), {parent->group(), list_of(local_bases, parent->size())},
-                    {parent->remote_group(), list_of(bases, parent->peers())});
+  return make_inter(parent->process(), std::move(parts), {parent->group(), list_of(local_bases, 0, parent->size())},
+                    {parent->remote_group(), list_of(bases, 0, parent->peers())});
 }
 
 base::Result<CommunicatorPtr> split_inter(const CommunicatorPtr& parent, int color, int key) {

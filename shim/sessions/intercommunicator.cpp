@@ -25,7 +25,6 @@ struct OtherGroup {
   GroupPtr group;
 };
 
-
 Bytes pack(const base::ExtendedId& meeting, std::span<const Range> ranges) {
   Bytes bytes(sizeof(base::ExtendedId) + ranges.size_bytes());
   std::memcpy(bytes.data(), &meeting, sizeof meeting);
@@ -42,23 +41,11 @@ OtherGroup unpack(const Bytes& bytes) {
   return other;
 }
 
-std::vector<std::uint32_t> slice(const p2p::ContextBases& bases, int first, int count) {
-  std::vector<std::uint32_t> part;
-  for (int i = 0; i < count; ++i) part.push_back(bases.of(first + i));
-  return part;
-}
-
 /// A communicator that only this file knows, so the session does not tell of it.
 CommunicatorPtr make_for_a_while(Process& process, const SessionPtr& session, GroupPtr group, const Agreement& agreement) {
-  const int rank = group->rank_of(process.self());
-  return std::make_shared<Communicator>(process, Communicator::Parts{.session = session,
-                                                                     .group = group,
-                                                                     .id = agreement.id,
-                                                                     .context = {.members = group,
-                                                                                 .own_rank = rank,
-                                                                                 .bases = agreement.bases,
-                                                                                 .own_base = agreement.own_base,
-                                                                                 .path = {}}});
+  return std::make_shared<Communicator>(
+      process, Communicator::Parts{
+                   .session = session, .group = group, .id = agreement.id, .context = agreement.context_of(group, process.self())});
 }
 
 /// The creation of the intercommunicator itself, when every process knows both groups.
@@ -72,7 +59,7 @@ base::Result<CommunicatorPtr> meet(Process& process, Communicator::Parts parts, 
                                              .group = set_union(*first, *second)}));
   parts.id = agreement.id;
   auto side = [&](const GroupPtr& group) {
-    return Side{group, slice(*agreement.bases, group == first ? 0 : first->size(), group->size())};
+    return Side{group, list_of(*agreement.bases, group == first ? 0 : first->size(), group->size())};
   };
   return make_inter(process, std::move(parts), side(local), side(remote));
 }

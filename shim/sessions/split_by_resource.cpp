@@ -71,7 +71,9 @@ base::Result<Level> split_at_next_level(const CommunicatorPtr& parent, int key) 
   for (std::size_t level = 0; level < kMostKinds; ++level) {
     const int first = all.front()[level];
     if (std::ranges::all_of(all, [&](const Places& places) { return places[level] == first; })) continue;
-    SHIM_TRY_ASSIGN(CommunicatorPtr part, split(parent, own[level] < 0 ? kUndefined : own[level], key));
+    const bool takes_part = own[level] >= 0;
+    SHIM_TRY_ASSIGN(CommunicatorPtr part, split(parent, takes_part ? own[level] : kUndefined, key));
+    if (!takes_part) return Level{};  // it may not have such hardware at all, nor know its name
     return Level{level == 0 ? std::string(kSharedMemory) : std::string(kHwloc) + hardware[level - 1].type, std::move(part)};
   }
   return Level{};
