@@ -225,12 +225,17 @@ def _large(function, flag_text):
                                parameters=parameters, is_large=True, polled=(), made_of=made_of)
 
 
+def _nonblocking(name):
+    """What the standard calls the non-blocking form of a function."""
+    return "I" + name[0].lower() + name[1:]
+
+
 def _with_begun_forms(functions):
     """Every blocking function MPI_X that is not collective knows the MPI_Ix that takes the same and a request, but no status. (A blocking
     collective does not match a non-blocking one, MPI-4.1 §6.12: all members would have to do the same.)"""
     by_name = {f.name: f for f in functions}
     for f in functions:
-        other = by_name.get("I" + f.name[0].lower() + f.name[1:])
+        other = by_name.get(_nonblocking(f.name))
         if f.collective or other is None or other.parameters[-1].kind != "REQUEST":
             continue
         if [p.name for p in other.parameters[:-1]] == [p.name for p in f.parameters if p.kind != "STATUS"]:
@@ -244,7 +249,7 @@ def _with_nonblocking(functions):
     for f in functions:
         base, _, ending = f.name.rpartition("_")
         if ending == "init" and [p.kind for p in f.parameters[-2:]] == ["INFO", "REQUEST"]:
-            by_name[f.name] = dataclasses.replace(f, made_of=by_name.get("I" + base[0].lower() + base[1:]))
+            by_name[f.name] = dataclasses.replace(f, made_of=by_name.get(_nonblocking(base)))
     for f in functions:  # what is made of those is to know it, too
         if f.made_of is not None and f.is_large:
             by_name[f.name] = dataclasses.replace(f, made_of=by_name[f.made_of.name])

@@ -26,12 +26,12 @@ def _started(function):
 
 
 def _polled(function, by_name):
-    """Without a parameter of that name among its own, the answer is a local variable's."""
+    """Where the function has no parameter for the answer, a local variable of that name takes it."""
     other, tells = by_name[function.polled[0]], function.polled[1]
-    own = any(p.name == tells for p in function.parameters)
-    arguments = ", ".join("&done" if p.name == tells and not own else p.name for p in other.parameters)
-    return ("for (Lending lending;; lending.turn()) { int done = 0; const int code = active_table.%s(%s); "
-            "if (code != MPI_SUCCESS || %s) return code; }" % (other.name, arguments, "(static_cast<void>(done), *%s != 0)" % tells if own else "done != 0"))
+    is_own = any(p.name == tells for p in function.parameters)
+    local = "" if is_own else "int answer = 0; int* %s = &answer; " % tells
+    return ("for (Lending lending;; lending.turn()) { %sconst int code = active_table.%s; "
+            "if (code != MPI_SUCCESS || *%s != 0) return code; }" % (local, call(other), tells))
 
 
 def _asked(function):
@@ -39,8 +39,8 @@ def _asked(function):
     return "const int code = active_table.%s; lend_to_ours(); return code;" % call(function)
 
 
-def _body(function, by_name):
-    if any(function.name == f.polled[0] for f in by_name.values() if f.polled):
+def _body(function, by_name, asked):
+    if function.name in asked:
         return _asked(function)
     if function.started_as is not None and not _is_newly_there(function.started_as):
         return _started(function)
@@ -51,9 +51,10 @@ def _body(function, by_name):
 
 def source(functions):
     by_name = {f.name: f for f in functions}
+    asked = {f.polled[0] for f in functions if f.polled}
     lines = [NOTICE, '#include "shim/intercept/generated/bodies.hpp"', '#include "shim/intercept/lending.hpp"', "",
              "#pragma GCC diagnostic ignored \"-Wunused-parameter\"", "", "namespace shim::intercept {", "namespace {", ""]
-    lines += ["%s lending_%s(%s) { %s }" % (f.returns, f.name, f.signature_parameters, _body(f, by_name)) for f in functions]
+    lines += ["%s lending_%s(%s) { %s }" % (f.returns, f.name, f.signature_parameters, _body(f, by_name, asked)) for f in functions]
     lines += ["", "}  // namespace", "", "constinit Table lending_table = {"]
     lines += ["    .%s = lending_%s," % (f.name, f.name) for f in functions]
     lines += ["};", "", "}  // namespace shim::intercept", ""]

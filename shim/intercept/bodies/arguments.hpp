@@ -5,7 +5,9 @@
 
 #include <mpi.h>
 
+#include <concepts>
 #include <cstdint>
+#include <utility>
 
 #include "shim/base/result.hpp"
 #include "shim/intercept/abi/predefined.hpp"
@@ -82,6 +84,12 @@ inline base::Status check_receive_tag(int tag) {
 inline base::Status check_output(const void* pointer, const char* what) {
   if (pointer != nullptr) [[likely]] return {};
   return slow::no_output(what);
+}
+
+/// Stores a number that may be too large for the caller's type: MPI_UNDEFINED then (MPI-4.1 §3.2.5, §5.1.5).
+template <typename Number>
+void store_or_undefined(std::integral auto value, Number* to) {
+  *to = std::in_range<Number>(value) ? static_cast<Number>(value) : Number{MPI_UNDEFINED};
 }
 
 /// What an operation with MPI_PROC_NULL brings (MPI-4.1 §3.10).

@@ -58,7 +58,11 @@ class Look {
   bool all_ready_ = true;
 };
 
-int get_any(int count, const MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
+}  // namespace
+
+namespace ours {
+
+int Request_get_status_any(int count, const MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
   Ending ending;
   int code = deliver(Subject(), "MPI_Request_get_status_any", [&]() -> base::Status {
     SHIM_TRY(check_output(index, "index"));
@@ -73,7 +77,7 @@ int get_any(int count, const MPI_Request* requests, int* index, int* flag, MPI_S
   return code != MPI_SUCCESS ? code : finish(ending, "MPI_Request_get_status_any");
 }
 
-int get_all(int count, const MPI_Request* requests, int* flag, MPI_Status* statuses) {
+int Request_get_status_all(int count, const MPI_Request requests[], int* flag, MPI_Status* statuses) {
   Ending ending;
   int code = deliver(Subject(), "MPI_Request_get_status_all", [&]() -> base::Status {
     SHIM_TRY(check_output(flag, "flag"));
@@ -91,7 +95,7 @@ int get_all(int count, const MPI_Request* requests, int* flag, MPI_Status* statu
   return code != MPI_SUCCESS ? code : finish(ending, "MPI_Request_get_status_all");
 }
 
-int get_some(int count, const MPI_Request* requests, int* outcount, int* indices, MPI_Status* statuses) {
+int Request_get_status_some(int count, const MPI_Request requests[], int* outcount, int indices[], MPI_Status* statuses) {
   Ending ending;
   int code = deliver(Subject(), "MPI_Request_get_status_some", [&]() -> base::Status {
     SHIM_TRY(check_output(outcount, "number of completed requests"));
@@ -108,30 +112,20 @@ int get_some(int count, const MPI_Request* requests, int* outcount, int* indices
   return code != MPI_SUCCESS ? code : finish(ending, "MPI_Request_get_status_some");
 }
 
-}  // namespace
-
-namespace ours {
-int Request_get_status_any(int count, const MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
-  return get_any(count, requests, index, flag, status);
-}
-int Request_get_status_all(int count, const MPI_Request requests[], int* flag, MPI_Status* statuses) {
-  return get_all(count, requests, flag, statuses);
-}
-int Request_get_status_some(int incount, const MPI_Request requests[], int* outcount, int indices[], MPI_Status* statuses) {
-  return get_some(incount, requests, outcount, indices, statuses);
-}
 }  // namespace ours
 
 // Where all requests are the substrate's, too.
 namespace below {
+
 int Request_get_status_any(int count, const MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
-  return get_any(count, requests, index, flag, status);
+  return ours::Request_get_status_any(count, requests, index, flag, status);
 }
 int Request_get_status_all(int count, const MPI_Request requests[], int* flag, MPI_Status* statuses) {
-  return get_all(count, requests, flag, statuses);
+  return ours::Request_get_status_all(count, requests, flag, statuses);
 }
 int Request_get_status_some(int incount, const MPI_Request requests[], int* outcount, int indices[], MPI_Status* statuses) {
-  return get_some(incount, requests, outcount, indices, statuses);
+  return ours::Request_get_status_some(incount, requests, outcount, indices, statuses);
 }
+
 }  // namespace below
 }  // namespace shim::intercept

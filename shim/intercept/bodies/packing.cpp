@@ -2,7 +2,6 @@
 // Explicit packing, MPI-4.1 §5.2 and §5.3. What is packed for a communicator of ours is the data itself, without holes: received as
 // MPI_PACKED it is the same as if it had been sent with its type.
 #include <cstring>
-#include <limits>
 #include <string>
 
 #include "shim/intercept/bodies/communicators.hpp"
@@ -68,13 +67,6 @@ int unpack(const char* function, const Packed& packed, void* address, Count coun
   });
 }
 
-/// Sizes that do not fit are MPI_UNDEFINED.
-template <typename Number>
-void store(std::uint64_t value, Number* to) {
-  const bool fits = value <= static_cast<std::uint64_t>(std::numeric_limits<Number>::max());
-  *to = fits ? static_cast<Number>(value) : Number{MPI_UNDEFINED};
-}
-
 template <typename Number>
 int pack_size(const char* function, Count count, MPI_Datatype datatype, MPI_Comm comm, Number* size) {
   return deliver(Subject::comm(comm), function, [&]() -> base::Status {
@@ -82,7 +74,7 @@ int pack_size(const char* function, Count count, MPI_Datatype datatype, MPI_Comm
     if (count < 0) return slow::bad_count(count, "count");
     SHIM_TRY_ASSIGN(const types::Type* type, take_type(datatype));
     SHIM_TRY(check_output(size, "size"));
-    store(static_cast<std::uint64_t>(count) * type->size, size);
+    store_or_undefined(static_cast<std::uint64_t>(count) * type->size, size);
     return {};
   });
 }
@@ -127,7 +119,7 @@ int external_size(const char* function, const char* representation, Count count,
     if (count < 0) return slow::bad_count(count, "count");
     SHIM_TRY_ASSIGN(const types::Type* type, take_type(datatype));
     SHIM_TRY(check_output(size, "size"));
-    store(types::external_size(*type, static_cast<std::uint64_t>(count)), size);
+    store_or_undefined(types::external_size(*type, static_cast<std::uint64_t>(count)), size);
     return {};
   });
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reading and writing statuses, MPI-4.1 §3.2.5, §5.1.11 and §13.3, where the substrate cannot: while it is idle, with types of
 // ours, and in the functions that it lacks. Its layout is ours too (abi/status.hpp).
-#include <limits>
 #include <string>
 
 #include "shim/intercept/bodies/arguments.hpp"
@@ -19,13 +18,6 @@ base::Status check_status(const MPI_Status* status) {
   return Error(ErrorClass::arg, "the status is MPI_STATUS_IGNORE");
 }
 
-/// Stores a number that may be too large for the caller's type (MPI-4.1 §3.2.5: MPI_UNDEFINED then).
-template <typename Number>
-void store(std::uint64_t value, Number* to) {
-  bool fits = value <= static_cast<std::uint64_t>(std::numeric_limits<Number>::max());
-  *to = fits ? static_cast<Number>(value) : Number{MPI_UNDEFINED};
-}
-
 template <typename Number>
 int get_count(const char* function, const MPI_Status* status, MPI_Datatype datatype, Number* count) {
   return deliver(Subject(), function, [&]() -> base::Status {
@@ -35,7 +27,7 @@ int get_count(const char* function, const MPI_Status* status, MPI_Datatype datat
     std::uint64_t size = type->size, bytes = abi::status_bytes(*status);
     if (size == 0) *count = 0;
     else if (bytes % size != 0) *count = Number{MPI_UNDEFINED};
-    else store(bytes / size, count);
+    else store_or_undefined(bytes / size, count);
     return {};
   });
 }
@@ -46,7 +38,7 @@ int get_elements(const char* function, const MPI_Status* status, MPI_Datatype da
     SHIM_TRY(check_status(status));
     SHIM_TRY(check_output(count, "count"));
     SHIM_TRY_ASSIGN(const types::Type* type, take_type(datatype));
-    if (auto elements = types::elements_in(*type, abi::status_bytes(*status))) store(*elements, count);
+    if (auto elements = types::elements_in(*type, abi::status_bytes(*status))) store_or_undefined(*elements, count);
     else *count = Number{MPI_UNDEFINED};
     return {};
   });

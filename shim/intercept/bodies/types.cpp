@@ -3,7 +3,6 @@
 // substrate is idle.
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <string>
 
 #include "shim/intercept/bodies/arguments.hpp"
@@ -22,19 +21,12 @@ base::Result<const types::Type*> any_type(MPI_Datatype datatype) {
   return take_type(datatype);
 }
 
-/// What does not fit into the caller's variable is MPI_UNDEFINED (MPI-4.1 §5.1.5).
-template <typename Number>
-void store(std::int64_t value, Number* to) {
-  const bool fits = value >= std::numeric_limits<Number>::min() && value <= std::numeric_limits<Number>::max();
-  *to = fits ? static_cast<Number>(value) : Number{MPI_UNDEFINED};
-}
-
 template <typename Number>
 int size(const char* function, MPI_Datatype datatype, Number* size) {
   return deliver(Subject(), function, [&]() -> base::Status {
     SHIM_TRY_ASSIGN(const types::Type* type, any_type(datatype));
     SHIM_TRY(check_output(size, "size"));
-    store(static_cast<std::int64_t>(type->size), size);
+    store_or_undefined(type->size, size);
     return {};
   });
 }
@@ -50,8 +42,8 @@ int bounds(const char* function, MPI_Datatype datatype, Number* lower, Number* e
     SHIM_TRY(check_output(lower, "lower bound"));
     SHIM_TRY(check_output(extent, "extent"));
     const Bounds measured = measure(*type);
-    store(measured.lower, lower);
-    store(measured.extent, extent);
+    store_or_undefined(measured.lower, lower);
+    store_or_undefined(measured.extent, extent);
     return {};
   });
 }
@@ -67,7 +59,7 @@ int one_bound(const char* function, MPI_Datatype datatype, MPI_Aint* bound, std:
   return deliver(Subject(), function, [&]() -> base::Status {
     SHIM_TRY_ASSIGN(const types::Type* type, any_type(datatype));
     SHIM_TRY(check_output(bound, "bound"));
-    store(of(*type), bound);
+    store_or_undefined(of(*type), bound);
     return {};
   });
 }

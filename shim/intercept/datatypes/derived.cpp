@@ -33,9 +33,9 @@ class NarrowReader {
   int integer() { return read_.integer(); }
   int count() { return narrow<int>(read_.count()); }
   MPI_Aint address() { return narrow<MPI_Aint>(read_.address()); }
-  std::vector<int> counts(int number) { return many<int>(number, [this] { return count(); }); }
-  std::vector<MPI_Aint> addresses(int number) { return many<MPI_Aint>(number, [this] { return address(); }); }
-  std::vector<int> integers(int number) { return many<int>(number, [this] { return integer(); }); }
+  std::vector<int> counts(int number) { return read_many<int>(static_cast<std::size_t>(number), [this] { return count(); }); }
+  std::vector<MPI_Aint> addresses(int number) { return read_many<MPI_Aint>(static_cast<std::size_t>(number), [this] { return address(); }); }
+  std::vector<int> integers(int number) { return read_many<int>(static_cast<std::size_t>(number), [this] { return integer(); }); }
   bool fits() const { return fits_; }
 
  private:
@@ -44,12 +44,6 @@ class NarrowReader {
     const bool fits = value >= std::numeric_limits<Number>::min() && value <= std::numeric_limits<Number>::max();
     fits_ = fits_ && fits;
     return fits ? static_cast<Number>(value) : Number{};
-  }
-  template <typename Number, typename Next>
-  static std::vector<Number> many(int number, Next next) {
-    std::vector<Number> read(static_cast<std::size_t>(number));
-    for (Number& value : read) value = next();
-    return read;
   }
 
   RecipeReader read_;

@@ -36,6 +36,14 @@ struct Recipe {
   bool is_large() const { return !counts.empty(); }
 };
 
+/// So many values of what `next` gives.
+template <typename Number, typename Next>
+std::vector<Number> read_many(std::size_t number, Next next) {
+  std::vector<Number> read(number);
+  for (Number& value : read) value = next();
+  return read;
+}
+
 /// Reads a recipe argument by argument, in the order of the constructor's parameters.
 class RecipeReader {
  public:
@@ -48,18 +56,11 @@ class RecipeReader {
   /// Those that are MPI_Aint in one form and MPI_Count in the other.
   MPI_Count address() { return recipe_.is_large() ? recipe_.counts[count_++] : recipe_.addresses[address_++]; }
 
-  std::vector<int> integers(std::size_t number) { return many<int>(number, [this] { return integer(); }); }
-  std::vector<MPI_Count> counts(std::size_t number) { return many<MPI_Count>(number, [this] { return count(); }); }
-  std::vector<MPI_Count> addresses(std::size_t number) { return many<MPI_Count>(number, [this] { return address(); }); }
+  std::vector<int> integers(std::size_t number) { return read_many<int>(number, [this] { return integer(); }); }
+  std::vector<MPI_Count> counts(std::size_t number) { return read_many<MPI_Count>(number, [this] { return count(); }); }
+  std::vector<MPI_Count> addresses(std::size_t number) { return read_many<MPI_Count>(number, [this] { return address(); }); }
 
  private:
-  template <typename Number, typename Next>
-  static std::vector<Number> many(std::size_t number, Next next) {
-    std::vector<Number> read(number);
-    for (Number& value : read) value = next();
-    return read;
-  }
-
   const Recipe& recipe_;
   std::size_t integer_ = 0, address_ = 0, count_ = 0;
 };
