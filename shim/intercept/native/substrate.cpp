@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <mutex>
 
@@ -59,6 +60,13 @@ void* substrate_symbol(const char* name) noexcept {
   return opened != nullptr ? lookup(opened, name) : nullptr;
 }
 
-bool has_substrate() noexcept { return substrate_symbol(kAnyFunction) != nullptr; }
+/// Asked by every call before MPI_Init, and a look-up takes microseconds. Once there it stays: slots point into it.
+bool has_substrate() noexcept {
+  static std::atomic<bool> is_there{false};
+  if (is_there.load(std::memory_order_relaxed)) return true;  // nothing else is published with it
+  const bool found = substrate_symbol(kAnyFunction) != nullptr;
+  if (found) is_there.store(true, std::memory_order_relaxed);
+  return found;
+}
 
 }  // namespace shim::intercept
