@@ -13,12 +13,11 @@
 namespace shim::intercept {
 namespace {
 
-/// A wait of ours looks at the substrate once in so many rounds, because its round costs as much as several of ours, but at the
-/// latest after so long: a long message of the substrate's takes many looks, and between two of them our wait may sleep.
+/// A wait of ours looks at the substrate once in so many rounds, because its round costs as much as several of ours, and may give
+/// the core away besides.
 constexpr unsigned kRoundsPerLoan = 16;
-constexpr base::Nanoseconds kLongestBreak = 20'000;
-/// Looks at a time after a break: what moves there comes in several steps.
-constexpr int kLooksAfterBreak = 4;
+/// Looks before our wait sleeps: a long message of the substrate's takes many.
+constexpr int kLooksBeforeSleep = 4;
 
 // Whom the substrate's waiters lend time to, and how many of them are there at present. A waiter first counts itself, then
 // reads the engine; the destructor first clears the engine, then waits for the count: sequentially consistent on both sides,
@@ -57,23 +56,25 @@ void poll_by_probe() {
   active_table.Iprobe(nothing.rank, nothing.tag, abi::predefined.comm_world, &flag, MPI_STATUS_IGNORE);
 }
 
-/// Called by threads that wait in our engine.
-void help_substrate() {
-  thread_local unsigned round = 0;
-  thread_local base::Nanoseconds last = 0;
-  const base::Nanoseconds now = base::now_ns();
-  const bool after_break = now - last > kLongestBreak;
-  if ((++round % kRoundsPerLoan != 0 && !after_break) || lending || !may_call_substrate()) return;
+void look_at_substrate(int looks) {
+  if (lending || !may_call_substrate()) return;
   static const auto poll = substrate_progress().poll;
   lending = true;
-  for (int looks = after_break ? kLooksAfterBreak : 1; looks > 0; --looks) poll != nullptr ? poll() : poll_by_probe();
+  for (; looks > 0; --looks) poll != nullptr ? poll() : poll_by_probe();
   lending = false;
-  last = now;
 }
+
+// Called by threads that wait in our engine.
+void help_substrate() {
+  thread_local unsigned round = 0;
+  if (++round % kRoundsPerLoan == 0) look_at_substrate(1);
+}
+void help_substrate_before_sleep() { look_at_substrate(kLooksBeforeSleep); }
 
 }  // namespace
 
-ProgressSharing::ProgressSharing(p2p::Engine& engine) : engine_(&engine), number_(engine.add_progress(help_substrate, p2p::Engine::Pace::steady)) {
+ProgressSharing::ProgressSharing(p2p::Engine& engine)
+    : engine_(&engine), number_(engine.add_progress(help_substrate, help_substrate_before_sleep)) {
   engine_to_help.store(&engine);
   static const bool added = [] {  // once: the substrate is initialised once in a process
     auto progress = substrate_progress();

@@ -136,9 +136,9 @@ base::Status Engine::progress() {
   return {};
 }
 
-int Engine::add_progress(std::function<void()> work, Pace pace) {
+int Engine::add_progress(std::function<void()> work, std::function<void()> before_sleep) {
   Guard guard = core_->enter();
-  return core_->work.add(std::move(work), pace == Pace::steady);
+  return core_->work.add(std::move(work), std::move(before_sleep));
 }
 
 void Engine::remove_progress(int number) {

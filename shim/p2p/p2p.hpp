@@ -234,12 +234,9 @@ class Engine {
   base::Status progress();
   /// Work done at each round of progress, under no lock; for collectives in progress and creations.
   /// Answers the number to remove it with.
-  /// @param pace how often it wants to be called: whoever waits sleeps no longer than that.
-  enum class Pace : std::uint8_t {
-    packets,  ///< whenever packets may have come
-    steady,   ///< now and then even where none come, because it looks at something else
-  };
-  int add_progress(std::function<void()> work, Pace pace = Pace::packets);
+  /// @param before_sleep for work that looks at something else than packets: what whoever waits does before it sleeps, and then it
+  /// sleeps for a short time only.
+  int add_progress(std::function<void()> work, std::function<void()> before_sleep = nullptr);
   void remove_progress(int number);
   /// Waits, making progress, until the condition holds (true) or the deadline has passed (false). Spins, then yields, then
   /// sleeps. The condition is evaluated without the engine's lock.

@@ -6,12 +6,12 @@
 
 namespace shim::p2p {
 
-int ProgressWork::add(std::function<void()> work, bool is_steady) {
+int ProgressWork::add(std::function<void()> work, std::function<void()> before_sleep) {
   auto item = std::make_shared<Item>();
   item->number = next_number_++;
   item->work = std::move(work);
-  item->is_steady = is_steady;
-  steady_ += is_steady ? 1 : 0;
+  item->before_sleep = std::move(before_sleep);
+  restless_ += item->before_sleep ? 1 : 0;
   auto longer = list_ ? std::make_shared<List>(*list_) : std::make_shared<List>();
   longer->push_back(item);
   list_ = std::move(longer);
@@ -25,15 +25,16 @@ std::shared_ptr<ProgressWork::Item> ProgressWork::take_out(int number) {
   if (found == shorter->end()) return nullptr;
   std::shared_ptr<Item> item = *found;
   shorter->erase(found);
-  steady_ -= item->is_steady ? 1 : 0;
+  restless_ -= item->before_sleep ? 1 : 0;
   list_ = shorter->empty() ? nullptr : std::move(shorter);
   return item;
 }
 
-void ProgressWork::run(const List& list) {
+void ProgressWork::run(const List& list, std::function<void()> Item::* what) {
   for (const auto& item : list) {
-    if (!item->turn.try_take()) continue;
-    if (!item->withdrawn.load()) item->work();
+    const std::function<void()>& work = (*item).*what;
+    if (!work || !item->turn.try_take()) continue;
+    if (!item->withdrawn.load()) work();
     item->turn.give_back();
   }
 }

@@ -16,32 +16,35 @@ class ProgressWork {
  public:
   struct Item {
     int number = 0;
-    bool is_steady = false;
     std::function<void()> work;
+    std::function<void()> before_sleep;  ///< empty where it has nothing more to do then
     Turn turn;
     std::atomic<bool> withdrawn{false};  // seq_cst: pairs with Turn::try_take, see remove()
   };
   using List = std::vector<std::shared_ptr<Item>>;
 
   // under the engine's lock
-  int add(std::function<void()> work, bool is_steady);
+  int add(std::function<void()> work, std::function<void()> before_sleep);
   /// Null where there is no such item.
   std::shared_ptr<Item> take_out(int number);
   /// Null where there is nothing to do.
   const std::shared_ptr<const List>& list() const { return list_; }
-  /// Is there an item that is to be run now and then whether packets come or not?
-  bool is_steady() const { return steady_ > 0; }
+  /// Is there an item that nobody may sleep on for long?
+  bool is_restless() const { return restless_ > 0; }
 
   // without it
   /// Runs each item that no thread is running.
-  static void run(const List& list);
+  static void run(const List& list) { run(list, &Item::work); }
+  static void run_before_sleep(const List& list) { run(list, &Item::before_sleep); }
   /// From the return on the work does not run any more, unless this is called from within the work itself.
   static void withdraw(Item& item);
 
  private:
+  static void run(const List& list, std::function<void()> Item::* what);
+
   std::shared_ptr<const List> list_;
   int next_number_ = 1;
-  int steady_ = 0;
+  int restless_ = 0;
 };
 
 }  // namespace shim::p2p

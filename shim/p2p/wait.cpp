@@ -22,8 +22,8 @@ constexpr std::uint64_t kRoundsPerClock = 1024;
 // where packets of our own wait for room, or somebody else's transfer goes on only while we look at it.
 constexpr base::Nanoseconds kLongNap = 10'000'000, kShortNap = 1'000'000, kPushNap = 100'000;
 
-// With more processes than cores.
-constexpr int kCrowdedSpin = 20, kCrowdedYield = 20;
+// With more processes than cores: whoever is waited for may need this core.
+constexpr int kCrowdedSpin = 0, kCrowdedYield = 2000;
 
 int cores() {
   cpu_set_t set;
@@ -80,6 +80,7 @@ base::Result<int> Core::round(bool thorough) {
 
 void Core::nap(Backoff& backoff) {
   check_liveness();
+  std::shared_ptr<const ProgressWork::List> list;
   transport::Transport* sleeper;
   base::Nanoseconds longest = kLongNap;
   {
@@ -88,8 +89,10 @@ void Core::nap(Backoff& backoff) {
     sleeper = transports_.empty() ? nullptr : transports_.front().transport;
     if (sleeper != nullptr && !sleeper->can_sleep()) sleeper = nullptr;
     if (sleeper == nullptr || several_threads_ || must_poll_others()) longest = kShortNap;
-    if (has_output() || !reads_.empty() || work.is_steady()) longest = kPushNap;
+    if (has_output() || !reads_.empty() || work.is_restless()) longest = kPushNap;
+    list = work.list();
   }
+  if (list != nullptr) ProgressWork::run_before_sleep(*list);
   base::Nanoseconds nap = backoff.nap_ns(longest);
   if (sleeper != nullptr) {
     sleeper->sleep(nap);

@@ -68,6 +68,21 @@ TEST(ProgressWork, RunsEachRoundUntilRemoved) {
   engine.remove_progress(first_number);
 }
 
+TEST(ProgressWork, IsToldBeforeAWaitSleeps) {
+  World world{{.processes = 1}};
+  Engine& engine = world.engine(0);
+  int rounds = 0, rounds_before_sleep = 0, told = 0;
+  int number = engine.add_progress([&] { ++rounds; }, [&] {
+    ASSERT_TRUE(engine.progress()) << "must not run itself";
+    if (told++ == 0) rounds_before_sleep = rounds;
+  });
+  EXPECT_TRUE(value_of(engine.wait_until([&] { return told == 3; }, base::Deadline::after_seconds(10))));
+  EXPECT_GT(rounds_before_sleep, 1) << "it looked before it slept";
+  engine.remove_progress(number);
+  EXPECT_FALSE(value_of(engine.wait_until([] { return false; }, base::Deadline::after_seconds(0.05))));
+  EXPECT_EQ(told, 3);
+}
+
 TEST(ProgressWork, NeverRunsTwiceAtOnceNorAfterItsRemoval) {
   World world{{.processes = 1}};
   Engine& engine = world.engine(0);
