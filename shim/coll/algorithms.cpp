@@ -44,8 +44,19 @@ constexpr Row<ReduceScatter> kReduceScatter[] = {
     {"halving", reduce_scatter_halving, {.max_bytes = 256 * kKi, .needs_commutative = true}},
     {"pairwise", reduce_scatter_pairwise, {}},
 };
+// the chain costs least work; with many processes that each have a core, its length costs more
+constexpr Row<Scan> kScan[] = {
+    {"chain", scan_chain, {.min_bytes = 32 * kKi}},
+    {"chain of few", scan_chain, {.max_size = 16}},
+    {"recursive_doubling", scan_recursive_doubling, {}},
+};
+constexpr Row<Scan> kExscan[] = {
+    {"chain", exscan_chain, {.min_bytes = 32 * kKi}},
+    {"chain of few", exscan_chain, {.max_size = 16}},
+    {"recursive_doubling", exscan_recursive_doubling, {}},
+};
 
-constexpr Table kTable{kBcast, kReduce, kAllreduce, kGather, kScatter, kAllgather, kAlltoall, kReduceScatter};
+constexpr Table kTable{kBcast, kReduce, kAllreduce, kGather, kScatter, kAllgather, kAlltoall, kReduceScatter, kScan, kExscan};
 
 }  // namespace
 

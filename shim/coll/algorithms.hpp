@@ -58,13 +58,14 @@ Alltoall alltoall_bruck, alltoall_linear, alltoall_pairwise;
 Alltoallw alltoallw_linear;
 AlltoallInPlace alltoall_in_place;
 Exchange exchange_linear;
-Scan scan_recursive_doubling, exscan_recursive_doubling;
+Scan scan_chain, exscan_chain, scan_recursive_doubling, exscan_recursive_doubling;
 ReduceScatter reduce_scatter_halving, reduce_scatter_pairwise;
 
 /// Requests that the linear algorithms keep in flight at a time.
 inline constexpr int kWindow = 32;
 
-inline Call call_on(Turn turn) { return {&turn.comm->context(), turn.comm->rank(), turn.comm->size(), turn.tag}; }
+inline Call call_on(const Comm& comm, int tag) { return {&comm.context(), &comm.scratch(), comm.rank(), comm.size(), tag}; }
+inline Call call_on(Turn turn) { return call_on(*turn.comm, turn.tag); }
 
 // --- the table
 /// When an algorithm may run (needs_…: it would be wrong otherwise) and when it is the better one. Everything here is the same
@@ -73,6 +74,7 @@ struct When {
   std::uint64_t min_bytes = 0;
   std::uint64_t max_bytes = UINT64_MAX;
   int min_size = 1;
+  int max_size = INT32_MAX;
   bool needs_commutative = false;
   bool needs_power_of_two = false;
 
@@ -80,7 +82,7 @@ struct When {
     return (commutative || !needs_commutative) && ((size & (size - 1)) == 0 || !needs_power_of_two);
   }
   bool is_good(int size, std::uint64_t bytes) const {
-    return size >= min_size && bytes >= min_bytes && bytes <= max_bytes;
+    return size >= min_size && size <= max_size && bytes >= min_bytes && bytes <= max_bytes;
   }
 };
 
@@ -101,6 +103,7 @@ struct Table {
   std::span<const Row<Allgather>> allgather;          // bytes: of all blocks together
   std::span<const Row<Alltoall>> alltoall;            // bytes: of one block
   std::span<const Row<ReduceScatter>> reduce_scatter; // bytes: of one process's data
+  std::span<const Row<Scan>> scan, exscan;            // same
 };
 const Table& table();
 

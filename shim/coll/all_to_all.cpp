@@ -13,7 +13,7 @@ namespace {
 Task allgather_packed(Call call, types::ConstBuffer send, types::Buffer receive) {
   std::uint64_t block = receive.bytes();
   std::uint64_t first = static_cast<std::uint64_t>(call.rank) * block;
-  Packed all(*receive.type, receive.address, receive.count * static_cast<std::uint64_t>(call.size));
+  Packed all(call, *receive.type, receive.address, receive.count * static_cast<std::uint64_t>(call.size));
   if (is_in_place(send)) all.load(first, block);
   else co_await Call::place(send, Call::buffer(all.bytes().subspan(first, block)));
   Task inner = choose(table().allgather, call.size, all.bytes().size())(call, all.data(), block);
@@ -22,7 +22,7 @@ Task allgather_packed(Call call, types::ConstBuffer send, types::Buffer receive)
 }
 
 Task allgatherv_packed(Call call, types::ConstBuffer send, void* receive, Blocks blocks, const types::Type* type) {
-  PackedBlocks all(*type, receive, blocks);
+  PackedBlocks all(call, *type, receive, blocks);
   if (is_in_place(send)) all.load(call.rank);
   else co_await Call::place(send, Call::buffer(all.part(call.rank)));
   Task inner = allgatherv_ring(call, all.data(), all.parts());
@@ -32,8 +32,8 @@ Task allgatherv_packed(Call call, types::ConstBuffer send, void* receive, Blocks
 
 Task alltoall_packed(Call call, types::ConstBuffer send, types::Buffer receive) {
   auto size = static_cast<std::uint64_t>(call.size);
-  Packed incoming(*receive.type, receive.address, receive.count * size);
-  Packed outgoing(*send.type, const_cast<void*>(send.address), send.count * size);
+  Packed incoming(call, *receive.type, receive.address, receive.count * size);
+  Packed outgoing(call, *send.type, const_cast<void*>(send.address), send.count * size);
   outgoing.load();
   Alltoall* algorithm = choose(table().alltoall, call.size, receive.bytes());
   Task inner = algorithm(call, outgoing.data(), incoming.data(), receive.bytes());

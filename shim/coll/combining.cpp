@@ -52,12 +52,16 @@ Task allreduce(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t 
 
 Task scan(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
           const types::Op& op) {
-  return scan_recursive_doubling(call_on(turn), {&type, &op, count}, own_data(send, receive), receive);
+  const Operands operands{&type, &op, count};
+  Scan* algorithm = choose(table().scan, turn.comm->size(), operands.bytes());
+  return algorithm(call_on(turn), operands, own_data(send, receive), receive);
 }
 
 Task exscan(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
             const types::Op& op) {
-  return exscan_recursive_doubling(call_on(turn), {&type, &op, count}, own_data(send, receive), receive);
+  const Operands operands{&type, &op, count};
+  Scan* algorithm = choose(table().exscan, turn.comm->size(), operands.bytes());
+  return algorithm(call_on(turn), operands, own_data(send, receive), receive);
 }
 
 Task reduce_scatter(Turn turn, types::ConstBuffer send, void* receive, std::span<const std::int64_t> counts,

@@ -18,7 +18,7 @@ Task reduce_to_leader(Call local, Operands operands, const void* own, void* room
 }
 
 Task bcast_from_leader(Call local, types::Buffer data) {
-  Packed packed(data);
+  Packed packed(local, data);
   if (local.rank == kLeader) packed.load();
   Task inner = choose(table().bcast, local.size, data.bytes())(local, packed.bytes(), kLeader);
   co_await inner;
@@ -56,7 +56,7 @@ Task inter_reduce(Sides sides, Operands operands, const void* own, void* result,
   const Call local = sides.local, remote = sides.remote;
   if (root == kRoot) co_await remote.receive(operands.all(result), kLeader);
   if (root == kRoot || root == p2p::kProcNull) co_return;
-  ItemRoom room(*operands.type, local.rank == kLeader ? operands.count : 0);
+  ItemRoom room(local, *operands.type, local.rank == kLeader ? operands.count : 0);
   Task inner = reduce_to_leader(local, operands, own, room.data());
   co_await inner;
   if (local.rank == kLeader) co_await remote.send(operands.all(static_cast<const void*>(room.data())), root);
@@ -64,7 +64,7 @@ Task inter_reduce(Sides sides, Operands operands, const void* own, void* result,
 
 Task inter_allreduce(Sides sides, Operands operands, const void* own, void* result) {
   const Call local = sides.local, remote = sides.remote;
-  ItemRoom room(*operands.type, local.rank == kLeader ? operands.count : 0);
+  ItemRoom room(local, *operands.type, local.rank == kLeader ? operands.count : 0);
   Task up = reduce_to_leader(local, operands, own, room.data());
   co_await up;
   if (local.rank == kLeader) {
@@ -79,8 +79,8 @@ Task inter_reduce_scatter(Sides sides, Operands operands, const void* own, void*
   const Call local = sides.local, remote = sides.remote;
   auto me = static_cast<std::size_t>(local.rank);
   Operands mine{operands.type, operands.op, static_cast<std::uint64_t>(counts[me])};
-  ItemRoom ours(*operands.type, local.rank == kLeader ? operands.count : 0);
-  ItemRoom theirs(*operands.type, local.rank == kLeader ? operands.count : 0);
+  ItemRoom ours(local, *operands.type, local.rank == kLeader ? operands.count : 0);
+  ItemRoom theirs(local, *operands.type, local.rank == kLeader ? operands.count : 0);
   Task up = reduce_to_leader(local, operands, own, ours.data());
   co_await up;
   if (local.rank != kLeader) {

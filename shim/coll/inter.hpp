@@ -14,7 +14,7 @@ struct Sides {
 inline bool is_inter(Turn turn) { return turn.comm->local() != nullptr; }
 inline Sides sides_of(Turn turn) {
   const Comm& local = *turn.comm->local();
-  return {{&local.context(), local.rank(), local.size(), turn.local_tag}, call_on(turn)};
+  return {call_on(local, turn.local_tag), call_on(turn)};
 }
 
 // `root`: kRoot at the root, p2p::kProcNull at the others of its group, its rank in the other group.

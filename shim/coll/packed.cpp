@@ -3,9 +3,9 @@
 
 namespace shim::coll {
 
-Packed::Packed(const types::Type& type, void* items, std::uint64_t count) : type_(&type), items_(items) {
+Packed::Packed(const Call& call, const types::Type& type, void* items, std::uint64_t count) : type_(&type), items_(items) {
   std::uint64_t bytes = count * type.size;
-  if (!type.contiguous) copy_.emplace(bytes);
+  if (!type.contiguous) copy_.emplace(call, bytes);
   bytes_ = copy_ ? copy_->all() : Bytes(static_cast<std::byte*>(items), bytes);
 }
 
@@ -17,7 +17,7 @@ void Packed::store() {
   if (copy_) types::unpack(*type_, bytes_, 0, items_);
 }
 
-PackedBlocks::PackedBlocks(const types::Type& type, void* items, Blocks blocks)
+PackedBlocks::PackedBlocks(const Call& call, const types::Type& type, void* items, Blocks blocks)
     : type_(&type), items_(items), blocks_(blocks), parts_(blocks.counts.size()) {
   std::uint64_t total = 0;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -26,7 +26,7 @@ PackedBlocks::PackedBlocks(const types::Type& type, void* items, Blocks blocks)
     parts_[i] = {offset, bytes};
     total += bytes;
   }
-  if (!type.contiguous) copy_.emplace(total);
+  if (!type.contiguous) copy_.emplace(call, total);
   data_ = copy_ ? copy_->data() : static_cast<std::byte*>(items);
 }
 

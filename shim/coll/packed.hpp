@@ -15,10 +15,10 @@ class Packed {
  public:
   /// No data.
   Packed() = default;
-  Packed(const types::Type& type, void* items, std::uint64_t count);
-  explicit Packed(types::Buffer buffer) : Packed(*buffer.type, buffer.address, buffer.count) {}
+  Packed(const Call& call, const types::Type& type, void* items, std::uint64_t count);
+  Packed(const Call& call, types::Buffer buffer) : Packed(call, *buffer.type, buffer.address, buffer.count) {}
   /// For load() only.
-  explicit Packed(types::ConstBuffer buffer) : Packed(*buffer.type, const_cast<void*>(buffer.address), buffer.count) {}
+  Packed(const Call& call, types::ConstBuffer buffer) : Packed(call, *buffer.type, const_cast<void*>(buffer.address), buffer.count) {}
 
   Bytes bytes() const { return bytes_; }
   std::byte* data() const { return bytes_.data(); }
@@ -38,7 +38,7 @@ class Packed {
 class PackedBlocks {
  public:
   PackedBlocks() = default;
-  PackedBlocks(const types::Type& type, void* items, Blocks blocks);
+  PackedBlocks(const Call& call, const types::Type& type, void* items, Blocks blocks);
 
   /// The parts' offsets count from here.
   std::byte* data() const { return data_; }

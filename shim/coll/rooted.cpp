@@ -10,7 +10,7 @@ namespace shim::coll {
 namespace {
 
 Task bcast_packed(Call call, types::Buffer data, int root) {
-  Packed packed(data);
+  Packed packed(call, data);
   if (call.rank == root) packed.load();
   Task inner = choose(table().bcast, call.size, data.bytes())(call, packed.bytes(), root);
   co_await inner;
@@ -21,13 +21,13 @@ Task gather_packed(Call call, types::ConstBuffer send, types::Buffer receive, in
   Packed own, all;
   Bytes block;
   if (call.rank == root) {
-    all = Packed(*receive.type, receive.address, receive.count * static_cast<std::uint64_t>(call.size));
+    all = Packed(call, *receive.type, receive.address, receive.count * static_cast<std::uint64_t>(call.size));
     std::uint64_t first = static_cast<std::uint64_t>(root) * receive.bytes();
     block = all.bytes().subspan(first, receive.bytes());
     if (is_in_place(send)) all.load(first, receive.bytes());
     else co_await Call::place(send, Call::buffer(block));
   } else {
-    own = Packed(send);
+    own = Packed(call, send);
     own.load();
     block = own.bytes();
   }
@@ -41,12 +41,12 @@ Task gatherv_packed(Call call, types::ConstBuffer send, void* receive, Blocks bl
   PackedBlocks all;
   Bytes block;
   if (call.rank == root) {
-    all = PackedBlocks(*type, receive, blocks);
+    all = PackedBlocks(call, *type, receive, blocks);
     block = all.part(root);
     if (is_in_place(send)) all.load(root);
     else co_await Call::place(send, Call::buffer(block));
   } else {
-    own = Packed(send);
+    own = Packed(call, send);
     own.load();
     block = own.bytes();
   }
@@ -60,12 +60,12 @@ Task scatter_packed(Call call, types::ConstBuffer send, types::Buffer receive, i
   Packed all, own;
   Bytes block;
   if (is_root) {
-    all = Packed(*send.type, const_cast<void*>(send.address), send.count * static_cast<std::uint64_t>(call.size));
+    all = Packed(call, *send.type, const_cast<void*>(send.address), send.count * static_cast<std::uint64_t>(call.size));
     all.load();
     block = all.bytes().subspan(static_cast<std::uint64_t>(root) * send.bytes(), send.bytes());
     if (!in_place) co_await Call::place(Call::buffer(ConstBytes(block)), receive);
   } else {
-    own = Packed(receive);
+    own = Packed(call, receive);
     block = own.bytes();
   }
   Task inner = choose(table().scatter, call.size, block.size())(call, all.data(), block, root);
@@ -79,12 +79,12 @@ Task scatterv_packed(Call call, const void* send, Blocks blocks, const types::Ty
   Packed own;
   Bytes block;
   if (is_root) {
-    all = PackedBlocks(*type, const_cast<void*>(send), blocks);
+    all = PackedBlocks(call, *type, const_cast<void*>(send), blocks);
     all.load();
     block = all.part(root);
     if (!in_place) co_await Call::place(Call::buffer(ConstBytes(block)), receive);
   } else {
-    own = Packed(receive);
+    own = Packed(call, receive);
     block = own.bytes();
   }
   Task inner = scatterv_linear(call, all.data(), all.parts(), block, root);

@@ -3,6 +3,19 @@
 
 namespace shim::coll {
 
+Scratch::Scratch(const Call& call, std::uint64_t bytes) : bytes_(bytes) {
+  if (bytes >= ScratchPool::kShortest) {
+    pool_ = *call.scratch;
+    block_ = pool_->take(bytes);
+  } else if (bytes > 0) {
+    block_ = {std::make_unique_for_overwrite<std::byte[]>(bytes), bytes};
+  }
+}
+
+Scratch::~Scratch() {
+  if (pool_ != nullptr) pool_->give_back(std::move(block_));
+}
+
 ItemRoom::Range ItemRoom::range_of(const types::Type& type, std::uint64_t count) {
   if (count == 0) return {0, 0};
   std::int64_t lower = std::min<std::int64_t>(0, type.lower);
@@ -15,8 +28,8 @@ ItemRoom::Range ItemRoom::range_of(const types::Type& type, std::uint64_t count)
   return {std::min(lower, lower + last), std::max(upper, upper + last)};
 }
 
-ItemRoom::ItemRoom(Range range)
-    : before_((-range.lower + 15) / 16 * 16), bytes_(static_cast<std::uint64_t>(before_ + range.upper)) {}
+ItemRoom::ItemRoom(const Call& call, Range range)
+    : before_((-range.lower + 15) / 16 * 16), bytes_(call, static_cast<std::uint64_t>(before_ + range.upper)) {}
 
 void copy_across(const types::ConstBuffer& from, const types::Buffer& to) {
   std::uint64_t bytes = std::min(from.bytes(), to.bytes());
@@ -26,9 +39,9 @@ void copy_across(const types::ConstBuffer& from, const types::Buffer& to) {
   } else if (to.type->contiguous) {
     types::pack(*from.type, from.address, 0, {static_cast<std::byte*>(to.address), bytes});
   } else {
-    Scratch between(bytes);
-    types::pack(*from.type, from.address, 0, between.all());
-    types::unpack(*to.type, between.all(), 0, to.address);
+    auto between = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    types::pack(*from.type, from.address, 0, {between.get(), bytes});
+    types::unpack(*to.type, {between.get(), bytes}, 0, to.address);
   }
 }
 

@@ -8,19 +8,24 @@
 #include <vector>
 
 #include "shim/coll/call.hpp"
+#include "shim/coll/scratch_pool.hpp"
 
 namespace shim::coll {
 
 /// Uninitialised bytes, aligned for every predefined type.
 class Scratch {
  public:
-  explicit Scratch(std::uint64_t bytes) : data_(std::make_unique_for_overwrite<std::byte[]>(bytes)), bytes_(bytes) {}
-  std::byte* data() const { return data_.get(); }
-  Bytes all() const { return {data_.get(), bytes_}; }
-  Bytes part(std::uint64_t offset, std::uint64_t bytes) const { return {data_.get() + offset, bytes}; }
+  Scratch(const Call& call, std::uint64_t bytes);
+  Scratch(Scratch&&) noexcept = default;
+  Scratch& operator=(Scratch&&) noexcept = default;
+  ~Scratch();
+  std::byte* data() const { return block_.memory.get(); }
+  Bytes all() const { return {data(), bytes_}; }
+  Bytes part(std::uint64_t offset, std::uint64_t bytes) const { return {data() + offset, bytes}; }
 
  private:
-  std::unique_ptr<std::byte[]> data_;
+  ScratchPoolPtr pool_;  ///< null where it came from malloc; it may outlive the communicator, with a message that uses its memory
+  ScratchPool::Block block_;
   std::uint64_t bytes_;
 };
 
@@ -28,8 +33,8 @@ class Scratch {
 /// before an item's address, and extents may be negative.
 class ItemRoom {
  public:
-  explicit ItemRoom(const Operands& operands) : ItemRoom(*operands.type, operands.count) {}
-  ItemRoom(const types::Type& type, std::uint64_t count) : ItemRoom(range_of(type, count)) {}
+  ItemRoom(const Call& call, const Operands& operands) : ItemRoom(call, *operands.type, operands.count) {}
+  ItemRoom(const Call& call, const types::Type& type, std::uint64_t count) : ItemRoom(call, range_of(type, count)) {}
   /// The address of the first item.
   std::byte* data() const { return bytes_.data() + before_; }
 
@@ -38,7 +43,7 @@ class ItemRoom {
     std::int64_t lower, upper;
   };
   static Range range_of(const types::Type& type, std::uint64_t count);
-  explicit ItemRoom(Range range);
+  ItemRoom(const Call& call, Range range);
 
   std::int64_t before_;  ///< bytes, a multiple of the largest alignment
   Scratch bytes_;

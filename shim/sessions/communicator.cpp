@@ -20,7 +20,7 @@ Communicator::Communicator(Process& process, Parts parts)
       size_(parts_.group->size()),
       peers_(parts_.context.members->size()),
       context_(process.engine().make_context(parts_.context)),
-      coll_(process.engine(), *context_, rank_, peers_, parts_.local ? &parts_.local->coll() : nullptr) {
+      coll_(process.engine(), *context_, process.scratch(), rank_, peers_, parts_.local ? &parts_.local->coll() : nullptr) {
   if (!parts_.info) parts_.info = std::make_shared<Info>();
 }
 

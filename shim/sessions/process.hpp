@@ -16,6 +16,7 @@
 #include "shim/base/settings.hpp"
 #include "shim/bootstrap/bootstrap.hpp"
 #include "shim/bootstrap/node_segment.hpp"
+#include "shim/coll/scratch_pool.hpp"
 #include "shim/p2p/p2p.hpp"
 #include "shim/sessions/fabric_address.hpp"
 #include "shim/sessions/process_sets.hpp"
@@ -58,6 +59,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   const base::Log& log() const { return log_; }
   bootstrap::Bootstrap& bootstrap() { return *bootstrap_; }
   p2p::Engine& engine() { return *engine_; }
+  const coll::ScratchPoolPtr& scratch() const { return scratch_; }
   Creations& creations() { return *creations_; }
   ProcessSets& sets() { return *sets_; }
   base::ProcessId self() const { return {0, bootstrap_->job().rank}; }
@@ -112,6 +114,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   std::mutex addresses_mutex_;  ///< guards the next
   std::unordered_map<base::ProcessId, FabricAddress> addresses_;
   std::unique_ptr<p2p::Engine> engine_;
+  coll::ScratchPoolPtr scratch_ = std::make_shared<coll::ScratchPool>();
   std::unique_ptr<Creations> creations_;
   std::atomic<bool> lost_launcher_{false};           ///< so that it is said once; pairs with nothing
   std::atomic<std::uint32_t> context_counter_{0};    ///< where there is no segment; a plain count, pairs with nothing

@@ -94,8 +94,8 @@ TYPED_TEST(Combining, Reduce) {
 
 // Operations in which everyone has a vector and gets one: allreduce, scan, exscan.
 template <typename Operation, typename Expected>
-void check_all(Rig& rig, Scan* algorithm, const Expected& expected) {
-  for (std::uint64_t count : kCounts) {
+void check_all(Rig& rig, Scan* algorithm, const Expected& expected, std::span<const std::uint64_t> counts = kCounts) {
+  for (std::uint64_t count : counts) {
     for (bool in_place : {false, true}) {
       SCOPED_TRACE("count " + std::to_string(count) + (in_place ? ", in place" : ""));
       auto own = everyones<Operation>(rig.size(), count), before = own;
@@ -127,19 +127,35 @@ TYPED_TEST(Combining, Allreduce) {
 
 TYPED_TEST(Combining, Scan) {
   for_each_size([](Rig& rig) {
-    check_all<TypeParam>(rig, scan_recursive_doubling, [](int rank, std::uint64_t count, bool) {
-      return TypeParam::combined(0, rank, count);
+    for_each_row<TypeParam>(table().scan, rig.size(), [&](Scan* algorithm) {
+      check_all<TypeParam>(rig, algorithm, [](int rank, std::uint64_t count, bool) {
+        return TypeParam::combined(0, rank, count);
+      });
     });
   });
 }
 
 TYPED_TEST(Combining, ExscanLeavesRankZeroAlone) {
   for_each_size([](Rig& rig) {
-    check_all<TypeParam>(rig, exscan_recursive_doubling, [](int rank, std::uint64_t count, bool in_place) {
-      if (rank > 0) return TypeParam::combined(0, rank - 1, count);
-      return in_place ? TypeParam::own(0, count) : typename TypeParam::Vector(count);
+    for_each_row<TypeParam>(table().exscan, rig.size(), [&](Scan* algorithm) {
+      check_all<TypeParam>(rig, algorithm, [](int rank, std::uint64_t count, bool in_place) {
+        if (rank > 0) return TypeParam::combined(0, rank - 1, count);
+        return in_place ? TypeParam::own(0, count) : typename TypeParam::Vector(count);
+      });
     });
   });
+}
+
+TYPED_TEST(Combining, ScansOfSeveralSegments) {
+  constexpr std::uint64_t kLong[] = {30'011};
+  for (int size : {2, 5}) {
+    Rig rig(size);
+    check_all<TypeParam>(rig, scan_chain, [](int rank, std::uint64_t count, bool) { return TypeParam::combined(0, rank, count); }, kLong);
+    check_all<TypeParam>(rig, exscan_chain, [](int rank, std::uint64_t count, bool in_place) {
+      if (rank > 0) return TypeParam::combined(0, rank - 1, count);
+      return in_place ? TypeParam::own(0, count) : typename TypeParam::Vector(count);
+    }, kLong);
+  }
 }
 
 // Lengths of blocks by rank: none, equal, unequal with gaps, all with one.

@@ -54,7 +54,7 @@ class InterRig {
     for (int i = 0; i < size; ++i) bases->by_rank.push_back(base + static_cast<std::uint32_t>(members->first() + i));
     const int rank = process - own(process).first();
     contexts_.push_back(world_.engine(process).make_context({members, rank, bases, base + static_cast<std::uint32_t>(process), {}}));
-    return std::make_unique<Comm>(world_.engine(process), *contexts_.back(), rank, size, local);
+    return std::make_unique<Comm>(world_.engine(process), *contexts_.back(), std::make_shared<ScratchPool>(), rank, size, local);
   }
 
   p2p::World world_;

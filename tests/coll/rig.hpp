@@ -72,7 +72,7 @@ class Rig {
   explicit Rig(int size, transport::LoopFaults faults = {}) : world_({.processes = size, .faults = faults}) {
     contexts_ = world_.contexts();
     for (int rank = 0; rank < size; ++rank) {
-      comms_.push_back(std::make_unique<Comm>(world_.engine(rank), *contexts_[static_cast<std::size_t>(rank)], rank, size));
+      comms_.push_back(std::make_unique<Comm>(world_.engine(rank), *contexts_[static_cast<std::size_t>(rank)], scratch_, rank, size));
     }
   }
   int size() const { return world_.size(); }
@@ -88,6 +88,7 @@ class Rig {
  private:
   p2p::World world_;
   std::vector<p2p::ContextPtr> contexts_;
+  ScratchPoolPtr scratch_ = std::make_shared<ScratchPool>();
   std::vector<std::unique_ptr<Comm>> comms_;
 };
 

@@ -124,7 +124,7 @@ TEST(Run, ThreadsWithCommunicatorsOfTheirOwn) {
     std::vector<std::thread> threads;
     for (auto& members : contexts) {
       threads.emplace_back([&, rank] {
-        Comm comm(world.engine(rank), *members[static_cast<std::size_t>(rank)], rank, kSize);
+        Comm comm(world.engine(rank), *members[static_cast<std::size_t>(rank)], std::make_shared<ScratchPool>(), rank, kSize);
         for (std::uint64_t count = 0; count < 30; ++count) {
           Items own = values(rank, count * 20), total(count * 20);
           ASSERT_TRUE(run(comm, allreduce(comm, out(own), total.data(), total.size(), int64_type(), sum())));

@@ -9,7 +9,7 @@ namespace shim::coll {
 
 Task allgather_bruck(Call call, std::byte* all, std::uint64_t block) {
   auto blocks = [block](int count) { return static_cast<std::uint64_t>(count) * block; };
-  Scratch from_own_on(blocks(call.size));
+  Scratch from_own_on(call, blocks(call.size));
   std::byte* have = from_own_on.data();
   copy_bytes(all + blocks(call.rank), have, block);
   for (int distance = 1; distance < call.size; distance *= 2) {

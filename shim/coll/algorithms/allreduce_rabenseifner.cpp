@@ -10,7 +10,7 @@ namespace shim::coll {
 Task allreduce_rabenseifner(Call call, Operands operands, const void* own, void* result) {
   copy_items(operands, own, result);
   Fold fold(call.size);
-  ItemRoom room(operands);
+  ItemRoom room(call, operands);
   Accumulator accumulator{result, room.data()};
   Task folding = fold_values(call, operands, fold, &accumulator);
   co_await folding;

@@ -9,7 +9,7 @@ namespace shim::coll {
 Task allreduce_recursive_doubling(Call call, Operands operands, const void* own, void* result) {
   copy_items(operands, own, result);
   Fold fold(call.size);
-  ItemRoom room(*operands.type, call.size > 1 ? operands.count : 0);
+  ItemRoom room(call, *operands.type, call.size > 1 ? operands.count : 0);
   Accumulator accumulator{result, room.data()};
   if (fold.pairs > 0) {
     Task folding = fold_values(call, operands, fold, &accumulator);

@@ -9,7 +9,7 @@ namespace shim::coll {
 Task allreduce_ring(Call call, Operands operands, const void* own, void* result) {
   copy_items(operands, own, result);
   EvenParts even{operands.count, static_cast<std::uint64_t>(call.size)};
-  ItemRoom room(*operands.type, call.size > 1 ? even.count(0) : 0);
+  ItemRoom room(call, *operands.type, call.size > 1 ? even.count(0) : 0);
   int right = (call.rank + 1) % call.size;
   int left = (call.rank - 1 + call.size) % call.size;
   int have = call.rank;  // the part we added our value to last

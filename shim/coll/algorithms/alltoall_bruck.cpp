@@ -22,7 +22,7 @@ std::uint64_t for_each_leaping(int size, int leap, std::byte* by_distance, std::
 
 Task alltoall_bruck(Call call, const std::byte* send, std::byte* receive, std::uint64_t block) {
   auto at = [block](int rank) { return static_cast<std::uint64_t>(rank) * block; };
-  Scratch blocks(at(call.size)), out(at(call.size)), in(at(call.size));
+  Scratch blocks(call, at(call.size)), out(call, at(call.size)), in(call, at(call.size));
   // by distance to go: block d is for the process d ahead
   copy_bytes(send + at(call.rank), blocks.data(), at(call.size - call.rank));
   copy_bytes(send, blocks.data() + at(call.size - call.rank), at(call.rank));

@@ -10,7 +10,7 @@ namespace shim::coll {
 Task alltoall_in_place(Call call, std::span<const types::Buffer> data) {
   std::uint64_t longest = 0;
   for (const types::Buffer& block : data) longest = std::max(longest, block.bytes());
-  Scratch outgoing(longest);
+  Scratch outgoing(call, longest);
   for (int round = 0; round < call.size; ++round) {
     int partner = (round - call.rank + call.size) % call.size;
     if (partner == call.rank) continue;

@@ -16,7 +16,7 @@ Task gather_binomial(Call call, ConstBytes own, std::byte* all, int root) {
   }
   // With root 0 the tree's numbers are the ranks, and everything arrives where it belongs.
   bool is_direct = tree.is_root() && root == 0;
-  Scratch scratch(is_direct ? 0 : blocks(tree.subtree()));
+  Scratch scratch(call, is_direct ? 0 : blocks(tree.subtree()));
   std::byte* mine = is_direct ? all : scratch.data();
   copy_bytes(own.data(), mine, block);
   for (int distance = 1; distance < tree.reach(); distance *= 2) {

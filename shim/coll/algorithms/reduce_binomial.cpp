@@ -27,8 +27,8 @@ Task reduce_up(Call call, Operands operands, const void** value, void* room, voi
 Task reduce_binomial(Call call, Operands operands, const void* own, void* result, int root) {
   Tree tree(call.rank, call.size, operands.op->commutative ? root : 0);
   bool is_leaf = tree.subtree() == 1;
-  ItemRoom room(*operands.type, is_leaf ? 0 : operands.count);
-  ItemRoom more_room(*operands.type, is_leaf || result != nullptr ? 0 : operands.count);
+  ItemRoom room(call, *operands.type, is_leaf ? 0 : operands.count);
+  ItemRoom more_room(call, *operands.type, is_leaf || result != nullptr ? 0 : operands.count);
   const void* value = own;
   Task up = reduce_up(call, operands, &value, room.data(), result != nullptr ? result : more_room.data(), tree);
   co_await up;

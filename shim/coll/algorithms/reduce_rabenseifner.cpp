@@ -13,8 +13,8 @@ Task reduce_rabenseifner(Call call, Operands operands, const void* own, void* re
     co_await call.send(operands.all(own), Fold::other_of_pair(call.rank));
     co_return;
   }
-  ItemRoom room(operands);
-  ItemRoom more_room(*operands.type, result != nullptr ? 0 : operands.count);
+  ItemRoom room(call, operands);
+  ItemRoom more_room(call, *operands.type, result != nullptr ? 0 : operands.count);
   Accumulator accumulator{result != nullptr ? result : more_room.data(), room.data()};
   copy_items(operands, own, accumulator.value);
   Task folding = fold_values(call, operands, fold, &accumulator);

@@ -23,7 +23,7 @@ Task prefix(Call call, Operands operands, Accumulator run, void* result, bool re
 }  // namespace
 
 Task scan_recursive_doubling(Call call, Operands operands, const void* own, void* result) {
-  ItemRoom room(operands), more_room(operands);
+  ItemRoom room(call, operands), more_room(call, operands);
   types::copy(*operands.type, own, room.data(), operands.count);
   copy_items(operands, own, result);
   Task rounds = prefix(call, operands, {room.data(), more_room.data()}, result, true);
@@ -31,7 +31,7 @@ Task scan_recursive_doubling(Call call, Operands operands, const void* own, void
 }
 
 Task exscan_recursive_doubling(Call call, Operands operands, const void* own, void* result) {
-  ItemRoom room(operands), more_room(operands);
+  ItemRoom room(call, operands), more_room(call, operands);
   types::copy(*operands.type, own, room.data(), operands.count);
   Task rounds = prefix(call, operands, {room.data(), more_room.data()}, result, false);
   co_await rounds;

@@ -14,7 +14,7 @@ Task scatter_binomial(Call call, const std::byte* all, Bytes own, int root) {
     co_return;
   }
   bool is_direct = tree.is_root() && root == 0;
-  Scratch scratch(is_direct ? 0 : blocks(tree.subtree()));
+  Scratch scratch(call, is_direct ? 0 : blocks(tree.subtree()));
   const std::byte* mine = is_direct ? all : scratch.data();
   if (!tree.is_root()) {
     co_await call.receive(scratch.all(), tree.rank_of(tree.parent()));

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/coll/scratch_pool.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace shim::coll {
+
+ScratchPool::Block ScratchPool::take(std::uint64_t bytes) {
+  {
+    std::lock_guard lock(mutex_);
+    auto fits = [&](const Block& block) { return block.bytes >= bytes; };
+    auto found = std::find_if(kept_.begin(), kept_.end(), fits);
+    if (found != kept_.end()) {
+      Block block = std::move(*found);
+      kept_.erase(found);
+      kept_bytes_ -= block.bytes;
+      return block;
+    }
+  }
+  const std::uint64_t room = std::bit_ceil(bytes);  // calls of nearly the same length share blocks; what nobody touches costs nothing
+  return {std::make_unique_for_overwrite<std::byte[]>(room), room};
+}
+
+void ScratchPool::give_back(Block block) {
+  std::lock_guard lock(mutex_);
+  if (kept_bytes_ + block.bytes > kMost) return;
+  kept_bytes_ += block.bytes;
+  auto longer = [&](const Block& other) { return other.bytes >= block.bytes; };
+  kept_.insert(std::find_if(kept_.begin(), kept_.end(), longer), std::move(block));  // the shortest that fits is found first
+}
+
+}  // namespace shim::coll
