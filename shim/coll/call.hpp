@@ -7,6 +7,7 @@
 #include <span>
 
 #include "shim/coll/execution.hpp"
+#include "shim/coll/scratch_pool.hpp"
 #include "shim/p2p/p2p.hpp"
 #include "shim/types/types.hpp"
 
@@ -47,6 +48,7 @@ struct Accumulator {
 /// A message without bytes is not sent: the other side knows its length, too.
 struct Call {
   p2p::Context* context;
+  const ScratchPoolPtr* scratch;  ///< the communicator's
   int rank, size, tag;
 
   /// Posts a receive and a send (either may be absent), and then waits for all that is posted if so wished.

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <utility>
 
+#include "shim/coll/scratch_pool.hpp"
 #include "shim/coll/task.hpp"
 #include "shim/p2p/p2p.hpp"
 #include "shim/types/types.hpp"
@@ -16,11 +18,13 @@ namespace shim::coll {
 /// What a collective needs to know of a communicator. Lives in the communicator; one per communicator.
 class Comm {
  public:
+  /// @param scratch shared by all communicators of the process.
   /// @param local of an intercommunicator: its own group's, which nobody else makes collectives on while one of this is called.
-  Comm(p2p::Engine& engine, p2p::Context& context, int rank, int size, Comm* local = nullptr)
-      : engine_(&engine), context_(&context), local_(local), rank_(rank), size_(size) {}
+  Comm(p2p::Engine& engine, p2p::Context& context, ScratchPoolPtr scratch, int rank, int size, Comm* local = nullptr)
+      : engine_(&engine), context_(&context), scratch_(std::move(scratch)), local_(local), rank_(rank), size_(size) {}
   p2p::Engine& engine() const { return *engine_; }
   p2p::Context& context() const { return *context_; }
+  const ScratchPoolPtr& scratch() const { return scratch_; }
   int rank() const { return rank_; }
   /// Of all processes; of an intercommunicator: of those that ranks of its messages name, the other group's.
   int size() const { return size_; }
@@ -34,13 +38,14 @@ class Comm {
  private:
   p2p::Engine* engine_;
   p2p::Context* context_;
+  ScratchPoolPtr scratch_;
   Comm* local_;
   int rank_, size_;
   std::uint32_t sequence_ = 0, lasting_ = 0;
 };
 
-/// A collective's place among those of its communicator: the tag of its messages. Taken when the collective is called (also when
-/// the call then fails: the others know nothing of that, and a member that takes none is out of step with them for good).
+/// A collective's place among those of its communicator: the tag of its messages. Taken when the collective is called, after its
+/// arguments were looked at: a call that is refused for them has not taken place, and another may follow.
 struct Turn {
   Turn(Comm& of)  // NOLINT(google-explicit-constructor)
       : comm(&of), tag(of.next_tag()), local_tag(of.local() != nullptr ? of.local()->next_tag() : 0) {}

@@ -40,7 +40,8 @@ class Leftovers {
 
 void Requests::look_at(const Posted& posted, Faults& faults) {
   if (const base::Error* error = posted.request->error()) {
-    auto& fault = error->error_class() == base::ErrorClass::truncate ? faults.mismatch : faults.failure;
+    const bool is_of_message = error->error_class() == base::ErrorClass::truncate || error->error_class() == base::ErrorClass::type;
+    auto& fault = is_of_message ? faults.mismatch : faults.failure;
     if (!fault) fault = error->clone();
   } else if (posted.way == Way::receive && posted.request->outcome().bytes < posted.bytes && !faults.mismatch) {
     const p2p::Outcome& outcome = posted.request->outcome();

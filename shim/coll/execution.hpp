@@ -61,6 +61,8 @@ class Execution {
   bool has_settled();
   void fail(base::Error error);
   bool has_failed() const { return error_.has_value(); }
+  /// A message of another length than expected has come.
+  bool has_mismatch() const { return mismatch_.has_value(); }
   void enter(Task::Handle task);
 
  private:

@@ -7,10 +7,17 @@
 
 namespace shim::p2p {
 
-base::Error truncation(std::uint64_t bytes, int source, int tag, std::uint64_t capacity) {
-  return {base::ErrorClass::truncate, "a message of " + std::to_string(bytes) + " bytes from rank " + std::to_string(source) +
-                                          " with tag " + std::to_string(tag) + " came into a receive buffer of " +
-                                          std::to_string(capacity) + " bytes"};
+std::optional<base::Error> misfit(std::uint64_t bytes, int source, int tag, const Incoming& into) {
+  if (bytes == into.capacity()) [[likely]] return std::nullopt;
+  const auto message = [&] {
+    return "a message of " + std::to_string(bytes) + " bytes from rank " + std::to_string(source) + " with tag " + std::to_string(tag);
+  };
+  if (bytes > into.capacity())
+    return base::Error(base::ErrorClass::truncate, message() + " came into a receive buffer of " + std::to_string(into.capacity()) + " bytes");
+  if (bytes % into.element_bytes() != 0)
+    return base::Error(base::ErrorClass::type, message() + " ends inside of an element, of which the receiver expects " +
+                                                   std::to_string(into.element_bytes()) + " bytes each: its datatype does not match");
+  return std::nullopt;
 }
 
 void Core::on_packet(transport::ConstSpan packet) {
@@ -91,10 +98,8 @@ void Core::deliver(ReceiveRequest& request, const Arrival& arrival, Context& con
     transmit(peer(context, arrival.source), reply);
   }
   request.into.put(0, arrival.payload);
-  std::uint64_t capacity = request.into.capacity();
-  std::optional<base::Error> error;
-  if (arrival.bytes > capacity) error = truncation(arrival.bytes, arrival.source, arrival.tag, capacity);
-  end(request, {arrival.source, arrival.tag, std::min(arrival.bytes, capacity)}, std::move(error));
+  end(request, {arrival.source, arrival.tag, std::min(arrival.bytes, request.into.capacity())},
+      misfit(arrival.bytes, arrival.source, arrival.tag, request.into));
 }
 
 base::Status Core::start(ReceiveRequest& request) {

@@ -119,11 +119,8 @@ void Core::on_data(const wire::Data& header, transport::ConstSpan payload) {
 }
 
 void Core::end_long(ReceiveRequest& request) {
-  std::optional<base::Error> error;
-  if (request.total > request.wanted) {
-    error = truncation(request.total, request.matched_source, request.matched_tag, request.wanted);
-  }
-  end(request, {request.matched_source, request.matched_tag, request.wanted}, std::move(error));
+  end(request, {request.matched_source, request.matched_tag, request.wanted},
+      misfit(request.total, request.matched_source, request.matched_tag, request.into));
 }
 
 }  // namespace shim::p2p

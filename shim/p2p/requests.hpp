@@ -115,7 +115,7 @@ class Message final : public Arrived {
   std::unique_ptr<std::byte[]> long_payload_;
 };
 
-/// The error of a receive whose buffer was too short.
-base::Error truncation(std::uint64_t bytes, int source, int tag, std::uint64_t capacity);
+/// The error of a receive whose message was too long for it (truncate), or ends inside an element (type); nothing where it fits.
+std::optional<base::Error> misfit(std::uint64_t bytes, int source, int tag, const Incoming& into);
 
 }  // namespace shim::p2p

@@ -192,18 +192,61 @@ static void in_place(void) {
   MUST_FAIL(MPI_ERR_BUFFER, MPI_Allgatherv(&value, 1, MPI_INT, MPI_IN_PLACE, &count, &place, MPI_INT, world));
 }
 
-/* One member alone errs in a collective that the others go through with: afterwards all are in step. */
+/* A call that is refused for its arguments has not taken place: who calls again, rightly, meets the others, and what was refused
+ * where nobody else calls at all does not matter to them. */
 static void one_errs(void) {
-  int value, sum = 0;
+  enum { MOST = 64 };
+  int value, sum = 0, all[MOST];
+  MPI_Request request;
   open_world("test.misuse.one_errs");
+  EXPECT(size <= MOST, "%d processes", size);
   value = rank;
   for (int root = 0; root < size; ++root) {
-    if (rank == root) MUST_FAIL(MPI_ERR_BUFFER, MPI_Gather(&value, 1, MPI_INT, NULL, 1, MPI_INT, root, world));
-    else MUST(MPI_Gather(&value, 1, MPI_INT, NULL, 0, MPI_INT, root, world));
-    MUST(MPI_Barrier(world));
+    if (rank == root) {
+      MUST_FAIL(MPI_ERR_BUFFER, MPI_Gather(&value, 1, MPI_INT, NULL, 1, MPI_INT, root, world));
+      all[rank] = rank;
+      MUST_FAIL(MPI_ERR_BUFFER, MPI_Igather(&all[rank], 1, MPI_INT, all, 1, MPI_INT, root, world, &request));
+      MUST_FAIL(MPI_ERR_ROOT, MPI_Bcast(&value, 1, MPI_INT, size, world));
+      MUST_FAIL(MPI_ERR_BUFFER, MPI_Allreduce(&value, &value, 1, MPI_INT, MPI_SUM, world));
+    }
+    MUST(MPI_Gather(&value, 1, MPI_INT, all, 1, MPI_INT, root, world));
+    for (int i = 0; rank == root && i < size; ++i) EXPECT(all[i] == i, "%d from %d", all[i], i);
     MUST(MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, world));
     EXPECT(sum == size * (size - 1) / 2, "sum %d", sum);
   }
+}
+
+/* Members disagree about how much is sent: everyone behind the disagreement learns of it, also who is told by others. */
+static void different_lengths(void) {
+  int values[10] = {0};
+  MPI_Request request;
+  open_world("test.misuse.different_lengths");
+  for (int long_root = 0; long_root < 2; ++long_root) {
+    const int count = (rank == 0) == long_root ? 10 : 1;
+    if (rank == 0) {
+      MUST(MPI_Bcast(values, count, MPI_INT, 0, world));
+      MUST(MPI_Ibcast(values, count, MPI_INT, 0, world, &request));
+      MUST(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    } else {
+      MUST_FAIL(MPI_ERR_TRUNCATE, MPI_Bcast(values, count, MPI_INT, 0, world));
+      MUST(MPI_Ibcast(values, count, MPI_INT, 0, world, &request));
+      MUST_FAIL(MPI_ERR_TRUNCATE, MPI_Wait(&request, MPI_STATUS_IGNORE));
+    }
+  }
+}
+
+/* Three characters are no integers. */
+static void other_elements(void) {
+  char text[3] = "ab";
+  int number = 0;
+  MPI_Status status;
+  open_world("test.misuse.other_elements");
+  MUST(MPI_Send(text, 3, MPI_CHAR, rank, 1, world));
+  MUST_FAIL(MPI_ERR_TYPE, MPI_Recv(&number, 1, MPI_INT, rank, 1, world, &status));
+  MUST(MPI_Send(&number, 1, MPI_INT, rank, 1, world));
+  MUST(MPI_Recv(&number, 1, MPI_INT, rank, 1, world, &status));
+  MUST(MPI_Send(NULL, 0, MPI_DATATYPE_NULL, rank, 1, world)); /* nothing, of no type */
+  MUST(MPI_Recv(&number, 1, MPI_INT, rank, 1, world, &status));
 }
 
 /* Null and meaningless handles, and what is not there yet, where MPI_Init is never called. */
@@ -226,7 +269,9 @@ static void topology(void) {
   int too_big[2] = {size + 1, 1}, negative[1] = {-1}, periods[2] = {0, 0}, coordinates[2] = {0, 0}, value;
   open_world("test.misuse.topology");
   too_big[0] = size + 1;
+  cart = world;
   MUST_FAIL(MPI_ERR_DIMS, MPI_Cart_create(world, 2, too_big, periods, 0, &cart));
+  EXPECT(cart == MPI_COMM_NULL, "a handle from a call that failed");
   MUST_FAIL(MPI_ERR_DIMS, MPI_Cart_create(world, 1, negative, periods, 0, &cart));
   MUST_FAIL(MPI_ERR_TOPOLOGY, MPI_Cart_coords(world, 0, 2, coordinates));
   MUST_FAIL(MPI_ERR_TOPOLOGY, MPI_Cartdim_get(world, &value));
@@ -256,9 +301,11 @@ int main(int argc, char **argv) {
   static const struct {
     const char *name;
     void (*run)(void);
-  } scenarios[] = {{"sessions", sessions},   {"psets", psets},       {"groups", groups},
-                   {"communicators", communicators}, {"point_to_point", point_to_point}, {"requests", requests},
-                   {"collectives", collectives}, {"in_place", in_place}, {"one_errs", one_errs}, {"without_init", without_init}, {"topology", topology}, {"mixed_models", mixed_models}};
+  } scenarios[] = {
+      {"sessions", sessions}, {"psets", psets}, {"groups", groups}, {"communicators", communicators},
+      {"point_to_point", point_to_point}, {"requests", requests}, {"collectives", collectives}, {"in_place", in_place},
+      {"one_errs", one_errs}, {"different_lengths", different_lengths}, {"other_elements", other_elements},
+      {"without_init", without_init}, {"topology", topology}, {"mixed_models", mixed_models}};
   for (size_t s = 0; argc == 2 && s < sizeof scenarios / sizeof scenarios[0]; ++s)
     if (strcmp(argv[1], scenarios[s].name) == 0) {
       scenarios[s].run();

@@ -54,11 +54,15 @@ inline base::Status check_address(const void* address, bool has_data) {
 inline bool needs_address(const types::Type& type, bool has_items) { return has_items && type.size > 0 && type.contiguous; }
 
 /// (address, count, datatype) as a buffer of the rooms below; Buffer is types::Buffer or types::ConstBuffer.
-/// Errors: count (negative), type (null, not committed), buffer (null with a count, MPI_IN_PLACE).
+/// Nothing at all may be of no type: programs that MPICH has always let pass say so.
+/// Errors: count (negative), type (null with a count, not committed), buffer (null with a count, MPI_IN_PLACE).
 template <typename Buffer, typename Address>
 base::Status take_buffer(Buffer& buffer, Address address, Count count, MPI_Datatype datatype) {
   if (count < 0) [[unlikely]] return slow::bad_count(count, "count");
-  SHIM_TRY_ASSIGN(const types::Type* type, take_type(datatype));
+  const types::Type* type = &types::byte_type();
+  if (count > 0 || datatype != abi::predefined.datatype_null) [[likely]] {
+    SHIM_TRY_ASSIGN(type, take_type(datatype));
+  }
   SHIM_TRY(check_address(address, needs_address(*type, count > 0)));
   buffer = {address, static_cast<std::uint64_t>(count), type};
   return {};

@@ -13,14 +13,13 @@ template <typename Way>
 base::Status regular(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, Count recvcount,
                      MPI_Datatype recvtype, MPI_Comm handle, Regular algorithm, Way way) {
   SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
-  const coll::Turn turn = way.turn(*comm);
   types::ConstBuffer send;
   types::Buffer receive;
   SHIM_TRY(take_send(send, sendbuf, sendcount, sendtype));
   SHIM_TRY(take_buffer(receive, recvbuf, recvcount, recvtype));
   SHIM_TRY(check_no_alias(sendbuf, recvbuf, receive.bytes()));
   SHIM_TRY(check_no_alias(sendbuf, recvbuf, comm->rank() * recvcount, *receive.type, recvcount));
-  return way(comm, handle, [=, kept = keep(send.type, receive.type)] {
+  return way(comm, handle, [=, kept = keep(send.type, receive.type)](coll::Turn turn) {
     return holding(kept, algorithm(turn, send, receive));
   });
 }
@@ -48,7 +47,6 @@ base::Status allgatherv(const void* sendbuf, Count sendcount, MPI_Datatype sendt
     return exchange(OtherGroup(), handle, way,
                     allgatherv_blocks(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype));
   SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
-  const coll::Turn turn = way.turn(*comm);
   types::ConstBuffer send;
   SHIM_TRY(take_send(send, sendbuf, sendcount, sendtype));
   SHIM_TRY_ASSIGN(const types::Type* type, take_type(recvtype));
@@ -57,7 +55,7 @@ base::Status allgatherv(const void* sendbuf, Count sendcount, MPI_Datatype sendt
   const int own = comm->rank();
   SHIM_TRY(check_no_alias(sendbuf, recvbuf, displs[own], *type, recvcounts[own]));
   arrays->types = keep(send.type, type);
-  return way(comm, handle, [=] {
+  return way(comm, handle, [=](coll::Turn turn) {
     return holding(arrays, coll::allgatherv(turn, send, recvbuf, arrays->blocks(), *type));
   });
 }
@@ -74,7 +72,6 @@ base::Status alltoallv(const void* sendbuf, const C* sendcounts, const D* sdispl
     return exchange(OtherGroup(), handle, way,
                     alltoallv_blocks(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype));
   SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
-  const coll::Turn turn = way.turn(*comm);
   auto arrays = std::make_shared<BothArrays>();
   const types::Type* send_type = nullptr;  // without a type: in place
   if (sendbuf != MPI_IN_PLACE) {
@@ -88,7 +85,7 @@ base::Status alltoallv(const void* sendbuf, const C* sendcounts, const D* sdispl
   if (const int own = comm->rank(); send_type != nullptr)
     SHIM_TRY(check_no_alias(displaced(sendbuf, sdispls[own] * send_type->extent), recvbuf, rdispls[own], *type, recvcounts[own]));
   arrays->receive->types = keep(send_type, type);
-  return way(comm, handle, [=] {
+  return way(comm, handle, [=](coll::Turn turn) {
     return holding(arrays, coll::alltoallv(turn, sendbuf, arrays->send->blocks(), send_type, recvbuf,
                                            arrays->receive->blocks(), *type));
   });
@@ -113,7 +110,6 @@ base::Status alltoallw(const void* sendbuf, const C* sendcounts, const D* sdispl
     return exchange(OtherGroup(), handle, way,
                     alltoallw_blocks(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes));
   SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
-  const coll::Turn turn = way.turn(*comm);
   auto peers = std::make_shared<Peers>();
   if (sendbuf != MPI_IN_PLACE)
     SHIM_TRY(take_peers(peers->send, sendbuf, sendcounts, sdispls, sendtypes, comm->size(), "send"));
@@ -121,7 +117,7 @@ base::Status alltoallw(const void* sendbuf, const C* sendcounts, const D* sdispl
   if (const auto own = static_cast<std::size_t>(comm->rank()); !peers->send.empty())
     SHIM_TRY(check_no_alias(peers->send[own].address, peers->receive[own].address, peers->receive[own].bytes()));
   peers->keep_types();
-  return way(comm, handle, [=] { return holding(peers, coll::alltoallw(turn, peers->send, peers->receive)); });
+  return way(comm, handle, [=](coll::Turn turn) { return holding(peers, coll::alltoallw(turn, peers->send, peers->receive)); });
 }
 
 }  // namespace shim::intercept::collective

@@ -11,13 +11,12 @@ template <typename Way>
 base::Status reduce(const void* sendbuf, void* recvbuf, Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm handle,
                     Way way) {
   SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
-  const coll::Turn turn = way.turn(*comm);
   SHIM_TRY(check_root(*comm, root));
   const Part part = part_of(*comm, root);
   const bool sends = part.is_other || !comm->is_inter();
   SHIM_TRY_ASSIGN(Reduction r, take_reduction({sendbuf, recvbuf, count, datatype, op}, {sends, part.is_root}));
   if (sends) SHIM_TRY(check_in_place(sendbuf, part.is_root));
-  return way(comm, handle, [=] {
+  return way(comm, handle, [=](coll::Turn turn) {
     return holding(r.kept, coll::reduce(turn, r.send, r.receive, r.count, *r.type, *r.op, to_root(root)));
   });
 }
@@ -28,10 +27,9 @@ using Algorithm = coll::Task (*)(coll::Turn, types::ConstBuffer, void*, std::uin
 template <typename Way>
 base::Status combine(const Operation& given, MPI_Comm handle, Algorithm algorithm, Way way) {
   SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
-  const coll::Turn turn = way.turn(*comm);
   if (comm->is_inter()) SHIM_TRY(check_address(given.sendbuf, false));
   SHIM_TRY_ASSIGN(Reduction r, take_reduction(given));
-  return way(comm, handle, [=] { return holding(r.kept, algorithm(turn, r.send, r.receive, r.count, *r.type, *r.op)); });
+  return way(comm, handle, [=](coll::Turn turn) { return holding(r.kept, algorithm(turn, r.send, r.receive, r.count, *r.type, *r.op)); });
 }
 
 template <typename Way>
@@ -61,14 +59,13 @@ template <typename C, typename Way>
 base::Status reduce_scatter(const void* sendbuf, void* recvbuf, const C* recvcounts, MPI_Datatype datatype, MPI_Op op,
                             MPI_Comm handle, Way way) {
   SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
-  const coll::Turn turn = way.turn(*comm);
   SHIM_TRY_ASSIGN(auto arrays, take_arrays(recvcounts, recvcounts, comm->size(), "receive"));
   Operation given{sendbuf, recvbuf, 0, datatype, op};
   for (std::int64_t count : arrays->counts) given.count += count;
   if (comm->is_inter()) SHIM_TRY(check_address(sendbuf, false));
   const bool receives = arrays->counts[static_cast<std::size_t>(comm->rank())] > 0;
   SHIM_TRY_ASSIGN(Reduction r, take_reduction(given, {.receives = receives || sendbuf == MPI_IN_PLACE}));
-  return way(comm, handle, [=] {
+  return way(comm, handle, [=](coll::Turn turn) {
     return holding(arrays, holding(r.kept, coll::reduce_scatter(turn, r.send, r.receive, arrays->counts, *r.type, *r.op)));
   });
 }

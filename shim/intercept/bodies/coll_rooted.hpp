@@ -9,18 +9,16 @@ namespace shim::intercept::collective {
 template <typename Way>
 base::Status barrier(MPI_Comm handle, Way way) {
   SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
-  const coll::Turn turn = way.turn(*comm);
-  return way(comm, handle, [turn] { return coll::barrier(turn); });
+  return way(comm, handle, [](coll::Turn turn) { return coll::barrier(turn); });
 }
 
 template <typename Way>
 base::Status bcast(void* buffer, Count count, MPI_Datatype datatype, int root, MPI_Comm handle, Way way) {
   SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
-  const coll::Turn turn = way.turn(*comm);
   SHIM_TRY(check_root(*comm, root));
   types::Buffer data;
   if (!comm->is_inter() || root != MPI_PROC_NULL) SHIM_TRY(take_buffer(data, buffer, count, datatype));
-  return way(comm, handle, [=, kept = keep(data.type)] { return holding(kept, coll::bcast(turn, data, to_root(root))); });
+  return way(comm, handle, [=, kept = keep(data.type)](coll::Turn turn) { return holding(kept, coll::bcast(turn, data, to_root(root))); });
 }
 
 template <typename Way>
@@ -29,7 +27,6 @@ base::Status gather(const void* sendbuf, Count sendcount, MPI_Datatype sendtype,
   if (is_inter(handle))
     return exchange(ToRoot{root}, handle, way, alltoall_blocks(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype));
   SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
-  const coll::Turn turn = way.turn(*comm);
   SHIM_TRY(check_root(*comm, root));
   const bool is_root = comm->rank() == root;
   types::ConstBuffer send;
@@ -40,7 +37,7 @@ base::Status gather(const void* sendbuf, Count sendcount, MPI_Datatype sendtype,
     SHIM_TRY(take_buffer(receive, recvbuf, recvcount, recvtype));
     SHIM_TRY(check_no_alias(sendbuf, recvbuf, root * recvcount, *receive.type, recvcount));
   }
-  return way(comm, handle, [=, kept = keep(send.type, receive.type)] {
+  return way(comm, handle, [=, kept = keep(send.type, receive.type)](coll::Turn turn) {
     return holding(kept, coll::gather(turn, send, receive, root));
   });
 }
@@ -51,7 +48,6 @@ base::Status scatter(const void* sendbuf, Count sendcount, MPI_Datatype sendtype
   if (is_inter(handle))
     return exchange(FromRoot{root}, handle, way, alltoall_blocks(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype));
   SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
-  const coll::Turn turn = way.turn(*comm);
   SHIM_TRY(check_root(*comm, root));
   const bool is_root = comm->rank() == root;
   types::ConstBuffer send;
@@ -62,7 +58,7 @@ base::Status scatter(const void* sendbuf, Count sendcount, MPI_Datatype sendtype
   }
   SHIM_TRY(check_in_place(recvbuf, is_root));
   if (recvbuf != MPI_IN_PLACE) SHIM_TRY(take_buffer(receive, recvbuf, recvcount, recvtype));
-  return way(comm, handle, [=, kept = keep(send.type, receive.type)] {
+  return way(comm, handle, [=, kept = keep(send.type, receive.type)](coll::Turn turn) {
     return holding(kept, coll::scatter(turn, send, receive, root));
   });
 }
@@ -74,7 +70,6 @@ base::Status gatherv(const void* sendbuf, Count sendcount, MPI_Datatype sendtype
     return exchange(ToRoot{root}, handle, way,
                     allgatherv_blocks(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype));
   SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
-  const coll::Turn turn = way.turn(*comm);
   SHIM_TRY(check_root(*comm, root));
   const bool is_root = comm->rank() == root;
   types::ConstBuffer send;
@@ -89,7 +84,7 @@ base::Status gatherv(const void* sendbuf, Count sendcount, MPI_Datatype sendtype
     SHIM_TRY(check_no_alias(sendbuf, recvbuf, displs[root], *type, recvcounts[root]));
   }
   arrays->types = keep(send.type, type);
-  return way(comm, handle, [=] {
+  return way(comm, handle, [=](coll::Turn turn) {
     return holding(arrays, coll::gatherv(turn, send, recvbuf, arrays->blocks(), type, root));
   });
 }
@@ -101,7 +96,6 @@ base::Status scatterv(const void* sendbuf, const C* sendcounts, const D* displs,
     return exchange(FromRoot{root}, handle, way,
                     scatterv_blocks(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype));
   SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
-  const coll::Turn turn = way.turn(*comm);
   SHIM_TRY(check_root(*comm, root));
   const bool is_root = comm->rank() == root;
   const types::Type* type = nullptr;
@@ -116,7 +110,7 @@ base::Status scatterv(const void* sendbuf, const C* sendcounts, const D* displs,
   SHIM_TRY(check_in_place(recvbuf, is_root));
   if (recvbuf != MPI_IN_PLACE) SHIM_TRY(take_buffer(receive, recvbuf, recvcount, recvtype));
   arrays->types = keep(receive.type, type);
-  return way(comm, handle, [=] {
+  return way(comm, handle, [=](coll::Turn turn) {
     return holding(arrays, coll::scatterv(turn, sendbuf, arrays->blocks(), type, receive, root));
   });
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the bodies of collectives share: arguments, and the ways a collective can be called. A body takes its turn, checks its
-// arguments and hands a function that makes the task to one of the ways. It takes its turn first: a collective that fails at one
-// member for its arguments has taken place all the same as far as the others can see.
+// What the bodies of collectives share: arguments, and the ways a collective can be called. A body checks its arguments and hands
+// a function that makes the task to one of the ways, which takes the turn. So a call that is refused for its arguments has not taken
+// place: the caller may call again, rightly, and meets the others.
 #pragma once
 
 #include <algorithm>
@@ -18,35 +18,33 @@ namespace shim::intercept {
 
 /// The way of MPI_X: the task runs to its end.
 struct Blocking {
-  static coll::Turn turn(sessions::Communicator& comm) { return comm.coll(); }
   template <typename Make>
   base::Status operator()(const sessions::CommunicatorPtr& comm, MPI_Comm, Make make) const {
-    return coll::run(comm->coll(), make());
+    return coll::run(comm->coll(), make(coll::Turn(comm->coll())));
   }
 };
 
 /// The way of MPI_IX: the task goes on while the caller does; progress moves it (MPI-4.1 §6.12).
 struct Nonblocking {
   MPI_Request* request;
-  static coll::Turn turn(sessions::Communicator& comm) { return comm.coll(); }
   template <typename Make>
   base::Status operator()(const sessions::CommunicatorPtr& comm, MPI_Comm handle, Make make) const {
     SHIM_TRY(check_output(request, "request"));
-    SHIM_TRY_ASSIGN(p2p::Request * started, coll::start(comm->coll(), make()));
+    SHIM_TRY_ASSIGN(p2p::Request * started, coll::start(comm->coll(), make(coll::Turn(comm->coll()))));
     return hand_out(started, comm, handle, request);
   }
 };
 
-/// The way of MPI_X_init: a task is made at each start (MPI-4.1 §6.13).
+/// The way of MPI_X_init: a task is made at each start, with the turn that the call has taken (MPI-4.1 §6.13).
 struct Persistent {
   MPI_Info info;
   MPI_Request* request;
-  static coll::Turn turn(sessions::Communicator& comm) { return coll::Turn::lasting(comm.coll()); }
   template <typename Make>
   base::Status operator()(const sessions::CommunicatorPtr& comm, MPI_Comm handle, Make make) const {
     SHIM_TRY(take_info(info));  // no hint is known
     SHIM_TRY(check_output(request, "request"));
-    return hand_out(coll::prepare(comm->coll(), make), comm, handle, request);
+    auto make_again = [make, turn = coll::Turn::lasting(comm->coll())] { return make(turn); };
+    return hand_out(coll::prepare(comm->coll(), make_again), comm, handle, request);
   }
 };
 
