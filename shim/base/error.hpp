@@ -18,8 +18,9 @@ enum class ErrorClass : int {
   session, size, spawn, unsupported_datarep, unsupported_operation, value_too_large, win, errhandler,
 };
 
-/// Where a foreign code in an Error comes from.
-enum class Origin : int { shim, system, pmix, fabric };
+/// Where a foreign code in an Error comes from. One of `user` is an error code of MPI that the program has added itself: it is what
+/// the caller gets, the class being only the nearest that we know.
+enum class Origin : int { shim, system, pmix, fabric, user };
 
 /// An error value: class, text for the user, and the foreign code behind it if there is one.
 /// One pointer wide, so that a Result on the hot path stays small; move-only, never empty except after a move.

@@ -168,8 +168,14 @@ int fail_at(const Target& target, const char* function, int code, std::string_vi
   return code;
 }
 
+std::string name_of(int code) {
+  auto known = abi::class_of(code);
+  return known ? std::string(base::name_of(*known)) : "error code " + std::to_string(code);
+}
+
 int fail_at(const Target& target, const char* function, const base::Error& error) {
-  return fail_at(target, function, abi::code_of(error.error_class()), base::name_of(error.error_class()), error.text());
+  const int code = error.origin() == base::Origin::user ? error.foreign_code() : abi::code_of(error.error_class());
+  return fail_at(target, function, code, name_of(code), error.text());
 }
 
 // The user's own output is worth as much as ours when the job ends.
@@ -192,8 +198,7 @@ int fail(const CommReference& on, const char* function, const base::Error& error
 }
 
 int fail(const CommReference& on, const char* function, int code, const std::string& text) {
-  auto known = abi::class_of(code);
-  return fail_at(of_operation(on), function, code, known ? std::string(base::name_of(*known)) : "error code " + std::to_string(code), text);
+  return fail_at(of_operation(on), function, code, name_of(code), text);
 }
 
 int call_handler(const Subject& subject, int code) {

@@ -179,6 +179,50 @@ static void make(State *state) {
   EXPECT(state->key != MPI_KEYVAL_INVALID, "no key");
 }
 
+/* An error code of the program's own comes back as it is (MPI-4.1 §7.7.2). */
+static void own_codes(const State *key) {
+  int own_class, own_code;
+  MPI_Comm one, none = world;
+  MUST(MPI_Add_error_class(&own_class));
+  MUST(MPI_Add_error_code(own_class, &own_code));
+  MUST(MPI_Comm_dup(world, &one));
+  MUST(MPI_Comm_set_attr(one, key->key, V(1)));
+  copy_code = own_class;
+  EXPECT(MPI_Comm_dup(one, &none) == own_class && none == MPI_COMM_NULL, "the class");
+  copy_code = own_code;
+  EXPECT(MPI_Comm_dup(one, &none) == own_code, "the code");
+  copy_code = 123456; /* none at all */
+  MUST_FAIL(MPI_ERR_OTHER, MPI_Comm_dup(one, &none));
+  copy_code = MPI_SUCCESS;
+  MUST(MPI_Comm_free(&one));
+  got[0] = '\0';
+}
+
+/* Predefined datatypes have names and attributes, too, also where there is no library below to keep them. */
+static void on_predefined_types(void) {
+  int key, flag, length;
+  void *value = NULL;
+  char name[MPI_MAX_OBJECT_NAME];
+  MUST(MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, MPI_TYPE_NULL_DELETE_FN, &key, NULL));
+  MUST(MPI_Type_get_attr(MPI_INT, key, &value, &flag));
+  EXPECT(!flag, "a value from nowhere");
+  MUST(MPI_Type_set_attr(MPI_INT, key, V(3)));
+  MUST(MPI_Type_get_attr(MPI_INT, key, &value, &flag));
+  EXPECT(flag && value == V(3), "not kept");
+  MUST(MPI_Type_get_attr(MPI_DOUBLE, key, &value, &flag));
+  EXPECT(!flag, "another type's");
+  MUST(MPI_Type_delete_attr(MPI_INT, key));
+  MUST(MPI_Type_get_attr(MPI_INT, key, &value, &flag));
+  EXPECT(!flag, "not deleted");
+  MUST(MPI_Type_free_keyval(&key));
+  MUST(MPI_Type_get_name(MPI_INT, name, &length));
+  EXPECT(strcmp(name, "MPI_INT") == 0, "%s", name);
+  MUST(MPI_Type_set_name(MPI_INT, "number"));
+  MUST(MPI_Type_get_name(MPI_INT, name, &length));
+  EXPECT(strcmp(name, "number") == 0 && length == 6, "%s", name);
+  MUST(MPI_Type_set_name(MPI_INT, "MPI_INT"));
+}
+
 static void misuse(void) {
   int key = MPI_KEYVAL_INVALID, flag;
   void *value;
@@ -218,6 +262,8 @@ int main(int argc, char **argv) {
   make_for_types(&type_b);
   on_types(&type_a, &type_b, 1);
   MUST_FAIL(MPI_ERR_KEYVAL, MPI_Comm_set_attr(world, type_a.key, NULL));
+  on_predefined_types();
+  own_codes(&before_a);
   environment();
   misuse();
   if (argc > 1 && strcmp(argv[1], "world") == 0) {

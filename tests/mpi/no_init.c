@@ -110,6 +110,9 @@ static void requests(void) {
   MUST(MPI_Waitany(3, requests, &index, &status));
   MUST(MPI_Get_count(&status, MPI_INT, &n));
   EXPECT(index == 1 && n == 2, "index %d, count %d", index, n);
+  MUST(MPI_Status_set_elements_c(&status, MPI_INT, 3));
+  MUST(MPI_Get_count(&status, MPI_INT, &n));
+  EXPECT(n == 3, "count %d", n);
   MUST(MPI_Status_set_cancelled(&status, 1));
   MUST(MPI_Test_cancelled(&status, &flag));
   EXPECT(flag, "not cancelled");
@@ -139,6 +142,18 @@ static void memory(void) {
   EXPECT(MPI_Wtime() >= begin && MPI_Wtick() > 0, "no time");
 }
 
+/* Fortran's integers of handles that stand for nothing. */
+static void fortran(void) {
+  EXPECT(MPI_Comm_f2c(MPI_Comm_c2f(MPI_COMM_NULL)) == MPI_COMM_NULL, "communicator");
+  EXPECT(MPI_Group_f2c(MPI_Group_c2f(MPI_GROUP_NULL)) == MPI_GROUP_NULL, "group");
+  EXPECT(MPI_Request_f2c(MPI_Request_c2f(MPI_REQUEST_NULL)) == MPI_REQUEST_NULL, "request");
+  EXPECT(MPI_Message_f2c(MPI_Message_c2f(MPI_MESSAGE_NULL)) == MPI_MESSAGE_NULL, "message");
+  EXPECT(MPI_Info_f2c(MPI_Info_c2f(MPI_INFO_NULL)) == MPI_INFO_NULL, "info");
+  EXPECT(MPI_Type_f2c(MPI_Type_c2f(MPI_DATATYPE_NULL)) == MPI_DATATYPE_NULL, "datatype");
+  EXPECT(MPI_Op_f2c(MPI_Op_c2f(MPI_OP_NULL)) == MPI_OP_NULL, "operation");
+  EXPECT(MPI_Errhandler_f2c(MPI_Errhandler_c2f(MPI_ERRHANDLER_NULL)) == MPI_ERRHANDLER_NULL, "error handler");
+}
+
 int main(int argc, char **argv) {
   for (int round = 0; round < 2; ++round) {
     versions();
@@ -147,6 +162,7 @@ int main(int argc, char **argv) {
     errors();
     requests();
     memory();
+    fortran();
   }
   EXPECT(calls == 0, "%d calls of handlers that belong to nothing", calls);
   return verdict();

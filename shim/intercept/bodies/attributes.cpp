@@ -10,6 +10,7 @@
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/keys.hpp"
 #include "shim/intercept/substrate.hpp"
+#include "shim/intercept/user_codes.hpp"
 
 namespace shim::intercept {
 namespace {
@@ -49,12 +50,18 @@ base::Result<std::optional<Attribute>> look_up(const AttributeOwner& owner, int 
   return found;
 }
 
+/// Is it an error code at all, one that the program or the library below has made?
+bool is_code(int code) {
+  int error_class;
+  return user_codes().class_of(code) || (is_active() && active_table.Error_class(code, &error_class) == MPI_SUCCESS);
+}
+
 Error refused(const char* what, const Key& key, int code) {
-  std::optional<ErrorClass> error_class = abi::class_of(code);
-  int native = MPI_ERR_OTHER;
-  if (!error_class && is_active() && active_table.Error_class(code, &native) == MPI_SUCCESS) error_class = abi::class_of(native);
-  return Error(error_class.value_or(ErrorClass::other), std::string("the ") + what + " function of the key " +
-                                                            std::to_string(key.number) + " gave the error code " + std::to_string(code));
+  const std::optional<ErrorClass> error_class = abi::class_of(code);
+  const auto origin = !error_class && is_code(code) ? base::Origin::user : base::Origin::shim;
+  return Error(error_class.value_or(ErrorClass::other), origin, code,
+               std::string("the ") + what + " function of the key " + std::to_string(key.number) + " gave the error code " +
+                   std::to_string(code));
 }
 
 int call_copy(const Key& key, abi::Bits from, void* value, void* copy, int* flag) {

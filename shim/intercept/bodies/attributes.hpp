@@ -16,8 +16,8 @@ struct AttributeOwner {
   sessions::Attributes& attributes;
 };
 
-// The user's functions run under no lock. One that does not return MPI_SUCCESS makes the call fail (MPI-4.1 §7.7.2), with the
-// class of its code where that is known, else with MPI_ERR_OTHER.
+// The user's functions run under no lock. One that does not return MPI_SUCCESS makes the call fail (MPI-4.1 §7.7.2), with its
+// code, or with MPI_ERR_OTHER where that is no error code.
 
 /// Errors: keyval (none, predefined, freed, made for other objects).
 base::Result<std::optional<void*>> get_attribute(const AttributeOwner& owner, int number);

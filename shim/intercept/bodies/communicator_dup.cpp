@@ -17,8 +17,7 @@ using sessions::KeyFor;
 /// and this process is in step with the others.
 base::Status duplicate(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
   SHIM_TRY_ASSIGN(CommunicatorPtr parent, take_comm(comm));
-  SHIM_TRY(check_output(newcomm, "communicator"));
-  *newcomm = abi::predefined.comm_null;
+  SHIM_TRY(clear_output(newcomm));
   SHIM_TRY_ASSIGN(sessions::InfoPtr hints, take_info(info));
   SHIM_TRY_ASSIGN(CommunicatorPtr copy, sessions::duplicate(parent, true));
   SHIM_TRY(copy->take_hints(hints));
@@ -55,11 +54,10 @@ base::Status begin_exchange(const CommunicatorPtr& parent, MPI_Comm comm, const 
 int duplicate_later(const char* function, MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request) {
   return deliver(Subject::comm(comm), function, [&]() -> base::Status {
     SHIM_TRY_ASSIGN(CommunicatorPtr parent, take_comm(comm));
-    SHIM_TRY(check_output(newcomm, "communicator"));
+    SHIM_TRY(clear_output(newcomm));
     SHIM_TRY(check_output(request, "request"));
     if (!parent->has_child_path() && !parent->is_inter()) {
       SHIM_TRY_ASSIGN(sessions::InfoPtr hints, take_info(info));
-      *newcomm = abi::predefined.comm_null;
       return begin_exchange(parent, comm, hints, newcomm, request);
     }
     SHIM_TRY(duplicate(comm, info, newcomm));

@@ -64,7 +64,7 @@ namespace ours {
 
 int Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm* newcomm) {
   return deliver(Subject::errhandler(errhandler), "MPI_Comm_create_from_group", [&]() -> base::Status {
-    SHIM_TRY(check_output(newcomm, "communicator"));
+    SHIM_TRY(clear_output(newcomm));
     SHIM_TRY_ASSIGN(CommunicatorPtr made, create_from_group(group, stringtag, info, errhandler));
     SHIM_TRY_ASSIGN(*newcomm, hand_out_comm(std::move(made)));
     return {};

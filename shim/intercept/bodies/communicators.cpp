@@ -24,6 +24,12 @@ base::Result<sessions::CommunicatorPtr> take_intra(MPI_Comm handle) {
   return found;
 }
 
+base::Status clear_output(MPI_Comm* newcomm) {
+  SHIM_TRY(check_output(newcomm, "communicator"));
+  *newcomm = abi::predefined.comm_null;
+  return {};
+}
+
 base::Result<MPI_Comm> hand_out_comm(sessions::CommunicatorPtr comm) {
   if (!comm) return MPI_Comm(abi::predefined.comm_null);
   return objects.comms.insert(std::move(comm));

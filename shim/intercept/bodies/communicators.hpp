@@ -13,6 +13,8 @@ base::Result<sessions::CommunicatorPtr> take_comm(MPI_Comm handle);
 base::Status check_intra(const sessions::Communicator& comm);
 base::Result<sessions::CommunicatorPtr> take_intra(MPI_Comm handle);
 
+/// Where the handle of a new communicator is to go: MPI_COMM_NULL until there is one, so also where the call fails. Errors: arg.
+base::Status clear_output(MPI_Comm* newcomm);
 /// A new handle; MPI_COMM_NULL for none.
 base::Result<MPI_Comm> hand_out_comm(sessions::CommunicatorPtr comm);
 
@@ -24,7 +26,7 @@ template <typename Make>
 int derive(const char* function, MPI_Comm comm, MPI_Comm* newcomm, Make make) {
   return deliver(Subject::comm(comm), function, [&]() -> base::Status {
     SHIM_TRY_ASSIGN(sessions::CommunicatorPtr parent, take_comm(comm));
-    SHIM_TRY(check_output(newcomm, "communicator"));
+    SHIM_TRY(clear_output(newcomm));
     SHIM_TRY_ASSIGN(sessions::CommunicatorPtr made, make(parent));
     SHIM_TRY_ASSIGN(*newcomm, hand_out_comm(std::move(made)));
     return {};

@@ -98,7 +98,7 @@ int Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, 
 int Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader,
                                  const char* stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm* newintercomm) {
   return deliver(Subject::errhandler(errhandler), "MPI_Intercomm_create_from_groups", [&]() -> base::Status {
-    SHIM_TRY(check_output(newintercomm, "communicator"));
+    SHIM_TRY(clear_output(newintercomm));
     SHIM_TRY_ASSIGN(CommunicatorPtr made, create_from_groups(local_group, local_leader, remote_group, remote_leader, stringtag,
                                                              info, errhandler));
     SHIM_TRY_ASSIGN(*newintercomm, hand_out_comm(std::move(made)));

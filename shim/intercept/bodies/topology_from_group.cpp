@@ -22,7 +22,7 @@ int create(const char* function, MPI_Group handle, const char* tag, MPI_Info inf
            Make make) {
   return deliver(Subject::errhandler(errhandler), function, [&]() -> base::Status {
     FromGroup from;
-    SHIM_TRY(check_output(newcomm, "communicator"));
+    SHIM_TRY(clear_output(newcomm));
     SHIM_TRY_ASSIGN(from.handler, comm_handler(errhandler));
     SHIM_TRY_ASSIGN(GroupObject group, take_group(handle));
     SHIM_TRY(check_string_tag(tag));

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Attributes of datatypes of ours, MPI-4.1 §7.7.4. (Making duplicates and freeing types call the users' functions: type_make.cpp,
-// types.cpp.)
+// Attributes of datatypes of ours, and of the predefined ones before MPI_Init, MPI-4.1 §7.7.4. (Making duplicates and freeing types
+// call the users' functions: type_make.cpp, types.cpp.)
 #include "shim/intercept/bodies/type_attributes.hpp"
 
 #include <mutex>
 
+#include "shim/intercept/bodies/predefined_notes.hpp"
 #include "shim/intercept/generated/bodies.hpp"
 #include "shim/intercept/generated/table.hpp"
 
@@ -16,6 +17,13 @@ using sessions::KeyFor;
 int make_below(const sessions::Key& key, int* number) {
   return active_table.Type_create_keyval(reinterpret_cast<MPI_Type_copy_attr_function*>(key.copy),
                                          reinterpret_cast<MPI_Type_delete_attr_function*>(key.erase), number, key.extra_state);
+}
+
+base::Result<AttributeOwner> take_owner(MPI_Datatype handle) {
+  if (const types::Type* type = abi::find_type(handle))
+    return AttributeOwner{KeyFor::datatype, abi::bits(handle), notes_of(*type).attributes};
+  SHIM_TRY_ASSIGN(DatatypeObject * object, datatype_of(handle));
+  return owner_of(handle, *object);
 }
 
 }  // namespace
@@ -43,17 +51,17 @@ int Type_free_keyval(int* type_keyval) {
 
 int Type_set_attr(MPI_Datatype datatype, int type_keyval, void* attribute_val) {
   return deliver(Subject(), "MPI_Type_set_attr", [&]() -> base::Status {
-    SHIM_TRY_ASSIGN(DatatypeObject * object, datatype_of(datatype));
-    return set_attribute(owner_of(datatype, *object), type_keyval, attribute_val);
+    SHIM_TRY_ASSIGN(AttributeOwner owner, take_owner(datatype));
+    return set_attribute(owner, type_keyval, attribute_val);
   });
 }
 
 int Type_get_attr(MPI_Datatype datatype, int type_keyval, void* attribute_val, int* flag) {
   return deliver(Subject(), "MPI_Type_get_attr", [&]() -> base::Status {
-    SHIM_TRY_ASSIGN(DatatypeObject * object, datatype_of(datatype));
+    SHIM_TRY_ASSIGN(AttributeOwner owner, take_owner(datatype));
     SHIM_TRY(check_output(attribute_val, "attribute"));
     SHIM_TRY(check_output(flag, "flag"));
-    SHIM_TRY_ASSIGN(std::optional<void*> value, get_attribute(owner_of(datatype, *object), type_keyval));
+    SHIM_TRY_ASSIGN(std::optional<void*> value, get_attribute(owner, type_keyval));
     *flag = value.has_value();
     if (value) *static_cast<void**>(attribute_val) = *value;
     return {};
@@ -62,8 +70,8 @@ int Type_get_attr(MPI_Datatype datatype, int type_keyval, void* attribute_val, i
 
 int Type_delete_attr(MPI_Datatype datatype, int type_keyval) {
   return deliver(Subject(), "MPI_Type_delete_attr", [&]() -> base::Status {
-    SHIM_TRY_ASSIGN(DatatypeObject * object, datatype_of(datatype));
-    return delete_attribute(owner_of(datatype, *object), type_keyval);
+    SHIM_TRY_ASSIGN(AttributeOwner owner, take_owner(datatype));
+    return delete_attribute(owner, type_keyval);
   });
 }
 

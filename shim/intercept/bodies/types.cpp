@@ -6,6 +6,7 @@
 #include <string>
 
 #include "shim/intercept/bodies/arguments.hpp"
+#include "shim/intercept/bodies/predefined_notes.hpp"
 #include "shim/intercept/bodies/type_attributes.hpp"
 #include "shim/intercept/generated/bodies.hpp"
 
@@ -165,7 +166,7 @@ int Type_get_name(MPI_Datatype datatype, char* name, int* length) {
     SHIM_TRY_ASSIGN(const types::Type* type, any_type(datatype));
     SHIM_TRY(check_output(name, "name"));
     SHIM_TRY(check_output(length, "length of the name"));
-    std::string text = object != nullptr ? object->name : std::string(type->name);
+    const std::string text = object != nullptr ? object->name : notes_of(*type).name;
     std::memcpy(name, text.c_str(), text.size() + 1);
     *length = static_cast<int>(text.size());
     return {};
@@ -174,9 +175,10 @@ int Type_get_name(MPI_Datatype datatype, char* name, int* length) {
 
 int Type_set_name(MPI_Datatype datatype, const char* name) {
   return deliver(Subject(), "MPI_Type_set_name", [&]() -> base::Status {
-    SHIM_TRY_ASSIGN(DatatypeObject * object, datatype_of(datatype));
+    DatatypeObject* object = objects.datatypes.find(datatype);
+    SHIM_TRY_ASSIGN(const types::Type* type, any_type(datatype));
     if (name == nullptr) return Error(ErrorClass::arg, "the name is a null pointer");
-    object->name.assign(name, strnlen(name, MPI_MAX_OBJECT_NAME - 1));
+    (object != nullptr ? object->name : notes_of(*type).name).assign(name, strnlen(name, MPI_MAX_OBJECT_NAME - 1));
     return {};
   });
 }

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Fortran's integers for handles of the library below, while that library is not initialised and cannot be asked
+// (MPI-4.1 §19.3.4).
+#pragma once
+
+#include <mpi.h>
+
+#include <initializer_list>
+#include <optional>
+
+#include "shim/intercept/abi/handle.hpp"
+#include "shim/intercept/abi/predefined.hpp"
+
+namespace shim::intercept::abi {
+
+#ifdef OPEN_MPI
+
+/// Open MPI 4.1 numbers handles in an order that it keeps to itself; only those that stand for nothing are known (mpif-handles.h).
+inline std::optional<MPI_Fint> native_fint(Bits handle) {
+  const PredefinedHandles& known = predefined;
+  if (handle == bits(MPI_Comm(known.comm_null))) return 2;
+  if (handle == bits(MPI_Message(known.message_no_proc))) return 1;
+  for (Bits null : {bits(MPI_Group(known.group_null)), bits(MPI_Request(known.request_null)), bits(MPI_Message(known.message_null)),
+                    bits(MPI_Datatype(known.datatype_null)), bits(MPI_Op(known.op_null)), bits(MPI_Info(known.info_null)),
+                    bits(MPI_Errhandler(known.errhandler_null))})
+    if (handle == null) return 0;
+  return std::nullopt;
+}
+template <typename Handle>
+Handle native_handle(MPI_Fint, Handle null) { return null; }
+
+#else
+
+/// MPICH's handles are integers.
+inline std::optional<MPI_Fint> native_fint(Bits handle) { return static_cast<MPI_Fint>(handle); }
+template <typename Handle>
+Handle native_handle(MPI_Fint integer, Handle) { return from_bits<Handle>(bits(integer)); }
+
+#endif
+
+}  // namespace shim::intercept::abi
