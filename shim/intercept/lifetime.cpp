@@ -15,6 +15,7 @@
 #include "shim/intercept/launcher_of_world.hpp"
 #include "shim/intercept/native/references.hpp"
 #include "shim/intercept/objects.hpp"
+#include "shim/intercept/progress_thread.hpp"
 #include "shim/intercept/sharing.hpp"
 #include "shim/intercept/substrate.hpp"
 
@@ -35,10 +36,15 @@ class Life {
     warn_where_worlds_differ(*process_);
     sharing_.emplace(process_->engine());
   }
+  /// From here on a thread is in the substrate's MPI_Finalize: others may wait for messages of ours before they come there, too.
+  void world_ends() { in_finalize_ = std::make_unique<ProgressThread>(process_->engine(), finalize_); }
+  std::unique_ptr<ProgressThread> world_ended() { return std::move(in_finalize_); }
 
  private:
   std::shared_ptr<Process> process_;
   std::optional<ProgressSharing> sharing_;
+  CallsBelow finalize_{.inside = 1};
+  std::unique_ptr<ProgressThread> in_finalize_;
 };
 
 /// Never destroyed: sessions may end while the program does.
@@ -58,6 +64,7 @@ Keeper& keeper() {
 
 Life::~Life() {
   sharing_.reset();
+  in_finalize_.reset();
   process_.reset();
   Keeper& kept = keeper();
   std::lock_guard lock(kept.mutex);
@@ -172,16 +179,23 @@ WorldStart::~WorldStart() {
 }
 
 void world_ends() {
+  std::shared_ptr<Life> life;  // dropped after the lock
   Keeper& kept = keeper();
   std::lock_guard lock(kept.mutex);
   if (!any_object_made() && !program_refers_to("MPI_Session_init") && !program_refers_to("PMPI_Session_init")) return;
-  if (auto* life = life_of(kept)) life->before_world_ends();
+  if (auto* of_launcher = life_of(kept)) of_launcher->before_world_ends();
+  life = kept.life.lock();
+  if (life) life->world_ends();
 }
 
 void world_ended() {
+  std::shared_ptr<Life> life;  // dropped after the lock, and the thread before the life
+  std::unique_ptr<ProgressThread> thread;
   Keeper& kept = keeper();
   std::lock_guard lock(kept.mutex);
-  if (auto* life = life_of(kept)) life->after_world_ended();
+  if (auto* of_launcher = life_of(kept)) of_launcher->after_world_ended();
+  life = kept.life.lock();
+  if (life) thread = life->world_ended();
 }
 
 }  // namespace shim::intercept

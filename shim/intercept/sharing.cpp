@@ -23,7 +23,9 @@ constexpr int kLooksBeforeSleep = 4;
 // reads the engine; the destructor first clears the engine, then waits for the count: sequentially consistent on both sides,
 // so that one of the two sees the other.
 constinit std::atomic<p2p::Engine*> engine_to_help{nullptr};
+constinit std::atomic<ProgressThread*> thread_to_tell{nullptr};  // likewise
 constinit std::atomic<int> helpers{0};
+constinit CallsBelow calls_below;
 
 /// Guards against going round in circles: our wait → the substrate's progress → our progress.
 thread_local bool lending = false;
@@ -80,7 +82,9 @@ ProgressSharing::ProgressSharing(p2p::Engine& engine)
     auto progress = substrate_progress();
     return progress.add != nullptr && progress.add(help_ours) == 0;
   }();
-  if (!added) current_table.store(&lending_table, std::memory_order_release);  // pairs with the acquire in native()
+  if (added) return;
+  thread_to_tell.store(&thread_.emplace(engine, calls_below));
+  current_table.store(&lending_table, std::memory_order_release);  // pairs with the acquire in native()
 }
 
 ProgressSharing::~ProgressSharing() {
@@ -88,6 +92,7 @@ ProgressSharing::~ProgressSharing() {
   // A thread that waits by way of the other table goes on polling the substrate, and finds nobody to help.
   if (is_active()) current_table.store(&active_table, std::memory_order_release);
   engine_to_help.store(nullptr);
+  thread_to_tell.store(nullptr);
   while (helpers.load() != 0) sched_yield();
 }
 
@@ -102,5 +107,18 @@ void lend_to_ours() noexcept {
   }
   helpers.fetch_sub(1);
 }
+
+Inside::Inside() noexcept {
+  calls_below.begun.fetch_add(1);
+  calls_below.inside.fetch_add(1);
+  helpers.fetch_add(1);
+  if (ProgressThread* thread = thread_to_tell.load()) thread->notice();
+  helpers.fetch_sub(1);
+}
+
+Inside::~Inside() { calls_below.inside.fetch_sub(1); }
+
+OnlyOurs::OnlyOurs() noexcept { lending = true; }
+OnlyOurs::~OnlyOurs() { lending = false; }
 
 }  // namespace shim::intercept

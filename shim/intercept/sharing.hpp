@@ -2,12 +2,16 @@
 // Two libraries in one process, each of which moves its messages only while somebody is inside it: they lend each other time.
 #pragma once
 
+#include <optional>
+
+#include "shim/intercept/progress_thread.hpp"
 #include "shim/p2p/p2p.hpp"
 
 namespace shim::intercept {
 
 /// A substrate with a progress engine that takes callbacks lets us in while a thread waits inside it. Above one without, calls that
-/// would wait there go through another table (lending.hpp) while this exists.
+/// would wait there go through another table (lending.hpp) while this exists: they are begun and asked for, or a thread of ours
+/// moves our messages meanwhile.
 ///
 /// Exists while both the substrate is active and the Process lives; one at a time. The destructor waits until no thread inside
 /// the substrate is in our engine any more.
@@ -21,6 +25,25 @@ class ProgressSharing {
  private:
   p2p::Engine* engine_;
   int number_;
+  std::optional<ProgressThread> thread_;  ///< above a substrate that does not let us in
+};
+
+/// While this exists, the calling thread is inside a call of the substrate that may wait, and lets nobody in.
+class Inside {
+ public:
+  Inside() noexcept;
+  ~Inside();
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+};
+
+/// While this exists, the calling thread moves our messages only: the substrate need not bear it.
+class OnlyOurs {
+ public:
+  OnlyOurs() noexcept;
+  ~OnlyOurs();
+  OnlyOurs(const OnlyOurs&) = delete;
+  OnlyOurs& operator=(const OnlyOurs&) = delete;
 };
 
 /// One round for our messages, by a thread that waits for the substrate. Does nothing while there is nobody to help.

@@ -8,7 +8,7 @@ import re
 import kinds
 
 ROUTES = {"by_handle", "by_deref", "array", "by_fint", "ours", "state", "native", "tool"}
-FLAGS = {"body", "collective", "always", "idle", "anytime", "below", "among", "large", "polled", "removed"}
+FLAGS = {"body", "collective", "always", "idle", "anytime", "below", "among", "large", "polled", "removed", "waits"}
 REACHES = {"", "peers", "neighbors", "root"}
 RETURN_TYPES = {"int", "double", "MPI_Aint", "MPI_Fint"} | {kind.c_type for kind in kinds.HANDLES.values()}
 
@@ -106,6 +106,11 @@ class Function:
     def is_composed(self):
         """A hand-written body makes it of what the library below has, where that lacks it."""
         return "below" in self.flags
+
+    @property
+    def waits_for_others(self):
+        """It may wait inside the library below, and is not complete before others have called it, too."""
+        return "waits" in self.flags or (bool(self.collective) and all(p.kind != "REQUEST" for p in self.parameters))
 
     @property
     def is_anytime(self):

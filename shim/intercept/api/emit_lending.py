@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The table of a library below that does not let us in while a thread waits inside it: what would wait there is begun instead, and
-then asked for again and again, and our messages move meanwhile."""
+then asked for again and again, and our messages move meanwhile. What has to be called as it is, is: a thread of ours moves them."""
 
 from emit import NOTICE, call
 
@@ -46,7 +46,8 @@ def _body(function, by_name, asked):
         return _started(function)
     if function.polled:
         return _polled(function, by_name)
-    return "return active_table.%s;" % call(function)
+    inside = "const Inside inside; " if function.waits_for_others else ""
+    return "%sreturn active_table.%s;" % (inside, call(function))
 
 
 def source(functions):

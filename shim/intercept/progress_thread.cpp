@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/intercept/progress_thread.hpp"
+
+#include <csignal>
+
+#include <chrono>
+
+#include "shim/intercept/sharing.hpp"
+
+namespace shim::intercept {
+namespace {
+
+/// Between two looks. A call that takes longer may be waiting for a message of ours.
+constexpr std::chrono::microseconds kTick{100};
+/// Rounds at a time: what a peer sends comes in several.
+constexpr int kRoundsPerTick = 8;
+/// Ticks without a call after which the thread sleeps until there is one.
+constexpr int kQuietTicks = 1000;
+
+/// Signals are the program's, for its own threads.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+ProgressThread::ProgressThread(p2p::Engine& engine, CallsBelow& calls) : engine_(engine), calls_(calls) {
+  SignalsBlocked blocked;  // the new thread begins with the mask of its maker
+  thread_ = std::thread([this] { run(); });
+}
+
+ProgressThread::~ProgressThread() {
+  {
+    std::lock_guard lock(mutex_);
+    is_over_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+void ProgressThread::wake() noexcept {
+  std::lock_guard lock(mutex_);
+  changed_.notify_one();
+}
+
+bool ProgressThread::sleep() {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, kTick, [this] { return is_over_; });
+  return !is_over_;
+}
+
+void ProgressThread::run() {
+  const OnlyOurs only_ours;  // the substrate need not bear a second thread
+  int quiet = 0;
+  unsigned last = calls_.begun.load();
+  while (sleep()) {
+    const unsigned call = calls_.begun.load();
+    const bool is_waiting = call == last && calls_.inside.load() > 0;
+    for (int round = 0; is_waiting && round < kRoundsPerTick; ++round) static_cast<void>(engine_.progress());
+    quiet = call == last && !is_waiting ? quiet + 1 : 0;
+    last = call;
+    if (quiet < kQuietTicks) continue;
+    park(call);
+    quiet = 0;
+  }
+}
+
+void ProgressThread::park(unsigned call) {
+  std::unique_lock lock(mutex_);
+  is_parked_.store(true);
+  changed_.wait(lock, [&] { return is_over_ || calls_.begun.load() != call; });
+  is_parked_.store(false);
+}
+
+}  // namespace shim::intercept
