@@ -12,10 +12,20 @@ if(INTERSESSION_SANITIZE)
   target_link_options(intersession_flags INTERFACE -fsanitize=${INTERSESSION_SANITIZE})
 endif()
 
-# intersession_room(<name> [BELOW <rooms>...] [HEADERS <targets or folders>...]): all .cpp files of shim/<name>,
+# intersession_in_batches(<target> [ALONE <files>...]): the sanitizer presets compile several files of a target as one, which halves
+# the time of a cold build: most of it is the same headers. `ALONE` are files with names of their own that others have, too.
+function(intersession_in_batches target)
+  cmake_parse_arguments(arg "" "" "ALONE" ${ARGN})
+  if(INTERSESSION_BATCH GREATER 1)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${INTERSESSION_BATCH})
+    set_source_files_properties(${arg_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+endfunction()
+
+# intersession_room(<name> [BELOW <rooms>...] [SYSTEM_INCLUDES <folders>...] [ALONE <files>...]): all .cpp files of shim/<name>,
 # but for a program's main.cpp.
 function(intersession_room name)
-  cmake_parse_arguments(arg "" "" "BELOW;SYSTEM_INCLUDES" ${ARGN})
+  cmake_parse_arguments(arg "" "" "BELOW;SYSTEM_INCLUDES;ALONE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
   add_library(intersession_${name} STATIC ${sources})
@@ -24,6 +34,7 @@ function(intersession_room name)
     target_link_libraries(intersession_${name} PUBLIC intersession_${below})
   endforeach()
   target_include_directories(intersession_${name} SYSTEM PRIVATE ${arg_SYSTEM_INCLUDES})
+  intersession_in_batches(intersession_${name} ALONE ${arg_ALONE})
 endfunction()
 
 # The presets' tests run in one ctest; their names tell them apart.
@@ -33,7 +44,7 @@ string(REGEX REPLACE "(.)$" "\\1." INTERSESSION_TEST_PREFIX "${INTERSESSION_TEST
 # intersession_unit_tests(<room> [LINK <targets>...] [FOLDERS <folders>...]): the *_test.cpp of this folder, or of those named, as
 # one GoogleTest program, each test a ctest.
 function(intersession_unit_tests room)
-  cmake_parse_arguments(arg "" "" "LINK;FOLDERS" ${ARGN})
+  cmake_parse_arguments(arg "" "" "LINK;FOLDERS;ALONE" ${ARGN})
   if(NOT arg_FOLDERS)
     set(arg_FOLDERS .)
   endif()
@@ -43,6 +54,7 @@ function(intersession_unit_tests room)
     return()
   endif()
   add_executable(${room}_test ${sources})
+  intersession_in_batches(${room}_test ALONE ${arg_ALONE})
   target_link_libraries(${room}_test PRIVATE intersession_${room} ${arg_LINK} GTest::gmock GTest::gtest_main
                                              ${CMAKE_DL_LIBS})
   include(GoogleTest)
