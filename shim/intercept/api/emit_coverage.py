@@ -67,19 +67,31 @@ def _chapter_of(function):
     return function.section.partition(".")[0]
 
 
-def page(functions, chapters, native, substrate):
+_NAMES_SHOWN = 3
+
+
+def _tests(programs):
+    """What every function has beside these: rows of the tests that forward it and give it dead handles."""
+    more = ["+%d" % (len(programs) - _NAMES_SHOWN)] if len(programs) > _NAMES_SHOWN else []
+    return " ".join(programs[:_NAMES_SHOWN] + more) or "–"
+
+
+def page(functions, chapters, native, substrate, tested_by):
     lines = ["# Which functions work", "",
              "Generated from `shim/intercept/api/mpi_api.txt`, over `%s`. %d functions of MPI-4.1, counting large-count" % (
                  substrate, len(functions)),
-             "forms, the removed ones that the library below still has, and extensions of our own (MPIX_).", "", summary(functions, native)]
+             "forms, the removed ones that the library below still has, and extensions of our own (MPIX_). *Tests*: programs of",
+             "`tests/mpi` that call it by its name; every function is also forwarded, and given dead handles, by `tests/intercept`.",
+             "", summary(functions, native)]
     for chapter, title in chapters.items():
         lines += ["## %s %s" % (chapter, title), "",
-                  "| function | section | since | on objects of sessions | of the world model | while that is not initialised |",
-                  "|---|---|---|---|---|---|"]
+                  "| function | section | since | on objects of sessions | of the world model | while that is not initialised | tests |",
+                  "|---|---|---|---|---|---|---|"]
         for f in functions:
             if _chapter_of(f) == chapter:
                 session, world = _COLUMNS[state(f, native)]
-                lines.append("| %s | %s | %s | %s | %s | %s |" % (
-                    f.mpi_name, f.section, "–" if f.is_extension else f.since, session, world, _uninitialised(f)))
+                lines.append("| %s | %s | %s | %s | %s | %s | %s |" % (
+                    f.mpi_name, f.section, "–" if f.is_extension else f.since, session, world, _uninitialised(f),
+                    _tests(tested_by.get(f.mpi_name, []))))
         lines.append("")
     return "\n".join(lines)

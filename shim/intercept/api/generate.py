@@ -20,6 +20,7 @@ import emit_overlay
 import emit_table
 import emit_tests
 import probe
+import tested_by
 
 HERE = pathlib.Path(__file__).resolve().parent
 ENTRY_FILES = 4  # entry points are split so that two cores have something to do
@@ -60,7 +61,7 @@ def coverage(options, functions, chapters, native):
     if options.summary:
         print(emit_coverage.summary(functions, native), end="")
         return 0
-    page = emit_coverage.page(functions, chapters, native, options.substrate)
+    page = emit_coverage.page(functions, chapters, native, options.substrate, tested_by.programs(HERE.parents[2] / "tests" / "mpi"))
     if options.check is None:
         print(page, end="")
         return 0

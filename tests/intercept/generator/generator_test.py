@@ -130,7 +130,7 @@ class Generator(unittest.TestCase):
         functions, chapters = description.parse(_SAMPLE)
         text = "\n".join(["// SPDX-License-Identifier: BSD-3-Clause", emit_bodies.bodies(functions), emit_collectives.source(functions),
                           emit_table.source(functions), emit_lending.source(functions), emit_entries.source(functions),
-                          emit_tests.rows(functions), emit_coverage.page(functions, chapters, _NATIVE, "sample")])
+                          emit_tests.rows(functions), emit_coverage.page(functions, chapters, _NATIVE, "sample", {"MPI_Send": ["a", "b", "c", "d"]})])
         golden = _HERE / "golden.txt"
         if os.environ.get("UPDATE_GOLDEN"):
             golden.write_text(text)
