@@ -12,8 +12,8 @@ if(INTERSESSION_SANITIZE)
   target_link_options(intersession_flags INTERFACE -fsanitize=${INTERSESSION_SANITIZE})
 endif()
 
-# intersession_in_batches(<target> [ALONE <files>...]): the sanitizer presets compile several files of a target as one, which halves
-# the time of a cold build: most of it is the same headers. `ALONE` are files with names of their own that others have, too.
+# intersession_in_batches(<target> [ALONE <files>...]): the sanitizer presets compile several files of a target as one: much of the
+# time of a cold build is the same headers. `ALONE` are files with names of their own that others have, too.
 function(intersession_in_batches target)
   cmake_parse_arguments(arg "" "" "ALONE" ${ARGN})
   if(INTERSESSION_BATCH GREATER 1)
@@ -41,8 +41,8 @@ endfunction()
 string(REPLACE "," "-" INTERSESSION_TEST_PREFIX "${INTERSESSION_SANITIZE}")
 string(REGEX REPLACE "(.)$" "\\1." INTERSESSION_TEST_PREFIX "${INTERSESSION_TEST_PREFIX}")
 
-# intersession_unit_tests(<room> [LINK <targets>...] [FOLDERS <folders>...]): the *_test.cpp of this folder, or of those named, as
-# one GoogleTest program, each test a ctest.
+# intersession_unit_tests(<room> [LINK <targets>...] [FOLDERS <folders>...] [ALONE <files>...]): the *_test.cpp of this folder, or of
+# those named, as one GoogleTest program, each test a ctest.
 function(intersession_unit_tests room)
   cmake_parse_arguments(arg "" "" "LINK;FOLDERS;ALONE" ${ARGN})
   if(NOT arg_FOLDERS)

@@ -59,7 +59,7 @@ bool ProgressThread::sleep() {
 }
 
 void ProgressThread::run() {
-  const OnlyOurs only_ours;  // the substrate need not bear a second thread
+  keep_to_ours();
   int quiet = 0;
   unsigned last = calls_.begun.load();
   while (sleep()) {

@@ -118,7 +118,6 @@ Inside::Inside() noexcept {
 
 Inside::~Inside() { calls_below.inside.fetch_sub(1); }
 
-OnlyOurs::OnlyOurs() noexcept { lending = true; }
-OnlyOurs::~OnlyOurs() { lending = false; }
+void keep_to_ours() noexcept { lending = true; }
 
 }  // namespace shim::intercept

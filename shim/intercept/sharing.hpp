@@ -37,14 +37,8 @@ class Inside {
   Inside& operator=(const Inside&) = delete;
 };
 
-/// While this exists, the calling thread moves our messages only: the substrate need not bear it.
-class OnlyOurs {
- public:
-  OnlyOurs() noexcept;
-  ~OnlyOurs();
-  OnlyOurs(const OnlyOurs&) = delete;
-  OnlyOurs& operator=(const OnlyOurs&) = delete;
-};
+/// From here on the calling thread moves our messages only: the substrate need not bear it.
+void keep_to_ours() noexcept;
 
 /// One round for our messages, by a thread that waits for the substrate. Does nothing while there is nobody to help.
 void lend_to_ours() noexcept;

@@ -109,6 +109,7 @@ class Core final : private transport::Sink {
   /// One round; answers how much moved. Thorough: asks every transport.
   base::Result<int> round(bool thorough);
   void nap(Backoff& backoff);
+  void run_before_sleep();
   /// Makes rounds until done() or the deadline, which answers false.
   template <typename Done>
   base::Result<bool> wait(const Done& done, base::Deadline deadline = base::Deadline::never());

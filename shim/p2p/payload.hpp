@@ -58,13 +58,16 @@ class Incoming {
   Incoming() = default;
   explicit Incoming(const types::Buffer& into)
       : begin_(static_cast<std::byte*>(into.address)), capacity_(into.bytes()),
-        holed_(into.type->contiguous ? nullptr : into.type), element_bytes_(element_bytes_of(*into.type)) {
+        holed_(into.type->contiguous ? nullptr : into.type), element_(into.type->base) {
     if (holed_ != nullptr) [[unlikely]] type_ = types::keep(*holed_);
   }
 
   std::uint64_t capacity() const { return capacity_; }
   /// Messages consist of whole elements of so many bytes; 1 where elements differ.
-  std::uint32_t element_bytes() const { return element_bytes_; }
+  std::uint64_t element_bytes() const {
+    const bool is_of_one_kind = element_ != nullptr && element_->elements == 1 && element_->size != 0;
+    return is_of_one_kind ? element_->size : 1;
+  }
   /// Does the message land in one run of bytes, so that window() may be used?
   bool is_one_run() const { return holed_ == nullptr; }
   /// Writes what fits.
@@ -80,15 +83,10 @@ class Incoming {
   }
 
  private:
-  static std::uint32_t element_bytes_of(const types::Type& type) {
-    const bool is_of_one_kind = type.base != nullptr && type.base->elements == 1;
-    return is_of_one_kind ? std::max(1u, static_cast<std::uint32_t>(type.base->size)) : 1;
-  }
-
   std::byte* begin_ = nullptr;
   std::uint64_t capacity_ = 0;
   const types::Type* holed_ = nullptr;  ///< the type, where its items have holes
-  std::uint32_t element_bytes_ = 1;
+  const types::Type* element_ = nullptr;  ///< predefined; null where elements differ
   types::TypePtr type_;                 ///< keeps the type that has holes
 };
 

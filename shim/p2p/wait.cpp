@@ -78,9 +78,17 @@ base::Result<int> Core::round(bool thorough) {
   return moved;
 }
 
+// Before this thread counts as asleep: the work may come back to us, which is no other thread then.
+void Core::run_before_sleep() {
+  Guard guard = enter();
+  std::shared_ptr<const ProgressWork::List> list = work.list();
+  guard.unlock();
+  if (list != nullptr) ProgressWork::run_before_sleep(*list);
+}
+
 void Core::nap(Backoff& backoff) {
   check_liveness();
-  std::shared_ptr<const ProgressWork::List> list;
+  run_before_sleep();
   transport::Transport* sleeper;
   base::Nanoseconds longest = kLongNap;
   {
@@ -90,9 +98,7 @@ void Core::nap(Backoff& backoff) {
     if (sleeper != nullptr && !sleeper->can_sleep()) sleeper = nullptr;
     if (sleeper == nullptr || several_threads_ || must_poll_others()) longest = kShortNap;
     if (has_output() || !reads_.empty() || work.is_restless()) longest = kPushNap;
-    list = work.list();
   }
-  if (list != nullptr) ProgressWork::run_before_sleep(*list);
   base::Nanoseconds nap = backoff.nap_ns(longest);
   if (sleeper != nullptr) {
     sleeper->sleep(nap);

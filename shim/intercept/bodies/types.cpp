@@ -22,6 +22,13 @@ base::Result<const types::Type*> any_type(MPI_Datatype datatype) {
   return take_type(datatype);
 }
 
+/// Where the name of a type in any state is kept.
+base::Result<std::string*> stored_name(MPI_Datatype datatype) {
+  if (DatatypeObject* object = objects.datatypes.find(datatype)) return &object->name;
+  SHIM_TRY_ASSIGN(const types::Type* type, take_type(datatype));
+  return &notes_of(*type).name;
+}
+
 template <typename Number>
 int size(const char* function, MPI_Datatype datatype, Number* size) {
   return deliver(Subject(), function, [&]() -> base::Status {
@@ -162,23 +169,20 @@ int Type_ub(MPI_Datatype datatype, MPI_Aint* upper) {
 
 int Type_get_name(MPI_Datatype datatype, char* name, int* length) {
   return deliver(Subject(), "MPI_Type_get_name", [&]() -> base::Status {
-    DatatypeObject* object = objects.datatypes.find(datatype);
-    SHIM_TRY_ASSIGN(const types::Type* type, any_type(datatype));
+    SHIM_TRY_ASSIGN(const std::string* text, stored_name(datatype));
     SHIM_TRY(check_output(name, "name"));
     SHIM_TRY(check_output(length, "length of the name"));
-    const std::string text = object != nullptr ? object->name : notes_of(*type).name;
-    std::memcpy(name, text.c_str(), text.size() + 1);
-    *length = static_cast<int>(text.size());
+    std::memcpy(name, text->c_str(), text->size() + 1);
+    *length = static_cast<int>(text->size());
     return {};
   });
 }
 
 int Type_set_name(MPI_Datatype datatype, const char* name) {
   return deliver(Subject(), "MPI_Type_set_name", [&]() -> base::Status {
-    DatatypeObject* object = objects.datatypes.find(datatype);
-    SHIM_TRY_ASSIGN(const types::Type* type, any_type(datatype));
+    SHIM_TRY_ASSIGN(std::string* text, stored_name(datatype));
     if (name == nullptr) return Error(ErrorClass::arg, "the name is a null pointer");
-    (object != nullptr ? object->name : notes_of(*type).name).assign(name, strnlen(name, MPI_MAX_OBJECT_NAME - 1));
+    text->assign(name, strnlen(name, MPI_MAX_OBJECT_NAME - 1));
     return {};
   });
 }
