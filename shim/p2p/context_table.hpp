@@ -2,12 +2,11 @@
 // Which context a message is for: one that exists, one that is still to be made, or one that is gone.
 #pragma once
 
-#include <map>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "shim/p2p/context.hpp"
+#include "shim/p2p/number_ranges.hpp"
 
 namespace shim::p2p {
 
@@ -43,21 +42,21 @@ class ContextTable {
 
  private:
   static std::uint32_t base_of(base::ContextId id) { return static_cast<std::uint32_t>(id >> 32); }
+  static std::uint32_t path_of(base::ContextId id) { return static_cast<std::uint32_t>(id) >> 1; }
   Context* find_slowly(base::ContextId id);
-  void end_base(std::uint32_t base);
 
   // What is over is remembered for ever, and small: a base none of whose contexts lives is over as a whole, because a new path
-  // on it can only come from a living parent; bases in a row are one range.
+  // on it can only come from a living parent; bases in a row are one range, and so are duplicates made and freed one after the other.
   struct Family {
     std::uint32_t living = 0;
-    std::unordered_set<base::ContextId> over;
+    NumberRanges over;  ///< paths
   };
 
   std::unordered_map<base::ContextId, Context*> contexts_;
   Context* last_ = nullptr;  ///< the one found last
   std::unordered_map<base::ContextId, std::vector<Message*>> held_;
   std::unordered_map<std::uint32_t, Family> families_;  ///< by base, those with a living context
-  std::map<std::uint32_t, std::uint32_t> over_;         ///< ranges of bases that are over: first → last
+  NumberRanges over_;                                   ///< bases
   std::uint32_t first_base_ = 0;
 };
 

@@ -20,7 +20,8 @@ Communicator::Communicator(Process& process, Parts parts)
       size_(parts_.group->size()),
       peers_(parts_.context.members->size()),
       context_(process.engine().make_context(parts_.context)),
-      coll_(process.engine(), *context_, process.scratch(), rank_, peers_, parts_.local ? &parts_.local->coll() : nullptr) {
+      coll_(process.engine(), *context_, process.scratch(), rank_, peers_, parts_.local ? &parts_.local->coll() : nullptr),
+      children_(is_inter() ? 1 : 0) {
   if (!parts_.info) parts_.info = std::make_shared<Info>();
 }
 
@@ -65,7 +66,7 @@ std::string Communicator::description() const {
 }
 
 std::optional<base::ContextPath> Communicator::next_child_path() {
-  if (!has_child_path()) return std::nullopt;
+  if (!has_child_path()) return std::nullopt;  // and does not count on
   return path().child(children_.fetch_add(1, std::memory_order_relaxed) + 1);
 }
 

@@ -81,10 +81,7 @@ class Communicator final : public Described {
   /// take it at each creation of a child, in the same order, so all get the same one.
   std::optional<base::ContextPath> next_child_path();
   /// Has it any left? Relaxed: children of one communicator are made one after the other (MPI-4.1 §6.13).
-  bool has_child_path() const {
-    const std::uint32_t last = is_inter() ? base::kMaxChild - 1 : base::kMaxChild;  // the last is local()'s
-    return path().depth() < base::kPathLevels && children_.load(std::memory_order_relaxed) < last;
-  }
+  bool has_child_path() const { return path().child(children_.load(std::memory_order_relaxed) + 1).has_value(); }
   const Parts& parts() const { return parts_; }
 
  private:
@@ -94,7 +91,7 @@ class Communicator final : public Described {
   p2p::ContextPtr context_;
   coll::Comm coll_;
   mutable std::mutex mutex_;  ///< guards the handler and the name in parts_
-  std::atomic<std::uint32_t> children_{0};  ///< a plain count, pairs with nothing
+  std::atomic<std::uint32_t> children_;  ///< a plain count, pairs with nothing; the first of an intercommunicator is local()
   Topology topology_;
   Attributes attributes_;
 };
@@ -107,8 +104,8 @@ base::Result<CommunicatorPtr> create_from_group(const SessionPtr& session, Group
                                                 InfoPtr info, ErrorHandlerPtr handler);
 
 // The next three are collective over both groups of an intercommunicator, and make one (MPI-4.1 §7.6).
-/// MPI_Comm_dup. Collective over the parent; without communication while the parent has child numbers left (127, on four
-/// levels), else one exchange over the parent. The error handler goes over, info does not (MPI-4.1 §7.4.2).
+/// MPI_Comm_dup. Collective over the parent; without communication while the parent has child numbers left
+/// (base::ContextPath), else one exchange over the parent. The error handler goes over, info does not (MPI-4.1 §7.4.2).
 base::Result<CommunicatorPtr> duplicate(const CommunicatorPtr& parent, bool with_topology);
 /// The same for MPI_Comm_idup where the parent has no number left (has_child_path) and is no intercommunicator: a task on the parent,
 /// which hands the duplicate to `made`, with the parent's topology.

@@ -97,7 +97,7 @@ CommunicatorPtr make_inter(Process& process, Communicator::Parts parts, Side loc
   within.info = nullptr;
   within.context.members = local.group;
   within.context.bases = bases_of(std::move(local.bases));
-  within.context.path = *parts.context.path.child(base::kMaxChild);
+  within.context.path = *parts.context.path.child(1);
   parts.group = std::move(local.group);
   parts.remote = remote.group;
   parts.context.members = std::move(remote.group);
@@ -108,8 +108,7 @@ CommunicatorPtr make_inter(Process& process, Communicator::Parts parts, Side loc
 
 base::Result<CommunicatorPtr> duplicate_inter(const CommunicatorPtr& parent) {
   auto path = parent->next_child_path();
-  // the last levels are used up by the duplicate and the communicator of its local group
-  if (!path || path->depth() >= base::kPathLevels) {
+  if (!path || !path->child(1)) {  // that would be the communicator of its local group
     SHIM_TRY_ASSIGN(BothOffers offers, exchange_both(*parent, make_offer(parent->process())));
     return make_of_color(*parent, offers, 0);
   }

@@ -45,15 +45,30 @@ static void nonblocking(void) {
   MUST(MPI_Comm_free(&copies[0]));
 }
 
-/* More than there are without communication: still nobody waits for anybody in the call. */
+/* One after the other, as a loop of solver calls makes them. */
 static void many(void) {
+  MPI_Comm child, kept[3];
+  for (int i = 0; i < 10000; ++i) {
+    MUST(MPI_Comm_dup(world, &child));
+    if (i == 100 || i == 5000 || i == 9999) kept[(i + 1) / 5000] = child;
+    else MUST(MPI_Comm_free(&child));
+  }
+  for (int i = 0; i < 3; ++i) {
+    exercise(kept[i]);
+    MUST(MPI_Comm_free(&kept[i]));
+  }
+}
+
+/* Duplicates of duplicates, more than there are without communication: still nobody waits for anybody in the call. */
+static void nested(int levels) {
   MPI_Comm parent, child, others[3], last;
   MPI_Request requests[3], request;
   int token = 1;
   MUST(MPI_Comm_dup(world, &parent));
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < levels; ++i) {
     MUST(MPI_Comm_dup(parent, &child));
-    MUST(MPI_Comm_free(&child));
+    MUST(MPI_Comm_free(&parent));
+    parent = child;
   }
   if (rank == 0) {
     for (int i = 0; i < 3; ++i) MUST(MPI_Comm_idup(parent, &others[i], &requests[i]));
@@ -108,6 +123,7 @@ int main(void) {
   open_world("test.duplicates");
   nonblocking();
   many();
+  for (int levels = 0; levels < 40; ++levels) nested(levels); /* one of them takes the last number */
   hints();
   return close_world();
 }

@@ -76,6 +76,38 @@ TEST(ContextTable, BasesEndInAnyOrder) {
   }
 }
 
+TEST(ContextTable, ManyFreedDuplicatesAreOverAndOthersAreNot) {
+  ContextTable table;
+  auto parent = context(9), kept = context(9, *base::ContextPath{}.child(700));
+  auto id_of = [](std::uint32_t number) { return base::context_id(9, *base::ContextPath{}.child(number), false); };
+  table.add(*parent);
+  table.add(*kept);
+  for (std::uint32_t number = 1; number <= 2000; ++number) {
+    if (number == 700) continue;
+    auto made = context(9, *base::ContextPath{}.child(number));
+    table.add(*made);
+    table.remove(*made);
+  }
+  for (std::uint32_t number = 1; number <= 3000; ++number) ASSERT_EQ(table.is_over(id_of(number)), number <= 2000 && number != 700);
+  EXPECT_FALSE(table.is_over(parent->id));
+}
+
+TEST(NumberRanges, HoldsWhatWasAddedInAnyOrder) {
+  for (unsigned seed = 1; seed < 20; ++seed) {
+    NumberRanges ranges;
+    std::vector<std::uint32_t> order(200);
+    std::iota(order.begin(), order.end(), 0u);
+    std::shuffle(order.begin(), order.end(), std::mt19937(seed));
+    std::set<std::uint32_t> model;
+    for (std::uint32_t number : order) {
+      for (int twice = 0; twice < 2; ++twice) ranges.add(number);
+      model.insert(number);
+      for (std::uint32_t other = 0; other < 202; ++other) ASSERT_EQ(ranges.contains(other), model.contains(other)) << "seed " << seed;
+    }
+    EXPECT_EQ(ranges.ranges(), 1u);
+  }
+}
+
 TEST(ContextTable, BasesOfAnEarlierLifeAreOver) {
   ContextTable table;
   Message leftover({}, Plane::user), fresh({}, Plane::user);
