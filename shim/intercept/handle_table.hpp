@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "shim/base/lock.hpp"
+#include "shim/base/biased_lock.hpp"
 #include "shim/base/result.hpp"
 #include "shim/intercept/abi/handle.hpp"
 
@@ -42,7 +42,7 @@ class HandleTable {
     entry.value = std::move(value);
     std::uint32_t generation = entry.state.load(std::memory_order_relaxed) >> 1;
     entry.state.store(generation << 1 | kLive, std::memory_order_release);  // pairs with the acquire in find()
-    live_.fetch_add(1, std::memory_order_relaxed);
+    count(+1);
     return abi::from_bits<H>(abi::encode({kind_, slot, generation}));
   }
 
@@ -57,13 +57,12 @@ class HandleTable {
     Entry* entry = entry_of(handle);
     if (entry == nullptr) return std::nullopt;
     abi::Handle fields = abi::decode(abi::bits(handle));
-    std::uint32_t expected = fields.generation << 1 | kLive;
     std::uint32_t next = (fields.generation + 1) % abi::kGenerations;
-    // acquire: pairs with the release in insert(), as in find()
-    if (!entry->state.compare_exchange_strong(expected, next << 1, std::memory_order_acquire)) return std::nullopt;
-    std::optional<T> value(std::exchange(entry->value, T{}));
-    live_.fetch_sub(1, std::memory_order_relaxed);
     std::lock_guard lock(lock_);
+    if (entry->state.load(std::memory_order_relaxed) != (fields.generation << 1 | kLive)) return std::nullopt;
+    entry->state.store(next << 1, std::memory_order_relaxed);
+    std::optional<T> value(std::exchange(entry->value, T{}));
+    count(-1);
     append_free(fields.slot, *entry);
     return value;
   }
@@ -102,6 +101,10 @@ class HandleTable {
     Entry& entry = chunk[place.index];
     return entry.state.load(std::memory_order_acquire) == (fields.generation << 1 | kLive) ? &entry : nullptr;
   }
+  /// Under the lock, so that no addition is lost.
+  void count(int more) noexcept {
+    live_.store(live_.load(std::memory_order_relaxed) + static_cast<std::uint32_t>(more), std::memory_order_relaxed);
+  }
   void append_free(std::uint32_t slot, Entry& entry) noexcept {
     entry.next_free = kNone;
     if (last_free_ == kNone) first_free_ = slot;
@@ -119,7 +122,7 @@ class HandleTable {
   }
 
   abi::Kind kind_;
-  base::Lock lock_;  ///< guards the free list and growth
+  base::BiasedLock lock_;  ///< guards all changes
   std::uint32_t capacity_ = 0, first_free_ = kNone, last_free_ = kNone;
   std::atomic<std::uint32_t> live_{0};
   std::array<std::atomic<Entry*>, kChunks> chunks_{};

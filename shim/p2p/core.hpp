@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "shim/base/lock.hpp"
+#include "shim/base/biased_lock.hpp"
 #include "shim/p2p/backoff.hpp"
 #include "shim/p2p/context_table.hpp"
 #include "shim/p2p/p2p.hpp"
@@ -21,7 +21,7 @@
 
 namespace shim::p2p {
 
-using Guard = std::unique_lock<base::Lock>;
+using Guard = std::unique_lock<base::BiasedLock>;
 
 class Core final : private transport::Sink {
  public:
@@ -177,7 +177,7 @@ class Core final : private transport::Sink {
   void note_failure(Context& context, Peer& gone);
   void warn(const std::string& text) const;
 
-  base::Lock lock_;
+  base::BiasedLock lock_;
   std::vector<Polled> transports_;
   ContextTable contexts_;
   Pool<Message> messages_;

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/base/biased_lock.hpp"
+
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace shim::base {
+
+namespace {
+
+long membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }
+
+bool has_barrier() {
+  const long commands = membarrier(MEMBARRIER_CMD_QUERY);
+  return commands > 0 && (commands & MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0;
+}
+
+// Registered only here, because that may take the kernel milliseconds once there are threads, and most programs never get here.
+void put_barrier_into_all_threads() {
+  if (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0) return;
+  if (membarrier(MEMBARRIER_CMD_GLOBAL) == 0) return;
+  std::perror("intersession: membarrier(2) is there and refused; let the filter of system calls allow it");
+  std::abort();
+}
+
+}  // namespace
+
+void BiasedLock::lock_slowly() noexcept {
+  pthread_t nobody{};
+  if (owner_.load(std::memory_order_relaxed) == nobody && has_barrier() &&
+      owner_.compare_exchange_strong(nobody, pthread_self(), std::memory_order_relaxed)) {
+    return lock();  // whose it is now
+  }
+  lock_.lock();
+  if (!is_shared_.load(std::memory_order_relaxed)) share();
+}
+
+void BiasedLock::share() noexcept {
+  is_shared_.store(true, std::memory_order_release);  // pairs with the loads in lock()
+  if (owner_.load(std::memory_order_relaxed) == pthread_t{}) return;  // no barrier, no owner
+  put_barrier_into_all_threads();
+  while (inside_.load(std::memory_order_acquire)) sched_yield();  // pairs with unlock()
+}
+
+}  // namespace shim::base

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A lock that costs nothing to whoever is alone: what a program pays that never calls from two threads.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+
+#include "shim/base/lock.hpp"
+
+namespace shim::base {
+
+/// Meets the standard library's BasicLockable; use std::lock_guard and std::unique_lock with it. Not recursive.
+///
+/// It belongs to the first thread that takes it, which takes it with two loads and a store, no locked instruction among them. When a
+/// second thread wants it, it becomes an ordinary Lock for good: the second thread says so, has the kernel put a memory barrier into
+/// every running thread of the process (membarrier(2), private expedited), and waits until the first is out. Where the kernel has no
+/// such barrier, it is an ordinary Lock from the beginning.
+class BiasedLock {
+ public:
+  void lock() noexcept {
+    if (!is_shared_.load(std::memory_order_acquire) && owner_.load(std::memory_order_relaxed) == pthread_self()) [[likely]] {
+      inside_.store(true, std::memory_order_relaxed);
+      // The store above comes before the load below: by this for the compiler, and for the processor by the barrier in share().
+      // Either this thread sees that the lock is shared, or the other one sees that it is inside.
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      if (!is_shared_.load(std::memory_order_acquire)) [[likely]] return;  // pairs with the store in share()
+      inside_.store(false, std::memory_order_release);
+    }
+    lock_slowly();
+  }
+
+  void unlock() noexcept {
+    // relaxed: true is seen by the owner alone, who wrote it
+    if (inside_.load(std::memory_order_relaxed) && owner_.load(std::memory_order_relaxed) == pthread_self()) [[likely]] {
+      inside_.store(false, std::memory_order_release);  // pairs with the load in share()
+    } else {
+      lock_.unlock();
+    }
+  }
+
+  /// Has a second thread been here, or is there no barrier? For tests and reports.
+  bool is_shared() const noexcept { return is_shared_.load(std::memory_order_relaxed); }
+
+ private:
+  void lock_slowly() noexcept;
+  void share() noexcept;
+
+  std::atomic<pthread_t> owner_{};      ///< the first thread; never another one
+  std::atomic<bool> inside_{false};     ///< the owner is, without lock_
+  std::atomic<bool> is_shared_{false};  ///< written under lock_
+  Lock lock_;                           ///< held by whoever is inside once it is shared
+};
+
+}  // namespace shim::base

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/base/biased_lock.hpp"
+
+#include <gtest/gtest.h>
+
+#include <latch>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace shim::base {
+namespace {
+
+TEST(BiasedLock, StaysItsFirstThreads) {
+  BiasedLock lock;
+  for (int i = 0; i < 3; ++i) std::lock_guard guard(lock);
+  EXPECT_FALSE(lock.is_shared());
+  std::thread([&] { std::lock_guard guard(lock); }).join();
+  EXPECT_TRUE(lock.is_shared());
+  std::lock_guard guard(lock);
+}
+
+TEST(BiasedLock, ASecondThreadWaitsUntilTheFirstIsOut) {
+  BiasedLock lock;
+  bool is_first_out = false;
+  std::latch is_first_in(1);
+  std::unique_lock guard(lock);
+  std::thread second([&] {
+    is_first_in.wait();
+    std::lock_guard mine(lock);
+    EXPECT_TRUE(is_first_out);
+  });
+  is_first_in.count_down();
+  while (!lock.is_shared()) std::this_thread::yield();  // now it waits
+  is_first_out = true;
+  guard.unlock();
+  second.join();
+}
+
+// The count is plain: lost where two are inside at once, and a data race for a sanitizer. Many locks, for each is shared but once.
+TEST(BiasedLock, LetsOneInAtATime) {
+  for (int repeat = 0; repeat < 200; ++repeat) {
+    constexpr int kThreads = 3, kTimes = 500;
+    BiasedLock lock;
+    int count = 0;
+    std::latch start(kThreads);
+    auto work = [&] {
+      start.arrive_and_wait();
+      for (int i = 0; i < kTimes; ++i) {
+        std::lock_guard guard(lock);
+        ++count;
+      }
+    };
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; ++i) threads.emplace_back(work);
+    for (std::thread& thread : threads) thread.join();
+    ASSERT_EQ(count, kThreads * kTimes);
+  }
+}
+
+TEST(BiasedLock, OutlivesItsFirstThread) {
+  BiasedLock lock;
+  std::thread([&] { std::lock_guard guard(lock); }).join();
+  std::lock_guard guard(lock);
+}
+
+}  // namespace
+}  // namespace shim::base
