@@ -28,8 +28,7 @@ bool Call::Operation::await_suspend(Task::Handle task) const {
   if (dest != kNobody && out.bytes() > 0 && !execution.has_failed()) {
     // who has not got what it expected has nothing to pass on; from an empty message those who wait for it learn of that
     const types::ConstBuffer data = execution.has_mismatch() ? Call::buffer(ConstBytes{}) : out;
-    execution.post(engine.isend(context, data, dest, call->tag, p2p::Mode::standard, p2p::Plane::collective),
-                   Requests::Way::send, data.bytes());
+    execution.post(engine.send_or_start(context, data, dest, call->tag, p2p::Plane::collective), Requests::Way::send, data.bytes());
   }
   if (execution.has_failed()) return true;
   if (!wait) return false;

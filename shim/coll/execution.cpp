@@ -95,8 +95,8 @@ base::Status Execution::take_result() {
 }
 
 void Execution::post(base::Result<p2p::Request*> request, Requests::Way way, std::uint64_t bytes) {
-  if (request) requests_.add(*request, way, bytes);
-  else fail(std::move(request).error());
+  if (!request) fail(std::move(request).error());
+  else if (*request != nullptr) requests_.add(*request, way, bytes);
 }
 
 bool Execution::has_settled() {

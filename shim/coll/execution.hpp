@@ -54,6 +54,7 @@ class Execution {
 
   // --- for tasks
   p2p::Engine& engine() { return engine_; }
+  /// A null request has nothing to wait for.
   void post(base::Result<p2p::Request*> request, Requests::Way way, std::uint64_t bytes);
   /// The collective goes on, so that the others do not wait for it in vain, and ends with this error if no other one ends it.
   void go_on_after(base::Error error);

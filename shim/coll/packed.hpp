@@ -4,7 +4,6 @@
 #pragma once
 
 #include <optional>
-#include <vector>
 
 #include "shim/coll/coll.hpp"
 #include "shim/coll/scratch.hpp"
@@ -54,7 +53,7 @@ class PackedBlocks {
   const types::Type* type_ = nullptr;
   void* items_ = nullptr;
   Blocks blocks_;
-  std::vector<Part> parts_;
+  Parts parts_;
   std::optional<Scratch> copy_;
   std::byte* data_ = nullptr;
 };

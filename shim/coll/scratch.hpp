@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <boost/container/small_vector.hpp>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -55,9 +56,15 @@ struct Part {
   std::uint64_t bytes = 0;
 };
 
+/// By rank; of few processes without memory of its own.
+struct Parts : boost::container::small_vector<Part, 16> {
+  using small_vector::small_vector;
+  operator std::span<const Part>() const { return {data(), size()}; }  // NOLINT(google-explicit-constructor)
+};
+
 /// Blocks of one length, one after the other.
-inline std::vector<Part> equal_parts(int count, std::uint64_t bytes) {
-  std::vector<Part> parts(static_cast<std::size_t>(count));
+inline Parts equal_parts(int count, std::uint64_t bytes) {
+  Parts parts(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < parts.size(); ++i) parts[i] = {static_cast<std::int64_t>(i * bytes), bytes};
   return parts;
 }

@@ -49,6 +49,14 @@ base::Result<Request*> Engine::isend(Context& context, types::ConstBuffer data, 
   return core_->started(core_->start(*request, guard), *request);
 }
 
+base::Result<Request*> Engine::send_or_start(Context& context, types::ConstBuffer data, int dest, int tag, Plane plane) {
+  if (dest == kProcNull) return nullptr;
+  Guard guard = core_->enter();
+  if (core_->send_at_once(context, Outgoing(data), dest, tag, plane)) [[likely]] return nullptr;
+  SendRequest* request = core_->sends.make(*core_, Address{&context, dest, tag, plane}, data, Mode::standard);
+  return core_->started(core_->start(*request, guard), *request);
+}
+
 base::Result<Request*> Engine::isend_copied(Context& context, types::ConstBuffer data, int dest, int tag, Plane plane) {
   Guard guard = core_->enter();
   SendRequest* request = core_->sends.make(*core_, Address{&context, dest, tag, plane}, data, Mode::standard);

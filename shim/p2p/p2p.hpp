@@ -183,6 +183,8 @@ class Engine {
   base::Status send(Context& context, types::ConstBuffer data, int dest, int tag, Mode mode, Plane plane = Plane::user);
   base::Result<Request*> isend(Context& context, types::ConstBuffer data, int dest, int tag, Mode mode,
                                Plane plane = Plane::user);
+  /// As isend in standard mode; null where the message has left at once, so that there is nothing to wait for.
+  base::Result<Request*> send_or_start(Context& context, types::ConstBuffer data, int dest, int tag, Plane plane);
   /// As isend, with the data copied and kept by the engine: the user's buffer is free at once (MPI_Bsend and friends account
   /// for the space in their own room).
   base::Result<Request*> isend_copied(Context& context, types::ConstBuffer data, int dest, int tag, Plane plane = Plane::user);

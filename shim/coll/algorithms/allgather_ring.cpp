@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Allgather round a ring: every process passes on what came from its left. For long data, since everyone sends and receives
 // each byte once, and only to and from its neighbours.
-#include <vector>
-
 #include "shim/coll/algorithms.hpp"
 
 namespace shim::coll {
@@ -21,7 +19,7 @@ Task allgatherv_ring(Call call, std::byte* all, std::span<const Part> parts) {
 }
 
 Task allgather_ring(Call call, std::byte* all, std::uint64_t block) {
-  std::vector<Part> parts = equal_parts(call.size, block);
+  Parts parts = equal_parts(call.size, block);
   Task ring = allgatherv_ring(call, all, parts);
   co_await ring;
 }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Gather with a message from everyone to the root: for long blocks, and where only the root knows how long they are.
-#include <vector>
-
 #include "shim/coll/algorithms.hpp"
 
 namespace shim::coll {
@@ -22,7 +20,7 @@ Task gatherv_linear(Call call, ConstBytes own, std::byte* all, std::span<const P
 }
 
 Task gather_linear(Call call, ConstBytes own, std::byte* all, int root) {
-  std::vector<Part> parts = equal_parts(call.rank == root ? call.size : 0, own.size());
+  Parts parts = equal_parts(call.rank == root ? call.size : 0, own.size());
   Task gather = gatherv_linear(call, own, all, parts, root);
   co_await gather;
 }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Scatter with a message from the root to everyone: for long blocks, and where only the root knows how long they are.
-#include <vector>
-
 #include "shim/coll/algorithms.hpp"
 
 namespace shim::coll {
@@ -22,7 +20,7 @@ Task scatterv_linear(Call call, const std::byte* all, std::span<const Part> part
 }
 
 Task scatter_linear(Call call, const std::byte* all, Bytes own, int root) {
-  std::vector<Part> parts = equal_parts(call.rank == root ? call.size : 0, own.size());
+  Parts parts = equal_parts(call.rank == root ? call.size : 0, own.size());
   Task scatter = scatterv_linear(call, all, parts, own, root);
   co_await scatter;
 }

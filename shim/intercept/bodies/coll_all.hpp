@@ -19,9 +19,8 @@ base::Status regular(const void* sendbuf, Count sendcount, MPI_Datatype sendtype
   SHIM_TRY(take_buffer(receive, recvbuf, recvcount, recvtype));
   SHIM_TRY(check_no_alias(sendbuf, recvbuf, receive.bytes()));
   SHIM_TRY(check_no_alias(sendbuf, recvbuf, comm->rank() * recvcount, *receive.type, recvcount));
-  return way(comm, handle, [=, kept = keep(send.type, receive.type)](coll::Turn turn) {
-    return holding(kept, algorithm(turn, send, receive));
-  });
+  return way(comm, handle, keep(send.type, receive.type),
+             [=](coll::Turn turn, const KeptTypes&) { return algorithm(turn, send, receive); });
 }
 
 template <typename Way>
@@ -50,19 +49,22 @@ base::Status allgatherv(const void* sendbuf, Count sendcount, MPI_Datatype sendt
   types::ConstBuffer send;
   SHIM_TRY(take_send(send, sendbuf, sendcount, sendtype));
   SHIM_TRY_ASSIGN(const types::Type* type, take_type(recvtype));
-  SHIM_TRY_ASSIGN(auto arrays, take_arrays(recvcounts, displs, comm->size(), "receive"));
-  SHIM_TRY(check_address(recvbuf, needs_address(*type, arrays->has_data())));
+  OneSide held;
+  SHIM_TRY(take_arrays(held.arrays, recvcounts, displs, comm->size(), "receive"));
+  SHIM_TRY(check_address(recvbuf, needs_address(*type, held.arrays.has_data())));
   const int own = comm->rank();
   SHIM_TRY(check_no_alias(sendbuf, recvbuf, displs[own], *type, recvcounts[own]));
-  arrays->types = keep(send.type, type);
-  return way(comm, handle, [=](coll::Turn turn) {
-    return holding(arrays, coll::allgatherv(turn, send, recvbuf, arrays->blocks(), *type));
+  held.types = keep(send.type, type);
+  return way(comm, handle, std::move(held), [=](coll::Turn turn, const OneSide& kept) {
+    return coll::allgatherv(turn, send, recvbuf, kept.arrays.blocks(), *type);
   });
 }
 
-/// The arrays of both sides, kept together.
-struct BothArrays {
-  std::shared_ptr<Arrays> send = std::make_shared<Arrays>(), receive;
+/// What MPI_Alltoallv holds.
+struct BothSides {
+  Arrays send, receive;
+  KeptTypes types;
+  static bool is_empty() { return false; }
 };
 
 template <typename C, typename D, typename Way>
@@ -72,22 +74,21 @@ base::Status alltoallv(const void* sendbuf, const C* sendcounts, const D* sdispl
     return exchange(OtherGroup(), handle, way,
                     alltoallv_blocks(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype));
   SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
-  auto arrays = std::make_shared<BothArrays>();
+  BothSides held;
   const types::Type* send_type = nullptr;  // without a type: in place
   if (sendbuf != MPI_IN_PLACE) {
     SHIM_TRY_ASSIGN(send_type, take_type(sendtype));
-    SHIM_TRY_ASSIGN(arrays->send, take_arrays(sendcounts, sdispls, comm->size(), "send"));
-    SHIM_TRY(check_address(sendbuf, needs_address(*send_type, arrays->send->has_data())));
+    SHIM_TRY(take_arrays(held.send, sendcounts, sdispls, comm->size(), "send"));
+    SHIM_TRY(check_address(sendbuf, needs_address(*send_type, held.send.has_data())));
   }
   SHIM_TRY_ASSIGN(const types::Type* type, take_type(recvtype));
-  SHIM_TRY_ASSIGN(arrays->receive, take_arrays(recvcounts, rdispls, comm->size(), "receive"));
-  SHIM_TRY(check_address(recvbuf, needs_address(*type, arrays->receive->has_data())));
+  SHIM_TRY(take_arrays(held.receive, recvcounts, rdispls, comm->size(), "receive"));
+  SHIM_TRY(check_address(recvbuf, needs_address(*type, held.receive.has_data())));
   if (const int own = comm->rank(); send_type != nullptr)
     SHIM_TRY(check_no_alias(displaced(sendbuf, sdispls[own] * send_type->extent), recvbuf, rdispls[own], *type, recvcounts[own]));
-  arrays->receive->types = keep(send_type, type);
-  return way(comm, handle, [=](coll::Turn turn) {
-    return holding(arrays, coll::alltoallv(turn, sendbuf, arrays->send->blocks(), send_type, recvbuf,
-                                           arrays->receive->blocks(), *type));
+  held.types = keep(send_type, type);
+  return way(comm, handle, std::move(held), [=](coll::Turn turn, const BothSides& kept) {
+    return coll::alltoallv(turn, sendbuf, kept.send.blocks(), send_type, recvbuf, kept.receive.blocks(), *type);
   });
 }
 
@@ -96,6 +97,7 @@ struct Peers {
   std::vector<types::ConstBuffer> send;
   std::vector<types::Buffer> receive;
   std::vector<types::TypePtr> types;
+  static bool is_empty() { return false; }
 
   void keep_types() {
     for (const auto& block : send) types.push_back(types::keep(*block.type));
@@ -110,14 +112,14 @@ base::Status alltoallw(const void* sendbuf, const C* sendcounts, const D* sdispl
     return exchange(OtherGroup(), handle, way,
                     alltoallw_blocks(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes));
   SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
-  auto peers = std::make_shared<Peers>();
-  if (sendbuf != MPI_IN_PLACE)
-    SHIM_TRY(take_peers(peers->send, sendbuf, sendcounts, sdispls, sendtypes, comm->size(), "send"));
-  SHIM_TRY(take_peers(peers->receive, recvbuf, recvcounts, rdispls, recvtypes, comm->size(), "receive"));
-  if (const auto own = static_cast<std::size_t>(comm->rank()); !peers->send.empty())
-    SHIM_TRY(check_no_alias(peers->send[own].address, peers->receive[own].address, peers->receive[own].bytes()));
-  peers->keep_types();
-  return way(comm, handle, [=](coll::Turn turn) { return holding(peers, coll::alltoallw(turn, peers->send, peers->receive)); });
+  Peers peers;
+  if (sendbuf != MPI_IN_PLACE) SHIM_TRY(take_peers(peers.send, sendbuf, sendcounts, sdispls, sendtypes, comm->size(), "send"));
+  SHIM_TRY(take_peers(peers.receive, recvbuf, recvcounts, rdispls, recvtypes, comm->size(), "receive"));
+  if (const auto own = static_cast<std::size_t>(comm->rank()); !peers.send.empty())
+    SHIM_TRY(check_no_alias(peers.send[own].address, peers.receive[own].address, peers.receive[own].bytes()));
+  peers.keep_types();
+  return way(comm, handle, std::move(peers),
+             [](coll::Turn turn, const Peers& kept) { return coll::alltoallw(turn, kept.send, kept.receive); });
 }
 
 }  // namespace shim::intercept::collective

@@ -22,8 +22,8 @@ base::Status exchange(Whom whom, MPI_Comm handle, Way way, Take take) {
   SHIM_TRY_ASSIGN(Neighbourhood neighbours, whom(*comm));
   ExchangedBlocks blocks;
   SHIM_TRY(take(blocks, static_cast<int>(neighbours.destinations.size()), static_cast<int>(neighbours.sources.size())));
-  auto messages = messages_between(neighbours, blocks.send, blocks.receive);
-  return way(comm, handle, [=](coll::Turn turn) { return holding(messages, coll::exchange(turn, messages->out, messages->in)); });
+  return way(comm, handle, messages_between(neighbours, blocks.send, blocks.receive),
+             [](coll::Turn turn, const Messages& messages) { return coll::exchange(turn, messages.out, messages.in); });
 }
 
 /// The same block to all.

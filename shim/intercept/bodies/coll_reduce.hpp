@@ -16,8 +16,8 @@ base::Status reduce(const void* sendbuf, void* recvbuf, Count count, MPI_Datatyp
   const bool sends = part.is_other || !comm->is_inter();
   SHIM_TRY_ASSIGN(Reduction r, take_reduction({sendbuf, recvbuf, count, datatype, op}, {sends, part.is_root}));
   if (sends) SHIM_TRY(check_in_place(sendbuf, part.is_root));
-  return way(comm, handle, [=](coll::Turn turn) {
-    return holding(r.kept, coll::reduce(turn, r.send, r.receive, r.count, *r.type, *r.op, to_root(root)));
+  return way(comm, handle, std::move(r), [=](coll::Turn turn, const Reduction& kept) {
+    return coll::reduce(turn, kept.send, kept.receive, kept.count, *kept.type, *kept.op, to_root(root));
   });
 }
 
@@ -29,7 +29,9 @@ base::Status combine(const Operation& given, MPI_Comm handle, Algorithm algorith
   SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
   if (comm->is_inter()) SHIM_TRY(check_address(given.sendbuf, false));
   SHIM_TRY_ASSIGN(Reduction r, take_reduction(given));
-  return way(comm, handle, [=](coll::Turn turn) { return holding(r.kept, algorithm(turn, r.send, r.receive, r.count, *r.type, *r.op)); });
+  return way(comm, handle, std::move(r), [=](coll::Turn turn, const Reduction& kept) {
+    return algorithm(turn, kept.send, kept.receive, kept.count, *kept.type, *kept.op);
+  });
 }
 
 template <typename Way>
@@ -55,18 +57,28 @@ base::Status reduce_scatter_block(const void* sendbuf, void* recvbuf, Count recv
   return combine({sendbuf, recvbuf, recvcount, datatype, op}, comm, coll::reduce_scatter_block, way);
 }
 
+/// What MPI_Reduce_scatter holds.
+struct ReductionOfParts {
+  Arrays arrays;
+  Reduction reduction;
+  static bool is_empty() { return false; }
+};
+
 template <typename C, typename Way>
 base::Status reduce_scatter(const void* sendbuf, void* recvbuf, const C* recvcounts, MPI_Datatype datatype, MPI_Op op,
                             MPI_Comm handle, Way way) {
   SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
-  SHIM_TRY_ASSIGN(auto arrays, take_arrays(recvcounts, recvcounts, comm->size(), "receive"));
+  ReductionOfParts held;
+  SHIM_TRY(take_arrays(held.arrays, recvcounts, recvcounts, comm->size(), "receive"));
+  const auto& counts = held.arrays.counts;
   Operation given{sendbuf, recvbuf, 0, datatype, op};
-  for (std::int64_t count : arrays->counts) given.count += count;
+  for (std::int64_t count : counts) given.count += count;
   if (comm->is_inter()) SHIM_TRY(check_address(sendbuf, false));
-  const bool receives = arrays->counts[static_cast<std::size_t>(comm->rank())] > 0;
-  SHIM_TRY_ASSIGN(Reduction r, take_reduction(given, {.receives = receives || sendbuf == MPI_IN_PLACE}));
-  return way(comm, handle, [=](coll::Turn turn) {
-    return holding(arrays, holding(r.kept, coll::reduce_scatter(turn, r.send, r.receive, arrays->counts, *r.type, *r.op)));
+  const bool receives = counts[static_cast<std::size_t>(comm->rank())] > 0;
+  SHIM_TRY_ASSIGN(held.reduction, take_reduction(given, {.receives = receives || sendbuf == MPI_IN_PLACE}));
+  return way(comm, handle, std::move(held), [](coll::Turn turn, const ReductionOfParts& kept) {
+    const Reduction& r = kept.reduction;
+    return coll::reduce_scatter(turn, r.send, r.receive, kept.arrays.all_counts(), *r.type, *r.op);
   });
 }
 

@@ -9,7 +9,7 @@ namespace shim::intercept::collective {
 template <typename Way>
 base::Status barrier(MPI_Comm handle, Way way) {
   SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
-  return way(comm, handle, [](coll::Turn turn) { return coll::barrier(turn); });
+  return way(comm, handle, KeptTypes(), [](coll::Turn turn, const KeptTypes&) { return coll::barrier(turn); });
 }
 
 template <typename Way>
@@ -18,7 +18,8 @@ base::Status bcast(void* buffer, Count count, MPI_Datatype datatype, int root, M
   SHIM_TRY(check_root(*comm, root));
   types::Buffer data;
   if (!comm->is_inter() || root != MPI_PROC_NULL) SHIM_TRY(take_buffer(data, buffer, count, datatype));
-  return way(comm, handle, [=, kept = keep(data.type)](coll::Turn turn) { return holding(kept, coll::bcast(turn, data, to_root(root))); });
+  return way(comm, handle, keep(data.type),
+             [=](coll::Turn turn, const KeptTypes&) { return coll::bcast(turn, data, to_root(root)); });
 }
 
 template <typename Way>
@@ -37,9 +38,8 @@ base::Status gather(const void* sendbuf, Count sendcount, MPI_Datatype sendtype,
     SHIM_TRY(take_buffer(receive, recvbuf, recvcount, recvtype));
     SHIM_TRY(check_no_alias(sendbuf, recvbuf, root * recvcount, *receive.type, recvcount));
   }
-  return way(comm, handle, [=, kept = keep(send.type, receive.type)](coll::Turn turn) {
-    return holding(kept, coll::gather(turn, send, receive, root));
-  });
+  return way(comm, handle, keep(send.type, receive.type),
+             [=](coll::Turn turn, const KeptTypes&) { return coll::gather(turn, send, receive, root); });
 }
 
 template <typename Way>
@@ -58,9 +58,8 @@ base::Status scatter(const void* sendbuf, Count sendcount, MPI_Datatype sendtype
   }
   SHIM_TRY(check_in_place(recvbuf, is_root));
   if (recvbuf != MPI_IN_PLACE) SHIM_TRY(take_buffer(receive, recvbuf, recvcount, recvtype));
-  return way(comm, handle, [=, kept = keep(send.type, receive.type)](coll::Turn turn) {
-    return holding(kept, coll::scatter(turn, send, receive, root));
-  });
+  return way(comm, handle, keep(send.type, receive.type),
+             [=](coll::Turn turn, const KeptTypes&) { return coll::scatter(turn, send, receive, root); });
 }
 
 template <typename C, typename D, typename Way>
@@ -76,16 +75,16 @@ base::Status gatherv(const void* sendbuf, Count sendcount, MPI_Datatype sendtype
   SHIM_TRY(check_in_place(sendbuf, is_root));
   SHIM_TRY(take_send(send, sendbuf, sendcount, sendtype));
   const types::Type* type = nullptr;
-  auto arrays = std::make_shared<Arrays>();
+  OneSide held;
   if (is_root) {
     SHIM_TRY_ASSIGN(type, take_type(recvtype));
-    SHIM_TRY_ASSIGN(arrays, take_arrays(recvcounts, displs, comm->size(), "receive"));
-    SHIM_TRY(check_address(recvbuf, needs_address(*type, arrays->has_data())));
+    SHIM_TRY(take_arrays(held.arrays, recvcounts, displs, comm->size(), "receive"));
+    SHIM_TRY(check_address(recvbuf, needs_address(*type, held.arrays.has_data())));
     SHIM_TRY(check_no_alias(sendbuf, recvbuf, displs[root], *type, recvcounts[root]));
   }
-  arrays->types = keep(send.type, type);
-  return way(comm, handle, [=](coll::Turn turn) {
-    return holding(arrays, coll::gatherv(turn, send, recvbuf, arrays->blocks(), type, root));
+  held.types = keep(send.type, type);
+  return way(comm, handle, std::move(held), [=](coll::Turn turn, const OneSide& kept) {
+    return coll::gatherv(turn, send, recvbuf, kept.arrays.blocks(), type, root);
   });
 }
 
@@ -99,19 +98,19 @@ base::Status scatterv(const void* sendbuf, const C* sendcounts, const D* displs,
   SHIM_TRY(check_root(*comm, root));
   const bool is_root = comm->rank() == root;
   const types::Type* type = nullptr;
-  auto arrays = std::make_shared<Arrays>();
+  OneSide held;
   if (is_root) {
     SHIM_TRY_ASSIGN(type, take_type(sendtype));
-    SHIM_TRY_ASSIGN(arrays, take_arrays(sendcounts, displs, comm->size(), "send"));
-    SHIM_TRY(check_address(sendbuf, needs_address(*type, arrays->has_data())));
+    SHIM_TRY(take_arrays(held.arrays, sendcounts, displs, comm->size(), "send"));
+    SHIM_TRY(check_address(sendbuf, needs_address(*type, held.arrays.has_data())));
     SHIM_TRY(check_no_alias(recvbuf, sendbuf, displs[root], *type, sendcounts[root]));
   }
   types::Buffer receive;
   SHIM_TRY(check_in_place(recvbuf, is_root));
   if (recvbuf != MPI_IN_PLACE) SHIM_TRY(take_buffer(receive, recvbuf, recvcount, recvtype));
-  arrays->types = keep(receive.type, type);
-  return way(comm, handle, [=](coll::Turn turn) {
-    return holding(arrays, coll::scatterv(turn, sendbuf, arrays->blocks(), type, receive, root));
+  held.types = keep(receive.type, type);
+  return way(comm, handle, std::move(held), [=](coll::Turn turn, const OneSide& kept) {
+    return coll::scatterv(turn, sendbuf, kept.arrays.blocks(), type, receive, root);
   });
 }
 

@@ -8,24 +8,7 @@ namespace shim::intercept {
 using base::Error;
 using base::ErrorClass;
 
-namespace {
-
 coll::Task keeping(Kept, coll::Task task) { co_await task; }
-
-}  // namespace
-
-coll::Task holding(Kept kept, coll::Task task) {
-  if (kept == nullptr) return task;
-  return keeping(std::move(kept), std::move(task));
-}
-
-Kept keep(const types::Type* type, const types::Type* other) {
-  types::TypePtr one = type != nullptr ? types::keep(*type) : nullptr;
-  types::TypePtr two = other != nullptr && other != type ? types::keep(*other) : nullptr;
-  if (one == nullptr) return two;
-  if (two == nullptr) return one;
-  return std::make_shared<std::pair<types::TypePtr, types::TypePtr>>(std::move(one), std::move(two));
-}
 
 base::Status check_root(const sessions::Communicator& comm, int root) {
   if (root >= 0 && root < comm.peers()) return {};
@@ -34,7 +17,7 @@ base::Status check_root(const sessions::Communicator& comm, int root) {
   return Error(ErrorClass::root, error.text());
 }
 
-base::Status check_counts(const std::vector<std::int64_t>& counts, const char* what) {
+base::Status check_counts(std::span<const std::int64_t> counts, const char* what) {
   for (std::size_t i = 0; i < counts.size(); ++i)
     if (counts[i] < 0)
       return Error(ErrorClass::count, std::string("the ") + what + " count for rank " + std::to_string(i) + " is negative");

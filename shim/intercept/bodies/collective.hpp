@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the bodies of collectives share: arguments, and the ways a collective can be called. A body checks its arguments and hands
-// a function that makes the task to one of the ways, which takes the turn. So a call that is refused for its arguments has not taken
-// place: the caller may call again, rightly, and meets the others.
+// What the bodies of collectives share: arguments, and the ways a collective can be called. A body checks its arguments and hands to
+// one of the ways what has to stay until the task has ended, and a function that makes the task of it. The way takes the turn: a
+// call that is refused for its arguments has not taken place, and the caller may call again, rightly, and meets the others.
 #pragma once
 
 #include <algorithm>
+#include <boost/container/small_vector.hpp>
 #include <memory>
-#include <vector>
+#include <utility>
 
 #include "shim/coll/coll.hpp"
 #include "shim/intercept/bodies/communicators.hpp"
@@ -16,21 +17,42 @@
 
 namespace shim::intercept {
 
-/// The way of MPI_X: the task runs to its end.
+/// The types of a call, which may be freed while it is in progress (MPI-4.1 §5.1.9). Empty where they are predefined.
+struct KeptTypes {
+  types::TypePtr one, two;
+  bool is_empty() const { return one == nullptr && two == nullptr; }
+};
+inline KeptTypes keep(const types::Type* type, const types::Type* other = nullptr) {
+  return {type != nullptr ? types::keep(*type) : nullptr, other != nullptr && other != type ? types::keep(*other) : nullptr};
+}
+
+// Of all ways: held is what has to stay, and make(turn, held) makes the task.
+
+/// The way of MPI_X: the task runs to its end, and all that is held stays where it is.
 struct Blocking {
-  template <typename Make>
-  base::Status operator()(const sessions::CommunicatorPtr& comm, MPI_Comm, Make make) const {
-    return coll::run(comm->coll(), make(coll::Turn(comm->coll())));
+  template <typename Held, typename Make>
+  base::Status operator()(const sessions::CommunicatorPtr& comm, MPI_Comm, const Held& held, Make make) const {
+    return coll::run(comm->coll(), make(coll::Turn(comm->coll()), held));
   }
 };
+
+/// A task that ends before what it needs does.
+coll::Task keeping(Kept held, coll::Task task);
+template <typename Held, typename Make>
+coll::Task make_holding(const std::shared_ptr<const Held>& held, coll::Turn turn, const Make& make) {
+  coll::Task task = make(turn, *held);
+  if (held->is_empty()) return task;
+  return keeping(held, std::move(task));
+}
 
 /// The way of MPI_IX: the task goes on while the caller does; progress moves it (MPI-4.1 §6.12).
 struct Nonblocking {
   MPI_Request* request;
-  template <typename Make>
-  base::Status operator()(const sessions::CommunicatorPtr& comm, MPI_Comm handle, Make make) const {
+  template <typename Held, typename Make>
+  base::Status operator()(const sessions::CommunicatorPtr& comm, MPI_Comm handle, Held held, Make make) const {
     SHIM_TRY(check_output(request, "request"));
-    SHIM_TRY_ASSIGN(p2p::Request * started, coll::start(comm->coll(), make(coll::Turn(comm->coll()))));
+    auto kept = std::make_shared<const Held>(std::move(held));
+    SHIM_TRY_ASSIGN(p2p::Request * started, coll::start(comm->coll(), make_holding(kept, comm->coll(), make)));
     return hand_out(started, comm, handle, request);
   }
 };
@@ -39,27 +61,30 @@ struct Nonblocking {
 struct Persistent {
   MPI_Info info;
   MPI_Request* request;
-  template <typename Make>
-  base::Status operator()(const sessions::CommunicatorPtr& comm, MPI_Comm handle, Make make) const {
+  template <typename Held, typename Make>
+  base::Status operator()(const sessions::CommunicatorPtr& comm, MPI_Comm handle, Held held, Make make) const {
     SHIM_TRY(take_info(info));  // no hint is known
     SHIM_TRY(check_output(request, "request"));
-    auto make_again = [make, turn = coll::Turn::lasting(comm->coll())] { return make(turn); };
+    auto kept = std::make_shared<const Held>(std::move(held));
+    auto make_again = [make, kept, turn = coll::Turn::lasting(comm->coll())] { return make_holding(kept, turn, make); };
     return hand_out(coll::prepare(comm->coll(), make_again), comm, handle, request);
   }
 };
 
 /// Counts and displacements of one of the v-forms, in items of the type.
 struct Arrays {
-  std::vector<std::int64_t> counts, displacements;
-  Kept types;
-  coll::Blocks blocks() const { return {counts, displacements}; }
+  boost::container::small_vector<std::int64_t, 16> counts, displacements;
+  coll::Blocks blocks() const { return {all_counts(), {displacements.data(), displacements.size()}}; }
+  std::span<const std::int64_t> all_counts() const { return {counts.data(), counts.size()}; }
   bool has_data() const { return std::ranges::any_of(counts, [](std::int64_t count) { return count > 0; }); }
 };
 
-/// The task, which keeps something until it has ended; nothing to keep costs nothing.
-coll::Task holding(Kept kept, coll::Task task);
-/// The types of a call, which may be freed while it is in progress (MPI-4.1 §5.1.9). Null where they are predefined.
-Kept keep(const types::Type* type, const types::Type* other = nullptr);
+/// What a v-form with counts on one side holds.
+struct OneSide {
+  Arrays arrays;
+  KeptTypes types;
+  bool is_empty() const { return arrays.counts.empty() && types.is_empty(); }
+};
 
 /// On an intercommunicator a rank of the other group, MPI_ROOT or MPI_PROC_NULL. Errors: root.
 base::Status check_root(const sessions::Communicator& comm, int root);
@@ -74,7 +99,7 @@ inline Part part_of(const sessions::Communicator& comm, int root) {
   return {comm.rank() == root, comm.rank() != root};
 }
 /// Errors: count (negative, says whose), arg (null array).
-base::Status check_counts(const std::vector<std::int64_t>& counts, const char* what);
+base::Status check_counts(std::span<const std::int64_t> counts, const char* what);
 /// Two buffers of one call that are the same memory (MPI-4.1 §6.2). Errors: buffer.
 base::Status check_no_alias(const void* send, const void* receive, std::uint64_t bytes);
 /// The same where one of them is a block at this displacement, in items, of an array.
@@ -88,16 +113,12 @@ base::Status check_in_place(const void* address, bool is_root);
 
 /// Arrays of int or larger, one item a rank.
 template <typename C, typename D>
-base::Result<std::shared_ptr<Arrays>> take_arrays(const C* counts, const D* displacements, int size, const char* what) {
+base::Status take_arrays(Arrays& arrays, const C* counts, const D* displacements, int size, const char* what) {
   if (counts == nullptr || displacements == nullptr)
     return base::Error(base::ErrorClass::arg, std::string("the ") + what + " counts or displacements are a null pointer");
-  auto arrays = std::make_shared<Arrays>();
-  for (int i = 0; i < size; ++i) {
-    arrays->counts.push_back(static_cast<std::int64_t>(counts[i]));
-    arrays->displacements.push_back(static_cast<std::int64_t>(displacements[i]));
-  }
-  SHIM_TRY(check_counts(arrays->counts, what));
-  return arrays;
+  arrays.counts.assign(counts, counts + size);
+  arrays.displacements.assign(displacements, displacements + size);
+  return check_counts(arrays.all_counts(), what);
 }
 
 /// A send buffer that may be MPI_IN_PLACE: then its type is null.

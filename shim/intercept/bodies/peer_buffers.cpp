@@ -15,22 +15,21 @@ Neighbourhood everybody(int size) {
   return {ranks, ranks, {}};
 }
 
-std::shared_ptr<const Messages> messages_between(const Neighbourhood& neighbours,
-                                                 const std::vector<types::ConstBuffer>& send,
-                                                 const std::vector<types::Buffer>& receive) {
-  auto messages = std::make_shared<Messages>();
+Messages messages_between(const Neighbourhood& neighbours, const std::vector<types::ConstBuffer>& send,
+                          const std::vector<types::Buffer>& receive) {
+  Messages messages;
   auto keep = [&](const types::Type& type) {
-    if (types::TypePtr kept = types::keep(type)) messages->types.push_back(std::move(kept));
+    if (types::TypePtr kept = types::keep(type)) messages.types.push_back(std::move(kept));
   };
   for (std::size_t i = 0; i < send.size(); ++i) {
     if (neighbours.destinations[i] == p2p::kProcNull) continue;
-    messages->out.push_back({send[i], neighbours.destinations[i]});
+    messages.out.push_back({send[i], neighbours.destinations[i]});
     keep(*send[i].type);
   }
   for (std::size_t number = 0; number < receive.size(); ++number) {
     const std::size_t i = neighbours.arrivals.empty() ? number : static_cast<std::size_t>(neighbours.arrivals[number]);
     if (neighbours.sources[i] == p2p::kProcNull) continue;
-    messages->in.push_back({receive[i], neighbours.sources[i]});
+    messages.in.push_back({receive[i], neighbours.sources[i]});
     keep(*receive[i].type);
   }
   return messages;

@@ -82,13 +82,13 @@ struct Messages {
   std::vector<coll::Outgoing> out;
   std::vector<coll::Incoming> in;
   std::vector<types::TypePtr> types;  ///< kept as long as these
+  static bool is_empty() { return false; }
 };
 /// Ranks 0 to size - 1, to and from all of them.
 Neighbourhood everybody(int size);
 
 /// None for neighbours that are MPI_PROC_NULL.
-std::shared_ptr<const Messages> messages_between(const Neighbourhood& neighbours,
-                                                 const std::vector<types::ConstBuffer>& send,
-                                                 const std::vector<types::Buffer>& receive);
+Messages messages_between(const Neighbourhood& neighbours, const std::vector<types::ConstBuffer>& send,
+                          const std::vector<types::Buffer>& receive);
 
 }  // namespace shim::intercept

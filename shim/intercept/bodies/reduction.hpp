@@ -28,6 +28,7 @@ struct Reduction {
   const types::Type* type = nullptr;
   const types::Op* op = nullptr;
   Kept kept;  ///< what the operation needs until the call has ended
+  bool is_empty() const { return kept == nullptr; }
 };
 
 /// Does this process give data, and does it get a result? Else those buffers mean nothing.
