@@ -122,36 +122,128 @@ base::Result<DistributedGraph> gather_own(Communicator& comm, const EdgeList& ed
   return graph;
 }
 
-}  // namespace
+/// Everybody's part of the graph, by rank.
+class WholeGraph {
+ public:
+  /// Collective.
+  static base::Result<WholeGraph> gather(Communicator& comm, const DistributedGraph& own) {
+    const std::vector<std::int64_t> lengths = {static_cast<std::int64_t>(own.sources.size()), static_cast<std::int64_t>(own.destinations.size())};
+    std::vector<int> ints;
+    for (const auto* list : {&own.sources, &own.source_weights, &own.destinations, &own.destination_weights})
+      ints.insert(ints.end(), list->begin(), list->end());
+    WholeGraph whole(own.is_weighted);
+    whole.lengths_.resize(2 * static_cast<std::size_t>(comm.size()));
+    const types::Type& length = *types::find_predefined("MPI_INT64_T");
+    SHIM_TRY(coll::run(comm.coll(), coll::allgather(comm.coll(), {lengths.data(), 2, &length}, {whole.lengths_.data(), 2, &length})));
+    std::vector<std::int64_t> counts;
+    for (int rank = 0; rank < comm.size(); ++rank) {
+      counts.push_back(whole.length(rank));
+      whole.begins_.push_back(whole.begins_.back() + counts.back());
+    }
+    whole.ints_.resize(static_cast<std::size_t>(whole.begins_.back()));
+    const types::Type& number = *types::find_predefined("MPI_INT");
+    SHIM_TRY(coll::run(comm.coll(), coll::allgatherv(comm.coll(), {ints.data(), ints.size(), &number}, whole.ints_.data(),
+                                                     {counts, std::span(whole.begins_).first(counts.size())}, number)));
+    return whole;
+  }
 
-base::Result<CommunicatorPtr> dist_graph_create_adjacent(const CommunicatorPtr& parent, DistributedGraph graph) {
-  auto checked = check(graph, parent->size());
-  SHIM_TRY_ASSIGN(CommunicatorPtr made, derive(parent, parent->group()));  // also where the arguments are wrong: the others make theirs
-  SHIM_TRY(std::move(checked));
-  made->set_topology(std::move(graph));
+  DistributedGraph part(int rank) const {
+    auto next = ints_.begin() + begins_[static_cast<std::size_t>(rank)];
+    auto take = [&next](std::int64_t count) {
+      next += count;
+      return std::vector<int>(next - count, next);
+    };
+    DistributedGraph part;
+    part.is_weighted = is_weighted_;
+    part.sources = take(in(rank));
+    if (is_weighted_) part.source_weights = take(in(rank));
+    part.destinations = take(out(rank));
+    if (is_weighted_) part.destination_weights = take(out(rank));
+    return part;
+  }
+
+  /// Each as its source knows it.
+  std::vector<Edge> edges() const {
+    std::vector<Edge> edges;
+    for (int rank = 0; rank < static_cast<int>(lengths_.size() / 2); ++rank) {
+      const DistributedGraph from = part(rank);
+      for (std::size_t i = 0; i < from.destinations.size(); ++i)
+        edges.push_back({rank, from.destinations[i], is_weighted_ ? from.destination_weights[i] : 1});
+    }
+    return edges;
+  }
+
+ private:
+  explicit WholeGraph(bool is_weighted) : is_weighted_(is_weighted) {}
+  std::int64_t in(int rank) const { return lengths_[2 * static_cast<std::size_t>(rank)]; }
+  std::int64_t out(int rank) const { return lengths_[2 * static_cast<std::size_t>(rank) + 1]; }
+  std::int64_t length(int rank) const { return (in(rank) + out(rank)) * (is_weighted_ ? 2 : 1); }
+
+  bool is_weighted_;                       ///< the same at all (MPI-4.1 §8.5.4)
+  std::vector<std::int64_t> lengths_;      ///< sources and destinations of each
+  std::vector<std::int64_t> begins_ = {0}; ///< of each in ints_
+  std::vector<int> ints_;                  ///< of each: sources, their weights, destinations, their weights
+};
+
+/// Collective: a child of the communicator, on which each member has the rank whose neighbours are best close to it.
+base::Result<CommunicatorPtr> reordered(const CommunicatorPtr& comm, const DistributedGraph& own) {
+  SHIM_TRY_ASSIGN(const WholeGraph whole, WholeGraph::gather(*comm, own));
+  const auto member_at = place_in_graph(*comm->group(), whole.edges(), comm->process().bootstrap().node_map());
+  SHIM_TRY_ASSIGN(GroupPtr placed, include(*comm->group(), member_at));
+  SHIM_TRY_ASSIGN(CommunicatorPtr made, derive(comm, placed));
+  made->set_topology(whole.part(made->rank()));
   return made;
 }
 
-base::Result<CommunicatorPtr> dist_graph_create(const CommunicatorPtr& parent, const EdgeList& edges) {
-  SHIM_TRY_ASSIGN(DistributedGraph own, gather_own(*parent, edges));
-  return dist_graph_create_adjacent(parent, std::move(own));
+bool spans_nodes(const Communicator& comm) {
+  return members_by_node(*comm.group(), comm.process().bootstrap().node_map()).size() > 1;
 }
 
-base::Result<CommunicatorPtr> dist_graph_create_adjacent_from_group(const FromGroup& from, DistributedGraph graph) {
+/// For a communicator that is new, and that nobody else has seen.
+base::Result<CommunicatorPtr> with_graph(CommunicatorPtr made, DistributedGraph own, bool reorder) {
+  if (!reorder || !spans_nodes(*made)) {
+    made->set_topology(std::move(own));
+    return made;
+  }
+  SHIM_TRY_ASSIGN(CommunicatorPtr placed, reordered(made, own));
+  SHIM_TRY(placed->take_hints(made->info()));
+  return placed;
+}
+
+}  // namespace
+
+base::Result<CommunicatorPtr> dist_graph_create_adjacent(const CommunicatorPtr& parent, DistributedGraph graph, bool reorder) {
+  // Also where the arguments are wrong: the others make theirs.
+  base::Status checked = check(graph, parent->size());
+  if (!checked) {
+    DistributedGraph nothing;
+    nothing.is_weighted = graph.is_weighted;
+    graph = std::move(nothing);
+  }
+  auto made = reorder && spans_nodes(*parent) ? reordered(parent, graph) : derive(parent, parent->group());
+  SHIM_TRY(std::move(checked));
+  if (made && !(*made)->distributed_graph()) (*made)->set_topology(std::move(graph));
+  return made;
+}
+
+base::Result<CommunicatorPtr> dist_graph_create(const CommunicatorPtr& parent, const EdgeList& edges, bool reorder) {
+  SHIM_TRY_ASSIGN(DistributedGraph own, gather_own(*parent, edges));
+  return dist_graph_create_adjacent(parent, std::move(own), reorder);
+}
+
+base::Result<CommunicatorPtr> dist_graph_create_adjacent_from_group(const FromGroup& from, DistributedGraph graph, bool reorder) {
   SHIM_TRY(check(graph, from.group->size()));
   SHIM_TRY_ASSIGN(CommunicatorPtr made, create_from_group(from.session, from.group, from.tag + " (distributed graph, adjacent)",
                                                           from.info, from.handler));
-  if (made) made->set_topology(std::move(graph));
-  return made;
+  return made ? with_graph(std::move(made), std::move(graph), reorder) : made;
 }
 
-base::Result<CommunicatorPtr> dist_graph_create_from_group(const FromGroup& from, const EdgeList& edges) {
+base::Result<CommunicatorPtr> dist_graph_create_from_group(const FromGroup& from, const EdgeList& edges, bool reorder) {
   SHIM_TRY_ASSIGN(CommunicatorPtr made,
                   create_from_group(from.session, from.group, from.tag + " (distributed graph)", from.info, from.handler));
   if (!made) return made;
   SHIM_TRY_ASSIGN(DistributedGraph own, gather_own(*made, edges));
-  made->set_topology(std::move(own));
-  return made;
+  return with_graph(std::move(made), std::move(own), reorder);
 }
 
 }  // namespace shim::sessions

@@ -10,10 +10,20 @@ namespace {
 using base::Error;
 using base::ErrorClass;
 
-base::Result<GroupPtr> nodes_of(const Graph& graph, const Group& group) {
+std::vector<Edge> edges_of(const Graph& graph) {
+  std::vector<Edge> edges;
+  for (int node = 0; node < static_cast<int>(graph.index.size()); ++node)
+    for (int neighbour : graph.neighbours(node)) edges.push_back({node, neighbour, 1});
+  return edges;
+}
+
+/// The members of the graph, in the order of their ranks in it.
+base::Result<GroupPtr> members_of(const Graph& graph, const Group& group, bool reorder, Process& process) {
   SHIM_TRY(check_graph(graph, group.size()));
   if (graph.index.empty()) return Group::empty();
-  return range_include(group, std::vector<Triplet>{{0, static_cast<int>(graph.index.size()) - 1, 1}});
+  SHIM_TRY_ASSIGN(GroupPtr first, range_include(group, std::vector<Triplet>{{0, static_cast<int>(graph.index.size()) - 1, 1}}));
+  if (!reorder) return first;
+  return include(*first, place_in_graph(*first, edges_of(graph), process.bootstrap().node_map()));
 }
 
 base::Result<CommunicatorPtr> with_graph(base::Result<CommunicatorPtr> made, const Graph& graph) {
@@ -40,19 +50,25 @@ base::Status check_graph(const Graph& graph, int processes) {
   return {};
 }
 
-base::Result<CommunicatorPtr> graph_create(const CommunicatorPtr& parent, const Graph& graph) {
-  SHIM_TRY_ASSIGN(GroupPtr nodes, nodes_of(graph, *parent->group()));
-  return with_graph(derive(parent, nodes), graph);
+base::Result<CommunicatorPtr> graph_create(const CommunicatorPtr& parent, const Graph& graph, bool reorder) {
+  SHIM_TRY_ASSIGN(GroupPtr members, members_of(graph, *parent->group(), reorder, parent->process()));
+  return with_graph(derive(parent, members), graph);
 }
 
-base::Result<CommunicatorPtr> graph_create_from_group(const FromGroup& from, const Graph& graph) {
-  SHIM_TRY_ASSIGN(GroupPtr nodes, nodes_of(graph, *from.group));
-  const base::ProcessId self = from.session->process().self();
-  if (nodes->rank_of(self) == kUndefined && from.group->rank_of(self) != kUndefined) return CommunicatorPtr();
+base::Result<int> graph_map(const Communicator& comm, const Graph& graph) {
+  SHIM_TRY_ASSIGN(GroupPtr members, members_of(graph, *comm.group(), true, comm.process()));
+  return members->rank_of(comm.process().self());
+}
+
+base::Result<CommunicatorPtr> graph_create_from_group(const FromGroup& from, const Graph& graph, bool reorder) {
+  Process& process = from.session->process();
+  SHIM_TRY_ASSIGN(GroupPtr members, members_of(graph, *from.group, reorder, process));
+  const base::ProcessId self = process.self();
+  if (members->rank_of(self) == kUndefined && from.group->rank_of(self) != kUndefined) return CommunicatorPtr();
   // members that give different graphs hear of it
   const std::string tag = from.tag + " (graph of " + std::to_string(graph.index.size()) + " nodes and " +
-                          std::to_string(graph.edges.size()) + " edges)";
-  return with_graph(create_from_group(from.session, nodes, tag, from.info, from.handler), graph);
+                          std::to_string(graph.edges.size()) + " edges" + (reorder ? ", reordered)" : ")");
+  return with_graph(create_from_group(from.session, members, tag, from.info, from.handler), graph);
 }
 
 }  // namespace shim::sessions

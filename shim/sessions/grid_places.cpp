@@ -29,18 +29,6 @@ int rank_at(const Dims& coords, const Dims& dims) {
   return rank;
 }
 
-/// Members by node, nodes in the order of their first members.
-std::vector<std::vector<int>> members_by_node(const Group& group, const bootstrap::NodeMap& nodes) {
-  std::vector<std::vector<int>> members;
-  std::map<std::uint32_t, std::size_t> place;
-  for (int rank = 0; rank < group.size(); ++rank) {
-    auto [at, is_new] = place.try_emplace(nodes.node_of(group.at(rank).rank), members.size());
-    if (is_new) members.emplace_back();
-    members[at->second].push_back(rank);
-  }
-  return members;
-}
-
 /// How many pairs of neighbours are on different nodes.
 std::int64_t pairs_apart(const std::vector<std::uint32_t>& node_at, const Dims& dims, const std::vector<int>& periods) {
   std::int64_t apart = 0;
@@ -111,6 +99,17 @@ std::vector<int> in_blocks(const std::vector<std::vector<int>>& by_node, const D
 }
 
 }  // namespace
+
+std::vector<std::vector<int>> members_by_node(const Group& group, const bootstrap::NodeMap& nodes) {
+  std::vector<std::vector<int>> members;
+  std::map<std::uint32_t, std::size_t> place;
+  for (int rank = 0; rank < group.size(); ++rank) {
+    auto [at, is_new] = place.try_emplace(nodes.node_of(group.at(rank).rank), members.size());
+    if (is_new) members.emplace_back();
+    members[at->second].push_back(rank);
+  }
+  return members;
+}
 
 std::vector<int> place_in_grid(const Group& group, const Dims& dims, const std::vector<int>& periods, const bootstrap::NodeMap& nodes) {
   std::vector<int> as_they_are(static_cast<std::size_t>(group.size()));

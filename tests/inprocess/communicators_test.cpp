@@ -167,21 +167,27 @@ TEST_P(Communicators, NeighboursAreInTheOrderOfTheStandard) {
     for (int i = 1; i < size; ++i) star.edges.push_back(i);
     star.index.push_back(size - 1);
     for (int i = 1; i < size; ++i) star.edges.push_back(0), star.index.push_back(size - 1 + i);
-    CommunicatorPtr graph = *graph_create(world, star);
-    EXPECT_EQ(neighbours_of(*graph)->sources, star.neighbours(rank));
-    EXPECT_EQ(neighbours_of(*graph)->destinations, star.neighbours(rank));
-    CommunicatorPtr copy = *duplicate(graph, true);
-    EXPECT_EQ(neighbours_of(*copy)->sources, star.neighbours(rank));
-    EdgeList ring{{(rank + 1) % size}, {1}, {(rank + 2) % size}, {rank}, true};  // somebody else's edge
-    CommunicatorPtr circle = *dist_graph_create(world, ring);
-    EXPECT_EQ(neighbours_of(*circle)->sources, (std::vector<int>{(rank + size - 1) % size}));
-    EXPECT_EQ(neighbours_of(*circle)->destinations, (std::vector<int>{(rank + 1) % size}));
-    EXPECT_EQ(circle->distributed_graph()->destination_weights, (std::vector<int>{(rank + size - 1) % size}));
-    exercise(circle, 1);
-    EdgeList wrong = ring;
-    if (rank == 1) wrong.destinations[0] = size;
-    EXPECT_EQ(dist_graph_create(world, wrong).error().error_class(), rank == 1 ? base::ErrorClass::rank : base::ErrorClass::arg);
-    exercise(world, 2);
+    const EdgeList ring{{(rank + 1) % size}, {1}, {(rank + 2) % size}, {rank}, true};  // somebody else's edge
+    for (bool reorder : {false, true}) {
+      CommunicatorPtr graph = *graph_create(world, star, reorder);
+      EXPECT_EQ(neighbours_of(*graph)->sources, star.neighbours(graph->rank()));
+      EXPECT_EQ(neighbours_of(*graph)->destinations, star.neighbours(graph->rank()));
+      CommunicatorPtr copy = *duplicate(graph, true);
+      EXPECT_EQ(neighbours_of(*copy)->sources, star.neighbours(graph->rank()));
+      CommunicatorPtr circle = *dist_graph_create(world, ring, reorder);
+      const int place = circle->rank();
+      EXPECT_EQ(neighbours_of(*circle)->sources, (std::vector<int>{(place + size - 1) % size}));
+      EXPECT_EQ(neighbours_of(*circle)->destinations, (std::vector<int>{(place + 1) % size}));
+      EXPECT_EQ(circle->distributed_graph()->destination_weights, (std::vector<int>{(place + size - 1) % size}));
+      exercise(circle, 1);
+      EdgeList wrong = ring;
+      if (rank == 1) wrong.destinations[0] = size;
+      EXPECT_EQ(dist_graph_create(world, wrong, reorder).error().error_class(), rank == 1 ? base::ErrorClass::rank : base::ErrorClass::arg);
+      DistributedGraph adjacent{{(rank + 1) % size}, {}, {(rank + 1) % size}, {}, false};
+      if (rank == 1) adjacent.sources[0] = -1;
+      EXPECT_EQ(dist_graph_create_adjacent(world, adjacent, reorder).has_value(), rank != 1) << "and nobody waits for anybody";
+      exercise(world, 2);
+    }
   });
 }
 
@@ -198,9 +204,11 @@ TEST_P(Communicators, TopologiesFromGroupsAlone) {
     CommunicatorPtr line = *cart_create_from_group(from, {{3}, {0}, false});
     EXPECT_EQ(line == nullptr, member.rank() == 3);
     if (line) exercise(line, 2);
-    exercise(*graph_create_from_group(from, {{1, 2, 3, 4}, {1, 2, 3, 0}}), 3);
-    exercise(*dist_graph_create_adjacent_from_group(from, {{member.rank()}, {}, {member.rank()}, {}, false}), 4);
-    exercise(*dist_graph_create_from_group(from, {{0}, {1}, {1}, {}, false}), 5);
+    for (bool reorder : {false, true}) {
+      exercise(*graph_create_from_group(from, {{1, 2, 3, 4}, {1, 2, 3, 0}}, reorder), 3);
+      exercise(*dist_graph_create_adjacent_from_group(from, {{member.rank()}, {}, {member.rank()}, {}, false}, reorder), 4);
+      exercise(*dist_graph_create_from_group(from, {{0}, {1}, {1}, {}, false}, reorder), 5);
+    }
   });
 }
 

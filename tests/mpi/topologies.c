@@ -15,7 +15,7 @@ static int topology_of(MPI_Comm comm) {
 }
 
 
-static void graphs(int nodes) {
+static void graphs(int nodes, int reorder) {
   int indx[MOST], edges[MOST * MOST], count = 0;
   for (int from = 0; from < nodes; ++from) {
     for (int to = nodes - 1; to >= 0; --to)
@@ -23,12 +23,12 @@ static void graphs(int nodes) {
     indx[from] = count;
   }
   MPI_Comm graph, copy, plain;
-  MUST(MPI_Graph_create(world, nodes, indx, edges, rank % 2, &graph));
+  MUST(MPI_Graph_create(world, nodes, indx, edges, reorder, &graph));
   EXPECT((graph == MPI_COMM_NULL) == (rank >= nodes), "a graph of %d", nodes);
   int mapped = -5;
   if (nodes > 0) {
     MUST(MPI_Graph_map(world, nodes, indx, edges, &mapped));
-    EXPECT(mapped == (rank < nodes ? rank : MPI_UNDEFINED), "mapped to %d", mapped);
+    EXPECT((mapped == MPI_UNDEFINED) == (rank >= nodes), "mapped to %d", mapped);
   }
   if (graph == MPI_COMM_NULL) return;
   MUST(MPI_Comm_dup(graph, &copy));
@@ -40,7 +40,7 @@ static void graphs(int nodes) {
     int got_nodes, got_edges, got_index[MOST], got[MOST * MOST], r;
     EXPECT(topology_of(comm) == MPI_GRAPH, "topology");
     MUST(MPI_Comm_rank(comm, &r));
-    EXPECT(r == rank, "rank %d", r);
+    EXPECT(r == (reorder ? mapped : rank), "rank %d", r);
     MUST(MPI_Graphdims_get(comm, &got_nodes, &got_edges));
     EXPECT(got_nodes == nodes && got_edges == count, "%d nodes, %d edges", got_nodes, got_edges);
     MUST(MPI_Graph_get(comm, nodes, count, got_index, got));
@@ -83,9 +83,10 @@ static int compare_pairs(const void *a, const void *b) {
 }
 
 static void check_distributed(MPI_Comm comm, int weighted, int in_order) {
-  int in = -1, out = -1, got_weighted = -1, sources[MOST * 2], destinations[MOST * 2], source_weights[MOST * 2], destination_weights[MOST * 2];
+  int own, in = -1, out = -1, got_weighted = -1, sources[MOST * 2], destinations[MOST * 2], source_weights[MOST * 2], destination_weights[MOST * 2];
   int pairs[MOST * 4], want[MOST * 4];
   EXPECT(topology_of(comm) == MPI_DIST_GRAPH, "topology");
+  MUST(MPI_Comm_rank(comm, &own));
   MUST(MPI_Dist_graph_neighbors_count(comm, &in, &out, &got_weighted));
   EXPECT(got_weighted == weighted, "weighted %d", got_weighted);
   memset(source_weights, 0, sizeof source_weights);
@@ -93,7 +94,7 @@ static void check_distributed(MPI_Comm comm, int weighted, int in_order) {
   MUST(MPI_Dist_graph_neighbors(comm, in, sources, source_weights, out, destinations, destination_weights));
   for (int side = 0; side < 2; ++side) {
     const int n = side ? out : in, *ranks = side ? destinations : sources, *weights = side ? destination_weights : source_weights;
-    const int wanted = model(rank, side, weighted, want);
+    const int wanted = model(own, side, weighted, want);
     EXPECT(n == wanted, "%d neighbors on side %d, not %d", n, side, wanted);
     for (int i = 0; i < n; ++i) pairs[2 * i] = ranks[i], pairs[2 * i + 1] = weights[i];
     if (!in_order) qsort(pairs, (size_t)n, 2 * sizeof(int), compare_pairs);
@@ -106,7 +107,7 @@ static void check_distributed(MPI_Comm comm, int weighted, int in_order) {
   }
 }
 
-static void distributed(int weighted) {
+static void distributed(int weighted, int reorder) {
   int pairs[MOST * 4], sources[MOST * 2], source_weights[MOST * 2], destinations[MOST * 2], destination_weights[MOST * 2];
   MPI_Comm comm, copy;
   const int in = model(rank, 0, 1, pairs);
@@ -114,7 +115,7 @@ static void distributed(int weighted) {
   const int out = model(rank, 1, 1, pairs);
   for (int i = 0; i < out; ++i) destinations[i] = pairs[2 * i], destination_weights[i] = pairs[2 * i + 1];
   MUST(MPI_Dist_graph_create_adjacent(world, in, sources, weighted ? in ? source_weights : MPI_WEIGHTS_EMPTY : MPI_UNWEIGHTED, out, destinations,
-                                      weighted ? out ? destination_weights : MPI_WEIGHTS_EMPTY : MPI_UNWEIGHTED, MPI_INFO_NULL, 1, &comm));
+                                      weighted ? out ? destination_weights : MPI_WEIGHTS_EMPTY : MPI_UNWEIGHTED, MPI_INFO_NULL, reorder, &comm));
   check_distributed(comm, weighted, 1);
   MUST(MPI_Comm_dup(comm, &copy));
   check_distributed(copy, weighted, 1);
@@ -130,9 +131,38 @@ static void distributed(int weighted) {
       from[n] = source, degrees[n++] = count;
       for (int i = 0; i < count; ++i) to[edges] = destination, weights[edges++] = weight_of(source, destination);
     }
-  MUST(MPI_Dist_graph_create(world, n, from, degrees, to, weighted ? edges ? weights : MPI_WEIGHTS_EMPTY : MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm));
+  MUST(MPI_Dist_graph_create(world, n, from, degrees, to, weighted ? edges ? weights : MPI_WEIGHTS_EMPTY : MPI_UNWEIGHTED, MPI_INFO_NULL, reorder, &comm));
   check_distributed(comm, weighted, 0);
   MUST(MPI_Comm_free(&comm));
+}
+
+/* Neighbours of this process that are on other nodes, of all processes together. */
+static int neighbours_apart(MPI_Comm comm, int node) {
+  int r, n, in, out, weighted, sources[MOST], destinations[MOST], node_of[MOST], apart = 0, sum;
+  MUST(MPI_Comm_rank(comm, &r));
+  MUST(MPI_Comm_size(comm, &n));
+  MUST(MPI_Allgather(&node, 1, MPI_INT, node_of, 1, MPI_INT, comm));
+  MUST(MPI_Dist_graph_neighbors_count(comm, &in, &out, &weighted));
+  MUST(MPI_Dist_graph_neighbors(comm, in, sources, MPI_UNWEIGHTED, out, destinations, MPI_UNWEIGHTED));
+  for (int i = 0; i < out; ++i) apart += node_of[destinations[i]] != node;
+  MUST(MPI_Allreduce(&apart, &sum, 1, MPI_INT, MPI_SUM, comm));
+  return sum;
+}
+
+/* Each talks to one other, half way round: with two processes on each node no pair need be apart. */
+static void pairs_share_nodes(void) {
+  MPI_Comm on_node, comm;
+  int node = rank, other = (rank + size / 2) % size, apart[2];
+  if (size % 2 != 0) return;
+  MUST(MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &on_node));
+  MUST(MPI_Bcast(&node, 1, MPI_INT, 0, on_node));
+  MUST(MPI_Comm_free(&on_node));
+  for (int reorder = 0; reorder < 2; ++reorder) {
+    MUST(MPI_Dist_graph_create_adjacent(world, 1, &other, MPI_UNWEIGHTED, 1, &other, MPI_UNWEIGHTED, MPI_INFO_NULL, reorder, &comm));
+    apart[reorder] = neighbours_apart(comm, node);
+    MUST(MPI_Comm_free(&comm));
+  }
+  EXPECT(apart[1] == 0, "%d apart, and without reordering %d", apart[1], apart[0]);
 }
 
 static void grids(void) {
@@ -227,9 +257,12 @@ static void misuse(void) {
 
 int main(void) {
   open_world("test.topologies");
-  for (int nodes = 0; nodes <= size; ++nodes) graphs(nodes);
-  distributed(0);
-  distributed(1);
+  for (int reorder = 0; reorder < 2; ++reorder) {
+    for (int nodes = 0; nodes <= size; ++nodes) graphs(nodes, reorder);
+    distributed(0, reorder);
+    distributed(1, reorder);
+  }
+  pairs_share_nodes();
   grids();
   misuse();
   return close_world();

@@ -15,6 +15,30 @@ static void check(MPI_Comm comm, int kind, int processes) {
   EXPECT(sum == n * (n - 1) / 2, "sum %d", sum);
 }
 
+/* A ring, each member giving its own edges, or the edge of the next one. */
+static void distributed(int reorder) {
+  MPI_Comm comm;
+  int before = (rank + size - 1) % size, after = (rank + 1) % size, one = 1, far = (rank + 2) % size, weight = after * 10;
+  int r, n = -1, in, out, weighted, got_in = -1, got_out = -1;
+  MUST(MPIX_Dist_graph_create_adjacent_from_group(group, "adjacent", MPI_INFO_NULL, MPI_ERRORS_RETURN, 1, &before, MPI_UNWEIGHTED, 1, &after,
+                                                  MPI_UNWEIGHTED, reorder, &comm));
+  check(comm, MPI_DIST_GRAPH, size);
+  MUST(MPI_Comm_rank(comm, &r));
+  MUST(MPI_Dist_graph_neighbors(comm, 1, &got_in, MPI_UNWEIGHTED, 1, &got_out, MPI_UNWEIGHTED));
+  EXPECT(got_in == (r + size - 1) % size && got_out == (r + 1) % size, "neighbors %d %d of %d", got_in, got_out, r);
+  MUST(MPI_Comm_free(&comm));
+
+  MUST(MPIX_Dist_graph_create_from_group(group, "edges", MPI_INFO_NULL, MPI_ERRORS_RETURN, 1, &after, &one, &far, &weight, reorder, &comm));
+  check(comm, MPI_DIST_GRAPH, size);
+  MUST(MPI_Comm_rank(comm, &r));
+  MUST(MPI_Dist_graph_neighbors_count(comm, &in, &out, &weighted));
+  EXPECT(in == 1 && out == 1 && weighted, "%d %d %d", in, out, weighted);
+  MUST(MPI_Dist_graph_neighbors(comm, 1, &got_in, &n, 1, &got_out, &weight));
+  EXPECT(got_in == (r + size - 1) % size && got_out == (r + 1) % size && n == got_in * 10 && weight == r * 10,
+         "neighbors %d %d of %d, weights %d %d", got_in, got_out, r, n, weight);
+  MUST(MPI_Comm_free(&comm));
+}
+
 int main(void) {
   MPI_Comm comm, none = MPI_COMM_NULL;
   int dims[2] = {0, 0}, periods[2] = {1, 0}, coords[2], r;
@@ -38,30 +62,16 @@ int main(void) {
 
   int indx[64], edges[64]; /* a ring */
   for (int i = 0; i < size; ++i) indx[i] = i + 1, edges[i] = (i + 1) % size;
-  MUST(MPIX_Graph_create_from_group(group, "graph", MPI_INFO_NULL, MPI_ERRORS_RETURN, size, indx, edges, 0, &comm));
-  check(comm, MPI_GRAPH, size);
-  int next = -1, n = -1;
-  MUST(MPI_Graph_neighbors(comm, rank, 1, &next));
-  EXPECT(next == (rank + 1) % size, "next %d", next);
-  MUST(MPI_Comm_free(&comm));
-
-  int before = (rank + size - 1) % size, after = (rank + 1) % size, in, out, weighted, got_in = -1, got_out = -1;
-  MUST(MPIX_Dist_graph_create_adjacent_from_group(group, "adjacent", MPI_INFO_NULL, MPI_ERRORS_RETURN, 1, &before, MPI_UNWEIGHTED, 1, &after,
-                                                  MPI_UNWEIGHTED, 0, &comm));
-  check(comm, MPI_DIST_GRAPH, size);
-  MUST(MPI_Dist_graph_neighbors(comm, 1, &got_in, MPI_UNWEIGHTED, 1, &got_out, MPI_UNWEIGHTED));
-  EXPECT(got_in == before && got_out == after, "neighbors %d %d", got_in, got_out);
-  MUST(MPI_Comm_free(&comm));
-
-  int weight = after * 10; /* each gives the edge of the next one */
-  MUST(MPIX_Dist_graph_create_from_group(group, "edges", MPI_INFO_NULL, MPI_ERRORS_RETURN, 1, &after, one, (int[]){(after + 1) % size}, &weight, 0,
-                                         &comm));
-  check(comm, MPI_DIST_GRAPH, size);
-  MUST(MPI_Dist_graph_neighbors_count(comm, &in, &out, &weighted));
-  EXPECT(in == 1 && out == 1 && weighted, "%d %d %d", in, out, weighted);
-  MUST(MPI_Dist_graph_neighbors(comm, 1, &got_in, &n, 1, &got_out, &weight));
-  EXPECT(got_in == before && got_out == after && n == before * 10 && weight == rank * 10, "neighbors %d %d, weights %d %d", got_in, got_out, n, weight);
-  MUST(MPI_Comm_free(&comm));
+  for (int reorder = 0; reorder < 2; ++reorder) {
+    MUST(MPIX_Graph_create_from_group(group, "graph", MPI_INFO_NULL, MPI_ERRORS_RETURN, size, indx, edges, reorder, &comm));
+    check(comm, MPI_GRAPH, size);
+    int next = -1;
+    MUST(MPI_Comm_rank(comm, &r));
+    MUST(MPI_Graph_neighbors(comm, r, 1, &next));
+    EXPECT(next == (r + 1) % size, "next %d", next);
+    MUST(MPI_Comm_free(&comm));
+    distributed(reorder);
+  }
 
   int large[1] = {size + 1};
   MUST_FAIL(MPI_ERR_DIMS, MPIX_Cart_create_from_group(group, "large", MPI_INFO_NULL, MPI_ERRORS_RETURN, 1, large, periods, 0, &none));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <random>
 #include <set>
 
 #include "shim/bootstrap/bootstrap.hpp"
@@ -75,6 +76,65 @@ TEST(PlaceInGrid, StaysWhereNothingIsGained) {
   const auto uneven = place_in_grid(*world_of(4), {2, 2}, {0, 0}, map_of({0, 1, 0, 0}));
   EXPECT_EQ(uneven, (std::vector<int>{0, 1, 2, 3}));
   EXPECT_EQ(place_in_grid(*world_of(1), {}, {}, map_of({0})), (std::vector<int>{0}));
+}
+
+std::vector<Edge> grid_edges(int rows, int columns) {
+  std::vector<Edge> edges;
+  for (int row = 0; row < rows; ++row)
+    for (int column = 0; column < columns; ++column) {
+      const int here = row * columns + column;
+      if (row + 1 < rows) edges.push_back({here, here + columns, 1});
+      if (column + 1 < columns) edges.push_back({here + 1, here, 1});
+    }
+  return edges;
+}
+
+std::int64_t cut_of(const std::vector<Edge>& edges, const std::vector<int>& member_at, const std::vector<std::uint32_t>& node_of) {
+  std::int64_t cut = 0;
+  auto node = [&](int vertex) { return node_of[static_cast<std::size_t>(member_at[static_cast<std::size_t>(vertex)])]; };
+  for (const Edge& edge : edges) cut += node(edge.from) != node(edge.to) ? edge.weight : 0;
+  return cut;
+}
+
+TEST(PlaceInGraph, NeighboursShareNodes) {
+  const std::vector<std::uint32_t> in_blocks = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3};
+  const auto square = grid_edges(4, 4);
+  EXPECT_EQ(cut_of(square, place_in_graph(*world_of(16), square, map_of(in_blocks)), in_blocks), 8) << "four blocks of two by two";
+  const std::vector<std::uint32_t> in_turn = {0, 1, 2, 0, 1, 2, 0, 1, 2};
+  const auto chain = grid_edges(1, 9);
+  EXPECT_EQ(cut_of(chain, place_in_graph(*world_of(9), chain, map_of(in_turn)), in_turn), 2) << "three pieces of the chain";
+}
+
+TEST(PlaceInGraph, HeavyEdgesCount) {
+  // A ring whose heavy edges are those between nodes as they are.
+  const std::vector<std::uint32_t> node_of = {0, 0, 1, 1};
+  const std::vector<Edge> ring = {{0, 1, 1}, {1, 2, 10}, {2, 3, 1}, {3, 0, 10}};
+  EXPECT_EQ(cut_of(ring, place_in_graph(*world_of(4), ring, map_of(node_of)), node_of), 2);
+}
+
+TEST(PlaceInGraph, StaysWhereNothingIsGained) {
+  const std::vector<int> as_they_are = {0, 1, 2, 3};
+  EXPECT_EQ(place_in_graph(*world_of(4), grid_edges(2, 2), map_of({0, 0, 0, 0})), as_they_are);
+  EXPECT_EQ(place_in_graph(*world_of(4), grid_edges(1, 4), map_of({0, 0, 1, 1})), as_they_are);
+  EXPECT_EQ(place_in_graph(*world_of(4), {}, map_of({0, 1, 0, 1})), as_they_are);
+  EXPECT_EQ(place_in_graph(*world_of(4), {{2, 2, 9}, {1, 1, 9}}, map_of({0, 1, 0, 1})), as_they_are) << "loops";
+}
+
+TEST(PlaceInGraph, EverybodyHasOnePlaceAndItIsNeverWorse) {
+  for (unsigned seed = 1; seed < 60; ++seed) {
+    std::mt19937 random(seed);
+    auto below = [&](unsigned bound) { return static_cast<int>(random() % bound); };
+    const unsigned size = 1 + random() % 40;
+    std::vector<std::uint32_t> node_of(size);
+    for (auto& node : node_of) node = random() % (1 + seed % 7);
+    std::vector<Edge> edges(random() % 200);
+    for (Edge& edge : edges) edge = {below(size), below(size), below(5)};
+    const auto placed = place_in_graph(*world_of(size), edges, map_of(node_of));
+    std::vector<int> as_they_are(size);
+    std::iota(as_they_are.begin(), as_they_are.end(), 0);
+    EXPECT_TRUE(std::ranges::is_permutation(placed, as_they_are)) << "seed " << seed;
+    EXPECT_LE(cut_of(edges, placed, node_of), cut_of(edges, as_they_are, node_of)) << "seed " << seed;
+  }
 }
 
 TEST(GraphCheck, SaysWhatIsWrong) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Distributed graph topologies, MPI-4.1 §8.5.4 and §8.5.5. Neither `reorder` nor a hint changes anything: ranks stay.
+// Distributed graph topologies, MPI-4.1 §8.5.4 and §8.5.5. No hint is known.
 #include "shim/intercept/bodies/communicators.hpp"
 #include "shim/intercept/bodies/topologies.hpp"
 #include "shim/intercept/generated/bodies.hpp"
@@ -34,22 +34,22 @@ base::Status put_weights(const DistributedGraph& graph, const std::vector<int>& 
 namespace ours {
 
 int Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[], int outdegree,
-                               const int destinations[], const int destweights[], MPI_Info info, int, MPI_Comm* comm_dist_graph) {
+                               const int destinations[], const int destweights[], MPI_Info info, int reorder, MPI_Comm* comm_dist_graph) {
   return derive("MPI_Dist_graph_create_adjacent", comm_old, comm_dist_graph, [&](const CommunicatorPtr& parent) -> base::Result<CommunicatorPtr> {
     SHIM_TRY(check_intra(*parent));
     SHIM_TRY(take_info(info));
     SHIM_TRY_ASSIGN(DistributedGraph graph, take_adjacent(indegree, sources, sourceweights, outdegree, destinations, destweights));
-    return sessions::dist_graph_create_adjacent(parent, std::move(graph));
+    return sessions::dist_graph_create_adjacent(parent, std::move(graph), reorder != 0);
   });
 }
 
 int Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[],
-                      const int weights[], MPI_Info info, int, MPI_Comm* comm_dist_graph) {
+                      const int weights[], MPI_Info info, int reorder, MPI_Comm* comm_dist_graph) {
   return derive("MPI_Dist_graph_create", comm_old, comm_dist_graph, [&](const CommunicatorPtr& parent) -> base::Result<CommunicatorPtr> {
     SHIM_TRY(check_intra(*parent));
     SHIM_TRY(take_info(info));
     SHIM_TRY_ASSIGN(sessions::EdgeList edges, take_edges(n, sources, degrees, destinations, weights));
-    return sessions::dist_graph_create(parent, edges);
+    return sessions::dist_graph_create(parent, edges, reorder != 0);
   });
 }
 

@@ -34,11 +34,11 @@ base::Result<std::vector<int>> neighbours(const sessions::Communicator& comm, co
 
 namespace ours {
 
-int Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int edges[], int, MPI_Comm* comm_graph) {
+int Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int edges[], int reorder, MPI_Comm* comm_graph) {
   return derive("MPI_Graph_create", comm_old, comm_graph, [&](const CommunicatorPtr& parent) -> base::Result<CommunicatorPtr> {
     SHIM_TRY(check_intra(*parent));
     SHIM_TRY_ASSIGN(Graph graph, take_graph(nnodes, indx, edges));
-    return sessions::graph_create(parent, graph);
+    return sessions::graph_create(parent, graph, reorder != 0);
   });
 }
 
@@ -75,15 +75,14 @@ int Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neighbors[]) 
   });
 }
 
-/// MPI_Graph_create leaves the ranks as they are, and so does this.
 int Graph_map(MPI_Comm comm, int nnodes, const int indx[], const int edges[], int* newrank) {
   return deliver(Subject::comm(comm), "MPI_Graph_map", [&]() -> base::Status {
     SHIM_TRY_ASSIGN(CommunicatorPtr found, take_intra(comm));
     if (nnodes < 1) return Error(ErrorClass::arg, "the number of nodes " + std::to_string(nnodes) + " is not positive");
     SHIM_TRY_ASSIGN(Graph graph, take_graph(nnodes, indx, edges));
-    SHIM_TRY(sessions::check_graph(graph, found->size()));
     SHIM_TRY(check_output(newrank, "rank"));
-    *newrank = found->rank() < nnodes ? found->rank() : MPI_UNDEFINED;
+    SHIM_TRY_ASSIGN(const int rank, sessions::graph_map(*found, graph));
+    *newrank = abi::to_mpi_rank(rank);
     return {};
   });
 }

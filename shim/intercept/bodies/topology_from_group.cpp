@@ -52,26 +52,28 @@ int Cart_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info
 }
 
 int Graph_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info, MPI_Errhandler errhandler, int nnodes, const int indx[],
-                            const int edges[], int, MPI_Comm* comm_graph) {
+                            const int edges[], int reorder, MPI_Comm* comm_graph) {
   return create("MPIX_Graph_create_from_group", group, stringtag, info, errhandler, comm_graph,
                 [&] { return take_graph(nnodes, indx, edges); },
-                [](const FromGroup& from, auto graph) { return sessions::graph_create_from_group(from, graph); });
+                [&](const FromGroup& from, auto graph) { return sessions::graph_create_from_group(from, graph, reorder != 0); });
 }
 
 int Dist_graph_create_adjacent_from_group(MPI_Group group, const char* stringtag, MPI_Info info, MPI_Errhandler errhandler, int indegree,
                                           const int sources[], const int sourceweights[], int outdegree, const int destinations[],
-                                          const int destweights[], int, MPI_Comm* comm_dist_graph) {
+                                          const int destweights[], int reorder, MPI_Comm* comm_dist_graph) {
   return create("MPIX_Dist_graph_create_adjacent_from_group", group, stringtag, info, errhandler, comm_dist_graph,
                 [&] { return take_adjacent(indegree, sources, sourceweights, outdegree, destinations, destweights); },
-                [](const FromGroup& from, auto graph) { return sessions::dist_graph_create_adjacent_from_group(from, std::move(graph)); });
+                [&](const FromGroup& from, auto graph) {
+                  return sessions::dist_graph_create_adjacent_from_group(from, std::move(graph), reorder != 0);
+                });
 }
 
 int Dist_graph_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info, MPI_Errhandler errhandler, int n,
-                                 const int sources[], const int degrees[], const int destinations[], const int weights[], int,
+                                 const int sources[], const int degrees[], const int destinations[], const int weights[], int reorder,
                                  MPI_Comm* comm_dist_graph) {
   return create("MPIX_Dist_graph_create_from_group", group, stringtag, info, errhandler, comm_dist_graph,
                 [&] { return take_edges(n, sources, degrees, destinations, weights); },
-                [](const FromGroup& from, auto edges) { return sessions::dist_graph_create_from_group(from, edges); });
+                [&](const FromGroup& from, auto edges) { return sessions::dist_graph_create_from_group(from, edges, reorder != 0); });
 }
 
 }  // namespace ours
