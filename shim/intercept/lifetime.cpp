@@ -34,10 +34,10 @@ class Life {
     if (!substrate_is_active) return sharing_.reset();
     if (sharing_) return;
     warn_where_worlds_differ(*process_);
-    sharing_.emplace(process_->engine());
+    sharing_.emplace(process_->engine(), process_->log());
   }
   /// From here on a thread is in the substrate's MPI_Finalize: others may wait for messages of ours before they come there, too.
-  void world_ends() { in_finalize_ = std::make_unique<ProgressThread>(process_->engine(), finalize_); }
+  void world_ends() { in_finalize_ = ProgressThread::make(process_->engine(), finalize_, process_->log()); }
   std::unique_ptr<ProgressThread> world_ended() { return std::move(in_finalize_); }
 
  private:

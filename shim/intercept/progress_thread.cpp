@@ -4,6 +4,7 @@
 #include <csignal>
 
 #include <chrono>
+#include <system_error>
 
 #include "shim/intercept/sharing.hpp"
 
@@ -32,6 +33,15 @@ class SignalsBlocked {
 };
 
 }  // namespace
+
+std::unique_ptr<ProgressThread> ProgressThread::make(p2p::Engine& engine, CallsBelow& calls, const base::Log& log) try {
+  return std::unique_ptr<ProgressThread>(new ProgressThread(engine, calls));
+} catch (const std::system_error& error) {
+  log.write(base::LogLevel::warn,
+            std::string("no thread can be made to move messages of sessions while this process waits in a call of the MPI below: ") +
+                error.what() + "; others may wait for them until it is back in a call on a session. See ulimit -u and ulimit -s");
+  return nullptr;
+}
 
 ProgressThread::ProgressThread(p2p::Engine& engine, CallsBelow& calls) : engine_(engine), calls_(calls) {
   SignalsBlocked blocked;  // the new thread begins with the mask of its maker

@@ -4,9 +4,11 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <thread>
 
+#include "shim/base/log.hpp"
 #include "shim/p2p/p2p.hpp"
 
 namespace shim::intercept {
@@ -23,7 +25,8 @@ struct CallsBelow {
 /// The work of non-blocking collectives is moved as well, so that operations of the user's may run on this thread, one at a time.
 class ProgressThread {
  public:
-  ProgressThread(p2p::Engine& engine, CallsBelow& calls);
+  /// Null, and a warning, where the system gives no more threads: the program may do without.
+  static std::unique_ptr<ProgressThread> make(p2p::Engine& engine, CallsBelow& calls, const base::Log& log);
   /// Ends the thread and waits for it.
   ~ProgressThread();
   ProgressThread(const ProgressThread&) = delete;
@@ -36,6 +39,7 @@ class ProgressThread {
   }
 
  private:
+  ProgressThread(p2p::Engine& engine, CallsBelow& calls);
   void run();
   /// Until there is a call after this one.
   void park(unsigned call);

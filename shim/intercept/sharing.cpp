@@ -75,7 +75,7 @@ void help_substrate_before_sleep() { look_at_substrate(kLooksBeforeSleep); }
 
 }  // namespace
 
-ProgressSharing::ProgressSharing(p2p::Engine& engine)
+ProgressSharing::ProgressSharing(p2p::Engine& engine, const base::Log& log)
     : engine_(&engine), number_(engine.add_progress(help_substrate, help_substrate_before_sleep)) {
   engine_to_help.store(&engine);
   static const bool added = [] {  // once: the substrate is initialised once in a process
@@ -83,7 +83,8 @@ ProgressSharing::ProgressSharing(p2p::Engine& engine)
     return progress.add != nullptr && progress.add(help_ours) == 0;
   }();
   if (added) return;
-  thread_to_tell.store(&thread_.emplace(engine, calls_below));
+  thread_ = ProgressThread::make(engine, calls_below, log);
+  thread_to_tell.store(thread_.get());
   current_table.store(&lending_table, std::memory_order_release);  // pairs with the acquire in native()
 }
 

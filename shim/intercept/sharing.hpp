@@ -2,7 +2,7 @@
 // Two libraries in one process, each of which moves its messages only while somebody is inside it: they lend each other time.
 #pragma once
 
-#include <optional>
+#include <memory>
 
 #include "shim/intercept/progress_thread.hpp"
 #include "shim/p2p/p2p.hpp"
@@ -17,7 +17,7 @@ namespace shim::intercept {
 /// the substrate is in our engine any more.
 class ProgressSharing {
  public:
-  explicit ProgressSharing(p2p::Engine& engine);
+  ProgressSharing(p2p::Engine& engine, const base::Log& log);
   ~ProgressSharing();
   ProgressSharing(const ProgressSharing&) = delete;
   ProgressSharing& operator=(const ProgressSharing&) = delete;
@@ -25,7 +25,7 @@ class ProgressSharing {
  private:
   p2p::Engine* engine_;
   int number_;
-  std::optional<ProgressThread> thread_;  ///< above a substrate that does not let us in
+  std::unique_ptr<ProgressThread> thread_;  ///< above a substrate that does not let us in
 };
 
 /// While this exists, the calling thread is inside a call of the substrate that may wait, and lets nobody in.
