@@ -110,7 +110,8 @@ def _started(job: Job, mark: str) -> Iterator[tuple[subprocess.Popen, pathlib.Pa
     environment = {**os.environ, processes.MARK: mark, "TMPDIR": str(scratch)}
     try:
         with (scratch / "output").open("wb") as output:
-            yield subprocess.Popen(_command(job), env=environment, cwd=scratch, start_new_session=True, stdin=subprocess.DEVNULL,
+            yield subprocess.Popen(_command(job), env=environment, cwd=scratch, start_new_session=True,
+                                   stdin=subprocess.PIPE,  # that never ends: see docs/measurements.md on mpiexec.hydra
                                    stdout=output, stderr=subprocess.STDOUT), scratch / "output"
     finally:
         processes.kill(mark)

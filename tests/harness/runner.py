@@ -65,8 +65,8 @@ def _started(job: Job, place: Place, mark: str) -> Iterator[subprocess.Popen]:
     scratch = tempfile.mkdtemp(prefix="intersession-job.")
     try:
         yield subprocess.Popen(command_of(job, place), env=environment_of(job, place, mark, scratch), start_new_session=True,
-                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                               preexec_fn=kernel.die_with_parent)
+                               stdin=subprocess.PIPE,  # that never ends: see docs/measurements.md on mpiexec.hydra
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=kernel.die_with_parent)
     finally:
         processes.kill(mark)
         shutil.rmtree(scratch, ignore_errors=True)

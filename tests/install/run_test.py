@@ -13,6 +13,7 @@ import unittest
 _BIN = pathlib.Path(os.environ["INTERSESSION_TEST_BIN"])
 _LIBRARY, _LIBRARY_MPICH = (str((_BIN / f"../lib/libintersession-{mpi}.so").resolve()) for mpi in ("openmpi", "mpich"))
 _OTHER = "/lib/x86_64-linux-gnu/libm.so.6"  # stands for a tool
+_NO_INPUT, _HELD_OPEN = os.pipe()  # input that does not end either: see docs/measurements.md on mpiexec.hydra
 _SHOW = 'echo "preload=$LD_PRELOAD a=$A psets=$INTERSESSION_PSETS"'
 
 
@@ -24,7 +25,7 @@ def run(*words: str, **environment: str) -> subprocess.CompletedProcess:
     full = {name: value for name, value in os.environ.items() if not name.startswith("INTERSESSION_")}
     full.update(OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                 **environment)
-    return subprocess.run([_BIN / "intersession-run", *words], env=full, stdin=subprocess.DEVNULL,
+    return subprocess.run([_BIN / "intersession-run", *words], env=full, stdin=_NO_INPUT,
                           capture_output=True, text=True, timeout=60, check=False)
 
 

@@ -81,6 +81,10 @@ static void subgroups(void) {
   int range[1][3] = {{0, size - 1, 2}};
   MUST(MPI_Group_range_incl(all, 1, range, &evens));
   MUST(MPI_Group_difference(all, evens, &others));
+  MUST(MPI_Group_range_excl(all, 1, range, &own));
+  MUST(MPI_Group_compare(own, others, &result));
+  EXPECT(result == MPI_IDENT, "MPI_Group_range_excl");
+  MUST(MPI_Group_free(&own));
   if (rank % 2 == 0) { /* the odd ones do not call at all */
     MUST(MPI_Comm_create_group(world, evens, 33, &some));
     exercise(some, 5);
@@ -102,6 +106,7 @@ static void subgroups(void) {
 }
 
 static void names_and_questions(void) {
+  EXPECT(MPI_Session_f2c(MPI_Session_c2f(session)) == session, "the session by its Fortran integer");
   char name[MPI_MAX_OBJECT_NAME];
   int length, inter = -1, flag = 0, topology = -1, *bound;
   MUST(MPI_Comm_set_name(world, "the world of a test"));
