@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 #include <vector>
 
 #include "shim/base/clock.hpp"
@@ -103,7 +104,7 @@ class Whole {
       : area_(std::move(ground), slot),
         transport_(need(make_shm(area_, settings))),
         pair_(*transport_, settings),
-        engine_(p2p::EngineSpec{.self = {0, slot}, .router = &pair_, .transports = {transport_.get()}, .processes_on_node = processes}),
+        engine_(p2p::EngineSpec{.self = {0, slot}, .router = &pair_, .transports = {transport_.get()}, .is_crowded = processes > std::thread::hardware_concurrency()}),
         other_(1 - static_cast<int>(slot)),
         sent_(bytes),
         received_(bytes) {

@@ -93,6 +93,7 @@ Status NodeSegment::State::claim_slot() {
   mine.start_time.store(own.start_time, std::memory_order_relaxed);
   mine.pid.store(own.pid, std::memory_order_relaxed);
   mine.world_rank.store(spec.world_rank, std::memory_order_relaxed);
+  for (std::size_t i = 0; i < mine.cores.size(); ++i) mine.cores[i].store(spec.cores.words[i], std::memory_order_relaxed);
   incarnation = mine.incarnation.fetch_add(1, std::memory_order_relaxed);
   return {};
 }
@@ -176,6 +177,26 @@ bool NodeSegment::is_alive(std::uint32_t index) const {
 std::int32_t NodeSegment::pid(std::uint32_t index) const {
   const ProcessMark mark = mark_in(state_->control(index));
   return mark.pid_namespace == state_->own.pid_namespace ? mark.pid : 0;
+}
+
+double NodeSegment::processes_per_core() const {
+  const auto cores_of_machine = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
+  CoreDemand demand(state_->spec.cores);
+  for (std::uint32_t index = 0; index < slot_count(); ++index) {
+    const SlotControl& control = state_->control(index);
+    // acquire: pairs with the releases in set_ready() and leave(), so that the cores are complete
+    const auto life = control.state.load(std::memory_order_acquire);
+    CoreSet cores = state_->spec.cores;
+    if (index != own_slot()) {
+      if (life == value(SlotState::free) || life == value(SlotState::attaching)) {
+        demand.add_unknown(cores_of_machine);
+        continue;
+      }
+      for (std::size_t i = 0; i < cores.words.size(); ++i) cores.words[i] = control.cores[i].load(std::memory_order_relaxed);
+    }
+    demand.add(cores);
+  }
+  return demand.per_core();
 }
 
 void NodeSegment::set_ready() {

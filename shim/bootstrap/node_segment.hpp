@@ -9,6 +9,7 @@
 
 #include "shim/base/result.hpp"
 #include "shim/base/shared_area.hpp"
+#include "shim/bootstrap/core_set.hpp"
 
 namespace shim::bootstrap {
 
@@ -22,6 +23,7 @@ struct SegmentSpec {
   std::size_t slot_bytes = 0;  ///< per-process memory for the transport
   std::size_t pair_bytes = 0;  ///< per ordered pair; backed with memory only when used
   std::string directory = "/dev/shm";
+  CoreSet cores;            ///< that this process may run on
 };
 
 /// Owner of the mapping. Destruction leaves the segment; the last one to leave removes the file.
@@ -54,6 +56,8 @@ class NodeSegment final : public base::SharedArea {
   bool is_alive(std::uint32_t index) const override;
   std::int32_t pid(std::uint32_t index) const override;
 
+  /// How many processes of the segment there are for each core that this one may run on, as far as they have said so by now.
+  double processes_per_core() const;
   /// Sets the own ready flag; from here on others may write to this process. Release: pairs with is_ready's acquire.
   void set_ready();
   /// A counter that outlives this attachment as long as anybody keeps the segment, one per process: the next context

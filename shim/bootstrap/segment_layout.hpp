@@ -16,7 +16,7 @@ namespace shim::bootstrap {
 
 inline constexpr std::uint64_t kSegmentMagic = 0x3147'4553'5245'5449ull;  // "ITERSEG1"
 /// Raised with every change of this file's structures, or of their meaning.
-inline constexpr std::uint32_t kSegmentVersion = 1;
+inline constexpr std::uint32_t kSegmentVersion = 2;
 inline constexpr std::size_t kMaxJobName = 511;
 inline constexpr std::uint32_t kMaxSlots = 1u << 14;
 
@@ -43,7 +43,7 @@ enum class SlotState : std::uint32_t {
   left = 3,       ///< its process detached
 };
 
-/// One per process; a cache line, because its owner writes it while others read their own.
+/// One per process; in cache lines of its own, because its owner writes it while others read theirs.
 struct alignas(64) SlotControl {
   std::atomic<std::uint32_t> state;            ///< SlotState
   std::atomic<std::int32_t> pid;               ///< of the last owner, in its PID namespace; 0: none yet
@@ -53,8 +53,9 @@ struct alignas(64) SlotControl {
   std::atomic<std::uint32_t> incarnation;      ///< how many times somebody attached here
   std::atomic<std::uint32_t> context_counter;  ///< NodeSegment::context_counter; never reset
   std::array<std::uint32_t, 7> reserved;
+  std::array<std::atomic<std::uint64_t>, 16> cores;  ///< SegmentSpec::cores
 };
-static_assert(sizeof(SlotControl) == 64);
+static_assert(sizeof(SlotControl) == 192);
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<std::uint64_t>::is_always_lock_free);
 
 /// Offsets in the file, all a function of the header.

@@ -17,8 +17,12 @@ struct WaitPlan {
   int yield = 0;  ///< yields before sleeping
 };
 
-/// The settings' plan, shortened where processes outnumber cores: whoever polls then keeps the one it waits for from running.
-WaitPlan plan_for(const base::Settings& settings, std::uint32_t processes_on_node);
+/// The settings' plan, and a shorter one for where processes outnumber cores: whoever polls then keeps the one it waits for from
+/// running.
+struct WaitPlans {
+  WaitPlan with_cores_free, crowded;
+};
+WaitPlans plans_for(const base::Settings& settings);
 
 class Backoff {
  public:

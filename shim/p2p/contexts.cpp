@@ -52,7 +52,7 @@ void Core::set_first_base(std::uint32_t base) {
 }
 
 Core::Core(EngineSpec engine_spec)
-    : spec(std::move(engine_spec)), plan_(plan_for(spec.settings, spec.processes_on_node)) {
+    : spec(std::move(engine_spec)), plans_(plans_for(spec.settings)), is_crowded_(spec.is_crowded) {
   for (transport::Transport* transport : spec.transports) add_transport(*transport);
 }
 

@@ -4,6 +4,7 @@
 // condition or a sleep runs.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -114,6 +115,8 @@ class Core final : private transport::Sink {
   template <typename Done>
   base::Result<bool> wait(const Done& done, base::Deadline deadline = base::Deadline::never());
   bool is_flushed();
+  void set_crowded(bool is_crowded) { is_crowded_.store(is_crowded, std::memory_order_relaxed); }
+  const WaitPlan& plan() const { return is_crowded_.load(std::memory_order_relaxed) ? plans_.crowded : plans_.with_cores_free; }
   /// Waits for an operation whose request is the caller's own, and answers its error. Afterwards nothing refers to the request.
   template <typename OwnRequest>
   base::Status finish(OwnRequest& request);
@@ -195,7 +198,8 @@ class Core final : private transport::Sink {
   Turn handling_;
 
   std::vector<const Probing*> probing_;
-  WaitPlan plan_;
+  const WaitPlans plans_;
+  std::atomic<bool> is_crowded_;  ///< a hint, pairs with nothing
   int sleepers_ = 0;
   bool several_threads_ = false;  ///< seen so: another thread was in here while one slept
   std::uint64_t rounds_ = 0;
@@ -204,7 +208,7 @@ class Core final : private transport::Sink {
 
 template <typename Done>
 base::Result<bool> Core::wait(const Done& done, base::Deadline deadline) {
-  Backoff backoff(plan_);
+  Backoff backoff(plan());
   while (!done()) {
     SHIM_TRY_ASSIGN(int moved, round(backoff.is_patient()));
     if (moved != 0) backoff.restart();

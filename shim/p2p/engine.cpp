@@ -17,6 +17,8 @@ void Engine::add_transport(transport::Transport& transport) {
   core_->add_transport(transport);
 }
 
+void Engine::set_crowded(bool is_crowded) { core_->set_crowded(is_crowded); }
+
 base::ProcessId Engine::self() const { return core_->spec.self; }
 
 ContextPtr Engine::make_context(ContextSpec spec) {

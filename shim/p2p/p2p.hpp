@@ -161,7 +161,7 @@ struct EngineSpec {
   base::ProcessId self;
   Router* router = nullptr;
   std::vector<transport::Transport*> transports;  ///< all are polled, the first is asked to sleep; more can come later
-  std::uint32_t processes_on_node = 1;            ///< with more of them than cores, waiting yields early
+  bool is_crowded = false;                        ///< see Engine::set_crowded
 };
 
 class Engine {
@@ -172,6 +172,8 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   void add_transport(transport::Transport& transport);
+  /// Are there more processes than cores here? Then whoever waits gives its core away at once: the one it waits for may need it.
+  void set_crowded(bool is_crowded);
   base::ProcessId self() const;
 
   /// Local. Messages that came before this call find their way into the new context.

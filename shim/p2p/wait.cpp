@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Progress and waiting.
-#include <sched.h>
-
 #include <chrono>
 #include <thread>
 
@@ -25,19 +23,10 @@ constexpr base::Nanoseconds kLongNap = 10'000'000, kShortNap = 1'000'000, kPushN
 // With more processes than cores: whoever is waited for may need this core.
 constexpr int kCrowdedSpin = 0, kCrowdedYield = 2000;
 
-int cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  return CPU_COUNT(&set);
-}
-
 }  // namespace
 
-WaitPlan plan_for(const base::Settings& settings, std::uint32_t processes_on_node) {
-  WaitPlan plan{settings.spin, settings.yield};
-  if (processes_on_node <= static_cast<std::uint32_t>(cores())) return plan;
-  return {std::min(plan.spin, kCrowdedSpin), std::min(plan.yield, kCrowdedYield)};
+WaitPlans plans_for(const base::Settings& settings) {
+  return {{settings.spin, settings.yield}, {std::min(settings.spin, kCrowdedSpin), std::min(settings.yield, kCrowdedYield)}};
 }
 
 int Core::poll_all(bool thorough, base::Status& status) {

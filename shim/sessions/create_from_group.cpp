@@ -15,6 +15,7 @@ base::Result<CommunicatorPtr> create_from_group(const SessionPtr& session, Group
   if (process.settings().exchange == "world_fence" && group->size() != 1) SHIM_TRY(fence_world(process));
   if (group->size() == 0) return CommunicatorPtr();
   SHIM_TRY_ASSIGN(Agreement agreement, process.creations().agree({.scope = "", .tag = tag, .group = group}));
+  process.look_at_crowd();
   return Communicator::make(
       process, Communicator::Parts{.session = session,
                                    .group = group,

@@ -42,7 +42,7 @@ base::Status Process::set_up(Factories factories) {
   p2p::EngineSpec spec{.settings = settings_, .log = &log_, .self = self(), .router = this};
   if (shm_transport_) spec.transports.push_back(shm_transport_.get());
   spec.transports.push_back(self_transport_.get());
-  spec.processes_on_node = static_cast<std::uint32_t>(nodes.ranks_on(nodes.node_of(job.rank)).size());
+  spec.is_crowded = is_crowded();
   engine_ = std::make_unique<p2p::Engine>(std::move(spec));
   creations_ = std::make_unique<Creations>(*this);
   if (segment_) {
@@ -71,11 +71,21 @@ base::Status Process::set_up_node() {
                               .world_rank = job.rank,
                               .slot_bytes = transport::shm_slot_bytes(slots),
                               .pair_bytes = transport::shm_pair_bytes(shm),
-                              .directory = factories_.segment_directory};
+                              .directory = factories_.segment_directory,
+                              .cores = bootstrap::CoreSet::of_this_process()};
   SHIM_TRY_ASSIGN(segment_, bootstrap::NodeSegment::attach(spec, settings_.ready_timeout));
   SHIM_TRY_ASSIGN(shm_transport_, transport::make_shm(*segment_, shm));
   return {};
 }
+
+bool Process::is_crowded() const {
+  if (segment_) return segment_->processes_per_core() > 1;
+  const auto& nodes = bootstrap_->node_map();
+  const auto processes = static_cast<int>(nodes.ranks_on(nodes.node_of(self().rank)).size());
+  return processes > bootstrap::CoreSet::of_this_process().count();
+}
+
+void Process::look_at_crowd() { engine_->set_crowded(is_crowded()); }
 
 Process::~Process() {
   if (creations_) creations_->close();

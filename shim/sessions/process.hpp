@@ -82,6 +82,9 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   /// The life of the newest address known.
   std::optional<std::uint32_t> known_life(base::ProcessId process);
 
+  /// Counts anew who shares our cores, after others have come: those who have not begun yet are guesses.
+  void look_at_crowd();
+
   /// On the own node.
   bool is_local(base::ProcessId process) const;
   /// Only for local ones: has it a session at this moment?
@@ -95,6 +98,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   Process() = default;
   base::Status set_up(Factories factories);
   base::Status set_up_node();
+  bool is_crowded() const;
   base::Result<p2p::Route> route_to(base::ProcessId process) override;
   bool takes_packets(base::ProcessId process) override { return !is_local(process) || has_session(process); }
   bool is_alive(base::ProcessId process) override { return !has_lost_launcher() && is_running(process); }

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/bootstrap/core_set.hpp"
+
+#include <sched.h>
+
+#include <bit>
+#include <cstring>
+
+namespace shim::bootstrap {
+
+CoreSet CoreSet::of_this_process() {
+  CoreSet cores;
+  cpu_set_t set;
+  static_assert(sizeof set == sizeof cores.words, "both are 1024 bits");
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) == 0) std::memcpy(cores.words.data(), &set, sizeof set);
+  return cores;
+}
+
+int CoreSet::count() const { return shared_with(*this); }
+
+int CoreSet::shared_with(const CoreSet& other) const {
+  int shared = 0;
+  for (std::size_t i = 0; i < words.size(); ++i) shared += std::popcount(words[i] & other.words[i]);
+  return shared;
+}
+
+void CoreDemand::add(const CoreSet& other) {
+  const int count = other.count();
+  if (count != 0) processes_ += static_cast<double>(own_.shared_with(other)) / count;
+}
+
+void CoreDemand::add_unknown(int cores_of_machine) {
+  if (cores_ >= cores_of_machine) processes_ += 1;
+}
+
+}  // namespace shim::bootstrap

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/bootstrap/core_set.hpp"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <thread>
+
+namespace shim::bootstrap {
+namespace {
+
+CoreSet cores(std::initializer_list<int> numbers) {
+  CoreSet set;
+  for (int number : numbers) set.words[static_cast<std::size_t>(number / 64)] |= std::uint64_t{1} << number % 64;
+  return set;
+}
+
+double per_core(const CoreSet& own, std::initializer_list<CoreSet> all, int unknown = 0, int machine = 128) {
+  CoreDemand demand(own);
+  for (const CoreSet& set : all) demand.add(set);
+  for (int i = 0; i < unknown; ++i) demand.add_unknown(machine);
+  return demand.per_core();
+}
+
+TEST(CoreSet, IsWhereTheKernelLetsUsRun) {
+  std::thread([] {  // a thread, so that the binding ends with it
+    const CoreSet before = CoreSet::of_this_process();
+    ASSERT_GT(before.count(), 0);
+    const int core = sched_getcpu();
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    EXPECT_EQ(CoreSet::of_this_process().count(), 1);
+    EXPECT_EQ(CoreSet::of_this_process().shared_with(cores({core})), 1);
+    EXPECT_EQ(before.shared_with(cores({core})), 1);
+  }).join();
+}
+
+TEST(CoreDemand, CountsThoseWhoMayBeOnOurCores) {
+  const CoreSet one = cores({3}), other = cores({67}), both = cores({3, 67});
+  EXPECT_EQ(per_core(one, {one, other}), 1) << "bound to cores of their own";
+  EXPECT_EQ(per_core(one, {one, one}), 2) << "bound to the same";
+  EXPECT_EQ(per_core(both, {both, both}), 1) << "as many as cores";
+  EXPECT_EQ(per_core(both, {both, both, both, both}), 2);
+  EXPECT_EQ(per_core(both, {both, one, other, one}), 2);
+  EXPECT_EQ(per_core(one, {one, both}), 1.5);
+  EXPECT_EQ(per_core({}, {{}, {}}), 0) << "nothing is known";
+}
+
+TEST(CoreDemand, TakesTheUnknownForBoundAsItIsItself) {
+  const CoreSet one = cores({3}), both = cores({0, 1});
+  EXPECT_EQ(per_core(one, {one}, 7), 1) << "bound: they are elsewhere";
+  EXPECT_EQ(per_core(both, {both}, 7, 2), 4) << "not bound: they are anywhere";
+}
+
+}  // namespace
+}  // namespace shim::bootstrap
