@@ -88,7 +88,14 @@ Task alltoallv_by_rank(Call call, const void* send, Blocks send_blocks, const ty
 }  // namespace
 
 Task allgather(Turn turn, types::ConstBuffer send, types::Buffer receive) {
-  return allgather_packed(call_on(turn), send, receive);
+  Call call = call_on(turn);
+  const bool in_place = is_in_place(send);
+  const bool all_plain = is_plain(receive) && (in_place || is_plain(send));
+  if (!all_plain || (!in_place && send.bytes() != receive.bytes())) return allgather_packed(call, send, receive);
+  const std::uint64_t block = receive.bytes(), size = static_cast<std::uint64_t>(call.size);
+  std::byte* all = plain(receive).data();
+  if (!in_place) copy_bytes(plain(send).data(), all + static_cast<std::uint64_t>(call.rank) * block, block);
+  return choose(table().allgather, call.size, size * block)(call, all, block);
 }
 
 Task allgatherv(Turn turn, types::ConstBuffer send, void* receive, Blocks blocks, const types::Type& type) {
@@ -97,7 +104,9 @@ Task allgatherv(Turn turn, types::ConstBuffer send, void* receive, Blocks blocks
 
 Task alltoall(Turn turn, types::ConstBuffer send, types::Buffer receive) {
   if (is_in_place(send)) return alltoall_replaced(call_on(turn), receive);
-  return alltoall_packed(call_on(turn), send, receive);
+  if (!is_plain(send) || !is_plain(receive)) return alltoall_packed(call_on(turn), send, receive);
+  Alltoall* algorithm = choose(table().alltoall, turn.comm->size(), receive.bytes());
+  return algorithm(call_on(turn), plain(send).data(), plain(receive).data(), receive.bytes());
 }
 
 Task alltoallv(Turn turn, const void* send, Blocks send_blocks, const types::Type* send_type, void* receive,

@@ -10,6 +10,12 @@
 
 namespace shim::coll {
 
+inline bool is_plain(const types::ConstBuffer& buffer) { return buffer.type->contiguous; }
+inline bool is_plain(const types::Buffer& buffer) { return buffer.type->contiguous; }
+/// Of plain buffers: the user's memory itself.
+inline ConstBytes plain(const types::ConstBuffer& buffer) { return {static_cast<const std::byte*>(buffer.address), buffer.bytes()}; }
+inline Bytes plain(const types::Buffer& buffer) { return {static_cast<std::byte*>(buffer.address), buffer.bytes()}; }
+
 class Packed {
  public:
   /// No data.

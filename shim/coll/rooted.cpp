@@ -102,13 +102,20 @@ Task barrier(Turn turn) {
 Task bcast(Turn turn, types::Buffer data, int root) {
   if (is_inter(turn)) return inter_bcast(sides_of(turn), data, root);
   Call call = call_on(turn);
-  if (!data.type->contiguous) return bcast_packed(call, data, root);
-  Bytes bytes(static_cast<std::byte*>(data.address), data.bytes());
-  return choose(table().bcast, call.size, data.bytes())(call, bytes, root);
+  if (!is_plain(data)) return bcast_packed(call, data, root);
+  return choose(table().bcast, call.size, data.bytes())(call, plain(data), root);
 }
 
 Task gather(Turn turn, types::ConstBuffer send, types::Buffer receive, int root) {
-  return gather_packed(call_on(turn), send, receive, root);
+  Call call = call_on(turn);
+  const bool is_root = call.rank == root, in_place = is_in_place(send);
+  const bool all_plain = (in_place || is_plain(send)) && (!is_root || is_plain(receive));
+  if (!all_plain || (is_root && !in_place && send.bytes() != receive.bytes())) return gather_packed(call, send, receive, root);
+  std::byte* all = is_root ? plain(receive).data() : nullptr;
+  ConstBytes own;
+  if (!in_place) own = plain(send);
+  else own = {all + static_cast<std::uint64_t>(root) * receive.bytes(), receive.bytes()};
+  return choose(table().gather, call.size, own.size())(call, own, all, root);
 }
 
 Task gatherv(Turn turn, types::ConstBuffer send, void* receive, Blocks blocks, const types::Type* type, int root) {
@@ -116,7 +123,15 @@ Task gatherv(Turn turn, types::ConstBuffer send, void* receive, Blocks blocks, c
 }
 
 Task scatter(Turn turn, types::ConstBuffer send, types::Buffer receive, int root) {
-  return scatter_packed(call_on(turn), send, receive, root);
+  Call call = call_on(turn);
+  const bool is_root = call.rank == root, in_place = receive.type == nullptr;
+  const bool all_plain = (in_place || is_plain(receive)) && (!is_root || is_plain(send));
+  if (!all_plain || (is_root && !in_place && send.bytes() != receive.bytes())) return scatter_packed(call, send, receive, root);
+  const std::byte* all = is_root ? plain(send).data() : nullptr;
+  Bytes own;
+  if (!in_place) own = plain(receive);
+  else own = {const_cast<std::byte*>(all) + static_cast<std::uint64_t>(root) * send.bytes(), send.bytes()};  // never written to
+  return choose(table().scatter, call.size, own.size())(call, all, own, root);
 }
 
 Task scatterv(Turn turn, const void* send, Blocks blocks, const types::Type* type, types::Buffer receive, int root) {

@@ -12,7 +12,7 @@ using Regular = coll::Task (*)(coll::Turn, types::ConstBuffer, types::Buffer);
 template <typename Way>
 base::Status regular(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, Count recvcount,
                      MPI_Datatype recvtype, MPI_Comm handle, Regular algorithm, Way way) {
-  SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
+  SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
   types::ConstBuffer send;
   types::Buffer receive;
   SHIM_TRY(take_send(send, sendbuf, sendcount, sendtype));
@@ -45,7 +45,7 @@ base::Status allgatherv(const void* sendbuf, Count sendcount, MPI_Datatype sendt
   if (is_inter(handle))
     return exchange(OtherGroup(), handle, way,
                     allgatherv_blocks(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype));
-  SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
+  SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
   types::ConstBuffer send;
   SHIM_TRY(take_send(send, sendbuf, sendcount, sendtype));
   SHIM_TRY_ASSIGN(const types::Type* type, take_type(recvtype));
@@ -73,7 +73,7 @@ base::Status alltoallv(const void* sendbuf, const C* sendcounts, const D* sdispl
   if (is_inter(handle))
     return exchange(OtherGroup(), handle, way,
                     alltoallv_blocks(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype));
-  SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
+  SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
   BothSides held;
   const types::Type* send_type = nullptr;  // without a type: in place
   if (sendbuf != MPI_IN_PLACE) {
@@ -111,7 +111,7 @@ base::Status alltoallw(const void* sendbuf, const C* sendcounts, const D* sdispl
   if (is_inter(handle))
     return exchange(OtherGroup(), handle, way,
                     alltoallw_blocks(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes));
-  SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
+  SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
   Peers peers;
   if (sendbuf != MPI_IN_PLACE) SHIM_TRY(take_peers(peers.send, sendbuf, sendcounts, sdispls, sendtypes, comm->size(), "send"));
   SHIM_TRY(take_peers(peers.receive, recvbuf, recvcounts, rdispls, recvtypes, comm->size(), "receive"));

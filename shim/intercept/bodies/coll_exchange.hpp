@@ -18,7 +18,7 @@ struct ExchangedBlocks {
 /// @param take fills an ExchangedBlocks for so many destinations and sources
 template <typename Whom, typename Way, typename Take>
 base::Status exchange(Whom whom, MPI_Comm handle, Way way, Take take) {
-  SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
+  SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
   SHIM_TRY_ASSIGN(Neighbourhood neighbours, whom(*comm));
   ExchangedBlocks blocks;
   SHIM_TRY(take(blocks, static_cast<int>(neighbours.destinations.size()), static_cast<int>(neighbours.sources.size())));

@@ -10,7 +10,7 @@ namespace shim::intercept::collective {
 template <typename Way>
 base::Status reduce(const void* sendbuf, void* recvbuf, Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm handle,
                     Way way) {
-  SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
+  SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
   SHIM_TRY(check_root(*comm, root));
   const Part part = part_of(*comm, root);
   const bool sends = part.is_other || !comm->is_inter();
@@ -26,7 +26,7 @@ using Algorithm = coll::Task (*)(coll::Turn, types::ConstBuffer, void*, std::uin
 
 template <typename Way>
 base::Status combine(const Operation& given, MPI_Comm handle, Algorithm algorithm, Way way) {
-  SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
+  SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
   if (comm->is_inter()) SHIM_TRY(check_address(given.sendbuf, false));
   SHIM_TRY_ASSIGN(Reduction r, take_reduction(given));
   return way(comm, handle, std::move(r), [=](coll::Turn turn, const Reduction& kept) {
@@ -67,7 +67,7 @@ struct ReductionOfParts {
 template <typename C, typename Way>
 base::Status reduce_scatter(const void* sendbuf, void* recvbuf, const C* recvcounts, MPI_Datatype datatype, MPI_Op op,
                             MPI_Comm handle, Way way) {
-  SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
+  SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
   ReductionOfParts held;
   SHIM_TRY(take_arrays(held.arrays, recvcounts, recvcounts, comm->size(), "receive"));
   const auto& counts = held.arrays.counts;

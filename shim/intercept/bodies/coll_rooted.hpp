@@ -8,13 +8,13 @@ namespace shim::intercept::collective {
 
 template <typename Way>
 base::Status barrier(MPI_Comm handle, Way way) {
-  SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
+  SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
   return way(comm, handle, KeptTypes(), [](coll::Turn turn, const KeptTypes&) { return coll::barrier(turn); });
 }
 
 template <typename Way>
 base::Status bcast(void* buffer, Count count, MPI_Datatype datatype, int root, MPI_Comm handle, Way way) {
-  SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
+  SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
   SHIM_TRY(check_root(*comm, root));
   types::Buffer data;
   if (!comm->is_inter() || root != MPI_PROC_NULL) SHIM_TRY(take_buffer(data, buffer, count, datatype));
@@ -27,7 +27,7 @@ base::Status gather(const void* sendbuf, Count sendcount, MPI_Datatype sendtype,
                     MPI_Datatype recvtype, int root, MPI_Comm handle, Way way) {
   if (is_inter(handle))
     return exchange(ToRoot{root}, handle, way, alltoall_blocks(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype));
-  SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
+  SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
   SHIM_TRY(check_root(*comm, root));
   const bool is_root = comm->rank() == root;
   types::ConstBuffer send;
@@ -47,7 +47,7 @@ base::Status scatter(const void* sendbuf, Count sendcount, MPI_Datatype sendtype
                      MPI_Datatype recvtype, int root, MPI_Comm handle, Way way) {
   if (is_inter(handle))
     return exchange(FromRoot{root}, handle, way, alltoall_blocks(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype));
-  SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
+  SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
   SHIM_TRY(check_root(*comm, root));
   const bool is_root = comm->rank() == root;
   types::ConstBuffer send;
@@ -68,7 +68,7 @@ base::Status gatherv(const void* sendbuf, Count sendcount, MPI_Datatype sendtype
   if (is_inter(handle))
     return exchange(ToRoot{root}, handle, way,
                     allgatherv_blocks(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype));
-  SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
+  SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
   SHIM_TRY(check_root(*comm, root));
   const bool is_root = comm->rank() == root;
   types::ConstBuffer send;
@@ -94,7 +94,7 @@ base::Status scatterv(const void* sendbuf, const C* sendcounts, const D* displs,
   if (is_inter(handle))
     return exchange(FromRoot{root}, handle, way,
                     scatterv_blocks(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype));
-  SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
+  SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
   SHIM_TRY(check_root(*comm, root));
   const bool is_root = comm->rank() == root;
   const types::Type* type = nullptr;

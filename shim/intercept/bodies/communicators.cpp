@@ -8,9 +8,14 @@ namespace shim::intercept {
 using base::Error;
 using base::ErrorClass;
 
-base::Result<sessions::CommunicatorPtr> take_comm(MPI_Comm handle) {
+base::Result<std::reference_wrapper<const sessions::CommunicatorPtr>> borrow_comm(MPI_Comm handle) {
   SHIM_TRY_ASSIGN(sessions::CommunicatorPtr * found, comm_of(handle));
-  return *found;
+  return std::cref(*found);
+}
+
+base::Result<sessions::CommunicatorPtr> take_comm(MPI_Comm handle) {
+  SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& found, borrow_comm(handle));
+  return found;
 }
 
 base::Status check_intra(const sessions::Communicator& comm) {

@@ -2,12 +2,16 @@
 // Communicators as arguments and results of calls that are not on the path of messages.
 #pragma once
 
+#include <functional>
+
 #include "shim/intercept/bodies/arguments.hpp"
 
 namespace shim::intercept {
 
 /// The communicator, kept alive by the copy. Errors: comm.
 base::Result<sessions::CommunicatorPtr> take_comm(MPI_Comm handle);
+/// The same for as long as the handle is not freed: for a call that the program does not free it under.
+base::Result<std::reference_wrapper<const sessions::CommunicatorPtr>> borrow_comm(MPI_Comm handle);
 
 /// For what is not defined on intercommunicators. Errors: comm.
 base::Status check_intra(const sessions::Communicator& comm);
