@@ -35,6 +35,10 @@ constexpr Row<Allgather> kAllgather[] = {
     {"bruck", allgather_bruck, {.max_bytes = 64 * kKi}},
     {"ring", allgather_ring, {}},
 };
+constexpr Row<Allgatherv> kAllgatherv[] = {
+    {"bruck", allgatherv_bruck, {.max_bytes = 64 * kKi, .min_size = 3}},
+    {"ring", allgatherv_ring, {}},
+};
 constexpr Row<Alltoall> kAlltoall[] = {
     {"bruck", alltoall_bruck, {.max_bytes = 256, .min_size = 8}},
     {"linear", alltoall_linear, {.max_bytes = 32 * kKi}},
@@ -56,7 +60,7 @@ constexpr Row<Scan> kExscan[] = {
     {"recursive_doubling", exscan_recursive_doubling, {}},
 };
 
-constexpr Table kTable{kBcast, kReduce, kAllreduce, kGather, kScatter, kAllgather, kAlltoall, kReduceScatter, kScan, kExscan};
+constexpr Table kTable{kBcast, kReduce, kAllreduce, kGather, kScatter, kAllgather, kAllgatherv, kAlltoall, kReduceScatter, kScan, kExscan};
 
 }  // namespace
 

@@ -53,7 +53,7 @@ Gatherv gatherv_linear;
 Scatter scatter_binomial, scatter_linear;
 Scatterv scatterv_linear;
 Allgather allgather_recursive_doubling, allgather_bruck, allgather_ring;
-Allgatherv allgatherv_ring;
+Allgatherv allgatherv_bruck, allgatherv_ring;
 Alltoall alltoall_bruck, alltoall_linear, alltoall_pairwise;
 Alltoallw alltoallw_linear;
 AlltoallInPlace alltoall_in_place;
@@ -101,6 +101,7 @@ struct Table {
   std::span<const Row<Gather>> gather;                // bytes: of one block
   std::span<const Row<Scatter>> scatter;              // same
   std::span<const Row<Allgather>> allgather;          // bytes: of all blocks together
+  std::span<const Row<Allgatherv>> allgatherv;        // same
   std::span<const Row<Alltoall>> alltoall;            // bytes: of one block
   std::span<const Row<ReduceScatter>> reduce_scatter; // bytes: of one process's data
   std::span<const Row<Scan>> scan, exscan;            // same

@@ -25,7 +25,9 @@ Task allgatherv_packed(Call call, types::ConstBuffer send, void* receive, Blocks
   PackedBlocks all(call, *type, receive, blocks);
   if (is_in_place(send)) all.load(call.rank);
   else co_await Call::place(send, Call::buffer(all.part(call.rank)));
-  Task inner = allgatherv_ring(call, all.data(), all.parts());
+  std::uint64_t bytes = 0;
+  for (const Part& part : all.parts()) bytes += part.bytes;
+  Task inner = choose(table().allgatherv, call.size, bytes)(call, all.data(), all.parts());
   co_await inner;
   all.store();
 }

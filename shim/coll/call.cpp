@@ -21,13 +21,19 @@ bool Call::Operation::await_suspend(Task::Handle task) const {
   Execution& execution = *task.promise().execution;
   p2p::Engine& engine = execution.engine();
   p2p::Context& context = *call->context;
+  const bool receives = source != kNobody && in.bytes() > 0, sends = dest != kNobody && out.bytes() > 0;
+  // who has not got what it expected has nothing to pass on; from an empty message those who wait for it learn of that
+  const types::ConstBuffer data = execution.has_mismatch() ? Call::buffer(ConstBytes{}) : out;
+  if (wait && receives != sends && execution.may_block()) {
+    if (receives) execution.take(engine.recv(context, in, source, call->tag, p2p::Plane::collective), in.bytes());
+    else execution.take(engine.send(context, data, dest, call->tag, p2p::Mode::standard, p2p::Plane::collective));
+    return execution.has_failed();
+  }
   // the receive first, so that the answer to our send finds it posted
-  if (source != kNobody && in.bytes() > 0) {
+  if (receives) {
     execution.post(engine.irecv(context, in, source, call->tag, p2p::Plane::collective), Requests::Way::receive, in.bytes());
   }
-  if (dest != kNobody && out.bytes() > 0 && !execution.has_failed()) {
-    // who has not got what it expected has nothing to pass on; from an empty message those who wait for it learn of that
-    const types::ConstBuffer data = execution.has_mismatch() ? Call::buffer(ConstBytes{}) : out;
+  if (sends && !execution.has_failed()) {
     execution.post(engine.send_or_start(context, data, dest, call->tag, p2p::Plane::collective), Requests::Way::send, data.bytes());
   }
   if (execution.has_failed()) return true;

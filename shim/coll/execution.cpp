@@ -38,17 +38,22 @@ class Leftovers {
 
 }  // namespace
 
+void Requests::Faults::note(const base::Error& error) {
+  const bool is_of_message = error.error_class() == base::ErrorClass::truncate || error.error_class() == base::ErrorClass::type;
+  auto& fault = is_of_message ? mismatch : failure;
+  if (!fault) fault = error.clone();
+}
+
+void Requests::Faults::note_length(const p2p::Outcome& outcome, std::uint64_t expected) {
+  if (outcome.bytes >= expected || mismatch) return;
+  mismatch = base::Error(base::ErrorClass::truncate, "rank " + std::to_string(outcome.source) + " sent " +
+                                                         std::to_string(outcome.bytes) + " bytes where " +
+                                                         std::to_string(expected) + " are to be received");
+}
+
 void Requests::look_at(const Posted& posted, Faults& faults) {
-  if (const base::Error* error = posted.request->error()) {
-    const bool is_of_message = error->error_class() == base::ErrorClass::truncate || error->error_class() == base::ErrorClass::type;
-    auto& fault = is_of_message ? faults.mismatch : faults.failure;
-    if (!fault) fault = error->clone();
-  } else if (posted.way == Way::receive && posted.request->outcome().bytes < posted.bytes && !faults.mismatch) {
-    const p2p::Outcome& outcome = posted.request->outcome();
-    faults.mismatch = base::Error(base::ErrorClass::truncate, "rank " + std::to_string(outcome.source) + " sent " +
-                                                                  std::to_string(outcome.bytes) + " bytes where " +
-                                                                  std::to_string(posted.bytes) + " are to be received");
-  }
+  if (const base::Error* error = posted.request->error()) faults.note(*error);
+  else if (posted.way == Way::receive) faults.note_length(posted.request->outcome(), posted.bytes);
 }
 
 Requests::Faults Requests::collect(p2p::Engine& engine) {
@@ -71,8 +76,8 @@ void Requests::cancel(p2p::Engine& engine) {
   collect(engine);
 }
 
-Execution::Execution(p2p::Engine& engine, Task task)
-    : engine_(engine), outermost_(std::move(task)), innermost_(outermost_.handle()) {
+Execution::Execution(p2p::Engine& engine, Task task, Way way)
+    : engine_(engine), way_(way), outermost_(std::move(task)), innermost_(outermost_.handle()) {
   if (innermost_) innermost_.promise().execution = this;
   else fail({base::ErrorClass::no_mem, "no memory to start a collective operation"});
 }
@@ -101,10 +106,25 @@ void Execution::post(base::Result<p2p::Request*> request, Requests::Way way, std
 
 bool Execution::has_settled() {
   if (requests_.empty()) return true;
-  Requests::Faults faults = requests_.collect(engine_);
+  take(requests_.collect(engine_));
+  return requests_.empty() || has_failed();
+}
+
+void Execution::take(Requests::Faults faults) {
   if (faults.failure) fail(*std::move(faults.failure));
   if (faults.mismatch) go_on_after(*std::move(faults.mismatch));
-  return requests_.empty() || has_failed();
+}
+
+void Execution::take(const base::Status& sent) {
+  if (!sent) [[unlikely]] fail(sent.error().clone());
+}
+
+void Execution::take(const base::Result<p2p::Outcome>& received, std::uint64_t bytes) {
+  if (received && received->bytes >= bytes) [[likely]] return;
+  Requests::Faults faults;
+  if (received) faults.note_length(*received, bytes);
+  else faults.note(received.error());
+  take(std::move(faults));
 }
 
 void Execution::fail(base::Error error) {

@@ -16,10 +16,12 @@ class Requests {
   enum class Way : std::uint8_t { send, receive };
   /// @param bytes how long the message has to be
   void add(p2p::Request* request, Way way, std::uint64_t bytes) { posted_.push_back({request, bytes, way}); }
-  /// What went wrong with requests that are done: the first failure; and the first message of another length than its receiver
+  /// What went wrong with operations that are done: the first failure; and the first message of another length than its receiver
   /// expects (MPI-4.1 §6.1), which keeps nobody from going on.
   struct Faults {
     std::optional<base::Error> failure, mismatch;
+    void note(const base::Error& error);
+    void note_length(const p2p::Outcome& outcome, std::uint64_t expected);
   };
   /// Gives back what is done.
   Faults collect(p2p::Engine& engine);
@@ -40,7 +42,9 @@ class Requests {
 /// Not thread-safe: its owner sees to it that one thread at a time advances it. Does not move, because frames point to it.
 class Execution {
  public:
-  Execution(p2p::Engine& engine, Task task);
+  /// How its task waits: for a single message in the engine, or by being suspended whatever it waits for.
+  enum class Way : std::uint8_t { blocking, suspended };
+  Execution(p2p::Engine& engine, Task task, Way way);
   /// Cancels what is in flight; where something cannot be cancelled, its memory is kept in the engine's care until it is done.
   ~Execution();
   Execution(const Execution&) = delete;
@@ -56,8 +60,13 @@ class Execution {
   p2p::Engine& engine() { return engine_; }
   /// A null request has nothing to wait for.
   void post(base::Result<p2p::Request*> request, Requests::Way way, std::uint64_t bytes);
+  /// Is a message that a task waits for best waited for at once? Nothing else is under way then, and nobody else advances this.
+  bool may_block() const { return way_ == Way::blocking && requests_.empty(); }
+  void take(const base::Status& sent);
+  void take(const base::Result<p2p::Outcome>& received, std::uint64_t bytes);
   /// The collective goes on, so that the others do not wait for it in vain, and ends with this error if no other one ends it.
   void go_on_after(base::Error error);
+  void take(Requests::Faults faults);
   /// All posted operations are done, or one of them failed.
   bool has_settled();
   void fail(base::Error error);
@@ -70,6 +79,7 @@ class Execution {
   void abandon();
 
   p2p::Engine& engine_;
+  Way way_;
   Task outermost_;
   Task::Handle innermost_;   ///< the next to resume; null after the end
   Requests requests_;

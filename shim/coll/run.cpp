@@ -20,7 +20,7 @@ class Collective final : public p2p::Request {
   }
 
   void begin(Task task) {
-    execution_ = std::make_unique<Execution>(engine_, std::move(task));
+    execution_ = std::make_unique<Execution>(engine_, std::move(task), Execution::Way::suspended);
     if (execution_->advance()) return finish();
     number_.store(0, std::memory_order_relaxed);  // nobody else knows us yet
     int number = engine_.add_progress([this] { move_along(); });
@@ -56,7 +56,7 @@ class Collective final : public p2p::Request {
 }  // namespace
 
 base::Status run(Comm& comm, Task task) {
-  Execution execution(comm.engine(), std::move(task));
+  Execution execution(comm.engine(), std::move(task), Execution::Way::blocking);
   while (!execution.advance()) {
     // every wait begins anew, so that the engine spins at first and one long wait does not make the next ones slow
     SHIM_TRY(comm.engine().wait_until([&execution] { return execution.has_settled(); }));

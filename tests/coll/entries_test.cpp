@@ -334,8 +334,11 @@ TEST(Table, EveryRowIsTheChoiceForSomeSizeAndLength) {
   check(all.gather);
   check(all.scatter);
   check(all.allgather);
+  check(all.allgatherv);
   check(all.alltoall);
   check(all.reduce_scatter);
+  check(all.scan);
+  check(all.exscan);
 }
 
 }  // namespace

@@ -103,6 +103,31 @@ TEST(Allgather, EveryAlgorithm) {
   });
 }
 
+// Blocks of 0, 3, 6, 1, 4 … items, the later ones further to the front, with a gap behind each.
+TEST(Allgatherv, EveryAlgorithm) {
+  for_each_size([](Rig& rig) {
+    for_each_possible(table().allgatherv, rig.size(), [&](Allgatherv* algorithm) {
+      auto count_of = [](int rank) { return static_cast<std::uint64_t>(rank * 3 % 8); };
+      Parts parts(static_cast<std::size_t>(rig.size()));
+      std::uint64_t end = 0;
+      for (int rank = rig.size() - 1; rank >= 0; end += count_of(rank--) + 1)
+        parts[static_cast<std::size_t>(rank)] = {static_cast<std::int64_t>(end * 8), count_of(rank) * 8};
+      Items expected = untouched(end);
+      std::vector<Items> all(static_cast<std::size_t>(rig.size()), expected);
+      for (int rank = 0; rank < rig.size(); ++rank) {
+        const Items block = values(rank, count_of(rank));
+        const auto first = parts[static_cast<std::size_t>(rank)].offset / 8;
+        std::copy(block.begin(), block.end(), expected.begin() + first);
+        std::copy(block.begin(), block.end(), all[static_cast<std::size_t>(rank)].begin() + first);
+      }
+      rig.expect_success([&](Comm& comm) {
+        return algorithm(call_on(comm), data_of(all[static_cast<std::size_t>(comm.rank())]), parts);
+      });
+      for (const Items& each : all) ASSERT_EQ(each, expected);
+    });
+  });
+}
+
 // What rank `from` has for rank `to`.
 Items block_between(int from, int to, std::uint64_t count) {
   return values(from, count, static_cast<std::uint64_t>(to) * count);

@@ -7,20 +7,26 @@
 
 namespace shim::coll {
 
-Task allgather_bruck(Call call, std::byte* all, std::uint64_t block) {
-  auto blocks = [block](int count) { return static_cast<std::uint64_t>(count) * block; };
-  Scratch from_own_on(call, blocks(call.size));
-  std::byte* have = from_own_on.data();
-  copy_bytes(all + blocks(call.rank), have, block);
+Task allgatherv_bruck(Call call, std::byte* all, std::span<const Part> parts) {
+  auto ahead = [&](int distance) -> const Part& { return parts[static_cast<std::size_t>((call.rank + distance) % call.size)]; };
+  boost::container::small_vector<std::uint64_t, 17> begins = {0};  // of the blocks from our own on, and their end
+  for (int i = 0; i < call.size; ++i) begins.push_back(begins.back() + ahead(i).bytes);
+  auto begin = [&](int block) { return begins[static_cast<std::size_t>(block)]; };
+  Scratch from_own_on(call, begins.back());
+  copy_bytes(part_of(all, ahead(0)).data(), from_own_on.data(), ahead(0).bytes);
   for (int distance = 1; distance < call.size; distance *= 2) {
-    int count = std::min(distance, call.size - distance);
-    int to = (call.rank - distance + call.size) % call.size;
-    int from = (call.rank + distance) % call.size;
-    co_await call.exchange(ConstBytes(have, blocks(count)), to, Bytes(have + blocks(distance), blocks(count)), from);
+    const int count = std::min(distance, call.size - distance);
+    const int to = (call.rank - distance + call.size) % call.size, from = (call.rank + distance) % call.size;
+    co_await call.exchange(ConstBytes(from_own_on.part(0, begin(count))), to,
+                           from_own_on.part(begin(distance), begin(distance + count) - begin(distance)), from);
   }
-  int before_wrap = call.size - call.rank;
-  copy_bytes(have, all + blocks(call.rank), blocks(before_wrap));
-  copy_bytes(have + blocks(before_wrap), all, blocks(call.rank));
+  for (int i = 1; i < call.size; ++i) copy_bytes(from_own_on.data() + begin(i), part_of(all, ahead(i)).data(), ahead(i).bytes);
+}
+
+Task allgather_bruck(Call call, std::byte* all, std::uint64_t block) {
+  Parts parts = equal_parts(call.size, block);
+  Task gather = allgatherv_bruck(call, all, parts);
+  co_await gather;
 }
 
 }  // namespace shim::coll

@@ -16,8 +16,9 @@ struct Chain {
   Operands operands;
   EvenParts segments;
 
-  Chain(const Call& of, const Operands& all)
-      : call(of), operands(all), segments{all.count, std::max<std::uint64_t>(1, (all.bytes() + kSegmentBytes - 1) / kSegmentBytes)} {}
+  /// @param whole in one piece: where nobody combines while others wait
+  Chain(const Call& of, const Operands& all, bool whole)
+      : call(of), operands(all), segments{all.count, whole ? 1 : std::max<std::uint64_t>(1, (all.bytes() + kSegmentBytes - 1) / kSegmentBytes)} {}
   int count() const { return static_cast<int>(segments.parts); }
   std::uint64_t items(int segment) const { return segments.count(segment); }
   bool has_lower() const { return call.rank > 0; }
@@ -29,7 +30,7 @@ struct Chain {
 }  // namespace
 
 Task scan_chain(Call call, Operands operands, const void* own, void* result) {
-  const Chain chain(call, operands);
+  const Chain chain(call, operands, false);
   copy_items(operands, own, result);
   // one segment is combined and passed on while the next one comes
   const std::uint64_t room = chain.has_lower() ? chain.items(0) : 0;
@@ -49,18 +50,22 @@ Task scan_chain(Call call, Operands operands, const void* own, void* result) {
 }
 
 Task exscan_chain(Call call, Operands operands, const void* own, void* result) {
-  const Chain chain(call, operands);
+  const Chain chain(call, operands, call.size == 2);
+  if (!chain.has_lower()) {  // whose result is not written to
+    for (int i = 0; i < chain.count() && chain.has_upper(); ++i)
+      co_await call.post_send({chain.at(own, i), chain.items(i), operands.type}, call.rank + 1);
+    co_await call.done();
+    co_return;
+  }
   // what is passed on; our own is copied there before anything comes to where it may lie
   ItemRoom through(call, *operands.type, chain.has_upper() ? operands.count : 0);
   if (chain.has_upper()) types::copy(*operands.type, own, through.data(), operands.count);
   for (int i = 0; i < chain.count(); ++i) {
-    if (chain.has_lower()) {
-      co_await call.post_receive({chain.at(result, i), chain.items(i), operands.type}, call.rank - 1);
-      co_await call.done();
-    }
+    co_await call.post_receive({chain.at(result, i), chain.items(i), operands.type}, call.rank - 1);
+    co_await call.done();
     if (!chain.has_upper()) continue;
     std::byte* passed = chain.at(static_cast<void*>(through.data()), i);
-    if (chain.has_lower()) co_await Call::combine(operands, chain.at(static_cast<const void*>(result), i), passed, chain.items(i));
+    co_await Call::combine(operands, chain.at(static_cast<const void*>(result), i), passed, chain.items(i));
     co_await call.post_send({passed, chain.items(i), operands.type}, call.rank + 1);
   }
   co_await call.done();
