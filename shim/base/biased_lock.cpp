@@ -32,7 +32,7 @@ void put_barrier_into_all_threads() {
 
 void BiasedLock::lock_slowly() noexcept {
   pthread_t nobody{};
-  if (owner_.load(std::memory_order_relaxed) == nobody && has_barrier() &&
+  if (!is_shared_.load(std::memory_order_relaxed) && owner_.load(std::memory_order_relaxed) == nobody && has_barrier() &&
       owner_.compare_exchange_strong(nobody, pthread_self(), std::memory_order_relaxed)) {
     return lock();  // whose it is now
   }

@@ -12,7 +12,7 @@ namespace shim::base {
 
 /// Meets the standard library's BasicLockable; use std::lock_guard and std::unique_lock with it. Not recursive.
 ///
-/// It belongs to the first thread that takes it, which takes it with two loads and a store, no locked instruction among them. When a
+/// It belongs to the first thread that takes it, which takes it with three loads and a store, no locked instruction among them. When a
 /// second thread wants it, it becomes an ordinary Lock for good: the second thread says so, has the kernel put a memory barrier into
 /// every running thread of the process (membarrier(2), private expedited), and waits until the first is out. Where the kernel has no
 /// such barrier, it is an ordinary Lock from the beginning.
@@ -46,7 +46,7 @@ class BiasedLock {
   void lock_slowly() noexcept;
   void share() noexcept;
 
-  std::atomic<pthread_t> owner_{};      ///< the first thread; never another one
+  std::atomic<pthread_t> owner_{};      ///< the first thread, or one that the system gives its number to after its end
   std::atomic<bool> inside_{false};     ///< the owner is, without lock_
   std::atomic<bool> is_shared_{false};  ///< written under lock_
   Lock lock_;                           ///< held by whoever is inside once it is shared

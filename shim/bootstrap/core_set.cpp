@@ -2,7 +2,9 @@
 #include "shim/bootstrap/core_set.hpp"
 
 #include <sched.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -13,7 +15,9 @@ CoreSet CoreSet::of_this_process() {
   cpu_set_t set;
   static_assert(sizeof set == sizeof cores.words, "both are 1024 bits");
   CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0) std::memcpy(cores.words.data(), &set, sizeof set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0)
+    for (long core = 0; core < std::clamp(sysconf(_SC_NPROCESSORS_ONLN), 1L, long{CPU_SETSIZE}); ++core) CPU_SET(core, &set);
+  std::memcpy(cores.words.data(), &set, sizeof set);
   return cores;
 }
 
@@ -30,8 +34,8 @@ void CoreDemand::add(const CoreSet& other) {
   if (count != 0) processes_ += static_cast<double>(own_.shared_with(other)) / count;
 }
 
-void CoreDemand::add_unknown(int cores_of_machine) {
-  if (cores_ >= cores_of_machine) processes_ += 1;
+void CoreDemand::add_unknown() {
+  if (cores_ > 1) processes_ += 1;
 }
 
 }  // namespace shim::bootstrap

@@ -7,12 +7,12 @@
 
 namespace shim::bootstrap {
 
-/// Hardware threads as the kernel numbers them. Those from 1024 on, which sched_getaffinity(2) does not tell of in its usual form,
-/// are nobody's.
+/// Hardware threads as the kernel numbers them, up to 1024.
 struct CoreSet {
   std::array<std::uint64_t, 16> words{};
 
-  /// Local; of the calling thread, as a launcher binds it before the program begins. Empty where the kernel does not say.
+  /// Local; of the calling thread, as a launcher binds it before the program begins. All that are online where the kernel does not
+  /// say, as on machines with more than 1024.
   static CoreSet of_this_process();
   int count() const;
   int shared_with(const CoreSet& other) const;
@@ -24,10 +24,11 @@ class CoreDemand {
   explicit CoreDemand(const CoreSet& own) : own_(own), cores_(own.count()) {}
   /// Somebody who may run anywhere in this set, the process itself included.
   void add(const CoreSet& other);
-  /// Somebody of whom nothing is known yet: bound to other cores if this process is bound, else bound as little as this process.
-  void add_unknown(int cores_of_machine);
-  /// Processes for each core; 0 where the own cores are not known.
-  double per_core() const { return cores_ == 0 ? 0 : processes_ / cores_; }
+  /// Somebody of whom nothing is known yet: elsewhere if this process is bound to one core, as launchers bind all alike; else anywhere
+  /// in the same set, which may be all that the job has.
+  void add_unknown();
+  /// Processes for each core.
+  double per_core() const { return processes_ / cores_; }
 
  private:
   CoreSet own_;

@@ -180,7 +180,6 @@ std::int32_t NodeSegment::pid(std::uint32_t index) const {
 }
 
 double NodeSegment::processes_per_core() const {
-  const auto cores_of_machine = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
   CoreDemand demand(state_->spec.cores);
   for (std::uint32_t index = 0; index < slot_count(); ++index) {
     const SlotControl& control = state_->control(index);
@@ -189,7 +188,7 @@ double NodeSegment::processes_per_core() const {
     CoreSet cores = state_->spec.cores;
     if (index != own_slot()) {
       if (life == value(SlotState::free) || life == value(SlotState::attaching)) {
-        demand.add_unknown(cores_of_machine);
+        demand.add_unknown();
         continue;
       }
       for (std::size_t i = 0; i < cores.words.size(); ++i) cores.words[i] = control.cores[i].load(std::memory_order_relaxed);

@@ -79,6 +79,16 @@ Task alltoallv_replaced(Call call, void* data, Blocks blocks, const types::Type*
   co_await inner;
 }
 
+Task alltoall_by_rank(Call call, types::ConstBuffer send, types::Buffer receive) {
+  auto row_of = [](std::uint64_t count) {
+    return [count = static_cast<std::int64_t>(count)](int rank) { return Block{count, rank * count}; };
+  };
+  auto outgoing = buffers_of<types::ConstBuffer>(call.size, send.address, *send.type, row_of(send.count));
+  auto incoming = buffers_of<types::Buffer>(call.size, receive.address, *receive.type, row_of(receive.count));
+  Task inner = alltoallw_linear(call, outgoing, incoming);
+  co_await inner;
+}
+
 Task alltoallv_by_rank(Call call, const void* send, Blocks send_blocks, const types::Type* send_type, void* receive,
                        Blocks receive_blocks, const types::Type* receive_type) {
   std::vector<types::ConstBuffer> outgoing = buffers_of<types::ConstBuffer>(send, *send_type, send_blocks);
@@ -106,6 +116,7 @@ Task allgatherv(Turn turn, types::ConstBuffer send, void* receive, Blocks blocks
 
 Task alltoall(Turn turn, types::ConstBuffer send, types::Buffer receive) {
   if (is_in_place(send)) return alltoall_replaced(call_on(turn), receive);
+  if (send.bytes() != receive.bytes()) return alltoall_by_rank(call_on(turn), send, receive);  // which says so
   if (!is_plain(send) || !is_plain(receive)) return alltoall_packed(call_on(turn), send, receive);
   Alltoall* algorithm = choose(table().alltoall, turn.comm->size(), receive.bytes());
   return algorithm(call_on(turn), plain(send).data(), plain(receive).data(), receive.bytes());

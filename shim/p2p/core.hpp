@@ -222,12 +222,16 @@ base::Result<bool> Core::wait(const Done& done, base::Deadline deadline) {
 template <typename OwnRequest>
 base::Status Core::finish(OwnRequest& request) {
   if (!request.is_done()) {
-    auto waited = wait([&] { return request.is_done(); });
-    if (!waited) {
-      Guard guard = enter();
-      if (!request.is_done()) abandon(request);
-      return std::move(waited).error();
-    }
+    struct Abandoned {  // unless it ends, even where the wait ends by an exception: the request goes with its owner's frame
+      Core& core;
+      OwnRequest& request;
+      ~Abandoned() {
+        if (request.is_done()) return;
+        Guard guard = core.enter();
+        if (!request.is_done()) core.abandon(request);
+      }
+    } abandoned{*this, request};
+    SHIM_TRY(wait([&] { return request.is_done(); }));
   }
   if (request.error_) [[unlikely]] return std::move(*request.error_);
   return {};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Communicators with a graph of which each member knows a part (MPI-4.1 §8.5.4).
 #include <algorithm>
+#include <array>
 #include <cstdint>
 
 #include "shim/sessions/derive.hpp"
@@ -127,14 +128,16 @@ class WholeGraph {
  public:
   /// Collective.
   static base::Result<WholeGraph> gather(Communicator& comm, const DistributedGraph& own) {
-    const std::vector<std::int64_t> lengths = {static_cast<std::int64_t>(own.sources.size()), static_cast<std::int64_t>(own.destinations.size())};
+    const std::array<std::int64_t, kFields> lengths = {static_cast<std::int64_t>(own.sources.size()),
+                                                       static_cast<std::int64_t>(own.destinations.size()), own.is_weighted};
     std::vector<int> ints;
     for (const auto* list : {&own.sources, &own.source_weights, &own.destinations, &own.destination_weights})
       ints.insert(ints.end(), list->begin(), list->end());
-    WholeGraph whole(own.is_weighted);
-    whole.lengths_.resize(2 * static_cast<std::size_t>(comm.size()));
+    WholeGraph whole;
+    whole.lengths_.resize(kFields * static_cast<std::size_t>(comm.size()));
     const types::Type& length = *types::find_predefined("MPI_INT64_T");
-    SHIM_TRY(coll::run(comm.coll(), coll::allgather(comm.coll(), {lengths.data(), 2, &length}, {whole.lengths_.data(), 2, &length})));
+    SHIM_TRY(coll::run(comm.coll(), coll::allgather(comm.coll(), {lengths.data(), kFields, &length},
+                                                  {whole.lengths_.data(), kFields, &length})));
     std::vector<std::int64_t> counts;
     for (int rank = 0; rank < comm.size(); ++rank) {
       counts.push_back(whole.length(rank));
@@ -154,33 +157,35 @@ class WholeGraph {
       return std::vector<int>(next - count, next);
     };
     DistributedGraph part;
-    part.is_weighted = is_weighted_;
+    part.is_weighted = is_weighted(rank);
     part.sources = take(in(rank));
-    if (is_weighted_) part.source_weights = take(in(rank));
+    if (part.is_weighted) part.source_weights = take(in(rank));
     part.destinations = take(out(rank));
-    if (is_weighted_) part.destination_weights = take(out(rank));
+    if (part.is_weighted) part.destination_weights = take(out(rank));
     return part;
   }
 
   /// Each as its source knows it.
   std::vector<Edge> edges() const {
     std::vector<Edge> edges;
-    for (int rank = 0; rank < static_cast<int>(lengths_.size() / 2); ++rank) {
+    for (int rank = 0; rank < static_cast<int>(lengths_.size() / kFields); ++rank) {
       const DistributedGraph from = part(rank);
       for (std::size_t i = 0; i < from.destinations.size(); ++i)
-        edges.push_back({rank, from.destinations[i], is_weighted_ ? from.destination_weights[i] : 1});
+        edges.push_back({rank, from.destinations[i], from.is_weighted ? from.destination_weights[i] : 1});
     }
     return edges;
   }
 
  private:
-  explicit WholeGraph(bool is_weighted) : is_weighted_(is_weighted) {}
-  std::int64_t in(int rank) const { return lengths_[2 * static_cast<std::size_t>(rank)]; }
-  std::int64_t out(int rank) const { return lengths_[2 * static_cast<std::size_t>(rank) + 1]; }
-  std::int64_t length(int rank) const { return (in(rank) + out(rank)) * (is_weighted_ ? 2 : 1); }
+  static constexpr std::size_t kFields = 3;
+  WholeGraph() = default;
+  std::int64_t field(int rank, std::size_t number) const { return lengths_[kFields * static_cast<std::size_t>(rank) + number]; }
+  std::int64_t in(int rank) const { return field(rank, 0); }
+  std::int64_t out(int rank) const { return field(rank, 1); }
+  bool is_weighted(int rank) const { return field(rank, 2) != 0; }
+  std::int64_t length(int rank) const { return (in(rank) + out(rank)) * (is_weighted(rank) ? 2 : 1); }
 
-  bool is_weighted_;                       ///< the same at all (MPI-4.1 §8.5.4)
-  std::vector<std::int64_t> lengths_;      ///< sources and destinations of each
+  std::vector<std::int64_t> lengths_;      ///< of each: sources, destinations, 1 where they have weights
   std::vector<std::int64_t> begins_ = {0}; ///< of each in ints_
   std::vector<int> ints_;                  ///< of each: sources, their weights, destinations, their weights
 };
@@ -212,14 +217,13 @@ base::Result<CommunicatorPtr> with_graph(CommunicatorPtr made, DistributedGraph 
 
 }  // namespace
 
-base::Result<CommunicatorPtr> dist_graph_create_adjacent(const CommunicatorPtr& parent, DistributedGraph graph, bool reorder) {
-  // Also where the arguments are wrong: the others make theirs.
-  base::Status checked = check(graph, parent->size());
-  if (!checked) {
-    DistributedGraph nothing;
-    nothing.is_weighted = graph.is_weighted;
-    graph = std::move(nothing);
-  }
+base::Result<CommunicatorPtr> dist_graph_create_adjacent(const CommunicatorPtr& parent, base::Result<DistributedGraph> given, bool reorder) {
+  // Also where the arguments are wrong: the others make theirs, with nothing from this one.
+  DistributedGraph graph;
+  base::Status checked;
+  if (given) checked = check(*given, parent->size());
+  else checked = std::move(given).error();
+  if (checked) graph = *std::move(given);
   auto made = reorder && spans_nodes(*parent) ? reordered(parent, graph) : derive(parent, parent->group());
   SHIM_TRY(std::move(checked));
   if (made && !(*made)->distributed_graph()) (*made)->set_topology(std::move(graph));

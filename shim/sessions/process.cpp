@@ -80,9 +80,12 @@ base::Status Process::set_up_node() {
 
 bool Process::is_crowded() const {
   if (segment_) return segment_->processes_per_core() > 1;
-  const auto& nodes = bootstrap_->node_map();
-  const auto processes = static_cast<int>(nodes.ranks_on(nodes.node_of(self().rank)).size());
-  return processes > bootstrap::CoreSet::of_this_process().count();
+  const auto& nodes = bootstrap_->node_map();  // without a segment nobody says more than the launcher
+  const auto own = bootstrap::CoreSet::of_this_process();
+  bootstrap::CoreDemand demand(own);
+  demand.add(own);
+  for (std::size_t others = nodes.ranks_on(nodes.node_of(self().rank)).size() - 1; others > 0; --others) demand.add_unknown();
+  return demand.per_core() > 1;
 }
 
 void Process::look_at_crowd() { engine_->set_crowded(is_crowded()); }

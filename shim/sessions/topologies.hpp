@@ -45,8 +45,8 @@ base::Result<int> graph_map(const Communicator& comm, const Graph& graph);
 base::Status check_graph(const Graph& graph, int processes);
 
 /// Collective over the parent; with `reorder`, and more nodes than one, everybody hears of all edges. Errors: rank (of a neighbour), arg
-/// (a negative weight).
-base::Result<CommunicatorPtr> dist_graph_create_adjacent(const CommunicatorPtr& parent, DistributedGraph graph, bool reorder);
+/// (a negative weight), and that of `graph`; the others make theirs nevertheless.
+base::Result<CommunicatorPtr> dist_graph_create_adjacent(const CommunicatorPtr& parent, base::Result<DistributedGraph> graph, bool reorder);
 /// Collective over the parent, two exchanges and those of the adjacent one. What is wrong at one member is an error at all.
 /// Errors: rank, arg.
 base::Result<CommunicatorPtr> dist_graph_create(const CommunicatorPtr& parent, const EdgeList& edges, bool reorder);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <latch>
 #include <mutex>
 #include <thread>
@@ -22,19 +24,19 @@ TEST(BiasedLock, StaysItsFirstThreads) {
 
 TEST(BiasedLock, ASecondThreadWaitsUntilTheFirstIsOut) {
   BiasedLock lock;
-  bool is_first_out = false;
-  std::latch is_first_in(1);
+  std::atomic<bool> is_second_in{false};
   std::unique_lock guard(lock);
   std::thread second([&] {
-    is_first_in.wait();
     std::lock_guard mine(lock);
-    EXPECT_TRUE(is_first_out);
+    is_second_in = true;
   });
-  is_first_in.count_down();
-  while (!lock.is_shared()) std::this_thread::yield();  // now it waits
-  is_first_out = true;
+  while (!lock.is_shared()) std::this_thread::yield();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+  while (std::chrono::steady_clock::now() < end) std::this_thread::yield();  // its chance to get in
+  EXPECT_FALSE(is_second_in);
   guard.unlock();
   second.join();
+  EXPECT_TRUE(is_second_in);
 }
 
 // The count is plain: lost where two are inside at once, and a data race for a sanitizer. Many locks, for each is shared but once.

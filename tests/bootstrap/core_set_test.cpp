@@ -15,10 +15,10 @@ CoreSet cores(std::initializer_list<int> numbers) {
   return set;
 }
 
-double per_core(const CoreSet& own, std::initializer_list<CoreSet> all, int unknown = 0, int machine = 128) {
+double per_core(const CoreSet& own, std::initializer_list<CoreSet> all, int unknown = 0) {
   CoreDemand demand(own);
   for (const CoreSet& set : all) demand.add(set);
-  for (int i = 0; i < unknown; ++i) demand.add_unknown(machine);
+  for (int i = 0; i < unknown; ++i) demand.add_unknown();
   return demand.per_core();
 }
 
@@ -45,13 +45,12 @@ TEST(CoreDemand, CountsThoseWhoMayBeOnOurCores) {
   EXPECT_EQ(per_core(both, {both, both, both, both}), 2);
   EXPECT_EQ(per_core(both, {both, one, other, one}), 2);
   EXPECT_EQ(per_core(one, {one, both}), 1.5);
-  EXPECT_EQ(per_core({}, {{}, {}}), 0) << "nothing is known";
 }
 
 TEST(CoreDemand, TakesTheUnknownForBoundAsItIsItself) {
   const CoreSet one = cores({3}), both = cores({0, 1});
   EXPECT_EQ(per_core(one, {one}, 7), 1) << "bound: they are elsewhere";
-  EXPECT_EQ(per_core(both, {both}, 7, 2), 4) << "not bound: they are anywhere";
+  EXPECT_EQ(per_core(both, {both}, 7), 4) << "not bound: they are anywhere";
 }
 
 }  // namespace

@@ -90,6 +90,25 @@ TEST_F(NodeSegmentTest, ReadyIsWhoSaidSoAndHasNotLeft) {
   EXPECT_TRUE(first->is_alive(1));  // the process lives on
 }
 
+TEST_F(NodeSegmentTest, EverybodySaysWhichCoresItMayRunOn) {
+  auto on = [this](std::uint32_t slot, std::uint64_t cores) {
+    SegmentSpec mine = spec(slot, 3);
+    mine.cores.words[0] = cores;
+    return attach(mine);
+  };
+  auto bound = on(0, 0b01), same = on(1, 0b01), free = on(2, 0b11);
+  EXPECT_EQ(bound->processes_per_core(), 1) << "nobody has said anything";
+  EXPECT_EQ(free->processes_per_core(), 1.5);
+  free->set_ready();
+  EXPECT_EQ(bound->processes_per_core(), 1.5);
+  same->set_ready();
+  EXPECT_EQ(bound->processes_per_core(), 2.5);
+  bound->set_ready();
+  EXPECT_EQ(free->processes_per_core(), 1.5);
+  same.reset();
+  EXPECT_EQ(bound->processes_per_core(), 2.5) << "the process lives on, and may be back";
+}
+
 TEST_F(NodeSegmentTest, WhatWasWrittenBeforeReadyIsSeenAfterIt) {
   auto first = attach(spec(0));
   Child other([&](Child&) {

@@ -162,6 +162,9 @@ static void pairs_share_nodes(void) {
     apart[reorder] = neighbours_apart(comm, node);
     MUST(MPI_Comm_free(&comm));
   }
+  int last = 0; /* a node other than that of rank 0 has another number */
+  MUST(MPI_Allreduce(&node, &last, 1, MPI_INT, MPI_MAX, world));
+  EXPECT((apart[0] > 0) == (last > 0), "%d apart as they are", apart[0]);
   EXPECT(apart[1] == 0, "%d apart, and without reordering %d", apart[1], apart[0]);
 }
 

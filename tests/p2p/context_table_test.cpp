@@ -92,6 +92,12 @@ TEST(ContextTable, ManyFreedDuplicatesAreOverAndOthersAreNot) {
   EXPECT_FALSE(table.is_over(parent->id));
 }
 
+TEST(NumberRanges, FreedDuplicatesAreFewRanges) {
+  NumberRanges paths;
+  for (std::uint32_t number = 1; number <= 100'000; ++number) paths.add(base::ContextPath{}.child(number)->bits);
+  EXPECT_LE(paths.ranges(), 17u) << "one for each length of the number";
+}
+
 TEST(NumberRanges, HoldsWhatWasAddedInAnyOrder) {
   for (unsigned seed = 1; seed < 20; ++seed) {
     NumberRanges ranges;

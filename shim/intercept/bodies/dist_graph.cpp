@@ -38,8 +38,8 @@ int Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int source
   return derive("MPI_Dist_graph_create_adjacent", comm_old, comm_dist_graph, [&](const CommunicatorPtr& parent) -> base::Result<CommunicatorPtr> {
     SHIM_TRY(check_intra(*parent));
     SHIM_TRY(take_info(info));
-    SHIM_TRY_ASSIGN(DistributedGraph graph, take_adjacent(indegree, sources, sourceweights, outdegree, destinations, destweights));
-    return sessions::dist_graph_create_adjacent(parent, std::move(graph), reorder != 0);
+    return sessions::dist_graph_create_adjacent(
+        parent, take_adjacent(indegree, sources, sourceweights, outdegree, destinations, destweights), reorder != 0);
   });
 }
 
