@@ -185,14 +185,12 @@ double NodeSegment::processes_per_core() const {
     const SlotControl& control = state_->control(index);
     // acquire: pairs with the releases in set_ready() and leave(), so that the cores are complete
     const auto life = control.state.load(std::memory_order_acquire);
-    CoreSet cores = state_->spec.cores;
-    if (index != own_slot()) {
-      if (life == value(SlotState::free) || life == value(SlotState::attaching)) {
-        demand.add_unknown();
-        continue;
-      }
-      for (std::size_t i = 0; i < cores.words.size(); ++i) cores.words[i] = control.cores[i].load(std::memory_order_relaxed);
+    if (index != own_slot() && (life == value(SlotState::free) || life == value(SlotState::attaching))) {
+      demand.add_unknown();
+      continue;
     }
+    CoreSet cores;
+    for (std::size_t i = 0; i < cores.words.size(); ++i) cores.words[i] = control.cores[i].load(std::memory_order_relaxed);
     demand.add(cores);
   }
   return demand.per_core();

@@ -65,10 +65,15 @@ std::vector<Buffer> buffers_of(Address* array, const types::Type& type, Blocks b
   });
 }
 
+/// Blocks of one length, one behind the other.
+template <typename Buffer>
+std::vector<Buffer> row_of(int size, const Buffer& first) {
+  const auto count = static_cast<std::int64_t>(first.count);
+  return buffers_of<Buffer>(size, first.address, *first.type, [count](int rank) { return Block{count, rank * count}; });
+}
+
 Task alltoall_replaced(Call call, types::Buffer data) {
-  auto count = static_cast<std::int64_t>(data.count);
-  std::vector<types::Buffer> blocks = buffers_of<types::Buffer>(
-      call.size, data.address, *data.type, [count](int rank) { return Block{count, rank * count}; });
+  std::vector<types::Buffer> blocks = row_of(call.size, data);
   Task inner = alltoall_in_place(call, blocks);
   co_await inner;
 }
@@ -80,11 +85,8 @@ Task alltoallv_replaced(Call call, void* data, Blocks blocks, const types::Type*
 }
 
 Task alltoall_by_rank(Call call, types::ConstBuffer send, types::Buffer receive) {
-  auto row_of = [](std::uint64_t count) {
-    return [count = static_cast<std::int64_t>(count)](int rank) { return Block{count, rank * count}; };
-  };
-  auto outgoing = buffers_of<types::ConstBuffer>(call.size, send.address, *send.type, row_of(send.count));
-  auto incoming = buffers_of<types::Buffer>(call.size, receive.address, *receive.type, row_of(receive.count));
+  std::vector<types::ConstBuffer> outgoing = row_of(call.size, send);
+  std::vector<types::Buffer> incoming = row_of(call.size, receive);
   Task inner = alltoallw_linear(call, outgoing, incoming);
   co_await inner;
 }

@@ -17,6 +17,14 @@ std::unique_ptr<Context> context(std::uint32_t base, base::ContextPath path = {}
   return std::make_unique<Context>(nullptr, ContextSpec{std::make_shared<Everyone>(2), 0, nullptr, base, path});
 }
 
+/// The numbers from 0 on.
+std::vector<std::uint32_t> shuffled(std::size_t count, unsigned seed) {
+  std::vector<std::uint32_t> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), 0u);
+  std::shuffle(numbers.begin(), numbers.end(), std::mt19937(seed));
+  return numbers;
+}
+
 TEST(ContextTable, FindsWhatIsThereAndNothingElse) {
   ContextTable table;
   auto one = context(1), two = context(2);
@@ -60,11 +68,8 @@ TEST(ContextTable, ABaseIsOverWhenItsLastContextIs) {
 TEST(ContextTable, BasesEndInAnyOrder) {
   for (unsigned seed = 1; seed < 20; ++seed) {
     ContextTable table;
-    std::vector<std::uint32_t> order(40);
-    std::iota(order.begin(), order.end(), 0u);
-    std::shuffle(order.begin(), order.end(), std::mt19937(seed));
     std::set<std::uint32_t> over;
-    for (std::uint32_t base : order) {
+    for (std::uint32_t base : shuffled(40, seed)) {
       auto made = context(base);
       table.add(*made);
       table.remove(*made);
@@ -101,11 +106,8 @@ TEST(NumberRanges, FreedDuplicatesAreFewRanges) {
 TEST(NumberRanges, HoldsWhatWasAddedInAnyOrder) {
   for (unsigned seed = 1; seed < 20; ++seed) {
     NumberRanges ranges;
-    std::vector<std::uint32_t> order(200);
-    std::iota(order.begin(), order.end(), 0u);
-    std::shuffle(order.begin(), order.end(), std::mt19937(seed));
     std::set<std::uint32_t> model;
-    for (std::uint32_t number : order) {
+    for (std::uint32_t number : shuffled(200, seed)) {
       for (int twice = 0; twice < 2; ++twice) ranges.add(number);
       model.insert(number);
       for (std::uint32_t other = 0; other < 202; ++other) ASSERT_EQ(ranges.contains(other), model.contains(other)) << "seed " << seed;
