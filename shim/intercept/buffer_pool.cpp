@@ -34,20 +34,30 @@ std::optional<BufferPool::Attached> BufferPool::attached() {
 }
 
 base::Status BufferPool::send(const sessions::CommunicatorPtr& comm, const types::ConstBuffer& data, int dest, int tag) {
+  SHIM_TRY(send_cancellable(comm, data, dest, tag));
+  return {};
+}
+
+base::Result<CopyPtr> BufferPool::send_cancellable(const sessions::CommunicatorPtr& comm, const types::ConstBuffer& data, int dest,
+                                                   int tag) {
   std::lock_guard lock(mutex_);
-  if (!buffer_) return Error(ErrorClass::buffer, "no buffer is attached for buffered sends (MPI_Buffer_attach)");
   std::int64_t bytes = buffer_bytes(data);
+  SHIM_TRY(make_room(bytes));
+  SHIM_TRY_ASSIGN(p2p::Request * request, comm->process().engine().isend_copied(comm->context(), data, dest, tag));
+  CopyPtr copy(request, [](p2p::Request* sent) { p2p::Engine::release(sent); });
+  if (request->is_done()) return copy;
+  copies_.push_back({++last_number_, bytes, comm, copy});
+  used_ += bytes;
+  return copy;
+}
+
+/// Called with the lock held.
+base::Status BufferPool::make_room(std::int64_t bytes) {
+  if (!buffer_) return Error(ErrorClass::buffer, "no buffer is attached for buffered sends (MPI_Buffer_attach)");
   if (bytes > capacity_of(*buffer_) - used_) forget_done();
   if (std::int64_t room = capacity_of(*buffer_) - used_; bytes > room)
     return Error(ErrorClass::buffer, "the message takes " + std::to_string(bytes) + " bytes of the attached buffer, of whose " +
                                          std::to_string(buffer_->bytes) + " bytes " + std::to_string(room) + " are free");
-  SHIM_TRY_ASSIGN(p2p::Request * request, comm->process().engine().isend_copied(comm->context(), data, dest, tag));
-  if (request->is_done()) {
-    comm->process().engine().release(request);
-    return {};
-  }
-  copies_.push_back({++last_number_, request, bytes, comm});
-  used_ += bytes;
   return {};
 }
 
@@ -57,7 +67,7 @@ void BufferPool::forget_done() {
   auto left = std::stable_partition(copies_.begin(), copies_.end(), [](const Copy& copy) { return !copy.request->is_done(); });
   for (auto copy = left; copy != copies_.end(); ++copy) {
     used_ -= copy->bytes;
-    copy->comm->process().engine().release(copy->request);
+    copy->request.reset();  // before its communicator
   }
   copies_.erase(left, copies_.end());
 }
@@ -99,10 +109,6 @@ base::Result<std::optional<BufferPool::Attached>> BufferPool::detach() {
   SHIM_TRY(flush_locked(lock, last_number_));
   forget_done();
   return std::exchange(buffer_, std::nullopt);
-}
-
-BufferPool::~BufferPool() {
-  for (const Copy& copy : copies_) p2p::Engine::release(copy.request);
 }
 
 const BufferPoolPtr& process_buffer() {

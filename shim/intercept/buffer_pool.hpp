@@ -17,6 +17,9 @@
 
 namespace shim::intercept {
 
+/// The engine's request for a copied message.
+using CopyPtr = std::shared_ptr<p2p::Request>;
+
 /// All functions from any thread.
 class BufferPool {
  public:
@@ -28,7 +31,6 @@ class BufferPool {
   BufferPool() = default;
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;
-  ~BufferPool();
 
   /// Errors: buffer (one is attached already, or the address is null).
   base::Status attach(Attached buffer);
@@ -36,6 +38,8 @@ class BufferPool {
   /// Sends a copy; its space is free again once the copy has left. Errors: buffer (no buffer, or no room: says how much is
   /// free), those of the engine.
   base::Status send(const sessions::CommunicatorPtr& comm, const types::ConstBuffer& data, int dest, int tag);
+  /// The same, and the copy's request for whoever may want it back (MPI_Cancel), who must not outlive the communicator with it.
+  base::Result<CopyPtr> send_cancellable(const sessions::CommunicatorPtr& comm, const types::ConstBuffer& data, int dest, int tag);
   /// Waits until all copies that are in it now have left (MPI_Buffer_flush).
   base::Status flush();
   /// The number of the last copy that was put into it, and whether all up to that one have left (MPI_Buffer_iflush).
@@ -48,10 +52,11 @@ class BufferPool {
   /// A copy on its way.
   struct Copy {
     std::uint64_t number;
-    p2p::Request* request;
     std::int64_t bytes;
     sessions::CommunicatorPtr comm;  ///< whose engine it is, kept alive until the copy has left
+    CopyPtr request;
   };
+  base::Status make_room(std::int64_t bytes);
   void forget_done();
   bool have_left_locked(std::uint64_t number);
   base::Status flush_locked(std::unique_lock<std::mutex>& lock, std::uint64_t number);

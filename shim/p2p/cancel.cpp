@@ -1,48 +1,83 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Taking sends back, MPI-4.1 §3.8.4: one that no receive has matched is forgotten by its receiver, who says so; of one that is matched
-// nothing is said, and it goes on to its end. A message that left as one packet is over for its sender, and is not asked for.
+// Taking sends back, MPI-4.1 §3.8.4: the receiver is asked to forget the message, which it does if no receive has matched it. A send
+// whose data had left, and which was complete by that, is incomplete again until the receiver has answered.
+#include <algorithm>
+
 #include "shim/p2p/core.hpp"
 
 namespace shim::p2p {
 
 void Core::cancel(SendRequest& request) {
-  const bool may_be_unmatched = !request.is_done() && request.id != 0 && !request.streaming && request.peer != nullptr;
-  if (!may_be_unmatched || std::exchange(request.given_up, true)) return;
-  wire::Cancel header;
-  header.source = request.address.context->spec.own_rank;
-  header.context = request.address.context->id_at(request.address.rank, request.address.plane);
-  header.send = request.id;
-  transmit(*request.peer, header);
+  if (request.number == 0 || request.given_up || request.streaming || !request.is_active()) return;
+  if (request.receiver->failure) return;
+  const bool is_eager = request.header.kind == wire::Kind::eager_numbered;
+  if (request.is_done()) {
+    if (!is_eager) return;  // it was matched
+    request.reopen();
+    request.had_left = true;
+    request.peer = request.receiver;
+    request.peer->unfinished.push_back(request);
+  }
+  if (is_eager) {
+    request.waits_for_answer = true;
+    request.id = send_ids_.add(request);
+  }
+  request.given_up = true;
+  wire::Cancel wanted;
+  wanted.message = request.header.kind;
+  wanted.source = request.header.source;
+  wanted.context = request.header.context;
+  wanted.number = request.number;
+  wanted.send = request.id;
+  wanted.world = spec.self.world;
+  wanted.rank = spec.self.rank;
+  transmit(*request.receiver, wanted);
 }
 
-/// The message goes, unmatched.
-void Core::take_back(Context& context, Message& message) {
-  wire::Cancelled reply;
-  reply.send = message.arrival.reply_to;
-  transmit(peer(context, message.source), reply);
-  free_message(message);
+/// From the queues of its context, or from those that wait for theirs. Null: it was matched, or dropped.
+Message* Core::take_unmatched(base::ContextId id, const wire::Cancel& wanted) {
+  auto is_meant = [&wanted](const Arrived& arrived) {
+    const Arrival& message = static_cast<const Message&>(arrived).arrival;
+    return message.source == wanted.source && message.kind == wanted.message && message.number == wanted.number;
+  };
+  const Plane plane = (id & 1) != 0 ? Plane::collective : Plane::user;
+  id &= ~base::ContextId{1};
+  Context* context = contexts_.find(id);
+  if (context == nullptr) return contexts_.take_held(id, is_meant);
+  if (wanted.source < 0 || wanted.source >= context->size) return nullptr;
+  Arrived* found = context->matching(plane).find_arrived_if(wanted.source, is_meant);
+  if (found != nullptr) context->matching(plane).remove(*found);
+  return static_cast<Message*>(found);
 }
 
 void Core::on_cancel(const wire::Cancel& header) {
-  const Plane plane = (header.context & 1) != 0 ? Plane::collective : Plane::user;
-  const base::ContextId id = header.context & ~base::ContextId{1};
-  auto is_meant = [&header](const Arrived& arrived) {
-    return arrived.source == header.source && static_cast<const Message&>(arrived).arrival.reply_to == header.send;
-  };
-  Context* context = contexts_.find(id);
-  if (context == nullptr) {  // who has sent it is known when the context is there
-    contexts_.for_each_held(id, [&](Message& message) { message.is_given_up = message.is_given_up || is_meant(message); });
-    return;
+  Peer& sender = peer(base::ProcessId{header.world, header.rank});
+  if (Message* message = take_unmatched(header.context, header)) {
+    free_message(*message);
+    wire::Cancelled reply;
+    reply.send = header.send;
+    transmit(sender, reply);
+  } else if (header.message == wire::Kind::eager_numbered) {
+    wire::Finished reply;
+    reply.send = header.send;
+    transmit(sender, reply);
   }
-  if (header.source < 0 || header.source >= context->size) return;
-  Arrived* found = context->matching(plane).find_arrived_if(header.source, is_meant);
-  if (found == nullptr) return;
-  context->matching(plane).remove(*found);
-  take_back(*context, static_cast<Message&>(*found));
 }
 
 void Core::on_cancelled(const wire::Cancelled& header) {
   if (SendRequest* request = send_ids_.find(header.send)) end(*request, std::nullopt, true);
+}
+
+void Core::give_up_recalls() {
+  for (auto& [process, peer] : peers_) {
+    auto is_unanswered = [](const SendRequest& request) { return request.had_left; };
+    auto& unfinished = peer->unfinished;
+    if (std::none_of(unfinished.begin(), unfinished.end(), is_unanswered) || spec.router->takes_packets(process)) continue;
+    for (auto next = unfinished.begin(); next != unfinished.end();) {
+      SendRequest& request = *next++;
+      if (request.had_left) end(request, std::nullopt);
+    }
+  }
 }
 
 }  // namespace shim::p2p

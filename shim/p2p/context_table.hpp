@@ -2,6 +2,7 @@
 // Which context a message is for: one that exists, one that is still to be made, or one that is gone.
 #pragma once
 
+#include <algorithm>
 #include <unordered_map>
 #include <vector>
 
@@ -26,11 +27,17 @@ class ContextTable {
   bool is_over(base::ContextId id) const;
   /// Keeps a message for a context that is not made yet.
   void hold(base::ContextId id, Message& message) { held_[id].push_back(&message); }
-  /// Visits the messages that are kept for it.
-  template <typename Visit>
-  void for_each_held(base::ContextId id, const Visit& visit) {
-    if (auto held = held_.find(id); held != held_.end())
-      for (Message* message : held->second) visit(*message);
+  /// Takes out the first message kept for it that satisfies the predicate; null if none does.
+  template <typename Predicate>
+  Message* take_held(base::ContextId id, const Predicate& predicate) {
+    auto held = held_.find(id);
+    if (held == held_.end()) return nullptr;
+    std::vector<Message*>& messages = held->second;
+    auto found = std::find_if(messages.begin(), messages.end(), [&](const Message* message) { return predicate(*message); });
+    if (found == messages.end()) return nullptr;
+    Message* taken = *found;
+    messages.erase(found);
+    return taken;
   }
   /// Answers the held messages that are over by this.
   std::vector<Message*> set_first_base(std::uint32_t base);

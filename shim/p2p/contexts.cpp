@@ -21,8 +21,6 @@ Context* Core::make_context(ContextSpec context_spec) {
     if (message->source >= context->size) {
       ++counts.stale_dropped;
       free_message(*message);
-    } else if (message->is_given_up) {
-      take_back(*context, *message);
     } else {
       context->matching(message->plane).add(*message);
     }

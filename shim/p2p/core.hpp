@@ -62,6 +62,8 @@ class Core final : private transport::Sink {
 
   // --- send.cpp
   bool send_at_once(Context& context, const Outgoing& data, int rank, int tag, Plane plane);
+  /// The same, and the message can be asked for back later.
+  bool send_at_once(SendRequest& request);
   base::Status start(SendRequest& request, Guard& guard);
   void abandon(SendRequest& request);
 
@@ -79,7 +81,8 @@ class Core final : private transport::Sink {
 
   // --- cancel.cpp
   void cancel(SendRequest& request);
-  void take_back(Context& context, Message& message);
+  /// Recalled messages whose receiver takes no packets any more stay with it.
+  void give_up_recalls();
 
   // --- rendezvous.cpp
   void begin_long(ReceiveRequest& request, const Arrival& arrival, Peer& from);
@@ -145,6 +148,7 @@ class Core final : private transport::Sink {
 
   void on_packet(transport::ConstSpan packet) override;
   void on_message(const Arrival& arrival, base::ContextId id);
+  Message* take_unmatched(base::ContextId id, const wire::Cancel& wanted);
   void on_clear_to_send(const wire::ClearToSend& header);
   void on_finished(const wire::Finished& header);
   void on_cancel(const wire::Cancel& header);
@@ -161,6 +165,9 @@ class Core final : private transport::Sink {
   base::Result<transport::Attempt> send_next_data(Peer& to);
   base::Result<int> push_some(Peer& to);
 
+  template <typename Header>
+  bool try_eager(Peer& to, const Header& header, const Outgoing& data);
+  void number(SendRequest& request, Peer& to);
   void on_sent(SendRequest& request);
   void end(SendRequest& request, std::optional<base::Error> error, bool cancelled = false);
   void deliver(ReceiveRequest& request, const Arrival& arrival, Context& context);
@@ -185,6 +192,7 @@ class Core final : private transport::Sink {
   ContextTable contexts_;
   Pool<Message> messages_;
   IdTable<SendRequest> send_ids_;
+  std::uint64_t messages_numbered_ = 0;
   IdTable<ReceiveRequest> receive_ids_;
 
   std::unordered_map<base::ProcessId, std::unique_ptr<Peer>> peers_;

@@ -69,6 +69,7 @@ void Core::check_liveness() {
     base::Nanoseconds now = base::now_ns();
     if (now < next_liveness_) return;
     next_liveness_ = now + kLivenessInterval;
+    give_up_recalls();
     watched = concerns();
   }
   std::vector<base::ProcessId> gone;
@@ -97,7 +98,11 @@ void Core::end_all(Peer& with, const base::Error& reason) {
     if (queued.is_control) warn("a control message to process " + std::to_string(with.process.rank) + " is lost: " + kept.text());
   }
   with.queue.clear();
-  while (!with.unfinished.empty()) end(with.unfinished.front(), kept.clone());
+  while (!with.unfinished.empty()) {
+    SendRequest& request = with.unfinished.front();
+    if (request.had_left) end(request, std::nullopt);  // it was complete, and nobody can take it back any more
+    else end(request, kept.clone());
+  }
   while (!with.incoming.empty()) {
     ReceiveRequest& request = with.incoming.front();
     end(request, {request.matched_source, request.matched_tag, request.received}, kept.clone());

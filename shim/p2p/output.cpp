@@ -12,7 +12,7 @@ constexpr int kDataPerRound = 32;
 
 bool brings_message(transport::ConstSpan header) {
   auto kind = static_cast<wire::Kind>(header[0]);
-  return kind == wire::Kind::eager || kind == wire::Kind::eager_synchronous;
+  return kind == wire::Kind::eager || kind == wire::Kind::eager_synchronous || kind == wire::Kind::eager_numbered;
 }
 
 }  // namespace

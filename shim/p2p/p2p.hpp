@@ -108,6 +108,8 @@ class Request {
   /// Ends the operation; once per activation, from any thread. The object may be gone on return: the owner may take it, and
   /// one that was released is disposed of here.
   void complete(const Outcome& outcome, std::optional<base::Error> error = std::nullopt);
+  /// Takes the end back, for a cancellation that is still to be answered. Called for the owner (MPI_Cancel), who has not read it out.
+  void reopen();
   /// For constructors of persistent requests: begins its life inactive.
   void make_persistent();
   bool release_if_done();

@@ -29,10 +29,11 @@ void Core::on_packet(transport::ConstSpan packet) {
                    header->context);
       }
       break;
+    case wire::Kind::eager_numbered:
     case wire::Kind::eager_synchronous:
-      if (auto header = wire::read<wire::EagerSynchronous>(packet)) {
+      if (auto header = wire::read<wire::NumberedEager>(packet)) {
         const wire::Eager& message = header->message;
-        on_message({message.kind, message.source, message.tag, message.bytes, header->reply_to, 0,
+        on_message({message.kind, message.source, message.tag, message.bytes, header->number, 0,
                     packet.subspan(sizeof *header)},
                    message.context);
       }
@@ -40,7 +41,7 @@ void Core::on_packet(transport::ConstSpan packet) {
     case wire::Kind::ready_to_send:
       if (auto header = wire::read<wire::ReadyToSend>(packet)) {
         const wire::Eager& message = header->message;
-        on_message({message.kind, message.source, message.tag, header->bytes, header->reply_to, header->address, {}},
+        on_message({message.kind, message.source, message.tag, header->bytes, header->number, header->address, {}},
                    message.context);
       }
       break;
@@ -94,7 +95,7 @@ void Core::deliver(ReceiveRequest& request, const Arrival& arrival, Context& con
   if (arrival.kind == wire::Kind::ready_to_send) return begin_long(request, arrival, peer(context, arrival.source));
   if (arrival.kind == wire::Kind::eager_synchronous) {
     wire::Finished reply;
-    reply.send = arrival.reply_to;
+    reply.send = arrival.number;
     transmit(peer(context, arrival.source), reply);
   }
   request.into.put(0, arrival.payload);

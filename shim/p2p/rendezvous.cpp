@@ -19,7 +19,7 @@ void Core::begin_long(ReceiveRequest& request, const Arrival& arrival, Peer& fro
   if (from.failure) return end(request, {arrival.source, arrival.tag, 0}, from.failure->clone());
   request.matched_source = arrival.source;
   request.matched_tag = arrival.tag;
-  request.remote_send = arrival.reply_to;
+  request.remote_send = arrival.number;
   request.remote_address = arrival.address;
   request.total = arrival.bytes;
   request.wanted = std::min(arrival.bytes, request.into.capacity());

@@ -21,6 +21,11 @@ void Request::complete(const Outcome& outcome, std::optional<base::Error> error)
   if ((before & kReleased) != 0) dispose();
 }
 
+void Request::reopen() {
+  outcome_ = {};
+  life_.store(0, std::memory_order_relaxed);  // its owner is in here: nobody waits, and it is not released
+}
+
 void Request::make_persistent() {
   persistent_ = true;
   active_ = false;

@@ -46,12 +46,18 @@ class SendRequest final : public Request, public RequestHook<OfPeer>, public Req
   Mode mode;
   std::unique_ptr<std::byte[]> copy;  ///< the data, where the engine keeps it
 
+  // what MPI_Cancel asks for it back with, when its communicator may be gone
+  Peer* receiver = nullptr;  ///< null where nothing has been sent (MPI_PROC_NULL)
+  wire::Eager header;        ///< as it was sent
+  std::uint64_t number = 0;  ///< as it was sent; 0 where it had none
+
   // while under way
   Peer* peer = nullptr;      ///< set: in the peer's list of unfinished sends
   std::uint64_t id = 0;      ///< our number for the other side's answer; 0 where none is expected
   bool waits_for_answer = false;
   bool streaming = false;    ///< in the peer's list of streams
-  bool given_up = false;     ///< the receiver has been asked to forget it
+  bool given_up = false;     ///< the receiver has been asked to forget it …
+  bool had_left = false;     ///< … after its data had left, which completed it
   std::uint64_t remote_receive = 0, offset = 0, end = 0;  ///< of the stream: whose, next byte, last byte and one
 
  private:
@@ -96,7 +102,7 @@ struct Arrival {
   int source = 0;
   int tag = 0;
   std::uint64_t bytes = 0;     ///< of the message
-  std::uint64_t reply_to = 0;  ///< the sender's id of the operation, where it wants an answer
+  std::uint64_t number = 0;    ///< by which the sender names it; 0 where it does not
   std::uint64_t address = 0;   ///< of a message that stayed with the sender
   transport::ConstSpan payload;
 };
@@ -108,7 +114,6 @@ class Message final : public Arrived {
   Arrival arrival;
   Plane plane;
   Context* context = nullptr;  ///< set by a matched probe, which keeps the context alive
-  bool is_given_up = false;    ///< its sender has cancelled it, before the context was there
 
  private:
   std::array<std::byte, 128> short_payload_;

@@ -23,36 +23,55 @@ bool Core::send_at_once(Context& context, const Outgoing& data, int rank, int ta
   if (to == nullptr || !to->is_clear() || data.bytes() > to->eager_limit) return false;
   wire::Eager header = header_for(context, rank, tag, plane);
   header.bytes = static_cast<std::uint32_t>(data.bytes());
-  auto sent = to->transport->try_send(*to->link, wire::bytes_of(header), data.all());
+  return try_eager(*to, header, data);
+}
+
+template <typename Header>
+bool Core::try_eager(Peer& to, const Header& header, const Outgoing& data) {
+  auto sent = to.transport->try_send(*to.link, wire::bytes_of(header), data.all());
   if (!sent || *sent != transport::Attempt::done) return false;
   ++counts.eager_sent;
   return true;
 }
 
+bool Core::send_at_once(SendRequest& request) {
+  const auto& [context, rank, tag, plane] = request.address;
+  Peer* to = context->known_peer(rank);
+  if (to == nullptr || !to->is_clear() || request.data.bytes() > to->eager_limit) return false;
+  number(request, *to);
+  return try_eager(*to, wire::NumberedEager{request.header, request.number}, request.data);
+}
+
+/// Fills in the header of a message that nobody has to answer, but that may be asked for back.
+void Core::number(SendRequest& request, Peer& to) {
+  const auto& [context, rank, tag, plane] = request.address;
+  request.receiver = &to;
+  request.number = ++messages_numbered_;
+  request.header = header_for(*context, rank, tag, plane);
+  request.header.kind = wire::Kind::eager_numbered;
+  request.header.bytes = static_cast<std::uint32_t>(request.data.bytes());
+}
+
 base::Status Core::start(SendRequest& request, Guard& guard) {
   const Address& address = request.address;
   SHIM_TRY_ASSIGN(Peer * to, usable_peer(*address.context, address.rank, guard));
-  wire::Eager message = header_for(*address.context, address.rank, address.tag, address.plane);
   request.peer = to;
-  request.given_up = false;
+  request.given_up = request.had_left = false;
   to->unfinished.push_back(request);
   request.waits_for_answer = request.mode == Mode::synchronous || request.data.bytes() > to->eager_limit;
-  if (request.waits_for_answer) request.id = send_ids_.add(request);
+  number(request, *to);
+  if (request.waits_for_answer) request.id = request.number = send_ids_.add(request);
 
   if (request.data.bytes() > to->eager_limit) {
     ++counts.rendezvous_sent;
-    message.kind = wire::Kind::ready_to_send;
-    transmit(*to, wire::ReadyToSend{message, request.id, request.data.bytes(), request.data.address()}, &request);
+    request.header.kind = wire::Kind::ready_to_send;
+    request.header.bytes = 0;
+    transmit(*to, wire::ReadyToSend{request.header, request.number, request.data.bytes(), request.data.address()}, &request);
     return {};
   }
   ++counts.eager_sent;
-  message.bytes = static_cast<std::uint32_t>(request.data.bytes());
-  if (request.mode == Mode::synchronous) {
-    message.kind = wire::Kind::eager_synchronous;
-    transmit(*to, wire::EagerSynchronous{message, request.id}, &request);
-  } else {
-    transmit(*to, message, &request);
-  }
+  if (request.mode == Mode::synchronous) request.header.kind = wire::Kind::eager_synchronous;
+  transmit(*to, wire::NumberedEager{request.header, request.number}, &request);
   return {};
 }
 

@@ -26,7 +26,7 @@ constexpr int kCrowdedSpin = 0, kCrowdedYield = 2000;
 }  // namespace
 
 WaitPlans plans_for(const base::Settings& settings) {
-  return {{settings.spin, settings.yield}, {std::min(settings.spin, kCrowdedSpin), std::min(settings.yield, kCrowdedYield)}};
+  return {{settings.spin, settings.yield}, {std::min(settings.spin, kCrowdedSpin), std::min(settings.yield, kCrowdedYield), true}};
 }
 
 int Core::poll_all(bool thorough, base::Status& status) {

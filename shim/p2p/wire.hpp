@@ -2,10 +2,12 @@
 // What packets look like between two engines. Both ends are the same library on the same architecture: little-endian, natural
 // alignment, no padding; a packet may lie at any address, so headers are copied in and out.
 //
-// A message of up to eager_limit bytes:   eager →                                (eager_synchronous →, ← finished on match)
+// A message of up to eager_limit bytes:   eager →, or eager_numbered → where it may be cancelled
+//   one whose sender waits for its match: eager_synchronous →, ← finished
 // A longer one, memory readable:          ready_to_send →, [receiver reads], ← finished
 // A longer one, memory not readable:      ready_to_send →, ← clear_to_send, data →, data →, …
-// Given up by its sender, if not matched: cancel →, ← cancelled           (else nothing is answered, and it goes on)
+// Given up by its sender:                 cancel →, ← cancelled if it was not matched; if it was, an eager_numbered is ← finished,
+//                                         and of the others nothing is said: they go on
 // Outside all communicators:              control →, control →, …
 #pragma once
 
@@ -29,6 +31,7 @@ enum class Kind : std::uint8_t {
   control,
   cancel,
   cancelled,
+  eager_numbered,
 };
 
 /// A whole message in one packet; the payload follows. 24 bytes, so that 8 bytes of data and the 8 bytes that a shared-memory
@@ -43,17 +46,17 @@ struct Eager {
 };
 static_assert(sizeof(Eager) == 24);
 
-/// The same, and the sender wants to know when it is matched (MPI_Ssend).
-struct EagerSynchronous {
-  Eager message;
-  std::uint64_t reply_to = 0;  ///< the sender's id of its operation, for `finished`
+/// The same with a number: the sender wants to know when it is matched (MPI_Ssend), or may ask for it back.
+struct NumberedEager {
+  Eager message;               ///< its kind is eager_synchronous or eager_numbered
+  std::uint64_t number = 0;    ///< of eager_synchronous: the sender's id of its operation, for `finished`; else: for `cancel` alone
 };
-static_assert(sizeof(EagerSynchronous) == 32);
+static_assert(sizeof(NumberedEager) == 32);
 
 /// Announces a message whose bytes stay with the sender for now.
 struct ReadyToSend {
   Eager message;               ///< its `bytes` is zero
-  std::uint64_t reply_to = 0;  ///< the sender's id of its operation, for `finished` and `clear_to_send`
+  std::uint64_t number = 0;    ///< the sender's id of its operation, for `finished` and `clear_to_send`
   std::uint64_t bytes = 0;     ///< length of the message
   std::uint64_t address = 0;   ///< where the bytes lie in the sender's memory, offered for reading; 0: not in one run
 };
@@ -63,7 +66,7 @@ static_assert(sizeof(ReadyToSend) == 48);
 struct ClearToSend {
   Kind kind = Kind::clear_to_send;
   std::uint8_t zero[7] = {};
-  std::uint64_t send = 0;      ///< the sender's id, from `reply_to`
+  std::uint64_t send = 0;      ///< the sender's id, the announcement's `number`
   std::uint64_t receive = 0;   ///< the receiver's id, for `data`
   std::uint64_t offset = 0;    ///< first byte wanted
   std::uint64_t bytes = 0;     ///< how many; fewer than announced where the receive buffer is shorter
@@ -87,15 +90,19 @@ struct Finished {
 };
 static_assert(sizeof(Finished) == 16);
 
-/// The sender wants a message back that expects an answer (MPI_Cancel).
+/// The sender wants a message back (MPI_Cancel).
 struct Cancel {
   Kind kind = Kind::cancel;
-  std::uint8_t zero[3] = {};
-  std::int32_t source = 0;     ///< as in the message
+  Kind message = {};           ///< as in the message
+  std::uint8_t zero[2] = {};
+  std::int32_t source = 0;
   std::uint64_t context = 0;
-  std::uint64_t send = 0;      ///< the sender's id, as in the message's `reply_to`
+  std::uint64_t number = 0;
+  std::uint64_t send = 0;      ///< the sender's id of its operation, for the answer
+  std::uint32_t world = 0;     ///< whom to answer, who may be no member of any communicator here: world …
+  std::uint32_t rank = 0;      ///< … and rank in it
 };
-static_assert(sizeof(Cancel) == 24);
+static_assert(sizeof(Cancel) == 40);
 
 /// The message was not matched, and never will be.
 struct Cancelled {

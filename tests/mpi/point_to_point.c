@@ -161,6 +161,45 @@ static void cancel_and_null(void) {
   EXPECT(status.MPI_SOURCE == MPI_PROC_NULL, "probe of MPI_PROC_NULL");
 }
 
+/* Nobody has received it, so it comes back, whatever its length and mode, and the next message is the one after it. A ready send is left out:
+   without its receive it would be wrong. */
+static void cancelled_sends(unsigned char *out, unsigned char *in) {
+  static const int lengths[] = {0, 100, 40000, 1 << 20};
+  int peer = rank ^ 1;
+  if (peer >= size) return;
+  for (int mode = 0; mode < READY; ++mode)
+    for (int persistent = 0; persistent < 2; ++persistent)
+      for (int l = 0; l < 4; ++l) {
+        int count = lengths[l], flag = 0, tag = 10 + (mode * 2 + persistent) * 4 + l;
+        MPI_Request request;
+        MPI_Status status;
+        if (rank & 1) {
+          MUST(MPI_Recv(NULL, 0, MPI_CHAR, peer, 1, world, MPI_STATUS_IGNORE)); /* answers meanwhile */
+          MUST(MPI_Recv(in, count, MPI_UNSIGNED_CHAR, peer, tag, world, &status));
+          expect_status(&status, peer, tag, count);
+          expect_data(in, count, peer, 2);
+          MUST(MPI_Iprobe(peer, tag, world, &flag, MPI_STATUS_IGNORE));
+          EXPECT(!flag, "the message that was cancelled is there");
+          continue;
+        }
+        fill(out, count, rank, 1);
+        MUST((persistent ? kInits : kIsends)[mode](out, count, MPI_UNSIGNED_CHAR, peer, tag, world, &request));
+        if (persistent) MUST(MPI_Start(&request));
+        MUST(MPI_Cancel(&request));
+        MUST(MPI_Wait(&request, &status));
+        MUST(MPI_Test_cancelled(&status, &flag));
+        EXPECT(flag, "mode %d, persistent %d, %d bytes: not cancelled", mode, persistent, count);
+        MUST(MPI_Send(NULL, 0, MPI_CHAR, peer, 1, world));
+        fill(out, count, rank, 2);
+        if (persistent) MUST(MPI_Start(&request));
+        else MUST(kIsends[mode](out, count, MPI_UNSIGNED_CHAR, peer, tag, world, &request));
+        MUST(MPI_Wait(&request, &status));
+        MUST(MPI_Test_cancelled(&status, &flag));
+        EXPECT(!flag, "a send that nobody cancelled");
+        if (persistent) MUST(MPI_Request_free(&request));
+      }
+}
+
 static void truncation(void) {
   static const int lengths[] = {100, 100000};
   char buffer[100000];
@@ -267,6 +306,7 @@ int main(void) {
   MUST(MPI_Barrier(world));
   probes(out, in);
   cancel_and_null();
+  cancelled_sends(out, in);
   truncation();
   all_send_first();
   wait_and_test_forms();

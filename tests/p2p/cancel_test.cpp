@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sends that are taken back.
+#include <deque>
+#include <random>
+
 #include "tests/p2p/world.hpp"
 
 namespace shim::p2p {
@@ -10,7 +13,6 @@ struct How {
   Mode mode;
 };
 
-/// Those that expect an answer: long ones, and synchronous ones of any length.
 class Cancel : public testing::TestWithParam<How> {
  protected:
   World world{{.processes = 2}};
@@ -22,6 +24,8 @@ class Cancel : public testing::TestWithParam<How> {
   bool ends(const Request* request) {
     return world.step_until([&] { return request->is_done(); });
   }
+  /// Complete as soon as it has left.
+  static bool is_over_at_once() { return GetParam().mode != Mode::synchronous && GetParam().bytes <= World::quick().eager_shm; }
 };
 
 TEST_P(Cancel, AnUnmatchedSendIsForgottenByItsReceiver) {
@@ -59,7 +63,7 @@ TEST_P(Cancel, AMessageThatAProbeHasTakenIsMatched) {
   ASSERT_TRUE(world.step_until([&] { return (taken = *world.engine(1).improbe(*contexts[1], 0, 3)).has_value(); }));
   ASSERT_TRUE(Engine::cancel(*request));
   for (int i = 0; i < 100; ++i) world.step();
-  EXPECT_FALSE(request->is_done());
+  EXPECT_EQ(request->is_done(), is_over_at_once());
   Request* got = value_of(world.engine(1).imrecv(taken->message, into(received)));
   ASSERT_TRUE(ends(request) && ends(got));
   EXPECT_FALSE(request->outcome().cancelled);
@@ -75,7 +79,7 @@ TEST_P(Cancel, OneAmongOthersOfItsTag) {
   ASSERT_TRUE(Engine::cancel(*second)) << "once more changes nothing";
   ASSERT_TRUE(ends(second));
   EXPECT_TRUE(second->outcome().cancelled);
-  EXPECT_FALSE(first->is_done());
+  EXPECT_EQ(first->is_done(), is_over_at_once());
   Request* got = receive();
   ASSERT_TRUE(ends(first) && ends(got));
   EXPECT_EQ(received, sent);
@@ -85,14 +89,34 @@ TEST_P(Cancel, OneAmongOthersOfItsTag) {
 TEST_P(Cancel, BeforeTheReceiverHasMadeItsCommunicator) {
   auto early = world.context(0, {}, 500);
   Request* request = value_of(world.engine(0).isend(*early, from(sent), 1, 3, GetParam().mode));
+  Request* other = value_of(world.engine(0).isend(*early, from(sent), 1, 4, GetParam().mode));
   ASSERT_TRUE(Engine::cancel(*request));
-  for (int i = 0; i < 100; ++i) world.step();
-  EXPECT_FALSE(request->is_done());
-  auto late = world.context(1, {}, 500);
   ASSERT_TRUE(ends(request));
   EXPECT_TRUE(request->outcome().cancelled);
+  auto late = world.context(1, {}, 500);
   EXPECT_FALSE(*world.engine(1).iprobe(*late, 0, 3));
+  Request* got = value_of(world.engine(1).irecv(*late, into(received), 0, 4));
+  ASSERT_TRUE(ends(other) && ends(got));
+  EXPECT_EQ(received, sent);
+  for (Request* each : {request, other, got}) Engine::release(each);
+}
+
+TEST_P(Cancel, AfterItsSendersCommunicatorIsGone) {
+  Request* request = send();
+  contexts[0].reset();
+  ASSERT_TRUE(Engine::cancel(*request));
+  ASSERT_TRUE(ends(request));
+  EXPECT_TRUE(request->outcome().cancelled);
   Engine::release(request);
+}
+
+TEST_P(Cancel, GivenBackBeforeTheAnswer) {
+  Request* request = send();
+  ASSERT_TRUE(Engine::cancel(*request));
+  Engine::release(request);
+  for (int i = 0; i < 100; ++i) world.step();
+  EXPECT_FALSE(*world.engine(1).iprobe(*contexts[1], 0, 3));
+  EXPECT_TRUE(world.engine(0).flush(base::Deadline::after_seconds(5)));
 }
 
 TEST_P(Cancel, APersistentOneIsThereAtTheNextStart) {
@@ -123,18 +147,127 @@ TEST_P(Cancel, ToOneself) {
 
 INSTANTIATE_TEST_SUITE_P(Sends, Cancel,
                          testing::Values(How{0, Mode::synchronous}, How{100, Mode::synchronous}, How{50'000, Mode::synchronous},
+                                         How{0, Mode::standard}, How{100, Mode::standard}, How{100, Mode::ready},
                                          How{50'000, Mode::standard}));
 
-TEST(CancelAtOnce, AMessageThatHasLeftIsOver) {
+/// Messages that have left, and whose sends were complete by that.
+class CancelLeft : public testing::Test {
+ protected:
   World world{{.processes = 2}};
-  auto contexts = world.contexts();
+  std::vector<ContextPtr> contexts = world.contexts();
   Data sent = pattern(100, 1);
-  Request* request = value_of(world.engine(0).isend(*contexts[0], from(sent), 1, 3, Mode::standard));
+
+  Request* send() { return value_of(world.engine(0).isend(*contexts[0], from(sent), 1, 3, Mode::standard)); }
+  void expect_that_it_stays_sent(Request* request) {
+    ASSERT_TRUE(world.step_until([&] { return request->is_done(); }));
+    EXPECT_FALSE(request->outcome().cancelled);
+    EXPECT_EQ(request->error(), nullptr);
+    Engine::release(request);
+  }
+};
+
+TEST_F(CancelLeft, IsIncompleteUntilTheReceiverAnswers) {
+  Request* request = send();
+  EXPECT_TRUE(request->is_done());
   ASSERT_TRUE(Engine::cancel(*request));
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(world.engine(0).progress());
+  EXPECT_FALSE(request->is_done());
   ASSERT_TRUE(world.step_until([&] { return request->is_done(); }));
+  EXPECT_TRUE(request->outcome().cancelled);
+  Engine::release(request);
+}
+
+TEST_F(CancelLeft, TheReceiversCommunicatorIsGone) {
+  Request* request = send();
+  ASSERT_TRUE(world.step_until([&] { return world.engine(1).iprobe(*contexts[1], 0, 3)->has_value(); }));
+  contexts[1].reset();
+  ASSERT_TRUE(Engine::cancel(*request));
+  expect_that_it_stays_sent(request);
+}
+
+TEST_F(CancelLeft, TheReceiverDies) {
+  Request* request = send();
+  ASSERT_TRUE(Engine::cancel(*request));
+  world.kill(1);
+  ASSERT_TRUE(world.engine(0).wait(*request));
+  EXPECT_FALSE(request->outcome().cancelled);
+  EXPECT_EQ(request->error(), nullptr) << "it was complete";
+  Engine::release(request);
+}
+
+TEST_F(CancelLeft, TheReceiverHasDied) {
+  Request* request = send();
+  world.kill(1);
+  world.engine(0).forget({0, 1}, base::Error(base::ErrorClass::proc_aborted, "killed"));
+  ASSERT_TRUE(Engine::cancel(*request));
+  EXPECT_TRUE(request->is_done());
   EXPECT_FALSE(request->outcome().cancelled);
   Engine::release(request);
-  EXPECT_TRUE(world.step_until([&] { return world.engine(1).iprobe(*contexts[1], 0, 3)->has_value(); }));
+}
+
+TEST_F(CancelLeft, TheReceiverTakesNoPacketsAnyMore) {
+  Request* request = send();
+  world.takes_packets(1) = false;
+  ASSERT_TRUE(Engine::cancel(*request));
+  ASSERT_TRUE(world.engine(0).wait(*request));
+  EXPECT_FALSE(request->outcome().cancelled);
+  EXPECT_EQ(request->error(), nullptr);
+  Engine::release(request);
+}
+
+TEST_F(CancelLeft, NothingWasSent) {
+  Request* request = value_of(world.engine(0).isend(*contexts[0], from(sent), kProcNull, 3, Mode::standard));
+  ASSERT_TRUE(Engine::cancel(*request));
+  EXPECT_TRUE(request->is_done());
+  Engine::release(request);
+  request = value_of(world.engine(0).send_init(*contexts[0], from(sent), 1, 3, Mode::standard));
+  ASSERT_TRUE(Engine::cancel(*request)) << "not started";
+  EXPECT_TRUE(request->is_done());
+  Engine::release(request);
+}
+
+/// Matching against a list: random sends, receives and cancellations; each message is received once or cancelled, never both.
+TEST(CancelMany, EachMessageIsReceivedOrCancelled) {
+  for (std::uint32_t seed = 0; seed < 50; ++seed) {
+    World world{{.processes = 2}};
+    auto contexts = world.contexts();
+    std::mt19937 random(seed);
+    std::vector<Request*> sends, receives;
+    std::vector<Data> messages(40);
+    std::deque<Data> buffers;
+    for (auto& message : messages) {
+      message = Data(random() % 3 == 0 ? 3000 : 20);
+      message[0] = static_cast<std::uint8_t>(sends.size());
+      Mode mode = random() % 4 == 0 ? Mode::synchronous : Mode::standard;
+      sends.push_back(value_of(world.engine(0).isend(*contexts[0], from(message), 1, static_cast<int>(random() % 3), mode)));
+      for (unsigned steps = random() % 3; steps != 0; --steps) world.step();
+      if (random() % 2 == 0) {
+        receives.push_back(nullptr);
+        buffers.emplace_back(3000);
+        receives.back() = value_of(world.engine(1).irecv(*contexts[1], into(buffers.back()), 0, kAnyTag));
+      }
+      if (random() % 2 == 0) {
+        ASSERT_TRUE(Engine::cancel(*sends[random() % sends.size()]));
+      }
+    }
+    while (true) {  // what was not cancelled is received
+      for (int i = 0; i < 1000; ++i) world.step();
+      if (!world.engine(1).iprobe(*contexts[1], 0, kAnyTag)->has_value()) break;
+      buffers.emplace_back(3000);
+      receives.push_back(value_of(world.engine(1).irecv(*contexts[1], into(buffers.back()), 0, kAnyTag)));
+    }
+    std::vector<int> received(sends.size());
+    for (std::size_t i = 0; i < receives.size(); ++i) {
+      ASSERT_TRUE(Engine::cancel(*receives[i]));
+      if (!receives[i]->outcome().cancelled) ++received[buffers[i][0]];
+      Engine::release(receives[i]);
+    }
+    for (std::size_t i = 0; i < sends.size(); ++i) {
+      ASSERT_TRUE(sends[i]->is_done()) << "seed " << seed << ", message " << i;
+      EXPECT_EQ(received[i], sends[i]->outcome().cancelled ? 0 : 1) << "seed " << seed << ", message " << i;
+      Engine::release(sends[i]);
+    }
+  }
 }
 
 }  // namespace

@@ -60,8 +60,12 @@ class World {
     return settings;
   }
 
-  explicit World(Options options) : network_(options.faults), alive_(static_cast<std::size_t>(options.processes)) {
+  explicit World(Options options)
+      : network_(options.faults),
+        alive_(static_cast<std::size_t>(options.processes)),
+        takes_packets_(static_cast<std::size_t>(options.processes)) {
     for (auto& alive : alive_) alive = true;
+    for (auto& takes : takes_packets_) takes = true;
     for (int rank = 0; rank < options.processes; ++rank) transports_.push_back(network_.add());
     for (int rank = 0; rank < options.processes; ++rank) {
       routers_.push_back(std::make_unique<AllKnown>(*this, rank));
@@ -80,6 +84,7 @@ class World {
   transport::LoopNetwork& network() { return network_; }
   transport::Bytes address(int rank) const { return transports_[static_cast<std::size_t>(rank)]->address(); }
   std::atomic<bool>& alive(int rank) { return alive_[static_cast<std::size_t>(rank)]; }
+  std::atomic<bool>& takes_packets(int rank) { return takes_packets_[static_cast<std::size_t>(rank)]; }
   /// As if killed.
   void kill(int rank) {
     network_.lose(static_cast<std::uint32_t>(rank));
@@ -129,6 +134,7 @@ class World {
       return Route{world_.transports_[static_cast<std::size_t>(rank_)].get(), world_.transports_[process.rank]->address()};
     }
     bool is_alive(base::ProcessId process) override { return world_.alive_[process.rank]; }
+    bool takes_packets(base::ProcessId process) override { return world_.takes_packets_[process.rank]; }
 
    private:
     World& world_;
@@ -137,7 +143,7 @@ class World {
 
   transport::LoopNetwork network_;
   std::vector<std::unique_ptr<transport::Transport>> transports_;
-  std::vector<std::atomic<bool>> alive_;
+  std::vector<std::atomic<bool>> alive_, takes_packets_;
   std::vector<std::unique_ptr<AllKnown>> routers_;
   std::vector<std::unique_ptr<Engine>> engines_;
   std::shared_ptr<const Members> members_;

@@ -35,26 +35,69 @@ base::Status bsend(const Message& message, MPI_Comm handle) {
   return buffer_for(*checked.comm)->send(checked.comm, checked.data, abi::to_p2p_rank(message.dest), message.tag);
 }
 
+/// Complete as soon as the message is copied; if it is cancelled then, as soon as the copy is back or cannot come back any more.
+class BufferedSend : public OwnRequest {
+ public:
+  explicit BufferedSend(sessions::CommunicatorPtr comm) : comm_(std::move(comm)) {}
+
+  int describe(MPI_Status* status) final {
+    abi::write_status(status, outcome());
+    return MPI_SUCCESS;
+  }
+  int cancel() final {
+    std::lock_guard lock(mutex_);
+    if (!is_active()) return MPI_SUCCESS;
+    static_cast<void>(p2p::Engine::cancel(*copy_));
+    if (is_done()) reopen();
+    return MPI_SUCCESS;
+  }
+  void advance() final {
+    std::lock_guard lock(mutex_);
+    if (is_done() || !copy_->is_done()) return;
+    const base::Error* error = copy_->error();
+    complete(copy_->outcome(), error != nullptr ? std::optional(error->clone()) : std::nullopt);
+  }
+  void let_go() final { delete this; }
+
+ protected:
+  void is_copied_as(CopyPtr copy) {
+    copy_ = std::move(copy);
+    complete(p2p::Outcome{});
+  }
+
+ private:
+  std::mutex mutex_;
+  sessions::CommunicatorPtr comm_;  ///< outlives the copy
+  CopyPtr copy_;
+};
+
+class CopiedSend final : public BufferedSend {
+ public:
+  CopiedSend(sessions::CommunicatorPtr comm, CopyPtr copy) : BufferedSend(std::move(comm)) { is_copied_as(std::move(copy)); }
+};
+
 int ibsend(const char* function, const Message& message, MPI_Comm handle, MPI_Request* request) {
   return deliver(Subject::comm(handle), function, [&]() -> base::Status {
     SHIM_TRY(check_output(request, "request"));
     SHIM_TRY_ASSIGN(Checked checked, check(message, handle));
-    SHIM_TRY(buffer_for(*checked.comm)->send(checked.comm, checked.data, abi::to_p2p_rank(message.dest), message.tag));
-    return hand_out(nullptr, checked.comm, handle, request);
+    SHIM_TRY_ASSIGN(auto copy, buffer_for(*checked.comm)
+                                   ->send_cancellable(checked.comm, checked.data, abi::to_p2p_rank(message.dest), message.tag));
+    return hand_out(new CopiedSend(checked.comm, std::move(copy)), {checked.comm, handle}, request);
   });
 }
 
-/// Each start copies the message anew and is complete at once.
-class PersistentBufferedSend final : public p2p::Request {
+/// Each start copies the message anew.
+class PersistentBufferedSend final : public BufferedSend {
  public:
-  PersistentBufferedSend(Checked message, int dest, int tag) : message_(std::move(message)), dest_(dest), tag_(tag) {
+  PersistentBufferedSend(Checked message, int dest, int tag)
+      : BufferedSend(message.comm), message_(std::move(message)), dest_(dest), tag_(tag) {
     make_persistent();
   }
 
  private:
   base::Status on_start() override {
-    SHIM_TRY(buffer_for(*message_.comm)->send(message_.comm, message_.data, dest_, tag_));
-    complete(p2p::Outcome{});
+    SHIM_TRY_ASSIGN(auto copy, buffer_for(*message_.comm)->send_cancellable(message_.comm, message_.data, dest_, tag_));
+    is_copied_as(std::move(copy));
     return {};
   }
   Checked message_;
@@ -66,8 +109,8 @@ int bsend_init(const char* function, const Message& message, MPI_Comm handle, MP
   return deliver(Subject::comm(handle), function, [&]() -> base::Status {
     SHIM_TRY(check_output(request, "request"));
     SHIM_TRY_ASSIGN(Checked checked, check(message, handle));
-    sessions::CommunicatorPtr comm = checked.comm;
-    return hand_out(new PersistentBufferedSend(std::move(checked), abi::to_p2p_rank(message.dest), message.tag), comm, handle, request);
+    const CommReference on{checked.comm, handle};
+    return hand_out(new PersistentBufferedSend(std::move(checked), abi::to_p2p_rank(message.dest), message.tag), on, request);
   });
 }
 
