@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Blocking collectives, 8 bytes to 1 MiB, and MPI_Comm_dup, on MPI_COMM_WORLD and on a session communicator.
  *
- *   collective_times [REPETITIONS [MILLISECONDS]]    milliseconds of one library's turn */
+ *   collective_times [REPETITIONS [MILLISECONDS [NAME]]]    milliseconds of one library's turn; one row only, as "Bcast,8" */
 #include "side_by_side.h"
 
 /* Bytes are those that one process gives to one other, or to all of them together where all give the same. */
@@ -71,16 +71,23 @@ static const struct {
     {"Alltoall", alltoall}, {"Alltoallv", alltoallv}, {"Reduce_scatter", reduce_scatter},
 };
 
+static const char *only;
+
+static void compare_row(const char *what, Operation *run, Case *c, double milliseconds, int repetitions) {
+  if (only == NULL || strcmp(only, what) == 0) compare(what, run, c, milliseconds, repetitions);
+}
+
 int main(int argc, char **argv) {
   static const int sizes[] = {8, 1024, 65536, 1 << 20};
   int repetitions = argc > 1 ? atoi(argv[1]) : 7;
   double milliseconds = argc > 2 ? atof(argv[2]) : 20;
   char what[100];
+  only = argc > 3 ? argv[3] : NULL;
   open_both(&argc, &argv, "intersession.bench.collectives");
   size_t room = ((size_t)bench_size << 20) + 64;
   Case c = {calloc(1, room), calloc(1, room), 0, malloc(sizeof(int) * bench_size), malloc(sizeof(int) * bench_size)};
-  compare("dup and free,0", duplicate, &c, milliseconds, repetitions);
-  compare("Barrier,0", barrier, &c, milliseconds, repetitions);
+  compare_row("dup and free,0", duplicate, &c, milliseconds, repetitions);
+  compare_row("Barrier,0", barrier, &c, milliseconds, repetitions);
   for (unsigned r = 0; r < sizeof rows / sizeof rows[0]; ++r)
     for (unsigned s = 0; s < sizeof sizes / sizeof sizes[0]; ++s) {
       c.bytes = sizes[s];
@@ -89,7 +96,7 @@ int main(int argc, char **argv) {
         c.displacements[i] = i * (c.bytes / 8);
       }
       snprintf(what, sizeof what, "%s,%d", rows[r].name, c.bytes);
-      compare(what, rows[r].run, &c, milliseconds, repetitions);
+      compare_row(what, rows[r].run, &c, milliseconds, repetitions);
     }
   free(c.send);
   free(c.receive);

@@ -7,12 +7,15 @@ namespace {
 
 constexpr std::uint64_t kKi = 1024;
 
+// a chain costs least work, which counts where processes outnumber cores; with many processes its length costs more
 constexpr Row<Bcast> kBcast[] = {
+    {"chain", bcast_chain, {.min_bytes = 256 * kKi, .min_size = 3, .max_size = 16}},
     {"scatter_ring", bcast_scatter_ring, {.min_bytes = 256 * kKi, .min_size = 4}},
     {"binomial", bcast_binomial, {}},
 };
 constexpr Row<Reduce> kReduce[] = {
-    {"rabenseifner", reduce_rabenseifner, {.min_bytes = 64 * kKi, .min_size = 4}},
+    {"chain", reduce_chain, {.min_bytes = 128 * kKi, .max_size = 16, .needs_commutative = true}},
+    {"rabenseifner", reduce_rabenseifner, {.min_bytes = 128 * kKi, .min_size = 4}},
     {"binomial", reduce_binomial, {}},
 };
 constexpr Row<Allreduce> kAllreduce[] = {
@@ -31,7 +34,7 @@ constexpr Row<Scatter> kScatter[] = {
     {"binomial", scatter_binomial, {}},
 };
 constexpr Row<Allgather> kAllgather[] = {
-    {"recursive_doubling", allgather_recursive_doubling, {.max_bytes = 64 * kKi, .needs_power_of_two = true}},
+    {"recursive_doubling", allgather_recursive_doubling, {.max_bytes = 2048 * kKi, .needs_power_of_two = true}},
     {"bruck", allgather_bruck, {.max_bytes = 64 * kKi}},
     {"ring", allgather_ring, {}},
 };
@@ -48,15 +51,16 @@ constexpr Row<ReduceScatter> kReduceScatter[] = {
     {"halving", reduce_scatter_halving, {.max_bytes = 256 * kKi, .needs_commutative = true}},
     {"pairwise", reduce_scatter_pairwise, {}},
 };
-// the chain costs least work; with many processes that each have a core, its length costs more
+// the same, and by recursive doubling log2(size) times as much is sent
+constexpr When kLongPrefix{.min_bytes = 32 * kKi}, kPrefixOfFew{.max_size = 16};
 constexpr Row<Scan> kScan[] = {
-    {"chain", scan_chain, {.min_bytes = 32 * kKi}},
-    {"chain of few", scan_chain, {.max_size = 16}},
+    {"chain", scan_chain, kLongPrefix},
+    {"chain of few", scan_chain, kPrefixOfFew},
     {"recursive_doubling", scan_recursive_doubling, {}},
 };
 constexpr Row<Scan> kExscan[] = {
-    {"chain", exscan_chain, {.min_bytes = 32 * kKi}},
-    {"chain of few", exscan_chain, {.max_size = 16}},
+    {"chain", exscan_chain, kLongPrefix},
+    {"chain of few", exscan_chain, kPrefixOfFew},
     {"recursive_doubling", exscan_recursive_doubling, {}},
 };
 

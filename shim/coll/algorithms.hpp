@@ -24,13 +24,13 @@ using Reduce = Task(Call, Operands, const void* own, void* result, int root);
 using Allreduce = Task(Call, Operands, const void* own, void* result);
 /// All blocks are as long as own. `all` is null but at the root, where own may lie in its place in it.
 using Gather = Task(Call, ConstBytes own, std::byte* all, int root);
-/// parts: by rank, at the root only.
-using Gatherv = Task(Call, ConstBytes own, std::byte* all, std::span<const Part> parts, int root);
+/// places: of the root alone.
+using Gatherv = Task(Call, ConstBytes own, std::byte* all, Places places, int root);
 using Scatter = Task(Call, const std::byte* all, Bytes own, int root);
-using Scatterv = Task(Call, const std::byte* all, std::span<const Part> parts, Bytes own, int root);
+using Scatterv = Task(Call, const std::byte* all, Places places, Bytes own, int root);
 /// Our own block is in its place already.
 using Allgather = Task(Call, std::byte* all, std::uint64_t block);
-using Allgatherv = Task(Call, std::byte* all, std::span<const Part> parts);
+using Allgatherv = Task(Call, std::byte* all, Places places);
 using Alltoall = Task(Call, const std::byte* send, std::byte* receive, std::uint64_t block);
 /// By rank.
 using Alltoallw = Task(Call, std::span<const types::ConstBuffer> send, std::span<const types::Buffer> receive);
@@ -45,8 +45,8 @@ using ReduceScatter = Task(Call, Operands, const void* own, void* result, Counts
 
 // --- the algorithms; size is the number of processes, the files say more
 Barrier barrier_dissemination;
-Bcast bcast_binomial, bcast_scatter_ring;
-Reduce reduce_binomial, reduce_rabenseifner;
+Bcast bcast_binomial, bcast_chain, bcast_scatter_ring;
+Reduce reduce_binomial, reduce_chain, reduce_rabenseifner;
 Allreduce allreduce_recursive_doubling, allreduce_rabenseifner, allreduce_ring;
 Gather gather_binomial, gather_linear;
 Gatherv gatherv_linear;

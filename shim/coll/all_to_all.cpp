@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Entries of the collectives in which everyone gets data from everyone.
+#include <numeric>
 #include <type_traits>
-#include <vector>
 
 #include "shim/coll/algorithms.hpp"
 #include "shim/coll/coll.hpp"
@@ -48,9 +48,9 @@ struct Block {
   std::int64_t count, displacement;
 };
 template <typename Buffer, typename Address, typename Where>
-std::vector<Buffer> buffers_of(int size, Address* array, const types::Type& type, Where block) {
+ByRank<Buffer> buffers_of(int size, Address* array, const types::Type& type, Where block) {
   using Byte = std::conditional_t<std::is_const_v<Address>, const std::byte, std::byte>;
-  std::vector<Buffer> buffers;
+  ByRank<Buffer> buffers;
   for (int rank = 0; rank < size; ++rank) {
     Block b = block(rank);
     buffers.push_back({static_cast<Byte*>(array) + b.displacement * type.extent, static_cast<std::uint64_t>(b.count), &type});
@@ -58,7 +58,7 @@ std::vector<Buffer> buffers_of(int size, Address* array, const types::Type& type
   return buffers;
 }
 template <typename Buffer, typename Address>
-std::vector<Buffer> buffers_of(Address* array, const types::Type& type, Blocks blocks) {
+ByRank<Buffer> buffers_of(Address* array, const types::Type& type, Blocks blocks) {
   return buffers_of<Buffer>(static_cast<int>(blocks.counts.size()), array, type, [blocks](int rank) {
     auto i = static_cast<std::size_t>(rank);
     return Block{blocks.counts[i], blocks.displacements[i]};
@@ -67,34 +67,34 @@ std::vector<Buffer> buffers_of(Address* array, const types::Type& type, Blocks b
 
 /// Blocks of one length, one behind the other.
 template <typename Buffer>
-std::vector<Buffer> row_of(int size, const Buffer& first) {
+ByRank<Buffer> row_of(int size, const Buffer& first) {
   const auto count = static_cast<std::int64_t>(first.count);
   return buffers_of<Buffer>(size, first.address, *first.type, [count](int rank) { return Block{count, rank * count}; });
 }
 
 Task alltoall_replaced(Call call, types::Buffer data) {
-  std::vector<types::Buffer> blocks = row_of(call.size, data);
+  ByRank<types::Buffer> blocks = row_of(call.size, data);
   Task inner = alltoall_in_place(call, blocks);
   co_await inner;
 }
 
 Task alltoallv_replaced(Call call, void* data, Blocks blocks, const types::Type* type) {
-  std::vector<types::Buffer> buffers = buffers_of<types::Buffer>(data, *type, blocks);
+  ByRank<types::Buffer> buffers = buffers_of<types::Buffer>(data, *type, blocks);
   Task inner = alltoall_in_place(call, buffers);
   co_await inner;
 }
 
 Task alltoall_by_rank(Call call, types::ConstBuffer send, types::Buffer receive) {
-  std::vector<types::ConstBuffer> outgoing = row_of(call.size, send);
-  std::vector<types::Buffer> incoming = row_of(call.size, receive);
+  ByRank<types::ConstBuffer> outgoing = row_of(call.size, send);
+  ByRank<types::Buffer> incoming = row_of(call.size, receive);
   Task inner = alltoallw_linear(call, outgoing, incoming);
   co_await inner;
 }
 
 Task alltoallv_by_rank(Call call, const void* send, Blocks send_blocks, const types::Type* send_type, void* receive,
                        Blocks receive_blocks, const types::Type* receive_type) {
-  std::vector<types::ConstBuffer> outgoing = buffers_of<types::ConstBuffer>(send, *send_type, send_blocks);
-  std::vector<types::Buffer> incoming = buffers_of<types::Buffer>(receive, *receive_type, receive_blocks);
+  ByRank<types::ConstBuffer> outgoing = buffers_of<types::ConstBuffer>(send, *send_type, send_blocks);
+  ByRank<types::Buffer> incoming = buffers_of<types::Buffer>(receive, *receive_type, receive_blocks);
   Task inner = alltoallw_linear(call, outgoing, incoming);
   co_await inner;
 }
@@ -113,7 +113,16 @@ Task allgather(Turn turn, types::ConstBuffer send, types::Buffer receive) {
 }
 
 Task allgatherv(Turn turn, types::ConstBuffer send, void* receive, Blocks blocks, const types::Type& type) {
-  return allgatherv_packed(call_on(turn), send, receive, blocks, &type);
+  Call call = call_on(turn);
+  const bool in_place = is_in_place(send);
+  const Places places(blocks, type.size);
+  auto* all = static_cast<std::byte*>(receive);
+  const Part own = places[call.rank];
+  if (!type.contiguous || (!in_place && (!is_plain(send) || send.bytes() != own.bytes)))
+    return allgatherv_packed(call, send, receive, blocks, &type);
+  if (!in_place) copy_bytes(plain(send).data(), part_of(all, own).data(), own.bytes);
+  const auto items = static_cast<std::uint64_t>(std::accumulate(blocks.counts.begin(), blocks.counts.end(), std::int64_t{0}));
+  return choose(table().allgatherv, call.size, items * type.size)(call, all, places);
 }
 
 Task alltoall(Turn turn, types::ConstBuffer send, types::Buffer receive) {

@@ -15,31 +15,59 @@ bool must_stop(Execution& execution, base::Status status) {
   return execution.has_failed();
 }
 
+bool must_wait(Execution& execution) { return !execution.has_settled() || execution.has_failed(); }
+
+// Who has not got what it expected has nothing to pass on; from an empty message those who wait for it learn of that.
+types::ConstBuffer to_send(const Execution& execution, const types::ConstBuffer& data) {
+  return execution.has_mismatch() ? Call::buffer(ConstBytes{}) : data;
+}
+
+void post(Execution& execution, const Call& call, const types::Buffer& into, int source) {
+  if (into.bytes() == 0) return;
+  execution.post(execution.engine().irecv(*call.context, into, source, call.tag, p2p::Plane::collective), Requests::Way::receive,
+                 into.bytes());
+}
+
+void post(Execution& execution, const Call& call, const types::ConstBuffer& out, int dest) {
+  if (out.bytes() == 0 || execution.has_failed()) return;
+  const types::ConstBuffer data = to_send(execution, out);
+  execution.post(execution.engine().send_or_start(*call.context, data, dest, call.tag, p2p::Plane::collective), Requests::Way::send,
+                 data.bytes());
+}
+
 }  // namespace
 
-bool Call::Operation::await_suspend(Task::Handle task) const {
+bool Call::Send::await_suspend(Task::Handle task) const {
   Execution& execution = *task.promise().execution;
-  p2p::Engine& engine = execution.engine();
-  p2p::Context& context = *call->context;
-  const bool receives = source != kNobody && in.bytes() > 0, sends = dest != kNobody && out.bytes() > 0;
-  // who has not got what it expected has nothing to pass on; from an empty message those who wait for it learn of that
-  const types::ConstBuffer data = execution.has_mismatch() ? Call::buffer(ConstBytes{}) : out;
-  if (wait && receives != sends && execution.may_block()) {
-    if (receives) execution.take(engine.recv(context, in, source, call->tag, p2p::Plane::collective), in.bytes());
-    else execution.take(engine.send(context, data, dest, call->tag, p2p::Mode::standard, p2p::Plane::collective));
+  if (wait && data.bytes() > 0 && execution.may_block()) {
+    execution.take(execution.engine().send(*call->context, to_send(execution, data), dest, call->tag, p2p::Mode::standard,
+                                           p2p::Plane::collective));
     return execution.has_failed();
   }
-  // the receive first, so that the answer to our send finds it posted
-  if (receives) {
-    execution.post(engine.irecv(context, in, source, call->tag, p2p::Plane::collective), Requests::Way::receive, in.bytes());
-  }
-  if (sends && !execution.has_failed()) {
-    execution.post(engine.send_or_start(context, data, dest, call->tag, p2p::Plane::collective), Requests::Way::send, data.bytes());
-  }
-  if (execution.has_failed()) return true;
-  if (!wait) return false;
-  return !execution.has_settled() || execution.has_failed();
+  post(execution, *call, data, dest);
+  return wait ? must_wait(execution) : execution.has_failed();
 }
+
+bool Call::Receive::await_suspend(Task::Handle task) const {
+  Execution& execution = *task.promise().execution;
+  if (wait && into.bytes() > 0 && execution.may_block()) {
+    execution.take(execution.engine().recv(*call->context, into, source, call->tag, p2p::Plane::collective), into.bytes());
+    return execution.has_failed();
+  }
+  post(execution, *call, into, source);
+  return wait ? must_wait(execution) : execution.has_failed();
+}
+
+bool Call::Exchange::await_suspend(Task::Handle task) const {
+  Execution& execution = *task.promise().execution;
+  if (out.bytes() == 0) return Receive{call, in, source, true}.await_suspend(task);
+  if (in.bytes() == 0) return Send{call, out, dest, true}.await_suspend(task);
+  post(execution, *call, in, source);  // the receive first, so that the answer to our send finds it posted
+  post(execution, *call, out, dest);
+  return must_wait(execution);
+}
+
+bool Call::Done::await_suspend(Task::Handle task) const { return must_wait(*task.promise().execution); }
 
 bool Call::Placement::await_suspend(Task::Handle task) const {
   if (from.bytes() != to.bytes())

@@ -51,15 +51,36 @@ struct Call {
   const ScratchPoolPtr* scratch;  ///< the communicator's
   int rank, size, tag;
 
-  /// Posts a receive and a send (either may be absent), and then waits for all that is posted if so wished.
-  struct Operation {
-    static constexpr int kNobody = -1;
+  // Posted operations go on while the task does, unless it waits for all that is posted. (Types of their own, as short as can be: each
+  // that is awaited has its place in the frame.)
+  struct Send {
     const Call* call;
-    types::ConstBuffer out;
+    types::ConstBuffer data;
     int dest;
-    types::Buffer in;
+    bool wait;
+    bool await_ready() const noexcept { return false; }
+    bool await_suspend(Task::Handle task) const;
+    void await_resume() const noexcept {}
+  };
+  struct Receive {
+    const Call* call;
+    types::Buffer into;
     int source;
     bool wait;
+    bool await_ready() const noexcept { return false; }
+    bool await_suspend(Task::Handle task) const;
+    void await_resume() const noexcept {}
+  };
+  struct Exchange {
+    const Call* call;
+    types::ConstBuffer out;
+    types::Buffer in;
+    int dest, source;
+    bool await_ready() const noexcept { return false; }
+    bool await_suspend(Task::Handle task) const;
+    void await_resume() const noexcept {}
+  };
+  struct Done {
     bool await_ready() const noexcept { return false; }
     bool await_suspend(Task::Handle task) const;
     void await_resume() const noexcept {}
@@ -92,25 +113,22 @@ struct Call {
     void await_resume() const noexcept {}
   };
 
-  // Operations that are posted go on while the task does; done() waits for all of them.
-  Operation post_send(types::ConstBuffer data, int dest) const { return {this, data, dest, {}, Operation::kNobody, false}; }
-  Operation post_receive(types::Buffer into, int source) const {
-    return {this, {}, Operation::kNobody, into, source, false};
-  }
-  Operation done() const { return {this, {}, Operation::kNobody, {}, Operation::kNobody, true}; }
+  Send post_send(types::ConstBuffer data, int dest) const { return {this, data, dest, false}; }
+  Receive post_receive(types::Buffer into, int source) const { return {this, into, source, false}; }
+  static Done done() { return {}; }
   // These wait.
-  Operation send(types::ConstBuffer data, int dest) const { return {this, data, dest, {}, Operation::kNobody, true}; }
-  Operation receive(types::Buffer into, int source) const { return {this, {}, Operation::kNobody, into, source, true}; }
-  Operation exchange(types::ConstBuffer data, int dest, types::Buffer into, int source) const {
-    return {this, data, dest, into, source, true};
+  Send send(types::ConstBuffer data, int dest) const { return {this, data, dest, true}; }
+  Receive receive(types::Buffer into, int source) const { return {this, into, source, true}; }
+  Exchange exchange(types::ConstBuffer data, int dest, types::Buffer into, int source) const {
+    return {this, data, into, dest, source};
   }
 
   // The same for plain bytes.
-  Operation post_send(ConstBytes data, int dest) const { return post_send(buffer(data), dest); }
-  Operation post_receive(Bytes into, int source) const { return post_receive(buffer(into), source); }
-  Operation send(ConstBytes data, int dest) const { return send(buffer(data), dest); }
-  Operation receive(Bytes into, int source) const { return receive(buffer(into), source); }
-  Operation exchange(ConstBytes data, int dest, Bytes into, int source) const {
+  Send post_send(ConstBytes data, int dest) const { return post_send(buffer(data), dest); }
+  Receive post_receive(Bytes into, int source) const { return post_receive(buffer(into), source); }
+  Send send(ConstBytes data, int dest) const { return send(buffer(data), dest); }
+  Receive receive(Bytes into, int source) const { return receive(buffer(into), source); }
+  Exchange exchange(ConstBytes data, int dest, Bytes into, int source) const {
     return exchange(buffer(data), dest, buffer(into), source);
   }
 

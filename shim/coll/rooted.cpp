@@ -119,7 +119,16 @@ Task gather(Turn turn, types::ConstBuffer send, types::Buffer receive, int root)
 }
 
 Task gatherv(Turn turn, types::ConstBuffer send, void* receive, Blocks blocks, const types::Type* type, int root) {
-  return gatherv_packed(call_on(turn), send, receive, blocks, type, root);
+  Call call = call_on(turn);
+  const bool is_root = call.rank == root, in_place = is_in_place(send);
+  const bool all_plain = (in_place || is_plain(send)) && (!is_root || type->contiguous);
+  if (!all_plain) return gatherv_packed(call, send, receive, blocks, type, root);
+  if (!is_root) return gatherv_linear(call, plain(send), nullptr, Places(), root);
+  auto* all = static_cast<std::byte*>(receive);
+  const Places places(blocks, type->size);
+  const Bytes block = part_of(all, places[root]);
+  if (!in_place && send.bytes() != block.size()) return gatherv_packed(call, send, receive, blocks, type, root);
+  return gatherv_linear(call, in_place ? ConstBytes(block) : plain(send), all, places, root);
 }
 
 Task scatter(Turn turn, types::ConstBuffer send, types::Buffer receive, int root) {
@@ -135,7 +144,17 @@ Task scatter(Turn turn, types::ConstBuffer send, types::Buffer receive, int root
 }
 
 Task scatterv(Turn turn, const void* send, Blocks blocks, const types::Type* type, types::Buffer receive, int root) {
-  return scatterv_packed(call_on(turn), send, blocks, type, receive, root);
+  Call call = call_on(turn);
+  const bool is_root = call.rank == root, in_place = receive.type == nullptr;
+  const bool all_plain = (in_place || is_plain(receive)) && (!is_root || type->contiguous);
+  if (!all_plain) return scatterv_packed(call, send, blocks, type, receive, root);
+  if (!is_root) return scatterv_linear(call, nullptr, Places(), plain(receive), root);
+  const auto* all = static_cast<const std::byte*>(send);
+  const Places places(blocks, type->size);
+  const ConstBytes block = part_of(all, places[root]);
+  if (!in_place && receive.bytes() != block.size()) return scatterv_packed(call, send, blocks, type, receive, root);
+  const Bytes own = in_place ? Bytes(const_cast<std::byte*>(block.data()), block.size()) : plain(receive);  // never written to in place
+  return scatterv_linear(call, all, places, own, root);
 }
 
 }  // namespace shim::coll

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "shim/coll/call.hpp"
+#include "shim/coll/coll.hpp"
 #include "shim/coll/scratch_pool.hpp"
 
 namespace shim::coll {
@@ -57,17 +58,39 @@ struct Part {
 };
 
 /// By rank; of few processes without memory of its own.
-struct Parts : boost::container::small_vector<Part, 16> {
-  using small_vector::small_vector;
-  operator std::span<const Part>() const { return {data(), size()}; }  // NOLINT(google-explicit-constructor)
+template <typename T>
+struct ByRank : boost::container::small_vector<T, 8> {
+  using Base = boost::container::small_vector<T, 8>;
+  using Base::Base;
+  operator std::span<const T>() const { return {Base::data(), Base::size()}; }  // NOLINT(google-explicit-constructor)
 };
+using Parts = ByRank<Part>;
 
-/// Blocks of one length, one after the other.
-inline Parts equal_parts(int count, std::uint64_t bytes) {
-  Parts parts(static_cast<std::size_t>(count));
-  for (std::size_t i = 0; i < parts.size(); ++i) parts[i] = {static_cast<std::int64_t>(i * bytes), bytes};
-  return parts;
-}
+/// Where the block of each rank lies.
+class Places {
+ public:
+  Places() = default;
+  /// As a list says.
+  Places(std::span<const Part> parts) : parts_(parts) {}                    // NOLINT(google-explicit-constructor)
+  Places(const Parts& parts) : Places(std::span<const Part>(parts)) {}      // NOLINT(google-explicit-constructor)
+  /// As counts and displacements say, in items of this length without holes.
+  Places(Blocks blocks, std::uint64_t item_bytes) : blocks_(blocks), bytes_(item_bytes) {}
+  /// Blocks of one length, one after the other.
+  static Places equal(std::uint64_t bytes) { return Places({}, bytes); }
+
+  Part operator[](int rank) const {
+    const auto r = static_cast<std::size_t>(rank);
+    if (!parts_.empty()) return parts_[r];
+    const auto unit = static_cast<std::int64_t>(bytes_);
+    if (blocks_.counts.empty()) return {rank * unit, bytes_};
+    return {blocks_.displacements[r] * unit, static_cast<std::uint64_t>(blocks_.counts[r]) * bytes_};
+  }
+
+ private:
+  std::span<const Part> parts_;
+  Blocks blocks_;
+  std::uint64_t bytes_ = 0;
+};
 
 /// Where blocks of these lengths begin, one after the other; and at the end the length of all.
 inline std::vector<std::uint64_t> starts_of(std::span<const std::int64_t> counts) {

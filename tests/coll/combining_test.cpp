@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Every algorithm that combines data: sums, and an operation that does not commute where the algorithm is for such, too.
+#include "shim/coll/algorithms/segments.hpp"
 #include "tests/coll/rig.hpp"
 
 namespace shim::coll {
@@ -69,27 +70,42 @@ std::vector<typename Operation::Vector> everyones(int size, std::uint64_t count)
   return all;
 }
 
+template <typename Operation>
+void check_reduce(Rig& rig, Reduce* algorithm, int root, std::uint64_t count) {
+  for (bool in_place : {false, true}) {
+    auto own = everyones<Operation>(rig.size(), count), before = own;
+    typename Operation::Vector result(count);
+    void* target = in_place ? own[static_cast<std::size_t>(root)].data() : result.data();
+    rig.expect_success([&](Comm& comm) {
+      auto rank = static_cast<std::size_t>(comm.rank());
+      return algorithm(call_on(comm), Operation::operands(count), own[rank].data(), comm.rank() == root ? target : nullptr, root);
+    });
+    auto expected = Operation::combined(0, rig.size() - 1, count);
+    ASSERT_EQ(in_place ? own[static_cast<std::size_t>(root)] : result, expected);
+    if (in_place) before[static_cast<std::size_t>(root)] = expected;
+    ASSERT_EQ(own, before) << "a send buffer was written to";
+  }
+}
+
 TYPED_TEST(Combining, Reduce) {
   for_each_size([](Rig& rig) {
     for_each_row<TypeParam>(table().reduce, rig.size(), [&](Reduce* algorithm) {
-      for_each_root(rig.size(), [&](int root, std::uint64_t count) {
-        for (bool in_place : {false, true}) {
-          auto own = everyones<TypeParam>(rig.size(), count), before = own;
-          typename TypeParam::Vector result(count);
-          void* target = in_place ? own[static_cast<std::size_t>(root)].data() : result.data();
-          rig.expect_success([&](Comm& comm) {
-            auto rank = static_cast<std::size_t>(comm.rank());
-            return algorithm(call_on(comm), TypeParam::operands(count), own[rank].data(),
-                             comm.rank() == root ? target : nullptr, root);
-          });
-          auto expected = TypeParam::combined(0, rig.size() - 1, count);
-          ASSERT_EQ(in_place ? own[static_cast<std::size_t>(root)] : result, expected);
-          if (in_place) before[static_cast<std::size_t>(root)] = expected;
-          ASSERT_EQ(own, before) << "a send buffer was written to";
-        }
-      });
+      for_each_root(rig.size(), [&](int root, std::uint64_t count) { check_reduce<TypeParam>(rig, algorithm, root, count); });
     });
   });
+}
+
+/// Items that make three segments and a short one along a chain.
+constexpr std::uint64_t kSegmented = 3 * kChainSegmentBytes / sizeof(std::int64_t) + 11;
+
+TEST(Reduce, OfSeveralSegments) {
+  for (int size : {1, 2, 3, 5}) {
+    Rig rig(size);
+    for (int root : {0, size - 1}) {
+      check_reduce<Sum>(rig, reduce_chain, root, kSegmented);
+      check_reduce<MaxLoc>(rig, reduce_chain, root, kSegmented);
+    }
+  }
 }
 
 // Operations in which everyone has a vector and gets one: allreduce, scan, exscan.
@@ -147,7 +163,7 @@ TYPED_TEST(Combining, ExscanLeavesRankZeroAlone) {
 }
 
 TYPED_TEST(Combining, ScansOfSeveralSegments) {
-  constexpr std::uint64_t kLong[] = {30'011};
+  constexpr std::uint64_t kLong[] = {kSegmented};
   for (int size : {2, 5}) {
     Rig rig(size);
     check_all<TypeParam>(rig, scan_chain, [](int rank, std::uint64_t count, bool) { return TypeParam::combined(0, rank, count); }, kLong);

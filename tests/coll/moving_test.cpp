@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Every algorithm that moves data, at every size, root and length of the sweep, whatever the table would choose.
+#include "shim/coll/algorithms/segments.hpp"
 #include "tests/coll/rig.hpp"
 
 namespace shim::coll {
@@ -15,19 +16,28 @@ void for_each_possible(std::span<const Row<Function>> rows, int size, const Body
   }
 }
 
+void check_bcast(Rig& rig, Bcast* algorithm, int root, std::uint64_t count) {
+  std::vector<Items> data;
+  for (int rank = 0; rank < rig.size(); ++rank) data.push_back(rank == root ? values(root, count) : untouched(count));
+  rig.expect_success([&](Comm& comm) {
+    return algorithm(call_on(comm), bytes_of(data[static_cast<std::size_t>(comm.rank())]), root);
+  });
+  for (const Items& each : data) ASSERT_EQ(each, values(root, count));
+}
+
 TEST(Bcast, EveryAlgorithm) {
   for_each_size([](Rig& rig) {
     for_each_possible(table().bcast, rig.size(), [&](Bcast* algorithm) {
-      for_each_root(rig.size(), [&](int root, std::uint64_t count) {
-        std::vector<Items> data;
-        for (int rank = 0; rank < rig.size(); ++rank) data.push_back(rank == root ? values(root, count) : untouched(count));
-        rig.expect_success([&](Comm& comm) {
-          return algorithm(call_on(comm), bytes_of(data[static_cast<std::size_t>(comm.rank())]), root);
-        });
-        for (const Items& each : data) ASSERT_EQ(each, values(root, count));
-      });
+      for_each_root(rig.size(), [&](int root, std::uint64_t count) { check_bcast(rig, algorithm, root, count); });
     });
   });
+}
+
+TEST(Bcast, OfMoreSegmentsThanAreSentAtATime) {
+  for (int size : {2, 5}) {
+    Rig rig(size);
+    check_bcast(rig, bcast_chain, size - 1, (kWindow + 3) * kChainSegmentBytes / sizeof(std::int64_t) + 11);
+  }
 }
 
 TEST(Gather, EveryAlgorithmAndInPlace) {

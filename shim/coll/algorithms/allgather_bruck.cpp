@@ -7,8 +7,8 @@
 
 namespace shim::coll {
 
-Task allgatherv_bruck(Call call, std::byte* all, std::span<const Part> parts) {
-  auto ahead = [&](int distance) -> const Part& { return parts[static_cast<std::size_t>((call.rank + distance) % call.size)]; };
+Task allgatherv_bruck(Call call, std::byte* all, Places places) {
+  auto ahead = [&](int distance) { return places[(call.rank + distance) % call.size]; };
   boost::container::small_vector<std::uint64_t, 17> begins = {0};  // of the blocks from our own on, and their end
   for (int i = 0; i < call.size; ++i) begins.push_back(begins.back() + ahead(i).bytes);
   auto begin = [&](int block) { return begins[static_cast<std::size_t>(block)]; };
@@ -24,9 +24,7 @@ Task allgatherv_bruck(Call call, std::byte* all, std::span<const Part> parts) {
 }
 
 Task allgather_bruck(Call call, std::byte* all, std::uint64_t block) {
-  Parts parts = equal_parts(call.size, block);
-  Task gather = allgatherv_bruck(call, all, parts);
-  co_await gather;
+  return allgatherv_bruck(call, all, Places::equal(block));
 }
 
 }  // namespace shim::coll

@@ -5,23 +5,21 @@
 
 namespace shim::coll {
 
-Task allgatherv_ring(Call call, std::byte* all, std::span<const Part> parts) {
+Task allgatherv_ring(Call call, std::byte* all, Places places) {
   int right = (call.rank + 1) % call.size;
   int left = (call.rank - 1 + call.size) % call.size;
   int have = call.rank;
   for (int step = 1; step < call.size; ++step) {
     int next = (have - 1 + call.size) % call.size;
-    Bytes out = part_of(all, parts[static_cast<std::size_t>(have)]);
-    Bytes in = part_of(all, parts[static_cast<std::size_t>(next)]);
+    Bytes out = part_of(all, places[have]);
+    Bytes in = part_of(all, places[next]);
     co_await call.exchange(ConstBytes(out), right, in, left);
     have = next;
   }
 }
 
 Task allgather_ring(Call call, std::byte* all, std::uint64_t block) {
-  Parts parts = equal_parts(call.size, block);
-  Task ring = allgatherv_ring(call, all, parts);
-  co_await ring;
+  return allgatherv_ring(call, all, Places::equal(block));
 }
 
 }  // namespace shim::coll

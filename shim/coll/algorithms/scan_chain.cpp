@@ -5,68 +5,56 @@
 #include <array>
 
 #include "shim/coll/algorithms.hpp"
+#include "shim/coll/algorithms/segments.hpp"
 
 namespace shim::coll {
 namespace {
 
-constexpr std::uint64_t kSegmentBytes = 64 * 1024;
-
-struct Chain {
-  Call call;
-  Operands operands;
-  EvenParts segments;
-
-  /// @param whole in one piece: where nobody combines while others wait
-  Chain(const Call& of, const Operands& all, bool whole)
-      : call(of), operands(all), segments{all.count, whole ? 1 : std::max<std::uint64_t>(1, (all.bytes() + kSegmentBytes - 1) / kSegmentBytes)} {}
-  int count() const { return static_cast<int>(segments.parts); }
-  std::uint64_t items(int segment) const { return segments.count(segment); }
-  bool has_lower() const { return call.rank > 0; }
-  bool has_upper() const { return call.rank + 1 < call.size; }
-  template <typename Pointer>
-  auto at(Pointer array, int segment) const { return operands.at(array, segments.first(segment)); }
-};
+bool has_lower(const Call& call) { return call.rank > 0; }
+bool has_upper(const Call& call) { return call.rank + 1 < call.size; }
 
 }  // namespace
 
 Task scan_chain(Call call, Operands operands, const void* own, void* result) {
-  const Chain chain(call, operands, false);
+  const Segments segments(operands, kChainSegmentBytes);
   copy_items(operands, own, result);
   // one segment is combined and passed on while the next one comes
-  const std::uint64_t room = chain.has_lower() ? chain.items(0) : 0;
-  ItemRoom even(call, *operands.type, room), odd(call, *operands.type, room);
+  const std::uint64_t room = has_lower(call) ? segments.items(0) : 0;
+  ItemRoom even(call, *operands.type, room), odd(call, *operands.type, segments.count() > 1 ? room : 0);
   const std::array<std::byte*, 2> rooms{even.data(), odd.data()};
-  if (chain.has_lower()) co_await call.receive({rooms[0], chain.items(0), operands.type}, call.rank - 1);
-  for (int i = 0; i < chain.count(); ++i) {
-    if (chain.has_lower()) {
-      co_await Call::combine(operands, rooms[static_cast<std::size_t>(i % 2)], chain.at(result, i), chain.items(i));
-      if (i + 1 < chain.count())
-        co_await call.post_receive({rooms[static_cast<std::size_t>((i + 1) % 2)], chain.items(i + 1), operands.type}, call.rank - 1);
+  if (has_lower(call)) co_await call.receive({rooms[0], segments.items(0), operands.type}, call.rank - 1);
+  for (int i = 0; i < segments.count(); ++i) {
+    if (has_lower(call)) {
+      co_await Call::combine(operands, rooms[static_cast<std::size_t>(i % 2)], segments.at(result, i), segments.items(i));
+      if (i + 1 < segments.count())
+        co_await call.post_receive({rooms[static_cast<std::size_t>((i + 1) % 2)], segments.items(i + 1), operands.type}, call.rank - 1);
     }
-    if (chain.has_upper())
-      co_await call.post_send({chain.at(static_cast<const void*>(result), i), chain.items(i), operands.type}, call.rank + 1);
+    if (has_upper(call)) co_await call.post_send(segments.of(static_cast<const void*>(result), i), call.rank + 1);
     co_await call.done();
   }
 }
 
 Task exscan_chain(Call call, Operands operands, const void* own, void* result) {
-  const Chain chain(call, operands, call.size == 2);
-  if (!chain.has_lower()) {  // whose result is not written to
-    for (int i = 0; i < chain.count() && chain.has_upper(); ++i)
-      co_await call.post_send({chain.at(own, i), chain.items(i), operands.type}, call.rank + 1);
+  // of two, nobody combines while others wait: in one piece
+  const Segments segments(operands, call.size == 2 ? operands.bytes() + 1 : kChainSegmentBytes);
+  if (!has_lower(call)) {  // whose result is not written to
+    for (int i = 0; i < segments.count() && has_upper(call); ++i) {
+      co_await call.post_send(segments.of(own, i), call.rank + 1);
+      if ((i + 1) % kWindow == 0) co_await call.done();
+    }
     co_await call.done();
     co_return;
   }
   // what is passed on; our own is copied there before anything comes to where it may lie
-  ItemRoom through(call, *operands.type, chain.has_upper() ? operands.count : 0);
-  if (chain.has_upper()) types::copy(*operands.type, own, through.data(), operands.count);
-  for (int i = 0; i < chain.count(); ++i) {
-    co_await call.post_receive({chain.at(result, i), chain.items(i), operands.type}, call.rank - 1);
+  ItemRoom through(call, *operands.type, has_upper(call) ? operands.count : 0);
+  if (has_upper(call)) types::copy(*operands.type, own, through.data(), operands.count);
+  for (int i = 0; i < segments.count(); ++i) {
+    co_await call.post_receive(segments.of(result, i), call.rank - 1);
     co_await call.done();
-    if (!chain.has_upper()) continue;
-    std::byte* passed = chain.at(static_cast<void*>(through.data()), i);
-    co_await Call::combine(operands, chain.at(static_cast<const void*>(result), i), passed, chain.items(i));
-    co_await call.post_send({passed, chain.items(i), operands.type}, call.rank + 1);
+    if (!has_upper(call)) continue;
+    std::byte* passed = segments.at(static_cast<void*>(through.data()), i);
+    co_await Call::combine(operands, segments.at(static_cast<const void*>(result), i), passed, segments.items(i));
+    co_await call.post_send({passed, segments.items(i), operands.type}, call.rank + 1);
   }
   co_await call.done();
 }

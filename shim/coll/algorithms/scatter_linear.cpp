@@ -4,7 +4,7 @@
 
 namespace shim::coll {
 
-Task scatterv_linear(Call call, const std::byte* all, std::span<const Part> parts, Bytes own, int root) {
+Task scatterv_linear(Call call, const std::byte* all, Places places, Bytes own, int root) {
   if (call.rank != root) {
     co_await call.receive(own, root);
     co_return;
@@ -12,17 +12,15 @@ Task scatterv_linear(Call call, const std::byte* all, std::span<const Part> part
   int in_flight = 0;
   for (int step = 1; step < call.size; ++step) {
     int dest = (root + step) % call.size;
-    co_await call.post_send(part_of(all, parts[static_cast<std::size_t>(dest)]), dest);
+    co_await call.post_send(part_of(all, places[dest]), dest);
     if (++in_flight % kWindow == 0) co_await call.done();
   }
-  copy_bytes(all + parts[static_cast<std::size_t>(root)].offset, own.data(), own.size());
+  copy_bytes(all + places[root].offset, own.data(), own.size());
   co_await call.done();
 }
 
 Task scatter_linear(Call call, const std::byte* all, Bytes own, int root) {
-  Parts parts = equal_parts(call.rank == root ? call.size : 0, own.size());
-  Task scatter = scatterv_linear(call, all, parts, own, root);
-  co_await scatter;
+  return scatterv_linear(call, all, Places::equal(own.size()), own, root);
 }
 
 }  // namespace shim::coll
