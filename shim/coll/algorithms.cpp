@@ -64,7 +64,24 @@ constexpr Row<Scan> kExscan[] = {
     {"recursive_doubling", exscan_recursive_doubling, {}},
 };
 
-constexpr Table kTable{kBcast, kReduce, kAllreduce, kGather, kScatter, kAllgather, kAllgatherv, kAlltoall, kReduceScatter, kScan, kExscan};
+// rooted ones are flat, which for two is the same as a tree
+constexpr When kShort{.max_bytes = 256, .max_size = 16}, kShortOfTwo{.max_bytes = 256, .max_size = 2};
+constexpr DirectWhen kDirect{
+    .barrier = kShort,
+    .bcast = kShort,
+    .reduce = kShortOfTwo,
+    .gather = kShortOfTwo,
+    .gatherv = kShort,
+    .scatter = kShortOfTwo,
+    .scatterv = kShort,
+    .alltoall = {.max_bytes = 256, .max_size = 4},
+    .alltoallv = kShort,
+    .scan = kShort,
+    .exscan = kShort,
+};
+
+constexpr Table kTable{kBcast, kReduce, kAllreduce, kGather, kScatter, kAllgather, kAllgatherv, kAlltoall, kReduceScatter, kScan, kExscan,
+                       kDirect};
 
 }  // namespace
 

@@ -93,6 +93,12 @@ struct Row {
   When when;
 };
 
+/// When a blocking collective on short data goes directly (direct.hpp) instead of by one of the algorithms. bytes as in the table.
+/// gatherv, scatterv and alltoallv send the same messages either way, so each process decides by what it knows.
+struct DirectWhen {
+  When barrier, bcast, reduce, gather, gatherv, scatter, scatterv, alltoall, alltoallv, scan, exscan;
+};
+
 /// In order of preference; the last row of each is always possible and good.
 struct Table {
   std::span<const Row<Bcast>> bcast;                  // bytes: of the data
@@ -105,6 +111,7 @@ struct Table {
   std::span<const Row<Alltoall>> alltoall;            // bytes: of one block
   std::span<const Row<ReduceScatter>> reduce_scatter; // bytes: of one process's data
   std::span<const Row<Scan>> scan, exscan;            // same
+  DirectWhen direct;
 };
 const Table& table();
 

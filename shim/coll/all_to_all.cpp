@@ -5,6 +5,7 @@
 
 #include "shim/coll/algorithms.hpp"
 #include "shim/coll/coll.hpp"
+#include "shim/coll/direct.hpp"
 #include "shim/coll/packed.hpp"
 
 namespace shim::coll {
@@ -127,6 +128,10 @@ Task allgatherv(Turn turn, types::ConstBuffer send, void* receive, Blocks blocks
 
 Task alltoall(Turn turn, types::ConstBuffer send, types::Buffer receive) {
   if (is_in_place(send)) return alltoall_replaced(call_on(turn), receive);
+  if (goes_directly(turn, table().direct.alltoall, receive.bytes())) {
+    const BlocksOut out{send.address, send.type, {}, send.count};
+    return directly(turn, [&](Direct& direct) { alltoall_direct(direct, out, {receive.address, receive.type, {}, receive.count}); });
+  }
   if (send.bytes() != receive.bytes()) return alltoall_by_rank(call_on(turn), send, receive);  // which says so
   if (!is_plain(send) || !is_plain(receive)) return alltoall_packed(call_on(turn), send, receive);
   Alltoall* algorithm = choose(table().alltoall, turn.comm->size(), receive.bytes());
@@ -136,6 +141,11 @@ Task alltoall(Turn turn, types::ConstBuffer send, types::Buffer receive) {
 Task alltoallv(Turn turn, const void* send, Blocks send_blocks, const types::Type* send_type, void* receive,
                Blocks receive_blocks, const types::Type& receive_type) {
   if (send_type == nullptr) return alltoallv_replaced(call_on(turn), receive, receive_blocks, &receive_type);
+  const std::uint64_t bytes = std::max(longest(send_blocks) * send_type->size, longest(receive_blocks) * receive_type.size);
+  if (goes_directly(turn, table().direct.alltoallv, bytes)) {
+    const BlocksOut out{send, send_type, send_blocks};
+    return directly(turn, [&](Direct& direct) { alltoall_direct(direct, out, {receive, &receive_type, receive_blocks}); });
+  }
   return alltoallv_by_rank(call_on(turn), send, send_blocks, send_type, receive, receive_blocks, &receive_type);
 }
 

@@ -17,11 +17,6 @@ bool must_stop(Execution& execution, base::Status status) {
 
 bool must_wait(Execution& execution) { return !execution.has_settled() || execution.has_failed(); }
 
-// Who has not got what it expected has nothing to pass on; from an empty message those who wait for it learn of that.
-types::ConstBuffer to_send(const Execution& execution, const types::ConstBuffer& data) {
-  return execution.has_mismatch() ? Call::buffer(ConstBytes{}) : data;
-}
-
 void post(Execution& execution, const Call& call, const types::Buffer& into, int source) {
   if (into.bytes() == 0) return;
   execution.post(execution.engine().irecv(*call.context, into, source, call.tag, p2p::Plane::collective), Requests::Way::receive,
@@ -30,7 +25,7 @@ void post(Execution& execution, const Call& call, const types::Buffer& into, int
 
 void post(Execution& execution, const Call& call, const types::ConstBuffer& out, int dest) {
   if (out.bytes() == 0 || execution.has_failed()) return;
-  const types::ConstBuffer data = to_send(execution, out);
+  const types::ConstBuffer data = execution.to_send(out);
   execution.post(execution.engine().send_or_start(*call.context, data, dest, call.tag, p2p::Plane::collective), Requests::Way::send,
                  data.bytes());
 }
@@ -40,7 +35,7 @@ void post(Execution& execution, const Call& call, const types::ConstBuffer& out,
 bool Call::Send::await_suspend(Task::Handle task) const {
   Execution& execution = *task.promise().execution;
   if (wait && data.bytes() > 0 && execution.may_block()) {
-    execution.take(execution.engine().send(*call->context, to_send(execution, data), dest, call->tag, p2p::Mode::standard,
+    execution.take(execution.engine().send(*call->context, execution.to_send(data), dest, call->tag, p2p::Mode::standard,
                                            p2p::Plane::collective));
     return execution.has_failed();
   }
@@ -70,11 +65,7 @@ bool Call::Exchange::await_suspend(Task::Handle task) const {
 bool Call::Done::await_suspend(Task::Handle task) const { return must_wait(*task.promise().execution); }
 
 bool Call::Placement::await_suspend(Task::Handle task) const {
-  if (from.bytes() != to.bytes())
-    task.promise().execution->go_on_after({base::ErrorClass::truncate, "the caller's own block is " + std::to_string(from.bytes()) +
-                                                                           " bytes on the send side and " + std::to_string(to.bytes()) +
-                                                                           " on the receive side"});
-  copy_across(from, to);
+  task.promise().execution->place(from, to);
   return false;
 }
 

@@ -49,6 +49,12 @@ class Comm {
 struct Turn {
   Turn(Comm& of)  // NOLINT(google-explicit-constructor)
       : comm(&of), tag(of.next_tag()), local_tag(of.local() != nullptr ? of.local()->next_tag() : 0) {}
+  /// For a collective that all members run to its end where they call it: what is made of it may have been run when it is answered.
+  static Turn blocking(Comm& of) {
+    Turn turn(of);
+    turn.is_blocking = true;
+    return turn;
+  }
   /// For all starts of a persistent collective: members may start theirs in different orders (MPI-4.1 §6.13), and messages of one
   /// start do not overtake those of the last.
   static Turn lasting(Comm& of) {
@@ -58,6 +64,7 @@ struct Turn {
   Comm* comm;
   int tag;
   int local_tag;  ///< within the own group of an intercommunicator
+  bool is_blocking = false;
 
  private:
   Turn(Comm* of, int number, int local_number) : comm(of), tag(number), local_tag(local_number) {}

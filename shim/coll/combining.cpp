@@ -5,6 +5,7 @@
 
 #include "shim/coll/algorithms.hpp"
 #include "shim/coll/coll.hpp"
+#include "shim/coll/direct.hpp"
 #include "shim/coll/inter.hpp"
 
 namespace shim::coll {
@@ -37,6 +38,8 @@ Task reduce(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t cou
   if (is_inter(turn)) return inter_reduce(sides_of(turn), operands, send.address, receive, root);
   Call call = call_on(turn);
   void* result = call.rank == root ? receive : nullptr;
+  if (goes_directly(turn, table().direct.reduce, operands.bytes()))
+    return directly(turn, [&](Direct& direct) { reduce_direct(direct, operands, own_data(send, receive), result, root); });
   Reduce* algorithm = choose(table().reduce, call.size, operands.bytes(), op.commutative);
   return algorithm(call, operands, own_data(send, receive), result, root);
 }
@@ -53,6 +56,8 @@ Task allreduce(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t 
 Task scan(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
           const types::Op& op) {
   const Operands operands{&type, &op, count};
+  if (goes_directly(turn, table().direct.scan, operands.bytes()))
+    return directly(turn, [&](Direct& direct) { scan_direct(direct, operands, own_data(send, receive), receive); });
   Scan* algorithm = choose(table().scan, turn.comm->size(), operands.bytes());
   return algorithm(call_on(turn), operands, own_data(send, receive), receive);
 }
@@ -60,6 +65,8 @@ Task scan(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count
 Task exscan(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
             const types::Op& op) {
   const Operands operands{&type, &op, count};
+  if (goes_directly(turn, table().direct.exscan, operands.bytes()))
+    return directly(turn, [&](Direct& direct) { exscan_direct(direct, operands, own_data(send, receive), receive); });
   Scan* algorithm = choose(table().exscan, turn.comm->size(), operands.bytes());
   return algorithm(call_on(turn), operands, own_data(send, receive), receive);
 }

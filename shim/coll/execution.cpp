@@ -7,6 +7,8 @@
 #include <new>
 #include <string>
 
+#include "shim/coll/scratch.hpp"
+
 namespace shim::coll {
 namespace {
 
@@ -125,6 +127,13 @@ void Execution::take(const base::Result<p2p::Outcome>& received, std::uint64_t b
   if (received) faults.note_length(*received, bytes);
   else faults.note(received.error());
   take(std::move(faults));
+}
+
+void Execution::place(const types::ConstBuffer& from, const types::Buffer& to) {
+  if (from.bytes() != to.bytes())
+    go_on_after({base::ErrorClass::truncate, "the caller's own block is " + std::to_string(from.bytes()) + " bytes on the send side and " +
+                                                 std::to_string(to.bytes()) + " on the receive side"});
+  copy_across(from, to);
 }
 
 void Execution::fail(base::Error error) {

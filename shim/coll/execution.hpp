@@ -45,6 +45,8 @@ class Execution {
   /// How its task waits: for a single message in the engine, or by being suspended whatever it waits for.
   enum class Way : std::uint8_t { blocking, suspended };
   Execution(p2p::Engine& engine, Task task, Way way);
+  /// Without a task: keeps the errors of a collective that its caller runs.
+  explicit Execution(p2p::Engine& engine) : engine_(engine), way_(Way::blocking) {}
   /// Cancels what is in flight; where something cannot be cancelled, its memory is kept in the engine's care until it is done.
   ~Execution();
   Execution(const Execution&) = delete;
@@ -69,10 +71,13 @@ class Execution {
   void take(Requests::Faults faults);
   /// All posted operations are done, or one of them failed.
   bool has_settled();
+  /// Our own block goes to its place; as much as both hold where they differ, which is a mismatch.
+  void place(const types::ConstBuffer& from, const types::Buffer& to);
+  /// What is sent of this data. Who has not got what it expected has nothing to pass on; from an empty message those who wait for it
+  /// learn of that.
+  types::ConstBuffer to_send(const types::ConstBuffer& data) const { return mismatch_ ? types::ConstBuffer{nullptr, 0, data.type} : data; }
   void fail(base::Error error);
   bool has_failed() const { return error_.has_value(); }
-  /// A message of another length than expected has come.
-  bool has_mismatch() const { return mismatch_.has_value(); }
   void enter(Task::Handle task);
 
  private:

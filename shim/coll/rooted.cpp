@@ -3,6 +3,7 @@
 // with here, then the table chooses.
 #include "shim/coll/algorithms.hpp"
 #include "shim/coll/coll.hpp"
+#include "shim/coll/direct.hpp"
 #include "shim/coll/inter.hpp"
 #include "shim/coll/packed.hpp"
 
@@ -96,11 +97,14 @@ Task scatterv_packed(Call call, const void* send, Blocks blocks, const types::Ty
 
 Task barrier(Turn turn) {
   if (is_inter(turn)) return inter_barrier(sides_of(turn));
+  if (goes_directly(turn, table().direct.barrier, 0)) return directly(turn, barrier_direct);
   return barrier_dissemination(call_on(turn));
 }
 
 Task bcast(Turn turn, types::Buffer data, int root) {
   if (is_inter(turn)) return inter_bcast(sides_of(turn), data, root);
+  if (goes_directly(turn, table().direct.bcast, data.bytes()))
+    return directly(turn, [&](Direct& direct) { bcast_direct(direct, data, root); });
   Call call = call_on(turn);
   if (!is_plain(data)) return bcast_packed(call, data, root);
   return choose(table().bcast, call.size, data.bytes())(call, plain(data), root);
@@ -109,6 +113,10 @@ Task bcast(Turn turn, types::Buffer data, int root) {
 Task gather(Turn turn, types::ConstBuffer send, types::Buffer receive, int root) {
   Call call = call_on(turn);
   const bool is_root = call.rank == root, in_place = is_in_place(send);
+  if (goes_directly(turn, table().direct.gather, in_place ? receive.bytes() : send.bytes())) {
+    const BlocksIn all{receive.address, receive.type, {}, receive.count};
+    return directly(turn, [&](Direct& direct) { gather_direct(direct, send, all, root); });
+  }
   const bool all_plain = (in_place || is_plain(send)) && (!is_root || is_plain(receive));
   if (!all_plain || (is_root && !in_place && send.bytes() != receive.bytes())) return gather_packed(call, send, receive, root);
   std::byte* all = is_root ? plain(receive).data() : nullptr;
@@ -121,6 +129,8 @@ Task gather(Turn turn, types::ConstBuffer send, types::Buffer receive, int root)
 Task gatherv(Turn turn, types::ConstBuffer send, void* receive, Blocks blocks, const types::Type* type, int root) {
   Call call = call_on(turn);
   const bool is_root = call.rank == root, in_place = is_in_place(send);
+  if (goes_directly(turn, table().direct.gatherv, is_root ? longest(blocks) * type->size : send.bytes()))
+    return directly(turn, [&](Direct& direct) { gather_direct(direct, send, {receive, type, blocks}, root); });
   const bool all_plain = (in_place || is_plain(send)) && (!is_root || type->contiguous);
   if (!all_plain) return gatherv_packed(call, send, receive, blocks, type, root);
   if (!is_root) return gatherv_linear(call, plain(send), nullptr, Places(), root);
@@ -134,6 +144,10 @@ Task gatherv(Turn turn, types::ConstBuffer send, void* receive, Blocks blocks, c
 Task scatter(Turn turn, types::ConstBuffer send, types::Buffer receive, int root) {
   Call call = call_on(turn);
   const bool is_root = call.rank == root, in_place = receive.type == nullptr;
+  if (goes_directly(turn, table().direct.scatter, is_root ? send.bytes() : receive.bytes())) {
+    const BlocksOut all{send.address, send.type, {}, send.count};
+    return directly(turn, [&](Direct& direct) { scatter_direct(direct, all, receive, root); });
+  }
   const bool all_plain = (in_place || is_plain(receive)) && (!is_root || is_plain(send));
   if (!all_plain || (is_root && !in_place && send.bytes() != receive.bytes())) return scatter_packed(call, send, receive, root);
   const std::byte* all = is_root ? plain(send).data() : nullptr;
@@ -146,6 +160,8 @@ Task scatter(Turn turn, types::ConstBuffer send, types::Buffer receive, int root
 Task scatterv(Turn turn, const void* send, Blocks blocks, const types::Type* type, types::Buffer receive, int root) {
   Call call = call_on(turn);
   const bool is_root = call.rank == root, in_place = receive.type == nullptr;
+  if (goes_directly(turn, table().direct.scatterv, is_root ? longest(blocks) * type->size : receive.bytes()))
+    return directly(turn, [&](Direct& direct) { scatter_direct(direct, {send, type, blocks}, receive, root); });
   const bool all_plain = (in_place || is_plain(receive)) && (!is_root || type->contiguous);
   if (!all_plain) return scatterv_packed(call, send, blocks, type, receive, root);
   if (!is_root) return scatterv_linear(call, nullptr, Places(), plain(receive), root);

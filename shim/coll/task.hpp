@@ -10,6 +10,7 @@
 
 #include <coroutine>
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "shim/base/result.hpp"
@@ -20,17 +21,24 @@ class Execution;
 
 /// Owns a coroutine. Starts suspended; run() or start() bring it to its end, or another task that awaits it does. Its frame
 /// is freed with the Task, wherever it stands. Empty when there was no memory for the frame; running that is error no_mem.
+/// One that is over has no coroutine, only how it ended.
 class [[nodiscard]] Task {
  public:
   struct promise_type;
   using Handle = std::coroutine_handle<promise_type>;
 
   Task() = default;
-  Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, {})) {}
+  static Task over(base::Status result) {
+    Task task;
+    task.result_ = std::move(result);
+    return task;
+  }
+  Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, {})), result_(std::move(other.result_)) {}
   Task& operator=(Task&& other) noexcept {
     if (this != &other) {
       if (handle_) handle_.destroy();
       handle_ = std::exchange(other.handle_, {});
+      result_ = std::move(other.result_);
     }
     return *this;
   }
@@ -38,10 +46,14 @@ class [[nodiscard]] Task {
     if (handle_) handle_.destroy();
   }
   Handle handle() const { return handle_; }
+  bool is_over() const { return result_.has_value(); }
+  /// Of one that is over. Once.
+  base::Status take_result() { return *std::move(result_); }
 
  private:
   explicit Task(Handle handle) : handle_(handle) {}
   Handle handle_;
+  std::optional<base::Status> result_;
 };
 
 struct Task::promise_type {

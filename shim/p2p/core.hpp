@@ -65,6 +65,9 @@ class Core final : private transport::Sink {
   /// The same, and the message can be asked for back later.
   bool send_at_once(SendRequest& request);
   base::Status start(SendRequest& request, Guard& guard);
+  /// The first start of a request that is new, the short way or the long one.
+  /// @param keep_copy of data that does not leave at once
+  base::Result<Request*> begin(SendRequest& request, Guard& guard, bool keep_copy);
   void abandon(SendRequest& request);
 
   /// What a function that starts a request answers: the request, or the error with the request given back.

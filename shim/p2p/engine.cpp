@@ -43,12 +43,7 @@ base::Status Engine::send(Context& context, types::ConstBuffer data, int dest, i
 
 base::Result<Request*> Engine::isend(Context& context, types::ConstBuffer data, int dest, int tag, Mode mode, Plane plane) {
   Guard guard = core_->enter();
-  SendRequest* request = core_->sends.make(*core_, Address{&context, dest, tag, plane}, data, mode);
-  if (dest == kProcNull || (mode != Mode::synchronous && core_->send_at_once(*request))) {
-    request->complete({});
-    return request;
-  }
-  return core_->started(core_->start(*request, guard), *request);
+  return core_->begin(*core_->sends.make(*core_, Address{&context, dest, tag, plane}, data, mode), guard, false);
 }
 
 base::Result<Request*> Engine::send_or_start(Context& context, types::ConstBuffer data, int dest, int tag, Plane plane) {
@@ -61,13 +56,7 @@ base::Result<Request*> Engine::send_or_start(Context& context, types::ConstBuffe
 
 base::Result<Request*> Engine::isend_copied(Context& context, types::ConstBuffer data, int dest, int tag, Plane plane) {
   Guard guard = core_->enter();
-  SendRequest* request = core_->sends.make(*core_, Address{&context, dest, tag, plane}, data, Mode::standard);
-  if (dest == kProcNull || core_->send_at_once(*request)) {
-    request->complete({});
-    return request;
-  }
-  request->keep_copy();
-  return core_->started(core_->start(*request, guard), *request);
+  return core_->begin(*core_->sends.make(*core_, Address{&context, dest, tag, plane}, data, Mode::standard), guard, true);
 }
 
 base::Result<Outcome> Engine::recv(Context& context, types::Buffer into, int source, int tag, Plane plane) {

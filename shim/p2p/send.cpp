@@ -75,6 +75,16 @@ base::Status Core::start(SendRequest& request, Guard& guard) {
   return {};
 }
 
+base::Result<Request*> Core::begin(SendRequest& request, Guard& guard, bool keep_copy) {
+  const bool goes_nowhere = request.address.rank == kProcNull;
+  if (goes_nowhere || (request.mode != Mode::synchronous && send_at_once(request))) {
+    request.complete({});
+    return &request;
+  }
+  if (keep_copy) request.keep_copy();
+  return started(start(request, guard), request);
+}
+
 void Core::on_sent(SendRequest& request) {
   if (!request.waits_for_answer) end(request, std::nullopt);
 }

@@ -102,9 +102,13 @@ base::Result<std::vector<End>> exchange_ends(Communicator& comm, const std::vect
   return arrived;
 }
 
-/// Collective: this member's part of the graph.
-base::Result<DistributedGraph> gather_own(Communicator& comm, const EdgeList& edges) {
-  base::Status checked = check(edges, comm.size());
+/// Collective: this member's part of the graph. What is wrong at one member is an error at all.
+base::Result<DistributedGraph> gather_own(Communicator& comm, base::Result<EdgeList> given) {
+  EdgeList edges;
+  base::Status checked;
+  if (given) edges = *std::move(given);
+  else checked = std::move(given).error();
+  if (checked) checked = check(edges, comm.size());
   std::vector<std::vector<End>> by_rank(static_cast<std::size_t>(comm.size()));
   if (checked) by_rank = ends_by_rank(edges, comm.size());
   std::vector<std::int64_t> counts;
@@ -215,38 +219,49 @@ base::Result<CommunicatorPtr> with_graph(CommunicatorPtr made, DistributedGraph 
   return placed;
 }
 
+/// One member's part, empty where its arguments are wrong: the others make theirs, with nothing from this one.
+struct Checked {
+  DistributedGraph graph;
+  base::Status status;
+};
+Checked checked_part(base::Result<DistributedGraph> given, int size) {
+  if (!given) return {{}, std::move(given).error()};
+  base::Status status = check(*given, size);
+  if (!status) return {{}, std::move(status)};
+  return {*std::move(given), {}};
+}
+
 }  // namespace
 
 base::Result<CommunicatorPtr> dist_graph_create_adjacent(const CommunicatorPtr& parent, base::Result<DistributedGraph> given, bool reorder) {
-  // Also where the arguments are wrong: the others make theirs, with nothing from this one.
-  DistributedGraph graph;
-  base::Status checked;
-  if (given) checked = check(*given, parent->size());
-  else checked = std::move(given).error();
-  if (checked) graph = *std::move(given);
-  auto made = reorder && spans_nodes(*parent) ? reordered(parent, graph) : derive(parent, parent->group());
-  SHIM_TRY(std::move(checked));
-  if (made && !(*made)->distributed_graph()) (*made)->set_topology(std::move(graph));
+  Checked checked = checked_part(std::move(given), parent->size());
+  auto made = reorder && spans_nodes(*parent) ? reordered(parent, checked.graph) : derive(parent, parent->group());
+  SHIM_TRY(std::move(checked.status));
+  if (made && !(*made)->distributed_graph()) (*made)->set_topology(std::move(checked.graph));
   return made;
 }
 
-base::Result<CommunicatorPtr> dist_graph_create(const CommunicatorPtr& parent, const EdgeList& edges, bool reorder) {
-  SHIM_TRY_ASSIGN(DistributedGraph own, gather_own(*parent, edges));
+base::Result<CommunicatorPtr> dist_graph_create(const CommunicatorPtr& parent, base::Result<EdgeList> edges, bool reorder) {
+  SHIM_TRY_ASSIGN(DistributedGraph own, gather_own(*parent, std::move(edges)));
   return dist_graph_create_adjacent(parent, std::move(own), reorder);
 }
 
-base::Result<CommunicatorPtr> dist_graph_create_adjacent_from_group(const FromGroup& from, DistributedGraph graph, bool reorder) {
-  SHIM_TRY(check(graph, from.group->size()));
+base::Result<CommunicatorPtr> dist_graph_create_adjacent_from_group(const FromGroup& from, base::Result<DistributedGraph> given,
+                                                                    bool reorder) {
   SHIM_TRY_ASSIGN(CommunicatorPtr made, create_from_group(from.session, from.group, from.tag + " (distributed graph, adjacent)",
                                                           from.info, from.handler));
-  return made ? with_graph(std::move(made), std::move(graph), reorder) : made;
+  if (!made) return made;
+  Checked checked = checked_part(std::move(given), made->size());
+  auto placed = with_graph(std::move(made), std::move(checked.graph), reorder);
+  SHIM_TRY(std::move(checked.status));
+  return placed;
 }
 
-base::Result<CommunicatorPtr> dist_graph_create_from_group(const FromGroup& from, const EdgeList& edges, bool reorder) {
+base::Result<CommunicatorPtr> dist_graph_create_from_group(const FromGroup& from, base::Result<EdgeList> edges, bool reorder) {
   SHIM_TRY_ASSIGN(CommunicatorPtr made,
                   create_from_group(from.session, from.group, from.tag + " (distributed graph)", from.info, from.handler));
   if (!made) return made;
-  SHIM_TRY_ASSIGN(DistributedGraph own, gather_own(*made, edges));
+  SHIM_TRY_ASSIGN(DistributedGraph own, gather_own(*made, std::move(edges)));
   return with_graph(std::move(made), std::move(own), reorder);
 }
 

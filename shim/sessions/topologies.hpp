@@ -48,8 +48,8 @@ base::Status check_graph(const Graph& graph, int processes);
 /// (a negative weight), and that of `graph`; the others make theirs nevertheless.
 base::Result<CommunicatorPtr> dist_graph_create_adjacent(const CommunicatorPtr& parent, base::Result<DistributedGraph> graph, bool reorder);
 /// Collective over the parent, two exchanges and those of the adjacent one. What is wrong at one member is an error at all.
-/// Errors: rank, arg.
-base::Result<CommunicatorPtr> dist_graph_create(const CommunicatorPtr& parent, const EdgeList& edges, bool reorder);
+/// Errors: rank, arg, and that of `edges`.
+base::Result<CommunicatorPtr> dist_graph_create(const CommunicatorPtr& parent, base::Result<EdgeList> edges, bool reorder);
 
 /// What create_from_group takes.
 struct FromGroup {
@@ -63,8 +63,9 @@ struct FromGroup {
 // it (the Sessions paper of 2016, §3.6). Errors: those of create_from_group besides.
 base::Result<CommunicatorPtr> cart_create_from_group(const FromGroup& from, const CartesianArguments& arguments);
 base::Result<CommunicatorPtr> graph_create_from_group(const FromGroup& from, const Graph& graph, bool reorder);
-base::Result<CommunicatorPtr> dist_graph_create_adjacent_from_group(const FromGroup& from, DistributedGraph graph, bool reorder);
-base::Result<CommunicatorPtr> dist_graph_create_from_group(const FromGroup& from, const EdgeList& edges, bool reorder);
+base::Result<CommunicatorPtr> dist_graph_create_adjacent_from_group(const FromGroup& from, base::Result<DistributedGraph> graph,
+                                                                    bool reorder);
+base::Result<CommunicatorPtr> dist_graph_create_from_group(const FromGroup& from, base::Result<EdgeList> edges, bool reorder);
 
 /// Group ranks by node, nodes in the order of their first members.
 std::vector<std::vector<int>> members_by_node(const Group& group, const bootstrap::NodeMap& nodes);

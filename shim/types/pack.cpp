@@ -24,12 +24,15 @@ void copy_run(const std::byte* from, std::byte* to, std::uint64_t bytes) {
 void copy_pieces(const std::byte* from, std::int64_t from_stride, std::byte* to, std::int64_t to_stride, std::uint64_t bytes,
                  std::uint64_t count) {
   if (count == 1) return copy_run(from, to, bytes);
-  switch (bytes) {  // the sizes of elements, which vectors are mostly made of
+  switch (bytes) {  // of elements, and of a few of them: what vectors and subarrays are mostly made of
     case 1: return copy_fixed<1>(from, from_stride, to, to_stride, count);
     case 2: return copy_fixed<2>(from, from_stride, to, to_stride, count);
     case 4: return copy_fixed<4>(from, from_stride, to, to_stride, count);
     case 8: return copy_fixed<8>(from, from_stride, to, to_stride, count);
     case 16: return copy_fixed<16>(from, from_stride, to, to_stride, count);
+    case 32: return copy_fixed<32>(from, from_stride, to, to_stride, count);
+    case 64: return copy_fixed<64>(from, from_stride, to, to_stride, count);
+    case 128: return copy_fixed<128>(from, from_stride, to, to_stride, count);
     default:
       for (std::uint64_t i = 0; i < count; ++i, from += from_stride, to += to_stride) std::memcpy(to, from, bytes);
   }

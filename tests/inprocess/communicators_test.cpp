@@ -206,8 +206,8 @@ TEST_P(Communicators, TopologiesFromGroupsAlone) {
     if (line) exercise(line, 2);
     for (bool reorder : {false, true}) {
       exercise(*graph_create_from_group(from, {{1, 2, 3, 4}, {1, 2, 3, 0}}, reorder), 3);
-      exercise(*dist_graph_create_adjacent_from_group(from, {{member.rank()}, {}, {member.rank()}, {}, false}, reorder), 4);
-      exercise(*dist_graph_create_from_group(from, {{0}, {1}, {1}, {}, false}, reorder), 5);
+      exercise(*dist_graph_create_adjacent_from_group(from, DistributedGraph{{member.rank()}, {}, {member.rank()}, {}, false}, reorder), 4);
+      exercise(*dist_graph_create_from_group(from, EdgeList{{0}, {1}, {1}, {}, false}, reorder), 5);
     }
   });
 }

@@ -250,6 +250,8 @@ static void misuse(void) {
   MUST_FAIL(MPI_ERR_ARG, MPI_Dist_graph_create_adjacent(world, 1, zero, MPI_WEIGHTS_EMPTY, 0, zero, MPI_WEIGHTS_EMPTY, MPI_INFO_NULL, 0, &none));
   /* what is wrong at one is an error at all: nobody is left waiting */
   int one[1] = {1}, *bad = rank == size - 1 ? large : zero;
+  /* arguments that no edges can be made of, at one member: nobody waits for it */
+  MUST_FAIL(MPI_ERR_ARG, MPI_Dist_graph_create(world, rank == 0 ? -1 : 1, zero, one, zero, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &none));
   MUST_FAIL(rank == size - 1 ? MPI_ERR_RANK : MPI_ERR_ARG, MPI_Dist_graph_create(world, 1, zero, one, bad, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &none));
   EXPECT(none == MPI_COMM_NULL, "something was made");
   MUST(MPI_Comm_dup(world, &plain));

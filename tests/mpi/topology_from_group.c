@@ -73,6 +73,20 @@ int main(void) {
     distributed(reorder);
   }
 
+  /* what is wrong at one member keeps nobody waiting: of edges it is an error at all, of neighbours at that one */
+  int other = (rank + 1) % size;
+  MUST_FAIL(MPI_ERR_ARG, MPIX_Dist_graph_create_from_group(group, "wrong edges", MPI_INFO_NULL, MPI_ERRORS_RETURN, rank == 0 ? -1 : 1, &other, one,
+                                                           &other, MPI_UNWEIGHTED, 0, &none));
+  if (rank == 0) {
+    MUST_FAIL(MPI_ERR_RANK, MPIX_Dist_graph_create_adjacent_from_group(group, "wrong neighbours", MPI_INFO_NULL, MPI_ERRORS_RETURN, 1, &size,
+                                                                       MPI_UNWEIGHTED, 0, &other, MPI_UNWEIGHTED, 1, &none));
+  } else {
+    MUST(MPIX_Dist_graph_create_adjacent_from_group(group, "wrong neighbours", MPI_INFO_NULL, MPI_ERRORS_RETURN, 1, &other, MPI_UNWEIGHTED, 0,
+                                                    &other, MPI_UNWEIGHTED, 1, &comm));
+    MUST(MPI_Comm_free(&comm));
+  }
+  EXPECT(none == MPI_COMM_NULL, "something was made");
+
   int large[1] = {size + 1};
   MUST_FAIL(MPI_ERR_DIMS, MPIX_Cart_create_from_group(group, "large", MPI_INFO_NULL, MPI_ERRORS_RETURN, 1, large, periods, 0, &none));
   MUST_FAIL(MPI_ERR_GROUP, MPIX_Cart_create_from_group(MPI_GROUP_NULL, "null", MPI_INFO_NULL, MPI_ERRORS_RETURN, 1, one, periods, 0, &none));

@@ -17,9 +17,8 @@ using base::ErrorClass;
 using sessions::Cartesian;
 using sessions::CommunicatorPtr;
 
-base::Result<const Cartesian*> cartesian_of(const CommunicatorPtr& comm) {
-  if (comm->cartesian() != nullptr) return comm->cartesian();
-  return Error(ErrorClass::topology, "communicator \"" + comm->name() + "\" has no Cartesian topology");
+base::Result<const Cartesian*> cartesian_of(const sessions::Communicator& comm) {
+  return topology_of(comm, comm.cartesian(), "Cartesian");
 }
 
 int kind_of(const sessions::Communicator& comm) {
@@ -31,11 +30,7 @@ int kind_of(const sessions::Communicator& comm) {
 /// Calls that ask a Cartesian communicator something.
 template <typename Ask>
 int ask(const char* function, MPI_Comm handle, Ask question) {
-  return deliver(Subject::comm(handle), function, [&]() -> base::Status {
-    SHIM_TRY_ASSIGN(CommunicatorPtr comm, take_comm(handle));
-    SHIM_TRY_ASSIGN(const Cartesian* cartesian, cartesian_of(comm));
-    return question(*comm, *cartesian);
-  });
+  return ask_topology(function, handle, cartesian_of, question);
 }
 
 }  // namespace
@@ -52,7 +47,7 @@ int Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int period
 
 int Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm) {
   return derive("MPI_Cart_sub", comm, newcomm, [&](const CommunicatorPtr& parent) -> base::Result<CommunicatorPtr> {
-    SHIM_TRY_ASSIGN(const Cartesian* cartesian, cartesian_of(parent));
+    SHIM_TRY_ASSIGN(const Cartesian* cartesian, cartesian_of(*parent));
     SHIM_TRY_ASSIGN(std::vector<int> remain, take_ints(remain_dims, static_cast<int>(cartesian->dims.size()), "dimensions"));
     return sessions::cart_sub(parent, remain);
   });

@@ -24,9 +24,12 @@ base::Status reduce(const void* sendbuf, void* recvbuf, Count count, MPI_Datatyp
 /// Allreduce, scan, exscan and reduce_scatter_block: the same arguments for different algorithms.
 using Algorithm = coll::Task (*)(coll::Turn, types::ConstBuffer, void*, std::uint64_t, const types::Type&, const types::Op&);
 
+enum class On { any, intracommunicators };
+
 template <typename Way>
-base::Status combine(const Operation& given, MPI_Comm handle, Algorithm algorithm, Way way) {
+base::Status combine(const Operation& given, MPI_Comm handle, Algorithm algorithm, Way way, On where = On::any) {
   SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
+  if (where == On::intracommunicators) SHIM_TRY(check_intra(*comm));
   if (comm->is_inter()) SHIM_TRY(check_address(given.sendbuf, false));
   SHIM_TRY_ASSIGN(Reduction r, take_reduction(given));
   return way(comm, handle, std::move(r), [=](coll::Turn turn, const Reduction& kept) {
@@ -41,14 +44,12 @@ base::Status allreduce(const void* sendbuf, void* recvbuf, Count count, MPI_Data
 
 template <typename Way>
 base::Status scan(const void* sendbuf, void* recvbuf, Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, Way way) {
-  SHIM_TRY(take_intra(comm));
-  return combine({sendbuf, recvbuf, count, datatype, op}, comm, coll::scan, way);
+  return combine({sendbuf, recvbuf, count, datatype, op}, comm, coll::scan, way, On::intracommunicators);
 }
 
 template <typename Way>
 base::Status exscan(const void* sendbuf, void* recvbuf, Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, Way way) {
-  SHIM_TRY(take_intra(comm));
-  return combine({sendbuf, recvbuf, count, datatype, op}, comm, coll::exscan, way);
+  return combine({sendbuf, recvbuf, count, datatype, op}, comm, coll::exscan, way, On::intracommunicators);
 }
 
 template <typename Way>

@@ -32,7 +32,7 @@ inline KeptTypes keep(const types::Type* type, const types::Type* other = nullpt
 struct Blocking {
   template <typename Held, typename Make>
   base::Status operator()(const sessions::CommunicatorPtr& comm, MPI_Comm, const Held& held, Make make) const {
-    return coll::run(comm->coll(), make(coll::Turn(comm->coll()), held));
+    return coll::run(comm->coll(), make(coll::Turn::blocking(comm->coll()), held));
   }
 };
 

@@ -15,12 +15,15 @@ using sessions::DistributedGraph;
 
 template <typename Ask>
 int ask(const char* function, MPI_Comm handle, Ask question) {
-  return deliver(Subject::comm(handle), function, [&]() -> base::Status {
-    SHIM_TRY_ASSIGN(CommunicatorPtr comm, take_comm(handle));
-    if (comm->distributed_graph() == nullptr)
-      return Error(ErrorClass::topology, "the " + comm->description() + " has no distributed graph topology (MPI_Dist_graph_create)");
-    return question(*comm->distributed_graph());
-  });
+  auto find = [](const sessions::Communicator& comm) { return topology_of(comm, comm.distributed_graph(), "distributed graph"); };
+  return ask_topology(function, handle, find, [&](const sessions::Communicator&, const DistributedGraph& graph) { return question(graph); });
+}
+
+/// What take() answers, or that the info is wrong: either way the creation hears of it, so that nobody waits for this member.
+template <typename Take>
+auto with_info(MPI_Info info, Take take) -> decltype(take()) {
+  SHIM_TRY(take_info(info));
+  return take();
 }
 
 /// Where the graph has weights and the caller wants them.
@@ -37,9 +40,8 @@ int Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int source
                                const int destinations[], const int destweights[], MPI_Info info, int reorder, MPI_Comm* comm_dist_graph) {
   return derive("MPI_Dist_graph_create_adjacent", comm_old, comm_dist_graph, [&](const CommunicatorPtr& parent) -> base::Result<CommunicatorPtr> {
     SHIM_TRY(check_intra(*parent));
-    SHIM_TRY(take_info(info));
-    return sessions::dist_graph_create_adjacent(
-        parent, take_adjacent(indegree, sources, sourceweights, outdegree, destinations, destweights), reorder != 0);
+    auto graph = with_info(info, [&] { return take_adjacent(indegree, sources, sourceweights, outdegree, destinations, destweights); });
+    return sessions::dist_graph_create_adjacent(parent, std::move(graph), reorder != 0);
   });
 }
 
@@ -47,9 +49,8 @@ int Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int d
                       const int weights[], MPI_Info info, int reorder, MPI_Comm* comm_dist_graph) {
   return derive("MPI_Dist_graph_create", comm_old, comm_dist_graph, [&](const CommunicatorPtr& parent) -> base::Result<CommunicatorPtr> {
     SHIM_TRY(check_intra(*parent));
-    SHIM_TRY(take_info(info));
-    SHIM_TRY_ASSIGN(sessions::EdgeList edges, take_edges(n, sources, degrees, destinations, weights));
-    return sessions::dist_graph_create(parent, edges, reorder != 0);
+    auto edges = with_info(info, [&] { return take_edges(n, sources, degrees, destinations, weights); });
+    return sessions::dist_graph_create(parent, std::move(edges), reorder != 0);
   });
 }
 

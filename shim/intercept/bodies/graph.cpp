@@ -17,12 +17,8 @@ using sessions::Graph;
 /// Calls that ask a communicator with a graph something.
 template <typename Ask>
 int ask(const char* function, MPI_Comm handle, Ask question) {
-  return deliver(Subject::comm(handle), function, [&]() -> base::Status {
-    SHIM_TRY_ASSIGN(CommunicatorPtr comm, take_comm(handle));
-    if (comm->graph() == nullptr)
-      return Error(ErrorClass::topology, "the " + comm->description() + " has no graph topology (MPI_Graph_create)");
-    return question(*comm, *comm->graph());
-  });
+  auto find = [](const sessions::Communicator& comm) { return topology_of(comm, comm.graph(), "graph"); };
+  return ask_topology(function, handle, find, question);
 }
 
 base::Result<std::vector<int>> neighbours(const sessions::Communicator& comm, const Graph& graph, int rank) {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "shim/intercept/bodies/arguments.hpp"
+#include "shim/intercept/bodies/communicators.hpp"
 #include "shim/sessions/topologies.hpp"
 
 namespace shim::intercept {
@@ -21,5 +21,23 @@ base::Result<sessions::DistributedGraph> take_adjacent(int indegree, const int* 
                                                        const int* destinations, const int* destination_weights);
 base::Result<sessions::EdgeList> take_edges(int n, const int* sources, const int* degrees, const int* destinations,
                                             const int* weights);
+
+/// A communicator's topology, or that it has none of this kind. Errors: topology.
+template <typename Topology>
+base::Result<const Topology*> topology_of(const sessions::Communicator& comm, const Topology* topology, const char* kind) {
+  if (topology != nullptr) return topology;
+  return base::Error(base::ErrorClass::topology, "the " + comm.description() + " has no " + kind + " topology");
+}
+
+/// Calls that ask a communicator about its topology: find(communicator) answers the topology, and question(communicator, topology)
+/// the call.
+template <typename Find, typename Question>
+int ask_topology(const char* function, MPI_Comm handle, Find find, Question question) {
+  return deliver(Subject::comm(handle), function, [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(handle));
+    SHIM_TRY_ASSIGN(const auto* topology, find(*comm));
+    return question(*comm, *topology);
+  });
+}
 
 }  // namespace shim::intercept

@@ -16,10 +16,9 @@ namespace {
 using sessions::CommunicatorPtr;
 using sessions::FromGroup;
 
-/// What is common to all four: `make` has a FromGroup, and a topology from its own arguments.
-template <typename Take, typename Make>
-int create(const char* function, MPI_Group handle, const char* tag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm* newcomm, Take take,
-           Make make) {
+/// What is common to all four: make(FromGroup) makes the communicator.
+template <typename Make>
+int create(const char* function, MPI_Group handle, const char* tag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm* newcomm, Make make) {
   return deliver(Subject::errhandler(errhandler), function, [&]() -> base::Status {
     FromGroup from;
     SHIM_TRY(clear_output(newcomm));
@@ -27,13 +26,12 @@ int create(const char* function, MPI_Group handle, const char* tag, MPI_Info inf
     SHIM_TRY_ASSIGN(GroupObject group, take_group(handle));
     SHIM_TRY(check_string_tag(tag));
     SHIM_TRY_ASSIGN(from.info, take_info(info));
-    SHIM_TRY_ASSIGN(auto topology, take());
     CommunicatorPtr made;
     if (group.group->size() > 0) {
       from.group = group.group;
       from.tag = tag;
       SHIM_TRY_ASSIGN(from.session, session_of_group(group));
-      SHIM_TRY_ASSIGN(made, make(from, std::move(topology)));
+      SHIM_TRY_ASSIGN(made, make(from));
     }
     SHIM_TRY_ASSIGN(*newcomm, hand_out_comm(std::move(made)));
     return {};
@@ -47,23 +45,27 @@ namespace ours {
 int Cart_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info, MPI_Errhandler errhandler, int ndims, const int dims[],
                            const int periods[], int reorder, MPI_Comm* comm_cart) {
   return create("MPIX_Cart_create_from_group", group, stringtag, info, errhandler, comm_cart,
-                [&] { return take_cartesian(ndims, dims, periods, reorder); },
-                [](const FromGroup& from, auto grid) { return sessions::cart_create_from_group(from, grid); });
+                [&](const FromGroup& from) -> base::Result<CommunicatorPtr> {
+                  SHIM_TRY_ASSIGN(auto grid, take_cartesian(ndims, dims, periods, reorder));
+                  return sessions::cart_create_from_group(from, grid);
+                });
 }
 
 int Graph_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info, MPI_Errhandler errhandler, int nnodes, const int indx[],
                             const int edges[], int reorder, MPI_Comm* comm_graph) {
   return create("MPIX_Graph_create_from_group", group, stringtag, info, errhandler, comm_graph,
-                [&] { return take_graph(nnodes, indx, edges); },
-                [&](const FromGroup& from, auto graph) { return sessions::graph_create_from_group(from, graph, reorder != 0); });
+                [&](const FromGroup& from) -> base::Result<CommunicatorPtr> {
+                  SHIM_TRY_ASSIGN(auto graph, take_graph(nnodes, indx, edges));
+                  return sessions::graph_create_from_group(from, graph, reorder != 0);
+                });
 }
 
 int Dist_graph_create_adjacent_from_group(MPI_Group group, const char* stringtag, MPI_Info info, MPI_Errhandler errhandler, int indegree,
                                           const int sources[], const int sourceweights[], int outdegree, const int destinations[],
                                           const int destweights[], int reorder, MPI_Comm* comm_dist_graph) {
   return create("MPIX_Dist_graph_create_adjacent_from_group", group, stringtag, info, errhandler, comm_dist_graph,
-                [&] { return take_adjacent(indegree, sources, sourceweights, outdegree, destinations, destweights); },
-                [&](const FromGroup& from, auto graph) {
+                [&](const FromGroup& from) {
+                  auto graph = take_adjacent(indegree, sources, sourceweights, outdegree, destinations, destweights);
                   return sessions::dist_graph_create_adjacent_from_group(from, std::move(graph), reorder != 0);
                 });
 }
@@ -72,8 +74,10 @@ int Dist_graph_create_from_group(MPI_Group group, const char* stringtag, MPI_Inf
                                  const int sources[], const int degrees[], const int destinations[], const int weights[], int reorder,
                                  MPI_Comm* comm_dist_graph) {
   return create("MPIX_Dist_graph_create_from_group", group, stringtag, info, errhandler, comm_dist_graph,
-                [&] { return take_edges(n, sources, degrees, destinations, weights); },
-                [&](const FromGroup& from, auto edges) { return sessions::dist_graph_create_from_group(from, edges, reorder != 0); });
+                [&](const FromGroup& from) {
+                  auto edges = take_edges(n, sources, degrees, destinations, weights);
+                  return sessions::dist_graph_create_from_group(from, std::move(edges), reorder != 0);
+                });
 }
 
 }  // namespace ours

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Collectives on short data among few processes, run to their end where they are called: no task, whose frame and driver cost more
+// than a short message. For the blocking forms alone, which meet only each other. The messages are those of the table's algorithm for
+// short data, so that members who disagree about the length, where a program is wrong, meet nevertheless.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <new>
+#include <type_traits>
+
+#include "shim/coll/algorithms.hpp"
+
+namespace shim::coll {
+
+/// A call in progress. Errors are kept as an Execution keeps them: after a failure nothing more is sent or received; after a message
+/// of another length than expected the collective goes on, with empty messages.
+class Direct {
+ public:
+  explicit Direct(Turn turn) : call(call_on(turn)), execution_(turn.comm->engine()) {}
+  const Call call;
+
+  /// A message without bytes is not sent: the other side knows its length, too.
+  void send(const types::ConstBuffer& data, int dest);
+  void receive(const types::Buffer& into, int source);
+  /// Both at a time: nobody waits for who waits for it.
+  void exchange(const types::ConstBuffer& out, int dest, const types::Buffer& in, int source);
+  /// Our own block goes to its place.
+  void place(const types::ConstBuffer& from, const types::Buffer& to);
+  /// inout[i] = in[i] op inout[i].
+  void combine(const Operands& operands, const void* in, void* inout);
+  void fail(base::Error error) { execution_.fail(std::move(error)); }
+  base::Status take_result() { return execution_.take_result(); }
+
+ private:
+  Execution execution_;
+};
+
+/// Blocks of one array by rank: of one length, one after the other, or as counts and displacements say.
+template <typename Buffer, typename Address>
+struct BlocksOf {
+  Address* address;
+  const types::Type* type;
+  Blocks blocks;
+  std::uint64_t each = 0;  ///< items of each where there are no counts
+
+  Buffer at(int rank) const {
+    using Byte = std::conditional_t<std::is_const_v<Address>, const std::byte, std::byte>;
+    const auto r = static_cast<std::size_t>(rank);
+    const bool is_even = blocks.counts.empty();
+    const std::int64_t first = is_even ? rank * static_cast<std::int64_t>(each) : blocks.displacements[r];
+    return {static_cast<Byte*>(address) + first * type->extent, is_even ? each : static_cast<std::uint64_t>(blocks.counts[r]), type};
+  }
+};
+using BlocksOut = BlocksOf<types::ConstBuffer, const void>;
+using BlocksIn = BlocksOf<types::Buffer, void>;
+
+/// Does a collective of this turn go directly? The same on all members where `bytes` is.
+inline bool goes_directly(Turn turn, const When& when, std::uint64_t bytes) {
+  return turn.is_blocking && when.is_good(turn.comm->size(), bytes);
+}
+
+/// Items of the longest block.
+inline std::uint64_t longest(const Blocks& blocks) {
+  return blocks.counts.empty() ? 0 : static_cast<std::uint64_t>(*std::max_element(blocks.counts.begin(), blocks.counts.end()));
+}
+
+void barrier_direct(Direct& direct);
+void bcast_direct(Direct& direct, const types::Buffer& data, int root);
+/// own.type null: in place. `all` is for the root alone.
+void gather_direct(Direct& direct, const types::ConstBuffer& own, const BlocksIn& all, int root);
+void scatter_direct(Direct& direct, const BlocksOut& all, const types::Buffer& own, int root);
+void alltoall_direct(Direct& direct, const BlocksOut& out, const BlocksIn& in);
+/// own may be result; result is null elsewhere than at the root.
+void reduce_direct(Direct& direct, const Operands& operands, const void* own, void* result, int root);
+void scan_direct(Direct& direct, const Operands& operands, const void* own, void* result);
+void exscan_direct(Direct& direct, const Operands& operands, const void* own, void* result);
+
+/// Runs one of these, and answers a task that is over.
+template <typename Body>
+Task directly(Turn turn, Body body) {
+  Direct direct(turn);
+  try {
+    body(direct);
+  } catch (const std::bad_alloc&) {
+    direct.fail({base::ErrorClass::no_mem, "no memory for the intermediate data of a collective operation"});
+  }
+  return Task::over(direct.take_result());
+}
+
+}  // namespace shim::coll

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Blocking collectives on short data, which run where they are called: one thread for each member.
+#include "shim/coll/direct.hpp"
+
+#include "tests/coll/rig.hpp"
+
+namespace shim::coll {
+namespace {
+
+/// Every member in a thread of its own: body(comm).
+template <typename Body>
+void on_all(int size, const Body& body, std::uint64_t eager = p2p::World::quick().eager_shm) {
+  base::Settings settings = p2p::World::quick();
+  settings.eager_shm = eager;
+  p2p::World world({.processes = size, .settings = settings});
+  auto contexts = world.contexts();
+  world.run([&](int rank) {
+    Comm comm(world.engine(rank), *contexts[static_cast<std::size_t>(rank)], std::make_shared<ScratchPool>(), rank, size);
+    body(comm);
+  });
+}
+
+template <typename Body>
+base::Status run_directly(Comm& comm, const Body& body) {
+  Task task = directly(Turn::blocking(comm), body);
+  EXPECT_TRUE(task.is_over());
+  return run(comm, std::move(task));
+}
+
+/// Sizes, roots, and lengths around what is never sent and what goes in one line.
+template <typename Body>
+void for_each_case(const Body& body, std::uint64_t eager = p2p::World::quick().eager_shm) {
+  for (int size : {1, 2, 3, 4, 5, 8}) {
+    on_all(size, [&](Comm& comm) {
+      for (int root : {0, size - 1})
+        for (std::uint64_t count : {0, 1, 31}) body(comm, root, count);
+    }, eager);
+  }
+}
+
+void expect_everything_right(Comm& comm, int root, std::uint64_t count) {
+  const int rank = comm.rank(), size = comm.size();
+  const auto all_items = count * static_cast<std::uint64_t>(size);
+  const Items own = values(rank, count);
+
+  ASSERT_TRUE(run_directly(comm, barrier_direct));
+  Items data = rank == root ? values(root, count) : untouched(count);
+  ASSERT_TRUE(run_directly(comm, [&](Direct& direct) { bcast_direct(direct, in(data), root); }));
+  ASSERT_EQ(data, values(root, count));
+
+  Items gathered = untouched(all_items);
+  ASSERT_TRUE(run_directly(comm, [&](Direct& direct) {
+    gather_direct(direct, out(own), {gathered.data(), &int64_type(), {}, count}, root);
+  }));
+  Items expected = untouched(0);
+  for (int from = 0; from < size; ++from)
+    for (std::int64_t value : values(from, count)) expected.push_back(value);
+  ASSERT_EQ(gathered, rank == root ? expected : untouched(all_items));
+
+  Items scattered = untouched(count);
+  ASSERT_TRUE(run_directly(comm, [&](Direct& direct) {
+    scatter_direct(direct, {expected.data(), &int64_type(), {}, count}, in(scattered), root);
+  }));
+  ASSERT_EQ(scattered, own);
+
+  Items outgoing, incoming = untouched(all_items), exchanged;
+  for (int to = 0; to < size; ++to)
+    for (std::int64_t value : values(rank * size + to, count)) outgoing.push_back(value);
+  for (int from = 0; from < size; ++from)
+    for (std::int64_t value : values(from * size + rank, count)) exchanged.push_back(value);
+  ASSERT_TRUE(run_directly(comm, [&](Direct& direct) {
+    alltoall_direct(direct, {outgoing.data(), &int64_type(), {}, count}, {incoming.data(), &int64_type(), {}, count});
+  }));
+  ASSERT_EQ(incoming, exchanged);
+}
+
+TEST(Direct, MovesData) { for_each_case(expect_everything_right); }
+
+TEST(Direct, MovesDataOfWhichNothingIsEager) { for_each_case(expect_everything_right, 0); }
+
+TEST(Direct, BlocksWithGaps) {
+  for (int size : {2, 5}) {
+    on_all(size, [&](Comm& comm) {
+      std::vector<std::int64_t> counts, displacements;
+      for (int rank = 0; rank < size; ++rank) counts.push_back(rank % 3), displacements.push_back(3 * (size - rank));
+      const auto mine = static_cast<std::uint64_t>(comm.rank() % 3);
+      Items own = values(comm.rank(), mine), all = untouched(static_cast<std::uint64_t>(3 * size + 3)), back = untouched(mine);
+      const Blocks blocks{counts, displacements};
+      ASSERT_TRUE(run(comm, gatherv(Turn::blocking(comm), out(own), all.data(), blocks, &int64_type(), 1)));
+      for (int rank = 0; rank < size && comm.rank() == 1; ++rank) {
+        Items block(all.begin() + displacements[static_cast<std::size_t>(rank)], all.begin() + displacements[static_cast<std::size_t>(rank)] + 3);
+        Items expected = values(rank, static_cast<std::uint64_t>(rank % 3));
+        expected.resize(3, -1);
+        ASSERT_EQ(block, expected);
+      }
+      ASSERT_TRUE(run(comm, scatterv(Turn::blocking(comm), all.data(), blocks, &int64_type(), in(back), 1)));
+      ASSERT_EQ(back, own);
+    });
+  }
+}
+
+/// Of operations and their order; in place and not.
+TEST(Direct, CombinesInTheOrderOfRanks) {
+  for_each_case([](Comm& comm, int root, std::uint64_t count) {
+    const Operands operands{&affine_type(), &compose(), count};
+    const int rank = comm.rank(), last = comm.size() - 1;
+    for (bool in_place : {false, true}) {
+      const Maps own = maps(rank, count);
+      auto check = [&](auto algorithm, bool has_result, const Maps& expected) {
+        Maps send = own, result = in_place ? own : Maps(count);
+        void* target = has_result ? result.data() : nullptr;
+        const void* from = in_place && has_result ? target : send.data();
+        ASSERT_TRUE(run_directly(comm, [&](Direct& direct) { algorithm(direct, from, target); }));
+        if (has_result) {
+          ASSERT_EQ(result, expected);
+        }
+        ASSERT_EQ(send, own);
+      };
+      check([&](Direct& direct, const void* from, void* to) { reduce_direct(direct, operands, from, to, root); }, rank == root,
+            composed(0, last, count));
+      check([&](Direct& direct, const void* from, void* to) { scan_direct(direct, operands, from, to); }, true, composed(0, rank, count));
+      check([&](Direct& direct, const void* from, void* to) { exscan_direct(direct, operands, from, to); }, true,
+            rank > 0 ? composed(0, rank - 1, count) : in_place ? own : Maps(count));
+    }
+  });
+}
+
+TEST(Direct, AMemberOfAnotherLengthLeavesNobodyWaiting) {
+  on_all(4, [](Comm& comm) {
+    Items own = values(comm.rank(), 4), result = untouched(4);
+    const std::uint64_t count = comm.rank() == 1 ? 2 : 4;
+    auto scanned = run(comm, scan(Turn::blocking(comm), {own.data(), count, &int64_type()}, result.data(), count, int64_type(),
+                                  types::predefined(types::Operator::sum)));
+    EXPECT_EQ(scanned.has_value(), comm.rank() == 0) << "who comes after the one of another length hears of it";
+    auto sent = run(comm, bcast(Turn::blocking(comm), {result.data(), count, &int64_type()}, 0));
+    EXPECT_EQ(sent.has_value(), comm.rank() != 1) << comm.rank();
+    ASSERT_TRUE(run(comm, barrier(Turn::blocking(comm))));
+  });
+}
+
+TEST(Direct, OnlyBlockingFormsOfShortDataAmongFew) {
+  on_all(2, [](Comm& comm) {
+    Items few = values(0, 2), many = values(0, 1000);
+    Task blocking = bcast(Turn::blocking(comm), in(few), 0);
+    EXPECT_TRUE(blocking.is_over());
+    Task long_data = bcast(Turn::blocking(comm), in(many), 0), non_blocking = bcast(comm, in(few), 0);
+    EXPECT_FALSE(long_data.is_over() || non_blocking.is_over());
+    EXPECT_TRUE(run(comm, std::move(long_data)));
+    EXPECT_TRUE(run(comm, std::move(non_blocking)));
+  });
+}
+
+}  // namespace
+}  // namespace shim::coll
