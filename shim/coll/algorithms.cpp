@@ -43,7 +43,7 @@ constexpr Row<Allgatherv> kAllgatherv[] = {
     {"ring", allgatherv_ring, {}},
 };
 constexpr Row<Alltoall> kAlltoall[] = {
-    {"bruck", alltoall_bruck, {.max_bytes = 256, .min_size = 8}},
+    {"bruck", alltoall_bruck, {.max_bytes = 256, .min_size = 17}},
     {"linear", alltoall_linear, {.max_bytes = 32 * kKi}},
     {"pairwise", alltoall_pairwise, {}},
 };
@@ -64,17 +64,21 @@ constexpr Row<Scan> kExscan[] = {
     {"recursive_doubling", exscan_recursive_doubling, {}},
 };
 
-// rooted ones are flat, which for two is the same as a tree
-constexpr When kShort{.max_bytes = 256, .max_size = 16}, kShortOfTwo{.max_bytes = 256, .max_size = 2};
+// gather and scatter are flat, which for two is the same as a tree
+constexpr When kShort{.max_bytes = 256, .max_size = 16}, kShortOfTwo{.max_bytes = 256, .min_size = 2, .max_size = 2};
 constexpr DirectWhen kDirect{
     .barrier = kShort,
     .bcast = kShort,
-    .reduce = kShortOfTwo,
+    .reduce = kShort,
+    .allreduce = {.max_bytes = 256, .max_size = 16, .needs_power_of_two = true},
+    .reduce_scatter = kShortOfTwo,
     .gather = kShortOfTwo,
     .gatherv = kShort,
     .scatter = kShortOfTwo,
     .scatterv = kShort,
-    .alltoall = {.max_bytes = 256, .max_size = 4},
+    .allgather = {.max_bytes = 1024, .max_size = 16, .needs_power_of_two = true},
+    .allgatherv = kShortOfTwo,
+    .alltoall = kShort,
     .alltoallv = kShort,
     .scan = kShort,
     .exscan = kShort,

@@ -96,7 +96,8 @@ struct Row {
 /// When a blocking collective on short data goes directly (direct.hpp) instead of by one of the algorithms. bytes as in the table.
 /// gatherv, scatterv and alltoallv send the same messages either way, so each process decides by what it knows.
 struct DirectWhen {
-  When barrier, bcast, reduce, gather, gatherv, scatter, scatterv, alltoall, alltoallv, scan, exscan;
+  When barrier, bcast, reduce, allreduce, reduce_scatter, gather, gatherv, scatter, scatterv;
+  When allgather, allgatherv, alltoall, alltoallv, scan, exscan;
 };
 
 /// In order of preference; the last row of each is always possible and good.

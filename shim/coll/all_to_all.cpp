@@ -22,6 +22,15 @@ Task allgather_packed(Call call, types::ConstBuffer send, types::Buffer receive)
   all.store();
 }
 
+/// Of two, straight from what the user sends: a copy of it the other would have to get out of our cache.
+Task allgather_of_two(Call call, ConstBytes own, Bytes own_place, Bytes others) {
+  const int other = 1 - call.rank;
+  co_await call.post_receive(others, other);
+  co_await call.post_send(own, other);
+  copy_bytes(own.data(), own_place.data(), own.size());
+  co_await call.done();
+}
+
 Task allgatherv_packed(Call call, types::ConstBuffer send, void* receive, Blocks blocks, const types::Type* type) {
   PackedBlocks all(call, *type, receive, blocks);
   if (is_in_place(send)) all.load(call.rank);
@@ -105,11 +114,18 @@ Task alltoallv_by_rank(Call call, const void* send, Blocks send_blocks, const ty
 Task allgather(Turn turn, types::ConstBuffer send, types::Buffer receive) {
   Call call = call_on(turn);
   const bool in_place = is_in_place(send);
+  if (goes_directly(turn, table().direct.allgather, receive.bytes() * static_cast<std::uint64_t>(call.size))) {
+    const BlocksIn all{receive.address, receive.type, {}, receive.count};
+    return directly(turn, [&](Direct& direct) { allgather_direct(direct, send, all); });
+  }
   const bool all_plain = is_plain(receive) && (in_place || is_plain(send));
   if (!all_plain || (!in_place && send.bytes() != receive.bytes())) return allgather_packed(call, send, receive);
   const std::uint64_t block = receive.bytes(), size = static_cast<std::uint64_t>(call.size);
   std::byte* all = plain(receive).data();
-  if (!in_place) copy_bytes(plain(send).data(), all + static_cast<std::uint64_t>(call.rank) * block, block);
+  const Places places = Places::equal(block);
+  if (call.size == 2 && !in_place)
+    return allgather_of_two(call, plain(send), part_of(all, places[call.rank]), part_of(all, places[1 - call.rank]));
+  if (!in_place) copy_bytes(plain(send).data(), part_of(all, places[call.rank]).data(), block);
   return choose(table().allgather, call.size, size * block)(call, all, block);
 }
 
@@ -119,10 +135,13 @@ Task allgatherv(Turn turn, types::ConstBuffer send, void* receive, Blocks blocks
   const Places places(blocks, type.size);
   auto* all = static_cast<std::byte*>(receive);
   const Part own = places[call.rank];
+  const auto items = static_cast<std::uint64_t>(std::accumulate(blocks.counts.begin(), blocks.counts.end(), std::int64_t{0}));
+  if (goes_directly(turn, table().direct.allgatherv, items * type.size))
+    return directly(turn, [&](Direct& direct) { allgatherv_direct(direct, send, {receive, &type, blocks}); });
   if (!type.contiguous || (!in_place && (!is_plain(send) || send.bytes() != own.bytes)))
     return allgatherv_packed(call, send, receive, blocks, &type);
+  if (call.size == 2 && !in_place) return allgather_of_two(call, plain(send), part_of(all, own), part_of(all, places[1 - call.rank]));
   if (!in_place) copy_bytes(plain(send).data(), part_of(all, own).data(), own.bytes);
-  const auto items = static_cast<std::uint64_t>(std::accumulate(blocks.counts.begin(), blocks.counts.end(), std::int64_t{0}));
   return choose(table().allgatherv, call.size, items * type.size)(call, all, places);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Entries of the collectives that combine data with an operation.
+#include <array>
 #include <numeric>
 #include <vector>
 
@@ -17,6 +18,8 @@ const void* own_data(const types::ConstBuffer& send, const void* receive) {
 
 Task choose_reduce_scatter(Turn turn, const types::ConstBuffer& send, void* receive, Operands operands, Counts counts) {
   if (is_inter(turn)) return inter_reduce_scatter(sides_of(turn), operands, send.address, receive, counts);
+  if (goes_directly(turn, table().direct.reduce_scatter, operands.bytes()))
+    return directly(turn, [&](Direct& direct) { reduce_scatter_direct(direct, operands, own_data(send, receive), receive, counts); });
   Call call = call_on(turn);
   ReduceScatter* algorithm = choose(table().reduce_scatter, call.size, operands.bytes(), operands.op->commutative);
   return algorithm(call, operands, own_data(send, receive), receive, counts);
@@ -48,6 +51,8 @@ Task allreduce(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t 
                const types::Op& op) {
   Operands operands{&type, &op, count};
   if (is_inter(turn)) return inter_allreduce(sides_of(turn), operands, send.address, receive);
+  if (goes_directly(turn, table().direct.allreduce, operands.bytes()))
+    return directly(turn, [&](Direct& direct) { allreduce_direct(direct, operands, own_data(send, receive), receive); });
   Call call = call_on(turn);
   Allreduce* algorithm = choose(table().allreduce, call.size, operands.bytes(), op.commutative);
   return algorithm(call, operands, own_data(send, receive), receive);
@@ -79,6 +84,11 @@ Task reduce_scatter(Turn turn, types::ConstBuffer send, void* receive, std::span
 
 Task reduce_scatter_block(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count,
                           const types::Type& type, const types::Op& op) {
+  if (!is_inter(turn) && goes_directly(turn, table().direct.reduce_scatter, count * type.size * static_cast<std::uint64_t>(turn.comm->size()))) {
+    const auto each = static_cast<std::int64_t>(count);
+    const std::array<std::int64_t, 2> counts{each, each};
+    return choose_reduce_scatter(turn, send, receive, {&type, &op, 2 * count}, counts);
+  }
   return reduce_scatter_equal(turn, send, receive, {&type, &op, count});
 }
 

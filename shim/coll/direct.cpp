@@ -35,18 +35,22 @@ void Direct::receive(const types::Buffer& into, int source) {
   execution_.take(execution_.engine().recv(*call.context, into, source, call.tag, p2p::Plane::collective), into.bytes());
 }
 
-void Direct::exchange(const types::ConstBuffer& out, int dest, const types::Buffer& in, int source) {
-  if (out.bytes() == 0 || execution_.has_failed()) return receive(in, source);
-  p2p::Engine& engine = execution_.engine();
-  auto sent = engine.send_or_start(*call.context, execution_.to_send(out), dest, call.tag, p2p::Plane::collective);
-  if (!sent) return execution_.fail(std::move(sent).error());
-  receive(in, source);
-  if (*sent == nullptr) return;
-  if (!execution_.has_failed()) {
-    execution_.take(engine.wait(**sent));
-    if (const base::Error* error = (*sent)->error()) execution_.fail(error->clone());
-  }
-  p2p::Engine::release(*sent);  // after a failure it finishes by itself
+void Direct::post_send(const types::ConstBuffer& data, int dest) {
+  if (data.bytes() == 0 || execution_.has_failed()) return;
+  const types::ConstBuffer sent = execution_.to_send(data);
+  execution_.post(execution_.engine().send_or_start(*call.context, sent, dest, call.tag, p2p::Plane::collective), Requests::Way::send,
+                  sent.bytes());
+}
+
+void Direct::settle() {
+  if (execution_.has_settled() || execution_.has_failed()) return;
+  auto waited = execution_.engine().wait_until([this] { return execution_.has_settled(); });
+  if (!waited) execution_.fail(std::move(waited).error());
+}
+
+base::Status Direct::finish() {
+  settle();
+  return execution_.take_result();
 }
 
 void Direct::place(const types::ConstBuffer& from, const types::Buffer& to) { execution_.place(from, to); }
@@ -59,10 +63,12 @@ void Direct::combine(const Operands& operands, const void* in, void* inout) {
 // By dissemination: in round k everyone tells the process 2^k ahead.
 void barrier_direct(Direct& direct) {
   const auto& [rank, size] = std::pair(direct.call.rank, direct.call.size);
-  static constexpr std::byte kOut{};  // may be on its way after a failure
+  static constexpr std::byte kOut{};  // may still be on its way after a failure
   std::byte in{};
-  for (int distance = 1; distance < size; distance *= 2)
-    direct.exchange(Call::buffer(ConstBytes(&kOut, 1)), (rank + distance) % size, Call::buffer(Bytes(&in, 1)), (rank - distance + size) % size);
+  for (int distance = 1; distance < size; distance *= 2) {
+    direct.post_send(Call::buffer(ConstBytes(&kOut, 1)), (rank + distance) % size);
+    direct.receive(Call::buffer(Bytes(&in, 1)), (rank - distance + size) % size);
+  }
 }
 
 // Down a binomial tree.
@@ -93,31 +99,86 @@ void scatter_direct(Direct& direct, const BlocksOut& all, const types::Buffer& o
   if (own.type != nullptr) direct.place(all.at(root), own);
 }
 
-void alltoall_direct(Direct& direct, const BlocksOut& out, const BlocksIn& in) {
-  const auto& [rank, size] = std::pair(direct.call.rank, direct.call.size);
-  direct.place(out.at(rank), in.at(rank));
-  for (int step = 1; step < size; ++step) {
-    const int to = (rank + step) % size, from = (rank - step + size) % size;
-    direct.exchange(out.at(to), to, in.at(from), from);
+// By recursive doubling: in each round the blocks that one has for those that another has.
+void allgather_direct(Direct& direct, const types::ConstBuffer& own, const BlocksIn& all) {
+  const int rank = direct.call.rank;
+  if (!is_in_place(own)) direct.place(own, all.at(rank));
+  for (int distance = 1; distance < direct.call.size; distance *= 2) {
+    const int first = rank & -distance, partner = rank ^ distance;
+    const std::uint64_t items = static_cast<std::uint64_t>(distance) * all.each;
+    direct.post_send({all.at(first).address, items, all.type}, partner);
+    direct.receive({all.at(first ^ distance).address, items, all.type}, partner);
   }
 }
 
-// The root combines all in the order of ranks, from the last one on, whose data the result begins as.
+void allgatherv_direct(Direct& direct, const types::ConstBuffer& own, const BlocksIn& all) {
+  const types::Buffer mine = all.at(direct.call.rank);
+  if (!is_in_place(own)) direct.place(own, mine);
+  direct.post_send({mine.address, mine.count, mine.type}, 1 - direct.call.rank);
+  direct.receive(all.at(1 - direct.call.rank), 1 - direct.call.rank);
+}
+
+// All that goes out first, so that nobody waits for who waits for it.
+void alltoall_direct(Direct& direct, const BlocksOut& out, const BlocksIn& in) {
+  const auto& [rank, size] = std::pair(direct.call.rank, direct.call.size);
+  for (int step = 1; step < size; ++step) direct.post_send(out.at((rank + step) % size), (rank + step) % size);
+  direct.place(out.at(rank), in.at(rank));
+  for (int step = 1; step < size; ++step) direct.receive(in.at((rank - step + size) % size), (rank - step + size) % size);
+}
+
+// Up a binomial tree, whose root is rank 0 where the order of ranks counts.
 void reduce_direct(Direct& direct, const Operands& operands, const void* own, void* result, int root) {
-  if (direct.call.rank != root) return direct.send(operands.all(own), root);
-  Room room(direct.call, operands);
-  std::optional<Room> own_copy;
-  if (own == result) {
-    own_copy.emplace(direct.call, operands);
-    copy_items(operands, own, own_copy->data());
-    own = own_copy->data();
+  const Tree tree(direct.call.rank, direct.call.size, operands.op->commutative ? root : 0);
+  Room even(direct.call, operands), odd(direct.call, operands);
+  void* rooms[] = {even.data(), odd.data()};
+  const void* value = own;
+  for (int distance = 1; distance < tree.reach() && tree.number + distance < tree.size; distance *= 2) {
+    direct.receive(operands.all(rooms[0]), tree.rank_of(tree.number + distance));
+    direct.combine(operands, value, rooms[0]);
+    value = rooms[0];
+    std::swap(rooms[0], rooms[1]);
   }
-  const int last = direct.call.size - 1;
-  for (int rank = last; rank >= 0; --rank) {
-    void* into = rank == last ? result : room.data();
-    if (rank != root) direct.receive(operands.all(into), rank);
-    else if (rank == last) copy_items(operands, own, result);
-    if (rank != last) direct.combine(operands, rank == root ? own : into, result);
+  if (!tree.is_root()) direct.send(operands.all(value), tree.rank_of(tree.parent()));
+  if (tree.is_root() && direct.call.rank == root) copy_items(operands, value, result);
+  else if (tree.is_root()) direct.send(operands.all(value), root);
+  else if (direct.call.rank == root) direct.receive(operands.all(result), tree.rank_of(0));
+}
+
+// By recursive doubling, the lower ranks' part first.
+void allreduce_direct(Direct& direct, const Operands& operands, const void* own, void* result) {
+  Room room(direct.call, operands);
+  Accumulator accumulator{result, room.data()};
+  copy_items(operands, own, result);
+  for (int distance = 1; distance < direct.call.size; distance *= 2) {
+    const int partner = direct.call.rank ^ distance;
+    direct.post_send(operands.all(static_cast<const void*>(accumulator.value)), partner);
+    direct.receive(operands.all(accumulator.spare), partner);
+    direct.settle();
+    if (partner < direct.call.rank) {
+      direct.combine(operands, accumulator.spare, accumulator.value);
+    } else {
+      direct.combine(operands, accumulator.value, accumulator.spare);
+      std::swap(accumulator.value, accumulator.spare);
+    }
+  }
+  copy_items(operands, accumulator.value, result);
+}
+
+void reduce_scatter_direct(Direct& direct, const Operands& operands, const void* own, void* result, Counts counts) {
+  const int rank = direct.call.rank, other = 1 - rank;
+  const auto first = [&](int of) { return of == 0 ? 0 : static_cast<std::uint64_t>(counts[0]); };
+  const Operands mine{operands.type, operands.op, static_cast<std::uint64_t>(counts[static_cast<std::size_t>(rank)])};
+  Room received(direct.call, mine);
+  direct.post_send(operands.part(own, first(other), operands.count - mine.count), other);
+  direct.receive(mine.all(received.data()), other);
+  direct.settle();
+  const void* own_part = operands.at(own, first(rank));
+  if (rank == 0) {
+    direct.combine(mine, own_part, received.data());
+    copy_items(mine, received.data(), result);
+  } else {
+    if (own_part != result) types::copy(*mine.type, own_part, result, mine.count);
+    direct.combine(mine, received.data(), result);
   }
 }
 

@@ -23,14 +23,16 @@ class Direct {
   /// A message without bytes is not sent: the other side knows its length, too.
   void send(const types::ConstBuffer& data, int dest);
   void receive(const types::Buffer& into, int source);
-  /// Both at a time: nobody waits for who waits for it.
-  void exchange(const types::ConstBuffer& out, int dest, const types::Buffer& in, int source);
+  /// Is waited for at the end. The data stays where it is, after a failure longer than the call.
+  void post_send(const types::ConstBuffer& data, int dest);
   /// Our own block goes to its place.
   void place(const types::ConstBuffer& from, const types::Buffer& to);
   /// inout[i] = in[i] op inout[i].
   void combine(const Operands& operands, const void* in, void* inout);
-  void fail(base::Error error) { execution_.fail(std::move(error)); }
-  base::Status take_result() { return execution_.take_result(); }
+  /// Waits for what is posted, whose data may be written to then.
+  void settle();
+  /// The same; the result, once.
+  base::Status finish();
 
  private:
   Execution execution_;
@@ -57,7 +59,8 @@ using BlocksIn = BlocksOf<types::Buffer, void>;
 
 /// Does a collective of this turn go directly? The same on all members where `bytes` is.
 inline bool goes_directly(Turn turn, const When& when, std::uint64_t bytes) {
-  return turn.is_blocking && when.is_good(turn.comm->size(), bytes);
+  const int size = turn.comm->size();
+  return turn.is_blocking && when.is_good(size, bytes) && when.is_possible(size, true);
 }
 
 /// Items of the longest block.
@@ -70,9 +73,17 @@ void bcast_direct(Direct& direct, const types::Buffer& data, int root);
 /// own.type null: in place. `all` is for the root alone.
 void gather_direct(Direct& direct, const types::ConstBuffer& own, const BlocksIn& all, int root);
 void scatter_direct(Direct& direct, const BlocksOut& all, const types::Buffer& own, int root);
+/// own.type null: in place. Of a power of two.
+void allgather_direct(Direct& direct, const types::ConstBuffer& own, const BlocksIn& all);
+/// The same of two, whose blocks may differ.
+void allgatherv_direct(Direct& direct, const types::ConstBuffer& own, const BlocksIn& all);
 void alltoall_direct(Direct& direct, const BlocksOut& out, const BlocksIn& in);
 /// own may be result; result is null elsewhere than at the root.
 void reduce_direct(Direct& direct, const Operands& operands, const void* own, void* result, int root);
+/// own may be result. Of a power of two.
+void allreduce_direct(Direct& direct, const Operands& operands, const void* own, void* result);
+/// Of two. Operands: of the whole; result may be the start of own.
+void reduce_scatter_direct(Direct& direct, const Operands& operands, const void* own, void* result, Counts counts);
 void scan_direct(Direct& direct, const Operands& operands, const void* own, void* result);
 void exscan_direct(Direct& direct, const Operands& operands, const void* own, void* result);
 
@@ -82,10 +93,10 @@ Task directly(Turn turn, Body body) {
   Direct direct(turn);
   try {
     body(direct);
+    return Task::over(direct.finish());
   } catch (const std::bad_alloc&) {
-    direct.fail({base::ErrorClass::no_mem, "no memory for the intermediate data of a collective operation"});
+    return Task::over(base::Error(base::ErrorClass::no_mem, "no memory for the intermediate data of a collective operation"));
   }
-  return Task::over(direct.take_result());
 }
 
 }  // namespace shim::coll

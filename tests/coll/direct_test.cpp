@@ -57,6 +57,11 @@ void expect_everything_right(Comm& comm, int root, std::uint64_t count) {
     for (std::int64_t value : values(from, count)) expected.push_back(value);
   ASSERT_EQ(gathered, rank == root ? expected : untouched(all_items));
 
+  if ((size & (size - 1)) == 0) {
+    Items all = untouched(all_items);
+    ASSERT_TRUE(run_directly(comm, [&](Direct& direct) { allgather_direct(direct, out(own), {all.data(), &int64_type(), {}, count}); }));
+    ASSERT_EQ(all, expected);
+  }
   Items scattered = untouched(count);
   ASSERT_TRUE(run_directly(comm, [&](Direct& direct) {
     scatter_direct(direct, {expected.data(), &int64_type(), {}, count}, in(scattered), root);
@@ -93,6 +98,11 @@ TEST(Direct, BlocksWithGaps) {
         expected.resize(3, -1);
         ASSERT_EQ(block, expected);
       }
+      Items everywhere = untouched(all.size());
+      ASSERT_TRUE(run(comm, allgatherv(Turn::blocking(comm), out(own), everywhere.data(), blocks, int64_type())));
+      if (comm.rank() == 1) {
+        ASSERT_EQ(everywhere, all);
+      }
       ASSERT_TRUE(run(comm, scatterv(Turn::blocking(comm), all.data(), blocks, &int64_type(), in(back), 1)));
       ASSERT_EQ(back, own);
     });
@@ -118,11 +128,36 @@ TEST(Direct, CombinesInTheOrderOfRanks) {
       };
       check([&](Direct& direct, const void* from, void* to) { reduce_direct(direct, operands, from, to, root); }, rank == root,
             composed(0, last, count));
+      if ((comm.size() & last) == 0)
+        check([&](Direct& direct, const void* from, void* to) { allreduce_direct(direct, operands, from, to); }, true, composed(0, last, count));
       check([&](Direct& direct, const void* from, void* to) { scan_direct(direct, operands, from, to); }, true, composed(0, rank, count));
       check([&](Direct& direct, const void* from, void* to) { exscan_direct(direct, operands, from, to); }, true,
             rank > 0 ? composed(0, rank - 1, count) : in_place ? own : Maps(count));
     }
   });
+}
+
+TEST(Direct, ReduceScatterOfTwo) {
+  for (std::int64_t to_first : {0, 3, 7}) {
+    on_all(2, [&](Comm& comm) {
+      const std::vector<std::int64_t> counts = {to_first, 7 - to_first};
+      const auto rank = static_cast<std::size_t>(comm.rank());
+      for (bool in_place : {false, true}) {
+        Maps own = maps(comm.rank(), 7), result(7);
+        const Maps both = composed(0, 1, 7), before = own;
+        void* target = in_place ? own.data() : result.data();
+        ASSERT_TRUE(run_directly(comm, [&](Direct& direct) {
+          reduce_scatter_direct(direct, {&affine_type(), &compose(), 7}, own.data(), target, counts);
+        }));
+        const Maps part(both.begin() + (rank == 0 ? 0 : to_first), both.begin() + (rank == 0 ? to_first : 7));
+        const Maps& got = in_place ? own : result;
+        ASSERT_EQ(Maps(got.begin(), got.begin() + counts[rank]), part);
+        if (!in_place) {
+          ASSERT_EQ(own, before);
+        }
+      }
+    });
+  }
 }
 
 TEST(Direct, AMemberOfAnotherLengthLeavesNobodyWaiting) {
@@ -135,6 +170,19 @@ TEST(Direct, AMemberOfAnotherLengthLeavesNobodyWaiting) {
     auto sent = run(comm, bcast(Turn::blocking(comm), {result.data(), count, &int64_type()}, 0));
     EXPECT_EQ(sent.has_value(), comm.rank() != 1) << comm.rank();
     ASSERT_TRUE(run(comm, barrier(Turn::blocking(comm))));
+  });
+}
+
+TEST(Direct, OneAlone) {
+  on_all(1, [](Comm& comm) {
+    const std::vector<std::int64_t> counts = {3}, displacements = {0};
+    const types::Op& sum = types::predefined(types::Operator::sum);
+    Items own = values(0, 3), all = untouched(3), reduced = untouched(3), scattered = untouched(3);
+    ASSERT_TRUE(run(comm, allgatherv(Turn::blocking(comm), out(own), all.data(), {counts, displacements}, int64_type())));
+    ASSERT_TRUE(run(comm, allreduce(Turn::blocking(comm), out(own), reduced.data(), 3, int64_type(), sum)));
+    ASSERT_TRUE(run(comm, reduce_scatter_block(Turn::blocking(comm), out(own), scattered.data(), 3, int64_type(), sum)));
+    ASSERT_TRUE(run(comm, barrier(Turn::blocking(comm))));
+    for (const Items* got : {&all, &reduced, &scattered}) ASSERT_EQ(*got, own);
   });
 }
 

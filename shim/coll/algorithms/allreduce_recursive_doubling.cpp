@@ -7,8 +7,8 @@
 namespace shim::coll {
 
 Task allreduce_recursive_doubling(Call call, Operands operands, const void* own, void* result) {
-  copy_items(operands, own, result);
   Fold fold(call.size);
+  if (fold.pairs > 0 || call.size == 1) copy_items(operands, own, result);
   ItemRoom room(call, *operands.type, call.size > 1 ? operands.count : 0);
   Accumulator accumulator{result, room.data()};
   if (fold.pairs > 0) {
@@ -20,8 +20,12 @@ Task allreduce_recursive_doubling(Call call, Operands operands, const void* own,
     for (int distance = 1; distance < fold.power; distance *= 2) {
       int partner = number ^ distance;
       int rank = fold.rank_of(partner);
-      co_await call.exchange(operands.all(static_cast<const void*>(accumulator.value)), rank,
-                             operands.all(accumulator.spare), rank);
+      // first from our own, not from the copy, which the other would have to get out of our cache
+      const bool is_first = distance == 1 && fold.pairs == 0;
+      co_await call.post_receive(operands.all(accumulator.spare), rank);
+      co_await call.post_send(operands.all(is_first ? own : accumulator.value), rank);
+      if (is_first) copy_items(operands, own, result);
+      co_await call.done();
       co_await Call::accumulate(operands, &accumulator, partner < number);
     }
     copy_items(operands, accumulator.value, result);

@@ -17,18 +17,25 @@ bool has_upper(const Call& call) { return call.rank + 1 < call.size; }
 
 Task scan_chain(Call call, Operands operands, const void* own, void* result) {
   const Segments segments(operands, kChainSegmentBytes);
+  if (!has_lower(call)) {  // from our own, not from the copy, which the next process would have to get out of our cache
+    for (int i = 0; i < segments.count() && has_upper(call); ++i) {
+      co_await call.post_send(segments.of(own, i), call.rank + 1);
+      if ((i + 1) % kWindow == 0) co_await call.done();
+    }
+    copy_items(operands, own, result);
+    co_await call.done();
+    co_return;
+  }
   copy_items(operands, own, result);
   // one segment is combined and passed on while the next one comes
-  const std::uint64_t room = has_lower(call) ? segments.items(0) : 0;
+  const std::uint64_t room = segments.items(0);
   ItemRoom even(call, *operands.type, room), odd(call, *operands.type, segments.count() > 1 ? room : 0);
   const std::array<std::byte*, 2> rooms{even.data(), odd.data()};
-  if (has_lower(call)) co_await call.receive({rooms[0], segments.items(0), operands.type}, call.rank - 1);
+  co_await call.receive({rooms[0], segments.items(0), operands.type}, call.rank - 1);
   for (int i = 0; i < segments.count(); ++i) {
-    if (has_lower(call)) {
-      co_await Call::combine(operands, rooms[static_cast<std::size_t>(i % 2)], segments.at(result, i), segments.items(i));
-      if (i + 1 < segments.count())
-        co_await call.post_receive({rooms[static_cast<std::size_t>((i + 1) % 2)], segments.items(i + 1), operands.type}, call.rank - 1);
-    }
+    co_await Call::combine(operands, rooms[static_cast<std::size_t>(i % 2)], segments.at(result, i), segments.items(i));
+    if (i + 1 < segments.count())
+      co_await call.post_receive({rooms[static_cast<std::size_t>((i + 1) % 2)], segments.items(i + 1), operands.type}, call.rank - 1);
     if (has_upper(call)) co_await call.post_send(segments.of(static_cast<const void*>(result), i), call.rank + 1);
     co_await call.done();
   }
