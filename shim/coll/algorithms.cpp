@@ -25,11 +25,15 @@ constexpr Row<Allreduce> kAllreduce[] = {
     {"rabenseifner, folded", allreduce_rabenseifner, {.min_bytes = 64 * kKi, .min_size = 4}},
     {"recursive_doubling", allreduce_recursive_doubling, {}},
 };
+// what goes directly in blocking calls
+constexpr When kShort{.max_bytes = 256, .max_size = 16}, kShortOfTwo{.max_bytes = 256, .min_size = 2, .max_size = 2};
 constexpr Row<Gather> kGather[] = {
+    {"linear, short", gather_linear, kShort},
     {"linear", gather_linear, {.min_bytes = 8 * kKi}},
     {"binomial", gather_binomial, {}},
 };
 constexpr Row<Scatter> kScatter[] = {
+    {"linear, short", scatter_linear, kShort},
     {"linear", scatter_linear, {.min_bytes = 8 * kKi}},
     {"binomial", scatter_binomial, {}},
 };
@@ -64,17 +68,15 @@ constexpr Row<Scan> kExscan[] = {
     {"recursive_doubling", exscan_recursive_doubling, {}},
 };
 
-// gather and scatter are flat, which for two is the same as a tree
-constexpr When kShort{.max_bytes = 256, .max_size = 16}, kShortOfTwo{.max_bytes = 256, .min_size = 2, .max_size = 2};
 constexpr DirectWhen kDirect{
     .barrier = kShort,
     .bcast = kShort,
     .reduce = kShort,
     .allreduce = {.max_bytes = 256, .max_size = 16, .needs_power_of_two = true},
     .reduce_scatter = kShortOfTwo,
-    .gather = kShortOfTwo,
+    .gather = kShort,
     .gatherv = kShort,
-    .scatter = kShortOfTwo,
+    .scatter = kShort,
     .scatterv = kShort,
     .allgather = {.max_bytes = 1024, .max_size = 16, .needs_power_of_two = true},
     .allgatherv = kShortOfTwo,
