@@ -175,11 +175,12 @@ void reduce_scatter_direct(Direct& direct, const Operands& operands, const void*
   const void* own_part = operands.at(own, first(rank));
   if (rank == 0) {
     direct.combine(mine, own_part, received.data());
-    copy_items(mine, received.data(), result);
-  } else {
-    if (own_part != result) types::copy(*mine.type, own_part, result, mine.count);
-    direct.combine(mine, received.data(), result);
+    return copy_items(mine, received.data(), result);
   }
+  Room value(direct.call, mine);  // in place our part may overlap its result
+  copy_items(mine, own_part, value.data());
+  direct.combine(mine, received.data(), value.data());
+  copy_items(mine, value.data(), result);
 }
 
 void scan_direct(Direct& direct, const Operands& operands, const void* own, void* result) {
