@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Entries of the collectives in which everyone gets data from everyone.
 #include <numeric>
-#include <type_traits>
 
 #include "shim/coll/algorithms.hpp"
 #include "shim/coll/coll.hpp"
@@ -53,58 +52,36 @@ Task alltoall_packed(Call call, types::ConstBuffer send, types::Buffer receive) 
   incoming.store();
 }
 
-/// Blocks of one type, by rank: block(rank) says how many items the block has, and how many items from the start it lies.
-struct Block {
-  std::int64_t count, displacement;
-};
-template <typename Buffer, typename Address, typename Where>
-ByRank<Buffer> buffers_of(int size, Address* array, const types::Type& type, Where block) {
-  using Byte = std::conditional_t<std::is_const_v<Address>, const std::byte, std::byte>;
-  ByRank<Buffer> buffers;
-  for (int rank = 0; rank < size; ++rank) {
-    Block b = block(rank);
-    buffers.push_back({static_cast<Byte*>(array) + b.displacement * type.extent, static_cast<std::uint64_t>(b.count), &type});
-  }
-  return buffers;
-}
 template <typename Buffer, typename Address>
-ByRank<Buffer> buffers_of(Address* array, const types::Type& type, Blocks blocks) {
-  return buffers_of<Buffer>(static_cast<int>(blocks.counts.size()), array, type, [blocks](int rank) {
-    auto i = static_cast<std::size_t>(rank);
-    return Block{blocks.counts[i], blocks.displacements[i]};
-  });
-}
-
-/// Blocks of one length, one behind the other.
-template <typename Buffer>
-ByRank<Buffer> row_of(int size, const Buffer& first) {
-  const auto count = static_cast<std::int64_t>(first.count);
-  return buffers_of<Buffer>(size, first.address, *first.type, [count](int rank) { return Block{count, rank * count}; });
+ByRank<Buffer> list_of(const BlocksOf<Buffer, Address>& blocks, int size) {
+  ByRank<Buffer> list;
+  for (int rank = 0; rank < size; ++rank) list.push_back(blocks.at(rank));
+  return list;
 }
 
 Task alltoall_replaced(Call call, types::Buffer data) {
-  ByRank<types::Buffer> blocks = row_of(call.size, data);
+  ByRank<types::Buffer> blocks = list_of(BlocksIn{data.address, data.type, {}, data.count}, call.size);
   Task inner = alltoall_in_place(call, blocks);
   co_await inner;
 }
 
 Task alltoallv_replaced(Call call, void* data, Blocks blocks, const types::Type* type) {
-  ByRank<types::Buffer> buffers = buffers_of<types::Buffer>(data, *type, blocks);
+  ByRank<types::Buffer> buffers = list_of(BlocksIn{data, type, blocks}, call.size);
   Task inner = alltoall_in_place(call, buffers);
   co_await inner;
 }
 
 Task alltoall_by_rank(Call call, types::ConstBuffer send, types::Buffer receive) {
-  ByRank<types::ConstBuffer> outgoing = row_of(call.size, send);
-  ByRank<types::Buffer> incoming = row_of(call.size, receive);
+  ByRank<types::ConstBuffer> outgoing = list_of(BlocksOut{send.address, send.type, {}, send.count}, call.size);
+  ByRank<types::Buffer> incoming = list_of(BlocksIn{receive.address, receive.type, {}, receive.count}, call.size);
   Task inner = alltoallw_linear(call, outgoing, incoming);
   co_await inner;
 }
 
 Task alltoallv_by_rank(Call call, const void* send, Blocks send_blocks, const types::Type* send_type, void* receive,
                        Blocks receive_blocks, const types::Type* receive_type) {
-  ByRank<types::ConstBuffer> outgoing = buffers_of<types::ConstBuffer>(send, *send_type, send_blocks);
-  ByRank<types::Buffer> incoming = buffers_of<types::Buffer>(receive, *receive_type, receive_blocks);
+  ByRank<types::ConstBuffer> outgoing = list_of(BlocksOut{send, send_type, send_blocks}, call.size);
+  ByRank<types::Buffer> incoming = list_of(BlocksIn{receive, receive_type, receive_blocks}, call.size);
   Task inner = alltoallw_linear(call, outgoing, incoming);
   co_await inner;
 }

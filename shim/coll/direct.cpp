@@ -38,18 +38,13 @@ void Direct::receive(const types::Buffer& into, int source) {
 void Direct::post_send(const types::ConstBuffer& data, int dest) {
   if (data.bytes() == 0 || execution_.has_failed()) return;
   const types::ConstBuffer sent = execution_.to_send(data);
-  execution_.post(execution_.engine().send_or_start(*call.context, sent, dest, call.tag, p2p::Plane::collective), Requests::Way::send,
+  execution_.post(execution_.engine().isend_copied(*call.context, sent, dest, call.tag, p2p::Plane::collective), Requests::Way::send,
                   sent.bytes());
 }
 
-void Direct::settle() {
-  if (execution_.has_settled() || execution_.has_failed()) return;
-  auto waited = execution_.engine().wait_until([this] { return execution_.has_settled(); });
-  if (!waited) execution_.fail(std::move(waited).error());
-}
-
 base::Status Direct::finish() {
-  settle();
+  if (!execution_.has_settled() && !execution_.has_failed())
+    SHIM_TRY(execution_.engine().wait_until([this] { return execution_.has_settled(); }));
   return execution_.take_result();
 }
 
@@ -63,10 +58,9 @@ void Direct::combine(const Operands& operands, const void* in, void* inout) {
 // By dissemination: in round k everyone tells the process 2^k ahead.
 void barrier_direct(Direct& direct) {
   const auto& [rank, size] = std::pair(direct.call.rank, direct.call.size);
-  static constexpr std::byte kOut{};  // may still be on its way after a failure
-  std::byte in{};
+  std::byte out{}, in{};
   for (int distance = 1; distance < size; distance *= 2) {
-    direct.post_send(Call::buffer(ConstBytes(&kOut, 1)), (rank + distance) % size);
+    direct.post_send(Call::buffer(ConstBytes(&out, 1)), (rank + distance) % size);
     direct.receive(Call::buffer(Bytes(&in, 1)), (rank - distance + size) % size);
   }
 }
@@ -153,7 +147,6 @@ void allreduce_direct(Direct& direct, const Operands& operands, const void* own,
     const int partner = direct.call.rank ^ distance;
     direct.post_send(operands.all(static_cast<const void*>(accumulator.value)), partner);
     direct.receive(operands.all(accumulator.spare), partner);
-    direct.settle();
     if (partner < direct.call.rank) {
       direct.combine(operands, accumulator.spare, accumulator.value);
     } else {
@@ -171,7 +164,6 @@ void reduce_scatter_direct(Direct& direct, const Operands& operands, const void*
   Room received(direct.call, mine);
   direct.post_send(operands.part(own, first(other), operands.count - mine.count), other);
   direct.receive(mine.all(received.data()), other);
-  direct.settle();
   const void* own_part = operands.at(own, first(rank));
   if (rank == 0) {
     direct.combine(mine, own_part, received.data());

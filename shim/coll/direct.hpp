@@ -23,15 +23,13 @@ class Direct {
   /// A message without bytes is not sent: the other side knows its length, too.
   void send(const types::ConstBuffer& data, int dest);
   void receive(const types::Buffer& into, int source);
-  /// Is waited for at the end. The data stays where it is, after a failure longer than the call.
+  /// Is waited for at the end. The data may be written to, or go, at once: the engine keeps a copy of what does not leave.
   void post_send(const types::ConstBuffer& data, int dest);
   /// Our own block goes to its place.
   void place(const types::ConstBuffer& from, const types::Buffer& to);
   /// inout[i] = in[i] op inout[i].
   void combine(const Operands& operands, const void* in, void* inout);
-  /// Waits for what is posted, whose data may be written to then.
-  void settle();
-  /// The same; the result, once.
+  /// Waits for what is posted; the result, once.
   base::Status finish();
 
  private:

@@ -34,16 +34,28 @@ std::optional<BufferPool::Attached> BufferPool::attached() {
 }
 
 base::Status BufferPool::send(const sessions::CommunicatorPtr& comm, const types::ConstBuffer& data, int dest, int tag) {
-  SHIM_TRY(send_cancellable(comm, data, dest, tag));
+  std::lock_guard lock(mutex_);
+  SHIM_TRY_ASSIGN(p2p::Request * request, begin(comm, data, dest, tag));
+  if (request->is_done()) p2p::Engine::release(request);
+  else keep(comm, request, buffer_bytes(data));
   return {};
 }
 
 base::Result<CopyPtr> BufferPool::send_cancellable(const sessions::CommunicatorPtr& comm, const types::ConstBuffer& data, int dest,
                                                    int tag) {
   std::lock_guard lock(mutex_);
-  std::int64_t bytes = buffer_bytes(data);
-  SHIM_TRY(make_room(bytes));
-  SHIM_TRY_ASSIGN(p2p::Request * request, comm->process().engine().isend_copied(comm->context(), data, dest, tag));
+  SHIM_TRY_ASSIGN(p2p::Request * request, begin(comm, data, dest, tag));
+  return keep(comm, request, buffer_bytes(data));
+}
+
+/// Called with the lock held, as the next three.
+base::Result<p2p::Request*> BufferPool::begin(const sessions::CommunicatorPtr& comm, const types::ConstBuffer& data, int dest, int tag) {
+  SHIM_TRY(make_room(buffer_bytes(data)));
+  return comm->process().engine().isend_copied(comm->context(), data, dest, tag);
+}
+
+/// In the buffer, as long as it has not left.
+CopyPtr BufferPool::keep(const sessions::CommunicatorPtr& comm, p2p::Request* request, std::int64_t bytes) {
   CopyPtr copy(request, [](p2p::Request* sent) { p2p::Engine::release(sent); });
   if (request->is_done()) return copy;
   copies_.push_back({++last_number_, bytes, comm, copy});
@@ -51,7 +63,6 @@ base::Result<CopyPtr> BufferPool::send_cancellable(const sessions::CommunicatorP
   return copy;
 }
 
-/// Called with the lock held.
 base::Status BufferPool::make_room(std::int64_t bytes) {
   if (!buffer_) return Error(ErrorClass::buffer, "no buffer is attached for buffered sends (MPI_Buffer_attach)");
   if (bytes > capacity_of(*buffer_) - used_) forget_done();

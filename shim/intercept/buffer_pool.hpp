@@ -56,6 +56,8 @@ class BufferPool {
     sessions::CommunicatorPtr comm;  ///< whose engine it is, kept alive until the copy has left
     CopyPtr request;
   };
+  base::Result<p2p::Request*> begin(const sessions::CommunicatorPtr& comm, const types::ConstBuffer& data, int dest, int tag);
+  CopyPtr keep(const sessions::CommunicatorPtr& comm, p2p::Request* request, std::int64_t bytes);
   base::Status make_room(std::int64_t bytes);
   void forget_done();
   bool have_left_locked(std::uint64_t number);

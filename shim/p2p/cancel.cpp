@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Taking sends back, MPI-4.1 §3.8.4: the receiver is asked to forget the message, which it does if no receive has matched it. A send
 // whose data had left, and which was complete by that, is incomplete again until the receiver has answered.
-#include <algorithm>
-
 #include "shim/p2p/core.hpp"
 
 namespace shim::p2p {
@@ -70,9 +68,8 @@ void Core::on_cancelled(const wire::Cancelled& header) {
 
 void Core::give_up_recalls() {
   for (auto& [process, peer] : peers_) {
-    auto is_unanswered = [](const SendRequest& request) { return request.had_left; };
     auto& unfinished = peer->unfinished;
-    if (std::none_of(unfinished.begin(), unfinished.end(), is_unanswered) || spec.router->takes_packets(process)) continue;
+    if (unfinished.empty() || spec.router->takes_packets(process)) continue;
     for (auto next = unfinished.begin(); next != unfinished.end();) {
       SendRequest& request = *next++;
       if (request.had_left) end(request, std::nullopt);

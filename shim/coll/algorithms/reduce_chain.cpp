@@ -12,12 +12,13 @@ Task reduce_chain(Call call, Operands operands, const void* own, void* result, i
   const bool is_root = number == 0, is_last = number + 1 == call.size;
   const int ahead = (call.rank - 1 + call.size) % call.size, behind = (call.rank + 1) % call.size;
   if (is_last) {
-    for (int i = 0; i < segments.count() && !is_root; ++i) {
-      co_await call.post_send(segments.of(own, i), ahead);
-      if ((i + 1) % kWindow == 0) co_await call.done();
+    if (is_root) {
+      copy_items(operands, own, result);
+      co_return;
     }
+    Task posting = post_segments(call, segments, own, ahead);
+    co_await posting;
     co_await call.done();
-    if (is_root) copy_items(operands, own, result);
     co_return;
   }
   // what comes is combined where it comes to: at the root in the result, unless our own data is there; else in two rooms, of which one

@@ -18,9 +18,9 @@ bool has_upper(const Call& call) { return call.rank + 1 < call.size; }
 Task scan_chain(Call call, Operands operands, const void* own, void* result) {
   const Segments segments(operands, kChainSegmentBytes);
   if (!has_lower(call)) {  // from our own, not from the copy, which the next process would have to get out of our cache
-    for (int i = 0; i < segments.count() && has_upper(call); ++i) {
-      co_await call.post_send(segments.of(own, i), call.rank + 1);
-      if ((i + 1) % kWindow == 0) co_await call.done();
+    if (has_upper(call)) {
+      Task posting = post_segments(call, segments, own, call.rank + 1);
+      co_await posting;
     }
     copy_items(operands, own, result);
     co_await call.done();
@@ -45,10 +45,9 @@ Task exscan_chain(Call call, Operands operands, const void* own, void* result) {
   // of two, nobody combines while others wait: in one piece
   const Segments segments(operands, call.size == 2 ? operands.bytes() + 1 : kChainSegmentBytes);
   if (!has_lower(call)) {  // whose result is not written to
-    for (int i = 0; i < segments.count() && has_upper(call); ++i) {
-      co_await call.post_send(segments.of(own, i), call.rank + 1);
-      if ((i + 1) % kWindow == 0) co_await call.done();
-    }
+    if (!has_upper(call)) co_return;
+    Task posting = post_segments(call, segments, own, call.rank + 1);
+    co_await posting;
     co_await call.done();
     co_return;
   }

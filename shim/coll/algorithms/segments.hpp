@@ -25,4 +25,7 @@ struct Segments {
 // Long enough that the cost of a message does not count, short enough that it stays in a core's cache between receiving and sending.
 inline constexpr std::uint64_t kChainSegmentBytes = 256 * 1024;
 
+/// Posts all of them to one process, no more at a time than the window; the caller waits for the last ones.
+Task post_segments(Call call, Segments segments, const void* data, int dest);
+
 }  // namespace shim::coll
