@@ -85,9 +85,10 @@ class Bare final : public transport::Sink {
   }
 
  private:
-  void on_packet(transport::ConstSpan packet) override {
+  bool on_packet(transport::ConstSpan packet) override {
     std::copy(packet.begin(), packet.end(), packet_.begin());
     ++packets_;
+    return true;
   }
   AnonymousArea area_;
   std::unique_ptr<transport::Transport> transport_;

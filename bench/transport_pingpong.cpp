@@ -87,7 +87,7 @@ std::vector<double> bare_word() {
 
 class CountingSink final : public shim::transport::Sink {
  public:
-  void on_packet(ConstSpan) override { ++packets; }
+  bool on_packet(ConstSpan) override { return ++packets != 0; }
   std::uint64_t packets = 0;
 };
 

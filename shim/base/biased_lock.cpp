@@ -31,9 +31,9 @@ void put_barrier_into_all_threads() {
 }  // namespace
 
 void BiasedLock::lock_slowly() noexcept {
-  pthread_t nobody{};
+  void* nobody = nullptr;
   if (!is_shared_.load(std::memory_order_relaxed) && owner_.load(std::memory_order_relaxed) == nobody && has_barrier() &&
-      owner_.compare_exchange_strong(nobody, pthread_self(), std::memory_order_relaxed)) {
+      owner_.compare_exchange_strong(nobody, this_thread(), std::memory_order_relaxed)) {
     return lock();  // whose it is now
   }
   lock_.lock();
@@ -42,7 +42,7 @@ void BiasedLock::lock_slowly() noexcept {
 
 void BiasedLock::share() noexcept {
   is_shared_.store(true, std::memory_order_release);  // pairs with the loads in lock()
-  if (owner_.load(std::memory_order_relaxed) == pthread_t{}) return;  // no barrier, no owner
+  if (owner_.load(std::memory_order_relaxed) == nullptr) return;  // no barrier, no owner
   put_barrier_into_all_threads();
   while (inside_.load(std::memory_order_acquire)) sched_yield();  // pairs with unlock()
 }

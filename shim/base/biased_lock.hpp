@@ -2,8 +2,6 @@
 // A lock that costs nothing to whoever is alone: what a program pays that never calls from two threads.
 #pragma once
 
-#include <pthread.h>
-
 #include <atomic>
 
 #include "shim/base/lock.hpp"
@@ -19,7 +17,7 @@ namespace shim::base {
 class BiasedLock {
  public:
   void lock() noexcept {
-    if (!is_shared_.load(std::memory_order_acquire) && owner_.load(std::memory_order_relaxed) == pthread_self()) [[likely]] {
+    if (!is_shared_.load(std::memory_order_acquire) && owner_.load(std::memory_order_relaxed) == this_thread()) [[likely]] {
       inside_.store(true, std::memory_order_relaxed);
       // The store above comes before the load below: by this for the compiler, and for the processor by the barrier in share().
       // Either this thread sees that the lock is shared, or the other one sees that it is inside.
@@ -32,7 +30,7 @@ class BiasedLock {
 
   void unlock() noexcept {
     // relaxed: true is seen by the owner alone, who wrote it
-    if (inside_.load(std::memory_order_relaxed) && owner_.load(std::memory_order_relaxed) == pthread_self()) [[likely]] {
+    if (inside_.load(std::memory_order_relaxed) && owner_.load(std::memory_order_relaxed) == this_thread()) [[likely]] {
       inside_.store(false, std::memory_order_release);  // pairs with the load in share()
     } else {
       lock_.unlock();
@@ -43,10 +41,12 @@ class BiasedLock {
   bool is_shared() const noexcept { return is_shared_.load(std::memory_order_relaxed); }
 
  private:
+  /// Where the thread keeps what is its own: different for all that live.
+  static void* this_thread() noexcept { return __builtin_thread_pointer(); }
   void lock_slowly() noexcept;
   void share() noexcept;
 
-  std::atomic<pthread_t> owner_{};      ///< the first thread, or one that the system gives its number to after its end
+  std::atomic<void*> owner_{};          ///< the first thread, or one that the system gives its place to after its end
   std::atomic<bool> inside_{false};     ///< the owner is, without lock_
   std::atomic<bool> is_shared_{false};  ///< written under lock_
   Lock lock_;                           ///< held by whoever is inside once it is shared

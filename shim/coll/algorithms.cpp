@@ -26,9 +26,11 @@ constexpr Row<Allreduce> kAllreduce[] = {
     {"recursive_doubling", allreduce_recursive_doubling, {}},
 };
 // what goes directly in blocking calls
-constexpr When kShort{.max_bytes = 256, .max_size = 16}, kShortOfTwo{.max_bytes = 256, .min_size = 2, .max_size = 2};
+constexpr When kShort{.max_bytes = kMostBytes, .max_size = kMostProcesses},
+    kShortOfFew{.max_bytes = kMostBytes, .max_size = 8}, kShortOfMore{.max_bytes = kMostBytes, .min_size = 9, .max_size = kMostProcesses},
+    kShortOfTwo{.max_bytes = kMostBytes, .min_size = 2, .max_size = 2};
 constexpr Row<Gather> kGather[] = {
-    {"linear, short", gather_linear, kShort},
+    {"linear, short", gather_linear, kShortOfFew},
     {"linear", gather_linear, {.min_bytes = 8 * kKi}},
     {"binomial", gather_binomial, {}},
 };
@@ -37,12 +39,15 @@ constexpr Row<Scatter> kScatter[] = {
     {"linear", scatter_linear, {.min_bytes = 8 * kKi}},
     {"binomial", scatter_binomial, {}},
 };
+constexpr When kShortOfAll{.max_bytes = 1 * kKi, .max_size = kMostProcesses};
 constexpr Row<Allgather> kAllgather[] = {
+    {"linear, short", allgather_linear, kShortOfAll},
     {"recursive_doubling", allgather_recursive_doubling, {.max_bytes = 2048 * kKi, .needs_power_of_two = true}},
     {"bruck", allgather_bruck, {.max_bytes = 64 * kKi}},
     {"ring", allgather_ring, {}},
 };
 constexpr Row<Allgatherv> kAllgatherv[] = {
+    {"linear, short", allgatherv_linear, kShortOfAll},
     {"bruck", allgatherv_bruck, {.max_bytes = 64 * kKi, .min_size = 3}},
     {"ring", allgatherv_ring, {}},
 };
@@ -72,14 +77,15 @@ constexpr DirectWhen kDirect{
     .barrier = kShort,
     .bcast = kShort,
     .reduce = kShort,
-    .allreduce = {.max_bytes = 256, .max_size = 16, .needs_power_of_two = true},
+    .allreduce = {.max_bytes = kMostBytes, .max_size = kMostProcesses, .needs_power_of_two = true},
     .reduce_scatter = kShortOfTwo,
-    .gather = kShort,
+    .gather = kShortOfFew,
+    .gather_tree = kShortOfMore,
     .gatherv = kShort,
     .scatter = kShort,
     .scatterv = kShort,
-    .allgather = {.max_bytes = 1024, .max_size = 16, .needs_power_of_two = true},
-    .allgatherv = kShortOfTwo,
+    .allgather = kShortOfAll,
+    .allgatherv = kShortOfAll,
     .alltoall = kShort,
     .alltoallv = kShort,
     .scan = kShort,

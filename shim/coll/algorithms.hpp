@@ -40,8 +40,7 @@ using Exchange = Task(Call, std::span<const Outgoing> out, std::span<const Incom
 /// own may be result. Of exscan, rank 0 leaves result alone.
 using Scan = Task(Call, Operands, const void* own, void* result);
 /// own: operands.count items, result: counts[rank] of them; result may be the start of own. Operands: of the whole.
-using Counts = std::span<const std::int64_t>;
-using ReduceScatter = Task(Call, Operands, const void* own, void* result, Counts counts);
+using ReduceScatter = Task(Call, Operands, const void* own, void* result, Integers counts);
 
 // --- the algorithms; size is the number of processes, the files say more
 Barrier barrier_dissemination;
@@ -52,8 +51,8 @@ Gather gather_binomial, gather_linear;
 Gatherv gatherv_linear;
 Scatter scatter_binomial, scatter_linear;
 Scatterv scatterv_linear;
-Allgather allgather_recursive_doubling, allgather_bruck, allgather_ring;
-Allgatherv allgatherv_bruck, allgatherv_ring;
+Allgather allgather_linear, allgather_recursive_doubling, allgather_bruck, allgather_ring;
+Allgatherv allgatherv_linear, allgatherv_bruck, allgatherv_ring;
 Alltoall alltoall_bruck, alltoall_linear, alltoall_pairwise;
 Alltoallw alltoallw_linear;
 AlltoallInPlace alltoall_in_place;
@@ -65,7 +64,7 @@ ReduceScatter reduce_scatter_halving, reduce_scatter_pairwise;
 inline constexpr int kWindow = 32;
 
 inline Call call_on(const Comm& comm, int tag) { return {&comm.context(), &comm.scratch(), comm.rank(), comm.size(), tag}; }
-inline Call call_on(Turn turn) { return call_on(*turn.comm, turn.tag); }
+inline Call call_on(const Turn& turn) { return call_on(*turn.comm, turn.tag); }
 
 // --- the table
 /// When an algorithm may run (needs_…: it would be wrong otherwise) and when it is the better one. Everything here is the same
@@ -93,10 +92,14 @@ struct Row {
   When when;
 };
 
+/// Where most of what goes directly ends; its rooms on the stack are so long.
+inline constexpr int kMostProcesses = 16;
+inline constexpr std::uint64_t kMostBytes = 256;
+
 /// When a blocking collective on short data goes directly (direct.hpp) instead of by one of the algorithms. bytes as in the table.
 /// gatherv, scatterv and alltoallv send the same messages either way, so each process decides by what it knows.
 struct DirectWhen {
-  When barrier, bcast, reduce, allreduce, reduce_scatter, gather, gatherv, scatter, scatterv;
+  When barrier, bcast, reduce, allreduce, reduce_scatter, gather, gather_tree, gatherv, scatter, scatterv;
   When allgather, allgatherv, alltoall, alltoallv, scan, exscan;
 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Entries of the collectives in which everyone gets data from everyone.
-#include <numeric>
 
 #include "shim/coll/algorithms.hpp"
 #include "shim/coll/coll.hpp"
@@ -60,39 +59,39 @@ ByRank<Buffer> list_of(const BlocksOf<Buffer, Address>& blocks, int size) {
 }
 
 Task alltoall_replaced(Call call, types::Buffer data) {
-  ByRank<types::Buffer> blocks = list_of(BlocksIn{data.address, data.type, {}, data.count}, call.size);
+  ByRank<types::Buffer> blocks = list_of(BlocksIn{data.address, data.type, nullptr, data.count}, call.size);
   Task inner = alltoall_in_place(call, blocks);
   co_await inner;
 }
 
 Task alltoallv_replaced(Call call, void* data, Blocks blocks, const types::Type* type) {
-  ByRank<types::Buffer> buffers = list_of(BlocksIn{data, type, blocks}, call.size);
+  ByRank<types::Buffer> buffers = list_of(BlocksIn{data, type, &blocks}, call.size);
   Task inner = alltoall_in_place(call, buffers);
   co_await inner;
 }
 
 Task alltoall_by_rank(Call call, types::ConstBuffer send, types::Buffer receive) {
-  ByRank<types::ConstBuffer> outgoing = list_of(BlocksOut{send.address, send.type, {}, send.count}, call.size);
-  ByRank<types::Buffer> incoming = list_of(BlocksIn{receive.address, receive.type, {}, receive.count}, call.size);
+  ByRank<types::ConstBuffer> outgoing = list_of(BlocksOut{send.address, send.type, nullptr, send.count}, call.size);
+  ByRank<types::Buffer> incoming = list_of(BlocksIn{receive.address, receive.type, nullptr, receive.count}, call.size);
   Task inner = alltoallw_linear(call, outgoing, incoming);
   co_await inner;
 }
 
 Task alltoallv_by_rank(Call call, const void* send, Blocks send_blocks, const types::Type* send_type, void* receive,
                        Blocks receive_blocks, const types::Type* receive_type) {
-  ByRank<types::ConstBuffer> outgoing = list_of(BlocksOut{send, send_type, send_blocks}, call.size);
-  ByRank<types::Buffer> incoming = list_of(BlocksIn{receive, receive_type, receive_blocks}, call.size);
+  ByRank<types::ConstBuffer> outgoing = list_of(BlocksOut{send, send_type, &send_blocks}, call.size);
+  ByRank<types::Buffer> incoming = list_of(BlocksIn{receive, receive_type, &receive_blocks}, call.size);
   Task inner = alltoallw_linear(call, outgoing, incoming);
   co_await inner;
 }
 
 }  // namespace
 
-Task allgather(Turn turn, types::ConstBuffer send, types::Buffer receive) {
+Task allgather(const Turn& turn, const types::ConstBuffer& send, const types::Buffer& receive) {
   Call call = call_on(turn);
   const bool in_place = is_in_place(send);
   if (goes_directly(turn, table().direct.allgather, receive.bytes() * static_cast<std::uint64_t>(call.size))) {
-    const BlocksIn all{receive.address, receive.type, {}, receive.count};
+    const BlocksIn all{receive.address, receive.type, nullptr, receive.count};
     return directly(turn, [&](Direct& direct) { allgather_direct(direct, send, all); });
   }
   const bool all_plain = is_plain(receive) && (in_place || is_plain(send));
@@ -106,15 +105,15 @@ Task allgather(Turn turn, types::ConstBuffer send, types::Buffer receive) {
   return choose(table().allgather, call.size, size * block)(call, all, block);
 }
 
-Task allgatherv(Turn turn, types::ConstBuffer send, void* receive, Blocks blocks, const types::Type& type) {
+Task allgatherv(const Turn& turn, const types::ConstBuffer& send, void* receive, const Blocks& blocks, const types::Type& type) {
   Call call = call_on(turn);
   const bool in_place = is_in_place(send);
   const Places places(blocks, type.size);
   auto* all = static_cast<std::byte*>(receive);
   const Part own = places[call.rank];
-  const auto items = static_cast<std::uint64_t>(std::accumulate(blocks.counts.begin(), blocks.counts.end(), std::int64_t{0}));
+  const auto items = static_cast<std::uint64_t>(blocks.counts.sum());
   if (goes_directly(turn, table().direct.allgatherv, items * type.size))
-    return directly(turn, [&](Direct& direct) { allgatherv_direct(direct, send, {receive, &type, blocks}); });
+    return directly(turn, [&](Direct& direct) { allgather_direct(direct, send, {receive, &type, &blocks}); });
   if (!type.contiguous || (!in_place && (!is_plain(send) || send.bytes() != own.bytes)))
     return allgatherv_packed(call, send, receive, blocks, &type);
   if (call.size == 2 && !in_place) return allgather_of_two(call, plain(send), part_of(all, own), part_of(all, places[1 - call.rank]));
@@ -122,11 +121,11 @@ Task allgatherv(Turn turn, types::ConstBuffer send, void* receive, Blocks blocks
   return choose(table().allgatherv, call.size, items * type.size)(call, all, places);
 }
 
-Task alltoall(Turn turn, types::ConstBuffer send, types::Buffer receive) {
+Task alltoall(const Turn& turn, const types::ConstBuffer& send, const types::Buffer& receive) {
   if (is_in_place(send)) return alltoall_replaced(call_on(turn), receive);
   if (goes_directly(turn, table().direct.alltoall, receive.bytes())) {
-    const BlocksOut out{send.address, send.type, {}, send.count};
-    return directly(turn, [&](Direct& direct) { alltoall_direct(direct, out, {receive.address, receive.type, {}, receive.count}); });
+    const BlocksOut out{send.address, send.type, nullptr, send.count};
+    return directly(turn, [&](Direct& direct) { alltoall_direct(direct, out, {receive.address, receive.type, nullptr, receive.count}); });
   }
   if (send.bytes() != receive.bytes()) return alltoall_by_rank(call_on(turn), send, receive);  // which says so
   if (!is_plain(send) || !is_plain(receive)) return alltoall_packed(call_on(turn), send, receive);
@@ -134,23 +133,23 @@ Task alltoall(Turn turn, types::ConstBuffer send, types::Buffer receive) {
   return algorithm(call_on(turn), plain(send).data(), plain(receive).data(), receive.bytes());
 }
 
-Task alltoallv(Turn turn, const void* send, Blocks send_blocks, const types::Type* send_type, void* receive,
-               Blocks receive_blocks, const types::Type& receive_type) {
+Task alltoallv(const Turn& turn, const void* send, const Blocks& send_blocks, const types::Type* send_type, void* receive,
+               const Blocks& receive_blocks, const types::Type& receive_type) {
   if (send_type == nullptr) return alltoallv_replaced(call_on(turn), receive, receive_blocks, &receive_type);
-  const std::uint64_t bytes = std::max(longest(send_blocks) * send_type->size, longest(receive_blocks) * receive_type.size);
+  const std::uint64_t bytes = std::max(send_blocks.counts.largest() * send_type->size, receive_blocks.counts.largest() * receive_type.size);
   if (goes_directly(turn, table().direct.alltoallv, bytes)) {
-    const BlocksOut out{send, send_type, send_blocks};
-    return directly(turn, [&](Direct& direct) { alltoall_direct(direct, out, {receive, &receive_type, receive_blocks}); });
+    const BlocksOut out{send, send_type, &send_blocks};
+    return directly(turn, [&](Direct& direct) { alltoall_direct(direct, out, {receive, &receive_type, &receive_blocks}); });
   }
   return alltoallv_by_rank(call_on(turn), send, send_blocks, send_type, receive, receive_blocks, &receive_type);
 }
 
-Task alltoallw(Turn turn, std::span<const types::ConstBuffer> send, std::span<const types::Buffer> receive) {
+Task alltoallw(const Turn& turn, std::span<const types::ConstBuffer> send, std::span<const types::Buffer> receive) {
   if (send.empty()) return alltoall_in_place(call_on(turn), receive);
   return alltoallw_linear(call_on(turn), send, receive);
 }
 
-Task exchange(Turn turn, std::span<const Outgoing> out, std::span<const Incoming> in) {
+Task exchange(const Turn& turn, std::span<const Outgoing> out, std::span<const Incoming> in) {
   return exchange_linear(call_on(turn), out, in);
 }
 

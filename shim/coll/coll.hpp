@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "shim/coll/integers.hpp"
 #include "shim/coll/scratch_pool.hpp"
 #include "shim/coll/task.hpp"
 #include "shim/p2p/p2p.hpp"
@@ -75,8 +76,8 @@ inline bool is_in_place(const types::ConstBuffer& buffer) { return buffer.type =
 
 /// counts and displacements of the v-forms, in items of the type; by rank.
 struct Blocks {
-  std::span<const std::int64_t> counts;
-  std::span<const std::int64_t> displacements;
+  Integers counts;
+  Integers displacements;
 };
 
 /// Messages of `exchange`.
@@ -97,38 +98,42 @@ struct Incoming {
 // all others are there; in place nowhere. A root is kRoot at itself, p2p::kProcNull at the others of its group, and its rank in the
 // other group; counts are those of the own group.
 inline constexpr int kRoot = -3;
-Task barrier(Turn turn);
-Task bcast(Turn turn, types::Buffer data, int root);
-Task reduce(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
+Task barrier(const Turn& turn);
+Task bcast(const Turn& turn, const types::Buffer& data, int root);
+Task reduce(const Turn& turn, const types::ConstBuffer& send, void* receive, std::uint64_t count, const types::Type& type,
             const types::Op& op, int root);
-Task allreduce(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
+Task allreduce(const Turn& turn, const types::ConstBuffer& send, void* receive, std::uint64_t count, const types::Type& type,
                const types::Op& op);
-Task gather(Turn turn, types::ConstBuffer send, types::Buffer receive, int root);    ///< receive.count: items per rank
-Task gatherv(Turn turn, types::ConstBuffer send, void* receive, Blocks blocks, const types::Type* type, int root);
-Task scatter(Turn turn, types::ConstBuffer send, types::Buffer receive, int root);   ///< receive.type null: in place
-Task scatterv(Turn turn, const void* send, Blocks blocks, const types::Type* type, types::Buffer receive, int root);
-Task allgather(Turn turn, types::ConstBuffer send, types::Buffer receive);
-Task allgatherv(Turn turn, types::ConstBuffer send, void* receive, Blocks blocks, const types::Type& type);
-Task alltoall(Turn turn, types::ConstBuffer send, types::Buffer receive);
-Task alltoallv(Turn turn, const void* send, Blocks send_blocks, const types::Type* send_type /* null: in place */,
-               void* receive, Blocks receive_blocks, const types::Type& receive_type);
+Task gather(const Turn& turn, const types::ConstBuffer& send, const types::Buffer& receive, int root);    ///< receive.count: items per rank
+Task gatherv(const Turn& turn, const types::ConstBuffer& send, void* receive, const Blocks& blocks, const types::Type* type, int root);
+Task scatter(const Turn& turn, const types::ConstBuffer& send, const types::Buffer& receive, int root);   ///< receive.type null: in place
+Task scatterv(const Turn& turn, const void* send, const Blocks& blocks, const types::Type* type, const types::Buffer& receive, int root);
+Task allgather(const Turn& turn, const types::ConstBuffer& send, const types::Buffer& receive);
+Task allgatherv(const Turn& turn, const types::ConstBuffer& send, void* receive, const Blocks& blocks, const types::Type& type);
+Task alltoall(const Turn& turn, const types::ConstBuffer& send, const types::Buffer& receive);
+Task alltoallv(const Turn& turn, const void* send, const Blocks& send_blocks, const types::Type* send_type /* null: in place */,
+               void* receive, const Blocks& receive_blocks, const types::Type& receive_type);
 /// Types and places differ by peer; by rank. `send` empty: in place.
-Task alltoallw(Turn turn, std::span<const types::ConstBuffer> send, std::span<const types::Buffer> receive);
+Task alltoallw(const Turn& turn, std::span<const types::ConstBuffer> send, std::span<const types::Buffer> receive);
 /// Messages between processes that name each other (neighbourhood collectives, MPI-4.1 §8.6). The messages from one process are
 /// received in the order of `in`, sent in the order of `out`.
-Task exchange(Turn turn, std::span<const Outgoing> out, std::span<const Incoming> in);
-Task scan(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
+Task exchange(const Turn& turn, std::span<const Outgoing> out, std::span<const Incoming> in);
+Task scan(const Turn& turn, const types::ConstBuffer& send, void* receive, std::uint64_t count, const types::Type& type,
           const types::Op& op);
-Task exscan(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
+Task exscan(const Turn& turn, const types::ConstBuffer& send, void* receive, std::uint64_t count, const types::Type& type,
             const types::Op& op);
-Task reduce_scatter(Turn turn, types::ConstBuffer send, void* receive, std::span<const std::int64_t> counts,
+Task reduce_scatter(const Turn& turn, const types::ConstBuffer& send, void* receive, const Integers& counts,
                     const types::Type& type, const types::Op& op);
-Task reduce_scatter_block(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count,
+Task reduce_scatter_block(const Turn& turn, const types::ConstBuffer& send, void* receive, std::uint64_t count,
                           const types::Type& type, const types::Op& op);
 
 /// Runs a task to its end, making progress. Errors: those of the operations inside (truncate, proc_aborted, op, ...), no_mem.
 /// After an error the user's buffers may still be in use by messages that could not be taken back.
-base::Status run(Comm& comm, Task task);
+base::Status run_to_end(Comm& comm, Task task);
+inline base::Status run(Comm& comm, Task task) {
+  if (task.is_over()) return task.take_result();
+  return run_to_end(comm, std::move(task));
+}
 /// Starts a task; the engine's progress moves it along, and the request completes with it. The request is the caller's, as one of
 /// isend. Errors: none; the task's own error is in the request.
 base::Result<p2p::Request*> start(Comm& comm, Task task);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Entries of the collectives that combine data with an operation.
 #include <array>
-#include <numeric>
 #include <vector>
 
 #include "shim/coll/algorithms.hpp"
@@ -16,7 +15,7 @@ const void* own_data(const types::ConstBuffer& send, const void* receive) {
   return is_in_place(send) ? receive : send.address;
 }
 
-Task choose_reduce_scatter(Turn turn, const types::ConstBuffer& send, void* receive, Operands operands, Counts counts) {
+Task choose_reduce_scatter(const Turn& turn, const types::ConstBuffer& send, void* receive, Operands operands, const Integers& counts) {
   if (is_inter(turn)) return inter_reduce_scatter(sides_of(turn), operands, send.address, receive, counts);
   if (goes_directly(turn, table().direct.reduce_scatter, operands.bytes()))
     return directly(turn, [&](Direct& direct) { reduce_scatter_direct(direct, operands, own_data(send, receive), receive, counts); });
@@ -35,7 +34,7 @@ Task reduce_scatter_equal(Turn turn, types::ConstBuffer send, void* receive, Ope
 
 }  // namespace
 
-Task reduce(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
+Task reduce(const Turn& turn, const types::ConstBuffer& send, void* receive, std::uint64_t count, const types::Type& type,
             const types::Op& op, int root) {
   Operands operands{&type, &op, count};
   if (is_inter(turn)) return inter_reduce(sides_of(turn), operands, send.address, receive, root);
@@ -47,7 +46,7 @@ Task reduce(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t cou
   return algorithm(call, operands, own_data(send, receive), result, root);
 }
 
-Task allreduce(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
+Task allreduce(const Turn& turn, const types::ConstBuffer& send, void* receive, std::uint64_t count, const types::Type& type,
                const types::Op& op) {
   Operands operands{&type, &op, count};
   if (is_inter(turn)) return inter_allreduce(sides_of(turn), operands, send.address, receive);
@@ -58,7 +57,7 @@ Task allreduce(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t 
   return algorithm(call, operands, own_data(send, receive), receive);
 }
 
-Task scan(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
+Task scan(const Turn& turn, const types::ConstBuffer& send, void* receive, std::uint64_t count, const types::Type& type,
           const types::Op& op) {
   const Operands operands{&type, &op, count};
   if (goes_directly(turn, table().direct.scan, operands.bytes()))
@@ -67,7 +66,7 @@ Task scan(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count
   return algorithm(call_on(turn), operands, own_data(send, receive), receive);
 }
 
-Task exscan(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count, const types::Type& type,
+Task exscan(const Turn& turn, const types::ConstBuffer& send, void* receive, std::uint64_t count, const types::Type& type,
             const types::Op& op) {
   const Operands operands{&type, &op, count};
   if (goes_directly(turn, table().direct.exscan, operands.bytes()))
@@ -76,13 +75,12 @@ Task exscan(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t cou
   return algorithm(call_on(turn), operands, own_data(send, receive), receive);
 }
 
-Task reduce_scatter(Turn turn, types::ConstBuffer send, void* receive, std::span<const std::int64_t> counts,
+Task reduce_scatter(const Turn& turn, const types::ConstBuffer& send, void* receive, const Integers& counts,
                     const types::Type& type, const types::Op& op) {
-  auto total = static_cast<std::uint64_t>(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}));
-  return choose_reduce_scatter(turn, send, receive, {&type, &op, total}, counts);
+  return choose_reduce_scatter(turn, send, receive, {&type, &op, static_cast<std::uint64_t>(counts.sum())}, counts);
 }
 
-Task reduce_scatter_block(Turn turn, types::ConstBuffer send, void* receive, std::uint64_t count,
+Task reduce_scatter_block(const Turn& turn, const types::ConstBuffer& send, void* receive, std::uint64_t count,
                           const types::Type& type, const types::Op& op) {
   if (!is_inter(turn) && goes_directly(turn, table().direct.reduce_scatter, count * type.size * static_cast<std::uint64_t>(turn.comm->size()))) {
     const auto each = static_cast<std::int64_t>(count);

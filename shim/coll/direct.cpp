@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "shim/base/copy.hpp"
 #include "shim/coll/algorithms/tree.hpp"
 
 namespace shim::coll {
@@ -18,9 +19,15 @@ class Room {
   void* data() { return many_ ? many_->data() : few_.data(); }
 
  private:
-  alignas(std::max_align_t) std::array<std::byte, 256> few_;
+  alignas(std::max_align_t) std::array<std::byte, kMostBytes> few_;
   std::optional<ItemRoom> many_;
 };
+
+/// The rank so many ahead, or behind where negative; less than once around.
+int rank_from(int rank, int steps, int size) {
+  const int found = rank + steps;
+  return found >= size ? found - size : found < 0 ? found + size : found;
+}
 
 }  // namespace
 
@@ -38,8 +45,8 @@ void Direct::receive(const types::Buffer& into, int source) {
 void Direct::post_send(const types::ConstBuffer& data, int dest) {
   if (data.bytes() == 0 || execution_.has_failed()) return;
   const types::ConstBuffer sent = execution_.to_send(data);
-  execution_.post(execution_.engine().isend_copied(*call.context, sent, dest, call.tag, p2p::Plane::collective), Requests::Way::send,
-                  sent.bytes());
+  execution_.post(execution_.engine().send_or_start(*call.context, sent, dest, call.tag, p2p::Plane::collective, true),
+                  Requests::Way::send, sent.bytes());
 }
 
 base::Status Direct::finish() {
@@ -48,20 +55,33 @@ base::Status Direct::finish() {
   return execution_.take_result();
 }
 
-void Direct::place(const types::ConstBuffer& from, const types::Buffer& to) { execution_.place(from, to); }
+void Direct::place(const types::ConstBuffer& from, const types::Buffer& to) {
+  const bool is_plain = from.type->contiguous && to.type->contiguous && from.bytes() == to.bytes();
+  if (is_plain) [[likely]] base::copy_short(to.address, from.address, from.bytes());
+  else execution_.place(from, to);
+}
 
 void Direct::combine(const Operands& operands, const void* in, void* inout) {
   if (execution_.has_failed()) return;
   execution_.take(types::reduce(*operands.op, *operands.type, in, inout, operands.count));
 }
 
-// By dissemination: in round k everyone tells the process 2^k ahead.
+// Few tell each other, which is one wait; of more, in round k everyone tells the process 2^k ahead.
 void barrier_direct(Direct& direct) {
-  const auto& [rank, size] = std::pair(direct.call.rank, direct.call.size);
-  std::byte out{}, in{};
+  constexpr int kFew = 8;
+  const int rank = direct.call.rank, size = direct.call.size;
+  const std::byte out{};
+  std::byte in{};
+  const auto tell = [&](int ahead) { direct.post_send(Call::buffer(ConstBytes(&out, 1)), rank_from(rank, ahead, size)); };
+  const auto hear = [&](int behind) { direct.receive(Call::buffer(Bytes(&in, 1)), rank_from(rank, -behind, size)); };
+  if (size <= kFew) {
+    for (int step = 1; step < size; ++step) tell(step);
+    for (int step = 1; step < size; ++step) hear(step);
+    return;
+  }
   for (int distance = 1; distance < size; distance *= 2) {
-    direct.post_send(Call::buffer(ConstBytes(&out, 1)), (rank + distance) % size);
-    direct.receive(Call::buffer(Bytes(&in, 1)), (rank - distance + size) % size);
+    tell(distance);
+    hear(distance);
   }
 }
 
@@ -79,45 +99,53 @@ void gather_direct(Direct& direct, const types::ConstBuffer& own, const BlocksIn
   if (direct.call.rank != root) return direct.send(own, root);
   if (!is_in_place(own)) direct.place(own, all.at(root));
   for (int step = 1; step < direct.call.size; ++step) {
-    const int source = (root + step) % direct.call.size;
+    const int source = rank_from(root, step, direct.call.size);
     direct.receive(all.at(source), source);
   }
+}
+
+// Up a binomial tree, the blocks of a subtree in one message: spreads the work of more messages than one process should take.
+void gather_tree_direct(Direct& direct, const types::ConstBuffer& own, const BlocksIn& all, int root) {
+  const Tree tree(direct.call.rank, direct.call.size, root);
+  const types::Buffer at_root = tree.is_root() ? all.at(root) : types::Buffer();
+  const types::ConstBuffer mine = is_in_place(own) ? types::ConstBuffer{at_root.address, at_root.count, at_root.type} : own;
+  const std::uint64_t block = std::min(tree.is_root() ? at_root.bytes() : own.bytes(), kMostBytes);  // longer only where own is not
+  std::array<std::byte, static_cast<std::size_t>(kMostProcesses) * kMostBytes> room;
+  const auto blocks = [&](int first, int count) {
+    return Bytes(room).subspan(static_cast<std::uint64_t>(first) * block, static_cast<std::uint64_t>(count) * block);
+  };
+  direct.place(mine, Call::buffer(blocks(0, 1)));
+  for (int distance = 1; distance < tree.reach() && tree.number + distance < tree.size; distance *= 2) {
+    const int child = tree.number + distance;
+    direct.receive(Call::buffer(blocks(distance, tree.subtree(child, distance))), tree.rank_of(child));
+  }
+  if (!tree.is_root()) return direct.send(Call::buffer(ConstBytes(blocks(0, tree.subtree()))), tree.rank_of(tree.parent()));
+  for (int i = is_in_place(own) ? 1 : 0; i < tree.size; ++i) direct.place(Call::buffer(ConstBytes(blocks(i, 1))), all.at(tree.rank_of(i)));
 }
 
 void scatter_direct(Direct& direct, const BlocksOut& all, const types::Buffer& own, int root) {
   if (direct.call.rank != root) return direct.receive(own, root);
   for (int step = 1; step < direct.call.size; ++step) {
-    const int dest = (root + step) % direct.call.size;
+    const int dest = rank_from(root, step, direct.call.size);
     direct.send(all.at(dest), dest);
   }
   if (own.type != nullptr) direct.place(all.at(root), own);
 }
 
-// By recursive doubling: in each round the blocks that one has for those that another has.
 void allgather_direct(Direct& direct, const types::ConstBuffer& own, const BlocksIn& all) {
-  const int rank = direct.call.rank;
-  if (!is_in_place(own)) direct.place(own, all.at(rank));
-  for (int distance = 1; distance < direct.call.size; distance *= 2) {
-    const int first = rank & -distance, partner = rank ^ distance;
-    const std::uint64_t items = static_cast<std::uint64_t>(distance) * all.each;
-    direct.post_send({all.at(first).address, items, all.type}, partner);
-    direct.receive({all.at(first ^ distance).address, items, all.type}, partner);
-  }
-}
-
-void allgatherv_direct(Direct& direct, const types::ConstBuffer& own, const BlocksIn& all) {
-  const types::Buffer mine = all.at(direct.call.rank);
+  const auto& [rank, size] = std::pair(direct.call.rank, direct.call.size);
+  const types::Buffer mine = all.at(rank);
   if (!is_in_place(own)) direct.place(own, mine);
-  direct.post_send({mine.address, mine.count, mine.type}, 1 - direct.call.rank);
-  direct.receive(all.at(1 - direct.call.rank), 1 - direct.call.rank);
+  for (int step = 1; step < size; ++step) direct.post_send({mine.address, mine.count, mine.type}, rank_from(rank, step, size));
+  for (int step = 1; step < size; ++step) direct.receive(all.at(rank_from(rank, -step, size)), rank_from(rank, -step, size));
 }
 
 // All that goes out first, so that nobody waits for who waits for it.
 void alltoall_direct(Direct& direct, const BlocksOut& out, const BlocksIn& in) {
   const auto& [rank, size] = std::pair(direct.call.rank, direct.call.size);
-  for (int step = 1; step < size; ++step) direct.post_send(out.at((rank + step) % size), (rank + step) % size);
+  for (int step = 1; step < size; ++step) direct.post_send(out.at(rank_from(rank, step, size)), rank_from(rank, step, size));
   direct.place(out.at(rank), in.at(rank));
-  for (int step = 1; step < size; ++step) direct.receive(in.at((rank - step + size) % size), (rank - step + size) % size);
+  for (int step = 1; step < size; ++step) direct.receive(in.at(rank_from(rank, -step, size)), rank_from(rank, -step, size));
 }
 
 // Up a binomial tree, whose root is rank 0 where the order of ranks counts.
@@ -157,7 +185,7 @@ void allreduce_direct(Direct& direct, const Operands& operands, const void* own,
   copy_items(operands, accumulator.value, result);
 }
 
-void reduce_scatter_direct(Direct& direct, const Operands& operands, const void* own, void* result, Counts counts) {
+void reduce_scatter_direct(Direct& direct, const Operands& operands, const void* own, void* result, const Integers& counts) {
   const int rank = direct.call.rank, other = 1 - rank;
   const auto first = [&](int of) { return of == 0 ? 0 : static_cast<std::uint64_t>(counts[0]); };
   const Operands mine{operands.type, operands.op, static_cast<std::uint64_t>(counts[static_cast<std::size_t>(rank)])};

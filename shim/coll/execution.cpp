@@ -84,8 +84,6 @@ Execution::Execution(p2p::Engine& engine, Task task, Way way)
   else fail({base::ErrorClass::no_mem, "no memory to start a collective operation"});
 }
 
-Execution::~Execution() { abandon(); }
-
 bool Execution::advance() {
   while (!has_ended()) {
     if (!has_settled()) return false;
@@ -95,19 +93,12 @@ bool Execution::advance() {
   return true;
 }
 
-base::Status Execution::take_result() {
-  if (error_) return std::move(*error_);
-  if (mismatch_) return std::move(*mismatch_);
-  return {};
-}
-
 void Execution::post(base::Result<p2p::Request*> request, Requests::Way way, std::uint64_t bytes) {
   if (!request) fail(std::move(request).error());
   else if (*request != nullptr) requests_.add(*request, way, bytes);
 }
 
-bool Execution::has_settled() {
-  if (requests_.empty()) return true;
+bool Execution::collect() {
   take(requests_.collect(engine_));
   return requests_.empty() || has_failed();
 }
@@ -150,7 +141,6 @@ void Execution::enter(Task::Handle task) {
 }
 
 void Execution::abandon() {
-  if (requests_.empty()) return;
   requests_.cancel(engine_);
   if (!requests_.empty()) Leftovers::leave(engine_, std::move(outermost_), std::move(requests_));
 }

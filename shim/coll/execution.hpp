@@ -48,7 +48,9 @@ class Execution {
   /// Without a task: keeps the errors of a collective that its caller runs.
   explicit Execution(p2p::Engine& engine) : engine_(engine), way_(Way::blocking) {}
   /// Cancels what is in flight; where something cannot be cancelled, its memory is kept in the engine's care until it is done.
-  ~Execution();
+  ~Execution() {
+    if (!requests_.empty()) abandon();
+  }
   Execution(const Execution&) = delete;
   Execution& operator=(const Execution&) = delete;
 
@@ -56,7 +58,11 @@ class Execution {
   bool advance();
   bool has_ended() const { return error_ || !innermost_; }
   /// After the end: the error, if that is how it ended. The result is given once.
-  base::Status take_result();
+  base::Status take_result() {
+    if (error_) [[unlikely]] return std::move(*error_);
+    if (mismatch_) [[unlikely]] return std::move(*mismatch_);
+    return {};
+  }
 
   // --- for tasks
   p2p::Engine& engine() { return engine_; }
@@ -70,7 +76,7 @@ class Execution {
   void go_on_after(base::Error error);
   void take(Requests::Faults faults);
   /// All posted operations are done, or one of them failed.
-  bool has_settled();
+  bool has_settled() { return requests_.empty() || collect(); }
   /// Our own block goes to its place; as much as both hold where they differ, which is a mismatch.
   void place(const types::ConstBuffer& from, const types::Buffer& to);
   /// What is sent of this data. Who has not got what it expected has nothing to pass on; from an empty message those who wait for it
@@ -81,6 +87,7 @@ class Execution {
   void enter(Task::Handle task);
 
  private:
+  bool collect();
   void abandon();
 
   p2p::Engine& engine_;

@@ -75,7 +75,7 @@ Task inter_allreduce(Sides sides, Operands operands, const void* own, void* resu
   co_await down;
 }
 
-Task inter_reduce_scatter(Sides sides, Operands operands, const void* own, void* result, Counts counts) {
+Task inter_reduce_scatter(Sides sides, Operands operands, const void* own, void* result, Integers counts) {
   const Call local = sides.local, remote = sides.remote;
   auto me = static_cast<std::size_t>(local.rank);
   Operands mine{operands.type, operands.op, static_cast<std::uint64_t>(counts[me])};

@@ -11,8 +11,8 @@ namespace shim::coll {
 struct Sides {
   Call local, remote;
 };
-inline bool is_inter(Turn turn) { return turn.comm->local() != nullptr; }
-inline Sides sides_of(Turn turn) {
+inline bool is_inter(const Turn& turn) { return turn.comm->local() != nullptr; }
+inline Sides sides_of(const Turn& turn) {
   const Comm& local = *turn.comm->local();
   return {call_on(local, turn.local_tag), call_on(turn)};
 }
@@ -23,6 +23,6 @@ Task inter_bcast(Sides sides, types::Buffer data, int root);
 Task inter_reduce(Sides sides, Operands operands, const void* own, void* result, int root);
 Task inter_allreduce(Sides sides, Operands operands, const void* own, void* result);
 /// counts: of our own group.
-Task inter_reduce_scatter(Sides sides, Operands operands, const void* own, void* result, Counts counts);
+Task inter_reduce_scatter(Sides sides, Operands operands, const void* own, void* result, Integers counts);
 
 }  // namespace shim::coll

@@ -95,13 +95,13 @@ Task scatterv_packed(Call call, const void* send, Blocks blocks, const types::Ty
 
 }  // namespace
 
-Task barrier(Turn turn) {
+Task barrier(const Turn& turn) {
   if (is_inter(turn)) return inter_barrier(sides_of(turn));
   if (goes_directly(turn, table().direct.barrier, 0)) return directly(turn, barrier_direct);
   return barrier_dissemination(call_on(turn));
 }
 
-Task bcast(Turn turn, types::Buffer data, int root) {
+Task bcast(const Turn& turn, const types::Buffer& data, int root) {
   if (is_inter(turn)) return inter_bcast(sides_of(turn), data, root);
   if (goes_directly(turn, table().direct.bcast, data.bytes()))
     return directly(turn, [&](Direct& direct) { bcast_direct(direct, data, root); });
@@ -110,13 +110,15 @@ Task bcast(Turn turn, types::Buffer data, int root) {
   return choose(table().bcast, call.size, data.bytes())(call, plain(data), root);
 }
 
-Task gather(Turn turn, types::ConstBuffer send, types::Buffer receive, int root) {
+Task gather(const Turn& turn, const types::ConstBuffer& send, const types::Buffer& receive, int root) {
   Call call = call_on(turn);
   const bool is_root = call.rank == root, in_place = is_in_place(send);
-  if (goes_directly(turn, table().direct.gather, in_place ? receive.bytes() : send.bytes())) {
-    const BlocksIn all{receive.address, receive.type, {}, receive.count};
-    return directly(turn, [&](Direct& direct) { gather_direct(direct, send, all, root); });
-  }
+  const std::uint64_t bytes = in_place ? receive.bytes() : send.bytes();
+  const BlocksIn blocks{receive.address, receive.type, nullptr, receive.count};
+  if (goes_directly(turn, table().direct.gather, bytes))
+    return directly(turn, [&](Direct& direct) { gather_direct(direct, send, blocks, root); });
+  if (goes_directly(turn, table().direct.gather_tree, bytes))
+    return directly(turn, [&](Direct& direct) { gather_tree_direct(direct, send, blocks, root); });
   const bool all_plain = (in_place || is_plain(send)) && (!is_root || is_plain(receive));
   if (!all_plain || (is_root && !in_place && send.bytes() != receive.bytes())) return gather_packed(call, send, receive, root);
   std::byte* all = is_root ? plain(receive).data() : nullptr;
@@ -126,11 +128,11 @@ Task gather(Turn turn, types::ConstBuffer send, types::Buffer receive, int root)
   return choose(table().gather, call.size, own.size())(call, own, all, root);
 }
 
-Task gatherv(Turn turn, types::ConstBuffer send, void* receive, Blocks blocks, const types::Type* type, int root) {
+Task gatherv(const Turn& turn, const types::ConstBuffer& send, void* receive, const Blocks& blocks, const types::Type* type, int root) {
   Call call = call_on(turn);
   const bool is_root = call.rank == root, in_place = is_in_place(send);
-  if (goes_directly(turn, table().direct.gatherv, is_root ? longest(blocks) * type->size : send.bytes()))
-    return directly(turn, [&](Direct& direct) { gather_direct(direct, send, {receive, type, blocks}, root); });
+  if (goes_directly(turn, table().direct.gatherv, is_root ? blocks.counts.largest() * type->size : send.bytes()))
+    return directly(turn, [&](Direct& direct) { gather_direct(direct, send, {receive, type, &blocks}, root); });
   const bool all_plain = (in_place || is_plain(send)) && (!is_root || type->contiguous);
   if (!all_plain) return gatherv_packed(call, send, receive, blocks, type, root);
   if (!is_root) return gatherv_linear(call, plain(send), nullptr, Places(), root);
@@ -141,11 +143,11 @@ Task gatherv(Turn turn, types::ConstBuffer send, void* receive, Blocks blocks, c
   return gatherv_linear(call, in_place ? ConstBytes(block) : plain(send), all, places, root);
 }
 
-Task scatter(Turn turn, types::ConstBuffer send, types::Buffer receive, int root) {
+Task scatter(const Turn& turn, const types::ConstBuffer& send, const types::Buffer& receive, int root) {
   Call call = call_on(turn);
   const bool is_root = call.rank == root, in_place = receive.type == nullptr;
   if (goes_directly(turn, table().direct.scatter, is_root ? send.bytes() : receive.bytes())) {
-    const BlocksOut all{send.address, send.type, {}, send.count};
+    const BlocksOut all{send.address, send.type, nullptr, send.count};
     return directly(turn, [&](Direct& direct) { scatter_direct(direct, all, receive, root); });
   }
   const bool all_plain = (in_place || is_plain(receive)) && (!is_root || is_plain(send));
@@ -157,11 +159,11 @@ Task scatter(Turn turn, types::ConstBuffer send, types::Buffer receive, int root
   return choose(table().scatter, call.size, own.size())(call, all, own, root);
 }
 
-Task scatterv(Turn turn, const void* send, Blocks blocks, const types::Type* type, types::Buffer receive, int root) {
+Task scatterv(const Turn& turn, const void* send, const Blocks& blocks, const types::Type* type, const types::Buffer& receive, int root) {
   Call call = call_on(turn);
   const bool is_root = call.rank == root, in_place = receive.type == nullptr;
-  if (goes_directly(turn, table().direct.scatterv, is_root ? longest(blocks) * type->size : receive.bytes()))
-    return directly(turn, [&](Direct& direct) { scatter_direct(direct, {send, type, blocks}, receive, root); });
+  if (goes_directly(turn, table().direct.scatterv, is_root ? blocks.counts.largest() * type->size : receive.bytes()))
+    return directly(turn, [&](Direct& direct) { scatter_direct(direct, {send, type, &blocks}, receive, root); });
   const bool all_plain = (in_place || is_plain(receive)) && (!is_root || type->contiguous);
   if (!all_plain) return scatterv_packed(call, send, blocks, type, receive, root);
   if (!is_root) return scatterv_linear(call, nullptr, Places(), plain(receive), root);

@@ -55,8 +55,7 @@ class Collective final : public p2p::Request {
 
 }  // namespace
 
-base::Status run(Comm& comm, Task task) {
-  if (task.is_over()) return task.take_result();
+base::Status run_to_end(Comm& comm, Task task) {
   Execution execution(comm.engine(), std::move(task), Execution::Way::blocking);
   while (!execution.advance()) {
     // every wait begins anew, so that the engine spins at first and one long wait does not make the next ones slow

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/coll/scratch.hpp"
 
+#include "shim/base/copy.hpp"
+
 namespace shim::coll {
 
 Scratch::Scratch(const Call& call, std::uint64_t bytes) : bytes_(bytes) {
@@ -34,7 +36,9 @@ ItemRoom::ItemRoom(const Call& call, Range range)
 void copy_across(const types::ConstBuffer& from, const types::Buffer& to) {
   std::uint64_t bytes = std::min(from.bytes(), to.bytes());
   if (bytes == 0) return;
-  if (from.type->contiguous) {
+  if (from.type->contiguous && to.type->contiguous) {
+    base::copy_short(to.address, from.address, bytes);
+  } else if (from.type->contiguous) {
     types::unpack(*to.type, {static_cast<const std::byte*>(from.address), bytes}, 0, to.address);
   } else if (to.type->contiguous) {
     types::pack(*from.type, from.address, 0, {static_cast<std::byte*>(to.address), bytes});

@@ -93,7 +93,7 @@ class Places {
 };
 
 /// Where blocks of these lengths begin, one after the other; and at the end the length of all.
-inline std::vector<std::uint64_t> starts_of(std::span<const std::int64_t> counts) {
+inline std::vector<std::uint64_t> starts_of(const Integers& counts) {
   std::vector<std::uint64_t> starts(counts.size() + 1);
   for (std::size_t i = 0; i < counts.size(); ++i) starts[i + 1] = starts[i] + static_cast<std::uint64_t>(counts[i]);
   return starts;

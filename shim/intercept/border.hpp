@@ -61,7 +61,9 @@ int refuse(const Subject& subject, const char* function, abi::Kind kind, Handle 
 // Must the way down be left for one of these handles?
 
 template <class... Handles>
-bool any_ours(Handles... handles) noexcept { return (static_cast<int>(abi::is_ours(handles)) | ... | 0) != 0; }
+[[gnu::always_inline]] inline bool any_ours(Handles... handles) noexcept {
+  return (static_cast<int>(abi::is_ours(handles)) | ... | 0) != 0;
+}
 
 /// Also for the predefined error handler that the library below may lack.
 inline bool ours_or_abort(MPI_Errhandler handle) noexcept { return abi::is_ours(handle) || handle == MPI_ERRORS_ABORT; }

@@ -82,6 +82,7 @@ class HandleTable {
 
   struct Place { int chunk; std::uint32_t index; };
   static Place place_of(std::uint32_t slot) noexcept {
+    if (slot < kFirstChunk) [[likely]] return {0, slot};
     std::uint32_t shifted = slot + kFirstChunk;
     int chunk = std::bit_width(shifted) - std::bit_width(kFirstChunk);
     return {chunk, shifted - (kFirstChunk << chunk)};

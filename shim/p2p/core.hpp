@@ -61,7 +61,7 @@ class Core final : private transport::Sink {
   bool has_output() const { return !busy_.empty(); }
 
   // --- send.cpp
-  bool send_at_once(Context& context, const Outgoing& data, int rank, int tag, Plane plane);
+  bool send_at_once(Context& context, const types::ConstBuffer& data, int rank, int tag, Plane plane);
   /// The same, and the message can be asked for back later.
   bool send_at_once(SendRequest& request);
   base::Status start(SendRequest& request, Guard& guard);
@@ -75,6 +75,10 @@ class Core final : private transport::Sink {
   base::Result<Request*> started(base::Status status, OwnRequest& request);
 
   // --- receive.cpp
+  /// The short way: true when the message has come before anything else had to be done. False: take the long way, which meets
+  /// whatever was in the way here.
+  bool receive_at_once(Awaited& awaited);
+  base::Result<Outcome> receive(const Address& from, const types::Buffer& into);  ///< the long way; no lock
   base::Status start(ReceiveRequest& request);
   void start_matched(ReceiveRequest& request, Message& message);
   void abandon(ReceiveRequest& request);
@@ -149,9 +153,11 @@ class Core final : private transport::Sink {
     std::vector<std::byte> bytes;
   };
 
-  void on_packet(transport::ConstSpan packet) override;
+  bool on_packet(transport::ConstSpan packet) override;
+  void take_packet(transport::ConstSpan packet);
   void on_message(const Arrival& arrival, base::ContextId id);
   Message* take_unmatched(base::ContextId id, const wire::Cancel& wanted);
+  bool take_awaited(const wire::Eager& message, transport::ConstSpan payload);
   void on_clear_to_send(const wire::ClearToSend& header);
   void on_finished(const wire::Finished& header);
   void on_cancel(const wire::Cancel& header);
@@ -169,7 +175,7 @@ class Core final : private transport::Sink {
   base::Result<int> push_some(Peer& to);
 
   template <typename Header>
-  bool try_eager(Peer& to, const Header& header, const Outgoing& data);
+  bool try_eager(Peer& to, const Header& header, transport::ConstSpan data);
   void number(SendRequest& request, Peer& to);
   void on_sent(SendRequest& request);
   void end(SendRequest& request, std::optional<base::Error> error, bool cancelled = false);
@@ -186,6 +192,7 @@ class Core final : private transport::Sink {
   void add_concern(Concerns& concerns, const Context& context, int source) const;
   int poll_all(bool thorough, base::Status& status);
   bool must_poll_others() const;
+  bool may_take_short_way(const Awaited& awaited);
   void end_all(Peer& with, const base::Error& reason);
   void note_failure(Context& context, Peer& gone);
   void warn(const std::string& text) const;
@@ -211,6 +218,8 @@ class Core final : private transport::Sink {
   std::vector<const Probing*> probing_;
   const WaitPlans plans_;
   std::atomic<bool> is_crowded_;  ///< a hint, pairs with nothing
+  Awaited* awaited_ = nullptr;  ///< what a receive on the short way polls for
+  int short_ways_ = 0;          ///< in a row, while registered work waits for its turn
   int sleepers_ = 0;
   bool several_threads_ = false;  ///< seen so: another thread was in here while one slept
   std::uint64_t rounds_ = 0;

@@ -31,46 +31,46 @@ void Engine::set_first_base(std::uint32_t base) {
   core_->set_first_base(base);
 }
 
-base::Status Engine::send(Context& context, types::ConstBuffer data, int dest, int tag, Mode mode, Plane plane) {
+base::Status Engine::send(Context& context, const types::ConstBuffer& data, int dest, int tag, Mode mode, Plane plane) {
   if (dest == kProcNull) return {};
   Guard guard = core_->enter();
-  if (mode != Mode::synchronous && core_->send_at_once(context, Outgoing(data), dest, tag, plane)) [[likely]] return {};
+  if (mode != Mode::synchronous && core_->send_at_once(context, data, dest, tag, plane)) [[likely]] return {};
   SendRequest request(*core_, {&context, dest, tag, plane}, data, mode);
   SHIM_TRY(core_->start(request, guard));
   guard.unlock();
   return core_->finish(request);
 }
 
-base::Result<Request*> Engine::isend(Context& context, types::ConstBuffer data, int dest, int tag, Mode mode, Plane plane) {
+base::Result<Request*> Engine::isend(Context& context, const types::ConstBuffer& data, int dest, int tag, Mode mode, Plane plane) {
   Guard guard = core_->enter();
   return core_->begin(*core_->sends.make(*core_, Address{&context, dest, tag, plane}, data, mode), guard, false);
 }
 
-base::Result<Request*> Engine::send_or_start(Context& context, types::ConstBuffer data, int dest, int tag, Plane plane) {
+base::Result<Request*> Engine::send_or_start(Context& context, const types::ConstBuffer& data, int dest, int tag, Plane plane,
+                                             bool keeps_copy) {
   if (dest == kProcNull) return nullptr;
   Guard guard = core_->enter();
-  if (core_->send_at_once(context, Outgoing(data), dest, tag, plane)) [[likely]] return nullptr;
+  if (core_->send_at_once(context, data, dest, tag, plane)) [[likely]] return nullptr;
   SendRequest* request = core_->sends.make(*core_, Address{&context, dest, tag, plane}, data, Mode::standard);
+  if (keeps_copy) request->keep_copy();
   return core_->started(core_->start(*request, guard), *request);
 }
 
-base::Result<Request*> Engine::isend_copied(Context& context, types::ConstBuffer data, int dest, int tag, Plane plane) {
+base::Result<Request*> Engine::isend_copied(Context& context, const types::ConstBuffer& data, int dest, int tag, Plane plane) {
   Guard guard = core_->enter();
   return core_->begin(*core_->sends.make(*core_, Address{&context, dest, tag, plane}, data, Mode::standard), guard, true);
 }
 
-base::Result<Outcome> Engine::recv(Context& context, types::Buffer into, int source, int tag, Plane plane) {
-  if (source == kProcNull) return kNoMessage;
-  ReceiveRequest request(*core_, {&context, source, tag, plane}, into);
-  {
-    Guard guard = core_->enter();
-    SHIM_TRY(core_->start(request));
-  }
-  SHIM_TRY(core_->finish(request));
-  return request.outcome();
+base::Result<Outcome> Engine::recv(Context& context, const types::Buffer& into, int source, int tag, Plane plane) {
+  base::Result<Outcome> received(kNoMessage);  // filled in where it is answered from: copying it at once would cost a message's time
+  if (source == kProcNull) return received;
+  const Address from{&context, source, tag, plane};
+  Awaited awaited{from, into, received};
+  if (!into.type->contiguous || !core_->receive_at_once(awaited)) [[unlikely]] received = core_->receive(from, into);
+  return received;
 }
 
-base::Result<Request*> Engine::irecv(Context& context, types::Buffer into, int source, int tag, Plane plane) {
+base::Result<Request*> Engine::irecv(Context& context, const types::Buffer& into, int source, int tag, Plane plane) {
   Guard guard = core_->enter();
   ReceiveRequest* request = core_->receives.make(*core_, Address{&context, source, tag, plane}, into);
   if (source == kProcNull) {
@@ -80,7 +80,7 @@ base::Result<Request*> Engine::irecv(Context& context, types::Buffer into, int s
   return core_->started(core_->start(*request), *request);
 }
 
-base::Result<Request*> Engine::send_init(Context& context, types::ConstBuffer data, int dest, int tag, Mode mode) {
+base::Result<Request*> Engine::send_init(Context& context, const types::ConstBuffer& data, int dest, int tag, Mode mode) {
   Guard guard = core_->enter();
   SendRequest* request = core_->sends.make(*core_, Address{&context, dest, tag, Plane::user}, data, mode);
   request->make_persistent();
@@ -88,7 +88,7 @@ base::Result<Request*> Engine::send_init(Context& context, types::ConstBuffer da
   return request;
 }
 
-base::Result<Request*> Engine::recv_init(Context& context, types::Buffer into, int source, int tag) {
+base::Result<Request*> Engine::recv_init(Context& context, const types::Buffer& into, int source, int tag) {
   Guard guard = core_->enter();
   ReceiveRequest* request = core_->receives.make(*core_, Address{&context, source, tag, Plane::user}, into);
   request->make_persistent();

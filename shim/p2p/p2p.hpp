@@ -184,19 +184,21 @@ class Engine {
   void set_first_base(std::uint32_t base);
 
   // --- sending: dest is a rank of the context or kProcNull; tag from 0 to kTagUpperBound; arguments are checked by the caller.
-  base::Status send(Context& context, types::ConstBuffer data, int dest, int tag, Mode mode, Plane plane = Plane::user);
-  base::Result<Request*> isend(Context& context, types::ConstBuffer data, int dest, int tag, Mode mode,
+  base::Status send(Context& context, const types::ConstBuffer& data, int dest, int tag, Mode mode, Plane plane = Plane::user);
+  base::Result<Request*> isend(Context& context, const types::ConstBuffer& data, int dest, int tag, Mode mode,
                                Plane plane = Plane::user);
   /// As isend in standard mode; null where the message has left at once, so that there is nothing to wait for.
-  base::Result<Request*> send_or_start(Context& context, types::ConstBuffer data, int dest, int tag, Plane plane);
+  /// @param keeps_copy of data that does not leave at once: the memory may be written to, or go
+  base::Result<Request*> send_or_start(Context& context, const types::ConstBuffer& data, int dest, int tag, Plane plane,
+                                       bool keeps_copy = false);
   /// As isend, with the data copied and kept by the engine: the user's buffer is free at once (MPI_Bsend and friends account
   /// for the space in their own room).
-  base::Result<Request*> isend_copied(Context& context, types::ConstBuffer data, int dest, int tag, Plane plane = Plane::user);
+  base::Result<Request*> isend_copied(Context& context, const types::ConstBuffer& data, int dest, int tag, Plane plane = Plane::user);
 
   // --- receiving: source is a rank, kAnySource or kProcNull; tag a tag or kAnyTag. A message longer than the buffer is an
   //     error of class truncate, with the buffer filled.
-  base::Result<Outcome> recv(Context& context, types::Buffer into, int source, int tag, Plane plane = Plane::user);
-  base::Result<Request*> irecv(Context& context, types::Buffer into, int source, int tag, Plane plane = Plane::user);
+  base::Result<Outcome> recv(Context& context, const types::Buffer& into, int source, int tag, Plane plane = Plane::user);
+  base::Result<Request*> irecv(Context& context, const types::Buffer& into, int source, int tag, Plane plane = Plane::user);
 
   base::Result<std::optional<Outcome>> iprobe(Context& context, int source, int tag);
   base::Result<Outcome> probe(Context& context, int source, int tag);
@@ -208,8 +210,8 @@ class Engine {
   base::Result<Request*> imrecv(Message* message, types::Buffer into);
 
   // --- persistent: made inactive; start makes them active again and again.
-  base::Result<Request*> send_init(Context& context, types::ConstBuffer data, int dest, int tag, Mode mode);
-  base::Result<Request*> recv_init(Context& context, types::Buffer into, int source, int tag);
+  base::Result<Request*> send_init(Context& context, const types::ConstBuffer& data, int dest, int tag, Mode mode);
+  base::Result<Request*> recv_init(Context& context, const types::Buffer& into, int source, int tag);
   static base::Status start(Request& request);
 
   // --- requests (those without an engine concern other rooms' requests as well, of no engine)

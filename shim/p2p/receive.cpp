@@ -3,9 +3,17 @@
 #include <algorithm>
 #include <string>
 
+#include "shim/base/copy.hpp"
 #include "shim/p2p/core.hpp"
 
 namespace shim::p2p {
+
+namespace {
+// Somewhat longer than it takes another core to answer, and far shorter than anything else here may wait.
+constexpr int kShortWayPolls = 50;
+// Receives that find their messages without a round of progress, before registered work has its turn.
+constexpr int kShortWaysInARow = 16;
+}  // namespace
 
 std::optional<base::Error> misfit(std::uint64_t bytes, int source, int tag, const Incoming& into) {
   if (bytes == into.capacity()) [[likely]] return std::nullopt;
@@ -20,22 +28,28 @@ std::optional<base::Error> misfit(std::uint64_t bytes, int source, int tag, cons
   return std::nullopt;
 }
 
-void Core::on_packet(transport::ConstSpan packet) {
+bool Core::on_packet(transport::ConstSpan packet) {
+  take_packet(packet);
+  return awaited_ == nullptr || !awaited_->has_come;
+}
+
+void Core::take_packet(transport::ConstSpan packet) {
   if (packet.empty()) return;
   switch (static_cast<wire::Kind>(packet[0])) {
     case wire::Kind::eager:
       if (auto header = wire::read<wire::Eager>(packet)) {
-        on_message({wire::Kind::eager, header->source, header->tag, header->bytes, 0, 0, packet.subspan(sizeof *header)},
-                   header->context);
+        const transport::ConstSpan payload = packet.subspan(sizeof *header);
+        if (awaited_ != nullptr && take_awaited(*header, payload)) return;
+        on_message({wire::Kind::eager, header->source, header->tag, header->bytes, 0, 0, payload}, header->context);
       }
       break;
     case wire::Kind::eager_numbered:
     case wire::Kind::eager_synchronous:
       if (auto header = wire::read<wire::NumberedEager>(packet)) {
         const wire::Eager& message = header->message;
-        on_message({message.kind, message.source, message.tag, message.bytes, header->number, 0,
-                    packet.subspan(sizeof *header)},
-                   message.context);
+        const transport::ConstSpan payload = packet.subspan(sizeof *header);
+        if (awaited_ != nullptr && message.kind == wire::Kind::eager_numbered && take_awaited(message, payload)) return;
+        on_message({message.kind, message.source, message.tag, message.bytes, header->number, 0, payload}, message.context);
       }
       break;
     case wire::Kind::ready_to_send:
@@ -89,6 +103,60 @@ void Core::on_message(const Arrival& arrival, base::ContextId id) {
   Message* message = messages_.make(arrival, plane);
   if (context == nullptr) contexts_.hold(id, *message);
   else context->matching(plane).add(*message);
+}
+
+/// Is it what a receive on the short way polls for? Nothing is posted before that one in its plane.
+bool Core::take_awaited(const wire::Eager& message, transport::ConstSpan payload) {
+  Awaited& awaited = *awaited_;
+  if (awaited.has_come || !awaited.accepts(message) || payload.size() != message.bytes) return false;
+  ++counts.posted_matches;
+  const std::uint64_t capacity = awaited.into.bytes(), bytes = std::min<std::uint64_t>(message.bytes, capacity);
+  base::copy_short(awaited.into.address, payload.data(), static_cast<std::size_t>(bytes));
+  *awaited.received = {message.source, message.tag, bytes};
+  awaited.has_come = true;
+  if (message.bytes == capacity) [[likely]] return true;
+  if (auto error = misfit(message.bytes, message.source, message.tag, Incoming(awaited.into))) awaited.received = *std::move(error);
+  return true;
+}
+
+/// Not past another message or receive, nor while something of ours waits for a round of progress.
+bool Core::may_take_short_way(const Awaited& awaited) {
+  Context& context = *awaited.address.context;
+  Matching& matching = context.matching(awaited.address.plane);
+  if (context.failed != 0 || matching.has_posted() || matching.find_arrived(awaited.address.rank, awaited.address.tag) != nullptr)
+    return false;
+  if (!busy_.empty() || !reads_.empty() || !unrouted_.empty() || !inbox_.empty()) return false;
+  if (work.list() == nullptr || ++short_ways_ < kShortWaysInARow) [[likely]] return true;
+  short_ways_ = 0;
+  return false;
+}
+
+bool Core::receive_at_once(Awaited& awaited) {
+  Guard guard = enter();
+  if (!may_take_short_way(awaited)) return false;
+  const bool is_alone = !is_crowded_.load(std::memory_order_relaxed) && !lock_.is_shared();
+  const Context& context = *awaited.address.context;
+  awaited.context = base::context_id(context.spec.own_base, context.spec.path, awaited.address.plane == Plane::collective);
+  awaited.sources = context.size;
+  base::Status polled;
+  awaited_ = &awaited;
+  for (int polls = is_alone ? kShortWayPolls : 1; polls > 0; --polls) {
+    if (poll_all(false, polled) != 0 || !polled) break;
+  }
+  awaited_ = nullptr;
+  if (awaited.has_come || polled) return awaited.has_come;
+  awaited.received = std::move(polled).error();
+  return true;
+}
+
+base::Result<Outcome> Core::receive(const Address& from, const types::Buffer& into) {
+  ReceiveRequest request(*this, from, into);
+  {
+    Guard guard = enter();
+    SHIM_TRY(start(request));
+  }
+  SHIM_TRY(finish(request));
+  return request.outcome();
 }
 
 void Core::deliver(ReceiveRequest& request, const Arrival& arrival, Context& context) {

@@ -120,6 +120,21 @@ class Message final : public Arrived {
   std::unique_ptr<std::byte[]> long_payload_;
 };
 
+/// A receive that its thread polls for with the lock held: nobody else gets to see it, so it needs no place in the queues.
+struct Awaited {
+  const Address& address;
+  const types::Buffer& into;  ///< in one run
+  base::Result<Outcome>& received;
+  std::uint64_t context = 0;  ///< as messages for it say it
+  int sources = 0;            ///< ranks that they can come from
+  bool has_come = false;
+
+  bool accepts(const wire::Eager& message) const {
+    return message.context == context && (message.tag == address.tag || (address.tag == kAnyTag && message.tag >= 0)) &&
+           (message.source == address.rank || (address.rank == kAnySource && message.source >= 0 && message.source < sources));
+  }
+};
+
 /// The error of a receive whose message was too long for it (truncate), or ends inside an element (type); nothing where it fits.
 std::optional<base::Error> misfit(std::uint64_t bytes, int source, int tag, const Incoming& into);
 

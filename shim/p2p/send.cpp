@@ -6,29 +6,26 @@ namespace shim::p2p {
 
 namespace {
 
-wire::Eager header_for(const Context& context, int rank, int tag, Plane plane) {
-  wire::Eager header;
-  header.source = context.spec.own_rank;
-  header.context = context.id_at(rank, plane);
-  header.tag = tag;
-  return header;
+wire::Eager header_for(wire::Kind kind, const Context& context, int rank, int tag, Plane plane, std::uint64_t bytes) {
+  return wire::Eager::of(kind, context.spec.own_rank, context.id_at(rank, plane), tag, static_cast<std::uint32_t>(bytes));
 }
 
 }  // namespace
 
 /// The short way: true when the message has left as one packet. False: take the long way, which meets whatever was in the way
 /// here and deals with it.
-bool Core::send_at_once(Context& context, const Outgoing& data, int rank, int tag, Plane plane) {
+bool Core::send_at_once(Context& context, const types::ConstBuffer& data, int rank, int tag, Plane plane) {
   Peer* to = context.known_peer(rank);
-  if (to == nullptr || !to->is_clear() || data.bytes() > to->eager_limit) return false;
-  wire::Eager header = header_for(context, rank, tag, plane);
-  header.bytes = static_cast<std::uint32_t>(data.bytes());
-  return try_eager(*to, header, data);
+  const std::uint64_t bytes = data.bytes();
+  if (to == nullptr || !to->is_clear() || bytes > to->eager_limit) return false;
+  const wire::Eager header = header_for(wire::Kind::eager, context, rank, tag, plane, bytes);
+  if (!data.type->contiguous) [[unlikely]] return try_eager(*to, header, Outgoing(data).all());
+  return try_eager(*to, header, {static_cast<const std::byte*>(data.address), static_cast<std::size_t>(bytes)});
 }
 
 template <typename Header>
-bool Core::try_eager(Peer& to, const Header& header, const Outgoing& data) {
-  auto sent = to.transport->try_send(*to.link, wire::bytes_of(header), data.all());
+bool Core::try_eager(Peer& to, const Header& header, transport::ConstSpan data) {
+  auto sent = to.transport->try_send(*to.link, wire::bytes_of(header), data);
   if (!sent || *sent != transport::Attempt::done) return false;
   ++counts.eager_sent;
   return true;
@@ -39,7 +36,7 @@ bool Core::send_at_once(SendRequest& request) {
   Peer* to = context->known_peer(rank);
   if (to == nullptr || !to->is_clear() || request.data.bytes() > to->eager_limit) return false;
   number(request, *to);
-  return try_eager(*to, wire::NumberedEager{request.header, request.number}, request.data);
+  return try_eager(*to, wire::NumberedEager{request.header, request.number}, request.data.all());
 }
 
 /// Fills in the header of a message that nobody has to answer, but that may be asked for back.
@@ -47,9 +44,7 @@ void Core::number(SendRequest& request, Peer& to) {
   const auto& [context, rank, tag, plane] = request.address;
   request.receiver = &to;
   request.number = ++messages_numbered_;
-  request.header = header_for(*context, rank, tag, plane);
-  request.header.kind = wire::Kind::eager_numbered;
-  request.header.bytes = static_cast<std::uint32_t>(request.data.bytes());
+  request.header = header_for(wire::Kind::eager_numbered, *context, rank, tag, plane, request.data.bytes());
 }
 
 base::Status Core::start(SendRequest& request, Guard& guard) {

@@ -43,6 +43,7 @@ int Core::poll_all(bool thorough, base::Status& status) {
       continue;
     }
     moved += *packets;
+    if (awaited_ != nullptr && awaited_->has_come) return moved;
     polled.silent = *packets != 0 ? 0 : std::min(polled.silent + 1, kSilentPolls);
     polled.skip = i != 0 && polled.silent == kSilentPolls ? kSkippedRounds : 0;
   }

@@ -11,6 +11,8 @@
 // Outside all communicators:              control →, control →, …
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -43,6 +45,18 @@ struct Eager {
   std::uint64_t context = 0;   ///< the receiver's id of the communicator; bit 0 says which plane (base/context_id.hpp)
   std::int32_t tag = 0;
   std::uint32_t bytes = 0;     ///< length of the payload
+
+  /// Made of whole words, so that it can be copied as words at once (base/copy.hpp).
+  static Eager of(Kind kind, std::int32_t source, std::uint64_t context, std::int32_t tag, std::uint32_t bytes) {
+    return std::bit_cast<Eager>(std::array<std::uint64_t, 3>{static_cast<std::uint8_t>(kind) | word(source), context,
+                                                             static_cast<std::uint32_t>(tag) | word(bytes)});
+  }
+
+ private:
+  template <typename Half>
+  static std::uint64_t word(Half upper) {
+    return std::uint64_t{static_cast<std::uint32_t>(upper)} << 32;
+  }
 };
 static_assert(sizeof(Eager) == 24);
 

@@ -33,7 +33,8 @@ class Link {
 class Sink {
  public:
   virtual ~Sink() = default;
-  virtual void on_packet(ConstSpan packet) = 0;
+  /// False: enough for now. What else has come may stay with the transport until the next poll, which need not heed this.
+  virtual bool on_packet(ConstSpan packet) = 0;
 };
 
 /// Result of an attempt that must not block.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Between items in memory and the stream of their data without holes.
+#include <algorithm>
 #include <cstring>
 
+#include "shim/base/copy.hpp"
 #include "shim/types/layout_walk.hpp"
 #include "shim/types/types.hpp"
 
@@ -14,16 +16,21 @@ void copy_fixed(const std::byte* from, std::int64_t from_stride, std::byte* to, 
   for (std::uint64_t i = 0; i < count; ++i, from += from_stride, to += to_stride) std::memcpy(to, from, kBytes);
 }
 
-/// Most blocks of an indexed type are few elements long: a call of memcpy costs more than they do.
-void copy_run(const std::byte* from, std::byte* to, std::uint64_t bytes) {
-  constexpr std::uint64_t kWord = 8, kFew = 8 * kWord;
-  if (bytes > kFew || bytes % kWord != 0) return void(std::memcpy(to, from, bytes));
-  for (std::uint64_t done = 0; done < bytes; done += kWord) std::memcpy(to + done, from + done, kWord);
+/// Most blocks of an indexed type are few elements long, one not as the other: one to four words go without a branch on how many, which
+/// no processor could foretell. The later ones overlap where there are fewer.
+inline void copy_run(const std::byte* from, std::byte* to, std::uint64_t bytes) {
+  constexpr std::uint64_t kWord = 8;
+  if (bytes < kWord || bytes > 4 * kWord) return base::copy_short(to, from, bytes);
+  const std::uint64_t last = bytes - kWord, second = std::min(kWord, last), third = std::min(2 * kWord, last);
+  const auto copy_word = [from, to](std::uint64_t at) { std::memcpy(to + at, from + at, kWord); };
+  copy_word(0);
+  copy_word(second);
+  copy_word(third);
+  copy_word(last);
 }
 
-void copy_pieces(const std::byte* from, std::int64_t from_stride, std::byte* to, std::int64_t to_stride, std::uint64_t bytes,
-                 std::uint64_t count) {
-  if (count == 1) return copy_run(from, to, bytes);
+void copy_many(const std::byte* from, std::int64_t from_stride, std::byte* to, std::int64_t to_stride, std::uint64_t bytes,
+               std::uint64_t count) {
   switch (bytes) {  // of elements, and of a few of them: what vectors and subarrays are mostly made of
     case 1: return copy_fixed<1>(from, from_stride, to, to_stride, count);
     case 2: return copy_fixed<2>(from, from_stride, to, to_stride, count);
@@ -36,6 +43,12 @@ void copy_pieces(const std::byte* from, std::int64_t from_stride, std::byte* to,
     default:
       for (std::uint64_t i = 0; i < count; ++i, from += from_stride, to += to_stride) std::memcpy(to, from, bytes);
   }
+}
+
+[[gnu::always_inline]] inline void copy_pieces(const std::byte* from, std::int64_t from_stride, std::byte* to, std::int64_t to_stride,
+                                               std::uint64_t bytes, std::uint64_t count) {
+  if (count == 1) return copy_run(from, to, bytes);
+  copy_many(from, from_stride, to, to_stride, bytes, count);
 }
 
 /// Visits the part of `bytes` bytes from byte `first` on of an array of items with holes.

@@ -30,7 +30,7 @@ base::Status run_directly(Comm& comm, const Body& body) {
 /// Sizes, roots, and lengths around what is never sent and what goes in one line.
 template <typename Body>
 void for_each_case(const Body& body, std::uint64_t eager = p2p::World::quick().eager_shm) {
-  for (int size : {1, 2, 3, 4, 5, 8}) {
+  for (int size : {1, 2, 3, 4, 5, 8, 11}) {
     on_all(size, [&](Comm& comm) {
       for (int root : {0, size - 1})
         for (std::uint64_t count : {0, 1, 31}) body(comm, root, count);
@@ -50,21 +50,26 @@ void expect_everything_right(Comm& comm, int root, std::uint64_t count) {
 
   Items gathered = untouched(all_items);
   ASSERT_TRUE(run_directly(comm, [&](Direct& direct) {
-    gather_direct(direct, out(own), {gathered.data(), &int64_type(), {}, count}, root);
+    gather_direct(direct, out(own), {gathered.data(), &int64_type(), nullptr, count}, root);
   }));
+  Items up_tree = untouched(all_items);
+  ASSERT_TRUE(run_directly(comm, [&](Direct& direct) {
+    gather_tree_direct(direct, out(own), {up_tree.data(), &int64_type(), nullptr, count}, root);
+  }));
+  ASSERT_EQ(up_tree, gathered);
   Items expected = untouched(0);
   for (int from = 0; from < size; ++from)
     for (std::int64_t value : values(from, count)) expected.push_back(value);
   ASSERT_EQ(gathered, rank == root ? expected : untouched(all_items));
 
-  if ((size & (size - 1)) == 0) {
-    Items all = untouched(all_items);
-    ASSERT_TRUE(run_directly(comm, [&](Direct& direct) { allgather_direct(direct, out(own), {all.data(), &int64_type(), {}, count}); }));
-    ASSERT_EQ(all, expected);
-  }
+  Items everywhere = untouched(all_items);
+  ASSERT_TRUE(run_directly(comm, [&](Direct& direct) {
+    allgather_direct(direct, out(own), {everywhere.data(), &int64_type(), nullptr, count});
+  }));
+  ASSERT_EQ(everywhere, expected);
   Items scattered = untouched(count);
   ASSERT_TRUE(run_directly(comm, [&](Direct& direct) {
-    scatter_direct(direct, {expected.data(), &int64_type(), {}, count}, in(scattered), root);
+    scatter_direct(direct, {expected.data(), &int64_type(), nullptr, count}, in(scattered), root);
   }));
   ASSERT_EQ(scattered, own);
 
@@ -74,7 +79,7 @@ void expect_everything_right(Comm& comm, int root, std::uint64_t count) {
   for (int from = 0; from < size; ++from)
     for (std::int64_t value : values(from * size + rank, count)) exchanged.push_back(value);
   ASSERT_TRUE(run_directly(comm, [&](Direct& direct) {
-    alltoall_direct(direct, {outgoing.data(), &int64_type(), {}, count}, {incoming.data(), &int64_type(), {}, count});
+    alltoall_direct(direct, {outgoing.data(), &int64_type(), nullptr, count}, {incoming.data(), &int64_type(), nullptr, count});
   }));
   ASSERT_EQ(incoming, exchanged);
 }
@@ -84,7 +89,7 @@ TEST(Direct, MovesData) { for_each_case(expect_everything_right); }
 TEST(Direct, MovesDataOfWhichNothingIsEager) { for_each_case(expect_everything_right, 0); }
 
 TEST(Direct, BlocksWithGaps) {
-  for (int size : {2, 5}) {
+  for (int size : {2, 5, 16}) {
     on_all(size, [&](Comm& comm) {
       std::vector<std::int64_t> counts, displacements;
       for (int rank = 0; rank < size; ++rank) counts.push_back(rank % 3), displacements.push_back(3 * (size - rank));
@@ -169,6 +174,15 @@ TEST(Direct, AMemberOfAnotherLengthLeavesNobodyWaiting) {
     EXPECT_EQ(scanned.has_value(), comm.rank() == 0) << "who comes after the one of another length hears of it";
     auto sent = run(comm, bcast(Turn::blocking(comm), {result.data(), count, &int64_type()}, 0));
     EXPECT_EQ(sent.has_value(), comm.rank() != 1) << comm.rank();
+    ASSERT_TRUE(run(comm, barrier(Turn::blocking(comm))));
+  });
+}
+
+TEST(Direct, ALongerReceiveBlockThanRoomIsReported) {
+  on_all(9, [](Comm& comm) {
+    Items own = values(comm.rank(), 32), all = untouched(9 * 40);
+    auto gathered = run(comm, gather(Turn::blocking(comm), out(own), {all.data(), 40, &int64_type()}, 0));
+    EXPECT_EQ(gathered.has_value(), comm.rank() != 0);
     ASSERT_TRUE(run(comm, barrier(Turn::blocking(comm))));
   });
 }

@@ -55,7 +55,10 @@ void pass_over_leaks_of(const std::string& provider);
 class CallSink final : public Sink {
  public:
   explicit CallSink(std::function<void(ConstSpan)> function) : function_(std::move(function)) {}
-  void on_packet(ConstSpan packet) override { function_(packet); }
+  bool on_packet(ConstSpan packet) override {
+    function_(packet);
+    return true;
+  }
 
  private:
   std::function<void(ConstSpan)> function_;

@@ -28,6 +28,7 @@ struct SteppedAccess {
     word = value;
     note(~0ull);
   }
+  static void expect_write(const std::byte*) {}
   static void copy_in(std::byte* to, ConstSpan from) {
     Fiber::pause();
     if (!from.empty()) std::memcpy(to, from.data(), from.size());

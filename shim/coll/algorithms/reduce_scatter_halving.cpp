@@ -31,7 +31,7 @@ Task halve(Call call, Operands operands, Fold fold, Accumulator accumulator, con
 
 }  // namespace
 
-Task reduce_scatter_halving(Call call, Operands operands, const void* own, void* result, Counts counts) {
+Task reduce_scatter_halving(Call call, Operands operands, const void* own, void* result, Integers counts) {
   std::vector<std::uint64_t> starts = starts_of(counts);
   auto rank = static_cast<std::size_t>(call.rank);
   Fold fold(call.size);

@@ -8,7 +8,7 @@
 
 namespace shim::coll {
 
-Task reduce_scatter_pairwise(Call call, Operands operands, const void* own, void* result, Counts counts) {
+Task reduce_scatter_pairwise(Call call, Operands operands, const void* own, void* result, Integers counts) {
   std::vector<std::uint64_t> starts = starts_of(counts);
   auto part_for = [&](int rank) {
     auto i = static_cast<std::size_t>(rank);

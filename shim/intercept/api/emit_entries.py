@@ -70,7 +70,7 @@ def _slow_path(function):
     deciding, others = function.deciding, function.other_handles
     if function.route in ("tool", "ours", "state") or not (deciding or others):
         return None
-    lines = ["[[gnu::cold, gnu::noinline]] %s with_ours_%s(%s) {" % (
+    lines = ["[[gnu::noinline]] %s with_ours_%s(%s) {" % (
         function.returns, function.name, function.signature_parameters)]
     replaced = list(others)
     if function.has_body or not (function.route == "by_handle" and all(p.handle.has_twin for p in deciding)):

@@ -50,6 +50,16 @@ base::Result<const types::Type*> take_type(MPI_Datatype datatype) {
   return ingredient.type;  // kept by its handle
 }
 
+base::Result<const types::Type*> check_buffer(const void* address, Count count, MPI_Datatype datatype) {
+  if (count < 0) return bad_count(count, "count");
+  const types::Type* type = &types::byte_type();
+  if (count > 0 || datatype != abi::predefined.datatype_null) {
+    SHIM_TRY_ASSIGN(type, intercept::take_type(datatype));
+  }
+  SHIM_TRY(intercept::check_address(address, needs_address(*type, count > 0)));
+  return type;
+}
+
 }  // namespace slow
 
 base::Status hand_out(p2p::Request* started, const sessions::CommunicatorPtr& comm, MPI_Comm handle, MPI_Request* request) {

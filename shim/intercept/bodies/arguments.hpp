@@ -29,6 +29,8 @@ base::Error bad_rank(const sessions::Communicator& comm, int rank, const char* w
 base::Error bad_tag(int tag);
 base::Error no_output(const char* what);
 base::Result<const types::Type*> take_type(MPI_Datatype datatype);
+/// What take_buffer says where not everything is as it mostly is.
+base::Result<const types::Type*> check_buffer(const void* address, Count count, MPI_Datatype datatype);
 }  // namespace slow
 
 /// The communicator of this handle, null where there is none; slow::no_comm says why. The shared pointer stays where it is.
@@ -38,7 +40,7 @@ inline p2p::Engine& engine_of(const sessions::Communicator& comm) noexcept { ret
 
 /// The type behind a handle, for communication: predefined, ours, or derived by the substrate. It stays while its handle is not
 /// freed; operations that outlive the call keep it (types::keep). Errors: type (null, stale, not committed).
-inline base::Result<const types::Type*> take_type(MPI_Datatype datatype) {
+[[gnu::always_inline]] inline base::Result<const types::Type*> take_type(MPI_Datatype datatype) {
   if (const types::Type* type = abi::find_type(datatype)) [[likely]] return type;
   return slow::take_type(datatype);
 }
@@ -57,13 +59,11 @@ inline bool needs_address(const types::Type& type, bool has_items) { return has_
 /// Nothing at all may be of no type: programs that MPICH has always let pass say so.
 /// Errors: count (negative), type (null with a count, not committed), buffer (null with a count, MPI_IN_PLACE).
 template <typename Buffer, typename Address>
-base::Status take_buffer(Buffer& buffer, Address address, Count count, MPI_Datatype datatype) {
-  if (count < 0) [[unlikely]] return slow::bad_count(count, "count");
-  const types::Type* type = &types::byte_type();
-  if (count > 0 || datatype != abi::predefined.datatype_null) [[likely]] {
-    SHIM_TRY_ASSIGN(type, take_type(datatype));
+[[gnu::always_inline]] inline base::Status take_buffer(Buffer& buffer, Address address, Count count, MPI_Datatype datatype) {
+  const types::Type* type = abi::find_type(datatype);
+  if (type == nullptr || count < 0 || address == nullptr || address == MPI_IN_PLACE) [[unlikely]] {
+    SHIM_TRY_ASSIGN(type, slow::check_buffer(address, count, datatype));
   }
-  SHIM_TRY(check_address(address, needs_address(*type, count > 0)));
   buffer = {address, static_cast<std::uint64_t>(count), type};
   return {};
 }

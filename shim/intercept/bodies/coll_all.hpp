@@ -6,13 +6,16 @@
 
 namespace shim::intercept::collective {
 
-/// MPI_Allgather and MPI_Alltoall take the same arguments; `algorithm` is coll::allgather or coll::alltoall.
-using Regular = coll::Task (*)(coll::Turn, types::ConstBuffer, types::Buffer);
+/// MPI_Allgather and MPI_Alltoall take the same arguments; `algorithm` is coll::allgather or coll::alltoall, `inter_blocks` says what an
+/// intercommunicator exchanges.
+using Regular = coll::Task (*)(const coll::Turn&, const types::ConstBuffer&, const types::Buffer&);
 
-template <typename Way>
+template <typename Way, typename InterBlocks>
 base::Status regular(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, Count recvcount,
-                     MPI_Datatype recvtype, MPI_Comm handle, Regular algorithm, Way way) {
+                     MPI_Datatype recvtype, MPI_Comm handle, Regular algorithm, InterBlocks inter_blocks, Way way) {
   SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
+  if (comm->is_inter())
+    return exchange(OtherGroup(), handle, way, inter_blocks(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype));
   types::ConstBuffer send;
   types::Buffer receive;
   SHIM_TRY(take_send(send, sendbuf, sendcount, sendtype));
@@ -20,43 +23,39 @@ base::Status regular(const void* sendbuf, Count sendcount, MPI_Datatype sendtype
   SHIM_TRY(check_no_alias(sendbuf, recvbuf, receive.bytes()));
   SHIM_TRY(check_no_alias(sendbuf, recvbuf, comm->rank() * recvcount, *receive.type, recvcount));
   return way(comm, handle, keep(send.type, receive.type),
-             [=](coll::Turn turn, const KeptTypes&) { return algorithm(turn, send, receive); });
+             [=](const coll::Turn& turn, const KeptTypes&) { return algorithm(turn, send, receive); });
 }
 
 template <typename Way>
 base::Status allgather(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, Count recvcount,
                        MPI_Datatype recvtype, MPI_Comm comm, Way way) {
-  if (is_inter(comm))
-    return exchange(OtherGroup(), comm, way, allgather_blocks(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype));
-  return regular(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, coll::allgather, way);
+  return regular(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, coll::allgather, allgather_blocks, way);
 }
 
 template <typename Way>
 base::Status alltoall(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, Count recvcount,
                       MPI_Datatype recvtype, MPI_Comm comm, Way way) {
-  if (is_inter(comm))
-    return exchange(OtherGroup(), comm, way, alltoall_blocks(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype));
-  return regular(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, coll::alltoall, way);
+  return regular(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, coll::alltoall, alltoall_blocks, way);
 }
 
 template <typename C, typename D, typename Way>
 base::Status allgatherv(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, const C* recvcounts,
                         const D* displs, MPI_Datatype recvtype, MPI_Comm handle, Way way) {
-  if (is_inter(handle))
+  SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
+  if (comm->is_inter())
     return exchange(OtherGroup(), handle, way,
                     allgatherv_blocks(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype));
-  SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
   types::ConstBuffer send;
   SHIM_TRY(take_send(send, sendbuf, sendcount, sendtype));
   SHIM_TRY_ASSIGN(const types::Type* type, take_type(recvtype));
   OneSide held;
   SHIM_TRY(take_arrays(held.arrays, recvcounts, displs, comm->size(), "receive"));
-  SHIM_TRY(check_address(recvbuf, needs_address(*type, held.arrays.has_data())));
+  SHIM_TRY(check_address(recvbuf, needs_address(*type, held.arrays.has_data)));
   const int own = comm->rank();
   SHIM_TRY(check_no_alias(sendbuf, recvbuf, displs[own], *type, recvcounts[own]));
   held.types = keep(send.type, type);
-  return way(comm, handle, std::move(held), [=](coll::Turn turn, const OneSide& kept) {
-    return coll::allgatherv(turn, send, recvbuf, kept.arrays.blocks(), *type);
+  return way(comm, handle, std::move(held), [=](const coll::Turn& turn, const OneSide& kept) {
+    return coll::allgatherv(turn, send, recvbuf, kept.arrays.blocks, *type);
   });
 }
 
@@ -65,30 +64,34 @@ struct BothSides {
   Arrays send, receive;
   KeptTypes types;
   static bool is_empty() { return false; }
+  void keep_arrays() {
+    send.keep();
+    receive.keep();
+  }
 };
 
 template <typename C, typename D, typename Way>
 base::Status alltoallv(const void* sendbuf, const C* sendcounts, const D* sdispls, MPI_Datatype sendtype, void* recvbuf,
                        const C* recvcounts, const D* rdispls, MPI_Datatype recvtype, MPI_Comm handle, Way way) {
-  if (is_inter(handle))
+  SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
+  if (comm->is_inter())
     return exchange(OtherGroup(), handle, way,
                     alltoallv_blocks(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype));
-  SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
   BothSides held;
   const types::Type* send_type = nullptr;  // without a type: in place
   if (sendbuf != MPI_IN_PLACE) {
     SHIM_TRY_ASSIGN(send_type, take_type(sendtype));
     SHIM_TRY(take_arrays(held.send, sendcounts, sdispls, comm->size(), "send"));
-    SHIM_TRY(check_address(sendbuf, needs_address(*send_type, held.send.has_data())));
+    SHIM_TRY(check_address(sendbuf, needs_address(*send_type, held.send.has_data)));
   }
   SHIM_TRY_ASSIGN(const types::Type* type, take_type(recvtype));
   SHIM_TRY(take_arrays(held.receive, recvcounts, rdispls, comm->size(), "receive"));
-  SHIM_TRY(check_address(recvbuf, needs_address(*type, held.receive.has_data())));
+  SHIM_TRY(check_address(recvbuf, needs_address(*type, held.receive.has_data)));
   if (const int own = comm->rank(); send_type != nullptr)
     SHIM_TRY(check_no_alias(displaced(sendbuf, sdispls[own] * send_type->extent), recvbuf, rdispls[own], *type, recvcounts[own]));
   held.types = keep(send_type, type);
-  return way(comm, handle, std::move(held), [=](coll::Turn turn, const BothSides& kept) {
-    return coll::alltoallv(turn, sendbuf, kept.send.blocks(), send_type, recvbuf, kept.receive.blocks(), *type);
+  return way(comm, handle, std::move(held), [=](const coll::Turn& turn, const BothSides& kept) {
+    return coll::alltoallv(turn, sendbuf, kept.send.blocks, send_type, recvbuf, kept.receive.blocks, *type);
   });
 }
 
@@ -108,10 +111,10 @@ struct Peers {
 template <typename C, typename D, typename Way>
 base::Status alltoallw(const void* sendbuf, const C* sendcounts, const D* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
                        const C* recvcounts, const D* rdispls, const MPI_Datatype* recvtypes, MPI_Comm handle, Way way) {
-  if (is_inter(handle))
+  SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
+  if (comm->is_inter())
     return exchange(OtherGroup(), handle, way,
                     alltoallw_blocks(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes));
-  SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
   Peers peers;
   if (sendbuf != MPI_IN_PLACE) SHIM_TRY(take_peers(peers.send, sendbuf, sendcounts, sdispls, sendtypes, comm->size(), "send"));
   SHIM_TRY(take_peers(peers.receive, recvbuf, recvcounts, rdispls, recvtypes, comm->size(), "receive"));
@@ -119,7 +122,7 @@ base::Status alltoallw(const void* sendbuf, const C* sendcounts, const D* sdispl
     SHIM_TRY(check_no_alias(peers.send[own].address, peers.receive[own].address, peers.receive[own].bytes()));
   peers.keep_types();
   return way(comm, handle, std::move(peers),
-             [](coll::Turn turn, const Peers& kept) { return coll::alltoallw(turn, kept.send, kept.receive); });
+             [](const coll::Turn& turn, const Peers& kept) { return coll::alltoallw(turn, kept.send, kept.receive); });
 }
 
 }  // namespace shim::intercept::collective

@@ -23,7 +23,7 @@ base::Status exchange(Whom whom, MPI_Comm handle, Way way, Take take) {
   ExchangedBlocks blocks;
   SHIM_TRY(take(blocks, static_cast<int>(neighbours.destinations.size()), static_cast<int>(neighbours.sources.size())));
   return way(comm, handle, messages_between(neighbours, blocks.send, blocks.receive),
-             [](coll::Turn turn, const Messages& messages) { return coll::exchange(turn, messages.out, messages.in); });
+             [](const coll::Turn& turn, const Messages& messages) { return coll::exchange(turn, messages.out, messages.in); });
 }
 
 /// The same block to all.
@@ -106,10 +106,5 @@ struct FromRoot {
     return found;
   }
 };
-
-inline bool is_inter(MPI_Comm handle) {
-  const sessions::CommunicatorPtr* comm = find_comm(handle);
-  return comm != nullptr && (*comm)->is_inter();
-}
 
 }  // namespace shim::intercept::collective

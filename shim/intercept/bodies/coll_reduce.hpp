@@ -14,15 +14,16 @@ base::Status reduce(const void* sendbuf, void* recvbuf, Count count, MPI_Datatyp
   SHIM_TRY(check_root(*comm, root));
   const Part part = part_of(*comm, root);
   const bool sends = part.is_other || !comm->is_inter();
-  SHIM_TRY_ASSIGN(Reduction r, take_reduction({sendbuf, recvbuf, count, datatype, op}, {sends, part.is_root}));
+  Reduction r;
+  SHIM_TRY(take_reduction(r, {sendbuf, recvbuf, count, datatype, op}, {sends, part.is_root}));
   if (sends) SHIM_TRY(check_in_place(sendbuf, part.is_root));
-  return way(comm, handle, std::move(r), [=](coll::Turn turn, const Reduction& kept) {
+  return way(comm, handle, std::move(r), [=](const coll::Turn& turn, const Reduction& kept) {
     return coll::reduce(turn, kept.send, kept.receive, kept.count, *kept.type, *kept.op, to_root(root));
   });
 }
 
 /// Allreduce, scan, exscan and reduce_scatter_block: the same arguments for different algorithms.
-using Algorithm = coll::Task (*)(coll::Turn, types::ConstBuffer, void*, std::uint64_t, const types::Type&, const types::Op&);
+using Algorithm = coll::Task (*)(const coll::Turn&, const types::ConstBuffer&, void*, std::uint64_t, const types::Type&, const types::Op&);
 
 enum class On { any, intracommunicators };
 
@@ -31,8 +32,9 @@ base::Status combine(const Operation& given, MPI_Comm handle, Algorithm algorith
   SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
   if (where == On::intracommunicators) SHIM_TRY(check_intra(*comm));
   if (comm->is_inter()) SHIM_TRY(check_address(given.sendbuf, false));
-  SHIM_TRY_ASSIGN(Reduction r, take_reduction(given));
-  return way(comm, handle, std::move(r), [=](coll::Turn turn, const Reduction& kept) {
+  Reduction r;
+  SHIM_TRY(take_reduction(r, given));
+  return way(comm, handle, std::move(r), [=](const coll::Turn& turn, const Reduction& kept) {
     return algorithm(turn, kept.send, kept.receive, kept.count, *kept.type, *kept.op);
   });
 }
@@ -63,6 +65,7 @@ struct ReductionOfParts {
   Arrays arrays;
   Reduction reduction;
   static bool is_empty() { return false; }
+  void keep_arrays() { arrays.keep(); }
 };
 
 template <typename C, typename Way>
@@ -71,15 +74,14 @@ base::Status reduce_scatter(const void* sendbuf, void* recvbuf, const C* recvcou
   SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
   ReductionOfParts held;
   SHIM_TRY(take_arrays(held.arrays, recvcounts, recvcounts, comm->size(), "receive"));
-  const auto& counts = held.arrays.counts;
-  Operation given{sendbuf, recvbuf, 0, datatype, op};
-  for (std::int64_t count : counts) given.count += count;
+  const coll::Integers& counts = held.arrays.blocks.counts;
+  const Operation given{sendbuf, recvbuf, counts.sum(), datatype, op};
   if (comm->is_inter()) SHIM_TRY(check_address(sendbuf, false));
   const bool receives = counts[static_cast<std::size_t>(comm->rank())] > 0;
-  SHIM_TRY_ASSIGN(held.reduction, take_reduction(given, {.receives = receives || sendbuf == MPI_IN_PLACE}));
-  return way(comm, handle, std::move(held), [](coll::Turn turn, const ReductionOfParts& kept) {
+  SHIM_TRY(take_reduction(held.reduction, given, {.receives = receives || sendbuf == MPI_IN_PLACE}));
+  return way(comm, handle, std::move(held), [](const coll::Turn& turn, const ReductionOfParts& kept) {
     const Reduction& r = kept.reduction;
-    return coll::reduce_scatter(turn, r.send, r.receive, kept.arrays.all_counts(), *r.type, *r.op);
+    return coll::reduce_scatter(turn, r.send, r.receive, kept.arrays.blocks.counts, *r.type, *r.op);
   });
 }
 

@@ -9,7 +9,7 @@ namespace shim::intercept::collective {
 template <typename Way>
 base::Status barrier(MPI_Comm handle, Way way) {
   SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
-  return way(comm, handle, KeptTypes(), [](coll::Turn turn, const KeptTypes&) { return coll::barrier(turn); });
+  return way(comm, handle, KeptTypes(), [](const coll::Turn& turn, const KeptTypes&) { return coll::barrier(turn); });
 }
 
 template <typename Way>
@@ -19,15 +19,15 @@ base::Status bcast(void* buffer, Count count, MPI_Datatype datatype, int root, M
   types::Buffer data;
   if (!comm->is_inter() || root != MPI_PROC_NULL) SHIM_TRY(take_buffer(data, buffer, count, datatype));
   return way(comm, handle, keep(data.type),
-             [=](coll::Turn turn, const KeptTypes&) { return coll::bcast(turn, data, to_root(root)); });
+             [=](const coll::Turn& turn, const KeptTypes&) { return coll::bcast(turn, data, to_root(root)); });
 }
 
 template <typename Way>
 base::Status gather(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, Count recvcount,
                     MPI_Datatype recvtype, int root, MPI_Comm handle, Way way) {
-  if (is_inter(handle))
-    return exchange(ToRoot{root}, handle, way, alltoall_blocks(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype));
   SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
+  if (comm->is_inter())
+    return exchange(ToRoot{root}, handle, way, alltoall_blocks(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype));
   SHIM_TRY(check_root(*comm, root));
   const bool is_root = comm->rank() == root;
   types::ConstBuffer send;
@@ -39,15 +39,15 @@ base::Status gather(const void* sendbuf, Count sendcount, MPI_Datatype sendtype,
     SHIM_TRY(check_no_alias(sendbuf, recvbuf, root * recvcount, *receive.type, recvcount));
   }
   return way(comm, handle, keep(send.type, receive.type),
-             [=](coll::Turn turn, const KeptTypes&) { return coll::gather(turn, send, receive, root); });
+             [=](const coll::Turn& turn, const KeptTypes&) { return coll::gather(turn, send, receive, root); });
 }
 
 template <typename Way>
 base::Status scatter(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, Count recvcount,
                      MPI_Datatype recvtype, int root, MPI_Comm handle, Way way) {
-  if (is_inter(handle))
-    return exchange(FromRoot{root}, handle, way, alltoall_blocks(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype));
   SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
+  if (comm->is_inter())
+    return exchange(FromRoot{root}, handle, way, alltoall_blocks(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype));
   SHIM_TRY(check_root(*comm, root));
   const bool is_root = comm->rank() == root;
   types::ConstBuffer send;
@@ -59,16 +59,16 @@ base::Status scatter(const void* sendbuf, Count sendcount, MPI_Datatype sendtype
   SHIM_TRY(check_in_place(recvbuf, is_root));
   if (recvbuf != MPI_IN_PLACE) SHIM_TRY(take_buffer(receive, recvbuf, recvcount, recvtype));
   return way(comm, handle, keep(send.type, receive.type),
-             [=](coll::Turn turn, const KeptTypes&) { return coll::scatter(turn, send, receive, root); });
+             [=](const coll::Turn& turn, const KeptTypes&) { return coll::scatter(turn, send, receive, root); });
 }
 
 template <typename C, typename D, typename Way>
 base::Status gatherv(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, const C* recvcounts,
                      const D* displs, MPI_Datatype recvtype, int root, MPI_Comm handle, Way way) {
-  if (is_inter(handle))
+  SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
+  if (comm->is_inter())
     return exchange(ToRoot{root}, handle, way,
                     allgatherv_blocks(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype));
-  SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
   SHIM_TRY(check_root(*comm, root));
   const bool is_root = comm->rank() == root;
   types::ConstBuffer send;
@@ -79,22 +79,22 @@ base::Status gatherv(const void* sendbuf, Count sendcount, MPI_Datatype sendtype
   if (is_root) {
     SHIM_TRY_ASSIGN(type, take_type(recvtype));
     SHIM_TRY(take_arrays(held.arrays, recvcounts, displs, comm->size(), "receive"));
-    SHIM_TRY(check_address(recvbuf, needs_address(*type, held.arrays.has_data())));
+    SHIM_TRY(check_address(recvbuf, needs_address(*type, held.arrays.has_data)));
     SHIM_TRY(check_no_alias(sendbuf, recvbuf, displs[root], *type, recvcounts[root]));
   }
   held.types = keep(send.type, type);
-  return way(comm, handle, std::move(held), [=](coll::Turn turn, const OneSide& kept) {
-    return coll::gatherv(turn, send, recvbuf, kept.arrays.blocks(), type, root);
+  return way(comm, handle, std::move(held), [=](const coll::Turn& turn, const OneSide& kept) {
+    return coll::gatherv(turn, send, recvbuf, kept.arrays.blocks, type, root);
   });
 }
 
 template <typename C, typename D, typename Way>
 base::Status scatterv(const void* sendbuf, const C* sendcounts, const D* displs, MPI_Datatype sendtype, void* recvbuf,
                       Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm handle, Way way) {
-  if (is_inter(handle))
+  SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
+  if (comm->is_inter())
     return exchange(FromRoot{root}, handle, way,
                     scatterv_blocks(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype));
-  SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
   SHIM_TRY(check_root(*comm, root));
   const bool is_root = comm->rank() == root;
   const types::Type* type = nullptr;
@@ -102,15 +102,15 @@ base::Status scatterv(const void* sendbuf, const C* sendcounts, const D* displs,
   if (is_root) {
     SHIM_TRY_ASSIGN(type, take_type(sendtype));
     SHIM_TRY(take_arrays(held.arrays, sendcounts, displs, comm->size(), "send"));
-    SHIM_TRY(check_address(sendbuf, needs_address(*type, held.arrays.has_data())));
+    SHIM_TRY(check_address(sendbuf, needs_address(*type, held.arrays.has_data)));
     SHIM_TRY(check_no_alias(recvbuf, sendbuf, displs[root], *type, sendcounts[root]));
   }
   types::Buffer receive;
   SHIM_TRY(check_in_place(recvbuf, is_root));
   if (recvbuf != MPI_IN_PLACE) SHIM_TRY(take_buffer(receive, recvbuf, recvcount, recvtype));
   held.types = keep(receive.type, type);
-  return way(comm, handle, std::move(held), [=](coll::Turn turn, const OneSide& kept) {
-    return coll::scatterv(turn, sendbuf, kept.arrays.blocks(), type, receive, root);
+  return way(comm, handle, std::move(held), [=](const coll::Turn& turn, const OneSide& kept) {
+    return coll::scatterv(turn, sendbuf, kept.arrays.blocks, type, receive, root);
   });
 }
 

@@ -10,28 +10,35 @@ using base::ErrorClass;
 
 coll::Task keeping(Kept, coll::Task task) { co_await task; }
 
+namespace slow {
+
 base::Status check_root(const sessions::Communicator& comm, int root) {
-  if (root >= 0 && root < comm.peers()) return {};
   if (comm.is_inter() && (root == MPI_ROOT || root == MPI_PROC_NULL)) return {};
-  Error error = slow::bad_rank(comm, root, "root");
+  Error error = bad_rank(comm, root, "root");
   return Error(ErrorClass::root, error.text());
 }
 
-base::Status check_counts(std::span<const std::int64_t> counts, const char* what) {
-  for (std::size_t i = 0; i < counts.size(); ++i)
-    if (counts[i] < 0)
-      return Error(ErrorClass::count, std::string("the ") + what + " count for rank " + std::to_string(i) + " is negative");
-  return {};
+Error same_memory() { return {ErrorClass::buffer, "send and receive buffer are the same memory: use MPI_IN_PLACE"}; }
+
+Error in_place_elsewhere() { return {ErrorClass::buffer, "MPI_IN_PLACE is for the root only"}; }
+
+Error no_arrays(const char* what) {
+  return {ErrorClass::arg, std::string("the ") + what + " counts or displacements are a null pointer"};
 }
 
-base::Status check_no_alias(const void* send, const void* receive, std::uint64_t bytes) {
-  if (send != receive || bytes == 0) return {};
-  return Error(ErrorClass::buffer, "send and receive buffer are the same memory: use MPI_IN_PLACE");
+Error negative_count(const coll::Integers& counts, const char* what) {
+  std::size_t rank = 0;
+  while (counts[rank] >= 0) ++rank;
+  return {ErrorClass::count, std::string("the ") + what + " count for rank " + std::to_string(rank) + " is negative"};
 }
 
-base::Status check_in_place(const void* address, bool is_root) {
-  if (address != MPI_IN_PLACE || is_root) return {};
-  return Error(ErrorClass::buffer, "MPI_IN_PLACE is for the root only");
+}  // namespace slow
+
+void Arrays::keep() {
+  for (const coll::Integers& array : {blocks.counts, blocks.displacements})
+    for (std::size_t i = 0; i < array.size(); ++i) kept_.push_back(array[i]);
+  const std::size_t size = blocks.counts.size();
+  blocks = {{kept_.data(), size}, {kept_.data() + size, size}};
 }
 
 }  // namespace shim::intercept

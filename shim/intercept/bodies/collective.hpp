@@ -4,10 +4,9 @@
 // call that is refused for its arguments has not taken place, and the caller may call again, rightly, and meets the others.
 #pragma once
 
-#include <algorithm>
-#include <boost/container/small_vector.hpp>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "shim/coll/coll.hpp"
 #include "shim/intercept/bodies/communicators.hpp"
@@ -23,6 +22,7 @@ struct KeptTypes {
   bool is_empty() const { return one == nullptr && two == nullptr; }
 };
 inline KeptTypes keep(const types::Type* type, const types::Type* other = nullptr) {
+  if ((type == nullptr || type->is_predefined()) && (other == nullptr || other->is_predefined())) [[likely]] return {};
   return {type != nullptr ? types::keep(*type) : nullptr, other != nullptr && other != type ? types::keep(*other) : nullptr};
 }
 
@@ -36,10 +36,17 @@ struct Blocking {
   }
 };
 
+/// For a call that goes on after its return.
+template <typename Held>
+std::shared_ptr<const Held> keep_all(Held held) {
+  if constexpr (requires { held.keep_arrays(); }) held.keep_arrays();
+  return std::make_shared<const Held>(std::move(held));
+}
+
 /// A task that ends before what it needs does.
 coll::Task keeping(Kept held, coll::Task task);
 template <typename Held, typename Make>
-coll::Task make_holding(const std::shared_ptr<const Held>& held, coll::Turn turn, const Make& make) {
+coll::Task make_holding(const std::shared_ptr<const Held>& held, const coll::Turn& turn, const Make& make) {
   coll::Task task = make(turn, *held);
   if (held->is_empty()) return task;
   return keeping(held, std::move(task));
@@ -51,7 +58,7 @@ struct Nonblocking {
   template <typename Held, typename Make>
   base::Status operator()(const sessions::CommunicatorPtr& comm, MPI_Comm handle, Held held, Make make) const {
     SHIM_TRY(check_output(request, "request"));
-    auto kept = std::make_shared<const Held>(std::move(held));
+    auto kept = keep_all(std::move(held));
     SHIM_TRY_ASSIGN(p2p::Request * started, coll::start(comm->coll(), make_holding(kept, comm->coll(), make)));
     return hand_out(started, comm, handle, request);
   }
@@ -65,29 +72,43 @@ struct Persistent {
   base::Status operator()(const sessions::CommunicatorPtr& comm, MPI_Comm handle, Held held, Make make) const {
     SHIM_TRY(take_info(info));  // no hint is known
     SHIM_TRY(check_output(request, "request"));
-    auto kept = std::make_shared<const Held>(std::move(held));
+    auto kept = keep_all(std::move(held));
     auto make_again = [make, kept, turn = coll::Turn::lasting(comm->coll())] { return make_holding(kept, turn, make); };
     return hand_out(coll::prepare(comm->coll(), make_again), comm, handle, request);
   }
 };
 
-/// Counts and displacements of one of the v-forms, in items of the type.
+/// Counts and displacements of one of the v-forms, in items of the type: the caller's own, until they are kept.
 struct Arrays {
-  boost::container::small_vector<std::int64_t, 16> counts, displacements;
-  coll::Blocks blocks() const { return {all_counts(), {displacements.data(), displacements.size()}}; }
-  std::span<const std::int64_t> all_counts() const { return {counts.data(), counts.size()}; }
-  bool has_data() const { return std::ranges::any_of(counts, [](std::int64_t count) { return count > 0; }); }
+  coll::Blocks blocks;
+  bool has_data = false;  ///< a count is not 0
+  void keep();
+
+ private:
+  std::vector<std::int64_t> kept_;
 };
 
 /// What a v-form with counts on one side holds.
 struct OneSide {
   Arrays arrays;
   KeptTypes types;
-  bool is_empty() const { return arrays.counts.empty() && types.is_empty(); }
+  bool is_empty() const { return arrays.blocks.counts.empty() && types.is_empty(); }
+  void keep_arrays() { arrays.keep(); }
 };
 
-/// On an intercommunicator a rank of the other group, MPI_ROOT or MPI_PROC_NULL. Errors: root.
+namespace slow {
 base::Status check_root(const sessions::Communicator& comm, int root);
+base::Error same_memory();
+base::Error in_place_elsewhere();
+base::Error no_arrays(const char* what);
+base::Error negative_count(const coll::Integers& counts, const char* what);
+}  // namespace slow
+
+/// On an intercommunicator a rank of the other group, MPI_ROOT or MPI_PROC_NULL. Errors: root.
+inline base::Status check_root(const sessions::Communicator& comm, int root) {
+  if (root >= 0 && root < comm.peers()) [[likely]] return {};
+  return slow::check_root(comm, root);
+}
 /// The same root as coll has it.
 inline int to_root(int root) { return root == MPI_ROOT ? coll::kRoot : root == MPI_PROC_NULL ? p2p::kProcNull : root; }
 /// Does this process have the root's part in a rooted collective, and has it a part at all, beside the root?
@@ -98,10 +119,11 @@ inline Part part_of(const sessions::Communicator& comm, int root) {
   if (comm.is_inter()) return {root == MPI_ROOT, root >= 0};
   return {comm.rank() == root, comm.rank() != root};
 }
-/// Errors: count (negative, says whose), arg (null array).
-base::Status check_counts(std::span<const std::int64_t> counts, const char* what);
 /// Two buffers of one call that are the same memory (MPI-4.1 §6.2). Errors: buffer.
-base::Status check_no_alias(const void* send, const void* receive, std::uint64_t bytes);
+inline base::Status check_no_alias(const void* send, const void* receive, std::uint64_t bytes) {
+  if (send != receive || bytes == 0) [[likely]] return {};
+  return slow::same_memory();
+}
 /// The same where one of them is a block at this displacement, in items, of an array.
 inline base::Status check_no_alias(const void* single, const void* array, std::int64_t displacement, const types::Type& type,
                                    std::int64_t count) {
@@ -109,16 +131,21 @@ inline base::Status check_no_alias(const void* single, const void* array, std::i
 }
 
 /// Of the processes of a rooted collective, only the root may say MPI_IN_PLACE. Errors: buffer.
-base::Status check_in_place(const void* address, bool is_root);
+inline base::Status check_in_place(const void* address, bool is_root) {
+  if (address != MPI_IN_PLACE || is_root) [[likely]] return {};
+  return slow::in_place_elsewhere();
+}
 
-/// Arrays of int or larger, one item a rank.
+/// Arrays of int or larger, one item a rank. Errors: count (negative, says whose), arg (null array).
 template <typename C, typename D>
 base::Status take_arrays(Arrays& arrays, const C* counts, const D* displacements, int size, const char* what) {
-  if (counts == nullptr || displacements == nullptr)
-    return base::Error(base::ErrorClass::arg, std::string("the ") + what + " counts or displacements are a null pointer");
-  arrays.counts.assign(counts, counts + size);
-  arrays.displacements.assign(displacements, displacements + size);
-  return check_counts(arrays.all_counts(), what);
+  if (counts == nullptr || displacements == nullptr) [[unlikely]] return slow::no_arrays(what);
+  arrays.blocks = {{counts, static_cast<std::size_t>(size)}, {displacements, static_cast<std::size_t>(size)}};
+  C all_bits = 0;  // of all counts: tells whether one is negative, and whether one is not 0
+  for (int i = 0; i < size; ++i) all_bits |= counts[i];
+  arrays.has_data = all_bits != 0;
+  if (all_bits < 0) [[unlikely]] return slow::negative_count(arrays.blocks.counts, what);
+  return {};
 }
 
 /// A send buffer that may be MPI_IN_PLACE: then its type is null.

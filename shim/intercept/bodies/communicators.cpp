@@ -8,18 +8,12 @@ namespace shim::intercept {
 using base::Error;
 using base::ErrorClass;
 
-base::Result<std::reference_wrapper<const sessions::CommunicatorPtr>> borrow_comm(MPI_Comm handle) {
-  SHIM_TRY_ASSIGN(sessions::CommunicatorPtr * found, comm_of(handle));
-  return std::cref(*found);
-}
-
 base::Result<sessions::CommunicatorPtr> take_comm(MPI_Comm handle) {
   SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& found, borrow_comm(handle));
   return found;
 }
 
-base::Status check_intra(const sessions::Communicator& comm) {
-  if (!comm.is_inter()) return {};
+base::Error slow::is_inter(const sessions::Communicator& comm) {
   return Error(ErrorClass::comm, "the " + comm.description() + " is not allowed here: only an intracommunicator is");
 }
 

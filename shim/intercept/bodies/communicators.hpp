@@ -11,10 +11,20 @@ namespace shim::intercept {
 /// The communicator, kept alive by the copy. Errors: comm.
 base::Result<sessions::CommunicatorPtr> take_comm(MPI_Comm handle);
 /// The same for as long as the handle is not freed: for a call that the program does not free it under.
-base::Result<std::reference_wrapper<const sessions::CommunicatorPtr>> borrow_comm(MPI_Comm handle);
+inline base::Result<std::reference_wrapper<const sessions::CommunicatorPtr>> borrow_comm(MPI_Comm handle) {
+  if (const sessions::CommunicatorPtr* found = find_comm(handle)) [[likely]] return std::cref(*found);
+  return slow::no_comm(handle);
+}
+
+namespace slow {
+base::Error is_inter(const sessions::Communicator& comm);
+}  // namespace slow
 
 /// For what is not defined on intercommunicators. Errors: comm.
-base::Status check_intra(const sessions::Communicator& comm);
+inline base::Status check_intra(const sessions::Communicator& comm) {
+  if (!comm.is_inter()) [[likely]] return {};
+  return slow::is_inter(comm);
+}
 base::Result<sessions::CommunicatorPtr> take_intra(MPI_Comm handle);
 
 /// Where the handle of a new communicator is to go: MPI_COMM_NULL until there is one, so also where the call fails. Errors: arg.

@@ -71,6 +71,7 @@ base::Status take_unseen(Applied& applied, bool& commutes) {
 }
 
 base::Status take_user_op(Reduction& checked, const Operation& given) {
+  if (abi::is_unset(given.op) || given.op == abi::predefined.op_null) return Error(ErrorClass::op, "the operation is MPI_OP_NULL");
   auto applied = std::make_shared<Applied>();
   applied->operation = find_operation(given.op);
   applied->native = given.op;
@@ -89,7 +90,6 @@ base::Status take_user_op(Reduction& checked, const Operation& given) {
 
 /// The operation, allowed on the type.
 base::Status take_op(Reduction& checked, const Operation& given) {
-  if (abi::is_unset(given.op) || given.op == abi::predefined.op_null) return Error(ErrorClass::op, "the operation is MPI_OP_NULL");
   checked.op = abi::find_op(given.op);
   if (checked.op == nullptr) return take_user_op(checked, given);
   if (!checked.type->is_predefined()) return Error(ErrorClass::op, "predefined operations apply to predefined datatypes only");
@@ -101,25 +101,29 @@ base::Status take_op(Reduction& checked, const Operation& given) {
 int reduce_local(const char* function, const void* in, void* inout, Count count, MPI_Datatype datatype, MPI_Op op) {
   return deliver(Subject(), function, [&]() -> base::Status {
     SHIM_TRY(check_address(in, count > 0));
-    SHIM_TRY_ASSIGN(Reduction r, take_reduction({in, inout, count, datatype, op}));
+    Reduction r;
+    SHIM_TRY(take_reduction(r, {in, inout, count, datatype, op}));
     return types::reduce(*r.op, *r.type, in, inout, r.count);
   });
 }
 
 }  // namespace
 
-base::Result<Reduction> take_reduction(const Operation& given, Roles roles) {
-  Reduction checked;
-  if (given.count < 0) return slow::bad_count(given.count, "count");
+base::Status take_reduction(Reduction& checked, const Operation& given, Roles roles) {
+  if (given.count < 0) [[unlikely]] return slow::bad_count(given.count, "count");
   SHIM_TRY_ASSIGN(checked.type, take_type(given.datatype));
   SHIM_TRY(take_op(checked, given));
-  if (roles.sends) SHIM_TRY(take_send(checked.send, given.sendbuf, given.count, given.datatype));
   checked.count = static_cast<std::uint64_t>(given.count);
   checked.receive = given.recvbuf;
-  if (!roles.receives) return checked;
-  SHIM_TRY(check_address(given.recvbuf, needs_address(*checked.type, given.count > 0)));
+  const bool has_data = needs_address(*checked.type, given.count > 0);
+  if (roles.sends && given.sendbuf != MPI_IN_PLACE) {
+    SHIM_TRY(check_address(given.sendbuf, has_data));
+    checked.send = {given.sendbuf, checked.count, checked.type};
+  }
+  if (!roles.receives) return {};
+  SHIM_TRY(check_address(given.recvbuf, has_data));
   if (roles.sends) SHIM_TRY(check_no_alias(given.sendbuf, given.recvbuf, checked.count));
-  return checked;
+  return {};
 }
 
 namespace ours {

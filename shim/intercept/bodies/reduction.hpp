@@ -36,6 +36,6 @@ struct Roles {
   bool sends = true, receives = true;
 };
 /// Errors: count, type, op (null, not defined on the type), buffer.
-base::Result<Reduction> take_reduction(const Operation& given, Roles roles = {});
+base::Status take_reduction(Reduction& checked, const Operation& given, Roles roles = {});
 
 }  // namespace shim::intercept

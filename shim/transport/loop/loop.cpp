@@ -101,7 +101,7 @@ Result<int> Loop::poll(Sink& sink) {
     std::optional<Bytes> packet = state_->next_for(number_);
     if (!packet) break;
     ++counts_.packets_received;
-    sink.on_packet(*packet);
+    if (!sink.on_packet(*packet)) return delivered + 1;
   }
   return delivered;
 }

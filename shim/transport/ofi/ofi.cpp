@@ -156,7 +156,8 @@ void Ofi::take_frame(ConstSpan bytes, Sink& sink) {
       ++counts_.packets_received;
       if (link->has_said_bye) return;
       ++link->packets_seen;
-      return sink.on_packet(rest);
+      sink.on_packet(rest);
+      return;
     case FrameKind::hello: return;
     case FrameKind::ask: (void)send_receipt(*link, FrameKind::seen); return;
     case FrameKind::seen: return take_receipt(*link, rest);

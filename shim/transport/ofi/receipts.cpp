@@ -75,7 +75,7 @@ void Ofi::take_bye(OfiLink& link, ConstSpan bytes) {
 /// their last questions, until all have heard it.
 void Ofi::say_goodbye() {
   struct Deaf final : Sink {
-    void on_packet(ConstSpan) override {}
+    bool on_packet(ConstSpan) override { return true; }
   } nobody;
   const base::Nanoseconds end = base::now_ns() + kGoodbyeNs;
   // Reads first: to one whose own goodbye has come nothing must be sent any more.

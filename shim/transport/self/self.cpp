@@ -88,16 +88,17 @@ Result<Attempt> Self::try_send(Link&, ConstSpan header, ConstSpan payload) {
 
 Result<int> Self::poll(Sink& sink) {
   // Only what was there at the start: a sink that answers every packet with another must not keep us here.
-  std::size_t batch = std::min(queue_.size(), kPollBatch);
-  for (std::size_t i = 0; i < batch; ++i) {
+  const std::size_t batch = std::min(queue_.size(), kPollBatch);
+  std::size_t handed_over = 0;
+  for (bool wants_more = true; handed_over < batch && wants_more; ++handed_over) {
     Bytes packet = std::move(queue_.front());
     queue_.pop_front();
     queued_.store(queue_.size(), std::memory_order_relaxed);  // a hint for sleep(); the push above does the ordering
     ++counts_.packets_received;
-    sink.on_packet(packet);
+    wants_more = sink.on_packet(packet);
     if (spare_.size() < kSpareBuffers) spare_.push_back(std::move(packet));
   }
-  return static_cast<int>(batch);
+  return static_cast<int>(handed_over);
 }
 
 Result<Attempt> Self::try_read(Link&, std::uint64_t remote_address, std::span<std::byte> into) {

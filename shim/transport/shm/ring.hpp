@@ -11,9 +11,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 
+#include "shim/base/copy.hpp"
 #include "shim/transport/transport.hpp"
 
 namespace shim::transport {
@@ -54,8 +54,16 @@ struct DirectAccess {
   static void store(std::uint64_t& word, std::uint64_t value, std::memory_order order) {
     std::atomic_ref(word).store(value, order);
   }
+  /// This line will be written to soon: it may come from the other core meanwhile.
+  static void expect_write([[maybe_unused]] const std::byte* line) {
+#if defined(__x86_64__)
+    asm volatile("prefetchw %0" : : "m"(*line));  // which compilers use for __builtin_prefetch on newer processors only
+#else
+    __builtin_prefetch(line, 1);
+#endif
+  }
   static void copy_in(std::byte* to, ConstSpan from) {
-    if (!from.empty()) std::memcpy(to, from.data(), from.size());
+    base::copy_short(to, from.data(), from.size());
   }
 };
 static_assert(std::atomic_ref<std::uint64_t>::is_always_lock_free);
@@ -97,6 +105,29 @@ class RingWriter {
   /// Writes one packet; false where there is no room. Header and payload together at most ring_max_packet.
   bool write(ConstSpan header, ConstSpan payload) {
     const std::size_t bytes = header.size() + payload.size();
+    if (bytes <= kLine - kWordBytes && free_bytes() >= 3 * kLine && zeroed_ == tail_ + kLine) [[likely]] {
+      write_line(header, payload);
+      return true;
+    }
+    return write_lines(header, payload);
+  }
+
+ private:
+  /// Of these the receiver still has the last lap's. More than one message's, so that a sender in a hurry does not wait for it.
+  static constexpr std::size_t kLinesAhead = 4;
+
+  /// A packet of one line, with room behind it and the ready word there zero: what most are.
+  void write_line(ConstSpan header, ConstSpan payload) {
+    std::byte* packet = memory_.at(offset_) + kWordBytes;
+    Access::copy_in(packet, header);
+    Access::copy_in(packet + header.size(), payload);
+    // release: pairs with the acquire in RingReader::next
+    Access::store(memory_.word_at(offset_), RecordWord::packet(header.size() + payload.size()), std::memory_order_release);
+    move_on(tail_ + kLine, line_after(offset_, 1));
+  }
+
+  bool write_lines(ConstSpan header, ConstSpan payload) {
+    const std::size_t bytes = header.size() + payload.size();
     const std::size_t record = record_bytes(bytes);
     const std::size_t to_end = memory_.capacity() - offset_;
     const std::size_t pad = to_end < record ? to_end : 0;
@@ -119,15 +150,23 @@ class RingWriter {
       // release: pairs with the acquire in RingReader::next
       Access::store(memory_.word_at(begin), RecordWord::packet(bytes), std::memory_order_release);
     }
-    tail_ = end;
-    offset_ = next;
-    // relaxed: read by this process when it attaches again, and as a hint by has_unread
-    Access::store(memory_.control().tail, tail_, std::memory_order_relaxed);
-    zero_ahead();
+    move_on(end, next);
     return true;
   }
 
- private:
+  void move_on(std::uint64_t tail, std::size_t offset) {
+    tail_ = tail;
+    offset_ = offset;
+    // relaxed: read by this process when it attaches again, and as a hint by has_unread
+    Access::store(memory_.control().tail, tail_, std::memory_order_relaxed);
+    zero_ahead();
+    Access::expect_write(memory_.at(line_after(offset_, kLinesAhead)));
+  }
+
+  std::size_t line_after(std::size_t offset, std::size_t lines) const {
+    const std::size_t later = offset + lines * kLine;
+    return later < memory_.capacity() ? later : later - memory_.capacity();
+  }
   bool has_room(std::size_t wanted) {
     if (free_bytes() >= wanted) return true;
     refresh();
@@ -142,8 +181,7 @@ class RingWriter {
   /// line's transfer off the way of the next packet.
   void zero_ahead() {
     if (free_bytes() < 2 * kLine) return;
-    std::size_t after = offset_ + kLine == memory_.capacity() ? 0 : offset_ + kLine;
-    Access::store(memory_.word_at(after), 0, std::memory_order_relaxed);
+    Access::store(memory_.word_at(line_after(offset_, 1)), 0, std::memory_order_relaxed);
     zeroed_ = tail_ + kLine;
   }
 

@@ -82,7 +82,11 @@ class Shm final : public Transport {
   Status connect(ShmLink& link);
   Result<Attempt> refuse(ShmLink& link);
   void adopt_contacts();
-  int drain(RingReader<>& ring, int most, Sink& sink);
+  struct Drained {
+    int packets;
+    bool wants_more;  ///< the sink does
+  };
+  Drained drain(RingReader<>& ring, int most, Sink& sink);
 
   SharedArea& area_;
   ShmSettings settings_;
@@ -180,15 +184,16 @@ void Shm::adopt_contacts() {
   });
 }
 
-int Shm::drain(RingReader<>& ring, int most, Sink& sink) {
+Shm::Drained Shm::drain(RingReader<>& ring, int most, Sink& sink) {
   int count = 0;
   for (; count < most; ++count) {
     auto packet = ring.next();
     if (!packet) break;
-    sink.on_packet(*packet);
+    const bool wants_more = sink.on_packet(*packet);
     ring.release(packet->size());
+    if (!wants_more) return {count + 1, false};
   }
-  return count;
+  return {count, true};
 }
 
 Result<int> Shm::poll(Sink& sink) {
@@ -199,9 +204,12 @@ Result<int> Shm::poll(Sink& sink) {
     adopt_contacts();
   }
   int count = 0;
-  for (std::size_t visited = 0; visited < rings_.size() && count < kPollBatch; ++visited) {
+  bool wants_more = true;
+  for (std::size_t visited = 0; visited < rings_.size() && count < kPollBatch && wants_more; ++visited) {
     if (next_ring_ >= rings_.size()) next_ring_ = 0;
-    count += drain(rings_[next_ring_++], std::min(kRingBatch, kPollBatch - count), sink);
+    const Drained drained = drain(rings_[next_ring_++], std::min(kRingBatch, kPollBatch - count), sink);
+    count += drained.packets;
+    wants_more = drained.wants_more;
   }
   counts_.packets_received += static_cast<std::uint64_t>(count);
   return count;
