@@ -157,7 +157,7 @@ class Core final : private transport::Sink {
   void take_packet(transport::ConstSpan packet);
   void on_message(const Arrival& arrival, base::ContextId id);
   Message* take_unmatched(base::ContextId id, const wire::Cancel& wanted);
-  bool take_awaited(const wire::Eager& message, transport::ConstSpan payload);
+  bool take_awaited(const wire::Eager& message, transport::ConstSpan payload, bool is_whole);
   void on_clear_to_send(const wire::ClearToSend& header);
   void on_finished(const wire::Finished& header);
   void on_cancel(const wire::Cancel& header);

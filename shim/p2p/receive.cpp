@@ -39,7 +39,7 @@ void Core::take_packet(transport::ConstSpan packet) {
     case wire::Kind::eager:
       if (auto header = wire::read<wire::Eager>(packet)) {
         const transport::ConstSpan payload = packet.subspan(sizeof *header);
-        if (awaited_ != nullptr && take_awaited(*header, payload)) return;
+        if (awaited_ != nullptr && take_awaited(*header, payload, true)) return;
         on_message({wire::Kind::eager, header->source, header->tag, header->bytes, 0, 0, payload}, header->context);
       }
       break;
@@ -48,13 +48,14 @@ void Core::take_packet(transport::ConstSpan packet) {
       if (auto header = wire::read<wire::NumberedEager>(packet)) {
         const wire::Eager& message = header->message;
         const transport::ConstSpan payload = packet.subspan(sizeof *header);
-        if (awaited_ != nullptr && message.kind == wire::Kind::eager_numbered && take_awaited(message, payload)) return;
+        if (awaited_ != nullptr && take_awaited(message, payload, message.kind == wire::Kind::eager_numbered)) return;
         on_message({message.kind, message.source, message.tag, message.bytes, header->number, 0, payload}, message.context);
       }
       break;
     case wire::Kind::ready_to_send:
       if (auto header = wire::read<wire::ReadyToSend>(packet)) {
         const wire::Eager& message = header->message;
+        if (awaited_ != nullptr) take_awaited(message, {}, false);
         on_message({message.kind, message.source, message.tag, header->bytes, header->number, header->address, {}},
                    message.context);
       }
@@ -105,10 +106,13 @@ void Core::on_message(const Arrival& arrival, base::ContextId id) {
   else context->matching(plane).add(*message);
 }
 
-/// Is it what a receive on the short way polls for? Nothing is posted before that one in its plane.
-bool Core::take_awaited(const wire::Eager& message, transport::ConstSpan payload) {
+/// Is it what a receive on the short way polls for? Nothing is posted before that one in its plane. A message that is its own, but wants
+/// an answer, is for the long way, and so are those behind it.
+bool Core::take_awaited(const wire::Eager& message, transport::ConstSpan payload, bool is_whole) {
   Awaited& awaited = *awaited_;
-  if (awaited.has_come || !awaited.accepts(message) || payload.size() != message.bytes) return false;
+  if (awaited.has_come || awaited.is_for_long_way || !awaited.accepts(message)) return false;
+  awaited.is_for_long_way = !is_whole || payload.size() != message.bytes;
+  if (awaited.is_for_long_way) return false;
   ++counts.posted_matches;
   const std::uint64_t capacity = awaited.into.bytes(), bytes = std::min<std::uint64_t>(message.bytes, capacity);
   base::copy_short(awaited.into.address, payload.data(), static_cast<std::size_t>(bytes));

@@ -128,6 +128,7 @@ struct Awaited {
   std::uint64_t context = 0;  ///< as messages for it say it
   int sources = 0;            ///< ranks that they can come from
   bool has_come = false;
+  bool is_for_long_way = false;  ///< its message has come, and is no short one
 
   bool accepts(const wire::Eager& message) const {
     return message.context == context && (message.tag == address.tag || (address.tag == kAnyTag && message.tag >= 0)) &&

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Blocking receives that find their message at the first look: nothing is posted, and what else has come stays where it is.
+#include <thread>
+#include <utility>
+
 #include "tests/p2p/world.hpp"
 
 namespace shim::p2p {
@@ -64,6 +67,24 @@ TEST_F(ShortWay, NotPastAMessageThatCameBefore) {
   send(2, 7);
   receive(1, 0, 7);
   receive(2, 0, 7);
+}
+
+TEST_F(ShortWay, NotPastAMessageThatWantsAnAnswer) {
+  const std::size_t kLong = 100'000;
+  for (auto [bytes, mode] : {std::pair(kLong, Mode::standard), std::pair(kBytes, Mode::synchronous)}) {
+    Data first = pattern(bytes, 9);
+    Request* sent = value_of(sender.isend(*contexts[0], from(first), 1, 7, mode));
+    send(2, 8);
+    std::jthread other([&] { EXPECT_TRUE(sender.wait(*sent)); });
+    for (auto [tag, length] : {std::pair(7, bytes), std::pair(8, kBytes)}) {
+      Data room(kLong);
+      Outcome outcome = value_of(receiver.recv(*contexts[1], into(room), 0, kAnyTag));
+      EXPECT_EQ(outcome.tag, tag);
+      EXPECT_EQ(outcome.bytes, length);
+    }
+    other.join();
+    sender.release(sent);
+  }
 }
 
 TEST_F(ShortWay, NotPastAReceiveThatWasPostedBefore) {
