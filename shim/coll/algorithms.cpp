@@ -74,6 +74,7 @@ constexpr Row<Scan> kExscan[] = {
 };
 
 constexpr DirectWhen kDirect{
+    .barrier_linear = kShortOfFew,
     .barrier = kShort,
     .bcast = kShort,
     .reduce = kShort,

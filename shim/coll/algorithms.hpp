@@ -99,7 +99,7 @@ inline constexpr std::uint64_t kMostBytes = 256;
 /// When a blocking collective on short data goes directly (direct.hpp) instead of by one of the algorithms. bytes as in the table.
 /// gatherv, scatterv and alltoallv send the same messages either way, so each process decides by what it knows.
 struct DirectWhen {
-  When barrier, bcast, reduce, allreduce, reduce_scatter, gather, gather_tree, gatherv, scatter, scatterv;
+  When barrier_linear, barrier, bcast, reduce, allreduce, reduce_scatter, gather, gather_tree, gatherv, scatter, scatterv;
   When allgather, allgatherv, alltoall, alltoallv, scan, exscan;
 };
 

@@ -66,22 +66,36 @@ void Direct::combine(const Operands& operands, const void* in, void* inout) {
   execution_.take(types::reduce(*operands.op, *operands.type, in, inout, operands.count));
 }
 
-// Few tell each other, which is one wait; of more, in round k everyone tells the process 2^k ahead.
+namespace {
+
+/// One member tells those ahead of it and hears those behind it.
+class Telling {
+ public:
+  explicit Telling(Direct& direct) : direct_(direct), rank_(direct.call.rank), size_(direct.call.size) {}
+  void tell(int ahead) { direct_.post_send(Call::buffer(ConstBytes(&out_, 1)), rank_from(rank_, ahead, size_)); }
+  void hear(int behind) { direct_.receive(Call::buffer(Bytes(&in_, 1)), rank_from(rank_, -behind, size_)); }
+
+ private:
+  Direct& direct_;
+  int rank_, size_;
+  std::byte out_{}, in_{};
+};
+
+}  // namespace
+
+// Everybody tells everybody: one wait.
+void barrier_linear_direct(Direct& direct) {
+  Telling telling(direct);
+  for (int step = 1; step < direct.call.size; ++step) telling.tell(step);
+  for (int step = 1; step < direct.call.size; ++step) telling.hear(step);
+}
+
+// By dissemination: in round k everyone tells the process 2^k ahead.
 void barrier_direct(Direct& direct) {
-  constexpr int kFew = 8;
-  const int rank = direct.call.rank, size = direct.call.size;
-  const std::byte out{};
-  std::byte in{};
-  const auto tell = [&](int ahead) { direct.post_send(Call::buffer(ConstBytes(&out, 1)), rank_from(rank, ahead, size)); };
-  const auto hear = [&](int behind) { direct.receive(Call::buffer(Bytes(&in, 1)), rank_from(rank, -behind, size)); };
-  if (size <= kFew) {
-    for (int step = 1; step < size; ++step) tell(step);
-    for (int step = 1; step < size; ++step) hear(step);
-    return;
-  }
-  for (int distance = 1; distance < size; distance *= 2) {
-    tell(distance);
-    hear(distance);
+  Telling telling(direct);
+  for (int distance = 1; distance < direct.call.size; distance *= 2) {
+    telling.tell(distance);
+    telling.hear(distance);
   }
 }
 

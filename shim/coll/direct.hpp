@@ -60,6 +60,7 @@ inline bool goes_directly(const Turn& turn, const When& when, std::uint64_t byte
   return turn.is_blocking && when.is_good(size, bytes) && when.is_possible(size, true);
 }
 
+void barrier_linear_direct(Direct& direct);
 void barrier_direct(Direct& direct);
 void bcast_direct(Direct& direct, const types::Buffer& data, int root);
 /// own.type null: in place. `all` is for the root alone.

@@ -97,6 +97,7 @@ Task scatterv_packed(Call call, const void* send, Blocks blocks, const types::Ty
 
 Task barrier(const Turn& turn) {
   if (is_inter(turn)) return inter_barrier(sides_of(turn));
+  if (goes_directly(turn, table().direct.barrier_linear, 0)) return directly(turn, barrier_linear_direct);
   if (goes_directly(turn, table().direct.barrier, 0)) return directly(turn, barrier_direct);
   return barrier_dissemination(call_on(turn));
 }

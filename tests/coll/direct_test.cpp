@@ -43,6 +43,7 @@ void expect_everything_right(Comm& comm, int root, std::uint64_t count) {
   const auto all_items = count * static_cast<std::uint64_t>(size);
   const Items own = values(rank, count);
 
+  ASSERT_TRUE(run_directly(comm, barrier_linear_direct));
   ASSERT_TRUE(run_directly(comm, barrier_direct));
   Items data = rank == root ? values(root, count) : untouched(count);
   ASSERT_TRUE(run_directly(comm, [&](Direct& direct) { bcast_direct(direct, in(data), root); }));

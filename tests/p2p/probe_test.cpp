@@ -4,12 +4,8 @@
 namespace shim::p2p {
 namespace {
 
-class Probe : public testing::TestWithParam<std::size_t> {
+class Probe : public testing::TestWithParam<std::size_t>, protected TwoEngines {
  protected:
-  World world{{.processes = 2}};
-  std::vector<ContextPtr> contexts = world.contexts();
-  Engine& sender = world.engine(0);
-  Engine& receiver = world.engine(1);
   Data first = pattern(GetParam(), 1), second = pattern(GetParam(), 2);
 
   Request* send(const Data& data, int tag) {

@@ -7,13 +7,8 @@ namespace {
 
 using base::ErrorClass;
 
-class Receive : public testing::Test {
+class Receive : public testing::Test, protected TwoEngines {
  protected:
-  World world{{.processes = 2}};
-  std::vector<ContextPtr> contexts = world.contexts();
-  Engine& sender = world.engine(0);
-  Engine& receiver = world.engine(1);
-
   Request* send(const Data& data, int tag, Mode mode = Mode::standard, Plane plane = Plane::user) {
     return value_of(sender.isend(*contexts[0], from(data), 1, tag, mode, plane));
   }

@@ -10,13 +10,8 @@ namespace {
 
 using base::ErrorClass;
 
-class ShortWay : public testing::Test {
+class ShortWay : public testing::Test, protected TwoEngines {
  protected:
-  World world{{.processes = 2}};
-  std::vector<ContextPtr> contexts = world.contexts();
-  Engine& sender = world.engine(0);
-  Engine& receiver = world.engine(1);
-
   void send(int number, int tag, Plane plane = Plane::user) {
     Data data = numbered(number);
     ASSERT_TRUE(sender.send(*contexts[0], from(data), 1, tag, Mode::standard, plane));

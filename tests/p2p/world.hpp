@@ -149,6 +149,15 @@ class World {
   std::shared_ptr<const Members> members_;
 };
 
+/// Two processes, one of which sends to the other.
+class TwoEngines {
+ protected:
+  World world{{.processes = 2}};
+  std::vector<ContextPtr> contexts = world.contexts();
+  Engine& sender = world.engine(0);
+  Engine& receiver = world.engine(1);
+};
+
 /// The value of a Result, or a failed test that says why.
 template <typename T>
 T value_of(base::Result<T> result) {
