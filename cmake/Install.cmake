@@ -50,6 +50,10 @@ foreach(part which-mpi launch-openmpi launch-mpich)
   install(FILES ${PROJECT_SOURCE_DIR}/scripts/wrappers/${part}.bash DESTINATION ${CMAKE_INSTALL_LIBDIR}/intersession)
 endforeach()
 
+# For tools that listen to phases: intersession/phases.h, below the folder that has the overlays, too.
+configure_file(${PROJECT_SOURCE_DIR}/shim/intercept/phases.h ${PROJECT_BINARY_DIR}/include/intersession/phases.h COPYONLY)
+install(FILES ${PROJECT_SOURCE_DIR}/shim/intercept/phases.h DESTINATION ${intersession_include_dir})
+
 foreach(substrate IN LISTS INTERSESSION_SUBSTRATES)
   install(TARGETS intersession_${substrate} EXPORT IntersessionTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(DIRECTORY ${INTERSESSION_OVERLAY_${substrate}} DESTINATION ${intersession_include_dir})

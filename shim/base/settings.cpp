@@ -86,7 +86,7 @@ Status check_one_of(std::string_view name, const std::string& value, std::initia
 }
 
 Status check(const Settings& s) {
-  SHIM_TRY(check_one_of("exchange", s.exchange, {"modex", "fence", "world_fence"}));
+  SHIM_TRY(check_one_of("exchange", s.exchange, {"modex", "ring", "fence", "world_fence"}));
   SHIM_TRY(check_one_of("transport", s.transport, {"auto", "fabric"}));
   SHIM_TRY(check_one_of("log", s.log, {"off", "error", "warn", "info", "debug"}));
   SHIM_TRY(check_one_of("initial_errhandler", s.initial_errhandler,

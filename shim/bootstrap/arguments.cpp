@@ -25,4 +25,10 @@ base::Status check_fence(std::span<const std::uint32_t> ranks, const Job& job) {
   return {};
 }
 
+base::Status check_notice(std::span<const std::byte> notice) {
+  if (notice.size() <= kLongestNotice) return {};
+  return base::Error(base::ErrorClass::arg, "a notice of " + std::to_string(notice.size()) + " bytes is longer than the " +
+                                                std::to_string(kLongestNotice) + " that one may have");
+}
+
 }  // namespace shim::bootstrap

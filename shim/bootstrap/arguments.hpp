@@ -15,4 +15,7 @@ base::Status check_rank(std::uint32_t rank, std::uint32_t size);
 /// A fence needs the caller among its ranks, and each rank once. Errors: rank, arg.
 base::Status check_fence(std::span<const std::uint32_t> ranks, const Job& job);
 
+/// Errors: arg, where it is longer than kLongestNotice.
+base::Status check_notice(std::span<const std::byte> notice);
+
 }  // namespace shim::bootstrap

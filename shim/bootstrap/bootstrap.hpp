@@ -14,6 +14,7 @@
 
 #include "shim/base/ids.hpp"
 #include "shim/base/loaded_library.hpp"
+#include "shim/base/phases.hpp"
 #include "shim/base/result.hpp"
 
 namespace shim::bootstrap {
@@ -57,6 +58,15 @@ struct NamedSet {
   std::vector<std::uint32_t> ranks;  ///< world ranks in the set's own order
 };
 
+/// What a process has told all others of its job.
+struct Notice {
+  std::uint32_t poster = 0;  ///< its world rank
+  std::uint32_t number = 0;  ///< among this poster's notices, from 0
+  Bytes bytes;
+};
+/// Of one notice, in bytes.
+inline constexpr std::size_t kLongestNotice = 65'536;
+
 /// Something asked of the launcher that has no answer yet. Dropping it abandons the question safely.
 template <typename T>
 class Pending {
@@ -89,6 +99,14 @@ class Bootstrap {
   virtual base::Result<std::unique_ptr<Pending<Bytes>>> lookup(std::uint32_t rank, std::string_view key) = 0;
   /// Collective over exactly these ranks: done once all have entered; what they published before can then be looked up.
   virtual base::Result<std::unique_ptr<Pending<Done>>> fence(std::span<const std::uint32_t> ranks) = 0;
+
+  /// Tells every process of the job something, for as long as the job lasts; without a launcher, as long as this object. Local;
+  /// returns when the launcher has it: each notices() that begins later, anywhere, finds it. After an error it may be there all the same.
+  /// Errors: unsupported_operation (the launcher has no place for it; the text says which do), arg (longer than kLongestNotice), other.
+  virtual base::Status post(std::span<const std::byte> notice) = 0;
+  /// All that anybody has posted so far, each poster's in its order; the result of an earlier call is its beginning. Local: waits for
+  /// the launcher's answers and for no process. Of a launcher that has no place for notices there are none. Errors: other (no answer in time).
+  virtual base::Result<std::vector<Notice>> notices() = 0;
 
   /// Has the launcher gone away under us? Then nothing comes from it any more, nobody ends the job, and what others wait for
   /// may never come. Cheap enough to ask ten times a second.
@@ -138,6 +156,8 @@ struct Options {
   double ready_timeout_s = 30;
   /// Filled by the first Bootstrap that needs it; the caller lets go of it when the process ends.
   std::unique_ptr<ProcessLife>* life = nullptr;
+  /// In its phase `launcher`; a Bootstrap that asks for the job's data goes on to `node_map` when it is connected.
+  base::Operation start{};
 };
 base::Result<std::unique_ptr<Bootstrap>> open_bootstrap(const Options& options);
 

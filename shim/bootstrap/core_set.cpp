@@ -10,16 +10,23 @@
 
 namespace shim::bootstrap {
 
-CoreSet CoreSet::of_this_process() {
+namespace {
+
+CoreSet cores_of(pid_t thread) {
   CoreSet cores;
   cpu_set_t set;
   static_assert(sizeof set == sizeof cores.words, "both are 1024 bits");
   CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0)
+  if (sched_getaffinity(thread, sizeof set, &set) != 0)
     for (long core = 0; core < std::clamp(sysconf(_SC_NPROCESSORS_ONLN), 1L, long{CPU_SETSIZE}); ++core) CPU_SET(core, &set);
   std::memcpy(cores.words.data(), &set, sizeof set);
   return cores;
 }
+
+}  // namespace
+
+CoreSet CoreSet::of_this_process() { return cores_of(0); }
+CoreSet CoreSet::of_first_thread() { return cores_of(getpid()); }
 
 int CoreSet::count() const { return shared_with(*this); }
 

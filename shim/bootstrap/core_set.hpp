@@ -14,6 +14,8 @@ struct CoreSet {
   /// Local; of the calling thread, as a launcher binds it before the program begins. All that are online where the kernel does not
   /// say, as on machines with more than 1024.
   static CoreSet of_this_process();
+  /// Of the whole process, as its first thread has it; likewise.
+  static CoreSet of_first_thread();
   int count() const;
   int shared_with(const CoreSet& other) const;
 };

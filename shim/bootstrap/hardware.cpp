@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <hwloc.h>
 
+#include <algorithm>
 #include <memory>
 
 namespace shim::bootstrap {
@@ -22,10 +23,8 @@ struct Library {
   decltype(&hwloc_get_nbobjs_by_depth) count = nullptr;
   decltype(&hwloc_get_obj_by_depth) object = nullptr;
   decltype(&hwloc_obj_type_string) type_name = nullptr;
-  decltype(&hwloc_get_cpubind) get_cpubind = nullptr;
-  decltype(&hwloc_bitmap_alloc) bitmap_alloc = nullptr;
-  decltype(&hwloc_bitmap_free) bitmap_free = nullptr;
-  decltype(&hwloc_bitmap_isincluded) is_included = nullptr;
+  decltype(&hwloc_topology_set_flags) set_flags = nullptr;
+  decltype(&hwloc_bitmap_next) next = nullptr;
 };
 
 template <typename Function>
@@ -43,8 +42,7 @@ base::Result<Library> load_library() {
       find(file, "hwloc_topology_destroy", found.destroy) && find(file, "hwloc_topology_get_depth", found.depth) &&
       find(file, "hwloc_get_depth_type", found.depth_type) && find(file, "hwloc_get_nbobjs_by_depth", found.count) &&
       find(file, "hwloc_get_obj_by_depth", found.object) && find(file, "hwloc_obj_type_string", found.type_name) &&
-      find(file, "hwloc_get_cpubind", found.get_cpubind) && find(file, "hwloc_bitmap_alloc", found.bitmap_alloc) &&
-      find(file, "hwloc_bitmap_free", found.bitmap_free) && find(file, "hwloc_bitmap_isincluded", found.is_included);
+      find(file, "hwloc_topology_set_flags", found.set_flags) && find(file, "hwloc_bitmap_next", found.next);
   ::dlclose(file);  // RTLD_NODELETE keeps it
   if (!complete) return Error(ErrorClass::other, "libhwloc.so.15 lacks a function of hwloc 2");
   return found;
@@ -52,48 +50,51 @@ base::Result<Library> load_library() {
 
 class Topology {
  public:
-  explicit Topology(const Library& library)
-      : library_(library), bound_(library.bitmap_alloc(), library.bitmap_free), topology_(nullptr, library.destroy) {}
+  explicit Topology(const Library& library) : library_(library), topology_(nullptr, library.destroy) {}
 
   base::Status discover() {
     hwloc_topology_t made = nullptr;
     if (library_.init(&made) != 0) return Error(ErrorClass::no_mem, "hwloc has no memory for a topology");
     topology_.reset(made);
-    if (library_.load(made) != 0 || library_.get_cpubind(made, bound_.get(), HWLOC_CPUBIND_PROCESS) != 0)
+    if (library_.set_flags(made, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0 || library_.load(made) != 0)
       return Error(ErrorClass::other, "hwloc cannot tell the hardware of this machine");
     return {};
   }
 
-  std::vector<HardwareResource> resources() const {
-    std::vector<HardwareResource> all;
-    for (int depth = 0; depth < library_.depth(topology_.get()); ++depth) all.push_back(at(depth));
-    all.push_back(at(HWLOC_TYPE_DEPTH_NUMANODE));  // has no place among the others
-    return all;
+  HardwareMap map() const {
+    std::vector<HardwareMap::Kind> kinds;
+    for (int depth = 0; depth < library_.depth(topology_.get()); ++depth) kinds.push_back(kind_at(depth));
+    kinds.push_back(kind_at(HWLOC_TYPE_DEPTH_NUMANODE));  // has no place among the others
+    return HardwareMap(std::move(kinds));
   }
 
  private:
-  HardwareResource at(int depth) const {
-    HardwareResource found{.type = library_.type_name(library_.depth_type(topology_.get(), depth))};
-    for (unsigned i = 0; i < library_.count(topology_.get(), depth) && !found.is_restricted; ++i) {
-      if (library_.is_included(bound_.get(), library_.object(topology_.get(), depth, i)->cpuset) == 0) continue;
-      found.is_restricted = true;
-      found.instance = static_cast<int>(i);
+  /// A core of several instances, as where two kinds of memory are near, counts as part of the first.
+  HardwareMap::Kind kind_at(int depth) const {
+    HardwareMap::Kind kind{.type = library_.type_name(library_.depth_type(topology_.get(), depth)), .instance_of = {}};
+    const unsigned count = std::min<unsigned>(library_.count(topology_.get(), depth), HardwareMap::kNowhere);
+    for (unsigned i = 0; i < count; ++i) {
+      const hwloc_const_bitmap_t cores = library_.object(topology_.get(), depth, i)->cpuset;
+      for (int core = library_.next(cores, -1); core >= 0 && core < static_cast<int>(HardwareMap::kMostCores); core = library_.next(cores, core)) {
+        const auto at = static_cast<std::size_t>(core);
+        if (kind.instance_of.size() <= at) kind.instance_of.resize(at + 1, HardwareMap::kNowhere);
+        if (kind.instance_of[at] == HardwareMap::kNowhere) kind.instance_of[at] = static_cast<std::uint16_t>(i);
+      }
     }
-    return found;
+    return kind;
   }
 
   const Library library_;
-  std::unique_ptr<hwloc_bitmap_s, decltype(&hwloc_bitmap_free)> bound_;
   std::unique_ptr<hwloc_topology, decltype(&hwloc_topology_destroy)> topology_;
 };
 
 }  // namespace
 
-base::Result<std::vector<HardwareResource>> hardware_resources() {
+base::Result<HardwareMap> discover_hardware() {
   SHIM_TRY_ASSIGN(const Library library, load_library());
   Topology topology(library);
   SHIM_TRY(topology.discover());
-  return topology.resources();
+  return topology.map();
 }
 
 }  // namespace shim::bootstrap

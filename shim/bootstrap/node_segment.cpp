@@ -95,6 +95,10 @@ Status NodeSegment::State::claim_slot() {
   mine.world_rank.store(spec.world_rank, std::memory_order_relaxed);
   for (std::size_t i = 0; i < mine.cores.size(); ++i) mine.cores[i].store(spec.cores.words[i], std::memory_order_relaxed);
   incarnation = mine.incarnation.fetch_add(1, std::memory_order_relaxed);
+  if (mine.has_first_cores.load(std::memory_order_relaxed) == 0) {  // relaxed: only the slot's owner writes it
+    for (std::size_t i = 0; i < mine.first_cores.size(); ++i) mine.first_cores[i].store(spec.cores.words[i], std::memory_order_relaxed);
+    mine.has_first_cores.store(1, std::memory_order_release);  // release: pairs with the acquire in first_cores()
+  }
   return {};
 }
 
@@ -120,7 +124,7 @@ base::Result<std::unique_ptr<NodeSegment>> NodeSegment::attach(const SegmentSpec
   const SegmentPlace place = segment_place(spec.directory, spec.job, spec.node);
   const SegmentHeader wanted = header_of(spec);
   SHIM_TRY_ASSIGN(SegmentFile file,
-                  SegmentFile::open(place, std::as_bytes(std::span(&wanted, 1)), layout.slots_offset,
+                  SegmentFile::open(place, std::as_bytes(std::span(&wanted, 1)), layout.hardware_offset,
                                     layout.total_bytes, base::Deadline::from_setting(ready_timeout_s)));
   SegmentHeader found;
   SHIM_TRY(file.read(std::as_writable_bytes(std::span(&found, 1))));
@@ -194,6 +198,23 @@ double NodeSegment::processes_per_core() const {
     demand.add(cores);
   }
   return demand.per_core();
+}
+
+std::optional<CoreSet> NodeSegment::first_cores(std::uint32_t index) const {
+  const SlotControl& control = state_->control(index);
+  // acquire: pairs with the release in claim_slot(), so that the cores are complete
+  if (control.has_first_cores.load(std::memory_order_acquire) == 0) return std::nullopt;
+  CoreSet cores;
+  for (std::size_t i = 0; i < cores.words.size(); ++i) cores.words[i] = control.first_cores[i].load(std::memory_order_relaxed);
+  return cores;
+}
+
+HardwareControl& NodeSegment::hardware_control() {
+  return *reinterpret_cast<HardwareControl*>(state_->mapping.begin() + state_->layout.hardware_control_offset);
+}
+
+std::byte* NodeSegment::hardware_bytes() {
+  return state_->mapping.begin() + state_->layout.hardware_offset;
 }
 
 void NodeSegment::set_ready() {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "shim/base/result.hpp"
@@ -12,6 +13,8 @@
 #include "shim/bootstrap/core_set.hpp"
 
 namespace shim::bootstrap {
+
+struct HardwareControl;
 
 /// What all processes of the node must agree on before they attach; a segment with another layout is refused.
 struct SegmentSpec {
@@ -58,6 +61,11 @@ class NodeSegment final : public base::SharedArea {
 
   /// How many processes of the segment there are for each core that this one may run on, as far as they have said so by now.
   double processes_per_core() const;
+  /// On which cores the first process of this slot could run when it attached; nothing as long as none has. Never changes.
+  std::optional<CoreSet> first_cores(std::uint32_t index) const;
+  /// For NodeHardware: who finds the hardware out, and HardwareMap::kMostBytes for it, to be backed before they are written.
+  HardwareControl& hardware_control();
+  std::byte* hardware_bytes();
   /// Sets the own ready flag; from here on others may write to this process. Release: pairs with is_ready's acquire.
   void set_ready();
   /// A counter that outlives this attachment as long as anybody keeps the segment, one per process: the next context

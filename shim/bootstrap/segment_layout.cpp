@@ -54,8 +54,10 @@ base::Result<SegmentLayout> SegmentLayout::of(const SegmentSpec& spec) {
   const std::size_t page = page_bytes(), slots = spec.slots;
   if (spec.slot_bytes > SIZE_MAX / 4 || spec.pair_bytes > SIZE_MAX / 4) return too_large(spec);
   SegmentLayout layout;
-  layout.control_offset = round_up(sizeof(SegmentHeader), alignof(SlotControl));
-  layout.slots_offset = round_up(layout.control_offset + slots * sizeof(SlotControl), page);
+  layout.hardware_control_offset = round_up(sizeof(SegmentHeader), alignof(HardwareControl));
+  layout.control_offset = layout.hardware_control_offset + sizeof(HardwareControl);
+  layout.hardware_offset = round_up(layout.control_offset + slots * sizeof(SlotControl), page);
+  layout.slots_offset = round_up(layout.hardware_offset + HardwareMap::kMostBytes, page);
   layout.slot_stride = round_up(spec.slot_bytes, page);
   layout.pair_stride = round_up(spec.pair_bytes, page);
   auto pairs_offset = grown(slots, layout.slot_stride, layout.slots_offset);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the bytes of a node segment mean:  header | one control block per slot | slots | pair blocks.
+// What the bytes of a node segment mean:  header | hardware's control | one control block per slot | hardware | slots | pair blocks.
 // Slots and pair blocks begin on page borders, so that backing one with memory does not back its neighbour.
 #pragma once
 
@@ -10,13 +10,15 @@
 #include <string>
 
 #include "shim/base/result.hpp"
+#include "shim/bootstrap/hardware.hpp"
+#include "shim/bootstrap/hardware_control.hpp"
 #include "shim/bootstrap/node_segment.hpp"
 
 namespace shim::bootstrap {
 
 inline constexpr std::uint64_t kSegmentMagic = 0x3147'4553'5245'5449ull;  // "ITERSEG1"
 /// Raised with every change of this file's structures, or of their meaning.
-inline constexpr std::uint32_t kSegmentVersion = 2;
+inline constexpr std::uint32_t kSegmentVersion = 3;
 inline constexpr std::size_t kMaxJobName = 511;
 inline constexpr std::uint32_t kMaxSlots = 1u << 14;
 
@@ -52,15 +54,19 @@ struct alignas(64) SlotControl {
   std::atomic<std::uint32_t> world_rank;       ///< SegmentSpec::world_rank
   std::atomic<std::uint32_t> incarnation;      ///< how many times somebody attached here
   std::atomic<std::uint32_t> context_counter;  ///< NodeSegment::context_counter; never reset
-  std::array<std::uint32_t, 7> reserved;
-  std::array<std::atomic<std::uint64_t>, 16> cores;  ///< SegmentSpec::cores
+  std::atomic<std::uint32_t> has_first_cores;  ///< 1: first_cores are there, and will not change
+  std::array<std::uint32_t, 6> reserved;
+  std::array<std::atomic<std::uint64_t>, 16> cores;        ///< SegmentSpec::cores
+  std::array<std::atomic<std::uint64_t>, 16> first_cores;  ///< those of the first to attach here
 };
-static_assert(sizeof(SlotControl) == 192);
+static_assert(sizeof(SlotControl) == 320);
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<std::uint64_t>::is_always_lock_free);
 
 /// Offsets in the file, all a function of the header.
 struct SegmentLayout {
+  std::size_t hardware_control_offset = 0;
   std::size_t control_offset = 0;
+  std::size_t hardware_offset = 0;  ///< the first that is not backed from the beginning
   std::size_t slots_offset = 0;
   std::size_t slot_stride = 0;
   std::size_t pairs_offset = 0;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <mutex>
 
 #include "shim/bootstrap/arguments.hpp"
 #include "shim/bootstrap/process_status.hpp"
@@ -53,6 +54,17 @@ class Singleton final : public Bootstrap {
     return answered(Done{});
   }
 
+  base::Status post(std::span<const std::byte> notice) override {
+    SHIM_TRY(check_notice(notice));
+    std::lock_guard lock(mutex_);
+    notices_.push_back({0, static_cast<std::uint32_t>(notices_.size()), Bytes(notice.begin(), notice.end())});
+    return {};
+  }
+  base::Result<std::vector<Notice>> notices() override {
+    std::lock_guard lock(mutex_);
+    return notices_;
+  }
+
   void abort(int, std::string_view) override {}  // nobody to tell; the caller ends the process
 
   Counts counts() const override { return {publishes_.load(), lookups_.load(), 0, fences_.load()}; }
@@ -61,6 +73,8 @@ class Singleton final : public Bootstrap {
   const Job job_;
   const NodeMap node_map_;
   const std::shared_ptr<ValueStore> values_ = std::make_shared<ValueStore>();
+  std::mutex mutex_;  ///< guards the next
+  std::vector<Notice> notices_;
   std::atomic<std::uint64_t> publishes_{0}, lookups_{0}, fences_{0};
 };
 

@@ -12,12 +12,14 @@
 
 #include "shim/base/misspelt.hpp"
 #include "shim/base/settings.hpp"
+#include "shim/intercept/abi/families.hpp"
 #include "shim/intercept/launcher_of_world.hpp"
 #include "shim/intercept/native/references.hpp"
 #include "shim/intercept/objects.hpp"
 #include "shim/intercept/progress_thread.hpp"
 #include "shim/intercept/sharing.hpp"
 #include "shim/intercept/substrate.hpp"
+#include "shim/intercept/tool_listener.hpp"
 
 namespace shim::intercept {
 namespace {
@@ -78,11 +80,15 @@ std::shared_ptr<Process> process_of(std::shared_ptr<Life> life) {
   return {std::move(life), process};
 }
 
-/// At the end of the program: the launcher learns that this process ends as it should.
+/// At the end of the program: the launcher learns that this process ends as it should. A fabric that is still being opened would meet
+/// libraries that are already gone.
 void let_go() {
+  std::shared_ptr<Life> life;  // these two are dropped after the lock
+  std::optional<sessions::Factories> last;
   Keeper& kept = keeper();
-  std::optional<sessions::Factories> last;  // dropped after the lock
   std::lock_guard lock(kept.mutex);
+  life = kept.life.lock();
+  if (life) life->process().finish_opening();
   last.swap(kept.factories);
 }
 
@@ -90,6 +96,8 @@ void let_go() {
 sessions::Factories& factories_of(Keeper& kept) {
   if (!kept.factories) {
     kept.factories = sessions::Factories::standard();
+    kept.factories->phases = tool_listener();
+    for (const abi::Family* family : abi::kFamilies) kept.factories->size_variables.push_back({family->job_size, family->node_size});
     std::atexit(let_go);
   }
   return *kept.factories;
@@ -166,11 +174,14 @@ void share_progress(bool substrate_is_active) {
 }
 
 WorldStart::WorldStart() {
+  std::shared_ptr<Life> life;  // dropped after the lock
   Keeper& kept = keeper();
   std::lock_guard lock(kept.mutex);
-  auto* life = life_of(kept);
-  if (life == nullptr) return;
-  life_ = {factories_of(kept).life, life};
+  life = kept.life.lock();
+  if (life) life->process().finish_opening();
+  auto* of_launcher = life_of(kept);
+  if (of_launcher == nullptr) return;
+  life_ = {factories_of(kept).life, of_launcher};
   life_->before_world_starts();
 }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/intercept/progress_thread.hpp"
 
-#include <csignal>
-
 #include <chrono>
 #include <system_error>
 
+#include "shim/base/signals_blocked.hpp"
 #include "shim/intercept/sharing.hpp"
 
 namespace shim::intercept {
@@ -17,20 +16,6 @@ constexpr std::chrono::microseconds kTick{100};
 constexpr int kRoundsPerTick = 8;
 /// Ticks without a call after which the thread sleeps until there is one.
 constexpr int kQuietTicks = 1000;
-
-/// Signals are the program's, for its own threads.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_;
-};
 
 }  // namespace
 
@@ -44,7 +29,7 @@ std::unique_ptr<ProgressThread> ProgressThread::make(p2p::Engine& engine, CallsB
 }
 
 ProgressThread::ProgressThread(p2p::Engine& engine, CallsBelow& calls) : engine_(engine), calls_(calls) {
-  SignalsBlocked blocked;  // the new thread begins with the mask of its maker
+  base::SignalsBlocked blocked;  // the new thread begins with the mask of its maker
   thread_ = std::thread([this] { run(); });
 }
 

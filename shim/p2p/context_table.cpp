@@ -37,18 +37,28 @@ bool ContextTable::is_over(base::ContextId id) const {
   return family == families_.end() ? over_.contains(base) : family->second.over.contains(path_of(id));
 }
 
-std::vector<Message*> ContextTable::set_first_base(std::uint32_t base) {
-  first_base_ = base;
-  std::vector<Message*> dropped;
+template <typename Predicate>
+std::vector<Message*> ContextTable::take_held_for(const Predicate& predicate) {
+  std::vector<Message*> taken;
   for (auto held = held_.begin(); held != held_.end();) {
-    if (base_of(held->first) >= base) {
+    if (!predicate(base_of(held->first))) {
       ++held;
       continue;
     }
-    dropped.insert(dropped.end(), held->second.begin(), held->second.end());
+    taken.insert(taken.end(), held->second.begin(), held->second.end());
     held = held_.erase(held);
   }
-  return dropped;
+  return taken;
+}
+
+std::vector<Message*> ContextTable::set_first_base(std::uint32_t base) {
+  first_base_ = base;
+  return take_held_for([base](std::uint32_t held) { return held < base; });
+}
+
+std::vector<Message*> ContextTable::skip_base(std::uint32_t base) {
+  over_.add(base);
+  return take_held_for([base](std::uint32_t held) { return held == base; });
 }
 
 }  // namespace shim::p2p

@@ -41,6 +41,8 @@ class ContextTable {
   }
   /// Answers the held messages that are over by this.
   std::vector<Message*> set_first_base(std::uint32_t base);
+  /// The same for a single base, of which there is no context and will be none.
+  std::vector<Message*> skip_base(std::uint32_t base);
 
   template <typename Visit>
   void for_each(const Visit& visit) {
@@ -51,6 +53,9 @@ class ContextTable {
   static std::uint32_t base_of(base::ContextId id) { return static_cast<std::uint32_t>(id >> 32); }
   static std::uint32_t path_of(base::ContextId id) { return static_cast<std::uint32_t>(id) >> 1; }
   Context* find_slowly(base::ContextId id);
+  /// Takes out the messages held for bases that satisfy the predicate.
+  template <typename Predicate>
+  std::vector<Message*> take_held_for(const Predicate& predicate);
 
   // What is over is remembered for ever, and small: a base none of whose contexts lives is over as a whole, because a new path
   // on it can only come from a living parent; bases in a row are one range, and so are duplicates made and freed one after the other.

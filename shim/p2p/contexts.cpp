@@ -42,12 +42,15 @@ void Core::drop(Context& context) {
 
 void Core::free_message(Message& message) { messages_.give_back(&message); }
 
-void Core::set_first_base(std::uint32_t base) {
-  for (Message* message : contexts_.set_first_base(base)) {
+void Core::drop_all(const std::vector<Message*>& messages) {
+  for (Message* message : messages) {
     ++counts.stale_dropped;
     free_message(*message);
   }
 }
+
+void Core::set_first_base(std::uint32_t base) { drop_all(contexts_.set_first_base(base)); }
+void Core::skip_base(std::uint32_t base) { drop_all(contexts_.skip_base(base)); }
 
 Core::Core(EngineSpec engine_spec)
     : spec(std::move(engine_spec)), plans_(plans_for(spec.settings)), is_crowded_(spec.is_crowded) {
@@ -68,6 +71,12 @@ void Core::add_transport(transport::Transport& transport) {
     if (known.transport == &transport) return;
   }
   transports_.push_back({&transport});
+}
+
+std::vector<Engine::TransportCounts> Core::transport_counts() const {
+  std::vector<Engine::TransportCounts> all;
+  for (const Polled& polled : transports_) all.push_back({polled.transport->name(), polled.transport->counts()});
+  return all;
 }
 
 void Core::warn(const std::string& text) const {

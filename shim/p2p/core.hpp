@@ -34,6 +34,7 @@ class Core final : private transport::Sink {
     return guard;
   }
   void add_transport(transport::Transport& transport);
+  std::vector<Engine::TransportCounts> transport_counts() const;
 
   // --- contexts.cpp
   Context* make_context(ContextSpec context_spec);
@@ -41,6 +42,7 @@ class Core final : private transport::Sink {
   void drop(Context& context);
   void free_message(Message& message);
   void set_first_base(std::uint32_t base);
+  void skip_base(std::uint32_t base);
 
   // --- peers.cpp
   Peer& peer(base::ProcessId process);
@@ -165,6 +167,7 @@ class Core final : private transport::Sink {
   void on_data(const wire::Data& header, transport::ConstSpan payload);
   void on_control(const wire::Control& header, transport::ConstSpan payload);
 
+  void drop_all(const std::vector<Message*>& messages);
   base::Status open_link(Peer& to, Route route);
   void route_waiting(Guard& guard);
   void transmit_bytes(Peer& to, transport::ConstSpan header, SendRequest* request);
@@ -193,6 +196,7 @@ class Core final : private transport::Sink {
   int poll_all(bool thorough, base::Status& status);
   bool must_poll_others() const;
   bool may_take_short_way(const Awaited& awaited);
+  int poll_for(const Awaited& awaited, base::Status& status);
   void end_all(Peer& with, const base::Error& reason);
   void note_failure(Context& context, Peer& gone);
   void warn(const std::string& text) const;
@@ -219,7 +223,7 @@ class Core final : private transport::Sink {
   const WaitPlans plans_;
   std::atomic<bool> is_crowded_;  ///< a hint, pairs with nothing
   Awaited* awaited_ = nullptr;  ///< what a receive on the short way polls for
-  int short_ways_ = 0;          ///< in a row, while registered work waits for its turn
+  int short_ways_ = 0;          ///< in a row, since everybody's packets were looked at
   int sleepers_ = 0;
   bool several_threads_ = false;  ///< seen so: another thread was in here while one slept
   std::uint64_t rounds_ = 0;

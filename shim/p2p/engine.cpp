@@ -31,6 +31,11 @@ void Engine::set_first_base(std::uint32_t base) {
   core_->set_first_base(base);
 }
 
+void Engine::skip_base(std::uint32_t base) {
+  Guard guard = core_->enter();
+  core_->skip_base(base);
+}
+
 base::Status Engine::send(Context& context, const types::ConstBuffer& data, int dest, int tag, Mode mode, Plane plane) {
   if (dest == kProcNull) return {};
   Guard guard = core_->enter();
@@ -159,6 +164,11 @@ bool Engine::flush(base::Deadline deadline) {
 Engine::Counts Engine::counts() const {
   Guard guard = core_->enter();
   return core_->counts;
+}
+
+std::vector<Engine::TransportCounts> Engine::transport_counts() const {
+  Guard guard = core_->enter();
+  return core_->transport_counts();
 }
 
 }  // namespace shim::p2p

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "shim/base/clock.hpp"
@@ -182,6 +183,8 @@ class Engine {
   ContextPtr make_context(ContextSpec spec);
   /// Messages for a base below this are leftovers of an earlier life of this process and are dropped.
   void set_first_base(std::uint32_t base);
+  /// No context of this base will be made: messages for it are dropped, and it takes no more memory than one whose context is gone.
+  void skip_base(std::uint32_t base);
 
   // --- sending: dest is a rank of the context or kProcNull; tag from 0 to kTagUpperBound; arguments are checked by the caller.
   base::Status send(Context& context, const types::ConstBuffer& data, int dest, int tag, Mode mode, Plane plane = Plane::user);
@@ -258,6 +261,12 @@ class Engine {
     std::uint64_t control_sent = 0, control_bytes = 0, peers_contacted = 0, stale_dropped = 0;
   };
   Counts counts() const;
+  struct TransportCounts {
+    std::string_view transport;  ///< its name
+    transport::Transport::Counts counts;
+  };
+  /// Of the transports that are in use so far.
+  std::vector<TransportCounts> transport_counts() const;
 
  private:
   std::unique_ptr<Core> core_;

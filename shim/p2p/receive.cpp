@@ -11,7 +11,7 @@ namespace shim::p2p {
 namespace {
 // Somewhat longer than it takes another core to answer, and far shorter than anything else here may wait.
 constexpr int kShortWayPolls = 50;
-// Receives that find their messages without a round of progress, before registered work has its turn.
+// Receives that find their messages without a round of progress, before everybody else's packets and registered work have their turn.
 constexpr int kShortWaysInARow = 16;
 }  // namespace
 
@@ -130,9 +130,21 @@ bool Core::may_take_short_way(const Awaited& awaited) {
   if (context.failed != 0 || matching.has_posted() || matching.find_arrived(awaited.address.rank, awaited.address.tag) != nullptr)
     return false;
   if (!busy_.empty() || !reads_.empty() || !unrouted_.empty() || !inbox_.empty()) return false;
-  if (work.list() == nullptr || ++short_ways_ < kShortWaysInARow) [[likely]] return true;
+  if (++short_ways_ < kShortWaysInARow) [[likely]] return true;
   short_ways_ = 0;
-  return false;
+  return work.list() == nullptr;
+}
+
+/// One look for the message of a receive on the short way: at the way to its sender alone, where that is known and it is not the others'
+/// turn. What others have sent would only be put aside here, which costs more than the message.
+int Core::poll_for(const Awaited& awaited, base::Status& status) {
+  const Address& from = awaited.address;
+  const Peer* sender = from.rank >= 0 && short_ways_ != 0 ? from.context->known_peer(from.rank) : nullptr;
+  if (sender == nullptr || sender->link == nullptr) return poll_all(false, status);
+  auto packets = sender->transport->poll_link(*sender->link, *this);
+  if (packets) [[likely]] return *packets;
+  status = std::move(packets).error();
+  return 0;
 }
 
 bool Core::receive_at_once(Awaited& awaited) {
@@ -145,7 +157,7 @@ bool Core::receive_at_once(Awaited& awaited) {
   base::Status polled;
   awaited_ = &awaited;
   for (int polls = is_alone ? kShortWayPolls : 1; polls > 0; --polls) {
-    if (poll_all(false, polled) != 0 || !polled) break;
+    if (poll_for(awaited, polled) != 0 || !polled) break;
   }
   awaited_ = nullptr;
   if (awaited.has_come || polled) return awaited.has_come;

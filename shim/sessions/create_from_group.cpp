@@ -12,11 +12,13 @@ base::Result<CommunicatorPtr> create_from_group(const SessionPtr& session, Group
   if (group->size() > 0 && group->rank_of(process.self()) == kUndefined)
     return base::Error(base::ErrorClass::group, "the calling process (rank " + std::to_string(process.self().rank) +
                                                     " of mpi://WORLD) is not a member of the group " + group->text());
-  if (process.settings().exchange == "world_fence" && group->size() != 1) SHIM_TRY(fence_world(process));
+  const auto operation = process.new_creation(tag, *group);
+  if (process.exchange().meeting == Meeting::world && group->size() != 1) SHIM_TRY(fence_world(process, operation));
   if (group->size() == 0) return CommunicatorPtr();
-  SHIM_TRY_ASSIGN(Agreement agreement, process.creations().agree({.scope = "", .tag = tag, .group = group}));
+  SHIM_TRY_ASSIGN(Agreement agreement, process.creations().agree({.scope = "", .tag = tag, .group = group, .operation = operation}));
+  operation.begin(base::Phase::context);
   process.look_at_crowd();
-  return Communicator::make(
+  auto made = Communicator::make(
       process, Communicator::Parts{.session = session,
                                    .group = group,
                                    .id = agreement.id,
@@ -24,6 +26,8 @@ base::Result<CommunicatorPtr> create_from_group(const SessionPtr& session, Group
                                    .error_handler = std::move(handler),
                                    .info = info ? info->duplicate() : nullptr,
                                    .name = ""});
+  operation.end_all();
+  return made;
 }
 
 }  // namespace shim::sessions

@@ -14,15 +14,20 @@ base::Result<CommunicatorPtr> create_subgroup(const CommunicatorPtr& parent, con
   if (group->rank_of(process.self()) == kUndefined)
     return base::Error(base::ErrorClass::group, "the calling process (rank " + std::to_string(parent->rank()) + " of the " +
                                                     parent->description() + ") is not a member of the group " + group->text());
-  SHIM_TRY_ASSIGN(Agreement agreement,
-                  process.creations().agree({.scope = scope_of(*parent), .tag = std::to_string(tag), .group = group}));
-  return Communicator::make(process, {.session = parent->session(),
+  const std::string text = std::to_string(tag);
+  const auto operation = process.new_creation(text, *group);
+  SHIM_TRY_ASSIGN(Agreement agreement, process.creations().agree(
+                                           {.scope = scope_of(*parent), .tag = text, .group = group, .operation = operation}));
+  operation.begin(base::Phase::context);
+  auto made = Communicator::make(process, {.session = parent->session(),
                                       .group = group,
                                       .id = agreement.id,
                                       .context = agreement.context_of(group, process.self()),
                                       .error_handler = parent->error_handler(),
                                       .info = nullptr,
                                       .name = ""});
+  operation.end_all();
+  return made;
 }
 
 }  // namespace shim::sessions

@@ -44,12 +44,13 @@ Creations::Creations(Process& process) : process_(process) {
 
 Creations::~Creations() { process_.engine().set_control_handler({}); }
 
-base::Result<Entry> Creations::own_entry(const CreationRoles& roles) {
-  Entry entry{process_.take_context_base(), {}};
+base::Result<Entry> Creations::own_entry(const CreationRoles& roles, const base::Operation& during) {
+  Entry entry;
   if (roles.spans_nodes) {
-    SHIM_TRY(process_.fabric());
+    SHIM_TRY(process_.fabric(during));
     entry.address = process_.own_address();
   }
+  entry.context_base = process_.take_context_base();  // last: where the fabric fails none is taken
   return entry;
 }
 
@@ -62,12 +63,8 @@ std::unique_ptr<ParentSearch> Creations::search_in(const Creation& creation) {
   return std::make_unique<ParentSearch>(process_, std::move(roots), parent);
 }
 
-base::Result<CreationPtr> Creations::join(const Call& call) {
+base::Result<CreationPtr> Creations::join(const Call& call, const CreationRoles& roles, Entry entry) {
   CreationKey key{call.scope, call.tag, {call.group->ranges().begin(), call.group->ranges().end()}};
-  const auto roles =
-      roles_in(*call.group, process_.bootstrap().node_map(), process_.self(), process_.everything_over_fabric());
-  SHIM_TRY_ASSIGN(Entry entry, own_entry(roles));  // may open the fabric: not under the mutex
-
   std::lock_guard guard(mutex_);
   if (!first_thread_) first_thread_ = std::this_thread::get_id();
   if (*first_thread_ != std::this_thread::get_id()) several_threads_ = true;
@@ -87,12 +84,23 @@ base::Result<CreationPtr> Creations::join(const Call& call) {
                                   "tag \"" + call.tag + "\" (MPI-4.1 §7.4.2)");
   }
   creation->joined = true;
+  creation->operation = call.operation;
   creation->started = base::now_ns();
   creation->entries[roles.self] = std::move(entry);
+  creation->operation.begin(base::Phase::links);
   if (!partners_are_in_reach(creation)) return creation;
   if (!roles.is_root()) contribute(*creation);
-  else if (roles.spans_nodes) creation->search = search_in(*creation);
+  else begin_to_wait(*creation);
   return creation;
+}
+
+void Creations::begin_to_wait(Creation& creation) {
+  const auto& roles = creation.roles;
+  creation.operation.next(base::Phase::collect);
+  if (subtree_is_complete(creation)) creation.operation.end(base::Phase::collect);  // all were here before
+  if (!roles.spans_nodes) return;
+  creation.search = search_in(creation);
+  if (roles.parent) creation.operation.begin(base::Phase::parent);
 }
 
 /// Those of the own node, from the start: a process that cannot answer must not collect.
@@ -105,6 +113,7 @@ bool Creations::partners_are_in_reach(const CreationPtr& creation) {
 
 void Creations::contribute(Creation& creation) {
   const auto& roles = creation.roles;
+  creation.operation.next(base::Phase::outcome);
   if (!roles.is_root()) return send(creation, roles.root, Contribution{creation.key, {*creation.entries.find(roles.self)}});
   send(creation, *roles.parent, Contribution{creation.key, creation.entries});
   creation.sent_up = true;
@@ -127,6 +136,8 @@ bool Creations::advance(const CreationPtr& creation) {
       return true;
     }
     way_is_free = *found;
+    if (way_is_free && creation->roles.parent)
+      creation->operation.end(base::Phase::parent, creation->group->at(*creation->roles.parent).rank);
   }
   if (creation->roles.is_root() && way_is_free && subtree_is_complete(*creation)) {
     if (creation->roles.is_leader()) lead(creation);
@@ -156,7 +167,16 @@ base::Result<Agreement> Creations::agree(const Call& call) {
     bases->common = process_.take_context_base();
     return Agreement{process_.make_extended_id(), bases, bases->common};
   }
-  SHIM_TRY_ASSIGN(CreationPtr creation, join(call));
+  const auto roles = roles_in(*call.group, process_.self(), process_.creation_ground());
+  SHIM_TRY_ASSIGN(Entry own, own_entry(roles, call.operation));  // may open the fabric: not under the mutex
+  const std::uint32_t base = own.context_base;
+  auto agreed = agree(call, roles, std::move(own));
+  if (!agreed) process_.engine().skip_base(base);
+  return agreed;
+}
+
+base::Result<Agreement> Creations::agree(const Call& call, const CreationRoles& roles, Entry own) {
+  SHIM_TRY_ASSIGN(CreationPtr creation, join(call, roles, std::move(own)));
   auto waited = process_.engine().wait_until([&] { return advance(creation); });
   if (!pass_notes_on())
     (void)process_.engine().wait_until([&] { return pass_notes_on(); }, base::Deadline::after_seconds(kNotesSeconds));
@@ -168,12 +188,14 @@ base::Result<Agreement> Creations::agree(const Call& call) {
 }
 
 void Creations::finish(const CreationPtr& creation, base::ExtendedId id, const Entries& entries) {
+  creation->operation.next(base::Phase::spread);
   const auto bytes = encode(Outcome{creation->key, id, entries});
   for (const auto& [rank, entry] : entries)
     if (!entry.address.bytes.empty() && rank != creation->roles.self)
       process_.learn_address(creation->group->at(rank), entry.address);
   for (const auto* partners : {&creation->roles.children, &creation->roles.local})
     for (int rank : *partners) send_bytes(creation->group->at(rank), bytes);
+  creation->operation.end_all();
   creation->agreement = Agreement{id, bases_of_members(entries), entries.at(creation->roles.self).context_base};
   forget(*creation);
 }

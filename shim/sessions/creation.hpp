@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "shim/base/clock.hpp"
+#include "shim/base/phases.hpp"
 #include "shim/base/result.hpp"
 #include "shim/p2p/p2p.hpp"
 #include "shim/sessions/creation_roles.hpp"
@@ -44,6 +45,7 @@ struct Creation {
   GroupPtr group;
   CreationRoles roles;
   bool joined = false;           ///< this process has called and waits
+  base::Operation operation;     ///< once joined: for those who listen to its phases
   Entries entries;               ///< that have come, the own one included
   std::set<int> contributed;     ///< direct partners that have sent theirs
   std::unique_ptr<ParentSearch> search;  ///< node roots of a group that spans nodes
@@ -55,8 +57,13 @@ struct Creation {
   /// Partners that have not been told of the failure, because they have not come yet; self among them if it has not called.
   std::set<int> untold;
 
-  base::Nanoseconds started = 0, next_look = 0, next_report = 0;
-  std::map<int, std::string> heard;          ///< what partners that were asked have answered, for the report
+  base::Nanoseconds started = 0, next_look = 0;
+  base::Nanoseconds next_question = 0, next_report = 0;  ///< the missing are asked before each report, so that it can tell their answers
+  struct Heard {
+    std::string what;
+    base::Nanoseconds when = 0;
+  };
+  std::map<int, Heard> heard;                ///< what partners that were asked have answered last, for the report
   std::map<int, std::string> suspects;       ///< partners that seem to disagree on the tag, and the other creation's key
   std::map<int, AddressLookup> to_be_asked;  ///< partners that can be asked once their addresses are found
 
@@ -77,6 +84,7 @@ class Creations {
     std::string scope;  ///< see CreationKey
     std::string tag;
     GroupPtr group;     ///< the caller must be a member
+    base::Operation operation{};
   };
   /// Collective over the group and nobody else. Errors: not_same, proc_aborted, other, as in create_from_group.
   base::Result<Agreement> agree(const Call& call);
@@ -111,10 +119,12 @@ class Creations {
   void finish(const CreationPtr& creation, base::ExtendedId id, const Entries& entries);
 
   // creation.cpp
-  base::Result<CreationPtr> join(const Call& call);
-  base::Result<Entry> own_entry(const CreationRoles& roles);
+  base::Result<Agreement> agree(const Call& call, const CreationRoles& roles, Entry own);
+  base::Result<CreationPtr> join(const Call& call, const CreationRoles& roles, Entry entry);
+  base::Result<Entry> own_entry(const CreationRoles& roles, const base::Operation& during);
   std::unique_ptr<ParentSearch> search_in(const Creation& creation);
   bool partners_are_in_reach(const CreationPtr& creation);
+  void begin_to_wait(Creation& creation);
   void contribute(Creation& creation);
   void lead(const CreationPtr& creation);
   /// Does what can be done now; true once the creation is over.
@@ -128,13 +138,15 @@ class Creations {
   bool fail_for_the_late(const CreationPtr& creation, double waited);
   void tell_instead_of_root(const Creation& creation, const base::Error& error);
   bool pass_notes_on();
-  void report(Creation& creation, double waited);
+  void report_when_due(Creation& creation, base::Nanoseconds now);
+  void ask_the_missing(Creation& creation);
   void ask(Creation& creation, int rank);
   void ask_who_was_found(Creation& creation);
 
   // creation_text.cpp; with the mutex held
   std::string describe(const Creation& creation, int rank) const;
   std::string describe_missing(const Creation& creation) const;
+  std::string sign_of_life(const Creation& creation, int rank) const;
 
   // disagreement.cpp; with the mutex held
   bool fail_for_disagreement(const CreationPtr& creation);

@@ -32,8 +32,7 @@ CreationPtr Creations::find_or_begin(const CreationKey& key) {
   place = std::make_shared<Creation>();
   place->key = key;
   place->group = Group::of_ranges(key.ranges);
-  place->roles =
-      roles_in(*place->group, process_.bootstrap().node_map(), process_.self(), process_.everything_over_fabric());
+  place->roles = roles_in(*place->group, process_.self(), process_.creation_ground());
   return place;
 }
 
@@ -102,6 +101,7 @@ void Creations::handle(base::ProcessId from, Contribution message) {
   }
   for (auto& [member, entry] : message.entries) creation->entries.insert_or_assign(member, std::move(entry));
   creation->contributed.insert(rank);
+  if (subtree_is_complete(*creation)) creation->operation.end(base::Phase::collect, from.rank);
 }
 
 void Creations::handle(base::ProcessId from, Outcome message) {
@@ -115,6 +115,7 @@ void Creations::handle(base::ProcessId from, Outcome message) {
   if (creation->group->rank_of(from) != expected || !complete) return;
   // one of an earlier attempt that we had given up
   if (message.entries.at(roles.self).context_base != creation->own_call()) return;
+  creation->operation.end(base::Phase::outcome, from.rank);
   finish(creation, message.id, message.entries);
 }
 
@@ -152,6 +153,7 @@ void Creations::handle(base::ProcessId from, Failure message) {
 void Creations::fail(const CreationPtr& creation, const base::Error& error, std::set<int> told, const Group* elsewhere) {
   const auto& roles = creation->roles;
   creation->failure.emplace(error.clone());
+  creation->operation.fail();
   Failure message{creation->key, 0, error.error_class(), error.text(), {}};
   if (elsewhere) message.elsewhere.assign(elsewhere->ranges().begin(), elsewhere->ranges().end());
   remember(message);

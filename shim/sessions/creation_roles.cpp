@@ -22,12 +22,28 @@ void place_in_tree(CreationRoles& roles, unsigned index) {
   }
 }
 
+void place_in_chain(CreationRoles& roles, unsigned index) {
+  const auto count = static_cast<unsigned>(roles.roots.size());
+  roles.height = static_cast<int>(count - 1 - index);
+  if (index > 0) roles.parent = roles.roots[index - 1];
+  if (index + 1 < count) roles.children.push_back(roles.roots[index + 1]);
+}
+
+void place(CreationRoles& roles, unsigned index, TreeShape shape) {
+  if (shape == TreeShape::chain) place_in_chain(roles, index);
+  else place_in_tree(roles, index);
+}
+
+int levels_over(std::size_t roots, TreeShape shape) {
+  return static_cast<int>(shape == TreeShape::chain ? roots - 1 : std::bit_width(roots - 1));
+}
+
 }  // namespace
 
-CreationRoles roles_in(const Group& group, const bootstrap::NodeMap& nodes, base::ProcessId self, bool each_alone) {
+CreationRoles roles_in(const Group& group, base::ProcessId self, const CreationGround& ground) {
   auto node_of = [&](int rank) {
     const std::uint32_t world_rank = group.at(rank).rank;
-    return each_alone ? world_rank : nodes.node_of(world_rank);
+    return ground.each_alone ? world_rank : ground.nodes.node_of(world_rank);
   };
   CreationRoles roles;
   roles.self = group.rank_of(self);
@@ -43,9 +59,9 @@ CreationRoles roles_in(const Group& group, const bootstrap::NodeMap& nodes, base
     if (!is_first && node == own_node) roles.local.push_back(rank);
   }
   roles.spans_nodes = roles.roots.size() > 1;
-  roles.tree_height = static_cast<int>(std::bit_width(roles.roots.size() - 1));
+  roles.tree_height = levels_over(roles.roots.size(), ground.shape);
   if (roles.is_root()) {
-    place_in_tree(roles, index_of_node.at(own_node));
+    place(roles, index_of_node.at(own_node), ground.shape);
   } else {
     roles.local.clear();
     roles.roots.clear();

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who does what in a creation: node roots, and the tree over them.
+// Who does what in a creation: node roots, and the tree or chain over them.
 #pragma once
 
 #include <optional>
 #include <vector>
 
 #include "shim/bootstrap/bootstrap.hpp"
+#include "shim/sessions/exchange.hpp"
 #include "shim/sessions/group.hpp"
 
 namespace shim::sessions {
@@ -20,14 +21,21 @@ struct CreationRoles {
   std::vector<int> children;      ///< node roots below
   std::vector<int> roots;         ///< all node roots, leader first, where self is one
   bool spans_nodes = false;
-  int height = 0;                 ///< levels of the tree below self; 0 for those with nobody to wait for but their node
+  int height = 0;                 ///< levels below self; 0 for those with nobody to wait for but their node
   int tree_height = 0;            ///< levels of the whole tree
 
   bool is_root() const { return self == root; }
   bool is_leader() const { return self == 0; }
 };
 
-/// self must be a member. With each_alone every process counts as a node of its own (everything over the fabric).
-CreationRoles roles_in(const Group& group, const bootstrap::NodeMap& nodes, base::ProcessId self, bool each_alone);
+/// What decides the roles beside the group; the same for all processes of a job.
+struct CreationGround {
+  const bootstrap::NodeMap& nodes;
+  bool each_alone = false;  ///< every process counts as a node of its own (everything over the fabric)
+  TreeShape shape = TreeShape::binomial;
+};
+
+/// self must be a member.
+CreationRoles roles_in(const Group& group, base::ProcessId self, const CreationGround& ground);
 
 }  // namespace shim::sessions

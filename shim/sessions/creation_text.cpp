@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Who is missing in a creation, in words for the user.
 #include <algorithm>
+#include <cstdio>
 
 #include "shim/sessions/creation.hpp"
 #include "shim/sessions/process.hpp"
@@ -20,13 +21,25 @@ std::string Creations::describe(const Creation& creation, int rank) const {
   return text + ")";
 }
 
+/// The last one that there was.
+std::string Creations::sign_of_life(const Creation& creation, int rank) const {
+  const auto heard = creation.heard.find(rank);
+  if (heard != creation.heard.end()) {
+    char ago[32];
+    std::snprintf(ago, sizeof ago, " (%.2g s ago)", static_cast<double>(base::now_ns() - heard->second.when) * 1e-9);
+    return ", which " + heard->second.what + ago;
+  }
+  const base::ProcessId process = creation.group->at(rank);
+  if (!process_.is_local(process)) return ", no sign of life yet";
+  return process_.has_session(process) ? ", which has a session and has not answered yet" : "";
+}
+
 std::string Creations::describe_missing(const Creation& creation) const {
   const auto missing = waited_for(creation);
   std::string text;
   for (std::size_t i = 0; i < std::min(missing.size(), kMostNames); ++i) {
     text += (i ? ", " : "") + describe(creation, missing[i]);
-    auto heard = creation.heard.find(missing[i]);
-    if (heard != creation.heard.end()) text += ", which " + heard->second;
+    text += sign_of_life(creation, missing[i]);
   }
   if (missing.size() > kMostNames) text += " and " + std::to_string(missing.size() - kMostNames) + " more";
   return text.empty() ? "nobody in particular: the launcher" : text;

@@ -13,6 +13,8 @@ using base::Error;
 using base::ErrorClass;
 
 constexpr base::Nanoseconds kLookEvery = 50'000'000;
+/// So long before a report the missing are asked, if it is not sooner than half of the time between two reports.
+constexpr base::Nanoseconds kAskedBefore = 1'000'000'000;
 /// What a level of the tree, or a member below its root, waits longer than those it waits for, so that the one that knows who
 /// is missing is the one that says it: a part of the time-out, and at most so many seconds.
 constexpr double kGracePart = 0.25, kMostGrace = 0.5;
@@ -48,13 +50,7 @@ void Creations::look_after(const CreationPtr& creation) {
   const double waited = static_cast<double>(now - creation->started) * 1e-9;
   if (fail_for_the_dead(creation) || fail_for_disagreement(creation) || fail_for_the_late(creation, waited)) return;
   ask_who_was_found(*creation);
-  const double report_after = process_.settings().report_after;
-  if (report_after <= 0) return;
-  const auto interval = static_cast<base::Nanoseconds>(report_after * 1e9);
-  if (creation->next_report == 0) creation->next_report = creation->started + interval;
-  if (now < creation->next_report) return;
-  creation->next_report = now + interval;
-  report(*creation, waited);
+  report_when_due(*creation, now);
 }
 
 bool Creations::fail_for_the_dead(const CreationPtr& creation) {
@@ -79,8 +75,7 @@ bool Creations::fail_for_the_dead(const CreationPtr& creation) {
 /// that creation cannot succeed either.)
 void Creations::tell_instead_of_root(const Creation& creation, const base::Error& error) {
   const auto& group = *creation.group;
-  const auto of_root =
-      roles_in(group, process_.bootstrap().node_map(), group.at(creation.roles.root), process_.everything_over_fabric());
+  const auto of_root = roles_in(group, group.at(creation.roles.root), process_.creation_ground());
   const auto first = std::find_if(of_root.local.begin(), of_root.local.end(),
                                   [&](int rank) { return process_.is_running(group.at(rank)); });
   if (first == of_root.local.end() || *first != creation.roles.self) return;
@@ -121,9 +116,27 @@ bool Creations::fail_for_the_late(const CreationPtr& creation, double waited) {
   return true;
 }
 
-void Creations::report(Creation& creation, double waited) {
+void Creations::report_when_due(Creation& creation, base::Nanoseconds now) {
+  const auto interval = static_cast<base::Nanoseconds>(process_.settings().report_after * 1e9);
+  if (interval <= 0) return;
+  const base::Nanoseconds ahead = std::min(kAskedBefore, interval / 2);
+  if (creation.next_report == 0) {
+    creation.next_report = creation.started + interval;
+    creation.next_question = creation.next_report - ahead;
+  }
+  if (now >= creation.next_question) {
+    creation.next_question += interval;
+    ask_the_missing(creation);
+  }
+  if (now < creation.next_report) return;
+  creation.next_report = now + interval;
+  creation.next_question = creation.next_report - ahead;
+  const double waited = static_cast<double>(now - creation.started) * 1e-9;
   process_.log().write(base::LogLevel::warn, name_of(creation) + " has waited " + seconds_text(waited) + " for " +
                                                  describe_missing(creation));
+}
+
+void Creations::ask_the_missing(Creation& creation) {
   for (int rank : waited_for(creation)) {
     const base::ProcessId process = creation.group->at(rank);
     if (process_.is_local(process)) {

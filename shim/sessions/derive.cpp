@@ -70,6 +70,11 @@ Offer make_offer(Process& process) {
   return offer;
 }
 
+CommunicatorPtr no_part_in(const Communicator& parent, const Offer& own) {
+  parent.process().engine().skip_base(own.context_base);
+  return nullptr;
+}
+
 base::Result<std::vector<Offer>> exchange(Communicator& parent, const Offer& own) {
   const types::Type* byte = &types::byte_type();
   std::vector<Offer> offers(static_cast<std::size_t>(parent.size()));
@@ -93,8 +98,9 @@ base::Result<CommunicatorPtr> derive(const CommunicatorPtr& parent, const GroupP
   SHIM_TRY(check_is_part(*parent, *group));
   const bool is_member = group->rank_of(parent->process().self()) != kUndefined;
   if (auto path = parent->next_child_path()) return is_member ? derive_locally(*parent, group, *path) : nullptr;
-  SHIM_TRY_ASSIGN(auto offers, exchange(*parent, make_offer(parent->process())));
-  if (!is_member) return CommunicatorPtr();
+  const Offer own = make_offer(parent->process());
+  SHIM_TRY_ASSIGN(auto offers, exchange(*parent, own));
+  if (!is_member) return no_part_in(*parent, own);
   return make_from_offers(*parent, group, parent_ranks(*parent, *group), offers);
 }
 

@@ -24,6 +24,8 @@ struct Offer {
 static_assert(sizeof(Offer) == 32);
 
 Offer make_offer(Process& process);
+/// What a member that comes away without a communicator answers: null, and what it has offered is given up.
+CommunicatorPtr no_part_in(const Communicator& parent, const Offer& own);
 /// The ranks with this color, in the order of their keys and, where these are equal, of the ranks.
 std::vector<int> ranks_of_color(const std::vector<Offer>& offers, int color);
 /// Collective over the parent: everybody's offer, by rank.

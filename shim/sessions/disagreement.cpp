@@ -101,7 +101,8 @@ void Creations::handle(base::ProcessId from, Answer message) {
   const int rank = creation->group->rank_of(from);
   const auto missing = waited_for(*creation);
   if (std::find(missing.begin(), missing.end(), rank) == missing.end()) return;
-  std::string& heard = creation->heard[rank];
+  auto& [heard, when] = creation->heard[rank];
+  when = base::now_ns();
   if (!message.missing.empty()) {
     heard = "has called and waits for " + message.missing;
   } else if (auto found = disagreement_in(*creation, rank, message)) {

@@ -124,7 +124,8 @@ base::Result<CommunicatorPtr> split_inter(const CommunicatorPtr& parent, int col
   Offer own = make_offer(parent->process());
   own.color = color, own.key = key;
   SHIM_TRY_ASSIGN(BothOffers offers, exchange_both(*parent, own));
-  return make_of_color(*parent, offers, color);
+  SHIM_TRY_ASSIGN(CommunicatorPtr made, make_of_color(*parent, offers, color));
+  return made ? made : no_part_in(*parent, own);
 }
 
 base::Result<CommunicatorPtr> create_inter(const CommunicatorPtr& parent, const Group& group) {

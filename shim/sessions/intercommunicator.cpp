@@ -54,9 +54,10 @@ base::Result<CommunicatorPtr> meet(Process& process, Communicator::Parts parts, 
   const bool is_first = comes_first(*local, *remote);
   const GroupPtr &first = is_first ? local : remote, &second = is_first ? remote : local;
   // where one group ends and the other begins is a part of what all must agree on
+  const GroupPtr all = set_union(*first, *second);
   SHIM_TRY_ASSIGN(Agreement agreement,
-                  process.creations().agree({.scope = scope + " " + std::to_string(first->size()), .tag = tag,
-                                             .group = set_union(*first, *second)}));
+                  process.creations().agree({.scope = scope + " " + std::to_string(first->size()), .tag = tag, .group = all,
+                                             .operation = process.new_creation(tag, *all)}));
   parts.id = agreement.id;
   auto side = [&](const GroupPtr& group) {
     return Side{group, list_of(*agreement.bases, group == first ? 0 : first->size(), group->size())};
@@ -83,9 +84,10 @@ base::Result<CommunicatorPtr> meet_other_leader(const Communicator& local, const
                                        ", is a member of the local group");
   const std::array<int, 2> ranks = {std::min(own, other), std::max(own, other)};
   SHIM_TRY_ASSIGN(GroupPtr pair, include(*peer.group(), ranks));
+  const std::string tag = std::to_string(bridge.tag);
   SHIM_TRY_ASSIGN(Agreement agreement,
-                  process.creations().agree(
-                      {.scope = "leaders in " + scope_of(peer), .tag = std::to_string(bridge.tag), .group = pair}));
+                  process.creations().agree({.scope = "leaders in " + scope_of(peer), .tag = tag, .group = pair,
+                                             .operation = process.new_creation(tag, *pair)}));
   return make_for_a_while(process, local.session(), std::move(pair), agreement);
 }
 
@@ -126,8 +128,10 @@ base::Result<CommunicatorPtr> intercomm_create_from_groups(const SessionPtr& ses
   if (local->rank_of(process.self()) == kUndefined)
     return Error(ErrorClass::group, "the calling process (rank " + std::to_string(process.self().rank) +
                                         " of mpi://WORLD) is not a member of the local group " + local->text());
-  if (process.settings().exchange == "world_fence") SHIM_TRY(fence_world(process));
-  SHIM_TRY_ASSIGN(Agreement agreement, process.creations().agree({.scope = "local group", .tag = tag, .group = local}));
+  const auto operation = process.new_creation(tag, *local);
+  if (process.settings().exchange == "world_fence") SHIM_TRY(fence_world(process, operation));
+  SHIM_TRY_ASSIGN(Agreement agreement, process.creations().agree(
+                                           {.scope = "local group", .tag = tag, .group = local, .operation = operation}));
   CommunicatorPtr within = make_for_a_while(process, session, local, agreement);
   base::Result<Bytes> found = Bytes();
   if (within->rank() == local_leader) {

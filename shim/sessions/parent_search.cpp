@@ -9,7 +9,7 @@
 namespace shim::sessions {
 
 ParentSearch::ParentSearch(Process& process, std::vector<std::uint32_t> roots, std::optional<std::uint32_t> parent)
-    : process_(process), roots_(std::move(roots)), parent_(parent), fence_over_(process.settings().exchange != "fence") {}
+    : process_(process), roots_(std::move(roots)), parent_(parent), fence_over_(process.exchange().meeting != Meeting::roots) {}
 
 base::Result<bool> ParentSearch::fence_is_over() {
   if (fence_over_) return true;
@@ -40,9 +40,10 @@ void ParentSearch::parent_has_left(std::uint32_t life) {
   if (lookup_) lookup_->look_for_newer();
 }
 
-base::Status fence_world(Process& process) {
+base::Status fence_world(Process& process, const base::Operation& during) {
   // whoever may be a node root: others look its address up after the fence
-  if (process.bootstrap().node_map().node_count() > 1 || process.everything_over_fabric()) SHIM_TRY(process.fabric());
+  if (process.bootstrap().node_map().node_count() > 1 || process.everything_over_fabric()) SHIM_TRY(process.fabric(during));
+  during.begin(base::Phase::world_fence);
   std::vector<std::uint32_t> all(process.bootstrap().job().size);
   std::iota(all.begin(), all.end(), 0u);
   SHIM_TRY_ASSIGN(auto fence, process.bootstrap().fence(all));
@@ -54,6 +55,7 @@ base::Status fence_world(Process& process) {
   };
   const double seconds = process.settings().create_timeout;
   SHIM_TRY_ASSIGN(bool in_time, process.engine().wait_until(is_over, base::Deadline::from_setting(seconds)));
+  if (in_time && failed) during.end(base::Phase::world_fence);
   if (in_time) return failed;
   return base::Error(base::ErrorClass::other,
                      "not all processes of the job have entered the fence within " + std::to_string(seconds) +

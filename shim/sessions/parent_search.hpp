@@ -9,15 +9,16 @@
 
 #include "shim/sessions/address_lookup.hpp"
 
+namespace shim::base {
+class Operation;
+}
+
 namespace shim::sessions {
 
 class Process;
 
-/// One node root's way to its parent in one creation. Which way is the setting `exchange`:
-///   modex        a direct get of the parent's address; needs nobody else
-///   fence        a fence over the node roots, then the get
-///   world_fence  the get alone: all processes have met in a fence before (MPICH 2025 §3.3)
-/// A parent whose address is known from earlier is not looked up.
+/// One node root's way to its parent in one creation: the fence over the node roots where the strategy has one (exchange.hpp), then a
+/// direct get of the parent's address, which needs nobody else. A parent whose address is known from earlier is not looked up.
 class ParentSearch {
  public:
   /// roots: world ranks of all node roots of the creation; parent: one of them, or nothing for the leader.
@@ -46,6 +47,6 @@ class ParentSearch {
 
 /// With exchange=world_fence: the fence that every creation begins with, also for those who are not in its group and call with
 /// the empty one. Collective over the job; blocks, making progress.
-base::Status fence_world(Process& process);
+base::Status fence_world(Process& process, const base::Operation& during);
 
 }  // namespace shim::sessions

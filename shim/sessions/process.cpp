@@ -31,13 +31,30 @@ base::Status Process::set_up(Factories factories) {
   factories_ = std::move(factories);
   life_ = factories_.lives->load(std::memory_order_relaxed);
   log_ = base::Log(base::Log::level_of(settings_.log), {}, factories_.log_descriptor);
-  SHIM_TRY_ASSIGN(bootstrap_, factories_.bootstrap(settings_));
+  if (everything_over_fabric() || bootstrap::environment_says_several_nodes(factories_.size_variables)) begin_opening_fabric();
+  const base::Operation start(factories_.phases, base::OperationKind::session);
+  start.begin(base::Phase::launcher);
+  SHIM_TRY_ASSIGN(bootstrap_, factories_.bootstrap(settings_, start));
+  start.end_all();
   const auto& job = bootstrap_->job();
   const auto& nodes = bootstrap_->node_map();
-  log_.set_who(nodes.host(nodes.node_of(job.rank)) + ":" + std::to_string(job.rank));
+  if (nodes.node_count() > 1) begin_opening_fabric();
+  const std::string& host = nodes.host(nodes.node_of(job.rank));
+  log_.set_who(host + ":" + std::to_string(job.rank));
+  if (factories_.phases != nullptr) factories_.phases->introduce(job.rank, job.size, host);
   sets_ = std::make_unique<ProcessSets>(settings_, *bootstrap_, log_);
+  start.begin(base::Phase::node_segment);
   SHIM_TRY(set_up_node());
+  hardware_ = std::make_unique<bootstrap::NodeHardware>(segment_.get(), bootstrap::CoreSet::of_this_process());
+  // where others are on the node and not in a segment, nobody knows what they are bound to
+  if (segment_ || nodes.ranks_on(nodes.node_of(job.rank)).size() == 1) sets_->use_hardware(*hardware_);
+  start.next(base::Phase::engine);
+  set_up_engine();
+  start.end_all();
+  return {};
+}
 
+void Process::set_up_engine() {
   self_transport_ = transport::make_self();
   p2p::EngineSpec spec{.settings = settings_, .log = &log_, .self = self(), .router = this};
   if (shm_transport_) spec.transports.push_back(shm_transport_.get());
@@ -48,9 +65,16 @@ base::Status Process::set_up(Factories factories) {
   if (segment_) {
     // acquire: pairs with the increments of this process's earlier life, if it had one
     engine_->set_first_base(segment_->context_counter().load(std::memory_order_acquire) + 1);
+  }
+  incarnation_ = take_context_base();
+  engine_->skip_base(incarnation_);
+  if (segment_) {
     segment_->set_ready();  // from here on others may write to us
   }
-  return {};
+}
+
+void Process::begin_opening_fabric() {
+  if (!opening_) opening_ = std::make_unique<FabricOpening>([this] { return factories_.fabric(settings_); });
 }
 
 base::Status Process::set_up_node() {
@@ -88,14 +112,22 @@ bool Process::is_crowded() const {
   return demand.per_core() > 1;
 }
 
+base::Result<std::vector<bootstrap::HardwareResource>> Process::hardware() {
+  SHIM_TRY_ASSIGN(const bootstrap::HardwareMap* map, hardware_->map());
+  return map->resources_of(bootstrap::CoreSet::of_first_thread());
+}
+
 void Process::look_at_crowd() { engine_->set_crowded(is_crowded()); }
 
 Process::~Process() {
+  const base::Operation end(engine_ ? factories_.phases : nullptr, base::OperationKind::end);
   if (creations_) creations_->close();
+  end.begin(base::Phase::flush);
   if (engine_ && !engine_->flush(base::Deadline::after_seconds(settings_.ready_timeout)))
     log_.write(base::LogLevel::warn, "the last session has ended with messages that nobody has taken for " +
                                          std::to_string(settings_.ready_timeout) +
                                          " s (INTERSESSION_READY_TIMEOUT); they are lost");
+  end.end_all();
   creations_.reset();
   engine_.reset();
 }
@@ -111,24 +143,32 @@ std::uint32_t Process::take_context_base() {
 }
 
 base::ExtendedId Process::make_extended_id() {
-  // The base of a creation is unique in the life of a process on its segment, so it serves as the count of its lives as well.
-  const std::uint64_t incarnation = take_context_base();
-  return {.leader = std::uint64_t{self().rank} << 32 | incarnation,
+  return {.leader = std::uint64_t{self().rank} << 32 | incarnation_,
           .counter = extended_counter_.fetch_add(1, std::memory_order_relaxed)};
 }
 
-base::Result<transport::Transport*> Process::fabric() {
+base::Result<transport::Transport*> Process::fabric(const base::Operation& during) {
   std::lock_guard guard(fabric_mutex_);
   if (!fabric_transport_) {
-    SHIM_TRY_ASSIGN(fabric_transport_, factories_.fabric(settings_));
+    during.begin(base::Phase::fabric);
+    begin_opening_fabric();
+    SHIM_TRY_ASSIGN(fabric_transport_, opening_->take());
     engine_->add_transport(*fabric_transport_);
+    during.end(base::Phase::fabric);
   }
   if (!published_) {
+    during.begin(base::Phase::publish);
     SHIM_TRY(bootstrap_->publish(address_key(life_), fabric_transport_->address()));
     factories_.lives->store(life_ + 1, std::memory_order_relaxed);  // Process objects with one count live one after another
     published_ = true;
+    during.end(base::Phase::publish);
   }
   return fabric_transport_.get();
+}
+
+void Process::finish_opening() {
+  std::lock_guard guard(fabric_mutex_);
+  if (opening_) opening_->wait();
 }
 
 FabricAddress Process::own_address() {

@@ -12,13 +12,18 @@
 #include <vector>
 
 #include "shim/base/log.hpp"
+#include "shim/base/phases.hpp"
 #include "shim/base/result.hpp"
 #include "shim/base/settings.hpp"
 #include "shim/bootstrap/bootstrap.hpp"
+#include "shim/bootstrap/job_span.hpp"
+#include "shim/bootstrap/node_hardware.hpp"
 #include "shim/bootstrap/node_segment.hpp"
 #include "shim/coll/scratch_pool.hpp"
 #include "shim/p2p/p2p.hpp"
+#include "shim/sessions/creation_roles.hpp"
 #include "shim/sessions/fabric_address.hpp"
+#include "shim/sessions/fabric_opening.hpp"
 #include "shim/sessions/process_sets.hpp"
 #include "shim/sessions/session.hpp"
 #include "shim/transport/transport.hpp"
@@ -29,9 +34,11 @@ class Creations;
 
 /// Where a Process gets its parts from; tests give others. Each is called at most once, and only when needed.
 struct Factories {
-  std::function<base::Result<std::unique_ptr<bootstrap::Bootstrap>>(const base::Settings&)> bootstrap;
-  /// Called before the first creation with a process of another node (or for all, with transport=fabric).
+  std::function<base::Result<std::unique_ptr<bootstrap::Bootstrap>>(const base::Settings&, const base::Operation& start)> bootstrap;
+  /// Called on a thread of its own as soon as it is known that the job spans nodes (or at once, with transport=fabric).
   std::function<base::Result<std::unique_ptr<transport::Transport>>(const base::Settings&)> fabric;
+  /// Of launchers that may have started this process: whether its job spans nodes is known from them before the launcher is asked.
+  std::vector<bootstrap::SizeVariables> size_variables;
   std::string segment_directory = "/dev/shm";
   int log_descriptor = 2;
   /// How often this operating-system process has opened a fabric, over all its Process objects: whoever starts one after the
@@ -39,6 +46,8 @@ struct Factories {
   std::shared_ptr<std::atomic<std::uint32_t>> lives = std::make_shared<std::atomic<std::uint32_t>>(0);
   /// What the launcher's client must keep until the operating-system process ends; holds null until something needs it.
   std::shared_ptr<std::unique_ptr<bootstrap::ProcessLife>> life = std::make_shared<std::unique_ptr<bootstrap::ProcessLife>>();
+  /// Who is told of the phases of starts and creations; outlives all Process objects. Null: nobody.
+  base::PhaseListener* phases = nullptr;
   /// The real ones: open_bootstrap and transport/ofi. One set of them serves all Process objects of an operating-system process.
   static Factories standard();
 };
@@ -64,15 +73,22 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   ProcessSets& sets() { return *sets_; }
   base::ProcessId self() const { return {0, bootstrap_->job().rank}; }
 
-  /// Next base of context ids, never used twice while messages for it may be under way.
+  /// Next base of context ids, never used twice while messages for it may be under way. One of which no context is made is given to
+  /// Engine::skip_base.
   std::uint32_t take_context_base();
   base::ExtendedId make_extended_id();
 
+  /// How node roots come to know each other, as set.
+  const Exchange& exchange() const { return exchange_named(settings_.exchange); }
+  /// What decides the roles of a group's members in a creation.
+  CreationGround creation_ground() const { return {bootstrap_->node_map(), everything_over_fabric(), exchange().shape}; }
   /// With transport=fabric every process counts as a node of its own.
   bool everything_over_fabric() const { return settings_.transport == "fabric"; }
-  /// Opens the fabric transport if it is not open yet, and publishes its address. Local. Errors: other (no usable provider;
+  /// The fabric transport, open and with its address published; waits for its opening. Local. Errors: other (no usable provider;
   /// names those tried), and the launcher's.
-  base::Result<transport::Transport*> fabric();
+  base::Result<transport::Transport*> fabric(const base::Operation& during = {});
+  /// The fabric is no longer being opened on another thread: MPI_Init of libraries changes the environment, which that one reads.
+  void finish_opening();
   /// This process's address on the open fabric.
   FabricAddress own_address();
   /// The life of that address, also before the fabric is open.
@@ -82,8 +98,17 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   /// The life of the newest address known.
   std::optional<std::uint32_t> known_life(base::ProcessId process);
 
+  /// The creation of a communicator, for those who listen to its phases.
+  base::Operation new_creation(std::string_view tag, const Group& group) const {
+    return {factories_.phases, base::OperationKind::communicator, tag, group.size()};
+  }
+
   /// Counts anew who shares our cores, after others have come: those who have not begun yet are guesses.
   void look_at_crowd();
+
+  /// What this process is bound to, kind by kind of hardware, the largest kind first. The machine is found out once on a node
+  /// (bootstrap/node_hardware.hpp), the binding at each call. Local. Errors: other (no hwloc, or it finds nothing).
+  base::Result<std::vector<bootstrap::HardwareResource>> hardware();
 
   /// On the own node.
   bool is_local(base::ProcessId process) const;
@@ -98,6 +123,8 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   Process() = default;
   base::Status set_up(Factories factories);
   base::Status set_up_node();
+  void begin_opening_fabric();
+  void set_up_engine();
   bool is_crowded() const;
   base::Result<p2p::Route> route_to(base::ProcessId process) override;
   bool takes_packets(base::ProcessId process) override { return !is_local(process) || has_session(process); }
@@ -111,8 +138,10 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   std::unique_ptr<bootstrap::Bootstrap> bootstrap_;
   std::unique_ptr<ProcessSets> sets_;
   std::unique_ptr<bootstrap::NodeSegment> segment_;  ///< null where no other process of the job is on the node
+  std::unique_ptr<bootstrap::NodeHardware> hardware_;
   std::unique_ptr<transport::Transport> self_transport_, shm_transport_, fabric_transport_;
-  std::mutex fabric_mutex_;     ///< guards fabric_transport_ and the next while the fabric is opened
+  std::mutex fabric_mutex_;     ///< guards fabric_transport_ and the next two while the fabric is opened
+  std::unique_ptr<FabricOpening> opening_;
   bool published_ = false;
   std::uint32_t life_ = 0;      ///< set at the start
   std::mutex addresses_mutex_;  ///< guards the next
@@ -122,6 +151,8 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   std::unique_ptr<Creations> creations_;
   std::atomic<bool> lost_launcher_{false};           ///< so that it is said once; pairs with nothing
   std::atomic<std::uint32_t> context_counter_{0};    ///< where there is no segment; a plain count, pairs with nothing
+  /// A base of context ids that none is made of: unique in the life of a process on its segment, so it counts its lives as well.
+  std::uint32_t incarnation_ = 0;
   std::atomic<std::uint64_t> extended_counter_{0};   ///< a plain count, pairs with nothing
 };
 

@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "shim/sessions/hardware_sets.hpp"
 #include "shim/sessions/pset_names.hpp"
 
 namespace shim::sessions {
@@ -29,7 +30,7 @@ std::set<std::uint32_t> applications(const bootstrap::Bootstrap& bootstrap) {
 }  // namespace
 
 ProcessSets::ProcessSets(const base::Settings& settings, bootstrap::Bootstrap& bootstrap, const base::Log& log)
-    : bootstrap_(bootstrap), log_(log) {
+    : bootstrap_(bootstrap), log_(log), published_(bootstrap) {
   read_user_sets(settings);
 }
 
@@ -63,16 +64,24 @@ void ProcessSets::take(PsetText text, const std::string& source) {
   }
 }
 
-std::vector<std::string> ProcessSets::built_in_names() const {
+std::vector<NamedGroup> ProcessSets::sets_of_hardware() {
+  if (hardware_ == nullptr) return {};
+  std::lock_guard guard(mutex_);
+  if (hardware_sets_.empty()) hardware_sets_ = hardware_sets(*hardware_, bootstrap_.node_map(), bootstrap_.job().rank);
+  return hardware_sets_;
+}
+
+std::vector<std::string> ProcessSets::built_in_names() {
   std::vector<std::string> names = {std::string(kWorldName), std::string(kSelfName), std::string(kSharedName)};
   const auto& nodes = bootstrap_.node_map();
   for (std::uint32_t node = 0; node < nodes.node_count(); ++node) names.push_back(std::string(kNodePrefix) + nodes.host(node));
   for (std::uint32_t app : applications(bootstrap_)) names.push_back(std::string(kAppPrefix) + std::to_string(app));
+  for (const NamedGroup& set : sets_of_hardware()) names.push_back(set.name);
   return names;
 }
 
 /// Null where there is none of this name.
-GroupPtr ProcessSets::built_in(std::string_view name) const {
+GroupPtr ProcessSets::built_in(std::string_view name) {
   const bootstrap::Job& job = bootstrap_.job();
   const auto& nodes = bootstrap_.node_map();
   if (same_pset_name(name, kWorldName)) return Group::of_ranges({{0, 0, job.size, 1}});
@@ -88,16 +97,28 @@ GroupPtr ProcessSets::built_in(std::string_view name) const {
       if (numbers[rank] == app) ranks.push_back(rank);
     return Group::of_ranks(ranks);
   }
+  const std::string lower = lowered(name);
+  if (!lower.starts_with(lowered(kNumaPrefix)) && !lower.starts_with(lowered(kSocketPrefix))) return nullptr;  // spare the discovery
+  for (const NamedGroup& set : sets_of_hardware())
+    if (same_pset_name(set.name, name)) return set.group;
   return nullptr;
 }
 
-std::vector<bootstrap::NamedSet> ProcessSets::launcher_sets() {
-  auto sets = bootstrap_.named_sets();
+/// None where they cannot be had, which is said once.
+template <typename Sets>
+Sets ProcessSets::or_none(base::Result<Sets> sets, bool& has_failed, std::string_view complaint) {
   if (sets) return *std::move(sets);
   std::lock_guard guard(mutex_);
-  if (!std::exchange(launcher_has_failed_, true))
-    log_.write(base::LogLevel::warn, "the launcher does not tell its process sets: " + sets.error().text());
+  if (!std::exchange(has_failed, true)) log_.write(base::LogLevel::warn, std::string(complaint) + ": " + sets.error().text());
   return {};
+}
+
+std::vector<bootstrap::NamedSet> ProcessSets::launcher_sets() {
+  return or_none(bootstrap_.named_sets(), launcher_has_failed_, "the launcher does not tell its process sets");
+}
+
+std::vector<NamedGroup> ProcessSets::published_sets() {
+  return or_none(published_.sets(), store_has_failed_, "process sets that others have published since are not known");
 }
 
 std::vector<std::string> ProcessSets::names() {
@@ -105,22 +126,50 @@ std::vector<std::string> ProcessSets::names() {
   std::vector<std::string> others;
   for (auto& set : launcher_sets()) others.push_back(std::move(set.name));
   for (const auto& set : user_sets_) others.push_back(set.name);
+  for (const auto& set : published_sets()) others.push_back(set.name);
   for (std::string& name : others)
     if (!is_among(names, name)) names.push_back(std::move(name));
   return names;
 }
 
-base::Result<GroupPtr> ProcessSets::find(std::string_view name) {
+/// Of sets that nobody publishes; null where there is none of this name.
+GroupPtr ProcessSets::find_given(std::string_view name) {
   if (GroupPtr group = built_in(name)) return group;
   for (const auto& set : launcher_sets())
     if (same_pset_name(set.name, name)) return Group::of_ranks(set.ranks);
-  for (const auto& set : user_sets_)
+  const auto of_user = std::ranges::find(user_sets_, name, &NamedGroup::name);
+  return of_user == user_sets_.end() ? nullptr : of_user->group;
+}
+
+base::Result<GroupPtr> ProcessSets::find(std::string_view name) {
+  if (GroupPtr group = find_given(name)) return group;
+  if (GroupPtr group = published_.find_known(name)) return group;
+  for (const auto& set : published_sets())
     if (set.name == name) return set.group;
+  return unknown(name);
+}
+
+base::Error ProcessSets::unknown(std::string_view name) {
   std::vector<std::string> known = names();
   std::string text = "there is no process set \"" + std::string(name) + "\"; there are";
   for (std::size_t i = 0; i < std::min(known.size(), kNamesInReport); ++i) text += (i ? ", " : " ") + known[i];
   if (known.size() > kNamesInReport) text += " and " + std::to_string(known.size() - kNamesInReport) + " more";
   return base::Error(base::ErrorClass::arg, std::move(text));
+}
+
+base::Status ProcessSets::publish(const std::string& name, const GroupPtr& group) {
+  if (name.empty()) return base::Error(base::ErrorClass::arg, "a process set needs a name");
+  if (is_reserved_name(name))
+    return base::Error(base::ErrorClass::arg, "the name \"" + name + "\" is not free for process sets: mpi:// and mpix:// are taken");
+  if (group->size() == 0)
+    return base::Error(base::ErrorClass::group, "the process set \"" + name + "\" would have no process, and nothing could be made from it");
+  if (std::ranges::any_of(group->ranges(), [](const Range& range) { return range.world != 0; }))
+    return base::Error(base::ErrorClass::group, "the process set \"" + name + "\" would have processes of another MPI_COMM_WORLD; "
+                                                "a process set is of those that were started together");
+  if (const GroupPtr given = find_given(name); given && !(*given == *group))
+    return base::Error(base::ErrorClass::name, "the launcher or the user (INTERSESSION_PSETS, INTERSESSION_PSET_FILE) has given the name \"" +
+                                                   name + "\" to the processes " + given->text() + "; it cannot also stand for " + group->text());
+  return published_.publish(name, group);
 }
 
 }  // namespace shim::sessions

@@ -10,6 +10,7 @@ namespace shim::sessions {
 
 inline constexpr std::string_view kWorldName = "mpi://WORLD", kSelfName = "mpi://SELF", kSharedName = "mpix://SHARED";
 inline constexpr std::string_view kNodePrefix = "mpix://NODE/", kAppPrefix = "mpix://APP/";
+inline constexpr std::string_view kNumaPrefix = "mpix://NUMA/", kSocketPrefix = "mpix://SOCKET/";
 
 inline std::string lowered(std::string_view text) {
   std::string result(text);

@@ -91,6 +91,8 @@ base::Result<InfoPtr> Session::pset_info(const std::string& name) {
   return info;
 }
 
+base::Status Session::publish_pset(const std::string& name, const GroupPtr& group) { return process_->sets().publish(name, group); }
+
 InfoPtr Session::info() const {
   auto info = std::make_shared<Info>();
   for (auto [key, value] : {std::pair<std::string_view, std::string_view>{"thread_level", name_of(level_)},

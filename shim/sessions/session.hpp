@@ -52,6 +52,9 @@ class Session {
   base::Result<InfoPtr> pset_info(const std::string& name);   ///< mpi_size; errors: arg (unknown; names those there are)
   base::Result<GroupPtr> group_of_pset(const std::string& name);
 
+  /// Local. Every process of the job finds the set when it asks next. Errors: as ProcessSets::publish.
+  base::Status publish_pset(const std::string& name, const GroupPtr& group);
+
   /// thread_level, strict_finalize, mpi_memory_alloc_kinds, as granted (MPI-4.1 §11.3.1, §12.4.3).
   InfoPtr info() const;
 

@@ -25,7 +25,7 @@ base::Result<CommunicatorPtr> split(const CommunicatorPtr& parent, int color, in
   Offer own = make_offer(parent->process());
   own.color = color, own.key = key;
   SHIM_TRY_ASSIGN(auto offers, exchange(*parent, own));
-  if (color == kUndefined) return CommunicatorPtr();
+  if (color == kUndefined) return no_part_in(*parent, own);
   const std::vector<int> ranks = ranks_of_color(offers, color);
   SHIM_TRY_ASSIGN(GroupPtr group, include(*parent->group(), ranks));
   return make_from_offers(*parent, std::move(group), ranks, offers);

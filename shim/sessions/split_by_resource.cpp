@@ -21,8 +21,8 @@ constexpr int kMostInstances = 4096;
 int own_node(Process& process) { return static_cast<int>(process.bootstrap().node_map().node_of(process.self().rank)); }
 
 /// Without hwloc there is no hardware to be bound to.
-std::vector<bootstrap::HardwareResource> own_hardware() {
-  auto found = bootstrap::hardware_resources();
+std::vector<bootstrap::HardwareResource> own_hardware(Process& process) {
+  auto found = process.hardware();
   return found ? *std::move(found) : std::vector<bootstrap::HardwareResource>();
 }
 
@@ -30,7 +30,7 @@ std::vector<bootstrap::HardwareResource> own_hardware() {
 int color_of(Process& process, const std::string& kind) {
   if (kind == kSharedMemory) return own_node(process);
   if (!kind.starts_with(kHwloc)) return kUndefined;
-  for (const auto& resource : own_hardware())
+  for (const auto& resource : own_hardware(process))
     if (resource.type == kind.substr(kHwloc.size()) && resource.is_restricted && resource.instance < kMostInstances)
       return own_node(process) * kMostInstances + resource.instance;
   return kUndefined;
@@ -60,7 +60,7 @@ base::Result<CommunicatorPtr> split_by_hardware(const CommunicatorPtr& parent, c
 }
 
 base::Result<Level> split_at_next_level(const CommunicatorPtr& parent, int key) {
-  const auto hardware = own_hardware();
+  const auto hardware = own_hardware(parent->process());
   const std::size_t kinds = std::min(hardware.size(), kMostKinds - 1);
   Places own;
   own.fill(-1);

@@ -64,6 +64,9 @@ class Transport {
 
   /// Moves things along and hands arrived packets to the sink; answers how many. Bounded work per call.
   virtual base::Result<int> poll(Sink& sink) = 0;
+  /// Like poll, for one who waits for this link's process: what others have sent may stay where it is. A transport that cannot tell
+  /// them apart polls everything.
+  virtual base::Result<int> poll_link([[maybe_unused]] Link& link, Sink& sink) { return poll(sink); }
 
   /// Reads bytes straight out of the other process's memory (its address, in its address space) into ours, without its help.
   /// The owner of the memory must have offered it. unsupported where the kernel or the fabric forbids it.
@@ -81,6 +84,7 @@ class Transport {
   struct Counts {
     std::uint64_t links_opened = 0, links_used = 0, packets_sent = 0, bytes_sent = 0, packets_received = 0, sends_again = 0;
     std::uint64_t bytes_read = 0;
+    std::uint64_t addresses_inserted = 0;  ///< in a provider's address table; a provider that connects does so then
     std::uint64_t packets_refused = 0;  ///< from strangers, or damaged; dropped
   };
   virtual const Counts& counts() const = 0;

@@ -28,10 +28,11 @@ class Affinity {
 };
 
 HardwareResource resource(const std::string& type) {
-  auto all = hardware_resources();
-  EXPECT_TRUE(all) << all.error().text();
-  auto found = std::find_if(all->begin(), all->end(), [&](const auto& each) { return each.type == type; });
-  if (found == all->end()) {
+  const auto map = discover_hardware();
+  EXPECT_TRUE(map) << map.error().text();
+  const auto all = map->resources_of(CoreSet::of_first_thread());
+  auto found = std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.type == type; });
+  if (found == all.end()) {
     ADD_FAILURE() << "no " << type;
     return {};
   }

@@ -161,5 +161,21 @@ TEST(InMemory, ThreadsExchangeAllToAll) {
   for (auto& thread : threads) thread.join();
 }
 
+TEST(InMemory, NoticesAreFoundByAll) {
+  auto launcher = Launcher::start(World::of(1, 3));
+  auto zero = launcher->open(0), two = launcher->open(2);
+  ASSERT_TRUE(two->post(bytes_of("a")));
+  ASSERT_TRUE(zero->post(bytes_of("b")));
+  ASSERT_TRUE(two->post(bytes_of("c")));
+  const auto notices = must(launcher->open(1)->notices());
+  ASSERT_EQ(notices.size(), 3u);
+  EXPECT_EQ(notices[2].poster, 2u);
+  EXPECT_EQ(notices[2].number, 1u);
+  EXPECT_EQ(text_of(notices[2].bytes), "c");
+  launcher->set_faults([](const Operation&) { return Fault::failing(); });
+  EXPECT_THAT(error_of(zero->post(bytes_of("d"))).text(), HasSubstr("fail"));
+  EXPECT_THAT(error_of(zero->notices()).text(), HasSubstr("fail"));
+}
+
 }  // namespace
 }  // namespace shim::bootstrap::inmem

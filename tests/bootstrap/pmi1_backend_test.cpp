@@ -50,6 +50,29 @@ TEST(Pmi1Backend, ValuesOfAllLengthsAndBytes) {
   }
 }
 
+TEST(Pmi1Backend, NoticesAreFoundByAll) {
+  FakeServer server({.size = 20, .value_limit = 100});
+  auto processes = processes_of(server, 20);
+  auto one = processes[0]->open(), other = processes[19]->open();
+  const int before = server.count("lookup_name");
+  EXPECT_TRUE(must(one->notices()).empty());
+  EXPECT_EQ(server.count("lookup_name"), before + 1);
+  const std::string longer(5000, 'x');
+  ASSERT_TRUE(other->post(bytes_of("short")));
+  ASSERT_TRUE(other->post(bytes_of(longer)));
+  for (Bootstrap* self : {one.get(), other.get()}) {
+    const auto notices = must(self->notices());
+    ASSERT_EQ(notices.size(), 2u);
+    EXPECT_EQ(notices[0].poster, 19u);
+    EXPECT_EQ(text_of(notices[0].bytes), "short");
+    EXPECT_EQ(text_of(notices[1].bytes), longer);
+  }
+  other = processes[19]->open();  // another life
+  ASSERT_TRUE(other->post(bytes_of("later")));
+  EXPECT_EQ(text_of(must(one->notices()).back().bytes), "later");
+  EXPECT_EQ(error_of(other->post(Bytes(kLongestNotice + 1))).error_class(), base::ErrorClass::arg);
+}
+
 TEST(Pmi1Backend, AnswersMayComeInPieces) {
   FakeServer server({.size = 2, .byte_by_byte = true});
   auto processes = processes_of(server, 2);

@@ -59,5 +59,15 @@ TEST(Singleton, FindsWhatItPublishedItself) {
   EXPECT_EQ(alone->counts().fences, 1u);
 }
 
+TEST(Singleton, FindsItsOwnNotices) {
+  auto alone = open_singleton();
+  EXPECT_TRUE(must(alone->notices()).empty());
+  ASSERT_TRUE(alone->post(bytes_of("a")));
+  ASSERT_TRUE(alone->post(bytes_of("b")));
+  EXPECT_EQ(text_of(must(alone->notices()).at(1).bytes), "b");
+  EXPECT_EQ(must(alone->notices()).at(1).number, 1u);
+  EXPECT_EQ(error_of(alone->post(Bytes(kLongestNotice + 1))).error_class(), base::ErrorClass::arg);
+}
+
 }  // namespace
 }  // namespace shim::bootstrap

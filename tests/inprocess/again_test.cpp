@@ -13,12 +13,6 @@
 namespace shim::sessions::testing {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kCountsMemory = false;
-#else
-constexpr bool kCountsMemory = true;
-#endif
-
 std::size_t open_descriptors() {
   std::size_t count = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;

@@ -28,6 +28,13 @@ inline void PrintTo(const World& world, std::ostream* out) {
 
 namespace shim::sessions::testing {
 
+/// The sanitizers' malloc keeps no count of what is in use.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kCountsMemory = false;
+#else
+inline constexpr bool kCountsMemory = true;
+#endif
+
 using bootstrap::inmem::World;
 using Ranks = std::vector<int>;
 

@@ -178,7 +178,7 @@ TEST_P(Exchange, SubsetsOverNodes) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, Exchange, ::testing::Values("modex", "fence", "world_fence"));
+INSTANTIATE_TEST_SUITE_P(Ways, Exchange, ::testing::Values("modex", "ring", "fence", "world_fence"));
 
 TEST(EverythingOverFabric, NeedsNoSharedMemory) {
   base::Settings settings = Cluster::settings();

@@ -16,6 +16,7 @@ namespace shim::sessions::testing {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -168,6 +169,15 @@ TEST(Report, NamesWhoHasNoSessionAndWhoWaitsForIt) {
   EXPECT_THAT(cluster.log(), HasSubstr("node1:2] warn: the creation with tag \"test.report\" over the group {0-3} has waited"));
   EXPECT_THAT(cluster.log(), HasSubstr("for " + absent));
   EXPECT_THAT(cluster.log(), HasSubstr("process 2 (rank 2 of the group, node node1), which has called and waits for " + absent));
+  EXPECT_THAT(cluster.log(), ContainsRegex("has no session\\) \\([0-9.e-]+ s ago\\)"));
+}
+
+TEST(Report, SaysOfWhomThereIsNoSignOfLife) {
+  base::Settings settings = Cluster::settings();
+  settings.create_timeout = 0.9;
+  Cluster cluster(World::of(2, 1), settings);
+  cluster.run({0}, [](Member& member) { EXPECT_NE(told(member.try_create({0, 1}, "test.alone")), ""); });
+  EXPECT_THAT(cluster.log(), HasSubstr("process 1 (rank 1 of the group, node node1), no sign of life yet"));
 }
 
 TEST(Report, NamesWhereOthersWait) {

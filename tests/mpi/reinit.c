@@ -2,19 +2,7 @@
 /* Sessions again and again in one process: argv[1] times from init to finalize, each with a communicator that is used.
    Between two sessions nothing of ours is left, no thread, no descriptor, no shared memory, and memory does not grow. PMIx
    stays initialised from the first session on (docs/measurements.md): its one thread and its descriptors remain. */
-#include <dirent.h>
-#include <unistd.h>
-
-#include "session_world.h"
-
-static int entries_of(const char *path, const char *prefix) {
-  int count = 0;
-  DIR *folder = opendir(path);
-  EXPECT(folder, "%s", path);
-  for (struct dirent *entry; folder && (entry = readdir(folder));) count += strncmp(entry->d_name, prefix, strlen(prefix)) == 0;
-  if (folder) closedir(folder);
-  return count;
-}
+#include "footprint.h"
 
 /* How many threads there are, once there are no more than `most` or a second has passed: the kernel lists a thread that has been
  * joined for a moment longer (pthread_join waits for the word that the thread clears, not for the end of its listing). */
@@ -22,16 +10,6 @@ static int threads_down_to(int most) {
   int threads;
   for (int tries = 0; (threads = entries_of("/proc/self/task", "")) > most && tries < 1000; ++tries) usleep(1000);
   return threads;
-}
-
-static long resident_kib(void) {
-  long kib = 0;
-  char line[256];
-  FILE *status = fopen("/proc/self/status", "r");
-  EXPECT(status, "/proc/self/status");
-  while (status && fgets(line, sizeof line, status)) sscanf(line, "VmRSS: %ld", &kib);
-  if (status) fclose(status);
-  return kib;
 }
 
 /* From init to finalize; the ring of messages differs from round to round. */
@@ -48,6 +26,7 @@ static void once(int round) {
 }
 
 int main(int argc, char **argv) {
+  keep_malloc_tidy();
   int rounds = argc > 1 ? atoi(argv[1]) : 100;
   int before = entries_of("/proc/self/task", ""), threads = 0, descriptors = 0;
   long early_kib = 0;
@@ -62,9 +41,9 @@ int main(int argc, char **argv) {
     EXPECT(now == threads, "round %d: %d threads instead of %d", round, now, threads);
     EXPECT(entries_of("/proc/self/fd", "") == descriptors, "round %d: %d descriptors instead of %d", round,
            entries_of("/proc/self/fd", ""), descriptors);
-    if (round == rounds / 4) early_kib = resident_kib();
+    if (round == rounds / 4) early_kib = resident_kib("VmRSS:");
   }
-  long growth_kib = resident_kib() - early_kib;
+  long growth_kib = resident_kib("VmRSS:") - early_kib;
   printf("rank %d: %ld KiB more after %d rounds than after %d\n", rank, growth_kib, rounds, rounds / 4 + 1);
   EXPECT(growth_kib < 2048, "memory grows");
   return verdict();

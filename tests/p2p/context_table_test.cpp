@@ -49,6 +49,18 @@ TEST(ContextTable, HeldMessagesComeBackInOrder) {
   EXPECT_TRUE(table.add(*made).empty());
 }
 
+TEST(ContextTable, OfASkippedBaseNothingIsWanted) {
+  ContextTable table;
+  const base::ContextId skipped = base::context_id(5, {}, false), next = base::context_id(6, {}, false);
+  Message late({}, Plane::user), other({}, Plane::user);
+  table.hold(skipped, late);
+  table.hold(next, other);
+  EXPECT_EQ(table.skip_base(5), std::vector<Message*>{&late});
+  EXPECT_TRUE(table.is_over(skipped));
+  EXPECT_FALSE(table.is_over(next));
+  EXPECT_TRUE(table.skip_base(5).empty());
+}
+
 TEST(ContextTable, ABaseIsOverWhenItsLastContextIs) {
   ContextTable table;
   auto child_path = *base::ContextPath{}.child(1), grandchild_path = *child_path.child(1);

@@ -142,5 +142,61 @@ TEST_F(ShortWay, RegisteredWorkIsNotForgotten) {
   receiver.remove_progress(number);
 }
 
+/// Many send to one, who receives from each in turn.
+class ShortWayAmongMany : public testing::Test {
+ protected:
+  /// A message each way, after which the receiver knows the way to each sender.
+  void meet() {
+    for (int rank = 1; rank < world.size(); ++rank) {
+      send(0, rank, kMeeting);
+      ASSERT_TRUE(world.step_until([&] { return is_there(rank, 0, kMeeting); }));
+      receive(rank, 0, kMeeting);
+    }
+  }
+  void send(int source, int dest, int tag) {
+    Data data = pattern(kBytes, static_cast<std::uint8_t>(source));
+    ASSERT_TRUE(world.engine(source).send(*contexts[static_cast<std::size_t>(source)], from(data), dest, tag, Mode::standard));
+  }
+  void receive(int at, int source, int tag) {
+    Data data(kBytes);
+    ASSERT_TRUE(world.engine(at).recv(*contexts[static_cast<std::size_t>(at)], into(data), source, tag));
+    EXPECT_EQ(data, pattern(kBytes, static_cast<std::uint8_t>(source)));
+  }
+  bool is_there(int at, int source, int tag) {
+    auto found = world.engine(at).iprobe(*contexts[static_cast<std::size_t>(at)], source, tag);
+    return found && found->has_value();
+  }
+  std::uint64_t put_aside() { return world.engine(0).counts().unexpected; }
+
+  static constexpr std::size_t kBytes = 24;
+  static constexpr int kMeeting = 1, kTag = 2;
+  World world{{.processes = 4}};
+  std::vector<ContextPtr> contexts = world.contexts();
+};
+
+TEST_F(ShortWayAmongMany, WhatOthersHaveSentStaysWhereItIs) {
+  meet();
+  const std::uint64_t before = put_aside();
+  for (int rank : {3, 1, 2}) send(rank, 0, kTag);
+  for (int rank : {1, 2, 3}) receive(0, rank, kTag);
+  EXPECT_EQ(put_aside(), before);
+}
+
+TEST_F(ShortWayAmongMany, OthersHaveTheirTurnThoughEveryReceiveFindsItsMessage) {
+  meet();
+  Data long_message = pattern(100'000, 2), room(100'000);
+  Request* sent = value_of(world.engine(0).isend(*contexts[0], from(long_message), 2, kTag, Mode::standard));
+  Request* received = value_of(world.engine(2).irecv(*contexts[2], into(room), 0, kTag));
+  for (int i = 0; i < 1000 && !(sent->is_done() && received->is_done()); ++i) {
+    send(1, 0, kTag);
+    receive(0, 1, kTag);
+    ASSERT_TRUE(world.engine(2).progress());
+  }
+  EXPECT_TRUE(sent->is_done() && received->is_done());
+  EXPECT_EQ(room, long_message);
+  Engine::release(sent);
+  Engine::release(received);
+}
+
 }  // namespace
 }  // namespace shim::p2p

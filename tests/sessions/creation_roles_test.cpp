@@ -21,9 +21,10 @@ bootstrap::NodeMap map_of(std::uint32_t nodes, std::uint32_t size, bool in_turn)
 }
 
 /// What all members compute, each alone.
-std::vector<CreationRoles> all_roles(const Group& group, const bootstrap::NodeMap& nodes, bool each_alone) {
+std::vector<CreationRoles> all_roles(const Group& group, const bootstrap::NodeMap& nodes, bool each_alone,
+                                     TreeShape shape = TreeShape::binomial) {
   std::vector<CreationRoles> roles;
-  for (int rank = 0; rank < group.size(); ++rank) roles.push_back(roles_in(group, nodes, group.at(rank), each_alone));
+  for (int rank = 0; rank < group.size(); ++rank) roles.push_back(roles_in(group, group.at(rank), {nodes, each_alone, shape}));
   return roles;
 }
 
@@ -44,7 +45,7 @@ void expect_tree(const std::vector<CreationRoles>& roles) {
     std::sort(waits_for.begin(), waits_for.end());
     EXPECT_EQ(waits_for, expected) << "member " << r.self << " waits for others than those that send to it";
     int at = r.self, steps = 0;
-    while (upward.contains(at) && steps++ < 40) at = upward[at];
+    while (upward.contains(at) && steps++ < 60) at = upward[at];
     EXPECT_EQ(at, 0);
   }
 }
@@ -61,8 +62,8 @@ TEST(CreationRoles, EveryShapeOfGroupMakesATreeToItsFirstMember) {
         ranks.resize(1 + random() % size);
         const auto group = Group::of_ranks(ranks);
         const auto map = map_of(nodes, size, in_turn);
-        expect_tree(all_roles(*group, map, false));
-        expect_tree(all_roles(*group, map, true));
+        for (TreeShape shape : {TreeShape::binomial, TreeShape::chain})
+          for (bool each_alone : {false, true}) expect_tree(all_roles(*group, map, each_alone, shape));
       }
 }
 
@@ -74,6 +75,16 @@ TEST(CreationRoles, PartnersGrowWithTheLogarithmOfTheNodes) {
     EXPECT_LE(r.height, 8);
     EXPECT_LE(r.local.size(), 3u);
     EXPECT_TRUE(r.spans_nodes);
+  }
+}
+
+TEST(CreationRoles, InAChainEverybodyHasOneNeighbourOnEitherSide) {
+  const auto group = Group::of_ranges({{0, 0, 16, 1}});
+  const auto map = map_of(8, 16, false);
+  for (const auto& r : all_roles(*group, map, false, TreeShape::chain)) {
+    EXPECT_LE(r.children.size(), 1u);
+    EXPECT_EQ(r.tree_height, 7);
+    if (r.is_root()) EXPECT_EQ(r.height, 7 - r.self / 2) << r.self;
   }
 }
 

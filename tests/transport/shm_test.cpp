@@ -127,6 +127,22 @@ TEST(Shm, APeerThatIsNotThereYetIsWaitedFor) {
   EXPECT_EQ(came, 1);
 }
 
+TEST(Shm, OneLinkIsPolledAlone) {
+  auto ground = make_ground(3);
+  Node receiver(ground, 0), one(ground, 1), two(ground, 2);
+  for (Node* node : {&receiver, &one, &two}) node->area.set_ready();
+  Link& to_two = receiver.link_to(2);
+  std::vector<int> came;
+  CallSink sink([&](ConstSpan packet) { came.push_back(std::to_integer<int>(packet[0])); });
+  EXPECT_EQ(*receiver.transport->poll_link(to_two, sink), 0);
+  for (auto [node, number] : {std::pair(&one, 1), std::pair(&two, 2), std::pair(&two, 3)})
+    ASSERT_EQ(*node->transport->try_send(node->link_to(0), bytes_of(number), {}), Attempt::done);
+  EXPECT_EQ(*receiver.transport->poll_link(to_two, sink), 2);
+  EXPECT_EQ(came, (std::vector{2, 3}));
+  EXPECT_EQ(*receiver.transport->poll(sink), 1);
+  EXPECT_EQ(came, (std::vector{2, 3, 1}));
+}
+
 TEST(Shm, WhoLeavesAndAttachesAgainGoesOnWhereItWas) {
   ShmSettings settings{.ring_bytes = 2048};
   auto ground = make_ground(2, settings);

@@ -109,6 +109,24 @@ base::Result<std::unique_ptr<Pending<Done>>> Backend::fence(std::span<const std:
   return spoil<Done>(std::make_unique<FencePending>(launcher_, std::move(sorted), number), fault, "fence");
 }
 
+base::Status Backend::post(std::span<const std::byte> notice) {
+  SHIM_TRY(check_notice(notice));
+  auto fault = launcher_->fault_for({Operation::Kind::post, job_.rank, job_.rank, {}});
+  if (fault.kind == Fault::Kind::failing) return injected("notice");
+  std::lock_guard lock(launcher_->mutex_);
+  const auto number = static_cast<std::uint32_t>(
+      std::ranges::count(launcher_->notices_, job_.rank, &Notice::poster));
+  launcher_->notices_.push_back({job_.rank, number, Bytes(notice.begin(), notice.end())});
+  return {};
+}
+
+base::Result<std::vector<Notice>> Backend::notices() {
+  auto fault = launcher_->fault_for({Operation::Kind::notices, job_.rank, job_.rank, {}});
+  if (fault.kind == Fault::Kind::failing) return injected("query of notices");
+  std::lock_guard lock(launcher_->mutex_);
+  return launcher_->notices_;
+}
+
 void Backend::abort(int exit_code, std::string_view text) {
   std::lock_guard lock(launcher_->mutex_);
   launcher_->aborts_.push_back({job_.rank, exit_code, std::string(text)});

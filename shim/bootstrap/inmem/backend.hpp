@@ -21,6 +21,8 @@ class Backend final : public Bootstrap {
   base::Status publish(std::string_view key, std::span<const std::byte> value) override;
   base::Result<std::unique_ptr<Pending<Bytes>>> lookup(std::uint32_t rank, std::string_view key) override;
   base::Result<std::unique_ptr<Pending<Done>>> fence(std::span<const std::uint32_t> ranks) override;
+  base::Status post(std::span<const std::byte> notice) override;
+  base::Result<std::vector<Notice>> notices() override;
   void abort(int exit_code, std::string_view text) override;
   Counts counts() const override;
 

@@ -43,7 +43,7 @@ struct Fault {
 
 /// One operation of one process, as a fault chooser sees it.
 struct Operation {
-  enum class Kind : std::uint8_t { publish, lookup, fence, named_sets } kind;
+  enum class Kind : std::uint8_t { publish, lookup, fence, named_sets, post, notices } kind;
   std::uint32_t caller;
   std::uint32_t target;  ///< of a lookup; else the caller
   std::string key;       ///< of a publish or lookup
@@ -84,6 +84,7 @@ class Launcher : public std::enable_shared_from_this<Launcher> {
   std::function<Fault(const Operation&)> chooser_;
   /// For each set of ranks (sorted), how many fences over it each rank has entered.
   std::map<std::vector<std::uint32_t>, std::map<std::uint32_t, std::uint64_t>> fences_;
+  std::vector<Notice> notices_;
   std::vector<Abort> aborts_;
 };
 

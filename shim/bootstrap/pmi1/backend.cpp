@@ -56,6 +56,7 @@ base::Result<std::unique_ptr<Bootstrap>> Backend::open(const Surroundings& surro
   }
   const double seconds = options.ready_timeout_s;
   SHIM_TRY_ASSIGN(std::shared_ptr<Use> use, connection->use(seconds));
+  options.start.next(base::Phase::node_map);
   SHIM_TRY_ASSIGN(const JobFacts* facts, connection->facts(*use, seconds));
   return std::unique_ptr<Bootstrap>(new Backend(std::move(own), std::move(use), *facts, seconds));
 }
@@ -67,15 +68,7 @@ Backend::~Backend() {
 
 base::Status Backend::publish(std::string_view key, std::span<const std::byte> value) {
   publishes_.fetch_add(1, std::memory_order_relaxed);
-  for (const auto& [name, port] : publications_of(facts_.job.world_name, facts_.job.rank, key, value, facts_.port_limit)) {
-    const std::string what = "cannot publish \"" + std::string(key) + "\"";
-    auto line = use_->ask(request("publish_name", {{"service", name}, {"port", port}}), seconds_);
-    if (!line) return std::move(line).error().within(what);
-    if (line->is_success()) continue;
-    return base::Error(base::ErrorClass::other, what + ": the launcher answers rc=" + std::string(line->value("rc").value_or("?")) +
-                                                    ", " + std::string(line->value("msg").value_or("without a reason")));
-  }
-  return {};
+  return publish_value(*use_, facts_, facts_.job.rank, key, value, seconds_);
 }
 
 base::Result<std::unique_ptr<Pending<Bytes>>> Backend::lookup(std::uint32_t rank, std::string_view key) {

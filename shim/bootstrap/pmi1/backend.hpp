@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "shim/bootstrap/pmi1/connection.hpp"
+#include "shim/bootstrap/pmi1/notice_store.hpp"
 #include "shim/bootstrap/pmi1/search.hpp"
 
 namespace shim::bootstrap::pmi1 {
@@ -26,6 +27,8 @@ class Backend final : public Bootstrap {
   base::Status publish(std::string_view key, std::span<const std::byte> value) override;
   base::Result<std::unique_ptr<Pending<Bytes>>> lookup(std::uint32_t rank, std::string_view key) override;
   base::Result<std::unique_ptr<Pending<Done>>> fence(std::span<const std::uint32_t> ranks) override;
+  base::Status post(std::span<const std::byte> notice) override { return board_.post(notice); }
+  base::Result<std::vector<Notice>> notices() override { return board_.notices(); }
   bool has_lost_launcher() const override { return use_->has_lost_launcher(); }
   void abort(int exit_code, std::string_view text) override;
   Counts counts() const override;
@@ -39,6 +42,8 @@ class Backend final : public Bootstrap {
   const std::shared_ptr<SearchGround> ground_ = std::make_shared<SearchGround>();
   const JobFacts facts_;
   const double seconds_;
+  NamedNotices notice_store_{use_, facts_, seconds_};
+  NoticeBoard board_{notice_store_, facts_.job.rank, facts_.job.size};
   std::atomic<std::uint64_t> publishes_{0}, lookups_{0}, fences_{0};  // statistics: they pair with nothing
 };
 

@@ -11,12 +11,12 @@ namespace {
 constexpr base::Nanoseconds kShortestPause = 200'000, kLongestPause = 50'000'000;
 constexpr std::uint32_t kFew = 4;
 
-bool is_not_there(const Line& line) {
-  const auto code = line.value("rc");
-  return !code || code == "1" || line.value("msg").value_or("").find("not_found") != std::string_view::npos;
-}
-
 }  // namespace
+
+bool is_not_there(const Line& answer) {
+  const auto code = answer.value("rc");
+  return !code || code == "1" || answer.value("msg").value_or("").find("not_found") != std::string_view::npos;
+}
 
 Search::Search(std::shared_ptr<SearchGround> ground, std::string world, std::uint32_t rank, std::string key)
     : ground_(std::move(ground)), world_(std::move(world)), rank_(rank), key_(std::move(key)) {}

@@ -19,6 +19,9 @@ struct SearchGround {
   std::atomic<std::uint64_t> retries{0};  // a statistic too
 };
 
+/// Does the launcher say that nobody has published this name?
+bool is_not_there(const Line& answer);
+
 class Search final : public Pending<Bytes> {
  public:
   Search(std::shared_ptr<SearchGround> ground, std::string world, std::uint32_t rank, std::string key);

@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 
+#include "shim/base/signals_blocked.hpp"
 #include "shim/bootstrap/pmi1/arrival.hpp"
 #include "shim/bootstrap/pmi1/readers.hpp"
 #include "shim/bootstrap/pmi1/receive.hpp"
@@ -23,22 +24,6 @@ constexpr auto kPatience = std::chrono::seconds(1);
 base::Error no_descriptor(std::string_view what) {
   return base::system_error(errno, "cannot share the launcher's descriptor (PMI_FD) with the MPI library below: " + std::string(what));
 }
-
-/// Threads of ours run no signal handlers of the program.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 }  // namespace
 
@@ -102,7 +87,7 @@ base::Status Switchboard::find_position(Way& way, double seconds) {
 }
 
 void Switchboard::begin() {
-  SignalsBlocked blocked;
+  base::SignalsBlocked blocked;
   thread_ = std::thread([this] { run(); });
   wake();  // there may be lines to pass on already
 }

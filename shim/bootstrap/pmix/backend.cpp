@@ -46,14 +46,10 @@ class FencePending final : public Pending<Done> {
 
 Backend::Backend(const Library& library, std::shared_ptr<QuestionGate> gate, double seconds,
                  std::unique_ptr<Connection> connection, JobFacts facts)
-    : ground_(std::make_shared<SearchGround>()),
+    : ground_(new SearchGround{library, std::make_shared<PostOffice>(), std::move(gate)}),
       seconds_(seconds),
       connection_(std::move(connection)),
-      facts_(std::move(facts)) {
-  ground_->library = library;
-  ground_->office = std::make_shared<PostOffice>();
-  ground_->gate = std::move(gate);
-}
+      facts_(std::move(facts)) {}
 
 base::Result<std::unique_ptr<Bootstrap>> Backend::open(const Library& library, const Options& options) {
   std::shared_ptr<Held> held;
@@ -69,6 +65,7 @@ base::Result<std::unique_ptr<Bootstrap>> Backend::open(const Library& library, c
   }
   SHIM_TRY_ASSIGN(auto connection, Connection::open(library, options.ready_timeout_s, held));
   if (options.life != nullptr) held->hold();
+  options.start.next(base::Phase::node_map);
   SHIM_TRY_ASSIGN(auto facts, read_job(library, connection->self()));
   return std::unique_ptr<Bootstrap>(
       new Backend(library, std::move(gate), options.ready_timeout_s, std::move(connection), std::move(facts)));

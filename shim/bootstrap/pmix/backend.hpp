@@ -8,6 +8,7 @@
 
 #include "shim/bootstrap/pmix/connection.hpp"
 #include "shim/bootstrap/pmix/job_query.hpp"
+#include "shim/bootstrap/pmix/notice_store.hpp"
 #include "shim/bootstrap/pmix/search.hpp"
 
 namespace shim::bootstrap::pmix {
@@ -26,6 +27,8 @@ class Backend final : public Bootstrap {
   base::Status publish(std::string_view key, std::span<const std::byte> value) override;
   base::Result<std::unique_ptr<Pending<Bytes>>> lookup(std::uint32_t rank, std::string_view key) override;
   base::Result<std::unique_ptr<Pending<Done>>> fence(std::span<const std::uint32_t> ranks) override;
+  base::Status post(std::span<const std::byte> notice) override { return board_.post(notice); }
+  base::Result<std::vector<Notice>> notices() override { return board_.notices(); }
   bool has_lost_launcher() const override;
   void abort(int exit_code, std::string_view text) override;
   Counts counts() const override;
@@ -41,6 +44,8 @@ class Backend final : public Bootstrap {
   const double seconds_;
   const std::unique_ptr<Connection> connection_;
   const JobFacts facts_;
+  PublishedNotices notice_store_{ground_->library, ground_->office, facts_.job.world_name, seconds_};
+  NoticeBoard board_{notice_store_, facts_.job.rank, facts_.job.size};
   std::mutex publishing_;  // a value and its commit belong together
   std::atomic<std::uint64_t> publishes_{0}, lookups_{0}, fences_{0};  // statistics: they pair with nothing
 };

@@ -41,6 +41,8 @@ base::Result<Library> load_library(const std::string& file) {
   SHIM_TRY(find(library, file, "PMIx_Fence_nb", table.fence_nb));
   SHIM_TRY(find(library, file, "PMIx_Query_info_nb", table.query_info_nb));
   SHIM_TRY(find(library, file, "PMIx_Connect_nb", table.connect_nb));
+  SHIM_TRY(find(library, file, "PMIx_Publish_nb", table.publish_nb));
+  SHIM_TRY(find(library, file, "PMIx_Lookup_nb", table.lookup_nb));
   SHIM_TRY(find(library, file, "PMIx_Resolve_peers", table.resolve_peers));
   SHIM_TRY(find(library, file, "PMIx_Error_string", table.error_string));
   return table;

@@ -25,6 +25,8 @@ struct Library {
   decltype(&PMIx_Fence_nb) fence_nb = nullptr;
   decltype(&PMIx_Query_info_nb) query_info_nb = nullptr;
   decltype(&PMIx_Connect_nb) connect_nb = nullptr;
+  decltype(&PMIx_Publish_nb) publish_nb = nullptr;
+  decltype(&PMIx_Lookup_nb) lookup_nb = nullptr;
   decltype(&PMIx_Resolve_peers) resolve_peers = nullptr;
   decltype(&PMIx_Error_string) error_string = nullptr;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Process sets, and groups made from them, MPI-4.1 §11.3.2, §11.3.3 and §7.3.2.
+// Process sets, and groups made from them, MPI-4.1 §11.3.2, §11.3.3 and §7.3.2; and an extension: sets that the
+// program names.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -17,6 +18,14 @@ using base::ErrorClass;
 base::Result<std::string> pset_name(const char* name) {
   if (name == nullptr) return Error(ErrorClass::arg, "the name of the process set is a null pointer");
   return std::string(name);
+}
+
+/// A name that MPI_Session_get_nth_pset can tell in MPI_MAX_PSET_NAME_LEN characters, its NUL included.
+base::Result<std::string> new_pset_name(const char* name) {
+  SHIM_TRY_ASSIGN(std::string found, pset_name(name));
+  if (found.size() < MPI_MAX_PSET_NAME_LEN) return found;
+  return Error(ErrorClass::arg, "the name of the process set has " + std::to_string(found.size()) + " characters; at most " +
+                                    std::to_string(MPI_MAX_PSET_NAME_LEN - 1) + " fit MPI_MAX_PSET_NAME_LEN");
 }
 
 /// Cut names end with a NUL too, and the length needed for all of it (its NUL included) is always told (MPI-4.1 §11.3.3).
@@ -64,6 +73,15 @@ int Session_get_pset_info(MPI_Session session, const char* name, MPI_Info* info)
     SHIM_TRY_ASSIGN(sessions::InfoPtr known, found->pset_info(wanted));
     SHIM_TRY_ASSIGN(*info, hand_out_info(known));
     return {};
+  });
+}
+
+int Session_publish_pset(MPI_Session session, const char* name, MPI_Group group) {
+  return deliver(Subject::session(session), "MPIX_Session_publish_pset", [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(sessions::SessionPtr found, session_of(session));
+    SHIM_TRY_ASSIGN(const std::string wanted, new_pset_name(name));
+    SHIM_TRY_ASSIGN(const GroupObject members, take_group(group));
+    return found->publish_pset(wanted, members.group);
   });
 }
 

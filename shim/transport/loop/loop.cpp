@@ -43,7 +43,8 @@ class Loop final : public Transport {
   Bytes address() const override;
   Result<Link*> open(ConstSpan address) override;
   Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;
-  Result<int> poll(Sink& sink) override;
+  Result<int> poll(Sink& sink) override { return take(sink, std::nullopt); }
+  Result<int> poll_link(Link& link, Sink& sink) override { return take(sink, static_cast<LoopLink&>(link).to); }
   Result<Attempt> try_read(Link& link, std::uint64_t remote_address, std::span<std::byte> into) override;
   bool is_flushed() const override { return state_->outbox_is_empty(number_); }
   bool can_sleep() const override { return false; }
@@ -51,6 +52,7 @@ class Loop final : public Transport {
   const Counts& counts() const override { return counts_; }
 
  private:
+  int take(Sink& sink, std::optional<std::uint32_t> sender);
   std::uint64_t network() const { return reinterpret_cast<std::uintptr_t>(state_.get()); }
 
   std::shared_ptr<State> state_;
@@ -94,11 +96,11 @@ Result<Attempt> Loop::try_send(Link& link, ConstSpan header, ConstSpan payload) 
   return attempt;
 }
 
-Result<int> Loop::poll(Sink& sink) {
+int Loop::take(Sink& sink, std::optional<std::uint32_t> sender) {
   state_->begin_poll(number_);
   int delivered = 0;
   for (; delivered < kPollBatch; ++delivered) {
-    std::optional<Bytes> packet = state_->next_for(number_);
+    std::optional<Bytes> packet = state_->next_for(number_, sender);
     if (!packet) break;
     ++counts_.packets_received;
     if (!sink.on_packet(*packet)) return delivered + 1;

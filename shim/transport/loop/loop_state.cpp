@@ -81,12 +81,12 @@ void LoopNetwork::State::begin_poll(std::uint32_t number) {
   }
 }
 
-std::optional<Bytes> LoopNetwork::State::next_for(std::uint32_t number) {
+std::optional<Bytes> LoopNetwork::State::next_for(std::uint32_t number, std::optional<std::uint32_t> wanted) {
   std::lock_guard guard(mutex_);
   Process& process = processes_[number];
   std::vector<std::deque<Packet>*> ready;
   for (auto& [sender, queue] : process.inbox)
-    if (!queue.empty() && queue.front().visible_at <= process.polls) ready.push_back(&queue);
+    if (!queue.empty() && queue.front().visible_at <= process.polls && wanted.value_or(sender) == sender) ready.push_back(&queue);
   if (ready.empty()) return std::nullopt;
   auto* chosen = faults_.reorder_pairs
                      ? ready[below(ready.size())]

@@ -27,8 +27,8 @@ class LoopNetwork::State {
   base::Result<Attempt> send(std::uint32_t from, std::uint32_t to, Bytes packet);
   /// Counts one poll of this process; packets whose time in its outbox is over leave it.
   void begin_poll(std::uint32_t number);
-  /// The next packet this process may see now.
-  std::optional<Bytes> next_for(std::uint32_t number);
+  /// The next packet this process may see now; with a sender, the next one of his.
+  std::optional<Bytes> next_for(std::uint32_t number, std::optional<std::uint32_t> sender);
   bool outbox_is_empty(std::uint32_t number) const;
   std::size_t in_flight() const;
 

@@ -74,6 +74,7 @@ Result<Attempt> Ofi::send_frame(OfiLink& link, FrameKind kind, ConstSpan header,
   if (link.failure) return link.failure->clone();
   if (link.address == FI_ADDR_UNSPEC) {
     SHIM_TRY_ASSIGN(link.address, endpoint_.insert(library_, link.to.name));
+    ++counts_.addresses_inserted;
   }
   Operation* send = sends_.take();
   if (!send) return Attempt::again;

@@ -67,6 +67,7 @@ class Shm final : public Transport {
   Result<Link*> open(ConstSpan address) override;
   Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;
   Result<int> poll(Sink& sink) override;
+  Result<int> poll_link(Link& link, Sink& sink) override;
   Result<Attempt> try_read(Link& link, std::uint64_t remote_address, std::span<std::byte> into) override;
   bool is_flushed() const override { return true; }  // what is in a ring stays there, whatever becomes of its sender
   bool can_sleep() const override { return true; }
@@ -81,6 +82,7 @@ class Shm final : public Transport {
   Status back_ring_to(std::uint32_t slot);
   Status connect(ShmLink& link);
   Result<Attempt> refuse(ShmLink& link);
+  void look_for_contacts();
   void adopt_contacts();
   struct Drained {
     int packets;
@@ -96,7 +98,8 @@ class Shm final : public Transport {
   std::vector<std::unique_ptr<ShmLink>> links_;  ///< by slot; null where none has been opened
 
   std::vector<RingReader<>> rings_;   ///< of those who write to us
-  std::vector<bool> known_ = std::vector<bool>(links_.size());  ///< by slot: is its ring in rings_?
+  static constexpr std::uint32_t kNoRing = ~0u;
+  std::vector<std::uint32_t> ring_of_ = std::vector<std::uint32_t>(links_.size(), kNoRing);  ///< by slot: where in rings_
   std::uint64_t contact_version_ = 0;
   std::size_t next_ring_ = 0;         ///< where the next poll begins
 
@@ -178,8 +181,9 @@ Result<Attempt> Shm::try_send(Link& to, ConstSpan header, ConstSpan payload) {
 
 void Shm::adopt_contacts() {
   own_.visit_contacts(area_.slot_count(), [&](std::uint32_t from) {
-    if (!known_[from]) rings_.emplace_back(ring_memory(from, area_.own_slot()));
-    known_[from] = true;
+    if (ring_of_[from] != kNoRing) return false;
+    ring_of_[from] = static_cast<std::uint32_t>(rings_.size());
+    rings_.emplace_back(ring_memory(from, area_.own_slot()));
     return false;
   });
 }
@@ -196,13 +200,16 @@ Shm::Drained Shm::drain(RingReader<>& ring, int most, Sink& sink) {
   return {count, true};
 }
 
-Result<int> Shm::poll(Sink& sink) {
+void Shm::look_for_contacts() {
   // acquire: pairs with the release in announce_contact. The line moves only when a new sender appears.
   std::uint64_t version = own_.contact_version.load(std::memory_order_acquire);
-  if (version != contact_version_) [[unlikely]] {
-    contact_version_ = version;
-    adopt_contacts();
-  }
+  if (version == contact_version_) [[likely]] return;
+  contact_version_ = version;
+  adopt_contacts();
+}
+
+Result<int> Shm::poll(Sink& sink) {
+  look_for_contacts();
   int count = 0;
   bool wants_more = true;
   for (std::size_t visited = 0; visited < rings_.size() && count < kPollBatch && wants_more; ++visited) {
@@ -211,6 +218,15 @@ Result<int> Shm::poll(Sink& sink) {
     count += drained.packets;
     wants_more = drained.wants_more;
   }
+  counts_.packets_received += static_cast<std::uint64_t>(count);
+  return count;
+}
+
+Result<int> Shm::poll_link(Link& link, Sink& sink) {
+  look_for_contacts();
+  const std::uint32_t ring = ring_of_[static_cast<ShmLink&>(link).slot];
+  if (ring == kNoRing) return 0;
+  const int count = drain(rings_[ring], kRingBatch, sink).packets;
   counts_.packets_received += static_cast<std::uint64_t>(count);
   return count;
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstring>
 #include <filesystem>
 #include <set>
 
@@ -82,6 +83,37 @@ void exchange(const std::string&) {
   CHECK(self->counts().publishes == 1 && self->counts().lookups == self->job().size);
   publish(*self, "nothing", "");
   CHECK(look_up(*self, (self->job().rank + 1) % self->job().size, "nothing").empty());
+  fence_all(*self);
+}
+
+/// Everybody finds what everybody has posted, whoever that is, also what an earlier Bootstrap of a process has.
+void notices(const std::string&) {
+  auto self = open();
+  const std::uint32_t me = self->job().rank, size = self->job().size;
+  const auto post = [&](int round) {
+    const std::string text = value_of(me, round);
+    must(self->post(std::as_bytes(std::span(text.data(), text.size()))));
+  };
+  const auto expect = [&](const std::function<int(std::uint32_t)>& posted_by) {
+    std::map<std::uint32_t, int> found;
+    for (const Notice& notice : must(self->notices())) {
+      const std::string wanted = value_of(notice.poster, found[notice.poster]++);
+      CHECK(notice.bytes.size() == wanted.size() && std::memcmp(notice.bytes.data(), wanted.data(), wanted.size()) == 0);
+    }
+    for (std::uint32_t rank = 0; rank < size; ++rank) CHECK(found[rank] == posted_by(rank));
+  };
+  expect([](std::uint32_t) { return 0; });
+  fence_all(*self);
+  if (me == size - 1) post(0), post(1);
+  fence_all(*self);
+  expect([&](std::uint32_t rank) { return rank == size - 1 ? 2 : 0; });
+  fence_all(*self);
+  if (me != size - 1) post(0), post(1);
+  self.reset();
+  self = open();
+  post(2);
+  fence_all(*self);
+  expect([](std::uint32_t) { return 3; });
   fence_all(*self);
 }
 
@@ -250,6 +282,7 @@ int main(int argc, char** argv) {
   return run({{"facts", facts},
               {"applications", applications},
               {"exchange", exchange},
+              {"notices", notices},
               {"late", late},
               {"again", again},
               {"subset", subset},

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/base/phases.hpp"
+
+#include <array>
+
+namespace shim::base {
+namespace {
+
+constexpr std::array kPhases = {
+#define PHASE(name, operation, meaning) #name,
+#include "shim/base/phases.def"
+#undef PHASE
+};
+static_assert(kPhases.size() <= 32, "open phases are bits of a number");
+
+constexpr std::array kOperations = {"session", "communicator", "end"};
+
+constexpr std::uint32_t bit(Phase phase) { return 1u << static_cast<unsigned>(phase); }
+
+}  // namespace
+
+const char* name_of(Phase phase) { return kPhases[static_cast<std::size_t>(phase)]; }
+const char* name_of(OperationKind kind) { return kOperations[static_cast<std::size_t>(kind)]; }
+
+struct Operation::State {
+  PhaseListener& listener;
+  OperationKind kind;
+  std::uint64_t number;
+  std::string tag;
+  int members;
+  std::uint32_t open = 0;  ///< a bit for each phase
+
+  State(PhaseListener& told, OperationKind of, std::string_view text, int count)
+      : listener(told), kind(of), number(told.next_number()), tag(text), members(count) {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() { close(PhaseEvent::What::fails); }
+
+  void tell(Phase phase, PhaseEvent::What what, std::int64_t peer) {
+    listener.hear({kind, number, tag, members, phase, what, now_ns(), peer});
+  }
+  /// The innermost first: phases that lie inside others are further down the list.
+  void close(PhaseEvent::What what) {
+    for (std::size_t i = kPhases.size(); i-- > 0;) {
+      const auto phase = static_cast<Phase>(i);
+      if ((open & bit(phase)) != 0) tell(phase, what, -1);
+    }
+    open = 0;
+  }
+};
+
+void Operation::start(PhaseListener& listener, OperationKind kind, std::string_view tag, int members) {
+  state_ = std::make_shared<State>(listener, kind, tag, members);
+}
+
+void Operation::begin_heard(Phase phase) const {
+  state_->open |= bit(phase);
+  state_->tell(phase, PhaseEvent::What::begins, -1);
+}
+
+void Operation::end_heard(Phase phase, std::int64_t peer) const {
+  if ((state_->open & bit(phase)) == 0) return;
+  state_->open &= ~bit(phase);
+  state_->tell(phase, PhaseEvent::What::ends, peer);
+}
+
+void Operation::close(PhaseEvent::What what) const { state_->close(what); }
+
+}  // namespace shim::base

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/sessions/counts.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "shim/sessions/process.hpp"
+
+namespace shim::sessions {
+namespace {
+
+void put(Info& info, std::string_view key, std::uint64_t count) {
+  (void)info.set(key, std::to_string(count));  // these keys and values fit
+}
+
+void put_launcher(Info& info, const bootstrap::Bootstrap::Counts& counts) {
+  put(info, "launcher_publishes", counts.publishes);
+  put(info, "launcher_lookups", counts.lookups);
+  put(info, "launcher_retries", counts.lookup_retries);
+  put(info, "launcher_fences", counts.fences);
+}
+
+void put_messages(Info& info, const p2p::Engine::Counts& counts) {
+  put(info, "messages_eager", counts.eager_sent);
+  put(info, "messages_rendezvous", counts.rendezvous_sent);
+  put(info, "messages_unexpected", counts.unexpected);
+  put(info, "control_messages", counts.control_sent);
+  put(info, "control_bytes", counts.control_bytes);
+}
+
+void put_transport(Info& info, const std::string& prefix, const transport::Transport::Counts& counts) {
+  put(info, prefix + "_connections", counts.links_used);
+  put(info, prefix + "_packets", counts.packets_sent);
+  put(info, prefix + "_bytes", counts.bytes_sent);
+}
+
+}  // namespace
+
+InfoPtr counts_of(Process& process) {
+  auto info = std::make_shared<Info>();
+  transport::Transport::Counts node, fabric;  // of one that is not in use: nothing
+  bool has_fabric = false;
+  for (const auto& [name, counts] : process.engine().transport_counts()) {
+    if (name == "shm") node = counts;
+    if (name != "ofi") continue;
+    fabric = counts;
+    has_fabric = true;
+  }
+  put_launcher(*info, process.bootstrap().counts());
+  put_transport(*info, "node", node);
+  put(*info, "fabric_open", has_fabric ? 1 : 0);
+  put(*info, "fabric_addresses", fabric.addresses_inserted);
+  put_transport(*info, "fabric", fabric);
+  put_messages(*info, process.engine().counts());
+  return info;
+}
+
+}  // namespace shim::sessions

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/base/phases.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shim::base {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+/// Keeps what it hears as text.
+class Notebook final : public PhaseListener {
+ public:
+  std::uint64_t next_number() override { return ++numbers; }
+  void introduce(std::uint32_t, std::uint32_t, const std::string&) override {}
+  void hear(const PhaseEvent& event) override {
+    static constexpr const char* kWhat[] = {"begins", "ends", "fails"};
+    std::string line = std::to_string(event.number) + " " + name_of(event.phase) + " " + kWhat[static_cast<int>(event.what)];
+    if (event.peer >= 0) line += " by " + std::to_string(event.peer);
+    heard.push_back(line);
+    tags.push_back(event.tag);
+    times.push_back(event.when);
+  }
+
+  std::uint64_t numbers = 0;
+  std::vector<std::string> heard, tags;
+  std::vector<Nanoseconds> times;
+};
+
+TEST(Phases, NobodyListens) {
+  const Operation none, unheard(nullptr, OperationKind::session);
+  for (const Operation* operation : {&none, &unheard}) {
+    operation->begin(Phase::launcher);
+    operation->next(Phase::node_map);
+    operation->end(Phase::node_map);
+    operation->fail();
+  }
+}
+
+TEST(Phases, EachBeginAndEndIsHeardInOrder) {
+  Notebook notebook;
+  const Operation operation(&notebook, OperationKind::communicator, "tag", 4);
+  operation.begin(Phase::collect);
+  operation.begin(Phase::parent);
+  operation.end(Phase::collect, 3);
+  operation.end(Phase::parent);
+  EXPECT_THAT(notebook.heard, ElementsAre("1 collect begins", "1 parent begins", "1 collect ends by 3", "1 parent ends"));
+  EXPECT_THAT(notebook.tags, ::testing::Each("tag"));
+  EXPECT_TRUE(std::is_sorted(notebook.times.begin(), notebook.times.end()));
+}
+
+TEST(Phases, WhatIsNotOpenDoesNotEnd) {
+  Notebook notebook;
+  const Operation operation(&notebook, OperationKind::session);
+  operation.end(Phase::launcher);
+  operation.end_all();
+  operation.fail();
+  EXPECT_THAT(notebook.heard, IsEmpty());
+}
+
+TEST(Phases, StepsOneAfterTheOther) {
+  Notebook notebook;
+  const Operation operation(&notebook, OperationKind::session);
+  operation.begin(Phase::launcher);
+  operation.next(Phase::node_map);
+  operation.end_all();
+  EXPECT_THAT(notebook.heard, ElementsAre("1 launcher begins", "1 launcher ends", "1 node_map begins", "1 node_map ends"));
+}
+
+TEST(Phases, WhatIsOpenWhenTheLastCopyGoesHasFailed) {
+  Notebook notebook;
+  std::optional<Operation> operation(std::in_place, &notebook, OperationKind::session);
+  {
+    const Operation copy = *operation;
+    copy.begin(Phase::node_segment);
+  }
+  EXPECT_THAT(notebook.heard, ElementsAre("1 node_segment begins"));
+  operation.reset();
+  EXPECT_THAT(notebook.heard, ElementsAre("1 node_segment begins", "1 node_segment fails"));
+}
+
+TEST(Phases, OperationsHaveNumbersOfTheirOwn) {
+  Notebook notebook;
+  const Operation first(&notebook, OperationKind::session), second(&notebook, OperationKind::communicator);
+  second.begin(Phase::context);
+  first.begin(Phase::engine);
+  second.fail();
+  first.end_all();
+  EXPECT_THAT(notebook.heard, ElementsAre("2 context begins", "1 engine begins", "2 context fails", "1 engine ends"));
+}
+
+}  // namespace
+}  // namespace shim::base

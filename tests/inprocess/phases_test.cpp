@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a listener hears of four processes on two nodes, each in its role.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cluster.hpp"
+
+namespace shim::sessions::testing {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::ElementsAreArray;
+
+/// Keeps what one process tells, and lets others wait for it.
+class HeardOf final : public base::PhaseListener {
+ public:
+  std::uint64_t next_number() override { return ++numbers_; }
+  void introduce(std::uint32_t own_rank, std::uint32_t, const std::string&) override { rank = own_rank; }
+  void hear(const base::PhaseEvent& event) override {
+    static constexpr const char* kWhat[] = {" begins", " ends", " fails"};
+    std::lock_guard guard(mutex_);
+    lines_.push_back(base::name_of(event.phase) + std::string(kWhat[static_cast<int>(event.what)]) +
+                     (event.peer >= 0 ? " by " + std::to_string(event.peer) : ""));
+    grown_.notify_all();
+  }
+  void wait_for(const std::string& line) {
+    std::unique_lock lock(mutex_);
+    grown_.wait(lock, [&] { return std::find(lines_.begin(), lines_.end(), line) != lines_.end(); });
+  }
+  const std::vector<std::string>& lines() const { return lines_; }
+  std::uint32_t rank = 99;
+
+ private:
+  std::uint64_t numbers_ = 0;
+  std::mutex mutex_;
+  std::condition_variable grown_;
+  std::vector<std::string> lines_;
+};
+
+/// Everybody's phases but those of its wait, which the caller says.
+std::vector<std::string> with_wait(const std::vector<std::string>& wait) {
+  std::vector<std::string> all;
+  auto step = [&](const char* phase) { all.insert(all.end(), {std::string(phase) + " begins", std::string(phase) + " ends"}); };
+  for (const char* phase : {"launcher", "node_segment", "engine", "fabric", "publish", "links"}) step(phase);
+  all.insert(all.end(), wait.begin(), wait.end());
+  for (const char* phase : {"spread", "context", "flush"}) step(phase);
+  return all;
+}
+
+TEST(PhasesOfACreation, EachRoleHasItsOwnAndWaitsNameWhoEndedThem) {
+  std::array<HeardOf, 4> heard;
+  auto launcher = bootstrap::inmem::Launcher::start(World::of(2, 2));
+  transport::LoopNetwork network;
+  std::string folder = "/dev/shm/intersession-test-XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+
+  auto live = [&](int rank) {
+    Factories factories;
+    factories.bootstrap = [&](const base::Settings&, const base::Operation&) -> base::Result<std::unique_ptr<bootstrap::Bootstrap>> {
+      return launcher->open(static_cast<std::uint32_t>(rank));
+    };
+    factories.fabric = [&](const base::Settings&) -> base::Result<std::unique_ptr<transport::Transport>> { return network.add(); };
+    factories.segment_directory = folder;
+    factories.phases = &heard[static_cast<std::size_t>(rank)];
+    auto process = Process::start(Cluster::settings(), factories);
+    ASSERT_TRUE(process) << process.error().text();
+    auto session = std::make_shared<Session>(*std::move(process), ThreadLevel::multiple, false, nullptr);
+    // each root waits for somebody, so that somebody ends its wait
+    if (rank % 2 == 1) heard[static_cast<std::size_t>(rank - 1)].wait_for("collect begins");
+    auto created = create_from_group(session, *session->group_of_pset("mpi://WORLD"), "test.phases", nullptr, nullptr);
+    EXPECT_TRUE(created) << created.error().text();
+  };
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 4; ++rank) threads.emplace_back(live, rank);
+  for (std::thread& thread : threads) thread.join();
+  std::filesystem::remove_all(folder);
+
+  for (std::uint32_t rank = 0; rank < 4; ++rank) EXPECT_EQ(heard[rank].rank, rank);
+  auto collecting = [](const char* last) { return with_wait({"collect begins", std::string("collect ends by ") + last}); };
+  EXPECT_THAT(heard[0].lines(), AnyOf(ElementsAreArray(collecting("1")), ElementsAreArray(collecting("2"))));
+  EXPECT_THAT(heard[1].lines(), ElementsAreArray(with_wait({"outcome begins", "outcome ends by 0"})));
+  auto below = [](const char* first, const char* second) {
+    return with_wait({"collect begins", "parent begins", first, second, "outcome begins", "outcome ends by 0"});
+  };
+  EXPECT_THAT(heard[2].lines(), AnyOf(ElementsAreArray(below("collect ends by 3", "parent ends by 0")),
+                                      ElementsAreArray(below("parent ends by 0", "collect ends by 3"))));
+  EXPECT_THAT(heard[3].lines(), ElementsAreArray(with_wait({"outcome begins", "outcome ends by 2"})));
+}
+
+}  // namespace
+}  // namespace shim::sessions::testing

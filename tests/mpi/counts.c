@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What start-up costs in counts: bounded by the number of nodes alone, which comes as argument. */
+#include "session_world.h"
+
+static int nodes, is_root; /* the lowest process of its node */
+
+static long count_of(MPI_Info counts, const char *key) {
+  char text[32];
+  int found = 0;
+  MUST(MPI_Info_get(counts, key, sizeof text - 1, text, &found));
+  EXPECT(found, "no key %s", key);
+  return found ? strtol(text, NULL, 10) : -1;
+}
+
+static long count(const char *key) {
+  MPI_Info counts;
+  MUST(MPIX_Session_get_counts(session, &counts));
+  long value = count_of(counts, key);
+  MUST(MPI_Info_free(&counts));
+  return value;
+}
+
+#define AT_MOST(limit, key)                                                                    \
+  do {                                                                                         \
+    long at_most_count = count(key);                                                           \
+    EXPECT(at_most_count <= (limit), "%s is %ld, not %ld at most", key, at_most_count, (long)(limit)); \
+  } while (0)
+
+static int look_who_is_root(void) {
+  MPI_Group node;
+  int own_rank;
+  MUST(MPI_Group_from_session_pset(session, "mpix://SHARED", &node));
+  MUST(MPI_Group_rank(node, &own_rank));
+  MUST(MPI_Group_free(&node));
+  return own_rank == 0;
+}
+
+/* Most of the children and the parent that a process has in a binomial tree of that many nodes. */
+static int neighbours_in_tree(void) {
+  int levels = 0;
+  while (1 << levels < nodes) ++levels;
+  return levels;
+}
+
+/* Not a packet to anybody else, and none of libfabric. */
+static void check_alone(void) {
+  AT_MOST(0, "launcher_lookups");
+  AT_MOST(0, "launcher_fences");
+  AT_MOST(0, "node_connections");
+  AT_MOST(0, "fabric_open");
+  AT_MOST(0, "fabric_addresses");
+  AT_MOST(0, "control_messages");
+}
+
+/* The limits are those of two processes per node as of four. */
+static void check_created(const char *exchange) {
+  const int fences = strcmp(exchange, "world_fence") == 0 || (strcmp(exchange, "fence") == 0 && is_root);
+  AT_MOST(nodes > 1, "launcher_publishes");
+  AT_MOST(nodes > 1 && is_root ? 3 : 0, "launcher_lookups"); /* of a slow process a newer address is asked for, too */
+  AT_MOST(nodes > 1 && fences, "launcher_fences");
+  AT_MOST(nodes > 1, "fabric_open");
+  AT_MOST(is_root ? neighbours_in_tree() : 0, "fabric_connections");
+  AT_MOST(is_root ? neighbours_in_tree() : 0, "fabric_addresses");
+  EXPECT(count("fabric_open") == (nodes > 1), "fabric_open is %ld", count("fabric_open"));
+}
+
+/* Collective. Of all processes of the world, so that nobody's share grows with those beside it. */
+static void check_means(void) {
+  long mine[2] = {count("node_connections"), count("control_messages")}, all[2];
+  MUST(MPI_Allreduce(mine, all, 2, MPI_LONG, MPI_SUM, world));
+  EXPECT(all[0] < 2 * size, "%ld connections on nodes of %d processes", all[0], size);
+  EXPECT(all[1] <= 2 * (size - 1), "%ld control messages of %d processes", all[1], size);
+}
+
+/* Collective. A message makes one connection, at whoever sends it first, and is counted. */
+static void check_message(void) {
+  const int other = size - 1, far = nodes > 1;
+  const char *const connections = far ? "fabric_connections" : "node_connections", *const packets = far ? "fabric_packets" : "node_packets";
+  const long connections_before = count(connections), packets_before = count(packets), addresses_before = count("fabric_addresses");
+  int data = 7;
+  if (size == 1) return; /* nothing leaves the process */
+  if (rank == 0) {
+    MUST(MPI_Send(&data, 1, MPI_INT, other, 0, world));
+    EXPECT(count(connections) <= connections_before + 1, "%s went to %ld", connections, count(connections));
+    EXPECT(count(packets) > packets_before, "%s stays %ld", packets, packets_before);
+    EXPECT(count("fabric_addresses") <= addresses_before + far, "addresses went from %ld to %ld", addresses_before, count("fabric_addresses"));
+  } else if (rank == other) {
+    MUST(MPI_Recv(&data, 1, MPI_INT, 0, 0, world, MPI_STATUS_IGNORE));
+  } else {
+    EXPECT(count("fabric_addresses") == addresses_before, "addresses of one who neither sends nor receives");
+  }
+}
+
+static void check_misuse(void) {
+  MPI_Info counts;
+  MUST_FAIL(MPI_ERR_SESSION, MPIX_Session_get_counts(MPI_SESSION_NULL, &counts));
+  MUST_FAIL(MPI_ERR_ARG, PMPIX_Session_get_counts(session, NULL));
+}
+
+int main(int argc, char **argv) {
+  if (argc != 3) return fprintf(stderr, "usage: counts <nodes> <exchange>\n"), 2;
+  MPI_Group group;
+  MPI_Comm self;
+  nodes = atoi(argv[1]);
+  MUST(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));
+  MUST(MPI_Group_from_session_pset(session, "mpi://WORLD", &group));
+  MUST(MPI_Group_size(group, &size));
+  MUST(MPI_Group_rank(group, &rank));
+  is_root = look_who_is_root();
+  check_alone();
+  MPI_Group alone;
+  MUST(MPI_Group_from_session_pset(session, "mpi://SELF", &alone));
+  MUST(MPI_Comm_create_from_group(alone, "self", MPI_INFO_NULL, MPI_ERRORS_RETURN, &self));
+  check_alone();
+  MUST(MPI_Comm_create_from_group(group, "counts", MPI_INFO_NULL, MPI_ERRORS_RETURN, &world));
+  check_created(argv[2]);
+  check_message();
+  check_means();
+  check_misuse();
+  MUST(MPI_Group_free(&alone));
+  MUST(MPI_Group_free(&group));
+  MUST(MPI_Comm_free(&self));
+  return close_world();
+}
