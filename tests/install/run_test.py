@@ -90,6 +90,15 @@ class OpenMpi(Shown):
         self.assertEqual(lines[0], "0")
         self.assertGreater(int(lines[1]), 10)
 
+    def test_a_tool_goes_in_front_and_native_leaves_the_library_out(self) -> None:
+        tool = str((_BIN / "../lib/libintersession-timeline-openmpi.so").resolve())
+        self.assertEqual(self.shown("--tool", "timeline", "-n", "1", "sh", "-c", _SHOW), [f"preload={tool}:{_LIBRARY} a= psets="])
+        self.assertEqual(self.shown("--native", "--tool", "timeline", "-n", "1", "sh", "-c", _SHOW, LD_PRELOAD=_OTHER),
+                         [f"preload={_OTHER}:{tool} a= psets="])
+        done = run("--mpi", "openmpi", "--tool", "nothing", "-n", "1", "true")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("there is no tool", done.stderr)
+
     def test_exit_code_and_plain_options(self) -> None:
         self.assertEqual(run("--mpi", "openmpi", "-n", "1", "sh", "-c", "exit 5").returncode, 5)
         self.assertRegex(run("--mpi=openmpi", "--version").stdout, "Open MPI|OpenRTE")
@@ -131,6 +140,26 @@ class Info(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         for library in filter(has, (_LIBRARY, _LIBRARY_MPICH)):
             self.assertRegex(done.stdout, rf"(?m)^    Intersession +{library}$")
+
+
+class Timeline(unittest.TestCase):
+    def test_the_command_finds_its_modules_from_where_it_is(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([_BIN / "intersession-timeline", "merge", folder], capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("has no *.timeline files", done.stderr)
+
+    @unittest.skipUnless(has(_LIBRARY), "not built over Open MPI")
+    def test_a_job_that_calls_no_mpi_has_no_timeline(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+            done = subprocess.run([_BIN / "intersession-timeline", "run", "-o", folder, "--mpi", "openmpi", "-n", "1", "true"],
+                                  env=environment, stdin=_NO_INPUT, capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("did the program call MPI", done.stderr)
+
+    def test_the_header_for_tools_is_there(self) -> None:
+        self.assertTrue((_BIN / "../include/intersession/phases.h").exists())
 
 
 class Choice(unittest.TestCase):

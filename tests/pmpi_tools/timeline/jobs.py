@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Jobs with the tool in front, and what must be in the files, the trace, the picture and the summary then.
+
+    jobs.py <class>     with TIMELINE_BUILD, TIMELINE_PROGRAM and TIMELINE_SCRATCH in the environment (CMakeLists.txt)
+"""
+import collections
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+_BUILD, _PROGRAM, _SCRATCH = (pathlib.Path(os.environ[f"TIMELINE_{name}"]) for name in ("BUILD", "PROGRAM", "SCRATCH"))
+_CLUSTER = pathlib.Path(__file__).resolve().parents[2] / "cluster" / "cluster"
+_CALLS = {"MPI_Session_init", "MPI_Group_from_session_pset", "MPI_Comm_create_from_group", "MPI_Comm_dup", "MPI_Comm_free",
+          "MPI_Session_finalize"}
+# Inside the creation of a communicator, and around it.
+_OF_ALL = {"links", "spread", "context"}
+_OF_STARTS = {"launcher", "node_map", "node_segment", "engine"}
+_LAUNCHER = {"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
+             "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+_SKIPPED = 77
+
+
+class Run:
+    """One job and what came of it."""
+
+    def __init__(self, name: str, words: list[str], nodes: int = 1, **environment: str):
+        self.folder = _SCRATCH / name
+        shutil.rmtree(self.folder, ignore_errors=True)
+        command = [_BUILD / "bin" / "intersession-timeline", "run", "-o", self.folder, *words]
+        if nodes > 1:
+            command = [_CLUSTER, "--nodes", str(nodes), "--", *command]
+        full = {key: value for key, value in os.environ.items() if not key.startswith("INTERSESSION_")}
+        self.done = subprocess.run(command, env={**full, **_LAUNCHER, **environment}, stdin=subprocess.DEVNULL, capture_output=True,
+                                   text=True, timeout=120, check=False)
+        if self.done.returncode == _SKIPPED:
+            print(self.done.stdout + self.done.stderr)
+            sys.exit(_SKIPPED)
+        self.text = self.done.stdout + self.done.stderr
+
+    @property
+    def events(self) -> list[dict]:
+        return json.loads((self.folder / "trace.json").read_text(encoding="utf-8"))["traceEvents"]
+
+    def spans_by_process(self) -> dict[str, list[dict]]:
+        names = {event["pid"]: event["args"]["name"] for event in self.events if event["name"] == "process_name"}
+        spans = collections.defaultdict(list)
+        for event in self.events:
+            if event["ph"] == "X":
+                spans[names[event["pid"]]].append(event)
+        return spans
+
+
+class Jobs(unittest.TestCase):
+    mpi = ""
+    native = False
+    nodes = 1
+    processes = 4
+
+    def run_job(self, ending: str, processes: int | None = None, **environment: str) -> Run:
+        words = ["--mpi", self.mpi, *(["--native"] if self.native else []), "-n", str(processes or self.processes), str(_PROGRAM), ending]
+        return Run(ending, words, self.nodes, **environment)
+
+    def check_files(self, run: Run, processes: int) -> None:
+        """Whatever happened: nothing is negative, all rows nest, the picture is one, and every process has a lane."""
+        self.assertTrue((run.folder / "trace.json").exists(), run.text)
+        spans = run.spans_by_process()
+        self.assertEqual(len(spans), processes, run.text)
+        self.assertEqual(sorted(name.split(" on ")[0] for name in spans), [f"rank {rank}" for rank in range(processes)])
+        for name, events in spans.items():
+            rows = collections.defaultdict(list)
+            for event in events:
+                self.assertGreaterEqual(event["ts"], 0, (name, event))
+                self.assertGreaterEqual(event["dur"], 0, (name, event))
+                rows[event["tid"]].append((event["ts"], event["ts"] + event["dur"]))
+            for row in rows.values():
+                self.check_nested(row)
+        picture = ElementTree.parse(run.folder / "timeline.svg").getroot()
+        labels = {text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")}
+        self.assertLessEqual(set(spans), labels)
+        for box in list(picture.iter("{http://www.w3.org/2000/svg}rect"))[1:]:  # the first is the ground
+            self.assertGreater(float(box.get("width")), 0)
+            self.assertGreaterEqual(float(box.get("x")), 0)
+
+    def check_nested(self, row: list[tuple[float, float]]) -> None:
+        for first, second in ((a, b) for a in row for b in row if a[0] < b[0]):
+            self.assertTrue(second[0] >= first[1] - 1e-3 or second[1] <= first[1] + 1e-3, (first, second))
+
+    def check_inside(self, events: list[dict], phases: set[str], call: str) -> None:
+        """All these phases lie in calls of that name, by the clock."""
+        calls = [(event["ts"], event["ts"] + event["dur"]) for event in events if event["name"] == call]
+        for event in events:
+            if event["name"] in phases:
+                begin, end = event["ts"], event["ts"] + event["dur"]
+                self.assertTrue(any(a - 1e-3 <= begin and end <= b + 1e-3 for a, b in calls), event)
+
+    def names(self, run: Run) -> dict[str, collections.Counter]:
+        return {process: collections.Counter(event["name"] for event in events) for process, events in run.spans_by_process().items()}
+
+
+class WithPhases(Jobs):
+    """Over Intersession, on one node."""
+    mpi = "openmpi"
+    everywhere = _OF_STARTS | _OF_ALL | {"flush"}
+
+    def test_every_process_and_every_phase(self) -> None:
+        run = self.run_job("finalize")
+        self.assertEqual(run.done.returncode, 0, run.text)
+        self.assertEqual(run.done.stdout.count("test passed"), self.processes)
+        self.check_files(run, self.processes)
+        for process, names in self.names(run).items():
+            self.assertLessEqual(_CALLS | self.everywhere, set(names), process)
+            for name in self.everywhere:
+                self.assertEqual(names[name], 1, (process, name))
+            self.assertEqual(names["MPI_Comm_free"], 2)
+        for events in run.spans_by_process().values():
+            self.check_inside(events, _OF_ALL | {"collect", "parent", "outcome", "fabric"}, "MPI_Comm_create_from_group")
+            self.check_inside(events, _OF_STARTS, "MPI_Session_init")
+            self.assertEqual({event["args"]["state"] for event in events}, {"ended"})
+            self.assertIn('all "of" them', {event["args"].get("tag") for event in events if event["name"] == "context"})
+        self.check_roles(run)
+        for name in self.everywhere | {"collect", "MPI_Session_init"}:
+            self.assertRegex(run.done.stdout, rf"(?m)^{name} +\d+ .* rank \d+ on ")
+        self.assertNotIn("note:", run.done.stdout)
+
+    def check_roles(self, run: Run) -> None:
+        """One node: rank 0 collects, and the others wait for it."""
+        for process, names in self.names(run).items():
+            is_root = process.startswith("rank 0 ")
+            self.assertEqual((names["collect"], names["outcome"], names["parent"], names["fabric"]), (1, 0, 0, 0) if is_root else (0, 1, 0, 0))
+        outcomes = [event for events in run.spans_by_process().values() for event in events if event["name"] == "outcome"]
+        self.assertEqual({event["args"]["peer"] for event in outcomes}, {0})
+
+    def test_a_program_that_ends_by_exit(self) -> None:
+        run = self.run_job("exit")
+        self.check_files(run, self.processes)
+        for process, names in self.names(run).items():
+            self.assertLessEqual({"MPI_Session_init", "MPI_Comm_create_from_group", "MPI_Comm_dup", "context"}, set(names), process)
+            self.assertNotIn("MPI_Session_finalize", names)
+
+    def test_a_process_that_is_killed(self) -> None:
+        run = self.run_job("kill", processes=1)
+        self.assertNotEqual(run.done.returncode, 0)
+        self.check_files(run, 1)
+        self.assertLessEqual({"MPI_Session_init", "MPI_Comm_create_from_group", "MPI_Comm_dup"}, set(*self.names(run).values()))
+        self.assertRegex(run.done.stdout, r"note: \S+: rank 0 on \S+ did not end as programs do")
+
+    def test_a_creation_that_fails(self) -> None:
+        run = self.run_job("absent", INTERSESSION_CREATE_TIMEOUT="0.5")
+        self.assertEqual(run.done.returncode, 0, run.text)
+        self.check_files(run, self.processes)
+        for process, events in run.spans_by_process().items():
+            failed = {event["name"] for event in events if event["args"]["state"] == "failed"}
+            if process.startswith("rank 1 "):
+                self.assertEqual(failed, set())
+            else:
+                waited_in = {"collect"} if process.startswith("rank 0 ") else {"outcome"}
+                self.assertEqual(failed, {"MPI_Comm_create_from_group"} | waited_in, process)
+        self.assertRegex(run.done.stdout, r"(?m)^collect .*; 1 failed$")
+
+    def test_a_second_run_does_not_mix_with_the_first(self) -> None:
+        first = self.run_job("finalize", processes=1)
+        again = subprocess.run([_BUILD / "bin" / "intersession-timeline", "run", "-o", first.folder, "-n", "1", "true"],
+                               capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(again.returncode, 1)
+        self.assertIn("has files of an earlier run", again.stderr)
+
+
+class OverOpenMpi(WithPhases):
+    pass
+
+
+class Listener(Jobs):
+    """The README's own tool."""
+    mpi = "openmpi"
+
+    def test_the_tool_of_the_readme_hears_of_phases(self) -> None:
+        page = (pathlib.Path(__file__).resolve().parents[3] / "pmpi_tools" / "README.md").read_text(encoding="utf-8")
+        source, library = _SCRATCH / "listener.c", _SCRATCH / "liblistener.so"
+        _SCRATCH.mkdir(parents=True, exist_ok=True)
+        source.write_text(re.search(r"```c\n(.*?)```", page, re.DOTALL)[1], encoding="utf-8")
+        subprocess.run(["cc", "-Wall", "-Werror", "-shared", "-fPIC", f"-I{_BUILD / 'include'}", source, "-o", library], check=True)
+        done = subprocess.run([_BUILD / "bin" / "intersession-run", "--mpi", "openmpi", "-n", "3", _PROGRAM], stdin=subprocess.DEVNULL,
+                              env={**os.environ, **_LAUNCHER, "LD_PRELOAD": str(library)}, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.stdout.count("test passed"), 3, done.stderr)
+        for line, times in (("-1: launcher of session 1", 3), ("0: collect of communicator 2", 1), ("2: outcome of communicator 2", 1),
+                            ("1: context of communicator 2", 1), ("0: flush of end 3", 1)):
+            self.assertEqual(done.stderr.splitlines().count(line), times, done.stderr)
+
+
+class OverMpich(WithPhases):
+    mpi = "mpich"
+
+
+class OverNodes(Jobs):
+    """Two nodes: each has a root, and everybody opens libfabric."""
+    mpi = "openmpi"
+    nodes = 2
+
+    def test_every_process_and_every_phase(self) -> None:
+        run = self.run_job("finalize")
+        self.assertEqual(run.done.returncode, 0, run.text)
+        self.check_files(run, self.processes)
+        expected = _CALLS | _OF_STARTS | _OF_ALL | {"fabric", "publish", "flush"}
+        counts: collections.Counter = collections.Counter()
+        for process, names in self.names(run).items():
+            self.assertLessEqual(expected, set(names), process)
+            counts.update(names)
+        self.assertEqual((counts["collect"], counts["parent"], counts["outcome"]), (2, 1, self.processes - 1))
+        self.assertEqual(len({process.split(" on ")[1] for process in self.names(run)}), 2)
+        for events in run.spans_by_process().values():
+            self.check_inside(events, _OF_ALL | {"collect", "parent", "outcome", "fabric", "publish"}, "MPI_Comm_create_from_group")
+
+
+    def test_the_fence_over_the_job_is_seen(self) -> None:
+        run = self.run_job("finalize", INTERSESSION_EXCHANGE="world_fence")
+        self.assertEqual(run.done.returncode, 0, run.text)
+        self.check_files(run, self.processes)
+        for process, names in self.names(run).items():
+            self.assertEqual(names["world_fence"], 1, process)
+
+
+class NativeMpich(Jobs):
+    """The MPI's own sessions: all calls, no phases."""
+    mpi = "mpich"
+    native = True
+
+    def test_every_call_of_every_process(self) -> None:
+        run = self.run_job("finalize")
+        self.assertEqual(run.done.returncode, 0, run.text)
+        self.assertEqual(run.done.stdout.count("test passed"), self.processes)
+        self.check_files(run, self.processes)
+        for process, names in self.names(run).items():
+            self.assertEqual(set(names), _CALLS, process)
+        self.assertIn("no phases", run.done.stdout)
+
+    def test_a_program_that_ends_by_exit(self) -> None:
+        run = self.run_job("exit")
+        self.check_files(run, self.processes)
+        for process, names in self.names(run).items():
+            self.assertEqual(set(names), _CALLS - {"MPI_Comm_free", "MPI_Session_finalize"}, process)
+
+
+if __name__ == "__main__":
+    unittest.main()
