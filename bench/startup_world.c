@@ -1,14 +1,44 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How long MPI_Init takes: a program of the old kind, built with the substrate alone. */
+/* How long MPI_Init takes, and what one does next: a program of the old kind, built with the substrate alone. */
 #include "startup.h"
 
+/* Collective. A communicator of the same processes, made of their group. */
+static void time_second(Phases *phases) {
+  enum { kTimes = 5 };
+  double times[kTimes];
+  MPI_Group group;
+  MPI_Comm_group(MPI_COMM_WORLD, &group);
+  for (int i = 0; i < kTimes; ++i) {
+    MPI_Comm comm;
+    check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+    double start = now_ms();
+    check(MPI_Comm_create_group(MPI_COMM_WORLD, group, i, &comm), "MPI_Comm_create_group");
+    times[i] = now_ms() - start;
+    MPI_Comm_free(&comm);
+  }
+  MPI_Group_free(&group);
+  add_phase(phases, "second_comm", median(times, kTimes));
+}
+
 int main(int argc, char **argv) {
-  double start = now_ms();
+  const Words words = words_of(argc, argv);
+  Phases phases = start_phases(&words);
   MPI_Init(&argc, &argv);
-  double took = now_ms() - start;
-  const char *const names[] = {"world_init"};
-  report(MPI_COMM_WORLD, names, &took, 1);
-  leave_if_asked(argc, argv, MPI_COMM_WORLD);
+  end_phase(&phases, "world_init");
+  const Reach reach = {MPI_COMM_WORLD, MPI_COMM_NULL, MPI_COMM_NULL};
+  int size;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Comm_rank(MPI_COMM_WORLD, &phases.rank);
+  if (words.more) {
+    time_allreduce(&phases, &reach, size);
+    report(&phases, &reach, size);
+    time_second(&phases);
+    time_dup(&phases, MPI_COMM_WORLD);
+    phases.began = now_ms();
+    time_first_messages(&phases, MPI_COMM_WORLD, words.peers);
+  }
+  report(&phases, &reach, size);
+  leave_if_asked(&words, &reach);
   MPI_Finalize();
   return 0;
 }

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What start-up consists of, as amounts whose costs are fitted to what bench/startup has measured.
+
+Two kinds of cost: what is waited for, and work. On simulated nodes all processes share the cores of one machine, so work there
+takes (processes / cores) times as long as with a core for each. How much of the work stays in turn where each process has a core,
+because it is that of the node's one daemon, was not measured: so a prediction has two ends, nothing of it and all of it.
+
+What a message between nodes costs is read from communicators that are made when libfabric and the connections are there already;
+opening the first connections counts as part of libfabric's start.
+"""
+import collections
+import csv
+import dataclasses
+import math
+
+import least_squares
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    nodes: int
+    per_node: int
+
+    @property
+    def processes(self):
+        return self.nodes * self.per_node
+
+
+def tree_hops(nodes):
+    """Up a binomial tree and down again."""
+    return 2 * math.ceil(math.log2(nodes)) if nodes > 1 else 0
+
+
+# How node roots learn each other's addresses: messages between nodes that wait for each other, and who is in a fence.
+STRATEGIES = {
+    "modex": lambda place: {"hops": tree_hops(place.nodes)},
+    "ring": lambda place: {"hops": place.nodes},
+    "fence": lambda place: {"hops": tree_hops(place.nodes), "fence": 1, "member of a fence": place.nodes},
+    "world_fence": lambda place: {"hops": tree_hops(place.nodes), "fence": 1, "member of a fence": place.processes},
+}
+
+
+def session_init(crowding):
+    return {"beginning": 1, "beginning, work": crowding}
+
+
+def messages(hops, crowding):
+    return {"hop": hops, "hop, work": hops * crowding}
+
+
+def world_comm(asked, crowding):
+    """Opening libfabric, and what the strategy asks for; without its messages."""
+    return {"libfabric": 1, "libfabric, work": crowding, **{name: amount for name, amount in asked.items() if name != "hops"}}
+
+
+def memory(place):
+    """What a process holds: by itself, and for each process of its node and of the world."""
+    return {"process": 1, "process of the node": place.per_node, "process of the world": place.processes}
+
+
+@dataclasses.dataclass
+class Step:
+    """One step's measurements, and the costs that explain them."""
+    title: str
+    unit: str
+    labels: list = dataclasses.field(default_factory=list)
+    features: list = dataclasses.field(default_factory=list)
+    measured: list = dataclasses.field(default_factory=list)
+    known: list = dataclasses.field(default_factory=list)   # what another step explains of it
+
+    def add(self, label, features, value, known=0.0):
+        self.labels.append(label)
+        self.features.append(features)
+        self.measured.append(value)
+        self.known.append(min(known, value * 0.99))
+
+    def _unexplained(self):
+        return [value - known for value, known in zip(self.measured, self.known)]
+
+    def costs(self):
+        return least_squares.fit(self.features, self._unexplained())
+
+    def deviations(self):
+        """(label, measured, predicted by the other measurements)."""
+        predicted = least_squares.left_out(self.features, self._unexplained())
+        return [(label, value, rest + known) for label, value, rest, known in zip(self.labels, self.measured, predicted, self.known)]
+
+
+def strategy_of(system):
+    """None for systems that the model does not speak of."""
+    if system == "sessions":
+        return "modex"
+    name = system.removeprefix("sessions, ")
+    return name if name in STRATEGIES and name != system else None
+
+
+def read(lines):
+    """Of files one after another: (system, place) to (phase, quantity) to the median; "cores" are those of the machine."""
+    found = collections.defaultdict(dict)
+    for row in csv.DictReader(lines):
+        if row["nodes"] == "nodes":   # the head of another file
+            continue
+        place = Place(int(row["nodes"]), int(row["per_node"]))
+        found[row["system"], place]["cores"] = int(row["cores"])
+        found[row["system"], place][row["phase"], row["quantity"]] = float(row["median"])
+    return found
+
+
+@dataclasses.dataclass
+class Steps:
+    init: Step
+    another: Step
+    world: Step
+    held: Step
+
+    def all(self):
+        return (self.init, self.another, self.world, self.held)
+
+
+def _over_nodes(found):
+    """(strategy, place, crowding, what was measured)"""
+    for (system, place), values in found.items():
+        strategy = strategy_of(system)
+        if strategy is not None and place.nodes > 1:
+            yield strategy, place, max(place.processes / values["cores"], 1), values
+
+
+def steps_from(found):
+    """The steps of a session and its world communicator over nodes."""
+    steps = Steps(Step("MPI_Session_init", "ms"), Step("another communicator", "ms"), Step("world communicator", "ms"),
+                  Step("memory of a process, until there is the world communicator", "KiB"))
+    for strategy, place, crowding, values in _over_nodes(found):
+        label = f"{strategy}, {place.nodes} × {place.per_node}"
+        if ("session_init", "mean_ms") in values:
+            steps.init.add(label, session_init(crowding), values["session_init", "mean_ms"])
+        if ("second_comm", "mean_ms") in values:
+            steps.another.add(label, messages(tree_hops(place.nodes), crowding), values["second_comm", "mean_ms"])
+        if ("world_comm", "mean_kib") in values:
+            steps.held.add(label, memory(place), values["world_comm", "mean_kib"] - values["start", "mean_kib"])
+    if steps.another.measured:
+        of_message = steps.another.costs()
+        for strategy, place, crowding, values in _over_nodes(found):
+            if ("world_comm", "mean_ms") in values:
+                asked = STRATEGIES[strategy](place)
+                steps.world.add(f"{strategy}, {place.nodes} × {place.per_node}", world_comm(asked, crowding), values["world_comm", "mean_ms"],
+                                least_squares.predict(of_message, messages(asked["hops"], crowding)))
+    return steps
+
+
+def predict(steps, strategy, place):
+    """((low, high) milliseconds of session and world communicator, KiB of a process)."""
+    asked = STRATEGIES[strategy](place)
+    ends = []
+    for crowding in (1, place.per_node):
+        ends.append(least_squares.predict(steps.init.costs(), session_init(crowding))
+                    + least_squares.predict(steps.another.costs(), messages(asked["hops"], crowding))
+                    + least_squares.predict(steps.world.costs(), world_comm(asked, crowding)))
+    return ends, least_squares.predict(steps.held.costs(), memory(place))
