@@ -13,7 +13,7 @@ constexpr std::array kPhases = {
 };
 static_assert(kPhases.size() <= 32, "open phases are bits of a number");
 
-constexpr std::array kOperations = {"session", "communicator", "end"};
+constexpr std::array kOperations = {"session", "communicator", "fabric", "end"};
 
 constexpr std::uint32_t bit(Phase phase) { return 1u << static_cast<unsigned>(phase); }
 

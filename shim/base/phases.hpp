@@ -23,6 +23,7 @@ const char* name_of(Phase phase);
 enum class OperationKind : std::uint8_t {
   session,       ///< the first MPI_Session_init, or the first after a time without sessions
   communicator,  ///< made from a group
+  fabric,        ///< libfabric's start, beside everything else
   end,           ///< of the last session and communicator
 };
 const char* name_of(OperationKind kind);

@@ -86,6 +86,7 @@ Status check_one_of(std::string_view name, const std::string& value, std::initia
 }
 
 Status check(const Settings& s) {
+  SHIM_TRY(check_one_of("fabric_opens", s.fabric_opens, {"first_message", "creation"}));
   SHIM_TRY(check_one_of("exchange", s.exchange, {"modex", "ring", "fence", "world_fence"}));
   SHIM_TRY(check_one_of("transport", s.transport, {"auto", "fabric"}));
   SHIM_TRY(check_one_of("log", s.log, {"off", "error", "warn", "info", "debug"}));

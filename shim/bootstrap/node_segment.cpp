@@ -217,6 +217,14 @@ std::byte* NodeSegment::hardware_bytes() {
   return state_->mapping.begin() + state_->layout.hardware_offset;
 }
 
+AddressTable NodeSegment::address_table() {
+  const std::uint32_t processes = state_->spec.job_size;
+  auto* marks = reinterpret_cast<std::atomic<std::uint64_t>*>(state_->mapping.begin() + state_->layout.marks_offset);
+  auto* records = reinterpret_cast<AddressRecord*>(state_->mapping.begin() + state_->layout.addresses_offset);
+  return {std::span(marks, AddressTable::marks_for(processes)), std::span(records, AddressTable::chunks_for(processes) * AddressTable::kRecordsPerChunk),
+          [this](std::byte* begin, std::size_t bytes) { return back(begin, bytes); }};
+}
+
 void NodeSegment::set_ready() {
   // release: pairs with the acquire in is_ready()
   state_->control(state_->spec.own_slot).state.store(value(SlotState::ready), std::memory_order_release);

@@ -10,6 +10,7 @@
 
 #include "shim/base/result.hpp"
 #include "shim/base/shared_area.hpp"
+#include "shim/bootstrap/address_table.hpp"
 #include "shim/bootstrap/core_set.hpp"
 
 namespace shim::bootstrap {
@@ -23,6 +24,7 @@ struct SegmentSpec {
   std::uint32_t slots = 1;  ///< processes of the job on this node
   std::uint32_t own_slot = 0;
   std::uint32_t world_rank = 0;
+  std::uint32_t job_size = 0;  ///< how many records the address table has; 0 where the job has no other nodes
   std::size_t slot_bytes = 0;  ///< per-process memory for the transport
   std::size_t pair_bytes = 0;  ///< per ordered pair; backed with memory only when used
   std::string directory = "/dev/shm";
@@ -66,6 +68,8 @@ class NodeSegment final : public base::SharedArea {
   /// For NodeHardware: who finds the hardware out, and HardwareMap::kMostBytes for it, to be backed before they are written.
   HardwareControl& hardware_control();
   std::byte* hardware_bytes();
+  /// Of the node; job_size records.
+  AddressTable address_table();
   /// Sets the own ready flag; from here on others may write to this process. Release: pairs with is_ready's acquire.
   void set_ready();
   /// A counter that outlives this attachment as long as anybody keeps the segment, one per process: the next context

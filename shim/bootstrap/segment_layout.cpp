@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "shim/bootstrap/address_table.hpp"
+
 namespace shim::bootstrap {
 
 using base::Error;
@@ -56,8 +58,10 @@ base::Result<SegmentLayout> SegmentLayout::of(const SegmentSpec& spec) {
   SegmentLayout layout;
   layout.hardware_control_offset = round_up(sizeof(SegmentHeader), alignof(HardwareControl));
   layout.control_offset = layout.hardware_control_offset + sizeof(HardwareControl);
-  layout.hardware_offset = round_up(layout.control_offset + slots * sizeof(SlotControl), page);
-  layout.slots_offset = round_up(layout.hardware_offset + HardwareMap::kMostBytes, page);
+  layout.marks_offset = layout.control_offset + slots * sizeof(SlotControl);
+  layout.hardware_offset = round_up(layout.marks_offset + AddressTable::marks_for(spec.job_size) * sizeof(std::uint64_t), page);
+  layout.addresses_offset = round_up(layout.hardware_offset + HardwareMap::kMostBytes, page);
+  layout.slots_offset = round_up(layout.addresses_offset + AddressTable::bytes_for(spec.job_size), page);
   layout.slot_stride = round_up(spec.slot_bytes, page);
   layout.pair_stride = round_up(spec.pair_bytes, page);
   auto pairs_offset = grown(slots, layout.slot_stride, layout.slots_offset);
@@ -76,6 +80,7 @@ SegmentHeader header_of(const SegmentSpec& spec) {
   header.slot_bytes = spec.slot_bytes;
   header.pair_bytes = spec.pair_bytes;
   header.page_bytes = page_bytes();
+  header.job_size = spec.job_size;
   std::copy(spec.job.begin(), spec.job.end(), header.job.begin());
   return header;
 }
@@ -90,6 +95,7 @@ base::Status check_header(const SegmentHeader& found, const SegmentSpec& spec, c
   if (found.node != wanted.node) return differs(path, "node", number(found.node), number(wanted.node));
   if (found.slots != wanted.slots)
     return differs(path, "number of processes", number(found.slots), number(wanted.slots));
+  if (found.job_size != wanted.job_size) return differs(path, "size of the job", number(found.job_size), number(wanted.job_size));
   if (found.slot_bytes != wanted.slot_bytes)
     return differs(path, "size of a process's part", number(found.slot_bytes), number(wanted.slot_bytes));
   if (found.pair_bytes != wanted.pair_bytes)

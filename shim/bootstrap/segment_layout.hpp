@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the bytes of a node segment mean:  header | hardware's control | one control block per slot | hardware | slots | pair blocks.
+// What the bytes of a node segment mean:  header | hardware's control | one control block per slot | marks of the address
+// table | hardware | address table | slots | pair blocks.
 // Slots and pair blocks begin on page borders, so that backing one with memory does not back its neighbour.
 #pragma once
 
@@ -18,7 +19,7 @@ namespace shim::bootstrap {
 
 inline constexpr std::uint64_t kSegmentMagic = 0x3147'4553'5245'5449ull;  // "ITERSEG1"
 /// Raised with every change of this file's structures, or of their meaning.
-inline constexpr std::uint32_t kSegmentVersion = 3;
+inline constexpr std::uint32_t kSegmentVersion = 4;
 inline constexpr std::size_t kMaxJobName = 511;
 inline constexpr std::uint32_t kMaxSlots = 1u << 14;
 
@@ -33,7 +34,7 @@ struct SegmentHeader {
   std::uint64_t pair_bytes = 0;             ///< SegmentSpec::pair_bytes, likewise
   std::uint64_t page_bytes = 0;             ///< the unit of rounding
   std::array<char, kMaxJobName + 1> job{};  ///< SegmentSpec::job, zero-terminated
-  std::uint64_t reserved = 0;
+  std::uint64_t job_size = 0;               ///< SegmentSpec::job_size
 };
 static_assert(sizeof(SegmentHeader) == 568);
 
@@ -66,7 +67,9 @@ static_assert(std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<std
 struct SegmentLayout {
   std::size_t hardware_control_offset = 0;
   std::size_t control_offset = 0;
+  std::size_t marks_offset = 0;
   std::size_t hardware_offset = 0;  ///< the first that is not backed from the beginning
+  std::size_t addresses_offset = 0;
   std::size_t slots_offset = 0;
   std::size_t slot_stride = 0;
   std::size_t pairs_offset = 0;

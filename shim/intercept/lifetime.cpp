@@ -12,7 +12,6 @@
 
 #include "shim/base/misspelt.hpp"
 #include "shim/base/settings.hpp"
-#include "shim/intercept/abi/families.hpp"
 #include "shim/intercept/launcher_of_world.hpp"
 #include "shim/intercept/native/references.hpp"
 #include "shim/intercept/objects.hpp"
@@ -97,7 +96,6 @@ sessions::Factories& factories_of(Keeper& kept) {
   if (!kept.factories) {
     kept.factories = sessions::Factories::standard();
     kept.factories->phases = tool_listener();
-    for (const abi::Family* family : abi::kFamilies) kept.factories->size_variables.push_back({family->job_size, family->node_size});
     std::atexit(let_go);
   }
   return *kept.factories;

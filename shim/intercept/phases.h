@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a tool has to define to hear of the phases inside MPI_Session_init and the making of communicators; installed as
+/* What a tool has to define to hear of the phases inside MPI_Session_init and the making of communicators, and of libfabric's start; installed as
    intersession/phases.h. The phases and their meaning: pmpi_tools/README.md.
 
    A tool defines intersession_phase, in C, with default visibility, in a library that comes with the program (preloaded or linked).
@@ -27,7 +27,7 @@ typedef struct {
   size_t size;           /* of this structure, as the library has it */
   int what;              /* INTERSESSION_PHASE_... */
   const char *phase;     /* its name, e.g. "collect" */
-  const char *operation; /* what it is a phase of: "session", "communicator" or "end" */
+  const char *operation; /* what it is a phase of: "session", "communicator", "fabric" or "end" */
   uint64_t number;       /* which operation; phases of one have the same number, and no two operations of a process */
   int64_t when_ns;       /* CLOCK_MONOTONIC, nanoseconds */
   int rank;              /* of this process in mpi://WORLD; -1 while the launcher has not said it */

@@ -24,7 +24,7 @@ base::Result<transport::Attempt> Core::send_control_part(Peer& to) {
   header.offset = front.control_sent;
   transport::ConstSpan rest = transport::ConstSpan(front.control).subspan(front.control_sent);
   transport::ConstSpan part = rest.first(std::min(rest.size(), to.transport->max_packet_bytes() - sizeof(header)));
-  SHIM_TRY_ASSIGN(transport::Attempt attempt, to.transport->try_send(*to.link, wire::bytes_of(header), part));
+  SHIM_TRY_ASSIGN(transport::Attempt attempt, to.transport->try_send_ahead(*to.link, wire::bytes_of(header), part));
   if (attempt != transport::Attempt::done) return attempt;
   front.control_sent += part.size();
   if (front.control_sent == front.control.size()) to.queue.pop_front();

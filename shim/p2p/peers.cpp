@@ -11,7 +11,7 @@ namespace {
 
 std::uint64_t eager_limit_of(const transport::Transport& transport, const base::Settings& settings) {
   // everything that stays inside the node is taken for shared memory
-  bool leaves_node = transport.name().starts_with("ofi");
+  bool leaves_node = transport.name() == "net" || transport.name().starts_with("ofi");
   std::uint64_t wanted = leaves_node ? settings.eager_fabric : settings.eager_shm;
   std::uint64_t possible = transport.max_packet_bytes() - std::min(transport.max_packet_bytes(), wire::kLongestHeader);
   return std::min(wanted, possible);

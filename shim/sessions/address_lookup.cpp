@@ -11,7 +11,9 @@ constexpr base::Nanoseconds kSettled = 5'000'000;
 constexpr base::Nanoseconds kTrust = 50'000'000;
 }  // namespace
 
-std::string address_key(std::uint32_t life) { return "intersession.fabric." + std::to_string(life); }
+std::string address_key(std::uint32_t life) { return "intersession.address." + std::to_string(life); }
+
+transport::Bytes no_address() { return {std::byte{0}}; }
 
 AddressLookup::AddressLookup(bootstrap::Bootstrap& bootstrap, std::uint32_t rank, std::uint32_t guess,
                              std::optional<std::uint32_t> known_life)
@@ -33,7 +35,9 @@ base::Status AddressLookup::take_answers() {
       continue;
     }
     newest_ = at->first;
-    to_hand_out_ = FabricAddress{at->first, *std::move(answer)};
+    newest_has_address_ = *answer != no_address();
+    to_hand_out_.reset();
+    if (newest_has_address_) to_hand_out_ = NetworkAddress{at->first, *std::move(answer)};
     last_news_ = base::now_ns();
     at = asked_.erase(asked_.begin(), std::next(at));  // older lives are of no interest any more
   }
@@ -44,17 +48,17 @@ base::Status AddressLookup::widen(base::Nanoseconds silent) {
   if (!newest_) {
     SHIM_TRY(ask(guess_));
     if (silent > kPatience) SHIM_TRY(ask(0));
-  } else if (silent >= kTrust || (to_hand_out_ && *newest_ != guess_)) {
+  } else if (!newest_has_address_ || silent >= kTrust || (to_hand_out_ && *newest_ != guess_)) {
     SHIM_TRY(ask(*newest_ + 1));
   }
   return {};
 }
 
-base::Result<std::optional<FabricAddress>> AddressLookup::poll() {
+base::Result<std::optional<NetworkAddress>> AddressLookup::poll() {
   SHIM_TRY(widen(base::now_ns() - last_news_));
   SHIM_TRY(take_answers());
   const bool settled = to_hand_out_ && (*newest_ == guess_ || base::now_ns() - last_news_ > kSettled);
-  if (!settled) return std::optional<FabricAddress>();
+  if (!settled) return std::optional<NetworkAddress>();
   last_news_ = base::now_ns();
   return std::exchange(to_hand_out_, std::nullopt);
 }

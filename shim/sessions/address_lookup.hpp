@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How one process finds another's fabric address before there is any link between them: through the launcher.
+// How one process finds another's address before there is any link between them: through the launcher.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,15 @@
 #include "shim/base/clock.hpp"
 #include "shim/base/result.hpp"
 #include "shim/bootstrap/bootstrap.hpp"
-#include "shim/sessions/fabric_address.hpp"
+#include "shim/sessions/network_address.hpp"
 
 namespace shim::sessions {
 
 /// The launcher's name for the address of one life of a process. Launchers hand out old values of a key that is published
 /// again, so each life has a key of its own.
 std::string address_key(std::uint32_t life);
+/// What stands there of a life in which nobody was to look for the process.
+transport::Bytes no_address();
 
 /// Looks for the newest life of one process. A lookup of a life that does not exist yet has no answer, so the search begins
 /// with the most likely one and goes on from there, forwards, as long as answers come.
@@ -30,7 +32,7 @@ class AddressLookup {
 
   /// Does not block. A newer address than all before, or nothing. Worth polling until whoever is looked for has answered: the
   /// address may be one that is no longer in use.
-  base::Result<std::optional<FabricAddress>> poll();
+  base::Result<std::optional<NetworkAddress>> poll();
   /// The last address found is known to be out of use.
   void look_for_newer();
 
@@ -42,7 +44,8 @@ class AddressLookup {
   bootstrap::Bootstrap* bootstrap_;
   std::uint32_t rank_, guess_;
   std::optional<std::uint32_t> newest_;             ///< life of the newest address known
-  std::optional<FabricAddress> to_hand_out_;
+  std::optional<NetworkAddress> to_hand_out_;
+  bool newest_has_address_ = true;
   std::map<std::uint32_t, std::unique_ptr<bootstrap::Pending<bootstrap::Bytes>>> asked_;  ///< by life
   base::Nanoseconds last_news_;
 };

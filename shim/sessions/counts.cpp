@@ -40,16 +40,16 @@ void put_transport(Info& info, const std::string& prefix, const transport::Trans
 InfoPtr counts_of(Process& process) {
   auto info = std::make_shared<Info>();
   transport::Transport::Counts node, fabric;  // of one that is not in use: nothing
-  bool has_fabric = false;
   for (const auto& [name, counts] : process.engine().transport_counts()) {
     if (name == "shm") node = counts;
-    if (name != "ofi") continue;
-    fabric = counts;
-    has_fabric = true;
+    if (name == "net") fabric = counts;
   }
   put_launcher(*info, process.bootstrap().counts());
   put_transport(*info, "node", node);
-  put(*info, "fabric_open", has_fabric ? 1 : 0);
+  put(*info, "contact_connections", fabric.contacts_made);
+  put(*info, "contact_messages", fabric.contact_messages);
+  put(*info, "contact_bytes", fabric.contact_bytes);
+  put(*info, "fabric_open", fabric.fabrics_open);
   put(*info, "fabric_addresses", fabric.addresses_inserted);
   put_transport(*info, "fabric", fabric);
   put_messages(*info, process.engine().counts());

@@ -47,10 +47,10 @@ Creations::~Creations() { process_.engine().set_control_handler({}); }
 base::Result<Entry> Creations::own_entry(const CreationRoles& roles, const base::Operation& during) {
   Entry entry;
   if (roles.spans_nodes) {
-    SHIM_TRY(process_.fabric(during));
-    entry.address = process_.own_address();
+    if (roles.is_root()) SHIM_TRY(process_.publish_address(during));  // the others' come with the contributions
+    SHIM_TRY_ASSIGN(entry.address, process_.own_address());
   }
-  entry.context_base = process_.take_context_base();  // last: where the fabric fails none is taken
+  entry.context_base = process_.take_context_base();  // last: where there is no network none is taken
   return entry;
 }
 
@@ -168,9 +168,13 @@ base::Result<Agreement> Creations::agree(const Call& call) {
     return Agreement{process_.make_extended_id(), bases, bases->common};
   }
   const auto roles = roles_in(*call.group, process_.self(), process_.creation_ground());
-  SHIM_TRY_ASSIGN(Entry own, own_entry(roles, call.operation));  // may open the fabric: not under the mutex
-  const std::uint32_t base = own.context_base;
-  auto agreed = agree(call, roles, std::move(own));
+  auto own = own_entry(roles, call.operation);  // may ask the launcher: not under the mutex
+  if (!own) {
+    refuse(call, own.error());
+    return std::move(own).error();
+  }
+  const std::uint32_t base = own->context_base;
+  auto agreed = agree(call, roles, *std::move(own));
   if (!agreed) process_.engine().skip_base(base);
   return agreed;
 }
@@ -178,25 +182,64 @@ base::Result<Agreement> Creations::agree(const Call& call) {
 base::Result<Agreement> Creations::agree(const Call& call, const CreationRoles& roles, Entry own) {
   SHIM_TRY_ASSIGN(CreationPtr creation, join(call, roles, std::move(own)));
   auto waited = process_.engine().wait_until([&] { return advance(creation); });
-  if (!pass_notes_on())
-    (void)process_.engine().wait_until([&] { return pass_notes_on(); }, base::Deadline::after_seconds(kNotesSeconds));
+  await_notes();
   std::lock_guard guard(mutex_);
-  notes_.clear();
   if (!waited && !creation->is_over()) fail(creation, waited.error(), {creation->roles.self});
   if (creation->failure) return creation->failure->clone();
   return *creation->agreement;
 }
 
+void Creations::await_notes() {
+  if (!pass_notes_on())
+    (void)process_.engine().wait_until([&] { return pass_notes_on(); }, base::Deadline::after_seconds(kNotesSeconds));
+  std::lock_guard guard(mutex_);
+  notes_.clear();
+}
+
+/// This member cannot take part: those who wait for it, or will, are told.
+void Creations::refuse(const Call& call, const base::Error& reason) {
+  {
+    std::lock_guard guard(mutex_);
+    CreationPtr creation = find_or_begin(CreationKey{call.scope, call.tag, {call.group->ranges().begin(), call.group->ranges().end()}});
+    const auto& roles = creation->roles;
+    if (creation->joined || creation->is_over()) return;
+    if (roles.parent && !process_.known_life(creation->group->at(*roles.parent))) note(creation->group->at(*roles.parent), creation->key, reason);
+    fail(creation, base::Error(reason.error_class(), "a member cannot take part: " + reason.text()), {roles.self});
+  }
+  await_notes();
+}
+
+/// What every member learns of the others.
+void Creations::learn(const Creation& creation, const Entries& entries) {
+  for (const auto& [rank, entry] : entries) {
+    if (rank == creation.roles.self) continue;
+    if (entry.is_in_table) process_.learn_life(creation.group->at(rank), entry.address.life);
+    else if (!entry.address.bytes.empty()) process_.learn_address(creation.group->at(rank), entry.address);
+  }
+}
+
+/// For those of the own node: addresses are not sent that stand in its table.
+Entries Creations::for_own_node(const Creation& creation, Entries entries) const {
+  for (auto& [rank, entry] : entries) {
+    entry.is_in_table = !entry.address.bytes.empty() && process_.node_knows(creation.group->at(rank), entry.address.life);
+    if (entry.is_in_table) entry.address.bytes.clear();
+  }
+  return entries;
+}
+
 void Creations::finish(const CreationPtr& creation, base::ExtendedId id, const Entries& entries) {
   creation->operation.next(base::Phase::spread);
-  const auto bytes = encode(Outcome{creation->key, id, entries});
-  for (const auto& [rank, entry] : entries)
-    if (!entry.address.bytes.empty() && rank != creation->roles.self)
-      process_.learn_address(creation->group->at(rank), entry.address);
-  for (const auto* partners : {&creation->roles.children, &creation->roles.local})
-    for (int rank : *partners) send_bytes(creation->group->at(rank), bytes);
+  learn(*creation, entries);
+  const auto& roles = creation->roles;
+  auto send_to = [&](const std::vector<int>& partners, const Entries& told) {
+    if (partners.empty()) return;
+    const auto bytes = encode(Outcome{creation->key, id, told});
+    for (int rank : partners) send_bytes(creation->group->at(rank), bytes);
+  };
+  send_to(roles.children, entries);
+  send_to(roles.local, roles.spans_nodes ? for_own_node(*creation, entries) : entries);
   creation->operation.end_all();
-  creation->agreement = Agreement{id, bases_of_members(entries), entries.at(creation->roles.self).context_base};
+  creation->agreement = Agreement{id, bases_of_members(entries), entries.at(roles.self).context_base};
   forget(*creation);
 }
 

@@ -117,9 +117,13 @@ class Creations {
   /// Ends the creation here and tells all partners that wait in it; `told` knows already. elsewhere: see Failure.
   void fail(const CreationPtr& creation, const base::Error& error, std::set<int> told, const Group* elsewhere = nullptr);
   void finish(const CreationPtr& creation, base::ExtendedId id, const Entries& entries);
+  void learn(const Creation& creation, const Entries& entries);
+  Entries for_own_node(const Creation& creation, Entries entries) const;
 
   // creation.cpp
   base::Result<Agreement> agree(const Call& call, const CreationRoles& roles, Entry own);
+  void refuse(const Call& call, const base::Error& reason);
+  void await_notes();
   base::Result<CreationPtr> join(const Call& call, const CreationRoles& roles, Entry entry);
   base::Result<Entry> own_entry(const CreationRoles& roles, const base::Operation& during);
   std::unique_ptr<ParentSearch> search_in(const Creation& creation);
@@ -137,6 +141,7 @@ class Creations {
   bool fail_for_the_dead(const CreationPtr& creation);
   bool fail_for_the_late(const CreationPtr& creation, double waited);
   void tell_instead_of_root(const Creation& creation, const base::Error& error);
+  void note(base::ProcessId to, const CreationKey& key, const base::Error& error);
   bool pass_notes_on();
   void report_when_due(Creation& creation, base::Nanoseconds now);
   void ask_the_missing(Creation& creation);

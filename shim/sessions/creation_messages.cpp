@@ -82,9 +82,7 @@ void Creations::handle(base::ProcessId from, Contribution message) {
   const bool in_bounds = message.entries.empty() || (message.entries.begin()->first >= 0 &&
                                                      message.entries.rbegin()->first < creation->group->size());
   if (own == message.entries.end() || !in_bounds || (!is_in(roles.local) && !is_in(roles.children))) return;
-  for (const auto& [member, entry] : message.entries)
-    if (!entry.address.bytes.empty() && member != roles.self)
-      process_.learn_address(creation->group->at(member), entry.address);
+  learn(*creation, message.entries);
   const std::uint32_t call = own->second.context_base;
   if (closing_) {
     forget(*creation);

@@ -81,10 +81,13 @@ void Creations::tell_instead_of_root(const Creation& creation, const base::Error
   if (first == of_root.local.end() || *first != creation.roles.self) return;
   std::vector<int> others = of_root.children;
   if (of_root.parent) others.push_back(*of_root.parent);
-  for (int rank : others) {
-    notes_.push_back({group.at(rank), Failure{creation.key, 0, error.error_class(), error.text(), {}},
-                      AddressLookup(process_.bootstrap(), group.at(rank).rank, process_.own_life(), std::nullopt)});
-  }
+  for (int rank : others) note(group.at(rank), creation.key, error);
+}
+
+/// To be told of a failure, once its address is found.
+void Creations::note(base::ProcessId to, const CreationKey& key, const base::Error& error) {
+  notes_.push_back({to, Failure{key, 0, error.error_class(), error.text(), {}},
+                    AddressLookup(process_.bootstrap(), to.rank, process_.own_life(), std::nullopt)});
 }
 
 /// True when there are none left.

@@ -7,6 +7,9 @@
 namespace shim::sessions {
 namespace {
 
+/// In place of an address's length.
+constexpr std::uint8_t kIsInTable = 0xff;
+
 /// A number that no well-formed message reaches, so that a damaged length does not ask for all memory.
 constexpr std::uint32_t kMostItems = 1u << 26;
 
@@ -43,9 +46,14 @@ class Writer {
     for (const auto& [rank, entry] : entries) {
       number(rank);
       number(entry.context_base);
-      run(entry.address.bytes.data(), entry.address.bytes.size());
-      if (!entry.address.bytes.empty()) number(entry.address.life);
+      address(entry);
     }
+  }
+  void address(const Entry& entry) {
+    const auto& [life, bytes] = entry.address;
+    number(entry.is_in_table ? kIsInTable : static_cast<std::uint8_t>(bytes.size()));
+    if (!entry.is_in_table) out_.insert(out_.end(), bytes.begin(), bytes.end());
+    if (entry.is_in_table || !bytes.empty()) number(life);
   }
   std::vector<std::byte> take() { return std::move(out_); }
 
@@ -96,13 +104,19 @@ class Reader {
     Entries entries;
     for (std::uint32_t left = count(); left > 0 && ok_; --left) {
       int rank = number<int>();
-      Entry entry{number<std::uint32_t>(), {}};
-      auto address = run();
-      entry.address.bytes.assign(address.begin(), address.end());
-      if (!address.empty()) entry.address.life = number<std::uint32_t>();
+      Entry entry{.context_base = number<std::uint32_t>()};
+      address(entry);
       entries.emplace(rank, std::move(entry));
     }
     return entries;
+  }
+
+  void address(Entry& entry) {
+    const auto length = number<std::uint8_t>();
+    entry.is_in_table = length == kIsInTable;
+    const auto bytes = take(entry.is_in_table ? 0 : length);
+    entry.address.bytes.assign(bytes.begin(), bytes.end());
+    if (length != 0) entry.address.life = number<std::uint32_t>();
   }
 
  private:

@@ -13,7 +13,7 @@
 
 #include "shim/base/error.hpp"
 #include "shim/base/ids.hpp"
-#include "shim/sessions/fabric_address.hpp"
+#include "shim/sessions/network_address.hpp"
 #include "shim/sessions/group.hpp"
 
 namespace shim::sessions {
@@ -31,7 +31,8 @@ struct CreationKey {
 /// What one member brings.
 struct Entry {
   std::uint32_t context_base = 0;  ///< never used twice, so it also tells this call of the member from its others
-  FabricAddress address;           ///< empty where the group stays on one node
+  NetworkAddress address;           ///< no bytes where the group stays on one node
+  bool is_in_table = false;         ///< the receiver's node has the bytes, and they are not sent
   bool operator==(const Entry&) const = default;
 };
 using Entries = std::map<int, Entry>;  ///< by group rank

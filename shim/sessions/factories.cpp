@@ -12,6 +12,7 @@ Factories Factories::standard() {
   factories.fabric = [](const base::Settings& settings) {
     return transport::make_ofi({.provider = settings.provider, .interface = settings.interface});
   };
+  factories.fabric_packet_bytes = transport::ofi_packet_bytes();
   return factories;
 }
 

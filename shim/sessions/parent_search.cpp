@@ -42,7 +42,7 @@ void ParentSearch::parent_has_left(std::uint32_t life) {
 
 base::Status fence_world(Process& process, const base::Operation& during) {
   // whoever may be a node root: others look its address up after the fence
-  if (process.bootstrap().node_map().node_count() > 1 || process.everything_over_fabric()) SHIM_TRY(process.fabric(during));
+  if (process.bootstrap().node_map().node_count() > 1 || process.everything_over_fabric()) SHIM_TRY(process.publish_address(during));
   during.begin(base::Phase::world_fence);
   std::vector<std::uint32_t> all(process.bootstrap().job().size);
   std::iota(all.begin(), all.end(), 0u);

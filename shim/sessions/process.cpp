@@ -29,16 +29,14 @@ base::Result<std::shared_ptr<Process>> Process::start(const base::Settings& sett
 
 base::Status Process::set_up(Factories factories) {
   factories_ = std::move(factories);
-  life_ = factories_.lives->load(std::memory_order_relaxed);
+  life_ = factories_.lives->begun.load(std::memory_order_relaxed);
   log_ = base::Log(base::Log::level_of(settings_.log), {}, factories_.log_descriptor);
-  if (everything_over_fabric() || bootstrap::environment_says_several_nodes(factories_.size_variables)) begin_opening_fabric();
   const base::Operation start(factories_.phases, base::OperationKind::session);
   start.begin(base::Phase::launcher);
   SHIM_TRY_ASSIGN(bootstrap_, factories_.bootstrap(settings_, start));
   start.end_all();
   const auto& job = bootstrap_->job();
   const auto& nodes = bootstrap_->node_map();
-  if (nodes.node_count() > 1) begin_opening_fabric();
   const std::string& host = nodes.host(nodes.node_of(job.rank));
   log_.set_who(host + ":" + std::to_string(job.rank));
   if (factories_.phases != nullptr) factories_.phases->introduce(job.rank, job.size, host);
@@ -73,8 +71,12 @@ void Process::set_up_engine() {
   }
 }
 
-void Process::begin_opening_fabric() {
-  if (!opening_) opening_ = std::make_unique<FabricOpening>([this] { return factories_.fabric(settings_); });
+transport::Opening::Opened Process::open_fabric() {
+  const base::Operation opening(factories_.phases, base::OperationKind::fabric);
+  opening.begin(base::Phase::fabric);
+  auto opened = factories_.fabric(settings_);
+  if (opened) opening.end_all();
+  return opened;
 }
 
 base::Status Process::set_up_node() {
@@ -93,12 +95,14 @@ base::Status Process::set_up_node() {
                               .slots = slots,
                               .own_slot = nodes.local_rank(job.rank),
                               .world_rank = job.rank,
+                              .job_size = nodes.node_count() > 1 ? job.size : 0,
                               .slot_bytes = transport::shm_slot_bytes(slots),
                               .pair_bytes = transport::shm_pair_bytes(shm),
                               .directory = factories_.segment_directory,
                               .cores = bootstrap::CoreSet::of_this_process()};
   SHIM_TRY_ASSIGN(segment_, bootstrap::NodeSegment::attach(spec, settings_.ready_timeout));
   SHIM_TRY_ASSIGN(shm_transport_, transport::make_shm(*segment_, shm));
+  addresses_.use(segment_->address_table());
   return {};
 }
 
@@ -147,52 +151,67 @@ base::ExtendedId Process::make_extended_id() {
           .counter = extended_counter_.fetch_add(1, std::memory_order_relaxed)};
 }
 
-base::Result<transport::Transport*> Process::fabric(const base::Operation& during) {
-  std::lock_guard guard(fabric_mutex_);
-  if (!fabric_transport_) {
-    during.begin(base::Phase::fabric);
-    begin_opening_fabric();
-    SHIM_TRY_ASSIGN(fabric_transport_, opening_->take());
-    engine_->add_transport(*fabric_transport_);
-    during.end(base::Phase::fabric);
-  }
-  if (!published_) {
-    during.begin(base::Phase::publish);
-    SHIM_TRY(bootstrap_->publish(address_key(life_), fabric_transport_->address()));
-    factories_.lives->store(life_ + 1, std::memory_order_relaxed);  // Process objects with one count live one after another
-    published_ = true;
-    during.end(base::Phase::publish);
-  }
-  return fabric_transport_.get();
+base::Result<transport::Net*> Process::network() {
+  std::lock_guard guard(network_mutex_);
+  if (network_) return network_.get();
+  SHIM_TRY_ASSIGN(network_, transport::make_net({.interface = settings_.interface,
+                                                 .open_fabric = [this] { return open_fabric(); },
+                                                 .max_packet_bytes = factories_.fabric_packet_bytes}));
+  factories_.lives->begun.store(life_ + 1, std::memory_order_relaxed);
+  if (settings_.fabric_opens == "creation") network_->open_fabric_early();
+  engine_->add_transport(*network_);
+  return network_.get();
+}
+
+base::Status Process::publish_address(const base::Operation& during) {
+  SHIM_TRY_ASSIGN(transport::Net * network, this->network());
+  std::lock_guard guard(network_mutex_);
+  if (published_) return {};
+  during.begin(base::Phase::publish);
+  // whoever looks for the newest address goes from life to life: there must be no gap
+  auto& published = factories_.lives->published;
+  for (std::uint32_t life = published.load(std::memory_order_relaxed); life < life_; ++life)
+    SHIM_TRY(bootstrap_->publish(address_key(life), no_address()));
+  SHIM_TRY(bootstrap_->publish(address_key(life_), network->address()));
+  published.store(life_ + 1, std::memory_order_relaxed);
+  during.end(base::Phase::publish);
+  published_ = true;
+  return {};
 }
 
 void Process::finish_opening() {
-  std::lock_guard guard(fabric_mutex_);
-  if (opening_) opening_->wait();
-}
-
-FabricAddress Process::own_address() {
-  std::lock_guard guard(fabric_mutex_);
-  return {life_, fabric_transport_->address()};
-}
-
-void Process::learn_address(base::ProcessId process, FabricAddress address) {
+  transport::Net* network = nullptr;
   {
-    std::lock_guard guard(addresses_mutex_);
-    auto [at, is_new] = addresses_.try_emplace(process, address);
-    if (is_new || at->second.life >= address.life) return;
-    at->second = std::move(address);
+    std::lock_guard guard(network_mutex_);
+    network = network_.get();
   }
-  engine_->forget(process, base::Error(base::ErrorClass::proc_aborted,
-                                       "process " + std::to_string(process.rank) +
-                                           " has ended its last session and begun anew; communicators of before do not reach it"));
+  if (network) network->wait_for_opening();
+}
+
+base::Result<NetworkAddress> Process::own_address() {
+  SHIM_TRY_ASSIGN(transport::Net * network, this->network());
+  return NetworkAddress{life_, network->address()};
+}
+
+/// Those of the own node are found in its segment, whatever their address is.
+void Process::learn_address(base::ProcessId process, const NetworkAddress& address) {
+  if (!is_local(process) && addresses_.learn(process, address)) end_former_life(process);
+}
+
+void Process::learn_life(base::ProcessId process, std::uint32_t life) {
+  if (!is_local(process) && addresses_.learn_life(process, life)) end_former_life(process);
 }
 
 std::optional<std::uint32_t> Process::known_life(base::ProcessId process) {
-  std::lock_guard guard(addresses_mutex_);
-  auto at = addresses_.find(process);
-  if (at == addresses_.end()) return std::nullopt;
-  return at->second.life;
+  const auto life = addresses_.life_of(process);
+  if (life) learn_life(process, *life);
+  return life;
+}
+
+void Process::end_former_life(base::ProcessId process) {
+  engine_->forget(process, base::Error(base::ErrorClass::proc_aborted,
+                                       "process " + std::to_string(process.rank) +
+                                           " has ended its last session and begun anew; communicators of before do not reach it"));
 }
 
 bool Process::is_local(base::ProcessId process) const {
@@ -219,13 +238,9 @@ base::Result<p2p::Route> Process::route_to(base::ProcessId process) {
     return p2p::Route{shm_transport_.get(),
                       transport::shm_address(slot_of(process), shm_settings(settings_, bootstrap_->job()))};
   }
-  SHIM_TRY_ASSIGN(transport::Transport * fabric_transport, fabric());
-  std::lock_guard guard(addresses_mutex_);
-  auto at = addresses_.find(process);
-  if (at == addresses_.end())
-    return base::Error(base::ErrorClass::intern,
-                       "the fabric address of process " + std::to_string(process.rank) + " is not known");
-  return p2p::Route{fabric_transport, at->second.bytes};
+  SHIM_TRY_ASSIGN(transport::Net * network, this->network());
+  SHIM_TRY_ASSIGN(NetworkAddress address, addresses_.find(process));
+  return p2p::Route{network, std::move(address.bytes)};
 }
 
 }  // namespace shim::sessions

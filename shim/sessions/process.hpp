@@ -16,34 +16,39 @@
 #include "shim/base/result.hpp"
 #include "shim/base/settings.hpp"
 #include "shim/bootstrap/bootstrap.hpp"
-#include "shim/bootstrap/job_span.hpp"
 #include "shim/bootstrap/node_hardware.hpp"
 #include "shim/bootstrap/node_segment.hpp"
 #include "shim/coll/scratch_pool.hpp"
 #include "shim/p2p/p2p.hpp"
+#include "shim/sessions/address_book.hpp"
 #include "shim/sessions/creation_roles.hpp"
-#include "shim/sessions/fabric_address.hpp"
-#include "shim/sessions/fabric_opening.hpp"
+#include "shim/sessions/network_address.hpp"
 #include "shim/sessions/process_sets.hpp"
 #include "shim/sessions/session.hpp"
+#include "shim/transport/net/net.hpp"
 #include "shim/transport/transport.hpp"
 
 namespace shim::sessions {
 
 class Creations;
 
+/// How often an operating-system process has begun anew. Its Process objects live one after another, so these are plain counts that
+/// pair with nothing.
+struct Lives {
+  std::atomic<std::uint32_t> begun{0};      ///< in which it had an address for other nodes
+  std::atomic<std::uint32_t> published{0};  ///< the first of them, those that the launcher has a key for
+};
+
 /// Where a Process gets its parts from; tests give others. Each is called at most once, and only when needed.
 struct Factories {
   std::function<base::Result<std::unique_ptr<bootstrap::Bootstrap>>(const base::Settings&, const base::Operation& start)> bootstrap;
-  /// Called on a thread of its own as soon as it is known that the job spans nodes (or at once, with transport=fabric).
+  /// Called on a thread of its own when the first message to or from another node is to be sent (or as `fabric_opens` says).
   std::function<base::Result<std::unique_ptr<transport::Transport>>(const base::Settings&)> fabric;
-  /// Of launchers that may have started this process: whether its job spans nodes is known from them before the launcher is asked.
-  std::vector<bootstrap::SizeVariables> size_variables;
+  std::size_t fabric_packet_bytes = 0;  ///< that a packet of it holds at least
   std::string segment_directory = "/dev/shm";
   int log_descriptor = 2;
-  /// How often this operating-system process has opened a fabric, over all its Process objects: whoever starts one after the
-  /// other hands the same count to each, so that others can tell a newer address from an older one.
-  std::shared_ptr<std::atomic<std::uint32_t>> lives = std::make_shared<std::atomic<std::uint32_t>>(0);
+  /// Whoever starts one Process after the other hands the same to each, so that others can tell a newer address from an older one.
+  std::shared_ptr<Lives> lives = std::make_shared<Lives>();
   /// What the launcher's client must keep until the operating-system process ends; holds null until something needs it.
   std::shared_ptr<std::unique_ptr<bootstrap::ProcessLife>> life = std::make_shared<std::unique_ptr<bootstrap::ProcessLife>>();
   /// Who is told of the phases of starts and creations; outlives all Process objects. Null: nobody.
@@ -84,18 +89,24 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   CreationGround creation_ground() const { return {bootstrap_->node_map(), everything_over_fabric(), exchange().shape}; }
   /// With transport=fabric every process counts as a node of its own.
   bool everything_over_fabric() const { return settings_.transport == "fabric"; }
-  /// The fabric transport, open and with its address published; waits for its opening. Local. Errors: other (no usable provider;
-  /// names those tried), and the launcher's.
-  base::Result<transport::Transport*> fabric(const base::Operation& during = {});
+  /// The way to other nodes, from now on open to their calls. Local. Errors: other (no network).
+  base::Result<transport::Net*> network();
+  /// The same, and whoever asks the launcher finds this process's address. Errors: the launcher's, too.
+  base::Status publish_address(const base::Operation& during);
   /// The fabric is no longer being opened on another thread: MPI_Init of libraries changes the environment, which that one reads.
   void finish_opening();
-  /// This process's address on the open fabric.
-  FabricAddress own_address();
-  /// The life of that address, also before the fabric is open.
+  /// Where other nodes reach this process. Errors: of network().
+  base::Result<NetworkAddress> own_address();
+  /// The life of that address, also before there is one.
   std::uint32_t own_life() const { return life_; }
-  /// The fabric address of a process, learned in an exchange. The newest life counts; what was under way to an older one ends.
-  void learn_address(base::ProcessId process, FabricAddress address);
-  /// The life of the newest address known.
+  /// The address of a process on another node, learned in an exchange. The newest life counts; what was under way to an older one
+  /// ends.
+  void learn_address(base::ProcessId process, const NetworkAddress& address);
+  /// Likewise, of an address that stands in the node's table already.
+  void learn_life(base::ProcessId process, std::uint32_t life);
+  /// Can the other processes of the node find this address?
+  bool node_knows(base::ProcessId process, std::uint32_t life) const { return addresses_.is_in_table(process, life); }
+  /// The newest life whose address is known on this node; this process goes by it from now on.
   std::optional<std::uint32_t> known_life(base::ProcessId process);
 
   /// The creation of a communicator, for those who listen to its phases.
@@ -123,9 +134,10 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   Process() = default;
   base::Status set_up(Factories factories);
   base::Status set_up_node();
-  void begin_opening_fabric();
+  transport::Opening::Opened open_fabric();
   void set_up_engine();
   bool is_crowded() const;
+  void end_former_life(base::ProcessId process);
   base::Result<p2p::Route> route_to(base::ProcessId process) override;
   bool takes_packets(base::ProcessId process) override { return !is_local(process) || has_session(process); }
   bool is_alive(base::ProcessId process) override { return !has_lost_launcher() && is_running(process); }
@@ -139,13 +151,12 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   std::unique_ptr<ProcessSets> sets_;
   std::unique_ptr<bootstrap::NodeSegment> segment_;  ///< null where no other process of the job is on the node
   std::unique_ptr<bootstrap::NodeHardware> hardware_;
-  std::unique_ptr<transport::Transport> self_transport_, shm_transport_, fabric_transport_;
-  std::mutex fabric_mutex_;     ///< guards fabric_transport_ and the next two while the fabric is opened
-  std::unique_ptr<FabricOpening> opening_;
+  std::unique_ptr<transport::Transport> self_transport_, shm_transport_;
+  std::unique_ptr<transport::Net> network_;  ///< null until something is to be said to another node
+  std::mutex network_mutex_;    ///< guards the making of network_, and the next
   bool published_ = false;
   std::uint32_t life_ = 0;      ///< set at the start
-  std::mutex addresses_mutex_;  ///< guards the next
-  std::unordered_map<base::ProcessId, FabricAddress> addresses_;
+  AddressBook addresses_;
   std::unique_ptr<p2p::Engine> engine_;
   coll::ScratchPoolPtr scratch_ = std::make_shared<coll::ScratchPool>();
   std::unique_ptr<Creations> creations_;

@@ -62,6 +62,10 @@ class Transport {
   /// Errors: proc_aborted (the peer is known to be gone), other.
   virtual base::Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) = 0;
 
+  /// As try_send, for packets that come before all others: what brings processes together. A transport that has a lighter way for
+  /// those takes it; then they may overtake packets of try_send and be overtaken.
+  virtual base::Result<Attempt> try_send_ahead(Link& link, ConstSpan header, ConstSpan payload) { return try_send(link, header, payload); }
+
   /// Moves things along and hands arrived packets to the sink; answers how many. Bounded work per call.
   virtual base::Result<int> poll(Sink& sink) = 0;
   /// Like poll, for one who waits for this link's process: what others have sent may stay where it is. A transport that cannot tell
@@ -85,6 +89,7 @@ class Transport {
     std::uint64_t links_opened = 0, links_used = 0, packets_sent = 0, bytes_sent = 0, packets_received = 0, sends_again = 0;
     std::uint64_t bytes_read = 0;
     std::uint64_t addresses_inserted = 0;  ///< in a provider's address table; a provider that connects does so then
+    std::uint64_t contacts_made = 0, contact_messages = 0, contact_bytes = 0, fabrics_open = 0;  ///< of net/
     std::uint64_t packets_refused = 0;  ///< from strangers, or damaged; dropped
   };
   virtual const Counts& counts() const = 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sessions again and again: processes that end their last session and begin anew, alone and in the middle of others' creations.
 #include <gmock/gmock.h>
-#include <malloc.h>
 
 #include <atomic>
 #include <filesystem>
@@ -9,6 +8,7 @@
 #include <thread>
 
 #include "cluster.hpp"
+#include "memory_in_use.hpp"
 
 namespace shim::sessions::testing {
 namespace {
@@ -39,13 +39,11 @@ TEST_P(Again, AHundredTimesAndNothingIsLeft) {
   };
   for (int i = 0; i < 10; ++i) one_life();  // what is made once stays: threads' arenas, the launcher's keys
   const std::size_t descriptors = open_descriptors();
-  const auto memory = mallinfo2().uordblks;
+  const std::size_t memory = memory_in_use();
   for (int i = 0; i < 90; ++i) one_life();
   EXPECT_EQ(open_descriptors(), descriptors);
   // The network and the launcher in memory keep a record of each life; where they are not used, nothing may grow.
-  if (kCountsMemory && GetParam().node_map.node_count() == 1) {
-    EXPECT_LT(mallinfo2().uordblks, memory + 16 * 1024);
-  }
+  if (GetParam().node_map.node_count() == 1) EXPECT_LT(memory_in_use(), memory + 4096);
 }
 
 /// A task is a session over a subset. Every process goes through the tasks that it is in, in their order, and begins anew for
@@ -128,7 +126,7 @@ TEST_P(Meetings, ARootThatHasGoneAndComesBack) {
     for (int lives = 0; lives < 3; ++lives) {  // it comes back more than once before it calls
       member.begin();
       if (lives < 2) {
-        ASSERT_TRUE(member.process().fabric());
+        ASSERT_TRUE(member.process().publish_address({}));
         member.end();
       }
     }
@@ -144,7 +142,7 @@ INSTANTIATE_TEST_SUITE_P(Places, Meetings,
 TEST(Lives, ThatDifferByMany) {
   Cluster cluster(World::of(2, 1));
   for (int life = 0; life < 10; ++life)
-    cluster.run({0}, [](Member& member) { ASSERT_TRUE(member.process().fabric()); });
+    cluster.run({0}, [](Member& member) { ASSERT_TRUE(member.process().publish_address({})); });
   cluster.run([](Member& member) { exercise(member.create({0, 1}, "test.old_root"), 1); });
   cluster.run([](Member& member) { exercise(member.create({1, 0}, "test.old_child"), 1); });
 }

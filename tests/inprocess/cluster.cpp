@@ -47,8 +47,9 @@ Cluster::Cluster(World world, base::Settings settings, transport::LoopFaults fau
       folder_(new_folder()),
       log_descriptor_(memfd_create("log", MFD_CLOEXEC)),
       launcher_(bootstrap::inmem::Launcher::start(std::move(world))),
+      faults_(faults),
       network_(faults) {
-  for (int rank = 0; rank < size_; ++rank) lives_.push_back(std::make_shared<std::atomic<std::uint32_t>>(0));
+  for (int rank = 0; rank < size_; ++rank) lives_.push_back(std::make_shared<Lives>());
 }
 
 Cluster::~Cluster() {
@@ -68,6 +69,7 @@ base::Result<std::shared_ptr<Process>> Cluster::start(int rank) {
   factories.fabric = [this](const base::Settings&) -> base::Result<std::unique_ptr<transport::Transport>> {
     return network_.add();
   };
+  factories.fabric_packet_bytes = faults_.max_packet_bytes;
   factories.segment_directory = folder_;
   factories.log_descriptor = log_descriptor_;
   factories.lives = lives_[static_cast<std::size_t>(rank)];

@@ -28,13 +28,6 @@ inline void PrintTo(const World& world, std::ostream* out) {
 
 namespace shim::sessions::testing {
 
-/// The sanitizers' malloc keeps no count of what is in use.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kCountsMemory = false;
-#else
-inline constexpr bool kCountsMemory = true;
-#endif
-
 using bootstrap::inmem::World;
 using Ranks = std::vector<int>;
 
@@ -94,8 +87,9 @@ class Cluster {
   std::string folder_;
   int log_descriptor_;
   std::shared_ptr<bootstrap::inmem::Launcher> launcher_;
+  transport::LoopFaults faults_;
   transport::LoopNetwork network_;
-  std::vector<std::shared_ptr<std::atomic<std::uint32_t>>> lives_;  ///< by rank
+  std::vector<std::shared_ptr<Lives>> lives_;  ///< by rank
 };
 
 Ranks range(int first, int last, int stride = 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bad_luck [class]: the surroundings are broken (the job says how). A session and its world communicator cannot be had; the
+/* The surroundings are broken (the job says how). A session, its world communicator or messages on it cannot be had; the
    program is told so by an error value with a text, not by a crash or a hang, and goes on. */
 #include "session_world.h"
 
@@ -25,6 +25,8 @@ static int attempt(void) {
     print_error("MPI_Comm_create_from_group", code);
     EXPECT(world == MPI_COMM_NULL, "a communicator all the same");
   } else {
+    code = MPI_Barrier(world);
+    if (code != MPI_SUCCESS) print_error("MPI_Barrier", code);
     MUST(MPI_Comm_free(&world));
   }
   MUST(MPI_Group_free(&group));

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "shim/transport/loop/loop.hpp"
+#include "shim/transport/net/net.hpp"
 #include "shim/transport/ofi/ofi.hpp"
 #include "shim/transport/self/self.hpp"
 #include "shim/transport/shm/shm.hpp"
@@ -62,6 +63,21 @@ std::unique_ptr<Rig> make_ofi_rig(const OfiSettings& settings, int size, std::st
   return std::make_unique<OwningRig>(std::move(transports));
 }
 
+/// The way between nodes, with a fabric in memory.
+std::unique_ptr<Rig> make_net_rig(int size, std::string& reason) {
+  auto network = std::make_shared<LoopNetwork>();
+  std::vector<std::unique_ptr<Transport>> transports;
+  for (int i = 0; i < size; ++i) {
+    auto net = make_net({.interface = "lo", .open_fabric = [network] { return network->add(); }, .max_packet_bytes = LoopFaults().max_packet_bytes});
+    if (!net) {
+      reason = net.error().text();
+      return nullptr;
+    }
+    transports.push_back(*std::move(net));
+  }
+  return std::make_unique<OwningRig>(std::move(transports), network);
+}
+
 Backend ofi_backend(const std::string& name, const OfiSettings& settings) {
   return {name, 4, [settings](int size, std::string& reason) { return make_ofi_rig(settings, size, reason); }};
 }
@@ -92,6 +108,7 @@ std::vector<Backend> all_backends() {
       {"shm", 8, [](int size, std::string& reason) { return make_shm_rig({.cookie = 77}, size, reason); }},
       {"shm_with_small_rings", 8,
        [](int size, std::string& reason) { return make_shm_rig({.ring_bytes = 4096, .cookie = 77}, size, reason); }},
+      {"net", 8, make_net_rig},
       ofi_backend("ofi_tcp_rxm", {.provider = "tcp;ofi_rxm", .interface = "lo"}),
       ofi_backend("ofi_sockets", {.provider = "sockets", .interface = "lo"}),
       ofi_backend("ofi_shm", {.provider = "shm"}),

@@ -8,7 +8,6 @@ PHASES = {
     "node_segment": ("#228833", "node's shared memory"),
     "engine": ("#bbcc33", "setting up messages"),
     "world_fence": ("#882255", "fence over the job"),
-    "fabric": ("#ee7733", "opening libfabric"),
     "publish": ("#ffcc66", "publishing the address"),
     "links": ("#44bb99", "links on the node"),
     "collect": ("#cc3311", "waiting for contributions"),
@@ -16,6 +15,7 @@ PHASES = {
     "outcome": ("#ddaa33", "waiting for the outcome"),
     "spread": ("#332288", "passing the outcome on"),
     "context": ("#777777", "making the communicator"),
+    "fabric": ("#ee7733", "opening libfabric"),
     "flush": ("#ffaabb", "last messages"),
 }
 UNKNOWN_PHASE = ("#000000", "not known to this version")

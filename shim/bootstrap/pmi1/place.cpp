@@ -13,10 +13,6 @@ std::optional<FileIdentity> identity_of(int descriptor) {
   return FileIdentity{status.st_dev, status.st_ino};
 }
 
-Descriptor::~Descriptor() {
-  if (number_ >= 0) ::close(number_);
-}
-
 Descriptor copy_aside(int descriptor) {
   constexpr int kOutOfTheWay = 200;  // numbers below are for the program, which may count on getting low ones
   const int copy = ::fcntl(descriptor, F_DUPFD_CLOEXEC, kOutOfTheWay);

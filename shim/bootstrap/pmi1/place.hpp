@@ -6,8 +6,8 @@
 
 #include <optional>
 #include <string>
-#include <utility>
 
+#include "shim/base/descriptor.hpp"
 #include "shim/base/result.hpp"
 
 namespace shim::bootstrap::pmi1 {
@@ -20,22 +20,7 @@ struct FileIdentity {
 };
 std::optional<FileIdentity> identity_of(int descriptor);
 
-/// A descriptor of our own, closed with its owner.
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~Descriptor();
-  int get() const { return number_; }
-  int release() { return std::exchange(number_, -1); }
-
- private:
-  int number_;
-};
+using base::Descriptor;
 
 /// A copy with a high number, that programs do not inherit; where the limit is lower, any number. -1 where there is none left.
 Descriptor copy_aside(int descriptor);

@@ -12,16 +12,11 @@ struct Family {
   /// Names under which its members are loaded; the last ones may repeat.
   std::array<const char*, 2> sonames;
   const char* mark;      ///< a data symbol that every member has, and no member of another family
-  /// Environment variables in which its launcher says how many processes the job has, and how many of them are on this node.
-  const char* job_size;
-  const char* node_size;
 };
 
-inline constexpr Family kOpenMpi = {"Open MPI", "libintersession-openmpi.so", {"libmpi.so.40", "libmpi.so.40"}, "ompi_mpi_comm_null",
-                                    "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"};
+inline constexpr Family kOpenMpi = {"Open MPI", "libintersession-openmpi.so", {"libmpi.so.40", "libmpi.so.40"}, "ompi_mpi_comm_null"};
 // The name that the members of the ABI initiative have agreed on, and Debian's for MPICH.
-inline constexpr Family kMpich = {"MPICH", "libintersession-mpich.so", {"libmpi.so.12", "libmpich.so.12"}, "MPI_UNWEIGHTED",
-                                  "PMI_SIZE", "MPI_LOCALNRANKS"};
+inline constexpr Family kMpich = {"MPICH", "libintersession-mpich.so", {"libmpi.so.12", "libmpich.so.12"}, "MPI_UNWEIGHTED"};
 
 inline constexpr std::array<const Family*, 2> kFamilies = {&kOpenMpi, &kMpich};
 

@@ -260,6 +260,8 @@ Result<std::unique_ptr<Transport>> make_ofi(const OfiSettings& settings) {
                                       "); name another with INTERSESSION_PROVIDER, or another network with INTERSESSION_INTERFACE");
 }
 
+std::size_t ofi_packet_bytes() { return kFrameBytes - sizeof(Frame); }
+
 int sweep_fabric_memory() { return sweep_regions(kSharedMemory); }
 
 }  // namespace shim::transport

@@ -28,6 +28,9 @@ struct OfiSettings {
 /// errors, and destroying it there touches nothing of the parent's.
 base::Result<std::unique_ptr<Transport>> make_ofi(const OfiSettings& settings);
 
+/// What a packet of make_ofi's transports holds, whatever the provider.
+std::size_t ofi_packet_bytes();
+
 /// A provider of libfabric's, as this process finds it.
 struct OfiProvider {
   std::string name;

@@ -7,7 +7,7 @@
 
 #include "shim/transport/ofi/buffers.hpp"
 #include "shim/transport/ofi/endpoint.hpp"
-#include "shim/transport/ofi/fork_mark.hpp"
+#include "shim/transport/fork_mark.hpp"
 #include "shim/transport/ofi/link.hpp"
 #include "shim/transport/ofi/region_marker.hpp"
 
@@ -20,7 +20,7 @@ class Ofi final : public Transport {
   ~Ofi() override;
 
   std::string_view name() const override { return "ofi"; }
-  std::size_t max_packet_bytes() const override { return kFrameBytes - sizeof(Frame); }
+  std::size_t max_packet_bytes() const override { return ofi_packet_bytes(); }
   Bytes address() const override;
   base::Result<Link*> open(ConstSpan address) override;
   base::Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "shim/transport/ofi/fork_mark.hpp"
+#include "shim/transport/fork_mark.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>

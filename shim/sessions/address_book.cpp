@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/sessions/address_book.hpp"
+
+#include <string>
+
+namespace shim::sessions {
+
+using base::Error;
+using base::ErrorClass;
+
+bool AddressBook::go_by(base::ProcessId process, std::uint32_t life) {
+  if (life == 0) return false;
+  std::lock_guard guard(mutex_);
+  std::uint32_t& known = lives_[process];
+  if (known >= life) return false;
+  known = life;
+  return true;
+}
+
+bool AddressBook::learn(base::ProcessId process, const NetworkAddress& address) {
+  if (!table_ || !table_->insert(process.rank, address.life, address.bytes)) {
+    std::lock_guard guard(mutex_);
+    auto [at, is_new] = own_.try_emplace(process, address);
+    if (!is_new && at->second.life < address.life) at->second = address;
+  }
+  return go_by(process, address.life);
+}
+
+bool AddressBook::learn_life(base::ProcessId process, std::uint32_t life) { return go_by(process, life); }
+
+std::optional<NetworkAddress> AddressBook::find_any(base::ProcessId process) const {
+  std::optional<NetworkAddress> best;
+  if (auto found = table_ ? table_->find(process.rank) : std::nullopt) best = NetworkAddress{found->life, std::move(found->bytes)};
+  std::lock_guard guard(mutex_);
+  auto at = own_.find(process);
+  if (at != own_.end() && (!best || at->second.life > best->life)) best = at->second;
+  return best;
+}
+
+std::optional<std::uint32_t> AddressBook::life_of(base::ProcessId process) const {
+  const auto found = find_any(process);
+  if (!found) return std::nullopt;
+  return found->life;
+}
+
+bool AddressBook::is_in_table(base::ProcessId process, std::uint32_t life) const {
+  const auto found = table_ ? table_->life_of(process.rank) : std::nullopt;
+  return found && *found >= life;
+}
+
+base::Result<NetworkAddress> AddressBook::find(base::ProcessId process) const {
+  auto found = find_any(process);
+  if (!found) return Error(ErrorClass::intern, "the address of process " + std::to_string(process.rank) + " is not known");
+  std::lock_guard guard(mutex_);
+  const auto at = lives_.find(process);
+  const std::uint32_t life = at == lives_.end() ? 0 : at->second;
+  if (found->life > life)
+    return Error(ErrorClass::proc_aborted, "process " + std::to_string(process.rank) +
+                                               " has ended its last session and begun anew; communicators of before do not reach it");
+  return *std::move(found);
+}
+
+}  // namespace shim::sessions

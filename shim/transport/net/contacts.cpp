@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/transport/net/contacts.hpp"
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <span>
+
+namespace shim::transport {
+namespace {
+
+using base::Error;
+using base::ErrorClass;
+using base::Result;
+
+constexpr int kEventsAtOnce = 16;
+/// More waits for one contact only where it does not read.
+constexpr std::size_t kMostWaiting = 1 << 20;
+/// An address that does not answer for so long: the next one.
+constexpr base::Nanoseconds kCallPatience = 2'000'000'000;
+/// Each address is called so often, because a listener's queue may be full for a moment.
+constexpr std::size_t kRounds = 3;
+/// A stranger that says nothing is turned away.
+constexpr base::Nanoseconds kStrangerPatience = 10'000'000'000;
+constexpr base::Nanoseconds kClockEvery = 100'000'000;
+
+template <typename T>
+ConstSpan bytes_of(const T& value) {
+  return std::as_bytes(std::span(&value, 1));
+}
+
+}  // namespace
+
+Result<base::Descriptor> Contacts::open_listener(bool v6, std::uint16_t& port) {
+  base::Descriptor socket(::socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket.is_open()) return base::system_error(errno, "socket");
+  const int off = 0;
+  if (v6) (void)::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);  // IPv4 comes in here as well
+  sockaddr_storage name;
+  socklen_t length = IpAddress{.bytes = {}, .is_v6 = v6}.to_socket_address(0, name);
+  auto* generic = reinterpret_cast<sockaddr*>(&name);
+  if (::bind(socket.get(), generic, length) != 0) return base::system_error(errno, "bind");
+  if (::listen(socket.get(), SOMAXCONN) != 0) return base::system_error(errno, "listen");
+  if (::getsockname(socket.get(), generic, &length) != 0) return base::system_error(errno, "getsockname");
+  sockaddr_in either{};  // the port is at the same place in both
+  std::memcpy(&either, &name, sizeof either);
+  port = ntohs(either.sin_port);
+  return socket;
+}
+
+Result<std::unique_ptr<Contacts>> Contacts::listen(const std::string& interface) {
+  ContactAddress own{.cookie = 0, .port = 0, .addresses = own_addresses(interface)};
+  if (own.addresses.empty())
+    return Error(ErrorClass::other, "this machine has no network address that other nodes' processes could call");
+  if (::getrandom(&own.cookie, sizeof own.cookie, 0) != static_cast<ssize_t>(sizeof own.cookie))
+    return base::system_error(errno, "getrandom for the secret of this process's address");
+  const bool v6 = std::ranges::any_of(own.addresses, &IpAddress::is_v6);
+  SHIM_TRY_ASSIGN(base::Descriptor listener, open_listener(v6, own.port));
+  base::Descriptor events(::epoll_create1(EPOLL_CLOEXEC));
+  if (!events.is_open()) return base::system_error(errno, "epoll_create1");
+  epoll_event wanted{.events = EPOLLIN, .data = {.fd = listener.get()}};
+  if (::epoll_ctl(events.get(), EPOLL_CTL_ADD, listener.get(), &wanted) != 0) return base::system_error(errno, "epoll_ctl");
+  return std::unique_ptr<Contacts>(new Contacts(std::move(listener), std::move(events), std::move(own)));
+}
+
+Contacts::Contacts(base::Descriptor listener, base::Descriptor events, ContactAddress own)
+    : listener_(std::move(listener)), events_(std::move(events)), own_(std::move(own)) {}
+
+Result<Contact*> Contacts::open(ConstSpan bytes) {
+  auto address = ContactAddress::from_bytes(bytes);
+  if (!address) return Error(ErrorClass::arg, "this is not an address of a process");
+  auto& contact = contacts_[address->cookie];
+  if (!contact) contact = std::make_unique<Contact>(*std::move(address));
+  return contact.get();
+}
+
+Result<bool> Contacts::send(Contact& to, ContactFrame kind, ConstSpan first, ConstSpan second) {
+  if (to.failure_) return to.failure_->clone();
+  if (to.out_.waiting() > kMostWaiting) return false;
+  to.out_.add(kind, first, second);
+  ++counts_.frames_sent;
+  counts_.bytes_sent += sizeof(FrameHead) + first.size() + second.size();
+  if (to.way_ == nullptr) call(to);
+  else push(to);
+  return true;
+}
+
+/// Calls the contact's addresses from the next one on, until one call begins.
+void Contacts::call(Contact& contact) {
+  while (!contact.failure_ && !call_next(contact)) {
+  }
+}
+
+bool Contacts::call_next(Contact& contact) {
+  const auto& addresses = contact.to_.addresses;
+  if (contact.next_address_ >= addresses.size() * kRounds) {
+    contact.failure_ = Error(ErrorClass::proc_aborted,
+                             "a process cannot be reached at " + contact.to_.text() +
+                                 ": it has ended, or its node cannot be called from this one; INTERSESSION_INTERFACE names the network to use");
+    contact.out_.clear();
+    return true;
+  }
+  auto connection = Connection::call(addresses[contact.next_address_++ % addresses.size()], contact.to_.port);
+  if (!connection) return false;
+  const int descriptor = connection->descriptor();
+  auto& kept = connections_[descriptor] = std::make_unique<Connection>(*std::move(connection));
+  whose_[kept.get()] = &contact;
+  contact.way_ = kept.get();
+  watch(*kept, true, true);
+  return true;
+}
+
+void Contacts::watch(const Connection& connection, bool is_new, bool for_room) {
+  epoll_event wanted{.events = for_room ? EPOLLIN | EPOLLOUT : std::uint32_t{EPOLLIN}, .data = {.fd = connection.descriptor()}};
+  (void)::epoll_ctl(events_.get(), is_new ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, connection.descriptor(), &wanted);
+}
+
+/// Sends what waits, where the way is open. A way that fails here is lost at the next poll: the caller may stand in the middle of it.
+void Contacts::push(Contact& contact) {
+  if (contact.way_->state() != Connection::State::open) return;
+  if (!contact.way_->send(contact.out_)) broken_.push_back(&contact);
+  else if (!contact.out_.is_empty()) watch(*contact.way_, false, true);
+}
+
+Contact* Contacts::contact_of(const Connection& connection) {
+  auto at = whose_.find(&connection);
+  return at == whose_.end() ? nullptr : at->second;
+}
+
+void Contacts::accept_all() {
+  for (;;) {
+    base::Descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!socket.is_open()) return;
+    const int descriptor = socket.get();
+    auto& kept = connections_[descriptor] = std::make_unique<Connection>(Connection::accepted(std::move(socket)));
+    watch(*kept, true, false);
+  }
+}
+
+int Contacts::poll(const Receiver& receiver) {
+  const std::uint64_t before = counts_.frames_received;
+  for (Contact* contact : std::exchange(broken_, {}))
+    if (contact->way_) lose(*contact->way_, Error(ErrorClass::other, "what was sent has not arrived"));
+  epoll_event events[kEventsAtOnce];
+  const int count = ::epoll_wait(events_.get(), events, kEventsAtOnce, 0);
+  for (int i = 0; i < count; ++i) {
+    if (events[i].data.fd == listener_.get()) {
+      accept_all();
+      continue;
+    }
+    auto at = connections_.find(events[i].data.fd);  // an earlier event may have ended it
+    if (at != connections_.end()) on_event(*at->second, events[i].events, receiver);
+  }
+  look_at_clock();
+  return static_cast<int>(counts_.frames_received - before);
+}
+
+void Contacts::on_event(Connection& connection, std::uint32_t events, const Receiver& receiver) {
+  if (connection.state() == Connection::State::calling) return on_called(connection);
+  if ((events & EPOLLOUT) != 0) {
+    watch(connection, false, false);
+    Contact* contact = contact_of(connection);
+    if (contact && contact->way_ == &connection) push(*contact);
+  }
+  if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) read(connection, receiver);
+}
+
+void Contacts::on_called(Connection& connection) {
+  if (auto failure = connection.call_failure()) return lose(connection, *failure);
+  connection.enter(Connection::State::greeting);
+  const Hello hello{Hello::kKind, contact_of(connection)->to_.cookie};
+  FrameQueue frames;
+  frames.add(ContactFrame::hello, bytes_of(hello), own_.to_bytes());
+  auto sent = connection.send(frames);
+  if (!sent) return lose(connection, sent.error());
+  watch(connection, false, false);
+}
+
+void Contacts::read(Connection& connection, const Receiver& receiver) {
+  auto goes_on = connection.receive(
+      [&](ContactFrame kind, ConstSpan bytes) { return on_frame(connection, kind, bytes, receiver); });
+  if (!goes_on) lose(connection, goes_on.error());
+  else if (!*goes_on) lose(connection, Error(ErrorClass::other, "the other process has closed the connection"));
+}
+
+bool Contacts::on_frame(Connection& connection, ContactFrame kind, ConstSpan bytes, const Receiver& receiver) {
+  if (connection.state() == Connection::State::stranger) return on_hello(connection, kind, bytes);
+  Contact& contact = *contact_of(connection);
+  if (connection.state() == Connection::State::greeting) {
+    if (kind != ContactFrame::welcome) return false;
+    connection.enter(Connection::State::open);
+    contact.next_address_ = 0;
+    ++counts_.connections;
+    push(contact);
+    return true;
+  }
+  ++counts_.frames_received;
+  receiver(contact, kind, bytes);
+  return true;
+}
+
+bool Contacts::on_hello(Connection& connection, ContactFrame kind, ConstSpan bytes) {
+  Hello hello{};
+  if (bytes.size() >= sizeof hello) std::memcpy(&hello, bytes.data(), sizeof hello);
+  const bool is_meant = kind == ContactFrame::hello && hello.kind == Hello::kKind && hello.to == own_.cookie;
+  auto caller = open(bytes.subspan(std::min(bytes.size(), sizeof hello)));
+  if (!is_meant || !caller) return false;
+  connection.enter(Connection::State::open);
+  whose_[&connection] = *caller;
+  FrameQueue frames;
+  frames.add(ContactFrame::welcome, {});
+  if (!connection.send(frames)) return false;
+  if ((*caller)->way_ == nullptr) (*caller)->way_ = &connection;
+  return true;
+}
+
+/// The connection is gone. A call goes on at the next address; what was under way over an open one is lost, and nobody can say how
+/// much of it, so the contact is, too.
+void Contacts::lose(Connection& connection, const Error& reason) {
+  const bool was_open = connection.state() == Connection::State::open;
+  if (connection.state() == Connection::State::stranger) ++counts_.refused;
+  if (Contact* contact = contact_of(connection); contact && contact->way_ == &connection) {
+    contact->way_ = nullptr;
+    if (was_open && !contact->out_.is_empty()) {
+      contact->failure_ = Error(ErrorClass::proc_aborted, "the connection to a process at " + contact->to_.text() + " is lost: " + reason.text());
+      contact->out_.clear();
+    } else if (!was_open) {
+      call(*contact);
+    }
+  }
+  whose_.erase(&connection);
+  connections_.erase(connection.descriptor());  // closes it, which ends its events
+}
+
+bool Contacts::is_late(const Connection& connection, base::Nanoseconds now) {
+  const base::Nanoseconds waited = now - connection.in_state_since();
+  switch (connection.state()) {
+    case Connection::State::open: return false;
+    case Connection::State::stranger: return waited > kStrangerPatience;
+    case Connection::State::calling: return waited > kCallPatience;
+    case Connection::State::greeting: return waited > kCallPatience && contact_of(connection)->to_.addresses.size() > 1;
+  }
+  return false;
+}
+
+void Contacts::look_at_clock() {
+  const base::Nanoseconds now = base::now_ns();
+  if (now < next_look_) return;
+  next_look_ = now + kClockEvery;
+  std::vector<Connection*> late;
+  for (const auto& [descriptor, connection] : connections_)
+    if (is_late(*connection, now)) late.push_back(connection.get());
+  for (Connection* connection : late) {
+    // who has taken the call and says nothing may be busy elsewhere: its addresses are tried in turn, for ever
+    if (connection->state() == Connection::State::greeting) contact_of(*connection)->next_address_ %= contact_of(*connection)->to_.addresses.size();
+    lose(*connection, Error(ErrorClass::other, "no answer"));
+  }
+}
+
+/// Nothing that a process must hear goes to one that has never answered: whoever waits for us has called us.
+bool Contacts::is_flushed() const {
+  const base::Nanoseconds now = base::now_ns();
+  return std::ranges::all_of(contacts_, [&](const auto& entry) {
+    const Contact& contact = *entry.second;
+    if (contact.way_ == nullptr) return contact.failure_ || contact.out_.is_empty();
+    if (contact.way_->state() != Connection::State::open) return now - contact.way_->in_state_since() > kCallPatience;
+    return contact.out_.is_empty() && contact.way_->is_delivered();
+  });
+}
+
+void Contacts::sleep(base::Nanoseconds nanoseconds) const {
+  const timespec longest{0, static_cast<long>(std::clamp<base::Nanoseconds>(nanoseconds, 0, 999'999'999))};
+  pollfd events{.fd = events_.get(), .events = POLLIN, .revents = 0};
+  (void)::ppoll(&events, 1, &longest, nullptr);
+}
+
+}  // namespace shim::transport

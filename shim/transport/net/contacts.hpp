@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Messages between processes that have not met: over TCP, which every cluster has between its nodes, because its launcher uses it, and
+// which costs a process a socket. Connections are made when there is something to say.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "shim/base/descriptor.hpp"
+#include "shim/base/result.hpp"
+#include "shim/transport/net/address.hpp"
+#include "shim/transport/net/connection.hpp"
+#include "shim/transport/net/frame.hpp"
+
+namespace shim::transport {
+
+/// One other process, as long as its Contacts live.
+class Contact {
+ public:
+  explicit Contact(ContactAddress address) : to_(std::move(address)) {}
+  const ContactAddress& address() const { return to_; }
+  /// Why it cannot be reached, for good: proc_aborted. Null where that is not known.
+  const base::Error* failure() const { return failure_ ? &*failure_ : nullptr; }
+
+ private:
+  friend class Contacts;
+  ContactAddress to_;
+  std::optional<base::Error> failure_;
+  FrameQueue out_;
+  Connection* way_ = nullptr;     ///< that what we say goes over
+  std::size_t next_address_ = 0;  ///< to be called
+};
+
+/// Takes no lock of its own, as transports. Who knows a process's address knows its cookie, a random number; whoever calls without is
+/// turned away.
+class Contacts {
+ public:
+  /// The frame's bytes are valid during the call. It may call open() and send().
+  using Receiver = std::function<void(Contact&, ContactFrame, ConstSpan)>;
+
+  /// Begins to listen, on a port of the system's choice. interface: see own_addresses(). Local. Errors: other (no network, no socket).
+  static base::Result<std::unique_ptr<Contacts>> listen(const std::string& interface);
+
+  const ContactAddress& address() const { return own_; }
+  /// Local. Errors: arg (not such an address).
+  base::Result<Contact*> open(ConstSpan address);
+
+  /// False: too much waits already; try after polling. Errors: the contact's failure.
+  base::Result<bool> send(Contact& to, ContactFrame kind, ConstSpan first, ConstSpan second = {});
+  /// Moves things along; answers how many frames have come.
+  int poll(const Receiver& receiver);
+  /// Has all that was sent come to the other machines, or is lost for good?
+  bool is_flushed() const;
+
+  /// Until something may have come, at most this long. Without the owner's lock.
+  void sleep(base::Nanoseconds nanoseconds) const;
+
+  struct Counts {
+    std::uint64_t connections = 0;  ///< made by us
+    std::uint64_t frames_sent = 0, bytes_sent = 0, frames_received = 0;
+    std::uint64_t refused = 0;      ///< connections of strangers
+  };
+  const Counts& counts() const { return counts_; }
+
+ private:
+  using Connections = std::unordered_map<int, std::unique_ptr<Connection>>;
+  Contacts(base::Descriptor listener, base::Descriptor events, ContactAddress own);
+  static base::Result<base::Descriptor> open_listener(bool v6, std::uint16_t& port);
+
+  void call(Contact& contact);
+  bool call_next(Contact& contact);
+  void push(Contact& contact);
+  void watch(const Connection& connection, bool is_new, bool for_room);
+  void accept_all();
+  void on_event(Connection& connection, std::uint32_t events, const Receiver& receiver);
+  void on_called(Connection& connection);
+  void read(Connection& connection, const Receiver& receiver);
+  bool on_frame(Connection& connection, ContactFrame kind, ConstSpan bytes, const Receiver& receiver);
+  bool on_hello(Connection& connection, ContactFrame kind, ConstSpan bytes);
+  void look_at_clock();
+  bool is_late(const Connection& connection, base::Nanoseconds now);
+  void lose(Connection& connection, const base::Error& reason);
+  Contact* contact_of(const Connection& connection);  ///< null for a stranger
+
+  base::Descriptor listener_, events_;
+  ContactAddress own_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Contact>> contacts_;  ///< by their cookies
+  Connections connections_;                                              ///< by their descriptors
+  std::unordered_map<const Connection*, Contact*> whose_;
+  std::vector<Contact*> broken_;  ///< whose way has failed while something was sent
+  base::Nanoseconds next_look_ = 0;
+  Counts counts_;
+};
+
+}  // namespace shim::transport

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/transport/net/net.hpp"
+
+#include <algorithm>
+#include <span>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "shim/base/clock.hpp"
+#include "shim/transport/fork_mark.hpp"
+#include "shim/transport/net/contacts.hpp"
+
+namespace shim::transport {
+namespace {
+
+using base::Error;
+using base::ErrorClass;
+using base::Result;
+using base::Status;
+
+/// Looking at connections is a system call; the fabric, and shared memory beside us, are looked at far more often.
+constexpr base::Nanoseconds kLookEvery = 10'000;
+constexpr base::Nanoseconds kLongestNap = 1'000'000;
+
+struct NetLink final : Link {
+  Contact* contact = nullptr;
+  Link* fabric = nullptr;         ///< once both ends are open
+  Bytes address;                  ///< of its fabric; empty until it is known
+  bool has_asked = false;         ///< we have
+  std::optional<Error> failure;   ///< of its fabric or ours
+};
+
+class NetTransport final : public Net {
+ public:
+  NetTransport(std::unique_ptr<Contacts> contacts, NetSettings settings)
+      : settings_(std::move(settings)), contacts_(std::move(contacts)), opening_(settings_.open_fabric) {}
+
+  std::string_view name() const override { return "net"; }
+  std::size_t max_packet_bytes() const override { return settings_.max_packet_bytes; }
+  Bytes address() const override { return contacts_->address().to_bytes(); }
+  Result<Link*> open(ConstSpan address) override;
+  Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;
+  Result<Attempt> try_send_ahead(Link& link, ConstSpan header, ConstSpan payload) override;
+  Result<int> poll(Sink& sink) override;
+  Result<int> poll_link(Link& link, Sink& sink) override;
+  Result<Attempt> try_read(Link& link, std::uint64_t remote_address, std::span<std::byte> into) override;
+  bool is_flushed() const override { return contacts_->is_flushed() && (!fabric_ || fabric_->is_flushed()); }
+  bool can_sleep() const override { return false; }
+  void sleep(std::int64_t nanoseconds) override { contacts_->sleep(std::min(nanoseconds, kLongestNap)); }
+  const Counts& counts() const override;
+
+  void open_fabric_early() override { opening_.begin(); }
+  void wait_for_opening() const override { opening_.wait(); }
+
+ private:
+  Status check_process() const;
+  NetLink& link_of(Contact& contact);
+  Result<bool> is_connected(NetLink& link);
+  Status ask(NetLink& link);
+  bool answer(NetLink& link);
+  void learn(NetLink& link, ConstSpan address);
+  void connect(NetLink& link);
+  void take_fabric();
+  void take_frame(Contact& contact, ContactFrame kind, ConstSpan bytes, Sink& sink);
+  int poll_contacts(Sink& sink);
+
+  NetSettings settings_;
+  ForkMark mark_;
+  std::unique_ptr<Contacts> contacts_;
+  std::unordered_map<const Contact*, std::unique_ptr<NetLink>> links_;
+  std::vector<NetLink*> to_be_answered_;
+  Opening opening_;
+  std::unique_ptr<Transport> fabric_;
+  std::optional<Error> fabric_failure_;
+  base::Nanoseconds next_look_ = 0;
+  std::uint64_t refused_early_ = 0;
+  mutable Counts counts_;
+};
+
+Status NetTransport::check_process() const {
+  if (mark_.is_own_process()) [[likely]] return {};
+  return Error(ErrorClass::other, "a child made by fork cannot use its parent's connections; communicate from the parent");
+}
+
+NetLink& NetTransport::link_of(Contact& contact) {
+  auto& link = links_[&contact];
+  if (!link) {
+    link = std::make_unique<NetLink>();
+    link->contact = &contact;
+  }
+  return *link;
+}
+
+Result<Link*> NetTransport::open(ConstSpan address) {
+  SHIM_TRY_ASSIGN(Contact * contact, contacts_->open(address));
+  return &link_of(*contact);
+}
+
+Status NetTransport::ask(NetLink& link) {
+  opening_.begin();
+  const Bytes own = fabric_ ? fabric_->address() : Bytes();  // so that it need not ask us
+  SHIM_TRY_ASSIGN(link.has_asked, contacts_->send(*link.contact, ContactFrame::ask, own));
+  return {};
+}
+
+/// Can packets go over the fabric? If not, sees to it that they can at some time.
+Result<bool> NetTransport::is_connected(NetLink& link) {
+  if (link.fabric) [[likely]] return true;
+  if (link.failure) return link.failure->clone();
+  SHIM_TRY(check_process());
+  if (const Error* failure = link.contact->failure()) return failure->clone();
+  if (!link.has_asked) SHIM_TRY(ask(link));
+  return false;
+}
+
+Result<Attempt> NetTransport::try_send(Link& to, ConstSpan header, ConstSpan payload) {
+  auto& link = static_cast<NetLink&>(to);
+  SHIM_TRY_ASSIGN(const bool connected, is_connected(link));
+  if (!connected) {
+    ++refused_early_;
+    return Attempt::again;
+  }
+  return fabric_->try_send(*link.fabric, header, payload);
+}
+
+Result<Attempt> NetTransport::try_send_ahead(Link& to, ConstSpan header, ConstSpan payload) {
+  SHIM_TRY(check_process());
+  SHIM_TRY_ASSIGN(const bool taken, contacts_->send(*static_cast<NetLink&>(to).contact, ContactFrame::packet, header, payload));
+  return taken ? Attempt::done : Attempt::again;
+}
+
+Result<Attempt> NetTransport::try_read(Link& from, std::uint64_t remote_address, std::span<std::byte> into) {
+  auto& link = static_cast<NetLink&>(from);
+  SHIM_TRY_ASSIGN(const bool connected, is_connected(link));
+  if (!connected) return Attempt::again;
+  return fabric_->try_read(*link.fabric, remote_address, into);
+}
+
+/// False: there is no room at the moment. Who cannot be reached is not answered.
+bool NetTransport::answer(NetLink& link) {
+  Result<bool> sent = true;
+  if (fabric_) {
+    sent = contacts_->send(*link.contact, ContactFrame::fabric, fabric_->address());
+  } else {
+    const std::string_view text = fabric_failure_->text();
+    sent = contacts_->send(*link.contact, ContactFrame::no_fabric, std::as_bytes(std::span(text)));
+  }
+  return !sent || *sent;
+}
+
+void NetTransport::learn(NetLink& link, ConstSpan address) {
+  link.address.assign(address.begin(), address.end());
+  if (fabric_ && !link.fabric) connect(link);
+}
+
+/// Once our fabric is open and the other's address known.
+void NetTransport::connect(NetLink& link) {
+  auto opened = fabric_->open(link.address);
+  if (opened) link.fabric = *opened;
+  else link.failure = std::move(opened).error();
+}
+
+void NetTransport::take_fabric() {
+  auto opened = opening_.take();
+  if (opened && (*opened)->max_packet_bytes() < settings_.max_packet_bytes)
+    opened = Error(ErrorClass::intern, "the fabric takes shorter packets than was said");
+  if (opened) fabric_ = *std::move(opened);
+  else fabric_failure_ = std::move(opened).error();
+  for (auto& [contact, link] : links_) {
+    if (!fabric_) link->failure = fabric_failure_->clone();
+    else if (!link->address.empty()) connect(*link);
+  }
+}
+
+void NetTransport::take_frame(Contact& contact, ContactFrame kind, ConstSpan bytes, Sink& sink) {
+  NetLink& link = link_of(contact);
+  switch (kind) {
+    case ContactFrame::packet: sink.on_packet(bytes); return;
+    case ContactFrame::ask:
+      to_be_answered_.push_back(&link);
+      opening_.begin();
+      if (!bytes.empty()) learn(link, bytes);
+      return;
+    case ContactFrame::fabric: learn(link, bytes); return;
+    case ContactFrame::no_fabric:
+      link.failure = Error(ErrorClass::other, "the other process has no fabric: " + std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+      return;
+    case ContactFrame::hello:
+    case ContactFrame::welcome: return;
+  }
+}
+
+int NetTransport::poll_contacts(Sink& sink) {
+  const base::Nanoseconds now = base::now_ns();
+  if (now < next_look_) return 0;
+  const int frames = contacts_->poll([&](Contact& contact, ContactFrame kind, ConstSpan bytes) { take_frame(contact, kind, bytes, sink); });
+  next_look_ = frames > 0 ? 0 : now + kLookEvery;
+  if (!fabric_ && !fabric_failure_ && opening_.is_over()) take_fabric();
+  if (fabric_ || fabric_failure_) std::erase_if(to_be_answered_, [&](NetLink* link) { return answer(*link); });
+  return frames;
+}
+
+Result<int> NetTransport::poll(Sink& sink) {
+  SHIM_TRY(check_process());
+  int moved = poll_contacts(sink);
+  if (fabric_) {
+    SHIM_TRY_ASSIGN(const int packets, fabric_->poll(sink));
+    moved += packets;
+  }
+  return moved;
+}
+
+Result<int> NetTransport::poll_link(Link& from, Sink& sink) {
+  auto& link = static_cast<NetLink&>(from);
+  if (!link.fabric) return poll(sink);
+  return fabric_->poll_link(*link.fabric, sink);
+}
+
+const Transport::Counts& NetTransport::counts() const {
+  counts_ = fabric_ ? fabric_->counts() : Counts{};
+  const Contacts::Counts& contacts = contacts_->counts();
+  counts_.links_opened = links_.size();
+  counts_.sends_again += refused_early_;
+  counts_.contacts_made = contacts.connections;
+  counts_.contact_messages = contacts.frames_sent;
+  counts_.contact_bytes = contacts.bytes_sent;
+  counts_.fabrics_open = fabric_ ? 1 : 0;
+  counts_.packets_refused += contacts.refused;
+  return counts_;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Net>> make_net(NetSettings settings) {
+  SHIM_TRY_ASSIGN(auto contacts, Contacts::listen(settings.interface));
+  return std::unique_ptr<Net>(std::make_unique<NetTransport>(std::move(contacts), std::move(settings)));
+}
+
+}  // namespace shim::transport

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The way between nodes: what brings processes together goes over plain connections, and the fabric is opened, at both ends, when the
+// first message is to be sent.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "shim/transport/net/opening.hpp"
+#include "shim/transport/transport.hpp"
+
+namespace shim::transport {
+
+struct NetSettings {
+  std::string interface;         ///< that others call this process over: see own_addresses(); empty: whichever there is
+  Opening::Open open_fabric;     ///< called at most once, on a thread of its own
+  std::size_t max_packet_bytes;  ///< what the fabric will take at least
+};
+
+/// A Transport of which only packets of try_send_ahead move before the fabric is open: whatever is sent otherwise to a process for the
+/// first time asks it for its fabric's address, is refused with `again` until the answer is here, and needs that process to poll.
+/// Its address is as small as a socket's.
+class Net : public Transport {
+ public:
+  /// Begins the opening now, so that the first message finds it further on.
+  virtual void open_fabric_early() = 0;
+  /// Until the fabric is not being opened any more; from any thread, without the owner's lock.
+  virtual void wait_for_opening() const = 0;
+};
+
+/// Local: a socket that listens. Errors: other (no network).
+base::Result<std::unique_ptr<Net>> make_net(NetSettings settings);
+
+}  // namespace shim::transport

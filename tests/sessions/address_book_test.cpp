@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/sessions/address_book.hpp"
+
+#include <gmock/gmock.h>
+
+#include <memory>
+#include <vector>
+
+namespace shim::sessions {
+namespace {
+
+using base::ErrorClass;
+
+constexpr base::ProcessId kFar{0, 3};
+
+NetworkAddress address(std::uint32_t life) { return {life, transport::Bytes(17, static_cast<std::byte>(life + 1))}; }
+
+/// A node of two processes: with a table, without one, and with one that has no room.
+enum class Kind { with_table, without_table, full_table };
+
+class AddressBookTest : public ::testing::TestWithParam<Kind> {
+ protected:
+  AddressBookTest() : marks_(1), records_(32) {
+    if (GetParam() == Kind::without_table) return;
+    for (AddressBook* book : {&one_, &other_})
+      book->use({marks_, records_, [](std::byte*, std::size_t) -> base::Status {
+                   if (GetParam() == Kind::full_table) return base::Error(ErrorClass::no_space, "full");
+                   return {};
+                 }});
+  }
+  bool has_table() const { return GetParam() == Kind::with_table; }
+
+  std::vector<std::atomic<std::uint64_t>> marks_;
+  std::vector<bootstrap::AddressRecord> records_;
+  AddressBook one_, other_;
+};
+
+TEST_P(AddressBookTest, WhatWasLearnedIsFound) {
+  EXPECT_EQ(one_.find(kFar).error().error_class(), ErrorClass::intern);
+  EXPECT_FALSE(one_.learn(kFar, address(0))) << "there was no former life";
+  ASSERT_TRUE(one_.find(kFar));
+  EXPECT_EQ(*one_.find(kFar), address(0));
+  EXPECT_EQ(one_.life_of(kFar), 0u);
+  EXPECT_EQ(one_.is_in_table(kFar, 0), has_table());
+}
+
+TEST_P(AddressBookTest, TheOtherProcessOfTheNodeFindsWhatTheTableHolds) {
+  one_.learn(kFar, address(0));
+  EXPECT_EQ(other_.life_of(kFar).has_value(), has_table());
+  EXPECT_EQ(other_.find(kFar).has_value(), has_table());
+}
+
+TEST_P(AddressBookTest, ALaterLifeIsToldOnce) {
+  one_.learn(kFar, address(0));
+  EXPECT_TRUE(one_.learn(kFar, address(2)));
+  EXPECT_FALSE(one_.learn(kFar, address(2)));
+  EXPECT_FALSE(one_.learn(kFar, address(1))) << "old news";
+  EXPECT_EQ(*one_.find(kFar), address(2));
+}
+
+/// Who has not been told goes by the former life, and messages to that must not reach the later one.
+TEST_P(AddressBookTest, ALifeThatOnlyTheOtherHasBeenToldOfIsNoWayForOldCommunicators) {
+  one_.learn(kFar, address(0));
+  other_.learn(kFar, address(0));
+  other_.learn(kFar, address(1));
+  auto found = one_.find(kFar);
+  if (!has_table()) {
+    EXPECT_EQ(*found, address(0));
+    return;
+  }
+  EXPECT_EQ(found.error().error_class(), ErrorClass::proc_aborted);
+  EXPECT_EQ(one_.life_of(kFar), 1u);
+  EXPECT_TRUE(one_.learn_life(kFar, 1));
+  EXPECT_EQ(*one_.find(kFar), address(1));
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, AddressBookTest, ::testing::Values(Kind::with_table, Kind::without_table, Kind::full_table));
+
+}  // namespace
+}  // namespace shim::sessions

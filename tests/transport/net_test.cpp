@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The way between nodes over real sockets of this machine, with a fabric in memory.
+#include "shim/transport/net/net.hpp"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "shim/base/clock.hpp"
+#include "shim/transport/loop/loop.hpp"
+#include "shim/transport/net/address.hpp"
+#include "shim/transport/net/frame.hpp"
+#include "tests/transport/rig.hpp"
+
+namespace shim::transport::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr std::size_t kPacketBytes = 16 * 1024;
+
+ConstSpan text(std::string_view of) { return std::as_bytes(std::span(of)); }
+
+class NetTest : public ::testing::Test {
+ protected:
+  struct End {
+    std::unique_ptr<Net> net;
+    std::vector<std::string> heard;
+    base::Result<int> poll() {
+      CallSink sink([&](ConstSpan packet) { heard.emplace_back(reinterpret_cast<const char*>(packet.data()), packet.size()); });
+      return net->poll(sink);
+    }
+  };
+
+  End make() {
+    return make([this]() -> Opening::Opened {
+      ++fabrics_;
+      return network_.add();
+    });
+  }
+  End make(Opening::Open open_fabric) {
+    auto net = make_net({.interface = "127.0.0.1", .open_fabric = std::move(open_fabric), .max_packet_bytes = kPacketBytes});
+    EXPECT_TRUE(net) << net.error().text();
+    return {*std::move(net), {}};
+  }
+  static Link& link(End& from, const End& to) { return **from.net->open(to.net->address()); }
+
+  /// Everybody polls until the condition holds.
+  template <typename Condition>
+  static void poll_until(std::vector<End*> ends, const Condition& condition) {
+    const base::Deadline deadline = base::Deadline::after_seconds(20);
+    while (!condition()) {
+      ASSERT_FALSE(deadline.passed());
+      for (End* end : ends) ASSERT_TRUE(end->poll());
+    }
+  }
+
+  LoopNetwork network_;
+  std::atomic<int> fabrics_ = 0;
+};
+
+TEST_F(NetTest, WhatGoesAheadOpensNoFabric) {
+  End one = make(), other = make();
+  EXPECT_EQ(*one.net->try_send_ahead(link(one, other), text("a"), text("b")), Attempt::done);
+  EXPECT_EQ(*one.net->try_send_ahead(link(one, other), text("c"), {}), Attempt::done);
+  poll_until({&one, &other}, [&] { return other.heard.size() == 2; });
+  EXPECT_THAT(other.heard, ElementsAre("ab", "c"));
+  EXPECT_EQ(*other.net->try_send_ahead(link(other, one), text("d"), {}), Attempt::done);
+  poll_until({&one, &other}, [&] { return one.heard.size() == 1; });
+  EXPECT_EQ(fabrics_, 0);
+  EXPECT_EQ(one.net->counts().contacts_made, 1u);
+  EXPECT_EQ(other.net->counts().contacts_made, 0u) << "one connection serves both";
+  EXPECT_EQ(one.net->counts().contact_messages, 2u);
+  poll_until({}, [&] { return one.net->is_flushed() && other.net->is_flushed(); });
+}
+
+TEST_F(NetTest, TheFirstMessageOpensTheFabricAtBothEnds) {
+  End one = make(), other = make(), third = make();
+  EXPECT_EQ(*one.net->try_send(link(one, other), text("first"), {}), Attempt::again);
+  poll_until({&one, &other, &third}, [&] { return *one.net->try_send(link(one, other), text("first"), {}) == Attempt::done; });
+  poll_until({&one, &other, &third}, [&] { return !other.heard.empty(); });
+  EXPECT_THAT(other.heard, ElementsAre("first"));
+  EXPECT_EQ(fabrics_, 2);
+  EXPECT_EQ(one.net->counts().fabrics_open, 1u);
+  EXPECT_EQ(third.net->counts().fabrics_open, 0u);
+}
+
+TEST_F(NetTest, TwoThatSendToEachOtherAtOnce) {
+  End one = make(), other = make();
+  bool there = false, back = false;
+  poll_until({&one, &other}, [&] {
+    there = there || *one.net->try_send(link(one, other), text("there"), {}) == Attempt::done;
+    back = back || *other.net->try_send(link(other, one), text("back"), {}) == Attempt::done;
+    return there && back && !one.heard.empty() && !other.heard.empty();
+  });
+  EXPECT_THAT(one.heard, ElementsAre("back"));
+  EXPECT_THAT(other.heard, ElementsAre("there"));
+}
+
+TEST_F(NetTest, AFabricThatCannotBeOpenedIsTheErrorOfBothEnds) {
+  End one = make(), other = make([]() -> Opening::Opened { return base::Error(base::ErrorClass::other, "no cable"); });
+  base::Result<Attempt> sent = Attempt::again;
+  poll_until({&one, &other}, [&] { return !(sent = one.net->try_send(link(one, other), text("x"), {})); });
+  EXPECT_EQ(sent.error().error_class(), base::ErrorClass::other);
+  EXPECT_THAT(sent.error().text(), HasSubstr("no cable"));
+  EXPECT_THAT(other.net->try_send(link(other, one), text("x"), {}).error().text(), HasSubstr("no cable"));
+  EXPECT_EQ(*one.net->try_send_ahead(link(one, other), text("still"), {}), Attempt::done);
+  poll_until({&one, &other}, [&] { return !other.heard.empty(); });
+}
+
+TEST_F(NetTest, AProcessThatHasEndedIsSaidToBeGone) {
+  End one = make(), other = make();
+  Link& to = link(one, other);
+  EXPECT_EQ(*one.net->try_send_ahead(to, text("a"), {}), Attempt::done);
+  poll_until({&one, &other}, [&] { return other.heard.size() == 1; });
+  other.net.reset();
+  base::Result<Attempt> sent = Attempt::done;
+  poll_until({&one}, [&] { return !(sent = one.net->try_send_ahead(to, text("b"), {})); });
+  EXPECT_EQ(sent.error().error_class(), base::ErrorClass::proc_aborted);
+  poll_until({&one}, [&] { return one.net->is_flushed(); });
+}
+
+/// Whoever ends has been heard to the last word, though nobody polled meanwhile.
+TEST_F(NetTest, WhatWasFlushedArrivesAfterTheSendersEnd) {
+  End one = make(), other = make();
+  Link& to = link(one, other);
+  EXPECT_EQ(*one.net->try_send_ahead(to, text("hello"), {}), Attempt::done);
+  EXPECT_EQ(*other.net->try_send_ahead(link(other, one), text("hello"), {}), Attempt::done);
+  poll_until({&one, &other}, [&] { return !other.heard.empty() && !one.heard.empty(); });
+  EXPECT_EQ(*other.net->try_send_ahead(link(other, one), text("never read"), {}), Attempt::done);  // makes TCP reset what closes
+  const std::string body(kPacketBytes / 2, 'x');
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(*one.net->try_send_ahead(to, text(body), {}), Attempt::done);
+  while (!one.net->is_flushed()) std::this_thread::yield();
+  one.net.reset();
+  poll_until({&other}, [&] { return other.heard.size() == 5; });
+}
+
+TEST_F(NetTest, StrangersAreTurnedAway) {
+  End end = make();
+  const auto address = ContactAddress::from_bytes(end.net->address());
+  ASSERT_TRUE(address);
+  sockaddr_storage to;
+  const socklen_t length = address->addresses.front().to_socket_address(address->port, to);
+  const std::vector<std::string> words = {"GET / HTTP/1.0\r\n\r\n", [&] {
+                                            const Hello hello{Hello::kKind, address->cookie + 1};
+                                            const FrameHead head{sizeof hello, static_cast<std::uint32_t>(ContactFrame::hello)};
+                                            std::string bytes(reinterpret_cast<const char*>(&head), sizeof head);
+                                            return bytes + std::string(reinterpret_cast<const char*>(&hello), sizeof hello);
+                                          }()};
+  std::uint64_t refused = 0;
+  for (const std::string& word : words) {
+    const int socket = ::socket(to.ss_family, SOCK_STREAM, 0);
+    ASSERT_EQ(::connect(socket, reinterpret_cast<const sockaddr*>(&to), length), 0);
+    ASSERT_EQ(::send(socket, word.data(), word.size(), 0), static_cast<ssize_t>(word.size()));
+    poll_until({&end}, [&] { return end.net->counts().packets_refused == refused + 1; });
+    ++refused;
+    char byte;
+    EXPECT_LE(::recv(socket, &byte, 1, 0), 0) << "the connection is closed";
+    ::close(socket);
+  }
+  EXPECT_TRUE(end.heard.empty());
+}
+
+/// The first address is one where nobody listens: the listener has none of IPv6.
+TEST_F(NetTest, AddressesAreTriedInTurn) {
+  End one = make(), other = make();
+  auto address = *ContactAddress::from_bytes(other.net->address());
+  IpAddress nobody;
+  nobody.bytes.back() = 1;
+  nobody.is_v6 = true;
+  address.addresses.insert(address.addresses.begin(), nobody);
+  Link& to = **one.net->open(address.to_bytes());
+  EXPECT_EQ(*one.net->try_send_ahead(to, text("a"), {}), Attempt::done);
+  poll_until({&one, &other}, [&] { return other.heard.size() == 1; });
+}
+
+TEST(ContactAddresses, AreSmallAndComeBackFromBytes) {
+  ContactAddress address{.cookie = 0x0123456789abcdef, .port = 4711, .addresses = {{.bytes = {10, 1, 2, 3}}, {.bytes = {0xfd, 1}, .is_v6 = true}}};
+  const Bytes bytes = address.to_bytes();
+  EXPECT_EQ(bytes.size(), 12u + 5 + 17);
+  const auto back = ContactAddress::from_bytes(bytes);
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->cookie, address.cookie);
+  EXPECT_EQ(back->addresses, address.addresses);
+  EXPECT_EQ(back->text(), "10.1.2.3, fd01:: port 4711");
+  for (std::size_t length = 0; length < bytes.size(); ++length)
+    EXPECT_FALSE(ContactAddress::from_bytes(ConstSpan(bytes).first(length))) << length;
+}
+
+TEST(ContactAddresses, AnInterfaceThatIsNoneOfTheInternetsChangesNothing) {
+  EXPECT_EQ(own_addresses("mlx5_0"), own_addresses(""));
+  EXPECT_THAT(own_addresses("127.0.0.1"), ElementsAre(IpAddress{.bytes = {127, 0, 0, 1}}));
+}
+
+}  // namespace
+}  // namespace shim::transport::testing
