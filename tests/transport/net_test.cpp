@@ -109,7 +109,7 @@ TEST_F(NetTest, AFabricThatCannotBeOpenedIsTheErrorOfBothEnds) {
   End one = make(), other = make([]() -> Opening::Opened { return base::Error(base::ErrorClass::other, "no cable"); });
   base::Result<Attempt> sent = Attempt::again;
   poll_until({&one, &other}, [&] { return !(sent = one.net->try_send(link(one, other), text("x"), {})); });
-  EXPECT_EQ(sent.error().error_class(), base::ErrorClass::other);
+  EXPECT_EQ(sent.error().error_class(), base::ErrorClass::proc_aborted);
   EXPECT_THAT(sent.error().text(), HasSubstr("no cable"));
   EXPECT_THAT(other.net->try_send(link(other, one), text("x"), {}).error().text(), HasSubstr("no cable"));
   EXPECT_EQ(*one.net->try_send_ahead(link(one, other), text("still"), {}), Attempt::done);

@@ -29,8 +29,13 @@ struct NetLink final : Link {
   Link* fabric = nullptr;         ///< once both ends are open
   Bytes address;                  ///< of its fabric; empty until it is known
   bool has_asked = false;         ///< we have
-  std::optional<Error> failure;   ///< of its fabric or ours
+  std::optional<Error> failure;   ///< of its fabric or ours, for good
 };
+
+/// Of no use to try again, so whoever waits for that process ends its wait.
+Error unreachable(const std::string& why) {
+  return Error(ErrorClass::proc_aborted, "no messages go to and from a process of another node: " + why);
+}
 
 class NetTransport final : public Net {
  public:
@@ -111,6 +116,7 @@ Result<bool> NetTransport::is_connected(NetLink& link) {
   if (link.failure) return link.failure->clone();
   SHIM_TRY(check_process());
   if (const Error* failure = link.contact->failure()) return failure->clone();
+  if (fabric_failure_) return unreachable(fabric_failure_->text());
   if (!link.has_asked) SHIM_TRY(ask(link));
   return false;
 }
@@ -159,7 +165,7 @@ void NetTransport::learn(NetLink& link, ConstSpan address) {
 void NetTransport::connect(NetLink& link) {
   auto opened = fabric_->open(link.address);
   if (opened) link.fabric = *opened;
-  else link.failure = std::move(opened).error();
+  else link.failure = unreachable(opened.error().text());
 }
 
 void NetTransport::take_fabric() {
@@ -169,7 +175,7 @@ void NetTransport::take_fabric() {
   if (opened) fabric_ = *std::move(opened);
   else fabric_failure_ = std::move(opened).error();
   for (auto& [contact, link] : links_) {
-    if (!fabric_) link->failure = fabric_failure_->clone();
+    if (!fabric_) link->failure = unreachable(fabric_failure_->text());
     else if (!link->address.empty()) connect(*link);
   }
 }
@@ -185,7 +191,7 @@ void NetTransport::take_frame(Contact& contact, ContactFrame kind, ConstSpan byt
       return;
     case ContactFrame::fabric: learn(link, bytes); return;
     case ContactFrame::no_fabric:
-      link.failure = Error(ErrorClass::other, "the other process has no fabric: " + std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+      link.failure = unreachable("of the other's side, " + std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
       return;
     case ContactFrame::hello:
     case ContactFrame::welcome: return;
