@@ -5,8 +5,8 @@ Two kinds of cost: what is waited for, and work. On simulated nodes all processe
 takes (processes / cores) times as long as with a core for each. How much of the work stays in turn where each process has a core,
 because it is that of the node's one daemon, was not measured: so a prediction has two ends, nothing of it and all of it.
 
-What a message between nodes costs is read from communicators that are made when libfabric and the connections are there already;
-opening the first connections counts as part of libfabric's start.
+What a message between nodes costs is read from communicators that are made when the connections are there already; making them, and
+finding out where to call, counts as first contact.
 """
 import collections
 import csv
@@ -49,8 +49,8 @@ def messages(hops, crowding):
 
 
 def world_comm(asked, crowding):
-    """Opening libfabric, and what the strategy asks for; without its messages."""
-    return {"libfabric": 1, "libfabric, work": crowding, **{name: amount for name, amount in asked.items() if name != "hops"}}
+    """The first contact, and what the strategy asks for; without its messages."""
+    return {"first contact": 1, "first contact, work": crowding, **{name: amount for name, amount in asked.items() if name != "hops"}}
 
 
 def memory(place):

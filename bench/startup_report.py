@@ -162,8 +162,8 @@ def _memory(measured):
 
 
 def _counts(measured):
-    keys = (("launcher_publishes", "max"), ("launcher_lookups", "max"), ("launcher_fences", "max"), ("fabric_connections", "max"),
-            ("fabric_addresses", "max"), ("node_connections", "mean"), ("control_messages", "mean"), ("control_bytes", "mean"))
+    keys = (("launcher_publishes", "max"), ("launcher_lookups", "max"), ("launcher_fences", "max"), ("contact_connections", "max"),
+            ("contact_messages", "max"), ("fabric_open", "max"), ("node_connections", "mean"), ("control_messages", "mean"), ("control_bytes", "mean"))
     rows = []
     for place in measured.places:
         for system in measured.systems:

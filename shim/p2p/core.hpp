@@ -114,6 +114,8 @@ class Core final : private transport::Sink {
   // --- liveness.cpp
   /// The process is gone: everything that depends on it ends with this reason, now and later.
   void fail(Peer& gone, const base::Error& reason);
+  /// See Engine::forget.
+  void forget(base::ProcessId process, const base::Error& reason);
   /// A link refused a packet for good.
   void on_send_error(Peer& to, const base::Error& reason);
   void check_liveness();  ///< no lock
@@ -199,6 +201,7 @@ class Core final : private transport::Sink {
   int poll_for(const Awaited& awaited, base::Status& status);
   void end_all(Peer& with, const base::Error& reason);
   void note_failure(Context& context, Peer& gone);
+  void take_what_has_come();
   void warn(const std::string& text) const;
 
   base::BiasedLock lock_;

@@ -131,8 +131,7 @@ void Engine::set_control_handler(ControlHandler handler) { core_->set_control_ha
 
 void Engine::forget(base::ProcessId process, const base::Error& reason) {
   Guard guard = core_->enter();
-  Peer& peer = core_->peer(process);
-  if (peer.link != nullptr) core_->fail(peer, reason);
+  core_->forget(process, reason);
 }
 
 base::Status Engine::progress() {

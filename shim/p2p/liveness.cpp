@@ -84,12 +84,22 @@ void Core::check_liveness() {
   }
   if (gone.empty()) return;
   Guard guard = enter();
-  // what it sent before it died still counts
+  take_what_has_come();
+  sort_out_doubles(gone);
+  for (base::ProcessId process : gone) fail(peer(process), gone_error(process));
+}
+
+/// What a process sent before it died, or ended a life, still counts.
+void Core::take_what_has_come() {
   base::Status status;
   for (int i = 0; i < kLastPolls && poll_all(true, status) != 0; ++i) {
   }
-  sort_out_doubles(gone);
-  for (base::ProcessId process : gone) fail(peer(process), gone_error(process));
+}
+
+void Core::forget(base::ProcessId process, const base::Error& reason) {
+  if (peer(process).link == nullptr) return;
+  take_what_has_come();
+  fail(peer(process), reason);
 }
 
 void Core::end_all(Peer& with, const base::Error& reason) {

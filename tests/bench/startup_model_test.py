@@ -21,7 +21,7 @@ _SYSTEMS = {"sessions": "modex", "sessions, fence": "fence", "sessions, world_fe
 
 def _made_up():
     """A table as bench/startup writes it, of a machine whose costs are known: 10 ms and 2 ms of work to begin, 300 ms and 20 ms of work
-    for libfabric, 2 ms and 1 ms of work a message between nodes, 5 ms a fence and 1 ms each member; 4000 KiB, 10 for a process of the world."""
+    for the first contact, 2 ms and 1 ms of work a message between nodes, 5 ms a fence and 1 ms each member; 4000 KiB, 10 for a process of the world."""
     rows = []
     for system, strategy in _SYSTEMS.items():
         for place in _PLACES:
@@ -72,7 +72,7 @@ class Model(unittest.TestCase):
         init, another, world, held = (step.costs() for step in self.steps.all())
         self.assertAlmostEqual(init["beginning"], 10, 3)
         self.assertAlmostEqual(init["beginning, work"], 2, 3)
-        self.assertAlmostEqual(world["libfabric"], 300, 2)
+        self.assertAlmostEqual(world["first contact"], 300, 2)
         self.assertAlmostEqual(another["hop"], 2, 3)
         self.assertAlmostEqual(another["hop, work"], 1, 3)
         self.assertAlmostEqual(world["member of a fence"], 1, 3)
