@@ -79,8 +79,8 @@ std::vector<Engine::TransportCounts> Core::transport_counts() const {
   return all;
 }
 
-void Core::warn(const std::string& text) const {
-  if (spec.log != nullptr && spec.log->wants(base::LogLevel::warn)) spec.log->write(base::LogLevel::warn, text);
+void Core::say(base::LogLevel level, const std::string& text) const {
+  if (spec.log != nullptr && spec.log->wants(level)) spec.log->write(level, text);
 }
 
 }  // namespace shim::p2p

@@ -114,6 +114,8 @@ class Core final : private transport::Sink {
   // --- liveness.cpp
   /// The process is gone: everything that depends on it ends with this reason, now and later.
   void fail(Peer& gone, const base::Error& reason);
+  /// Why the last way to a process was given up; null where there is another, or was none.
+  const base::Error* why_lost(base::ProcessId process) const;
   /// See Engine::forget.
   void forget(base::ProcessId process, const base::Error& reason);
   /// A link refused a packet for good.
@@ -202,7 +204,8 @@ class Core final : private transport::Sink {
   void end_all(Peer& with, const base::Error& reason);
   void note_failure(Context& context, Peer& gone);
   void take_what_has_come();
-  void warn(const std::string& text) const;
+  void say(base::LogLevel level, const std::string& text) const;
+  void warn(const std::string& text) const { say(base::LogLevel::warn, text); }
 
   base::BiasedLock lock_;
   std::vector<Polled> transports_;

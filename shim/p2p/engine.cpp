@@ -129,6 +129,12 @@ base::Status Engine::reach(base::ProcessId process) {
 
 void Engine::set_control_handler(ControlHandler handler) { core_->set_control_handler(std::move(handler)); }
 
+std::string Engine::why_lost(base::ProcessId process) const {
+  Guard guard = core_->enter();
+  const base::Error* reason = core_->why_lost(process);
+  return reason == nullptr ? std::string() : reason->text();
+}
+
 void Engine::forget(base::ProcessId process, const base::Error& reason) {
   Guard guard = core_->enter();
   core_->forget(process, reason);

@@ -96,6 +96,13 @@ void Core::take_what_has_come() {
   }
 }
 
+const base::Error* Core::why_lost(base::ProcessId process) const {
+  const auto known = peers_.find(process);
+  if (known != peers_.end() && known->second->link != nullptr) return nullptr;
+  const auto last = std::find_if(retired_.rbegin(), retired_.rend(), [&](const auto& peer) { return peer->process == process; });
+  return last == retired_.rend() ? nullptr : &*(*last)->failure;
+}
+
 void Core::forget(base::ProcessId process, const base::Error& reason) {
   if (peer(process).link == nullptr) return;
   take_what_has_come();
@@ -105,7 +112,8 @@ void Core::forget(base::ProcessId process, const base::Error& reason) {
 void Core::end_all(Peer& with, const base::Error& reason) {
   base::Error kept = reason.clone();  // the reason may lie in what ends here
   for (const QueuedOutput& queued : with.queue) {
-    if (queued.is_control) warn("a control message to process " + std::to_string(with.process.rank) + " is lost: " + kept.text());
+    // who waits for an answer finds out by itself: no more than information
+    if (queued.is_control) say(base::LogLevel::info, "a control message to process " + std::to_string(with.process.rank) + " is lost: " + kept.text());
   }
   with.queue.clear();
   while (!with.unfinished.empty()) {

@@ -132,7 +132,7 @@ base::Result<Level> split_at_next_level(const CommunicatorPtr& parent, int key);
 base::Result<CommunicatorPtr> split_by_pset(const CommunicatorPtr& parent, const std::string& name, int key);
 /// Collective over the group alone (MPI_Comm_create_group). Errors: group (not a part of the parent's group, or the caller is
 /// not in it), and those of create_from_group.
-base::Result<CommunicatorPtr> create_subgroup(const CommunicatorPtr& parent, const GroupPtr& group, int tag);
+base::Result<CommunicatorPtr> create_subgroup(const CommunicatorPtr& parent, GroupPtr group, int tag);
 
 /// identical (the same object), congruent (same group, same order), similar, unequal. Of intercommunicators both groups count; an
 /// intercommunicator and an intracommunicator are unequal (MPI-4.1 §7.6.1).

@@ -15,6 +15,7 @@ base::Result<CommunicatorPtr> create_from_group(const SessionPtr& session, Group
   const auto operation = process.new_creation(tag, *group);
   if (process.exchange().meeting == Meeting::world && group->size() != 1) SHIM_TRY(fence_world(process, operation));
   if (group->size() == 0) return CommunicatorPtr();
+  group = process.groups().same_as(std::move(group));
   SHIM_TRY_ASSIGN(Agreement agreement, process.creations().agree({.scope = "", .tag = tag, .group = group, .operation = operation}));
   operation.begin(base::Phase::context);
   process.look_at_crowd();

@@ -6,7 +6,7 @@
 
 namespace shim::sessions {
 
-base::Result<CommunicatorPtr> create_subgroup(const CommunicatorPtr& parent, const GroupPtr& group, int tag) {
+base::Result<CommunicatorPtr> create_subgroup(const CommunicatorPtr& parent, GroupPtr group, int tag) {
   // Creations inside different communicators never meet, whatever their tags.
   SHIM_TRY(check_is_part(*parent, *group));
   Process& process = parent->process();
@@ -14,6 +14,7 @@ base::Result<CommunicatorPtr> create_subgroup(const CommunicatorPtr& parent, con
   if (group->rank_of(process.self()) == kUndefined)
     return base::Error(base::ErrorClass::group, "the calling process (rank " + std::to_string(parent->rank()) + " of the " +
                                                     parent->description() + ") is not a member of the group " + group->text());
+  group = process.groups().same_as(std::move(group));
   const std::string text = std::to_string(tag);
   const auto operation = process.new_creation(text, *group);
   SHIM_TRY_ASSIGN(Agreement agreement, process.creations().agree(

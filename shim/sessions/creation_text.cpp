@@ -30,7 +30,12 @@ std::string Creations::sign_of_life(const Creation& creation, int rank) const {
     return ", which " + heard->second.what + ago;
   }
   const base::ProcessId process = creation.group->at(rank);
-  if (!process_.is_local(process)) return ", no sign of life yet";
+  if (creation.to_be_asked.contains(rank))
+    return ", no sign of life yet: it has no address for other nodes, so it has created no communicator over nodes, or runs without Intersession";
+  if (!process_.is_local(process)) {
+    const std::string reason = process_.engine().why_lost(process);
+    return ", no sign of life yet" + (reason.empty() ? "" : ": " + reason);
+  }
   return process_.has_session(process) ? ", which has a session and has not answered yet" : "";
 }
 

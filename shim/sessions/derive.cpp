@@ -123,7 +123,7 @@ base::Status check_is_part(const Communicator& parent, const Group& group) {
 }
 
 base::Result<CommunicatorPtr> create(const CommunicatorPtr& parent, const GroupPtr& group) {
-  return parent->is_inter() ? create_inter(parent, *group) : derive(parent, group);
+  return parent->is_inter() ? create_inter(parent, *group) : derive(parent, parent->process().groups().same_as(group));
 }
 
 base::Result<CommunicatorPtr> duplicate(const CommunicatorPtr& parent, bool with_topology) {

@@ -22,6 +22,7 @@
 #include "shim/p2p/p2p.hpp"
 #include "shim/sessions/address_book.hpp"
 #include "shim/sessions/creation_roles.hpp"
+#include "shim/sessions/known_groups.hpp"
 #include "shim/sessions/network_address.hpp"
 #include "shim/sessions/process_sets.hpp"
 #include "shim/sessions/session.hpp"
@@ -76,6 +77,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   const coll::ScratchPoolPtr& scratch() const { return scratch_; }
   Creations& creations() { return *creations_; }
   ProcessSets& sets() { return *sets_; }
+  KnownGroups& groups() { return groups_; }
   base::ProcessId self() const { return {0, bootstrap_->job().rank}; }
 
   /// Next base of context ids, never used twice while messages for it may be under way. One of which no context is made is given to
@@ -157,6 +159,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   bool published_ = false;
   std::uint32_t life_ = 0;      ///< set at the start
   AddressBook addresses_;
+  KnownGroups groups_;
   std::unique_ptr<p2p::Engine> engine_;
   coll::ScratchPoolPtr scratch_ = std::make_shared<coll::ScratchPool>();
   std::unique_ptr<Creations> creations_;

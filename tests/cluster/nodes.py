@@ -19,7 +19,7 @@ _NETWORK = "10.77.0"
 class Node:
     """One node, held by a process of its own that does nothing until its pipe is closed."""
 
-    def __init__(self, index: int, shm: str):
+    def __init__(self, index: int, shm: str, clock: int = 0):
         self.index = index
         self.name = f"node{index}"
         self.address = f"{_NETWORK}.{index + 1}"
@@ -27,7 +27,7 @@ class Node:
         hold_in, self._hold = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
-            self._be_a_node(ready_out, hold_in, shm)
+            self._be_a_node(ready_out, hold_in, shm, clock)
         os.close(ready_out)
         os.close(hold_in)
         with os.fdopen(ready_in) as answer:
@@ -35,13 +35,15 @@ class Node:
         if failure != "ready":
             raise kernel.Forbidden(failure or f"{self.name} ended while it was made")
 
-    def _be_a_node(self, ready: int, hold: int, shm: str) -> None:
+    def _be_a_node(self, ready: int, hold: int, shm: str, clock: int) -> None:
         try:
             kernel.die_with_parent()
             os.close(self._hold)
             kernel.unshare(kernel.CLONE_NEWNET | kernel.CLONE_NEWUTS | kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC,
                            "network, host name, mount and IPC")
             kernel.set_hostname(self.name)
+            if clock:
+                kernel.set_clocks_ahead(clock)
             size = f",size={shm}" if shm and shm != READ_ONLY else ""
             kernel.mount("tmpfs", "/dev/shm", "tmpfs", options=f"mode=1777{size}")
             os.mkdir(PRIVATE)
@@ -59,7 +61,9 @@ class Node:
 
     def enter(self, *command: str) -> list[str]:
         """The command line that runs a command on this node."""
-        return ["nsenter", f"--target={self.pid}", "--net", "--uts", "--mount", "--ipc", "--", *command]
+        time = f"/proc/{self.pid}/ns/time_for_children"
+        clock = [f"--time={time}"] if os.path.exists(time) else []  # older kernels have no such namespaces
+        return ["nsenter", f"--target={self.pid}", "--net", "--uts", "--mount", "--ipc", *clock, "--", *command]
 
     def shared_memory(self) -> list[str]:
         """What is in /dev/shm of this node."""
@@ -86,13 +90,14 @@ def _run(command: list[str], lines: list[str]) -> None:
         raise kernel.Forbidden(f"{' '.join(command)} failed: {done.stderr.strip()}")
 
 
-def make_nodes(count: int, slots: int, shm: str = "", netem: str = "") -> list[Node]:
+def make_nodes(count: int, slots: int, shm: str = "", netem: str = "", clocks: int = 0) -> list[Node]:
     """Makes the nodes and connects them through a bridge in the caller's network namespace.
 
     shm: the size of each node's /dev/shm, or READ_ONLY; empty for the kernel's default.
+    clocks: seconds that each node's clock is ahead of the one before it; not the time of day.
     netem: what `tc qdisc add … netem` takes, e.g. "delay 2ms loss 0.1%"; applied to what each node sends.
     """
-    nodes = [Node(index, shm) for index in range(count)]
+    nodes = [Node(index, shm, index * clocks) for index in range(count)]
     wiring = ["link set lo up", "link add br0 type bridge", "link set br0 up"]
     for node in nodes:
         wiring += [f"link add {node.name} type veth peer name eth0 netns {node.pid}",

@@ -1,17 +1,58 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What comes from other processes and from launchers, taken apart: never a crash.
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string_view>
 
 #include "shim/bootstrap/pmi1/wire.hpp"
 #include "shim/sessions/creation_wire.hpp"
+#include "shim/transport/net/address.hpp"
+#include "shim/transport/net/frame.hpp"
+
+namespace {
+
+/// An address that is one comes back as the same bytes.
+void contact_address(std::span<const std::byte> bytes) {
+  const auto address = shim::transport::ContactAddress::from_bytes(bytes);
+  if (!address) return;
+  const auto again = address->to_bytes();
+  if (!std::equal(again.begin(), again.end(), bytes.begin(), bytes.end())) __builtin_trap();
+  static_cast<void>(address->text());
+}
+
+/// However the bytes are cut, the same frames come out.
+void frames(std::span<const std::byte> bytes, std::size_t cut) {
+  shim::transport::FrameReader whole, parts;
+  whole.add(bytes);
+  std::size_t given = 0;
+  for (;;) {
+    auto expected = whole.next(1024);
+    auto found = parts.next(1024);
+    while (found && !*found && given < bytes.size()) {
+      const std::size_t size = std::min(cut, bytes.size() - given);
+      parts.add(bytes.subspan(given, size));
+      given += size;
+      found = parts.next(1024);
+    }
+    if (expected.has_value() != found.has_value()) __builtin_trap();
+    if (!expected || !*expected) return;
+    if (!*found || (*found)->kind != (*expected)->kind || !std::ranges::equal((*found)->bytes, (*expected)->bytes)) __builtin_trap();
+  }
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data + 1), size - 1);
-  switch (data[0] % 2) {
-    case 0: static_cast<void>(shim::sessions::decode(std::as_bytes(std::span(data + 1, size - 1)))); break;
+  const auto bytes = std::as_bytes(std::span(data + 1, size - 1));
+  switch (data[0] < 0xf0 ? data[0] % 2 : data[0]) {
+    case 0: static_cast<void>(shim::sessions::decode(bytes)); break;
+    case 0xf0: contact_address(bytes); break;
+    case 0xf1:
+    case 0xf2:
+    case 0xf3: frames(bytes, data[0] - 0xf0u); break;
     default: {
       shim::bootstrap::pmi1::LineBuffer lines;
       lines.add(text);

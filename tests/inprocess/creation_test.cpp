@@ -90,6 +90,17 @@ TEST_P(Creation, OverlappingGroupsFromSeveralThreads) {
   });
 }
 
+TEST_P(Creation, CommunicatorsOfEqualGroupsHaveOneGroup) {
+  Cluster cluster(GetParam());
+  cluster.run([&](Member& member) {
+    CommunicatorPtr one = member.create_world("test.one"), other = member.create_world("test.other");
+    EXPECT_EQ(one->group(), other->group());
+    EXPECT_EQ((*create(one, member.world()))->group(), one->group());
+    exercise(one, 1);
+    exercise(other, 2);
+  });
+}
+
 TEST_P(Creation, RanksInAnyOrder) {
   Cluster cluster(GetParam());
   Ranks reversed = cluster.all();

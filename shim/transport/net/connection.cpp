@@ -8,8 +8,6 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <cstring>
-#include <span>
 
 namespace shim::transport {
 namespace {
@@ -29,22 +27,6 @@ bool would_wait(int code) { return code == EAGAIN || code == EWOULDBLOCK || code
 void set(int socket, int level, int option, int value) { (void)::setsockopt(socket, level, option, &value, sizeof value); }
 
 }  // namespace
-
-void FrameQueue::add(ContactFrame kind, ConstSpan first, ConstSpan second) {
-  const FrameHead head{static_cast<std::uint32_t>(first.size() + second.size()), static_cast<std::uint32_t>(kind)};
-  const ConstSpan head_bytes = std::as_bytes(std::span(&head, 1));
-  for (ConstSpan part : {head_bytes, first, second}) bytes_.insert(bytes_.end(), part.begin(), part.end());
-}
-
-void FrameQueue::took(std::size_t bytes) {
-  sent_ += bytes;
-  if (is_empty()) clear();
-}
-
-void FrameQueue::clear() {
-  bytes_ = {};  // with its memory: most contacts are used for a moment only
-  sent_ = 0;
-}
 
 Connection::Connection(base::Descriptor socket, State state) : socket_(std::move(socket)), state_(state), since_(base::now_ns()) {
   set(socket_.get(), IPPROTO_TCP, TCP_NODELAY, 1);
@@ -92,30 +74,22 @@ bool Connection::is_delivered() const {
   return ::ioctl(socket_.get(), SIOCOUTQ, &waiting) != 0 || waiting == 0;
 }
 
-Result<bool> Connection::take_frames(const std::function<bool(ContactFrame, ConstSpan)>& take) {
-  ConstSpan rest = in_;
-  FrameHead head;
-  bool goes_on = true;
-  while (goes_on && rest.size() >= sizeof head) {
-    std::memcpy(&head, rest.data(), sizeof head);
-    if (head.bytes > (state_ == State::stranger ? kLongestHello : kLongestFrame))
-      return Error(ErrorClass::other, "what comes over a connection is no frame");
-    if (rest.size() < sizeof head + head.bytes) break;
-    goes_on = take(static_cast<ContactFrame>(head.kind), rest.subspan(sizeof head, head.bytes));
-    rest = rest.subspan(sizeof head + head.bytes);
+Result<bool> Connection::take_frames(const std::function<bool(const ReceivedFrame&)>& take) {
+  for (;;) {
+    SHIM_TRY_ASSIGN(const auto frame, reader_.next(state_ == State::stranger ? kLongestHello : kLongestFrame));
+    if (!frame) return true;
+    if (!take(*frame)) return false;
   }
-  in_.erase(in_.begin(), in_.end() - static_cast<std::ptrdiff_t>(rest.size()));
-  return goes_on;
 }
 
-Result<bool> Connection::receive(const std::function<bool(ContactFrame, ConstSpan)>& take) {
+Result<bool> Connection::receive(const std::function<bool(const ReceivedFrame&)>& take) {
   std::byte buffer[kReadBytes];
   for (int reads = 0; reads < kReadsAtOnce; ++reads) {
     const ssize_t got = ::recv(socket_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
     if (got == 0) return false;
     if (got < 0 && would_wait(errno)) return true;
     if (got < 0) return base::system_error(errno, "recv");
-    in_.insert(in_.end(), buffer, buffer + got);
+    reader_.add(ConstSpan(buffer, static_cast<std::size_t>(got)));
     SHIM_TRY_ASSIGN(const bool goes_on, take_frames(take));
     if (!goes_on) return false;
   }

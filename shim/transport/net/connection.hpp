@@ -14,21 +14,6 @@
 
 namespace shim::transport {
 
-/// What is to be sent: frames one after the other, of which the first bytes may have left.
-class FrameQueue {
- public:
-  void add(ContactFrame kind, ConstSpan first, ConstSpan second = {});
-  bool is_empty() const { return sent_ == bytes_.size(); }
-  std::size_t waiting() const { return bytes_.size() - sent_; }
-  ConstSpan rest() const { return ConstSpan(bytes_).subspan(sent_); }
-  void took(std::size_t bytes);
-  void clear();
-
- private:
-  Bytes bytes_;
-  std::size_t sent_ = 0;
-};
-
 class Connection {
  public:
   /// calling: connect(2) goes on. greeting: our hello is on its way. open: frames go both ways. stranger: somebody has called us
@@ -54,16 +39,16 @@ class Connection {
 
   /// Takes bytes that have come, and hands each whole frame to `take`, which answers false to stop for good. Answers false at the
   /// connection's end. Errors: other (broken, or bytes that are no frames).
-  base::Result<bool> receive(const std::function<bool(ContactFrame, ConstSpan)>& take);
+  base::Result<bool> receive(const std::function<bool(const ReceivedFrame&)>& take);
 
  private:
   Connection(base::Descriptor socket, State state);
-  base::Result<bool> take_frames(const std::function<bool(ContactFrame, ConstSpan)>& take);
+  base::Result<bool> take_frames(const std::function<bool(const ReceivedFrame&)>& take);
 
   base::Descriptor socket_;
   State state_;
   base::Nanoseconds since_;
-  Bytes in_;  ///< a frame of which not all has come
+  FrameReader reader_;
 };
 
 }  // namespace shim::transport

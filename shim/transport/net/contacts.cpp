@@ -183,17 +183,16 @@ void Contacts::on_called(Connection& connection) {
 }
 
 void Contacts::read(Connection& connection, const Receiver& receiver) {
-  auto goes_on = connection.receive(
-      [&](ContactFrame kind, ConstSpan bytes) { return on_frame(connection, kind, bytes, receiver); });
+  auto goes_on = connection.receive([&](const ReceivedFrame& frame) { return on_frame(connection, frame, receiver); });
   if (!goes_on) lose(connection, goes_on.error());
   else if (!*goes_on) lose(connection, Error(ErrorClass::other, "the other process has closed the connection"));
 }
 
-bool Contacts::on_frame(Connection& connection, ContactFrame kind, ConstSpan bytes, const Receiver& receiver) {
-  if (connection.state() == Connection::State::stranger) return on_hello(connection, kind, bytes);
+bool Contacts::on_frame(Connection& connection, const ReceivedFrame& frame, const Receiver& receiver) {
+  if (connection.state() == Connection::State::stranger) return on_hello(connection, frame);
   Contact& contact = *contact_of(connection);
   if (connection.state() == Connection::State::greeting) {
-    if (kind != ContactFrame::welcome) return false;
+    if (frame.kind != ContactFrame::welcome) return false;
     connection.enter(Connection::State::open);
     contact.next_address_ = 0;
     ++counts_.connections;
@@ -201,15 +200,15 @@ bool Contacts::on_frame(Connection& connection, ContactFrame kind, ConstSpan byt
     return true;
   }
   ++counts_.frames_received;
-  receiver(contact, kind, bytes);
+  receiver(contact, frame);
   return true;
 }
 
-bool Contacts::on_hello(Connection& connection, ContactFrame kind, ConstSpan bytes) {
+bool Contacts::on_hello(Connection& connection, const ReceivedFrame& frame) {
   Hello hello{};
-  if (bytes.size() >= sizeof hello) std::memcpy(&hello, bytes.data(), sizeof hello);
-  const bool is_meant = kind == ContactFrame::hello && hello.kind == Hello::kKind && hello.to == own_.cookie;
-  auto caller = open(bytes.subspan(std::min(bytes.size(), sizeof hello)));
+  if (frame.bytes.size() >= sizeof hello) std::memcpy(&hello, frame.bytes.data(), sizeof hello);
+  const bool is_meant = frame.kind == ContactFrame::hello && hello.kind == Hello::kKind && hello.to == own_.cookie;
+  auto caller = open(frame.bytes.subspan(std::min(frame.bytes.size(), sizeof hello)));
   if (!is_meant || !caller) return false;
   connection.enter(Connection::State::open);
   whose_[&connection] = *caller;

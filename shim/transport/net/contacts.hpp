@@ -41,7 +41,7 @@ class Contact {
 class Contacts {
  public:
   /// The frame's bytes are valid during the call. It may call open() and send().
-  using Receiver = std::function<void(Contact&, ContactFrame, ConstSpan)>;
+  using Receiver = std::function<void(Contact&, const ReceivedFrame&)>;
 
   /// Begins to listen, on a port of the system's choice. interface: see own_addresses(). Local. Errors: other (no network, no socket).
   static base::Result<std::unique_ptr<Contacts>> listen(const std::string& interface);
@@ -80,8 +80,8 @@ class Contacts {
   void on_event(Connection& connection, std::uint32_t events, const Receiver& receiver);
   void on_called(Connection& connection);
   void read(Connection& connection, const Receiver& receiver);
-  bool on_frame(Connection& connection, ContactFrame kind, ConstSpan bytes, const Receiver& receiver);
-  bool on_hello(Connection& connection, ContactFrame kind, ConstSpan bytes);
+  bool on_frame(Connection& connection, const ReceivedFrame& frame, const Receiver& receiver);
+  bool on_hello(Connection& connection, const ReceivedFrame& frame);
   void look_at_clock();
   bool is_late(const Connection& connection, base::Nanoseconds now);
   void lose(Connection& connection, const base::Error& reason);

@@ -5,6 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+
+#include "shim/base/result.hpp"
+#include "shim/transport/transport.hpp"
 
 namespace shim::transport {
 
@@ -32,5 +36,38 @@ static_assert(sizeof(Hello) == 16);
 
 /// A stranger may send so much before it is turned away; others' frames are no longer than the second.
 inline constexpr std::size_t kLongestHello = 256, kLongestFrame = 256 * 1024;
+
+/// What is to be sent: frames one after the other, of which the first bytes may have left.
+class FrameQueue {
+ public:
+  void add(ContactFrame kind, ConstSpan first, ConstSpan second = {});
+  bool is_empty() const { return sent_ == bytes_.size(); }
+  std::size_t waiting() const { return bytes_.size() - sent_; }
+  ConstSpan rest() const { return ConstSpan(bytes_).subspan(sent_); }
+  void took(std::size_t bytes);
+  void clear();
+
+ private:
+  Bytes bytes_;
+  std::size_t sent_ = 0;
+};
+
+struct ReceivedFrame {
+  ContactFrame kind;  ///< as it came: may be none of those above
+  ConstSpan bytes;
+};
+
+/// Frames out of bytes that come as they come.
+class FrameReader {
+ public:
+  void add(ConstSpan bytes);
+  /// The next frame that is there as a whole; its bytes are valid until the next call of anything. Errors: other (it claims to be longer
+  /// than `longest`).
+  base::Result<std::optional<ReceivedFrame>> next(std::size_t longest);
+
+ private:
+  Bytes bytes_;
+  std::size_t taken_ = 0;
+};
 
 }  // namespace shim::transport

@@ -68,7 +68,7 @@ class NetTransport final : public Net {
   void learn(NetLink& link, ConstSpan address);
   void connect(NetLink& link);
   void take_fabric();
-  void take_frame(Contact& contact, ContactFrame kind, ConstSpan bytes, Sink& sink);
+  void take_frame(Contact& contact, const ReceivedFrame& frame, Sink& sink);
   int poll_contacts(Sink& sink);
 
   NetSettings settings_;
@@ -180,18 +180,18 @@ void NetTransport::take_fabric() {
   }
 }
 
-void NetTransport::take_frame(Contact& contact, ContactFrame kind, ConstSpan bytes, Sink& sink) {
+void NetTransport::take_frame(Contact& contact, const ReceivedFrame& frame, Sink& sink) {
   NetLink& link = link_of(contact);
-  switch (kind) {
-    case ContactFrame::packet: sink.on_packet(bytes); return;
+  switch (frame.kind) {
+    case ContactFrame::packet: sink.on_packet(frame.bytes); return;
     case ContactFrame::ask:
       to_be_answered_.push_back(&link);
       opening_.begin();
-      if (!bytes.empty()) learn(link, bytes);
+      if (!frame.bytes.empty()) learn(link, frame.bytes);
       return;
-    case ContactFrame::fabric: learn(link, bytes); return;
+    case ContactFrame::fabric: learn(link, frame.bytes); return;
     case ContactFrame::no_fabric:
-      link.failure = unreachable("of the other's side, " + std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+      link.failure = unreachable("of the other's side, " + std::string(reinterpret_cast<const char*>(frame.bytes.data()), frame.bytes.size()));
       return;
     case ContactFrame::hello:
     case ContactFrame::welcome: return;
@@ -201,7 +201,7 @@ void NetTransport::take_frame(Contact& contact, ContactFrame kind, ConstSpan byt
 int NetTransport::poll_contacts(Sink& sink) {
   const base::Nanoseconds now = base::now_ns();
   if (now < next_look_) return 0;
-  const int frames = contacts_->poll([&](Contact& contact, ContactFrame kind, ConstSpan bytes) { take_frame(contact, kind, bytes, sink); });
+  const int frames = contacts_->poll([&](Contact& contact, const ReceivedFrame& frame) { take_frame(contact, frame, sink); });
   next_look_ = frames > 0 ? 0 : now + kLookEvery;
   if (!fabric_ && !fabric_failure_ && opening_.is_over()) take_fabric();
   if (fabric_ || fabric_failure_) std::erase_if(to_be_answered_, [&](NetLink* link) { return answer(*link); });
