@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -91,6 +92,23 @@ TEST_F(NetTest, TheFirstMessageOpensTheFabricAtBothEnds) {
   EXPECT_EQ(fabrics_, 2);
   EXPECT_EQ(one.net->counts().fabrics_open, 1u);
   EXPECT_EQ(third.net->counts().fabrics_open, 0u);
+}
+
+std::size_t open_descriptors() {
+  std::size_t count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
+  return count;
+}
+
+TEST_F(NetTest, AConnectionThatOnlyOpenedTheFabricIsClosed) {
+  End one = make(), other = make();
+  const std::size_t before = open_descriptors();
+  poll_until({&one, &other}, [&] { return *one.net->try_send(link(one, other), text("there"), {}) == Attempt::done; });
+  poll_until({&one, &other}, [&] { return *other.net->try_send(link(other, one), text("back"), {}) == Attempt::done; });
+  poll_until({&one, &other}, [&] { return open_descriptors() == before; });
+  EXPECT_EQ(*one.net->try_send_ahead(link(one, other), text("ahead"), {}), Attempt::done) << "it can be called again";
+  poll_until({&one, &other}, [&] { return other.heard.size() == 2 && one.heard.size() == 1; });
+  EXPECT_EQ(open_descriptors(), before + 2) << "a connection for packets stays, with its two ends";
 }
 
 TEST_F(NetTest, TwoThatSendToEachOtherAtOnce) {

@@ -69,6 +69,11 @@ Status Connection::send(FrameQueue& frames) {
   return {};
 }
 
+void Connection::say_end() {
+  (void)::shutdown(socket_.get(), SHUT_WR);
+  enter(State::closing);
+}
+
 bool Connection::is_delivered() const {
   int waiting = 0;
   return ::ioctl(socket_.get(), SIOCOUTQ, &waiting) != 0 || waiting == 0;

@@ -16,9 +16,9 @@ namespace shim::transport {
 
 class Connection {
  public:
-  /// calling: connect(2) goes on. greeting: our hello is on its way. open: frames go both ways. stranger: somebody has called us
-  /// and has not said the right word yet.
-  enum class State : std::uint8_t { calling, greeting, open, stranger };
+  /// calling: connect(2) goes on. greeting: our hello is on its way. open: frames go both ways. closing: we have said that we send no
+  /// more, and read what comes until the other closes. stranger: somebody has called us and has not said the right word yet.
+  enum class State : std::uint8_t { calling, greeting, open, closing, stranger };
 
   /// Begins to call; never waits. Errors: other.
   static base::Result<Connection> call(const IpAddress& address, std::uint16_t port);
@@ -34,6 +34,8 @@ class Connection {
   std::optional<base::Error> call_failure() const;
   /// Sends what there is room for. Errors: other (the connection is broken).
   base::Status send(FrameQueue& frames);
+  /// Says that nothing more will be sent.
+  void say_end();
   /// Has the other machine got all that was sent?
   bool is_delivered() const;
 

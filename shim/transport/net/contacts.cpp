@@ -26,7 +26,7 @@ constexpr std::size_t kMostWaiting = 1 << 20;
 constexpr base::Nanoseconds kCallPatience = 2'000'000'000;
 /// Each address is called so often, because a listener's queue may be full for a moment.
 constexpr std::size_t kRounds = 3;
-/// A stranger that says nothing is turned away.
+/// A stranger that says nothing is turned away; who does not close in answer to our end is not waited for.
 constexpr base::Nanoseconds kStrangerPatience = 10'000'000'000;
 constexpr base::Nanoseconds kClockEvery = 100'000'000;
 
@@ -83,6 +83,7 @@ Result<Contact*> Contacts::open(ConstSpan bytes) {
 Result<bool> Contacts::send(Contact& to, ContactFrame kind, ConstSpan first, ConstSpan second) {
   if (to.failure_) return to.failure_->clone();
   if (to.out_.waiting() > kMostWaiting) return false;
+  to.is_kept_ = to.is_kept_ || kind == ContactFrame::packet;
   to.out_.add(kind, first, second);
   ++counts_.frames_sent;
   counts_.bytes_sent += sizeof(FrameHead) + first.size() + second.size();
@@ -179,13 +180,28 @@ void Contacts::on_called(Connection& connection) {
   frames.add(ContactFrame::hello, bytes_of(hello), own_.to_bytes());
   auto sent = connection.send(frames);
   if (!sent) return lose(connection, sent.error());
+  if (!frames.is_empty()) return lose(connection, Error(ErrorClass::other, "a new connection takes nothing"));
   watch(connection, false, false);
 }
 
 void Contacts::read(Connection& connection, const Receiver& receiver) {
   auto goes_on = connection.receive([&](const ReceivedFrame& frame) { return on_frame(connection, frame, receiver); });
   if (!goes_on) lose(connection, goes_on.error());
-  else if (!*goes_on) lose(connection, Error(ErrorClass::other, "the other process has closed the connection"));
+  else if (!*goes_on) on_end(connection);
+}
+
+/// The other sends no more. It may still read, so what is under way leaves first.
+void Contacts::on_end(Connection& connection) {
+  Contact* contact = contact_of(connection);
+  if (contact && contact->way_ == &connection && connection.state() == Connection::State::open) (void)connection.send(contact->out_);
+  lose(connection, Error(ErrorClass::other, "the other process has closed the connection"));
+}
+
+/// Only what opened a fabric may go: packets must not be overtaken on a later connection.
+void Contacts::finish(Contact& with) {
+  if (with.is_kept_ || with.way_ == nullptr || with.way_->state() != Connection::State::open || !with.out_.is_empty()) return;
+  with.way_->say_end();
+  with.way_ = nullptr;
 }
 
 bool Contacts::on_frame(Connection& connection, const ReceivedFrame& frame, const Receiver& receiver) {
@@ -200,6 +216,7 @@ bool Contacts::on_frame(Connection& connection, const ReceivedFrame& frame, cons
     return true;
   }
   ++counts_.frames_received;
+  contact.is_kept_ = contact.is_kept_ || frame.kind == ContactFrame::packet;
   receiver(contact, frame);
   return true;
 }
@@ -241,6 +258,7 @@ bool Contacts::is_late(const Connection& connection, base::Nanoseconds now) {
   const base::Nanoseconds waited = now - connection.in_state_since();
   switch (connection.state()) {
     case Connection::State::open: return false;
+    case Connection::State::closing:
     case Connection::State::stranger: return waited > kStrangerPatience;
     case Connection::State::calling: return waited > kCallPatience;
     case Connection::State::greeting: return waited > kCallPatience && contact_of(connection)->to_.addresses.size() > 1;

@@ -34,6 +34,7 @@ class Contact {
   FrameQueue out_;
   Connection* way_ = nullptr;     ///< that what we say goes over
   std::size_t next_address_ = 0;  ///< to be called
+  bool is_kept_ = false;          ///< packets go over its connection
 };
 
 /// Takes no lock of its own, as transports. Who knows a process's address knows its cookie, a random number; whoever calls without is
@@ -52,6 +53,9 @@ class Contacts {
 
   /// False: too much waits already; try after polling. Errors: the contact's failure.
   base::Result<bool> send(Contact& to, ContactFrame kind, ConstSpan first, ConstSpan second = {});
+  /// Nothing more is to be asked of this process: a connection that served no packets is closed, so that descriptors do not grow in
+  /// number with those who were asked something once.
+  void finish(Contact& with);
   /// Moves things along; answers how many frames have come.
   int poll(const Receiver& receiver);
   /// Has all that was sent come to the other machines, or is lost for good?
@@ -80,6 +84,7 @@ class Contacts {
   void on_event(Connection& connection, std::uint32_t events, const Receiver& receiver);
   void on_called(Connection& connection);
   void read(Connection& connection, const Receiver& receiver);
+  void on_end(Connection& connection);
   bool on_frame(Connection& connection, const ReceivedFrame& frame, const Receiver& receiver);
   bool on_hello(Connection& connection, const ReceivedFrame& frame);
   void look_at_clock();

@@ -189,7 +189,10 @@ void NetTransport::take_frame(Contact& contact, const ReceivedFrame& frame, Sink
       opening_.begin();
       if (!frame.bytes.empty()) learn(link, frame.bytes);
       return;
-    case ContactFrame::fabric: learn(link, frame.bytes); return;
+    case ContactFrame::fabric:
+      learn(link, frame.bytes);
+      contacts_->finish(contact);
+      return;
     case ContactFrame::no_fabric:
       link.failure = unreachable("of the other's side, " + std::string(reinterpret_cast<const char*>(frame.bytes.data()), frame.bytes.size()));
       return;

@@ -22,8 +22,9 @@ bool Opening::is_own_process() const { return ::getpid() == maker_; }
 
 void Opening::run() {
   opened_.emplace(open_());
-  state_.store(State::over, std::memory_order_release);  // pairs with is_over() and wait()
-  state_.notify_all();
+  std::lock_guard guard(mutex_);
+  state_.store(State::over, std::memory_order_release);  // pairs with is_over()
+  ended_.notify_all();
 }
 
 void Opening::begin() {
@@ -43,7 +44,9 @@ Opening::Opened Opening::take() {
 }
 
 void Opening::wait() const {
-  if (is_own_process()) state_.wait(State::running, std::memory_order_acquire);
+  if (!is_own_process()) return;
+  std::unique_lock lock(mutex_);
+  ended_.wait(lock, [&] { return state_.load(std::memory_order_relaxed) != State::running; });
 }
 
 }  // namespace shim::transport

@@ -5,8 +5,10 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -46,6 +48,8 @@ class Opening {
   Open open_;
   std::optional<Opened> opened_;  ///< the thread's until it is over
   std::atomic<State> state_{State::idle};
+  mutable std::mutex mutex_;  ///< for those who wait for the end
+  mutable std::condition_variable ended_;
   std::thread thread_;
 };
 
