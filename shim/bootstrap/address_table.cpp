@@ -64,18 +64,21 @@ bool AddressTable::insert(std::uint32_t rank, std::uint32_t life, std::span<cons
   if (rank >= records_.size() || bytes.empty() || bytes.size() > AddressRecord::kMostBytes || !make_backed(rank)) return false;
   AddressRecord& record = records_[rank];
   const Words wanted = words_of(rank, life, bytes);
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+  for (int attempt = 0;; ++attempt) {
     const auto there = read(record, rank);
     if (there && (*there == wanted || life_in(*there) > life)) return true;
+    if (attempt == kAttempts) return false;
     for (std::size_t i = 0; i < wanted.size(); ++i) record.words[i].store(wanted[i], std::memory_order_relaxed);
   }
-  const auto there = read(record, rank);
-  return there && (*there == wanted || life_in(*there) > life);
+}
+
+std::optional<AddressTable::Words> AddressTable::record_of(std::uint32_t rank) const {
+  if (rank >= records_.size() || !is_backed(rank)) return std::nullopt;
+  return read(records_[rank], rank);
 }
 
 std::optional<AddressTable::Found> AddressTable::find(std::uint32_t rank) const {
-  if (rank >= records_.size() || !is_backed(rank)) return std::nullopt;
-  const auto words = read(records_[rank], rank);
+  const auto words = record_of(rank);
   if (!words) return std::nullopt;
   Found found{life_in(*words), std::vector<std::byte>(length_in(*words))};
   std::memcpy(found.bytes.data(), &(*words)[2], found.bytes.size());
@@ -83,8 +86,7 @@ std::optional<AddressTable::Found> AddressTable::find(std::uint32_t rank) const 
 }
 
 std::optional<std::uint32_t> AddressTable::life_of(std::uint32_t rank) const {
-  if (rank >= records_.size() || !is_backed(rank)) return std::nullopt;
-  const auto words = read(records_[rank], rank);
+  const auto words = record_of(rank);
   if (!words) return std::nullopt;
   return life_in(*words);
 }

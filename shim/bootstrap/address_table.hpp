@@ -48,6 +48,8 @@ class AddressTable {
   std::optional<std::uint32_t> life_of(std::uint32_t rank) const;
 
  private:
+  using Words = std::array<std::uint64_t, AddressRecord::kWords>;
+  std::optional<Words> record_of(std::uint32_t rank) const;
   bool is_backed(std::uint32_t rank) const;
   bool make_backed(std::uint32_t rank);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/sessions/address_book.hpp"
 
+#include <algorithm>
 #include <string>
 
 namespace shim::sessions {
@@ -8,7 +9,7 @@ namespace shim::sessions {
 using base::Error;
 using base::ErrorClass;
 
-bool AddressBook::go_by(base::ProcessId process, std::uint32_t life) {
+bool AddressBook::learn_life(base::ProcessId process, std::uint32_t life) {
   if (life == 0) return false;
   std::lock_guard guard(mutex_);
   std::uint32_t& known = lives_[process];
@@ -23,10 +24,8 @@ bool AddressBook::learn(base::ProcessId process, const NetworkAddress& address) 
     auto [at, is_new] = own_.try_emplace(process, address);
     if (!is_new && at->second.life < address.life) at->second = address;
   }
-  return go_by(process, address.life);
+  return learn_life(process, address.life);
 }
-
-bool AddressBook::learn_life(base::ProcessId process, std::uint32_t life) { return go_by(process, life); }
 
 std::optional<NetworkAddress> AddressBook::find_any(base::ProcessId process) const {
   std::optional<NetworkAddress> best;
@@ -38,9 +37,10 @@ std::optional<NetworkAddress> AddressBook::find_any(base::ProcessId process) con
 }
 
 std::optional<std::uint32_t> AddressBook::life_of(base::ProcessId process) const {
-  const auto found = find_any(process);
-  if (!found) return std::nullopt;
-  return found->life;
+  const auto in_table = table_ ? table_->life_of(process.rank) : std::nullopt;
+  std::lock_guard guard(mutex_);
+  const auto at = own_.find(process);
+  return at == own_.end() ? in_table : std::max(in_table, std::optional(at->second.life));  // nothing is less than any life
 }
 
 bool AddressBook::is_in_table(base::ProcessId process, std::uint32_t life) const {

@@ -35,7 +35,6 @@ class AddressBook {
 
  private:
   std::optional<NetworkAddress> find_any(base::ProcessId process) const;
-  bool go_by(base::ProcessId process, std::uint32_t life);
 
   std::optional<bootstrap::AddressTable> table_;
   mutable std::mutex mutex_;  ///< guards the next two

@@ -22,6 +22,11 @@ std::shared_ptr<const p2p::ContextBases> bases_of_members(const Entries& entries
   return bases_of(std::move(by_rank));
 }
 
+CreationKey key_of(const Creations::Call& call) {
+  const auto ranges = call.group->ranges();
+  return {call.scope, call.tag, {ranges.begin(), ranges.end()}};
+}
+
 /// Groups can be made of any numbers; only processes of the own world can be reached.
 base::Status check_members(const Group& group, std::uint32_t world_size) {
   for (const Range& range : group.ranges())
@@ -64,7 +69,7 @@ std::unique_ptr<ParentSearch> Creations::search_in(const Creation& creation) {
 }
 
 base::Result<CreationPtr> Creations::join(const Call& call, const CreationRoles& roles, Entry entry) {
-  CreationKey key{call.scope, call.tag, {call.group->ranges().begin(), call.group->ranges().end()}};
+  const CreationKey key = key_of(call);
   std::lock_guard guard(mutex_);
   if (!first_thread_) first_thread_ = std::this_thread::get_id();
   if (*first_thread_ != std::this_thread::get_id()) several_threads_ = true;
@@ -200,7 +205,7 @@ void Creations::await_notes() {
 void Creations::refuse(const Call& call, const base::Error& reason) {
   {
     std::lock_guard guard(mutex_);
-    CreationPtr creation = find_or_begin(CreationKey{call.scope, call.tag, {call.group->ranges().begin(), call.group->ranges().end()}});
+    CreationPtr creation = find_or_begin(key_of(call));
     const auto& roles = creation->roles;
     if (creation->joined || creation->is_over()) return;
     if (roles.parent && !process_.known_life(creation->group->at(*roles.parent))) note(creation->group->at(*roles.parent), creation->key, reason);

@@ -16,6 +16,12 @@ class ForkMark {
 
   /// True in the process that made the mark; also where the kernel is too old to wipe (before 4.14).
   bool is_own_process() const { return !page_ || *page_ != 0; }
+  /// The error of a transport that a forked child uses.
+  base::Status check() const {
+    if (is_own_process()) [[likely]] return {};
+    return base::Error(base::ErrorClass::other,
+                       "a child made by fork cannot use its parent's network endpoint; communicate from the parent");
+  }
 
  private:
   volatile unsigned char* page_ = nullptr;

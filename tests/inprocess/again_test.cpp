@@ -3,21 +3,15 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
-#include <filesystem>
 #include <random>
 #include <thread>
 
 #include "cluster.hpp"
 #include "memory_in_use.hpp"
+#include "tests/base/open_descriptors.hpp"
 
 namespace shim::sessions::testing {
 namespace {
-
-std::size_t open_descriptors() {
-  std::size_t count = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
-  return count;
-}
 
 /// Makes progress for others until the condition holds.
 void progress_until(Process& process, const std::function<bool()>& condition) {
@@ -38,10 +32,10 @@ TEST_P(Again, AHundredTimesAndNothingIsLeft) {
     ASSERT_EQ(cluster.left_over().size(), 0u);
   };
   for (int i = 0; i < 10; ++i) one_life();  // what is made once stays: threads' arenas, the launcher's keys
-  const std::size_t descriptors = open_descriptors();
+  const std::size_t descriptors = base::open_descriptors();
   const std::size_t memory = memory_in_use();
   for (int i = 0; i < 90; ++i) one_life();
-  EXPECT_EQ(open_descriptors(), descriptors);
+  EXPECT_EQ(base::open_descriptors(), descriptors);
   // The network and the launcher in memory keep a record of each life; where they are not used, nothing may grow.
   if (GetParam().node_map.node_count() == 1) EXPECT_LT(memory_in_use(), memory + 4096);
 }

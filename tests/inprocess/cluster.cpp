@@ -61,7 +61,7 @@ Cluster::~Cluster() {
 
 Ranks Cluster::all() const { return range(0, size_ - 1); }
 
-base::Result<std::shared_ptr<Process>> Cluster::start(int rank) {
+Factories Cluster::factories(int rank) {
   Factories factories;
   factories.bootstrap = [this, rank](const base::Settings&, const base::Operation&) -> base::Result<std::unique_ptr<bootstrap::Bootstrap>> {
     return launcher_->open(static_cast<std::uint32_t>(rank));
@@ -73,8 +73,10 @@ base::Result<std::shared_ptr<Process>> Cluster::start(int rank) {
   factories.segment_directory = folder_;
   factories.log_descriptor = log_descriptor_;
   factories.lives = lives_[static_cast<std::size_t>(rank)];
-  return Process::start(settings_, factories);
+  return factories;
 }
+
+base::Result<std::shared_ptr<Process>> Cluster::start(int rank) { return Process::start(settings_, factories(rank)); }
 
 void Cluster::run(const Ranks& ranks, const std::function<void(Member&)>& body) {
   std::vector<std::thread> threads;

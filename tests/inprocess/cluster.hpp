@@ -67,6 +67,8 @@ class Cluster {
 
   int size() const { return size_; }
   Ranks all() const;
+  /// What the process of this rank is made of; tests change parts of it.
+  Factories factories(int rank);
   base::Result<std::shared_ptr<Process>> start(int rank);
   /// Runs a body for each of these processes, each in a thread, and waits for all.
   void run(const Ranks& ranks, const std::function<void(Member&)>& body);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <condition_variable>
-#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -59,19 +58,9 @@ std::vector<std::string> with_wait(const std::vector<std::string>& wait) {
 
 TEST(PhasesOfACreation, EachRoleHasItsOwnAndWaitsNameWhoEndedThem) {
   std::array<HeardOf, 4> heard;
-  auto launcher = bootstrap::inmem::Launcher::start(World::of(2, 2));
-  transport::LoopNetwork network;
-  std::string folder = "/dev/shm/intersession-test-XXXXXX";
-  ASSERT_NE(mkdtemp(folder.data()), nullptr);
-
+  Cluster cluster(World::of(2, 2));
   auto live = [&](int rank) {
-    Factories factories;
-    factories.bootstrap = [&](const base::Settings&, const base::Operation&) -> base::Result<std::unique_ptr<bootstrap::Bootstrap>> {
-      return launcher->open(static_cast<std::uint32_t>(rank));
-    };
-    factories.fabric = [&](const base::Settings&) -> base::Result<std::unique_ptr<transport::Transport>> { return network.add(); };
-    factories.fabric_packet_bytes = transport::LoopFaults().max_packet_bytes;
-    factories.segment_directory = folder;
+    Factories factories = cluster.factories(rank);
     factories.phases = &heard[static_cast<std::size_t>(rank)];
     auto process = Process::start(Cluster::settings(), factories);
     ASSERT_TRUE(process) << process.error().text();
@@ -84,7 +73,6 @@ TEST(PhasesOfACreation, EachRoleHasItsOwnAndWaitsNameWhoEndedThem) {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < 4; ++rank) threads.emplace_back(live, rank);
   for (std::thread& thread : threads) thread.join();
-  std::filesystem::remove_all(folder);
 
   for (std::uint32_t rank = 0; rank < 4; ++rank) EXPECT_EQ(heard[rank].rank, rank);
   auto collecting = [](const char* last) { return with_wait({"collect begins", std::string("collect ends by ") + last}); };

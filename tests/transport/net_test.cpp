@@ -9,7 +9,6 @@
 
 #include <atomic>
 #include <cstring>
-#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,11 +17,13 @@
 #include "shim/transport/loop/loop.hpp"
 #include "shim/transport/net/address.hpp"
 #include "shim/transport/net/frame.hpp"
+#include "tests/base/open_descriptors.hpp"
 #include "tests/transport/rig.hpp"
 
 namespace shim::transport::testing {
 namespace {
 
+using base::open_descriptors;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -92,12 +93,6 @@ TEST_F(NetTest, TheFirstMessageOpensTheFabricAtBothEnds) {
   EXPECT_EQ(fabrics_, 2);
   EXPECT_EQ(one.net->counts().fabrics_open, 1u);
   EXPECT_EQ(third.net->counts().fabrics_open, 0u);
-}
-
-std::size_t open_descriptors() {
-  std::size_t count = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
-  return count;
 }
 
 TEST_F(NetTest, AConnectionThatOnlyOpenedTheFabricIsClosed) {

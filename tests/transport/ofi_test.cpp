@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "shim/transport/ofi/wire.hpp"
+#include "tests/base/open_descriptors.hpp"
 #include "tests/base/thread_count.hpp"
 #include "tests/transport/processes.hpp"
 #include "tests/transport/rig.hpp"
@@ -287,11 +288,6 @@ TEST_P(Ofi, AForkedChildCannotUseItAndDoesNoHarm) {
   pass_one();
 }
 
-std::size_t count_in(const char* directory) {
-  std::filesystem::directory_iterator begin(directory);
-  return static_cast<std::size_t>(std::distance(begin, {}));
-}
-
 TEST_P(Ofi, ClosingLeavesNoDescriptorsAndNoThreads) {
   auto use_once = [&] {
     auto a = make(provider());
@@ -302,9 +298,9 @@ TEST_P(Ofi, ClosingLeavesNoDescriptorsAndNoThreads) {
     pass(*a, link, *b, bytes_of(1), sink, [&] { return heard > 0; });
   };
   use_once();  // what the library itself opens once, it keeps
-  std::size_t descriptors = count_in("/proc/self/fd"), threads = base::threads_down_to(0);
+  std::size_t descriptors = base::open_descriptors(), threads = base::threads_down_to(0);
   for (int i = 0; i < 3; ++i) use_once();
-  EXPECT_EQ(count_in("/proc/self/fd"), descriptors);
+  EXPECT_EQ(base::open_descriptors(), descriptors);
   EXPECT_EQ(base::threads_down_to(threads), threads);
 }
 

@@ -4,13 +4,14 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <span>
+
+#include "shim/transport/cookie.hpp"
 
 namespace shim::transport {
 namespace {
@@ -58,8 +59,7 @@ Result<std::unique_ptr<Contacts>> Contacts::listen(const std::string& interface)
   ContactAddress own{.cookie = 0, .port = 0, .addresses = own_addresses(interface)};
   if (own.addresses.empty())
     return Error(ErrorClass::other, "this machine has no network address that other nodes' processes could call");
-  if (::getrandom(&own.cookie, sizeof own.cookie, 0) != static_cast<ssize_t>(sizeof own.cookie))
-    return base::system_error(errno, "getrandom for the secret of this process's address");
+  SHIM_TRY_ASSIGN(own.cookie, random_cookie());
   const bool v6 = std::ranges::any_of(own.addresses, &IpAddress::is_v6);
   SHIM_TRY_ASSIGN(base::Descriptor listener, open_listener(v6, own.port));
   base::Descriptor events(::epoll_create1(EPOLL_CLOEXEC));
@@ -110,10 +110,9 @@ bool Contacts::call_next(Contact& contact) {
   auto connection = Connection::call(addresses[contact.next_address_++ % addresses.size()], contact.to_.port);
   if (!connection) return false;
   const int descriptor = connection->descriptor();
-  auto& kept = connections_[descriptor] = std::make_unique<Connection>(*std::move(connection));
-  whose_[kept.get()] = &contact;
-  contact.way_ = kept.get();
-  watch(*kept, true, true);
+  auto& kept = connections_[descriptor] = {std::make_unique<Connection>(*std::move(connection)), &contact};
+  contact.way_ = kept.connection.get();
+  watch(*kept.connection, true, true);
   return true;
 }
 
@@ -130,8 +129,7 @@ void Contacts::push(Contact& contact) {
 }
 
 Contact* Contacts::contact_of(const Connection& connection) {
-  auto at = whose_.find(&connection);
-  return at == whose_.end() ? nullptr : at->second;
+  return connections_.at(connection.descriptor()).contact;
 }
 
 void Contacts::accept_all() {
@@ -139,8 +137,8 @@ void Contacts::accept_all() {
     base::Descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket.is_open()) return;
     const int descriptor = socket.get();
-    auto& kept = connections_[descriptor] = std::make_unique<Connection>(Connection::accepted(std::move(socket)));
-    watch(*kept, true, false);
+    auto& kept = connections_[descriptor] = {std::make_unique<Connection>(Connection::accepted(std::move(socket))), nullptr};
+    watch(*kept.connection, true, false);
   }
 }
 
@@ -156,7 +154,7 @@ int Contacts::poll(const Receiver& receiver) {
       continue;
     }
     auto at = connections_.find(events[i].data.fd);  // an earlier event may have ended it
-    if (at != connections_.end()) on_event(*at->second, events[i].events, receiver);
+    if (at != connections_.end()) on_event(*at->second.connection, events[i].events, receiver);
   }
   look_at_clock();
   return static_cast<int>(counts_.frames_received - before);
@@ -228,7 +226,7 @@ bool Contacts::on_hello(Connection& connection, const ReceivedFrame& frame) {
   auto caller = open(frame.bytes.subspan(std::min(frame.bytes.size(), sizeof hello)));
   if (!is_meant || !caller) return false;
   connection.enter(Connection::State::open);
-  whose_[&connection] = *caller;
+  connections_.at(connection.descriptor()).contact = *caller;
   FrameQueue frames;
   frames.add(ContactFrame::welcome, {});
   if (!connection.send(frames)) return false;
@@ -250,7 +248,6 @@ void Contacts::lose(Connection& connection, const Error& reason) {
       call(*contact);
     }
   }
-  whose_.erase(&connection);
   connections_.erase(connection.descriptor());  // closes it, which ends its events
 }
 
@@ -271,8 +268,8 @@ void Contacts::look_at_clock() {
   if (now < next_look_) return;
   next_look_ = now + kClockEvery;
   std::vector<Connection*> late;
-  for (const auto& [descriptor, connection] : connections_)
-    if (is_late(*connection, now)) late.push_back(connection.get());
+  for (const auto& [descriptor, kept] : connections_)
+    if (is_late(*kept.connection, now)) late.push_back(kept.connection.get());
   for (Connection* connection : late) {
     // who has taken the call and says nothing may be busy elsewhere: its addresses are tried in turn, for ever
     if (connection->state() == Connection::State::greeting) contact_of(*connection)->next_address_ %= contact_of(*connection)->to_.addresses.size();

@@ -72,7 +72,10 @@ class Contacts {
   const Counts& counts() const { return counts_; }
 
  private:
-  using Connections = std::unordered_map<int, std::unique_ptr<Connection>>;
+  struct Kept {
+    std::unique_ptr<Connection> connection;
+    Contact* contact = nullptr;  ///< whose it is; null for a stranger's
+  };
   Contacts(base::Descriptor listener, base::Descriptor events, ContactAddress own);
   static base::Result<base::Descriptor> open_listener(bool v6, std::uint16_t& port);
 
@@ -95,8 +98,7 @@ class Contacts {
   base::Descriptor listener_, events_;
   ContactAddress own_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Contact>> contacts_;  ///< by their cookies
-  Connections connections_;                                              ///< by their descriptors
-  std::unordered_map<const Connection*, Contact*> whose_;
+  std::unordered_map<int, Kept> connections_;                            ///< by their descriptors
   std::vector<Contact*> broken_;  ///< whose way has failed while something was sent
   base::Nanoseconds next_look_ = 0;
   Counts counts_;

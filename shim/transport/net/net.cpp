@@ -60,7 +60,6 @@ class NetTransport final : public Net {
   void wait_for_opening() const override { opening_.wait(); }
 
  private:
-  Status check_process() const;
   NetLink& link_of(Contact& contact);
   Result<bool> is_connected(NetLink& link);
   Status ask(NetLink& link);
@@ -83,11 +82,6 @@ class NetTransport final : public Net {
   std::uint64_t refused_early_ = 0;
   mutable Counts counts_;
 };
-
-Status NetTransport::check_process() const {
-  if (mark_.is_own_process()) [[likely]] return {};
-  return Error(ErrorClass::other, "a child made by fork cannot use its parent's connections; communicate from the parent");
-}
 
 NetLink& NetTransport::link_of(Contact& contact) {
   auto& link = links_[&contact];
@@ -114,7 +108,7 @@ Status NetTransport::ask(NetLink& link) {
 Result<bool> NetTransport::is_connected(NetLink& link) {
   if (link.fabric) [[likely]] return true;
   if (link.failure) return link.failure->clone();
-  SHIM_TRY(check_process());
+  SHIM_TRY(mark_.check());
   if (const Error* failure = link.contact->failure()) return failure->clone();
   if (fabric_failure_) return unreachable(fabric_failure_->text());
   if (!link.has_asked) SHIM_TRY(ask(link));
@@ -132,7 +126,7 @@ Result<Attempt> NetTransport::try_send(Link& to, ConstSpan header, ConstSpan pay
 }
 
 Result<Attempt> NetTransport::try_send_ahead(Link& to, ConstSpan header, ConstSpan payload) {
-  SHIM_TRY(check_process());
+  SHIM_TRY(mark_.check());
   SHIM_TRY_ASSIGN(const bool taken, contacts_->send(*static_cast<NetLink&>(to).contact, ContactFrame::packet, header, payload));
   return taken ? Attempt::done : Attempt::again;
 }
@@ -212,7 +206,7 @@ int NetTransport::poll_contacts(Sink& sink) {
 }
 
 Result<int> NetTransport::poll(Sink& sink) {
-  SHIM_TRY(check_process());
+  SHIM_TRY(mark_.check());
   int moved = poll_contacts(sink);
   if (fabric_) {
     SHIM_TRY_ASSIGN(const int packets, fabric_->poll(sink));

@@ -4,12 +4,12 @@
 #include <malloc.h>
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include <algorithm>
 #include <cstring>
 
+#include "shim/transport/cookie.hpp"
 #include "shim/transport/ofi/ofi_transport.hpp"
 
 namespace shim::transport {
@@ -36,11 +36,6 @@ Ofi::~Ofi() {
   endpoint_.close();
   // tcp;ofi_rxm frees some 90 MiB here, which malloc would keep (docs/measurements.md).
   ::malloc_trim(0);
-}
-
-Status Ofi::check_process() const {
-  if (mark_.is_own_process()) [[likely]] return {};
-  return Error(ErrorClass::other, "a child made by fork cannot use its parent's network endpoint; communicate from the parent");
 }
 
 Bytes Ofi::address() const {
@@ -99,7 +94,7 @@ Error Ofi::failure(int code) const {
 
 Result<Attempt> Ofi::try_send(Link& to, ConstSpan header, ConstSpan payload) {
   auto& link = static_cast<OfiLink&>(to);
-  SHIM_TRY(check_process());
+  SHIM_TRY(mark_.check());
   const std::size_t bytes = header.size() + payload.size();
   if (bytes > max_packet_bytes()) return Error(ErrorClass::intern, "a packet is longer than the libfabric transport's max_packet_bytes");
   Attempt attempt = Attempt::done;
@@ -197,7 +192,7 @@ Status Ofi::take_error() {
 }
 
 Result<int> Ofi::poll(Sink& sink) {
-  SHIM_TRY(check_process());
+  SHIM_TRY(mark_.check());
   const std::uint64_t before = counts_.packets_received;
   for (int reads = 0; reads < kReadsPerPoll; ++reads) {
     fi_cq_msg_entry entries[kReadBatch];
@@ -224,13 +219,6 @@ void Ofi::sleep(std::int64_t nanoseconds) {
 namespace {
 
 constexpr const char* kSharedMemory = "/dev/shm";
-
-Result<std::uint64_t> random_cookie() {
-  std::uint64_t cookie = 0;
-  if (::getrandom(&cookie, sizeof cookie, 0) != static_cast<ssize_t>(sizeof cookie))
-    return base::system_error(errno, "getrandom for the endpoint's secret");
-  return cookie;
-}
 
 Result<std::unique_ptr<Transport>> open_provider(const Library& library, std::string_view provider,
                                                  const std::string& interface) {

@@ -5,9 +5,9 @@
 #include <memory>
 #include <unordered_map>
 
+#include "shim/transport/fork_mark.hpp"
 #include "shim/transport/ofi/buffers.hpp"
 #include "shim/transport/ofi/endpoint.hpp"
-#include "shim/transport/fork_mark.hpp"
 #include "shim/transport/ofi/link.hpp"
 #include "shim/transport/ofi/region_marker.hpp"
 
@@ -37,7 +37,6 @@ class Ofi final : public Transport {
   void keep(RegionMarker marker) { marker_ = std::move(marker); }
 
  private:
-  base::Status check_process() const;
   base::Result<Attempt> introduce_ourselves(OfiLink& link);
   base::Result<Attempt> send_frame(OfiLink& link, FrameKind kind, ConstSpan header, ConstSpan payload);
   base::Result<Attempt> send_receipt(OfiLink& link, FrameKind kind);
