@@ -7,8 +7,13 @@ namespace {
 
 constexpr std::uint64_t kKi = 1024;
 
+// everyone reads straight from where the data is, all at the same time: each waits once. More readers than these would wait for each
+// other at the kernel's lock on the memory they read (Chakraborty et al., "Contention-Aware Kernel-Assisted MPI Collectives", 2017).
+constexpr When kReadByFew{.min_bytes = 32 * kKi, .min_size = 3, .max_size = 16, .wants_shared_memory = true};
+
 // a chain costs least work, which counts where processes outnumber cores; with many processes its length costs more
 constexpr Row<Bcast> kBcast[] = {
+    {"linear", bcast_linear, kReadByFew},
     {"chain", bcast_chain, {.min_bytes = 256 * kKi, .min_size = 3, .max_size = 16}},
     {"scatter_ring", bcast_scatter_ring, {.min_bytes = 256 * kKi, .min_size = 4}},
     {"binomial", bcast_binomial, {}},
@@ -41,12 +46,14 @@ constexpr Row<Scatter> kScatter[] = {
 };
 constexpr When kShortOfAll{.max_bytes = 1 * kKi, .max_size = kMostProcesses};
 constexpr Row<Allgather> kAllgather[] = {
+    {"linear", allgather_linear, kReadByFew},
     {"linear, short", allgather_linear, kShortOfAll},
     {"recursive_doubling", allgather_recursive_doubling, {.max_bytes = 2048 * kKi, .needs_power_of_two = true}},
     {"bruck", allgather_bruck, {.max_bytes = 64 * kKi}},
     {"ring", allgather_ring, {}},
 };
 constexpr Row<Allgatherv> kAllgatherv[] = {
+    {"linear", allgatherv_linear, kReadByFew},
     {"linear, short", allgatherv_linear, kShortOfAll},
     {"bruck", allgatherv_bruck, {.max_bytes = 64 * kKi, .min_size = 3}},
     {"ring", allgatherv_ring, {}},

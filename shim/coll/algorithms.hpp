@@ -44,7 +44,7 @@ using ReduceScatter = Task(Call, Operands, const void* own, void* result, Intege
 
 // --- the algorithms; size is the number of processes, the files say more
 Barrier barrier_dissemination;
-Bcast bcast_binomial, bcast_chain, bcast_scatter_ring;
+Bcast bcast_binomial, bcast_chain, bcast_linear, bcast_scatter_ring;
 Reduce reduce_binomial, reduce_chain, reduce_rabenseifner;
 Allreduce allreduce_recursive_doubling, allreduce_rabenseifner, allreduce_ring;
 Gather gather_binomial, gather_linear;
@@ -63,7 +63,9 @@ ReduceScatter reduce_scatter_halving, reduce_scatter_pairwise;
 /// Requests that the linear algorithms keep in flight at a time.
 inline constexpr int kWindow = 32;
 
-inline Call call_on(const Comm& comm, int tag) { return {&comm.context(), &comm.scratch(), comm.rank(), comm.size(), tag}; }
+inline Call call_on(const Comm& comm, int tag) {
+  return {&comm.context(), &comm.scratch(), comm.rank(), comm.size(), tag, comm.shares_memory()};
+}
 inline Call call_on(const Turn& turn) { return call_on(*turn.comm, turn.tag); }
 
 // --- the table
@@ -76,12 +78,13 @@ struct When {
   int max_size = INT32_MAX;
   bool needs_commutative = false;
   bool needs_power_of_two = false;
+  bool wants_shared_memory = false;  ///< long messages are read straight out of the sender's memory
 
   bool is_possible(int size, bool commutative) const {
     return (commutative || !needs_commutative) && ((size & (size - 1)) == 0 || !needs_power_of_two);
   }
-  bool is_good(int size, std::uint64_t bytes) const {
-    return size >= min_size && size <= max_size && bytes >= min_bytes && bytes <= max_bytes;
+  bool is_good(int size, std::uint64_t bytes, bool shares_memory) const {
+    return size >= min_size && size <= max_size && bytes >= min_bytes && bytes <= max_bytes && (shares_memory || !wants_shared_memory);
   }
 };
 
@@ -120,9 +123,9 @@ struct Table {
 const Table& table();
 
 template <typename Function>
-Function* choose(std::span<const Row<Function>> rows, int size, std::uint64_t bytes, bool commutative = true) {
+Function* choose(std::span<const Row<Function>> rows, const Call& call, std::uint64_t bytes, bool commutative = true) {
   for (const Row<Function>& row : rows) {
-    if (row.when.is_possible(size, commutative) && row.when.is_good(size, bytes)) return row.function;
+    if (row.when.is_possible(call.size, commutative) && row.when.is_good(call.size, bytes, call.shares_memory)) return row.function;
   }
   return rows.back().function;
 }

@@ -15,7 +15,7 @@ Task allgather_packed(Call call, types::ConstBuffer send, types::Buffer receive)
   Packed all(call, *receive.type, receive.address, receive.count * static_cast<std::uint64_t>(call.size));
   if (is_in_place(send)) all.load(first, block);
   else co_await Call::place(send, Call::buffer(all.bytes().subspan(first, block)));
-  Task inner = choose(table().allgather, call.size, all.bytes().size())(call, all.data(), block);
+  Task inner = choose(table().allgather, call, all.bytes().size())(call, all.data(), block);
   co_await inner;
   all.store();
 }
@@ -35,7 +35,7 @@ Task allgatherv_packed(Call call, types::ConstBuffer send, void* receive, Blocks
   else co_await Call::place(send, Call::buffer(all.part(call.rank)));
   std::uint64_t bytes = 0;
   for (const Part& part : all.parts()) bytes += part.bytes;
-  Task inner = choose(table().allgatherv, call.size, bytes)(call, all.data(), all.parts());
+  Task inner = choose(table().allgatherv, call, bytes)(call, all.data(), all.parts());
   co_await inner;
   all.store();
 }
@@ -45,7 +45,7 @@ Task alltoall_packed(Call call, types::ConstBuffer send, types::Buffer receive) 
   Packed incoming(call, *receive.type, receive.address, receive.count * size);
   Packed outgoing(call, *send.type, const_cast<void*>(send.address), send.count * size);
   outgoing.load();
-  Alltoall* algorithm = choose(table().alltoall, call.size, receive.bytes());
+  Alltoall* algorithm = choose(table().alltoall, call, receive.bytes());
   Task inner = algorithm(call, outgoing.data(), incoming.data(), receive.bytes());
   co_await inner;
   incoming.store();
@@ -102,7 +102,7 @@ Task allgather(const Turn& turn, const types::ConstBuffer& send, const types::Bu
   if (call.size == 2 && !in_place)
     return allgather_of_two(call, plain(send), part_of(all, places[call.rank]), part_of(all, places[1 - call.rank]));
   if (!in_place) copy_bytes(plain(send).data(), part_of(all, places[call.rank]).data(), block);
-  return choose(table().allgather, call.size, size * block)(call, all, block);
+  return choose(table().allgather, call, size * block)(call, all, block);
 }
 
 Task allgatherv(const Turn& turn, const types::ConstBuffer& send, void* receive, const Blocks& blocks, const types::Type& type) {
@@ -118,7 +118,7 @@ Task allgatherv(const Turn& turn, const types::ConstBuffer& send, void* receive,
     return allgatherv_packed(call, send, receive, blocks, &type);
   if (call.size == 2 && !in_place) return allgather_of_two(call, plain(send), part_of(all, own), part_of(all, places[1 - call.rank]));
   if (!in_place) copy_bytes(plain(send).data(), part_of(all, own).data(), own.bytes);
-  return choose(table().allgatherv, call.size, items * type.size)(call, all, places);
+  return choose(table().allgatherv, call, items * type.size)(call, all, places);
 }
 
 Task alltoall(const Turn& turn, const types::ConstBuffer& send, const types::Buffer& receive) {
@@ -129,7 +129,7 @@ Task alltoall(const Turn& turn, const types::ConstBuffer& send, const types::Buf
   }
   if (send.bytes() != receive.bytes()) return alltoall_by_rank(call_on(turn), send, receive);  // which says so
   if (!is_plain(send) || !is_plain(receive)) return alltoall_packed(call_on(turn), send, receive);
-  Alltoall* algorithm = choose(table().alltoall, turn.comm->size(), receive.bytes());
+  Alltoall* algorithm = choose(table().alltoall, call_on(turn), receive.bytes());
   return algorithm(call_on(turn), plain(send).data(), plain(receive).data(), receive.bytes());
 }
 

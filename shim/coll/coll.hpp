@@ -3,6 +3,7 @@
 // the blocking, the non-blocking and the persistent form. algorithms.cpp holds the one table that says which runs when.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -16,13 +17,23 @@
 
 namespace shim::coll {
 
+/// Where the members of a communicator are.
+class Locality {
+ public:
+  virtual ~Locality() = default;
+  /// See Comm. Takes time that grows with the members.
+  virtual bool shares_memory() const = 0;
+};
+
 /// What a collective needs to know of a communicator. Lives in the communicator; one per communicator.
 class Comm {
  public:
   /// @param scratch shared by all communicators of the process.
   /// @param local of an intercommunicator: its own group's, which nobody else makes collectives on while one of this is called.
-  Comm(p2p::Engine& engine, p2p::Context& context, ScratchPoolPtr scratch, int rank, int size, Comm* local = nullptr)
-      : engine_(&engine), context_(&context), scratch_(std::move(scratch)), local_(local), rank_(rank), size_(size) {}
+  /// @param locality null: nothing is known of it
+  Comm(p2p::Engine& engine, p2p::Context& context, ScratchPoolPtr scratch, int rank, int size, Comm* local = nullptr,
+       const Locality* locality = nullptr)
+      : engine_(&engine), context_(&context), scratch_(std::move(scratch)), local_(local), locality_(locality), rank_(rank), size_(size) {}
   p2p::Engine& engine() const { return *engine_; }
   p2p::Context& context() const { return *context_; }
   const ScratchPoolPtr& scratch() const { return scratch_; }
@@ -31,6 +42,16 @@ class Comm {
   int size() const { return size_; }
   /// Null where this is no intercommunicator.
   Comm* local() const { return local_; }
+  /// Are all of one node, and may they read each other's memory as far as settings say? The same on all members.
+  bool shares_memory() const {
+    // relaxed: who finds it out twice finds the same
+    int known = shares_memory_.load(std::memory_order_relaxed);
+    if (known == kUnknown) [[unlikely]] {
+      known = locality_ != nullptr && locality_->shares_memory() ? 1 : 0;
+      shares_memory_.store(known, std::memory_order_relaxed);
+    }
+    return known == 1;
+  }
   /// The tag of the next collective: all members call collectives in the same order, so all take the same one.
   int next_tag() { return static_cast<int>(sequence_++ & 0x3fffffff); }
   /// The tag of the next persistent collective, for all its starts. Out of the others' way, who come round to their first one.
@@ -41,6 +62,9 @@ class Comm {
   p2p::Context* context_;
   ScratchPoolPtr scratch_;
   Comm* local_;
+  const Locality* locality_;
+  static constexpr int kUnknown = -1;
+  mutable std::atomic<int> shares_memory_{kUnknown};
   int rank_, size_;
   std::uint32_t sequence_ = 0, lasting_ = 0;
 };

@@ -20,7 +20,7 @@ Task choose_reduce_scatter(const Turn& turn, const types::ConstBuffer& send, voi
   if (goes_directly(turn, table().direct.reduce_scatter, operands.bytes()))
     return directly(turn, [&](Direct& direct) { reduce_scatter_direct(direct, operands, own_data(send, receive), receive, counts); });
   Call call = call_on(turn);
-  ReduceScatter* algorithm = choose(table().reduce_scatter, call.size, operands.bytes(), operands.op->commutative);
+  ReduceScatter* algorithm = choose(table().reduce_scatter, call, operands.bytes(), operands.op->commutative);
   return algorithm(call, operands, own_data(send, receive), receive, counts);
 }
 
@@ -42,7 +42,7 @@ Task reduce(const Turn& turn, const types::ConstBuffer& send, void* receive, std
   void* result = call.rank == root ? receive : nullptr;
   if (goes_directly(turn, table().direct.reduce, operands.bytes()))
     return directly(turn, [&](Direct& direct) { reduce_direct(direct, operands, own_data(send, receive), result, root); });
-  Reduce* algorithm = choose(table().reduce, call.size, operands.bytes(), op.commutative);
+  Reduce* algorithm = choose(table().reduce, call, operands.bytes(), op.commutative);
   return algorithm(call, operands, own_data(send, receive), result, root);
 }
 
@@ -53,7 +53,7 @@ Task allreduce(const Turn& turn, const types::ConstBuffer& send, void* receive, 
   if (goes_directly(turn, table().direct.allreduce, operands.bytes()))
     return directly(turn, [&](Direct& direct) { allreduce_direct(direct, operands, own_data(send, receive), receive); });
   Call call = call_on(turn);
-  Allreduce* algorithm = choose(table().allreduce, call.size, operands.bytes(), op.commutative);
+  Allreduce* algorithm = choose(table().allreduce, call, operands.bytes(), op.commutative);
   return algorithm(call, operands, own_data(send, receive), receive);
 }
 
@@ -62,7 +62,7 @@ Task scan(const Turn& turn, const types::ConstBuffer& send, void* receive, std::
   const Operands operands{&type, &op, count};
   if (goes_directly(turn, table().direct.scan, operands.bytes()))
     return directly(turn, [&](Direct& direct) { scan_direct(direct, operands, own_data(send, receive), receive); });
-  Scan* algorithm = choose(table().scan, turn.comm->size(), operands.bytes());
+  Scan* algorithm = choose(table().scan, call_on(turn), operands.bytes());
   return algorithm(call_on(turn), operands, own_data(send, receive), receive);
 }
 
@@ -71,7 +71,7 @@ Task exscan(const Turn& turn, const types::ConstBuffer& send, void* receive, std
   const Operands operands{&type, &op, count};
   if (goes_directly(turn, table().direct.exscan, operands.bytes()))
     return directly(turn, [&](Direct& direct) { exscan_direct(direct, operands, own_data(send, receive), receive); });
-  Scan* algorithm = choose(table().exscan, turn.comm->size(), operands.bytes());
+  Scan* algorithm = choose(table().exscan, call_on(turn), operands.bytes());
   return algorithm(call_on(turn), operands, own_data(send, receive), receive);
 }
 

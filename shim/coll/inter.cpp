@@ -12,7 +12,7 @@ constexpr int kLeader = 0;
 
 // To the leader's room what our group has together.
 Task reduce_to_leader(Call local, Operands operands, const void* own, void* room) {
-  Reduce* algorithm = choose(table().reduce, local.size, operands.bytes(), operands.op->commutative);
+  Reduce* algorithm = choose(table().reduce, local, operands.bytes(), operands.op->commutative);
   Task inner = algorithm(local, operands, own, local.rank == kLeader ? room : nullptr, kLeader);
   co_await inner;
 }
@@ -20,7 +20,7 @@ Task reduce_to_leader(Call local, Operands operands, const void* own, void* room
 Task bcast_from_leader(Call local, types::Buffer data) {
   Packed packed(local, data);
   if (local.rank == kLeader) packed.load();
-  Task inner = choose(table().bcast, local.size, data.bytes())(local, packed.bytes(), kLeader);
+  Task inner = choose(table().bcast, local, data.bytes())(local, packed.bytes(), kLeader);
   co_await inner;
   if (local.rank != kLeader) packed.store();
 }

@@ -13,7 +13,7 @@ namespace {
 Task bcast_packed(Call call, types::Buffer data, int root) {
   Packed packed(call, data);
   if (call.rank == root) packed.load();
-  Task inner = choose(table().bcast, call.size, data.bytes())(call, packed.bytes(), root);
+  Task inner = choose(table().bcast, call, data.bytes())(call, packed.bytes(), root);
   co_await inner;
   if (call.rank != root) packed.store();
 }
@@ -32,7 +32,7 @@ Task gather_packed(Call call, types::ConstBuffer send, types::Buffer receive, in
     own.load();
     block = own.bytes();
   }
-  Task inner = choose(table().gather, call.size, block.size())(call, block, all.data(), root);
+  Task inner = choose(table().gather, call, block.size())(call, block, all.data(), root);
   co_await inner;
   all.store();
 }
@@ -69,7 +69,7 @@ Task scatter_packed(Call call, types::ConstBuffer send, types::Buffer receive, i
     own = Packed(call, receive);
     block = own.bytes();
   }
-  Task inner = choose(table().scatter, call.size, block.size())(call, all.data(), block, root);
+  Task inner = choose(table().scatter, call, block.size())(call, all.data(), block, root);
   co_await inner;
   own.store();
 }
@@ -108,7 +108,7 @@ Task bcast(const Turn& turn, const types::Buffer& data, int root) {
     return directly(turn, [&](Direct& direct) { bcast_direct(direct, data, root); });
   Call call = call_on(turn);
   if (!is_plain(data)) return bcast_packed(call, data, root);
-  return choose(table().bcast, call.size, data.bytes())(call, plain(data), root);
+  return choose(table().bcast, call, data.bytes())(call, plain(data), root);
 }
 
 Task gather(const Turn& turn, const types::ConstBuffer& send, const types::Buffer& receive, int root) {
@@ -126,7 +126,7 @@ Task gather(const Turn& turn, const types::ConstBuffer& send, const types::Buffe
   ConstBytes own;
   if (!in_place) own = plain(send);
   else own = {all + static_cast<std::uint64_t>(root) * receive.bytes(), receive.bytes()};
-  return choose(table().gather, call.size, own.size())(call, own, all, root);
+  return choose(table().gather, call, own.size())(call, own, all, root);
 }
 
 Task gatherv(const Turn& turn, const types::ConstBuffer& send, void* receive, const Blocks& blocks, const types::Type* type, int root) {
@@ -157,7 +157,7 @@ Task scatter(const Turn& turn, const types::ConstBuffer& send, const types::Buff
   Bytes own;
   if (!in_place) own = plain(receive);
   else own = {const_cast<std::byte*>(all) + static_cast<std::uint64_t>(root) * send.bytes(), send.bytes()};  // never written to
-  return choose(table().scatter, call.size, own.size())(call, all, own, root);
+  return choose(table().scatter, call, own.size())(call, all, own, root);
 }
 
 Task scatterv(const Turn& turn, const void* send, const Blocks& blocks, const types::Type* type, const types::Buffer& receive, int root) {

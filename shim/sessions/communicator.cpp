@@ -20,7 +20,7 @@ Communicator::Communicator(Process& process, Parts parts)
       size_(parts_.group->size()),
       peers_(parts_.context.members->size()),
       context_(process.engine().make_context(parts_.context)),
-      coll_(process.engine(), *context_, process.scratch(), rank_, peers_, parts_.local ? &parts_.local->coll() : nullptr),
+      coll_(process.engine(), *context_, process.scratch(), rank_, peers_, parts_.local ? &parts_.local->coll() : nullptr, this),
       children_(is_inter() ? 1 : 0) {
   if (!parts_.info) parts_.info = std::make_shared<Info>();
 }
@@ -56,6 +56,15 @@ base::Status Communicator::take_hints(const InfoPtr& hints) {
   for (std::string_view key : kHints)
     if (auto value = hints->get(key)) SHIM_TRY(parts_.info->set(key, *value));
   return {};
+}
+
+/// Of those whom ranks mean.
+bool Communicator::shares_memory() const {
+  const p2p::Members& members = *parts_.context.members;
+  if (!process_->settings().single_copy || process_->everything_over_fabric()) return false;
+  for (int rank = 0; rank < members.size(); ++rank)
+    if (!process_->is_local(members.at(rank))) return false;
+  return true;
 }
 
 std::string Communicator::description() const {

@@ -24,7 +24,7 @@ namespace shim::sessions {
 
 
 /// Held by shared_ptr: by its handle, and by every operation in progress on it. It keeps its session's Process alive.
-class Communicator final : public Described {
+class Communicator final : public Described, private coll::Locality {
  public:
   struct Parts {
     SessionPtr session;
@@ -85,6 +85,8 @@ class Communicator final : public Described {
   const Parts& parts() const { return parts_; }
 
  private:
+  bool shares_memory() const override;
+
   Process* process_;
   Parts parts_;
   int rank_, size_, peers_;

@@ -316,19 +316,21 @@ TEST_P(Entries, CombiningInPlace) {
 
 TEST(Table, EveryRowIsTheChoiceForSomeSizeAndLength) {
   auto check = [](auto rows) {
-    auto first_of = [rows](int size, std::uint64_t bytes, bool commutative) {
-      return std::ranges::find_if(rows, [&](const auto& row) { return row.when.is_possible(size, commutative) && row.when.is_good(size, bytes); });
+    auto first_of = [rows](int size, std::uint64_t bytes, bool commutative, bool shares_memory) {
+      return std::ranges::find_if(
+          rows, [&](const auto& row) { return row.when.is_possible(size, commutative) && row.when.is_good(size, bytes, shares_memory); });
     };
     for (const auto& row : rows) {
       bool is_chosen = false;
       for (int size = 1; size <= 64; ++size) {
         for (std::uint64_t bytes = 1; bytes <= 1u << 24; bytes *= 2) {
-          for (bool commutative : {false, true}) is_chosen |= &*first_of(size, bytes, commutative) == &row;
+          for (bool commutative : {false, true})
+            for (bool shares_memory : {false, true}) is_chosen |= &*first_of(size, bytes, commutative, shares_memory) == &row;
         }
       }
       EXPECT_TRUE(is_chosen) << row.name;
     }
-    EXPECT_TRUE(rows.back().when.is_possible(3, false) && rows.back().when.is_good(1, 0)) << rows.back().name;
+    EXPECT_TRUE(rows.back().when.is_possible(3, false) && rows.back().when.is_good(1, 0, false)) << rows.back().name;
   };
   const Table& all = table();
   check(all.bcast);
