@@ -25,7 +25,7 @@ class SharedArea {
   virtual std::size_t pair_bytes() const = 0;
 
   /// Backs the pages of this range with memory, so that a full /dev/shm is an error here and not a SIGBUS at the first touch.
-  /// Own slots are backed already; pair blocks are not. Errors: no_space, no_mem.
+  /// The first part of the own slot is backed already, as far as whoever made the area was told; pair blocks are not. Errors: no_space, no_mem.
   virtual Status back(std::byte* begin, std::size_t bytes) = 0;
 
   /// Has the process of this slot attached (and not left)? Acquire: what it wrote into its slot before is visible then.

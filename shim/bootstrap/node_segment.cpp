@@ -133,7 +133,8 @@ base::Result<std::unique_ptr<NodeSegment>> NodeSegment::attach(const SegmentSpec
   SHIM_TRY_ASSIGN(Mapping mapping, Mapping::make(file, layout.total_bytes));
   std::unique_ptr<NodeSegment> segment(
       new NodeSegment(std::make_unique<State>(State{spec, layout, std::move(file), std::move(mapping)})));
-  if (spec.slot_bytes > 0) SHIM_TRY(segment->state_->file.reserve(layout.slot(spec.own_slot), layout.slot_stride));
+  const std::size_t backed = spec.slot_bytes_backed.value_or(spec.slot_bytes);
+  if (backed > 0) SHIM_TRY(segment->state_->file.reserve(layout.slot(spec.own_slot), round_up(backed, page_bytes())));
   SHIM_TRY(segment->state_->claim_slot());
   return segment;
 }

@@ -26,6 +26,7 @@ struct SegmentSpec {
   std::uint32_t world_rank = 0;
   std::uint32_t job_size = 0;  ///< how many records the address table has; 0 where the job has no other nodes
   std::size_t slot_bytes = 0;  ///< per-process memory for the transport
+  std::optional<std::size_t> slot_bytes_backed;  ///< how much of it is backed with memory from the beginning; all where nothing is said
   std::size_t pair_bytes = 0;  ///< per ordered pair; backed with memory only when used
   std::string directory = "/dev/shm";
   CoreSet cores;            ///< that this process may run on

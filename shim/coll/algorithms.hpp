@@ -64,7 +64,7 @@ ReduceScatter reduce_scatter_halving, reduce_scatter_pairwise;
 inline constexpr int kWindow = 32;
 
 inline Call call_on(const Comm& comm, int tag) {
-  return {&comm.context(), &comm.scratch(), comm.rank(), comm.size(), tag, comm.shares_memory()};
+  return {&comm.context(), &comm.scratch(), comm.rank(), comm.size(), tag, comm.sharing() == Sharing::memory};
 }
 inline Call call_on(const Turn& turn) { return call_on(*turn.comm, turn.tag); }
 

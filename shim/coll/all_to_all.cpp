@@ -4,6 +4,7 @@
 #include "shim/coll/algorithms.hpp"
 #include "shim/coll/coll.hpp"
 #include "shim/coll/direct.hpp"
+#include "shim/coll/meeting.hpp"
 #include "shim/coll/packed.hpp"
 
 namespace shim::coll {
@@ -90,10 +91,10 @@ Task alltoallv_by_rank(Call call, const void* send, Blocks send_blocks, const ty
 Task allgather(const Turn& turn, const types::ConstBuffer& send, const types::Buffer& receive) {
   Call call = call_on(turn);
   const bool in_place = is_in_place(send);
-  if (goes_directly(turn, table().direct.allgather, receive.bytes() * static_cast<std::uint64_t>(call.size))) {
-    const BlocksIn all{receive.address, receive.type, nullptr, receive.count};
-    return directly(turn, [&](Direct& direct) { allgather_direct(direct, send, all); });
-  }
+  const BlocksIn blocks{receive.address, receive.type, nullptr, receive.count};
+  if (auto done = at_board(turn, [&](Meeting& meeting) { return meet_allgather(meeting, send, blocks, receive.bytes()); })) return std::move(*done);
+  if (goes_directly(turn, table().direct.allgather, receive.bytes() * static_cast<std::uint64_t>(call.size)))
+    return directly(turn, [&](Direct& direct) { allgather_direct(direct, send, blocks); });
   const bool all_plain = is_plain(receive) && (in_place || is_plain(send));
   if (!all_plain || (!in_place && send.bytes() != receive.bytes())) return allgather_packed(call, send, receive);
   const std::uint64_t block = receive.bytes(), size = static_cast<std::uint64_t>(call.size);
@@ -112,8 +113,11 @@ Task allgatherv(const Turn& turn, const types::ConstBuffer& send, void* receive,
   auto* all = static_cast<std::byte*>(receive);
   const Part own = places[call.rank];
   const auto items = static_cast<std::uint64_t>(blocks.counts.sum());
+  const BlocksIn in{receive, &type, &blocks};
+  if (auto done = at_board(turn, [&](Meeting& meeting) { return meet_allgather(meeting, send, in, blocks.counts.largest() * type.size); }))
+    return std::move(*done);
   if (goes_directly(turn, table().direct.allgatherv, items * type.size))
-    return directly(turn, [&](Direct& direct) { allgather_direct(direct, send, {receive, &type, &blocks}); });
+    return directly(turn, [&](Direct& direct) { allgather_direct(direct, send, in); });
   if (!type.contiguous || (!in_place && (!is_plain(send) || send.bytes() != own.bytes)))
     return allgatherv_packed(call, send, receive, blocks, &type);
   if (call.size == 2 && !in_place) return allgather_of_two(call, plain(send), part_of(all, own), part_of(all, places[1 - call.rank]));
@@ -122,11 +126,13 @@ Task allgatherv(const Turn& turn, const types::ConstBuffer& send, void* receive,
 }
 
 Task alltoall(const Turn& turn, const types::ConstBuffer& send, const types::Buffer& receive) {
+  const BlocksIn in{receive.address, receive.type, nullptr, receive.count};
+  const BlocksOut out = is_in_place(send) ? BlocksOut{receive.address, receive.type, nullptr, receive.count}
+                                          : BlocksOut{send.address, send.type, nullptr, send.count};
+  if (auto done = at_board(turn, [&](Meeting& meeting) { return meet_alltoall(meeting, out, in); })) return std::move(*done);
   if (is_in_place(send)) return alltoall_replaced(call_on(turn), receive);
-  if (goes_directly(turn, table().direct.alltoall, receive.bytes())) {
-    const BlocksOut out{send.address, send.type, nullptr, send.count};
-    return directly(turn, [&](Direct& direct) { alltoall_direct(direct, out, {receive.address, receive.type, nullptr, receive.count}); });
-  }
+  if (goes_directly(turn, table().direct.alltoall, receive.bytes()))
+    return directly(turn, [&](Direct& direct) { alltoall_direct(direct, out, in); });
   if (send.bytes() != receive.bytes()) return alltoall_by_rank(call_on(turn), send, receive);  // which says so
   if (!is_plain(send) || !is_plain(receive)) return alltoall_packed(call_on(turn), send, receive);
   Alltoall* algorithm = choose(table().alltoall, call_on(turn), receive.bytes());
@@ -136,11 +142,12 @@ Task alltoall(const Turn& turn, const types::ConstBuffer& send, const types::Buf
 Task alltoallv(const Turn& turn, const void* send, const Blocks& send_blocks, const types::Type* send_type, void* receive,
                const Blocks& receive_blocks, const types::Type& receive_type) {
   if (send_type == nullptr) return alltoallv_replaced(call_on(turn), receive, receive_blocks, &receive_type);
+  const BlocksOut out{send, send_type, &send_blocks};
+  const BlocksIn in{receive, &receive_type, &receive_blocks};
+  if (auto done = at_board(turn, [&](Meeting& meeting) { return meet_alltoallv(meeting, turn, out, in); })) return std::move(*done);
   const std::uint64_t bytes = std::max(send_blocks.counts.largest() * send_type->size, receive_blocks.counts.largest() * receive_type.size);
-  if (goes_directly(turn, table().direct.alltoallv, bytes)) {
-    const BlocksOut out{send, send_type, &send_blocks};
-    return directly(turn, [&](Direct& direct) { alltoall_direct(direct, out, {receive, &receive_type, &receive_blocks}); });
-  }
+  if (goes_directly(turn, table().direct.alltoallv, bytes))
+    return directly(turn, [&](Direct& direct) { alltoall_direct(direct, out, in); });
   return alltoallv_by_rank(call_on(turn), send, send_blocks, send_type, receive, receive_blocks, &receive_type);
 }
 

@@ -49,6 +49,12 @@ bool Call::Receive::await_suspend(Task::Handle task) const {
     execution.take(execution.engine().recv(*call->context, into, source, call->tag, p2p::Plane::collective), into.bytes());
     return execution.has_failed();
   }
+  if (wait && into.bytes() > 0 && execution.may_receive_at_once()) {
+    if (auto received = execution.engine().recv_at_once(*call->context, into, source, call->tag, p2p::Plane::collective)) {
+      execution.take(*received, into.bytes());
+      return execution.has_failed();
+    }
+  }
   post(execution, *call, into, source);
   return wait ? must_wait(execution) : execution.has_failed();
 }

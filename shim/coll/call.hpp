@@ -50,7 +50,7 @@ struct Call {
   p2p::Context* context;
   const ScratchPoolPtr* scratch;  ///< the communicator's
   int rank, size, tag;
-  bool shares_memory;  ///< Comm::shares_memory
+  bool shares_memory;  ///< Sharing::memory
 
   // Posted operations go on while the task does, unless it waits for all that is posted. (Types of their own, as short as can be: each
   // that is awaited has its place in the frame.)

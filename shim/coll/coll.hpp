@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -13,16 +15,27 @@
 #include "shim/coll/scratch_pool.hpp"
 #include "shim/coll/task.hpp"
 #include "shim/p2p/p2p.hpp"
+#include "shim/transport/shm/board.hpp"
 #include "shim/types/types.hpp"
 
 namespace shim::coll {
+
+/// What the members of a communicator have in common beside messages. The same on all of them.
+enum class Sharing : std::uint8_t {
+  nothing,
+  boards,  ///< all are of one node
+  memory,  ///< likewise, and they may read each other's memory, as far as settings say
+};
 
 /// Where the members of a communicator are.
 class Locality {
  public:
   virtual ~Locality() = default;
-  /// See Comm. Takes time that grows with the members.
-  virtual bool shares_memory() const = 0;
+  /// Takes time that grows with the members.
+  virtual Sharing sharing() const = 0;
+  /// For members that share boards: the host takes one, where there is one left, and tells the others where it is.
+  virtual std::optional<transport::BoardPlace> take_board() const = 0;
+  virtual std::unique_ptr<transport::Board> open_board(transport::BoardPlace place) const = 0;
 };
 
 /// What a collective needs to know of a communicator. Lives in the communicator; one per communicator.
@@ -42,16 +55,25 @@ class Comm {
   int size() const { return size_; }
   /// Null where this is no intercommunicator.
   Comm* local() const { return local_; }
-  /// Are all of one node, and may they read each other's memory as far as settings say? The same on all members.
-  bool shares_memory() const {
+  Sharing sharing() const {
     // relaxed: who finds it out twice finds the same
-    int known = shares_memory_.load(std::memory_order_relaxed);
+    int known = sharing_.load(std::memory_order_relaxed);
     if (known == kUnknown) [[unlikely]] {
-      known = locality_ != nullptr && locality_->shares_memory() ? 1 : 0;
-      shares_memory_.store(known, std::memory_order_relaxed);
+      known = static_cast<int>(locality_ != nullptr ? locality_->sharing() : Sharing::nothing);
+      sharing_.store(known, std::memory_order_relaxed);
     }
-    return known == 1;
+    return static_cast<Sharing>(known);
   }
+  /// Null where nothing is known of it.
+  const Locality* locality() const { return locality_; }
+  /// For meeting.hpp: where blocking collectives meet, once the members have agreed on it.
+  struct MeetingPlace {
+    bool is_agreed_on = false;
+    std::unique_ptr<transport::Board> board;  ///< null: nowhere
+    bool is_open = false;                     ///< a collective that met there goes on with messages
+    int collectives_before = 0;               ///< that could have met, before the members agreed on it
+  };
+  MeetingPlace& meeting_place() { return meeting_place_; }
   /// The tag of the next collective: all members call collectives in the same order, so all take the same one.
   int next_tag() { return static_cast<int>(sequence_++ & 0x3fffffff); }
   /// The tag of the next persistent collective, for all its starts. Out of the others' way, who come round to their first one.
@@ -64,7 +86,8 @@ class Comm {
   Comm* local_;
   const Locality* locality_;
   static constexpr int kUnknown = -1;
-  mutable std::atomic<int> shares_memory_{kUnknown};
+  mutable std::atomic<int> sharing_{kUnknown};
+  MeetingPlace meeting_place_;
   int rank_, size_;
   std::uint32_t sequence_ = 0, lasting_ = 0;
 };
@@ -155,7 +178,7 @@ Task reduce_scatter_block(const Turn& turn, const types::ConstBuffer& send, void
 /// After an error the user's buffers may still be in use by messages that could not be taken back.
 base::Status run_to_end(Comm& comm, Task task);
 inline base::Status run(Comm& comm, Task task) {
-  if (task.is_over()) return task.take_result();
+  if (task.is_over()) [[likely]] return task.take_result();
   return run_to_end(comm, std::move(task));
 }
 /// Starts a task; the engine's progress moves it along, and the request completes with it. The request is the caller's, as one of

@@ -7,6 +7,7 @@
 #include "shim/coll/coll.hpp"
 #include "shim/coll/direct.hpp"
 #include "shim/coll/inter.hpp"
+#include "shim/coll/meeting.hpp"
 
 namespace shim::coll {
 namespace {
@@ -40,6 +41,8 @@ Task reduce(const Turn& turn, const types::ConstBuffer& send, void* receive, std
   if (is_inter(turn)) return inter_reduce(sides_of(turn), operands, send.address, receive, root);
   Call call = call_on(turn);
   void* result = call.rank == root ? receive : nullptr;
+  if (auto done = at_board(turn, [&](Meeting& meeting) { return meet_reduce(meeting, operands, own_data(send, receive), result, root); }))
+    return std::move(*done);
   if (goes_directly(turn, table().direct.reduce, operands.bytes()))
     return directly(turn, [&](Direct& direct) { reduce_direct(direct, operands, own_data(send, receive), result, root); });
   Reduce* algorithm = choose(table().reduce, call, operands.bytes(), op.commutative);
@@ -50,6 +53,8 @@ Task allreduce(const Turn& turn, const types::ConstBuffer& send, void* receive, 
                const types::Op& op) {
   Operands operands{&type, &op, count};
   if (is_inter(turn)) return inter_allreduce(sides_of(turn), operands, send.address, receive);
+  if (auto done = at_board(turn, [&](Meeting& meeting) { return meet_allreduce(meeting, operands, own_data(send, receive), receive); }))
+    return std::move(*done);
   if (goes_directly(turn, table().direct.allreduce, operands.bytes()))
     return directly(turn, [&](Direct& direct) { allreduce_direct(direct, operands, own_data(send, receive), receive); });
   Call call = call_on(turn);
@@ -77,11 +82,21 @@ Task exscan(const Turn& turn, const types::ConstBuffer& send, void* receive, std
 
 Task reduce_scatter(const Turn& turn, const types::ConstBuffer& send, void* receive, const Integers& counts,
                     const types::Type& type, const types::Op& op) {
-  return choose_reduce_scatter(turn, send, receive, {&type, &op, static_cast<std::uint64_t>(counts.sum())}, counts);
+  const Operands operands{&type, &op, static_cast<std::uint64_t>(counts.sum())};
+  if (auto done = at_board(turn, [&](Meeting& meeting) { return meet_reduce_scatter(meeting, operands, own_data(send, receive), receive, counts); }))
+    return std::move(*done);
+  return choose_reduce_scatter(turn, send, receive, operands, counts);
 }
 
 Task reduce_scatter_block(const Turn& turn, const types::ConstBuffer& send, void* receive, std::uint64_t count,
                           const types::Type& type, const types::Op& op) {
+  const auto meet = [&](Meeting& meeting) {
+    std::array<std::int64_t, transport::kBoardMembers> counts;
+    counts.fill(static_cast<std::int64_t>(count));
+    const auto size = static_cast<std::size_t>(meeting.call.size);
+    return meet_reduce_scatter(meeting, {&type, &op, count * size}, own_data(send, receive), receive, std::span(counts.data(), size));
+  };
+  if (auto done = at_board(turn, meet)) return std::move(*done);
   if (!is_inter(turn) && goes_directly(turn, table().direct.reduce_scatter, count * type.size * static_cast<std::uint64_t>(turn.comm->size()))) {
     const auto each = static_cast<std::int64_t>(count);
     const std::array<std::int64_t, 2> counts{each, each};

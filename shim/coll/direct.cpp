@@ -4,7 +4,6 @@
 #include <array>
 #include <optional>
 
-#include "shim/base/copy.hpp"
 #include "shim/coll/algorithms/tree.hpp"
 
 namespace shim::coll {
@@ -42,28 +41,23 @@ void Direct::receive(const types::Buffer& into, int source) {
   execution_.take(execution_.engine().recv(*call.context, into, source, call.tag, p2p::Plane::collective), into.bytes());
 }
 
-void Direct::post_send(const types::ConstBuffer& data, int dest) {
+void Direct::post_send(const types::ConstBuffer& data, int dest, Keeps keeps) {
   if (data.bytes() == 0 || execution_.has_failed()) return;
   const types::ConstBuffer sent = execution_.to_send(data);
-  execution_.post(execution_.engine().send_or_start(*call.context, sent, dest, call.tag, p2p::Plane::collective, true),
+  execution_.post(execution_.engine().send_or_start(*call.context, sent, dest, call.tag, p2p::Plane::collective, keeps == Keeps::copy),
                   Requests::Way::send, sent.bytes());
+}
+
+void Direct::post_receive(const types::Buffer& into, int source) {
+  if (into.bytes() == 0 || execution_.has_failed()) return;
+  execution_.post(execution_.engine().irecv(*call.context, into, source, call.tag, p2p::Plane::collective), Requests::Way::receive,
+                  into.bytes());
 }
 
 base::Status Direct::finish() {
   if (!execution_.has_settled() && !execution_.has_failed())
     SHIM_TRY(execution_.engine().wait_until([this] { return execution_.has_settled(); }));
   return execution_.take_result();
-}
-
-void Direct::place(const types::ConstBuffer& from, const types::Buffer& to) {
-  const bool is_plain = from.type->contiguous && to.type->contiguous && from.bytes() == to.bytes();
-  if (is_plain) [[likely]] base::copy_short(to.address, from.address, from.bytes());
-  else execution_.place(from, to);
-}
-
-void Direct::combine(const Operands& operands, const void* in, void* inout) {
-  if (execution_.has_failed()) return;
-  execution_.take(types::reduce(*operands.op, *operands.type, in, inout, operands.count));
 }
 
 namespace {

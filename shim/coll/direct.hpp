@@ -5,34 +5,27 @@
 #pragma once
 
 #include <cstdint>
-#include <new>
 #include <type_traits>
 
-#include "shim/coll/algorithms.hpp"
+#include "shim/coll/immediate.hpp"
 
 namespace shim::coll {
 
-/// A call in progress. Errors are kept as an Execution keeps them: after a failure nothing more is sent or received; after a message
-/// of another length than expected the collective goes on, with empty messages.
-class Direct {
+/// One such call. After a message of another length than expected, those it sends are empty.
+class Direct : public Immediate {
  public:
-  explicit Direct(const Turn& turn) : call(call_on(turn)), execution_(turn.comm->engine()) {}
-  const Call call;
+  using Immediate::Immediate;
 
   /// A message without bytes is not sent: the other side knows its length, too.
   void send(const types::ConstBuffer& data, int dest);
   void receive(const types::Buffer& into, int source);
-  /// Is waited for at the end. The data may be written to, or go, at once: the engine keeps a copy of what does not leave.
-  void post_send(const types::ConstBuffer& data, int dest);
-  /// Our own block goes to its place.
-  void place(const types::ConstBuffer& from, const types::Buffer& to);
-  /// inout[i] = in[i] op inout[i].
-  void combine(const Operands& operands, const void* in, void* inout);
+  /// Is waited for at the end. The data may be written to, or go, at once, where the engine keeps a copy of what does not leave.
+  enum class Keeps : bool { nothing, copy };
+  void post_send(const types::ConstBuffer& data, int dest, Keeps keeps = Keeps::copy);
+  /// Is waited for at the end.
+  void post_receive(const types::Buffer& into, int source);
   /// Waits for what is posted; the result, once.
   base::Status finish();
-
- private:
-  Execution execution_;
 };
 
 /// Blocks of one array by rank: of one length, one after the other, or as counts and displacements say.
@@ -88,7 +81,7 @@ Task directly(const Turn& turn, Body body) {
     body(direct);
     return Task::over(direct.finish());
   } catch (const std::bad_alloc&) {
-    return Task::over(base::Error(base::ErrorClass::no_mem, "no memory for the intermediate data of a collective operation"));
+    return Task::over(no_memory());
   }
 }
 

@@ -42,8 +42,9 @@ class Requests {
 /// Not thread-safe: its owner sees to it that one thread at a time advances it. Does not move, because frames point to it.
 class Execution {
  public:
-  /// How its task waits: for a single message in the engine, or by being suspended whatever it waits for.
-  enum class Way : std::uint8_t { blocking, suspended };
+  /// How its task waits: for a single message in the engine; in the engine for no more than moments, so that its driver sees all longer
+  /// waits; or by being suspended whatever it waits for.
+  enum class Way : std::uint8_t { blocking, watched, suspended };
   Execution(p2p::Engine& engine, Task task, Way way);
   /// Without a task: keeps the errors of a collective that its caller runs.
   explicit Execution(p2p::Engine& engine) : engine_(engine), way_(Way::blocking) {}
@@ -70,6 +71,8 @@ class Execution {
   void post(base::Result<p2p::Request*> request, Requests::Way way, std::uint64_t bytes);
   /// Is a message that a task waits for best waited for at once? Nothing else is under way then, and nobody else advances this.
   bool may_block() const { return way_ == Way::blocking && requests_.empty(); }
+  /// Likewise, for moments?
+  bool may_receive_at_once() const { return way_ == Way::watched && requests_.empty(); }
   void take(const base::Status& sent);
   void take(const base::Result<p2p::Outcome>& received, std::uint64_t bytes);
   /// The collective goes on, so that the others do not wait for it in vain, and ends with this error if no other one ends it.

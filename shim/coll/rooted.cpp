@@ -5,6 +5,7 @@
 #include "shim/coll/coll.hpp"
 #include "shim/coll/direct.hpp"
 #include "shim/coll/inter.hpp"
+#include "shim/coll/meeting.hpp"
 #include "shim/coll/packed.hpp"
 
 namespace shim::coll {
@@ -97,6 +98,7 @@ Task scatterv_packed(Call call, const void* send, Blocks blocks, const types::Ty
 
 Task barrier(const Turn& turn) {
   if (is_inter(turn)) return inter_barrier(sides_of(turn));
+  if (auto done = at_board(turn, meet_barrier)) return std::move(*done);
   if (goes_directly(turn, table().direct.barrier_linear, 0)) return directly(turn, barrier_linear_direct);
   if (goes_directly(turn, table().direct.barrier, 0)) return directly(turn, barrier_direct);
   return barrier_dissemination(call_on(turn));
@@ -104,6 +106,7 @@ Task barrier(const Turn& turn) {
 
 Task bcast(const Turn& turn, const types::Buffer& data, int root) {
   if (is_inter(turn)) return inter_bcast(sides_of(turn), data, root);
+  if (auto done = at_board(turn, [&](Meeting& meeting) { return meet_bcast(meeting, data, root); })) return std::move(*done);
   if (goes_directly(turn, table().direct.bcast, data.bytes()))
     return directly(turn, [&](Direct& direct) { bcast_direct(direct, data, root); });
   Call call = call_on(turn);
@@ -116,6 +119,7 @@ Task gather(const Turn& turn, const types::ConstBuffer& send, const types::Buffe
   const bool is_root = call.rank == root, in_place = is_in_place(send);
   const std::uint64_t bytes = in_place ? receive.bytes() : send.bytes();
   const BlocksIn blocks{receive.address, receive.type, nullptr, receive.count};
+  if (auto done = at_board(turn, [&](Meeting& meeting) { return meet_gather(meeting, send, blocks, bytes, root); })) return std::move(*done);
   if (goes_directly(turn, table().direct.gather, bytes))
     return directly(turn, [&](Direct& direct) { gather_direct(direct, send, blocks, root); });
   if (goes_directly(turn, table().direct.gather_tree, bytes))
@@ -132,6 +136,8 @@ Task gather(const Turn& turn, const types::ConstBuffer& send, const types::Buffe
 Task gatherv(const Turn& turn, const types::ConstBuffer& send, void* receive, const Blocks& blocks, const types::Type* type, int root) {
   Call call = call_on(turn);
   const bool is_root = call.rank == root, in_place = is_in_place(send);
+  if (auto done = at_board(turn, [&](Meeting& meeting) { return meet_gatherv(meeting, turn, send, {receive, type, &blocks}, root); }))
+    return std::move(*done);
   if (goes_directly(turn, table().direct.gatherv, is_root ? blocks.counts.largest() * type->size : send.bytes()))
     return directly(turn, [&](Direct& direct) { gather_direct(direct, send, {receive, type, &blocks}, root); });
   const bool all_plain = (in_place || is_plain(send)) && (!is_root || type->contiguous);
@@ -147,10 +153,12 @@ Task gatherv(const Turn& turn, const types::ConstBuffer& send, void* receive, co
 Task scatter(const Turn& turn, const types::ConstBuffer& send, const types::Buffer& receive, int root) {
   Call call = call_on(turn);
   const bool is_root = call.rank == root, in_place = receive.type == nullptr;
-  if (goes_directly(turn, table().direct.scatter, is_root ? send.bytes() : receive.bytes())) {
-    const BlocksOut all{send.address, send.type, nullptr, send.count};
-    return directly(turn, [&](Direct& direct) { scatter_direct(direct, all, receive, root); });
+  const BlocksOut blocks{send.address, send.type, nullptr, send.count};
+  if (call.size == 2) {
+    if (auto done = at_board(turn, [&](Meeting& meeting) { return meet_scatter_of_two(meeting, blocks, receive, root); })) return std::move(*done);
   }
+  if (goes_directly(turn, table().direct.scatter, is_root ? send.bytes() : receive.bytes()))
+    return directly(turn, [&](Direct& direct) { scatter_direct(direct, blocks, receive, root); });
   const bool all_plain = (in_place || is_plain(receive)) && (!is_root || is_plain(send));
   if (!all_plain || (is_root && !in_place && send.bytes() != receive.bytes())) return scatter_packed(call, send, receive, root);
   const std::byte* all = is_root ? plain(send).data() : nullptr;
@@ -163,6 +171,10 @@ Task scatter(const Turn& turn, const types::ConstBuffer& send, const types::Buff
 Task scatterv(const Turn& turn, const void* send, const Blocks& blocks, const types::Type* type, const types::Buffer& receive, int root) {
   Call call = call_on(turn);
   const bool is_root = call.rank == root, in_place = receive.type == nullptr;
+  if (call.size == 2) {
+    const auto meet = [&](Meeting& meeting) { return meet_scatter_of_two(meeting, {send, type, &blocks}, receive, root); };
+    if (auto done = at_board(turn, meet)) return std::move(*done);
+  }
   if (goes_directly(turn, table().direct.scatterv, is_root ? blocks.counts.largest() * type->size : receive.bytes()))
     return directly(turn, [&](Direct& direct) { scatter_direct(direct, {send, type, &blocks}, receive, root); });
   const bool all_plain = (in_place || is_plain(receive)) && (!is_root || type->contiguous);

@@ -6,9 +6,30 @@
 
 #include "shim/coll/coll.hpp"
 #include "shim/coll/execution.hpp"
+#include "shim/coll/meeting.hpp"
 
 namespace shim::coll {
 namespace {
+
+/// For one who waits for a message: now and then it is time to look whether it will ever come.
+class Patience {
+ public:
+  /// Asked in each round of a wait: looks at the clock in few of them.
+  bool is_over() {
+    if (++rounds_ % kRoundsPerClock != 0) return false;
+    const base::Nanoseconds now = base::now_ns();
+    if (since_ == 0) since_ = now;
+    if (now - since_ < kPatience) return false;
+    since_ = now;
+    return true;
+  }
+
+ private:
+  static constexpr base::Nanoseconds kPatience = 1'000'000'000;
+  static constexpr std::uint64_t kRoundsPerClock = 256;
+  std::uint64_t rounds_ = 0;
+  base::Nanoseconds since_ = 0;
+};
 
 /// A collective in progress, as a request. The engine's progress runs its work on one thread at a time.
 class Collective final : public p2p::Request {
@@ -56,10 +77,20 @@ class Collective final : public p2p::Request {
 }  // namespace
 
 base::Status run_to_end(Comm& comm, Task task) {
-  Execution execution(comm.engine(), std::move(task), Execution::Way::blocking);
+  const MeetingGoesOn meeting(comm);
+  Execution execution(comm.engine(), std::move(task), meeting.is_open() ? Execution::Way::watched : Execution::Way::blocking);
   while (!execution.advance()) {
     // every wait begins anew, so that the engine spins at first and one long wait does not make the next ones slow
-    SHIM_TRY(comm.engine().wait_until([&execution] { return execution.has_settled(); }));
+    if (!meeting.is_open()) {
+      SHIM_TRY(comm.engine().wait_until([&execution] { return execution.has_settled(); }));
+      continue;
+    }
+    Patience patience;
+    bool has_settled = false;
+    while (!has_settled) {
+      SHIM_TRY(comm.engine().wait_until([&] { return (has_settled = execution.has_settled()) || patience.is_over(); }));
+      if (!has_settled) SHIM_TRY(meeting.look_for_disagreement());
+    }
   }
   return execution.take_result();
 }

@@ -102,6 +102,9 @@ class Core final : private transport::Sink {
   Message* find_message(Context& context, int source, int tag);
   /// Takes a message out of matching for mrecv.
   void take_message(Context& context, Message& message);
+  /// Waits for what this rank's process brings about, which has_come() tells under the lock; for no longer than it may come.  No lock.
+  template <typename Come>
+  base::Status await_from(Context& context, int source, const Come& has_come);
   /// Waits for such a message and shows it to visit(Message&) under the lock.  No lock.
   template <typename Visit>
   base::Status await_message(Context& context, int source, int tag, const Visit& visit);

@@ -19,6 +19,8 @@ void Engine::add_transport(transport::Transport& transport) {
 
 void Engine::set_crowded(bool is_crowded) { core_->set_crowded(is_crowded); }
 
+bool Engine::may_spin() const { return core_->plan().spin > 0; }
+
 base::ProcessId Engine::self() const { return core_->spec.self; }
 
 ContextPtr Engine::make_context(ContextSpec spec) {
@@ -73,6 +75,13 @@ base::Result<Outcome> Engine::recv(Context& context, const types::Buffer& into, 
   Awaited awaited{from, into, received};
   if (!into.type->contiguous || !core_->receive_at_once(awaited)) [[unlikely]] received = core_->receive(from, into);
   return received;
+}
+
+std::optional<base::Result<Outcome>> Engine::recv_at_once(Context& context, const types::Buffer& into, int source, int tag, Plane plane) {
+  std::optional<base::Result<Outcome>> received(std::in_place, kNoMessage);
+  Awaited awaited{{&context, source, tag, plane}, into, *received};
+  if (source == kProcNull || (into.type->contiguous && core_->receive_at_once(awaited))) return received;
+  return std::nullopt;
 }
 
 base::Result<Request*> Engine::irecv(Context& context, const types::Buffer& into, int source, int tag, Plane plane) {

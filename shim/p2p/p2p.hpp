@@ -202,6 +202,8 @@ class Engine {
   // --- receiving: source is a rank, kAnySource or kProcNull; tag a tag or kAnyTag. A message longer than the buffer is an
   //     error of class truncate, with the buffer filled.
   base::Result<Outcome> recv(Context& context, const types::Buffer& into, int source, int tag, Plane plane = Plane::user);
+  /// The same where the message is there, or comes within moments and nothing else is in the way; else nothing has happened.
+  std::optional<base::Result<Outcome>> recv_at_once(Context& context, const types::Buffer& into, int source, int tag, Plane plane);
   base::Result<Request*> irecv(Context& context, const types::Buffer& into, int source, int tag, Plane plane = Plane::user);
 
   base::Result<std::optional<Outcome>> iprobe(Context& context, int source, int tag);
@@ -255,6 +257,12 @@ class Engine {
   /// Waits, making progress, until the condition holds (true) or the deadline has passed (false). Spins, then yields, then
   /// sleeps. The condition is evaluated without the engine's lock.
   base::Result<bool> wait_until(const std::function<bool()>& condition, base::Deadline deadline = base::Deadline::never());
+
+  /// Waits, making progress, until a condition holds that this rank's process brings about without a message. It is evaluated under the
+  /// engine's lock and must not call the engine. Errors: proc_aborted (that process has died or left).
+  base::Status wait_for(Context& context, int rank, const std::function<bool()>& condition);
+  /// May whoever waits keep its core for a moment? Not where processes outnumber cores.
+  bool may_spin() const;
 
   /// Waits until all that was sent has left this process, or the deadline passes.
   bool flush(base::Deadline deadline);

@@ -22,8 +22,8 @@ void Core::take_message(Context& context, Message& message) {
   retain(context);
 }
 
-template <typename Visit>
-base::Status Core::await_message(Context& context, int source, int tag, const Visit& visit) {
+template <typename Come>
+base::Status Core::await_from(Context& context, int source, const Come& has_come) {
   Probing probing{&context, source};
   {
     Guard guard = enter();
@@ -32,10 +32,7 @@ base::Status Core::await_message(Context& context, int source, int tag, const Vi
   std::optional<base::Error> failure;
   auto waited = wait([&] {
     Guard guard = enter();
-    if (Message* message = find_message(context, source, tag)) {
-      visit(*message);
-      return true;
-    }
+    if (has_come()) return true;
     if (const base::Error* reason = failure_of(context, source)) failure = reason->clone();
     return failure.has_value();
   });
@@ -44,6 +41,19 @@ base::Status Core::await_message(Context& context, int source, int tag, const Vi
   if (failure) return std::move(*failure);
   if (!waited) return std::move(waited).error();
   return {};
+}
+
+template <typename Visit>
+base::Status Core::await_message(Context& context, int source, int tag, const Visit& visit) {
+  return await_from(context, source, [&] {
+    Message* message = find_message(context, source, tag);
+    if (message != nullptr) visit(*message);
+    return message != nullptr;
+  });
+}
+
+base::Status Engine::wait_for(Context& context, int rank, const std::function<bool()>& condition) {
+  return core_->await_from(context, rank, condition);
 }
 
 base::Result<Outcome> Engine::probe(Context& context, int source, int tag) {

@@ -59,12 +59,20 @@ base::Status Communicator::take_hints(const InfoPtr& hints) {
 }
 
 /// Of those whom ranks mean.
-bool Communicator::shares_memory() const {
+coll::Sharing Communicator::sharing() const {
   const p2p::Members& members = *parts_.context.members;
-  if (!process_->settings().single_copy || process_->everything_over_fabric()) return false;
+  if (process_->boards() == nullptr) return coll::Sharing::nothing;
   for (int rank = 0; rank < members.size(); ++rank)
-    if (!process_->is_local(members.at(rank))) return false;
-  return true;
+    if (!process_->is_local(members.at(rank))) return coll::Sharing::nothing;
+  return process_->settings().single_copy ? coll::Sharing::memory : coll::Sharing::boards;
+}
+
+std::optional<transport::BoardPlace> Communicator::take_board() const {
+  return process_->boards()->take(process_->slots_of(*parts_.context.members));
+}
+
+std::unique_ptr<transport::Board> Communicator::open_board(transport::BoardPlace place) const {
+  return process_->boards()->open(place, process_->slots_of(*parts_.context.members), rank_);
 }
 
 std::string Communicator::description() const {

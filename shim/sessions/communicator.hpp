@@ -85,7 +85,9 @@ class Communicator final : public Described, private coll::Locality {
   const Parts& parts() const { return parts_; }
 
  private:
-  bool shares_memory() const override;
+  coll::Sharing sharing() const override;
+  std::optional<transport::BoardPlace> take_board() const override;
+  std::unique_ptr<transport::Board> open_board(transport::BoardPlace place) const override;
 
   Process* process_;
   Parts parts_;

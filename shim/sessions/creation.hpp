@@ -58,6 +58,7 @@ struct Creation {
   std::set<int> untold;
 
   base::Nanoseconds started = 0, next_look = 0;
+  std::optional<int> found_dead;  ///< a partner whose process had ended at the last look
   base::Nanoseconds next_question = 0, next_report = 0;  ///< the missing are asked before each report, so that it can tell their answers
   struct Heard {
     std::string what;

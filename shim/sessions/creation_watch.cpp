@@ -2,6 +2,7 @@
 // A creation that takes long: who is missing, who is dead; when to say so, and when to give up.
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "shim/sessions/creation.hpp"
 #include "shim/sessions/process.hpp"
@@ -61,6 +62,8 @@ bool Creations::fail_for_the_dead(const CreationPtr& creation) {
   }
   for (int rank : waited_for(*creation)) {
     if (process_.is_running(creation->group->at(rank))) continue;
+    // what it said before it ended may lie here unread: who has been away from its core looks here before it reads
+    if (std::exchange(creation->found_dead, rank) != rank) return false;
     const Error error(ErrorClass::proc_aborted,
                       name_of(*creation) + " cannot end: " + describe(*creation, rank) + " is no longer running");
     if (!creation->roles.is_root()) tell_instead_of_root(*creation, error);

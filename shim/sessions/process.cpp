@@ -96,12 +96,14 @@ base::Status Process::set_up_node() {
                               .own_slot = nodes.local_rank(job.rank),
                               .world_rank = job.rank,
                               .job_size = nodes.node_count() > 1 ? job.size : 0,
-                              .slot_bytes = transport::shm_slot_bytes(slots),
+                              .slot_bytes = transport::Boards::slot_bytes(slots),
+                              .slot_bytes_backed = transport::shm_slot_bytes(slots),
                               .pair_bytes = transport::shm_pair_bytes(shm),
                               .directory = factories_.segment_directory,
                               .cores = bootstrap::CoreSet::of_this_process()};
   SHIM_TRY_ASSIGN(segment_, bootstrap::NodeSegment::attach(spec, settings_.ready_timeout));
   SHIM_TRY_ASSIGN(shm_transport_, transport::make_shm(*segment_, shm));
+  boards_ = std::make_unique<transport::Boards>(*segment_);
   addresses_.use(segment_->address_table());
   return {};
 }
@@ -212,6 +214,12 @@ void Process::end_former_life(base::ProcessId process) {
   engine_->forget(process, base::Error(base::ErrorClass::proc_aborted,
                                        "process " + std::to_string(process.rank) +
                                            " has ended its last session and begun anew; communicators of before do not reach it"));
+}
+
+std::vector<std::uint32_t> Process::slots_of(const p2p::Members& members) const {
+  std::vector<std::uint32_t> slots;
+  for (int rank = 0; rank < members.size(); ++rank) slots.push_back(slot_of(members.at(rank)));
+  return slots;
 }
 
 bool Process::is_local(base::ProcessId process) const {

@@ -27,6 +27,7 @@
 #include "shim/sessions/process_sets.hpp"
 #include "shim/sessions/session.hpp"
 #include "shim/transport/net/net.hpp"
+#include "shim/transport/shm/board.hpp"
 #include "shim/transport/transport.hpp"
 
 namespace shim::sessions {
@@ -123,6 +124,11 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   /// (bootstrap/node_hardware.hpp), the binding at each call. Local. Errors: other (no hwloc, or it finds nothing).
   base::Result<std::vector<bootstrap::HardwareResource>> hardware();
 
+  /// Null where no other process of the job is on the node.
+  transport::Boards* boards() { return boards_.get(); }
+  /// Of processes on the own node: where they are in its memory.
+  std::vector<std::uint32_t> slots_of(const p2p::Members& members) const;
+
   /// On the own node.
   bool is_local(base::ProcessId process) const;
   /// Only for local ones: has it a session at this moment?
@@ -154,6 +160,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   std::unique_ptr<bootstrap::NodeSegment> segment_;  ///< null where no other process of the job is on the node
   std::unique_ptr<bootstrap::NodeHardware> hardware_;
   std::unique_ptr<transport::Transport> self_transport_, shm_transport_;
+  std::unique_ptr<transport::Boards> boards_;
   std::unique_ptr<transport::Net> network_;  ///< null until something is to be said to another node
   std::mutex network_mutex_;    ///< guards the making of network_, and the next
   bool published_ = false;

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/transport/shm/board.hpp"
+
+#include <algorithm>
+
+#include "shim/transport/shm/shm.hpp"
+
+namespace shim::transport {
+namespace {
+
+constexpr std::uint32_t kBoards = 8;  // of one host at a time
+constexpr std::size_t kPage = 4096;
+
+constexpr std::size_t whole_pages(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+constexpr std::size_t kMemoryOfBoard = whole_pages(sizeof(BoardHead) + kBoardMembers * sizeof(BoardPart));
+
+/// Where they begin in a slot.
+std::size_t boards_offset(std::uint32_t slot_count) { return whole_pages(shm_slot_bytes(slot_count)); }
+
+std::byte* board_at(base::SharedArea& area, BoardPlace place) {
+  return area.slot(place.slot) + boards_offset(area.slot_count()) + place.number * kMemoryOfBoard;
+}
+BoardHead& head_at(std::byte* board) { return *reinterpret_cast<BoardHead*>(board); }
+BoardPart* parts_at(std::byte* board) { return reinterpret_cast<BoardPart*>(board + sizeof(BoardHead)); }
+
+// Relaxed: whoever is told of the board later is told by a message.
+void make_new(BoardPart& part) {
+  part.ended.store(0, std::memory_order_relaxed);
+  for (BoardNote& note : part.notes) note.word.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+std::size_t Boards::slot_bytes(std::uint32_t slot_count) { return boards_offset(slot_count) + kBoards * kMemoryOfBoard; }
+
+bool Boards::is_free(const BoardHead& head) const {
+  for (std::uint32_t i = 0; i < head.members; ++i) {
+    // acquire: pairs with the release in ~Board, after which that member reads nothing
+    if (head.left[i].load(std::memory_order_acquire) == 0 && area_.is_alive(head.slots[i])) return false;
+  }
+  return true;
+}
+
+std::optional<BoardPlace> Boards::take(std::span<const std::uint32_t> members) {
+  std::lock_guard guard(mutex_);
+  for (std::uint32_t number = 0; number < kBoards; ++number) {
+    const BoardPlace place{area_.own_slot(), number};
+    std::byte* board = board_at(area_, place);
+    if (!area_.back(board, sizeof(BoardHead) + members.size() * sizeof(BoardPart))) return std::nullopt;
+    BoardHead& head = head_at(board);
+    if (!is_free(head)) continue;
+    head.members = static_cast<std::uint32_t>(members.size());
+    std::copy(members.begin(), members.end(), head.slots.begin());
+    for (auto& left : head.left) left.store(0, std::memory_order_relaxed);
+    std::for_each_n(parts_at(board), members.size(), make_new);
+    return place;
+  }
+  return std::nullopt;
+}
+
+std::unique_ptr<Board> Boards::open(BoardPlace place, std::span<const std::uint32_t> members, int rank) {
+  std::array<WakeWords*, kBoardMembers> wakes{};
+  std::transform(members.begin(), members.end(), wakes.begin(),
+                 [this](std::uint32_t slot) { return &reinterpret_cast<SlotMemory*>(area_.slot(slot))->wake; });
+  return std::make_unique<Board>(board_at(area_, place), std::span(wakes.data(), members.size()), rank);
+}
+
+Board::Board(std::byte* memory, std::span<WakeWords* const> wakes, int rank)
+    : head_(head_at(memory)), parts_(parts_at(memory)), rank_(rank), size_(static_cast<int>(wakes.size())) {
+  std::copy(wakes.begin(), wakes.end(), wakes_.begin());
+}
+
+Board::~Board() {
+  head_.left[static_cast<std::size_t>(rank_)].store(1, std::memory_order_release);  // pairs with the acquire in is_free
+}
+
+bool Board::has_room(const Ring& ring, int awaited) const {
+  const std::uint64_t half = meeting_ / ring.half;
+  // acquire: pairs with the release in say_ended: that member reads nothing of the half before the last any more
+  return half <= ring.with_room || parts_[awaited].ended.load(std::memory_order_acquire) >= (half - 1) * ring.half;
+}
+
+bool Board::has_room(std::size_t bytes) {
+  Ring& ring = ring_for(bytes);
+  const std::uint64_t half = meeting_ / ring.half;
+  if (half <= ring.with_room) [[likely]] return true;
+  for (int member = 0; member < size_; ++member)
+    if (member != rank_ && !has_room(ring, member)) return false;
+  ring.with_room = half;
+  return true;
+}
+
+void Board::wake_all_members() {
+  for (int member = 0; member < size_; ++member) wake(member);
+}
+
+void Board::publish(std::uint64_t length) {
+  note().word.store(BoardNote::word_of(meeting_, length), std::memory_order_release);  // pairs with the acquire in find
+  // a note that has room, too, comes from its readers' cores meanwhile
+  const std::uint64_t later = meeting_ + kMeetingsAhead;
+  if (later / notes_.half <= notes_.with_room)
+    DirectAccess::expect_write(reinterpret_cast<std::byte*>(&parts_[rank_].notes[later % BoardPart::kNotes]));
+}
+
+void Board::put_up(std::size_t bytes, int for_whom) {
+  publish(bytes);
+  wake(for_whom);
+}
+
+void Board::put_up_for_all(std::size_t bytes) {
+  publish(bytes);
+  wake_all_members();
+}
+
+void Board::put_up_elsewhere() {
+  note().word.store(BoardNote::word_of(meeting_, BoardNote::kElsewhere), std::memory_order_release);  // pairs with the acquire in find
+}
+
+void Board::say_ended() {
+  parts_[rank_].ended.store(meeting_, std::memory_order_release);  // pairs with the acquire in has_room
+  wake_all_members();
+}
+
+}  // namespace shim::transport

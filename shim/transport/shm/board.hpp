@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A board: shared memory in which few processes of one node meet again and again. In each meeting a member may put up a few bytes for
+// the others; whoever wants them reads them there, all at the same time, and nobody has to take them away.
+//
+// It lies in the slot of one member, its host. The others are told where.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+
+#include "shim/base/shared_area.hpp"
+#include "shim/transport/shm/slot.hpp"
+
+namespace shim::transport {
+
+inline constexpr int kBoardMembers = 16;          ///< most of one board
+inline constexpr std::size_t kBoardBytes = 1088;  ///< most that a member puts up in a meeting
+
+/// Where a board is: what its host tells the other members.
+struct BoardPlace {
+  std::uint32_t slot, number;
+};
+
+/// What one member put up. Its word says in which meeting, and how much; zero is "never".
+struct alignas(kLine) BoardNote {
+  static constexpr std::size_t kBytes = kLine - sizeof(std::uint64_t);
+  static constexpr std::uint64_t kElsewhere = 0xffff;  ///< as a length: this member's data does not come over the board
+  static std::uint64_t word_of(std::uint64_t meeting, std::uint64_t length) { return (meeting + 1) << 16 | length; }
+
+  std::atomic<std::uint64_t> word;
+  std::array<std::byte, kBytes> bytes;
+};
+static_assert(sizeof(BoardNote) == kLine);
+
+/// For what is longer than a note, whose word then says how long it is here.
+struct alignas(kLine) BoardSheet {
+  std::array<std::byte, kBoardBytes> bytes;
+};
+
+/// A member's part, which it alone writes. Notes are used in turn, and so are sheets: meeting by meeting, half by half. A half is used
+/// again only when all members have gone through the meetings that it was used for, which they say now and then. There are many notes,
+/// so that one who gives to others without waiting for them can run ahead; those who give much mostly wait for each other anyway.
+struct BoardPart {
+  static constexpr std::uint64_t kNotes = 64, kSheets = 16, kMeetingsPerWord = 8;
+  static_assert(kNotes / 2 % kMeetingsPerWord == 0 && kSheets / 2 % kMeetingsPerWord == 0);
+  alignas(kLine) std::atomic<std::uint64_t> ended;  ///< how many meetings this member has gone through, when last it said so
+  std::array<BoardNote, kNotes> notes;
+  std::array<BoardSheet, kSheets> sheets;
+};
+
+/// Begins each board. All of it zero is a board that nobody has used.
+struct BoardHead {
+  alignas(kLine) std::uint32_t members;  ///< written and read by the host
+  std::array<std::uint32_t, kBoardMembers> slots;         ///< likewise: of the members, by rank
+  /// By rank: 1 once the member needs the board no more.
+  alignas(kLine) std::array<std::atomic<std::uint32_t>, kBoardMembers> left;
+};
+
+/// A member's view. One thread at a time. All members go through the same meetings in the same order.
+class Board {
+ public:
+  /// Made by Boards::open. @param memory of the board  @param wakes how to wake the members, by rank
+  Board(std::byte* memory, std::span<WakeWords* const> wakes, int rank);
+  /// Leaves: what this member has put up stays for the others.
+  ~Board();
+  Board(const Board&) = delete;
+  Board& operator=(const Board&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+
+  // --- in a meeting, which begins where the last one ends
+  /// May this member put up so much? False while this other one may still read what was there.
+  bool has_room(std::size_t bytes, int awaited) const { return has_room(ring_for(bytes), awaited); }
+  /// The same of all; remembered for the rest of the half.
+  bool has_room(std::size_t bytes);
+  /// Where to write it.
+  std::byte* room(std::size_t bytes) { return bytes <= BoardNote::kBytes ? note().bytes.data() : sheet_of(rank_).bytes.data(); }
+  /// Puts up so many bytes of it, and wakes this member, or all.
+  void put_up(std::size_t bytes, int for_whom);
+  void put_up_for_all(std::size_t bytes);
+  /// Says that there is something, but not here.
+  void put_up_elsewhere();
+
+  struct Found {
+    bool is_here;       ///< false: elsewhere
+    std::span<const std::byte> bytes;
+  };
+  /// What this member has put up in this meeting; nothing yet.
+  std::optional<Found> find(int rank) const {
+    const BoardNote& note = parts_[rank].notes[meeting_ % BoardPart::kNotes];
+    // acquire: pairs with the releases in publish and put_up_elsewhere, so that the bytes are there
+    const std::uint64_t word = note.word.load(std::memory_order_acquire);
+    if (word >> 16 != meeting_ + 1) return std::nullopt;
+    const std::uint64_t length = word & 0xffff;
+    if (length <= BoardNote::kBytes) [[likely]] return Found{true, {note.bytes.data(), length}};
+    if (length == BoardNote::kElsewhere) return Found{false, {}};
+    return Found{true, {sheet_of(rank).bytes.data(), length}};
+  }
+  /// This member is ahead: what it has put up for one of the next meetings comes from its core meanwhile.
+  void expect_more(int rank) const { __builtin_prefetch(&parts_[rank].notes[(meeting_ + kMeetingsAhead) % BoardPart::kNotes]); }
+  /// Ends the meeting for this member: it needs nothing more of it. True now and then.
+  bool end() {
+    if (++meeting_ % BoardPart::kMeetingsPerWord != 0) [[likely]] return false;
+    say_ended();
+    return true;
+  }
+
+ private:
+  static constexpr std::uint64_t kMeetingsAhead = 3;
+  /// Notes or sheets.
+  struct Ring {
+    std::uint64_t half;            ///< meetings
+    std::uint64_t with_room = 1;   ///< the newest half that is known to be free
+  };
+  Ring& ring_for(std::size_t bytes) { return bytes <= BoardNote::kBytes ? notes_ : sheets_; }
+  const Ring& ring_for(std::size_t bytes) const { return bytes <= BoardNote::kBytes ? notes_ : sheets_; }
+  bool has_room(const Ring& ring, int awaited) const;
+  BoardNote& note() { return parts_[rank_].notes[meeting_ % BoardPart::kNotes]; }
+  BoardSheet& sheet_of(int rank) const { return parts_[rank].sheets[meeting_ % BoardPart::kSheets]; }
+  void wake(int rank) { wake_sleepers(*wakes_[static_cast<std::size_t>(rank)]); }
+  void wake_all_members();
+  void publish(std::uint64_t length);
+  void say_ended();
+
+  BoardHead& head_;
+  BoardPart* parts_;  ///< by rank
+  std::array<WakeWords*, kBoardMembers> wakes_{};
+  int rank_, size_;
+  std::uint64_t meeting_ = 0;
+  Ring notes_{BoardPart::kNotes / 2}, sheets_{BoardPart::kSheets / 2};
+};
+
+/// A process's boards: those of which it is the host, and the way to others'. Any thread.
+class Boards {
+ public:
+  /// What a slot has to have, with what the transport needs; what comes after that is backed with memory as it is used.
+  static std::size_t slot_bytes(std::uint32_t slot_count);
+
+  /// @param area outlives this
+  explicit Boards(base::SharedArea& area) : area_(area) {}
+  /// A board that is as good as new, for the processes of these slots by rank; nothing where all are in use or memory is short.
+  std::optional<BoardPlace> take(std::span<const std::uint32_t> members);
+  /// The view of the member of this rank. @param members as they were given to take
+  std::unique_ptr<Board> open(BoardPlace place, std::span<const std::uint32_t> members, int rank);
+
+ private:
+  bool is_free(const BoardHead& head) const;
+  base::SharedArea& area_;
+  std::mutex mutex_;  ///< guards the heads of the own boards
+};
+
+}  // namespace shim::transport

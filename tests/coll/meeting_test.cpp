@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Blocking collectives at a board: one thread for each member, the board in memory that they share.
+#include "shim/coll/meeting.hpp"
+
+#include <cstring>
+#include <thread>
+
+#include "shim/types/derive.hpp"
+#include "tests/coll/rig.hpp"
+#include "tests/transport/anonymous_area.hpp"
+
+namespace shim::coll {
+namespace {
+
+using base::ErrorClass;
+using transport::Boards;
+using transport::testing::AnonymousArea;
+using transport::testing::AnonymousGround;
+
+/// Processes of one node.
+class Together final : public Locality {
+ public:
+  Together(std::shared_ptr<AnonymousGround> ground, int rank) : area_(std::move(ground), static_cast<std::uint32_t>(rank)), rank_(rank) {}
+  Sharing sharing() const override { return Sharing::boards; }
+  std::optional<transport::BoardPlace> take_board() const override { return boards_.take(slots()); }
+  std::unique_ptr<transport::Board> open_board(transport::BoardPlace place) const override { return boards_.open(place, slots(), rank_); }
+
+ private:
+  std::vector<std::uint32_t> slots() const {
+    std::vector<std::uint32_t> all(area_.slot_count());
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+  }
+  AnonymousArea area_;
+  mutable Boards boards_{area_};
+  int rank_;
+};
+
+void agree_on_board(Comm& comm) {
+  for (int i = 0; i <= kCollectivesBeforeBoard; ++i) {
+    ASSERT_EQ(comm.meeting_place().board, nullptr);
+    ASSERT_TRUE(run(comm, barrier(Turn::blocking(comm))));
+  }
+}
+
+/// Every member in a thread of its own: body(comm, world).
+template <typename Body>
+void on_all(int size, bool with_boards, const Body& body) {
+  p2p::World world({.processes = size, .settings = p2p::World::quick()});
+  auto contexts = world.contexts();
+  const auto slots = static_cast<std::uint32_t>(size);
+  auto ground = std::make_shared<AnonymousGround>(slots, Boards::slot_bytes(slots), 64);
+  world.run([&](int rank) {
+    Together together(ground, rank);
+    Comm comm(world.engine(rank), *contexts[static_cast<std::size_t>(rank)], std::make_shared<ScratchPool>(), rank, size, nullptr,
+              with_boards ? &together : nullptr);
+    agree_on_board(comm);
+    ASSERT_EQ(comm.meeting_place().board != nullptr, with_boards);
+    body(comm, world);
+  });
+}
+
+template <typename Body>
+void at_boards(int size, const Body& body) {
+  on_all(size, true, [&](Comm& comm, p2p::World&) { body(comm); });
+}
+
+const types::Type& double_type() { return *types::find_predefined("MPI_DOUBLE"); }
+const types::Op& sum() { return types::predefined(types::Operator::sum); }
+std::size_t n(int number) { return static_cast<std::size_t>(number); }
+
+/// All results of one member, one after the other.
+class Results {
+ public:
+  template <typename T>
+  void add(const std::vector<T>& items) {
+    const auto bytes = std::as_bytes(std::span(items));
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  }
+  bool operator==(const Results&) const = default;
+  bool empty() const { return bytes_.empty(); }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+void move_data(Comm& comm, int root, std::uint64_t count, Results& results) {
+  const int rank = comm.rank(), size = comm.size();
+  const bool is_root = rank == root;
+  ASSERT_TRUE(run(comm, barrier(Turn::blocking(comm))));
+  Items data = is_root ? values(root, count) : untouched(count);
+  ASSERT_TRUE(run(comm, bcast(Turn::blocking(comm), in(data), root)));
+  ASSERT_EQ(data, values(root, count));
+  for (bool in_place : {false, true}) {
+    Items own = values(rank, count), all = untouched(count * n(size)), back = untouched(count);
+    std::copy(own.begin(), own.end(), all.begin() + static_cast<std::ptrdiff_t>(count * n(rank)));
+    const types::Buffer blocks{all.data(), count, &int64_type()};
+    ASSERT_TRUE(run(comm, gather(Turn::blocking(comm), in_place && is_root ? kInPlace : out(own), blocks, root)));
+    results.add(all);
+    ASSERT_TRUE(run(comm, allgather(Turn::blocking(comm), in_place ? kInPlace : out(own), blocks)));
+    results.add(all);
+    ASSERT_TRUE(run(comm, scatter(Turn::blocking(comm), {all.data(), count, &int64_type()},
+                                  in_place && is_root ? types::Buffer{} : in(back), root)));
+    results.add(back);
+    Items incoming = all;
+    ASSERT_TRUE(run(comm, alltoall(Turn::blocking(comm), in_place ? kInPlace : types::ConstBuffer{all.data(), count, &int64_type()},
+                                   {incoming.data(), count, &int64_type()})));
+    results.add(incoming);
+  }
+}
+
+void combine_data(Comm& comm, int root, std::uint64_t count, Results& results) {
+  const int rank = comm.rank(), size = comm.size();
+  for (bool in_place : {false, true}) {
+    std::vector<double> own, result(count, -1);
+    for (std::uint64_t i = 0; i < count; ++i) own.push_back(1.0 / static_cast<double>(3 + rank + 7 * static_cast<int>(i)));
+    if (in_place) result = own;
+    const types::ConstBuffer send = in_place ? kInPlace : types::ConstBuffer{own.data(), count, &double_type()};
+    ASSERT_TRUE(run(comm, reduce(Turn::blocking(comm), in_place && rank != root ? types::ConstBuffer{own.data(), count, &double_type()} : send,
+                                 result.data(), count, double_type(), sum(), root)));
+    results.add(result);
+    if (in_place) result = own;
+    ASSERT_TRUE(run(comm, allreduce(Turn::blocking(comm), send, result.data(), count, double_type(), sum())));
+    results.add(result);
+
+    Maps mine = maps(rank, count), all = in_place ? mine : Maps(count);
+    const types::ConstBuffer my_maps = in_place ? kInPlace : types::ConstBuffer{mine.data(), count, &affine_type()};
+    ASSERT_TRUE(run(comm, allreduce(Turn::blocking(comm), my_maps, all.data(), count, affine_type(), compose())));
+    ASSERT_EQ(all, composed(0, size - 1, count));
+
+    Items whole = values(rank, count * n(size)), part = in_place ? whole : untouched(count);
+    ASSERT_TRUE(run(comm, reduce_scatter_block(Turn::blocking(comm), in_place ? kInPlace : out(whole), part.data(), count, int64_type(), sum())));
+    part.resize(count);
+    results.add(part);
+    std::vector<std::int64_t> counts(n(size), 0);
+    counts[n(size - 1)] = static_cast<std::int64_t>(count);
+    Items last = in_place ? values(rank, count) : untouched(count);
+    ASSERT_TRUE(run(comm, reduce_scatter(Turn::blocking(comm), in_place ? kInPlace : out(values(rank, count)), last.data(), counts, int64_type(), sum())));
+    if (rank == size - 1) results.add(last);
+  }
+}
+
+// Around what fits, which are 136 items of 8 bytes, or that many of all members together; and around what is in a note.
+TEST(Meeting, GivesTheSameBitsAsMessages) {
+  for (int size : {2, 3, 5, 8, 16}) {
+    for (std::uint64_t count : {0, 1, 3, 7, 8, 9, 67, 68, 135, 136, 137, 300}) {
+      SCOPED_TRACE(std::to_string(size) + " members, " + std::to_string(count) + " items");
+      std::vector<Results> at_board(n(size)), by_messages(n(size));
+      for (bool with_boards : {false, true}) {
+        on_all(size, with_boards, [&](Comm& comm, p2p::World&) {
+          Results& results = (with_boards ? at_board : by_messages)[n(comm.rank())];
+          for (int root : {0, size - 1}) {
+            move_data(comm, root, count, results);
+            combine_data(comm, root, count, results);
+          }
+        });
+      }
+      ASSERT_EQ(at_board, by_messages);
+    }
+  }
+}
+
+TEST(Meeting, BlocksOfWhichSomeFit) {
+  at_boards(5, [](Comm& comm) {
+    const int rank = comm.rank(), size = comm.size();
+    std::vector<std::int64_t> counts, displacements;
+    for (int i = 0; i < size; ++i) counts.push_back(i % 2 == 0 ? 3 : 200 + i), displacements.push_back(250 * i);
+    const Blocks blocks{counts, displacements};
+    const auto mine = static_cast<std::uint64_t>(counts[n(rank)]);
+    for (int root = 0; root < size; ++root) {
+      Items own = values(rank, mine), all = untouched(1250), back = untouched(mine);
+      ASSERT_TRUE(run(comm, gatherv(Turn::blocking(comm), out(own), all.data(), blocks, &int64_type(), root)));
+      for (int from = 0; from < size && rank == root; ++from) {
+        const auto first = all.begin() + displacements[n(from)];
+        ASSERT_EQ(Items(first, first + counts[n(from)]), values(from, static_cast<std::uint64_t>(counts[n(from)])));
+      }
+      ASSERT_TRUE(run(comm, scatterv(Turn::blocking(comm), all.data(), blocks, &int64_type(), in(back), root)));
+      ASSERT_EQ(back, own);
+      ASSERT_TRUE(run(comm, allgatherv(Turn::blocking(comm), out(own), all.data(), blocks, int64_type())));
+    }
+  });
+}
+
+// Each says by itself whether what it gives fits: the odd ones give much to the first.
+TEST(Meeting, ExchangesOfWhichSomeFit) {
+  at_boards(4, [](Comm& comm) {
+    const int rank = comm.rank(), size = comm.size();
+    const auto length = [](int from, int to) { return from % 2 == 1 && to == 0 ? 500 : (from + to) % 3; };
+    std::vector<std::int64_t> give, take, places;
+    Items outgoing = untouched(2000), incoming = untouched(2000);
+    for (int other = 0; other < size; ++other) {
+      give.push_back(length(rank, other)), take.push_back(length(other, rank)), places.push_back(500 * other);
+      const Items block = values(10 * rank + other, static_cast<std::uint64_t>(give.back()));
+      std::copy(block.begin(), block.end(), outgoing.begin() + places.back());
+    }
+    for (int repetition = 0; repetition < 3; ++repetition) {
+      ASSERT_TRUE(run(comm, alltoallv(Turn::blocking(comm), outgoing.data(), {give, places}, &int64_type(), incoming.data(), {take, places}, int64_type())));
+      for (int from = 0; from < size; ++from) {
+        const auto first = incoming.begin() + places[n(from)];
+        ASSERT_EQ(Items(first, first + take[n(from)]), values(10 * from + rank, static_cast<std::uint64_t>(take[n(from)])));
+      }
+    }
+  });
+}
+
+TEST(Meeting, TypesWithHoles) {
+  at_boards(4, [](Comm& comm) {
+    const types::Type every_second = p2p::value_of(types::vector(3, 1, 16, int64_type()));
+    Items sparse = untouched(6), dense = untouched(3);
+    for (std::size_t i = 0; i < 3; ++i) sparse[2 * i] = value_at(1, i);
+    ASSERT_TRUE(run(comm, comm.rank() == 1 ? bcast(Turn::blocking(comm), {sparse.data(), 1, &every_second}, 1)
+                                           : bcast(Turn::blocking(comm), in(dense), 1)));
+    if (comm.rank() != 1) {
+      ASSERT_EQ(dense, values(1, 3));
+    }
+    Items holes = untouched(24);
+    const Items mine = values(comm.rank(), 3);
+    ASSERT_TRUE(run(comm, allgather(Turn::blocking(comm), out(mine), {holes.data(), 1, &every_second})));
+    for (int from = 0; from < 4; ++from)
+      for (std::size_t i = 0; i < 3; ++i) ASSERT_EQ(holes[static_cast<std::size_t>(from * every_second.extent / 8) + 2 * i], value_at(from, i));
+  });
+}
+
+// Notes are used again and again, by members that are early or late by turns, with others' collectives in between.
+TEST(Meeting, ManyOneAfterTheOther) {
+  for (int size : {2, 3, 6}) {
+    at_boards(size, [size](Comm& comm) {
+      std::mt19937 random(static_cast<unsigned>(comm.rank()));
+      for (int i = 0; i < 2000; ++i) {
+        if (random() % 64 == 0) std::this_thread::yield();
+        const int root = i % size;
+        Items data = comm.rank() == root ? values(i, 3) : untouched(3), own = {i + comm.rank()}, total = {0};
+        ASSERT_TRUE(run(comm, bcast(Turn::blocking(comm), in(data), root)));
+        ASSERT_EQ(data, values(i, 3)) << i;
+        if (i % 7 == 0) {
+          Items by_messages = comm.rank() == root ? values(i, 2) : untouched(2);
+          ASSERT_TRUE(run(comm, bcast(comm, in(by_messages), root)));
+          ASSERT_EQ(by_messages, values(i, 2));
+        }
+        if (i % 5 == 0) {
+          ASSERT_TRUE(run(comm, reduce(Turn::blocking(comm), out(own), total.data(), 1, int64_type(), sum(), root)));
+          ASSERT_EQ(total[0], comm.rank() == root ? size * i + size * (size - 1) / 2 : 0);
+        }
+      }
+    });
+  }
+}
+
+// Who gives to everyone need not wait for anyone, as far as notes reach; and then for the slowest.
+TEST(Meeting, OneWhoGivesRunsAheadUntilNotesAreUsedUp) {
+  std::atomic<int> given{0};
+  at_boards(2, [&](Comm& comm) {
+    ASSERT_TRUE(run(comm, barrier(Turn::blocking(comm))));
+    constexpr int kNotes = static_cast<int>(transport::BoardPart::kNotes);
+    for (int i = 0; i < 3 * kNotes; ++i) {
+      Items data = comm.rank() == 0 ? values(i, 1) : untouched(1);
+      // acquire and release: whoever sees how many are given sees that they were
+      if (comm.rank() == 1 && i == 0)
+        while (given.load(std::memory_order_acquire) < kNotes / 2) std::this_thread::yield();
+      if (comm.rank() == 1) {
+        ASSERT_LE(given.load(std::memory_order_acquire), i + kNotes);
+      }
+      ASSERT_TRUE(run(comm, bcast(Turn::blocking(comm), in(data), 0)));
+      if (comm.rank() == 0) given.store(i + 1, std::memory_order_release);
+      ASSERT_EQ(data, values(i, 1));
+    }
+  });
+}
+
+TEST(Meeting, OtherLengthsAreReportedAndLeaveNobodyWaiting) {
+  // of one member; around what fits, and on either side of it
+  for (const auto& [usual, other] : {std::pair(4, 2), std::pair(2, 4), std::pair(4, 200), std::pair(200, 4)}) {
+    SCOPED_TRACE(std::to_string(usual) + " items, of one member " + std::to_string(other));
+    for (int root : {0, 1}) {
+      on_all(3, true, [&, usual = usual, other = other](Comm& comm, p2p::World&) {
+        const auto count = static_cast<std::uint64_t>(comm.rank() == 1 ? other : usual);
+        Items own = values(comm.rank(), 200), result = untouched(600);
+        const auto given = run(comm, bcast(Turn::blocking(comm), {own.data(), count, &int64_type()}, root));
+        EXPECT_EQ(given.has_value(), comm.rank() == root || (root == 0 && comm.rank() != 1)) << "bcast, rank " << comm.rank();
+      });
+      on_all(3, true, [&, usual = usual, other = other](Comm& comm, p2p::World&) {
+        const auto count = static_cast<std::uint64_t>(comm.rank() == 1 ? other : usual);
+        Items own = values(comm.rank(), 200), result = untouched(600);
+        const auto gathered = run(comm, gather(Turn::blocking(comm), {own.data(), count, &int64_type()}, {result.data(), count, &int64_type()}, root));
+        if (comm.rank() == root) {
+          ASSERT_FALSE(gathered) << root;
+          EXPECT_EQ(gathered.error().error_class(), ErrorClass::truncate) << gathered.error().text();
+        }
+      });
+      on_all(3, true, [&, usual = usual, other = other](Comm& comm, p2p::World&) {
+        const auto count = static_cast<std::uint64_t>(comm.rank() == 1 ? other : usual);
+        Items own = values(comm.rank(), 200), result = untouched(600);
+        const auto summed = run(comm, allreduce(Turn::blocking(comm), {own.data(), count, &int64_type()}, result.data(), count, int64_type(), sum()));
+        ASSERT_FALSE(summed) << comm.rank();
+        EXPECT_EQ(summed.error().error_class(), ErrorClass::truncate) << summed.error().text();
+      });
+    }
+  }
+}
+
+TEST(Meeting, AMemberThatDiesIsNamed) {
+  on_all(3, true, [](Comm& comm, p2p::World& world) {
+    ASSERT_TRUE(run(comm, barrier(Turn::blocking(comm))));
+    if (comm.rank() == 1) return world.kill(1);
+    const auto met = run(comm, barrier(Turn::blocking(comm)));
+    ASSERT_FALSE(met);
+    EXPECT_EQ(met.error().error_class(), ErrorClass::proc_aborted);
+    EXPECT_NE(met.error().text().find("process 1"), std::string::npos) << met.error().text();
+  });
+}
+
+TEST(Meeting, WithoutABoardLeftMessagesDo) {
+  const auto ground = std::make_shared<AnonymousGround>(2, Boards::slot_bytes(2), 64);
+  AnonymousArea area(ground, 0);
+  Boards all(area);
+  const std::array<std::uint32_t, 2> members{0, 1};
+  while (all.take(members)) {
+  }
+  p2p::World world({.processes = 2, .settings = p2p::World::quick()});
+  auto contexts = world.contexts();
+  world.run([&](int rank) {
+    Together together(ground, rank);
+    Comm comm(world.engine(rank), *contexts[n(rank)], std::make_shared<ScratchPool>(), rank, 2, nullptr, &together);
+    agree_on_board(comm);
+    Items own = values(rank, 3), all_of_it = untouched(6);
+    ASSERT_TRUE(run(comm, allgather(Turn::blocking(comm), out(own), {all_of_it.data(), 3, &int64_type()})));
+    ASSERT_EQ(Items(all_of_it.begin() + 3, all_of_it.end()), values(1, 3));
+    ASSERT_EQ(comm.meeting_place().board, nullptr);
+  });
+}
+
+}  // namespace
+}  // namespace shim::coll
