@@ -107,9 +107,12 @@ TEST(AddressTable, ManyWriteAndReadAtOnce) {
       --writing;
     });
   AddressTable table = ground.table();
-  while (writing > 0)
-    for (std::uint32_t rank = 0; rank < kProcesses; ++rank)
-      if (const auto found = table.find(rank)) ASSERT_EQ(found->bytes, address(rank, found->life));
+  while (writing > 0) {
+    for (std::uint32_t rank = 0; rank < kProcesses; ++rank) {
+      const auto found = table.find(rank);
+      ASSERT_TRUE(!found || found->bytes == address(rank, found->life));
+    }
+  }
   for (std::thread& thread : threads) thread.join();
   for (std::uint32_t rank = 0; rank < kProcesses; ++rank) {
     EXPECT_TRUE(table.insert(rank, kLives, address(rank, kLives)));

@@ -37,7 +37,9 @@ TEST_P(Again, AHundredTimesAndNothingIsLeft) {
   for (int i = 0; i < 90; ++i) one_life();
   EXPECT_EQ(base::open_descriptors(), descriptors);
   // The network and the launcher in memory keep a record of each life; where they are not used, nothing may grow.
-  if (GetParam().node_map.node_count() == 1) EXPECT_LT(memory_in_use(), memory + 4096);
+  if (GetParam().node_map.node_count() == 1) {
+    EXPECT_LT(memory_in_use(), memory + 4096);
+  }
 }
 
 /// A task is a session over a subset. Every process goes through the tasks that it is in, in their order, and begins anew for

@@ -9,6 +9,22 @@
 namespace shim::sessions::testing {
 namespace {
 
+/// Messages that come before their receives: memory for the first ones stays with the engine, which happens by chance later.
+void send_unexpected(const CommunicatorPtr& world) {
+  p2p::Engine& engine = world->process().engine();
+  std::byte byte{};
+  const types::Type& type = types::byte_type();
+  for (int other = 0; other < world->size(); ++other) {
+    if (other == world->rank()) continue;
+    ASSERT_TRUE(engine.send(world->context(), {&byte, 1, &type}, other, 1, p2p::Mode::standard));
+  }
+  sum(world, 1);  // which reads what comes
+  for (int other = 0; other < world->size(); ++other) {
+    if (other == world->rank()) continue;
+    ASSERT_TRUE(engine.recv(world->context(), {&byte, 1, &type}, other, 1));
+  }
+}
+
 class Memory : public ::testing::Test {
  protected:
   /// Each does this so often, and then ten times as often.
@@ -17,13 +33,16 @@ class Memory : public ::testing::Test {
     std::size_t early = 0;
     cluster.run([&](Member& member) {
       CommunicatorPtr world = member.create_world("test.memory");
+      send_unexpected(world);
       for (int i = 0; i < times; ++i) once(member);
       sum(world, 1);
       if (member.rank() == 0) early = memory_in_use();
       sum(world, 1);
       for (int i = 0; i < 10 * times; ++i) once(member);
       sum(world, 1);
-      if (member.rank() == 0) EXPECT_LT(memory_in_use(), early + 4096);
+      if (member.rank() == 0) {
+        EXPECT_LT(memory_in_use(), early + 4096);
+      }
       sum(world, 1);
     });
   }
