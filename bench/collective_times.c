@@ -9,6 +9,8 @@ typedef struct {
   char *send, *receive;
   int bytes;
   int *counts, *displacements;
+  int *places; /* displacements in bytes */
+  MPI_Datatype *types;
 } Case;
 
 #define DOUBLES (c->bytes / 8)
@@ -53,6 +55,10 @@ static void alltoallv(MPI_Comm comm, void *state) {
   Case *c = state;
   MPI_Alltoallv(c->send, c->counts, c->displacements, MPI_DOUBLE, c->receive, c->counts, c->displacements, MPI_DOUBLE, comm);
 }
+static void alltoallw(MPI_Comm comm, void *state) {
+  Case *c = state;
+  MPI_Alltoallw(c->send, c->counts, c->places, c->types, c->receive, c->counts, c->places, c->types, comm);
+}
 static void duplicate(MPI_Comm comm, void *state) {
   MPI_Comm copy;
   (void)state;
@@ -68,7 +74,8 @@ static const struct {
     {"Scan", scan},       {"Exscan", exscan},       {"Reduce_scatter_block", reduce_scatter_block},
     {"Gather", gather},   {"Gatherv", gatherv},     {"Scatter", scatter},
     {"Scatterv", scatterv}, {"Allgather", allgather}, {"Allgatherv", allgatherv},
-    {"Alltoall", alltoall}, {"Alltoallv", alltoallv}, {"Reduce_scatter", reduce_scatter},
+    {"Alltoall", alltoall}, {"Alltoallv", alltoallv}, {"Alltoallw", alltoallw},
+    {"Reduce_scatter", reduce_scatter},
 };
 
 static const char *only;
@@ -85,7 +92,8 @@ int main(int argc, char **argv) {
   only = argc > 3 ? argv[3] : NULL;
   open_both(&argc, &argv, "intersession.bench.collectives");
   size_t room = ((size_t)bench_size << 20) + 64;
-  Case c = {calloc(1, room), calloc(1, room), 0, malloc(sizeof(int) * bench_size), malloc(sizeof(int) * bench_size)};
+  Case c = {calloc(1, room), calloc(1, room), 0, malloc(sizeof(int) * bench_size), malloc(sizeof(int) * bench_size),
+            malloc(sizeof(int) * bench_size), malloc(sizeof(MPI_Datatype) * bench_size)};
   compare_row("dup and free,0", duplicate, &c, milliseconds, repetitions);
   compare_row("Barrier,0", barrier, &c, milliseconds, repetitions);
   for (unsigned r = 0; r < sizeof rows / sizeof rows[0]; ++r)
@@ -94,6 +102,8 @@ int main(int argc, char **argv) {
       for (int i = 0; i < bench_size; ++i) {
         c.counts[i] = c.bytes / 8;
         c.displacements[i] = i * (c.bytes / 8);
+        c.places[i] = i * c.bytes;
+        c.types[i] = MPI_DOUBLE;
       }
       snprintf(what, sizeof what, "%s,%d", rows[r].name, c.bytes);
       compare_row(what, rows[r].run, &c, milliseconds, repetitions);
@@ -102,5 +112,7 @@ int main(int argc, char **argv) {
   free(c.receive);
   free(c.counts);
   free(c.displacements);
+  free(c.places);
+  free(c.types);
   return close_both();
 }
