@@ -9,7 +9,8 @@ typedef struct {
   char *send, *receive;
   int bytes;
   int *counts, *displacements;
-  int *places; /* displacements in bytes */
+  int *places; /* displacements in bytes, and the same as the neighbourhood's collectives want them */
+  MPI_Aint *byte_displacements;
   MPI_Datatype *types;
 } Case;
 
@@ -59,6 +60,26 @@ static void alltoallw(MPI_Comm comm, void *state) {
   Case *c = state;
   MPI_Alltoallw(c->send, c->counts, c->places, c->types, c->receive, c->counts, c->places, c->types, comm);
 }
+static void neighbor_allgather(MPI_Comm comm, void *state) {
+  Case *c = state;
+  MPI_Neighbor_allgather(c->send, DOUBLES, MPI_DOUBLE, c->receive, DOUBLES, MPI_DOUBLE, comm);
+}
+static void neighbor_allgatherv(MPI_Comm comm, void *state) {
+  Case *c = state;
+  MPI_Neighbor_allgatherv(c->send, DOUBLES, MPI_DOUBLE, c->receive, c->counts, c->displacements, MPI_DOUBLE, comm);
+}
+static void neighbor_alltoall(MPI_Comm comm, void *state) {
+  Case *c = state;
+  MPI_Neighbor_alltoall(c->send, DOUBLES, MPI_DOUBLE, c->receive, DOUBLES, MPI_DOUBLE, comm);
+}
+static void neighbor_alltoallv(MPI_Comm comm, void *state) {
+  Case *c = state;
+  MPI_Neighbor_alltoallv(c->send, c->counts, c->displacements, MPI_DOUBLE, c->receive, c->counts, c->displacements, MPI_DOUBLE, comm);
+}
+static void neighbor_alltoallw(MPI_Comm comm, void *state) {
+  Case *c = state;
+  MPI_Neighbor_alltoallw(c->send, c->counts, c->byte_displacements, c->types, c->receive, c->counts, c->byte_displacements, c->types, comm);
+}
 static void duplicate(MPI_Comm comm, void *state) {
   MPI_Comm copy;
   (void)state;
@@ -66,10 +87,12 @@ static void duplicate(MPI_Comm comm, void *state) {
   MPI_Comm_free(&copy);
 }
 
-static const struct {
+typedef struct {
   const char *name;
   Operation *run;
-} rows[] = {
+} Row;
+
+static const Row on_all[] = {
     {"Bcast", bcast},     {"Reduce", reduce},       {"Allreduce", allreduce},
     {"Scan", scan},       {"Exscan", exscan},       {"Reduce_scatter_block", reduce_scatter_block},
     {"Gather", gather},   {"Gatherv", gatherv},     {"Scatter", scatter},
@@ -77,42 +100,77 @@ static const struct {
     {"Alltoall", alltoall}, {"Alltoallv", alltoallv}, {"Alltoallw", alltoallw},
     {"Reduce_scatter", reduce_scatter},
 };
+static const Row on_neighbors[] = {
+    {"Neighbor_allgather", neighbor_allgather},
+    {"Neighbor_allgatherv", neighbor_allgatherv},
+    {"Neighbor_alltoall", neighbor_alltoall},
+    {"Neighbor_alltoallv", neighbor_alltoallv},
+    {"Neighbor_alltoallw", neighbor_alltoallw},
+};
+enum { neighbors = 4 };
 
 static const char *only;
 
-static void compare_row(const char *what, Operation *run, Case *c, double milliseconds, int repetitions) {
-  if (only == NULL || strcmp(only, what) == 0) compare(what, run, c, milliseconds, repetitions);
+static double milliseconds;
+static int repetitions;
+
+static void compare_row(const char *what, Operation *run, Pair comms, Case *c) {
+  if (only == NULL || strcmp(only, what) == 0) compare(what, run, comms, c, milliseconds, repetitions);
+}
+
+static void compare_rows(const Row *rows, int count, Pair comms, Case *c, int blocks) {
+  static const int sizes[] = {8, 1024, 65536, 1 << 20};
+  char what[100];
+  for (const Row *row = rows; row < rows + count; ++row)
+    for (unsigned s = 0; s < sizeof sizes / sizeof sizes[0]; ++s) {
+      c->bytes = sizes[s];
+      for (int i = 0; i < blocks; ++i) {
+        c->counts[i] = DOUBLES;
+        c->displacements[i] = i * DOUBLES;
+        c->byte_displacements[i] = c->places[i] = i * c->bytes;
+        c->types[i] = MPI_DOUBLE;
+      }
+      snprintf(what, sizeof what, "%s,%d", row->name, c->bytes);
+      compare_row(what, row->run, comms, c);
+    }
+}
+
+/* Two dimensions, both closed to rings: everybody has four neighbours, itself among them where there are few processes. */
+static MPI_Comm torus(MPI_Comm comm) {
+  int sides[2] = {0, 0}, closed[2] = {1, 1};
+  MPI_Comm made;
+  MPI_Dims_create(bench_size, 2, sides);
+  MPI_Cart_create(comm, 2, sides, closed, 0, &made);
+  return made;
 }
 
 int main(int argc, char **argv) {
-  static const int sizes[] = {8, 1024, 65536, 1 << 20};
-  int repetitions = argc > 1 ? atoi(argv[1]) : 7;
-  double milliseconds = argc > 2 ? atof(argv[2]) : 20;
-  char what[100];
+  repetitions = argc > 1 ? atoi(argv[1]) : 7;
+  milliseconds = argc > 2 ? atof(argv[2]) : 20;
   only = argc > 3 ? argv[3] : NULL;
   open_both(&argc, &argv, "intersession.bench.collectives");
-  size_t room = ((size_t)bench_size << 20) + 64;
-  Case c = {calloc(1, room), calloc(1, room), 0, malloc(sizeof(int) * bench_size), malloc(sizeof(int) * bench_size),
-            malloc(sizeof(int) * bench_size), malloc(sizeof(MPI_Datatype) * bench_size)};
-  compare_row("dup and free,0", duplicate, &c, milliseconds, repetitions);
-  compare_row("Barrier,0", barrier, &c, milliseconds, repetitions);
-  for (unsigned r = 0; r < sizeof rows / sizeof rows[0]; ++r)
-    for (unsigned s = 0; s < sizeof sizes / sizeof sizes[0]; ++s) {
-      c.bytes = sizes[s];
-      for (int i = 0; i < bench_size; ++i) {
-        c.counts[i] = c.bytes / 8;
-        c.displacements[i] = i * (c.bytes / 8);
-        c.places[i] = i * c.bytes;
-        c.types[i] = MPI_DOUBLE;
-      }
-      snprintf(what, sizeof what, "%s,%d", rows[r].name, c.bytes);
-      compare_row(what, rows[r].run, &c, milliseconds, repetitions);
-    }
+  int blocks = bench_size > neighbors ? bench_size : neighbors;
+  size_t room = ((size_t)blocks << 20) + 64;
+  Case c = {.send = calloc(1, room),
+            .receive = calloc(1, room),
+            .counts = malloc(sizeof(int) * blocks),
+            .displacements = malloc(sizeof(int) * blocks),
+            .places = malloc(sizeof(int) * blocks),
+            .byte_displacements = malloc(sizeof(MPI_Aint) * blocks),
+            .types = malloc(sizeof(MPI_Datatype) * blocks)};
+  compare_row("dup and free,0", duplicate, worlds, &c);
+  compare_row("Barrier,0", barrier, worlds, &c);
+  compare_rows(on_all, sizeof on_all / sizeof on_all[0], worlds, &c, blocks);
+  Pair tori = {torus(worlds.substrate), torus(worlds.ours)};
+  compare_rows(on_neighbors, sizeof on_neighbors / sizeof on_neighbors[0], tori, &c, blocks);
+  MPI_Comm_free(&tori.substrate);
+  MPI_Comm_free(&tori.ours);
   free(c.send);
   free(c.receive);
   free(c.counts);
   free(c.displacements);
   free(c.places);
+  free(c.byte_displacements);
   free(c.types);
   return close_both();
 }

@@ -30,9 +30,9 @@ static void measure(Case *c, const char *layout, MPI_Datatype type, int repetiti
   MPI_Type_commit(&c->type);
   MPI_Type_size(c->type, &c->bytes);
   snprintf(what, sizeof what, "pack,%s,%d", layout, c->bytes);
-  compare(what, pack, c, 5, repetitions);
+  compare(what, pack, worlds, c, 5, repetitions);
   snprintf(what, sizeof what, "unpack,%s,%d", layout, c->bytes);
-  compare(what, unpack, c, 5, repetitions);
+  compare(what, unpack, worlds, c, 5, repetitions);
   MPI_Type_free(&c->type);
 }
 

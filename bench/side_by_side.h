@@ -9,23 +9,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Communicators of the same kind over the same processes, one of each library. */
+typedef struct {
+  MPI_Comm substrate, ours;
+} Pair;
+
 static MPI_Session bench_session;
-static MPI_Comm ours;
+static Pair worlds;
 static int bench_rank, bench_size;
 
 static void open_both(int *argc, char ***argv, const char *tag) {
   MPI_Group group;
   MPI_Init(argc, argv);
+  worlds.substrate = MPI_COMM_WORLD;
   MPI_Comm_rank(MPI_COMM_WORLD, &bench_rank);
   MPI_Comm_size(MPI_COMM_WORLD, &bench_size);
   if (MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &bench_session) != MPI_SUCCESS) exit(1);
   MPI_Group_from_session_pset(bench_session, "mpi://WORLD", &group);
-  if (MPI_Comm_create_from_group(group, tag, MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &ours) != MPI_SUCCESS) exit(1);
+  if (MPI_Comm_create_from_group(group, tag, MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &worlds.ours) != MPI_SUCCESS) exit(1);
   MPI_Group_free(&group);
 }
 
 static int close_both(void) {
-  MPI_Comm_free(&ours);
+  MPI_Comm_free(&worlds.ours);
   MPI_Session_finalize(&bench_session);
   MPI_Finalize();
   return 0;
@@ -47,16 +53,16 @@ static double time_of(Operation *run, MPI_Comm comm, void *state, int rounds) {
 }
 
 /* Collective. So many rounds that one turn takes about `milliseconds`. */
-static void compare(const char *what, Operation *run, void *state, double milliseconds, int repetitions) {
-  double once = time_of(run, MPI_COMM_WORLD, state, 3);
+static void compare(const char *what, Operation *run, Pair comms, void *state, double milliseconds, int repetitions) {
+  double once = time_of(run, comms.substrate, state, 3);
   int rounds = (int)(milliseconds * 1e3 / (once > 0.01 ? once : 0.01));
   if (rounds < 3) rounds = 3;
   if (rounds > 100000) rounds = 100000;
   MPI_Bcast(&rounds, 1, MPI_INT, 0, MPI_COMM_WORLD);
   for (int r = 0; r < repetitions; ++r) {
     int ours_first = r % 2;
-    double first = time_of(run, ours_first ? ours : MPI_COMM_WORLD, state, rounds);
-    double second = time_of(run, ours_first ? MPI_COMM_WORLD : ours, state, rounds);
+    double first = time_of(run, ours_first ? comms.ours : comms.substrate, state, rounds);
+    double second = time_of(run, ours_first ? comms.substrate : comms.ours, state, rounds);
     if (bench_rank == 0)
       printf("%s substrate_us %.4f ours_us %.4f\n", what, ours_first ? second : first, ours_first ? first : second);
   }

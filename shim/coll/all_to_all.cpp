@@ -153,10 +153,12 @@ Task alltoallv(const Turn& turn, const void* send, const Blocks& send_blocks, co
 
 Task alltoallw(const Turn& turn, std::span<const types::ConstBuffer> send, std::span<const types::Buffer> receive) {
   if (send.empty()) return alltoall_in_place(call_on(turn), receive);
+  if (auto done = at_board(turn, [&](Meeting& meeting) { return meet_alltoallw(meeting, turn, send, receive); })) return std::move(*done);
   return alltoallw_linear(call_on(turn), send, receive);
 }
 
 Task exchange(const Turn& turn, std::span<const Outgoing> out, std::span<const Incoming> in) {
+  if (auto done = at_board(turn, [&](Meeting& meeting) { return meet_exchange(meeting, turn, out, in); })) return std::move(*done);
   return exchange_linear(call_on(turn), out, in);
 }
 

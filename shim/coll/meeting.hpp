@@ -30,17 +30,24 @@ class Meeting : public Immediate {
 
   // Each of these waits where it has to. After a failure they do nothing.
   /// Puts up what fits.
-  void say(const types::ConstBuffer& data, int to) { if (write(data)) board_.put_up(data.bytes(), to); }
-  void say_to_all(const types::ConstBuffer& data) { if (write(data)) board_.put_up_for_all(data.bytes()); }
+  void say(const types::ConstBuffer& data, int to) { if (write(data)) board_.put_up(data.bytes(), transport::member(to)); }
+  void say_to_all(const types::ConstBuffer& data) { if (write(data)) board_.put_up(data.bytes(), transport::all_members(call.size)); }
   /// The same, written by write(bytes) to where it is put up.
   template <typename Write>
-  void say_to_all(std::uint64_t bytes, const Write& write_to) {
+  void say_to_all(std::uint64_t bytes, const Write& write_to) { say_to(transport::all_members(call.size), bytes, write_to); }
+  template <typename Write>
+  void say_to(transport::MemberSet members, std::uint64_t bytes, const Write& write_to) {
     if (!await_room(bytes)) return;
     has_said_ = true;
     write_to(Bytes(board_.room(bytes), bytes));
-    board_.put_up_for_all(bytes);
+    board_.put_up(bytes, members);
   }
   void say_elsewhere() { if (await_room(0)) board_.put_up_elsewhere(); }
+  /// The end of collectives to which everybody gives the same: those with more than fits go on with messages.
+  bool elsewhere() {
+    say_elsewhere();
+    return false;
+  }
 
   /// What that member has put up; nothing where it comes by messages, or after a failure.
   std::optional<ConstBytes> hear(int from);
@@ -127,6 +134,8 @@ bool meet_allgather(Meeting& meeting, const types::ConstBuffer& own, const Block
 bool meet_alltoall(Meeting& meeting, const BlocksOut& out, const BlocksIn& in);
 /// The same of blocks whose lengths only the two know, who each puts up where they fit all together: all is done however they come.
 bool meet_alltoallv(Meeting& meeting, const Turn& turn, const BlocksOut& out, const BlocksIn& in);
+bool meet_alltoallw(Meeting& meeting, const Turn& turn, std::span<const types::ConstBuffer> out, std::span<const types::Buffer> in);
+bool meet_exchange(Meeting& meeting, const Turn& turn, std::span<const Outgoing> out, std::span<const Incoming> in);
 /// own may be result; result is null elsewhere than at the root.
 bool meet_reduce(Meeting& meeting, const Operands& operands, const void* own, void* result, int root);
 /// own may be result.

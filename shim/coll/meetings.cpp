@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What happens at a board, collective by collective.
+// What happens at a board, collective by collective; those in which each gives something else to each are in meetings_of_parts.cpp.
 //
 // Reductions combine in the order in which the table's algorithms for short data do, so that the same call gives the same
 // bits whether there was a board left or not; those that scatter their result, as a tree over the ranks.
@@ -53,55 +53,6 @@ void hear_value(Meeting& meeting, const Operands& operands, Values& values, int 
 /// Is all that each member says of it short, and is it without holes?
 bool is_for_board(const Operands& operands) { return operands.type->contiguous && Meeting::fits(operands.bytes()); }
 
-/// The end of collectives to which everybody gives the same: those with more than fits go on with messages.
-bool elsewhere(Meeting& meeting) {
-  meeting.say_elsewhere();
-  return false;
-}
-
-/// Without the holes of its type.
-void write(const types::ConstBuffer& data, Bytes to) {
-  if (data.type->contiguous) [[likely]] base::copy_short(to.data(), data.address, data.bytes());
-  else types::pack(*data.type, data.address, 0, to.first(data.bytes()));
-}
-
-// A note of several parts begins with where each of them ends.
-using PartEnds = std::array<std::uint16_t, transport::kBoardMembers>;
-std::size_t head_of(int size) { return sizeof(std::uint16_t) * static_cast<std::size_t>(size); }
-
-/// Puts up a part for each of the others; false where that does not fit and is elsewhere.
-bool say_parts(Meeting& meeting, const BlocksOut& parts, int own_rank) {
-  const int size = meeting.call.size;
-  const std::size_t head = head_of(size);
-  PartEnds ends;
-  std::uint64_t bytes = 0;
-  for (int to = 0; to < size; ++to) {
-    if (to != own_rank) bytes += parts.at(to).bytes();
-    if (!Meeting::fits(head + bytes)) return elsewhere(meeting);
-    ends[static_cast<std::size_t>(to)] = static_cast<std::uint16_t>(bytes);
-  }
-  meeting.say_to_all(head + bytes, [&](Bytes room) {
-    std::memcpy(room.data(), ends.data(), head);
-    std::size_t begin = head;
-    for (int to = 0; to < size; ++to) {
-      if (to != own_rank) write(parts.at(to), room.subspan(begin));
-      begin = head + ends[static_cast<std::size_t>(to)];
-    }
-  });
-  return true;
-}
-
-/// All of it where it is no note of parts, because that member is in another collective.
-ConstBytes part_of_said(ConstBytes said, int rank, int size) {
-  const std::size_t head = head_of(size);
-  PartEnds ends;
-  if (said.size() < head) return said;
-  std::memcpy(ends.data(), said.data(), head);
-  const std::size_t begin = head + (rank == 0 ? 0 : ends[static_cast<std::size_t>(rank) - 1]);
-  const std::size_t end = head + ends[static_cast<std::size_t>(rank)];
-  return begin <= end && end <= said.size() ? said.subspan(begin, end - begin) : said;
-}
-
 }  // namespace
 
 bool meet_barrier(Meeting& meeting) {
@@ -113,7 +64,7 @@ bool meet_barrier(Meeting& meeting) {
 
 bool meet_bcast(Meeting& meeting, const types::Buffer& data, int root) {
   if (meeting.call.rank == root) {
-    if (!Meeting::fits(data.bytes())) return elsewhere(meeting);
+    if (!Meeting::fits(data.bytes())) return meeting.elsewhere();
     meeting.say_to_all({data.address, data.count, data.type});
     return true;
   }
@@ -124,7 +75,7 @@ bool meet_bcast(Meeting& meeting, const types::Buffer& data, int root) {
 
 bool meet_gather(Meeting& meeting, const types::ConstBuffer& own, const BlocksIn& all, std::uint64_t bytes, int root) {
   const bool is_root = meeting.call.rank == root;
-  if (!Meeting::fits(bytes)) return is_root ? false : elsewhere(meeting);
+  if (!Meeting::fits(bytes)) return is_root ? false : meeting.elsewhere();
   if (!is_root) {
     meeting.say(own, root);
     return true;
@@ -166,20 +117,20 @@ bool meet_scatter_of_two(Meeting& meeting, const BlocksOut& all, const types::Bu
     return said.has_value();
   }
   const types::ConstBuffer theirs = all.at(1 - root);
-  if (!Meeting::fits(theirs.bytes())) return elsewhere(meeting);
+  if (!Meeting::fits(theirs.bytes())) return meeting.elsewhere();
   meeting.say(theirs, 1 - root);
   if (own.type != nullptr) meeting.place(all.at(root), own);
   return true;
 }
 
 bool meet_allgather(Meeting& meeting, const types::ConstBuffer& own, const BlocksIn& all, std::uint64_t longest) {
-  if (!Meeting::fits(longest)) return elsewhere(meeting);
+  if (!Meeting::fits(longest)) return meeting.elsewhere();
   const auto& [rank, size] = std::pair(meeting.call.rank, meeting.call.size);
   const types::Buffer mine = all.at(rank);
   if (is_in_place(own)) {
     meeting.say_to_all({mine.address, mine.count, mine.type});
   } else {
-    if (!Meeting::fits(own.bytes())) return elsewhere(meeting);
+    if (!Meeting::fits(own.bytes())) return meeting.elsewhere();
     meeting.say_to_all(own);
     meeting.place(own, mine);
   }
@@ -188,54 +139,9 @@ bool meet_allgather(Meeting& meeting, const types::ConstBuffer& own, const Block
   return true;
 }
 
-namespace {
-
-/// Where the block for this rank stands among those that this other member has put up, which are all but its own.
-int place_among_others(int rank, int of) { return rank < of ? rank : rank - 1; }
-
-}  // namespace
-
-bool meet_alltoall(Meeting& meeting, const BlocksOut& out, const BlocksIn& in) {
-  const auto& [rank, size] = std::pair(meeting.call.rank, meeting.call.size);
-  const auto others = static_cast<std::uint64_t>(size - 1);
-  const std::uint64_t block = out.at(0).bytes(), expected = in.at(0).bytes();
-  if (!Meeting::fits(block * others)) return elsewhere(meeting);
-  meeting.say_to_all(block * others, [&](Bytes room) {
-    for (int to = 0; to < size; ++to)
-      if (to != rank) write(out.at(to), room.subspan(static_cast<std::uint64_t>(place_among_others(to, rank)) * block));
-  });
-  if (out.address != in.address) meeting.place(out.at(rank), in.at(rank));
-  for (int from = 0; from < size; ++from) {
-    if (from == rank) continue;
-    const auto said = meeting.hear(from, expected * others);
-    if (!said) continue;
-    const std::uint64_t theirs = said->size() / others;
-    meeting.take(from, said->subspan(static_cast<std::uint64_t>(place_among_others(rank, from)) * theirs, theirs), in.at(from));
-  }
-  return true;
-}
-
-bool meet_alltoallv(Meeting& meeting, const Turn& turn, const BlocksOut& out, const BlocksIn& in) {
-  const auto& [rank, size] = std::pair(meeting.call.rank, meeting.call.size);
-  std::optional<Direct> messages;
-  const auto by_messages = [&]() -> Direct& { return messages ? *messages : messages.emplace(turn); };
-  if (!say_parts(meeting, out, rank)) {
-    for (int to = 0; to < size; ++to)
-      if (to != rank) by_messages().post_send(out.at(to), to, Direct::Keeps::nothing);
-  }
-  meeting.place(out.at(rank), in.at(rank));
-  for (int from = 0; from < size; ++from) {
-    if (from == rank) continue;
-    if (const auto said = meeting.hear(from)) meeting.take(from, part_of_said(*said, rank, size), in.at(from));
-    else if (!meeting.has_failed()) by_messages().post_receive(in.at(from), from);
-  }
-  if (messages) meeting.absorb(messages->finish());
-  return true;
-}
-
 bool meet_reduce(Meeting& meeting, const Operands& operands, const void* own, void* result, int root) {
   const auto& [rank, size] = std::pair(meeting.call.rank, meeting.call.size);
-  if (!is_for_board(operands)) return rank == root ? false : elsewhere(meeting);
+  if (!is_for_board(operands)) return rank == root ? false : meeting.elsewhere();
   if (rank != root) {
     meeting.say(operands.all(own), root);
     return true;
@@ -254,7 +160,7 @@ bool meet_reduce(Meeting& meeting, const Operands& operands, const void* own, vo
 
 // In the order of recursive doubling: where the members are no power of two, the first ones are paired off.
 bool meet_allreduce(Meeting& meeting, const Operands& operands, const void* own, void* result) {
-  if (!is_for_board(operands)) return elsewhere(meeting);
+  if (!is_for_board(operands)) return meeting.elsewhere();
   const int size = meeting.call.size;
   const int power = static_cast<int>(std::bit_floor(static_cast<unsigned>(size))), pairs = size - power;
   meeting.say_to_all(operands.all(own));
@@ -280,7 +186,7 @@ bool meet_reduce_scatter(Meeting& meeting, const Operands& operands, const void*
     most = std::max(most, bytes_of(of));
   }
   // a note is all but the part of who puts it up; all have to come to the same answer
-  if (!operands.type->contiguous || !Meeting::fits(operands.bytes() - least) || !Meeting::fits(most)) return elsewhere(meeting);
+  if (!operands.type->contiguous || !Meeting::fits(operands.bytes() - least) || !Meeting::fits(most)) return meeting.elsewhere();
   const auto* bytes = static_cast<const std::byte*>(own);
   const Operands mine{operands.type, operands.op, static_cast<std::uint64_t>(counts[static_cast<std::size_t>(rank)])};
   meeting.say_to_all(operands.bytes() - mine.bytes(), [&](Bytes room) {

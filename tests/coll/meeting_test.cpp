@@ -199,6 +199,59 @@ TEST(Meeting, ExchangesOfWhichSomeFit) {
         const auto first = incoming.begin() + places[n(from)];
         ASSERT_EQ(Items(first, first + take[n(from)]), values(10 * from + rank, static_cast<std::uint64_t>(take[n(from)])));
       }
+      Items of_types = untouched(2000);
+      std::vector<types::ConstBuffer> out_of;
+      std::vector<types::Buffer> into;
+      for (std::size_t other = 0; other < n(size); ++other) {
+        out_of.push_back({outgoing.data() + places[other], static_cast<std::uint64_t>(give[other]), &int64_type()});
+        into.push_back({of_types.data() + places[other], static_cast<std::uint64_t>(take[other]), &int64_type()});
+      }
+      ASSERT_TRUE(run(comm, alltoallw(Turn::blocking(comm), out_of, into)));
+      ASSERT_EQ(of_types, incoming);
+    }
+  });
+}
+
+// Everybody names the next two and itself, one of them twice, and the last one has too much for the board.
+TEST(Meeting, ExchangesAmongThoseWhoNameEachOther) {
+  for (int size : {2, 3, 5}) {
+    at_boards(size, [size](Comm& comm) {
+      const int rank = comm.rank();
+      const std::vector<int> steps = {1, 0, 2, 1};
+      const auto message = [&](int from, std::size_t number) {
+        return values(10 * from + static_cast<int>(number), from == size - 1 ? 100 : number + 1);
+      };
+      for (int repetition = 0; repetition < 3; ++repetition) {
+        std::vector<Items> given, got;
+        for (std::size_t i = 0; i < steps.size(); ++i) {
+          given.push_back(message(rank, i));
+          got.push_back(untouched(message((rank + size - steps[i] % size) % size, i).size()));
+        }
+        std::vector<Outgoing> out_to;
+        std::vector<Incoming> in_from;
+        for (std::size_t i = 0; i < steps.size(); ++i) {
+          out_to.push_back({out(given[i]), (rank + steps[i]) % size});
+          in_from.push_back({in(got[i]), (rank + size - steps[i] % size) % size});
+        }
+        ASSERT_TRUE(run(comm, exchange(Turn::blocking(comm), out_to, in_from)));
+        for (std::size_t i = 0; i < steps.size(); ++i) ASSERT_EQ(got[i], message((rank + size - steps[i] % size) % size, i)) << i;
+      }
+    });
+  }
+}
+
+TEST(Meeting, AMessageThatNobodyGivesIsReported) {
+  on_all(2, true, [](Comm& comm, p2p::World&) {
+    Items given = values(comm.rank(), 1), got = untouched(2);
+    const int other = 1 - comm.rank();
+    std::vector<Outgoing> out_to = {{out(given), other}};
+    std::vector<Incoming> in_from = {{{got.data(), 1, &int64_type()}, other}};
+    if (comm.rank() == 1) in_from.push_back({{got.data() + 1, 1, &int64_type()}, other});
+    const auto done = run(comm, exchange(Turn::blocking(comm), out_to, in_from));
+    EXPECT_EQ(got[0], values(other, 1)[0]);
+    ASSERT_EQ(done.has_value(), comm.rank() == 0);
+    if (!done) {
+      EXPECT_EQ(done.error().error_class(), ErrorClass::truncate) << done.error().text();
     }
   });
 }

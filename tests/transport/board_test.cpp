@@ -38,7 +38,7 @@ class BoardTest : public ::testing::Test {
 
 void put_up(Board& board, std::uint64_t value) {
   std::memcpy(board.room(sizeof value), &value, sizeof value);
-  board.put_up_for_all(sizeof value);
+  board.put_up(sizeof value, all_members(board.size()));
 }
 
 std::uint64_t value_of(const Board::Found& found) {
@@ -70,7 +70,7 @@ TEST_F(BoardTest, NotesAndSheetsOfEveryLength) {
     ASSERT_TRUE(first->has_room(bytes));
     const auto mark = static_cast<std::byte>(bytes);
     std::memset(first->room(bytes), static_cast<int>(mark), bytes);
-    first->put_up(bytes, 1);
+    first->put_up(bytes, member(1));
     const Board::Found found = second->find(0).value();
     ASSERT_TRUE(found.is_here);
     ASSERT_EQ(found.bytes.size(), bytes);
@@ -90,7 +90,7 @@ TEST_F(BoardTest, NothingIsWrittenAgainBeforeAllHaveGoneThroughItsMeeting) {
       for (; first->has_room(bytes); ++put) {
         ASSERT_LT(put - read, ring) << "what is to be read is gone";
         std::memcpy(first->room(bytes), &put, sizeof put);
-        first->put_up_for_all(bytes);
+        first->put_up(bytes, all_members(2));
         first->end();
       }
       ASSERT_GE(put - read, ring / 2) << "could run further ahead";

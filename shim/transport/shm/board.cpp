@@ -2,6 +2,7 @@
 #include "shim/transport/shm/board.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "shim/transport/shm/shm.hpp"
 
@@ -90,8 +91,8 @@ bool Board::has_room(std::size_t bytes) {
   return true;
 }
 
-void Board::wake_all_members() {
-  for (int member = 0; member < size_; ++member) wake(member);
+void Board::wake(MemberSet members) {
+  for (; members != 0; members &= members - 1) wake_sleepers(*wakes_[static_cast<std::size_t>(std::countr_zero(members))]);
 }
 
 void Board::publish(std::uint64_t length) {
@@ -102,14 +103,9 @@ void Board::publish(std::uint64_t length) {
     DirectAccess::expect_write(reinterpret_cast<std::byte*>(&parts_[rank_].notes[later % BoardPart::kNotes]));
 }
 
-void Board::put_up(std::size_t bytes, int for_whom) {
+void Board::put_up(std::size_t bytes, MemberSet for_whom) {
   publish(bytes);
   wake(for_whom);
-}
-
-void Board::put_up_for_all(std::size_t bytes) {
-  publish(bytes);
-  wake_all_members();
 }
 
 void Board::put_up_elsewhere() {
@@ -118,7 +114,7 @@ void Board::put_up_elsewhere() {
 
 void Board::say_ended() {
   parts_[rank_].ended.store(meeting_, std::memory_order_release);  // pairs with the acquire in has_room
-  wake_all_members();
+  wake(all_members(size_));
 }
 
 }  // namespace shim::transport

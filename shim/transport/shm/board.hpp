@@ -22,6 +22,12 @@ namespace shim::transport {
 inline constexpr int kBoardMembers = 16;          ///< most of one board
 inline constexpr std::size_t kBoardBytes = 1088;  ///< most that a member puts up in a meeting
 
+/// A bit for each rank.
+using MemberSet = std::uint32_t;
+constexpr MemberSet member(int rank) { return MemberSet{1} << rank; }
+constexpr MemberSet all_members(int size) { return member(size) - 1; }
+static_assert(kBoardMembers < 32);
+
 /// Where a board is: what its host tells the other members.
 struct BoardPlace {
   std::uint32_t slot, number;
@@ -82,9 +88,8 @@ class Board {
   bool has_room(std::size_t bytes);
   /// Where to write it.
   std::byte* room(std::size_t bytes) { return bytes <= BoardNote::kBytes ? note().bytes.data() : sheet_of(rank_).bytes.data(); }
-  /// Puts up so many bytes of it, and wakes this member, or all.
-  void put_up(std::size_t bytes, int for_whom);
-  void put_up_for_all(std::size_t bytes);
+  /// Puts up so many bytes of it, and wakes these members.
+  void put_up(std::size_t bytes, MemberSet for_whom);
   /// Says that there is something, but not here.
   void put_up_elsewhere();
 
@@ -124,8 +129,7 @@ class Board {
   bool has_room(const Ring& ring, int awaited) const;
   BoardNote& note() { return parts_[rank_].notes[meeting_ % BoardPart::kNotes]; }
   BoardSheet& sheet_of(int rank) const { return parts_[rank].sheets[meeting_ % BoardPart::kSheets]; }
-  void wake(int rank) { wake_sleepers(*wakes_[static_cast<std::size_t>(rank)]); }
-  void wake_all_members();
+  void wake(MemberSet members);
   void publish(std::uint64_t length);
   void say_ended();
 
