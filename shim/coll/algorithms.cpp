@@ -19,11 +19,14 @@ constexpr Row<Bcast> kBcast[] = {
     {"binomial", bcast_binomial, {}},
 };
 constexpr Row<Reduce> kReduce[] = {
+    // few steps: each is a wait, and where processes outnumber cores those of a chain are many
+    {"binomial, of few", reduce_binomial, {.max_bytes = 1024 * kKi, .max_size = 8}},
     {"chain", reduce_chain, {.min_bytes = 128 * kKi, .max_size = 16, .needs_commutative = true}},
     {"rabenseifner", reduce_rabenseifner, {.min_bytes = 128 * kKi, .min_size = 4}},
     {"binomial", reduce_binomial, {}},
 };
 constexpr Row<Allreduce> kAllreduce[] = {
+    {"by parts", allreduce_by_parts, kReadByFew},
     // a power of two has no vectors to fold, so that halving beats the ring there
     {"rabenseifner", allreduce_rabenseifner, {.min_bytes = 16 * kKi, .min_size = 4, .needs_power_of_two = true}},
     {"ring", allreduce_ring, {.min_bytes = 64 * kKi, .min_size = 3, .needs_commutative = true}},

@@ -46,7 +46,7 @@ using ReduceScatter = Task(Call, Operands, const void* own, void* result, Intege
 Barrier barrier_dissemination;
 Bcast bcast_binomial, bcast_chain, bcast_linear, bcast_scatter_ring;
 Reduce reduce_binomial, reduce_chain, reduce_rabenseifner;
-Allreduce allreduce_recursive_doubling, allreduce_rabenseifner, allreduce_ring;
+Allreduce allreduce_by_parts, allreduce_recursive_doubling, allreduce_rabenseifner, allreduce_ring;
 Gather gather_binomial, gather_linear;
 Gatherv gatherv_linear;
 Scatter scatter_binomial, scatter_linear;
