@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a transport adds to the cost of moving bytes: two processes on two cores, polling tightly.
 //
-//   transport_pingpong [packet bytes] [libfabric provider [interface]]
+//   transport_pingpong [packet bytes] [libfabric provider | connections [interface]]
 //
 // Without a provider it measures the shared-memory transport, beside a bare word that two processes hand back and forth.
 // Prints the one-way latency and the packet rate; for libfabric also how long opening takes. Times are the best and the median
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "shim/base/clock.hpp"
+#include "shim/transport/net/net.hpp"
 #include "shim/transport/ofi/ofi.hpp"
 #include "shim/transport/shm/shm.hpp"
 #include "tests/transport/anonymous_area.hpp"
@@ -121,7 +122,7 @@ class End {
 
  private:
   void poll() {
-    auto count = transport_->poll(sink_);
+    auto count = transport_->poll_link(*link_, sink_);
     if (!count) fail(count.error());
   }
   std::unique_ptr<Transport> transport_;
@@ -230,14 +231,28 @@ void over_libfabric(ConstSpan packet, const shim::transport::OfiSettings& settin
   rate(make, packet);
 }
 
+void over_connections(ConstSpan packet, const std::string& interface) {
+  Make make = [&](int) -> std::unique_ptr<Transport> {
+    auto transport = shim::transport::make_net({.interface = interface});
+    if (!transport) End::fail(transport.error());
+    return *std::move(transport);
+  };
+  latency(make, packet);
+  rate(make, packet);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::size_t bytes = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 8;
   std::vector<std::byte> packet(bytes);
-  if (argc > 2) {
-    std::printf("%zu-byte packets over libfabric provider %s\n", bytes, argv[2]);
-    over_libfabric(packet, {.provider = argv[2], .interface = argc > 3 ? argv[3] : ""});
+  const std::string over = argc > 2 ? argv[2] : "", interface = argc > 3 ? argv[3] : "";
+  if (over == "connections") {
+    std::printf("%zu-byte packets over TCP connections\n", bytes);
+    over_connections(packet, interface);
+  } else if (!over.empty()) {
+    std::printf("%zu-byte packets over libfabric provider %s\n", bytes, over.c_str());
+    over_libfabric(packet, {.provider = over, .interface = interface});
   } else {
     std::printf("%zu-byte packets over shared memory\n", bytes);
     over_shared_memory(packet);

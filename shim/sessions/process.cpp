@@ -156,9 +156,12 @@ base::ExtendedId Process::make_extended_id() {
 base::Result<transport::Net*> Process::network() {
   std::lock_guard guard(network_mutex_);
   if (network_) return network_.get();
-  SHIM_TRY_ASSIGN(network_, transport::make_net({.interface = settings_.interface,
-                                                 .open_fabric = [this] { return open_fabric(); },
-                                                 .max_packet_bytes = factories_.fabric_packet_bytes}));
+  transport::NetSettings spec{.interface = settings_.interface};
+  if (!settings_.provider.empty()) {
+    spec.open_fabric = [this] { return open_fabric(); };
+    spec.max_packet_bytes = factories_.fabric_packet_bytes;
+  }
+  SHIM_TRY_ASSIGN(network_, transport::make_net(std::move(spec)));
   factories_.lives->begun.store(life_ + 1, std::memory_order_relaxed);
   if (settings_.fabric_opens == "creation") network_->open_fabric_early();
   engine_->add_transport(*network_);

@@ -44,7 +44,7 @@ struct Lives {
 /// Where a Process gets its parts from; tests give others. Each is called at most once, and only when needed.
 struct Factories {
   std::function<base::Result<std::unique_ptr<bootstrap::Bootstrap>>(const base::Settings&, const base::Operation& start)> bootstrap;
-  /// Called on a thread of its own when the first message to or from another node is to be sent (or as `fabric_opens` says).
+  /// Where a provider is named. Called on a thread of its own when the first message to or from another node is to be sent (or as `fabric_opens` says).
   std::function<base::Result<std::unique_ptr<transport::Transport>>(const base::Settings&)> fabric;
   std::size_t fabric_packet_bytes = 0;  ///< that a packet of it holds at least
   std::string segment_directory = "/dev/shm";

@@ -21,23 +21,18 @@ void contact_address(std::span<const std::byte> bytes) {
   static_cast<void>(address->text());
 }
 
-/// However the bytes are cut, the same frames come out.
+/// A frame is found when all of it is there, not before, and is the same whatever comes behind it.
 void frames(std::span<const std::byte> bytes, std::size_t cut) {
-  shim::transport::FrameReader whole, parts;
-  whole.add(bytes);
-  std::size_t given = 0;
+  constexpr std::size_t kLongest = 1024;
   for (;;) {
-    auto expected = whole.next(1024);
-    auto found = parts.next(1024);
-    while (found && !*found && given < bytes.size()) {
-      const std::size_t size = std::min(cut, bytes.size() - given);
-      parts.add(bytes.subspan(given, size));
-      given += size;
-      found = parts.next(1024);
-    }
-    if (expected.has_value() != found.has_value()) __builtin_trap();
-    if (!expected || !*expected) return;
-    if (!*found || (*found)->kind != (*expected)->kind || !std::ranges::equal((*found)->bytes, (*expected)->bytes)) __builtin_trap();
+    const auto frame = shim::transport::first_frame(bytes, kLongest);
+    if (!frame || !*frame) return;
+    const std::size_t length = (*frame)->length();
+    const auto early = shim::transport::first_frame(bytes.first(length - std::min(cut, length)), kLongest);
+    const auto alone = shim::transport::first_frame(bytes.first(length), kLongest);
+    if (length > bytes.size() || !early || *early || !alone || !*alone) __builtin_trap();
+    if ((*alone)->kind != (*frame)->kind || !std::ranges::equal((*alone)->bytes, (*frame)->bytes)) __builtin_trap();
+    bytes = bytes.subspan(length);
   }
 }
 

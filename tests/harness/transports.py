@@ -3,10 +3,14 @@
 
 AUTO = "auto"
 TRANSPORTS = {
-    # Shared memory inside a node, the first libfabric provider that is usable between nodes.
+    # Shared memory inside a node, TCP connections between nodes.
     AUTO: {},
-    # That provider inside the node, too.
-    "fabric": {"INTERSESSION_TRANSPORT": "fabric"},
+    # Those connections inside the node, too.
+    "connections": {"INTERSESSION_TRANSPORT": "fabric"},
+    # For everything the first libfabric provider that is usable.
+    "fabric": {"INTERSESSION_TRANSPORT": "fabric", "INTERSESSION_PROVIDER": "any"},
+    # The same between nodes only.
+    "libfabric": {"INTERSESSION_PROVIDER": "any"},
     # Between nodes, libfabric's oldest provider: one without remote memory that keeps what it can do in software.
     "sockets": {"INTERSESSION_PROVIDER": "sockets"},
     # libfabric's own shared memory for everything.

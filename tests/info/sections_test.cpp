@@ -131,7 +131,9 @@ TEST(Transports, TheChosenProviderIsNamed) {
   offer.providers.push_back({"first", {}, Error(ErrorClass::other, "not offered")});
   offer.providers.push_back({"second", "eth0 10.0.0.1", std::nullopt});
   offer.providers.push_back({"third", "eth0", std::nullopt});
-  const Section section = transports_section(std::move(offer), {});
+  base::Settings settings;
+  settings.provider = "any";
+  const Section section = transports_section(std::move(offer), settings);
   EXPECT_EQ(text_at(section, "inside a node"), "shared memory");
   EXPECT_EQ(text_at(section, "libfabric"), "1.17");
   EXPECT_EQ(text_at(section, "1. first"), "not usable: not offered");
@@ -139,9 +141,18 @@ TEST(Transports, TheChosenProviderIsNamed) {
   EXPECT_EQ(text_at(section, "3. third"), "offered at eth0");
 }
 
+TEST(Transports, WhereNoProviderIsWantedItIsSaidHowToWantOne) {
+  transport::OfiOffer offer{{"/lib/libfabric.so", "1.17"}, {}, 0};
+  offer.providers.push_back({"first", "eth0", std::nullopt});
+  const Section section = transports_section(std::move(offer), {});
+  EXPECT_EQ(text_at(section, "between nodes"), "TCP connections");
+  EXPECT_EQ(text_at(section, "1. first"), "offered at eth0; would be used if INTERSESSION_PROVIDER were any");
+}
+
 TEST(Transports, WithoutLibfabricThatIsSaid) {
   base::Settings settings;
   settings.transport = "fabric";
+  settings.provider = "sockets";
   const Section section = transports_section(Error(ErrorClass::other, "cannot be loaded"), settings);
   EXPECT_EQ(text_at(section, "inside a node"), "libfabric");
   EXPECT_EQ(text_at(section, "libfabric"), "not found: cannot be loaded");

@@ -63,19 +63,25 @@ std::unique_ptr<Rig> make_ofi_rig(const OfiSettings& settings, int size, std::st
   return std::make_unique<OwningRig>(std::move(transports));
 }
 
-/// The way between nodes, with a fabric in memory.
-std::unique_ptr<Rig> make_net_rig(int size, std::string& reason) {
-  auto network = std::make_shared<LoopNetwork>();
+/// The way between nodes.
+std::unique_ptr<Rig> make_net_rig(const NetSettings& settings, int size, std::string& reason) {
   std::vector<std::unique_ptr<Transport>> transports;
   for (int i = 0; i < size; ++i) {
-    auto net = make_net({.interface = "lo", .open_fabric = [network] { return network->add(); }, .max_packet_bytes = LoopFaults().max_packet_bytes});
+    auto net = make_net(settings);
     if (!net) {
       reason = net.error().text();
       return nullptr;
     }
     transports.push_back(*std::move(net));
   }
-  return std::make_unique<OwningRig>(std::move(transports), network);
+  return std::make_unique<OwningRig>(std::move(transports));
+}
+
+/// With a fabric in memory.
+std::unique_ptr<Rig> make_net_rig_with_fabric(int size, std::string& reason) {
+  auto network = std::make_shared<LoopNetwork>();
+  return make_net_rig({.interface = "lo", .open_fabric = [network] { return network->add(); }, .max_packet_bytes = LoopFaults().max_packet_bytes},
+                      size, reason);
 }
 
 Backend ofi_backend(const std::string& name, const OfiSettings& settings) {
@@ -108,7 +114,8 @@ std::vector<Backend> all_backends() {
       {"shm", 8, [](int size, std::string& reason) { return make_shm_rig({.cookie = 77}, size, reason); }},
       {"shm_with_small_rings", 8,
        [](int size, std::string& reason) { return make_shm_rig({.ring_bytes = 4096, .cookie = 77}, size, reason); }},
-      {"net", 8, make_net_rig},
+      {"net", 8, [](int size, std::string& reason) { return make_net_rig({.interface = "lo"}, size, reason); }},
+      {"net_with_fabric", 8, make_net_rig_with_fabric},
       ofi_backend("ofi_tcp_rxm", {.provider = "tcp;ofi_rxm", .interface = "lo"}),
       ofi_backend("ofi_sockets", {.provider = "sockets", .interface = "lo"}),
       ofi_backend("ofi_shm", {.provider = "shm"}),

@@ -6,8 +6,12 @@
 #include <netinet/tcp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstring>
 
 namespace shim::transport {
 namespace {
@@ -17,7 +21,6 @@ using base::ErrorClass;
 using base::Result;
 using base::Status;
 
-constexpr std::size_t kReadBytes = 16 * 1024;
 constexpr int kReadsAtOnce = 4;
 /// What was sent and is not acknowledged for so long is taken for lost, and the other machine for gone.
 constexpr unsigned kSilenceMs = 30'000;
@@ -58,14 +61,34 @@ std::optional<Error> Connection::call_failure() const {
   return base::system_error(code, "connect");
 }
 
-Status Connection::send(FrameQueue& frames) {
-  while (!frames.is_empty()) {
-    const ConstSpan rest = frames.rest();
+Status Connection::send(FrameQueue& waiting) {
+  while (!waiting.is_empty()) {
+    const ConstSpan rest = waiting.rest();
     const ssize_t sent = ::send(socket_.get(), rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent > 0) frames.took(static_cast<std::size_t>(sent));
+    if (sent > 0) waiting.took(static_cast<std::size_t>(sent));
     else if (would_wait(errno)) return {};
     else return base::system_error(errno, "send");
   }
+  return {};
+}
+
+Status Connection::send(FrameQueue& waiting, ContactFrame kind, ConstSpan first, ConstSpan second) {
+  if (!waiting.is_empty()) {
+    waiting.add(kind, first, second);
+    return send(waiting);
+  }
+  FrameHead head = head_of(kind, first, second);
+  const auto part = [](const void* bytes, std::size_t length) { return iovec{const_cast<void*>(bytes), length}; };  // which is only read
+  std::array parts{part(&head, sizeof head), part(first.data(), first.size()), part(second.data(), second.size())};
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = second.empty() ? 2 : 3;
+  const ssize_t sent = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (sent < 0 && !would_wait(errno)) return base::system_error(errno, "sendmsg");
+  const auto left = static_cast<std::size_t>(std::max<ssize_t>(sent, 0));
+  if (left == sizeof head + head.bytes) return {};
+  waiting.add(kind, first, second);
+  waiting.took(left);
   return {};
 }
 
@@ -79,26 +102,34 @@ bool Connection::is_delivered() const {
   return ::ioctl(socket_.get(), SIOCOUTQ, &waiting) != 0 || waiting == 0;
 }
 
-Result<bool> Connection::take_frames(const std::function<bool(const ReceivedFrame&)>& take) {
+Result<std::optional<std::size_t>> Connection::take_frames(ConstSpan bytes, const Take& take) const {
+  std::size_t taken = 0;
   for (;;) {
-    SHIM_TRY_ASSIGN(const auto frame, reader_.next(state_ == State::stranger ? kLongestHello : kLongestFrame));
-    if (!frame) return true;
-    if (!take(*frame)) return false;
+    SHIM_TRY_ASSIGN(const auto frame, first_frame(bytes.subspan(taken), state_ == State::stranger ? kLongestHello : kLongestFrame));
+    if (!frame) return std::optional(taken);
+    taken += frame->length();
+    if (!take(*frame)) return std::optional<std::size_t>();
   }
 }
 
-Result<bool> Connection::receive(const std::function<bool(const ReceivedFrame&)>& take) {
-  std::byte buffer[kReadBytes];
-  for (int reads = 0; reads < kReadsAtOnce; ++reads) {
-    const ssize_t got = ::recv(socket_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
-    if (got == 0) return false;
-    if (got < 0 && would_wait(errno)) return true;
-    if (got < 0) return base::system_error(errno, "recv");
-    reader_.add(ConstSpan(buffer, static_cast<std::size_t>(got)));
-    SHIM_TRY_ASSIGN(const bool goes_on, take_frames(take));
-    if (!goes_on) return false;
+Result<bool> Connection::receive(std::span<std::byte> room, const Take& take) {
+  std::size_t have = rest_.size();
+  std::ranges::copy(rest_, room.begin());
+  bool has_ended = false, goes_on = true;
+  for (int reads = 0; goes_on && reads < kReadsAtOnce; ++reads) {
+    const ssize_t got = ::recv(socket_.get(), room.data() + have, room.size() - have, MSG_DONTWAIT);
+    if (got < 0 && !would_wait(errno)) return base::system_error(errno, "recv");
+    has_ended = got == 0;
+    if (got <= 0) break;
+    have += static_cast<std::size_t>(got);
+    goes_on = have == room.size();  // else that was all
+    SHIM_TRY_ASSIGN(const auto taken, take_frames(room.first(have), take));
+    if (!taken) return false;
+    have -= *taken;
+    std::memmove(room.data(), room.data() + *taken, have);
   }
-  return true;
+  if (have != 0 || !rest_.empty()) rest_.assign(room.begin(), room.begin() + static_cast<std::ptrdiff_t>(have));
+  return !has_ended;
 }
 
 }  // namespace shim::transport

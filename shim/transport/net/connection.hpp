@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 
 #include "shim/base/clock.hpp"
 #include "shim/base/descriptor.hpp"
@@ -33,24 +34,29 @@ class Connection {
   /// Why connect(2) has failed; nothing where it has not.
   std::optional<base::Error> call_failure() const;
   /// Sends what there is room for. Errors: other (the connection is broken).
-  base::Status send(FrameQueue& frames);
+  base::Status send(FrameQueue& waiting);
+  /// The same with a frame more, which goes straight from where it is if nothing else waits; what there is no room for waits then.
+  base::Status send(FrameQueue& waiting, ContactFrame kind, ConstSpan first, ConstSpan second);
   /// Says that nothing more will be sent.
   void say_end();
   /// Has the other machine got all that was sent?
   bool is_delivered() const;
 
+  using Take = std::function<bool(const ReceivedFrame&)>;
   /// Takes bytes that have come, and hands each whole frame to `take`, which answers false to stop for good. Answers false at the
   /// connection's end. Errors: other (broken, or bytes that are no frames).
-  base::Result<bool> receive(const std::function<bool(const ReceivedFrame&)>& take);
+  /// @param room of kFrameRoom bytes, whose contents are of no use before and after
+  base::Result<bool> receive(std::span<std::byte> room, const Take& take);
 
  private:
   Connection(base::Descriptor socket, State state);
-  base::Result<bool> take_frames(const std::function<bool(const ReceivedFrame&)>& take);
+  /// Answers the bytes of the frames that were taken; nothing to stop for good.
+  base::Result<std::optional<std::size_t>> take_frames(ConstSpan bytes, const Take& take) const;
 
   base::Descriptor socket_;
   State state_;
   base::Nanoseconds since_;
-  FrameReader reader_;
+  Bytes rest_;  ///< of what has come: the beginning of a frame
 };
 
 }  // namespace shim::transport

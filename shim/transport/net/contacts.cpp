@@ -21,8 +21,8 @@ using base::ErrorClass;
 using base::Result;
 
 constexpr int kEventsAtOnce = 16;
-/// More waits for one contact only where it does not read.
-constexpr std::size_t kMostWaiting = 1 << 20;
+/// More waits for one contact only where it does not read, or has not answered the call yet.
+constexpr std::size_t kMostWaiting = 2 * kLongestFrame;
 /// An address that does not answer for so long: the next one.
 constexpr base::Nanoseconds kCallPatience = 2'000'000'000;
 /// Each address is called so often, because a listener's queue may be full for a moment.
@@ -84,11 +84,14 @@ Result<bool> Contacts::send(Contact& to, ContactFrame kind, ConstSpan first, Con
   if (to.failure_) return to.failure_->clone();
   if (to.out_.waiting() > kMostWaiting) return false;
   to.is_kept_ = to.is_kept_ || kind == ContactFrame::packet;
-  to.out_.add(kind, first, second);
   ++counts_.frames_sent;
   counts_.bytes_sent += sizeof(FrameHead) + first.size() + second.size();
+  if (to.way_ != nullptr && to.way_->state() == Connection::State::open) [[likely]] {
+    note_sent(to, to.way_->send(to.out_, kind, first, second));
+    return true;
+  }
+  to.out_.add(kind, first, second);
   if (to.way_ == nullptr) call(to);
-  else push(to);
   return true;
 }
 
@@ -121,10 +124,14 @@ void Contacts::watch(const Connection& connection, bool is_new, bool for_room) {
   (void)::epoll_ctl(events_.get(), is_new ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, connection.descriptor(), &wanted);
 }
 
-/// Sends what waits, where the way is open. A way that fails here is lost at the next poll: the caller may stand in the middle of it.
+/// Sends what waits.
 void Contacts::push(Contact& contact) {
-  if (contact.way_->state() != Connection::State::open) return;
-  if (!contact.way_->send(contact.out_)) broken_.push_back(&contact);
+  if (contact.way_->state() == Connection::State::open) note_sent(contact, contact.way_->send(contact.out_));
+}
+
+/// A way that has failed is lost at the next poll: the caller may stand in the middle of it.
+void Contacts::note_sent(Contact& contact, const base::Status& sent) {
+  if (!sent) broken_.push_back(&contact);
   else if (!contact.out_.is_empty()) watch(*contact.way_, false, true);
 }
 
@@ -182,8 +189,16 @@ void Contacts::on_called(Connection& connection) {
   watch(connection, false, false);
 }
 
+int Contacts::poll_from(Contact& contact, const Receiver& receiver) {
+  if (contact.heard_over_ == nullptr || !broken_.empty()) return poll(receiver);
+  const std::uint64_t before = counts_.frames_received;
+  read(*contact.heard_over_, receiver);
+  return static_cast<int>(counts_.frames_received - before);
+}
+
 void Contacts::read(Connection& connection, const Receiver& receiver) {
-  auto goes_on = connection.receive([&](const ReceivedFrame& frame) { return on_frame(connection, frame, receiver); });
+  if (!room_) room_ = std::make_unique_for_overwrite<std::byte[]>(kFrameRoom);
+  auto goes_on = connection.receive({room_.get(), kFrameRoom}, [&](const ReceivedFrame& frame) { return on_frame(connection, frame, receiver); });
   if (!goes_on) lose(connection, goes_on.error());
   else if (!*goes_on) on_end(connection);
 }
@@ -192,7 +207,7 @@ void Contacts::read(Connection& connection, const Receiver& receiver) {
 void Contacts::on_end(Connection& connection) {
   Contact* contact = contact_of(connection);
   if (contact && contact->way_ == &connection && connection.state() == Connection::State::open) (void)connection.send(contact->out_);
-  lose(connection, Error(ErrorClass::other, "the other process has closed the connection"));
+  lose(connection, Error(ErrorClass::other, "the other process has closed the connection"), !connection.is_delivered());
 }
 
 /// Only what opened a fabric may go: packets must not be overtaken on a later connection.
@@ -214,7 +229,10 @@ bool Contacts::on_frame(Connection& connection, const ReceivedFrame& frame, cons
     return true;
   }
   ++counts_.frames_received;
-  contact.is_kept_ = contact.is_kept_ || frame.kind == ContactFrame::packet;
+  if (frame.kind == ContactFrame::packet) {
+    contact.is_kept_ = true;
+    contact.heard_over_ = &connection;
+  }
   receiver(contact, frame);
   return true;
 }
@@ -236,12 +254,14 @@ bool Contacts::on_hello(Connection& connection, const ReceivedFrame& frame) {
 
 /// The connection is gone. A call goes on at the next address; what was under way over an open one is lost, and nobody can say how
 /// much of it, so the contact is, too.
-void Contacts::lose(Connection& connection, const Error& reason) {
+void Contacts::lose(Connection& connection, const Error& reason, bool is_broken) {
   const bool was_open = connection.state() == Connection::State::open;
   if (connection.state() == Connection::State::stranger) ++counts_.refused;
-  if (Contact* contact = contact_of(connection); contact && contact->way_ == &connection) {
+  Contact* contact = contact_of(connection);
+  if (contact && contact->heard_over_ == &connection) contact->heard_over_ = nullptr;
+  if (contact && contact->way_ == &connection) {
     contact->way_ = nullptr;
-    if (was_open && !contact->out_.is_empty()) {
+    if (was_open && (!contact->out_.is_empty() || (is_broken && contact->is_kept_))) {
       contact->failure_ = Error(ErrorClass::proc_aborted, "the connection to a process at " + contact->to_.text() + " is lost: " + reason.text());
       contact->out_.clear();
     } else if (!was_open) {

@@ -33,6 +33,7 @@ class Contact {
   std::optional<base::Error> failure_;
   FrameQueue out_;
   Connection* way_ = nullptr;     ///< that what we say goes over
+  Connection* heard_over_ = nullptr;  ///< that its last packet has come over: most often the same
   std::size_t next_address_ = 0;  ///< to be called
   bool is_kept_ = false;          ///< packets go over its connection
 };
@@ -58,6 +59,8 @@ class Contacts {
   void finish(Contact& with);
   /// Moves things along; answers how many frames have come.
   int poll(const Receiver& receiver);
+  /// The same of what comes from one, where its packets come already; it may do nothing for others.
+  int poll_from(Contact& contact, const Receiver& receiver);
   /// Has all that was sent come to the other machines, or is lost for good?
   bool is_flushed() const;
 
@@ -82,6 +85,7 @@ class Contacts {
   void call(Contact& contact);
   bool call_next(Contact& contact);
   void push(Contact& contact);
+  void note_sent(Contact& contact, const base::Status& sent);
   void watch(const Connection& connection, bool is_new, bool for_room);
   void accept_all();
   void on_event(Connection& connection, std::uint32_t events, const Receiver& receiver);
@@ -92,7 +96,8 @@ class Contacts {
   bool on_hello(Connection& connection, const ReceivedFrame& frame);
   void look_at_clock();
   bool is_late(const Connection& connection, base::Nanoseconds now);
-  void lose(Connection& connection, const base::Error& reason);
+  /// @param is_broken what was sent may not have come, though it has left
+  void lose(Connection& connection, const base::Error& reason, bool is_broken = true);
   Contact* contact_of(const Connection& connection);  ///< null for a stranger
 
   base::Descriptor listener_, events_;
@@ -100,6 +105,7 @@ class Contacts {
   std::unordered_map<std::uint64_t, std::unique_ptr<Contact>> contacts_;  ///< by their cookies
   std::unordered_map<int, Kept> connections_;                            ///< by their descriptors
   std::vector<Contact*> broken_;  ///< whose way has failed while something was sent
+  std::unique_ptr<std::byte[]> room_;  ///< kFrameRoom bytes, for what is read, from the first reading on
   base::Nanoseconds next_look_ = 0;
   Counts counts_;
 };

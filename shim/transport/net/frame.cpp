@@ -6,8 +6,12 @@
 
 namespace shim::transport {
 
+FrameHead head_of(ContactFrame kind, ConstSpan first, ConstSpan second) {
+  return {static_cast<std::uint32_t>(first.size() + second.size()), static_cast<std::uint32_t>(kind)};
+}
+
 void FrameQueue::add(ContactFrame kind, ConstSpan first, ConstSpan second) {
-  const FrameHead head{static_cast<std::uint32_t>(first.size() + second.size()), static_cast<std::uint32_t>(kind)};
+  const FrameHead head = head_of(kind, first, second);
   const ConstSpan head_bytes = std::as_bytes(std::span(&head, 1));
   for (ConstSpan part : {head_bytes, first, second}) bytes_.insert(bytes_.end(), part.begin(), part.end());
 }
@@ -22,21 +26,13 @@ void FrameQueue::clear() {
   sent_ = 0;
 }
 
-void FrameReader::add(ConstSpan bytes) {
-  bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(taken_));
-  taken_ = 0;
-  bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-}
-
-base::Result<std::optional<ReceivedFrame>> FrameReader::next(std::size_t longest) {
-  const ConstSpan rest = ConstSpan(bytes_).subspan(taken_);
+base::Result<std::optional<ReceivedFrame>> first_frame(ConstSpan bytes, std::size_t longest) {
   FrameHead head;
-  if (rest.size() < sizeof head) return std::optional<ReceivedFrame>();
-  std::memcpy(&head, rest.data(), sizeof head);
+  if (bytes.size() < sizeof head) return std::optional<ReceivedFrame>();
+  std::memcpy(&head, bytes.data(), sizeof head);
   if (head.bytes > longest) return base::Error(base::ErrorClass::other, "what comes over a connection is no frame");
-  if (rest.size() - sizeof head < head.bytes) return std::optional<ReceivedFrame>();
-  taken_ += sizeof head + head.bytes;
-  return std::optional(ReceivedFrame{static_cast<ContactFrame>(head.kind), rest.subspan(sizeof head, head.bytes)});
+  if (bytes.size() - sizeof head < head.bytes) return std::optional<ReceivedFrame>();
+  return std::optional(ReceivedFrame{static_cast<ContactFrame>(head.kind), bytes.subspan(sizeof head, head.bytes)});
 }
 
 }  // namespace shim::transport

@@ -35,7 +35,11 @@ struct Hello {
 static_assert(sizeof(Hello) == 16);
 
 /// A stranger may send so much before it is turned away; others' frames are no longer than the second.
-inline constexpr std::size_t kLongestHello = 256, kLongestFrame = 256 * 1024;
+inline constexpr std::size_t kLongestHello = 256, kLongestFrame = 128 * 1024;
+/// Bytes for which a whole frame always has room, and several mostly.
+inline constexpr std::size_t kFrameRoom = 2 * kLongestFrame;
+
+FrameHead head_of(ContactFrame kind, ConstSpan first, ConstSpan second);
 
 /// What is to be sent: frames one after the other, of which the first bytes may have left.
 class FrameQueue {
@@ -55,19 +59,12 @@ class FrameQueue {
 struct ReceivedFrame {
   ContactFrame kind;  ///< as it came: may be none of those above
   ConstSpan bytes;
+  /// With its head.
+  std::size_t length() const { return sizeof(FrameHead) + bytes.size(); }
 };
 
-/// Frames out of bytes that come as they come.
-class FrameReader {
- public:
-  void add(ConstSpan bytes);
-  /// The next frame that is there as a whole; its bytes are valid until the next call of anything. Errors: other (it claims to be longer
-  /// than `longest`).
-  base::Result<std::optional<ReceivedFrame>> next(std::size_t longest);
-
- private:
-  Bytes bytes_;
-  std::size_t taken_ = 0;
-};
+/// The frame with which these bytes begin; nothing where it is not there as a whole. Errors: other (it claims to be longer than
+/// `longest`).
+base::Result<std::optional<ReceivedFrame>> first_frame(ConstSpan bytes, std::size_t longest);
 
 }  // namespace shim::transport

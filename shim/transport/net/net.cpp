@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "shim/base/clock.hpp"
@@ -20,8 +21,9 @@ using base::ErrorClass;
 using base::Result;
 using base::Status;
 
-/// Looking at connections is a system call; the fabric, and shared memory beside us, are looked at far more often.
-constexpr base::Nanoseconds kLookEvery = 10'000;
+/// Looking at connections is a system call; the fabric, and shared memory beside us, are looked at far more often. More so where
+/// messages come over connections.
+constexpr base::Nanoseconds kLookEvery = 10'000, kLookForMessagesEvery = 2'000;
 constexpr base::Nanoseconds kLongestNap = 1'000'000;
 
 struct NetLink final : Link {
@@ -30,6 +32,7 @@ struct NetLink final : Link {
   Bytes address;                  ///< of its fabric; empty until it is known
   bool has_asked = false;         ///< we have
   std::optional<Error> failure;   ///< of its fabric or ours, for good
+  bool is_used = false;           ///< packets of ours go to it over its connection
 };
 
 /// Of no use to try again, so whoever waits for that process ends its wait.
@@ -56,10 +59,13 @@ class NetTransport final : public Net {
   void sleep(std::int64_t nanoseconds) override { contacts_->sleep(std::min(nanoseconds, kLongestNap)); }
   const Counts& counts() const override;
 
-  void open_fabric_early() override { opening_.begin(); }
+  void open_fabric_early() override { if (wants_fabric()) opening_.begin(); }
   void wait_for_opening() const override { opening_.wait(); }
 
  private:
+  bool wants_fabric() const { return settings_.open_fabric != nullptr; }
+  Result<Attempt> send_packet(Contact& to, ConstSpan header, ConstSpan payload);
+  void count_packet(NetLink& link, std::size_t bytes);
   NetLink& link_of(Contact& contact);
   Result<bool> is_connected(NetLink& link);
   Status ask(NetLink& link);
@@ -79,7 +85,7 @@ class NetTransport final : public Net {
   std::unique_ptr<Transport> fabric_;
   std::optional<Error> fabric_failure_;
   base::Nanoseconds next_look_ = 0;
-  std::uint64_t refused_early_ = 0;
+  std::uint64_t sends_again_ = 0, links_used_ = 0, packets_sent_ = 0, bytes_sent_ = 0, packets_received_ = 0;  ///< not the fabric's
   mutable Counts counts_;
 };
 
@@ -115,24 +121,41 @@ Result<bool> NetTransport::is_connected(NetLink& link) {
   return false;
 }
 
+Result<Attempt> NetTransport::send_packet(Contact& to, ConstSpan header, ConstSpan payload) {
+  SHIM_TRY(mark_.check());
+  SHIM_TRY_ASSIGN(const bool taken, contacts_->send(to, ContactFrame::packet, header, payload));
+  return taken ? Attempt::done : Attempt::again;
+}
+
+void NetTransport::count_packet(NetLink& link, std::size_t bytes) {
+  if (!std::exchange(link.is_used, true)) ++links_used_;
+  ++packets_sent_;
+  bytes_sent_ += bytes;
+}
+
 Result<Attempt> NetTransport::try_send(Link& to, ConstSpan header, ConstSpan payload) {
   auto& link = static_cast<NetLink&>(to);
+  if (!wants_fabric()) {
+    auto sent = send_packet(*link.contact, header, payload);
+    if (sent && *sent == Attempt::done) count_packet(link, header.size() + payload.size());
+    else ++sends_again_;
+    return sent;
+  }
   SHIM_TRY_ASSIGN(const bool connected, is_connected(link));
   if (!connected) {
-    ++refused_early_;
+    ++sends_again_;
     return Attempt::again;
   }
   return fabric_->try_send(*link.fabric, header, payload);
 }
 
 Result<Attempt> NetTransport::try_send_ahead(Link& to, ConstSpan header, ConstSpan payload) {
-  SHIM_TRY(mark_.check());
-  SHIM_TRY_ASSIGN(const bool taken, contacts_->send(*static_cast<NetLink&>(to).contact, ContactFrame::packet, header, payload));
-  return taken ? Attempt::done : Attempt::again;
+  return send_packet(*static_cast<NetLink&>(to).contact, header, payload);
 }
 
 Result<Attempt> NetTransport::try_read(Link& from, std::uint64_t remote_address, std::span<std::byte> into) {
   auto& link = static_cast<NetLink&>(from);
+  if (!wants_fabric()) return Attempt::unsupported;
   SHIM_TRY_ASSIGN(const bool connected, is_connected(link));
   if (!connected) return Attempt::again;
   return fabric_->try_read(*link.fabric, remote_address, into);
@@ -177,10 +200,14 @@ void NetTransport::take_fabric() {
 void NetTransport::take_frame(Contact& contact, const ReceivedFrame& frame, Sink& sink) {
   NetLink& link = link_of(contact);
   switch (frame.kind) {
-    case ContactFrame::packet: sink.on_packet(frame.bytes); return;
+    case ContactFrame::packet:
+      if (!wants_fabric()) ++packets_received_;
+      sink.on_packet(frame.bytes);
+      return;
     case ContactFrame::ask:
+      if (!wants_fabric()) fabric_failure_ = Error(ErrorClass::other, "its messages between nodes go over TCP connections");
       to_be_answered_.push_back(&link);
-      opening_.begin();
+      if (wants_fabric()) opening_.begin();
       if (!frame.bytes.empty()) learn(link, frame.bytes);
       return;
     case ContactFrame::fabric:
@@ -199,8 +226,8 @@ int NetTransport::poll_contacts(Sink& sink) {
   const base::Nanoseconds now = base::now_ns();
   if (now < next_look_) return 0;
   const int frames = contacts_->poll([&](Contact& contact, const ReceivedFrame& frame) { take_frame(contact, frame, sink); });
-  next_look_ = frames > 0 ? 0 : now + kLookEvery;
-  if (!fabric_ && !fabric_failure_ && opening_.is_over()) take_fabric();
+  next_look_ = frames > 0 ? 0 : now + (wants_fabric() ? kLookEvery : kLookForMessagesEvery);
+  if (wants_fabric() && !fabric_ && !fabric_failure_ && opening_.is_over()) take_fabric();
   if (fabric_ || fabric_failure_) std::erase_if(to_be_answered_, [&](NetLink* link) { return answer(*link); });
   return frames;
 }
@@ -217,15 +244,22 @@ Result<int> NetTransport::poll(Sink& sink) {
 
 Result<int> NetTransport::poll_link(Link& from, Sink& sink) {
   auto& link = static_cast<NetLink&>(from);
-  if (!link.fabric) return poll(sink);
-  return fabric_->poll_link(*link.fabric, sink);
+  if (link.fabric) return fabric_->poll_link(*link.fabric, sink);
+  if (wants_fabric()) return poll(sink);
+  SHIM_TRY(mark_.check());
+  const int frames = contacts_->poll_from(*link.contact, [&](Contact& contact, const ReceivedFrame& frame) { take_frame(contact, frame, sink); });
+  return frames > 0 ? frames : poll_contacts(sink);
 }
 
 const Transport::Counts& NetTransport::counts() const {
   counts_ = fabric_ ? fabric_->counts() : Counts{};
   const Contacts::Counts& contacts = contacts_->counts();
   counts_.links_opened = links_.size();
-  counts_.sends_again += refused_early_;
+  counts_.sends_again += sends_again_;
+  counts_.links_used += links_used_;
+  counts_.packets_sent += packets_sent_;
+  counts_.bytes_sent += bytes_sent_;
+  counts_.packets_received += packets_received_;
   counts_.contacts_made = contacts.connections;
   counts_.contact_messages = contacts.frames_sent;
   counts_.contact_bytes = contacts.bytes_sent;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The way between nodes: what brings processes together goes over plain connections, and the fabric is opened, at both ends, when the
-// first message is to be sent.
+// The way between nodes: what brings processes together goes over plain connections; messages go over these, too, or over a fabric,
+// which is opened, at both ends, when the first message is to be sent.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,17 @@
 
 namespace shim::transport {
 
+/// What is longer costs more than one write and one read of a socket.
+inline constexpr std::size_t kConnectionPacketBytes = 64 * 1024;
+
 struct NetSettings {
   std::string interface;         ///< that others call this process over: see own_addresses(); empty: whichever there is
-  Opening::Open open_fabric;     ///< called at most once, on a thread of its own
-  std::size_t max_packet_bytes;  ///< what the fabric will take at least
+  Opening::Open open_fabric = {};  ///< called at most once, on a thread of its own; empty: packets go over connections
+  std::size_t max_packet_bytes = kConnectionPacketBytes;  ///< what the fabric will take at least
 };
 
-/// A Transport of which only packets of try_send_ahead move before the fabric is open: whatever is sent otherwise to a process for the
-/// first time asks it for its fabric's address, is refused with `again` until the answer is here, and needs that process to poll.
+/// With a fabric, only packets of try_send_ahead move before it is open: whatever is sent otherwise to a process for the first time
+/// asks it for its fabric's address, is refused with `again` until the answer is here, and needs that process to poll.
 /// Its address is as small as a socket's.
 class Net : public Transport {
  public:

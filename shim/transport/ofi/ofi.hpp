@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "shim/base/loaded_library.hpp"
@@ -13,8 +14,10 @@
 
 namespace shim::transport {
 
+inline constexpr std::string_view kAnyProvider = "any";
+
 struct OfiSettings {
-  std::string provider;   ///< as libfabric calls it, e.g. "sockets"; empty: the first usable of those known to work
+  std::string provider;   ///< as libfabric calls it, e.g. "sockets"; empty or kAnyProvider: the first usable of those known to work
   std::string interface;  ///< network interface ("eth1") or beginning of an address ("10.1."); empty: the first that is no loopback
 };
 

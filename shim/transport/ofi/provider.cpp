@@ -80,7 +80,7 @@ std::string offered_interfaces(const fi_info* list) {
 }  // namespace
 
 std::vector<std::string> candidates(const std::string& wanted) {
-  if (!wanted.empty()) return {wanted};
+  if (!wanted.empty() && wanted != kAnyProvider) return {wanted};
   return {kKnown.begin(), kKnown.end()};
 }
 
