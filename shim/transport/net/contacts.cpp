@@ -27,7 +27,7 @@ constexpr std::size_t kMostWaiting = 2 * kLongestFrame;
 constexpr base::Nanoseconds kCallPatience = 2'000'000'000;
 /// Each address is called so often, because a listener's queue may be full for a moment.
 constexpr std::size_t kRounds = 3;
-/// A stranger that says nothing is turned away; who does not close in answer to our end is not waited for.
+/// A stranger that says nothing is turned away.
 constexpr base::Nanoseconds kStrangerPatience = 10'000'000'000;
 constexpr base::Nanoseconds kClockEvery = 100'000'000;
 
@@ -203,11 +203,11 @@ void Contacts::read(Connection& connection, const Receiver& receiver) {
   else if (!*goes_on) on_end(connection);
 }
 
-/// The other sends no more. It may still read, so what is under way leaves first.
+/// The other sends no more. It reads until we close, or has ended; so what waits leaves first, and nothing is broken.
 void Contacts::on_end(Connection& connection) {
   Contact* contact = contact_of(connection);
   if (contact && contact->way_ == &connection && connection.state() == Connection::State::open) (void)connection.send(contact->out_);
-  lose(connection, Error(ErrorClass::other, "the other process has closed the connection"), !connection.is_delivered());
+  lose(connection, Error(ErrorClass::other, "the other process has closed the connection"), false);
 }
 
 /// Only what opened a fabric may go: packets must not be overtaken on a later connection.
@@ -274,8 +274,8 @@ void Contacts::lose(Connection& connection, const Error& reason, bool is_broken)
 bool Contacts::is_late(const Connection& connection, base::Nanoseconds now) {
   const base::Nanoseconds waited = now - connection.in_state_since();
   switch (connection.state()) {
-    case Connection::State::open: return false;
-    case Connection::State::closing:
+    case Connection::State::open:
+    case Connection::State::closing: return false;  // the other may be busy elsewhere, and what it sends before it sees our end is to be read
     case Connection::State::stranger: return waited > kStrangerPatience;
     case Connection::State::calling: return waited > kCallPatience;
     case Connection::State::greeting: return waited > kCallPatience && contact_of(connection)->to_.addresses.size() > 1;
