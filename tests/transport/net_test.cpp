@@ -69,6 +69,54 @@ class NetTest : public ::testing::Test {
   std::atomic<int> fabrics_ = 0;
 };
 
+// A program may send and then do something else for hours.
+TEST_F(NetTest, WithoutAFabricWhatIsTakenArrivesThoughTheSenderPollsNoMore) {
+  for (const std::size_t bytes : {1ul, kConnectionPacketBytes}) {
+    End one = make({}), other = make({});
+    Link& to = link(one, other);
+    const Bytes packet(bytes);
+    std::size_t taken = 0;
+    poll_until({&one, &other}, [&] { return (taken += *one.net->try_send(to, packet, {}) == Attempt::done) > 0; });
+    for (int refused = 0; refused < 10;) {
+      const bool is_taken = *one.net->try_send(to, packet, {}) == Attempt::done;
+      taken += is_taken;
+      refused += !is_taken;
+    }
+    EXPECT_GT(taken, 1u);
+    poll_until({&other}, [&] { return other.heard.size() == taken; });
+    EXPECT_EQ(fabrics_, 0);
+    EXPECT_EQ(one.net->counts().packets_sent, taken);
+  }
+}
+
+TEST_F(NetTest, WithoutAFabricAProcessThatIsGoneIsSaid) {
+  End one = make({});
+  std::optional<End> other = make({});
+  Link& to = link(one, *other);
+  poll_until({&one, &*other}, [&] { return *one.net->try_send(to, text("a"), {}) == Attempt::done; });
+  poll_until({&one, &*other}, [&] { return other->heard.size() == 1; });
+  other.reset();
+  std::string reason;
+  poll_until({&one}, [&] {
+    const auto sent = one.net->try_send(to, text("b"), {});
+    if (!sent) reason = sent.error().text();
+    return !sent;
+  });
+  EXPECT_THAT(reason, ::testing::AnyOf(HasSubstr("cannot be reached"), HasSubstr("is lost")));
+}
+
+TEST_F(NetTest, WhoWantsAFabricHearsThatTheOtherHasNone) {
+  End one = make(), other = make({});
+  Link& to = link(one, other);
+  std::string reason;
+  poll_until({&one, &other}, [&] {
+    const auto sent = one.net->try_send(to, text("a"), {});
+    if (!sent) reason = sent.error().text();
+    return !sent;
+  });
+  EXPECT_THAT(reason, HasSubstr("TCP connections"));
+}
+
 TEST_F(NetTest, WhatGoesAheadOpensNoFabric) {
   End one = make(), other = make();
   EXPECT_EQ(*one.net->try_send_ahead(link(one, other), text("a"), text("b")), Attempt::done);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/transport/net/connection.hpp"
 
+#include <linux/sock_diag.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -22,6 +23,9 @@ using base::Result;
 using base::Status;
 
 constexpr int kReadsAtOnce = 4;
+/// What a frame costs a socket beside its bytes, at most: a buffer's head for each, and where it goes over the end of one for two (Linux 6:
+/// 1.3 KiB each).
+constexpr std::size_t kFrameOverhead = 3 * 1024;
 /// What was sent and is not acknowledged for so long is taken for lost, and the other machine for gone.
 constexpr unsigned kSilenceMs = 30'000;
 
@@ -90,6 +94,21 @@ Status Connection::send(FrameQueue& waiting, ContactFrame kind, ConstSpan first,
   waiting.add(kind, first, second);
   waiting.took(left);
   return {};
+}
+
+bool Connection::has_room(std::size_t bytes) {
+  const std::size_t needed = bytes + sizeof(FrameHead) + kFrameOverhead;
+  if (room_ < needed) {
+    std::array<std::uint32_t, SK_MEMINFO_VARS> memory{};
+    socklen_t length = sizeof memory;
+    if (::getsockopt(socket_.get(), SOL_SOCKET, SO_MEMINFO, memory.data(), &length) != 0) return true;
+    const std::uint32_t all = memory[SK_MEMINFO_SNDBUF], used = memory[SK_MEMINFO_WMEM_QUEUED];
+    room_ = all > used ? all - used : 0;
+    if (used == 0) room_ = std::max(room_, needed);  // there will never be more
+  }
+  if (room_ < needed) return false;
+  room_ -= needed;
+  return true;
 }
 
 void Connection::say_end() {

@@ -37,6 +37,8 @@ class Connection {
   base::Status send(FrameQueue& waiting);
   /// The same with a frame more, which goes straight from where it is if nothing else waits; what there is no room for waits then.
   base::Status send(FrameQueue& waiting, ContactFrame kind, ConstSpan first, ConstSpan second);
+  /// Will the system take a frame with so many bytes as a whole, so that it arrives whatever this process does next?
+  bool has_room(std::size_t bytes);
   /// Says that nothing more will be sent.
   void say_end();
   /// Has the other machine got all that was sent?
@@ -56,6 +58,7 @@ class Connection {
   base::Descriptor socket_;
   State state_;
   base::Nanoseconds since_;
+  std::size_t room_ = 0;  ///< bytes that the system will take, as far as is known
   Bytes rest_;  ///< of what has come: the beginning of a frame
 };
 

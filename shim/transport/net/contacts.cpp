@@ -95,6 +95,15 @@ Result<bool> Contacts::send(Contact& to, ContactFrame kind, ConstSpan first, Con
   return true;
 }
 
+Result<bool> Contacts::send_now(Contact& to, ConstSpan first, ConstSpan second) {
+  if (to.failure_) return to.failure_->clone();
+  to.is_kept_ = true;
+  if (to.way_ == nullptr) call(to);
+  const bool is_open = to.way_ != nullptr && to.way_->state() == Connection::State::open;
+  if (!is_open || !to.out_.is_empty() || !to.way_->has_room(first.size() + second.size())) return false;
+  return send(to, ContactFrame::packet, first, second);
+}
+
 /// Calls the contact's addresses from the next one on, until one call begins.
 void Contacts::call(Contact& contact) {
   while (!contact.failure_ && !call_next(contact)) {

@@ -54,6 +54,9 @@ class Contacts {
 
   /// False: too much waits already; try after polling. Errors: the contact's failure.
   base::Result<bool> send(Contact& to, ContactFrame kind, ConstSpan first, ConstSpan second = {});
+  /// A packet that arrives whatever this process does when it was taken, other than one that waits here for its connection or for room.
+  /// False: not now; the call, if it is the first, has begun.
+  base::Result<bool> send_now(Contact& to, ConstSpan first, ConstSpan second);
   /// Nothing more is to be asked of this process: a connection that served no packets is closed, so that descriptors do not grow in
   /// number with those who were asked something once.
   void finish(Contact& with);

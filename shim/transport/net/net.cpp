@@ -64,7 +64,6 @@ class NetTransport final : public Net {
 
  private:
   bool wants_fabric() const { return settings_.open_fabric != nullptr; }
-  Result<Attempt> send_packet(Contact& to, ConstSpan header, ConstSpan payload);
   void count_packet(NetLink& link, std::size_t bytes);
   NetLink& link_of(Contact& contact);
   Result<bool> is_connected(NetLink& link);
@@ -121,12 +120,6 @@ Result<bool> NetTransport::is_connected(NetLink& link) {
   return false;
 }
 
-Result<Attempt> NetTransport::send_packet(Contact& to, ConstSpan header, ConstSpan payload) {
-  SHIM_TRY(mark_.check());
-  SHIM_TRY_ASSIGN(const bool taken, contacts_->send(to, ContactFrame::packet, header, payload));
-  return taken ? Attempt::done : Attempt::again;
-}
-
 void NetTransport::count_packet(NetLink& link, std::size_t bytes) {
   if (!std::exchange(link.is_used, true)) ++links_used_;
   ++packets_sent_;
@@ -136,10 +129,11 @@ void NetTransport::count_packet(NetLink& link, std::size_t bytes) {
 Result<Attempt> NetTransport::try_send(Link& to, ConstSpan header, ConstSpan payload) {
   auto& link = static_cast<NetLink&>(to);
   if (!wants_fabric()) {
-    auto sent = send_packet(*link.contact, header, payload);
-    if (sent && *sent == Attempt::done) count_packet(link, header.size() + payload.size());
+    SHIM_TRY(mark_.check());
+    SHIM_TRY_ASSIGN(const bool taken, contacts_->send_now(*link.contact, header, payload));
+    if (taken) count_packet(link, header.size() + payload.size());
     else ++sends_again_;
-    return sent;
+    return taken ? Attempt::done : Attempt::again;
   }
   SHIM_TRY_ASSIGN(const bool connected, is_connected(link));
   if (!connected) {
@@ -150,7 +144,9 @@ Result<Attempt> NetTransport::try_send(Link& to, ConstSpan header, ConstSpan pay
 }
 
 Result<Attempt> NetTransport::try_send_ahead(Link& to, ConstSpan header, ConstSpan payload) {
-  return send_packet(*static_cast<NetLink&>(to).contact, header, payload);
+  SHIM_TRY(mark_.check());
+  SHIM_TRY_ASSIGN(const bool taken, contacts_->send(*static_cast<NetLink&>(to).contact, ContactFrame::packet, header, payload));
+  return taken ? Attempt::done : Attempt::again;
 }
 
 Result<Attempt> NetTransport::try_read(Link& from, std::uint64_t remote_address, std::span<std::byte> into) {

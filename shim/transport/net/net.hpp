@@ -13,8 +13,8 @@
 
 namespace shim::transport {
 
-/// What is longer costs more than one write and one read of a socket.
-inline constexpr std::size_t kConnectionPacketBytes = 64 * 1024;
+/// What a new connection's send buffer surely takes as a whole (Linux: 46 KiB with a cable's usual packets), and eager messages with their heads.
+inline constexpr std::size_t kConnectionPacketBytes = 16 * 1024 + 512;
 
 struct NetSettings {
   std::string interface;         ///< that others call this process over: see own_addresses(); empty: whichever there is

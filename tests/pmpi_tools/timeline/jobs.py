@@ -198,7 +198,7 @@ class OverMpich(WithPhases):
 
 
 class OverNodes(Jobs):
-    """Two nodes: each has a root, and the program's messages between nodes open libfabric."""
+    """Two nodes: each has a root, and where a provider is named, the program's messages between nodes open libfabric."""
     mpi = "openmpi"
     nodes = 2
 
@@ -216,6 +216,11 @@ class OverNodes(Jobs):
         for events in run.spans_by_process().values():
             self.check_inside(events, _OF_ALL | {"collect", "parent", "outcome", "publish"}, "MPI_Comm_create_from_group")
 
+    def test_libfabric_is_seen_where_it_is_opened(self) -> None:
+        for provider, times in (("", 0), ("any", 1)):
+            run = self.run_job("finalize", INTERSESSION_PROVIDER=provider)
+            self.assertEqual(run.done.returncode, 0, run.text)
+            self.assertEqual([names["fabric"] for names in self.names(run).values()], [times] * self.processes, provider)
 
     def test_the_fence_over_the_job_is_seen(self) -> None:
         run = self.run_job("finalize", INTERSESSION_EXCHANGE="world_fence")
