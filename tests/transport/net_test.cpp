@@ -4,6 +4,8 @@
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -87,6 +89,30 @@ TEST_F(NetTest, WithoutAFabricWhatIsTakenArrivesThoughTheSenderPollsNoMore) {
     EXPECT_EQ(fabrics_, 0);
     EXPECT_EQ(one.net->counts().packets_sent, taken);
   }
+}
+
+/// How long what was sent may wait for room at the other end, of all connections of this program.
+std::vector<unsigned> patience_of_connections() {
+  std::vector<unsigned> found;
+  for (int descriptor = 0; descriptor < 256; ++descriptor) {
+    sockaddr_storage peer{};
+    socklen_t length = sizeof peer;
+    if (::getpeername(descriptor, reinterpret_cast<sockaddr*>(&peer), &length) != 0) continue;
+    unsigned milliseconds = 0;
+    length = sizeof milliseconds;
+    if (::getsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, &length) == 0) found.push_back(milliseconds);
+  }
+  return found;
+}
+
+// The system gives a connection up whose other end has had no room for so long.
+TEST_F(NetTest, WithoutAFabricOneWhoDoesNotReadIsWaitedFor) {
+  End one = make({}), other = make({});
+  Link& to = link(one, other);
+  poll_until({&one, &other}, [&] { return *one.net->try_send_ahead(to, text("a"), {}) == Attempt::done && !other.heard.empty(); });
+  EXPECT_THAT(patience_of_connections(), ::testing::Not(::testing::Contains(0u)));
+  poll_until({&one, &other}, [&] { return *one.net->try_send(to, text("b"), {}) == Attempt::done; });
+  EXPECT_THAT(patience_of_connections(), ::testing::Contains(0u));
 }
 
 TEST_F(NetTest, WithoutAFabricAProcessThatIsGoneIsSaid) {

@@ -26,7 +26,7 @@ constexpr int kReadsAtOnce = 4;
 /// What a frame costs a socket beside its bytes, at most: a buffer's head for each, and where it goes over the end of one for two (Linux 6:
 /// 1.3 KiB each).
 constexpr std::size_t kFrameOverhead = 3 * 1024;
-/// What was sent and is not acknowledged for so long is taken for lost, and the other machine for gone.
+/// What was sent and is not acknowledged for so long is taken for lost, and the other machine for gone; so is what has no room there.
 constexpr unsigned kSilenceMs = 30'000;
 
 bool would_wait(int code) { return code == EAGAIN || code == EWOULDBLOCK || code == EINTR; }
@@ -110,6 +110,8 @@ bool Connection::has_room(std::size_t bytes) {
   room_ -= needed;
   return true;
 }
+
+void Connection::be_patient() { set(socket_.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, 0); }
 
 void Connection::say_end() {
   (void)::shutdown(socket_.get(), SHUT_WR);

@@ -39,6 +39,9 @@ class Connection {
   base::Status send(FrameQueue& waiting, ContactFrame kind, ConstSpan first, ConstSpan second);
   /// Will the system take a frame with so many bytes as a whole, so that it arrives whatever this process does next?
   bool has_room(std::size_t bytes);
+  /// From now on what is sent may wait for as long as the other process does not read: it may compute for hours. That its machine is gone
+  /// is then found out by the system's retransmissions alone (tcp(7), tcp_retries2).
+  void be_patient();
   /// Says that nothing more will be sent.
   void say_end();
   /// Has the other machine got all that was sent?

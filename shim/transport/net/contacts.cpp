@@ -101,6 +101,10 @@ Result<bool> Contacts::send_now(Contact& to, ConstSpan first, ConstSpan second) 
   if (to.way_ == nullptr) call(to);
   const bool is_open = to.way_ != nullptr && to.way_->state() == Connection::State::open;
   if (!is_open || !to.out_.is_empty() || !to.way_->has_room(first.size() + second.size())) return false;
+  if (to.patient_way_ != to.way_) [[unlikely]] {
+    to.way_->be_patient();
+    to.patient_way_ = to.way_;
+  }
   return send(to, ContactFrame::packet, first, second);
 }
 
@@ -114,13 +118,16 @@ bool Contacts::call_next(Contact& contact) {
   const auto& addresses = contact.to_.addresses;
   if (contact.next_address_ >= addresses.size() * kRounds) {
     contact.failure_ = Error(ErrorClass::proc_aborted,
-                             "a process cannot be reached at " + contact.to_.text() +
-                                 ": it has ended, or its node cannot be called from this one; INTERSESSION_INTERFACE names the network to use");
+                             "a process cannot be reached at " + contact.to_.text() + " (" + contact.last_failure_ +
+                                 "): it has ended, or its node cannot be called from this one; INTERSESSION_INTERFACE names the network to use");
     contact.out_.clear();
     return true;
   }
   auto connection = Connection::call(addresses[contact.next_address_++ % addresses.size()], contact.to_.port);
-  if (!connection) return false;
+  if (!connection) {
+    contact.last_failure_ = connection.error().text();
+    return false;
+  }
   const int descriptor = connection->descriptor();
   auto& kept = connections_[descriptor] = {std::make_unique<Connection>(*std::move(connection)), &contact};
   contact.way_ = kept.connection.get();
@@ -270,10 +277,12 @@ void Contacts::lose(Connection& connection, const Error& reason, bool is_broken)
   if (contact && contact->heard_over_ == &connection) contact->heard_over_ = nullptr;
   if (contact && contact->way_ == &connection) {
     contact->way_ = nullptr;
+    contact->patient_way_ = nullptr;
     if (was_open && (!contact->out_.is_empty() || (is_broken && contact->is_kept_))) {
       contact->failure_ = Error(ErrorClass::proc_aborted, "the connection to a process at " + contact->to_.text() + " is lost: " + reason.text());
       contact->out_.clear();
     } else if (!was_open) {
+      contact->last_failure_ = reason.text();
       call(*contact);
     }
   }

@@ -36,6 +36,8 @@ class Contact {
   Connection* heard_over_ = nullptr;  ///< that its last packet has come over: most often the same
   std::size_t next_address_ = 0;  ///< to be called
   bool is_kept_ = false;          ///< packets go over its connection
+  const Connection* patient_way_ = nullptr;  ///< its way, once messages go over it
+  std::string last_failure_;      ///< why its last call has failed
 };
 
 /// Takes no lock of its own, as transports. Who knows a process's address knows its cookie, a random number; whoever calls without is
