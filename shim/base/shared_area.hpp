@@ -27,6 +27,8 @@ class SharedArea {
   /// Backs the pages of this range with memory, so that a full /dev/shm is an error here and not a SIGBUS at the first touch.
   /// The first part of the own slot is backed already, as far as whoever made the area was told; pair blocks are not. Errors: no_space, no_mem.
   virtual Status back(std::byte* begin, std::size_t bytes) = 0;
+  /// Likewise the pair block from the own slot to that one, where the process of that slot, which reads it, has it near. Errors: as back().
+  virtual Status back_pair_to(std::uint32_t index) = 0;
 
   /// Has the process of this slot attached (and not left)? Acquire: what it wrote into its slot before is visible then.
   virtual bool is_ready(std::uint32_t index) const = 0;

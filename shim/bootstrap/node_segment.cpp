@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "shim/bootstrap/numa.hpp"
 #include "shim/bootstrap/process_status.hpp"
 #include "shim/bootstrap/segment_file.hpp"
 #include "shim/bootstrap/segment_layout.hpp"
@@ -93,6 +94,7 @@ Status NodeSegment::State::claim_slot() {
   mine.start_time.store(own.start_time, std::memory_order_relaxed);
   mine.pid.store(own.pid, std::memory_order_relaxed);
   mine.world_rank.store(spec.world_rank, std::memory_order_relaxed);
+  mine.numa_node.store(spec.numa_node ? *spec.numa_node + 1 : 0, std::memory_order_relaxed);
   for (std::size_t i = 0; i < mine.cores.size(); ++i) mine.cores[i].store(spec.cores.words[i], std::memory_order_relaxed);
   incarnation = mine.incarnation.fetch_add(1, std::memory_order_relaxed);
   if (mine.has_first_cores.load(std::memory_order_relaxed) == 0) {  // relaxed: only the slot's owner writes it
@@ -164,6 +166,14 @@ Status NodeSegment::back(std::byte* begin, std::size_t bytes) {
   const std::size_t first = offset / page * page;
   if (bytes == 0) return {};
   return state_->file.reserve(first, round_up(offset + bytes, page) - first);
+}
+
+Status NodeSegment::back_pair_to(std::uint32_t index) {
+  // relaxed: whoever opens a link has seen the other one ready, and a wish may come too early
+  const std::uint32_t reader = state_->control(index).numa_node.load(std::memory_order_relaxed);
+  std::byte* block = pair(own_slot(), index);
+  if (reader != 0 && state_->spec.numa_node != reader - 1) prefer_numa_node(block, state_->layout.pair_stride, reader - 1);
+  return back(block, state_->spec.pair_bytes);
 }
 
 bool NodeSegment::is_ready(std::uint32_t index) const {

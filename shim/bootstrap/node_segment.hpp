@@ -30,6 +30,7 @@ struct SegmentSpec {
   std::size_t pair_bytes = 0;  ///< per ordered pair; backed with memory only when used
   std::string directory = "/dev/shm";
   CoreSet cores;            ///< that this process may run on
+  std::optional<std::uint32_t> numa_node;  ///< on which what this process reads is to be; where nothing is said, near its writers
 };
 
 /// Owner of the mapping. Destruction leaves the segment; the last one to leave removes the file.
@@ -58,6 +59,7 @@ class NodeSegment final : public base::SharedArea {
   std::byte* pair(std::uint32_t from, std::uint32_t to) override;
   std::size_t pair_bytes() const override;
   base::Status back(std::byte* begin, std::size_t bytes) override;
+  base::Status back_pair_to(std::uint32_t index) override;
   bool is_ready(std::uint32_t index) const override;
   bool is_alive(std::uint32_t index) const override;
   std::int32_t pid(std::uint32_t index) const override;

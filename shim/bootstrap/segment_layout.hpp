@@ -19,7 +19,7 @@ namespace shim::bootstrap {
 
 inline constexpr std::uint64_t kSegmentMagic = 0x3147'4553'5245'5449ull;  // "ITERSEG1"
 /// Raised with every change of this file's structures, or of their meaning.
-inline constexpr std::uint32_t kSegmentVersion = 4;
+inline constexpr std::uint32_t kSegmentVersion = 5;
 inline constexpr std::size_t kMaxJobName = 511;
 inline constexpr std::uint32_t kMaxSlots = 1u << 14;
 
@@ -56,7 +56,8 @@ struct alignas(64) SlotControl {
   std::atomic<std::uint32_t> incarnation;      ///< how many times somebody attached here
   std::atomic<std::uint32_t> context_counter;  ///< NodeSegment::context_counter; never reset
   std::atomic<std::uint32_t> has_first_cores;  ///< 1: first_cores are there, and will not change
-  std::array<std::uint32_t, 6> reserved;
+  std::atomic<std::uint32_t> numa_node;        ///< SegmentSpec::numa_node and 1; 0: unknown
+  std::array<std::uint32_t, 5> reserved;
   std::array<std::atomic<std::uint64_t>, 16> cores;        ///< SegmentSpec::cores
   std::array<std::atomic<std::uint64_t>, 16> first_cores;  ///< those of the first to attach here
 };

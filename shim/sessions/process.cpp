@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "shim/bootstrap/numa.hpp"
 #include "shim/sessions/address_lookup.hpp"
 #include "shim/sessions/creation.hpp"
 #include "shim/transport/ofi/ofi.hpp"
@@ -100,7 +101,8 @@ base::Status Process::set_up_node() {
                               .slot_bytes_backed = transport::shm_slot_bytes(slots),
                               .pair_bytes = transport::shm_pair_bytes(shm),
                               .directory = factories_.segment_directory,
-                              .cores = bootstrap::CoreSet::of_this_process()};
+                              .cores = bootstrap::CoreSet::of_this_process(),
+                              .numa_node = bootstrap::current_numa_node()};
   SHIM_TRY_ASSIGN(segment_, bootstrap::NodeSegment::attach(spec, settings_.ready_timeout));
   SHIM_TRY_ASSIGN(shm_transport_, transport::make_shm(*segment_, shm));
   boards_ = std::make_unique<transport::Boards>(*segment_);

@@ -3,9 +3,12 @@
 #include "shim/bootstrap/node_segment.hpp"
 
 #include <gmock/gmock.h>
+#include <linux/mempolicy.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "tests/bootstrap/segment_rig.hpp"
@@ -21,6 +24,23 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 class NodeSegmentTest : public testing::SegmentTest {};
+
+/// What get_mempolicy(2) says of the memory at an address.
+struct Policy {
+  int mode = -1;
+  std::array<unsigned long, 16> nodes{};
+};
+
+Policy policy_at(std::byte* address) {
+  Policy policy;
+  ::syscall(SYS_get_mempolicy, &policy.mode, policy.nodes.data(), 8 * sizeof policy.nodes, address, MPOL_F_ADDR);
+  return policy;
+}
+
+/// Some containers forbid it.
+bool may_place_memory() {
+  return ::syscall(SYS_mbind, nullptr, 0, MPOL_DEFAULT, nullptr, 0, 0) == 0;
+}
 
 TEST_F(NodeSegmentTest, IsPrivateToTheUserAndGoneWithTheLast) {
   auto first = attach(spec(0)), second = attach(spec(1));
@@ -75,6 +95,38 @@ TEST_F(NodeSegmentTest, PairBlocksAreApartAndBackedOnDemand) {
   ASSERT_EQ(::stat(path().c_str(), &after), 0);
   EXPECT_GE(after.st_blocks - before.st_blocks, 9 * 9000 / 512);
   EXPECT_TRUE(first->back(first->pair(0, 1), 0));
+}
+
+TEST_F(NodeSegmentTest, APairBlockIsNearWhoReadsIt) {
+  if (!may_place_memory()) GTEST_SKIP() << "this process may not say on which NUMA node its memory is to be";
+  auto on = [&](std::uint32_t slot, std::optional<std::uint32_t> node) {
+    auto made = spec(slot, 3);
+    made.numa_node = node;
+    return attach(made);
+  };
+  // node 0 is on every machine; 1 need not be there: who says that it runs there only has to be away from the others
+  auto reader = on(0, 0), neighbour = on(1, 0), far = on(2, 1);
+  ASSERT_TRUE(far->back_pair_to(0));
+  const Policy placed = policy_at(far->pair(2, 0));
+  EXPECT_EQ(placed.mode, MPOL_PREFERRED);
+  EXPECT_EQ(placed.nodes[0], 1u) << "node 0 and no other";
+  EXPECT_EQ(policy_at(reader->pair(2, 0) + 9000).mode, MPOL_PREFERRED) << "the same memory, seen by the other one";
+  EXPECT_EQ(policy_at(far->pair(2, 1)).mode, MPOL_DEFAULT) << "not the block beside it";
+
+  ASSERT_TRUE(neighbour->back_pair_to(0));
+  EXPECT_EQ(policy_at(neighbour->pair(1, 0)).mode, MPOL_DEFAULT) << "on the reader's node it is near without a word";
+}
+
+TEST_F(NodeSegmentTest, APairBlockIsBackedWhereverItsReaderRuns) {
+  auto first = attach(spec(0, 4)), second = attach(spec(1, 4));
+  auto nowhere = spec(2, 4);
+  nowhere.numa_node = 5'000;  // more than a kernel can have
+  auto third = attach(nowhere);
+  for (std::uint32_t reader : {1u, 2u, 3u}) {
+    ASSERT_TRUE(first->back_pair_to(reader));
+    std::memset(first->pair(0, reader), 1, first->pair_bytes());
+  }
+  EXPECT_EQ(second->pair(0, 1)[8999], std::byte{1});
 }
 
 TEST_F(NodeSegmentTest, ReadyIsWhoSaidSoAndHasNotLeft) {

@@ -75,6 +75,7 @@ class AnonymousArea final : public base::SharedArea {
     if (refusal_) return base::Error(*refusal_, "the test says that memory is used up");
     return {};
   }
+  base::Status back_pair_to(std::uint32_t index) override { return back(pair(own_slot_, index), pair_bytes()); }
   bool is_ready(std::uint32_t index) const override { return ground_->flags(index).ready.load(std::memory_order_acquire); }
   bool is_alive(std::uint32_t index) const override { return !ground_->flags(index).dead; }
   std::int32_t pid(std::uint32_t index) const override { return ground_->flags(index).pid; }

@@ -126,7 +126,7 @@ Result<Link*> Shm::open(ConstSpan address) {
 
 /// Here and not at the first contact, so that whoever has a link can send.
 Status Shm::back_ring_to(std::uint32_t slot) {
-  auto backed = area_.back(area_.pair(area_.own_slot(), slot), shm_pair_bytes(settings_));
+  auto backed = area_.back_pair_to(slot);
   if (backed) return {};
   return std::move(backed).error().within("memory for messages to the process in slot " + std::to_string(slot) +
                                           " of this node");
