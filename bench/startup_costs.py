@@ -34,6 +34,7 @@ def tree_hops(nodes):
 # How node roots learn each other's addresses: messages between nodes that wait for each other, and who is in a fence.
 STRATEGIES = {
     "modex": lambda place: {"hops": tree_hops(place.nodes)},
+    "ifence": lambda place: {"hops": tree_hops(place.nodes)},  # for its fence nobody waits
     "ring": lambda place: {"hops": place.nodes},
     "fence": lambda place: {"hops": tree_hops(place.nodes), "fence": 1, "member of a fence": place.nodes},
     "world_fence": lambda place: {"hops": tree_hops(place.nodes), "fence": 1, "member of a fence": place.processes},

@@ -23,7 +23,7 @@ def offered(names):
 
 
 # How node roots can learn each other's addresses; the first is the one without a setting.
-STRATEGIES = offered(("modex", "ring", "fence", "world_fence"))
+STRATEGIES = offered(("modex", "ring", "ifence", "fence", "world_fence"))
 
 
 @dataclasses.dataclass(frozen=True)

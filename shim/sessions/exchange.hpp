@@ -15,6 +15,10 @@ enum class TreeShape {
 /// What has to be over before a root asks the launcher for its parent's address.
 enum class Meeting {
   none,   ///< the answer comes when the parent has published it
+  /// As none, and nobody waits: a fence over the first process of each node, begun with the first session, brings their addresses to
+  /// all nodes while the program does something else (the non-blocking Ifence of startup on MVAPICH, 2017). Who asks before it is over, or
+  /// for the address of another process, gets it directly.
+  first_of_nodes,
   roots,  ///< a fence over the node roots
   world,  ///< a fence over the job, which all its processes take part in (MPICH 2025 §3.3)
 };
@@ -28,6 +32,7 @@ struct Exchange {
 inline constexpr Exchange kExchanges[] = {
     {"modex", TreeShape::binomial, Meeting::none},
     {"ring", TreeShape::chain, Meeting::none},
+    {"ifence", TreeShape::binomial, Meeting::first_of_nodes},
     {"fence", TreeShape::binomial, Meeting::roots},
     {"world_fence", TreeShape::binomial, Meeting::world},
 };

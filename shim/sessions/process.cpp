@@ -49,7 +49,22 @@ base::Status Process::set_up(Factories factories) {
   if (segment_ || nodes.ranks_on(nodes.node_of(job.rank)).size() == 1) sets_->use_hardware(*hardware_);
   start.next(base::Phase::engine);
   set_up_engine();
+  start.end(base::Phase::engine);
+  if (exchange().meeting == Meeting::first_of_nodes) SHIM_TRY(begin_early_fence(start));
   start.end_all();
+  return {};
+}
+
+/// Once in the life of the operating-system process: how often others begin anew nobody knows.
+base::Status Process::begin_early_fence(const base::Operation& start) {
+  const auto& nodes = bootstrap_->node_map();
+  std::vector<std::uint32_t> firsts;
+  for (std::uint32_t rank = 0; rank < nodes.size(); ++rank)
+    if (everything_over_fabric() || nodes.local_rank(rank) == 0) firsts.push_back(rank);
+  const bool is_first = everything_over_fabric() || nodes.local_rank(self().rank) == 0;
+  if (life_ > 0 || firsts.size() < 2 || !is_first) return {};
+  SHIM_TRY(publish_address(start));
+  SHIM_TRY_ASSIGN(early_fence_, bootstrap_->fence(firsts));
   return {};
 }
 

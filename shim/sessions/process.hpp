@@ -144,6 +144,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   base::Status set_up_node();
   transport::Opening::Opened open_fabric();
   void set_up_engine();
+  base::Status begin_early_fence(const base::Operation& start);
   bool is_crowded() const;
   void end_former_life(base::ProcessId process);
   base::Result<p2p::Route> route_to(base::ProcessId process) override;
@@ -164,6 +165,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   std::unique_ptr<transport::Net> network_;  ///< null until something is to be said to another node
   std::mutex network_mutex_;    ///< guards the making of network_, and the next
   bool published_ = false;
+  std::unique_ptr<bootstrap::Pending<bootstrap::Done>> early_fence_;  ///< nobody asks how it went: it only brings addresses near
   std::uint32_t life_ = 0;      ///< set at the start
   AddressBook addresses_;
   KnownGroups groups_;

@@ -189,7 +189,24 @@ TEST_P(Exchange, SubsetsOverNodes) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, Exchange, ::testing::Values("modex", "ring", "fence", "world_fence"));
+/// What is fenced early is the first process of each node; the fence may never end.
+TEST(EarlyFence, NobodyWaitsForANodeThatHasNoSession) {
+  base::Settings settings = Cluster::settings();
+  settings.exchange = "ifence";
+  Cluster cluster(World::of(3, 2), settings);
+  cluster.run({0, 1, 2, 3}, [&](Member& member) {
+    EXPECT_EQ(member.process().bootstrap().counts().fences, member.rank() % 2 == 0 ? 1u : 0u);
+    exercise(member.create({0, 1, 2, 3}, "test.some"), 1);
+    exercise(member.rank() % 2 ? member.create({1, 3}, "test.seconds") : member.create({2, 0}, "test.firsts"), 2);
+  });
+  cluster.run([&](Member& member) {
+    // those who begin anew have another address, and take no part in a fence again
+    EXPECT_EQ(member.process().bootstrap().counts().fences, member.rank() == 4 ? 1u : 0u);
+    exercise(member.create_world("test.all"), 3);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, Exchange, ::testing::Values("modex", "ring", "ifence", "fence", "world_fence"));
 
 TEST(EverythingOverFabric, NeedsNoSharedMemory) {
   base::Settings settings = Cluster::settings();
