@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The seam to the launcher: who am I, who is where, and a first way to tell others my address.
-// Backends: pmix/ (PMIx), pmi1/ (PMI-1), singleton.cpp (no launcher), inmem/ (tests). Nothing here is collective but fence.
+// Backends: mpirun/ (Open MPI's, one node), pmix/ (PMIx), pmi1/ (PMI-1), singleton.cpp (no launcher), inmem/ (tests). Nothing here is collective but fence.
 #pragma once
 
 #include <cstddef>
@@ -82,7 +82,7 @@ class Bootstrap {
  public:
   virtual ~Bootstrap() = default;
 
-  virtual std::string_view name() const = 0;  ///< "pmix", "pmi1", "singleton", "inmem"
+  virtual std::string_view name() const = 0;  ///< "mpirun", "pmix", "pmi1", "singleton", "inmem"
   virtual const Job& job() const = 0;
   virtual const NodeMap& node_map() const = 0;
   /// Application number of each rank in an MPMD launch; empty where the launcher has only one.
@@ -116,6 +116,7 @@ class Bootstrap {
   virtual void abort(int exit_code, std::string_view text) = 0;
 
   struct Counts {
+    std::uint64_t connections = 0;  ///< 1 once there is one
     std::uint64_t publishes = 0, lookups = 0, lookup_retries = 0, fences = 0;
   };
   virtual Counts counts() const = 0;
@@ -150,12 +151,14 @@ class ProcessLife {
 /// on. Null where the launcher needs none. Looks at the environment and nothing else.
 std::unique_ptr<ProcessLife> make_process_life();
 
-/// Finds the launcher of this process: PMIx if its environment is there, else PMI-1 if its environment is there, else a world of one.
+/// Finds the launcher of this process: Open MPI's mpirun if it has started all processes on this node, PMIx if its environment is there,
+/// PMI-1 if its environment is there, else a world of one.
 /// Errors: other (a launcher is there but does not answer; the text says which and what to try).
 struct Options {
   double ready_timeout_s = 30;
   /// Filled by the first Bootstrap that needs it; the caller lets go of it when the process ends.
   std::unique_ptr<ProcessLife>* life = nullptr;
+  bool pmix_everywhere = false;  ///< also where mpirun's environment and folder would do
   /// In its phase `launcher`; a Bootstrap that asks for the job's data goes on to `node_map` when it is connected.
   base::Operation start{};
 };

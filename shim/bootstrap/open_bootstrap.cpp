@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/bootstrap/bootstrap.hpp"
+#include "shim/bootstrap/mpirun/backend.hpp"
+#include "shim/bootstrap/mpirun/surroundings.hpp"
 #include "shim/bootstrap/pmi1/backend.hpp"
 #include "shim/bootstrap/pmi1/process_life.hpp"
 #include "shim/bootstrap/pmix/backend.hpp"
@@ -21,6 +23,8 @@ bool has_spoken_pmi1(const Options& options) {
 base::Result<std::unique_ptr<Bootstrap>> open_bootstrap(const Options& options) {
   // srun may offer both; PMIx knows more.
   if (pmix::has_launcher() && !has_spoken_pmi1(options)) {
+    auto surroundings = options.pmix_everywhere ? std::nullopt : mpirun::Surroundings::of_process();
+    if (surroundings && surroundings->are_real()) return std::unique_ptr<Bootstrap>(new mpirun::Backend(*std::move(surroundings)));
     SHIM_TRY_ASSIGN(const auto library, pmix::load_library());
     return pmix::Backend::open(library, options);
   }

@@ -67,7 +67,7 @@ class Singleton final : public Bootstrap {
 
   void abort(int, std::string_view) override {}  // nobody to tell; the caller ends the process
 
-  Counts counts() const override { return {publishes_.load(), lookups_.load(), 0, fences_.load()}; }
+  Counts counts() const override { return {0, publishes_.load(), lookups_.load(), 0, fences_.load()}; }
 
  private:
   const Job job_;

@@ -10,6 +10,7 @@ namespace {
 constexpr const char* kNotKnown = "not known: the launcher does not answer";
 
 std::string backend_text(std::string_view name) {
+  if (name == "mpirun") return "mpirun, which has started all processes on this node";
   if (name == "pmix") return "speaks PMIx";
   if (name == "pmi1") return "speaks PMI-1";
   if (name == "singleton") return "none: a world of one process";

@@ -15,6 +15,7 @@ void put(Info& info, std::string_view key, std::uint64_t count) {
 }
 
 void put_launcher(Info& info, const bootstrap::Bootstrap::Counts& counts) {
+  put(info, "launcher_connections", counts.connections);
   put(info, "launcher_publishes", counts.publishes);
   put(info, "launcher_lookups", counts.lookups);
   put(info, "launcher_retries", counts.lookup_retries);

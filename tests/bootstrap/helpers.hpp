@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "shim/bootstrap/bootstrap.hpp"
@@ -25,7 +26,7 @@ inline std::string text_of(const Bytes& bytes) {
 template <typename T>
 T must(base::Result<T> result) {
   if (!result) throw std::runtime_error("unexpected error: " + result.error().text());
-  return std::move(*result);
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
 /// The error behind a Result that must be one.

@@ -59,11 +59,12 @@ class CheckRooms(unittest.TestCase):
 
     def test_names_of_mpi_libraries(self) -> None:
         self.write("shim/intercept/abi/x.cpp", "void ompi_mpi_comm_null();\n")
+        self.write("shim/bootstrap/mpirun/x.cpp", "ask(\"OMPI_COMM_WORLD_RANK\");\n")
         self.write("shim/high/good.cpp", "// as Open MPI does\nvoid compile(); /* MPICH */ void wompi();\n")
         self.assertEqual(check_rooms.wrong_vendors(self.top), [])
         self.write("shim/high/bad.cpp", "#ifdef OMPI_MAJOR_VERSION\nrun_on(\"MPICH\");\n")
         self.assertEqual(check_rooms.wrong_vendors(self.top),
-                         ["shim/high/bad.cpp names mpich, ompi, which only shim/intercept/abi may"])
+                         ["shim/high/bad.cpp names mpich, ompi, which only shim/intercept/abi and shim/bootstrap/mpirun may"])
 
     def test_readmes(self) -> None:
         self.write("shim/low/README.md", "# low\n")

@@ -133,7 +133,7 @@ void Backend::abort(int exit_code, std::string_view text) {
 }
 
 Bootstrap::Counts Backend::counts() const {
-  return {publishes_.load(), lookups_.load(), 0, fences_.load()};
+  return {1, publishes_.load(), lookups_.load(), 0, fences_.load()};
 }
 
 }  // namespace shim::bootstrap::inmem

@@ -84,7 +84,7 @@ base::Result<std::string> Backend::barrier(std::vector<std::uint32_t> ranks) con
     if (is_world) return request("barrier_in");
     return base::Error(base::ErrorClass::unsupported_operation,
                        "the launcher speaks PMI 1.1, which has no barrier of some of the processes: with INTERSESSION_EXCHANGE=modex (the "
-                       "default) none is needed, world_fence needs all processes of the job, fence a launcher of PMI 1.2 or PMIx");
+                       "default) none is needed, world_fence needs all processes of the job, fence and ifence a launcher of PMI 1.2 or PMIx");
   }
   std::sort(ranks.begin(), ranks.end());
   std::string group = is_world ? "WORLD" : "";
@@ -114,7 +114,7 @@ void Backend::abort(int exit_code, std::string_view) {
 }
 
 Bootstrap::Counts Backend::counts() const {
-  return {publishes_.load(), lookups_.load(), ground_->retries.load(), fences_.load()};
+  return {1, publishes_.load(), lookups_.load(), ground_->retries.load(), fences_.load()};
 }
 
 }  // namespace shim::bootstrap::pmi1

@@ -43,7 +43,7 @@ void facts(const std::string& launcher_and_nodes) {
   const Names& names = kNames.at(launcher_and_nodes.substr(0, slash));
   const std::string nodes = launcher_and_nodes.substr(slash + 1);
   auto self = open();
-  CHECK(self->name() == names.backend);
+  CHECK(self->name() == (names.backend == std::string_view("pmix") && nodes == "1" && !pmix_everywhere() ? "mpirun" : names.backend));
   CHECK(self->job().rank == number_from(names.rank));
   CHECK(self->job().size == number_from(names.size));
   const NodeMap& map = self->node_map();
@@ -170,6 +170,32 @@ void subset(const std::string&) {
   }
 }
 
+/// mpirun on one node: nobody is asked, and PMIx is not even loaded.
+void unconnected(const std::string&) {
+  auto self = open();
+  exchange("");
+  CHECK(!self->has_lost_launcher());
+  CHECK(self->counts().connections == 0);
+  CHECK(shim::base::listed_threads() == 1);
+  CHECK(!is_loaded("libpmix.so.2"));
+}
+
+/// Processes with a shell or a tool between mpirun and them go the same way as those without.
+void wrapped(const std::string&) {
+  if (number_from("OMPI_COMM_WORLD_RANK") % 2 == 1 && std::getenv("WRAPPED") == nullptr) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::setenv("WRAPPED", "1", 1);
+      ::execl("/proc/self/exe", "launched", "wrapped", nullptr);
+      ::_exit(1);
+    }
+    int status = 0;
+    CHECK(::waitpid(child, &status, 0) == child && status == 0);
+    std::exit(0);
+  }
+  unconnected("");
+}
+
 /// Questions that nobody answers can be dropped, before and after the Bootstrap.
 void dropped(const std::string&) {
   auto self = open();
@@ -211,6 +237,7 @@ void nothing_left(const std::string&) {
   const auto descriptors = entries_of("/proc/self/fd");
   CHECK(shim::base::listed_threads() == 1);
   auto self = open();
+  fence_all(*self);
   CHECK(std::getenv("PMIX_MCA_gds") == nullptr);
   const bool is_pmix = self->name() == "pmix";
   const auto while_open = shim::base::listed_threads();
@@ -266,7 +293,7 @@ void stopped(const std::string&) {
     ::_exit(0);
   }
   CHECK(::kill(daemon, SIGSTOP) == 0);
-  auto refused = open_bootstrap({.ready_timeout_s = 0.5, .life = &life()});
+  auto refused = open_bootstrap({.ready_timeout_s = 0.5, .life = &life(), .pmix_everywhere = true});
   CHECK(!refused);
   CHECK(refused.error().text().find("has not answered ") != std::string::npos);
   ::kill(daemon, SIGCONT);
@@ -286,6 +313,8 @@ int main(int argc, char** argv) {
               {"late", late},
               {"again", again},
               {"subset", subset},
+              {"unconnected", unconnected},
+              {"wrapped", wrapped},
               {"dropped", dropped},
               {"threads", threads},
               {"nothing_left", nothing_left},

@@ -39,8 +39,14 @@ inline std::unique_ptr<ProcessLife>& life() {
   return kept;
 }
 
+/// INTERSESSION_BOOTSTRAP, which the border reads for others.
+inline bool pmix_everywhere() {
+  const char* value = std::getenv("INTERSESSION_BOOTSTRAP");
+  return value != nullptr && std::string_view(value) == "pmix";
+}
+
 inline std::unique_ptr<Bootstrap> open() {
-  return must(open_bootstrap({.ready_timeout_s = 20, .life = &life()}));
+  return must(open_bootstrap({.ready_timeout_s = 20, .life = &life(), .pmix_everywhere = pmix_everywhere()}));
 }
 
 template <typename T>

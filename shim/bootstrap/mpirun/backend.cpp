@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/bootstrap/mpirun/backend.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "shim/base/clock.hpp"
+#include "shim/bootstrap/arguments.hpp"
+#include "shim/bootstrap/pending.hpp"
+#include "shim/bootstrap/pmix/backend.hpp"
+
+namespace shim::bootstrap::mpirun {
+namespace {
+
+constexpr double kConnectToAbortSeconds = 5;
+
+/// When to look again: after a quarter of the time passed, not too often at first nor too seldom later.
+class Pauses {
+ public:
+  bool is_over() {
+    const base::Nanoseconds now = base::now_ns();
+    if (now < next_) return false;
+    next_ = now + std::clamp<base::Nanoseconds>((now - begun_) / 4, 20'000, 5'000'000);
+    return true;
+  }
+
+ private:
+  const base::Nanoseconds begun_ = base::now_ns();
+  base::Nanoseconds next_ = 0;
+};
+
+class Lookup final : public Pending<Bytes> {
+ public:
+  Lookup(std::shared_ptr<const Files> files, Files::Name name) : files_(std::move(files)), name_(std::move(name)) {}
+  base::Result<std::optional<Bytes>> poll() override {
+    if (!pauses_.is_over()) return std::optional<Bytes>();
+    return files_->find(name_);
+  }
+
+ private:
+  const std::shared_ptr<const Files> files_;
+  const Files::Name name_;
+  Pauses pauses_;
+};
+
+/// Over when all have left their file of this name.
+class Fence final : public Pending<Done> {
+ public:
+  Fence(std::shared_ptr<const Files> files, std::vector<std::uint32_t> missing, std::string key)
+      : files_(std::move(files)), missing_(std::move(missing)), key_(std::move(key)) {}
+  base::Result<std::optional<Done>> poll() override {
+    if (!pauses_.is_over()) return std::optional<Done>();
+    while (!missing_.empty() && files_->has({missing_.back(), key_})) missing_.pop_back();
+    return missing_.empty() ? std::optional(Done{}) : std::nullopt;
+  }
+
+ private:
+  const std::shared_ptr<const Files> files_;
+  std::vector<std::uint32_t> missing_;
+  const std::string key_;
+  Pauses pauses_;
+};
+
+std::string value_key(std::string_view key) { return "value." + std::string(key); }
+
+/// The same for all members, and for no other set of processes, or a file name would be as long as the set.
+std::string fence_key(std::span<const std::uint32_t> sorted) {
+  std::array<std::uint64_t, 2> hashes{14695981039346656037ull, 7809847782465536322ull};  // FNV-1a, from two beginnings
+  for (const std::uint32_t rank : sorted)
+    for (auto& hash : hashes) hash = (hash ^ (std::uint64_t{rank} + 1)) * 1099511628211ull;
+  return "fence." + std::to_string(sorted.size()) + "." + std::to_string(hashes[0]) + "." + std::to_string(hashes[1]);
+}
+
+}  // namespace
+
+Backend::Backend(Surroundings surroundings) : surroundings_(std::move(surroundings)), parent_(::getppid()) {}
+
+base::Status Backend::publish(std::string_view key, std::span<const std::byte> value) {
+  publishes_.fetch_add(1, std::memory_order_relaxed);
+  return files_->put({job().rank, value_key(key)}, value);
+}
+
+base::Result<std::unique_ptr<Pending<Bytes>>> Backend::lookup(std::uint32_t rank, std::string_view key) {
+  SHIM_TRY(check_rank(rank, job().size));
+  lookups_.fetch_add(1, std::memory_order_relaxed);
+  return std::make_unique<Lookup>(files_, Files::Name{rank, value_key(key)});
+}
+
+base::Result<std::unique_ptr<Pending<Done>>> Backend::fence(std::span<const std::uint32_t> ranks) {
+  SHIM_TRY(check_fence(ranks, job()));
+  fences_.fetch_add(1, std::memory_order_relaxed);
+  if (ranks.size() == 1) return answered(Done{});
+  std::vector<std::uint32_t> sorted(ranks.begin(), ranks.end());
+  std::sort(sorted.begin(), sorted.end());
+  const std::string beginning = fence_key(sorted) + ".";
+  std::lock_guard lock(fencing_);
+  // which of the fences of this set it is: those that this process has been in, in an earlier life as well, have left their files
+  int number = 0;
+  while (files_->has({job().rank, beginning + std::to_string(number)})) ++number;
+  const std::string key = beginning + std::to_string(number);
+  SHIM_TRY(files_->put({job().rank, key}, {}));
+  return std::make_unique<Fence>(files_, std::move(sorted), key);
+}
+
+base::Status Backend::post(std::span<const std::byte> notice) { return board_.post(notice); }
+
+/// mpirun's children get another parent when it goes. Who is not its child asks whether it is there.
+bool Backend::has_lost_launcher() const {
+  if (parent_ == surroundings_.mpirun) return ::getppid() != parent_;
+  return ::kill(surroundings_.mpirun, 0) != 0 && errno == ESRCH;
+}
+
+/// The others are to be ended before they find this process dead. What PMIx does not bring about, the caller's exit status does.
+void Backend::abort(int exit_code, std::string_view text) {
+  const auto library = pmix::load_library();
+  if (!library) return;
+  if (auto connection = pmix::Backend::open(*library, {.ready_timeout_s = kConnectToAbortSeconds})) (*connection)->abort(exit_code, text);
+}
+
+Bootstrap::Counts Backend::counts() const { return {0, publishes_.load(), lookups_.load(), 0, fences_.load()}; }
+
+}  // namespace shim::bootstrap::mpirun

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/bootstrap/mpirun/files.hpp"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <utility>
+
+namespace shim::bootstrap::mpirun {
+namespace {
+
+using base::Error;
+using base::ErrorClass;
+
+Error failed(const std::string& what, int reason) {
+  const bool is_full = reason == ENOSPC || reason == EDQUOT;
+  return Error(is_full ? ErrorClass::no_space : ErrorClass::other, base::Origin::system, reason,
+               what + (is_full ? ": no room where mpirun keeps the files of its jobs; give it another place (mpirun --tmpdir, or TMPDIR)"
+                               : ", where mpirun keeps the files of this job"));
+}
+
+/// Letters, digits and dots stand for themselves.
+std::string as_file_name(std::string_view key) {
+  static constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string name;
+  for (const char c : key) {
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.';
+    const auto byte = static_cast<unsigned char>(c);
+    if (is_plain) name += c;
+    else (name += '-') += {kDigits[byte >> 4], kDigits[byte & 15]};
+  }
+  return name;
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  int number() const { return number_; }
+
+ private:
+  const int number_;
+};
+
+bool write_all(int descriptor, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+bool read_all(int descriptor, Bytes& bytes) {
+  std::array<std::byte, 4096> part;
+  while (true) {
+    const ssize_t got = ::read(descriptor, part.data(), part.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return got == 0;
+    bytes.insert(bytes.end(), part.begin(), part.begin() + got);
+  }
+}
+
+}  // namespace
+
+Files::Files(std::string folder, const std::string& job) : folder_(std::move(folder)), beginning_("intersession-" + as_file_name(job) + ".") {}
+
+std::string Files::path_of(const Name& name) const { return folder_ + "/" + beginning_ + std::to_string(name.rank) + "." + as_file_name(name.key); }
+
+base::Status Files::put(const Name& name, std::span<const std::byte> value) {
+  std::string draft = folder_ + "/" + beginning_ + "draft.XXXXXX";
+  const Descriptor file(::mkostemp(draft.data(), O_CLOEXEC));
+  if (file.number() < 0) return failed("cannot make a file in " + folder_, errno);
+  if (write_all(file.number(), value) && ::rename(draft.c_str(), path_of(name).c_str()) == 0) return {};
+  const int reason = errno;
+  ::unlink(draft.c_str());
+  return failed("cannot write " + path_of(name), reason);
+}
+
+base::Result<std::optional<Bytes>> Files::find(const Name& name) const {
+  const std::string path = path_of(name);
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (file.number() < 0 && errno == ENOENT) return std::optional<Bytes>();
+  Bytes bytes;
+  if (file.number() < 0 || !read_all(file.number(), bytes)) return failed("cannot read " + path, errno);
+  return std::optional(std::move(bytes));
+}
+
+base::Result<std::vector<std::optional<Bytes>>> Files::find(std::span<const Name> names) {
+  std::vector<std::optional<Bytes>> found;
+  for (const Name& name : names) {
+    SHIM_TRY_ASSIGN(auto value, find(name));
+    found.push_back(std::move(value));
+  }
+  return found;
+}
+
+bool Files::has(const Name& name) const { return ::access(path_of(name).c_str(), F_OK) == 0; }
+
+}  // namespace shim::bootstrap::mpirun
