@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The seam to the launcher: who am I, who is where, and a first way to tell others my address.
-// Backends: mpirun/ (Open MPI's, one node), pmix/ (PMIx), pmi1/ (PMI-1), singleton.cpp (no launcher), inmem/ (tests). Nothing here is collective but fence.
+// Backends: mpirun/ (Open MPI's, one node), pmix/ (PMIx), pmi1/ (PMI-1), singleton.cpp (no launcher), inmem/ (tests).
+// Nothing here is collective but fence.
 #pragma once
 
 #include <cstddef>

@@ -150,9 +150,18 @@ Process::~Process() {
     log_.write(base::LogLevel::warn, "the last session has ended with messages that nobody has taken for " +
                                          std::to_string(settings_.ready_timeout) +
                                          " s (INTERSESSION_READY_TIMEOUT); they are lost");
-  end.end_all();
+  end.next(base::Phase::leave);  // what goes by itself would go after its end; the last made is the first to go
   creations_.reset();
   engine_.reset();
+  network_.reset();
+  boards_.reset();
+  shm_transport_.reset();
+  self_transport_.reset();
+  hardware_.reset();
+  segment_.reset();
+  sets_.reset();
+  bootstrap_.reset();
+  end.end_all();
 }
 
 void Process::leave_at_once() {

@@ -52,7 +52,7 @@ std::vector<std::string> with_wait(const std::vector<std::string>& wait) {
   if (is_root) step("publish");
   step("links");
   all.insert(all.end(), wait.begin(), wait.end());
-  for (const char* phase : {"spread", "context", "flush"}) step(phase);
+  for (const char* phase : {"spread", "context", "flush", "leave"}) step(phase);
   return all;
 }
 

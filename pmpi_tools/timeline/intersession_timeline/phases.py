@@ -17,6 +17,7 @@ PHASES = {
     "context": ("#777777", "making the communicator"),
     "fabric": ("#ee7733", "opening libfabric"),
     "flush": ("#ffaabb", "last messages"),
+    "leave": ("#117733", "closing and leaving"),
 }
 UNKNOWN_PHASE = ("#000000", "not known to this version")
 

@@ -73,9 +73,12 @@ bool read_all(int descriptor, Bytes& bytes) {
 
 }  // namespace
 
-Files::Files(std::string folder, const std::string& job) : folder_(std::move(folder)), beginning_("intersession-" + as_file_name(job) + ".") {}
+Files::Files(std::string folder, const std::string& job)
+    : folder_(std::move(folder)), beginning_("intersession-" + as_file_name(job) + ".") {}
 
-std::string Files::path_of(const Name& name) const { return folder_ + "/" + beginning_ + std::to_string(name.rank) + "." + as_file_name(name.key); }
+std::string Files::path_of(const Name& name) const {
+  return folder_ + "/" + beginning_ + std::to_string(name.rank) + "." + as_file_name(name.key);
+}
 
 base::Status Files::put(const Name& name, std::span<const std::byte> value) {
   std::string draft = folder_ + "/" + beginning_ + "draft.XXXXXX";

@@ -61,7 +61,8 @@ bool Surroundings::are_real() const {
 std::optional<Surroundings> read_surroundings(const Environment& environment) {
   const Variables variables(environment);
   // PMIx's variables are those of whoever has started this process; Open MPI's may be older
-  if (!variables.agree("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid") || !variables.agree("PMIX_RANK", "OMPI_COMM_WORLD_RANK")) return std::nullopt;
+  const bool are_of_one_job = variables.agree("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid") && variables.agree("PMIX_RANK", "OMPI_COMM_WORLD_RANK");
+  if (!are_of_one_job) return std::nullopt;
   const bool is_on_one_node = variables.agree("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE") &&
                               variables.agree("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK");
   const auto rank = variables.number("OMPI_COMM_WORLD_RANK"), size = variables.number("OMPI_COMM_WORLD_SIZE");

@@ -118,6 +118,8 @@ void Connection::say_end() {
   enter(State::closing);
 }
 
+void Connection::acknowledge() const { set(socket_.get(), IPPROTO_TCP, TCP_QUICKACK, 1); }
+
 bool Connection::is_delivered() const {
   int waiting = 0;
   return ::ioctl(socket_.get(), SIOCOUTQ, &waiting) != 0 || waiting == 0;

@@ -44,6 +44,8 @@ class Connection {
   void be_patient();
   /// Says that nothing more will be sent.
   void say_end();
+  /// The other machine hears at once that what it sent has come; the system may put that off for 40 ms (tcp(7), TCP_QUICKACK).
+  void acknowledge() const;
   /// Has the other machine got all that was sent?
   bool is_delivered() const;
 

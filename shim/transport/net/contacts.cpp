@@ -315,8 +315,10 @@ void Contacts::look_at_clock() {
   }
 }
 
-/// Nothing that a process must hear goes to one that has never answered: whoever waits for us has called us.
+/// Nothing that a process must hear goes to one that has never answered: whoever waits for us has called us. Processes that end
+/// together wait for each other's kernels, which are in no hurry.
 bool Contacts::is_flushed() const {
+  for (const auto& [descriptor, kept] : connections_) kept.connection->acknowledge();
   const base::Nanoseconds now = base::now_ns();
   return std::ranges::all_of(contacts_, [&](const auto& entry) {
     const Contact& contact = *entry.second;

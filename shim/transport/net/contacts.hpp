@@ -67,6 +67,7 @@ class Contacts {
   /// The same of what comes from one, where its packets come already; it may do nothing for others.
   int poll_from(Contact& contact, const Receiver& receiver);
   /// Has all that was sent come to the other machines, or is lost for good?
+  /// One who ends waits for that; what others have sent is acknowledged meanwhile.
   bool is_flushed() const;
 
   /// Until something may have come, at most this long. Without the owner's lock.
