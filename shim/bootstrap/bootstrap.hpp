@@ -17,10 +17,9 @@
 #include "shim/base/loaded_library.hpp"
 #include "shim/base/phases.hpp"
 #include "shim/base/result.hpp"
+#include "shim/bootstrap/node_map.hpp"
 
 namespace shim::bootstrap {
-
-using Bytes = std::vector<std::byte>;
 
 /// The job as the launcher sees it; fixed for the life of a Bootstrap.
 struct Job {
@@ -29,29 +28,17 @@ struct Job {
   std::uint32_t size = 1;
 };
 
-/// Where every process of the world runs.
-class NodeMap {
- public:
-  NodeMap() = default;
-  /// node_of[rank] = index into hosts.
-  NodeMap(std::vector<std::string> hosts, std::vector<std::uint32_t> node_of);
-
-  /// Processes of the world.
-  std::uint32_t size() const { return static_cast<std::uint32_t>(node_of_.size()); }
-  std::uint32_t node_count() const { return static_cast<std::uint32_t>(hosts_.size()); }
-  const std::string& host(std::uint32_t node) const { return hosts_[node]; }
-  std::uint32_t node_of(std::uint32_t rank) const { return node_of_[rank]; }
-  /// World ranks on a node, ascending.
-  std::span<const std::uint32_t> ranks_on(std::uint32_t node) const;
-  /// Position of a rank among the ranks of its node: its slot in the node segment.
-  std::uint32_t local_rank(std::uint32_t rank) const { return local_rank_[rank]; }
-
- private:
-  std::vector<std::string> hosts_;
-  std::vector<std::uint32_t> node_of_;
-  std::vector<std::uint32_t> local_rank_;
-  std::vector<std::vector<std::uint32_t>> ranks_on_;
+/// Where this process is.
+struct Place {
+  std::string host;
+  std::vector<std::uint32_t> local_ranks;  ///< of the job's processes on its node, ascending; it is one of them
+  std::uint32_t node_count = 1;            ///< of the job
+  /// Position of a rank of this node among them: its slot in the node segment.
+  std::uint32_t slot_of(std::uint32_t rank) const;
+  bool has(std::uint32_t rank) const;
 };
+
+Place place_in(const NodeMap& map, std::uint32_t rank);
 
 /// A named set of processes of the own world, as the launcher or the user defines it.
 struct NamedSet {
@@ -85,7 +72,15 @@ class Bootstrap {
 
   virtual std::string_view name() const = 0;  ///< "mpirun", "pmix", "pmi1", "singleton", "inmem"
   virtual const Job& job() const = 0;
+  /// Known from the beginning.
+  virtual Place place() const;
+  /// Who is where; empty before it is settled.
   virtual const NodeMap& node_map() const = 0;
+  /// Who is where, as the launcher tells: one question or more for each node, of some launchers. Local. Errors: other (it does not say).
+  virtual base::Result<NodeMap> ask_node_map() { return node_map(); }
+  /// That is the map: an answer of ask_node_map, here or in another process of the node. Before all that is not said above
+  /// (settle_node_map.hpp).
+  virtual void settle_node_map(NodeMap) {}
   /// Application number of each rank in an MPMD launch; empty where the launcher has only one.
   virtual std::span<const std::uint32_t> app_numbers() const = 0;
   /// Sets that the launcher names (not WORLD, SELF and those made from the node map). Asked anew at each call.
@@ -160,8 +155,6 @@ struct Options {
   /// Filled by the first Bootstrap that needs it; the caller lets go of it when the process ends.
   std::unique_ptr<ProcessLife>* life = nullptr;
   bool pmix_everywhere = false;  ///< also where mpirun's environment and folder would do
-  /// In its phase `launcher`; a Bootstrap that asks for the job's data goes on to `node_map` when it is connected.
-  base::Operation start{};
 };
 base::Result<std::unique_ptr<Bootstrap>> open_bootstrap(const Options& options);
 

@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/bootstrap/node_hardware.hpp"
 
-#include <algorithm>
-#include <chrono>
-#include <cstring>
-#include <span>
-#include <thread>
-
-#include "shim/base/clock.hpp"
-#include "shim/bootstrap/hardware_control.hpp"
+#include "shim/bootstrap/found_once.hpp"
 
 namespace shim::bootstrap {
 
@@ -17,50 +10,15 @@ base::Result<HardwareMap> NodeHardware::discover() {
   return discover_();
 }
 
-/// Nothing while it is not there; nothing too where the bytes make no sense, as another version's would not.
-std::optional<HardwareMap> NodeHardware::read() const {
-  const HardwareControl& control = segment_->hardware_control();
-  // acquire: pairs with the release in publish(), so that all bytes are there
-  if (control.state.load(std::memory_order_acquire) != HardwareControl::kWritten) return std::nullopt;
-  const std::size_t bytes = std::min<std::size_t>(control.bytes.load(std::memory_order_relaxed), HardwareMap::kMostBytes);
-  return HardwareMap::decode(std::span(segment_->hardware_bytes(), bytes));
-}
-
-/// Makes this process the one who finds out: if nobody does, or who did is dead.
-bool NodeHardware::claim() {
-  std::atomic<std::uint32_t>& state = segment_->hardware_control().state;
-  std::uint32_t seen = state.load(std::memory_order_relaxed);
-  if (seen == HardwareControl::kWritten) return false;
-  const bool is_free = seen == HardwareControl::kNobody || seen == segment_->own_slot() + 1 || !segment_->is_alive(seen - 1);
-  // relaxed: who takes over from a dead one writes all bytes anew and reads none
-  return is_free && state.compare_exchange_strong(seen, segment_->own_slot() + 1, std::memory_order_relaxed);
-}
-
-void NodeHardware::publish(const HardwareMap& map) {
-  const std::vector<std::byte> bytes = map.encode();
-  HardwareControl& control = segment_->hardware_control();
-  if (auto backed = segment_->back(segment_->hardware_bytes(), bytes.size()); !backed) {
-    control.state.store(HardwareControl::kNobody, std::memory_order_relaxed);  // a full /dev/shm: everybody for himself
-    return;
-  }
-  std::memcpy(segment_->hardware_bytes(), bytes.data(), bytes.size());
-  control.bytes.store(static_cast<std::uint32_t>(bytes.size()), std::memory_order_relaxed);
-  control.state.store(HardwareControl::kWritten, std::memory_order_release);  // release: pairs with the acquire in read()
-}
-
 base::Result<HardwareMap> NodeHardware::find() {
   if (segment_ == nullptr) return discover();
-  const auto patience = base::Deadline::after_seconds(patience_s_);
-  while (true) {
-    if (auto map = read()) return *std::move(map);
-    if (claim()) break;
-    if (patience.passed()) return discover();
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
-  }
-  auto map = discover();
-  if (map) publish(*map);
-  else segment_->hardware_control().state.store(HardwareControl::kNobody, std::memory_order_relaxed);  // others may have hwloc
-  return map;
+  FoundOnce shared(*segment_, segment_->hardware_place(), patience_s_);
+  SHIM_TRY_ASSIGN(const auto found, shared.get([this]() -> base::Result<Bytes> {
+    SHIM_TRY_ASSIGN(const HardwareMap map, discover());
+    return map.encode();
+  }));
+  if (auto map = HardwareMap::decode(found.bytes)) return *std::move(map);
+  return discover();  // bytes without sense, as another version's would be
 }
 
 base::Result<const HardwareMap*> NodeHardware::map() {

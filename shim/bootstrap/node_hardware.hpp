@@ -38,9 +38,6 @@ class NodeHardware {
  private:
   base::Result<HardwareMap> find();
   base::Result<HardwareMap> discover();
-  std::optional<HardwareMap> read() const;
-  bool claim();
-  void publish(const HardwareMap& map);
 
   NodeSegment* const segment_;
   const CoreSet own_;

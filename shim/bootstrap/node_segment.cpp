@@ -73,6 +73,10 @@ struct NodeSegment::State {
   SlotControl& control(std::uint32_t index) const {
     return *reinterpret_cast<SlotControl*>(mapping.begin() + layout.control(index));
   }
+  FoundPlace found_place(std::size_t number, std::size_t offset, std::size_t bytes) const {
+    auto* controls = reinterpret_cast<FoundControl*>(mapping.begin() + layout.found_controls_offset);
+    return {controls[number], {mapping.begin() + offset, bytes}};
+  }
   Status claim_slot();
   void leave();
 };
@@ -220,13 +224,9 @@ std::optional<CoreSet> NodeSegment::first_cores(std::uint32_t index) const {
   return cores;
 }
 
-HardwareControl& NodeSegment::hardware_control() {
-  return *reinterpret_cast<HardwareControl*>(state_->mapping.begin() + state_->layout.hardware_control_offset);
-}
+FoundPlace NodeSegment::hardware_place() { return state_->found_place(0, state_->layout.hardware_offset, HardwareMap::kMostBytes); }
 
-std::byte* NodeSegment::hardware_bytes() {
-  return state_->mapping.begin() + state_->layout.hardware_offset;
-}
+FoundPlace NodeSegment::node_map_place() { return state_->found_place(1, state_->layout.node_map_offset, state_->spec.node_map_bytes); }
 
 AddressTable NodeSegment::address_table() {
   const std::uint32_t processes = state_->spec.job_size;

@@ -12,10 +12,9 @@
 #include "shim/base/shared_area.hpp"
 #include "shim/bootstrap/address_table.hpp"
 #include "shim/bootstrap/core_set.hpp"
+#include "shim/bootstrap/found_once.hpp"
 
 namespace shim::bootstrap {
-
-struct HardwareControl;
 
 /// What all processes of the node must agree on before they attach; a segment with another layout is refused.
 struct SegmentSpec {
@@ -25,6 +24,7 @@ struct SegmentSpec {
   std::uint32_t own_slot = 0;
   std::uint32_t world_rank = 0;
   std::uint32_t job_size = 0;  ///< how many records the address table has; 0 where the job has no other nodes
+  std::size_t node_map_bytes = 0;  ///< at most; backed with memory only when used
   std::size_t slot_bytes = 0;  ///< per-process memory for the transport
   std::optional<std::size_t> slot_bytes_backed;  ///< how much of it is backed with memory from the beginning; all where nothing is said
   std::size_t pair_bytes = 0;  ///< per ordered pair; backed with memory only when used
@@ -68,9 +68,10 @@ class NodeSegment final : public base::SharedArea {
   double processes_per_core() const;
   /// On which cores the first process of this slot could run when it attached; nothing as long as none has. Never changes.
   std::optional<CoreSet> first_cores(std::uint32_t index) const;
-  /// For NodeHardware: who finds the hardware out, and HardwareMap::kMostBytes for it, to be backed before they are written.
-  HardwareControl& hardware_control();
-  std::byte* hardware_bytes();
+  /// For NodeHardware; HardwareMap::kMostBytes.
+  FoundPlace hardware_place();
+  /// For the map of the nodes; SegmentSpec::node_map_bytes.
+  FoundPlace node_map_place();
   /// Of the node; job_size records.
   AddressTable address_table();
   /// Sets the own ready flag; from here on others may write to this process. Release: pairs with is_ready's acquire.

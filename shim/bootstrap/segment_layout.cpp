@@ -54,13 +54,14 @@ base::Result<SegmentLayout> SegmentLayout::of(const SegmentSpec& spec) {
     return Error(ErrorClass::arg, "a job name has 1 to " + std::to_string(kMaxJobName) + " characters, not " +
                                       std::to_string(spec.job.size()));
   const std::size_t page = page_bytes(), slots = spec.slots;
-  if (spec.slot_bytes > SIZE_MAX / 4 || spec.pair_bytes > SIZE_MAX / 4) return too_large(spec);
+  if (spec.slot_bytes > SIZE_MAX / 4 || spec.pair_bytes > SIZE_MAX / 4 || spec.node_map_bytes > SIZE_MAX / 4) return too_large(spec);
   SegmentLayout layout;
-  layout.hardware_control_offset = round_up(sizeof(SegmentHeader), alignof(HardwareControl));
-  layout.control_offset = layout.hardware_control_offset + sizeof(HardwareControl);
+  layout.found_controls_offset = round_up(sizeof(SegmentHeader), alignof(FoundControl));
+  layout.control_offset = layout.found_controls_offset + 2 * sizeof(FoundControl);
   layout.marks_offset = layout.control_offset + slots * sizeof(SlotControl);
   layout.hardware_offset = round_up(layout.marks_offset + AddressTable::marks_for(spec.job_size) * sizeof(std::uint64_t), page);
-  layout.addresses_offset = round_up(layout.hardware_offset + HardwareMap::kMostBytes, page);
+  layout.node_map_offset = round_up(layout.hardware_offset + HardwareMap::kMostBytes, page);
+  layout.addresses_offset = round_up(layout.node_map_offset + spec.node_map_bytes, page);
   layout.slots_offset = round_up(layout.addresses_offset + AddressTable::bytes_for(spec.job_size), page);
   layout.slot_stride = round_up(spec.slot_bytes, page);
   layout.pair_stride = round_up(spec.pair_bytes, page);
@@ -81,6 +82,7 @@ SegmentHeader header_of(const SegmentSpec& spec) {
   header.pair_bytes = spec.pair_bytes;
   header.page_bytes = page_bytes();
   header.job_size = spec.job_size;
+  header.node_map_bytes = spec.node_map_bytes;
   std::copy(spec.job.begin(), spec.job.end(), header.job.begin());
   return header;
 }
@@ -96,6 +98,8 @@ base::Status check_header(const SegmentHeader& found, const SegmentSpec& spec, c
   if (found.slots != wanted.slots)
     return differs(path, "number of processes", number(found.slots), number(wanted.slots));
   if (found.job_size != wanted.job_size) return differs(path, "size of the job", number(found.job_size), number(wanted.job_size));
+  if (found.node_map_bytes != wanted.node_map_bytes)
+    return differs(path, "number of nodes", number(found.node_map_bytes), number(wanted.node_map_bytes));
   if (found.slot_bytes != wanted.slot_bytes)
     return differs(path, "size of a process's part", number(found.slot_bytes), number(wanted.slot_bytes));
   if (found.pair_bytes != wanted.pair_bytes)

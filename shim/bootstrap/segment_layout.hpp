@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the bytes of a node segment mean:  header | hardware's control | one control block per slot | marks of the address
-// table | hardware | address table | slots | pair blocks.
+// What the bytes of a node segment mean:  header | controls of what is found out once | one control block per slot | marks of the
+// address table | hardware | map of the nodes | address table | slots | pair blocks.
 // Slots and pair blocks begin on page borders, so that backing one with memory does not back its neighbour.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 #include "shim/base/result.hpp"
 #include "shim/bootstrap/hardware.hpp"
-#include "shim/bootstrap/hardware_control.hpp"
+#include "shim/bootstrap/found_once.hpp"
 #include "shim/bootstrap/node_segment.hpp"
 
 namespace shim::bootstrap {
@@ -35,8 +35,9 @@ struct SegmentHeader {
   std::uint64_t page_bytes = 0;             ///< the unit of rounding
   std::array<char, kMaxJobName + 1> job{};  ///< SegmentSpec::job, zero-terminated
   std::uint64_t job_size = 0;               ///< SegmentSpec::job_size
+  std::uint64_t node_map_bytes = 0;         ///< SegmentSpec::node_map_bytes
 };
-static_assert(sizeof(SegmentHeader) == 568);
+static_assert(sizeof(SegmentHeader) == 576);
 
 /// Life of a slot. Zero is "nobody was ever here".
 enum class SlotState : std::uint32_t {
@@ -66,10 +67,11 @@ static_assert(std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<std
 
 /// Offsets in the file, all a function of the header.
 struct SegmentLayout {
-  std::size_t hardware_control_offset = 0;
+  std::size_t found_controls_offset = 0;  ///< of the hardware, then of the map of the nodes
   std::size_t control_offset = 0;
   std::size_t marks_offset = 0;
   std::size_t hardware_offset = 0;  ///< the first that is not backed from the beginning
+  std::size_t node_map_offset = 0;
   std::size_t addresses_offset = 0;
   std::size_t slots_offset = 0;
   std::size_t slot_stride = 0;

@@ -7,6 +7,7 @@
 
 #include "shim/base/clock.hpp"
 #include "shim/base/log.hpp"
+#include "shim/bootstrap/settle_node_map.hpp"
 #include "shim/info/report.hpp"
 #include "shim/sessions/process_sets.hpp"
 
@@ -45,6 +46,7 @@ void wait_for_all(bootstrap::Bootstrap& bootstrap, double seconds) {
 base::Result<JobFacts> ask_launcher(const base::Settings& settings) {
   std::unique_ptr<bootstrap::ProcessLife> life;  // goes after the Bootstrap, as it says
   SHIM_TRY_ASSIGN(const auto bootstrap, bootstrap::open_bootstrap({.ready_timeout_s = settings.ready_timeout, .life = &life}));
+  SHIM_TRY(bootstrap::settle_node_map(*bootstrap));
   const auto numbers = bootstrap->app_numbers();
   JobFacts facts{std::string(bootstrap->name()), bootstrap->job(), bootstrap->node_map(), {numbers.begin(), numbers.end()}, {}};
   if (facts.job.rank == 0) facts.sets = sets_of(settings, *bootstrap);

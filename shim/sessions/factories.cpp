@@ -6,8 +6,8 @@ namespace shim::sessions {
 
 Factories Factories::standard() {
   Factories factories;
-  factories.bootstrap = [life = factories.life](const base::Settings& settings, const base::Operation& start) {
-    return bootstrap::open_bootstrap({.ready_timeout_s = settings.ready_timeout, .life = life.get(), .pmix_everywhere = settings.bootstrap == "pmix", .start = start});
+  factories.bootstrap = [life = factories.life](const base::Settings& settings) {
+    return bootstrap::open_bootstrap({.ready_timeout_s = settings.ready_timeout, .life = life.get(), .pmix_everywhere = settings.bootstrap == "pmix"});
   };
   factories.fabric = [](const base::Settings& settings) {
     return transport::make_ofi({.provider = settings.provider, .interface = settings.interface});

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "shim/bootstrap/numa.hpp"
+#include "shim/bootstrap/settle_node_map.hpp"
 #include "shim/sessions/address_lookup.hpp"
 #include "shim/sessions/creation.hpp"
 #include "shim/transport/ofi/ofi.hpp"
@@ -34,20 +35,22 @@ base::Status Process::set_up(Factories factories) {
   log_ = base::Log(base::Log::level_of(settings_.log), {}, factories_.log_descriptor);
   const base::Operation start(factories_.phases, base::OperationKind::session);
   start.begin(base::Phase::launcher);
-  SHIM_TRY_ASSIGN(bootstrap_, factories_.bootstrap(settings_, start));
+  SHIM_TRY_ASSIGN(bootstrap_, factories_.bootstrap(settings_));
   start.end_all();
   const auto& job = bootstrap_->job();
-  const auto& nodes = bootstrap_->node_map();
-  const std::string& host = nodes.host(nodes.node_of(job.rank));
-  log_.set_who(host + ":" + std::to_string(job.rank));
-  if (factories_.phases != nullptr) factories_.phases->introduce(job.rank, job.size, host);
+  place_ = bootstrap_->place();
+  log_.set_who(place_.host + ":" + std::to_string(job.rank));
+  if (factories_.phases != nullptr) factories_.phases->introduce(job.rank, job.size, place_.host);
   sets_ = std::make_unique<ProcessSets>(settings_, *bootstrap_, log_);
   start.begin(base::Phase::node_segment);
   SHIM_TRY(set_up_node());
+  start.next(base::Phase::node_map);
+  SHIM_TRY(settle_node_map());
+  start.end_all();
   hardware_ = std::make_unique<bootstrap::NodeHardware>(segment_.get(), bootstrap::CoreSet::of_this_process());
   // where others are on the node and not in a segment, nobody knows what they are bound to
-  if (segment_ || nodes.ranks_on(nodes.node_of(job.rank)).size() == 1) sets_->use_hardware(*hardware_);
-  start.next(base::Phase::engine);
+  if (segment_ || place_.local_ranks.size() == 1) sets_->use_hardware(*hardware_);
+  start.begin(base::Phase::engine);
   set_up_engine();
   start.end(base::Phase::engine);
   if (exchange().meeting == Meeting::first_of_nodes) SHIM_TRY(begin_early_fence(start));
@@ -98,20 +101,20 @@ transport::Opening::Opened Process::open_fabric() {
 base::Status Process::set_up_node() {
   transport::sweep_fabric_memory();
   const auto& job = bootstrap_->job();
-  const auto& nodes = bootstrap_->node_map();
-  const std::uint32_t node = nodes.node_of(job.rank);
-  const auto slots = static_cast<std::uint32_t>(nodes.ranks_on(node).size());
+  const auto slots = static_cast<std::uint32_t>(place_.local_ranks.size());
+  const bool has_other_nodes = place_.node_count > 1;
   if (slots < 2 || everything_over_fabric()) {
     bootstrap::sweep_segments(factories_.segment_directory);  // attaching does it as well
     return {};
   }
   const auto shm = shm_settings(settings_, job);
   bootstrap::SegmentSpec spec{.job = job.world_name,
-                              .node = node,
+                              .node = place_.local_ranks.front(),
                               .slots = slots,
-                              .own_slot = nodes.local_rank(job.rank),
+                              .own_slot = place_.slot_of(job.rank),
                               .world_rank = job.rank,
-                              .job_size = nodes.node_count() > 1 ? job.size : 0,
+                              .job_size = has_other_nodes ? job.size : 0,
+                              .node_map_bytes = has_other_nodes ? bootstrap::NodeMap::most_bytes(job.size, place_.node_count) : 0,
                               .slot_bytes = transport::Boards::slot_bytes(slots),
                               .slot_bytes_backed = transport::shm_slot_bytes(slots),
                               .pair_bytes = transport::shm_pair_bytes(shm),
@@ -125,13 +128,18 @@ base::Status Process::set_up_node() {
   return {};
 }
 
+/// Of a job on one node it is as soon made as read.
+base::Status Process::settle_node_map() {
+  if (segment_ && place_.node_count > 1) return bootstrap::settle_node_map(*bootstrap_, *segment_);
+  return bootstrap::settle_node_map(*bootstrap_);
+}
+
 bool Process::is_crowded() const {
   if (segment_) return segment_->processes_per_core() > 1;
-  const auto& nodes = bootstrap_->node_map();  // without a segment nobody says more than the launcher
   const auto own = bootstrap::CoreSet::of_this_process();
   bootstrap::CoreDemand demand(own);
   demand.add(own);
-  for (std::size_t others = nodes.ranks_on(nodes.node_of(self().rank)).size() - 1; others > 0; --others) demand.add_unknown();
+  for (std::size_t others = place_.local_ranks.size() - 1; others > 0; --others) demand.add_unknown();  // nobody says more than the launcher
   return demand.per_core() > 1;
 }
 

@@ -43,7 +43,7 @@ struct Lives {
 
 /// Where a Process gets its parts from; tests give others. Each is called at most once, and only when needed.
 struct Factories {
-  std::function<base::Result<std::unique_ptr<bootstrap::Bootstrap>>(const base::Settings&, const base::Operation& start)> bootstrap;
+  std::function<base::Result<std::unique_ptr<bootstrap::Bootstrap>>(const base::Settings&)> bootstrap;
   /// Where a provider is named. Called on a thread of its own when the first message to or from another node is to be sent (or as `fabric_opens` says).
   std::function<base::Result<std::unique_ptr<transport::Transport>>(const base::Settings&)> fabric;
   std::size_t fabric_packet_bytes = 0;  ///< that a packet of it holds at least
@@ -142,6 +142,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   Process() = default;
   base::Status set_up(Factories factories);
   base::Status set_up_node();
+  base::Status settle_node_map();
   transport::Opening::Opened open_fabric();
   void set_up_engine();
   base::Status begin_early_fence(const base::Operation& start);
@@ -157,6 +158,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   base::Log log_;
   Factories factories_;
   std::unique_ptr<bootstrap::Bootstrap> bootstrap_;
+  bootstrap::Place place_;
   std::unique_ptr<ProcessSets> sets_;
   std::unique_ptr<bootstrap::NodeSegment> segment_;  ///< null where no other process of the job is on the node
   std::unique_ptr<bootstrap::NodeHardware> hardware_;

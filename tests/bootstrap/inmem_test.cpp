@@ -31,8 +31,10 @@ TEST(InMemory, EachProcessHasItsRankInTheSameWorld) {
   EXPECT_EQ(four->job().rank, 4u);
   EXPECT_EQ(four->job().size, 6u);
   EXPECT_EQ(four->job().world_name, launcher->open(0)->job().world_name);
-  EXPECT_EQ(four->node_map().host(four->node_map().node_of(4)), "node1");
-  EXPECT_EQ(Launcher::start(World::dealt(3, 7))->open(5)->node_map().node_of(5), 2u);
+  EXPECT_EQ(four->place().host, "node1");
+  EXPECT_THAT(four->place().local_ranks, ElementsAre(3, 4, 5));
+  EXPECT_EQ(four->place().slot_of(4), 1u);
+  EXPECT_EQ(must(Launcher::start(World::dealt(3, 7))->open(5)->ask_node_map()).node_of(5), 2u);
 }
 
 TEST(InMemory, ALookupWaitsUntilTheValueIsPublished) {

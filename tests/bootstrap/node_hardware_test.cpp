@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "shim/base/clock.hpp"
-#include "shim/bootstrap/hardware_control.hpp"
+#include "shim/bootstrap/found_once.hpp"
 #include "tests/bootstrap/segment_rig.hpp"
 
 namespace shim::bootstrap::testing {
@@ -60,13 +60,13 @@ TEST_F(NodeHardwareTest, OthersWaitForTheOneWhoIsAtIt) {
 
 TEST_F(NodeHardwareTest, WhoTakesTooLongIsNotWaitedFor) {
   auto zero = ready(0), one = ready(1);
-  zero->hardware_control().state = 1;  // the process of slot 0, which lives, and will never end
+  zero->hardware_place().control.state = 1;  // the process of slot 0, which lives, and will never end
   NodeHardware other(one.get(), {}, machine, 0.02);
   const auto begin = base::now_ns();
   EXPECT_EQ(*must(other.map()), kMachine);
   EXPECT_GE(base::now_ns() - begin, 20'000'000) << "but it is waited for";
   EXPECT_TRUE(other.has_discovered());
-  EXPECT_EQ(zero->hardware_control().state, 1u) << "it may still come to an end";
+  EXPECT_EQ(zero->hardware_place().control.state, 1u) << "it may still come to an end";
 }
 
 TEST_F(NodeHardwareTest, WhoIsKilledAtItIsReplaced) {
@@ -81,11 +81,11 @@ TEST_F(NodeHardwareTest, WhoIsKilledAtItIsReplaced) {
     return static_cast<bool>(never.map());
   });
   child.wait_for_word();
-  EXPECT_EQ(zero->hardware_control().state, 2u);
+  EXPECT_EQ(zero->hardware_place().control.state, 2u);
   child.kill();
   NodeHardware other(zero.get(), {}, machine, kForEver);
   EXPECT_EQ(*must(other.map()), kMachine);
-  EXPECT_EQ(zero->hardware_control().state, HardwareControl::kWritten);
+  EXPECT_EQ(zero->hardware_place().control.state, FoundControl::kWritten);
 }
 
 TEST_F(NodeHardwareTest, WhereOneFindsNothingTheNextTries) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <memory>
+
 #include "shim/bootstrap/bootstrap.hpp"
 
 namespace shim::bootstrap {
@@ -25,6 +28,48 @@ TEST(NodeMap, LocalRankIsThePositionAmongTheRanksOfTheNode) {
   for (std::uint32_t rank = 0; rank < map.size(); ++rank)
     EXPECT_EQ(map.ranks_on(map.node_of(rank))[map.local_rank(rank)], rank);
   EXPECT_EQ(map.local_rank(3), 2u);
+}
+
+std::vector<std::uint32_t> nodes_in(const NodeMap& map) {
+  std::vector<std::uint32_t> nodes;
+  for (std::uint32_t rank = 0; rank < map.size(); ++rank) nodes.push_back(map.node_of(rank));
+  return nodes;
+}
+
+TEST(NodeMap, ComesBackFromItsBytes) {
+  const NodeMap map({"a", "", "a longer name"}, {2, 0, 2, 0, 0});
+  const auto bytes = std::make_shared<const Bytes>(map.bytes().begin(), map.bytes().end());
+  const auto again = NodeMap::over(*bytes);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(nodes_in(*again), nodes_in(map));
+  EXPECT_EQ(again->host(0), "a");
+  EXPECT_EQ(again->host(1), "");
+  EXPECT_EQ(again->host(2), "a longer name");
+  EXPECT_THAT(again->ranks_on(0), ElementsAre(1, 3, 4));
+  EXPECT_EQ(again->local_rank(4), 2u);
+  EXPECT_EQ(again->bytes().data(), bytes->data()) << "nothing is copied";
+  EXPECT_LE(bytes->size(), NodeMap::most_bytes(5, 3));
+}
+
+TEST(NodeMap, ACopyKeepsTheBytes) {
+  auto map = std::make_unique<NodeMap>(std::vector<std::string>{"a", "b"}, std::vector<std::uint32_t>{0, 1, 0});
+  const NodeMap copy = *map;
+  map.reset();
+  EXPECT_THAT(copy.ranks_on(0), ElementsAre(0, 2));
+  EXPECT_EQ(copy.host(1), "b");
+}
+
+TEST(NodeMap, BytesThatAreNoMapAreNone) {
+  const NodeMap map({"a", "bc"}, {1, 0, 1});
+  const Bytes bytes(map.bytes().begin(), map.bytes().end());
+  for (std::size_t length = 0; length < bytes.size(); ++length)
+    EXPECT_FALSE(NodeMap::over(std::span(bytes).first(length))) << "the first " << length << " bytes";
+  for (std::size_t word = 0; word < bytes.size() / 4; ++word) {
+    if (word >= 2 && word < 2 + 3 * map.size()) continue;  // who is where may be anything: only processes of the same user can write it
+    Bytes spoilt = bytes;
+    std::fill_n(spoilt.begin() + static_cast<std::ptrdiff_t>(4 * word), 4, std::byte{0xee});
+    EXPECT_FALSE(NodeMap::over(spoilt)) << "word " << word;
+  }
 }
 
 TEST(NodeMap, OfNothingIsEmpty) {

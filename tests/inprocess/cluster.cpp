@@ -64,7 +64,7 @@ Ranks Cluster::all() const { return range(0, size_ - 1); }
 
 Factories Cluster::factories(int rank) {
   Factories factories;
-  factories.bootstrap = [this, rank](const base::Settings&, const base::Operation&) -> base::Result<std::unique_ptr<bootstrap::Bootstrap>> {
+  factories.bootstrap = [this, rank](const base::Settings&) -> base::Result<std::unique_ptr<bootstrap::Bootstrap>> {
     return launcher_->open(static_cast<std::uint32_t>(rank));
   };
   factories.fabric = [this](const base::Settings&) -> base::Result<std::unique_ptr<transport::Transport>> {

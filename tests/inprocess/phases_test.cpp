@@ -48,7 +48,7 @@ std::vector<std::string> with_wait(const std::vector<std::string>& wait) {
   const bool is_root = wait.front() == "collect begins";
   std::vector<std::string> all;
   auto step = [&](const char* phase) { all.insert(all.end(), {std::string(phase) + " begins", std::string(phase) + " ends"}); };
-  for (const char* phase : {"launcher", "node_segment", "engine"}) step(phase);
+  for (const char* phase : {"launcher", "node_segment", "node_map", "engine"}) step(phase);
   if (is_root) step("publish");
   step("links");
   all.insert(all.end(), wait.begin(), wait.end());

@@ -18,7 +18,7 @@ using Dims = std::vector<int>;
 bootstrap::NodeMap map_of(const std::vector<std::uint32_t>& node_of) {
   std::vector<std::string> hosts;
   for (std::uint32_t node = 0; node <= *std::ranges::max_element(node_of); ++node) hosts.push_back("n" + std::to_string(node));
-  return bootstrap::NodeMap(std::move(hosts), node_of);
+  return bootstrap::NodeMap(hosts, node_of);
 }
 
 GroupPtr world_of(std::size_t size) {

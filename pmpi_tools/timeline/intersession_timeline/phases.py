@@ -4,8 +4,8 @@
 # In the order in which they come. Neighbours in time have colours far apart, also for those who see no red or green.
 PHASES = {
     "launcher": ("#4477aa", "connecting to the launcher"),
-    "node_map": ("#99ddff", "who is on which node"),
     "node_segment": ("#228833", "node's shared memory"),
+    "node_map": ("#99ddff", "who is on which node"),
     "engine": ("#bbcc33", "setting up messages"),
     "world_fence": ("#882255", "fence over the job"),
     "publish": ("#ffcc66", "publishing the address"),

@@ -75,6 +75,12 @@ class Backend::FencePending final : public Pending<Done> {
 Backend::Backend(std::shared_ptr<Launcher> launcher, std::uint32_t rank)
     : launcher_(std::move(launcher)), job_{launcher_->world_.name, rank, launcher_->world_.node_map.size()} {}
 
+base::Result<NodeMap> Backend::ask_node_map() {
+  const auto fault = launcher_->fault_for({Operation::Kind::node_map, job_.rank, job_.rank, {}});
+  if (fault.kind == Fault::Kind::failing) return injected("question for the map of the nodes");
+  return launcher_->world_.node_map;
+}
+
 base::Result<std::vector<NamedSet>> Backend::named_sets() {
   auto fault = launcher_->fault_for({Operation::Kind::named_sets, job_.rank, job_.rank, {}});
   if (fault.kind == Fault::Kind::failing) return injected("query of process sets");

@@ -15,7 +15,10 @@ class Backend final : public Bootstrap {
 
   std::string_view name() const override { return "inmem"; }
   const Job& job() const override { return job_; }
-  const NodeMap& node_map() const override { return launcher_->world_.node_map; }
+  Place place() const override { return place_in(launcher_->world_.node_map, job_.rank); }
+  const NodeMap& node_map() const override { return node_map_; }
+  base::Result<NodeMap> ask_node_map() override;
+  void settle_node_map(NodeMap map) override { node_map_ = std::move(map); }
   std::span<const std::uint32_t> app_numbers() const override { return launcher_->world_.app_numbers; }
   base::Result<std::vector<NamedSet>> named_sets() override;
   base::Status publish(std::string_view key, std::span<const std::byte> value) override;
@@ -30,6 +33,7 @@ class Backend final : public Bootstrap {
   class FencePending;
   const std::shared_ptr<Launcher> launcher_;
   const Job job_;
+  NodeMap node_map_;
   std::atomic<std::uint64_t> publishes_{0}, lookups_{0}, fences_{0};  // statistics: they pair with nothing
 };
 

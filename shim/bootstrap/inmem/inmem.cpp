@@ -8,11 +8,11 @@
 namespace shim::bootstrap::inmem {
 
 namespace {
-World world_of(std::uint32_t nodes, std::vector<std::uint32_t> node_of) {
+World world_of(std::uint32_t nodes, const std::vector<std::uint32_t>& node_of) {
   std::vector<std::string> hosts;
   for (std::uint32_t node = 0; node < nodes; ++node) hosts.push_back("node" + std::to_string(node));
   World world;
-  world.node_map = NodeMap(std::move(hosts), std::move(node_of));
+  world.node_map = NodeMap(hosts, node_of);
   return world;
 }
 }  // namespace
@@ -20,13 +20,13 @@ World world_of(std::uint32_t nodes, std::vector<std::uint32_t> node_of) {
 World World::of(std::uint32_t nodes, std::uint32_t per_node) {
   std::vector<std::uint32_t> node_of;
   for (std::uint32_t rank = 0; rank < nodes * per_node; ++rank) node_of.push_back(rank / per_node);
-  return world_of(nodes, std::move(node_of));
+  return world_of(nodes, node_of);
 }
 
 World World::dealt(std::uint32_t nodes, std::uint32_t size) {
   std::vector<std::uint32_t> node_of;
   for (std::uint32_t rank = 0; rank < size; ++rank) node_of.push_back(rank % nodes);
-  return world_of(nodes, std::move(node_of));
+  return world_of(nodes, node_of);
 }
 
 std::shared_ptr<Launcher> Launcher::start(World world) {

@@ -43,7 +43,7 @@ struct Fault {
 
 /// One operation of one process, as a fault chooser sees it.
 struct Operation {
-  enum class Kind : std::uint8_t { publish, lookup, fence, named_sets, post, notices } kind;
+  enum class Kind : std::uint8_t { node_map, publish, lookup, fence, named_sets, post, notices } kind;
   std::uint32_t caller;
   std::uint32_t target;  ///< of a lookup; else the caller
   std::string key;       ///< of a publish or lookup

@@ -54,14 +54,15 @@ std::optional<Surroundings> Surroundings::of_process() {
 bool Surroundings::are_real() const {
   struct stat status;
   const bool is_ours = ::lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() &&
-                       (status.st_mode & 07077) == 0;
+                       (status.st_mode & 077) == 0;
   return is_ours && (::kill(mpirun, 0) == 0 || errno == EPERM);
 }
 
 std::optional<Surroundings> read_surroundings(const Environment& environment) {
   const Variables variables(environment);
   // PMIx's variables are those of whoever has started this process; Open MPI's may be older
-  const bool are_of_one_job = variables.agree("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid") && variables.agree("PMIX_RANK", "OMPI_COMM_WORLD_RANK");
+  const bool are_of_one_job =
+      variables.agree("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid") && variables.agree("PMIX_RANK", "OMPI_COMM_WORLD_RANK");
   if (!are_of_one_job) return std::nullopt;
   const bool is_on_one_node = variables.agree("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE") &&
                               variables.agree("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK");

@@ -56,7 +56,6 @@ base::Result<std::unique_ptr<Bootstrap>> Backend::open(const Surroundings& surro
   }
   const double seconds = options.ready_timeout_s;
   SHIM_TRY_ASSIGN(std::shared_ptr<Use> use, connection->use(seconds));
-  options.start.next(base::Phase::node_map);
   SHIM_TRY_ASSIGN(const JobFacts* facts, connection->facts(*use, seconds));
   return std::unique_ptr<Bootstrap>(new Backend(std::move(own), std::move(use), *facts, seconds));
 }

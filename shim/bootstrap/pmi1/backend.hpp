@@ -21,6 +21,7 @@ class Backend final : public Bootstrap {
   std::string_view name() const override { return "pmi1"; }
   const Job& job() const override { return facts_.job; }
   const NodeMap& node_map() const override { return facts_.node_map; }
+  void settle_node_map(NodeMap map) override { facts_.node_map = std::move(map); }
   /// PMI-1 tells a process the number of its own application and no other.
   std::span<const std::uint32_t> app_numbers() const override { return {}; }
   base::Result<std::vector<NamedSet>> named_sets() override { return std::vector<NamedSet>{}; }
@@ -40,7 +41,7 @@ class Backend final : public Bootstrap {
   const std::shared_ptr<Connection> own_;  ///< ends with the Bootstrap; null where a ProcessLife keeps it
   std::shared_ptr<Use> use_;
   const std::shared_ptr<SearchGround> ground_ = std::make_shared<SearchGround>();
-  const JobFacts facts_;
+  JobFacts facts_;
   const double seconds_;
   NamedNotices notice_store_{use_, facts_, seconds_};
   NoticeBoard board_{notice_store_, facts_.job.rank, facts_.job.size};

@@ -67,7 +67,7 @@ base::Result<NodeMap> parse_process_mapping(std::string_view text, std::uint32_t
     hosts.push_back(index_of.size() == 1 ? std::string(host) : "node" + std::to_string(node));
   }
   for (auto& node : node_of) node = index_of[node];
-  return NodeMap(std::move(hosts), std::move(node_of));
+  return NodeMap(hosts, node_of);
 }
 
 }  // namespace shim::bootstrap::pmi1

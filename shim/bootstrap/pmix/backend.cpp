@@ -65,10 +65,16 @@ base::Result<std::unique_ptr<Bootstrap>> Backend::open(const Library& library, c
   }
   SHIM_TRY_ASSIGN(auto connection, Connection::open(library, options.ready_timeout_s, held));
   if (options.life != nullptr) held->hold();
-  options.start.next(base::Phase::node_map);
   SHIM_TRY_ASSIGN(auto facts, read_job(library, connection->self()));
-  return std::unique_ptr<Bootstrap>(
+  NodeMap map;
+  if (!facts.place) {
+    SHIM_TRY_ASSIGN(map, read_node_map(library, connection->self(), facts.job.size));
+    facts.place = place_in(map, facts.job.rank);
+  }
+  std::unique_ptr<Backend> backend(
       new Backend(library, std::move(gate), options.ready_timeout_s, std::move(connection), std::move(facts)));
+  backend->settle_node_map(std::move(map));
+  return backend;
 }
 
 Backend::~Backend() {
@@ -118,8 +124,7 @@ base::Status Backend::publish(std::string_view key, std::span<const std::byte> v
 base::Result<std::unique_ptr<Pending<Bytes>>> Backend::lookup(std::uint32_t rank, std::string_view key) {
   SHIM_TRY(check_rank(rank, facts_.job.size));
   lookups_.fetch_add(1, std::memory_order_relaxed);
-  const bool on_own_node = facts_.node_map.node_of(rank) == facts_.node_map.node_of(facts_.job.rank);
-  return std::make_unique<Search>(ground_, process(rank), std::string(key), on_own_node);
+  return std::make_unique<Search>(ground_, process(rank), std::string(key), facts_.place->has(rank));
 }
 
 base::Result<std::unique_ptr<Pending<Done>>> Backend::fence(std::span<const std::uint32_t> ranks) {

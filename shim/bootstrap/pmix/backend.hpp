@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "shim/bootstrap/pmix/connection.hpp"
 #include "shim/bootstrap/pmix/job_query.hpp"
@@ -21,7 +22,10 @@ class Backend final : public Bootstrap {
 
   std::string_view name() const override { return "pmix"; }
   const Job& job() const override { return facts_.job; }
-  const NodeMap& node_map() const override { return facts_.node_map; }
+  Place place() const override { return *facts_.place; }
+  const NodeMap& node_map() const override { return node_map_; }
+  base::Result<NodeMap> ask_node_map() override { return read_node_map(ground_->library, connection_->self(), facts_.job.size); }
+  void settle_node_map(NodeMap map) override { node_map_ = std::move(map); }
   std::span<const std::uint32_t> app_numbers() const override { return facts_.app_numbers; }
   base::Result<std::vector<NamedSet>> named_sets() override;
   base::Status publish(std::string_view key, std::span<const std::byte> value) override;
@@ -43,7 +47,8 @@ class Backend final : public Bootstrap {
   const std::shared_ptr<SearchGround> ground_;
   const double seconds_;
   const std::unique_ptr<Connection> connection_;
-  const JobFacts facts_;
+  const JobFacts facts_;  ///< with a place
+  NodeMap node_map_;
   PublishedNotices notice_store_{ground_->library, ground_->office, facts_.job.world_name, seconds_};
   NoticeBoard board_{notice_store_, facts_.job.rank, facts_.job.size};
   std::mutex publishing_;  // a value and its commit belong together

@@ -2,6 +2,7 @@
 #include "shim/bootstrap/pmix/job_query.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -86,7 +87,7 @@ std::optional<NodeMap> map_by_nodes(const Library& library, const pmix_proc_t& s
     hosts.push_back(host);
   }
   if (placed != size) return std::nullopt;
-  return NodeMap(std::move(hosts), std::move(node_of));
+  return NodeMap(hosts, node_of);
 }
 
 /// One call per process.
@@ -104,7 +105,29 @@ base::Result<NodeMap> map_by_processes(const Library& library, const pmix_proc_t
     if (is_new) hosts.push_back(*host);
     node_of.push_back(found->second);
   }
-  return NodeMap(std::move(hosts), std::move(node_of));
+  return NodeMap(hosts, node_of);
+}
+
+std::optional<std::uint32_t> number_in(std::string_view text) {
+  std::uint32_t number = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return failure == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
+}
+
+std::optional<Place> read_place(const Library& library, const pmix_proc_t& self) {
+  const pmix_proc_t all = process_of(self, PMIX_RANK_WILDCARD);
+  auto host = ask_text(library, self, PMIX_HOSTNAME);
+  const auto peers = ask_text(library, all, PMIX_LOCAL_PEERS);
+  const auto nodes = ask_number(library, all, PMIX_NUM_NODES);
+  if (!host || !peers || !nodes || *nodes == 0) return std::nullopt;
+  Place place{*std::move(host), {}, *nodes};
+  for (const std::string& word : split(*peers)) {
+    const auto rank = number_in(word);
+    if (!rank) return std::nullopt;
+    place.local_ranks.push_back(*rank);
+  }
+  std::ranges::sort(place.local_ranks);
+  return place.has(self.rank) ? std::optional(std::move(place)) : std::nullopt;
 }
 
 std::vector<std::uint32_t> read_app_numbers(const Library& library, const pmix_proc_t& self, std::uint32_t size) {
@@ -130,13 +153,14 @@ base::Result<JobFacts> read_job(const Library& library, const pmix_proc_t& self)
                                         " has (PMIX_JOB_SIZE); it needs a PMIx server of version 3 or newer");
   JobFacts facts;
   facts.job = {self.nspace, self.rank, *size};
-  if (auto map = map_by_nodes(library, self, *size)) {
-    facts.node_map = std::move(*map);
-  } else {
-    SHIM_TRY_ASSIGN(facts.node_map, map_by_processes(library, self, *size));
-  }
+  facts.place = read_place(library, self);
   facts.app_numbers = read_app_numbers(library, self, *size);
   return facts;
+}
+
+base::Result<NodeMap> read_node_map(const Library& library, const pmix_proc_t& self, std::uint32_t size) {
+  if (auto map = map_by_nodes(library, self, size)) return *std::move(map);
+  return map_by_processes(library, self, size);
 }
 
 }  // namespace shim::bootstrap::pmix

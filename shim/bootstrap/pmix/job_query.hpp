@@ -3,6 +3,7 @@
 // comes from what PMIx_Init brought along.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "shim/bootstrap/bootstrap.hpp"
@@ -12,11 +13,15 @@ namespace shim::bootstrap::pmix {
 
 struct JobFacts {
   Job job;
-  NodeMap node_map;
+  std::optional<Place> place;              ///< nothing where the server does not say so much without the whole map
   std::vector<std::uint32_t> app_numbers;  ///< empty where there is one application only
 };
 
-/// Errors: other (the server does not say how large the job is, or where a process runs).
+/// A few questions, whatever the size of the job, and one for each process if there are several applications. Errors: other (the server
+/// does not say how large the job is).
 base::Result<JobFacts> read_job(const Library& library, const pmix_proc_t& self);
+
+/// One question for each node, or process. Errors: other (the server does not say where a process runs).
+base::Result<NodeMap> read_node_map(const Library& library, const pmix_proc_t& self, std::uint32_t size);
 
 }  // namespace shim::bootstrap::pmix

@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "shim/base/clock.hpp"
-#include "shim/bootstrap/bootstrap.hpp"
+#include "shim/bootstrap/settle_node_map.hpp"
 
 namespace shim::bootstrap::launched {
 
@@ -46,7 +46,9 @@ inline bool pmix_everywhere() {
 }
 
 inline std::unique_ptr<Bootstrap> open() {
-  return must(open_bootstrap({.ready_timeout_s = 20, .life = &life(), .pmix_everywhere = pmix_everywhere()}));
+  auto self = must(open_bootstrap({.ready_timeout_s = 20, .life = &life(), .pmix_everywhere = pmix_everywhere()}));
+  must(settle_node_map(*self));
+  return self;
 }
 
 template <typename T>

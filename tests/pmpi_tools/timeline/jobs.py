@@ -107,7 +107,7 @@ class Jobs(unittest.TestCase):
 class WithPhases(Jobs):
     """Over Intersession, on one node."""
     mpi = "openmpi"
-    everywhere = (_OF_STARTS - {"node_map"}) | _OF_ALL | _OF_ENDS  # of a job on one node mpirun says everything unasked
+    everywhere = _OF_STARTS | _OF_ALL | _OF_ENDS
 
     def test_every_process_and_every_phase(self) -> None:
         run = self.run_job("finalize")
