@@ -54,6 +54,12 @@ def world_comm(asked, crowding):
     return {"first contact": 1, "first contact, work": crowding, **{name: amount for name, amount in asked.items() if name != "hops"}}
 
 
+def node_tables_kib(place):
+    """What lies in a node's shared memory for each process of the world: a record of the address table (bootstrap/address_table.hpp) and
+    three words of the map of the nodes (bootstrap/node_map.hpp). Known and not fitted: it is no process's own."""
+    return place.processes * (128 + 3 * 4) / 1024
+
+
 def memory(place):
     """What a process holds: by itself, and for each process of its node and of the world."""
     return {"process": 1, "process of the node": place.per_node, "process of the world": place.processes}

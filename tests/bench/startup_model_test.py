@@ -89,6 +89,7 @@ class Model(unittest.TestCase):
         self.assertAlmostEqual(low, 12 + 320 + 22 * 3, 1)
         self.assertAlmostEqual(high, 10 + 2 * 96 + 300 + 20 * 96 + 22 * 98, 1)
         self.assertAlmostEqual(kib, 4000 + 10 * place.processes, 0)
+        self.assertAlmostEqual(startup_costs.node_tables_kib(place), 140 * 2048 * 96 / 1024, 3)
         ring, fence = (startup_costs.predict(self.steps, name, place)[0][0] for name in ("ring", "fence"))
         self.assertAlmostEqual(ring - low, 3 * (2048 - 22), 1)
         self.assertAlmostEqual(fence - low, 5 + 2048, 1)

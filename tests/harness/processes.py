@@ -6,6 +6,8 @@ import subprocess
 import time
 
 MARK = "INTERSESSION_TEST_JOB"
+_LONGEST_EXECVE = 5.0  # seconds, on a busy machine
+_KERNEL_THREAD, _EXITING = 0x0020_0000, 0x4  # PF_KTHREAD and PF_EXITING of the kernel's flags in /proc/PID/stat
 _CLUSTER = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "cluster", "cluster")
 
 
@@ -17,11 +19,35 @@ def _read(pid: int, name: str) -> bytes:
         return b""
 
 
+def _is_between_programs(pid: int) -> bool:
+    """In the middle of execve(2), where a process has no environment (proc(5): env_end in stat is 0), as kernel threads and those
+    that end have none."""
+    words = _read(pid, "stat").rpartition(b")")[2].split()
+    if len(words) < 49:
+        return False
+    state, flags, environment_end = words[0], int(words[6]), int(words[48])
+    return state not in b"ZX" and not flags & (_KERNEL_THREAD | _EXITING) and environment_end == 0
+
+
+def _environment(pid: int) -> list[bytes]:
+    """Nothing of a process that is gone, or another user's."""
+    end = time.monotonic() + _LONGEST_EXECVE
+    while True:
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as source:
+                variables = source.read()
+        except OSError:
+            return []
+        if variables or not _is_between_programs(pid) or time.monotonic() > end:
+            return variables.split(b"\0")
+        time.sleep(0.001)
+
+
 def find(job: str) -> list[int]:
     """Living processes that were started with MARK=job in their environment; zombies have none any more."""
     wanted = f"{MARK}={job}".encode()
     pids = sorted(int(name) for name in os.listdir("/proc") if name.isdigit())
-    return [pid for pid in pids if pid != os.getpid() and wanted in _read(pid, "environ").split(b"\0")]
+    return [pid for pid in pids if pid != os.getpid() and wanted in _environment(pid)]
 
 
 def describe(pid: int) -> str:

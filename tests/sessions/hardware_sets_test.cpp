@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "shim/bootstrap/inmem/inmem.hpp"
+#include "shim/bootstrap/settle_node_map.hpp"
 #include "shim/sessions/process_sets.hpp"
 
 namespace shim::sessions {
@@ -71,6 +72,7 @@ TEST_F(HardwareSets, StayWhatTheyAreWhenAProcessIsBoundAnew) {
 TEST_F(HardwareSets, AreAmongTheNamesInAnyCase) {
   auto launcher = bootstrap::inmem::Launcher::start(bootstrap::inmem::World::of(1, 1));
   auto self = launcher->open(0);
+  ASSERT_TRUE(settle_node_map(*self));
   const base::Log log(base::LogLevel::off);
   bootstrap::CoreSet own;
   own.words[0] = 0b0100;
