@@ -15,11 +15,13 @@
 #include <optional>
 #include <thread>
 
+#include "shim/base/descriptor.hpp"
 #include "shim/bootstrap/node_segment.hpp"
 
 namespace shim::bootstrap {
 namespace {
 
+using base::Descriptor;
 using base::Error;
 using base::ErrorClass;
 using base::Status;
@@ -37,23 +39,6 @@ std::uint64_t hash_of(std::string_view job, std::uint32_t node) {
   for (int shift = 0; shift < 32; shift += 8) add(static_cast<unsigned char>(node >> shift));
   return hash;
 }
-
-/// Closes on the way out, and no more.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int operator*() const { return number_; }
-  bool is_open() const { return number_ >= 0; }
-  int release() { return std::exchange(number_, -1); }
-
- private:
-  int number_;
-};
 
 /// O_NONBLOCK: somebody may have put a FIFO there. O_NOFOLLOW: or a link.
 Descriptor open_existing(const std::string& path) {
@@ -153,10 +138,10 @@ base::Result<std::optional<SegmentFile>> SegmentFile::Attempts::join(const Segme
     if (errno == ELOOP) return Error(ErrorClass::access, path + " is in the way and a symbolic link; remove it");
     return system_error(errno, "cannot open the shared memory file " + path);
   }
-  SHIM_TRY(check_owner(*file, path));
+  SHIM_TRY(check_owner(file.get(), path));
   // A file that nobody holds is what a killed job of the same name left: its contents are not to be trusted.
-  SHIM_TRY_ASSIGN(const bool was_unused, remove_if_unused(*file, path));
-  if (was_unused || !try_lock(*file, LOCK_SH) || !has_its_name(*file, path)) return std::optional<SegmentFile>();
+  SHIM_TRY_ASSIGN(const bool was_unused, remove_if_unused(file.get(), path));
+  if (was_unused || !try_lock(file.get(), LOCK_SH) || !has_its_name(file.get(), path)) return std::optional<SegmentFile>();
   return std::optional(SegmentFile(place, file.release()));
 }
 
@@ -183,7 +168,7 @@ base::Result<std::optional<SegmentFile>> SegmentFile::Attempts::make(const Segme
   if (!made.is_open())
     return system_error(
         errno, "cannot make shared memory in " + place.directory + " (it must be a writable tmpfs, as /dev/shm is)");
-  if (!try_lock(*made, LOCK_SH)) return system_error(errno, "cannot lock a file in " + place.directory);
+  if (!try_lock(made.get(), LOCK_SH)) return system_error(errno, "cannot lock a file in " + place.directory);
   SegmentFile file(place, made.release());
   SHIM_TRY(fill(file, header, backed_bytes, total_bytes));
   // open(2), O_TMPFILE: how a file without a name gets one; EEXIST where another process was faster.
@@ -266,8 +251,8 @@ int sweep_segments(const std::string& directory) {
     if (!entry->path().filename().string().starts_with(prefix)) continue;
     const std::string path = entry->path().string();
     Descriptor file = open_existing(path);
-    if (!file.is_open() || !check_owner(*file, path)) continue;
-    if (remove_if_unused(*file, path).value_or(false)) ++removed;
+    if (!file.is_open() || !check_owner(file.get(), path)) continue;
+    if (remove_if_unused(file.get(), path).value_or(false)) ++removed;
   }
   return removed;
 }

@@ -211,11 +211,7 @@ std::string last_error_text(int code) { return last_error.code == code ? last_er
 bool in_user_handler() noexcept { return std::exchange(running_user_handler, false); }
 
 std::string who_am_i() {
-  if (auto process = living_process()) {
-    const auto& job = process->bootstrap().job();
-    const auto& nodes = process->bootstrap().node_map();
-    return nodes.host(nodes.node_of(job.rank)) + ":" + std::to_string(job.rank);
-  }
+  if (auto process = living_process()) return process->place().host + ":" + std::to_string(process->self().rank);
   char host[256] = "?";
   gethostname(host, sizeof host - 1);
   const char* rank = std::getenv("PMIX_RANK");

@@ -61,11 +61,12 @@ base::Status Process::set_up(Factories factories) {
 /// Once in the life of the operating-system process: how often others begin anew nobody knows.
 base::Status Process::begin_early_fence(const base::Operation& start) {
   const auto& nodes = bootstrap_->node_map();
+  const auto is_first = [&](std::uint32_t rank) { return everything_over_fabric() || nodes.local_rank(rank) == 0; };
+  if (life_ > 0 || !is_first(self().rank)) return {};
   std::vector<std::uint32_t> firsts;
   for (std::uint32_t rank = 0; rank < nodes.size(); ++rank)
-    if (everything_over_fabric() || nodes.local_rank(rank) == 0) firsts.push_back(rank);
-  const bool is_first = everything_over_fabric() || nodes.local_rank(self().rank) == 0;
-  if (life_ > 0 || firsts.size() < 2 || !is_first) return {};
+    if (is_first(rank)) firsts.push_back(rank);
+  if (firsts.size() < 2) return {};
   SHIM_TRY(publish_address(start));
   SHIM_TRY_ASSIGN(early_fence_, bootstrap_->fence(firsts));
   return {};

@@ -74,6 +74,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   const base::Settings& settings() const { return settings_; }
   const base::Log& log() const { return log_; }
   bootstrap::Bootstrap& bootstrap() { return *bootstrap_; }
+  const bootstrap::Place& place() const { return place_; }
   p2p::Engine& engine() { return *engine_; }
   const coll::ScratchPoolPtr& scratch() const { return scratch_; }
   Creations& creations() { return *creations_; }

@@ -11,6 +11,7 @@
 
 #include "shim/base/clock.hpp"
 #include "shim/bootstrap/arguments.hpp"
+#include "shim/bootstrap/growing_pause.hpp"
 #include "shim/bootstrap/pending.hpp"
 #include "shim/bootstrap/pmix/backend.hpp"
 
@@ -19,13 +20,15 @@ namespace {
 
 constexpr double kConnectToAbortSeconds = 5;
 
-/// When to look again: after a quarter of the time passed, not too often at first nor too seldom later.
+/// Looking for a file costs a microsecond, and nobody else is asked.
+constexpr base::Nanoseconds kShortestLook = 20'000, kLongestLook = 5'000'000;
+
 class Pauses {
  public:
   bool is_over() {
     const base::Nanoseconds now = base::now_ns();
     if (now < next_) return false;
-    next_ = now + std::clamp<base::Nanoseconds>((now - begun_) / 4, 20'000, 5'000'000);
+    next_ = now + growing_pause(now - begun_, kShortestLook, kLongestLook);
     return true;
   }
 

@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "shim/base/descriptor.hpp"
+
 namespace shim::bootstrap::mpirun {
 namespace {
 
@@ -36,20 +38,6 @@ std::string as_file_name(std::string_view key) {
   }
   return name;
 }
-
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int number() const { return number_; }
-
- private:
-  const int number_;
-};
 
 bool write_all(int descriptor, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
@@ -82,9 +70,9 @@ std::string Files::path_of(const Name& name) const {
 
 base::Status Files::put(const Name& name, std::span<const std::byte> value) {
   std::string draft = folder_ + "/" + beginning_ + "draft.XXXXXX";
-  const Descriptor file(::mkostemp(draft.data(), O_CLOEXEC));
-  if (file.number() < 0) return failed("cannot make a file in " + folder_, errno);
-  if (write_all(file.number(), value) && ::rename(draft.c_str(), path_of(name).c_str()) == 0) return {};
+  const base::Descriptor file(::mkostemp(draft.data(), O_CLOEXEC));
+  if (!file.is_open()) return failed("cannot make a file in " + folder_, errno);
+  if (write_all(file.get(), value) && ::rename(draft.c_str(), path_of(name).c_str()) == 0) return {};
   const int reason = errno;
   ::unlink(draft.c_str());
   return failed("cannot write " + path_of(name), reason);
@@ -92,10 +80,10 @@ base::Status Files::put(const Name& name, std::span<const std::byte> value) {
 
 base::Result<std::optional<Bytes>> Files::find(const Name& name) const {
   const std::string path = path_of(name);
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (file.number() < 0 && errno == ENOENT) return std::optional<Bytes>();
+  const base::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!file.is_open() && errno == ENOENT) return std::optional<Bytes>();
   Bytes bytes;
-  if (file.number() < 0 || !read_all(file.number(), bytes)) return failed("cannot read " + path, errno);
+  if (!file.is_open() || !read_all(file.get(), bytes)) return failed("cannot read " + path, errno);
   return std::optional(std::move(bytes));
 }
 

@@ -6,11 +6,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
+
+#include "shim/bootstrap/to_number.hpp"
 
 namespace shim::bootstrap::mpirun {
 namespace {
@@ -23,15 +24,8 @@ class Variables {
     const char* value = environment_(name);
     return value == nullptr ? std::string_view() : std::string_view(value);
   }
-  std::optional<std::uint32_t> number(const char* name) const { return parse(text(name)); }
+  std::optional<std::uint32_t> number(const char* name) const { return to_number(text(name)); }
   bool agree(const char* one, const char* other) const { return !text(one).empty() && text(one) == text(other); }
-
-  static std::optional<std::uint32_t> parse(std::string_view text) {
-    std::uint32_t value = 0;
-    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (text.empty() || failure != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    return value;
-  }
 
  private:
   const Environment& environment_;
@@ -41,8 +35,8 @@ class Variables {
 std::optional<std::uint32_t> mpirun_of(std::string_view folder) {
   constexpr std::string_view kBeforeNumber = "/pid.";
   const auto at = folder.rfind(kBeforeNumber);
-  const auto number = at == std::string_view::npos ? std::nullopt : Variables::parse(folder.substr(at + kBeforeNumber.size()));
-  return number && *number > 0 && *number <= INT32_MAX ? number : std::nullopt;
+  const auto number = at == std::string_view::npos ? std::nullopt : to_number(folder.substr(at + kBeforeNumber.size()));
+  return number && *number > 0 ? number : std::nullopt;
 }
 
 }  // namespace

@@ -3,12 +3,13 @@
 
 #include <algorithm>
 
+#include "shim/bootstrap/growing_pause.hpp"
+
 namespace shim::bootstrap::pmi1 {
 namespace {
 
-// As in pmix/search: the pause is a quarter of the time that has passed. All names are in one mpiexec, so the searches of a
-// process share its rate: with more than a few of them the pauses are longer, and a process asks 80 times a second at most.
-constexpr base::Nanoseconds kShortestPause = 200'000, kLongestPause = 50'000'000;
+// All names are in one mpiexec, so the searches of a process share its rate: with more than a few of them the pauses are longer, and
+// a process asks 80 times a second at most.
 constexpr std::uint32_t kFew = 4;
 
 }  // namespace
@@ -42,7 +43,7 @@ void Search::pause() {
   if (!std::exchange(is_waiting_, true)) ground_->waiting.fetch_add(1, std::memory_order_relaxed);
   const base::Nanoseconds now = base::now_ns();
   const std::uint32_t crowd = std::max(1u, ground_->waiting.load(std::memory_order_relaxed) / kFew);
-  next_try_ = now + std::clamp((now - begun_) / 4, kShortestPause, kLongestPause) * crowd;
+  next_try_ = now + growing_pause(now - begun_) * crowd;
 }
 
 base::Result<std::optional<Bytes>> Search::take(const Line& line) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 namespace shim::bootstrap::pmi1 {
 namespace {
@@ -109,13 +108,6 @@ std::string shown(std::string_view text) {
   std::string start(text.substr(0, kShown));
   std::replace_if(start.begin(), start.end(), [](char c) { return !is_printable(c); }, '?');
   return text.size() > kShown ? start + "..." : start;
-}
-
-std::optional<std::uint32_t> to_number(std::string_view text) {
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number > INT32_MAX) return std::nullopt;
-  return number;
 }
 
 std::optional<std::string> LineBuffer::next() {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "shim/base/result.hpp"
+#include "shim/bootstrap/to_number.hpp"
 
 namespace shim::bootstrap::pmi1 {
 
@@ -45,9 +46,6 @@ bool is_barrier(std::string_view kind);
 
 /// Text that others sent, for a message: short and printable.
 std::string shown(std::string_view text);
-
-/// A number and nothing else, up to INT32_MAX.
-std::optional<std::uint32_t> to_number(std::string_view text);
 
 /// Makes lines of what comes in pieces.
 class LineBuffer {

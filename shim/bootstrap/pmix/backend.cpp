@@ -77,6 +77,11 @@ base::Result<std::unique_ptr<Bootstrap>> Backend::open(const Library& library, c
   return backend;
 }
 
+base::Result<NodeMap> Backend::ask_node_map() {
+  if (node_map_.size() > 0) return node_map_;  // its place was not to be had without it
+  return read_node_map(ground_->library, connection_->self(), facts_.job.size);
+}
+
 Backend::~Backend() {
   if (connection_->close()) ground_->office->forget_all();
 }

@@ -24,7 +24,7 @@ class Backend final : public Bootstrap {
   const Job& job() const override { return facts_.job; }
   Place place() const override { return *facts_.place; }
   const NodeMap& node_map() const override { return node_map_; }
-  base::Result<NodeMap> ask_node_map() override { return read_node_map(ground_->library, connection_->self(), facts_.job.size); }
+  base::Result<NodeMap> ask_node_map() override;
   void settle_node_map(NodeMap map) override { node_map_ = std::move(map); }
   std::span<const std::uint32_t> app_numbers() const override { return facts_.app_numbers; }
   base::Result<std::vector<NamedSet>> named_sets() override;

@@ -2,7 +2,6 @@
 #include "shim/bootstrap/pmix/job_query.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -10,6 +9,7 @@
 #include <string_view>
 
 #include "shim/bootstrap/pmix/letters.hpp"
+#include "shim/bootstrap/to_number.hpp"
 
 namespace shim::bootstrap::pmix {
 namespace {
@@ -108,12 +108,6 @@ base::Result<NodeMap> map_by_processes(const Library& library, const pmix_proc_t
   return NodeMap(hosts, node_of);
 }
 
-std::optional<std::uint32_t> number_in(std::string_view text) {
-  std::uint32_t number = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return failure == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
-}
-
 std::optional<Place> read_place(const Library& library, const pmix_proc_t& self) {
   const pmix_proc_t all = process_of(self, PMIX_RANK_WILDCARD);
   auto host = ask_text(library, self, PMIX_HOSTNAME);
@@ -122,7 +116,7 @@ std::optional<Place> read_place(const Library& library, const pmix_proc_t& self)
   if (!host || !peers || !nodes || *nodes == 0) return std::nullopt;
   Place place{*std::move(host), {}, *nodes};
   for (const std::string& word : split(*peers)) {
-    const auto rank = number_in(word);
+    const auto rank = to_number(word);
     if (!rank) return std::nullopt;
     place.local_ranks.push_back(*rank);
   }

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/bootstrap/pmix/search.hpp"
 
-#include <algorithm>
-
+#include "shim/bootstrap/growing_pause.hpp"
 #include "shim/bootstrap/pmix/status.hpp"
 
 namespace shim::bootstrap::pmix {
 namespace {
-
-// A search that has waited long may wait a little longer: the pause is a quarter of the time that has passed, so that
-// the last pause costs little beside the whole, and a thousand waiting processes do not keep the launcher's daemons
-// busy.
-constexpr base::Nanoseconds kShortestPause = 200'000, kLongestPause = 50'000'000;
 
 /// PMIx_Get_nb's callback (pmix_value_cbfunc_t), on PMIx's thread. The value is PMIx's.
 void take_value(pmix_status_t status, pmix_value_t* value, void* letter) {
@@ -56,7 +50,7 @@ void Search::send() {
 void Search::pause() {
   letter_.reset();
   const base::Nanoseconds now = base::now_ns();
-  next_try_ = now + std::clamp((now - begun_) / 4, kShortestPause, kLongestPause);
+  next_try_ = now + growing_pause(now - begun_);
 }
 
 base::Result<std::optional<Bytes>> Search::poll() {
