@@ -56,8 +56,7 @@ class Topology {
     hwloc_topology_t made = nullptr;
     if (library_.init(&made) != 0) return Error(ErrorClass::no_mem, "hwloc has no memory for a topology");
     topology_.reset(made);
-    if (library_.set_flags(made, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0 || library_.load(made) != 0)
-      return Error(ErrorClass::other, "hwloc cannot tell the hardware of this machine");
+    if (!set_flags(made) || library_.load(made) != 0) return Error(ErrorClass::other, "hwloc cannot tell the hardware of this machine");
     return {};
   }
 
@@ -69,6 +68,13 @@ class Topology {
   }
 
  private:
+  /// All cores of the machine, and the calling thread stays where it is: else hwloc moves it over all of them, to ask each for its
+  /// CPUID, for which the system has files. hwloc before 2.5 knows no such flag, and refuses it.
+  bool set_flags(hwloc_topology_t made) const {
+    const unsigned long all = HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED;
+    return library_.set_flags(made, all | HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING) == 0 || library_.set_flags(made, all) == 0;
+  }
+
   /// A core of several instances, as where two kinds of memory are near, counts as part of the first.
   HardwareMap::Kind kind_at(int depth) const {
     HardwareMap::Kind kind{.type = library_.type_name(library_.depth_type(topology_.get(), depth)), .instance_of = {}};

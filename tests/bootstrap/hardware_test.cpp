@@ -3,8 +3,18 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+
+static int bindings = 0;
+
+/// In front of the C library's, for all of this process: who binds a thread is counted.
+extern "C" int sched_setaffinity(pid_t thread, size_t size, const cpu_set_t* cores) noexcept {
+  ++bindings;
+  return static_cast<int>(::syscall(SYS_sched_setaffinity, thread, size, cores));
+}
 
 namespace shim::bootstrap {
 namespace {
@@ -50,6 +60,12 @@ TEST(Hardware, AProcessIsRestrictedToWhatItIsBoundTo) {
   EXPECT_FALSE(resource("PU").is_restricted);
   affinity.bind_to_one();
   EXPECT_TRUE(resource("PU").is_restricted);
+}
+
+TEST(Hardware, WhoAsksStaysOnItsCores) {
+  bindings = 0;
+  ASSERT_TRUE(discover_hardware());
+  EXPECT_EQ(bindings, 0);
 }
 
 }  // namespace
