@@ -18,13 +18,13 @@ bool AddressBook::learn_life(base::ProcessId process, std::uint32_t life) {
   return true;
 }
 
-bool AddressBook::learn(base::ProcessId process, const NetworkAddress& address) {
-  if (!table_ || !table_->insert(process.rank, address.life, address.bytes)) {
+bool AddressBook::learn(base::ProcessId process, std::uint32_t life, std::span<const std::byte> address) {
+  if (!table_ || !table_->insert(process.rank, life, address)) {
     std::lock_guard guard(mutex_);
-    auto [at, is_new] = own_.try_emplace(process, address);
-    if (!is_new && at->second.life < address.life) at->second = address;
+    NetworkAddress& own = own_[process];
+    if (own.bytes.empty() || own.life < life) own = {life, {address.begin(), address.end()}};
   }
-  return learn_life(process, address.life);
+  return learn_life(process, life);
 }
 
 std::optional<NetworkAddress> AddressBook::find_any(base::ProcessId process) const {

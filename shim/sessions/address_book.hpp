@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <unordered_map>
 
 #include "shim/base/ids.hpp"
@@ -23,7 +24,7 @@ class AddressBook {
   void use(bootstrap::AddressTable table) { table_.emplace(std::move(table)); }
 
   /// True where it goes by a later life from now on than before: what was under way to the former one ends.
-  bool learn(base::ProcessId process, const NetworkAddress& address);
+  bool learn(base::ProcessId process, std::uint32_t life, std::span<const std::byte> address);
   /// Likewise, for an address that a process of the own node has put into the table.
   bool learn_life(base::ProcessId process, std::uint32_t life);
   /// The latest life whose address is known on the node, told to this process or not.

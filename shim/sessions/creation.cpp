@@ -16,9 +16,10 @@ constexpr double kNotesSeconds = 2;
 using base::Error;
 using base::ErrorClass;
 
-std::shared_ptr<const p2p::ContextBases> bases_of_members(const Entries& entries) {
+std::shared_ptr<const p2p::ContextBases> bases_of_members(const MemberTable& entries) {
   std::vector<std::uint32_t> by_rank;
-  for (const auto& [rank, entry] : entries) by_rank.push_back(entry.context_base);
+  by_rank.reserve(entries.size());
+  for (std::size_t place = 0; place < entries.size(); ++place) by_rank.push_back(entries.entry_at(place).context_base);
   return bases_of(std::move(by_rank));
 }
 
@@ -49,14 +50,14 @@ Creations::Creations(Process& process) : process_(process) {
 
 Creations::~Creations() { process_.engine().set_control_handler({}); }
 
-base::Result<Entry> Creations::own_entry(const CreationRoles& roles, const base::Operation& during) {
-  Entry entry;
+base::Result<Creations::Own> Creations::own_part(const CreationRoles& roles, const base::Operation& during) {
+  Own own;
   if (roles.spans_nodes) {
     if (roles.is_root()) SHIM_TRY(process_.publish_address(during));  // the others' come with the contributions
-    SHIM_TRY_ASSIGN(entry.address, process_.own_address());
+    SHIM_TRY_ASSIGN(own.address, process_.own_address());
   }
-  entry.context_base = process_.take_context_base();  // last: where there is no network none is taken
-  return entry;
+  own.context_base = process_.take_context_base();  // last: where there is no network none is taken
+  return own;
 }
 
 std::unique_ptr<ParentSearch> Creations::search_in(const Creation& creation) {
@@ -68,7 +69,7 @@ std::unique_ptr<ParentSearch> Creations::search_in(const Creation& creation) {
   return std::make_unique<ParentSearch>(process_, std::move(roots), parent);
 }
 
-base::Result<CreationPtr> Creations::join(const Call& call, const CreationRoles& roles, Entry entry) {
+base::Result<CreationPtr> Creations::join(const Call& call, const CreationRoles& roles, const Own& own) {
   const CreationKey key = key_of(call);
   std::lock_guard guard(mutex_);
   if (!first_thread_) first_thread_ = std::this_thread::get_id();
@@ -91,7 +92,7 @@ base::Result<CreationPtr> Creations::join(const Call& call, const CreationRoles&
   creation->joined = true;
   creation->operation = call.operation;
   creation->started = base::now_ns();
-  creation->entries[roles.self] = std::move(entry);
+  creation->entries.set(roles.self, own.entry());
   creation->operation.begin(base::Phase::links);
   if (!partners_are_in_reach(creation)) return creation;
   if (!roles.is_root()) contribute(*creation);
@@ -119,7 +120,7 @@ bool Creations::partners_are_in_reach(const CreationPtr& creation) {
 void Creations::contribute(Creation& creation) {
   const auto& roles = creation.roles;
   creation.operation.next(base::Phase::outcome);
-  if (!roles.is_root()) return send(creation, roles.root, Contribution{creation.key, {*creation.entries.find(roles.self)}});
+  if (!roles.is_root()) return send(creation, roles.root, Contribution{creation.key, {roles.self, creation.entries.at(roles.self)}});
   send(creation, *roles.parent, Contribution{creation.key, creation.entries});
   creation.sent_up = true;
   creation.sent_to_life = creation.search->life();
@@ -158,11 +159,10 @@ bool Creations::advance(const CreationPtr& creation) {
 
 /// All contributions are here: the communicator is made.
 void Creations::lead(const CreationPtr& creation) {
-  const Entries all = creation->entries;
-  if (static_cast<int>(all.size()) != creation->group->size())
+  if (static_cast<int>(creation->entries.size()) != creation->group->size())
     return fail(creation, Error(ErrorClass::intern, "contributions to the creation of a communicator are incomplete"),
                 {creation->roles.self});
-  finish(creation, process_.make_extended_id(), all);
+  finish(creation, process_.make_extended_id(), creation->entries);
 }
 
 base::Result<Agreement> Creations::agree(const Call& call) {
@@ -173,19 +173,19 @@ base::Result<Agreement> Creations::agree(const Call& call) {
     return Agreement{process_.make_extended_id(), bases, bases->common};
   }
   const auto roles = roles_in(*call.group, process_.self(), process_.creation_ground());
-  auto own = own_entry(roles, call.operation);  // may ask the launcher: not under the mutex
+  auto own = own_part(roles, call.operation);  // may ask the launcher: not under the mutex
   if (!own) {
     refuse(call, own.error());
     return std::move(own).error();
   }
   const std::uint32_t base = own->context_base;
-  auto agreed = agree(call, roles, *std::move(own));
+  auto agreed = agree(call, roles, *own);
   if (!agreed) process_.engine().skip_base(base);
   return agreed;
 }
 
-base::Result<Agreement> Creations::agree(const Call& call, const CreationRoles& roles, Entry own) {
-  SHIM_TRY_ASSIGN(CreationPtr creation, join(call, roles, std::move(own)));
+base::Result<Agreement> Creations::agree(const Call& call, const CreationRoles& roles, const Own& own) {
+  SHIM_TRY_ASSIGN(CreationPtr creation, join(call, roles, own));
   auto waited = process_.engine().wait_until([&] { return advance(creation); });
   await_notes();
   std::lock_guard guard(mutex_);
@@ -215,33 +215,39 @@ void Creations::refuse(const Call& call, const base::Error& reason) {
 }
 
 /// What every member learns of the others.
-void Creations::learn(const Creation& creation, const Entries& entries) {
-  for (const auto& [rank, entry] : entries) {
+void Creations::learn(const Creation& creation, const MemberTable& entries) {
+  for (std::size_t place = 0; place < entries.size(); ++place) {
+    const int rank = entries.rank_at(place);
+    const Entry entry = entries.entry_at(place);
     if (rank == creation.roles.self) continue;
-    if (entry.is_in_table) process_.learn_life(creation.group->at(rank), entry.address.life);
-    else if (!entry.address.bytes.empty()) process_.learn_address(creation.group->at(rank), entry.address);
+    if (entry.is_in_table) process_.learn_life(creation.group->at(rank), entry.life);
+    else if (!entry.address.empty()) process_.learn_address(creation.group->at(rank), entry.life, entry.address);
   }
 }
 
 /// For those of the own node: addresses are not sent that stand in its table.
-Entries Creations::for_own_node(const Creation& creation, Entries entries) const {
-  for (auto& [rank, entry] : entries) {
-    entry.is_in_table = !entry.address.bytes.empty() && process_.node_knows(creation.group->at(rank), entry.address.life);
-    if (entry.is_in_table) entry.address.bytes.clear();
+MemberTable Creations::for_own_node(const Creation& creation, const MemberTable& entries) const {
+  MemberTable told;
+  for (std::size_t place = 0; place < entries.size(); ++place) {
+    const int rank = entries.rank_at(place);
+    Entry entry = entries.entry_at(place);
+    entry.is_in_table = !entry.address.empty() && process_.node_knows(creation.group->at(rank), entry.life);
+    if (entry.is_in_table) entry.address = {};
+    told.set(rank, entry);
   }
-  return entries;
+  return told;
 }
 
-void Creations::finish(const CreationPtr& creation, base::ExtendedId id, const Entries& entries) {
+void Creations::finish(const CreationPtr& creation, base::ExtendedId id, const MemberTable& entries) {
   creation->operation.next(base::Phase::spread);
-  learn(*creation, entries);
   const auto& roles = creation->roles;
-  auto send_to = [&](const std::vector<int>& partners, const Entries& told) {
+  auto send_to = [&](const std::vector<int>& partners, const MemberTable& told) {
     if (partners.empty()) return;
     const auto bytes = encode(Outcome{creation->key, id, told});
     for (int rank : partners) send_bytes(creation->group->at(rank), bytes);
   };
-  send_to(roles.children, entries);
+  send_to(roles.children, entries);  // first: others wait for them
+  learn(*creation, entries);
   send_to(roles.local, roles.spans_nodes ? for_own_node(*creation, entries) : entries);
   creation->operation.end_all();
   creation->agreement = Agreement{id, bases_of_members(entries), entries.at(roles.self).context_base};

@@ -23,6 +23,7 @@
 #include "shim/sessions/creation_roles.hpp"
 #include "shim/sessions/creation_wire.hpp"
 #include "shim/sessions/group.hpp"
+#include "shim/sessions/network_address.hpp"
 #include "shim/sessions/parent_search.hpp"
 
 namespace shim::sessions {
@@ -46,7 +47,7 @@ struct Creation {
   CreationRoles roles;
   bool joined = false;           ///< this process has called and waits
   base::Operation operation;     ///< once joined: for those who listen to its phases
-  Entries entries;               ///< that have come, the own one included
+  MemberTable entries;           ///< that have come, the own one included
   std::set<int> contributed;     ///< direct partners that have sent theirs
   std::unique_ptr<ParentSearch> search;  ///< node roots of a group that spans nodes
   bool sent_up = false;
@@ -117,16 +118,22 @@ class Creations {
   bool is_plausible(const CreationKey& key, base::ProcessId from, bool with_us = true) const;
   /// Ends the creation here and tells all partners that wait in it; `told` knows already. elsewhere: see Failure.
   void fail(const CreationPtr& creation, const base::Error& error, std::set<int> told, const Group* elsewhere = nullptr);
-  void finish(const CreationPtr& creation, base::ExtendedId id, const Entries& entries);
-  void learn(const Creation& creation, const Entries& entries);
-  Entries for_own_node(const Creation& creation, Entries entries) const;
+  void finish(const CreationPtr& creation, base::ExtendedId id, const MemberTable& entries);
+  void learn(const Creation& creation, const MemberTable& entries);
+  MemberTable for_own_node(const Creation& creation, const MemberTable& entries) const;
 
   // creation.cpp
-  base::Result<Agreement> agree(const Call& call, const CreationRoles& roles, Entry own);
+  /// What this member brings.
+  struct Own {
+    std::uint32_t context_base = 0;
+    NetworkAddress address;
+    Entry entry() const { return {context_base, address.life, address.bytes, false}; }
+  };
+  base::Result<Agreement> agree(const Call& call, const CreationRoles& roles, const Own& own);
   void refuse(const Call& call, const base::Error& reason);
   void await_notes();
-  base::Result<CreationPtr> join(const Call& call, const CreationRoles& roles, Entry entry);
-  base::Result<Entry> own_entry(const CreationRoles& roles, const base::Operation& during);
+  base::Result<CreationPtr> join(const Call& call, const CreationRoles& roles, const Own& own);
+  base::Result<Own> own_part(const CreationRoles& roles, const base::Operation& during);
   std::unique_ptr<ParentSearch> search_in(const Creation& creation);
   bool partners_are_in_reach(const CreationPtr& creation);
   void begin_to_wait(Creation& creation);

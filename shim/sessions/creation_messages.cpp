@@ -11,7 +11,7 @@ namespace shim::sessions {
 static constexpr std::size_t kMostRemembered = 32;
 
 void Creations::on_control(base::ProcessId from, std::span<const std::byte> bytes) {
-  auto message = decode(bytes);
+  auto message = decode(bytes, process_.bootstrap().job().size);
   if (!message) {
     process_.log().write(base::LogLevel::error, "a message of process " + std::to_string(from.rank) +
                                                     " about the creation of a communicator is damaged; dropped");
@@ -76,14 +76,13 @@ void Creations::handle(base::ProcessId from, Contribution message) {
   if (!is_plausible(message.key, from) || from == process_.self()) return;
   CreationPtr creation = find_or_begin(message.key);
   const int rank = creation->group->rank_of(from);
-  auto own = message.entries.find(rank);
+  const auto own = message.entries.find(rank);
   const auto& roles = creation->roles;
   auto is_in = [&](const std::vector<int>& ranks) { return std::find(ranks.begin(), ranks.end(), rank) != ranks.end(); };
-  const bool in_bounds = message.entries.empty() || (message.entries.begin()->first >= 0 &&
-                                                     message.entries.rbegin()->first < creation->group->size());
-  if (own == message.entries.end() || !in_bounds || (!is_in(roles.local) && !is_in(roles.children))) return;
+  const bool in_bounds = message.entries.empty() || message.entries.last() < creation->group->size();
+  if (!own || !in_bounds || (!is_in(roles.local) && !is_in(roles.children))) return;
   learn(*creation, message.entries);
-  const std::uint32_t call = own->second.context_base;
+  const std::uint32_t call = own->context_base;
   if (closing_) {
     forget(*creation);
     return give_back(from, message.key, call);
@@ -97,7 +96,7 @@ void Creations::handle(base::ProcessId from, Contribution message) {
     forget(*creation);  // it knows of the failure, so this is a new attempt
     creation = find_or_begin(message.key);
   }
-  for (auto& [member, entry] : message.entries) creation->entries.insert_or_assign(member, std::move(entry));
+  creation->entries.merge(message.entries);
   creation->contributed.insert(rank);
   if (subtree_is_complete(*creation)) creation->operation.end(base::Phase::collect, from.rank);
 }
@@ -108,8 +107,7 @@ void Creations::handle(base::ProcessId from, Outcome message) {
   const auto& roles = creation->roles;
   const int expected = roles.is_root() ? roles.parent.value_or(roles.self) : roles.root;
   const bool complete = static_cast<int>(message.entries.size()) == creation->group->size() &&
-                        message.entries.begin()->first == 0 &&
-                        message.entries.rbegin()->first == creation->group->size() - 1;
+                        message.entries.last() == creation->group->size() - 1;
   if (creation->group->rank_of(from) != expected || !complete) return;
   // one of an earlier attempt that we had given up
   if (message.entries.at(roles.self).context_base != creation->own_call()) return;

@@ -101,7 +101,7 @@ bool Creations::pass_notes_on() {
       auto found = note.lookup.poll();
       if (!found) return true;  // the launcher does not know: nothing more to be done
       if (!*found) return false;
-      process_.learn_address(note.to, **std::move(found));
+      process_.learn_address(note.to, (*found)->life, (*found)->bytes);
     }
     send(note.to, note.message);
     return true;
@@ -168,7 +168,7 @@ void Creations::ask_who_was_found(Creation& creation) {
       continue;
     }
     if (found) {  // else it is not vital: the report goes without an answer
-      process_.learn_address(creation.group->at(at->first), **std::move(found));
+      process_.learn_address(creation.group->at(at->first), (*found)->life, (*found)->bytes);
       ask(creation, at->first);
     }
     at = creation.to_be_asked.erase(at);

@@ -1,32 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/sessions/creation_wire.hpp"
 
-#include <cstring>
-#include <type_traits>
+#include "shim/sessions/wire_bytes.hpp"
 
 namespace shim::sessions {
 namespace {
 
-/// In place of an address's length.
-constexpr std::uint8_t kIsInTable = 0xff;
-
 /// A number that no well-formed message reaches, so that a damaged length does not ask for all memory.
 constexpr std::uint32_t kMostItems = 1u << 26;
 
-class Writer {
+class Writer : public ByteWriter {
  public:
-  template <typename Number>
-  void number(Number value) {
-    static_assert(std::is_arithmetic_v<Number> || std::is_enum_v<Number>);
-    const auto* bytes = reinterpret_cast<const std::byte*>(&value);
-    out_.insert(out_.end(), bytes, bytes + sizeof value);
-  }
-  void run(const void* data, std::size_t size) {
-    number(static_cast<std::uint32_t>(size));
-    const auto* bytes = static_cast<const std::byte*>(data);
-    out_.insert(out_.end(), bytes, bytes + size);
-  }
-  void text(const std::string& value) { run(value.data(), value.size()); }
   void key(const CreationKey& key) {
     text(key.scope);
     text(key.tag);
@@ -41,53 +25,20 @@ class Writer {
       number(range.stride);
     }
   }
-  void entries(const Entries& entries) {
-    number(static_cast<std::uint32_t>(entries.size()));
-    for (const auto& [rank, entry] : entries) {
-      number(rank);
-      number(entry.context_base);
-      address(entry);
-    }
-  }
-  void address(const Entry& entry) {
-    const auto& [life, bytes] = entry.address;
-    number(entry.is_in_table ? kIsInTable : static_cast<std::uint8_t>(bytes.size()));
-    if (!entry.is_in_table) out_.insert(out_.end(), bytes.begin(), bytes.end());
-    if (entry.is_in_table || !bytes.empty()) number(life);
-  }
-  std::vector<std::byte> take() { return std::move(out_); }
-
- private:
-  std::vector<std::byte> out_;
 };
 
-/// Reads what Writer wrote. After the first thing that does not fit, everything read is zero and ok() is false.
-class Reader {
+class Reader : public ByteReader {
  public:
-  explicit Reader(std::span<const std::byte> bytes) : left_(bytes) {}
-  bool ok() const { return ok_; }
-  bool at_end() const { return ok_ && left_.empty(); }
-
-  template <typename Number>
-  Number number() {
-    Number value{};
-    if (auto bytes = take(sizeof value); ok_) std::memcpy(&value, bytes.data(), sizeof value);
-    return value;
-  }
-  std::span<const std::byte> run() { return take(number<std::uint32_t>()); }
-  std::string text() {
-    auto bytes = run();
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-  }
+  Reader(std::span<const std::byte> bytes, std::uint32_t processes) : ByteReader(bytes), processes_(processes) {}
   std::uint32_t count() {
     auto value = number<std::uint32_t>();
-    if (value > kMostItems) ok_ = false;
-    return ok_ ? value : 0;
+    if (value > kMostItems) refuse();
+    return ok() ? value : 0;
   }
   CreationKey key() { return {text(), text(), ranges()}; }
   std::vector<Range> ranges() {
     std::vector<Range> ranges;
-    for (std::uint32_t left = count(); left > 0 && ok_; --left) {
+    for (std::uint32_t left = count(); left > 0 && ok(); --left) {
       Range range;
       range.world = number<std::uint32_t>();
       range.start = number<std::uint32_t>();
@@ -95,53 +46,26 @@ class Reader {
       range.stride = number<std::int32_t>();
       // a range that leaves the ranks there are would make arithmetic on it undefined
       const std::int64_t last = range.start + (std::int64_t{range.count} - 1) * range.stride;
-      if (range.count == 0 || last < 0 || last > INT32_MAX || range.start > INT32_MAX) ok_ = false;
+      if (range.count == 0 || last < 0 || last > INT32_MAX || range.start > INT32_MAX) refuse();
       ranges.push_back(range);
     }
     return ranges;
   }
-  Entries entries() {
-    Entries entries;
-    for (std::uint32_t left = count(); left > 0 && ok_; --left) {
-      int rank = number<int>();
-      Entry entry{.context_base = number<std::uint32_t>()};
-      address(entry);
-      entries.emplace(rank, std::move(entry));
-    }
-    return entries;
-  }
-
-  void address(Entry& entry) {
-    const auto length = number<std::uint8_t>();
-    entry.is_in_table = length == kIsInTable;
-    const auto bytes = take(entry.is_in_table ? 0 : length);
-    entry.address.bytes.assign(bytes.begin(), bytes.end());
-    if (length != 0) entry.address.life = number<std::uint32_t>();
-  }
+  MemberTable entries() { return read_table(*this, processes_); }
 
  private:
-  std::span<const std::byte> take(std::size_t size) {
-    if (!ok_ || size > left_.size()) {
-      ok_ = false;
-      return {};
-    }
-    auto taken = left_.first(size);
-    left_ = left_.subspan(size);
-    return taken;
-  }
-  std::span<const std::byte> left_;
-  bool ok_ = true;
+  std::uint32_t processes_;
 };
 
 void write(Writer& out, const Contribution& message) {
   out.key(message.key);
-  out.entries(message.entries);
+  write_table(out, message.entries);
 }
 void write(Writer& out, const Outcome& message) {
   out.key(message.key);
   out.number(message.id.leader);
   out.number(message.id.counter);
-  out.entries(message.entries);
+  write_table(out, message.entries);
 }
 void write(Writer& out, const Failure& message) {
   out.key(message.key);
@@ -234,8 +158,8 @@ std::vector<std::byte> encode(const CreationMessage& message) {
   return out.take();
 }
 
-std::optional<CreationMessage> decode(std::span<const std::byte> bytes) {
-  Reader in(bytes);
+std::optional<CreationMessage> decode(std::span<const std::byte> bytes, std::uint32_t processes) {
+  Reader in(bytes, processes);
   auto index = in.number<std::uint8_t>();
   return read_alternative(index, in);
 }

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,7 +12,7 @@
 
 #include "shim/base/error.hpp"
 #include "shim/base/ids.hpp"
-#include "shim/sessions/network_address.hpp"
+#include "shim/sessions/creation_table.hpp"
 #include "shim/sessions/group.hpp"
 
 namespace shim::sessions {
@@ -28,25 +27,16 @@ struct CreationKey {
   std::string bytes() const;
 };
 
-/// What one member brings.
-struct Entry {
-  std::uint32_t context_base = 0;  ///< never used twice, so it also tells this call of the member from its others
-  NetworkAddress address;           ///< no bytes where the group stays on one node
-  bool is_in_table = false;         ///< the receiver's node has the bytes, and they are not sent
-  bool operator==(const Entry&) const = default;
-};
-using Entries = std::map<int, Entry>;  ///< by group rank
-
 /// Member to node root, node root to its parent: all entries of the subtree.
 struct Contribution {
   CreationKey key;
-  Entries entries;
+  MemberTable entries;
 };
 /// Down the same ways: all entries, and the id that the leader made.
 struct Outcome {
   CreationKey key;
   base::ExtendedId id;
-  Entries entries;
+  MemberTable entries;
 };
 /// To everybody who waits in the creation: it has failed.
 struct Failure {
@@ -82,6 +72,7 @@ struct Answer {
 using CreationMessage = std::variant<Contribution, Outcome, Failure, Question, Answer, Returned>;
 
 std::vector<std::byte> encode(const CreationMessage& message);
-std::optional<CreationMessage> decode(std::span<const std::byte> bytes);
+/// processes: of the job; no message of it tells of more.
+std::optional<CreationMessage> decode(std::span<const std::byte> bytes, std::uint32_t processes);
 
 }  // namespace shim::sessions

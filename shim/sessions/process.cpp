@@ -234,8 +234,8 @@ base::Result<NetworkAddress> Process::own_address() {
 }
 
 /// Those of the own node are found in its segment, whatever their address is.
-void Process::learn_address(base::ProcessId process, const NetworkAddress& address) {
-  if (!is_local(process) && addresses_.learn(process, address)) end_former_life(process);
+void Process::learn_address(base::ProcessId process, std::uint32_t life, std::span<const std::byte> address) {
+  if (!is_local(process) && addresses_.learn(process, life, address)) end_former_life(process);
 }
 
 void Process::learn_life(base::ProcessId process, std::uint32_t life) {

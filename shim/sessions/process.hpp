@@ -105,7 +105,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   std::uint32_t own_life() const { return life_; }
   /// The address of a process on another node, learned in an exchange. The newest life counts; what was under way to an older one
   /// ends.
-  void learn_address(base::ProcessId process, const NetworkAddress& address);
+  void learn_address(base::ProcessId process, std::uint32_t life, std::span<const std::byte> address);
   /// Likewise, of an address that stands in the node's table already.
   void learn_life(base::ProcessId process, std::uint32_t life);
   /// Can the other processes of the node find this address?

@@ -12,6 +12,13 @@
 
 namespace {
 
+/// What is one comes back as one, however it was written.
+void creation_message(std::span<const std::byte> bytes) {
+  constexpr std::uint32_t kProcesses = 1000;
+  const auto message = shim::sessions::decode(bytes, kProcesses);
+  if (message && !shim::sessions::decode(shim::sessions::encode(*message), kProcesses)) __builtin_trap();
+}
+
 /// An address that is one comes back as the same bytes.
 void contact_address(std::span<const std::byte> bytes) {
   const auto address = shim::transport::ContactAddress::from_bytes(bytes);
@@ -43,7 +50,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data + 1), size - 1);
   const auto bytes = std::as_bytes(std::span(data + 1, size - 1));
   switch (data[0] < 0xf0 ? data[0] % 2 : data[0]) {
-    case 0: static_cast<void>(shim::sessions::decode(bytes)); break;
+    case 0: creation_message(bytes); break;
     case 0xf0: contact_address(bytes); break;
     case 0xf1:
     case 0xf2:

@@ -267,6 +267,13 @@ INSTANTIATE_TEST_SUITE_P(Places, Dead,
                                            Death{World::of(3, 2), 5}, Death{World::of(3, 3), 3},      // a member, a node root
                                            Death{World::of(3, 2), 0}, Death{World::of(5, 2), 4}));    // the leader, inside the tree
 
+/// The same from each of these ranks.
+MemberTable table_of(std::initializer_list<int> ranks) {
+  MemberTable table;
+  for (const int rank : ranks) table.set(rank, {.context_base = 1});
+  return table;
+}
+
 TEST(Damaged, MessagesDoNoHarm) {
   Cluster cluster(World::of(1, 2));
   cluster.run([](Member& member) {
@@ -279,15 +286,15 @@ TEST(Damaged, MessagesDoNoHarm) {
            {std::vector<Range>{{0, 0, 2'000'000'000, 1}}, std::vector<Range>{{7, 0, 2, 1}}, std::vector<Range>{{0, 1, 1, 0}},
             std::vector<Range>{{0, 0, 2, 1}, {0, 0, 2, 1}}, std::vector<Range>{}}) {
         const CreationKey key{"", "test.damaged", ranges};
-        ASSERT_TRUE(engine.send_control({0, 0}, encode(Contribution{key, {{1, {1, {}}}}})));
+        ASSERT_TRUE(engine.send_control({0, 0}, encode(Contribution{key, table_of({1})})));
         ASSERT_TRUE(engine.send_control({0, 0}, encode(Question{key, 0, 0})));
         ASSERT_TRUE(engine.send_control({0, 0}, encode(Failure{key, 0, base::ErrorClass::other, "?", {}})));
       }
       // of the right group, but with ranks that it does not have
       const CreationKey key{"", "test.damaged", {{0, 0, 2, 1}}};
-      ASSERT_TRUE(engine.send_control({0, 0}, encode(Contribution{key, {{1, {1, {}}}, {77, {1, {}}}}})));
-      ASSERT_TRUE(engine.send_control({0, 0}, encode(Contribution{key, {{-1, {1, {}}}, {1, {1, {}}}}})));
-      ASSERT_TRUE(engine.send_control({0, 0}, encode(Contribution{key, {{0, {1, {}}}}})));
+      ASSERT_TRUE(engine.send_control({0, 0}, encode(Contribution{key, table_of({1, 77})})));
+      ASSERT_TRUE(engine.send_control({0, 0}, encode(Contribution{key, table_of({-1, 1})})));
+      ASSERT_TRUE(engine.send_control({0, 0}, encode(Contribution{key, table_of({0})})));
       ASSERT_TRUE(engine.send_control({0, 0}, encode(Outcome{key, {}, {}})));
     }
     exercise(member.create_world("test.damaged"), 1);

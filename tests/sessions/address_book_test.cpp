@@ -28,6 +28,7 @@ class AddressBookTest : public ::testing::TestWithParam<Kind> {
                    return {};
                  }});
   }
+  static bool learn(AddressBook& book, std::uint32_t life) { return book.learn(kFar, life, address(life).bytes); }
   bool has_table() const { return GetParam() == Kind::with_table; }
 
   std::vector<std::atomic<std::uint64_t>> marks_;
@@ -37,7 +38,7 @@ class AddressBookTest : public ::testing::TestWithParam<Kind> {
 
 TEST_P(AddressBookTest, WhatWasLearnedIsFound) {
   EXPECT_EQ(one_.find(kFar).error().error_class(), ErrorClass::intern);
-  EXPECT_FALSE(one_.learn(kFar, address(0))) << "there was no former life";
+  EXPECT_FALSE(learn(one_, 0)) << "there was no former life";
   ASSERT_TRUE(one_.find(kFar));
   EXPECT_EQ(*one_.find(kFar), address(0));
   EXPECT_EQ(one_.life_of(kFar), 0u);
@@ -45,24 +46,24 @@ TEST_P(AddressBookTest, WhatWasLearnedIsFound) {
 }
 
 TEST_P(AddressBookTest, TheOtherProcessOfTheNodeFindsWhatTheTableHolds) {
-  one_.learn(kFar, address(0));
+  learn(one_, 0);
   EXPECT_EQ(other_.life_of(kFar).has_value(), has_table());
   EXPECT_EQ(other_.find(kFar).has_value(), has_table());
 }
 
 TEST_P(AddressBookTest, ALaterLifeIsToldOnce) {
-  one_.learn(kFar, address(0));
-  EXPECT_TRUE(one_.learn(kFar, address(2)));
-  EXPECT_FALSE(one_.learn(kFar, address(2)));
-  EXPECT_FALSE(one_.learn(kFar, address(1))) << "old news";
+  learn(one_, 0);
+  EXPECT_TRUE(learn(one_, 2));
+  EXPECT_FALSE(learn(one_, 2));
+  EXPECT_FALSE(learn(one_, 1)) << "old news";
   EXPECT_EQ(*one_.find(kFar), address(2));
 }
 
 /// Who has not been told goes by the former life, and messages to that must not reach the later one.
 TEST_P(AddressBookTest, ALifeThatOnlyTheOtherHasBeenToldOfIsNoWayForOldCommunicators) {
-  one_.learn(kFar, address(0));
-  other_.learn(kFar, address(0));
-  other_.learn(kFar, address(1));
+  learn(one_, 0);
+  learn(other_, 0);
+  learn(other_, 1);
   auto found = one_.find(kFar);
   if (!has_table()) {
     EXPECT_EQ(*found, address(0));

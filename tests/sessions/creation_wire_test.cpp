@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <random>
 
 namespace shim::sessions {
@@ -10,7 +11,14 @@ namespace {
 
 CreationKey key(std::string tag) { return {"scope", std::move(tag), {{0, 0, 4, 1}, {0, 9, 3, -2}}}; }
 
-Entries entries() { return {{0, {7, {}}}, {3, {8, {9, {std::byte{1}, std::byte{2}}}}}}; }
+constexpr std::uint32_t kProcesses = 64;
+
+MemberTable entries() {
+  const std::array<std::byte, 2> address = {std::byte{1}, std::byte{2}};
+  MemberTable table(0, {.context_base = 7});
+  table.set(3, {.context_base = 8, .life = 9, .address = address});
+  return table;
+}
 
 std::vector<CreationMessage> samples() {
   return {Contribution{key("a"), entries()}, Outcome{key("b"), {5, 6}, entries()},
@@ -21,15 +29,15 @@ std::vector<CreationMessage> samples() {
 TEST(CreationWire, EveryMessageComesBackAsItWas) {
   for (const auto& message : samples()) {
     const auto bytes = encode(message);
-    const auto back = decode(bytes);
+    const auto back = decode(bytes, kProcesses);
     ASSERT_TRUE(back.has_value());
     EXPECT_EQ(back->index(), message.index());
     EXPECT_EQ(encode(*back), bytes);
   }
-  const auto answer = std::get<Answer>(*decode(encode(samples().back())));
+  const auto answer = std::get<Answer>(*decode(encode(samples().back()), kProcesses));
   EXPECT_TRUE(answer.several_threads);
   EXPECT_EQ(answer.waiting, (std::vector{key("f"), key("g")}));
-  const auto outcome = std::get<Outcome>(*decode(encode(samples()[1])));
+  const auto outcome = std::get<Outcome>(*decode(encode(samples()[1]), kProcesses));
   EXPECT_EQ(outcome.entries, entries());
   EXPECT_EQ(outcome.id, (base::ExtendedId{5, 6}));
 }
@@ -46,10 +54,10 @@ TEST(CreationWire, CutMessagesDecodeToNothing) {
   for (const auto& message : samples()) {
     const auto bytes = encode(message);
     for (std::size_t length = 0; length < bytes.size(); ++length)
-      EXPECT_FALSE(decode(std::span(bytes).first(length)).has_value()) << "kind " << message.index() << " cut to " << length;
+      EXPECT_FALSE(decode(std::span(bytes).first(length), kProcesses).has_value()) << "kind " << message.index() << " cut to " << length;
     auto longer = bytes;
     longer.push_back(std::byte{0});
-    EXPECT_FALSE(decode(longer).has_value());
+    EXPECT_FALSE(decode(longer, kProcesses).has_value());
   }
 }
 
@@ -61,7 +69,7 @@ TEST(CreationWire, DamagedMessagesDoNoHarm) {
       auto damaged = bytes;
       for (int flips = 1 + round % 4; flips > 0; --flips)
         damaged[random() % damaged.size()] = static_cast<std::byte>(random());
-      if (auto decoded = decode(damaged)) encode(*decoded);  // whatever it is now, it is whole
+      if (auto decoded = decode(damaged, kProcesses)) encode(*decoded);  // whatever it is now, it is whole
     }
   }
 }
@@ -69,7 +77,7 @@ TEST(CreationWire, DamagedMessagesDoNoHarm) {
 TEST(CreationWire, RangesOutsideTheWorldAreRefused) {
   for (Range bad : {Range{0, 0, 0, 1}, Range{0, 2, 4, -1}, Range{0, 0x80000000u, 1, 1}, Range{0, 1, 0x7fffffff, 2}}) {
     const Question question{{"", "t", {bad}}};
-    EXPECT_FALSE(decode(encode(question)).has_value());
+    EXPECT_FALSE(decode(encode(question), kProcesses).has_value());
   }
 }
 

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A table as bytes: runs of members whose ranks follow each other, and that have the same kind of entry, life and length of address.
+#include <algorithm>
+
+#include "shim/sessions/creation_table.hpp"
+#include "shim/sessions/wire_bytes.hpp"
+
+namespace shim::sessions {
+namespace {
+
+/// What a run's first byte says of its members' addresses; with kOwnBases each has a context base of its own.
+enum Kind : std::uint8_t { kNoAddress, kIsInTable, kAddress };
+constexpr std::uint8_t kOwnBases = 0x80;
+
+/// Longer than any address, so that a damaged length does not ask for all memory.
+constexpr std::uint32_t kLongestAddress = 4096;
+
+Kind kind_of(const Entry& entry) { return entry.is_in_table ? kIsInTable : entry.address.empty() ? kNoAddress : kAddress; }
+
+/// The table's places from `begin` to before `end`.
+struct Run {
+  std::size_t begin, end;
+};
+
+Run run_from(const MemberTable& table, std::size_t begin) {
+  const Entry first = table.entry_at(begin);
+  auto belongs = [&](std::size_t place) {
+    const Entry entry = table.entry_at(place);
+    return table.rank_at(place) == table.rank_at(place - 1) + 1 && kind_of(entry) == kind_of(first) && entry.life == first.life &&
+           entry.address.size() == first.address.size();
+  };
+  std::size_t end = begin + 1;
+  while (end < table.size() && belongs(end)) ++end;
+  return {begin, end};
+}
+
+/// Which bytes of their addresses are not the same in the whole run.
+std::vector<std::size_t> differing_bytes(const MemberTable& table, Run run) {
+  const auto first = table.entry_at(run.begin).address;
+  std::vector<std::byte> difference(first.size());
+  for (std::size_t place = run.begin + 1; place < run.end; ++place) {
+    const auto address = table.entry_at(place).address;
+    for (std::size_t i = 0; i < address.size(); ++i) difference[i] |= address[i] ^ first[i];
+  }
+  std::vector<std::size_t> differing;
+  for (std::size_t i = 0; i < difference.size(); ++i)
+    if (difference[i] != std::byte{0}) differing.push_back(i);
+  return differing;
+}
+
+/// The first address, which of its bytes differ in others, and those of the others.
+void write_addresses(ByteWriter& out, const MemberTable& table, Run run) {
+  const auto first = table.entry_at(run.begin).address;
+  const auto differing = differing_bytes(table, run);
+  out.small(static_cast<std::uint32_t>(first.size()));
+  out.bytes(first);
+  out.small(static_cast<std::uint32_t>(differing.size()));
+  for (const std::size_t i : differing) out.small(static_cast<std::uint32_t>(i));
+  std::vector<std::byte> others((run.end - run.begin - 1) * differing.size());
+  auto* next = others.data();
+  for (std::size_t place = run.begin + 1; place < run.end; ++place) {
+    const auto address = table.entry_at(place).address;
+    for (const std::size_t i : differing) *next++ = address[i];
+  }
+  out.bytes(others);
+}
+
+void write_run(ByteWriter& out, const MemberTable& table, Run run) {
+  const Entry first = table.entry_at(run.begin);
+  bool has_own_bases = false;
+  for (std::size_t place = run.begin; place < run.end; ++place) has_own_bases |= table.entry_at(place).context_base != first.context_base;
+  const Kind kind = kind_of(first);
+  out.number(static_cast<std::uint8_t>(kind | (has_own_bases ? kOwnBases : 0)));
+  out.small(static_cast<std::uint32_t>(run.end - run.begin));
+  out.small(first.life);
+  const std::size_t with_base = has_own_bases ? run.end : run.begin + 1;
+  for (std::size_t place = run.begin; place < with_base; ++place) out.small(table.entry_at(place).context_base);
+  if (kind == kAddress) write_addresses(out, table, run);
+}
+
+/// What all members of a run have, but for their bases.
+struct RunHead {
+  std::uint32_t count = 0, life = 0;
+  Kind kind = kNoAddress;
+  std::vector<std::uint32_t> bases;  ///< one, or as many as members
+  std::uint32_t base_of(std::size_t member) const { return bases[bases.size() > 1 ? member : 0]; }
+};
+
+RunHead read_head(ByteReader& in, std::uint32_t most) {
+  RunHead head;
+  const auto kind = in.number<std::uint8_t>();
+  head.kind = static_cast<Kind>(kind & ~kOwnBases);
+  head.count = in.small();
+  head.life = in.small();
+  if (head.kind > kAddress || head.count == 0 || head.count > most) in.refuse();
+  const std::uint32_t bases = (kind & kOwnBases) != 0 ? head.count : 1;
+  for (std::uint32_t i = 0; i < bases && in.ok(); ++i) head.bases.push_back(in.small());
+  return head;
+}
+
+/// The addresses of a run, one after another.
+class AddressReader {
+ public:
+  explicit AddressReader(ByteReader& in) : in_(in) {
+    const std::uint32_t length = in.small();
+    if (length == 0 || length > kLongestAddress) in.refuse();
+    const auto first = in.bytes(in.ok() ? length : 0);
+    address_.assign(first.begin(), first.end());
+    const std::uint32_t differing = in.small();
+    for (std::uint32_t i = 0; i < differing && in.ok(); ++i) add_differing(in.small());
+  }
+  std::span<const std::byte> first() const { return address_; }
+  std::span<const std::byte> next() {
+    const auto bytes = in_.bytes(differing_.size());
+    for (std::size_t i = 0; i < bytes.size(); ++i) address_[differing_[i]] = bytes[i];
+    return address_;
+  }
+
+ private:
+  /// In ascending order, so there are no more of them than bytes.
+  void add_differing(std::uint32_t at) {
+    if (at >= address_.size() || (!differing_.empty() && at <= differing_.back())) return in_.refuse();
+    differing_.push_back(at);
+  }
+
+  ByteReader& in_;
+  std::vector<std::byte> address_;
+  std::vector<std::uint32_t> differing_;
+};
+
+void read_run(ByteReader& in, MemberTable& into, std::uint32_t rank, const RunHead& head) {
+  Entry entry{.context_base = 0, .life = head.life, .address = {}, .is_in_table = head.kind == kIsInTable};
+  auto add = [&](std::uint32_t member) {
+    entry.context_base = head.base_of(member);
+    into.set(static_cast<int>(rank + member), entry);
+  };
+  if (head.kind != kAddress) {
+    into.reserve(head.count, 0);
+    for (std::uint32_t member = 0; member < head.count; ++member) add(member);
+    return;
+  }
+  AddressReader addresses(in);
+  if (!in.ok()) return;
+  into.reserve(head.count, head.count * addresses.first().size());
+  for (std::uint32_t member = 0; member < head.count && in.ok(); ++member) {
+    entry.address = member == 0 ? addresses.first() : addresses.next();
+    if (in.ok()) add(member);
+  }
+}
+
+}  // namespace
+
+void write_table(ByteWriter& out, const MemberTable& table) {
+  out.small(static_cast<std::uint32_t>(table.size()));
+  std::uint32_t next_rank = 0;
+  for (std::size_t place = 0; place < table.size();) {
+    const Run run = run_from(table, place);
+    out.small(static_cast<std::uint32_t>(table.rank_at(run.begin)) - next_rank);
+    write_run(out, table, run);
+    next_rank = static_cast<std::uint32_t>(table.rank_at(run.end - 1)) + 1;
+    place = run.end;
+  }
+}
+
+MemberTable read_table(ByteReader& in, std::uint32_t members) {
+  MemberTable table;
+  std::uint32_t rank = 0;
+  for (std::uint32_t left = in.small(); left > 0 && in.ok();) {
+    rank += in.small();
+    if (left > members || rank > members - left) in.refuse();
+    const RunHead head = read_head(in, left);
+    if (!in.ok()) break;
+    read_run(in, table, rank, head);
+    rank += head.count;
+    left -= head.count;
+  }
+  return table;
+}
+
+}  // namespace shim::sessions
