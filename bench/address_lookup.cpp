@@ -8,39 +8,21 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
 #include <numeric>
 #include <random>
 #include <vector>
 
+#include "bench/table_ground.hpp"
 #include "shim/base/clock.hpp"
 #include "shim/sessions/address_book.hpp"
 
 namespace {
 
 using shim::base::now_ns;
-using shim::bootstrap::AddressRecord;
 using shim::bootstrap::AddressTable;
 
 constexpr int kRepetitions = 5;
 constexpr std::size_t kAddressBytes = 17;  // of one network of IPv4
-
-/// Memory that is zero, and taken page by page as it is touched, like the node segment's.
-class Ground {
- public:
-  explicit Ground(std::uint32_t processes)
-      : marks_(AddressTable::marks_for(processes)),
-        count_(AddressTable::chunks_for(processes) * AddressTable::kRecordsPerChunk),
-        records_(static_cast<AddressRecord*>(std::calloc(count_, sizeof(AddressRecord))), std::free) {}
-  AddressTable table() {
-    return {marks_, {records_.get(), count_}, [](std::byte*, std::size_t) { return shim::base::Status(); }};
-  }
-
- private:
-  std::vector<std::atomic<std::uint64_t>> marks_;
-  std::size_t count_;
-  std::unique_ptr<AddressRecord, decltype(&std::free)> records_;
-};
 
 [[noreturn]] void fail(const char* what) {
   std::fprintf(stderr, "%s\n", what);
@@ -65,7 +47,7 @@ void print(const char* what, const std::vector<std::uint32_t>& ranks, const Call
 int main(int argc, char** argv) {
   const auto processes = static_cast<std::uint32_t>(argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 2048 * 96);
   if (processes == 0) fail("usage: address_lookup [processes]");
-  Ground ground(processes);
+  TableGround ground(processes);
   AddressTable table = ground.table();
   const std::vector<std::byte> address(kAddressBytes, std::byte{7});
   std::vector<std::uint32_t> in_order(processes);

@@ -97,6 +97,10 @@ class Bench:
             raise JobFailed(f"{' '.join(command)} failed with {done.returncode}:\n{done.stdout}{done.stderr}")
         return done.stdout
 
+    def run_alone(self, *command):
+        """Output of a program that needs no launcher."""
+        return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=self.timeout, check=True).stdout
+
     def add(self, part, what, processes, nodes, pairs, unit, goal="", scale=1.0):
         """pairs: (substrate, ours) per repetition; smaller is better."""
         ratios = [ours / theirs for theirs, ours in pairs]

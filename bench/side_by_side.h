@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "timing.h"
+
 /* Communicators of the same kind over the same processes, one of each library. */
 typedef struct {
   MPI_Comm substrate, ours;
@@ -37,32 +39,13 @@ static int close_both(void) {
   return 0;
 }
 
-/* One operation of what is measured. */
-typedef void Operation(MPI_Comm comm, void *state);
-
-/* Microseconds of one operation, the slowest process's. Barriers keep the two libraries' turns apart. */
-static double time_of(Operation *run, MPI_Comm comm, void *state, int rounds) {
-  double mine, slowest;
-  run(comm, state);
-  MPI_Barrier(MPI_COMM_WORLD);
-  double start = MPI_Wtime();
-  for (int i = 0; i < rounds; ++i) run(comm, state);
-  mine = (MPI_Wtime() - start) / rounds * 1e6;
-  MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-  return slowest;
-}
-
-/* Collective. So many rounds that one turn takes about `milliseconds`. */
+/* Collective. So many rounds that one turn takes about `milliseconds`. Barriers keep the two libraries' turns apart. */
 static void compare(const char *what, Operation *run, Pair comms, void *state, double milliseconds, int repetitions) {
-  double once = time_of(run, comms.substrate, state, 3);
-  int rounds = (int)(milliseconds * 1e3 / (once > 0.01 ? once : 0.01));
-  if (rounds < 3) rounds = 3;
-  if (rounds > 100000) rounds = 100000;
-  MPI_Bcast(&rounds, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  int rounds = rounds_for(run, comms.substrate, state, milliseconds, MPI_COMM_WORLD);
   for (int r = 0; r < repetitions; ++r) {
     int ours_first = r % 2;
-    double first = time_of(run, ours_first ? comms.ours : comms.substrate, state, rounds);
-    double second = time_of(run, ours_first ? comms.substrate : comms.ours, state, rounds);
+    double first = time_of(run, ours_first ? comms.ours : comms.substrate, state, rounds, MPI_COMM_WORLD);
+    double second = time_of(run, ours_first ? comms.substrate : comms.ours, state, rounds, MPI_COMM_WORLD);
     if (bench_rank == 0)
       printf("%s substrate_us %.4f ours_us %.4f\n", what, ours_first ? second : first, ours_first ? first : second);
   }

@@ -41,17 +41,40 @@ STRATEGIES = {
 }
 
 
+# Those in which node roots pass the table on from each to the next; in all others it goes through a binomial tree.
+_CHAINS = {"ring"}
+
+
+def table_work(costs, strategy, place, in_turn):
+    """Milliseconds on the longest way that the table of all members takes (bench/creation_table): up, where each node root reads what the
+    roots below it bring and writes it together; down, where each reads and writes the whole before the next has it; and on the own node, whose
+    processes read one after the other or at once. Without what a network takes for the bytes."""
+    root, own = costs["read by a node root"] + costs["write to a node root"], costs["write to its node"]
+    up = place.nodes / 2 if strategy in _CHAINS else 1   # tables; in the tree the largest have half of all members, a quarter, an eighth …
+    down = place.nodes - 1 if strategy in _CHAINS else tree_hops(place.nodes) / 2
+    each = costs["part"] + costs["read by its node"]
+    return place.processes * ((up + down) * root + costs["learn"] + own + each * (place.per_node if in_turn else 1))
+
+
+@dataclasses.dataclass(frozen=True)
+class Crowding:
+    """What does its work in turn on one core: processes, and the launcher's daemons, of which each node has one."""
+    processes: float
+    daemons: float
+
+
 def session_init(crowding):
-    return {"beginning": 1, "beginning, work": crowding}
+    return {"beginning": 1, "beginning, work": crowding.processes, "beginning, work of a daemon": crowding.daemons}
 
 
 def messages(hops, crowding):
-    return {"hop": hops, "hop, work": hops * crowding}
+    return {"hop": hops, "hop, work": hops * crowding.processes}
 
 
 def world_comm(asked, crowding):
     """The first contact, and what the strategy asks for; without its messages."""
-    return {"first contact": 1, "first contact, work": crowding, **{name: amount for name, amount in asked.items() if name != "hops"}}
+    return {"first contact": 1, "first contact, work": crowding.processes, "first contact, work of a daemon": crowding.daemons,
+            **{name: amount for name, amount in asked.items() if name != "hops"}}
 
 
 def node_tables_kib(place):
@@ -113,12 +136,23 @@ def read(lines):
     return found
 
 
+def table_costs(found):
+    """Milliseconds for each member, by what is done with the table; of the largest group that was measured. None: of none."""
+    places = [place for system, place in found if system == "creation table"]
+    if not places:
+        return None
+    largest = max(places, key=lambda place: place.processes)
+    return {phase: value / largest.processes for (phase, quantity), value in
+            ((key, value) for key, value in found["creation table", largest].items() if key != "cores") if quantity == "ms"}
+
+
 @dataclasses.dataclass
 class Steps:
     init: Step
     another: Step
     world: Step
     held: Step
+    table: dict = None   # milliseconds for each member
 
     def all(self):
         return (self.init, self.another, self.world, self.held)
@@ -129,7 +163,7 @@ def _over_nodes(found):
     for (system, place), values in found.items():
         strategy = strategy_of(system)
         if strategy is not None and place.nodes > 1:
-            yield strategy, place, max(place.processes / values["cores"], 1), values
+            yield strategy, place, Crowding(*(max(count / values["cores"], 1) for count in (place.processes, place.nodes))), values
 
 
 def steps_from(found):
@@ -151,6 +185,7 @@ def steps_from(found):
                 asked = STRATEGIES[strategy](place)
                 steps.world.add(f"{strategy}, {place.nodes} × {place.per_node}", world_comm(asked, crowding), values["world_comm", "mean_ms"],
                                 least_squares.predict(of_message, messages(asked["hops"], crowding)))
+    steps.table = table_costs(found)
     return steps
 
 
@@ -158,8 +193,9 @@ def predict(steps, strategy, place):
     """((low, high) milliseconds of session and world communicator, KiB of a process)."""
     asked = STRATEGIES[strategy](place)
     ends = []
-    for crowding in (1, place.per_node):
+    for crowding in (Crowding(1, 1), Crowding(place.per_node, 1)):
         ends.append(least_squares.predict(steps.init.costs(), session_init(crowding))
                     + least_squares.predict(steps.another.costs(), messages(asked["hops"], crowding))
-                    + least_squares.predict(steps.world.costs(), world_comm(asked, crowding)))
+                    + least_squares.predict(steps.world.costs(), world_comm(asked, crowding))
+                    + (table_work(steps.table, strategy, place, crowding.processes > 1) if steps.table else 0))
     return ends, least_squares.predict(steps.held.costs(), memory(place))

@@ -2,15 +2,13 @@
 """The jobs of bench/startup: what runs where, and the figures in what it prints."""
 import collections
 import dataclasses
-import pathlib
 import re
-import shutil
 import statistics
-import subprocess
 import tempfile
 import time
 
 import measuring
+import natives
 
 _SETTINGS = measuring.ROOT / "shim" / "base" / "settings.def"
 _LINE = re.compile(r"([\w.]+) max_(ms|kib|count) ([\d.]+) mean_\2 ([\d.]+)(?: shared_kib ([\d.]+))?")
@@ -62,48 +60,13 @@ class Measured:
         return [a / b for a, b in pairs if a is not None and b]
 
 
-class Native(measuring.Bench):
-    """An MPI with sessions of its own. Its program is made here, of the same source, without anything of ours."""
-
-    def __init__(self, options, title, compiler, launcher, variable):
-        super().__init__(options)
-        self.mpi = dataclasses.replace(self.mpi, launcher=launcher, variable=variable, title=title, has_sessions=True)
-        self.programs = pathlib.Path(tempfile.mkdtemp(dir=options.build))
-        (self.programs / "native").mkdir()
-        source = measuring.ROOT / "bench" / "startup_session.c"
-        subprocess.run([compiler, "-O2", "-o", self.programs / "native" / source.stem, source], check=True)
-
-    def close(self):
-        shutil.rmtree(self.programs)
-
-
-def _has_sessions(compiler):
-    """Does its mpi.h know them?"""
-    asked = subprocess.run([compiler, "-fsyntax-only", "-x", "c", "-"], input="#include <mpi.h>\nMPI_Session session;\n", text=True,
-                           capture_output=True)
-    return asked.returncode == 0
-
-
-def _natives(options):
-    """What is installed, and what is given by its folder."""
-    if options.no_native:
-        return
-    for name, mpi in measuring.MPIS.items():
-        compiler = shutil.which(f"mpicc.{name}")
-        if compiler and shutil.which(mpi.launcher[0]) and _has_sessions(compiler):
-            yield System(f"native sessions ({mpi.title})", Native(options, mpi.title, compiler, mpi.launcher, mpi.variable),
-                         "startup_session", leaves=not mpi.ends_over_nodes)
-    for prefix in map(pathlib.Path, options.native):
-        bench = Native(options, prefix.name, prefix.absolute() / "bin" / "mpicc", (str(prefix.absolute() / "bin" / "mpiexec"),), ("-genv",))
-        yield System(f"native sessions ({prefix.name})", bench, "startup_session")
-
-
 def systems_of(bench, options):
     """All that are compared, the MPI below first. Those with a strategy of their own run over nodes only."""
     systems = [System("MPI_Init", bench, "startup_world", leaves=not bench.mpi.ends_over_nodes),
                System("sessions", bench, "startup_session", tells_counts=True),
                System("sparse sessions", bench, "startup_session", ("sparse",), tells_counts=True)]
-    systems += _natives(options)
+    for native in natives.find(options, ["startup_session.c"]):
+        systems.append(System(f"native sessions ({native.mpi.title})", native, "startup_session", leaves=not native.mpi.ends_over_nodes))
     for strategy in list(filter(None, options.strategies.split(",")))[1:]:
         systems.append(System(f"sessions, {strategy}", bench, "startup_session", strategy=strategy, tells_counts=True, has_more=False,
                               has_memory=False))
@@ -198,6 +161,6 @@ def measure(bench, places, options, keep):
                     bench.progress(f"{system.name} does not run here")
         keep(measured)
     for system in systems:
-        if isinstance(system.bench, Native):
+        if isinstance(system.bench, natives.Native):
             system.bench.close()
     return measured

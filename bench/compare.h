@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What bench/compare runs in each of its systems, on one communicator:
+ *
+ *   compare_world | compare_session | compare_library   PART [MILLISECONDS]
+ *
+ * messages       between pairs of processes: latency, bandwidth, rate
+ * collectives    of all
+ * rings          of all, in the order of ranks and in random orders
+ *
+ * Rank 0 prints a line for each row: part, what, bytes, microseconds of one operation at the slowest process. */
+#ifndef BENCH_COMPARE_H
+#define BENCH_COMPARE_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective_cases.h"
+#include "message_cases.h"
+
+typedef struct {
+  MPI_Comm comm;
+  int rank, size;
+  const char *part;
+  double milliseconds;
+} Compared;
+
+/* One row. An operation consists of `messages` of what is told. */
+static void row(const Compared *c, const char *what, int bytes, Operation *run, void *state, double messages) {
+  int rounds = rounds_for(run, c->comm, state, c->milliseconds, c->comm);
+  double took = time_of(run, c->comm, state, rounds, c->comm);
+  if (c->rank == 0) printf("%s,%s,%d,%.5f\n", c->part, what, bytes, took / messages);
+  fflush(stdout);
+}
+
+static void latencies(const Compared *c, Side *s) {
+  static const int sizes[] = {0, 8, 1024, 16384, 65536};
+  for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
+    s->bytes = sizes[i];
+    row(c, "latency", s->bytes, ping_pong, s, 2);
+  }
+  s->bytes = 8;
+  s->source = MPI_ANY_SOURCE;
+  row(c, "latency, MPI_ANY_SOURCE", s->bytes, ping_pong, s, 2);
+  s->source = s->partner;
+}
+
+static void latencies_behind_others(const Compared *c, Side *s) {
+  static const int counts[] = {100, 10000};
+  char what[60];
+  s->bytes = 8;
+  for (unsigned i = 0; i < sizeof counts / sizeof counts[0]; ++i) {
+    leave_unexpected(c->comm, s, counts[i]);
+    snprintf(what, sizeof what, "latency; %d unexpected", counts[i]);
+    row(c, what, s->bytes, ping_pong, s, 2);
+    take_unexpected(c->comm, s, counts[i]);
+  }
+}
+
+static void bandwidths(const Compared *c, Side *s) {
+  static const int sizes[] = {16384, 65536, 1 << 20, 4 << 20};
+  for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
+    s->bytes = sizes[i];
+    s->window = 16;
+    row(c, "bandwidth", s->bytes, stream, s, s->window);
+    row(c, "bandwidth, both ways", s->bytes, stream_both_ways, s, 2 * s->window);
+  }
+  s->bytes = 8;
+  s->window = most_window;
+  row(c, "rate", s->bytes, stream, s, s->window);
+}
+
+/* With several pairs their latency and rate alone. */
+static void messages(const Compared *c) {
+  Side s = make_side(c->rank, c->size, 4 << 20);
+  if (c->size == 2) {
+    latencies(c, &s);
+    latencies_behind_others(c, &s);
+    bandwidths(c, &s);
+  } else {
+    s.bytes = 8;
+    row(c, "latency", s.bytes, ping_pong, &s, 2);
+    s.window = most_window;
+    row(c, "rate", s.bytes, stream, &s, s.window);
+  }
+  free_side(&s);
+}
+
+static void rings(const Compared *c) {
+  enum { orders = 5 };
+  char what[60];
+  Side s = make_side(c->rank, c->size, 1 << 16);
+  for (s.bytes = 8; s.bytes <= 1 << 16; s.bytes *= 8192) {
+    s.left = (c->rank + c->size - 1) % c->size;
+    s.right = (c->rank + 1) % c->size;
+    row(c, "ring in the order of ranks", s.bytes, ring, &s, 2);
+    for (unsigned order = 0; order < orders; ++order) {
+      take_random_order(&s, c->rank, c->size, order);
+      snprintf(what, sizeof what, "ring in a random order %u", order);
+      row(c, what, s.bytes, ring, &s, 2);
+    }
+  }
+  free_side(&s);
+}
+
+static void collectives(const Compared *c) {
+  Case state = make_case(c->size);
+  row(c, "Comm_dup and free", 0, duplicate, &state, 1);
+  row(c, "Comm_split and free", 0, split, &state, 1);
+  row(c, "Barrier", 0, barrier, &state, 1);
+  for (const Row *each = on_all; each < on_all + sizeof on_all / sizeof on_all[0]; ++each)
+    for (int i = 0; i < row_sizes; ++i) {
+      set_bytes(&state, sizes_of_rows[i], c->size);
+      row(c, each->name, state.bytes, each->run, &state, 1);
+    }
+  free_case(&state);
+}
+
+static int compare_rows(MPI_Comm comm, int argc, char **argv) {
+  static const struct {
+    const char *name;
+    void (*run)(const Compared *);
+  } parts[] = {{"messages", messages}, {"collectives", collectives}, {"rings", rings}};
+  Compared c = {.comm = comm, .part = argc > 1 ? argv[1] : "", .milliseconds = argc > 2 ? atof(argv[2]) : 10};
+  MPI_Comm_rank(comm, &c.rank);
+  MPI_Comm_size(comm, &c.size);
+  for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; ++i)
+    if (strcmp(parts[i].name, c.part) == 0) {
+      parts[i].run(&c);
+      return 0;
+    }
+  fprintf(stderr, "%s: messages, collectives or rings, not \"%s\"\n", argv[0], c.part);
+  return 2;
+}
+
+#endif

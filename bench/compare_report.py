@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What bench/compare has measured, as Markdown, CSV and figures."""
+import csv
+import dataclasses
+import statistics
+
+import measuring
+import ratio_dots
+from compare_jobs import LIBRARY, OURS, RAW, WORLD
+
+CSV_FIELDS = ("mpi", "part", "what", "bytes", "processes", "nodes", "system", "median_us", "low_us", "high_us", "repetitions")
+
+
+@dataclasses.dataclass(frozen=True)
+class Goal:
+    """ratio: of times, ours to the other's, at most. Bandwidth and rate are told as what they are: the other way round."""
+    measure: str
+    other: str            # a system, or "the better"
+    ratio: float
+    applies: object       # to a row
+    is_rate: bool = False
+
+    def text(self):
+        return f"≥ {1 / self.ratio:.2g}" if self.is_rate else f"≤ {self.ratio:.2g}"
+
+
+BETTER = "the better of world and native sessions"
+_TOGETHER = ("Allreduce", "Bcast", "Barrier", "Alltoall")
+GOALS = (
+    Goal("8-byte latency", WORLD, 0.9, lambda row: row.part == "messages" and row.what == "latency" and row.bytes == 8 and row.processes == 2),
+    Goal("8-byte latency", RAW, 1.6, lambda row: row.part == "messages" and row.what == "latency" and row.bytes == 8 and row.processes == 2),
+    Goal("bandwidth", WORLD, 1 / 1.1, lambda row: row.part == "messages" and row.what == "bandwidth" and row.bytes >= 1 << 20, True),
+    Goal("8-byte message rate, window 64", WORLD, 1 / 1.2, lambda row: row.part == "messages" and row.what == "rate" and row.processes == 2, True),
+    Goal("collectives", BETTER, 1.0, lambda row: row.part == "collectives" and row.what in _TOGETHER and row.processes in (2, 8)),
+    Goal("8-byte latency between nodes", WORLD, 1.0, lambda row: row.part == "nodes" and row.what == "latency" and row.bytes == 8),
+    Goal("bandwidth between nodes", WORLD, 1.0, lambda row: row.part == "nodes" and row.what == "bandwidth" and row.bytes == 1 << 20, True),
+)
+
+
+def size_text(size):
+    for factor, unit in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= factor:
+            return f"{size // factor} {unit}"
+    return f"{size} B" if size else ""
+
+
+def _is_rate(row):
+    return row.what.startswith(("bandwidth", "rate"))
+
+
+def _value(row, microseconds):
+    """In the unit in which one speaks of it."""
+    if row.what.startswith("bandwidth"):
+        return f"{row.bytes / microseconds / 1e3:.3g} GB/s"
+    if row.what.startswith("rate"):
+        return f"{1 / microseconds:.3g} M/s"
+    if microseconds >= 1e4:
+        return f"{microseconds / 1e3:.3g} ms"
+    return f"{microseconds:.3g} µs"
+
+
+def _ratio(ratios, is_rate):
+    told = [1 / ratio for ratio in ratios] if is_rate else ratios
+    return f"**{statistics.median(told):.3g}** ({min(told):.3g}–{max(told):.3g})"
+
+
+def _table(head, rows):
+    return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head)] + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def _middle(measured, row, system):
+    series = measured.series(row, system)
+    return statistics.median(series) if series else None
+
+
+def _other(measured, row, goal):
+    """The system that the goal compares with, in this row; None where it was not measured."""
+    if goal.other != BETTER:
+        return goal.other if measured.series(row, goal.other) else None
+    others = [name for name in measured.systems if name not in (OURS, LIBRARY) and measured.series(row, name)]
+    return min(others, key=lambda name: _middle(measured, row, name), default=None)
+
+
+def verdicts(measured):
+    """(goal, row, other, ratios, is it reached) of all that has a goal."""
+    for goal in GOALS:
+        for row in measured.values:
+            other = _other(measured, row, goal) if goal.applies(row) else None
+            ratios = measured.ratios(row, OURS, other) if other else []
+            if ratios:
+                yield goal, row, other, ratios, statistics.median(ratios) <= goal.ratio
+
+
+def _goals(measured):
+    rows = []
+    for goal, row, other, ratios, is_reached in verdicts(measured):
+        if goal.other == BETTER and is_reached:
+            continue   # they are many; those that are not are told one by one
+        what = row.what if goal.other == BETTER else goal.measure
+        rows.append([what, size_text(row.bytes), str(row.processes), _value(row, _middle(measured, row, OURS)), other,
+                     _value(row, _middle(measured, row, other)), _ratio(ratios, goal.is_rate), goal.text(), "yes" if is_reached else "**no**"])
+    together = [is_reached for goal, _, _, _, is_reached in verdicts(measured) if goal.other == BETTER]
+    text = _table(("measure", "bytes", "processes", "sessions", "against", "", "ratio (spread)", "to reach", "reached"), rows)
+    if together:
+        text += (f"\n\nOf {len(together)} rows of {', '.join(_TOGETHER)} with 2 and 8 processes {sum(together)} are at most "
+                 f"1.0 of {BETTER}; the others are in the table.")
+    return text
+
+
+def _all(measured, part):
+    rows = []
+    others = [name for name in measured.systems if name != OURS]
+    for row in (row for row in measured.values if row.part == part):
+        cells = [row.what, size_text(row.bytes), str(row.processes)]
+        ours = _middle(measured, row, OURS)
+        cells.append("" if ours is None else _value(row, ours))
+        for other in others:
+            value, ratios = _middle(measured, row, other), measured.ratios(row, OURS, other)
+            cells.append("" if value is None else _value(row, value) + (f"; {_ratio(ratios, _is_rate(row))}" if ratios else ""))
+        if any(cells[3:]):
+            rows.append(cells)
+    used = [3 + i for i in range(len(others) + 1) if any(row[3 + i] for row in rows)]
+    head = ["", "bytes", "processes", OURS, *(f"{name}; sessions' ratio to it" for name in others)]
+    keep = [0, 1, 2, *used]
+    return _table([head[i] for i in keep], [[row[i] for i in keep] for row in rows])
+
+
+_TITLES = {"messages": "Messages between pairs of processes, one node", "collectives": "Collectives, one node",
+           "rings": "Rings, one node: to either neighbour in turn", "startup": "Start-up, one node", "nodes": "Messages between two nodes"}
+
+
+def markdown(measured, bench):
+    options = bench.options
+    parts = list(dict.fromkeys(row.part for row in measured.values))
+    text = [f"{measuring.machine(bench.mpi)}; medians of {options.repetitions} repetitions, in each of which all systems ran in turn. Ratios are "
+            "the medians of the repetitions' own, with the least and the largest; of bandwidth and rate more is better, else less.",
+            "## What is to be reached", _goals(measured)]
+    for part in parts:
+        text += [f"## {_TITLES[part]}", _all(measured, part)]
+    if measured.failures:
+        text += ["## What did not run", "\n".join(f"- {name}, {part} of {processes} processes on {nodes} node(s): {why.splitlines()[-1][:200]}"
+                                                  for name, (part, processes, nodes), why in measured.failures)]
+    return "\n\n".join(text) + "\n"
+
+
+def _figure(measured, part, other):
+    dots = []
+    for row in (row for row in measured.values if row.part == part):
+        if ratios := measured.ratios(row, OURS, other):
+            label = ", ".join(word for word in (row.what, size_text(row.bytes), f"{row.processes} processes") if word)
+            dots.append(ratio_dots.Dot(label, statistics.median(ratios), min(ratios), max(ratios)))
+    return ratio_dots.draw(f"{_TITLES[part]}: time of sessions / {other}", dots) if dots else None
+
+
+def write(measured, text, folder, name):
+    (folder / f"{name}.md").write_text(text, encoding="utf-8")
+    with open(folder / f"{name}.csv", "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(CSV_FIELDS)
+        for row, systems in measured.values.items():
+            for system in systems:
+                if series := measured.series(row, system):
+                    writer.writerow((name.split("-")[-1], row.part, row.what, row.bytes, row.processes, row.nodes, system,
+                                     *(f"{value:.6g}" for value in (statistics.median(series), min(series), max(series))), len(series)))
+    for part in dict.fromkeys(row.part for row in measured.values):
+        for other, word in ((WORLD, "world"), *((system, "native") for system in measured.systems if system.startswith("native"))):
+            if figure := _figure(measured, part, other):
+                (folder / f"{name}-{part}-{word}.svg").write_text(figure, encoding="utf-8")

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""MPIs that have sessions of their own, to measure beside ours."""
+import dataclasses
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+import measuring
+
+
+class Native(measuring.Bench):
+    """One of them. Its programs are made here, of the same sources, without anything of ours; close() takes them away."""
+
+    def __init__(self, options, sources, mpi, compiler):
+        super().__init__(options)
+        self.mpi = mpi
+        self.programs = pathlib.Path(tempfile.mkdtemp(dir=options.build))
+        (self.programs / "native").mkdir()
+        for source in (measuring.ROOT / "bench" / name for name in sources):
+            subprocess.run([compiler, "-O2", "-o", self.programs / "native" / source.stem, source], check=True)
+
+    def close(self):
+        shutil.rmtree(self.programs)
+
+
+def _has_sessions(compiler):
+    """Does its mpi.h know them?"""
+    asked = subprocess.run([compiler, "-fsyntax-only", "-x", "c", "-"], input="#include <mpi.h>\nMPI_Session session;\n", text=True,
+                           capture_output=True)
+    return asked.returncode == 0
+
+
+def add_options(parser):
+    parser.add_argument("--native", action="append", default=[], metavar="PREFIX",
+                        help="an install of an MPI with sessions of its own (bin/mpicc, bin/mpiexec), beside those found")
+    parser.add_argument("--no-native", action="store_true", help="no native sessions")
+
+
+def find(options, sources):
+    """What is installed, and what is given by its folder."""
+    if options.no_native:
+        return
+    for name, mpi in measuring.MPIS.items():
+        compiler = shutil.which(f"mpicc.{name}")
+        if compiler and shutil.which(mpi.launcher[0]) and _has_sessions(compiler):
+            yield Native(options, sources, dataclasses.replace(mpi, has_sessions=True), compiler)
+    for prefix in (pathlib.Path(given).absolute() for given in options.native):
+        mpi = measuring.Mpi(launcher=(str(prefix / "bin" / "mpiexec"),), variable=("-genv",), joins="", title=prefix.name, version="",
+                            start_goal="", has_sessions=True, ends_over_nodes=True, is_pmix=False)
+        yield Native(options, sources, mpi, prefix / "bin" / "mpicc")

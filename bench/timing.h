@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How long an operation on a communicator takes. */
+#ifndef BENCH_TIMING_H
+#define BENCH_TIMING_H
+
+#include <mpi.h>
+
+/* One operation of what is measured. */
+typedef void Operation(MPI_Comm comm, void *state);
+
+/* Microseconds of one operation, the slowest process's. All processes meet on `meet` before and after. */
+static double time_of(Operation *run, MPI_Comm comm, void *state, int rounds, MPI_Comm meet) {
+  double mine, slowest;
+  run(comm, state);
+  MPI_Barrier(meet);
+  double start = MPI_Wtime();
+  for (int i = 0; i < rounds; ++i) run(comm, state);
+  mine = (MPI_Wtime() - start) / rounds * 1e6;
+  MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, meet);
+  return slowest;
+}
+
+/* So many operations that they take about so long; the same number at all processes. */
+static int rounds_for(Operation *run, MPI_Comm comm, void *state, double milliseconds, MPI_Comm meet) {
+  double once = time_of(run, comm, state, 3, meet);
+  int rounds = (int)(milliseconds * 1e3 / (once > 0.01 ? once : 0.01));
+  if (rounds < 3) rounds = 3;
+  if (rounds > 100000) rounds = 100000;
+  MPI_Bcast(&rounds, 1, MPI_INT, 0, meet);
+  return rounds;
+}
+
+#endif
