@@ -94,6 +94,21 @@ class Model(unittest.TestCase):
         self.assertAlmostEqual(ring - low, 3 * (2048 - 22), 1)
         self.assertAlmostEqual(fence - low, 5 + 2048, 1)
 
+    def test_the_table_of_a_large_group(self):
+        rows = [("none", 2, "creation table", 4, 2, phase, "ms", value, value, value, 1) for phase, value in
+                (("part", 8), ("write to a node root", 16), ("read by a node root", 24), ("write to its node", 32), ("read by its node", 40),
+                 ("learn", 48))]
+        rows += [("none", 2, "creation table", 2, 2, "part", "ms", 1000, 1000, 1000, 1),
+                 ("none", 2, "creation table", 4, 2, "write to its node", "bytes", 1e9, 1e9, 1e9, 1)]
+        text = io.StringIO()
+        csv.writer(text).writerows(rows)
+        steps = startup_costs.steps_from(startup_costs.read(io.StringIO(_made_up() + text.getvalue())))
+        place = Place(1024, 3)
+        for strategy, times in (("modex", 1 + 10), ("ring", 512 + 1023)):
+            for end, at_once in enumerate((1, 3)):
+                without, with_it = (startup_costs.predict(each, strategy, place)[0][end] for each in (self.steps, steps))
+                self.assertAlmostEqual(with_it - without, place.processes * (times * (2 + 3) + 6 + 4 + at_once * (1 + 5)), 3)
+
     def test_tree_hops(self):
         self.assertEqual([startup_costs.tree_hops(n) for n in (1, 2, 3, 4, 5, 2048)], [0, 2, 4, 4, 6, 22])
 
