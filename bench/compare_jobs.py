@@ -15,7 +15,7 @@ WORLD, OURS, LIBRARY, RAW = "world", "sessions", "library's session", "raw"
 Row = collections.namedtuple("Row", "part what bytes processes nodes")
 _ROW = re.compile(r"(\w+),([^\n]+),(\d+),([\d.]+)")
 _PHASE = re.compile(r"(\w+) max_ms ([\d.]+) mean_ms [\d.]+")
-_PHASES = {"world_init": "MPI_Init", "session_init": "MPI_Session_init", "self_comm": "self", "world_comm": "world", "dup": "first dup",
+_PHASES = {"world_init": "until there is a communicator of all", "session_init": "MPI_Session_init", "self_comm": "self", "world_comm": "world", "dup": "first dup",
            "session_total": "until there is a communicator of all"}
 _SOURCES = ["compare_session.c", "startup_session.c"]
 _RAW = re.compile(r"a bare word, one way +best +[\d.]+ +median +([\d.]+) ns")

@@ -18,7 +18,7 @@ class Native(measuring.Bench):
         self.programs = pathlib.Path(tempfile.mkdtemp(dir=options.build))
         (self.programs / "native").mkdir()
         for source in (measuring.ROOT / "bench" / name for name in sources):
-            subprocess.run([compiler, "-O2", "-o", self.programs / "native" / source.stem, source], check=True)
+            subprocess.run([compiler, "-O2", "-w", "-o", self.programs / "native" / source.stem, source], check=True)
 
     def close(self):
         shutil.rmtree(self.programs)

@@ -92,6 +92,7 @@ base::Result<CreationPtr> Creations::join(const Call& call, const CreationRoles&
   creation->joined = true;
   creation->operation = call.operation;
   creation->started = base::now_ns();
+  creation->next_look = creation->started + kLookEvery;  // most are over by then, and asking the system about each partner takes longer
   creation->entries.set(roles.self, own.entry());
   creation->operation.begin(base::Phase::links);
   if (!partners_are_in_reach(creation)) return creation;

@@ -40,6 +40,9 @@ struct Agreement {
   p2p::ContextSpec context_of(const GroupPtr& group, base::ProcessId self) const;
 };
 
+/// Between two looks at whether the partners that a creation waits for are still running.
+inline constexpr base::Nanoseconds kLookEvery = 50'000'000;
+
 /// One creation as this process sees it: its own call, or what others have sent before it called.
 struct Creation {
   CreationKey key;

@@ -13,7 +13,6 @@ namespace {
 using base::Error;
 using base::ErrorClass;
 
-constexpr base::Nanoseconds kLookEvery = 50'000'000;
 /// So long before a report the missing are asked, if it is not sooner than half of the time between two reports.
 constexpr base::Nanoseconds kAskedBefore = 1'000'000'000;
 /// What a level of the tree, or a member below its root, waits longer than those it waits for, so that the one that knows who
