@@ -101,7 +101,7 @@ std::optional<Target> of_ours(const Subject& subject) {
         return of_session(**session, abi::from_bits<MPI_Session>(subject.handle));
       return std::nullopt;
     case abi::Kind::request:
-      if (auto* request = objects.requests.find(abi::from_bits<MPI_Request>(subject.handle))) return of_operation(request->on);
+      if (auto* request = objects.requests.find(abi::from_bits<MPI_Request>(subject.handle))) return of_operation(request->on());
       return std::nullopt;
     case abi::Kind::message:
       if (auto* message = objects.messages.find(abi::from_bits<MPI_Message>(subject.handle))) return of_operation(message->on);

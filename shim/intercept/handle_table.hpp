@@ -30,7 +30,7 @@ class HandleTable {
   explicit constexpr HandleTable(abi::Kind kind) : kind_(kind) {}
 
   /// The new object's handle. Errors: no_mem (no slot left, or no address space for handles).
-  base::Result<H> insert(T value) {
+  base::Result<H> insert(T&& value) {
     if (abi::slot_limit() == 0) [[unlikely]] SHIM_TRY(abi::reserve_handles());
     std::lock_guard lock(lock_);
     if (first_free_ == kNone && !grow())
@@ -54,17 +54,27 @@ class HandleTable {
 
   /// Takes the object out; from here on its handle is stale. Of two threads that try, one succeeds.
   std::optional<T> take(H handle) {
-    Entry* entry = entry_of(handle);
-    if (entry == nullptr) return std::nullopt;
-    abi::Handle fields = abi::decode(abi::bits(handle));
-    std::uint32_t next = (fields.generation + 1) % abi::kGenerations;
+    std::optional<T> value;
     std::lock_guard lock(lock_);
-    if (entry->state.load(std::memory_order_relaxed) != (fields.generation << 1 | kLive)) return std::nullopt;
-    entry->state.store(next << 1, std::memory_order_relaxed);
-    std::optional<T> value(std::exchange(entry->value, T{}));
+    Entry* entry = entry_of(handle);
+    if (entry == nullptr) return value;
+    const std::uint32_t generation = entry->state.load(std::memory_order_relaxed) >> 1;
+    entry->state.store((generation + 1) % abi::kGenerations << 1, std::memory_order_relaxed);
+    value.emplace(std::move(entry->value));
+    entry->value = T{};
     count(-1);
-    append_free(fields.slot, *entry);
+    append_free(abi::decode(abi::bits(handle)).slot, *entry);
     return value;
+  }
+
+  /// Calls visit(object) for all that have a handle; nothing comes or goes meanwhile.
+  template <typename Visit>
+  void for_each(Visit visit) {
+    std::lock_guard lock(lock_);
+    for (std::uint32_t slot = 0; slot < capacity_; ++slot) {
+      Entry& entry = entry_at(slot);
+      if ((entry.state.load(std::memory_order_relaxed) & kLive) != 0) visit(entry.value);
+    }
   }
 
   std::uint32_t live() const noexcept { return live_.load(std::memory_order_relaxed); }

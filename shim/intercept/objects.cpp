@@ -30,6 +30,18 @@ std::string hexadecimal(abi::Bits handle) {
 
 }  // namespace
 
+CommReference RequestObject::on() const {
+  if (comm == nullptr) return {nullptr, handle};
+  return {kept != nullptr ? *kept : *objects.comms.find(handle), handle};
+}
+
+void keep_for_requests(const sessions::CommunicatorPtr& comm) {
+  if (objects.requests.live() == 0) return;
+  objects.requests.for_each([&](RequestObject& request) {
+    if (request.comm == comm.get() && request.kept == nullptr) request.kept = std::make_unique<const sessions::CommunicatorPtr>(comm);
+  });
+}
+
 std::string_view name_of(abi::Kind kind) noexcept {
   switch (kind) {
     case abi::Kind::comm: return "communicator";

@@ -38,10 +38,17 @@ struct CommReference {
   MPI_Comm handle{};
 };
 
+/// It keeps its communicator only where that has no handle any more: to count references takes locked instructions where a program has
+/// threads, which every message would pay.
 struct RequestObject {
-  p2p::Request* request = nullptr;  ///< owned: given back with Engine::release. Null: ended at once, with nothing to tell
-  CommReference on;                 ///< without a communicator only where request is null or own
-  OwnRequest* own = nullptr;        ///< the request, if it is one that the border makes itself
+  p2p::Request* request = nullptr;        ///< owned: given back with Engine::release. Null: ended at once, with nothing to tell
+  sessions::Communicator* comm = nullptr; ///< that of `handle`, or `kept`; null only where request is null or own
+  MPI_Comm handle{};
+  OwnRequest* own = nullptr;              ///< the request, if it is one that the border makes itself
+  std::unique_ptr<const sessions::CommunicatorPtr> kept;  ///< of own requests, and where the communicator is freed before the request
+
+  /// For error handlers, which may free the communicator.
+  CommReference on() const;
 };
 
 struct MessageObject {
@@ -112,6 +119,9 @@ struct Objects {
   HandleTable<DatatypeObject, MPI_Datatype> datatypes{abi::Kind::datatype};
   HandleTable<OpObject, MPI_Op> ops{abi::Kind::op};
 };
+/// Its handle is about to go: requests on it keep the communicator from here on.
+void keep_for_requests(const sessions::CommunicatorPtr& comm);
+
 // Neither a constructor when this library is loaded nor a destructor when the program ends.
 extern constinit Objects objects;
 static_assert(std::is_trivially_destructible_v<Objects>);

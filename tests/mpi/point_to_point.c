@@ -231,6 +231,42 @@ static void all_send_first(void) {
   MUST(MPI_Comm_free(&fresh));
 }
 
+static int errors_of_freed;
+static void count_error(MPI_Comm *comm, int *code, ...) {
+  (void)comm;
+  (void)code;
+  ++errors_of_freed;
+}
+
+/* A communicator lives on in its requests (MPI-4.1 §7.4.3): they complete, and their errors go to its handler. */
+static void freed_before_its_requests(void) {
+  enum { COUNT = 100 };
+  int next = (rank + 1) % size, before = (rank + size - 1) % size, in[COUNT + 1], out[2] = {7, 8};
+  MPI_Request requests[COUNT + 1], too_long;
+  MPI_Errhandler handler;
+  MPI_Comm fresh, other;
+  MUST(MPI_Comm_dup(world, &fresh));
+  MUST(MPI_Comm_dup(world, &other));
+  MUST(MPI_Comm_create_errhandler(count_error, &handler));
+  MUST(MPI_Comm_set_errhandler(fresh, handler));
+  MUST(MPI_Errhandler_free(&handler));
+  for (int i = 0; i < COUNT; ++i) MUST(MPI_Irecv(&in[i], 1, MPI_INT, before, i, i % 2 ? fresh : other, &requests[i]));
+  MUST(MPI_Irecv(&in[COUNT], 1, MPI_INT, before, COUNT, fresh, &too_long));
+  MUST(MPI_Send_init(out, 1, MPI_INT, next, 1, fresh, &requests[COUNT]));
+  for (int i = 0; i < COUNT; ++i)
+    if (i != 1) MUST(MPI_Send(&i, 1, MPI_INT, next, i, i % 2 ? fresh : other));
+  MUST(MPI_Send(out, 2, MPI_INT, next, COUNT, fresh));
+  MUST(MPI_Start(&requests[COUNT]));
+  MUST(MPI_Comm_free(&fresh));
+  MUST(MPI_Waitall(COUNT + 1, requests, MPI_STATUSES_IGNORE));
+  for (int i = 0; i < COUNT; ++i) EXPECT(in[i] == (i == 1 ? 7 : i), "%d came to %d", in[i], i);
+  errors_of_freed = 0;
+  EXPECT(MPI_Wait(&too_long, MPI_STATUS_IGNORE) == MPI_ERR_TRUNCATE, "two numbers into one");
+  EXPECT(errors_of_freed == 1, "the handler of a freed communicator was called %d times", errors_of_freed);
+  MUST(MPI_Request_free(&requests[COUNT]));
+  MUST(MPI_Comm_free(&other));
+}
+
 static void wait_and_test_forms(void) {
   enum { COUNT = 6 };
   int next = (rank + 1) % size, before = (rank + size - 1) % size;
@@ -309,6 +345,7 @@ int main(void) {
   cancelled_sends(out, in);
   truncation();
   all_send_first();
+  freed_before_its_requests();
   wait_and_test_forms();
   no_requests_at_all();
   exchanges(out, in);

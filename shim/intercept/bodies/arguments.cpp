@@ -62,10 +62,11 @@ base::Result<const types::Type*> check_buffer(const void* address, Count count, 
 
 }  // namespace slow
 
-base::Status hand_out(p2p::Request* started, const sessions::CommunicatorPtr& comm, MPI_Comm handle, MPI_Request* request) {
-  auto made = objects.requests.insert({started, {comm, handle}});
+base::Status hand_out(RequestObject&& started, MPI_Request* request) {
+  p2p::Request* const operation = started.request;
+  auto made = objects.requests.insert(std::move(started));
   if (!made) [[unlikely]] {
-    if (started != nullptr) engine_of(*comm).release(started);
+    if (operation != nullptr) p2p::Engine::release(operation);
     return std::move(made).error();
   }
   *request = static_cast<MPI_Request>(*made);
@@ -73,7 +74,7 @@ base::Status hand_out(p2p::Request* started, const sessions::CommunicatorPtr& co
 }
 
 base::Status hand_out(OwnRequest* started, const CommReference& on, MPI_Request* request) {
-  auto made = objects.requests.insert({started, on, started});
+  auto made = objects.requests.insert({started, on.comm.get(), on.handle, started, kept_by_request(on.comm)});
   if (!made) [[unlikely]] {
     started->let_go();
     return std::move(made).error();

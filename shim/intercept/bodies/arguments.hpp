@@ -99,9 +99,17 @@ void store_or_undefined(std::integral auto value, Number* to) {
 /// What an operation with MPI_PROC_NULL brings (MPI-4.1 §3.10).
 inline constexpr p2p::Outcome kNothing{.source = p2p::kProcNull};
 
+/// For a request whose communicator may lose its handle unnoticed. Null where there is none.
+inline std::unique_ptr<const sessions::CommunicatorPtr> kept_by_request(const sessions::CommunicatorPtr& comm) {
+  return comm != nullptr ? std::make_unique<const sessions::CommunicatorPtr>(comm) : nullptr;
+}
+
 /// Makes the user's handle for an operation that was started; an operation without a handle is given back. A null operation
 /// is one that ended at once, with kNothing.
-base::Status hand_out(p2p::Request* started, const sessions::CommunicatorPtr& comm, MPI_Comm handle, MPI_Request* request);
+base::Status hand_out(RequestObject&& started, MPI_Request* request);
+inline base::Status hand_out(p2p::Request* started, const sessions::CommunicatorPtr& comm, MPI_Comm handle, MPI_Request* request) {
+  return hand_out({started, comm.get(), handle, nullptr, nullptr}, request);
+}
 /// The same for requests of the border's own; without a communicator of ours where `on` has none.
 base::Status hand_out(OwnRequest* started, const CommReference& on, MPI_Request* request);
 

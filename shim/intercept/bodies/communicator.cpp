@@ -34,6 +34,7 @@ base::Status release(MPI_Comm* handle) {
   SHIM_TRY(check_output(handle, "communicator"));
   SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, take_comm(*handle));
   SHIM_TRY(delete_attributes({sessions::KeyFor::communicator, abi::bits(*handle), comm->attributes()}));
+  keep_for_requests(comm);
   auto taken = objects.comms.take(*handle);
   if (!taken) return std::move(comm_of(*handle)).error();
   object_buffers().forget(taken->get());

@@ -25,10 +25,12 @@ struct Verdict {
 
 void collect_ours(const std::vector<Batch::Ours>& ours, MPI_Request* requests, MPI_Status* statuses, Verdict& verdict,
                   std::vector<int>& codes) {
-  for (const auto& [index, object] : ours) {
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    const auto& [index, object] = ours[i];
     Ending ending = collect(*object, &requests[index], abi::status_at(statuses, index));
-    codes.push_back(ending == nullptr ? MPI_SUCCESS : ending->code);
-    if (ending == nullptr) continue;
+    if (ending == nullptr) [[likely]] continue;
+    codes.resize(ours.size(), MPI_SUCCESS);
+    codes[i] = ending->code;
     if (ending->is_raised) verdict.native_failed = true;
     else if (verdict.failed++ == 0) {
       verdict.on = ending->on;
@@ -43,12 +45,13 @@ void write_null_statuses(int count, const MPI_Request* requests, MPI_Status* sta
     if (requests[i] == abi::predefined.request_null) abi::write_empty_status(&statuses[i]);
 }
 
-/// The error fields have a meaning only if something failed, and then all of them have.
+/// The error fields have a meaning only if something failed, and then all of them have. codes: of ours; empty where none failed.
 void write_errors(const Batch& batch, const std::vector<int>& codes, int count, MPI_Status* statuses, bool native_failed) {
   if (statuses == MPI_STATUSES_IGNORE) return;
   if (!native_failed)
     for (int i = 0; i < count; ++i) statuses[i].MPI_ERROR = MPI_SUCCESS;
-  for (std::size_t i = 0; i < codes.size(); ++i) statuses[batch.ours()[i].index].MPI_ERROR = codes[i];
+  for (std::size_t i = 0; i < batch.ours().size(); ++i)
+    statuses[batch.ours()[i].index].MPI_ERROR = codes.empty() ? MPI_SUCCESS : codes[i];
 }
 
 /// Reads out everything; all of ours are ready, and the substrate's have been completed.
@@ -67,11 +70,19 @@ int finish_all(const char* function, Batch& batch, int count, MPI_Request* reque
   return verdict.finish(function);
 }
 
-bool all_ready(const Batch& batch) {
-  for (const auto& ours : batch.ours())
-    if (!is_ready(*ours.object)) return false;
-  return true;
-}
+/// Looks again at those only that have not been ready.
+class AllReady {
+ public:
+  explicit AllReady(const Batch& batch) : ours_(batch.ours()) {}
+  bool operator()() {
+    while (first_not_ready_ < ours_.size() && is_ready(*ours_[first_not_ready_].object)) ++first_not_ready_;
+    return first_not_ready_ == ours_.size();
+  }
+
+ private:
+  const std::vector<Batch::Ours>& ours_;
+  std::size_t first_not_ready_ = 0;
+};
 
 }  // namespace
 
@@ -82,9 +93,10 @@ int Waitall(int count, MPI_Request requests[], MPI_Status* statuses) {
   auto batch = Batch::of(count, requests);
   if (!batch) return fail(Subject(), kName, batch.error());
   bool native_done = batch->native().is_empty();
+  AllReady ours_done(*batch);
   auto waited = batch->wait_until([&] {
     native_done = native_done || batch->native().test_all();
-    return native_done && all_ready(*batch);
+    return native_done && ours_done();
   });
   if (!waited) return fail(Subject(), kName, waited.error());
   return finish_all(kName, *batch, count, requests, statuses);
@@ -98,7 +110,7 @@ int Testall(int count, MPI_Request requests[], int* flag, MPI_Status* statuses) 
   auto moved = batch->progress();
   if (!moved) return fail(Subject(), kName, moved.error());
   // the substrate's are completed last: a call that answers no must change nothing
-  *flag = all_ready(*batch) && batch->native().test_all();
+  *flag = AllReady(*batch)() && batch->native().test_all();
   return *flag ? finish_all(kName, *batch, count, requests, statuses) : MPI_SUCCESS;
 }
 

@@ -14,8 +14,8 @@ inline int wait(MPI_Request* handle, MPI_Status* status) {
   RequestObject* object = objects.requests.find(*handle);
   if (object == nullptr) [[unlikely]] return bad_request("MPI_Wait", *handle);
   if (!is_ready(*object)) {
-    auto waited = object->own != nullptr ? slow::wait(*object) : engine_of(*object->on.comm).wait(*object->request);
-    if (!waited) [[unlikely]] return fail(object->on, "MPI_Wait", waited.error());
+    auto waited = object->own != nullptr ? slow::wait(*object) : engine_of(*object->comm).wait(*object->request);
+    if (!waited) [[unlikely]] return fail(object->on(), "MPI_Wait", waited.error());
   }
   return finish(collect(*object, handle, status), "MPI_Wait");
 }
@@ -23,7 +23,7 @@ inline int wait(MPI_Request* handle, MPI_Status* status) {
 /// Is it ready after one round of progress?
 inline base::Result<bool> poll(RequestObject& object) {
   if (is_ready(object)) return true;
-  if (object.own == nullptr) [[likely]] return engine_of(*object.on.comm).test(*object.request);
+  if (object.own == nullptr) [[likely]] return engine_of(*object.comm).test(*object.request);
   SHIM_TRY(slow::progress(object));
   return is_ready(object);
 }
@@ -31,9 +31,9 @@ inline base::Result<bool> poll(RequestObject& object) {
 inline int test(MPI_Request* handle, int* flag, MPI_Status* status) {
   RequestObject* object = objects.requests.find(*handle);
   if (object == nullptr) [[unlikely]] return bad_request("MPI_Test", *handle);
-  if (flag == nullptr) [[unlikely]] return fail(object->on, "MPI_Test", slow::no_output("flag"));
+  if (flag == nullptr) [[unlikely]] return fail(object->on(), "MPI_Test", slow::no_output("flag"));
   auto done = poll(*object);
-  if (!done) [[unlikely]] return fail(object->on, "MPI_Test", done.error());
+  if (!done) [[unlikely]] return fail(object->on(), "MPI_Test", done.error());
   *flag = *done;
   if (!*done) return MPI_SUCCESS;
   return finish(collect(*object, handle, status), "MPI_Test");
@@ -60,7 +60,7 @@ int Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
   RequestObject* object = objects.requests.find(request);
   if (object == nullptr) return bad_request("MPI_Request_get_status", request);
   Ending ending;
-  int code = deliver(object->on, "MPI_Request_get_status", [&]() -> base::Status {
+  int code = deliver(object->on(), "MPI_Request_get_status", [&]() -> base::Status {
     SHIM_TRY(check_output(flag, "flag"));
     SHIM_TRY_ASSIGN(bool done, poll(*object));
     *flag = done;
@@ -85,9 +85,9 @@ int Cancel(MPI_Request* request) {
   if (object == nullptr) return bad_request("MPI_Cancel", *request);
   if (object->own != nullptr) {
     int code = object->own->cancel();
-    return code == MPI_SUCCESS ? code : fail(object->on, "MPI_Cancel", code, "the operation could not be cancelled");
+    return code == MPI_SUCCESS ? code : fail(object->on(), "MPI_Cancel", code, "the operation could not be cancelled");
   }
-  return deliver(object->on, "MPI_Cancel", [&]() -> base::Status {
+  return deliver(object->on(), "MPI_Cancel", [&]() -> base::Status {
     return object->request != nullptr ? p2p::Engine::cancel(*object->request) : base::Status{};
   });
 }

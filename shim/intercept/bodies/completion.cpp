@@ -24,9 +24,9 @@ Ending failed(const CommReference& on, const base::Error& error) {
 
 Ending describe(const RequestObject& object, MPI_Status* status) {
   int code = object.own->describe(status);
-  if (object.own->error() != nullptr) return failed(object.on, *object.own->error());
+  if (object.own->error() != nullptr) return failed(object.on(), *object.own->error());
   if (code == MPI_SUCCESS) return nullptr;
-  return std::make_unique<Failure>(Failure{code, object.own->is_moved_below(), "the operation failed", object.on});
+  return std::make_unique<Failure>(Failure{code, object.own->is_moved_below(), "the operation failed", object.on()});
 }
 
 Ending peek(const RequestObject& object, MPI_Status* status) {
@@ -45,11 +45,11 @@ Ending collect(RequestObject& object, MPI_Request* handle, MPI_Status* status) {
   *handle = abi::predefined.request_null;
   int code = taken ? taken->own->retire() : MPI_SUCCESS;
   if (ending != nullptr || code == MPI_SUCCESS) return ending;
-  return std::make_unique<Failure>(Failure{code, false, "the request could not be freed", taken->on});
+  return std::make_unique<Failure>(Failure{code, false, "the request could not be freed", taken->on()});
 }
 
 base::Status progress(const RequestObject& object) {
-  if (object.on.comm) return engine_of(*object.on.comm).progress();
+  if (object.comm != nullptr) return engine_of(*object.comm).progress();
   // somebody may need our messages to move, whatever we wait for (MPI-4.1 §3.5, progress)
   if (auto process = living_process()) return process->engine().progress();
   return {};
@@ -57,8 +57,8 @@ base::Status progress(const RequestObject& object) {
 
 base::Status wait(RequestObject& object) {
   auto is_over = [&] { return is_ready(object); };
-  if (!object.on.comm || object.own->is_moved_below()) return spin_until(is_over, [&] { return progress(object); });
-  SHIM_TRY(engine_of(*object.on.comm).wait_until(is_over));
+  if (object.comm == nullptr || object.own->is_moved_below()) return spin_until(is_over, [&] { return progress(object); });
+  SHIM_TRY(engine_of(*object.comm).wait_until(is_over));
   return {};
 }
 

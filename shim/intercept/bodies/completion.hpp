@@ -81,7 +81,7 @@ inline Ending collect(RequestObject& object, MPI_Request* handle, MPI_Status* st
   p2p::Request* request = object.request;
   abi::write_status(status, outcome_of(object));
   Ending ending;
-  if (request != nullptr && request->error() != nullptr) [[unlikely]] ending = slow::failed(object.on, *request->error());
+  if (request != nullptr && request->error() != nullptr) [[unlikely]] ending = slow::failed(object.on(), *request->error());
   if (request != nullptr && request->is_persistent()) {
     p2p::Engine::deactivate(*request);
     return ending;

@@ -64,6 +64,7 @@ base::Result<Batch> Batch::of(int count, const MPI_Request* requests) {
   if (count < 0) return slow::bad_count(count, "count");
   if (requests == nullptr && count > 0) return Error(ErrorClass::arg, "the array of requests is a null pointer");
   Batch batch;
+  batch.ours_.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) {
     MPI_Request handle = requests[i];
     if (handle == abi::predefined.request_null && !abi::is_unset(handle)) continue;
@@ -72,11 +73,11 @@ base::Result<Batch> Batch::of(int count, const MPI_Request* requests) {
       batch.moves_below_ = true;
       continue;
     }
-    auto object = request_of(handle);
-    if (!object) return std::move(object).error().within("request " + std::to_string(i));
-    batch.ours_.push_back({i, *object});
-    if ((*object)->on.comm) batch.engine_ = &engine_of(*(*object)->on.comm);
-    if ((*object)->own != nullptr && (*object)->own->is_moved_below()) batch.moves_below_ = true;
+    RequestObject* object = objects.requests.find(handle);
+    if (object == nullptr) [[unlikely]] return std::move(request_of(handle)).error().within("request " + std::to_string(i));
+    batch.ours_.push_back({i, object});
+    if (object->comm != nullptr) batch.engine_ = &engine_of(*object->comm);
+    if (object->own != nullptr && object->own->is_moved_below()) batch.moves_below_ = true;
   }
   return batch;
 }

@@ -71,7 +71,7 @@ base::Status init(MPI_Info info_handle, MPI_Errhandler errhandler, MPI_Session* 
   SHIM_TRY_ASSIGN(bool strict, is_strict(info));
   SHIM_TRY_ASSIGN(auto process, acquire_process());
   auto made = std::make_shared<sessions::Session>(std::move(process), level, strict, std::move(handler));
-  SHIM_TRY_ASSIGN(*session, objects.sessions.insert(made));
+  SHIM_TRY_ASSIGN(*session, objects.sessions.insert(sessions::SessionPtr(made)));
   remember_session(made);
   return {};
 }

@@ -28,7 +28,7 @@ int start_one(const char* function, MPI_Request* handle) {
   base::Status started = start(**object);
   if (started) return MPI_SUCCESS;
   int code = (*object)->own != nullptr ? (*object)->own->start_code() : MPI_SUCCESS;
-  return code != MPI_SUCCESS ? code : fail((*object)->on, function, started.error());
+  return code != MPI_SUCCESS ? code : fail((*object)->on(), function, started.error());
 }
 
 }  // namespace

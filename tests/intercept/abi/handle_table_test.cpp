@@ -40,6 +40,17 @@ TEST(HandleTable, StaleHandlesAreFound) {
   EXPECT_EQ(table.find(handle), nullptr) << "the slot's new object is not the old one";
 }
 
+TEST(HandleTable, VisitsWhatHasAHandle) {
+  static Table table(abi::Kind::group);
+  std::vector<MPI_Comm> handles;
+  for (int i = 0; i < 200; ++i) handles.push_back(put(table, i));
+  for (int i = 0; i < 200; i += 2) table.take(handles[static_cast<std::size_t>(i)]);
+  std::set<int> visited;
+  table.for_each([&](const std::shared_ptr<int>& value) { visited.insert(*value); });
+  EXPECT_EQ(visited.size(), 100u);
+  for (const int value : visited) EXPECT_EQ(value % 2, 1);
+}
+
 TEST(HandleTable, OtherKindsAndForeignHandlesAreNotFound) {
   static Table comms(abi::Kind::comm), requests(abi::Kind::request);
   MPI_Comm handle = put(comms, 1);
@@ -63,7 +74,7 @@ TEST(HandleTable, EntriesDoNotMoveWhileTheTableGrows) {
 TEST(HandleTable, TakingOutDestroysOnlyTheTablesHold) {
   static Table table(abi::Kind::session);
   auto object = std::make_shared<int>(3);
-  auto handle = table.insert(object);
+  auto handle = table.insert(std::shared_ptr<int>(object));
   ASSERT_TRUE(handle);
   EXPECT_EQ(object.use_count(), 2);
   table.take(*handle);
