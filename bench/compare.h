@@ -33,6 +33,14 @@ static void row(const Compared *c, const char *what, int bytes, Operation *run, 
   fflush(stdout);
 }
 
+enum { calls = 1000 };
+
+static void ranks(MPI_Comm comm, void *state) {
+  int rank;
+  (void)state;
+  for (int i = 0; i < calls; ++i) MPI_Comm_rank(comm, &rank);
+}
+
 static void latencies(const Compared *c, Side *s) {
   static const int sizes[] = {0, 8, 1024, 16384, 65536};
   for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
@@ -74,6 +82,7 @@ static void bandwidths(const Compared *c, Side *s) {
 static void messages(const Compared *c) {
   Side s = make_side(c->rank, c->size, 4 << 20);
   if (c->size == 2) {
+    row(c, "MPI_Comm_rank", 0, ranks, NULL, calls);
     latencies(c, &s);
     latencies_behind_others(c, &s);
     bandwidths(c, &s);

@@ -10,7 +10,7 @@ import natives
 
 # What a job measures, and on how many processes; "nodes" is "messages" with each process on a node of its own.
 PARTS = ("messages", "collectives", "rings", "startup", "nodes")
-WORLD, OURS, LIBRARY, RAW = "world", "sessions", "library's session", "raw"
+WORLD, PRELOADED, OURS, LIBRARY, RAW = "world", "world, preloaded", "sessions", "library's session", "raw"
 
 Row = collections.namedtuple("Row", "part what bytes processes nodes")
 _ROW = re.compile(r"(\w+),([^\n]+),(\d+),([\d.]+)")
@@ -28,6 +28,7 @@ class System:
     program: str              # of rows
     startup: str = ""         # of phases; empty: none
     parts: tuple = PARTS
+    preload: bool = False     # our library into a program that does not use it
 
 
 @dataclasses.dataclass
@@ -62,6 +63,7 @@ def rows_of(text, part, processes, nodes):
 
 def systems_of(bench, options):
     found = [System(WORLD, bench, "compare_world", "startup_world"), System(OURS, bench, "compare_session", "startup_session"),
+             System(PRELOADED, bench, "compare_world", parts=("messages",), preload=True),
              System(LIBRARY, bench, "compare_library", parts=("rings",))]
     for native in natives.find(options, _SOURCES):
         parts = PARTS if native.mpi.ends_over_nodes else tuple(part for part in PARTS if part != "nodes")
@@ -81,7 +83,7 @@ def _run(system, part, processes, nodes, options):
     if part == "startup":
         return system.bench.run(processes, system.startup, nodes=nodes) if system.startup else ""
     rows = "messages" if part == "nodes" else part
-    return system.bench.run(processes, system.program, rows, options.milliseconds, nodes=nodes)
+    return system.bench.run(processes, system.program, rows, options.milliseconds, nodes=nodes, preload=system.preload)
 
 
 def _bare_word(bench):

@@ -11,7 +11,7 @@ sys.path.insert(0, str(_BENCH))
 
 import compare_jobs  # noqa: E402
 import compare_report  # noqa: E402
-from compare_jobs import OURS, RAW, WORLD, Measured, Row  # noqa: E402
+from compare_jobs import OURS, PRELOADED, RAW, WORLD, Measured, Row  # noqa: E402
 
 NATIVE = "native sessions (X)"
 LATENCY = Row("messages", "latency", 8, 2, 1)
@@ -58,6 +58,12 @@ class Verdicts(unittest.TestCase):
     def test_more_bandwidth_is_better(self):
         for ours, reached in ((80, True), (95, False)):
             self.assertEqual(_verdicts(_measured({BANDWIDTH: {OURS: [ours], WORLD: [100]}})), {("bandwidth", WORLD): reached})
+
+    def test_what_is_preloaded_is_to_cost_nothing(self):
+        for preloaded, reached in ((1.01, True), (1.1, False), (0.9, False)):
+            measured = _measured({LATENCY: {PRELOADED: [preloaded], WORLD: [1]}})
+            self.assertEqual(list(_verdicts(measured).values()), [reached])
+            self.assertIn("| 1.00 ± 0.02 |", compare_report._goals(measured))
 
     def test_collectives_are_held_against_the_better(self):
         verdicts = _verdicts(_measured({BCAST: {OURS: [1.5], WORLD: [2], NATIVE: [1]}}))

@@ -22,13 +22,14 @@ class UpdateReadme(unittest.TestCase):
         (self.top / "shim/base").mkdir(parents=True, exist_ok=True)
         (self.top / "shim/base/settings.def").write_text(text, encoding="utf-8")
 
-    def test_foundation(self) -> None:
-        """Of the measurement: the machine, the rows with a goal, and the start-up as a whole."""
+    def test_compare(self) -> None:
+        """Of the comparison: the machine, and what has a goal."""
         (self.top / "docs").mkdir()
-        rows = ["| a | session + world communicator | 4 | 2.7 |  |", "| a | self communicator | 1 | 0.1 |  |", "| b | latency | 2 | 1 | ≤ 1.5 |"]
-        (self.top / "docs/foundation-mpich.md").write_text("\n".join(["a machine", "", "| head |", "|---|", *rows]) + "\n", encoding="utf-8")
-        text = update_readme.fresh("<!-- generated: foundation-mpich -->\n<!-- end -->\n", self.top)
-        self.assertEqual(text.splitlines()[1:-1], ["a machine (all rows: docs/foundation-mpich.md)", "", "| head |", "|---|", rows[0], rows[2]])
+        goals = ["| measure | reached |", "|---|---|", "| latency | **no** |", "", "Of 26 rows 19."]
+        (self.top / "docs/compare-openmpi.md").write_text("\n".join(["a machine.", "", "## What is to be reached", "", *goals, "",
+                                                                     "## Messages", "", "| latency | 3 |", ""]), encoding="utf-8")
+        text = update_readme.fresh("<!-- generated: compare-openmpi -->\n<!-- end -->\n", self.top)
+        self.assertEqual(text.splitlines()[1:-1], ["a machine. All rows: docs/compare-openmpi.md.", "", *goals])
 
     def test_settings(self) -> None:
         self.write_settings('// a remark\nSETTING(psets, text, "", "a, b; c")\nSETTING(spin, int, 2000, "x | y")\n')
