@@ -166,8 +166,10 @@ MemberTable read_table(ByteReader& in, std::uint32_t members) {
   MemberTable table;
   std::uint32_t rank = 0;
   for (std::uint32_t left = in.small(); left > 0 && in.ok();) {
-    rank += in.small();
-    if (left > members || rank > members - left) in.refuse();
+    const std::uint32_t skipped = in.small();
+    if (left > members - rank || skipped > members - rank - left) in.refuse();
+    if (!in.ok()) break;
+    rank += skipped;
     const RunHead head = read_head(in, left);
     if (!in.ok()) break;
     read_run(in, table, rank, head);

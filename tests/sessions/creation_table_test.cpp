@@ -140,6 +140,7 @@ TEST(CreationTable, WhatIsNotWellFormedIsRefused) {
                         {"an address without bytes", bytes_of({1, 0, 2, 1, 0, 7, 0, 0})},
                         {"a byte that differs beyond the address", bytes_of({2, 0, 2, 2, 0, 7, 2, 5, 5, 1, 2, 1})},
                         {"bytes that differ not in ascending order", bytes_of({2, 0, 2, 2, 0, 7, 2, 5, 5, 2, 1, 0, 1, 1})},
+                        {"ranks that go round the numbers there are", bytes_of({2, 1, 0, 1, 0, 7, 0xfe, 0xff, 0xff, 0xff, 0xf, 0, 1, 0, 7})},
                         {"a number of six bytes", bytes_of({0x80, 0x80, 0x80, 0x80, 0x80, 1})},
                         {"a number beyond 32 bits", bytes_of({0xff, 0xff, 0xff, 0xff, 0x7f})}};
   for (const auto& [what, bytes] : cases) EXPECT_TRUE(is_refused(bytes, 8)) << what;
