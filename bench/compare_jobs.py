@@ -61,20 +61,24 @@ def rows_of(text, part, processes, nodes):
                 yield Row(part, _PHASES[match[1]], 0, processes, nodes), float(match[2]) * 1e3
 
 
+def _parts_of(mpi):
+    """All that its own library can end."""
+    return PARTS if mpi.ends_over_nodes else tuple(part for part in PARTS if part != "nodes")
+
+
 def systems_of(bench, options):
-    found = [System(WORLD, bench, "compare_world", "startup_world"), System(OURS, bench, "compare_session", "startup_session"),
+    found = [System(WORLD, bench, "compare_world", "startup_world", _parts_of(bench.mpi)), System(OURS, bench, "compare_session", "startup_session"),
              System(PRELOADED, bench, "compare_world", parts=("messages",), preload=True),
              System(LIBRARY, bench, "compare_library", parts=("rings",))]
     for native in natives.find(options, _SOURCES):
-        parts = PARTS if native.mpi.ends_over_nodes else tuple(part for part in PARTS if part != "nodes")
-        found.append(System(f"native sessions ({native.mpi.title})", native, "compare_session", "startup_session", parts))
+        found.append(System(f"native sessions ({native.mpi.title})", native, "compare_session", "startup_session", _parts_of(native.mpi)))
     return found
 
 
 def places_of(options):
     """(part, processes, nodes)"""
     counts = [int(word) for word in options.processes.split(",")]
-    places = {"messages": [(count, 1) for count in counts if count == 2 or count % 2 == 0], "collectives": [(count, 1) for count in counts],
+    places = {"messages": [(count, 1) for count in counts if count % 2 == 0], "collectives": [(count, 1) for count in counts],
               "rings": [(count, 1) for count in counts if count > 2], "startup": [(count, 1) for count in counts], "nodes": [(2, 2)]}
     return [(part, *place) for part in options.parts.split(",") for place in places[part]]
 

@@ -11,51 +11,50 @@ from compare_jobs import LIBRARY, OURS, PRELOADED, RAW, WORLD
 CSV_FIELDS = ("mpi", "part", "what", "bytes", "processes", "nodes", "system", "median_us", "low_us", "high_us", "repetitions")
 
 
+def _is_rate(row):
+    return row.what.startswith(("bandwidth", "rate"))
+
+
 @dataclasses.dataclass(frozen=True)
 class Goal:
     """ratio: of times, ours to the other's, at most. Bandwidth and rate are told as what they are: the other way round."""
     measure: str
-    other: str            # a system, or "the better"
+    other: str            # a system, or BETTER
     ratio: float
-    applies: object       # to a row
-    is_rate: bool = False
+    rows: dict            # what a row's fields may be; those that are not named do not matter
     ours: str = OURS      # the system that is to reach it
     least: float = 0.0    # of the ratio, where it is to be the same and not only no more
 
-    def text(self):
+    def applies(self, row):
+        return all(getattr(row, field) in values for field, values in self.rows.items())
+
+    def text(self, row):
         if self.least:
             return f"{(self.ratio + self.least) / 2:.2f} ± {(self.ratio - self.least) / 2:.2f}"
-        return f"≥ {1 / self.ratio:.2g}" if self.is_rate else f"≤ {self.ratio:.2g}"
+        return f"≥ {1 / self.ratio:.2g}" if _is_rate(row) else f"≤ {self.ratio:.2g}"
+
+
+def _messages(what, *sizes, part="messages"):
+    return {"part": (part,), "what": (what,), "bytes": sizes, "processes": (2,)}
 
 
 BETTER = "the better of world and native sessions"
 _TOGETHER = ("Allreduce", "Bcast", "Barrier", "Alltoall")
 GOALS = (
-    Goal("8-byte latency", WORLD, 0.9, lambda row: row.part == "messages" and row.what == "latency" and row.bytes == 8 and row.processes == 2),
-    Goal("8-byte latency", RAW, 1.6, lambda row: row.part == "messages" and row.what == "latency" and row.bytes == 8 and row.processes == 2),
-    Goal("bandwidth", WORLD, 1 / 1.1, lambda row: row.part == "messages" and row.what == "bandwidth" and row.bytes >= 1 << 20, True),
-    Goal("8-byte message rate, window 64", WORLD, 1 / 1.2, lambda row: row.part == "messages" and row.what == "rate" and row.processes == 2, True),
-    Goal("collectives", BETTER, 1.0, lambda row: row.part == "collectives" and row.what in _TOGETHER and row.processes in (2, 8)),
-    Goal("8-byte latency between nodes", WORLD, 1.0, lambda row: row.part == "nodes" and row.what == "latency" and row.bytes == 8),
-    Goal("bandwidth between nodes", WORLD, 1.0, lambda row: row.part == "nodes" and row.what == "bandwidth" and row.bytes == 1 << 20, True),
+    Goal("8-byte latency", WORLD, 0.9, _messages("latency", 8)),
+    Goal("8-byte latency", RAW, 1.6, _messages("latency", 8)),
+    Goal("bandwidth", WORLD, 1 / 1.1, _messages("bandwidth", 1 << 20, 4 << 20)),
+    Goal("8-byte message rate, window 64", WORLD, 1 / 1.2, _messages("rate", 8)),
+    Goal("collectives", BETTER, 1.0, {"part": ("collectives",), "what": _TOGETHER, "processes": (2, 8)}),
+    Goal("8-byte latency between nodes", WORLD, 1.0, _messages("latency", 8, part="nodes")),
+    Goal("bandwidth between nodes", WORLD, 1.0, _messages("bandwidth", 1 << 20, part="nodes")),
+    *(Goal(f"a program without sessions, with the library preloaded: {what}", WORLD, 1.02, _messages(what, size), ours=PRELOADED, least=0.98)
+      for what, size in (("MPI_Comm_rank", 0), ("latency", 8), ("latency", 65536), ("bandwidth", 1 << 20), ("rate", 8))),
 )
-
-_OF_WORLD = "a program without sessions, with the library preloaded: "
-GOALS += tuple(Goal(_OF_WORLD + what, WORLD, 1.02,
-                    lambda row, what=what, size=size: row.part == "messages" and row.what == what and row.bytes == size and row.processes == 2,
-                    ours=PRELOADED, least=0.98)
-               for what, size in (("MPI_Comm_rank", 0), ("latency", 8), ("latency", 65536), ("bandwidth", 1 << 20), ("rate", 8)))
 
 
 def size_text(size):
-    for factor, unit in ((1 << 20, "MiB"), (1 << 10, "KiB")):
-        if size >= factor:
-            return f"{size // factor} {unit}"
-    return f"{size} B" if size else ""
-
-
-def _is_rate(row):
-    return row.what.startswith(("bandwidth", "rate"))
+    return measuring.size_text(size, "B") if size else ""
 
 
 def _value(row, microseconds):
@@ -74,10 +73,6 @@ def _value(row, microseconds):
 def _ratio(ratios, is_rate):
     told = [1 / ratio for ratio in ratios] if is_rate else ratios
     return f"**{statistics.median(told):.3g}** ({min(told):.3g}–{max(told):.3g})"
-
-
-def _table(head, rows):
-    return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head)] + ["| " + " | ".join(row) + " |" for row in rows])
 
 
 def _middle(measured, row, system):
@@ -110,9 +105,9 @@ def _goals(measured):
             continue   # they are many; those that are not are told one by one
         what = row.what if goal.other == BETTER else goal.measure
         rows.append([what, size_text(row.bytes), str(row.processes), _value(row, _middle(measured, row, goal.ours)), other,
-                     _value(row, _middle(measured, row, other)), _ratio(ratios, goal.is_rate), goal.text(), "yes" if is_reached else "**no**"])
+                     _value(row, _middle(measured, row, other)), _ratio(ratios, _is_rate(row)), goal.text(row), "yes" if is_reached else "**no**"])
     together = [is_reached for goal, _, _, _, is_reached in verdicts(measured) if goal.other == BETTER]
-    text = _table(("measure", "bytes", "processes", "", "against", "", "ratio (spread)", "to reach", "reached"), rows)
+    text = measuring.table(("measure", "bytes", "processes", "", "against", "", "ratio (spread)", "to reach", "reached"), rows)
     if together:
         text += (f"\n\nOf {len(together)} rows of {', '.join(_TOGETHER)} with 2 and 8 processes {sum(together)} are at most "
                  f"1.0 of {BETTER}; the others are in the table.")
@@ -134,7 +129,7 @@ def _all(measured, part):
     used = [3 + i for i in range(len(others) + 1) if any(row[3 + i] for row in rows)]
     head = ["", "bytes", "processes", OURS, *(f"{name}; sessions' ratio to it" for name in others)]
     keep = [0, 1, 2, *used]
-    return _table([head[i] for i in keep], [[row[i] for i in keep] for row in rows])
+    return measuring.table([head[i] for i in keep], [[row[i] for i in keep] for row in rows])
 
 
 _TITLES = {"messages": "Messages between pairs of processes, one node", "collectives": "Collectives, one node",

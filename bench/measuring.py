@@ -28,15 +28,13 @@ class Mpi:
     joins: str           # what stands between the name and the value; empty: they are two words
     title: str
     version: str         # where its number stands in what the launcher says to --version
-    start_goal: str      # session + world communicator against MPI_Init, on one node
-    has_sessions: bool   # of its own
     ends_over_nodes: bool   # its MPI_Finalize does not hang there (docs/measurements.md)
     is_pmix: bool        # what its launcher speaks; else PMI-1
 
 
 MPIS = {
-    "openmpi": Mpi(("mpirun.openmpi", "--oversubscribe"), ("-x",), "=", "Open MPI", r"\(\w[\w ]*\) ([\d.]+)", "≤ 0.2", False, True, True),
-    "mpich": Mpi(("mpiexec.hydra",), ("-genv",), "", "MPICH", r"Version: +([\d.]+)", "≤ 0.333", True, False, False),
+    "openmpi": Mpi(("mpirun.openmpi", "--oversubscribe"), ("-x",), "=", "Open MPI", r"\(\w[\w ]*\) ([\d.]+)", True, True),
+    "mpich": Mpi(("mpiexec.hydra",), ("-genv",), "", "MPICH", r"Version: +([\d.]+)", False, False),
 }
 
 
@@ -68,7 +66,7 @@ class Bench:
     def program(self, name):
         return next(self.programs.glob(f"*/{name}"))
 
-    def run(self, processes, program, *arguments, nodes=1, preload=False, native=False, leaves=False, variables=None):
+    def run(self, processes, program, *arguments, nodes=1, preload=False, leaves=False, variables=None):
         """Output of one job. More processes than cores: Open MPI and ours yield. One that leaves, before MPI's own end, may be
         called killed once it has said its figures. Variables are for all processes. Raises JobFailed."""
         if leaves:
@@ -76,8 +74,6 @@ class Bench:
         mpirun = list(self.mpi.launcher)
         if preload:
             mpirun += self.variable("LD_PRELOAD", str(self.library))
-        if native:
-            mpirun += self.variable("INTERSESSION_NATIVE", "1")
         for name, value in (variables or {}).items():
             mpirun += self.variable(name, value)
         mpirun += ["-n", str(processes)]
@@ -107,6 +103,18 @@ class Bench:
         self.rows.append(Row(part, what, processes, nodes, statistics.median(p[0] for p in pairs) * scale,
                              statistics.median(p[1] for p in pairs) * scale, unit, statistics.median(ratios),
                              min(ratios), max(ratios), goal))
+
+
+def table(head, rows):
+    """Markdown of cells that are text already."""
+    return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head)] + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def size_text(size, byte="bytes"):
+    for factor, unit in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= factor:
+            return f"{size / factor:.3g} {unit}"
+    return f"{size} {byte}"
 
 
 def markdown(rows):

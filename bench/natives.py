@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """MPIs that have sessions of their own, to measure beside ours."""
-import dataclasses
 import pathlib
 import shutil
 import subprocess
@@ -44,8 +43,8 @@ def find(options, sources):
     for name, mpi in measuring.MPIS.items():
         compiler = shutil.which(f"mpicc.{name}")
         if compiler and shutil.which(mpi.launcher[0]) and _has_sessions(compiler):
-            yield Native(options, sources, dataclasses.replace(mpi, has_sessions=True), compiler)
+            yield Native(options, sources, mpi, compiler)
     for prefix in (pathlib.Path(given).absolute() for given in options.native):
         mpi = measuring.Mpi(launcher=(str(prefix / "bin" / "mpiexec"),), variable=("-genv",), joins="", title=prefix.name, version="",
-                            start_goal="", has_sessions=True, ends_over_nodes=True, is_pmix=False)
+                            ends_over_nodes=True, is_pmix=False)
         yield Native(options, sources, mpi, prefix / "bin" / "mpicc")

@@ -23,10 +23,6 @@ def total_of(system):
     return "world_init" if system == WORLD else "session_total"
 
 
-def _table(head, rows):
-    return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head)] + ["| " + " | ".join(row) + " |" for row in rows])
-
-
 def _number(value, scale=1.0):
     return "" if value is None else f"{value * scale:.3g}" if abs(value * scale) < 1000 else f"{value * scale:.0f}"
 
@@ -95,7 +91,7 @@ def goals(measured):
         if nodes * per_node == 256:
             rows += _goal_of_value(measured, "memory per process beyond PMIx", place, beyond_launcher(measured, place), None, "KiB", 1024,
                                    "< 1024 KiB")
-    return _table(("", "nodes", "per node", "ours", "other", "ratio (spread)", "to reach", "reached"), rows)
+    return measuring.table(("", "nodes", "per node", "ours", "other", "ratio (spread)", "to reach", "reached"), rows)
 
 
 def _times(measured, places, systems):
@@ -110,7 +106,7 @@ def _times(measured, places, systems):
             total = [measured.middle(system, place, total_of(system), quantity) for quantity in ("mean_ms", "max_ms")]
             rows.append([*_where(place), system, *(_number(p) for p in parts), _number(made[0] if made[0] is not None else made[1]),
                          *(_number(t) for t in total), "" if system == WORLD else _spread(ratios)])
-    return _table(("nodes", "per node", "", "session init", "self", "world or sparse", "all, mean", "all, maximum",
+    return measuring.table(("nodes", "per node", "", "session init", "self", "world or sparse", "all, mean", "all, maximum",
                    "maximum / MPI_Init's (spread)"), rows)
 
 
@@ -121,7 +117,7 @@ def _later(measured):
             values = [measured.middle(system, place, phase, "max_ms") for phase in LATER]
             if any(value is not None for value in values):
                 rows.append([*_where(place), system, *(_number(value, 1e3) for value in values)])
-    return _table(("nodes", "per node", "", "first allreduce", "allreduce", "second communicator", "dup", "first message to all"), rows)
+    return measuring.table(("nodes", "per node", "", "first allreduce", "allreduce", "second communicator", "dup", "first message to all"), rows)
 
 
 def memory_parts(measured, system, place):
@@ -157,7 +153,7 @@ def _memory(measured):
             until = sum(value for name, value in parts.items() if name != NEXT)
             rows.append([*_where(place), system, *(_number(s) for s in steps), _number(made), _number(until),
                          _number(parts.get(NEXT)), _number(shared)])
-    return _table(("nodes", "per node", "", "session init", "self", "world or sparse", "until then", NEXT,
+    return measuring.table(("nodes", "per node", "", "session init", "self", "world or sparse", "until then", NEXT,
                    "shared, all processes"), rows)
 
 
@@ -170,7 +166,7 @@ def _counts(measured):
             values = [measured.middle(system, place, f"created.{key}", f"{kind}_count") for key, kind in keys]
             if any(value is not None for value in values):
                 rows.append([*_where(place), system, *(_number(value) for value in values)])
-    return _table(["nodes", "per node", ""] + [f"{key.replace('_', ' ')} ({kind})" for key, kind in keys], rows)
+    return measuring.table(["nodes", "per node", ""] + [f"{key.replace('_', ' ')} ({kind})" for key, kind in keys], rows)
 
 
 def _without_folders(text):

@@ -37,8 +37,7 @@ class MemberTable {
 
   bool empty() const { return rows_.empty(); }
   std::size_t size() const { return rows_.size(); }
-  /// Ranks; there must be some.
-  int first() const { return rows_.front().rank; }
+  /// The highest rank; there must be one.
   int last() const { return rows_.back().rank; }
   std::optional<Entry> find(int rank) const;
   /// It must be there.

@@ -45,7 +45,7 @@ TEST(CreationTable, WhatIsSetIsFoundAndTheLastCounts) {
   table.set(2, {.context_base = 9});
   table.set(7, {.context_base = 2, .life = 1, .address = later});
   EXPECT_EQ(table.size(), 2u);
-  EXPECT_EQ(table.first(), 2);
+  EXPECT_EQ(table.rank_at(0), 2);
   EXPECT_EQ(table.last(), 7);
   EXPECT_EQ(table.at(7), (Entry{2, 1, later, false}));
   EXPECT_EQ(table.at(2), Entry{9});
