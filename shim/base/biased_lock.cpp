@@ -33,16 +33,23 @@ void put_barrier_into_all_threads() {
 void BiasedLock::lock_slowly() noexcept {
   void* nobody = nullptr;
   if (!is_shared_.load(std::memory_order_relaxed) && owner_.load(std::memory_order_relaxed) == nobody && has_barrier() &&
-      owner_.compare_exchange_strong(nobody, this_thread(), std::memory_order_relaxed)) {
+      owner_.compare_exchange_strong(nobody, this_thread(), std::memory_order_acquire)) {  // pairs with change_hands()
     return lock();  // whose it is now
   }
   lock_.lock();
   if (!is_shared_.load(std::memory_order_relaxed)) share();
 }
 
+void BiasedLock::change_hands() noexcept {
+  void* self = this_thread();
+  // release: what this thread has done inside is seen by the next owner. If the lock is just being shared, the barrier reaches that one.
+  owner_.compare_exchange_strong(self, nullptr, std::memory_order_release, std::memory_order_relaxed);
+}
+
 void BiasedLock::share() noexcept {
   is_shared_.store(true, std::memory_order_release);  // pairs with the loads in lock()
-  if (owner_.load(std::memory_order_relaxed) == nullptr) return;  // no barrier, no owner
+  void* nobody = nullptr;  // no owner, and no one can become it
+  if (owner_.compare_exchange_strong(nobody, &owner_, std::memory_order_acquire)) return;  // pairs with change_hands()
   put_barrier_into_all_threads();
   while (inside_.load(std::memory_order_acquire)) sched_yield();  // pairs with unlock()
 }

@@ -37,6 +37,10 @@ class BiasedLock {
     }
   }
 
+  /// Called by a thread that is not inside and will not come again, where others are to come: if it owns the lock, the next thread
+  /// that takes it does from then on.
+  void change_hands() noexcept;
+
   /// Has a second thread been here, or is there no barrier? For tests and reports.
   bool is_shared() const noexcept { return is_shared_.load(std::memory_order_relaxed); }
 
@@ -46,7 +50,7 @@ class BiasedLock {
   void lock_slowly() noexcept;
   void share() noexcept;
 
-  std::atomic<void*> owner_{};          ///< the first thread, or one that the system gives its place to after its end
+  std::atomic<void*> owner_{};          ///< the first thread, or one that the system gives its place to after its end; see share()
   std::atomic<bool> inside_{false};     ///< the owner is, without lock_
   std::atomic<bool> is_shared_{false};  ///< written under lock_
   Lock lock_;                           ///< held by whoever is inside once it is shared

@@ -147,6 +147,10 @@ class ProcessLife {
 /// on. Null where the launcher needs none. Looks at the environment and nothing else.
 std::unique_ptr<ProcessLife> make_process_life();
 
+/// Before open_bootstrap on another thread than the program's own: what the launcher's client puts into the environment is put there
+/// now, so that nobody meets a change of it who reads it meanwhile (setenv(3)).
+void settle_environment();
+
 /// Finds the launcher of this process: Open MPI's mpirun if it has started all processes on this node, PMIx if its environment is there,
 /// PMI-1 if its environment is there, else a world of one.
 /// Errors: other (a launcher is there but does not answer; the text says which and what to try).

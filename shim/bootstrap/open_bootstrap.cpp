@@ -40,6 +40,10 @@ std::unique_ptr<ProcessLife> make_process_life() {
   return std::make_unique<pmi1::KeptConnection>(std::move(surroundings));
 }
 
+void settle_environment() {
+  if (pmix::has_launcher()) pmix::settle_environment();
+}
+
 base::Result<base::LoadedLibrary> find_pmix_library() { return pmix::describe_library(); }
 
 }  // namespace shim::bootstrap

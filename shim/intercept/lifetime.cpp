@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "shim/base/misspelt.hpp"
+#include "shim/base/own_thread.hpp"
 #include "shim/base/settings.hpp"
 #include "shim/intercept/launcher_of_world.hpp"
 #include "shim/intercept/native/references.hpp"
@@ -25,24 +26,65 @@ namespace {
 
 using sessions::Process;
 
-/// The Process together with what the border ties to its life. Sessions hold it through pointers to the Process.
-class Life {
+using Started = base::Result<std::shared_ptr<Process>>;
+using Starting = base::OwnThread<Started>;
+
+/// The Process together with what the border ties to its life; sessions hold it.
+class Life : public sessions::ProcessSource {
  public:
-  explicit Life(std::shared_ptr<Process> process) : process_(std::move(process)) {}
-  ~Life();
-  Process& process() { return *process_; }
+  /// Of a Process that is there.
+  explicit Life(std::shared_ptr<Process> process) : there_(process.get()), started_(std::move(process)) {}
+  /// Of one that starts beside the program, from now on.
+  explicit Life(Starting::Work start) : starting_(std::in_place, std::move(start)) { starting_->begin(); }
+  ~Life() override;
+
+  base::Result<Process*> process() override {
+    // acquire: pairs with the release in take_started(), so that all of it is seen
+    if (Process* there = there_.load(std::memory_order_acquire)) return there;
+    std::lock_guard guard(mutex_);
+    if (!started_) SHIM_TRY(take_started());
+    if (!*started_) return started_->error().clone();
+    return (*started_)->get();
+  }
+  /// Null while it starts, and where that has failed. Waits for nobody.
+  Process* process_if_there() {
+    if (starting_ && !starting_->is_over()) return nullptr;
+    const auto found = process();
+    return found ? *found : nullptr;
+  }
   void share_progress(bool substrate_is_active) {
     if (!substrate_is_active) return sharing_.reset();
-    if (sharing_) return;
-    warn_where_worlds_differ(*process_);
-    sharing_.emplace(process_->engine(), process_->log());
+    const auto found = process();
+    if (!found || sharing_) return;
+    warn_where_worlds_differ(**found);
+    sharing_.emplace((*found)->engine(), (*found)->log());
   }
   /// From here on a thread is in the substrate's MPI_Finalize: others may wait for messages of ours before they come there, too.
-  void world_ends() { in_finalize_ = ProgressThread::make(process_->engine(), finalize_, process_->log()); }
+  void world_ends() {
+    if (const auto found = process()) in_finalize_ = ProgressThread::make((*found)->engine(), finalize_, (*found)->log());
+  }
   std::unique_ptr<ProgressThread> world_ended() { return std::move(in_finalize_); }
+  /// Nothing goes on beside the program any more that a start of the world model, or an end of the program, would disturb.
+  void finish_opening() {
+    if (const auto found = process()) (*found)->finish_opening();
+  }
 
  private:
-  std::shared_ptr<Process> process_;
+  /// With the mutex held. Errors: other (this is a fork of the process that starts).
+  base::Status take_started() {
+    starting_->wait();
+    if (!starting_->is_over())
+      return base::Error(base::ErrorClass::other, "fork() was called while MPI_Session_init went on beside the program "
+                                                  "(INTERSESSION_START_BESIDE); its session is the parent's");
+    started_.emplace(starting_->take());
+    if (*started_) there_.store((*started_)->get(), std::memory_order_release);  // pairs with process()
+    return {};
+  }
+
+  std::optional<Starting> starting_;
+  std::atomic<Process*> there_{nullptr};  ///< once it has been taken
+  std::mutex mutex_;                      ///< guards the taking
+  std::optional<Started> started_;
   std::optional<ProgressSharing> sharing_;
   CallsBelow finalize_{.inside = 1};
   std::unique_ptr<ProgressThread> in_finalize_;
@@ -66,17 +108,12 @@ Keeper& keeper() {
 Life::~Life() {
   sharing_.reset();
   in_finalize_.reset();
-  process_.reset();
+  starting_.reset();  // waits for its end
+  started_.reset();
   Keeper& kept = keeper();
   std::lock_guard lock(kept.mutex);
   kept.exists = false;
   kept.ended.notify_all();
-}
-
-/// Sessions and all below see the Process; what they keep alive is the Life.
-std::shared_ptr<Process> process_of(std::shared_ptr<Life> life) {
-  Process* process = &life->process();
-  return {std::move(life), process};
 }
 
 /// At the end of the program: the launcher learns that this process ends as it should. A fabric that is still being opened would meet
@@ -87,7 +124,7 @@ void let_go() {
   Keeper& kept = keeper();
   std::lock_guard lock(kept.mutex);
   life = kept.life.lock();
-  if (life) life->process().finish_opening();
+  if (life) life->finish_opening();
   last.swap(kept.factories);
 }
 
@@ -115,36 +152,48 @@ void warn_of_misspelt_settings(Process& process) {
     process.log().write(base::LogLevel::warn, name.given + " is no setting and has no effect; meant is " + name.meant);
 }
 
-base::Result<std::shared_ptr<Life>> start(Keeper& kept) {
-  SHIM_TRY_ASSIGN(base::Settings settings, base::read_settings());
-  SHIM_TRY_ASSIGN(std::shared_ptr<Process> process, Process::start(settings, factories_of(kept)));
+Started start(const base::Settings& settings, sessions::Factories factories) {
+  SHIM_TRY_ASSIGN(std::shared_ptr<Process> process, Process::start(settings, std::move(factories)));
   warn_of_misspelt_settings(*process);
+  return process;
+}
+
+/// Where the world model is up the launcher is known, and its messages may be waited for at once: nothing to gain beside it.
+base::Result<std::shared_ptr<Life>> begin_life(Keeper& kept, std::optional<bool> beside) {
+  SHIM_TRY_ASSIGN(base::Settings settings, base::read_settings());
+  sessions::Factories& factories = factories_of(kept);
+  if (beside.value_or(settings.start_beside) && !kept.world_is_up) {
+    bootstrap::settle_environment();
+    return std::make_shared<Life>([settings, factories] { return start(settings, factories); });
+  }
+  SHIM_TRY_ASSIGN(std::shared_ptr<Process> process, start(settings, factories));
   return std::make_shared<Life>(std::move(process));
 }
 
 }  // namespace
 
-base::Result<std::shared_ptr<Process>> acquire_process() {
+base::Result<std::shared_ptr<sessions::ProcessSource>> acquire_process(std::optional<bool> beside) {
   Keeper& kept = keeper();
   notice_activity();
   std::unique_lock lock(kept.mutex);
   for (;;) {
-    if (auto life = kept.life.lock()) return process_of(std::move(life));
+    if (auto life = kept.life.lock()) return std::shared_ptr<sessions::ProcessSource>(std::move(life));
     if (!kept.exists) break;
     kept.ended.wait(lock);
   }
-  SHIM_TRY_ASSIGN(std::shared_ptr<Life> life, start(kept));
+  SHIM_TRY_ASSIGN(std::shared_ptr<Life> life, begin_life(kept, beside));
   kept.exists = true;
   kept.life = life;
-  life->share_progress(kept.world_is_up);
-  return process_of(std::move(life));
+  if (kept.world_is_up) life->share_progress(true);
+  return std::shared_ptr<sessions::ProcessSource>(std::move(life));
 }
 
 std::shared_ptr<Process> living_process() noexcept {
   Keeper& kept = keeper();
   std::lock_guard lock(kept.mutex);
   auto life = kept.life.lock();
-  return life ? process_of(std::move(life)) : nullptr;
+  Process* process = life ? life->process_if_there() : nullptr;
+  return process ? std::shared_ptr<Process>(std::move(life), process) : nullptr;  // what it keeps alive is the Life
 }
 
 sessions::SessionPtr any_session() noexcept {
@@ -176,7 +225,7 @@ WorldStart::WorldStart() {
   Keeper& kept = keeper();
   std::lock_guard lock(kept.mutex);
   life = kept.life.lock();
-  if (life) life->process().finish_opening();
+  if (life) life->finish_opening();
   auto* of_launcher = life_of(kept);
   if (of_launcher == nullptr) return;
   life_ = {factories_of(kept).life, of_launcher};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "shim/base/result.hpp"
 #include "shim/sessions/process.hpp"
@@ -10,10 +11,12 @@
 namespace shim::intercept {
 
 /// The living one, or a new one with the settings as they are now. Waits for one that is just ending on another thread: there
-/// are never two. Errors: arg (a setting), those of Process::start.
-base::Result<std::shared_ptr<sessions::Process>> acquire_process();
+/// are never two. beside: a new one starts on a thread of its own, and whoever needs it waits (ProcessSource); empty: as the
+/// settings say. While the world model is up it is there at once. Errors: arg (a setting), and those of Process::start where it
+/// does not start beside.
+base::Result<std::shared_ptr<sessions::ProcessSource>> acquire_process(std::optional<bool> beside);
 
-/// Null where no session or communicator lives.
+/// Null where no session or communicator lives, and while it starts. Waits for nobody.
 std::shared_ptr<sessions::Process> living_process() noexcept;
 
 /// Any session that lives, for objects of the world model that come into ours without one; null where none does.

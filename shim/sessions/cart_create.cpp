@@ -59,7 +59,8 @@ base::Result<CommunicatorPtr> cart_create(const CommunicatorPtr& parent, const C
 }
 
 base::Result<CommunicatorPtr> cart_create_from_group(const FromGroup& from, const CartesianArguments& grid) {
-  Process& process = from.session->process();
+  SHIM_TRY_ASSIGN(Process* const found, from.session->process());
+  Process& process = *found;
   SHIM_TRY_ASSIGN(GroupPtr members, members_of(grid, *from.group, process));
   const bool is_beyond = members->rank_of(process.self()) == kUndefined && from.group->rank_of(process.self()) != kUndefined;
   if (is_beyond) return CommunicatorPtr();

@@ -8,7 +8,8 @@ namespace shim::sessions {
 
 base::Result<CommunicatorPtr> create_from_group(const SessionPtr& session, GroupPtr group, const std::string& tag,
                                                 InfoPtr info, ErrorHandlerPtr handler) {
-  Process& process = session->process();
+  SHIM_TRY_ASSIGN(Process* const found, session->process());
+  Process& process = *found;
   if (group->size() > 0 && group->rank_of(process.self()) == kUndefined)
     return base::Error(base::ErrorClass::group, "the calling process (rank " + std::to_string(process.self().rank) +
                                                     " of mpi://WORLD) is not a member of the group " + group->text());

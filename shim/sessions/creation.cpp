@@ -258,7 +258,7 @@ void Creations::finish(const CreationPtr& creation, base::ExtendedId id, const M
 void Creations::close() {
   std::lock_guard guard(mutex_);
   closing_ = true;
-  for (const auto& [bytes, creation] : creations_)
+  for (const auto& [key, creation] : creations_)
     if (!creation->is_over())
       for (int rank : creation->contributed)
         give_back(creation->group->at(rank), creation->key, creation->entries.at(rank).context_base);

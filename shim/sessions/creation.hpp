@@ -69,7 +69,7 @@ struct Creation {
     base::Nanoseconds when = 0;
   };
   std::map<int, Heard> heard;                ///< what partners that were asked have answered last, for the report
-  std::map<int, std::string> suspects;       ///< partners that seem to disagree on the tag, and the other creation's key
+  std::map<int, CreationKey> suspects;       ///< partners that seem to disagree on the tag, and the other creation's key
   std::map<int, AddressLookup> to_be_asked;  ///< partners that can be asked once their addresses are found
 
   bool is_over() const { return agreement.has_value() || failure.has_value(); }
@@ -108,6 +108,8 @@ class Creations {
   void handle(base::ProcessId from, Returned message);
   CreationPtr find(const CreationKey& key) const;
   CreationPtr find_or_begin(const CreationKey& key);
+  /// Of a partner that sends news of it; null where it cannot be a member, or the creation is none that this job can have.
+  CreationPtr find_or_begin(const CreationKey& key, base::ProcessId from);
   void forget(const Creation& creation);
   void send(const Creation& to, int rank, const CreationMessage& message);
   void send(base::ProcessId to, const CreationMessage& message);
@@ -187,7 +189,7 @@ class Creations {
     base::Nanoseconds when = 0;
   };
   std::deque<Remembered> failures_;
-  std::unordered_map<std::string, CreationPtr> creations_;  ///< by CreationKey::bytes()
+  std::unordered_map<CreationKey, CreationPtr, CreationKeyHash> creations_;
   std::optional<std::thread::id> first_thread_;
   bool closing_ = false;
   bool several_threads_ = false;  ///< more than one thread has called: then one that waits elsewhere may yet come here

@@ -22,12 +22,12 @@ void Creations::on_control(base::ProcessId from, std::span<const std::byte> byte
 }
 
 CreationPtr Creations::find(const CreationKey& key) const {
-  auto at = creations_.find(key.bytes());
+  auto at = creations_.find(key);
   return at == creations_.end() ? nullptr : at->second;
 }
 
 CreationPtr Creations::find_or_begin(const CreationKey& key) {
-  CreationPtr& place = creations_[key.bytes()];
+  CreationPtr& place = creations_[key];
   if (place) return place;
   place = std::make_shared<Creation>();
   place->key = key;
@@ -36,8 +36,13 @@ CreationPtr Creations::find_or_begin(const CreationKey& key) {
   return place;
 }
 
+CreationPtr Creations::find_or_begin(const CreationKey& key, base::ProcessId from) {
+  if (CreationPtr known = find(key)) return known->group->rank_of(from) == kUndefined ? nullptr : known;
+  return is_plausible(key, from) ? find_or_begin(key) : nullptr;
+}
+
 void Creations::forget(const Creation& creation) {
-  auto at = creations_.find(creation.key.bytes());
+  auto at = creations_.find(creation.key);
   if (at != creations_.end() && at->second.get() == &creation) creations_.erase(at);
 }
 
@@ -73,8 +78,8 @@ bool Creations::is_plausible(const CreationKey& key, base::ProcessId from, bool 
 }
 
 void Creations::handle(base::ProcessId from, Contribution message) {
-  if (!is_plausible(message.key, from) || from == process_.self()) return;
-  CreationPtr creation = find_or_begin(message.key);
+  CreationPtr creation = from == process_.self() ? nullptr : find_or_begin(message.key, from);
+  if (!creation) return;
   const int rank = creation->group->rank_of(from);
   const auto own = message.entries.find(rank);
   const auto& roles = creation->roles;
@@ -116,8 +121,8 @@ void Creations::handle(base::ProcessId from, Outcome message) {
 }
 
 void Creations::handle(base::ProcessId from, Failure message) {
-  if (!is_plausible(message.key, from)) return;
-  CreationPtr creation = find_or_begin(message.key);
+  CreationPtr creation = find_or_begin(message.key, from);
+  if (!creation) return;
   const int rank = creation->group->rank_of(from);
   if (creation->failure) {  // two have noticed
     creation->untold.erase(rank);
@@ -210,7 +215,7 @@ void Creations::handle(base::ProcessId from, Question message) {
     return send(from, answer);
   }
   Answer answer{std::move(message.key), several_threads_, {}, is_in_it ? describe_missing(*asked) : ""};
-  for (const auto& [bytes, creation] : creations_)
+  for (const auto& [key, creation] : creations_)
     if (creation->joined && !creation->is_over()) answer.waiting.push_back(creation->key);
   send(from, answer);
 }

@@ -53,7 +53,7 @@ CreationRoles roles_in(const Group& group, base::ProcessId self, const CreationG
   std::unordered_map<std::uint32_t, unsigned> index_of_node;
   for (int rank = 0; rank < group.size(); ++rank) {
     const std::uint32_t node = node_of(rank);
-    const bool is_first = index_of_node.emplace(node, static_cast<unsigned>(roles.roots.size())).second;
+    const bool is_first = index_of_node.try_emplace(node, static_cast<unsigned>(roles.roots.size())).second;
     if (is_first) roles.roots.push_back(rank);
     if (is_first && node == own_node) roles.root = rank;
     if (!is_first && node == own_node) roles.local.push_back(rank);

@@ -39,6 +39,7 @@ void MemberTable::reserve(std::size_t members, std::size_t address_bytes) {
 }
 
 void MemberTable::merge(const MemberTable& newer) {
+  if (newer.size() == 1) return set(newer.rank_at(0), newer.entry_at(0));  // of a member of the own node
   const auto old = std::move(rows_);
   rows_.clear();
   rows_.reserve(old.size() + newer.size());

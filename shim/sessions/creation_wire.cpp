@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/sessions/creation_wire.hpp"
 
+#include <functional>
+#include <string_view>
+#include <type_traits>
+
 #include "shim/sessions/wire_bytes.hpp"
 
 namespace shim::sessions {
@@ -144,11 +148,13 @@ std::optional<CreationMessage> read_alternative(std::size_t index, Reader& in) {
 
 }  // namespace
 
-std::string CreationKey::bytes() const {
-  Writer out;
-  out.key(*this);
-  auto bytes = out.take();
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+std::size_t CreationKeyHash::operator()(const CreationKey& key) const {
+  static_assert(std::has_unique_object_representations_v<Range>, "its bytes are its value");
+  const std::string_view ranges(reinterpret_cast<const char*>(key.ranges.data()), key.ranges.size() * sizeof(Range));
+  std::size_t hash = 0;
+  for (std::string_view part : {std::string_view(key.scope), std::string_view(key.tag), ranges})
+    hash = hash * 31 + std::hash<std::string_view>()(part);
+  return hash;
 }
 
 std::vector<std::byte> encode(const CreationMessage& message) {

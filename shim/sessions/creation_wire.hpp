@@ -23,8 +23,10 @@ struct CreationKey {
   std::string tag;
   std::vector<Range> ranges;  ///< the group, normalised
   bool operator==(const CreationKey&) const = default;
-  /// For maps.
-  std::string bytes() const;
+};
+/// For maps.
+struct CreationKeyHash {
+  std::size_t operator()(const CreationKey& key) const;
 };
 
 /// Member to node root, node root to its parent: all entries of the subtree.

@@ -64,7 +64,7 @@ void Creations::end_both(const CreationPtr& mine, const CreationKey& other, int 
 /// Partners of ours that have contributed to another creation with this tag, in which they wait for us.
 bool Creations::fail_for_disagreement(const CreationPtr& creation) {
   const auto missing = waited_for(*creation);
-  for (const auto& [bytes, other] : creations_) {
+  for (const auto& [key, other] : creations_) {
     if (other->joined || other->is_over()) continue;
     for (int contributor : other->contributed) {
       const int rank = creation->group->rank_of(other->group->at(contributor));
@@ -81,17 +81,19 @@ bool Creations::fail_for_disagreement(const CreationPtr& creation) {
 
 /// The disagreement that an answer shows, if it shows one, and the key of the other creation.
 std::optional<std::pair<CreationKey, std::string>> Creations::disagreement_in(Creation& mine, int rank, const Answer& answer) {
-  std::string suspect;
+  std::optional<CreationKey> suspect;
   for (const CreationKey& other : answer.waiting) {
     if (!is_plausible(other, mine.group->at(rank), false)) continue;
     if (auto text = disagree_on_group(mine, other, rank)) return std::pair(other, *std::move(text));
     auto text = disagree_on_tag(mine, other, rank, answer.several_threads);
     if (!text) continue;
     // Only if it is still so when asked again: that process may be in a creation that has failed, and not know it yet.
-    if (mine.suspects[rank] == other.bytes()) return std::pair(other, *std::move(text));
-    suspect = other.bytes();
+    const auto before = mine.suspects.find(rank);
+    if (before != mine.suspects.end() && before->second == other) return std::pair(other, *std::move(text));
+    suspect = other;
   }
-  mine.suspects[rank] = suspect;
+  if (suspect) mine.suspects.insert_or_assign(rank, *std::move(suspect));
+  else mine.suspects.erase(rank);
   return std::nullopt;
 }
 

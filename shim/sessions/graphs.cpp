@@ -61,7 +61,8 @@ base::Result<int> graph_map(const Communicator& comm, const Graph& graph) {
 }
 
 base::Result<CommunicatorPtr> graph_create_from_group(const FromGroup& from, const Graph& graph, bool reorder) {
-  Process& process = from.session->process();
+  SHIM_TRY_ASSIGN(Process* const found, from.session->process());
+  Process& process = *found;
   SHIM_TRY_ASSIGN(GroupPtr members, members_of(graph, *from.group, reorder, process));
   const base::ProcessId self = process.self();
   if (members->rank_of(self) == kUndefined && from.group->rank_of(self) != kUndefined) return CommunicatorPtr();

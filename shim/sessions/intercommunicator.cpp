@@ -124,7 +124,8 @@ base::Result<CommunicatorPtr> intercomm_create(const CommunicatorPtr& local, int
 base::Result<CommunicatorPtr> intercomm_create_from_groups(const SessionPtr& session, const GroupPtr& local, int local_leader,
                                                            base::Result<GroupPtr> remote, const std::string& tag,
                                                            InfoPtr info, ErrorHandlerPtr handler) {
-  Process& process = session->process();
+  SHIM_TRY_ASSIGN(Process* const there, session->process());
+  Process& process = *there;
   if (local->rank_of(process.self()) == kUndefined)
     return Error(ErrorClass::group, "the calling process (rank " + std::to_string(process.self().rank) +
                                         " of mpi://WORLD) is not a member of the local group " + local->text());

@@ -54,6 +54,7 @@ base::Status Process::set_up(Factories factories) {
   set_up_engine();
   start.end(base::Phase::engine);
   if (exchange().meeting == Meeting::first_of_nodes) SHIM_TRY(begin_early_fence(start));
+  engine_->change_hands();  // who starts it need not be who uses it
   start.end_all();
   return {};
 }
@@ -91,7 +92,7 @@ void Process::set_up_engine() {
   }
 }
 
-transport::Opening::Opened Process::open_fabric() {
+transport::Opened Process::open_fabric() {
   const base::Operation opening(factories_.phases, base::OperationKind::fabric);
   opening.begin(base::Phase::fabric);
   auto opened = factories_.fabric(settings_);

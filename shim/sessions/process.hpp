@@ -144,7 +144,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   base::Status set_up(Factories factories);
   base::Status set_up_node();
   base::Status settle_node_map();
-  transport::Opening::Opened open_fabric();
+  transport::Opened open_fabric();
   void set_up_engine();
   base::Status begin_early_fence(const base::Operation& start);
   bool is_crowded() const;

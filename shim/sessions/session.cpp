@@ -18,31 +18,47 @@ constexpr std::array<std::string_view, 4> kLevelNames = {"MPI_THREAD_SINGLE", "M
 /// The kinds of memory that buffers may lie in (MPI-4.1 §12.4.3): what MPI allocates and what the system does.
 constexpr std::string_view kMemoryKinds = "mpi,system";
 
+Error bad_value(std::string_view key, const std::string& value, std::string_view expected) {
+  return Error(ErrorClass::info_value, "the info value " + std::string(key) + "=\"" + value + "\" is not " + std::string(expected));
+}
+
+base::Result<std::optional<bool>> truth_in(const Info& info, std::string_view key) {
+  const auto value = info.get(key);
+  if (!value) return std::optional<bool>();
+  const std::string word = lowered(*value);
+  if (word == "true" || word == "1") return std::optional(true);
+  if (word == "false" || word == "0") return std::optional(false);
+  return bad_value(key, *value, "true or false");
+}
+
+class Complete : public ProcessSource {
+ public:
+  explicit Complete(std::shared_ptr<Process> process) : process_(std::move(process)) {}
+  base::Result<Process*> process() override { return process_.get(); }
+
+ private:
+  const std::shared_ptr<Process> process_;
+};
+
 }  // namespace
 
 std::string_view name_of(ThreadLevel level) { return kLevelNames[static_cast<std::size_t>(level)]; }
 
-base::Result<SessionOptions> read_session_options(const Info& info) {
+base::Result<SessionOptions> read_session_options(const InfoPtr& info) {
   SessionOptions options;
-  if (auto level = info.get("thread_level")) {
+  if (!info) return options;
+  if (auto level = info->get("thread_level")) {
     auto found = std::find(kLevelNames.begin(), kLevelNames.end(), *level);
-    if (found == kLevelNames.end())
-      return Error(ErrorClass::info_value, "the info key thread_level has the value \"" + *level +
-                                               "\", which is none of MPI_THREAD_SINGLE, _FUNNELED, _SERIALIZED, _MULTIPLE");
+    if (found == kLevelNames.end()) return bad_value("thread_level", *level, "the name of a thread level (MPI_THREAD_MULTIPLE, …)");
     options.level = static_cast<ThreadLevel>(found - kLevelNames.begin());
   }
-  if (auto strict = info.get("strict_finalize")) {
-    std::string word = lowered(*strict);
-    if (word != "true" && word != "false" && word != "1" && word != "0")
-      return Error(ErrorClass::info_value, "the info key strict_finalize has the value \"" + *strict +
-                                               "\", which is neither true nor false");
-    options.strict_finalize = word == "true" || word == "1";
-  }
+  SHIM_TRY_ASSIGN(const auto strict, truth_in(*info, "strict_finalize"));
+  options.strict_finalize = strict.value_or(false);
+  SHIM_TRY_ASSIGN(options.starts_beside, truth_in(*info, "mpix_start_beside"));
   return options;
 }
 
-Session::Session(std::shared_ptr<Process> process, ThreadLevel level, bool strict_finalize, ErrorHandlerPtr handler)
-    : process_(std::move(process)), level_(level), strict_(strict_finalize), handler_(std::move(handler)) {}
+std::shared_ptr<ProcessSource> source_of(std::shared_ptr<Process> process) { return std::make_shared<Complete>(std::move(process)); }
 
 ErrorHandlerPtr Session::error_handler() const {
   std::lock_guard guard(mutex_);
@@ -55,7 +71,8 @@ void Session::set_error_handler(ErrorHandlerPtr handler) {
 }
 
 base::Result<int> Session::pset_count() {
-  std::vector<std::string> now = process_->sets().names();
+  SHIM_TRY_ASSIGN(Process* const process, this->process());
+  std::vector<std::string> now = process->sets().names();
   std::lock_guard guard(mutex_);
   if (pset_names_.empty()) {
     pset_names_ = std::move(now);
@@ -82,7 +99,10 @@ base::Result<std::string> Session::nth_pset(int n) {
   return pset_names_[static_cast<std::size_t>(n)];
 }
 
-base::Result<GroupPtr> Session::group_of_pset(const std::string& name) { return process_->sets().find(name); }
+base::Result<GroupPtr> Session::group_of_pset(const std::string& name) {
+  SHIM_TRY_ASSIGN(Process* const process, this->process());
+  return process->sets().find(name);
+}
 
 base::Result<InfoPtr> Session::pset_info(const std::string& name) {
   SHIM_TRY_ASSIGN(GroupPtr group, group_of_pset(name));
@@ -91,12 +111,15 @@ base::Result<InfoPtr> Session::pset_info(const std::string& name) {
   return info;
 }
 
-base::Status Session::publish_pset(const std::string& name, const GroupPtr& group) { return process_->sets().publish(name, group); }
+base::Status Session::publish_pset(const std::string& name, const GroupPtr& group) {
+  SHIM_TRY_ASSIGN(Process* const process, this->process());
+  return process->sets().publish(name, group);
+}
 
 InfoPtr Session::info() const {
   auto info = std::make_shared<Info>();
-  for (auto [key, value] : {std::pair<std::string_view, std::string_view>{"thread_level", name_of(level_)},
-                            {"strict_finalize", strict_ ? "true" : "false"},
+  for (auto [key, value] : {std::pair<std::string_view, std::string_view>{"thread_level", name_of(options_.level)},
+                            {"strict_finalize", options_.strict_finalize ? "true" : "false"},
                             {"mpi_memory_alloc_kinds", kMemoryKinds}})
     (void)info->set(key, value);  // these keys and values fit
   return info;

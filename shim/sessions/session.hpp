@@ -24,9 +24,20 @@ std::string_view name_of(ThreadLevel level);  ///< "MPI_THREAD_SINGLE" and so on
 struct SessionOptions {
   ThreadLevel level = ThreadLevel::multiple;  ///< the standard advises against the lowest as default
   bool strict_finalize = false;
+  std::optional<bool> starts_beside = {};  ///< mpix_start_beside; empty: as the setting start_beside says
 };
-/// Keys that are not known are ignored. Errors: info_value (thread_level or strict_finalize with a value that has no meaning).
-base::Result<SessionOptions> read_session_options(const Info& info);
+/// No info is one without keys; keys that are not known are ignored. Errors: info_value (a value that has no meaning).
+base::Result<SessionOptions> read_session_options(const InfoPtr& info);
+
+/// Where a session has its Process from, which may still be starting beside the program.
+class ProcessSource {
+ public:
+  virtual ~ProcessSource() = default;
+  /// Waits until it is there. From any thread. Errors: those of Process::start, each time.
+  virtual base::Result<Process*> process() = 0;
+};
+/// Of one that is there.
+std::shared_ptr<ProcessSource> source_of(std::shared_ptr<Process> process);
 
 /// Something made from a session that MPI_Session_finalize can tell the user about.
 class Described {
@@ -37,11 +48,13 @@ class Described {
 
 class Session {
  public:
-  Session(std::shared_ptr<Process> process, ThreadLevel level, bool strict_finalize, ErrorHandlerPtr handler);
+  Session(std::shared_ptr<ProcessSource> source, const SessionOptions& options, ErrorHandlerPtr handler)
+      : source_(std::move(source)), options_(options), handler_(std::move(handler)) {}
 
-  Process& process() const { return *process_; }
-  ThreadLevel thread_level() const { return level_; }
-  bool is_strict() const { return strict_; }
+  /// As ProcessSource has it. What needs no other process than this one does not ask.
+  base::Result<Process*> process() const { return source_->process(); }
+  ThreadLevel thread_level() const { return options_.level; }
+  bool is_strict() const { return options_.strict_finalize; }
   ErrorHandlerPtr error_handler() const;
   void set_error_handler(ErrorHandlerPtr handler);
 
@@ -63,9 +76,8 @@ class Session {
   std::vector<std::string> living_objects();
 
  private:
-  std::shared_ptr<Process> process_;
-  ThreadLevel level_;
-  bool strict_;
+  const std::shared_ptr<ProcessSource> source_;
+  const SessionOptions options_;
   mutable std::mutex mutex_;  ///< guards what follows
   ErrorHandlerPtr handler_;
   std::vector<std::weak_ptr<const Described>> objects_;

@@ -66,5 +66,41 @@ TEST(BiasedLock, OutlivesItsFirstThread) {
   std::lock_guard guard(lock);
 }
 
+TEST(BiasedLock, ChangesHands) {
+  BiasedLock lock;
+  std::thread([&] {
+    { std::lock_guard guard(lock); }
+    lock.change_hands();
+  }).join();
+  for (int i = 0; i < 3; ++i) std::lock_guard guard(lock);
+  EXPECT_FALSE(lock.is_shared()) << "it is this thread's now";
+  std::thread([&] { lock.change_hands(); }).join();
+  EXPECT_FALSE(lock.is_shared());
+  std::thread([&] { std::lock_guard guard(lock); }).join();
+  EXPECT_TRUE(lock.is_shared()) << "who does not own it has nothing to give";
+}
+
+// While two others come, either of which may be the next owner.
+TEST(BiasedLock, LetsOneInAtATimeWhileItChangesHands) {
+  for (int repeat = 0; repeat < 200; ++repeat) {
+    constexpr int kThreads = 3, kTimes = 300;
+    BiasedLock lock;
+    int count = 0;
+    std::latch start(kThreads);
+    auto work = [&](bool leaves) {
+      start.arrive_and_wait();
+      for (int i = 0; i < kTimes; ++i) {
+        std::lock_guard guard(lock);
+        ++count;
+      }
+      if (leaves) lock.change_hands();
+    };
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; ++i) threads.emplace_back(work, i == 0);
+    for (std::thread& thread : threads) thread.join();
+    ASSERT_EQ(count, kThreads * kTimes);
+  }
+}
+
 }  // namespace
 }  // namespace shim::base

@@ -107,7 +107,7 @@ Member::Member(Cluster& cluster, int rank) : cluster_(cluster), rank_(rank) { be
 void Member::begin() {
   auto process = cluster_.start(rank_);
   ASSERT_TRUE(process) << process.error().text();
-  session_ = std::make_shared<Session>(*process, ThreadLevel::multiple, false, nullptr);
+  session_ = std::make_shared<Session>(source_of(*process), SessionOptions{}, nullptr);
 }
 
 GroupPtr Member::group(const Ranks& ranks) const {

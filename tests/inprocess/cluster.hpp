@@ -39,7 +39,7 @@ class Member {
   Member(Cluster& cluster, int rank);
   int rank() const { return rank_; }
   const SessionPtr& session() const { return session_; }
-  Process& process() const { return session_->process(); }
+  Process& process() const { return **session_->process(); }
   /// Ends the session; with it, unless communicators live, the Process.
   void end() { session_.reset(); }
   void begin();

@@ -64,7 +64,7 @@ TEST(PhasesOfACreation, EachRoleHasItsOwnAndWaitsNameWhoEndedThem) {
     factories.phases = &heard[static_cast<std::size_t>(rank)];
     auto process = Process::start(Cluster::settings(), factories);
     ASSERT_TRUE(process) << process.error().text();
-    auto session = std::make_shared<Session>(*std::move(process), ThreadLevel::multiple, false, nullptr);
+    auto session = std::make_shared<Session>(source_of(*std::move(process)), SessionOptions{}, nullptr);
     // each root waits for somebody, so that somebody ends its wait
     if (rank % 2 == 1) heard[static_cast<std::size_t>(rank - 1)].wait_for("collect begins");
     auto created = create_from_group(session, *session->group_of_pset("mpi://WORLD"), "test.phases", nullptr, nullptr);

@@ -30,6 +30,11 @@ bool has_launcher() {
   return false;
 }
 
+void settle_environment() {
+  constexpr int kKeepWhatIsThere = 0;
+  if (const char* mode = std::getenv("PMIX_SECURITY_MODE")) ::setenv("PMIX_MCA_psec", mode, kKeepWhatIsThere);
+}
+
 base::Result<std::unique_ptr<Connection>> Connection::open(const Library& library, double seconds,
                                                               std::shared_ptr<Held> held) {
   auto start = bounded_call<Start>(

@@ -15,6 +15,9 @@ namespace shim::bootstrap::pmix {
 /// Was this process started by a launcher that speaks PMIx? Looks at the environment and nothing else.
 bool has_launcher();
 
+/// PMIx_Init sets PMIX_MCA_psec to what the server has said in PMIX_SECURITY_MODE. Where it is there already, only its text changes.
+void settle_environment();
+
 /// Between PMIx_Init and PMIx_Finalize. PMIx counts these, so that a connection goes well with one of the MPI library
 /// below: before, beside and after its own.
 class Connection {

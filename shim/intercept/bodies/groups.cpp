@@ -41,8 +41,10 @@ base::Result<sessions::GroupPtr> read_from_below(MPI_Group handle) {
 }
 
 base::ProcessId self() {
-  auto process = living_process();
-  return process ? process->self() : base::ProcessId{};
+  if (auto process = living_process()) return process->self();
+  if (auto session = any_session())  // whose start may go on
+    if (auto process = session->process()) return (*process)->self();
+  return {};
 }
 
 }  // namespace

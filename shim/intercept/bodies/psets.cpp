@@ -90,8 +90,9 @@ int Group_from_session_pset(MPI_Session session, const char* name, MPI_Group* ne
     SHIM_TRY_ASSIGN(sessions::SessionPtr found, session_of(session));
     SHIM_TRY(check_output(newgroup, "group"));
     SHIM_TRY_ASSIGN(std::string wanted, pset_name(name));
-    SHIM_TRY_ASSIGN(sessions::GroupPtr group, found->group_of_pset(wanted));
-    SHIM_TRY_ASSIGN(*newgroup, hand_out_group({std::move(group), found->process().self(), true, found, session}));
+    SHIM_TRY_ASSIGN(sessions::Process* const process, found->process());
+    SHIM_TRY_ASSIGN(sessions::GroupPtr group, process->sets().find(wanted));
+    SHIM_TRY_ASSIGN(*newgroup, hand_out_group({std::move(group), process->self(), true, found, session}));
     return {};
   });
 }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Beginning and ending sessions, MPI-4.1 §11.3.1.
-#include <array>
-#include <optional>
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "shim/intercept/bodies/arguments.hpp"
 #include "shim/intercept/buffer_pool.hpp"
@@ -23,29 +21,6 @@ using sessions::ErrorHandlerPtr;
 using sessions::HandlerFor;
 using sessions::HandlerKind;
 using sessions::InfoPtr;
-using sessions::ThreadLevel;
-
-Error bad_value(const char* key, const std::string& value, const char* expected) {
-  return Error(ErrorClass::info_value, std::string("the info value ") + key + "=\"" + value + "\" is not " + expected);
-}
-
-/// MPI_THREAD_MULTIPLE where the program asks for nothing, as MPI-4.1 §11.3.1 suggests for sessions.
-base::Result<ThreadLevel> thread_level(const InfoPtr& info) {
-  auto value = info ? info->get("thread_level") : std::nullopt;
-  if (!value) return ThreadLevel::multiple;
-  constexpr std::array<std::string_view, 4> kNames = {"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED",
-                                                      "MPI_THREAD_MULTIPLE"};
-  for (std::size_t i = 0; i < kNames.size(); ++i)
-    if (*value == kNames[i]) return static_cast<ThreadLevel>(i);
-  return bad_value("thread_level", *value, "the name of a thread level (MPI_THREAD_MULTIPLE, …)");
-}
-
-base::Result<bool> is_strict(const InfoPtr& info) {
-  auto value = info ? info->get("strict_finalize") : std::nullopt;
-  if (!value || *value == "false" || *value == "0") return false;
-  if (*value == "true" || *value == "1") return true;
-  return bad_value("strict_finalize", *value, "true or false");
-}
 
 /// A handler given for a session: predefined, or made by MPI_Session_create_errhandler.
 base::Result<ErrorHandlerPtr> session_handler(MPI_Errhandler handle) {
@@ -67,10 +42,9 @@ base::Status init(MPI_Info info_handle, MPI_Errhandler errhandler, MPI_Session* 
   SHIM_TRY(check_output(session, "session"));
   SHIM_TRY_ASSIGN(ErrorHandlerPtr handler, session_handler(errhandler));
   SHIM_TRY_ASSIGN(InfoPtr info, take_info(info_handle));
-  SHIM_TRY_ASSIGN(ThreadLevel level, thread_level(info));
-  SHIM_TRY_ASSIGN(bool strict, is_strict(info));
-  SHIM_TRY_ASSIGN(auto process, acquire_process());
-  auto made = std::make_shared<sessions::Session>(std::move(process), level, strict, std::move(handler));
+  SHIM_TRY_ASSIGN(const sessions::SessionOptions options, sessions::read_session_options(info));
+  SHIM_TRY_ASSIGN(auto process, acquire_process(options.starts_beside));
+  auto made = std::make_shared<sessions::Session>(std::move(process), options, std::move(handler));
   SHIM_TRY_ASSIGN(*session, objects.sessions.insert(sessions::SessionPtr(made)));
   remember_session(made);
   return {};
@@ -88,7 +62,8 @@ base::Status check_nothing_lives(sessions::Session& session) {
   if (living.empty()) return {};
   std::string text = "the session is finalized while these objects made from it live: " + list_of(living);
   if (session.is_strict()) return Error(ErrorClass::pending, text + " (the session asked for strict_finalize)");
-  session.process().log().write(base::LogLevel::warn, "MPI_Session_finalize: " + text);
+  SHIM_TRY_ASSIGN(sessions::Process* const process, session.process());
+  process->log().write(base::LogLevel::warn, "MPI_Session_finalize: " + text);
   return {};
 }
 

@@ -11,7 +11,8 @@ int Session_get_counts(MPI_Session session, MPI_Info* counts) {
   return deliver(Subject::session(session), "MPIX_Session_get_counts", [&]() -> base::Status {
     SHIM_TRY_ASSIGN(sessions::SessionPtr found, session_of(session));
     SHIM_TRY(check_output(counts, "info object"));
-    SHIM_TRY_ASSIGN(*counts, hand_out_info(sessions::counts_of(found->process())));
+    SHIM_TRY_ASSIGN(sessions::Process* const process, found->process());
+    SHIM_TRY_ASSIGN(*counts, hand_out_info(sessions::counts_of(*process)));
     return {};
   });
 }
