@@ -27,7 +27,7 @@ struct CommReference;
 /// Runs what an MPI function does; its error, if there is one, goes to the error handler that the subject (a Subject or a
 /// CommReference) leads to.
 template <typename On, typename Body>
-int deliver(const On& subject, const char* function, Body&& body) {
+[[gnu::always_inline]] inline int deliver(const On& subject, const char* function, Body&& body) {
   base::Status status = std::forward<Body>(body)();
   if (status) [[likely]] return MPI_SUCCESS;
   return fail(subject, function, status.error());

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <bit>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <type_traits>
@@ -22,6 +23,8 @@ namespace shim::intercept {
 ///
 /// H is the handle's type in MPI.
 ///
+/// What each operation with a request passes is inlined by force: of a short message, calls are a large part.
+///
 /// Slots are used again in turn, the longest free first, so that a stale handle meets its own generation again only after
 /// kGenerations times as many objects as the table has slots.
 template <typename T, typename H>
@@ -30,20 +33,17 @@ class HandleTable {
   explicit constexpr HandleTable(abi::Kind kind) : kind_(kind) {}
 
   /// The new object's handle. Errors: no_mem (no slot left, or no address space for handles).
-  base::Result<H> insert(T&& value) {
+  [[gnu::always_inline]] base::Result<H> insert(T&& value) {
     if (abi::slot_limit() == 0) [[unlikely]] SHIM_TRY(abi::reserve_handles());
     std::lock_guard lock(lock_);
-    if (first_free_ == kNone && !grow())
+    if (first_free_ == nullptr && !grow()) [[unlikely]]
       return base::Error(base::ErrorClass::no_mem, "all " + std::to_string(capacity_) + " handles of this kind are in use");
-    std::uint32_t slot = first_free_;
-    Entry& entry = entry_at(slot);
+    Entry& entry = *first_free_;
     first_free_ = entry.next_free;
-    if (first_free_ == kNone) last_free_ = kNone;
-    entry.value = std::move(value);
-    std::uint32_t generation = entry.state.load(std::memory_order_relaxed) >> 1;
-    entry.state.store(generation << 1 | kLive, std::memory_order_release);  // pairs with the acquire in find()
+    std::construct_at(&entry.value, std::move(value));
+    entry.live.store(entry.next, std::memory_order_release);  // pairs with the acquire in entry_of()
     count(+1);
-    return abi::from_bits<H>(abi::encode({kind_, slot, generation}));
+    return abi::from_bits<H>(entry.next);
   }
 
   /// Null for a handle that is not ours, of another kind, or stale. What it points to stays until the handle is taken.
@@ -56,15 +56,20 @@ class HandleTable {
   std::optional<T> take(H handle) {
     std::optional<T> value;
     std::lock_guard lock(lock_);
-    Entry* entry = entry_of(handle);
-    if (entry == nullptr) return value;
-    const std::uint32_t generation = entry->state.load(std::memory_order_relaxed) >> 1;
-    entry->state.store((generation + 1) % abi::kGenerations << 1, std::memory_order_relaxed);
-    value.emplace(std::move(entry->value));
-    entry->value = T{};
-    count(-1);
-    append_free(abi::decode(abi::bits(handle)).slot, *entry);
+    if (Entry* entry = entry_of(handle)) {
+      value.emplace(std::move(entry->value));
+      retire(*entry);
+    }
     return value;
+  }
+
+  /// The same, with the object destroyed; answers whether there was one.
+  [[gnu::always_inline]] bool erase(H handle) {
+    std::lock_guard lock(lock_);
+    Entry* entry = entry_of(handle);
+    if (entry == nullptr) return false;
+    retire(*entry);
+    return true;
   }
 
   /// Calls visit(object) for all that have a handle; nothing comes or goes meanwhile.
@@ -73,21 +78,25 @@ class HandleTable {
     std::lock_guard lock(lock_);
     for (std::uint32_t slot = 0; slot < capacity_; ++slot) {
       Entry& entry = entry_at(slot);
-      if ((entry.state.load(std::memory_order_relaxed) & kLive) != 0) visit(entry.value);
+      if (entry.live.load(std::memory_order_relaxed) != 0) visit(entry.value);
     }
   }
 
   std::uint32_t live() const noexcept { return live_.load(std::memory_order_relaxed); }
 
  private:
-  static constexpr std::uint32_t kLive = 1, kNone = ~0u;
   static constexpr std::uint32_t kFirstChunk = 64;  ///< entries of the first chunk; each next one has twice as many
   static constexpr int kChunks = abi::kSlotBits - std::countr_zero(kFirstChunk) + 1;
 
   struct Entry {
-    std::atomic<std::uint32_t> state{0};  ///< generation << 1 | live
-    std::uint32_t next_free = kNone;
-    T value{};
+    Entry() noexcept {}
+    ~Entry() {}
+    std::atomic<abi::Bits> live{0};  ///< the handle that finds the object; 0 where there is none
+    abi::Bits next = 0;              ///< the handle of its latest object, or of its next one where it has none
+    Entry* next_free = nullptr;
+    union {
+      T value;                       ///< lives while the entry does
+    };
   };
 
   struct Place { int chunk; std::uint32_t index; };
@@ -103,24 +112,30 @@ class HandleTable {
   }
   Entry* entry_of(H handle) noexcept {
     if (!abi::is_ours(handle)) return nullptr;
-    abi::Handle fields = abi::decode(abi::bits(handle));
-    if (fields.kind != kind_) return nullptr;
-    Place place = place_of(fields.slot);
+    const Place place = place_of(abi::decode(abi::bits(handle)).slot);
     // acquire: pairs with the release in grow(), for handles that a user made up
     Entry* chunk = chunks_[static_cast<std::size_t>(place.chunk)].load(std::memory_order_acquire);
     if (chunk == nullptr) return nullptr;
     Entry& entry = chunk[place.index];
-    return entry.state.load(std::memory_order_acquire) == (fields.generation << 1 | kLive) ? &entry : nullptr;
+    return entry.live.load(std::memory_order_acquire) == abi::bits(handle) ? &entry : nullptr;
   }
   /// Under the lock, so that no addition is lost.
   void count(int more) noexcept {
     live_.store(live_.load(std::memory_order_relaxed) + static_cast<std::uint32_t>(more), std::memory_order_relaxed);
   }
-  void append_free(std::uint32_t slot, Entry& entry) noexcept {
-    entry.next_free = kNone;
-    if (last_free_ == kNone) first_free_ = slot;
-    else entry_at(last_free_).next_free = slot;
-    last_free_ = slot;
+  [[gnu::always_inline]] void retire(Entry& entry) noexcept {
+    entry.live.store(0, std::memory_order_relaxed);
+    std::destroy_at(&entry.value);
+    abi::Handle fields = abi::decode(entry.next);
+    fields.generation = (fields.generation + 1) % abi::kGenerations;
+    entry.next = abi::encode(fields);
+    count(-1);
+    append_free(entry);
+  }
+  void append_free(Entry& entry) noexcept {
+    entry.next_free = nullptr;
+    (first_free_ == nullptr ? first_free_ : last_free_->next_free) = &entry;
+    last_free_ = &entry;
   }
   bool grow() {
     if (capacity_ >= abi::slot_limit()) return false;
@@ -128,13 +143,18 @@ class HandleTable {
     std::uint32_t entries = kFirstChunk << chunk;
     auto* made = new Entry[entries];
     chunks_[static_cast<std::size_t>(chunk)].store(made, std::memory_order_release);
-    for (std::uint32_t i = 0; i < entries && capacity_ < abi::slot_limit(); ++i) append_free(capacity_++, made[i]);
+    for (std::uint32_t i = 0; i < entries && capacity_ < abi::slot_limit(); ++i) {
+      made[i].next = abi::encode({kind_, capacity_++, 0});
+      append_free(made[i]);
+    }
     return true;
   }
 
   abi::Kind kind_;
   base::BiasedLock lock_;  ///< guards all changes
-  std::uint32_t capacity_ = 0, first_free_ = kNone, last_free_ = kNone;
+  std::uint32_t capacity_ = 0;
+  Entry* first_free_ = nullptr;  ///< the longest free …
+  Entry* last_free_ = nullptr;   ///< … and the one free since last; stale where none is free
   std::atomic<std::uint32_t> live_{0};
   std::array<std::atomic<Entry*>, kChunks> chunks_{};
 };

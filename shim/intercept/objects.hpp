@@ -41,10 +41,12 @@ struct CommReference {
 /// It keeps its communicator only where that has no handle any more: to count references takes locked instructions where a program has
 /// threads, which every message would pay.
 struct RequestObject {
-  p2p::Request* request = nullptr;        ///< owned: given back with Engine::release. Null: ended at once, with nothing to tell
+  p2p::Request* request = nullptr;        ///< owned: given back with Engine::release. Null: ended at once, as `outcome` tells
   sessions::Communicator* comm = nullptr; ///< that of `handle`, or `kept`; null only where request is null or own
   MPI_Comm handle{};
   OwnRequest* own = nullptr;              ///< the request, if it is one that the border makes itself
+  p2p::Outcome outcome{.source = p2p::kProcNull};  ///< where request is null
+  p2p::Departed departed;                 ///< where request is null: a message that may be asked back
   std::unique_ptr<const sessions::CommunicatorPtr> kept;  ///< of own requests, and where the communicator is freed before the request
 
   /// For error handlers, which may free the communicator.

@@ -27,6 +27,8 @@ class Context {
     Peer** found = peers.find(rank);
     return found == nullptr ? nullptr : *found;
   }
+  /// The id that others send us messages of this plane by.
+  base::ContextId id_of(Plane plane) const { return id | (plane == Plane::collective ? 1 : 0); }
   /// The id that this member looks our messages up by.
   std::uint64_t id_at(int rank, Plane plane) const {
     return base::context_id(spec.bases->of(rank), spec.path, plane == Plane::collective);

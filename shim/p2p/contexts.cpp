@@ -58,6 +58,8 @@ Core::Core(EngineSpec engine_spec)
 }
 
 Core::~Core() {
+  for (auto& [process, peer] : peers_)
+    if (peer->shared != nullptr) stop_sharing(*peer->shared);  // its buffer is the program's again
   std::vector<Context*> ownerless;
   contexts_.for_each([&](Context& context) {
     context.core = nullptr;

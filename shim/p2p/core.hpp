@@ -64,8 +64,11 @@ class Core final : private transport::Sink {
 
   // --- send.cpp
   bool send_at_once(Context& context, const types::ConstBuffer& data, int rank, int tag, Plane plane);
-  /// The same, and the message can be asked for back later.
+  // The same, and the message can be asked for back later.
+  bool send_at_once(Context& context, const types::ConstBuffer& data, int rank, int tag, Departed& departed);
   bool send_at_once(SendRequest& request);
+  /// See Engine::request_of.
+  Request* request_of(Context& context, const Departed& departed);
   base::Status start(SendRequest& request, Guard& guard);
   /// The first start of a request that is new, the short way or the long one.
   /// @param keep_copy of data that does not leave at once
@@ -81,6 +84,11 @@ class Core final : private transport::Sink {
   /// whatever was in the way here.
   bool receive_at_once(Awaited& awaited);
   base::Result<Outcome> receive(const Address& from, const types::Buffer& into);  ///< the long way; no lock
+  /// For a receive that does not wait: takes the messages that have come from its source and are waited for, until one is its own. False:
+  /// that has not come, or the long way is needed; `received` is as it was.
+  bool receive_what_has_come(const Address& from, const types::Buffer& into, Outcome& received);
+  /// Have many receives found their messages without a round of progress? Then there shall be one.
+  bool is_turn_of_others() { return ++taken_at_once_ % kTakenInARow == 0; }
   base::Status start(ReceiveRequest& request);
   void start_matched(ReceiveRequest& request, Message& message);
   void abandon(ReceiveRequest& request);
@@ -96,6 +104,9 @@ class Core final : private transport::Sink {
   // --- rendezvous.cpp
   void begin_long(ReceiveRequest& request, const Arrival& arrival, Peer& from);
   int read_some();
+
+  // --- shared_copy.cpp
+  int write_some();
 
   // --- probe.cpp
   /// The first message that a receive of the user plane would get now; null if none.
@@ -134,6 +145,7 @@ class Core final : private transport::Sink {
   template <typename Done>
   base::Result<bool> wait(const Done& done, base::Deadline deadline = base::Deadline::never());
   bool is_flushed();
+  void change_hands() { lock_.change_hands(); }
   void set_crowded(bool is_crowded) { is_crowded_.store(is_crowded, std::memory_order_relaxed); }
   const WaitPlan& plan() const { return is_crowded_.load(std::memory_order_relaxed) ? plans_.crowded : plans_.with_cores_free; }
   /// Waits for an operation whose request is the caller's own, and answers its error. Afterwards nothing refers to the request.
@@ -166,6 +178,7 @@ class Core final : private transport::Sink {
   void take_packet(transport::ConstSpan packet);
   void on_message(const Arrival& arrival, base::ContextId id);
   Message* take_unmatched(base::ContextId id, const wire::Cancel& wanted);
+  void deliver_posted(Posted& posted, const Arrival& arrival, Context& context);
   bool take_awaited(const wire::Eager& message, transport::ConstSpan payload, bool is_whole);
   void on_clear_to_send(const wire::ClearToSend& header);
   void on_finished(const wire::Finished& header);
@@ -186,6 +199,9 @@ class Core final : private transport::Sink {
 
   template <typename Header>
   bool try_eager(Peer& to, const Header& header, transport::ConstSpan data);
+  template <typename Header>
+  bool try_eager(Peer& to, const Header& header, const types::ConstBuffer& data);
+  Peer* clear_peer(Context& context, int rank, std::uint64_t bytes) const;
   void number(SendRequest& request, Peer& to);
   void on_sent(SendRequest& request);
   void end(SendRequest& request, std::optional<base::Error> error, bool cancelled = false);
@@ -195,7 +211,21 @@ class Core final : private transport::Sink {
   void unlink(SendRequest& request);
   void unlink(ReceiveRequest& request);
   void ask_for_data(ReceiveRequest& request);
+  transport::RemoteMemory offer(SendRequest& request);
   bool read_chunk(ReceiveRequest& request);
+  bool read_offered(ReceiveRequest& request);
+  bool end_if_read(ReceiveRequest& request);
+  bool give_up_reading(ReceiveRequest& request, const base::Error* why);
+  bool is_for_two(const ReceiveRequest& request) const;
+  bool begin_sharing(ReceiveRequest& request);
+  enum class Sharing : std::uint8_t { waits, moved, over };
+  Sharing copy_shared(ReceiveRequest& request);
+  void read_now(ReceiveRequest& waiting);
+  void end_sharing(ReceiveRequest& request);
+  void give_up_sharing(Peer& from);
+  void stop_sharing(ReceiveRequest& request);
+  bool write_parts(const wire::Share& share);
+  void on_share(const wire::Share& header);
 
   struct Concerns;
   Concerns concerns();
@@ -223,6 +253,8 @@ class Core final : private transport::Sink {
   std::vector<Peer*> busy_;
   std::vector<Peer*> unrouted_;
   RequestList<ReceiveRequest, Streaming> reads_;
+  std::size_t long_sends_ = 0;      ///< under way: announced, and not ended
+  std::deque<wire::Share> shares_;  ///< messages of ours that their receivers read, and we may write
 
   std::deque<ControlMessage> inbox_;
   std::shared_ptr<const ControlHandler> handler_;
@@ -233,6 +265,9 @@ class Core final : private transport::Sink {
   std::atomic<bool> is_crowded_;  ///< a hint, pairs with nothing
   Awaited* awaited_ = nullptr;  ///< what a receive on the short way polls for
   int short_ways_ = 0;          ///< in a row, since everybody's packets were looked at
+  // A round takes up to a ring's batch of messages out that would soon have found their receives, which makes those dear: not too often.
+  static constexpr std::uint32_t kTakenInARow = 512;
+  std::uint32_t taken_at_once_ = 0;  ///< calls that may have received a message without a round
   int sleepers_ = 0;
   bool several_threads_ = false;  ///< seen so: another thread was in here while one slept
   std::uint64_t rounds_ = 0;

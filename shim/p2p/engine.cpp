@@ -18,6 +18,7 @@ void Engine::add_transport(transport::Transport& transport) {
 }
 
 void Engine::set_crowded(bool is_crowded) { core_->set_crowded(is_crowded); }
+void Engine::change_hands() { core_->change_hands(); }
 
 bool Engine::may_spin() const { return core_->plan().spin > 0; }
 
@@ -63,6 +64,19 @@ base::Result<Request*> Engine::send_or_start(Context& context, const types::Cons
   return core_->started(core_->start(*request, guard), *request);
 }
 
+base::Result<Request*> Engine::send_or_start(Context& context, const types::ConstBuffer& data, int dest, int tag, Mode mode, Departed& departed) {
+  if (dest == kProcNull) return nullptr;
+  Guard guard = core_->enter();
+  if (mode != Mode::synchronous && core_->send_at_once(context, data, dest, tag, departed)) [[likely]] return nullptr;
+  SendRequest* request = core_->sends.make(*core_, Address{&context, dest, tag, Plane::user}, data, mode);
+  return core_->started(core_->start(*request, guard), *request);
+}
+
+Request* Engine::request_of(Context& context, const Departed& departed) {
+  Guard guard = core_->enter();
+  return core_->request_of(context, departed);
+}
+
 base::Result<Request*> Engine::isend_copied(Context& context, const types::ConstBuffer& data, int dest, int tag, Plane plane) {
   Guard guard = core_->enter();
   return core_->begin(*core_->sends.make(*core_, Address{&context, dest, tag, plane}, data, Mode::standard), guard, true);
@@ -91,6 +105,21 @@ base::Result<Request*> Engine::irecv(Context& context, const types::Buffer& into
     request->complete(kNoMessage);
     return request;
   }
+  return core_->started(core_->start(*request), *request);
+}
+
+base::Result<Request*> Engine::receive_or_start(Context& context, const types::Buffer& into, int source, int tag, Outcome& received) {
+  received = kNoMessage;
+  if (source == kProcNull) return nullptr;
+  Guard guard = core_->enter();
+  if (core_->is_turn_of_others()) [[unlikely]] {
+    guard.unlock();
+    SHIM_TRY(core_->round(true));
+    guard.lock();
+  }
+  const Address from{&context, source, tag, Plane::user};
+  if (core_->receive_what_has_come(from, into, received)) return nullptr;
+  ReceiveRequest* request = core_->receives.make(*core_, from, into);
   return core_->started(core_->start(*request), *request);
 }
 

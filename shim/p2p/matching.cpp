@@ -14,8 +14,7 @@ Posted* Matching::first_for(PostedList& list, int tag) {
   return nullptr;
 }
 
-Posted* Matching::take_posted(int source, int tag) {
-  if (posted_count_ == 0) return nullptr;
+Posted* Matching::take_first_posted(int source, int tag) {
   Queues* queues = by_source_.find(source);
   Posted* exact = queues == nullptr ? nullptr : first_for(queues->posted, tag);
   Posted* any = any_source_.empty() ? nullptr : first_for(any_source_, tag);
@@ -24,8 +23,7 @@ Posted* Matching::take_posted(int source, int tag) {
   return first;
 }
 
-Arrived* Matching::find_arrived(int source, int tag) {
-  if (arrived_.empty()) return nullptr;
+Arrived* Matching::find_first_arrived(int source, int tag) {
   auto first_in = [tag](auto& list) -> Arrived* {
     for (Arrived& message : list) {
       if (accepts(tag, message.tag)) return &message;

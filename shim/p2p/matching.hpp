@@ -41,9 +41,9 @@ class Matching {
   explicit Matching(int sources) : by_source_(sources) {}
 
   /// A message has come: takes out the receive it belongs to, the one posted first of those that accept it; null if none.
-  Posted* take_posted(int source, int tag);
+  Posted* take_posted(int source, int tag) { return posted_count_ == 0 ? nullptr : take_first_posted(source, tag); }
   /// The first message by arrival that a receive for this source and tag accepts; stays where it is. Null if none.
-  Arrived* find_arrived(int source, int tag);
+  Arrived* find_arrived(int source, int tag) { return arrived_.empty() ? nullptr : find_first_arrived(source, tag); }
 
   /// The first message from this source that satisfies the predicate, whatever its tag; null if none.
   template <typename Predicate>
@@ -78,6 +78,9 @@ class Matching {
     ArrivedList<BySource> arrived;
   };
   static Posted* first_for(PostedList& list, int tag);
+  // Where there is one at all: mostly there is none, which is seen without a call.
+  Posted* take_first_posted(int source, int tag);
+  Arrived* find_first_arrived(int source, int tag);
 
   SourceTable<Queues> by_source_;
   PostedList any_source_;

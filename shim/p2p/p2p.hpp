@@ -49,6 +49,12 @@ struct Outcome {
   base::ErrorClass error = base::ErrorClass::success;
 };
 
+/// A message that had left when its send began, so that nothing is under way: what MPI_Cancel asks for it back with.
+struct Departed {
+  std::uint64_t number = 0;  ///< by which its receiver knows it; 0: none, and there is nothing to ask for
+  int dest = 0;
+};
+
 /// The processes of a communicator in rank order; shared, immutable.
 class Members {
  public:
@@ -178,6 +184,8 @@ class Engine {
   void add_transport(transport::Transport& transport);
   /// Are there more processes than cores here? Then whoever waits gives its core away at once: the one it waits for may need it.
   void set_crowded(bool is_crowded);
+  /// The calling thread has made it ready for others and does not come back: what costs nothing to one thread alone is the next one's.
+  void change_hands();
   base::ProcessId self() const;
 
   /// Local. Messages that came before this call find their way into the new context.
@@ -195,6 +203,10 @@ class Engine {
   /// @param keeps_copy of data that does not leave at once: the memory may be written to, or go
   base::Result<Request*> send_or_start(Context& context, const types::ConstBuffer& data, int dest, int tag, Plane plane,
                                        bool keeps_copy = false);
+  /// As isend on the user's plane; null where the message has left at once, and then `departed` says what it can be asked back with.
+  base::Result<Request*> send_or_start(Context& context, const types::ConstBuffer& data, int dest, int tag, Mode mode, Departed& departed);
+  /// The request of a message that left at once, complete, for cancel().
+  Request* request_of(Context& context, const Departed& departed);
   /// As isend, with the data copied and kept by the engine: the user's buffer is free at once (MPI_Bsend and friends account
   /// for the space in their own room).
   base::Result<Request*> isend_copied(Context& context, const types::ConstBuffer& data, int dest, int tag, Plane plane = Plane::user);
@@ -205,6 +217,8 @@ class Engine {
   /// The same where the message is there, or comes within moments and nothing else is in the way; else nothing has happened.
   std::optional<base::Result<Outcome>> recv_at_once(Context& context, const types::Buffer& into, int source, int tag, Plane plane);
   base::Result<Request*> irecv(Context& context, const types::Buffer& into, int source, int tag, Plane plane = Plane::user);
+  /// As irecv on the user's plane; null where the message was there, and then `received` tells of it.
+  base::Result<Request*> receive_or_start(Context& context, const types::Buffer& into, int source, int tag, Outcome& received);
 
   base::Result<std::optional<Outcome>> iprobe(Context& context, int source, int tag);
   base::Result<Outcome> probe(Context& context, int source, int tag);
@@ -268,7 +282,7 @@ class Engine {
   bool flush(base::Deadline deadline);
 
   struct Counts {
-    std::uint64_t eager_sent = 0, rendezvous_sent = 0, single_copies = 0, unexpected = 0, posted_matches = 0;
+    std::uint64_t eager_sent = 0, rendezvous_sent = 0, single_copies = 0, parts_written = 0, unexpected = 0, posted_matches = 0;
     std::uint64_t control_sent = 0, control_bytes = 0, peers_contacted = 0, stale_dropped = 0;
   };
   Counts counts() const;

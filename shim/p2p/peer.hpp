@@ -30,6 +30,7 @@ struct Peer {
   transport::Link* link = nullptr;   ///< null before the route is known and after a failure
   std::uint64_t eager_limit = 0;     ///< longest message sent in one packet
   bool can_read = true;              ///< false once the transport has said that it cannot read this process's memory
+  bool can_write = true;             ///< false once it has turned out that the two cannot share the copying
   bool is_busy = false;              ///< in the engine's list of peers with something to send
   bool needs_route = false;          ///< in the engine's list of peers to find a route to
   std::optional<base::Error> failure;
@@ -38,6 +39,7 @@ struct Peer {
   RequestList<SendRequest, OfPeer> unfinished;        ///< sends begun and not complete
   RequestList<SendRequest, Streaming> streams;        ///< those of them that send data packets
   RequestList<ReceiveRequest, OfPeer> incoming;       ///< receives matched with long messages of this process
+  ReceiveRequest* shared = nullptr;                   ///< the one of them that both copy, or that may be next
   std::vector<std::byte> control_part;                ///< a control message of which not all has come
 
   /// May a packet be given to the link without overtaking another?

@@ -13,6 +13,8 @@ namespace {
 constexpr int kShortWayPolls = 50;
 // Receives that find their messages without a round of progress, before everybody else's packets and registered work have their turn.
 constexpr int kShortWaysInARow = 16;
+// What one call that does not wait may take for receives posted before.
+constexpr int kMostTakenAtOnce = 16;
 }  // namespace
 
 std::optional<base::Error> misfit(std::uint64_t bytes, int source, int tag, const Incoming& into) {
@@ -56,12 +58,15 @@ void Core::take_packet(transport::ConstSpan packet) {
       if (auto header = wire::read<wire::ReadyToSend>(packet)) {
         const wire::Eager& message = header->message;
         if (awaited_ != nullptr) take_awaited(message, {}, false);
-        on_message({message.kind, message.source, message.tag, header->bytes, header->number, header->address, {}},
+        on_message({message.kind, message.source, message.tag, header->bytes, header->number, header->address, {}, header->key},
                    message.context);
       }
       break;
     case wire::Kind::clear_to_send:
       if (auto header = wire::read<wire::ClearToSend>(packet)) on_clear_to_send(*header);
+      break;
+    case wire::Kind::share:
+      if (auto header = wire::read<wire::Share>(packet)) on_share(*header);
       break;
     case wire::Kind::data:
       if (auto header = wire::read<wire::Data>(packet)) on_data(*header, packet.subspan(sizeof *header));
@@ -92,18 +97,20 @@ void Core::on_message(const Arrival& arrival, base::ContextId id) {
     return;
   }
   Posted* posted = context == nullptr ? nullptr : context->matching(plane).take_posted(arrival.source, arrival.tag);
-  if (posted != nullptr) {
-    ++counts.posted_matches;
-    auto& request = static_cast<ReceiveRequest&>(*posted);
-    request.posted = false;
-    deliver(request, arrival, *context);
-    drop(*context);
-    return;
-  }
+  if (posted != nullptr) return deliver_posted(*posted, arrival, *context);
   ++counts.unexpected;
   Message* message = messages_.make(arrival, plane);
   if (context == nullptr) contexts_.hold(id, *message);
   else context->matching(plane).add(*message);
+}
+
+/// To a receive that matching has just given out.
+void Core::deliver_posted(Posted& posted, const Arrival& arrival, Context& context) {
+  ++counts.posted_matches;
+  auto& request = static_cast<ReceiveRequest&>(posted);
+  request.posted = false;
+  deliver(request, arrival, context);
+  drop(context);
 }
 
 /// Is it what a receive on the short way polls for? Nothing is posted before that one in its plane. A message that is its own, but wants
@@ -129,7 +136,7 @@ bool Core::may_take_short_way(const Awaited& awaited) {
   Matching& matching = context.matching(awaited.address.plane);
   if (context.failed != 0 || matching.has_posted() || matching.find_arrived(awaited.address.rank, awaited.address.tag) != nullptr)
     return false;
-  if (!busy_.empty() || !reads_.empty() || !unrouted_.empty() || !inbox_.empty()) return false;
+  if (!busy_.empty() || !reads_.empty() || !shares_.empty() || !unrouted_.empty() || !inbox_.empty()) return false;
   if (++short_ways_ < kShortWaysInARow) [[likely]] return true;
   short_ways_ = 0;
   return work.list() == nullptr;
@@ -152,7 +159,7 @@ bool Core::receive_at_once(Awaited& awaited) {
   if (!may_take_short_way(awaited)) return false;
   const bool is_alone = !is_crowded_.load(std::memory_order_relaxed) && !lock_.is_shared();
   const Context& context = *awaited.address.context;
-  awaited.context = base::context_id(context.spec.own_base, context.spec.path, awaited.address.plane == Plane::collective);
+  awaited.context = context.id_of(awaited.address.plane);
   awaited.sources = context.size;
   base::Status polled;
   awaited_ = &awaited;
@@ -163,6 +170,68 @@ bool Core::receive_at_once(Awaited& awaited) {
   if (awaited.has_come || polled) return awaited.has_come;
   awaited.received = std::move(polled).error();
   return true;
+}
+
+namespace {
+
+/// A packet that is a whole message, of which its sender wants to hear nothing.
+struct WholeMessage {
+  wire::Eager header;
+  std::uint64_t number = 0;  ///< 0 where it has none
+  transport::ConstSpan payload;
+
+  Arrival arrival() const { return {header.kind, header.source, header.tag, header.bytes, number, 0, payload}; }
+};
+
+/// False for any other packet, and for none.
+[[gnu::always_inline]] inline bool read(transport::ConstSpan packet, WholeMessage& message) {
+  if (packet.size() < sizeof message.header) return false;
+  base::copy_short(&message.header, packet.data(), sizeof message.header);
+  std::size_t front = sizeof(wire::Eager);
+  if (message.header.kind == wire::Kind::eager_numbered) {
+    if (packet.size() < sizeof(wire::NumberedEager)) return false;
+    std::memcpy(&message.number, packet.data() + front, sizeof message.number);
+    front = sizeof(wire::NumberedEager);
+  } else if (message.header.kind != wire::Kind::eager) {
+    return false;
+  }
+  message.payload = packet.subspan(front);
+  return message.payload.size() == message.header.bytes;
+}
+
+/// May this message be received here, without a request that could keep an error?
+[[gnu::always_inline]] inline bool suits(const wire::Eager& message, const Address& from, const types::Buffer& into) {
+  if (!from.accepts_tag(message.tag)) return false;
+  if (message.bytes == into.bytes()) [[likely]] return true;
+  return !misfit(message.bytes, message.source, message.tag, Incoming(into));
+}
+
+}  // namespace
+
+bool Core::receive_what_has_come(const Address& from, const types::Buffer& into, Outcome& received) {
+  Context& context = *from.context;
+  const Peer* sender = from.rank >= 0 ? context.known_peer(from.rank) : nullptr;
+  Matching& matching = context.matching(from.plane);
+  if (sender == nullptr || sender->link == nullptr || !into.type->contiguous || context.failed != 0) return false;
+  if (matching.find_arrived(from.rank, from.tag) != nullptr) return false;
+  const base::ContextId id = context.id_of(from.plane);
+  for (int packets = 0; packets < kMostTakenAtOnce; ++packets) {
+    const transport::ConstSpan packet = sender->transport->front(*sender->link);
+    WholeMessage message;
+    if (!read(packet, message) || message.header.context != id || message.header.source != from.rank) return false;
+    if (Posted* posted = matching.take_posted(from.rank, message.header.tag)) [[unlikely]] {
+      deliver_posted(*posted, message.arrival(), context);
+      sender->transport->drop_front(*sender->link, packet);
+      continue;
+    }
+    if (!suits(message.header, from, into)) return false;
+    ++counts.posted_matches;
+    base::copy_short(into.address, message.payload.data(), message.payload.size());
+    sender->transport->drop_front(*sender->link, packet);
+    received = {message.header.source, message.header.tag, message.header.bytes};
+    return true;
+  }
+  return false;
 }
 
 base::Result<Outcome> Core::receive(const Address& from, const types::Buffer& into) {
@@ -216,7 +285,9 @@ void Core::start_matched(ReceiveRequest& request, Message& message) {
 void Core::unlink(ReceiveRequest& request) {
   if (request.id != 0) receive_ids_.remove(std::exchange(request.id, 0));
   if (std::exchange(request.reading, false)) reads_.erase(reads_.iterator_to(request));
+  request.read.reset();
   if (request.peer != nullptr) {
+    stop_sharing(request);
     Peer& from = *std::exchange(request.peer, nullptr);
     from.incoming.erase(from.incoming.iterator_to(request));
   }

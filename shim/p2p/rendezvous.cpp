@@ -15,20 +15,35 @@ constexpr int kReadsPerRound = 4;
 
 }  // namespace
 
+/// Where the announcement of a long message says that it lies.
+transport::RemoteMemory Core::offer(SendRequest& request) {
+  Peer& to = *request.peer;
+  if (!to.transport->needs_offers()) return {request.data.address()};
+  if (!spec.settings.single_copy) return {};
+  request.offer = to.transport->offer(*to.link, request.data.all());
+  return request.offer == nullptr ? transport::RemoteMemory{} : request.offer->memory();
+}
+
 void Core::begin_long(ReceiveRequest& request, const Arrival& arrival, Peer& from) {
   if (from.failure) return end(request, {arrival.source, arrival.tag, 0}, from.failure->clone());
   request.matched_source = arrival.source;
   request.matched_tag = arrival.tag;
   request.remote_send = arrival.number;
   request.remote_address = arrival.address;
+  request.remote_key = arrival.key;
   request.total = arrival.bytes;
   request.wanted = std::min(arrival.bytes, request.into.capacity());
   request.received = 0;
+  request.goes_alone = false;
   request.peer = &from;
   from.incoming.push_back(request);
   bool can_read = spec.settings.single_copy && from.can_read && arrival.address != 0 && request.into.is_one_run();
   if (request.wanted != 0 && !can_read) {
     return ask_for_data(request);
+  }
+  if (from.shared != nullptr && is_for_two(request)) {
+    request.waits_turn = true;
+    return;
   }
   request.reading = true;
   reads_.push_back(request);
@@ -53,29 +68,67 @@ int Core::read_some() {
 /// True if something has happened. The request may be gone then.
 bool Core::read_chunk(ReceiveRequest& request) {
   Peer& from = *request.peer;
+  if (from.transport->needs_offers()) return read_offered(request);
+  const bool may_begin = request.board == nullptr && request.received == 0 && (from.shared == nullptr || from.shared == &request);
+  if (may_begin && is_for_two(request) && begin_sharing(request)) return true;
+  if (may_begin && from.shared != nullptr) give_up_sharing(from);
+  if (request.board != nullptr) {
+    const Sharing sharing = copy_shared(request);
+    if (sharing != Sharing::over) return sharing == Sharing::moved;
+  }
   if (request.received != request.wanted) {
     auto room = request.into.window(request.received, std::min(kReadChunkBytes, request.wanted - request.received));
     auto read = from.transport->try_read(*from.link, request.remote_address + request.received, room);
-    if (!read && read.error().error_class() == base::ErrorClass::proc_aborted) {
-      fail(from, read.error());
-      return true;
-    }
-    if (!read) warn("reading another process's memory failed, using packets instead: " + read.error().text());
-    if (!read || *read == transport::Attempt::unsupported) {
-      from.can_read = false;
-      ask_for_data(request);
-      return true;
-    }
+    if (!read) return give_up_reading(request, &read.error());
+    if (*read == transport::Attempt::unsupported) return give_up_reading(request, nullptr);
     if (*read == transport::Attempt::again) return false;
     request.received += room.size();
   }
-  if (request.received == request.wanted) {
-    wire::Finished reply;
-    reply.send = request.remote_send;
-    if (request.wanted != 0) ++counts.single_copies;
-    end_long(request);  // before the reply: if that fails, it ends all that is still under way with this peer
-    transmit(from, reply);
+  end_if_read(request);
+  return true;
+}
+
+/// The same over a transport that reads on by itself, once it is told to.
+bool Core::read_offered(ReceiveRequest& request) {
+  Peer& from = *request.peer;
+  if (request.received == request.wanted) return end_if_read(request);
+  if (request.read == nullptr) {
+    const transport::RemoteMemory memory{request.remote_address, request.remote_key};
+    request.read = from.transport->begin_read(*from.link, memory, request.into.window(0, request.wanted));
+    if (request.read == nullptr) return give_up_reading(request, nullptr);
   }
+  auto read = request.read->progress();
+  if (!read) {
+    request.read.reset();
+    request.received = 0;  // holes may be anywhere
+    return give_up_reading(request, &read.error());
+  }
+  const bool has_moved = std::exchange(request.received, *read) != *read;
+  return end_if_read(request) || has_moved;
+}
+
+/// False while bytes are missing.
+bool Core::end_if_read(ReceiveRequest& request) {
+  if (request.received != request.wanted) return false;
+  Peer& from = *request.peer;
+  wire::Finished reply;
+  reply.send = request.remote_send;
+  if (request.wanted != 0) ++counts.single_copies;
+  end_long(request);  // before the reply: if that fails, it ends all that is still under way with this peer
+  transmit(from, reply);
+  return true;
+}
+
+/// What is missing comes in packets, unless the sender is gone. True: something has happened.
+bool Core::give_up_reading(ReceiveRequest& request, const base::Error* why) {
+  Peer& from = *request.peer;
+  if (why != nullptr && why->error_class() == base::ErrorClass::proc_aborted) {
+    fail(from, *why);
+    return true;
+  }
+  if (why != nullptr) warn("reading another process's memory failed, using packets instead: " + why->text());
+  from.can_read = false;
+  ask_for_data(request);
   return true;
 }
 

@@ -30,6 +30,9 @@ struct Address {
   int rank = 0;
   int tag = 0;
   Plane plane = Plane::user;
+
+  /// Of a receive: may it get a message with this tag?
+  bool accepts_tag(int of_message) const { return of_message == tag || (tag == kAnyTag && of_message >= 0); }
 };
 
 class SendRequest final : public Request, public RequestHook<OfPeer>, public RequestHook<Streaming> {
@@ -55,7 +58,9 @@ class SendRequest final : public Request, public RequestHook<OfPeer>, public Req
   Peer* peer = nullptr;      ///< set: in the peer's list of unfinished sends
   std::uint64_t id = 0;      ///< our number for the other side's answer; 0 where none is expected
   bool waits_for_answer = false;
+  bool is_long = false;      ///< counted among the engine's long sends
   bool streaming = false;    ///< in the peer's list of streams
+  std::unique_ptr<transport::Offer> offer;  ///< of the data of a long message, for its receiver to read; null where that takes none
   bool given_up = false;     ///< the receiver has been asked to forget it …
   bool had_left = false;     ///< … after its data had left, which completed it
   std::uint64_t remote_receive = 0, offset = 0, end = 0;  ///< of the stream: whose, next byte, last byte and one
@@ -83,9 +88,15 @@ class ReceiveRequest final : public Request, public Posted, public RequestHook<O
   Peer* peer = nullptr;      ///< set: in the peer's list of incoming messages
   std::uint64_t id = 0;      ///< our number for data packets; 0 where we read
   bool reading = false;      ///< in the engine's list of reads
-  std::uint64_t remote_send = 0, remote_address = 0;
+  std::uint64_t remote_send = 0, remote_address = 0, remote_key = 0;
+  std::unique_ptr<transport::Read> read;  ///< under way, of memory that was offered
   std::uint64_t total = 0, wanted = 0, received = 0;  ///< bytes: of the message, of it into the buffer, of these so far
   int matched_source = 0, matched_tag = 0;
+  // while its sender may copy, too
+  transport::CopyBoard* board = nullptr;
+  std::uint32_t turn = 0, parts = 0;  ///< on the board; parts that are not ours: nobody's yet or the sender's
+  bool goes_alone = false;   ///< we could not read a part
+  bool waits_turn = false;   ///< not in the engine's list of reads: another message has the board
 
  private:
   friend class Core;
@@ -105,6 +116,7 @@ struct Arrival {
   std::uint64_t number = 0;    ///< by which the sender names it; 0 where it does not
   std::uint64_t address = 0;   ///< of a message that stayed with the sender
   transport::ConstSpan payload;
+  std::uint64_t key = 0;       ///< goes with the address
 };
 
 /// A message that came before its receive. Its payload is its own.
@@ -131,7 +143,7 @@ struct Awaited {
   bool is_for_long_way = false;  ///< its message has come, and is no short one
 
   bool accepts(const wire::Eager& message) const {
-    return message.context == context && (message.tag == address.tag || (address.tag == kAnyTag && message.tag >= 0)) &&
+    return message.context == context && address.accepts_tag(message.tag) &&
            (message.source == address.rank || (address.rank == kAnySource && message.source >= 0 && message.source < sources));
   }
 };

@@ -6,37 +6,64 @@ namespace shim::p2p {
 
 namespace {
 
-wire::Eager header_for(wire::Kind kind, const Context& context, int rank, int tag, Plane plane, std::uint64_t bytes) {
+// Inlined by force, here and below: a call costs a short message as much as what these do.
+[[gnu::always_inline]] inline wire::Eager header_for(wire::Kind kind, const Context& context, int rank, int tag, Plane plane, std::uint64_t bytes) {
   return wire::Eager::of(kind, context.spec.own_rank, context.id_at(rank, plane), tag, static_cast<std::uint32_t>(bytes));
 }
 
 }  // namespace
 
-/// The short way: true when the message has left as one packet. False: take the long way, which meets whatever was in the way
-/// here and deals with it.
-bool Core::send_at_once(Context& context, const types::ConstBuffer& data, int rank, int tag, Plane plane) {
+/// Whom a message of so many bytes can be given to as one packet, now; null where something is in the way.
+[[gnu::always_inline]] inline Peer* Core::clear_peer(Context& context, int rank, std::uint64_t bytes) const {
   Peer* to = context.known_peer(rank);
-  const std::uint64_t bytes = data.bytes();
-  if (to == nullptr || !to->is_clear() || bytes > to->eager_limit) return false;
-  const wire::Eager header = header_for(wire::Kind::eager, context, rank, tag, plane, bytes);
-  if (!data.type->contiguous) [[unlikely]] return try_eager(*to, header, Outgoing(data).all());
-  return try_eager(*to, header, {static_cast<const std::byte*>(data.address), static_cast<std::size_t>(bytes)});
+  return to != nullptr && to->is_clear() && bytes <= to->eager_limit ? to : nullptr;
 }
 
 template <typename Header>
-bool Core::try_eager(Peer& to, const Header& header, transport::ConstSpan data) {
+[[gnu::always_inline]] inline bool Core::try_eager(Peer& to, const Header& header, transport::ConstSpan data) {
   auto sent = to.transport->try_send(*to.link, wire::bytes_of(header), data);
   if (!sent || *sent != transport::Attempt::done) return false;
   ++counts.eager_sent;
   return true;
 }
 
+template <typename Header>
+[[gnu::always_inline]] inline bool Core::try_eager(Peer& to, const Header& header, const types::ConstBuffer& data) {
+  if (!data.type->contiguous) [[unlikely]] return try_eager(to, header, Outgoing(data).all());
+  return try_eager(to, header, transport::ConstSpan(static_cast<const std::byte*>(data.address), static_cast<std::size_t>(data.bytes())));
+}
+
+/// The short way: true when the message has left as one packet. False: take the long way, which meets whatever was in the way
+/// here and deals with it.
+bool Core::send_at_once(Context& context, const types::ConstBuffer& data, int rank, int tag, Plane plane) {
+  Peer* to = clear_peer(context, rank, data.bytes());
+  return to != nullptr && try_eager(*to, header_for(wire::Kind::eager, context, rank, tag, plane, data.bytes()), data);
+}
+
+bool Core::send_at_once(Context& context, const types::ConstBuffer& data, int rank, int tag, Departed& departed) {
+  Peer* to = clear_peer(context, rank, data.bytes());
+  if (to == nullptr) return false;
+  const wire::Eager header = header_for(wire::Kind::eager_numbered, context, rank, tag, Plane::user, data.bytes());
+  if (!try_eager(*to, wire::NumberedEager{header, messages_numbered_ + 1}, data)) return false;
+  departed = {++messages_numbered_, rank};
+  return true;
+}
+
 bool Core::send_at_once(SendRequest& request) {
-  const auto& [context, rank, tag, plane] = request.address;
-  Peer* to = context->known_peer(rank);
-  if (to == nullptr || !to->is_clear() || request.data.bytes() > to->eager_limit) return false;
+  const Address& address = request.address;
+  Peer* to = clear_peer(*address.context, address.rank, request.data.bytes());
+  if (to == nullptr) return false;
   number(request, *to);
   return try_eager(*to, wire::NumberedEager{request.header, request.number}, request.data.all());
+}
+
+Request* Core::request_of(Context& context, const Departed& departed) {
+  SendRequest* request = sends.make(*this, Address{&context, departed.dest, 0, Plane::user}, types::ConstBuffer{nullptr, 0, &types::byte_type()}, Mode::standard);
+  request->receiver = context.known_peer(departed.dest);
+  request->number = departed.number;
+  request->header = header_for(wire::Kind::eager_numbered, context, departed.dest, 0, Plane::user, 0);  // as much of it as names the message
+  request->complete({});
+  return request;
 }
 
 /// Fills in the header of a message that nobody has to answer, but that may be asked for back.
@@ -59,9 +86,12 @@ base::Status Core::start(SendRequest& request, Guard& guard) {
 
   if (request.data.bytes() > to->eager_limit) {
     ++counts.rendezvous_sent;
+    request.is_long = true;
+    ++long_sends_;
     request.header.kind = wire::Kind::ready_to_send;
     request.header.bytes = 0;
-    transmit(*to, wire::ReadyToSend{request.header, request.number, request.data.bytes(), request.data.address()}, &request);
+    const transport::RemoteMemory memory = offer(request);
+    transmit(*to, wire::ReadyToSend{request.header, request.number, request.data.bytes(), memory.address, memory.key}, &request);
     return {};
   }
   ++counts.eager_sent;
@@ -90,6 +120,8 @@ void Core::on_finished(const wire::Finished& header) {
 
 void Core::unlink(SendRequest& request) {
   if (request.id != 0) send_ids_.remove(std::exchange(request.id, 0));
+  if (std::exchange(request.is_long, false)) --long_sends_;
+  request.offer.reset();
   if (request.peer == nullptr) return;
   Peer& to = *std::exchange(request.peer, nullptr);
   to.unfinished.erase(to.unfinished.iterator_to(request));

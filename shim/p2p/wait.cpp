@@ -56,6 +56,7 @@ base::Result<int> Core::round(bool thorough) {
   int moved = poll_all(thorough, status);
   if (!busy_.empty()) moved += push_all();
   if (!reads_.empty()) moved += read_some();
+  if (!shares_.empty()) moved += write_some();
   if (!unrouted_.empty()) route_waiting(guard);
   bool has_control = !inbox_.empty() && handler_ != nullptr;
   std::shared_ptr<const ProgressWork::List> list = work.list();

@@ -4,7 +4,8 @@
 //
 // A message of up to eager_limit bytes:   eager →, or eager_numbered → where it may be cancelled
 //   one whose sender waits for its match: eager_synchronous →, ← finished
-// A longer one, memory readable:          ready_to_send →, [receiver reads], ← finished
+// A longer one, memory readable:          ready_to_send →, [receiver reads], ← finished   (over a fabric: with a key of its registration)
+//   a much longer one:                    … share →  (to the sender), and both copy, [receiver reads, sender writes], ← finished
 // A longer one, memory not readable:      ready_to_send →, ← clear_to_send, data →, data →, …
 // Given up by its sender:                 cancel →, ← cancelled if it was not matched; if it was, an eager_numbered is ← finished,
 //                                         and of the others nothing is said: they go on
@@ -34,6 +35,7 @@ enum class Kind : std::uint8_t {
   cancel,
   cancelled,
   eager_numbered,
+  share,
 };
 
 /// A whole message in one packet; the payload follows. 24 bytes, so that 8 bytes of data and the 8 bytes that a shared-memory
@@ -72,9 +74,10 @@ struct ReadyToSend {
   Eager message;               ///< its `bytes` is zero
   std::uint64_t number = 0;    ///< the sender's id of its operation, for `finished` and `clear_to_send`
   std::uint64_t bytes = 0;     ///< length of the message
-  std::uint64_t address = 0;   ///< where the bytes lie in the sender's memory, offered for reading; 0: not in one run
+  std::uint64_t address = 0;   ///< where the bytes lie in the sender's memory, offered for reading; 0: they are not
+  std::uint64_t key = 0;       ///< and what its transport knows that memory by (transport::RemoteMemory)
 };
-static_assert(sizeof(ReadyToSend) == 48);
+static_assert(sizeof(ReadyToSend) == 56);
 
 /// The receiver's answer where it cannot read the sender's memory itself: send me these bytes.
 struct ClearToSend {
@@ -86,6 +89,17 @@ struct ClearToSend {
   std::uint64_t bytes = 0;     ///< how many; fewer than announced where the receive buffer is shorter
 };
 static_assert(sizeof(ClearToSend) == 40);
+
+/// The receiver reads a long message, and the sender may write parts of it (transport/copy_board.hpp).
+struct Share {
+  Kind kind = Kind::share;
+  std::uint8_t zero[3] = {};
+  std::uint32_t turn = 0;      ///< of the board
+  std::uint64_t send = 0;      ///< the sender's id, the announcement's `number`
+  std::uint64_t address = 0;   ///< of the receive buffer in the receiver's memory
+  std::uint64_t bytes = 0;     ///< wanted
+};
+static_assert(sizeof(Share) == 32);
 
 /// Part of a long message; the payload follows, its length is what is left of the packet.
 struct Data {

@@ -16,6 +16,7 @@
 
 #include "shim/base/error.hpp"
 #include "shim/base/result.hpp"
+#include "shim/transport/copy_board.hpp"
 
 namespace shim::transport {
 
@@ -42,6 +43,29 @@ enum class Attempt : std::uint8_t {
   done,
   again,        ///< no room now; try after polling
   unsupported,  ///< this transport or link cannot do it at all; take another way
+};
+
+/// Memory of a process, for another one to read.
+struct RemoteMemory {
+  std::uint64_t address = 0;  ///< where its owner has it; 0: it cannot be read
+  std::uint64_t key = 0;      ///< what its owner's transport knows it by
+};
+
+/// Memory of this process that another may read as long as this lives.
+class Offer {
+ public:
+  virtual ~Offer() = default;
+  virtual RemoteMemory memory() const = 0;
+};
+
+/// A read of another process's memory under way. Once it is destroyed nothing comes into our memory any more; for that it may have to
+/// wait, 2 s at most.
+class Read {
+ public:
+  virtual ~Read() = default;
+  /// Sees to it that it goes on, which also takes polls of the transport; answers how many bytes have come. Not in the order of
+  /// addresses: only when all are there they are of use. Errors: proc_aborted (the peer is known to be gone), other.
+  virtual base::Result<std::size_t> progress() = 0;
 };
 
 class Transport {
@@ -72,9 +96,34 @@ class Transport {
   /// them apart polls everything.
   virtual base::Result<int> poll_link([[maybe_unused]] Link& link, Sink& sink) { return poll(sink); }
 
+  /// The packet from this link's process that a poll would hand over next, where it lies: valid until it is dropped, or the next poll.
+  /// Empty where none has come, and of transports that cannot leave a packet where it is.
+  virtual ConstSpan front([[maybe_unused]] Link& link) { return {}; }
+  /// Done with what front() has shown: no poll hands it over.
+  virtual void drop_front([[maybe_unused]] Link& link, [[maybe_unused]] ConstSpan packet) {}
+
   /// Reads bytes straight out of the other process's memory (its address, in its address space) into ours, without its help.
   /// The owner of the memory must have offered it. unsupported where the kernel or the fabric forbids it.
   virtual base::Result<Attempt> try_read(Link& link, std::uint64_t remote_address, std::span<std::byte> into) = 0;
+
+  /// Does reading another process's memory take an offer of its owner's, and begin_read? Else try_read is all there is to it.
+  virtual bool needs_offers() const { return false; }
+  /// Lets the link's process read this memory. Null where that cannot be.
+  virtual std::unique_ptr<Offer> offer([[maybe_unused]] Link& link, [[maybe_unused]] ConstSpan memory) { return nullptr; }
+  /// Begins to read what the link's process has offered, as many bytes as there is room for. Null where that cannot be.
+  virtual std::unique_ptr<Read> begin_read([[maybe_unused]] Link& link, [[maybe_unused]] const RemoteMemory& from,
+                                           [[maybe_unused]] std::span<std::byte> into) {
+    return nullptr;
+  }
+
+  /// Writes bytes into the other process's memory as try_read reads them. With nothing to write: may it be done?
+  virtual base::Result<Attempt> try_write([[maybe_unused]] Link& link, [[maybe_unused]] std::uint64_t remote_address,
+                                          [[maybe_unused]] ConstSpan bytes) {
+    return Attempt::unsupported;
+  }
+  /// For long messages of the link's process to this one, and of this one to it; null where the two share no memory.
+  virtual CopyBoard* copy_board_from([[maybe_unused]] Link& link) { return nullptr; }
+  virtual CopyBoard* copy_board_to([[maybe_unused]] Link& link) { return nullptr; }
 
   /// Has everything given to try_send left this process for good (so that closing loses nothing)? Polling brings that about,
   /// and may need the peers to poll as well, or to have closed.

@@ -11,12 +11,13 @@ sys.path.insert(0, str(_BENCH))
 
 import compare_jobs  # noqa: E402
 import compare_report  # noqa: E402
-from compare_jobs import OURS, PRELOADED, RAW, WORLD, Measured, Row  # noqa: E402
+from compare_jobs import CONNECTIONS, OURS, PRELOADED, RAW, RAW_CONNECTION, RAW_LIBFABRIC, WORLD, Measured, Place, Row  # noqa: E402
 
 NATIVE = "native sessions (X)"
 LATENCY = Row("messages", "latency", 8, 2, 1)
 BANDWIDTH = Row("messages", "bandwidth", 1 << 20, 2, 1)
 BCAST = Row("collectives", "Bcast", 8, 8, 1)
+OVER_SOCKETS = Row("fabric", "latency over sockets", 8, 2, 2)
 
 
 def _measured(values):
@@ -37,14 +38,60 @@ def _verdicts(measured):
 class Rows(unittest.TestCase):
     def test_lines_of_jobs(self):
         found = dict(compare_jobs.rows_of("noise\nmessages,latency, MPI_ANY_SOURCE,8,0.25\ncollectives,Bcast,65536,7.5\n"
-                                          "session_init max_ms 2.5 mean_ms 1.0\nother max_ms 1.0 mean_ms 1.0\n", "nodes", 2, 2))
+                                          "session_init max_ms 2.5 mean_ms 1.0\nother max_ms 1.0 mean_ms 1.0\n", Place("nodes", 2, 2)))
         self.assertEqual(found, {Row("nodes", "latency, MPI_ANY_SOURCE", 8, 2, 2): 0.25, Row("nodes", "Bcast", 65536, 2, 2): 7.5,
                                  Row("nodes", "MPI_Session_init", 0, 2, 2): 2500.0})
+
+    def test_rows_say_over_which_way(self):
+        found = dict(compare_jobs.rows_of("raw,latency,8,7.5\n", Place("fabric", 2, 2, "sockets")))
+        self.assertEqual(found, {OVER_SOCKETS: 7.5})
 
     def test_a_repetition_that_failed_has_no_ratio(self):
         measured = _measured({LATENCY: {OURS: [1, None, 3], WORLD: [2, 2, 2]}})
         self.assertEqual(measured.ratios(LATENCY, OURS, WORLD), [0.5, 1.5])
         self.assertEqual(measured.series(LATENCY, OURS), [1, 3])
+
+
+class Bench:
+    """Jobs that print what is given for their program; nothing stands for one that fails."""
+
+    def __init__(self, printed):
+        self.printed, self.ran = printed, []
+
+    def run(self, processes, program, *arguments, variables=None, **_):
+        self.ran.append((program, *arguments[:1], *(variables or {}).values()))
+        if self.printed.get(program) is None:
+            raise compare_jobs.measuring.JobFailed("a command failed with 1:\nit is not offered")
+        return self.printed[program]
+
+    def progress(self, text):
+        pass
+
+
+class Ways(unittest.TestCase):
+    def _measure(self, bench, way, repetitions=1):
+        options = types.SimpleNamespace(no_native=True, providers=("sockets",), milliseconds=1)
+        bench.mpi = types.SimpleNamespace(ends_over_nodes=True)
+        systems = compare_jobs.systems_of(bench, options)
+        measured = Measured([system.name for system in systems])
+        for repetition in range(repetitions):
+            compare_jobs._measure_at(Place("fabric", 2, 2, way), systems, measured, repetition, options)
+        return measured
+
+    def test_each_is_put_beside_what_lies_below_it(self):
+        for way, word, below, setting in (("sockets", "sockets", RAW_LIBFABRIC, ("sockets",)), (CONNECTIONS, "connection", RAW_CONNECTION, ())):
+            bench = Bench(dict.fromkeys(("raw_pingpong", "compare_world", "compare_session"), "raw,latency,8,2\n"))
+            measured = self._measure(bench, way)
+            self.assertEqual(bench.ran[0], ("raw_pingpong", word))
+            self.assertIn(("compare_session", "fabric", *setting), bench.ran)
+            self.assertEqual(set(measured.values[Row("fabric", f"latency over {way}", 8, 2, 2)]), {below, WORLD, OURS})
+
+    def test_a_way_that_is_not_there_is_tried_once_and_by_nobody_else(self):
+        bench = Bench({"compare_session": "raw,latency,8,2\n"})
+        measured = self._measure(bench, "sockets", repetitions=2)
+        self.assertEqual([program for program, *_ in bench.ran], ["raw_pingpong"])
+        self.assertEqual([(name, str(place)) for name, place, _ in measured.failures],
+                         [(RAW_LIBFABRIC, "fabric, 2 processes on 2 node(s) over sockets")])
 
 
 class Verdicts(unittest.TestCase):
@@ -65,6 +112,11 @@ class Verdicts(unittest.TestCase):
             self.assertEqual(list(_verdicts(measured).values()), [reached])
             self.assertIn("| 1.00 ± 0.02 |", compare_report._goals(measured))
 
+    def test_each_way_between_nodes_is_held_against_what_lies_below(self):
+        measured = _measured({OVER_SOCKETS: {OURS: [12], RAW_LIBFABRIC: [10], WORLD: [5]}})
+        self.assertEqual(_verdicts(measured), {("8-byte latency between nodes", RAW_LIBFABRIC): False})
+        self.assertIn("| 8-byte latency between nodes over sockets | 8 B | 2 | 12 µs | raw libfabric | 10 µs |", compare_report._goals(measured))
+
     def test_collectives_are_held_against_the_better(self):
         verdicts = _verdicts(_measured({BCAST: {OURS: [1.5], WORLD: [2], NATIVE: [1]}}))
         self.assertEqual(verdicts, {("collectives", NATIVE): False})
@@ -76,7 +128,7 @@ class Texts(unittest.TestCase):
     def setUp(self):
         self.measured = _measured({LATENCY: {OURS: [0.5, 0.6], WORLD: [1, 1]}, BANDWIDTH: {OURS: [100], WORLD: [50]},
                                    BCAST: {OURS: [3], WORLD: [2], NATIVE: [4]}})
-        self.measured.failures.append((NATIVE, ("messages", 2, 1), "a command\nfailed with 1"))
+        self.measured.failures.append((NATIVE, Place("messages", 2, 1), "a command failed with 1:\nmessages,latency,8,0.25\n-----\nno memory\nan epilogue"))
 
     def test_what_is_not_reached_is_told(self):
         bench = types.SimpleNamespace(options=types.SimpleNamespace(repetitions=2), mpi=None)
@@ -88,7 +140,14 @@ class Texts(unittest.TestCase):
         self.assertIn("| bandwidth | 1 MiB | 2 | 10.5 GB/s | world | 21 GB/s | **0.5** (0.5–0.5) | ≥ 1.1 | **no** |", text)
         self.assertIn("| Bcast | 8 B | 8 | 3 µs | world | 2 µs | **1.5** (1.5–1.5) | ≤ 1 | **no** |", text)
         self.assertIn("0 are at most 1.0", text)
-        self.assertIn(f"- {NATIVE}, messages of 2 processes on 1 node(s): failed with 1", text)
+        self.assertIn(f"- {NATIVE}, messages, 2 processes on 1 node(s): no memory\n", text)
+
+    def test_what_a_second_thread_brings(self):
+        one, two = (Row("threads", what, 8, 2, 1) for what in ("rate, 1 thread (multiple)", "rate, 2 threads"))
+        measured = _measured({one: {OURS: [0.2, 0.2], WORLD: [0.1, None]}, two: {OURS: [0.1, 0.4], WORLD: [0.2, 0.1]}})
+        text = compare_report._gain_of_threads(measured)
+        self.assertIn("| sessions | 5 M/s | 4 M/s | **1.25** (0.5–2) |", text)
+        self.assertIn("| world | 10 M/s | 6.67 M/s | **0.5** (0.5–0.5) |", text)
 
     def test_figures(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -19,8 +19,9 @@ _NETWORK = "10.77.0"
 class Node:
     """One node, held by a process of its own that does nothing until its pipe is closed."""
 
-    def __init__(self, index: int, shm: str, clock: int = 0):
+    def __init__(self, index: int, shm: str, clock: int = 0, cores: str = ""):
         self.index = index
+        self.cores = cores
         self.name = f"node{index}"
         self.address = f"{_NETWORK}.{index + 1}"
         ready_in, ready_out = os.pipe()
@@ -63,7 +64,8 @@ class Node:
         """The command line that runs a command on this node."""
         time = f"/proc/{self.pid}/ns/time_for_children"
         clock = [f"--time={time}"] if os.path.exists(time) else []  # older kernels have no such namespaces
-        return ["nsenter", f"--target={self.pid}", "--net", "--uts", "--mount", "--ipc", *clock, "--", *command]
+        return ["nsenter", f"--target={self.pid}", "--net", "--uts", "--mount", "--ipc", *clock, "--",
+                *(["taskset", "--cpu-list", self.cores] if self.cores else []), *command]
 
     def shared_memory(self) -> list[str]:
         """What is in /dev/shm of this node."""
@@ -90,14 +92,22 @@ def _run(command: list[str], lines: list[str]) -> None:
         raise kernel.Forbidden(f"{' '.join(command)} failed: {done.stderr.strip()}")
 
 
-def make_nodes(count: int, slots: int, shm: str = "", netem: str = "", clocks: int = 0) -> list[Node]:
+def _share_of_cores(index: int, count: int) -> str:
+    """Of one of so many nodes: each core belongs to one of them, or to several where cores are fewer."""
+    cores = sorted(os.sched_getaffinity(0))
+    share = cores[index * len(cores) // count:(index + 1) * len(cores) // count]
+    return ",".join(map(str, share or [cores[index % len(cores)]]))
+
+
+def make_nodes(count: int, slots: int, shm: str = "", netem: str = "", clocks: int = 0, own_cores: bool = False) -> list[Node]:
     """Makes the nodes and connects them through a bridge in the caller's network namespace.
 
     shm: the size of each node's /dev/shm, or READ_ONLY; empty for the kernel's default.
     clocks: seconds that each node's clock is ahead of the one before it; not the time of day.
+    own_cores: each node's processes run on a share of the cores, instead of all on all.
     netem: what `tc qdisc add … netem` takes, e.g. "delay 2ms loss 0.1%"; applied to what each node sends.
     """
-    nodes = [Node(index, shm, index * clocks) for index in range(count)]
+    nodes = [Node(index, shm, index * clocks, _share_of_cores(index, count) if own_cores else "") for index in range(count)]
     wiring = ["link set lo up", "link add br0 type bridge", "link set br0 up"]
     for node in nodes:
         wiring += [f"link add {node.name} type veth peer name eth0 netns {node.pid}",
@@ -111,7 +121,7 @@ def make_nodes(count: int, slots: int, shm: str = "", netem: str = "", clocks: i
         if netem:
             _run(node.enter("tc", "-batch", "-"), [f"qdisc add dev eth0 root netem {netem}"])
         node.write("hosts", hosts)
-        node.write("pids", "".join(f"{other.name} {other.pid}\n" for other in nodes))
+        node.write("pids", "".join(f"{other.name} {other.pid} {other.cores}\n" for other in nodes))
         node.write("hostfile", "".join(f"{other.name} slots={slots}\n" for other in nodes))
         node.write("hydra-hosts", "".join(f"{other.name}:{slots}\n" for other in nodes))
         subprocess.run(node.enter("mount", "--bind", f"{PRIVATE}/hosts", "/etc/hosts"), check=True)

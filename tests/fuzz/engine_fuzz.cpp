@@ -82,7 +82,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (auto made = engine.isend(*context, {out.data(), out.size(), &byte}, 1, i, Mode::standard)) requests.push_back(*made);
   }
   for (std::size_t at = 0; at < size;) {
-    const std::size_t length = std::min<std::size_t>(data[at++], size - at);
+    const std::size_t asked = data[at++];
+    const std::size_t length = std::min(asked, size - at);
     const auto* begin = reinterpret_cast<const std::byte*>(data + at);
     shim::transport::Bytes packet(begin, begin + length);
     at += length;

@@ -128,7 +128,7 @@ TEST_P(Failure, AProcessThatComesBackIsSomebodyNew) {
 }
 
 using transport::LoopFaults;
-INSTANTIATE_TEST_SUITE_P(Reads, Failure, testing::Values(LoopFaults::Reads::work, LoopFaults::Reads::unsupported));
+INSTANTIATE_TEST_SUITE_P(Reads, Failure, testing::Values(LoopFaults::Reads::work, LoopFaults::Reads::unsupported, LoopFaults::Reads::offered));
 
 }  // namespace
 }  // namespace shim::p2p

@@ -64,6 +64,8 @@ const Network kNetworks[] = {
     {"late", {.seed = 4, .max_delay = 5, .outbox_polls = 2}},
     {"no_reads", {.seed = 5, .reads = LoopFaults::Reads::unsupported}},
     {"reads_fail", {.seed = 6, .again_chance = 0.3, .reads = LoopFaults::Reads::fail}},
+    {"reads_of_what_is_offered", {.seed = 8, .again_chance = 0.3, .reads = LoopFaults::Reads::offered}},
+    {"reads_break", {.seed = 9, .max_delay = 3, .reads = LoopFaults::Reads::offered_break}},
     {"short_queue", {.seed = 7, .reads = LoopFaults::Reads::unsupported, .queue_limit = 2, .max_packet_bytes = 2048}},
 };
 INSTANTIATE_TEST_SUITE_P(P2p, Modes, testing::ValuesIn(kNetworks), [](const auto& network) { return network.param.name; });

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The backends that the conformance tests run over.
+#include <rdma/fi_errno.h>
+
 #include <atomic>
 
 #include "shim/transport/loop/loop.hpp"
@@ -9,6 +11,7 @@
 #include "shim/transport/shm/shm.hpp"
 #include "tests/transport/anonymous_area.hpp"
 #include "tests/transport/rig.hpp"
+#include "tests/transport/sabotage.hpp"
 
 namespace shim::transport::testing {
 namespace {
@@ -49,8 +52,12 @@ std::unique_ptr<Rig> make_shm_rig(const ShmSettings& settings, int size, std::st
   return std::make_unique<OwningRig>(std::move(transports), ground);
 }
 
-std::unique_ptr<Rig> make_ofi_rig(const OfiSettings& settings, int size, std::string& reason) {
+/// What stands between a transport and its provider; none.
+using Saboteur = std::function<std::unique_ptr<Sabotage>(Transport&)>;
+
+std::unique_ptr<Rig> make_ofi_rig(const OfiSettings& settings, const Saboteur& saboteur, int size, std::string& reason) {
   pass_over_leaks_of(settings.provider);
+  auto sabotages = std::make_shared<std::vector<std::unique_ptr<Sabotage>>>();
   std::vector<std::unique_ptr<Transport>> transports;
   for (int i = 0; i < size; ++i) {
     auto transport = make_ofi(settings);
@@ -59,8 +66,9 @@ std::unique_ptr<Rig> make_ofi_rig(const OfiSettings& settings, int size, std::st
       return nullptr;
     }
     transports.push_back(*std::move(transport));
+    if (saboteur) sabotages->push_back(saboteur(*transports.back()));
   }
-  return std::make_unique<OwningRig>(std::move(transports));
+  return std::make_unique<OwningRig>(std::move(transports), sabotages);
 }
 
 /// The way between nodes.
@@ -84,8 +92,21 @@ std::unique_ptr<Rig> make_net_rig_with_fabric(int size, std::string& reason) {
                       size, reason);
 }
 
-Backend ofi_backend(const std::string& name, const OfiSettings& settings) {
-  return {name, 4, [settings](int size, std::string& reason) { return make_ofi_rig(settings, size, reason); }};
+Backend ofi_backend(const std::string& name, const OfiSettings& settings, const Saboteur& saboteur = {}) {
+  return {name, 4, [=](int size, std::string& reason) { return make_ofi_rig(settings, saboteur, size, reason); }};
+}
+
+/// Refuses every third call, with another reason each time.
+std::unique_ptr<Sabotage> refuse_some(Transport& transport) {
+  return std::make_unique<Sabotage>(transport, [calls = 0](Call call) mutable -> ssize_t {
+    constexpr ssize_t kReasons[] = {-FI_EAGAIN, -FI_ENOMEM, -FI_ENOSPC};
+    if (call == Call::completions || call == Call::register_memory || ++calls % 3 != 0) return 0;
+    return kReasons[calls / 3 % 3];
+  });
+}
+
+std::unique_ptr<Sabotage> shuffle(Transport& transport) {
+  return std::make_unique<Sabotage>(transport, [](Call) { return 0; }, true);
 }
 
 }  // namespace
@@ -111,6 +132,7 @@ std::vector<Backend> all_backends() {
       {"self", 1, make_self_rig},
       {"loop", 8, [](int size, std::string&) { return make_loop_rig({}, size); }},
       {"loop_with_faults", 8, [faulty](int size, std::string&) { return make_loop_rig(faulty, size); }},
+      {"loop_with_offers", 8, [](int size, std::string&) { return make_loop_rig({.reads = LoopFaults::Reads::offered}, size); }},
       {"shm", 8, [](int size, std::string& reason) { return make_shm_rig({.cookie = 77}, size, reason); }},
       {"shm_with_small_rings", 8,
        [](int size, std::string& reason) { return make_shm_rig({.ring_bytes = 4096, .cookie = 77}, size, reason); }},
@@ -118,8 +140,16 @@ std::vector<Backend> all_backends() {
       {"net_with_fabric", 8, make_net_rig_with_fabric},
       ofi_backend("ofi_tcp_rxm", {.provider = "tcp;ofi_rxm", .interface = "lo"}),
       ofi_backend("ofi_sockets", {.provider = "sockets", .interface = "lo"}),
+      ofi_backend("ofi_tcp", {.provider = "tcp", .interface = "lo"}),
+      ofi_backend("ofi_udp_rxd", {.provider = "udp;ofi_rxd", .interface = "lo"}),
       ofi_backend("ofi_shm", {.provider = "shm"}),
       ofi_backend("ofi_net", {.provider = "net", .interface = "lo"}),
+      // What other providers want, asked of one that does not mind.
+      ofi_backend("ofi_in_parts", {.provider = "sockets", .interface = "lo", .tuning = {.longest_frame = 1500}}),
+      ofi_backend("ofi_with_prefix", {.provider = "sockets", .interface = "lo", .tuning = {.prefix_bytes = 40}}),
+      ofi_backend("ofi_registered", {.provider = "sockets", .interface = "lo", .tuning = {.reads = true, .registers_buffers = true}}),
+      ofi_backend("ofi_ordered_here", {.provider = "sockets", .interface = "lo", .tuning = {.orders_itself = true}}, shuffle),
+      ofi_backend("ofi_refusing", {.provider = "sockets", .interface = "lo", .tuning = {.reads = true, .longest_frame = 4000}}, refuse_some),
   };
 }
 

@@ -165,6 +165,52 @@ TEST_P(Conformance, EmptyPacketsArrive) {
   }
 }
 
+/// Takes one packet at a time.
+class OneByOne final : public Sink {
+ public:
+  bool on_packet(ConstSpan packet) override {
+    packets.emplace_back(packet.begin(), packet.end());
+    return false;
+  }
+  std::vector<Bytes> packets;
+};
+
+TEST_P(Conformance, WhatIsSeenAtTheFrontIsPolledUnlessItIsDropped) {
+  SET_UP_OR_SKIP(2);
+  constexpr std::size_t kPackets = 5;
+  Transport& receiver = rig_->at(size() - 1);
+  Link& sender = party(size() - 1).link(0);
+  OneByOne polled, seen, nothing;
+  auto poll_both = [&] {
+    if (size() > 1) {
+      EXPECT_TRUE(rig_->at(0).poll(nothing));
+    }
+    EXPECT_TRUE(receiver.poll_link(sender, polled));
+  };
+  auto poll_until = [&](std::size_t packets) {
+    while (polled.packets.size() + seen.packets.size() < packets && !deadline_.passed()) poll_both();
+    ASSERT_GE(polled.packets.size() + seen.packets.size(), packets);
+  };
+  for (std::size_t sent = 0; sent < kPackets && !deadline_.passed();) {
+    const Bytes packet(40, static_cast<std::byte>(sent));
+    if (*rig_->at(0).try_send(party(0).link(size() - 1), packet, {}) == Attempt::done) ++sent;
+    else poll_both();
+  }
+  poll_until(1);
+  const auto polled_before = static_cast<std::ptrdiff_t>(polled.packets.size());
+  for (ConstSpan front = receiver.front(sender); !front.empty(); front = receiver.front(sender)) {
+    seen.on_packet(front);
+    ASSERT_EQ(receiver.front(sender).data(), front.data());
+    receiver.drop_front(sender, front);
+    if (seen.packets.size() == 2) break;
+  }
+  poll_until(kPackets);
+  std::vector<Bytes> all = polled.packets;
+  all.insert(all.begin() + polled_before, seen.packets.begin(), seen.packets.end());
+  for (std::size_t i = 0; i < kPackets; ++i) EXPECT_EQ(all[i], Bytes(40, static_cast<std::byte>(i)));
+  EXPECT_TRUE(nothing.packets.empty());
+}
+
 TEST_P(Conformance, EverybodySendsToEverybodyInRandomOrder) {
   SET_UP_OR_SKIP(5);
   std::mt19937 random(11);
@@ -194,6 +240,28 @@ TEST_P(Conformance, SendingToOneWhoDoesNotPollAnswersAgainAndLosesNothing) {
   EXPECT_GT(rig_->at(0).counts().sends_again, 0u);
   drain();
   send(0, to, 10);  // there is room again
+  drain();
+}
+
+TEST_P(Conformance, OneWhoDoesNotPollKeepsNobodyFromOthers) {
+  SET_UP_OR_SKIP(3);
+  if (size() < 3) GTEST_SKIP() << "needs three processes";
+  send(0, 1, 10);
+  send(0, 2, 10);
+  drain();
+  for (int refused = 0; refused < 50;) {
+    if (party(0).send(1, largest_body()) == Attempt::again) ++refused;
+    party(0).poll();
+  }
+  for (int i = 0; i < 300; ++i) {
+    bool is_sent = false;
+    while (!is_sent || party(2).received(0) != party(0).sent(2)) {
+      if (!is_sent) is_sent = party(0).send(2, std::min<std::size_t>(1000, largest_body())) == Attempt::done;
+      party(0).poll();
+      party(2).poll();
+      ASSERT_FALSE(deadline_.passed()) << "after " << i << " packets";
+    }
+  }
   drain();
 }
 
@@ -290,6 +358,56 @@ TEST_P(Conformance, ReadsFetchTheBytesOrSayTheyCannot) {
   }
   EXPECT_EQ(ours, theirs);
   EXPECT_EQ(rig_->at(0).counts().bytes_read, theirs.size());
+}
+
+TEST_P(Conformance, OfferedMemoryIsReadOrItSaysThatItCannot) {
+  SET_UP_OR_SKIP(2);
+  send(0, size() - 1, 10);  // so that the two know each other
+  send(size() - 1, 0, 10);
+  drain();
+  const std::vector<std::byte> theirs = body_of(3, 3'000'001);
+  std::vector<std::byte> ours(theirs.size() + 1);
+  auto offer = rig_->at(size() - 1).offer(party(size() - 1).link(0), theirs);
+  if (!offer) GTEST_SKIP() << "reads nothing that is offered";
+  auto read = rig_->at(0).begin_read(party(0).link(size() - 1), offer->memory(), std::span(ours).first(theirs.size()));
+  ASSERT_TRUE(read);
+  for (std::size_t came = 0; came != theirs.size();) {
+    auto progress = read->progress();
+    ASSERT_TRUE(progress) << progress.error().text();
+    EXPECT_GE(*progress, came);
+    came = *progress;
+    poll_all();
+    ASSERT_FALSE(deadline_.passed()) << "only " << came << " bytes came";
+  }
+  EXPECT_TRUE(std::ranges::equal(std::span(ours).first(theirs.size()), theirs));
+  EXPECT_EQ(ours.back(), std::byte{0}) << "wrote behind the memory";
+  EXPECT_EQ(rig_->at(0).counts().bytes_read, theirs.size());
+}
+
+TEST_P(Conformance, AReadGivenUpWritesNothingAfterwardsAndPacketsGoOn) {
+  SET_UP_OR_SKIP(2);
+  send(0, size() - 1, 10);
+  send(size() - 1, 0, 10);
+  drain();
+  const std::vector<std::byte> theirs(4'000'000, std::byte{1});
+  std::vector<std::byte> ours(theirs.size());
+  auto offer = rig_->at(size() - 1).offer(party(size() - 1).link(0), theirs);
+  if (!offer) GTEST_SKIP() << "reads nothing that is offered";
+  // Another thread, as another process would: giving up may take the other side's polls.
+  std::atomic<bool> is_over = false;
+  std::thread other([&] {
+    while (!is_over)
+      if (party(size() - 1).poll() == 0) std::this_thread::yield();
+  });
+  auto read = rig_->at(0).begin_read(party(0).link(size() - 1), offer->memory(), ours);
+  ASSERT_TRUE(read && read->progress());
+  read.reset();
+  is_over = true;
+  other.join();
+  std::ranges::fill(ours, std::byte{2});
+  for (int i = 0; i < 200; ++i) send(i % 2 == 0 ? 0 : size() - 1, i % 2 == 0 ? size() - 1 : 0, 100);
+  drain();
+  EXPECT_TRUE(std::ranges::all_of(ours, [](std::byte byte) { return byte == std::byte{2}; }));
 }
 
 TEST_P(Conformance, ForeignAddressesAreRefused) {

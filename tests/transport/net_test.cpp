@@ -45,12 +45,12 @@ class NetTest : public ::testing::Test {
   };
 
   End make() {
-    return make([this]() -> Opening::Opened {
+    return make([this]() -> Opened {
       ++fabrics_;
       return network_.add();
     });
   }
-  End make(Opening::Open open_fabric) {
+  End make(Opening::Work open_fabric) {
     auto net = make_net({.interface = "127.0.0.1", .open_fabric = std::move(open_fabric), .max_packet_bytes = kPacketBytes});
     EXPECT_TRUE(net) << net.error().text();
     return {*std::move(net), {}};
@@ -193,7 +193,7 @@ TEST_F(NetTest, TwoThatSendToEachOtherAtOnce) {
 }
 
 TEST_F(NetTest, AFabricThatCannotBeOpenedIsTheErrorOfBothEnds) {
-  End one = make(), other = make([]() -> Opening::Opened { return base::Error(base::ErrorClass::other, "no cable"); });
+  End one = make(), other = make([]() -> Opened { return base::Error(base::ErrorClass::other, "no cable"); });
   base::Result<Attempt> sent = Attempt::again;
   poll_until({&one, &other}, [&] { return !(sent = one.net->try_send(link(one, other), text("x"), {})); });
   EXPECT_EQ(sent.error().error_class(), base::ErrorClass::proc_aborted);

@@ -77,7 +77,7 @@ struct Provider {
 };
 void PrintTo(const Provider& provider, std::ostream* out) { *out << provider.name; }
 
-class Ofi : public ::testing::TestWithParam<Provider> {
+class OfiProviders : public ::testing::TestWithParam<Provider> {
  protected:
   const std::string& provider() const { return GetParam().name; }
 };
@@ -132,8 +132,8 @@ void expect_all_of_one_who_ends(const std::string& provider, bool with_unread) {
   EXPECT_EQ(next, kPackets);
 }
 
-TEST_P(Ofi, WhatWasFlushedArrivesThoughTheSenderHasEnded) { expect_all_of_one_who_ends(provider(), false); }
-TEST_P(Ofi, WhatWasFlushedArrivesThoughTheSenderLeftPacketsUnread) { expect_all_of_one_who_ends(provider(), true); }
+TEST_P(OfiProviders, WhatWasFlushedArrivesThoughTheSenderHasEnded) { expect_all_of_one_who_ends(provider(), false); }
+TEST_P(OfiProviders, WhatWasFlushedArrivesThoughTheSenderLeftPacketsUnread) { expect_all_of_one_who_ends(provider(), true); }
 
 /// A process that answers every packet with one byte until it is told to end or killed.
 void echo(const std::string& provider, Board& board, int who, int end_step) {
@@ -148,7 +148,7 @@ void echo(const std::string& provider, Board& board, int who, int end_step) {
   });
 }
 
-TEST_P(Ofi, AKilledPeerIsAnErrorOfItsLinkAlone) {
+TEST_P(OfiProviders, AKilledPeerIsAnErrorOfItsLinkAlone) {
   Board board;
   Child victim([&] { echo(provider(), board, 1, 7); });
   Child survivor([&] { echo(provider(), board, 2, 2); });
@@ -180,7 +180,7 @@ TEST_P(Ofi, AKilledPeerIsAnErrorOfItsLinkAlone) {
   survivor.join();
 }
 
-TEST_P(Ofi, FlushingToADeadPeerEnds) {
+TEST_P(OfiProviders, FlushingToADeadPeerEnds) {
   if (!GetParam().notices_death) GTEST_SKIP() << "this provider does not notice; the owner's deadline ends the flush";
   Board board;
   Child victim([&] { echo(provider(), board, 1, 7); });
@@ -207,7 +207,7 @@ void hear_one_and_end(const std::string& provider, Board& board) {
   board.reach(1);
 }
 
-TEST_P(Ofi, OneWhoOnlyListenedIsNotWaitedForOnceItHasEnded) {
+TEST_P(OfiProviders, OneWhoOnlyListenedIsNotWaitedForOnceItHasEnded) {
   Board board;
   Child listener([&] { hear_one_and_end(provider(), board); });
   auto transport = make(provider());
@@ -249,7 +249,7 @@ TEST(OfiMemory, OfAKilledProcessGoesWithTheNextSweepAndNoOthers) {
   EXPECT_FALSE(has_regions(::getpid()));
 }
 
-TEST_P(Ofi, StrangersAreRefusedAndCounted) {
+TEST_P(OfiProviders, StrangersAreRefusedAndCounted) {
   auto receiver = make(provider());
   auto stranger = make(provider());
   auto guessed = *OfiAddress::from_bytes(receiver->address());
@@ -267,7 +267,7 @@ TEST_P(Ofi, StrangersAreRefusedAndCounted) {
   EXPECT_EQ(receiver->counts().packets_refused, 2u) << "the greeting, and the packet";
 }
 
-TEST_P(Ofi, AForkedChildCannotUseItAndDoesNoHarm) {
+TEST_P(OfiProviders, AForkedChildCannotUseItAndDoesNoHarm) {
   auto a = make(provider());
   auto b = make(provider());
   Link& link = **a->open(b->address());
@@ -288,7 +288,7 @@ TEST_P(Ofi, AForkedChildCannotUseItAndDoesNoHarm) {
   pass_one();
 }
 
-TEST_P(Ofi, ClosingLeavesNoDescriptorsAndNoThreads) {
+TEST_P(OfiProviders, ClosingLeavesNoDescriptorsAndNoThreads) {
   auto use_once = [&] {
     auto a = make(provider());
     auto b = make(provider());
@@ -304,7 +304,7 @@ TEST_P(Ofi, ClosingLeavesNoDescriptorsAndNoThreads) {
   EXPECT_EQ(base::threads_down_to(threads), threads);
 }
 
-INSTANTIATE_TEST_SUITE_P(Providers, Ofi, 
+INSTANTIATE_TEST_SUITE_P(Providers, OfiProviders,
                          // shm: the peer is in the same node, and the provider never asks about it.
                          // net: connects again and again, and answers "try again" meanwhile (libfabric 1.17).
                          ::testing::Values(Provider{"tcp;ofi_rxm", true}, Provider{"sockets", true}, Provider{"shm", false},

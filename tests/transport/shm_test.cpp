@@ -293,6 +293,30 @@ TEST(Shm, ReadsOutOfAnotherProcess) {
   });
 }
 
+TEST(Shm, WritesIntoAnotherProcess) {
+  constexpr std::size_t kBytes = 5 << 20;
+  with_offer({}, kBytes, false, [&](Node& node, std::uint64_t address) {
+    const std::vector<std::byte> bytes(kBytes, std::byte{0x3c});
+    auto attempt = node.transport->try_write(node.link_to(1), address, bytes);
+    ASSERT_TRUE(attempt) << attempt.error().text();
+    if (*attempt == Attempt::unsupported) GTEST_SKIP() << "the kernel forbids process_vm_writev here";
+    std::vector<std::byte> back(kBytes);
+    ASSERT_EQ(*node.transport->try_read(node.link_to(1), address, back), Attempt::done);
+    EXPECT_EQ(back, bytes);
+    EXPECT_EQ(*node.transport->try_write(node.link_to(1), 0, {}), Attempt::done) << "it may be done";
+    EXPECT_FALSE(node.transport->try_write(node.link_to(1), 8, bytes)) << "nothing is mapped there";
+  });
+}
+
+TEST(Shm, NothingIsWrittenWhereItMustNotBe) {
+  for (const bool is_forbidden : {true, false})  // else the process id means somebody else
+    with_offer({.single_copy = !is_forbidden}, 64, !is_forbidden, [&](Node& node, std::uint64_t address) {
+      const std::byte bytes[64]{};
+      EXPECT_EQ(*node.transport->try_write(node.link_to(1), address, bytes), Attempt::unsupported);
+      EXPECT_EQ(*node.transport->try_write(node.link_to(1), 0, {}), Attempt::unsupported);
+    });
+}
+
 TEST(Shm, ReadsAreNotTriedWhereTheSettingForbidsThem) {
   with_offer({.single_copy = false}, 64, false, [](Node& node, std::uint64_t address) {
     std::byte into[64];

@@ -62,19 +62,8 @@ base::Result<const types::Type*> check_buffer(const void* address, Count count, 
 
 }  // namespace slow
 
-base::Status hand_out(RequestObject&& started, MPI_Request* request) {
-  p2p::Request* const operation = started.request;
-  auto made = objects.requests.insert(std::move(started));
-  if (!made) [[unlikely]] {
-    if (operation != nullptr) p2p::Engine::release(operation);
-    return std::move(made).error();
-  }
-  *request = static_cast<MPI_Request>(*made);
-  return {};
-}
-
 base::Status hand_out(OwnRequest* started, const CommReference& on, MPI_Request* request) {
-  auto made = objects.requests.insert({started, on.comm.get(), on.handle, started, kept_by_request(on.comm)});
+  auto made = objects.requests.insert({.request = started, .comm = on.comm.get(), .handle = on.handle, .own = started, .kept = kept_by_request(on.comm)});
   if (!made) [[unlikely]] {
     started->let_go();
     return std::move(made).error();

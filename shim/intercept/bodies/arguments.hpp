@@ -105,10 +105,19 @@ inline std::unique_ptr<const sessions::CommunicatorPtr> kept_by_request(const se
 }
 
 /// Makes the user's handle for an operation that was started; an operation without a handle is given back. A null operation
-/// is one that ended at once, with kNothing.
-base::Status hand_out(RequestObject&& started, MPI_Request* request);
+/// is one that ended at once; kNothing is what it brought where nothing else is said.
+inline base::Status hand_out(RequestObject&& started, MPI_Request* request) {
+  p2p::Request* const operation = started.request;
+  auto made = objects.requests.insert(std::move(started));
+  if (!made) [[unlikely]] {
+    if (operation != nullptr) p2p::Engine::release(operation);
+    return std::move(made).error();
+  }
+  *request = static_cast<MPI_Request>(*made);
+  return {};
+}
 inline base::Status hand_out(p2p::Request* started, const sessions::CommunicatorPtr& comm, MPI_Comm handle, MPI_Request* request) {
-  return hand_out({started, comm.get(), handle, nullptr, nullptr}, request);
+  return hand_out({.request = started, .comm = comm.get(), .handle = handle}, request);
 }
 /// The same for requests of the border's own; without a communicator of ours where `on` has none.
 base::Status hand_out(OwnRequest* started, const CommReference& on, MPI_Request* request);

@@ -88,6 +88,10 @@ int Cancel(MPI_Request* request) {
     return code == MPI_SUCCESS ? code : fail(object->on(), "MPI_Cancel", code, "the operation could not be cancelled");
   }
   return deliver(object->on(), "MPI_Cancel", [&]() -> base::Status {
+    if (object->departed.number != 0) {  // from here on it is a request like others
+      const sessions::Communicator& comm = *object->comm;
+      object->request = engine_of(comm).request_of(comm.context(), std::exchange(object->departed, {}));
+    }
     return object->request != nullptr ? p2p::Engine::cancel(*object->request) : base::Status{};
   });
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "shim/intercept/bodies/arguments.hpp"
 
@@ -23,7 +24,7 @@ inline bool is_inactive(const RequestObject& object) noexcept {
 }
 
 inline const p2p::Outcome& outcome_of(const RequestObject& object) noexcept {
-  return object.request != nullptr ? object.request->outcome() : kNothing;
+  return object.request != nullptr ? object.request->outcome() : object.outcome;
 }
 
 /// An operation that failed: its error, and whom it concerns.
@@ -72,7 +73,7 @@ inline void give_back(RequestObject& object) {
 }
 
 /// Reads a ready request out, and ends it: a persistent one becomes inactive, the handle of another MPI_REQUEST_NULL.
-inline Ending collect(RequestObject& object, MPI_Request* handle, MPI_Status* status) {
+[[gnu::always_inline]] inline Ending collect(RequestObject& object, MPI_Request* handle, MPI_Status* status) {
   if (is_inactive(object)) {
     abi::write_empty_status(status);
     return nullptr;
@@ -86,9 +87,7 @@ inline Ending collect(RequestObject& object, MPI_Request* handle, MPI_Status* st
     p2p::Engine::deactivate(*request);
     return ending;
   }
-  auto taken = objects.requests.take(*handle);
-  *handle = abi::predefined.request_null;
-  if (taken) p2p::Engine::release(request);
+  if (objects.requests.erase(std::exchange(*handle, abi::predefined.request_null)) && request != nullptr) p2p::Engine::release(request);
   return ending;
 }
 

@@ -56,8 +56,9 @@ base::Result<CommunicatorPtr> create_from_groups(MPI_Group local_handle, int loc
   if (local.group->size() == 0 || is_empty(remote_handle)) return CommunicatorPtr();
   SHIM_TRY(check_leader(local_leader, local.group->size(), "local leader"));
   SHIM_TRY_ASSIGN(sessions::SessionPtr session, session_of_group(local));
+  SHIM_TRY_ASSIGN(sessions::Process* const process, session->process());
   base::Result<sessions::GroupPtr> remote = sessions::GroupPtr();
-  if (local.group->rank_of(session->process().self()) == local_leader) remote = take_remote_group(remote_handle, remote_leader);
+  if (local.group->rank_of(process->self()) == local_leader) remote = take_remote_group(remote_handle, remote_leader);
   return sessions::intercomm_create_from_groups(session, local.group, local_leader, std::move(remote), tag, std::move(info),
                                                 std::move(handler));
 }

@@ -41,7 +41,7 @@ int imrecv(const char* function, void* buf, Count count, MPI_Datatype datatype, 
     SHIM_TRY_ASSIGN(Taken taken, take(buf, count, datatype, handle));
     CommReference& on = taken.message.on;
     SHIM_TRY_ASSIGN(p2p::Request * started, engine_of(*on.comm).imrecv(taken.message.message, taken.into));
-    return hand_out({started, on.comm.get(), on.handle, nullptr, kept_by_request(on.comm)}, request);  // its handle may be gone
+    return hand_out({.request = started, .comm = on.comm.get(), .handle = on.handle, .kept = kept_by_request(on.comm)}, request);  // its handle may be gone
   });
 }
 

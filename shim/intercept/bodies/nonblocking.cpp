@@ -19,7 +19,7 @@ struct Half {
 using Outgoing = Half<const void*>;
 using Incoming = Half<void*>;
 
-/// Checks a send and hands it to `begin`, which makes the engine's request.
+/// Checks a send and hands it to `begin`, which answers the engine's request; null where all is over, and the object tells how.
 template <typename Begin>
 inline base::Status start_send(const Outgoing& out, MPI_Comm handle, MPI_Request* request, Begin begin) {
   auto* comm = find_comm(handle);
@@ -29,8 +29,9 @@ inline base::Status start_send(const Outgoing& out, MPI_Comm handle, MPI_Request
   SHIM_TRY(check_destination(**comm, out.peer));
   SHIM_TRY(check_send_tag(out.tag));
   SHIM_TRY(check_output(request, "request"));
-  SHIM_TRY_ASSIGN(p2p::Request * started, begin(engine_of(**comm), (*comm)->context(), data));
-  return hand_out(started, *comm, handle, request);
+  RequestObject made{.comm = comm->get(), .handle = handle, .outcome = {}};
+  SHIM_TRY_ASSIGN(made.request, begin(engine_of(**comm), (*comm)->context(), data, made));
+  return hand_out(std::move(made), request);
 }
 
 template <typename Begin>
@@ -42,29 +43,30 @@ inline base::Status start_receive(const Incoming& in, MPI_Comm handle, MPI_Reque
   SHIM_TRY(check_source(**comm, in.peer));
   SHIM_TRY(check_receive_tag(in.tag));
   SHIM_TRY(check_output(request, "request"));
-  SHIM_TRY_ASSIGN(p2p::Request * started, begin(engine_of(**comm), (*comm)->context(), into));
-  return hand_out(started, *comm, handle, request);
+  RequestObject made{.comm = comm->get(), .handle = handle};
+  SHIM_TRY_ASSIGN(made.request, begin(engine_of(**comm), (*comm)->context(), into, made));
+  return hand_out(std::move(made), request);
 }
 
 inline int isend(const char* function, const Outgoing& out, MPI_Comm comm, MPI_Request* request, Mode mode) {
   return deliver(Subject::comm(comm), function, [&] {
-    return start_send(out, comm, request, [&](p2p::Engine& engine, p2p::Context& context, const types::ConstBuffer& data) {
-      return engine.isend(context, data, abi::to_p2p_rank(out.peer), out.tag, mode);
+    return start_send(out, comm, request, [&](p2p::Engine& engine, p2p::Context& context, const types::ConstBuffer& data, RequestObject& made) {
+      return engine.send_or_start(context, data, abi::to_p2p_rank(out.peer), out.tag, mode, made.departed);
     });
   });
 }
 
 inline int irecv(const char* function, const Incoming& in, MPI_Comm comm, MPI_Request* request) {
   return deliver(Subject::comm(comm), function, [&] {
-    return start_receive(in, comm, request, [&](p2p::Engine& engine, p2p::Context& context, const types::Buffer& into) {
-      return engine.irecv(context, into, abi::to_p2p_rank(in.peer), in.tag);
+    return start_receive(in, comm, request, [&](p2p::Engine& engine, p2p::Context& context, const types::Buffer& into, RequestObject& made) {
+      return engine.receive_or_start(context, into, abi::to_p2p_rank(in.peer), in.tag, made.outcome);
     });
   });
 }
 
 int send_init(const char* function, const Outgoing& out, MPI_Comm comm, MPI_Request* request, Mode mode) {
   return deliver(Subject::comm(comm), function, [&] {
-    return start_send(out, comm, request, [&](p2p::Engine& engine, p2p::Context& context, const types::ConstBuffer& data) {
+    return start_send(out, comm, request, [&](p2p::Engine& engine, p2p::Context& context, const types::ConstBuffer& data, RequestObject&) {
       return engine.send_init(context, data, abi::to_p2p_rank(out.peer), out.tag, mode);
     });
   });
@@ -72,7 +74,7 @@ int send_init(const char* function, const Outgoing& out, MPI_Comm comm, MPI_Requ
 
 int recv_init(const char* function, const Incoming& in, MPI_Comm comm, MPI_Request* request) {
   return deliver(Subject::comm(comm), function, [&] {
-    return start_receive(in, comm, request, [&](p2p::Engine& engine, p2p::Context& context, const types::Buffer& into) {
+    return start_receive(in, comm, request, [&](p2p::Engine& engine, p2p::Context& context, const types::Buffer& into, RequestObject&) {
       return engine.recv_init(context, into, abi::to_p2p_rank(in.peer), in.tag);
     });
   });

@@ -18,6 +18,8 @@ using State = LoopNetwork::State;
 
 /// Packets handed over in one poll.
 constexpr int kPollBatch = 64;
+/// Of memory that was offered, at once.
+constexpr std::size_t kReadStep = 100'000;
 constexpr std::int64_t kLongestNapNs = 100'000;
 
 /// What an address says: which network of this program, and which process on it.
@@ -45,7 +47,18 @@ class Loop final : public Transport {
   Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;
   Result<int> poll(Sink& sink) override { return take(sink, std::nullopt); }
   Result<int> poll_link(Link& link, Sink& sink) override { return take(sink, static_cast<LoopLink&>(link).to); }
+  ConstSpan front(Link& link) override { return state_->front_for(number_, static_cast<LoopLink&>(link).to); }
+  void drop_front(Link& link, ConstSpan packet) override;
   Result<Attempt> try_read(Link& link, std::uint64_t remote_address, std::span<std::byte> into) override;
+  bool needs_offers() const override {
+    const LoopFaults::Reads reads = state_->faults().reads;
+    return reads == LoopFaults::Reads::offered || reads == LoopFaults::Reads::offered_break;
+  }
+  std::unique_ptr<Offer> offer(Link&, ConstSpan memory) override { return needs_offers() ? state_->memory().offer(memory) : nullptr; }
+  std::unique_ptr<Read> begin_read(Link& link, const RemoteMemory& from, std::span<std::byte> into) override;
+  Result<Attempt> try_write(Link& link, std::uint64_t remote_address, ConstSpan bytes) override;
+  CopyBoard* copy_board_from(Link& link) override { return &state_->copy_board(static_cast<LoopLink&>(link).to, number_); }
+  CopyBoard* copy_board_to(Link& link) override { return &state_->copy_board(number_, static_cast<LoopLink&>(link).to); }
   bool is_flushed() const override { return state_->outbox_is_empty(number_); }
   bool can_sleep() const override { return false; }
   void sleep(std::int64_t nanoseconds) override;
@@ -108,12 +121,32 @@ int Loop::take(Sink& sink, std::optional<std::uint32_t> sender) {
   return delivered;
 }
 
+void Loop::drop_front(Link& link, ConstSpan) {
+  (void)state_->next_for(number_, static_cast<LoopLink&>(link).to);
+  ++counts_.packets_received;
+}
+
 Result<Attempt> Loop::try_read(Link&, std::uint64_t remote_address, std::span<std::byte> into) {
-  if (state_->faults().reads == LoopFaults::Reads::unsupported) return Attempt::unsupported;
+  if (state_->faults().reads == LoopFaults::Reads::unsupported || needs_offers()) return Attempt::unsupported;
   if (state_->faults().reads == LoopFaults::Reads::fail)
     return Error(ErrorClass::other, "the loop network was told to let reads fail");
   if (!into.empty()) std::memmove(into.data(), reinterpret_cast<const void*>(remote_address), into.size());
   counts_.bytes_read += into.size();
+  return Attempt::done;
+}
+
+std::unique_ptr<Read> Loop::begin_read(Link&, const RemoteMemory& from, std::span<std::byte> into) {
+  const bool breaks = state_->faults().reads == LoopFaults::Reads::offered_break;
+  counts_.bytes_read += into.size();
+  return state_->memory().begin_read(from, into, kReadStep, breaks ? into.size() / 2 : into.size());
+}
+
+Result<Attempt> Loop::try_write(Link&, std::uint64_t remote_address, ConstSpan bytes) {
+  if (state_->faults().writes == LoopFaults::Reads::unsupported) return Attempt::unsupported;
+  if (bytes.empty()) return Attempt::done;
+  if (state_->faults().writes == LoopFaults::Reads::fail)
+    return Error(ErrorClass::other, "the loop network was told to let writes fail");
+  std::memmove(reinterpret_cast<void*>(remote_address), bytes.data(), bytes.size());
   return Attempt::done;
 }
 
@@ -131,5 +164,7 @@ std::unique_ptr<Transport> LoopNetwork::add() { return std::make_unique<Loop>(st
 void LoopNetwork::lose(std::uint32_t number) { state_->lose(number); }
 
 std::size_t LoopNetwork::in_flight() const { return state_->in_flight(); }
+
+CopyBoard& LoopNetwork::copy_board(std::uint32_t from, std::uint32_t to) { return state_->copy_board(from, to); }
 
 }  // namespace shim::transport

@@ -16,7 +16,12 @@ struct LoopFaults {
   std::uint32_t max_delay = 0;   ///< a packet becomes visible after 0 to this many polls of its receiver
   bool reorder_pairs = false;    ///< packets of different senders overtake each other (never those of one sender)
   std::uint32_t outbox_polls = 0;  ///< a packet leaves its sender only after this many of its polls; not flushed until then
-  enum class Reads : std::uint8_t { work, unsupported, fail } reads = Reads::work;
+  enum class Reads : std::uint8_t {
+    work, unsupported, fail,
+    offered,        ///< take an offer, and several rounds
+    offered_break,  ///< the same, and fail half-way
+  } reads = Reads::work;
+  Reads writes = Reads::work;
   std::size_t queue_limit = 1024;  ///< packets in flight per ordered pair; more answer again
   std::size_t max_packet_bytes = 16 * 1024;
 };
@@ -33,6 +38,8 @@ class LoopNetwork {
   void lose(std::uint32_t number);
   /// Packets sent and neither delivered nor lost.
   std::size_t in_flight() const;
+  /// As the two find it: for messages of one to the other.
+  CopyBoard& copy_board(std::uint32_t from, std::uint32_t to);
 
   class State;
 

@@ -96,9 +96,22 @@ std::optional<Bytes> LoopNetwork::State::next_for(std::uint32_t number, std::opt
   return bytes;
 }
 
+ConstSpan LoopNetwork::State::front_for(std::uint32_t number, std::uint32_t sender) const {
+  std::lock_guard guard(mutex_);
+  const Process& process = processes_[number];
+  auto queue = process.inbox.find(sender);
+  if (queue == process.inbox.end() || queue->second.empty() || queue->second.front().visible_at > process.polls) return {};
+  return queue->second.front().bytes;
+}
+
 bool LoopNetwork::State::outbox_is_empty(std::uint32_t number) const {
   std::lock_guard guard(mutex_);
   return processes_[number].outbox.empty();
+}
+
+CopyBoard& LoopNetwork::State::copy_board(std::uint32_t from, std::uint32_t to) {
+  std::lock_guard guard(mutex_);
+  return copy_boards_[{from, to}];
 }
 
 std::size_t LoopNetwork::State::in_flight() const {

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "shim/transport/loop/loop.hpp"
+#include "shim/transport/loop/loop_memory.hpp"
 
 namespace shim::transport {
 
@@ -29,8 +30,12 @@ class LoopNetwork::State {
   void begin_poll(std::uint32_t number);
   /// The next packet this process may see now; with a sender, the next one of his.
   std::optional<Bytes> next_for(std::uint32_t number, std::optional<std::uint32_t> sender);
+  /// Where the next packet of this sender is that this process may see now; empty where there is none.
+  ConstSpan front_for(std::uint32_t number, std::uint32_t sender) const;
   bool outbox_is_empty(std::uint32_t number) const;
   std::size_t in_flight() const;
+  CopyBoard& copy_board(std::uint32_t from, std::uint32_t to);
+  LoopMemory& memory() { return *memory_; }
 
  private:
   struct Packet {
@@ -59,6 +64,8 @@ class LoopNetwork::State {
   std::mt19937_64 random_;
   std::deque<Process> processes_;
   std::uint64_t sequence_ = 0;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, CopyBoard> copy_boards_;
+  std::shared_ptr<LoopMemory> memory_ = std::make_shared<LoopMemory>();
 };
 
 }  // namespace shim::transport

@@ -54,6 +54,9 @@ class NetTransport final : public Net {
   Result<int> poll(Sink& sink) override;
   Result<int> poll_link(Link& link, Sink& sink) override;
   Result<Attempt> try_read(Link& link, std::uint64_t remote_address, std::span<std::byte> into) override;
+  bool needs_offers() const override { return fabric_ ? fabric_->needs_offers() : wants_fabric(); }
+  std::unique_ptr<Offer> offer(Link& link, ConstSpan memory) override;
+  std::unique_ptr<Read> begin_read(Link& link, const RemoteMemory& from, std::span<std::byte> into) override;
   bool is_flushed() const override { return contacts_->is_flushed() && (!fabric_ || fabric_->is_flushed()); }
   bool can_sleep() const override { return false; }
   void sleep(std::int64_t nanoseconds) override { contacts_->sleep(std::min(nanoseconds, kLongestNap)); }
@@ -155,6 +158,16 @@ Result<Attempt> NetTransport::try_read(Link& from, std::uint64_t remote_address,
   SHIM_TRY_ASSIGN(const bool connected, is_connected(link));
   if (!connected) return Attempt::again;
   return fabric_->try_read(*link.fabric, remote_address, into);
+}
+
+std::unique_ptr<Offer> NetTransport::offer(Link& to, ConstSpan memory) {
+  Link* link = static_cast<NetLink&>(to).fabric;
+  return link == nullptr ? nullptr : fabric_->offer(*link, memory);
+}
+
+std::unique_ptr<Read> NetTransport::begin_read(Link& from, const RemoteMemory& memory, std::span<std::byte> into) {
+  Link* link = static_cast<NetLink&>(from).fabric;
+  return link == nullptr ? nullptr : fabric_->begin_read(*link, memory, into);
 }
 
 /// False: there is no room at the moment. Who cannot be reached is not answered.

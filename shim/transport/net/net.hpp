@@ -8,7 +8,8 @@
 #include <memory>
 #include <string>
 
-#include "shim/transport/net/opening.hpp"
+#include "shim/base/own_thread.hpp"
+#include "shim/base/result.hpp"
 #include "shim/transport/transport.hpp"
 
 namespace shim::transport {
@@ -16,9 +17,13 @@ namespace shim::transport {
 /// What a new connection's send buffer surely takes as a whole (Linux: 46 KiB with a cable's usual packets), and eager messages with their heads.
 inline constexpr std::size_t kConnectionPacketBytes = 16 * 1024 + 512;
 
+/// libfabric takes 50 to 400 ms to open, in which the process answers others.
+using Opened = base::Result<std::unique_ptr<Transport>>;
+using Opening = base::OwnThread<Opened>;
+
 struct NetSettings {
   std::string interface;         ///< that others call this process over: see own_addresses(); empty: whichever there is
-  Opening::Open open_fabric = {};  ///< called at most once, on a thread of its own; empty: packets go over connections
+  Opening::Work open_fabric = {};  ///< called at most once, on a thread of its own; empty: packets go over connections
   std::size_t max_packet_bytes = kConnectionPacketBytes;  ///< what the fabric will take at least
 };
 

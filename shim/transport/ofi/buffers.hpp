@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory for sends and receives in progress.
+// Memory for sends, receives and reads in progress.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -8,17 +8,20 @@
 #include <memory>
 #include <vector>
 
-#include "shim/transport/ofi/provider.hpp"
+#include "shim/transport/transport.hpp"
 
 namespace shim::transport {
 
+class OfiRead;
 struct OfiLink;
 
-/// One send or receive in progress. libfabric gets the address of its context and hands it back with the completion.
+/// An operation in progress. libfabric gets the address of its context and hands it back with the completion.
 struct Operation {
-  fi_context2 context;  ///< the provider's while the operation is in progress; must be first
-  OfiLink* link;        ///< where a send goes; null for a receive
-  std::byte* bytes;     ///< kFrameBytes of them
+  fi_context2 context = {};   ///< the provider's while the operation is in progress; must be first
+  OfiLink* link = nullptr;    ///< where a send goes; else null
+  OfiRead* read = nullptr;    ///< what a read is part of; else null
+  std::byte* bytes = nullptr; ///< of a send or receive: its buffer
+  std::size_t length = 0;     ///< of a send or read
 };
 
 inline Operation* operation_of(void* context) { return reinterpret_cast<Operation*>(context); }
@@ -27,10 +30,10 @@ inline Operation* operation_of(void* context) { return reinterpret_cast<Operatio
 /// and what is never needed at once is never touched.
 class Buffers {
  public:
-  explicit Buffers(std::size_t count)
-      : memory_(std::make_unique_for_overwrite<std::byte[]>(count * kFrameBytes)), operations_(count) {
+  Buffers(std::size_t count, std::size_t bytes_each)
+      : bytes_(count * bytes_each), memory_(std::make_unique_for_overwrite<std::byte[]>(bytes_)), operations_(count) {
     for (std::size_t i = count; i-- > 0;) {
-      operations_[i] = {{}, nullptr, memory_.get() + i * kFrameBytes};
+      operations_[i].bytes = memory_.get() + i * bytes_each;
       free_.push_back(&operations_[i]);
     }
   }
@@ -42,9 +45,15 @@ class Buffers {
     return operation;
   }
   void give_back(Operation* operation) { free_.push_back(operation); }
+  std::size_t available() const { return free_.size(); }
   std::size_t in_use() const { return operations_.size() - free_.size(); }
 
+  ConstSpan memory() const { return {memory_.get(), bytes_}; }
+  /// What the provider calls the memory; null where it does not care.
+  void* description = nullptr;
+
  private:
+  std::size_t bytes_;
   std::unique_ptr<std::byte[]> memory_;
   std::vector<Operation> operations_;
   std::vector<Operation*> free_;

@@ -4,15 +4,14 @@
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
 
-#include "shim/transport/ofi/provider.hpp"
-
 namespace shim::transport {
 
 using base::Result;
 using base::Status;
 
-Result<Endpoint> Endpoint::open(const Library& library, InfoList info) {
-  Endpoint endpoint(std::move(info));
+Result<Endpoint> Endpoint::open(const Library& library, InfoList info, const OfiTuning& tuning) {
+  const Traits traits = traits_of(*info, tuning);
+  Endpoint endpoint(std::move(info), traits);
   SHIM_TRY(endpoint.open_all(library));
   return endpoint;
 }
@@ -28,7 +27,7 @@ Status Endpoint::open_all(const Library& library) {
   domain_.reset(domain);
 
   fi_av_attr av_attributes{};
-  av_attributes.type = FI_AV_TABLE;
+  av_attributes.type = info_->domain_attr->av_type;
   fid_av* av = nullptr;
   if (int code = ::fi_av_open(domain, &av_attributes, &av, nullptr)) return library.error(code, "fi_av_open");
   av_.reset(av);
@@ -36,7 +35,7 @@ Status Endpoint::open_all(const Library& library) {
   fi_cq_attr cq_attributes{};
   cq_attributes.format = FI_CQ_FORMAT_MSG;
   cq_attributes.wait_obj = FI_WAIT_NONE;
-  cq_attributes.size = kSendDepth + kReceiveDepth;
+  cq_attributes.size = traits_.sends + traits_.receives + (traits_.read_bytes != 0 ? kReadDepth : 0);
   fid_cq* cq = nullptr;
   if (int code = ::fi_cq_open(domain, &cq_attributes, &cq, nullptr)) return library.error(code, "fi_cq_open");
   cq_.reset(cq);
@@ -62,8 +61,29 @@ Result<fi_addr_t> Endpoint::insert(const Library& library, ConstSpan name) {
   return library.error(inserted < 0 ? inserted : FI_EADDRNOTAVAIL, "fi_av_insert of a peer's address");
 }
 
+Result<Registration> Endpoint::register_memory(const Library& library, ConstSpan memory, std::uint64_t access) {
+  const std::uint64_t key = traits_.picks_keys ? 0 : next_key_++;
+  fid_mr* region = nullptr;
+  if (int code = ::fi_mr_reg(domain_.get(), memory.data(), memory.size(), access, 0, key, 0, &region, nullptr))
+    return library.error(code, "fi_mr_reg");
+  Registration registration(region);
+  if (traits_.binds_memory) {
+    if (int code = ::fi_mr_bind(region, &ep_->fid, 0)) return library.error(code, "fi_mr_bind");
+    if (int code = ::fi_mr_enable(region)) return library.error(code, "fi_mr_enable");
+  }
+  return registration;
+}
+
+Result<void*> Endpoint::register_buffers(const Library& library, ConstSpan memory, std::uint64_t access) {
+  if (!traits_.registers_buffers) return nullptr;
+  SHIM_TRY_ASSIGN(Registration registration, register_memory(library, memory, access));
+  buffers_.push_back(std::move(registration));
+  return ::fi_mr_desc(buffers_.back().get());
+}
+
 void Endpoint::close() {
   ep_.reset();
+  buffers_.clear();
   cq_.reset();
   av_.reset();
   domain_.reset();
@@ -72,6 +92,7 @@ void Endpoint::close() {
 
 void Endpoint::abandon() {
   (void)ep_.release();
+  for (Registration& buffers : buffers_) (void)buffers.release();
   (void)cq_.release();
   (void)av_.release();
   (void)domain_.release();

@@ -13,11 +13,11 @@ base::LoadedLibrary describe(const Library& library) {
 }
 
 /// That libfabric offers a provider does not say yet that its endpoint opens; that is tried only where make_ofi would.
-base::Status explore(const Library& library, const std::string& interface, bool tries_endpoint, OfiProvider& provider) {
-  SHIM_TRY_ASSIGN(InfoList info, find_provider(library, provider.name, interface));
+base::Status explore(const Library& library, const OfiSettings& settings, bool tries_endpoint, OfiProvider& provider) {
+  SHIM_TRY_ASSIGN(InfoList info, find_provider(library, settings, provider.name));
   provider.interface = interface_of(*info);
   if (tries_endpoint) {
-    SHIM_TRY_ASSIGN(Endpoint endpoint, Endpoint::open(library, std::move(info)));
+    SHIM_TRY_ASSIGN(Endpoint endpoint, Endpoint::open(library, std::move(info), settings.tuning));
     endpoint.close();
   }
   return {};
@@ -30,7 +30,7 @@ base::Result<OfiOffer> explore_ofi(const OfiSettings& settings) {
   OfiOffer offer{describe(library), {}, std::nullopt};
   for (const std::string& name : candidates(settings.provider)) {
     OfiProvider& provider = offer.providers.emplace_back(OfiProvider{name, {}, std::nullopt});
-    auto explored = explore(library, settings.interface, !offer.chosen, provider);
+    auto explored = explore(library, settings, !offer.chosen, provider);
     if (!explored) provider.error = std::move(explored).error();
     else if (!offer.chosen) offer.chosen = offer.providers.size() - 1;
   }

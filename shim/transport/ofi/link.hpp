@@ -5,10 +5,13 @@
 #include <rdma/fabric.h>
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <utility>
 
 #include "shim/base/clock.hpp"
+#include "shim/transport/ofi/buffers.hpp"
+#include "shim/transport/ofi/in_order.hpp"
 #include "shim/transport/ofi/wire.hpp"
 
 namespace shim::transport {
@@ -16,10 +19,15 @@ namespace shim::transport {
 /// A peer. Known by its cookie; in the address table from the first send on.
 struct OfiLink final : Link {
   explicit OfiLink(OfiAddress peer) : to(std::move(peer)) {}
-  OfiAddress to;
+  OfiAddress to;  ///< only its cookie, where frames have overtaken the one that says it
   fi_addr_t address = FI_ADDR_UNSPEC;
   std::optional<base::Error> failure;  ///< why nothing can be sent any more
   bool is_introduced = false;  ///< the peer has our address
+  std::uint32_t frames_sent = 0;
+  std::size_t under_way = 0;      ///< sends to it that are not complete, or have not begun
+  std::deque<Operation*> unsent;  ///< parts of a packet that was taken, which the provider has not taken yet
+  Bytes parts;                    ///< of a packet of the peer's, of which not all has come
+  InOrder order;                  ///< of the peer's frames, where the provider keeps none
   std::uint64_t packets_seen = 0;  ///< of the peer's
   std::uint64_t packets_sent = 0;
   std::uint64_t packets_confirmed = 0;  ///< the peer has seen these

@@ -2,15 +2,16 @@
 #include "shim/transport/ofi/ofi.hpp"
 
 #include <malloc.h>
-#include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 #include <time.h>
 
 #include <algorithm>
-#include <cstring>
+#include <cstdlib>
+#include <utility>
 
 #include "shim/transport/cookie.hpp"
 #include "shim/transport/ofi/ofi_transport.hpp"
+#include "shim/transport/ofi/provider.hpp"
 
 namespace shim::transport {
 namespace {
@@ -20,11 +21,23 @@ using base::ErrorClass;
 using base::Result;
 using base::Status;
 
-constexpr int kReadBatch = 16;     ///< completions taken from the queue at once
-constexpr int kReadsPerPoll = 4;   ///< and how often in one poll
 constexpr std::int64_t kLongestNapNs = 1'000'000;
+/// Frames shorter than this would have no room for an address.
+constexpr std::size_t kLeastFrameBytes = 1024;
 
 }  // namespace
+
+Ofi::Ofi(Library library, Endpoint endpoint, std::uint64_t cookie)
+    : library_(library), endpoint_(std::move(endpoint)), traits_(endpoint_.traits()), cookie_(cookie),
+      sends_(traits_.sends, traits_.prefix_bytes + traits_.frame_bytes),
+      injected_(std::make_unique_for_overwrite<std::byte[]>(traits_.prefix_bytes + traits_.inject_bytes)),
+      receives_(traits_.receives, traits_.prefix_bytes + traits_.frame_bytes), reads_(traits_.read_bytes != 0 ? kReadDepth : 0, 0) {}
+
+Status Ofi::begin() {
+  SHIM_TRY_ASSIGN(sends_.description, endpoint_.register_buffers(library_, sends_.memory(), FI_SEND));
+  SHIM_TRY_ASSIGN(receives_.description, endpoint_.register_buffers(library_, receives_.memory(), FI_RECV));
+  return post_receives();
+}
 
 Ofi::~Ofi() {
   // In a forked child nothing here is ours: closing would say goodbye on the parent's connections.
@@ -38,8 +51,21 @@ Ofi::~Ofi() {
   ::malloc_trim(0);
 }
 
+Status Ofi::check() const {
+  SHIM_TRY(mark_.check());
+  if (broken_) [[unlikely]] return broken_->clone();
+  return {};
+}
+
 Bytes Ofi::address() const {
   return OfiAddress{cookie_, endpoint_.address_format(), endpoint_.provider(), endpoint_.name()}.to_bytes();
+}
+
+/// The sender of a frame may be known by its number alone, until the frame with its address has come.
+OfiLink& Ofi::link_of(std::uint64_t cookie) {
+  auto& link = links_[cookie];
+  if (!link) link = std::make_unique<OfiLink>(OfiAddress{.cookie = cookie});
+  return *link;
 }
 
 Result<Link*> Ofi::open(ConstSpan bytes) {
@@ -50,41 +76,12 @@ Result<Link*> Ofi::open(ConstSpan bytes) {
                                       endpoint_.provider() +
                                       ", perhaps with another kind of address; set INTERSESSION_PROVIDER and "
                                       "INTERSESSION_INTERFACE alike for all processes");
-  auto& link = links_[address->cookie];
-  if (!link) {
-    link = std::make_unique<OfiLink>(*std::move(address));
+  OfiLink& link = link_of(address->cookie);
+  if (link.to.name.empty()) {
+    link.to = *std::move(address);
     ++counts_.links_opened;
   }
-  return link.get();
-}
-
-Result<Attempt> Ofi::introduce_ourselves(OfiLink& link) {
-  SHIM_TRY_ASSIGN(Attempt attempt, send_frame(link, FrameKind::hello, address(), {}));
-  link.is_introduced = attempt == Attempt::done;
-  return attempt;
-}
-
-/// The one place that sends. Copies, so that the caller's bytes are free at once.
-Result<Attempt> Ofi::send_frame(OfiLink& link, FrameKind kind, ConstSpan header, ConstSpan payload) {
-  if (link.failure) return link.failure->clone();
-  if (link.address == FI_ADDR_UNSPEC) {
-    SHIM_TRY_ASSIGN(link.address, endpoint_.insert(library_, link.to.name));
-    ++counts_.addresses_inserted;
-  }
-  Operation* send = sends_.take();
-  if (!send) return Attempt::again;
-  const Frame frame{link.to.cookie, cookie_, static_cast<std::uint32_t>(kind), 0};
-  std::memcpy(send->bytes, &frame, sizeof frame);
-  if (!header.empty()) std::memcpy(send->bytes + sizeof frame, header.data(), header.size());
-  if (!payload.empty()) std::memcpy(send->bytes + sizeof frame + header.size(), payload.data(), payload.size());
-  send->link = &link;
-  const std::size_t bytes = sizeof frame + header.size() + payload.size();
-  auto code = ::fi_send(endpoint_.ep(), send->bytes, bytes, nullptr, link.address, &send->context);
-  if (code == 0) return Attempt::done;
-  sends_.give_back(send);
-  if (code == -FI_EAGAIN) return Attempt::again;
-  link.failure = failure(static_cast<int>(code));
-  return link.failure->clone();
+  return &link;
 }
 
 Error Ofi::failure(int code) const {
@@ -92,123 +89,12 @@ Error Ofi::failure(int code) const {
   return Error(ErrorClass::proc_aborted, base::Origin::fabric, detail.foreign_code(), detail.text());
 }
 
-Result<Attempt> Ofi::try_send(Link& to, ConstSpan header, ConstSpan payload) {
-  auto& link = static_cast<OfiLink&>(to);
-  SHIM_TRY(mark_.check());
-  const std::size_t bytes = header.size() + payload.size();
-  if (bytes > max_packet_bytes()) return Error(ErrorClass::intern, "a packet is longer than the libfabric transport's max_packet_bytes");
-  Attempt attempt = Attempt::done;
-  if (!link.is_introduced) [[unlikely]] {
-    SHIM_TRY_ASSIGN(attempt, introduce_ourselves(link));
-  }
-  if (attempt == Attempt::done) {
-    SHIM_TRY_ASSIGN(attempt, send_frame(link, FrameKind::packet, header, payload));
-  }
-  if (attempt == Attempt::again) {
-    ++counts_.sends_again;
-    return attempt;
-  }
-  if (link.packets_sent++ == 0) ++counts_.links_used;
-  ++counts_.packets_sent;
-  counts_.bytes_sent += bytes;
-  return attempt;
-}
-
-Status Ofi::post_receives() {
-  while (Operation* receive = receives_.take()) {
-    receive->link = nullptr;
-    auto code = ::fi_recv(endpoint_.ep(), receive->bytes, kFrameBytes, nullptr, FI_ADDR_UNSPEC, &receive->context);
-    if (code == 0) continue;
-    receives_.give_back(receive);
-    if (code == -FI_EAGAIN) return {};  // the next poll tries again
-    return library_.error(static_cast<int>(code), "fi_recv");
-  }
-  return {};
-}
-
-/// Null for a stranger.
-OfiLink* Ofi::sender_of(const Frame& frame, ConstSpan rest) {
-  if (frame.to != cookie_) return nullptr;
-  if (static_cast<FrameKind>(frame.kind) == FrameKind::hello) {
-    auto link = open(rest);
-    return link ? static_cast<OfiLink*>(*link) : nullptr;
-  }
-  auto found = links_.find(frame.from);
-  return found == links_.end() ? nullptr : found->second.get();
-}
-
-void Ofi::take_frame(ConstSpan bytes, Sink& sink) {
-  Frame frame{};
-  if (bytes.size() >= sizeof frame) std::memcpy(&frame, bytes.data(), sizeof frame);
-  ConstSpan rest = bytes.subspan(std::min(bytes.size(), sizeof frame));
-  OfiLink* link = sender_of(frame, rest);
-  if (!link) {
-    ++counts_.packets_refused;
-    return;
-  }
-  link->refused_since = 0;
-  switch (static_cast<FrameKind>(frame.kind)) {
-    case FrameKind::packet:
-      ++counts_.packets_received;
-      if (link->has_said_bye) return;
-      ++link->packets_seen;
-      sink.on_packet(rest);
-      return;
-    case FrameKind::hello: return;
-    case FrameKind::ask: (void)send_receipt(*link, FrameKind::seen); return;
-    case FrameKind::seen: return take_receipt(*link, rest);
-    case FrameKind::bye: return take_bye(*link, rest);
-    case FrameKind::bye_heard: link->bye_is_heard = true; return;
-  }
-  ++counts_.packets_refused;
-}
-
-void Ofi::complete(const fi_cq_msg_entry& entry, Sink& sink) {
-  Operation* operation = operation_of(entry.op_context);
-  if (operation->link) {
-    sends_.give_back(operation);
-    return;
-  }
-  take_frame(ConstSpan(operation->bytes, entry.len), sink);
-  receives_.give_back(operation);
-}
-
-/// One failed operation. It belongs to one link, and so does the error.
-Status Ofi::take_error() {
-  fi_cq_err_entry entry{};
-  auto code = ::fi_cq_readerr(endpoint_.cq(), &entry, 0);
-  if (code == -FI_EAGAIN) return {};
-  if (code < 0) return library_.error(static_cast<int>(code), "fi_cq_readerr");
-  if (!entry.op_context) return {};
-  Operation* operation = operation_of(entry.op_context);
-  if (!operation->link) {  // a receive: too long a packet, from a stranger then, or one cut off by a dying peer
-    ++counts_.packets_refused;
-    receives_.give_back(operation);
-    return {};
-  }
-  if (!operation->link->failure) operation->link->failure = failure(entry.err);
-  sends_.give_back(operation);
-  return {};
-}
-
-Result<int> Ofi::poll(Sink& sink) {
-  SHIM_TRY(mark_.check());
-  const std::uint64_t before = counts_.packets_received;
-  for (int reads = 0; reads < kReadsPerPoll; ++reads) {
-    fi_cq_msg_entry entries[kReadBatch];
-    auto count = ::fi_cq_read(endpoint_.cq(), entries, kReadBatch);
-    if (count == -FI_EAGAIN || count == 0) break;
-    if (count == -FI_EAVAIL) {
-      SHIM_TRY(take_error());
-      continue;
-    }
-    if (count < 0) return library_.error(static_cast<int>(count), "fi_cq_read");
-    for (ssize_t i = 0; i < count; ++i) complete(entries[i], sink);
-    SHIM_TRY(post_receives());
-    if (count < kReadBatch) break;
-  }
-  if (is_flushing_) [[unlikely]] ask_for_receipts();  // after reading, so that a goodbye that has come counts
-  return static_cast<int>(counts_.packets_received - before);
+/// Nothing can be sent to it any more.
+void Ofi::fail(OfiLink& link, Error why) {
+  if (!link.failure) link.failure = std::move(why);
+  for (Operation* send : link.unsent) give_back(send);
+  unsent_ -= link.unsent.size();
+  link.unsent.clear();
 }
 
 void Ofi::sleep(std::int64_t nanoseconds) {
@@ -216,17 +102,23 @@ void Ofi::sleep(std::int64_t nanoseconds) {
   ::nanosleep(&nap, nullptr);
 }
 
+bool is_passing(ssize_t code) {
+  const ssize_t positive = std::abs(code);
+  return positive == FI_EAGAIN || positive == FI_ENOMEM || positive == FI_ENOSPC || positive == FI_ENOBUFS || positive == FI_EINTR;
+}
+
 namespace {
 
 constexpr const char* kSharedMemory = "/dev/shm";
 
-Result<std::unique_ptr<Transport>> open_provider(const Library& library, std::string_view provider,
-                                                 const std::string& interface) {
-  SHIM_TRY_ASSIGN(InfoList info, find_provider(library, provider, interface));
-  SHIM_TRY_ASSIGN(Endpoint endpoint, Endpoint::open(library, std::move(info)));
+Result<std::unique_ptr<Transport>> open_provider(const Library& library, std::string_view provider, const OfiSettings& settings) {
+  SHIM_TRY_ASSIGN(InfoList info, find_provider(library, settings, provider));
+  SHIM_TRY_ASSIGN(Endpoint endpoint, Endpoint::open(library, std::move(info), settings.tuning));
+  if (endpoint.traits().frame_bytes < kLeastFrameBytes)
+    return Error(ErrorClass::other, "its messages are too short, at most " + std::to_string(endpoint.traits().frame_bytes) + " bytes");
   SHIM_TRY_ASSIGN(std::uint64_t cookie, random_cookie());
   auto transport = std::make_unique<Ofi>(library, std::move(endpoint), cookie);
-  SHIM_TRY(transport->post_receives());
+  SHIM_TRY(transport->begin());
   if (provider == "shm") {
     SHIM_TRY_ASSIGN(auto marker, RegionMarker::make(kSharedMemory));
     transport->keep(std::move(marker));
@@ -240,7 +132,7 @@ Result<std::unique_ptr<Transport>> make_ofi(const OfiSettings& settings) {
   SHIM_TRY_ASSIGN(Library library, Library::load());
   std::string reasons;
   for (const std::string& provider : candidates(settings.provider)) {
-    auto transport = open_provider(library, provider, settings.interface);
+    auto transport = open_provider(library, provider, settings);
     if (transport) return transport;
     reasons += (reasons.empty() ? "" : "; ") + provider + ": " + transport.error().text();
   }

@@ -16,9 +16,20 @@ namespace shim::transport {
 
 inline constexpr std::string_view kAnyProvider = "any";
 
+/// What is otherwise the provider's to say, for tests and measurements.
+struct OfiTuning {
+  std::optional<bool> reads;       ///< of each other's memory, where it can; unset: as seen to be best
+  std::size_t longest_frame = 0;   ///< 0: as long as it takes
+  std::size_t prefix_bytes = 0;    ///< in front of each frame
+  bool orders_itself = false;      ///< as over a provider that does not keep the order
+  bool registers_buffers = false;  ///< as for a provider that must know them
+};
+
 struct OfiSettings {
-  std::string provider;   ///< as libfabric calls it, e.g. "sockets"; empty or kAnyProvider: the first usable of those known to work
+  std::string provider;   ///< as libfabric calls it, e.g. "sockets", or without the layers above it ("tcp" for "tcp;ofi_rxm"); empty
+                          ///< or kAnyProvider: the first usable of those known to work
   std::string interface;  ///< network interface ("eth1") or beginning of an address ("10.1."); empty: the first that is no loopback
+  OfiTuning tuning = {};
 };
 
 /// Local; loads libfabric into the process if it is not there yet, and leaves it loaded. The first call in a process takes
@@ -27,8 +38,9 @@ struct OfiSettings {
 ///
 /// Of its operations: open refuses with arg what is not an address of the same provider; a peer that cannot be reached any
 /// more is proc_aborted on its link alone. Packets that do not carry this endpoint's own random number, which is part of its
-/// address, come from strangers: they are dropped and counted. try_read is unsupported. After fork(2) the child's copy answers
-/// errors, and destroying it there touches nothing of the parent's.
+/// address, come from strangers: they are dropped and counted. Memory is read by begin_read where the provider can, never by
+/// try_read. A completion queue that has lost something ends the endpoint: every call answers that error. After fork(2) the child's
+/// copy answers errors, and destroying it there touches nothing of the parent's.
 base::Result<std::unique_ptr<Transport>> make_ofi(const OfiSettings& settings);
 
 /// What a packet of make_ofi's transports holds, whatever the provider.

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The Transport over one libfabric endpoint. ofi.cpp sends and receives; receipts.cpp knows what has arrived when it ends.
+// The Transport over one libfabric endpoint. sending.cpp and receiving.cpp move frames; reading.cpp reads other processes' memory;
+// receipts.cpp knows what has arrived when it ends; ofi.cpp is the rest.
 #pragma once
 
+#include <rdma/fi_eq.h>
+
+#include <deque>
 #include <memory>
 #include <unordered_map>
 
@@ -15,8 +19,7 @@ namespace shim::transport {
 
 class Ofi final : public Transport {
  public:
-  Ofi(Library library, Endpoint endpoint, std::uint64_t cookie)
-      : library_(library), endpoint_(std::move(endpoint)), cookie_(cookie), sends_(kSendDepth), receives_(kReceiveDepth) {}
+  Ofi(Library library, Endpoint endpoint, std::uint64_t cookie);
   ~Ofi() override;
 
   std::string_view name() const override { return "ofi"; }
@@ -26,40 +29,93 @@ class Ofi final : public Transport {
   base::Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;
   base::Result<int> poll(Sink& sink) override;
   base::Result<Attempt> try_read(Link&, std::uint64_t, std::span<std::byte>) override { return Attempt::unsupported; }
+  bool needs_offers() const override { return true; }
+  std::unique_ptr<Offer> offer(Link& link, ConstSpan memory) override;
+  std::unique_ptr<Read> begin_read(Link& link, const RemoteMemory& from, std::span<std::byte> into) override;
   bool is_flushed() const override;
   bool can_sleep() const override { return false; }
   void sleep(std::int64_t nanoseconds) override;
   const Counts& counts() const override { return counts_; }
 
-  /// Posts as many receives as there are free buffers, as far as the provider takes them.
-  base::Status post_receives();
+  /// Makes the buffers known to the provider, and posts receives.
+  base::Status begin();
   /// Keeps the marker of the endpoint's shared memory as long as the endpoint.
   void keep(RegionMarker marker) { marker_ = std::move(marker); }
+  const Endpoint& endpoint() const { return endpoint_; }
 
  private:
-  base::Result<Attempt> introduce_ourselves(OfiLink& link);
-  base::Result<Attempt> send_frame(OfiLink& link, FrameKind kind, ConstSpan header, ConstSpan payload);
-  base::Result<Attempt> send_receipt(OfiLink& link, FrameKind kind);
+  friend class OfiOffered;
+  friend class OfiRead;
+
+  // --- ofi.cpp
+  base::Status check() const;
+  OfiLink& link_of(std::uint64_t cookie);
   base::Error failure(int code) const;
+  void fail(OfiLink& link, base::Error why);
+
+  // --- sending.cpp
+  base::Result<Attempt> introduce_ourselves(OfiLink& link);
+  base::Result<Attempt> make_ready(OfiLink& link);
+  base::Result<Attempt> send_frame(OfiLink& link, FrameKind kind, ConstSpan header, ConstSpan payload);
+  base::Result<Attempt> inject(OfiLink& link, FrameKind kind, ConstSpan header, ConstSpan payload);
+  base::Result<Attempt> send_copy(OfiLink& link, FrameKind kind, ConstSpan header, ConstSpan payload);
+  base::Result<Attempt> send_packet(OfiLink& link, ConstSpan header, ConstSpan payload);
+  base::Result<Attempt> send_in_parts(OfiLink& link, ConstSpan header, ConstSpan payload);
+  std::size_t write_frame(std::byte* into, OfiLink& link, FrameKind kind, ConstSpan header, ConstSpan payload) const;
+  bool has_room(const OfiLink& link, std::size_t sends) const;
+  Operation* take_send(OfiLink& link);
+  void give_back(Operation* send);
+  base::Result<Attempt> post(OfiLink& link, Operation& send);
+  base::Result<Attempt> outcome_of(OfiLink& link, ssize_t code);
+  base::Result<Attempt> push(OfiLink& link);
+  void push_all();
+
+  // --- receiving.cpp
+  base::Status post_receives();
+  void take_message(ConstSpan message, Sink& sink);
+  void take_frame(const Frame& frame, ConstSpan rest, Sink& sink);
+  void take_packet(OfiLink& link, ConstSpan rest, bool is_last, Sink& sink);
+  void hand_on_held(Sink& sink);
+  OfiLink* sender_of(const Frame& frame, ConstSpan rest);
+  void complete(const fi_cq_msg_entry& entry, Sink& sink);
+  base::Status take_error();
+  base::Result<bool> refill();
+  base::Status read_completions(int most, Sink& sink);
+
+  // --- reading.cpp
+  void end_read(Operation& operation, int code);
+  void settle(OfiRead& read);
+
+  // --- receipts.cpp
+  base::Result<Attempt> send_receipt(OfiLink& link, FrameKind kind);
   void ask_for_receipts();
   void take_receipt(OfiLink& link, ConstSpan bytes);
   void take_bye(OfiLink& link, ConstSpan bytes);
   void say_goodbye();
-  OfiLink* sender_of(const Frame& frame, ConstSpan rest);
-  void take_frame(ConstSpan bytes, Sink& sink);
-  void complete(const fi_cq_msg_entry& entry, Sink& sink);
-  base::Status take_error();
 
   RegionMarker marker_;
   Library library_;
   Endpoint endpoint_;
+  const Traits traits_;
   std::uint64_t cookie_;
   Buffers sends_;
+  std::unique_ptr<std::byte[]> injected_;  ///< one frame, for as long as it takes to inject it
   Buffers receives_;
+  Buffers reads_;
   std::unordered_map<std::uint64_t, std::unique_ptr<OfiLink>> links_;  ///< by the peer's cookie
+  std::size_t unsent_ = 0;  ///< in all links
+  struct {
+    fi_cq_msg_entry entries[16];
+    int next = 0, end = 0;
+  } batch_;  ///< completions read and not looked at; a member, because a packet's receiver may have to look at the rest (settle)
+  std::deque<Bytes> held_;  ///< packets that came while somebody could not take them
+  std::optional<base::Error> broken_;  ///< why the endpoint is of no use any more
   mutable bool is_flushing_ = false;  ///< somebody asked is_flushed, and the answer was no
   ForkMark mark_;
   Counts counts_;
 };
+
+/// May what libfabric answered with this code succeed later? Its queues are full, or memory has run out.
+bool is_passing(ssize_t code);
 
 }  // namespace shim::transport

@@ -9,6 +9,9 @@
 
 #include <array>
 #include <cstring>
+#include <utility>
+
+#include "shim/transport/ofi/traits.hpp"
 
 namespace shim::transport {
 
@@ -23,23 +26,33 @@ constexpr std::array<std::string_view, 3> kKnown{"tcp;ofi_rxm", "sockets", "shm"
 /// The interface version whose rules we follow: mode bits and mr_mode as fi_domain(3) describes them since then.
 constexpr std::uint32_t kApiVersion = FI_VERSION(1, 11);
 
-InfoList make_hints(const Library& library, std::string_view provider) {
+/// What is asked for: at least messages.
+struct Wish {
+  bool reads;  ///< of other processes' memory as well
+  bool order;  ///< of messages within a pair
+};
+
+/// All modes that cost us nothing to follow: whatever we send is in one buffer of our own, in which there is room in front.
+constexpr std::uint64_t kModes =
+    FI_CONTEXT | FI_CONTEXT2 | FI_MSG_PREFIX | FI_ASYNC_IOV | FI_RX_CQ_DATA | FI_NOTIFY_FLAGS_ONLY | FI_RESTRICTED_COMP;
+/// And of registered memory: it exists, belongs to our only endpoint, and is told to others by its address and whatever key.
+constexpr int kMemoryModes = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+
+InfoList make_hints(const Library& library, std::string_view provider, const Wish& wish) {
   InfoList hints(library.dupinfo(nullptr), library.freeinfo);
   if (!hints) return hints;
   hints->caps = FI_MSG;
-  hints->mode = FI_CONTEXT | FI_CONTEXT2;
+  if (wish.reads) hints->caps |= FI_SEND | FI_RECV | FI_RMA | FI_READ | FI_REMOTE_READ;
+  hints->mode = kModes;
   hints->ep_attr->type = FI_EP_RDM;
-  // The seam promises order within a pair; a provider that cannot keep it is not usable.
-  hints->tx_attr->msg_order = FI_ORDER_SAS;
-  hints->rx_attr->msg_order = FI_ORDER_SAS;
+  hints->tx_attr->msg_order = hints->rx_attr->msg_order = wish.order ? FI_ORDER_SAS : FI_ORDER_NONE;
   hints->tx_attr->size = kSendDepth;
   hints->rx_attr->size = kReceiveDepth;
-  hints->domain_attr->av_type = FI_AV_TABLE;
   hints->domain_attr->threading = FI_THREAD_DOMAIN;  // the owner's lock orders all calls
   hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
   hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
   hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
-  hints->domain_attr->mr_mode = 0;  // no registered memory
+  hints->domain_attr->mr_mode = kMemoryModes;
   hints->fabric_attr->prov_name = ::strndup(provider.data(), provider.size());
   return hints;
 }
@@ -77,6 +90,27 @@ std::string offered_interfaces(const fi_info* list) {
   return names;
 }
 
+/// 0: this provider; 1: it with layers above it, as "tcp;ofi_rxm" is of "tcp"; 2: another.
+int distance_of(const fi_info& info, std::string_view provider) {
+  const std::string_view name = info.fabric_attr->prov_name;
+  if (name == provider) return 0;
+  return name.starts_with(std::string(provider) + ";") ? 1 : 2;
+}
+
+/// What libfabric finds for the first wish that it can fulfil.
+Result<InfoList> ask(const Library& library, std::string_view provider, bool reads) {
+  for (const Wish& wish : {Wish{true, true}, Wish{false, true}, Wish{false, false}}) {
+    if (wish.reads && !reads) continue;
+    InfoList hints = make_hints(library, provider, wish);
+    if (!hints) return Error(ErrorClass::no_mem, "no memory for asking libfabric");
+    fi_info* found = nullptr;
+    const int code = library.getinfo(kApiVersion, nullptr, nullptr, 0, hints.get(), &found);
+    if (code == 0) return InfoList(found, library.freeinfo);
+    if (code != -FI_ENODATA) return library.error(code, "fi_getinfo");
+  }
+  return Error(ErrorClass::other, "not offered on this machine for reliable datagrams (FI_EP_RDM)");
+}
+
 }  // namespace
 
 std::vector<std::string> candidates(const std::string& wanted) {
@@ -89,24 +123,19 @@ std::string interface_of(const fi_info& info) {
   return address.empty() ? name : name + " " + address;
 }
 
-Result<InfoList> find_provider(const Library& library, std::string_view provider, const std::string& interface) {
-  InfoList hints = make_hints(library, provider);
-  if (!hints) return Error(ErrorClass::no_mem, "no memory for asking libfabric");
-  fi_info* found = nullptr;
-  if (int code = library.getinfo(kApiVersion, nullptr, nullptr, 0, hints.get(), &found); code != 0)
-    return code == -FI_ENODATA ? Error(ErrorClass::other, "not offered on this machine for ordered datagrams (FI_EP_RDM, FI_ORDER_SAS)")
-                               : library.error(code, "fi_getinfo");
-  InfoList list(found, library.freeinfo);
+Result<InfoList> find_provider(const Library& library, const OfiSettings& settings, std::string_view provider) {
+  const std::string& interface = settings.interface;
+  SHIM_TRY_ASSIGN(InfoList list, ask(library, provider, should_read(provider, settings.tuning)));
   const fi_info* best = nullptr;
-  for (const fi_info* info = found; info; info = info->next) {
-    // "tcp" also finds "tcp;ofi_rxm", which is another protocol on the wire
-    if (provider != info->fabric_attr->prov_name) continue;
+  const auto order_of = [&](const fi_info& info) { return std::pair(distance_of(info, provider), rank_of(info)); };
+  for (const fi_info* info = list.get(); info; info = info->next) {
+    if (distance_of(*info, provider) > 1) continue;
     if (!interface.empty() && !is_over(*info, interface)) continue;
-    if (!best || rank_of(*info) < rank_of(*best)) best = info;
+    if (!best || order_of(*info) < order_of(*best)) best = info;
   }
   if (!best && !interface.empty())
-    return Error(ErrorClass::other, "has no interface \"" + interface + "\"; it offers " + offered_interfaces(found));
-  if (!best) return Error(ErrorClass::other, "offered only as part of another provider, " + std::string(found->fabric_attr->prov_name));
+    return Error(ErrorClass::other, "has no interface \"" + interface + "\"; it offers " + offered_interfaces(list.get()));
+  if (!best) return Error(ErrorClass::other, "offered only as part of another provider, " + std::string(list->fabric_attr->prov_name));
   InfoList chosen(library.dupinfo(best), library.freeinfo);
   if (!chosen) return Error(ErrorClass::no_mem, "no memory for libfabric's answer");
   return chosen;

@@ -26,6 +26,7 @@ constexpr base::Nanoseconds kGoodbyeNs = 100'000'000;
 /// A completed send says that the bytes left our hands, not that they will arrive: when an endpoint closes with bytes unread,
 /// TCP resets its connections and drops what is on its way. So a flush asks every peer for a receipt.
 bool Ofi::is_flushed() const {
+  if (broken_) return true;  // nothing more will leave
   bool settled = std::ranges::all_of(links_, [](const auto& entry) { return entry.second->is_settled(); });
   is_flushing_ = !settled;
   return settled && sends_.in_use() == 0;
@@ -45,7 +46,7 @@ void Ofi::ask_for_receipts() {
     } else if (link->refused_since == 0) {
       link->refused_since = now;
     } else if (now - link->refused_since > kGoneNs) {
-      link->failure = Error(ErrorClass::proc_aborted, "a process takes no packets any more over " + endpoint_.provider());
+      fail(*link, Error(ErrorClass::proc_aborted, "a process takes no packets any more over " + endpoint_.provider()));
     }
   }
 }
@@ -68,7 +69,7 @@ void Ofi::take_bye(OfiLink& link, ConstSpan bytes) {
   take_receipt(link, bytes);
   // If there is no room, it stops waiting by itself.
   if (closing_loses_packets(endpoint_.provider())) (void)send_frame(link, FrameKind::bye_heard, {}, {});
-  if (!link.failure) link.failure = Error(ErrorClass::proc_aborted, "a process has closed its network endpoint");
+  fail(link, Error(ErrorClass::proc_aborted, "a process has closed its network endpoint"));
 }
 
 /// Tells everybody we have exchanged packets with what we have seen, so that nobody waits for a receipt from us, and answers

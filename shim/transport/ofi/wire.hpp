@@ -17,7 +17,8 @@ struct Frame {
   std::uint64_t to;    ///< the receiver's cookie: who does not know it is a stranger
   std::uint64_t from;  ///< the sender's
   std::uint32_t kind;  ///< FrameKind
-  std::uint32_t unused;
+  std::uint32_t number;  ///< which of the frames of this sender to this receiver it is, from 0; where the provider keeps their order
+                         ///< nobody looks
 };
 static_assert(sizeof(Frame) == 24);
 
@@ -28,6 +29,7 @@ enum class FrameKind : std::uint32_t {
   seen = 4,       ///< the answer; Receipt follows
   bye = 5,        ///< Receipt follows: "this many of your packets I have seen, and I read no more"
   bye_heard = 6,  ///< the answer to that: who said bye may go
+  part = 7,       ///< part of a packet follows, of which more comes in the frames after it, the last in one of kind packet
 };
 
 /// How many packets of the process it goes to the sender has seen.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Single-copy reads out of another process of the node: process_vm_readv(2), and the care it needs.
+// Single-copy reads out of another process of the node, and writes into it: process_vm_readv(2), and the care it needs.
 #pragma once
 
 #include <sys/types.h>
@@ -33,8 +33,12 @@ class PeerMemory {
   /// unsupported: the kernel does not allow it (ptrace access, see ptrace(2) on Yama), or the process id is not this peer's
   /// from where we are. Errors: proc_aborted (no such process any more), other (not its memory).
   base::Result<Attempt> read(pid_t pid, const SlotMemory& slot, std::uint64_t address, std::span<std::byte> into);
+  /// The same the other way. The caller knows that the process lives: its id may soon be another's.
+  base::Result<Attempt> write(pid_t pid, const SlotMemory& slot, std::uint64_t address, ConstSpan from);
 
  private:
+  bool is_allowed(pid_t pid, const SlotMemory& slot);
+  base::Result<Attempt> outcome(int failure, pid_t pid, std::size_t bytes);
   enum class State : std::uint8_t { unknown, allowed, refused } state_ = State::unknown;
 };
 

@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "shim/base/copy.hpp"
+#include "shim/transport/copy_board.hpp"
 #include "shim/transport/transport.hpp"
 
 namespace shim::transport {
@@ -29,8 +30,10 @@ struct RingControl {
   alignas(kLine) std::uint64_t head;
   /// The head as the sender may know it; published now and then, so that this line seldom moves.
   alignas(kLine) std::uint64_t consumed;
+  /// For long messages of the sender to the receiver.
+  alignas(kLine) CopyBoard copies;
 };
-static_assert(sizeof(RingControl) == 3 * kLine);
+static_assert(sizeof(RingControl) == 4 * kLine);
 
 /// The ready word, one 64-bit value: 0 where there is no record yet.
 struct RecordWord {

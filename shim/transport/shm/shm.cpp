@@ -68,7 +68,12 @@ class Shm final : public Transport {
   Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;
   Result<int> poll(Sink& sink) override;
   Result<int> poll_link(Link& link, Sink& sink) override;
+  ConstSpan front(Link& link) override;
+  void drop_front(Link& link, ConstSpan packet) override;
   Result<Attempt> try_read(Link& link, std::uint64_t remote_address, std::span<std::byte> into) override;
+  Result<Attempt> try_write(Link& link, std::uint64_t remote_address, ConstSpan bytes) override;
+  CopyBoard* copy_board_from(Link& link) override;
+  CopyBoard* copy_board_to(Link& link) override;
   bool is_flushed() const override { return true; }  // what is in a ring stays there, whatever becomes of its sender
   bool can_sleep() const override { return true; }
   void sleep(std::int64_t nanoseconds) override;
@@ -231,6 +236,18 @@ Result<int> Shm::poll_link(Link& link, Sink& sink) {
   return count;
 }
 
+/// Of a sender whose ring no poll has found yet, nothing.
+ConstSpan Shm::front(Link& link) {
+  const std::uint32_t ring = ring_of_[static_cast<ShmLink&>(link).slot];
+  if (ring == kNoRing) [[unlikely]] return {};
+  return rings_[ring].next().value_or(ConstSpan());
+}
+
+void Shm::drop_front(Link& link, ConstSpan packet) {
+  rings_[ring_of_[static_cast<ShmLink&>(link).slot]].release(packet.size());
+  ++counts_.packets_received;
+}
+
 Result<Attempt> Shm::try_read(Link& from, std::uint64_t remote_address, std::span<std::byte> into) {
   auto& link = static_cast<ShmLink&>(from);
   if (!settings_.single_copy) return Attempt::unsupported;
@@ -240,6 +257,21 @@ Result<Attempt> Shm::try_read(Link& from, std::uint64_t remote_address, std::spa
   SHIM_TRY_ASSIGN(Attempt attempt, link.memory.read(area_.pid(link.slot), *slot_memory(link.slot), remote_address, into));
   if (attempt == Attempt::done) counts_.bytes_read += into.size();
   return attempt;
+}
+
+Result<Attempt> Shm::try_write(Link& to, std::uint64_t remote_address, ConstSpan bytes) {
+  auto& link = static_cast<ShmLink&>(to);
+  if (!settings_.single_copy || !area_.is_ready(link.slot)) return Attempt::unsupported;
+  return link.memory.write(area_.pid(link.slot), *slot_memory(link.slot), remote_address, bytes);
+}
+
+/// A ring that has brought something is backed; so is one that a link was opened for.
+CopyBoard* Shm::copy_board_from(Link& link) {
+  const std::uint32_t slot = static_cast<ShmLink&>(link).slot;
+  return settings_.single_copy && ring_of_[slot] != kNoRing ? &ring_memory(slot, area_.own_slot()).control().copies : nullptr;
+}
+CopyBoard* Shm::copy_board_to(Link& link) {
+  return settings_.single_copy ? &ring_memory(area_.own_slot(), static_cast<ShmLink&>(link).slot).control().copies : nullptr;
 }
 
 /// Runs outside the owner's lock, beside polls and sends of other threads: touches shared memory and blocked_ only.

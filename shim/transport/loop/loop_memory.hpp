@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Memory that processes of a loop network offer each other, and reads of it that take a while.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "shim/transport/loop/loop.hpp"
+
+namespace shim::transport {
+
+/// Of one network. Thread-safe.
+class LoopMemory : public std::enable_shared_from_this<LoopMemory> {
+ public:
+  std::unique_ptr<Offer> offer(ConstSpan memory);
+  /// @param step bytes that come with one call of progress  @param breaks_at byte from which on reads fail
+  std::unique_ptr<Read> begin_read(const RemoteMemory& from, std::span<std::byte> into, std::size_t step, std::size_t breaks_at);
+
+  /// False where it is not offered (any more).
+  bool copy(std::uint64_t key, std::size_t offset, std::span<std::byte> into) const;
+  void withdraw(std::uint64_t key);
+
+ private:
+  mutable std::mutex mutex_;
+  std::uint64_t last_key_ = 0;
+  std::map<std::uint64_t, ConstSpan> offered_;
+};
+
+}  // namespace shim::transport

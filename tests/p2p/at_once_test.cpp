@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operations that do not wait, and are over when they begin: messages that leave at once, receives whose message has come.
+#include "tests/p2p/world.hpp"
+
+namespace shim::p2p {
+namespace {
+
+class AtOnce : public testing::Test, protected TwoEngines {
+ protected:
+  static constexpr std::size_t kBytes = 24;
+  static Data numbered(int number) { return pattern(kBytes, static_cast<std::uint8_t>(number)); }
+
+  void SetUp() override {  // a process knows the way to another once it has sent something there
+    Data data(1);
+    ASSERT_TRUE(receiver.send(*contexts[1], from(data), 0, 0, Mode::standard));
+    ASSERT_TRUE(sender.recv(*contexts[0], into(data), 1, 0));
+    ASSERT_TRUE(sender.send(*contexts[0], from(data), 1, 0, Mode::standard));
+    ASSERT_TRUE(receiver.recv(*contexts[1], into(data), 0, 0));
+  }
+  Departed send(int number, int tag) {
+    Departed departed;
+    EXPECT_EQ(value_of(sender.send_or_start(*contexts[0], from(numbered(number)), 1, tag, Mode::standard, departed)), nullptr);
+    return departed;
+  }
+  Request* start(Data& room, int source, int tag) { return value_of(receiver.receive_or_start(*contexts[1], into(room), source, tag, outcome)); }
+  void expect_at_once(int number, int source, int tag) {
+    Data room(kBytes);
+    ASSERT_EQ(start(room, source, tag), nullptr);
+    EXPECT_EQ(room, numbered(number));
+    EXPECT_EQ(outcome.source, 0);
+    EXPECT_EQ(outcome.bytes, kBytes);
+  }
+  void expect_later(int number, Data& room, Request* request) {
+    ASSERT_NE(request, nullptr);
+    ASSERT_TRUE(world.step_until([&] { return request->is_done(); }));
+    EXPECT_EQ(request->error(), nullptr);
+    EXPECT_EQ(room, numbered(number));
+    Engine::release(request);
+  }
+
+  Outcome outcome;
+};
+
+TEST_F(AtOnce, MessagesThatHaveComeNeedNoRequest) {
+  for (int i = 0; i < 10; ++i) send(i, i);
+  for (int i = 0; i < 10; ++i) {
+    expect_at_once(i, 0, i % 2 == 0 ? i : kAnyTag);
+    EXPECT_EQ(outcome.tag, i);
+  }
+  EXPECT_EQ(receiver.counts().unexpected, 0u);
+}
+
+TEST_F(AtOnce, WhatWasPostedBeforeIsServedFirst) {
+  Data first(kBytes), second(kBytes);
+  Request* posted = start(first, 0, 7);
+  Request* of_anybody = start(second, kAnySource, kAnyTag);
+  for (int i = 1; i <= 3; ++i) send(i, 7);
+  expect_at_once(3, 0, 7);
+  ASSERT_TRUE(posted->is_done() && of_anybody->is_done());
+  expect_later(1, first, posted);
+  expect_later(2, second, of_anybody);
+}
+
+TEST_F(AtOnce, NotPastAMessageWithAnotherTagWhichStaysWhereItIs) {
+  send(1, 8);
+  send(2, 7);
+  Data room(kBytes);
+  Request* request = start(room, 0, 7);
+  ASSERT_NE(request, nullptr);
+  EXPECT_EQ(receiver.counts().unexpected, 0u);
+  expect_at_once(1, 0, 8);
+  expect_later(2, room, request);
+}
+
+TEST_F(AtOnce, NotPastAMessageThatIsUnexpected) {
+  send(1, 7);
+  ASSERT_TRUE(receiver.progress());
+  EXPECT_EQ(receiver.counts().unexpected, 1u);
+  send(2, 7);
+  Data room(kBytes);
+  expect_later(1, room, start(room, 0, 7));
+  expect_at_once(2, 0, 7);
+}
+
+TEST_F(AtOnce, NotWhatWantsAnAnswerNorWhatCannotBeReceivedWell) {
+  const Data long_data = pattern(100'000, 1), small = numbered(1);
+  for (auto [data, mode] : {std::pair(&long_data, Mode::standard), std::pair(&small, Mode::synchronous)}) {
+    Departed departed;
+    Request* sent = value_of(sender.send_or_start(*contexts[0], from(*data), 1, 7, mode, departed));
+    ASSERT_NE(sent, nullptr);
+    Data room(data->size());
+    Request* request = start(room, 0, 7);
+    ASSERT_NE(request, nullptr);
+    ASSERT_TRUE(world.step_until([&] { return request->is_done() && sent->is_done(); }));
+    EXPECT_EQ(room, *data);
+    Engine::release(request);
+    Engine::release(sent);
+  }
+  send(1, 7);
+  Data too_small(kBytes / 2);
+  Request* request = start(too_small, 0, 7);
+  ASSERT_NE(request, nullptr);
+  ASSERT_TRUE(world.step_until([&] { return request->is_done(); }));
+  ASSERT_NE(request->error(), nullptr);
+  EXPECT_EQ(request->error()->error_class(), base::ErrorClass::truncate);
+  Engine::release(request);
+}
+
+TEST_F(AtOnce, AShorterMessage) {
+  send(1, 7);
+  Data room(2 * kBytes);
+  ASSERT_EQ(start(room, 0, 7), nullptr);
+  EXPECT_EQ(outcome.bytes, kBytes);
+  room.resize(kBytes);
+  EXPECT_EQ(room, numbered(1));
+}
+
+TEST_F(AtOnce, NothingIsSentToNobody) {
+  Departed departed;
+  Data data(kBytes);
+  EXPECT_EQ(value_of(sender.send_or_start(*contexts[0], from(data), kProcNull, 7, Mode::standard, departed)), nullptr);
+  EXPECT_EQ(departed.number, 0u);
+  EXPECT_EQ(start(data, kProcNull, 7), nullptr);
+  EXPECT_EQ(outcome.source, kProcNull);
+}
+
+TEST_F(AtOnce, WhatHasLeftCanBeAskedBack) {
+  const Departed departed = send(1, 7);
+  Request* request = sender.request_of(*contexts[0], departed);
+  ASSERT_TRUE(request->is_done());
+  ASSERT_TRUE(Engine::cancel(*request));
+  ASSERT_TRUE(world.step_until([&] { return request->is_done(); }));
+  EXPECT_TRUE(request->outcome().cancelled);
+  Engine::release(request);
+  send(2, 7);
+  Data room(kBytes);
+  ASSERT_TRUE(receiver.recv(*contexts[1], into(room), 0, 7));
+  EXPECT_EQ(room, numbered(2));
+}
+
+TEST_F(AtOnce, WhatHasLeftAndWasReceivedIsNotTakenBack) {
+  const Departed departed = send(1, 7);
+  expect_at_once(1, 0, 7);
+  Request* request = sender.request_of(*contexts[0], departed);
+  ASSERT_TRUE(Engine::cancel(*request));
+  ASSERT_TRUE(world.step_until([&] { return request->is_done(); }));
+  EXPECT_FALSE(request->outcome().cancelled);
+  Engine::release(request);
+}
+
+// However many messages are there already, others have their turn.
+TEST_F(AtOnce, RegisteredWorkIsNotForgotten) {
+  int turns = 0;
+  const int number = receiver.add_progress([&turns] { ++turns; });
+  for (int i = 0; i < 2000; ++i) {
+    send(i, 3);
+    Data room(kBytes);
+    if (Request* request = start(room, 0, 3)) expect_later(i, room, request);
+    EXPECT_EQ(room, numbered(i));
+  }
+  EXPECT_GE(turns, 3);
+  receiver.remove_progress(number);
+}
+
+}  // namespace
+}  // namespace shim::p2p

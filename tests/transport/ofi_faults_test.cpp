@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Providers of libfabric that refuse, and a completion queue that has lost something.
+#include <gtest/gtest.h>
+#include <rdma/fi_errno.h>
+#include <sched.h>
+
+#include <optional>
+
+#include "shim/base/clock.hpp"
+#include "shim/transport/ofi/ofi.hpp"
+#include "tests/transport/rig.hpp"
+#include "tests/transport/sabotage.hpp"
+
+namespace shim::transport::testing {
+namespace {
+
+using base::ErrorClass;
+
+/// Two endpoints; what their providers are to refuse is said call by call.
+struct FaultyPair {
+  std::optional<Call> refused;  ///< by the first one's, or …
+  ssize_t code = -FI_EAGAIN;
+  std::optional<Call> refused_there;  ///< … by the second one's provider
+  std::unique_ptr<Transport> here = make(), there = make();
+  std::unique_ptr<Sabotage> sabotage = std::make_unique<Sabotage>(*here, [this](Call call) { return call == refused ? code : 0; });
+  std::unique_ptr<Sabotage> sabotage_there =
+      std::make_unique<Sabotage>(*there, [this](Call call) { return call == refused_there ? code : 0; });
+  Link* link = *here->open(there->address());
+  Link* back = *there->open(here->address());
+  int heard = 0;
+  CallSink sink{[this](ConstSpan) { ++heard; }};
+
+  ~FaultyPair() {
+    here.reset();
+    there.reset();
+  }
+  static std::unique_ptr<Transport> make() {
+    auto made = make_ofi({.provider = "sockets", .interface = "lo", .tuning = {.reads = true}});
+    EXPECT_TRUE(made) << made.error().text();
+    return *std::move(made);
+  }
+  Attempt send(std::size_t bytes = 100) {
+    auto attempt = here->try_send(*link, std::vector<std::byte>(bytes), {});
+    EXPECT_TRUE(attempt) << attempt.error().text();
+    return attempt ? *attempt : Attempt::unsupported;
+  }
+  void poll() {
+    EXPECT_TRUE(here->poll(sink));
+    EXPECT_TRUE(there->poll(sink));
+  }
+  void poll_until(const std::function<bool()>& condition) {
+    const auto deadline = base::Deadline::after_seconds(30);
+    while (!::testing::Test::HasFailure() && !condition()) {
+      poll();
+      sched_yield();
+      ASSERT_FALSE(deadline.passed());
+    }
+  }
+  /// One packet there, so that the two are connected.
+  void meet() {
+    poll_until([&] { return send() == Attempt::done; });
+    poll_until([&] { return heard > 0; });
+    heard = 0;
+  }
+};
+
+class OfiRefusals : public ::testing::TestWithParam<int> {};
+
+TEST_P(OfiRefusals, OfASendAreNoFailureHoweverLong) {
+  FaultyPair pair{.code = -GetParam()};
+  pair.meet();
+  for (auto [call, bytes] : {std::pair{Call::send, std::size_t{5000}}, std::pair{Call::inject, std::size_t{10}}}) {
+    pair.refused = call;
+    for (int i = 0; i < 300; ++i) {
+      EXPECT_EQ(pair.send(bytes), Attempt::again);
+      pair.poll();
+    }
+    pair.refused.reset();
+    pair.poll_until([&] { return pair.send(bytes) == Attempt::done; });
+    pair.poll_until([&] { return pair.heard > 0; });
+    EXPECT_EQ(std::exchange(pair.heard, 0), 1);
+  }
+  pair.poll_until([&] { return pair.here->is_flushed(); });
+}
+
+TEST_P(OfiRefusals, OfAnInsertionAreNoFailure) {
+  FaultyPair pair{.refused = Call::insert, .code = -GetParam()};
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(pair.send(), Attempt::again);
+  pair.refused.reset();
+  pair.meet();
+  EXPECT_EQ(pair.here->counts().addresses_inserted, 1u);
+}
+
+TEST_P(OfiRefusals, OfReceivesLeaveThemForLater) {
+  FaultyPair pair{.code = -GetParam()};
+  pair.meet();
+  pair.refused_there = Call::receive;
+  int sent = 0;
+  for (int i = 0; i < 2000; ++i) {  // more than there are receives
+    if (sent < 300 && pair.send() == Attempt::done) ++sent;
+    pair.poll();
+  }
+  EXPECT_LT(pair.heard, 300);
+  pair.refused_there.reset();
+  pair.poll_until([&] {
+    if (sent < 300 && pair.send() == Attempt::done) ++sent;
+    return pair.heard == 300;
+  });
+}
+
+TEST_P(OfiRefusals, OfReadsAreNoFailure) {
+  FaultyPair pair{.code = -GetParam()};
+  pair.meet();
+  const std::vector<std::byte> theirs = body_of(1, 1'000'000);
+  std::vector<std::byte> ours(theirs.size());
+  auto offer = pair.there->offer(*pair.back, theirs);
+  ASSERT_TRUE(offer);
+  pair.refused = Call::read;
+  auto read = pair.here->begin_read(*pair.link, offer->memory(), ours);
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(*read->progress(), 0u);
+  pair.refused.reset();
+  pair.poll_until([&] { return *read->progress() == ours.size(); });
+  EXPECT_EQ(ours, theirs);
+}
+
+INSTANTIATE_TEST_SUITE_P(Codes, OfiRefusals, ::testing::Values(FI_EAGAIN, FI_ENOMEM, FI_ENOSPC), [](const auto& test) {
+  return test.param == FI_EAGAIN ? "again" : test.param == FI_ENOMEM ? "no_memory" : "no_space";
+});
+
+TEST(OfiFaults, MemoryThatCannotBeRegisteredIsNotOffered) {
+  FaultyPair pair;
+  const std::vector<std::byte> memory(100);
+  pair.refused = Call::register_memory;
+  EXPECT_FALSE(pair.here->offer(*pair.link, memory));
+  pair.refused.reset();
+  EXPECT_TRUE(pair.here->offer(*pair.link, memory));
+}
+
+TEST(OfiFaults, AReadThatFailsSaysSoAndMessagesGoOn) {
+  FaultyPair pair{.code = -FI_EINVAL};
+  pair.meet();
+  std::vector<std::byte> memory(100), ours(100);
+  auto offer = pair.there->offer(*pair.back, memory);
+  pair.refused = Call::read;
+  auto read = pair.here->begin_read(*pair.link, offer->memory(), ours);
+  auto progress = read->progress();
+  ASSERT_FALSE(progress);
+  EXPECT_EQ(progress.error().error_class(), ErrorClass::other);
+  pair.refused.reset();
+  pair.meet();
+}
+
+TEST(OfiFaults, MemoryThatIsNoLongerOfferedIsNotRead) {
+  FaultyPair pair;
+  pair.meet();
+  std::vector<std::byte> memory(100), ours(100);
+  const RemoteMemory gone = pair.there->offer(*pair.back, memory)->memory();
+  auto read = pair.here->begin_read(*pair.link, gone, ours);
+  pair.poll_until([&] { return !read->progress(); });
+  pair.meet();
+}
+
+TEST(OfiFaults, AHardErrorIsItsLinksAlone) {
+  FaultyPair pair{.code = -FI_EIO};
+  pair.meet();
+  pair.refused = Call::send;
+  auto attempt = pair.here->try_send(*pair.link, std::vector<std::byte>(5000), {});
+  ASSERT_FALSE(attempt);
+  EXPECT_EQ(attempt.error().error_class(), ErrorClass::proc_aborted);
+  pair.refused.reset();
+  auto third = FaultyPair::make();
+  Link& other = **pair.here->open(third->address());
+  int came = 0;
+  CallSink sink([&](ConstSpan) { ++came; });
+  bool sent = false;
+  pair.poll_until([&] {
+    if (!sent) sent = *pair.here->try_send(other, bytes_of(1), {}) == Attempt::done;
+    EXPECT_TRUE(third->poll(sink));
+    return came == 1;
+  });
+}
+
+TEST(OfiFaults, ALostCompletionEndsTheEndpointButNoProcessWaits) {
+  FaultyPair pair{.code = -FI_EOVERRUN};
+  pair.meet();
+  ASSERT_EQ(pair.send(), Attempt::done);
+  pair.refused = Call::completions;
+  for (int i = 0; i < 2; ++i) {
+    auto count = pair.here->poll(pair.sink);
+    ASSERT_FALSE(count);
+    EXPECT_EQ(count.error().foreign_code(), FI_EOVERRUN);
+    EXPECT_FALSE(pair.here->try_send(*pair.link, bytes_of(1), {}));
+  }
+  EXPECT_TRUE(pair.here->is_flushed());
+  const auto begin = base::now_ns();
+  pair.here.reset();
+  EXPECT_LT(base::now_ns() - begin, 1'000'000'000);
+}
+
+TEST(OfiFaults, AReadUnderWayWhenTheEndpointEndsWritesNothingAfterwards) {
+  FaultyPair pair{.code = -FI_EOVERRUN};
+  pair.meet();
+  const std::vector<std::byte> theirs(4'000'000, std::byte{1});
+  std::vector<std::byte> ours(theirs.size());
+  auto offer = pair.there->offer(*pair.back, theirs);
+  auto read = pair.here->begin_read(*pair.link, offer->memory(), ours);
+  ASSERT_TRUE(read->progress());
+  pair.refused = Call::completions;
+  EXPECT_FALSE(pair.here->poll(pair.sink));
+  read.reset();
+  std::ranges::fill(ours, std::byte{2});
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(pair.there->poll(pair.sink));
+  EXPECT_TRUE(std::ranges::all_of(ours, [](std::byte byte) { return byte == std::byte{2}; }));
+}
+
+}  // namespace
+}  // namespace shim::transport::testing

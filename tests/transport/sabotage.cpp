@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tests/transport/sabotage.hpp"
+
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+
+#include <algorithm>
+#include <mutex>
+#include <random>
+#include <unordered_map>
+#include <vector>
+
+#include "shim/transport/ofi/ofi_transport.hpp"
+
+namespace shim::transport::testing {
+struct Sabotage::State {
+  /// A send that the provider has taken, as far as the transport knows.
+  struct PutOff {
+    std::vector<std::byte> injected;  ///< else the bytes lie where they were
+    const void* bytes;
+    std::size_t length;
+    void* description;
+    fi_addr_t to;
+    void* context;  ///< null: injected
+  };
+  static constexpr std::size_t kMostPutOff = 4;
+
+  Refusal refusal;
+  bool shuffles = false;
+  std::vector<PutOff> put_off = {};
+  std::mt19937 random{5};
+  fid_ep* ep = nullptr;
+  // the provider's own, and ours
+  fi_ops_msg *real_msg = nullptr, msg = {};
+  fi_ops_rma *real_rma = nullptr, rma = {};
+  fi_ops_cq *real_cq = nullptr, cq = {};
+  fi_ops_av *real_av = nullptr, av = {};
+  fi_ops_mr *real_mr = nullptr, mr = {};
+
+  ssize_t send_on(const PutOff& send) {
+    if (send.context == nullptr) return real_msg->inject(ep, send.bytes, send.length, send.to);
+    return real_msg->send(ep, send.bytes, send.length, send.description, send.to, send.context);
+  }
+  /// In any order; what the provider refuses is put off further.
+  void send_on() {
+    std::shuffle(put_off.begin(), put_off.end(), random);
+    std::erase_if(put_off, [&](const PutOff& send) { return send_on(send) == 0; });
+  }
+  ssize_t send_or_put_off(PutOff send) {
+    if (!shuffles) return send_on(send);
+    if (put_off.size() == kMostPutOff) send_on();
+    if (put_off.size() == kMostPutOff) return -FI_EAGAIN;
+    put_off.push_back(std::move(send));
+    PutOff& last = put_off.back();
+    if (last.context == nullptr) {
+      const auto* begin = static_cast<const std::byte*>(last.bytes);
+      last.injected.assign(begin, begin + last.length);
+      last.bytes = last.injected.data();
+    }
+    return 0;
+  }
+};
+
+namespace {
+
+std::mutex states_mutex;
+std::unordered_map<const void*, Sabotage::State*>& states() {
+  static std::unordered_map<const void*, Sabotage::State*> all;
+  return all;
+}
+Sabotage::State& state_of(const void* object) {
+  std::lock_guard guard(states_mutex);
+  return *states().at(object);
+}
+
+/// What is called instead of the provider's functions.
+struct Instead {
+  static ssize_t send(fid_ep* ep, const void* bytes, std::size_t length, void* description, fi_addr_t to, void* context) {
+    Sabotage::State& state = state_of(ep);
+    if (auto code = state.refusal(Call::send)) return code;
+    return state.send_or_put_off({{}, bytes, length, description, to, context});
+  }
+
+  static ssize_t inject(fid_ep* ep, const void* bytes, std::size_t length, fi_addr_t to) {
+    Sabotage::State& state = state_of(ep);
+    if (auto code = state.refusal(Call::inject)) return code;
+    return state.send_or_put_off({{}, bytes, length, nullptr, to, nullptr});
+  }
+
+  static ssize_t receive(fid_ep* ep, void* bytes, std::size_t length, void* description, fi_addr_t from, void* context) {
+    Sabotage::State& state = state_of(ep);
+    if (auto code = state.refusal(Call::receive)) return code;
+    return state.real_msg->recv(ep, bytes, length, description, from, context);
+  }
+
+  static ssize_t read(fid_ep* ep, void* bytes, std::size_t length, void* description, fi_addr_t from, std::uint64_t address,
+                      std::uint64_t key, void* context) {
+    Sabotage::State& state = state_of(ep);
+    if (auto code = state.refusal(Call::read)) return code;
+    return state.real_rma->read(ep, bytes, length, description, from, address, key, context);
+  }
+
+  static ssize_t completions(fid_cq* cq, void* entries, std::size_t count) {
+    Sabotage::State& state = state_of(cq);
+    if (auto code = state.refusal(Call::completions)) return code;
+    if (!state.put_off.empty()) state.send_on();
+    return state.real_cq->read(cq, entries, count);
+  }
+
+  static int insert(fid_av* av, const void* names, std::size_t count, fi_addr_t* addresses, std::uint64_t flags, void* context) {
+    Sabotage::State& state = state_of(av);
+    if (auto code = state.refusal(Call::insert)) return static_cast<int>(code);
+    return state.real_av->insert(av, names, count, addresses, flags, context);
+  }
+
+  static int register_memory(fid* domain, const void* bytes, std::size_t length, std::uint64_t access, std::uint64_t offset,
+                             std::uint64_t key, std::uint64_t flags, fid_mr** region, void* context) {
+    Sabotage::State& state = state_of(domain);
+    if (auto code = state.refusal(Call::register_memory)) return static_cast<int>(code);
+    return state.real_mr->reg(domain, bytes, length, access, offset, key, flags, region, context);
+  }
+};
+
+/// Puts a copy of the table, which the caller then changes, in the place of the provider's.
+template <typename Table>
+void replace(Table*& used, Table*& real, Table& copy, const void* object, Sabotage::State& state) {
+  if (used == nullptr) return;
+  real = used;
+  copy = *used;
+  used = &copy;
+  states()[object] = &state;
+}
+
+}  // namespace
+
+Sabotage::Sabotage(Transport& ofi, Refusal refusal, bool shuffles)
+    : state_(std::make_unique<State>(State{.refusal = std::move(refusal), .shuffles = shuffles})) {
+  const Endpoint& endpoint = static_cast<Ofi&>(ofi).endpoint();
+  State& state = *state_;
+  state.ep = endpoint.ep();
+  std::lock_guard guard(states_mutex);
+  replace(endpoint.ep()->msg, state.real_msg, state.msg, endpoint.ep(), state);
+  replace(endpoint.ep()->rma, state.real_rma, state.rma, endpoint.ep(), state);
+  replace(endpoint.cq()->ops, state.real_cq, state.cq, endpoint.cq(), state);
+  replace(endpoint.av()->ops, state.real_av, state.av, endpoint.av(), state);
+  replace(endpoint.domain()->mr, state.real_mr, state.mr, endpoint.domain(), state);
+  state.msg.send = Instead::send;
+  state.msg.inject = Instead::inject;
+  state.msg.recv = Instead::receive;
+  state.rma.read = Instead::read;
+  state.cq.read = Instead::completions;
+  state.av.insert = Instead::insert;
+  state.mr.reg = Instead::register_memory;
+}
+
+Sabotage::~Sabotage() {
+  std::lock_guard guard(states_mutex);
+  std::erase_if(states(), [&](const auto& entry) { return entry.second == state_.get(); });
+}
+
+}  // namespace shim::transport::testing
