@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What bench/compare runs in each of its systems, on one communicator:
  *
- *   compare_world | compare_session | compare_library   PART [MILLISECONDS]
+ *   compare_world | compare_session | compare_library   PART [MILLISECONDS [more]]
  *
- * messages       between pairs of processes: latency, bandwidth, rate
+ * messages       between pairs of processes: latency, bandwidth, rate; with "more" of sizes that make a curve
+ * fabric         between two processes: the rows of raw_pingpong
  * collectives    of all
  * rings          of all, in the order of ranks and in random orders
  *
@@ -23,6 +24,7 @@ typedef struct {
   int rank, size;
   const char *part;
   double milliseconds;
+  int more;
 } Compared;
 
 /* One row. An operation consists of `messages` of what is told. */
@@ -41,10 +43,16 @@ static void ranks(MPI_Comm comm, void *state) {
   for (int i = 0; i < calls; ++i) MPI_Comm_rank(comm, &rank);
 }
 
+/* Of a message; some are measured only where more are wanted. */
+typedef struct {
+  int bytes, only_more;
+} Size;
+
 static void latencies(const Compared *c, Side *s) {
-  static const int sizes[] = {0, 8, 1024, 16384, 65536};
-  for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
-    s->bytes = sizes[i];
+  static const Size sizes[] = {{0, 0}, {8, 0}, {64, 1}, {256, 1}, {1024, 0}, {4096, 1}, {16384, 0}, {65536, 0}, {1 << 18, 1}, {1 << 20, 1}};
+  for (const Size *size = sizes; size < sizes + sizeof sizes / sizeof sizes[0]; ++size) {
+    if (size->only_more && !c->more) continue;
+    s->bytes = size->bytes;
     row(c, "latency", s->bytes, ping_pong, s, 2);
   }
   s->bytes = 8;
@@ -66,10 +74,11 @@ static void latencies_behind_others(const Compared *c, Side *s) {
 }
 
 static void bandwidths(const Compared *c, Side *s) {
-  static const int sizes[] = {16384, 65536, 1 << 20, 4 << 20};
-  for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
-    s->bytes = sizes[i];
-    s->window = 16;
+  static const Size sizes[] = {{64, 1}, {1024, 1}, {4096, 1}, {16384, 0}, {65536, 0}, {1 << 18, 1}, {1 << 20, 0}, {4 << 20, 0}};
+  for (const Size *size = sizes; size < sizes + sizeof sizes / sizeof sizes[0]; ++size) {
+    if (size->only_more && !c->more) continue;
+    s->bytes = size->bytes;
+    s->window = stream_window;
     row(c, "bandwidth", s->bytes, stream, s, s->window);
     row(c, "bandwidth, both ways", s->bytes, stream_both_ways, s, 2 * s->window);
   }
@@ -92,6 +101,17 @@ static void messages(const Compared *c) {
     s.window = most_window;
     row(c, "rate", s.bytes, stream, &s, s.window);
   }
+  free_side(&s);
+}
+
+/* What raw_pingpong measures of what lies below. */
+static void fabric(const Compared *c) {
+  Side s = make_side(c->rank, c->size, 1 << 20);
+  s.bytes = 8;
+  row(c, "latency", s.bytes, ping_pong, &s, 2);
+  s.bytes = 1 << 20;
+  s.window = stream_window;
+  row(c, "bandwidth", s.bytes, stream, &s, s.window);
   free_side(&s);
 }
 
@@ -129,8 +149,9 @@ static int compare_rows(MPI_Comm comm, int argc, char **argv) {
   static const struct {
     const char *name;
     void (*run)(const Compared *);
-  } parts[] = {{"messages", messages}, {"collectives", collectives}, {"rings", rings}};
-  Compared c = {.comm = comm, .part = argc > 1 ? argv[1] : "", .milliseconds = argc > 2 ? atof(argv[2]) : 10};
+  } parts[] = {{"messages", messages}, {"fabric", fabric}, {"collectives", collectives}, {"rings", rings}};
+  Compared c = {.comm = comm, .part = argc > 1 ? argv[1] : "", .milliseconds = argc > 2 ? atof(argv[2]) : 10,
+                .more = argc > 3 && strcmp(argv[3], "more") == 0};
   MPI_Comm_rank(comm, &c.rank);
   MPI_Comm_size(comm, &c.size);
   for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; ++i)
@@ -138,7 +159,7 @@ static int compare_rows(MPI_Comm comm, int argc, char **argv) {
       parts[i].run(&c);
       return 0;
     }
-  fprintf(stderr, "%s: messages, collectives or rings, not \"%s\"\n", argv[0], c.part);
+  fprintf(stderr, "%s: messages, fabric, collectives or rings, not \"%s\"\n", argv[0], c.part);
   return 2;
 }
 

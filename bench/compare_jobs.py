@@ -3,32 +3,67 @@
 import collections
 import dataclasses
 import re
+import tempfile
 import time
 
 import measuring
 import natives
 
-# What a job measures, and on how many processes; "nodes" is "messages" with each process on a node of its own.
-PARTS = ("messages", "collectives", "rings", "startup", "nodes")
-WORLD, PRELOADED, OURS, LIBRARY, RAW = "world", "world, preloaded", "sessions", "library's session", "raw"
+# What a job measures, and on how many processes; "nodes" is "messages" with each process on a node of its own, "fabric" the same of
+# two rows, over each of the ways that there are between nodes, beside what lies below.
+PARTS = ("messages", "threads", "collectives", "rings", "startup", "nodes", "fabric")
+WORLD, PRELOADED, OURS, LIBRARY = "world", "world, preloaded", "sessions", "library's session"
+RAW, RAW_CONNECTION, RAW_LIBFABRIC = "raw", "raw TCP", "raw libfabric"
+_RAW_WAYS = {RAW_CONNECTION, RAW_LIBFABRIC}
+
+# The way between nodes where no provider is named, and the providers of libfabric that carry ordered datagrams to another machine.
+CONNECTIONS = "TCP connections"
+PROVIDERS = ("tcp;ofi_rxm", "sockets", "udp;ofi_rxd")
 
 Row = collections.namedtuple("Row", "part what bytes processes nodes")
+
 _ROW = re.compile(r"(\w+),([^\n]+),(\d+),([\d.]+)")
 _PHASE = re.compile(r"(\w+) max_ms ([\d.]+) mean_ms [\d.]+")
 _PHASES = {"world_init": "until there is a communicator of all", "session_init": "MPI_Session_init", "self_comm": "self", "world_comm": "world", "dup": "first dup",
            "session_total": "until there is a communicator of all"}
-_SOURCES = ["compare_session.c", "startup_session.c"]
-_RAW = re.compile(r"a bare word, one way +best +[\d.]+ +median +([\d.]+) ns")
+_BARE_WORD = re.compile(r"a bare word, one way +best +[\d.]+ +median +([\d.]+) ns")
+
+# The program of a part is called after it where others do not do, and after what runs it.
+_PROGRAMS = {"startup": "startup", "threads": "threads"}
+_SOURCES = ["compare_session.c", "startup_session.c", "threads_session.c"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where a job runs."""
+    part: str
+    processes: int
+    nodes: int
+    way: str = ""   # between nodes, in "fabric" alone
+
+    @property
+    def cores(self):
+        """A launcher may bind a process to one core, which would be too few for several threads."""
+        return measuring.OWN_CORES if self.nodes > 1 or self.part == "threads" else measuring.AS_LAUNCHED
+
+    def __str__(self):
+        return f"{self.part}, {self.processes} processes on {self.nodes} node(s)" + (f" over {self.way}" if self.way else "")
 
 
 @dataclasses.dataclass(frozen=True)
 class System:
     name: str
     bench: measuring.Bench
-    program: str              # of rows
-    startup: str = ""         # of phases; empty: none
+    model: str                # how its programs reach each other: the end of their names
     parts: tuple = PARTS
+    ways: tuple = ()          # over which it runs in "fabric"; empty: all
     preload: bool = False     # our library into a program that does not use it
+
+    def is_in(self, place):
+        return place.part in self.parts and (not place.way or not self.ways or place.way in self.ways)
+
+    def program(self, part):
+        return f"{_PROGRAMS.get(part, 'compare')}_{self.model}"
 
 
 @dataclasses.dataclass
@@ -42,58 +77,106 @@ class Measured:
         series = self.values[row][system]
         series += [None] * (repetition - len(series)) + [value]
 
+    def _repetitions(self, row, system):
+        return self.values.get(row, {}).get(system, [])
+
     def series(self, row, system):
-        return [value for value in self.values[row].get(system, []) if value is not None]
+        return [value for value in self._repetitions(row, system) if value is not None]
 
     def ratios(self, row, ours, theirs):
-        """Of the repetitions in which both went well."""
-        pairs = zip(self.values[row].get(ours, []), self.values[row].get(theirs, []))
+        return self.ratios_between((row, ours), (row, theirs))
+
+    def ratios_between(self, one, other):
+        """Of two rows' systems, in the repetitions in which both went well."""
+        pairs = zip(self._repetitions(*one), self._repetitions(*other))
         return [a / b for a, b in pairs if a is not None and b]
 
 
-def rows_of(text, part, processes, nodes):
+def is_row(line):
+    return bool(_ROW.fullmatch(line) or _PHASE.match(line))
+
+
+def rows_of(text, place):
     """(row, microseconds) of a job's output."""
+    over = f" over {place.way}" if place.way else ""
+    row = lambda what, size: Row(place.part, what + over, size, place.processes, place.nodes)
     for line in (text or "").splitlines():
         if match := _ROW.fullmatch(line):
-            yield Row(part, match[2], int(match[3]), processes, nodes), float(match[4])
+            yield row(match[2], int(match[3])), float(match[4])
         elif match := _PHASE.match(line):
             if match[1] in _PHASES:
-                yield Row(part, _PHASES[match[1]], 0, processes, nodes), float(match[2]) * 1e3
+                yield row(_PHASES[match[1]], 0), float(match[2]) * 1e3
 
 
 def _parts_of(mpi):
     """All that its own library can end."""
-    return PARTS if mpi.ends_over_nodes else tuple(part for part in PARTS if part != "nodes")
+    return PARTS if mpi.ends_over_nodes else tuple(part for part in PARTS if part not in ("nodes", "fabric"))
 
 
 def systems_of(bench, options):
-    found = [System(WORLD, bench, "compare_world", "startup_world", _parts_of(bench.mpi)), System(OURS, bench, "compare_session", "startup_session"),
-             System(PRELOADED, bench, "compare_world", parts=("messages",), preload=True),
-             System(LIBRARY, bench, "compare_library", parts=("rings",))]
+    """What lies below first: where that does not run, nothing does."""
+    found = [System(RAW_CONNECTION, bench, "raw", parts=("fabric",), ways=(CONNECTIONS,)),
+             System(RAW_LIBFABRIC, bench, "raw", parts=("fabric",), ways=options.providers),
+             System(WORLD, bench, "world", _parts_of(bench.mpi)), System(OURS, bench, "session"),
+             System(PRELOADED, bench, "world", parts=("messages",), preload=True), System(LIBRARY, bench, "library", parts=("rings",))]
     for native in natives.find(options, _SOURCES):
-        found.append(System(f"native sessions ({native.mpi.title})", native, "compare_session", "startup_session", _parts_of(native.mpi)))
+        found.append(System(f"native sessions ({native.mpi.title})", native, "session", _parts_of(native.mpi)))
     return found
 
 
 def places_of(options):
-    """(part, processes, nodes)"""
     counts = [int(word) for word in options.processes.split(",")]
-    places = {"messages": [(count, 1) for count in counts if count % 2 == 0], "collectives": [(count, 1) for count in counts],
-              "rings": [(count, 1) for count in counts if count > 2], "startup": [(count, 1) for count in counts], "nodes": [(2, 2)]}
-    return [(part, *place) for part in options.parts.split(",") for place in places[part]]
+    places = {"messages": [(count, 1) for count in counts if count % 2 == 0], "threads": [(2, 1)], "collectives": [(count, 1) for count in counts],
+              "rings": [(count, 1) for count in counts if count > 2], "startup": [(count, 1) for count in counts], "nodes": [(2, 2)],
+              "fabric": [(2, 2, way) for way in (CONNECTIONS, *options.providers)]}
+    return [Place(part, *place) for part in options.parts.split(",") for place in places[part]]
 
 
-def _run(system, part, processes, nodes, options):
-    if part == "startup":
-        return system.bench.run(processes, system.startup, nodes=nodes) if system.startup else ""
-    rows = "messages" if part == "nodes" else part
-    return system.bench.run(processes, system.program, rows, options.milliseconds, nodes=nodes, preload=system.preload)
+def _run_over(system, place, milliseconds):
+    """Over one way between nodes."""
+    is_connection = place.way == CONNECTIONS
+    if system.model == "raw":
+        with tempfile.TemporaryDirectory() as folder:
+            way = "connection" if is_connection else place.way
+            return system.bench.run(place.processes, "raw_pingpong", way, folder, milliseconds, nodes=place.nodes, cores=place.cores)
+    variables = {} if is_connection else {"INTERSESSION_PROVIDER": place.way}
+    return system.bench.run(place.processes, system.program(place.part), place.part, milliseconds, nodes=place.nodes, variables=variables,
+                            cores=place.cores)
+
+
+def _run(system, place, options):
+    if place.way:
+        return _run_over(system, place, options.milliseconds)
+    if place.part == "startup":
+        return system.bench.run(place.processes, system.program(place.part), nodes=place.nodes)
+    rows = "messages" if place.part == "nodes" else place.part
+    return system.bench.run(place.processes, system.program(place.part), rows, options.milliseconds, *(["more"] if options.full else []),
+                            nodes=place.nodes, preload=system.preload, cores=place.cores)
 
 
 def _bare_word(bench):
     """Microseconds in which a cache line goes from one core to another, where there are two."""
-    match = _RAW.search(bench.run_alone(bench.options.build / "bench" / "transport_pingpong"))
+    match = _BARE_WORD.search(bench.run_alone(bench.options.build / "bench" / "transport_pingpong"))
     return float(match[1]) / 1e3
+
+
+def _measure_at(place, systems, measured, repetition, options):
+    """All systems in turn. What has failed in a place does not run there again."""
+    lost = {name for name, where, _ in measured.failures if where == place}
+    if lost & _RAW_WAYS:
+        return
+    here = [system for system in systems if system.is_in(place) and system.name not in lost]
+    for system in here if repetition % 2 == 0 else reversed(here):
+        try:
+            text = _run(system, place, options)
+        except measuring.JobFailed as failure:
+            measured.failures.append((system.name, place, str(failure)))
+            system.bench.progress(f"{system.name} does not run here")
+            if system.name in _RAW_WAYS:
+                return
+            continue
+        for row, microseconds in rows_of(text, place):
+            measured.add(row, system.name, repetition, microseconds)
 
 
 def measure(bench, options):
@@ -101,25 +184,13 @@ def measure(bench, options):
     measured = Measured([system.name for system in systems])
     places = places_of(options)
     started = time.monotonic()
-    lost = set()   # what has failed in a place does not run there again
     for repetition in range(options.repetitions):
         for number, place in enumerate(places):
-            part, processes, nodes = place
-            bench.progress(f"{part}, {processes} processes on {nodes} node(s) ({number + 1} of {len(places)}), repetition {repetition + 1} of "
-                           f"{options.repetitions}; {time.monotonic() - started:.0f} s so far")
-            here = [system for system in systems if part in system.parts and (system, place) not in lost]
-            for system in here if repetition % 2 == 0 else reversed(here):
-                try:
-                    text = _run(system, part, processes, nodes, options)
-                except measuring.JobFailed as failure:
-                    lost.add((system, place))
-                    measured.failures.append((system.name, place, str(failure)))
-                    bench.progress(f"{system.name} does not run here")
-                    continue
-                for row, microseconds in rows_of(text, part, processes, nodes):
-                    measured.add(row, system.name, repetition, microseconds)
-            if part == "messages" and processes == 2:
-                measured.add(Row(part, "latency", 8, 2, 1), RAW, repetition, _bare_word(bench))
+            bench.progress(f"{place} ({number + 1} of {len(places)}), repetition {repetition + 1} of {options.repetitions}; "
+                           f"{time.monotonic() - started:.0f} s so far")
+            _measure_at(place, systems, measured, repetition, options)
+            if place.part == "messages" and place.processes == 2:
+                measured.add(Row("messages", "latency", 8, 2, 1), RAW, repetition, _bare_word(bench))
     for system in systems:
         if isinstance(system.bench, natives.Native):
             system.bench.close()

@@ -4,9 +4,11 @@ import csv
 import dataclasses
 import statistics
 
+import compare_jobs
+import compare_plots
 import measuring
 import ratio_dots
-from compare_jobs import LIBRARY, OURS, PRELOADED, RAW, WORLD
+from compare_jobs import LIBRARY, OURS, PRELOADED, RAW, RAW_CONNECTION, RAW_LIBFABRIC, WORLD, Row
 
 CSV_FIELDS = ("mpi", "part", "what", "bytes", "processes", "nodes", "system", "median_us", "low_us", "high_us", "repetitions")
 
@@ -28,6 +30,11 @@ class Goal:
     def applies(self, row):
         return all(getattr(row, field) in values for field, values in self.rows.items())
 
+    def title(self, row):
+        """Collectives are many, and so may be the ways between nodes: told one by one."""
+        _, over, way = row.what.partition(" over ")
+        return row.what if self.other == BETTER else self.measure + over + way
+
     def text(self, row):
         if self.least:
             return f"{(self.ratio + self.least) / 2:.2f} ± {(self.ratio - self.least) / 2:.2f}"
@@ -38,6 +45,7 @@ def _messages(what, *sizes, part="messages"):
     return {"part": (part,), "what": (what,), "bytes": sizes, "processes": (2,)}
 
 
+_SHORT_OVER_ALL_WAYS = {"part": ("fabric",), "bytes": (8,)}
 BETTER = "the better of world and native sessions"
 _TOGETHER = ("Allreduce", "Bcast", "Barrier", "Alltoall")
 GOALS = (
@@ -48,6 +56,8 @@ GOALS = (
     Goal("collectives", BETTER, 1.0, {"part": ("collectives",), "what": _TOGETHER, "processes": (2, 8)}),
     Goal("8-byte latency between nodes", WORLD, 1.0, _messages("latency", 8, part="nodes")),
     Goal("bandwidth between nodes", WORLD, 1.0, _messages("bandwidth", 1 << 20, part="nodes")),
+    Goal("8-byte latency between nodes", RAW_CONNECTION, 1.1, _SHORT_OVER_ALL_WAYS),
+    Goal("8-byte latency between nodes", RAW_LIBFABRIC, 1.1, _SHORT_OVER_ALL_WAYS),
     *(Goal(f"a program without sessions, with the library preloaded: {what}", WORLD, 1.02, _messages(what, size), ours=PRELOADED, least=0.98)
       for what, size in (("MPI_Comm_rank", 0), ("latency", 8), ("latency", 65536), ("bandwidth", 1 << 20), ("rate", 8))),
 )
@@ -103,8 +113,7 @@ def _goals(measured):
     for goal, row, other, ratios, is_reached in verdicts(measured):
         if goal.other == BETTER and is_reached:
             continue   # they are many; those that are not are told one by one
-        what = row.what if goal.other == BETTER else goal.measure
-        rows.append([what, size_text(row.bytes), str(row.processes), _value(row, _middle(measured, row, goal.ours)), other,
+        rows.append([goal.title(row), size_text(row.bytes), str(row.processes), _value(row, _middle(measured, row, goal.ours)), other,
                      _value(row, _middle(measured, row, other)), _ratio(ratios, _is_rate(row)), goal.text(row), "yes" if is_reached else "**no**"])
     together = [is_reached for goal, _, _, _, is_reached in verdicts(measured) if goal.other == BETTER]
     text = measuring.table(("measure", "bytes", "processes", "", "against", "", "ratio (spread)", "to reach", "reached"), rows)
@@ -133,7 +142,25 @@ def _all(measured, part):
 
 
 _TITLES = {"messages": "Messages between pairs of processes, one node", "collectives": "Collectives, one node",
-           "rings": "Rings, one node: to either neighbour in turn", "startup": "Start-up, one node", "nodes": "Messages between two nodes"}
+           "rings": "Rings, one node: to either neighbour in turn", "startup": "Start-up, one node", "nodes": "Messages between two nodes",
+           "threads": "Threads of two processes, one node, each with a communicator of its own: messages of all of them",
+           "fabric": "Messages between two nodes, over each way beside what lies below it"}
+_ONE_THREAD, _TWO_THREADS = (Row("threads", what, 8, 2, 1) for what in ("rate, 1 thread (multiple)", "rate, 2 threads"))
+
+
+def _gain_of_threads(measured):
+    """What a second thread brings to each system."""
+    rows = []
+    for system in measured.systems:
+        if ratios := measured.ratios_between((_TWO_THREADS, system), (_ONE_THREAD, system)):
+            rows.append([system, *(_value(row, _middle(measured, row, system)) for row in (_ONE_THREAD, _TWO_THREADS)), _ratio(ratios, is_rate=True)])
+    return measuring.table(("", "1 thread", "2 threads", "ratio of 2 to 1"), rows)
+
+
+def _reason(why):
+    """Of what a job that failed has printed, what it says first and what is no row."""
+    told = [line for line in why.splitlines()[1:] if line.strip("-= ") and not compare_jobs.is_row(line)]
+    return (told or why.splitlines())[0][:200]
 
 
 def markdown(measured, bench):
@@ -144,9 +171,10 @@ def markdown(measured, bench):
             "## What is to be reached", _goals(measured)]
     for part in parts:
         text += [f"## {_TITLES[part]}", _all(measured, part)]
+        if part == "threads":
+            text.append(_gain_of_threads(measured))
     if measured.failures:
-        text += ["## What did not run", "\n".join(f"- {name}, {part} of {processes} processes on {nodes} node(s): {why.splitlines()[-1][:200]}"
-                                                  for name, (part, processes, nodes), why in measured.failures)]
+        text += ["## What did not run", "\n".join(f"- {name}, {place}: {_reason(why)}" for name, place, why in measured.failures)]
     return "\n\n".join(text) + "\n"
 
 
@@ -173,3 +201,5 @@ def write(measured, text, folder, name):
         for other, word in ((WORLD, "world"), *((system, "native") for system in measured.systems if system.startswith("native"))):
             if figure := _figure(measured, part, other):
                 (folder / f"{name}-{part}-{word}.svg").write_text(figure, encoding="utf-8")
+    for word, figure in compare_plots.draw_all(measured):
+        (folder / f"{name}-{word}.svg").write_text(figure, encoding="utf-8")

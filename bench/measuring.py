@@ -19,6 +19,10 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 Row = collections.namedtuple("Row", "part what processes nodes substrate ours unit ratio low high goal")
 
+# Where processes run: as their launcher has it, or each on its share of the cores, over nodes its node's. A launcher that binds takes the
+# first core of each node, which is the same core where nodes are simulated: processes that poll would wait for each other's time slices.
+AS_LAUNCHED, OWN_CORES = "as launched", "own cores"
+
 
 @dataclasses.dataclass(frozen=True)
 class Mpi:
@@ -30,11 +34,14 @@ class Mpi:
     version: str         # where its number stands in what the launcher says to --version
     ends_over_nodes: bool   # its MPI_Finalize does not hang there (docs/measurements.md)
     is_pmix: bool        # what its launcher speaks; else PMI-1
+    binds: tuple = ()    # what makes its launcher bind each process to so many cores
+    unbound: tuple = ()  # and to none, where it would
 
 
 MPIS = {
-    "openmpi": Mpi(("mpirun.openmpi", "--oversubscribe"), ("-x",), "=", "Open MPI", r"\(\w[\w ]*\) ([\d.]+)", True, True),
-    "mpich": Mpi(("mpiexec.hydra",), ("-genv",), "", "MPICH", r"Version: +([\d.]+)", False, False),
+    "openmpi": Mpi(("mpirun.openmpi", "--oversubscribe"), ("-x",), "=", "Open MPI", r"\(\w[\w ]*\) ([\d.]+)", True, True,
+                   ("--map-by", "slot:PE={cores}"), ("--bind-to", "none")),
+    "mpich": Mpi(("mpiexec.hydra",), ("-genv",), "", "MPICH", r"Version: +([\d.]+)", False, False, ("-bind-to", "core:{cores}")),
 }
 
 
@@ -64,9 +71,10 @@ class Bench:
         return [*self.mpi.variable, *([f"{name}{self.mpi.joins}{value}"] if self.mpi.joins else [name, value])]
 
     def program(self, name):
-        return next(self.programs.glob(f"*/{name}"))
+        """One over this MPI, or one that needs none."""
+        return next(self.programs.glob(f"*/{name}"), self.options.build / "bench" / name)
 
-    def run(self, processes, program, *arguments, nodes=1, preload=False, leaves=False, variables=None):
+    def run(self, processes, program, *arguments, nodes=1, preload=False, leaves=False, variables=None, cores=AS_LAUNCHED):
         """Output of one job. More processes than cores: Open MPI and ours yield. One that leaves, before MPI's own end, may be
         called killed once it has said its figures. Variables are for all processes. Raises JobFailed."""
         if leaves:
@@ -76,11 +84,14 @@ class Bench:
             mpirun += self.variable("LD_PRELOAD", str(self.library))
         for name, value in (variables or {}).items():
             mpirun += self.variable(name, value)
+        if cores == OWN_CORES:
+            mpirun += self.mpi.unbound if nodes > 1 else [word.format(cores=max(1, cores_here() // processes)) for word in self.mpi.binds]
         mpirun += ["-n", str(processes)]
         command = mpirun + [str(self.program(program)), *map(str, arguments)]
         if nodes > 1:
             per_node = processes // nodes
-            command = [str(ROOT / "tests" / "cluster" / "cluster"), "--nodes", str(nodes), "--slots", str(per_node), "--"] + command
+            command = [str(ROOT / "tests" / "cluster" / "cluster"), "--nodes", str(nodes), "--slots", str(per_node),
+                       *(["--own-cores"] if cores == OWN_CORES else []), "--", *command]
         listens, speaks = os.pipe()   # an input that stays open: mpiexec.hydra does not always bear one that ends (docs/measurements.md)
         try:
             done = subprocess.run(command, env=self.env, stdin=listens, capture_output=True, text=True, timeout=self.timeout)
@@ -103,6 +114,12 @@ class Bench:
         self.rows.append(Row(part, what, processes, nodes, statistics.median(p[0] for p in pairs) * scale,
                              statistics.median(p[1] for p in pairs) * scale, unit, statistics.median(ratios),
                              min(ratios), max(ratios), goal))
+
+
+def cores_here():
+    """Without counting one twice that runs two threads at once."""
+    siblings = pathlib.Path("/sys/devices/system/cpu").glob("cpu[0-9]*/topology/thread_siblings_list")
+    return len({path.read_text() for path in siblings}) or os.cpu_count()
 
 
 def table(head, rows):

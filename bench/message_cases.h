@@ -19,7 +19,7 @@ typedef struct {
   int left, right;       /* in a ring */
 } Side;
 
-static void ping_pong(MPI_Comm comm, void *state) {
+static inline void ping_pong(MPI_Comm comm, void *state) {
   Side *s = state;
   if (s->partner == MPI_PROC_NULL) return;
   if (s->is_first) MPI_Send(s->out, s->bytes, MPI_CHAR, s->partner, message_tag, comm);
@@ -47,7 +47,7 @@ static void stream(MPI_Comm comm, void *state) {
 }
 
 /* The same both ways at once. */
-static void stream_both_ways(MPI_Comm comm, void *state) {
+static inline void stream_both_ways(MPI_Comm comm, void *state) {
   Side *s = state;
   MPI_Request requests[2 * most_window];
   if (s->partner == MPI_PROC_NULL) return;
@@ -58,18 +58,18 @@ static void stream_both_ways(MPI_Comm comm, void *state) {
 }
 
 /* Everybody gives a message to either neighbour, as HPCC's rings do. */
-static void ring(MPI_Comm comm, void *state) {
+static inline void ring(MPI_Comm comm, void *state) {
   Side *s = state;
   MPI_Sendrecv(s->out, s->bytes, MPI_CHAR, s->right, message_tag, s->in, s->bytes, MPI_CHAR, s->left, message_tag, comm, MPI_STATUS_IGNORE);
   MPI_Sendrecv(s->out, s->bytes, MPI_CHAR, s->left, message_tag, s->in, s->bytes, MPI_CHAR, s->right, message_tag, comm, MPI_STATUS_IGNORE);
 }
 
 /* Messages that lie unreceived at both sides; they come off again in take_unexpected. */
-static void leave_unexpected(MPI_Comm comm, const Side *s, int count) {
+static inline void leave_unexpected(MPI_Comm comm, const Side *s, int count) {
   char word[8] = "";
   for (int i = 0; i < count; ++i) MPI_Send(word, sizeof word, MPI_CHAR, s->partner, unexpected_tag, comm);
 }
-static void take_unexpected(MPI_Comm comm, const Side *s, int count) {
+static inline void take_unexpected(MPI_Comm comm, const Side *s, int count) {
   char word[8];
   for (int i = 0; i < count; ++i) MPI_Recv(word, sizeof word, MPI_CHAR, s->partner, unexpected_tag, comm, MPI_STATUS_IGNORE);
 }
@@ -92,7 +92,7 @@ static void free_side(Side *s) {
 }
 
 /* Neighbours in the ring of this order of all ranks, the same at all processes for the same number. */
-static void take_random_order(Side *s, int rank, int size, unsigned number) {
+static inline void take_random_order(Side *s, int rank, int size, unsigned number) {
   int *order = malloc(sizeof(int) * (size_t)size);
   unsigned long long seed = number * 2862933555777941757ULL + 3037000493ULL;
   for (int i = 0; i < size; ++i) order[i] = i;

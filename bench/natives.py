@@ -46,5 +46,5 @@ def find(options, sources):
             yield Native(options, sources, mpi, compiler)
     for prefix in (pathlib.Path(given).absolute() for given in options.native):
         mpi = measuring.Mpi(launcher=(str(prefix / "bin" / "mpiexec"),), variable=("-genv",), joins="", title=prefix.name, version="",
-                            ends_over_nodes=True, is_pmix=False)
+                            ends_over_nodes=True, is_pmix=False, binds=measuring.MPIS["mpich"].binds)
         yield Native(options, sources, mpi, prefix / "bin" / "mpicc")

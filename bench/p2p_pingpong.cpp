@@ -15,8 +15,9 @@
 #include <thread>
 #include <vector>
 
+#include "bench/engine_of_two.hpp"
+#include "bench/pinning.hpp"
 #include "shim/base/clock.hpp"
-#include "shim/p2p/p2p.hpp"
 #include "shim/p2p/wire.hpp"
 #include "shim/transport/shm/shm.hpp"
 #include "tests/transport/anonymous_area.hpp"
@@ -25,46 +26,12 @@ namespace {
 
 using namespace shim;
 using base::now_ns;
+using bench::need;
+using bench::pin_to;
 using transport::testing::AnonymousArea;
 using transport::testing::AnonymousGround;
 
 constexpr int kBatches = 200;
-const types::Type kByte{.name = "MPI_BYTE", .size = 1, .extent = 1};
-
-void pin_to(int core) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(core, &set);
-  if (sched_setaffinity(0, sizeof set, &set) != 0) std::perror("pinning to a core");
-}
-
-template <typename T>
-T need(base::Result<T> result) {
-  if (result) return std::move(*result);
-  std::fprintf(stderr, "%s\n", result.error().text().c_str());
-  std::exit(1);
-}
-void need(base::Status status) {
-  if (status) return;
-  std::fprintf(stderr, "%s\n", status.error().text().c_str());
-  std::exit(1);
-}
-
-class Pair final : public p2p::Members, public p2p::Router {
- public:
-  explicit Pair(transport::Transport& transport, const transport::ShmSettings& settings)
-      : transport_(transport), settings_(settings) {}
-  int size() const override { return 2; }
-  base::ProcessId at(int rank) const override { return {0, static_cast<std::uint32_t>(rank)}; }
-  base::Result<p2p::Route> route_to(base::ProcessId process) override {
-    return p2p::Route{&transport_, transport::shm_address(process.rank, settings_)};
-  }
-  bool is_alive(base::ProcessId) override { return true; }
-
- private:
-  transport::Transport& transport_;
-  const transport::ShmSettings& settings_;
-};
 
 /// Packets of a message's length over the transport alone.
 class Bare final : public transport::Sink {
@@ -104,30 +71,17 @@ class Whole {
         std::uint32_t processes)
       : area_(std::move(ground), slot),
         transport_(need(make_shm(area_, settings))),
-        pair_(*transport_, settings),
-        engine_(p2p::EngineSpec{.self = {0, slot}, .router = &pair_, .transports = {transport_.get()}, .is_crowded = processes > std::thread::hardware_concurrency()}),
-        other_(1 - static_cast<int>(slot)),
-        sent_(bytes),
-        received_(bytes) {
+        two_(*transport_, [&settings](std::uint32_t other) { return transport::shm_address(other, settings); }, static_cast<int>(slot), bytes,
+             processes > std::thread::hardware_concurrency()) {
     area_.set_ready();
-    auto bases = std::make_shared<p2p::ContextBases>();
-    bases->common = 1;
-    std::shared_ptr<const p2p::Members> members(std::shared_ptr<void>(), &pair_);  // lives in this object
-    context_ = engine_.make_context({members, static_cast<int>(slot), bases, 1, {}});
   }
-  void send() {
-    need(engine_.send(*context_, {sent_.data(), sent_.size(), &kByte}, other_, 1, p2p::Mode::standard));
-  }
-  void receive() { need(engine_.recv(*context_, {received_.data(), received_.size(), &kByte}, other_, 1)); }
+  void send() { two_.send(); }
+  void receive() { two_.receive(); }
 
  private:
   AnonymousArea area_;
   std::unique_ptr<transport::Transport> transport_;
-  Pair pair_;
-  p2p::Engine engine_;
-  int other_;
-  std::vector<std::byte> sent_, received_;
-  p2p::ContextPtr context_;
+  bench::EngineOfTwo two_;
 };
 
 template <typename End>

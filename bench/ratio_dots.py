@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Ratios as an SVG file: a dot each, with its spread, on a logarithmic axis around 1."""
 import dataclasses
-import math
 
+import axis
 import svg
 
 _ROW, _LEFT, _WIDTH, _TOP, _RIGHT, _BELOW = 16, 330, 460, 60, 70, 40
@@ -26,7 +26,7 @@ def _bounds(dots):
 def draw(title, dots):
     """The SVG text; less than 1 is better."""
     low, high = _bounds(dots)
-    place = lambda ratio: _LEFT + _WIDTH * math.log(ratio / low) / math.log(high / low)
+    place = lambda ratio: _LEFT + _WIDTH * axis.share(ratio, low, high)
     width, height = _LEFT + _WIDTH + _RIGHT, _TOP + _ROW * len(dots) + _BELOW
     out = [*svg.head(width, height), svg.text(12, 22, title, "start", 14)]
     for tick in (tick for tick in _TICKS if low <= tick <= high):

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Stacked bars in groups as an SVG file, made of nothing but text."""
 import dataclasses
-import math
 
+import axis
 import svg
 
-_COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb", "#222222")
 _LEFT, _TOP, _HEIGHT, _BELOW, _LEGEND = 70, 40, 300, 165, 190
 _NARROWEST = 820   # for the title
 _BAR, _GAP = 18, 26
@@ -22,13 +21,6 @@ class Bar:
 class Group:
     label: str
     bars: list[Bar]
-
-
-def _steps(top):
-    """About five round numbers up to the top."""
-    unit = 10.0 ** math.floor(math.log10(top))
-    step = next(step for step in (unit / 5, unit / 2, unit, 2 * unit) if top / step <= 6)
-    return [i * step for i in range(int(top / step) + 1)]
 
 
 def _bar(bar, x, scale, colours):
@@ -51,14 +43,14 @@ def draw(title, unit, groups, order=()):
     figures with that order."""
     bars = [bar for group in groups for bar in group.bars]
     all_names = list(dict.fromkeys([*order, *(name for bar in bars for name in bar.parts)]))
-    colours = {name: _COLOURS[i % len(_COLOURS)] for i, name in enumerate(all_names)}
+    colours = {name: svg.COLOURS[i % len(svg.COLOURS)] for i, name in enumerate(all_names)}
     names = [name for name in all_names if any(name in bar.parts for bar in bars)]
     top = max([max(sum(bar.parts.values()), bar.most or 0) for bar in bars], default=0) or 1
     scale = _HEIGHT / top
     inner = sum(len(group.bars) * _BAR + _GAP for group in groups)
     width, height = max(_LEFT + inner + _LEGEND, _NARROWEST), _TOP + _HEIGHT + _BELOW
     out = [*svg.head(width, height), svg.text(_LEFT, 22, title, "start", 14)]
-    for step in _steps(top):
+    for step in axis.steps(top):
         y = _TOP + _HEIGHT - step * scale
         out += [svg.line(_LEFT, y, _LEFT + inner, y, "#ddd"), svg.text(_LEFT - 6, y + 4, f"{step:g}", "end", 11)]
     out.append(svg.text(18, _TOP + _HEIGHT / 2, unit, turned=-90))

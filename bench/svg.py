@@ -2,6 +2,9 @@
 """The few elements of SVG that the figures are made of."""
 from xml.sax.saxutils import escape
 
+# That people tell apart who do not see all colours (Paul Tol).
+COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb", "#222222")
+
 
 def head(width, height):
     return [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
@@ -27,3 +30,10 @@ def circle(x, y, radius, colour, title=""):
 
 def line(x1, y1, x2, y2, colour="#000"):
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"/>'
+
+
+def polyline(points, colour, dashes=""):
+    """Dashes: lengths of strokes and gaps; empty: one stroke."""
+    places = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    pattern = f' stroke-dasharray="{dashes}"' if dashes else ""
+    return f'<polyline points="{places}" fill="none" stroke="{colour}" stroke-width="1.5"{pattern}/>'

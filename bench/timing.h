@@ -5,6 +5,8 @@
 
 #include <mpi.h>
 
+#include "rules.h"
+
 /* One operation of what is measured. */
 typedef void Operation(MPI_Comm comm, void *state);
 
@@ -22,10 +24,7 @@ static double time_of(Operation *run, MPI_Comm comm, void *state, int rounds, MP
 
 /* So many operations that they take about so long; the same number at all processes. */
 static int rounds_for(Operation *run, MPI_Comm comm, void *state, double milliseconds, MPI_Comm meet) {
-  double once = time_of(run, comm, state, 3, meet);
-  int rounds = (int)(milliseconds * 1e3 / (once > 0.01 ? once : 0.01));
-  if (rounds < 3) rounds = 3;
-  if (rounds > 100000) rounds = 100000;
+  int rounds = rounds_within(time_of(run, comm, state, 3, meet), milliseconds);
   MPI_Bcast(&rounds, 1, MPI_INT, 0, meet);
   return rounds;
 }

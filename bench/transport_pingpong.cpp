@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/pinning.hpp"
 #include "shim/base/clock.hpp"
 #include "shim/transport/net/net.hpp"
 #include "shim/transport/ofi/ofi.hpp"
@@ -24,6 +25,7 @@
 
 namespace {
 
+using bench::pin_to;
 using shim::base::now_ns;
 using shim::transport::Attempt;
 using shim::transport::Bytes;
@@ -35,13 +37,6 @@ using shim::transport::testing::AnonymousGround;
 constexpr int kBatches = 200;
 constexpr int kRounds = 1000;
 constexpr int kStreamed = 10000;
-
-void pin_to(int core) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(core, &set);
-  if (sched_setaffinity(0, sizeof set, &set) != 0) std::perror("pinning to a core");
-}
 
 void print(const char* what, std::vector<double> times, const char* unit) {
   std::sort(times.begin(), times.end());

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What lies below the messages between nodes, without any MPI: latency and bandwidth between two processes.
+//
+//   raw_pingpong WAY FOLDER [MILLISECONDS]
+//
+// WAY is a libfabric provider, or "connection" for one of TCP. The two processes are started by whatever starts processes, on one
+// node or two; they find each other in the FOLDER, which both see and which is empty before. The first prints rows as the programs
+// of compare.h do, measured as timing.h measures: microseconds of one operation at the slower process.
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <vector>
+
+#include "bench/fail.hpp"
+#include "bench/rules.h"
+#include "bench/wire.hpp"
+
+namespace {
+
+using bench::Wire;
+using Operation = std::function<void()>;
+
+static_assert(stream_window < bench::kMostUnderWay);
+
+double now_us() {
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// One of the two processes.
+class Side {
+ public:
+  Side(Wire& wire, bool is_first, std::size_t most_bytes) : wire_(wire), is_first_(is_first), out_(most_bytes, std::byte{1}), in_(most_bytes) {}
+
+  void ping_pong(std::size_t bytes) {
+    // Nothing is taken from the network before this process looks, so a receive posted here is there before its message.
+    wire_.expect(in(bytes));
+    if (is_first_) wire_.send(out(bytes));
+    wire_.wait();
+    if (!is_first_) wire_.send(out(bytes));
+  }
+
+  /// A window of messages from the first to the second, and an answer when they are there.
+  void stream(std::size_t bytes) {
+    if (is_first_) {
+      wire_.expect(in(1));
+      for (int i = 0; i < stream_window; ++i) wire_.send(out(bytes));
+      wire_.wait();
+    } else {
+      for (int i = 0; i < stream_window; ++i) wire_.expect(in(bytes));
+      wire_.wait();
+      wire_.send(out(1));
+    }
+  }
+
+  /// Of one operation, at the slower process.
+  double time_of(const Operation& run, int rounds) {
+    run();
+    exchange(0);
+    const double start = now_us();
+    for (int i = 0; i < rounds; ++i) run();
+    const double mine = (now_us() - start) / rounds;
+    return std::max(mine, exchange(mine));
+  }
+
+  void row(const char* what, std::size_t bytes, const Operation& run, double messages, double milliseconds) {
+    const int rounds = rounds_within(time_of(run, 3), milliseconds);
+    const double took = time_of(run, rounds);
+    if (is_first_) std::printf("raw,%s,%zu,%.5f\n", what, bytes, took / messages);
+    std::fflush(stdout);
+  }
+
+  /// What the other process has to say; both have come here then.
+  double exchange(double mine) {
+    double theirs = 0;
+    wire_.expect(std::as_writable_bytes(std::span(&theirs, 1)));
+    wire_.send(std::as_bytes(std::span(&mine, 1)));
+    wire_.wait();
+    return theirs;
+  }
+
+ private:
+  std::span<const std::byte> out(std::size_t bytes) const { return std::span(out_).first(bytes); }
+  std::span<std::byte> in(std::size_t bytes) { return std::span(in_).first(bytes); }
+  Wire& wire_;
+  bool is_first_;
+  std::vector<std::byte> out_, in_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3) bench::fail("raw_pingpong WAY FOLDER [MILLISECONDS]; the way is a libfabric provider, or \"connection\"");
+  const std::string way = argv[1];
+  const double milliseconds = argc > 3 ? std::atof(argv[3]) : 10;
+  constexpr std::size_t kShort = 8, kLong = 1 << 20;
+  bench::Meeting meeting(argv[2]);
+  auto wire = way == "connection" ? bench::make_connection_wire(meeting) : bench::make_fabric_wire(way, meeting);
+  Side side(*wire, meeting.is_first(), kLong);
+  side.row("latency", kShort, [&] { side.ping_pong(kShort); }, 2, milliseconds);
+  side.row("bandwidth", kLong, [&] { side.stream(kLong); }, stream_window, milliseconds);
+  side.exchange(0);
+}
