@@ -34,6 +34,7 @@ struct OfiLink final : Link {
   std::uint64_t packets_asked = 0;      ///< and has been asked about these
   base::Nanoseconds asked_at = 0;
   base::Nanoseconds refused_since = 0;  ///< asking has found no room since then
+  bool is_asking = false;     ///< for a receipt it has not got
   bool has_said_bye = false;  ///< we have, to it
   bool bye_is_heard = false;  ///< and it has heard it, or will
 

@@ -8,6 +8,7 @@
 #include <deque>
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
 #include "shim/transport/fork_mark.hpp"
 #include "shim/transport/ofi/buffers.hpp"
@@ -80,7 +81,7 @@ class Ofi final : public Transport {
   void complete(const fi_cq_msg_entry& entry, Sink& sink);
   base::Status take_error();
   base::Result<bool> refill();
-  base::Status read_completions(int most, Sink& sink);
+  base::Result<bool> read_completions(int most, Sink& sink);
 
   // --- reading.cpp
   void end_read(Operation& operation, int code);
@@ -89,6 +90,8 @@ class Ofi final : public Transport {
   // --- receipts.cpp
   base::Result<Attempt> send_receipt(OfiLink& link, FrameKind kind);
   void ask_for_receipts();
+  void take_ask(OfiLink& link);
+  void answer_asks();
   void take_receipt(OfiLink& link, ConstSpan bytes);
   void take_bye(OfiLink& link, ConstSpan bytes);
   void say_goodbye();
@@ -104,6 +107,7 @@ class Ofi final : public Transport {
   Buffers reads_;
   std::unordered_map<std::uint64_t, std::unique_ptr<OfiLink>> links_;  ///< by the peer's cookie
   std::size_t unsent_ = 0;  ///< in all links
+  std::vector<OfiLink*> asking_;  ///< peers that want a receipt
   struct {
     fi_cq_msg_entry entries[16];
     int next = 0, end = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <span>
+#include <utility>
 
 #include "shim/transport/ofi/ofi_transport.hpp"
 
@@ -56,6 +57,20 @@ void Ofi::ask_for_receipts() {
 Result<Attempt> Ofi::send_receipt(OfiLink& link, FrameKind kind) {
   const Receipt receipt{link.packets_seen};
   return send_frame(link, kind, std::as_bytes(std::span(&receipt, 1)), {});
+}
+
+/// Is answered when all that has come has been read: a goodbye behind it means that nobody wants the answer, and with libfabric's
+/// shm that it would end this process (closing_loses_packets).
+void Ofi::take_ask(OfiLink& link) {
+  if (!std::exchange(link.is_asking, true)) asking_.push_back(&link);
+}
+
+void Ofi::answer_asks() {
+  for (OfiLink* link : asking_) {
+    link->is_asking = false;
+    (void)send_receipt(*link, FrameKind::seen);  // a failed link takes none
+  }
+  asking_.clear();
 }
 
 void Ofi::take_receipt(OfiLink& link, ConstSpan bytes) {

@@ -73,7 +73,7 @@ void Ofi::take_frame(const Frame& frame, ConstSpan rest, Sink& sink) {
     case FrameKind::packet: return take_packet(*link, rest, true, sink);
     case FrameKind::part: return take_packet(*link, rest, false, sink);
     case FrameKind::hello: return;
-    case FrameKind::ask: (void)send_receipt(*link, FrameKind::seen); return;
+    case FrameKind::ask: return take_ask(*link);
     case FrameKind::seen: return take_receipt(*link, rest);
     case FrameKind::bye: return take_bye(*link, rest);
     case FrameKind::bye_heard: link->bye_is_heard = true; return;
@@ -158,11 +158,13 @@ Result<bool> Ofi::refill() {
 
 /// Until there are no more, or about so many. A batch that is not full was the last: asking once more would cost as much, and where a
 /// peer has died tcp;ofi_rxm would see its connection's end before the packet that fails for it, and then connect anew for ever.
-Status Ofi::read_completions(int most, Sink& sink) {
-  for (bool is_last = false; most > 0 && !is_last;) {
+/// Answers whether there are no more.
+Result<bool> Ofi::read_completions(int most, Sink& sink) {
+  bool is_last = false;
+  while (most > 0 && !is_last) {
     if (batch_.next == batch_.end) {
       SHIM_TRY_ASSIGN(const bool some, refill());
-      if (!some) break;
+      if (!some) return true;
       is_last = batch_.end < static_cast<int>(std::size(batch_.entries));
     }
     for (--most; batch_.next != batch_.end; --most) {
@@ -172,7 +174,7 @@ Status Ofi::read_completions(int most, Sink& sink) {
     }
     if (receives_.available() != 0) SHIM_TRY(post_receives());
   }
-  return {};
+  return is_last;
 }
 
 Result<int> Ofi::poll(Sink& sink) {
@@ -182,7 +184,8 @@ Result<int> Ofi::poll(Sink& sink) {
   if (receives_.available() != 0) [[unlikely]] SHIM_TRY(post_receives());  // an earlier poll could not
   const auto held = static_cast<int>(held_.size());
   hand_on_held(sink);
-  SHIM_TRY(read_completions(kCompletionsPerPoll, sink));
+  SHIM_TRY_ASSIGN(const bool is_all_read, read_completions(kCompletionsPerPoll, sink));
+  if (!asking_.empty() && (is_all_read || closing_loses_packets(endpoint_.provider()))) [[unlikely]] answer_asks();
   if (is_flushing_) [[unlikely]] ask_for_receipts();  // after reading, so that a goodbye that has come counts
   return static_cast<int>(counts_.packets_received - before) + held;
 }
