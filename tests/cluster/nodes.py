@@ -99,20 +99,36 @@ def _share_of_cores(index: int, count: int) -> str:
     return ",".join(map(str, share or [cores[index % len(cores)]]))
 
 
-def make_nodes(count: int, slots: int, shm: str = "", netem: str = "", clocks: int = 0, own_cores: bool = False) -> list[Node]:
-    """Makes the nodes and connects them through a bridge in the caller's network namespace.
+def make_nodes(count: int, shm: str = "", clocks: int = 0, own_cores: bool = False) -> list[Node]:
+    """Makes the nodes, without a way between them.
 
     shm: the size of each node's /dev/shm, or READ_ONLY; empty for the kernel's default.
     clocks: seconds that each node's clock is ahead of the one before it; not the time of day.
     own_cores: each node's processes run on a share of the cores, instead of all on all.
+    """
+    return [Node(index, shm, index * clocks, _share_of_cores(index, count) if own_cores else "") for index in range(count)]
+
+
+def bridged(nodes: list[Node]) -> list[str]:
+    """The words for `ip` that give each node an eth0 on one bridge in the caller's network namespace."""
+    words = ["link add br0 type bridge", "link set br0 up"]
+    for node in nodes:
+        words += [f"link add {node.name} type veth peer name eth0 netns {node.pid}", f"link set {node.name} master br0 up"]
+    return words
+
+
+def moved(nodes: list[Node]) -> list[str]:
+    """The same where there is already a device of each node's name, which somebody joins to the others."""
+    return [f"link set {node.name} netns {node.pid} name eth0" for node in nodes]
+
+
+def connect(nodes: list[Node], wiring: list[str], slots: int, netem: str = "") -> None:
+    """Connects the nodes and lets them know of each other.
+
+    wiring: bridged() or moved().
     netem: what `tc qdisc add … netem` takes, e.g. "delay 2ms loss 0.1%"; applied to what each node sends.
     """
-    nodes = [Node(index, shm, index * clocks, _share_of_cores(index, count) if own_cores else "") for index in range(count)]
-    wiring = ["link set lo up", "link add br0 type bridge", "link set br0 up"]
-    for node in nodes:
-        wiring += [f"link add {node.name} type veth peer name eth0 netns {node.pid}",
-                   f"link set {node.name} master br0 up"]
-    _run(["ip", "-batch", "-"], wiring)
+    _run(["ip", "-batch", "-"], ["link set lo up", *wiring])
 
     hosts = "127.0.0.1 localhost\n" + "".join(f"{node.address} {node.name}\n" for node in nodes)
     for node in nodes:
@@ -125,4 +141,3 @@ def make_nodes(count: int, slots: int, shm: str = "", netem: str = "", clocks: i
         node.write("hostfile", "".join(f"{other.name} slots={slots}\n" for other in nodes))
         node.write("hydra-hosts", "".join(f"{other.name}:{slots}\n" for other in nodes))
         subprocess.run(node.enter("mount", "--bind", f"{PRIVATE}/hosts", "/etc/hosts"), check=True)
-    return nodes
