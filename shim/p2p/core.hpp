@@ -237,6 +237,7 @@ class Core final : private transport::Sink {
   void end_all(Peer& with, const base::Error& reason);
   void note_failure(Context& context, Peer& gone);
   void take_what_has_come();
+  bool is_cut_off(base::ProcessId process) const;
   void say(base::LogLevel level, const std::string& text) const;
   void warn(const std::string& text) const { say(base::LogLevel::warn, text); }
 

@@ -72,13 +72,20 @@ void Core::check_liveness() {
     give_up_recalls();
     watched = concerns();
   }
-  std::vector<base::ProcessId> gone;
+  std::vector<base::ProcessId> gone, cut_off;
+  const auto is_gone = [&](base::ProcessId process) {
+    if (!spec.router->is_alive(process)) return true;
+    Guard guard = enter();
+    if (!is_cut_off(process)) return false;
+    cut_off.push_back(process);
+    return true;
+  };
   for (base::ProcessId process : watched.single) {
-    if (process != spec.self && !spec.router->is_alive(process)) gone.push_back(process);
+    if (process != spec.self && is_gone(process)) gone.push_back(process);
   }
   for (const auto& members : watched.any) {
     for (base::ProcessId process : members) {
-      if (spec.router->is_alive(process)) break;
+      if (!is_gone(process)) break;
       gone.push_back(process);
     }
   }
@@ -86,7 +93,15 @@ void Core::check_liveness() {
   Guard guard = enter();
   take_what_has_come();
   sort_out_doubles(gone);
+  // meanwhile one may have begun anew, with another way to it
+  std::erase_if(gone, [&](base::ProcessId process) { return std::ranges::find(cut_off, process) != cut_off.end() && !is_cut_off(process); });
   for (base::ProcessId process : gone) fail(peer(process), gone_error(process));
+}
+
+/// Does the way to it say that it is gone? The router knows of processes of the own node alone.
+bool Core::is_cut_off(base::ProcessId process) const {
+  const auto known = peers_.find(process);
+  return known != peers_.end() && known->second->link != nullptr && known->second->transport->is_gone(*known->second->link);
 }
 
 /// What a process sent before it died, or ended a life, still counts.

@@ -125,6 +125,9 @@ class Transport {
   virtual CopyBoard* copy_board_from([[maybe_unused]] Link& link) { return nullptr; }
   virtual CopyBoard* copy_board_to([[maybe_unused]] Link& link) { return nullptr; }
 
+  /// Has the link's process ended, or left this transport for good, and has all that it sent been handed over? What is not known is no.
+  virtual bool is_gone([[maybe_unused]] const Link& link) const { return false; }
+
   /// Has everything given to try_send left this process for good (so that closing loses nothing)? Polling brings that about,
   /// and may need the peers to poll as well, or to have closed.
   virtual bool is_flushed() const = 0;

@@ -103,6 +103,29 @@ TEST_P(Failure, AnySourceFailsWhenNobodyIsLeft) {
   engine.release(second);
 }
 
+// As between nodes, where nobody but the transport can tell.
+TEST_P(Failure, TheWayToAProcessMayBeTheOnlyOneToSayThatItIsGone) {
+  Data data(8), sent = pattern(50'000, 1);
+  Request* receive = value_of(engine.irecv(*contexts[0], into(data), 1, 3));
+  Request* unfinished = value_of(engine.isend(*contexts[0], from(sent), 1, 4, Mode::standard));
+  for (int i = 0; i < 3; ++i) world.step();
+  world.network().lose(1);
+  expect_gone(receive);
+  expect_gone(unfinished);
+}
+
+TEST_P(Failure, OneThatIsCutOffAndOneThatIsDeadLeaveNobodyForAnySource) {
+  Data data(8), sent = pattern(8, 1);
+  ASSERT_TRUE(engine.send(*contexts[0], from(sent), 1, 3, Mode::standard));  // the way to it
+  Request* any = value_of(engine.irecv(*contexts[0], into(data), kAnySource, 3));
+  world.network().lose(1);
+  world.kill(2);
+  ASSERT_TRUE(engine.wait(*any));
+  ASSERT_NE(any->error(), nullptr);
+  EXPECT_EQ(any->error()->error_class(), ErrorClass::proc_aborted);
+  engine.release(any);
+}
+
 TEST_P(Failure, OthersGoOn) {
   world.kill(1);
   Data none(8), sent = pattern(40'000, 1), received(40'000);

@@ -131,6 +131,54 @@ TEST_F(NetTest, WithoutAFabricAProcessThatIsGoneIsSaid) {
   EXPECT_THAT(reason, ::testing::AnyOf(HasSubstr("cannot be reached"), HasSubstr("is lost")));
 }
 
+TEST_F(NetTest, WithoutAFabricOneWhoHasGoneIsSaidToBeOnceAllIsRead) {
+  End one = make({}), third = make({});
+  std::optional<End> other = make({});
+  Link &to = link(one, *other), &to_third = link(one, third);
+  EXPECT_FALSE(one.net->is_gone(to)) << "nobody has called yet";
+  poll_until({&one, &*other}, [&] { return *one.net->try_send(to, text("a"), {}) == Attempt::done; });
+  poll_until({&one, &third}, [&] { return *one.net->try_send(to_third, text("a"), {}) == Attempt::done; });
+  poll_until({&one, &*other}, [&] { return other->heard.size() == 1; });
+  EXPECT_FALSE(one.net->is_gone(to));
+  const Bytes packet(kConnectionPacketBytes);
+  std::size_t sent = 0;
+  for (; *other->net->try_send(link(*other, one), packet, {}) == Attempt::done; ++sent) {
+  }
+  EXPECT_GT(sent, 1u);
+  other.reset();
+  while (!one.net->is_gone(to)) {
+    const std::size_t before = one.heard.size();
+    ASSERT_NO_FATAL_FAILURE(poll_until({&one}, [&] { return one.heard.size() > before || one.net->is_gone(to); }));
+  }
+  EXPECT_EQ(one.heard.size(), sent);
+  EXPECT_FALSE(one.net->is_gone(to_third));
+}
+
+TEST_F(NetTest, WithoutAFabricOneIsThereAsLongAsAnyOfItsConnections) {
+  End one = make({});
+  std::optional<End> other = make({});
+  bool there = false, back = false;  // both call: two connections
+  poll_until({&one, &*other}, [&] {
+    there = there || *one.net->try_send(link(one, *other), text("there"), {}) == Attempt::done;
+    back = back || *other->net->try_send(link(*other, one), text("back"), {}) == Attempt::done;
+    return there && back && !one.heard.empty() && !other->heard.empty();
+  });
+  Link& to = link(one, *other);
+  EXPECT_FALSE(one.net->is_gone(to));
+  other.reset();
+  poll_until({&one}, [&] { return one.net->is_gone(to); });
+}
+
+TEST_F(NetTest, AConnectionThatHasDoneItsWorkIsNobodysEnd) {
+  End one = make(), other = make();
+  const std::size_t before = open_descriptors();
+  Link& to = link(one, other);
+  poll_until({&one, &other}, [&] { return *one.net->try_send(to, text("there"), {}) == Attempt::done; });
+  poll_until({&one, &other}, [&] { return open_descriptors() == before; });
+  EXPECT_FALSE(one.net->is_gone(to));
+  EXPECT_FALSE(other.net->is_gone(link(other, one)));
+}
+
 TEST_F(NetTest, WhoWantsAFabricHearsThatTheOtherHasNone) {
   End one = make(), other = make({});
   Link& to = link(one, other);

@@ -47,6 +47,7 @@ class Loop final : public Transport {
   Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;
   Result<int> poll(Sink& sink) override { return take(sink, std::nullopt); }
   Result<int> poll_link(Link& link, Sink& sink) override { return take(sink, static_cast<LoopLink&>(link).to); }
+  bool is_gone(const Link& link) const override { return state_->is_lost(static_cast<const LoopLink&>(link).to); }
   ConstSpan front(Link& link) override { return state_->front_for(number_, static_cast<LoopLink&>(link).to); }
   void drop_front(Link& link, ConstSpan packet) override;
   Result<Attempt> try_read(Link& link, std::uint64_t remote_address, std::span<std::byte> into) override;

@@ -35,6 +35,11 @@ void LoopNetwork::State::lose(std::uint32_t number) {
   }
 }
 
+bool LoopNetwork::State::is_lost(std::uint32_t number) const {
+  std::lock_guard guard(mutex_);
+  return processes_[number].condition == Process::Condition::lost;
+}
+
 bool LoopNetwork::State::exists(std::uint32_t number) const {
   std::lock_guard guard(mutex_);
   return number < processes_.size();

@@ -23,6 +23,7 @@ class LoopNetwork::State {
   void leave(std::uint32_t number);
   void lose(std::uint32_t number);
   bool exists(std::uint32_t number) const;
+  bool is_lost(std::uint32_t number) const;
 
   /// done, again, or proc_aborted.
   base::Result<Attempt> send(std::uint32_t from, std::uint32_t to, Bytes packet);

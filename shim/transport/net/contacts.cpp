@@ -239,6 +239,7 @@ bool Contacts::on_frame(Connection& connection, const ReceivedFrame& frame, cons
   if (connection.state() == Connection::State::greeting) {
     if (frame.kind != ContactFrame::welcome) return false;
     connection.enter(Connection::State::open);
+    ++contact.connections_;
     contact.next_address_ = 0;
     ++counts_.connections;
     push(contact);
@@ -261,6 +262,7 @@ bool Contacts::on_hello(Connection& connection, const ReceivedFrame& frame) {
   if (!is_meant || !caller) return false;
   connection.enter(Connection::State::open);
   connections_.at(connection.descriptor()).contact = *caller;
+  ++(*caller)->connections_;
   FrameQueue frames;
   frames.add(ContactFrame::welcome, {});
   if (!connection.send(frames)) return false;
@@ -274,6 +276,10 @@ void Contacts::lose(Connection& connection, const Error& reason, bool is_broken)
   const bool was_open = connection.state() == Connection::State::open;
   if (connection.state() == Connection::State::stranger) ++counts_.refused;
   Contact* contact = contact_of(connection);
+  if (contact && (was_open || connection.state() == Connection::State::closing)) {
+    --contact->connections_;
+    contact->has_ended_one_ = contact->has_ended_one_ || was_open;
+  }
   if (contact && contact->heard_over_ == &connection) contact->heard_over_ = nullptr;
   if (contact && contact->way_ == &connection) {
     contact->way_ = nullptr;

@@ -26,6 +26,9 @@ class Contact {
   const ContactAddress& address() const { return to_; }
   /// Why it cannot be reached, for good: proc_aborted. Null where that is not known.
   const base::Error* failure() const { return failure_ ? &*failure_ : nullptr; }
+  /// Has one of its connections ended by itself, and is none left that could bring something? Processes close what serves packets only
+  /// when they end, and what begins anew has another address.
+  bool has_left() const { return connections_ == 0 && (has_ended_one_ || failure_); }
 
  private:
   friend class Contacts;
@@ -35,6 +38,8 @@ class Contact {
   Connection* way_ = nullptr;     ///< that what we say goes over
   Connection* heard_over_ = nullptr;  ///< that its last packet has come over: most often the same
   std::size_t next_address_ = 0;  ///< to be called
+  int connections_ = 0;           ///< over which both have said who they are
+  bool has_ended_one_ = false;    ///< the other, or the system because it is gone
   bool is_kept_ = false;          ///< packets go over its connection
   const Connection* patient_way_ = nullptr;  ///< its way, once messages go over it
   std::string last_failure_;      ///< why its last call has failed

@@ -57,6 +57,10 @@ class NetTransport final : public Net {
   bool needs_offers() const override { return fabric_ ? fabric_->needs_offers() : wants_fabric(); }
   std::unique_ptr<Offer> offer(Link& link, ConstSpan memory) override;
   std::unique_ptr<Read> begin_read(Link& link, const RemoteMemory& from, std::span<std::byte> into) override;
+  /// With a fabric, connections that have done their work are closed, so their end says nothing.
+  bool is_gone(const Link& link) const override {
+    return !wants_fabric() && static_cast<const NetLink&>(link).contact->has_left();
+  }
   bool is_flushed() const override { return contacts_->is_flushed() && (!fabric_ || fabric_->is_flushed()); }
   bool can_sleep() const override { return false; }
   void sleep(std::int64_t nanoseconds) override { contacts_->sleep(std::min(nanoseconds, kLongestNap)); }
