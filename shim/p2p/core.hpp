@@ -175,6 +175,8 @@ class Core final : private transport::Sink {
   };
 
   bool on_packet(transport::ConstSpan packet) override;
+  std::optional<transport::Placement> place(transport::ConstSpan beginning, std::size_t bytes) override;
+  void on_placed(transport::ConstSpan header, std::size_t payload_bytes) override;
   void take_packet(transport::ConstSpan packet);
   void on_message(const Arrival& arrival, base::ContextId id);
   Message* take_unmatched(base::ContextId id, const wire::Cancel& wanted);
@@ -184,7 +186,9 @@ class Core final : private transport::Sink {
   void on_finished(const wire::Finished& header);
   void on_cancel(const wire::Cancel& header);
   void on_cancelled(const wire::Cancelled& header);
+  ReceiveRequest* receiver_of(const wire::Data& header, std::size_t payload_bytes);
   void on_data(const wire::Data& header, transport::ConstSpan payload);
+  void note_data(ReceiveRequest& request, std::size_t bytes);
   void on_control(const wire::Control& header, transport::ConstSpan payload);
 
   void drop_all(const std::vector<Message*>& messages);

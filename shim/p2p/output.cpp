@@ -66,7 +66,7 @@ base::Result<transport::Attempt> Core::send_next_data(Peer& to) {
   header.receive = request.remote_receive;
   header.offset = request.offset;
   transport::ConstSpan part = request.data.window(
-      request.offset, std::min(to.transport->max_packet_bytes() - sizeof(header), request.end - request.offset));
+      request.offset, std::min(to.transport->long_packet_bytes(*to.link) - sizeof(header), request.end - request.offset));
   SHIM_TRY_ASSIGN(transport::Attempt attempt, to.transport->try_send(*to.link, wire::bytes_of(header), part));
   if (attempt != transport::Attempt::done) return attempt;
   request.offset += part.size();

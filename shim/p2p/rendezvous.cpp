@@ -160,15 +160,44 @@ void Core::on_clear_to_send(const wire::ClearToSend& header) {
   push(to);
 }
 
-void Core::on_data(const wire::Data& header, transport::ConstSpan payload) {
+/// Null: nobody waits for these bytes any more, or ever did.
+ReceiveRequest* Core::receiver_of(const wire::Data& header, std::size_t payload_bytes) {
   ReceiveRequest* request = receive_ids_.find(header.receive);
-  if (request == nullptr || header.offset > request->wanted || payload.size() > request->wanted - header.offset) {
+  const bool fits = request != nullptr && header.offset <= request->wanted && payload_bytes <= request->wanted - header.offset;
+  return fits ? request : nullptr;
+}
+
+void Core::on_data(const wire::Data& header, transport::ConstSpan payload) {
+  ReceiveRequest* request = receiver_of(header, payload.size());
+  if (request == nullptr) {
     ++counts.stale_dropped;
     return;
   }
   request->into.put(header.offset, payload);
-  request->received += payload.size();
-  if (request->received == request->wanted) end_long(*request);
+  note_data(*request, payload.size());
+}
+
+void Core::note_data(ReceiveRequest& request, std::size_t bytes) {
+  request.received += bytes;
+  if (request.received == request.wanted) end_long(request);
+}
+
+/// Of a long message the bytes go straight to the receive's memory. Asked anew for each piece: the receive may be gone in between.
+std::optional<transport::Placement> Core::place(transport::ConstSpan beginning, std::size_t bytes) {
+  if (beginning.empty() || static_cast<wire::Kind>(beginning[0]) != wire::Kind::data) return std::nullopt;
+  const auto header = wire::read<wire::Data>(beginning);
+  if (!header) return std::nullopt;
+  const std::size_t payload_bytes = bytes - sizeof *header;
+  ReceiveRequest* request = receiver_of(*header, payload_bytes);
+  if (request == nullptr || !request->into.is_one_run()) return std::nullopt;
+  return transport::Placement{sizeof *header, request->into.window(header->offset, payload_bytes)};
+}
+
+void Core::on_placed(transport::ConstSpan header, std::size_t payload_bytes) {
+  const auto data = wire::read<wire::Data>(header);
+  ReceiveRequest* request = data ? receiver_of(*data, payload_bytes) : nullptr;
+  if (request == nullptr) ++counts.stale_dropped;
+  else note_data(*request, payload_bytes);
 }
 
 void Core::end_long(ReceiveRequest& request) {

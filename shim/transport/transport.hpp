@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,11 +30,23 @@ class Link {
   virtual ~Link() = default;
 };
 
+/// Where a packet's payload belongs.
+struct Placement {
+  std::size_t header_bytes;  ///< of the packet, which come before its payload
+  std::span<std::byte> payload;
+};
+
 /// Where arrived packets go. The bytes are the transport's and valid during the call only.
 /// A sink must not call the transport's poll, but may send.
 class Sink {
  public:
   virtual ~Sink() = default;
+  /// A packet of so many bytes has begun to come. Where its payload belongs, so that it need not be copied there; nothing to get it as a
+  /// whole. The answer is of use until the transport returns from poll; it asks again for the rest, with at least the header. If there is
+  /// no answer then, the rest is dropped.
+  virtual std::optional<Placement> place([[maybe_unused]] ConstSpan beginning, [[maybe_unused]] std::size_t bytes) { return std::nullopt; }
+  /// The payload of a placed packet is all there, or dropped.
+  virtual void on_placed([[maybe_unused]] ConstSpan header, [[maybe_unused]] std::size_t payload_bytes) {}
   /// False: enough for now. What else has come may stay with the transport until the next poll, which need not heed this.
   virtual bool on_packet(ConstSpan packet) = 0;
 };
@@ -75,6 +88,8 @@ class Transport {
   virtual std::string_view name() const = 0;
   /// Longest packet (header and payload together) that try_send takes.
   virtual std::size_t max_packet_bytes() const = 0;
+  /// Parts of long messages to this peer may be packets of this length by now; at least max_packet_bytes.
+  virtual std::size_t long_packet_bytes([[maybe_unused]] const Link& to) const { return max_packet_bytes(); }
   /// What another process needs to open a link to this one; opaque, at most 512 bytes.
   virtual Bytes address() const = 0;
 

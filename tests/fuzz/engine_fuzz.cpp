@@ -26,7 +26,7 @@ class Scripted final : public transport::Transport {
     if (incoming.empty()) return 0;
     transport::Bytes packet = std::move(incoming.front());
     incoming.pop_front();
-    sink.on_packet(packet);
+    if (!is_placed(packet, sink)) sink.on_packet(packet);
     return 1;
   }
   base::Result<transport::Attempt> try_read(transport::Link&, std::uint64_t, std::span<std::byte>) override {
@@ -38,6 +38,16 @@ class Scripted final : public transport::Transport {
   const Counts& counts() const override { return counts_; }
 
  private:
+  /// Claims that the packet is twice as long; of those of odd length the rest never comes.
+  static bool is_placed(const transport::Bytes& packet, transport::Sink& sink) {
+    const auto place = sink.place(packet, 2 * packet.size());
+    if (!place) return false;
+    const transport::ConstSpan header = transport::ConstSpan(packet).first(place->header_bytes);
+    std::ranges::fill(place->payload, std::byte{1});
+    if (packet.size() % 2 == 0) sink.on_placed(header, place->payload.size());
+    return true;
+  }
+
   transport::Link link_;
   Counts counts_;
 };

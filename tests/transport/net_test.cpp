@@ -91,6 +91,27 @@ TEST_F(NetTest, WithoutAFabricWhatIsTakenArrivesThoughTheSenderPollsNoMore) {
   }
 }
 
+// The system's buffers grow, and longer packets cost less for each byte.
+TEST_F(NetTest, WithoutAFabricLongPacketsAreTakenWholeOnceTheConnectionTakesThem) {
+  End one = make({}), other = make({});
+  Link& to = link(one, other);
+  EXPECT_EQ(one.net->long_packet_bytes(to), one.net->max_packet_bytes());
+  std::size_t taken = 0;
+  const auto send = [&](std::size_t bytes) { return (taken += *one.net->try_send(to, Bytes(bytes), {}) == Attempt::done); };
+  poll_until({&one, &other}, [&] {
+    send(one.net->long_packet_bytes(to));
+    return one.net->long_packet_bytes(to) > one.net->max_packet_bytes();
+  });
+  poll_until({&one, &other}, [&] { return other.heard.size() == taken; });
+  const std::size_t longest = one.net->long_packet_bytes(to);
+  for (int refused = 0; refused < 10;) {
+    const std::size_t before = taken;
+    refused += send(longest) == before;
+  }
+  poll_until({&other}, [&] { return other.heard.size() == taken; });
+  EXPECT_EQ(other.heard.back().size(), longest);
+}
+
 /// How long what was sent may wait for room at the other end, of all connections of this program.
 std::vector<unsigned> patience_of_connections() {
   std::vector<unsigned> found;

@@ -13,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace shim::transport {
 namespace {
@@ -22,12 +23,20 @@ using base::ErrorClass;
 using base::Result;
 using base::Status;
 
-constexpr int kReadsAtOnce = 4;
-/// What a frame costs a socket beside its bytes, at most: a buffer's head for each, and where it goes over the end of one for two (Linux 6:
-/// 1.3 KiB each).
-constexpr std::size_t kFrameOverhead = 3 * 1024;
+constexpr int kLooksAtOnce = 8;
+/// Fewer bytes are copied sooner than looked for.
+constexpr std::size_t kLeastPlaced = 4 * 1024;
+/// Behind a payload: a frame's head, and a packet's header.
+constexpr std::size_t kGlance = 64;
+/// What a frame costs a socket beside its bytes, at most: a buffer's head for each 64 KiB, and where it goes over the end of one for one
+/// more (Linux 6: 1.3 KiB each).
+constexpr std::size_t kFrameOverhead = 4 * 1024;
 /// What was sent and is not acknowledged for so long is taken for lost, and the other machine for gone; so is what has no room there.
 constexpr unsigned kSilenceMs = 30'000;
+/// The system gives at most net.core.wmem_max, and counts its own heads as well, so that it takes half of that for sure (socket(7)).
+constexpr int kSendBuffer = 1024 * 1024;
+
+constexpr std::size_t cost_of(std::size_t bytes) { return bytes + sizeof(FrameHead) + kFrameOverhead; }
 
 bool would_wait(int code) { return code == EAGAIN || code == EWOULDBLOCK || code == EINTR; }
 
@@ -96,13 +105,16 @@ Status Connection::send(FrameQueue& waiting, ContactFrame kind, ConstSpan first,
   return {};
 }
 
+bool Connection::takes_whole(std::size_t bytes) const { return buffer_ >= cost_of(bytes); }
+
 bool Connection::has_room(std::size_t bytes) {
-  const std::size_t needed = bytes + sizeof(FrameHead) + kFrameOverhead;
+  const std::size_t needed = cost_of(bytes);
   if (room_ < needed) {
     std::array<std::uint32_t, SK_MEMINFO_VARS> memory{};
     socklen_t length = sizeof memory;
     if (::getsockopt(socket_.get(), SOL_SOCKET, SO_MEMINFO, memory.data(), &length) != 0) return true;
     const std::uint32_t all = memory[SK_MEMINFO_SNDBUF], used = memory[SK_MEMINFO_WMEM_QUEUED];
+    buffer_ = all;
     room_ = all > used ? all - used : 0;
     if (used == 0) room_ = std::max(room_, needed);  // there will never be more
   }
@@ -111,7 +123,10 @@ bool Connection::has_room(std::size_t bytes) {
   return true;
 }
 
-void Connection::be_patient() { set(socket_.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, 0); }
+void Connection::carry_messages() {
+  set(socket_.get(), SOL_SOCKET, SO_SNDBUF, kSendBuffer);
+  set(socket_.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, 0);
+}
 
 void Connection::say_end() {
   (void)::shutdown(socket_.get(), SHUT_WR);
@@ -125,34 +140,72 @@ bool Connection::is_delivered() const {
   return ::ioctl(socket_.get(), SIOCOUTQ, &waiting) != 0 || waiting == 0;
 }
 
-Result<std::optional<std::size_t>> Connection::take_frames(ConstSpan bytes, const Take& take) const {
-  std::size_t taken = 0;
+/// Hands on the whole frames in front; of the last, if it is not there as a whole, keeps what is. False to stop for good.
+Result<bool> Connection::take_frames(ConstSpan bytes, const Take& take, Sink& places) {
   for (;;) {
-    SHIM_TRY_ASSIGN(const auto frame, first_frame(bytes.subspan(taken), state_ == State::stranger ? kLongestHello : kLongestFrame));
-    if (!frame) return std::optional(taken);
-    taken += frame->length();
-    if (!take(*frame)) return std::optional<std::size_t>();
+    SHIM_TRY_ASSIGN(const auto frame, first_frame(bytes, state_ == State::stranger ? kLongestHello : kLongestFrame));
+    if (!frame) break;
+    bytes = bytes.subspan(frame->length());
+    if (!take(*frame)) return false;
   }
+  if (!begin_placing(bytes, places)) rest_.assign(bytes.begin(), bytes.end());
+  return true;
 }
 
-Result<bool> Connection::receive(std::span<std::byte> room, const Take& take) {
-  std::size_t have = rest_.size();
+/// Worth it where more is missing of the packet than one look at the socket costs.
+bool Connection::begin_placing(ConstSpan bytes, Sink& places) {
+  FrameHead head;
+  if (state_ != State::open || bytes.size() < sizeof head) return false;
+  std::memcpy(&head, bytes.data(), sizeof head);
+  const ConstSpan packet = bytes.subspan(sizeof head);
+  if (static_cast<ContactFrame>(head.kind) != ContactFrame::packet || head.bytes - packet.size() < kLeastPlaced) return false;
+  const auto place = places.place(packet, head.bytes);
+  if (!place) return false;
+  const ConstSpan here = packet.subspan(place->header_bytes);
+  std::ranges::copy(here, place->payload.begin());
+  placed_ = here.size();
+  to_place_ = place->payload.size();
+  rest_.assign(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(sizeof head + place->header_bytes));
+  return true;
+}
+
+/// The rest of a payload, and in the same look the beginning of what follows, which says where that belongs.
+Result<Connection::Came> Connection::receive_placed(std::span<std::byte> room, const Take& take, Sink& places) {
+  const ConstSpan header = ConstSpan(rest_).subspan(sizeof(FrameHead));
+  const auto place = places.place(header, header.size() + to_place_);
+  const std::size_t missing = to_place_ - placed_;
+  const std::span<std::byte> into = place ? place->payload.subspan(placed_) : room.first(missing);
+  std::array<std::byte, kGlance> next;
+  std::array parts{iovec{into.data(), into.size()}, iovec{next.data(), next.size()}};
+  const ssize_t got = ::readv(socket_.get(), parts.data(), parts.size());
+  if (got < 0 && !would_wait(errno)) return base::system_error(errno, "readv");
+  if (got <= 0) return got == 0 ? Came::end : Came::all_there_is;
+  const auto have = static_cast<std::size_t>(got);
+  placed_ += std::min(have, missing);
+  if (placed_ != to_place_) return Came::all_there_is;
+  if (!take({.kind = ContactFrame::packet, .bytes = header, .placed = std::exchange(to_place_, 0)})) return Came::end;
+  SHIM_TRY_ASSIGN(const bool goes_on, take_frames(ConstSpan(next).first(have - missing), take, places));
+  if (!goes_on) return Came::end;
+  return have == missing + next.size() ? Came::some : Came::all_there_is;
+}
+
+Result<Connection::Came> Connection::receive_frames(std::span<std::byte> room, const Take& take, Sink& places) {
   std::ranges::copy(rest_, room.begin());
-  bool has_ended = false, goes_on = true;
-  for (int reads = 0; goes_on && reads < kReadsAtOnce; ++reads) {
-    const ssize_t got = ::recv(socket_.get(), room.data() + have, room.size() - have, MSG_DONTWAIT);
-    if (got < 0 && !would_wait(errno)) return base::system_error(errno, "recv");
-    has_ended = got == 0;
-    if (got <= 0) break;
-    have += static_cast<std::size_t>(got);
-    goes_on = have == room.size();  // else that was all
-    SHIM_TRY_ASSIGN(const auto taken, take_frames(room.first(have), take));
-    if (!taken) return false;
-    have -= *taken;
-    std::memmove(room.data(), room.data() + *taken, have);
+  const ssize_t got = ::recv(socket_.get(), room.data() + rest_.size(), room.size() - rest_.size(), MSG_DONTWAIT);
+  if (got < 0 && !would_wait(errno)) return base::system_error(errno, "recv");
+  if (got <= 0) return got == 0 ? Came::end : Came::all_there_is;
+  const std::span<std::byte> have = room.first(rest_.size() + static_cast<std::size_t>(got));
+  SHIM_TRY_ASSIGN(const bool goes_on, take_frames(have, take, places));
+  if (!goes_on) return Came::end;
+  return have.size() == room.size() || to_place_ != 0 ? Came::some : Came::all_there_is;
+}
+
+Result<bool> Connection::receive(std::span<std::byte> room, const Take& take, Sink& places) {
+  for (int looks = 0; looks < kLooksAtOnce; ++looks) {
+    SHIM_TRY_ASSIGN(const Came came, to_place_ != 0 ? receive_placed(room, take, places) : receive_frames(room, take, places));
+    if (came != Came::some) return came == Came::all_there_is;
   }
-  if (have != 0 || !rest_.empty()) rest_.assign(room.begin(), room.begin() + static_cast<std::ptrdiff_t>(have));
-  return !has_ended;
+  return true;
 }
 
 }  // namespace shim::transport

@@ -12,6 +12,7 @@
 #include "shim/base/result.hpp"
 #include "shim/transport/net/address.hpp"
 #include "shim/transport/net/frame.hpp"
+#include "shim/transport/transport.hpp"
 
 namespace shim::transport {
 
@@ -39,9 +40,12 @@ class Connection {
   base::Status send(FrameQueue& waiting, ContactFrame kind, ConstSpan first, ConstSpan second);
   /// Will the system take a frame with so many bytes as a whole, so that it arrives whatever this process does next?
   bool has_room(std::size_t bytes);
+  /// Is the system's buffer long enough for such a frame, as far as is known?
+  bool takes_whole(std::size_t bytes) const;
+  /// The system's send buffer becomes as long as it may be: by itself it grows only where lines are slow (tcp(7), tcp_wmem).
   /// From now on what is sent may wait for as long as the other process does not read: it may compute for hours. That its machine is gone
   /// is then found out by the system's retransmissions alone (tcp(7), tcp_retries2).
-  void be_patient();
+  void carry_messages();
   /// Says that nothing more will be sent.
   void say_end();
   /// The other machine hears at once that what it sent has come; the system may put that off for 40 ms (tcp(7), TCP_QUICKACK).
@@ -50,21 +54,28 @@ class Connection {
   bool is_delivered() const;
 
   using Take = std::function<bool(const ReceivedFrame&)>;
-  /// Takes bytes that have come, and hands each whole frame to `take`, which answers false to stop for good. Answers false at the
-  /// connection's end. Errors: other (broken, or bytes that are no frames).
+  /// Takes bytes that have come, and hands each whole frame to `take`, which answers false to stop for good. Payloads of long packets go
+  /// where `places` says. Answers false at the connection's end. Errors: other (broken, or bytes that are no frames).
   /// @param room of kFrameRoom bytes, whose contents are of no use before and after
-  base::Result<bool> receive(std::span<std::byte> room, const Take& take);
+  base::Result<bool> receive(std::span<std::byte> room, const Take& take, Sink& places);
 
  private:
+  /// What one look at the socket has brought.
+  enum class Came : std::uint8_t { some, all_there_is, end };
+
   Connection(base::Descriptor socket, State state);
-  /// Answers the bytes of the frames that were taken; nothing to stop for good.
-  base::Result<std::optional<std::size_t>> take_frames(ConstSpan bytes, const Take& take) const;
+  base::Result<Came> receive_frames(std::span<std::byte> room, const Take& take, Sink& places);
+  base::Result<Came> receive_placed(std::span<std::byte> room, const Take& take, Sink& places);
+  base::Result<bool> take_frames(ConstSpan bytes, const Take& take, Sink& places);
+  bool begin_placing(ConstSpan bytes, Sink& places);
 
   base::Descriptor socket_;
   State state_;
   base::Nanoseconds since_;
-  std::size_t room_ = 0;  ///< bytes that the system will take, as far as is known
-  Bytes rest_;  ///< of what has come: the beginning of a frame
+  std::size_t buffer_ = 0;  ///< bytes that the system takes, as far as is known
+  std::size_t room_ = 0;    ///< and of these, free
+  Bytes rest_;  ///< of what has come: the beginning of a frame; its head and the packet's header while a payload is being placed
+  std::size_t placed_ = 0, to_place_ = 0;  ///< of a payload, and in all; 0: none is being placed
 };
 
 }  // namespace shim::transport

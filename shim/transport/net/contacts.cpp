@@ -102,7 +102,7 @@ Result<bool> Contacts::send_now(Contact& to, ConstSpan first, ConstSpan second) 
   const bool is_open = to.way_ != nullptr && to.way_->state() == Connection::State::open;
   if (!is_open || !to.out_.is_empty() || !to.way_->has_room(first.size() + second.size())) return false;
   if (to.patient_way_ != to.way_) [[unlikely]] {
-    to.way_->be_patient();
+    to.way_->carry_messages();
     to.patient_way_ = to.way_;
   }
   return send(to, ContactFrame::packet, first, second);
@@ -165,7 +165,7 @@ void Contacts::accept_all() {
   }
 }
 
-int Contacts::poll(const Receiver& receiver) {
+int Contacts::poll(const Receiver& receiver, Sink& places) {
   const std::uint64_t before = counts_.frames_received;
   for (Contact* contact : std::exchange(broken_, {}))
     if (contact->way_) lose(*contact->way_, Error(ErrorClass::other, "what was sent has not arrived"));
@@ -177,20 +177,20 @@ int Contacts::poll(const Receiver& receiver) {
       continue;
     }
     auto at = connections_.find(events[i].data.fd);  // an earlier event may have ended it
-    if (at != connections_.end()) on_event(*at->second.connection, events[i].events, receiver);
+    if (at != connections_.end()) on_event(*at->second.connection, events[i].events, receiver, places);
   }
   look_at_clock();
   return static_cast<int>(counts_.frames_received - before);
 }
 
-void Contacts::on_event(Connection& connection, std::uint32_t events, const Receiver& receiver) {
+void Contacts::on_event(Connection& connection, std::uint32_t events, const Receiver& receiver, Sink& places) {
   if (connection.state() == Connection::State::calling) return on_called(connection);
   if ((events & EPOLLOUT) != 0) {
     watch(connection, false, false);
     Contact* contact = contact_of(connection);
     if (contact && contact->way_ == &connection) push(*contact);
   }
-  if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) read(connection, receiver);
+  if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) read(connection, receiver, places);
 }
 
 void Contacts::on_called(Connection& connection) {
@@ -205,16 +205,17 @@ void Contacts::on_called(Connection& connection) {
   watch(connection, false, false);
 }
 
-int Contacts::poll_from(Contact& contact, const Receiver& receiver) {
-  if (contact.heard_over_ == nullptr || !broken_.empty()) return poll(receiver);
+int Contacts::poll_from(Contact& contact, const Receiver& receiver, Sink& places) {
+  if (contact.heard_over_ == nullptr || !broken_.empty()) return poll(receiver, places);
   const std::uint64_t before = counts_.frames_received;
-  read(*contact.heard_over_, receiver);
+  read(*contact.heard_over_, receiver, places);
   return static_cast<int>(counts_.frames_received - before);
 }
 
-void Contacts::read(Connection& connection, const Receiver& receiver) {
+void Contacts::read(Connection& connection, const Receiver& receiver, Sink& places) {
   if (!room_) room_ = std::make_unique_for_overwrite<std::byte[]>(kFrameRoom);
-  auto goes_on = connection.receive({room_.get(), kFrameRoom}, [&](const ReceivedFrame& frame) { return on_frame(connection, frame, receiver); });
+  const auto take = [&](const ReceivedFrame& frame) { return on_frame(connection, frame, receiver); };
+  auto goes_on = connection.receive({room_.get(), kFrameRoom}, take, places);
   if (!goes_on) lose(connection, goes_on.error());
   else if (!*goes_on) on_end(connection);
 }

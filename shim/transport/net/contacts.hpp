@@ -29,6 +29,8 @@ class Contact {
   /// Has one of its connections ended by itself, and is none left that could bring something? Processes close what serves packets only
   /// when they end, and what begins anew has another address.
   bool has_left() const { return connections_ == 0 && (has_ended_one_ || failure_); }
+  /// Would the system take a packet of so many bytes as a whole, once what it has is sent?
+  bool takes_whole(std::size_t bytes) const { return way_ != nullptr && way_->takes_whole(bytes); }
 
  private:
   friend class Contacts;
@@ -67,10 +69,10 @@ class Contacts {
   /// Nothing more is to be asked of this process: a connection that served no packets is closed, so that descriptors do not grow in
   /// number with those who were asked something once.
   void finish(Contact& with);
-  /// Moves things along; answers how many frames have come.
-  int poll(const Receiver& receiver);
+  /// Moves things along; answers how many frames have come. `places` is asked where packets' payloads go (Sink::place).
+  int poll(const Receiver& receiver, Sink& places);
   /// The same of what comes from one, where its packets come already; it may do nothing for others.
-  int poll_from(Contact& contact, const Receiver& receiver);
+  int poll_from(Contact& contact, const Receiver& receiver, Sink& places);
   /// Has all that was sent come to the other machines, or is lost for good?
   /// One who ends waits for that; what others have sent is acknowledged meanwhile.
   bool is_flushed() const;
@@ -99,9 +101,9 @@ class Contacts {
   void note_sent(Contact& contact, const base::Status& sent);
   void watch(const Connection& connection, bool is_new, bool for_room);
   void accept_all();
-  void on_event(Connection& connection, std::uint32_t events, const Receiver& receiver);
+  void on_event(Connection& connection, std::uint32_t events, const Receiver& receiver, Sink& places);
   void on_called(Connection& connection);
-  void read(Connection& connection, const Receiver& receiver);
+  void read(Connection& connection, const Receiver& receiver, Sink& places);
   void on_end(Connection& connection);
   bool on_frame(Connection& connection, const ReceivedFrame& frame, const Receiver& receiver);
   bool on_hello(Connection& connection, const ReceivedFrame& frame);

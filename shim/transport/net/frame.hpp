@@ -59,6 +59,7 @@ class FrameQueue {
 struct ReceivedFrame {
   ContactFrame kind;  ///< as it came: may be none of those above
   ConstSpan bytes;
+  std::size_t placed = 0;  ///< bytes of a packet's payload that went where Sink::place said, and are not in `bytes`
   /// With its head.
   std::size_t length() const { return sizeof(FrameHead) + bytes.size(); }
 };

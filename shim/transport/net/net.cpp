@@ -25,6 +25,8 @@ using base::Status;
 /// messages come over connections.
 constexpr base::Nanoseconds kLookEvery = 10'000, kLookForMessagesEvery = 2'000;
 constexpr base::Nanoseconds kLongestNap = 1'000'000;
+/// Longer packets cost fewer system calls for each byte; from here on nothing more is won (docs/measurements.md).
+constexpr std::size_t kLongPacketBytes = 80 * 1024;
 
 struct NetLink final : Link {
   Contact* contact = nullptr;
@@ -47,6 +49,7 @@ class NetTransport final : public Net {
 
   std::string_view name() const override { return "net"; }
   std::size_t max_packet_bytes() const override { return settings_.max_packet_bytes; }
+  std::size_t long_packet_bytes(const Link& to) const override;
   Bytes address() const override { return contacts_->address().to_bytes(); }
   Result<Link*> open(ConstSpan address) override;
   Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;
@@ -125,6 +128,12 @@ Result<bool> NetTransport::is_connected(NetLink& link) {
   if (fabric_failure_) return unreachable(fabric_failure_->text());
   if (!link.has_asked) SHIM_TRY(ask(link));
   return false;
+}
+
+std::size_t NetTransport::long_packet_bytes(const Link& to) const {
+  const auto& link = static_cast<const NetLink&>(to);
+  if (wants_fabric()) return link.fabric != nullptr ? fabric_->long_packet_bytes(*link.fabric) : max_packet_bytes();
+  return link.contact->takes_whole(kLongPacketBytes) ? kLongPacketBytes : max_packet_bytes();
 }
 
 void NetTransport::count_packet(NetLink& link, std::size_t bytes) {
@@ -215,7 +224,8 @@ void NetTransport::take_frame(Contact& contact, const ReceivedFrame& frame, Sink
   switch (frame.kind) {
     case ContactFrame::packet:
       if (!wants_fabric()) ++packets_received_;
-      sink.on_packet(frame.bytes);
+      if (frame.placed != 0) sink.on_placed(frame.bytes, frame.placed);
+      else sink.on_packet(frame.bytes);
       return;
     case ContactFrame::ask:
       if (!wants_fabric()) fabric_failure_ = Error(ErrorClass::other, "its messages between nodes go over TCP connections");
@@ -238,7 +248,7 @@ void NetTransport::take_frame(Contact& contact, const ReceivedFrame& frame, Sink
 int NetTransport::poll_contacts(Sink& sink) {
   const base::Nanoseconds now = base::now_ns();
   if (now < next_look_) return 0;
-  const int frames = contacts_->poll([&](Contact& contact, const ReceivedFrame& frame) { take_frame(contact, frame, sink); });
+  const int frames = contacts_->poll([&](Contact& contact, const ReceivedFrame& frame) { take_frame(contact, frame, sink); }, sink);
   next_look_ = frames > 0 ? 0 : now + (wants_fabric() ? kLookEvery : kLookForMessagesEvery);
   if (wants_fabric() && !fabric_ && !fabric_failure_ && opening_.is_over()) take_fabric();
   if (fabric_ || fabric_failure_) std::erase_if(to_be_answered_, [&](NetLink* link) { return answer(*link); });
@@ -260,7 +270,8 @@ Result<int> NetTransport::poll_link(Link& from, Sink& sink) {
   if (link.fabric) return fabric_->poll_link(*link.fabric, sink);
   if (wants_fabric()) return poll(sink);
   SHIM_TRY(mark_.check());
-  const int frames = contacts_->poll_from(*link.contact, [&](Contact& contact, const ReceivedFrame& frame) { take_frame(contact, frame, sink); });
+  const auto take = [&](Contact& contact, const ReceivedFrame& frame) { take_frame(contact, frame, sink); };
+  const int frames = contacts_->poll_from(*link.contact, take, sink);
   return frames > 0 ? frames : poll_contacts(sink);
 }
 

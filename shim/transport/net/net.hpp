@@ -14,8 +14,8 @@
 
 namespace shim::transport {
 
-/// What a new connection's send buffer surely takes as a whole (Linux: 46 KiB with a cable's usual packets), and eager messages with their heads.
-inline constexpr std::size_t kConnectionPacketBytes = 16 * 1024 + 512;
+/// What a new connection's send buffer surely takes as a whole (Linux: 46 KiB with a cable's usual packets).
+inline constexpr std::size_t kConnectionPacketBytes = 40 * 1024;
 
 /// libfabric takes 50 to 400 ms to open, in which the process answers others.
 using Opened = base::Result<std::unique_ptr<Transport>>;
