@@ -5,20 +5,32 @@
 namespace shim::coll {
 namespace {
 
-constexpr std::uint64_t kKi = 1024;
+constexpr std::uint64_t kKi = 1024, kAll = UINT64_MAX;
 
 // everyone reads straight from where the data is, all at the same time: each waits once. More readers than these would wait for each
 // other at the kernel's lock on the memory they read (Chakraborty et al., "Contention-Aware Kernel-Assisted MPI Collectives", 2017).
 constexpr When kReadByFew{.min_bytes = 32 * kKi, .min_size = 3, .max_size = 16, .wants_shared_memory = true};
 
+// over several nodes: what is short crosses between two of them once, not once for each process
+constexpr When over_nodes(std::uint64_t max_bytes) { return {.max_bytes = max_bytes, .needs_nodes = true}; }
+constexpr When over_nodes_in_order(std::uint64_t max_bytes) { return {.max_bytes = max_bytes, .needs_nodes_in_order = true}; }
+constexpr When over_nodes_if_it_commutes(std::uint64_t max_bytes) { return {.max_bytes = max_bytes, .needs_commutative = true, .needs_nodes = true}; }
+
+constexpr Row<Barrier> kBarrier[] = {
+    {"by nodes", barrier_by_nodes, over_nodes(0)},
+    {"dissemination", barrier_dissemination, {}},
+};
 // a chain costs least work, which counts where processes outnumber cores; with many processes its length costs more
 constexpr Row<Bcast> kBcast[] = {
+    {"by nodes", bcast_by_nodes, over_nodes(kAll)},
     {"linear", bcast_linear, kReadByFew},
     {"chain", bcast_chain, {.min_bytes = 256 * kKi, .min_size = 3, .max_size = 16}},
     {"scatter_ring", bcast_scatter_ring, {.min_bytes = 256 * kKi, .min_size = 4}},
     {"binomial", bcast_binomial, {}},
 };
 constexpr Row<Reduce> kReduce[] = {
+    {"by nodes", reduce_by_nodes, over_nodes_if_it_commutes(kAll)},
+    {"by nodes in order", reduce_by_nodes, over_nodes_in_order(kAll)},
     // few steps: each is a wait, and where processes outnumber cores those of a chain are many
     {"binomial, of few", reduce_binomial, {.max_bytes = 1024 * kKi, .max_size = 8}},
     {"chain", reduce_chain, {.min_bytes = 128 * kKi, .max_size = 16, .needs_commutative = true}},
@@ -26,6 +38,8 @@ constexpr Row<Reduce> kReduce[] = {
     {"binomial", reduce_binomial, {}},
 };
 constexpr Row<Allreduce> kAllreduce[] = {
+    {"by nodes", allreduce_by_nodes, over_nodes_if_it_commutes(kAll)},
+    {"by nodes in order", allreduce_by_nodes, over_nodes_in_order(kAll)},
     {"by parts", allreduce_by_parts, kReadByFew},
     // a power of two has no vectors to fold, so that halving beats the ring there
     {"rabenseifner", allreduce_rabenseifner, {.min_bytes = 16 * kKi, .min_size = 4, .needs_power_of_two = true}},
@@ -38,17 +52,20 @@ constexpr When kShort{.max_bytes = kMostBytes, .max_size = kMostProcesses},
     kShortOfFew{.max_bytes = kMostBytes, .max_size = 8}, kShortOfMore{.max_bytes = kMostBytes, .min_size = 9, .max_size = kMostProcesses},
     kShortOfTwo{.max_bytes = kMostBytes, .min_size = 2, .max_size = 2};
 constexpr Row<Gather> kGather[] = {
+    {"by nodes", gather_by_nodes, over_nodes_in_order(8 * kKi)},
     {"linear, short", gather_linear, kShortOfFew},
     {"linear", gather_linear, {.min_bytes = 8 * kKi}},
     {"binomial", gather_binomial, {}},
 };
 constexpr Row<Scatter> kScatter[] = {
+    {"by nodes", scatter_by_nodes, over_nodes_in_order(8 * kKi)},
     {"linear, short", scatter_linear, kShort},
     {"linear", scatter_linear, {.min_bytes = 8 * kKi}},
     {"binomial", scatter_binomial, {}},
 };
 constexpr When kShortOfAll{.max_bytes = 1 * kKi, .max_size = kMostProcesses};
 constexpr Row<Allgather> kAllgather[] = {
+    {"by nodes", allgather_by_nodes, over_nodes_in_order(1024 * kKi)},
     {"linear", allgather_linear, kReadByFew},
     {"linear, short", allgather_linear, kShortOfAll},
     {"recursive_doubling", allgather_recursive_doubling, {.max_bytes = 2048 * kKi, .needs_power_of_two = true}},
@@ -62,6 +79,7 @@ constexpr Row<Allgatherv> kAllgatherv[] = {
     {"ring", allgatherv_ring, {}},
 };
 constexpr Row<Alltoall> kAlltoall[] = {
+    {"by nodes", alltoall_by_nodes, over_nodes_in_order(1 * kKi)},
     {"bruck", alltoall_bruck, {.max_bytes = 256, .min_size = 17}},
     {"linear", alltoall_linear, {.max_bytes = 32 * kKi}},
     {"pairwise", alltoall_pairwise, {}},
@@ -83,27 +101,31 @@ constexpr Row<Scan> kExscan[] = {
     {"recursive_doubling", exscan_recursive_doubling, {}},
 };
 
+constexpr When on_one_node(When when) {
+  when.wants_one_node = true;
+  return when;
+}
 constexpr DirectWhen kDirect{
-    .barrier_linear = kShortOfFew,
-    .barrier = kShort,
-    .bcast = kShort,
-    .reduce = kShort,
-    .allreduce = {.max_bytes = kMostBytes, .max_size = kMostProcesses, .needs_power_of_two = true},
+    .barrier_linear = on_one_node(kShortOfFew),
+    .barrier = on_one_node(kShort),
+    .bcast = on_one_node(kShort),
+    .reduce = on_one_node(kShort),
+    .allreduce = on_one_node({.max_bytes = kMostBytes, .max_size = kMostProcesses, .needs_power_of_two = true}),
     .reduce_scatter = kShortOfTwo,
-    .gather = kShortOfFew,
-    .gather_tree = kShortOfMore,
+    .gather = on_one_node(kShortOfFew),
+    .gather_tree = on_one_node(kShortOfMore),
     .gatherv = kShort,
-    .scatter = kShort,
+    .scatter = on_one_node(kShort),
     .scatterv = kShort,
-    .allgather = kShortOfAll,
+    .allgather = on_one_node(kShortOfAll),
     .allgatherv = kShortOfAll,
-    .alltoall = kShort,
+    .alltoall = on_one_node(kShort),
     .alltoallv = kShort,
     .scan = kShort,
     .exscan = kShort,
 };
 
-constexpr Table kTable{kBcast, kReduce, kAllreduce, kGather, kScatter, kAllgather, kAllgatherv, kAlltoall, kReduceScatter, kScan, kExscan,
+constexpr Table kTable{kBarrier, kBcast, kReduce, kAllreduce, kGather, kScatter, kAllgather, kAllgatherv, kAlltoall, kReduceScatter, kScan, kExscan,
                        kDirect};
 
 }  // namespace

@@ -43,28 +43,31 @@ using Scan = Task(Call, Operands, const void* own, void* result);
 using ReduceScatter = Task(Call, Operands, const void* own, void* result, Integers counts);
 
 // --- the algorithms; size is the number of processes, the files say more
-Barrier barrier_dissemination;
-Bcast bcast_binomial, bcast_chain, bcast_linear, bcast_scatter_ring;
-Reduce reduce_binomial, reduce_chain, reduce_rabenseifner;
-Allreduce allreduce_by_parts, allreduce_recursive_doubling, allreduce_rabenseifner, allreduce_ring;
-Gather gather_binomial, gather_linear;
+Barrier barrier_by_nodes, barrier_dissemination;
+Bcast bcast_binomial, bcast_by_nodes, bcast_chain, bcast_linear, bcast_scatter_ring;
+Reduce reduce_binomial, reduce_by_nodes, reduce_chain, reduce_rabenseifner;
+Allreduce allreduce_by_nodes, allreduce_by_parts, allreduce_recursive_doubling, allreduce_rabenseifner, allreduce_ring;
+Gather gather_binomial, gather_by_nodes, gather_linear;
 Gatherv gatherv_linear;
-Scatter scatter_binomial, scatter_linear;
+Scatter scatter_binomial, scatter_by_nodes, scatter_linear;
 Scatterv scatterv_linear;
-Allgather allgather_linear, allgather_recursive_doubling, allgather_bruck, allgather_ring;
+Allgather allgather_by_nodes, allgather_linear, allgather_recursive_doubling, allgather_bruck, allgather_ring;
 Allgatherv allgatherv_linear, allgatherv_bruck, allgatherv_ring;
-Alltoall alltoall_bruck, alltoall_linear, alltoall_pairwise;
+Alltoall alltoall_bruck, alltoall_by_nodes, alltoall_linear, alltoall_pairwise;
 Alltoallw alltoallw_linear;
 AlltoallInPlace alltoall_in_place;
 Exchange exchange_linear;
 Scan scan_chain, exscan_chain, scan_recursive_doubling, exscan_recursive_doubling;
 ReduceScatter reduce_scatter_halving, reduce_scatter_pairwise;
 
+/// Broadcast by what the table says, of data of any type.
+Task bcast_of_items(Call call, types::Buffer data, int root);
+
 /// Requests that the linear algorithms keep in flight at a time.
 inline constexpr int kWindow = 32;
 
 inline Call call_on(const Comm& comm, int tag) {
-  return {&comm.context(), &comm.scratch(), comm.rank(), comm.size(), tag, comm.sharing() == Sharing::memory};
+  return {&comm.context(), &comm.scratch(), comm.rank(), comm.size(), tag, comm.sharing() == Sharing::memory, comm.nodes()};
 }
 inline Call call_on(const Turn& turn) { return call_on(*turn.comm, turn.tag); }
 
@@ -78,13 +81,19 @@ struct When {
   int max_size = INT32_MAX;
   bool needs_commutative = false;
   bool needs_power_of_two = false;
+  bool needs_nodes = false;           ///< the communicator is over several, and several members are on some
+  bool needs_nodes_in_order = false;  ///< likewise, and the ranks of each follow each other
+  bool wants_one_node = false;        ///< over several, an algorithm that knows them does better
   bool wants_shared_memory = false;  ///< long messages are read straight out of the sender's memory
 
-  bool is_possible(int size, bool commutative) const {
+  bool is_possible(int size, bool commutative, const Nodes* nodes = nullptr) const {
+    if (needs_nodes && nodes == nullptr) return false;
+    if (needs_nodes_in_order && (nodes == nullptr || !nodes->are_in_order())) return false;
     return (commutative || !needs_commutative) && ((size & (size - 1)) == 0 || !needs_power_of_two);
   }
-  bool is_good(int size, std::uint64_t bytes, bool shares_memory) const {
-    return size >= min_size && size <= max_size && bytes >= min_bytes && bytes <= max_bytes && (shares_memory || !wants_shared_memory);
+  bool is_good(int size, std::uint64_t bytes, bool shares_memory, const Nodes* nodes = nullptr) const {
+    return size >= min_size && size <= max_size && bytes >= min_bytes && bytes <= max_bytes && (shares_memory || !wants_shared_memory) &&
+           (nodes == nullptr || !wants_one_node);
   }
 };
 
@@ -108,6 +117,7 @@ struct DirectWhen {
 
 /// In order of preference; the last row of each is always possible and good.
 struct Table {
+  std::span<const Row<Barrier>> barrier;              // bytes: none
   std::span<const Row<Bcast>> bcast;                  // bytes: of the data
   std::span<const Row<Reduce>> reduce;                // bytes: of one process's data
   std::span<const Row<Allreduce>> allreduce;          // same
@@ -125,7 +135,7 @@ const Table& table();
 template <typename Function>
 Function* choose(std::span<const Row<Function>> rows, const Call& call, std::uint64_t bytes, bool commutative = true) {
   for (const Row<Function>& row : rows) {
-    if (row.when.is_possible(call.size, commutative) && row.when.is_good(call.size, bytes, call.shares_memory)) return row.function;
+    if (row.when.is_possible(call.size, commutative, call.nodes) && row.when.is_good(call.size, bytes, call.shares_memory, call.nodes)) return row.function;
   }
   return rows.back().function;
 }

@@ -19,14 +19,14 @@ bool must_wait(Execution& execution) { return !execution.has_settled() || execut
 
 void post(Execution& execution, const Call& call, const types::Buffer& into, int source) {
   if (into.bytes() == 0) return;
-  execution.post(execution.engine().irecv(*call.context, into, source, call.tag, p2p::Plane::collective), Requests::Way::receive,
+  execution.post(execution.engine().irecv(*call.context, into, call.rank_of(source), call.tag, p2p::Plane::collective), Requests::Way::receive,
                  into.bytes());
 }
 
 void post(Execution& execution, const Call& call, const types::ConstBuffer& out, int dest) {
   if (out.bytes() == 0 || execution.has_failed()) return;
   const types::ConstBuffer data = execution.to_send(out);
-  execution.post(execution.engine().send_or_start(*call.context, data, dest, call.tag, p2p::Plane::collective), Requests::Way::send,
+  execution.post(execution.engine().send_or_start(*call.context, data, call.rank_of(dest), call.tag, p2p::Plane::collective), Requests::Way::send,
                  data.bytes());
 }
 
@@ -35,7 +35,7 @@ void post(Execution& execution, const Call& call, const types::ConstBuffer& out,
 bool Call::Send::await_suspend(Task::Handle task) const {
   Execution& execution = *task.promise().execution;
   if (wait && data.bytes() > 0 && execution.may_block()) {
-    execution.take(execution.engine().send(*call->context, execution.to_send(data), dest, call->tag, p2p::Mode::standard,
+    execution.take(execution.engine().send(*call->context, execution.to_send(data), call->rank_of(dest), call->tag, p2p::Mode::standard,
                                            p2p::Plane::collective));
     return execution.has_failed();
   }
@@ -46,11 +46,11 @@ bool Call::Send::await_suspend(Task::Handle task) const {
 bool Call::Receive::await_suspend(Task::Handle task) const {
   Execution& execution = *task.promise().execution;
   if (wait && into.bytes() > 0 && execution.may_block()) {
-    execution.take(execution.engine().recv(*call->context, into, source, call->tag, p2p::Plane::collective), into.bytes());
+    execution.take(execution.engine().recv(*call->context, into, call->rank_of(source), call->tag, p2p::Plane::collective), into.bytes());
     return execution.has_failed();
   }
   if (wait && into.bytes() > 0 && execution.may_receive_at_once()) {
-    if (auto received = execution.engine().recv_at_once(*call->context, into, source, call->tag, p2p::Plane::collective)) {
+    if (auto received = execution.engine().recv_at_once(*call->context, into, call->rank_of(source), call->tag, p2p::Plane::collective)) {
       execution.take(*received, into.bytes());
       return execution.has_failed();
     }

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "shim/coll/execution.hpp"
+#include "shim/coll/nodes.hpp"
 #include "shim/coll/scratch_pool.hpp"
 #include "shim/p2p/p2p.hpp"
 #include "shim/types/types.hpp"
@@ -51,6 +52,20 @@ struct Call {
   const ScratchPoolPtr* scratch;  ///< the communicator's
   int rank, size, tag;
   bool shares_memory;  ///< Sharing::memory
+  const Nodes* nodes = nullptr;  ///< null where there is nothing to be gained by them
+
+  /// The same collective among some members alone, whose ranks are their places in this list. It lives as long as the call is used.
+  Call among(std::span<const int> some, int own_place, bool share_memory) const {
+    Call call = *this;
+    call.members_ = some.data();
+    call.rank = own_place;
+    call.size = static_cast<int>(some.size());
+    call.shares_memory = share_memory;
+    call.nodes = nullptr;
+    return call;
+  }
+  /// A member's rank in the communicator.
+  int rank_of(int member) const { return members_ == nullptr ? member : members_[member]; }
 
   // Posted operations go on while the task does, unless it waits for all that is posted. (Types of their own, as short as can be: each
   // that is awaited has its place in the frame.)
@@ -140,6 +155,8 @@ struct Call {
   static Accumulation accumulate(const Operands& operands, Accumulator* accumulator, bool received_is_lower) {
     return {operands, accumulator, received_is_lower};
   }
+
+  const int* members_ = nullptr;  ///< null: all; see among()
 
   static types::ConstBuffer buffer(ConstBytes bytes) { return {bytes.data(), bytes.size(), &types::byte_type()}; }
   static types::Buffer buffer(Bytes bytes) { return {bytes.data(), bytes.size(), &types::byte_type()}; }

@@ -7,11 +7,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <utility>
 
 #include "shim/coll/integers.hpp"
+#include "shim/coll/nodes.hpp"
 #include "shim/coll/scratch_pool.hpp"
 #include "shim/coll/task.hpp"
 #include "shim/p2p/p2p.hpp"
@@ -33,6 +35,8 @@ class Locality {
   virtual ~Locality() = default;
   /// Takes time that grows with the members.
   virtual Sharing sharing() const = 0;
+  /// Likewise. Null where there is nothing to be gained by knowing them (Nodes::of).
+  virtual std::unique_ptr<const Nodes> nodes() const = 0;
   /// For members that share boards: the host takes one, where there is one left, and tells the others where it is.
   virtual std::optional<transport::BoardPlace> take_board() const = 0;
   virtual std::unique_ptr<transport::Board> open_board(transport::BoardPlace place) const = 0;
@@ -64,6 +68,12 @@ class Comm {
     }
     return static_cast<Sharing>(known);
   }
+  /// Of those among whom collectives are; null where there is nothing to be gained by them, and of intercommunicators.
+  const Nodes* nodes() const {
+    if (locality_ == nullptr || local_ != nullptr || size_ < kFewestOverNodes || sharing() != Sharing::nothing) return nullptr;
+    std::call_once(*nodes_known_, [this] { nodes_ = locality_->nodes(); });
+    return nodes_.get();
+  }
   /// Null where nothing is known of it.
   const Locality* locality() const { return locality_; }
   /// For meeting.hpp: where blocking collectives meet, once the members have agreed on it.
@@ -87,6 +97,9 @@ class Comm {
   const Locality* locality_;
   static constexpr int kUnknown = -1;
   mutable std::atomic<int> sharing_{kUnknown};
+  static constexpr int kFewestOverNodes = 3;  ///< two nodes, one of which has two
+  std::unique_ptr<std::once_flag> nodes_known_ = std::make_unique<std::once_flag>();
+  mutable std::unique_ptr<const Nodes> nodes_;
   MeetingPlace meeting_place_;
   int rank_, size_;
   std::uint32_t sequence_ = 0, lasting_ = 0;

@@ -11,14 +11,6 @@
 namespace shim::coll {
 namespace {
 
-Task bcast_packed(Call call, types::Buffer data, int root) {
-  Packed packed(call, data);
-  if (call.rank == root) packed.load();
-  Task inner = choose(table().bcast, call, data.bytes())(call, packed.bytes(), root);
-  co_await inner;
-  if (call.rank != root) packed.store();
-}
-
 Task gather_packed(Call call, types::ConstBuffer send, types::Buffer receive, int root) {
   Packed own, all;
   Bytes block;
@@ -96,12 +88,21 @@ Task scatterv_packed(Call call, const void* send, Blocks blocks, const types::Ty
 
 }  // namespace
 
+Task bcast_of_items(Call call, types::Buffer data, int root) {
+  Packed packed(call, data);
+  if (call.rank == root) packed.load();
+  Task inner = choose(table().bcast, call, data.bytes())(call, packed.bytes(), root);
+  co_await inner;
+  if (call.rank != root) packed.store();
+}
+
 Task barrier(const Turn& turn) {
   if (is_inter(turn)) return inter_barrier(sides_of(turn));
   if (auto done = at_board(turn, meet_barrier)) return std::move(*done);
   if (goes_directly(turn, table().direct.barrier_linear, 0)) return directly(turn, barrier_linear_direct);
   if (goes_directly(turn, table().direct.barrier, 0)) return directly(turn, barrier_direct);
-  return barrier_dissemination(call_on(turn));
+  const Call call = call_on(turn);
+  return choose(table().barrier, call, 0)(call);
 }
 
 Task bcast(const Turn& turn, const types::Buffer& data, int root) {
@@ -110,7 +111,7 @@ Task bcast(const Turn& turn, const types::Buffer& data, int root) {
   if (goes_directly(turn, table().direct.bcast, data.bytes()))
     return directly(turn, [&](Direct& direct) { bcast_direct(direct, data, root); });
   Call call = call_on(turn);
-  if (!is_plain(data)) return bcast_packed(call, data, root);
+  if (!is_plain(data)) return bcast_of_items(call, data, root);
   return choose(table().bcast, call, data.bytes())(call, plain(data), root);
 }
 

@@ -67,6 +67,17 @@ coll::Sharing Communicator::sharing() const {
   return process_->settings().single_copy ? coll::Sharing::memory : coll::Sharing::boards;
 }
 
+/// As the launcher's map of the nodes says, which all members have; not as this process reaches the others, which may be its own affair.
+std::unique_ptr<const coll::Nodes> Communicator::nodes() const {
+  const p2p::Members& members = *parts_.context.members;
+  if (process_->everything_over_fabric()) return nullptr;
+  for (int rank = 0; rank < members.size(); ++rank)
+    if (members.at(rank).world != 0) return nullptr;  // whose nodes nobody has told us
+  const auto& map = process_->bootstrap().node_map();
+  return coll::Nodes::of(
+      members.size(), rank_, [&](int rank) { return map.node_of(members.at(rank).rank); }, process_->settings().single_copy);
+}
+
 std::optional<transport::BoardPlace> Communicator::take_board() const {
   return process_->boards()->take(process_->slots_of(*parts_.context.members));
 }

@@ -86,6 +86,7 @@ class Communicator final : public Described, private coll::Locality {
 
  private:
   coll::Sharing sharing() const override;
+  std::unique_ptr<const coll::Nodes> nodes() const override;
   std::optional<transport::BoardPlace> take_board() const override;
   std::unique_ptr<transport::Board> open_board(transport::BoardPlace place) const override;
 

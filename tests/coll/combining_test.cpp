@@ -54,9 +54,9 @@ using Operations = testing::Types<Sum, Compose, MaxLoc>;
 TYPED_TEST_SUITE(Combining, Operations);
 
 template <typename Operation, typename Function, typename Body>
-void for_each_row(std::span<const Row<Function>> rows, int size, const Body& body) {
+void for_each_row(std::span<const Row<Function>> rows, Rig& rig, const Body& body) {
   for (const Row<Function>& row : rows) {
-    if (!row.when.is_possible(size, Operation::kCommutes)) continue;
+    if (!rig.is_for(row.when, Operation::kCommutes)) continue;
     SCOPED_TRACE(std::string(row.name));
     body(row.function);
     if (testing::Test::HasFatalFailure()) return;
@@ -89,7 +89,7 @@ void check_reduce(Rig& rig, Reduce* algorithm, int root, std::uint64_t count) {
 
 TYPED_TEST(Combining, Reduce) {
   for_each_size([](Rig& rig) {
-    for_each_row<TypeParam>(table().reduce, rig.size(), [&](Reduce* algorithm) {
+    for_each_row<TypeParam>(table().reduce, rig, [&](Reduce* algorithm) {
       for_each_root(rig.size(), [&](int root, std::uint64_t count) { check_reduce<TypeParam>(rig, algorithm, root, count); });
     });
   });
@@ -133,7 +133,7 @@ void check_all(Rig& rig, Scan* algorithm, const Expected& expected, std::span<co
 
 TYPED_TEST(Combining, Allreduce) {
   for_each_size([](Rig& rig) {
-    for_each_row<TypeParam>(table().allreduce, rig.size(), [&](Allreduce* algorithm) {
+    for_each_row<TypeParam>(table().allreduce, rig, [&](Allreduce* algorithm) {
       check_all<TypeParam>(rig, algorithm, [&](int, std::uint64_t count, bool) {
         return TypeParam::combined(0, rig.size() - 1, count);
       });
@@ -143,7 +143,7 @@ TYPED_TEST(Combining, Allreduce) {
 
 TYPED_TEST(Combining, Scan) {
   for_each_size([](Rig& rig) {
-    for_each_row<TypeParam>(table().scan, rig.size(), [&](Scan* algorithm) {
+    for_each_row<TypeParam>(table().scan, rig, [&](Scan* algorithm) {
       check_all<TypeParam>(rig, algorithm, [](int rank, std::uint64_t count, bool) {
         return TypeParam::combined(0, rank, count);
       });
@@ -153,7 +153,7 @@ TYPED_TEST(Combining, Scan) {
 
 TYPED_TEST(Combining, ExscanLeavesRankZeroAlone) {
   for_each_size([](Rig& rig) {
-    for_each_row<TypeParam>(table().exscan, rig.size(), [&](Scan* algorithm) {
+    for_each_row<TypeParam>(table().exscan, rig, [&](Scan* algorithm) {
       check_all<TypeParam>(rig, algorithm, [](int rank, std::uint64_t count, bool in_place) {
         if (rank > 0) return TypeParam::combined(0, rank - 1, count);
         return in_place ? TypeParam::own(0, count) : typename TypeParam::Vector(count);
@@ -185,7 +185,7 @@ std::vector<std::vector<std::int64_t>> lengths_of_blocks(int size) {
 
 TYPED_TEST(Combining, ReduceScatter) {
   for_each_size([](Rig& rig) {
-    for_each_row<TypeParam>(table().reduce_scatter, rig.size(), [&](ReduceScatter* algorithm) {
+    for_each_row<TypeParam>(table().reduce_scatter, rig, [&](ReduceScatter* algorithm) {
       for (const auto& counts : lengths_of_blocks(rig.size())) {
         std::vector<std::uint64_t> starts = starts_of(counts);
         for (bool in_place : {false, true}) {

@@ -22,6 +22,7 @@ class Together final : public Locality {
  public:
   Together(std::shared_ptr<AnonymousGround> ground, int rank) : area_(std::move(ground), static_cast<std::uint32_t>(rank)), rank_(rank) {}
   Sharing sharing() const override { return Sharing::boards; }
+  std::unique_ptr<const Nodes> nodes() const override { return nullptr; }
   std::optional<transport::BoardPlace> take_board() const override { return boards_.take(slots()); }
   std::unique_ptr<transport::Board> open_board(transport::BoardPlace place) const override { return boards_.open(place, slots(), rank_); }
 

@@ -7,9 +7,9 @@ namespace shim::coll {
 namespace {
 
 template <typename Function, typename Body>
-void for_each_possible(std::span<const Row<Function>> rows, int size, const Body& body) {
+void for_each_possible(std::span<const Row<Function>> rows, Rig& rig, const Body& body) {
   for (const Row<Function>& row : rows) {
-    if (!row.when.is_possible(size, true)) continue;
+    if (!rig.is_for(row.when, true)) continue;
     SCOPED_TRACE(std::string(row.name));
     body(row.function);
     if (testing::Test::HasFatalFailure()) return;
@@ -27,7 +27,7 @@ void check_bcast(Rig& rig, Bcast* algorithm, int root, std::uint64_t count) {
 
 TEST(Bcast, EveryAlgorithm) {
   for_each_size([](Rig& rig) {
-    for_each_possible(table().bcast, rig.size(), [&](Bcast* algorithm) {
+    for_each_possible(table().bcast, rig, [&](Bcast* algorithm) {
       for_each_root(rig.size(), [&](int root, std::uint64_t count) { check_bcast(rig, algorithm, root, count); });
     });
   });
@@ -42,7 +42,7 @@ TEST(Bcast, OfMoreSegmentsThanAreSentAtATime) {
 
 TEST(Gather, EveryAlgorithmAndInPlace) {
   for_each_size([](Rig& rig) {
-    for_each_possible(table().gather, rig.size(), [&](Gather* algorithm) {
+    for_each_possible(table().gather, rig, [&](Gather* algorithm) {
       for_each_root(rig.size(), [&](int root, std::uint64_t count) {
         Items expected;
         for (int rank = 0; rank < rig.size(); ++rank) {
@@ -69,7 +69,7 @@ TEST(Gather, EveryAlgorithmAndInPlace) {
 
 TEST(Scatter, EveryAlgorithmAndInPlace) {
   for_each_size([](Rig& rig) {
-    for_each_possible(table().scatter, rig.size(), [&](Scatter* algorithm) {
+    for_each_possible(table().scatter, rig, [&](Scatter* algorithm) {
       for_each_root(rig.size(), [&](int root, std::uint64_t count) {
         for (bool in_place : {false, true}) {
           Items all = values(root, count * static_cast<std::uint64_t>(rig.size())), before = all;
@@ -94,7 +94,7 @@ TEST(Scatter, EveryAlgorithmAndInPlace) {
 
 TEST(Allgather, EveryAlgorithm) {
   for_each_size([](Rig& rig) {
-    for_each_possible(table().allgather, rig.size(), [&](Allgather* algorithm) {
+    for_each_possible(table().allgather, rig, [&](Allgather* algorithm) {
       for (std::uint64_t count : kCounts) {
         Items expected;
         std::vector<Items> all(static_cast<std::size_t>(rig.size()), untouched(count * static_cast<std::uint64_t>(rig.size())));
@@ -116,7 +116,7 @@ TEST(Allgather, EveryAlgorithm) {
 // Blocks of 0, 3, 6, 1, 4 … items, the later ones further to the front, with a gap behind each.
 TEST(Allgatherv, EveryAlgorithm) {
   for_each_size([](Rig& rig) {
-    for_each_possible(table().allgatherv, rig.size(), [&](Allgatherv* algorithm) {
+    for_each_possible(table().allgatherv, rig, [&](Allgatherv* algorithm) {
       auto count_of = [](int rank) { return static_cast<std::uint64_t>(rank * 3 % 8); };
       Parts parts(static_cast<std::size_t>(rig.size()));
       std::uint64_t end = 0;
@@ -153,7 +153,7 @@ Items received_by(int rank, int size, std::uint64_t count) {
 
 TEST(Alltoall, EveryAlgorithm) {
   for_each_size([](Rig& rig) {
-    for_each_possible(table().alltoall, rig.size(), [&](Alltoall* algorithm) {
+    for_each_possible(table().alltoall, rig, [&](Alltoall* algorithm) {
       for (std::uint64_t count : {0, 1, 7, 200}) {
         auto size = static_cast<std::uint64_t>(rig.size());
         std::vector<Items> send, receive(size, untouched(count * size));

@@ -67,15 +67,42 @@ inline std::vector<std::string> run_all(p2p::World& world, const std::vector<std
   return errors;
 }
 
+/// By rank, a number for each node.
+using Layout = std::vector<std::uint32_t>;
+/// Nodes in order, with as many members or not; and out of order.
+inline const Layout kLayouts[] = {{7, 7, 2},       {0, 0, 1, 1},
+                                 {1, 0, 0, 0, 2, 2}, {0, 1, 0, 1, 0},
+                                 {3, 3, 3, 3, 0, 4, 4, 4, 3}, {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3}};
+
+/// Processes of several nodes.
+class Apart final : public Locality {
+ public:
+  Apart(const Layout& layout, int rank) : layout_(layout), rank_(rank) {}
+  Sharing sharing() const override { return Sharing::nothing; }
+  std::unique_ptr<const Nodes> nodes() const override {
+    return Nodes::of(
+        static_cast<int>(layout_.size()), rank_, [this](int rank) { return layout_[static_cast<std::size_t>(rank)]; }, true);
+  }
+  std::optional<transport::BoardPlace> take_board() const override { return std::nullopt; }
+  std::unique_ptr<transport::Board> open_board(transport::BoardPlace) const override { return nullptr; }
+
+ private:
+  Layout layout_;
+  int rank_;
+};
+
 class Rig {
  public:
-  explicit Rig(int size, transport::LoopFaults faults = {}) : world_({.processes = size, .faults = faults}) {
-    contexts_ = world_.contexts();
-    for (int rank = 0; rank < size; ++rank) {
-      comms_.push_back(std::make_unique<Comm>(world_.engine(rank), *contexts_[static_cast<std::size_t>(rank)], scratch_, rank, size));
-    }
-  }
+  explicit Rig(int size, transport::LoopFaults faults = {}) : Rig(size, {}, faults) {}
+  explicit Rig(const Layout& layout, transport::LoopFaults faults = {}) : Rig(static_cast<int>(layout.size()), layout, faults) {}
   int size() const { return world_.size(); }
+  /// Null where there are no several of them.
+  const Nodes* nodes() { return comm(0).nodes(); }
+  /// May this row run here? Where there are nodes, those that know them are meant alone: the others do not look.
+  bool is_for(const When& when, bool commutative) {
+    const bool knows_nodes = when.needs_nodes || when.needs_nodes_in_order;
+    return when.is_possible(size(), commutative, nodes()) && knows_nodes == (nodes() != nullptr);
+  }
   Comm& comm(int rank) { return *comms_[static_cast<std::size_t>(rank)]; }
   p2p::World& world() { return world_; }
 
@@ -86,9 +113,19 @@ class Rig {
   }
 
  private:
+  Rig(int size, const Layout& layout, transport::LoopFaults faults) : world_({.processes = size, .faults = faults}) {
+    contexts_ = world_.contexts();
+    for (int rank = 0; rank < size; ++rank) {
+      if (!layout.empty()) apart_.push_back(std::make_unique<Apart>(layout, rank));
+      comms_.push_back(std::make_unique<Comm>(world_.engine(rank), *contexts_[static_cast<std::size_t>(rank)], scratch_, rank, size, nullptr,
+                                              layout.empty() ? nullptr : apart_.back().get()));
+    }
+  }
+
   p2p::World world_;
   std::vector<p2p::ContextPtr> contexts_;
   ScratchPoolPtr scratch_ = std::make_shared<ScratchPool>();
+  std::vector<std::unique_ptr<Apart>> apart_;
   std::vector<std::unique_ptr<Comm>> comms_;
 };
 
@@ -97,9 +134,15 @@ inline transport::LoopFaults troubled(std::uint64_t seed) {
   return {.seed = seed, .again_chance = 0.2, .max_delay = 5, .reorder_pairs = true};
 }
 
-/// A rig of every size of the sweep.
+/// A rig of every size of the sweep, and one of each layout of nodes.
 template <typename Body>
 void for_each_size(const Body& body) {
+  for (const Layout& layout : kLayouts) {
+    SCOPED_TRACE("layout " + testing::PrintToString(layout));
+    Rig rig(layout, troubled(layout.size()));
+    body(rig);
+    if (testing::Test::HasFatalFailure()) return;
+  }
   for (int size : kSizes) {
     SCOPED_TRACE("size " + std::to_string(size));
     Rig rig(size, troubled(static_cast<std::uint64_t>(size)));

@@ -164,6 +164,8 @@ std::unique_ptr<Transport> LoopNetwork::add() { return std::make_unique<Loop>(st
 
 void LoopNetwork::lose(std::uint32_t number) { state_->lose(number); }
 
+std::uint64_t LoopNetwork::sent(std::uint32_t from, std::uint32_t to) const { return state_->sent(from, to); }
+
 std::size_t LoopNetwork::in_flight() const { return state_->in_flight(); }
 
 CopyBoard& LoopNetwork::copy_board(std::uint32_t from, std::uint32_t to) { return state_->copy_board(from, to); }

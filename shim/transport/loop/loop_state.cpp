@@ -61,9 +61,16 @@ Result<Attempt> LoopNetwork::State::send(std::uint32_t from, std::uint32_t to, B
     return Error(ErrorClass::proc_aborted, "process " + std::to_string(to) + " of the loop network is gone");
   bool refused = faults_.again_chance > 0 && static_cast<double>(below(1u << 20)) < faults_.again_chance * (1u << 20);
   if (refused || waiting(from, to) >= faults_.queue_limit) return Attempt::again;
+  ++sent_[{from, to}];
   if (faults_.outbox_polls > 0) sender.outbox.push_back({std::move(packet), to, sender.polls + faults_.outbox_polls});
   else put(from, to, std::move(packet));
   return Attempt::done;
+}
+
+std::uint64_t LoopNetwork::State::sent(std::uint32_t from, std::uint32_t to) const {
+  std::lock_guard guard(mutex_);
+  const auto count = sent_.find({from, to});
+  return count == sent_.end() ? 0 : count->second;
 }
 
 void LoopNetwork::State::put(std::uint32_t from, std::uint32_t to, Bytes bytes) {

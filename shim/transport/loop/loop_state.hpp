@@ -35,6 +35,7 @@ class LoopNetwork::State {
   ConstSpan front_for(std::uint32_t number, std::uint32_t sender) const;
   bool outbox_is_empty(std::uint32_t number) const;
   std::size_t in_flight() const;
+  std::uint64_t sent(std::uint32_t from, std::uint32_t to) const;
   CopyBoard& copy_board(std::uint32_t from, std::uint32_t to);
   LoopMemory& memory() { return *memory_; }
 
@@ -65,6 +66,7 @@ class LoopNetwork::State {
   std::mt19937_64 random_;
   std::deque<Process> processes_;
   std::uint64_t sequence_ = 0;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> sent_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, CopyBoard> copy_boards_;
   std::shared_ptr<LoopMemory> memory_ = std::make_shared<LoopMemory>();
 };

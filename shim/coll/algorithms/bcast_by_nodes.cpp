@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Broadcast to several nodes: to a speaker of each, and within each from there.
+#include "shim/coll/algorithms/node_calls.hpp"
+
+namespace shim::coll {
+
+Task bcast_by_nodes(Call call, Bytes data, int root) {
+  const NodeCalls calls(call, root);
+  if (calls.is_speaker()) {
+    Task across = choose(table().bcast, calls.between, data.size())(calls.between, data, calls.root_node);
+    co_await across;
+  }
+  Task within = choose(table().bcast, calls.within, data.size())(calls.within, data, calls.speaker);
+  co_await within;
+}
+
+}  // namespace shim::coll
