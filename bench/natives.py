@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """MPIs that have sessions of their own, to measure beside ours."""
+import dataclasses
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -30,6 +32,14 @@ def _has_sessions(compiler):
     return asked.returncode == 0
 
 
+def _given(prefix):
+    """An install, started as its launcher wants: Open MPI's says so of itself, the others' take what mpiexec.hydra takes."""
+    launcher = str(prefix / "bin" / "mpiexec")
+    says = subprocess.run([launcher, "--version"], capture_output=True, text=True).stdout
+    family = measuring.MPIS["openmpi" if re.search(r"Open ?MPI|OpenRTE|PRRTE", says) else "mpich"]
+    return dataclasses.replace(family, launcher=(launcher, *family.launcher[1:]), title=prefix.name, ends_over_nodes=True)
+
+
 def add_options(parser):
     parser.add_argument("--native", action="append", default=[], metavar="PREFIX",
                         help="an install of an MPI with sessions of its own (bin/mpicc, bin/mpiexec), beside those found")
@@ -45,6 +55,4 @@ def find(options, sources):
         if compiler and shutil.which(mpi.launcher[0]) and _has_sessions(compiler):
             yield Native(options, sources, mpi, compiler)
     for prefix in (pathlib.Path(given).absolute() for given in options.native):
-        mpi = measuring.Mpi(launcher=(str(prefix / "bin" / "mpiexec"),), variable=("-genv",), joins="", title=prefix.name, version="",
-                            ends_over_nodes=True, is_pmix=False, binds=measuring.MPIS["mpich"].binds)
-        yield Native(options, sources, mpi, prefix / "bin" / "mpicc")
+        yield Native(options, sources, _given(prefix), prefix / "bin" / "mpicc")

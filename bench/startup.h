@@ -3,7 +3,8 @@
  *   leave        end without MPI's own end, which some do not reach
  *   sparse       no communicator of the world, but one per node and one of the node roots (startup_session)
  *   more         what one does next: another communicator, duplicates, messages, allreduces
- *   peers=N      in "more", the first message goes to N others at most
+ *   peers=N      in "more", the first message goes to N others at most; 0: to nobody
+ *   work=MS      the caller's own work after MPI_Session_init, in no phase of ours (startup_session)
  *   counts       what it has cost in counts (sessions of ours alone)
  *   memory=DIR   memory after each phase, and no times; the processes meet by files in this folder, which has to be empty */
 #ifndef BENCH_STARTUP_H
@@ -20,6 +21,7 @@ enum { kMostPhases = 16 };
 
 typedef struct {
   int leave, sparse, more, counts, peers;
+  double work_ms;
   const char *memory;
 } Words;
 
@@ -58,6 +60,7 @@ static inline Words words_of(int argc, char **argv) {
     if (strcmp(argv[i], "more") == 0) words.more = 1;
     if (strcmp(argv[i], "counts") == 0) words.counts = 1;
     if (strncmp(argv[i], "peers=", 6) == 0) words.peers = atoi(argv[i] + 6);
+    if (strncmp(argv[i], "work=", 5) == 0) words.work_ms = atof(argv[i] + 5);
     if (strncmp(argv[i], "memory=", 7) == 0) words.memory = argv[i] + 7;
   }
   return words;
@@ -179,6 +182,8 @@ static inline void time_allreduce(Phases *phases, const Reach *reach, int size) 
 /* Collective. The first message to every other process, or to the nearest. */
 static inline void time_first_messages(Phases *phases, MPI_Comm comm, int most) {
   int rank, size;
+  if (most == 0) return;
+  phases->began = now_ms();
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &size);
   double out = rank, in = 0;

@@ -32,7 +32,8 @@ class System:
     program: str
     arguments: tuple = ()
     leaves: bool = False      # over nodes: before MPI's own end
-    strategy: str = ""
+    settings: tuple = ()      # (name, value) of the environment
+    over_nodes: bool = False  # only there it differs from others
     tells_counts: bool = False
     has_more: bool = True     # also what one does next
     has_memory: bool = True
@@ -61,15 +62,22 @@ class Measured:
 
 
 def systems_of(bench, options):
-    """All that are compared, the MPI below first. Those with a strategy of their own run over nodes only."""
+    """All that are compared, the MPI below first."""
     systems = [System("MPI_Init", bench, "startup_world", leaves=not bench.mpi.ends_over_nodes),
                System("sessions", bench, "startup_session", tells_counts=True),
                System("sparse sessions", bench, "startup_session", ("sparse",), tells_counts=True)]
     for native in natives.find(options, ["startup_session.c"]):
         systems.append(System(f"native sessions ({native.mpi.title})", native, "startup_session", leaves=not native.mpi.ends_over_nodes))
     for strategy in list(filter(None, options.strategies.split(",")))[1:]:
-        systems.append(System(f"sessions, {strategy}", bench, "startup_session", strategy=strategy, tells_counts=True, has_more=False,
-                              has_memory=False))
+        systems.append(System(f"sessions, {strategy}", bench, "startup_session", settings=(("INTERSESSION_EXCHANGE", strategy),),
+                              over_nodes=True, tells_counts=True, has_more=False, has_memory=False))
+    for provider in filter(None, options.providers.split(",")):
+        systems.append(System(f"sessions, {provider}", bench, "startup_session", settings=(("INTERSESSION_PROVIDER", provider),),
+                              over_nodes=True, tells_counts=True))
+    if options.work:
+        for name, value in (("work after MPI_Session_init", "false"), ("work while it starts", "true")):
+            systems.append(System(f"sessions, {name}", bench, "startup_session", (f"work={options.work}",),
+                                  settings=(("INTERSESSION_START_BESIDE", value),), has_more=False, has_memory=False))
     return systems
 
 
@@ -81,10 +89,9 @@ def _launcher(bench):
 def _run(measured, system, place, arguments):
     """The output of one job, or of its beginning where it did not go well, which is noted."""
     nodes, per_node = place
-    variables = {"INTERSESSION_EXCHANGE": system.strategy} if system.strategy else {}
     try:
         return system.bench.run(nodes * per_node, system.program, *system.arguments, *arguments, nodes=nodes,
-                                leaves=system.leaves and nodes > 1, variables=variables)
+                                leaves=system.leaves and nodes > 1, variables=dict(system.settings))
     except measuring.JobFailed as failure:
         measured.failures.append((system.name, place, str(failure)))
         return failure.output
@@ -108,8 +115,8 @@ def take(measured, system, place, repetition, text):
 
 
 def _words_of(system, place, options):
-    """What one does next is left out where it would take longer than everything else."""
-    return ["more", f"peers={options.peers}"] if system.has_more and place[0] * place[1] < options.many else []
+    """First messages to others are left out where they would take longer than everything else."""
+    return ["more", f"peers={options.peers if place[0] * place[1] < options.many else 0}"] if system.has_more else []
 
 
 def _time_once(measured, system, place, repetition, options):
@@ -126,10 +133,9 @@ def _memory_once(measured, system, place, options):
 
 
 def _runs_in(system, place, options):
-    """Strategies differ over nodes only; of many processes the sessions are compared with the MPI below alone."""
-    if place[0] * place[1] >= options.many and system.name not in ("MPI_Init", "sessions"):
-        return False
-    return place[0] > 1 or not system.strategy
+    """Of many processes no variants of sessions."""
+    is_variant = system.settings and place[0] * place[1] >= options.many
+    return not is_variant and (place[0] > 1 or not system.over_nodes)
 
 
 def measure(bench, places, options, keep):

@@ -42,12 +42,14 @@ def _is_measured(measured, system, place, quantity="max_ms"):
 
 
 def beyond_launcher(measured, place):
-    """KiB per process that a session and the communicator of the world hold, less what the launcher's client holds alone."""
+    """KiB per process that a session and the communicator of the world hold, less what the launcher's client holds alone where there is one."""
     def added(system, phase):
         after, before = (measured.middle(system, place, p, "mean_kib") for p in (phase, "start"))
         return None if after is None or before is None else after - before
     ours, client = added(OURS, "world_comm"), added("launcher's client", "launcher_init")
-    return None if ours is None else ours - (client or 0)
+    if ours is None or client is None or not measured.middle(OURS, place, "created.launcher_connections", "mean_count"):
+        return ours
+    return ours - client
 
 
 def _verdict(reached):
@@ -141,29 +143,37 @@ def _memory(measured):
     for place in measured.places:
         client = [measured.middle("launcher's client", place, phase, "mean_kib") for phase in ("start", "launcher_init")]
         if None not in client:
-            rows.append([*_where(place), "the launcher's client alone", "", "", "", _number(client[1] - client[0]), "", ""])
+            rows.append([*_where(place), "the launcher's client alone", "", "", "", _number(client[1] - client[0]), "", "", "", ""])
         for system in measured.systems:
             parts = memory_parts(measured, system, place)
             if not parts:
                 continue
             created = next(p for p in ("world_init", "world_comm", "sparse_comms") if measured.series(system, place, p, "mean_kib"))
             shared = measured.middle(system, place, created, "shared_kib")
+            most, start = measured.middle(system, place, created, "max_kib"), measured.middle(system, place, "start", "mean_kib")
             steps = [parts.get(name) for name in ("MPI_Session_init", "self")]
             made = next((parts[name] for name in ("world", "sparse world") if name in parts), None)
             until = sum(value for name, value in parts.items() if name != NEXT)
             rows.append([*_where(place), system, *(_number(s) for s in steps), _number(made), _number(until),
-                         _number(parts.get(NEXT)), _number(shared)])
-    return measuring.table(("nodes", "per node", "", "session init", "self", "world or sparse", "until then", NEXT,
-                   "shared, all processes"), rows)
+                         _number(most - start), _number(until * place[0] * place[1]), _number(parts.get(NEXT)), _number(shared)])
+    return measuring.table(("nodes", "per node", "", "session init", "self", "world or sparse", "until then", "largest process",
+                   "all processes", NEXT, "shared, all processes"), rows)
 
 
-def _counts(measured):
-    keys = (("launcher_publishes", "max"), ("launcher_lookups", "max"), ("launcher_fences", "max"), ("contact_connections", "max"),
-            ("contact_messages", "max"), ("fabric_open", "max"), ("node_connections", "mean"), ("control_messages", "mean"), ("control_bytes", "mean"))
+# what is told of counts when there are communicators, and after what comes next: the key, and of which process
+COUNTS = {"created": (("launcher_publishes", "max"), ("launcher_lookups", "max"), ("launcher_fences", "max"), ("contact_connections", "max"),
+                      ("contact_messages", "max"), ("fabric_open", "max"), ("node_connections", "mean"), ("control_messages", "max"),
+                      ("control_messages", "mean"), ("control_bytes", "mean")),
+          "used": (("launcher_lookups", "max"), ("contact_connections", "max"), ("fabric_connections", "max"), ("fabric_addresses", "max"),
+                   ("fabric_packets", "mean"), ("fabric_bytes", "mean"), ("node_connections", "max"), ("node_packets", "mean"), ("node_bytes", "mean"))}
+
+
+def _counts(measured, when):
+    keys = COUNTS[when]
     rows = []
     for place in measured.places:
         for system in measured.systems:
-            values = [measured.middle(system, place, f"created.{key}", f"{kind}_count") for key, kind in keys]
+            values = [measured.middle(system, place, f"{when}.{key}", f"{kind}_count") for key, kind in keys]
             if any(value is not None for value in values):
                 rows.append([*_where(place), system, *(_number(value) for value in values)])
     return measuring.table(["nodes", "per node", ""] + [f"{key.replace('_', ' ')} ({kind})" for key, kind in keys], rows)
@@ -199,7 +209,8 @@ def markdown(measured, bench, options):
              "## What comes next\n\nMicroseconds, the slowest process.\n\n" + _later(measured),
              "## Memory\n\nKiB of proportional set size that a step adds to a process, in the mean; one job each.\n\n"
              + figures("memory") + "\n" + _memory(measured),
-             "## Counts\n\nOf one process, before the first message; the keys are those of docs/counts.md.\n\n" + _counts(measured)]
+             "## Counts\n\nOf one process, before the first message; the keys are those of docs/counts.md.\n\n" + _counts(measured, "created"),
+             "After allreduces, another communicator, duplicates and the first messages:\n\n" + _counts(measured, "used")]
     return "\n\n".join(parts) + _failures(measured) + "\n"
 
 

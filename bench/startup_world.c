@@ -34,7 +34,6 @@ int main(int argc, char **argv) {
     report(&phases, &reach, size);
     time_second(&phases);
     time_dup(&phases, MPI_COMM_WORLD);
-    phases.began = now_ms();
     time_first_messages(&phases, MPI_COMM_WORLD, words.peers);
   }
   report(&phases, &reach, size);

@@ -51,6 +51,8 @@ class Figures(unittest.TestCase):
                                                                       "launcher_init max_kib 900 mean_kib 900 shared_kib 0\n"})
         self.assertEqual(startup_report.memory_parts(measured, "sessions", _PLACE),
                          {"MPI_Session_init": 1000, "self": 4, "world": 500, "what comes next": 296})
+        self.assertEqual(startup_report.beyond_launcher(measured, _PLACE), 1504)
+        startup_jobs.take(measured, "sessions", _PLACE, 0, "created.launcher_connections max_count 1 mean_count 1\n")
         self.assertEqual(startup_report.beyond_launcher(measured, _PLACE), 704)
 
     def test_strategies_are_those_of_the_setting(self):
