@@ -6,6 +6,8 @@
 //
 // Prints, in the columns of bench/startup, milliseconds and bytes: a member's part in the tree; the message between node roots, and that
 // to another member of the node, whose addresses stand in the node's table; and putting all addresses into that table for the first time.
+#include <malloc.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -82,11 +84,25 @@ std::function<double()> milliseconds(Call call) {
   };
 }
 
+std::size_t allocated() {
+  const struct mallinfo2 now = mallinfo2();
+  return now.uordblks + now.hblkhd;
+}
+
+/// Bytes of memory that a process has for the message as long as the creation goes on.
+double held_of(Place place, const std::vector<std::byte>& bytes) {
+  const std::size_t before = allocated();
+  const auto message = decode(bytes, place.processes());
+  if (!message) fail("a message of ours cannot be read");
+  return static_cast<double>(allocated() - before);
+}
+
 void print_message(Place place, const std::string& to, bool is_in_table) {
   const CreationMessage message = Outcome{{"", "bench", {{0, 0, place.processes(), 1}}}, {1, 1}, table_of(place, is_in_table)};
   std::vector<std::byte> bytes;
   print(place, ("write to " + to).c_str(), "ms", milliseconds([&] { bytes = encode(message); }));
   print(place, ("write to " + to).c_str(), "bytes", [&] { return static_cast<double>(bytes.size()); });
+  print(place, ("held by " + to).c_str(), "bytes", [&] { return held_of(place, bytes); });
   print(place, ("read by " + to).c_str(), "ms", milliseconds([&] { if (!decode(bytes, place.processes())) fail("a message of ours cannot be read"); }));
 }
 

@@ -136,14 +136,14 @@ def read(lines):
     return found
 
 
-def table_costs(found):
-    """Milliseconds for each member, by what is done with the table; of the largest group that was measured. None: of none."""
+def table_costs(found, wanted="ms"):
+    """Of this quantity for each member, by what is done with the table; of the largest group that was measured. None: of none."""
     places = [place for system, place in found if system == "creation table"]
     if not places:
         return None
     largest = max(places, key=lambda place: place.processes)
     return {phase: value / largest.processes for (phase, quantity), value in
-            ((key, value) for key, value in found["creation table", largest].items() if key != "cores") if quantity == "ms"}
+            ((key, value) for key, value in found["creation table", largest].items() if key != "cores") if quantity == wanted}
 
 
 @dataclasses.dataclass
@@ -153,6 +153,11 @@ class Steps:
     world: Step
     held: Step
     table: dict = None   # milliseconds for each member
+    table_bytes: dict = None
+
+    def table_held_kib(self, place):
+        """What a process has of the table of all members as long as the creation goes on: one that is not a node root, and a node root."""
+        return [place.processes * (self.table_bytes or {}).get(f"held by {who}", 0) / 1024 for who in ("its node", "a node root")]
 
     def all(self):
         return (self.init, self.another, self.world, self.held)
@@ -185,7 +190,7 @@ def steps_from(found):
                 asked = STRATEGIES[strategy](place)
                 steps.world.add(f"{strategy}, {place.nodes} × {place.per_node}", world_comm(asked, crowding), values["world_comm", "mean_ms"],
                                 least_squares.predict(of_message, messages(asked["hops"], crowding)))
-    steps.table = table_costs(found)
+    steps.table, steps.table_bytes = table_costs(found), table_costs(found, "bytes")
     return steps
 
 

@@ -99,11 +99,15 @@ class Model(unittest.TestCase):
                 (("part", 8), ("write to a node root", 16), ("read by a node root", 24), ("write to its node", 32), ("read by its node", 40),
                  ("learn", 48))]
         rows += [("none", 2, "creation table", 2, 2, "part", "ms", 1000, 1000, 1000, 1),
-                 ("none", 2, "creation table", 4, 2, "write to its node", "bytes", 1e9, 1e9, 1e9, 1)]
+                 ("none", 2, "creation table", 4, 2, "write to its node", "bytes", 1e9, 1e9, 1e9, 1),
+                 ("none", 2, "creation table", 4, 2, "held by its node", "bytes", 8 * 24, 8 * 24, 8 * 24, 1),
+                 ("none", 2, "creation table", 4, 2, "held by a node root", "bytes", 8 * 48, 8 * 48, 8 * 48, 1)]
         text = io.StringIO()
         csv.writer(text).writerows(rows)
         steps = startup_costs.steps_from(startup_costs.read(io.StringIO(_made_up() + text.getvalue())))
         place = Place(1024, 3)
+        self.assertEqual(steps.table_held_kib(place), [3 * 24, 3 * 48])
+        self.assertEqual(self.steps.table_held_kib(place), [0, 0])
         for strategy, times in (("modex", 1 + 10), ("ring", 512 + 1023)):
             for end, at_once in enumerate((1, 3)):
                 without, with_it = (startup_costs.predict(each, strategy, place)[0][end] for each in (self.steps, steps))
