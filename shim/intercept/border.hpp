@@ -77,7 +77,7 @@ bool ours_at(const Handle* handle) noexcept { return handle != nullptr && abi::i
 
 /// For tools, which give the address of any kind of handle as void* (MPI-4.1 §15.3.2), or null where the variable has no object.
 inline bool ours_behind(const void* handle) noexcept {
-  return handle != nullptr && abi::slot_limit() != 0 && abi::is_ours_bits(abi::bits_behind(handle));
+  return handle != nullptr && abi::any_handle_made() && abi::is_ours_bits(abi::bits_behind(handle));
 }
 
 /// Count is anything the user may give: zero and less mean none.

@@ -32,9 +32,9 @@ class HandleTable {
  public:
   explicit constexpr HandleTable(abi::Kind kind) : kind_(kind) {}
 
-  /// The new object's handle. Errors: no_mem (no slot left, or no address space for handles).
+  /// The new object's handle. Errors: no_mem (no slot left).
   [[gnu::always_inline]] base::Result<H> insert(T&& value) {
-    if (abi::slot_limit() == 0) [[unlikely]] SHIM_TRY(abi::reserve_handles());
+    if (!abi::any_handle_made()) [[unlikely]] abi::handle_was_made.store(true, std::memory_order_relaxed);
     std::lock_guard lock(lock_);
     if (first_free_ == nullptr && !grow()) [[unlikely]]
       return base::Error(base::ErrorClass::no_mem, "all " + std::to_string(capacity_) + " handles of this kind are in use");
@@ -138,12 +138,12 @@ class HandleTable {
     last_free_ = &entry;
   }
   bool grow() {
-    if (capacity_ >= abi::slot_limit()) return false;
+    if (capacity_ >= abi::kMaxSlots) return false;
     int chunk = place_of(capacity_).chunk;
     std::uint32_t entries = kFirstChunk << chunk;
     auto* made = new Entry[entries];
     chunks_[static_cast<std::size_t>(chunk)].store(made, std::memory_order_release);
-    for (std::uint32_t i = 0; i < entries && capacity_ < abi::slot_limit(); ++i) {
+    for (std::uint32_t i = 0; i < entries && capacity_ < abi::kMaxSlots; ++i) {
       made[i].next = abi::encode({kind_, capacity_++, 0});
       append_free(made[i]);
     }

@@ -129,7 +129,7 @@ extern constinit Objects objects;
 static_assert(std::is_trivially_destructible_v<Objects>);
 
 /// Has any object of ours ever been made in this program?
-inline bool any_object_made() noexcept { return abi::slot_limit() != 0; }
+inline bool any_object_made() noexcept { return abi::any_handle_made(); }
 
 /// "communicator", "group", …
 std::string_view name_of(abi::Kind kind) noexcept;

@@ -34,7 +34,7 @@ class ForeignHandle : public ::testing::TestWithParam<std::tuple<EntryPoint, boo
  protected:
   static void SetUpTestSuite() {
     setenv("INTERSESSION_INITIAL_ERRHANDLER", "mpi_errors_return", 1);
-    ASSERT_TRUE(abi::reserve_handles());
+    abi::handle_was_made.store(true);
     ASSERT_TRUE(abi::resolve_predefined(address_of_symbol));
     record_all(active_table);
     active_table.Comm_get_errhandler.set([](MPI_Comm, MPI_Errhandler* handler) {

@@ -154,6 +154,7 @@ struct EntryPoint {
   std::span<const bool> by_value;    ///< is it the parameter itself?
   std::uint64_t (*with_handle)(std::size_t parameter, abi::Bits handle);
   bool returns_code;
+  std::uint64_t address, recorder;  ///< where MPI_X begins, and what its slot holds
 };
 void PrintTo(const EntryPoint& entry, std::ostream* stream);
 
@@ -183,7 +184,7 @@ EntryPoint entry_point(const char* function, bool is_forwarded, int address_that
           [] { return R::exercise(reinterpret_cast<Entry>(pmpi)); },
           AllCarried<Carried...>::kinds, AllCarried<Carried...>::by_value,
           [](std::size_t parameter, abi::Bits handle) { return R::template WithHandle<Carried...>::call(reinterpret_cast<Entry>(mpi), parameter, handle); },
-          R::kReturnsCode};
+          R::kReturnsCode, bits(mpi), bits(static_cast<Entry>(R::call))};
 }
 
 // Generated: every slot, every function.

@@ -5,12 +5,13 @@
 //   bits(handle), from_bits<MPI_X>(bits)      from a handle's C type and back
 //   is_ours(bits)                             was this handle made by us? True also for stale ones. On the path of every call
 //   decode(bits), encode(handle)              only for what is_ours; a kind beyond the enumeration equals none that is asked for
-//   slot_limit(), reserve_handles()           slots to be had; 0, and nothing is ours, until the first object is made
 //   bits_behind(address)                      of a handle of any kind that a tool gives by address
 //   is_ours_as_fint(f), to_fint(bits), from_fint(f), kNullSessionFint      the same as Fortran integers (MPI-4.1 §19.3.4)
 #pragma once
 
 #include <mpi.h>
+
+#include <atomic>
 
 #include "shim/intercept/abi/kind.hpp"
 
@@ -24,6 +25,10 @@ namespace shim::intercept::abi {
 
 inline constexpr std::uint32_t kGenerations = 1u << kGenerationBits;
 inline constexpr std::uint32_t kMaxSlots = 1u << kSlotBits;
+
+/// Has any object of ours been made in this program? Relaxed: who has its handle has synchronised with its maker.
+extern constinit std::atomic<bool> handle_was_made;
+inline bool any_handle_made() noexcept { return handle_was_made.load(std::memory_order_relaxed); }
 
 /// For handles as C knows them.
 template <class H>

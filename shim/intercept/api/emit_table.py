@@ -10,7 +10,8 @@ def header(functions):
              '#include "shim/intercept/generated/prototypes.hpp"', '#include "shim/intercept/native/slot.hpp"', "",
              "namespace shim::intercept {", "", "/// One slot per function of the library below.", "struct Table {"]
     lines += ["  Slot<%s> %s;" % (f.signature_type, f.name) for f in functions]
-    lines += ["};", "",
+    lines += ["};", "", "// Said here, because -fvisibility says nothing of declarations: else each way down would ask where the tables are.",
+              "#pragma GCC visibility push(hidden)",
               "/// While the library below is initialised every call on its objects goes to its function.",
               "extern Table active_table;",
               "/// While it is not, most calls would end the process there: ours answer.",
@@ -18,7 +19,7 @@ def header(functions):
               "/// While sessions are open, too, above a library that does not let us in while it waits: what waits there is polled.",
               "extern Table lending_table;",
               "/// Which of them is in force. The release stores of those who start and end it pair with the acquire in native().",
-              "extern std::atomic<const Table*> current_table;",
+              "extern std::atomic<const Table*> current_table;", "#pragma GCC visibility pop",
               "inline const Table& native() noexcept { return *current_table.load(std::memory_order_acquire); }", "",
               "}  // namespace shim::intercept", ""]
     return "\n".join(lines)

@@ -24,8 +24,7 @@ MPI_Fint to_fortran(const char* function, Handle handle) {
 template <typename Handle>
 Handle to_c(MPI_Fint integer, Handle null) {
   if (!abi::is_ours_as_fint(integer)) return abi::native_handle(integer, null);
-  const abi::Handle fields = abi::from_fint(integer);
-  return fields.slot < abi::slot_limit() ? abi::from_bits<Handle>(abi::encode(fields)) : null;
+  return abi::any_handle_made() ? abi::from_bits<Handle>(abi::encode(abi::from_fint(integer))) : null;
 }
 
 }  // namespace

@@ -34,10 +34,10 @@ bool any_ours_among(MPI_Comm comm, Reach reach, const TypeArrays& arrays);
 bool any_ours_among(MPI_Comm comm, int root, const MPI_Info* infos, int count);
 
 inline bool ours_among(MPI_Comm comm, Reach reach, const TypeArrays& arrays) {
-  return abi::slot_limit() != 0 && any_ours_among(comm, reach, arrays);
+  return abi::any_handle_made() && any_ours_among(comm, reach, arrays);
 }
 inline bool ours_among(MPI_Comm comm, int root, const MPI_Info* infos, int count) {
-  return abi::slot_limit() != 0 && any_ours_among(comm, root, infos, count);
+  return abi::any_handle_made() && any_ours_among(comm, root, infos, count);
 }
 
 }  // namespace shim::intercept

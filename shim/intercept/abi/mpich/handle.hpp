@@ -12,11 +12,9 @@
 
 #include <mpi.h>
 
-#include <atomic>
 #include <cstring>
 #include <type_traits>
 
-#include "shim/base/result.hpp"
 #include "shim/intercept/abi/kind.hpp"
 
 namespace shim::intercept::abi {
@@ -40,9 +38,6 @@ inline Bits bits_behind(const void* handle) noexcept {
   return bits(value);
 }
 
-/// Has any object of ours been made? Relaxed: who has its handle has synchronised with its maker.
-extern constinit std::atomic<bool> any_handle_made;
-
 inline bool is_ours_bits(Bits handle) noexcept { return (handle & (kNotOurs | kOurs)) == kOurs; }
 
 inline Handle decode(Bits handle) noexcept {
@@ -53,13 +48,6 @@ inline Handle decode(Bits handle) noexcept {
 inline Bits encode(Handle handle) noexcept {
   return Bits{static_cast<std::uint8_t>(handle.kind)} << kKindShift | kOurs | Bits{handle.generation} << kSlotBits | handle.slot;
 }
-
-inline std::uint32_t slot_limit() noexcept {
-  return any_handle_made.load(std::memory_order_relaxed) ? 1u << kSlotBits : 0;
-}
-
-/// Nothing to reserve, the values are nobody else's. Any thread, any number of times.
-base::Status reserve_handles();
 
 // Fortran's integers are the same.
 constexpr bool is_ours_as_fint(MPI_Fint handle) noexcept { return (bits(handle) & (kNotOurs | kOurs)) == kOurs; }

@@ -1,67 +1,44 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Handles of ours over Open MPI, whose own are addresses: addresses inside one reserved range that nobody can read, write or allocate.
+// Handles of ours over Open MPI, whose own are addresses: addresses of the upper half, which a 64-bit system keeps for itself on every
+// processor. No process has anything there, so the highest bit tells ours from all others, and who looks where one leads faults at it.
 //
-//   offset from the start of the range:   33        14 13      7 6    3 2 0
-//                                         +-----------+---------+------+---+
-//                                         |   slot    |  gener. | kind | 0 |
-//                                         +-----------+---------+------+---+
-//
-// The slot is on top, so that a range made smaller by an address-space limit has fewer slots and the same layout.
+//   63                              34 33        14 13      7 6    3 2 0
+//   +---------------------------------+-----------+---------+------+---+
+//   | kBase                           |   slot    |  gener. | kind | 0 |
+//   +---------------------------------+-----------+---------+------+---+
 #pragma once
 
 #include <mpi.h>
 
-#include <atomic>
+#include <cstdint>
 
-#include "shim/base/result.hpp"
 #include "shim/intercept/abi/kind.hpp"
 
 namespace shim::intercept::abi {
 
 inline constexpr int kAlignBits = 3, kKindBits = 4, kGenerationBits = 7, kSlotBits = 20;
-inline constexpr int kSlotShift = kAlignBits + kKindBits + kGenerationBits;
-inline constexpr Bits kFullRange = Bits{1} << (kSlotBits + kSlotShift);  ///< 16 GiB of addresses, no memory
+inline constexpr int kGenerationShift = kAlignBits + kKindBits, kSlotShift = kGenerationShift + kGenerationBits;
+/// Sign-extended from bit 47, as processors want addresses to be: else a leak would be a fault that does not say where.
+inline constexpr Bits kBase = 0xffff'85e4'0000'0000;
+static_assert(sizeof(Bits) == 8 && kBase % (Bits{1} << (kSlotBits + kSlotShift)) == 0);
 
 inline Bits bits(const void* handle) noexcept { return reinterpret_cast<Bits>(handle); }
 template <class H>
 H from_bits(Bits value) noexcept { return reinterpret_cast<H>(value); }
 inline Bits bits_behind(const void* handle) noexcept { return bits(*static_cast<void* const*>(handle)); }
 
-/// The range. Empty until the first object of ours is made: then nothing is ours.
-struct HandleRange {
-  std::atomic<Bits> base{0};
-  std::atomic<Bits> bytes{0};
-};
-extern constinit HandleRange handle_range;
-
-inline bool is_ours_bits(Bits handle) noexcept {
-  // acquire: pairs with the release in reserve_handles(), so that whoever sees the size sees the base
-  Bits bytes = handle_range.bytes.load(std::memory_order_acquire);
-  return handle - handle_range.base.load(std::memory_order_relaxed) < bytes;
-}
+inline bool is_ours_bits(Bits handle) noexcept { return static_cast<std::intptr_t>(handle) < 0; }
 
 inline Handle decode(Bits handle) noexcept {
-  Bits offset = handle - handle_range.base.load(std::memory_order_relaxed);
-  return {static_cast<Kind>(offset >> kAlignBits & ((1u << kKindBits) - 1)), static_cast<std::uint32_t>(offset >> kSlotShift),
-          static_cast<std::uint32_t>(offset >> (kAlignBits + kKindBits) & ((1u << kGenerationBits) - 1))};
+  return {static_cast<Kind>(handle >> kAlignBits & ((1u << kKindBits) - 1)),
+          static_cast<std::uint32_t>(handle >> kSlotShift) & ((1u << kSlotBits) - 1),
+          static_cast<std::uint32_t>(handle >> kGenerationShift) & ((1u << kGenerationBits) - 1)};
 }
 
-/// The range must be reserved and the slot inside it.
 inline Bits encode(Handle handle) noexcept {
-  Bits offset = Bits{handle.slot} << kSlotShift | Bits{handle.generation} << (kAlignBits + kKindBits) |
-                Bits{static_cast<std::uint8_t>(handle.kind)} << kAlignBits;
-  return handle_range.base.load(std::memory_order_relaxed) + offset;
+  return kBase | Bits{handle.slot} << kSlotShift | Bits{handle.generation} << kGenerationShift |
+         Bits{static_cast<std::uint8_t>(handle.kind)} << kAlignBits;
 }
-
-/// Slots that fit the range; 0 before it is reserved.
-inline std::uint32_t slot_limit() noexcept {
-  return static_cast<std::uint32_t>(handle_range.bytes.load(std::memory_order_acquire) >> kSlotShift);
-}
-
-/// Reserves the range at the first call; any thread, any number of times. It is never given back, so that a stale handle
-/// stays recognisable. Where the address space is limited (RLIMIT_AS) it takes at most a sixteenth of the limit.
-/// Errors: no_mem (names the limit).
-base::Status reserve_handles();
 
 // Fortran's integers for handles of ours are negative ones below -1, which Open MPI, counting from 0, never issues:
 //
