@@ -97,6 +97,9 @@ class Transport {
   /// address of this transport), no_space, no_mem.
   virtual base::Result<Link*> open(ConstSpan address) = 0;
 
+  /// The link's process is about to send to us, so that a transport that wants to know it before may learn of it. Local.
+  virtual void expect([[maybe_unused]] Link& link) {}
+
   /// Sends header and payload as one packet. The bytes may be reused on return, whatever the answer.
   /// Errors: proc_aborted (the peer is known to be gone), other.
   virtual base::Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) = 0;

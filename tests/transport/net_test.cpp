@@ -249,6 +249,16 @@ TEST_F(NetTest, AConnectionThatOnlyOpenedTheFabricIsClosed) {
   EXPECT_EQ(open_descriptors(), before + 2) << "a connection for packets stays, with its two ends";
 }
 
+TEST_F(NetTest, WhoWasAskedKnowsTheOtherWhenTheConnectionIsClosed) {
+  End one = make(), other = make();
+  const std::size_t before = open_descriptors();
+  poll_until({&one, &other}, [&] { return *one.net->try_send(link(one, other), text("there"), {}) == Attempt::done; });
+  poll_until({&one, &other}, [&] { return open_descriptors() == before; });
+  EXPECT_EQ(*other.net->try_send(link(other, one), text("back"), {}), Attempt::done) << "it need not ask";
+  poll_until({&one, &other}, [&] { return !one.heard.empty(); });
+  EXPECT_EQ(open_descriptors(), before);
+}
+
 TEST_F(NetTest, TwoThatSendToEachOtherAtOnce) {
   End one = make(), other = make();
   bool there = false, back = false;

@@ -288,6 +288,14 @@ TEST_P(OfiProviders, AForkedChildCannotUseItAndDoesNoHarm) {
   pass_one();
 }
 
+/// What an insertion costs elsewhere, providers that connect then for one, is for those who send.
+TEST_P(OfiProviders, OneWhoIsExpectedIsInTheTableWhereThatHelps) {
+  auto here = make(provider()), there = make(provider());
+  Link& link = **here->open(there->address());
+  for (int i = 0; i < 2; ++i) here->expect(link);
+  EXPECT_EQ(here->counts().addresses_inserted, provider() == "sockets" ? 1u : 0u);
+}
+
 TEST_P(OfiProviders, ClosingLeavesNoDescriptorsAndNoThreads) {
   auto use_once = [&] {
     auto a = make(provider());

@@ -215,7 +215,8 @@ int Contacts::poll_from(Contact& contact, const Receiver& receiver, Sink& places
 void Contacts::read(Connection& connection, const Receiver& receiver, Sink& places) {
   if (!room_) room_ = std::make_unique_for_overwrite<std::byte[]>(kFrameRoom);
   const auto take = [&](const ReceivedFrame& frame) { return on_frame(connection, frame, receiver); };
-  auto goes_on = connection.receive({room_.get(), kFrameRoom}, take, places);
+  // by reference: a function object that owns this would take memory at every look
+  auto goes_on = connection.receive({room_.get(), kFrameRoom}, std::cref(take), places);
   if (!goes_on) lose(connection, goes_on.error());
   else if (!*goes_on) on_end(connection);
 }

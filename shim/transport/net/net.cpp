@@ -21,9 +21,11 @@ using base::ErrorClass;
 using base::Result;
 using base::Status;
 
-/// Looking at connections is a system call; the fabric, and shared memory beside us, are looked at far more often. More so where
-/// messages come over connections.
-constexpr base::Nanoseconds kLookEvery = 10'000, kLookForMessagesEvery = 2'000;
+/// Looking at connections is a system call; the fabric, and shared memory beside us, are looked at far more often. Connections that
+/// messages come over are looked at more often than others, and those of others less by one who looks at its own all the time; a fabric
+/// over which messages come is what its processes wait for.
+constexpr base::Nanoseconds kLookForMessagesEvery = 2'000, kLookAtOthersEvery = 20'000, kLookBesideFabricEvery = 10'000,
+                            kLookBesideBusyFabricEvery = 100'000;
 constexpr base::Nanoseconds kLongestNap = 1'000'000;
 /// Longer packets cost fewer system calls for each byte; from here on nothing more is won (docs/measurements.md).
 constexpr std::size_t kLongPacketBytes = 80 * 1024;
@@ -33,6 +35,7 @@ struct NetLink final : Link {
   Link* fabric = nullptr;         ///< once both ends are open
   Bytes address;                  ///< of its fabric; empty until it is known
   bool has_asked = false;         ///< we have
+  bool has_told = false;          ///< it knows the address of ours
   std::optional<Error> failure;   ///< of its fabric or ours, for good
   bool is_used = false;           ///< packets of ours go to it over its connection
 };
@@ -80,10 +83,13 @@ class NetTransport final : public Net {
   Status ask(NetLink& link);
   bool answer(NetLink& link);
   void learn(NetLink& link, ConstSpan address);
+  Result<bool> tell(NetLink& link);
   void connect(NetLink& link);
+  void finish_asking(NetLink& link);
   void take_fabric();
   void take_frame(Contact& contact, const ReceivedFrame& frame, Sink& sink);
-  int poll_contacts(Sink& sink);
+  int poll_contacts(Sink& sink, base::Nanoseconds every);
+  base::Nanoseconds patience() const;
 
   NetSettings settings_;
   ForkMark mark_;
@@ -93,7 +99,8 @@ class NetTransport final : public Net {
   Opening opening_;
   std::unique_ptr<Transport> fabric_;
   std::optional<Error> fabric_failure_;
-  base::Nanoseconds next_look_ = 0;
+  base::Nanoseconds last_look_ = 0;  ///< at the connections of all; 0: it has found something, so there may be more
+  bool is_fabric_busy_ = false;      ///< something has come over it since
   std::uint64_t sends_again_ = 0, links_used_ = 0, packets_sent_ = 0, bytes_sent_ = 0, packets_received_ = 0;  ///< not the fabric's
   mutable Counts counts_;
 };
@@ -116,6 +123,7 @@ Status NetTransport::ask(NetLink& link) {
   opening_.begin();
   const Bytes own = fabric_ ? fabric_->address() : Bytes();  // so that it need not ask us
   SHIM_TRY_ASSIGN(link.has_asked, contacts_->send(*link.contact, ContactFrame::ask, own));
+  link.has_told = link.has_asked && fabric_;
   return {};
 }
 
@@ -183,11 +191,16 @@ std::unique_ptr<Read> NetTransport::begin_read(Link& from, const RemoteMemory& m
   return link == nullptr ? nullptr : fabric_->begin_read(*link, memory, into);
 }
 
+Result<bool> NetTransport::tell(NetLink& link) {
+  SHIM_TRY_ASSIGN(link.has_told, contacts_->send(*link.contact, ContactFrame::fabric, fabric_->address()));
+  return link.has_told;
+}
+
 /// False: there is no room at the moment. Who cannot be reached is not answered.
 bool NetTransport::answer(NetLink& link) {
   Result<bool> sent = true;
   if (fabric_) {
-    sent = contacts_->send(*link.contact, ContactFrame::fabric, fabric_->address());
+    sent = tell(link);
   } else {
     const std::string_view text = fabric_failure_->text();
     sent = contacts_->send(*link.contact, ContactFrame::no_fabric, std::as_bytes(std::span(text)));
@@ -200,11 +213,21 @@ void NetTransport::learn(NetLink& link, ConstSpan address) {
   if (fabric_ && !link.fabric) connect(link);
 }
 
-/// Once our fabric is open and the other's address known.
+/// Once our fabric is open and the other's address known. Whoever asked sends first, and over the fabric only when it has told who it is:
+/// it need not be asked, then.
 void NetTransport::connect(NetLink& link) {
   auto opened = fabric_->open(link.address);
-  if (opened) link.fabric = *opened;
-  else link.failure = unreachable(opened.error().text());
+  if (!opened) {
+    link.failure = unreachable(opened.error().text());
+    return;
+  }
+  link.fabric = *opened;
+  if (!link.has_asked) fabric_->expect(*link.fabric);
+  else if (!link.has_told) (void)tell(link);  // a contact that is lost is found out by who sends
+}
+
+void NetTransport::finish_asking(NetLink& link) {
+  if (link.has_asked && (link.fabric || link.failure)) contacts_->finish(*link.contact);
 }
 
 void NetTransport::take_fabric() {
@@ -215,7 +238,10 @@ void NetTransport::take_fabric() {
   else fabric_failure_ = std::move(opened).error();
   for (auto& [contact, link] : links_) {
     if (!fabric_) link->failure = unreachable(fabric_failure_->text());
-    else if (!link->address.empty()) connect(*link);
+    else if (!link->address.empty()) {
+      connect(*link);
+      finish_asking(*link);
+    }
   }
 }
 
@@ -235,7 +261,7 @@ void NetTransport::take_frame(Contact& contact, const ReceivedFrame& frame, Sink
       return;
     case ContactFrame::fabric:
       learn(link, frame.bytes);
-      contacts_->finish(contact);
+      finish_asking(link);
       return;
     case ContactFrame::no_fabric:
       link.failure = unreachable("of the other's side, " + std::string(reinterpret_cast<const char*>(frame.bytes.data()), frame.bytes.size()));
@@ -245,11 +271,18 @@ void NetTransport::take_frame(Contact& contact, const ReceivedFrame& frame, Sink
   }
 }
 
-int NetTransport::poll_contacts(Sink& sink) {
+/// How long connections may go without a look.
+base::Nanoseconds NetTransport::patience() const {
+  if (!wants_fabric()) return kLookForMessagesEvery;
+  return is_fabric_busy_ ? kLookBesideBusyFabricEvery : kLookBesideFabricEvery;
+}
+
+int NetTransport::poll_contacts(Sink& sink, base::Nanoseconds every) {
   const base::Nanoseconds now = base::now_ns();
-  if (now < next_look_) return 0;
+  if (now - last_look_ < every) return 0;
   const int frames = contacts_->poll([&](Contact& contact, const ReceivedFrame& frame) { take_frame(contact, frame, sink); }, sink);
-  next_look_ = frames > 0 ? 0 : now + (wants_fabric() ? kLookEvery : kLookForMessagesEvery);
+  last_look_ = frames > 0 ? 0 : now;
+  is_fabric_busy_ = false;
   if (wants_fabric() && !fabric_ && !fabric_failure_ && opening_.is_over()) take_fabric();
   if (fabric_ || fabric_failure_) std::erase_if(to_be_answered_, [&](NetLink* link) { return answer(*link); });
   return frames;
@@ -257,9 +290,10 @@ int NetTransport::poll_contacts(Sink& sink) {
 
 Result<int> NetTransport::poll(Sink& sink) {
   SHIM_TRY(mark_.check());
-  int moved = poll_contacts(sink);
+  int moved = poll_contacts(sink, patience());
   if (fabric_) {
     SHIM_TRY_ASSIGN(const int packets, fabric_->poll(sink));
+    is_fabric_busy_ |= packets != 0;
     moved += packets;
   }
   return moved;
@@ -267,12 +301,16 @@ Result<int> NetTransport::poll(Sink& sink) {
 
 Result<int> NetTransport::poll_link(Link& from, Sink& sink) {
   auto& link = static_cast<NetLink&>(from);
-  if (link.fabric) return fabric_->poll_link(*link.fabric, sink);
+  if (link.fabric) {
+    auto packets = fabric_->poll_link(*link.fabric, sink);
+    is_fabric_busy_ |= packets && *packets != 0;
+    return packets;
+  }
   if (wants_fabric()) return poll(sink);
   SHIM_TRY(mark_.check());
   const auto take = [&](Contact& contact, const ReceivedFrame& frame) { take_frame(contact, frame, sink); };
   const int frames = contacts_->poll_from(*link.contact, take, sink);
-  return frames > 0 ? frames : poll_contacts(sink);
+  return frames > 0 ? frames : poll_contacts(sink, kLookAtOthersEvery);
 }
 
 const Transport::Counts& NetTransport::counts() const {

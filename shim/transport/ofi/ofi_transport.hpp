@@ -27,6 +27,7 @@ class Ofi final : public Transport {
   std::size_t max_packet_bytes() const override { return ofi_packet_bytes(); }
   Bytes address() const override;
   base::Result<Link*> open(ConstSpan address) override;
+  void expect(Link& link) override;
   base::Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;
   base::Result<int> poll(Sink& sink) override;
   base::Result<Attempt> try_read(Link&, std::uint64_t, std::span<std::byte>) override { return Attempt::unsupported; }
@@ -56,6 +57,7 @@ class Ofi final : public Transport {
 
   // --- sending.cpp
   base::Result<Attempt> introduce_ourselves(OfiLink& link);
+  base::Result<Attempt> insert(OfiLink& link);
   base::Result<Attempt> make_ready(OfiLink& link);
   base::Result<Attempt> send_frame(OfiLink& link, FrameKind kind, ConstSpan header, ConstSpan payload);
   base::Result<Attempt> inject(OfiLink& link, FrameKind kind, ConstSpan header, ConstSpan payload);

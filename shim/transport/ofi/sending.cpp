@@ -19,15 +19,27 @@ Result<Attempt> Ofi::introduce_ourselves(OfiLink& link) {
   return attempt;
 }
 
+/// Puts the peer into the address table.
+Result<Attempt> Ofi::insert(OfiLink& link) {
+  auto address = endpoint_.insert(library_, link.to.name);
+  if (!address && is_passing(-address.error().foreign_code())) return Attempt::again;
+  if (!address) return std::move(address).error();
+  link.address = *address;
+  ++counts_.addresses_inserted;
+  return Attempt::done;
+}
+
+void Ofi::expect(Link& to) {
+  auto& link = static_cast<OfiLink&>(to);
+  if (!traits_.knows_callers && link.address == FI_ADDR_UNSPEC) (void)insert(link);  // else when we send, which says so if it cannot be
+}
+
 /// Sees to it that the peer is in the address table, and nothing of an earlier packet left to be sent.
 Result<Attempt> Ofi::make_ready(OfiLink& link) {
   if (link.failure) return link.failure->clone();
   if (link.address == FI_ADDR_UNSPEC) [[unlikely]] {
-    auto address = endpoint_.insert(library_, link.to.name);
-    if (!address && is_passing(-address.error().foreign_code())) return Attempt::again;
-    if (!address) return std::move(address).error();
-    link.address = *address;
-    ++counts_.addresses_inserted;
+    SHIM_TRY_ASSIGN(const Attempt inserted, insert(link));
+    if (inserted != Attempt::done) return inserted;
   }
   return link.unsent.empty() ? Attempt::done : push(link);
 }

@@ -16,6 +16,7 @@ struct Reserve {
   bool injects;  ///< still used
   bool reads;    ///< still used
   std::size_t sends = kSendDepth;  ///< at once
+  bool knows_callers = true;
 };
 constexpr std::array kReserves{
     // Nobody hears of an injected message that was lost, the connection is made anew for ever, and nothing is gained.
@@ -26,6 +27,8 @@ constexpr std::array kReserves{
     // others come with the bytes of later ones.
     Reserve{"ofi_rxd", false, false, 8},
     Reserve{"shm", true, false},
+    // Answers go over a second connection otherwise, and each message costs the system an acknowledgement of its own (a third of the time).
+    Reserve{"sockets", true, true, kSendDepth, false},
 };
 
 Reserve reserve_of(std::string_view provider) {
@@ -55,6 +58,7 @@ Traits traits_of(const fi_info& info, const OfiTuning& tuning) {
   if (reserve.injects && tuning.prefix_bytes == 0)
     traits.inject_bytes = std::min(info.tx_attr->inject_size, traits.frame_bytes);
   traits.prefix_bytes = (info.mode & FI_MSG_PREFIX) != 0 ? info.ep_attr->msg_prefix_size : tuning.prefix_bytes;
+  traits.knows_callers = reserve.knows_callers;
   const std::size_t two_packets = 2 * (kFrameBytes / traits.frame_bytes + 2);  // in parts, so that there is room for one
   traits.sends = std::max(least(reserve.sends, info.tx_attr->size), two_packets);
   traits.receives = least(kReceiveDepth, info.rx_attr->size);

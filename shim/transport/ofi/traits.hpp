@@ -28,6 +28,7 @@ struct Traits {
   bool binds_memory = false;       ///< registered memory belongs to an endpoint, and is enabled by us (FI_MR_ENDPOINT)
   bool picks_keys = false;         ///< of registered memory; else we do (FI_MR_PROV_KEY)
   bool reads_by_address = false;   ///< else by offset (FI_MR_VIRT_ADDR)
+  bool knows_callers = true;       ///< else its peer's connection is used for answers only if the peer's address was in the table before
   std::size_t read_bytes = 0;      ///< the longest single read of another process's memory; 0: it cannot be read
 };
 
