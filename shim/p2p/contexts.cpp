@@ -40,8 +40,6 @@ void Core::drop(Context& context) {
   delete &context;
 }
 
-void Core::free_message(Message& message) { messages_.give_back(&message); }
-
 void Core::drop_all(const std::vector<Message*>& messages) {
   for (Message* message : messages) {
     ++counts.stale_dropped;
@@ -53,7 +51,7 @@ void Core::set_first_base(std::uint32_t base) { drop_all(contexts_.set_first_bas
 void Core::skip_base(std::uint32_t base) { drop_all(contexts_.skip_base(base)); }
 
 Core::Core(EngineSpec engine_spec)
-    : spec(std::move(engine_spec)), plans_(plans_for(spec.settings)), is_crowded_(spec.is_crowded) {
+    : spec(std::move(engine_spec)), origin_(wire::Origin::of(spec.self)), plans_(plans_for(spec.settings)), is_crowded_(spec.is_crowded) {
   for (transport::Transport* transport : spec.transports) add_transport(*transport);
 }
 

@@ -40,9 +40,14 @@ class Core final : private transport::Sink {
   Context* make_context(ContextSpec context_spec);
   void retain(Context& context) { ++context.references; }
   void drop(Context& context);
-  void free_message(Message& message);
   void set_first_base(std::uint32_t base);
   void skip_base(std::uint32_t base);
+
+  // --- back_pressure.cpp
+  /// A message that nobody has asked for yet. Where there are many, its sender is told to keep the next ones.
+  Message* keep(const Arrival& arrival, Plane plane);
+  /// What keep() gave is used up.
+  void free_message(Message& message);
 
   // --- peers.cpp
   Peer& peer(base::ProcessId process);
@@ -201,6 +206,17 @@ class Core final : private transport::Sink {
   base::Result<transport::Attempt> send_next_data(Peer& to);
   base::Result<int> push_some(Peer& to);
 
+  void on_flow(const wire::Flow& header);
+  void hold_back(Peer& from);
+  void let_go_ahead();
+  void announce_queued(Peer& to);
+  void tell(Peer& from, wire::Kind what);
+  void set_eager_end(Peer& to);
+
+  wire::Eager header_for(wire::Kind kind, const Context& context, int rank, int tag, Plane plane, std::uint64_t bytes) const;
+  void look_at_what_has_come();
+  void expect_answer(SendRequest& request);
+  wire::ReadyToSend announcement(SendRequest& request);
   template <typename Header>
   bool try_eager(Peer& to, const Header& header, transport::ConstSpan data);
   template <typename Header>
@@ -249,6 +265,10 @@ class Core final : private transport::Sink {
   std::vector<Polled> transports_;
   ContextTable contexts_;
   Pool<Message> messages_;
+  std::uint64_t unexpected_bytes_ = 0;  ///< what these take
+  std::vector<Peer*> held_back_;        ///< who has been told to keep its messages, failed ones too
+  const wire::Origin origin_;           ///< this process
+  std::uint64_t sent_in_a_row_ = 0;     ///< bytes, without a look at what has come
   IdTable<SendRequest> send_ids_;
   std::uint64_t messages_numbered_ = 0;
   IdTable<ReceiveRequest> receive_ids_;

@@ -28,9 +28,11 @@ struct Peer {
   base::ProcessId process;
   transport::Transport* transport = nullptr;
   transport::Link* link = nullptr;   ///< null before the route is known and after a failure
-  std::uint64_t eager_limit = 0;     ///< longest message sent in one packet
+  std::uint64_t eager_end = 0;       ///< messages shorter than this are sent in one packet; 0: none are
   bool can_read = true;              ///< false once the transport has said that it cannot read this process's memory
   bool can_write = true;             ///< false once it has turned out that the two cannot share the copying
+  bool holds_us_back = false;        ///< it has more than it wants of what it has not asked for …
+  bool is_held_back = false;         ///< … and so have we of what it has sent: it has been told
   bool is_busy = false;              ///< in the engine's list of peers with something to send
   bool needs_route = false;          ///< in the engine's list of peers to find a route to
   std::optional<base::Error> failure;

@@ -9,12 +9,13 @@ namespace shim::p2p {
 
 namespace {
 
-std::uint64_t eager_limit_of(const transport::Transport& transport, const base::Settings& settings) {
+/// The first length that is not sent in one packet.
+std::uint64_t eager_end_of(const transport::Transport& transport, const base::Settings& settings) {
   // everything that stays inside the node is taken for shared memory
   bool leaves_node = transport.name() == "net" || transport.name().starts_with("ofi");
   std::uint64_t wanted = leaves_node ? settings.eager_fabric : settings.eager_shm;
   std::uint64_t possible = transport.max_packet_bytes() - std::min(transport.max_packet_bytes(), wire::kLongestHeader);
-  return std::min(wanted, possible);
+  return std::min(wanted, possible) + 1;
 }
 
 }  // namespace
@@ -47,11 +48,13 @@ base::Status Core::open_link(Peer& to, Route route) {
   SHIM_TRY_ASSIGN(transport::Link * link, route.transport->open(route.address));
   to.transport = route.transport;
   to.link = link;
-  to.eager_limit = eager_limit_of(*route.transport, spec.settings);
+  set_eager_end(to);
   ++counts.peers_contacted;
   mark_busy(to);
   return {};
 }
+
+void Core::set_eager_end(Peer& to) { to.eager_end = to.holds_us_back ? 0 : eager_end_of(*to.transport, spec.settings); }
 
 base::Result<Peer*> Core::usable_peer(Context& context, int rank, Guard& guard) {
   Peer& found = peer(context, rank);

@@ -42,7 +42,7 @@ void Core::take_packet(transport::ConstSpan packet) {
       if (auto header = wire::read<wire::Eager>(packet)) {
         const transport::ConstSpan payload = packet.subspan(sizeof *header);
         if (awaited_ != nullptr && take_awaited(*header, payload, true)) return;
-        on_message({wire::Kind::eager, header->source, header->tag, header->bytes, 0, 0, payload}, header->context);
+        on_message({wire::Kind::eager, header->source, header->tag, header->bytes, 0, 0, payload, 0, header->from()}, header->context);
       }
       break;
     case wire::Kind::eager_numbered:
@@ -51,7 +51,7 @@ void Core::take_packet(transport::ConstSpan packet) {
         const wire::Eager& message = header->message;
         const transport::ConstSpan payload = packet.subspan(sizeof *header);
         if (awaited_ != nullptr && take_awaited(message, payload, message.kind == wire::Kind::eager_numbered)) return;
-        on_message({message.kind, message.source, message.tag, message.bytes, header->number, 0, payload}, message.context);
+        on_message({message.kind, message.source, message.tag, message.bytes, header->number, 0, payload, 0, message.from()}, message.context);
       }
       break;
     case wire::Kind::ready_to_send:
@@ -80,6 +80,10 @@ void Core::take_packet(transport::ConstSpan packet) {
     case wire::Kind::cancelled:
       if (auto header = wire::read<wire::Cancelled>(packet)) on_cancelled(*header);
       break;
+    case wire::Kind::hold_back:
+    case wire::Kind::go_ahead:
+      if (auto header = wire::read<wire::Flow>(packet)) on_flow(*header);
+      break;
     case wire::Kind::control:
       if (auto header = wire::read<wire::Control>(packet)) on_control(*header, packet.subspan(sizeof *header));
       break;
@@ -98,8 +102,7 @@ void Core::on_message(const Arrival& arrival, base::ContextId id) {
   }
   Posted* posted = context == nullptr ? nullptr : context->matching(plane).take_posted(arrival.source, arrival.tag);
   if (posted != nullptr) return deliver_posted(*posted, arrival, *context);
-  ++counts.unexpected;
-  Message* message = messages_.make(arrival, plane);
+  Message* message = keep(arrival, plane);
   if (context == nullptr) contexts_.hold(id, *message);
   else context->matching(plane).add(*message);
 }

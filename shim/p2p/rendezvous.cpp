@@ -15,11 +15,23 @@ constexpr int kReadsPerRound = 4;
 
 }  // namespace
 
-/// Where the announcement of a long message says that it lies.
+/// Of a message whose data stays here until its receiver wants it.
+wire::ReadyToSend Core::announcement(SendRequest& request) {
+  ++counts.rendezvous_sent;
+  request.is_long = true;
+  ++long_sends_;
+  expect_answer(request);
+  request.header.kind = wire::Kind::ready_to_send;
+  request.header.bytes = 0;
+  const transport::RemoteMemory memory = offer(request);
+  return {request.header, request.number, request.data.bytes(), memory.address, memory.key};
+}
+
+/// Where the announcement of a message says that it lies.
 transport::RemoteMemory Core::offer(SendRequest& request) {
   Peer& to = *request.peer;
   if (!to.transport->needs_offers()) return {request.data.address()};
-  if (!spec.settings.single_copy) return {};
+  if (!spec.settings.single_copy || request.data.bytes() == 0) return {};
   request.offer = to.transport->offer(*to.link, request.data.all());
   return request.offer == nullptr ? transport::RemoteMemory{} : request.offer->memory();
 }

@@ -117,6 +117,7 @@ struct Arrival {
   std::uint64_t address = 0;   ///< of a message that stayed with the sender
   transport::ConstSpan payload;
   std::uint64_t key = 0;       ///< goes with the address
+  wire::Origin origin = {};    ///< of a message that brings its data
 };
 
 /// A message that came before its receive. Its payload is its own.
@@ -126,6 +127,8 @@ class Message final : public Arrived {
   Arrival arrival;
   Plane plane;
   Context* context = nullptr;  ///< set by a matched probe, which keeps the context alive
+  /// What it takes here.
+  std::uint64_t memory() const { return sizeof(Message) + (long_payload_ == nullptr ? 0 : arrival.payload.size()); }
 
  private:
   std::array<std::byte, 128> short_payload_;

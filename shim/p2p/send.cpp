@@ -6,17 +6,22 @@ namespace shim::p2p {
 
 namespace {
 
-// Inlined by force, here and below: a call costs a short message as much as what these do.
-[[gnu::always_inline]] inline wire::Eager header_for(wire::Kind kind, const Context& context, int rank, int tag, Plane plane, std::uint64_t bytes) {
-  return wire::Eager::of(kind, context.spec.own_rank, context.id_at(rank, plane), tag, static_cast<std::uint32_t>(bytes));
-}
+// Bytes that leave at once, between two looks at what has come: a receiver that has too many may ask to be spared. A message counts as
+// what it takes there at least.
+constexpr std::uint64_t kSentInARow = 256 * 1024, kLeastOfAMessage = 512;
 
 }  // namespace
+
+// Inlined by force, here and below: a call costs a short message as much as what these do.
+[[gnu::always_inline]] inline wire::Eager Core::header_for(wire::Kind kind, const Context& context, int rank, int tag, Plane plane,
+                                                          std::uint64_t bytes) const {
+  return wire::Eager::of(kind, origin_, context.spec.own_rank, context.id_at(rank, plane), tag, static_cast<std::uint32_t>(bytes));
+}
 
 /// Whom a message of so many bytes can be given to as one packet, now; null where something is in the way.
 [[gnu::always_inline]] inline Peer* Core::clear_peer(Context& context, int rank, std::uint64_t bytes) const {
   Peer* to = context.known_peer(rank);
-  return to != nullptr && to->is_clear() && bytes <= to->eager_limit ? to : nullptr;
+  return to != nullptr && to->is_clear() && bytes < to->eager_end ? to : nullptr;
 }
 
 template <typename Header>
@@ -24,7 +29,15 @@ template <typename Header>
   auto sent = to.transport->try_send(*to.link, wire::bytes_of(header), data);
   if (!sent || *sent != transport::Attempt::done) return false;
   ++counts.eager_sent;
+  if ((sent_in_a_row_ += data.size() + kLeastOfAMessage) > kSentInARow) [[unlikely]] look_at_what_has_come();
   return true;
+}
+
+/// For one who sends without ever waiting. What goes wrong here goes wrong again in the next round, which says so.
+void Core::look_at_what_has_come() {
+  sent_in_a_row_ = 0;
+  base::Status said_later;
+  poll_all(true, said_later);
 }
 
 template <typename Header>
@@ -80,24 +93,25 @@ base::Status Core::start(SendRequest& request, Guard& guard) {
   request.peer = to;
   request.given_up = request.had_left = false;
   to->unfinished.push_back(request);
-  request.waits_for_answer = request.mode == Mode::synchronous || request.data.bytes() > to->eager_limit;
+  request.waits_for_answer = false;
   number(request, *to);
-  if (request.waits_for_answer) request.id = request.number = send_ids_.add(request);
-
-  if (request.data.bytes() > to->eager_limit) {
-    ++counts.rendezvous_sent;
-    request.is_long = true;
-    ++long_sends_;
-    request.header.kind = wire::Kind::ready_to_send;
-    request.header.bytes = 0;
-    const transport::RemoteMemory memory = offer(request);
-    transmit(*to, wire::ReadyToSend{request.header, request.number, request.data.bytes(), memory.address, memory.key}, &request);
+  if (request.data.bytes() >= to->eager_end) {
+    transmit(*to, announcement(request), &request);
     return {};
   }
   ++counts.eager_sent;
-  if (request.mode == Mode::synchronous) request.header.kind = wire::Kind::eager_synchronous;
+  if (request.mode == Mode::synchronous) {
+    expect_answer(request);
+    request.header.kind = wire::Kind::eager_synchronous;
+  }
   transmit(*to, wire::NumberedEager{request.header, request.number}, &request);
   return {};
+}
+
+void Core::expect_answer(SendRequest& request) {
+  request.waits_for_answer = true;
+  if (request.id == 0) request.id = send_ids_.add(request);
+  request.number = request.id;
 }
 
 base::Result<Request*> Core::begin(SendRequest& request, Guard& guard, bool keep_copy) {

@@ -9,6 +9,7 @@
 // A longer one, memory not readable:      ready_to_send →, ← clear_to_send, data →, data →, …
 // Given up by its sender:                 cancel →, ← cancelled if it was not matched; if it was, an eager_numbered is ← finished,
 //                                         and of the others nothing is said: they go on
+// Too much has come before its receives:  ← hold_back: from here on all messages are announced, whatever their length; ← go_ahead
 // Outside all communicators:              control →, control →, …
 #pragma once
 
@@ -20,6 +21,7 @@
 #include <optional>
 #include <span>
 
+#include "shim/base/ids.hpp"
 #include "shim/transport/transport.hpp"
 
 namespace shim::p2p::wire {
@@ -36,23 +38,36 @@ enum class Kind : std::uint8_t {
   cancelled,
   eager_numbered,
   share,
+  hold_back,
+  go_ahead,
+};
+
+/// A process in 24 bits: its rank in the job's own world, and one; 0 for those that this does not name.
+struct Origin {
+  std::uint32_t number = 0;
+
+  static Origin of(base::ProcessId process) { return {process.world == 0 && process.rank < (1u << 24) - 1 ? process.rank + 1 : 0}; }
+  std::optional<base::ProcessId> process() const {
+    return number == 0 ? std::nullopt : std::optional(base::ProcessId{0, number - 1});
+  }
 };
 
 /// A whole message in one packet; the payload follows. 24 bytes, so that 8 bytes of data and the 8 bytes that a shared-memory
 /// ring adds stay in one cache line.
 struct Eager {
   Kind kind = Kind::eager;
-  std::uint8_t zero[3] = {};
+  std::uint8_t origin[3] = {}; ///< an Origin: which process sends, whatever its rank in the communicator, which may not be made here yet
   std::int32_t source = 0;     ///< rank of the sender in the communicator
   std::uint64_t context = 0;   ///< the receiver's id of the communicator; bit 0 says which plane (base/context_id.hpp)
   std::int32_t tag = 0;
   std::uint32_t bytes = 0;     ///< length of the payload
 
   /// Made of whole words, so that it can be copied as words at once (base/copy.hpp).
-  static Eager of(Kind kind, std::int32_t source, std::uint64_t context, std::int32_t tag, std::uint32_t bytes) {
-    return std::bit_cast<Eager>(std::array<std::uint64_t, 3>{static_cast<std::uint8_t>(kind) | word(source), context,
-                                                             static_cast<std::uint32_t>(tag) | word(bytes)});
+  static Eager of(Kind kind, Origin from, std::int32_t source, std::uint64_t context, std::int32_t tag, std::uint32_t bytes) {
+    const std::uint32_t first = static_cast<std::uint8_t>(kind) | from.number << 8;
+    return std::bit_cast<Eager>(std::array<std::uint64_t, 3>{first | word(source), context, static_cast<std::uint32_t>(tag) | word(bytes)});
   }
+  Origin from() const { return {origin[0] | std::uint32_t{origin[1]} << 8 | std::uint32_t{origin[2]} << 16}; }
 
  private:
   template <typename Half>
@@ -139,6 +154,16 @@ struct Cancelled {
   std::uint64_t send = 0;      ///< the sender's id
 };
 static_assert(sizeof(Cancelled) == 16);
+
+/// The receiver of messages asks for them to be announced (hold_back), or no longer (go_ahead).
+struct Flow {
+  Kind kind = Kind::hold_back;
+  std::uint8_t zero[3] = {};
+  std::uint32_t world = 0;     ///< who asks: world …
+  std::uint32_t rank = 0;      ///< … and rank in it
+  std::uint32_t zero2 = 0;
+};
+static_assert(sizeof(Flow) == 16);
 
 /// Part of a control message; the payload follows. Parts of one message travel in order and without other control parts between.
 struct Control {

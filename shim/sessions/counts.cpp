@@ -26,6 +26,8 @@ void put_messages(Info& info, const p2p::Engine::Counts& counts) {
   put(info, "messages_eager", counts.eager_sent);
   put(info, "messages_rendezvous", counts.rendezvous_sent);
   put(info, "messages_unexpected", counts.unexpected);
+  put(info, "unexpected_most_bytes", counts.unexpected_bytes_most);
+  put(info, "senders_held_back", counts.held_back);
   put(info, "control_messages", counts.control_sent);
   put(info, "control_bytes", counts.control_bytes);
 }

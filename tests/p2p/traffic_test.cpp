@@ -31,6 +31,7 @@ class Traffic : public testing::TestWithParam<unsigned> {
   static World::Options options(unsigned seed) {
     World::Options options{.processes = kProcesses};
     options.faults = {.seed = seed, .again_chance = 0.2, .max_delay = seed % 5, .reorder_pairs = seed % 2 == 0, .queue_limit = 8};
+    if (seed % 4 == 1) options.settings.unexpected_bytes = 20'000;  // a few messages
     if (seed % 3 == 0) options.faults.reads = transport::LoopFaults::Reads::unsupported;
     return options;
   }

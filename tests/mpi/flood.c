@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rank 0 sends rank 1 more than that has room for, long before it is received: rank 1 waits for somebody else's message meanwhile, which comes all
+ * the same. Its memory stays within bounds, and everything comes in the end, in order.
+ *
+ *   flood MIB [HELD]      most that the memory of rank 1 may grow by, and most that unexpected messages may take of it
+ */
+#include "footprint.h"
+
+enum { MESSAGES = 10000, LENGTH = 2000, FLOOD = 1, ENOUGH = 2, BEGUN = 3, GO = 4 }; /* ints: 80 MB in all */
+
+static int filling(int message, int at) { return message * 7 + at; }
+
+static void flood(void) {
+  int *data = malloc(sizeof(int) * MESSAGES * LENGTH);
+  MPI_Request *requests = malloc(sizeof(MPI_Request) * MESSAGES);
+  EXPECT(data != NULL && requests != NULL, "memory");
+  for (int i = 0; i < MESSAGES; ++i) {
+    int *message = data + (size_t)i * LENGTH;
+    for (int k = 0; k < LENGTH; ++k) message[k] = filling(i, k);
+    MUST(MPI_Isend(message, LENGTH, MPI_INT, 1, FLOOD, world, &requests[i]));
+  }
+  MUST(MPI_Recv(NULL, 0, MPI_INT, 1, ENOUGH, world, MPI_STATUS_IGNORE));
+  MUST(MPI_Send(NULL, 0, MPI_INT, 2, BEGUN, world));
+  MUST(MPI_Waitall(MESSAGES, requests, MPI_STATUSES_IGNORE));
+  free(requests);
+  free(data);
+}
+
+static long count(const char *key) {
+  MPI_Info counts;
+  char text[32] = "0";
+  int found = 0;
+  MUST(MPIX_Session_get_counts(session, &counts));
+  MUST(MPI_Info_get(counts, key, sizeof text - 1, text, &found));
+  MUST(MPI_Info_free(&counts));
+  EXPECT(found, "no count of %s", key);
+  return strtol(text, NULL, 10);
+}
+
+/* Takes what comes, until it is too much or all. */
+static void be_silent(void) {
+  while (count("senders_held_back") == 0 && count("messages_unexpected") < MESSAGES) {
+    int flag;
+    MUST(MPI_Iprobe(2, GO, world, &flag, MPI_STATUS_IGNORE));
+  }
+  EXPECT(count("senders_held_back") == 1, "nobody was told to hold back");
+  MUST(MPI_Send(NULL, 0, MPI_INT, 0, ENOUGH, world));
+}
+
+static void be_flooded(long most_mib, long most_held_mib) {
+  static int message[LENGTH];
+  MPI_Status status;
+  int wrong = 0;
+  const long before = resident_kib("RssAnon:");
+  be_silent();
+  MUST(MPI_Recv(NULL, 0, MPI_INT, MPI_ANY_SOURCE, GO, world, &status));
+  const long grown = resident_kib("RssAnon:") - before;
+  EXPECT(status.MPI_SOURCE == 2, "from %d", status.MPI_SOURCE);
+  EXPECT(grown < most_mib * 1024, "grown by %ld KiB", grown);
+  const long held = count("unexpected_most_bytes") / 1024;
+  EXPECT(held < most_held_mib * 1024, "%ld KiB unexpected", held);
+  printf("grown by %ld KiB, %ld unexpected\n", grown, held);
+  for (int i = 0; i < MESSAGES; ++i) {
+    MUST(MPI_Recv(message, LENGTH, MPI_INT, i % 2 == 0 ? 0 : MPI_ANY_SOURCE, FLOOD, world, MPI_STATUS_IGNORE));
+    for (int k = 0; k < LENGTH; ++k) wrong += message[k] != filling(i, k);
+  }
+  EXPECT(wrong == 0, "%d wrong", wrong);
+}
+
+/* Tells the flooded one to go on, which waits for this and takes what comes until then. */
+static void stand_by(void) {
+  MUST(MPI_Recv(NULL, 0, MPI_INT, 0, BEGUN, world, MPI_STATUS_IGNORE));
+  MUST(MPI_Send(NULL, 0, MPI_INT, 1, GO, world));
+}
+
+int main(int argc, char **argv) {
+  if (argc != 2 && argc != 3) return 2;
+  const long most_mib = strtol(argv[1], NULL, 10), most_held_mib = strtol(argv[argc - 1], NULL, 10);
+  keep_malloc_tidy();
+  open_world("test.flood");
+  EXPECT(size == 3, "%d processes", size);
+  if (rank == 0) flood();
+  if (rank == 1) be_flooded(most_mib, most_held_mib);
+  if (rank == 2) stand_by();
+  return close_world();
+}
