@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The table: which algorithm runs when. Rows are tried from the top.
+// The table: which algorithm runs when. Rows are tried from the top. Those that are called measured are for processes of one node that
+// may read each other's memory; bench/algorithms writes them. The others are for all that it does not measure.
 #include "shim/coll/algorithms.hpp"
 
 namespace shim::coll {
@@ -23,7 +24,9 @@ constexpr Row<Barrier> kBarrier[] = {
 // a chain costs least work, which counts where processes outnumber cores; with many processes its length costs more
 constexpr Row<Bcast> kBcast[] = {
     {"by nodes", bcast_by_nodes, over_nodes(kAll)},
+    // measured: bcast
     {"linear", bcast_linear, kReadByFew},
+    // end of what is measured
     {"chain", bcast_chain, {.min_bytes = 256 * kKi, .min_size = 3, .max_size = 16}},
     {"scatter_ring", bcast_scatter_ring, {.min_bytes = 256 * kKi, .min_size = 4}},
     {"binomial", bcast_binomial, {}},
@@ -31,6 +34,8 @@ constexpr Row<Bcast> kBcast[] = {
 constexpr Row<Reduce> kReduce[] = {
     {"by nodes", reduce_by_nodes, over_nodes_if_it_commutes(kAll)},
     {"by nodes in order", reduce_by_nodes, over_nodes_in_order(kAll)},
+    // measured: reduce
+    // end of what is measured
     // few steps: each is a wait, and where processes outnumber cores those of a chain are many
     {"binomial, of few", reduce_binomial, {.max_bytes = 1024 * kKi, .max_size = 8}},
     {"chain", reduce_chain, {.min_bytes = 128 * kKi, .max_size = 16, .needs_commutative = true}},
@@ -40,7 +45,9 @@ constexpr Row<Reduce> kReduce[] = {
 constexpr Row<Allreduce> kAllreduce[] = {
     {"by nodes", allreduce_by_nodes, over_nodes_if_it_commutes(kAll)},
     {"by nodes in order", allreduce_by_nodes, over_nodes_in_order(kAll)},
+    // measured: allreduce
     {"by parts", allreduce_by_parts, kReadByFew},
+    // end of what is measured
     // a power of two has no vectors to fold, so that halving beats the ring there
     {"rabenseifner", allreduce_rabenseifner, {.min_bytes = 16 * kKi, .min_size = 4, .needs_power_of_two = true}},
     {"ring", allreduce_ring, {.min_bytes = 64 * kKi, .min_size = 3, .needs_commutative = true}},
@@ -53,12 +60,16 @@ constexpr When kShort{.max_bytes = kMostBytes, .max_size = kMostProcesses},
     kShortOfTwo{.max_bytes = kMostBytes, .min_size = 2, .max_size = 2};
 constexpr Row<Gather> kGather[] = {
     {"by nodes", gather_by_nodes, over_nodes_in_order(8 * kKi)},
+    // measured: gather
+    // end of what is measured
     {"linear, short", gather_linear, kShortOfFew},
     {"linear", gather_linear, {.min_bytes = 8 * kKi}},
     {"binomial", gather_binomial, {}},
 };
 constexpr Row<Scatter> kScatter[] = {
     {"by nodes", scatter_by_nodes, over_nodes_in_order(8 * kKi)},
+    // measured: scatter
+    // end of what is measured
     {"linear, short", scatter_linear, kShort},
     {"linear", scatter_linear, {.min_bytes = 8 * kKi}},
     {"binomial", scatter_binomial, {}},
@@ -66,38 +77,50 @@ constexpr Row<Scatter> kScatter[] = {
 constexpr When kShortOfAll{.max_bytes = 1 * kKi, .max_size = kMostProcesses};
 constexpr Row<Allgather> kAllgather[] = {
     {"by nodes", allgather_by_nodes, over_nodes_in_order(1024 * kKi)},
+    // measured: allgather
     {"linear", allgather_linear, kReadByFew},
+    // end of what is measured
     {"linear, short", allgather_linear, kShortOfAll},
     {"recursive_doubling", allgather_recursive_doubling, {.max_bytes = 2048 * kKi, .needs_power_of_two = true}},
     {"bruck", allgather_bruck, {.max_bytes = 64 * kKi}},
     {"ring", allgather_ring, {}},
 };
 constexpr Row<Allgatherv> kAllgatherv[] = {
+    // measured: allgatherv
     {"linear", allgatherv_linear, kReadByFew},
+    // end of what is measured
     {"linear, short", allgatherv_linear, kShortOfAll},
     {"bruck", allgatherv_bruck, {.max_bytes = 64 * kKi, .min_size = 3}},
     {"ring", allgatherv_ring, {}},
 };
 constexpr Row<Alltoall> kAlltoall[] = {
     {"by nodes", alltoall_by_nodes, over_nodes_in_order(1 * kKi)},
+    // measured: alltoall
+    // end of what is measured
     {"bruck", alltoall_bruck, {.max_bytes = 256, .min_size = 17}},
     {"linear", alltoall_linear, {.max_bytes = 32 * kKi}},
     {"pairwise", alltoall_pairwise, {}},
 };
 constexpr Row<ReduceScatter> kReduceScatter[] = {
+    // measured: reduce_scatter
+    // end of what is measured
     {"halving", reduce_scatter_halving, {.max_bytes = 256 * kKi, .needs_commutative = true}},
     {"pairwise", reduce_scatter_pairwise, {}},
 };
 // the same, and by recursive doubling log2(size) times as much is sent
 constexpr When kLongPrefix{.min_bytes = 32 * kKi}, kPrefixOfFew{.max_size = 16};
 constexpr Row<Scan> kScan[] = {
+    // measured: scan
+    // end of what is measured
     {"chain", scan_chain, kLongPrefix},
-    {"chain of few", scan_chain, kPrefixOfFew},
+    {"chain, of few", scan_chain, kPrefixOfFew},
     {"recursive_doubling", scan_recursive_doubling, {}},
 };
 constexpr Row<Scan> kExscan[] = {
+    // measured: exscan
+    // end of what is measured
     {"chain", exscan_chain, kLongPrefix},
-    {"chain of few", exscan_chain, kPrefixOfFew},
+    {"chain, of few", exscan_chain, kPrefixOfFew},
     {"recursive_doubling", exscan_recursive_doubling, {}},
 };
 

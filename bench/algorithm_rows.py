@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which algorithm of a collective is best for which processes and lengths, from measured times, as rows of the table in
+shim/coll/algorithms.cpp.
+
+A row stays as it is unless another algorithm is better by a tenth, and better in all repetitions but one: what a busy machine cannot tell
+apart it shall not change.
+"""
+import collections
+import csv
+import re
+import statistics
+
+# Counts of processes that are measured, and what each speaks for.
+SPEAKS_FOR = {2: (2, 2), 3: (3, 3), 4: (4, 6), 8: (7, 12), 16: (13, 16)}
+# Shorter data goes directly, or at a board (shim/coll/README.md).
+_SHORTEST = 512
+_BETTER = 0.9
+
+Point = collections.namedtuple("Point", "operation processes bytes")
+Row = collections.namedtuple("Row", "algorithm first last")            # bytes, the last one None where there is no end
+Block = collections.namedtuple("Block", "least most rows")             # processes, and the rows for them
+
+
+class Times:
+    """What bench/algorithm_times has said."""
+
+    def __init__(self):
+        self.points = collections.defaultdict(lambda: collections.defaultdict(list))   # Point → algorithm → µs by repetition
+        self.needs = collections.defaultdict(set)                                      # (operation, algorithm) → its needs
+        self.present = {}                                                              # Point → what the table chooses
+
+    def add(self, processes, output):
+        for operation, algorithm, needs, size, time, is_choice in csv.reader(output.splitlines()):
+            point = Point(operation, processes, int(size))
+            self.points[point][algorithm].append(float(time))
+            self.needs[operation, algorithm] |= set(needs.split())
+            if is_choice == "1":
+                self.present[point] = algorithm
+
+    def ratios(self, point, algorithm):
+        """Of its times to those of the present choice, in order: the repetitions' own, because a shared machine changes its speed between them."""
+        times = self.points[point]
+        return sorted(mine / present for mine, present in zip(times[algorithm], times[self.present[point]]))
+
+    def ratio(self, point, algorithm):
+        return statistics.median(self.ratios(point, algorithm))
+
+    def best(self, point):
+        found = min(self.points[point], key=lambda algorithm: self.ratio(point, algorithm))
+        second_worst = self.ratios(point, found)[-2:][0]
+        return found if self.ratio(point, found) < _BETTER and second_worst < 1 else self.present[point]
+
+    def operations(self):
+        return list(dict.fromkeys(point.operation for point in self.points))
+
+
+def rows(times, operation, processes):
+    """For that many processes, lengths that have the same best algorithm together; a length ends half-way, as factors go, to the next one."""
+    lengths = sorted(point.bytes for point in times.points if point[:2] == (operation, processes))
+    found = []
+    for length, following in zip(lengths, lengths[1:] + [None]):
+        end = None if following is None else round((length * following) ** 0.5) - 1
+        best = times.best(Point(operation, processes, length))
+        if found and found[-1].algorithm == best:
+            found[-1] = found[-1]._replace(last=end)
+        else:
+            found.append(Row(best, found[-1].last + 1 if found else _SHORTEST, end))
+    return found
+
+
+def blocks(times, operation):
+    """Neighbouring counts of processes with the same rows together."""
+    found = []
+    for count in sorted({point.processes for point in times.points if point.operation == operation}):
+        least, most = SPEAKS_FOR[count]
+        here = rows(times, operation, count)
+        if found and found[-1].rows == here and found[-1].most == least - 1:
+            found[-1] = found[-1]._replace(most=most)
+        else:
+            found.append(Block(least, most, here))
+    return found
+
+
+def _bytes_text(number):
+    return f"{number // 1024} * kKi" if number % 1024 == 0 else f"{(number + 1) // 1024} * kKi - 1" if number % 1024 == 1023 else str(number)
+
+
+def _row_text(times, operation, block, row):
+    when = [f".min_bytes = {_bytes_text(row.first)}"]
+    if row.last is not None:
+        when.append(f".max_bytes = {_bytes_text(row.last)}")
+    when += [f".min_size = {block.least}", f".max_size = {block.most}"]
+    needs = times.needs[operation, row.algorithm]
+    when += [f".needs_{need} = true" for need in ("commutative", "power_of_two") if need in needs]
+    when.append(".wants_shared_memory = true")
+    function = f"{operation}_{row.algorithm.replace(' ', '_')}"
+    return f'    {{"{row.algorithm}, measured", {function}, {{{", ".join(when)}}}}},\n'
+
+
+def text(times, operation):
+    return "".join(_row_text(times, operation, block, row) for block in blocks(times, operation) for row in block.rows)
+
+
+def replaced(table, times):
+    """The text of the table with its measured rows anew."""
+    for operation in times.operations():
+        part = re.compile(rf"(    // measured: {operation}\n).*?(    // end of what is measured\n)", re.DOTALL)
+        table, count = part.subn(lambda match: match[1] + text(times, operation) + match[2], table)
+        if count != 1:
+            raise ValueError(f"the table has {count} places for the rows of {operation}")
+    return table
+
+
+def functions(table):
+    """All algorithms that rows of the table name."""
+    return re.findall(r'^    \{"[^"]+", (\w+),', table, re.MULTILINE)

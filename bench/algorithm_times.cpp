@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How long every algorithm of the table of collectives takes on one node, whatever the table would choose: processes that are forked, with
+// an engine over shared memory and the algorithms, and nothing above them. bench/algorithms runs it and writes rows of the table.
+//
+//   algorithm_times PROCESSES [MILLISECONDS [REPETITIONS]]
+//
+// A line for each operation, algorithm, length (as the table has it) and repetition:
+//   operation,algorithm,needs,bytes,microseconds,is the table's choice
+// The time is the slowest process's. All algorithms run in turn in each repetition, backwards in every second one.
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bench/engine_of_two.hpp"
+#include "bench/fail.hpp"
+#include "shim/base/clock.hpp"
+#include "shim/coll/algorithms.hpp"
+#include "shim/transport/shm/shm.hpp"
+#include "tests/transport/anonymous_area.hpp"
+
+namespace {
+
+using namespace shim;
+using bench::need;
+using transport::testing::AnonymousArea;
+using transport::testing::AnonymousGround;
+
+constexpr std::uint64_t kLengths[] = {1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22};
+/// Of one process's buffer.
+constexpr std::uint64_t kLongest = 8 << 20;
+/// Rounds of one measurement.
+constexpr int kMostRounds = 1000;
+
+/// Processes that share a node's memory, all of them.
+class Node final : public coll::Locality, public p2p::Members, public p2p::Router {
+ public:
+  Node(transport::Transport& transport, const transport::ShmSettings& settings, int processes)
+      : transport_(transport), settings_(settings), processes_(processes) {}
+  coll::Sharing sharing() const override { return coll::Sharing::memory; }
+  std::unique_ptr<const coll::Nodes> nodes() const override { return nullptr; }
+  std::optional<transport::BoardPlace> take_board() const override { return std::nullopt; }
+  std::unique_ptr<transport::Board> open_board(transport::BoardPlace) const override { return nullptr; }
+  int size() const override { return processes_; }
+  base::ProcessId at(int rank) const override { return {0, static_cast<std::uint32_t>(rank)}; }
+  base::Result<p2p::Route> route_to(base::ProcessId process) override {
+    return p2p::Route{&transport_, transport::shm_address(process.rank, settings_)};
+  }
+  bool is_alive(base::ProcessId) override { return true; }
+
+ private:
+  transport::Transport& transport_;
+  transport::ShmSettings settings_;
+  int processes_;
+};
+
+/// What the processes tell each other beside messages.
+struct Said {
+  double microseconds[64];
+  int rounds;
+};
+
+/// One process's buffers, and the length that is measured.
+struct Case {
+  int size;
+  std::uint64_t bytes;
+  std::vector<std::byte>&one, &other;
+  std::vector<std::int64_t> counts;  ///< of items by rank, together `bytes`
+
+  Case(int processes, std::uint64_t length, std::vector<std::byte>& a, std::vector<std::byte>& b)
+      : size(processes), bytes(length), one(a), other(b) {
+    const coll::EvenParts parts{items(), static_cast<std::uint64_t>(size)};
+    for (int rank = 0; rank < size; ++rank) counts.push_back(static_cast<std::int64_t>(parts.count(rank)));
+  }
+  std::uint64_t items() const { return bytes / sizeof(double); }
+  coll::Operands operands() const { return {types::find_predefined("MPI_DOUBLE"), &types::predefined(types::Operator::sum), items()}; }
+  std::uint64_t block() const { return std::max<std::uint64_t>(bytes / static_cast<std::uint64_t>(size), 1); }
+};
+
+// A call of each kind of algorithm, root 0.
+coll::Task begin(coll::Bcast* run, const coll::Call& call, Case& on) { return run(call, {on.one.data(), on.bytes}, 0); }
+coll::Task begin(coll::Reduce* run, const coll::Call& call, Case& on) {
+  return run(call, on.operands(), on.one.data(), call.rank == 0 ? on.other.data() : nullptr, 0);
+}
+coll::Task begin(coll::Allreduce* run, const coll::Call& call, Case& on) { return run(call, on.operands(), on.one.data(), on.other.data()); }
+coll::Task begin(coll::Gather* run, const coll::Call& call, Case& on) {
+  return run(call, {on.one.data(), on.bytes}, call.rank == 0 ? on.other.data() : nullptr, 0);
+}
+coll::Task begin(coll::Scatter* run, const coll::Call& call, Case& on) {
+  return run(call, call.rank == 0 ? on.one.data() : nullptr, {on.other.data(), on.bytes}, 0);
+}
+coll::Task begin(coll::Allgather* run, const coll::Call& call, Case& on) { return run(call, on.other.data(), on.block()); }
+coll::Task begin(coll::Allgatherv* run, const coll::Call& call, Case& on) {
+  return run(call, on.other.data(), coll::Places::equal(on.block()));
+}
+coll::Task begin(coll::Alltoall* run, const coll::Call& call, Case& on) { return run(call, on.one.data(), on.other.data(), on.bytes); }
+coll::Task begin(coll::ReduceScatter* run, const coll::Call& call, Case& on) {
+  return run(call, on.operands(), on.one.data(), on.other.data(), on.counts);
+}
+
+/// One process's part of everything.
+class Bench {
+ public:
+  Bench(std::shared_ptr<AnonymousGround> ground, Said& said, int rank, int processes, double milliseconds)
+      : area_(std::move(ground), static_cast<std::uint32_t>(rank)), transport_(need(make_shm(area_, settings_))),
+        node_(*transport_, settings_, processes),
+        engine_({.self = node_.at(rank), .router = &node_, .transports = {transport_.get()},
+                 .is_crowded = processes > static_cast<int>(std::thread::hardware_concurrency())}),
+        context_(engine_.make_context({std::shared_ptr<const p2p::Members>(std::shared_ptr<void>(), &node_), rank, common_base(), 1, {}})),
+        comm_(engine_, *context_, std::make_shared<coll::ScratchPool>(), rank, processes, nullptr, &node_), said_(said), milliseconds_(milliseconds),
+        one_(kLongest), other_(kLongest) {
+    area_.set_ready();
+  }
+
+  void measure_all(int repetition) {
+    repetition_ = repetition;
+    const coll::Table& all = coll::table();
+    measure("bcast", all.bcast, 1);
+    measure("reduce", all.reduce, 1);
+    measure("allreduce", all.allreduce, 1);
+    measure("gather", all.gather, comm_.size());
+    measure("scatter", all.scatter, comm_.size());
+    measure("allgather", all.allgather, 1);
+    measure("allgatherv", all.allgatherv, 1);
+    measure("alltoall", all.alltoall, comm_.size());
+    measure("reduce_scatter", all.reduce_scatter, 1);
+    measure("scan", all.scan, 1);
+    measure("exscan", all.exscan, 1);
+  }
+
+ private:
+  static std::shared_ptr<const p2p::ContextBases> common_base() {
+    auto bases = std::make_shared<p2p::ContextBases>();
+    bases->common = 1;
+    return bases;
+  }
+
+  /// @param blocks how many of that length a buffer holds
+  template <typename Function>
+  void measure(const char* operation, std::span<const coll::Row<Function>> rows, int blocks) {
+    for (std::uint64_t bytes : kLengths) {
+      if (bytes * static_cast<std::uint64_t>(blocks) > kLongest) continue;
+      Case on(comm_.size(), bytes, one_, other_);
+      std::vector<const coll::Row<Function>*> possible;
+      for (const auto& row : rows) {
+        const auto is_same = [&](const auto* other) { return other->function == row.function; };
+        if (row.when.is_possible(comm_.size(), true) && std::ranges::none_of(possible, is_same)) possible.push_back(&row);
+      }
+      if (repetition_ % 2 != 0) std::ranges::reverse(possible);
+      const Function* chosen = coll::choose(rows, coll::call_on(comm_, 0), bytes);
+      for (const auto* row : possible) {
+        const double time = time_of([&] { run(begin(row->function, coll::call_on(comm_, comm_.next_tag()), on)); });
+        if (comm_.rank() != 0) continue;
+        std::string needs = row->when.needs_commutative ? "commutative " : "";
+        if (row->when.needs_power_of_two) needs += "power_of_two";
+        const std::string name(row->name.substr(0, row->name.find(',')));
+        std::printf("%s,%s,%s,%llu,%.3f,%d\n", operation, name.c_str(), needs.c_str(), static_cast<unsigned long long>(bytes), time,
+                    row->function == chosen);
+      }
+    }
+  }
+
+  void run(coll::Task task) { need(coll::run(comm_, std::move(task))); }
+  void meet() { run(coll::barrier_dissemination(coll::call_on(comm_, comm_.next_tag()))); }
+
+  /// Microseconds, the slowest process's, the same at all.
+  double time_of(const std::function<void()>& once) {
+    const double alone = slowest(once, 2);
+    if (comm_.rank() == 0) said_.rounds = std::clamp(static_cast<int>(milliseconds_ * 1000 / std::max(alone, 0.1)), 3, kMostRounds);
+    meet();
+    return slowest(once, said_.rounds);
+  }
+  double slowest(const std::function<void()>& once, int rounds) {
+    meet();
+    const base::Nanoseconds start = base::now_ns();
+    for (int i = 0; i < rounds; ++i) once();
+    said_.microseconds[comm_.rank()] = static_cast<double>(base::now_ns() - start) / rounds / 1000;
+    meet();
+    const double most = *std::max_element(said_.microseconds, said_.microseconds + comm_.size());
+    meet();
+    return most;
+  }
+
+  transport::ShmSettings settings_;
+  AnonymousArea area_;
+  std::unique_ptr<transport::Transport> transport_;
+  Node node_;
+  p2p::Engine engine_;
+  p2p::ContextPtr context_;
+  coll::Comm comm_;
+  Said& said_;
+  double milliseconds_;
+  std::vector<std::byte> one_, other_;
+  int repetition_ = 0;
+};
+
+/// A process that ends badly takes the others with it: they would wait for it.
+int wait_for_all(const std::vector<pid_t>& children) {
+  for (std::size_t i = 0; i < children.size(); ++i) {
+    int status = 0;
+    if (wait(&status) > 0 && status == 0) continue;
+    for (pid_t child : children) kill(child, SIGKILL);
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int processes = argc > 1 ? std::atoi(argv[1]) : 0;
+  const double milliseconds = argc > 2 ? std::atof(argv[2]) : 5;
+  const int repetitions = argc > 3 ? std::atoi(argv[3]) : 5;
+  if (processes < 2 || processes > 64) bench::fail("algorithm_times PROCESSES [MILLISECONDS [REPETITIONS]], 2 to 64 processes");
+  const auto count = static_cast<std::uint32_t>(processes);
+  auto ground = std::make_shared<AnonymousGround>(count, transport::shm_slot_bytes(count), transport::shm_pair_bytes({}));
+  void* shared = mmap(nullptr, sizeof(Said), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) bench::fail("no memory to share");
+  std::vector<pid_t> children;
+  for (int rank = 0; rank < processes; ++rank) {
+    const pid_t child = fork();
+    if (child == 0) {
+      {
+        Bench bench(ground, *static_cast<Said*>(shared), rank, processes, milliseconds);
+        for (int i = 0; i < repetitions; ++i) bench.measure_all(i);
+      }
+      std::fflush(stdout);
+      std::_Exit(0);
+    }
+    children.push_back(child);
+  }
+  return wait_for_all(children);
+}
