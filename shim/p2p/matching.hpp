@@ -3,12 +3,15 @@
 //
 // Receives for one source wait in that source's queue, those for any source in a queue of their own; a running number tells
 // which of two was posted first. Unexpected messages are in their source's queue and in one of all by arrival. Exact sources
-// therefore cost the same however many others wait.
+// therefore cost the same however many others wait. Who has looked through many of other tags in vain makes an index of all that wait, by
+// source and tag (key_index.hpp), which is kept until nothing waits; so those of other tags cost nothing either.
 #pragma once
 
 #include <boost/intrusive/list.hpp>
 #include <cstdint>
+#include <memory>
 
+#include "shim/p2p/key_index.hpp"
 #include "shim/p2p/p2p.hpp"
 #include "shim/p2p/source_table.hpp"
 
@@ -18,8 +21,11 @@ using boost::intrusive::link_mode;
 using boost::intrusive::list_base_hook;
 using boost::intrusive::normal_link;
 
+struct ByKey;
+struct ByTag;
+
 /// The part of a receive that waits for its message. Owned by who posts it.
-struct Posted : list_base_hook<link_mode<normal_link>> {
+struct Posted : list_base_hook<link_mode<normal_link>>, KeyHook<ByKey> {
   int source = kAnySource;
   int tag = kAnyTag;
   std::uint64_t number = 0;  ///< order of posting, set by post()
@@ -30,9 +36,24 @@ struct ByArrival;
 template <typename Tag>
 using ArrivedHook = list_base_hook<boost::intrusive::tag<Tag>, link_mode<normal_link>>;
 /// The part of a message that waits for its receive. Owned by who adds it.
-struct Arrived : ArrivedHook<BySource>, ArrivedHook<ByArrival> {
+struct Arrived : ArrivedHook<BySource>, ArrivedHook<ByArrival>, KeyHook<ByKey>, KeyHook<ByTag> {
   int source = 0;
   int tag = 0;
+};
+
+/// Of a receive what it asks for, wildcards included; of a message what it has.
+struct SourceAndTag {
+  int source, tag;
+  template <typename Item>
+  static SourceAndTag from(const Item& item) { return {item.source, item.tag}; }
+  std::uint64_t number() const { return std::uint64_t{static_cast<std::uint32_t>(source)} << 32 | static_cast<std::uint32_t>(tag); }
+  bool operator==(const SourceAndTag&) const = default;
+};
+struct TagAlone {
+  int tag;
+  static TagAlone from(const Arrived& message) { return {message.tag}; }
+  std::uint64_t number() const { return static_cast<std::uint32_t>(tag); }
+  bool operator==(const TagAlone&) const = default;
 };
 
 class Matching {
@@ -77,16 +98,28 @@ class Matching {
     PostedList posted;
     ArrivedList<BySource> arrived;
   };
-  static Posted* first_for(PostedList& list, int tag);
+  Posted* first_posted(int source, int tag);
+  Posted* first_indexed(int source, int tag);
   // Where there is one at all: mostly there is none, which is seen without a call.
   Posted* take_first_posted(int source, int tag);
   Arrived* find_first_arrived(int source, int tag);
+  void index_posted();
+  void index_arrived();
+
+  using PostedIndex = KeyIndex<Posted, ByKey, SourceAndTag>;
+  struct ArrivedIndex {
+    KeyIndex<Arrived, ByKey, SourceAndTag> by_key;
+    KeyIndex<Arrived, ByTag, TagAlone> by_tag;
+  };
 
   SourceTable<Queues> by_source_;
   PostedList any_source_;
   ArrivedList<ByArrival> arrived_;
   std::uint64_t next_number_ = 0;
   std::uint64_t posted_count_ = 0;
+  std::size_t arrived_count_ = 0;
+  std::unique_ptr<PostedIndex> posted_index_;    ///< null unless one was needed
+  std::unique_ptr<ArrivedIndex> arrived_index_;  ///< null unless one was needed
 };
 
 template <typename Predicate>

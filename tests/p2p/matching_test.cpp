@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <list>
 #include <memory>
 #include <random>
@@ -115,6 +116,103 @@ TEST_P(RandomMatching, AgreesWithTheModel) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomMatching, testing::Range(1u, 21u));
+
+// Thousands wait, of many tags and sources; they grow to many and shrink to none several times, so that indexes come, grow and go.
+class ManyOfThem : public testing::TestWithParam<unsigned> {
+ protected:
+  static constexpr int kSources = 5, kTags = 200, kMost = 1500;
+  int any(int bound) { return static_cast<int>(random_() % static_cast<unsigned>(bound)); }
+  int source_or_any(int source) { return any(4) == 0 ? kAnySource : source; }
+  int tag_or_any(int tag) { return any(8) == 0 ? kAnyTag : tag; }
+
+  void arrive(int source, int tag) {
+    const int name = next_name_++, expected = model_.arrive({source, tag, name});
+    Posted* taken = matching_.take_posted(source, tag);
+    ASSERT_EQ(taken == nullptr ? -1 : static_cast<Receive*>(taken)->name, expected);
+    if (taken != nullptr) return;
+    Mail& mail = mails_.emplace_back();
+    mail.source = source;
+    mail.tag = tag;
+    mail.name = name;
+    matching_.add(mail);
+  }
+  void receive(int source, int tag) {
+    const int name = next_name_++;
+    auto expected = model_.find({source, tag, name});
+    Arrived* found = matching_.find_arrived(source, tag);
+    ASSERT_EQ(found == nullptr ? -1 : static_cast<Mail*>(found)->name, expected == model_.arrived.end() ? -1 : expected->name);
+    if (found != nullptr) {
+      matching_.remove(*found);
+      model_.arrived.erase(expected);
+      return;
+    }
+    Receive& made = receives_.emplace_back();
+    made.source = source;
+    made.tag = tag;
+    made.name = name;
+    matching_.post(made);
+    model_.posted.push_back({source, tag, name});
+  }
+  Model::Entry one_of(const std::list<Model::Entry>& entries) { return *std::next(entries.begin(), any(static_cast<int>(entries.size()))); }
+
+  std::mt19937 random_{GetParam()};
+  Matching matching_{kSources};
+  Model model_;
+  std::list<Receive> receives_;
+  std::list<Mail> mails_;
+  int next_name_ = 0;
+};
+
+TEST_P(ManyOfThem, AgreeWithTheModel) {
+  for (int turn = 0; turn < 6; ++turn) {
+    for (int i = 0; i < kMost; ++i) {
+      const int source = any(kSources), tag = any(kTags);
+      if (turn % 2 == (any(10) == 0)) arrive(source, tag);
+      else receive(source_or_any(source), tag_or_any(tag));
+      ASSERT_FALSE(HasFatalFailure());
+    }
+    while (!model_.arrived.empty()) {
+      const Model::Entry wanted = one_of(model_.arrived);
+      receive(source_or_any(wanted.source), tag_or_any(wanted.tag));
+      ASSERT_FALSE(HasFatalFailure());
+    }
+    while (!model_.posted.empty()) {
+      const Model::Entry waiting = one_of(model_.posted);
+      arrive(waiting.source == kAnySource ? any(kSources) : waiting.source, waiting.tag == kAnyTag ? any(kTags) : waiting.tag);
+      ASSERT_FALSE(HasFatalFailure());
+    }
+    EXPECT_FALSE(matching_.has_posted());
+    EXPECT_EQ(matching_.first_arrived(), nullptr);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, ManyOfThem, testing::Range(1u, 7u));
+
+// What waits for other tags is not looked through: 60,000 of them 60,000 times would take minutes.
+TEST(Matching, OthersThatWaitCostNothing) {
+  constexpr int kMany = 60'000;
+  const auto start = std::chrono::steady_clock::now();
+  Matching matching(2);
+  std::vector<Mail> mails(kMany);
+  for (int i = 0; i < kMany; ++i) {
+    static_cast<Arrived&>(mails[static_cast<std::size_t>(i)]).tag = i;
+    matching.add(mails[static_cast<std::size_t>(i)]);
+  }
+  for (int tag = kMany - 1; tag >= 0; --tag) {
+    Arrived* found = matching.find_arrived(tag % 2 == 0 ? kAnySource : 0, tag);
+    ASSERT_EQ(found, &mails[static_cast<std::size_t>(tag)]);
+    ASSERT_EQ(matching.find_arrived(1, tag), nullptr);
+    matching.remove(*found);
+  }
+  std::vector<Receive> receives(kMany);
+  for (int i = 0; i < kMany; ++i) {
+    receives[static_cast<std::size_t>(i)].source = i % 2 == 0 ? kAnySource : 0;
+    receives[static_cast<std::size_t>(i)].tag = i;
+    matching.post(receives[static_cast<std::size_t>(i)]);
+  }
+  for (int tag = kMany - 1; tag >= 0; --tag) ASSERT_EQ(matching.take_posted(0, tag), &receives[static_cast<std::size_t>(tag)]);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+}
 
 TEST(Matching, ForEachSourceNamesEachOnce) {
   Matching matching(200);
