@@ -140,6 +140,7 @@ bool Connection::has_room(std::size_t bytes) {
 
 void Connection::carry_messages() {
   set(socket_.get(), SOL_SOCKET, SO_SNDBUF, kSendBuffer);
+  buffer_ = room_ = 0;  // a new connection's may have been longer, where segments are long (tcp(7), tcp_wmem)
   set(socket_.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, 0);
 }
 

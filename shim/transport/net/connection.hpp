@@ -42,7 +42,8 @@ class Connection {
   bool has_room(std::size_t bytes);
   /// Is the system's buffer long enough for such a frame, as far as is known?
   bool takes_whole(std::size_t bytes) const;
-  /// The system's send buffer becomes as long as it may be: by itself it grows only where lines are slow (tcp(7), tcp_wmem).
+  /// The system's send buffer becomes as long as it may be, and stays so: by itself it grows only where lines are slow, and shrinks where
+  /// the system has little memory (tcp(7), tcp_wmem). What has_room has said before is void.
   /// From now on what is sent may wait for as long as the other process does not read: it may compute for hours. That its machine is gone
   /// is then found out by the system's retransmissions alone (tcp(7), tcp_retries2).
   void carry_messages();

@@ -100,11 +100,12 @@ Result<bool> Contacts::send_now(Contact& to, ConstSpan first, ConstSpan second) 
   to.is_kept_ = true;
   if (to.way_ == nullptr) call(to);
   const bool is_open = to.way_ != nullptr && to.way_->state() == Connection::State::open;
-  if (!is_open || !to.out_.is_empty() || !to.way_->has_room(first.size() + second.size())) return false;
+  if (!is_open || !to.out_.is_empty()) return false;
   if (to.patient_way_ != to.way_) [[unlikely]] {
-    to.way_->carry_messages();
+    to.way_->carry_messages();  // before it is asked for its room
     to.patient_way_ = to.way_;
   }
+  if (!to.way_->has_room(first.size() + second.size())) return false;
   return send(to, ContactFrame::packet, first, second);
 }
 
