@@ -200,6 +200,25 @@ TEST_F(NetTest, AConnectionThatHasDoneItsWorkIsNobodysEnd) {
   EXPECT_FALSE(other.net->is_gone(link(other, one)));
 }
 
+// The fabric says nothing of it.
+TEST_F(NetTest, WithAFabricOneWhoHasEndedIsFoundOutByThoseWhoAskForIt) {
+  End one = make(), silent = make(), third = make();
+  std::optional<End> other = make();
+  Link &to = link(one, *other), &to_silent = link(one, silent), &to_third = link(one, third);
+  poll_until({&one, &*other}, [&] { return *one.net->try_send(to, text("there"), {}) == Attempt::done; });
+  poll_until({&one, &*other}, [&] { return other->heard.size() == 1; });
+  for (int i = 0; i < 500; ++i) {
+    for (Link* each : {&to, &to_silent, &to_third}) EXPECT_FALSE(one.net->is_gone(*each));
+    EXPECT_FALSE(other->net->is_gone(link(*other, one)));
+    for (End* end : {&one, &*other, &third}) ASSERT_TRUE(end->poll());
+  }
+  other.reset();
+  poll_until({&one, &third}, [&] { return one.net->is_gone(to); });
+  EXPECT_FALSE(one.net->is_gone(to_third));
+  EXPECT_FALSE(one.net->is_gone(to_silent)) << "one that only does not poll";
+  EXPECT_EQ(third.heard.size() + silent.heard.size(), 0u);
+}
+
 TEST_F(NetTest, WhoWantsAFabricHearsThatTheOtherHasNone) {
   End one = make(), other = make({});
   Link& to = link(one, other);

@@ -66,6 +66,9 @@ class Contacts {
   /// A packet that arrives whatever this process does when it was taken, other than one that waits here for its connection or for room.
   /// False: not now; the call, if it is the first, has begun.
   base::Result<bool> send_now(Contact& to, ConstSpan first, ConstSpan second);
+  /// Calls it where there is no connection to it. Where it has ended, its failure says so in time; else the connection does when it ends, and
+  /// the next call.
+  void look_for(Contact& contact) { if (!contact.failure_ && contact.way_ == nullptr) call(contact); }
   /// Nothing more is to be asked of this process: a connection that served no packets is closed, so that descriptors do not grow in
   /// number with those who were asked something once.
   void finish(Contact& with);

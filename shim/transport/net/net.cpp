@@ -63,10 +63,7 @@ class NetTransport final : public Net {
   bool needs_offers() const override { return fabric_ ? fabric_->needs_offers() : wants_fabric(); }
   std::unique_ptr<Offer> offer(Link& link, ConstSpan memory) override;
   std::unique_ptr<Read> begin_read(Link& link, const RemoteMemory& from, std::span<std::byte> into) override;
-  /// With a fabric, connections that have done their work are closed, so their end says nothing.
-  bool is_gone(const Link& link) const override {
-    return !wants_fabric() && static_cast<const NetLink&>(link).contact->has_left();
-  }
+  bool is_gone(const Link& link) const override;
   bool is_flushed() const override { return contacts_->is_flushed() && (!fabric_ || fabric_->is_flushed()); }
   bool can_sleep() const override { return false; }
   void sleep(std::int64_t nanoseconds) override { contacts_->sleep(std::min(nanoseconds, kLongestNap)); }
@@ -179,6 +176,16 @@ Result<Attempt> NetTransport::try_read(Link& from, std::uint64_t remote_address,
   SHIM_TRY_ASSIGN(const bool connected, is_connected(link));
   if (!connected) return Attempt::again;
   return fabric_->try_read(*link.fabric, remote_address, into);
+}
+
+/// A fabric may never say that a process is gone of which something is awaited. Connections that have served their purpose are closed where
+/// there is one, so that their end says nothing; but nobody takes a call any more where a process has ended.
+bool NetTransport::is_gone(const Link& link) const {
+  Contact& contact = *static_cast<const NetLink&>(link).contact;
+  if (!wants_fabric()) return contact.has_left();
+  if (!mark_.is_own_process()) return false;
+  contacts_->look_for(contact);
+  return contact.failure() != nullptr;
 }
 
 std::unique_ptr<Offer> NetTransport::offer(Link& to, ConstSpan memory) {
