@@ -86,6 +86,7 @@ Status check_one_of(std::string_view name, const std::string& value, std::initia
 }
 
 Status check(const Settings& s) {
+  SHIM_TRY(check_one_of("matching", s.matching, {"own", "provider"}));
   SHIM_TRY(check_one_of("fabric_opens", s.fabric_opens, {"first_message", "creation"}));
   SHIM_TRY(check_one_of("bootstrap", s.bootstrap, {"auto", "pmix"}));
   SHIM_TRY(check_one_of("exchange", s.exchange, {"modex", "ring", "ifence", "fence", "world_fence"}));

@@ -49,15 +49,19 @@ Message* Core::take_unmatched(base::ContextId id, const wire::Cancel& wanted) {
 }
 
 void Core::on_cancel(const wire::Cancel& header) {
-  Peer& sender = peer(base::ProcessId{header.world, header.rank});
-  if (Message* message = take_unmatched(header.context, header)) {
+  if (!recall_from_below(header)) answer_recall(header);
+}
+
+void Core::answer_recall(const wire::Cancel& wanted) {
+  Peer& sender = peer(base::ProcessId{wanted.world, wanted.rank});
+  if (Message* message = take_unmatched(wanted.context, wanted)) {
     free_message(*message);
     wire::Cancelled reply;
-    reply.send = header.send;
+    reply.send = wanted.send;
     transmit(sender, reply);
-  } else if (header.message == wire::Kind::eager_numbered) {
+  } else if (wanted.message == wire::Kind::eager_numbered) {
     wire::Finished reply;
-    reply.send = header.send;
+    reply.send = wanted.send;
     transmit(sender, reply);
   }
 }

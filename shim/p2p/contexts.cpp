@@ -51,13 +51,23 @@ void Core::set_first_base(std::uint32_t base) { drop_all(contexts_.set_first_bas
 void Core::skip_base(std::uint32_t base) { drop_all(contexts_.skip_base(base)); }
 
 Core::Core(EngineSpec engine_spec)
-    : spec(std::move(engine_spec)), origin_(wire::Origin::of(spec.self)), plans_(plans_for(spec.settings)), is_crowded_(spec.is_crowded) {
+    : spec(std::move(engine_spec)),
+      origin_(wire::Origin::of(spec.self)),
+      matches_below_(spec.settings.matching == "provider"),
+      plans_(plans_for(spec.settings)),
+      is_crowded_(spec.is_crowded) {
   for (transport::Transport* transport : spec.transports) add_transport(*transport);
 }
 
 Core::~Core() {
-  for (auto& [process, peer] : peers_)
+  for (auto& [process, peer] : peers_) {
     if (peer->shared != nullptr) stop_sharing(*peer->shared);  // its buffer is the program's again
+    while (!peer->below.empty()) {  // and so are requests
+      ReceiveRequest& request = peer->below.front();
+      peer->transport->matcher()->forget(request);
+      leave_below(request);
+    }
+  }
   std::vector<Context*> ownerless;
   contexts_.for_each([&](Context& context) {
     context.core = nullptr;

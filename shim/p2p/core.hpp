@@ -110,6 +110,10 @@ class Core final : private transport::Sink {
   void begin_long(ReceiveRequest& request, const Arrival& arrival, Peer& from);
   int read_some();
 
+  // --- below.cpp
+  /// For a probe that has found nothing: true where what it looks for may be with a transport that matches, which then hands it over.
+  bool look_below(Context& context, int source);
+
   // --- shared_copy.cpp
   int write_some();
 
@@ -180,6 +184,8 @@ class Core final : private transport::Sink {
   };
 
   bool on_packet(transport::ConstSpan packet) override;
+  void on_matched(transport::MatchedReceive& receive, transport::ConstSpan packet) override;
+  void on_withdrawn(transport::MatchedReceive& receive) override;
   std::optional<transport::Placement> place(transport::ConstSpan beginning, std::size_t bytes) override;
   void on_placed(transport::ConstSpan header, std::size_t payload_bytes) override;
   void take_packet(transport::ConstSpan packet);
@@ -190,6 +196,7 @@ class Core final : private transport::Sink {
   void on_clear_to_send(const wire::ClearToSend& header);
   void on_finished(const wire::Finished& header);
   void on_cancel(const wire::Cancel& header);
+  void answer_recall(const wire::Cancel& wanted);
   void on_cancelled(const wire::Cancelled& header);
   ReceiveRequest* receiver_of(const wire::Data& header, std::size_t payload_bytes);
   void on_data(const wire::Data& header, transport::ConstSpan payload);
@@ -201,6 +208,8 @@ class Core final : private transport::Sink {
   void route_waiting(Guard& guard);
   void transmit_bytes(Peer& to, transport::ConstSpan header, SendRequest* request);
   void mark_busy(Peer& to);
+  void want_route(Peer& to);
+  base::Result<transport::Attempt> give(Peer& to, transport::ConstSpan header, transport::ConstSpan payload);
   base::Result<transport::Attempt> send_front(Peer& to);
   base::Result<transport::Attempt> send_control_part(Peer& to);
   base::Result<transport::Attempt> send_next_data(Peer& to);
@@ -226,6 +235,20 @@ class Core final : private transport::Sink {
   void on_sent(SendRequest& request);
   void end(SendRequest& request, std::optional<base::Error> error, bool cancelled = false);
   void deliver(ReceiveRequest& request, const Arrival& arrival, Context& context);
+  void post(ReceiveRequest& request);
+  transport::Matcher* matcher() const;
+  transport::Matcher* matcher_for(const Peer& to, const wire::Eager& message) const;
+  bool may_come_from_below(Context& context, int source, Plane plane);
+  bool post_below(ReceiveRequest& request);
+  bool start_below(ReceiveRequest& request);
+  void note_gathered(ReceiveRequest& request);
+  void note_not_gathered(ReceiveRequest& request);
+  bool may_end_gathering(const transport::Matcher& below);
+  void move_below();
+  void serve_below();
+  void leave_below(ReceiveRequest& request);
+  bool recall_from_below(const wire::Cancel& wanted);
+  void answer_recalls(const transport::Matcher& below);
   void end(ReceiveRequest& request, const Outcome& outcome, std::optional<base::Error> error);
   void end_long(ReceiveRequest& request);
   void unlink(SendRequest& request);
@@ -261,6 +284,12 @@ class Core final : private transport::Sink {
   void say(base::LogLevel level, const std::string& text) const;
   void warn(const std::string& text) const { say(base::LogLevel::warn, text); }
 
+  /// A message that its sender wants back, and the sweep that has gathered it if it was below.
+  struct Recall {
+    wire::Cancel wanted;
+    std::uint64_t sweep;
+  };
+
   base::BiasedLock lock_;
   std::vector<Polled> transports_;
   ContextTable contexts_;
@@ -280,6 +309,12 @@ class Core final : private transport::Sink {
   RequestList<ReceiveRequest, Streaming> reads_;
   std::size_t long_sends_ = 0;      ///< under way: announced, and not ended
   std::deque<wire::Share> shares_;  ///< messages of ours that their receivers read, and we may write
+
+  const bool matches_below_;  ///< transports may
+  RequestList<ReceiveRequest, Streaming> gathered_;  ///< posted here, and their messages may come from below; in the order of posting
+  std::size_t gathered_count_ = 0, gathered_any_ = 0;  ///< of them: all, those from any source
+  int gathered_rounds_ = 0;  ///< in which messages are gathered whatever waits here
+  std::vector<Recall> recalls_;
 
   std::deque<ControlMessage> inbox_;
   std::shared_ptr<const ControlHandler> handler_;

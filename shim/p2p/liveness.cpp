@@ -4,6 +4,7 @@
 #include <string>
 
 #include "shim/p2p/core.hpp"
+#include "shim/transport/matching.hpp"
 
 namespace shim::p2p {
 
@@ -49,7 +50,7 @@ void Core::add_concern(Concerns& concerns, const Context& context, int source) c
 Core::Concerns Core::concerns() {
   Concerns all;
   for (auto& [process, peer] : peers_) {
-    if (!peer->unfinished.empty() || !peer->incoming.empty() || !peer->queue.empty()) all.single.push_back(process);
+    if (!peer->unfinished.empty() || !peer->incoming.empty() || !peer->queue.empty() || !peer->below.empty()) all.single.push_back(process);
   }
   contexts_.for_each([&](Context& context) {
     for (Matching& matching : context.queues) {
@@ -106,8 +107,11 @@ bool Core::is_cut_off(base::ProcessId process) const {
 
 /// What a process sent before it died, or ended a life, still counts.
 void Core::take_what_has_come() {
+  transport::Matcher* below = matches_below_ ? matcher() : nullptr;
+  const std::uint64_t sweep = below == nullptr ? 0 : below->begin_sweep();
+  const auto is_swept = [&] { return below == nullptr || below->sweeps() >= sweep; };
   base::Status status;
-  for (int i = 0; i < kLastPolls && poll_all(true, status) != 0; ++i) {
+  for (int i = 0; i < kLastPolls && (poll_all(true, status) != 0 || !is_swept()); ++i) {
   }
 }
 
@@ -155,6 +159,10 @@ void Core::fail(Peer& gone, const base::Error& reason) {
   gone.failure = reason.clone();
   gone.link = nullptr;
   end_all(gone, *gone.failure);
+  while (!gone.below.empty()) {
+    ReceiveRequest& request = gone.below.front();
+    end(request, {request.address.rank, request.address.tag, 0}, gone.failure->clone());
+  }
   auto found = peers_.find(gone.process);
   if (found != peers_.end() && found->second.get() == &gone) {
     retired_.push_back(std::move(found->second));

@@ -2,6 +2,7 @@
 // Packets on their way out. What finds no room waits in its peer's queue; nothing overtakes the queue but data packets, which
 // carry their place in the message.
 #include "shim/p2p/core.hpp"
+#include "shim/transport/matching.hpp"
 
 namespace shim::p2p {
 
@@ -15,13 +16,26 @@ bool brings_message(transport::ConstSpan header) {
   return kind == wire::Kind::eager || kind == wire::Kind::eager_synchronous || kind == wire::Kind::eager_numbered;
 }
 
+bool is_matched(transport::ConstSpan header) {
+  return brings_message(header) || static_cast<wire::Kind>(header[0]) == wire::Kind::ready_to_send;
+}
+
 }  // namespace
+
+/// A packet to a link that takes it or not. One that is matched below goes its own way.
+base::Result<transport::Attempt> Core::give(Peer& to, transport::ConstSpan header, transport::ConstSpan payload) {
+  if (matches_below_ && is_matched(header)) [[unlikely]] {
+    const auto message = *wire::read<wire::Eager>(header);  // which is what it begins with
+    if (transport::Matcher* matcher = matcher_for(to, message))
+      return matcher->try_send(*to.link, {message.context, message.source, message.tag}, header, payload);
+  }
+  return to.transport->try_send(*to.link, header, payload);
+}
 
 void Core::transmit_bytes(Peer& to, transport::ConstSpan header, SendRequest* request) {
   if (to.failure) return;  // what belonged to it has ended with it
   if (to.is_clear()) {
-    auto sent = to.transport->try_send(*to.link, header,
-                                       brings_message(header) ? request->data.all() : transport::ConstSpan{});
+    auto sent = give(to, header, brings_message(header) ? request->data.all() : transport::ConstSpan{});
     if (!sent) return on_send_error(to, sent.error());
     if (*sent == transport::Attempt::done) {
       if (request != nullptr) on_sent(*request);
@@ -38,12 +52,16 @@ void Core::transmit_bytes(Peer& to, transport::ConstSpan header, SendRequest* re
 void Core::mark_busy(Peer& to) {
   if (to.queue.empty() && to.streams.empty()) return;
   if (to.link == nullptr) {
-    if (!to.needs_route) unrouted_.push_back(&to);
-    to.needs_route = true;
+    want_route(to);
   } else {
     if (!to.is_busy) busy_.push_back(&to);
     to.is_busy = true;
   }
+}
+
+void Core::want_route(Peer& to) {
+  if (!to.needs_route) unrouted_.push_back(&to);
+  to.needs_route = true;
 }
 
 base::Result<transport::Attempt> Core::send_front(Peer& to) {
@@ -52,8 +70,7 @@ base::Result<transport::Attempt> Core::send_front(Peer& to) {
   transport::ConstSpan header(front.header.data(), front.header_bytes);
   SendRequest* request = front.request;
   SHIM_TRY_ASSIGN(transport::Attempt attempt,
-                  to.transport->try_send(*to.link, header,
-                                         brings_message(header) ? request->data.all() : transport::ConstSpan{}));
+                  give(to, header, brings_message(header) ? request->data.all() : transport::ConstSpan{}));
   if (attempt != transport::Attempt::done) return attempt;
   to.queue.pop_front();
   if (request != nullptr) on_sent(*request);

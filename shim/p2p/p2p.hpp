@@ -282,7 +282,7 @@ class Engine {
   bool flush(base::Deadline deadline);
 
   struct Counts {
-    std::uint64_t eager_sent = 0, rendezvous_sent = 0, single_copies = 0, parts_written = 0, unexpected = 0, posted_matches = 0;
+    std::uint64_t eager_sent = 0, rendezvous_sent = 0, single_copies = 0, parts_written = 0, unexpected = 0, posted_matches = 0, matched_below = 0;
     std::uint64_t control_sent = 0, control_bytes = 0, peers_contacted = 0, stale_dropped = 0;
     std::uint64_t unexpected_bytes_most = 0;  ///< of memory that unexpected messages took at a time
     std::uint64_t held_back = 0;              ///< times that a process was told to keep its messages for now

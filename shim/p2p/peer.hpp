@@ -41,6 +41,7 @@ struct Peer {
   RequestList<SendRequest, OfPeer> unfinished;        ///< sends begun and not complete
   RequestList<SendRequest, Streaming> streams;        ///< those of them that send data packets
   RequestList<ReceiveRequest, OfPeer> incoming;       ///< receives matched with long messages of this process
+  RequestList<ReceiveRequest, OfPeer> below;          ///< receives of this process's messages that its transport has
   ReceiveRequest* shared = nullptr;                   ///< the one of them that both copy, or that may be next
   std::vector<std::byte> control_part;                ///< a control message of which not all has come
 

@@ -13,7 +13,9 @@ Outcome outcome_of(const Message& message) { return {message.source, message.tag
 }  // namespace
 
 Message* Core::find_message(Context& context, int source, int tag) {
-  return static_cast<Message*>(context.matching(Plane::user).find_arrived(source, tag));
+  Arrived* found = context.matching(Plane::user).find_arrived(source, tag);
+  if (found == nullptr) look_below(context, source);
+  return static_cast<Message*>(found);
 }
 
 void Core::take_message(Context& context, Message& message) {

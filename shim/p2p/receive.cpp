@@ -42,7 +42,7 @@ void Core::take_packet(transport::ConstSpan packet) {
       if (auto header = wire::read<wire::Eager>(packet)) {
         const transport::ConstSpan payload = packet.subspan(sizeof *header);
         if (awaited_ != nullptr && take_awaited(*header, payload, true)) return;
-        on_message({wire::Kind::eager, header->source, header->tag, header->bytes, 0, 0, payload, 0, header->from()}, header->context);
+        on_message(arrival_of(*header, payload), header->context);
       }
       break;
     case wire::Kind::eager_numbered:
@@ -51,15 +51,14 @@ void Core::take_packet(transport::ConstSpan packet) {
         const wire::Eager& message = header->message;
         const transport::ConstSpan payload = packet.subspan(sizeof *header);
         if (awaited_ != nullptr && take_awaited(message, payload, message.kind == wire::Kind::eager_numbered)) return;
-        on_message({message.kind, message.source, message.tag, message.bytes, header->number, 0, payload, 0, message.from()}, message.context);
+        on_message(arrival_of(*header, payload), message.context);
       }
       break;
     case wire::Kind::ready_to_send:
       if (auto header = wire::read<wire::ReadyToSend>(packet)) {
         const wire::Eager& message = header->message;
         if (awaited_ != nullptr) take_awaited(message, {}, false);
-        on_message({message.kind, message.source, message.tag, header->bytes, header->number, header->address, {}, header->key},
-                   message.context);
+        on_message(arrival_of(*header, {}), message.context);
       }
       break;
     case wire::Kind::clear_to_send:
@@ -94,8 +93,7 @@ void Core::on_message(const Arrival& arrival, base::ContextId id) {
   Plane plane = (id & 1) != 0 ? Plane::collective : Plane::user;
   id &= ~base::ContextId{1};
   Context* context = contexts_.find(id);
-  bool sensible = arrival.source >= 0 && arrival.tag >= 0 && (context == nullptr || arrival.source < context->size) &&
-                  (arrival.kind == wire::Kind::ready_to_send || arrival.payload.size() == arrival.bytes);
+  bool sensible = arrival.source >= 0 && arrival.tag >= 0 && (context == nullptr || arrival.source < context->size) && is_whole(arrival);
   if (!sensible || (context == nullptr && contexts_.is_over(id))) {
     ++counts.stale_dropped;
     return;
@@ -112,6 +110,7 @@ void Core::deliver_posted(Posted& posted, const Arrival& arrival, Context& conte
   ++counts.posted_matches;
   auto& request = static_cast<ReceiveRequest&>(posted);
   request.posted = false;
+  note_not_gathered(request);
   deliver(request, arrival, context);
   drop(context);
 }
@@ -137,6 +136,7 @@ bool Core::take_awaited(const wire::Eager& message, transport::ConstSpan payload
 bool Core::may_take_short_way(const Awaited& awaited) {
   Context& context = *awaited.address.context;
   Matching& matching = context.matching(awaited.address.plane);
+  if (matches_below_ && may_come_from_below(context, awaited.address.rank, awaited.address.plane)) return false;
   if (context.failed != 0 || matching.has_posted() || matching.find_arrived(awaited.address.rank, awaited.address.tag) != nullptr)
     return false;
   if (!busy_.empty() || !reads_.empty() || !shares_.empty() || !unrouted_.empty() || !inbox_.empty()) return false;
@@ -183,7 +183,7 @@ struct WholeMessage {
   std::uint64_t number = 0;  ///< 0 where it has none
   transport::ConstSpan payload;
 
-  Arrival arrival() const { return {header.kind, header.source, header.tag, header.bytes, number, 0, payload}; }
+  Arrival arrival() const { return arrival_of(header, payload, number); }
 };
 
 /// False for any other packet, and for none.
@@ -272,10 +272,17 @@ base::Status Core::start(ReceiveRequest& request) {
     return {};
   }
   if (const base::Error* reason = failure_of(context, request.source)) return reason->clone();
-  matching.post(request);
+  if (!matches_below_ || !start_below(request)) post(request);
+  return {};
+}
+
+/// In our own queues.
+void Core::post(ReceiveRequest& request) {
+  Context& context = *request.address.context;
+  context.matching(request.address.plane).post(request);
   request.posted = true;
   retain(context);
-  return {};
+  if (matches_below_) note_gathered(request);
 }
 
 void Core::start_matched(ReceiveRequest& request, Message& message) {
@@ -289,12 +296,18 @@ void Core::unlink(ReceiveRequest& request) {
   if (request.id != 0) receive_ids_.remove(std::exchange(request.id, 0));
   if (std::exchange(request.reading, false)) reads_.erase(reads_.iterator_to(request));
   request.read.reset();
+  if (request.below) {
+    request.peer->transport->matcher()->forget(request);
+    leave_below(request);
+    drop(*request.address.context);
+  }
   if (request.peer != nullptr) {
     stop_sharing(request);
     Peer& from = *std::exchange(request.peer, nullptr);
     from.incoming.erase(from.incoming.iterator_to(request));
   }
   if (std::exchange(request.posted, false)) {
+    note_not_gathered(request);
     Context& context = *request.address.context;
     context.matching(request.address.plane).remove(request);
     drop(context);
@@ -309,6 +322,7 @@ void Core::end(ReceiveRequest& request, const Outcome& outcome, std::optional<ba
 void Core::abandon(ReceiveRequest& request) { unlink(request); }
 
 void Core::cancel(ReceiveRequest& request) {
+  if (request.below) return request.peer->transport->matcher()->withdraw(request);
   if (!request.posted) return;  // done, or matched: too late
   Outcome outcome;
   outcome.cancelled = true;

@@ -61,9 +61,8 @@ void Core::begin_long(ReceiveRequest& request, const Arrival& arrival, Peer& fro
   reads_.push_back(request);
   if (from.link != nullptr) {
     read_chunk(request);
-  } else if (!from.needs_route) {
-    from.needs_route = true;
-    unrouted_.push_back(&from);
+  } else {
+    want_route(from);
   }
 }
 

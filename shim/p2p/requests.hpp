@@ -11,6 +11,7 @@
 #include "shim/p2p/p2p.hpp"
 #include "shim/p2p/payload.hpp"
 #include "shim/p2p/wire.hpp"
+#include "shim/transport/matching.hpp"
 
 namespace shim::p2p {
 
@@ -74,7 +75,11 @@ class SendRequest final : public Request, public RequestHook<OfPeer>, public Req
   void dispose() override;
 };
 
-class ReceiveRequest final : public Request, public Posted, public RequestHook<OfPeer>, public RequestHook<Streaming> {
+class ReceiveRequest final : public Request,
+                             public Posted,
+                             public transport::MatchedReceive,
+                             public RequestHook<OfPeer>,
+                             public RequestHook<Streaming> {
  public:
   ReceiveRequest(Core& of_core, const Address& from, const types::Buffer& where)
       : Request(OfEngine{}), core(of_core), address(from), into(where) {}
@@ -83,6 +88,8 @@ class ReceiveRequest final : public Request, public Posted, public RequestHook<O
   Address address;
   Incoming into;
   bool posted = false;       ///< in its context's queues
+  bool below = false;        ///< or with the transport that its peer is reached by, and in the peer's list of these
+  bool gathered = false;     ///< posted, and in the engine's list of those whose message may come from below
 
   // of a long message, once matched
   Peer* peer = nullptr;      ///< set: in the peer's list of incoming messages
@@ -119,6 +126,20 @@ struct Arrival {
   std::uint64_t key = 0;       ///< goes with the address
   wire::Origin origin = {};    ///< of a message that brings its data
 };
+
+inline Arrival arrival_of(const wire::Eager& message, transport::ConstSpan payload, std::uint64_t number = 0) {
+  return {message.kind, message.source, message.tag, message.bytes, number, 0, payload, 0, message.from()};
+}
+inline Arrival arrival_of(const wire::NumberedEager& header, transport::ConstSpan payload) {
+  return arrival_of(header.message, payload, header.number);
+}
+inline Arrival arrival_of(const wire::ReadyToSend& header, transport::ConstSpan) {
+  return {header.message.kind, header.message.source, header.message.tag, header.bytes, header.number, header.address, {}, header.key};
+}
+/// Has as much of the message come as should have?
+inline bool is_whole(const Arrival& arrival) {
+  return arrival.kind == wire::Kind::ready_to_send || arrival.payload.size() == arrival.bytes;
+}
 
 /// A message that came before its receive. Its payload is its own.
 class Message final : public Arrived {

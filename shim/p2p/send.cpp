@@ -26,7 +26,7 @@ constexpr std::uint64_t kSentInARow = 256 * 1024, kLeastOfAMessage = 512;
 
 template <typename Header>
 [[gnu::always_inline]] inline bool Core::try_eager(Peer& to, const Header& header, transport::ConstSpan data) {
-  auto sent = to.transport->try_send(*to.link, wire::bytes_of(header), data);
+  auto sent = matches_below_ ? give(to, wire::bytes_of(header), data) : to.transport->try_send(*to.link, wire::bytes_of(header), data);
   if (!sent || *sent != transport::Attempt::done) return false;
   ++counts.eager_sent;
   if ((sent_in_a_row_ += data.size() + kLeastOfAMessage) > kSentInARow) [[unlikely]] look_at_what_has_come();

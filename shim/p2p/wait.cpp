@@ -53,6 +53,7 @@ int Core::poll_all(bool thorough, base::Status& status) {
 base::Result<int> Core::round(bool thorough) {
   base::Status status;
   Guard guard = enter();
+  if (matches_below_) serve_below();
   int moved = poll_all(thorough, status);
   if (!busy_.empty()) moved += push_all();
   if (!reads_.empty()) moved += read_some();

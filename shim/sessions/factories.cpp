@@ -10,7 +10,8 @@ Factories Factories::standard() {
     return bootstrap::open_bootstrap({.ready_timeout_s = settings.ready_timeout, .life = life.get(), .pmix_everywhere = settings.bootstrap == "pmix"});
   };
   factories.fabric = [](const base::Settings& settings) {
-    return transport::make_ofi({.provider = settings.provider, .interface = settings.interface});
+    return transport::make_ofi(
+        {.provider = settings.provider, .interface = settings.interface, .matching = settings.matching == "provider"});
   };
   factories.fabric_packet_bytes = transport::ofi_packet_bytes();
   return factories;

@@ -97,6 +97,9 @@ transport::Opened Process::open_fabric() {
   opening.begin(base::Phase::fabric);
   auto opened = factories_.fabric(settings_);
   if (opened) opening.end_all();
+  if (opened && settings_.matching == "provider" && !(*opened)->may_match())
+    log_.write(base::LogLevel::warn, "libfabric's provider " + settings_.provider + " is not up to matching messages here (INTERSESSION_MATCHING): "
+                                     "this library matches them");
   return opened;
 }
 
@@ -196,6 +199,7 @@ base::Result<transport::Net*> Process::network() {
   if (!settings_.provider.empty()) {
     spec.open_fabric = [this] { return open_fabric(); };
     spec.max_packet_bytes = factories_.fabric_packet_bytes;
+    spec.may_match = settings_.matching == "provider";
   }
   SHIM_TRY_ASSIGN(network_, transport::make_net(std::move(spec)));
   factories_.lives->begun.store(life_ + 1, std::memory_order_relaxed);

@@ -36,6 +36,9 @@ struct Placement {
   std::span<std::byte> payload;
 };
 
+class Matcher;
+struct MatchedReceive;
+
 /// Where arrived packets go. The bytes are the transport's and valid during the call only.
 /// A sink must not call the transport's poll, but may send.
 class Sink {
@@ -49,6 +52,10 @@ class Sink {
   virtual void on_placed([[maybe_unused]] ConstSpan header, [[maybe_unused]] std::size_t payload_bytes) {}
   /// False: enough for now. What else has come may stay with the transport until the next poll, which need not heed this.
   virtual bool on_packet(ConstSpan packet) = 0;
+  // Of receives that a transport's matcher has (matching.hpp), which are no longer with it then: the message that has come for one,
+  virtual void on_matched([[maybe_unused]] MatchedReceive& receive, [[maybe_unused]] ConstSpan packet) {}
+  // and one that the owner has back, because it asked for it and no message had come.
+  virtual void on_withdrawn([[maybe_unused]] MatchedReceive& receive) {}
 };
 
 /// Result of an attempt that must not block.
@@ -142,6 +149,11 @@ class Transport {
   /// For long messages of the link's process to this one, and of this one to it; null where the two share no memory.
   virtual CopyBoard* copy_board_from([[maybe_unused]] Link& link) { return nullptr; }
   virtual CopyBoard* copy_board_to([[maybe_unused]] Link& link) { return nullptr; }
+
+  /// Null where the owner has to match, and as long as that is not known.
+  virtual Matcher* matcher() { return nullptr; }
+  /// Is there a matcher, or may there be one later?
+  virtual bool may_match() const { return false; }
 
   /// Has the link's process ended, or left this transport for good, and has all that it sent been handed over? What is not known is no.
   virtual bool is_gone([[maybe_unused]] const Link& link) const { return false; }

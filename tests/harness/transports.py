@@ -15,4 +15,9 @@ TRANSPORTS = {
     "sockets": {"INTERSESSION_PROVIDER": "sockets"},
     # libfabric's own shared memory for everything.
     "shm_provider": {"INTERSESSION_TRANSPORT": "fabric", "INTERSESSION_PROVIDER": "shm"},
+    # Between nodes libfabric, whose providers match messages.
+    "matched_rxm": {"INTERSESSION_PROVIDER": "tcp;ofi_rxm", "INTERSESSION_MATCHING": "provider"},
+    "matched_sockets": {"INTERSESSION_PROVIDER": "sockets", "INTERSESSION_MATCHING": "provider"},
+    # The same for everything.
+    "matched_everywhere": {"INTERSESSION_TRANSPORT": "fabric", "INTERSESSION_PROVIDER": "tcp;ofi_rxm", "INTERSESSION_MATCHING": "provider"},
 }

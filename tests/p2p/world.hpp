@@ -9,11 +9,13 @@
 #include <cstring>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "shim/p2p/p2p.hpp"
 #include "shim/transport/loop/loop.hpp"
+#include "tests/p2p/matching_network.hpp"
 
 namespace shim::p2p {
 
@@ -50,6 +52,9 @@ class World {
     int processes = 2;
     transport::LoopFaults faults = {};
     base::Settings settings = quick();
+    /// Messages go over a transport that matches, but for those to oneself …
+    std::optional<MatchingTransport::Traits> below = std::nullopt;
+    int node_size = 1;  ///< … and to the others of one's node
   };
   /// Waits that reach each of their stages within a test.
   static base::Settings quick() {
@@ -62,11 +67,18 @@ class World {
 
   explicit World(Options options)
       : network_(options.faults),
+        network_below_(options.faults),
+        node_size_(options.node_size),
         alive_(static_cast<std::size_t>(options.processes)),
         takes_packets_(static_cast<std::size_t>(options.processes)) {
     for (auto& alive : alive_) alive = true;
     for (auto& takes : takes_packets_) takes = true;
-    for (int rank = 0; rank < options.processes; ++rank) transports_.push_back(network_.add());
+    for (int rank = 0; rank < options.processes; ++rank) {
+      transports_.push_back(network_.add());
+      if (!options.below) continue;
+      options.settings.matching = "provider";
+      below_.push_back(std::make_unique<MatchingTransport>(network_below_.add(), *options.below));
+    }
     for (int rank = 0; rank < options.processes; ++rank) {
       routers_.push_back(std::make_unique<AllKnown>(*this, rank));
       EngineSpec spec;
@@ -74,6 +86,7 @@ class World {
       spec.self = {0, static_cast<std::uint32_t>(rank)};
       spec.router = routers_.back().get();
       spec.transports = {transports_[static_cast<std::size_t>(rank)].get()};
+      if (options.below) spec.transports.push_back(below_[static_cast<std::size_t>(rank)].get());
       engines_.push_back(std::make_unique<Engine>(std::move(spec)));
     }
     members_ = std::make_shared<Everyone>(options.processes);
@@ -82,12 +95,14 @@ class World {
   int size() const { return static_cast<int>(engines_.size()); }
   Engine& engine(int rank) { return *engines_[static_cast<std::size_t>(rank)]; }
   transport::LoopNetwork& network() { return network_; }
+  MatchingTransport& below(int rank) { return *below_[static_cast<std::size_t>(rank)]; }
   transport::Bytes address(int rank) const { return transports_[static_cast<std::size_t>(rank)]->address(); }
   std::atomic<bool>& alive(int rank) { return alive_[static_cast<std::size_t>(rank)]; }
   std::atomic<bool>& takes_packets(int rank) { return takes_packets_[static_cast<std::size_t>(rank)]; }
   /// As if killed.
   void kill(int rank) {
     network_.lose(static_cast<std::uint32_t>(rank));
+    if (!below_.empty()) network_below_.lose(static_cast<std::uint32_t>(rank));
     alive(rank) = false;
   }
 
@@ -131,7 +146,8 @@ class World {
    public:
     AllKnown(World& world, int rank) : world_(world), rank_(rank) {}
     base::Result<Route> route_to(base::ProcessId process) override {
-      return Route{world_.transports_[static_cast<std::size_t>(rank_)].get(), world_.transports_[process.rank]->address()};
+      transport::Transport& own = world_.way(rank_, static_cast<int>(process.rank), rank_);
+      return Route{&own, world_.way(rank_, static_cast<int>(process.rank), static_cast<int>(process.rank)).address()};
     }
     bool is_alive(base::ProcessId process) override { return world_.alive_[process.rank]; }
     bool takes_packets(base::ProcessId process) override { return world_.takes_packets_[process.rank]; }
@@ -141,8 +157,17 @@ class World {
     int rank_;
   };
 
-  transport::LoopNetwork network_;
+  /// The transport of one of two processes that it reaches the other by.
+  transport::Transport& way(int one, int other, int of) {
+    const bool is_near = below_.empty() || one == other || one / node_size_ == other / node_size_;
+    if (is_near) return *transports_[static_cast<std::size_t>(of)];
+    return *below_[static_cast<std::size_t>(of)];
+  }
+
+  transport::LoopNetwork network_, network_below_;
+  int node_size_;
   std::vector<std::unique_ptr<transport::Transport>> transports_;
+  std::vector<std::unique_ptr<MatchingTransport>> below_;
   std::vector<std::atomic<bool>> alive_, takes_packets_;
   std::vector<std::unique_ptr<AllKnown>> routers_;
   std::vector<std::unique_ptr<Engine>> engines_;

@@ -144,6 +144,8 @@ std::vector<Backend> all_backends() {
       ofi_backend("ofi_udp_rxd", {.provider = "udp;ofi_rxd", .interface = "lo"}),
       ofi_backend("ofi_shm", {.provider = "shm"}),
       ofi_backend("ofi_net", {.provider = "net", .interface = "lo"}),
+      // Packets beside messages that the provider matches.
+      ofi_backend("ofi_matching", {.provider = "tcp;ofi_rxm", .interface = "lo", .matching = true}),
       // What other providers want, asked of one that does not mind.
       ofi_backend("ofi_in_parts", {.provider = "sockets", .interface = "lo", .tuning = {.longest_frame = 1500}}),
       ofi_backend("ofi_with_prefix", {.provider = "sockets", .interface = "lo", .tuning = {.prefix_bytes = 40}}),

@@ -213,5 +213,17 @@ TEST(OfiFaults, AReadUnderWayWhenTheEndpointEndsWritesNothingAfterwards) {
   EXPECT_TRUE(std::ranges::all_of(ours, [](std::byte byte) { return byte == std::byte{2}; }));
 }
 
+/// Of two ends of which one leaves matching to the provider, messages would pass each other by.
+TEST(OfiFaults, EndsThatDoNotAgreeWhoMatchesDoNotMeet) {
+  auto matches = make_ofi({.provider = "sockets", .interface = "lo", .matching = true});
+  ASSERT_TRUE(matches && (*matches)->matcher());
+  auto other = FaultyPair::make();
+  EXPECT_EQ(other->matcher(), nullptr);
+  auto link = other->open((*matches)->address());
+  ASSERT_FALSE(link);
+  EXPECT_EQ(link.error().error_class(), ErrorClass::arg);
+  EXPECT_FALSE((*matches)->open(other->address()));
+}
+
 }  // namespace
 }  // namespace shim::transport::testing

@@ -45,6 +45,58 @@ struct Described {
   Traits traits(const OfiTuning& tuning = {}) const { return traits_of(info, tuning); }
 };
 
+/// Asked to match, and able to.
+Described matching(const char* provider, std::uint64_t format = ~std::uint64_t{0}) {
+  Described described(provider);
+  described.info.caps |= FI_TAGGED | FI_DIRECTED_RECV | FI_SOURCE;
+  described.ep.mem_tag_format = format;
+  return described;
+}
+
+TEST(OfiTraits, OneThatMatchesDividesItsBits) {
+  EXPECT_TRUE(matching("verbs;ofi_rxm").traits().match_bits->names_sender());
+  EXPECT_FALSE(matching("sockets").traits().match_bits->names_sender());
+  EXPECT_EQ(matching("cxi", (std::uint64_t{1} << 48) - 1).traits().match_bits->number(), 8u << 16 | 8u << 8);
+  EXPECT_EQ(matching("sockets").traits().match_bits->number(), 10u << 16 | 10u << 8 | 12u);
+  EXPECT_FALSE(matching("few", (std::uint64_t{1} << 38) - 1).traits().match_bits);
+  Described described = matching("verbs;ofi_rxm");
+  described.rx.size = 101;
+  EXPECT_EQ(described.traits().receives, 50u) << "half are for packets, and one accepts all";
+}
+
+TEST(OfiTraits, OneThatKeepsNoOrderOrTakesNoWholePacketsDoesNotMatch) {
+  Described described = matching("verbs;ofi_rxm");
+  EXPECT_FALSE(described.traits({.longest_frame = 4000}).match_bits);
+  EXPECT_FALSE(described.traits({.orders_itself = true}).match_bits);
+  described.info.caps &= ~FI_TAGGED;
+  EXPECT_FALSE(described.traits().match_bits);
+}
+
+TEST(MatchBits, AreEqualForEqualMessagesAlone) {
+  const MatchBits bits = *MatchBits::of(64, false);
+  const Envelope one{std::uint64_t{5} << 32 | 3 << 1 | 1, 7, 0x7fffffff};
+  EXPECT_EQ(bits.of(one), std::uint64_t{5} << 54 | std::uint64_t{3} << 44 | std::uint64_t{1} << 43 | std::uint64_t{7} << 31 | 0x7fffffff);
+  for (const Envelope& other : {Envelope{one.context ^ 1, 7, one.tag}, Envelope{one.context ^ 2, 7, one.tag},
+                                Envelope{one.context ^ std::uint64_t{1} << 32, 7, one.tag}, Envelope{one.context, 6, one.tag},
+                                Envelope{one.context, 7, 1}})
+    EXPECT_NE(bits.of(other), bits.of(one));
+  const Envelope every_tag{one.context, 7, kEveryTag};
+  EXPECT_EQ(bits.of(every_tag), bits.of(one) & ~MatchBits::ignored(every_tag));
+  EXPECT_EQ(MatchBits::ignored(one), 0u);
+}
+
+TEST(MatchBits, TakeWhatFits) {
+  const MatchBits by_rank = *MatchBits::of(64, false), by_sender = *MatchBits::of(64, true);
+  const auto context = [](std::uint64_t base, std::uint64_t path) { return base << 32 | path << 1; };
+  EXPECT_TRUE(by_rank.takes(context(1023, 1023), 4095));
+  EXPECT_FALSE(by_rank.takes(context(1024, 1), 0));
+  EXPECT_FALSE(by_rank.takes(context(1, 1024), 0));
+  EXPECT_FALSE(by_rank.takes(context(1, 1), 4096));
+  EXPECT_FALSE(by_rank.takes(context(1, 1), -1));
+  EXPECT_TRUE(by_sender.takes(context(65535, 65535), 1'000'000));
+  EXPECT_FALSE(by_sender.takes(context(65536, 1), 0));
+}
+
 TEST(OfiTraits, VerbsWantsBuffersRegisteredAndReadsByAddressWithItsKeys) {
   Described verbs("verbs;ofi_rxm");
   verbs.domain.mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;

@@ -11,6 +11,7 @@
 
 #include "shim/base/clock.hpp"
 #include "shim/transport/fork_mark.hpp"
+#include "shim/transport/matching.hpp"
 #include "shim/transport/net/contacts.hpp"
 
 namespace shim::transport {
@@ -45,7 +46,7 @@ Error unreachable(const std::string& why) {
   return Error(ErrorClass::proc_aborted, "no messages go to and from a process of another node: " + why);
 }
 
-class NetTransport final : public Net {
+class NetTransport final : public Net, private Matcher {
  public:
   NetTransport(std::unique_ptr<Contacts> contacts, NetSettings settings)
       : settings_(std::move(settings)), contacts_(std::move(contacts)), opening_(settings_.open_fabric) {}
@@ -68,11 +69,25 @@ class NetTransport final : public Net {
   bool can_sleep() const override { return false; }
   void sleep(std::int64_t nanoseconds) override { contacts_->sleep(std::min(nanoseconds, kLongestNap)); }
   const Counts& counts() const override;
+  Matcher* matcher() override { return fabric_ && fabric_->matcher() ? this : nullptr; }
+  bool may_match() const override { return fabric_ ? fabric_->may_match() : settings_.may_match && !fabric_failure_; }
 
   void open_fabric_early() override { if (wants_fabric()) opening_.begin(); }
   void wait_for_opening() const override { opening_.wait(); }
 
  private:
+  // --- Matcher: the fabric's
+  bool takes(base::ContextId context, std::int32_t source) const override { return fabric_->matcher()->takes(context, source); }
+  Result<Attempt> try_send(Link& to, const Envelope& message, ConstSpan header, ConstSpan payload) override;
+  Result<Attempt> post(MatchedReceive& receive, Link& from, const Envelope& wanted) override;
+  std::size_t room() const override { return fabric_->matcher()->room(); }
+  void withdraw(MatchedReceive& receive) override { fabric_->matcher()->withdraw(receive); }
+  void forget(MatchedReceive& receive) override { fabric_->matcher()->forget(receive); }
+  void gather(bool shall) override { fabric_->matcher()->gather(shall); }
+  bool is_gathering() const override { return fabric_->matcher()->is_gathering(); }
+  std::uint64_t begin_sweep() override { return fabric_->matcher()->begin_sweep(); }
+  std::uint64_t sweeps() const override { return fabric_->matcher()->sweeps(); }
+
   bool wants_fabric() const { return settings_.open_fabric != nullptr; }
   void count_packet(NetLink& link, std::size_t bytes);
   NetLink& link_of(Contact& contact);
@@ -162,6 +177,23 @@ Result<Attempt> NetTransport::try_send(Link& to, ConstSpan header, ConstSpan pay
     return Attempt::again;
   }
   return fabric_->try_send(*link.fabric, header, payload);
+}
+
+Result<Attempt> NetTransport::try_send(Link& to, const Envelope& message, ConstSpan header, ConstSpan payload) {
+  auto& link = static_cast<NetLink&>(to);
+  SHIM_TRY_ASSIGN(const bool connected, is_connected(link));
+  if (!connected) {
+    ++sends_again_;
+    return Attempt::again;
+  }
+  return fabric_->matcher()->try_send(*link.fabric, message, header, payload);
+}
+
+Result<Attempt> NetTransport::post(MatchedReceive& receive, Link& from, const Envelope& wanted) {
+  auto& link = static_cast<NetLink&>(from);
+  SHIM_TRY_ASSIGN(const bool connected, is_connected(link));
+  if (!connected) return Attempt::again;
+  return fabric_->matcher()->post(receive, *link.fabric, wanted);
 }
 
 Result<Attempt> NetTransport::try_send_ahead(Link& to, ConstSpan header, ConstSpan payload) {

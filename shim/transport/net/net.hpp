@@ -25,6 +25,7 @@ struct NetSettings {
   std::string interface;         ///< that others call this process over: see own_addresses(); empty: whichever there is
   Opening::Work open_fabric = {};  ///< called at most once, on a thread of its own; empty: packets go over connections
   std::size_t max_packet_bytes = kConnectionPacketBytes;  ///< what the fabric will take at least
+  bool may_match = false;        ///< the fabric
 };
 
 /// With a fabric, only packets of try_send_ahead move before it is open: whatever is sent otherwise to a process for the first time

@@ -5,6 +5,7 @@
 #include <rdma/fabric.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -14,6 +15,17 @@ namespace shim::transport {
 
 class OfiRead;
 struct OfiLink;
+struct MatchedReceive;
+
+/// What the provider matches a message or a receive by; of one that it does not match nothing is set.
+struct Match {
+  bool is_matched = false;
+  std::uint64_t bits = 0;
+  // of a receive
+  std::uint64_t ignored = 0;       ///< bits that it does not look at
+  fi_addr_t sender = FI_ADDR_UNSPEC;
+  MatchedReceive* receive = nullptr;  ///< the owner's; null: what comes is gathered
+};
 
 /// An operation in progress. libfabric gets the address of its context and hands it back with the completion.
 struct Operation {
@@ -22,6 +34,7 @@ struct Operation {
   OfiRead* read = nullptr;    ///< what a read is part of; else null
   std::byte* bytes = nullptr; ///< of a send or receive: its buffer
   std::size_t length = 0;     ///< of a send or read
+  Match match = {};           ///< of a send or receive
 };
 
 inline Operation* operation_of(void* context) { return reinterpret_cast<Operation*>(context); }

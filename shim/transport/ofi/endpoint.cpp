@@ -35,7 +35,8 @@ Status Endpoint::open_all(const Library& library) {
   fi_cq_attr cq_attributes{};
   cq_attributes.format = FI_CQ_FORMAT_MSG;
   cq_attributes.wait_obj = FI_WAIT_NONE;
-  cq_attributes.size = traits_.sends + traits_.receives + (traits_.read_bytes != 0 ? kReadDepth : 0);
+  cq_attributes.size = traits_.sends + traits_.receives + (traits_.match_bits ? traits_.receives + 1 : 0) +
+                       (traits_.read_bytes != 0 ? kReadDepth : 0);
   fid_cq* cq = nullptr;
   if (int code = ::fi_cq_open(domain, &cq_attributes, &cq, nullptr)) return library.error(code, "fi_cq_open");
   cq_.reset(cq);

@@ -35,6 +35,8 @@ struct OfiLink final : Link {
   base::Nanoseconds asked_at = 0;
   base::Nanoseconds refused_since = 0;  ///< asking has found no room since then
   bool is_asking = false;     ///< for a receipt it has not got
+  std::uint64_t asked_sweep = 0;  ///< which gathers what had come when it asked
+  std::optional<std::uint64_t> recognised;  ///< the provider tells its messages from others' since it had swept so often
   bool has_said_bye = false;  ///< we have, to it
   bool bye_is_heard = false;  ///< and it has heard it, or will
 

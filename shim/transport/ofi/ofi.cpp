@@ -36,7 +36,10 @@ Ofi::Ofi(Library library, Endpoint endpoint, std::uint64_t cookie)
 Status Ofi::begin() {
   SHIM_TRY_ASSIGN(sends_.description, endpoint_.register_buffers(library_, sends_.memory(), FI_SEND));
   SHIM_TRY_ASSIGN(receives_.description, endpoint_.register_buffers(library_, receives_.memory(), FI_RECV));
-  return post_receives();
+  SHIM_TRY(post_receives());
+  if (!traits_.match_bits) return {};
+  matcher_ = std::make_unique<OfiMatcher>(*this, *traits_.match_bits);
+  return matcher_->begin();
 }
 
 Ofi::~Ofi() {
@@ -58,7 +61,8 @@ Status Ofi::check() const {
 }
 
 Bytes Ofi::address() const {
-  return OfiAddress{cookie_, endpoint_.address_format(), endpoint_.provider(), endpoint_.name()}.to_bytes();
+  const std::uint32_t matching = traits_.match_bits ? traits_.match_bits->number() : 0;
+  return OfiAddress{cookie_, endpoint_.address_format(), matching, endpoint_.provider(), endpoint_.name()}.to_bytes();
 }
 
 /// The sender of a frame may be known by its number alone, until the frame with its address has come.
@@ -76,6 +80,9 @@ Result<Link*> Ofi::open(ConstSpan bytes) {
                                       endpoint_.provider() +
                                       ", perhaps with another kind of address; set INTERSESSION_PROVIDER and "
                                       "INTERSESSION_INTERFACE alike for all processes");
+  if (address->matching != (traits_.match_bits ? traits_.match_bits->number() : 0))
+    return Error(ErrorClass::arg, "the other process and this one do not leave the same to libfabric's matching; set INTERSESSION_MATCHING "
+                                  "and INTERSESSION_PROVIDER alike for all processes");
   OfiLink& link = link_of(address->cookie);
   if (link.to.name.empty()) {
     link.to = *std::move(address);
@@ -133,6 +140,11 @@ Result<std::unique_ptr<Transport>> make_ofi(const OfiSettings& settings) {
   std::string reasons;
   for (const std::string& provider : candidates(settings.provider)) {
     auto transport = open_provider(library, provider, settings);
+    if (!transport && settings.matching) {  // which may be why
+      OfiSettings without = settings;
+      without.matching = false;
+      transport = open_provider(library, provider, without);
+    }
     if (transport) return transport;
     reasons += (reasons.empty() ? "" : "; ") + provider + ": " + transport.error().text();
   }

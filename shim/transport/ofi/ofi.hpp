@@ -23,6 +23,7 @@ struct OfiTuning {
   std::size_t prefix_bytes = 0;    ///< in front of each frame
   bool orders_itself = false;      ///< as over a provider that does not keep the order
   bool registers_buffers = false;  ///< as for a provider that must know them
+  std::optional<bool> names_senders;  ///< receives say whose messages they want; unset: as seen to be best
 };
 
 struct OfiSettings {
@@ -30,6 +31,7 @@ struct OfiSettings {
                           ///< or kAnyProvider: the first usable of those known to work
   std::string interface;  ///< network interface ("eth1") or beginning of an address ("10.1."); empty: the first that is no loopback
   OfiTuning tuning = {};
+  bool matching = false;  ///< by the provider, where it can; Transport::matcher() says whether it does
 };
 
 /// Local; loads libfabric into the process if it is not there yet, and leaves it loaded. The first call in a process takes

@@ -14,9 +14,17 @@
 #include "shim/transport/ofi/buffers.hpp"
 #include "shim/transport/ofi/endpoint.hpp"
 #include "shim/transport/ofi/link.hpp"
+#include "shim/transport/ofi/matcher.hpp"
 #include "shim/transport/ofi/region_marker.hpp"
 
 namespace shim::transport {
+
+/// What came while somebody could not take it.
+struct Held {
+  Bytes packet;
+  MatchedReceive* receive = nullptr;  ///< that has got it; null: none
+  bool is_withdrawn = false;          ///< the receive is given back, and there is no packet
+};
 
 class Ofi final : public Transport {
  public:
@@ -38,6 +46,8 @@ class Ofi final : public Transport {
   bool can_sleep() const override { return false; }
   void sleep(std::int64_t nanoseconds) override;
   const Counts& counts() const override { return counts_; }
+  Matcher* matcher() override { return matcher_.get(); }
+  bool may_match() const override { return matcher_ != nullptr; }
 
   /// Makes the buffers known to the provider, and posts receives.
   base::Status begin();
@@ -48,6 +58,7 @@ class Ofi final : public Transport {
  private:
   friend class OfiOffered;
   friend class OfiRead;
+  friend class OfiMatcher;
 
   // --- ofi.cpp
   base::Status check() const;
@@ -59,10 +70,10 @@ class Ofi final : public Transport {
   base::Result<Attempt> introduce_ourselves(OfiLink& link);
   base::Result<Attempt> insert(OfiLink& link);
   base::Result<Attempt> make_ready(OfiLink& link);
-  base::Result<Attempt> send_frame(OfiLink& link, FrameKind kind, ConstSpan header, ConstSpan payload);
-  base::Result<Attempt> inject(OfiLink& link, FrameKind kind, ConstSpan header, ConstSpan payload);
-  base::Result<Attempt> send_copy(OfiLink& link, FrameKind kind, ConstSpan header, ConstSpan payload);
-  base::Result<Attempt> send_packet(OfiLink& link, ConstSpan header, ConstSpan payload);
+  base::Result<Attempt> try_send_as(FrameKind kind, std::uint64_t bits, OfiLink& link, ConstSpan header, ConstSpan payload);
+  base::Result<Attempt> send_frame(OfiLink& link, FrameKind kind, ConstSpan header, ConstSpan payload, std::uint64_t bits = 0);
+  base::Result<Attempt> inject(OfiLink& link, const Match& match, std::size_t bytes);
+  base::Result<Attempt> send_copy(OfiLink& link, const Match& match, FrameKind kind, ConstSpan header, ConstSpan payload);
   base::Result<Attempt> send_in_parts(OfiLink& link, ConstSpan header, ConstSpan payload);
   std::size_t write_frame(std::byte* into, OfiLink& link, FrameKind kind, ConstSpan header, ConstSpan payload) const;
   bool has_room(const OfiLink& link, std::size_t sends) const;
@@ -75,14 +86,16 @@ class Ofi final : public Transport {
 
   // --- receiving.cpp
   base::Status post_receives();
+  std::optional<Frame> frame_of(ConstSpan message);
   void take_message(ConstSpan message, Sink& sink);
   void take_frame(const Frame& frame, ConstSpan rest, Sink& sink);
   void take_packet(OfiLink& link, ConstSpan rest, bool is_last, Sink& sink);
+  ConstSpan matched_packet(ConstSpan message, OfiLink*& link);
   void hand_on_held(Sink& sink);
   OfiLink* sender_of(const Frame& frame, ConstSpan rest);
-  void complete(const fi_cq_msg_entry& entry, Sink& sink);
-  base::Status take_error();
-  base::Result<bool> refill();
+  void complete(const fi_cq_msg_entry& entry, fi_addr_t sender, Sink& sink);
+  base::Status take_error(Sink& sink);
+  base::Result<bool> refill(Sink& sink);
   base::Result<bool> read_completions(int most, Sink& sink);
 
   // --- reading.cpp
@@ -112,9 +125,11 @@ class Ofi final : public Transport {
   std::vector<OfiLink*> asking_;  ///< peers that want a receipt
   struct {
     fi_cq_msg_entry entries[16];
+    fi_addr_t senders[16];  ///< of messages, where receives name them
     int next = 0, end = 0;
   } batch_;  ///< completions read and not looked at; a member, because a packet's receiver may have to look at the rest (settle)
-  std::deque<Bytes> held_;  ///< packets that came while somebody could not take them
+  std::deque<Held> held_;
+  std::unique_ptr<OfiMatcher> matcher_;
   std::optional<base::Error> broken_;  ///< why the endpoint is of no use any more
   mutable bool is_flushing_ = false;  ///< somebody asked is_flushed, and the answer was no
   ForkMark mark_;

@@ -30,6 +30,8 @@ constexpr std::uint32_t kApiVersion = FI_VERSION(1, 11);
 struct Wish {
   bool reads;  ///< of other processes' memory as well
   bool order;  ///< of messages within a pair
+  bool tags = false;  ///< to match them by …
+  bool senders = false;  ///< … and by who has sent them
 };
 
 /// All modes that cost us nothing to follow: whatever we send is in one buffer of our own, in which there is room in front.
@@ -43,11 +45,13 @@ InfoList make_hints(const Library& library, std::string_view provider, const Wis
   if (!hints) return hints;
   hints->caps = FI_MSG;
   if (wish.reads) hints->caps |= FI_SEND | FI_RECV | FI_RMA | FI_READ | FI_REMOTE_READ;
+  if (wish.tags) hints->caps |= FI_TAGGED;
+  if (wish.senders) hints->caps |= FI_DIRECTED_RECV | FI_SOURCE;
   hints->mode = kModes;
   hints->ep_attr->type = FI_EP_RDM;
   hints->tx_attr->msg_order = hints->rx_attr->msg_order = wish.order ? FI_ORDER_SAS : FI_ORDER_NONE;
   hints->tx_attr->size = kSendDepth;
-  hints->rx_attr->size = kReceiveDepth;
+  hints->rx_attr->size = wish.tags ? kMatchedDepth : kReceiveDepth;
   hints->domain_attr->threading = FI_THREAD_DOMAIN;  // the owner's lock orders all calls
   hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
   hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
@@ -97,10 +101,20 @@ int distance_of(const fi_info& info, std::string_view provider) {
   return name.starts_with(std::string(provider) + ";") ? 1 : 2;
 }
 
+/// What is best first.
+std::vector<Wish> wishes_for(std::string_view provider, const OfiSettings& settings) {
+  const bool reads = should_read(provider, settings.tuning), matches = settings.matching && should_match(provider);
+  std::vector<Wish> wishes{{true, true, true, true}, {true, true, true}, {false, true, true, true}, {false, true, true},
+                           {true, true},             {false, true},      {false, false}};
+  std::erase_if(wishes, [&](const Wish& wish) {
+    return (wish.reads && !reads) || (wish.tags && !matches) || (wish.senders && !should_name_senders(provider, settings.tuning));
+  });
+  return wishes;
+}
+
 /// What libfabric finds for the first wish that it can fulfil.
-Result<InfoList> ask(const Library& library, std::string_view provider, bool reads) {
-  for (const Wish& wish : {Wish{true, true}, Wish{false, true}, Wish{false, false}}) {
-    if (wish.reads && !reads) continue;
+Result<InfoList> ask(const Library& library, std::string_view provider, const OfiSettings& settings) {
+  for (const Wish& wish : wishes_for(provider, settings)) {
     InfoList hints = make_hints(library, provider, wish);
     if (!hints) return Error(ErrorClass::no_mem, "no memory for asking libfabric");
     fi_info* found = nullptr;
@@ -125,7 +139,7 @@ std::string interface_of(const fi_info& info) {
 
 Result<InfoList> find_provider(const Library& library, const OfiSettings& settings, std::string_view provider) {
   const std::string& interface = settings.interface;
-  SHIM_TRY_ASSIGN(InfoList list, ask(library, provider, should_read(provider, settings.tuning)));
+  SHIM_TRY_ASSIGN(InfoList list, ask(library, provider, settings));
   const fi_info* best = nullptr;
   const auto order_of = [&](const fi_info& info) { return std::pair(distance_of(info, provider), rank_of(info)); };
   for (const fi_info* info = list.get(); info; info = info->next) {

@@ -134,14 +134,16 @@ void Ofi::end_read(Operation& operation, int code) {
 void Ofi::settle(OfiRead& read) {
   if (read.under_way == 0 || !mark_.is_own_process()) return;
   struct Holder final : Sink {
-    explicit Holder(std::deque<Bytes>& into) : held(into) {}
+    explicit Holder(std::deque<Held>& into) : held(into) {}
     bool on_packet(ConstSpan packet) override {
-      held.emplace_back(packet.begin(), packet.end());
+      held.push_back({{packet.begin(), packet.end()}});
       return true;
     }
-    std::deque<Bytes>& held;
+    void on_matched(MatchedReceive& receive, ConstSpan packet) override { held.push_back({{packet.begin(), packet.end()}, &receive}); }
+    void on_withdrawn(MatchedReceive& receive) override { held.push_back({{}, &receive, true}); }
+    std::deque<Held>& held;
   };
-  std::deque<Bytes> held = std::exchange(held_, {});
+  std::deque<Held> held = std::exchange(held_, {});
   Holder holder(held);
   const base::Nanoseconds end = base::now_ns() + kSettleNs;
   while (read.under_way != 0 && !broken_ && base::now_ns() < end) (void)read_completions(1, holder);

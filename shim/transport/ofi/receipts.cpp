@@ -62,15 +62,17 @@ Result<Attempt> Ofi::send_receipt(OfiLink& link, FrameKind kind) {
 /// Is answered when all that has come has been read: a goodbye behind it means that nobody wants the answer, and with libfabric's
 /// shm that it would end this process (closing_loses_packets).
 void Ofi::take_ask(OfiLink& link) {
+  if (matcher_) link.asked_sweep = matcher_->begin_sweep();  // we have not seen what waits at the provider
   if (!std::exchange(link.is_asking, true)) asking_.push_back(&link);
 }
 
 void Ofi::answer_asks() {
-  for (OfiLink* link : asking_) {
+  std::erase_if(asking_, [&](OfiLink* link) {
+    if (matcher_ && matcher_->sweeps() < link->asked_sweep) return false;
     link->is_asking = false;
     (void)send_receipt(*link, FrameKind::seen);  // a failed link takes none
-  }
-  asking_.clear();
+    return true;
+  });
 }
 
 void Ofi::take_receipt(OfiLink& link, ConstSpan bytes) {

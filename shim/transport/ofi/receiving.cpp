@@ -45,14 +45,20 @@ OfiLink* Ofi::sender_of(const Frame& frame, ConstSpan rest) {
   return found == links_.end() ? nullptr : found->second.get();
 }
 
-/// What a receive has brought.
-void Ofi::take_message(ConstSpan message, Sink& sink) {
+/// The frame at the front of a message; nothing, and that is counted, where it comes from a stranger.
+std::optional<Frame> Ofi::frame_of(ConstSpan message) {
   Frame frame{};
   if (message.size() >= sizeof frame) std::memcpy(&frame, message.data(), sizeof frame);
-  if (message.size() < sizeof frame || frame.to != cookie_) {
-    ++counts_.packets_refused;
-    return;
-  }
+  if (message.size() >= sizeof frame && frame.to == cookie_) return frame;
+  ++counts_.packets_refused;
+  return std::nullopt;
+}
+
+/// What a receive has brought.
+void Ofi::take_message(ConstSpan message, Sink& sink) {
+  const std::optional<Frame> of_message = frame_of(message);
+  if (!of_message) return;
+  const Frame& frame = *of_message;
   const ConstSpan rest = message.subspan(sizeof frame);
   if (traits_.keeps_order) [[likely]] return take_frame(frame, rest, sink);
   link_of(frame.from).order.add(frame.number, message, [&](ConstSpan in_turn) {
@@ -77,6 +83,7 @@ void Ofi::take_frame(const Frame& frame, ConstSpan rest, Sink& sink) {
     case FrameKind::seen: return take_receipt(*link, rest);
     case FrameKind::bye: return take_bye(*link, rest);
     case FrameKind::bye_heard: link->bye_is_heard = true; return;
+    case FrameKind::matched: break;
   }
   ++counts_.packets_refused;
 }
@@ -97,22 +104,37 @@ void Ofi::take_packet(OfiLink& link, ConstSpan rest, bool is_last, Sink& sink) {
   sink.on_packet(whole);
 }
 
+/// The packet in what the provider has matched, and who has sent it; no link where that is a stranger. Who knows our number is none, even
+/// if its introduction, which is not matched, is still on its way.
+ConstSpan Ofi::matched_packet(ConstSpan message, OfiLink*& link) {
+  const std::optional<Frame> frame = frame_of(message);
+  if (!frame) return {};
+  link = &link_of(frame->from);
+  link->refused_since = 0;
+  ++counts_.packets_received;
+  ++link->packets_seen;
+  return message.subspan(sizeof *frame);
+}
+
 /// Before anything that has come later.
 void Ofi::hand_on_held(Sink& sink) {
   while (!held_.empty()) {
-    const Bytes packet = std::move(held_.front());
+    const Held held = std::move(held_.front());
     held_.pop_front();
-    sink.on_packet(packet);
+    if (held.is_withdrawn) sink.on_withdrawn(*held.receive);
+    else if (held.receive) sink.on_matched(*held.receive, held.packet);
+    else sink.on_packet(held.packet);
   }
 }
 
-void Ofi::complete(const fi_cq_msg_entry& entry, Sink& sink) {
+void Ofi::complete(const fi_cq_msg_entry& entry, fi_addr_t sender, Sink& sink) {
   Operation* operation = operation_of(entry.op_context);
   if (operation->read) return end_read(*operation, 0);
   if (operation->link) {
     give_back(operation);
     return;
   }
+  if (operation->match.is_matched) return matcher_->complete(*operation, entry.len, sender, sink);
   // What is no longer than the prefix is the provider's own (fi_getinfo(3), FI_MSG_PREFIX).
   if (entry.len > traits_.prefix_bytes || traits_.prefix_bytes == 0)
     take_message(ConstSpan(operation->bytes, entry.len).subspan(traits_.prefix_bytes), sink);
@@ -120,7 +142,7 @@ void Ofi::complete(const fi_cq_msg_entry& entry, Sink& sink) {
 }
 
 /// One failed operation. It belongs to one link, and so does the error.
-Status Ofi::take_error() {
+Status Ofi::take_error(Sink& sink) {
   fi_cq_err_entry entry{};
   auto code = ::fi_cq_readerr(endpoint_.cq(), &entry, 0);
   if (code == -FI_EAGAIN) return {};
@@ -133,6 +155,8 @@ Status Ofi::take_error() {
   } else if (OfiLink* link = operation->link) {
     give_back(operation);
     fail(*link, failure(entry.err));
+  } else if (operation->match.is_matched) {
+    matcher_->fail(*operation, entry.err, sink);
   } else {  // a receive: too long a message, from a stranger then, or one cut off by a dying peer
     ++counts_.packets_refused;
     receives_.give_back(operation);
@@ -141,11 +165,13 @@ Status Ofi::take_error() {
 }
 
 /// Reads the next completions; false where there are none. Errors that are not one operation's are the endpoint's end.
-Result<bool> Ofi::refill() {
-  auto count = ::fi_cq_read(endpoint_.cq(), batch_.entries, std::size(batch_.entries));
+Result<bool> Ofi::refill(Sink& sink) {
+  const bool names_senders = traits_.match_bits && traits_.match_bits->names_sender();
+  auto count = names_senders ? ::fi_cq_readfrom(endpoint_.cq(), batch_.entries, std::size(batch_.entries), batch_.senders)
+                             : ::fi_cq_read(endpoint_.cq(), batch_.entries, std::size(batch_.entries));
   if (count == 0 || count == -FI_EAGAIN) return false;
   Status status;
-  if (count == -FI_EAVAIL) status = take_error();
+  if (count == -FI_EAVAIL) status = take_error(sink);
   else if (count < 0) status = library_.error(static_cast<int>(count), "fi_cq_read");
   if (!status) {
     broken_ = std::move(status).error();
@@ -163,13 +189,14 @@ Result<bool> Ofi::read_completions(int most, Sink& sink) {
   bool is_last = false;
   while (most > 0 && !is_last) {
     if (batch_.next == batch_.end) {
-      SHIM_TRY_ASSIGN(const bool some, refill());
+      SHIM_TRY_ASSIGN(const bool some, refill(sink));
       if (!some) return true;
       is_last = batch_.end < static_cast<int>(std::size(batch_.entries));
     }
     for (--most; batch_.next != batch_.end; --most) {
-      const fi_cq_msg_entry entry = batch_.entries[batch_.next++];
-      complete(entry, sink);
+      const fi_cq_msg_entry entry = batch_.entries[batch_.next];
+      const fi_addr_t sender = batch_.senders[batch_.next++];
+      complete(entry, sender, sink);
       hand_on_held(sink);
     }
     if (receives_.available() != 0) SHIM_TRY(post_receives());
@@ -182,6 +209,7 @@ Result<int> Ofi::poll(Sink& sink) {
   const std::uint64_t before = counts_.packets_received;
   if (unsent_ != 0) [[unlikely]] push_all();
   if (receives_.available() != 0) [[unlikely]] SHIM_TRY(post_receives());  // an earlier poll could not
+  if (matcher_) matcher_->progress();
   const auto held = static_cast<int>(held_.size());
   hand_on_held(sink);
   SHIM_TRY_ASSIGN(const bool is_all_read, read_completions(kCompletionsPerPoll, sink));

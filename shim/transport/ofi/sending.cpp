@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Frames on their way out.
 #include <rdma/fi_errno.h>
+#include <rdma/fi_tagged.h>
 
 #include <algorithm>
 #include <cstring>
@@ -80,37 +81,40 @@ void Ofi::give_back(Operation* send) {
 }
 
 Result<Attempt> Ofi::post(OfiLink& link, Operation& send) {
+  if (send.match.is_matched)
+    return outcome_of(link, ::fi_tsend(endpoint_.ep(), send.bytes, send.length, sends_.description, link.address, send.match.bits, &send.context));
   return outcome_of(link, ::fi_send(endpoint_.ep(), send.bytes, send.length, sends_.description, link.address, &send.context));
 }
 
 /// The one place that sends what fits into one frame. Copies, so that the caller's bytes are free at once. Packets that are short
 /// enough are injected; the frames that ask whether somebody is there are not, because nobody hears that an injected one has failed.
-Result<Attempt> Ofi::send_frame(OfiLink& link, FrameKind kind, ConstSpan header, ConstSpan payload) {
+/// @param bits of one that the provider matches
+Result<Attempt> Ofi::send_frame(OfiLink& link, FrameKind kind, ConstSpan header, ConstSpan payload, std::uint64_t bits) {
   SHIM_TRY_ASSIGN(const Attempt ready, make_ready(link));
   if (ready != Attempt::done) return ready;
-  const bool is_injected = kind == FrameKind::packet && sizeof(Frame) + header.size() + payload.size() <= traits_.inject_bytes;
-  SHIM_TRY_ASSIGN(const Attempt attempt, is_injected ? inject(link, kind, header, payload) : send_copy(link, kind, header, payload));
+  const Match match{.is_matched = kind == FrameKind::matched, .bits = bits};
+  const bool is_packet = kind == FrameKind::packet || match.is_matched;
+  const bool is_injected = is_packet && sizeof(Frame) + header.size() + payload.size() <= traits_.inject_bytes;
+  SHIM_TRY_ASSIGN(const Attempt attempt, is_injected ? inject(link, match, write_frame(injected_.get(), link, kind, header, payload))
+                                                     : send_copy(link, match, kind, header, payload));
   if (attempt == Attempt::done) ++link.frames_sent;
   return attempt;
 }
 
-Result<Attempt> Ofi::inject(OfiLink& link, FrameKind kind, ConstSpan header, ConstSpan payload) {
-  const std::size_t bytes = write_frame(injected_.get(), link, kind, header, payload);
+/// The frame that has been written for it.
+Result<Attempt> Ofi::inject(OfiLink& link, const Match& match, std::size_t bytes) {
+  if (match.is_matched) return outcome_of(link, ::fi_tinject(endpoint_.ep(), injected_.get(), bytes, link.address, match.bits));
   return outcome_of(link, ::fi_inject(endpoint_.ep(), injected_.get(), bytes, link.address));
 }
 
-Result<Attempt> Ofi::send_copy(OfiLink& link, FrameKind kind, ConstSpan header, ConstSpan payload) {
+Result<Attempt> Ofi::send_copy(OfiLink& link, const Match& match, FrameKind kind, ConstSpan header, ConstSpan payload) {
   if (!has_room(link, 1)) return Attempt::again;
   Operation* send = take_send(link);
+  send->match = match;
   send->length = write_frame(send->bytes, link, kind, header, payload);
   Result<Attempt> attempt = post(link, *send);
   if (!attempt || *attempt != Attempt::done) give_back(send);
   return attempt;
-}
-
-Result<Attempt> Ofi::send_packet(OfiLink& link, ConstSpan header, ConstSpan payload) {
-  const bool fits = sizeof(Frame) + header.size() + payload.size() <= traits_.frame_bytes;
-  return fits ? send_frame(link, FrameKind::packet, header, payload) : send_in_parts(link, header, payload);
 }
 
 /// Over a provider whose messages are shorter than our packets. All parts are taken at once or none; those that find no room are
@@ -125,6 +129,7 @@ Result<Attempt> Ofi::send_in_parts(OfiLink& link, ConstSpan header, ConstSpan pa
     const ConstSpan part = rest.first(std::min(longest, rest.size()));
     rest = rest.subspan(part.size());
     Operation* send = take_send(link);
+    send->match = {};
     send->length = write_frame(send->bytes, link, rest.empty() ? FrameKind::packet : FrameKind::part, part, {});
     ++link.frames_sent;
     ++unsent_;
@@ -151,7 +156,11 @@ void Ofi::push_all() {
 }
 
 Result<Attempt> Ofi::try_send(Link& to, ConstSpan header, ConstSpan payload) {
-  auto& link = static_cast<OfiLink&>(to);
+  return try_send_as(FrameKind::packet, 0, static_cast<OfiLink&>(to), header, payload);
+}
+
+/// A packet, or a message that the other's provider matches by these bits: then it is no longer than a frame.
+Result<Attempt> Ofi::try_send_as(FrameKind kind, std::uint64_t bits, OfiLink& link, ConstSpan header, ConstSpan payload) {
   SHIM_TRY(check());
   const std::size_t bytes = header.size() + payload.size();
   if (bytes > max_packet_bytes()) return Error(ErrorClass::intern, "a packet is longer than the libfabric transport's max_packet_bytes");
@@ -160,7 +169,8 @@ Result<Attempt> Ofi::try_send(Link& to, ConstSpan header, ConstSpan payload) {
     SHIM_TRY_ASSIGN(attempt, introduce_ourselves(link));
   }
   if (attempt == Attempt::done) {
-    SHIM_TRY_ASSIGN(attempt, send_packet(link, header, payload));
+    const bool fits = sizeof(Frame) + bytes <= traits_.frame_bytes;
+    SHIM_TRY_ASSIGN(attempt, fits ? send_frame(link, kind, header, payload, bits) : send_in_parts(link, header, payload));
   }
   if (attempt == Attempt::again) {
     ++counts_.sends_again;

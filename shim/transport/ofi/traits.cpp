@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 namespace shim::transport {
 namespace {
@@ -16,6 +17,8 @@ struct Reserve {
   bool injects;  ///< still used
   bool reads;    ///< still used
   std::size_t sends = kSendDepth;  ///< at once
+  bool matches = true;
+  bool knows_senders = true;
   bool knows_callers = true;
 };
 constexpr std::array kReserves{
@@ -24,11 +27,13 @@ constexpr std::array kReserves{
     Reserve{"net", false, true},
     Reserve{"tcp", false, true},  // what net is called from libfabric 1.18 on
     // Injected messages use up its operations; fi_send then says 0 and sends nothing. With many sends under way messages are lost, and
-    // others come with the bytes of later ones.
-    Reserve{"ofi_rxd", false, false, 8},
-    Reserve{"shm", true, false},
-    // Answers go over a second connection otherwise, and each message costs the system an acknowledgement of its own (a third of the time).
-    Reserve{"sockets", true, true, kSendDepth, false},
+    // others come with the bytes of later ones. With receives that are given back in between, messages that it is to match got lost.
+    Reserve{"ofi_rxd", false, false, 8, false},
+    // A tagged message of more than 4 KiB that no receive waits for is never received, and holds up those behind it.
+    Reserve{"shm", true, false, kSendDepth, false, false},
+    // Messages of a sender that has connected before its address was entered are nobody's for ever. Answers go over a second connection
+    // otherwise, and each message costs the system an acknowledgement of its own (a third of the time).
+    Reserve{"sockets", true, true, kSendDepth, true, false, false},
 };
 
 Reserve reserve_of(std::string_view provider) {
@@ -48,6 +53,25 @@ std::size_t least(std::size_t wanted, std::size_t limit) { return limit == 0 ? w
 bool should_read(std::string_view provider, const OfiTuning& tuning) {
   return tuning.reads.value_or(reserve_of(provider).reads);
 }
+
+bool should_match(std::string_view provider) { return reserve_of(provider).matches; }
+
+bool should_name_senders(std::string_view provider, const OfiTuning& tuning) {
+  return tuning.names_senders.value_or(reserve_of(provider).knows_senders);
+}
+
+namespace {
+
+/// Of an endpoint that was asked to match: it has to keep the order, and take whole packets.
+std::optional<MatchBits> match_bits_of(const fi_info& info, const Traits& traits, const OfiTuning& tuning) {
+  const std::uint64_t by_sender = FI_DIRECTED_RECV | FI_SOURCE;
+  if ((info.caps & FI_TAGGED) == 0 || !traits.keeps_order || traits.frame_bytes != kFrameBytes) return std::nullopt;
+  const std::uint64_t format = info.ep_attr->mem_tag_format;
+  const bool names_sender = (info.caps & by_sender) == by_sender && should_name_senders(info.fabric_attr->prov_name, tuning);
+  return MatchBits::of(format == 0 ? 64 : std::bit_width(format), names_sender);
+}
+
+}  // namespace
 
 Traits traits_of(const fi_info& info, const OfiTuning& tuning) {
   const auto mr_mode = static_cast<std::uint64_t>(info.domain_attr->mr_mode);
@@ -69,6 +93,8 @@ Traits traits_of(const fi_info& info, const OfiTuning& tuning) {
   traits.reads_by_address = (mr_mode & FI_MR_VIRT_ADDR) != 0;
   if (should_read(info.fabric_attr->prov_name, tuning) && (info.caps & reads) == reads)
     traits.read_bytes = least(kReadBytes, info.ep_attr->max_msg_size);
+  traits.match_bits = match_bits_of(info, traits, tuning);
+  if (traits.match_bits) traits.receives = (least(kMatchedDepth, info.rx_attr->size) - 1) / 2;
   return traits;
 }
 

@@ -5,8 +5,10 @@
 #include <rdma/fabric.h>
 
 #include <cstddef>
+#include <optional>
 #include <string_view>
 
+#include "shim/transport/ofi/match_bits.hpp"
 #include "shim/transport/ofi/ofi.hpp"
 
 namespace shim::transport {
@@ -17,6 +19,9 @@ inline constexpr std::size_t kFrameBytes = 16 * 1024;
 inline constexpr std::size_t kSendDepth = 128;
 inline constexpr std::size_t kReceiveDepth = 128;
 inline constexpr std::size_t kReadDepth = 32;
+/// Receives posted where the provider matches as well: so many for packets, as many that it matches, and one that accepts all;
+/// sockets has 256.
+inline constexpr std::size_t kMatchedDepth = 2 * (kReceiveDepth - 1) + 1;
 
 struct Traits {
   std::size_t frame_bytes = kFrameBytes;  ///< the longest that goes as one message; a longer packet goes in pieces
@@ -29,6 +34,7 @@ struct Traits {
   bool picks_keys = false;         ///< of registered memory; else we do (FI_MR_PROV_KEY)
   bool reads_by_address = false;   ///< else by offset (FI_MR_VIRT_ADDR)
   bool knows_callers = true;       ///< else its peer's connection is used for answers only if the peer's address was in the table before
+  std::optional<MatchBits> match_bits = {};  ///< by which it matches; none: it does not
   std::size_t read_bytes = 0;      ///< the longest single read of another process's memory; 0: it cannot be read
 };
 
@@ -37,6 +43,11 @@ Traits traits_of(const fi_info& info, const OfiTuning& tuning);
 
 /// Should this provider's endpoints be asked for reads of each other's memory? Not where they lose (docs/measurements.md).
 bool should_read(std::string_view provider, const OfiTuning& tuning);
+
+/// Should this provider's endpoints be asked to match messages? Not where that fails (docs/measurements.md).
+bool should_match(std::string_view provider);
+/// And receives name the address of their sender? Not where the provider was seen not to know it.
+bool should_name_senders(std::string_view provider, const OfiTuning& tuning);
 
 /// May packets that this provider has taken be lost when their sender closes its endpoint? Not those of libfabric's shm: they
 /// are in the receiver's memory; and a packet to one who has closed ends the process there (libfabric 1.17), so none is sent.

@@ -18,7 +18,7 @@ Bytes OfiAddress::to_bytes() const {
   std::memcpy(rest.data(), provider.data(), provider.size());
   rest.insert(rest.end(), name.begin(), name.end());
   OfiAddressHead head{OfiAddressHead::kKind, format, cookie, static_cast<std::uint16_t>(provider.size()),
-                      static_cast<std::uint16_t>(name.size()), sum_of(rest)};
+                      static_cast<std::uint16_t>(name.size()), sum_of(rest), matching, 0};
   Bytes bytes(sizeof head + rest.size());
   std::memcpy(bytes.data(), &head, sizeof head);
   std::memcpy(bytes.data() + sizeof head, rest.data(), rest.size());
@@ -36,6 +36,7 @@ std::optional<OfiAddress> OfiAddress::from_bytes(ConstSpan bytes) {
   OfiAddress address;
   address.cookie = head.cookie;
   address.format = head.format;
+  address.matching = head.matching;
   address.provider.assign(reinterpret_cast<const char*>(rest.data()), head.provider_bytes);
   ConstSpan name = rest.subspan(head.provider_bytes);
   address.name.assign(name.begin(), name.end());

@@ -30,6 +30,7 @@ enum class FrameKind : std::uint32_t {
   bye = 5,        ///< Receipt follows: "this many of your packets I have seen, and I read no more"
   bye_heard = 6,  ///< the answer to that: who said bye may go
   part = 7,       ///< part of a packet follows, of which more comes in the frames after it, the last in one of kind packet
+  matched = 8,    ///< as packet, of a message that the receiver's provider matches by its tag
 };
 
 /// How many packets of the process it goes to the sender has seen.
@@ -41,6 +42,7 @@ struct Receipt {
 struct OfiAddress {
   std::uint64_t cookie = 0;
   std::uint32_t format = 0;  ///< FI_SOCKADDR_IN and so on
+  std::uint32_t matching = 0;  ///< MatchBits::number() where its provider matches, else 0
   std::string provider;
   Bytes name;
 
@@ -49,14 +51,16 @@ struct OfiAddress {
 };
 
 struct OfiAddressHead {
-  static constexpr std::uint32_t kKind = 0x69666f31;  // "1ofi"
+  static constexpr std::uint32_t kKind = 0x69666f32;  // "2ofi"
   std::uint32_t kind;
   std::uint32_t format;
   std::uint64_t cookie;
   std::uint16_t provider_bytes;
   std::uint16_t name_bytes;
   std::uint32_t check;  ///< sum of all bytes that follow, so that a cut or damaged address is told from a good one
+  std::uint32_t matching;
+  std::uint32_t zero;
 };
-static_assert(sizeof(OfiAddressHead) == 24);
+static_assert(sizeof(OfiAddressHead) == 32);
 
 }  // namespace shim::transport

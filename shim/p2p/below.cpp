@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Receives that a transport matches ("below", transport/matching.hpp), and which of them: those that name their source, as long as no
+// receive from any source is open here. One that is open stays in our own queues, since its message may come another way, and so do all
+// later ones whose messages may come from below; meanwhile the transport hands us all messages that no earlier receive accepts. So do
+// probes and recalled messages look into our queues alone.
+#include "shim/transport/matching.hpp"
+
+#include "shim/p2p/core.hpp"
+
+namespace shim::p2p {
+
+namespace {
+
+// After a probe that has found nothing, since programs probe in a row, and after a receive has not been taken below.
+constexpr int kGatheredRounds = 64;
+
+/// The message in a packet, and whose it is; nothing in any other packet.
+std::optional<Arrival> message_in(transport::ConstSpan packet, base::ContextId& context) {
+  if (packet.empty()) return std::nullopt;
+  std::optional<Arrival> arrival;
+  const auto take = [&]<typename Header>(const std::optional<Header>& header, const auto& message) {
+    if (!header) return;
+    context = message(*header).context;
+    arrival = arrival_of(*header, packet.subspan(sizeof(Header)));
+  };
+  switch (static_cast<wire::Kind>(packet[0])) {
+    case wire::Kind::eager: take(wire::read<wire::Eager>(packet), [](const auto& header) { return header; }); break;
+    case wire::Kind::eager_numbered:
+    case wire::Kind::eager_synchronous: take(wire::read<wire::NumberedEager>(packet), [](const auto& header) { return header.message; }); break;
+    case wire::Kind::ready_to_send: take(wire::read<wire::ReadyToSend>(packet), [](const auto& header) { return header.message; }); break;
+    default: break;
+  }
+  return arrival;
+}
+
+}  // namespace
+
+transport::Matcher* Core::matcher() const {
+  for (const Polled& polled : transports_) {
+    if (transport::Matcher* found = polled.transport->matcher()) return found;
+  }
+  return nullptr;
+}
+
+/// A message of this header to the peer goes past its queues: null for one that does not.
+transport::Matcher* Core::matcher_for(const Peer& to, const wire::Eager& message) const {
+  transport::Matcher* matcher = to.transport->matcher();
+  return matcher != nullptr && matcher->takes(message.context, message.source) ? matcher : nullptr;
+}
+
+/// May a message for this receive come from below? As long as the way to its source is not known it may, and the way is looked for.
+bool Core::may_come_from_below(Context& context, int source, Plane plane) {
+  if (!matches_below_) return false;
+  if (source == kAnySource) {
+    for (int rank = 0; rank < context.size; ++rank) {
+      if (may_come_from_below(context, rank, plane)) return true;
+    }
+    return false;
+  }
+  Peer& from = peer(context, source);
+  if (from.process == spec.self || from.failure) return false;
+  if (from.link == nullptr) {
+    want_route(from);
+    return true;
+  }
+  if (!from.transport->may_match()) return false;
+  const transport::Matcher* matcher = from.transport->matcher();
+  return matcher == nullptr || matcher->takes(context.id_of(plane), source);
+}
+
+/// Gives a receive to its transport; false where that does not take it, or not now.
+bool Core::post_below(ReceiveRequest& request) {
+  const auto& [context, rank, tag, plane] = request.address;
+  if (rank == kAnySource) return false;
+  Peer& from = peer(*context, rank);
+  transport::Matcher* matcher = from.link == nullptr ? nullptr : from.transport->matcher();
+  if (matcher == nullptr || !matcher->takes(context->id_of(plane), rank)) return false;
+  const transport::Envelope wanted{context->id_of(plane), rank, tag == kAnyTag ? transport::kEveryTag : tag};
+  const auto posted = matcher->post(request, *from.link, wanted);
+  if (!posted || *posted != transport::Attempt::done) return false;  // an error is the next poll's to tell
+  request.below = true;
+  request.peer = &from;
+  from.below.push_back(request);
+  return true;
+}
+
+/// A receive whose messages may come from below: goes there, unless others have to go first.
+bool Core::start_below(ReceiveRequest& request) {
+  if (!gathered_.empty() || !post_below(request)) return false;
+  retain(*request.address.context);
+  return true;
+}
+
+/// A receive that has been posted in our queues.
+void Core::note_gathered(ReceiveRequest& request) {
+  if (!may_come_from_below(*request.address.context, request.source, request.address.plane)) return;
+  request.gathered = true;
+  gathered_.push_back(request);
+  ++gathered_count_;
+  if (request.source == kAnySource) ++gathered_any_;
+  if (transport::Matcher* below = matcher()) below->gather(true);
+}
+
+void Core::note_not_gathered(ReceiveRequest& request) {
+  if (!std::exchange(request.gathered, false)) return;
+  gathered_.erase(gathered_.iterator_to(request));
+  --gathered_count_;
+  if (request.source == kAnySource) --gathered_any_;
+}
+
+/// Could all that wait here go below? Sorts out those of which it has turned out that their messages do not come from there.
+bool Core::may_end_gathering(const transport::Matcher& below) {
+  if (gathered_any_ != 0 || gathered_count_ > below.room()) return false;
+  bool may_all = true;
+  for (auto next = gathered_.begin(); next != gathered_.end();) {
+    ReceiveRequest& request = *next++;
+    const Address& from = request.address;
+    if (!may_come_from_below(*from.context, from.rank, from.plane)) note_not_gathered(request);
+    else if (peer(*from.context, from.rank).link == nullptr) may_all = false;
+  }
+  return may_all;
+}
+
+/// In the order of posting, as far as they are taken.
+void Core::move_below() {
+  while (!gathered_.empty()) {
+    ReceiveRequest& request = gathered_.front();
+    if (!post_below(request)) return;
+    note_not_gathered(request);
+    request.posted = false;
+    request.address.context->matching(request.address.plane).remove(request);  // which keeps its reference to the context
+  }
+}
+
+/// Once a round.
+void Core::serve_below() {
+  transport::Matcher* below = matcher();
+  if (below == nullptr) return;
+  if (gathered_rounds_ > 0) --gathered_rounds_;
+  const bool shall_gather = gathered_rounds_ > 0 || !may_end_gathering(*below);
+  below->gather(shall_gather);
+  if (!shall_gather && !below->is_gathering()) {
+    move_below();
+    if (!gathered_.empty()) gathered_rounds_ = kGatheredRounds;
+  }
+  if (!recalls_.empty()) answer_recalls(*below);
+}
+
+/// For a probe that has found nothing in our queues.
+bool Core::look_below(Context& context, int source) {
+  if (!may_come_from_below(context, source, Plane::user)) [[likely]] return false;
+  gathered_rounds_ = kGatheredRounds;
+  if (transport::Matcher* below = matcher()) below->gather(true);
+  return true;
+}
+
+/// It is not with its transport any more.
+void Core::leave_below(ReceiveRequest& request) {
+  request.below = false;
+  Peer& from = *std::exchange(request.peer, nullptr);
+  from.below.erase(from.below.iterator_to(request));
+}
+
+void Core::on_matched(transport::MatchedReceive& receive, transport::ConstSpan packet) {
+  auto& request = static_cast<ReceiveRequest&>(receive);
+  Context& context = *request.address.context;
+  leave_below(request);
+  base::ContextId id = 0;
+  const std::optional<Arrival> arrival = message_in(packet, id);
+  const bool is_meant = arrival && id == context.id_of(request.address.plane) && arrival->source == request.address.rank &&
+                        request.address.accepts_tag(arrival->tag) && is_whole(*arrival);
+  if (!is_meant) {  // damaged: the next one may be better
+    ++counts.stale_dropped;
+    post(request);
+  } else {
+    ++counts.posted_matches;
+    ++counts.matched_below;
+    deliver(request, *arrival, context);
+  }
+  drop(context);
+}
+
+void Core::on_withdrawn(transport::MatchedReceive& receive) {
+  auto& request = static_cast<ReceiveRequest&>(receive);
+  Context& context = *request.address.context;
+  leave_below(request);
+  end(request, {.cancelled = true}, std::nullopt);
+  drop(context);
+}
+
+/// Whose message is wanted back may have it below, where we cannot look: what is there is gathered first.
+bool Core::recall_from_below(const wire::Cancel& wanted) {
+  transport::Matcher* below = matches_below_ ? matcher() : nullptr;
+  if (below == nullptr || !below->takes(wanted.context, wanted.source)) return false;
+  recalls_.push_back({wanted, below->begin_sweep()});
+  return true;
+}
+
+void Core::answer_recalls(const transport::Matcher& below) {
+  std::vector<Recall> ready;
+  std::erase_if(recalls_, [&](const Recall& recall) {
+    const bool is_ready = below.sweeps() >= recall.sweep;
+    if (is_ready) ready.push_back(recall);
+    return is_ready;
+  });
+  for (const Recall& recall : ready) answer_recall(recall.wanted);
+}
+
+}  // namespace shim::p2p

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The bits by which a provider matches. From the highest that it has to the lowest:
+//
+//   | base | path | plane | source | tag |
+//
+// tag:    31 bits, all that a tag can be.
+// source: 12 bits, the sender's rank; none where a receive names its sender's address (FI_DIRECTED_RECV).
+// plane:  1 bit, the lowest of the context id (base/context_id.hpp): collectives' messages or the user's.
+// base, path: the context id's own, as many bits of each as are left, the base having the odd one. With 64 bits: 16 and 16, or 10 and 10
+//         beside a source; with 48, as cxi has, 8 and 8.
+// A message that does not fit, because of its receiver's id or of its sender's rank, is not matched by the provider. Both ends see that.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <optional>
+
+#include "shim/transport/matching.hpp"
+
+namespace shim::transport {
+
+class MatchBits {
+ public:
+  static constexpr int kTag = 31, kPlane = 1, kSource = 12;
+  /// Of base and path each: with fewer, hardly any communicator would fit.
+  static constexpr int kLeast = 4;
+
+  /// Nothing where the provider has too few.
+  static std::optional<MatchBits> of(int bits, bool names_sender) {
+    const int source = names_sender ? 0 : kSource, left = bits - kTag - kPlane - source;
+    if (left < 2 * kLeast) return std::nullopt;
+    return MatchBits(source, left - left / 2, left / 2);
+  }
+
+  bool takes(base::ContextId context, std::int32_t source) const {
+    return source >= 0 && base_of(context) >> base_ == 0 && path_of(context) >> path_ == 0 &&
+           (source_ == 0 || static_cast<std::uint32_t>(source) >> source_ == 0);
+  }
+  std::uint64_t of(const Envelope& envelope) const {
+    std::uint64_t bits = base_of(envelope.context);
+    bits = bits << path_ | path_of(envelope.context);
+    bits = bits << kPlane | (envelope.context & 1);
+    bits = bits << source_ | (source_ == 0 ? 0 : static_cast<std::uint32_t>(envelope.source));
+    return bits << kTag | (envelope.tag == kEveryTag ? 0 : static_cast<std::uint32_t>(envelope.tag));
+  }
+  /// The bits that a receive does not look at.
+  static std::uint64_t ignored(const Envelope& wanted) { return wanted.tag == kEveryTag ? (std::uint64_t{1} << kTag) - 1 : 0; }
+  bool names_sender() const { return source_ == 0; }
+  /// Which layout it is, for the other end to compare.
+  std::uint32_t number() const { return static_cast<std::uint32_t>(base_ << 16 | path_ << 8 | source_); }
+
+ private:
+  MatchBits(int source, int base, int path) : source_(source), base_(base), path_(path) {}
+  static std::uint64_t base_of(base::ContextId context) { return context >> 32; }
+  static std::uint64_t path_of(base::ContextId context) { return (context & 0xffffffff) >> 1; }
+
+  int source_, base_, path_;  ///< how many bits
+};
+
+}  // namespace shim::transport

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Matching by the provider, with tagged messages (fi_tagged(3)). A receive here has a buffer of ours, which holds any packet: what a long
+// message's packet says is that it is there, and it goes on as any other. Gathering is one more receive, which accepts all and waits
+// behind all others; it ends by being taken back, and that this succeeds says that no message waits.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "shim/transport/matching.hpp"
+#include "shim/transport/ofi/buffers.hpp"
+#include "shim/transport/ofi/link.hpp"
+#include "shim/transport/ofi/match_bits.hpp"
+
+namespace shim::transport {
+
+class Ofi;
+
+class OfiMatcher final : public Matcher {
+ public:
+  OfiMatcher(Ofi& of, const MatchBits& bits);
+
+  bool takes(base::ContextId context, std::int32_t source) const override { return bits_.takes(context, source); }
+  base::Result<Attempt> try_send(Link& to, const Envelope& message, ConstSpan header, ConstSpan payload) override;
+  base::Result<Attempt> post(MatchedReceive& receive, Link& from, const Envelope& wanted) override;
+  std::size_t room() const override { return receives_.available() - (catch_all_ == nullptr && receives_.available() > 0 ? 1 : 0); }
+  void withdraw(MatchedReceive& receive) override;
+  void forget(MatchedReceive& receive) override;
+  void gather(bool shall) override;
+  bool is_gathering() const override { return catch_all_ != nullptr; }
+  std::uint64_t begin_sweep() override;
+  std::uint64_t sweeps() const override { return sweeps_; }
+
+  /// Registers the buffers, and tries whether the provider gives a receive back. Errors: other.
+  base::Status begin();
+  /// Before completions are read.
+  void progress();
+  /// A receive has got something from this sender, as far as the provider knows it.
+  void complete(Operation& receive, std::size_t bytes, fi_addr_t sender, Sink& sink);
+  void fail(Operation& receive, int code, Sink& sink);
+
+ private:
+  ssize_t post(Operation& receive);
+  void post_again(Operation& receive);
+  void post_catch_all();
+  void end_catch_all();
+  void note_sender(OfiLink& link, fi_addr_t sender);
+  bool knows(const OfiLink& link) const { return link.recognised && sweeps_ > *link.recognised; }
+
+  Ofi& of_;
+  const MatchBits bits_;
+  Buffers receives_;
+  std::vector<Operation*> unposted_;    ///< that the provider has had, and does not take again at the moment
+  Operation* catch_all_ = nullptr;      ///< the receive that accepts all
+  bool is_ending_ = false;              ///< it has been asked back
+  bool shall_gather_ = false;           ///< says our owner
+  std::uint64_t sweeps_ = 0, sweeps_wanted_ = 0;
+};
+
+}  // namespace shim::transport
