@@ -38,8 +38,8 @@ Message* Core::take_unmatched(base::ContextId id, const wire::Cancel& wanted) {
     const Arrival& message = static_cast<const Message&>(arrived).arrival;
     return message.source == wanted.source && message.kind == wanted.message && message.number == wanted.number;
   };
-  const Plane plane = (id & 1) != 0 ? Plane::collective : Plane::user;
-  id &= ~base::ContextId{1};
+  const Plane plane = plane_of(id);
+  id = user_plane_of(id);
   Context* context = contexts_.find(id);
   if (context == nullptr) return contexts_.take_held(id, is_meant);
   if (wanted.source < 0 || wanted.source >= context->size) return nullptr;

@@ -11,6 +11,10 @@
 
 namespace shim::p2p {
 
+// The parts of an id as messages carry it.
+inline Plane plane_of(base::ContextId id) { return (id & 1) != 0 ? Plane::collective : Plane::user; }
+inline base::ContextId user_plane_of(base::ContextId id) { return id & ~base::ContextId{1}; }
+
 class Context {
  public:
   Context(Core* of_core, ContextSpec of_spec)

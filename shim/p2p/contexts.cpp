@@ -28,8 +28,7 @@ Context* Core::make_context(ContextSpec context_spec) {
   return context.release();
 }
 
-void Core::drop(Context& context) {
-  if (--context.references != 0) return;
+void Core::take_away(Context& context) {
   for (Matching& matching : context.queues) {
     while (Arrived* arrived = matching.first_arrived()) {
       matching.remove(*arrived);

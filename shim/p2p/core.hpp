@@ -24,6 +24,8 @@ namespace shim::p2p {
 
 using Guard = std::unique_lock<base::BiasedLock>;
 
+struct WholeMessage;
+
 class Core final : private transport::Sink {
  public:
   explicit Core(EngineSpec engine_spec);
@@ -33,13 +35,25 @@ class Core final : private transport::Sink {
     if (sleepers_ != 0) several_threads_ = true;
     return guard;
   }
+  /// The same for one who does not give the lock back before the end.
+  class Inside {
+   public:
+    explicit Inside(Core& core) : lock_(core.lock_) {
+      if (core.sleepers_ != 0) [[unlikely]] core.several_threads_ = true;
+    }
+
+   private:
+    std::lock_guard<base::BiasedLock> lock_;
+  };
   void add_transport(transport::Transport& transport);
   std::vector<Engine::TransportCounts> transport_counts() const;
 
   // --- contexts.cpp
   Context* make_context(ContextSpec context_spec);
   void retain(Context& context) { ++context.references; }
-  void drop(Context& context);
+  void drop(Context& context) {
+    if (--context.references == 0) [[unlikely]] take_away(context);
+  }
   void set_first_base(std::uint32_t base);
   void skip_base(std::uint32_t base);
 
@@ -89,12 +103,13 @@ class Core final : private transport::Sink {
   /// whatever was in the way here.
   bool receive_at_once(Awaited& awaited);
   base::Result<Outcome> receive(const Address& from, const types::Buffer& into);  ///< the long way; no lock
-  /// For a receive that does not wait: takes the messages that have come from its source and are waited for, until one is its own. False:
-  /// that has not come, or the long way is needed; `received` is as it was.
+  /// For a receive that does not wait: takes its message if that is the next to come from its source, and no other receive waits for
+  /// those. False: it is not, or the long way is needed; `received` is as it was.
   bool receive_what_has_come(const Address& from, const types::Buffer& into, Outcome& received);
-  /// Have many receives found their messages without a round of progress? Then there shall be one.
+  /// Have many receives found their messages without a round of progress? Then one shall wait for a round.
   bool is_turn_of_others() { return ++taken_at_once_ % kTakenInARow == 0; }
   base::Status start(ReceiveRequest& request);
+  base::Status find_or_post(ReceiveRequest& request);
   void start_matched(ReceiveRequest& request, Message& message);
   void abandon(ReceiveRequest& request);
   void cancel(ReceiveRequest& request);
@@ -191,8 +206,10 @@ class Core final : private transport::Sink {
   void take_packet(transport::ConstSpan packet);
   void on_message(const Arrival& arrival, base::ContextId id);
   Message* take_unmatched(base::ContextId id, const wire::Cancel& wanted);
+  void on_whole_message(const WholeMessage& message);
   void deliver_posted(Posted& posted, const Arrival& arrival, Context& context);
-  bool take_awaited(const wire::Eager& message, transport::ConstSpan payload, bool is_whole);
+  void deliver_whole(Posted& posted, const WholeMessage& message, Context& context);
+  bool take_awaited(const wire::EagerWords& message, transport::ConstSpan payload, bool is_whole);
   void on_clear_to_send(const wire::ClearToSend& header);
   void on_finished(const wire::Finished& header);
   void on_cancel(const wire::Cancel& header);
@@ -203,6 +220,7 @@ class Core final : private transport::Sink {
   void note_data(ReceiveRequest& request, std::size_t bytes);
   void on_control(const wire::Control& header, transport::ConstSpan payload);
 
+  void take_away(Context& context);
   void drop_all(const std::vector<Message*>& messages);
   base::Status open_link(Peer& to, Route route);
   void route_waiting(Guard& guard);
@@ -339,8 +357,8 @@ base::Result<bool> Core::wait(const Done& done, base::Deadline deadline) {
   Backoff backoff(plan());
   while (!done()) {
     SHIM_TRY_ASSIGN(int moved, round(backoff.is_patient()));
-    if (moved != 0) backoff.restart();
     if (done()) break;
+    if (moved != 0) backoff.restart(moved);
     if (deadline.passed()) return false;
     if (backoff.step() == Backoff::Step::sleep) nap(backoff);
   }

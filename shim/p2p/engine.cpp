@@ -5,10 +5,6 @@
 
 namespace shim::p2p {
 
-namespace {
-constexpr Outcome kNoMessage{.source = kProcNull, .tag = kAnyTag};
-}  // namespace
-
 Engine::Engine(EngineSpec spec) : core_(std::make_unique<Core>(std::move(spec))) {}
 Engine::~Engine() = default;
 
@@ -64,14 +60,6 @@ base::Result<Request*> Engine::send_or_start(Context& context, const types::Cons
   return core_->started(core_->start(*request, guard), *request);
 }
 
-base::Result<Request*> Engine::send_or_start(Context& context, const types::ConstBuffer& data, int dest, int tag, Mode mode, Departed& departed) {
-  if (dest == kProcNull) return nullptr;
-  Guard guard = core_->enter();
-  if (mode != Mode::synchronous && core_->send_at_once(context, data, dest, tag, departed)) [[likely]] return nullptr;
-  SendRequest* request = core_->sends.make(*core_, Address{&context, dest, tag, Plane::user}, data, mode);
-  return core_->started(core_->start(*request, guard), *request);
-}
-
 Request* Engine::request_of(Context& context, const Departed& departed) {
   Guard guard = core_->enter();
   return core_->request_of(context, departed);
@@ -105,21 +93,6 @@ base::Result<Request*> Engine::irecv(Context& context, const types::Buffer& into
     request->complete(kNoMessage);
     return request;
   }
-  return core_->started(core_->start(*request), *request);
-}
-
-base::Result<Request*> Engine::receive_or_start(Context& context, const types::Buffer& into, int source, int tag, Outcome& received) {
-  received = kNoMessage;
-  if (source == kProcNull) return nullptr;
-  Guard guard = core_->enter();
-  if (core_->is_turn_of_others()) [[unlikely]] {
-    guard.unlock();
-    SHIM_TRY(core_->round(true));
-    guard.lock();
-  }
-  const Address from{&context, source, tag, Plane::user};
-  if (core_->receive_what_has_come(from, into, received)) return nullptr;
-  ReceiveRequest* request = core_->receives.make(*core_, from, into);
   return core_->started(core_->start(*request), *request);
 }
 

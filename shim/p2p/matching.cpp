@@ -22,10 +22,8 @@ auto* first_in(List& list, const Predicate& predicate, int& in_vain) {
 
 }  // namespace
 
-Posted* Matching::take_first_posted(int source, int tag) {
-  Posted* first = posted_index_ != nullptr ? first_indexed(source, tag) : first_posted(source, tag);
-  if (first != nullptr) remove(*first);
-  return first;
+Posted* Matching::search_posted(int source, int tag) {
+  return posted_index_ != nullptr ? first_indexed(source, tag) : first_posted(source, tag);
 }
 
 /// Of the receives that accept a message there are four kinds.
@@ -60,20 +58,14 @@ Arrived* Matching::find_first_arrived(int source, int tag) {
   return found;
 }
 
-void Matching::post(Posted& receive) {
-  receive.number = next_number_++;
-  (receive.source == kAnySource ? any_source_ : by_source_.at(receive.source).posted).push_back(receive);
-  ++posted_count_;
-  if (posted_index_ == nullptr) [[likely]] return;
+void Matching::enter_in_index(Posted& receive) {
   if (posted_index_->has_room(posted_count_)) posted_index_->add(receive);
   else index_posted();
 }
 
-void Matching::remove(Posted& receive) {
-  PostedList& list = receive.source == kAnySource ? any_source_ : by_source_.at(receive.source).posted;
-  list.erase(list.iterator_to(receive));
+void Matching::take_out_of_index(Posted& receive) {
   PostedIndex::remove(receive);
-  if (--posted_count_ == 0) posted_index_.reset();
+  if (posted_count_ == 0) posted_index_.reset();
 }
 
 /// Those of one key are in one queue, in their order.

@@ -76,6 +76,12 @@ class Matching {
   void remove(Arrived& message);
 
   bool has_posted() const { return posted_count_ != 0; }
+  /// Does a receive wait that messages of this source may be for?
+  bool has_posted_for(int source) const {
+    if (posted_count_ == 0) return false;
+    const Queues* queues = by_source_.find(source);
+    return !any_source_.empty() || (queues != nullptr && !queues->posted.empty());
+  }
   /// Some posted receive that satisfies the predicate, null if none; for failures, not for matching.
   template <typename Predicate>
   Posted* find_posted(const Predicate& predicate);
@@ -98,12 +104,15 @@ class Matching {
     PostedList posted;
     ArrivedList<BySource> arrived;
   };
+  Posted* search_posted(int source, int tag);
   Posted* first_posted(int source, int tag);
   Posted* first_indexed(int source, int tag);
-  // Where there is one at all: mostly there is none, which is seen without a call.
   Posted* take_first_posted(int source, int tag);
+  // Where there is one at all: mostly there is none, which is seen without a call.
   Arrived* find_first_arrived(int source, int tag);
   void index_posted();
+  void enter_in_index(Posted& receive);
+  void take_out_of_index(Posted& receive);
   void index_arrived();
 
   using PostedIndex = KeyIndex<Posted, ByKey, SourceAndTag>;
@@ -121,6 +130,33 @@ class Matching {
   std::unique_ptr<PostedIndex> posted_index_;    ///< null unless one was needed
   std::unique_ptr<ArrivedIndex> arrived_index_;  ///< null unless one was needed
 };
+
+// Inlined, as it is a part of every message for which a receive waits: mostly that is the one that its source was waited for with first.
+inline Posted* Matching::take_first_posted(int source, int tag) {
+  Posted* first = nullptr;
+  if (any_source_.empty() && posted_index_ == nullptr) [[likely]] {
+    Queues* queues = by_source_.find(source);
+    if (queues == nullptr || queues->posted.empty()) return nullptr;
+    Posted& front = queues->posted.front();
+    if (front.tag == tag || front.tag == kAnyTag) first = &front;
+  }
+  if (first == nullptr) [[unlikely]] first = search_posted(source, tag);
+  if (first != nullptr) remove(*first);
+  return first;
+}
+
+inline void Matching::post(Posted& receive) {
+  receive.number = next_number_++;
+  (receive.source == kAnySource ? any_source_ : by_source_.at(receive.source).posted).push_back(receive);
+  ++posted_count_;
+  if (posted_index_ != nullptr) [[unlikely]] enter_in_index(receive);
+}
+
+inline void Matching::remove(Posted& receive) {
+  PostedList::node_algorithms::unlink(PostedList::value_traits::to_node_ptr(receive));  // out of whichever list it is in
+  --posted_count_;
+  if (posted_index_ != nullptr) [[unlikely]] take_out_of_index(receive);
+}
 
 template <typename Predicate>
 Arrived* Matching::find_arrived_if(int source, const Predicate& predicate) {

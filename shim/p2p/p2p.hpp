@@ -49,6 +49,9 @@ struct Outcome {
   base::ErrorClass error = base::ErrorClass::success;
 };
 
+/// What a receive from kProcNull gets.
+inline constexpr Outcome kNoMessage{.source = kProcNull, .tag = kAnyTag};
+
 /// A message that had left when its send began, so that nothing is under way: what MPI_Cancel asks for it back with.
 struct Departed {
   std::uint64_t number = 0;  ///< by which its receiver knows it; 0: none, and there is nothing to ask for
@@ -108,26 +111,29 @@ class Request {
  protected:
   Request() = default;
   /// For this room's own: their life changes under the engine's lock only, which saves an atomic operation.
-  struct OfEngine {};
-  explicit Request(OfEngine) : of_engine_(true) {}
+  explicit Request(Core& core) : core_(&core) {}
   friend class Engine;
   friend class Core;
 
   /// Ends the operation; once per activation, from any thread. The object may be gone on return: the owner may take it, and
   /// one that was released is disposed of here.
   void complete(const Outcome& outcome, std::optional<base::Error> error = std::nullopt);
+  /// The same for one of this room's own that has gone well.
+  void succeed(const Outcome& outcome);
   /// Takes the end back, for a cancellation that is still to be answered. Called for the owner (MPI_Cancel), who has not read it out.
   void reopen();
   /// For constructors of persistent requests: begins its life inactive.
   void make_persistent();
   bool release_if_done();
+  /// Of this room's own.
+  Core& core() const { return *core_; }
 
   // What the engine asks of a derived request, without its lock. The defaults: cannot be started; cancel changes nothing;
   // memory came from new.
   /// Begins the next activation of a persistent request; the state says active and not done already.
   virtual base::Status on_start();
   virtual base::Status on_cancel();
-  /// Given back while it may be active; for this room's own, which do so under their engine's lock.
+  /// Given back while it may be active; for this room's own, under their engine's lock.
   virtual void on_release() {}
   /// Nobody refers to the object any more, and it is complete.
   virtual void dispose() { delete this; }
@@ -135,9 +141,9 @@ class Request {
  private:
   static constexpr std::uint8_t kDone = 1, kReleased = 2;
   std::atomic<std::uint8_t> life_{0};
-  bool of_engine_ = false;
   bool persistent_ = false;
   bool active_ = true;
+  Core* const core_ = nullptr;  ///< of this room's own
   Outcome outcome_;
   std::optional<base::Error> error_;
 };
@@ -204,7 +210,10 @@ class Engine {
   base::Result<Request*> send_or_start(Context& context, const types::ConstBuffer& data, int dest, int tag, Plane plane,
                                        bool keeps_copy = false);
   /// As isend on the user's plane; null where the message has left at once, and then `departed` says what it can be asked back with.
-  base::Result<Request*> send_or_start(Context& context, const types::ConstBuffer& data, int dest, int tag, Mode mode, Departed& departed);
+  base::Result<Request*> send_or_start(Context& context, const types::ConstBuffer& data, int dest, int tag, Mode mode, Departed& departed) {
+    if (mode != Mode::synchronous && send_at_once(context, data, dest, tag, departed)) [[likely]] return nullptr;
+    return isend(context, data, dest, tag, mode);
+  }
   /// The request of a message that left at once, complete, for cancel().
   Request* request_of(Context& context, const Departed& departed);
   /// As isend, with the data copied and kept by the engine: the user's buffer is free at once (MPI_Bsend and friends account
@@ -245,6 +254,8 @@ class Engine {
   static base::Status cancel(Request& request);
   /// Gives the request back; an active one finishes by itself.
   static void release(Request* request);
+  /// Gives many back, none of them null; for those of one engine the lock is taken once.
+  static void release(std::span<Request* const> requests);
 
   // --- control messages: any length, in order per process pair, outside all contexts; for the creation of communicators.
   /// Errors: proc_aborted; those of the way to it (no_space where shared memory is full). What is on its way may still be lost
@@ -296,6 +307,9 @@ class Engine {
   std::vector<TransportCounts> transport_counts() const;
 
  private:
+  /// The message has left, or goes nowhere.
+  bool send_at_once(Context& context, const types::ConstBuffer& data, int dest, int tag, Departed& departed);
+
   std::unique_ptr<Core> core_;
 };
 

@@ -63,6 +63,8 @@ class Incoming {
   }
 
   std::uint64_t capacity() const { return capacity_; }
+  /// Of the memory; where the message lands in one run, that of its bytes.
+  std::byte* begin() const { return begin_; }
   /// Messages consist of whole elements of so many bytes; 1 where elements differ.
   std::uint64_t element_bytes() const {
     const bool is_of_one_kind = element_ != nullptr && element_->elements == 1 && element_->size != 0;

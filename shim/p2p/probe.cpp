@@ -6,8 +6,6 @@ namespace shim::p2p {
 
 namespace {
 
-constexpr Outcome kNoMessage{.source = kProcNull, .tag = kAnyTag};
-
 Outcome outcome_of(const Message& message) { return {message.source, message.tag, message.arrival.bytes}; }
 
 }  // namespace

@@ -13,12 +13,10 @@ namespace {
 constexpr int kShortWayPolls = 50;
 // Receives that find their messages without a round of progress, before everybody else's packets and registered work have their turn.
 constexpr int kShortWaysInARow = 16;
-// What one call that does not wait may take for receives posted before.
-constexpr int kMostTakenAtOnce = 16;
 }  // namespace
 
 std::optional<base::Error> misfit(std::uint64_t bytes, int source, int tag, const Incoming& into) {
-  if (bytes == into.capacity()) [[likely]] return std::nullopt;
+  if (bytes == into.capacity()) return std::nullopt;
   const auto message = [&] {
     return "a message of " + std::to_string(bytes) + " bytes from rank " + std::to_string(source) + " with tag " + std::to_string(tag);
   };
@@ -30,8 +28,81 @@ std::optional<base::Error> misfit(std::uint64_t bytes, int source, int tag, cons
   return std::nullopt;
 }
 
+/// A packet that is a whole message, of which its sender wants to hear nothing.
+struct WholeMessage {
+  wire::EagerWords header;
+  std::uint64_t number = 0;  ///< 0 where it has none
+  transport::ConstSpan payload;
+
+  Arrival arrival() const { return {header.kind(), header.source(), header.tag(), header.bytes(), number, 0, payload, 0, header.from()}; }
+};
+
+namespace {
+
+/// False where it is another packet, or none.
+[[gnu::always_inline]] inline bool read_whole(transport::ConstSpan packet, WholeMessage& message) {
+  if (packet.size() < sizeof(wire::Eager)) [[unlikely]] return false;
+  const wire::EagerWords header = wire::EagerWords::of(packet);
+  std::size_t front = sizeof(wire::NumberedEager);
+  if (header.kind() != wire::Kind::eager_numbered) {
+    if (header.kind() != wire::Kind::eager) [[unlikely]] return false;
+    front = sizeof(wire::Eager);
+  }
+  if (packet.size() - front != header.bytes()) [[unlikely]] return false;
+  message.header = header;
+  message.number = front == sizeof(wire::Eager) ? 0 : wire::word_of(packet, 3);
+  message.payload = packet.subspan(front);
+  return true;
+}
+
+}  // namespace
+
+/// To a receive that matching has just given out: mostly a message that fits, which leaves nothing to be undone.
+[[gnu::always_inline]] inline void Core::deliver_whole(Posted& posted, const WholeMessage& message, Context& context) {
+  auto& request = static_cast<ReceiveRequest&>(posted);
+  const wire::EagerWords& header = message.header;
+  if (header.bytes() != request.into.capacity() || !request.into.is_one_run() || matches_below_) [[unlikely]]
+    return deliver_posted(posted, message.arrival(), context);
+  ++counts.posted_matches;
+  request.posted = false;
+  base::copy_short(request.into.begin(), message.payload.data(), message.payload.size());
+  request.succeed({header.source(), header.tag(), header.bytes()});
+  drop(context);
+}
+
+/// Mostly there is a receive for it.
+[[gnu::always_inline]] inline void Core::on_whole_message(const WholeMessage& message) {
+  const wire::EagerWords& header = message.header;
+  Context* context = contexts_.find(user_plane_of(header.context));
+  if (context != nullptr && header.source() >= 0 && header.source() < context->size && header.tag() >= 0) [[likely]] {
+    if (Posted* posted = context->matching(plane_of(header.context)).take_posted(header.source(), header.tag()))
+      return deliver_whole(*posted, message, *context);
+  }
+  on_message(message.arrival(), header.context);
+}
+
+/// Is it what a receive on the short way polls for? Nothing is posted before that one in its plane. A message that is its own, but wants
+/// an answer, is for the long way, and so are those behind it.
+[[gnu::always_inline]] inline bool Core::take_awaited(const wire::EagerWords& message, transport::ConstSpan payload, bool is_whole) {
+  Awaited& awaited = *awaited_;
+  if (awaited.has_come || awaited.is_for_long_way || !awaited.accepts(message)) return false;
+  awaited.is_for_long_way = !is_whole;
+  if (awaited.is_for_long_way) return false;
+  ++counts.posted_matches;
+  const std::uint64_t capacity = awaited.into.bytes(), bytes = std::min<std::uint64_t>(message.bytes(), capacity);
+  base::copy_short(awaited.into.address, payload.data(), static_cast<std::size_t>(bytes));
+  *awaited.received = {message.source(), message.tag(), bytes};
+  awaited.has_come = true;
+  if (message.bytes() == capacity) [[likely]] return true;
+  if (auto error = misfit(message.bytes(), message.source(), message.tag(), Incoming(awaited.into))) awaited.received = *std::move(error);
+  return true;
+}
+
 bool Core::on_packet(transport::ConstSpan packet) {
-  take_packet(packet);
+  WholeMessage message;
+  if (!read_whole(packet, message)) [[unlikely]] take_packet(packet);
+  else if (awaited_ == nullptr) [[likely]] return on_whole_message(message), true;
+  else if (!take_awaited(message.header, message.payload, true)) on_message(message.arrival(), message.header.context);
   return awaited_ == nullptr || !awaited_->has_come;
 }
 
@@ -39,25 +110,21 @@ void Core::take_packet(transport::ConstSpan packet) {
   if (packet.empty()) return;
   switch (static_cast<wire::Kind>(packet[0])) {
     case wire::Kind::eager:
-      if (auto header = wire::read<wire::Eager>(packet)) {
-        const transport::ConstSpan payload = packet.subspan(sizeof *header);
-        if (awaited_ != nullptr && take_awaited(*header, payload, true)) return;
-        on_message(arrival_of(*header, payload), header->context);
-      }
-      break;
     case wire::Kind::eager_numbered:
+      ++counts.stale_dropped;  // shorter than it says
+      break;
     case wire::Kind::eager_synchronous:
       if (auto header = wire::read<wire::NumberedEager>(packet)) {
         const wire::Eager& message = header->message;
         const transport::ConstSpan payload = packet.subspan(sizeof *header);
-        if (awaited_ != nullptr && take_awaited(message, payload, message.kind == wire::Kind::eager_numbered)) return;
+        if (awaited_ != nullptr) take_awaited(wire::EagerWords::of(packet), payload, false);
         on_message(arrival_of(*header, payload), message.context);
       }
       break;
     case wire::Kind::ready_to_send:
       if (auto header = wire::read<wire::ReadyToSend>(packet)) {
         const wire::Eager& message = header->message;
-        if (awaited_ != nullptr) take_awaited(message, {}, false);
+        if (awaited_ != nullptr) take_awaited(wire::EagerWords::of(packet), {}, false);
         on_message(arrival_of(*header, {}), message.context);
       }
       break;
@@ -90,8 +157,8 @@ void Core::take_packet(transport::ConstSpan packet) {
 }
 
 void Core::on_message(const Arrival& arrival, base::ContextId id) {
-  Plane plane = (id & 1) != 0 ? Plane::collective : Plane::user;
-  id &= ~base::ContextId{1};
+  const Plane plane = plane_of(id);
+  id = user_plane_of(id);
   Context* context = contexts_.find(id);
   bool sensible = arrival.source >= 0 && arrival.tag >= 0 && (context == nullptr || arrival.source < context->size) && is_whole(arrival);
   if (!sensible || (context == nullptr && contexts_.is_over(id))) {
@@ -113,23 +180,6 @@ void Core::deliver_posted(Posted& posted, const Arrival& arrival, Context& conte
   note_not_gathered(request);
   deliver(request, arrival, context);
   drop(context);
-}
-
-/// Is it what a receive on the short way polls for? Nothing is posted before that one in its plane. A message that is its own, but wants
-/// an answer, is for the long way, and so are those behind it.
-bool Core::take_awaited(const wire::Eager& message, transport::ConstSpan payload, bool is_whole) {
-  Awaited& awaited = *awaited_;
-  if (awaited.has_come || awaited.is_for_long_way || !awaited.accepts(message)) return false;
-  awaited.is_for_long_way = !is_whole || payload.size() != message.bytes;
-  if (awaited.is_for_long_way) return false;
-  ++counts.posted_matches;
-  const std::uint64_t capacity = awaited.into.bytes(), bytes = std::min<std::uint64_t>(message.bytes, capacity);
-  base::copy_short(awaited.into.address, payload.data(), static_cast<std::size_t>(bytes));
-  *awaited.received = {message.source, message.tag, bytes};
-  awaited.has_come = true;
-  if (message.bytes == capacity) [[likely]] return true;
-  if (auto error = misfit(message.bytes, message.source, message.tag, Incoming(awaited.into))) awaited.received = *std::move(error);
-  return true;
 }
 
 /// Not past another message or receive, nor while something of ours waits for a round of progress.
@@ -177,64 +227,35 @@ bool Core::receive_at_once(Awaited& awaited) {
 
 namespace {
 
-/// A packet that is a whole message, of which its sender wants to hear nothing.
-struct WholeMessage {
-  wire::Eager header;
-  std::uint64_t number = 0;  ///< 0 where it has none
-  transport::ConstSpan payload;
-
-  Arrival arrival() const { return arrival_of(header, payload, number); }
-};
-
-/// False for any other packet, and for none.
-[[gnu::always_inline]] inline bool read(transport::ConstSpan packet, WholeMessage& message) {
-  if (packet.size() < sizeof message.header) return false;
-  base::copy_short(&message.header, packet.data(), sizeof message.header);
-  std::size_t front = sizeof(wire::Eager);
-  if (message.header.kind == wire::Kind::eager_numbered) {
-    if (packet.size() < sizeof(wire::NumberedEager)) return false;
-    std::memcpy(&message.number, packet.data() + front, sizeof message.number);
-    front = sizeof(wire::NumberedEager);
-  } else if (message.header.kind != wire::Kind::eager) {
-    return false;
-  }
-  message.payload = packet.subspan(front);
-  return message.payload.size() == message.header.bytes;
-}
-
 /// May this message be received here, without a request that could keep an error?
-[[gnu::always_inline]] inline bool suits(const wire::Eager& message, const Address& from, const types::Buffer& into) {
-  if (!from.accepts_tag(message.tag)) return false;
-  if (message.bytes == into.bytes()) [[likely]] return true;
-  return !misfit(message.bytes, message.source, message.tag, Incoming(into));
+[[gnu::always_inline]] inline bool suits(const wire::EagerWords& message, const Address& from, const types::Buffer& into) {
+  if (!from.accepts_tag(message.tag())) return false;
+  if (message.bytes() == into.bytes()) [[likely]] return true;
+  return !misfit(message.bytes(), message.source(), message.tag(), Incoming(into));
 }
 
 }  // namespace
 
-bool Core::receive_what_has_come(const Address& from, const types::Buffer& into, Outcome& received) {
+[[gnu::always_inline]] inline bool Core::receive_what_has_come(const Address& from, const types::Buffer& into, Outcome& received) {
+  if (from.rank < 0) return false;
   Context& context = *from.context;
-  const Peer* sender = from.rank >= 0 ? context.known_peer(from.rank) : nullptr;
   Matching& matching = context.matching(from.plane);
+  if (matching.has_posted_for(from.rank)) return false;  // what has come is theirs, and they take it with all that comes meanwhile
+  if (is_turn_of_others()) [[unlikely]] return false;  // the next round takes it
+  const Peer* sender = context.known_peer(from.rank);
   if (sender == nullptr || sender->link == nullptr || !into.type->contiguous || context.failed != 0) return false;
   if (matching.find_arrived(from.rank, from.tag) != nullptr) return false;
-  const base::ContextId id = context.id_of(from.plane);
-  for (int packets = 0; packets < kMostTakenAtOnce; ++packets) {
-    const transport::ConstSpan packet = sender->transport->front(*sender->link);
-    WholeMessage message;
-    if (!read(packet, message) || message.header.context != id || message.header.source != from.rank) return false;
-    if (Posted* posted = matching.take_posted(from.rank, message.header.tag)) [[unlikely]] {
-      deliver_posted(*posted, message.arrival(), context);
-      sender->transport->drop_front(*sender->link, packet);
-      continue;
-    }
-    if (!suits(message.header, from, into)) return false;
-    ++counts.posted_matches;
-    base::copy_short(into.address, message.payload.data(), message.payload.size());
-    sender->transport->drop_front(*sender->link, packet);
-    received = {message.header.source, message.header.tag, message.header.bytes};
-    return true;
-  }
-  return false;
+  const transport::ConstSpan packet = sender->transport->front(*sender->link);
+  WholeMessage message;
+  if (!read_whole(packet, message)) return false;
+  const wire::EagerWords& header = message.header;
+  if (header.context != context.id_of(from.plane) || header.source() != from.rank) return false;
+  if (!suits(header, from, into)) return false;
+  ++counts.posted_matches;
+  base::copy_short(into.address, message.payload.data(), message.payload.size());
+  received = {header.source(), header.tag(), header.bytes()};
+  sender->transport->drop_front(*sender->link, packet);
+  return true;
 }
 
 base::Result<Outcome> Core::receive(const Address& from, const types::Buffer& into) {
@@ -259,7 +280,16 @@ void Core::deliver(ReceiveRequest& request, const Arrival& arrival, Context& con
       misfit(arrival.bytes, arrival.source, arrival.tag, request.into));
 }
 
-base::Status Core::start(ReceiveRequest& request) {
+/// In our own queues.
+void Core::post(ReceiveRequest& request) {
+  Context& context = *request.address.context;
+  context.matching(request.address.plane).post(request);
+  request.posted = true;
+  retain(context);
+  if (matches_below_) note_gathered(request);
+}
+
+[[gnu::always_inline]] inline base::Status Core::find_or_post(ReceiveRequest& request) {
   Context& context = *request.address.context;
   Matching& matching = context.matching(request.address.plane);
   request.source = request.address.rank;
@@ -271,18 +301,26 @@ base::Status Core::start(ReceiveRequest& request) {
     free_message(message);
     return {};
   }
-  if (const base::Error* reason = failure_of(context, request.source)) return reason->clone();
+  if (context.failed != 0) [[unlikely]] {
+    if (const base::Error* reason = failure_of(context, request.source)) return reason->clone();
+  }
   if (!matches_below_ || !start_below(request)) post(request);
   return {};
 }
 
-/// In our own queues.
-void Core::post(ReceiveRequest& request) {
-  Context& context = *request.address.context;
-  context.matching(request.address.plane).post(request);
-  request.posted = true;
-  retain(context);
-  if (matches_below_) note_gathered(request);
+base::Status Core::start(ReceiveRequest& request) { return find_or_post(request); }
+
+/// Here and not with the other public functions, so that all of it is one call.
+base::Result<Request*> Engine::receive_or_start(Context& context, const types::Buffer& into, int source, int tag, Outcome& received) {
+  if (source == kProcNull) [[unlikely]] {
+    received = kNoMessage;
+    return nullptr;
+  }
+  Core::Inside inside(*core_);
+  const Address from{&context, source, tag, Plane::user};
+  if (core_->receive_what_has_come(from, into, received)) return nullptr;
+  ReceiveRequest* request = core_->receives.make(*core_, from, into);
+  return core_->started(core_->find_or_post(*request), *request);
 }
 
 void Core::start_matched(ReceiveRequest& request, Message& message) {

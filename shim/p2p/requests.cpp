@@ -12,7 +12,7 @@ void Request::complete(const Outcome& outcome, std::optional<base::Error> error)
   if (error_) outcome_.error = error_->error_class();
   // release: pairs with is_done(); from here on the owner may take the object away
   std::uint8_t before;
-  if (of_engine_) {
+  if (core_ != nullptr) {
     before = life_.load(std::memory_order_relaxed);
     life_.store(before | kDone, std::memory_order_release);
   } else {
@@ -66,9 +66,24 @@ base::Status Engine::cancel(Request& request) { return request.on_cancel(); }
 
 void Engine::release(Request* request) {
   if (request == nullptr) return;
-  if (request->of_engine_) return request->on_release();
+  if (request->core_ != nullptr) {
+    Guard guard = request->core_->enter();
+    return request->on_release();
+  }
   // acq_rel: pairs with that of complete(); whoever comes second disposes of it
   if ((request->life_.fetch_or(Request::kReleased, std::memory_order_acq_rel) & Request::kDone) != 0) request->dispose();
+}
+
+void Engine::release(std::span<Request* const> requests) {
+  for (std::size_t i = 0; i < requests.size();) {
+    Core* const core = requests[i]->core_;
+    if (core == nullptr) {
+      release(requests[i++]);
+      continue;
+    }
+    Guard guard = core->enter();
+    for (; i < requests.size() && requests[i]->core_ == core; ++i) requests[i]->on_release();
+  }
 }
 
 /// Called with the engine's lock. False: it is disposed of when it completes.
@@ -89,49 +104,45 @@ void SendRequest::keep_copy() {
 
 base::Status SendRequest::on_start() {
   data.refresh();
-  Guard guard = core.enter();
-  if (address.rank != kProcNull) return core.start(*this, guard);
+  Guard guard = core().enter();
+  if (address.rank != kProcNull) return core().start(*this, guard);
   complete({});
   return {};
 }
 
 base::Status SendRequest::on_cancel() {
-  Guard guard = core.enter();
-  core.cancel(*this);
+  Guard guard = core().enter();
+  core().cancel(*this);
   return {};
 }
 
 void SendRequest::on_release() {
-  Guard guard = core.enter();
-  if (!release_if_done()) ++core.unfinished_released;
+  if (!release_if_done()) ++core().unfinished_released;
 }
 
 void SendRequest::dispose() {
-  if (is_persistent()) core.drop(*address.context);
-  core.sends.give_back(this);
+  if (is_persistent()) core().drop(*address.context);
+  core().sends.give_back(this);
 }
 
 base::Status ReceiveRequest::on_start() {
-  Guard guard = core.enter();
-  if (address.rank != kProcNull) return core.start(*this);
+  Guard guard = core().enter();
+  if (address.rank != kProcNull) return core().start(*this);
   complete({.source = kProcNull, .tag = kAnyTag});
   return {};
 }
 
 base::Status ReceiveRequest::on_cancel() {
-  Guard guard = core.enter();
-  core.cancel(*this);
+  Guard guard = core().enter();
+  core().cancel(*this);
   return {};
 }
 
-void ReceiveRequest::on_release() {
-  Guard guard = core.enter();
-  release_if_done();
-}
+void ReceiveRequest::on_release() { release_if_done(); }
 
 void ReceiveRequest::dispose() {
-  if (is_persistent()) core.drop(*address.context);
-  core.receives.give_back(this);
+  if (is_persistent()) core().drop(*address.context);
+  core().receives.give_back(this);
 }
 
 Message::Message(const Arrival& from, Plane of_plane) : arrival(from), plane(of_plane) {

@@ -17,6 +17,15 @@ namespace shim::p2p {
 
 struct Peer;
 
+// Here and not with complete(), so that it is inlined: it is a part of every message.
+inline void Request::succeed(const Outcome& outcome) {
+  outcome_ = outcome;
+  const std::uint8_t before = life_.load(std::memory_order_relaxed);
+  // release: pairs with is_done(); from here on the owner may take the object away
+  life_.store(before | kDone, std::memory_order_release);
+  if ((before & kReleased) != 0) [[unlikely]] dispose();
+}
+
 struct OfPeer;
 struct Streaming;
 template <typename Tag>
@@ -39,12 +48,11 @@ struct Address {
 class SendRequest final : public Request, public RequestHook<OfPeer>, public RequestHook<Streaming> {
  public:
   SendRequest(Core& of_core, const Address& to, const types::ConstBuffer& what, Mode how)
-      : Request(OfEngine{}), core(of_core), address(to), data(what), mode(how) {}
+      : Request(of_core), address(to), data(what), mode(how) {}
 
   /// Makes the engine the keeper of the data.
   void keep_copy();
 
-  Core& core;
   Address address;
   Outgoing data;
   Mode mode;
@@ -82,9 +90,8 @@ class ReceiveRequest final : public Request,
                              public RequestHook<Streaming> {
  public:
   ReceiveRequest(Core& of_core, const Address& from, const types::Buffer& where)
-      : Request(OfEngine{}), core(of_core), address(from), into(where) {}
+      : Request(of_core), address{from.context, from.rank, from.tag, from.plane}, into(where) {}  // by parts: just made, it is in no place yet
 
-  Core& core;
   Address address;
   Incoming into;
   bool posted = false;       ///< in its context's queues
@@ -166,9 +173,9 @@ struct Awaited {
   bool has_come = false;
   bool is_for_long_way = false;  ///< its message has come, and is no short one
 
-  bool accepts(const wire::Eager& message) const {
-    return message.context == context && address.accepts_tag(message.tag) &&
-           (message.source == address.rank || (address.rank == kAnySource && message.source >= 0 && message.source < sources));
+  bool accepts(const wire::EagerWords& message) const {
+    return message.context == context && address.accepts_tag(message.tag()) &&
+           (message.source() == address.rank || (address.rank == kAnySource && message.source() >= 0 && message.source() < sources));
   }
 };
 

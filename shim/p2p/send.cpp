@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sending messages.
+#include <array>
+
 #include "shim/p2p/core.hpp"
 
 namespace shim::p2p {
@@ -50,16 +52,28 @@ template <typename Header>
 /// here and deals with it.
 bool Core::send_at_once(Context& context, const types::ConstBuffer& data, int rank, int tag, Plane plane) {
   Peer* to = clear_peer(context, rank, data.bytes());
-  return to != nullptr && try_eager(*to, header_for(wire::Kind::eager, context, rank, tag, plane, data.bytes()), data);
+  if (to == nullptr) return false;
+  const std::array<std::uint64_t, 3> header = wire::Eager::words_of(wire::Kind::eager, origin_, context.spec.own_rank, context.id_at(rank, plane), tag,
+                                                                   static_cast<std::uint32_t>(data.bytes()));
+  return try_eager(*to, header, data);
 }
 
-bool Core::send_at_once(Context& context, const types::ConstBuffer& data, int rank, int tag, Departed& departed) {
+[[gnu::always_inline]] inline bool Core::send_at_once(Context& context, const types::ConstBuffer& data, int rank, int tag, Departed& departed) {
   Peer* to = clear_peer(context, rank, data.bytes());
   if (to == nullptr) return false;
-  const wire::Eager header = header_for(wire::Kind::eager_numbered, context, rank, tag, Plane::user, data.bytes());
-  if (!try_eager(*to, wire::NumberedEager{header, messages_numbered_ + 1}, data)) return false;
+  const std::array<std::uint64_t, 4> header =
+      wire::NumberedEager::words_of(wire::Kind::eager_numbered, origin_, context.spec.own_rank, context.id_at(rank, Plane::user), tag,
+                                    static_cast<std::uint32_t>(data.bytes()), messages_numbered_ + 1);
+  if (!try_eager(*to, header, data)) return false;
   departed = {++messages_numbered_, rank};
   return true;
+}
+
+/// Here and not with the other public functions, so that all of it is one call.
+bool Engine::send_at_once(Context& context, const types::ConstBuffer& data, int dest, int tag, Departed& departed) {
+  if (dest == kProcNull) [[unlikely]] return true;
+  Core::Inside inside(*core_);
+  return core_->send_at_once(context, data, dest, tag, departed);
 }
 
 bool Core::send_at_once(SendRequest& request) {

@@ -23,10 +23,8 @@ class SourceTable {
   }
   T& at(int rank) {
     if (T* found = find(rank)) [[likely]] return *found;
-    auto chunk = static_cast<std::size_t>(rank) / kChunk;
-    if (chunks_.empty()) chunks_.resize((static_cast<std::size_t>(size_) + kChunk - 1) / kChunk);
-    chunks_[chunk] = std::make_unique<T[]>(std::min(kChunk, static_cast<std::size_t>(size_) - chunk * kChunk));
-    return chunks_[chunk][static_cast<std::size_t>(rank) % kChunk];
+    make_chunk(rank);
+    return *find(rank);
   }
   /// Visits all that exist, in rank order.
   template <typename Visit>
@@ -40,6 +38,12 @@ class SourceTable {
 
  private:
   static constexpr std::size_t kChunk = 64;
+  // Not inlined, so that at() is.
+  [[gnu::noinline]] void make_chunk(int rank) {
+    auto chunk = static_cast<std::size_t>(rank) / kChunk;
+    if (chunks_.empty()) chunks_.resize((static_cast<std::size_t>(size_) + kChunk - 1) / kChunk);
+    chunks_[chunk] = std::make_unique<T[]>(std::min(kChunk, static_cast<std::size_t>(size_) - chunk * kChunk));
+  }
   int size_;
   std::vector<std::unique_ptr<T[]>> chunks_;
 };

@@ -62,10 +62,13 @@ struct Eager {
   std::int32_t tag = 0;
   std::uint32_t bytes = 0;     ///< length of the payload
 
-  /// Made of whole words, so that it can be copied as words at once (base/copy.hpp).
+  /// Made of whole words, so that it can be copied as words at once (base/copy.hpp); as words, where it is sent from where it is made.
   static Eager of(Kind kind, Origin from, std::int32_t source, std::uint64_t context, std::int32_t tag, std::uint32_t bytes) {
-    const std::uint32_t first = static_cast<std::uint8_t>(kind) | from.number << 8;
-    return std::bit_cast<Eager>(std::array<std::uint64_t, 3>{first | word(source), context, static_cast<std::uint32_t>(tag) | word(bytes)});
+    return std::bit_cast<Eager>(words_of(kind, from, source, context, tag, bytes));
+  }
+  static std::array<std::uint64_t, 3> words_of(Kind kind, Origin from, std::int32_t source, std::uint64_t context, std::int32_t tag,
+                                               std::uint32_t bytes) {
+    return {static_cast<std::uint8_t>(kind) | from.number << 8 | word(source), context, static_cast<std::uint32_t>(tag) | word(bytes)};
   }
   Origin from() const { return {origin[0] | std::uint32_t{origin[1]} << 8 | std::uint32_t{origin[2]} << 16}; }
 
@@ -81,6 +84,12 @@ static_assert(sizeof(Eager) == 24);
 struct NumberedEager {
   Eager message;               ///< its kind is eager_synchronous or eager_numbered
   std::uint64_t number = 0;    ///< of eager_synchronous: the sender's id of its operation, for `finished`; else: for `cancel` alone
+
+  static std::array<std::uint64_t, 4> words_of(Kind kind, Origin from, std::int32_t source, std::uint64_t context, std::int32_t tag,
+                                               std::uint32_t bytes, std::uint64_t number) {
+    const auto message = Eager::words_of(kind, from, source, context, tag, bytes);
+    return {message[0], message[1], message[2], number};
+  }
 };
 static_assert(sizeof(NumberedEager) == 32);
 
@@ -184,6 +193,29 @@ template <typename Header>
 transport::ConstSpan bytes_of(const Header& header) {
   return std::as_bytes(std::span(&header, 1));
 }
+
+/// A word of a packet that has just come. By itself: compilers would read two at once, and a processor waits for those
+/// (base/copy.hpp).
+inline std::uint64_t word_of(transport::ConstSpan packet, std::size_t number) {
+  std::uint64_t word;
+  std::memcpy(&word, packet.data() + number * sizeof word, sizeof word);
+  asm("" : "+r"(word));
+  return word;
+}
+
+/// An Eager that has just come, in words that stay in registers: a structure would be put into memory, and read again before it is
+/// there.
+struct EagerWords {
+  std::uint64_t first = 0, context = 0, last = 0;
+
+  /// The packet is long enough.
+  static EagerWords of(transport::ConstSpan packet) { return {word_of(packet, 0), word_of(packet, 1), word_of(packet, 2)}; }
+  Kind kind() const { return static_cast<Kind>(first & 0xff); }
+  Origin from() const { return {static_cast<std::uint32_t>(first) >> 8}; }
+  std::int32_t source() const { return static_cast<std::int32_t>(first >> 32); }
+  std::int32_t tag() const { return static_cast<std::int32_t>(last & 0xffff'ffff); }
+  std::uint32_t bytes() const { return static_cast<std::uint32_t>(last >> 32); }
+};
 
 /// The header at the front of a packet; nothing where the packet is too short for it.
 template <typename Header>

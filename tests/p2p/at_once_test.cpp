@@ -50,26 +50,62 @@ TEST_F(AtOnce, MessagesThatHaveComeNeedNoRequest) {
   EXPECT_EQ(receiver.counts().unexpected, 0u);
 }
 
-TEST_F(AtOnce, WhatWasPostedBeforeIsServedFirst) {
-  Data first(kBytes), second(kBytes);
-  Request* posted = start(first, 0, 7);
-  Request* of_anybody = start(second, kAnySource, kAnyTag);
-  for (int i = 1; i <= 3; ++i) send(i, 7);
-  expect_at_once(3, 0, 7);
-  ASSERT_TRUE(posted->is_done() && of_anybody->is_done());
-  expect_later(1, first, posted);
-  expect_later(2, second, of_anybody);
+TEST_F(AtOnce, NotPastAReceiveThatWaits) {
+  for (int source : {0, kAnySource}) {
+    Data first(kBytes), second(kBytes);
+    Request* before = start(first, source, 7);
+    send(1, 7);
+    send(2, 7);
+    Request* after = start(second, 0, 7);
+    ASSERT_TRUE(before != nullptr && after != nullptr);
+    expect_later(1, first, before);
+    expect_later(2, second, after);
+  }
+}
+
+TEST_F(AtOnce, PastAReceiveThatWaitsForSomebodyElse) {
+  Data own(kBytes);
+  Request* from_self = start(own, 1, 7);
+  send(1, 7);
+  expect_at_once(1, 0, 7);
+  ASSERT_FALSE(from_self->is_done());
+  ASSERT_TRUE(receiver.send(*contexts[1], from(numbered(2)), 1, 7, Mode::standard));
+  expect_later(2, own, from_self);
+}
+
+TEST_F(AtOnce, ManyAreGivenBackTogetherOfSeveralEngines) {
+  constexpr int kEach = 3;
+  std::vector<Data> rooms(2 * kEach, Data(kBytes));
+  std::vector<Request*> requests;
+  for (int i = 0; i < kEach; ++i) {
+    requests.push_back(start(rooms[static_cast<std::size_t>(2 * i)], 0, i));
+    requests.push_back(value_of(sender.irecv(*contexts[0], into(rooms[static_cast<std::size_t>(2 * i + 1)]), 1, i)));
+  }
+  send(0, 0);
+  ASSERT_TRUE(world.step_until([&] { return requests[0]->is_done(); }));
+  Engine::release(requests);  // the others finish by themselves
+  for (int i = 0; i < kEach; ++i) {
+    if (i != 0) send(i, i);
+    ASSERT_TRUE(receiver.send(*contexts[1], from(numbered(10 + i)), 0, i, Mode::standard));
+  }
+  const auto all_have_come = [&] {
+    for (int i = 0; i < kEach; ++i)
+      if (rooms[static_cast<std::size_t>(2 * i)] != numbered(i) || rooms[static_cast<std::size_t>(2 * i + 1)] != numbered(10 + i)) return false;
+    return true;
+  };
+  EXPECT_TRUE(world.step_until(all_have_come));
 }
 
 TEST_F(AtOnce, NotPastAMessageWithAnotherTagWhichStaysWhereItIs) {
   send(1, 8);
   send(2, 7);
-  Data room(kBytes);
-  Request* request = start(room, 0, 7);
-  ASSERT_NE(request, nullptr);
+  Data first(kBytes), second(kBytes);
+  Request* of_second = start(second, 0, 7);
+  ASSERT_NE(of_second, nullptr);
   EXPECT_EQ(receiver.counts().unexpected, 0u);
-  expect_at_once(1, 0, 8);
-  expect_later(2, room, request);
+  Request* of_first = start(first, 0, 8);
+  expect_later(1, first, of_first);
+  expect_later(2, second, of_second);
 }
 
 TEST_F(AtOnce, NotPastAMessageThatIsUnexpected) {

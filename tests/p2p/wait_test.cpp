@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Progress, waiting, flushing, and requests of other rooms.
+#include "shim/p2p/backoff.hpp"
 #include "tests/p2p/world.hpp"
 
 namespace shim::p2p {
@@ -13,6 +14,19 @@ TEST(Wait, EndsWithTheConditionOrTheDeadline) {
   base::Nanoseconds begin = base::now_ns();
   EXPECT_FALSE(value_of(world.engine(0).wait_until([] { return false; }, base::Deadline::after_seconds(0.05))));
   EXPECT_GE(base::now_ns() - begin, 50'000'000);
+}
+
+TEST(Backoff, GivesALeadToWhoSendsOneByOneWhereCoresAreFree) {
+  Backoff alone({.spin = 10, .yield = 10}), crowded({.spin = 0, .yield = 10});
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_FALSE(alone.gives_lead());
+    alone.restart(1);
+    crowded.restart(1);
+  }
+  EXPECT_TRUE(alone.gives_lead());
+  EXPECT_FALSE(crowded.gives_lead());
+  alone.restart(2);
+  EXPECT_FALSE(alone.gives_lead());
 }
 
 TEST(Wait, MovesOthersMessages) {

@@ -121,12 +121,15 @@ class RingWriter {
 
   /// A packet of one line, with room behind it and the ready word there zero: what most are.
   void write_line(ConstSpan header, ConstSpan payload) {
-    std::byte* packet = memory_.at(offset_) + kWordBytes;
+    const std::size_t begin = offset_, next = line_after(begin, 1);
+    const std::uint64_t end = tail_ + kLine;
+    std::byte* packet = memory_.at(begin) + kWordBytes;
     Access::copy_in(packet, header);
     Access::copy_in(packet + header.size(), payload);
     // release: pairs with the acquire in RingReader::next
-    Access::store(memory_.word_at(offset_), RecordWord::packet(header.size() + payload.size()), std::memory_order_release);
-    move_on(tail_ + kLine, line_after(offset_, 1));
+    Access::store(memory_.word_at(begin), RecordWord::packet(header.size() + payload.size()), std::memory_order_release);
+    move_on(end, next);
+    zero_behind(end, next);  // there was room for it and one more
   }
 
   bool write_lines(ConstSpan header, ConstSpan payload) {
@@ -154,6 +157,7 @@ class RingWriter {
       Access::store(memory_.word_at(begin), RecordWord::packet(bytes), std::memory_order_release);
     }
     move_on(end, next);
+    if (free_bytes() >= 2 * kLine) zero_behind(end, next);
     return true;
   }
 
@@ -161,9 +165,8 @@ class RingWriter {
     tail_ = tail;
     offset_ = offset;
     // relaxed: read by this process when it attaches again, and as a hint by has_unread
-    Access::store(memory_.control().tail, tail_, std::memory_order_relaxed);
-    zero_ahead();
-    Access::expect_write(memory_.at(line_after(offset_, kLinesAhead)));
+    Access::store(memory_.control().tail, tail, std::memory_order_relaxed);
+    Access::expect_write(memory_.at(line_after(offset, kLinesAhead)));
   }
 
   std::size_t line_after(std::size_t offset, std::size_t lines) const {
@@ -181,11 +184,10 @@ class RingWriter {
     consumed_ = Access::load(memory_.control().consumed, std::memory_order_acquire);
   }
   /// If the next packet is a small one, the ready word behind it will be the one a line further. Zeroing it now takes that
-  /// line's transfer off the way of the next packet.
-  void zero_ahead() {
-    if (free_bytes() < 2 * kLine) return;
-    Access::store(memory_.word_at(line_after(offset_, 1)), 0, std::memory_order_relaxed);
-    zeroed_ = tail_ + kLine;
+  /// line's transfer off the way of the next packet. There is room for both; where the next one will begin is told.
+  void zero_behind(std::uint64_t tail, std::size_t offset) {
+    Access::store(memory_.word_at(line_after(offset, 1)), 0, std::memory_order_relaxed);
+    zeroed_ = tail + kLine;
   }
 
   RingMemory memory_;
