@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -29,21 +30,60 @@ namespace shim::intercept {
 /// kGenerations times as many objects as the table has slots.
 template <typename T, typename H>
 class HandleTable {
+ private:
+  struct Entry {
+    Entry() noexcept {}
+    ~Entry() {}
+    union {
+      T value;                       ///< lives while the entry does, or is Unnamed; first, see Eraser
+    };
+    std::atomic<abi::Bits> live{0};  ///< the handle that finds the object; 0 where there is none
+    abi::Bits next = 0;              ///< the handle of its latest object, or of its next one where it has none
+    Entry* next_free = nullptr;
+  };
+
  public:
   explicit constexpr HandleTable(abi::Kind kind) : kind_(kind) {}
 
-  /// The new object's handle. Errors: no_mem (no slot left).
+  /// A new object that has no handle yet: nobody else finds it, and it goes with this unless it gets one.
+  class Unnamed {
+   public:
+    /// @param make answers the object, which is made where it stays: copied just after it was made it would cost as much as a message.
+    template <typename Make>
+    [[gnu::always_inline]] Unnamed(HandleTable& table, const Make& make) : table_(table), entry_(table.take_free()) {
+      if (entry_ != nullptr) [[likely]] ::new (static_cast<void*>(&entry_->value)) T(make());
+    }
+    [[gnu::always_inline]] ~Unnamed() {
+      if (entry_ != nullptr) [[unlikely]] table_.give_up(*entry_);
+    }
+    Unnamed(const Unnamed&) = delete;
+    Unnamed& operator=(const Unnamed&) = delete;
+
+    /// False where the table has no room; HandleTable::no_room() says why.
+    explicit operator bool() const noexcept { return entry_ != nullptr; }
+    T& operator*() const noexcept { return entry_->value; }
+    H give_handle() noexcept {
+      Entry& entry = *std::exchange(entry_, nullptr);
+      entry.live.store(entry.next, std::memory_order_release);  // pairs with the acquire in entry_of()
+      return abi::from_bits<H>(entry.next);
+    }
+
+   private:
+    HandleTable& table_;
+    Entry* entry_;
+  };
+
+  /// The new object's handle. Errors: those of no_room().
   [[gnu::always_inline]] base::Result<H> insert(T&& value) {
-    if (!abi::any_handle_made()) [[unlikely]] abi::handle_was_made.store(true, std::memory_order_relaxed);
+    Unnamed made(*this, [&] { return std::move(value); });
+    if (!made) [[unlikely]] return no_room();
+    return made.give_handle();
+  }
+
+  /// no_mem: no slot left.
+  base::Error no_room() {
     std::lock_guard lock(lock_);
-    if (first_free_ == nullptr && !grow()) [[unlikely]]
-      return base::Error(base::ErrorClass::no_mem, "all " + std::to_string(capacity_) + " handles of this kind are in use");
-    Entry& entry = *first_free_;
-    first_free_ = entry.next_free;
-    std::construct_at(&entry.value, std::move(value));
-    entry.live.store(entry.next, std::memory_order_release);  // pairs with the acquire in entry_of()
-    count(+1);
-    return abi::from_bits<H>(entry.next);
+    return base::Error(base::ErrorClass::no_mem, "all " + std::to_string(capacity_) + " handles of this kind are in use");
   }
 
   /// Null for a handle that is not ours, of another kind, or stale. What it points to stays until the handle is taken.
@@ -72,13 +112,30 @@ class HandleTable {
     return true;
   }
 
-  /// Calls visit(object) for all that have a handle; nothing comes or goes meanwhile.
+  /// Takes many objects out, under one lock.
+  class Eraser {
+   public:
+    explicit Eraser(HandleTable& table) : table_(table), lock_(table.lock_) {}
+    /// Like erase(), of an object that find() has given for this handle.
+    [[gnu::always_inline]] bool erase(T& object, H handle) {
+      Entry& entry = reinterpret_cast<Entry&>(object);  // which it is the first member of
+      if (entry.live.load(std::memory_order_relaxed) != abi::bits(handle)) [[unlikely]] return false;
+      table_.retire(entry);
+      return true;
+    }
+
+   private:
+    HandleTable& table_;
+    std::lock_guard<base::BiasedLock> lock_;
+  };
+
+  /// Calls visit(object) for all that have a handle; none of those goes meanwhile.
   template <typename Visit>
   void for_each(Visit visit) {
     std::lock_guard lock(lock_);
     for (std::uint32_t slot = 0; slot < capacity_; ++slot) {
       Entry& entry = entry_at(slot);
-      if (entry.live.load(std::memory_order_relaxed) != 0) visit(entry.value);
+      if (entry.live.load(std::memory_order_acquire) != 0) visit(entry.value);  // pairs with the release in give_handle()
     }
   }
 
@@ -87,17 +144,6 @@ class HandleTable {
  private:
   static constexpr std::uint32_t kFirstChunk = 64;  ///< entries of the first chunk; each next one has twice as many
   static constexpr int kChunks = abi::kSlotBits - std::countr_zero(kFirstChunk) + 1;
-
-  struct Entry {
-    Entry() noexcept {}
-    ~Entry() {}
-    std::atomic<abi::Bits> live{0};  ///< the handle that finds the object; 0 where there is none
-    abi::Bits next = 0;              ///< the handle of its latest object, or of its next one where it has none
-    Entry* next_free = nullptr;
-    union {
-      T value;                       ///< lives while the entry does
-    };
-  };
 
   struct Place { int chunk; std::uint32_t index; };
   static Place place_of(std::uint32_t slot) noexcept {
@@ -126,18 +172,28 @@ class HandleTable {
   [[gnu::always_inline]] void retire(Entry& entry) noexcept {
     entry.live.store(0, std::memory_order_relaxed);
     std::destroy_at(&entry.value);
-    abi::Handle fields = abi::decode(entry.next);
-    fields.generation = (fields.generation + 1) % abi::kGenerations;
-    entry.next = abi::encode(fields);
+    entry.next = abi::with_next_generation(entry.next);
     count(-1);
     append_free(entry);
+  }
+  /// An entry that is nobody's; null where there is none.
+  [[gnu::always_inline]] Entry* take_free() {
+    std::lock_guard lock(lock_);
+    if (first_free_ == nullptr && !grow()) [[unlikely]] return nullptr;
+    count(+1);
+    return std::exchange(first_free_, first_free_->next_free);
+  }
+  void give_up(Entry& entry) noexcept {
+    std::lock_guard lock(lock_);
+    retire(entry);
   }
   void append_free(Entry& entry) noexcept {
     entry.next_free = nullptr;
     (first_free_ == nullptr ? first_free_ : last_free_->next_free) = &entry;
     last_free_ = &entry;
   }
-  bool grow() {
+  [[gnu::noinline]] bool grow() {
+    abi::handle_was_made.store(true, std::memory_order_relaxed);
     if (capacity_ >= abi::kMaxSlots) return false;
     int chunk = place_of(capacity_).chunk;
     std::uint32_t entries = kFirstChunk << chunk;

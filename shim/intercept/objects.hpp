@@ -53,6 +53,8 @@ struct RequestObject {
   CommReference on() const;
 };
 
+using RequestTable = HandleTable<RequestObject, MPI_Request>;
+
 struct MessageObject {
   p2p::Message* message = nullptr;  ///< owned until received
   CommReference on;
@@ -113,7 +115,7 @@ struct OpObject {
 struct Objects {
   HandleTable<sessions::CommunicatorPtr, MPI_Comm> comms{abi::Kind::comm};
   HandleTable<GroupObject, MPI_Group> groups{abi::Kind::group};
-  HandleTable<RequestObject, MPI_Request> requests{abi::Kind::request};
+  RequestTable requests{abi::Kind::request};
   HandleTable<MessageObject, MPI_Message> messages{abi::Kind::message};
   HandleTable<sessions::SessionPtr, MPI_Session> sessions{abi::Kind::session};
   HandleTable<InfoObject, MPI_Info> infos{abi::Kind::info};

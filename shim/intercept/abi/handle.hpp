@@ -5,6 +5,7 @@
 //   bits(handle), from_bits<MPI_X>(bits)      from a handle's C type and back
 //   is_ours(bits)                             was this handle made by us? True also for stale ones. On the path of every call
 //   decode(bits), encode(handle)              only for what is_ours; a kind beyond the enumeration equals none that is asked for
+//   with_next_generation(bits)                the handle of the next object in the same slot
 //   bits_behind(address)                      of a handle of any kind that a tool gives by address
 //   is_ours_as_fint(f), to_fint(bits), from_fint(f), kNullSessionFint      the same as Fortran integers (MPI-4.1 §19.3.4)
 #pragma once

@@ -65,24 +65,25 @@ def _way_down(function, parameters):
     return lines + ["  return native().%s;" % call(function)]
 
 
+def _out_of_line(function, name, lines):
+    return ["[[gnu::noinline]] %s %s_%s(%s) {" % (function.returns, name, function.name, function.signature_parameters)] + lines + ["}"]
+
+
 def _slow_path(function):
-    """The function for calls in which something is ours; None where no parameter can be."""
+    """The function for calls in which something is ours; None where no parameter can be. Where it has to find out what, both answers
+    have functions of their own, so that it saves no register and jumps to either."""
     deciding, others = function.deciding, function.other_handles
     if function.route in ("tool", "ours", "state") or not (deciding or others):
         return None
-    lines = ["[[gnu::noinline]] %s with_ours_%s(%s) {" % (
-        function.returns, function.name, function.signature_parameters)]
-    replaced = list(others)
-    if function.has_body or not (function.route == "by_handle" and all(p.handle.has_twin for p in deciding)):
-        answer = _body_call(function) if function.has_body else _unsupported(function)
-        if deciding:
-            is_mixed = others or function.among
-            lines += ["  if (%s) {" % _test(function, deciding), "    " + answer, "  }"] if is_mixed else ["  " + answer]
-    else:
-        replaced = deciding + others
-    if replaced or function.among:
-        lines += _way_down(function, replaced)
-    return lines + ["}"]
+    has_answer = deciding and (function.has_body or not (function.route == "by_handle" and all(p.handle.has_twin for p in deciding)))
+    answer = ["  " + (_body_call(function) if function.has_body else _unsupported(function))] if has_answer else []
+    replaced = others if has_answer else deciding + others
+    way_down = _way_down(function, replaced) if replaced or function.among else []
+    if not (answer and way_down):
+        return _out_of_line(function, "with_ours", answer + way_down)
+    return (_out_of_line(function, "answer", answer) + _out_of_line(function, "way_down", way_down) +
+            _out_of_line(function, "with_ours", ["  if (%s) return answer_%s;" % (_test(function, deciding), call(function)),
+                                                 "  return way_down_%s;" % call(function)]))
 
 
 def _tool_tests(function):

@@ -7,6 +7,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "shim/base/result.hpp"
@@ -68,20 +69,27 @@ template <typename Buffer, typename Address>
   return {};
 }
 
+inline bool is_destination(const sessions::Communicator& comm, int dest) { return (dest >= 0 && dest < comm.peers()) || dest == MPI_PROC_NULL; }
+inline bool is_source(const sessions::Communicator& comm, int source) { return is_destination(comm, source) || source == MPI_ANY_SOURCE; }
+inline bool is_tag(int tag) {
+  static_assert(p2p::kTagUpperBound == std::numeric_limits<int>::max());
+  return tag >= 0;
+}
+
 inline base::Status check_destination(const sessions::Communicator& comm, int dest) {
-  if ((dest >= 0 && dest < comm.peers()) || dest == MPI_PROC_NULL) [[likely]] return {};
+  if (is_destination(comm, dest)) [[likely]] return {};
   return slow::bad_rank(comm, dest, "destination");
 }
 inline base::Status check_source(const sessions::Communicator& comm, int source) {
-  if ((source >= 0 && source < comm.peers()) || source == MPI_ANY_SOURCE || source == MPI_PROC_NULL) [[likely]] return {};
+  if (is_source(comm, source)) [[likely]] return {};
   return slow::bad_rank(comm, source, "source");
 }
 inline base::Status check_send_tag(int tag) {
-  if (tag >= 0 && tag <= p2p::kTagUpperBound) [[likely]] return {};
+  if (is_tag(tag)) [[likely]] return {};
   return slow::bad_tag(tag);
 }
 inline base::Status check_receive_tag(int tag) {
-  if ((tag >= 0 && tag <= p2p::kTagUpperBound) || tag == MPI_ANY_TAG) [[likely]] return {};
+  if (is_tag(tag) || tag == MPI_ANY_TAG) [[likely]] return {};
   return slow::bad_tag(tag);
 }
 /// @param what "request", "flag", …
@@ -114,6 +122,17 @@ inline base::Status hand_out(RequestObject&& started, MPI_Request* request) {
     return std::move(made).error();
   }
   *request = static_cast<MPI_Request>(*made);
+  return {};
+}
+/// The same for an operation that begin(RequestObject&) starts, with the object where it will stay. make() answers the object.
+template <typename Make, typename Begin>
+[[gnu::always_inline]] inline base::Status hand_out_later(MPI_Request* request, const Make& make, const Begin& begin) {
+  RequestTable::Unnamed made(objects.requests, make);
+  if (!made) [[unlikely]] return objects.requests.no_room();
+  auto started = begin(*made);
+  if (!started) [[unlikely]] return std::move(started).error();
+  (*made).request = *started;
+  *request = static_cast<MPI_Request>(made.give_handle());
   return {};
 }
 inline base::Status hand_out(p2p::Request* started, const sessions::CommunicatorPtr& comm, MPI_Comm handle, MPI_Request* request) {

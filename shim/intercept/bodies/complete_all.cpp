@@ -23,11 +23,33 @@ struct Verdict {
   }
 };
 
-void collect_ours(const std::vector<Batch::Ours>& ours, MPI_Request* requests, MPI_Status* statuses, Verdict& verdict,
-                  std::vector<int>& codes) {
+/// May it be ended together with others, by end_together()?
+bool ends_with_others(const RequestObject& object) {
+  return object.own == nullptr && (object.request == nullptr || !object.request->is_persistent());
+}
+
+/// Requests that have been read out, those without an object left out: each table's and each engine's lock is taken once.
+void end_together(const std::vector<Batch::Ours>& ours, MPI_Request* handles) {
+  std::vector<p2p::Request*> requests;
+  requests.reserve(ours.size());
+  {
+    RequestTable::Eraser eraser(objects.requests);
+    for (const auto& [index, object] : ours) {
+      if (object == nullptr) [[unlikely]] continue;
+      p2p::Request* const request = object->request;
+      const bool erased = eraser.erase(*object, std::exchange(handles[index], abi::predefined.request_null));
+      if (erased && request != nullptr) requests.push_back(request);
+    }
+  }
+  p2p::Engine::release(requests);
+}
+
+void collect_ours(std::vector<Batch::Ours>& ours, MPI_Request* requests, MPI_Status* statuses, Verdict& verdict, std::vector<int>& codes) {
   for (std::size_t i = 0; i < ours.size(); ++i) {
-    const auto& [index, object] = ours[i];
-    Ending ending = collect(*object, &requests[index], abi::status_at(statuses, index));
+    auto& [index, object] = ours[i];
+    Ending ending;
+    if (ends_with_others(*object)) [[likely]] ending = read_out(*object, abi::status_at(statuses, index));
+    else ending = collect(*std::exchange(object, nullptr), &requests[index], abi::status_at(statuses, index));
     if (ending == nullptr) [[likely]] continue;
     codes.resize(ours.size(), MPI_SUCCESS);
     codes[i] = ending->code;
@@ -37,6 +59,7 @@ void collect_ours(const std::vector<Batch::Ours>& ours, MPI_Request* requests, M
       verdict.first_text = "request " + std::to_string(index) + ": " + ending->text;
     }
   }
+  end_together(ours, requests);
 }
 
 void write_null_statuses(int count, const MPI_Request* requests, MPI_Status* statuses) {
@@ -94,11 +117,14 @@ int Waitall(int count, MPI_Request requests[], MPI_Status* statuses) {
   if (!batch) return fail(Subject(), kName, batch.error());
   bool native_done = batch->native().is_empty();
   AllReady ours_done(*batch);
-  auto waited = batch->wait_until([&] {
+  auto all_done = [&] {
     native_done = native_done || batch->native().test_all();
     return native_done && ours_done();
-  });
-  if (!waited) return fail(Subject(), kName, waited.error());
+  };
+  if (!all_done()) {
+    auto waited = batch->wait_until(std::ref(all_done));
+    if (!waited) return fail(Subject(), kName, waited.error());
+  }
   return finish_all(kName, *batch, count, requests, statuses);
 }
 

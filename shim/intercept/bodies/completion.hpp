@@ -72,6 +72,17 @@ inline void give_back(RequestObject& object) {
   else p2p::Engine::release(object.request);
 }
 
+/// Of a request that is no own one and not inactive: writes the status, and answers how it ended. A persistent one becomes inactive.
+[[gnu::always_inline]] inline Ending read_out(RequestObject& object, MPI_Status* status) {
+  p2p::Request* const request = object.request;
+  abi::write_status(status, outcome_of(object));
+  if (request == nullptr) return nullptr;
+  Ending ending;
+  if (request->error() != nullptr) [[unlikely]] ending = slow::failed(object.on(), *request->error());
+  if (request->is_persistent()) p2p::Engine::deactivate(*request);
+  return ending;
+}
+
 /// Reads a ready request out, and ends it: a persistent one becomes inactive, the handle of another MPI_REQUEST_NULL.
 [[gnu::always_inline]] inline Ending collect(RequestObject& object, MPI_Request* handle, MPI_Status* status) {
   if (is_inactive(object)) {
@@ -79,14 +90,9 @@ inline void give_back(RequestObject& object) {
     return nullptr;
   }
   if (object.own != nullptr) [[unlikely]] return slow::collect(object, handle, status);
-  p2p::Request* request = object.request;
-  abi::write_status(status, outcome_of(object));
-  Ending ending;
-  if (request != nullptr && request->error() != nullptr) [[unlikely]] ending = slow::failed(object.on(), *request->error());
-  if (request != nullptr && request->is_persistent()) {
-    p2p::Engine::deactivate(*request);
-    return ending;
-  }
+  p2p::Request* const request = object.request;
+  Ending ending = read_out(object, status);
+  if (request != nullptr && request->is_persistent()) return ending;
   if (objects.requests.erase(std::exchange(*handle, abi::predefined.request_null)) && request != nullptr) p2p::Engine::release(request);
   return ending;
 }

@@ -66,18 +66,17 @@ base::Result<Batch> Batch::of(int count, const MPI_Request* requests) {
   Batch batch;
   batch.ours_.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) {
-    MPI_Request handle = requests[i];
-    if (handle == abi::predefined.request_null && !abi::is_unset(handle)) continue;
-    if (!abi::is_unset(handle) && !abi::is_ours(handle) && is_active()) {
-      batch.native_.add(i, handle);
-      batch.moves_below_ = true;
+    const MPI_Request handle = requests[i];
+    if (RequestObject* object = objects.requests.find(handle)) [[likely]] {
+      batch.ours_.push_back({i, object});
+      if (object->comm != nullptr) batch.comm_ = object->comm;
+      if (object->own != nullptr && object->own->is_moved_below()) batch.moves_below_ = true;
       continue;
     }
-    RequestObject* object = objects.requests.find(handle);
-    if (object == nullptr) [[unlikely]] return std::move(request_of(handle)).error().within("request " + std::to_string(i));
-    batch.ours_.push_back({i, object});
-    if (object->comm != nullptr) batch.engine_ = &engine_of(*object->comm);
-    if (object->own != nullptr && object->own->is_moved_below()) batch.moves_below_ = true;
+    if (handle == abi::predefined.request_null && !abi::is_unset(handle)) continue;
+    if (abi::is_unset(handle) || abi::is_ours(handle) || !is_active()) return std::move(request_of(handle)).error().within("request " + std::to_string(i));
+    batch.native_.add(i, handle);
+    batch.moves_below_ = true;
   }
   return batch;
 }
@@ -88,11 +87,11 @@ bool Batch::has_active() const {
   return false;
 }
 
-base::Status Batch::progress() { return engine_ != nullptr ? engine_->progress() : base::Status{}; }
+base::Status Batch::progress() { return comm_ != nullptr ? engine_of(*comm_).progress() : base::Status{}; }
 
 base::Status Batch::wait_until(const std::function<bool()>& condition) {
-  if (engine_ == nullptr || moves_below_) return spin_until(condition, [this] { return progress(); });
-  SHIM_TRY(engine_->wait_until(condition));
+  if (comm_ == nullptr || moves_below_) return spin_until(condition, [this] { return progress(); });
+  SHIM_TRY(engine_of(*comm_).wait_until(condition));
   return {};
 }
 

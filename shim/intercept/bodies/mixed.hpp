@@ -57,6 +57,7 @@ class Batch {
     int index;
     RequestObject* object;
   };
+  std::vector<Ours>& ours() { return ours_; }
   const std::vector<Ours>& ours() const { return ours_; }
   NativePart& native() { return native_; }
   const NativePart& native() const { return native_; }
@@ -69,7 +70,7 @@ class Batch {
  private:
   std::vector<Ours> ours_;
   NativePart native_;
-  p2p::Engine* engine_ = nullptr;
+  const sessions::Communicator* comm_ = nullptr;  ///< of one of them, whose engine moves all
   bool moves_below_ = false;  ///< some of them move only while the library below is asked
 };
 

@@ -21,43 +21,50 @@ using Incoming = Half<void*>;
 
 /// Checks a send and hands it to `begin`, which answers the engine's request; null where all is over, and the object tells how.
 template <typename Begin>
-inline base::Status start_send(const Outgoing& out, MPI_Comm handle, MPI_Request* request, Begin begin) {
+[[gnu::always_inline]] inline base::Status start_send(const Outgoing& out, MPI_Comm handle, MPI_Request* request, const Begin& begin) {
   auto* comm = find_comm(handle);
   if (comm == nullptr) [[unlikely]] return slow::no_comm(handle);
   types::ConstBuffer data;
   SHIM_TRY(take_buffer(data, out.buf, out.count, out.datatype));
-  SHIM_TRY(check_destination(**comm, out.peer));
-  SHIM_TRY(check_send_tag(out.tag));
-  SHIM_TRY(check_output(request, "request"));
-  RequestObject made{.comm = comm->get(), .handle = handle, .outcome = {}};
-  SHIM_TRY_ASSIGN(made.request, begin(engine_of(**comm), (*comm)->context(), data, made));
-  return hand_out(std::move(made), request);
+  if (!is_destination(**comm, out.peer) || !is_tag(out.tag) || request == nullptr) [[unlikely]] {
+    SHIM_TRY(check_destination(**comm, out.peer));
+    SHIM_TRY(check_send_tag(out.tag));
+    return slow::no_output("request");
+  }
+  const auto make = [&] { return RequestObject{.comm = comm->get(), .handle = handle, .outcome = {}}; };
+  return hand_out_later(request, make, [&](RequestObject& made) {
+    return begin(engine_of(**comm), (*comm)->context(), data, made);
+  });
 }
 
 template <typename Begin>
-inline base::Status start_receive(const Incoming& in, MPI_Comm handle, MPI_Request* request, Begin begin) {
+[[gnu::always_inline]] inline base::Status start_receive(const Incoming& in, MPI_Comm handle, MPI_Request* request, const Begin& begin) {
   auto* comm = find_comm(handle);
   if (comm == nullptr) [[unlikely]] return slow::no_comm(handle);
   types::Buffer into;
   SHIM_TRY(take_buffer(into, in.buf, in.count, in.datatype));
-  SHIM_TRY(check_source(**comm, in.peer));
-  SHIM_TRY(check_receive_tag(in.tag));
-  SHIM_TRY(check_output(request, "request"));
-  RequestObject made{.comm = comm->get(), .handle = handle};
-  SHIM_TRY_ASSIGN(made.request, begin(engine_of(**comm), (*comm)->context(), into, made));
-  return hand_out(std::move(made), request);
+  if (!is_source(**comm, in.peer) || !(is_tag(in.tag) || in.tag == MPI_ANY_TAG) || request == nullptr) [[unlikely]] {
+    SHIM_TRY(check_source(**comm, in.peer));
+    SHIM_TRY(check_receive_tag(in.tag));
+    return slow::no_output("request");
+  }
+  const auto make = [&] { return RequestObject{.comm = comm->get(), .handle = handle}; };
+  return hand_out_later(request, make, [&](RequestObject& made) {
+    return begin(engine_of(**comm), (*comm)->context(), into, made);
+  });
 }
 
-inline int isend(const char* function, const Outgoing& out, MPI_Comm comm, MPI_Request* request, Mode mode) {
-  return deliver(Subject::comm(comm), function, [&] {
+// Inlined in each of the functions below that does not wait: a call with so many arguments costs as much as they do.
+[[gnu::always_inline]] inline int isend(const char* function, const Outgoing& out, MPI_Comm comm, MPI_Request* request, Mode mode) {
+  return deliver(Subject::comm(comm), function, [&]() __attribute__((always_inline)) {
     return start_send(out, comm, request, [&](p2p::Engine& engine, p2p::Context& context, const types::ConstBuffer& data, RequestObject& made) {
       return engine.send_or_start(context, data, abi::to_p2p_rank(out.peer), out.tag, mode, made.departed);
     });
   });
 }
 
-inline int irecv(const char* function, const Incoming& in, MPI_Comm comm, MPI_Request* request) {
-  return deliver(Subject::comm(comm), function, [&] {
+[[gnu::always_inline]] inline int irecv(const char* function, const Incoming& in, MPI_Comm comm, MPI_Request* request) {
+  return deliver(Subject::comm(comm), function, [&]() __attribute__((always_inline)) {
     return start_receive(in, comm, request, [&](p2p::Engine& engine, p2p::Context& context, const types::Buffer& into, RequestObject& made) {
       return engine.receive_or_start(context, into, abi::to_p2p_rank(in.peer), in.tag, made.outcome);
     });

@@ -81,6 +81,44 @@ TEST(HandleTable, TakingOutDestroysOnlyTheTablesHold) {
   EXPECT_EQ(object.use_count(), 1);
 }
 
+TEST(HandleTable, AnObjectWithoutAHandleGoesWithItsMaker) {
+  static Table table(abi::Kind::win);
+  auto object = std::make_shared<int>(4);
+  {
+    Table::Unnamed made(table, [&] { return object; });
+    ASSERT_TRUE(made);
+    EXPECT_EQ(object.use_count(), 2);
+    table.for_each([](const std::shared_ptr<int>&) { ADD_FAILURE() << "found without a handle"; });
+  }
+  EXPECT_EQ(object.use_count(), 1);
+  EXPECT_EQ(table.live(), 0u);
+  Table::Unnamed made(table, [&] { return object; });
+  *made = std::make_shared<int>(5);
+  const MPI_Comm handle = made.give_handle();
+  ASSERT_NE(table.find(handle), nullptr);
+  EXPECT_EQ(**table.find(handle), 5);
+}
+
+TEST(HandleTable, ManyAreTakenOutTogetherButNoneTwice) {
+  static Table table(abi::Kind::file);
+  auto object = std::make_shared<int>(6);
+  std::vector<MPI_Comm> handles;
+  std::vector<std::shared_ptr<int>*> found;
+  for (int i = 0; i < 100; ++i) {
+    handles.push_back(*table.insert(std::shared_ptr<int>(object)));
+    found.push_back(table.find(handles.back()));
+  }
+  table.take(handles[7]);
+  {
+    Table::Eraser eraser(table);
+    for (std::size_t i = 0; i < handles.size(); ++i) EXPECT_EQ(eraser.erase(*found[i], handles[i]), i != 7);
+    EXPECT_FALSE(eraser.erase(*found[3], handles[3]));
+  }
+  EXPECT_EQ(object.use_count(), 1);
+  EXPECT_EQ(table.live(), 0u);
+  for (MPI_Comm handle : handles) EXPECT_EQ(table.find(handle), nullptr);
+}
+
 TEST(HandleTable, ManyThreadsPutInAndTakeOut) {
   static Table table(abi::Kind::request);
   constexpr int kThreads = 4, kRounds = 5000;

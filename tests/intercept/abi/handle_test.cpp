@@ -26,6 +26,15 @@ TEST(Handle, EncodesAndDecodesEveryField) {
   }
 }
 
+TEST(Handle, GenerationsFollowEachOtherAndTurnOver) {
+  ASSERT_TRUE(reserve_handles());
+  for (Handle handle : some_handles()) {
+    const Bits next = with_next_generation(encode(handle));
+    handle.generation = (handle.generation + 1) % kGenerations;
+    EXPECT_EQ(decode(next), handle);
+  }
+}
+
 TEST(Handle, KeepsItsValueInEveryTypeOfMpi) {
   const Bits value = encode({Kind::comm, 5, 2});
   EXPECT_EQ(bits(from_bits<MPI_Comm>(value)), value);

@@ -49,6 +49,11 @@ inline Bits encode(Handle handle) noexcept {
   return Bits{static_cast<std::uint8_t>(handle.kind)} << kKindShift | kOurs | Bits{handle.generation} << kSlotBits | handle.slot;
 }
 
+inline Bits with_next_generation(Bits handle) noexcept {
+  constexpr Bits kOne = Bits{1} << kSlotBits, kAll = ((Bits{1} << kGenerationBits) - 1) * kOne;
+  return (handle & ~kAll) | ((handle + kOne) & kAll);
+}
+
 // Fortran's integers are the same.
 constexpr bool is_ours_as_fint(MPI_Fint handle) noexcept { return (bits(handle) & (kNotOurs | kOurs)) == kOurs; }
 inline MPI_Fint to_fint(Bits handle) noexcept { return static_cast<MPI_Fint>(handle); }

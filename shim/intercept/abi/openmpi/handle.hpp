@@ -40,6 +40,11 @@ inline Bits encode(Handle handle) noexcept {
          Bits{static_cast<std::uint8_t>(handle.kind)} << kAlignBits;
 }
 
+inline Bits with_next_generation(Bits handle) noexcept {
+  constexpr Bits kOne = Bits{1} << kGenerationShift, kAll = ((Bits{1} << kGenerationBits) - 1) * kOne;
+  return (handle & ~kAll) | ((handle + kOne) & kAll);
+}
+
 // Fortran's integers for handles of ours are negative ones below -1, which Open MPI, counting from 0, never issues:
 //
 //   -(2 + payload), payload:   30    27 26       20 19         0
