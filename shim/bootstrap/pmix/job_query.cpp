@@ -108,7 +108,8 @@ base::Result<NodeMap> map_by_processes(const Library& library, const pmix_proc_t
   return NodeMap(hosts, node_of);
 }
 
-std::optional<Place> read_place(const Library& library, const pmix_proc_t& self) {
+/// Nothing where it is not told, or cannot be.
+std::optional<Place> read_place(const Library& library, const pmix_proc_t& self, std::uint32_t size) {
   const pmix_proc_t all = process_of(self, PMIX_RANK_WILDCARD);
   auto host = ask_text(library, self, PMIX_HOSTNAME);
   const auto peers = ask_text(library, all, PMIX_LOCAL_PEERS);
@@ -117,10 +118,11 @@ std::optional<Place> read_place(const Library& library, const pmix_proc_t& self)
   Place place{*std::move(host), {}, *nodes};
   for (const std::string& word : split(*peers)) {
     const auto rank = to_number(word);
-    if (!rank) return std::nullopt;
+    if (!rank || *rank >= size) return std::nullopt;
     place.local_ranks.push_back(*rank);
   }
   std::ranges::sort(place.local_ranks);
+  if (std::ranges::adjacent_find(place.local_ranks) != place.local_ranks.end()) return std::nullopt;
   return place.has(self.rank) ? std::optional(std::move(place)) : std::nullopt;
 }
 
@@ -147,7 +149,7 @@ base::Result<JobFacts> read_job(const Library& library, const pmix_proc_t& self)
                                         " has (PMIX_JOB_SIZE); it needs a PMIx server of version 3 or newer");
   JobFacts facts;
   facts.job = {self.nspace, self.rank, *size};
-  facts.place = read_place(library, self);
+  facts.place = read_place(library, self, *size);
   facts.app_numbers = read_app_numbers(library, self, *size);
   return facts;
 }

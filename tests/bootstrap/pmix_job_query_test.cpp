@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a PMIx server says of its job, and servers that say it wrongly, in part, or not at all; the server is a table in the test.
+#include "shim/bootstrap/pmix/job_query.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tests/bootstrap/helpers.hpp"
+
+namespace shim::bootstrap::pmix {
+namespace {
+
+using testing::error_of;
+using testing::must;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr pmix_rank_t kJob = PMIX_RANK_WILDCARD;
+
+/// PMIx's functions have no place for a server of one's own, so there is one at a time.
+struct PmixJobQuery : ::testing::Test {
+  using Said = std::variant<std::uint32_t, std::string>;
+  static inline std::map<std::pair<pmix_rank_t, std::string>, Said> table;
+  static inline std::map<std::string, std::vector<pmix_rank_t>> peers;  ///< by host
+
+  static pmix_status_t get(const pmix_proc_t* process, const pmix_key_t key, const pmix_info_t* infos, std::size_t count,
+                           pmix_value_t** value) {
+    EXPECT_TRUE(count == 1 && std::strcmp(infos[0].key, PMIX_OPTIONAL) == 0) << key << " may be asked of the server, which may wait";
+    const auto found = table.find({process->rank, key});
+    if (found == table.end()) return PMIX_ERR_NOT_FOUND;
+    *value = static_cast<pmix_value_t*>(std::calloc(1, sizeof(pmix_value_t)));
+    if (const auto* number = std::get_if<std::uint32_t>(&found->second)) {
+      (*value)->type = PMIX_UINT32;
+      (*value)->data.uint32 = *number;
+    } else {
+      (*value)->type = PMIX_STRING;
+      (*value)->data.string = ::strdup(std::get<std::string>(found->second).c_str());
+    }
+    return PMIX_SUCCESS;
+  }
+  static pmix_status_t resolve_peers(const char* host, const pmix_nspace_t, pmix_proc_t** processes, std::size_t* count) {
+    const auto found = peers.find(host);
+    if (found == peers.end()) return PMIX_ERR_NOT_FOUND;
+    *count = found->second.size();
+    *processes = static_cast<pmix_proc_t*>(std::calloc(*count, sizeof(pmix_proc_t)));
+    for (std::size_t i = 0; i < *count; ++i) (*processes)[i].rank = found->second[i];
+    return PMIX_SUCCESS;
+  }
+
+  /// Four processes on two nodes; this one is process 1.
+  PmixJobQuery() {
+    table = {{{kJob, PMIX_JOB_SIZE}, 4u},          {{kJob, PMIX_LOCAL_PEERS}, "0,1"}, {{kJob, PMIX_NUM_NODES}, 2u},
+             {{kJob, PMIX_JOB_NUM_APPS}, 2u},      {{kJob, PMIX_NODE_LIST}, "a,b"},   {{0, PMIX_HOSTNAME}, "a"},
+             {{1, PMIX_HOSTNAME}, "a"},            {{2, PMIX_HOSTNAME}, "b"},         {{3, PMIX_HOSTNAME}, "b"},
+             {{0, PMIX_APPNUM}, 0u},               {{1, PMIX_APPNUM}, 0u},            {{2, PMIX_APPNUM}, 1u},
+             {{3, PMIX_APPNUM}, 1u}};
+    peers = {{"a", {0, 1}}, {"b", {2, 3}}};
+    library.get = get;
+    library.resolve_peers = resolve_peers;
+    library.error_string = [](pmix_status_t) { return "A-STATUS"; };
+    std::strcpy(self.nspace, "a-job");
+    self.rank = 1;
+  }
+
+  void expect_the_map() {
+    const NodeMap map = must(read_node_map(library, self, 4));
+    for (std::uint32_t rank = 0; rank < 4; ++rank) EXPECT_EQ(map.host(map.node_of(rank)), rank < 2 ? "a" : "b") << rank;
+  }
+
+  Library library;
+  pmix_proc_t self{};
+};
+
+TEST_F(PmixJobQuery, ReadsWhatTheServerSays) {
+  const JobFacts facts = must(read_job(library, self));
+  EXPECT_EQ(facts.job.world_name, "a-job");
+  EXPECT_EQ(facts.job.rank, 1u);
+  EXPECT_EQ(facts.job.size, 4u);
+  ASSERT_TRUE(facts.place);
+  EXPECT_EQ(facts.place->host, "a");
+  EXPECT_THAT(facts.place->local_ranks, ElementsAre(0, 1));
+  EXPECT_EQ(facts.place->node_count, 2u);
+  EXPECT_THAT(facts.app_numbers, ElementsAre(0, 0, 1, 1));
+  expect_the_map();
+}
+
+TEST_F(PmixJobQuery, ASizeThatIsMissingOrOfAnotherKindOrTooSmallIsAnError) {
+  const auto refused = [&] { return error_of(read_job(library, self)).text(); };
+  table[{kJob, PMIX_JOB_SIZE}] = "4";
+  EXPECT_THAT(refused(), HasSubstr("how many processes job a-job has"));
+  table[{kJob, PMIX_JOB_SIZE}] = 1u;  // and this is process 1
+  EXPECT_THAT(refused(), HasSubstr("PMIX_JOB_SIZE"));
+  table.erase({kJob, PMIX_JOB_SIZE});
+  EXPECT_THAT(refused(), HasSubstr("PMIX_JOB_SIZE"));
+}
+
+TEST_F(PmixJobQuery, APlaceThatCannotBeIsNoPlace) {
+  const auto place = [&] { return must(read_job(library, self)).place; };
+  for (const char* list : {"", "0", "0,x", "0,1,1", "0,1,4", "1,0,99999999999"}) {
+    table[{kJob, PMIX_LOCAL_PEERS}] = list;
+    EXPECT_FALSE(place()) << list;
+  }
+  table[{kJob, PMIX_LOCAL_PEERS}] = "1,0";
+  EXPECT_THAT(place()->local_ranks, ElementsAre(0, 1)) << "in whatever order";
+  table[{kJob, PMIX_NUM_NODES}] = 0u;
+  EXPECT_FALSE(place());
+  table[{kJob, PMIX_NUM_NODES}] = 2u;
+  table.erase({1, PMIX_HOSTNAME});
+  EXPECT_FALSE(place());
+}
+
+TEST_F(PmixJobQuery, NodesThatDoNotPlaceEveryProcessOnceAreAskedForOneByOne) {
+  for (const std::vector<pmix_rank_t>& wrong : {std::vector<pmix_rank_t>{2}, {2, 2}, {1, 2}, {2, 3, 4}, {2, 3, 1}, {}}) {
+    peers["b"] = wrong;
+    expect_the_map();
+  }
+  peers.erase("b");
+  expect_the_map();
+  table.erase({kJob, PMIX_NODE_LIST});
+  expect_the_map();
+  table.erase({3, PMIX_HOSTNAME});
+  EXPECT_THAT(error_of(read_node_map(library, self, 4)).text(), HasSubstr("on which node process 3 of job a-job runs"));
+}
+
+TEST_F(PmixJobQuery, ApplicationsThatAreNotAllKnownAreNone) {
+  table.erase({2, PMIX_APPNUM});
+  EXPECT_THAT(must(read_job(library, self)).app_numbers, IsEmpty());
+  table[{2, PMIX_APPNUM}] = "1";
+  EXPECT_THAT(must(read_job(library, self)).app_numbers, IsEmpty());
+}
+
+}  // namespace
+}  // namespace shim::bootstrap::pmix
