@@ -97,6 +97,7 @@ struct Keeper {
   std::weak_ptr<Life> life;
   std::vector<std::weak_ptr<sessions::Session>> sessions;
   std::optional<sessions::Factories> factories;  ///< from the first Process to the end of the program
+  int owner = 0;  ///< process id of that program, which its forks are not
   bool world_is_up = false;  ///< from the substrate's start until it is about to end: it does not end while the mutex is held
   bool exists = false;  ///< from before the start of a Process to after its end, when the next may begin
 };
@@ -116,6 +117,11 @@ Life::~Life() {
   kept.ended.notify_all();
 }
 
+/// Nobody is there any more whom it could be told that this fails.
+void say_exit(const sessions::Factories& factories) {
+  if (const auto settings = base::read_settings()) (void)sessions::say_exit(*settings, factories);
+}
+
 /// At the end of the program: the launcher learns that this process ends as it should. A fabric that is still being opened would meet
 /// libraries that are already gone.
 void let_go() {
@@ -126,6 +132,7 @@ void let_go() {
   life = kept.life.lock();
   if (life) life->finish_opening();
   last.swap(kept.factories);
+  if (last && !life && kept.owner == ::getpid()) say_exit(*last);
 }
 
 /// The caller holds the mutex.
@@ -133,6 +140,7 @@ sessions::Factories& factories_of(Keeper& kept) {
   if (!kept.factories) {
     kept.factories = sessions::Factories::standard();
     kept.factories->phases = tool_listener();
+    kept.owner = ::getpid();
     std::atexit(let_go);
   }
   return *kept.factories;

@@ -138,6 +138,12 @@ base::Status Engine::reach(base::ProcessId process) {
   return core_->route(peer, guard);
 }
 
+base::Result<transport::Presence> Engine::presence_at(const Route& route) {
+  Guard guard = core_->enter();
+  SHIM_TRY_ASSIGN(const transport::Link* link, route.transport->open(route.address));
+  return route.transport->presence(*link);
+}
+
 void Engine::set_control_handler(ControlHandler handler) { core_->set_control_handler(std::move(handler)); }
 
 std::string Engine::why_lost(base::ProcessId process) const {

@@ -264,6 +264,8 @@ class Engine {
   /// Makes now what a message to this process will need, so that sending does not fail for want of it. Errors: as send_control.
   base::Status reach(base::ProcessId process);
   void set_control_handler(ControlHandler handler);
+  /// What is known of who is to be found there, without asking. Local. Errors: those of Transport::open.
+  base::Result<transport::Presence> presence_at(const Route& route);
   /// Why the last way to this process was given up, in words; empty where there is another, or was none.
   std::string why_lost(base::ProcessId process) const;
   /// The process has ended what it was and begun anew: the way to it is asked for again when next needed, and what is under way

@@ -23,6 +23,7 @@
 #include "shim/sessions/creation_roles.hpp"
 #include "shim/sessions/creation_wire.hpp"
 #include "shim/sessions/group.hpp"
+#include "shim/sessions/inquiry.hpp"
 #include "shim/sessions/network_address.hpp"
 #include "shim/sessions/parent_search.hpp"
 
@@ -71,6 +72,8 @@ struct Creation {
   std::map<int, Heard> heard;                ///< what partners that were asked have answered last, for the report
   std::map<int, CreationKey> suspects;       ///< partners that seem to disagree on the tag, and the other creation's key
   std::map<int, AddressLookup> to_be_asked;  ///< partners that can be asked once their addresses are found
+
+  std::map<int, Inquiry> inquiries;          ///< about partners of other nodes that nobody finds any more
 
   bool is_over() const { return agreement.has_value() || failure.has_value(); }
   std::uint32_t own_call() const { return joined ? entries.at(roles.self).context_base : 0; }
@@ -152,6 +155,8 @@ class Creations {
   void look_after(const CreationPtr& creation);
   std::vector<int> waited_for(const Creation& creation) const;
   bool fail_for_the_dead(const CreationPtr& creation);
+  bool has_ended(Creation& creation, int rank);
+  bool inquiry_says_ended(Creation& creation, int rank, std::uint32_t life);
   bool fail_for_the_late(const CreationPtr& creation, double waited);
   void tell_instead_of_root(const Creation& creation, const base::Error& error);
   void note(base::ProcessId to, const CreationKey& key, const base::Error& error);

@@ -87,6 +87,7 @@ void Creations::handle(base::ProcessId from, Contribution message) {
   const bool in_bounds = message.entries.empty() || message.entries.last() < creation->group->size();
   if (!own || !in_bounds || (!is_in(roles.local) && !is_in(roles.children))) return;
   learn(*creation, message.entries);
+  if (is_in(roles.children)) process_.note_published(from, own->life);  // node roots do before they say anything
   const std::uint32_t call = own->context_base;
   if (closing_) {
     forget(*creation);
@@ -177,6 +178,7 @@ void Creations::fail(const CreationPtr& creation, const base::Error& error, std:
     }
   if (!creation->joined && !told.contains(roles.self)) creation->untold.insert(roles.self);
   creation->to_be_asked.clear();
+  creation->inquiries.clear();
   if (creation->untold.empty()) forget(*creation);
 }
 

@@ -23,6 +23,8 @@ std::string Creations::describe(const Creation& creation, int rank) const {
 
 /// The last one that there was.
 std::string Creations::sign_of_life(const Creation& creation, int rank) const {
+  const auto inquiry = creation.inquiries.find(rank);
+  if (inquiry != creation.inquiries.end() && inquiry->second.is_between_sessions()) return ", which has ended its session";
   const auto heard = creation.heard.find(rank);
   if (heard != creation.heard.end()) {
     char ago[32];

@@ -15,6 +15,8 @@ using base::ErrorClass;
 
 /// So long before a report the missing are asked, if it is not sooner than half of the time between two reports.
 constexpr base::Nanoseconds kAskedBefore = 1'000'000'000;
+/// So often the missing are asked where there are no reports.
+constexpr base::Nanoseconds kAskedEvery = 10'000'000'000;
 /// What a level of the tree, or a member below its root, waits longer than those it waits for, so that the one that knows who
 /// is missing is the one that says it: a part of the time-out, and at most so many seconds.
 constexpr double kGracePart = 0.25, kMostGrace = 0.5;
@@ -60,7 +62,7 @@ bool Creations::fail_for_the_dead(const CreationPtr& creation) {
     return true;
   }
   for (int rank : waited_for(*creation)) {
-    if (process_.is_running(creation->group->at(rank))) continue;
+    if (!has_ended(*creation, rank)) continue;
     // what it said before it ended may lie here unread: who has been away from its core looks here before it reads
     if (std::exchange(creation->found_dead, rank) != rank) return false;
     const Error error(ErrorClass::proc_aborted,
@@ -70,6 +72,27 @@ bool Creations::fail_for_the_dead(const CreationPtr& creation) {
     return true;
   }
   return false;
+}
+
+bool Creations::has_ended(Creation& creation, int rank) {
+  const base::ProcessId process = creation.group->at(rank);
+  if (process_.is_local(process)) return !process_.is_running(process);
+  if (process_.is_out_of_reach(process)) return inquiry_says_ended(creation, rank, *process_.known_life(process));
+  creation.inquiries.erase(rank);
+  return false;
+}
+
+bool Creations::inquiry_says_ended(Creation& creation, int rank, std::uint32_t life) {
+  const base::ProcessId process = creation.group->at(rank);
+  auto known = creation.inquiries.find(rank);
+  if (known != creation.inquiries.end() && known->second.life() != life) creation.inquiries.erase(rank);
+  const double silence = process_.has_published(process, life) ? process_.settings().ready_timeout : 0;
+  Inquiry& inquiry = creation.inquiries.try_emplace(rank, process_.bootstrap(), process.rank, life, silence).first->second;
+  if (auto newer = inquiry.newer()) {
+    (void)process_.learn_found(process, *newer);  // what is no address changes nothing
+    return false;
+  }
+  return inquiry.poll() == Inquiry::Finding::has_ended;
 }
 
 /// The node's root is dead, and only this node knows. The first of its members that lives tells those whom the root would have
@@ -100,7 +123,7 @@ bool Creations::pass_notes_on() {
       auto found = note.lookup.poll();
       if (!found) return true;  // the launcher does not know: nothing more to be done
       if (!*found) return false;
-      process_.learn_address(note.to, (*found)->life, (*found)->bytes);
+      if (!process_.learn_found(note.to, **found)) return true;
     }
     send(note.to, note.message);
     return true;
@@ -121,9 +144,10 @@ bool Creations::fail_for_the_late(const CreationPtr& creation, double waited) {
   return true;
 }
 
+/// Asked they are also for their own sake: who is called where nobody is any more is found out (has_ended).
 void Creations::report_when_due(Creation& creation, base::Nanoseconds now) {
-  const auto interval = static_cast<base::Nanoseconds>(process_.settings().report_after * 1e9);
-  if (interval <= 0) return;
+  const bool is_reported = process_.settings().report_after > 0;
+  const auto interval = is_reported ? static_cast<base::Nanoseconds>(process_.settings().report_after * 1e9) : kAskedEvery;
   const base::Nanoseconds ahead = std::min(kAskedBefore, interval / 2);
   if (creation.next_report == 0) {
     creation.next_report = creation.started + interval;
@@ -136,6 +160,7 @@ void Creations::report_when_due(Creation& creation, base::Nanoseconds now) {
   if (now < creation.next_report) return;
   creation.next_report = now + interval;
   creation.next_question = creation.next_report - ahead;
+  if (!is_reported) return;
   const double waited = static_cast<double>(now - creation.started) * 1e-9;
   process_.log().write(base::LogLevel::warn, name_of(creation) + " has waited " + seconds_text(waited) + " for " +
                                                  describe_missing(creation));
@@ -166,10 +191,8 @@ void Creations::ask_who_was_found(Creation& creation) {
       ++at;
       continue;
     }
-    if (found) {  // else it is not vital: the report goes without an answer
-      process_.learn_address(creation.group->at(at->first), (*found)->life, (*found)->bytes);
-      ask(creation, at->first);
-    }
+    // else it is not vital: the report goes without an answer
+    if (found && process_.learn_found(creation.group->at(at->first), **found)) ask(creation, at->first);
     at = creation.to_be_asked.erase(at);
   }
 }

@@ -28,7 +28,7 @@ base::Result<bool> ParentSearch::poll() {
   const base::ProcessId parent{0, *parent_};
   if (!lookup_) lookup_.emplace(process_.bootstrap(), *parent_, process_.own_life(), process_.known_life(parent));
   SHIM_TRY_ASSIGN(auto found, lookup_->poll());
-  if (found) process_.learn_address(parent, found->life, found->bytes);
+  if (found) SHIM_TRY(process_.learn_found(parent, *found));
   const auto known = process_.known_life(parent);
   if (!known || (ended_life_ && *known <= *ended_life_)) return false;
   life_ = *known;

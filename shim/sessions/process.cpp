@@ -7,6 +7,8 @@
 #include "shim/bootstrap/settle_node_map.hpp"
 #include "shim/sessions/address_lookup.hpp"
 #include "shim/sessions/creation.hpp"
+#include "shim/sessions/inquiry.hpp"
+#include "shim/transport/net/address.hpp"
 #include "shim/transport/ofi/ofi.hpp"
 #include "shim/transport/self/self.hpp"
 #include "shim/transport/shm/shm.hpp"
@@ -163,6 +165,7 @@ Process::~Process() {
     log_.write(base::LogLevel::warn, "the last session has ended with messages that nobody has taken for " +
                                          std::to_string(settings_.ready_timeout) +
                                          " s (INTERSESSION_READY_TIMEOUT); they are lost");
+  say_end();
   end.next(base::Phase::leave);  // what goes by itself would go after its end; the last made is the first to go
   creations_.reset();
   engine_.reset();
@@ -175,6 +178,21 @@ Process::~Process() {
   sets_.reset();
   bootstrap_.reset();
   end.end_all();
+}
+
+/// While it can still be called: who finds nobody there any more finds this.
+void Process::say_end() {
+  if (!published_ || bootstrap_->has_lost_launcher()) return;
+  auto said = bootstrap_->publish(end_key(life_), mark());
+  if (!said) log_.write(base::LogLevel::info, "others may take this process for dead: " + said.error().text());
+}
+
+base::Status say_exit(const base::Settings& settings, const Factories& factories) {
+  // a plain count: whoever published has ended its Process before
+  if (factories.lives->published.load(std::memory_order_relaxed) == 0) return {};
+  SHIM_TRY_ASSIGN(auto bootstrap, factories.bootstrap(settings));
+  if (bootstrap->has_lost_launcher()) return {};
+  return bootstrap->publish(exit_key(), mark());
 }
 
 void Process::leave_at_once() {
@@ -243,6 +261,26 @@ void Process::learn_address(base::ProcessId process, std::uint32_t life, std::sp
   if (!is_local(process) && addresses_.learn(process, life, address)) end_former_life(process);
 }
 
+base::Status Process::learn_found(base::ProcessId process, const NetworkAddress& found) {
+  if (!transport::ContactAddress::from_bytes(found.bytes))
+    return base::Error(base::ErrorClass::other, "what the launcher answers for the address of process " + std::to_string(process.rank) +
+                                                    " is none: " + std::to_string(found.bytes.size()) + " bytes that are damaged, or of another version");
+  note_published(process, found.life);
+  learn_address(process, found.life, found.bytes);
+  return {};
+}
+
+void Process::note_published(base::ProcessId process, std::uint32_t life) {
+  std::lock_guard guard(network_mutex_);
+  others_published_[process] = life;
+}
+
+bool Process::has_published(base::ProcessId process, std::uint32_t life) const {
+  std::lock_guard guard(network_mutex_);
+  const auto at = others_published_.find(process);
+  return at != others_published_.end() && at->second == life;
+}
+
 void Process::learn_life(base::ProcessId process, std::uint32_t life) {
   if (!is_local(process) && addresses_.learn_life(process, life)) end_former_life(process);
 }
@@ -281,6 +319,17 @@ bool Process::has_lost_launcher() {
 
 bool Process::is_running(base::ProcessId process) const {
   return !is_local(process) || segment_->is_alive(slot_of(process));
+}
+
+bool Process::is_out_of_reach(base::ProcessId process) {
+  if (is_local(process) || !known_life(process)) return false;
+  const auto route = route_to(process);
+  if (!route) return false;
+  const auto presence = engine_->presence_at(*route);
+  if (!presence) return false;
+  const auto& nodes = bootstrap_->node_map();
+  const bool is_near = factories_.nodes_share_machine || nodes.node_of(process.rank) == nodes.node_of(self().rank);
+  return *presence == transport::Presence::gone || (is_near && *presence == transport::Presence::gone_if_near);
 }
 
 base::Result<p2p::Route> Process::route_to(base::ProcessId process) {

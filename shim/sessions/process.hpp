@@ -53,6 +53,7 @@ struct Factories {
   std::shared_ptr<Lives> lives = std::make_shared<Lives>();
   /// What the launcher's client must keep until the operating-system process ends; holds null until something needs it.
   std::shared_ptr<std::unique_ptr<bootstrap::ProcessLife>> life = std::make_shared<std::unique_ptr<bootstrap::ProcessLife>>();
+  bool nodes_share_machine = false;  ///< those of a test
   /// Who is told of the phases of starts and creations; outlives all Process objects. Null: nobody.
   base::PhaseListener* phases = nullptr;
   /// The real ones: open_bootstrap and transport/ofi. One set of them serves all Process objects of an operating-system process.
@@ -106,6 +107,11 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   /// The address of a process on another node, learned in an exchange. The newest life counts; what was under way to an older one
   /// ends.
   void learn_address(base::ProcessId process, std::uint32_t life, std::span<const std::byte> address);
+  /// In this life the process is known to have published its address.
+  void note_published(base::ProcessId process, std::uint32_t life);
+  bool has_published(base::ProcessId process, std::uint32_t life) const;
+  /// Likewise, of what the launcher has answered. Errors: other (that is no address).
+  base::Status learn_found(base::ProcessId process, const NetworkAddress& found);
   /// Likewise, of an address that stands in the node's table already.
   void learn_life(base::ProcessId process, std::uint32_t life);
   /// Can the other processes of the node find this address?
@@ -138,6 +144,9 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   bool has_lost_launcher();
   /// False when it is known to have ended. Processes of other nodes count as running.
   bool is_running(base::ProcessId process) const;
+  /// Of another node: is nobody to be found where it was called in the life that this process knows? It may have ended its session, or
+  /// have died.
+  bool is_out_of_reach(base::ProcessId process);
 
  private:
   Process() = default;
@@ -149,6 +158,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   base::Status begin_early_fence(const base::Operation& start);
   bool is_crowded() const;
   void end_former_life(base::ProcessId process);
+  void say_end();
   base::Result<p2p::Route> route_to(base::ProcessId process) override;
   bool takes_packets(base::ProcessId process) override { return !is_local(process) || has_session(process); }
   bool is_alive(base::ProcessId process) override { return !has_lost_launcher() && is_running(process); }
@@ -166,8 +176,9 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   std::unique_ptr<transport::Transport> self_transport_, shm_transport_;
   std::unique_ptr<transport::Boards> boards_;
   std::unique_ptr<transport::Net> network_;  ///< null until something is to be said to another node
-  std::mutex network_mutex_;    ///< guards the making of network_, and the next
+  mutable std::mutex network_mutex_;    ///< guards the making of network_, and the next two
   bool published_ = false;
+  std::unordered_map<base::ProcessId, std::uint32_t> others_published_;  ///< the last life of each in which it did
   std::unique_ptr<bootstrap::Pending<bootstrap::Done>> early_fence_;  ///< nobody asks how it went: it only brings addresses near
   std::uint32_t life_ = 0;      ///< set at the start
   AddressBook addresses_;
@@ -181,5 +192,9 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   std::uint32_t incarnation_ = 0;
   std::atomic<std::uint64_t> extended_counter_{0};   ///< a plain count, pairs with nothing
 };
+
+/// The operating-system process ends, and has no Process: those who wait for its next session learn that there is none, if they have
+/// found it through the launcher before. Errors: the launcher's.
+base::Status say_exit(const base::Settings& settings, const Factories& factories);
 
 }  // namespace shim::sessions

@@ -88,6 +88,14 @@ class Read {
   virtual base::Result<std::size_t> progress() = 0;
 };
 
+/// What a transport knows of who is to be found at an address, without asking.
+enum class Presence : std::uint8_t {
+  unknown,
+  there,
+  gone,          ///< it was there and has ended, or another machine says that nobody listens there
+  gone_if_near,  ///< this machine says so: of use for a process that is on it, else the address means another one there
+};
+
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -157,6 +165,8 @@ class Transport {
 
   /// Has the link's process ended, or left this transport for good, and has all that it sent been handed over? What is not known is no.
   virtual bool is_gone([[maybe_unused]] const Link& link) const { return false; }
+  /// The same with what has become of attempts to reach it, which may have failed for other reasons, too.
+  virtual Presence presence([[maybe_unused]] const Link& link) const { return Presence::unknown; }
 
   /// Has everything given to try_send left this process for good (so that closing loses nothing)? Polling brings that about,
   /// and may need the peers to poll as well, or to have closed.

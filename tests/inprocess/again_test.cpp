@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <random>
+#include <regex>
 #include <thread>
 
 #include "cluster.hpp"
@@ -127,6 +128,27 @@ TEST_P(Meetings, ARootThatHasGoneAndComesBack) {
       }
     }
     exercise(member.create(both, "test.after"), 2);
+  });
+}
+
+/// For much longer than it takes to find out that somebody is dead; nobody takes it for that.
+TEST_P(Meetings, ARootThatStaysAwayForLong) {
+  const auto [world, root, other] = GetParam();
+  Cluster cluster(world);
+  const Ranks both = {root, other};
+  std::atomic<bool> is_away = false;
+  cluster.run(both, [&, other = other](Member& member) {
+    exercise(member.create(both, "test.before"), 1);
+    if (member.rank() == other) {
+      progress_until(member.process(), [&] { return is_away.load(); });
+      exercise(member.create(both, "test.long"), 2);
+      return;
+    }
+    member.end();
+    is_away = true;
+    while (!std::regex_search(cluster.log(), std::regex("has waited 3\\."))) std::this_thread::yield();
+    member.begin();
+    exercise(member.create(both, "test.long"), 2);
   });
 }
 

@@ -73,6 +73,7 @@ Factories Cluster::factories(int rank) {
   factories.fabric_packet_bytes = faults_.max_packet_bytes;
   factories.segment_directory = folder_;
   factories.log_descriptor = log_descriptor_;
+  factories.nodes_share_machine = true;
   factories.lives = lives_[static_cast<std::size_t>(rank)];
   return factories;
 }

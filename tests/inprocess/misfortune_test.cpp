@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "cluster.hpp"
+#include "shim/sessions/address_lookup.hpp"
 #include "shim/sessions/creation_wire.hpp"
 
 namespace shim::sessions::testing {
@@ -203,20 +204,26 @@ TEST(Report, CanBeSwitchedOff) {
 /// A process of its own, which begins a session and then waits to be killed. Made before any thread.
 class Victim {
  public:
-  Victim(Cluster& cluster, int rank) {
+  Victim(Cluster& cluster, int rank, bool publishes) {
     int ends[2];
     if (pipe(ends) != 0) ADD_FAILURE() << "pipe";
     child_ = fork();
     if (child_ == 0) {
       auto process = cluster.start(rank);
-      [[maybe_unused]] auto written = write(ends[1], process ? "y" : "n", 1);
+      const transport::Bytes address = process && publishes ? (*process)->own_address()->bytes : transport::Bytes(1);
+      [[maybe_unused]] auto written = write(ends[1], address.data(), process ? address.size() : 0);
+      if (!process) _exit(1);
       for (;;) pause();
     }
-    char answer = 0;
-    EXPECT_EQ(read(ends[0], &answer, 1), 1);
-    EXPECT_EQ(answer, 'y');
-    close(ends[0]);
     close(ends[1]);
+    transport::Bytes address(512);
+    const auto length = read(ends[0], address.data(), address.size());
+    EXPECT_GT(length, 0);
+    close(ends[0]);
+    if (!publishes) return;
+    // the launcher is in our memory, not in that process's
+    address.resize(static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
+    EXPECT_TRUE(cluster.launcher().open(static_cast<std::uint32_t>(rank))->publish(address_key(0), address));
   }
   ~Victim() { end(); }
   void end() {
@@ -233,18 +240,19 @@ class Victim {
 struct Death {
   World world;
   int victim;
+  bool is_published = false;  ///< its address, for other nodes
 };
 void PrintTo(const Death& death, std::ostream* out) {
   PrintTo(death.world, out);
-  *out << ", victim " << death.victim;
+  *out << ", victim " << death.victim << (death.is_published ? ", published" : "");
 }
 
 class Dead : public ::testing::TestWithParam<Death> {};
 
 TEST_P(Dead, MembersThatDieWhileOthersWaitEndTheCreation) {
-  const auto [world, victim_rank] = GetParam();
+  const auto [world, victim_rank, is_published] = GetParam();
   Cluster cluster(world);
-  Victim victim(cluster, victim_rank);
+  Victim victim(cluster, victim_rank, is_published);
   Ranks living = cluster.all();
   living.erase(std::find(living.begin(), living.end(), victim_rank));
   Collected<std::string> heard;
@@ -266,6 +274,56 @@ INSTANTIATE_TEST_SUITE_P(Places, Dead,
                          ::testing::Values(Death{World::of(1, 4), 3}, Death{World::of(1, 4), 0},      // a member, the leader
                                            Death{World::of(3, 2), 5}, Death{World::of(3, 3), 3},      // a member, a node root
                                            Death{World::of(3, 2), 0}, Death{World::of(5, 2), 4}));    // the leader, inside the tree
+/// Alone on its node, so that nothing but the way to it tells: the leader, its children; inside the tree, and a leaf below.
+INSTANTIATE_TEST_SUITE_P(Alone, Dead,
+                         ::testing::Values(Death{World::of(3, 1), 0, true}, Death{World::of(3, 1), 1, true}, Death{World::of(3, 1), 2, true},
+                                           Death{World::of(4, 1), 2, true}, Death{World::of(4, 1), 3, true}));
+
+class Met : public ::testing::TestWithParam<std::string> {};
+
+/// Two that have met, without a fabric and with one; then one of them ends its session and exits.
+TEST_P(Met, WhoExitsAfterItsSessionEndsTheCreation) {
+  base::Settings settings = Cluster::settings();
+  settings.provider = GetParam();
+  Cluster cluster(World::of(2, 1), settings);
+  cluster.run([&](Member& member) {
+    exercise(member.create_world("test.before"), 1);
+    if (member.rank() == 1) {
+      member.end();
+      while (cluster.log().find("which has ended its session") == std::string::npos) std::this_thread::yield();
+      auto said = say_exit(settings, cluster.factories(1));
+      EXPECT_TRUE(said) << said.error().text();
+      return;
+    }
+    EXPECT_THAT(told(member.try_create({0, 1}, "test.exited")),
+                AllOf(StartsWith("MPI_ERR_PROC_ABORTED"), HasSubstr("process 1 (rank 1"), HasSubstr("no longer running")));
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, Met, ::testing::Values("", "any"));
+
+/// In its place stands something that is no address: too short, of another kind, too long.
+TEST(WrongAnswer, AnAddressThatIsNoneEndsTheCreation) {
+  for (const std::string_view wrong : {"x", "0123456789abcdef0", "a text that is much longer than any address of a process would be"}) {
+    Cluster cluster(World::of(2, 2));
+    const auto bytes = std::as_bytes(std::span(wrong));
+    ASSERT_TRUE(cluster.launcher().open(0)->publish(address_key(0), bytes));
+    Collected<std::string> heard;
+    cluster.run({2, 3}, [&](Member& member) { heard.add(told(member.try_create({0, 2, 3}, "test.wrong_answer"))); });
+    EXPECT_EQ(heard.values().size(), 2u);
+    EXPECT_THAT(heard.values(), Each(AllOf(StartsWith("MPI_ERR_OTHER"), HasSubstr("launcher"), HasSubstr("address of process 0"))));
+  }
+}
+
+/// Of a child it is asked for only to say what it does; that one brings its own.
+TEST(WrongAnswer, WhoOnlyWantedToAskGoesOn) {
+  Cluster cluster(World::of(2, 1));
+  ASSERT_TRUE(cluster.launcher().open(1)->publish(address_key(0), std::vector(17, std::byte{7})));
+  cluster.run([&](Member& member) {
+    while (member.rank() == 1 && cluster.log().find("has waited") == std::string::npos) std::this_thread::yield();
+    exercise(member.create_world("test.wrong_answer"), 1);
+  });
+}
 
 /// The same from each of these ranks.
 MemberTable table_of(std::initializer_list<int> ranks) {

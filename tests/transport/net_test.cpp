@@ -190,6 +190,49 @@ TEST_F(NetTest, WithoutAFabricOneIsThereAsLongAsAnyOfItsConnections) {
   poll_until({&one}, [&] { return one.net->is_gone(to); });
 }
 
+TEST_F(NetTest, WhoIsThereIsToldFromWhoHasGone) {
+  for (const bool has_fabric : {false, true}) {
+    End one = has_fabric ? make() : make({});
+    std::optional<End> other = has_fabric ? make() : make({});
+    Link& to = link(one, *other);
+    EXPECT_EQ(one.net->presence(to), Presence::unknown) << "nobody has called yet";
+    ASSERT_TRUE(one.net->try_send_ahead(to, text("a"), {}));
+    poll_until({&one, &*other}, [&] { return other->heard.size() == 1; });
+    EXPECT_EQ(one.net->presence(to), Presence::there);
+    other.reset();
+    const Bytes more(1024);
+    poll_until({&one}, [&] {
+      (void)one.net->try_send_ahead(to, more, {});
+      return one.net->presence(to) == Presence::gone;
+    });
+  }
+}
+
+TEST_F(NetTest, ARefusedCallSaysThatNobodyIsThere) {
+  End one = make({});
+  std::optional<End> other = make({});
+  Link& to = link(one, *other);
+  other.reset();
+  ASSERT_TRUE(one.net->try_send_ahead(to, text("a"), {}));
+  poll_until({&one}, [&] { return one.net->presence(to) != Presence::unknown; });
+  EXPECT_EQ(one.net->presence(to), Presence::gone_if_near) << "this machine's own address may be another's on its machine";
+}
+
+TEST_F(NetTest, ACallThatFindsNoWaySaysNothing) {
+  End one = make({});
+  // the first refuses; to the second, of a group of machines, there is no connection
+  const ContactAddress nowhere{.cookie = 1, .port = 1, .addresses = {{.bytes = {127, 0, 0, 1}}, {.bytes = {224, 0, 0, 1}}}};
+  Link& to = **one.net->open(nowhere.to_bytes());
+  poll_until({&one}, [&] { return !one.net->try_send_ahead(to, text("a"), {}); });
+  EXPECT_EQ(one.net->presence(to), Presence::unknown);
+}
+
+TEST(IpAddressTest, OwnOnesStayOnThisMachine) {
+  for (const IpAddress& address : own_addresses("")) EXPECT_TRUE(is_own(address)) << address.text();
+  EXPECT_TRUE(is_own({.bytes = {127, 3, 2, 1}}));
+  EXPECT_FALSE(is_own({.bytes = {192, 0, 2, 1}}));
+}
+
 TEST_F(NetTest, AConnectionThatHasDoneItsWorkIsNobodysEnd) {
   End one = make(), other = make();
   const std::size_t before = open_descriptors();

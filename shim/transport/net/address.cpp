@@ -142,4 +142,9 @@ std::vector<IpAddress> own_addresses(const std::string& interface) {
   return addresses;
 }
 
+bool is_own(const IpAddress& address) {
+  const bool is_loopback = !address.is_v6 && address.bytes[0] == 127;  // all of them, though one has a name
+  return is_loopback || std::ranges::any_of(all_candidates(), [&](const Candidate& one) { return one.address == address; });
+}
+
 }  // namespace shim::transport

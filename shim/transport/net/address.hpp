@@ -42,5 +42,7 @@ inline constexpr std::size_t kMostAddresses = 4;
 /// its loopback where it has nothing else. Where `interface` is the name of one that has addresses, or the beginning of such an
 /// address, only those. Local. Empty where the machine has no network at all.
 std::vector<IpAddress> own_addresses(const std::string& interface);
+/// Does a call to this address stay on this machine? Then it says nothing of another one that has the same. Local.
+bool is_own(const IpAddress& address);
 
 }  // namespace shim::transport

@@ -38,6 +38,13 @@ ConstSpan bytes_of(const T& value) {
 
 }  // namespace
 
+Presence Contact::presence() const {
+  if (connections_ > 0) return Presence::there;
+  if (has_ended_one_) return Presence::gone;
+  if (!failure_ || round_.other) return Presence::unknown;
+  return round_.refused ? Presence::gone : round_.refused_by_us ? Presence::gone_if_near : Presence::unknown;
+}
+
 Result<base::Descriptor> Contacts::open_listener(bool v6, std::uint16_t& port) {
   base::Descriptor socket(::socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket.is_open()) return base::system_error(errno, "socket");
@@ -124,9 +131,11 @@ bool Contacts::call_next(Contact& contact) {
     contact.out_.clear();
     return true;
   }
-  auto connection = Connection::call(addresses[contact.next_address_++ % addresses.size()], contact.to_.port);
+  const std::size_t next = contact.next_address_++ % addresses.size();
+  if (next == 0) contact.round_ = {};
+  auto connection = Connection::call(addresses[next], contact.to_.port);
   if (!connection) {
-    contact.last_failure_ = connection.error().text();
+    note_failed_call(contact, connection.error());
     return false;
   }
   const int descriptor = connection->descriptor();
@@ -134,6 +143,16 @@ bool Contacts::call_next(Contact& contact) {
   contact.way_ = kept.connection.get();
   watch(*kept.connection, true, true);
   return true;
+}
+
+/// Of the address that was called last.
+void Contacts::note_failed_call(Contact& contact, const Error& reason) {
+  contact.last_failure_ = reason.text();
+  const bool is_refused = reason.origin() == base::Origin::system && reason.foreign_code() == ECONNREFUSED;
+  const auto& addresses = contact.to_.addresses;
+  if (!is_refused) contact.round_.other = true;
+  else if (is_own(addresses[(contact.next_address_ + addresses.size() - 1) % addresses.size()])) contact.round_.refused_by_us = true;
+  else contact.round_.refused = true;
 }
 
 void Contacts::watch(const Connection& connection, bool is_new, bool for_room) {
@@ -291,7 +310,7 @@ void Contacts::lose(Connection& connection, const Error& reason, bool is_broken)
       contact->failure_ = Error(ErrorClass::proc_aborted, "the connection to a process at " + contact->to_.text() + " is lost: " + reason.text());
       contact->out_.clear();
     } else if (!was_open) {
-      contact->last_failure_ = reason.text();
+      note_failed_call(*contact, reason);
       call(*contact);
     }
   }

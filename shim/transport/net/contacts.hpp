@@ -29,6 +29,9 @@ class Contact {
   /// Has one of its connections ended by itself, and is none left that could bring something? Processes close what serves packets only
   /// when they end, and what begins anew has another address.
   bool has_left() const { return connections_ == 0 && (has_ended_one_ || failure_); }
+  /// What is known of it. A call that is refused says that nobody listens there any more; one that gets no answer, or finds no way, says
+  /// nothing.
+  Presence presence() const;
   /// Would the system take a packet of so many bytes as a whole, once what it has is sent?
   bool takes_whole(std::size_t bytes) const { return way_ != nullptr && way_->takes_whole(bytes); }
 
@@ -45,6 +48,11 @@ class Contact {
   bool is_kept_ = false;          ///< packets go over its connection
   const Connection* patient_way_ = nullptr;  ///< its way, once messages go over it
   std::string last_failure_;      ///< why its last call has failed
+  /// How all its addresses have answered, one call each.
+  struct Round {
+    bool refused = false, refused_by_us = false;  ///< by another machine, by this one
+    bool other = false;                           ///< what else can go wrong
+  } round_;
 };
 
 /// Takes no lock of its own, as transports. Who knows a process's address knows its cookie, a random number; whoever calls without is
@@ -100,6 +108,7 @@ class Contacts {
 
   void call(Contact& contact);
   bool call_next(Contact& contact);
+  static void note_failed_call(Contact& contact, const base::Error& reason);
   void push(Contact& contact);
   void note_sent(Contact& contact, const base::Status& sent);
   void watch(const Connection& connection, bool is_new, bool for_room);

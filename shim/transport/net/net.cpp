@@ -65,6 +65,7 @@ class NetTransport final : public Net, private Matcher {
   std::unique_ptr<Offer> offer(Link& link, ConstSpan memory) override;
   std::unique_ptr<Read> begin_read(Link& link, const RemoteMemory& from, std::span<std::byte> into) override;
   bool is_gone(const Link& link) const override;
+  Presence presence(const Link& link) const override;
   bool is_flushed() const override { return contacts_->is_flushed() && (!fabric_ || fabric_->is_flushed()); }
   bool can_sleep() const override { return false; }
   void sleep(std::int64_t nanoseconds) override { contacts_->sleep(std::min(nanoseconds, kLongestNap)); }
@@ -154,6 +155,12 @@ std::size_t NetTransport::long_packet_bytes(const Link& to) const {
   const auto& link = static_cast<const NetLink&>(to);
   if (wants_fabric()) return link.fabric != nullptr ? fabric_->long_packet_bytes(*link.fabric) : max_packet_bytes();
   return link.contact->takes_whole(kLongPacketBytes) ? kLongPacketBytes : max_packet_bytes();
+}
+
+Presence NetTransport::presence(const Link& link) const {
+  const Contact& contact = *static_cast<const NetLink&>(link).contact;
+  const Presence known = contact.presence();
+  return known == Presence::gone && wants_fabric() && contact.failure() == nullptr ? Presence::unknown : known;  // see is_gone()
 }
 
 void NetTransport::count_packet(NetLink& link, std::size_t bytes) {
