@@ -48,6 +48,7 @@ InfoPtr counts_of(Process& process) {
     if (name == "net") fabric = counts;
   }
   put_launcher(*info, process.bootstrap().counts());
+  put(*info, "launcher_sought", process.sought_count());
   put_transport(*info, "node", node);
   put(*info, "contact_connections", fabric.contacts_made);
   put(*info, "contact_messages", fabric.contact_messages);

@@ -112,7 +112,7 @@ void Creations::tell_instead_of_root(const Creation& creation, const base::Error
 /// To be told of a failure, once its address is found.
 void Creations::note(base::ProcessId to, const CreationKey& key, const base::Error& error) {
   notes_.push_back({to, Failure{key, 0, error.error_class(), error.text(), {}},
-                    AddressLookup(process_.bootstrap(), to.rank, process_.own_life(), std::nullopt)});
+                    process_.look_for(to)});
 }
 
 /// True when there are none left.
@@ -174,7 +174,7 @@ void Creations::ask_the_missing(Creation& creation) {
     } else if (process_.known_life(process)) {
       ask(creation, rank);
     } else {
-      creation.to_be_asked.try_emplace(rank, process_.bootstrap(), process.rank, process_.own_life(), std::nullopt);
+      if (!creation.to_be_asked.contains(rank)) creation.to_be_asked.emplace(rank, process_.look_for(process));
     }
   }
 }

@@ -7,6 +7,10 @@
 #include "shim/sessions/process.hpp"
 
 namespace shim::sessions {
+namespace {
+/// Sooner than an address that has been found is no longer trusted (address_lookup.cpp).
+constexpr base::Nanoseconds kCheckEvery = 25'000'000;
+}  // namespace
 
 ParentSearch::ParentSearch(Process& process, std::vector<std::uint32_t> roots, std::optional<std::uint32_t> parent)
     : process_(process), roots_(std::move(roots)), parent_(parent), fence_over_(process.exchange().meeting != Meeting::roots) {}
@@ -22,14 +26,28 @@ base::Result<bool> ParentSearch::fence_is_over() {
   return fence_over_ = true;
 }
 
+/// Looked at now and then: most creations are over sooner.
+bool ParentSearch::is_in_touch() {
+  const base::Nanoseconds now = base::now_ns();
+  if (now >= next_check_) {
+    next_check_ = now + kCheckEvery;
+    in_touch_ = process_.is_in_touch({0, *parent_});
+  }
+  return in_touch_ && !ended_life_;
+}
+
+base::Status ParentSearch::look_for_parent() {
+  const base::ProcessId parent{0, *parent_};
+  if (!lookup_) lookup_.emplace(process_.look_for(parent, process_.known_life(parent)));
+  SHIM_TRY_ASSIGN(auto found, lookup_->poll());
+  return found ? process_.learn_found(parent, *found) : base::Status();
+}
+
 base::Result<bool> ParentSearch::poll() {
   SHIM_TRY_ASSIGN(bool over, fence_is_over());
   if (!over || !parent_) return over;
-  const base::ProcessId parent{0, *parent_};
-  if (!lookup_) lookup_.emplace(process_.bootstrap(), *parent_, process_.own_life(), process_.known_life(parent));
-  SHIM_TRY_ASSIGN(auto found, lookup_->poll());
-  if (found) SHIM_TRY(process_.learn_found(parent, *found));
-  const auto known = process_.known_life(parent);
+  if (!is_in_touch()) SHIM_TRY(look_for_parent());
+  const auto known = process_.known_life({0, *parent_});
   if (!known || (ended_life_ && *known <= *ended_life_)) return false;
   life_ = *known;
   return true;

@@ -18,7 +18,8 @@ namespace shim::sessions {
 class Process;
 
 /// One node root's way to its parent in one creation: the fence over the node roots where the strategy has one (exchange.hpp), then a
-/// direct get of the parent's address, which needs nobody else. A parent whose address is known from earlier is not looked up.
+/// direct get of the parent's address, which needs nobody else. A parent whose address is known from earlier is not looked up, and while
+/// there is a connection with it, nor is a newer one.
 class ParentSearch {
  public:
   /// roots: world ranks of all node roots of the creation; parent: one of them, or nothing for the leader.
@@ -34,6 +35,8 @@ class ParentSearch {
 
  private:
   base::Result<bool> fence_is_over();
+  bool is_in_touch();
+  base::Status look_for_parent();
 
   Process& process_;
   std::vector<std::uint32_t> roots_;
@@ -41,6 +44,8 @@ class ParentSearch {
   bool fence_over_ = false;
   std::unique_ptr<bootstrap::Pending<bootstrap::Done>> fence_;
   std::optional<AddressLookup> lookup_;
+  bool in_touch_ = false;
+  base::Nanoseconds next_check_ = 0;  ///< of that
   std::uint32_t life_ = 0;
   std::optional<std::uint32_t> ended_life_;
 };

@@ -321,15 +321,34 @@ bool Process::is_running(base::ProcessId process) const {
   return !is_local(process) || segment_->is_alive(slot_of(process));
 }
 
-bool Process::is_out_of_reach(base::ProcessId process) {
-  if (is_local(process) || !known_life(process)) return false;
+transport::Presence Process::presence_of(base::ProcessId process) {
+  if (is_local(process) || !known_life(process)) return transport::Presence::unknown;
   const auto route = route_to(process);
-  if (!route) return false;
+  if (!route) return transport::Presence::unknown;
   const auto presence = engine_->presence_at(*route);
-  if (!presence) return false;
+  return presence ? *presence : transport::Presence::unknown;
+}
+
+bool Process::is_out_of_reach(base::ProcessId process) {
+  const auto presence = presence_of(process);
   const auto& nodes = bootstrap_->node_map();
   const bool is_near = factories_.nodes_share_machine || nodes.node_of(process.rank) == nodes.node_of(self().rank);
-  return *presence == transport::Presence::gone || (is_near && *presence == transport::Presence::gone_if_near);
+  return presence == transport::Presence::gone || (is_near && presence == transport::Presence::gone_if_near);
+}
+
+bool Process::is_in_touch(base::ProcessId process) { return presence_of(process) == transport::Presence::there; }
+
+AddressLookup Process::look_for(base::ProcessId process, std::optional<std::uint32_t> known) {
+  {
+    std::lock_guard guard(network_mutex_);
+    sought_.insert(process.rank);
+  }
+  return {*bootstrap_, process.rank, own_life(), known};
+}
+
+std::uint64_t Process::sought_count() const {
+  std::lock_guard guard(network_mutex_);
+  return sought_.size();
 }
 
 base::Result<p2p::Route> Process::route_to(base::ProcessId process) {

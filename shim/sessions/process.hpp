@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "shim/coll/scratch_pool.hpp"
 #include "shim/p2p/p2p.hpp"
 #include "shim/sessions/address_book.hpp"
+#include "shim/sessions/address_lookup.hpp"
 #include "shim/sessions/creation_roles.hpp"
 #include "shim/sessions/known_groups.hpp"
 #include "shim/sessions/network_address.hpp"
@@ -147,6 +149,12 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   /// Of another node: is nobody to be found where it was called in the life that this process knows? It may have ended its session, or
   /// have died.
   bool is_out_of_reach(base::ProcessId process);
+  /// Of another node: does a connection say that it is still in the life that this process knows?
+  bool is_in_touch(base::ProcessId process);
+  /// Looks for a process's address at the launcher; known: the life of one that is known already.
+  AddressLookup look_for(base::ProcessId process, std::optional<std::uint32_t> known = std::nullopt);
+  /// How many processes have been looked for.
+  std::uint64_t sought_count() const;
 
  private:
   Process() = default;
@@ -159,6 +167,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   bool is_crowded() const;
   void end_former_life(base::ProcessId process);
   void say_end();
+  transport::Presence presence_of(base::ProcessId process);
   base::Result<p2p::Route> route_to(base::ProcessId process) override;
   bool takes_packets(base::ProcessId process) override { return !is_local(process) || has_session(process); }
   bool is_alive(base::ProcessId process) override { return !has_lost_launcher() && is_running(process); }
@@ -176,8 +185,9 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   std::unique_ptr<transport::Transport> self_transport_, shm_transport_;
   std::unique_ptr<transport::Boards> boards_;
   std::unique_ptr<transport::Net> network_;  ///< null until something is to be said to another node
-  mutable std::mutex network_mutex_;    ///< guards the making of network_, and the next two
+  mutable std::mutex network_mutex_;    ///< guards the making of network_, and the next three
   bool published_ = false;
+  std::set<std::uint32_t> sought_;  ///< ranks that the launcher has been asked about
   std::unordered_map<base::ProcessId, std::uint32_t> others_published_;  ///< the last life of each in which it did
   std::unique_ptr<bootstrap::Pending<bootstrap::Done>> early_fence_;  ///< nobody asks how it went: it only brings addresses near
   std::uint32_t life_ = 0;      ///< set at the start
