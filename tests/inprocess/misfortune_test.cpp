@@ -192,6 +192,35 @@ TEST(Report, NamesWhereOthersWait) {
   EXPECT_THAT(cluster.log(), HasSubstr("which waits in the creation with tag \"test.elsewhere\" over {1-2}"));
 }
 
+/// How often the log tells of this.
+int times(const std::string& log, const std::string& what) {
+  int count = 0;
+  for (std::size_t at = log.find(what); at != std::string::npos; at = log.find(what, at + 1)) ++count;
+  return count;
+}
+
+TEST(Report, ComesAgainUntilTheLateOneIsThereAndNotAfterwards) {
+  constexpr double kInterval = 0.5;
+  for (const World& world : {World::of(1, 3), World::of(3, 1)}) {
+    base::Settings settings = Cluster::settings();
+    settings.report_after = kInterval;
+    Cluster cluster(world, settings);
+    const std::string report = "node0:0] warn: the creation with tag \"test.late\" over the group {0-2} has waited";
+    cluster.run([&](Member& member) {
+      while (member.rank() == 2 && times(cluster.log(), report) < 2) std::this_thread::yield();
+      exercise(member.create_world("test.late"), 1);
+      if (member.rank() == 1) return;
+      const int before = times(cluster.log(), "has waited");
+      auto waited = member.process().engine().wait_until([] { return false; }, base::Deadline::after_seconds(3 * kInterval));
+      EXPECT_TRUE(waited && !*waited);
+      EXPECT_EQ(times(cluster.log(), "has waited"), before);
+    });
+    EXPECT_GE(times(cluster.log(), report), 2);
+    EXPECT_THAT(cluster.log(), ContainsRegex("has waited 0\\.5[0-9.]* s for process 2 "));
+    EXPECT_THAT(cluster.log(), ContainsRegex("has waited 1(\\.[0-9]+)? s for process 2 "));
+  }
+}
+
 TEST(Report, CanBeSwitchedOff) {
   base::Settings settings = Cluster::settings();
   settings.create_timeout = 0.5;
@@ -302,20 +331,31 @@ TEST_P(Met, WhoExitsAfterItsSessionEndsTheCreation) {
 
 INSTANTIATE_TEST_SUITE_P(Ways, Met, ::testing::Values("", "any"));
 
-/// In its place stands something that is no address: too short, of another kind, too long.
-TEST(WrongAnswer, AnAddressThatIsNoneEndsTheCreation) {
-  for (const std::string_view wrong : {"x", "0123456789abcdef0", "a text that is much longer than any address of a process would be"}) {
-    Cluster cluster(World::of(2, 2));
-    const auto bytes = std::as_bytes(std::span(wrong));
-    ASSERT_TRUE(cluster.launcher().open(0)->publish(address_key(0), bytes));
+class Launcher : public ::testing::TestWithParam<std::string> {};
+
+/// With each strategy, and whatever it is that the launcher never answers.
+TEST_P(Launcher, ThatNeverAnswersEndsTheCreationWithItsTimeOut) {
+  using bootstrap::inmem::Fault;
+  using bootstrap::inmem::Operation;
+  base::Settings settings = Cluster::settings();
+  settings.create_timeout = 0.4;
+  settings.exchange = GetParam();
+  Cluster cluster(World::of(2, 2), settings);
+  for (const auto silent : {Operation::Kind::lookup, Operation::Kind::publish, Operation::Kind::fence}) {
+    if (silent == Operation::Kind::fence && GetParam() != "fence") continue;
+    cluster.launcher().set_faults([&](const Operation& operation) { return operation.kind == silent ? Fault::never() : Fault{}; });
     Collected<std::string> heard;
-    cluster.run({2, 3}, [&](Member& member) { heard.add(told(member.try_create({0, 2, 3}, "test.wrong_answer"))); });
-    EXPECT_EQ(heard.values().size(), 2u);
-    EXPECT_THAT(heard.values(), Each(AllOf(StartsWith("MPI_ERR_OTHER"), HasSubstr("launcher"), HasSubstr("address of process 0"))));
+    cluster.run([&](Member& member) { heard.add(told(member.try_create(cluster.all(), "test.silent_launcher"))); });
+    EXPECT_EQ(heard.values().size(), 4u);
+    EXPECT_THAT(heard.values(), Each(AllOf(StartsWith("MPI_ERR_OTHER"), HasSubstr("test.silent_launcher"), HasSubstr("CREATE_TIMEOUT"))));
   }
+  cluster.launcher().set_faults([](const Operation&) { return Fault{}; });
+  cluster.run([&](Member& member) { exercise(member.create_world("test.after"), 1); });
 }
 
-/// Of a child it is asked for only to say what it does; that one brings its own.
+INSTANTIATE_TEST_SUITE_P(Strategies, Launcher, ::testing::Values("modex", "ring", "fence"));
+
+/// What is no address stands in the place of one; of a child it is asked for only to say what it does, and that one brings its own.
 TEST(WrongAnswer, WhoOnlyWantedToAskGoesOn) {
   Cluster cluster(World::of(2, 1));
   ASSERT_TRUE(cluster.launcher().open(1)->publish(address_key(0), std::vector(17, std::byte{7})));

@@ -2,11 +2,13 @@
 // Random schedules of creations: several threads of each process, overlapping groups, few tags that are reused at once, members that
 // come late or in opposite orders, sessions that end between. Whatever the schedule, nothing deadlocks and nothing is mixed up.
 //
+// Each time two schedules are the usual ones, and one is new: its seed comes from the clock and is printed where it fails.
 // SOAK_SEED=N runs the one schedule of that seed, SOAK_SEEDS=N so many from the usual first one, SOAK_CREATIONS=N so many creations each.
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdlib>
+#include <numeric>
 #include <random>
 #include <thread>
 
@@ -95,20 +97,30 @@ void live(Member& member, const Schedule& schedule, unsigned seed) {
   }
 }
 
+/// Of the schedules to be gone through.
+std::vector<unsigned> seeds() {
+  if (std::getenv("SOAK_SEED")) return {number_from("SOAK_SEED", 1)};
+  std::vector<unsigned> all(number_from("SOAK_SEEDS", 2));
+  std::iota(all.begin(), all.end(), 1u);
+  all.push_back(static_cast<unsigned>(std::chrono::system_clock::now().time_since_epoch().count() % 1'000'000));
+  return all;
+}
+
 class Soak : public ::testing::TestWithParam<World> {};
 
 TEST_P(Soak, NoScheduleDeadlocksOrMixesUp) {
-  const unsigned first = number_from("SOAK_SEED", 1);
-  const unsigned seeds = std::getenv("SOAK_SEED") ? 1 : number_from("SOAK_SEEDS", 2);
   const unsigned creations = number_from("SOAK_CREATIONS", 150);
-  for (unsigned seed = first; seed < first + seeds && !HasFailure(); ++seed) {
+  for (const unsigned seed : seeds()) {
     SCOPED_TRACE("SOAK_SEED=" + std::to_string(seed));
     auto settings = Cluster::settings();
     settings.create_timeout = 60;  // a deadlock tells who waits for whom
     Cluster cluster(GetParam(), settings);
     const Schedule schedule(seed, cluster.size(), static_cast<int>(creations));
     cluster.run([&](Member& member) { live(member, schedule, seed * 1000 + static_cast<unsigned>(member.rank()) * 10); });
-    if (HasFailure()) std::fprintf(stderr, "the schedule is that of SOAK_SEED=%u\n", seed);
+    if (HasFailure()) {
+      std::fprintf(stderr, "the schedule is that of SOAK_SEED=%u\n", seed);
+      return;
+    }
   }
 }
 
