@@ -355,7 +355,26 @@ TEST_P(Launcher, ThatNeverAnswersEndsTheCreationWithItsTimeOut) {
 
 INSTANTIATE_TEST_SUITE_P(Strategies, Launcher, ::testing::Values("modex", "ring", "fence"));
 
-/// What is no address stands in the place of one; of a child it is asked for only to say what it does, and that one brings its own.
+/// What is no address stands in the place of one: too short, of another kind, too long. The creation that needs it ends.
+TEST(WrongAnswer, AnAddressThatIsNoneEndsTheCreation) {
+  for (const std::string_view wrong : {"x", "0123456789abcdef0", "a text that is much longer than any address of a process would be"}) {
+    Cluster cluster(World::of(2, 2));
+    ASSERT_TRUE(cluster.launcher().open(0)->publish(address_key(0), std::as_bytes(std::span(wrong))));
+    Collected<std::string> heard;
+    std::atomic<int> told_so_far = 0;
+    cluster.run({2, 3}, [&](Member& member) {
+      heard.add(told(member.try_create({0, 2, 3}, "test.wrong_answer")));
+      ++told_so_far;
+      // the node's root keeps its session until the other has come and been told
+      auto waited = member.process().engine().wait_until([&] { return told_so_far == 2; }, base::Deadline::after_seconds(20));
+      EXPECT_TRUE(waited && *waited);
+    });
+    EXPECT_THAT(heard.values(), Each(AllOf(StartsWith("MPI_ERR_OTHER"), HasSubstr("launcher"), HasSubstr("address of process 0"))));
+    EXPECT_EQ(heard.values().size(), 2u);
+  }
+}
+
+/// Of a child it is asked for only to say what it does, and that one brings its own.
 TEST(WrongAnswer, WhoOnlyWantedToAskGoesOn) {
   Cluster cluster(World::of(2, 1));
   ASSERT_TRUE(cluster.launcher().open(1)->publish(address_key(0), std::vector(17, std::byte{7})));
