@@ -11,7 +11,7 @@
 namespace shim::transport {
 namespace {
 
-/// What a provider, or the layer above it, offers and is better not used, as libfabric 1.17 was seen to do (docs/measurements.md).
+/// What a provider, or the layer above it, offers and is better not used, as libfabric 1.17 was seen to do (docs/measurements.md, docs/matching.md).
 struct Reserve {
   std::string_view name;
   bool injects;  ///< still used
