@@ -33,7 +33,7 @@ constexpr Row<Bcast> kBcast[] = {
 };
 constexpr Row<Reduce> kReduce[] = {
     {"by nodes", reduce_by_nodes, over_nodes_if_it_commutes(kAll)},
-    {"by nodes in order", reduce_by_nodes, over_nodes_in_order(kAll)},
+    {"by nodes, in order", reduce_by_nodes, over_nodes_in_order(kAll)},
     // measured: reduce
     // end of what is measured
     // few steps: each is a wait, and where processes outnumber cores those of a chain are many
@@ -44,7 +44,7 @@ constexpr Row<Reduce> kReduce[] = {
 };
 constexpr Row<Allreduce> kAllreduce[] = {
     {"by nodes", allreduce_by_nodes, over_nodes_if_it_commutes(kAll)},
-    {"by nodes in order", allreduce_by_nodes, over_nodes_in_order(kAll)},
+    {"by nodes, in order", allreduce_by_nodes, over_nodes_in_order(kAll)},
     // measured: allreduce
     {"by parts", allreduce_by_parts, kReadByFew},
     // end of what is measured
