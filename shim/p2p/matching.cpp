@@ -102,8 +102,7 @@ void Matching::remove(Arrived& message) {
 }
 
 void Matching::index_arrived() {
-  const std::size_t most = 2 * arrived_count_;
-  auto index = std::make_unique<ArrivedIndex>(KeyIndex<Arrived, ByKey, SourceAndTag>(most), KeyIndex<Arrived, ByTag, TagAlone>(most));
+  auto index = std::make_unique<ArrivedIndex>(2 * arrived_count_);
   for (Arrived& message : arrived_) {
     KeyIndex<Arrived, ByKey, SourceAndTag>::remove(message);
     KeyIndex<Arrived, ByTag, TagAlone>::remove(message);

@@ -117,6 +117,7 @@ class Matching {
 
   using PostedIndex = KeyIndex<Posted, ByKey, SourceAndTag>;
   struct ArrivedIndex {
+    explicit ArrivedIndex(std::size_t most) : by_key(most), by_tag(most) {}
     KeyIndex<Arrived, ByKey, SourceAndTag> by_key;
     KeyIndex<Arrived, ByTag, TagAlone> by_tag;
   };
