@@ -2,7 +2,6 @@
 // Allreduce of several nodes: each node's values at its speaker, an allreduce among the speakers, and back (the sparse world of the MPICH
 // paper of 2025, §4.3). Operations that do not commute need the nodes in order.
 #include "shim/coll/algorithms/node_calls.hpp"
-#include "shim/coll/packed.hpp"
 
 namespace shim::coll {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // All-to-all of several nodes, which are in order: what a node's members send lies with its speaker, speakers exchange one message with
-// each other, and what a member gets comes to it as one row. For short blocks: each is moved five times, and a speaker has its node's
-// data twice.
+// each other, and what a member gets comes to it as one row. For short blocks: each is moved five times, and a speaker has room
+// for its node's data three times.
 #include <cstring>
 
 #include "shim/coll/algorithms/node_calls.hpp"
