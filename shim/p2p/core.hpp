@@ -226,6 +226,7 @@ class Core final : private transport::Sink {
   void route_waiting(Guard& guard);
   void transmit_bytes(Peer& to, transport::ConstSpan header, SendRequest* request);
   void mark_busy(Peer& to);
+  void skip_no_transport();
   void want_route(Peer& to);
   base::Result<transport::Attempt> give(Peer& to, transport::ConstSpan header, transport::ConstSpan payload);
   base::Result<transport::Attempt> send_front(Peer& to);
@@ -241,6 +242,7 @@ class Core final : private transport::Sink {
   void set_eager_end(Peer& to);
 
   wire::Eager header_for(wire::Kind kind, const Context& context, int rank, int tag, Plane plane, std::uint64_t bytes) const;
+  bool is_time_to_look(std::uint64_t sent);
   void look_at_what_has_come();
   void expect_answer(SendRequest& request);
   wire::ReadyToSend announcement(SendRequest& request);
@@ -351,6 +353,16 @@ class Core final : private transport::Sink {
   std::uint64_t rounds_ = 0;
   base::Nanoseconds next_liveness_ = 0;
 };
+
+// Bytes that leave between two looks at what has come: a receiver that has too many may ask to be spared. A message counts as what it takes
+// there at least.
+constexpr std::uint64_t kSentInARow = 256 * 1024, kLeastOfAMessage = 512;
+
+[[gnu::always_inline]] inline bool Core::is_time_to_look(std::uint64_t sent) {
+  if ((sent_in_a_row_ += sent + kLeastOfAMessage) <= kSentInARow) [[likely]] return false;
+  sent_in_a_row_ = 0;
+  return true;
+}
 
 template <typename Done>
 base::Result<bool> Core::wait(const Done& done, base::Deadline deadline) {

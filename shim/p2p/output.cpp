@@ -95,12 +95,19 @@ base::Result<transport::Attempt> Core::send_next_data(Peer& to) {
   return attempt;
 }
 
+/// The rest of a queue waits for the next round, however much its receiver takes in: it may have asked us to hold back meanwhile.
 base::Result<int> Core::push_some(Peer& to) {
   int moved = 0;
   while (!to.queue.empty()) {
+    const QueuedOutput& front = to.queue.front();
+    const std::uint64_t bytes = front.request != nullptr && brings_message(front.header) ? front.request->data.bytes() : 0;
     SHIM_TRY_ASSIGN(transport::Attempt attempt, send_front(to));
     if (attempt != transport::Attempt::done) return moved;
     ++moved;
+    if (is_time_to_look(bytes)) {
+      skip_no_transport();
+      return moved;
+    }
   }
   for (int i = 0; i < kDataPerRound && !to.streams.empty(); ++i) {
     SHIM_TRY_ASSIGN(transport::Attempt attempt, send_next_data(to));

@@ -6,14 +6,6 @@
 
 namespace shim::p2p {
 
-namespace {
-
-// Bytes that leave at once, between two looks at what has come: a receiver that has too many may ask to be spared. A message counts as
-// what it takes there at least.
-constexpr std::uint64_t kSentInARow = 256 * 1024, kLeastOfAMessage = 512;
-
-}  // namespace
-
 // Inlined by force, here and below: a call costs a short message as much as what these do.
 [[gnu::always_inline]] inline wire::Eager Core::header_for(wire::Kind kind, const Context& context, int rank, int tag, Plane plane,
                                                           std::uint64_t bytes) const {
@@ -31,13 +23,12 @@ template <typename Header>
   auto sent = matches_below_ ? give(to, wire::bytes_of(header), data) : to.transport->try_send(*to.link, wire::bytes_of(header), data);
   if (!sent || *sent != transport::Attempt::done) return false;
   ++counts.eager_sent;
-  if ((sent_in_a_row_ += data.size() + kLeastOfAMessage) > kSentInARow) [[unlikely]] look_at_what_has_come();
+  if (is_time_to_look(data.size())) [[unlikely]] look_at_what_has_come();
   return true;
 }
 
 /// For one who sends without ever waiting. What goes wrong here goes wrong again in the next round, which says so.
 void Core::look_at_what_has_come() {
-  sent_in_a_row_ = 0;
   base::Status said_later;
   poll_all(true, said_later);
 }

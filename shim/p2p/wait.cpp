@@ -50,6 +50,10 @@ int Core::poll_all(bool thorough, base::Status& status) {
   return moved;
 }
 
+void Core::skip_no_transport() {
+  for (Polled& polled : transports_) polled.skip = 0;
+}
+
 base::Result<int> Core::round(bool thorough) {
   base::Status status;
   Guard guard = enter();

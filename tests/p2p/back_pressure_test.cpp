@@ -132,6 +132,25 @@ TEST_F(BackPressure, OfWhatWaitsForRoomToo) {
   receive_all(*contexts[1]);
 }
 
+TEST(BackPressureOfAQueue, WhoEmptiesItLooksBetweenWhatComes) {
+  constexpr std::size_t kRoom = 1000;
+  World world({.processes = 2, .faults = {.queue_limit = kRoom}});
+  auto contexts = world.contexts();
+  const Data data = pattern(kBytes, 1);
+  std::vector<Request*> sends;
+  for (int i = 0; i < kFlood; ++i) sends.push_back(value_of(world.engine(0).isend(*contexts[0], from(data), 1, kFloodTag, Mode::standard)));
+  ASSERT_EQ(world.network().in_flight(), kRoom) << "the rest waits";
+  while (world.network().in_flight() != 0) ASSERT_TRUE(world.engine(1).progress());
+  for (std::size_t before = 0, after = 1; after != before;) {
+    before = world.network().in_flight();
+    ASSERT_TRUE(world.engine(0).progress());
+    after = world.network().in_flight();
+    ASSERT_LE(after - before, 175u) << "in one round";
+  }
+  EXPECT_EQ(world.network().in_flight(), kRoom);
+  for (Request* request : sends) Engine::release(request);
+}
+
 TEST_F(BackPressure, OneThatIsAskedBackBeforeItHasLeftIsForgotten) {
   for (int i = 0; i < 200; ++i) send_one(*contexts[0]);
   Request* back = sends.back();
