@@ -275,7 +275,9 @@ class Core final : private transport::Sink {
   void unlink(ReceiveRequest& request);
   void ask_for_data(ReceiveRequest& request);
   transport::RemoteMemory offer(SendRequest& request);
+  bool may_read(const ReceiveRequest& request) const;
   bool read_chunk(ReceiveRequest& request);
+  base::Result<transport::Attempt> read_on(ReceiveRequest& request);
   bool read_offered(ReceiveRequest& request);
   bool end_if_read(ReceiveRequest& request);
   bool give_up_reading(ReceiveRequest& request, const base::Error* why);

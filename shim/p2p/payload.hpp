@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -13,43 +14,62 @@
 
 namespace shim::p2p {
 
-/// A message to be sent. The memory stays the caller's; of items with holes, a copy of the data without them is sent.
+/// The data of items with holes, without them: a part of it at a time, which is packed when it is to leave.
+class Packed {
+ public:
+  explicit Packed(const types::ConstBuffer& items) : items_(items), type_(types::keep(*items.type)) {}
+
+  /// Valid until another part is asked for.
+  transport::ConstSpan part(std::uint64_t offset, std::size_t bytes) {
+    if (offset != offset_ || bytes != bytes_) {
+      if (bytes > room_) part_ = std::make_unique_for_overwrite<std::byte[]>(room_ = bytes);
+      types::pack(*items_.type, items_.address, offset, {part_.get(), bytes});
+      offset_ = offset;
+      bytes_ = bytes;
+    }
+    return {part_.get(), bytes};
+  }
+  /// The items have changed.
+  void forget() { bytes_ = 0; }
+
+ private:
+  types::ConstBuffer items_;
+  types::TypePtr type_;  ///< keeps their type
+  std::unique_ptr<std::byte[]> part_;
+  std::size_t room_ = 0, bytes_ = 0;
+  std::uint64_t offset_ = 0;
+};
+
+/// A message to be sent. The memory stays the caller's; of items with holes, what leaves is a copy of the data without them.
 class Outgoing {
  public:
   Outgoing() = default;
   explicit Outgoing(const types::ConstBuffer& data)
-      : begin_(static_cast<const std::byte*>(data.address)), bytes_(data.bytes()) {
-    if (!data.type->contiguous) [[unlikely]] pack(data);
-  }
+      : begin_(static_cast<const std::byte*>(data.address)), bytes_(data.bytes()),
+        packed_(data.type->contiguous ? nullptr : std::make_unique<Packed>(data)) {}
   Outgoing(const std::byte* begin, std::uint64_t bytes) : begin_(begin), bytes_(bytes) {}
 
   /// Takes the data anew, for the next start of a persistent send.
   void refresh() {
-    if (packed_) pack(items_);
+    if (packed_) packed_->forget();
   }
   std::uint64_t bytes() const { return bytes_; }
-  /// The bytes from offset on, at most `most` of them.
-  transport::ConstSpan window(std::uint64_t offset, std::uint64_t most) const {
-    return {begin_ + offset, static_cast<std::size_t>(std::min(most, bytes_ - offset))};
+  /// The bytes from offset on, at most `most` of them. Valid until the next call.
+  transport::ConstSpan window(std::uint64_t offset, std::uint64_t most) {
+    const auto length = static_cast<std::size_t>(std::min(most, bytes_ - offset));
+    if (packed_) [[unlikely]] return packed_->part(offset, length);
+    return {begin_ + offset, length};
   }
-  transport::ConstSpan all() const { return {begin_, static_cast<std::size_t>(bytes_)}; }
-  /// Where another process can read the whole message in one run.
-  std::uint64_t address() const { return reinterpret_cast<std::uintptr_t>(begin_); }
+  transport::ConstSpan all() { return window(0, bytes_); }
+  /// Does the message lie in one run of bytes, which another process can read?
+  bool is_one_run() const { return packed_ == nullptr; }
+  /// Where; 0 where it does not.
+  std::uint64_t address() const { return is_one_run() ? reinterpret_cast<std::uintptr_t>(begin_) : 0; }
 
  private:
-  void pack(const types::ConstBuffer& items) {
-    items_ = items;
-    type_ = types::keep(*items.type);
-    if (!packed_) packed_ = std::make_unique_for_overwrite<std::byte[]>(bytes_);
-    types::pack(*items.type, items.address, 0, {packed_.get(), static_cast<std::size_t>(bytes_)});
-    begin_ = packed_.get();
-  }
-
   const std::byte* begin_ = nullptr;
   std::uint64_t bytes_ = 0;
-  std::unique_ptr<std::byte[]> packed_;  ///< set where the items have holes
-  types::ConstBuffer items_;             ///< what was packed
-  types::TypePtr type_;                  ///< keeps its type
+  std::unique_ptr<Packed> packed_;  ///< set where the items have holes
 };
 
 /// Where a message is received to. The memory stays the caller's. Holes in its items are not written.
@@ -72,6 +92,16 @@ class Incoming {
   }
   /// Does the message land in one run of bytes, so that window() may be used?
   bool is_one_run() const { return holed_ == nullptr; }
+  /// Does it land in runs that are worth naming each of them to whoever copies the message there? Shorter ones are sooner unpacked.
+  bool is_of_long_runs() const {
+    std::array<std::span<std::byte>, kRunsLookedAt> some;
+    const types::Pieces pieces = types::find_pieces(*holed_, begin_, 0, capacity_, some);
+    return pieces.bytes >= pieces.count * kLongRun;
+  }
+  /// Where the bytes from offset on land, at most `most` of them and as many as there is room for; where window() may not be used.
+  types::Pieces pieces(std::uint64_t offset, std::uint64_t most, std::span<std::span<std::byte>> out) {
+    return types::find_pieces(*holed_, begin_, offset, std::min(most, capacity_ - offset), out);
+  }
   /// Writes what fits.
   void put(std::uint64_t offset, transport::ConstSpan bytes) {
     if (offset >= capacity_ || bytes.empty()) return;
@@ -85,6 +115,8 @@ class Incoming {
   }
 
  private:
+  static constexpr std::size_t kRunsLookedAt = 16, kLongRun = 2048;
+
   std::byte* begin_ = nullptr;
   std::uint64_t capacity_ = 0;
   const types::Type* holed_ = nullptr;  ///< the type, where its items have holes

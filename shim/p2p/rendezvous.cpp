@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Long messages: the receiver reads them out of the sender's memory, or asks for them in packets.
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include "shim/p2p/core.hpp"
@@ -12,6 +13,8 @@ namespace {
 // One read: long enough that its fixed cost does not count, short enough that others get their turn.
 constexpr std::uint64_t kReadChunkBytes = 512 * 1024;
 constexpr int kReadsPerRound = 4;
+/// Of memory with holes; what one read of the transport names.
+constexpr std::size_t kPiecesAtOnce = 128;
 
 }  // namespace
 
@@ -31,7 +34,7 @@ wire::ReadyToSend Core::announcement(SendRequest& request) {
 transport::RemoteMemory Core::offer(SendRequest& request) {
   Peer& to = *request.peer;
   if (!to.transport->needs_offers()) return {request.data.address()};
-  if (!spec.settings.single_copy || request.data.bytes() == 0) return {};
+  if (!spec.settings.single_copy || request.data.bytes() == 0 || !request.data.is_one_run()) return {};
   request.offer = to.transport->offer(*to.link, request.data.all());
   return request.offer == nullptr ? transport::RemoteMemory{} : request.offer->memory();
 }
@@ -49,10 +52,7 @@ void Core::begin_long(ReceiveRequest& request, const Arrival& arrival, Peer& fro
   request.goes_alone = false;
   request.peer = &from;
   from.incoming.push_back(request);
-  bool can_read = spec.settings.single_copy && from.can_read && arrival.address != 0 && request.into.is_one_run();
-  if (request.wanted != 0 && !can_read) {
-    return ask_for_data(request);
-  }
+  if (request.wanted != 0 && (arrival.address == 0 || !may_read(request))) return ask_for_data(request);
   if (from.shared != nullptr && is_for_two(request)) {
     request.waits_turn = true;
     return;
@@ -64,6 +64,11 @@ void Core::begin_long(ReceiveRequest& request, const Arrival& arrival, Peer& fro
   } else {
     want_route(from);
   }
+}
+
+/// Out of the sender's memory, as far as is known before the way to it is.
+bool Core::may_read(const ReceiveRequest& request) const {
+  return spec.settings.single_copy && request.peer->can_read && (request.into.is_one_run() || request.into.is_of_long_runs());
 }
 
 int Core::read_some() {
@@ -79,7 +84,11 @@ int Core::read_some() {
 /// True if something has happened. The request may be gone then.
 bool Core::read_chunk(ReceiveRequest& request) {
   Peer& from = *request.peer;
-  if (from.transport->needs_offers()) return read_offered(request);
+  if (from.transport->needs_offers()) {
+    if (request.into.is_one_run()) return read_offered(request);
+    ask_for_data(request);
+    return true;
+  }
   const bool may_begin = request.board == nullptr && request.received == 0 && (from.shared == nullptr || from.shared == &request);
   if (may_begin && is_for_two(request) && begin_sharing(request)) return true;
   if (may_begin && from.shared != nullptr) give_up_sharing(from);
@@ -88,15 +97,31 @@ bool Core::read_chunk(ReceiveRequest& request) {
     if (sharing != Sharing::over) return sharing == Sharing::moved;
   }
   if (request.received != request.wanted) {
-    auto room = request.into.window(request.received, std::min(kReadChunkBytes, request.wanted - request.received));
-    auto read = from.transport->try_read(*from.link, request.remote_address + request.received, room);
+    auto read = read_on(request);
     if (!read) return give_up_reading(request, &read.error());
     if (*read == transport::Attempt::unsupported) return give_up_reading(request, nullptr);
     if (*read == transport::Attempt::again) return false;
-    request.received += room.size();
   }
   end_if_read(request);
   return true;
+}
+
+/// What one read brings of what is missing, and counts it.
+base::Result<transport::Attempt> Core::read_on(ReceiveRequest& request) {
+  Peer& from = *request.peer;
+  const std::uint64_t address = request.remote_address + request.received;
+  const std::uint64_t most = std::min(kReadChunkBytes, request.wanted - request.received);
+  if (!request.into.is_one_run()) {
+    std::array<std::span<std::byte>, kPiecesAtOnce> pieces;
+    const auto [count, bytes] = request.into.pieces(request.received, most, pieces);
+    auto read = from.transport->try_read_pieces(*from.link, address, std::span(pieces).first(count));
+    if (read && *read == transport::Attempt::done) request.received += bytes;
+    return read;
+  }
+  const std::span<std::byte> room = request.into.window(request.received, most);
+  auto read = from.transport->try_read(*from.link, address, room);
+  if (read && *read == transport::Attempt::done) request.received += room.size();
+  return read;
 }
 
 /// The same over a transport that reads on by itself, once it is told to.

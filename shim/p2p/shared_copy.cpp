@@ -32,7 +32,7 @@ struct Stretch {
 /// Not where processes outnumber cores: the sender's is wanted by others. Nor where this process sends long messages as well: mostly all
 /// do then, so that no core is idle, and many small parts would take longer.
 bool Core::is_for_two(const ReceiveRequest& request) const {
-  return request.wanted >= kLeastShared && request.peer->can_write && long_sends_ == 0 && !is_crowded_.load(std::memory_order_relaxed);
+  return request.wanted >= kLeastShared && request.into.is_one_run() && request.peer->can_write && long_sends_ == 0 && !is_crowded_.load(std::memory_order_relaxed);
 }
 
 /// False where the two share no memory. Else the request may be gone.

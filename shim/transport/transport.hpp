@@ -139,6 +139,16 @@ class Transport {
   /// The owner of the memory must have offered it. unsupported where the kernel or the fabric forbids it.
   virtual base::Result<Attempt> try_read(Link& link, std::uint64_t remote_address, std::span<std::byte> into) = 0;
 
+  /// The same into several pieces, one after the other; what comes back is of all of them.
+  virtual base::Result<Attempt> try_read_pieces(Link& link, std::uint64_t remote_address, std::span<const std::span<std::byte>> into) {
+    for (const std::span<std::byte> piece : into) {
+      auto read = try_read(link, remote_address, piece);
+      if (!read || *read != Attempt::done) return read;
+      remote_address += piece.size();
+    }
+    return Attempt::done;
+  }
+
   /// Does reading another process's memory take an offer of its owner's, and begin_read? Else try_read is all there is to it.
   virtual bool needs_offers() const { return false; }
   /// Lets the link's process read this memory. Null where that cannot be.

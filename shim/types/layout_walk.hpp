@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 
 #include "shim/types/layout.hpp"
 
@@ -17,7 +18,7 @@ struct Runs {
 };
 
 /// Calls visit(Runs) for what lies in a part of the stream: at first `skip` bytes are left out, then `left` are taken. Both are
-/// used up as far as the data goes, so that walks can follow one another.
+/// used up as far as the data goes, so that walks can follow one another. A visit that answers false is the last.
 template <typename Visit>
 class Walk {
  public:
@@ -52,9 +53,10 @@ class Walk {
       ++i;
     }
     if (const std::uint64_t whole = i < count ? std::min(count - i, left_ / child.size()) : 0; whole > 0) {
-      visit_(Runs{address(), child.size(), whole, stride});
+      const Runs runs{address(), child.size(), whole, stride};
       left_ -= whole * child.size();
       i += whole;
+      visit(runs);
     }
     if (left_ > 0 && i < count) take_part(address(), child.size());
   }
@@ -63,9 +65,18 @@ class Walk {
   /// Of one run.
   void take_part(std::int64_t at, std::uint64_t size) {
     const std::uint64_t bytes = std::min(size - skip_, left_);
-    visit_(Runs{at + static_cast<std::int64_t>(skip_), bytes});
+    const Runs run{at + static_cast<std::int64_t>(skip_), bytes};
     left_ -= bytes;
     skip_ = 0;
+    visit(run);
+  }
+
+  void visit(const Runs& runs) {
+    if constexpr (std::is_same_v<decltype(visit_(runs)), bool>) {
+      if (!visit_(runs)) left_ = 0;
+    } else {
+      visit_(runs);
+    }
   }
 
   /// The block or part of the layout in which the part of the stream begins; what lies before it is skipped.

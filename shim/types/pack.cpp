@@ -90,6 +90,28 @@ void unpack(const Type& type, std::span<const std::byte> in, std::uint64_t first
   });
 }
 
+Pieces find_pieces(const Type& type, void* items, std::uint64_t first, std::uint64_t bytes, std::span<std::span<std::byte>> out) {
+  auto* memory = static_cast<std::byte*>(items);
+  Pieces found;
+  const auto add = [&](std::byte* begin, std::uint64_t length) {
+    std::span<std::byte>* last = found.count == 0 ? nullptr : &out[found.count - 1];
+    const bool goes_on = last != nullptr && last->data() + last->size() == begin;
+    if (!goes_on && found.count == out.size()) return false;
+    if (goes_on) *last = {last->data(), last->size() + length};
+    else out[found.count++] = {begin, static_cast<std::size_t>(length)};
+    found.bytes += length;
+    return true;
+  };
+  if (bytes == 0) return found;
+  walk_items(type, first, bytes, [&](const Runs& runs) {
+    std::byte* begin = memory + runs.at;
+    for (std::uint64_t i = 0; i < runs.count; ++i, begin += runs.stride)
+      if (!add(begin, runs.bytes)) return false;
+    return true;
+  });
+  return found;
+}
+
 void copy(const Type& type, const void* from, void* to, std::uint64_t count) {
   if (count * type.size == 0) return;
   auto* source = static_cast<const std::byte*>(from);

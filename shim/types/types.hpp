@@ -95,6 +95,15 @@ struct ConstBuffer {
 void pack(const Type& type, const void* items, std::uint64_t first, std::span<std::byte> out);
 void unpack(const Type& type, std::span<const std::byte> in, std::uint64_t first, void* items);
 
+/// Runs of memory: how many, and the bytes in all of them.
+struct Pieces {
+  std::size_t count = 0;
+  std::uint64_t bytes = 0;
+};
+/// Where the part of the stream lies that begins at byte `first`: the runs that hold it, in order, as many as there is room for and at most
+/// `bytes` bytes. The type has holes.
+Pieces find_pieces(const Type& type, void* items, std::uint64_t first, std::uint64_t bytes, std::span<std::span<std::byte>> out);
+
 /// Copies count items from one array to another that does not overlap it; holes of the target stay as they are.
 void copy(const Type& type, const void* from, void* to, std::uint64_t count);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages of types with holes: the data travels without them, and a receive leaves the holes of its buffer alone.
+#include "shim/types/derive.hpp"
 #include "tests/p2p/world.hpp"
 
 namespace shim::p2p {
@@ -135,6 +136,31 @@ TEST(HolesOf, AMessageThatIsTooLongFillsTheBuffer) {
     world.engine(0).release(send);
     world.engine(1).release(receive);
   }
+}
+
+class LongRuns : public testing::TestWithParam<Reads> {};
+INSTANTIATE_TEST_SUITE_P(Reads, LongRuns, testing::Values(Reads::work, Reads::unsupported, Reads::fail, Reads::offered));
+
+/// More of them than one read names, of lengths that no read ends with.
+TEST_P(LongRuns, AreReadWhereTheyLie) {
+  constexpr std::size_t kRun = 2500, kStride = 2700, kRuns = 60, kItems = 3;
+  const auto column = types::share(value_of(types::vector(kRuns, kRun, kStride, kByte)));
+  const std::size_t item = static_cast<std::size_t>(column->extent);
+  World world({.faults = {.reads = GetParam()}});
+  auto contexts = world.contexts();
+  const Data data = pattern(kItems * kRuns * kRun, 7);
+  Data room(kItems * item, 0x55), expected = room;
+  for (std::size_t i = 0; i < kItems * kRuns; ++i)
+    std::memcpy(expected.data() + i / kRuns * item + i % kRuns * kStride, data.data() + i * kRun, kRun);
+  Request* receive = value_of(world.engine(1).irecv(*contexts[1], {room.data(), kItems, column.get()}, 0, 7));
+  Request* send = value_of(world.engine(0).isend(*contexts[0], {data.data(), data.size(), &kByte}, 1, 7, Mode::standard));
+  ASSERT_TRUE(world.step_until([&] { return send->is_done() && receive->is_done(); }));
+  EXPECT_EQ(receive->error(), nullptr);
+  EXPECT_EQ(receive->outcome().bytes, data.size());
+  EXPECT_EQ(room, expected);
+  EXPECT_EQ(world.engine(1).counts().single_copies, GetParam() == Reads::work ? 1u : 0u);
+  Engine::release(send);
+  Engine::release(receive);
 }
 
 }  // namespace

@@ -293,6 +293,24 @@ TEST(Shm, ReadsOutOfAnotherProcess) {
   });
 }
 
+TEST(Shm, ReadsIntoManyPiecesAtOnce) {
+  constexpr std::size_t kPieces = 200, kPiece = 300, kHole = 7;  // more than one call takes
+  with_offer({}, kPieces * kPiece, false, [&](Node& node, std::uint64_t address) {
+    std::vector<std::byte> memory(kPieces * (kPiece + kHole)), expected = memory;
+    std::vector<std::span<std::byte>> pieces;
+    for (std::size_t i = 0; i < kPieces; ++i) {
+      pieces.push_back(std::span(memory).subspan(i * (kPiece + kHole), i == 3 ? 0 : kPiece));
+      std::ranges::fill(std::span(expected).subspan(i * (kPiece + kHole), pieces.back().size()), std::byte{0x6b});
+    }
+    auto attempt = node.transport->try_read_pieces(node.link_to(1), address, pieces);
+    ASSERT_TRUE(attempt) << attempt.error().text();
+    if (*attempt == Attempt::unsupported) GTEST_SKIP() << "the kernel forbids process_vm_readv here";
+    EXPECT_EQ(memory, expected);
+    EXPECT_EQ(node.transport->counts().bytes_read, (kPieces - 1) * kPiece);
+    EXPECT_FALSE(node.transport->try_read_pieces(node.link_to(1), 8, pieces)) << "nothing is mapped there";
+  });
+}
+
 TEST(Shm, WritesIntoAnotherProcess) {
   constexpr std::size_t kBytes = 5 << 20;
   with_offer({}, kBytes, false, [&](Node& node, std::uint64_t address) {

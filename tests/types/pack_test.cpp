@@ -75,6 +75,26 @@ TEST_P(Pack, AnyPartOfTheStreamGoesOutAndIn) {
   }
 }
 
+TEST_P(Pack, PiecesAreWhereTheStreamLies) {
+  const Type& type = type_of(GetParam());
+  if (type.contiguous) GTEST_SKIP() << "has no holes";
+  constexpr std::size_t kItems = 3;
+  std::vector<std::byte> memory(kItems * static_cast<std::size_t>(type.extent));
+  const auto addresses = addresses_of_stream(type, kItems);
+  for (const std::size_t room : {1u, 2u, 3u, 100u})
+    for (std::size_t first = 0; first <= addresses.size(); ++first)
+      for (std::size_t length = 0; first + length <= addresses.size(); ++length) {
+        std::vector<std::span<std::byte>> pieces(room);
+        const Pieces found = find_pieces(type, memory.data(), first, length, pieces);
+        std::vector<std::size_t> there;
+        for (std::size_t i = 0; i < found.count; ++i)
+          for (std::byte& each : pieces[i]) there.push_back(static_cast<std::size_t>(&each - memory.data()));
+        ASSERT_EQ(there.size(), found.bytes);
+        ASSERT_TRUE(std::equal(there.begin(), there.end(), addresses.begin() + static_cast<std::ptrdiff_t>(first))) << first << "+" << length;
+        ASSERT_TRUE(found.bytes == length || found.count == room) << found.bytes << " of " << length << " in " << found.count;
+      }
+}
+
 TEST_P(Pack, CopyTakesTheDataAndLeavesTheHoles) {
   const Type& type = type_of(GetParam());
   std::mt19937 random(42);

@@ -4,6 +4,8 @@
 #include <sys/random.h>
 #include <sys/uio.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <string>
 
@@ -18,27 +20,54 @@ using base::Result;
 
 namespace {
 
+/// Pieces of ours that one call of the kernel's takes, of the 1024 that it would.
+constexpr std::size_t kPiecesAtOnce = 64;
+
+/// Leaves out the first bytes of these pieces.
+std::span<iovec> behind(std::span<iovec> pieces, std::size_t bytes) {
+  while (!pieces.empty() && bytes >= pieces.front().iov_len) {
+    bytes -= pieces.front().iov_len;
+    pieces = pieces.subspan(1);
+  }
+  if (bytes != 0) pieces.front() = {static_cast<std::byte*>(pieces.front().iov_base) + bytes, pieces.front().iov_len - bytes};
+  return pieces;
+}
+
 /// Moves it all, in as many calls as the kernel likes; answers 0 or errno.
-int move_all(decltype(::process_vm_readv)* move, pid_t pid, std::uint64_t address, std::byte* own, std::size_t bytes) {
-  while (bytes != 0) {
-    iovec local{own, bytes};
+int move_all(decltype(::process_vm_readv)* move, pid_t pid, std::uint64_t address, std::span<iovec> own) {
+  for (own = behind(own, 0); !own.empty();) {
+    std::size_t bytes = 0;
+    for (const iovec& piece : own) bytes += piece.iov_len;
     iovec remote{reinterpret_cast<void*>(address), bytes};
-    ssize_t count = move(pid, &local, 1, &remote, 1, 0);
+    ssize_t count = move(pid, own.data(), own.size(), &remote, 1, 0);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return errno;
     if (count == 0) return EFAULT;
-    bytes -= static_cast<std::size_t>(count);
-    own += count;
+    own = behind(own, static_cast<std::size_t>(count));
     address += static_cast<std::uint64_t>(count);
   }
   return 0;
 }
 
-int read_all(pid_t pid, std::uint64_t address, std::span<std::byte> into) {
-  return move_all(::process_vm_readv, pid, address, into.data(), into.size());
+int read_all(pid_t pid, std::uint64_t address, std::span<const std::span<std::byte>> into) {
+  std::array<iovec, kPiecesAtOnce> own;
+  while (!into.empty()) {
+    const auto next = into.first(std::min(into.size(), own.size()));
+    into = into.subspan(next.size());
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < next.size(); ++i) {
+      own[i] = {next[i].data(), next[i].size()};
+      bytes += next[i].size();
+    }
+    if (const int failure = move_all(::process_vm_readv, pid, address, std::span(own).first(next.size())); failure != 0) return failure;
+    address += bytes;
+  }
+  return 0;
 }
+
 int write_all(pid_t pid, std::uint64_t address, ConstSpan from) {
-  return move_all(::process_vm_writev, pid, address, const_cast<std::byte*>(from.data()), from.size());  // which only reads it
+  iovec own{const_cast<std::byte*>(from.data()), from.size()};  // which is only read
+  return move_all(::process_vm_writev, pid, address, {&own, 1});
 }
 
 }  // namespace
@@ -54,15 +83,18 @@ Probe::Probe(SlotMemory& own) {
 bool PeerMemory::is_allowed(pid_t pid, const SlotMemory& slot) {
   if (state_ == State::unknown) {
     std::uint64_t value = 0;
-    int failure = read_all(pid, slot.probe_address, std::as_writable_bytes(std::span(&value, 1)));
+    const std::span<std::byte> into = std::as_writable_bytes(std::span(&value, 1));
+    int failure = read_all(pid, slot.probe_address, {&into, 1});
     state_ = failure == 0 && value == slot.probe_value ? State::allowed : State::refused;
   }
   return state_ == State::allowed;
 }
 
-Result<Attempt> PeerMemory::read(pid_t pid, const SlotMemory& slot, std::uint64_t address, std::span<std::byte> into) {
+Result<Attempt> PeerMemory::read(pid_t pid, const SlotMemory& slot, std::uint64_t address, std::span<const std::span<std::byte>> into) {
   if (!is_allowed(pid, slot)) return Attempt::unsupported;
-  return outcome(read_all(pid, address, into), pid, into.size());
+  std::size_t bytes = 0;
+  for (const std::span<std::byte> piece : into) bytes += piece.size();
+  return outcome(read_all(pid, address, into), pid, bytes);
 }
 
 Result<Attempt> PeerMemory::write(pid_t pid, const SlotMemory& slot, std::uint64_t address, ConstSpan from) {

@@ -30,9 +30,9 @@ class PeerMemory {
  public:
   PeerMemory() = default;
 
-  /// unsupported: the kernel does not allow it (ptrace access, see ptrace(2) on Yama), or the process id is not this peer's
+  /// Into one piece of ours after the other. unsupported: the kernel does not allow it (ptrace access, see ptrace(2) on Yama), or the process id is not this peer's
   /// from where we are. Errors: proc_aborted (no such process any more), other (not its memory).
-  base::Result<Attempt> read(pid_t pid, const SlotMemory& slot, std::uint64_t address, std::span<std::byte> into);
+  base::Result<Attempt> read(pid_t pid, const SlotMemory& slot, std::uint64_t address, std::span<const std::span<std::byte>> into);
   /// The same the other way. The caller knows that the process lives: its id may soon be another's.
   base::Result<Attempt> write(pid_t pid, const SlotMemory& slot, std::uint64_t address, ConstSpan from);
 

@@ -70,7 +70,10 @@ class Shm final : public Transport {
   Result<int> poll_link(Link& link, Sink& sink) override;
   ConstSpan front(Link& link) override;
   void drop_front(Link& link, ConstSpan packet) override;
-  Result<Attempt> try_read(Link& link, std::uint64_t remote_address, std::span<std::byte> into) override;
+  Result<Attempt> try_read(Link& link, std::uint64_t remote_address, std::span<std::byte> into) override {
+    return try_read_pieces(link, remote_address, {&into, 1});
+  }
+  Result<Attempt> try_read_pieces(Link& link, std::uint64_t remote_address, std::span<const std::span<std::byte>> into) override;
   Result<Attempt> try_write(Link& link, std::uint64_t remote_address, ConstSpan bytes) override;
   CopyBoard* copy_board_from(Link& link) override;
   CopyBoard* copy_board_to(Link& link) override;
@@ -248,14 +251,15 @@ void Shm::drop_front(Link& link, ConstSpan packet) {
   ++counts_.packets_received;
 }
 
-Result<Attempt> Shm::try_read(Link& from, std::uint64_t remote_address, std::span<std::byte> into) {
+Result<Attempt> Shm::try_read_pieces(Link& from, std::uint64_t remote_address, std::span<const std::span<std::byte>> into) {
   auto& link = static_cast<ShmLink&>(from);
   if (!settings_.single_copy) return Attempt::unsupported;
   if (!area_.is_ready(link.slot))
     return Error(ErrorClass::proc_aborted, "the process in slot " + std::to_string(link.slot) +
                                                " of this node has left with its message unread");
   SHIM_TRY_ASSIGN(Attempt attempt, link.memory.read(area_.pid(link.slot), *slot_memory(link.slot), remote_address, into));
-  if (attempt == Attempt::done) counts_.bytes_read += into.size();
+  if (attempt == Attempt::done)
+    for (const std::span<std::byte> piece : into) counts_.bytes_read += piece.size();
   return attempt;
 }
 

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* When libfabric opens: `fabric_opens creation`, with the first communicator over nodes and no message; `fabric_opens first_message`, not before one. */
+#include <time.h>
+
+#include "session_world.h"
+
+static int fabric_is_open(void) {
+  MPI_Info counts;
+  char text[32] = "";
+  int found = 0;
+  MUST(MPIX_Session_get_counts(session, &counts));
+  MUST(MPI_Info_get(counts, "fabric_open", sizeof text - 1, text, &found));
+  MUST(MPI_Info_free(&counts));
+  EXPECT(found, "no count of fabric_open");
+  return strcmp(text, "1") == 0;
+}
+
+/* Makes progress, and no message: what opens beside is taken over in a call. */
+static void wait_for_it(void) {
+  int flag;
+  const time_t last = time(NULL) + 60;
+  while (!fabric_is_open() && time(NULL) < last) MUST(MPI_Iprobe(MPI_ANY_SOURCE, 0, world, &flag, MPI_STATUS_IGNORE));
+  EXPECT(fabric_is_open(), "still closed");
+}
+
+int main(int argc, char **argv) {
+  if (argc != 2) return 2;
+  open_world("test.fabric_opens");
+  if (strcmp(argv[1], "creation") == 0) wait_for_it();
+  else EXPECT(!fabric_is_open(), "before any message");
+  MUST(MPI_Barrier(world));
+  EXPECT(fabric_is_open(), "after a barrier");
+  return close_world();
+}
