@@ -61,6 +61,20 @@ static void latencies(const Compared *c, Side *s) {
   s->source = s->partner;
 }
 
+static void latencies_of_runs(const Compared *c, Side *s) {
+  static const int runs[] = {64, 4096}, sizes[] = {1024, 65536, 1 << 20};
+  char what[60];
+  for (unsigned i = 0; i < sizeof runs / sizeof runs[0]; ++i)
+    for (unsigned k = 0; k < sizeof sizes / sizeof sizes[0]; ++k) {
+      if (sizes[k] <= runs[i]) continue;
+      MPI_Type_vector(sizes[k] / runs[i], runs[i], 2 * runs[i], MPI_CHAR, &s->runs);
+      MPI_Type_commit(&s->runs);
+      snprintf(what, sizeof what, "latency, runs of %d B", runs[i]);
+      row(c, what, sizes[k], ping_pong_of_runs, s, 2);
+      MPI_Type_free(&s->runs);
+    }
+}
+
 static void latencies_behind_others(const Compared *c, Side *s) {
   static const int counts[] = {100, 10000};
   char what[60];
@@ -93,6 +107,7 @@ static void messages(const Compared *c) {
   if (c->size == 2) {
     row(c, "MPI_Comm_rank", 0, ranks, NULL, calls);
     latencies(c, &s);
+    latencies_of_runs(c, &s);
     latencies_behind_others(c, &s);
     bandwidths(c, &s);
   } else {

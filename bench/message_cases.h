@@ -17,6 +17,7 @@ typedef struct {
   int partner, is_first; /* who begins, and sends where one direction only is measured */
   int source;            /* of whom a message is taken: the partner, or MPI_ANY_SOURCE */
   int left, right;       /* in a ring */
+  MPI_Datatype runs;     /* of as many bytes, with holes of the same length between them */
 } Side;
 
 static inline void ping_pong(MPI_Comm comm, void *state) {
@@ -25,6 +26,15 @@ static inline void ping_pong(MPI_Comm comm, void *state) {
   if (s->is_first) MPI_Send(s->out, s->bytes, MPI_CHAR, s->partner, message_tag, comm);
   MPI_Recv(s->in, s->bytes, MPI_CHAR, s->source, message_tag, comm, MPI_STATUS_IGNORE);
   if (!s->is_first) MPI_Send(s->out, s->bytes, MPI_CHAR, s->partner, message_tag, comm);
+}
+
+/* The same of every other run of so many bytes. */
+static inline void ping_pong_of_runs(MPI_Comm comm, void *state) {
+  Side *s = state;
+  if (s->partner == MPI_PROC_NULL) return;
+  if (s->is_first) MPI_Send(s->out, 1, s->runs, s->partner, message_tag, comm);
+  MPI_Recv(s->in, 1, s->runs, s->source, message_tag, comm, MPI_STATUS_IGNORE);
+  if (!s->is_first) MPI_Send(s->out, 1, s->runs, s->partner, message_tag, comm);
 }
 
 static void answer(MPI_Comm comm, const Side *s) {

@@ -3,7 +3,7 @@
 // told to hold back: it announces all its messages then, and their data stays with it until they are wanted, as that of long ones does.
 // Announcements go on to be matched in their order, so that nothing waits behind what is held back; and MPI-4.1 §3.4 lets a standard
 // send wait for its receive. Beyond the limit comes what was under way already: what the connection holds, and what its sender sends
-// until it looks (send.cpp).
+// until it looks (core.hpp).
 #include <algorithm>
 
 #include "shim/p2p/core.hpp"

@@ -232,6 +232,7 @@ class Core final : private transport::Sink {
   base::Result<transport::Attempt> send_front(Peer& to);
   base::Result<transport::Attempt> send_control_part(Peer& to);
   base::Result<transport::Attempt> send_next_data(Peer& to);
+  base::Result<transport::Attempt> send_part(Peer& to, SendRequest& request, const wire::Data& header, std::uint64_t bytes);
   base::Result<int> push_some(Peer& to);
 
   void on_flow(const wire::Flow& header);
@@ -250,6 +251,9 @@ class Core final : private transport::Sink {
   bool try_eager(Peer& to, const Header& header, transport::ConstSpan data);
   template <typename Header>
   bool try_eager(Peer& to, const Header& header, const types::ConstBuffer& data);
+  template <typename Header>
+  bool try_eager_packed(Peer& to, const Header& header, const types::ConstBuffer& data);
+  void note_eager_sent(std::uint64_t bytes);
   Peer* clear_peer(Context& context, int rank, std::uint64_t bytes) const;
   void number(SendRequest& request, Peer& to);
   void on_sent(SendRequest& request);
@@ -276,6 +280,7 @@ class Core final : private transport::Sink {
   void ask_for_data(ReceiveRequest& request);
   transport::RemoteMemory offer(SendRequest& request);
   bool may_read(const ReceiveRequest& request) const;
+  bool may_read_on(const ReceiveRequest& request) const;
   bool read_chunk(ReceiveRequest& request);
   base::Result<transport::Attempt> read_on(ReceiveRequest& request);
   bool read_offered(ReceiveRequest& request);
@@ -319,7 +324,7 @@ class Core final : private transport::Sink {
   std::uint64_t unexpected_bytes_ = 0;  ///< what these take
   std::vector<Peer*> held_back_;        ///< who has been told to keep its messages, failed ones too
   const wire::Origin origin_;           ///< this process
-  std::uint64_t sent_in_a_row_ = 0;     ///< bytes, without a look at what has come
+  std::uint64_t sent_in_a_row_ = 0;     ///< bytes, without a look at all that has come
   IdTable<SendRequest> send_ids_;
   std::uint64_t messages_numbered_ = 0;
   IdTable<ReceiveRequest> receive_ids_;
@@ -358,12 +363,10 @@ class Core final : private transport::Sink {
 
 // Bytes that leave between two looks at what has come: a receiver that has too many may ask to be spared. A message counts as what it takes
 // there at least.
-constexpr std::uint64_t kSentInARow = 256 * 1024, kLeastOfAMessage = 512;
+inline constexpr std::uint64_t kSentInARow = 256 * 1024, kLeastOfAMessage = 512;
 
 [[gnu::always_inline]] inline bool Core::is_time_to_look(std::uint64_t sent) {
-  if ((sent_in_a_row_ += sent + kLeastOfAMessage) <= kSentInARow) [[likely]] return false;
-  sent_in_a_row_ = 0;
-  return true;
+  return (sent_in_a_row_ += sent + kLeastOfAMessage) > kSentInARow;
 }
 
 template <typename Done>

@@ -77,16 +77,29 @@ base::Result<transport::Attempt> Core::send_front(Peer& to) {
   return attempt;
 }
 
+/// What has holes is packed straight into the packet, where the transport has that in memory.
+base::Result<transport::Attempt> Core::send_part(Peer& to, SendRequest& request, const wire::Data& header, std::uint64_t bytes) {
+  if (!request.data.is_one_run()) {
+    std::span<std::byte> place;
+    SHIM_TRY_ASSIGN(transport::Attempt attempt, to.transport->try_reserve(*to.link, wire::bytes_of(header), bytes, place));
+    if (attempt == transport::Attempt::done) {
+      request.data.copy_part(request.offset, place);
+      to.transport->publish(*to.link);
+    }
+    if (attempt != transport::Attempt::unsupported) return attempt;
+  }
+  return to.transport->try_send(*to.link, wire::bytes_of(header), request.data.window(request.offset, bytes));
+}
+
 base::Result<transport::Attempt> Core::send_next_data(Peer& to) {
   SendRequest& request = to.streams.front();
   wire::Data header;
   header.receive = request.remote_receive;
   header.offset = request.offset;
-  transport::ConstSpan part = request.data.window(
-      request.offset, std::min(to.transport->long_packet_bytes(*to.link) - sizeof(header), request.end - request.offset));
-  SHIM_TRY_ASSIGN(transport::Attempt attempt, to.transport->try_send(*to.link, wire::bytes_of(header), part));
+  const std::uint64_t bytes = std::min(to.transport->long_packet_bytes(*to.link) - sizeof(header), request.end - request.offset);
+  SHIM_TRY_ASSIGN(transport::Attempt attempt, send_part(to, request, header, bytes));
   if (attempt != transport::Attempt::done) return attempt;
-  request.offset += part.size();
+  request.offset += bytes;
   if (request.offset == request.end) {
     end(request, std::nullopt);
   } else {

@@ -19,11 +19,12 @@ class Packed {
  public:
   explicit Packed(const types::ConstBuffer& items) : items_(items), type_(types::keep(*items.type)) {}
 
+  void copy_part(std::uint64_t offset, std::span<std::byte> to) const { types::pack(*items_.type, items_.address, offset, to); }
   /// Valid until another part is asked for.
   transport::ConstSpan part(std::uint64_t offset, std::size_t bytes) {
     if (offset != offset_ || bytes != bytes_) {
       if (bytes > room_) part_ = std::make_unique_for_overwrite<std::byte[]>(room_ = bytes);
-      types::pack(*items_.type, items_.address, offset, {part_.get(), bytes});
+      copy_part(offset, {part_.get(), bytes});
       offset_ = offset;
       bytes_ = bytes;
     }
@@ -44,9 +45,11 @@ class Packed {
 class Outgoing {
  public:
   Outgoing() = default;
-  explicit Outgoing(const types::ConstBuffer& data)
-      : begin_(static_cast<const std::byte*>(data.address)), bytes_(data.bytes()),
-        packed_(data.type->contiguous ? nullptr : std::make_unique<Packed>(data)) {}
+  explicit Outgoing(const types::ConstBuffer& data) : begin_(static_cast<const std::byte*>(data.address)), bytes_(data.bytes()) {
+    if (data.type->contiguous) [[likely]] return;
+    begin_ = types::find_one_run(*data.type, const_cast<void*>(data.address), bytes_);  // which is only looked at
+    if (begin_ == nullptr) packed_ = std::make_unique<Packed>(data);
+  }
   Outgoing(const std::byte* begin, std::uint64_t bytes) : begin_(begin), bytes_(bytes) {}
 
   /// Takes the data anew, for the next start of a persistent send.
@@ -61,6 +64,11 @@ class Outgoing {
     return {begin_ + offset, length};
   }
   transport::ConstSpan all() { return window(0, bytes_); }
+  /// The bytes from offset on.
+  void copy_part(std::uint64_t offset, std::span<std::byte> to) const {
+    if (packed_) packed_->copy_part(offset, to);
+    else if (!to.empty()) std::memcpy(to.data(), begin_ + offset, to.size());
+  }
   /// Does the message lie in one run of bytes, which another process can read?
   bool is_one_run() const { return packed_ == nullptr; }
   /// Where; 0 where it does not.
@@ -77,9 +85,8 @@ class Incoming {
  public:
   Incoming() = default;
   explicit Incoming(const types::Buffer& into)
-      : begin_(static_cast<std::byte*>(into.address)), capacity_(into.bytes()),
-        holed_(into.type->contiguous ? nullptr : into.type), element_(into.type->base) {
-    if (holed_ != nullptr) [[unlikely]] type_ = types::keep(*holed_);
+      : begin_(static_cast<std::byte*>(into.address)), capacity_(into.bytes()), element_(into.type->base) {
+    if (!into.type->contiguous) [[unlikely]] look_for_holes(*into.type);
   }
 
   std::uint64_t capacity() const { return capacity_; }
@@ -93,9 +100,10 @@ class Incoming {
   /// Does the message land in one run of bytes, so that window() may be used?
   bool is_one_run() const { return holed_ == nullptr; }
   /// Does it land in runs that are worth naming each of them to whoever copies the message there? Shorter ones are sooner unpacked.
-  bool is_of_long_runs() const {
+  /// Of the bytes from offset on the next ones count.
+  bool is_of_long_runs(std::uint64_t offset) const {
     std::array<std::span<std::byte>, kRunsLookedAt> some;
-    const types::Pieces pieces = types::find_pieces(*holed_, begin_, 0, capacity_, some);
+    const types::Pieces pieces = types::find_pieces(*holed_, begin_, offset, capacity_ - offset, some);
     return pieces.bytes >= pieces.count * kLongRun;
   }
   /// Where the bytes from offset on land, at most `most` of them and as many as there is room for; where window() may not be used.
@@ -116,6 +124,12 @@ class Incoming {
 
  private:
   static constexpr std::size_t kRunsLookedAt = 16, kLongRun = 2048;
+
+  void look_for_holes(const types::Type& type) {
+    type_ = types::keep(type);
+    if (std::byte* run = types::find_one_run(type, begin_, capacity_)) begin_ = run;
+    else holed_ = &type;
+  }
 
   std::byte* begin_ = nullptr;
   std::uint64_t capacity_ = 0;

@@ -68,7 +68,12 @@ void Core::begin_long(ReceiveRequest& request, const Arrival& arrival, Peer& fro
 
 /// Out of the sender's memory, as far as is known before the way to it is.
 bool Core::may_read(const ReceiveRequest& request) const {
-  return spec.settings.single_copy && request.peer->can_read && (request.into.is_one_run() || request.into.is_of_long_runs());
+  return spec.settings.single_copy && request.peer->can_read && (request.into.is_one_run() || request.into.is_of_long_runs(0));
+}
+
+/// What lies in pieces is for a transport that reads by itself.
+bool Core::may_read_on(const ReceiveRequest& request) const {
+  return request.into.is_one_run() || (!request.peer->transport->needs_offers() && request.into.is_of_long_runs(request.received));
 }
 
 int Core::read_some() {
@@ -84,11 +89,11 @@ int Core::read_some() {
 /// True if something has happened. The request may be gone then.
 bool Core::read_chunk(ReceiveRequest& request) {
   Peer& from = *request.peer;
-  if (from.transport->needs_offers()) {
-    if (request.into.is_one_run()) return read_offered(request);
+  if (request.received != request.wanted && !may_read_on(request)) {
     ask_for_data(request);
     return true;
   }
+  if (from.transport->needs_offers()) return read_offered(request);
   const bool may_begin = request.board == nullptr && request.received == 0 && (from.shared == nullptr || from.shared == &request);
   if (may_begin && is_for_two(request) && begin_sharing(request)) return true;
   if (may_begin && from.shared != nullptr) give_up_sharing(from);

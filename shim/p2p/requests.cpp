@@ -98,7 +98,7 @@ bool Request::release_if_done() {
 
 void SendRequest::keep_copy() {
   copy = std::make_unique_for_overwrite<std::byte[]>(data.bytes());
-  if (data.bytes() != 0) std::memcpy(copy.get(), data.all().data(), data.bytes());
+  data.copy_part(0, {copy.get(), static_cast<std::size_t>(data.bytes())});
   data = Outgoing(copy.get(), data.bytes());
 }
 

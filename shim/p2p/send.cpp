@@ -18,12 +18,16 @@ namespace shim::p2p {
   return to != nullptr && to->is_clear() && bytes < to->eager_end ? to : nullptr;
 }
 
+[[gnu::always_inline]] inline void Core::note_eager_sent(std::uint64_t bytes) {
+  ++counts.eager_sent;
+  if (is_time_to_look(bytes)) [[unlikely]] look_at_what_has_come();
+}
+
 template <typename Header>
 [[gnu::always_inline]] inline bool Core::try_eager(Peer& to, const Header& header, transport::ConstSpan data) {
   auto sent = matches_below_ ? give(to, wire::bytes_of(header), data) : to.transport->try_send(*to.link, wire::bytes_of(header), data);
   if (!sent || *sent != transport::Attempt::done) return false;
-  ++counts.eager_sent;
-  if (is_time_to_look(data.size())) [[unlikely]] look_at_what_has_come();
+  note_eager_sent(data.size());
   return true;
 }
 
@@ -33,9 +37,25 @@ void Core::look_at_what_has_come() {
   poll_all(true, said_later);
 }
 
+/// Of items with holes: packed straight into the packet, where that is in memory here.
+template <typename Header>
+bool Core::try_eager_packed(Peer& to, const Header& header, const types::ConstBuffer& data) {
+  Packed packed(data);
+  const auto bytes = static_cast<std::size_t>(data.bytes());
+  std::span<std::byte> place;
+  if (matches_below_) return try_eager(to, header, packed.part(0, bytes));
+  auto reserved = to.transport->try_reserve(*to.link, wire::bytes_of(header), bytes, place);
+  if (reserved && *reserved == transport::Attempt::unsupported) return try_eager(to, header, packed.part(0, bytes));
+  if (!reserved || *reserved != transport::Attempt::done) return false;
+  packed.copy_part(0, place);
+  to.transport->publish(*to.link);
+  note_eager_sent(bytes);
+  return true;
+}
+
 template <typename Header>
 [[gnu::always_inline]] inline bool Core::try_eager(Peer& to, const Header& header, const types::ConstBuffer& data) {
-  if (!data.type->contiguous) [[unlikely]] return try_eager(to, header, Outgoing(data).all());
+  if (!data.type->contiguous) [[unlikely]] return try_eager_packed(to, header, data);
   return try_eager(to, header, transport::ConstSpan(static_cast<const std::byte*>(data.address), static_cast<std::size_t>(data.bytes())));
 }
 
@@ -100,16 +120,18 @@ base::Status Core::start(SendRequest& request, Guard& guard) {
   to->unfinished.push_back(request);
   request.waits_for_answer = false;
   number(request, *to);
-  if (request.data.bytes() >= to->eager_end) {
+  const bool is_eager = request.data.bytes() < to->eager_end;
+  if (is_eager) {
+    ++counts.eager_sent;
+    if (request.mode == Mode::synchronous) {
+      expect_answer(request);
+      request.header.kind = wire::Kind::eager_synchronous;
+    }
+    transmit(*to, wire::NumberedEager{request.header, request.number}, &request);
+  } else {
     transmit(*to, announcement(request), &request);
-    return {};
   }
-  ++counts.eager_sent;
-  if (request.mode == Mode::synchronous) {
-    expect_answer(request);
-    request.header.kind = wire::Kind::eager_synchronous;
-  }
-  transmit(*to, wire::NumberedEager{request.header, request.number}, &request);
+  if (is_time_to_look(is_eager ? request.data.bytes() : 0)) look_at_what_has_come();
   return {};
 }
 

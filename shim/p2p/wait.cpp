@@ -31,10 +31,12 @@ WaitPlans plans_for(const base::Settings& settings) {
 
 int Core::poll_all(bool thorough, base::Status& status) {
   int moved = 0;
+  bool is_complete = true;
   for (std::size_t i = 0; i < transports_.size(); ++i) {
     Polled& polled = transports_[i];
     if (!thorough && polled.skip > 0) {
       --polled.skip;
+      is_complete = false;
       continue;
     }
     auto packets = polled.transport->poll(*this);
@@ -47,6 +49,7 @@ int Core::poll_all(bool thorough, base::Status& status) {
     polled.silent = *packets != 0 ? 0 : std::min(polled.silent + 1, kSilentPolls);
     polled.skip = i != 0 && polled.silent == kSilentPolls ? kSkippedRounds : 0;
   }
+  if (is_complete) sent_in_a_row_ = 0;
   return moved;
 }
 

@@ -119,6 +119,14 @@ class Transport {
   /// Errors: proc_aborted (the peer is known to be gone), other.
   virtual base::Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) = 0;
 
+  /// Room for a packet whose payload is written where it leaves from: done says where, and publish() sends it once it is written; nothing else
+  /// is sent to this link in between. unsupported: send it with try_send. Errors: as try_send.
+  virtual base::Result<Attempt> try_reserve([[maybe_unused]] Link& link, [[maybe_unused]] ConstSpan header,
+                                            [[maybe_unused]] std::size_t payload_bytes, [[maybe_unused]] std::span<std::byte>& payload) {
+    return Attempt::unsupported;
+  }
+  virtual void publish([[maybe_unused]] Link& link) {}
+
   /// As try_send, for packets that come before all others: what brings processes together. A transport that has a lighter way for
   /// those takes it; then they may overtake packets of try_send and be overtaken.
   virtual base::Result<Attempt> try_send_ahead(Link& link, ConstSpan header, ConstSpan payload) { return try_send(link, header, payload); }

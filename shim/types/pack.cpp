@@ -112,6 +112,12 @@ Pieces find_pieces(const Type& type, void* items, std::uint64_t first, std::uint
   return found;
 }
 
+std::byte* find_one_run(const Type& type, void* items, std::uint64_t bytes) {
+  if (type.contiguous) return static_cast<std::byte*>(items);
+  std::span<std::byte> run;
+  return find_pieces(type, items, 0, bytes, {&run, 1}).bytes == bytes ? run.data() : nullptr;
+}
+
 void copy(const Type& type, const void* from, void* to, std::uint64_t count) {
   if (count * type.size == 0) return;
   auto* source = static_cast<const std::byte*>(from);

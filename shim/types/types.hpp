@@ -104,6 +104,9 @@ struct Pieces {
 /// `bytes` bytes. The type has holes.
 Pieces find_pieces(const Type& type, void* items, std::uint64_t first, std::uint64_t bytes, std::span<std::span<std::byte>> out);
 
+/// Where all of the first `bytes` bytes of the stream lie, if in one run, though their type may have bounds elsewhere; null where they do not.
+std::byte* find_one_run(const Type& type, void* items, std::uint64_t bytes);
+
 /// Copies count items from one array to another that does not overlap it; holes of the target stay as they are.
 void copy(const Type& type, const void* from, void* to, std::uint64_t count);
 

@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint64_t kLimit = 64 * 1024;
 constexpr std::size_t kBytes = 1000;
 constexpr int kFlood = 4000, kFloodTag = 5, kOtherTag = 6;
-// What is sent before a sender looks (send.cpp), and what the network holds. Of messages without bytes more.
+// What is sent before a sender looks (core.hpp), and what the network holds. Of messages without bytes more.
 constexpr int kMostAfterTheLimit = 175 + 64, kMostEmptyAfterTheLimit = 512 + 64;
 
 World::Options options(std::uint64_t limit = kLimit, int processes = 3) {

@@ -163,5 +163,62 @@ TEST_P(LongRuns, AreReadWhereTheyLie) {
   Engine::release(receive);
 }
 
+/// Nothing is wanted of a long message, or there is nothing in one that is announced all the same.
+TEST_P(LongRuns, WithRoomForNothing) {
+  const auto column = types::share(value_of(types::vector(3, 2500, 2700, kByte)));
+  World::Options options{.faults = {.reads = GetParam()}};
+  options.settings.unexpected_bytes = 0;
+  World world(options);
+  auto contexts = world.contexts();
+  Data room(3 * 2700), data = pattern(50'000, 3);
+  for (const std::size_t bytes : {std::size_t{0}, data.size(), std::size_t{0}}) {
+    Request* send = value_of(world.engine(0).isend(*contexts[0], {data.data(), bytes, &kByte}, 1, 7, Mode::standard));
+    for (int i = 0; i < 10; ++i) world.step();
+    Request* receive = value_of(world.engine(1).irecv(*contexts[1], {room.data(), bytes == 0 ? 1u : 0u, column.get()}, 0, 7));
+    ASSERT_TRUE(world.step_until([&] { return send->is_done() && receive->is_done(); }));
+    EXPECT_EQ(receive->error() != nullptr, bytes != 0) << "too long";
+    EXPECT_EQ(receive->outcome().bytes, 0u);
+    Engine::release(send);
+    Engine::release(receive);
+  }
+}
+
+/// A few long runs, then many short ones; and more than there is room for.
+TEST_P(LongRuns, MayBecomeShortOnes) {
+  const auto longs = types::share(value_of(types::vector(20, 4000, 4096, kByte))), shorts = types::share(value_of(types::vector(2000, 8, 16, kByte)));
+  const types::Member members[] = {{0, 1, longs.get()}, {90'000, 1, shorts.get()}};
+  const auto both = types::share(value_of(types::structure(members)));
+  World world({.faults = {.again_chance = 0.2, .reads = GetParam()}});
+  auto contexts = world.contexts();
+  const Data data = pattern(both->size + 1000, 5);
+  Data room(static_cast<std::size_t>(both->extent), 0x55), expected = room;
+  types::unpack(*both, std::as_bytes(std::span(data)).first(both->size), 0, expected.data());
+  Request* receive = value_of(world.engine(1).irecv(*contexts[1], {room.data(), 1, both.get()}, 0, 7));
+  Request* send = value_of(world.engine(0).isend(*contexts[0], {data.data(), data.size(), &kByte}, 1, 7, Mode::standard));
+  ASSERT_TRUE(world.step_until([&] { return send->is_done() && receive->is_done(); }));
+  ASSERT_NE(receive->error(), nullptr);
+  EXPECT_EQ(receive->error()->error_class(), base::ErrorClass::truncate);
+  EXPECT_EQ(room, expected);
+  Engine::release(send);
+  Engine::release(receive);
+}
+
+/// A type with holes whose items in this message have none between them.
+TEST(HolesOf, WhatIsOneRunIsReadAsOne) {
+  const types::Block block[] = {{24, 9000}};
+  const auto shifted = types::share(value_of(types::indexed(block, kByte)));
+  World world({});
+  auto contexts = world.contexts();
+  Data data = pattern(24 + 9000, 5), room(24 + 9000, 0x55), expected = room;
+  std::ranges::copy(std::span(data).subspan(24), expected.begin() + 24);
+  Request* receive = value_of(world.engine(1).irecv(*contexts[1], {room.data(), 1, shifted.get()}, 0, 7));
+  Request* send = value_of(world.engine(0).isend(*contexts[0], {data.data(), 1, shifted.get()}, 1, 7, Mode::standard));
+  ASSERT_TRUE(world.step_until([&] { return send->is_done() && receive->is_done(); }));
+  EXPECT_EQ(room, expected);
+  EXPECT_EQ(world.engine(1).counts().single_copies, 1u);
+  Engine::release(send);
+  Engine::release(receive);
+}
+
 }  // namespace
 }  // namespace shim::p2p

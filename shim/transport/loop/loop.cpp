@@ -33,6 +33,7 @@ struct LoopLink final : Link {
   explicit LoopLink(std::uint32_t number) : to(number) {}
   std::uint32_t to;
   bool used = false;
+  Bytes reserved;  ///< a packet that is being written
 };
 
 class Loop final : public Transport {
@@ -45,6 +46,8 @@ class Loop final : public Transport {
   Bytes address() const override;
   Result<Link*> open(ConstSpan address) override;
   Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;
+  Result<Attempt> try_reserve(Link& link, ConstSpan header, std::size_t payload_bytes, std::span<std::byte>& payload) override;
+  void publish(Link& link) override;
   Result<int> poll(Sink& sink) override { return take(sink, std::nullopt); }
   Result<int> poll_link(Link& link, Sink& sink) override { return take(sink, static_cast<LoopLink&>(link).to); }
   bool is_gone(const Link& link) const override { return state_->is_lost(static_cast<const LoopLink&>(link).to); }
@@ -93,21 +96,35 @@ Result<Link*> Loop::open(ConstSpan address) {
 }
 
 Result<Attempt> Loop::try_send(Link& link, ConstSpan header, ConstSpan payload) {
+  std::span<std::byte> place;
+  SHIM_TRY_ASSIGN(Attempt attempt, try_reserve(link, header, payload.size(), place));
+  if (attempt != Attempt::done) return attempt;
+  std::ranges::copy(payload, place.begin());
+  publish(link);
+  return attempt;
+}
+
+Result<Attempt> Loop::try_reserve(Link& link, ConstSpan header, std::size_t payload_bytes, std::span<std::byte>& payload) {
   auto& to = static_cast<LoopLink&>(link);
-  if (header.size() + payload.size() > max_packet_bytes())
+  if (header.size() + payload_bytes > max_packet_bytes())
     return Error(ErrorClass::intern, "a packet is longer than the loop network's max_packet_bytes");
-  Bytes packet(header.begin(), header.end());
-  packet.insert(packet.end(), payload.begin(), payload.end());
-  std::size_t bytes = packet.size();
-  SHIM_TRY_ASSIGN(Attempt attempt, state_->send(number_, to.to, std::move(packet)));
+  SHIM_TRY_ASSIGN(Attempt attempt, state_->may_send(number_, to.to));
   if (attempt == Attempt::again) {
     ++counts_.sends_again;
     return attempt;
   }
+  to.reserved.assign(header.begin(), header.end());
+  to.reserved.resize(header.size() + payload_bytes);
+  payload = std::span(to.reserved).subspan(header.size());
+  return attempt;
+}
+
+void Loop::publish(Link& link) {
+  auto& to = static_cast<LoopLink&>(link);
   if (!std::exchange(to.used, true)) ++counts_.links_used;
   ++counts_.packets_sent;
-  counts_.bytes_sent += bytes;
-  return attempt;
+  counts_.bytes_sent += to.reserved.size();
+  state_->send(number_, to.to, std::move(to.reserved));
 }
 
 int Loop::take(Sink& sink, std::optional<std::uint32_t> sender) {

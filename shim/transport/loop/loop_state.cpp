@@ -53,18 +53,22 @@ std::size_t LoopNetwork::State::waiting(std::uint32_t from, std::uint32_t to) co
   return static_cast<std::size_t>(leaving) + (arrived == receiver.inbox.end() ? 0 : arrived->second.size());
 }
 
-Result<Attempt> LoopNetwork::State::send(std::uint32_t from, std::uint32_t to, Bytes packet) {
+Result<Attempt> LoopNetwork::State::may_send(std::uint32_t from, std::uint32_t to) {
   std::lock_guard guard(mutex_);
-  Process& sender = processes_[from];
-  if (sender.condition != Process::Condition::alive) return Attempt::done;  // into the void
+  if (processes_[from].condition != Process::Condition::alive) return Attempt::done;  // into the void
   if (processes_[to].condition != Process::Condition::alive)
     return Error(ErrorClass::proc_aborted, "process " + std::to_string(to) + " of the loop network is gone");
   bool refused = faults_.again_chance > 0 && static_cast<double>(below(1u << 20)) < faults_.again_chance * (1u << 20);
-  if (refused || waiting(from, to) >= faults_.queue_limit) return Attempt::again;
+  return refused || waiting(from, to) >= faults_.queue_limit ? Attempt::again : Attempt::done;
+}
+
+void LoopNetwork::State::send(std::uint32_t from, std::uint32_t to, Bytes packet) {
+  std::lock_guard guard(mutex_);
+  Process& sender = processes_[from];
+  if (sender.condition != Process::Condition::alive) return;
   ++sent_[{from, to}];
   if (faults_.outbox_polls > 0) sender.outbox.push_back({std::move(packet), to, sender.polls + faults_.outbox_polls});
   else put(from, to, std::move(packet));
-  return Attempt::done;
 }
 
 std::uint64_t LoopNetwork::State::sent(std::uint32_t from, std::uint32_t to) const {

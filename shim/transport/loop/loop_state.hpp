@@ -26,7 +26,9 @@ class LoopNetwork::State {
   bool is_lost(std::uint32_t number) const;
 
   /// done, again, or proc_aborted.
-  base::Result<Attempt> send(std::uint32_t from, std::uint32_t to, Bytes packet);
+  /// done: send() is the next step.
+  base::Result<Attempt> may_send(std::uint32_t from, std::uint32_t to);
+  void send(std::uint32_t from, std::uint32_t to, Bytes packet);
   /// Counts one poll of this process; packets whose time in its outbox is over leave it.
   void begin_poll(std::uint32_t number);
   /// The next packet this process may see now; with a sender, the next one of his.

@@ -105,6 +105,41 @@ class RingWriter {
     refresh();
   }
 
+  /// Where a packet can be written, of at most ring_max_packet bytes.
+  struct Room {
+    std::byte* packet = nullptr;
+    std::size_t bytes = 0;
+    std::size_t pad = 0;  ///< in front of it, up to the end of the ring
+  };
+  /// Nothing where there is none. It counts until the next write.
+  std::optional<Room> find_room(std::size_t bytes) {
+    const std::size_t record = record_bytes(bytes);
+    const std::size_t to_end = memory_.capacity() - offset_;
+    const std::size_t pad = to_end < record ? to_end : 0;
+    if (!has_room(pad + record + kLine)) return std::nullopt;
+    return Room{memory_.at(pad ? 0 : offset_) + kWordBytes, bytes, pad};
+  }
+  /// The packet is there as a whole.
+  void publish(const Room& room) {
+    const std::size_t record = record_bytes(room.bytes);
+    const std::size_t begin = room.pad ? 0 : offset_;
+    const std::uint64_t end = tail_ + room.pad + record;
+    const std::size_t next = begin + record == memory_.capacity() ? 0 : begin + record;
+    // relaxed: the release below carries it, as it carries the packet
+    if (zeroed_ != end) Access::store(memory_.word_at(next), 0, std::memory_order_relaxed);
+    if (room.pad) {
+      // The receiver comes to the record only over the pad, so the pad's release carries both.
+      Access::store(memory_.word_at(0), RecordWord::packet(room.bytes), std::memory_order_relaxed);
+      // release: pairs with the acquire in RingReader::next
+      Access::store(memory_.word_at(offset_), RecordWord::kReady | RecordWord::kPad, std::memory_order_release);
+    } else {
+      // release: pairs with the acquire in RingReader::next
+      Access::store(memory_.word_at(begin), RecordWord::packet(room.bytes), std::memory_order_release);
+    }
+    move_on(end, next);
+    if (free_bytes() >= 2 * kLine) zero_behind(end, next);
+  }
+
   /// Writes one packet; false where there is no room. Header and payload together at most ring_max_packet.
   bool write(ConstSpan header, ConstSpan payload) {
     const std::size_t bytes = header.size() + payload.size();
@@ -133,31 +168,11 @@ class RingWriter {
   }
 
   bool write_lines(ConstSpan header, ConstSpan payload) {
-    const std::size_t bytes = header.size() + payload.size();
-    const std::size_t record = record_bytes(bytes);
-    const std::size_t to_end = memory_.capacity() - offset_;
-    const std::size_t pad = to_end < record ? to_end : 0;
-    if (!has_room(pad + record + kLine)) return false;
-    const std::size_t begin = pad ? 0 : offset_;
-    const std::uint64_t end = tail_ + pad + record;
-    const std::size_t next = begin + record == memory_.capacity() ? 0 : begin + record;
-
-    std::byte* packet = memory_.at(begin) + kWordBytes;
-    Access::copy_in(packet, header);
-    Access::copy_in(packet + header.size(), payload);
-    // relaxed: the release below carries it, as it carries the packet
-    if (zeroed_ != end) Access::store(memory_.word_at(next), 0, std::memory_order_relaxed);
-    if (pad) {
-      // The receiver comes to the record only over the pad, so the pad's release carries both.
-      Access::store(memory_.word_at(0), RecordWord::packet(bytes), std::memory_order_relaxed);
-      // release: pairs with the acquire in RingReader::next
-      Access::store(memory_.word_at(offset_), RecordWord::kReady | RecordWord::kPad, std::memory_order_release);
-    } else {
-      // release: pairs with the acquire in RingReader::next
-      Access::store(memory_.word_at(begin), RecordWord::packet(bytes), std::memory_order_release);
-    }
-    move_on(end, next);
-    if (free_bytes() >= 2 * kLine) zero_behind(end, next);
+    const auto room = find_room(header.size() + payload.size());
+    if (!room) return false;
+    Access::copy_in(room->packet, header);
+    Access::copy_in(room->packet + header.size(), payload);
+    publish(*room);
     return true;
   }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "shim/base/clock.hpp"
+#include "shim/base/copy.hpp"
 #include "shim/transport/shm/peer_memory.hpp"
 #include "shim/transport/shm/ring.hpp"
 #include "shim/transport/shm/slot.hpp"
@@ -46,6 +47,7 @@ struct ShmLink final : Link {
   std::uint32_t slot;
   bool connected = false;  ///< the ring is backed and the receiver knows of it
   RingWriter<> ring;
+  RingWriter<>::Room reserved;  ///< for a packet that is being written
   SlotMemory* peer = nullptr;
   PeerMemory memory;
   std::uint32_t refusals = 0;  ///< sends in a row for which there was no room
@@ -66,6 +68,8 @@ class Shm final : public Transport {
   Bytes address() const override { return shm_address(area_.own_slot(), settings_); }
   Result<Link*> open(ConstSpan address) override;
   Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;
+  Result<Attempt> try_reserve(Link& link, ConstSpan header, std::size_t payload_bytes, std::span<std::byte>& payload) override;
+  void publish(Link& link) override;
   Result<int> poll(Sink& sink) override;
   Result<int> poll_link(Link& link, Sink& sink) override;
   ConstSpan front(Link& link) override;
@@ -89,6 +93,8 @@ class Shm final : public Transport {
   SlotMemory* slot_memory(std::uint32_t slot) { return reinterpret_cast<SlotMemory*>(area_.slot(slot)); }
   Status back_ring_to(std::uint32_t slot);
   Status connect(ShmLink& link);
+  Result<Attempt> look_closer(ShmLink& link, std::size_t bytes);
+  void note_sent(ShmLink& link, std::size_t bytes);
   Result<Attempt> refuse(ShmLink& link);
   void look_for_contacts();
   void adopt_contacts();
@@ -167,16 +173,14 @@ Result<Attempt> Shm::refuse(ShmLink& link) {
   return Attempt::again;
 }
 
-Result<Attempt> Shm::try_send(Link& to, ConstSpan header, ConstSpan payload) {
-  auto& link = static_cast<ShmLink&>(to);
-  if (!link.connected) [[unlikely]] {
-    SHIM_TRY(connect(link));
-    if (!link.connected) return refuse(link);
-  }
-  const std::size_t bytes = header.size() + payload.size();
-  if (bytes > max_packet_) [[unlikely]]
-    return Error(ErrorClass::intern, "a packet is longer than the shared-memory transport's max_packet_bytes");
-  if (!link.ring.write(header, payload)) [[unlikely]] return refuse(link);
+/// At the first packet, or one that is too long; done: it may be written all the same, where there is room.
+Result<Attempt> Shm::look_closer(ShmLink& link, std::size_t bytes) {
+  if (bytes > max_packet_) return Error(ErrorClass::intern, "a packet is longer than the shared-memory transport's max_packet_bytes");
+  SHIM_TRY(connect(link));
+  return link.connected ? Attempt::done : refuse(link);
+}
+
+[[gnu::always_inline]] inline void Shm::note_sent(ShmLink& link, std::size_t bytes) {
   if (link.refusals != 0) [[unlikely]] {
     link.refusals = 0;
     blocked_.fetch_sub(1, std::memory_order_relaxed);
@@ -184,7 +188,39 @@ Result<Attempt> Shm::try_send(Link& to, ConstSpan header, ConstSpan payload) {
   wake_sleepers(link.peer->wake);
   ++counts_.packets_sent;
   counts_.bytes_sent += bytes;
+}
+
+Result<Attempt> Shm::try_send(Link& to, ConstSpan header, ConstSpan payload) {
+  auto& link = static_cast<ShmLink&>(to);
+  const std::size_t bytes = header.size() + payload.size();
+  if (!link.connected || bytes > max_packet_) [[unlikely]] {
+    auto may = look_closer(link, bytes);
+    if (!may || *may != Attempt::done) return may;
+  }
+  if (!link.ring.write(header, payload)) [[unlikely]] return refuse(link);
+  note_sent(link, bytes);
   return Attempt::done;
+}
+
+Result<Attempt> Shm::try_reserve(Link& to, ConstSpan header, std::size_t payload_bytes, std::span<std::byte>& payload) {
+  auto& link = static_cast<ShmLink&>(to);
+  const std::size_t bytes = header.size() + payload_bytes;
+  if (!link.connected || bytes > max_packet_) {
+    auto may = look_closer(link, bytes);
+    if (!may || *may != Attempt::done) return may;
+  }
+  const auto room = link.ring.find_room(bytes);
+  if (!room) return refuse(link);
+  link.reserved = *room;
+  base::copy_short(room->packet, header.data(), header.size());
+  payload = {room->packet + header.size(), payload_bytes};
+  return Attempt::done;
+}
+
+void Shm::publish(Link& to) {
+  auto& link = static_cast<ShmLink&>(to);
+  link.ring.publish(link.reserved);
+  note_sent(link, link.reserved.bytes);
 }
 
 void Shm::adopt_contacts() {
