@@ -50,14 +50,14 @@ class Backoff {
   }
   /// So many packets have come, and more are waited for.
   void restart(int packets) {
-    const int singles = packets == 1 ? singles_ + 1 : 0;
+    const int trickles = packets <= kFewPackets ? trickles_ + 1 : 0;
     *this = Backoff(plan_);
-    singles_ = singles;
+    trickles_ = trickles;
     if (gives_lead()) [[unlikely]] give_lead();
   }
-  /// Several have come one by one: their sender is as fast as we are, and who looks for each just when it is written takes its line of
-  /// the cache from the writer each time, which costs both more than the message. Not where the core may be another's meanwhile.
-  bool gives_lead() const { return singles_ > kFewSingles && plan_.spin > 0; }
+  /// They have come one by one, or few at a time: their sender is as fast as we are, and who looks for each just when it is written takes
+  /// its line of the cache from the writer each time, which costs both more than the message. Not where the core may be another's meanwhile.
+  bool gives_lead() const { return trickles_ > kFewTrickles && plan_.spin > 0; }
   /// Past the stage in which each round counts.
   bool is_patient() const { return spins_ <= 0; }
   /// The next nap: longer each time, up to the limit.
@@ -74,11 +74,12 @@ class Backoff {
   static constexpr base::Nanoseconds kToNobody = 1'000, kTimeSlice = 200'000;
   static constexpr int kToNobodyInARow = 16;
 
-  static constexpr int kFewSingles = 4;
-  static constexpr int kLead = 8;  ///< pauses of a processor, some 20 ns each: a few messages
+  static constexpr int kFewPackets = 4, kFewTrickles = 4;
+  static constexpr base::Nanoseconds kLead = 300;  ///< some ten messages
 
   static void give_lead() {
-    for (int i = 0; i < kLead; ++i) __builtin_ia32_pause();
+    const base::Nanoseconds until = base::now_ns() + kLead;
+    while (base::now_ns() < until) __builtin_ia32_pause();
   }
 
   void yield_and_weigh() {
@@ -92,7 +93,7 @@ class Backoff {
   WaitPlan plan_;
   int spins_, yields_;
   int to_nobody_ = 0;
-  int singles_ = 0;  ///< times in a row that one packet alone has come
+  int trickles_ = 0;  ///< times in a row that few packets have come
   base::Nanoseconds nap_ = 50'000;
 };
 

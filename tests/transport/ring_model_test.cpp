@@ -2,6 +2,8 @@
 // The ring's two ends in every interleaving of their steps on shared memory, on a ring so small that all its corners are met.
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "shim/transport/shm/ring.hpp"
 #include "tests/transport/interleave.hpp"
 
@@ -29,6 +31,7 @@ struct SteppedAccess {
     note(~0ull);
   }
   static void expect_write(const std::byte*) {}
+  static void expect_read(const std::byte*) {}
   static void copy_in(std::byte* to, ConstSpan from) {
     Fiber::pause();
     if (!from.empty()) std::memcpy(to, from.data(), from.size());
@@ -95,7 +98,7 @@ void check_all(std::size_t lines, std::size_t before, const std::vector<std::siz
       ASSERT_TRUE(packet);
       ring.reader.release(packet->size());
     }
-    std::size_t sent = 0, received = 0;
+    std::size_t sent = 0, received = 0, batch = 0;
     Fiber sender([&] {
       while (sent < packets.size()) {
         if (ring.send(sent, packets[sent])) ++sent;
@@ -104,17 +107,20 @@ void check_all(std::size_t lines, std::size_t before, const std::vector<std::siz
     });
     Fiber receiver([&] {
       while (received < packets.size()) {
-        if (auto packet = ring.reader.next()) {
+        if (auto packet = batch == 0 ? ring.reader.first() : ring.reader.next_in_batch()) {
           expect_packet(*packet, received, packets[received]);
           if (::testing::Test::HasFatalFailure()) return;
           ring.reader.release(packet->size());
           ++received;
+          ++batch;
+        } else {
+          ring.reader.end_batch(std::exchange(batch, 0));
         }
         Fiber::running()->seen.clear();
       }
     });
     Run run{{&sender, &receiver},
-            [&] { return ring.state() + raw(sent) + raw(received) + sender.seen + "|" + receiver.seen; }};
+            [&] { return ring.state() + raw(sent) + raw(received) + raw(batch) + sender.seen + "|" + receiver.seen; }};
     if (!drive(run)) return;
     ASSERT_EQ(received, packets.size());
     ASSERT_FALSE(ring.reader.next()) << "a record that nobody sent";
@@ -122,6 +128,46 @@ void check_all(std::size_t lines, std::size_t before, const std::vector<std::siz
   EXPECT_GT(explored.complete, 0u);
   EXPECT_GT(explored.states, 100u);
   EXPECT_EQ(explored.stuck, 0u) << "of " << explored.states << " states: a packet is lost, or room is never given back";
+}
+
+/// So many packets of a batch, at most; how many there were.
+std::size_t take(RingReader<SteppedAccess>& reader, std::size_t most) {
+  std::size_t taken = 0;
+  while (taken < most) {
+    const auto packet = taken == 0 ? reader.first() : reader.next_in_batch();
+    if (!packet) break;
+    reader.release(packet->size());
+    ++taken;
+  }
+  return taken;
+}
+
+TEST(RingBatch, OfAStreamEndsWhereItsSenderWasWhenItBegan) {
+  Block memory(32);
+  Ring ring(memory);
+  for (std::size_t i = 0; i < 3; ++i) ASSERT_TRUE(ring.send(i, 8));
+  EXPECT_EQ(take(ring.reader, 9), 3u);
+  ring.reader.end_batch(3);
+  for (std::size_t i = 0; i < 2; ++i) ASSERT_TRUE(ring.send(i, 8));
+  EXPECT_EQ(take(ring.reader, 1), 1u);
+  ASSERT_TRUE(ring.send(2, 8));
+  auto second = ring.reader.next_in_batch();
+  ASSERT_TRUE(second);
+  ring.reader.release(second->size());
+  EXPECT_FALSE(ring.reader.next_in_batch()) << "looks at what came after it had begun";
+  ring.reader.end_batch(2);
+  EXPECT_EQ(take(ring.reader, 9), 1u);
+  ring.reader.end_batch(1);
+  EXPECT_EQ(take(ring.reader, 9), 0u);
+  ring.reader.end_batch(0);
+  for (std::size_t i = 0; i < 2; ++i) ASSERT_TRUE(ring.send(i, 8));
+  EXPECT_EQ(take(ring.reader, 1), 1u);
+  ASSERT_TRUE(ring.send(2, 8));
+  for (std::size_t i = 0; i < 2; ++i) {
+    auto next = ring.reader.next_in_batch();
+    ASSERT_TRUE(next) << "the stream had ended, so whatever is there is of the batch";
+    ring.reader.release(next->size());
+  }
 }
 
 class RingModel : public ::testing::TestWithParam<std::size_t> {

@@ -8,6 +8,7 @@
 // not fit. Positions count bytes for ever; the place in the ring is the position modulo the capacity.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -63,6 +64,15 @@ struct DirectAccess {
     asm volatile("prefetchw %0" : : "m"(*line));  // which compilers use for __builtin_prefetch on newer processors only
 #else
     __builtin_prefetch(line, 1);
+#endif
+  }
+  /// This line has been written, and will be read soon.
+  static void expect_read([[maybe_unused]] const std::byte* line) {
+#if defined(__x86_64__)
+    // Not __builtin_prefetch: a function that does nothing else counts as one without effect, and gcc 12 leaves its calls out.
+    asm volatile("prefetcht0 %0" : : "m"(*line));
+#else
+    __builtin_prefetch(line, 0);
 #endif
   }
   static void copy_in(std::byte* to, ConstSpan from) {
@@ -234,6 +244,30 @@ class RingReader {
     }
   }
 
+  // Packets taken one after the other are a batch. Once one has brought several, the sender's tail is read at the beginning of each: the
+  // lines up to it are asked for ahead, and the batch ends there. Who looks for a packet just when it is written takes its line from the
+  // writer, and who takes each line when it needs it waits for each (docs/measurements.md).
+
+  /// The next packet, as the first of a batch.
+  std::optional<ConstSpan> first() {
+    const auto packet = next();
+    if (packet && is_stream()) {
+      // relaxed: a hint. It may be older than the packet, which then is the only one of its batch.
+      end_ = Access::load(memory_.control().tail, std::memory_order_relaxed);
+      asked_ = head_;
+      ask_ahead();
+    }
+    return packet;
+  }
+  /// The next one of the same batch. Nothing where that has ended, or none has come.
+  std::optional<ConstSpan> next_in_batch() {
+    if (!is_stream()) return next();
+    if (head_ >= end_) return std::nullopt;
+    ask_ahead();
+    return next();
+  }
+  void end_batch(std::uint64_t packets) { most_ = packets == 0 ? 0 : std::max(most_, packets); }
+
   /// Done with the packet that next() gave.
   void release(std::size_t packet_bytes) { advance(record_bytes(packet_bytes)); }
 
@@ -250,10 +284,25 @@ class RingReader {
     Access::store(memory_.control().consumed, head_, std::memory_order_release);
   }
 
+  /// Lines that are on their way at a time: as many as a core waits for another one's line, in messages.
+  static constexpr std::uint64_t kAhead = 8 * kLine;
+
+  bool is_stream() const { return most_ > 1; }
+  void ask_ahead() {
+    asked_ = std::max(asked_, head_ + kLine);
+    for (const std::uint64_t end = std::min(end_, head_ + kAhead); asked_ < end; asked_ += kLine) {
+      const std::size_t later = offset_ + static_cast<std::size_t>(asked_ - head_);
+      Access::expect_read(memory_.at(later < memory_.capacity() ? later : later - memory_.capacity()));
+    }
+  }
+
   RingMemory memory_;
   std::uint64_t head_ = 0;
   std::size_t offset_ = 0;
   std::uint64_t published_ = 0;
+  std::uint64_t most_ = 0;   ///< packets that a batch has brought since one brought none
+  std::uint64_t end_ = 0;    ///< of the batch, in a stream
+  std::uint64_t asked_ = 0;  ///< lines up to here are on their way
 };
 
 /// For one who has just announced that it sleeps, from any thread of the receiver: has the sender written what the receiver has

@@ -234,14 +234,16 @@ void Shm::adopt_contacts() {
 
 Shm::Drained Shm::drain(RingReader<>& ring, int most, Sink& sink) {
   int count = 0;
-  for (; count < most; ++count) {
-    auto packet = ring.next();
+  bool wants_more = true;
+  while (count < most && wants_more) {
+    const auto packet = count == 0 ? ring.first() : ring.next_in_batch();
     if (!packet) break;
-    const bool wants_more = sink.on_packet(*packet);
+    wants_more = sink.on_packet(*packet);
     ring.release(packet->size());
-    if (!wants_more) return {count + 1, false};
+    ++count;
   }
-  return {count, true};
+  ring.end_batch(static_cast<std::uint64_t>(count));
+  return {count, wants_more};
 }
 
 void Shm::look_for_contacts() {
