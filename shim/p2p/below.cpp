@@ -169,9 +169,9 @@ void Core::on_matched(transport::MatchedReceive& receive, transport::ConstSpan p
   const std::optional<Arrival> arrival = message_in(packet, id);
   const bool is_meant = arrival && id == context.id_of(request.address.plane) && arrival->source == request.address.rank &&
                         request.address.accepts_tag(arrival->tag) && is_whole(*arrival);
-  if (!is_meant) {  // damaged: the next one may be better
+  if (!is_meant) {  // a stranger's, or damaged: the next one may be better
     ++counts.stale_dropped;
-    post(request);
+    if (base::Status begun = start(request); !begun) end(request, {}, std::move(begun).error());
   } else {
     ++counts.posted_matches;
     ++counts.matched_below;

@@ -26,6 +26,7 @@ void put_messages(Info& info, const p2p::Engine::Counts& counts) {
   put(info, "messages_eager", counts.eager_sent);
   put(info, "messages_rendezvous", counts.rendezvous_sent);
   put(info, "messages_unexpected", counts.unexpected);
+  put(info, "messages_matched_by_provider", counts.matched_below);
   put(info, "unexpected_most_bytes", counts.unexpected_bytes_most);
   put(info, "senders_held_back", counts.held_back);
   put(info, "control_messages", counts.control_sent);

@@ -38,7 +38,8 @@ class Matcher {
   /// As Transport::try_send, for a packet that is such a message.
   virtual base::Result<Attempt> try_send(Link& to, const Envelope& message, ConstSpan header, ConstSpan payload) = 0;
 
-  /// Gives it a receive of messages of the link's process; Sink::on_matched has the outcome. again: not now.
+  /// Gives it a receive of messages of the link's process; Sink::on_matched has the outcome: the message, or nothing where something else
+  /// has used the receive up, which its owner begins anew then. again: not now.
   virtual base::Result<Attempt> post(MatchedReceive& receive, Link& from, const Envelope& wanted) = 0;
   /// So many receives find room.
   virtual std::size_t room() const = 0;
@@ -47,7 +48,7 @@ class Matcher {
   /// The receive is about to go. A message for it is gathered.
   virtual void forget(MatchedReceive& receive) = 0;
 
-  /// Begins to gather, or to end that.
+  /// Begins to gather, or to end that; as soon as can be.
   virtual void gather(bool shall) = 0;
   /// May something still be gathered, so that no receive is taken?
   virtual bool is_gathering() const = 0;

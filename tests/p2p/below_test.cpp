@@ -8,10 +8,10 @@ namespace {
 using base::ErrorClass;
 using Traits = MatchingTransport::Traits;
 
-/// Processes 0 and 1 share a node, 2 has its own.
+/// Processes 0 and 1 share a node, 2 and 3 another.
 class Below : public testing::Test {
  protected:
-  explicit Below(Traits traits = {}) : world({.processes = 3, .below = traits, .node_size = 2}), contexts(world.contexts()) {}
+  explicit Below(Traits traits = {}) : world({.processes = 4, .below = traits, .node_size = 2}), contexts(world.contexts()) {}
 
   Request* send(int source, const Data& data, int tag, Mode mode = Mode::standard, int dest = 0) {
     return value_of(world.engine(source).isend(*contexts[static_cast<std::size_t>(source)], from(data), dest, tag, mode));
@@ -205,6 +205,48 @@ TEST_F(Below, ADeadProcessEndsItsReceivesAndWhatItHasSentCounts) {
   auto later = world.engine(0).recv(*contexts[0], into(got), 2, 5);
   ASSERT_FALSE(later);
   EXPECT_EQ(later.error().error_class(), ErrorClass::proc_aborted);
+}
+
+TEST_F(Below, OthersGoOnWhenOneDiesWhileMessagesAreGathered) {
+  for (int source : {2, 3}) finish({receive(got, source, 1), send(source, third, 1)});
+  step(20);
+  Data from_any(100), from_three(100);
+  Request* at_the_provider = receive(got, 2, 3);
+  Request* any = receive(from_any, kAnySource, 9);
+  Request* waiting = receive(other, 2, 3);
+  Request* named = receive(from_three, 3, 3);
+  step(20);
+  world.kill(2);
+  for (Request* hopeless : {at_the_provider, waiting}) {
+    ASSERT_TRUE(world.engine(0).wait(*hopeless));
+    ASSERT_NE(hopeless->error(), nullptr);
+    EXPECT_EQ(hopeless->error()->error_class(), ErrorClass::proc_aborted);
+    Engine::release(hopeless);
+  }
+  EXPECT_FALSE(any->is_done());
+  finish({send(3, first, 9), any});
+  EXPECT_EQ(from_any, first);
+  step(50);
+  const std::uint64_t before = matched();
+  finish({send(3, second, 3), named});
+  EXPECT_EQ(from_three, second);
+  EXPECT_EQ(matched(), before + 1) << "nothing is gathered any more";
+}
+
+TEST_F(Below, AReceiveThatSomethingElseHasUsedUpIsBegunAnew) {
+  finish({receive(got, 2, 1), send(2, third, 1)});
+  step(20);
+  for (const bool is_gathering : {false, true}) {
+    Request* named = receive(got, 2, 3);
+    Request* any = is_gathering ? receive(other, kAnySource, 9) : nullptr;
+    step(20);
+    world.below(0).spoil_a_receive();
+    step(20);
+    finish({send(2, first, 3), named});
+    EXPECT_EQ(got, first);
+    if (any != nullptr) finish({send(2, second, 9), any});
+  }
+  EXPECT_EQ(world.engine(0).counts().stale_dropped, 2u);
 }
 
 TEST_F(Below, AnEngineMayGoBeforeItsRequestsAndItsTransport) {

@@ -21,6 +21,7 @@ class MatchingTransport final : public transport::Transport, public transport::M
     std::size_t room = 4;         ///< receives
     std::uint64_t contexts = ~0ull;  ///< ids below this are matched
     int slowness = 3;             ///< an outcome is told after up to so many polls
+    double refusals = 0;          ///< of receives that there is room for: how likely
   };
 
   MatchingTransport(std::unique_ptr<transport::Transport> below, Traits traits)
@@ -61,6 +62,9 @@ class MatchingTransport final : public transport::Transport, public transport::M
   std::uint64_t begin_sweep() override;
   std::uint64_t sweeps() const override { return sweeps_; }
 
+  /// Something that is no message uses up the receive that has waited longest.
+  void spoil_a_receive();
+
   std::uint64_t matched = 0, gathered = 0;  ///< messages
 
  private:
@@ -93,6 +97,8 @@ class MatchingTransport final : public transport::Transport, public transport::M
   std::size_t receives_in_use() const { return operations_.size() - (catch_all_ == nullptr ? 0 : 1); }
   Operation* add(transport::MatchedReceive* receive, bool accepts_all, const transport::Envelope& wanted);
   void settle(Operation& operation, State state, transport::Bytes packet = {});
+  bool refuses() { return std::uniform_real_distribution()(random_) < traits_.refusals; }
+  void post_catch_all();
   void move_catch_all();
   void tell(transport::Sink& sink);
   void tell(Operation operation, transport::Sink& sink);
@@ -145,7 +151,7 @@ inline void MatchingTransport::settle(Operation& operation, State state, transpo
 
 inline base::Result<transport::Attempt> MatchingTransport::post(transport::MatchedReceive& receive, transport::Link&,
                                                                 const transport::Envelope& wanted) {
-  if (is_gathering() || room() == 0) return transport::Attempt::again;
+  if (is_gathering() || room() == 0 || refuses()) return transport::Attempt::again;
   receive.operation = add(&receive, false, wanted);
   return transport::Attempt::done;
 }
@@ -163,7 +169,16 @@ inline void MatchingTransport::forget(transport::MatchedReceive& receive) {
 
 inline void MatchingTransport::gather(bool shall) {
   shall_gather_ = shall;
-  if (shall && catch_all_ == nullptr) catch_all_ = add(nullptr, true, {});
+  if (shall && catch_all_ == nullptr) post_catch_all();
+}
+
+inline void MatchingTransport::post_catch_all() {
+  if (!refuses()) catch_all_ = add(nullptr, true, {});
+}
+
+inline void MatchingTransport::spoil_a_receive() {
+  auto found = std::ranges::find_if(operations_, [](const Operation& each) { return each.state == State::waits && !each.accepts_all; });
+  settle(*found, State::has_message);
 }
 
 inline std::uint64_t MatchingTransport::begin_sweep() {
@@ -175,7 +190,7 @@ inline std::uint64_t MatchingTransport::begin_sweep() {
 inline void MatchingTransport::move_catch_all() {
   const bool shall_sweep = sweeps_ < sweeps_wanted_;
   if (catch_all_ == nullptr) {
-    if (shall_gather_ || shall_sweep) catch_all_ = add(nullptr, true, {});
+    if (shall_gather_ || shall_sweep) post_catch_all();
   } else if (catch_all_->state == State::waits && (!shall_gather_ || shall_sweep)) {
     settle(*catch_all_, State::withdrawn);
   }

@@ -36,7 +36,10 @@ class Traffic : public testing::TestWithParam<std::tuple<unsigned, Matched>> {
     options.faults = {.seed = seed, .again_chance = 0.2, .max_delay = seed % 5, .reorder_pairs = seed % 2 == 0, .queue_limit = 8};
     if (seed % 4 == 1) options.settings.unexpected_bytes = 20'000;  // a few messages
     if (seed % 3 == 0) options.faults.reads = transport::LoopFaults::Reads::unsupported;
-    if (matched != Matched::here) options.below = {.seed = seed, .room = seed % 4 == 0 ? 2u : 100u, .slowness = static_cast<int>(seed % 4)};
+    if (matched != Matched::here) {
+      options.below = {.seed = seed, .room = seed % 4 == 0 ? 2u : 100u, .slowness = static_cast<int>(seed % 4),
+                       .refusals = seed % 3 == 1 ? 0.4 : 0};
+    }
     if (matched == Matched::below_between_nodes) options.node_size = 2;
     return options;
   }

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a provider of libfabric matches, below the owner's protocols (those: tests/p2p/below_ofi_test.cpp).
 #include <gtest/gtest.h>
+#include <rdma/fi_errno.h>
 #include <sched.h>
+
+#include <optional>
 
 #include "shim/base/clock.hpp"
 #include "shim/transport/matching.hpp"
 #include "shim/transport/ofi/ofi.hpp"
 #include "shim/transport/ofi/wire.hpp"
 #include "tests/transport/rig.hpp"
+#include "tests/transport/sabotage.hpp"
 
 namespace shim::transport::testing {
 namespace {
@@ -44,8 +48,23 @@ class OfiMatching : public ::testing::Test {
       ASSERT_FALSE(deadline.passed());
     }
   }
+  void poll(int times) {
+    while (times-- > 0) {
+      EXPECT_TRUE(here->poll(told));
+      EXPECT_TRUE(there->poll(nothing));
+    }
+  }
   void send(Transport& from, Link& to, const Envelope& message, const Bytes& bytes) {
     poll_until([&] { return *from.matcher()->try_send(to, message, bytes, {}) == Attempt::done; });
+  }
+  /// From one who does not know our number, or not rightly.
+  void send_as_stranger() {
+    OfiAddress address = *OfiAddress::from_bytes(here->address());
+    ++address.cookie;
+    Link& guessed = **there->open(address.to_bytes());
+    const auto refused = here->counts().packets_refused;
+    send(*there, guessed, kMessage, body_of(2, 500));
+    poll_until([&] { return here->counts().packets_refused >= refused + 2; });  // its introduction, and this
   }
 
   std::unique_ptr<Transport> here = make(), there = make();
@@ -55,19 +74,29 @@ class OfiMatching : public ::testing::Test {
   const Bytes sent = body_of(1, 500);
 };
 
-TEST_F(OfiMatching, AStrangersMessageIsDroppedAndItsReceiveGoesOn) {
+TEST_F(OfiMatching, AStrangersMessageIsDroppedAndItsReceiveIsItsOwnersAgain) {
   MatchedReceive receive;
   ASSERT_EQ(*here->matcher()->post(receive, *from, kMessage), Attempt::done);
-  OfiAddress address = *OfiAddress::from_bytes(here->address());
-  ++address.cookie;
-  Link& guessed = **there->open(address.to_bytes());
-  send(*there, guessed, kMessage, body_of(2, 500));
-  poll_until([&] { return here->counts().packets_refused >= 2; });  // its introduction, and this
-  EXPECT_TRUE(told.matched.empty());
-  send(*there, *to, kMessage, sent);
-  poll_until([&] { return !told.matched.empty(); });
+  send_as_stranger();
+  ASSERT_EQ(told.matched.size(), 1u);
   EXPECT_EQ(told.matched.front().first, &receive);
-  EXPECT_EQ(told.matched.front().second, sent);
+  EXPECT_TRUE(told.matched.front().second.empty());
+  ASSERT_EQ(*here->matcher()->post(receive, *from, kMessage), Attempt::done);
+  send(*there, *to, kMessage, sent);
+  poll_until([&] { return told.matched.size() == 2; });
+  EXPECT_EQ(told.matched.back().second, sent);
+}
+
+/// A receive that stayed with the provider, behind the one that accepts all, would never see its message.
+TEST_F(OfiMatching, SoIsOneBesideWhichMessagesAreGathered) {
+  MatchedReceive receive;
+  ASSERT_EQ(*here->matcher()->post(receive, *from, kMessage), Attempt::done);
+  here->matcher()->gather(true);
+  send_as_stranger();
+  EXPECT_EQ(told.matched.size(), 1u);
+  send(*there, *to, kMessage, sent);
+  poll_until([&] { return !told.gathered.empty(); });
+  EXPECT_EQ(told.gathered.front(), sent);
 }
 
 TEST_F(OfiMatching, NoReceiveIsTakenWhileMessagesAreGathered) {
@@ -108,6 +137,120 @@ TEST_F(OfiMatching, ThereIsRoomForSoManyReceivesAndForTheOneThatAcceptsAll) {
   here->matcher()->gather(true);
   EXPECT_TRUE(here->matcher()->is_gathering());
   for (MatchedReceive& receive : receives) here->matcher()->forget(receive);
+}
+
+/// The provider refuses what is said, until it is said that it does not.
+class OfiMatchingRefusals : public OfiMatching, public ::testing::WithParamInterface<int> {
+ protected:
+  static constexpr int kLong = 300;
+
+  ~OfiMatchingRefusals() override {
+    here.reset();
+    there.reset();
+  }
+  Attempt post() { return *here->matcher()->post(receive, *from, kMessage); }
+  Attempt try_send(std::size_t bytes) { return *there->matcher()->try_send(*to, kMessage, body_of(1, bytes), {}); }
+
+  std::optional<Call> refused;
+  const Sabotage::Refusal refusal = [this](Call call) { return call == refused ? -GetParam() : 0; };
+  Sabotage sabotage{*here, refusal}, sabotage_there{*there, refusal};
+  MatchedReceive receive;
+};
+
+TEST_P(OfiMatchingRefusals, OfAReceiveAreSaidAndItIsTakenLater) {
+  refused = Call::receive_matched;
+  for (int i = 0; i < kLong; ++i) EXPECT_EQ(post(), Attempt::again);
+  send(*there, *to, kMessage, sent);
+  refused.reset();
+  EXPECT_EQ(post(), Attempt::done);
+  poll_until([&] { return !told.matched.empty(); });
+  EXPECT_EQ(told.matched.front().second, sent);
+}
+
+TEST_P(OfiMatchingRefusals, OfTheReceiveThatAcceptsAllPutGatheringOff) {
+  refused = Call::receive_matched;
+  here->matcher()->gather(true);
+  const std::uint64_t sweep = here->matcher()->begin_sweep();
+  send(*there, *to, kMessage, sent);
+  poll(kLong);
+  EXPECT_FALSE(here->matcher()->is_gathering());
+  EXPECT_TRUE(told.gathered.empty());
+  refused.reset();
+  poll_until([&] { return !told.gathered.empty() && here->matcher()->sweeps() >= sweep; });
+  EXPECT_EQ(told.gathered.front(), sent);
+  // and between two messages
+  poll_until([&] { return here->matcher()->is_gathering(); });
+  refused = Call::receive_matched;
+  send(*there, *to, kMessage, sent);
+  send(*there, *to, kMessage, body_of(3, 500));
+  poll_until([&] { return told.gathered.size() == 2; });
+  poll(kLong);
+  EXPECT_EQ(told.gathered.size(), 2u);
+  refused.reset();
+  poll_until([&] { return told.gathered.size() == 3; });
+  EXPECT_EQ(told.gathered.back(), body_of(3, 500));
+}
+
+TEST_P(OfiMatchingRefusals, OfASendAreNoFailureHoweverLong) {
+  for (auto [call, bytes] : {std::pair{Call::send_matched, std::size_t{5000}}, std::pair{Call::inject_matched, std::size_t{10}}}) {
+    ASSERT_EQ(post(), Attempt::done);
+    refused = call;
+    for (int i = 0; i < kLong; ++i) {
+      EXPECT_EQ(try_send(bytes), Attempt::again);
+      poll(1);
+    }
+    refused.reset();
+    poll_until([&] { return try_send(bytes) == Attempt::done; });
+    poll_until([&] { return !told.matched.empty(); });
+    poll(kLong);
+    ASSERT_EQ(told.matched.size(), 1u);
+    EXPECT_EQ(told.matched.front().second, body_of(1, bytes));
+    told.matched.clear();
+  }
+}
+
+TEST_P(OfiMatchingRefusals, ToGiveReceivesBackAreAskedAgain) {
+  ASSERT_EQ(post(), Attempt::done);
+  here->matcher()->gather(true);
+  refused = Call::cancel;
+  here->matcher()->withdraw(receive);
+  here->matcher()->gather(false);
+  poll(kLong);
+  EXPECT_TRUE(told.withdrawn.empty());
+  EXPECT_TRUE(here->matcher()->is_gathering());
+  refused.reset();
+  poll_until([&] { return !told.withdrawn.empty() && !here->matcher()->is_gathering(); });
+  EXPECT_EQ(told.withdrawn, std::vector{&receive});
+}
+
+TEST_P(OfiMatchingRefusals, ToGiveOneBackDoNotOutliveIt) {
+  ASSERT_EQ(post(), Attempt::done);
+  refused = Call::cancel;
+  here->matcher()->withdraw(receive);
+  send_as_stranger();
+  EXPECT_EQ(told.withdrawn, std::vector{&receive}) << "what is no message is not waited out";
+  ASSERT_EQ(post(), Attempt::done);
+  refused.reset();
+  poll(kLong);
+  send(*there, *to, kMessage, sent);
+  poll_until([&] { return !told.matched.empty(); });
+}
+
+INSTANTIATE_TEST_SUITE_P(Codes, OfiMatchingRefusals, ::testing::Values(FI_EAGAIN, FI_ENOMEM),
+                         [](const auto& test) { return test.param == FI_EAGAIN ? "again" : "no_memory"; });
+
+/// As that of fi_recv: nobody waits in vain.
+TEST_F(OfiMatching, AReceiveThatIsNotTakenForGoodIsTheNextPollsError) {
+  bool is_broken = false;
+  Sabotage sabotage(*here, [&](Call call) { return is_broken && call == Call::receive_matched ? -FI_EIO : 0; });
+  is_broken = true;
+  MatchedReceive receive;
+  EXPECT_FALSE(here->matcher()->post(receive, *from, kMessage));
+  EXPECT_TRUE(here->poll(told)) << "it is its owner's, who gathers now";
+  here->matcher()->gather(true);
+  const auto count = here->poll(told);
+  EXPECT_TRUE(!count && count.error().foreign_code() == FI_EIO);
+  here.reset();
 }
 
 }  // namespace

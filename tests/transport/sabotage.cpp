@@ -7,6 +7,7 @@
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
 
 #include <algorithm>
 #include <mutex>
@@ -36,6 +37,8 @@ struct Sabotage::State {
   fid_ep* ep = nullptr;
   // the provider's own, and ours
   fi_ops_msg *real_msg = nullptr, msg = {};
+  fi_ops_tagged *real_tagged = nullptr, tagged = {};
+  fi_ops_ep *real_operations = nullptr, operations = {};
   fi_ops_rma *real_rma = nullptr, rma = {};
   fi_ops_cq *real_cq = nullptr, cq = {};
   fi_ops_av *real_av = nullptr, av = {};
@@ -97,6 +100,32 @@ struct Instead {
     return state.real_msg->recv(ep, bytes, length, description, from, context);
   }
 
+  static ssize_t send_matched(fid_ep* ep, const void* bytes, std::size_t length, void* description, fi_addr_t to, std::uint64_t bits,
+                              void* context) {
+    Sabotage::State& state = state_of(ep);
+    if (auto code = state.refusal(Call::send_matched)) return code;
+    return state.real_tagged->send(ep, bytes, length, description, to, bits, context);
+  }
+
+  static ssize_t inject_matched(fid_ep* ep, const void* bytes, std::size_t length, fi_addr_t to, std::uint64_t bits) {
+    Sabotage::State& state = state_of(ep);
+    if (auto code = state.refusal(Call::inject_matched)) return code;
+    return state.real_tagged->inject(ep, bytes, length, to, bits);
+  }
+
+  static ssize_t receive_matched(fid_ep* ep, void* bytes, std::size_t length, void* description, fi_addr_t from, std::uint64_t bits,
+                                 std::uint64_t ignored, void* context) {
+    Sabotage::State& state = state_of(ep);
+    if (auto code = state.refusal(Call::receive_matched)) return code;
+    return state.real_tagged->recv(ep, bytes, length, description, from, bits, ignored, context);
+  }
+
+  static ssize_t cancel(fid* ep, void* context) {
+    Sabotage::State& state = state_of(ep);
+    if (auto code = state.refusal(Call::cancel)) return code;
+    return state.real_operations->cancel(ep, context);
+  }
+
   static ssize_t read(fid_ep* ep, void* bytes, std::size_t length, void* description, fi_addr_t from, std::uint64_t address,
                       std::uint64_t key, void* context) {
     Sabotage::State& state = state_of(ep);
@@ -144,6 +173,8 @@ Sabotage::Sabotage(Transport& ofi, Refusal refusal, bool shuffles)
   state.ep = endpoint.ep();
   std::lock_guard guard(states_mutex);
   replace(endpoint.ep()->msg, state.real_msg, state.msg, endpoint.ep(), state);
+  replace(endpoint.ep()->tagged, state.real_tagged, state.tagged, endpoint.ep(), state);
+  replace(endpoint.ep()->ops, state.real_operations, state.operations, endpoint.ep(), state);
   replace(endpoint.ep()->rma, state.real_rma, state.rma, endpoint.ep(), state);
   replace(endpoint.cq()->ops, state.real_cq, state.cq, endpoint.cq(), state);
   replace(endpoint.av()->ops, state.real_av, state.av, endpoint.av(), state);
@@ -151,6 +182,10 @@ Sabotage::Sabotage(Transport& ofi, Refusal refusal, bool shuffles)
   state.msg.send = Instead::send;
   state.msg.inject = Instead::inject;
   state.msg.recv = Instead::receive;
+  state.tagged.send = Instead::send_matched;
+  state.tagged.inject = Instead::inject_matched;
+  state.tagged.recv = Instead::receive_matched;
+  state.operations.cancel = Instead::cancel;
   state.rma.read = Instead::read;
   state.cq.read = Instead::completions;
   state.av.insert = Instead::insert;

@@ -11,7 +11,7 @@
 
 namespace shim::transport::testing {
 
-enum class Call { send, inject, receive, insert, read, register_memory, completions };
+enum class Call { send, inject, receive, send_matched, inject_matched, receive_matched, cancel, insert, read, register_memory, completions };
 
 /// What stands between one libfabric transport and its provider. To be made right after the transport and destroyed after it.
 class Sabotage {

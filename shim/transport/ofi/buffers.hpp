@@ -25,6 +25,7 @@ struct Match {
   std::uint64_t ignored = 0;       ///< bits that it does not look at
   fi_addr_t sender = FI_ADDR_UNSPEC;
   MatchedReceive* receive = nullptr;  ///< the owner's; null: what comes is gathered
+  bool is_withdrawn = false;          ///< by the owner
 };
 
 /// An operation in progress. libfabric gets the address of its context and hands it back with the completion.

@@ -33,7 +33,7 @@ Status OfiMatcher::begin() {
     bool on_packet(ConstSpan) override { return true; }
   } nobody;
   for (int i = 0; i < kTrialPolls && sweeps_ < trial; ++i) {
-    progress();
+    SHIM_TRY(progress());
     SHIM_TRY(of_.read_completions(1, nobody));
   }
   if (sweeps_ < trial) return Error(ErrorClass::other, "it does not give receives back");
@@ -44,17 +44,22 @@ Result<Attempt> OfiMatcher::try_send(Link& to, const Envelope& message, ConstSpa
   return of_.try_send_as(FrameKind::matched, bits_.of(message), static_cast<OfiLink&>(to), header, payload);
 }
 
-/// As the operation says.
-ssize_t OfiMatcher::post(Operation& receive) {
+/// As the operation says. It is given back where the provider does not take it.
+Result<Attempt> OfiMatcher::post(Operation* receive) {
   const std::size_t bytes = of_.traits_.prefix_bytes + of_.traits_.frame_bytes;
-  return ::fi_trecv(of_.endpoint_.ep(), receive.bytes, bytes, receives_.description, receive.match.sender, receive.match.bits,
-                    receive.match.ignored, &receive.context);
+  const Match& match = receive->match;
+  const ssize_t code = ::fi_trecv(of_.endpoint_.ep(), receive->bytes, bytes, receives_.description, match.sender, match.bits, match.ignored,
+                                  &receive->context);
+  if (code == 0) [[likely]] return Attempt::done;
+  receives_.give_back(receive);
+  if (is_passing(code)) return Attempt::again;
+  return of_.library_.error(static_cast<int>(code), "fi_trecv");
 }
 
 /// A receive of messages from a sender that is named waits until the provider has shown that it knows who that is, and until all that
 /// has come before it did has been gathered.
 Result<Attempt> OfiMatcher::post(MatchedReceive& receive, Link& from, const Envelope& wanted) {
-  if (is_gathering() || !unposted_.empty() || room() == 0) return Attempt::again;
+  if (is_gathering() || room() == 0) return Attempt::again;
   fi_addr_t sender = FI_ADDR_UNSPEC;
   if (bits_.names_sender()) {
     auto& link = static_cast<OfiLink&>(from);
@@ -65,30 +70,18 @@ Result<Attempt> OfiMatcher::post(MatchedReceive& receive, Link& from, const Enve
   }
   Operation* operation = receives_.take();
   operation->match = {.is_matched = true, .bits = bits_.of(wanted), .ignored = MatchBits::ignored(wanted), .sender = sender, .receive = &receive};
-  const ssize_t code = post(*operation);
-  if (code != 0) {
-    receives_.give_back(operation);
-    if (is_passing(code)) return Attempt::again;
-    return of_.library_.error(static_cast<int>(code), "fi_trecv");
-  }
-  receive.operation = operation;
-  return Attempt::done;
+  SHIM_TRY_ASSIGN(const Attempt attempt, post(operation));
+  if (attempt == Attempt::done) receive.operation = operation;
+  return attempt;
 }
 
-/// Too late, or not: the completion says.
+/// False where the provider says "try again". What else it says does not matter: too late, or not, the completion says.
+bool OfiMatcher::ask_back(Operation& receive) { return !is_passing(::fi_cancel(&of_.endpoint_.ep()->fid, &receive.context)); }
+
 void OfiMatcher::withdraw(MatchedReceive& receive) {
   if (receive.operation == nullptr || !of_.check()) return;
   auto* operation = static_cast<Operation*>(receive.operation);
-  const auto unposted = std::ranges::find(unposted_, operation);
-  if (unposted == unposted_.end()) {
-    (void)::fi_cancel(&of_.endpoint_.ep()->fid, &operation->context);
-    return;
-  }
-  unposted_.erase(unposted);
-  operation->match.receive = nullptr;
-  receive.operation = nullptr;
-  receives_.give_back(operation);
-  of_.held_.push_back({{}, &receive, true});
+  if (!std::exchange(operation->match.is_withdrawn, true) && !ask_back(*operation)) refused_.push_back(operation);
 }
 
 void OfiMatcher::forget(MatchedReceive& receive) {
@@ -104,7 +97,7 @@ void OfiMatcher::forget(MatchedReceive& receive) {
 
 void OfiMatcher::gather(bool shall) {
   shall_gather_ = shall;
-  if (shall && catch_all_ == nullptr && of_.check()) post_catch_all();
+  if (shall && catch_all_ == nullptr && of_.check()) (void)post_catch_all();  // the next poll tries again, and tells an error
 }
 
 std::uint64_t OfiMatcher::begin_sweep() {
@@ -112,33 +105,40 @@ std::uint64_t OfiMatcher::begin_sweep() {
   return sweeps_wanted_;
 }
 
-void OfiMatcher::post_catch_all() {
-  if (!unposted_.empty()) return;
+Result<Attempt> OfiMatcher::post_catch_all() {
   Operation* operation = receives_.take();
-  if (operation == nullptr) return;
+  if (operation == nullptr) return Attempt::again;
   operation->match = {.is_matched = true, .bits = 0, .ignored = ~std::uint64_t{0}, .sender = FI_ADDR_UNSPEC, .receive = nullptr};
-  if (post(*operation) == 0) catch_all_ = operation;
-  else receives_.give_back(operation);  // the next poll tries again, and tells an error
+  SHIM_TRY_ASSIGN(const Attempt attempt, post(operation));
+  if (attempt == Attempt::done) catch_all_ = operation;
+  return attempt;
 }
 
-void OfiMatcher::end_catch_all() {
-  is_ending_ = true;
-  (void)::fi_cancel(&of_.endpoint_.ep()->fid, &catch_all_->context);
-}
-
-void OfiMatcher::progress() {
-  while (!unposted_.empty() && post(*unposted_.front()) == 0) unposted_.erase(unposted_.begin());
+Status OfiMatcher::progress() {
+  if (!refused_.empty()) [[unlikely]] std::erase_if(refused_, [this](Operation* receive) { return ask_back(*receive); });
   const bool shall_sweep = sweeps_ < sweeps_wanted_;
   if (catch_all_ == nullptr) {
-    if (shall_gather_ || shall_sweep) post_catch_all();
+    if (shall_gather_ || shall_sweep) SHIM_TRY(post_catch_all());
   } else if (!is_ending_ && (!shall_gather_ || shall_sweep)) {
-    end_catch_all();
+    is_ending_ = ask_back(*catch_all_);
   }
+  return {};
 }
 
-/// Where it was, as far as that can be had: behind receives that were posted later.
-void OfiMatcher::post_again(Operation& receive) {
-  if (!unposted_.empty() || post(receive) != 0) unposted_.push_back(&receive);
+/// Tells the owner what has come for its receive; of what is no message nothing, unless it wants the receive back anyway.
+void OfiMatcher::hand_on(Operation& receive, ConstSpan packet, Sink& sink) {
+  receive.match.receive->operation = nullptr;
+  if (packet.empty() && receive.match.is_withdrawn) sink.on_withdrawn(*receive.match.receive);
+  else sink.on_matched(*receive.match.receive, packet);
+}
+
+/// The provider has it no longer.
+void OfiMatcher::leave(Operation& operation) {
+  if (&operation == catch_all_) {
+    catch_all_ = nullptr;
+    is_ending_ = false;
+  }
+  if (!refused_.empty()) [[unlikely]] std::erase(refused_, &operation);
 }
 
 /// The provider has told who has sent a message, and it is who should have.
@@ -148,42 +148,27 @@ void OfiMatcher::note_sender(OfiLink& link, fi_addr_t sender) {
 
 void OfiMatcher::complete(Operation& operation, std::size_t bytes, fi_addr_t sender, Sink& sink) {
   const bool is_catch_all = &operation == catch_all_;
-  if (is_catch_all) {
-    catch_all_ = nullptr;
-    is_ending_ = false;
-  }
+  leave(operation);
   const std::size_t prefix = of_.traits_.prefix_bytes;
   OfiLink* link = nullptr;
   const ConstSpan packet = of_.matched_packet(ConstSpan(operation.bytes, bytes).subspan(std::min(prefix, bytes)), link);
-  MatchedReceive* receive = operation.match.receive;
-  if (link == nullptr && receive != nullptr) return post_again(operation);
-  if (link != nullptr) {
-    note_sender(*link, sender);
-    if (receive != nullptr) {
-      receive->operation = nullptr;
-      sink.on_matched(*receive, packet);
-    } else {
-      sink.on_packet(packet);
-    }
-  }
+  if (link != nullptr) note_sender(*link, sender);
+  if (operation.match.receive != nullptr) hand_on(operation, packet, sink);
+  else if (link != nullptr) sink.on_packet(packet);
   receives_.give_back(&operation);
-  if (is_catch_all && shall_gather_ && catch_all_ == nullptr) post_catch_all();  // what waits next is then in the next completions
+  // What waits next is then in the next completions; else the next poll tries again, and tells an error.
+  if (is_catch_all && shall_gather_ && catch_all_ == nullptr) (void)post_catch_all();
 }
 
+/// A receive that was given back, or that got what was too long, from a stranger then, or cut off by a dying peer.
 void OfiMatcher::fail(Operation& operation, int code, Sink& sink) {
-  MatchedReceive* receive = operation.match.receive;
-  if (&operation == catch_all_) {
-    catch_all_ = nullptr;
-    is_ending_ = false;
-    if (code == FI_ECANCELED) ++sweeps_;
-  } else if (code != FI_ECANCELED && receive != nullptr) {
-    ++of_.counts_.packets_refused;  // too long, from a stranger then, or cut off by a dying peer
-    return post_again(operation);
-  }
+  const bool is_given_back = code == FI_ECANCELED;
+  if (&operation == catch_all_ && is_given_back) ++sweeps_;
+  if (!is_given_back) ++of_.counts_.packets_refused;
+  leave(operation);
+  operation.match.is_withdrawn |= is_given_back;
+  if (operation.match.receive != nullptr) hand_on(operation, {}, sink);
   receives_.give_back(&operation);
-  if (receive == nullptr) return;
-  receive->operation = nullptr;
-  sink.on_withdrawn(*receive);
 }
 
 }  // namespace shim::transport

@@ -33,24 +33,25 @@ class OfiMatcher final : public Matcher {
 
   /// Registers the buffers, and tries whether the provider gives a receive back. Errors: other.
   base::Status begin();
-  /// Before completions are read.
-  void progress();
+  /// Before completions are read. Errors: other, no_mem (a receive that the provider does not take for good).
+  base::Status progress();
   /// A receive has got something from this sender, as far as the provider knows it.
   void complete(Operation& receive, std::size_t bytes, fi_addr_t sender, Sink& sink);
   void fail(Operation& receive, int code, Sink& sink);
 
  private:
-  ssize_t post(Operation& receive);
-  void post_again(Operation& receive);
-  void post_catch_all();
-  void end_catch_all();
+  base::Result<Attempt> post(Operation* receive);
+  base::Result<Attempt> post_catch_all();
+  bool ask_back(Operation& receive);
+  void hand_on(Operation& receive, ConstSpan packet, Sink& sink);
+  void leave(Operation& receive);
   void note_sender(OfiLink& link, fi_addr_t sender);
   bool knows(const OfiLink& link) const { return link.recognised && sweeps_ > *link.recognised; }
 
   Ofi& of_;
   const MatchBits bits_;
   Buffers receives_;
-  std::vector<Operation*> unposted_;    ///< that the provider has had, and does not take again at the moment
+  std::vector<Operation*> refused_;     ///< that are wanted back, which the provider does not take from us at the moment
   Operation* catch_all_ = nullptr;      ///< the receive that accepts all
   bool is_ending_ = false;              ///< it has been asked back
   bool shall_gather_ = false;           ///< says our owner

@@ -209,7 +209,7 @@ Result<int> Ofi::poll(Sink& sink) {
   const std::uint64_t before = counts_.packets_received;
   if (unsent_ != 0) [[unlikely]] push_all();
   if (receives_.available() != 0) [[unlikely]] SHIM_TRY(post_receives());  // an earlier poll could not
-  if (matcher_) matcher_->progress();
+  if (matcher_) SHIM_TRY(matcher_->progress());
   const auto held = static_cast<int>(held_.size());
   hand_on_held(sink);
   SHIM_TRY_ASSIGN(const bool is_all_read, read_completions(kCompletionsPerPoll, sink));

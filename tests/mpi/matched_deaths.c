@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Two processes die in the midst of their messages to rank 0: of the first one rank 0 has receives where messages are matched, which is the
+ * provider if it does that, of the second one receives behind some from any source. Each gets what had left, whole and in order, and then an
+ * error that says why no more comes; what the others send comes as before.
+ *
+ *   matched_deaths LAUNCHER     as partner_dies
+ */
+#include <sched.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "session_world.h"
+
+enum { FIRST_DEAD = 2, SECOND_DEAD = 4, PROCESSES = 6, SURVIVORS = 3 };
+enum { ANSWER = 1, NEVER, FLOOD, ORDER };                                     /* tags */
+enum { TO_DIE = 1, TO_SEND, TO_SEND_ON_OTHER, TO_LEAVE };                     /* orders */
+enum { MESSAGES = 2000, LENGTH = 3000, TESTS = 1000, ROUNDS = 30, DOOMED = 3 }; /* 24 MB: more than lines hold */
+
+static MPI_Comm other;
+
+static int count_of_matched(void) {
+  MPI_Info counts;
+  char text[32] = "0";
+  int found = 0;
+  MUST(MPIX_Session_get_counts(session, &counts));
+  MUST(MPI_Info_get(counts, "messages_matched_by_provider", sizeof text - 1, text, &found));
+  MUST(MPI_Info_free(&counts));
+  EXPECT(found, "no count of messages that a provider has matched");
+  return atoi(text);
+}
+
+static void order(int process, int what) { MUST(MPI_Send(&what, 1, MPI_INT, process, ORDER, world)); }
+
+static int is_survivor(int process) { return process != 0 && process != FIRST_DEAD && process != SECOND_DEAD; }
+
+static int class_of(int code) {
+  int class = MPI_SUCCESS;
+  if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
+  return class;
+}
+
+/* --- what the others do */
+
+/* Rank 0 looks at nothing until this process is gone, so what the line does not hold never leaves, and the last that does may be cut off. */
+static void die_in_the_midst(const char *launcher) {
+  int *data = malloc(sizeof(int) * MESSAGES * LENGTH), done;
+  MPI_Request *requests = malloc(sizeof(MPI_Request) * MESSAGES);
+  const int pid = getpid();
+  EXPECT(data != NULL && requests != NULL, "memory");
+  MUST(MPI_Send(&pid, 1, MPI_INT, 0, ANSWER, world));
+  for (int i = 0; i < MESSAGES; ++i) {
+    for (int k = 0; k < LENGTH; ++k) data[i * LENGTH + k] = i + k;
+    MUST(MPI_Isend(data + i * LENGTH, LENGTH, MPI_INT, 0, FLOOD, world, &requests[i]));
+  }
+  for (int i = 0; i < TESTS; ++i) MUST(MPI_Testall(MESSAGES, requests, &done, MPI_STATUSES_IGNORE));
+  EXPECT(!done, "all have left");
+  if (strcmp(launcher, "hydra") == 0) _exit(0);
+  raise(SIGKILL);
+}
+
+static void obey(const char *launcher) {
+  for (int what = 0; what != TO_LEAVE;) {
+    MUST(MPI_Recv(&what, 1, MPI_INT, 0, ORDER, world, MPI_STATUS_IGNORE));
+    if (what == TO_DIE) die_in_the_midst(launcher);
+    if (what == TO_SEND) MUST(MPI_Send(&rank, 1, MPI_INT, 0, ANSWER, world));
+    if (what == TO_SEND_ON_OTHER) MUST(MPI_Send(&rank, 1, MPI_INT, 0, ANSWER, other));
+  }
+}
+
+/* --- what rank 0 does */
+
+/* A receive is there before its message has been asked for. */
+static void hear_from(int process) {
+  int answer = -1;
+  MPI_Request request;
+  MUST(MPI_Irecv(&answer, 1, MPI_INT, process, ANSWER, world, &request));
+  order(process, TO_SEND);
+  MUST(MPI_Wait(&request, MPI_STATUS_IGNORE));
+  EXPECT(answer == process, "%d from %d", answer, process);
+}
+
+static void hear_from_all(int doomed_from) {
+  for (int round = 0; round < ROUNDS; ++round)
+    for (int process = 1; process < size; ++process)
+      if (is_survivor(process) || process >= doomed_from) hear_from(process);
+}
+
+static void let_die(int process) {
+  int pid;
+  order(process, TO_DIE);
+  MUST(MPI_Recv(&pid, 1, MPI_INT, process, ANSWER, world, MPI_STATUS_IGNORE));
+  while (kill(pid, 0) == 0) sched_yield();
+}
+
+/* All that had left, and why there is no more. */
+static void receive_the_rest(int process) {
+  static int message[LENGTH];
+  int received = 0, code, wrong = 0;
+  while ((code = MPI_Recv(message, LENGTH, MPI_INT, process, FLOOD, world, MPI_STATUS_IGNORE)) == MPI_SUCCESS) {
+    for (int k = 0; k < LENGTH; ++k) wrong += message[k] != received + k;
+    ++received;
+  }
+  printf("of %d rank 0 got %d messages\n", process, received);
+  EXPECT(class_of(code) == MPI_ERR_PROC_ABORTED, "class %d", class_of(code));
+  EXPECT(received < MESSAGES && wrong == 0, "%d messages, %d wrong", received, wrong);
+}
+
+static void lose(int process) {
+  static int nothing[DOOMED];
+  MPI_Request requests[DOOMED];
+  for (int i = 0; i < DOOMED; ++i) MUST(MPI_Irecv(&nothing[i], 1, MPI_INT, process, NEVER + 10 * i, world, &requests[i]));
+  let_die(process);
+  receive_the_rest(process);
+  for (int i = 0; i < DOOMED; ++i) {
+    const int code = MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+    EXPECT(class_of(code) == MPI_ERR_PROC_ABORTED, "class %d", class_of(code));
+  }
+}
+
+static void lose_while_gathering(void) {
+  int answers[SURVIVORS], heard = 0;
+  MPI_Request requests[SURVIVORS];
+  for (int i = 0; i < SURVIVORS; ++i) MUST(MPI_Irecv(&answers[i], 1, MPI_INT, MPI_ANY_SOURCE, ANSWER, other, &requests[i]));
+  hear_from_all(SECOND_DEAD);
+  lose(SECOND_DEAD);
+  for (int process = 1; process < size; ++process)
+    if (is_survivor(process)) order(process, TO_SEND_ON_OTHER);
+  MUST(MPI_Waitall(SURVIVORS, requests, MPI_STATUSES_IGNORE));
+  for (int i = 0; i < SURVIVORS; ++i) heard |= 1 << answers[i];
+  EXPECT(heard == (1 << 1 | 1 << 3 | 1 << 5), "%x", (unsigned)heard);
+}
+
+int main(int argc, char **argv) {
+  if (argc != 2) return 2;
+  open_world("test.matched_deaths");
+  EXPECT(size == PROCESSES, "%d processes", size);
+  MUST(MPI_Comm_dup(world, &other));
+  if (rank == 0) {
+    hear_from_all(0);
+    lose(FIRST_DEAD);
+    hear_from_all(SECOND_DEAD);
+    lose_while_gathering();
+    const int before = count_of_matched();
+    hear_from_all(size);
+    const char *matching = getenv("INTERSESSION_MATCHING");
+    const int matched = count_of_matched() - before, expected = matching != NULL && strcmp(matching, "provider") == 0 ? ROUNDS : 0;
+    EXPECT(matched >= expected, "%d messages were matched by the provider", matched);
+    for (int process = 1; process < size; ++process)
+      if (is_survivor(process)) order(process, TO_LEAVE);
+  } else {
+    obey(argv[1]);
+  }
+  MUST(MPI_Comm_free(&other));
+  MUST(MPI_Comm_free(&world));
+  MUST(MPI_Session_finalize(&session));
+  return verdict();
+}
