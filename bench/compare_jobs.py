@@ -13,12 +13,17 @@ import natives
 # two rows, over each of the ways that there are between nodes, beside what lies below.
 PARTS = ("messages", "threads", "collectives", "rings", "startup", "nodes", "fabric")
 WORLD, PRELOADED, OURS, LIBRARY = "world", "world, preloaded", "sessions", "library's session"
+MATCHED = "sessions, matched by the provider"
 RAW, RAW_CONNECTION, RAW_LIBFABRIC = "raw", "raw TCP", "raw libfabric"
 _RAW_WAYS = {RAW_CONNECTION, RAW_LIBFABRIC}
 
 # The way between nodes where no provider is named, and the providers of libfabric that carry ordered datagrams to another machine.
 CONNECTIONS = "TCP connections"
 PROVIDERS = ("tcp;ofi_rxm", "sockets", "udp;ofi_rxd")
+
+# How that system is asked for, and what it says over a provider that cannot do that: then we match, as in the other row.
+_MATCHING = {"INTERSESSION_MATCHING": "provider"}
+_DOES_NOT_MATCH = "is not up to matching messages here"
 
 Row = collections.namedtuple("Row", "part what bytes processes nodes")
 
@@ -58,6 +63,8 @@ class System:
     parts: tuple = PARTS
     ways: tuple = ()          # over which it runs in "fabric"; empty: all
     preload: bool = False     # our library into a program that does not use it
+    variables: dict = dataclasses.field(default_factory=dict)   # for its processes
+    unless: str = ""          # what these say where the variables do not do as they should
 
     def is_in(self, place):
         return place.part in self.parts and (not place.way or not self.ways or place.way in self.ways)
@@ -118,6 +125,7 @@ def systems_of(bench, options):
     found = [System(RAW_CONNECTION, bench, "raw", parts=("fabric",), ways=(CONNECTIONS,)),
              System(RAW_LIBFABRIC, bench, "raw", parts=("fabric",), ways=options.providers),
              System(WORLD, bench, "world", _parts_of(bench.mpi)), System(OURS, bench, "session"),
+             System(MATCHED, bench, "session", parts=("fabric",), ways=options.providers, variables=_MATCHING, unless=_DOES_NOT_MATCH),
              System(PRELOADED, bench, "world", parts=("messages",), preload=True), System(LIBRARY, bench, "library", parts=("rings",))]
     for native in natives.find(options, _SOURCES):
         found.append(System(f"native sessions ({native.mpi.title})", native, "session", _parts_of(native.mpi)))
@@ -139,9 +147,9 @@ def _run_over(system, place, milliseconds):
         with tempfile.TemporaryDirectory() as folder:
             way = "connection" if is_connection else place.way
             return system.bench.run(place.processes, "raw_pingpong", way, folder, milliseconds, nodes=place.nodes, cores=place.cores)
-    variables = {} if is_connection else {"INTERSESSION_PROVIDER": place.way}
+    variables = system.variables if is_connection else {**system.variables, "INTERSESSION_PROVIDER": place.way}
     return system.bench.run(place.processes, system.program(place.part), place.part, milliseconds, nodes=place.nodes, variables=variables,
-                            cores=place.cores)
+                            cores=place.cores, unless=system.unless)
 
 
 def _run(system, place, options):

@@ -74,9 +74,10 @@ class Bench:
         """One over this MPI, or one that needs none."""
         return next(self.programs.glob(f"*/{name}"), self.options.build / "bench" / name)
 
-    def run(self, processes, program, *arguments, nodes=1, preload=False, leaves=False, variables=None, cores=AS_LAUNCHED):
+    def run(self, processes, program, *arguments, nodes=1, preload=False, leaves=False, variables=None, cores=AS_LAUNCHED, unless=None):
         """Output of one job. More processes than cores: Open MPI and ours yield. One that leaves, before MPI's own end, may be
-        called killed once it has said its figures. Variables are for all processes. Raises JobFailed."""
+        called killed once it has said its figures. Variables are for all processes. Raises JobFailed, also where a process complains of what
+        `unless` says: then the figures are of something else."""
         if leaves:
             arguments = ("leave", *arguments)
         mpirun = list(self.mpi.launcher)
@@ -102,6 +103,8 @@ class Bench:
             os.close(speaks)
         if done.returncode != 0 and not (leaves and " max_" in done.stdout):
             raise JobFailed(f"{' '.join(command)} failed with {done.returncode}:\n{done.stdout}{done.stderr}")
+        if complaints := [line for line in done.stderr.splitlines() if unless and unless in line]:
+            raise JobFailed(f"{' '.join(command)} does not run as it should:\n{complaints[0]}")
         return done.stdout
 
     def run_alone(self, *command):

@@ -11,7 +11,7 @@ sys.path.insert(0, str(_BENCH))
 
 import compare_jobs  # noqa: E402
 import compare_report  # noqa: E402
-from compare_jobs import CONNECTIONS, OURS, PRELOADED, RAW, RAW_CONNECTION, RAW_LIBFABRIC, WORLD, Measured, Place, Row  # noqa: E402
+from compare_jobs import CONNECTIONS, MATCHED, OURS, PRELOADED, RAW, RAW_CONNECTION, RAW_LIBFABRIC, WORLD, Measured, Place, Row  # noqa: E402
 
 NATIVE = "native sessions (X)"
 LATENCY = Row("messages", "latency", 8, 2, 1)
@@ -55,11 +55,13 @@ class Rows(unittest.TestCase):
 class Bench:
     """Jobs that print what is given for their program; nothing stands for one that fails."""
 
-    def __init__(self, printed):
-        self.printed, self.ran = printed, []
+    def __init__(self, printed, complaint=""):
+        self.printed, self.complaint, self.ran = printed, complaint, []
 
-    def run(self, processes, program, *arguments, variables=None, **_):
+    def run(self, processes, program, *arguments, variables=None, unless=None, **_):
         self.ran.append((program, *arguments[:1], *(variables or {}).values()))
+        if unless and unless in self.complaint:
+            raise compare_jobs.measuring.JobFailed("a command does not run as it should:\n" + self.complaint)
         if self.printed.get(program) is None:
             raise compare_jobs.measuring.JobFailed("a command failed with 1:\nit is not offered")
         return self.printed[program]
@@ -84,7 +86,22 @@ class Ways(unittest.TestCase):
             measured = self._measure(bench, way)
             self.assertEqual(bench.ran[0], ("raw_pingpong", word))
             self.assertIn(("compare_session", "fabric", *setting), bench.ran)
-            self.assertEqual(set(measured.values[Row("fabric", f"latency over {way}", 8, 2, 2)]), {below, WORLD, OURS})
+            systems = {below, WORLD, OURS} | ({MATCHED} if way != CONNECTIONS else set())
+            self.assertEqual(set(measured.values[Row("fabric", f"latency over {way}", 8, 2, 2)]), systems)
+
+    def test_who_matches_is_a_row_of_its_own_over_providers(self):
+        bench = Bench(dict.fromkeys(("raw_pingpong", "compare_world", "compare_session"), "raw,latency,8,2\n"))
+        self._measure(bench, "sockets")
+        self.assertEqual(sorted(job for job in bench.ran if job[0] == "compare_session"),
+                         [("compare_session", "fabric", "provider", "sockets"), ("compare_session", "fabric", "sockets")])
+
+    def test_a_provider_that_does_not_match_has_no_such_row(self):
+        complaint = "[intersession] libfabric's provider sockets is not up to matching messages here (INTERSESSION_MATCHING): this library matches them"
+        bench = Bench(dict.fromkeys(("raw_pingpong", "compare_world", "compare_session"), "raw,latency,8,2\n"), complaint)
+        measured = self._measure(bench, "sockets", repetitions=2)
+        self.assertEqual(set(measured.values[OVER_SOCKETS]), {RAW_LIBFABRIC, WORLD, OURS})
+        self.assertEqual(sum("provider" in job for job in bench.ran), 1)
+        self.assertEqual([(name, compare_report._reason(why)) for name, _, why in measured.failures], [(MATCHED, complaint)])
 
     def test_a_way_that_is_not_there_is_tried_once_and_by_nobody_else(self):
         bench = Bench({"compare_session": "raw,latency,8,2\n"})
@@ -116,6 +133,12 @@ class Verdicts(unittest.TestCase):
         measured = _measured({OVER_SOCKETS: {OURS: [12], RAW_LIBFABRIC: [10], WORLD: [5]}})
         self.assertEqual(_verdicts(measured), {("8-byte latency between nodes", RAW_LIBFABRIC): False})
         self.assertIn("| 8-byte latency between nodes over sockets | 8 B | 2 | 12 µs | raw libfabric | 10 µs |", compare_report._goals(measured))
+
+    def test_so_is_matching_by_the_provider(self):
+        measured = _measured({OVER_SOCKETS: {OURS: [12], MATCHED: [10.5], RAW_LIBFABRIC: [10]}})
+        self.assertEqual(_verdicts(measured)["8-byte latency between nodes, matched by the provider,", RAW_LIBFABRIC], True)
+        self.assertIn("| 8-byte latency between nodes, matched by the provider, over sockets | 8 B | 2 | 10.5 µs | raw libfabric | 10 µs |",
+                      compare_report._goals(measured))
 
     def test_collectives_are_held_against_the_better(self):
         verdicts = _verdicts(_measured({BCAST: {OURS: [1.5], WORLD: [2], NATIVE: [1]}}))
