@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Receives that a transport matches ("below", transport/matching.hpp), and which of them: those that name their source, as long as no
-// receive from any source is open here. One that is open stays in our own queues, since its message may come another way, and so do all
-// later ones whose messages may come from below; meanwhile the transport hands us all messages that no earlier receive accepts. So do
-// probes and recalled messages look into our queues alone.
+// receive from any source is open in their context. One that is open stays in our own queues, since its message may come another way, and so
+// do all later ones of its context whose messages may come from below; meanwhile the transport hands us all its messages that no earlier
+// receive accepts. So do probes and recalled messages look into our queues alone.
 #include "shim/transport/matching.hpp"
 
 #include "shim/p2p/core.hpp"
@@ -86,49 +86,83 @@ bool Core::post_below(ReceiveRequest& request) {
 
 /// A receive whose messages may come from below: goes there, unless others have to go first.
 bool Core::start_below(ReceiveRequest& request) {
-  if (!gathered_.empty() || !post_below(request)) return false;
-  retain(*request.address.context);
+  const Address& from = request.address;
+  if (from.context->gathered_in(from.plane).count != 0 || !post_below(request)) return false;
+  retain(*from.context);
   return true;
 }
 
 /// A receive that has been posted in our queues.
 void Core::note_gathered(ReceiveRequest& request) {
-  if (!may_come_from_below(*request.address.context, request.source, request.address.plane)) return;
+  const Address& from = request.address;
+  if (!may_come_from_below(*from.context, request.source, from.plane)) return;
+  Gathered& gathered = from.context->gathered_in(from.plane);
+  if (gathered.count++ == 0) gathered_.push_back(&gathered);
+  if (request.source == kAnySource) ++gathered.any;
   request.gathered = true;
-  gathered_.push_back(request);
-  ++gathered_count_;
-  if (request.source == kAnySource) ++gathered_any_;
-  if (transport::Matcher* below = matcher()) below->gather(true);
+  gathered.receives.push_back(request);
+  transport::Matcher* below = matcher();
+  if (below != nullptr && !below->is_gathering(from.context->id_of(from.plane))) below->gather(due_gathering(*below));
 }
 
 void Core::note_not_gathered(ReceiveRequest& request) {
   if (!std::exchange(request.gathered, false)) return;
-  gathered_.erase(gathered_.iterator_to(request));
-  --gathered_count_;
-  if (request.source == kAnySource) --gathered_any_;
+  Gathered& gathered = request.address.context->gathered_in(request.address.plane);
+  gathered.receives.erase(gathered.receives.iterator_to(request));
+  if (request.source == kAnySource) --gathered.any;
+  if (--gathered.count == 0) std::erase(gathered_, &gathered);
 }
 
-/// Could all that wait here go below? Sorts out those of which it has turned out that their messages do not come from there.
-bool Core::may_end_gathering(const transport::Matcher& below) {
-  if (gathered_any_ != 0 || gathered_count_ > below.room()) return false;
-  bool may_all = true;
-  for (auto next = gathered_.begin(); next != gathered_.end();) {
+/// Is it known of all of them that their messages come from below? Sorts out those of which it has turned out that they do not.
+bool Core::is_way_known(Gathered& gathered) {
+  bool is_known = true;
+  for (auto next = gathered.receives.begin(); next != gathered.receives.end();) {
     ReceiveRequest& request = *next++;
     const Address& from = request.address;
     if (!may_come_from_below(*from.context, from.rank, from.plane)) note_not_gathered(request);
-    else if (peer(*from.context, from.rank).link == nullptr) may_all = false;
+    else if (peer(*from.context, from.rank).link == nullptr) is_known = false;
   }
-  return may_all;
+  return is_known;
 }
 
-/// In the order of posting, as far as they are taken.
-void Core::move_below() {
-  while (!gathered_.empty()) {
-    ReceiveRequest& request = gathered_.front();
-    if (!post_below(request)) return;
+/// What has to be gathered: nothing, where all that wait here could go below; the messages of one context, where it is the only one with
+/// receives from any source; else all.
+transport::Gathering Core::due_gathering(const transport::Matcher& below) {
+  using transport::Gathering;
+  if (gathered_rounds_ > 0) return Gathering::all();
+  Gathering due = Gathering::nothing();
+  std::size_t others = 0;
+  for (const Gathered* gathered : gathered_) {
+    const base::ContextId id = gathered->context->id_of(gathered->plane);
+    if (gathered->any == 0) others += gathered->count;
+    else if (due.is_nothing() && below.takes(id, 0)) due = Gathering::of(id);
+    else return Gathering::all();
+  }
+  if (others > below.room()) return Gathering::all();
+  for (std::size_t i = gathered_.size(); i-- > 0;) {  // backwards: what is empty goes out of the list
+    if (gathered_[i]->any == 0 && !is_way_known(*gathered_[i])) return Gathering::all();
+  }
+  return due;
+}
+
+/// In the order of posting; false where one is not taken.
+bool Core::move_below(Gathered& gathered) {
+  while (gathered.count != 0) {
+    ReceiveRequest& request = gathered.receives.front();
+    if (!post_below(request)) return false;
     note_not_gathered(request);
     request.posted = false;
     request.address.context->matching(request.address.plane).remove(request);  // which keeps its reference to the context
+  }
+  return true;
+}
+
+/// Those of contexts of which nothing is gathered any more.
+void Core::move_below(const transport::Matcher& below) {
+  for (std::size_t i = gathered_.size(); i-- > 0;) {
+    Gathered& gathered = *gathered_[i];
+    const bool may_move = gathered.any == 0 && !below.is_gathering(gathered.context->id_of(gathered.plane));
+    if (may_move && !move_below(gathered)) gathered_rounds_ = kGatheredRounds;
   }
 }
 
@@ -137,12 +171,9 @@ void Core::serve_below() {
   transport::Matcher* below = matcher();
   if (below == nullptr) return;
   if (gathered_rounds_ > 0) --gathered_rounds_;
-  const bool shall_gather = gathered_rounds_ > 0 || !may_end_gathering(*below);
-  below->gather(shall_gather);
-  if (!shall_gather && !below->is_gathering()) {
-    move_below();
-    if (!gathered_.empty()) gathered_rounds_ = kGatheredRounds;
-  }
+  const transport::Gathering due = due_gathering(*below);
+  below->gather(due);
+  if (!due.is_all()) move_below(*below);
   if (!recalls_.empty()) answer_recalls(*below);
 }
 
@@ -150,7 +181,7 @@ void Core::serve_below() {
 bool Core::look_below(Context& context, int source) {
   if (!may_come_from_below(context, source, Plane::user)) [[likely]] return false;
   gathered_rounds_ = kGatheredRounds;
-  if (transport::Matcher* below = matcher()) below->gather(true);
+  if (transport::Matcher* below = matcher()) below->gather(transport::Gathering::all());
   return true;
 }
 

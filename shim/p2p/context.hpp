@@ -15,6 +15,14 @@ namespace shim::p2p {
 inline Plane plane_of(base::ContextId id) { return (id & 1) != 0 ? Plane::collective : Plane::user; }
 inline base::ContextId user_plane_of(base::ContextId id) { return id & ~base::ContextId{1}; }
 
+/// Receives posted in our queues whose messages may come from below (below.cpp).
+struct Gathered {
+  RequestList<ReceiveRequest, Streaming> receives;  ///< in the order of posting
+  std::size_t count = 0, any = 0;  ///< of them: all, those from any source
+  Context* context = nullptr;
+  Plane plane = Plane::user;
+};
+
 class Context {
  public:
   Context(Core* of_core, ContextSpec of_spec)
@@ -23,8 +31,10 @@ class Context {
         id(base::context_id(spec.own_base, spec.path, false)),
         size(spec.members->size()),
         queues{Matching(size), Matching(size)},
+        gathered{Gathered{.context = this, .plane = Plane::user}, Gathered{.context = this, .plane = Plane::collective}},
         peers(size) {}
 
+  Gathered& gathered_in(Plane plane) { return gathered[plane == Plane::collective]; }
   Matching& matching(Plane plane) { return queues[plane == Plane::collective]; }
   /// Null where we have had nothing to do with this rank.
   Peer* known_peer(int rank) const {
@@ -43,6 +53,7 @@ class Context {
   const base::ContextId id;      ///< ours, of the user plane
   const int size;
   std::array<Matching, 2> queues;
+  std::array<Gathered, 2> gathered;
   SourceTable<Peer*> peers;      ///< by rank, once asked for
   std::uint64_t references = 1;  ///< the owner, posted receives, persistent requests, messages taken by matched probes
   bool is_owned = true;          ///< the owner still is one of them

@@ -267,8 +267,10 @@ class Core final : private transport::Sink {
   bool start_below(ReceiveRequest& request);
   void note_gathered(ReceiveRequest& request);
   void note_not_gathered(ReceiveRequest& request);
-  bool may_end_gathering(const transport::Matcher& below);
-  void move_below();
+  transport::Gathering due_gathering(const transport::Matcher& below);
+  bool is_way_known(Gathered& gathered);
+  bool move_below(Gathered& gathered);
+  void move_below(const transport::Matcher& below);
   void serve_below();
   void leave_below(ReceiveRequest& request);
   bool recall_from_below(const wire::Cancel& wanted);
@@ -338,8 +340,7 @@ class Core final : private transport::Sink {
   std::deque<wire::Share> shares_;  ///< messages of ours that their receivers read, and we may write
 
   const bool matches_below_;  ///< transports may
-  RequestList<ReceiveRequest, Streaming> gathered_;  ///< posted here, and their messages may come from below; in the order of posting
-  std::size_t gathered_count_ = 0, gathered_any_ = 0;  ///< of them: all, those from any source
+  std::vector<Gathered*> gathered_;  ///< that are not empty
   int gathered_rounds_ = 0;  ///< in which messages are gathered whatever waits here
   std::vector<Recall> recalls_;
 

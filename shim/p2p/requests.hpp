@@ -96,7 +96,7 @@ class ReceiveRequest final : public Request,
   Incoming into;
   bool posted = false;       ///< in its context's queues
   bool below = false;        ///< or with the transport that its peer is reached by, and in the peer's list of these
-  bool gathered = false;     ///< posted, and in the engine's list of those whose message may come from below
+  bool gathered = false;     ///< posted, and in its context's list of those whose message may come from below
 
   // of a long message, once matched
   Peer* peer = nullptr;      ///< set: in the peer's list of incoming messages

@@ -6,7 +6,8 @@
 // - A receive posted here gets the first message, in the order sent, of those that it accepts and no receive posted here before does.
 // - While gathering, the transport hands every message that none of these accepts to the sink as a packet, in the order sent by each
 //   sender, and takes no further receive. So what the owner posts in its own queues meanwhile is later than all receives here, and what
-//   it has of a sender in its queues is earlier than all that is still on its way or waits here.
+//   it has of a sender in its queues is earlier than all that is still on its way or waits here. All this context by context: no message
+//   of one is for a receive of another, so that messages of one may be gathered, and receives of others posted here.
 #pragma once
 
 #include <cstddef>
@@ -25,6 +26,27 @@ struct Envelope {
   std::int32_t tag = 0;         ///< not negative, but of a receive kEveryTag
 };
 inline constexpr std::int32_t kEveryTag = -1;
+
+/// Which messages are gathered: none, those of one context, or all.
+class Gathering {
+ public:
+  static constexpr Gathering nothing() { return {Kind::nothing, 0}; }
+  static constexpr Gathering of(base::ContextId context) { return {Kind::one, context}; }
+  static constexpr Gathering all() { return {Kind::all, 0}; }
+
+  constexpr bool is_nothing() const { return kind_ == Kind::nothing; }
+  constexpr bool is_all() const { return kind_ == Kind::all; }
+  constexpr bool includes(base::ContextId context) const { return is_all() || (kind_ == Kind::one && context_ == context); }
+  /// Of one.
+  constexpr base::ContextId context() const { return context_; }
+  bool operator==(const Gathering&) const = default;
+
+ private:
+  enum class Kind : std::uint8_t { nothing, one, all };
+  constexpr Gathering(Kind kind, base::ContextId context) : kind_(kind), context_(context) {}
+  Kind kind_;
+  base::ContextId context_;
+};
 
 /// What a receive is to its matcher. The owner's, and stays where it is until it is matched, withdrawn or forgotten.
 struct MatchedReceive {
@@ -48,11 +70,11 @@ class Matcher {
   /// The receive is about to go. A message for it is gathered.
   virtual void forget(MatchedReceive& receive) = 0;
 
-  /// Begins to gather, or to end that; as soon as can be.
-  virtual void gather(bool shall) = 0;
-  /// May something still be gathered, so that no receive is taken?
-  virtual bool is_gathering() const = 0;
-  /// Gathers what has come by now. Answers what sweeps() will have reached then.
+  /// Begins to gather this, and nothing else any more; as soon as can be.
+  virtual void gather(const Gathering& what) = 0;
+  /// May something of this context still be gathered, so that no receive of it is taken?
+  virtual bool is_gathering(base::ContextId context) const = 0;
+  /// Gathers all that has come by now. Answers what sweeps() will have reached then.
   virtual std::uint64_t begin_sweep() = 0;
   virtual std::uint64_t sweeps() const = 0;
 

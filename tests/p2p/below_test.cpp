@@ -125,6 +125,42 @@ TEST_F(Below, OnceNothingFromAnySourceIsOpenTheOthersGoBackThere) {
   EXPECT_EQ(matched(), before + 1);
 }
 
+TEST_F(Below, OneFromAnySourceHoldsUpItsOwnCommunicatorAlone) {
+  const base::ContextPath path = *base::ContextPath{}.child(1);
+  const auto others = world.contexts(path);
+  const auto is_gathering = [&](base::ContextPath of) { return world.below(0).is_gathering(base::context_id(100, of, false)); };
+  const auto receive_there = [&](Data& data, int source) { return value_of(world.engine(0).irecv(*others[0], into(data), source, 3)); };
+  const auto send_there = [&](const Data& data) { return value_of(world.engine(2).isend(*others[2], from(data), 0, 3, Mode::standard)); };
+  finish({receive(got, 2, 1), send(2, third, 1)});
+  step(20);
+  Request* any = receive(got, kAnySource, 9);
+  Request* held_up = receive(other, 2, 3);
+  step(50);
+  std::uint64_t before = matched();
+  Data there(100);
+  Request* named = receive_there(there, 2);
+  finish({send_there(third), named});
+  EXPECT_EQ(there, third);
+  EXPECT_EQ(matched(), before + 1);
+  // until it has one of its own, or something else wants all to be gathered
+  Request* another = receive_there(there, kAnySource);
+  step(50);
+  EXPECT_TRUE(is_gathering({}) && is_gathering(path));
+  finish({send_there(second), another, send(2, first, 3), held_up});
+  EXPECT_EQ(there, second);
+  EXPECT_EQ(other, first);
+  EXPECT_EQ(matched(), before + 1);
+  step(50);
+  EXPECT_TRUE(is_gathering({}) && !is_gathering(path));
+  EXPECT_FALSE(value_of(world.engine(0).iprobe(*others[0], 2, 3)));
+  named = receive_there(there, 2);
+  step(200);
+  finish({send_there(third), named});
+  EXPECT_EQ(there, third);
+  EXPECT_EQ(matched(), before + 2) << "it has gone back there";
+  finish({send(1, first, 9), any});
+}
+
 TEST_F(Below, AMessageThatIsTooLongIsSaid) {
   for (const std::size_t bytes : {std::size_t{200}, std::size_t{100'000}}) {
     Data sent = pattern(bytes, 1);

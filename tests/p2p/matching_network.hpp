@@ -57,8 +57,8 @@ class MatchingTransport final : public transport::Transport, public transport::M
   std::size_t room() const override { return traits_.room - std::min(traits_.room, receives_in_use()); }
   void withdraw(transport::MatchedReceive& receive) override;
   void forget(transport::MatchedReceive& receive) override;
-  void gather(bool shall) override;
-  bool is_gathering() const override { return catch_all_ != nullptr; }
+  void gather(const transport::Gathering& what) override;
+  bool is_gathering(base::ContextId context) const override { return catch_all_ != nullptr && catch_all_->caught.includes(context); }
   std::uint64_t begin_sweep() override;
   std::uint64_t sweeps() const override { return sweeps_; }
 
@@ -79,25 +79,28 @@ class MatchingTransport final : public transport::Transport, public transport::M
   };
   enum class State { waits, has_message, withdrawn };
   struct Operation {
-    transport::MatchedReceive* receive;  ///< null: the one that accepts all, or a forgotten one
-    bool accepts_all;
+    transport::MatchedReceive* receive;  ///< null: the one that gathers, or a forgotten one
+    transport::Gathering caught;         ///< by the one that gathers
     transport::Envelope wanted;
     State state = State::waits;
     transport::Bytes packet = {};
     int polls = 0;  ///< until its outcome is told
 
     bool accepts(const transport::Envelope& message) const {
-      return accepts_all || (message.context == wanted.context && message.source == wanted.source &&
-                             (wanted.tag == transport::kEveryTag || wanted.tag == message.tag));
+      if (!caught.is_nothing()) return caught.includes(message.context);
+      return message.context == wanted.context && message.source == wanted.source &&
+             (wanted.tag == transport::kEveryTag || wanted.tag == message.tag);
     }
   };
 
   base::Result<transport::Attempt> send(const Front& front, transport::Link& to, transport::ConstSpan header, transport::ConstSpan payload);
   bool on_packet(transport::ConstSpan packet) override;
   std::size_t receives_in_use() const { return operations_.size() - (catch_all_ == nullptr ? 0 : 1); }
-  Operation* add(transport::MatchedReceive* receive, bool accepts_all, const transport::Envelope& wanted);
+  Operation* add(transport::MatchedReceive* receive, const transport::Gathering& caught, const transport::Envelope& wanted);
   void settle(Operation& operation, State state, transport::Bytes packet = {});
   bool refuses() { return std::uniform_real_distribution()(random_) < traits_.refusals; }
+  bool shall_sweep() const { return sweeps_ < sweeps_wanted_; }
+  transport::Gathering due() const { return shall_sweep() ? transport::Gathering::all() : wanted_; }
   void post_catch_all();
   void move_catch_all();
   void tell(transport::Sink& sink);
@@ -109,7 +112,7 @@ class MatchingTransport final : public transport::Transport, public transport::M
   std::list<Operation> operations_;  // in the order of posting
   std::deque<Message> unexpected_;
   Operation* catch_all_ = nullptr;
-  bool shall_gather_ = false;
+  transport::Gathering wanted_ = transport::Gathering::nothing();
   std::uint64_t sweeps_ = 0, sweeps_wanted_ = 0;
   transport::Sink* sink_ = nullptr;  // during a poll
 };
@@ -133,8 +136,9 @@ inline bool MatchingTransport::on_packet(transport::ConstSpan packet) {
   return true;
 }
 
-inline MatchingTransport::Operation* MatchingTransport::add(transport::MatchedReceive* receive, bool accepts_all, const transport::Envelope& wanted) {
-  Operation& added = operations_.emplace_back(Operation{receive, accepts_all, wanted});
+inline MatchingTransport::Operation* MatchingTransport::add(transport::MatchedReceive* receive, const transport::Gathering& caught,
+                                                                    const transport::Envelope& wanted) {
+  Operation& added = operations_.emplace_back(Operation{receive, caught, wanted});
   auto found = std::ranges::find_if(unexpected_, [&](const Message& message) { return added.accepts(message.envelope); });
   if (found != unexpected_.end()) {
     settle(added, State::has_message, std::move(found->packet));
@@ -151,8 +155,8 @@ inline void MatchingTransport::settle(Operation& operation, State state, transpo
 
 inline base::Result<transport::Attempt> MatchingTransport::post(transport::MatchedReceive& receive, transport::Link&,
                                                                 const transport::Envelope& wanted) {
-  if (is_gathering() || room() == 0 || refuses()) return transport::Attempt::again;
-  receive.operation = add(&receive, false, wanted);
+  if (is_gathering(wanted.context) || room() == 0 || refuses()) return transport::Attempt::again;
+  receive.operation = add(&receive, transport::Gathering::nothing(), wanted);
   return transport::Attempt::done;
 }
 
@@ -167,31 +171,30 @@ inline void MatchingTransport::forget(transport::MatchedReceive& receive) {
   receive.operation = nullptr;
 }
 
-inline void MatchingTransport::gather(bool shall) {
-  shall_gather_ = shall;
-  if (shall && catch_all_ == nullptr) post_catch_all();
+inline void MatchingTransport::gather(const transport::Gathering& what) {
+  wanted_ = what;
+  if (!what.is_nothing() && catch_all_ == nullptr) post_catch_all();
 }
 
 inline void MatchingTransport::post_catch_all() {
-  if (!refuses()) catch_all_ = add(nullptr, true, {});
+  if (!refuses()) catch_all_ = add(nullptr, due(), {});
 }
 
 inline void MatchingTransport::spoil_a_receive() {
-  auto found = std::ranges::find_if(operations_, [](const Operation& each) { return each.state == State::waits && !each.accepts_all; });
+  auto found = std::ranges::find_if(operations_, [](const Operation& each) { return each.state == State::waits && each.caught.is_nothing(); });
   settle(*found, State::has_message);
 }
 
 inline std::uint64_t MatchingTransport::begin_sweep() {
-  const bool is_ending = catch_all_ != nullptr && catch_all_->state == State::withdrawn;
+  const bool is_ending = catch_all_ != nullptr && catch_all_->state == State::withdrawn && catch_all_->caught.is_all();
   sweeps_wanted_ = std::max(sweeps_wanted_, sweeps_ + (is_ending ? 2 : 1));
   return sweeps_wanted_;
 }
 
 inline void MatchingTransport::move_catch_all() {
-  const bool shall_sweep = sweeps_ < sweeps_wanted_;
   if (catch_all_ == nullptr) {
-    if (shall_gather_ || shall_sweep) post_catch_all();
-  } else if (catch_all_->state == State::waits && (!shall_gather_ || shall_sweep)) {
+    if (!due().is_nothing()) post_catch_all();
+  } else if (catch_all_->state == State::waits && (catch_all_->caught != wanted_ || shall_sweep())) {
     settle(*catch_all_, State::withdrawn);
   }
 }
@@ -205,7 +208,7 @@ inline void MatchingTransport::tell(transport::Sink& sink) {
     Operation told = std::move(*operation);
     if (catch_all_ == &*operation) catch_all_ = nullptr;
     operations_.erase(operation);
-    if (told.accepts_all && told.state == State::withdrawn) ++sweeps_;
+    if (told.caught.is_all() && told.state == State::withdrawn) ++sweeps_;
     tell(std::move(told), sink);
     return;
   }

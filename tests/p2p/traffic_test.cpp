@@ -11,7 +11,7 @@ namespace {
 
 /// What each message begins with.
 struct Label {
-  std::uint32_t source, dest, tag, number, bytes;
+  std::uint32_t source, dest, tag, number, bytes, communicator;
 };
 
 struct Sent {
@@ -21,7 +21,7 @@ struct Sent {
 struct Received {
   Data data;
   Request* request;
-  int source, tag;
+  int source, tag, communicator;
 };
 
 /// Who matches: we, or the transports, of all messages or of those between nodes of two.
@@ -29,7 +29,7 @@ enum class Matched { here, below, below_between_nodes };
 
 class Traffic : public testing::TestWithParam<std::tuple<unsigned, Matched>> {
  protected:
-  static constexpr int kProcesses = 4, kTags = 2, kOperations = 1500;
+  static constexpr int kProcesses = 4, kTags = 2, kCommunicators = 2, kOperations = 1500;
 
   static World::Options options(unsigned seed, Matched matched) {
     World::Options options{.processes = kProcesses};
@@ -43,6 +43,9 @@ class Traffic : public testing::TestWithParam<std::tuple<unsigned, Matched>> {
     if (matched == Matched::below_between_nodes) options.node_size = 2;
     return options;
   }
+  Context& context_of(int rank, int communicator) { return *contexts_[communicator][static_cast<std::size_t>(rank)]; }
+  /// One of them is used now and then.
+  int any_communicator() { return any(3) == 0 ? 1 : 0; }
   int any(int bound) { return static_cast<int>(random_() % static_cast<unsigned>(bound)); }
   std::size_t any_length() {
     constexpr std::size_t kLengths[] = {sizeof(Label), 100, 1024, 1025, 3000, 20'000};
@@ -50,15 +53,16 @@ class Traffic : public testing::TestWithParam<std::tuple<unsigned, Matched>> {
   }
 
   void send() {
-    int source = any(kProcesses), dest = any(kProcesses), tag = any(kTags);
+    int source = any(kProcesses), dest = any(kProcesses), tag = any(kTags), communicator = any_communicator();
     std::size_t bytes = any_length();
     Label label{static_cast<std::uint32_t>(source), static_cast<std::uint32_t>(dest), static_cast<std::uint32_t>(tag),
-                next_number_[{source, dest, tag}]++, static_cast<std::uint32_t>(bytes)};
+                next_number_[{source, dest, tag, communicator}]++, static_cast<std::uint32_t>(bytes),
+                static_cast<std::uint32_t>(communicator)};
     auto sent = std::make_unique<Sent>();
     sent->data = pattern(bytes, label.number);
     std::memcpy(sent->data.data(), &label, sizeof label);
     Mode mode = any(4) == 0 ? Mode::synchronous : Mode::standard;
-    auto& context = *contexts_[static_cast<std::size_t>(source)];
+    Context& context = context_of(source, communicator);
     sent->request = any(5) == 0 ? value_of(world_.engine(source).isend_copied(context, from(sent->data), dest, tag))
                                 : value_of(world_.engine(source).isend(context, from(sent->data), dest, tag, mode));
     sends_[static_cast<std::size_t>(source)].push_back(std::move(sent));
@@ -67,10 +71,11 @@ class Traffic : public testing::TestWithParam<std::tuple<unsigned, Matched>> {
     int rank = any(kProcesses);
     auto received = std::make_unique<Received>();
     received->data.resize(20'000);
-    received->source = any(2) == 0 ? kAnySource : any(kProcesses);
+    received->communicator = any_communicator();
+    received->source = any(received->communicator == 0 ? 2 : 20) == 0 ? kAnySource : any(kProcesses);
     received->tag = any(3) == 0 ? kAnyTag : any(kTags);
-    received->request = value_of(world_.engine(rank).irecv(*contexts_[static_cast<std::size_t>(rank)], into(received->data),
-                                                           received->source, received->tag));
+    received->request = value_of(world_.engine(rank).irecv(context_of(rank, received->communicator), into(received->data), received->source,
+                                                           received->tag));
     receives_[static_cast<std::size_t>(rank)].push_back(std::move(received));
   }
   /// Takes a receive back, which may be too late.
@@ -79,22 +84,24 @@ class Traffic : public testing::TestWithParam<std::tuple<unsigned, Matched>> {
     if (receives.empty()) return;
     ASSERT_TRUE(Engine::cancel(*receives[random_() % receives.size()]->request));
   }
+  void drain(int rank, int communicator) {
+    Engine& engine = world_.engine(rank);
+    Context& context = context_of(rank, communicator);
+    while (auto seen = value_of(engine.iprobe(context, kAnySource, kAnyTag))) {
+      auto received = std::make_unique<Received>();
+      received->data.resize(seen->bytes);
+      received->source = seen->source;
+      received->tag = seen->tag;
+      received->communicator = communicator;
+      received->request = value_of(engine.irecv(context, into(received->data), seen->source, seen->tag));
+      receives_[static_cast<std::size_t>(rank)].push_back(std::move(received));
+    }
+  }
   /// Receives whatever is left without a receive.
   bool drain() {
     bool all = true;
     for (int rank = 0; rank < kProcesses; ++rank) {
-      auto& engine = world_.engine(rank);
-      for (;;) {
-        auto seen = value_of(engine.iprobe(*contexts_[static_cast<std::size_t>(rank)], kAnySource, kAnyTag));
-        if (!seen) break;
-        auto received = std::make_unique<Received>();
-        received->data.resize(seen->bytes);
-        received->source = seen->source;
-        received->tag = seen->tag;
-        received->request = value_of(engine.irecv(*contexts_[static_cast<std::size_t>(rank)], into(received->data), seen->source,
-                                                  seen->tag));
-        receives_[static_cast<std::size_t>(rank)].push_back(std::move(received));
-      }
+      for (int communicator = 0; communicator < kCommunicators; ++communicator) drain(rank, communicator);
       for (auto& sent : sends_[static_cast<std::size_t>(rank)]) all = all && sent->request->is_done();
     }
     return all;
@@ -111,7 +118,7 @@ class Traffic : public testing::TestWithParam<std::tuple<unsigned, Matched>> {
     }));
   }
   void check(int rank) {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> next;
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t> next;
     for (auto& received : receives_[static_cast<std::size_t>(rank)]) {
       auto& engine = world_.engine(rank);
       const Outcome outcome = received->request->outcome();
@@ -125,19 +132,20 @@ class Traffic : public testing::TestWithParam<std::tuple<unsigned, Matched>> {
       ASSERT_EQ(label.source, static_cast<std::uint32_t>(outcome.source));
       ASSERT_EQ(label.tag, static_cast<std::uint32_t>(outcome.tag));
       ASSERT_EQ(label.bytes, outcome.bytes);
+      ASSERT_EQ(label.communicator, static_cast<std::uint32_t>(received->communicator));
       ASSERT_TRUE(received->source == kAnySource || received->source == outcome.source);
       ASSERT_TRUE(received->tag == kAnyTag || received->tag == outcome.tag);
       Data expected = pattern(label.bytes, label.number);
       ASSERT_TRUE(std::equal(expected.begin() + sizeof label, expected.end(), received->data.begin() + sizeof label));
       // receives are here in the order of posting
-      ASSERT_EQ(label.number, (next[{label.source, label.tag}]++)) << "overtaken";
+      ASSERT_EQ(label.number, (next[{label.source, label.tag, label.communicator}]++)) << "overtaken";
     }
   }
 
   std::mt19937 random_{std::get<unsigned>(GetParam())};
   World world_{options(std::get<unsigned>(GetParam()), std::get<Matched>(GetParam()))};
-  std::vector<ContextPtr> contexts_ = world_.contexts();
-  std::map<std::tuple<int, int, int>, std::uint32_t> next_number_;
+  std::vector<ContextPtr> contexts_[kCommunicators] = {world_.contexts(), world_.contexts(*base::ContextPath{}.child(1))};
+  std::map<std::tuple<int, int, int, int>, std::uint32_t> next_number_;
   std::vector<std::unique_ptr<Sent>> sends_[kProcesses];
   std::vector<std::unique_ptr<Received>> receives_[kProcesses];
   int received_count_ = 0;

@@ -91,7 +91,7 @@ TEST_F(OfiMatching, AStrangersMessageIsDroppedAndItsReceiveIsItsOwnersAgain) {
 TEST_F(OfiMatching, SoIsOneBesideWhichMessagesAreGathered) {
   MatchedReceive receive;
   ASSERT_EQ(*here->matcher()->post(receive, *from, kMessage), Attempt::done);
-  here->matcher()->gather(true);
+  here->matcher()->gather(Gathering::all());
   send_as_stranger();
   EXPECT_EQ(told.matched.size(), 1u);
   send(*there, *to, kMessage, sent);
@@ -101,17 +101,42 @@ TEST_F(OfiMatching, SoIsOneBesideWhichMessagesAreGathered) {
 
 TEST_F(OfiMatching, NoReceiveIsTakenWhileMessagesAreGathered) {
   MatchedReceive receive;
-  here->matcher()->gather(true);
-  EXPECT_TRUE(here->matcher()->is_gathering());
+  here->matcher()->gather(Gathering::all());
+  EXPECT_TRUE(here->matcher()->is_gathering(kMessage.context));
   EXPECT_EQ(*here->matcher()->post(receive, *from, kMessage), Attempt::again);
   send(*there, *to, kMessage, sent);
   poll_until([&] { return !told.gathered.empty(); });
   EXPECT_EQ(told.gathered.front(), sent);
-  here->matcher()->gather(false);
-  poll_until([&] { return !here->matcher()->is_gathering(); });
+  here->matcher()->gather(Gathering::nothing());
+  poll_until([&] { return !here->matcher()->is_gathering(kMessage.context); });
   EXPECT_EQ(*here->matcher()->post(receive, *from, kMessage), Attempt::done);
   here->matcher()->withdraw(receive);
   poll_until([&] { return !told.withdrawn.empty(); });
+}
+
+/// Receives of other contexts are taken meanwhile, and get their messages.
+TEST_F(OfiMatching, MessagesOfOneContextAreGatheredAlone) {
+  constexpr Envelope kOther{kMessage.context + 1, kMessage.source, kMessage.tag};
+  here->matcher()->gather(Gathering::of(kMessage.context));
+  EXPECT_TRUE(here->matcher()->is_gathering(kMessage.context));
+  EXPECT_FALSE(here->matcher()->is_gathering(kOther.context));
+  MatchedReceive receive;
+  EXPECT_EQ(*here->matcher()->post(receive, *from, kMessage), Attempt::again);
+  ASSERT_EQ(*here->matcher()->post(receive, *from, kOther), Attempt::done);
+  send(*there, *to, kMessage, sent);
+  send(*there, *to, kOther, body_of(3, 500));
+  send(*there, *to, kOther, body_of(4, 500));
+  poll_until([&] { return !told.matched.empty() && !told.gathered.empty(); });
+  EXPECT_EQ(told.matched.front().second, body_of(3, 500));
+  poll(100);
+  EXPECT_EQ(told.gathered, (std::vector<Bytes>{sent}));
+  // a sweep takes what is left, and leaves things as they were
+  const std::uint64_t sweep = here->matcher()->begin_sweep();
+  poll_until([&] { return here->matcher()->sweeps() >= sweep && here->matcher()->is_gathering(kMessage.context); });
+  EXPECT_EQ(told.gathered.back(), body_of(4, 500));
+  EXPECT_FALSE(here->matcher()->is_gathering(kOther.context));
+  here->matcher()->gather(Gathering::all());
+  poll_until([&] { return here->matcher()->is_gathering(kOther.context); });
 }
 
 TEST_F(OfiMatching, AMessageForAForgottenReceiveIsGathered) {
@@ -121,7 +146,7 @@ TEST_F(OfiMatching, AMessageForAForgottenReceiveIsGathered) {
   receive.reset();
   send(*there, *to, kMessage, sent);
   const std::uint64_t sweep = here->matcher()->begin_sweep();
-  here->matcher()->gather(true);
+  here->matcher()->gather(Gathering::all());
   poll_until([&] { return here->matcher()->sweeps() >= sweep && !told.gathered.empty(); });
   EXPECT_EQ(told.gathered.front(), sent);
   EXPECT_TRUE(told.matched.empty() && told.withdrawn.empty());
@@ -134,8 +159,8 @@ TEST_F(OfiMatching, ThereIsRoomForSoManyReceivesAndForTheOneThatAcceptsAll) {
     EXPECT_EQ(*here->matcher()->post(receive, *from, kMessage), expected);
   }
   EXPECT_EQ(here->matcher()->room(), 0u);
-  here->matcher()->gather(true);
-  EXPECT_TRUE(here->matcher()->is_gathering());
+  here->matcher()->gather(Gathering::all());
+  EXPECT_TRUE(here->matcher()->is_gathering(kMessage.context));
   for (MatchedReceive& receive : receives) here->matcher()->forget(receive);
 }
 
@@ -169,17 +194,17 @@ TEST_P(OfiMatchingRefusals, OfAReceiveAreSaidAndItIsTakenLater) {
 
 TEST_P(OfiMatchingRefusals, OfTheReceiveThatAcceptsAllPutGatheringOff) {
   refused = Call::receive_matched;
-  here->matcher()->gather(true);
+  here->matcher()->gather(Gathering::all());
   const std::uint64_t sweep = here->matcher()->begin_sweep();
   send(*there, *to, kMessage, sent);
   poll(kLong);
-  EXPECT_FALSE(here->matcher()->is_gathering());
+  EXPECT_FALSE(here->matcher()->is_gathering(kMessage.context));
   EXPECT_TRUE(told.gathered.empty());
   refused.reset();
   poll_until([&] { return !told.gathered.empty() && here->matcher()->sweeps() >= sweep; });
   EXPECT_EQ(told.gathered.front(), sent);
   // and between two messages
-  poll_until([&] { return here->matcher()->is_gathering(); });
+  poll_until([&] { return here->matcher()->is_gathering(kMessage.context); });
   refused = Call::receive_matched;
   send(*there, *to, kMessage, sent);
   send(*there, *to, kMessage, body_of(3, 500));
@@ -211,15 +236,15 @@ TEST_P(OfiMatchingRefusals, OfASendAreNoFailureHoweverLong) {
 
 TEST_P(OfiMatchingRefusals, ToGiveReceivesBackAreAskedAgain) {
   ASSERT_EQ(post(), Attempt::done);
-  here->matcher()->gather(true);
+  here->matcher()->gather(Gathering::all());
   refused = Call::cancel;
   here->matcher()->withdraw(receive);
-  here->matcher()->gather(false);
+  here->matcher()->gather(Gathering::nothing());
   poll(kLong);
   EXPECT_TRUE(told.withdrawn.empty());
-  EXPECT_TRUE(here->matcher()->is_gathering());
+  EXPECT_TRUE(here->matcher()->is_gathering(kMessage.context));
   refused.reset();
-  poll_until([&] { return !told.withdrawn.empty() && !here->matcher()->is_gathering(); });
+  poll_until([&] { return !told.withdrawn.empty() && !here->matcher()->is_gathering(kMessage.context); });
   EXPECT_EQ(told.withdrawn, std::vector{&receive});
 }
 
@@ -247,7 +272,7 @@ TEST_F(OfiMatching, AReceiveThatIsNotTakenForGoodIsTheNextPollsError) {
   MatchedReceive receive;
   EXPECT_FALSE(here->matcher()->post(receive, *from, kMessage));
   EXPECT_TRUE(here->poll(told)) << "it is its owner's, who gathers now";
-  here->matcher()->gather(true);
+  here->matcher()->gather(Gathering::all());
   const auto count = here->poll(told);
   EXPECT_TRUE(!count && count.error().foreign_code() == FI_EIO);
   here.reset();

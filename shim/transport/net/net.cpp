@@ -84,8 +84,8 @@ class NetTransport final : public Net, private Matcher {
   std::size_t room() const override { return fabric_->matcher()->room(); }
   void withdraw(MatchedReceive& receive) override { fabric_->matcher()->withdraw(receive); }
   void forget(MatchedReceive& receive) override { fabric_->matcher()->forget(receive); }
-  void gather(bool shall) override { fabric_->matcher()->gather(shall); }
-  bool is_gathering() const override { return fabric_->matcher()->is_gathering(); }
+  void gather(const Gathering& what) override { fabric_->matcher()->gather(what); }
+  bool is_gathering(base::ContextId context) const override { return fabric_->matcher()->is_gathering(context); }
   std::uint64_t begin_sweep() override { return fabric_->matcher()->begin_sweep(); }
   std::uint64_t sweeps() const override { return fabric_->matcher()->sweeps(); }
 

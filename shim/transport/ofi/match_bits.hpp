@@ -45,6 +45,8 @@ class MatchBits {
   }
   /// The bits that a receive does not look at.
   static std::uint64_t ignored(const Envelope& wanted) { return wanted.tag == kEveryTag ? (std::uint64_t{1} << kTag) - 1 : 0; }
+  /// And those that one for all messages of a context does not.
+  std::uint64_t ignored_of_context() const { return (std::uint64_t{1} << (kTag + source_)) - 1; }
   bool names_sender() const { return source_ == 0; }
   /// Which layout it is, for the other end to compare.
   std::uint32_t number() const { return static_cast<std::uint32_t>(base_ << 16 | path_ << 8 | source_); }

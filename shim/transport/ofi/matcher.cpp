@@ -59,7 +59,7 @@ Result<Attempt> OfiMatcher::post(Operation* receive) {
 /// A receive of messages from a sender that is named waits until the provider has shown that it knows who that is, and until all that
 /// has come before it did has been gathered.
 Result<Attempt> OfiMatcher::post(MatchedReceive& receive, Link& from, const Envelope& wanted) {
-  if (is_gathering() || room() == 0) return Attempt::again;
+  if (is_gathering(wanted.context) || room() == 0) return Attempt::again;
   fi_addr_t sender = FI_ADDR_UNSPEC;
   if (bits_.names_sender()) {
     auto& link = static_cast<OfiLink&>(from);
@@ -95,20 +95,25 @@ void OfiMatcher::forget(MatchedReceive& receive) {
     if (held.receive == &receive) held.receive = nullptr;
 }
 
-void OfiMatcher::gather(bool shall) {
-  shall_gather_ = shall;
-  if (shall && catch_all_ == nullptr && of_.check()) (void)post_catch_all();  // the next poll tries again, and tells an error
+void OfiMatcher::gather(const Gathering& what) {
+  wanted_ = what;
+  if (!what.is_nothing() && catch_all_ == nullptr && of_.check()) (void)post_catch_all();  // the next poll tries again, and tells an error
 }
 
 std::uint64_t OfiMatcher::begin_sweep() {
-  sweeps_wanted_ = std::max(sweeps_wanted_, sweeps_ + (is_ending_ ? 2 : 1));  // what ends may have been asked back too early
+  sweeps_wanted_ = std::max(sweeps_wanted_, sweeps_ + (is_ending_ && caught_.is_all() ? 2 : 1));  // what ends may have been asked back too early
   return sweeps_wanted_;
 }
 
 Result<Attempt> OfiMatcher::post_catch_all() {
   Operation* operation = receives_.take();
   if (operation == nullptr) return Attempt::again;
+  caught_ = due();
   operation->match = {.is_matched = true, .bits = 0, .ignored = ~std::uint64_t{0}, .sender = FI_ADDR_UNSPEC, .receive = nullptr};
+  if (!caught_.is_all()) {
+    operation->match.bits = bits_.of({caught_.context(), 0, kEveryTag});
+    operation->match.ignored = bits_.ignored_of_context();
+  }
   SHIM_TRY_ASSIGN(const Attempt attempt, post(operation));
   if (attempt == Attempt::done) catch_all_ = operation;
   return attempt;
@@ -116,10 +121,9 @@ Result<Attempt> OfiMatcher::post_catch_all() {
 
 Status OfiMatcher::progress() {
   if (!refused_.empty()) [[unlikely]] std::erase_if(refused_, [this](Operation* receive) { return ask_back(*receive); });
-  const bool shall_sweep = sweeps_ < sweeps_wanted_;
   if (catch_all_ == nullptr) {
-    if (shall_gather_ || shall_sweep) SHIM_TRY(post_catch_all());
-  } else if (!is_ending_ && (!shall_gather_ || shall_sweep)) {
+    if (!due().is_nothing()) SHIM_TRY(post_catch_all());
+  } else if (!is_ending_ && (caught_ != wanted_ || shall_sweep())) {
     is_ending_ = ask_back(*catch_all_);
   }
   return {};
@@ -157,13 +161,13 @@ void OfiMatcher::complete(Operation& operation, std::size_t bytes, fi_addr_t sen
   else if (link != nullptr) sink.on_packet(packet);
   receives_.give_back(&operation);
   // What waits next is then in the next completions; else the next poll tries again, and tells an error.
-  if (is_catch_all && shall_gather_ && catch_all_ == nullptr) (void)post_catch_all();
+  if (is_catch_all && !due().is_nothing() && catch_all_ == nullptr) (void)post_catch_all();
 }
 
 /// A receive that was given back, or that got what was too long, from a stranger then, or cut off by a dying peer.
 void OfiMatcher::fail(Operation& operation, int code, Sink& sink) {
   const bool is_given_back = code == FI_ECANCELED;
-  if (&operation == catch_all_ && is_given_back) ++sweeps_;
+  if (&operation == catch_all_ && caught_.is_all() && is_given_back) ++sweeps_;
   if (!is_given_back) ++of_.counts_.packets_refused;
   leave(operation);
   operation.match.is_withdrawn |= is_given_back;

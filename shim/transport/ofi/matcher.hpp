@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Matching by the provider, with tagged messages (fi_tagged(3)). A receive here has a buffer of ours, which holds any packet: what a long
-// message's packet says is that it is there, and it goes on as any other. Gathering is one more receive, which accepts all and waits
-// behind all others; it ends by being taken back, and that this succeeds says that no message waits.
+// message's packet says is that it is there, and it goes on as any other. Gathering is one more receive, which accepts all, or all of one
+// context, and waits behind all others; it ends by being taken back, and that this succeeds says that no message waits. There is never a
+// second one: what has been gathered is told in the order in which it came.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,8 @@ class OfiMatcher final : public Matcher {
   std::size_t room() const override { return receives_.available() - (catch_all_ == nullptr && receives_.available() > 0 ? 1 : 0); }
   void withdraw(MatchedReceive& receive) override;
   void forget(MatchedReceive& receive) override;
-  void gather(bool shall) override;
-  bool is_gathering() const override { return catch_all_ != nullptr; }
+  void gather(const Gathering& what) override;
+  bool is_gathering(base::ContextId context) const override { return catch_all_ != nullptr && caught_.includes(context); }
   std::uint64_t begin_sweep() override;
   std::uint64_t sweeps() const override { return sweeps_; }
 
@@ -41,6 +42,8 @@ class OfiMatcher final : public Matcher {
 
  private:
   base::Result<Attempt> post(Operation* receive);
+  bool shall_sweep() const { return sweeps_ < sweeps_wanted_; }
+  Gathering due() const { return shall_sweep() ? Gathering::all() : wanted_; }
   base::Result<Attempt> post_catch_all();
   bool ask_back(Operation& receive);
   void hand_on(Operation& receive, ConstSpan packet, Sink& sink);
@@ -52,9 +55,10 @@ class OfiMatcher final : public Matcher {
   const MatchBits bits_;
   Buffers receives_;
   std::vector<Operation*> refused_;     ///< that are wanted back, which the provider does not take from us at the moment
-  Operation* catch_all_ = nullptr;      ///< the receive that accepts all
+  Operation* catch_all_ = nullptr;      ///< the receive that gathers
+  Gathering caught_ = Gathering::nothing();  ///< by it
   bool is_ending_ = false;              ///< it has been asked back
-  bool shall_gather_ = false;           ///< says our owner
+  Gathering wanted_ = Gathering::nothing();  ///< by our owner
   std::uint64_t sweeps_ = 0, sweeps_wanted_ = 0;
 };
 
