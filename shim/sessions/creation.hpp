@@ -59,7 +59,8 @@ struct Creation {
 
   std::optional<Agreement> agreement;
   std::optional<base::Error> failure;
-  /// Partners that have not been told of the failure, because they have not come yet; self among them if it has not called.
+  /// Partners that have not been told of the failure, because they have not come yet: those below contribute when they come, the
+  /// parent asks. Self is among them if it has not called.
   std::set<int> untold;
 
   base::Nanoseconds started = 0, next_look = 0;
@@ -101,6 +102,15 @@ class Creations {
   void close();
 
  private:
+  /// A failure, for those who wait in vain and ask.
+  struct Remembered {
+    Failure failure;
+    base::Nanoseconds when = 0;
+    /// The parent, where it could be told, and in which life: one that has begun anew since has not heard of it.
+    std::optional<base::ProcessId> parent = {};
+    std::uint32_t told_in_life = 0;
+  };
+
   void on_control(base::ProcessId from, std::span<const std::byte> bytes);
   // creation_messages.cpp; with the mutex held
   void handle(base::ProcessId from, Contribution message);
@@ -119,9 +129,13 @@ class Creations {
   void send_bytes(base::ProcessId to, std::vector<std::byte> bytes);
   /// No message can be sent to this partner, for want of memory or of a network.
   bool fail_if_out_of_reach(const CreationPtr& creation, int rank);
-  void remember(const Failure& failure);
-  /// Does this process know that the creation has failed, after the asker joined it?
-  const Failure* failure_since(const Question& question) const;
+  /// parent: ours in that creation, where it is told now.
+  void remember(const Failure& failure, std::optional<base::ProcessId> parent);
+  /// What this process knows of a failure that the asker, who waits, has not heard of.
+  std::optional<Failure> failure_for(base::ProcessId asker, const Question& question);
+  bool is_news(Remembered& remembered, base::ProcessId asker, const Question& question) const;
+  /// A partner that has just been told of the failure, in a message that it gets.
+  void note_told(const CreationPtr& creation, int rank);
   void give_back(base::ProcessId to, const CreationKey& key, std::uint32_t call);
   bool is_plausible(const CreationKey& key, base::ProcessId from, bool with_us = true) const;
   /// Ends the creation here and tells all partners that wait in it; `told` knows already. elsewhere: see Failure.
@@ -188,12 +202,7 @@ class Creations {
   Process& process_;
   mutable std::mutex mutex_;  ///< guards what follows
   std::vector<Note> notes_;
-  /// The last failures, for those who wait in vain and ask.
-  struct Remembered {
-    Failure failure;
-    base::Nanoseconds when = 0;
-  };
-  std::deque<Remembered> failures_;
+  std::deque<Remembered> failures_;  ///< the last ones
   std::unordered_map<CreationKey, CreationPtr, CreationKeyHash> creations_;
   std::optional<std::thread::id> first_thread_;
   bool closing_ = false;

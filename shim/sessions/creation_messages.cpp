@@ -94,10 +94,9 @@ void Creations::handle(base::ProcessId from, Contribution message) {
     return give_back(from, message.key, call);
   }
   if (creation->failure) {
-    if (creation->untold.erase(rank) > 0) {
+    if (creation->untold.contains(rank)) {
       send(from, Failure{creation->key, call, creation->failure->error_class(), creation->failure->text(), {}});
-      if (creation->untold.empty()) forget(*creation);
-      return;
+      return note_told(creation, rank);
     }
     forget(*creation);  // it knows of the failure, so this is a new attempt
     creation = find_or_begin(message.key);
@@ -125,11 +124,7 @@ void Creations::handle(base::ProcessId from, Failure message) {
   CreationPtr creation = find_or_begin(message.key, from);
   if (!creation) return;
   const int rank = creation->group->rank_of(from);
-  if (creation->failure) {  // two have noticed
-    creation->untold.erase(rank);
-    if (creation->untold.empty()) forget(*creation);
-    return;
-  }
+  if (creation->failure) return note_told(creation, rank);  // two have noticed
   const auto& roles = creation->roles;
   if (message.call != 0) {
     // either our own contribution is answered, or a partner takes its own back
@@ -158,16 +153,19 @@ void Creations::fail(const CreationPtr& creation, const base::Error& error, std:
   creation->operation.fail();
   Failure message{creation->key, 0, error.error_class(), error.text(), {}};
   if (elsewhere) message.elsewhere.assign(elsewhere->ranges().begin(), elsewhere->ranges().end());
-  remember(message);
+  std::optional<base::ProcessId> parent;
+  if (roles.parent && process_.known_life(creation->group->at(*roles.parent))) parent = creation->group->at(*roles.parent);
+  remember(message, parent);
   auto tell = [&](int rank, std::uint32_t call) {
     if (!told.insert(rank).second) return;
     message.call = call;
     send(*creation, rank, message);
   };
-  // Upwards at once: that partner is told whether it has called or not, and keeps it for its call.
+  // Upwards at once: that partner is told whether it has called or not, and keeps it for its call. A parent that is nowhere to be
+  // found yet asks when it has come.
   if (!roles.is_root()) tell(roles.root, creation->own_call());
-  if (roles.parent && process_.known_life(creation->group->at(*roles.parent)))
-    tell(*roles.parent, creation->sent_up ? creation->own_call() : 0);
+  if (parent) tell(*roles.parent, creation->sent_up ? creation->own_call() : 0);
+  else if (roles.parent && !told.contains(*roles.parent)) creation->untold.insert(*roles.parent);
   for (int rank : creation->contributed) tell(rank, creation->entries.at(rank).context_base);
   // Downwards those who have not come yet are told when they come, and those who will not come, for others who wait for them.
   for (const auto* partners : {&roles.local, &roles.children})
@@ -179,6 +177,11 @@ void Creations::fail(const CreationPtr& creation, const base::Error& error, std:
   if (!creation->joined && !told.contains(roles.self)) creation->untold.insert(roles.self);
   creation->to_be_asked.clear();
   creation->inquiries.clear();
+  if (creation->untold.empty()) forget(*creation);
+}
+
+void Creations::note_told(const CreationPtr& creation, int rank) {
+  creation->untold.erase(rank);
   if (creation->untold.empty()) forget(*creation);
 }
 
@@ -195,27 +198,44 @@ void Creations::handle(base::ProcessId from, Returned message) {
   if (creation->search && rank == creation->roles.parent) creation->search->parent_has_left(message.life);
 }
 
-void Creations::remember(const Failure& failure) {
-  failures_.push_back({failure, base::now_ns()});
+void Creations::remember(const Failure& failure, std::optional<base::ProcessId> parent) {
+  failures_.push_back({failure, base::now_ns(), parent, parent ? *process_.known_life(*parent) : 0});
   if (failures_.size() > kMostRemembered) failures_.pop_front();
 }
 
-const Failure* Creations::failure_since(const Question& question) const {
+/// Others than a parent in a new life may have been told, and try again: for them only what has happened since they joined counts.
+bool Creations::is_news(Remembered& remembered, base::ProcessId asker, const Question& question) const {
+  if (remembered.parent == asker && question.asker.life > remembered.told_in_life) {
+    remembered.told_in_life = question.asker.life;
+    return true;
+  }
   const base::Nanoseconds joined = base::now_ns() - base::Nanoseconds{question.waited_ms} * 1'000'000;
-  for (auto at = failures_.rbegin(); at != failures_.rend(); ++at)
-    if (at->failure.key == question.key) return at->when > joined ? &at->failure : nullptr;
-  return nullptr;
+  return remembered.when > joined;
+}
+
+/// Whoever stands among the untold waits for what has failed, however long ago.
+std::optional<Failure> Creations::failure_for(base::ProcessId asker, const Question& question) {
+  const CreationPtr asked = find(question.key);
+  if (asked && asked->joined && !asked->is_over()) return std::nullopt;  // so this process does
+  if (const int rank = asked ? asked->group->rank_of(asker) : kUndefined; rank != kUndefined && asked->untold.contains(rank)) {
+    note_told(asked, rank);
+    return Failure{question.key, question.call, asked->failure->error_class(), asked->failure->text(), {}};
+  }
+  const auto last = std::find_if(failures_.rbegin(), failures_.rend(),
+                                 [&](const Remembered& remembered) { return remembered.failure.key == question.key; });
+  if (last == failures_.rend() || !is_news(*last, asker, question)) return std::nullopt;
+  Failure failure = last->failure;
+  failure.call = question.call;
+  return failure;
 }
 
 void Creations::handle(base::ProcessId from, Question message) {
   if (!is_plausible(message.key, from)) return;
+  // one that comes late may be unknown here; what is no address changes nothing
+  if (!message.asker.bytes.empty()) (void)process_.learn_found(from, message.asker);
+  if (const auto failure = failure_for(from, message)) return send(from, *failure);
   CreationPtr asked = find(message.key);
   const bool is_in_it = asked && asked->joined && !asked->is_over();
-  if (const Failure* failure = failure_since(message); failure && !is_in_it) {
-    Failure answer = *failure;
-    answer.call = message.call;
-    return send(from, answer);
-  }
   Answer answer{std::move(message.key), several_threads_, {}, is_in_it ? describe_missing(*asked) : ""};
   for (const auto& [key, creation] : creations_)
     if (creation->joined && !creation->is_over()) answer.waiting.push_back(creation->key);

@@ -181,7 +181,10 @@ void Creations::ask_the_missing(Creation& creation) {
 
 void Creations::ask(Creation& creation, int rank) {
   const base::Nanoseconds waited = base::now_ns() - creation.started;
-  send(creation, rank, Question{creation.key, creation.own_call(), static_cast<std::uint32_t>(waited / 1'000'000)});
+  Question question{creation.key, creation.own_call(), static_cast<std::uint32_t>(waited / 1'000'000), {}};
+  if (!process_.is_local(creation.group->at(rank)))
+    if (auto own = process_.own_address()) question.asker = *std::move(own);
+  send(creation, rank, question);
 }
 
 void Creations::ask_who_was_found(Creation& creation) {

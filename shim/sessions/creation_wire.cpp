@@ -29,6 +29,11 @@ class Writer : public ByteWriter {
       number(range.stride);
     }
   }
+  void address(const NetworkAddress& address) {
+    number(address.life);
+    small(static_cast<std::uint32_t>(address.bytes.size()));
+    bytes(address.bytes);
+  }
 };
 
 class Reader : public ByteReader {
@@ -54,6 +59,11 @@ class Reader : public ByteReader {
       ranges.push_back(range);
     }
     return ranges;
+  }
+  NetworkAddress address() {
+    const auto life = number<std::uint32_t>();
+    const auto taken = bytes(small());
+    return {life, {taken.begin(), taken.end()}};
   }
   MemberTable entries() { return read_table(*this, processes_); }
 
@@ -82,6 +92,7 @@ void write(Writer& out, const Question& message) {
   out.key(message.key);
   out.number(message.call);
   out.number(message.waited_ms);
+  out.address(message.asker);
 }
 void write(Writer& out, const Answer& message) {
   out.key(message.asked);
@@ -119,6 +130,7 @@ void read(Reader& in, Question& message) {
   message.key = in.key();
   message.call = in.number<std::uint32_t>();
   message.waited_ms = in.number<std::uint32_t>();
+  message.asker = in.address();
 }
 void read(Reader& in, Answer& message) {
   message.asked = in.key();

@@ -14,6 +14,7 @@
 #include "shim/base/ids.hpp"
 #include "shim/sessions/creation_table.hpp"
 #include "shim/sessions/group.hpp"
+#include "shim/sessions/network_address.hpp"
 
 namespace shim::sessions {
 
@@ -62,7 +63,8 @@ struct Returned {
 struct Question {
   CreationKey key;
   std::uint32_t call = 0;       ///< the asker's context base
-  std::uint32_t waited_ms = 0;  ///< how long it has waited: a failure of before is of no interest
+  std::uint32_t waited_ms = 0;  ///< how long it has waited
+  NetworkAddress asker;         ///< where the answer can be sent to; on the own node it has no bytes
 };
 struct Answer {
   CreationKey asked;

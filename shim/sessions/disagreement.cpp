@@ -56,7 +56,7 @@ void Creations::end_both(const CreationPtr& mine, const CreationKey& other, int 
   } else {
     const Failure message{other, 0, error.error_class(), error.text(), {here->ranges().begin(), here->ranges().end()}};
     send(*mine, rank, message);
-    remember(message);
+    remember(message, std::nullopt);
   }
   fail(mine, error, {mine->roles.self}, there.get());
 }

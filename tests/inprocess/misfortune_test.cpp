@@ -2,9 +2,6 @@
 // Creations that cannot succeed: members that disagree, do not come, or die. Nobody hangs, all are told what is wrong, and all
 // can go on.
 #include <gmock/gmock.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <thread>
@@ -12,6 +9,7 @@
 #include "cluster.hpp"
 #include "shim/sessions/address_lookup.hpp"
 #include "shim/sessions/creation_wire.hpp"
+#include "victim.hpp"
 
 namespace shim::sessions::testing {
 namespace {
@@ -230,42 +228,6 @@ TEST(Report, CanBeSwitchedOff) {
   EXPECT_EQ(cluster.log(), "");
 }
 
-/// A process of its own, which begins a session and then waits to be killed. Made before any thread.
-class Victim {
- public:
-  Victim(Cluster& cluster, int rank, bool publishes) {
-    int ends[2];
-    if (pipe(ends) != 0) ADD_FAILURE() << "pipe";
-    child_ = fork();
-    if (child_ == 0) {
-      auto process = cluster.start(rank);
-      const transport::Bytes address = process && publishes ? (*process)->own_address()->bytes : transport::Bytes(1);
-      [[maybe_unused]] auto written = write(ends[1], address.data(), process ? address.size() : 0);
-      if (!process) _exit(1);
-      for (;;) pause();
-    }
-    close(ends[1]);
-    transport::Bytes address(512);
-    const auto length = read(ends[0], address.data(), address.size());
-    EXPECT_GT(length, 0);
-    close(ends[0]);
-    if (!publishes) return;
-    // the launcher is in our memory, not in that process's
-    address.resize(static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
-    EXPECT_TRUE(cluster.launcher().open(static_cast<std::uint32_t>(rank))->publish(address_key(0), address));
-  }
-  ~Victim() { end(); }
-  void end() {
-    if (child_ <= 0) return;
-    kill(child_, SIGKILL);
-    waitpid(child_, nullptr, 0);
-    child_ = 0;
-  }
-
- private:
-  pid_t child_ = 0;
-};
-
 struct Death {
   World world;
   int victim;
@@ -404,7 +366,7 @@ TEST(Damaged, MessagesDoNoHarm) {
             std::vector<Range>{{0, 0, 2, 1}, {0, 0, 2, 1}}, std::vector<Range>{}}) {
         const CreationKey key{"", "test.damaged", ranges};
         ASSERT_TRUE(engine.send_control({0, 0}, encode(Contribution{key, table_of({1})})));
-        ASSERT_TRUE(engine.send_control({0, 0}, encode(Question{key, 0, 0})));
+        ASSERT_TRUE(engine.send_control({0, 0}, encode(Question{key, 0, 0, {}})));
         ASSERT_TRUE(engine.send_control({0, 0}, encode(Failure{key, 0, base::ErrorClass::other, "?", {}})));
       }
       // of the right group, but with ranks that it does not have
