@@ -31,6 +31,8 @@ def tree_hops(nodes):
     return 2 * math.ceil(math.log2(nodes)) if nodes > 1 else 0
 
 
+TABLE = "creation table"   # the system of bench/creation_table's rows
+
 # How node roots learn each other's addresses: messages between nodes that wait for each other, and who is in a fence.
 STRATEGIES = {
     "modex": lambda place: {"hops": tree_hops(place.nodes)},
@@ -124,26 +126,51 @@ def strategy_of(system):
     return name if name in STRATEGIES and name != system else None
 
 
-def read(lines):
-    """Of files one after another: (system, place) to (phase, quantity) to the median; "cores" are those of the machine."""
+@dataclasses.dataclass
+class Found:
+    """What was measured: of (system, place), (phase, quantity) to the median; "cores" are those of the machine."""
+    values: dict
+    files: dict   # of (system, place), those that have it, in the order in which they were named: the last one counts
+
+    def items(self):
+        return self.values.items()
+
+    def measured_again(self):
+        """(system, place, files) of what several files have and the model speaks of."""
+        return [(system, place, files) for (system, place), files in self.files.items()
+                if len(files) > 1 and (system == TABLE or (strategy_of(system) is not None and place.nodes > 1))]
+
+
+def _read_one(name, lines):
     found = collections.defaultdict(dict)
     for row in csv.DictReader(lines):
-        if row["nodes"] == "nodes":   # the head of another file
-            continue
-        place = Place(int(row["nodes"]), int(row["per_node"]))
-        found[row["system"], place]["cores"] = int(row["cores"])
-        found[row["system"], place][row["phase"], row["quantity"]] = float(row["median"])
+        run = found[row["system"], Place(int(row["nodes"]), int(row["per_node"]))]
+        what = row["phase"], row["quantity"]
+        if what in run:
+            raise SystemExit(f"startup_model: {name} has {row['system']}, {row['nodes']} x {row['per_node']}, {what[0]}, {what[1]} twice")
+        run["cores"] = int(row["cores"])
+        run[what] = float(row["median"])
+    return found
+
+
+def read(files):
+    """Of (name, lines) of each file. A run that several files have is that of the last one, as a whole: no mixture of two runs is fitted."""
+    found = Found({}, collections.defaultdict(list))
+    for name, lines in files:
+        for run, values in _read_one(name, lines).items():
+            found.values[run] = values
+            found.files[run].append(name)
     return found
 
 
 def table_costs(found, wanted="ms"):
     """Of this quantity for each member, by what is done with the table; of the largest group that was measured. None: of none."""
-    places = [place for system, place in found if system == "creation table"]
+    places = [place for system, place in found.values if system == TABLE]
     if not places:
         return None
     largest = max(places, key=lambda place: place.processes)
     return {phase: value / largest.processes for (phase, quantity), value in
-            ((key, value) for key, value in found["creation table", largest].items() if key != "cores") if quantity == wanted}
+            ((key, value) for key, value in found.values[TABLE, largest].items() if key != "cores") if quantity == wanted}
 
 
 @dataclasses.dataclass

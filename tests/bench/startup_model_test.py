@@ -33,9 +33,17 @@ def _made_up():
                                            ("world_comm", "mean_ms", 300 + 20 * crowding + (2 + crowding) * hops + fence),
                                            ("start", "mean_kib", 500), ("world_comm", "mean_kib", 500 + 4000 + 10 * place.processes)):
                 rows.append(("openmpi", 2, system, place.nodes, place.per_node, phase, quantity, value, value, value, 5))
+    return _text(rows)
+
+
+def _text(rows):
     text = io.StringIO()
     csv.writer(text).writerows([_FIELDS, *rows])
     return text.getvalue()
+
+
+def _read(*files):
+    return startup_costs.read((f"{number}.csv", text.splitlines()) for number, text in enumerate(files, 1))
 
 
 class LeastSquares(unittest.TestCase):
@@ -65,7 +73,7 @@ class LeastSquares(unittest.TestCase):
 
 class Model(unittest.TestCase):
     def setUp(self):
-        self.found = startup_costs.read(io.StringIO(_made_up()))
+        self.found = _read(_made_up())
         self.steps = startup_costs.steps_from(self.found)
 
     def test_costs_are_found_again(self):
@@ -102,9 +110,7 @@ class Model(unittest.TestCase):
                  ("none", 2, "creation table", 4, 2, "write to its node", "bytes", 1e9, 1e9, 1e9, 1),
                  ("none", 2, "creation table", 4, 2, "held by its node", "bytes", 8 * 24, 8 * 24, 8 * 24, 1),
                  ("none", 2, "creation table", 4, 2, "held by a node root", "bytes", 8 * 48, 8 * 48, 8 * 48, 1)]
-        text = io.StringIO()
-        csv.writer(text).writerows(rows)
-        steps = startup_costs.steps_from(startup_costs.read(io.StringIO(_made_up() + text.getvalue())))
+        steps = startup_costs.steps_from(_read(_made_up(), _text(rows)))
         place = Place(1024, 3)
         self.assertEqual(steps.table_held_kib(place), [3 * 24, 3 * 48])
         self.assertEqual(self.steps.table_held_kib(place), [0, 0])
@@ -113,16 +119,29 @@ class Model(unittest.TestCase):
                 without, with_it = (startup_costs.predict(each, strategy, place)[0][end] for each in (self.steps, steps))
                 self.assertAlmostEqual(with_it - without, place.processes * (times * (2 + 3) + 6 + 4 + at_once * (1 + 5)), 3)
 
+    def test_of_two_files_the_last_one_s_run_counts_as_a_whole(self):
+        rows = [("openmpi", 2, "sessions", 2, 2, phase, "mean_ms", value, value, value, 5) for phase, value in (("session_init", 99), ("dup", 7))]
+        found = _read(_made_up(), _text(rows))
+        self.assertEqual(found.values["sessions", Place(2, 2)], {"cores": 2, ("session_init", "mean_ms"): 99, ("dup", "mean_ms"): 7})
+        self.assertEqual(found.values["sessions", Place(4, 2)], self.found.values["sessions", Place(4, 2)])
+        self.assertEqual(found.measured_again(), [("sessions", Place(2, 2), ["1.csv", "2.csv"])])
+        self.assertEqual(self.found.measured_again(), [])
+
+    def test_a_file_that_says_something_twice_is_refused(self):
+        with self.assertRaisesRegex(SystemExit, r"1\.csv has sessions, 2 x 2, session_init, mean_ms twice"):
+            _read(_made_up() + _made_up().partition("\n")[2])
+
     def test_tree_hops(self):
         self.assertEqual([startup_costs.tree_hops(n) for n in (1, 2, 3, 4, 5, 2048)], [0, 2, 4, 4, 6, 22])
 
 
 class Command(unittest.TestCase):
-    def run_on(self, text):
-        with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
-            file.write(text)
-            file.flush()
-            return subprocess.run([_BENCH / "startup_model", file.name], text=True, capture_output=True)
+    def run_on(self, *texts):
+        with tempfile.TemporaryDirectory() as folder:
+            files = [pathlib.Path(folder) / f"{number}.csv" for number in range(1, len(texts) + 1)]
+            for file, text in zip(files, texts):
+                file.write_text(text, encoding="utf-8")
+            return subprocess.run([_BENCH / "startup_model", *files], text=True, capture_output=True)
 
     def test_prints_all_strategies_and_what_is_published(self):
         done = self.run_on(_made_up())
@@ -131,6 +150,11 @@ class Command(unittest.TestCase):
             self.assertRegex(done.stdout, rf"(?m)^\| 2048 \| 96 \| {strategy}\b")
         self.assertIn("| ring (not measured) |", done.stdout)
         self.assertIn("5.8 s | Startup 2017", done.stdout)
+
+    def test_says_which_of_two_files_counts(self):
+        done = self.run_on(_made_up(), _made_up())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("- sessions, fence, 8 × 4: 1.csv, **2.csv**\n", done.stdout)
 
     def test_too_few_measurements(self):
         done = self.run_on("\n".join(_made_up().splitlines()[:4]))
