@@ -43,6 +43,19 @@ class Figures(unittest.TestCase):
         measured = _measured({"MPI_Init": "world_init max_ms 100 mean_ms 90\n", "sessions": "session_total max_ms 11 mean_ms 9\n"})
         self.assertIn("| 11 ms | 100 ms | **0.11** (0.11–0.11) | ≤ 0.1 | **no** |", startup_report.goals(measured))
 
+    def test_the_largest_process_is_judged_as_well(self):
+        start, made = "start max_kib 600 mean_kib 500 shared_kib 0\n", "world_comm max_kib {} mean_kib 700 shared_kib 0\n"
+        measured = startup_jobs.Measured(systems=["sessions"], places=[(1, 256)])
+        startup_jobs.take(measured, "sessions", (1, 256), 0, start + made.format(1525))
+        told = startup_report.goals(measured)
+        self.assertIn("| memory per process beyond PMIx | 1 | 256 | 200 KiB |  |  | < 1024 KiB | yes |", told)
+        self.assertIn("| the same, of the largest process | 1 | 256 | 1025 KiB |  |  | < 1024 KiB | **no** |", told)
+
+    def test_times_are_means_and_maxima(self):
+        measured = _measured({"sessions": "session_init max_ms 3 mean_ms 1.5\nsession_total max_ms 12 mean_ms 9\ndup max_ms 0.002 mean_ms 0.001\n"})
+        self.assertIn("| 1 | 2 | sessions | 1.5, 3 |  |  | 9, 12 |", startup_report._times(measured, measured.places, measured.systems))
+        self.assertIn("| 1 | 2 | sessions |  |  |  | 1, 2 |  |", startup_report._later(measured))
+
     def test_memory_is_told_by_steps(self):
         lines = "".join(f"{phase} max_kib {kib} mean_kib {kib} shared_kib 0\n" for phase, kib in
                         (("start", 500), ("session_init", 1500), ("self_comm", 1504), ("world_comm", 2004), ("allreduce_first", 2100),
