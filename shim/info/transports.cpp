@@ -24,8 +24,11 @@ Section transports_section(const base::Result<transport::OfiOffer>& fabric, cons
   section.add("libfabric", fabric->library.version);
   section.add("", fabric->library.file);
   const char* if_chosen = uses_libfabric ? "; would be used" : "; would be used if INTERSESSION_PROVIDER were any";
-  for (std::size_t i = 0; i < fabric->providers.size(); ++i)
-    section.add(std::to_string(i + 1) + ". " + fabric->providers[i].name, provider_text(fabric->providers[i], fabric->chosen == i ? if_chosen : ""));
+  for (std::size_t i = 0; i < fabric->providers.size(); ++i) {
+    const transport::OfiProvider& provider = fabric->providers[i];
+    section.add(std::to_string(i + 1) + ". " + provider.name, provider_text(provider, fabric->chosen == i ? if_chosen : ""));
+    if (!provider.caution.empty()) section.add("", provider.caution);
+  }
   if (!fabric->chosen && uses_libfabric) section.add("", "none of them can be used: groups that span nodes will fail");
   return section;
 }

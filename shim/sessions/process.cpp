@@ -102,6 +102,8 @@ transport::Opened Process::open_fabric() {
   if (opened && settings_.matching == "provider" && !(*opened)->may_match())
     log_.write(base::LogLevel::warn, "libfabric's provider " + settings_.provider + " is not up to matching messages here (INTERSESSION_MATCHING): "
                                      "this library matches them");
+  if (opened && !(*opened)->caution().empty() && place_.slot_of(bootstrap_->job().rank) == 0)  // once for each node
+    log_.write(base::LogLevel::warn, std::string((*opened)->caution()));
   return opened;
 }
 

@@ -181,6 +181,9 @@ class Transport {
   /// Is there a matcher, or may there be one later?
   virtual bool may_match() const { return false; }
 
+  /// For the user: what may go wrong over it on this system, and what helps. Mostly empty.
+  virtual std::string_view caution() const { return {}; }
+
   /// Has the link's process ended, or left this transport for good, and has all that it sent been handed over? What is not known is no.
   virtual bool is_gone([[maybe_unused]] const Link& link) const { return false; }
   /// The same with what has become of attempts to reach it, which may have failed for other reasons, too.

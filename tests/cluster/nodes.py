@@ -109,6 +109,13 @@ def make_nodes(count: int, shm: str = "", clocks: int = 0, own_cores: bool = Fal
     return [Node(index, shm, index * clocks, _share_of_cores(index, count) if own_cores else "") for index in range(count)]
 
 
+def give_tcp_memory(nodes: list[Node], receive: int) -> None:
+    """TCP connections of these nodes begin to receive with so many bytes of memory; what they may grow to stays (tcp(7))."""
+    for node in nodes:
+        _run(node.enter("sh", "-c", 'set -- "$1" "$2" $(cat "$1"); echo "$3 $2 $5" > "$1"', "sh", "/proc/sys/net/ipv4/tcp_rmem",
+                        str(receive)), [])
+
+
 def bridged(nodes: list[Node]) -> list[str]:
     """The words for `ip` that give each node an eth0 on one bridge in the caller's network namespace."""
     words = ["link add br0 type bridge", "link set br0 up"]

@@ -8,6 +8,7 @@ import shutil
 from jobs import App, Job
 from launchers import LAUNCHERS, NONE, OWN_LAUNCHER
 from processes import MARK
+from transports import NODE_OPTIONS
 
 _TESTS = pathlib.Path(__file__).resolve().parent.parent
 
@@ -70,7 +71,8 @@ def command_of(job: Job, place: Place) -> list[str]:
     if job.nodes > 1 or job.cluster:
         # What a job leaves that ends badly goes with the nodes' file systems.
         clean = [] if job.ends_badly else ["--expect-clean", "intersession*"]
-        words = [str(_TESTS / "cluster" / "cluster"), "--nodes", str(job.nodes), *clean, *job.cluster, "--", *words]
+        words = [str(_TESTS / "cluster" / "cluster"), "--nodes", str(job.nodes), *clean, *NODE_OPTIONS.get(job.transport, []), *job.cluster,
+                 "--", *words]
     return words
 
 

@@ -21,3 +21,6 @@ TRANSPORTS = {
     # The same for everything.
     "matched_everywhere": {"INTERSESSION_TRANSPORT": "fabric", "INTERSESSION_PROVIDER": "tcp;ofi_rxm", "INTERSESSION_MATCHING": "provider"},
 }
+# What the provider sockets needs of the nodes, or it stops for ever in a few jobs of a hundred (docs/measurements.md, "Of libfabric").
+_ROOM = ["--tcp-memory", "1048576"]
+NODE_OPTIONS = {"sockets": _ROOM, "matched_sockets": _ROOM}

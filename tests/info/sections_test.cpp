@@ -133,7 +133,9 @@ TEST(Transports, TheChosenProviderIsNamed) {
   offer.providers.push_back({"third", "eth0", std::nullopt});
   base::Settings settings;
   settings.provider = "any";
+  offer.providers.back().caution = "may stop";
   const Section section = transports_section(std::move(offer), settings);
+  EXPECT_EQ(section.rows.back().text, "may stop");
   EXPECT_EQ(text_at(section, "inside a node"), "shared memory");
   EXPECT_EQ(text_at(section, "libfabric"), "1.17");
   EXPECT_EQ(text_at(section, "1. first"), "not usable: not offered");

@@ -11,6 +11,7 @@
 #include "shim/transport/shm/shm.hpp"
 #include "tests/transport/anonymous_area.hpp"
 #include "tests/transport/rig.hpp"
+#include "tests/transport/roomy_network.hpp"
 #include "tests/transport/sabotage.hpp"
 
 namespace shim::transport::testing {
@@ -57,6 +58,7 @@ using Saboteur = std::function<std::unique_ptr<Sabotage>(Transport&)>;
 
 std::unique_ptr<Rig> make_ofi_rig(const OfiSettings& settings, const Saboteur& saboteur, int size, std::string& reason) {
   pass_over_leaks_of(settings.provider);
+  make_room_for(settings.provider);
   auto sabotages = std::make_shared<std::vector<std::unique_ptr<Sabotage>>>();
   std::vector<std::unique_ptr<Transport>> transports;
   for (int i = 0; i < size; ++i) {

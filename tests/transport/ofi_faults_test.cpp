@@ -9,6 +9,7 @@
 #include "shim/base/clock.hpp"
 #include "shim/transport/ofi/ofi.hpp"
 #include "tests/transport/rig.hpp"
+#include "tests/transport/roomy_network.hpp"
 #include "tests/transport/sabotage.hpp"
 
 namespace shim::transport::testing {
@@ -35,6 +36,7 @@ struct FaultyPair {
     there.reset();
   }
   static std::unique_ptr<Transport> make() {
+    testing::make_room_for("sockets");
     auto made = make_ofi({.provider = "sockets", .interface = "lo", .tuning = {.reads = true}});
     EXPECT_TRUE(made) << made.error().text();
     return *std::move(made);

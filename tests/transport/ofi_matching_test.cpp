@@ -11,6 +11,7 @@
 #include "shim/transport/ofi/ofi.hpp"
 #include "shim/transport/ofi/wire.hpp"
 #include "tests/transport/rig.hpp"
+#include "tests/transport/roomy_network.hpp"
 #include "tests/transport/sabotage.hpp"
 
 namespace shim::transport::testing {
@@ -35,6 +36,7 @@ class OfiMatching : public ::testing::Test {
   static constexpr Envelope kMessage{std::uint64_t{5} << 32 | 2, 1, 3};
 
   static std::unique_ptr<Transport> make() {
+    testing::make_room_for("sockets");
     auto made = make_ofi({.provider = "sockets", .interface = "lo", .matching = true});
     EXPECT_TRUE(made && (*made)->matcher());
     return *std::move(made);

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "shim/transport/ofi/caution.hpp"
 #include "shim/transport/ofi/in_order.hpp"
 #include "tests/transport/rig.hpp"
 
@@ -176,6 +177,15 @@ TEST(OfiInOrder, AreTakenAsSentWhateverTheOrderTheyComeIn) {
   for (std::uint32_t number : numbers) add(number);
   std::ranges::sort(numbers);
   EXPECT_EQ(taken, numbers);
+}
+
+TEST(OfiCaution, SaysWhatSocketsNeedsAndOnlyOfThat) {
+  const std::string said = caution_about("sockets", 131'072);
+  for (const char* word : {"sockets", "131072", "net.ipv4.tcp_rmem", "1048576", "INTERSESSION_PROVIDER"})
+    EXPECT_NE(said.find(word), std::string::npos) << word;
+  EXPECT_EQ(caution_about("sockets", 1 << 20), "");
+  EXPECT_EQ(caution_about("sockets", std::nullopt), "");
+  EXPECT_EQ(caution_about("tcp;ofi_rxm", 131'072), "");
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "shim/transport/ofi/caution.hpp"
 #include "shim/transport/ofi/endpoint.hpp"
 #include "shim/transport/ofi/ofi.hpp"
 #include "shim/transport/ofi/provider.hpp"
@@ -16,6 +17,7 @@ base::LoadedLibrary describe(const Library& library) {
 base::Status explore(const Library& library, const OfiSettings& settings, bool tries_endpoint, OfiProvider& provider) {
   SHIM_TRY_ASSIGN(InfoList info, find_provider(library, settings, provider.name));
   provider.interface = interface_of(*info);
+  provider.caution = caution_about(provider.name, tcp_receive_memory());
   if (tries_endpoint) {
     SHIM_TRY_ASSIGN(Endpoint endpoint, Endpoint::open(library, std::move(info), settings.tuning));
     endpoint.close();

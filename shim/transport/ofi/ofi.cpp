@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "shim/transport/cookie.hpp"
+#include "shim/transport/ofi/caution.hpp"
 #include "shim/transport/ofi/ofi_transport.hpp"
 #include "shim/transport/ofi/provider.hpp"
 
@@ -28,7 +29,8 @@ constexpr std::size_t kLeastFrameBytes = 1024;
 }  // namespace
 
 Ofi::Ofi(Library library, Endpoint endpoint, std::uint64_t cookie)
-    : library_(library), endpoint_(std::move(endpoint)), traits_(endpoint_.traits()), cookie_(cookie),
+    : library_(library), endpoint_(std::move(endpoint)), traits_(endpoint_.traits()),
+      caution_(caution_about(endpoint_.provider(), tcp_receive_memory())), cookie_(cookie),
       sends_(traits_.sends, traits_.prefix_bytes + traits_.frame_bytes),
       injected_(std::make_unique_for_overwrite<std::byte[]>(traits_.prefix_bytes + traits_.inject_bytes)),
       receives_(traits_.receives, traits_.prefix_bytes + traits_.frame_bytes), reads_(traits_.read_bytes != 0 ? kReadDepth : 0, 0) {}

@@ -53,6 +53,7 @@ struct OfiProvider {
   std::string name;
   std::string interface;             ///< where it is offered: its name, and its address where it has one of the Internet's
   std::optional<base::Error> error;  ///< why it cannot be used
+  std::string caution = {};          ///< what may go wrong over it on this system; mostly empty
 };
 
 /// What make_ofi would choose from.

@@ -48,6 +48,7 @@ class Ofi final : public Transport {
   const Counts& counts() const override { return counts_; }
   Matcher* matcher() override { return matcher_.get(); }
   bool may_match() const override { return matcher_ != nullptr; }
+  std::string_view caution() const override { return caution_; }
 
   /// Makes the buffers known to the provider, and posts receives.
   base::Status begin();
@@ -115,6 +116,7 @@ class Ofi final : public Transport {
   Library library_;
   Endpoint endpoint_;
   const Traits traits_;
+  const std::string caution_;
   std::uint64_t cookie_;
   Buffers sends_;
   std::unique_ptr<std::byte[]> injected_;  ///< one frame, for as long as it takes to inject it
