@@ -5,6 +5,7 @@
  *
  * messages       between pairs of processes: latency, bandwidth, rate; with "more" of sizes that make a curve
  * fabric         between two processes: the rows of raw_pingpong
+ * crowded        the short rows among more processes than there are cores
  * collectives    of all
  * rings          of all, in the order of ranks and in random orders
  *
@@ -101,6 +102,13 @@ static void bandwidths(const Compared *c, Side *s) {
   row(c, "rate", s->bytes, stream, s, s->window);
 }
 
+static void short_messages(const Compared *c, Side *s) {
+  s->bytes = 8;
+  row(c, "latency", s->bytes, ping_pong, s, 2);
+  s->window = most_window;
+  row(c, "rate", s->bytes, stream, s, s->window);
+}
+
 /* With several pairs their latency and rate alone. */
 static void messages(const Compared *c) {
   Side s = make_side(c->rank, c->size, 4 << 20);
@@ -111,11 +119,21 @@ static void messages(const Compared *c) {
     latencies_behind_others(c, &s);
     bandwidths(c, &s);
   } else {
-    s.bytes = 8;
-    row(c, "latency", s.bytes, ping_pong, &s, 2);
-    s.window = most_window;
-    row(c, "rate", s.bytes, stream, &s, s.window);
+    short_messages(c, &s);
   }
+  free_side(&s);
+}
+
+/* What is mostly waiting. */
+static void crowded(const Compared *c) {
+  static const Row rows[] = {{"Bcast", bcast}, {"Allreduce", allreduce}, {"Alltoall", alltoall}};
+  Side s = make_side(c->rank, c->size, 8);
+  Case state = make_case(c->size);
+  short_messages(c, &s);
+  row(c, "Barrier", 0, barrier, &state, 1);
+  set_bytes(&state, 8, c->size);
+  for (const Row *each = rows; each < rows + sizeof rows / sizeof rows[0]; ++each) row(c, each->name, state.bytes, each->run, &state, 1);
+  free_case(&state);
   free_side(&s);
 }
 
@@ -164,7 +182,7 @@ static int compare_rows(MPI_Comm comm, int argc, char **argv) {
   static const struct {
     const char *name;
     void (*run)(const Compared *);
-  } parts[] = {{"messages", messages}, {"fabric", fabric}, {"collectives", collectives}, {"rings", rings}};
+  } parts[] = {{"messages", messages}, {"fabric", fabric}, {"crowded", crowded}, {"collectives", collectives}, {"rings", rings}};
   Compared c = {.comm = comm, .part = argc > 1 ? argv[1] : "", .milliseconds = argc > 2 ? atof(argv[2]) : 10,
                 .more = argc > 3 && strcmp(argv[3], "more") == 0};
   MPI_Comm_rank(comm, &c.rank);
@@ -174,7 +192,7 @@ static int compare_rows(MPI_Comm comm, int argc, char **argv) {
       parts[i].run(&c);
       return 0;
     }
-  fprintf(stderr, "%s: messages, fabric, collectives or rings, not \"%s\"\n", argv[0], c.part);
+  fprintf(stderr, "%s: messages, fabric, crowded, collectives or rings, not \"%s\"\n", argv[0], c.part);
   return 2;
 }
 

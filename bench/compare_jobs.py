@@ -9,13 +9,16 @@ import time
 import measuring
 import natives
 
-# What a job measures, and on how many processes; "nodes" is "messages" with each process on a node of its own, "fabric" the same of
+# What a job measures, and on how many processes; "crowded" is of more processes than cores, all of which give theirs away as they wait; "nodes" is "messages" with each process on a node of its own, "fabric" the same of
 # two rows, over each of the ways that there are between nodes, beside what lies below.
-PARTS = ("messages", "threads", "collectives", "rings", "startup", "nodes", "fabric")
+PARTS = ("messages", "threads", "collectives", "crowded", "rings", "startup", "nodes", "fabric")
 WORLD, PRELOADED, OURS, LIBRARY = "world", "world, preloaded", "sessions", "library's session"
 MATCHED = "sessions, matched by the provider"
 RAW, RAW_CONNECTION, RAW_LIBFABRIC = "raw", "raw TCP", "raw libfabric"
 _RAW_WAYS = {RAW_CONNECTION, RAW_LIBFABRIC}
+
+# Processes in "crowded".
+CROWD = 16
 
 # The way between nodes where no provider is named, and the providers of libfabric that carry ordered datagrams to another machine.
 CONNECTIONS = "TCP connections"
@@ -135,7 +138,7 @@ def systems_of(bench, options):
 def places_of(options):
     counts = [int(word) for word in options.processes.split(",")]
     places = {"messages": [(count, 1) for count in counts if count % 2 == 0], "threads": [(2, 1)], "collectives": [(count, 1) for count in counts],
-              "rings": [(count, 1) for count in counts if count > 2], "startup": [(count, 1) for count in counts], "nodes": [(2, 2)],
+              "crowded": [(CROWD, 1)], "rings": [(count, 1) for count in counts if count > 2], "startup": [(count, 1) for count in counts], "nodes": [(2, 2)],
               "fabric": [(2, 2, way) for way in (CONNECTIONS, *options.providers)]}
     return [Place(part, *place) for part in options.parts.split(",") for place in places[part]]
 
@@ -158,8 +161,9 @@ def _run(system, place, options):
     if place.part == "startup":
         return system.bench.run(place.processes, system.program(place.part), nodes=place.nodes)
     rows = "messages" if place.part == "nodes" else place.part
+    variables = dict([system.bench.mpi.yields]) if place.part == "crowded" and system.bench.mpi.yields else {}
     return system.bench.run(place.processes, system.program(place.part), rows, options.milliseconds, *(["more"] if options.full else []),
-                            nodes=place.nodes, preload=system.preload, cores=place.cores)
+                            nodes=place.nodes, preload=system.preload, cores=place.cores, variables=variables)
 
 
 def _bare_word(bench):

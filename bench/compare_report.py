@@ -8,7 +8,7 @@ import compare_jobs
 import compare_plots
 import measuring
 import ratio_dots
-from compare_jobs import LIBRARY, MATCHED, OURS, PRELOADED, RAW, RAW_CONNECTION, RAW_LIBFABRIC, WORLD, Row
+from compare_jobs import CROWD, LIBRARY, MATCHED, OURS, PRELOADED, RAW, RAW_CONNECTION, RAW_LIBFABRIC, WORLD, Row
 
 CSV_FIELDS = ("mpi", "part", "what", "bytes", "processes", "nodes", "system", "median_us", "low_us", "high_us", "repetitions")
 
@@ -31,9 +31,9 @@ class Goal:
         return all(getattr(row, field) in values for field, values in self.rows.items())
 
     def title(self, row):
-        """Collectives are many, and so may be the ways between nodes: told one by one."""
-        _, over, way = row.what.partition(" over ")
-        return row.what if self.other == BETTER else self.measure + over + way
+        """Collectives are many, and so may be the ways between nodes: told one by one. A measure may name the row it is of."""
+        what, over, way = row.what.partition(" over ")
+        return row.what if self.other == BETTER else self.measure.format(what=what) + over + way
 
     def text(self, row):
         if self.least:
@@ -54,6 +54,7 @@ GOALS = (
     Goal("bandwidth", WORLD, 1 / 1.1, _messages("bandwidth", 1 << 20, 4 << 20)),
     Goal("8-byte message rate, window 64", WORLD, 1 / 1.2, _messages("rate", 8)),
     Goal("collectives", BETTER, 1.0, {"part": ("collectives",), "what": _TOGETHER, "processes": (2, 8)}),
+    Goal(f"{CROWD} processes, those that wait give their core away: {{what}}", WORLD, 1.0, {"part": ("crowded",)}),
     Goal("8-byte latency between nodes", WORLD, 1.0, _messages("latency", 8, part="nodes")),
     Goal("bandwidth between nodes", WORLD, 1.0, _messages("bandwidth", 1 << 20, part="nodes")),
     Goal("8-byte latency between nodes", RAW_CONNECTION, 1.1, _SHORT_OVER_ALL_WAYS),
@@ -143,6 +144,7 @@ def _all(measured, part):
 
 
 _TITLES = {"messages": "Messages between pairs of processes, one node", "collectives": "Collectives, one node",
+           "crowded": "More processes than cores, one node, all with their own yielding",
            "rings": "Rings, one node: to either neighbour in turn", "startup": "Start-up, one node", "nodes": "Messages between two nodes",
            "threads": "Threads of two processes, one node, each with a communicator of its own: messages of all of them",
            "fabric": "Messages between two nodes, over each way beside what lies below it"}

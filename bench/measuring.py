@@ -36,11 +36,12 @@ class Mpi:
     is_pmix: bool        # what its launcher speaks; else PMI-1
     binds: tuple = ()    # what makes its launcher bind each process to so many cores
     unbound: tuple = ()  # and to none, where it would
+    yields: tuple = ()   # (variable, value) with which its processes give the core away as they wait, where it has such
 
 
 MPIS = {
     "openmpi": Mpi(("mpirun.openmpi", "--oversubscribe"), ("-x",), "=", "Open MPI", r"\(\w[\w ]*\) ([\d.]+)", True, True,
-                   ("--map-by", "slot:PE={cores}"), ("--bind-to", "none")),
+                   ("--map-by", "slot:PE={cores}"), ("--bind-to", "none"), ("OMPI_MCA_mpi_yield_when_idle", "1")),
     "mpich": Mpi(("mpiexec.hydra",), ("-genv",), "", "MPICH", r"Version: +([\d.]+)", False, False, ("-bind-to", "core:{cores}")),
 }
 

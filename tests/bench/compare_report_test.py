@@ -70,6 +70,23 @@ class Bench:
         pass
 
 
+class Crowded(unittest.TestCase):
+    def test_who_waits_gives_its_core_away_where_the_mpi_can(self):
+        options = types.SimpleNamespace(no_native=True, providers=(), milliseconds=1, full=False)
+        for yields, asked in ((("GIVE_AWAY", "1"), ("1",)), ((), ())):
+            bench = Bench(dict.fromkeys(("compare_world", "compare_session"), "crowded,latency,8,2\n"))
+            bench.mpi = types.SimpleNamespace(ends_over_nodes=True, yields=yields)
+            systems = compare_jobs.systems_of(bench, options)
+            compare_jobs._measure_at(Place("crowded", 16, 1), systems, Measured([system.name for system in systems]), 0, options)
+            self.assertEqual(bench.ran, [("compare_world", "crowded", *asked), ("compare_session", "crowded", *asked)])
+
+    def test_each_row_has_its_name(self):
+        row = Row("crowded", "Barrier", 0, 16, 1)
+        (goal, *_, reached), = compare_report.verdicts(_measured({row: {OURS: [1], WORLD: [2]}}))
+        self.assertIn("Barrier", goal.title(row))
+        self.assertTrue(reached)
+
+
 class Ways(unittest.TestCase):
     def _measure(self, bench, way, repetitions=1):
         options = types.SimpleNamespace(no_native=True, providers=("sockets",), milliseconds=1)
