@@ -111,6 +111,19 @@ def replaced(table, times):
     return table
 
 
+def beside_others(times, algorithm):
+    """A Markdown table: where there is this algorithm, its time to that of the best of the others, the median of the repetitions' own."""
+    lines = ["| operation | processes | bytes | best of the others | ratio (spread) | is the choice |", "|---|---|---|---|---|---|"]
+    for point, all_times in times.points.items():
+        if algorithm not in all_times or len(all_times) == 1:
+            continue
+        other = min((name for name in all_times if name != algorithm), key=lambda name: statistics.median(all_times[name]))
+        ratios = [mine / theirs for mine, theirs in zip(all_times[algorithm], all_times[other])]
+        lines.append(f"| {point.operation} | {point.processes} | {point.bytes} | {other}, {statistics.median(all_times[other]):.3g} µs "
+                     f"| {statistics.median(ratios):.2f} ({min(ratios):.2f}–{max(ratios):.2f}) | {'yes' if times.present.get(point) == algorithm else 'no'} |")
+    return "\n".join(lines)
+
+
 def functions(table):
     """All algorithms that rows of the table name."""
     return re.findall(r'^    \{"[^"]+", (\w+),', table, re.MULTILINE)

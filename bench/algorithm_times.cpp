@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How long every algorithm of the table of collectives takes on one node, whatever the table would choose: processes that are forked, with
-// an engine over shared memory and the algorithms, and nothing above them. bench/algorithms runs it and writes rows of the table.
+// How long every algorithm of the table of collectives takes, whatever the table would choose: processes that are forked, with an engine
+// over shared memory and the algorithms, and nothing above them. bench/algorithms runs it and writes rows of the table.
 //
-//   algorithm_times PROCESSES [MILLISECONDS [REPETITIONS]]
+//   algorithm_times PROCESSES [MILLISECONDS [REPETITIONS [NODES]]]
+//
+// Several nodes have a memory each, which the next PROCESSES/NODES ranks share; between them go TCP connections of this machine.
 //
 // A line for each operation, algorithm, length (as the table has it) and repetition:
 //   operation,algorithm,needs,bytes,microseconds,is the table's choice
@@ -12,6 +14,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -24,6 +27,7 @@
 #include "bench/fail.hpp"
 #include "shim/base/clock.hpp"
 #include "shim/coll/algorithms.hpp"
+#include "shim/transport/net/net.hpp"
 #include "shim/transport/shm/shm.hpp"
 #include "tests/transport/anonymous_area.hpp"
 
@@ -34,38 +38,75 @@ using bench::need;
 using transport::testing::AnonymousArea;
 using transport::testing::AnonymousGround;
 
-constexpr std::uint64_t kLengths[] = {1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22};
+/// The first two over nodes alone: on one, what is shorter than 512 bytes goes directly, or at a board.
+constexpr std::uint64_t kLengths[] = {8, 1 << 7, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22};
+constexpr int kShortLengths = 2;
+constexpr std::uint64_t kNoLength[] = {0};
 /// Of one process's buffer.
 constexpr std::uint64_t kLongest = 8 << 20;
 /// Rounds of one measurement.
 constexpr int kMostRounds = 1000;
 
-/// Processes that share a node's memory, all of them.
-class Node final : public coll::Locality, public p2p::Members, public p2p::Router {
+constexpr int kMostProcesses = 64;
+
+/// What the processes tell each other beside messages.
+struct Said {
+  double microseconds[kMostProcesses];
+  int rounds;
+  std::atomic<int> here;  ///< processes whose addresses are below; release: pairs with the acquire of who waits for all
+  struct {
+    std::byte bytes[256];
+    std::size_t length;
+  } addresses[kMostProcesses];  ///< between nodes
+};
+
+struct Layout {
+  int processes, nodes;
+  int per_node() const { return processes / nodes; }
+  int node_of(int rank) const { return rank / per_node(); }
+  std::uint32_t slot_of(int rank) const { return static_cast<std::uint32_t>(rank % per_node()); }
+};
+
+/// Where all are, and how one of them reaches the others.
+class Place final : public coll::Locality, public p2p::Members, public p2p::Router {
  public:
-  Node(transport::Transport& transport, const transport::ShmSettings& settings, int processes)
-      : transport_(transport), settings_(settings), processes_(processes) {}
-  coll::Sharing sharing() const override { return coll::Sharing::memory; }
-  std::unique_ptr<const coll::Nodes> nodes() const override { return nullptr; }
+  Place(transport::Transport& memory, transport::Transport* net, const transport::ShmSettings& settings, Said& said, int rank, Layout layout)
+      : memory_(memory), net_(net), settings_(settings), said_(said), rank_(rank), layout_(layout) {
+    if (net_) tell_address();
+  }
+  coll::Sharing sharing() const override { return layout_.nodes == 1 ? coll::Sharing::memory : coll::Sharing::nothing; }
+  std::unique_ptr<const coll::Nodes> nodes() const override {
+    return coll::Nodes::of(size(), rank_, [&](int rank) { return static_cast<std::uint32_t>(layout_.node_of(rank)); }, true);
+  }
   std::optional<transport::BoardPlace> take_board() const override { return std::nullopt; }
   std::unique_ptr<transport::Board> open_board(transport::BoardPlace) const override { return nullptr; }
-  int size() const override { return processes_; }
+  int size() const override { return layout_.processes; }
   base::ProcessId at(int rank) const override { return {0, static_cast<std::uint32_t>(rank)}; }
   base::Result<p2p::Route> route_to(base::ProcessId process) override {
-    return p2p::Route{&transport_, transport::shm_address(process.rank, settings_)};
+    const int rank = static_cast<int>(process.rank);
+    if (layout_.node_of(rank) == layout_.node_of(rank_)) return p2p::Route{&memory_, transport::shm_address(layout_.slot_of(rank), settings_)};
+    while (said_.here.load(std::memory_order_acquire) != size()) std::this_thread::yield();
+    const auto& address = said_.addresses[rank];
+    return p2p::Route{net_, transport::Bytes(address.bytes, address.bytes + address.length)};
   }
   bool is_alive(base::ProcessId) override { return true; }
 
  private:
-  transport::Transport& transport_;
-  transport::ShmSettings settings_;
-  int processes_;
-};
+  void tell_address() {
+    const transport::Bytes own = net_->address();
+    auto& address = said_.addresses[rank_];
+    if (own.size() > sizeof address.bytes) bench::fail("an address is longer than there is room for");
+    std::ranges::copy(own, address.bytes);
+    address.length = own.size();
+    said_.here.fetch_add(1, std::memory_order_release);
+  }
 
-/// What the processes tell each other beside messages.
-struct Said {
-  double microseconds[64];
-  int rounds;
+  transport::Transport& memory_;
+  transport::Transport* net_;  ///< null: there is one node
+  transport::ShmSettings settings_;
+  Said& said_;
+  int rank_;
+  Layout layout_;
 };
 
 /// One process's buffers, and the length that is measured.
@@ -86,6 +127,7 @@ struct Case {
 };
 
 // A call of each kind of algorithm, root 0.
+coll::Task begin(coll::Barrier* run, const coll::Call& call, Case&) { return run(call); }
 coll::Task begin(coll::Bcast* run, const coll::Call& call, Case& on) { return run(call, {on.one.data(), on.bytes}, 0); }
 coll::Task begin(coll::Reduce* run, const coll::Call& call, Case& on) {
   return run(call, on.operands(), on.one.data(), call.rank == 0 ? on.other.data() : nullptr, 0);
@@ -109,34 +151,41 @@ coll::Task begin(coll::ReduceScatter* run, const coll::Call& call, Case& on) {
 /// One process's part of everything.
 class Bench {
  public:
-  Bench(std::shared_ptr<AnonymousGround> ground, Said& said, int rank, int processes, double milliseconds)
-      : area_(std::move(ground), static_cast<std::uint32_t>(rank)), transport_(need(make_shm(area_, settings_))),
-        node_(*transport_, settings_, processes),
-        engine_({.self = node_.at(rank), .router = &node_, .transports = {transport_.get()},
-                 .is_crowded = processes > static_cast<int>(std::thread::hardware_concurrency())}),
-        context_(engine_.make_context({std::shared_ptr<const p2p::Members>(std::shared_ptr<void>(), &node_), rank, common_base(), 1, {}})),
-        comm_(engine_, *context_, std::make_shared<coll::ScratchPool>(), rank, processes, nullptr, &node_), said_(said), milliseconds_(milliseconds),
-        one_(kLongest), other_(kLongest) {
+  Bench(std::shared_ptr<AnonymousGround> ground, Said& said, int rank, Layout layout, double milliseconds)
+      : area_(std::move(ground), layout.slot_of(rank)), memory_(need(make_shm(area_, settings_))),
+        net_(layout.nodes > 1 ? need(transport::make_net({.interface = "lo"})) : nullptr),
+        place_(*memory_, net_.get(), settings_, said, rank, layout),
+        engine_({.self = place_.at(rank), .router = &place_, .transports = transports(),
+                 .is_crowded = layout.processes > static_cast<int>(std::thread::hardware_concurrency())}),
+        context_(engine_.make_context({std::shared_ptr<const p2p::Members>(std::shared_ptr<void>(), &place_), rank, common_base(), 1, {}})),
+        comm_(engine_, *context_, std::make_shared<coll::ScratchPool>(), rank, layout.processes, nullptr, &place_), said_(said),
+        milliseconds_(milliseconds), lengths_(std::span(kLengths).subspan(layout.nodes > 1 ? 0 : kShortLengths)), one_(kLongest), other_(kLongest) {
     area_.set_ready();
   }
 
   void measure_all(int repetition) {
     repetition_ = repetition;
     const coll::Table& all = coll::table();
-    measure("bcast", all.bcast, 1);
-    measure("reduce", all.reduce, 1);
-    measure("allreduce", all.allreduce, 1);
-    measure("gather", all.gather, comm_.size());
-    measure("scatter", all.scatter, comm_.size());
-    measure("allgather", all.allgather, 1);
-    measure("allgatherv", all.allgatherv, 1);
-    measure("alltoall", all.alltoall, comm_.size());
-    measure("reduce_scatter", all.reduce_scatter, 1);
-    measure("scan", all.scan, 1);
-    measure("exscan", all.exscan, 1);
+    if (net_) measure("barrier", all.barrier, 1, kNoLength);
+    measure("bcast", all.bcast, 1, lengths_);
+    measure("reduce", all.reduce, 1, lengths_);
+    measure("allreduce", all.allreduce, 1, lengths_);
+    measure("gather", all.gather, comm_.size(), lengths_);
+    measure("scatter", all.scatter, comm_.size(), lengths_);
+    measure("allgather", all.allgather, 1, lengths_);
+    measure("allgatherv", all.allgatherv, 1, lengths_);
+    measure("alltoall", all.alltoall, comm_.size(), lengths_);
+    measure("reduce_scatter", all.reduce_scatter, 1, lengths_);
+    measure("scan", all.scan, 1, lengths_);
+    measure("exscan", all.exscan, 1, lengths_);
   }
 
  private:
+  std::vector<transport::Transport*> transports() const {
+    std::vector<transport::Transport*> all{memory_.get()};
+    if (net_) all.push_back(net_.get());
+    return all;
+  }
   static std::shared_ptr<const p2p::ContextBases> common_base() {
     auto bases = std::make_shared<p2p::ContextBases>();
     bases->common = 1;
@@ -145,14 +194,14 @@ class Bench {
 
   /// @param blocks how many of that length a buffer holds
   template <typename Function>
-  void measure(const char* operation, std::span<const coll::Row<Function>> rows, int blocks) {
-    for (std::uint64_t bytes : kLengths) {
+  void measure(const char* operation, std::span<const coll::Row<Function>> rows, int blocks, std::span<const std::uint64_t> lengths) {
+    for (std::uint64_t bytes : lengths) {
       if (bytes * static_cast<std::uint64_t>(blocks) > kLongest) continue;
       Case on(comm_.size(), bytes, one_, other_);
       std::vector<const coll::Row<Function>*> possible;
       for (const auto& row : rows) {
         const auto is_same = [&](const auto* other) { return other->function == row.function; };
-        if (row.when.is_possible(comm_.size(), true) && std::ranges::none_of(possible, is_same)) possible.push_back(&row);
+        if (row.when.is_possible(comm_.size(), true, comm_.nodes()) && std::ranges::none_of(possible, is_same)) possible.push_back(&row);
       }
       if (repetition_ % 2 != 0) std::ranges::reverse(possible);
       const Function* chosen = coll::choose(rows, coll::call_on(comm_, 0), bytes);
@@ -191,13 +240,15 @@ class Bench {
 
   transport::ShmSettings settings_;
   AnonymousArea area_;
-  std::unique_ptr<transport::Transport> transport_;
-  Node node_;
+  std::unique_ptr<transport::Transport> memory_;
+  std::unique_ptr<transport::Net> net_;  ///< null: there is one node
+  Place place_;
   p2p::Engine engine_;
   p2p::ContextPtr context_;
   coll::Comm comm_;
   Said& said_;
   double milliseconds_;
+  std::span<const std::uint64_t> lengths_;
   std::vector<std::byte> one_, other_;
   int repetition_ = 0;
 };
@@ -216,20 +267,22 @@ int wait_for_all(const std::vector<pid_t>& children) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int processes = argc > 1 ? std::atoi(argv[1]) : 0;
+  const Layout layout{argc > 1 ? std::atoi(argv[1]) : 0, argc > 4 ? std::atoi(argv[4]) : 1};
   const double milliseconds = argc > 2 ? std::atof(argv[2]) : 5;
   const int repetitions = argc > 3 ? std::atoi(argv[3]) : 5;
-  if (processes < 2 || processes > 64) bench::fail("algorithm_times PROCESSES [MILLISECONDS [REPETITIONS]], 2 to 64 processes");
-  const auto count = static_cast<std::uint32_t>(processes);
-  auto ground = std::make_shared<AnonymousGround>(count, transport::shm_slot_bytes(count), transport::shm_pair_bytes({}));
+  if (layout.processes < 2 || layout.processes > kMostProcesses || layout.nodes < 1 || layout.processes % layout.nodes != 0)
+    bench::fail("algorithm_times PROCESSES [MILLISECONDS [REPETITIONS [NODES]]], 2 to 64 processes, as many on each node");
+  const auto slots = static_cast<std::uint32_t>(layout.per_node());
+  std::vector<std::shared_ptr<AnonymousGround>> grounds(static_cast<std::size_t>(layout.nodes));
+  for (auto& ground : grounds) ground = std::make_shared<AnonymousGround>(slots, transport::shm_slot_bytes(slots), transport::shm_pair_bytes({}));
   void* shared = mmap(nullptr, sizeof(Said), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) bench::fail("no memory to share");
   std::vector<pid_t> children;
-  for (int rank = 0; rank < processes; ++rank) {
+  for (int rank = 0; rank < layout.processes; ++rank) {
     const pid_t child = fork();
     if (child == 0) {
       {
-        Bench bench(ground, *static_cast<Said*>(shared), rank, processes, milliseconds);
+        Bench bench(grounds[static_cast<std::size_t>(layout.node_of(rank))], *static_cast<Said*>(shared), rank, layout, milliseconds);
         for (int i = 0; i < repetitions; ++i) bench.measure_all(i);
       }
       std::fflush(stdout);

@@ -61,6 +61,13 @@ class Rows(unittest.TestCase):
         self.assertEqual(algorithm_rows.blocks(times, "scan"), [Block(2, 3, a), Block(4, 6, b), Block(7, 12, a)])
 
 
+class OverNodes(unittest.TestCase):
+    def test_each_length_is_put_beside_the_best_of_the_others(self):
+        times = _times(4, ("barrier", "by nodes", 0, 10, 30, 20), ("barrier", "a", 0, 40, 40, 40), ("barrier", "b", 0, 20, 20, 20), ("scan", "a", 8, 1))
+        rows = algorithm_rows.beside_others(times, "by nodes").splitlines()[2:]
+        self.assertEqual(rows, ["| barrier | 4 | 0 | b, 20 µs | 1.00 (0.50–1.50) | yes |"])
+
+
 class Text(unittest.TestCase):
     def test_a_row_says_what_its_algorithm_needs(self):
         times = Times()
