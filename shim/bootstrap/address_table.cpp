@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/bootstrap/address_table.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace shim::bootstrap {
@@ -8,36 +10,66 @@ namespace {
 
 using Words = std::array<std::uint64_t, AddressRecord::kWords>;
 
-/// Two who write different records at once leave a mixture; whoever comes last writes again, so a few attempts are many.
+/// Two who write different addresses of one life at once leave a mixture; whoever comes last writes again, so a few attempts are many.
 constexpr int kAttempts = 4;
 
-std::uint64_t check_of(const Words& words, std::uint32_t rank) {
+// A word: the mark of a life above, kPart bytes below. In the first word these are the length and the check.
+static_assert(std::endian::native == std::endian::little, "bytes are copied to where a word's lower part is");
+constexpr int kMarkShift = 8 * AddressRecord::kPart, kLengthShift = 32;
+
+std::uint64_t mark_of(std::uint32_t life) { return std::uint64_t{life} + 1; }  // of a word that nobody has written it is 0
+std::uint64_t mark_in(std::uint64_t word) { return word >> kMarkShift; }
+std::uint32_t life_in(const Words& words) { return static_cast<std::uint32_t>(mark_in(words[0]) - 1); }
+std::size_t length_in(const Words& words) { return words[0] >> kLengthShift & 0xff; }
+std::size_t words_for(std::size_t length) { return 1 + (length + AddressRecord::kPart - 1) / AddressRecord::kPart; }
+
+std::uint64_t first_of(const Words& words, std::uint32_t rank, std::uint64_t mark, std::size_t length) {
   std::uint64_t check = 0x6a09e667f3bcc909u + rank;
-  for (std::size_t i = 1; i < words.size(); ++i) {
+  for (std::size_t i = 1; i < words_for(length); ++i) {
     check = (check ^ words[i]) * 0x9e3779b97f4a7c15u;
     check ^= check >> 29;
   }
-  return check;
+  return mark << kMarkShift | std::uint64_t{length} << kLengthShift | (check & 0xffffffff);
 }
-
-std::uint32_t life_in(const Words& words) { return static_cast<std::uint32_t>(words[1]); }
-std::size_t length_in(const Words& words) { return words[1] >> 32; }
 
 Words words_of(std::uint32_t rank, std::uint32_t life, std::span<const std::byte> bytes) {
   Words words{};
-  words[1] = std::uint64_t{bytes.size()} << 32 | life;
-  std::memcpy(&words[2], bytes.data(), bytes.size());
-  words[0] = check_of(words, rank);
+  const std::uint64_t mark = mark_of(life);
+  for (std::size_t i = 1; i < words_for(bytes.size()); ++i) {
+    const auto part = bytes.subspan((i - 1) * AddressRecord::kPart);
+    std::memcpy(&words[i], part.data(), std::min(part.size(), AddressRecord::kPart));
+    words[i] |= mark << kMarkShift;
+  }
+  words[0] = first_of(words, rank, mark, bytes.size());
   return words;
 }
 
-/// What stands in the record; nothing where that is no address of this process.
+std::vector<std::byte> bytes_in(const Words& words) {
+  std::vector<std::byte> bytes(length_in(words));
+  for (std::size_t begin = 0, i = 1; begin < bytes.size(); begin += AddressRecord::kPart, ++i)
+    std::memcpy(&bytes[begin], &words[i], std::min(bytes.size() - begin, AddressRecord::kPart));
+  return bytes;
+}
+
+/// What stands in the record; nothing where that is no address of this process. Words beyond its end are zero.
 std::optional<Words> read(const AddressRecord& record, std::uint32_t rank) {
-  Words words;
-  for (std::size_t i = 0; i < words.size(); ++i) words[i] = record.words[i].load(std::memory_order_relaxed);  // see AddressRecord
+  Words words{};
+  words[0] = record.words[0].load(std::memory_order_relaxed);  // see AddressRecord, here and below
   const std::size_t length = length_in(words);
-  if (length == 0 || length > AddressRecord::kMostBytes || words[0] != check_of(words, rank)) return std::nullopt;
+  if (length == 0 || length > AddressRecord::kMostBytes) return std::nullopt;
+  for (std::size_t i = 1; i < words_for(length); ++i) {
+    words[i] = record.words[i].load(std::memory_order_relaxed);
+    if (mark_in(words[i]) != mark_in(words[0])) return std::nullopt;
+  }
+  if (words[0] != first_of(words, rank, mark_in(words[0]), length)) return std::nullopt;
   return words;
+}
+
+/// Never puts an earlier life in the place of a later one, however long ago the writer looked.
+void write(std::atomic<std::uint64_t>& word, std::uint64_t wanted) {
+  std::uint64_t there = word.load(std::memory_order_relaxed);
+  while (there != wanted && mark_in(there) <= mark_in(wanted))
+    if (word.compare_exchange_weak(there, wanted, std::memory_order_relaxed)) return;
 }
 
 }  // namespace
@@ -61,14 +93,15 @@ bool AddressTable::make_backed(std::uint32_t rank) {
 }
 
 bool AddressTable::insert(std::uint32_t rank, std::uint32_t life, std::span<const std::byte> bytes) {
-  if (rank >= records_.size() || bytes.empty() || bytes.size() > AddressRecord::kMostBytes || !make_backed(rank)) return false;
+  if (rank >= records_.size() || life > AddressRecord::kLastLife || bytes.empty() || bytes.size() > AddressRecord::kMostBytes) return false;
+  if (!make_backed(rank)) return false;
   AddressRecord& record = records_[rank];
   const Words wanted = words_of(rank, life, bytes);
   for (int attempt = 0;; ++attempt) {
     const auto there = read(record, rank);
     if (there && (*there == wanted || life_in(*there) > life)) return true;
     if (attempt == kAttempts) return false;
-    for (std::size_t i = 0; i < wanted.size(); ++i) record.words[i].store(wanted[i], std::memory_order_relaxed);
+    for (std::size_t i = 0; i < words_for(bytes.size()); ++i) write(record.words[i], wanted[i]);
   }
 }
 
@@ -80,9 +113,7 @@ std::optional<AddressTable::Words> AddressTable::record_of(std::uint32_t rank) c
 std::optional<AddressTable::Found> AddressTable::find(std::uint32_t rank) const {
   const auto words = record_of(rank);
   if (!words) return std::nullopt;
-  Found found{life_in(*words), std::vector<std::byte>(length_in(*words))};
-  std::memcpy(found.bytes.data(), &(*words)[2], found.bytes.size());
-  return found;
+  return Found{life_in(*words), bytes_in(*words)};
 }
 
 std::optional<std::uint32_t> AddressTable::life_of(std::uint32_t rank) const {

@@ -15,11 +15,14 @@
 
 namespace shim::bootstrap {
 
-/// One process's address. It counts only where the check fits, so a record that two have written at once, or whose writer was killed
-/// in the middle, is none; therefore no load or store of it has to be ordered after another, and none of them is a lock.
+/// One process's address. Every word says of which life it is, and only a word of the same life or of a later one takes its place, by
+/// compare-and-exchange: a writer that has been slow cannot undo what others have written since. It counts only where all its words are
+/// of one life and the check fits, so a record that two have written at once, or whose writer was killed in the middle, is none; therefore
+/// no load or store of it has to be ordered after another, and none of them is a lock.
 struct AddressRecord {
-  static constexpr std::size_t kWords = 16, kMostBytes = (kWords - 2) * sizeof(std::uint64_t);
-  std::array<std::atomic<std::uint64_t>, kWords> words;  ///< the check; life and length; bytes
+  static constexpr std::size_t kWords = 16, kPart = 5, kMostBytes = (kWords - 1) * kPart;  // three addresses of IPv6 and one of IPv4
+  static constexpr std::uint32_t kLastLife = (1u << 24) - 2;  ///< three bytes of each word are for the life
+  std::array<std::atomic<std::uint64_t>, kWords> words;  ///< life, length and check; in each of the others, as far as needed, life and bytes
 };
 static_assert(sizeof(AddressRecord) == 128);
 
@@ -42,7 +45,7 @@ class AddressTable {
     std::vector<std::byte> bytes;
   };
   /// Makes this the address of process `rank` unless one of a later life is there. False where it cannot be kept here: no memory, too
-  /// long, or others write at the same moment; the caller then keeps it by itself.
+  /// long, a life too many, or others write at the same moment; the caller then keeps it by itself.
   bool insert(std::uint32_t rank, std::uint32_t life, std::span<const std::byte> bytes);
   std::optional<Found> find(std::uint32_t rank) const;
   std::optional<std::uint32_t> life_of(std::uint32_t rank) const;

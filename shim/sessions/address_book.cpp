@@ -50,10 +50,10 @@ bool AddressBook::is_in_table(base::ProcessId process, std::uint32_t life) const
 
 base::Result<NetworkAddress> AddressBook::find(base::ProcessId process) const {
   auto found = find_any(process);
-  if (!found) return Error(ErrorClass::intern, "the address of process " + std::to_string(process.rank) + " is not known");
   std::lock_guard guard(mutex_);
   const auto at = lives_.find(process);
   const std::uint32_t life = at == lives_.end() ? 0 : at->second;
+  if (!found || found->life < life) return Error(ErrorClass::intern, "the address of process " + std::to_string(process.rank) + " is not known");
   if (found->life > life)
     return Error(ErrorClass::proc_aborted, "process " + std::to_string(process.rank) +
                                                " has ended its last session and begun anew; communicators of before do not reach it");

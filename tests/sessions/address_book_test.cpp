@@ -75,6 +75,17 @@ TEST_P(AddressBookTest, ALifeThatOnlyTheOtherHasBeenToldOfIsNoWayForOldCommunica
   EXPECT_EQ(*one_.find(kFar), address(1));
 }
 
+/// Nobody is there any more, or another process of another job.
+TEST_P(AddressBookTest, TheAddressOfAFormerLifeIsNotGivenForALaterOne) {
+  learn(one_, 0);
+  EXPECT_TRUE(one_.learn_life(kFar, 1));
+  const auto found = one_.find(kFar);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().error_class(), ErrorClass::intern);
+  EXPECT_FALSE(learn(one_, 1)) << "it goes by that life already";
+  EXPECT_EQ(*one_.find(kFar), address(1));
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, AddressBookTest, ::testing::Values(Kind::with_table, Kind::without_table, Kind::full_table));
 
 }  // namespace
