@@ -274,7 +274,8 @@ base::Status Process::learn_found(base::ProcessId process, const NetworkAddress&
 
 void Process::note_published(base::ProcessId process, std::uint32_t life) {
   std::lock_guard guard(network_mutex_);
-  others_published_[process] = life;
+  const auto [at, is_new] = others_published_.try_emplace(process, life);
+  if (!is_new) at->second = std::max(at->second, life);  // an answer that has been on its way may be old
 }
 
 bool Process::has_published(base::ProcessId process, std::uint32_t life) const {

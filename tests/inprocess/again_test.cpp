@@ -43,6 +43,20 @@ TEST_P(Again, AHundredTimesAndNothingIsLeft) {
   }
 }
 
+/// Answers of the launcher and messages of the process itself come in any order.
+TEST(AgainOverNodes, WhatIsKnownOfALaterLifeIsNotUndoneByOldNews) {
+  Cluster cluster(World::of(2, 1));
+  cluster.run({0}, [](Member& member) {
+    const base::ProcessId other{0, 1};
+    Process& process = member.process();
+    process.note_published(other, 2);
+    process.note_published(other, 1);
+    EXPECT_TRUE(process.has_published(other, 2));
+    process.note_published(other, 3);
+    EXPECT_TRUE(process.has_published(other, 3));
+  });
+}
+
 /// A task is a session over a subset. Every process goes through the tasks that it is in, in their order, and begins anew for
 /// each; so contributions meet processes that are still in an earlier task, and that end their sessions with them.
 TEST_P(Again, TasksOverChangingSubsets) {
