@@ -7,6 +7,7 @@
 #include "shim/intercept/bodies/groups.hpp"
 #include "shim/intercept/generated/bodies.hpp"
 #include "shim/intercept/infos.hpp"
+#include "shim/intercept/lifetime.hpp"
 
 namespace shim::intercept {
 namespace {
@@ -22,8 +23,9 @@ base::Result<CommunicatorPtr> create_from_group(MPI_Group handle, const char* ta
   SHIM_TRY_ASSIGN(GroupObject group, take_group(handle));
   SHIM_TRY(check_string_tag(tag));
   SHIM_TRY_ASSIGN(sessions::InfoPtr info, take_info(info_handle));
-  if (group.group->size() == 0) return CommunicatorPtr();
-  SHIM_TRY_ASSIGN(sessions::SessionPtr session, session_of_group(group));
+  const bool is_empty = group.group->size() == 0;  // belongs to no session, and still has a part in a fence of the job (exchange=world_fence)
+  SHIM_TRY_ASSIGN(sessions::SessionPtr session, is_empty ? any_session() : session_of_group(group));
+  if (!session) return CommunicatorPtr();
   return sessions::create_from_group(session, group.group, tag, std::move(info), std::move(handler));
 }
 
