@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What start-up costs in counts: bounded by the number of nodes alone, which comes as argument. */
+#include <time.h>
+
 #include "session_world.h"
 
 static int nodes, is_root; /* the lowest process of its node */
+static MPI_Group node;     /* the processes of the own one */
 
 static long count_of(MPI_Info counts, const char *key) {
   char text[32];
@@ -27,13 +30,20 @@ static long count(const char *key) {
   } while (0)
 
 static int look_who_is_root(void) {
-  MPI_Group node;
   int own_rank;
   MUST(MPI_Group_from_session_pset(session, "mpix://SHARED", &node));
   MUST(MPI_Group_rank(node, &own_rank));
-  MUST(MPI_Group_free(&node));
   return own_rank == 0;
 }
+
+static double milliseconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
+}
+
+/* A question is asked again after a quarter of the time that has passed, but 0.2 to 50 ms: 30 times until a fifth of a second has passed. */
+static long retries_within(double passed) { return 30 + (long)(passed / 50); }
 
 /* Most of the children and the parent that a process has in a binomial tree of that many nodes. */
 static int neighbours_in_tree(void) {
@@ -53,15 +63,21 @@ static void check_alone(const char *exchange) {
   AT_MOST(0, "control_messages");
 }
 
-/* The limits are those of two processes per node as of four. */
-static void check_created(const char *exchange) {
+/* Of what is said between node roots: of each message, and of each member in it, whose address is 12 bytes and 5 or 17 for each of its
+ * machine's networks, four at most. */
+enum { kMessageBytes = 128, kMemberBytes = 16 + 12 + 4 * 17 };
+
+/* The limits are those of two processes per node as of four. took: milliseconds of the creation. */
+static void check_created(const char *exchange, double took) {
   const int fences = strcmp(exchange, "world_fence") == 0 || (strstr(exchange, "fence") != NULL && is_root);
   AT_MOST(nodes > 1 && (is_root || strcmp(exchange, "world_fence") == 0), "launcher_publishes");
   AT_MOST(nodes > 1 && is_root && rank != 0, "launcher_sought"); /* the root above, and nobody else */
   AT_MOST(2 * (nodes > 1 && is_root && rank != 0), "launcher_lookups"); /* where it is slow, once more for a newer address */
+  AT_MOST(count("launcher_lookups") * retries_within(took), "launcher_retries");
   AT_MOST(nodes > 1 && fences, "launcher_fences");
   AT_MOST(is_root && nodes > 1, "contact_connections"); /* to the root above */
   AT_MOST(is_root ? neighbours_in_tree() : 0, "contact_messages");
+  AT_MOST(count("contact_messages") * (kMessageBytes + size * kMemberBytes), "contact_bytes"); /* one table of all is the most */
   AT_MOST(0, "fabric_open");
   AT_MOST(0, "fabric_addresses");
   AT_MOST(0, "fabric_connections");
@@ -81,18 +97,19 @@ static void look_at_kept(long counts[KEPT]) {
   MUST(MPI_Info_free(&info));
 }
 
-/* Another exchange than modex has its fence again. */
+/* Other than modex, some exchanges have a fence for each creation. */
+static int has_fences_again(const char *exchange) { return strcmp(exchange, "fence") == 0 || strcmp(exchange, "world_fence") == 0; }
+
 static void check_again(MPI_Group group, const char *exchange) {
   long before[KEPT], after[KEPT];
   MPI_Comm second, third, duplicate;
-  const int fences_again = strcmp(exchange, "fence") == 0 || strcmp(exchange, "world_fence") == 0;
   look_at_kept(before);
   MUST(MPI_Comm_create_from_group(group, "counts.second", MPI_INFO_NULL, MPI_ERRORS_RETURN, &second));
   MUST(MPI_Comm_create_from_group(group, "counts.third", MPI_INFO_NULL, MPI_ERRORS_RETURN, &third));
   MUST(MPI_Comm_dup(second, &duplicate));
   look_at_kept(after);
   for (int i = 0; i < KEPT; ++i) {
-    if (fences_again && strcmp(kept[i], "launcher_fences") == 0) continue;
+    if (has_fences_again(exchange) && strcmp(kept[i], "launcher_fences") == 0) continue;
     EXPECT(after[i] == before[i], "%s went from %ld to %ld", kept[i], before[i], after[i]);
   }
   MUST(MPI_Comm_free(&duplicate));
@@ -100,9 +117,84 @@ static void check_again(MPI_Group group, const char *exchange) {
   MUST(MPI_Comm_free(&second));
 }
 
-/* Collective. Of all processes of the world, so that nobody's share grows with those beside it. */
-static void check_means(void) {
-  long mine[2] = {count("node_connections"), count("control_messages")}, all[2];
+/* What this process is in the creation of a communicator of a group. */
+struct part {
+  int is_root, /* the first member on its node */
+      others,  /* members on its node beside it */
+      spans_nodes, is_leader;
+};
+
+static struct part part_in(MPI_Group group) {
+  MPI_Group local;
+  int own_rank, members, local_rank, local_members;
+  MUST(MPI_Group_intersection(group, node, &local)); /* in the order of the group */
+  MUST(MPI_Group_rank(group, &own_rank));
+  MUST(MPI_Group_size(group, &members));
+  MUST(MPI_Group_rank(local, &local_rank));
+  MUST(MPI_Group_size(local, &local_members));
+  if (local != MPI_GROUP_EMPTY) MUST(MPI_Group_free(&local));
+  return (struct part){local_rank == 0, local_members - 1, members > local_members, own_rank == 0};
+}
+
+/* What a communicator among processes that know each other may add where its node roots are others than before: links of its tree that are
+ * not there yet, and the one publication of a process that has not been a node root. Nobody is looked for. */
+static long most_more(const char *key, const struct part *part, const char *exchange) {
+  const int has_parent = part->is_root && part->spans_nodes && !part->is_leader;
+  if (strcmp(key, "launcher_publishes") == 0) return part->is_root && part->spans_nodes;
+  if (strcmp(key, "launcher_lookups") == 0) return has_parent; /* for a newer address of one that is slow */
+  if (strcmp(key, "launcher_fences") == 0) return has_fences_again(exchange);
+  if (strcmp(key, "contact_connections") == 0) return has_parent;
+  if (strcmp(key, "node_connections") == 0) return part->is_root ? part->others : 1;
+  return 0;
+}
+
+/* Collective. Of processes that are in a communicator together, not all of them, or in another order. Who is not in the group has no part. */
+static void check_others(MPI_Group group, const char *tag, const char *exchange) {
+  long before[KEPT], after[KEPT];
+  int own_rank;
+  MPI_Comm made;
+  look_at_kept(before);
+  const double begun = milliseconds();
+  MUST(MPI_Group_rank(group, &own_rank));
+  const struct part part = own_rank == MPI_UNDEFINED ? (struct part){.is_leader = 1} : part_in(group);
+  MUST(MPI_Comm_create_from_group(own_rank == MPI_UNDEFINED ? MPI_GROUP_EMPTY : group, tag, MPI_INFO_NULL, MPI_ERRORS_RETURN, &made));
+  look_at_kept(after);
+  const long retries = retries_within(milliseconds() - begun);
+  long asked = 0;
+  for (int i = 0; i < KEPT; ++i) {
+    long most = most_more(kept[i], &part, exchange);
+    if (strcmp(kept[i], "launcher_publishes") == 0 && before[i] > 0) most = 0;
+    if (strcmp(kept[i], "launcher_lookups") == 0) asked = after[i] - before[i];
+    if (strcmp(kept[i], "launcher_retries") == 0) most = asked * retries;
+    if (own_rank == MPI_UNDEFINED && strcmp(kept[i], "node_connections") == 0) most = 0;
+    EXPECT(after[i] >= before[i] && after[i] <= before[i] + most, "%s: %s went from %ld to %ld, %ld more at most", tag, kept[i], before[i],
+           after[i], most);
+  }
+  if (made != MPI_COMM_NULL) MUST(MPI_Comm_free(&made));
+}
+
+static void check_other_groups(MPI_Group group, const char *exchange) {
+  MPI_Group reversed, subset;
+  int backwards[1][3] = {{size - 1, 0, -1}}, first = 0;
+  MUST(MPI_Group_range_incl(group, 1, backwards, &reversed));
+  check_others(reversed, "counts.reversed", exchange);
+  MUST(MPI_Group_free(&reversed));
+  if (size == 1) return;
+  MUST(MPI_Group_excl(group, 1, &first, &subset));
+  check_others(subset, "counts.subset", exchange);
+  MUST(MPI_Group_free(&subset));
+}
+
+/* Of all processes of the world, so that nobody's share grows with those beside it. */
+struct shares {
+  long connections, messages;
+};
+
+static struct shares own_shares(void) { return (struct shares){count("node_connections"), count("control_messages")}; }
+
+/* Collective. */
+static void check_means(struct shares own) {
+  long mine[2] = {own.connections, own.messages}, all[2];
   MUST(MPI_Allreduce(mine, all, 2, MPI_LONG, MPI_SUM, world));
   EXPECT(all[0] < 2 * size, "%ld connections on nodes of %d processes", all[0], size);
   EXPECT(all[1] <= 3 * 2 * (size - 1), "%ld control messages of %d processes for three communicators", all[1], size);
@@ -152,12 +244,16 @@ int main(int argc, char **argv) {
   MUST(MPI_Group_from_session_pset(session, "mpi://SELF", &alone));
   MUST(MPI_Comm_create_from_group(alone, "self", MPI_INFO_NULL, MPI_ERRORS_RETURN, &self));
   check_alone(argv[2]);
+  const double begun = milliseconds();
   MUST(MPI_Comm_create_from_group(group, "counts", MPI_INFO_NULL, MPI_ERRORS_RETURN, &world));
-  check_created(argv[2]);
+  check_created(argv[2], milliseconds() - begun);
   check_again(group, argv[2]);
+  const struct shares of_equal_groups = own_shares();
+  check_other_groups(group, argv[2]);
   check_message();
-  check_means();
+  check_means(of_equal_groups);
   check_misuse();
+  MUST(MPI_Group_free(&node));
   MUST(MPI_Group_free(&alone));
   MUST(MPI_Group_free(&group));
   MUST(MPI_Comm_free(&self));
