@@ -25,11 +25,12 @@ void send_unexpected(const CommunicatorPtr& world) {
   }
 }
 
-class Memory : public ::testing::Test {
+/// On one node, and over nodes that have members besides their roots.
+class Memory : public ::testing::TestWithParam<World> {
  protected:
   /// Each does this so often, and then ten times as often.
   void expect_flat(int times, const std::function<void(Member&)>& once) {
-    Cluster cluster(World::of(1, 3));
+    Cluster cluster(GetParam());
     std::size_t early = 0;
     cluster.run([&](Member& member) {
       CommunicatorPtr world = member.create_world("test.memory");
@@ -48,16 +49,18 @@ class Memory : public ::testing::Test {
   }
 };
 
-TEST_F(Memory, OfCommunicatorsThatAreGone) {
+TEST_P(Memory, OfCommunicatorsThatAreGone) {
   expect_flat(100, [](Member& member) { ASSERT_NE(member.create_world("test.one"), nullptr); });
 }
 
-TEST_F(Memory, OfCallsThatMadeNone) {
+TEST_P(Memory, OfCallsThatMadeNone) {
   expect_flat(20, [](Member& member) {
     CommunicatorPtr world = member.create_world("test.split");
     for (int i = 0; i < 10; ++i) ASSERT_TRUE(split(world, member.rank() == i % 3 ? 0 : kUndefined, 0));
   });
 }
+
+INSTANTIATE_TEST_SUITE_P(Worlds, Memory, ::testing::Values(World::of(1, 3), World::of(2, 2)));
 
 }  // namespace
 }  // namespace shim::sessions::testing
