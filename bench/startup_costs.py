@@ -183,8 +183,10 @@ class Steps:
     table_bytes: dict = None
 
     def table_held_kib(self, place):
-        """What a process has of the table of all members as long as the creation goes on: one that is not a node root, and a node root."""
-        return [place.processes * (self.table_bytes or {}).get(f"held by {who}", 0) / 1024 for who in ("its node", "a node root")]
+        """What a process has of the table of all members as long as the creation goes on: one that is not a node root, and a node root. None:
+        that was not measured."""
+        held = [(self.table_bytes or {}).get(f"held by {who}") for who in ("its node", "a node root")]
+        return [None if bytes is None else place.processes * bytes / 1024 for bytes in held]
 
     def all(self):
         return (self.init, self.another, self.world, self.held)

@@ -113,7 +113,7 @@ class Model(unittest.TestCase):
         steps = startup_costs.steps_from(_read(_made_up(), _text(rows)))
         place = Place(1024, 3)
         self.assertEqual(steps.table_held_kib(place), [3 * 24, 3 * 48])
-        self.assertEqual(self.steps.table_held_kib(place), [0, 0])
+        self.assertEqual(self.steps.table_held_kib(place), [None, None])
         for strategy, times in (("modex", 1 + 10), ("ring", 512 + 1023)):
             for end, at_once in enumerate((1, 3)):
                 without, with_it = (startup_costs.predict(each, strategy, place)[0][end] for each in (self.steps, steps))
@@ -150,6 +150,11 @@ class Command(unittest.TestCase):
             self.assertRegex(done.stdout, rf"(?m)^\| 2048 \| 96 \| {strategy}\b")
         self.assertIn("| ring (not measured) |", done.stdout)
         self.assertIn("5.8 s | Startup 2017", done.stdout)
+
+    def test_what_was_not_measured_is_no_figure(self):
+        done = self.run_on(_made_up())
+        self.assertRegex(done.stdout, r"(?m)^\| 2048 \| 96 \| modex \|.* MiB \| not measured \| 26\.2 MiB \| .* GiB \| not measured \|$")
+        self.assertIn("without the table of all members", done.stdout)
 
     def test_says_which_of_two_files_counts(self):
         done = self.run_on(_made_up(), _made_up())
