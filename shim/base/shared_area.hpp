@@ -9,7 +9,9 @@
 
 namespace shim::base {
 
-/// A shared area is divided into one slot per process of the node and one block per ordered pair of processes.
+/// A shared area is divided into one slot and one store per process of the node and one block per ordered pair of processes. Slots are small,
+/// and lie side by side, so that who looks at many processes' touches few pages; stores are for more. The two blocks of two processes
+/// lie side by side, so that what both directions need first can be in one page.
 /// All memory is zero when first seen. The same bytes may be mapped at different addresses in different processes.
 class SharedArea {
  public:
@@ -21,11 +23,14 @@ class SharedArea {
 
   virtual std::byte* slot(std::uint32_t index) = 0;
   virtual std::size_t slot_bytes() const = 0;
+  virtual std::byte* store(std::uint32_t index) = 0;
+  virtual std::size_t store_bytes() const = 0;
+  /// Where the area has pages, the block of from > to ends where that of the other direction begins, in the middle of one.
   virtual std::byte* pair(std::uint32_t from, std::uint32_t to) = 0;
   virtual std::size_t pair_bytes() const = 0;
 
   /// Backs the pages of this range with memory, so that a full /dev/shm is an error here and not a SIGBUS at the first touch.
-  /// The first part of the own slot is backed already, as far as whoever made the area was told; pair blocks are not. Errors: no_space, no_mem.
+  /// The own slot is backed already; stores and pair blocks are not. Errors: no_space, no_mem.
   virtual Status back(std::byte* begin, std::size_t bytes) = 0;
   /// Likewise the pair block from the own slot to that one, where the process of that slot, which reads it, has it near. Errors: as back().
   virtual Status back_pair_to(std::uint32_t index) = 0;

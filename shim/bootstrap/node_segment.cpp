@@ -139,8 +139,7 @@ base::Result<std::unique_ptr<NodeSegment>> NodeSegment::attach(const SegmentSpec
   SHIM_TRY_ASSIGN(Mapping mapping, Mapping::make(file, layout.total_bytes));
   std::unique_ptr<NodeSegment> segment(
       new NodeSegment(std::make_unique<State>(State{spec, layout, std::move(file), std::move(mapping)})));
-  const std::size_t backed = spec.slot_bytes_backed.value_or(spec.slot_bytes);
-  if (backed > 0) SHIM_TRY(segment->state_->file.reserve(layout.slot(spec.own_slot), round_up(backed, page_bytes())));
+  SHIM_TRY(segment->back(segment->slot(spec.own_slot), spec.slot_bytes));
   SHIM_TRY(segment->state_->claim_slot());
   return segment;
 }
@@ -157,8 +156,14 @@ std::byte* NodeSegment::slot(std::uint32_t index) {
 std::size_t NodeSegment::slot_bytes() const {
   return state_->spec.slot_bytes;
 }
+std::byte* NodeSegment::store(std::uint32_t index) {
+  return state_->mapping.begin() + state_->layout.store(index);
+}
+std::size_t NodeSegment::store_bytes() const {
+  return state_->spec.store_bytes;
+}
 std::byte* NodeSegment::pair(std::uint32_t from, std::uint32_t to) {
-  return state_->mapping.begin() + state_->layout.pair(from, to, state_->spec.slots);
+  return state_->mapping.begin() + state_->layout.pair(from, to);
 }
 std::size_t NodeSegment::pair_bytes() const {
   return state_->spec.pair_bytes;
@@ -175,9 +180,11 @@ Status NodeSegment::back(std::byte* begin, std::size_t bytes) {
 Status NodeSegment::back_pair_to(std::uint32_t index) {
   // relaxed: whoever opens a link has seen the other one ready, and a wish may come too early
   const std::uint32_t reader = state_->control(index).numa_node.load(std::memory_order_relaxed);
-  std::byte* block = pair(own_slot(), index);
-  if (reader != 0 && state_->spec.numa_node != reader - 1) prefer_numa_node(block, state_->layout.pair_stride, reader - 1);
-  return back(block, state_->spec.pair_bytes);
+  const SegmentLayout& layout = state_->layout;
+  // without the page in the middle, which both read: that is near whoever is the first to open a link
+  if (reader != 0 && state_->spec.numa_node != reader - 1)
+    prefer_numa_node(state_->mapping.begin() + layout.pages_of_pair(own_slot(), index), layout.pages_of_pair_bytes(), reader - 1);
+  return back(pair(own_slot(), index), state_->spec.pair_bytes);
 }
 
 bool NodeSegment::is_ready(std::uint32_t index) const {

@@ -25,8 +25,8 @@ struct SegmentSpec {
   std::uint32_t world_rank = 0;
   std::uint32_t job_size = 0;  ///< how many records the address table has; 0 where the job has no other nodes
   std::size_t node_map_bytes = 0;  ///< at most; backed with memory only when used
-  std::size_t slot_bytes = 0;  ///< per-process memory for the transport
-  std::optional<std::size_t> slot_bytes_backed;  ///< how much of it is backed with memory from the beginning; all where nothing is said
+  std::size_t slot_bytes = 0;   ///< per-process memory for the transport
+  std::size_t store_bytes = 0;  ///< likewise; backed with memory only when used
   std::size_t pair_bytes = 0;  ///< per ordered pair; backed with memory only when used
   std::string directory = "/dev/shm";
   CoreSet cores;            ///< that this process may run on
@@ -56,6 +56,8 @@ class NodeSegment final : public base::SharedArea {
   std::uint32_t own_slot() const override;
   std::byte* slot(std::uint32_t index) override;
   std::size_t slot_bytes() const override;
+  std::byte* store(std::uint32_t index) override;
+  std::size_t store_bytes() const override;
   std::byte* pair(std::uint32_t from, std::uint32_t to) override;
   std::size_t pair_bytes() const override;
   base::Status back(std::byte* begin, std::size_t bytes) override;

@@ -17,6 +17,9 @@ using base::ErrorClass;
 
 namespace {
 
+/// Of slots. Two lines: processors fetch lines in pairs, and neighbours shall not fetch each other's.
+constexpr std::size_t kSlotUnit = 128;
+
 /// a * b + c; nothing where it does not fit half the address space.
 std::optional<std::size_t> grown(std::size_t a, std::size_t b, std::size_t c) {
   std::size_t product = 0, sum = 0;
@@ -54,7 +57,7 @@ base::Result<SegmentLayout> SegmentLayout::of(const SegmentSpec& spec) {
     return Error(ErrorClass::arg, "a job name has 1 to " + std::to_string(kMaxJobName) + " characters, not " +
                                       std::to_string(spec.job.size()));
   const std::size_t page = page_bytes(), slots = spec.slots;
-  if (spec.slot_bytes > SIZE_MAX / 4 || spec.pair_bytes > SIZE_MAX / 4 || spec.node_map_bytes > SIZE_MAX / 4) return too_large(spec);
+  if (spec.slot_bytes > SIZE_MAX / 4 || spec.store_bytes > SIZE_MAX / 4 || spec.pair_bytes > SIZE_MAX / 4 || spec.node_map_bytes > SIZE_MAX / 4) return too_large(spec);
   SegmentLayout layout;
   layout.found_controls_offset = round_up(sizeof(SegmentHeader), alignof(FoundControl));
   layout.control_offset = layout.found_controls_offset + 2 * sizeof(FoundControl);
@@ -63,14 +66,32 @@ base::Result<SegmentLayout> SegmentLayout::of(const SegmentSpec& spec) {
   layout.node_map_offset = round_up(layout.hardware_offset + HardwareMap::kMostBytes, page);
   layout.addresses_offset = round_up(layout.node_map_offset + spec.node_map_bytes, page);
   layout.slots_offset = round_up(layout.addresses_offset + AddressTable::bytes_for(spec.job_size), page);
-  layout.slot_stride = round_up(spec.slot_bytes, page);
-  layout.pair_stride = round_up(spec.pair_bytes, page);
-  auto pairs_offset = grown(slots, layout.slot_stride, layout.slots_offset);
-  auto total = pairs_offset ? grown(slots * slots, layout.pair_stride, *pairs_offset) : std::nullopt;
+  layout.slot_stride = round_up(spec.slot_bytes, kSlotUnit);
+  layout.store_stride = round_up(spec.store_bytes, page);
+  layout.pair_bytes = spec.pair_bytes;
+  layout.couple_stride = 2 * round_up(spec.pair_bytes, page) + page;
+  auto slots_end = grown(slots, layout.slot_stride, layout.slots_offset);
+  if (slots_end) layout.stores_offset = round_up(*slots_end, page);
+  auto couples_offset = slots_end ? grown(slots, layout.store_stride, layout.stores_offset) : std::nullopt;
+  auto total = couples_offset ? grown(slots * (slots + 1) / 2, layout.couple_stride, *couples_offset) : std::nullopt;
   if (!total) return too_large(spec);
-  layout.pairs_offset = *pairs_offset;
+  layout.couples_offset = *couples_offset;
   layout.total_bytes = *total;
   return layout;
+}
+
+std::size_t SegmentLayout::couple(std::uint32_t one, std::uint32_t other) const {
+  const std::size_t low = std::min(one, other), high = std::max(one, other);
+  return couples_offset + (high * (high + 1) / 2 + low) * couple_stride;
+}
+
+std::size_t SegmentLayout::pair(std::uint32_t from, std::uint32_t to) const {
+  const std::size_t middle = couple(from, to) + couple_stride / 2;
+  return from > to ? middle - pair_bytes : middle;
+}
+
+std::size_t SegmentLayout::pages_of_pair(std::uint32_t from, std::uint32_t to) const {
+  return from > to ? couple(from, to) : couple(from, to) + couple_stride - pages_of_pair_bytes();
 }
 
 SegmentHeader header_of(const SegmentSpec& spec) {
@@ -79,6 +100,7 @@ SegmentHeader header_of(const SegmentSpec& spec) {
   header.slots = spec.slots;
   header.job_length = static_cast<std::uint32_t>(spec.job.size());
   header.slot_bytes = spec.slot_bytes;
+  header.store_bytes = spec.store_bytes;
   header.pair_bytes = spec.pair_bytes;
   header.page_bytes = page_bytes();
   header.job_size = spec.job_size;
@@ -102,6 +124,8 @@ base::Status check_header(const SegmentHeader& found, const SegmentSpec& spec, c
     return differs(path, "number of nodes", number(found.node_map_bytes), number(wanted.node_map_bytes));
   if (found.slot_bytes != wanted.slot_bytes)
     return differs(path, "size of a process's part", number(found.slot_bytes), number(wanted.slot_bytes));
+  if (found.store_bytes != wanted.store_bytes)
+    return differs(path, "size of a process's store", number(found.store_bytes), number(wanted.store_bytes));
   if (found.pair_bytes != wanted.pair_bytes)
     return differs(path, "size of a pair's part (INTERSESSION_RING_BYTES)", number(found.pair_bytes),
                    number(wanted.pair_bytes));

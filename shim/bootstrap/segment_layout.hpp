@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the bytes of a node segment mean:  header | controls of what is found out once | one control block per slot | marks of the
-// address table | hardware | map of the nodes | address table | slots | pair blocks.
-// Slots and pair blocks begin on page borders, so that backing one with memory does not back its neighbour.
+// address table | hardware | map of the nodes | address table | slots | stores | pair blocks.
+// Stores begin on page borders, so that backing one with memory does not back its neighbour. Slots do not: memory is counted, and handed
+// out, in pages, and a process that writes to all others of its node touches each one's slot. The two pair blocks of two processes share the
+// page in their middle, where both begin to be used; all others are theirs alone.
 #pragma once
 
 #include <array>
@@ -19,9 +21,11 @@ namespace shim::bootstrap {
 
 inline constexpr std::uint64_t kSegmentMagic = 0x3147'4553'5245'5449ull;  // "ITERSEG1"
 /// Raised with every change of this file's structures, or of their meaning.
-inline constexpr std::uint32_t kSegmentVersion = 6;
+inline constexpr std::uint32_t kSegmentVersion = 7;
 inline constexpr std::size_t kMaxJobName = 511;
 inline constexpr std::uint32_t kMaxSlots = 1u << 14;
+
+std::size_t page_bytes();
 
 /// Written once, before the file has a name, and never again: whoever can open the file finds it complete.
 struct SegmentHeader {
@@ -31,13 +35,14 @@ struct SegmentHeader {
   std::uint32_t slots = 0;                  ///< SegmentSpec::slots
   std::uint32_t job_length = 0;             ///< bytes of job
   std::uint64_t slot_bytes = 0;             ///< SegmentSpec::slot_bytes, as asked for and not rounded
+  std::uint64_t store_bytes = 0;            ///< SegmentSpec::store_bytes, likewise
   std::uint64_t pair_bytes = 0;             ///< SegmentSpec::pair_bytes, likewise
   std::uint64_t page_bytes = 0;             ///< the unit of rounding
   std::array<char, kMaxJobName + 1> job{};  ///< SegmentSpec::job, zero-terminated
   std::uint64_t job_size = 0;               ///< SegmentSpec::job_size
   std::uint64_t node_map_bytes = 0;         ///< SegmentSpec::node_map_bytes
 };
-static_assert(sizeof(SegmentHeader) == 576);
+static_assert(sizeof(SegmentHeader) == 584);
 
 /// Life of a slot. Zero is "nobody was ever here".
 enum class SlotState : std::uint32_t {
@@ -75,24 +80,32 @@ struct SegmentLayout {
   std::size_t addresses_offset = 0;
   std::size_t slots_offset = 0;
   std::size_t slot_stride = 0;
-  std::size_t pairs_offset = 0;
-  std::size_t pair_stride = 0;
+  std::size_t stores_offset = 0;
+  std::size_t store_stride = 0;
+  std::size_t couples_offset = 0;
+  std::size_t couple_stride = 0;  ///< of the two blocks of two processes
+  std::size_t pair_bytes = 0;
   std::size_t total_bytes = 0;
 
   /// Errors: arg (nothing that fits an address space, a job name that is too long, an own slot that does not exist).
   static base::Result<SegmentLayout> of(const SegmentSpec& spec);
   std::size_t control(std::uint32_t index) const { return control_offset + index * sizeof(SlotControl); }
   std::size_t slot(std::uint32_t index) const { return slots_offset + index * slot_stride; }
-  std::size_t pair(std::uint32_t from, std::uint32_t to, std::uint32_t slots) const {
-    return pairs_offset + (std::size_t{from} * slots + to) * pair_stride;
-  }
+  std::size_t store(std::uint32_t index) const { return stores_offset + index * store_stride; }
+  /// As SharedArea::pair.
+  std::size_t pair(std::uint32_t from, std::uint32_t to) const;
+  /// The pages in which nothing but this block lies; pages_of_pair_bytes() of them.
+  std::size_t pages_of_pair(std::uint32_t from, std::uint32_t to) const;
+  std::size_t pages_of_pair_bytes() const { return couple_stride / 2 / page_bytes() * page_bytes(); }
+
+ private:
+  std::size_t couple(std::uint32_t one, std::uint32_t other) const;
 };
 
 SegmentHeader header_of(const SegmentSpec& spec);
 /// Errors: other; names the first thing in which the file differs from what this process wants.
 base::Status check_header(const SegmentHeader& found, const SegmentSpec& spec, const std::string& path);
 
-std::size_t page_bytes();
 inline std::size_t round_up(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }

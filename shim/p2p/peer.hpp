@@ -3,7 +3,7 @@
 #pragma once
 
 #include <array>
-#include <deque>
+#include <list>
 #include <optional>
 #include <vector>
 
@@ -37,7 +37,7 @@ struct Peer {
   bool needs_route = false;          ///< in the engine's list of peers to find a route to
   std::optional<base::Error> failure;
 
-  std::deque<QueuedOutput> queue;
+  std::list<QueuedOutput> queue;                      ///< a list: most are empty for ever, and that takes no memory
   RequestList<SendRequest, OfPeer> unfinished;        ///< sends begun and not complete
   RequestList<SendRequest, Streaming> streams;        ///< those of them that send data packets
   RequestList<ReceiveRequest, OfPeer> incoming;       ///< receives matched with long messages of this process

@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <set>
 
+#include "shim/bootstrap/segment_layout.hpp"
 #include "tests/bootstrap/segment_rig.hpp"
 
 namespace shim::bootstrap {
@@ -77,6 +79,53 @@ TEST_F(NodeSegmentTest, OwnSlotsAreBackedAndZeroAndSeenByOthers) {
   EXPECT_TRUE(all_zero(second->slot(0)));
 }
 
+// Each process of a node writes to slots of others: what it touches is counted, and handed out, in pages.
+TEST_F(NodeSegmentTest, SlotsLieSideBySideWithoutSharingALine) {
+  auto made = spec(0, 100);
+  made.slot_bytes = 150;
+  auto segment = attach(made);
+  for (std::uint32_t index = 1; index < 100; ++index) EXPECT_EQ(segment->slot(index) - segment->slot(index - 1), 256);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(segment->slot(0)) % 128, 0u);
+}
+
+TEST_F(NodeSegmentTest, StoresAreApartAndBackedOnDemand) {
+  auto made = spec(0, 3);
+  made.store_bytes = 5000;
+  auto segment = attach(made);
+  EXPECT_EQ(segment->store_bytes(), 5000u);
+  struct stat before, after;
+  ASSERT_EQ(::stat(path().c_str(), &before), 0);
+  for (std::uint32_t index = 0; index < 3; ++index) {
+    ASSERT_TRUE(segment->back(segment->store(index), 5000));
+    std::memset(segment->store(index), static_cast<int>(1 + index), 5000);
+  }
+  ASSERT_EQ(::stat(path().c_str(), &after), 0);
+  EXPECT_GE(after.st_blocks - before.st_blocks, 3 * 8192 / 512);
+  for (std::uint32_t index = 0; index < 3; ++index)
+    for (std::size_t at : {std::size_t{0}, std::size_t{4999}}) EXPECT_EQ(segment->store(index)[at], static_cast<std::byte>(1 + index));
+  EXPECT_EQ(segment->slot(2)[4999], std::byte{0});
+  EXPECT_EQ(segment->pair(0, 0)[0], std::byte{0});
+}
+
+TEST_F(NodeSegmentTest, TheTwoBlocksOfTwoProcessesMeetInTheMiddleOfAPage) {
+  const auto page = [](const std::byte* at) { return reinterpret_cast<std::uintptr_t>(at) / page_bytes(); };
+  for (std::size_t bytes : {std::size_t{512}, std::size_t{9024}, std::size_t{65536}}) {
+    auto made = spec(0, 4, "job of " + std::to_string(bytes));
+    made.pair_bytes = bytes;
+    auto segment = attach(made);
+    std::set<std::uintptr_t> pages;
+    std::size_t all = 0;
+    for (std::uint32_t low = 0; low < 4; ++low)
+      for (std::uint32_t high = low + 1; high < 4; ++high) {
+        std::byte *begin = segment->pair(high, low), *middle = segment->pair(low, high);
+        EXPECT_EQ(begin + bytes, middle);
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(middle) % page_bytes(), page_bytes() / 2);
+        for (auto each = page(begin); each <= page(middle + bytes - 1); ++each, ++all) pages.insert(each);
+      }
+    EXPECT_EQ(pages.size(), all) << "with others they share none";
+  }
+}
+
 TEST_F(NodeSegmentTest, PairBlocksAreApartAndBackedOnDemand) {
   constexpr std::uint32_t kSlots = 3;
   auto first = attach(spec(0, kSlots)), second = attach(spec(1, kSlots));
@@ -110,7 +159,7 @@ TEST_F(NodeSegmentTest, APairBlockIsNearWhoReadsIt) {
   const Policy placed = policy_at(far->pair(2, 0));
   EXPECT_EQ(placed.mode, MPOL_PREFERRED);
   EXPECT_EQ(placed.nodes[0], 1u) << "node 0 and no other";
-  EXPECT_EQ(policy_at(reader->pair(2, 0) + 9000).mode, MPOL_PREFERRED) << "the same memory, seen by the other one";
+  EXPECT_EQ(policy_at(reader->pair(2, 0) + 6000).mode, MPOL_PREFERRED) << "the same memory, seen by the other one";
   EXPECT_EQ(policy_at(far->pair(2, 1)).mode, MPOL_DEFAULT) << "not the block beside it";
 
   ASSERT_TRUE(neighbour->back_pair_to(0));

@@ -74,6 +74,7 @@ TEST_F(SegmentFaultsTest, AnotherLayoutIsRefusedAndNamed) {
   EXPECT_THAT(wanted([](SegmentSpec& s) { s.slots = 3; }), HasSubstr("number of processes (2)"));
   EXPECT_THAT(wanted([](SegmentSpec& s) { s.slot_bytes = 5001; }),
               HasSubstr("(5000) than this process expects (5001)"));
+  EXPECT_THAT(wanted([](SegmentSpec& s) { s.store_bytes = 1; }), HasSubstr("size of a process's store (0)"));
   EXPECT_THAT(wanted([](SegmentSpec& s) { s.pair_bytes = 1; }), HasSubstr("INTERSESSION_RING_BYTES"));
   EXPECT_NO_THROW(attach(spec(1)));
 }

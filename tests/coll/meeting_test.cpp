@@ -5,6 +5,7 @@
 #include <cstring>
 #include <thread>
 
+#include "shim/transport/shm/shm.hpp"
 #include "shim/types/derive.hpp"
 #include "tests/coll/rig.hpp"
 #include "tests/transport/anonymous_area.hpp"
@@ -50,7 +51,7 @@ void on_all(int size, bool with_boards, const Body& body) {
   p2p::World world({.processes = size, .settings = p2p::World::quick()});
   auto contexts = world.contexts();
   const auto slots = static_cast<std::uint32_t>(size);
-  auto ground = std::make_shared<AnonymousGround>(slots, Boards::slot_bytes(slots), 64);
+  auto ground = std::make_shared<AnonymousGround>(slots, transport::shm_slot_bytes(slots), 64, Boards::store_bytes());
   world.run([&](int rank) {
     Together together(ground, rank);
     Comm comm(world.engine(rank), *contexts[static_cast<std::size_t>(rank)], std::make_shared<ScratchPool>(), rank, size, nullptr,
@@ -364,7 +365,7 @@ TEST(Meeting, AMemberThatDiesIsNamed) {
 }
 
 TEST(Meeting, WithoutABoardLeftMessagesDo) {
-  const auto ground = std::make_shared<AnonymousGround>(2, Boards::slot_bytes(2), 64);
+  const auto ground = std::make_shared<AnonymousGround>(2, transport::shm_slot_bytes(2), 64, Boards::store_bytes());
   AnonymousArea area(ground, 0);
   Boards all(area);
   const std::array<std::uint32_t, 2> members{0, 1};

@@ -4,6 +4,7 @@
 
 #include "cluster.hpp"
 #include "memory_in_use.hpp"
+#include "shim/p2p/peer.hpp"
 #include "shim/sessions/derive.hpp"
 
 namespace shim::sessions::testing {
@@ -58,6 +59,13 @@ TEST_P(Memory, OfCallsThatMadeNone) {
     CommunicatorPtr world = member.create_world("test.split");
     for (int i = 0; i < 10; ++i) ASSERT_TRUE(split(world, member.rank() == i % 3 ? 0 : kUndefined, 0));
   });
+}
+
+/// A node root has one of each process of its node, most of whom it tells nothing but the outcome of creations.
+TEST(MemoryOf, APeerForWhomNothingWaits) {
+  const std::size_t before = memory_in_use();
+  const p2p::Peer peer(base::ProcessId{});
+  EXPECT_EQ(memory_in_use(), before);
 }
 
 INSTANTIATE_TEST_SUITE_P(Worlds, Memory, ::testing::Values(World::of(1, 3), World::of(2, 2)));

@@ -16,8 +16,8 @@ namespace shim::transport::testing {
 /// The memory. Zero at the start; stays until the last process that has it ends or destroys it.
 class AnonymousGround {
  public:
-  AnonymousGround(std::uint32_t slots, std::size_t slot_bytes, std::size_t pair_bytes)
-      : slots_(slots), slot_bytes_(slot_bytes), pair_bytes_(pair_bytes) {
+  AnonymousGround(std::uint32_t slots, std::size_t slot_bytes, std::size_t pair_bytes, std::size_t store_bytes = 0)
+      : slots_(slots), slot_bytes_(slot_bytes), pair_bytes_(pair_bytes), store_bytes_(store_bytes) {
     void* memory = ::mmap(nullptr, total(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
     memory_ = static_cast<std::byte*>(memory);
@@ -34,20 +34,22 @@ class AnonymousGround {
   std::uint32_t slots() const { return slots_; }
   std::size_t slot_bytes() const { return slot_bytes_; }
   std::size_t pair_bytes() const { return pair_bytes_; }
+  std::size_t store_bytes() const { return store_bytes_; }
   Flags& flags(std::uint32_t slot) { return reinterpret_cast<Flags*>(memory_)[slot]; }
   std::byte* slot(std::uint32_t index) { return memory_ + flag_bytes() + index * slot_bytes_; }
   std::byte* pair(std::uint32_t from, std::uint32_t to) {
     std::size_t number = std::size_t{from} * slots_ + to;
     return memory_ + flag_bytes() + slots_ * slot_bytes_ + number * pair_bytes_;
   }
+  std::byte* store(std::uint32_t index) { return pair(0, 0) + std::size_t{slots_} * slots_ * pair_bytes_ + index * store_bytes_; }
 
  private:
   std::size_t flag_bytes() const { return (slots_ * sizeof(Flags) + 4095) / 4096 * 4096; }
   std::size_t total() const {
-    return flag_bytes() + slots_ * slot_bytes_ + std::size_t{slots_} * slots_ * pair_bytes_;
+    return flag_bytes() + slots_ * (slot_bytes_ + slots_ * pair_bytes_ + store_bytes_);
   }
   std::uint32_t slots_;
-  std::size_t slot_bytes_, pair_bytes_;
+  std::size_t slot_bytes_, pair_bytes_, store_bytes_;
   std::byte* memory_;
 };
 
@@ -69,6 +71,8 @@ class AnonymousArea final : public base::SharedArea {
   std::uint32_t own_slot() const override { return own_slot_; }
   std::byte* slot(std::uint32_t index) override { return ground_->slot(index); }
   std::size_t slot_bytes() const override { return ground_->slot_bytes(); }
+  std::byte* store(std::uint32_t index) override { return ground_->store(index); }
+  std::size_t store_bytes() const override { return ground_->store_bytes(); }
   std::byte* pair(std::uint32_t from, std::uint32_t to) override { return ground_->pair(from, to); }
   std::size_t pair_bytes() const override { return ground_->pair_bytes(); }
   base::Status back(std::byte*, std::size_t) override {

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <vector>
 
+#include "shim/transport/shm/shm.hpp"
 #include "tests/transport/anonymous_area.hpp"
 
 namespace shim::transport {
@@ -19,7 +20,7 @@ using testing::AnonymousGround;
 class BoardTest : public ::testing::Test {
  protected:
   static constexpr std::uint32_t kSlots = 4;
-  std::shared_ptr<AnonymousGround> ground = std::make_shared<AnonymousGround>(kSlots, Boards::slot_bytes(kSlots), 64);
+  std::shared_ptr<AnonymousGround> ground = std::make_shared<AnonymousGround>(kSlots, shm_slot_bytes(kSlots), 64, Boards::store_bytes());
   AnonymousArea host_area{ground, 2}, other_area{ground, 0};
   Boards host{host_area}, other{other_area};
   const std::vector<std::uint32_t> members{2, 0};  // rank 0 is the host

@@ -195,6 +195,29 @@ TEST(Ring, LimitsAreWhatTheTextSays) {
   EXPECT_EQ(ring_max_packet(ring_capacity(512)), 56u);
 }
 
+// Two processes that have said little to each other then share one page, which has the other direction's first half page as well.
+TEST(Ring, WhatComesFirstIsInTheHalfPageNearTheOtherDirection) {
+  for (auto near : {RingMemory::Near::beginning, RingMemory::Near::end}) {
+    Block block(1024 - sizeof(RingControl) / kLine);
+    const RingMemory memory(block.begin, block.size, near);
+    RingWriter<> writer(memory);
+    RingReader<> reader(memory);
+    const auto exchange = [&](std::size_t number, std::size_t bytes) {
+      const std::vector<std::byte> packet(bytes, content(number));
+      ASSERT_TRUE(writer.write(packet, {}));
+      const auto found = reader.next();
+      ASSERT_TRUE(found && std::equal(found->begin(), found->end(), packet.begin(), packet.end())) << number;
+      reader.release(bytes);
+    };
+    for (std::size_t number = 0; number < 20; ++number) exchange(number, 56);
+    const std::size_t begin = near == RingMemory::Near::end ? block.size - 2048 : 0;
+    for (std::size_t at = 0; at < block.size; ++at) {
+      ASSERT_TRUE(block.begin[at] == std::byte{0} || (at >= begin && at < begin + 2048)) << at;
+    }
+    for (std::size_t number = 20; number < 2000; ++number) exchange(number, number % 3 == 0 ? 1000 : 8);
+  }
+}
+
 TEST(Ring, ALargestPacketFitsAnEmptyRingWhereverItBegins) {
   for (std::size_t lines = 4; lines <= 40; ++lines)
     for (std::size_t before = 0; before < 3 * lines; ++before) {

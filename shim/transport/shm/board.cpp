@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "shim/transport/shm/shm.hpp"
-
 namespace shim::transport {
 namespace {
 
@@ -15,11 +13,8 @@ constexpr std::size_t kPage = 4096;
 constexpr std::size_t whole_pages(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 constexpr std::size_t kMemoryOfBoard = whole_pages(sizeof(BoardHead) + kBoardMembers * sizeof(BoardPart));
 
-/// Where they begin in a slot.
-std::size_t boards_offset(std::uint32_t slot_count) { return whole_pages(shm_slot_bytes(slot_count)); }
-
 std::byte* board_at(base::SharedArea& area, BoardPlace place) {
-  return area.slot(place.slot) + boards_offset(area.slot_count()) + place.number * kMemoryOfBoard;
+  return area.store(place.slot) + place.number * kMemoryOfBoard;
 }
 BoardHead& head_at(std::byte* board) { return *reinterpret_cast<BoardHead*>(board); }
 BoardPart* parts_at(std::byte* board) { return reinterpret_cast<BoardPart*>(board + sizeof(BoardHead)); }
@@ -32,7 +27,7 @@ void make_new(BoardPart& part) {
 
 }  // namespace
 
-std::size_t Boards::slot_bytes(std::uint32_t slot_count) { return boards_offset(slot_count) + kBoards * kMemoryOfBoard; }
+std::size_t Boards::store_bytes() { return kBoards * kMemoryOfBoard; }
 
 bool Boards::is_free(const BoardHead& head) const {
   for (std::uint32_t i = 0; i < head.members; ++i) {

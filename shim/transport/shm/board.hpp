@@ -2,7 +2,7 @@
 // A board: shared memory in which few processes of one node meet again and again. In each meeting a member may put up a few bytes for
 // the others; whoever wants them reads them there, all at the same time, and nobody has to take them away.
 //
-// It lies in the slot of one member, its host. The others are told where.
+// It lies in the store of one member, its host. The others are told where.
 #pragma once
 
 #include <array>
@@ -144,8 +144,8 @@ class Board {
 /// A process's boards: those of which it is the host, and the way to others'. Any thread.
 class Boards {
  public:
-  /// What a slot has to have, with what the transport needs; what comes after that is backed with memory as it is used.
-  static std::size_t slot_bytes(std::uint32_t slot_count);
+  /// What a store has to have. It is backed with memory as it is used.
+  static std::size_t store_bytes();
 
   /// @param area outlives this
   explicit Boards(base::SharedArea& area) : area_(area) {}

@@ -5,7 +5,7 @@
 // is all that moves between the two cores: the receiver looks at the ready word where the next record will begin, the sender
 // writes the packet behind it and then the word. Before the sender publishes a record, the ready word behind it is zero, so
 // bytes of an earlier lap never look like a record. Records are contiguous; a pad fills the end of the ring where one does
-// not fit. Positions count bytes for ever; the place in the ring is the position modulo the capacity.
+// not fit. Positions count bytes for ever; the place in the ring is the position, from where the first record begins, modulo the capacity.
 #pragma once
 
 #include <algorithm>
@@ -84,18 +84,31 @@ static_assert(std::atomic_ref<std::uint64_t>::is_always_lock_free);
 /// A pair block, seen by one of its ends.
 class RingMemory {
  public:
+  /// Which of its ends the block has near the block of the other direction. There its control words are, and there its first records
+  /// are, so that two processes that have said little to each other share one page.
+  enum class Near : std::uint8_t { beginning, end };
+
   RingMemory() = default;
-  RingMemory(std::byte* block, std::size_t pair_bytes)
-      : control_(reinterpret_cast<RingControl*>(block)),
-        lines_(block + sizeof(RingControl)),
-        capacity_(ring_capacity(pair_bytes)) {}
+  RingMemory(std::byte* block, std::size_t pair_bytes, Near near = Near::beginning) : capacity_(ring_capacity(pair_bytes)) {
+    const bool at_end = near == Near::end;
+    control_ = reinterpret_cast<RingControl*>(at_end ? block + capacity_ : block);
+    lines_ = at_end ? block : block + sizeof(RingControl);
+  }
 
   RingControl& control() const { return *control_; }
   std::size_t capacity() const { return capacity_; }
+  /// Where in the ring a position is.
+  std::size_t offset_of(std::uint64_t position) const {
+    const bool at_end = lines_ < reinterpret_cast<std::byte*>(control_);
+    return (position + (at_end && capacity_ > kNearBytes ? capacity_ - kNearBytes : 0)) % capacity_;
+  }
   std::byte* at(std::size_t offset) const { return lines_ + offset; }
   std::uint64_t& word_at(std::size_t offset) const { return *reinterpret_cast<std::uint64_t*>(lines_ + offset); }
 
  private:
+  /// Of the records that come first: with the control words, half a page.
+  static constexpr std::size_t kNearBytes = 2048 - sizeof(RingControl);
+
   RingControl* control_ = nullptr;
   std::byte* lines_ = nullptr;
   std::size_t capacity_ = 0;
@@ -109,7 +122,7 @@ class RingWriter {
   explicit RingWriter(RingMemory memory)
       : memory_(memory),
         tail_(Access::load(memory.control().tail, std::memory_order_relaxed)),  // what this very slot stored last
-        offset_(tail_ % memory.capacity()),
+        offset_(memory.offset_of(tail_)),
         consumed_(tail_),  // unknown: with nothing published behind the tail the first write asks
         zeroed_(tail_) {
     refresh();
@@ -230,7 +243,7 @@ class RingReader {
   explicit RingReader(RingMemory memory)
       : memory_(memory),
         head_(Access::load(memory.control().head, std::memory_order_relaxed)),  // what this very slot stored last
-        offset_(head_ % memory.capacity()),
+        offset_(memory.offset_of(head_)),
         published_(Access::load(memory.control().consumed, std::memory_order_relaxed)) {}
 
   /// The next packet, in the ring itself; valid until release. Nothing where none has come.

@@ -88,7 +88,7 @@ class Shm final : public Transport {
 
  private:
   RingMemory ring_memory(std::uint32_t from, std::uint32_t to) {
-    return RingMemory(area_.pair(from, to), shm_pair_bytes(settings_));
+    return RingMemory(area_.pair(from, to), shm_pair_bytes(settings_), from > to ? RingMemory::Near::end : RingMemory::Near::beginning);
   }
   SlotMemory* slot_memory(std::uint32_t slot) { return reinterpret_cast<SlotMemory*>(area_.slot(slot)); }
   Status back_ring_to(std::uint32_t slot);
