@@ -10,8 +10,8 @@
 namespace shim::sessions {
 namespace {
 
-/// So long a process that has noticed another's death looks for those who do not know of it yet.
-constexpr double kNotesSeconds = 2;
+/// So long a call that has failed waits for those to be found who do not know of it yet; later creations go on looking for them.
+constexpr base::Nanoseconds kNotesWait = 2'000'000'000;
 
 using base::Error;
 using base::ErrorClass;
@@ -75,6 +75,7 @@ base::Result<CreationPtr> Creations::join(const Call& call, const CreationRoles&
   if (!first_thread_) first_thread_ = std::this_thread::get_id();
   if (*first_thread_ != std::this_thread::get_id()) several_threads_ = true;
 
+  std::erase_if(notes_, [&](const Note& note) { return note.message.key == key; });  // of an older attempt
   CreationPtr creation = find_or_begin(key);
   if (creation->failure && creation->untold.erase(roles.self) > 0) {
     auto failure = creation->failure->clone();
@@ -196,10 +197,12 @@ base::Result<Agreement> Creations::agree(const Call& call, const CreationRoles& 
 }
 
 void Creations::await_notes() {
-  if (!pass_notes_on())
-    (void)process_.engine().wait_until([&] { return pass_notes_on(); }, base::Deadline::after_seconds(kNotesSeconds));
-  std::lock_guard guard(mutex_);
-  notes_.clear();
+  auto none_is_new = [&] {
+    std::lock_guard guard(mutex_);
+    pass_notes_on();
+    return std::none_of(notes_.begin(), notes_.end(), [](const Note& note) { return base::now_ns() - note.since < kNotesWait; });
+  };
+  if (!none_is_new()) (void)process_.engine().wait_until(none_is_new);
 }
 
 /// This member cannot take part: those who wait for it, or will, are told.

@@ -174,7 +174,7 @@ class Creations {
   bool fail_for_the_late(const CreationPtr& creation, double waited);
   void tell_instead_of_root(const Creation& creation, const base::Error& error);
   void note(base::ProcessId to, const CreationKey& key, const base::Error& error);
-  bool pass_notes_on();
+  void pass_notes_on();
   void report_when_due(Creation& creation, base::Nanoseconds now);
   void ask_the_missing(Creation& creation);
   void ask(Creation& creation, int rank);
@@ -197,11 +197,12 @@ class Creations {
     base::ProcessId to;
     Failure message;
     AddressLookup lookup;
+    base::Nanoseconds since = 0;
   };
 
   Process& process_;
   mutable std::mutex mutex_;  ///< guards what follows
-  std::vector<Note> notes_;
+  std::deque<Note> notes_;  ///< the last ones
   std::deque<Remembered> failures_;  ///< the last ones
   std::unordered_map<CreationKey, CreationPtr, CreationKeyHash> creations_;
   std::optional<std::thread::id> first_thread_;

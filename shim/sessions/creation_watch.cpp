@@ -21,6 +21,9 @@ constexpr base::Nanoseconds kAskedEvery = 10'000'000'000;
 /// is missing is the one that says it: a part of the time-out, and at most so many seconds.
 constexpr double kGracePart = 0.25, kMostGrace = 0.5;
 
+/// Notes that a process keeps.
+constexpr std::size_t kMostNotes = 32;
+
 std::string seconds_text(double seconds) {
   char text[32];
   std::snprintf(text, sizeof text, "%.3g s", seconds);
@@ -49,6 +52,7 @@ void Creations::look_after(const CreationPtr& creation) {
   const base::Nanoseconds now = base::now_ns();
   if (now < creation->next_look) return;
   creation->next_look = now + kLookEvery;
+  pass_notes_on();
   const double waited = static_cast<double>(now - creation->started) * 1e-9;
   if (fail_for_the_dead(creation) || fail_for_disagreement(creation) || fail_for_the_late(creation, waited)) return;
   ask_who_was_found(*creation);
@@ -109,15 +113,14 @@ void Creations::tell_instead_of_root(const Creation& creation, const base::Error
   for (int rank : others) note(group.at(rank), creation.key, error);
 }
 
-/// To be told of a failure, once its address is found.
+/// To be told of a failure, once its address is found: where it has not called yet, after it has.
 void Creations::note(base::ProcessId to, const CreationKey& key, const base::Error& error) {
   notes_.push_back({to, Failure{key, 0, error.error_class(), error.text(), {}},
-                    process_.look_for(to)});
+                    process_.look_for(to), base::now_ns()});
+  if (notes_.size() > kMostNotes) notes_.pop_front();
 }
 
-/// True when there are none left.
-bool Creations::pass_notes_on() {
-  std::lock_guard guard(mutex_);
+void Creations::pass_notes_on() {
   std::erase_if(notes_, [&](Note& note) {
     if (!process_.known_life(note.to)) {
       auto found = note.lookup.poll();
@@ -126,9 +129,10 @@ bool Creations::pass_notes_on() {
       if (!process_.learn_found(note.to, **found)) return true;
     }
     send(note.to, note.message);
+    const CreationPtr failed = find(note.message.key);
+    if (failed && failed->failure) note_told(failed, failed->group->rank_of(note.to));
     return true;
   });
-  return notes_.empty();
 }
 
 bool Creations::fail_for_the_late(const CreationPtr& creation, double waited) {

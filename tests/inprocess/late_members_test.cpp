@@ -54,6 +54,28 @@ TEST(Late, LeaderIsToldThatAMemberHadDied) {
   EXPECT_THAT(heard.values(), Each(::testing::AllOf(StartsWith("MPI_ERR_PROC_ABORTED"), HasSubstr("process 3 (rank 3"))));
 }
 
+/// The root of the other node died before it could be found. Who stands in for it does not know where the leader is; it tells it when it has
+/// found it, in its next creation.
+TEST(Late, LeaderIsToldThatANodesRootHadDied) {
+  Cluster cluster(World::of(2, 2), patient());
+  Victim victim(cluster, 2);
+  std::atomic<bool> was_told = false;
+  Collected<std::string> heard;
+  std::thread killer([&] {
+    while (cluster.log().find("test.dead") == std::string::npos) std::this_thread::yield();  // somebody has waited
+    victim.end();
+  });
+  cluster.run({0, 1, 3}, [&](Member& member) {
+    while (member.rank() != 3 && !was_told) std::this_thread::yield();
+    heard.add(told(member.try_create(cluster.all(), "test.dead")));
+    was_told = true;
+    exercise(member.create({0, 1, 3}, "test.living"), 1);
+  });
+  killer.join();
+  EXPECT_EQ(heard.values().size(), 3u);
+  EXPECT_THAT(heard.values(), Each(::testing::AllOf(StartsWith("MPI_ERR_PROC_ABORTED"), HasSubstr("process 2 (rank 2"))));
+}
+
 /// Of another node, while its leader has not come; or has ended the session in which it was known, and begins anew.
 class LateLeader : public ::testing::TestWithParam<bool> {};
 
