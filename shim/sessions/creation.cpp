@@ -212,7 +212,8 @@ void Creations::refuse(const Call& call, const base::Error& reason) {
     CreationPtr creation = find_or_begin(key_of(call));
     const auto& roles = creation->roles;
     if (creation->joined || creation->is_over()) return;
-    if (roles.parent && !process_.known_life(creation->group->at(*roles.parent))) note(creation->group->at(*roles.parent), creation->key, reason);
+    if (roles.parent && !process_.known_life(creation->group->at(*roles.parent)))
+      note(creation->group->at(*roles.parent), {creation->key, 0, reason.error_class(), reason.text(), {}});
     fail(creation, base::Error(reason.error_class(), "a member cannot take part: " + reason.text()), {roles.self});
   }
   await_notes();
@@ -256,6 +257,12 @@ void Creations::finish(const CreationPtr& creation, base::ExtendedId id, const M
   creation->operation.end_all();
   creation->agreement = Agreement{id, bases_of_members(entries), entries.at(roles.self).context_base};
   forget(*creation);
+}
+
+std::size_t Creations::untold_failures() const {
+  std::lock_guard guard(mutex_);
+  return static_cast<std::size_t>(
+      std::count_if(creations_.begin(), creations_.end(), [](const auto& kept) { return kept.second->failure.has_value(); }));
 }
 
 void Creations::close() {

@@ -100,6 +100,8 @@ class Creations {
   /// The process is about to end. Contributions that wait for a call of this process, and those that come from now on, are given
   /// back to their senders, who send them again when this process begins anew.
   void close();
+  /// How many have failed and are kept here, because partners have not been told.
+  std::size_t untold_failures() const;
 
  private:
   /// A failure, for those who wait in vain and ask.
@@ -138,8 +140,8 @@ class Creations {
   void note_told(const CreationPtr& creation, int rank);
   void give_back(base::ProcessId to, const CreationKey& key, std::uint32_t call);
   bool is_plausible(const CreationKey& key, base::ProcessId from, bool with_us = true) const;
-  /// Ends the creation here and tells all partners that wait in it; `told` knows already. elsewhere: see Failure.
-  void fail(const CreationPtr& creation, const base::Error& error, std::set<int> told, const Group* elsewhere = nullptr);
+  /// Ends the creation here and tells all partners that wait in it; `told` knows already.
+  void fail(const CreationPtr& creation, const base::Error& error, std::set<int> told, const Absent& absent = {});
   void finish(const CreationPtr& creation, base::ExtendedId id, const MemberTable& entries);
   void learn(const Creation& creation, const MemberTable& entries);
   MemberTable for_own_node(const Creation& creation, const MemberTable& entries) const;
@@ -172,8 +174,8 @@ class Creations {
   bool has_ended(Creation& creation, int rank);
   bool inquiry_says_ended(Creation& creation, int rank, std::uint32_t life);
   bool fail_for_the_late(const CreationPtr& creation, double waited);
-  void tell_instead_of_root(const Creation& creation, const base::Error& error);
-  void note(base::ProcessId to, const CreationKey& key, const base::Error& error);
+  void tell_instead_of_root(const Creation& creation, const base::Error& error, const Absent& absent);
+  void note(base::ProcessId to, Failure message);
   void pass_notes_on();
   void report_when_due(Creation& creation, base::Nanoseconds now);
   void ask_the_missing(Creation& creation);

@@ -139,20 +139,20 @@ void Creations::handle(base::ProcessId from, Failure message) {
       return;
     }
   }
-  GroupPtr elsewhere = Group::of_ranges(message.elsewhere);
-  const bool is_elsewhere = elsewhere->rank_of(process_.self()) != kUndefined;
+  const bool is_elsewhere = Group::of_ranges(message.absent.elsewhere)->rank_of(process_.self()) != kUndefined;
   if (is_elsewhere && creation->joined) return;  // it is here again
   std::set<int> told = {rank};
   if (is_elsewhere || creation->joined) told.insert(roles.self);
-  fail(creation, base::Error(message.error_class, std::move(message.text)), std::move(told), elsewhere.get());
+  fail(creation, base::Error(message.error_class, std::move(message.text)), std::move(told), message.absent);
 }
 
-void Creations::fail(const CreationPtr& creation, const base::Error& error, std::set<int> told, const Group* elsewhere) {
+void Creations::fail(const CreationPtr& creation, const base::Error& error, std::set<int> told, const Absent& absent) {
   const auto& roles = creation->roles;
+  const GroupPtr elsewhere = Group::of_ranges(absent.elsewhere), dead = Group::of_ranges(absent.dead);
+  auto is_in = [&](const GroupPtr& these, int rank) { return these->rank_of(creation->group->at(rank)) != kUndefined; };
   creation->failure.emplace(error.clone());
   creation->operation.fail();
-  Failure message{creation->key, 0, error.error_class(), error.text(), {}};
-  if (elsewhere) message.elsewhere.assign(elsewhere->ranges().begin(), elsewhere->ranges().end());
+  Failure message{creation->key, 0, error.error_class(), error.text(), absent};
   std::optional<base::ProcessId> parent;
   if (roles.parent && process_.known_life(creation->group->at(*roles.parent))) parent = creation->group->at(*roles.parent);
   remember(message, parent);
@@ -165,14 +165,13 @@ void Creations::fail(const CreationPtr& creation, const base::Error& error, std:
   // found yet asks when it has come.
   if (!roles.is_root()) tell(roles.root, creation->own_call());
   if (parent) tell(*roles.parent, creation->sent_up ? creation->own_call() : 0);
-  else if (roles.parent && !told.contains(*roles.parent)) creation->untold.insert(*roles.parent);
+  else if (roles.parent && !told.contains(*roles.parent) && !is_in(dead, *roles.parent)) creation->untold.insert(*roles.parent);
   for (int rank : creation->contributed) tell(rank, creation->entries.at(rank).context_base);
   // Downwards those who have not come yet are told when they come, and those who will not come, for others who wait for them.
   for (const auto* partners : {&roles.local, &roles.children})
     for (int rank : *partners) {
-      const bool will_not_come = elsewhere && elsewhere->rank_of(creation->group->at(rank)) != kUndefined;
-      if (will_not_come) tell(rank, 0);
-      else if (!told.contains(rank)) creation->untold.insert(rank);
+      if (is_in(elsewhere, rank)) tell(rank, 0);
+      else if (!told.contains(rank) && !is_in(dead, rank)) creation->untold.insert(rank);
     }
   if (!creation->joined && !told.contains(roles.self)) creation->untold.insert(roles.self);
   creation->to_be_asked.clear();

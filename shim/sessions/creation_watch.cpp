@@ -71,8 +71,9 @@ bool Creations::fail_for_the_dead(const CreationPtr& creation) {
     if (std::exchange(creation->found_dead, rank) != rank) return false;
     const Error error(ErrorClass::proc_aborted,
                       name_of(*creation) + " cannot end: " + describe(*creation, rank) + " is no longer running");
-    if (!creation->roles.is_root()) tell_instead_of_root(*creation, error);
-    fail(creation, error, {creation->roles.self});
+    const Absent absent{.elsewhere = {}, .dead = {{0, creation->group->at(rank).rank, 1, 1}}};
+    if (!creation->roles.is_root()) tell_instead_of_root(*creation, error, absent);
+    fail(creation, error, {creation->roles.self}, absent);
     return true;
   }
   return false;
@@ -102,7 +103,7 @@ bool Creations::inquiry_says_ended(Creation& creation, int rank, std::uint32_t l
 /// The node's root is dead, and only this node knows. The first of its members that lives tells those whom the root would have
 /// told: its parent, and the roots below it. (That one message too many meets a later creation by the same key does no harm:
 /// that creation cannot succeed either.)
-void Creations::tell_instead_of_root(const Creation& creation, const base::Error& error) {
+void Creations::tell_instead_of_root(const Creation& creation, const base::Error& error, const Absent& absent) {
   const auto& group = *creation.group;
   const auto of_root = roles_in(group, group.at(creation.roles.root), process_.creation_ground());
   const auto first = std::find_if(of_root.local.begin(), of_root.local.end(),
@@ -110,13 +111,12 @@ void Creations::tell_instead_of_root(const Creation& creation, const base::Error
   if (first == of_root.local.end() || *first != creation.roles.self) return;
   std::vector<int> others = of_root.children;
   if (of_root.parent) others.push_back(*of_root.parent);
-  for (int rank : others) note(group.at(rank), creation.key, error);
+  for (int rank : others) note(group.at(rank), {creation.key, 0, error.error_class(), error.text(), absent});
 }
 
 /// To be told of a failure, once its address is found: where it has not called yet, after it has.
-void Creations::note(base::ProcessId to, const CreationKey& key, const base::Error& error) {
-  notes_.push_back({to, Failure{key, 0, error.error_class(), error.text(), {}},
-                    process_.look_for(to), base::now_ns()});
+void Creations::note(base::ProcessId to, Failure message) {
+  notes_.push_back({to, std::move(message), process_.look_for(to), base::now_ns()});
   if (notes_.size() > kMostNotes) notes_.pop_front();
 }
 

@@ -86,7 +86,8 @@ void write(Writer& out, const Failure& message) {
   out.number(message.call);
   out.number(message.error_class);
   out.text(message.text);
-  out.ranges(message.elsewhere);
+  out.ranges(message.absent.elsewhere);
+  out.ranges(message.absent.dead);
 }
 void write(Writer& out, const Question& message) {
   out.key(message.key);
@@ -124,7 +125,7 @@ void read(Reader& in, Failure& message) {
   if (message.error_class <= base::ErrorClass::success || message.error_class > base::ErrorClass::errhandler)
     message.error_class = base::ErrorClass::intern;
   message.text = in.text();
-  message.elsewhere = in.ranges();
+  message.absent = {in.ranges(), in.ranges()};  // in this order
 }
 void read(Reader& in, Question& message) {
   message.key = in.key();

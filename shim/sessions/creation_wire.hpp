@@ -41,6 +41,13 @@ struct Outcome {
   base::ExtendedId id;
   MemberTable entries;
 };
+/// Members that a creation which has failed does not wait for, to tell them.
+struct Absent {
+  /// Where members disagree: those who have called another creation instead. They are told there; here they only pass this on to
+  /// those who wait for them, and keep nothing of it for calls to come.
+  std::vector<Range> elsewhere;
+  std::vector<Range> dead;
+};
 /// To everybody who waits in the creation: it has failed.
 struct Failure {
   CreationKey key;
@@ -49,9 +56,7 @@ struct Failure {
   std::uint32_t call = 0;
   base::ErrorClass error_class = base::ErrorClass::other;
   std::string text;
-  /// Where members disagree: those who have called another creation instead. They are told there; here they only pass this on to
-  /// those who wait for them, and keep nothing of it for calls to come.
-  std::vector<Range> elsewhere;
+  Absent absent;
 };
 /// To one whose contribution has come before our own call: this process ends its last session, so it gives it back.
 struct Returned {

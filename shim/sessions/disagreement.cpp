@@ -37,28 +37,28 @@ std::optional<std::string> Creations::disagree_on_tag(const Creation& mine, cons
 }
 
 /// The processes that are known to have called this creation.
-static GroupPtr callers(const Creation& creation, std::optional<base::ProcessId> also) {
+static std::vector<Range> callers(const Creation& creation, std::optional<base::ProcessId> also) {
   std::vector<Range> ranges;
   auto add = [&](base::ProcessId process) { ranges.push_back({process.world, process.rank, 1, 1}); };
   for (int rank : creation.contributed) add(creation.group->at(rank));
   if (also) add(*also);
-  return Group::of_ranges(std::move(ranges));
+  return ranges;
 }
 
 void Creations::end_both(const CreationPtr& mine, const CreationKey& other, int rank, const std::string& text) {
   const base::Error error(base::ErrorClass::not_same, text);
-  const GroupPtr here = callers(*mine, process_.self());
-  GroupPtr there = Group::of_ranges({{0, mine->group->at(rank).rank, 1, 1}});
+  const Absent from_here{.elsewhere = callers(*mine, process_.self()), .dead = {}};
+  Absent from_there{.elsewhere = {{0, mine->group->at(rank).rank, 1, 1}}, .dead = {}};
   // The other creation cannot end either. All who wait in it are told: by us where we are its root, else by that process.
   if (CreationPtr known = find(other); known && !known->joined && !known->is_over()) {
-    there = callers(*known, std::nullopt);
-    fail(known, error, {known->roles.self}, here.get());
+    from_there.elsewhere = callers(*known, std::nullopt);
+    fail(known, error, {known->roles.self}, from_here);
   } else {
-    const Failure message{other, 0, error.error_class(), error.text(), {here->ranges().begin(), here->ranges().end()}};
+    const Failure message{other, 0, error.error_class(), error.text(), from_here};
     send(*mine, rank, message);
     remember(message, std::nullopt);
   }
-  fail(mine, error, {mine->roles.self}, there.get());
+  fail(mine, error, {mine->roles.self}, from_there);
 }
 
 /// Partners of ours that have contributed to another creation with this tag, in which they wait for us.

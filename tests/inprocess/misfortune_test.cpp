@@ -8,6 +8,7 @@
 
 #include "cluster.hpp"
 #include "shim/sessions/address_lookup.hpp"
+#include "shim/sessions/creation.hpp"
 #include "shim/sessions/creation_wire.hpp"
 #include "victim.hpp"
 
@@ -253,6 +254,7 @@ TEST_P(Dead, MembersThatDieWhileOthersWaitEndTheCreation) {
   });
   cluster.run(living, [&](Member& member) {
     heard.add(told(member.try_create(cluster.all(), "test.dead")));
+    EXPECT_EQ(member.process().creations().untold_failures(), 0u) << "kept for the dead one, which does not come";
     exercise(member.create(living, "test.living"), 1);
   });
   killer.join();
