@@ -7,6 +7,7 @@
 #include <map>
 #include <random>
 
+#include "shim/bootstrap/address_table.hpp"
 #include "shim/sessions/wire_bytes.hpp"
 
 namespace shim::sessions {
@@ -125,6 +126,15 @@ TEST(CreationTable, ASmallMessageTakesNoMoreMemoryThanTheGroupHasMembers) {
   const Bytes bytes = out.take();
   EXPECT_EQ(read(bytes, 1'000'000).size(), 1'000'000u);
   EXPECT_TRUE(is_refused(bytes, 999'999));
+}
+
+TEST(CreationTable, AnAddressIsNoLongerThanARecordOfOneHolds) {
+  constexpr std::size_t kMost = bootstrap::AddressRecord::kMostBytes;
+  for (const std::size_t length : {kMost, kMost + 1}) {
+    const Bytes address(length, std::byte{1});
+    const MemberTable table(0, {.context_base = 7, .life = 0, .address = address});
+    EXPECT_EQ(is_refused(written(table), 1), length > kMost) << length;
+  }
 }
 
 TEST(CreationTable, WhatIsNotWellFormedIsRefused) {
