@@ -16,11 +16,12 @@ std::string address_key(std::uint32_t life) { return "intersession.address." + s
 transport::Bytes no_address() { return {std::byte{0}}; }
 
 AddressLookup::AddressLookup(bootstrap::Bootstrap& bootstrap, std::uint32_t rank, std::uint32_t guess,
-                             std::optional<std::uint32_t> known_life)
-    : bootstrap_(&bootstrap), rank_(rank), guess_(guess), newest_(known_life), last_news_(base::now_ns()) {}
+                             std::optional<std::uint32_t> known_life, Sought* sought)
+    : bootstrap_(&bootstrap), sought_(sought), rank_(rank), guess_(guess), newest_(known_life), last_news_(base::now_ns()) {}
 
 base::Status AddressLookup::ask(std::uint32_t life) {
   if (asked_.contains(life) || (newest_ && life <= *newest_)) return {};
+  if (sought_ != nullptr) sought_->add(rank_);
   SHIM_TRY_ASSIGN(asked_[life], bootstrap_->lookup(rank_, address_key(life)));
   return {};
 }

@@ -342,16 +342,7 @@ bool Process::is_out_of_reach(base::ProcessId process) {
 bool Process::is_in_touch(base::ProcessId process) { return presence_of(process) == transport::Presence::there; }
 
 AddressLookup Process::look_for(base::ProcessId process, std::optional<std::uint32_t> known) {
-  if (!known) {  // else the launcher is asked later, if at all
-    std::lock_guard guard(network_mutex_);
-    sought_.insert(process.rank);
-  }
-  return {*bootstrap_, process.rank, own_life(), known};
-}
-
-std::uint64_t Process::sought_count() const {
-  std::lock_guard guard(network_mutex_);
-  return sought_.size();
+  return {*bootstrap_, process.rank, own_life(), known, known ? nullptr : &sought_};
 }
 
 base::Result<p2p::Route> Process::route_to(base::ProcessId process) {

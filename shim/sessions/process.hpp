@@ -153,8 +153,8 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   bool is_in_touch(base::ProcessId process);
   /// Looks for a process's address at the launcher; known: the life of one that is known already.
   AddressLookup look_for(base::ProcessId process, std::optional<std::uint32_t> known = std::nullopt);
-  /// How many processes have been looked for whose address was not known.
-  std::uint64_t sought_count() const;
+  /// About how many processes, of which no address was known, it has been asked for that.
+  std::uint64_t sought_count() const { return sought_.count(); }
 
  private:
   Process() = default;
@@ -184,10 +184,10 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   std::unique_ptr<bootstrap::NodeHardware> hardware_;
   std::unique_ptr<transport::Transport> self_transport_, shm_transport_;
   std::unique_ptr<transport::Boards> boards_;
+  Sought sought_;
   std::unique_ptr<transport::Net> network_;  ///< null until something is to be said to another node
-  mutable std::mutex network_mutex_;    ///< guards the making of network_, and the next three
+  mutable std::mutex network_mutex_;    ///< guards the making of network_, and the next two
   bool published_ = false;
-  std::set<std::uint32_t> sought_;  ///< ranks that the launcher has been asked about, not knowing any address
   std::unordered_map<base::ProcessId, std::uint32_t> others_published_;  ///< the last life of each in which it did
   std::unique_ptr<bootstrap::Pending<bootstrap::Done>> early_fence_;  ///< nobody asks how it went: it only brings addresses near
   std::uint32_t life_ = 0;      ///< set at the start

@@ -348,6 +348,22 @@ TEST(WrongAnswer, WhoOnlyWantedToAskGoesOn) {
   });
 }
 
+/// Whoever begins a search has not asked yet: with an address that is known, mostly it never does.
+TEST(Sought, CountsThoseWhomTheLauncherWasAskedAbout) {
+  Cluster cluster(World::of(2, 1));
+  cluster.run({0}, [](Member& member) {
+    Process& process = member.process();
+    auto known = process.look_for({0, 1}, 0);
+    EXPECT_TRUE(known.poll());
+    EXPECT_EQ(process.sought_count(), 0u);
+    auto unknown = process.look_for({0, 1});
+    EXPECT_EQ(process.sought_count(), 0u);
+    EXPECT_TRUE(unknown.poll());
+    EXPECT_TRUE(unknown.poll());
+    EXPECT_EQ(process.sought_count(), 1u);
+  });
+}
+
 /// The same from each of these ranks.
 MemberTable table_of(std::initializer_list<int> ranks) {
   MemberTable table;
