@@ -140,6 +140,9 @@ class Creations {
   void note_told(const CreationPtr& creation, int rank);
   void give_back(base::ProcessId to, const CreationKey& key, std::uint32_t call);
   bool is_plausible(const CreationKey& key, base::ProcessId from, bool with_us = true) const;
+  /// Do these entries come from one who may bring them?
+  bool may_bring(const Creation& creation, int rank, const MemberTable& entries) const;
+  void note_dropped(base::ProcessId from) const;
   /// Ends the creation here and tells all partners that wait in it; `told` knows already.
   void fail(const CreationPtr& creation, const base::Error& error, std::set<int> told, const Absent& absent = {});
   void finish(const CreationPtr& creation, base::ExtendedId id, const MemberTable& entries);

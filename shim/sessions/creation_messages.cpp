@@ -10,15 +10,18 @@ namespace shim::sessions {
 /// Failures that a process remembers.
 static constexpr std::size_t kMostRemembered = 32;
 
+static bool contains(const std::vector<int>& ranks, int rank) { return std::ranges::find(ranks, rank) != ranks.end(); }
+
 void Creations::on_control(base::ProcessId from, std::span<const std::byte> bytes) {
   auto message = decode(bytes, process_.bootstrap().job().size);
-  if (!message) {
-    process_.log().write(base::LogLevel::error, "a message of process " + std::to_string(from.rank) +
-                                                    " about the creation of a communicator is damaged; dropped");
-    return;
-  }
+  if (!message) return note_dropped(from);
   std::lock_guard guard(mutex_);
   std::visit([&](auto& alternative) { handle(from, std::move(alternative)); }, *message);
+}
+
+void Creations::note_dropped(base::ProcessId from) const {
+  process_.log().write(base::LogLevel::error, "a message of process " + std::to_string(from.rank) +
+                                                  " about the creation of a communicator is damaged; dropped");
 }
 
 CreationPtr Creations::find(const CreationKey& key) const {
@@ -77,18 +80,32 @@ bool Creations::is_plausible(const CreationKey& key, base::ProcessId from, bool 
   return (!with_us || group->rank_of(process_.self()) != kUndefined) && group->rank_of(from) != kUndefined;
 }
 
+/// A member of the own node brings itself, the root of another its subtree's nodes: what others have brought of the rest, or this
+/// process has itself, is not replaced.
+bool Creations::may_bring(const Creation& creation, int rank, const MemberTable& entries) const {
+  const auto& roles = creation.roles;
+  if (!entries.find(rank) || entries.last() >= creation.group->size()) return false;
+  if (contains(roles.local, rank)) return entries.size() == 1;
+  if (!contains(roles.children, rank)) return false;
+  const auto ground = process_.creation_ground();
+  auto node_of = [&](int member) { return ground.node_of(creation.group->at(member)); };
+  std::vector<std::uint32_t> nodes;
+  for (int root : roles.roots_from(rank)) nodes.push_back(node_of(root));
+  std::ranges::sort(nodes);
+  for (std::size_t place = 0; place < entries.size(); ++place)
+    if (!std::ranges::binary_search(nodes, node_of(entries.rank_at(place)))) return false;
+  return true;
+}
+
 void Creations::handle(base::ProcessId from, Contribution message) {
   CreationPtr creation = from == process_.self() ? nullptr : find_or_begin(message.key, from);
   if (!creation) return;
   const int rank = creation->group->rank_of(from);
-  const auto own = message.entries.find(rank);
-  const auto& roles = creation->roles;
-  auto is_in = [&](const std::vector<int>& ranks) { return std::find(ranks.begin(), ranks.end(), rank) != ranks.end(); };
-  const bool in_bounds = message.entries.empty() || message.entries.last() < creation->group->size();
-  if (!own || !in_bounds || (!is_in(roles.local) && !is_in(roles.children))) return;
+  if (!may_bring(*creation, rank, message.entries)) return note_dropped(from);
   learn(*creation, message.entries);
-  if (is_in(roles.children)) process_.note_published(from, own->life);  // node roots do before they say anything
-  const std::uint32_t call = own->context_base;
+  const Entry own = message.entries.at(rank);
+  if (contains(creation->roles.children, rank)) process_.note_published(from, own.life);  // node roots do before they say anything
+  const std::uint32_t call = own.context_base;
   if (closing_) {
     forget(*creation);
     return give_back(from, message.key, call);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/sessions/creation_roles.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <unordered_map>
 
@@ -13,6 +14,7 @@ void place_in_tree(CreationRoles& roles, unsigned index) {
   const auto count = static_cast<unsigned>(roles.roots.size());
   if (index > 0) roles.parent = roles.roots[index & (index - 1)];
   const int levels = index > 0 ? std::countr_zero(index) : std::bit_width(count - 1);
+  roles.subtree_end = std::min(index + (1u << levels), count);
   for (int level = 0; level < levels; ++level) {
     const unsigned child = index | (1u << level);
     if (child < count) {
@@ -25,6 +27,7 @@ void place_in_tree(CreationRoles& roles, unsigned index) {
 void place_in_chain(CreationRoles& roles, unsigned index) {
   const auto count = static_cast<unsigned>(roles.roots.size());
   roles.height = static_cast<int>(count - 1 - index);
+  roles.subtree_end = count;
   if (index > 0) roles.parent = roles.roots[index - 1];
   if (index + 1 < count) roles.children.push_back(roles.roots[index + 1]);
 }
@@ -41,10 +44,7 @@ int levels_over(std::size_t roots, TreeShape shape) {
 }  // namespace
 
 CreationRoles roles_in(const Group& group, base::ProcessId self, const CreationGround& ground) {
-  auto node_of = [&](int rank) {
-    const std::uint32_t world_rank = group.at(rank).rank;
-    return ground.each_alone ? world_rank : ground.nodes.node_of(world_rank);
-  };
+  auto node_of = [&](int rank) { return ground.node_of(group.at(rank)); };
   CreationRoles roles;
   roles.self = group.rank_of(self);
   const std::uint32_t own_node = node_of(roles.self);
@@ -67,6 +67,13 @@ CreationRoles roles_in(const Group& group, base::ProcessId self, const CreationG
     roles.roots.clear();
   }
   return roles;
+}
+
+std::span<const int> CreationRoles::roots_from(int child) const {
+  const auto next = std::ranges::upper_bound(children, child);
+  const auto first = std::ranges::lower_bound(roots, child);
+  const auto end = next == children.end() ? roots.begin() + static_cast<std::ptrdiff_t>(subtree_end) : std::ranges::lower_bound(roots, *next);
+  return {first, end};
 }
 
 }  // namespace shim::sessions

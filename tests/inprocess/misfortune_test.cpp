@@ -371,6 +371,33 @@ MemberTable table_of(std::initializer_list<int> ranks) {
   return table;
 }
 
+struct Overreach {
+  World world;
+  int from, to;
+  std::initializer_list<int> ranks;  ///< of which it speaks
+};
+
+/// What others bring, or the receiver itself, is not replaced by it.
+TEST(Damaged, AContributionSpeaksOfNobodyBeyondItsSendersPart) {
+  base::Settings settings = Cluster::settings();
+  settings.create_timeout = 5;
+  for (const auto& [world, from, to, ranks] :
+       {Overreach{World::of(1, 3), 1, 0, {0, 1}}, Overreach{World::of(1, 3), 1, 0, {1, 2}}, Overreach{World::of(3, 1), 1, 0, {0, 1}},
+        Overreach{World::of(3, 1), 1, 0, {1, 2}}, Overreach{World::of(2, 2), 2, 0, {1, 2, 3}}, Overreach{World::of(4, 1), 3, 2, {2, 3}}}) {
+    Cluster cluster(world, settings);
+    const std::string is_waiting = ":" + std::to_string(to) + "] warn: the creation with tag \"test.overreach\"";
+    cluster.run([&](Member& member) {
+      exercise(member.create_world("test.before"), 1);
+      if (member.rank() == from) {
+        while (cluster.log().find(is_waiting) == std::string::npos) std::this_thread::yield();
+        const CreationKey key{"", "test.overreach", {{0, 0, static_cast<std::uint32_t>(cluster.size()), 1}}};
+        ASSERT_TRUE(member.process().engine().send_control({0, static_cast<std::uint32_t>(to)}, encode(Contribution{key, table_of(ranks)})));
+      }
+      EXPECT_EQ(told(member.try_create(cluster.all(), "test.overreach")), "");
+    });
+  }
+}
+
 TEST(Damaged, MessagesDoNoHarm) {
   Cluster cluster(World::of(1, 2));
   cluster.run([](Member& member) {

@@ -28,6 +28,17 @@ std::vector<CreationRoles> all_roles(const Group& group, const bootstrap::NodeMa
   return roles;
 }
 
+/// This root and all below it, in ascending order.
+std::vector<int> subtree_of(const std::vector<CreationRoles>& roles, int root) {
+  std::vector<int> all = {root};
+  for (int child : roles[static_cast<std::size_t>(root)].children) {
+    const auto below = subtree_of(roles, child);
+    all.insert(all.end(), below.begin(), below.end());
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
 /// Contributions reach the leader: everybody has exactly one way up, and it ends at rank 0.
 void expect_tree(const std::vector<CreationRoles>& roles) {
   std::map<int, int> upward;  // rank -> whom it sends to
@@ -44,6 +55,7 @@ void expect_tree(const std::vector<CreationRoles>& roles) {
     waits_for.insert(waits_for.end(), r.children.begin(), r.children.end());
     std::sort(waits_for.begin(), waits_for.end());
     EXPECT_EQ(waits_for, expected) << "member " << r.self << " waits for others than those that send to it";
+    for (int child : r.children) EXPECT_TRUE(std::ranges::equal(r.roots_from(child), subtree_of(roles, child))) << r.self << " of " << child;
     int at = r.self, steps = 0;
     while (upward.contains(at) && steps++ < 60) at = upward[at];
     EXPECT_EQ(at, 0);
