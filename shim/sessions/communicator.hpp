@@ -103,8 +103,9 @@ class Communicator final : public Described, private coll::Locality {
 using CommunicatorPtr = std::shared_ptr<Communicator>;
 
 /// MPI_Comm_create_from_group (MPI-4.1 §7.4.2): collective over the group and nobody else. Null for the empty group.
-/// Errors: group (the caller is not a member), not_same (members disagree on tag or group; says who has what),
-/// proc_aborted (a member has died; says which), other (time-out; names who has not arrived), arg (tag too long).
+/// Errors: group (the caller is not a member), not_same (members disagree on the group, or on the tag where no thread
+/// can come to it yet; says who has what), proc_aborted (a member has died; says which), other (time-out; names who has not arrived),
+/// arg (tag too long).
 base::Result<CommunicatorPtr> create_from_group(const SessionPtr& session, GroupPtr group, const std::string& tag,
                                                 InfoPtr info, ErrorHandlerPtr handler);
 

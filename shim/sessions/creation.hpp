@@ -194,7 +194,10 @@ class Creations {
   bool fail_for_disagreement(const CreationPtr& creation);
   std::optional<std::pair<CreationKey, std::string>> disagreement_in(Creation& mine, int rank, const Answer& answer);
   std::optional<std::string> disagree_on_group(const Creation& mine, const CreationKey& other, int rank) const;
-  std::optional<std::string> disagree_on_tag(const Creation& mine, const CreationKey& other, int rank, bool other_threads) const;
+  std::string disagreement_on_tag(const Creation& mine, const CreationKey& other, int rank) const;
+  std::string where_it_waits(const Creation& mine, int rank, const Answer& answer) const;
+  /// While one thread of this process waits in a creation, another may call.
+  bool another_may_call() const;
   void end_both(const CreationPtr& mine, const CreationKey& other, int rank, const std::string& text);
 
   /// News for a process whose address has to be found first.
@@ -212,7 +215,7 @@ class Creations {
   std::unordered_map<CreationKey, CreationPtr, CreationKeyHash> creations_;
   std::optional<std::thread::id> first_thread_;
   bool closing_ = false;
-  bool several_threads_ = false;  ///< more than one thread has called: then one that waits elsewhere may yet come here
+  bool several_threads_ = false;  ///< more than one thread has called
 };
 
 }  // namespace shim::sessions

@@ -252,7 +252,7 @@ void Creations::handle(base::ProcessId from, Question message) {
   if (const auto failure = failure_for(from, message)) return send(from, *failure);
   CreationPtr asked = find(message.key);
   const bool is_in_it = asked && asked->joined && !asked->is_over();
-  Answer answer{std::move(message.key), several_threads_, {}, is_in_it ? describe_missing(*asked) : ""};
+  Answer answer{std::move(message.key), another_may_call(), {}, is_in_it ? describe_missing(*asked) : ""};
   for (const auto& [key, creation] : creations_)
     if (creation->joined && !creation->is_over()) answer.waiting.push_back(creation->key);
   send(from, answer);

@@ -73,7 +73,7 @@ struct Question {
 };
 struct Answer {
   CreationKey asked;
-  bool several_threads = false;      ///< more than one thread of that process has created communicators
+  bool several_threads = false;      ///< while one thread of that process waits in a creation, another may call
   std::vector<CreationKey> waiting;  ///< the creations in which it waits now
   std::string missing;               ///< for whom it waits in the one that was asked for; empty where it is not in it
 };

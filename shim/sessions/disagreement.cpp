@@ -27,11 +27,16 @@ std::optional<std::string> Creations::disagree_on_group(const Creation& mine, co
          mine.group->text() + ", " + them(mine, rank) + " has " + other_group->text();
 }
 
-/// The same group with another tag: only where both processes create from one thread each (else another thread may come yet).
-std::optional<std::string> Creations::disagree_on_tag(const Creation& mine, const CreationKey& other, int rank,
-                                                      bool other_threads) const {
-  if (other.scope != mine.key.scope || other.ranges != mine.key.ranges || other == mine.key) return std::nullopt;
-  if (several_threads_ || other_threads) return std::nullopt;
+/// The same group with another tag. Each of the two processes may wait in the one and come to the other by another thread, however
+/// late: so it is an error only where neither has other threads that may call, and is reported else.
+static bool differs_by_tag(const CreationKey& mine, const CreationKey& other) {
+  return other.scope == mine.scope && other.ranges == mine.ranges && other.tag != mine.tag;
+}
+
+/// Two sessions with lower levels may have a thread each.
+bool Creations::another_may_call() const { return several_threads_ || process_.has_several_threads(); }
+
+std::string Creations::disagreement_on_tag(const Creation& mine, const CreationKey& other, int rank) const {
   return "members disagree on the tag over the group " + mine.group->text() + ": " + us(process_.self()) + " has \"" +
          mine.key.tag + "\", " + them(mine, rank) + " has \"" + other.tag + "\"";
 }
@@ -85,16 +90,25 @@ std::optional<std::pair<CreationKey, std::string>> Creations::disagreement_in(Cr
   for (const CreationKey& other : answer.waiting) {
     if (!is_plausible(other, mine.group->at(rank), false)) continue;
     if (auto text = disagree_on_group(mine, other, rank)) return std::pair(other, *std::move(text));
-    auto text = disagree_on_tag(mine, other, rank, answer.several_threads);
-    if (!text) continue;
+    if (!differs_by_tag(mine.key, other) || another_may_call() || answer.several_threads) continue;
     // Only if it is still so when asked again: that process may be in a creation that has failed, and not know it yet.
     const auto before = mine.suspects.find(rank);
-    if (before != mine.suspects.end() && before->second == other) return std::pair(other, *std::move(text));
+    if (before != mine.suspects.end() && before->second == other) return std::pair(other, disagreement_on_tag(mine, other, rank));
     suspect = other;
   }
   if (suspect) mine.suspects.insert_or_assign(rank, *std::move(suspect));
   else mine.suspects.erase(rank);
   return std::nullopt;
+}
+
+/// Of several creations the one that tells most.
+std::string Creations::where_it_waits(const Creation& mine, int rank, const Answer& answer) const {
+  const auto by_tag = std::ranges::find_if(answer.waiting, [&](const CreationKey& other) { return differs_by_tag(mine.key, other); });
+  const CreationKey& other = by_tag == answer.waiting.end() ? answer.waiting.front() : *by_tag;
+  std::string text = "waits in the creation with tag \"" + other.tag + "\"";
+  if (is_plausible(other, mine.group->at(rank), false)) text += " over " + Group::of_ranges(other.ranges)->text();
+  if (by_tag != answer.waiting.end()) text += ", the same group with another tag: wrong, unless another thread comes to this one";
+  return text;
 }
 
 void Creations::handle(base::ProcessId from, Answer message) {
@@ -112,9 +126,7 @@ void Creations::handle(base::ProcessId from, Answer message) {
   } else if (message.waiting.empty()) {
     heard = "has a session, but is not in any creation";
   } else {
-    const CreationKey& other = message.waiting.front();
-    heard = "waits in the creation with tag \"" + other.tag + "\"";
-    if (is_plausible(other, from, false)) heard += " over " + Group::of_ranges(other.ranges)->text();
+    heard = where_it_waits(*creation, rank, message);
   }
 }
 

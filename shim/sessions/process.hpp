@@ -90,6 +90,10 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   std::uint32_t take_context_base();
   base::ExtendedId make_extended_id();
 
+  /// A session has MPI_THREAD_MULTIPLE: from now on, whatever a thread waits for, another one may call.
+  void allow_several_threads() { has_several_threads_.store(true, std::memory_order_relaxed); }
+  bool has_several_threads() const { return has_several_threads_.load(std::memory_order_relaxed); }
+
   /// How node roots come to know each other, as set.
   const Exchange& exchange() const { return exchange_named(settings_.exchange); }
   /// What decides the roles of a group's members in a creation.
@@ -188,6 +192,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   std::unique_ptr<transport::Net> network_;  ///< null until something is to be said to another node
   mutable std::mutex network_mutex_;    ///< guards the making of network_, and the next two
   bool published_ = false;
+  std::atomic<bool> has_several_threads_{false};  ///< pairs with nothing
   std::unordered_map<base::ProcessId, std::uint32_t> others_published_;  ///< the last life of each in which it did
   std::unique_ptr<bootstrap::Pending<bootstrap::Done>> early_fence_;  ///< nobody asks how it went: it only brings addresses near
   std::uint32_t life_ = 0;      ///< set at the start

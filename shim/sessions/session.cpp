@@ -60,6 +60,12 @@ base::Result<SessionOptions> read_session_options(const InfoPtr& info) {
 
 std::shared_ptr<ProcessSource> source_of(std::shared_ptr<Process> process) { return std::make_shared<Complete>(std::move(process)); }
 
+base::Result<Process*> Session::process() const {
+  auto found = source_->process();
+  if (found && options_.level == ThreadLevel::multiple) (*found)->allow_several_threads();
+  return found;
+}
+
 ErrorHandlerPtr Session::error_handler() const {
   std::lock_guard guard(mutex_);
   return handler_;

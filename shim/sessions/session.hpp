@@ -52,7 +52,7 @@ class Session {
       : source_(std::move(source)), options_(options), handler_(std::move(handler)) {}
 
   /// As ProcessSource has it. What needs no other process than this one does not ask.
-  base::Result<Process*> process() const { return source_->process(); }
+  base::Result<Process*> process() const;
   ThreadLevel thread_level() const { return options_.level; }
   bool is_strict() const { return options_.strict_finalize; }
   ErrorHandlerPtr error_handler() const;

@@ -108,7 +108,7 @@ Member::Member(Cluster& cluster, int rank) : cluster_(cluster), rank_(rank) { be
 void Member::begin() {
   auto process = cluster_.start(rank_);
   ASSERT_TRUE(process) << process.error().text();
-  session_ = std::make_shared<Session>(source_of(*process), SessionOptions{}, nullptr);
+  session_ = std::make_shared<Session>(source_of(*process), cluster_.next_options(), nullptr);
 }
 
 GroupPtr Member::group(const Ranks& ranks) const {

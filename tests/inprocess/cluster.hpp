@@ -82,9 +82,12 @@ class Cluster {
   std::set<std::string> left_over() const;
   /// The settings of processes that start from now on.
   base::Settings& next_settings() { return settings_; }
+  /// Of sessions that begin from now on.
+  SessionOptions& next_options() { return options_; }
 
  private:
   base::Settings settings_;
+  SessionOptions options_;
   int size_;
   std::string folder_;
   int log_descriptor_;

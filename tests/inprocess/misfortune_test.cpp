@@ -43,6 +43,7 @@ TEST_P(Disagreement, OnTheGroup) {
 
 TEST_P(Disagreement, OnTheTag) {
   Cluster cluster(GetParam());
+  cluster.next_options().level = ThreadLevel::serialized;
   for (int odd_one : {0, 3}) {
     Collected<std::string> heard;
     cluster.run([&](Member& member) {
@@ -54,6 +55,46 @@ TEST_P(Disagreement, OnTheTag) {
     EXPECT_EQ(heard.values().size(), 4u);
   }
 }
+
+int count_of(const std::string& part, const std::string& text) {
+  int count = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+/// Two creations over one group, which one process and the others begin in opposite orders: legal where that one, or each, has a
+/// thread for either.
+class LateThread : public ::testing::TestWithParam<std::tuple<World, bool>> {};
+
+TEST_P(LateThread, IsWaitedForWhereTagsSeemToDiffer) {
+  const auto& [world, all_have_two] = GetParam();
+  base::Settings settings = Cluster::settings();
+  settings.report_after = 0.05;
+  settings.create_timeout = 20;  // one that fails leaves the other without members
+  for (int odd_one : {0, 3}) {
+    Cluster cluster(world, settings);
+    if (!all_have_two) cluster.next_options().level = ThreadLevel::single;
+    // one member at least has asked that often, and has been answered
+    auto have_asked = [&] { return count_of("the same group with another tag", cluster.log()) > 4 * cluster.size(); };
+    cluster.run([&](Member& member) {
+      const bool is_odd = member.rank() == odd_one;
+      auto create = [&](bool is_one) { exercise(member.create_world(is_one ? "test.one" : "test.another"), is_one); };
+      if (is_odd && !all_have_two) member.process().allow_several_threads();
+      if (!is_odd && !all_have_two) {
+        create(false);
+        return create(true);
+      }
+      std::thread second([&] {
+        while (!HasFailure() && !have_asked()) std::this_thread::yield();
+        create(!is_odd);
+      });
+      create(is_odd);
+      second.join();
+    });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Worlds, LateThread, ::testing::Combine(::testing::ValuesIn(kWorlds), ::testing::Bool()));
 
 TEST_P(Disagreement, IsNotSeenWhereSomebodyIsJustSlow) {
   base::Settings settings = Cluster::settings();

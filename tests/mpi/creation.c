@@ -12,11 +12,21 @@
 
 static MPI_Group world_group;
 
-static void begin(void) {
-  MUST(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));
+static void begin_with(MPI_Info info) {
+  MUST(MPI_Session_init(info, MPI_ERRORS_RETURN, &session));
   MUST(MPI_Group_from_session_pset(session, "mpi://WORLD", &world_group));
   MUST(MPI_Group_rank(world_group, &rank));
   MUST(MPI_Group_size(world_group, &size));
+}
+
+static void begin(void) { begin_with(MPI_INFO_NULL); }
+
+static void begin_with_level(const char *level) {
+  MPI_Info info;
+  MUST(MPI_Info_create(&info));
+  MUST(MPI_Info_set(info, "thread_level", level));
+  begin_with(info);
+  MUST(MPI_Info_free(&info));
 }
 
 static void end(void) {
@@ -178,6 +188,28 @@ static void threads(void) {
   end();
 }
 
+static void *second_thread(void *tag) {
+  MPI_Comm comm;
+  sleep(2); /* much longer than report_after: all have been asked where they are, and are asked again */
+  MUST(create(world_group, tag, &comm));
+  use_and_free(comm);
+  return NULL;
+}
+
+/* The last rank begins with the other one of two tags, and all have a late thread for their second: that is no mistake. */
+static void opposite(void) {
+  begin_with_level("MPI_THREAD_MULTIPLE");
+  char one[] = "test.creation.one-tag", another[] = "test.creation.another_tag";
+  const int is_last = rank == size - 1;
+  pthread_t second;
+  MPI_Comm comm;
+  pthread_create(&second, NULL, second_thread, is_last ? another : one);
+  MUST(create(world_group, is_last ? one : another, &comm));
+  use_and_free(comm);
+  pthread_join(second, NULL);
+  end();
+}
+
 static void empty(void) {
   begin();
   MPI_Comm comm = MPI_COMM_WORLD;
@@ -203,8 +235,9 @@ static void other_group(void) {
   end();
 }
 
+/* No other thread can come to the tag of the others. */
 static void other_tag(void) {
-  begin();
+  begin_with_level("MPI_THREAD_SERIALIZED");
   MPI_Comm comm;
   expect_class(create(world_group, rank == size - 1 ? "test.creation.one-tag" : "test.creation.another_tag", &comm),
                MPI_ERR_NOT_SAME);
@@ -270,6 +303,7 @@ int main(int argc, char **argv) {
     void (*run)(void);
   } scenarios[] = {{"subset", subset},   {"strangers", strangers}, {"late", late},     {"chain", chain},       {"disjoint", disjoint},
                    {"threads", threads}, {"empty", empty},   {"other_group", other_group}, {"other_tag", other_tag},
+                   {"opposite", opposite},
                    {"missing", missing}, {"gone", gone},     {"killed", killed}, {"quits", quits}};
   for (size_t s = 0; argc == 2 && s < sizeof scenarios / sizeof scenarios[0]; ++s)
     if (strcmp(argv[1], scenarios[s].name) == 0) {
