@@ -3,6 +3,7 @@
 // own, and would do so for ever.
 #include <algorithm>
 
+#include "shim/base/thread_count.hpp"
 #include "shim/sessions/creation.hpp"
 #include "shim/sessions/process.hpp"
 
@@ -33,8 +34,8 @@ static bool differs_by_tag(const CreationKey& mine, const CreationKey& other) {
   return other.scope == mine.scope && other.ranges == mine.ranges && other.tag != mine.tag;
 }
 
-/// Two sessions with lower levels may have a thread each.
-bool Creations::another_may_call() const { return several_threads_ || process_.has_several_threads(); }
+/// Two sessions with lower levels may have a thread each. Where there is no other thread there will be none: one that waits starts none.
+bool Creations::another_may_call() const { return base::thread_count() != 1 && (several_threads_ || process_.has_several_threads()); }
 
 std::string Creations::disagreement_on_tag(const Creation& mine, const CreationKey& other, int rank) const {
   return "members disagree on the tag over the group " + mine.group->text() + ": " + us(process_.self()) + " has \"" +

@@ -235,15 +235,25 @@ static void other_group(void) {
   end();
 }
 
-/* No other thread can come to the tag of the others. */
-static void other_tag(void) {
-  begin_with_level("MPI_THREAD_SERIALIZED");
+static void disagree_on_tag(void) {
   MPI_Comm comm;
   expect_class(create(world_group, rank == size - 1 ? "test.creation.one-tag" : "test.creation.another_tag", &comm),
                MPI_ERR_NOT_SAME);
   MUST(create(world_group, "test.creation.after", &comm));
   use_and_free(comm);
   end();
+}
+
+/* No other thread may come to the tag of the others. */
+static void other_tag(void) {
+  begin_with_level("MPI_THREAD_SERIALIZED");
+  disagree_on_tag();
+}
+
+/* Others might, but there are none. */
+static void other_tag_alone(void) {
+  begin_with_level("MPI_THREAD_MULTIPLE");
+  disagree_on_tag();
 }
 
 /* The last rank has a session and does not come; the others give up after create_timeout. */
@@ -303,7 +313,7 @@ int main(int argc, char **argv) {
     void (*run)(void);
   } scenarios[] = {{"subset", subset},   {"strangers", strangers}, {"late", late},     {"chain", chain},       {"disjoint", disjoint},
                    {"threads", threads}, {"empty", empty},   {"other_group", other_group}, {"other_tag", other_tag},
-                   {"opposite", opposite},
+                   {"other_tag_alone", other_tag_alone}, {"opposite", opposite},
                    {"missing", missing}, {"gone", gone},     {"killed", killed}, {"quits", quits}};
   for (size_t s = 0; argc == 2 && s < sizeof scenarios / sizeof scenarios[0]; ++s)
     if (strcmp(argv[1], scenarios[s].name) == 0) {

@@ -10,7 +10,7 @@
 
 #include "shim/transport/ofi/wire.hpp"
 #include "tests/base/open_descriptors.hpp"
-#include "tests/base/thread_count.hpp"
+#include "tests/base/threads_down_to.hpp"
 #include "tests/transport/processes.hpp"
 #include "tests/transport/rig.hpp"
 

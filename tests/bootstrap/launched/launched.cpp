@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <set>
 
-#include "tests/base/thread_count.hpp"
+#include "tests/base/threads_down_to.hpp"
 #include "tests/bootstrap/launched/scenario.hpp"
 
 namespace {
@@ -176,7 +176,7 @@ void unconnected(const std::string&) {
   exchange("");
   CHECK(!self->has_lost_launcher());
   CHECK(self->counts().connections == 0);
-  CHECK(shim::base::listed_threads() == 1);
+  CHECK(shim::base::thread_count() == 1);
   CHECK(!is_loaded("libpmix.so.2"));
 }
 
@@ -235,12 +235,12 @@ auto entries_of(const char* folder) {
 /// alone: over PMI-1 there is no thread and no descriptor.
 void nothing_left(const std::string&) {
   const auto descriptors = entries_of("/proc/self/fd");
-  CHECK(shim::base::listed_threads() == 1);
+  CHECK(shim::base::thread_count() == 1);
   auto self = open();
   fence_all(*self);
   CHECK(std::getenv("PMIX_MCA_gds") == nullptr);
   const bool is_pmix = self->name() == "pmix";
-  const auto while_open = shim::base::listed_threads();
+  const auto while_open = shim::base::thread_count();
   for (int round = 0; round < 5; ++round) {
     fence_all(*self);
     self.reset();
