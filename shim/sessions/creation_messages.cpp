@@ -80,6 +80,18 @@ bool Creations::is_plausible(const CreationKey& key, base::ProcessId from, bool 
   return (!with_us || group->rank_of(process_.self()) != kUndefined) && group->rank_of(from) != kUndefined;
 }
 
+/// The members in a table without these, which are in ascending order.
+static std::vector<int> all_but(std::span<const int> these, const MemberTable& entries) {
+  std::vector<int> others;
+  auto next = these.begin();
+  for (std::size_t place = 0; place < entries.size(); ++place) {
+    const int member = entries.rank_at(place);
+    while (next != these.end() && *next < member) ++next;
+    if (next == these.end() || *next != member) others.push_back(member);
+  }
+  return others;
+}
+
 /// A member of the own node brings itself, the root of another its subtree's nodes: what others have brought of the rest, or this
 /// process has itself, is not replaced.
 bool Creations::may_bring(const Creation& creation, int rank, const MemberTable& entries) const {
@@ -87,14 +99,15 @@ bool Creations::may_bring(const Creation& creation, int rank, const MemberTable&
   if (!entries.find(rank) || entries.last() >= creation.group->size()) return false;
   if (contains(roles.local, rank)) return entries.size() == 1;
   if (!contains(roles.children, rank)) return false;
+  const auto roots = roles.roots_from(rank);
+  const std::vector<int> others = all_but(roots, entries);
+  if (others.empty()) return true;  // at the largest scale, and soon seen
   const auto ground = process_.creation_ground();
   auto node_of = [&](int member) { return ground.node_of(creation.group->at(member)); };
   std::vector<std::uint32_t> nodes;
-  for (int root : roles.roots_from(rank)) nodes.push_back(node_of(root));
+  for (int root : roots) nodes.push_back(node_of(root));
   std::ranges::sort(nodes);
-  for (std::size_t place = 0; place < entries.size(); ++place)
-    if (!std::ranges::binary_search(nodes, node_of(entries.rank_at(place)))) return false;
-  return true;
+  return std::ranges::all_of(others, [&](int member) { return std::ranges::binary_search(nodes, node_of(member)); });
 }
 
 void Creations::handle(base::ProcessId from, Contribution message) {
