@@ -94,7 +94,7 @@ constexpr Row<Allgatherv> kAllgatherv[] = {
     {"ring", allgatherv_ring, {}},
 };
 constexpr Row<Alltoall> kAlltoall[] = {
-    {"by nodes", alltoall_by_nodes, over_nodes_in_order(1 * kKi)},
+    {"by nodes", alltoall_by_nodes, over_nodes_in_order(4 * kKi)},
     // measured: alltoall
     // end of what is measured
     {"bruck", alltoall_bruck, {.max_bytes = 256, .min_size = 17}},

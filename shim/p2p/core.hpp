@@ -102,6 +102,7 @@ class Core final : private transport::Sink {
   /// The short way: true when the message has come before anything else had to be done. False: take the long way, which meets
   /// whatever was in the way here.
   bool receive_at_once(Awaited& awaited);
+  bool look_once(Awaited& awaited);
   base::Result<Outcome> receive(const Address& from, const types::Buffer& into);  ///< the long way; no lock
   /// For a receive that does not wait: takes its message if that is the next to come from its source, and no other receive waits for
   /// those. False: it is not, or the long way is needed; `received` is as it was.
@@ -376,9 +377,9 @@ base::Result<bool> Core::wait(const Done& done, base::Deadline deadline) {
   while (!done()) {
     SHIM_TRY_ASSIGN(int moved, round(backoff.is_patient()));
     if (done()) break;
-    if (moved != 0) backoff.restart(moved);
     if (deadline.passed()) return false;
-    if (backoff.step() == Backoff::Step::sleep) nap(backoff);
+    if (moved != 0) backoff.restart(moved);  // and more may be there: a round takes a batch at most
+    else if (backoff.step() == Backoff::Step::sleep) nap(backoff);
   }
   return true;
 }

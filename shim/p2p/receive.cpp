@@ -11,6 +11,8 @@ namespace shim::p2p {
 namespace {
 // Somewhat longer than it takes another core to answer, and far shorter than anything else here may wait.
 constexpr int kShortWayPolls = 50;
+// Where processes outnumber cores: the sender has had its turn by the second or third look, mostly.
+constexpr int kCrowdedLooks = 3;
 // Receives that find their messages without a round of progress, before everybody else's packets and registered work have their turn.
 constexpr int kShortWaysInARow = 16;
 }  // namespace
@@ -208,8 +210,18 @@ int Core::poll_for(const Awaited& awaited, base::Status& status) {
 }
 
 bool Core::receive_at_once(Awaited& awaited) {
+  for (int looks = is_crowded_.load(std::memory_order_relaxed) ? kCrowdedLooks : 1;; --looks) {
+    if (look_once(awaited)) return true;
+    if (looks == 1 || !awaited.is_worth_a_look) return false;
+    sched_yield();
+  }
+}
+
+/// Answers as receive_at_once.
+[[gnu::always_inline]] inline bool Core::look_once(Awaited& awaited) {
   Guard guard = enter();
-  if (!may_take_short_way(awaited)) return false;
+  awaited.is_worth_a_look = may_take_short_way(awaited);
+  if (!awaited.is_worth_a_look) return false;
   const bool is_alone = !is_crowded_.load(std::memory_order_relaxed) && !lock_.is_shared();
   const Context& context = *awaited.address.context;
   awaited.context = context.id_of(awaited.address.plane);
@@ -220,6 +232,7 @@ bool Core::receive_at_once(Awaited& awaited) {
     if (poll_for(awaited, polled) != 0 || !polled) break;
   }
   awaited_ = nullptr;
+  awaited.is_worth_a_look = !awaited.is_for_long_way;
   if (awaited.has_come || polled) return awaited.has_come;
   awaited.received = std::move(polled).error();
   return true;

@@ -172,6 +172,7 @@ struct Awaited {
   int sources = 0;            ///< ranks that they can come from
   bool has_come = false;
   bool is_for_long_way = false;  ///< its message has come, and is no short one
+  bool is_worth_a_look = true;   ///< another one: nothing here is for the long way
 
   bool accepts(const wire::EagerWords& message) const {
     return message.context == context && address.accepts_tag(message.tag()) &&
