@@ -2,9 +2,9 @@
 // A table as bytes: runs of members whose ranks follow each other, and that have the same kind of entry, life and length of address.
 #include <algorithm>
 
-#include "shim/bootstrap/address_table.hpp"
 #include "shim/sessions/creation_table.hpp"
 #include "shim/sessions/wire_bytes.hpp"
+#include "shim/transport/net/net.hpp"
 
 namespace shim::sessions {
 namespace {
@@ -13,8 +13,9 @@ namespace {
 enum Kind : std::uint8_t { kNoAddress, kIsInTable, kAddress };
 constexpr std::uint8_t kOwnBases = 0x80;
 
-/// What the node's table has room for: a damaged length in a short message could ask for so many bytes for each member.
-constexpr std::uint32_t kLongestAddress = bootstrap::AddressRecord::kMostBytes;
+/// A damaged length in a short message could ask for so many bytes for each member. The node's table may have less room: then each process
+/// keeps what it is told.
+constexpr std::uint32_t kLongestAddress = transport::kLongestNetAddress;
 
 Kind kind_of(const Entry& entry) { return entry.is_in_table ? kIsInTable : entry.address.empty() ? kNoAddress : kAddress; }
 

@@ -7,8 +7,8 @@
 #include <map>
 #include <random>
 
-#include "shim/bootstrap/address_table.hpp"
 #include "shim/sessions/wire_bytes.hpp"
+#include "shim/transport/net/net.hpp"
 
 namespace shim::sessions {
 namespace {
@@ -128,8 +128,8 @@ TEST(CreationTable, ASmallMessageTakesNoMoreMemoryThanTheGroupHasMembers) {
   EXPECT_TRUE(is_refused(bytes, 999'999));
 }
 
-TEST(CreationTable, AnAddressIsNoLongerThanARecordOfOneHolds) {
-  constexpr std::size_t kMost = bootstrap::AddressRecord::kMostBytes;
+TEST(CreationTable, AnAddressIsNoLongerThanAProcessesCanBe) {
+  constexpr std::size_t kMost = transport::kLongestNetAddress;
   for (const std::size_t length : {kMost, kMost + 1}) {
     const Bytes address(length, std::byte{1});
     const MemberTable table(0, {.context_base = 7, .life = 0, .address = address});

@@ -428,6 +428,13 @@ TEST_F(NetTest, AddressesAreTriedInTurn) {
   poll_until({&one, &other}, [&] { return other.heard.size() == 1; });
 }
 
+TEST(ContactAddresses, AreNoLongerThanTheLongest) {
+  const std::vector<IpAddress> many(kMostAddresses, {.bytes = {0xfd, 1}, .is_v6 = true});
+  const Bytes bytes = ContactAddress{.cookie = 1, .port = 4711, .addresses = many}.to_bytes();
+  EXPECT_EQ(bytes.size(), kLongestNetAddress);
+  EXPECT_TRUE(ContactAddress::from_bytes(bytes));
+}
+
 TEST(ContactAddresses, AreSmallAndComeBackFromBytes) {
   ContactAddress address{.cookie = 0x0123456789abcdef, .port = 4711, .addresses = {{.bytes = {10, 1, 2, 3}}, {.bytes = {0xfd, 1}, .is_v6 = true}}};
   const Bytes bytes = address.to_bytes();

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <memory>
 
+#include "shim/transport/net/net.hpp"
+
 namespace shim::transport {
 namespace {
 
@@ -23,6 +25,7 @@ struct Head {
 constexpr std::size_t kHeadBytes = 12;  // without the padding at its end
 
 std::size_t length_of(const IpAddress& address) { return address.is_v6 ? 16 : 4; }
+static_assert(kHeadBytes + kMostAddresses * (1 + sizeof(IpAddress::bytes)) == kLongestNetAddress);
 
 struct Candidate {
   IpAddress address;

@@ -17,6 +17,9 @@ namespace shim::transport {
 /// What a new connection's send buffer surely takes as a whole (Linux: 46 KiB with a cable's usual packets).
 inline constexpr std::size_t kConnectionPacketBytes = 40 * 1024;
 
+/// Bytes of Net::address() at most.
+inline constexpr std::size_t kLongestNetAddress = 80;
+
 /// libfabric takes 50 to 400 ms to open, in which the process answers others.
 using Opened = base::Result<std::unique_ptr<Transport>>;
 using Opening = base::OwnThread<Opened>;
