@@ -2,26 +2,11 @@
 /* What start-up costs in counts: bounded by the number of nodes alone, which comes as argument. */
 #include <time.h>
 
+#include "session_counts.h"
 #include "session_world.h"
 
 static int nodes, is_root; /* the lowest process of its node */
 static MPI_Group node;     /* the processes of the own one */
-
-static long count_of(MPI_Info counts, const char *key) {
-  char text[32];
-  int found = 0;
-  MUST(MPI_Info_get(counts, key, sizeof text - 1, text, &found));
-  EXPECT(found, "no key %s", key);
-  return found ? strtol(text, NULL, 10) : -1;
-}
-
-static long count(const char *key) {
-  MPI_Info counts;
-  MUST(MPIX_Session_get_counts(session, &counts));
-  long value = count_of(counts, key);
-  MUST(MPI_Info_free(&counts));
-  return value;
-}
 
 #define AT_MOST(limit, key)                                                                    \
   do {                                                                                         \

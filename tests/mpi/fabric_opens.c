@@ -2,18 +2,10 @@
 /* When libfabric opens: `fabric_opens creation`, with the first communicator over nodes and no message; `fabric_opens first_message`, not before one. */
 #include <time.h>
 
+#include "session_counts.h"
 #include "session_world.h"
 
-static int fabric_is_open(void) {
-  MPI_Info counts;
-  char text[32] = "";
-  int found = 0;
-  MUST(MPIX_Session_get_counts(session, &counts));
-  MUST(MPI_Info_get(counts, "fabric_open", sizeof text - 1, text, &found));
-  MUST(MPI_Info_free(&counts));
-  EXPECT(found, "no count of fabric_open");
-  return strcmp(text, "1") == 0;
-}
+static int fabric_is_open(void) { return count("fabric_open") == 1; }
 
 /* Makes progress, and no message: what opens beside is taken over in a call. */
 static void wait_for_it(void) {

@@ -5,6 +5,7 @@
  *   flood MIB [HELD]      most that the memory of rank 1 may grow by, and most that unexpected messages may take of it
  */
 #include "footprint.h"
+#include "session_counts.h"
 
 enum { MESSAGES = 10000, LENGTH = 2000, FLOOD = 1, ENOUGH = 2, BEGUN = 3, GO = 4 }; /* ints: 80 MB in all */
 
@@ -24,17 +25,6 @@ static void flood(void) {
   MUST(MPI_Waitall(MESSAGES, requests, MPI_STATUSES_IGNORE));
   free(requests);
   free(data);
-}
-
-static long count(const char *key) {
-  MPI_Info counts;
-  char text[32] = "0";
-  int found = 0;
-  MUST(MPIX_Session_get_counts(session, &counts));
-  MUST(MPI_Info_get(counts, key, sizeof text - 1, text, &found));
-  MUST(MPI_Info_free(&counts));
-  EXPECT(found, "no count of %s", key);
-  return strtol(text, NULL, 10);
 }
 
 /* Takes what comes, until it is too much or all. */

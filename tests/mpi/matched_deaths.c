@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "session_counts.h"
 #include "session_world.h"
 
 enum { FIRST_DEAD = 2, SECOND_DEAD = 4, PROCESSES = 6, SURVIVORS = 3 };
@@ -17,17 +18,6 @@ enum { TO_DIE = 1, TO_SEND, TO_SEND_ON_OTHER, TO_LEAVE };                     /*
 enum { MESSAGES = 2000, LENGTH = 3000, TESTS = 1000, ROUNDS = 30, DOOMED = 3 }; /* 24 MB: more than lines hold */
 
 static MPI_Comm other;
-
-static int count_of_matched(void) {
-  MPI_Info counts;
-  char text[32] = "0";
-  int found = 0;
-  MUST(MPIX_Session_get_counts(session, &counts));
-  MUST(MPI_Info_get(counts, "messages_matched_by_provider", sizeof text - 1, text, &found));
-  MUST(MPI_Info_free(&counts));
-  EXPECT(found, "no count of messages that a provider has matched");
-  return atoi(text);
-}
 
 static void order(int process, int what) { MUST(MPI_Send(&what, 1, MPI_INT, process, ORDER, world)); }
 
@@ -82,12 +72,12 @@ static void hear_from(int process) {
 /* Receives from any source that wait on the other communicator are nothing to these. */
 static void hear_from_all(int doomed_from) {
   const char *matching = getenv("INTERSESSION_MATCHING");
-  const int before = count_of_matched(), expected = matching != NULL && strcmp(matching, "provider") == 0 ? ROUNDS : 0;
+  const long before = count("messages_matched_by_provider"), expected = matching != NULL && strcmp(matching, "provider") == 0 ? ROUNDS : 0;
   for (int round = 0; round < ROUNDS; ++round)
     for (int process = 1; process < size; ++process)
       if (is_survivor(process) || process >= doomed_from) hear_from(process);
-  const int matched = count_of_matched() - before;
-  EXPECT(matched >= expected, "%d messages were matched by the provider", matched);
+  const long matched = count("messages_matched_by_provider") - before;
+  EXPECT(matched >= expected, "%ld messages were matched by the provider", matched);
 }
 
 static void let_die(int process) {
