@@ -25,6 +25,20 @@ base::Settings patient() {
   return settings;
 }
 
+base::Settings impatient() {
+  base::Settings settings = Cluster::settings();
+  settings.create_timeout = 0.2;
+  return settings;
+}
+
+/// When somebody has been told of a failure, in a new session, which is patient.
+void come_late(Cluster& cluster, Member& member, const std::atomic<int>& told_so_far) {
+  while (told_so_far == 0) std::this_thread::yield();
+  member.end();
+  cluster.next_settings().create_timeout = kGivesUp;
+  member.begin();
+}
+
 /// Keeps its session, and answers, until the condition holds.
 template <typename Condition>
 void answer_until(Member& member, Condition condition) {
@@ -108,17 +122,10 @@ TEST_P(LateLeader, IsToldThatMembersHadDisagreed) {
 INSTANTIATE_TEST_SUITE_P(KnownBefore, LateLeader, ::testing::Bool());
 
 TEST(Late, LeaderIsToldThatOthersHadGivenUp) {
-  base::Settings settings = patient();
-  settings.create_timeout = 0.2;
-  Cluster cluster(World::of(2, 1), settings);
+  Cluster cluster(World::of(2, 1), impatient());
   std::atomic<int> told_so_far = 0;
   cluster.run([&](Member& member) {
-    if (member.rank() == 0) {
-      while (told_so_far == 0) std::this_thread::yield();
-      member.end();
-      cluster.next_settings().create_timeout = kGivesUp;
-      member.begin();
-    }
+    if (member.rank() == 0) come_late(cluster, member, told_so_far);
     EXPECT_THAT(told(member.try_create({0, 1}, "test.given_up")),
                 ::testing::AllOf(StartsWith("MPI_ERR_OTHER"), HasSubstr("given up after 0.2 s"), HasSubstr("process 0 (rank 0")));
     ++told_so_far;
@@ -128,17 +135,10 @@ TEST(Late, LeaderIsToldThatOthersHadGivenUp) {
 
 /// Who has been told is not told again: a new attempt is one.
 TEST(Late, LeaderThatWasToldCanTryAgain) {
-  base::Settings settings = patient();
-  settings.create_timeout = 0.2;
-  Cluster cluster(World::of(2, 1), settings);
+  Cluster cluster(World::of(2, 1), impatient());
   std::atomic<int> told_so_far = 0;
   cluster.run([&](Member& member) {
-    if (member.rank() == 0) {
-      while (told_so_far == 0) std::this_thread::yield();
-      member.end();
-      cluster.next_settings().create_timeout = kGivesUp;
-      member.begin();
-    }
+    if (member.rank() == 0) come_late(cluster, member, told_so_far);
     EXPECT_NE(told(member.try_create({0, 1}, "test.again")), "");
     ++told_so_far;
     if (member.rank() == 1) {  // answers the leader's questions about its second attempt before it comes

@@ -56,8 +56,8 @@ class OfiMatching : public ::testing::Test {
       EXPECT_TRUE(there->poll(nothing));
     }
   }
-  void send(Transport& from, Link& to, const Envelope& message, const Bytes& bytes) {
-    poll_until([&] { return *from.matcher()->try_send(to, message, bytes, {}) == Attempt::done; });
+  void send(Transport& sender, Link& link, const Envelope& message, const Bytes& bytes) {
+    poll_until([&] { return *sender.matcher()->try_send(link, message, bytes, {}) == Attempt::done; });
   }
   /// From one who does not know our number, or not rightly.
   void send_as_stranger() {
