@@ -205,6 +205,14 @@ std::int32_t NodeSegment::pid(std::uint32_t index) const {
   return mark.pid_namespace == state_->own.pid_namespace ? mark.pid : 0;
 }
 
+bool NodeSegment::has_seen_all() const {
+  for (std::uint32_t index = 0; index < slot_count(); ++index) {
+    const auto life = state_->control(index).state.load(std::memory_order_relaxed);
+    if (life == value(SlotState::free) || life == value(SlotState::attaching)) return false;
+  }
+  return true;
+}
+
 double NodeSegment::processes_per_core() const {
   CoreDemand demand(state_->spec.cores);
   for (std::uint32_t index = 0; index < slot_count(); ++index) {

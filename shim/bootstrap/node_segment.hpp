@@ -68,6 +68,9 @@ class NodeSegment final : public base::SharedArea {
 
   /// How many processes of the segment there are for each core that this one may run on, as far as they have said so by now.
   double processes_per_core() const;
+  /// Has every process of the segment been here? Once it is so, it stays so, and so does processes_per_core but for those that begin anew
+  /// on other cores.
+  bool has_seen_all() const;
   /// On which cores the first process of this slot could run when it attached; nothing as long as none has. Never changes.
   std::optional<CoreSet> first_cores(std::uint32_t index) const;
   /// For NodeHardware; HardwareMap::kMostBytes.

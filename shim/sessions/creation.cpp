@@ -23,10 +23,7 @@ std::shared_ptr<const p2p::ContextBases> bases_of_members(const MemberTable& ent
   return bases_of(std::move(by_rank));
 }
 
-CreationKey key_of(const Creations::Call& call) {
-  const auto ranges = call.group->ranges();
-  return {call.scope, call.tag, {ranges.begin(), ranges.end()}};
-}
+CreationKey key_of(const Creations::Call& call) { return key_of(call.scope, call.tag, *call.group); }
 
 /// Groups can be made of any numbers; only processes of the own world can be reached.
 base::Status check_members(const Group& group, std::uint32_t world_size) {
@@ -38,6 +35,11 @@ base::Status check_members(const Group& group, std::uint32_t world_size) {
 }
 
 }  // namespace
+
+CreationKey key_of(std::string scope, std::string tag, const Group& group) {
+  const auto ranges = group.ranges();
+  return {std::move(scope), std::move(tag), {ranges.begin(), ranges.end()}};
+}
 
 p2p::ContextSpec Agreement::context_of(const GroupPtr& group, base::ProcessId self) const {
   return {.members = group, .own_rank = group->rank_of(self), .bases = bases, .own_base = own_base, .path = {}};
@@ -69,11 +71,20 @@ std::unique_ptr<ParentSearch> Creations::search_in(const Creation& creation) {
   return std::make_unique<ParentSearch>(process_, std::move(roots), parent);
 }
 
+void Creations::note_thread() {
+  if (!first_thread_) first_thread_ = std::this_thread::get_id();
+  if (*first_thread_ != std::this_thread::get_id()) several_threads_ = true;
+}
+
+base::Error Creations::called_twice(const Call& call) const {
+  return {ErrorClass::arg, "another thread of this process is creating a communicator with the same group and the same tag \"" + call.tag +
+                               "\" (MPI-4.1 §7.4.2)"};
+}
+
 base::Result<CreationPtr> Creations::join(const Call& call, const CreationRoles& roles, const Own& own) {
   const CreationKey key = key_of(call);
   std::lock_guard guard(mutex_);
-  if (!first_thread_) first_thread_ = std::this_thread::get_id();
-  if (*first_thread_ != std::this_thread::get_id()) several_threads_ = true;
+  note_thread();
 
   std::erase_if(notes_, [&](const Note& note) { return note.message.key == key; });  // of an older attempt
   CreationPtr creation = find_or_begin(key);
@@ -86,15 +97,13 @@ base::Result<CreationPtr> Creations::join(const Call& call, const CreationRoles&
     forget(*creation);
     creation = find_or_begin(key);
   }
-  if (creation->joined) {
-    return Error(ErrorClass::arg, "another thread of this process is creating a communicator with the same group and the same "
-                                  "tag \"" + call.tag + "\" (MPI-4.1 §7.4.2)");
-  }
+  if (creation->joined) return called_twice(call);
   creation->joined = true;
   creation->operation = call.operation;
   creation->started = base::now_ns();
   creation->next_look = creation->started + kLookEvery;  // most are over by then, and asking the system about each partner takes longer
   creation->entries.set(roles.self, own.entry());
+  if (roles.is_root() && !roles.spans_nodes) creation->name = bytes_of(key);
   creation->operation.begin(base::Phase::links);
   if (!partners_are_in_reach(creation)) return creation;
   if (!roles.is_root()) contribute(*creation);
@@ -135,6 +144,7 @@ bool Creations::subtree_is_complete(const Creation& creation) const {
 bool Creations::advance(const CreationPtr& creation) {
   std::lock_guard guard(mutex_);
   if (creation->is_over()) return true;
+  call_off_roll_call(*creation);
   bool way_is_free = true;
   if (creation->search) {
     auto found = creation->search->poll();
@@ -174,6 +184,7 @@ base::Result<Agreement> Creations::agree(const Call& call) {
     bases->common = process_.take_context_base();
     return Agreement{process_.make_extended_id(), bases, bases->common};
   }
+  if (auto agreed = by_roll_call(call)) return *std::move(agreed);
   const auto roles = roles_in(*call.group, process_.self(), process_.creation_ground());
   auto own = own_part(roles, call.operation);  // may ask the launcher: not under the mutex
   if (!own) {

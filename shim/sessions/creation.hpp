@@ -3,6 +3,7 @@
 // communicator comes to be").
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -26,6 +27,7 @@
 #include "shim/sessions/inquiry.hpp"
 #include "shim/sessions/network_address.hpp"
 #include "shim/sessions/parent_search.hpp"
+#include "shim/transport/shm/roll_call.hpp"
 
 namespace shim::sessions {
 
@@ -41,6 +43,8 @@ struct Agreement {
   p2p::ContextSpec context_of(const GroupPtr& group, base::ProcessId self) const;
 };
 
+CreationKey key_of(std::string scope, std::string tag, const Group& group);
+
 /// Between two looks at whether the partners that a creation waits for are still running.
 inline constexpr base::Nanoseconds kLookEvery = 50'000'000;
 
@@ -51,6 +55,7 @@ struct Creation {
   CreationRoles roles;
   bool joined = false;           ///< this process has called and waits
   base::Operation operation;     ///< once joined: for those who listen to its phases
+  std::vector<std::byte> name;   ///< of its roll call, where this process has joined and is the root of a group on one node
   MemberTable entries;           ///< that have come, the own one included
   std::set<int> contributed;     ///< direct partners that have sent theirs
   std::unique_ptr<ParentSearch> search;  ///< node roots of a group that spans nodes
@@ -149,7 +154,25 @@ class Creations {
   void learn(const Creation& creation, const MemberTable& entries);
   MemberTable for_own_node(const Creation& creation, const MemberTable& entries) const;
 
+  // creation_roll_call.cpp
+  /// A call that waits at a roll call.
+  struct AtRollCall {
+    const CreationKey& key;
+    std::atomic<bool> by_messages{false};  ///< others go by messages: so must this one; a hint, pairs with nothing
+  };
+  /// The short way; nothing where it has to be the long one.
+  std::optional<base::Result<Agreement>> by_roll_call(const Call& call);
+  std::optional<base::Result<Agreement>> sign(const Call& call, const AtRollCall& here);
+  bool is_complete_soon(const transport::RollCall& signature, const AtRollCall& here);
+  base::Result<Agreement> agreement_of(const Call& call, const transport::RollCall& complete, std::uint32_t own_base) const;
+  bool may_sign(const CreationKey& key, AtRollCall& here);
+  void end_sign(const AtRollCall& here);
+  void send_on(const CreationKey& key);
+  void call_off_roll_call(const Creation& creation);
+
   // creation.cpp
+  void note_thread();
+  base::Error called_twice(const Call& call) const;
   /// What this member brings.
   struct Own {
     std::uint32_t context_base = 0;
@@ -213,6 +236,7 @@ class Creations {
   std::deque<Note> notes_;  ///< the last ones
   std::deque<Remembered> failures_;  ///< the last ones
   std::unordered_map<CreationKey, CreationPtr, CreationKeyHash> creations_;
+  std::vector<AtRollCall*> at_roll_call_;
   std::optional<std::thread::id> first_thread_;
   bool closing_ = false;
   bool several_threads_ = false;  ///< more than one thread has called

@@ -113,6 +113,7 @@ bool Creations::may_bring(const Creation& creation, int rank, const MemberTable&
 void Creations::handle(base::ProcessId from, Contribution message) {
   CreationPtr creation = from == process_.self() ? nullptr : find_or_begin(message.key, from);
   if (!creation) return;
+  send_on(message.key);
   const int rank = creation->group->rank_of(from);
   if (!may_bring(*creation, rank, message.entries)) return note_dropped(from);
   learn(*creation, message.entries);
@@ -153,6 +154,7 @@ void Creations::handle(base::ProcessId from, Outcome message) {
 void Creations::handle(base::ProcessId from, Failure message) {
   CreationPtr creation = find_or_begin(message.key, from);
   if (!creation) return;
+  send_on(message.key);
   const int rank = creation->group->rank_of(from);
   if (creation->failure) return note_told(creation, rank);  // two have noticed
   const auto& roles = creation->roles;

@@ -170,6 +170,12 @@ std::size_t CreationKeyHash::operator()(const CreationKey& key) const {
   return hash;
 }
 
+std::vector<std::byte> bytes_of(const CreationKey& key) {
+  Writer writer;
+  writer.key(key);
+  return writer.take();
+}
+
 std::vector<std::byte> encode(const CreationMessage& message) {
   Writer out;
   out.number(static_cast<std::uint8_t>(message.index()));

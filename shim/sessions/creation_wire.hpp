@@ -81,6 +81,8 @@ struct Answer {
 using CreationMessage = std::variant<Contribution, Outcome, Failure, Question, Answer, Returned>;
 
 std::vector<std::byte> encode(const CreationMessage& message);
+/// The key alone: different for keys that differ.
+std::vector<std::byte> bytes_of(const CreationKey& key);
 /// processes: of the job; no message of it tells of more.
 std::optional<CreationMessage> decode(std::span<const std::byte> bytes, std::uint32_t processes);
 

@@ -125,7 +125,7 @@ base::Status Process::set_up_node() {
                               .job_size = has_other_nodes ? job.size : 0,
                               .node_map_bytes = has_other_nodes ? bootstrap::NodeMap::most_bytes(job.size, place_.node_count) : 0,
                               .slot_bytes = transport::shm_slot_bytes(slots),
-                              .store_bytes = transport::Boards::store_bytes(),
+                              .store_bytes = transport::Boards::store_bytes() + transport::RollCalls::store_bytes(slots),
                               .pair_bytes = transport::shm_pair_bytes(shm),
                               .directory = factories_.segment_directory,
                               .cores = bootstrap::CoreSet::of_this_process(),
@@ -133,6 +133,7 @@ base::Status Process::set_up_node() {
   SHIM_TRY_ASSIGN(segment_, bootstrap::NodeSegment::attach(spec, settings_.ready_timeout));
   SHIM_TRY_ASSIGN(shm_transport_, transport::make_shm(*segment_, shm));
   boards_ = std::make_unique<transport::Boards>(*segment_);
+  roll_calls_ = std::make_unique<transport::RollCalls>(*segment_, transport::Boards::store_bytes());
   addresses_.use(segment_->address_table());
   return {};
 }
@@ -157,7 +158,12 @@ base::Result<std::vector<bootstrap::HardwareResource>> Process::hardware() {
   return map->resources_of(bootstrap::CoreSet::of_first_thread());
 }
 
-void Process::look_at_crowd() { engine_->set_crowded(is_crowded()); }
+void Process::look_at_crowd() {
+  if (crowd_is_known_.load(std::memory_order_relaxed)) return;
+  const bool is_known = segment_ && segment_->has_seen_all();  // before they are counted
+  engine_->set_crowded(is_crowded());
+  crowd_is_known_.store(is_known, std::memory_order_relaxed);
+}
 
 Process::~Process() {
   const base::Operation end(engine_ ? factories_.phases : nullptr, base::OperationKind::end);
@@ -172,6 +178,7 @@ Process::~Process() {
   creations_.reset();
   engine_.reset();
   network_.reset();
+  roll_calls_.reset();
   boards_.reset();
   shm_transport_.reset();
   self_transport_.reset();
@@ -309,6 +316,14 @@ std::vector<std::uint32_t> Process::slots_of(const p2p::Members& members) const 
 bool Process::is_local(base::ProcessId process) const {
   const auto& nodes = bootstrap_->node_map();
   return segment_ && process.world == 0 && nodes.node_of(process.rank) == nodes.node_of(self().rank);
+}
+
+bool Process::has_on_node(const Group& group) const {
+  if (!segment_) return false;
+  if (place_.node_count == 1) return true;
+  for (int rank = 0; rank < group.size(); ++rank)
+    if (!is_local(group.at(rank))) return false;
+  return true;
 }
 
 bool Process::has_session(base::ProcessId process) const { return segment_->is_ready(slot_of(process)); }

@@ -30,6 +30,7 @@
 #include "shim/sessions/session.hpp"
 #include "shim/transport/net/net.hpp"
 #include "shim/transport/shm/board.hpp"
+#include "shim/transport/shm/roll_call.hpp"
 #include "shim/transport/transport.hpp"
 
 namespace shim::sessions {
@@ -130,7 +131,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
     return {factories_.phases, base::OperationKind::communicator, tag, group.size()};
   }
 
-  /// Counts anew who shares our cores, after others have come: those who have not begun yet are guesses.
+  /// Counts anew who shares our cores, after others have come, until all have: those who have not begun yet are guesses.
   void look_at_crowd();
 
   /// What this process is bound to, kind by kind of hardware, the largest kind first. The machine is found out once on a node
@@ -141,6 +142,11 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   transport::Boards* boards() { return boards_.get(); }
   /// Of processes on the own node: where they are in its memory.
   std::vector<std::uint32_t> slots_of(const p2p::Members& members) const;
+  std::uint32_t slot_of(base::ProcessId process) const { return bootstrap_->node_map().local_rank(process.rank); }
+  /// Null likewise.
+  transport::RollCalls* roll_calls() { return roll_calls_.get(); }
+  /// Are all of these processes on the own node, and in its memory?
+  bool has_on_node(const Group& group) const;
 
   /// On the own node.
   bool is_local(base::ProcessId process) const;
@@ -175,7 +181,6 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   base::Result<p2p::Route> route_to(base::ProcessId process) override;
   bool takes_packets(base::ProcessId process) override { return !is_local(process) || has_session(process); }
   bool is_alive(base::ProcessId process) override { return !has_lost_launcher() && is_running(process); }
-  std::uint32_t slot_of(base::ProcessId process) const { return bootstrap_->node_map().local_rank(process.rank); }
 
   // in the order of construction; destroyed in reverse
   base::Settings settings_;
@@ -188,6 +193,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   std::unique_ptr<bootstrap::NodeHardware> hardware_;
   std::unique_ptr<transport::Transport> self_transport_, shm_transport_;
   std::unique_ptr<transport::Boards> boards_;
+  std::unique_ptr<transport::RollCalls> roll_calls_;
   Sought sought_;
   std::unique_ptr<transport::Net> network_;  ///< null until something is to be said to another node
   mutable std::mutex network_mutex_;    ///< guards the making of network_, and the next two
@@ -201,6 +207,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   std::unique_ptr<p2p::Engine> engine_;
   coll::ScratchPoolPtr scratch_ = std::make_shared<coll::ScratchPool>();
   std::unique_ptr<Creations> creations_;
+  std::atomic<bool> crowd_is_known_{false};          ///< it need not be counted again; pairs with nothing
   std::atomic<bool> lost_launcher_{false};           ///< so that it is said once; pairs with nothing
   std::atomic<std::uint32_t> context_counter_{0};    ///< where there is no segment; a plain count, pairs with nothing
   /// A base of context ids that none is made of: unique in the life of a process on its segment, so it counts its lives as well.

@@ -204,10 +204,13 @@ TEST_F(NodeSegmentTest, EverybodySaysWhichCoresItMayRunOn) {
   EXPECT_EQ(bound->processes_per_core(), 1.5);
   same->set_ready();
   EXPECT_EQ(bound->processes_per_core(), 2.5);
+  EXPECT_FALSE(bound->has_seen_all());
   bound->set_ready();
+  EXPECT_TRUE(bound->has_seen_all());
   EXPECT_EQ(free->processes_per_core(), 1.5);
   same.reset();
   EXPECT_EQ(bound->processes_per_core(), 2.5) << "the process lives on, and may be back";
+  EXPECT_TRUE(bound->has_seen_all());
 }
 
 TEST_F(NodeSegmentTest, WhatWasWrittenBeforeReadyIsSeenAfterIt) {

@@ -2,6 +2,7 @@
 // How communicators come to be from groups: who takes part and who does not, in which order, over one node and several.
 #include <gmock/gmock.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -49,6 +50,37 @@ TEST_P(Creation, ATagIsUsedAgainAtOnce) {
     for (int i = 0; i < 30; ++i) kept.push_back(member.create_world("test.again"));
     for (std::size_t i = 0; i < kept.size(); ++i) exercise(kept[i], static_cast<int>(i));
     for (std::size_t i = 1; i < kept.size(); ++i) EXPECT_NE(kept[i]->id(), kept[0]->id());
+  });
+}
+
+/// Unless one comes late, which may happen to any of them on a busy machine, but not to all.
+TEST(CreationOnOneNode, TakesNoMessage) {
+  Cluster cluster(World::of(1, 4));
+  constexpr int kRounds = 50;
+  std::array<std::atomic<int>, kRounds> with_messages{};
+  cluster.run([&](Member& member) {
+    CommunicatorPtr world = member.create_world("test.first");
+    for (auto& messages : with_messages) {
+      exercise(world, 1);  // all come together
+      const auto before = member.process().engine().counts().control_sent;
+      exercise(member.create_world("test.no-message"), 2);
+      if (member.process().engine().counts().control_sent != before) ++messages;
+    }
+  });
+  EXPECT_THAT(with_messages, ::testing::Contains(0));
+}
+
+/// Their keys are too long for a sheet, and they are not the only ones that are made.
+TEST(CreationOnOneNode, LongTagsGoByMessages) {
+  Cluster cluster(World::of(1, 3));
+  cluster.run([&](Member& member) {
+    const std::string longest(transport::kRollCallName, 'x');
+    for (int i = 0; i < 5; ++i) {
+      const auto before = member.process().engine().counts().control_sent;
+      exercise(member.create_world(longest), i);
+      EXPECT_GT(member.process().engine().counts().control_sent, before);
+      exercise(member.create_world("test.short"), i);
+    }
   });
 }
 

@@ -29,6 +29,8 @@ struct Pace {
   unsigned creations;
 };
 constexpr Pace kQuick{25, 0.2, 8, 0us, 3000us, 150};
+/// Members of one node come about when the others lose their patience at the roll call and go on by messages.
+constexpr Pace kAboutPatience{25, 0.2, 4, 4ms, 16ms, 100};
 /// Members have been asked several times, and reported, before they come; and threads mostly create for the first time in their process.
 constexpr Pace kBeyondReports{6, 0.02, 3, 150ms, 350ms, 24};
 
@@ -141,6 +143,7 @@ void soak(const World& world, const Pace& pace) {
 class Soak : public ::testing::TestWithParam<World> {};
 
 TEST_P(Soak, NoScheduleDeadlocksOrMixesUp) { soak(GetParam(), kQuick); }
+TEST_P(Soak, NorDoesOneOfMembersThatComeWhenOthersGiveUpWaitingInMemory) { soak(GetParam(), kAboutPatience); }
 TEST_P(Soak, NorDoesOneOfMembersThatComeAfterReports) { soak(GetParam(), kBeyondReports); }
 
 INSTANTIATE_TEST_SUITE_P(Worlds, Soak, ::testing::Values(World::of(1, 4), World::of(3, 2), World::dealt(2, 5)));

@@ -9,6 +9,7 @@ PHASES = {
     "engine": ("#bbcc33", "setting up messages"),
     "world_fence": ("#882255", "fence over the job"),
     "publish": ("#ffcc66", "publishing the address"),
+    "roll_call": ("#0077bb", "all of the node, in memory"),
     "links": ("#44bb99", "links on the node"),
     "collect": ("#cc3311", "waiting for contributions"),
     "parent": ("#aa4499", "finding the root above"),
