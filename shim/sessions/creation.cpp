@@ -91,6 +91,7 @@ base::Result<CreationPtr> Creations::join(const Call& call, const CreationRoles&
                                   "tag \"" + call.tag + "\" (MPI-4.1 §7.4.2)");
   }
   creation->joined = true;
+  creation->lane = call.lane;
   creation->operation = call.operation;
   creation->started = base::now_ns();
   creation->next_look = creation->started + kLookEvery;  // most are over by then, and asking the system about each partner takes longer
@@ -164,7 +165,16 @@ void Creations::lead(const CreationPtr& creation) {
   if (static_cast<int>(creation->entries.size()) != creation->group->size())
     return fail(creation, Error(ErrorClass::intern, "contributions to the creation of a communicator are incomplete"),
                 {creation->roles.self});
-  finish(creation, process_.make_extended_id(), creation->entries);
+  const std::uint32_t lane = creation->roles.spans_nodes ? 0 : usable_lane(creation->lane);
+  finish(creation, {creation->key, process_.make_extended_id(), static_cast<std::uint8_t>(lane), creation->entries});
+}
+
+/// Opened here before others learn of it, who then find its shared memory there.
+std::uint32_t Creations::usable_lane(std::uint32_t wanted) {
+  auto opened = process_.open_lane(wanted);
+  if (opened) return wanted;
+  process_.log().write(base::LogLevel::info, "a communicator shares the first lane: " + opened.error().text());
+  return 0;
 }
 
 base::Result<Agreement> Creations::agree(const Call& call) {
@@ -172,7 +182,7 @@ base::Result<Agreement> Creations::agree(const Call& call) {
   if (call.group->size() == 1) {
     auto bases = std::make_shared<p2p::ContextBases>();
     bases->common = process_.take_context_base();
-    return Agreement{process_.make_extended_id(), bases, bases->common};
+    return Agreement{process_.make_extended_id(), bases, bases->common, usable_lane(call.lane)};
   }
   const auto roles = roles_in(*call.group, process_.self(), process_.creation_ground());
   auto own = own_part(roles, call.operation);  // may ask the launcher: not under the mutex
@@ -182,7 +192,10 @@ base::Result<Agreement> Creations::agree(const Call& call) {
   }
   const std::uint32_t base = own->context_base;
   auto agreed = agree(call, roles, *own);
-  if (!agreed) process_.engine().skip_base(base);
+  if (agreed) {
+    if (auto opened = process_.open_lane(agreed->lane); !opened) agreed = std::move(opened).error();
+  }
+  if (!agreed) process_.skip_base(base);
   return agreed;
 }
 
@@ -243,19 +256,20 @@ MemberTable Creations::for_own_node(const Creation& creation, const MemberTable&
   return told;
 }
 
-void Creations::finish(const CreationPtr& creation, base::ExtendedId id, const MemberTable& entries) {
+void Creations::finish(const CreationPtr& creation, const Outcome& outcome) {
+  const MemberTable& entries = outcome.entries;
   creation->operation.next(base::Phase::spread);
   const auto& roles = creation->roles;
   auto send_to = [&](const std::vector<int>& partners, const MemberTable& told) {
     if (partners.empty()) return;
-    const auto bytes = encode(Outcome{creation->key, id, told});
+    const auto bytes = encode(Outcome{creation->key, outcome.id, outcome.lane, told});
     for (int rank : partners) send_bytes(creation->group->at(rank), bytes);
   };
   send_to(roles.children, entries);  // first: others wait for them
   learn(*creation, entries);
   send_to(roles.local, roles.spans_nodes ? for_own_node(*creation, entries) : entries);
   creation->operation.end_all();
-  creation->agreement = Agreement{id, bases_of_members(entries), entries.at(roles.self).context_base};
+  creation->agreement = Agreement{outcome.id, bases_of_members(entries), entries.at(roles.self).context_base, outcome.lane};
   forget(*creation);
 }
 
