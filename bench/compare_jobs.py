@@ -137,7 +137,7 @@ def systems_of(bench, options):
 
 def places_of(options):
     counts = [int(word) for word in options.processes.split(",")]
-    places = {"messages": [(count, 1) for count in counts if count % 2 == 0], "threads": [(2, 1)], "collectives": [(count, 1) for count in counts],
+    places = {"messages": [(count, 1) for count in counts if count % 2 == 0], "threads": [(2, 1), (1, 1)], "collectives": [(count, 1) for count in counts],
               "crowded": [(CROWD, 1)], "rings": [(count, 1) for count in counts if count > 2], "startup": [(count, 1) for count in counts], "nodes": [(2, 2)],
               "fabric": [(2, 2, way) for way in (CONNECTIONS, *options.providers)]}
     return [Place(part, *place) for part in options.parts.split(",") for place in places[part]]

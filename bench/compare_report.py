@@ -146,18 +146,21 @@ def _all(measured, part):
 _TITLES = {"messages": "Messages between pairs of processes, one node", "collectives": "Collectives, one node",
            "crowded": "More processes than cores, one node, all with their own yielding",
            "rings": "Rings, one node: to either neighbour in turn", "startup": "Start-up, one node", "nodes": "Messages between two nodes",
-           "threads": "Threads of two processes, one node, each with a communicator of its own: messages of all of them",
+           "threads": "Threads, one node, each with a communicator of its own: messages of all of them, to another process and to themselves",
            "fabric": "Messages between two nodes, over each way beside what lies below it"}
-_ONE_THREAD, _TWO_THREADS = (Row("threads", what, 8, 2, 1) for what in ("rate, 1 thread (multiple)", "rate, 2 threads"))
+# (what, of one thread, of two)
+_THREADS = (("to another process", Row("threads", "rate, 1 thread (multiple)", 8, 2, 1), Row("threads", "rate, 2 threads", 8, 2, 1)),
+            ("to themselves", Row("threads", "rate to itself, 1 thread", 8, 1, 1), Row("threads", "rate to itself, 2 threads", 8, 1, 1)))
 
 
 def _gain_of_threads(measured):
     """What a second thread brings to each system."""
     rows = []
-    for system in measured.systems:
-        if ratios := measured.ratios_between((_TWO_THREADS, system), (_ONE_THREAD, system)):
-            rows.append([system, *(_value(row, _middle(measured, row, system)) for row in (_ONE_THREAD, _TWO_THREADS)), _ratio(ratios, is_rate=True)])
-    return measuring.table(("", "1 thread", "2 threads", "ratio of 2 to 1"), rows)
+    for whom, one, two in _THREADS:
+        for system in measured.systems:
+            if ratios := measured.ratios_between((two, system), (one, system)):
+                rows.append([system, whom, *(_value(row, _middle(measured, row, system)) for row in (one, two)), _ratio(ratios, is_rate=True)])
+    return measuring.table(("", "", "1 thread", "2 threads", "ratio of 2 to 1"), rows)
 
 
 def _reason(why):

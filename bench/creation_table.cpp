@@ -98,7 +98,7 @@ double held_of(Place place, const std::vector<std::byte>& bytes) {
 }
 
 void print_message(Place place, const std::string& to, bool is_in_table) {
-  const CreationMessage message = Outcome{{"", "bench", {{0, 0, place.processes(), 1}}}, {1, 1}, table_of(place, is_in_table)};
+  const CreationMessage message = Outcome{{"", "bench", {{0, 0, place.processes(), 1}}}, {1, 1}, 0, table_of(place, is_in_table)};
   std::vector<std::byte> bytes;
   print(place, ("write to " + to).c_str(), "ms", milliseconds([&] { bytes = encode(message); }));
   print(place, ("write to " + to).c_str(), "bytes", [&] { return static_cast<double>(bytes.size()); });

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What bench/compare runs of several threads in each of its systems, with two processes and MPI_THREAD_MULTIPLE:
+/* What bench/compare runs of several threads in each of its systems, with two processes and with one, and MPI_THREAD_MULTIPLE:
  *
  *   threads_world | threads_session   PART [MILLISECONDS]
  *
- * Each thread has a communicator of its own, over which it sends to the thread of the same number in the other process. Rank 0 prints
- * a line for each row, as compare.h does: microseconds of one message, of all threads together. */
+ * Each thread has a communicator of its own, over which it sends to the thread of the same number in the other process; where there is
+ * no other process, to itself, over one of its own process alone. Rank 0 prints a line for each row, as compare.h does: microseconds of
+ * one message, of all threads together. */
 #ifndef BENCH_THREADS_H
 #define BENCH_THREADS_H
 
@@ -24,6 +25,7 @@ typedef struct {
 
 typedef struct {
   const Lanes *lanes;
+  void (*messages)(MPI_Comm comm, void *side); /* a window of them */
   double milliseconds;
   int threads;
   int rounds[most_threads]; /* that each of them wants, measured while the others measure theirs */
@@ -35,6 +37,16 @@ typedef struct {
   int number, rank;
   double took;
 } Member;
+
+static void to_itself(MPI_Comm comm, void *state) {
+  Side *s = state;
+  for (int w = 0; w < s->window; ++w) {
+    MPI_Request request;
+    MPI_Irecv(s->in, s->bytes, MPI_CHAR, 0, message_tag, comm, &request);
+    MPI_Send(s->out, s->bytes, MPI_CHAR, 0, message_tag, comm);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+}
 
 static int fewest_rounds(const Team *team) {
   int fewest = team->rounds[0];
@@ -54,9 +66,9 @@ static void *run_member(void *state) {
   side.bytes = message_bytes;
   side.window = most_window;
   pthread_barrier_wait(&team->meeting);
-  team->rounds[m->number] = rounds_for(stream, comm, &side, team->milliseconds, comm);
+  team->rounds[m->number] = rounds_for(team->messages, comm, &side, team->milliseconds, comm);
   pthread_barrier_wait(&team->meeting);
-  m->took = time_of(stream, comm, &side, fewest_rounds(team), comm) / side.window;
+  m->took = time_of(team->messages, comm, &side, fewest_rounds(team), comm) / side.window;
   pthread_barrier_wait(&team->meeting);
   free_side(&side);
   team->lanes->close(m->number, comm);
@@ -64,10 +76,10 @@ static void *run_member(void *state) {
 }
 
 /* The first of them is the thread that calls. */
-static void rate_of(int threads, const char *what, const Lanes *lanes, double milliseconds) {
+static void rate_of(int threads, const char *what, void (*messages)(MPI_Comm, void *), const Lanes *lanes, double milliseconds) {
   pthread_t running[most_threads];
   Member members[most_threads];
-  Team team = {.lanes = lanes, .milliseconds = milliseconds, .threads = threads};
+  Team team = {.lanes = lanes, .messages = messages, .milliseconds = milliseconds, .threads = threads};
   double slowest = 0;
   pthread_barrier_init(&team.meeting, NULL, (unsigned)threads);
   for (int i = 0; i < threads; ++i) members[i] = (Member){.team = &team, .number = i};
@@ -81,10 +93,15 @@ static void rate_of(int threads, const char *what, const Lanes *lanes, double mi
   pthread_barrier_destroy(&team.meeting);
 }
 
-static void thread_rows(const Lanes *lanes, int argc, char **argv) {
+static void thread_rows(const Lanes *between, const Lanes *within, int processes, int argc, char **argv) {
   const double milliseconds = argc > 2 ? atof(argv[2]) : 10;
-  rate_of(1, "rate, 1 thread (multiple)", lanes, milliseconds);
-  rate_of(2, "rate, 2 threads", lanes, milliseconds);
+  if (processes == 1) {
+    rate_of(1, "rate to itself, 1 thread", to_itself, within, milliseconds);
+    rate_of(2, "rate to itself, 2 threads", to_itself, within, milliseconds);
+  } else {
+    rate_of(1, "rate, 1 thread (multiple)", stream, between, milliseconds);
+    rate_of(2, "rate, 2 threads", stream, between, milliseconds);
+  }
 }
 
 #endif

@@ -2,7 +2,8 @@
 /* The rows of threads.h, each thread with a session of its own. */
 #include "threads.h"
 
-static MPI_Session sessions[most_threads];
+/* Of a thread between processes, and within its own. */
+static MPI_Session sessions[most_threads], inner_sessions[most_threads];
 
 static void expect_multiple(MPI_Session session) {
   MPI_Info used;
@@ -27,16 +28,39 @@ static MPI_Session new_session(void) {
   return session;
 }
 
-static MPI_Comm open_lane(int thread) {
+static MPI_Comm communicator_of(MPI_Session session, const char *pset, int thread) {
   char tag[64];
   MPI_Group group;
   MPI_Comm comm;
-  sessions[thread] = new_session();
   snprintf(tag, sizeof tag, "intersession.bench.thread.%d", thread);
-  MPI_Group_from_session_pset(sessions[thread], "mpi://WORLD", &group);
+  MPI_Group_from_session_pset(session, pset, &group);
   if (MPI_Comm_create_from_group(group, tag, MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm) != MPI_SUCCESS) exit(1);
   MPI_Group_free(&group);
   return comm;
+}
+
+static int processes_of(MPI_Session session) {
+  MPI_Group group;
+  int processes;
+  MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+  MPI_Group_size(group, &processes);
+  MPI_Group_free(&group);
+  return processes;
+}
+
+static MPI_Comm open_lane(int thread) {
+  sessions[thread] = new_session();
+  return communicator_of(sessions[thread], "mpi://WORLD", thread);
+}
+
+static MPI_Comm open_inner(int thread) {
+  inner_sessions[thread] = new_session();
+  return communicator_of(inner_sessions[thread], "mpi://SELF", thread);
+}
+
+static void close_inner(int thread, MPI_Comm comm) {
+  MPI_Comm_free(&comm);
+  MPI_Session_finalize(&inner_sessions[thread]);
 }
 
 static void close_lane(int thread, MPI_Comm comm) {
@@ -45,10 +69,10 @@ static void close_lane(int thread, MPI_Comm comm) {
 }
 
 int main(int argc, char **argv) {
-  static const Lanes lanes = {open_lane, close_lane};
+  static const Lanes between = {open_lane, close_lane}, within = {open_inner, close_inner};
   /* One that is there between the rows, too: MPICH 4.0.2 ends in MPI_Session_init where there has been a session and is none. */
   MPI_Session whole = new_session();
-  thread_rows(&lanes, argc, argv);
+  thread_rows(&between, &within, processes_of(whole), argc, argv);
   MPI_Session_finalize(&whole);
   return 0;
 }

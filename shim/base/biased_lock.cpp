@@ -40,6 +40,16 @@ void BiasedLock::lock_slowly() noexcept {
   if (!is_shared_.load(std::memory_order_relaxed)) share();
 }
 
+bool BiasedLock::try_lock() noexcept {
+  if (!is_shared_.load(std::memory_order_acquire) && owner_.load(std::memory_order_relaxed) == this_thread()) {
+    lock();  // in which only others' sharing of the lock can keep us, for a moment
+    return true;
+  }
+  if (!lock_.try_lock()) return false;
+  if (!is_shared_.load(std::memory_order_relaxed)) share();
+  return true;
+}
+
 void BiasedLock::change_hands() noexcept {
   void* self = this_thread();
   // release: what this thread has done inside is seen by the next owner. If the lock is just being shared, the barrier reaches that one.

@@ -8,7 +8,7 @@
 
 namespace shim::base {
 
-/// Meets the standard library's BasicLockable; use std::lock_guard and std::unique_lock with it. Not recursive.
+/// Meets the standard library's Lockable; use std::lock_guard and std::unique_lock with it. Not recursive.
 ///
 /// It belongs to the first thread that takes it, which takes it with three loads and a store, no locked instruction among them. When a
 /// second thread wants it, it becomes an ordinary Lock for good: the second thread says so, has the kernel put a memory barrier into
@@ -27,6 +27,9 @@ class BiasedLock {
     }
     lock_slowly();
   }
+
+  /// False where another thread is inside. One that shares the lock by this waits all the same until its owner is out.
+  bool try_lock() noexcept;
 
   void unlock() noexcept {
     // relaxed: true is seen by the owner alone, who wrote it

@@ -97,6 +97,7 @@ Status check(const Settings& s) {
   bool power_of_two = s.ring_bytes != 0 && (s.ring_bytes & (s.ring_bytes - 1)) == 0;
   if (!power_of_two || s.ring_bytes < 4096 || s.ring_bytes > (bytes{1} << 26))
     return bad_value(variable_of("ring_bytes"), std::to_string(s.ring_bytes), "a power of two from 4k to 64m");
+  if (s.lanes < 1 || s.lanes > 8) return bad_value(variable_of("lanes"), std::to_string(s.lanes), "a number from 1 to 8");
   return {};
 }
 

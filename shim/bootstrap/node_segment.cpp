@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <utility>
@@ -54,6 +55,9 @@ ProcessMark mark_in(const SlotControl& control) {
   return {control.pid_namespace.load(std::memory_order_relaxed), control.start_time.load(std::memory_order_relaxed),
           control.pid.load(std::memory_order_relaxed)};
 }
+
+/// Of address space, for the pair blocks of all lanes; processes that are limited in it have mostly more.
+constexpr std::uint64_t kMostBytesOfLanes = std::uint64_t{1} << 31;
 
 constexpr std::uint32_t value(SlotState state) {
   return static_cast<std::uint32_t>(state);
@@ -151,7 +155,10 @@ std::uint32_t NodeSegment::own_slot() const {
   return state_->spec.own_slot;
 }
 std::byte* NodeSegment::slot(std::uint32_t index) {
-  return state_->mapping.begin() + state_->layout.slot(index);
+  return slot_in(0, index);
+}
+std::byte* NodeSegment::slot_in(std::uint32_t lane, std::uint32_t index) {
+  return state_->mapping.begin() + state_->layout.slot(index, lane);
 }
 std::size_t NodeSegment::slot_bytes() const {
   return state_->spec.slot_bytes;
@@ -163,7 +170,10 @@ std::size_t NodeSegment::store_bytes() const {
   return state_->spec.store_bytes;
 }
 std::byte* NodeSegment::pair(std::uint32_t from, std::uint32_t to) {
-  return state_->mapping.begin() + state_->layout.pair(from, to);
+  return pair_in(0, from, to);
+}
+std::byte* NodeSegment::pair_in(std::uint32_t lane, std::uint32_t from, std::uint32_t to) {
+  return state_->mapping.begin() + state_->layout.pair(from, to, lane);
 }
 std::size_t NodeSegment::pair_bytes() const {
   return state_->spec.pair_bytes;
@@ -178,13 +188,34 @@ Status NodeSegment::back(std::byte* begin, std::size_t bytes) {
 }
 
 Status NodeSegment::back_pair_to(std::uint32_t index) {
+  return back_pair_in(0, index);
+}
+
+Status NodeSegment::back_pair_in(std::uint32_t lane, std::uint32_t index) {
   // relaxed: whoever opens a link has seen the other one ready, and a wish may come too early
   const std::uint32_t reader = state_->control(index).numa_node.load(std::memory_order_relaxed);
   const SegmentLayout& layout = state_->layout;
   // without the page in the middle, which both read: that is near whoever is the first to open a link
   if (reader != 0 && state_->spec.numa_node != reader - 1)
-    prefer_numa_node(state_->mapping.begin() + layout.pages_of_pair(own_slot(), index), layout.pages_of_pair_bytes(), reader - 1);
-  return back(pair(own_slot(), index), state_->spec.pair_bytes);
+    prefer_numa_node(state_->mapping.begin() + layout.pages_of_pair(own_slot(), index, lane), layout.pages_of_pair_bytes(), reader - 1);
+  return back(pair_in(lane, own_slot(), index), state_->spec.pair_bytes);
+}
+
+Status NodeSegment::open_lane(std::uint32_t lane) {
+  SHIM_TRY(back(slot_in(lane, 0), state_->layout.lane_slots_bytes));
+  // relaxed: only the slot's owner writes it, and reads it in its next life
+  auto& lanes = state_->control(own_slot()).lanes;
+  lanes.store(std::max(lanes.load(std::memory_order_relaxed), lane + 1), std::memory_order_relaxed);
+  return {};
+}
+
+std::uint32_t NodeSegment::lanes_in_use() const {
+  return std::max(state_->control(own_slot()).lanes.load(std::memory_order_relaxed), 1u);
+}
+
+std::uint32_t NodeSegment::lanes_that_fit(const SegmentSpec& spec, std::uint32_t wanted) {
+  const std::uint64_t pairs = std::uint64_t{spec.slots} * spec.slots;
+  return wanted * pairs <= kMostBytesOfLanes / std::max<std::uint64_t>(spec.pair_bytes, 1) ? wanted : 1;
 }
 
 bool NodeSegment::is_ready(std::uint32_t index) const {

@@ -16,6 +16,8 @@
 
 namespace shim::bootstrap {
 
+inline constexpr std::uint32_t kMaxLanes = 8;
+
 /// What all processes of the node must agree on before they attach; a segment with another layout is refused.
 struct SegmentSpec {
   std::string job;          ///< Job::world_name; part of the file's name, and compared in full inside
@@ -28,6 +30,7 @@ struct SegmentSpec {
   std::size_t slot_bytes = 0;   ///< per-process memory for the transport
   std::size_t store_bytes = 0;  ///< likewise; backed with memory only when used
   std::size_t pair_bytes = 0;  ///< per ordered pair; backed with memory only when used
+  std::uint32_t lanes = 1;     ///< how often there are slots and pair blocks; those after the first are backed only when used
   std::string directory = "/dev/shm";
   CoreSet cores;            ///< that this process may run on
   std::optional<std::uint32_t> numa_node;  ///< on which what this process reads is to be; where nothing is said, near its writers
@@ -65,6 +68,17 @@ class NodeSegment final : public base::SharedArea {
   bool is_ready(std::uint32_t index) const override;
   bool is_alive(std::uint32_t index) const override;
   std::int32_t pid(std::uint32_t index) const override;
+
+  // --- further lanes (segment_lane.hpp), from 1 on
+  /// Backs the slots of a lane, all of them: whoever uses it may touch the others'. Errors: as back().
+  base::Status open_lane(std::uint32_t lane);
+  std::byte* slot_in(std::uint32_t lane, std::uint32_t index);
+  std::byte* pair_in(std::uint32_t lane, std::uint32_t from, std::uint32_t to);
+  base::Status back_pair_in(std::uint32_t lane, std::uint32_t index);
+  /// How many lanes, the first one included, this slot's processes have opened so far, those before this one included.
+  std::uint32_t lanes_in_use() const;
+  /// As many as are wanted where that does not take too much of the address space, else one. The same on all processes of a node.
+  static std::uint32_t lanes_that_fit(const SegmentSpec& spec, std::uint32_t wanted);
 
   /// How many processes of the segment there are for each core that this one may run on, as far as they have said so by now.
   double processes_per_core() const;

@@ -53,6 +53,8 @@ base::Result<SegmentLayout> SegmentLayout::of(const SegmentSpec& spec) {
     return Error(ErrorClass::arg, "a node segment has 1 to " + std::to_string(kMaxSlots) +
                                       " slots; asked for was slot " + std::to_string(spec.own_slot) + " of " +
                                       std::to_string(spec.slots));
+  if (spec.lanes == 0 || spec.lanes > kMaxLanes)
+    return Error(ErrorClass::arg, "a node segment has 1 to " + std::to_string(kMaxLanes) + " lanes, not " + std::to_string(spec.lanes));
   if (spec.job.empty() || spec.job.size() > kMaxJobName || spec.job.find('\0') != std::string::npos)
     return Error(ErrorClass::arg, "a job name has 1 to " + std::to_string(kMaxJobName) + " characters, not " +
                                       std::to_string(spec.job.size()));
@@ -76,22 +78,28 @@ base::Result<SegmentLayout> SegmentLayout::of(const SegmentSpec& spec) {
   auto total = couples_offset ? grown(slots * (slots + 1) / 2, layout.couple_stride, *couples_offset) : std::nullopt;
   if (!total) return too_large(spec);
   layout.couples_offset = *couples_offset;
+  layout.further_lanes_offset = *total;
+  layout.lane_slots_bytes = round_up(slots * layout.slot_stride, page);
+  layout.lane_stride = layout.lane_slots_bytes + (*total - *couples_offset);
+  total = grown(spec.lanes - 1, layout.lane_stride, layout.further_lanes_offset);
+  if (!total) return too_large(spec);
   layout.total_bytes = *total;
   return layout;
 }
 
-std::size_t SegmentLayout::couple(std::uint32_t one, std::uint32_t other) const {
+std::size_t SegmentLayout::couple(std::uint32_t one, std::uint32_t other, std::uint32_t lane) const {
   const std::size_t low = std::min(one, other), high = std::max(one, other);
-  return couples_offset + (high * (high + 1) / 2 + low) * couple_stride;
+  const std::size_t couples = lane == 0 ? couples_offset : slots_of(lane) + lane_slots_bytes;
+  return couples + (high * (high + 1) / 2 + low) * couple_stride;
 }
 
-std::size_t SegmentLayout::pair(std::uint32_t from, std::uint32_t to) const {
-  const std::size_t middle = couple(from, to) + couple_stride / 2;
+std::size_t SegmentLayout::pair(std::uint32_t from, std::uint32_t to, std::uint32_t lane) const {
+  const std::size_t middle = couple(from, to, lane) + couple_stride / 2;
   return from > to ? middle - pair_bytes : middle;
 }
 
-std::size_t SegmentLayout::pages_of_pair(std::uint32_t from, std::uint32_t to) const {
-  return from > to ? couple(from, to) : couple(from, to) + couple_stride - pages_of_pair_bytes();
+std::size_t SegmentLayout::pages_of_pair(std::uint32_t from, std::uint32_t to, std::uint32_t lane) const {
+  return from > to ? couple(from, to, lane) : couple(from, to, lane) + couple_stride - pages_of_pair_bytes();
 }
 
 SegmentHeader header_of(const SegmentSpec& spec) {
@@ -105,6 +113,7 @@ SegmentHeader header_of(const SegmentSpec& spec) {
   header.page_bytes = page_bytes();
   header.job_size = spec.job_size;
   header.node_map_bytes = spec.node_map_bytes;
+  header.lanes = spec.lanes;
   std::copy(spec.job.begin(), spec.job.end(), header.job.begin());
   return header;
 }
@@ -129,6 +138,7 @@ base::Status check_header(const SegmentHeader& found, const SegmentSpec& spec, c
   if (found.pair_bytes != wanted.pair_bytes)
     return differs(path, "size of a pair's part (INTERSESSION_RING_BYTES)", number(found.pair_bytes),
                    number(wanted.pair_bytes));
+  if (found.lanes != wanted.lanes) return differs(path, "number of lanes (INTERSESSION_LANES)", number(found.lanes), number(wanted.lanes));
   if (found.page_bytes != wanted.page_bytes)
     return differs(path, "page size", number(found.page_bytes), number(wanted.page_bytes));
   return {};

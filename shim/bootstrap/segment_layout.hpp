@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the bytes of a node segment mean:  header | controls of what is found out once | one control block per slot | marks of the
-// address table | hardware | map of the nodes | address table | slots | stores | pair blocks.
+// address table | hardware | map of the nodes | address table | slots | stores | pair blocks | for each further lane: slots | pair blocks.
 // Stores begin on page borders, so that backing one with memory does not back its neighbour. Slots do not: memory is counted, and handed
 // out, in pages, and a process that writes to all others of its node touches each one's slot. The two pair blocks of two processes share the
 // page in their middle, where both begin to be used; all others are theirs alone.
@@ -21,7 +21,7 @@ namespace shim::bootstrap {
 
 inline constexpr std::uint64_t kSegmentMagic = 0x3147'4553'5245'5449ull;  // "ITERSEG1"
 /// Raised with every change of this file's structures, or of their meaning.
-inline constexpr std::uint32_t kSegmentVersion = 7;
+inline constexpr std::uint32_t kSegmentVersion = 8;
 inline constexpr std::size_t kMaxJobName = 511;
 inline constexpr std::uint32_t kMaxSlots = 1u << 14;
 
@@ -41,8 +41,9 @@ struct SegmentHeader {
   std::array<char, kMaxJobName + 1> job{};  ///< SegmentSpec::job, zero-terminated
   std::uint64_t job_size = 0;               ///< SegmentSpec::job_size
   std::uint64_t node_map_bytes = 0;         ///< SegmentSpec::node_map_bytes
+  std::uint64_t lanes = 0;                  ///< SegmentSpec::lanes
 };
-static_assert(sizeof(SegmentHeader) == 584);
+static_assert(sizeof(SegmentHeader) == 592);
 
 /// Life of a slot. Zero is "nobody was ever here".
 enum class SlotState : std::uint32_t {
@@ -63,7 +64,8 @@ struct alignas(64) SlotControl {
   std::atomic<std::uint32_t> context_counter;  ///< NodeSegment::context_counter; never reset
   std::atomic<std::uint32_t> has_first_cores;  ///< 1: first_cores are there, and will not change
   std::atomic<std::uint32_t> numa_node;        ///< SegmentSpec::numa_node and 1; 0: unknown
-  std::array<std::uint32_t, 5> reserved;
+  std::atomic<std::uint32_t> lanes;            ///< so many has somebody here had in use; never less
+  std::array<std::uint32_t, 4> reserved;
   std::array<std::atomic<std::uint64_t>, 16> cores;        ///< SegmentSpec::cores
   std::array<std::atomic<std::uint64_t>, 16> first_cores;  ///< those of the first to attach here
 };
@@ -85,21 +87,25 @@ struct SegmentLayout {
   std::size_t couples_offset = 0;
   std::size_t couple_stride = 0;  ///< of the two blocks of two processes
   std::size_t pair_bytes = 0;
+  std::size_t further_lanes_offset = 0;
+  std::size_t lane_stride = 0;
+  std::size_t lane_slots_bytes = 0;  ///< of one lane; whole pages
   std::size_t total_bytes = 0;
 
   /// Errors: arg (nothing that fits an address space, a job name that is too long, an own slot that does not exist).
   static base::Result<SegmentLayout> of(const SegmentSpec& spec);
   std::size_t control(std::uint32_t index) const { return control_offset + index * sizeof(SlotControl); }
-  std::size_t slot(std::uint32_t index) const { return slots_offset + index * slot_stride; }
+  std::size_t slot(std::uint32_t index, std::uint32_t lane = 0) const { return slots_of(lane) + index * slot_stride; }
   std::size_t store(std::uint32_t index) const { return stores_offset + index * store_stride; }
   /// As SharedArea::pair.
-  std::size_t pair(std::uint32_t from, std::uint32_t to) const;
+  std::size_t pair(std::uint32_t from, std::uint32_t to, std::uint32_t lane = 0) const;
   /// The pages in which nothing but this block lies; pages_of_pair_bytes() of them.
-  std::size_t pages_of_pair(std::uint32_t from, std::uint32_t to) const;
+  std::size_t pages_of_pair(std::uint32_t from, std::uint32_t to, std::uint32_t lane = 0) const;
   std::size_t pages_of_pair_bytes() const { return couple_stride / 2 / page_bytes() * page_bytes(); }
 
  private:
-  std::size_t couple(std::uint32_t one, std::uint32_t other) const;
+  std::size_t slots_of(std::uint32_t lane) const { return lane == 0 ? slots_offset : further_lanes_offset + (lane - 1) * lane_stride; }
+  std::size_t couple(std::uint32_t one, std::uint32_t other, std::uint32_t lane) const;
 };
 
 SegmentHeader header_of(const SegmentSpec& spec);

@@ -51,7 +51,7 @@ base::Result<CopyPtr> BufferPool::send_cancellable(const sessions::CommunicatorP
 /// Called with the lock held, as the next three.
 base::Result<p2p::Request*> BufferPool::begin(const sessions::CommunicatorPtr& comm, const types::ConstBuffer& data, int dest, int tag) {
   SHIM_TRY(make_room(buffer_bytes(data)));
-  return comm->process().engine().isend_copied(comm->context(), data, dest, tag);
+  return comm->engine().isend_copied(comm->context(), data, dest, tag);
 }
 
 /// In the buffer, as long as it has not left.
@@ -74,7 +74,7 @@ base::Status BufferPool::make_room(std::int64_t bytes) {
 
 /// Called with the lock held.
 void BufferPool::forget_done() {
-  if (!copies_.empty()) static_cast<void>(copies_.front().comm->process().engine().progress());
+  if (!copies_.empty()) static_cast<void>(copies_.front().comm->engine().progress());
   auto left = std::stable_partition(copies_.begin(), copies_.end(), [](const Copy& copy) { return !copy.request->is_done(); });
   for (auto copy = left; copy != copies_.end(); ++copy) {
     used_ -= copy->bytes;
@@ -93,7 +93,7 @@ base::Status BufferPool::flush_locked(std::unique_lock<std::mutex>& lock, std::u
   for (forget_done(); !have_left_locked(number); forget_done()) {
     sessions::CommunicatorPtr comm = copies_.front().comm;
     lock.unlock();
-    auto waited = comm->process().engine().wait_until([this, number] { return have_left(number); });
+    auto waited = comm->engine().wait_until([this, number] { return have_left(number); });
     lock.lock();
     if (!waited) return std::move(waited).error();
   }

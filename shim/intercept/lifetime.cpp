@@ -57,11 +57,11 @@ class Life : public sessions::ProcessSource {
     const auto found = process();
     if (!found || sharing_) return;
     warn_where_worlds_differ(**found);
-    sharing_.emplace((*found)->engine(), (*found)->log());
+    sharing_.emplace((*found)->engine(), *(*found)->all_engines(), (*found)->log());
   }
   /// From here on a thread is in the substrate's MPI_Finalize: others may wait for messages of ours before they come there, too.
   void world_ends() {
-    if (const auto found = process()) in_finalize_ = ProgressThread::make((*found)->engine(), finalize_, (*found)->log());
+    if (const auto found = process()) in_finalize_ = ProgressThread::make(*(*found)->all_engines(), finalize_, (*found)->log());
   }
   std::unique_ptr<ProgressThread> world_ended() { return std::move(in_finalize_); }
   /// Nothing goes on beside the program any more that a start of the world model, or an end of the program, would disturb.

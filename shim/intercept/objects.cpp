@@ -16,8 +16,8 @@ using base::Error;
 using base::ErrorClass;
 
 /// The object, or why there is none.
-template <typename T, typename H>
-base::Result<T*> look_up(HandleTable<T, H>& table, ErrorClass error_class, abi::Kind kind, H handle, H null) {
+template <typename T, typename H, std::uint32_t kParts>
+base::Result<T*> look_up(HandleTable<T, H, kParts>& table, ErrorClass error_class, abi::Kind kind, H handle, H null) {
   if (T* object = table.find(handle)) [[likely]] return object;
   return bad_handle(error_class, kind, handle, null);
 }
@@ -36,10 +36,12 @@ CommReference RequestObject::on() const {
 }
 
 void keep_for_requests(const sessions::CommunicatorPtr& comm) {
-  if (objects.requests.live() == 0) return;
-  objects.requests.for_each([&](RequestObject& request) {
+  const std::uint32_t part = part_for(comm.get());
+  if (objects.requests.live(part) == 0) return;
+  const auto keep = [&](RequestObject& request) {
     if (request.comm == comm.get() && request.kept == nullptr) request.kept = std::make_unique<const sessions::CommunicatorPtr>(comm);
-  });
+  };
+  objects.requests.for_each(keep, part);
 }
 
 std::string_view name_of(abi::Kind kind) noexcept {

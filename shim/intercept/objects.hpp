@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "shim/bootstrap/node_segment.hpp"
 #include "shim/intercept/datatypes/recipe.hpp"
 #include "shim/intercept/handle_table.hpp"
 #include "shim/intercept/own_request.hpp"
@@ -53,7 +54,10 @@ struct RequestObject {
   CommReference on() const;
 };
 
-using RequestTable = HandleTable<RequestObject, MPI_Request>;
+/// A part for each lane: threads that have one each have one each here, too.
+using RequestTable = HandleTable<RequestObject, MPI_Request, bootstrap::kMaxLanes>;
+/// Where requests on this communicator are; those on none of ours are in the first part.
+inline std::uint32_t part_for(const sessions::Communicator* comm) noexcept { return comm != nullptr ? comm->lane() : 0; }
 
 struct MessageObject {
   p2p::Message* message = nullptr;  ///< owned until received

@@ -50,10 +50,10 @@ void forget_partition_board(const sessions::Communicator* comm) {
 }
 
 PartitionBoard::PartitionBoard(sessions::Communicator& comm)
-    : comm_(comm), progress_(comm.process().engine().add_progress([this] { advance(); })) {}
+    : comm_(comm), progress_(comm.engine().add_progress([this] { advance(); })) {}
 
 PartitionBoard::~PartitionBoard() {
-  comm_.process().engine().remove_progress(progress_);
+  comm_.engine().remove_progress(progress_);
   for (auto& [rank, source] : sources_) {
     if (source.word == nullptr) continue;
     static_cast<void>(p2p::Engine::cancel(*source.word));
@@ -70,7 +70,7 @@ base::Result<PartitionPlan> PartitionBoard::announce(int dest, PartitionPlan pla
     plan.first_tag = static_cast<int>(static_cast<std::uint32_t>(kPlanTag) + 1 + taken);
     taken += wanted;
   }
-  auto& engine = comm_.process().engine();
+  auto& engine = comm_.engine();
   types::Buffer word = bytes_at(&plan, sizeof plan);
   SHIM_TRY_ASSIGN(p2p::Request * sent,
                   engine.isend_copied(comm_.context(), {word.address, word.count, word.type}, dest, kPlanTag, Plane::collective));
@@ -79,7 +79,7 @@ base::Result<PartitionPlan> PartitionBoard::announce(int dest, PartitionPlan pla
 }
 
 base::Status PartitionBoard::listen(int rank, Source& source) {
-  auto& engine = comm_.process().engine();
+  auto& engine = comm_.engine();
   SHIM_TRY_ASSIGN(source.word, engine.irecv(comm_.context(), bytes_at(&source.plan, sizeof source.plan), rank, kPlanTag, Plane::collective));
   return {};
 }

@@ -92,7 +92,7 @@ class PartitionedRequest : public OwnRequest {
   bool are_over() const;
   void end(const p2p::Outcome& outcome, std::optional<base::Error> error);
   void release_parts();
-  p2p::Engine& engine() const { return board_->comm().process().engine(); }
+  p2p::Engine& engine() const { return board_->comm().engine(); }
 
   std::mutex mutex_;
   PartitionBoardPtr board_;

@@ -19,8 +19,8 @@ constexpr int kQuietTicks = 1000;
 
 }  // namespace
 
-std::unique_ptr<ProgressThread> ProgressThread::make(p2p::Engine& engine, CallsBelow& calls, const base::Log& log) try {
-  return std::unique_ptr<ProgressThread>(new ProgressThread(engine, calls));
+std::unique_ptr<ProgressThread> ProgressThread::make(p2p::Engines& engines, CallsBelow& calls, const base::Log& log) try {
+  return std::unique_ptr<ProgressThread>(new ProgressThread(engines, calls));
 } catch (const std::system_error& error) {
   log.write(base::LogLevel::warn,
             std::string("no thread can be made to move messages of sessions while this process waits in a call of the MPI below: ") +
@@ -28,7 +28,7 @@ std::unique_ptr<ProgressThread> ProgressThread::make(p2p::Engine& engine, CallsB
   return nullptr;
 }
 
-ProgressThread::ProgressThread(p2p::Engine& engine, CallsBelow& calls) : engine_(engine), calls_(calls) {
+ProgressThread::ProgressThread(p2p::Engines& engines, CallsBelow& calls) : engines_(engines), calls_(calls) {
   base::SignalsBlocked blocked;  // the new thread begins with the mask of its maker
   thread_ = std::thread([this] { run(); });
 }
@@ -60,7 +60,7 @@ void ProgressThread::run() {
   while (sleep()) {
     const unsigned call = calls_.begun.load();
     const bool is_waiting = call == last && calls_.inside.load() > 0;
-    for (int round = 0; is_waiting && round < kRoundsPerTick; ++round) static_cast<void>(engine_.progress());
+    for (int round = 0; is_waiting && round < kRoundsPerTick; ++round) static_cast<void>(engines_.progress());
     quiet = call == last && !is_waiting ? quiet + 1 : 0;
     last = call;
     if (quiet < kQuietTicks) continue;

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "shim/base/log.hpp"
-#include "shim/p2p/p2p.hpp"
+#include "shim/p2p/engines.hpp"
 
 namespace shim::intercept {
 
@@ -26,7 +26,7 @@ struct CallsBelow {
 class ProgressThread {
  public:
   /// Null, and a warning, where the system gives no more threads: the program may do without.
-  static std::unique_ptr<ProgressThread> make(p2p::Engine& engine, CallsBelow& calls, const base::Log& log);
+  static std::unique_ptr<ProgressThread> make(p2p::Engines& engines, CallsBelow& calls, const base::Log& log);
   /// Ends the thread and waits for it.
   ~ProgressThread();
   ProgressThread(const ProgressThread&) = delete;
@@ -39,7 +39,7 @@ class ProgressThread {
   }
 
  private:
-  ProgressThread(p2p::Engine& engine, CallsBelow& calls);
+  ProgressThread(p2p::Engines& engines, CallsBelow& calls);
   void run();
   /// Until there is a call after this one.
   void park(unsigned call);
@@ -47,7 +47,7 @@ class ProgressThread {
   /// False when the thread is to end.
   bool sleep();
 
-  p2p::Engine& engine_;
+  p2p::Engines& engines_;
   CallsBelow& calls_;
   std::atomic<bool> is_parked_{false};
   std::mutex mutex_;

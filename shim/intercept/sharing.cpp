@@ -20,9 +20,9 @@ constexpr unsigned kRoundsPerLoan = 16;
 constexpr int kLooksBeforeSleep = 4;
 
 // Whom the substrate's waiters lend time to, and how many of them are there at present. A waiter first counts itself, then
-// reads the engine; the destructor first clears the engine, then waits for the count: sequentially consistent on both sides,
+// reads the engines; the destructor first clears them, then waits for the count: sequentially consistent on both sides,
 // so that one of the two sees the other.
-constinit std::atomic<p2p::Engine*> engine_to_help{nullptr};
+constinit std::atomic<p2p::Engines*> engines_to_help{nullptr};
 constinit std::atomic<ProgressThread*> thread_to_tell{nullptr};  // likewise
 constinit std::atomic<int> helpers{0};
 constinit CallsBelow calls_below;
@@ -66,7 +66,7 @@ void look_at_substrate(int looks) {
   lending = false;
 }
 
-// Called by threads that wait in our engine.
+// Called by threads that wait in our engines.
 void help_substrate() {
   thread_local unsigned round = 0;
   if (++round % kRoundsPerLoan == 0) look_at_substrate(1);
@@ -75,24 +75,24 @@ void help_substrate_before_sleep() { look_at_substrate(kLooksBeforeSleep); }
 
 }  // namespace
 
-ProgressSharing::ProgressSharing(p2p::Engine& engine, const base::Log& log)
-    : engine_(&engine), number_(engine.add_progress(help_substrate, help_substrate_before_sleep)) {
-  engine_to_help.store(&engine);
+ProgressSharing::ProgressSharing(p2p::Engine& first, p2p::Engines& engines, const base::Log& log)
+    : first_(&first), number_(first.add_progress(help_substrate, help_substrate_before_sleep)) {
+  engines_to_help.store(&engines);
   static const bool added = [] {  // once: the substrate is initialised once in a process
     auto progress = substrate_progress();
     return progress.add != nullptr && progress.add(help_ours) == 0;
   }();
   if (added) return;
-  thread_ = ProgressThread::make(engine, calls_below, log);
+  thread_ = ProgressThread::make(engines, calls_below, log);
   thread_to_tell.store(thread_.get());
   current_table.store(&lending_table, std::memory_order_release);  // pairs with the acquire in native()
 }
 
 ProgressSharing::~ProgressSharing() {
-  engine_->remove_progress(number_);
+  first_->remove_progress(number_);
   // A thread that waits by way of the other table goes on polling the substrate, and finds nobody to help.
   if (is_active()) current_table.store(&active_table, std::memory_order_release);
-  engine_to_help.store(nullptr);
+  engines_to_help.store(nullptr);
   thread_to_tell.store(nullptr);
   while (helpers.load() != 0) sched_yield();
 }
@@ -100,10 +100,10 @@ ProgressSharing::~ProgressSharing() {
 void lend_to_ours() noexcept {
   if (lending) return;
   helpers.fetch_add(1);
-  if (p2p::Engine* engine = engine_to_help.load()) {
+  if (p2p::Engines* engines = engines_to_help.load()) {
     lending = true;
     // a failure here belongs to an operation, which keeps it for its owner
-    static_cast<void>(engine->progress());
+    static_cast<void>(engines->progress());
     lending = false;
   }
   helpers.fetch_sub(1);

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "shim/intercept/progress_thread.hpp"
-#include "shim/p2p/p2p.hpp"
+#include "shim/p2p/engines.hpp"
 
 namespace shim::intercept {
 
@@ -14,16 +14,17 @@ namespace shim::intercept {
 /// moves our messages meanwhile.
 ///
 /// Exists while both the substrate is active and the Process lives; one at a time. The destructor waits until no thread inside
-/// the substrate is in our engine any more.
+/// the substrate is in our engines any more.
 class ProgressSharing {
  public:
-  ProgressSharing(p2p::Engine& engine, const base::Log& log);
+  /// @param first of the engines, in whose rounds the substrate is helped: who waits in another makes them where nobody else does
+  ProgressSharing(p2p::Engine& first, p2p::Engines& engines, const base::Log& log);
   ~ProgressSharing();
   ProgressSharing(const ProgressSharing&) = delete;
   ProgressSharing& operator=(const ProgressSharing&) = delete;
 
  private:
-  p2p::Engine* engine_;
+  p2p::Engine* first_;
   int number_;
   std::unique_ptr<ProgressThread> thread_;  ///< above a substrate that does not let us in
 };

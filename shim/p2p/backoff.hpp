@@ -60,6 +60,8 @@ class Backoff {
   bool gives_lead() const { return trickles_ > kFewTrickles && plan_.spin > 0; }
   /// Past the stage in which each round counts.
   bool is_patient() const { return spins_ <= 0; }
+  /// Seldom enough that others' rounds do not delay the own ones much; always before a sleep.
+  bool is_time_for_others() const { return yields_ % kYieldsPerLook == 0; }
   /// The next nap: longer each time, up to the limit.
   base::Nanoseconds nap_ns(base::Nanoseconds longest) {
     base::Nanoseconds nap = std::min(nap_, longest);
@@ -74,6 +76,7 @@ class Backoff {
   static constexpr base::Nanoseconds kToNobody = 1'000, kTimeSlice = 200'000;
   static constexpr int kToNobodyInARow = 16;
 
+  static constexpr int kYieldsPerLook = 16;
   static constexpr int kFewPackets = 4, kFewTrickles = 4;
   static constexpr base::Nanoseconds kLead = 300;  ///< some ten messages
 

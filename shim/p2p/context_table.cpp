@@ -20,7 +20,7 @@ void ContextTable::remove(Context& context) {
   family->second.over.add(path_of(context.id));
   if (--family->second.living != 0) return;
   families_.erase(family);
-  over_.add(base_of(context.id));
+  ended_->add(base_of(context.id));
 }
 
 Context* ContextTable::find_slowly(base::ContextId id) {
@@ -34,7 +34,7 @@ bool ContextTable::is_over(base::ContextId id) const {
   std::uint32_t base = base_of(id);
   if (base < first_base_) return true;
   auto family = families_.find(base);
-  return family == families_.end() ? over_.contains(base) : family->second.over.contains(path_of(id));
+  return family == families_.end() ? ended_->contains(base) : family->second.over.contains(path_of(id));
 }
 
 template <typename Predicate>
@@ -57,7 +57,7 @@ std::vector<Message*> ContextTable::set_first_base(std::uint32_t base) {
 }
 
 std::vector<Message*> ContextTable::skip_base(std::uint32_t base) {
-  over_.add(base);
+  ended_->add(base);
   return take_held_for([base](std::uint32_t held) { return held == base; });
 }
 

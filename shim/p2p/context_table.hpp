@@ -3,10 +3,12 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include "shim/p2p/context.hpp"
+#include "shim/p2p/ended_bases.hpp"
 #include "shim/p2p/number_ranges.hpp"
 
 namespace shim::p2p {
@@ -14,6 +16,9 @@ namespace shim::p2p {
 /// Ids are those of the user plane (bit 0 is zero).
 class ContextTable {
  public:
+  /// @param ended common to all tables whose bases are of one sequence
+  explicit ContextTable(std::shared_ptr<EndedBases> ended = std::make_shared<EndedBases>()) : ended_(std::move(ended)) {}
+
   /// Answers the messages that came before, in the order in which they came.
   std::vector<Message*> add(Context& context);
   /// Messages for it that still come are late from now on.
@@ -68,7 +73,7 @@ class ContextTable {
   Context* last_ = nullptr;  ///< the one found last
   std::unordered_map<base::ContextId, std::vector<Message*>> held_;
   std::unordered_map<std::uint32_t, Family> families_;  ///< by base, those with a living context
-  NumberRanges over_;                                   ///< bases
+  std::shared_ptr<EndedBases> ended_;
   std::uint32_t first_base_ = 0;
 };
 

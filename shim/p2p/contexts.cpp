@@ -51,14 +51,17 @@ void Core::skip_base(std::uint32_t base) { drop_all(contexts_.skip_base(base)); 
 
 Core::Core(EngineSpec engine_spec)
     : spec(std::move(engine_spec)),
+      engines_(spec.engines ? spec.engines : std::make_shared<Engines>()),
       origin_(wire::Origin::of(spec.self)),
       matches_below_(spec.settings.matching == "provider"),
       plans_(plans_for(spec.settings)),
       is_crowded_(spec.is_crowded) {
+  engines_->add(*this);
   for (transport::Transport* transport : spec.transports) add_transport(*transport);
 }
 
 Core::~Core() {
+  engines_->remove(*this);
   for (auto& [process, peer] : peers_) {
     if (peer->shared != nullptr) stop_sharing(*peer->shared);  // its buffer is the program's again
     while (!peer->below.empty()) {  // and so are requests

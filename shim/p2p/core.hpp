@@ -14,6 +14,7 @@
 #include "shim/base/biased_lock.hpp"
 #include "shim/p2p/backoff.hpp"
 #include "shim/p2p/context_table.hpp"
+#include "shim/p2p/engines.hpp"
 #include "shim/p2p/p2p.hpp"
 #include "shim/p2p/peer.hpp"
 #include "shim/p2p/pool.hpp"
@@ -32,14 +33,14 @@ class Core final : private transport::Sink {
   ~Core();
   Guard enter() {
     Guard guard(lock_);
-    if (sleepers_ != 0) several_threads_ = true;
+    if (sleepers() != 0) several_threads_ = true;
     return guard;
   }
   /// The same for one who does not give the lock back before the end.
   class Inside {
    public:
     explicit Inside(Core& core) : lock_(core.lock_) {
-      if (core.sleepers_ != 0) [[unlikely]] core.several_threads_ = true;
+      if (core.sleepers() != 0) [[unlikely]] core.several_threads_ = true;
     }
 
    private:
@@ -164,6 +165,8 @@ class Core final : private transport::Sink {
   // --- wait.cpp; all no lock
   /// One round; answers how much moved. Thorough: asks every transport.
   base::Result<int> round(bool thorough);
+  /// What whoever waits does once it has waited in vain for a moment.
+  void rest(Backoff& backoff, Backoff::Step step);
   void nap(Backoff& backoff);
   void run_before_sleep();
   /// Makes rounds until done() or the deadline, which answers false.
@@ -173,6 +176,8 @@ class Core final : private transport::Sink {
   void change_hands() { lock_.change_hands(); }
   void set_crowded(bool is_crowded) { is_crowded_.store(is_crowded, std::memory_order_relaxed); }
   const WaitPlan& plan() const { return is_crowded_.load(std::memory_order_relaxed) ? plans_.crowded : plans_.with_cores_free; }
+  /// For a thread that waits in another engine of the process: a round, unless other threads see to this one. Answers how much moved.
+  int visit(bool before_sleep);
   /// Waits for an operation whose request is the caller's own, and answers its error. Afterwards nothing refers to the request.
   template <typename OwnRequest>
   base::Status finish(OwnRequest& request);
@@ -303,9 +308,18 @@ class Core final : private transport::Sink {
   struct Concerns;
   Concerns concerns();
   void add_concern(Concerns& concerns, const Context& context, int source) const;
+  struct Round {
+    int moved = 0;
+    bool is_time_to_look_around = false;
+    base::Status status;
+  };
+  Round make_round(Guard& guard, bool thorough);  ///< gives the lock back
   int poll_all(bool thorough, base::Status& status);
+  bool is_attended_to();
+  int sleepers() const { return sleepers_.load(std::memory_order_relaxed); }
   bool must_poll_others() const;
   bool may_take_short_way(const Awaited& awaited);
+  bool is_turn_of_other_engines();
   int poll_for(const Awaited& awaited, base::Status& status);
   void end_all(Peer& with, const base::Error& reason);
   void note_failure(Context& context, Peer& gone);
@@ -322,7 +336,8 @@ class Core final : private transport::Sink {
 
   base::BiasedLock lock_;
   std::vector<Polled> transports_;
-  ContextTable contexts_;
+  const std::shared_ptr<Engines> engines_;
+  ContextTable contexts_{engines_->ended_bases()};
   Pool<Message> messages_;
   std::uint64_t unexpected_bytes_ = 0;  ///< what these take
   std::vector<Peer*> held_back_;        ///< who has been told to keep its messages, failed ones too
@@ -357,9 +372,13 @@ class Core final : private transport::Sink {
   // A round takes up to a ring's batch of messages out that would soon have found their receives, which makes those dear: not too often.
   static constexpr std::uint32_t kTakenInARow = 512;
   std::uint32_t taken_at_once_ = 0;  ///< calls that may have received a message without a round
-  int sleepers_ = 0;
+  std::atomic<int> sleepers_{0};  ///< changed under the lock; a hint without it
   bool several_threads_ = false;  ///< seen so: another thread was in here while one slept
-  std::uint64_t rounds_ = 0;
+  std::atomic<std::uint64_t> rounds_{0};  ///< likewise
+  // between two looks at the clock, and at the other engines of the process
+  static constexpr std::uint64_t kRoundsPerLookAround = 1024;
+  std::uint64_t next_look_around_ = kRoundsPerLookAround;
+  std::atomic<std::uint64_t> rounds_at_last_look_{0};  ///< of visitors; a hint, pairs with nothing
   base::Nanoseconds next_liveness_ = 0;
 };
 
@@ -379,7 +398,7 @@ base::Result<bool> Core::wait(const Done& done, base::Deadline deadline) {
     if (done()) break;
     if (deadline.passed()) return false;
     if (moved != 0) backoff.restart(moved);  // and more may be there: a round takes a batch at most
-    else if (backoff.step() == Backoff::Step::sleep) nap(backoff);
+    else if (const Backoff::Step step = backoff.step(); step != Backoff::Step::spin) rest(backoff, step);
   }
   return true;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Point to point: requests, matching, eager and rendezvous, progress, waiting. The seam that coll, sessions and intercept use.
 //
-// One Engine per Process object. Every public function may be called from any thread; a single lock inside orders them.
+// One Engine per Process object, or several, of which each has transports and communicators of its own. Every public function may be called from any thread; a single lock inside orders them.
 // Nothing here knows an MPI handle, a session, or a group; a communicator is seen as a Context.
 #pragma once
 
@@ -171,6 +171,9 @@ class Router {
 /// Called, without the engine's lock, for every control message that arrives. May call send_control.
 using ControlHandler = std::function<void(base::ProcessId from, std::span<const std::byte> bytes)>;
 
+/// For a process that has several (engines.hpp).
+class Engines;
+
 struct EngineSpec {
   base::Settings settings;
   const base::Log* log = nullptr;
@@ -178,6 +181,7 @@ struct EngineSpec {
   Router* router = nullptr;
   std::vector<transport::Transport*> transports;  ///< all are polled, the first is asked to sleep; more can come later
   bool is_crowded = false;                        ///< see Engine::set_crowded
+  std::shared_ptr<Engines> engines = nullptr;     ///< of the process; the first made is its first. Null: it has no other
 };
 
 class Engine {

@@ -11,7 +11,7 @@ int ProgressWork::add(std::function<void()> work, std::function<void()> before_s
   item->number = next_number_++;
   item->work = std::move(work);
   item->before_sleep = std::move(before_sleep);
-  restless_ += item->before_sleep ? 1 : 0;
+  if (item->before_sleep) restless_.fetch_add(1, std::memory_order_relaxed);
   auto longer = list_ ? std::make_shared<List>(*list_) : std::make_shared<List>();
   longer->push_back(item);
   list_ = std::move(longer);
@@ -25,7 +25,7 @@ std::shared_ptr<ProgressWork::Item> ProgressWork::take_out(int number) {
   if (found == shorter->end()) return nullptr;
   std::shared_ptr<Item> item = *found;
   shorter->erase(found);
-  restless_ -= item->before_sleep ? 1 : 0;
+  if (item->before_sleep) restless_.fetch_sub(1, std::memory_order_relaxed);
   list_ = shorter->empty() ? nullptr : std::move(shorter);
   return item;
 }

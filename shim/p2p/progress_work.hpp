@@ -30,7 +30,7 @@ class ProgressWork {
   /// Null where there is nothing to do.
   const std::shared_ptr<const List>& list() const { return list_; }
   /// Is there an item that nobody may sleep on for long?
-  bool is_restless() const { return restless_ > 0; }
+  bool is_restless() const { return restless_.load(std::memory_order_relaxed) > 0; }
 
   // without it
   /// Runs each item that no thread is running.
@@ -44,7 +44,7 @@ class ProgressWork {
 
   std::shared_ptr<const List> list_;
   int next_number_ = 1;
-  int restless_ = 0;
+  std::atomic<int> restless_{0};  ///< changed under the engine's lock; a hint without it
 };
 
 }  // namespace shim::p2p

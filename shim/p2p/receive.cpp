@@ -194,7 +194,15 @@ bool Core::may_take_short_way(const Awaited& awaited) {
   if (!busy_.empty() || !reads_.empty() || !shares_.empty() || !unrouted_.empty() || !inbox_.empty()) return false;
   if (++short_ways_ < kShortWaysInARow) [[likely]] return true;
   short_ways_ = 0;
-  return work.list() == nullptr;
+  return work.list() == nullptr && !is_turn_of_other_engines();
+}
+
+/// Short ways count as rounds, so that others are looked after however long no receive has to wait.
+bool Core::is_turn_of_other_engines() {
+  if (!engines_->are_several()) return false;
+  const std::uint64_t rounds = rounds_.load(std::memory_order_relaxed) + kShortWaysInARow;
+  rounds_.store(rounds, std::memory_order_relaxed);
+  return rounds >= next_look_around_;
 }
 
 /// One look for the message of a receive on the short way: at the way to its sender alone, where that is known and it is not the others'

@@ -13,8 +13,6 @@ namespace {
 constexpr int kSilentPolls = 64;
 // … namely once in so many rounds.
 constexpr int kSkippedRounds = 8;
-// Rounds between two looks at the clock.
-constexpr std::uint64_t kRoundsPerClock = 1024;
 
 // Longest naps: where a packet wakes us; where something has to be polled, or other threads may do our work for us unseen;
 // where packets of our own wait for room, or somebody else's transfer goes on only while we look at it.
@@ -57,24 +55,58 @@ void Core::skip_no_transport() {
   for (Polled& polled : transports_) polled.skip = 0;
 }
 
-base::Result<int> Core::round(bool thorough) {
-  base::Status status;
-  Guard guard = enter();
+[[gnu::always_inline]] inline Core::Round Core::make_round(Guard& guard, bool thorough) {
+  Round round;
   if (matches_below_) serve_below();
-  int moved = poll_all(thorough, status);
-  if (!busy_.empty()) moved += push_all();
-  if (!reads_.empty()) moved += read_some();
-  if (!shares_.empty()) moved += write_some();
+  round.moved = poll_all(thorough, round.status);
+  if (!busy_.empty()) round.moved += push_all();
+  if (!reads_.empty()) round.moved += read_some();
+  if (!shares_.empty()) round.moved += write_some();
   if (!unrouted_.empty()) route_waiting(guard);
   bool has_control = !inbox_.empty() && handler_ != nullptr;
   std::shared_ptr<const ProgressWork::List> list = work.list();
-  bool look_at_clock = ++rounds_ % kRoundsPerClock == 0;
+  const std::uint64_t rounds = rounds_.load(std::memory_order_relaxed) + 1;
+  rounds_.store(rounds, std::memory_order_relaxed);
+  round.is_time_to_look_around = rounds >= next_look_around_;
+  if (round.is_time_to_look_around) [[unlikely]] next_look_around_ = rounds + kRoundsPerLookAround;
   guard.unlock();
   if (has_control) handle_control();
   if (list != nullptr) ProgressWork::run(*list);
-  if (look_at_clock) check_liveness();
-  if (!status) return std::move(status).error();
-  return moved;
+  return round;
+}
+
+base::Result<int> Core::round(bool thorough) {
+  Guard guard = enter();
+  Round round = make_round(guard, thorough);
+  if (round.is_time_to_look_around) {
+    check_liveness();
+    if (engines_->are_several()) engines_->look_after_others(*this, false);
+  }
+  if (!round.status) return std::move(round.status).error();
+  return round.moved;
+}
+
+int Core::visit(bool before_sleep) {
+  if (is_attended_to()) return 0;
+  Guard guard(lock_, std::try_to_lock);
+  if (!guard.owns_lock()) return 0;
+  const Round round = make_round(guard, true);  // an error is for those whose transport it is: their own rounds meet it, too
+  rounds_at_last_look_.store(rounds_.load(std::memory_order_relaxed), std::memory_order_relaxed);  // that one was ours
+  if (round.is_time_to_look_around || before_sleep) check_liveness();
+  if (before_sleep) run_before_sleep();
+  return round.moved;
+}
+
+/// Whoever was here between this look and the one before it, or sleeps here until something comes, does without the one who looks.
+bool Core::is_attended_to() {
+  const std::uint64_t rounds = rounds_.load(std::memory_order_relaxed);
+  return rounds_at_last_look_.exchange(rounds, std::memory_order_relaxed) != rounds || sleepers() != 0;
+}
+
+void Core::rest(Backoff& backoff, Backoff::Step step) {
+  const bool sleeps = step == Backoff::Step::sleep;
+  if (engines_->are_several() && backoff.is_time_for_others() && engines_->look_after_others(*this, sleeps) != 0) return;
+  if (sleeps) nap(backoff);
 }
 
 // Before this thread counts as asleep: the work may come back to us, which is no other thread then.
@@ -92,11 +124,11 @@ void Core::nap(Backoff& backoff) {
   base::Nanoseconds longest = kLongNap;
   {
     Guard guard = enter();
-    ++sleepers_;
+    sleepers_.store(sleepers() + 1, std::memory_order_relaxed);
     sleeper = transports_.empty() ? nullptr : transports_.front().transport;
     if (sleeper != nullptr && !sleeper->can_sleep()) sleeper = nullptr;
-    if (sleeper == nullptr || several_threads_ || must_poll_others()) longest = kShortNap;
-    if (has_output() || !reads_.empty() || work.is_restless()) longest = kPushNap;
+    if (sleeper == nullptr || several_threads_ || must_poll_others() || engines_->are_several()) longest = kShortNap;
+    if (has_output() || !reads_.empty() || work.is_restless() || (engines_->are_several() && engines_->are_restless())) longest = kPushNap;
   }
   base::Nanoseconds nap = backoff.nap_ns(longest);
   if (sleeper != nullptr) {
@@ -105,7 +137,7 @@ void Core::nap(Backoff& backoff) {
     std::this_thread::sleep_for(std::chrono::nanoseconds(nap));
   }
   Guard guard = enter();
-  --sleepers_;
+  sleepers_.store(sleepers() - 1, std::memory_order_relaxed);
 }
 
 /// Is there a transport, beside the one we sleep on, from which others' packets may come?

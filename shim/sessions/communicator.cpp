@@ -19,8 +19,8 @@ Communicator::Communicator(Process& process, Parts parts)
       rank_(parts_.context.own_rank),
       size_(parts_.group->size()),
       peers_(parts_.context.members->size()),
-      context_(process.engine().make_context(parts_.context)),
-      coll_(process.engine(), *context_, process.scratch(), rank_, peers_, parts_.local ? &parts_.local->coll() : nullptr, this),
+      context_(process.engine(parts_.lane).make_context(parts_.context)),
+      coll_(process.engine(parts_.lane), *context_, process.scratch(), rank_, peers_, parts_.local ? &parts_.local->coll() : nullptr, this),
       children_(is_inter() ? 1 : 0) {
   if (!parts_.info) parts_.info = std::make_shared<Info>();
 }
@@ -83,7 +83,7 @@ std::optional<transport::BoardPlace> Communicator::take_board() const {
 }
 
 std::unique_ptr<transport::Board> Communicator::open_board(transport::BoardPlace place) const {
-  return process_->boards()->open(place, process_->slots_of(*parts_.context.members), rank_);
+  return process_->boards()->open(place, process_->slots_of(*parts_.context.members), rank_, process_->area(parts_.lane));
 }
 
 std::string Communicator::description() const {

@@ -34,6 +34,7 @@ class Communicator final : public Described, private coll::Locality {
     ErrorHandlerPtr error_handler;
     InfoPtr info;
     std::string name;
+    std::uint32_t lane = 0;               ///< of the process, and open there
     // Intercommunicators only, whose context addresses the remote group (MPI-4.1 §7.6):
     GroupPtr remote;                      ///< null for all others
     std::shared_ptr<Communicator> local;  ///< an intracommunicator of the local group, for what collectives do within it
@@ -43,6 +44,9 @@ class Communicator final : public Described, private coll::Locality {
   static std::shared_ptr<Communicator> make(Process& process, Parts parts);
 
   Process& process() const { return *process_; }
+  /// In which all goes on that is done on it.
+  p2p::Engine& engine() const { return coll_.engine(); }
+  std::uint32_t lane() const { return parts_.lane; }
   const SessionPtr& session() const { return parts_.session; }
   const GroupPtr& group() const { return parts_.group; }
   int rank() const { return rank_; }

@@ -39,14 +39,35 @@ void put_transport(Info& info, const std::string& prefix, const transport::Trans
   put(info, prefix + "_bytes", counts.bytes_sent);
 }
 
+void add(p2p::Engine::Counts& sum, const p2p::Engine::Counts& more) {
+  sum.eager_sent += more.eager_sent;
+  sum.rendezvous_sent += more.rendezvous_sent;
+  sum.unexpected += more.unexpected;
+  sum.matched_below += more.matched_below;
+  sum.unexpected_bytes_most += more.unexpected_bytes_most;  // at most: each engine's most need not have been at the same time
+  sum.held_back += more.held_back;
+  sum.control_sent += more.control_sent;
+  sum.control_bytes += more.control_bytes;
+}
+
+void add(transport::Transport::Counts& sum, const transport::Transport::Counts& more) {
+  sum.links_used += more.links_used;
+  sum.packets_sent += more.packets_sent;
+  sum.bytes_sent += more.bytes_sent;
+}
+
 }  // namespace
 
 InfoPtr counts_of(Process& process) {
   auto info = std::make_shared<Info>();
   transport::Transport::Counts node, fabric;  // of one that is not in use: nothing
-  for (const auto& [name, counts] : process.engine().transport_counts()) {
-    if (name == "shm") node = counts;
-    if (name == "net") fabric = counts;
+  p2p::Engine::Counts messages;
+  for (p2p::Engine* engine : process.engines()) {
+    add(messages, engine->counts());
+    for (const auto& [name, counts] : engine->transport_counts()) {
+      if (name == "shm") add(node, counts);
+      if (name == "net") fabric = counts;
+    }
   }
   put_launcher(*info, process.bootstrap().counts());
   put(*info, "launcher_sought", process.sought_count());
@@ -57,7 +78,7 @@ InfoPtr counts_of(Process& process) {
   put(*info, "fabric_open", fabric.fabrics_open);
   put(*info, "fabric_addresses", fabric.addresses_inserted);
   put_transport(*info, "fabric", fabric);
-  put_messages(*info, process.engine().counts());
+  put_messages(*info, messages);
   return info;
 }
 

@@ -17,7 +17,9 @@ base::Result<CommunicatorPtr> create_from_group(const SessionPtr& session, Group
   if (process.exchange().meeting == Meeting::world && group->size() != 1) SHIM_TRY(fence_world(process, operation));
   if (group->size() == 0) return CommunicatorPtr();
   group = process.groups().same_as(std::move(group));
-  SHIM_TRY_ASSIGN(Agreement agreement, process.creations().agree({.scope = "", .tag = tag, .group = group, .operation = operation}));
+  SHIM_TRY_ASSIGN(const std::uint32_t lane, session->lane());
+  SHIM_TRY_ASSIGN(Agreement agreement,
+                  process.creations().agree({.scope = "", .tag = tag, .group = group, .operation = operation, .lane = lane}));
   operation.begin(base::Phase::context);
   process.look_at_crowd();
   auto made = Communicator::make(
@@ -27,7 +29,8 @@ base::Result<CommunicatorPtr> create_from_group(const SessionPtr& session, Group
                                    .context = agreement.context_of(group, process.self()),
                                    .error_handler = std::move(handler),
                                    .info = info ? info->duplicate() : nullptr,
-                                   .name = ""});
+                                   .name = "",
+                                   .lane = agreement.lane});
   operation.end_all();
   return made;
 }

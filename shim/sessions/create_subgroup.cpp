@@ -18,7 +18,8 @@ base::Result<CommunicatorPtr> create_subgroup(const CommunicatorPtr& parent, Gro
   const std::string text = std::to_string(tag);
   const auto operation = process.new_creation(text, *group);
   SHIM_TRY_ASSIGN(Agreement agreement, process.creations().agree(
-                                           {.scope = scope_of(*parent), .tag = text, .group = group, .operation = operation}));
+                                           {.scope = scope_of(*parent), .tag = text, .group = group, .operation = operation,
+                                            .lane = parent->lane()}));
   operation.begin(base::Phase::context);
   auto made = Communicator::make(process, {.session = parent->session(),
                                       .group = group,
@@ -26,7 +27,8 @@ base::Result<CommunicatorPtr> create_subgroup(const CommunicatorPtr& parent, Gro
                                       .context = agreement.context_of(group, process.self()),
                                       .error_handler = parent->error_handler(),
                                       .info = nullptr,
-                                      .name = ""});
+                                      .name = "",
+                                      .lane = agreement.lane});
   operation.end_all();
   return made;
 }

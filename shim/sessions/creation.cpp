@@ -99,6 +99,7 @@ base::Result<CreationPtr> Creations::join(const Call& call, const CreationRoles&
   }
   if (creation->joined) return called_twice(call);
   creation->joined = true;
+  creation->lane = call.lane;
   creation->operation = call.operation;
   creation->started = base::now_ns();
   creation->next_look = creation->started + kLookEvery;  // most are over by then, and asking the system about each partner takes longer
@@ -174,7 +175,16 @@ void Creations::lead(const CreationPtr& creation) {
   if (static_cast<int>(creation->entries.size()) != creation->group->size())
     return fail(creation, Error(ErrorClass::intern, "contributions to the creation of a communicator are incomplete"),
                 {creation->roles.self});
-  finish(creation, process_.make_extended_id(), creation->entries);
+  const std::uint32_t lane = creation->roles.spans_nodes ? 0 : usable_lane(creation->lane);
+  finish(creation, {creation->key, process_.make_extended_id(), static_cast<std::uint8_t>(lane), creation->entries});
+}
+
+/// Opened here before others learn of it, who then find its shared memory there.
+std::uint32_t Creations::usable_lane(std::uint32_t wanted) {
+  auto opened = process_.open_lane(wanted);
+  if (opened) return wanted;
+  process_.log().write(base::LogLevel::info, "a communicator shares the first lane: " + opened.error().text());
+  return 0;
 }
 
 base::Result<Agreement> Creations::agree(const Call& call) {
@@ -182,7 +192,7 @@ base::Result<Agreement> Creations::agree(const Call& call) {
   if (call.group->size() == 1) {
     auto bases = std::make_shared<p2p::ContextBases>();
     bases->common = process_.take_context_base();
-    return Agreement{process_.make_extended_id(), bases, bases->common};
+    return Agreement{process_.make_extended_id(), bases, bases->common, usable_lane(call.lane)};
   }
   if (auto agreed = by_roll_call(call)) return *std::move(agreed);
   const auto roles = roles_in(*call.group, process_.self(), process_.creation_ground());
@@ -192,8 +202,15 @@ base::Result<Agreement> Creations::agree(const Call& call) {
     return std::move(own).error();
   }
   const std::uint32_t base = own->context_base;
-  auto agreed = agree(call, roles, *own);
-  if (!agreed) process_.engine().skip_base(base);
+  return in_open_lane(agree(call, roles, *own), base);
+}
+
+/// No context is made of the base where there is no agreement, or no lane.
+base::Result<Agreement> Creations::in_open_lane(base::Result<Agreement> agreed, std::uint32_t base) {
+  if (agreed) {
+    if (auto opened = process_.open_lane(agreed->lane); !opened) agreed = std::move(opened).error();
+  }
+  if (!agreed) process_.skip_base(base);
   return agreed;
 }
 
@@ -254,19 +271,20 @@ MemberTable Creations::for_own_node(const Creation& creation, const MemberTable&
   return told;
 }
 
-void Creations::finish(const CreationPtr& creation, base::ExtendedId id, const MemberTable& entries) {
+void Creations::finish(const CreationPtr& creation, const Outcome& outcome) {
+  const MemberTable& entries = outcome.entries;
   creation->operation.next(base::Phase::spread);
   const auto& roles = creation->roles;
   auto send_to = [&](const std::vector<int>& partners, const MemberTable& told) {
     if (partners.empty()) return;
-    const auto bytes = encode(Outcome{creation->key, id, told});
+    const auto bytes = encode(Outcome{creation->key, outcome.id, outcome.lane, told});
     for (int rank : partners) send_bytes(creation->group->at(rank), bytes);
   };
   send_to(roles.children, entries);  // first: others wait for them
   learn(*creation, entries);
   send_to(roles.local, roles.spans_nodes ? for_own_node(*creation, entries) : entries);
   creation->operation.end_all();
-  creation->agreement = Agreement{id, bases_of_members(entries), entries.at(roles.self).context_base};
+  creation->agreement = Agreement{outcome.id, bases_of_members(entries), entries.at(roles.self).context_base, outcome.lane};
   forget(*creation);
 }
 

@@ -38,6 +38,7 @@ struct Agreement {
   base::ExtendedId id;
   std::shared_ptr<const p2p::ContextBases> bases;
   std::uint32_t own_base = 0;
+  std::uint32_t lane = 0;  ///< of the communicator, on all members
 
   /// The context of the communicator of the group that has agreed, as its member `self` sees it.
   p2p::ContextSpec context_of(const GroupPtr& group, base::ProcessId self) const;
@@ -54,6 +55,7 @@ struct Creation {
   GroupPtr group;
   CreationRoles roles;
   bool joined = false;           ///< this process has called and waits
+  std::uint32_t lane = 0;        ///< that it would have, once joined
   base::Operation operation;     ///< once joined: for those who listen to its phases
   std::vector<std::byte> name;   ///< of its roll call, where this process has joined and is the root of a group on one node
   MemberTable entries;           ///< that have come, the own one included
@@ -99,8 +101,9 @@ class Creations {
     std::string tag;
     GroupPtr group;     ///< the caller must be a member
     base::Operation operation{};
+    std::uint32_t lane = 0;  ///< wanted; the leader's counts
   };
-  /// Collective over the group and nobody else. Errors: not_same, proc_aborted, other, as in create_from_group.
+  /// Collective over the group and nobody else. The lane agreed on is open. Errors: not_same, proc_aborted, other, as in create_from_group.
   base::Result<Agreement> agree(const Call& call);
   /// The process is about to end. Contributions that wait for a call of this process, and those that come from now on, are given
   /// back to their senders, who send them again when this process begins anew.
@@ -150,7 +153,8 @@ class Creations {
   void note_dropped(base::ProcessId from) const;
   /// Ends the creation here and tells all partners that wait in it; `told` knows already.
   void fail(const CreationPtr& creation, const base::Error& error, std::set<int> told, const Absent& absent = {});
-  void finish(const CreationPtr& creation, base::ExtendedId id, const MemberTable& entries);
+  void finish(const CreationPtr& creation, const Outcome& outcome);
+  std::uint32_t usable_lane(std::uint32_t wanted);
   void learn(const Creation& creation, const MemberTable& entries);
   MemberTable for_own_node(const Creation& creation, const MemberTable& entries) const;
 
@@ -180,6 +184,7 @@ class Creations {
     Entry entry() const { return {context_base, address.life, address.bytes, false}; }
   };
   base::Result<Agreement> agree(const Call& call, const CreationRoles& roles, const Own& own);
+  base::Result<Agreement> in_open_lane(base::Result<Agreement> agreed, std::uint32_t base);
   void refuse(const Call& call, const base::Error& reason);
   void await_notes();
   base::Result<CreationPtr> join(const Call& call, const CreationRoles& roles, const Own& own);

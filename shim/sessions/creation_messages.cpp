@@ -147,8 +147,9 @@ void Creations::handle(base::ProcessId from, Outcome message) {
   if (creation->group->rank_of(from) != expected || !complete) return;
   // one of an earlier attempt that we had given up
   if (message.entries.at(roles.self).context_base != creation->own_call()) return;
+  if (message.lane >= (roles.spans_nodes ? 1 : process_.lane_count())) return note_dropped(from);
   creation->operation.end(base::Phase::outcome, from.rank);
-  finish(creation, message.id, message.entries);
+  finish(creation, message);
 }
 
 void Creations::handle(base::ProcessId from, Failure message) {

@@ -30,11 +30,11 @@ class OnOwnNode final : public transport::RollMembers {
 };
 
 /// Of what the leader brings, the first after its context base; its rank in the world all know.
-enum Word : std::size_t { kIncarnation, kCounterLow, kCounterHigh };
-static_assert(kCounterHigh + 1 == transport::kRollCallExtra);
+enum Word : std::size_t { kIncarnation, kCounterLow, kCounterHigh, kLane };
+static_assert(kLane + 1 == transport::kRollCallExtra);
 
-std::array<std::uint32_t, 1 + transport::kRollCallExtra> words_of(std::uint32_t context_base, const base::ExtendedId& id) {
-  return {context_base, static_cast<std::uint32_t>(id.leader), static_cast<std::uint32_t>(id.counter), static_cast<std::uint32_t>(id.counter >> 32)};
+std::array<std::uint32_t, 1 + transport::kRollCallExtra> words_of(std::uint32_t context_base, const base::ExtendedId& id, std::uint32_t lane) {
+  return {context_base, static_cast<std::uint32_t>(id.leader), static_cast<std::uint32_t>(id.counter), static_cast<std::uint32_t>(id.counter >> 32), lane};
 }
 
 double patience_under(const base::Settings& settings) {
@@ -77,7 +77,7 @@ base::Result<Agreement> Creations::agreement_of(const Call& call, const transpor
   const std::uint64_t leader = call.group->at(0).rank;
   const base::ExtendedId id{.leader = leader << 32 | complete.brought(members + kIncarnation),
                             .counter = std::uint64_t{complete.brought(members + kCounterHigh)} << 32 | complete.brought(members + kCounterLow)};
-  return Agreement{id, bases_of(std::move(bases)), own_base};
+  return Agreement{id, bases_of(std::move(bases)), own_base, complete.brought(members + kLane)};
 }
 
 std::optional<base::Result<Agreement>> Creations::by_roll_call(const Call& call) {
@@ -96,11 +96,11 @@ std::optional<base::Result<Agreement>> Creations::sign(const Call& call, const A
   const int rank = call.group->rank_of(process_.self());
   const OnOwnNode members(process_, *call.group);
   const std::uint32_t base = process_.take_context_base();
-  const auto words = words_of(base, rank == 0 ? process_.make_extended_id() : base::ExtendedId{});
+  const auto words = rank == 0 ? words_of(base, process_.make_extended_id(), usable_lane(call.lane)) : words_of(base, {}, 0);
   const auto [answer, signature] = process_.roll_calls()->sign({members.slot_of(0), name, members, static_cast<std::uint32_t>(rank)},
                                                                std::span(words).first(rank == 0 ? words.size() : 1));
-  if (signature && is_complete_soon(*signature, here)) return agreement_of(call, *signature, base);
-  process_.engine().skip_base(base);
+  if (signature && is_complete_soon(*signature, here)) return in_open_lane(agreement_of(call, *signature, base), base);
+  process_.skip_base(base);
   if (answer == transport::RollCalls::Answer::signed_before) return called_twice(call);
   return std::nullopt;
 }

@@ -79,6 +79,7 @@ void write(Writer& out, const Outcome& message) {
   out.key(message.key);
   out.number(message.id.leader);
   out.number(message.id.counter);
+  out.number(message.lane);
   write_table(out, message.entries);
 }
 void write(Writer& out, const Failure& message) {
@@ -116,6 +117,7 @@ void read(Reader& in, Outcome& message) {
   message.key = in.key();
   message.id.leader = in.number<std::uint64_t>();
   message.id.counter = in.number<std::uint64_t>();
+  message.lane = in.number<std::uint8_t>();
   message.entries = in.entries();
 }
 void read(Reader& in, Failure& message) {

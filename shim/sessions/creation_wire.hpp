@@ -35,10 +35,11 @@ struct Contribution {
   CreationKey key;
   MemberTable entries;
 };
-/// Down the same ways: all entries, and the id that the leader made.
+/// Down the same ways: all entries, the id that the leader made, and the lane that it chose.
 struct Outcome {
   CreationKey key;
   base::ExtendedId id;
+  std::uint8_t lane = 0;
   MemberTable entries;
 };
 /// Members that a creation which has failed does not wait for, to tell them.

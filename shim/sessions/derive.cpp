@@ -25,6 +25,7 @@ Communicator::Parts inherited(const Communicator& parent, GroupPtr group) {
   parts.context.members = std::move(group);
   parts.context.own_rank = rank;
   parts.error_handler = parent.error_handler();
+  parts.lane = parent.lane();  // its bases are known there, and so are its paths to all members
   return parts;
 }
 
@@ -71,7 +72,7 @@ Offer make_offer(Process& process) {
 }
 
 CommunicatorPtr no_part_in(const Communicator& parent, const Offer& own) {
-  parent.process().engine().skip_base(own.context_base);
+  parent.engine().skip_base(own.context_base);  // nobody else has heard of a context of it
   return nullptr;
 }
 

@@ -25,7 +25,7 @@ struct BothOffers {
 /// Between the two processes with rank 0: what each side has, for what the other has.
 base::Status swap(Communicator& inter, int tag, const Offers& local, Offers& remote) {
   const types::Type* byte = &types::byte_type();
-  p2p::Engine& engine = inter.process().engine();
+  p2p::Engine& engine = inter.engine();
   SHIM_TRY_ASSIGN(p2p::Request * incoming, engine.irecv(inter.context(), {remote.data(), remote.size() * sizeof(Offer), byte}, 0,
                                                        tag, p2p::Plane::collective));
   base::Status sent = engine.send(inter.context(), {local.data(), local.size() * sizeof(Offer), byte}, 0, tag,

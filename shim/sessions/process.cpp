@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/sessions/process.hpp"
 
+#include <algorithm>
 #include <functional>
 
 #include "shim/bootstrap/numa.hpp"
+#include "shim/bootstrap/segment_lane.hpp"
 #include "shim/bootstrap/settle_node_map.hpp"
 #include "shim/sessions/address_lookup.hpp"
 #include "shim/sessions/creation.hpp"
@@ -54,9 +56,11 @@ base::Status Process::set_up(Factories factories) {
   if (segment_ || place_.local_ranks.size() == 1) sets_->use_hardware(*hardware_);
   start.begin(base::Phase::engine);
   set_up_engine();
+  SHIM_TRY(open_lanes_of_former_life());
+  if (segment_) segment_->set_ready();  // from here on others may write to us
   start.end(base::Phase::engine);
   if (exchange().meeting == Meeting::first_of_nodes) SHIM_TRY(begin_early_fence(start));
-  engine_->change_hands();  // who starts it need not be who uses it
+  for (p2p::Engine* engine : engines()) engine->change_hands();  // who starts it need not be who uses it
   start.end_all();
   return {};
 }
@@ -77,7 +81,7 @@ base::Status Process::begin_early_fence(const base::Operation& start) {
 
 void Process::set_up_engine() {
   self_transport_ = transport::make_self();
-  p2p::EngineSpec spec{.settings = settings_, .log = &log_, .self = self(), .router = this};
+  p2p::EngineSpec spec{.settings = settings_, .log = &log_, .self = self(), .router = this, .engines = all_engines_};
   if (shm_transport_) spec.transports.push_back(shm_transport_.get());
   spec.transports.push_back(self_transport_.get());
   spec.is_crowded = is_crowded();
@@ -88,10 +92,54 @@ void Process::set_up_engine() {
     engine_->set_first_base(segment_->context_counter().load(std::memory_order_acquire) + 1);
   }
   incarnation_ = take_context_base();
-  engine_->skip_base(incarnation_);
+  skip_base(incarnation_);
+}
+
+std::uint32_t Process::lane_of(std::thread::id thread) {
+  std::lock_guard guard(lanes_mutex_);
+  const auto end = threads_of_lanes_.begin() + lane_count_;
+  if (const auto known = std::find(threads_of_lanes_.begin(), end, thread); known != end)
+    return static_cast<std::uint32_t>(known - threads_of_lanes_.begin());
+  const std::uint32_t lane = next_lane_++ % lane_count_;
+  threads_of_lanes_[lane] = thread;
+  return lane;
+}
+
+base::Status Process::open_lane(std::uint32_t lane) {
+  if (lane == 0 || further_lane(lane) != nullptr) return {};
+  std::lock_guard guard(lanes_mutex_);
+  auto& place = further_lanes_[lane - 1];
+  if (place.load(std::memory_order_relaxed) != nullptr) return {};
+  Lane::Parts parts{.engine = {.settings = settings_, .log = &log_, .self = self(), .is_crowded = is_crowded(), .engines = all_engines_},
+                    .of_process = *this,
+                    .area = nullptr,
+                    .shm = shm_settings(settings_, bootstrap_->job())};
   if (segment_) {
-    segment_->set_ready();  // from here on others may write to us
+    SHIM_TRY(segment_->open_lane(lane));
+    parts.area = std::make_unique<bootstrap::SegmentLane>(*segment_, lane);
   }
+  SHIM_TRY_ASSIGN(std::unique_ptr<Lane> made, Lane::make(std::move(parts)));
+  made->engine().set_first_base(incarnation_);
+  lanes_.push_back(std::move(made));
+  place.store(lanes_.back().get(), std::memory_order_release);  // pairs with the acquire in further_lane
+  return {};
+}
+
+/// Others may still have something for it there, which nobody else would take out.
+base::Status Process::open_lanes_of_former_life() {
+  for (std::uint32_t lane = 1; segment_ && lane < std::min(segment_->lanes_in_use(), lane_count_); ++lane) SHIM_TRY(open_lane(lane));
+  return {};
+}
+
+std::vector<p2p::Engine*> Process::engines() {
+  std::vector<p2p::Engine*> all{engine_.get()};
+  for (std::uint32_t lane = 1; lane < lane_count_; ++lane)
+    if (Lane* open = further_lane(lane)) all.push_back(&open->engine());
+  return all;
+}
+
+void Process::skip_base(std::uint32_t base) {
+  for (p2p::Engine* engine : engines()) engine->skip_base(base);
 }
 
 transport::Opened Process::open_fabric() {
@@ -112,6 +160,7 @@ base::Status Process::set_up_node() {
   const auto& job = bootstrap_->job();
   const auto slots = static_cast<std::uint32_t>(place_.local_ranks.size());
   const bool has_other_nodes = place_.node_count > 1;
+  lane_count_ = static_cast<std::uint32_t>(settings_.lanes);
   if (slots < 2 || everything_over_fabric()) {
     bootstrap::sweep_segments(factories_.segment_directory);  // attaching does it as well
     return {};
@@ -130,6 +179,7 @@ base::Status Process::set_up_node() {
                               .directory = factories_.segment_directory,
                               .cores = bootstrap::CoreSet::of_this_process(),
                               .numa_node = bootstrap::current_numa_node()};
+  spec.lanes = lane_count_ = bootstrap::NodeSegment::lanes_that_fit(spec, lane_count_);
   SHIM_TRY_ASSIGN(segment_, bootstrap::NodeSegment::attach(spec, settings_.ready_timeout));
   SHIM_TRY_ASSIGN(shm_transport_, transport::make_shm(*segment_, shm));
   boards_ = std::make_unique<transport::Boards>(*segment_);
@@ -161,21 +211,31 @@ base::Result<std::vector<bootstrap::HardwareResource>> Process::hardware() {
 void Process::look_at_crowd() {
   if (crowd_is_known_.load(std::memory_order_relaxed)) return;
   const bool is_known = segment_ && segment_->has_seen_all();  // before they are counted
-  engine_->set_crowded(is_crowded());
+  const bool is_crowded = this->is_crowded();
+  for (p2p::Engine* engine : engines()) engine->set_crowded(is_crowded);
   crowd_is_known_.store(is_known, std::memory_order_relaxed);
+}
+
+/// Of what was sent in all lanes.
+bool Process::flush() {
+  const auto deadline = base::Deadline::after_seconds(settings_.ready_timeout);
+  bool has_left = true;
+  for (p2p::Engine* engine : engines()) has_left = engine->flush(deadline) && has_left;
+  return has_left;
 }
 
 Process::~Process() {
   const base::Operation end(engine_ ? factories_.phases : nullptr, base::OperationKind::end);
   if (creations_) creations_->close();
   end.begin(base::Phase::flush);
-  if (engine_ && !engine_->flush(base::Deadline::after_seconds(settings_.ready_timeout)))
+  if (engine_ && !flush())
     log_.write(base::LogLevel::warn, "the last session has ended with messages that nobody has taken for " +
                                          std::to_string(settings_.ready_timeout) +
                                          " s (INTERSESSION_READY_TIMEOUT); they are lost");
   say_end();
   end.next(base::Phase::leave);  // what goes by itself would go after its end; the last made is the first to go
   creations_.reset();
+  lanes_.clear();
   engine_.reset();
   network_.reset();
   roll_calls_.reset();

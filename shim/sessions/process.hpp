@@ -2,6 +2,7 @@
 // The Process object: everything one process has while it has a session. Nothing below it is global, so a test makes eight.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -20,11 +22,13 @@
 #include "shim/bootstrap/node_hardware.hpp"
 #include "shim/bootstrap/node_segment.hpp"
 #include "shim/coll/scratch_pool.hpp"
+#include "shim/p2p/engines.hpp"
 #include "shim/p2p/p2p.hpp"
 #include "shim/sessions/address_book.hpp"
 #include "shim/sessions/address_lookup.hpp"
 #include "shim/sessions/creation_roles.hpp"
 #include "shim/sessions/known_groups.hpp"
+#include "shim/sessions/lane.hpp"
 #include "shim/sessions/network_address.hpp"
 #include "shim/sessions/process_sets.hpp"
 #include "shim/sessions/session.hpp"
@@ -79,6 +83,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   const base::Log& log() const { return log_; }
   bootstrap::Bootstrap& bootstrap() { return *bootstrap_; }
   const bootstrap::Place& place() const { return place_; }
+  /// The first lane's, which serves everything that spans nodes, and creations.
   p2p::Engine& engine() { return *engine_; }
   const coll::ScratchPoolPtr& scratch() const { return scratch_; }
   Creations& creations() { return *creations_; }
@@ -86,9 +91,28 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   KnownGroups& groups() { return groups_; }
   base::ProcessId self() const { return {0, bootstrap_->job().rank}; }
 
+  // --- lanes; the first one is 0
+  std::uint32_t lane_count() const { return lane_count_; }
+  /// For communicators made from a session that this thread opens. Threads get one after the other, in turn.
+  std::uint32_t lane_of(std::thread::id thread);
+  /// Makes a lane usable. Local. Where one process of the node has done so, the others do not fail for want of shared memory. Errors:
+  /// no_space.
+  base::Status open_lane(std::uint32_t lane);
+  /// Of a lane that is open.
+  p2p::Engine& engine(std::uint32_t lane) { return lane == 0 ? *engine_ : further_lane(lane)->engine(); }
+  /// On which processes of the node that wait in this lane, which is open, sleep.
+  base::SharedArea& area(std::uint32_t lane) { return lane == 0 ? *segment_ : *further_lane(lane)->area(); }
+  /// All that are open by now.
+  std::vector<p2p::Engine*> engines();
+  /// One round in each lane, but for those that other threads move. Errors: as Engine::progress.
+  base::Status progress() { return all_engines_->progress(); }
+  const std::shared_ptr<p2p::Engines>& all_engines() const { return all_engines_; }
+
   /// Next base of context ids, never used twice while messages for it may be under way. One of which no context is made is given to
-  /// Engine::skip_base.
+  /// skip_base.
   std::uint32_t take_context_base();
+  /// No context of it will be made, in no lane.
+  void skip_base(std::uint32_t base);
   base::ExtendedId make_extended_id();
 
   /// A session has MPI_THREAD_MULTIPLE: from now on, whatever a thread waits for, another one may call.
@@ -173,6 +197,10 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   base::Status settle_node_map();
   transport::Opened open_fabric();
   void set_up_engine();
+  base::Status open_lanes_of_former_life();
+  bool flush();
+  // acquire: pairs with the release in open_lane, so that all of it is seen
+  Lane* further_lane(std::uint32_t lane) const { return further_lanes_[lane - 1].load(std::memory_order_acquire); }
   base::Status begin_early_fence(const base::Operation& start);
   bool is_crowded() const;
   void end_former_life(base::ProcessId process);
@@ -204,7 +232,16 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   std::uint32_t life_ = 0;      ///< set at the start
   AddressBook addresses_;
   KnownGroups groups_;
+  std::shared_ptr<p2p::Engines> all_engines_ = std::make_shared<p2p::Engines>();
   std::unique_ptr<p2p::Engine> engine_;
+  static constexpr std::uint32_t kMostLanes = bootstrap::kMaxLanes;
+  static_assert(kMostLanes <= p2p::Engines::kMost);
+  std::uint32_t lane_count_ = 1;
+  std::mutex lanes_mutex_;  ///< guards the making of lanes, and the next two
+  std::array<std::thread::id, kMostLanes> threads_of_lanes_;  ///< the last one that was given each
+  std::uint32_t next_lane_ = 0;
+  std::vector<std::unique_ptr<Lane>> lanes_;  ///< in the order of their making
+  std::array<std::atomic<Lane*>, kMostLanes - 1> further_lanes_{};
   coll::ScratchPoolPtr scratch_ = std::make_shared<coll::ScratchPool>();
   std::unique_ptr<Creations> creations_;
   std::atomic<bool> crowd_is_known_{false};          ///< it need not be counted again; pairs with nothing

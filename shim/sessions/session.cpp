@@ -66,6 +66,13 @@ base::Result<Process*> Session::process() const {
   return found;
 }
 
+base::Result<std::uint32_t> Session::lane() {
+  SHIM_TRY_ASSIGN(Process* const process, this->process());
+  std::lock_guard guard(mutex_);
+  if (!lane_) lane_ = process->lane_of(opener_);
+  return *lane_;
+}
+
 ErrorHandlerPtr Session::error_handler() const {
   std::lock_guard guard(mutex_);
   return handler_;

@@ -2,10 +2,13 @@
 // A session: a light handle on the Process object, with its own thread level, error handler and info (MPI-4.1 §11.3).
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "shim/base/result.hpp"
@@ -49,10 +52,13 @@ class Described {
 class Session {
  public:
   Session(std::shared_ptr<ProcessSource> source, const SessionOptions& options, ErrorHandlerPtr handler)
-      : source_(std::move(source)), options_(options), handler_(std::move(handler)) {}
+      : source_(std::move(source)), options_(options), opener_(std::this_thread::get_id()), handler_(std::move(handler)) {}
 
   /// As ProcessSource has it. What needs no other process than this one does not ask.
   base::Result<Process*> process() const;
+  /// In which communicators that are made from it live, where nothing speaks against it: that of the thread that has opened it. Stays
+  /// what it was first. Errors: of process().
+  base::Result<std::uint32_t> lane();
   ThreadLevel thread_level() const { return options_.level; }
   bool is_strict() const { return options_.strict_finalize; }
   ErrorHandlerPtr error_handler() const;
@@ -78,8 +84,10 @@ class Session {
  private:
   const std::shared_ptr<ProcessSource> source_;
   const SessionOptions options_;
+  const std::thread::id opener_;
   mutable std::mutex mutex_;  ///< guards what follows
   ErrorHandlerPtr handler_;
+  std::optional<std::uint32_t> lane_;
   std::vector<std::weak_ptr<const Described>> objects_;
   std::vector<std::string> pset_names_;
 };

@@ -39,6 +39,46 @@ TEST(BiasedLock, ASecondThreadWaitsUntilTheFirstIsOut) {
   EXPECT_TRUE(is_second_in);
 }
 
+TEST(BiasedLock, IsTriedByItsOwnerWithoutBeingShared) {
+  BiasedLock lock;
+  { std::lock_guard guard(lock); }
+  EXPECT_TRUE(lock.try_lock());
+  lock.unlock();
+  EXPECT_FALSE(lock.is_shared());
+}
+
+TEST(BiasedLock, IsTriedInVainWhileAnotherThreadHasIt) {
+  BiasedLock lock;
+  std::thread([&] { std::lock_guard guard(lock); }).join();
+  bool was_free = false, is_free = true;
+  std::thread([&] { was_free = lock.try_lock(), lock.unlock(); }).join();
+  EXPECT_TRUE(was_free);
+  std::lock_guard guard(lock);
+  std::thread([&] { is_free = lock.try_lock(); }).join();
+  EXPECT_FALSE(is_free);
+}
+
+// As below, by those who only try.
+TEST(BiasedLock, LetsOneInAtATimeOfThoseWhoTry) {
+  constexpr int kThreads = 3, kTimes = 500;
+  for (int repeat = 0; repeat < 50; ++repeat) {
+    BiasedLock lock;
+    int count = 0;
+    std::latch start(kThreads);
+    auto work = [&] {
+      start.arrive_and_wait();
+      for (int left = kTimes; left > 0;) {
+        std::unique_lock guard(lock, std::try_to_lock);
+        if (guard.owns_lock()) ++count, --left;
+      }
+    };
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; ++i) threads.emplace_back(work);
+    for (std::thread& thread : threads) thread.join();
+    ASSERT_EQ(count, kThreads * kTimes);
+  }
+}
+
 // The count is plain: lost where two are inside at once, and a data race for a sanitizer. Many locks, for each is shared but once.
 TEST(BiasedLock, LetsOneInAtATime) {
   for (int repeat = 0; repeat < 200; ++repeat) {

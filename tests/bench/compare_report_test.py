@@ -186,8 +186,14 @@ class Texts(unittest.TestCase):
         one, two = (Row("threads", what, 8, 2, 1) for what in ("rate, 1 thread (multiple)", "rate, 2 threads"))
         measured = _measured({one: {OURS: [0.2, 0.2], WORLD: [0.1, None]}, two: {OURS: [0.1, 0.4], WORLD: [0.2, 0.1]}})
         text = compare_report._gain_of_threads(measured)
-        self.assertIn("| sessions | 5 M/s | 4 M/s | **1.25** (0.5–2) |", text)
-        self.assertIn("| world | 10 M/s | 6.67 M/s | **0.5** (0.5–0.5) |", text)
+        self.assertIn("| sessions | to another process | 5 M/s | 4 M/s | **1.25** (0.5–2) |", text)
+        self.assertIn("| world | to another process | 10 M/s | 6.67 M/s | **0.5** (0.5–0.5) |", text)
+        self.assertNotIn("to themselves", text)
+
+    def test_what_a_second_thread_brings_to_one_that_sends_to_itself(self):
+        one, two = (Row("threads", what, 8, 1, 1) for what in ("rate to itself, 1 thread", "rate to itself, 2 threads"))
+        text = compare_report._gain_of_threads(_measured({one: {OURS: [0.2, 0.2]}, two: {OURS: [0.1, 0.1]}}))
+        self.assertIn("| sessions | to themselves | 5 M/s | 10 M/s | **2** (2–2) |", text)
 
     def test_figures(self):
         with tempfile.TemporaryDirectory() as folder:

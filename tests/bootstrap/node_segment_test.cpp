@@ -146,6 +146,59 @@ TEST_F(NodeSegmentTest, PairBlocksAreApartAndBackedOnDemand) {
   EXPECT_TRUE(first->back(first->pair(0, 1), 0));
 }
 
+TEST_F(NodeSegmentTest, LanesAreApart) {
+  constexpr std::uint32_t kSlots = 3, kLanes = 3;
+  auto made = spec(0, kSlots), others = spec(1, kSlots);
+  made.lanes = others.lanes = kLanes;
+  auto first = attach(made), second = attach(others);
+  int mark = 0;
+  const auto each = [&](const auto& visit) {
+    mark = 0;
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane)
+      for (std::uint32_t from = 0; from < kSlots; ++from) {
+        visit([=](NodeSegment& segment) { return segment.slot_in(lane, from); }, 5000, ++mark);
+        for (std::uint32_t to = 0; to < kSlots; ++to)
+          visit([=](NodeSegment& segment) { return segment.pair_in(lane, from, to); }, 9000, ++mark);
+      }
+  };
+  each([&](const auto& in, std::size_t bytes, int value) {
+    ASSERT_TRUE(first->back(in(*first), bytes));
+    std::memset(in(*first), value, bytes);
+  });
+  each([&](const auto& in, std::size_t bytes, int value) {
+    for (std::size_t at : {std::size_t{0}, bytes - 1}) EXPECT_EQ(in(*second)[at], static_cast<std::byte>(value));
+  });
+  EXPECT_EQ(first->slot_in(0, 2), first->slot(2));
+  EXPECT_EQ(first->pair_in(0, 2, 1), first->pair(2, 1));
+}
+
+TEST_F(NodeSegmentTest, ALaneTakesNoMemoryBeforeItIsOpened) {
+  auto alone = spec(0, 2, "without"), made = spec(0, 2, "with");
+  made.lanes = 4;
+  auto without = attach(alone), with = attach(made);
+  struct stat before, after;
+  ASSERT_EQ(::stat(path("without").c_str(), &before), 0);
+  ASSERT_EQ(::stat(path("with").c_str(), &after), 0);
+  EXPECT_EQ(before.st_blocks, after.st_blocks);
+  ASSERT_TRUE(with->open_lane(2));
+  for (std::uint32_t index : {0u, 1u}) std::memset(with->slot_in(2, index), 1, 5000);
+  ASSERT_EQ(::stat(path("with").c_str(), &after), 0);
+  EXPECT_EQ(after.st_blocks - before.st_blocks, 3 * 8);  // pages, for two slots of 5000 bytes
+}
+
+TEST_F(NodeSegmentTest, ALaterLifeKnowsWhichLanesWereOpen) {
+  auto other = spec(1), made = spec(0);
+  other.lanes = made.lanes = 4;
+  auto keeps_it = attach(other), segment = attach(made);
+  EXPECT_EQ(segment->lanes_in_use(), 1u);
+  ASSERT_TRUE(segment->open_lane(2));
+  ASSERT_TRUE(segment->open_lane(1));
+  EXPECT_EQ(segment->lanes_in_use(), 3u);
+  segment.reset();
+  EXPECT_EQ(attach(made)->lanes_in_use(), 3u);
+  EXPECT_EQ(keeps_it->lanes_in_use(), 1u);
+}
+
 TEST_F(NodeSegmentTest, APairBlockIsNearWhoReadsIt) {
   if (!may_place_memory()) GTEST_SKIP() << "this process may not say on which NUMA node its memory is to be";
   auto on = [&](std::uint32_t slot, std::optional<std::uint32_t> node) {

@@ -142,7 +142,7 @@ std::int64_t sum(const CommunicatorPtr& communicator, std::int64_t value) {
 void exercise(const CommunicatorPtr& communicator, int salt) {
   ASSERT_NE(communicator, nullptr);
   const int rank = communicator->rank(), size = communicator->size();
-  p2p::Engine& engine = communicator->process().engine();
+  p2p::Engine& engine = communicator->engine();
   std::int64_t sent = rank * 1000 + salt, got = -1, expected = 0;
   const int left = (rank + size - 1) % size;
   auto request = engine.irecv(communicator->context(), {&got, 1, &int64()}, left, 5);

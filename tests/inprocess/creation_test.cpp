@@ -2,6 +2,7 @@
 // How communicators come to be from groups: who takes part and who does not, in which order, over one node and several.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -67,7 +68,7 @@ TEST(CreationOnOneNode, TakesNoMessage) {
       if (member.process().engine().counts().control_sent != before) ++messages;
     }
   });
-  EXPECT_THAT(with_messages, ::testing::Contains(0));
+  EXPECT_TRUE(std::ranges::any_of(with_messages, [](const auto& members) { return members == 0; }));
 }
 
 /// Their keys are too long for a sheet, and they are not the only ones that are made.

@@ -460,7 +460,7 @@ TEST(Damaged, MessagesDoNoHarm) {
       ASSERT_TRUE(engine.send_control({0, 0}, encode(Contribution{key, table_of({1, 77})})));
       ASSERT_TRUE(engine.send_control({0, 0}, encode(Contribution{key, table_of({-1, 1})})));
       ASSERT_TRUE(engine.send_control({0, 0}, encode(Contribution{key, table_of({0})})));
-      ASSERT_TRUE(engine.send_control({0, 0}, encode(Outcome{key, {}, {}})));
+      ASSERT_TRUE(engine.send_control({0, 0}, encode(Outcome{key, {}, 0, {}})));
     }
     exercise(member.create_world("test.damaged"), 1);
   });

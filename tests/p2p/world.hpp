@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "shim/p2p/engines.hpp"
 #include "shim/p2p/p2p.hpp"
 #include "shim/transport/loop/loop.hpp"
 #include "tests/p2p/matching_network.hpp"
@@ -55,6 +56,7 @@ class World {
     /// Messages go over a transport that matches, but for those to oneself …
     std::optional<MatchingTransport::Traits> below = std::nullopt;
     int node_size = 1;  ///< … and to the others of one's node
+    std::vector<std::shared_ptr<Engines>> engines = {};  ///< by process, where each has engines in several worlds
   };
   /// Waits that reach each of their stages within a test.
   static base::Settings quick() {
@@ -84,6 +86,7 @@ class World {
       EngineSpec spec;
       spec.settings = options.settings;
       spec.self = {0, static_cast<std::uint32_t>(rank)};
+      if (!options.engines.empty()) spec.engines = options.engines[static_cast<std::size_t>(rank)];
       spec.router = routers_.back().get();
       spec.transports = {transports_[static_cast<std::size_t>(rank)].get()};
       if (options.below) spec.transports.push_back(below_[static_cast<std::size_t>(rank)].get());

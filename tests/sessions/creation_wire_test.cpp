@@ -21,7 +21,7 @@ MemberTable entries() {
 }
 
 std::vector<CreationMessage> samples() {
-  return {Contribution{key("a"), entries()}, Outcome{key("b"), {5, 6}, entries()},
+  return {Contribution{key("a"), entries()}, Outcome{key("b"), {5, 6}, 3, entries()},
           Failure{key("c"), 3, base::ErrorClass::not_same, "they disagree", {{{0, 2, 1, 1}}, {{0, 3, 1, 1}}}}, Question{key("d"), 5, 1000, {2, {std::byte{1}, std::byte{2}}}},
           Returned{key("h"), 7, 2}, Answer{key("e"), true, {key("f"), key("g")}, "nobody"}};
 }
@@ -40,6 +40,7 @@ TEST(CreationWire, EveryMessageComesBackAsItWas) {
   const auto outcome = std::get<Outcome>(*decode(encode(samples()[1]), kProcesses));
   EXPECT_EQ(outcome.entries, entries());
   EXPECT_EQ(outcome.id, (base::ExtendedId{5, 6}));
+  EXPECT_EQ(outcome.lane, 3);
 }
 
 TEST(CreationWire, KeysDifferInEveryPart) {

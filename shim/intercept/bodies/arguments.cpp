@@ -63,7 +63,8 @@ base::Result<const types::Type*> check_buffer(const void* address, Count count, 
 }  // namespace slow
 
 base::Status hand_out(OwnRequest* started, const CommReference& on, MPI_Request* request) {
-  auto made = objects.requests.insert({.request = started, .comm = on.comm.get(), .handle = on.handle, .own = started, .kept = kept_by_request(on.comm)});
+  auto made = objects.requests.insert({.request = started, .comm = on.comm.get(), .handle = on.handle, .own = started, .kept = kept_by_request(on.comm)},
+                                       part_for(on.comm.get()));
   if (!made) [[unlikely]] {
     started->let_go();
     return std::move(made).error();

@@ -37,7 +37,7 @@ base::Result<const types::Type*> check_buffer(const void* address, Count count, 
 /// The communicator of this handle, null where there is none; slow::no_comm says why. The shared pointer stays where it is.
 inline sessions::CommunicatorPtr* find_comm(MPI_Comm handle) noexcept { return objects.comms.find(handle); }
 
-inline p2p::Engine& engine_of(const sessions::Communicator& comm) noexcept { return comm.process().engine(); }
+inline p2p::Engine& engine_of(const sessions::Communicator& comm) noexcept { return comm.engine(); }
 
 /// The type behind a handle, for communication: predefined, ours, or derived by the substrate. It stays while its handle is not
 /// freed; operations that outlive the call keep it (types::keep). Errors: type (null, stale, not committed).
@@ -116,7 +116,8 @@ inline std::unique_ptr<const sessions::CommunicatorPtr> kept_by_request(const se
 /// is one that ended at once; kNothing is what it brought where nothing else is said.
 inline base::Status hand_out(RequestObject&& started, MPI_Request* request) {
   p2p::Request* const operation = started.request;
-  auto made = objects.requests.insert(std::move(started));
+  const std::uint32_t part = part_for(started.comm);
+  auto made = objects.requests.insert(std::move(started), part);
   if (!made) [[unlikely]] {
     if (operation != nullptr) p2p::Engine::release(operation);
     return std::move(made).error();
@@ -124,10 +125,11 @@ inline base::Status hand_out(RequestObject&& started, MPI_Request* request) {
   *request = static_cast<MPI_Request>(*made);
   return {};
 }
-/// The same for an operation that begin(RequestObject&) starts, with the object where it will stay. make() answers the object.
+/// The same for an operation on a communicator that begin(RequestObject&) starts, with the object where it will stay. make() answers the
+/// object.
 template <typename Make, typename Begin>
-[[gnu::always_inline]] inline base::Status hand_out_later(MPI_Request* request, const Make& make, const Begin& begin) {
-  RequestTable::Unnamed made(objects.requests, make);
+[[gnu::always_inline]] inline base::Status hand_out_later(const sessions::Communicator& comm, MPI_Request* request, const Make& make, const Begin& begin) {
+  RequestTable::Unnamed made(objects.requests, make, part_for(&comm));
   if (!made) [[unlikely]] return objects.requests.no_room();
   auto started = begin(*made);
   if (!started) [[unlikely]] return std::move(started).error();

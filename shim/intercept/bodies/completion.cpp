@@ -51,7 +51,7 @@ Ending collect(RequestObject& object, MPI_Request* handle, MPI_Status* status) {
 base::Status progress(const RequestObject& object) {
   if (object.comm != nullptr) return engine_of(*object.comm).progress();
   // somebody may need our messages to move, whatever we wait for (MPI-4.1 §3.5, progress)
-  if (auto process = living_process()) return process->engine().progress();
+  if (auto process = living_process()) return process->progress();
   return {};
 }
 

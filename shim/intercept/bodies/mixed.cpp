@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/intercept/bodies/mixed.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "shim/intercept/generated/table.hpp"
@@ -69,7 +70,7 @@ base::Result<Batch> Batch::of(int count, const MPI_Request* requests) {
     const MPI_Request handle = requests[i];
     if (RequestObject* object = objects.requests.find(handle)) [[likely]] {
       batch.ours_.push_back({i, object});
-      if (object->comm != nullptr) batch.comm_ = object->comm;
+      if (object->comm != nullptr) batch.note_engine(engine_of(*object->comm));
       if (object->own != nullptr && object->own->is_moved_below()) batch.moves_below_ = true;
       continue;
     }
@@ -87,12 +88,36 @@ bool Batch::has_active() const {
   return false;
 }
 
-base::Status Batch::progress() { return comm_ != nullptr ? engine_of(*comm_).progress() : base::Status{}; }
+void Batch::note_engine(p2p::Engine& engine) {
+  if (engine_ == &engine) [[likely]] return;
+  if (engine_ == nullptr) engine_ = &engine;
+  else if (std::ranges::find(further_, &engine) == further_.end()) further_.push_back(&engine);
+}
 
-base::Status Batch::wait_until(const std::function<bool()>& condition) {
-  if (comm_ == nullptr || moves_below_) return spin_until(condition, [this] { return progress(); });
-  SHIM_TRY(engine_of(*comm_).wait_until(condition));
+base::Status Batch::progress_of_further() {
+  for (p2p::Engine* engine : further_) SHIM_TRY(engine->progress());
   return {};
+}
+
+base::Status Batch::progress() {
+  if (engine_ != nullptr) SHIM_TRY(engine_->progress());
+  return progress_of_further();
+}
+
+/// Waits in one engine, and moves the others meanwhile.
+base::Status Batch::wait_until(const std::function<bool()>& condition) {
+  if (engine_ == nullptr || moves_below_) return spin_until(condition, [this] { return progress(); });
+  if (further_.empty()) [[likely]] {
+    SHIM_TRY(engine_->wait_until(condition));
+    return {};
+  }
+  base::Status moved;
+  SHIM_TRY(engine_->wait_until([&] {
+    if (condition()) return true;
+    moved = progress_of_further();
+    return !moved || condition();
+  }));
+  return moved;
 }
 
 }  // namespace shim::intercept

@@ -62,7 +62,7 @@ class Batch {
   NativePart& native() { return native_; }
   const NativePart& native() const { return native_; }
   bool has_active() const;
-  /// One round of progress of our engine; nothing where the array has none of ours.
+  /// One round of progress of our engines that the array has requests of.
   base::Status progress();
   /// Makes progress on all sides that the array has requests of, until the condition holds.
   base::Status wait_until(const std::function<bool()>& condition);
@@ -70,7 +70,11 @@ class Batch {
  private:
   std::vector<Ours> ours_;
   NativePart native_;
-  const sessions::Communicator* comm_ = nullptr;  ///< of one of them, whose engine moves all
+  void note_engine(p2p::Engine& engine);
+  base::Status progress_of_further();
+
+  p2p::Engine* engine_ = nullptr;         ///< of one of them; null where none of ours has one
+  std::vector<p2p::Engine*> further_;     ///< those of the others that are not the same
   bool moves_below_ = false;  ///< some of them move only while the library below is asked
 };
 

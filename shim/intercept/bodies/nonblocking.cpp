@@ -32,7 +32,7 @@ template <typename Begin>
     return slow::no_output("request");
   }
   const auto make = [&] { return RequestObject{.comm = comm->get(), .handle = handle, .outcome = {}}; };
-  return hand_out_later(request, make, [&](RequestObject& made) {
+  return hand_out_later(**comm, request, make, [&](RequestObject& made) {
     return begin(engine_of(**comm), (*comm)->context(), data, made);
   });
 }
@@ -49,7 +49,7 @@ template <typename Begin>
     return slow::no_output("request");
   }
   const auto make = [&] { return RequestObject{.comm = comm->get(), .handle = handle}; };
-  return hand_out_later(request, make, [&](RequestObject& made) {
+  return hand_out_later(**comm, request, make, [&](RequestObject& made) {
     return begin(engine_of(**comm), (*comm)->context(), into, made);
   });
 }

@@ -54,10 +54,10 @@ std::optional<BoardPlace> Boards::take(std::span<const std::uint32_t> members) {
   return std::nullopt;
 }
 
-std::unique_ptr<Board> Boards::open(BoardPlace place, std::span<const std::uint32_t> members, int rank) {
+std::unique_ptr<Board> Boards::open(BoardPlace place, std::span<const std::uint32_t> members, int rank, base::SharedArea& where_they_sleep) {
   std::array<WakeWords*, kBoardMembers> wakes{};
   std::transform(members.begin(), members.end(), wakes.begin(),
-                 [this](std::uint32_t slot) { return &reinterpret_cast<SlotMemory*>(area_.slot(slot))->wake; });
+                 [&](std::uint32_t slot) { return &reinterpret_cast<SlotMemory*>(where_they_sleep.slot(slot))->wake; });
   return std::make_unique<Board>(board_at(area_, place), std::span(wakes.data(), members.size()), rank);
 }
 

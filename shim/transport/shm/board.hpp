@@ -152,7 +152,9 @@ class Boards {
   /// A board that is as good as new, for the processes of these slots by rank; nothing where all are in use or memory is short.
   std::optional<BoardPlace> take(std::span<const std::uint32_t> members);
   /// The view of the member of this rank. @param members as they were given to take
-  std::unique_ptr<Board> open(BoardPlace place, std::span<const std::uint32_t> members, int rank);
+  std::unique_ptr<Board> open(BoardPlace place, std::span<const std::uint32_t> members, int rank) { return open(place, members, rank, area_); }
+  /// The same for members that sleep on their slots of another area.
+  std::unique_ptr<Board> open(BoardPlace place, std::span<const std::uint32_t> members, int rank, base::SharedArea& where_they_sleep);
 
  private:
   bool is_free(const BoardHead& head) const;

@@ -20,7 +20,7 @@
 namespace shim::transport {
 
 inline constexpr std::size_t kRollCallName = 376;  ///< most bytes of a name
-inline constexpr std::size_t kRollCallExtra = 3;   ///< most words that rank 0 brings beside its first
+inline constexpr std::size_t kRollCallExtra = 4;   ///< most words that rank 0 brings beside its first
 
 /// What a sheet is at a moment, in one word. All of it zero is a sheet that nobody has used.
 struct SheetState {

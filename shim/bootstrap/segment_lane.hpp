@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One further lane of a node segment, as a shared area of its own: slots and pair blocks are the lane's, all else is the segment's.
+#pragma once
+
+#include "shim/bootstrap/node_segment.hpp"
+
+namespace shim::bootstrap {
+
+class SegmentLane final : public base::SharedArea {
+ public:
+  /// @param segment outlives this  @param lane has been opened (NodeSegment::open_lane)
+  SegmentLane(NodeSegment& segment, std::uint32_t lane) : segment_(segment), lane_(lane) {}
+
+  std::uint32_t slot_count() const override { return segment_.slot_count(); }
+  std::uint32_t own_slot() const override { return segment_.own_slot(); }
+  std::byte* slot(std::uint32_t index) override { return segment_.slot_in(lane_, index); }
+  std::size_t slot_bytes() const override { return segment_.slot_bytes(); }
+  std::byte* store(std::uint32_t index) override { return segment_.store(index); }
+  std::size_t store_bytes() const override { return segment_.store_bytes(); }
+  std::byte* pair(std::uint32_t from, std::uint32_t to) override { return segment_.pair_in(lane_, from, to); }
+  std::size_t pair_bytes() const override { return segment_.pair_bytes(); }
+  base::Status back(std::byte* begin, std::size_t bytes) override { return segment_.back(begin, bytes); }
+  base::Status back_pair_to(std::uint32_t index) override { return segment_.back_pair_in(lane_, index); }
+  bool is_ready(std::uint32_t index) const override { return segment_.is_ready(index); }
+  bool is_alive(std::uint32_t index) const override { return segment_.is_alive(index); }
+  std::int32_t pid(std::uint32_t index) const override { return segment_.pid(index); }
+
+ private:
+  NodeSegment& segment_;
+  const std::uint32_t lane_;
+};
+
+}  // namespace shim::bootstrap

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Several engines of one process: each thread waits in one, and nothing that the process has under way in another stands still.
+#include "shim/p2p/engines.hpp"
+
+#include "tests/p2p/world.hpp"
+
+namespace shim::p2p {
+namespace {
+
+/// Long enough to need its sender while it is on its way.
+constexpr std::size_t kLong = 50'000;
+constexpr double kPatience = 20;  // s; what is to come comes within milliseconds
+
+/// Two processes, with an engine each in two worlds.
+class TwoEngines : public ::testing::Test {
+ protected:
+  std::vector<std::shared_ptr<Engines>> engines{std::make_shared<Engines>(), std::make_shared<Engines>()};
+  World first{{.engines = engines}}, second{{.engines = engines}};
+  std::vector<ContextPtr> here = first.contexts(), there = second.contexts();
+  Data data = pattern(kLong, 1), received = Data(kLong);
+
+  bool receive_long() {
+    Request* receive = value_of(second.engine(1).irecv(*there[1], into(received), 0, 1));
+    const bool has_come = value_of(second.engine(1).wait_until([&] { return receive->is_done(); }, base::Deadline::after_seconds(kPatience)));
+    if (!has_come) { EXPECT_TRUE(Engine::cancel(*receive)); }
+    Engine::release(receive);
+    return has_come && received == data;
+  }
+};
+
+TEST_F(TwoEngines, AWaitInOneMovesWhatTheOtherHasUnderWay) {
+  Request* send = value_of(second.engine(0).isend(*there[0], from(data), 1, 1, Mode::standard));
+  std::thread other([&] {
+    EXPECT_TRUE(receive_long());
+    Data word = pattern(8, 2);
+    EXPECT_TRUE(first.engine(1).send(*here[1], from(word), 0, 1, Mode::standard));
+  });
+  Data word(8);
+  value_of(first.engine(0).recv(*here[0], into(word), 1, 1));
+  other.join();
+  EXPECT_TRUE(value_of(second.engine(0).test(*send)));
+  Engine::release(send);
+}
+
+// No receive here waits for longer than its message takes.
+TEST_F(TwoEngines, MessagesThatNeverWaitDoNotKeepTheOtherEngineFromMoving) {
+  Request* send = value_of(second.engine(0).isend(*there[0], from(data), 1, 1, Mode::standard));
+  std::atomic<bool> is_over{false};
+  std::thread echo([&] {
+    for (Data word(1); word[0] == 0;) {
+      value_of(first.engine(1).recv(*here[1], into(word), 0, 1));
+      EXPECT_TRUE(first.engine(1).send(*here[1], from(word), 0, 1, Mode::standard));
+    }
+  });
+  std::thread receiver([&] {
+    EXPECT_TRUE(receive_long());
+    is_over = true;
+  });
+  for (Data word(1); word[0] == 0;) {
+    word[0] = is_over ? 1 : 0;
+    EXPECT_TRUE(first.engine(0).send(*here[0], from(word), 1, 1, Mode::standard));
+    value_of(first.engine(0).recv(*here[0], into(word), 1, 1));
+  }
+  echo.join();
+  receiver.join();
+  Engine::release(send);
+}
+
+TEST_F(TwoEngines, OneThatIsAskedAgainAndAgainMovesTheOther) {
+  Request* send = value_of(second.engine(0).isend(*there[0], from(data), 1, 1, Mode::standard));
+  Data word(8);
+  Request* never = value_of(first.engine(0).irecv(*here[0], into(word), 1, 1));
+  std::atomic<bool> is_over{false};
+  std::thread receiver([&] {
+    EXPECT_TRUE(receive_long());
+    is_over = true;
+  });
+  while (!is_over) EXPECT_FALSE(value_of(first.engine(0).test(*never)));
+  receiver.join();
+  EXPECT_TRUE(Engine::cancel(*never));
+  Engine::release(never);
+  Engine::release(send);
+}
+
+TEST_F(TwoEngines, WhereOthersMoveOneTheWaiterDoesNot) {
+  int runs = 0, own = 0;
+  const int work = second.engine(0).add_progress([&] { ++runs; });
+  // as another thread would, between any two looks
+  EXPECT_TRUE(value_of(first.engine(0).wait_until([&] {
+    EXPECT_TRUE(second.engine(0).progress());
+    return ++own == 1000;
+  })));
+  EXPECT_EQ(runs, own);
+  EXPECT_TRUE(value_of(first.engine(0).wait_until([&] { return runs > own; }, base::Deadline::after_seconds(kPatience))));
+  second.engine(0).remove_progress(work);
+}
+
+TEST_F(TwoEngines, ProgressOfAllReachesEach) {
+  int in_first = 0, in_second = 0;
+  const int one = first.engine(0).add_progress([&] { ++in_first; }), other = second.engine(0).add_progress([&] { ++in_second; });
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(engines[0]->progress());
+  EXPECT_EQ(in_first, 10);
+  EXPECT_GE(in_second, 9);  // the first look may only see that there are rounds
+  first.engine(0).remove_progress(one);
+  second.engine(0).remove_progress(other);
+}
+
+// What somebody else's work needs now and then it needs, whichever engine the thread sleeps in.
+TEST_F(TwoEngines, WorkBeforeSleepIsDoneByWhoSleepsInTheOther) {
+  int before_sleep = 0;
+  const int work = first.engine(0).add_progress([] {}, [&] { ++before_sleep; });
+  EXPECT_TRUE(value_of(second.engine(0).wait_until([&] { return before_sleep > 2; }, base::Deadline::after_seconds(kPatience))));
+  first.engine(0).remove_progress(work);
+}
+
+TEST_F(TwoEngines, BasesOfOneAreNoHolesInTheOthers) {
+  here.clear(), there.clear();
+  for (std::uint32_t base = 1000; base < 1100; ++base) (base % 2 == 0 ? first : second).context(0, {}, base).reset();
+  EXPECT_LE(engines[0]->ended_bases()->ranges(), 2u);  // these, and those of the set-up
+}
+
+TEST(Engines, OneAloneHasNobodyToLookAfter) {
+  auto engines = std::make_shared<Engines>();
+  World world{{.processes = 1, .engines = {engines}}};
+  EXPECT_FALSE(engines->are_several());
+  {
+    World other{{.processes = 1, .engines = {engines}}};
+    EXPECT_TRUE(engines->are_several());
+  }
+  EXPECT_FALSE(engines->are_several());
+  EXPECT_TRUE(engines->progress());
+}
+
+}  // namespace
+}  // namespace shim::p2p
