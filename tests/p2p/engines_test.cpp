@@ -11,11 +11,18 @@ namespace {
 constexpr std::size_t kLong = 50'000;
 constexpr double kPatience = 20;  // s; what is to come comes within milliseconds
 
+/// Nobody takes a message out of its sender's memory.
+base::Settings without_reads() {
+  base::Settings settings = World::quick();
+  settings.single_copy = false;
+  return settings;
+}
+
 /// Two processes, with an engine each in two worlds.
 class TwoEngines : public ::testing::Test {
  protected:
   std::vector<std::shared_ptr<Engines>> engines{std::make_shared<Engines>(), std::make_shared<Engines>()};
-  World first{{.engines = engines}}, second{{.engines = engines}};
+  World first{{.settings = without_reads(), .engines = engines}}, second{{.settings = without_reads(), .engines = engines}};
   std::vector<ContextPtr> here = first.contexts(), there = second.contexts();
   Data data = pattern(kLong, 1), received = Data(kLong);
 
