@@ -151,8 +151,10 @@ constexpr DirectWhen kDirect{
     .exscan = kShort,
 };
 
+constexpr BeltWhen kBelt{.bcast = {}, .reduce = {.max_size = 2}};
+
 constexpr Table kTable{kBarrier, kBcast, kReduce, kAllreduce, kGather, kScatter, kAllgather, kAllgatherv, kAlltoall, kReduceScatter, kScan, kExscan,
-                       kDirect};
+                       kDirect, kBelt};
 
 }  // namespace
 
