@@ -46,7 +46,7 @@ constexpr Row<Allreduce> kAllreduce[] = {
     {"by nodes", allreduce_by_nodes, over_nodes_if_it_commutes(kAll)},
     {"by nodes, in order", allreduce_by_nodes, over_nodes_in_order(kAll)},
     // measured: allreduce
-    {"by parts, of two", allreduce_by_parts, {.min_bytes = 32 * kKi, .max_size = 2, .wants_shared_memory = true}},
+    {"by parts, of two", allreduce_by_parts, {.min_bytes = 128 * kKi, .max_size = 2, .wants_shared_memory = true}},
     {"by parts", allreduce_by_parts, kReadByFew},
     // end of what is measured
     // a power of two has no vectors to fold, so that halving beats the ring there
@@ -97,7 +97,7 @@ constexpr Row<Allgatherv> kAllgatherv[] = {
 constexpr Row<Alltoall> kAlltoall[] = {
     {"by nodes", alltoall_by_nodes, over_nodes_in_order(4 * kKi)},
     // measured: alltoall
-    {"linear, read by few", alltoall_linear, {.min_bytes = 32 * kKi, .max_bytes = 512 * kKi, .min_size = 3, .max_size = 16, .wants_shared_memory = true}},
+    {"linear, read by few", alltoall_linear, {.min_bytes = 32 * kKi, .max_bytes = 512 * kKi, .min_size = 3, .max_size = 12, .wants_shared_memory = true}},
     {"linear, long", alltoall_linear, {.min_bytes = 512 * kKi, .min_size = 7, .max_size = 12, .wants_shared_memory = true}},
     // end of what is measured
     {"bruck", alltoall_bruck, {.max_bytes = 256, .min_size = 17}},
