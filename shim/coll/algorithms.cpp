@@ -46,6 +46,7 @@ constexpr Row<Allreduce> kAllreduce[] = {
     {"by nodes", allreduce_by_nodes, over_nodes_if_it_commutes(kAll)},
     {"by nodes, in order", allreduce_by_nodes, over_nodes_in_order(kAll)},
     // measured: allreduce
+    {"by parts, of two", allreduce_by_parts, {.min_bytes = 128 * kKi, .max_size = 2, .wants_shared_memory = true}},
     {"by parts", allreduce_by_parts, kReadByFew},
     // end of what is measured
     // a power of two has no vectors to fold, so that halving beats the ring there
@@ -96,6 +97,8 @@ constexpr Row<Allgatherv> kAllgatherv[] = {
 constexpr Row<Alltoall> kAlltoall[] = {
     {"by nodes", alltoall_by_nodes, over_nodes_in_order(4 * kKi)},
     // measured: alltoall
+    {"linear, read by few", alltoall_linear, {.min_bytes = 32 * kKi, .max_bytes = 512 * kKi, .min_size = 3, .max_size = 12, .wants_shared_memory = true}},
+    {"linear, long", alltoall_linear, {.min_bytes = 512 * kKi, .min_size = 7, .max_size = 12, .wants_shared_memory = true}},
     // end of what is measured
     {"bruck", alltoall_bruck, {.max_bytes = 256, .min_size = 17}},
     {"linear", alltoall_linear, {.max_bytes = 32 * kKi}},
@@ -148,8 +151,10 @@ constexpr DirectWhen kDirect{
     .exscan = kShort,
 };
 
+constexpr BeltWhen kBelt{.bcast = {}, .reduce = {.max_size = 2}};
+
 constexpr Table kTable{kBarrier, kBcast, kReduce, kAllreduce, kGather, kScatter, kAllgather, kAllgatherv, kAlltoall, kReduceScatter, kScan, kExscan,
-                       kDirect};
+                       kDirect, kBelt};
 
 }  // namespace
 

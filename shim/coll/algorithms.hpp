@@ -115,6 +115,12 @@ struct DirectWhen {
   When allgather, allgatherv, alltoall, alltoallv, scan, exscan;
 };
 
+/// When what is too long for a note or a sheet of a board goes over its belt. bytes as in the table.
+struct BeltWhen {
+  When bcast;
+  When reduce;  ///< of two members, where the operation commutes
+};
+
 /// In order of preference; the last row of each is always possible and good.
 struct Table {
   std::span<const Row<Barrier>> barrier;              // bytes: none
@@ -129,6 +135,7 @@ struct Table {
   std::span<const Row<ReduceScatter>> reduce_scatter; // bytes: of one process's data
   std::span<const Row<Scan>> scan, exscan;            // same
   DirectWhen direct;
+  BeltWhen belt;
 };
 const Table& table();
 

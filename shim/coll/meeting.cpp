@@ -90,6 +90,49 @@ bool Meeting::write(const types::ConstBuffer& data) {
   return true;
 }
 
+bool Meeting::lay_for_all(const types::ConstBuffer& data) {
+  if (!await_room(0)) return true;  // has failed
+  if (!board_.put_up_on_belt(data.bytes())) return false;
+  has_said_ = true;
+  transport::Belt& belt = board_.belt();
+  for (std::uint64_t at = 0; at < data.bytes();) {
+    const std::size_t piece = belt.piece_of(data.bytes() - at);
+    for (int rank = 0; rank < call.size; ++rank)
+      if (rank != call.rank && !await(rank, [&] { return belt.has_room(piece, rank); })) return true;
+    types::pack(*data.type, data.address, at, {belt.place(), piece});
+    belt.lay(piece);
+    board_.wake_all_members();
+    at += piece;
+  }
+  belt.end_laying();
+  return true;
+}
+
+std::optional<transport::OnBelt> Meeting::laid_by(int from) const {
+  const auto found = board_.find(from);
+  return found ? found->on_belt : std::nullopt;
+}
+
+void Meeting::take_off_belt(int from, const transport::OnBelt& laid, std::uint64_t wanted, const TakePiece& take) {
+  note_length(from, laid.length, wanted);
+  transport::Belt& belt = board_.belt();
+  belt.begin_to_take(laid.begin);
+  board_.wake_member(from);
+  // all of it, wanted or not: the one who lays waits for us
+  for (std::uint64_t at = 0; at < laid.length;) {
+    const std::size_t piece = belt.piece_of(laid.length - at);
+    if (!await(from, [&] { return belt.has(piece); })) return;
+    if (at < wanted) take(at, {belt.place(), static_cast<std::size_t>(std::min<std::uint64_t>(piece, wanted - at))});
+    belt.take(piece);
+    board_.wake_member(from);
+    at += piece;
+  }
+}
+
+void Meeting::take_off_belt(int from, const transport::OnBelt& laid, const types::Buffer& into) {
+  take_off_belt(from, laid, into.bytes(), [&](std::uint64_t first, ConstBytes bytes) { types::unpack(*into.type, bytes, first, into.address); });
+}
+
 std::optional<ConstBytes> Meeting::hear(int from) {
   std::optional<transport::Board::Found> found = board_.find(from);
   const auto look = [&] { return (found = board_.find(from)).has_value(); };
@@ -104,6 +147,7 @@ std::optional<ConstBytes> Meeting::hear(int from, std::uint64_t bytes) {
   if (said || has_failed()) [[likely]] return said;
   execution_.go_on_after(lengths_differ(from, "more than " + std::to_string(transport::kBoardBytes) + " bytes where " +
                                                   std::to_string(bytes) + " are to be received"));
+  if (const auto laid = laid_by(from)) take_off_belt(from, *laid, bytes, [](std::uint64_t, ConstBytes) {});  // it waits until we have
   if (!has_said_) say_to_all(0, [](Bytes) {});  // those who send us messages find us here
   return std::nullopt;
 }
@@ -138,6 +182,9 @@ base::Status MeetingGoesOn::look_for_disagreement() const {
     if (found && found->is_here && rank != comm_.rank())
       return base::Error(base::ErrorClass::truncate, "rank " + std::to_string(rank) + " takes part with at most " +
                                                          std::to_string(transport::kBoardBytes) + " bytes and this one with more");
+    if (found && found->on_belt && rank != comm_.rank())
+      return base::Error(base::ErrorClass::truncate, "rank " + std::to_string(rank) + " takes part with " + std::to_string(found->on_belt->length) +
+                                                         " bytes that are for all, and this one waits for messages");
   }
   return {};
 }

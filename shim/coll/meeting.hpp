@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 
 #include "shim/coll/direct.hpp"
@@ -43,6 +44,8 @@ class Meeting : public Immediate {
     board_.put_up(bytes, members);
   }
   void say_elsewhere() { if (await_room(0)) board_.put_up_elsewhere(); }
+  /// Gives all of this to all others, on the belt; false where there is no memory for one.
+  bool lay_for_all(const types::ConstBuffer& data);
   /// The end of collectives to which everybody gives the same: those with more than fits go on with messages.
   bool elsewhere() {
     say_elsewhere();
@@ -51,7 +54,7 @@ class Meeting : public Immediate {
 
   /// What that member has put up; nothing where it comes by messages, or after a failure.
   std::optional<ConstBytes> hear(int from);
-  /// The same, where nobody's data may come by messages, because ours, of this length, does not: that is a mismatch.
+  /// The same, where nobody's data may come by messages or over the belt, because ours, of this length, does not: that is a mismatch.
   std::optional<ConstBytes> hear(int from, std::uint64_t bytes);
   /// Puts what that member has said, or the part of it that is for us, to its place; of another length as much as fits, which is a
   /// mismatch.
@@ -60,6 +63,13 @@ class Meeting : public Immediate {
   void take(int from, const types::Buffer& into) {
     if (const auto said = hear(from, into.bytes())) take(from, *said, into);
   }
+
+  /// What that member, which was heard to have nothing here, lays on the belt.
+  std::optional<transport::OnBelt> laid_by(int from) const;
+  void take_off_belt(int from, const transport::OnBelt& laid, const types::Buffer& into);
+  /// The same piece by piece: take(first, bytes), for as many as are wanted, by their place in the whole.
+  using TakePiece = std::function<void(std::uint64_t first, ConstBytes bytes)>;
+  void take_off_belt(int from, const transport::OnBelt& laid, std::uint64_t wanted, const TakePiece& take);
 
   void note_length(int from, std::uint64_t bytes, std::uint64_t expected);
   /// What became of messages that were a part of it.

@@ -7,7 +7,9 @@
 #include <bit>
 #include <cstring>
 
+#include "shim/coll/algorithms.hpp"
 #include "shim/coll/meeting.hpp"
+#include "shim/coll/scratch.hpp"
 
 namespace shim::coll {
 namespace {
@@ -50,6 +52,11 @@ void hear_value(Meeting& meeting, const Operands& operands, Values& values, int 
   values.take(meeting, from, meeting.hear(from, operands.bytes()), operands.bytes(), 0, to);
 }
 
+/// Does the table want more than fits to go over the belt?
+bool is_for_belt(const When& when, const Meeting& meeting, std::uint64_t bytes) {
+  return when.is_good(meeting.call.size, bytes, true, meeting.call.nodes);
+}
+
 /// Is all that each member says of it short, and is it without holes?
 bool is_for_board(const Operands& operands) { return operands.type->contiguous && Meeting::fits(operands.bytes()); }
 
@@ -64,13 +71,18 @@ bool meet_barrier(Meeting& meeting) {
 
 bool meet_bcast(Meeting& meeting, const types::Buffer& data, int root) {
   if (meeting.call.rank == root) {
-    if (!Meeting::fits(data.bytes())) return meeting.elsewhere();
-    meeting.say_to_all({data.address, data.count, data.type});
+    const types::ConstBuffer given{data.address, data.count, data.type};
+    if (Meeting::fits(data.bytes())) meeting.say_to_all(given);
+    else if (!is_for_belt(table().belt.bcast, meeting, data.bytes()) || !meeting.lay_for_all(given)) return meeting.elsewhere();
     return true;
   }
-  const auto said = meeting.hear(root);
-  if (said) meeting.take(root, *said, data);
-  return said.has_value();
+  if (const auto said = meeting.hear(root)) {
+    meeting.take(root, *said, data);
+    return true;
+  }
+  const auto laid = meeting.laid_by(root);
+  if (laid) meeting.take_off_belt(root, *laid, data);
+  return laid.has_value();
 }
 
 bool meet_gather(Meeting& meeting, const types::ConstBuffer& own, const BlocksIn& all, std::uint64_t bytes, int root) {
@@ -139,9 +151,60 @@ bool meet_allgather(Meeting& meeting, const types::ConstBuffer& own, const Block
   return true;
 }
 
+namespace {
+
+/// Own data and what the other lays, where the operation commutes. Each piece is combined while it is in the root's cache, as far as it holds whole items.
+class Combined {
+ public:
+  Combined(const Meeting& meeting, const Operands& operands, const void* own, void* result)
+      : operands_(operands), own_(own), result_(result), room_(meeting.call, *operands.type, own == result ? operands.count : 0) {}
+  void take(std::uint64_t first, ConstBytes bytes) {
+    std::memcpy(static_cast<std::byte*>(theirs()) + first, bytes.data(), bytes.size());
+    const std::uint64_t items = (first + bytes.size()) / operands_.type->size - done_;
+    status_ = types::reduce(*operands_.op, *operands_.type, operands_.at(own_, done_), operands_.at(theirs(), done_), items);
+    if (own_ == result_) std::memcpy(operands_.at(result_, done_), operands_.at(theirs(), done_), items * operands_.type->size);
+    done_ += items;
+  }
+  base::Status& status() { return status_; }
+
+ private:
+  void* theirs() const { return own_ == result_ ? room_.data() : result_; }
+
+  Operands operands_;
+  const void* own_;
+  void* result_;
+  ItemRoom room_;
+  std::uint64_t done_ = 0;  ///< items
+  base::Status status_;
+};
+
+bool meet_reduce_of_two(Meeting& meeting, const Operands& operands, const void* own, void* result, int root) {
+  if (meeting.call.rank != root) {
+    const bool is_laid = is_for_belt(table().belt.reduce, meeting, operands.bytes()) && meeting.lay_for_all(operands.all(own));
+    return is_laid || meeting.elsewhere();
+  }
+  if (const auto said = meeting.hear(1 - root)) {
+    meeting.note_length(1 - root, said->size(), operands.bytes());
+    return true;
+  }
+  const auto laid = meeting.laid_by(1 - root);
+  if (!laid) return false;
+  Combined combined(meeting, operands, own, result);
+  meeting.take_off_belt(1 - root, *laid, operands.bytes(), [&](std::uint64_t first, ConstBytes bytes) {
+    if (combined.status()) combined.take(first, bytes);
+  });
+  meeting.absorb(std::move(combined.status()));
+  return true;
+}
+
+}  // namespace
+
 bool meet_reduce(Meeting& meeting, const Operands& operands, const void* own, void* result, int root) {
   const auto& [rank, size] = std::pair(meeting.call.rank, meeting.call.size);
-  if (!is_for_board(operands)) return rank == root ? false : meeting.elsewhere();
+  if (!is_for_board(operands)) {
+    if (size == 2 && operands.type->contiguous && operands.op->commutative) return meet_reduce_of_two(meeting, operands, own, result, root);
+    return rank == root ? false : meeting.elsewhere();
+  }
   if (rank != root) {
     meeting.say(operands.all(own), root);
     return true;

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -166,8 +167,8 @@ class Core final : private transport::Sink {
   /// One round; answers how much moved. Thorough: asks every transport.
   base::Result<int> round(bool thorough);
   /// What whoever waits does once it has waited in vain for a moment.
-  void rest(Backoff& backoff, Backoff::Step step);
-  void nap(Backoff& backoff);
+  void rest(Backoff& backoff, Backoff::Step step, const transport::Transport::LastLook& last_look);
+  void nap(Backoff& backoff, const transport::Transport::LastLook& last_look);
   void run_before_sleep();
   /// Makes rounds until done() or the deadline, which answers false.
   template <typename Done>
@@ -398,7 +399,7 @@ base::Result<bool> Core::wait(const Done& done, base::Deadline deadline) {
     if (done()) break;
     if (deadline.passed()) return false;
     if (moved != 0) backoff.restart(moved);  // and more may be there: a round takes a batch at most
-    else if (const Backoff::Step step = backoff.step(); step != Backoff::Step::spin) rest(backoff, step);
+    else if (const Backoff::Step step = backoff.step(); step != Backoff::Step::spin) rest(backoff, step, std::cref(done));
   }
   return true;
 }

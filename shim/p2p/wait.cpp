@@ -103,10 +103,10 @@ bool Core::is_attended_to() {
   return rounds_at_last_look_.exchange(rounds, std::memory_order_relaxed) != rounds || sleepers() != 0;
 }
 
-void Core::rest(Backoff& backoff, Backoff::Step step) {
+void Core::rest(Backoff& backoff, Backoff::Step step, const transport::Transport::LastLook& last_look) {
   const bool sleeps = step == Backoff::Step::sleep;
   if (engines_->are_several() && backoff.is_time_for_others() && engines_->look_after_others(*this, sleeps) != 0) return;
-  if (sleeps) nap(backoff);
+  if (sleeps) nap(backoff, last_look);
 }
 
 // Before this thread counts as asleep: the work may come back to us, which is no other thread then.
@@ -117,7 +117,7 @@ void Core::run_before_sleep() {
   if (list != nullptr) ProgressWork::run_before_sleep(*list);
 }
 
-void Core::nap(Backoff& backoff) {
+void Core::nap(Backoff& backoff, const transport::Transport::LastLook& last_look) {
   check_liveness();
   run_before_sleep();
   transport::Transport* sleeper;
@@ -132,7 +132,7 @@ void Core::nap(Backoff& backoff) {
   }
   base::Nanoseconds nap = backoff.nap_ns(longest);
   if (sleeper != nullptr) {
-    sleeper->sleep(nap);
+    sleeper->sleep(nap, last_look);
   } else {
     std::this_thread::sleep_for(std::chrono::nanoseconds(nap));
   }

@@ -34,7 +34,7 @@ static bool differs_by_tag(const CreationKey& mine, const CreationKey& other) {
   return other.scope == mine.scope && other.ranges == mine.ranges && other.tag != mine.tag;
 }
 
-/// Two sessions with lower levels may have a thread each. Where there is no other thread there will be none: one that waits starts none.
+/// Where there is no other thread there will be none: one that waits starts none.
 bool Creations::another_may_call() const { return base::thread_count() != 1 && (several_threads_ || process_.has_several_threads()); }
 
 std::string Creations::disagreement_on_tag(const Creation& mine, const CreationKey& other, int rank) const {

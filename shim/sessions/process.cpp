@@ -95,6 +95,14 @@ void Process::set_up_engine() {
   skip_base(incarnation_);
 }
 
+void Process::meet_session(ThreadLevel level, std::thread::id opener) {
+  if (level == ThreadLevel::multiple) allow_several_threads();
+  const bool is_handed_on = level >= ThreadLevel::serialized;
+  std::lock_guard guard(first_session_mutex_);
+  if (!first_session_) first_session_ = {opener, is_handed_on};
+  else if (is_handed_on || first_session_->is_handed_on || opener != first_session_->opener) allow_several_threads();
+}
+
 std::uint32_t Process::lane_of(std::thread::id thread) {
   std::lock_guard guard(lanes_mutex_);
   const auto end = threads_of_lanes_.begin() + lane_count_;

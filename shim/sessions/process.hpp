@@ -115,8 +115,11 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   void skip_base(std::uint32_t base);
   base::ExtendedId make_extended_id();
 
-  /// A session has MPI_THREAD_MULTIPLE: from now on, whatever a thread waits for, another one may call.
+  /// From now on, whatever a thread waits for, another one may call.
   void allow_several_threads() { has_several_threads_.store(true, std::memory_order_relaxed); }
+  /// A session that this process has not seen before. One with MPI_THREAD_MULTIPLE allows several threads by itself; two do whose levels, each by
+  /// itself, leave them a thread each: those that two threads have opened, and those of which one may be handed on (MPI_THREAD_SERIALIZED).
+  void meet_session(ThreadLevel level, std::thread::id opener);
   bool has_several_threads() const { return has_several_threads_.load(std::memory_order_relaxed); }
 
   /// How node roots come to know each other, as set.
@@ -227,6 +230,12 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   mutable std::mutex network_mutex_;    ///< guards the making of network_, and the next two
   bool published_ = false;
   std::atomic<bool> has_several_threads_{false};  ///< pairs with nothing
+  struct FirstSession {
+    std::thread::id opener;
+    bool is_handed_on;
+  };
+  std::mutex first_session_mutex_;              ///< guards the next
+  std::optional<FirstSession> first_session_;
   std::unordered_map<base::ProcessId, std::uint32_t> others_published_;  ///< the last life of each in which it did
   std::unique_ptr<bootstrap::Pending<bootstrap::Done>> early_fence_;  ///< nobody asks how it went: it only brings addresses near
   std::uint32_t life_ = 0;      ///< set at the start

@@ -62,7 +62,10 @@ std::shared_ptr<ProcessSource> source_of(std::shared_ptr<Process> process) { ret
 
 base::Result<Process*> Session::process() const {
   auto found = source_->process();
-  if (found && options_.level == ThreadLevel::multiple) (*found)->allow_several_threads();
+  // relaxed: told twice, or by another thread, it is told all the same
+  if (found && !is_introduced_.load(std::memory_order_relaxed)) {
+    if (!is_introduced_.exchange(true, std::memory_order_relaxed)) (*found)->meet_session(options_.level, opener_);
+  }
   return found;
 }
 

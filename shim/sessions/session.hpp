@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -85,6 +86,7 @@ class Session {
   const std::shared_ptr<ProcessSource> source_;
   const SessionOptions options_;
   const std::thread::id opener_;
+  mutable std::atomic<bool> is_introduced_{false};  ///< to the Process; pairs with nothing
   mutable std::mutex mutex_;  ///< guards what follows
   ErrorHandlerPtr handler_;
   std::optional<std::uint32_t> lane_;

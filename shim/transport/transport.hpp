@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -195,8 +196,10 @@ class Transport {
 
   /// Can others wake a sleep()? If not, the waiting loop keeps its naps short.
   virtual bool can_sleep() const = 0;
+  /// Has what is waited for come without a packet, by somebody who wakes sleepers? Asked when this one is known to sleep.
+  using LastLook = std::function<bool()>;
   /// Sleeps until a packet may have arrived, at most this long. Called without the owner's lock.
-  virtual void sleep(std::int64_t nanoseconds) = 0;
+  virtual void sleep(std::int64_t nanoseconds, const LastLook& last_look) = 0;
 
   struct Counts {
     std::uint64_t links_opened = 0, links_used = 0, packets_sent = 0, bytes_sent = 0, packets_received = 0, sends_again = 0;

@@ -135,8 +135,13 @@ const Op& predefined(Operator code);
 /// predefined ones to predefined types only; MPI_REPLACE and MPI_NO_OP are for one-sided communication.
 bool is_allowed(const Op& op, const Type& type);
 
+/// What kernels are compiled for: registers that all processors of the kind have, and wider ones. Results are the same.
+enum class Registers : std::uint8_t { common, wide };
+/// Of this processor.
+Registers widest_registers();
+
 /// The kernel for an operation on an element kind; null where there is no meaning to it, whatever the type's family.
-Kernel kernel(Operator code, Element element);
+Kernel kernel(Operator code, Element element, Registers registers = widest_registers());
 
 /// Applies op to two arrays of count items: inout[i] = in[i] op inout[i]. Errors: op (not allowed on the type; names both).
 base::Status reduce(const Op& op, const Type& type, const void* in, void* inout, std::uint64_t count);

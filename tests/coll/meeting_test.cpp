@@ -1,75 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocking collectives at a board: one thread for each member, the board in memory that they share.
-#include "shim/coll/meeting.hpp"
+// Blocking collectives at a board.
+#include "tests/coll/meeting_rig.hpp"
 
 #include <cstring>
 #include <thread>
 
-#include "shim/transport/shm/shm.hpp"
 #include "shim/types/derive.hpp"
-#include "tests/coll/rig.hpp"
-#include "tests/transport/anonymous_area.hpp"
 
 namespace shim::coll {
 namespace {
 
 using base::ErrorClass;
-using transport::Boards;
-using transport::testing::AnonymousArea;
-using transport::testing::AnonymousGround;
-
-/// Processes of one node.
-class Together final : public Locality {
- public:
-  Together(std::shared_ptr<AnonymousGround> ground, int rank) : area_(std::move(ground), static_cast<std::uint32_t>(rank)), rank_(rank) {}
-  Sharing sharing() const override { return Sharing::boards; }
-  std::unique_ptr<const Nodes> nodes() const override { return nullptr; }
-  std::optional<transport::BoardPlace> take_board() const override { return boards_.take(slots()); }
-  std::unique_ptr<transport::Board> open_board(transport::BoardPlace place) const override { return boards_.open(place, slots(), rank_); }
-
- private:
-  std::vector<std::uint32_t> slots() const {
-    std::vector<std::uint32_t> all(area_.slot_count());
-    std::iota(all.begin(), all.end(), 0);
-    return all;
-  }
-  AnonymousArea area_;
-  mutable Boards boards_{area_};
-  int rank_;
-};
-
-void agree_on_board(Comm& comm) {
-  for (int i = 0; i <= kCollectivesBeforeBoard; ++i) {
-    ASSERT_EQ(comm.meeting_place().board, nullptr);
-    ASSERT_TRUE(run(comm, barrier(Turn::blocking(comm))));
-  }
-}
-
-/// Every member in a thread of its own: body(comm, world).
-template <typename Body>
-void on_all(int size, bool with_boards, const Body& body) {
-  p2p::World world({.processes = size, .settings = p2p::World::quick()});
-  auto contexts = world.contexts();
-  const auto slots = static_cast<std::uint32_t>(size);
-  auto ground = std::make_shared<AnonymousGround>(slots, transport::shm_slot_bytes(slots), 64, Boards::store_bytes());
-  world.run([&](int rank) {
-    Together together(ground, rank);
-    Comm comm(world.engine(rank), *contexts[static_cast<std::size_t>(rank)], std::make_shared<ScratchPool>(), rank, size, nullptr,
-              with_boards ? &together : nullptr);
-    agree_on_board(comm);
-    ASSERT_EQ(comm.meeting_place().board != nullptr, with_boards);
-    body(comm, world);
-  });
-}
-
-template <typename Body>
-void at_boards(int size, const Body& body) {
-  on_all(size, true, [&](Comm& comm, p2p::World&) { body(comm); });
-}
-
-const types::Type& double_type() { return *types::find_predefined("MPI_DOUBLE"); }
-const types::Op& sum() { return types::predefined(types::Operator::sum); }
-std::size_t n(int number) { return static_cast<std::size_t>(number); }
 
 /// All results of one member, one after the other.
 class Results {
@@ -149,7 +90,7 @@ TEST(Meeting, GivesTheSameBitsAsMessages) {
       SCOPED_TRACE(std::to_string(size) + " members, " + std::to_string(count) + " items");
       std::vector<Results> at_board(n(size)), by_messages(n(size));
       for (bool with_boards : {false, true}) {
-        on_all(size, with_boards, [&](Comm& comm, p2p::World&) {
+        on_members(size, with_boards, [&](Comm& comm, p2p::World&) {
           Results& results = (with_boards ? at_board : by_messages)[n(comm.rank())];
           for (int root : {0, size - 1}) {
             move_data(comm, root, count, results);
@@ -243,7 +184,7 @@ TEST(Meeting, ExchangesAmongThoseWhoNameEachOther) {
 }
 
 TEST(Meeting, AMessageThatNobodyGivesIsReported) {
-  on_all(2, true, [](Comm& comm, p2p::World&) {
+  on_members(2, true, [](Comm& comm, p2p::World&) {
     Items given = values(comm.rank(), 1), got = untouched(2);
     const int other = 1 - comm.rank();
     std::vector<Outgoing> out_to = {{out(given), other}};
@@ -327,13 +268,13 @@ TEST(Meeting, OtherLengthsAreReportedAndLeaveNobodyWaiting) {
   for (const auto& [usual, other] : {std::pair(4, 2), std::pair(2, 4), std::pair(4, 200), std::pair(200, 4)}) {
     SCOPED_TRACE(std::to_string(usual) + " items, of one member " + std::to_string(other));
     for (int root : {0, 1}) {
-      on_all(3, true, [&, usual = usual, other = other](Comm& comm, p2p::World&) {
+      on_members(3, true, [&, usual = usual, other = other](Comm& comm, p2p::World&) {
         const auto count = static_cast<std::uint64_t>(comm.rank() == 1 ? other : usual);
         Items own = values(comm.rank(), 200), result = untouched(600);
         const auto given = run(comm, bcast(Turn::blocking(comm), {own.data(), count, &int64_type()}, root));
         EXPECT_EQ(given.has_value(), comm.rank() == root || (root == 0 && comm.rank() != 1)) << "bcast, rank " << comm.rank();
       });
-      on_all(3, true, [&, usual = usual, other = other](Comm& comm, p2p::World&) {
+      on_members(3, true, [&, usual = usual, other = other](Comm& comm, p2p::World&) {
         const auto count = static_cast<std::uint64_t>(comm.rank() == 1 ? other : usual);
         Items own = values(comm.rank(), 200), result = untouched(600);
         const auto gathered = run(comm, gather(Turn::blocking(comm), {own.data(), count, &int64_type()}, {result.data(), count, &int64_type()}, root));
@@ -342,7 +283,7 @@ TEST(Meeting, OtherLengthsAreReportedAndLeaveNobodyWaiting) {
           EXPECT_EQ(gathered.error().error_class(), ErrorClass::truncate) << gathered.error().text();
         }
       });
-      on_all(3, true, [&, usual = usual, other = other](Comm& comm, p2p::World&) {
+      on_members(3, true, [&, usual = usual, other = other](Comm& comm, p2p::World&) {
         const auto count = static_cast<std::uint64_t>(comm.rank() == 1 ? other : usual);
         Items own = values(comm.rank(), 200), result = untouched(600);
         const auto summed = run(comm, allreduce(Turn::blocking(comm), {own.data(), count, &int64_type()}, result.data(), count, int64_type(), sum()));
@@ -354,7 +295,7 @@ TEST(Meeting, OtherLengthsAreReportedAndLeaveNobodyWaiting) {
 }
 
 TEST(Meeting, AMemberThatDiesIsNamed) {
-  on_all(3, true, [](Comm& comm, p2p::World& world) {
+  on_members(3, true, [](Comm& comm, p2p::World& world) {
     ASSERT_TRUE(run(comm, barrier(Turn::blocking(comm))));
     if (comm.rank() == 1) return world.kill(1);
     const auto met = run(comm, barrier(Turn::blocking(comm)));

@@ -62,6 +62,31 @@ int count_of(const std::string& part, const std::string& text) {
   return count;
 }
 
+TEST(Threads, MayCallWhereSessionsLeaveThemRoom) {
+  using Levels = std::vector<ThreadLevel>;
+  auto may_call = [](const Levels& levels, bool from_threads) {
+    Cluster cluster(World::of(1, 1));
+    auto process = *cluster.start(0);
+    std::vector<SessionPtr> sessions;
+    for (ThreadLevel level : levels) {
+      auto open = [&] { sessions.push_back(std::make_shared<Session>(source_of(process), SessionOptions{.level = level}, nullptr)); };
+      if (from_threads) std::thread(open).join();
+      else open();
+    }
+    for (int round = 0; round < 2; ++round)
+      for (const SessionPtr& session : sessions) EXPECT_TRUE(session->process());
+    return process->has_several_threads();
+  };
+  using enum ThreadLevel;
+  EXPECT_TRUE(may_call({multiple}, false));
+  EXPECT_FALSE(may_call({serialized}, false));
+  EXPECT_FALSE(may_call({single, funneled}, false));
+  EXPECT_TRUE(may_call({single, serialized}, false));
+  EXPECT_TRUE(may_call({serialized, funneled}, false));
+  EXPECT_FALSE(may_call({single}, true));
+  EXPECT_TRUE(may_call({funneled, funneled}, true));
+}
+
 /// Two creations over one group, which one process and the others begin in opposite orders: legal where that one, or each, has a
 /// thread for either.
 class LateThread : public ::testing::TestWithParam<std::tuple<World, bool>> {};

@@ -42,7 +42,7 @@ class MatchingTransport final : public transport::Transport, public transport::M
   bool is_gone(const transport::Link& link) const override { return below_->is_gone(link); }
   bool is_flushed() const override { return below_->is_flushed(); }
   bool can_sleep() const override { return false; }
-  void sleep(std::int64_t nanoseconds) override { below_->sleep(nanoseconds); }
+  void sleep(std::int64_t nanoseconds, const LastLook& last_look) override { below_->sleep(nanoseconds, last_look); }
   const Counts& counts() const override { return below_->counts(); }
   transport::Matcher* matcher() override { return this; }
   bool may_match() const override { return true; }

@@ -443,8 +443,18 @@ TEST_P(Conformance, CountsAddUp) {
 TEST_P(Conformance, SleepEndsInTimeWhenNothingComes) {
   SET_UP_OR_SKIP(1);
   base::Nanoseconds start = base::now_ns();
-  rig_->at(0).sleep(2'000'000);
+  rig_->at(0).sleep(2'000'000, [] { return false; });
   EXPECT_LT(base::now_ns() - start, 1'000'000'000);
+}
+
+TEST_P(Conformance, WhoCanBeWokenLooksOnceMoreForWhatComesWithoutAPacket) {
+  SET_UP_OR_SKIP(1);
+  if (!rig_->at(0).can_sleep()) GTEST_SKIP() << "cannot be woken";
+  int looks = 0;
+  const base::Nanoseconds start = base::now_ns();
+  rig_->at(0).sleep(20'000'000'000, [&] { return ++looks > 0; });
+  EXPECT_EQ(looks, 1);
+  EXPECT_LT(base::now_ns() - start, 10'000'000'000);
 }
 
 TEST_P(Conformance, AWaitingPacketEndsASleep) {
@@ -454,7 +464,7 @@ TEST_P(Conformance, AWaitingPacketEndsASleep) {
   std::thread sender([&] { EXPECT_EQ(party(0).send(size() - 1, 20), Attempt::done); });
   sender.join();
   base::Nanoseconds start = base::now_ns();
-  receiver.sleep(20'000'000'000);
+  receiver.sleep(20'000'000'000, [] { return false; });
   EXPECT_LT(base::now_ns() - start, 10'000'000'000) << "slept although a packet was there";
 }
 

@@ -79,7 +79,8 @@ TEST_F(RollCallTest, IsCompleteOnceAllHaveSignedAndTellsWhatTheyBrought) {
 
 TEST_F(RollCallTest, WhatTheFirstBringsBesideIsThereForAll) {
   const FromSlot two(2);
-  const std::vector<std::uint32_t> words{1, 20, 30, 40};
+  const std::vector<std::uint32_t> words{1, 20, 30, 40, 50};
+  ASSERT_EQ(words.size(), 1 + kRollCallExtra);
   auto last = sign(1, "name", 7, two);
   auto first = own[0]->calls.sign(call(0, "name", two), words);
   ASSERT_TRUE(last.call->is_complete());

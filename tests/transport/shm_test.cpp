@@ -383,7 +383,7 @@ TEST(Shm, ASleeperIsWokenByAPacket) {
   auto start = base::now_ns();
   auto deadline = base::Deadline::after_seconds(kTestSeconds);
   while (came < kPackets && !deadline.passed()) {
-    receiver.transport->sleep(1'000'000'000);
+    receiver.transport->sleep(1'000'000'000, [] { return false; });
     ASSERT_TRUE(receiver.transport->poll(sink));
   }
   EXPECT_EQ(came, kPackets);

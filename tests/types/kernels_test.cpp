@@ -19,8 +19,8 @@ constexpr std::size_t kLengths[] = {0, 1, 2, 3, 7, 15, 16, 17, 31, 33, 64, 100};
 
 // Runs the kernel at an odd address, so that it must not rely on alignment, and compares item by item.
 template <typename T>
-void check(Operator code, Element element, std::function<T(T, T)> expected, std::function<T()> next) {
-  Kernel run = kernel(code, element);
+void check_one(Operator code, Element element, Registers registers, const std::function<T(T, T)>& expected, const std::function<T()>& next) {
+  Kernel run = kernel(code, element, registers);
   ASSERT_NE(run, nullptr);
   for (std::size_t length : kLengths) {
     std::vector<T> a(length), b(length);
@@ -38,6 +38,13 @@ void check(Operator code, Element element, std::function<T(T, T)> expected, std:
     EXPECT_EQ(inout.front(), std::byte{0x5a});
     EXPECT_EQ(inout.back(), std::byte{0x5a});
   }
+}
+
+// With all registers that there are here.
+template <typename T>
+void check(Operator code, Element element, const std::function<T(T, T)>& expected, const std::function<T()>& next) {
+  check_one<T>(code, element, Registers::common, expected, next);
+  if (widest_registers() != Registers::common) check_one<T>(code, element, widest_registers(), expected, next);
 }
 
 template <typename T> constexpr Element kElementOf = Element::none;

@@ -68,7 +68,7 @@ class NetTransport final : public Net, private Matcher {
   Presence presence(const Link& link) const override;
   bool is_flushed() const override { return contacts_->is_flushed() && (!fabric_ || fabric_->is_flushed()); }
   bool can_sleep() const override { return false; }
-  void sleep(std::int64_t nanoseconds) override { contacts_->sleep(std::min(nanoseconds, kLongestNap)); }
+  void sleep(std::int64_t nanoseconds, const LastLook&) override { contacts_->sleep(std::min(nanoseconds, kLongestNap)); }
   const Counts& counts() const override;
   Matcher* matcher() override { return fabric_ && fabric_->matcher() ? this : nullptr; }
   bool may_match() const override { return fabric_ ? fabric_->may_match() : settings_.may_match && !fabric_failure_; }

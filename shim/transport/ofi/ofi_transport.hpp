@@ -44,7 +44,7 @@ class Ofi final : public Transport {
   std::unique_ptr<Read> begin_read(Link& link, const RemoteMemory& from, std::span<std::byte> into) override;
   bool is_flushed() const override;
   bool can_sleep() const override { return false; }
-  void sleep(std::int64_t nanoseconds) override;
+  void sleep(std::int64_t nanoseconds, const LastLook&) override;
   const Counts& counts() const override { return counts_; }
   Matcher* matcher() override { return matcher_.get(); }
   bool may_match() const override { return matcher_ != nullptr; }

@@ -30,7 +30,7 @@ class Self final : public Transport {
   Result<Attempt> try_read(Link& link, std::uint64_t remote_address, std::span<std::byte> into) override;
   bool is_flushed() const override { return true; }
   bool can_sleep() const override { return true; }
-  void sleep(std::int64_t nanoseconds) override;
+  void sleep(std::int64_t nanoseconds, const LastLook&) override;
   const Counts& counts() const override { return counts_; }
 
  private:
@@ -107,10 +107,10 @@ Result<Attempt> Self::try_read(Link&, std::uint64_t remote_address, std::span<st
   return Attempt::done;
 }
 
-void Self::sleep(std::int64_t nanoseconds) {
+void Self::sleep(std::int64_t nanoseconds, const LastLook& last_look) {
   std::uint32_t ticket = announce_sleep(wake_);
   // seq_cst after a seq_cst store: the full barrier between announcing and looking; pairs with the store in try_send
-  if (queued_.load(std::memory_order_seq_cst) != 0) return;
+  if (queued_.load(std::memory_order_seq_cst) != 0 || last_look()) return;
   sleep_on(wake_, ticket, nanoseconds);
 }
 

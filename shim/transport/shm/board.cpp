@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 namespace shim::transport {
 namespace {
@@ -11,7 +12,8 @@ constexpr std::uint32_t kBoards = 8;  // of one host at a time
 constexpr std::size_t kPage = 4096;
 
 constexpr std::size_t whole_pages(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
-constexpr std::size_t kMemoryOfBoard = whole_pages(sizeof(BoardHead) + kBoardMembers * sizeof(BoardPart));
+constexpr std::size_t kBeltAt = whole_pages(sizeof(BoardHead) + kBoardMembers * sizeof(BoardPart));  // in a board's memory
+constexpr std::size_t kMemoryOfBoard = kBeltAt + whole_pages(kBeltBytes);
 
 std::byte* board_at(base::SharedArea& area, BoardPlace place) {
   return area.store(place.slot) + place.number * kMemoryOfBoard;
@@ -48,6 +50,7 @@ std::optional<BoardPlace> Boards::take(std::span<const std::uint32_t> members) {
     head.members = static_cast<std::uint32_t>(members.size());
     std::copy(members.begin(), members.end(), head.slots.begin());
     for (auto& left : head.left) left.store(0, std::memory_order_relaxed);
+    head.belt.make_new();
     std::for_each_n(parts_at(board), members.size(), make_new);
     return place;
   }
@@ -58,11 +61,12 @@ std::unique_ptr<Board> Boards::open(BoardPlace place, std::span<const std::uint3
   std::array<WakeWords*, kBoardMembers> wakes{};
   std::transform(members.begin(), members.end(), wakes.begin(),
                  [&](std::uint32_t slot) { return &reinterpret_cast<SlotMemory*>(where_they_sleep.slot(slot))->wake; });
-  return std::make_unique<Board>(board_at(area_, place), std::span(wakes.data(), members.size()), rank);
+  return std::make_unique<Board>(area_, board_at(area_, place), std::span(wakes.data(), members.size()), rank);
 }
 
-Board::Board(std::byte* memory, std::span<WakeWords* const> wakes, int rank)
-    : head_(head_at(memory)), parts_(parts_at(memory)), rank_(rank), size_(static_cast<int>(wakes.size())) {
+Board::Board(base::SharedArea& area, std::byte* memory, std::span<WakeWords* const> wakes, int rank)
+    : area_(area), head_(head_at(memory)), parts_(parts_at(memory)), belt_(head_.belt, memory + kBeltAt, rank), rank_(rank),
+      size_(static_cast<int>(wakes.size())) {
   std::copy(wakes.begin(), wakes.end(), wakes_.begin());
 }
 
@@ -105,6 +109,23 @@ void Board::put_up(std::size_t bytes, MemberSet for_whom) {
 
 void Board::put_up_elsewhere() {
   note().word.store(BoardNote::word_of(meeting_, BoardNote::kElsewhere), std::memory_order_release);  // pairs with the acquire in find
+}
+
+bool Board::put_up_on_belt(std::uint64_t bytes) {
+  // most communicators never need it
+  if (!belt_is_backed_ && !(belt_is_backed_ = area_.back(belt_.memory(), kBeltBytes).has_value())) return false;
+  const OnBelt laid{belt_.begin_to_lay(), bytes};
+  std::memcpy(note().bytes.data(), &laid, sizeof laid);
+  publish(BoardNote::kOnBelt);
+  wake_all_members();
+  return true;
+}
+
+OnBelt Board::on_belt(const BoardNote& note) {
+  OnBelt found;
+  static_assert(sizeof found <= BoardNote::kBytes);
+  std::memcpy(&found, note.bytes.data(), sizeof found);
+  return found;
 }
 
 void Board::say_ended() {

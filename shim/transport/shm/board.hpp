@@ -15,11 +15,11 @@
 #include <span>
 
 #include "shim/base/shared_area.hpp"
+#include "shim/transport/shm/belt.hpp"
 #include "shim/transport/shm/slot.hpp"
 
 namespace shim::transport {
 
-inline constexpr int kBoardMembers = 16;          ///< most of one board
 inline constexpr std::size_t kBoardBytes = 1088;  ///< most that a member puts up in a meeting
 
 /// A bit for each rank.
@@ -37,6 +37,7 @@ struct BoardPlace {
 struct alignas(kLine) BoardNote {
   static constexpr std::size_t kBytes = kLine - sizeof(std::uint64_t);
   static constexpr std::uint64_t kElsewhere = 0xffff;  ///< as a length: this member's data does not come over the board
+  static constexpr std::uint64_t kOnBelt = 0xfffe;     ///< likewise: it is laid on the belt, and the bytes are an OnBelt
   static std::uint64_t word_of(std::uint64_t meeting, std::uint64_t length) { return (meeting + 1) << 16 | length; }
 
   std::atomic<std::uint64_t> word;
@@ -66,13 +67,14 @@ struct BoardHead {
   std::array<std::uint32_t, kBoardMembers> slots;         ///< likewise: of the members, by rank
   /// By rank: 1 once the member needs the board no more.
   alignas(kLine) std::array<std::atomic<std::uint32_t>, kBoardMembers> left;
+  BeltWords belt;
 };
 
 /// A member's view. One thread at a time. All members go through the same meetings in the same order.
 class Board {
  public:
-  /// Made by Boards::open. @param memory of the board  @param wakes how to wake the members, by rank
-  Board(std::byte* memory, std::span<WakeWords* const> wakes, int rank);
+  /// Made by Boards::open. @param memory of the board, in this area, which outlives this  @param wakes how to wake the members, by rank
+  Board(base::SharedArea& area, std::byte* memory, std::span<WakeWords* const> wakes, int rank);
   /// Leaves: what this member has put up stays for the others.
   ~Board();
   Board(const Board&) = delete;
@@ -92,10 +94,19 @@ class Board {
   void put_up(std::size_t bytes, MemberSet for_whom);
   /// Says that there is something, but not here.
   void put_up_elsewhere();
+  /// Says that so much is about to be laid on the belt, and wakes all. Nothing, where there is no memory for the belt.
+  bool put_up_on_belt(std::uint64_t bytes);
+  Belt& belt() { return belt_; }
+  /// Has this member ever laid anything there?
+  bool has_belt() const { return belt_is_backed_; }
+  /// A piece is there, or is taken.
+  void wake_all_members() { wake(all_members(size_)); }
+  void wake_member(int rank) { wake(member(rank)); }
 
   struct Found {
     bool is_here;       ///< false: elsewhere
     std::span<const std::byte> bytes;
+    std::optional<OnBelt> on_belt = std::nullopt;  ///< which is elsewhere
   };
   /// What this member has put up in this meeting; nothing yet.
   std::optional<Found> find(int rank) const {
@@ -106,6 +117,7 @@ class Board {
     const std::uint64_t length = word & 0xffff;
     if (length <= BoardNote::kBytes) [[likely]] return Found{true, {note.bytes.data(), length}};
     if (length == BoardNote::kElsewhere) return Found{false, {}};
+    if (length == BoardNote::kOnBelt) return Found{false, {}, on_belt(note)};
     return Found{true, {sheet_of(rank).bytes.data(), length}};
   }
   /// This member is ahead: what it has put up for one of the next meetings comes from its core meanwhile.
@@ -127,14 +139,18 @@ class Board {
   Ring& ring_for(std::size_t bytes) { return bytes <= BoardNote::kBytes ? notes_ : sheets_; }
   const Ring& ring_for(std::size_t bytes) const { return bytes <= BoardNote::kBytes ? notes_ : sheets_; }
   bool has_room(const Ring& ring, int awaited) const;
+  static OnBelt on_belt(const BoardNote& note);
   BoardNote& note() { return parts_[rank_].notes[meeting_ % BoardPart::kNotes]; }
   BoardSheet& sheet_of(int rank) const { return parts_[rank].sheets[meeting_ % BoardPart::kSheets]; }
   void wake(MemberSet members);
   void publish(std::uint64_t length);
   void say_ended();
 
+  base::SharedArea& area_;
   BoardHead& head_;
   BoardPart* parts_;  ///< by rank
+  Belt belt_;
+  bool belt_is_backed_ = false;  ///< this member knows it to be
   std::array<WakeWords*, kBoardMembers> wakes_{};
   int rank_, size_;
   std::uint64_t meeting_ = 0;

@@ -83,7 +83,7 @@ class Shm final : public Transport {
   CopyBoard* copy_board_to(Link& link) override;
   bool is_flushed() const override { return true; }  // what is in a ring stays there, whatever becomes of its sender
   bool can_sleep() const override { return true; }
-  void sleep(std::int64_t nanoseconds) override;
+  void sleep(std::int64_t nanoseconds, const LastLook&) override;
   const Counts& counts() const override { return counts_; }
 
  private:
@@ -317,7 +317,7 @@ CopyBoard* Shm::copy_board_to(Link& link) {
 }
 
 /// Runs outside the owner's lock, beside polls and sends of other threads: touches shared memory and blocked_ only.
-void Shm::sleep(std::int64_t nanoseconds) {
+void Shm::sleep(std::int64_t nanoseconds, const LastLook& last_look) {
   bool blocked = blocked_.load(std::memory_order_relaxed) != 0;
   std::int64_t nap = std::min(nanoseconds, blocked ? kBlockedNapNs : kLongestNapNs);
   std::uint32_t ticket = announce_sleep(own_.wake);
@@ -325,7 +325,7 @@ void Shm::sleep(std::int64_t nanoseconds) {
   bool work = own_.visit_contacts(area_.slot_count(), [&](std::uint32_t sender) {
     return has_unread(ring_memory(sender, area_.own_slot()).control());
   });
-  if (!work) sleep_on(own_.wake, ticket, nap);
+  if (!work && !last_look()) sleep_on(own_.wake, ticket, nap);
 }
 
 }  // namespace
