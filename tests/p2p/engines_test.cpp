@@ -116,6 +116,7 @@ TEST_F(TwoEngines, WorkBeforeSleepIsDoneByWhoSleepsInTheOther) {
 TEST_F(TwoEngines, BasesOfOneAreNoHolesInTheOthers) {
   here.clear(), there.clear();
   for (std::uint32_t base = 1000; base < 1100; ++base) (base % 2 == 0 ? first : second).context(0, {}, base).reset();
+  for (std::uint32_t base = 1000; base < 1100; ++base) EXPECT_TRUE(engines[0]->ended_bases()->contains(base));
   EXPECT_LE(engines[0]->ended_bases()->ranges(), 2u);  // these, and those of the set-up
 }
 
