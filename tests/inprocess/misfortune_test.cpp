@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <future>
 #include <thread>
 
 #include "cluster.hpp"
@@ -68,11 +69,24 @@ TEST(Threads, MayCallWhereSessionsLeaveThemRoom) {
     Cluster cluster(World::of(1, 1));
     auto process = *cluster.start(0);
     std::vector<SessionPtr> sessions;
+    auto open = [&](ThreadLevel level) { sessions.push_back(std::make_shared<Session>(source_of(process), SessionOptions{.level = level}, nullptr)); };
+    std::promise<void> all_are_open;
+    const std::shared_future<void> end = all_are_open.get_future().share();
+    std::vector<std::jthread> threads;  // that live at the same time
     for (ThreadLevel level : levels) {
-      auto open = [&] { sessions.push_back(std::make_shared<Session>(source_of(process), SessionOptions{.level = level}, nullptr)); };
-      if (from_threads) std::thread(open).join();
-      else open();
+      if (!from_threads) {
+        open(level);
+        continue;
+      }
+      std::promise<void> is_open;
+      threads.emplace_back([&] {
+        open(level);
+        is_open.set_value();
+        end.wait();
+      });
+      is_open.get_future().wait();
     }
+    all_are_open.set_value();
     for (int round = 0; round < 2; ++round)
       for (const SessionPtr& session : sessions) EXPECT_TRUE(session->process());
     return process->has_several_threads();
