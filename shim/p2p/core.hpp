@@ -318,6 +318,8 @@ class Core final : private transport::Sink {
   int poll_all(bool thorough, base::Status& status);
   bool is_attended_to();
   int sleepers() const { return sleepers_.load(std::memory_order_relaxed); }
+  void count_sleepers(int by) { sleepers_.store(sleepers() + by, std::memory_order_relaxed); }
+  void change_sleepers(int by);  ///< no lock
   bool must_poll_others() const;
   bool may_take_short_way(const Awaited& awaited);
   bool is_turn_of_other_engines();

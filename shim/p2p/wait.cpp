@@ -124,7 +124,7 @@ void Core::nap(Backoff& backoff, const transport::Transport::LastLook& last_look
   base::Nanoseconds longest = kLongNap;
   {
     Guard guard = enter();
-    sleepers_.store(sleepers() + 1, std::memory_order_relaxed);
+    count_sleepers(+1);
     sleeper = transports_.empty() ? nullptr : transports_.front().transport;
     if (sleeper != nullptr && !sleeper->can_sleep()) sleeper = nullptr;
     if (sleeper == nullptr || several_threads_ || must_poll_others() || engines_->are_several()) longest = kShortNap;
@@ -132,12 +132,22 @@ void Core::nap(Backoff& backoff, const transport::Transport::LastLook& last_look
   }
   base::Nanoseconds nap = backoff.nap_ns(longest);
   if (sleeper != nullptr) {
-    sleeper->sleep(nap, last_look);
+    sleeper->sleep(nap, [&] {
+      change_sleepers(-1);  // what is asked may come in here: that is no other thread
+      const bool has_come = last_look();
+      change_sleepers(+1);
+      return has_come;
+    });
   } else {
     std::this_thread::sleep_for(std::chrono::nanoseconds(nap));
   }
-  Guard guard = enter();
-  sleepers_.store(sleepers() - 1, std::memory_order_relaxed);
+  change_sleepers(-1);
+}
+
+/// For the one who sleeps: not by enter(), which would take it for another one than the sleeper.
+void Core::change_sleepers(int by) {
+  const Guard guard(lock_);
+  count_sleepers(by);
 }
 
 /// Is there a transport, beside the one we sleep on, from which others' packets may come?

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Progress, waiting, flushing, and requests of other rooms.
 #include "shim/p2p/backoff.hpp"
+#include "shim/transport/self/self.hpp"
 #include "tests/p2p/world.hpp"
 
 namespace shim::p2p {
@@ -14,6 +15,26 @@ TEST(Wait, EndsWithTheConditionOrTheDeadline) {
   base::Nanoseconds begin = base::now_ns();
   EXPECT_FALSE(value_of(world.engine(0).wait_until([] { return false; }, base::Deadline::after_seconds(0.05))));
   EXPECT_GE(base::now_ns() - begin, 50'000'000);
+}
+
+/// Waits for itself alone.
+class Nobody final : public Router {
+ public:
+  base::Result<Route> route_to(base::ProcessId) override { return base::Error(base::ErrorClass::other, "there is nobody"); }
+  bool is_alive(base::ProcessId) override { return true; }
+};
+
+TEST(Wait, AThreadThatSleepsAloneIsNotTakenForTwo) {
+  Nobody router;
+  const auto self = transport::make_self();
+  base::Settings settings;
+  settings.spin = settings.yield = 0;
+  Engine engine({.settings = settings, .router = &router, .transports = {self.get()}});
+  int asked = 0;
+  // comes into the engine, as conditions may, also the last time before it sleeps
+  const auto not_yet = [&] { return ++asked < 0 || engine.counts().control_sent > 0; };
+  EXPECT_FALSE(value_of(engine.wait_until(not_yet, base::Deadline::after_seconds(0.4))));
+  EXPECT_LT(asked, 400) << "naps of 1 ms, and not of 10";
 }
 
 TEST(Backoff, GivesALeadToWhoSendsFewAtATimeWhereCoresAreFree) {
