@@ -141,21 +141,24 @@ TEST_F(RollCallTest, TheHostCallsOffWhatWaitsUnderThatNameAlone) {
 }
 
 TEST_F(RollCallTest, NamesCountToTheLastByteAndMeetNobodyElse) {
+  const FromSlot two(2);
   const std::string longest(kRollCallName, 'x');
-  std::string other = longest;
-  other.back() = 'y';
-  auto one = sign(0, longest, 1);
+  const auto one = sign(0, longest, 1, two);
   ASSERT_EQ(one.answer, Answer::signed_up);
-  for (int last = 0; last < 256; ++last) {  // some have the same place
+  std::string other = longest;
+  int in_its_place = 0;
+  for (int last = 0; last < 256; ++last) {
     if (last == 'x') continue;
     other.back() = static_cast<char>(last);
-    auto two = sign(1, other, 2);
-    EXPECT_TRUE(two.answer == Answer::elsewhere || !two.call->is_complete());
+    const auto signature = sign(1, other, 2, two);
+    if (signature.answer == Answer::elsewhere) ++in_its_place;
+    ASSERT_FALSE(one.call->is_complete()) << last;
   }
-  const FromSlot two(2);
-  auto shorter = sign(0, std::string(8, '\0'), 1, two);
-  EXPECT_FALSE(sign(1, std::string(7, '\0'), 1, two).call.has_value() && shorter.call->is_complete());
-  EXPECT_EQ(sign(0, longest + "x", 1).answer, Answer::elsewhere);
+  EXPECT_GT(in_its_place, 0) << "so that names were compared";
+  const auto zeros = sign(0, std::string(8, '\0'), 1, two);
+  const auto fewer = sign(1, std::string(7, '\0'), 1, two);
+  EXPECT_FALSE(zeros.call->is_complete());
+  EXPECT_EQ(sign(0, longest + "x", 1, two).answer, Answer::elsewhere);
 }
 
 TEST_F(RollCallTest, AMemberSignsOnce) {
