@@ -155,10 +155,15 @@ TEST_F(RollCallTest, NamesCountToTheLastByteAndMeetNobodyElse) {
     ASSERT_FALSE(one.call->is_complete()) << last;
   }
   EXPECT_GT(in_its_place, 0) << "so that names were compared";
+  EXPECT_EQ(sign(0, longest + "x", 1, two).answer, Answer::elsewhere);
+}
+
+TEST_F(RollCallTest, ALongerNameIsAnother) {
+  const FromSlot two(2);
   const auto zeros = sign(0, std::string(8, '\0'), 1, two);
+  ASSERT_EQ(zeros.answer, Answer::signed_up);
   const auto fewer = sign(1, std::string(7, '\0'), 1, two);
   EXPECT_FALSE(zeros.call->is_complete());
-  EXPECT_EQ(sign(0, longest + "x", 1, two).answer, Answer::elsewhere);
 }
 
 TEST_F(RollCallTest, AMemberSignsOnce) {
