@@ -196,15 +196,18 @@ TEST_F(RollCallTest, TheLastOneWakesWhoSleeps) {
 }
 
 /// Rounds that some members give up, and some that one never comes to: either all see it complete, or nobody does, and those agree by other means.
-TEST_F(RollCallTest, AllOrNobody) {
-  constexpr std::uint32_t kRounds = 4000;
+class RollCallsOf : public RollCallTest, public ::testing::WithParamInterface<std::uint32_t> {};
+
+TEST_P(RollCallsOf, AllOrNobody) {
+  const FromSlot members(GetParam());
+  const std::uint32_t size = members.size(), kRounds = 40'000 / size;
   std::vector<std::atomic<std::uint32_t>> others(kRounds);
   std::atomic<std::uint32_t> completed = 0;
   std::atomic<bool> stuck = false;
   auto by_other_means = [&](std::uint32_t round) {
     others[round].fetch_add(1);
     const auto until = base::Deadline::after_seconds(60);
-    while (others[round].load() < kSlots && !stuck) {
+    while (others[round].load() < size && !stuck) {
       if (until.passed()) stuck = true;
       std::this_thread::yield();
     }
@@ -213,7 +216,7 @@ TEST_F(RollCallTest, AllOrNobody) {
     std::minstd_rand random(rank + 1);
     for (std::uint32_t round = 0; round < kRounds && !stuck; ++round) {
       const bool stays_away = rank == 0 && round % 16 == 5, is_hopeless = round % 16 == 5;
-      auto mine = stays_away ? RollCalls::Signed{Answer::elsewhere, std::nullopt} : sign(rank, "name", round * kSlots + rank);
+      auto mine = stays_away ? RollCalls::Signed{Answer::elsewhere, std::nullopt} : sign(rank, "name", round * size + rank, members);
       if (!mine.call) {
         by_other_means(round);
         continue;
@@ -227,16 +230,18 @@ TEST_F(RollCallTest, AllOrNobody) {
         continue;
       }
       completed.fetch_add(1);
-      for (std::uint32_t member = 0; member < kSlots; ++member) EXPECT_EQ(mine.call->brought(member), round * kSlots + member);
+      for (std::uint32_t member = 0; member < size; ++member) EXPECT_EQ(mine.call->brought(member), round * size + member);
     }
   };
   std::vector<std::thread> threads;
-  for (std::uint32_t rank = 0; rank < kSlots; ++rank) threads.emplace_back(live, rank);
+  for (std::uint32_t rank = 0; rank < size; ++rank) threads.emplace_back(live, rank);
   for (auto& thread : threads) thread.join();
   EXPECT_FALSE(stuck) << "some saw it complete, and others not";
   EXPECT_GT(completed.load(), 0u);
-  EXPECT_LT(completed.load(), kRounds * kSlots);
+  EXPECT_LT(completed.load(), kRounds * size);
 }
+
+INSTANTIATE_TEST_SUITE_P(Members, RollCallsOf, ::testing::Values(2, 3, 4));
 
 }  // namespace
 }  // namespace shim::transport

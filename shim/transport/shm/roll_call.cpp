@@ -137,8 +137,11 @@ RollCalls::Signed RollCalls::open(const Bucket& bucket, std::uint64_t turn, Shee
   // release: pairs with the acquire of those who look for the name
   sheet.state.store(SheetState{.round = round, .signatures = 1, .phase = Phase::open}.word(), std::memory_order_release);
   Signed signed_up{Answer::signed_up, RollCall(sheet, round, call.members, area_)};
-  // who has been away since it read the turn may have opened the other sheet, where nobody looks
   if (bucket.turn->turn.load(std::memory_order_acquire) == turn) return signed_up;
+  // The turn has gone on: either all have signed here meanwhile, or this member had been away since it read the turn, and has opened the
+  // sheet where nobody looks.
+  signed_up.call->call_off();
+  if (signed_up.call->is_complete()) return signed_up;
   return {Answer::elsewhere, std::nullopt};
 }
 
