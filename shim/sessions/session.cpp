@@ -63,9 +63,8 @@ std::shared_ptr<ProcessSource> source_of(std::shared_ptr<Process> process) { ret
 base::Result<Process*> Session::process() const {
   auto found = source_->process();
   // relaxed: told twice, or by another thread, it is told all the same
-  if (found && !is_introduced_.load(std::memory_order_relaxed)) {
-    if (!is_introduced_.exchange(true, std::memory_order_relaxed)) (*found)->meet_session(options_.level, opener_);
-  }
+  if (found && !is_introduced_.load(std::memory_order_relaxed) && !is_introduced_.exchange(true, std::memory_order_relaxed))
+    (*found)->meet_session(options_.level, opener_);
   return found;
 }
 

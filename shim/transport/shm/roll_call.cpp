@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <string_view>
 #include <utility>
 
 namespace shim::transport {
@@ -21,10 +23,9 @@ constexpr std::size_t stride_of(std::uint32_t slots) {
 }
 constexpr std::size_t bucket_bytes(std::size_t sheet_stride) { return sizeof(RollTurn) + 2 * sheet_stride; }
 
+// Processes of one node are of one version of this library, and so of one hash.
 std::size_t hash_of(std::span<const std::byte> name) {
-  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
-  for (std::byte byte : name) hash = (hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001b3u;
-  return hash ^ hash >> 32;
+  return std::hash<std::string_view>()({reinterpret_cast<const char*>(name.data()), name.size()});
 }
 
 /// The words in which a name is kept, one after the other; visit answers whether to go on.
