@@ -60,10 +60,7 @@ base::Status Communicator::take_hints(const InfoPtr& hints) {
 
 /// Of those whom ranks mean.
 coll::Sharing Communicator::sharing() const {
-  const p2p::Members& members = *parts_.context.members;
-  if (process_->boards() == nullptr) return coll::Sharing::nothing;
-  for (int rank = 0; rank < members.size(); ++rank)
-    if (!process_->is_local(members.at(rank))) return coll::Sharing::nothing;
+  if (!process_->has_on_node(*parts_.context.members)) return coll::Sharing::nothing;
   return process_->settings().single_copy ? coll::Sharing::memory : coll::Sharing::boards;
 }
 

@@ -386,11 +386,11 @@ bool Process::is_local(base::ProcessId process) const {
   return segment_ && process.world == 0 && nodes.node_of(process.rank) == nodes.node_of(self().rank);
 }
 
-bool Process::has_on_node(const Group& group) const {
+bool Process::has_on_node(const p2p::Members& members) const {
   if (!segment_) return false;
   if (place_.node_count == 1) return true;
-  for (int rank = 0; rank < group.size(); ++rank)
-    if (!is_local(group.at(rank))) return false;
+  for (int rank = 0; rank < members.size(); ++rank)
+    if (!is_local(members.at(rank))) return false;
   return true;
 }
 

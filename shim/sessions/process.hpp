@@ -172,8 +172,8 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   std::uint32_t slot_of(base::ProcessId process) const { return bootstrap_->node_map().local_rank(process.rank); }
   /// Null likewise.
   transport::RollCalls* roll_calls() { return roll_calls_.get(); }
-  /// Are all of these processes on the own node, and in its memory?
-  bool has_on_node(const Group& group) const;
+  /// Are all of these, which are of the own world, on the own node, and in its memory?
+  bool has_on_node(const p2p::Members& members) const;
 
   /// On the own node.
   bool is_local(base::ProcessId process) const;

@@ -60,7 +60,7 @@ std::optional<BoardPlace> Boards::take(std::span<const std::uint32_t> members) {
 std::unique_ptr<Board> Boards::open(BoardPlace place, std::span<const std::uint32_t> members, int rank, base::SharedArea& where_they_sleep) {
   std::array<WakeWords*, kBoardMembers> wakes{};
   std::transform(members.begin(), members.end(), wakes.begin(),
-                 [&](std::uint32_t slot) { return &reinterpret_cast<SlotMemory*>(where_they_sleep.slot(slot))->wake; });
+                 [&](std::uint32_t slot) { return &slot_memory(where_they_sleep, slot).wake; });
   return std::make_unique<Board>(area_, board_at(area_, place), std::span(wakes.data(), members.size()), rank);
 }
 

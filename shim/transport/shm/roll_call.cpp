@@ -77,7 +77,7 @@ std::optional<SheetState> change(RollSheet& sheet, std::uint32_t round, Change c
 
 void wake_all_of(const RollMembers& members, base::SharedArea& area) {
   for (std::uint32_t rank = 0; rank < members.size(); ++rank)
-    wake_sleepers(reinterpret_cast<SlotMemory*>(area.slot(members.slot_of(rank)))->wake);
+    wake_sleepers(slot_memory(area, members.slot_of(rank)).wake);
 }
 
 void call_off_round(RollSheet& sheet, std::uint32_t round, const RollMembers& members, base::SharedArea& area) {

@@ -59,7 +59,7 @@ class Shm final : public Transport {
   Shm(SharedArea& area, const ShmSettings& settings)
       : area_(area),
         settings_(settings),
-        own_(*reinterpret_cast<SlotMemory*>(area.slot(area.own_slot()))),
+        own_(transport::slot_memory(area, area.own_slot())),
         probe_(own_),
         links_(area.slot_count()) {}
 
@@ -90,7 +90,7 @@ class Shm final : public Transport {
   RingMemory ring_memory(std::uint32_t from, std::uint32_t to) {
     return RingMemory(area_.pair(from, to), shm_pair_bytes(settings_), from > to ? RingMemory::Near::end : RingMemory::Near::beginning);
   }
-  SlotMemory* slot_memory(std::uint32_t slot) { return reinterpret_cast<SlotMemory*>(area_.slot(slot)); }
+  SlotMemory* slot_memory(std::uint32_t slot) { return &transport::slot_memory(area_, slot); }
   Status back_ring_to(std::uint32_t slot);
   Status connect(ShmLink& link);
   Result<Attempt> look_closer(ShmLink& link, std::size_t bytes);

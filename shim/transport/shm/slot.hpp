@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "shim/base/shared_area.hpp"
 #include "shim/transport/shm/ring.hpp"
 #include "shim/transport/wake.hpp"
 
@@ -53,6 +54,9 @@ struct SlotMemory {
     return false;
   }
 };
+/// Of an area whose slots are large enough.
+inline SlotMemory& slot_memory(base::SharedArea& area, std::uint32_t slot) { return *reinterpret_cast<SlotMemory*>(area.slot(slot)); }
+
 static_assert(sizeof(SlotMemory) == 2 * kLine && offsetof(SlotMemory, contact_version) == kLine);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
