@@ -63,8 +63,9 @@ class Side {
   }
 
   void row(const char* what, std::size_t bytes, const Operation& run, double messages, double milliseconds) {
-    const int rounds = rounds_within(time_of(run, 3), milliseconds);
-    const double took = time_of(run, rounds);
+    const double first = time_of(run, first_trial_rounds);
+    const double second = time_of(run, second_trial_rounds(first, milliseconds));
+    const double took = time_of(run, rounds_after(first, second, milliseconds));
     if (is_first_) std::printf("raw,%s,%zu,%.5f\n", what, bytes, took / messages);
     std::fflush(stdout);
   }

@@ -11,4 +11,11 @@ static inline int rounds_within(double once, double milliseconds) {
   return rounds < 3 ? 3 : rounds > 100000 ? 100000 : (int)rounds;
 }
 
+/* How long one takes is tried twice: what is used for the first time, a connection or a provider's memory, may take longer than all the rest. */
+enum { first_trial_rounds = 3 };
+static inline int second_trial_rounds(double first_trial, double milliseconds) { return rounds_within(first_trial, milliseconds / 4); }
+static inline int rounds_after(double first_trial, double second_trial, double milliseconds) {
+  return rounds_within(second_trial < first_trial ? second_trial : first_trial, milliseconds);
+}
+
 #endif

@@ -24,7 +24,9 @@ static double time_of(Operation *run, MPI_Comm comm, void *state, int rounds, MP
 
 /* So many operations that they take about so long; the same number at all processes. */
 static int rounds_for(Operation *run, MPI_Comm comm, void *state, double milliseconds, MPI_Comm meet) {
-  int rounds = rounds_within(time_of(run, comm, state, 3, meet), milliseconds);
+  double first = time_of(run, comm, state, first_trial_rounds, meet);
+  double second = time_of(run, comm, state, second_trial_rounds(first, milliseconds), meet);
+  int rounds = rounds_after(first, second, milliseconds);
   MPI_Bcast(&rounds, 1, MPI_INT, 0, meet);
   return rounds;
 }

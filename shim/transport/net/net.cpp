@@ -259,8 +259,8 @@ void NetTransport::learn(NetLink& link, ConstSpan address) {
   if (fabric_ && !link.fabric) connect(link);
 }
 
-/// Once our fabric is open and the other's address known. Whoever asked sends first, and over the fabric only when it has told who it is:
-/// it need not be asked, then.
+/// Once our fabric is open and the other's address known. Whoever asked sends over the fabric only when it has told who it is: it need not
+/// be asked, then. Both may have asked, of whom one is about to send alone (a receive that the provider is to match asks, too).
 void NetTransport::connect(NetLink& link) {
   auto opened = fabric_->open(link.address);
   if (!opened) {
@@ -268,8 +268,8 @@ void NetTransport::connect(NetLink& link) {
     return;
   }
   link.fabric = *opened;
-  if (!link.has_asked) fabric_->expect(*link.fabric);
-  else if (!link.has_told) (void)tell(link);  // a contact that is lost is found out by who sends
+  fabric_->expect(*link.fabric);
+  if (link.has_asked && !link.has_told) (void)tell(link);  // a contact that is lost is found out by who sends
 }
 
 void NetTransport::finish_asking(NetLink& link) {

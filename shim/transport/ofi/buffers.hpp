@@ -62,6 +62,12 @@ class Buffers {
   std::size_t available() const { return free_.size(); }
   std::size_t in_use() const { return operations_.size() - free_.size(); }
 
+  /// Has the system back the beginning of each buffer: for those that are all in use from the first moment on, and filled in turn. Else
+  /// the first message in each pays for it (docs/measurements.md, "Of libfabric").
+  void touch() {
+    for (Operation& operation : operations_) *operation.bytes = std::byte{0};
+  }
+
   ConstSpan memory() const { return {memory_.get(), bytes_}; }
   /// What the provider calls the memory; null where it does not care.
   void* description = nullptr;

@@ -38,6 +38,7 @@ Ofi::Ofi(Library library, Endpoint endpoint, std::uint64_t cookie)
 Status Ofi::begin() {
   SHIM_TRY_ASSIGN(sends_.description, endpoint_.register_buffers(library_, sends_.memory(), FI_SEND));
   SHIM_TRY_ASSIGN(receives_.description, endpoint_.register_buffers(library_, receives_.memory(), FI_RECV));
+  receives_.touch();
   SHIM_TRY(post_receives());
   if (!traits_.match_bits) return {};
   matcher_ = std::make_unique<OfiMatcher>(*this, *traits_.match_bits);
