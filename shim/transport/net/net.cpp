@@ -27,6 +27,8 @@ using base::Status;
 /// over which messages come is what its processes wait for.
 constexpr base::Nanoseconds kLookForMessagesEvery = 2'000, kLookAtOthersEvery = 20'000, kLookBesideFabricEvery = 10'000,
                             kLookBesideBusyFabricEvery = 100'000;
+/// For so long after its last packet whoever spoke last is asked at every look: it may answer at once, and the others' turn comes too late then.
+constexpr base::Nanoseconds kConversation = 50'000;
 constexpr base::Nanoseconds kLongestNap = 1'000'000;
 /// Longer packets cost fewer system calls for each byte; from here on nothing more is won (docs/measurements.md).
 constexpr std::size_t kLongPacketBytes = 80 * 1024;
@@ -100,8 +102,10 @@ class NetTransport final : public Net, private Matcher {
   void connect(NetLink& link);
   void finish_asking(NetLink& link);
   void take_fabric();
+  void note_packet(Contact& from);
   void take_frame(Contact& contact, const ReceivedFrame& frame, Sink& sink);
-  int poll_contacts(Sink& sink, base::Nanoseconds every);
+  int poll_contacts(Sink& sink, base::Nanoseconds now, base::Nanoseconds every);
+  int poll_speaker(Sink& sink, base::Nanoseconds now);
   base::Nanoseconds patience() const;
 
   NetSettings settings_;
@@ -114,6 +118,9 @@ class NetTransport final : public Net, private Matcher {
   std::optional<Error> fabric_failure_;
   base::Nanoseconds last_look_ = 0;  ///< at the connections of all; 0: it has found something, so there may be more
   bool is_fabric_busy_ = false;      ///< something has come over it since
+  Contact* speaker_ = nullptr;       ///< over whose connection the last packet has come
+  bool has_spoken_ = false;          ///< since the last look at the clock
+  base::Nanoseconds spoke_ = 0;      ///< at that look
   std::uint64_t sends_again_ = 0, links_used_ = 0, packets_sent_ = 0, bytes_sent_ = 0, packets_received_ = 0;  ///< not the fabric's
   mutable Counts counts_;
 };
@@ -291,11 +298,17 @@ void NetTransport::take_fabric() {
   }
 }
 
+void NetTransport::note_packet(Contact& from) {
+  ++packets_received_;
+  speaker_ = &from;
+  has_spoken_ = true;
+}
+
 void NetTransport::take_frame(Contact& contact, const ReceivedFrame& frame, Sink& sink) {
   NetLink& link = link_of(contact);
   switch (frame.kind) {
     case ContactFrame::packet:
-      if (!wants_fabric()) ++packets_received_;
+      if (!wants_fabric()) note_packet(contact);
       if (frame.placed != 0) sink.on_placed(frame.bytes, frame.placed);
       else sink.on_packet(frame.bytes);
       return;
@@ -323,8 +336,14 @@ base::Nanoseconds NetTransport::patience() const {
   return is_fabric_busy_ ? kLookBesideBusyFabricEvery : kLookBesideFabricEvery;
 }
 
-int NetTransport::poll_contacts(Sink& sink, base::Nanoseconds every) {
-  const base::Nanoseconds now = base::now_ns();
+/// The one who spoke last, as long as that may be a conversation.
+int NetTransport::poll_speaker(Sink& sink, base::Nanoseconds now) {
+  if (std::exchange(has_spoken_, false)) spoke_ = now;
+  if (speaker_ == nullptr || now - spoke_ > kConversation) return 0;
+  return contacts_->poll_from(*speaker_, [&](Contact& contact, const ReceivedFrame& frame) { take_frame(contact, frame, sink); }, sink);
+}
+
+int NetTransport::poll_contacts(Sink& sink, base::Nanoseconds now, base::Nanoseconds every) {
   if (now - last_look_ < every) return 0;
   const int frames = contacts_->poll([&](Contact& contact, const ReceivedFrame& frame) { take_frame(contact, frame, sink); }, sink);
   last_look_ = frames > 0 ? 0 : now;
@@ -336,7 +355,9 @@ int NetTransport::poll_contacts(Sink& sink, base::Nanoseconds every) {
 
 Result<int> NetTransport::poll(Sink& sink) {
   SHIM_TRY(mark_.check());
-  int moved = poll_contacts(sink, patience());
+  const base::Nanoseconds now = base::now_ns();
+  int moved = poll_speaker(sink, now);
+  if (moved == 0) moved = poll_contacts(sink, now, patience());
   if (fabric_) {
     SHIM_TRY_ASSIGN(const int packets, fabric_->poll(sink));
     is_fabric_busy_ |= packets != 0;
@@ -356,7 +377,7 @@ Result<int> NetTransport::poll_link(Link& from, Sink& sink) {
   SHIM_TRY(mark_.check());
   const auto take = [&](Contact& contact, const ReceivedFrame& frame) { take_frame(contact, frame, sink); };
   const int frames = contacts_->poll_from(*link.contact, take, sink);
-  return frames > 0 ? frames : poll_contacts(sink, kLookAtOthersEvery);
+  return frames > 0 ? frames : poll_contacts(sink, base::now_ns(), kLookAtOthersEvery);
 }
 
 const Transport::Counts& NetTransport::counts() const {
