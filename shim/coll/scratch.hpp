@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "shim/base/copy.hpp"
 #include "shim/coll/call.hpp"
 #include "shim/coll/coll.hpp"
 #include "shim/coll/scratch_pool.hpp"
@@ -104,7 +105,7 @@ inline ConstBytes part_of(const std::byte* array, const Part& part) { return {ar
 
 /// Copies unless it is the same place already (in-place forms).
 inline void copy_bytes(const std::byte* from, std::byte* to, std::uint64_t bytes) {
-  if (bytes > 0 && from != to) std::memcpy(to, from, bytes);
+  if (from != to) base::copy_long(to, from, bytes);
 }
 inline void copy_items(const Operands& operands, const void* from, void* to) {
   if (from != to) types::copy(*operands.type, from, to, operands.count);

@@ -11,7 +11,7 @@ namespace shim::p2p {
 namespace {
 
 // One read: long enough that its fixed cost does not count, short enough that others get their turn.
-constexpr std::uint64_t kReadChunkBytes = 512 * 1024;
+constexpr std::uint64_t kReadChunkBytes = 1024 * 1024;
 constexpr int kReadsPerRound = 4;
 /// Of memory with holes; what one read of the transport names.
 constexpr std::size_t kPiecesAtOnce = 128;

@@ -66,7 +66,7 @@ void pack(const Type& type, const void* items, std::uint64_t first, std::span<st
   if (out.empty()) return;
   auto* memory = static_cast<const std::byte*>(items);
   if (type.contiguous) {
-    std::memcpy(out.data(), memory + first, out.size());
+    base::copy_long(out.data(), memory + first, out.size());
     return;
   }
   std::byte* to = out.data();
@@ -80,7 +80,7 @@ void unpack(const Type& type, std::span<const std::byte> in, std::uint64_t first
   if (in.empty()) return;
   auto* memory = static_cast<std::byte*>(items);
   if (type.contiguous) {
-    std::memcpy(memory + first, in.data(), in.size());
+    base::copy_long(memory + first, in.data(), in.size());
     return;
   }
   const std::byte* from = in.data();
@@ -123,7 +123,7 @@ void copy(const Type& type, const void* from, void* to, std::uint64_t count) {
   auto* source = static_cast<const std::byte*>(from);
   auto* target = static_cast<std::byte*>(to);
   if (type.contiguous) {
-    std::memcpy(target, source, count * type.size);
+    base::copy_long(target, source, count * type.size);
     return;
   }
   walk_items(type, 0, count * type.size, [&](const Runs& runs) {
