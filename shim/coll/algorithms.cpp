@@ -151,7 +151,7 @@ constexpr DirectWhen kDirect{
     .exscan = kShort,
 };
 
-constexpr BeltWhen kBelt{.bcast = {}, .reduce = {.max_size = 2}};
+constexpr BeltWhen kBelt{.bcast = {}, .reduce = {.max_size = 2}, .exchange = {.max_size = 2}};
 
 constexpr Table kTable{kBarrier, kBcast, kReduce, kAllreduce, kGather, kScatter, kAllgather, kAllgatherv, kAlltoall, kReduceScatter, kScan, kExscan,
                        kDirect, kBelt};

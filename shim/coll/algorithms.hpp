@@ -118,7 +118,8 @@ struct DirectWhen {
 /// When what is too long for a note or a sheet of a board goes over its belt. bytes as in the table.
 struct BeltWhen {
   When bcast;
-  When reduce;  ///< of two members, where the operation commutes
+  When reduce;    ///< of two members, where the operation commutes
+  When exchange;  ///< of two members: what each has for the other; only who gives it decides
 };
 
 /// In order of preference; the last row of each is always possible and good.

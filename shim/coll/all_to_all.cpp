@@ -92,7 +92,7 @@ Task allgather(const Turn& turn, const types::ConstBuffer& send, const types::Bu
   Call call = call_on(turn);
   const bool in_place = is_in_place(send);
   const BlocksIn blocks{receive.address, receive.type, nullptr, receive.count};
-  if (auto done = at_board(turn, [&](Meeting& meeting) { return meet_allgather(meeting, send, blocks, receive.bytes()); })) return std::move(*done);
+  if (auto done = at_board(turn, [&](Meeting& meeting) { return meet_allgather(meeting, turn, send, blocks, receive.bytes()); })) return std::move(*done);
   if (goes_directly(turn, table().direct.allgather, receive.bytes() * static_cast<std::uint64_t>(call.size)))
     return directly(turn, [&](Direct& direct) { allgather_direct(direct, send, blocks); });
   const bool all_plain = is_plain(receive) && (in_place || is_plain(send));
@@ -114,7 +114,7 @@ Task allgatherv(const Turn& turn, const types::ConstBuffer& send, void* receive,
   const Part own = places[call.rank];
   const auto items = static_cast<std::uint64_t>(blocks.counts.sum());
   const BlocksIn in{receive, &type, &blocks};
-  if (auto done = at_board(turn, [&](Meeting& meeting) { return meet_allgather(meeting, send, in, blocks.counts.largest() * type.size); }))
+  if (auto done = at_board(turn, [&](Meeting& meeting) { return meet_allgather(meeting, turn, send, in, blocks.counts.largest() * type.size); }))
     return std::move(*done);
   if (goes_directly(turn, table().direct.allgatherv, items * type.size))
     return directly(turn, [&](Direct& direct) { allgather_direct(direct, send, in); });
@@ -129,7 +129,7 @@ Task alltoall(const Turn& turn, const types::ConstBuffer& send, const types::Buf
   const BlocksIn in{receive.address, receive.type, nullptr, receive.count};
   const BlocksOut out = is_in_place(send) ? BlocksOut{receive.address, receive.type, nullptr, receive.count}
                                           : BlocksOut{send.address, send.type, nullptr, send.count};
-  if (auto done = at_board(turn, [&](Meeting& meeting) { return meet_alltoall(meeting, out, in); })) return std::move(*done);
+  if (auto done = at_board(turn, [&](Meeting& meeting) { return meet_alltoall(meeting, turn, out, in); })) return std::move(*done);
   if (is_in_place(send)) return alltoall_replaced(call_on(turn), receive);
   if (goes_directly(turn, table().direct.alltoall, receive.bytes()))
     return directly(turn, [&](Direct& direct) { alltoall_direct(direct, out, in); });

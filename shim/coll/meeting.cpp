@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "shim/coll/algorithms.hpp"
+
 namespace shim::coll {
 namespace {
 
@@ -90,21 +92,18 @@ bool Meeting::write(const types::ConstBuffer& data) {
   return true;
 }
 
+/// False where there is no memory, or after a failure.
+bool Meeting::say_on_belt(int which, std::uint64_t bytes) {
+  has_said_ = await_room(0) && board_.put_up_on_belt(which, bytes);
+  return has_said_;
+}
+
 bool Meeting::lay_for_all(const types::ConstBuffer& data) {
-  if (!await_room(0)) return true;  // has failed
-  if (!board_.put_up_on_belt(data.bytes())) return false;
-  has_said_ = true;
-  transport::Belt& belt = board_.belt();
-  for (std::uint64_t at = 0; at < data.bytes();) {
-    const std::size_t piece = belt.piece_of(data.bytes() - at);
+  if (!say_on_belt(0, data.bytes())) return has_failed();
+  for (Laying laying(board_, 0, data); !laying.is_over(); laying.lay()) {
     for (int rank = 0; rank < call.size; ++rank)
-      if (rank != call.rank && !await(rank, [&] { return belt.has_room(piece, rank); })) return true;
-    types::pack(*data.type, data.address, at, {belt.place(), piece});
-    belt.lay(piece);
-    board_.wake_all_members();
-    at += piece;
+      if (rank != call.rank && !await(rank, [&] { return laying.has_room(rank); })) return true;
   }
-  belt.end_laying();
   return true;
 }
 
@@ -113,24 +112,60 @@ std::optional<transport::OnBelt> Meeting::laid_by(int from) const {
   return found ? found->on_belt : std::nullopt;
 }
 
-void Meeting::take_off_belt(int from, const transport::OnBelt& laid, std::uint64_t wanted, const TakePiece& take) {
+void Meeting::take_off_belt(int from, const transport::OnBelt& laid, std::uint64_t wanted, const Taking::Piece& take) {
   note_length(from, laid.length, wanted);
-  transport::Belt& belt = board_.belt();
-  belt.begin_to_take(laid.begin);
-  board_.wake_member(from);
-  // all of it, wanted or not: the one who lays waits for us
-  for (std::uint64_t at = 0; at < laid.length;) {
-    const std::size_t piece = belt.piece_of(laid.length - at);
-    if (!await(from, [&] { return belt.has(piece); })) return;
-    if (at < wanted) take(at, {belt.place(), static_cast<std::size_t>(std::min<std::uint64_t>(piece, wanted - at))});
-    belt.take(piece);
-    board_.wake_member(from);
-    at += piece;
+  for (Taking taking(board_, from, laid, wanted, take); !taking.is_over(); taking.take()) {
+    if (!await(from, [&] { return taking.has_next(); })) return;
   }
 }
 
+namespace {
+
+Taking::Piece into_place(const types::Buffer& into) {
+  return [into](std::uint64_t first, ConstBytes bytes) { types::unpack(*into.type, bytes, first, into.address); };
+}
+
+}  // namespace
+
 void Meeting::take_off_belt(int from, const transport::OnBelt& laid, const types::Buffer& into) {
-  take_off_belt(from, laid, into.bytes(), [&](std::uint64_t first, ConstBytes bytes) { types::unpack(*into.type, bytes, first, into.address); });
+  take_off_belt(from, laid, into.bytes(), into_place(into));
+}
+
+/// Both at once, as far as the other's pace allows it; in place nothing is written over what is still to be laid.
+bool Meeting::cross(std::optional<Laying>& laying, std::optional<Taking>& taking, bool in_place) {
+  const auto lays = [&] { return laying && !laying->is_over(); };
+  const auto takes = [&] { return taking && !taking->is_over(); };
+  const auto can_lay = [&] { return lays() && laying->has_room(1 - call.rank); };
+  const auto can_take = [&] { return takes() && taking->has_next() && (!in_place || !lays() || taking->end_of_next() <= laying->laid()); };
+  while (lays() || takes()) {
+    if (!await(1 - call.rank, [&] { return can_lay() || can_take(); })) return false;
+    if (can_lay()) laying->lay();
+    if (can_take()) taking->take();
+  }
+  return true;
+}
+
+void Meeting::exchange(const Turn& turn, const types::ConstBuffer& out, const types::Buffer& in) {
+  const int other = 1 - call.rank;
+  const bool in_place = out.address == in.address, is_said = fits(out.bytes());
+  std::optional<Laying> laying;
+  std::optional<Taking> taking;
+  std::optional<Direct> messages;
+  if (is_said) say(out, other);
+  else if (table().belt.exchange.is_good(call.size, out.bytes(), true, call.nodes) && say_on_belt(call.rank, out.bytes())) laying.emplace(board_, call.rank, out);
+  else say_elsewhere();
+  const auto said = hear(other);
+  if (has_failed()) return;
+  const auto laid = said ? std::nullopt : laid_by(other);
+  if (!is_said && !laying) messages.emplace(turn).post_send(out, other, in_place ? Direct::Keeps::copy : Direct::Keeps::nothing);
+  if (laid) {
+    note_length(other, laid->length, in.bytes());
+    taking.emplace(board_, other, *laid, in.bytes(), into_place(in));
+  }
+  if (!cross(laying, taking, in_place)) return;
+  if (said) take(other, *said, in);
+  else if (!laid) (messages ? *messages : messages.emplace(turn)).post_receive(in, other);
+  if (messages) absorb(messages->finish());
 }
 
 std::optional<ConstBytes> Meeting::hear(int from) {

@@ -10,9 +10,9 @@
 #pragma once
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 
+#include "shim/coll/along_belt.hpp"
 #include "shim/coll/direct.hpp"
 #include "shim/coll/immediate.hpp"
 
@@ -44,8 +44,10 @@ class Meeting : public Immediate {
     board_.put_up(bytes, members);
   }
   void say_elsewhere() { if (await_room(0)) board_.put_up_elsewhere(); }
-  /// Gives all of this to all others, on the belt; false where there is no memory for one.
+  /// Gives all of this to all others, on a belt; false where there is no memory for one.
   bool lay_for_all(const types::ConstBuffer& data);
+  /// Of two: gives the other this and takes what it gives, whichever way either comes, at the same time. `in` may be where `out` is.
+  void exchange(const Turn& turn, const types::ConstBuffer& out, const types::Buffer& in);
   /// The end of collectives to which everybody gives the same: those with more than fits go on with messages.
   bool elsewhere() {
     say_elsewhere();
@@ -64,12 +66,10 @@ class Meeting : public Immediate {
     if (const auto said = hear(from, into.bytes())) take(from, *said, into);
   }
 
-  /// What that member, which was heard to have nothing here, lays on the belt.
+  /// What that member, which was heard to have nothing here, lays on a belt.
   std::optional<transport::OnBelt> laid_by(int from) const;
   void take_off_belt(int from, const transport::OnBelt& laid, const types::Buffer& into);
-  /// The same piece by piece: take(first, bytes), for as many as are wanted, by their place in the whole.
-  using TakePiece = std::function<void(std::uint64_t first, ConstBytes bytes)>;
-  void take_off_belt(int from, const transport::OnBelt& laid, std::uint64_t wanted, const TakePiece& take);
+  void take_off_belt(int from, const transport::OnBelt& laid, std::uint64_t wanted, const Taking::Piece& take);
 
   void note_length(int from, std::uint64_t bytes, std::uint64_t expected);
   /// What became of messages that were a part of it.
@@ -83,6 +83,8 @@ class Meeting : public Immediate {
   template <typename Ready>
   bool await(int from, const Ready& ready);
   bool await_room(std::size_t bytes);
+  bool say_on_belt(int which, std::uint64_t bytes);
+  bool cross(std::optional<Laying>& laying, std::optional<Taking>& taking, bool in_place);
   bool write(const types::ConstBuffer& data);
 
   Comm& comm_;
@@ -139,9 +141,9 @@ bool meet_gatherv(Meeting& meeting, const Turn& turn, const types::ConstBuffer& 
 /// null: in place.
 bool meet_scatter_of_two(Meeting& meeting, const BlocksOut& all, const types::Buffer& own, int root);
 /// own.type null: in place. `longest`: bytes of the longest block.
-bool meet_allgather(Meeting& meeting, const types::ConstBuffer& own, const BlocksIn& all, std::uint64_t longest);
+bool meet_allgather(Meeting& meeting, const Turn& turn, const types::ConstBuffer& own, const BlocksIn& all, std::uint64_t longest);
 /// Of blocks of one length.
-bool meet_alltoall(Meeting& meeting, const BlocksOut& out, const BlocksIn& in);
+bool meet_alltoall(Meeting& meeting, const Turn& turn, const BlocksOut& out, const BlocksIn& in);
 /// The same of blocks whose lengths only the two know, who each puts up where they fit all together: all is done however they come.
 bool meet_alltoallv(Meeting& meeting, const Turn& turn, const BlocksOut& out, const BlocksIn& in);
 bool meet_alltoallw(Meeting& meeting, const Turn& turn, std::span<const types::ConstBuffer> out, std::span<const types::Buffer> in);

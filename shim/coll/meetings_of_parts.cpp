@@ -19,11 +19,25 @@ int place_among_others(int rank, int of) { return rank < of ? rank : rank - 1; }
 
 }  // namespace
 
-bool meet_alltoall(Meeting& meeting, const BlocksOut& out, const BlocksIn& in) {
+namespace {
+
+/// Of two: the block for the other, and the own one, which stays where it is in place.
+bool meet_one_other(Meeting& meeting, const Turn& turn, const types::ConstBuffer& out, const types::Buffer& in, const types::ConstBuffer& own,
+                    const types::Buffer& own_place) {
+  meeting.exchange(turn, out, in);
+  if (own.address != own_place.address && !meeting.has_failed()) meeting.place(own, own_place);
+  return true;
+}
+
+}  // namespace
+
+bool meet_alltoall(Meeting& meeting, const Turn& turn, const BlocksOut& out, const BlocksIn& in) {
   const auto& [rank, size] = std::pair(meeting.call.rank, meeting.call.size);
   const auto others = static_cast<std::uint64_t>(size - 1);
   const std::uint64_t block = out.at(0).bytes(), expected = in.at(0).bytes();
-  if (!Meeting::fits(block * others)) return meeting.elsewhere();
+  if (!Meeting::fits(block * others)) {
+    return size == 2 ? meet_one_other(meeting, turn, out.at(1 - rank), in.at(1 - rank), out.at(rank), in.at(rank)) : meeting.elsewhere();
+  }
   meeting.say_to_all(block * others, [&](Bytes room) {
     for (int to = 0; to < size; ++to)
       if (to != rank) write(out.at(to), room.subspan(static_cast<std::uint64_t>(place_among_others(to, rank)) * block));
@@ -136,13 +150,18 @@ bool meet_each_other(Meeting& meeting, const Turn& turn, int out_count, const Ou
 }  // namespace
 
 bool meet_alltoallv(Meeting& meeting, const Turn& turn, const BlocksOut& out, const BlocksIn& in) {
-  const int size = meeting.call.size;
+  const auto& [rank, size] = std::pair(meeting.call.rank, meeting.call.size);
+  if (size == 2) return meet_one_other(meeting, turn, out.at(1 - rank), in.at(1 - rank), out.at(rank), in.at(rank));
   return meet_each_other(meeting, turn, size, [&](int to) { return Outgoing{out.at(to), to}; },
                          size, [&](int from) { return Incoming{in.at(from), from}; });
 }
 
 bool meet_alltoallw(Meeting& meeting, const Turn& turn, std::span<const types::ConstBuffer> out, std::span<const types::Buffer> in) {
   const int size = meeting.call.size;
+  if (size == 2) {
+    const auto own = static_cast<std::size_t>(meeting.call.rank), other = 1 - own;
+    return meet_one_other(meeting, turn, out[other], in[other], out[own], in[own]);
+  }
   return meet_each_other(meeting, turn, size, [&](int to) { return Outgoing{out[static_cast<std::size_t>(to)], to}; },
                          size, [&](int from) { return Incoming{in[static_cast<std::size_t>(from)], from}; });
 }

@@ -13,6 +13,10 @@ using transport::Boards;
 using transport::testing::AnonymousArea;
 using transport::testing::AnonymousGround;
 
+inline constexpr std::uint64_t kPiece = transport::kBeltPiece / 8, kBelt = transport::kBeltBytes / 8;  // items
+/// Around what fits elsewhere, a piece, and the belt.
+inline constexpr std::uint64_t kBeltLengths[] = {137, kPiece - 1, kPiece, kPiece + 1, 3 * kPiece + 5, kBelt - 1, kBelt + 1, 3 * kBelt + 7};
+
 /// Processes of one node.
 class Together final : public Locality {
  public:

@@ -22,6 +22,7 @@ inline constexpr std::size_t kBeltPiece = 16 * 1024;
 inline constexpr std::size_t kBeltBytes = 16 * kBeltPiece;
 
 inline constexpr int kBoardMembers = 16;  ///< most of one board
+inline constexpr int kBelts = 2;          ///< of each board, so that two can give to each other at the same time
 
 /// Counts bytes since the board is new. All of it zero is a belt that nobody has used.
 struct BeltWords {
@@ -41,6 +42,7 @@ struct BeltWords {
 /// What one member has laid, or is laying.
 struct OnBelt {
   std::uint64_t begin, length;
+  std::uint32_t belt;  ///< which of its board
 };
 
 /// A member's view. One thread at a time.

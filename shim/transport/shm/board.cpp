@@ -12,8 +12,10 @@ constexpr std::uint32_t kBoards = 8;  // of one host at a time
 constexpr std::size_t kPage = 4096;
 
 constexpr std::size_t whole_pages(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
-constexpr std::size_t kBeltAt = whole_pages(sizeof(BoardHead) + kBoardMembers * sizeof(BoardPart));  // in a board's memory
-constexpr std::size_t kMemoryOfBoard = kBeltAt + whole_pages(kBeltBytes);
+constexpr std::size_t belt_at(int which) {  // in a board's memory
+  return whole_pages(sizeof(BoardHead) + kBoardMembers * sizeof(BoardPart)) + static_cast<std::size_t>(which) * whole_pages(kBeltBytes);
+}
+constexpr std::size_t kMemoryOfBoard = belt_at(kBelts);
 
 std::byte* board_at(base::SharedArea& area, BoardPlace place) {
   return area.store(place.slot) + place.number * kMemoryOfBoard;
@@ -50,7 +52,7 @@ std::optional<BoardPlace> Boards::take(std::span<const std::uint32_t> members) {
     head.members = static_cast<std::uint32_t>(members.size());
     std::copy(members.begin(), members.end(), head.slots.begin());
     for (auto& left : head.left) left.store(0, std::memory_order_relaxed);
-    head.belt.make_new();
+    for (BeltWords& belt : head.belts) belt.make_new();
     std::for_each_n(parts_at(board), members.size(), make_new);
     return place;
   }
@@ -65,7 +67,8 @@ std::unique_ptr<Board> Boards::open(BoardPlace place, std::span<const std::uint3
 }
 
 Board::Board(base::SharedArea& area, std::byte* memory, std::span<WakeWords* const> wakes, int rank)
-    : area_(area), head_(head_at(memory)), parts_(parts_at(memory)), belt_(head_.belt, memory + kBeltAt, rank), rank_(rank),
+    : area_(area), head_(head_at(memory)), parts_(parts_at(memory)),
+      belts_{OwnBelt{{head_.belts[0], memory + belt_at(0), rank}}, OwnBelt{{head_.belts[1], memory + belt_at(1), rank}}}, rank_(rank),
       size_(static_cast<int>(wakes.size())) {
   std::copy(wakes.begin(), wakes.end(), wakes_.begin());
 }
@@ -111,10 +114,11 @@ void Board::put_up_elsewhere() {
   note().word.store(BoardNote::word_of(meeting_, BoardNote::kElsewhere), std::memory_order_release);  // pairs with the acquire in find
 }
 
-bool Board::put_up_on_belt(std::uint64_t bytes) {
+bool Board::put_up_on_belt(int which, std::uint64_t bytes) {
+  auto& [belt, is_backed] = belts_[static_cast<std::size_t>(which)];
   // most communicators never need it
-  if (!belt_is_backed_ && !(belt_is_backed_ = area_.back(belt_.memory(), kBeltBytes).has_value())) return false;
-  const OnBelt laid{belt_.begin_to_lay(), bytes};
+  if (!is_backed && !(is_backed = area_.back(belt.memory(), kBeltBytes).has_value())) return false;
+  const OnBelt laid{belt.begin_to_lay(), bytes, static_cast<std::uint32_t>(which)};
   std::memcpy(note().bytes.data(), &laid, sizeof laid);
   publish(BoardNote::kOnBelt);
   wake_all_members();

@@ -37,7 +37,7 @@ struct BoardPlace {
 struct alignas(kLine) BoardNote {
   static constexpr std::size_t kBytes = kLine - sizeof(std::uint64_t);
   static constexpr std::uint64_t kElsewhere = 0xffff;  ///< as a length: this member's data does not come over the board
-  static constexpr std::uint64_t kOnBelt = 0xfffe;     ///< likewise: it is laid on the belt, and the bytes are an OnBelt
+  static constexpr std::uint64_t kOnBelt = 0xfffe;     ///< likewise: it is laid on a belt, and the bytes are an OnBelt
   static std::uint64_t word_of(std::uint64_t meeting, std::uint64_t length) { return (meeting + 1) << 16 | length; }
 
   std::atomic<std::uint64_t> word;
@@ -67,7 +67,7 @@ struct BoardHead {
   std::array<std::uint32_t, kBoardMembers> slots;         ///< likewise: of the members, by rank
   /// By rank: 1 once the member needs the board no more.
   alignas(kLine) std::array<std::atomic<std::uint32_t>, kBoardMembers> left;
-  BeltWords belt;
+  std::array<BeltWords, kBelts> belts;
 };
 
 /// A member's view. One thread at a time. All members go through the same meetings in the same order.
@@ -94,11 +94,11 @@ class Board {
   void put_up(std::size_t bytes, MemberSet for_whom);
   /// Says that there is something, but not here.
   void put_up_elsewhere();
-  /// Says that so much is about to be laid on the belt, and wakes all. Nothing, where there is no memory for the belt.
-  bool put_up_on_belt(std::uint64_t bytes);
-  Belt& belt() { return belt_; }
+  /// Says that so much is about to be laid on this belt, and wakes all. Nothing, where there is no memory for it.
+  bool put_up_on_belt(int which, std::uint64_t bytes);
+  Belt& belt(int which) { return belts_[static_cast<std::size_t>(which)].belt; }
   /// Has this member ever laid anything there?
-  bool has_belt() const { return belt_is_backed_; }
+  bool has_belt(int which) const { return belts_[static_cast<std::size_t>(which)].is_backed; }
   /// A piece is there, or is taken.
   void wake_all_members() { wake(all_members(size_)); }
   void wake_member(int rank) { wake(member(rank)); }
@@ -149,8 +149,11 @@ class Board {
   base::SharedArea& area_;
   BoardHead& head_;
   BoardPart* parts_;  ///< by rank
-  Belt belt_;
-  bool belt_is_backed_ = false;  ///< this member knows it to be
+  struct OwnBelt {
+    Belt belt;
+    bool is_backed = false;  ///< this member knows it to be
+  };
+  std::array<OwnBelt, kBelts> belts_;
   std::array<WakeWords*, kBoardMembers> wakes_{};
   int rank_, size_;
   std::uint64_t meeting_ = 0;
