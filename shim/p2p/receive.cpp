@@ -15,6 +15,9 @@ constexpr int kShortWayPolls = 50;
 constexpr int kCrowdedLooks = 3;
 // Receives that find their messages without a round of progress, before everybody else's packets and registered work have their turn.
 constexpr int kShortWaysInARow = 16;
+// Receives posted one after the other before a look for what has come for them: most often for all of them, and those that follow need not be
+// posted. A look at each would take the line of each message from its sender just when that writes it.
+constexpr unsigned kPostedPerLook = 8;
 }  // namespace
 
 std::optional<base::Error> misfit(std::uint64_t bytes, int source, int tag, const Incoming& into) {
@@ -103,7 +106,7 @@ namespace {
 bool Core::on_packet(transport::ConstSpan packet) {
   WholeMessage message;
   if (!read_whole(packet, message)) [[unlikely]] take_packet(packet);
-  else if (awaited_ == nullptr) [[likely]] return on_whole_message(message), true;
+  else if (awaited_ == nullptr) [[likely]] return on_whole_message(message), served_ == nullptr || served_->has_posted();
   else if (!take_awaited(message.header, message.payload, true)) on_message(message.arrival(), message.header.context);
   return awaited_ == nullptr || !awaited_->has_come;
 }
@@ -257,11 +260,23 @@ namespace {
 
 }  // namespace
 
+/// Now and then looks for what has come for the receives that wait for this source, and for no more than they wait for. True: none
+/// waits any more.
+bool Core::serve_posted(Context& context, Matching& matching, int source) {
+  if (++posted_in_a_row_ % kPostedPerLook != 0) return false;
+  const Peer* sender = context.known_peer(source);
+  if (sender == nullptr || sender->link == nullptr) return false;
+  served_ = &matching;
+  static_cast<void>(sender->transport->poll_link(*sender->link, *this));  // an error is the next round's to tell
+  served_ = nullptr;
+  return !matching.has_posted_for(source);
+}
+
 [[gnu::always_inline]] inline bool Core::receive_what_has_come(const Address& from, const types::Buffer& into, Outcome& received) {
   if (from.rank < 0) return false;
   Context& context = *from.context;
   Matching& matching = context.matching(from.plane);
-  if (matching.has_posted_for(from.rank)) return false;  // what has come is theirs, and they take it with all that comes meanwhile
+  if (matching.has_posted_for(from.rank) && !serve_posted(context, matching, from.rank)) return false;  // what has come is theirs
   if (is_turn_of_others()) [[unlikely]] return false;  // the next round takes it
   const Peer* sender = context.known_peer(from.rank);
   if (sender == nullptr || sender->link == nullptr || !into.type->contiguous || context.failed != 0) return false;

@@ -63,6 +63,25 @@ TEST_F(AtOnce, NotPastAReceiveThatWaits) {
   }
 }
 
+// Those behind one that waits are posted, but only so many: then what has come for them is looked for, and no more than that.
+TEST_F(AtOnce, NotForLongPastReceivesThatWait) {
+  constexpr int kMessages = 20, kMostPosted = 9;
+  std::vector<Data> rooms(kMessages, Data(kBytes));
+  std::vector<Request*> waiting{start(rooms[0], 0, 7)};
+  ASSERT_NE(waiting[0], nullptr);
+  for (int i = 0; i < kMessages; ++i) send(i, 7);
+  int number = 1;
+  while (Request* request = start(rooms[static_cast<std::size_t>(number)], 0, 7)) {
+    waiting.push_back(request);
+    ASSERT_LT(++number, kMostPosted) << "nobody looks";
+  }
+  for (const Request* request : waiting) EXPECT_TRUE(request->is_done());
+  for (++number; number < kMessages; ++number) ASSERT_EQ(start(rooms[static_cast<std::size_t>(number)], 0, 7), nullptr) << number;
+  for (int i = 0; i < kMessages; ++i) EXPECT_EQ(rooms[static_cast<std::size_t>(i)], numbered(i));
+  for (Request* request : waiting) Engine::release(request);
+  EXPECT_EQ(receiver.counts().unexpected, 0u) << "more was looked at than waited";
+}
+
 TEST_F(AtOnce, PastAReceiveThatWaitsForSomebodyElse) {
   Data own(kBytes);
   Request* from_self = start(own, 1, 7);
