@@ -288,6 +288,7 @@ class Core final : private transport::Sink {
   void unlink(SendRequest& request);
   void unlink(ReceiveRequest& request);
   void ask_for_data(ReceiveRequest& request);
+  bool is_streamed(const SendRequest& request) const;
   transport::RemoteMemory offer(SendRequest& request);
   bool may_read(const ReceiveRequest& request) const;
   bool may_read_on(const ReceiveRequest& request) const;

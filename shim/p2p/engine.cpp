@@ -40,6 +40,7 @@ base::Status Engine::send(Context& context, const types::ConstBuffer& data, int 
   Guard guard = core_->enter();
   if (mode != Mode::synchronous && core_->send_at_once(context, data, dest, tag, plane)) [[likely]] return {};
   SendRequest request(*core_, {&context, dest, tag, plane}, data, mode);
+  request.is_waited_for = true;
   SHIM_TRY(core_->start(request, guard));
   guard.unlock();
   return core_->finish(request);

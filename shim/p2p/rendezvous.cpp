@@ -13,6 +13,8 @@ namespace {
 // One read: long enough that its fixed cost does not count, short enough that others get their turn.
 constexpr std::uint64_t kReadChunkBytes = 1024 * 1024;
 constexpr int kReadsPerRound = 4;
+/// To be read, pages of the sender's memory have to be found and held by the system, which takes longer than to copy them twice.
+constexpr std::uint64_t kMostStreamed = 256 * 1024;
 /// Of memory with holes; what one read of the transport names.
 constexpr std::size_t kPiecesAtOnce = 128;
 
@@ -30,10 +32,16 @@ wire::ReadyToSend Core::announcement(SendRequest& request) {
   return {request.header, request.number, request.data.bytes(), memory.address, memory.key};
 }
 
-/// Where the announcement of a message says that it lies.
+/// Would both rather copy it, packet by packet? Where its sender does nothing else, and has a core for that; what is longer than the caches of the
+/// two is for reads.
+bool Core::is_streamed(const SendRequest& request) const {
+  return request.is_waited_for && request.data.bytes() <= kMostStreamed && !is_crowded_.load(std::memory_order_relaxed);
+}
+
+/// Where the announcement of a message says that it lies; nowhere, if it is to be asked for.
 transport::RemoteMemory Core::offer(SendRequest& request) {
   Peer& to = *request.peer;
-  if (!to.transport->needs_offers()) return {request.data.address()};
+  if (!to.transport->needs_offers()) return is_streamed(request) ? transport::RemoteMemory{} : transport::RemoteMemory{request.data.address()};
   if (!spec.settings.single_copy || request.data.bytes() == 0 || !request.data.is_one_run()) return {};
   request.offer = to.transport->offer(*to.link, request.data.all());
   return request.offer == nullptr ? transport::RemoteMemory{} : request.offer->memory();

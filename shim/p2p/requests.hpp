@@ -68,6 +68,7 @@ class SendRequest final : public Request, public RequestHook<OfPeer>, public Req
   std::uint64_t id = 0;      ///< our number for the other side's answer; 0 where none is expected
   bool waits_for_answer = false;
   bool is_long = false;      ///< counted among the engine's long sends
+  bool is_waited_for = false;  ///< from beginning to end, by the call that made it
   bool streaming = false;    ///< in the peer's list of streams
   std::unique_ptr<transport::Offer> offer;  ///< of the data of a long message, for its receiver to read; null where that takes none
   bool given_up = false;     ///< the receiver has been asked to forget it …
