@@ -3,8 +3,8 @@
  * when there is room again, the next one is made. Who is where the processes tell each other by files. */
 #include <sched.h>
 
-#include "full_memory.h"
 #include "launchers_number.h"
+#include "shared_memory.h"
 
 static const char *mark_of(const char *what, int who) {
   static char path[300];

@@ -4,7 +4,7 @@
  * the next one gets the lane; and a process that begins anew without room does without lanes that nobody has had. */
 #include <pthread.h>
 
-#include "full_memory.h"
+#include "shared_memory.h"
 
 enum { LONG = 300000, RING = 65536, BEGINNING = 32768 };
 
@@ -29,12 +29,6 @@ static void meet(void (*then)(void)) {
   MUST(MPI_Barrier(world));
   if (rank == 0) then();
   MUST(MPI_Barrier(world));
-}
-
-static long used(void) {
-  struct statvfs memory;
-  EXPECT(statvfs("/dev/shm", &memory) == 0, "%s", strerror(errno));
-  return (long)((memory.f_blocks - memory.f_bfree) * memory.f_frsize);
 }
 
 /* Short and long messages between any two, and collectives. */
@@ -79,9 +73,9 @@ static void talk_in_new(MPI_Session of, const char *tag, int leader) {
 }
 
 static void fill_but_a_beginning(void) { fill_but(BEGINNING); }
-static void note_used(void) { used_before = used(); }
+static void note_used(void) { used_before = used_memory(); }
 static void see_rings(void) {
-  const long grown = used() - used_before, pairs = (long)size * (size - 1);
+  const long grown = used_memory() - used_before, pairs = (long)size * (size - 1);
   EXPECT(grown >= pairs * RING, "grown by %ld", grown);
 }
 

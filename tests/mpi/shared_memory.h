@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* For test programs: a node's shared memory without room, for as long as they want. */
-#ifndef TESTS_FULL_MEMORY_H
-#define TESTS_FULL_MEMORY_H
+/* For test programs on a node of their own: how much of its shared memory is used, and that there is no room in it for as long as they want. */
+#ifndef TESTS_SHARED_MEMORY_H
+#define TESTS_SHARED_MEMORY_H
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +12,12 @@
 #include "session_world.h"
 
 static const char filler[] = "/dev/shm/filler";
+
+static inline long used_memory(void) {
+  struct statvfs memory;
+  EXPECT(statvfs("/dev/shm", &memory) == 0, "%s", strerror(errno));
+  return (long)((memory.f_blocks - memory.f_bfree) * memory.f_frsize);
+}
 
 /* But for so many bytes, if there are as many. */
 static inline void fill_but(long bytes) {
