@@ -209,6 +209,10 @@ Status NodeSegment::open_lane(std::uint32_t lane) {
   return {};
 }
 
+Status NodeSegment::check_room_for_lane(std::uint32_t lane) const {
+  return state_->file.check_room((lane + std::size_t{1}) * state_->layout.lane_stride);
+}
+
 std::uint32_t NodeSegment::lanes_in_use() const {
   return std::max(state_->control(own_slot()).lanes.load(std::memory_order_relaxed), 1u);
 }

@@ -72,6 +72,8 @@ class NodeSegment final : public base::SharedArea {
   // --- further lanes (segment_lane.hpp), from 1 on
   /// Backs the slots of a lane, all of them: whoever uses it may touch the others'. Errors: as back().
   base::Status open_lane(std::uint32_t lane);
+  /// Is there room for the rings of this lane and of those before it, as far as can be told? Errors: no_space.
+  base::Status check_room_for_lane(std::uint32_t lane) const;
   std::byte* slot_in(std::uint32_t lane, std::uint32_t index);
   std::byte* pair_in(std::uint32_t lane, std::uint32_t from, std::uint32_t to);
   base::Status back_pair_in(std::uint32_t lane, std::uint32_t index);

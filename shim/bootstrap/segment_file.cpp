@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <array>
@@ -216,6 +217,17 @@ SegmentFile::~SegmentFile() {
 
 Status SegmentFile::reserve(std::size_t offset, std::size_t bytes) const {
   return reserve_range(descriptor_, place_.directory, offset, bytes);
+}
+
+Status SegmentFile::check_room(std::size_t bytes) const {
+  struct stat file;
+  struct statvfs system;
+  if (::fstat(descriptor_, &file) != 0 || ::fstatvfs(descriptor_, &system) != 0) return system_error(errno, "cannot look at " + place_.path());
+  if (system.f_blocks == 0) return {};  // a tmpfs without a limit
+  constexpr std::size_t kBlock = 512;  // stat(2), whatever the file system has
+  const std::size_t backed = static_cast<std::size_t>(file.st_blocks) * kBlock;
+  if (bytes <= backed + system.f_bavail * system.f_frsize) return {};
+  return no_room(place_.directory, bytes - backed, ENOSPC);
 }
 
 Status SegmentFile::read(std::span<std::byte> into) const {

@@ -181,7 +181,7 @@ void Creations::lead(const CreationPtr& creation) {
 
 /// Opened here before others learn of it, who then find its shared memory there.
 std::uint32_t Creations::usable_lane(std::uint32_t wanted) {
-  auto opened = process_.open_lane(wanted);
+  auto opened = process_.begin_lane(wanted);
   if (opened) return wanted;
   process_.log().write(base::LogLevel::info, "a communicator shares the first lane: " + opened.error().text());
   return 0;

@@ -125,6 +125,7 @@ class Creations {
   // creation_messages.cpp; with the mutex held
   void handle(base::ProcessId from, Contribution message);
   void handle(base::ProcessId from, Outcome message);
+  void take_part_in_lane(std::uint32_t lane);
   void handle(base::ProcessId from, Failure message);
   void handle(base::ProcessId from, Question message);
   void handle(base::ProcessId from, Answer message);

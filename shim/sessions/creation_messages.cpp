@@ -137,16 +137,22 @@ void Creations::handle(base::ProcessId from, Contribution message) {
   if (subtree_is_complete(*creation)) creation->operation.end(base::Phase::collect, from.rank);
 }
 
+/// Others have made a communicator that this process has given up. What they send it there has to be taken out all the same.
+void Creations::take_part_in_lane(std::uint32_t lane) {
+  // memory is there, as the leader has opened it
+  if (lane < process_.lane_count()) (void)process_.open_lane(lane);
+}
+
 void Creations::handle(base::ProcessId from, Outcome message) {
   CreationPtr creation = find(message.key);
-  if (!creation || !creation->joined || creation->is_over()) return;
+  if (!creation || !creation->joined || creation->is_over()) return take_part_in_lane(message.lane);
   const auto& roles = creation->roles;
   const int expected = roles.is_root() ? roles.parent.value_or(roles.self) : roles.root;
   const bool complete = static_cast<int>(message.entries.size()) == creation->group->size() &&
                         message.entries.last() == creation->group->size() - 1;
   if (creation->group->rank_of(from) != expected || !complete) return;
   // one of an earlier attempt that we had given up
-  if (message.entries.at(roles.self).context_base != creation->own_call()) return;
+  if (message.entries.at(roles.self).context_base != creation->own_call()) return take_part_in_lane(message.lane);
   if (message.lane >= (roles.spans_nodes ? 1 : process_.lane_count())) return note_dropped(from);
   creation->operation.end(base::Phase::outcome, from.rank);
   finish(creation, message);

@@ -133,9 +133,17 @@ base::Status Process::open_lane(std::uint32_t lane) {
   return {};
 }
 
-/// Others may still have something for it there, which nobody else would take out.
+base::Status Process::begin_lane(std::uint32_t lane) {
+  if (lane > 0 && further_lane(lane) == nullptr && segment_) SHIM_TRY(segment_->check_room_for_lane(lane));
+  return open_lane(lane);
+}
+
+/// Others may still have something for it there, which nobody else would take out. Where there is no room for a lane, nobody has been.
 base::Status Process::open_lanes_of_former_life() {
-  for (std::uint32_t lane = 1; segment_ && lane < std::min(segment_->lanes_in_use(), lane_count_); ++lane) SHIM_TRY(open_lane(lane));
+  for (std::uint32_t lane = 1; segment_ && lane < std::min(segment_->lanes_in_use(), lane_count_); ++lane) {
+    auto opened = open_lane(lane);
+    if (!opened && opened.error().error_class() != base::ErrorClass::no_space) return opened;
+  }
   return {};
 }
 

@@ -98,6 +98,8 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   /// Makes a lane usable. Local. Where one process of the node has done so, the others do not fail for want of shared memory. Errors:
   /// no_space.
   base::Status open_lane(std::uint32_t lane);
+  /// The same for the one who chooses the lane: not where the messages of communicators in it might find no room. Errors: no_space.
+  base::Status begin_lane(std::uint32_t lane);
   /// Of a lane that is open.
   p2p::Engine& engine(std::uint32_t lane) { return lane == 0 ? *engine_ : further_lane(lane)->engine(); }
   /// On which processes of the node that wait in this lane, which is open, sleep.

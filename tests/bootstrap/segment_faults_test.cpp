@@ -184,5 +184,23 @@ TEST_F(SegmentFaultsTest, ADirectoryThatFillsUpLaterIsAnErrorAndNoSignal) {
   EXPECT_TRUE(good);
 }
 
+TEST_F(SegmentFaultsTest, ALaneHasRoomWhereItsRingsAndThoseOfLanesBeforeHave) {
+  bool good = false;
+  auto body = [&] {
+    auto wanted = spec(0);
+    wanted.lanes = 3;
+    auto segment = attach(wanted);
+    auto refused = segment->check_room_for_lane(2);
+    if (!segment->check_room_for_lane(1) || refused || !is_no_room(refused.error(), directory_)) return false;
+    // what is used already is no more than what was to be expected
+    if (!segment->back(segment->pair(0, 1), 9000) || !segment->open_lane(1) || !segment->check_room_for_lane(1)) return false;
+    std::ofstream(directory_ + "/others") << std::string(16 * page_bytes(), 'x');
+    return !segment->check_room_for_lane(1);
+  };
+  // a lane takes three pages, and three couples of seven
+  if (!with_little_room(directory_, 60, body, good)) GTEST_SKIP() << "mounting is not allowed here";
+  EXPECT_TRUE(good);
+}
+
 }  // namespace
 }  // namespace shim::bootstrap

@@ -2,10 +2,12 @@
 // Threads of a process with sessions of their own: which lane a communicator is in, and that nothing stands still for it.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <future>
 #include <thread>
 
 #include "cluster.hpp"
+#include "shim/sessions/creation_wire.hpp"
 #include "shim/sessions/intercommunicator.hpp"
 #include "shim/sessions/topologies.hpp"
 
@@ -351,6 +353,49 @@ TEST(Lanes, ALifeThatHasNoneTakesWhatIsLeftOfTheFormerOnes) {
     member.end();
     has_ended.set_value();
     EXPECT_THAT(cluster.log(), ::testing::Not(::testing::HasSubstr("nobody has taken")));
+  });
+}
+
+// The leader's outcome is on its way when a member gives up. What comes for that one must not keep its sender, nor be taken for something else.
+TEST(Lanes, WhoHasGivenUpACreationTakesOutWhatOthersSendInIt) {
+  constexpr std::uint64_t kMessages = 100;  // more than there is room for
+  base::Settings settings = without_single_copy();
+  settings.ready_timeout = 5;
+  Cluster cluster(World::of(1, 2), settings);
+  std::promise<void> has_given_up;
+  cluster.run([&](Member& member) {
+    p2p::Engine& first = member.process().engine();
+    exercise(member.create_world("test.first"), 1);
+    if (member.rank() == 1) {
+      EXPECT_THAT(told(member.try_create({0, 1}, "test.given_up")), ::testing::HasSubstr("enough"));
+      EXPECT_EQ(member.process().engines().size(), 1u);
+      has_given_up.set_value();
+      exercise(member.create_world("test.go_on"), 2);
+      ASSERT_EQ(member.process().engines().size(), 2u);
+      const p2p::Engine& second = *member.process().engines()[1];
+      const auto are_dropped = [&] { return second.counts().stale_dropped == kMessages; };
+      EXPECT_TRUE(*first.wait_until(are_dropped, base::Deadline::after_seconds(kPatience)));
+      exercise(member.create_world("test.again"), 3);
+      return;
+    }
+    const Sessions sessions = in_two_lanes(member);
+    const CreationKey key{"", "test.given_up", {{0, 0, 2, 1}}};
+    while (cluster.log().find("test.given_up") == std::string::npos) std::this_thread::yield();  // its contribution has left
+    ASSERT_TRUE(first.send_control({0, 1}, encode(Failure{key, 0, base::ErrorClass::other, "enough", {}})));
+    has_given_up.get_future().wait();
+    CommunicatorPtr alone = create(sessions.second, member.world(), "test.given_up");
+    ASSERT_NE(alone, nullptr);
+    EXPECT_EQ(alone->lane(), 1u);
+    const std::vector<std::byte> data(4000);
+    std::vector<p2p::Request*> sent;
+    for (std::uint64_t i = 0; i < kMessages; ++i) sent.push_back(send(alone, data, 1));
+    exercise(create(sessions.first, member.world(), "test.go_on"), 2);
+    const auto have_left = [&] { return std::ranges::all_of(sent, [](const p2p::Request* request) { return request->is_done(); }); };
+    EXPECT_TRUE(*alone->engine().wait_until(have_left, base::Deadline::after_seconds(kPatience)));
+    for (p2p::Request* request : sent) p2p::Engine::release(request);
+    CommunicatorPtr again = create(sessions.second, member.world(), "test.again");
+    EXPECT_EQ(again->lane(), 1u);
+    exercise(again, 3);
   });
 }
 

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared memory is full when a communicator is made, and was not when the sessions began. All members are told, and none waits for ever;
  * when there is room again, the next one is made. Who is where the processes tell each other by files. */
-#include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "launchers_number.h"
-#include "session_world.h"
-
-static const char filler[] = "/dev/shm/filler";
+#include "shared_memory.h"
 
 static const char *mark_of(const char *what, int who) {
   static char path[300];
@@ -31,15 +25,6 @@ static void meet(const char *what, void (*then)(void)) {
   if (rank == 0) mark(what, size);
   wait_for(what, size);
 }
-
-static void fill(void) {
-  static char page[4096];
-  const int file = open(filler, O_CREAT | O_WRONLY, 0600);
-  while (write(file, page, sizeof page) > 0) continue;
-  EXPECT(errno == ENOSPC, "%s", strerror(errno));
-  close(file);
-}
-static void make_room(void) { EXPECT(unlink(filler) == 0, "%s", strerror(errno)); }
 
 static int make(const char *tag, char *text) {
   int length;

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Shared memory is full when the communicators of a thread would get a lane of their own, and was not when the first lane began: they share
+ * that one, whoever leads them. So they do where there is room for the lane's beginning and none for its messages. When there is room again,
+ * the next one gets the lane; and a process that begins anew without room does without lanes that nobody has had. */
+#include <pthread.h>
+
+#include "shared_memory.h"
+
+enum { LONG = 300000, RING = 65536, BEGINNING = 32768 };
+
+static long used_before;
+
+typedef void (*Work)(void);
+
+static void *run(void *work) {
+  (*(Work *)work)();
+  return NULL;
+}
+
+/* While the calling one waits for it, so that the two are not taken for one. */
+static void in_another_thread(Work work) {
+  pthread_t thread;
+  EXPECT(pthread_create(&thread, NULL, run, &work) == 0, "no thread");
+  pthread_join(thread, NULL);
+}
+
+/* All have come to this point, and rank 0 has done what is to be done there. */
+static void meet(void (*then)(void)) {
+  MUST(MPI_Barrier(world));
+  if (rank == 0) then();
+  MUST(MPI_Barrier(world));
+}
+
+/* Short and long messages between any two, and collectives. */
+static void talk(MPI_Comm comm) {
+  int own, got, sum = -1;
+  char *out = calloc(LONG, 1), *in = malloc(LONG);
+  MUST(MPI_Comm_rank(comm, &own));
+  for (int step = 1; step < size; ++step) {
+    const int next = (own + step) % size, last = (own + size - step) % size;
+    got = -1;
+    MUST(MPI_Sendrecv(&own, 1, MPI_INT, next, step, &got, 1, MPI_INT, last, step, comm, MPI_STATUS_IGNORE));
+    EXPECT(got == last, "%d from %d", got, last);
+    memset(out, own, LONG);
+    MUST(MPI_Sendrecv(out, LONG, MPI_BYTE, next, step, in, LONG, MPI_BYTE, last, step, comm, MPI_STATUS_IGNORE));
+    EXPECT(in[0] == last && in[LONG - 1] == last, "%d and %d from %d", in[0], in[LONG - 1], last);
+  }
+  MUST(MPI_Allreduce(&own, &sum, 1, MPI_INT, MPI_SUM, comm));
+  EXPECT(sum == size * (size - 1) / 2, "sum %d", sum);
+  MUST(MPI_Barrier(comm));
+  free(out), free(in);
+}
+
+/* Of all, led by this one. */
+static MPI_Comm make(MPI_Session of, const char *tag, int leader) {
+  MPI_Group all, group;
+  MPI_Comm made;
+  int *order = malloc(sizeof(int) * (size_t)size);
+  for (int i = 0; i < size; ++i) order[i] = (leader + i) % size;
+  MUST(MPI_Group_from_session_pset(of, "mpi://WORLD", &all));
+  MUST(MPI_Group_incl(all, size, order, &group));
+  MUST(MPI_Comm_create_from_group(group, tag, MPI_INFO_NULL, MPI_ERRORS_RETURN, &made));
+  MUST(MPI_Group_free(&group));
+  MUST(MPI_Group_free(&all));
+  free(order);
+  return made;
+}
+
+static void talk_in_new(MPI_Session of, const char *tag, int leader) {
+  MPI_Comm made = make(of, tag, leader);
+  talk(made);
+  MUST(MPI_Comm_free(&made));
+}
+
+static void fill_but_a_beginning(void) { fill_but(BEGINNING); }
+static void note_used(void) { used_before = used_memory(); }
+static void see_rings(void) {
+  const long grown = used_memory() - used_before, pairs = (long)size * (size - 1);
+  EXPECT(grown >= pairs * RING, "grown by %ld", grown);
+}
+
+static void with_room_for_a_beginning(void) {
+  MPI_Session own;
+  MUST(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &own));
+  meet(fill_but_a_beginning);
+  for (int leader = 0; leader < size; ++leader) talk_in_new(own, "test.beginning", leader);
+  meet(make_room);
+  meet(note_used);
+  talk_in_new(own, "test.roomy", size - 1);
+  meet(see_rings);
+  MUST(MPI_Session_finalize(&own));
+}
+
+static void without_room(void) {
+  MPI_Session own;
+  MUST(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &own));
+  meet(fill);
+  for (int leader = 0; leader < size; ++leader) talk_in_new(own, "test.full", leader);
+  meet(make_room);
+  in_another_thread(with_room_for_a_beginning);
+  MUST(MPI_Session_finalize(&own));
+}
+
+/* All but rank 0, which keeps the memory. They had the second thread's lane, and not the first one's. */
+static void begin_anew(void) {
+  meet(fill);
+  MUST(MPI_Comm_free(&world));
+  if (rank != 0) MUST(MPI_Session_finalize(&session));
+  if (rank != 0) MUST(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));
+  world = make(session, "test.anew", 0);
+  talk(world);
+  meet(make_room);
+}
+
+int main(void) {
+  open_world("test.full_at_lane");
+  talk(world); /* all that this needs of shared memory is there from now on */
+  in_another_thread(without_room);
+  begin_anew();
+  return close_world();
+}
