@@ -288,7 +288,8 @@ class Core final : private transport::Sink {
   void unlink(SendRequest& request);
   void unlink(ReceiveRequest& request);
   void ask_for_data(ReceiveRequest& request);
-  bool is_streamed(const SendRequest& request) const;
+  bool may_be_streamed(const SendRequest& request) const;
+  bool is_streamed(const ReceiveRequest& request) const;
   transport::RemoteMemory offer(SendRequest& request);
   bool may_read(const ReceiveRequest& request) const;
   bool may_read_on(const ReceiveRequest& request) const;

@@ -15,6 +15,8 @@ constexpr std::uint64_t kReadChunkBytes = 1024 * 1024;
 constexpr int kReadsPerRound = 4;
 /// To be read, pages of the sender's memory have to be found and held by the system, which takes longer than to copy them twice.
 constexpr std::uint64_t kMostStreamed = 256 * 1024;
+/// In the place of a key to memory that needs none.
+constexpr std::uint64_t kSenderWaits = 1;
 /// Of memory with holes; what one read of the transport names.
 constexpr std::size_t kPiecesAtOnce = 128;
 
@@ -32,16 +34,21 @@ wire::ReadyToSend Core::announcement(SendRequest& request) {
   return {request.header, request.number, request.data.bytes(), memory.address, memory.key};
 }
 
-/// Would both rather copy it, packet by packet? Where its sender does nothing else, and has a core for that; what is longer than the caches of the
-/// two is for reads.
-bool Core::is_streamed(const SendRequest& request) const {
+/// Does its sender nothing else until it has gone, and has a core for that? What is longer than the caches of two cores is for reads.
+bool Core::may_be_streamed(const SendRequest& request) const {
   return request.is_waited_for && request.data.bytes() <= kMostStreamed && !is_crowded_.load(std::memory_order_relaxed);
 }
 
-/// Where the announcement of a message says that it lies; nowhere, if it is to be asked for.
+/// Rather than read? Where both are there for nothing else: who would go on meanwhile reads, so that the other need not wait for it.
+bool Core::is_streamed(const ReceiveRequest& request) const {
+  const Peer& from = *request.peer;
+  return request.is_waited_for && request.remote_key == kSenderWaits && from.link != nullptr && !from.transport->needs_offers();
+}
+
+/// Where the announcement of a message says that it lies.
 transport::RemoteMemory Core::offer(SendRequest& request) {
   Peer& to = *request.peer;
-  if (!to.transport->needs_offers()) return is_streamed(request) ? transport::RemoteMemory{} : transport::RemoteMemory{request.data.address()};
+  if (!to.transport->needs_offers()) return {request.data.address(), may_be_streamed(request) ? kSenderWaits : 0};
   if (!spec.settings.single_copy || request.data.bytes() == 0 || !request.data.is_one_run()) return {};
   request.offer = to.transport->offer(*to.link, request.data.all());
   return request.offer == nullptr ? transport::RemoteMemory{} : request.offer->memory();
@@ -60,7 +67,7 @@ void Core::begin_long(ReceiveRequest& request, const Arrival& arrival, Peer& fro
   request.goes_alone = false;
   request.peer = &from;
   from.incoming.push_back(request);
-  if (request.wanted != 0 && (arrival.address == 0 || !may_read(request))) return ask_for_data(request);
+  if (request.wanted != 0 && (arrival.address == 0 || !may_read(request) || is_streamed(request))) return ask_for_data(request);
   if (from.shared != nullptr && is_for_two(request)) {
     request.waits_turn = true;
     return;

@@ -97,6 +97,7 @@ class ReceiveRequest final : public Request,
   Incoming into;
   bool posted = false;       ///< in its context's queues
   bool below = false;        ///< or with the transport that its peer is reached by, and in the peer's list of these
+  bool is_waited_for = false;  ///< from beginning to end, by the call that made it
   bool gathered = false;     ///< posted, and in its context's list of those whose message may come from below
 
   // of a long message, once matched

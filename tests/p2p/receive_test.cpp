@@ -48,34 +48,39 @@ TEST_F(Receive, TooShortABufferIsFilledAndReported) {
   }
 }
 
-// A sender that does nothing else copies packet by packet what is not too long; of one that may be elsewhere its memory is read, and so it is
-// where the sender's core is another's as well.
-TEST(Streams, AreForSendersThatWait) {
+// What is not too long goes packet by packet where both do nothing else; where one of them may be elsewhere it is read, and so it is where the
+// sender's core is another's as well.
+TEST(Streams, AreForTwoThatWait) {
   for (const bool is_crowded : {false, true}) {
     World world({.processes = 2, .settings = World::quick()});
     auto contexts = world.contexts();
     world.engine(0).set_crowded(is_crowded);
     struct Case {
       std::size_t bytes;
-      bool waits, is_read;
+      bool sender_waits, receiver_waits, is_read;
     };
-    for (const auto& [bytes, waits, is_read] : {Case{5'000, true, false}, Case{256 * 1024, true, false}, Case{256 * 1024 + 1, true, true}, Case{5'000, false, true}}) {
-      SCOPED_TRACE(std::to_string(bytes) + (waits ? " bytes, waited for" : " bytes") + (is_crowded ? ", crowded" : ""));
+    for (const auto& [bytes, sender_waits, receiver_waits, is_read] :
+         {Case{5'000, true, true, false}, Case{256 * 1024, true, true, false}, Case{256 * 1024 + 1, true, true, true}, Case{5'000, false, true, true},
+          Case{5'000, true, false, true}}) {
+      SCOPED_TRACE(std::to_string(bytes) + (sender_waits ? " bytes, sender waits" : " bytes") + (receiver_waits ? ", receiver waits" : "") +
+                   (is_crowded ? ", crowded" : ""));
       const std::uint64_t before = world.engine(1).counts().single_copies;
       const Data sent = pattern(bytes, 3);
-      world.run([&, bytes = bytes, waits = waits](int rank) {
+      world.run([&, bytes = bytes, sender_waits = sender_waits, receiver_waits = receiver_waits](int rank) {
         Engine& engine = world.engine(rank);
         Context& context = *contexts[static_cast<std::size_t>(rank)];
-        if (rank == 1) {
-          Data received(bytes);
-          ASSERT_TRUE(engine.recv(context, into(received), 0, 3));
-          ASSERT_EQ(received, sent);
-        } else if (waits) {
-          ASSERT_TRUE(engine.send(context, from(sent), 1, 3, Mode::standard));
-        } else {
-          Request* request = value_of(engine.isend(context, from(sent), 1, 3, Mode::standard));
+        Data received(bytes);
+        Request* request = nullptr;
+        if (rank == 0 && sender_waits) ASSERT_TRUE(engine.send(context, from(sent), 1, 3, Mode::standard));
+        else if (rank == 0) request = value_of(engine.isend(context, from(sent), 1, 3, Mode::standard));
+        else if (receiver_waits) ASSERT_TRUE(engine.recv(context, into(received), 0, 3));
+        else request = value_of(engine.irecv(context, into(received), 0, 3));
+        if (request != nullptr) {
           ASSERT_TRUE(engine.wait(*request));
           engine.release(request);
+        }
+        if (rank == 1) {
+          ASSERT_EQ(received, sent);
         }
       });
       EXPECT_EQ(world.engine(1).counts().single_copies - before, is_read || is_crowded ? 1u : 0u);
