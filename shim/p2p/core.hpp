@@ -401,12 +401,15 @@ inline constexpr std::uint64_t kSentInARow = 256 * 1024, kLeastOfAMessage = 512;
 template <typename Done>
 base::Result<bool> Core::wait(const Done& done, base::Deadline deadline) {
   Backoff backoff(plan());
-  while (!done()) {
+  // not asked again once it has held: it may have taken out what it found, and the last look before a sleep is a question, too
+  bool has_held = false;
+  const auto holds = [&] { return has_held || (has_held = done()); };
+  while (!holds()) {
     SHIM_TRY_ASSIGN(int moved, round(backoff.is_patient()));
-    if (done()) break;
+    if (holds()) break;
     if (deadline.passed()) return false;
     if (moved != 0) backoff.restart(moved);  // and more may be there: a round takes a batch at most
-    else if (const Backoff::Step step = backoff.step(); step != Backoff::Step::spin) rest(backoff, step, std::cref(done));
+    else if (const Backoff::Step step = backoff.step(); step != Backoff::Step::spin) rest(backoff, step, std::cref(holds));
   }
   return true;
 }

@@ -286,7 +286,7 @@ class Engine {
   int add_progress(std::function<void()> work, std::function<void()> before_sleep = nullptr);
   void remove_progress(int number);
   /// Waits, making progress, until the condition holds (true) or the deadline has passed (false). Spins, then yields, then
-  /// sleeps. The condition is evaluated without the engine's lock.
+  /// sleeps. The condition is evaluated without the engine's lock, and not again once it has held.
   base::Result<bool> wait_until(const std::function<bool()>& condition, base::Deadline deadline = base::Deadline::never());
 
   /// Waits, making progress, until a condition holds that this rank's process brings about without a message. It is evaluated under the
