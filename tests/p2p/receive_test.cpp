@@ -55,6 +55,13 @@ TEST(Streams, AreForTwoThatWait) {
     World world({.processes = 2, .settings = World::quick()});
     auto contexts = world.contexts();
     world.engine(0).set_crowded(is_crowded);
+    world.run([&](int rank) {  // who has never sent anything there does not know the way to the sender
+      Data one(1);
+      Engine& engine = world.engine(rank);
+      Context& context = *contexts[static_cast<std::size_t>(rank)];
+      if (rank == 0) ASSERT_TRUE(engine.recv(context, into(one), 1, 3));
+      else ASSERT_TRUE(engine.send(context, from(one), 0, 3, Mode::standard));
+    });
     struct Case {
       std::size_t bytes;
       bool sender_waits, receiver_waits, is_read;
