@@ -11,7 +11,7 @@ namespace shim::base {
 /// Like memcpy, of what may be longer than a core's own cache. Null pointers are fine where there is nothing to copy.
 ///
 /// In pieces: from that length on the GNU C library does without the processor's own copying (`rep movsb`) on AMD's, and takes up to
-/// twice as long (docs/measurements.md). Elsewhere it does the same with pieces as with the whole.
+/// twice as long (docs/measurements.md). Elsewhere it does the same with pieces, but for lengths of many MiB, which it stores past the caches.
 inline void copy_long(void* to, const void* from, std::size_t length) {
   constexpr std::size_t kPiece = 256 * 1024;
   auto* out = static_cast<std::byte*>(to);

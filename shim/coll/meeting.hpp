@@ -44,10 +44,11 @@ class Meeting : public Immediate {
     board_.put_up(bytes, members);
   }
   void say_elsewhere() { if (await_room(0)) board_.put_up_elsewhere(); }
-  /// Gives all of this to all others, on a belt; false where there is no memory for one.
+  /// Gives all of this to all others, on a belt; false where there is no memory for one, and after a failure nothing is left to be done.
   bool lay_for_all(const types::ConstBuffer& data);
-  /// Of two: gives the other this and takes what it gives, whichever way either comes, at the same time. `in` may be where `out` is.
-  void exchange(const Turn& turn, const types::ConstBuffer& out, const types::Buffer& in);
+  /// Of two: gives the other this and takes what it gives, whichever way either comes, at the same time.
+  /// @param in_place `in` is where `out` is
+  void exchange(const Turn& turn, const types::ConstBuffer& out, const types::Buffer& in, bool in_place = false);
   /// The end of collectives to which everybody gives the same: those with more than fits go on with messages.
   bool elsewhere() {
     say_elsewhere();

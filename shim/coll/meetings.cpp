@@ -138,12 +138,12 @@ bool meet_scatter_of_two(Meeting& meeting, const BlocksOut& all, const types::Bu
 bool meet_allgather(Meeting& meeting, const Turn& turn, const types::ConstBuffer& own, const BlocksIn& all, std::uint64_t longest) {
   const auto& [rank, size] = std::pair(meeting.call.rank, meeting.call.size);
   const types::Buffer mine = all.at(rank);
-  if (!Meeting::fits(longest) && size == 2) {
+  if (!Meeting::fits(longest)) {
+    if (size != 2) return meeting.elsewhere();
     meeting.exchange(turn, is_in_place(own) ? types::ConstBuffer{mine.address, mine.count, mine.type} : own, all.at(1 - rank));
-    if (!is_in_place(own)) meeting.place(own, mine);
+    if (!is_in_place(own) && !meeting.has_failed()) meeting.place(own, mine);
     return true;
   }
-  if (!Meeting::fits(longest)) return meeting.elsewhere();
   if (is_in_place(own)) {
     meeting.say_to_all({mine.address, mine.count, mine.type});
   } else {

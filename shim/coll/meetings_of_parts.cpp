@@ -17,15 +17,11 @@ void write(const types::ConstBuffer& data, Bytes to) {
 /// Where the block for this rank stands among those that this other member has put up, which are all but its own.
 int place_among_others(int rank, int of) { return rank < of ? rank : rank - 1; }
 
-}  // namespace
-
-namespace {
-
-/// Of two: the block for the other, and the own one, which stays where it is in place.
+/// Of two: the block for the other, and the own one.
 bool meet_one_other(Meeting& meeting, const Turn& turn, const types::ConstBuffer& out, const types::Buffer& in, const types::ConstBuffer& own,
                     const types::Buffer& own_place) {
   meeting.exchange(turn, out, in);
-  if (own.address != own_place.address && !meeting.has_failed()) meeting.place(own, own_place);
+  if (!meeting.has_failed()) meeting.place(own, own_place);
   return true;
 }
 
@@ -36,7 +32,10 @@ bool meet_alltoall(Meeting& meeting, const Turn& turn, const BlocksOut& out, con
   const auto others = static_cast<std::uint64_t>(size - 1);
   const std::uint64_t block = out.at(0).bytes(), expected = in.at(0).bytes();
   if (!Meeting::fits(block * others)) {
-    return size == 2 ? meet_one_other(meeting, turn, out.at(1 - rank), in.at(1 - rank), out.at(rank), in.at(rank)) : meeting.elsewhere();
+    if (size != 2) return meeting.elsewhere();
+    if (out.address != in.address) return meet_one_other(meeting, turn, out.at(1 - rank), in.at(1 - rank), out.at(rank), in.at(rank));
+    meeting.exchange(turn, out.at(1 - rank), in.at(1 - rank), true);
+    return true;
   }
   meeting.say_to_all(block * others, [&](Bytes room) {
     for (int to = 0; to < size; ++to)

@@ -110,6 +110,7 @@ class Core final : private transport::Sink {
   /// those. False: it is not, or the long way is needed; `received` is as it was.
   bool receive_what_has_come(const Address& from, const types::Buffer& into, Outcome& received);
   bool serve_posted(Context& context, Matching& matching, int source);
+  bool is_served() const { return served_ != nullptr && !served_->has_posted_for(served_source_); }
   /// Have many receives found their messages without a round of progress? Then one shall wait for a round.
   bool is_turn_of_others() { return ++taken_at_once_ % kTakenInARow == 0; }
   base::Status start(ReceiveRequest& request);
@@ -374,8 +375,9 @@ class Core final : private transport::Sink {
   const WaitPlans plans_;
   std::atomic<bool> is_crowded_;  ///< a hint, pairs with nothing
   Awaited* awaited_ = nullptr;  ///< what a receive on the short way polls for
-  const Matching* served_ = nullptr;  ///< whose receives a look is for: it ends when none waits any more
-  unsigned posted_in_a_row_ = 0;      ///< receives behind others for the same source
+  const Matching* served_ = nullptr;  ///< whose receives from this source a look is for: it ends when none waits any more
+  int served_source_ = 0;
+  unsigned posted_behind_others_ = 0;
   int short_ways_ = 0;          ///< in a row, since everybody's packets were looked at
   // A round takes up to a ring's batch of messages out that would soon have found their receives, which makes those dear: not too often.
   static constexpr std::uint32_t kTakenInARow = 512;

@@ -15,7 +15,7 @@ constexpr int kShortWayPolls = 50;
 constexpr int kCrowdedLooks = 3;
 // Receives that find their messages without a round of progress, before everybody else's packets and registered work have their turn.
 constexpr int kShortWaysInARow = 16;
-// Receives posted one after the other before a look for what has come for them: most often for all of them, and those that follow need not be
+// Receives posted behind others before a look for what has come for them: most often for all of them, and those that follow need not be
 // posted. A look at each would take the line of each message from its sender just when that writes it.
 constexpr unsigned kPostedPerLook = 8;
 }  // namespace
@@ -106,9 +106,9 @@ namespace {
 bool Core::on_packet(transport::ConstSpan packet) {
   WholeMessage message;
   if (!read_whole(packet, message)) [[unlikely]] take_packet(packet);
-  else if (awaited_ == nullptr) [[likely]] return on_whole_message(message), served_ == nullptr || served_->has_posted();
+  else if (awaited_ == nullptr) [[likely]] return on_whole_message(message), !is_served();
   else if (!take_awaited(message.header, message.payload, true)) on_message(message.arrival(), message.header.context);
-  return awaited_ == nullptr || !awaited_->has_come;
+  return awaited_ == nullptr ? !is_served() : !awaited_->has_come;
 }
 
 void Core::take_packet(transport::ConstSpan packet) {
@@ -263,10 +263,11 @@ namespace {
 /// Now and then looks for what has come for the receives that wait for this source, and for no more than they wait for. True: none
 /// waits any more.
 bool Core::serve_posted(Context& context, Matching& matching, int source) {
-  if (++posted_in_a_row_ % kPostedPerLook != 0) return false;
+  if (++posted_behind_others_ % kPostedPerLook != 0) return false;
   const Peer* sender = context.known_peer(source);
   if (sender == nullptr || sender->link == nullptr) return false;
   served_ = &matching;
+  served_source_ = source;
   static_cast<void>(sender->transport->poll_link(*sender->link, *this));  // an error is the next round's to tell
   served_ = nullptr;
   return !matching.has_posted_for(source);

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <string>
@@ -134,6 +135,26 @@ TEST_F(NetTest, WithoutAFabricOneWhoDoesNotReadIsWaitedFor) {
   EXPECT_THAT(patience_of_connections(), ::testing::Not(::testing::Contains(0u)));
   poll_until({&one, &other}, [&] { return *one.net->try_send(to, text("b"), {}) == Attempt::done; });
   EXPECT_THAT(patience_of_connections(), ::testing::Contains(0u));
+}
+
+// Whoever spoke last is asked first; however much it has to say, others are heard meanwhile, those too that have not called yet.
+TEST_F(NetTest, WithoutAFabricOneWhoHasMuchToSayKeepsNobodyOut) {
+  End speaker = make({}), other = make({}), listener = make({});
+  Link &speaks = link(speaker, listener), &calls = link(other, listener);
+  const Bytes much(kConnectionPacketBytes);
+  const auto speak = [&] {
+    while (*speaker.net->try_send(speaks, much, {}) == Attempt::done) {
+    }
+  };
+  poll_until({&speaker, &listener}, [&] { return speak(), !listener.heard.empty(); });
+  bool has_called = false;
+  poll_until({&other, &listener}, [&] {
+    speak();  // before each look of the listener something is there
+    has_called = has_called || *other.net->try_send(calls, text("me, too"), {}) == Attempt::done;
+    const bool is_heard = std::ranges::find(listener.heard, "me, too") != listener.heard.end();
+    listener.heard.clear();
+    return is_heard;
+  });
 }
 
 TEST_F(NetTest, WithoutAFabricAProcessThatIsGoneIsSaid) {

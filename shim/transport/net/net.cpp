@@ -357,7 +357,7 @@ Result<int> NetTransport::poll(Sink& sink) {
   SHIM_TRY(mark_.check());
   const base::Nanoseconds now = base::now_ns();
   int moved = poll_speaker(sink, now);
-  if (moved == 0) moved = poll_contacts(sink, now, patience());
+  moved += poll_contacts(sink, now, moved == 0 ? patience() : kLookAtOthersEvery);  // however much one has to say, others have their turn
   if (fabric_) {
     SHIM_TRY_ASSIGN(const int packets, fabric_->poll(sink));
     is_fabric_busy_ |= packets != 0;
