@@ -22,6 +22,7 @@ CROWD = 16
 
 # A connection's first thousand messages take longer than all others, and not equally with every system (docs/compare.md).
 _LONGER_BETWEEN_NODES = 8
+
 # The way between nodes where no provider is named, and the providers of libfabric that carry ordered datagrams to another machine.
 CONNECTIONS = "TCP connections"
 PROVIDERS = ("tcp;ofi_rxm", "sockets", "udp;ofi_rxd")
@@ -145,10 +146,6 @@ def places_of(options):
     return [Place(part, *place) for part in options.parts.split(",") for place in places[part]]
 
 
-def _milliseconds(place, options):
-    return options.milliseconds * (_LONGER_BETWEEN_NODES if place.nodes > 1 else 1)
-
-
 def _run_over(system, place, milliseconds):
     """Over one way between nodes."""
     is_connection = place.way == CONNECTIONS
@@ -162,13 +159,14 @@ def _run_over(system, place, milliseconds):
 
 
 def _run(system, place, options):
+    milliseconds = options.milliseconds * (_LONGER_BETWEEN_NODES if place.nodes > 1 else 1)
     if place.way:
-        return _run_over(system, place, _milliseconds(place, options))
+        return _run_over(system, place, milliseconds)
     if place.part == "startup":
         return system.bench.run(place.processes, system.program(place.part), nodes=place.nodes)
     rows = "messages" if place.part == "nodes" else place.part
     variables = dict([system.bench.mpi.yields]) if place.part == "crowded" and system.bench.mpi.yields else {}
-    return system.bench.run(place.processes, system.program(place.part), rows, _milliseconds(place, options), *(["more"] if options.full else []),
+    return system.bench.run(place.processes, system.program(place.part), rows, milliseconds, *(["more"] if options.full else []),
                             nodes=place.nodes, preload=system.preload, cores=place.cores, variables=variables)
 
 

@@ -21,9 +21,9 @@ inline void copy_long(void* to, const void* from, std::size_t length) {
 
 /// Like memcpy: the two do not overlap. Null pointers are fine where there is nothing to copy.
 ///
-/// What is longer goes as with copy_long. A few words go one by one. A call of memcpy costs more than they do; and it would read two at a time, which a processor cannot
-/// do of words that are still on their way to its cache: it waits until all stores before them are done, those to another core's
-/// lines included (docs/measurements.md).
+/// What is longer goes as with copy_long. A few words go one by one. A call of memcpy costs more than they do; and it would read two at a
+/// time, which a processor cannot do of words that are still on their way to its cache: it waits until all stores before them are done,
+/// those to another core's lines included (docs/measurements.md).
 inline void copy_short(void* to, const void* from, std::size_t length) {
   constexpr std::size_t kWord = 8, kFew = 8 * kWord;
   auto* out = static_cast<std::byte*>(to);

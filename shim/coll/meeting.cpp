@@ -153,7 +153,7 @@ void Meeting::exchange(const Turn& turn, const types::ConstBuffer& out, const ty
   std::optional<Taking> taking;
   std::optional<Direct> messages;
   if (is_said) say(out, other);
-  else if (table().belt.exchange.is_good(call.size, out.bytes(), true, call.nodes) && say_on_belt(call.rank, out.bytes())) laying.emplace(board_, call.rank, out);
+  else if (is_for_belt(table().belt.exchange, out.bytes()) && say_on_belt(call.rank, out.bytes())) laying.emplace(board_, call.rank, out);
   else say_elsewhere();
   const auto said = hear(other);
   if (has_failed()) return;

@@ -29,6 +29,9 @@ class Meeting : public Immediate {
 
   static bool fits(std::uint64_t bytes) { return bytes <= transport::kBoardBytes; }
 
+  /// Does the table want so much, which does not fit, to go over a belt?
+  bool is_for_belt(const When& when, std::uint64_t bytes) const { return when.is_good(call.size, bytes, true, call.nodes); }
+
   // Each of these waits where it has to. After a failure they do nothing.
   /// Puts up what fits.
   void say(const types::ConstBuffer& data, int to) { if (write(data)) board_.put_up(data.bytes(), transport::member(to)); }

@@ -52,11 +52,6 @@ void hear_value(Meeting& meeting, const Operands& operands, Values& values, int 
   values.take(meeting, from, meeting.hear(from, operands.bytes()), operands.bytes(), 0, to);
 }
 
-/// Does the table want more than fits to go over the belt?
-bool is_for_belt(const When& when, const Meeting& meeting, std::uint64_t bytes) {
-  return when.is_good(meeting.call.size, bytes, true, meeting.call.nodes);
-}
-
 /// Is all that each member says of it short, and is it without holes?
 bool is_for_board(const Operands& operands) { return operands.type->contiguous && Meeting::fits(operands.bytes()); }
 
@@ -73,7 +68,7 @@ bool meet_bcast(Meeting& meeting, const types::Buffer& data, int root) {
   if (meeting.call.rank == root) {
     const types::ConstBuffer given{data.address, data.count, data.type};
     if (Meeting::fits(data.bytes())) meeting.say_to_all(given);
-    else if (!is_for_belt(table().belt.bcast, meeting, data.bytes()) || !meeting.lay_for_all(given)) return meeting.elsewhere();
+    else if (!meeting.is_for_belt(table().belt.bcast, data.bytes()) || !meeting.lay_for_all(given)) return meeting.elsewhere();
     return true;
   }
   if (const auto said = meeting.hear(root)) {
@@ -185,7 +180,7 @@ class Combined {
 
 bool meet_reduce_of_two(Meeting& meeting, const Operands& operands, const void* own, void* result, int root) {
   if (meeting.call.rank != root) {
-    const bool is_laid = is_for_belt(table().belt.reduce, meeting, operands.bytes()) && meeting.lay_for_all(operands.all(own));
+    const bool is_laid = meeting.is_for_belt(table().belt.reduce, operands.bytes()) && meeting.lay_for_all(operands.all(own));
     return is_laid || meeting.elsewhere();
   }
   if (const auto said = meeting.hear(1 - root)) {

@@ -25,7 +25,7 @@ static void in_another_thread(Work work) {
 }
 
 /* All have come to this point, and rank 0 has done what is to be done there. */
-static void meet(void (*then)(void)) {
+static void meet(Work then) {
   MUST(MPI_Barrier(world));
   if (rank == 0) then();
   MUST(MPI_Barrier(world));
@@ -53,15 +53,9 @@ static void talk(MPI_Comm comm) {
 
 /* Of all, led by this one. */
 static MPI_Comm make(MPI_Session of, const char *tag, int leader) {
-  MPI_Group all, group;
-  MPI_Comm made;
   int *order = malloc(sizeof(int) * (size_t)size);
   for (int i = 0; i < size; ++i) order[i] = (leader + i) % size;
-  MUST(MPI_Group_from_session_pset(of, "mpi://WORLD", &all));
-  MUST(MPI_Group_incl(all, size, order, &group));
-  MUST(MPI_Comm_create_from_group(group, tag, MPI_INFO_NULL, MPI_ERRORS_RETURN, &made));
-  MUST(MPI_Group_free(&group));
-  MUST(MPI_Group_free(&all));
+  MPI_Comm made = comm_of(of, tag, size, order);
   free(order);
   return made;
 }
@@ -70,6 +64,13 @@ static void talk_in_new(MPI_Session of, const char *tag, int leader) {
   MPI_Comm made = make(of, tag, leader);
   talk(made);
   MUST(MPI_Comm_free(&made));
+}
+
+/* Whoever leads, with shared memory as full as this makes it; then there is room again. */
+static void talk_when_full(MPI_Session of, Work fill_it, const char *tag) {
+  meet(fill_it);
+  for (int leader = 0; leader < size; ++leader) talk_in_new(of, tag, leader);
+  meet(make_room);
 }
 
 static void fill_but_a_beginning(void) { fill_but(BEGINNING); }
@@ -82,9 +83,7 @@ static void see_rings(void) {
 static void with_room_for_a_beginning(void) {
   MPI_Session own;
   MUST(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &own));
-  meet(fill_but_a_beginning);
-  for (int leader = 0; leader < size; ++leader) talk_in_new(own, "test.beginning", leader);
-  meet(make_room);
+  talk_when_full(own, fill_but_a_beginning, "test.beginning");
   meet(note_used);
   talk_in_new(own, "test.roomy", size - 1);
   meet(see_rings);
@@ -94,9 +93,7 @@ static void with_room_for_a_beginning(void) {
 static void without_room(void) {
   MPI_Session own;
   MUST(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &own));
-  meet(fill);
-  for (int leader = 0; leader < size; ++leader) talk_in_new(own, "test.full", leader);
-  meet(make_room);
+  talk_when_full(own, fill, "test.full");
   in_another_thread(with_room_for_a_beginning);
   MUST(MPI_Session_finalize(&own));
 }

@@ -3,11 +3,11 @@
  * every wait ends with an error that says so. A receive from any source goes on for who lives, and so does the thread that waits in the first
  * lane.
  *
- *   lane_deaths LAUNCHER     as partner_dies
+ *   lane_deaths LAUNCHER     (death.h)
  */
 #include <pthread.h>
-#include <signal.h>
 
+#include "death.h"
 #include "shared_memory.h"
 
 enum { RECEIVE = 1, PROBE, AT_BOARD, BY_MESSAGES, IN_BOTH_LANES, SURVIVOR, PROCESSES }; /* how rank 0 waits for that process; but for the last */
@@ -17,22 +17,6 @@ enum { RING = 65536, ROUNDS = 10 };                                             
 static const char *launcher;
 static MPI_Session own;         /* the second thread's */
 static MPI_Comm lane, with_board, without_board;
-
-static void die(void) {
-  if (strcmp(launcher, "hydra") == 0) _exit(0);
-  raise(SIGKILL);
-}
-
-static MPI_Comm make(MPI_Session of, const char *tag, int members, const int *ranks) {
-  MPI_Group all, group;
-  MPI_Comm made;
-  MUST(MPI_Group_from_session_pset(of, "mpi://WORLD", &all));
-  MUST(MPI_Group_incl(all, members, ranks, &group));
-  MUST(MPI_Comm_create_from_group(group, tag, MPI_INFO_NULL, MPI_ERRORS_RETURN, &made));
-  MUST(MPI_Group_free(&group));
-  MUST(MPI_Group_free(&all));
-  return made;
-}
 
 static void talk(MPI_Comm comm) {
   int in[PROCESSES], out[PROCESSES] = {0};
@@ -45,12 +29,12 @@ static void open_lane(void) {
   const long before = used_memory();
   MUST(MPI_Barrier(world));
   MUST(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &own));
-  lane = make(own, "test.lane", PROCESSES, all);
+  lane = comm_of(own, "test.lane", PROCESSES, all);
   talk(lane);
   const long grown = used_memory() - before;
   EXPECT(grown >= RING, "grown by %ld", grown);
-  if (rank == 0 || rank == AT_BOARD || rank == SURVIVOR) with_board = make(own, "test.board", 3, at_board);
-  if (rank == 0 || rank == BY_MESSAGES || rank == SURVIVOR) without_board = make(own, "test.messages", 3, by_messages);
+  if (rank == 0 || rank == AT_BOARD || rank == SURVIVOR) with_board = comm_of(own, "test.board", 3, at_board);
+  if (rank == 0 || rank == BY_MESSAGES || rank == SURVIVOR) without_board = comm_of(own, "test.messages", 3, by_messages);
   for (int i = 0; with_board != MPI_COMM_NULL && i < ROUNDS; ++i) MUST(MPI_Barrier(with_board));
 }
 
@@ -115,7 +99,7 @@ static void *run_lane(void *unused) {
   if (rank == SURVIVOR) survive();
   if (rank != 0 && rank != SURVIVOR) {
     MUST(MPI_Recv(&go, 1, MPI_INT, 0, GO, lane, MPI_STATUS_IGNORE));
-    die();
+    die_under(launcher);
   }
   MUST(MPI_Comm_free(&with_board));
   MUST(MPI_Comm_free(&without_board));

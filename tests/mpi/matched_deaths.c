@@ -6,9 +6,9 @@
  *   matched_deaths LAUNCHER     as partner_dies
  */
 #include <sched.h>
-#include <signal.h>
 #include <unistd.h>
 
+#include "death.h"
 #include "session_counts.h"
 #include "session_world.h"
 
@@ -44,8 +44,7 @@ static void die_in_the_midst(const char *launcher) {
   }
   for (int i = 0; i < TESTS; ++i) MUST(MPI_Testall(MESSAGES, requests, &done, MPI_STATUSES_IGNORE));
   EXPECT(!done, "all have left");
-  if (strcmp(launcher, "hydra") == 0) _exit(0);
-  raise(SIGKILL);
+  die_under(launcher);
 }
 
 static void obey(const char *launcher) {

@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Processes die, one after the other, while rank 0 waits for each of them in another way: every wait ends with an error that says so.
  *
- *   partner_dies LAUNCHER     Hydra ends the others with a process that a signal kills, so there they leave without a word
+ *   partner_dies LAUNCHER     (death.h)
  */
-#include <signal.h>
-#include <unistd.h>
-
+#include "death.h"
 #include "session_world.h"
 
 enum { RECEIVE = 1, SYNCHRONOUS_SEND, LONG_RECEIVE, LONG_SEND, PROCESSES };
 enum { LONG = 64 << 20, TAG = 5, FEW = 5 };
-
-static void die(const char *launcher) {
-  if (strcmp(launcher, "hydra") == 0) _exit(0);
-  raise(SIGKILL);
-}
 
 /* Begins its part of a long message, and moves it a little. */
 static void be_partner(char *data) {
@@ -50,7 +43,7 @@ int main(int argc, char **argv) {
   EXPECT(size == PROCESSES && data != NULL, "%d processes", size);
   if (rank != 0) {
     be_partner(data);
-    die(argv[1]);
+    die_under(argv[1]);
   }
   for (int partner = RECEIVE; partner < PROCESSES; ++partner) wait_for(partner, data);
   MUST(MPI_Comm_free(&world));

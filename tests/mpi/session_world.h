@@ -53,6 +53,18 @@ static inline void open_world(const char *tag) {
   MUST(MPI_Comm_size(world, &size));
 }
 
+/* Collective over these ranks of the world, in this order. */
+static inline MPI_Comm comm_of(MPI_Session of, const char *tag, int members, const int *ranks) {
+  MPI_Group all, group;
+  MPI_Comm made;
+  MUST(MPI_Group_from_session_pset(of, "mpi://WORLD", &all));
+  MUST(MPI_Group_incl(all, members, ranks, &group));
+  MUST(MPI_Comm_create_from_group(group, tag, MPI_INFO_NULL, MPI_ERRORS_RETURN, &made));
+  MUST(MPI_Group_free(&group));
+  MUST(MPI_Group_free(&all));
+  return made;
+}
+
 /* Prints the line that the test runner counts, if nothing failed here; the exit status of the program. */
 static int verdict(void) {
   if (failures == 0) fputs("test passed\n", stdout); /* at once, where a launcher has made stdout unbuffered */

@@ -24,12 +24,21 @@ class Nobody final : public Router {
   bool is_alive(base::ProcessId) override { return true; }
 };
 
-TEST(Wait, AThreadThatSleepsAloneIsNotTakenForTwo) {
+/// A process by itself, which sleeps as soon as it waits.
+class Sleeper : public testing::Test {
+ protected:
+  static base::Settings without_patience() {
+    base::Settings settings;
+    settings.spin = settings.yield = 0;
+    return settings;
+  }
+
   Nobody router;
-  const auto self = transport::make_self();
-  base::Settings settings;
-  settings.spin = settings.yield = 0;
-  Engine engine({.settings = settings, .router = &router, .transports = {self.get()}});
+  const std::unique_ptr<transport::Transport> self = transport::make_self();
+  Engine engine{{.settings = without_patience(), .router = &router, .transports = {self.get()}}};
+};
+
+TEST_F(Sleeper, AloneIsNotTakenForTwo) {
   int asked = 0;
   // comes into the engine, as conditions may, also the last time before it sleeps
   const auto not_yet = [&] { return ++asked < 0 || engine.counts().control_sent > 0; };
@@ -38,12 +47,7 @@ TEST(Wait, AThreadThatSleepsAloneIsNotTakenForTwo) {
 }
 
 // It may have taken a request or a message out, which is not there a second time; the last look before a sleep is no exception.
-TEST(Wait, AConditionThatHasHeldIsNotAskedAgain) {
-  Nobody router;
-  const auto self = transport::make_self();
-  base::Settings settings;
-  settings.spin = settings.yield = 0;
-  Engine engine({.settings = settings, .router = &router, .transports = {self.get()}});
+TEST_F(Sleeper, DoesNotAskAgainForWhatHasHeld) {
   for (int holds_at = 1; holds_at < 10; ++holds_at) {
     int asked = 0;
     EXPECT_TRUE(value_of(engine.wait_until([&] { return ++asked == holds_at; }, base::Deadline::after_seconds(0.5))));

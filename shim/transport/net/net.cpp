@@ -104,6 +104,8 @@ class NetTransport final : public Net, private Matcher {
   void take_fabric();
   void note_packet(Contact& from);
   void take_frame(Contact& contact, const ReceivedFrame& frame, Sink& sink);
+  /// For looks at connections: what is to become of the frames that come.
+  auto taker(Sink& sink) { return [this, &sink](Contact& contact, const ReceivedFrame& frame) { take_frame(contact, frame, sink); }; }
   int poll_contacts(Sink& sink, base::Nanoseconds now, base::Nanoseconds every);
   int poll_speaker(Sink& sink, base::Nanoseconds now);
   base::Nanoseconds patience() const;
@@ -340,12 +342,12 @@ base::Nanoseconds NetTransport::patience() const {
 int NetTransport::poll_speaker(Sink& sink, base::Nanoseconds now) {
   if (std::exchange(has_spoken_, false)) spoke_ = now;
   if (speaker_ == nullptr || now - spoke_ > kConversation) return 0;
-  return contacts_->poll_from(*speaker_, [&](Contact& contact, const ReceivedFrame& frame) { take_frame(contact, frame, sink); }, sink);
+  return contacts_->poll_from(*speaker_, taker(sink), sink);
 }
 
 int NetTransport::poll_contacts(Sink& sink, base::Nanoseconds now, base::Nanoseconds every) {
   if (now - last_look_ < every) return 0;
-  const int frames = contacts_->poll([&](Contact& contact, const ReceivedFrame& frame) { take_frame(contact, frame, sink); }, sink);
+  const int frames = contacts_->poll(taker(sink), sink);
   last_look_ = frames > 0 ? 0 : now;
   is_fabric_busy_ = false;
   if (wants_fabric() && !fabric_ && !fabric_failure_ && opening_.is_over()) take_fabric();
@@ -375,8 +377,7 @@ Result<int> NetTransport::poll_link(Link& from, Sink& sink) {
   }
   if (wants_fabric()) return poll(sink);
   SHIM_TRY(mark_.check());
-  const auto take = [&](Contact& contact, const ReceivedFrame& frame) { take_frame(contact, frame, sink); };
-  const int frames = contacts_->poll_from(*link.contact, take, sink);
+  const int frames = contacts_->poll_from(*link.contact, taker(sink), sink);
   return frames > 0 ? frames : poll_contacts(sink, base::now_ns(), kLookAtOthersEvery);
 }
 
