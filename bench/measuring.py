@@ -154,11 +154,28 @@ def machine(mpi):
     return f"{model[1] if model else platform.machine()}, {os.cpu_count()} cores, Linux {platform.release()}; {version}"
 
 
-def parser_for(description, repetitions):
-    """With the options that all commands have."""
+class _TakeMpi(argparse.Action):
+    """A name says which MPI is below; the folder of an install adds an MPI beside it."""
+
+    def __call__(self, parser, options, value, option_string=None):
+        if value in MPIS:
+            options.mpi = value
+        elif pathlib.Path(value, "bin", "mpicc").exists():
+            options.native = [*options.native, pathlib.Path(value).absolute()]
+        else:
+            parser.error(f"--mpi {value}: neither {' nor '.join(MPIS)}, nor a folder that has bin/mpicc")
+
+
+def parser_for(description, repetitions, with_others=False):
+    """With the options that all commands have. With others: the command also measures MPIs beside the one below."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
-    parser.add_argument("--mpi", choices=MPIS, default="openmpi", help="the MPI below")
+    if with_others:
+        parser.add_argument("--mpi", action=_TakeMpi, default="openmpi", metavar="NAME|PREFIX",
+                            help=f"the MPI below ({' or '.join(MPIS)}); a folder adds an install that has sessions of its own to those found")
+        parser.set_defaults(native=[])
+    else:
+        parser.add_argument("--mpi", choices=MPIS, default="openmpi", help="the MPI below")
     parser.add_argument("--repetitions", type=int, default=repetitions)
     parser.add_argument("--output", type=pathlib.Path, help="folder for NAME-<mpi>.md and .csv")
     return parser

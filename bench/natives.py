@@ -41,18 +41,16 @@ def _given(prefix):
 
 
 def add_options(parser):
-    parser.add_argument("--native", action="append", default=[], metavar="PREFIX",
-                        help="an install of an MPI with sessions of its own (bin/mpicc, bin/mpiexec), beside those found")
     parser.add_argument("--no-native", action="store_true", help="no native sessions")
 
 
 def find(options, sources):
-    """What is installed, and what is given by its folder."""
+    """What is installed, and what is given by its folder (`--mpi PREFIX`)."""
     if options.no_native:
         return
     for name, mpi in measuring.MPIS.items():
         compiler = shutil.which(f"mpicc.{name}")
         if compiler and shutil.which(mpi.launcher[0]) and _has_sessions(compiler):
             yield Native(options, sources, mpi, compiler)
-    for prefix in (pathlib.Path(given).absolute() for given in options.native):
+    for prefix in options.native:
         yield Native(options, sources, _given(prefix), prefix / "bin" / "mpicc")
