@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 
+#include "shim/base/copy.hpp"
 #include "shim/transport/transport.hpp"
 #include "shim/types/types.hpp"
 
@@ -67,7 +67,7 @@ class Outgoing {
   /// The bytes from offset on.
   void copy_part(std::uint64_t offset, std::span<std::byte> to) const {
     if (packed_) packed_->copy_part(offset, to);
-    else if (!to.empty()) std::memcpy(to.data(), begin_ + offset, to.size());
+    else if (!to.empty()) base::copy_long(to.data(), begin_ + offset, to.size());
   }
   /// Does the message lie in one run of bytes, which another process can read?
   bool is_one_run() const { return packed_ == nullptr; }
@@ -114,7 +114,7 @@ class Incoming {
   void put(std::uint64_t offset, transport::ConstSpan bytes) {
     if (offset >= capacity_ || bytes.empty()) return;
     bytes = bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), capacity_ - offset)));
-    if (holed_ == nullptr) [[likely]] std::memcpy(begin_ + offset, bytes.data(), bytes.size());
+    if (holed_ == nullptr) [[likely]] base::copy_long(begin_ + offset, bytes.data(), bytes.size());
     else types::unpack(*holed_, bytes, offset, begin_);
   }
   /// Memory that stands for the bytes from offset on, at most `most` of them, to be filled from elsewhere.

@@ -2,8 +2,7 @@
 // All-to-all of several nodes, which are in order: what a node's members send lies with its speaker, speakers exchange one message with
 // each other, and what a member gets comes to it as one row. For short blocks: each is moved five times, and a speaker has room
 // for its node's data three times.
-#include <cstring>
-
+#include "shim/base/copy.hpp"
 #include "shim/coll/algorithms/node_calls.hpp"
 
 namespace shim::coll {
@@ -25,13 +24,13 @@ class Rows {
   void collect_for(int node, const std::byte* all_rows, std::byte* message) const {
     for (int to = calls_.nodes.first(node); to < calls_.nodes.first(node + 1); ++to)
       for (std::uint64_t row = 0; row < rows(); ++row, message += block_)
-        std::memcpy(message, all_rows + row * row_bytes() + static_cast<std::uint64_t>(to) * block_, block_);
+        base::copy_long(message, all_rows + row * row_bytes() + static_cast<std::uint64_t>(to) * block_, block_);
   }
   /// What has come from that node: for each of our members the blocks of theirs, to their places in its row.
   void place_from(int node, const std::byte* message, std::byte* all_rows) const {
     const Part part = calls_.part(node, block_);
     for (std::uint64_t row = 0; row < rows(); ++row, message += part.bytes)
-      std::memcpy(all_rows + row * row_bytes() + part.offset, message, part.bytes);
+      base::copy_long(all_rows + row * row_bytes() + part.offset, message, part.bytes);
   }
 
  private:

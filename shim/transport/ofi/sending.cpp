@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "shim/base/copy.hpp"
 #include "shim/transport/ofi/ofi_transport.hpp"
 
 namespace shim::transport {
@@ -53,7 +54,7 @@ std::size_t Ofi::write_frame(std::byte* into, OfiLink& link, FrameKind kind, Con
   next += sizeof frame;
   if (!header.empty()) std::memcpy(next, header.data(), header.size());
   next += header.size();
-  if (!payload.empty()) std::memcpy(next, payload.data(), payload.size());
+  if (!payload.empty()) base::copy_long(next, payload.data(), payload.size());
   return static_cast<std::size_t>(next - into) + payload.size();
 }
 
