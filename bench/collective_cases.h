@@ -4,13 +4,14 @@
 #define BENCH_COLLECTIVE_CASES_H
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "timing.h"
 
 /* Bytes are those that one process gives to one other, or to all of them together where all give the same. */
 typedef struct {
   char *send, *receive;
-  int bytes;
+  int bytes, members;
   int *counts, *displacements;
   int *places; /* displacements in bytes, and the same as the neighbourhood's collectives want them */
   MPI_Aint *byte_displacements;
@@ -55,6 +56,22 @@ static void allgatherv(MPI_Comm comm, void *state) {
   MPI_Allgatherv(c->send, DOUBLES, MPI_DOUBLE, c->receive, c->counts, c->displacements, MPI_DOUBLE, comm);
 }
 static void alltoall(MPI_Comm comm, void *state) { Case *c = state; MPI_Alltoall(c->send, DOUBLES, MPI_DOUBLE, c->receive, DOUBLES, MPI_DOUBLE, comm); }
+/* A word of each line of what is sent: programs seldom send twice what they have not touched in between, of which whoever reads the sender's
+ * memory has a copy in its own cache. */
+static void write_to_lines(Case *c, size_t bytes) {
+  enum { line = 64 };
+  for (size_t at = 0; at < bytes; at += line) ++*(volatile char *)(c->send + at);
+}
+static void bcast_of_new(MPI_Comm comm, void *state) {
+  Case *c = state;
+  write_to_lines(c, (size_t)c->bytes);
+  bcast(comm, state);
+}
+static void alltoall_of_new(MPI_Comm comm, void *state) {
+  Case *c = state;
+  write_to_lines(c, (size_t)c->bytes * (size_t)c->members);
+  alltoall(comm, state);
+}
 static void alltoallv(MPI_Comm comm, void *state) {
   Case *c = state;
   MPI_Alltoallv(c->send, c->counts, c->displacements, MPI_DOUBLE, c->receive, c->counts, c->displacements, MPI_DOUBLE, comm);
@@ -111,6 +128,7 @@ static const Row on_all[] = {
     {"Scatterv", scatterv}, {"Allgather", allgather}, {"Allgatherv", allgatherv},
     {"Alltoall", alltoall}, {"Alltoallv", alltoallv}, {"Alltoallw", alltoallw},
     {"Reduce_scatter", reduce_scatter},
+    {"Bcast, written anew", bcast_of_new}, {"Alltoall, written anew", alltoall_of_new},
 };
 static const Row on_neighbors[] = {
     {"Neighbor_allgather", neighbor_allgather},
@@ -139,8 +157,10 @@ static int blocks_of(int size) { return size > neighbors ? size : neighbors; }
 /* Room for the largest row among `size` processes. */
 static Case make_case(int size) {
   size_t blocks = (size_t)blocks_of(size), room = (blocks << 20) + 64;
-  return (Case){.send = calloc(1, room),
-                .receive = calloc(1, room),
+  /* Written once: of pages that never were there is but one, and what is read of it is in every cache. */
+  return (Case){.send = memset(malloc(room), 1, room),
+                .receive = memset(malloc(room), 2, room),
+                .members = size,
                 .counts = malloc(sizeof(int) * blocks),
                 .displacements = malloc(sizeof(int) * blocks),
                 .places = malloc(sizeof(int) * blocks),

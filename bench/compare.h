@@ -9,7 +9,8 @@
  * collectives    of all
  * rings          of all, in the order of ranks and in random orders
  *
- * Rank 0 prints a line for each row: part, what, bytes, microseconds of one operation at the slowest process. */
+ * Rank 0 prints a line for each row: part, what, bytes, microseconds of one operation at the slowest process; of two processes that
+ * share memory also how many nanoseconds a bare word took from one to the other just before and after, on average. */
 #ifndef BENCH_COMPARE_H
 #define BENCH_COMPARE_H
 
@@ -17,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bare_word.h"
 #include "collective_cases.h"
 #include "message_cases.h"
 
@@ -26,13 +28,16 @@ typedef struct {
   const char *part;
   double milliseconds;
   int more;
+  BareWord *word;
 } Compared;
 
 /* One row. An operation consists of `messages` of what is told. */
 static void row(const Compared *c, const char *what, int bytes, Operation *run, void *state, double messages) {
   int rounds = rounds_for(run, c->comm, state, c->milliseconds, c->comm);
+  double before = time_of_bare_word(c->word);
   double took = time_of(run, c->comm, state, rounds, c->comm);
-  if (c->rank == 0) printf("%s,%s,%d,%.5f\n", c->part, what, bytes, took / messages);
+  double word = (before + time_of_bare_word(c->word)) / 2;
+  if (c->rank == 0) printf(word > 0 ? "%s,%s,%d,%.5f,%.1f\n" : "%s,%s,%d,%.5f\n", c->part, what, bytes, took / messages, word);
   fflush(stdout);
 }
 
@@ -102,6 +107,20 @@ static void bandwidths(const Compared *c, Side *s) {
   row(c, "rate", s->bytes, stream, s, s->window);
 }
 
+/* As from one array to the next element but one of another: where they are in their pages decides how fast processors copy by themselves
+ * (docs/measurements.md). */
+static void bandwidths_further_in_a_page(const Compared *c, Side *s) {
+  enum { further = 16 };
+  static const int sizes[] = {65536, 1 << 20};
+  s->in += further;
+  s->window = stream_window;
+  for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
+    s->bytes = sizes[i];
+    row(c, "bandwidth, 16 B further in its page", s->bytes, stream, s, s->window);
+  }
+  s->in -= further;
+}
+
 static void short_messages(const Compared *c, Side *s) {
   s->bytes = 8;
   row(c, "latency", s->bytes, ping_pong, s, 2);
@@ -118,6 +137,7 @@ static void messages(const Compared *c) {
     latencies_of_runs(c, &s);
     latencies_behind_others(c, &s);
     bandwidths(c, &s);
+    bandwidths_further_in_a_page(c, &s);
   } else {
     short_messages(c, &s);
   }
@@ -183,13 +203,16 @@ static int compare_rows(MPI_Comm comm, int argc, char **argv) {
     const char *name;
     void (*run)(const Compared *);
   } parts[] = {{"messages", messages}, {"fabric", fabric}, {"crowded", crowded}, {"collectives", collectives}, {"rings", rings}};
-  Compared c = {.comm = comm, .part = argc > 1 ? argv[1] : "", .milliseconds = argc > 2 ? atof(argv[2]) : 10,
+  BareWord word;
+  Compared c = {.comm = comm, .word = &word, .part = argc > 1 ? argv[1] : "", .milliseconds = argc > 2 ? atof(argv[2]) : 10,
                 .more = argc > 3 && strcmp(argv[3], "more") == 0};
   MPI_Comm_rank(comm, &c.rank);
   MPI_Comm_size(comm, &c.size);
+  word = open_bare_word(comm, c.rank, c.size);
   for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; ++i)
     if (strcmp(parts[i].name, c.part) == 0) {
       parts[i].run(&c);
+      close_bare_word(&word);
       return 0;
     }
   fprintf(stderr, "%s: messages, fabric, crowded, collectives or rings, not \"%s\"\n", argv[0], c.part);

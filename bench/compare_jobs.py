@@ -32,12 +32,19 @@ _MATCHING = {"INTERSESSION_MATCHING": "provider"}
 _DOES_NOT_MATCH = "is not up to matching messages here"
 
 Row = collections.namedtuple("Row", "part what bytes processes nodes")
+# One repetition's. word: nanoseconds that a bare word took between the two processes just then; None where none was taken.
+Figure = collections.namedtuple("Figure", "microseconds word", defaults=[None])
 
-_ROW = re.compile(r"(\w+),([^\n]+),(\d+),([\d.]+)")
+_ROW = re.compile(r"(\w+),([^\n]+?),(\d+),([\d.]+)(?:,([\d.]+))?")
 _PHASE = re.compile(r"(\w+) max_ms ([\d.]+) mean_ms [\d.]+")
 _PHASES = {"world_init": "until there is a communicator of all", "session_init": "MPI_Session_init", "self_comm": "self", "world_comm": "world", "dup": "first dup",
            "session_total": "until there is a communicator of all"}
-_BARE_WORD = re.compile(r"a bare word, one way +best +[\d.]+ +median +([\d.]+) ns")
+
+# What a system's short messages are held against: the word that its own two processes handed back and forth at that time.
+_SHORTEST = Row("messages", "latency", 8, 2, 1)
+
+# Two figures are compared where their processes were as far from each other, as far as bare words tell.
+_ALIKE = 1.5
 
 # The program of a part is called after it where others do not do, and after what runs it.
 _PROGRAMS = {"startup": "startup", "threads": "threads"}
@@ -81,28 +88,41 @@ class System:
 
 @dataclasses.dataclass
 class Measured:
-    """values[row][system] holds microseconds, one for each repetition; None where a job did not go well."""
+    """values[row][system] holds figures, one for each repetition; None where a job did not go well."""
     systems: list
     values: dict = dataclasses.field(default_factory=lambda: collections.defaultdict(lambda: collections.defaultdict(list)))
     failures: list = dataclasses.field(default_factory=list)
 
-    def add(self, row, system, repetition, value):
+    def add(self, row, system, repetition, figure):
         series = self.values[row][system]
-        series += [None] * (repetition - len(series)) + [value]
+        series += [None] * (repetition - len(series)) + [figure]
 
     def _repetitions(self, row, system):
         return self.values.get(row, {}).get(system, [])
 
+    def figures(self, row, system):
+        return [figure for figure in self._repetitions(row, system) if figure is not None]
+
     def series(self, row, system):
-        return [value for value in self._repetitions(row, system) if value is not None]
+        return [figure.microseconds for figure in self.figures(row, system)]
 
     def ratios(self, row, ours, theirs):
         return self.ratios_between((row, ours), (row, theirs))
 
     def ratios_between(self, one, other):
-        """Of two rows' systems, in the repetitions in which both went well."""
-        pairs = zip(self._repetitions(*one), self._repetitions(*other))
-        return [a / b for a, b in pairs if a is not None and b]
+        """Of two rows' systems, in the repetitions in which both went well. Where bare words were taken, of all figures with words alike,
+        of whatever repetitions; if there are none such, the repetitions' own count."""
+        alike = [a.microseconds / b.microseconds for a in self.figures(*one) for b in self.figures(*other) if b.microseconds and _are_alike(a, b)]
+        own = zip(self._repetitions(*one), self._repetitions(*other))
+        return alike or [a.microseconds / b.microseconds for a, b in own if a is not None and b is not None and b.microseconds]
+
+    def words(self):
+        """All bare words that were taken, in nanoseconds."""
+        return [figure.word for systems in self.values.values() for figures in systems.values() for figure in figures if figure and figure.word]
+
+
+def _are_alike(one, other):
+    return bool(one.word and other.word) and max(one.word, other.word) <= _ALIKE * min(one.word, other.word)
 
 
 def is_row(line):
@@ -110,15 +130,15 @@ def is_row(line):
 
 
 def rows_of(text, place):
-    """(row, microseconds) of a job's output."""
+    """(row, figure) of a job's output."""
     over = f" over {place.way}" if place.way else ""
     row = lambda what, size: Row(place.part, what + over, size, place.processes, place.nodes)
     for line in (text or "").splitlines():
         if match := _ROW.fullmatch(line):
-            yield row(match[2], int(match[3])), float(match[4])
+            yield row(match[2], int(match[3])), Figure(float(match[4]), float(match[5]) if match[5] else None)
         elif match := _PHASE.match(line):
             if match[1] in _PHASES:
-                yield row(_PHASES[match[1]], 0), float(match[2]) * 1e3
+                yield row(_PHASES[match[1]], 0), Figure(float(match[2]) * 1e3)
 
 
 def _parts_of(mpi):
@@ -170,12 +190,6 @@ def _run(system, place, options):
                             nodes=place.nodes, preload=system.preload, cores=place.cores, variables=variables)
 
 
-def _bare_word(bench):
-    """Microseconds in which a cache line goes from one core to another, where there are two."""
-    match = _BARE_WORD.search(bench.run_alone(bench.options.build / "bench" / "transport_pingpong"))
-    return float(match[1]) / 1e3
-
-
 def _measure_at(place, systems, measured, repetition, options):
     """All systems in turn. What has failed in a place does not run there again."""
     lost = {name for name, where, _ in measured.failures if where == place}
@@ -191,8 +205,10 @@ def _measure_at(place, systems, measured, repetition, options):
             if system.name in _RAW_WAYS:
                 return
             continue
-        for row, microseconds in rows_of(text, place):
-            measured.add(row, system.name, repetition, microseconds)
+        for row, figure in rows_of(text, place):
+            measured.add(row, system.name, repetition, figure)
+            if row == _SHORTEST and system.name == OURS and figure.word:
+                measured.add(row, RAW, repetition, Figure(figure.word / 1e3, figure.word))
 
 
 def measure(bench, options):
@@ -205,8 +221,6 @@ def measure(bench, options):
             bench.progress(f"{place} ({number + 1} of {len(places)}), repetition {repetition + 1} of {options.repetitions}; "
                            f"{time.monotonic() - started:.0f} s so far")
             _measure_at(place, systems, measured, repetition, options)
-            if place.part == "messages" and place.processes == 2:
-                measured.add(Row("messages", "latency", 8, 2, 1), RAW, repetition, _bare_word(bench))
     for system in systems:
         if isinstance(system.bench, natives.Native):
             system.bench.close()

@@ -169,11 +169,20 @@ def _reason(why):
     return (told or why.splitlines())[0][:200]
 
 
+def _words(measured):
+    """How far the two processes of a row were apart."""
+    words = measured.words()
+    if not words:
+        return ""
+    return (f" Between two processes a bare word took {min(words):.0f} to {max(words):.0f} ns, in the median {statistics.median(words):.0f}; their "
+            "figures are compared where it took about as long.")
+
+
 def markdown(measured, bench):
     options = bench.options
     parts = list(dict.fromkeys(row.part for row in measured.values))
     text = [f"{measuring.machine(bench.mpi)}; medians of {options.repetitions} repetitions, in each of which all systems ran in turn. Ratios are "
-            "the medians of the repetitions' own, with the least and the largest; of bandwidth and rate more is better, else less.",
+            "the medians of the repetitions' own, with the least and the largest; of bandwidth and rate more is better, else less." + _words(measured),
             "## What is to be reached", _goals(measured)]
     for part in parts:
         text += [f"## {_TITLES[part]}", _all(measured, part)]

@@ -9,20 +9,25 @@
 
 namespace shim::base {
 
+/// Does the target lie up to 31 bytes behind the source, pages left aside? AMD's processors take five to twenty times as long then to copy
+/// by themselves (`rep movsb`), which the GNU C library and the kernel leave to them (docs/measurements.md). So is what goes from the
+/// beginning of a page to an array from malloc, which begins 16 bytes behind one, and from one array to the next element of another.
+inline bool is_just_behind(const void* to, const void* from) {
+  constexpr std::size_t kPage = 4096, kJustBehind = 32;
+  const std::size_t behind = (reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from)) % kPage;
+  return behind != 0 && behind < kJustBehind;
+}
+
 /// Like memcpy, of what may be longer than a few words. Null pointers are fine where there is nothing to copy.
 ///
-/// The GNU C library mostly uses the processor's own copying (`rep movsb`), which knows two bad cases on AMD's (docs/measurements.md). Where
-/// the target lies up to 31 bytes behind the source, pages left aside, it takes twenty times as long: so is what leaves the beginning of a
-/// page for an array from malloc, which begins 16 bytes behind one. Pieces of 2 KiB are short enough for loads and stores. From a core's
-/// second cache on the library goes over to a loop that takes up to twice as long: hence pieces everywhere. On others' processors it does
-/// the same with pieces, but for lengths of many MiB, which it stores past the caches.
+/// In pieces. Those of 2 KiB the library copies by loads and stores. From a core's second cache on it does without the processor's own copying
+/// on AMD's, too, and takes up to twice as long. On others' processors it does the same with pieces, but for lengths of many MiB, which
+/// it stores past the caches.
 inline void copy_long(void* to, const void* from, std::size_t length) {
   constexpr std::size_t kPiece = 256 * 1024, kPieceByLoads = 2 * 1024;
-  constexpr std::size_t kPage = 4096, kJustBehind = 32;
   auto* out = static_cast<std::byte*>(to);
   const auto* in = static_cast<const std::byte*>(from);
-  const std::size_t behind = (reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from)) % kPage;
-  const std::size_t piece = behind != 0 && behind < kJustBehind ? kPieceByLoads : kPiece;
+  const std::size_t piece = is_just_behind(to, from) ? kPieceByLoads : kPiece;
   for (std::size_t at = 0; at < length; at += piece) std::memcpy(out + at, in + at, std::min(piece, length - at));
 }
 

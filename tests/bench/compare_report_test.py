@@ -11,7 +11,7 @@ sys.path.insert(0, str(_BENCH))
 
 import compare_jobs  # noqa: E402
 import compare_report  # noqa: E402
-from compare_jobs import CONNECTIONS, MATCHED, OURS, PRELOADED, RAW, RAW_CONNECTION, RAW_LIBFABRIC, WORLD, Measured, Place, Row  # noqa: E402
+from compare_jobs import CONNECTIONS, MATCHED, OURS, PRELOADED, RAW, RAW_CONNECTION, RAW_LIBFABRIC, WORLD, Figure, Measured, Place, Row  # noqa: E402
 
 NATIVE = "native sessions (X)"
 LATENCY = Row("messages", "latency", 8, 2, 1)
@@ -21,13 +21,13 @@ OVER_SOCKETS = Row("fabric", "latency over sockets", 8, 2, 2)
 
 
 def _measured(values):
-    """values[row][system]: the microseconds of each repetition."""
+    """values[row][system]: the microseconds of each repetition, or with them the nanoseconds of the bare word."""
     measured = Measured([WORLD, OURS, NATIVE])
     for row, systems in values.items():
         for system, series in systems.items():
             for repetition, value in enumerate(series):
                 if value is not None:
-                    measured.add(row, system, repetition, value)
+                    measured.add(row, system, repetition, Figure(*value) if isinstance(value, tuple) else Figure(value))
     return measured
 
 
@@ -39,17 +39,29 @@ class Rows(unittest.TestCase):
     def test_lines_of_jobs(self):
         found = dict(compare_jobs.rows_of("noise\nmessages,latency, MPI_ANY_SOURCE,8,0.25\ncollectives,Bcast,65536,7.5\n"
                                           "session_init max_ms 2.5 mean_ms 1.0\nother max_ms 1.0 mean_ms 1.0\n", Place("nodes", 2, 2)))
-        self.assertEqual(found, {Row("nodes", "latency, MPI_ANY_SOURCE", 8, 2, 2): 0.25, Row("nodes", "Bcast", 65536, 2, 2): 7.5,
-                                 Row("nodes", "MPI_Session_init", 0, 2, 2): 2500.0})
+        self.assertEqual(found, {Row("nodes", "latency, MPI_ANY_SOURCE", 8, 2, 2): Figure(0.25), Row("nodes", "Bcast", 65536, 2, 2): Figure(7.5),
+                                 Row("nodes", "MPI_Session_init", 0, 2, 2): Figure(2500.0)})
+
+    def test_a_row_of_two_tells_how_far_they_were_apart(self):
+        found = dict(compare_jobs.rows_of("messages,latency, runs of 64 B,1024,0.25,57.5\n", Place("messages", 2, 1)))
+        self.assertEqual(found, {Row("messages", "latency, runs of 64 B", 1024, 2, 1): Figure(0.25, 57.5)})
 
     def test_rows_say_over_which_way(self):
         found = dict(compare_jobs.rows_of("raw,latency,8,7.5\n", Place("fabric", 2, 2, "sockets")))
-        self.assertEqual(found, {OVER_SOCKETS: 7.5})
+        self.assertEqual(found, {OVER_SOCKETS: Figure(7.5)})
 
     def test_a_repetition_that_failed_has_no_ratio(self):
         measured = _measured({LATENCY: {OURS: [1, None, 3], WORLD: [2, 2, 2]}})
         self.assertEqual(measured.ratios(LATENCY, OURS, WORLD), [0.5, 1.5])
         self.assertEqual(measured.series(LATENCY, OURS), [1, 3])
+
+    def test_those_are_compared_that_were_as_far_apart(self):
+        measured = _measured({LATENCY: {OURS: [(1, 60), (5, 250)], WORLD: [(10, 240), (4, 70)]}})
+        self.assertEqual(measured.ratios(LATENCY, OURS, WORLD), [0.25, 0.5])
+
+    def test_where_none_were_the_repetitions_count(self):
+        measured = _measured({LATENCY: {OURS: [(1, 60), (2, 60)], WORLD: [(10, 240), (4, 250)]}})
+        self.assertEqual(measured.ratios(LATENCY, OURS, WORLD), [0.1, 0.5])
 
 
 class Bench:
@@ -85,6 +97,18 @@ class Crowded(unittest.TestCase):
         (goal, *_, reached), = compare_report.verdicts(_measured({row: {OURS: [1], WORLD: [2]}}))
         self.assertIn("Barrier", goal.title(row))
         self.assertTrue(reached)
+
+
+class Raw(unittest.TestCase):
+    def test_it_is_the_word_of_the_same_two_processes(self):
+        options = types.SimpleNamespace(no_native=True, providers=(), milliseconds=1, full=False)
+        bench = Bench({"compare_session": "messages,latency,8,0.1,60\n", "compare_world": "messages,latency,8,0.2,250\n"})
+        bench.mpi = types.SimpleNamespace(ends_over_nodes=True)
+        systems = compare_jobs.systems_of(bench, options)
+        measured = Measured([system.name for system in systems])
+        compare_jobs._measure_at(Place("messages", 2, 1), systems, measured, 0, options)
+        self.assertEqual(measured.series(LATENCY, RAW), [0.06])
+        self.assertEqual([round(ratio, 3) for ratio in measured.ratios(LATENCY, OURS, RAW)], [1.667])
 
 
 class Ways(unittest.TestCase):

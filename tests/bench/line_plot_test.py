@@ -9,7 +9,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 import axis  # noqa: E402
 import compare_plots  # noqa: E402
 import line_plot  # noqa: E402
-from compare_jobs import OURS, WORLD, Measured, Row  # noqa: E402
+from compare_jobs import OURS, WORLD, Figure, Measured, Row  # noqa: E402
 from line_plot import Line, Panel, Point  # noqa: E402
 
 _SVG = "{http://www.w3.org/2000/svg}"
@@ -21,7 +21,7 @@ def _measured(rows):
     for row, systems in rows.items():
         for system, values in systems.items():
             for repetition, value in enumerate(values):
-                measured.add(row, system, repetition, value)
+                measured.add(row, system, repetition, Figure(value))
     return measured
 
 

@@ -340,6 +340,47 @@ TEST(Shm, WritesIntoAnotherProcess) {
   });
 }
 
+/// Where in the memory, of which a page is to spare, a place lies so far behind that address, pages left aside.
+std::byte* behind(std::uint64_t address, std::size_t distance, std::vector<std::byte>& memory) {
+  return memory.data() + (address + distance - reinterpret_cast<std::uintptr_t>(memory.data())) % 4096;
+}
+
+// What lies just behind, pages left aside, goes by another way.
+TEST(Shm, CopiesToWhereverItLiesInAPage) {
+  constexpr std::size_t kBytes = 200'003, kRoom = kBytes + 4096 + 64;
+  with_offer({}, kBytes, false, [&](Node& node, std::uint64_t address) {
+    for (const std::size_t distance : {0, 1, 16, 31, 32, 4095, 4080}) {
+      std::vector<std::byte> from(kRoom), into(kRoom);
+      for (std::size_t i = 0; i < kRoom; ++i) from[i] = static_cast<std::byte>(i * 2654435761 >> 13 ^ distance);
+      const std::span<const std::byte> bytes(behind(address, 4096 - distance, from), kBytes);
+      auto attempt = node.transport->try_write(node.link_to(1), address, bytes);
+      ASSERT_TRUE(attempt) << attempt.error().text();
+      if (*attempt == Attempt::unsupported) GTEST_SKIP() << "the kernel forbids process_vm_writev here";
+      std::byte* const target = behind(address, distance, into);
+      ASSERT_EQ(*node.transport->try_read(node.link_to(1), address, {target, kBytes}), Attempt::done);
+      EXPECT_TRUE(std::ranges::equal(bytes, std::span(target, kBytes))) << distance;
+      EXPECT_EQ(std::count(into.begin(), into.end(), std::byte{}), kRoom - kBytes + static_cast<std::size_t>(std::ranges::count(bytes, std::byte{})))
+          << distance << ": nothing around it was written";
+    }
+  });
+}
+
+TEST(Shm, PiecesMayLieAnyhowInTheirPages) {
+  constexpr std::size_t kPieces = 12, kPiece = 5000, kHole = 7, kBytes = kPieces * kPiece;
+  with_offer({}, kBytes, false, [&](Node& node, std::uint64_t address) {
+    std::vector<std::byte> bytes(kBytes), memory(kPieces * (kPiece + kHole) + 4096), found;
+    for (std::size_t i = 0; i < kBytes; ++i) bytes[i] = static_cast<std::byte>(i * 2654435761 >> 13);
+    auto attempt = node.transport->try_write(node.link_to(1), address, bytes);
+    ASSERT_TRUE(attempt) << attempt.error().text();
+    if (*attempt == Attempt::unsupported) GTEST_SKIP() << "the kernel forbids process_vm_writev here";
+    std::vector<std::span<std::byte>> pieces;
+    for (std::size_t i = 0; i < kPieces; ++i) pieces.emplace_back(behind(address, 0, memory) + i * (kPiece + kHole), kPiece);
+    ASSERT_EQ(*node.transport->try_read_pieces(node.link_to(1), address, pieces), Attempt::done);
+    for (const auto piece : pieces) found.insert(found.end(), piece.begin(), piece.end());
+    EXPECT_EQ(found, bytes);
+  });
+}
+
 TEST(Shm, NothingIsWrittenWhereItMustNotBe) {
   for (const bool is_forbidden : {true, false})  // else the process id means somebody else
     with_offer({.single_copy = !is_forbidden}, 64, !is_forbidden, [&](Node& node, std::uint64_t address) {

@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <new>
 #include <string>
 
 #include "shim/base/clock.hpp"
+#include "shim/base/copy.hpp"
 
 namespace shim::transport {
 
@@ -49,7 +51,7 @@ int move_all(decltype(::process_vm_readv)* move, pid_t pid, std::uint64_t addres
   return 0;
 }
 
-int read_all(pid_t pid, std::uint64_t address, std::span<const std::span<std::byte>> into) {
+int read_straight(pid_t pid, std::uint64_t address, std::span<const std::span<std::byte>> into) {
   std::array<iovec, kPiecesAtOnce> own;
   while (!into.empty()) {
     const auto next = into.first(std::min(into.size(), own.size()));
@@ -65,12 +67,69 @@ int read_all(pid_t pid, std::uint64_t address, std::span<const std::span<std::by
   return 0;
 }
 
-int write_all(pid_t pid, std::uint64_t address, ConstSpan from) {
+int write_straight(pid_t pid, std::uint64_t address, ConstSpan from) {
   iovec own{const_cast<std::byte*>(from.data()), from.size()};  // which is only read
   return move_all(::process_vm_writev, pid, address, {&own, 1});
 }
 
+const void* pointer_to(std::uint64_t address) { return reinterpret_cast<const void*>(address); }
+
+/// From here on a second copy is less than what it saves.
+constexpr std::size_t kWorthACopy = 4096;
+/// Of the room for it: little enough to stay in a core's second cache.
+constexpr std::size_t kAroundAtATime = 64 * 1024;
+constexpr std::size_t kOffsets = 4096;  // that a page has
+
+bool is_read_around(std::uint64_t address, std::span<std::byte> into) {
+  return into.size() >= kWorthACopy && base::is_just_behind(into.data(), pointer_to(address));
+}
+
 }  // namespace
+
+// What the kernel would copy to just behind of where it is, pages left aside, goes by way of a place that is half a page off.
+
+/// Half a page off from this address, pages left aside; null where there is no memory.
+std::byte* PeerMemory::room_for(std::uint64_t address) {
+  if (room_ == nullptr) room_.reset(new (std::nothrow) std::byte[kAroundAtATime + kOffsets]);
+  if (room_ == nullptr) return nullptr;
+  return room_.get() + (address + kOffsets / 2 - reinterpret_cast<std::uintptr_t>(room_.get())) % kOffsets;
+}
+
+int PeerMemory::read_around(pid_t pid, std::uint64_t address, std::span<std::byte> into) {
+  std::byte* const room = room_for(address);
+  if (room == nullptr) return read_straight(pid, address, {&into, 1});
+  for (std::size_t at = 0; at < into.size(); at += kAroundAtATime) {
+    const std::span<std::byte> part(room, std::min(kAroundAtATime, into.size() - at));
+    if (const int failure = read_straight(pid, address + at, {&part, 1}); failure != 0) return failure;
+    base::copy_long(into.data() + at, part.data(), part.size());
+  }
+  return 0;
+}
+
+int PeerMemory::write_around(pid_t pid, std::uint64_t address, ConstSpan from) {
+  std::byte* const room = room_for(address);
+  if (room == nullptr) return write_straight(pid, address, from);
+  for (std::size_t at = 0; at < from.size(); at += kAroundAtATime) {
+    const std::span<std::byte> part(room, std::min(kAroundAtATime, from.size() - at));
+    base::copy_long(part.data(), from.data() + at, part.size());
+    if (const int failure = write_straight(pid, address + at, part); failure != 0) return failure;
+  }
+  return 0;
+}
+
+/// Each of the pieces that are to go around by itself, and those between them together.
+int PeerMemory::read_all(pid_t pid, std::uint64_t address, std::span<const std::span<std::byte>> into) {
+  std::uint64_t of_straight = address;
+  std::size_t straight = 0;
+  for (std::size_t i = 0; i < into.size(); address += into[i++].size()) {
+    if (!is_read_around(address, into[i])) continue;
+    if (const int failure = read_straight(pid, of_straight, into.subspan(straight, i - straight)); failure != 0) return failure;
+    if (const int failure = read_around(pid, address, into[i]); failure != 0) return failure;
+    straight = i + 1;
+    of_straight = address + into[i].size();
+  }
+  return read_straight(pid, of_straight, into.subspan(straight));
+}
 
 Probe::Probe(SlotMemory& own) {
   // Without randomness (before the pool is ready, early in boot) the address alone still tells processes apart mostly.
@@ -84,7 +143,7 @@ bool PeerMemory::is_allowed(pid_t pid, const SlotMemory& slot) {
   if (state_ == State::unknown) {
     std::uint64_t value = 0;
     const std::span<std::byte> into = std::as_writable_bytes(std::span(&value, 1));
-    int failure = read_all(pid, slot.probe_address, {&into, 1});
+    int failure = read_straight(pid, slot.probe_address, {&into, 1});
     state_ = failure == 0 && value == slot.probe_value ? State::allowed : State::refused;
   }
   return state_ == State::allowed;
@@ -99,7 +158,8 @@ Result<Attempt> PeerMemory::read(pid_t pid, const SlotMemory& slot, std::uint64_
 
 Result<Attempt> PeerMemory::write(pid_t pid, const SlotMemory& slot, std::uint64_t address, ConstSpan from) {
   if (!is_allowed(pid, slot)) return Attempt::unsupported;
-  return outcome(write_all(pid, address, from), pid, from.size());
+  const bool goes_around = from.size() >= kWorthACopy && base::is_just_behind(pointer_to(address), from.data());
+  return outcome(goes_around ? write_around(pid, address, from) : write_straight(pid, address, from), pid, from.size());
 }
 
 Result<Attempt> PeerMemory::outcome(int failure, pid_t pid, std::size_t bytes) {

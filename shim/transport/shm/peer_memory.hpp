@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "shim/transport/shm/slot.hpp"
@@ -38,8 +39,13 @@ class PeerMemory {
 
  private:
   bool is_allowed(pid_t pid, const SlotMemory& slot);
+  int read_all(pid_t pid, std::uint64_t address, std::span<const std::span<std::byte>> into);
+  int read_around(pid_t pid, std::uint64_t address, std::span<std::byte> into);
+  int write_around(pid_t pid, std::uint64_t address, ConstSpan from);
+  std::byte* room_for(std::uint64_t address);
   base::Result<Attempt> outcome(int failure, pid_t pid, std::size_t bytes);
   enum class State : std::uint8_t { unknown, allowed, refused } state_ = State::unknown;
+  std::unique_ptr<std::byte[]> room_;  ///< for what is not copied straight; null until there is some
 };
 
 }  // namespace shim::transport
