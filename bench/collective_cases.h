@@ -56,7 +56,7 @@ static void allgatherv(MPI_Comm comm, void *state) {
   MPI_Allgatherv(c->send, DOUBLES, MPI_DOUBLE, c->receive, c->counts, c->displacements, MPI_DOUBLE, comm);
 }
 static void alltoall(MPI_Comm comm, void *state) { Case *c = state; MPI_Alltoall(c->send, DOUBLES, MPI_DOUBLE, c->receive, DOUBLES, MPI_DOUBLE, comm); }
-/* A word of each line of what is sent: programs seldom send twice what they have not touched in between, of which whoever reads the sender's
+/* A byte of each line of what is sent: programs seldom send twice what they have not touched in between, of which whoever reads the sender's
  * memory has a copy in its own cache. */
 static void write_to_lines(Case *c, size_t bytes) {
   enum { line = 64 };
@@ -128,7 +128,7 @@ static const Row on_all[] = {
     {"Scatterv", scatterv}, {"Allgather", allgather}, {"Allgatherv", allgatherv},
     {"Alltoall", alltoall}, {"Alltoallv", alltoallv}, {"Alltoallw", alltoallw},
     {"Reduce_scatter", reduce_scatter},
-    {"Bcast, written anew", bcast_of_new}, {"Alltoall, written anew", alltoall_of_new},
+    {"Bcast of new data", bcast_of_new}, {"Alltoall of new data", alltoall_of_new},
 };
 static const Row on_neighbors[] = {
     {"Neighbor_allgather", neighbor_allgather},

@@ -10,7 +10,7 @@
  * rings          of all, in the order of ranks and in random orders
  *
  * Rank 0 prints a line for each row: part, what, bytes, microseconds of one operation at the slowest process; of two processes that
- * share memory also how many nanoseconds a bare word took from one to the other just before and after, on average. */
+ * share memory also how many nanoseconds a bare word took from one to the other just before and after, unless that was not alike. */
 #ifndef BENCH_COMPARE_H
 #define BENCH_COMPARE_H
 
@@ -36,7 +36,7 @@ static void row(const Compared *c, const char *what, int bytes, Operation *run, 
   int rounds = rounds_for(run, c->comm, state, c->milliseconds, c->comm);
   double before = time_of_bare_word(c->word);
   double took = time_of(run, c->comm, state, rounds, c->comm);
-  double word = (before + time_of_bare_word(c->word)) / 2;
+  double word = word_between(before, time_of_bare_word(c->word));
   if (c->rank == 0) printf(word > 0 ? "%s,%s,%d,%.5f,%.1f\n" : "%s,%s,%d,%.5f\n", c->part, what, bytes, took / messages, word);
   fflush(stdout);
 }

@@ -2,6 +2,7 @@
 """The jobs of bench/compare: which systems run what, and the figures in what they print."""
 import collections
 import dataclasses
+import itertools
 import re
 import tempfile
 import time
@@ -42,6 +43,9 @@ _PHASES = {"world_init": "until there is a communicator of all", "session_init":
 
 # What a system's short messages are held against: the word that its own two processes handed back and forth at that time.
 _SHORTEST = Row("messages", "latency", 8, 2, 1)
+
+# Two processes of one node, whose rows differ with how far they are apart, run so many times as often.
+_TIMES_OF_TWO = 3
 
 # Two figures are compared where their processes were as far from each other, as far as bare words tell.
 _ALIKE = 1.5
@@ -110,11 +114,12 @@ class Measured:
         return self.ratios_between((row, ours), (row, theirs))
 
     def ratios_between(self, one, other):
-        """Of two rows' systems, in the repetitions in which both went well. Where bare words were taken, of all figures with words alike,
-        of whatever repetitions; if there are none such, the repetitions' own count."""
-        alike = [a.microseconds / b.microseconds for a in self.figures(*one) for b in self.figures(*other) if b.microseconds and _are_alike(a, b)]
-        own = zip(self._repetitions(*one), self._repetitions(*other))
-        return alike or [a.microseconds / b.microseconds for a, b in own if a is not None and b is not None and b.microseconds]
+        """Of two rows' systems, in the repetitions in which both went well, and where bare words were taken, those were alike. If there is no
+        such repetition, of all figures with words alike, of whatever repetitions; and if there are none of those, of all repetitions."""
+        own = [(a, b) for a, b in zip(self._repetitions(*one), self._repetitions(*other)) if a is not None and b is not None]
+        crossed = itertools.product(self.figures(*one), self.figures(*other))
+        pairs = [pair for pair in own if _are_alike(*pair)] or [pair for pair in crossed if _are_alike(*pair)] or own
+        return [a.microseconds / b.microseconds for a, b in pairs if b.microseconds]
 
     def words(self):
         """All bare words that were taken, in nanoseconds."""
@@ -211,6 +216,10 @@ def _measure_at(place, systems, measured, repetition, options):
                 measured.add(row, RAW, repetition, Figure(figure.word / 1e3, figure.word))
 
 
+def _times(place):
+    return _TIMES_OF_TWO if (place.processes, place.nodes) == (2, 1) and place.part in ("messages", "collectives") else 1
+
+
 def measure(bench, options):
     systems = systems_of(bench, options)
     measured = Measured([system.name for system in systems])
@@ -220,7 +229,8 @@ def measure(bench, options):
         for number, place in enumerate(places):
             bench.progress(f"{place} ({number + 1} of {len(places)}), repetition {repetition + 1} of {options.repetitions}; "
                            f"{time.monotonic() - started:.0f} s so far")
-            _measure_at(place, systems, measured, repetition, options)
+            for time_here in range(_times(place)):
+                _measure_at(place, systems, measured, repetition * _times(place) + time_here, options)
     for system in systems:
         if isinstance(system.bench, natives.Native):
             system.bench.close()

@@ -96,8 +96,8 @@ def _other(measured, row, goal):
     """The system that the goal compares with, in this row; None where it was not measured."""
     if goal.other != BETTER:
         return goal.other if measured.series(row, goal.other) else None
-    others = [name for name in measured.systems if name not in (OURS, LIBRARY, PRELOADED) and measured.series(row, name)]
-    return min(others, key=lambda name: _middle(measured, row, name), default=None)
+    others = [name for name in measured.systems if name not in (OURS, LIBRARY, PRELOADED) and measured.ratios(row, goal.ours, name)]
+    return max(others, key=lambda name: statistics.median(measured.ratios(row, goal.ours, name)), default=None)
 
 
 def verdicts(measured):
@@ -174,8 +174,8 @@ def _words(measured):
     words = measured.words()
     if not words:
         return ""
-    return (f" Between two processes a bare word took {min(words):.0f} to {max(words):.0f} ns, in the median {statistics.median(words):.0f}; their "
-            "figures are compared where it took about as long.")
+    return (f" Between two processes a bare word took {min(words):.0f} to {max(words):.0f} ns, in the median {statistics.median(words):.0f}; those of "
+            "their figures are compared for which it took about as long, as far as there are such.")
 
 
 def markdown(measured, bench):

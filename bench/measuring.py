@@ -108,10 +108,6 @@ class Bench:
             raise JobFailed(f"{' '.join(command)} does not run as it should:\n{complaints[0]}")
         return done.stdout
 
-    def run_alone(self, *command):
-        """Output of a program that needs no launcher."""
-        return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=self.timeout, check=True).stdout
-
     def add(self, part, what, processes, nodes, pairs, unit, goal="", scale=1.0):
         """pairs: (substrate, ours) per repetition; smaller is better."""
         ratios = [ours / theirs for theirs, ours in pairs]
@@ -160,10 +156,10 @@ class _TakeMpi(argparse.Action):
     def __call__(self, parser, options, value, option_string=None):
         if value in MPIS:
             options.mpi = value
-        elif pathlib.Path(value, "bin", "mpicc").exists():
+        elif all(pathlib.Path(value, "bin", name).exists() for name in ("mpicc", "mpiexec")):
             options.native = [*options.native, pathlib.Path(value).absolute()]
         else:
-            parser.error(f"--mpi {value}: neither {' nor '.join(MPIS)}, nor a folder that has bin/mpicc")
+            parser.error(f"--mpi {value}: neither {' nor '.join(MPIS)}, nor a folder that has bin/mpicc and bin/mpiexec")
 
 
 def parser_for(description, repetitions, with_others=False):

@@ -27,7 +27,7 @@ inline void copy_long(void* to, const void* from, std::size_t length) {
   constexpr std::size_t kPiece = 256 * 1024, kPieceByLoads = 2 * 1024;
   auto* out = static_cast<std::byte*>(to);
   const auto* in = static_cast<const std::byte*>(from);
-  const std::size_t piece = is_just_behind(to, from) ? kPieceByLoads : kPiece;
+  const std::size_t piece = length > kPieceByLoads && is_just_behind(to, from) ? kPieceByLoads : kPiece;
   for (std::size_t at = 0; at < length; at += piece) std::memcpy(out + at, in + at, std::min(piece, length - at));
 }
 

@@ -24,8 +24,9 @@ using Status = Result<void>;
 // Hand an error on to the caller. Two forms, because C++ has no operator for it: the value form names the variable it makes.
 #define SHIM_CONCAT_(a, b) a##b
 #define SHIM_CONCAT(a, b) SHIM_CONCAT_(a, b)
+// A loop that is over at its first step, because an `if` would take an `else` behind the macro for its own.
 #define SHIM_TRY(expression) \
-  if (auto shim_result_ = (expression); !shim_result_) [[unlikely]] return std::move(shim_result_).error()
+  for (auto shim_result_ = (expression); !shim_result_;) [[unlikely]] return std::move(shim_result_).error()
 #define SHIM_TRY_ASSIGN(declaration, expression)                                                                          \
   auto SHIM_CONCAT(shim_result_, __LINE__) = (expression);                                                                \
   if (!SHIM_CONCAT(shim_result_, __LINE__)) [[unlikely]] return std::move(SHIM_CONCAT(shim_result_, __LINE__)).error();   \

@@ -5,6 +5,7 @@
 // bits whether there was a board left or not; those that scatter their result, as a tree over the ranks.
 #include <array>
 #include <bit>
+#include <cstring>
 
 #include "shim/base/copy.hpp"
 #include "shim/coll/algorithms.hpp"

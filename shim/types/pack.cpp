@@ -41,7 +41,7 @@ void copy_many(const std::byte* from, std::int64_t from_stride, std::byte* to, s
     case 64: return copy_fixed<64>(from, from_stride, to, to_stride, count);
     case 128: return copy_fixed<128>(from, from_stride, to, to_stride, count);
     default:
-      for (std::uint64_t i = 0; i < count; ++i, from += from_stride, to += to_stride) std::memcpy(to, from, bytes);
+      for (std::uint64_t i = 0; i < count; ++i, from += from_stride, to += to_stride) base::copy_long(to, from, bytes);
   }
 }
 

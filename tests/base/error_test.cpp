@@ -61,5 +61,18 @@ TEST(Results, TheFirstErrorEndsTheFunction) {
   EXPECT_EQ(quarter(3).error().error_class(), ErrorClass::arg);
 }
 
+Result<int> half_where_wanted(bool is_wanted, int number) {
+  int found = number;
+  if (is_wanted) SHIM_TRY(half(number));
+  else found = -1;
+  return found;
+}
+
+TEST(Results, AnElseBelongsToTheConditionInFront) {
+  EXPECT_EQ(*half_where_wanted(false, 3), -1);
+  EXPECT_EQ(*half_where_wanted(true, 4), 4);
+  EXPECT_EQ(half_where_wanted(true, 3).error().text(), "odd");
+}
+
 }  // namespace
 }  // namespace shim::base

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
+import contextlib
+import os
 import pathlib
 import sys
 import tempfile
@@ -55,11 +57,15 @@ class Rows(unittest.TestCase):
         self.assertEqual(measured.ratios(LATENCY, OURS, WORLD), [0.5, 1.5])
         self.assertEqual(measured.series(LATENCY, OURS), [1, 3])
 
-    def test_those_are_compared_that_were_as_far_apart(self):
+    def test_repetitions_count_in_which_both_were_as_far_apart(self):
+        measured = _measured({LATENCY: {OURS: [(1, 60), (5, 250), (3, None)], WORLD: [(4, 70), (4, 70), (4, 70)]}})
+        self.assertEqual(measured.ratios(LATENCY, OURS, WORLD), [0.25])
+
+    def test_where_they_never_were_others_stand_in(self):
         measured = _measured({LATENCY: {OURS: [(1, 60), (5, 250)], WORLD: [(10, 240), (4, 70)]}})
         self.assertEqual(measured.ratios(LATENCY, OURS, WORLD), [0.25, 0.5])
 
-    def test_where_none_were_the_repetitions_count(self):
+    def test_where_there_are_none_all_repetitions_count(self):
         measured = _measured({LATENCY: {OURS: [(1, 60), (2, 60)], WORLD: [(10, 240), (4, 250)]}})
         self.assertEqual(measured.ratios(LATENCY, OURS, WORLD), [0.1, 0.5])
 
@@ -97,6 +103,28 @@ class Crowded(unittest.TestCase):
         (goal, *_, reached), = compare_report.verdicts(_measured({row: {OURS: [1], WORLD: [2]}}))
         self.assertIn("Barrier", goal.title(row))
         self.assertTrue(reached)
+
+
+class Options(unittest.TestCase):
+    def _mpi(self, *words, with_others=True):
+        options = compare_jobs.measuring.parser_for("", 1, with_others).parse_args([word for value in words for word in ("--mpi", value)])
+        return options.mpi, options.native
+
+    def test_a_name_is_what_lies_below_and_a_folder_an_mpi_beside_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            programs = pathlib.Path(folder, "bin")
+            programs.mkdir()
+            for name in ("mpicc", "mpiexec"):
+                (programs / name).touch()
+            self.assertEqual(self._mpi(), ("openmpi", []))
+            self.assertEqual(self._mpi(folder, "mpich"), ("mpich", [pathlib.Path(folder)]))
+            self.assertEqual(self._mpi(folder), ("openmpi", [pathlib.Path(folder)]))
+
+    def test_neither_is_told(self):
+        with open(os.devnull, "w") as nothing, contextlib.redirect_stderr(nothing):
+            for with_others in (True, False):
+                with self.assertRaises(SystemExit):
+                    self._mpi("/no/such/folder", with_others=with_others)
 
 
 class Raw(unittest.TestCase):

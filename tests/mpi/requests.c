@@ -189,6 +189,25 @@ static void generalised_with_others(MPI_Request early, struct operation *early_o
 }
 
 /* A failed one among others: the error is in its status, and nowhere else. */
+/* Nobody asks for statuses: those that are over go at once, and one that failed is told all the same. */
+static void an_error_without_statuses(void) {
+  enum { many = 150, bad = 71, free_one = 80 };  /* the bad one on ours */
+  MPI_Request requests[many];
+  int values[many], big[3] = {1, 2, 3};
+  for (int i = 0; i < many; ++i) {
+    values[i] = -1;
+    if (i == free_one) requests[i] = MPI_REQUEST_NULL;
+    else MUST(MPI_Irecv(&values[i], 1, MPI_INT, rank, 43, kind(i), &requests[i]));
+  }
+  for (int i = 0; i < many; ++i)
+    if (i != free_one) MUST(MPI_Send(i == bad ? big : &i, i == bad ? 3 : 1, MPI_INT, rank, 43, kind(i)));
+  MUST_FAIL(MPI_ERR_IN_STATUS, MPI_Waitall(many, requests, MPI_STATUSES_IGNORE));
+  for (int i = 0; i < many; ++i) {
+    EXPECT(requests[i] == MPI_REQUEST_NULL, "request %d is left", i);
+    if (i != bad && i != free_one) EXPECT(values[i] == i, "receive %d has %d", i, values[i]);
+  }
+  MUST(MPI_Waitall(many, requests, MPI_STATUSES_IGNORE));
+}
 static void errors_in_statuses(void) {
   MPI_Request requests[4];
   MPI_Status statuses[4];
@@ -300,6 +319,7 @@ int main(int argc, char **argv) {
   isendrecvs();
   looks();
   errors_in_statuses();
+  an_error_without_statuses();
   cancels();
   given_back();
   MPI_Finalize();

@@ -48,6 +48,13 @@ static void all_wait(MPI_Comm comm) {
   MUST(MPI_Irecv(&value, 1, MPI_INT, 1 - rank, 5, comm, &request));
   MUST(MPI_Waitall(1, &request, MPI_STATUSES_IGNORE));
 }
+/* Of an array whose other request is ours and over. */
+static void rest_wait(MPI_Comm comm) {
+  MPI_Request requests[2];
+  MUST(MPI_Isend(&value, 1, MPI_INT, MPI_PROC_NULL, 5, world, &requests[0]));
+  MUST(MPI_Irecv(&value, 1, MPI_INT, 1 - rank, 5, comm, &requests[1]));
+  MUST(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+}
 static void exchange(MPI_Comm comm) {
   int other;
   MUST(MPI_Sendrecv(&value, 1, MPI_INT, 1 - rank, 5, &other, 1, MPI_INT, 1 - rank, 5, comm, MPI_STATUS_IGNORE));
@@ -91,7 +98,7 @@ static const Wait waits[] = {
     {"wait", one_wait, send_value},         {"waitany", any_wait, send_value},
     {"waitsome", some_wait, send_value},    {"waitall", all_wait, send_value},
     {"iprobe", asks, send_value},           {"test", tests, send_value},
-    {"sendrecv", exchange, exchange},
+    {"sendrecv", exchange, exchange},       {"waitall of the rest", rest_wait, send_value},
     {"barrier", barrier, barrier},
     {"bcast", bcast, bcast_root},           {"allreduce", allreduce, allreduce},
     {"alltoall", alltoall, alltoall},       {"dup", dup, dup},

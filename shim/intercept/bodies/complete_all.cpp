@@ -76,7 +76,8 @@ bool end_some(int count, MPI_Request* handles) {
   return are_all;
 }
 
-/// What most calls find where nobody asks for statuses: all that a longer way would say is that it is over.
+/// What most calls find where nobody asks for statuses: all that a longer way would say is that it is over. Where it goes on with that,
+/// because something is still under way or a handle is nobody's, those that it ended are null already.
 bool end_what_is_over(int count, MPI_Request* handles, const MPI_Status* statuses) {
   if (statuses != MPI_STATUSES_IGNORE || handles == nullptr || count <= 0) return false;
   bool are_all = true;

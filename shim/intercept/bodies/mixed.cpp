@@ -5,6 +5,7 @@
 #include <string>
 
 #include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/lifetime.hpp"
 #include "shim/intercept/substrate.hpp"
 
 namespace shim::intercept {
@@ -100,7 +101,12 @@ base::Status Batch::progress_of_further() {
 }
 
 base::Status Batch::progress() {
-  if (engine_ != nullptr) SHIM_TRY(engine_->progress());
+  // somebody may need our messages to move, whoever's requests these are (MPI-4.1 §3.5, progress)
+  if (engine_ != nullptr) {
+    SHIM_TRY(engine_->progress());
+  } else if (auto process = living_process()) {
+    SHIM_TRY(process->progress());
+  }
   return progress_of_further();
 }
 

@@ -72,63 +72,61 @@ int write_straight(pid_t pid, std::uint64_t address, ConstSpan from) {
   return move_all(::process_vm_writev, pid, address, {&own, 1});
 }
 
-const void* pointer_to(std::uint64_t address) { return reinterpret_cast<const void*>(address); }
+// What the kernel would copy to just behind of where it is, pages left aside, goes roundabout: by way of a place that is half a page off.
 
 /// From here on a second copy is less than what it saves.
 constexpr std::size_t kWorthACopy = 4096;
-/// Of the room for it: little enough to stay in a core's second cache.
-constexpr std::size_t kAroundAtATime = 64 * 1024;
-constexpr std::size_t kOffsets = 4096;  // that a page has
 
-bool is_read_around(std::uint64_t address, std::span<std::byte> into) {
-  return into.size() >= kWorthACopy && base::is_just_behind(into.data(), pointer_to(address));
-}
+bool is_slow(const void* to, const void* from, std::size_t bytes) { return bytes >= kWorthACopy && base::is_just_behind(to, from); }
+const void* pointer_to(std::uint64_t address) { return reinterpret_cast<const void*>(address); }
 
-}  // namespace
-
-// What the kernel would copy to just behind of where it is, pages left aside, goes by way of a place that is half a page off.
-
-/// Half a page off from this address, pages left aside; null where there is no memory.
-std::byte* PeerMemory::room_for(std::uint64_t address) {
-  if (room_ == nullptr) room_.reset(new (std::nothrow) std::byte[kAroundAtATime + kOffsets]);
-  if (room_ == nullptr) return nullptr;
-  return room_.get() + (address + kOffsets / 2 - reinterpret_cast<std::uintptr_t>(room_.get())) % kOffsets;
-}
-
-int PeerMemory::read_around(pid_t pid, std::uint64_t address, std::span<std::byte> into) {
-  std::byte* const room = room_for(address);
-  if (room == nullptr) return read_straight(pid, address, {&into, 1});
-  for (std::size_t at = 0; at < into.size(); at += kAroundAtATime) {
-    const std::span<std::byte> part(room, std::min(kAroundAtATime, into.size() - at));
+int read_roundabout(pid_t pid, std::uint64_t address, std::span<std::byte> into, RoundaboutRoom& room) {
+  std::byte* const beside = room.beside(address);
+  if (beside == nullptr) return read_straight(pid, address, {&into, 1});
+  for (std::size_t at = 0; at < into.size(); at += RoundaboutRoom::kBytes) {
+    const std::span<std::byte> part(beside, std::min(RoundaboutRoom::kBytes, into.size() - at));
     if (const int failure = read_straight(pid, address + at, {&part, 1}); failure != 0) return failure;
     base::copy_long(into.data() + at, part.data(), part.size());
   }
   return 0;
 }
 
-int PeerMemory::write_around(pid_t pid, std::uint64_t address, ConstSpan from) {
-  std::byte* const room = room_for(address);
-  if (room == nullptr) return write_straight(pid, address, from);
-  for (std::size_t at = 0; at < from.size(); at += kAroundAtATime) {
-    const std::span<std::byte> part(room, std::min(kAroundAtATime, from.size() - at));
+int write_roundabout(pid_t pid, std::uint64_t address, ConstSpan from, RoundaboutRoom& room) {
+  std::byte* const beside = room.beside(address);
+  if (beside == nullptr) return write_straight(pid, address, from);
+  for (std::size_t at = 0; at < from.size(); at += RoundaboutRoom::kBytes) {
+    const std::span<std::byte> part(beside, std::min(RoundaboutRoom::kBytes, from.size() - at));
     base::copy_long(part.data(), from.data() + at, part.size());
     if (const int failure = write_straight(pid, address + at, part); failure != 0) return failure;
   }
   return 0;
 }
 
-/// Each of the pieces that are to go around by itself, and those between them together.
-int PeerMemory::read_all(pid_t pid, std::uint64_t address, std::span<const std::span<std::byte>> into) {
+/// Each of the pieces that are slow by itself, and those between them together.
+int read_all(pid_t pid, std::uint64_t address, std::span<const std::span<std::byte>> into, RoundaboutRoom& room) {
   std::uint64_t of_straight = address;
   std::size_t straight = 0;
   for (std::size_t i = 0; i < into.size(); address += into[i++].size()) {
-    if (!is_read_around(address, into[i])) continue;
+    if (!is_slow(into[i].data(), pointer_to(address), into[i].size())) continue;
     if (const int failure = read_straight(pid, of_straight, into.subspan(straight, i - straight)); failure != 0) return failure;
-    if (const int failure = read_around(pid, address, into[i]); failure != 0) return failure;
+    if (const int failure = read_roundabout(pid, address, into[i], room); failure != 0) return failure;
     straight = i + 1;
     of_straight = address + into[i].size();
   }
   return read_straight(pid, of_straight, into.subspan(straight));
+}
+
+int write_all(pid_t pid, std::uint64_t address, ConstSpan from, RoundaboutRoom& room) {
+  return is_slow(pointer_to(address), from.data(), from.size()) ? write_roundabout(pid, address, from, room) : write_straight(pid, address, from);
+}
+
+}  // namespace
+
+std::byte* RoundaboutRoom::beside(std::uint64_t address) {
+  constexpr std::size_t kOffsets = 4096;  // that a page has
+  if (memory_ == nullptr) memory_.reset(new (std::nothrow) std::byte[kBytes + kOffsets]);
+  if (memory_ == nullptr) return nullptr;
+  return memory_.get() + (address + kOffsets / 2 - reinterpret_cast<std::uintptr_t>(memory_.get())) % kOffsets;
 }
 
 Probe::Probe(SlotMemory& own) {
@@ -149,17 +147,17 @@ bool PeerMemory::is_allowed(pid_t pid, const SlotMemory& slot) {
   return state_ == State::allowed;
 }
 
-Result<Attempt> PeerMemory::read(pid_t pid, const SlotMemory& slot, std::uint64_t address, std::span<const std::span<std::byte>> into) {
+Result<Attempt> PeerMemory::read(pid_t pid, const SlotMemory& slot, std::uint64_t address, std::span<const std::span<std::byte>> into,
+                                 RoundaboutRoom& room) {
   if (!is_allowed(pid, slot)) return Attempt::unsupported;
   std::size_t bytes = 0;
   for (const std::span<std::byte> piece : into) bytes += piece.size();
-  return outcome(read_all(pid, address, into), pid, bytes);
+  return outcome(read_all(pid, address, into, room), pid, bytes);
 }
 
-Result<Attempt> PeerMemory::write(pid_t pid, const SlotMemory& slot, std::uint64_t address, ConstSpan from) {
+Result<Attempt> PeerMemory::write(pid_t pid, const SlotMemory& slot, std::uint64_t address, ConstSpan from, RoundaboutRoom& room) {
   if (!is_allowed(pid, slot)) return Attempt::unsupported;
-  const bool goes_around = from.size() >= kWorthACopy && base::is_just_behind(pointer_to(address), from.data());
-  return outcome(goes_around ? write_around(pid, address, from) : write_straight(pid, address, from), pid, from.size());
+  return outcome(write_all(pid, address, from, room), pid, from.size());
 }
 
 Result<Attempt> PeerMemory::outcome(int failure, pid_t pid, std::size_t bytes) {

@@ -26,6 +26,17 @@ class Probe {
   std::uint64_t value_;
 };
 
+/// Room for what is not copied straight, of all peers of a process. Memory is taken when there first is such.
+class RoundaboutRoom {
+ public:
+  static constexpr std::size_t kBytes = 64 * 1024;  ///< little enough to stay in a core's second cache
+  /// So many bytes half a page off from this address, pages left aside; null where there is no memory.
+  std::byte* beside(std::uint64_t address);
+
+ private:
+  std::unique_ptr<std::byte[]> memory_;
+};
+
 /// Another process's memory, as far as the kernel lets us see it. What it once refused is not asked again.
 class PeerMemory {
  public:
@@ -33,19 +44,14 @@ class PeerMemory {
 
   /// Into one piece of ours after the other. unsupported: the kernel does not allow it (ptrace access, see ptrace(2) on Yama), or the process id is not this peer's
   /// from where we are. Errors: proc_aborted (no such process any more), other (not its memory).
-  base::Result<Attempt> read(pid_t pid, const SlotMemory& slot, std::uint64_t address, std::span<const std::span<std::byte>> into);
+  base::Result<Attempt> read(pid_t pid, const SlotMemory& slot, std::uint64_t address, std::span<const std::span<std::byte>> into, RoundaboutRoom& room);
   /// The same the other way. The caller knows that the process lives: its id may soon be another's.
-  base::Result<Attempt> write(pid_t pid, const SlotMemory& slot, std::uint64_t address, ConstSpan from);
+  base::Result<Attempt> write(pid_t pid, const SlotMemory& slot, std::uint64_t address, ConstSpan from, RoundaboutRoom& room);
 
  private:
   bool is_allowed(pid_t pid, const SlotMemory& slot);
-  int read_all(pid_t pid, std::uint64_t address, std::span<const std::span<std::byte>> into);
-  int read_around(pid_t pid, std::uint64_t address, std::span<std::byte> into);
-  int write_around(pid_t pid, std::uint64_t address, ConstSpan from);
-  std::byte* room_for(std::uint64_t address);
   base::Result<Attempt> outcome(int failure, pid_t pid, std::size_t bytes);
   enum class State : std::uint8_t { unknown, allowed, refused } state_ = State::unknown;
-  std::unique_ptr<std::byte[]> room_;  ///< for what is not copied straight; null until there is some
 };
 
 }  // namespace shim::transport

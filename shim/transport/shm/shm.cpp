@@ -110,6 +110,7 @@ class Shm final : public Transport {
   SlotMemory& own_;
   Probe probe_;
   std::vector<std::unique_ptr<ShmLink>> links_;  ///< by slot; null where none has been opened
+  RoundaboutRoom room_;                          ///< for what is read from them, and written to them
 
   std::vector<RingReader<>> rings_;   ///< of those who write to us
   static constexpr std::uint32_t kNoRing = ~0u;
@@ -295,7 +296,7 @@ Result<Attempt> Shm::try_read_pieces(Link& from, std::uint64_t remote_address, s
   if (!area_.is_ready(link.slot))
     return Error(ErrorClass::proc_aborted, "the process in slot " + std::to_string(link.slot) +
                                                " of this node has left with its message unread");
-  SHIM_TRY_ASSIGN(Attempt attempt, link.memory.read(area_.pid(link.slot), *slot_memory(link.slot), remote_address, into));
+  SHIM_TRY_ASSIGN(Attempt attempt, link.memory.read(area_.pid(link.slot), *slot_memory(link.slot), remote_address, into, room_));
   if (attempt == Attempt::done)
     for (const std::span<std::byte> piece : into) counts_.bytes_read += piece.size();
   return attempt;
@@ -304,7 +305,7 @@ Result<Attempt> Shm::try_read_pieces(Link& from, std::uint64_t remote_address, s
 Result<Attempt> Shm::try_write(Link& to, std::uint64_t remote_address, ConstSpan bytes) {
   auto& link = static_cast<ShmLink&>(to);
   if (!settings_.single_copy || !area_.is_ready(link.slot)) return Attempt::unsupported;
-  return link.memory.write(area_.pid(link.slot), *slot_memory(link.slot), remote_address, bytes);
+  return link.memory.write(area_.pid(link.slot), *slot_memory(link.slot), remote_address, bytes, room_);
 }
 
 /// A ring that has brought something is backed; so is one that a link was opened for.
