@@ -174,8 +174,8 @@ def _words(measured):
     words = measured.words()
     if not words:
         return ""
-    return (f" Between two processes a bare word took {min(words):.0f} to {max(words):.0f} ns, in the median {statistics.median(words):.0f}; those of "
-            "their figures are compared for which it took about as long, as far as there are such.")
+    return (f" Between two processes a bare word took {min(words):.0f} to {max(words):.0f} ns, in the median {statistics.median(words):.0f}; ratios "
+            "are of those of their figures for which it took about as long, as far as there are such, and times of all of them.")
 
 
 def markdown(measured, bench):
