@@ -34,7 +34,7 @@ static Words *map_words(int file) {
 
 /* Collective over comm. */
 static BareWord open_bare_word(MPI_Comm comm, int rank, int size) {
-  char name[] = "/dev/shm/bench-word-XXXXXX";
+  char name[] = "/dev/shm/bench-word-XXXXXX"; /* which mkstemp(3) makes a name of */
   BareWord word = {.words = NULL, .comm = comm, .is_first = rank == 0};
   int file = -1, is_there, both_are;
   if (size != 2) return word;

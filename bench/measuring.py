@@ -170,6 +170,7 @@ def parser_for(description, repetitions, with_others=False):
         parser.add_argument("--mpi", action=_TakeMpi, default="openmpi", metavar="NAME|PREFIX",
                             help=f"the MPI below ({' or '.join(MPIS)}); a folder adds an install that has sessions of its own to those found")
         parser.set_defaults(native=[])
+        parser.add_argument("--no-native", action="store_true", help="no native sessions")
     else:
         parser.add_argument("--mpi", choices=MPIS, default="openmpi", help="the MPI below")
     parser.add_argument("--repetitions", type=int, default=repetitions)

@@ -40,10 +40,6 @@ def _given(prefix):
     return dataclasses.replace(family, launcher=(launcher, *family.launcher[1:]), title=prefix.name, ends_over_nodes=True)
 
 
-def add_options(parser):
-    parser.add_argument("--no-native", action="store_true", help="no native sessions")
-
-
 def find(options, sources):
     """What is installed, and what is given by its folder (`--mpi PREFIX`)."""
     if options.no_native:

@@ -188,7 +188,6 @@ static void generalised_with_others(MPI_Request early, struct operation *early_o
   EXPECT(values[0] == 0 && values[1] == 1, "got %d and %d", values[0], values[1]);
 }
 
-/* A failed one among others: the error is in its status, and nowhere else. */
 /* Nobody asks for statuses: those that are over go at once, and one that failed is told all the same. */
 static void an_error_without_statuses(void) {
   enum { many = 150, bad = 71, free_one = 80 };  /* the bad one on ours */
@@ -208,6 +207,7 @@ static void an_error_without_statuses(void) {
   }
   MUST(MPI_Waitall(many, requests, MPI_STATUSES_IGNORE));
 }
+/* A failed one among others: the error is in its status, and nowhere else. */
 static void errors_in_statuses(void) {
   MPI_Request requests[4];
   MPI_Status statuses[4];

@@ -48,9 +48,7 @@ void end_together(const std::vector<Batch::Ours>& ours, MPI_Request* handles) {
 
 /// Has it ended well, so that where nobody wants its status there is nothing to be said of it?
 [[gnu::always_inline]] inline bool is_simply_over(const RequestObject& object) {
-  const p2p::Request* const request = object.request;
-  if (object.own != nullptr) return false;
-  return request == nullptr || (request->is_done() && request->error() == nullptr && !request->is_persistent());
+  return ends_with_others(object) && is_ready(object) && (object.request == nullptr || object.request->error() == nullptr);
 }
 
 constexpr int kEndedAtATime = 64;
