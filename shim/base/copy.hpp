@@ -31,22 +31,23 @@ inline void copy_long(void* to, const void* from, std::size_t length) {
   for (std::size_t at = 0; at < length; at += piece) std::memcpy(out + at, in + at, std::min(piece, length - at));
 }
 
-/// Like memcpy: the two do not overlap. Null pointers are fine where there is nothing to copy.
-///
-/// What is longer goes as with copy_long. A few words go one by one. A call of memcpy costs more than they do; and it would read two at a
-/// time, which a processor cannot do of words that are still on their way to its cache: it waits until all stores before them are done,
+/// Copies what is a few words long, word by word; false where it is not. A call of memcpy costs more than they do; and it would read two
+/// at a time, which a processor cannot do of words that are still on their way to its cache: it waits until all stores before them are done,
 /// those to another core's lines included (docs/measurements.md).
-inline void copy_short(void* to, const void* from, std::size_t length) {
+inline bool copy_words(void* to, const void* from, std::size_t length) {
   constexpr std::size_t kWord = 8, kFew = 8 * kWord;
   auto* out = static_cast<std::byte*>(to);
   const auto* in = static_cast<const std::byte*>(from);
-  if (length - kWord > kFew - kWord) [[unlikely]] {
-    copy_long(to, from, length);
-    return;
-  }
+  if (length - kWord > kFew - kWord) [[unlikely]] return false;
   const std::size_t last = length - kWord;  // of the last word, which overlaps the one before where they are not whole
   for (std::size_t at = 0; at < last; at += kWord) std::memcpy(out + at, in + at, kWord);
   std::memcpy(out + last, in + last, kWord);
+  return true;
+}
+
+/// Like memcpy, of what is mostly a few words: the two do not overlap. Null pointers are fine where there is nothing to copy.
+inline void copy_short(void* to, const void* from, std::size_t length) {
+  if (!copy_words(to, from, length)) [[unlikely]] copy_long(to, from, length);
 }
 
 }  // namespace shim::base

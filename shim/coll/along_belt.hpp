@@ -13,7 +13,8 @@ namespace shim::coll {
 /// What this member lays, and has said that it does.
 class Laying {
  public:
-  Laying(transport::Board& board, int belt, const types::ConstBuffer& data) : board_(board), belt_(board.belt(belt)), data_(data) {}
+  Laying(transport::Board& board, int belt, const types::ConstBuffer& data, base::Traffic traffic)
+      : board_(board), belt_(board.belt(belt)), data_(data), traffic_(traffic) {}
 
   bool is_over() const { return at_ == data_.bytes(); }
   std::uint64_t laid() const { return at_; }
@@ -22,7 +23,8 @@ class Laying {
   /// The next piece, where it has room of all.
   void lay() {
     const std::size_t bytes = piece();
-    types::pack(*data_.type, data_.address, at_, {belt_.place(), bytes});
+    if (data_.type->contiguous) [[likely]] belt_.copy_in(static_cast<const std::byte*>(data_.address) + at_, bytes, traffic_);
+    else types::pack(*data_.type, data_.address, at_, {belt_.place(), bytes});
     belt_.lay(bytes);
     board_.wake_all_members();
     at_ += bytes;
@@ -35,6 +37,7 @@ class Laying {
   transport::Board& board_;
   transport::Belt& belt_;
   const types::ConstBuffer data_;
+  const base::Traffic traffic_;
   std::uint64_t at_ = 0;
 };
 

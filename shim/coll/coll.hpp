@@ -3,6 +3,7 @@
 // the blocking, the non-blocking and the persistent form. algorithms.cpp holds the one table that says which runs when.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -12,6 +13,7 @@
 #include <span>
 #include <utility>
 
+#include "shim/base/two_ways.hpp"
 #include "shim/coll/integers.hpp"
 #include "shim/coll/nodes.hpp"
 #include "shim/coll/scratch_pool.hpp"
@@ -78,10 +80,16 @@ class Comm {
   const Locality* locality() const { return locality_; }
   /// For meeting.hpp: where blocking collectives meet, once the members have agreed on it.
   struct MeetingPlace {
+    /// How two members give to each other what is long: over belts, or by messages, which are read out of the sender's memory.
+    base::TwoWays& exchange_of(std::uint64_t bytes) { return exchanges[bytes < kMiddling ? 0 : bytes < kLong ? 1 : 2]; }
+
+    static constexpr std::uint64_t kMiddling = 32 * 1024, kLong = 512 * 1024;
+    static constexpr std::uint32_t kFewest = 8, kMost = 256;  ///< exchanges between comparisons: one by messages can take a multiple
     bool is_agreed_on = false;
     std::unique_ptr<transport::Board> board;  ///< null: nowhere
     bool is_open = false;                     ///< a collective that met there goes on with messages
     int collectives_before = 0;               ///< that could have met, before the members agreed on it
+    std::array<base::TwoWays, 3> exchanges{base::TwoWays(kFewest, kMost), base::TwoWays(kFewest, kMost), base::TwoWays(kFewest, kMost)};
   };
   MeetingPlace& meeting_place() { return meeting_place_; }
   /// The tag of the next collective: all members call collectives in the same order, so all take the same one.

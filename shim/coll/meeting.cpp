@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "shim/base/clock.hpp"
+#include "shim/base/copy_between_cores.hpp"
 #include "shim/coll/algorithms.hpp"
 
 namespace shim::coll {
@@ -100,7 +102,7 @@ bool Meeting::say_on_belt(int which, std::uint64_t bytes) {
 
 bool Meeting::lay_for_all(const types::ConstBuffer& data) {
   if (!say_on_belt(0, data.bytes())) return has_failed();
-  for (Laying laying(board_, 0, data); !laying.is_over(); laying.lay()) {
+  for (Laying laying(board_, 0, data, base::Traffic::one_way); !laying.is_over(); laying.lay()) {
     for (int rank = 0; rank < call.size; ++rank)
       if (rank != call.rank && !await(rank, [&] { return laying.has_room(rank); })) return true;
   }
@@ -123,7 +125,10 @@ namespace {
 
 /// Small enough that a function takes no memory: the other waits for us already.
 Taking::Piece into_place(const types::Buffer& into) {
-  return [&into](std::uint64_t first, ConstBytes bytes) { types::unpack(*into.type, bytes, first, into.address); };
+  return [&into](std::uint64_t first, ConstBytes bytes) {
+    if (into.type->contiguous) [[likely]] base::copy_from_other_core(static_cast<std::byte*>(into.address) + first, bytes.data(), bytes.size());
+    else types::unpack(*into.type, bytes, first, into.address);
+  };
 }
 
 }  // namespace
@@ -146,27 +151,44 @@ bool Meeting::cross(std::optional<Laying>& laying, std::optional<Taking>& taking
   return true;
 }
 
+// Over belts all is copied twice, and without the system; read out of the sender's memory it is copied once. Which takes less time is up to
+// the system, to where the cores are, and to who wrote last to what is sent (docs/measurements.md): so each member tries both.
 void Meeting::exchange(const Turn& turn, const types::ConstBuffer& out, const types::Buffer& in, bool in_place) {
+  constexpr float kWorthMessages = 1.1F;
+  if (fits(out.bytes()) || !is_for_belt(table().belt.exchange, out.bytes())) {
+    exchange_by(turn, out, in, in_place, false);
+    return;
+  }
+  base::TwoWays& ways = comm_.meeting_place().exchange_of(out.bytes());
+  const base::TwoWays::Next next = ways.next(kWorthMessages);
+  const base::Nanoseconds began = exchange_by(turn, out, in, in_place, !next.is_second);
+  if (next.is_trial && !has_failed()) ways.note(base::now_ns() - began, out.bytes());
+}
+
+/// Answers when both had come.
+base::Nanoseconds Meeting::exchange_by(const Turn& turn, const types::ConstBuffer& out, const types::Buffer& in, bool in_place, bool by_belt) {
   const int other = 1 - call.rank;
   const bool is_said = fits(out.bytes());
   std::optional<Laying> laying;
   std::optional<Taking> taking;
   std::optional<Direct> messages;
   if (is_said) say(out, other);
-  else if (is_for_belt(table().belt.exchange, out.bytes()) && say_on_belt(call.rank, out.bytes())) laying.emplace(board_, call.rank, out);
+  else if (by_belt && say_on_belt(call.rank, out.bytes())) laying.emplace(board_, call.rank, out, base::Traffic::both_ways);
   else say_elsewhere();
   const auto said = hear(other);
-  if (has_failed()) return;
+  const base::Nanoseconds began = is_said ? 0 : base::now_ns();
+  if (has_failed()) return began;
   const auto laid = said ? std::nullopt : laid_by(other);
   if (!is_said && !laying) messages.emplace(turn).post_send(out, other, in_place ? Direct::Keeps::copy : Direct::Keeps::nothing);
   if (laid) {
     note_length(other, laid->length, in.bytes());
     taking.emplace(board_, other, *laid, in.bytes(), into_place(in));
   }
-  if (!cross(laying, taking, in_place)) return;
+  if (!cross(laying, taking, in_place)) return began;
   if (said) take(other, *said, in);
   else if (!laid) (messages ? *messages : messages.emplace(turn)).post_receive(in, other);
   if (messages) absorb(messages->finish());
+  return began;
 }
 
 std::optional<ConstBytes> Meeting::hear(int from) {

@@ -88,6 +88,7 @@ class Meeting : public Immediate {
   bool await(int from, const Ready& ready);
   bool await_room(std::size_t bytes);
   bool say_on_belt(int which, std::uint64_t bytes);
+  base::Nanoseconds exchange_by(const Turn& turn, const types::ConstBuffer& out, const types::Buffer& in, bool in_place, bool by_belt);
   bool cross(std::optional<Laying>& laying, std::optional<Taking>& taking, bool in_place);
   bool write(const types::ConstBuffer& data);
 

@@ -7,7 +7,7 @@
 #include <bit>
 #include <cstring>
 
-#include "shim/base/copy.hpp"
+#include "shim/base/copy_between_cores.hpp"
 #include "shim/coll/algorithms.hpp"
 #include "shim/coll/meeting.hpp"
 #include "shim/coll/scratch.hpp"
@@ -160,7 +160,7 @@ class Combined {
   Combined(const Meeting& meeting, const Operands& operands, const void* own, void* result)
       : operands_(operands), own_(own), result_(result), room_(meeting.call, *operands.type, own == result ? operands.count : 0) {}
   void take(std::uint64_t first, ConstBytes bytes) {
-    base::copy_long(static_cast<std::byte*>(theirs()) + first, bytes.data(), bytes.size());
+    base::copy_from_other_core(static_cast<std::byte*>(theirs()) + first, bytes.data(), bytes.size());
     const std::uint64_t items = (first + bytes.size()) / operands_.type->size - done_;
     status_ = types::reduce(*operands_.op, *operands_.type, operands_.at(own_, done_), operands_.at(theirs(), done_), items);
     if (own_ == result_) base::copy_long(operands_.at(result_, done_), operands_.at(theirs(), done_), items * operands_.type->size);

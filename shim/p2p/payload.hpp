@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "shim/base/copy.hpp"
+#include "shim/base/copy_between_cores.hpp"
 #include "shim/transport/transport.hpp"
 #include "shim/types/types.hpp"
 
@@ -114,7 +114,7 @@ class Incoming {
   void put(std::uint64_t offset, transport::ConstSpan bytes) {
     if (offset >= capacity_ || bytes.empty()) return;
     bytes = bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), capacity_ - offset)));
-    if (holed_ == nullptr) [[likely]] base::copy_long(begin_ + offset, bytes.data(), bytes.size());
+    if (holed_ == nullptr) [[likely]] base::copy_from_other_core(begin_ + offset, bytes.data(), bytes.size());
     else types::unpack(*holed_, bytes, offset, begin_);
   }
   /// Memory that stands for the bytes from offset on, at most `most` of them, to be filled from elsewhere.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "shim/base/copy.hpp"
+#include "shim/base/copy_between_cores.hpp"
 #include "shim/p2p/core.hpp"
 
 namespace shim::p2p {
@@ -70,7 +70,7 @@ namespace {
     return deliver_posted(posted, message.arrival(), context);
   ++counts.posted_matches;
   request.posted = false;
-  base::copy_short(request.into.begin(), message.payload.data(), message.payload.size());
+  base::copy_from_other_core(request.into.begin(), message.payload.data(), message.payload.size());
   request.succeed({header.source(), header.tag(), header.bytes()});
   drop(context);
 }
@@ -95,7 +95,7 @@ namespace {
   if (awaited.is_for_long_way) return false;
   ++counts.posted_matches;
   const std::uint64_t capacity = awaited.into.bytes(), bytes = std::min<std::uint64_t>(message.bytes(), capacity);
-  base::copy_short(awaited.into.address, payload.data(), static_cast<std::size_t>(bytes));
+  base::copy_from_other_core(awaited.into.address, payload.data(), static_cast<std::size_t>(bytes));
   *awaited.received = {message.source(), message.tag(), bytes};
   awaited.has_come = true;
   if (message.bytes() == capacity) [[likely]] return true;
@@ -289,7 +289,7 @@ bool Core::serve_posted(Context& context, Matching& matching, int source) {
   if (header.context != context.id_of(from.plane) || header.source() != from.rank) return false;
   if (!suits(header, from, into)) return false;
   ++counts.posted_matches;
-  base::copy_short(into.address, message.payload.data(), message.payload.size());
+  base::copy_from_other_core(into.address, message.payload.data(), message.payload.size());
   received = {header.source(), header.tag(), header.bytes()};
   sender->transport->drop_front(*sender->link, packet);
   return true;

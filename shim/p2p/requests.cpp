@@ -2,7 +2,7 @@
 // The life of a request: activation, completion, release.
 #include "shim/p2p/requests.hpp"
 
-#include "shim/base/copy.hpp"
+#include "shim/base/copy_between_cores.hpp"
 #include "shim/p2p/core.hpp"
 
 namespace shim::p2p {
@@ -155,7 +155,7 @@ Message::Message(const Arrival& from, Plane of_plane) : arrival(from), plane(of_
     long_payload_ = std::make_unique_for_overwrite<std::byte[]>(from.payload.size());
     room = long_payload_.get();
   }
-  base::copy_long(room, from.payload.data(), from.payload.size());
+  base::copy_from_other_core(room, from.payload.data(), from.payload.size());
   arrival.payload = {room, from.payload.size()};
 }
 

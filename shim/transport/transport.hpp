@@ -121,7 +121,7 @@ class Transport {
   virtual base::Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) = 0;
 
   /// Room for a packet whose payload is written where it leaves from: done says where, and publish() sends it once it is written; nothing else
-  /// is sent to this link in between. unsupported: send it with try_send. Errors: as try_send.
+  /// is sent to this link in between. unsupported: this one is to be sent with try_send. Errors: as try_send.
   virtual base::Result<Attempt> try_reserve([[maybe_unused]] Link& link, [[maybe_unused]] ConstSpan header,
                                             [[maybe_unused]] std::size_t payload_bytes, [[maybe_unused]] std::span<std::byte>& payload) {
     return Attempt::unsupported;

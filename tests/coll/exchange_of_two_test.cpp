@@ -88,7 +88,7 @@ TEST(ExchangeOfTwo, InPlaceNothingIsWrittenOverWhatIsStillToBeLaid) {
     const Items given = block(1, 0, kCount);
     Items got = untouched(kCount);
     ASSERT_TRUE(board.put_up_on_belt(1, kBytes));
-    for (Laying laying(board, 1, out(given)); !laying.is_over(); laying.lay())
+    for (Laying laying(board, 1, out(given), base::Traffic::both_ways); !laying.is_over(); laying.lay())
       while (!laying.has_room(0)) std::this_thread::yield();
     for (int i = 0; i < 10'000; ++i) std::this_thread::yield();  // the other takes what it may
     while (!board.find(0)) std::this_thread::yield();

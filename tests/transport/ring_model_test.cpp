@@ -30,13 +30,13 @@ struct SteppedAccess {
     word = value;
     note(~0ull);
   }
-  static void expect_write(const std::byte*) {}
   static void expect_read(const std::byte*) {}
   static void copy_in(std::byte* to, ConstSpan from) {
     Fiber::pause();
     if (!from.empty()) std::memcpy(to, from.data(), from.size());
     note(~1ull);
   }
+  static void copy_in(std::byte* to, ConstSpan from, base::CopyForOtherCore&) { copy_in(to, from); }
 };
 
 /// Bytes that look like ready words and pads wherever one might look.

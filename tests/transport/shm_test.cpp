@@ -37,21 +37,21 @@ struct Node {
   Link& link_to(std::uint32_t slot) { return **transport->open(shm_address(slot, settings)); }
   /// Sends, waiting for room and for the peer.
   void send(Link& link, ConstSpan packet, const base::Deadline& deadline) {
-    while (*transport->try_send(link, packet, {}) != Attempt::done) {
-      sched_yield();
-      if (deadline.passed()) std::_Exit(9);
-    }
+    while (*transport->try_send(link, packet.first(8), packet.subspan(8)) != Attempt::done) wait_for_room(deadline);
   }
-  /// Likewise, and writes all but the first bytes where they leave from.
+  /// Likewise, and writes all but the first bytes where they leave from, where it may.
   void send_in_place(Link& link, ConstSpan packet, const base::Deadline& deadline) {
     const ConstSpan header = packet.first(8), payload = packet.subspan(8);
     std::span<std::byte> place;
-    while (*transport->try_reserve(link, header, payload.size(), place) != Attempt::done) {
-      sched_yield();
-      if (deadline.passed()) std::_Exit(9);
-    }
+    Attempt attempt;
+    while ((attempt = *transport->try_reserve(link, header, payload.size(), place)) == Attempt::again) wait_for_room(deadline);
+    if (attempt == Attempt::unsupported) return send(link, packet, deadline);
     std::ranges::copy(payload, place.begin());
     transport->publish(link);
+  }
+  static void wait_for_room(const base::Deadline& deadline) {
+    sched_yield();
+    if (deadline.passed()) std::_Exit(9);
   }
   ShmSettings settings;
   AnonymousArea area;

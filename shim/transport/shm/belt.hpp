@@ -69,6 +69,8 @@ class Belt {
   }
   /// Where it lies.
   std::byte* place() const { return memory_ + position_ % kBeltBytes; }
+  /// Copies a piece there that lies in one run of bytes.
+  void copy_in(const std::byte* from, std::size_t piece, base::Traffic traffic) { copy_(place(), from, piece, traffic); }
 
   /// Does that member need nothing more of where this piece is to lie?
   bool has_room(std::size_t piece, int rank) const {
@@ -97,6 +99,7 @@ class Belt {
   std::byte* memory_;
   std::size_t rank_;
   std::uint64_t position_ = 0;
+  base::CopyForOtherCore copy_;
 };
 
 }  // namespace shim::transport

@@ -99,10 +99,9 @@ void Board::wake(MemberSet members) {
 
 void Board::publish(std::uint64_t length) {
   note().word.store(BoardNote::word_of(meeting_, length), std::memory_order_release);  // pairs with the acquire in find
-  // a note that has room, too, comes from its readers' cores meanwhile
-  const std::uint64_t later = meeting_ + kMeetingsAhead;
-  if (later / notes_.half <= notes_.with_room)
-    DirectAccess::expect_write(reinterpret_cast<std::byte*>(&parts_[rank_].notes[later % BoardPart::kNotes]));
+  // the next one, if it has room, is taken from its readers' cores meanwhile: by a store, as in the ring (kLinesAhead)
+  const std::uint64_t next = meeting_ + 1;
+  if (next / notes_.half <= notes_.with_room) parts_[rank_].notes[next % BoardPart::kNotes].word.store(0, std::memory_order_relaxed);
 }
 
 void Board::put_up(std::size_t bytes, MemberSet for_whom) {

@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "shim/base/copy.hpp"
+#include "shim/base/copy_between_cores.hpp"
 #include "shim/transport/copy_board.hpp"
 #include "shim/transport/transport.hpp"
 
@@ -58,14 +58,6 @@ struct DirectAccess {
   static void store(std::uint64_t& word, std::uint64_t value, std::memory_order order) {
     std::atomic_ref(word).store(value, order);
   }
-  /// This line will be written to soon: it may come from the other core meanwhile.
-  static void expect_write([[maybe_unused]] const std::byte* line) {
-#if defined(__x86_64__)
-    asm volatile("prefetchw %0" : : "m"(*line));  // which compilers use for __builtin_prefetch on newer processors only
-#else
-    __builtin_prefetch(line, 1);
-#endif
-  }
   /// This line has been written, and will be read soon.
   static void expect_read([[maybe_unused]] const std::byte* line) {
 #if defined(__x86_64__)
@@ -75,9 +67,9 @@ struct DirectAccess {
     __builtin_prefetch(line, 0);
 #endif
   }
-  static void copy_in(std::byte* to, ConstSpan from) {
-    base::copy_short(to, from.data(), from.size());
-  }
+  static void copy_in(std::byte* to, ConstSpan from) { base::copy_short(to, from.data(), from.size()); }
+  /// The same of what may be long.
+  static void copy_in(std::byte* to, ConstSpan from, base::CopyForOtherCore& copy) { copy(to, from.data(), from.size()); }
 };
 static_assert(std::atomic_ref<std::uint64_t>::is_always_lock_free);
 
@@ -142,6 +134,8 @@ class RingWriter {
     if (!has_room(pad + record + kLine)) return std::nullopt;
     return Room{memory_.at(pad ? 0 : offset_) + kWordBytes, bytes, pad};
   }
+  /// Is it as good to make a payload in its place as to have it copied there?
+  bool may_be_made_there(std::size_t bytes) { return copy_.may_be_made_there(bytes); }
   /// The packet is there as a whole.
   void publish(const Room& room) {
     const std::size_t record = record_bytes(room.bytes);
@@ -149,7 +143,7 @@ class RingWriter {
     const std::uint64_t end = tail_ + room.pad + record;
     const std::size_t next = begin + record == memory_.capacity() ? 0 : begin + record;
     // relaxed: the release below carries it, as it carries the packet
-    if (zeroed_ != end) Access::store(memory_.word_at(next), 0, std::memory_order_relaxed);
+    if (zeroed_ < end) Access::store(memory_.word_at(next), 0, std::memory_order_relaxed);
     if (room.pad) {
       // The receiver comes to the record only over the pad, so the pad's release carries both.
       Access::store(memory_.word_at(0), RecordWord::packet(room.bytes), std::memory_order_relaxed);
@@ -160,13 +154,13 @@ class RingWriter {
       Access::store(memory_.word_at(begin), RecordWord::packet(room.bytes), std::memory_order_release);
     }
     move_on(end, next);
-    if (free_bytes() >= 2 * kLine) zero_behind(end, next);
+    if (zeroed_ <= end) zero_ahead(record < kLong ? kLinesAhead : 1);
   }
 
   /// Writes one packet; false where there is no room. Header and payload together at most ring_max_packet.
   bool write(ConstSpan header, ConstSpan payload) {
     const std::size_t bytes = header.size() + payload.size();
-    if (bytes <= kLine - kWordBytes && free_bytes() >= 3 * kLine && zeroed_ == tail_ + kLine) [[likely]] {
+    if (bytes <= kLine - kWordBytes && zeroed_ > tail_) [[likely]] {
       write_line(header, payload);
       return true;
     }
@@ -174,8 +168,11 @@ class RingWriter {
   }
 
  private:
-  /// Of these the receiver still has the last lap's. More than one message's, so that a sender in a hurry does not wait for it.
-  static constexpr std::size_t kLinesAhead = 4;
+  /// Lines that are taken from the receiver at once, which has the last lap's. Stores that wait at the same time wait together; of those of
+  /// messages each would wait by itself. (Asking for a line to be written, by prefetchw, does nothing where the other core has it as well.)
+  static constexpr std::size_t kLinesAhead = 8;
+  /// Records from here on may be stored past the caches, for which lines are better left where they are.
+  static constexpr std::size_t kLong = 1024;
 
   /// A packet of one line, with room behind it and the ready word there zero: what most are.
   void write_line(ConstSpan header, ConstSpan payload) {
@@ -187,14 +184,14 @@ class RingWriter {
     // release: pairs with the acquire in RingReader::next
     Access::store(memory_.word_at(begin), RecordWord::packet(header.size() + payload.size()), std::memory_order_release);
     move_on(end, next);
-    zero_behind(end, next);  // there was room for it and one more
+    if (zeroed_ == end) [[unlikely]] zero_ahead(kLinesAhead);
   }
 
   bool write_lines(ConstSpan header, ConstSpan payload) {
     const auto room = find_room(header.size() + payload.size());
     if (!room) return false;
     Access::copy_in(room->packet, header);
-    Access::copy_in(room->packet + header.size(), payload);
+    Access::copy_in(room->packet + header.size(), payload, copy_);
     publish(*room);
     return true;
   }
@@ -204,7 +201,6 @@ class RingWriter {
     offset_ = offset;
     // relaxed: read by this process when it attaches again, and as a hint by has_unread
     Access::store(memory_.control().tail, tail, std::memory_order_relaxed);
-    Access::expect_write(memory_.at(line_after(offset, kLinesAhead)));
   }
 
   std::size_t line_after(std::size_t offset, std::size_t lines) const {
@@ -221,18 +217,23 @@ class RingWriter {
     // acquire: pairs with the release in RingReader::release; what the receiver has read may be overwritten
     consumed_ = Access::load(memory_.control().consumed, std::memory_order_acquire);
   }
-  /// If the next packet is a small one, the ready word behind it will be the one a line further. Zeroing it now takes that
-  /// line's transfer off the way of the next packet. There is room for both; where the next one will begin is told.
-  void zero_behind(std::uint64_t tail, std::size_t offset) {
-    Access::store(memory_.word_at(line_after(offset, 1)), 0, std::memory_order_relaxed);
-    zeroed_ = tail + kLine;
+  /// If the next packets are small ones, the ready words behind them will be those of the next lines. Zeroing them now, as far as there is
+  /// room, takes the lines' transfers off the way of these packets.
+  void zero_ahead(std::size_t lines) {
+    const std::size_t free_lines = free_bytes() / kLine;
+    if (free_lines < 2) return;
+    lines = std::min(lines, free_lines - 1);
+    for (std::size_t line = 1; line <= lines; ++line)
+      Access::store(memory_.word_at(line_after(offset_, line)), 0, std::memory_order_relaxed);
+    zeroed_ = tail_ + lines * kLine;
   }
 
   RingMemory memory_;
   std::uint64_t tail_ = 0;
   std::size_t offset_ = 0;
   std::uint64_t consumed_ = 0;  ///< as last seen
-  std::uint64_t zeroed_ = 0;    ///< the ready word at this position is zero already, if it lies ahead of the tail
+  std::uint64_t zeroed_ = 0;    ///< ready words from the tail up to this position are zero already, and there is room up to it
+  base::CopyForOtherCore copy_;
 };
 
 /// The receiver's end. One per ring and process; the memory must be backed.

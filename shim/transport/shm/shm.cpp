@@ -212,6 +212,7 @@ Result<Attempt> Shm::try_reserve(Link& to, ConstSpan header, std::size_t payload
   }
   const auto room = link.ring.find_room(bytes);
   if (!room) return refuse(link);
+  if (!link.ring.may_be_made_there(payload_bytes)) return Attempt::unsupported;  // sooner copied from this core's cache
   link.reserved = *room;
   base::copy_short(room->packet, header.data(), header.size());
   payload = {room->packet + header.size(), payload_bytes};

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/base/copy_between_cores.hpp"
+
+#include <algorithm>
+#include <atomic>
+
+#include "shim/base/clock.hpp"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace shim::base {
+
+#if defined(__x86_64__)
+namespace {
+
+constexpr std::size_t kLine = 64;
+/// Lines that are on their way at a time, in bytes.
+constexpr std::size_t kAhead = 32 * kLine;
+
+/// A line, in registers that each x86-64 has. (Four by name: arrays the compiler would keep in memory.)
+class Line {
+ public:
+  explicit Line(const std::byte* from) : Line(reinterpret_cast<const __m128i*>(from)) {}
+  void store(std::byte* to) const {
+    auto* out = reinterpret_cast<__m128i*>(to);
+    _mm_storeu_si128(out, first_);
+    _mm_storeu_si128(out + 1, second_);
+    _mm_storeu_si128(out + 2, third_);
+    _mm_storeu_si128(out + 3, fourth_);
+  }
+  /// To where a line begins.
+  void store_past_caches(std::byte* to) const {
+    auto* out = reinterpret_cast<__m128i*>(to);
+    _mm_stream_si128(out, first_);
+    _mm_stream_si128(out + 1, second_);
+    _mm_stream_si128(out + 2, third_);
+    _mm_stream_si128(out + 3, fourth_);
+  }
+
+ private:
+  explicit Line(const __m128i* from)
+      : first_(_mm_loadu_si128(from)), second_(_mm_loadu_si128(from + 1)), third_(_mm_loadu_si128(from + 2)), fourth_(_mm_loadu_si128(from + 3)) {}
+  __m128i first_, second_, third_, fourth_;
+};
+
+void ask_for(const std::byte* line) { _mm_prefetch(reinterpret_cast<const char*>(line), _MM_HINT_NTA); }
+
+}  // namespace
+
+void copy_lines_from_other_core(void* to, const void* from, std::size_t length) {
+  auto* out = static_cast<std::byte*>(to);
+  const auto* in = static_cast<const std::byte*>(from);
+  // The processor's own copying, which is used from there on, is as good, but for one case.
+  const bool copies_itself = length > kAhead && !is_just_behind(to, from);
+  if (length < kAhead / 2 || copies_itself) return copy_long(to, from, length);
+  // Never of what lies behind it: that is being written.
+  for (std::size_t at = 0; at < std::min(length, kAhead); at += kLine) ask_for(in + at);
+  std::size_t at = 0;
+  for (; at + kAhead + kLine <= length; at += kLine) {
+    ask_for(in + at + kAhead);
+    Line(in + at).store(out + at);
+  }
+  for (; at + kLine <= length; at += kLine) Line(in + at).store(out + at);
+  copy_short(out + at, in + at, length - at);
+}
+
+void copy_past_caches(void* to, const void* from, std::size_t length) {
+  auto* out = static_cast<std::byte*>(to);
+  const auto* in = static_cast<const std::byte*>(from);
+  std::size_t at = std::min(length, (kLine - reinterpret_cast<std::uintptr_t>(out) % kLine) % kLine);
+  copy_short(out, in, at);
+  for (; at + kLine <= length; at += kLine) Line(in + at).store_past_caches(out + at);
+  copy_short(out + at, in + at, length - at);
+  _mm_sfence();  // no later store is seen before these
+}
+
+namespace {
+void await_all_stores() { _mm_mfence(); }
+}  // namespace
+#else
+void copy_lines_from_other_core(void* to, const void* from, std::size_t length) { copy_long(to, from, length); }
+void copy_past_caches(void* to, const void* from, std::size_t length) { copy_long(to, from, length); }
+
+namespace {
+void await_all_stores() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+}  // namespace
+#endif
+
+void CopyForOtherCore::copy_lines(void* to, const void* from, std::size_t length, Traffic traffic) {
+  TwoWays& stores = stores_for(length);
+  const TwoWays::Next next = stores.next(worth(traffic));
+  const Nanoseconds begin = next.is_trial ? now_ns() : 0;
+  if (next.is_second) copy_past_caches(to, from, length);
+  else copy_long(to, from, length);
+  if (!next.is_trial) [[likely]] return;
+  await_all_stores();
+  stores.note(now_ns() - begin, length);
+}
+
+}  // namespace shim::base

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/base/copy_between_cores.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace shim::base {
+namespace {
+
+std::vector<std::byte> some(std::size_t bytes) {
+  std::vector<std::byte> data(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) data[i] = static_cast<std::byte>(i * 2654435761 >> 13);
+  return data;
+}
+
+using Copy = void (*)(void* to, const void* from, std::size_t length);
+struct Named {
+  const char* name;
+  Copy copy;
+};
+std::ostream& operator<<(std::ostream& out, const Named& named) { return out << named.name; }
+
+class Copies : public ::testing::TestWithParam<Named> {};
+
+TEST_P(Copies, EveryLengthFromAndToAnywhereInALine) {
+  constexpr std::size_t kLongest = 5000, kRoom = kLongest + 256;
+  const std::vector<std::byte> from = some(kRoom);
+  std::vector<std::byte> to(kRoom), expected(kRoom);
+  std::size_t shift = 0;
+  for (std::size_t length = 0; length <= kLongest; length += length < 300 ? 1 : 61) {
+    shift = (shift + 7) % 64;
+    const std::size_t ahead = (shift * 5) % 64;
+    std::fill(to.begin(), to.end(), std::byte{});
+    std::fill(expected.begin(), expected.end(), std::byte{});
+    std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(shift), length, expected.begin() + static_cast<std::ptrdiff_t>(ahead));
+    GetParam().copy(to.data() + ahead, from.data() + shift, length);
+    ASSERT_TRUE(to == expected) << length << " bytes from " << shift << " to " << ahead;
+  }
+}
+
+TEST_P(Copies, NothingFromNowhere) { GetParam().copy(nullptr, nullptr, 0); }
+
+// Another core reads the copy as soon as it is told of it: no store of it comes later.
+TEST_P(Copies, IsThereForWhoeverIsTold) {
+  constexpr std::size_t kBytes = 4096;
+  constexpr int kRounds = 2000;
+  std::vector<std::byte> memory(kBytes + 64);
+  std::atomic<int> written{0}, read{0};
+  std::thread reader([&] {
+    std::vector<std::byte> seen(kBytes);
+    for (int round = 1; round <= kRounds; ++round) {
+      for (int now = written.load(std::memory_order_acquire); now != round; now = written.load(std::memory_order_acquire)) written.wait(now);
+      copy_from_other_core(seen.data(), memory.data() + 8, kBytes);
+      EXPECT_EQ(std::count(seen.begin(), seen.end(), static_cast<std::byte>(round)), static_cast<std::ptrdiff_t>(kBytes)) << round;
+      read.store(round, std::memory_order_release);
+      read.notify_one();
+    }
+  });
+  for (int round = 1; round <= kRounds; ++round) {
+    const std::vector<std::byte> data(kBytes, static_cast<std::byte>(round));
+    GetParam().copy(memory.data() + 8, data.data(), kBytes);
+    written.store(round, std::memory_order_release);
+    written.notify_one();
+    for (int now = read.load(std::memory_order_acquire); now != round; now = read.load(std::memory_order_acquire)) read.wait(now);
+  }
+  reader.join();
+}
+
+/// One for all, so that trials and both kinds of stores are among them.
+void copy_for_other_core(void* to, const void* from, std::size_t length) {
+  static CopyForOtherCore copy;
+  copy(to, from, length);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, Copies,
+                         ::testing::Values(Named{"from_other_core", copy_from_other_core}, Named{"past_caches", copy_past_caches},
+                                           Named{"for_other_core", copy_for_other_core}),
+                         [](const auto& named) { return std::string(named.param.name); });
+
+TEST(CopyForOtherCore, WhatIsShortMayAlwaysBeMadeThere) {
+  CopyForOtherCore copy;
+  for (int i = 0; i < 10'000; ++i) ASSERT_TRUE(copy.may_be_made_there(1023));
+}
+
+// Else packed data alone would never be compared.
+TEST(CopyForOtherCore, WhatIsLongIsCopiedWhenATrialIsDue) {
+  CopyForOtherCore copy;
+  int made_there = 0;
+  while (copy.may_be_made_there(4096) && made_there < 10'000) ++made_there;
+  EXPECT_LT(made_there, 10'000);
+  EXPECT_GT(made_there, 0);
+  std::vector<std::byte> from = some(4096), to(4096);
+  for (int trial = 0; trial < 4; ++trial) {
+    EXPECT_FALSE(copy.may_be_made_there(4096));
+    copy(to.data(), from.data(), 4096);
+  }
+  EXPECT_TRUE(to == from);
+}
+
+}  // namespace
+}  // namespace shim::base
