@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <barrier>
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -172,13 +173,13 @@ class Pair {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const long bytes = argc > 1 ? std::atol(argv[1]) : 256 * 1024;
+  const unsigned long bytes = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 256 * 1024;
   const long further = argc > 2 ? std::atol(argv[2]) : 16;  // as an array from malloc
-  if (bytes < static_cast<long>(kLine) || further < 0 || further > static_cast<long>(kPage)) {
-    std::fprintf(stderr, "usage: copies_between_cores [bytes of shared memory, %zu at least [bytes further in a page]]\n", kLine);
+  if (bytes < kLine || !std::has_single_bit(bytes) || further < 0 || further > static_cast<long>(kPage)) {
+    std::fprintf(stderr, "usage: copies_between_cores [bytes of shared memory, a power of two, %zu at least [bytes further in a page]]\n", kLine);
     return 2;
   }
-  Pair pair(static_cast<std::size_t>(bytes), static_cast<std::size_t>(further));
+  Pair pair(bytes, static_cast<std::size_t>(further));
   for (const std::size_t length : {std::size_t{1024}, std::size_t{4096}, kPiece, 4 * kPiece, kLongest}) {
     std::printf("%zu bytes, a word before: %.0f ns\n", length, pair.bare_word());
     for (const Way& way : kWays) pair.measure(way, length);

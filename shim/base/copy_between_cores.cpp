@@ -52,7 +52,7 @@ void ask_for(const std::byte* line) { _mm_prefetch(reinterpret_cast<const char*>
 void copy_lines_from_other_core(void* to, const void* from, std::size_t length) {
   auto* out = static_cast<std::byte*>(to);
   const auto* in = static_cast<const std::byte*>(from);
-  // The processor's own copying, which is used from there on, is as good, but for one case.
+  // The processor's own copying, which the C library uses for about so much, is as good, but for one case.
   const bool copies_itself = length > kAhead && !is_just_behind(to, from);
   if (length < kAhead / 2 || copies_itself) return copy_long(to, from, length);
   // Never of what lies behind it: that is being written.

@@ -11,8 +11,8 @@
 
 namespace shim::base {
 
-/// Copies what another core has stored, and what is more than a few words. Where it goes by loads and stores it asks for lines ahead, of
-/// which a core by itself has too few on their way.
+/// Copies what another core has stored, and is more than a few words. Where it goes by loads and stores it asks for lines ahead, of which a
+/// core by itself has too few on their way.
 void copy_lines_from_other_core(void* to, const void* from, std::size_t length);
 
 /// The same of any length. Null pointers are fine where there is nothing to copy.
@@ -40,11 +40,14 @@ class CopyForOtherCore {
     if (length < kLeast) return copy_short(to, from, length);
     copy_lines(to, from, length, traffic);
   }
-  /// Would the next copy be made with the usual stores, and not be tried? Then it is as good to make the data where it is to be.
+  /// Would the next copy be made with the usual stores, and not be tried? Then it is as good to make the data where it is to be, which
+  /// counts as that copy.
   bool may_be_made_there(std::size_t length) {
     if (length < kLeast) return true;
-    const TwoWays::Next next = stores_for(length).next(worth(Traffic::one_way));
-    return !next.is_second && !next.is_trial;
+    TwoWays& stores = stores_for(length);
+    if (!stores.would_be_first(worth(Traffic::one_way))) return false;
+    stores.next(worth(Traffic::one_way));
+    return true;
   }
 
  private:

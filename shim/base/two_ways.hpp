@@ -29,6 +29,8 @@ class TwoWays {
     --left_;
     return {gain_ > worth, false};
   }
+  /// Would next() answer with the first, and no trial? Does not count.
+  bool would_be_first(float worth) const { return left_ != 0 && gain_ <= worth; }
   /// What the trial took, of so many bytes.
   void note(Nanoseconds took, std::size_t bytes);
 

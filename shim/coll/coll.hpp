@@ -80,11 +80,11 @@ class Comm {
   const Locality* locality() const { return locality_; }
   /// For meeting.hpp: where blocking collectives meet, once the members have agreed on it.
   struct MeetingPlace {
-    /// How two members give to each other what is long: over belts, or by messages, which are read out of the sender's memory.
-    base::TwoWays& exchange_of(std::uint64_t bytes) { return exchanges[bytes < kMiddling ? 0 : bytes < kLong ? 1 : 2]; }
+    /// How two members give to each other what is long: first over belts, second by messages.
+    base::TwoWays& exchange_of(std::uint64_t bytes) { return exchanges[bytes <= kEager ? 0 : bytes < kLong ? 1 : 2]; }
 
-    static constexpr std::uint64_t kMiddling = 32 * 1024, kLong = 512 * 1024;
-    static constexpr std::uint32_t kFewest = 8, kMost = 256;  ///< exchanges between comparisons: one by messages can take a multiple
+    static constexpr std::uint64_t kEager = 8 * 1024, kLong = 512 * 1024;  ///< messages change their ways at about these
+    static constexpr std::uint32_t kFewest = 16, kMost = 256;  ///< exchanges between comparisons: one by messages can take a multiple
     bool is_agreed_on = false;
     std::unique_ptr<transport::Board> board;  ///< null: nowhere
     bool is_open = false;                     ///< a collective that met there goes on with messages

@@ -54,6 +54,12 @@ void Direct::post_receive(const types::Buffer& into, int source) {
                   into.bytes());
 }
 
+void Direct::refuse(int source) {
+  if (execution_.has_failed()) return;
+  execution_.post(execution_.engine().irecv(*call.context, Call::buffer(Bytes()), source, call.tag, p2p::Plane::collective),
+                  Requests::Way::receive, 0);
+}
+
 base::Status Direct::finish() {
   if (!execution_.has_settled() && !execution_.has_failed())
     SHIM_TRY(execution_.engine().wait_until([this] { return execution_.has_settled(); }));

@@ -24,6 +24,8 @@ class Direct : public Immediate {
   void post_send(const types::ConstBuffer& data, int dest, Keeps keeps = Keeps::copy);
   /// Is waited for at the end.
   void post_receive(const types::Buffer& into, int source);
+  /// Takes a message that is more than we are to receive, and nothing of it, so that its sender need not wait: a mismatch.
+  void refuse(int source);
   /// Waits for what is posted; the result, once.
   base::Status finish();
 };

@@ -151,18 +151,20 @@ bool Meeting::cross(std::optional<Laying>& laying, std::optional<Taking>& taking
   return true;
 }
 
-// Over belts all is copied twice, and without the system; read out of the sender's memory it is copied once. Which takes less time is up to
-// the system, to where the cores are, and to who wrote last to what is sent (docs/measurements.md): so each member tries both.
+// Over belts all is copied twice, and without the system; a long message is copied once where it may be read out of the sender's memory.
+// Which takes less time is up to the system, to where the cores are, and to who wrote last to what is sent (docs/measurements.md): so each
+// member tries both. Not in place, where a message would need a copy of all that is sent.
 void Meeting::exchange(const Turn& turn, const types::ConstBuffer& out, const types::Buffer& in, bool in_place) {
   constexpr float kWorthMessages = 1.1F;
-  if (fits(out.bytes()) || !is_for_belt(table().belt.exchange, out.bytes())) {
-    exchange_by(turn, out, in, in_place, false);
+  const bool may_be_laid = !fits(out.bytes()) && is_for_belt(table().belt.exchange, out.bytes());
+  if (in_place || !may_be_laid) {
+    exchange_by(turn, out, in, in_place, may_be_laid);
     return;
   }
   base::TwoWays& ways = comm_.meeting_place().exchange_of(out.bytes());
   const base::TwoWays::Next next = ways.next(kWorthMessages);
-  const base::Nanoseconds began = exchange_by(turn, out, in, in_place, !next.is_second);
-  if (next.is_trial && !has_failed()) ways.note(base::now_ns() - began, out.bytes());
+  const base::Nanoseconds began = exchange_by(turn, out, in, false, !next.is_second);
+  if (next.is_trial && !has_failed()) ways.note(base::now_ns() - began, out.bytes() + in.bytes());
 }
 
 /// Answers when both had come.
@@ -185,8 +187,13 @@ base::Nanoseconds Meeting::exchange_by(const Turn& turn, const types::ConstBuffe
     taking.emplace(board_, other, *laid, in.bytes(), into_place(in));
   }
   if (!cross(laying, taking, in_place)) return began;
-  if (said) take(other, *said, in);
-  else if (!laid) (messages ? *messages : messages.emplace(turn)).post_receive(in, other);
+  if (said) {
+    take(other, *said, in);
+  } else if (!laid) {
+    if (!messages) messages.emplace(turn);
+    if (in.bytes() == 0) messages->refuse(other);
+    else messages->post_receive(in, other);
+  }
   if (messages) absorb(messages->finish());
   return began;
 }
@@ -207,6 +214,15 @@ std::optional<ConstBytes> Meeting::hear(int from, std::uint64_t bytes) {
                                                   std::to_string(bytes) + " are to be received"));
   if (const auto laid = laid_by(from)) take_off_belt(from, *laid, bytes, [](std::uint64_t, ConstBytes) {});  // it waits until we have
   if (!has_said_) say_to_all(0, [](Bytes) {});  // those who send us messages find us here
+  return std::nullopt;
+}
+
+std::optional<ConstBytes> Meeting::hear_or_refuse(const Turn& turn, int from, std::uint64_t bytes) {
+  auto said = hear(from, bytes);
+  if (said || has_failed() || call.size != 2 || laid_by(from)) [[likely]] return said;
+  Direct messages(turn);
+  messages.refuse(from);
+  absorb(messages.finish());
   return std::nullopt;
 }
 

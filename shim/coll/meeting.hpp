@@ -62,6 +62,9 @@ class Meeting : public Immediate {
   std::optional<ConstBytes> hear(int from);
   /// The same, where nobody's data may come by messages or over the belt, because ours, of this length, does not: that is a mismatch.
   std::optional<ConstBytes> hear(int from, std::uint64_t bytes);
+  /// Of two, where lengths may differ only if a program is wrong: the same, and where the other's data, which is more, comes by a message,
+  /// takes nothing of that.
+  std::optional<ConstBytes> hear_or_refuse(const Turn& turn, int from, std::uint64_t bytes);
   /// Puts what that member has said, or the part of it that is for us, to its place; of another length as much as fits, which is a
   /// mismatch.
   void take(int from, ConstBytes said, const types::Buffer& into);

@@ -147,8 +147,10 @@ bool meet_allgather(Meeting& meeting, const Turn& turn, const types::ConstBuffer
     meeting.say_to_all(own);
     meeting.place(own, mine);
   }
-  for (int from = 0; from < size; ++from)
-    if (from != rank) meeting.take(from, all.at(from));
+  for (int from = 0; from < size; ++from) {
+    if (from == rank) continue;
+    if (const auto said = meeting.hear_or_refuse(turn, from, all.at(from).bytes())) meeting.take(from, *said, all.at(from));
+  }
   return true;
 }
 

@@ -44,7 +44,7 @@ bool meet_alltoall(Meeting& meeting, const Turn& turn, const BlocksOut& out, con
   if (out.address != in.address) meeting.place(out.at(rank), in.at(rank));
   for (int from = 0; from < size; ++from) {
     if (from == rank) continue;
-    const auto said = meeting.hear(from, expected * others);
+    const auto said = meeting.hear_or_refuse(turn, from, expected * others);
     if (!said) continue;
     const std::uint64_t theirs = said->size() / others;
     meeting.take(from, said->subspan(static_cast<std::uint64_t>(place_among_others(rank, from)) * theirs, theirs), in.at(from));

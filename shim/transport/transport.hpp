@@ -63,7 +63,7 @@ class Sink {
 enum class Attempt : std::uint8_t {
   done,
   again,        ///< no room now; try after polling
-  unsupported,  ///< this transport or link cannot do it at all; take another way
+  unsupported,  ///< this transport or link cannot do it, or not this time; take another way
 };
 
 /// Memory of a process, for another one to read.

@@ -43,6 +43,25 @@ TEST_P(Copies, EveryLengthFromAndToAnywhereInALine) {
   }
 }
 
+// Just behind their sources, pages left aside, copies go by other instructions.
+TEST_P(Copies, AtEveryDistanceWithinALine) {
+  constexpr std::size_t kPage = 4096;
+  for (const std::size_t length : {std::size_t{1500}, std::size_t{2049}, std::size_t{2112}, std::size_t{4800}, 3 * kPage + 5}) {
+    std::vector<std::byte> memory(9 * kPage);
+    std::byte* const from = memory.data();
+    const std::vector<std::byte> data = some(length);
+    std::copy(data.begin(), data.end(), from);
+    for (std::size_t distance = 0; distance <= 40; ++distance) {
+      std::byte* const to = from + 4 * kPage + distance;
+      std::fill(from + length, memory.data() + memory.size(), std::byte{0xee});
+      GetParam().copy(to, from, length);
+      ASSERT_TRUE(std::equal(to, to + length, from)) << length << " at " << distance;
+      ASSERT_EQ(to[-1], std::byte{0xee}) << length << " at " << distance;
+      ASSERT_EQ(to[length], std::byte{0xee}) << length << " at " << distance;
+    }
+  }
+}
+
 TEST_P(Copies, NothingFromNowhere) { GetParam().copy(nullptr, nullptr, 0); }
 
 // Another core reads the copy as soon as it is told of it: no store of it comes later.

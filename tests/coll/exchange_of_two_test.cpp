@@ -132,21 +132,83 @@ TEST(ExchangeOfTwo, WithoutMemoryMessagesDo) {
   }
 }
 
-// Whoever takes another length than is given says so, and nobody waits; what comes next is right.
+base::Status give_and_take(Comm& comm, std::uint64_t count) {
+  Items given = values(comm.rank(), 2 * count), got = untouched(2 * count);
+  return run(comm, alltoall(Turn::blocking(comm), {given.data(), count, &int64_type()}, {got.data(), count, &int64_type()}));
+}
+
+/// So many exchanges of a length come before the first one of it that goes by messages.
+constexpr std::uint32_t kBeforeMessages = Comm::MeetingPlace::kFewest + 1;
+
+TEST(ExchangeOfTwo, MessagesAreTriedAndBringTheSame) {
+  at_boards(2, [](Comm& comm) {
+    const int me = comm.rank();
+    for (std::uint32_t i = 0; i < kBeforeMessages + 20; ++i) {
+      const Items given = joined(block(me, 0, kPiece), block(me, 1, kPiece));
+      Items got = untouched(2 * kPiece);
+      const std::uint64_t sent = comm.engine().counts().rendezvous_sent;
+      ASSERT_TRUE(run(comm, alltoall(Turn::blocking(comm), {given.data(), kPiece, &int64_type()}, {got.data(), kPiece, &int64_type()})));
+      ASSERT_EQ(got, joined(block(0, me, kPiece), block(1, me, kPiece))) << i;
+      const bool is_by_message = comm.engine().counts().rendezvous_sent != sent;
+      ASSERT_TRUE(i > kBeforeMessages || is_by_message == (i == kBeforeMessages)) << i;
+    }
+  });
+}
+
+/// Others' lengths are reported, and what comes next is right.
+void expect_truncate_and_go_on(Comm& comm, const base::Status& result) {
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().error_class(), ErrorClass::truncate) << result.error().text();
+  Items data = values(comm.rank(), kPiece), all = untouched(2 * kPiece);
+  ASSERT_TRUE(run(comm, allgather(Turn::blocking(comm), out(data), {all.data(), kPiece, &int64_type()})));
+  ASSERT_EQ(all, joined(values(0, kPiece), values(1, kPiece)));
+}
+
+// Whoever takes another length than is given says so, and nobody waits: over belts, and where messages are tried.
 TEST(ExchangeOfTwo, OtherLengthsAreReportedAndLeaveNobodyWaiting) {
-  for (const auto& [usual, other] : {std::pair{2 * kPiece, std::uint64_t{2}}, {std::uint64_t{2}, 2 * kPiece}, {kPiece, 2 * kPiece},
-                                     {2 * kPiece, kPiece}, {2 * kBelt, std::uint64_t{2}}, {2 * kBelt, kPiece}}) {
-    SCOPED_TRACE(std::to_string(usual) + " items, of one member " + std::to_string(other));
-    at_boards(2, [&, usual = usual, other = other](Comm& comm) {
-      const int me = comm.rank();
-      const std::uint64_t count = me == 1 ? other : usual;
-      Items given = values(me, 2 * count), got = untouched(2 * count);
-      const auto result = run(comm, alltoall(Turn::blocking(comm), {given.data(), count, &int64_type()}, {got.data(), count, &int64_type()}));
-      ASSERT_FALSE(result);
-      EXPECT_EQ(result.error().error_class(), ErrorClass::truncate) << result.error().text();
-      Items data = values(me, kPiece), all = untouched(2 * kPiece);
-      ASSERT_TRUE(run(comm, allgather(Turn::blocking(comm), out(data), {all.data(), kPiece, &int64_type()})));
-      ASSERT_EQ(all, joined(values(0, kPiece), values(1, kPiece)));
+  for (const std::uint32_t before : {0u, kBeforeMessages}) {
+    for (const auto& [usual, other] : {std::pair{2 * kPiece, std::uint64_t{2}}, {std::uint64_t{2}, 2 * kPiece}, {kPiece, 2 * kPiece},
+                                       {2 * kPiece, kPiece}, {2 * kBelt, std::uint64_t{2}}, {2 * kBelt, kPiece}}) {
+      SCOPED_TRACE(std::to_string(usual) + " items, of one member " + std::to_string(other) + ", after " + std::to_string(before));
+      at_boards(2, [&, usual = usual, other = other](Comm& comm) {
+        for (std::uint32_t i = 0; i < before; ++i) ASSERT_TRUE(give_and_take(comm, std::max(usual, other)));
+        expect_truncate_and_go_on(comm, give_and_take(comm, comm.rank() == 1 ? other : usual));
+      });
+    }
+  }
+}
+
+TEST(ExchangeOfTwo, WhatIsLongWhereOthersExpectLittleIsReported) {
+  for (const std::uint32_t before : {0u, kBeforeMessages}) {
+    for (const std::uint64_t expected : {0, 2}) {
+      SCOPED_TRACE(std::to_string(expected) + " items expected, after " + std::to_string(before));
+      at_boards(2, [&](Comm& comm) {
+        const int me = comm.rank();
+        for (std::uint32_t i = 0; i < before; ++i) ASSERT_TRUE(give_and_take(comm, kPiece));
+        // the second gives a piece, of which the first knows nothing
+        std::vector<std::int64_t> give(2), take(2), places(2);
+        give[n(1 - me)] = me == 1 ? static_cast<std::int64_t>(kPiece) : 0;
+        take[n(1 - me)] = me == 0 ? static_cast<std::int64_t>(expected) : 0;
+        const Items given = values(me, kPiece);
+        Items got = untouched(kPiece);
+        const auto result = run(comm, alltoallv(Turn::blocking(comm), given.data(), {give, places}, &int64_type(), got.data(), {take, places}, int64_type()));
+        if (me == 0) return expect_truncate_and_go_on(comm, result);
+        ASSERT_TRUE(result) << result.error().text();
+        Items data = values(me, kPiece), all = untouched(2 * kPiece);
+        ASSERT_TRUE(run(comm, allgather(Turn::blocking(comm), out(data), {all.data(), kPiece, &int64_type()})));
+      });
+    }
+  }
+}
+
+TEST(ExchangeOfTwo, AllgathersOfOtherLengthsLeaveNobodyWaiting) {
+  for (const std::uint32_t before : {0u, kBeforeMessages}) {
+    SCOPED_TRACE("after " + std::to_string(before));
+    at_boards(2, [&](Comm& comm) {
+      for (std::uint32_t i = 0; i < before; ++i) ASSERT_TRUE(give_and_take(comm, kPiece));
+      const std::uint64_t count = comm.rank() == 0 ? kPiece : 2;
+      Items data = values(comm.rank(), count), all = untouched(2 * count);
+      expect_truncate_and_go_on(comm, run(comm, allgather(Turn::blocking(comm), out(data), {all.data(), count, &int64_type()})));
     });
   }
 }

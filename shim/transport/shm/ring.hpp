@@ -126,7 +126,7 @@ class RingWriter {
     std::size_t bytes = 0;
     std::size_t pad = 0;  ///< in front of it, up to the end of the ring
   };
-  /// Nothing where there is none. It counts until the next write.
+  /// Nothing where there is none. It counts until the next write; what has been written to is to be published.
   std::optional<Room> find_room(std::size_t bytes) {
     const std::size_t record = record_bytes(bytes);
     const std::size_t to_end = memory_.capacity() - offset_;
