@@ -13,9 +13,9 @@ constexpr float kAlike = 1.5;
 
 }  // namespace
 
-void TwoWays::note(Nanoseconds took, std::size_t bytes) {
+void TwoWays::note(Nanoseconds took, std::size_t length) {
   float& fastest = fastest_[tried_ % 2];
-  const float pace = static_cast<float>(std::max<Nanoseconds>(took, 1)) / static_cast<float>(bytes);
+  const float pace = static_cast<float>(std::max<Nanoseconds>(took, 1)) / static_cast<float>(length);
   fastest = tried_ < 2 ? pace : std::min(fastest, pace);
   if (++tried_ == kTrials) compare();
 }

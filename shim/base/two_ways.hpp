@@ -32,7 +32,7 @@ class TwoWays {
   /// Would next() answer with the first, and no trial? Does not count.
   bool would_be_first(float worth) const { return left_ != 0 && gain_ <= worth; }
   /// What the trial took, of so many bytes.
-  void note(Nanoseconds took, std::size_t bytes);
+  void note(Nanoseconds took, std::size_t length);
 
  private:
   void compare();
