@@ -70,10 +70,11 @@ struct Work {
   Copy store = nullptr, load = nullptr;
 };
 
+/// All three are powers of two.
 std::size_t piece_of(const Work& work, const Shared& shared) { return std::min({work.length, kPiece, shared.memory.size()}); }
 
 Nanoseconds store(const Work& work, Shared& shared, const std::byte* data) {
-  const std::size_t piece = piece_of(work, shared), size = shared.memory.size() / piece * piece;
+  const std::size_t piece = piece_of(work, shared), size = shared.memory.size();
   std::uint64_t position = shared.stored.value.load(std::memory_order_relaxed);
   Nanoseconds took = 0;
   for (int round = 0; round < work.rounds; ++round) {
@@ -90,7 +91,7 @@ Nanoseconds store(const Work& work, Shared& shared, const std::byte* data) {
 }
 
 Nanoseconds load(const Work& work, Shared& shared, std::byte* data) {
-  const std::size_t piece = piece_of(work, shared), size = shared.memory.size() / piece * piece;
+  const std::size_t piece = piece_of(work, shared), size = shared.memory.size();
   std::uint64_t position = shared.loaded.value.load(std::memory_order_relaxed);
   Nanoseconds took = 0;
   for (int round = 0; round < work.rounds; ++round)

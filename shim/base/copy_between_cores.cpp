@@ -24,24 +24,24 @@ class Line {
  public:
   explicit Line(const std::byte* from) : Line(reinterpret_cast<const __m128i*>(from)) {}
   void store(std::byte* to) const {
-    auto* out = reinterpret_cast<__m128i*>(to);
-    _mm_storeu_si128(out, first_);
-    _mm_storeu_si128(out + 1, second_);
-    _mm_storeu_si128(out + 2, third_);
-    _mm_storeu_si128(out + 3, fourth_);
+    store_by(to, [](__m128i* place, __m128i word) { _mm_storeu_si128(place, word); });
   }
   /// To where a line begins.
   void store_past_caches(std::byte* to) const {
-    auto* out = reinterpret_cast<__m128i*>(to);
-    _mm_stream_si128(out, first_);
-    _mm_stream_si128(out + 1, second_);
-    _mm_stream_si128(out + 2, third_);
-    _mm_stream_si128(out + 3, fourth_);
+    store_by(to, [](__m128i* place, __m128i word) { _mm_stream_si128(place, word); });
   }
 
  private:
   explicit Line(const __m128i* from)
       : first_(_mm_loadu_si128(from)), second_(_mm_loadu_si128(from + 1)), third_(_mm_loadu_si128(from + 2)), fourth_(_mm_loadu_si128(from + 3)) {}
+  template <typename Store>
+  void store_by(std::byte* to, Store store_word) const {
+    auto* out = reinterpret_cast<__m128i*>(to);
+    store_word(out, first_);
+    store_word(out + 1, second_);
+    store_word(out + 2, third_);
+    store_word(out + 3, fourth_);
+  }
   __m128i first_, second_, third_, fourth_;
 };
 

@@ -36,6 +36,9 @@ enum class Traffic : std::uint8_t {
 /// multiple. Nobody says where cores are, and virtual ones move; so both are tried.
 class CopyForOtherCore {
  public:
+  /// Shorter ones go by the usual stores.
+  static constexpr std::size_t kLeast = 1024;
+
   void operator()(void* to, const void* from, std::size_t length, Traffic traffic = Traffic::one_way) {
     if (length < kLeast) return copy_short(to, from, length);
     copy_lines(to, from, length, traffic);
@@ -51,8 +54,8 @@ class CopyForOtherCore {
   }
 
  private:
-  /// Shorter ones are on their way before the first of these would be read; and of longer ones some lines go on while others wait.
-  static constexpr std::size_t kLeast = 1024, kLong = 4096;
+  /// Of longer ones some lines go on while others wait: they are compared by themselves.
+  static constexpr std::size_t kLong = 4096;
   /// Copies before a trial. The first ones of all find pages that are new to everybody.
   static constexpr std::uint32_t kFewest = 32, kMost = 4096;
 

@@ -46,7 +46,7 @@ TEST_P(Copies, EveryLengthFromAndToAnywhereInALine) {
 // Just behind their sources, pages left aside, copies go by other instructions.
 TEST_P(Copies, AtEveryDistanceWithinALine) {
   constexpr std::size_t kPage = 4096;
-  for (const std::size_t length : {std::size_t{1500}, std::size_t{2049}, std::size_t{2112}, std::size_t{4800}, 3 * kPage + 5}) {
+  for (const std::size_t length : {std::size_t{1500}, std::size_t{2049}, std::size_t{2112}, std::size_t{4800}, std::size_t{3 * 2048 + 5}, 3 * kPage + 5}) {
     std::vector<std::byte> memory(9 * kPage);
     std::byte* const from = memory.data();
     const std::vector<std::byte> data = some(length);
@@ -97,7 +97,7 @@ void copy_for_other_core(void* to, const void* from, std::size_t length) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, Copies,
-                         ::testing::Values(Named{"from_other_core", copy_from_other_core}, Named{"past_caches", copy_past_caches},
+                         ::testing::Values(Named{"long", copy_long}, Named{"from_other_core", copy_from_other_core}, Named{"past_caches", copy_past_caches},
                                            Named{"for_other_core", copy_for_other_core}),
                          [](const auto& named) { return std::string(named.param.name); });
 

@@ -34,22 +34,6 @@ TEST(CopyLong, AllOfItAndNothingBehind) {
   }
 }
 
-// Targets just behind their sources, pages left aside, go in pieces of another length.
-TEST(CopyLong, AtEveryDistanceWithinALine) {
-  constexpr std::size_t kLength = 3 * 2048 + 5;
-  std::vector<std::byte> memory(4 * 4096 + 64);
-  std::byte* const from = memory.data();
-  for (std::size_t i = 0; i < kLength; ++i) from[i] = static_cast<std::byte>(i * 2654435761 >> 13);
-  for (std::size_t distance = 0; distance <= 40; ++distance) {
-    std::byte* const to = from + 2 * 4096 + distance;
-    std::fill(from + kLength, memory.data() + memory.size(), std::byte{0xee});
-    copy_long(to, from, kLength);
-    ASSERT_TRUE(std::equal(to, to + kLength, from)) << distance;
-    ASSERT_EQ(to[-1], std::byte{0xee}) << distance;
-    ASSERT_EQ(to[kLength], std::byte{0xee}) << distance;
-  }
-}
-
 TEST(CopyLong, NothingFromNowhere) { copy_long(nullptr, nullptr, 0); }
 
 }  // namespace

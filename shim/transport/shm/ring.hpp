@@ -154,7 +154,8 @@ class RingWriter {
       Access::store(memory_.word_at(begin), RecordWord::packet(room.bytes), std::memory_order_release);
     }
     move_on(end, next);
-    if (zeroed_ <= end) zero_ahead(record < kLong ? kLinesAhead : 1);
+    // what may be stored past the caches finds its lines better left where they are
+    if (zeroed_ <= end) zero_ahead(record < base::CopyForOtherCore::kLeast ? kLinesAhead : 1);
   }
 
   /// Writes one packet; false where there is no room. Header and payload together at most ring_max_packet.
@@ -171,8 +172,6 @@ class RingWriter {
   /// Lines that are taken from the receiver at once, which has the last lap's. Stores that wait at the same time wait together; of those of
   /// messages each would wait by itself. (Asking for a line to be written, by prefetchw, does nothing where the other core has it as well.)
   static constexpr std::size_t kLinesAhead = 8;
-  /// Records from here on may be stored past the caches, for which lines are better left where they are.
-  static constexpr std::size_t kLong = 1024;
 
   /// A packet of one line, with room behind it and the ready word there zero: what most are.
   void write_line(ConstSpan header, ConstSpan payload) {
