@@ -184,6 +184,8 @@ bool Engine::flush(base::Deadline deadline) {
   return flushed && *flushed;
 }
 
+bool Engine::is_flushed() { return core_->is_flushed(); }
+
 Engine::Counts Engine::counts() const {
   Guard guard = core_->enter();
   return core_->counts;

@@ -295,8 +295,11 @@ class Engine {
   /// May whoever waits keep its core for a moment? Not where processes outnumber cores.
   bool may_spin() const;
 
-  /// Waits until all that was sent has left this process, or the deadline passes.
+  /// Waits until all that was sent has left this process, and the handler has been given the control messages that have come here: whoever
+  /// begins anew finds those no more. False when the deadline passes before.
   bool flush(base::Deadline deadline);
+  /// Is there nothing to wait for, as flush does?
+  bool is_flushed();
 
   struct Counts {
     std::uint64_t eager_sent = 0, rendezvous_sent = 0, single_copies = 0, parts_written = 0, unexpected = 0, posted_matches = 0, matched_below = 0;

@@ -161,7 +161,9 @@ bool Core::must_poll_others() const {
 bool Core::is_flushed() {
   Guard guard = enter();
   if (unfinished_released != 0) return false;
+  if (!inbox_.empty() && handler_ != nullptr) return false;  // taken out by a look that was for another message
   for (auto& [process, peer] : peers_) {
+    if (!peer->control_part.empty() && !peer->failure && spec.router->is_alive(process)) return false;
     const bool has_output = !peer->queue.empty() || !peer->streams.empty();
     if (has_output && spec.router->takes_packets(process)) return false;
   }

@@ -232,12 +232,16 @@ void Process::look_at_crowd() {
   crowd_is_known_.store(is_known, std::memory_order_relaxed);
 }
 
-/// Of what was sent in all lanes.
+/// All lanes, until none has anything left: who waits in one looks after the others.
 bool Process::flush() {
   const auto deadline = base::Deadline::after_seconds(settings_.ready_timeout);
-  bool has_left = true;
-  for (p2p::Engine* engine : engines()) has_left = engine->flush(deadline) && has_left;
-  return has_left;
+  const auto all = engines();
+  const auto is_flushed = [](p2p::Engine* engine) { return engine->is_flushed(); };
+  bool is_in_time = true;
+  do {
+    for (p2p::Engine* engine : all) is_in_time = engine->flush(deadline) && is_in_time;
+  } while (is_in_time && !std::ranges::all_of(all, is_flushed));
+  return is_in_time;
 }
 
 Process::~Process() {

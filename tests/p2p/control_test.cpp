@@ -57,6 +57,39 @@ TEST(Control, WhatAnEarlierLifeOfTheSenderLeftUnfinishedIsDropped) {
   EXPECT_EQ(got, std::vector<std::size_t>{50});
 }
 
+/// Who ends hears all that has come: the sender will not say it again.
+class HeardBeforeTheEnd : public testing::Test {
+ protected:
+  void SetUp() override {
+    world.engine(1).set_control_handler([this](base::ProcessId, std::span<const std::byte> bytes) { got.push_back(bytes.size()); });
+  }
+  bool flush_receiver() { return world.engine(1).flush(base::Deadline::after_seconds(10)); }
+
+  World world{{.processes = 2, .faults = {.queue_limit = 3, .max_packet_bytes = 4096}}};
+  std::vector<std::size_t> got;
+};
+
+TEST_F(HeardBeforeTheEnd, WhatALookForAnotherMessageHasBrought) {
+  auto contexts = world.contexts();
+  Data data = pattern(8, 1), received(8);
+  ASSERT_TRUE(world.engine(0).send_control({0, 1}, bytes_of(Data(5))));
+  ASSERT_TRUE(world.engine(0).send(*contexts[0], from(data), 1, 1, Mode::standard));
+  ASSERT_TRUE(world.engine(1).recv(*contexts[1], into(received), 0, 1));
+  ASSERT_EQ(got.size(), 0u) << "the test shows nothing: the receive has handed it over";
+  EXPECT_TRUE(flush_receiver());
+  EXPECT_EQ(got, std::vector<std::size_t>{5});
+}
+
+TEST_F(HeardBeforeTheEnd, AsAWholeWhatHasBegunToCome) {
+  ASSERT_TRUE(world.engine(0).send_control({0, 1}, bytes_of(Data(100'000))));
+  ASSERT_TRUE(world.engine(1).progress());
+  ASSERT_EQ(got.size(), 0u) << "the test shows nothing: it has come at once";
+  std::thread sender([&] { EXPECT_TRUE(world.engine(0).flush(base::Deadline::after_seconds(10))); });
+  EXPECT_TRUE(flush_receiver());
+  EXPECT_EQ(got, std::vector<std::size_t>{100'000});
+  sender.join();
+}
+
 TEST(Control, WaitsForAHandler) {
   World world{{.processes = 2}};
   ASSERT_TRUE(world.engine(0).send_control({0, 1}, bytes_of({1, 2, 3})));
