@@ -209,12 +209,17 @@ std::optional<ConstBytes> Meeting::hear(int from) {
 
 std::optional<ConstBytes> Meeting::hear(int from, std::uint64_t bytes) {
   auto said = hear(from);
-  if (said || has_failed()) [[likely]] return said;
+  if (said || has_failed() || comes_by_messages(from)) [[likely]] return said;
   execution_.go_on_after(lengths_differ(from, "more than " + std::to_string(transport::kBoardBytes) + " bytes where " +
                                                   std::to_string(bytes) + " are to be received"));
   if (const auto laid = laid_by(from)) take_off_belt(from, *laid, bytes, [](std::uint64_t, ConstBytes) {});  // it waits until we have
   if (!has_said_) say_to_all(0, [](Bytes) {});  // those who send us messages find us here
   return std::nullopt;
+}
+
+bool Meeting::comes_by_messages(int from) const {
+  const auto found = board_.find(from);
+  return found && found->is_by_messages;
 }
 
 std::optional<ConstBytes> Meeting::hear_or_refuse(const Turn& turn, int from, std::uint64_t bytes) {
@@ -253,9 +258,9 @@ base::Status MeetingGoesOn::look_for_disagreement() const {
   const transport::Board& board = *comm_.meeting_place().board;
   for (int rank = 0; rank < comm_.size(); ++rank) {
     const auto found = board.find(rank);
-    if (found && found->is_here && rank != comm_.rank())
-      return base::Error(base::ErrorClass::truncate, "rank " + std::to_string(rank) + " takes part with at most " +
-                                                         std::to_string(transport::kBoardBytes) + " bytes and this one with more");
+    if (found && (found->is_here || found->is_by_messages) && rank != comm_.rank())
+      return base::Error(base::ErrorClass::truncate, "rank " + std::to_string(rank) + " takes part with fewer bytes than this one, at most " +
+                                                         std::to_string(transport::kPosterBytes));
     if (found && found->on_belt && rank != comm_.rank())
       return base::Error(base::ErrorClass::truncate, "rank " + std::to_string(rank) + " takes part with " + std::to_string(found->on_belt->length) +
                                                          " bytes that are for all, and this one waits for messages");

@@ -28,6 +28,9 @@ class Meeting : public Immediate {
   Meeting& operator=(const Meeting&) = delete;
 
   static bool fits(std::uint64_t bytes) { return bytes <= transport::kBoardBytes; }
+  /// Where each of the others reads its part alone, and all give to all. Whether there is a poster each member finds by itself.
+  static bool parts_fit(std::uint64_t bytes) { return bytes <= transport::kPosterBytes; }
+  bool has_room_for_parts(std::uint64_t bytes) { return fits(bytes) || (parts_fit(bytes) && board_.has_poster()); }
 
   /// Does the table want so much, which does not fit, to go over a belt?
   bool is_for_belt(const When& when, std::uint64_t bytes) const { return when.is_good(call.size, bytes, true, call.nodes); }
@@ -47,6 +50,17 @@ class Meeting : public Immediate {
     board_.put_up(bytes, members);
   }
   void say_elsewhere() { if (await_room(0)) board_.put_up_elsewhere(); }
+  /// In place of parts that fit, for want of a poster: messages bring them.
+  void say_by_messages() {
+    if (!await_room(0)) return;
+    has_said_ = true;
+    board_.put_up_by_messages();
+  }
+  /// Copies a part to where it is put up. Where processes share cores some readers find it in this one's cache.
+  void write_part(Bytes to, ConstBytes part) {
+    if (part.size() < base::CopyForOtherCore::kLeast || !execution_.engine().may_spin()) [[likely]] base::copy_short(to.data(), part.data(), part.size());
+    else board_.copy_to_poster(to.data(), part);
+  }
   /// Gives all of this to all others, on a belt; false where there is no memory for one, and after a failure nothing is left to be done.
   bool lay_for_all(const types::ConstBuffer& data);
   /// Of two: gives the other this and takes what it gives, whichever way either comes, at the same time.
@@ -65,6 +79,10 @@ class Meeting : public Immediate {
   /// Of two, where lengths may differ only if a program is wrong: the same, and where the other's data, which is more, comes by a message,
   /// takes nothing of that.
   std::optional<ConstBytes> hear_or_refuse(const Turn& turn, int from, std::uint64_t bytes);
+  /// After nothing was heard: has that member said that messages bring its parts?
+  bool comes_by_messages(int from) const;
+  /// Parts: that member is in this meeting, so it has read those of all before.
+  void note_heard(int from) { board_.note_heard(from); }
   /// Puts what that member has said, or the part of it that is for us, to its place; of another length as much as fits, which is a
   /// mismatch.
   void take(int from, ConstBytes said, const types::Buffer& into);

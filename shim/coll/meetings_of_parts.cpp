@@ -9,8 +9,8 @@ namespace shim::coll {
 namespace {
 
 /// Without the holes of its type.
-void write(const types::ConstBuffer& data, Bytes to) {
-  if (data.type->contiguous) [[likely]] base::copy_short(to.data(), data.address, data.bytes());
+void write(Meeting& meeting, const types::ConstBuffer& data, Bytes to) {
+  if (data.type->contiguous) [[likely]] meeting.write_part(to, ConstBytes(static_cast<const std::byte*>(data.address), data.bytes()));
   else types::pack(*data.type, data.address, 0, to.first(data.bytes()));
 }
 
@@ -25,30 +25,56 @@ bool meet_one_other(Meeting& meeting, const Turn& turn, const types::ConstBuffer
   return true;
 }
 
+/// Of two, more than fits.
+bool meet_alltoall_of_two(Meeting& meeting, const Turn& turn, const BlocksOut& out, const BlocksIn& in) {
+  const int rank = meeting.call.rank, other = 1 - rank;
+  if (out.address != in.address) return meet_one_other(meeting, turn, out.at(other), in.at(other), out.at(rank), in.at(rank));
+  meeting.exchange(turn, out.at(other), in.at(other), true);
+  return true;
+}
+
+/// All blocks but the own one, each of so many bytes; false where messages are to bring them.
+bool say_blocks(Meeting& meeting, const BlocksOut& out, std::uint64_t block) {
+  const auto& [rank, size] = std::pair(meeting.call.rank, meeting.call.size);
+  const std::uint64_t bytes = block * static_cast<std::uint64_t>(size - 1);
+  if (!meeting.has_room_for_parts(bytes)) [[unlikely]] {
+    meeting.say_by_messages();
+    return false;
+  }
+  meeting.say_to_all(bytes, [&](Bytes room) {
+    for (int to = 0; to < size; ++to)
+      if (to != rank) write(meeting, out.at(to), room.subspan(static_cast<std::uint64_t>(place_among_others(to, rank)) * block));
+  });
+  return true;
+}
+
 }  // namespace
 
 bool meet_alltoall(Meeting& meeting, const Turn& turn, const BlocksOut& out, const BlocksIn& in) {
   const auto& [rank, size] = std::pair(meeting.call.rank, meeting.call.size);
   const auto others = static_cast<std::uint64_t>(size - 1);
   const std::uint64_t block = out.at(0).bytes(), expected = in.at(0).bytes();
-  if (!Meeting::fits(block * others)) {
-    if (size != 2) return meeting.elsewhere();
-    if (out.address != in.address) return meet_one_other(meeting, turn, out.at(1 - rank), in.at(1 - rank), out.at(rank), in.at(rank));
-    meeting.exchange(turn, out.at(1 - rank), in.at(1 - rank), true);
-    return true;
-  }
-  meeting.say_to_all(block * others, [&](Bytes room) {
-    for (int to = 0; to < size; ++to)
-      if (to != rank) write(out.at(to), room.subspan(static_cast<std::uint64_t>(place_among_others(to, rank)) * block));
-  });
-  if (out.address != in.address) meeting.place(out.at(rank), in.at(rank));
-  for (int from = 0; from < size; ++from) {
-    if (from == rank) continue;
-    const auto said = meeting.hear_or_refuse(turn, from, expected * others);
-    if (!said) continue;
+  if (size == 2 && !Meeting::fits(block)) return meet_alltoall_of_two(meeting, turn, out, in);
+  if (!Meeting::parts_fit(block * others)) return meeting.elsewhere();
+  const bool is_in_place = out.address == in.address, is_put_up = say_blocks(meeting, out, block);
+  std::optional<Direct> messages;
+  const auto by_messages = [&]() -> Direct& { return messages ? *messages : messages.emplace(turn); };
+  if (!is_in_place) meeting.place(out.at(rank), in.at(rank));
+  for (int other = 0; other < size; ++other) {
+    if (other == rank) continue;
+    const auto said = meeting.hear_or_refuse(turn, other, expected * others);
+    if (!said && !meeting.comes_by_messages(other)) continue;
+    meeting.note_heard(other);
+    // not before: a member that has more than fits would leave us waiting
+    if (!is_put_up) by_messages().post_send(out.at(other), other, is_in_place ? Direct::Keeps::copy : Direct::Keeps::nothing);
+    if (!said) {
+      by_messages().post_receive(in.at(other), other);
+      continue;
+    }
     const std::uint64_t theirs = said->size() / others;
-    meeting.take(from, said->subspan(static_cast<std::uint64_t>(place_among_others(rank, from)) * theirs, theirs), in.at(from));
+    meeting.take(other, said->subspan(static_cast<std::uint64_t>(place_among_others(rank, other)) * theirs, theirs), in.at(other));
   }
+  if (messages) meeting.absorb(messages->finish());
   return true;
 }
 
@@ -73,10 +99,11 @@ bool say_parts(Meeting& meeting, int count, const Out& out) {
     const Outgoing part = out(i);
     if (part.dest == meeting.call.rank) continue;
     bytes += part.data.bytes();
-    if (!Meeting::fits(head_of(parts + 1) + bytes)) return meeting.elsewhere();
+    if (parts == kMostParts || !Meeting::parts_fit(head_of(parts + 1) + bytes)) return meeting.elsewhere();
     entries[parts++] = {static_cast<std::uint16_t>(part.dest), static_cast<std::uint16_t>(bytes)};
     members |= transport::member(part.dest);
   }
+  if (!meeting.has_room_for_parts(head_of(parts) + bytes)) return meeting.elsewhere();
   meeting.say_to(members, head_of(parts) + bytes, [&](Bytes room) {
     const auto number = static_cast<PartCount>(parts);
     std::memcpy(room.data(), &number, sizeof number);
@@ -85,7 +112,7 @@ bool say_parts(Meeting& meeting, int count, const Out& out) {
     for (std::size_t part = 0, i = 0; part < parts; ++i) {
       const Outgoing next = out(static_cast<int>(i));
       if (next.dest == meeting.call.rank) continue;
-      write(next.data, room.subspan(head_of(parts) + begin));
+      write(meeting, next.data, room.subspan(head_of(parts) + begin));
       begin = entries[part++].end;
     }
   });
@@ -135,6 +162,7 @@ bool meet_each_other(Meeting& meeting, const Turn& turn, int out_count, const Ou
       if (own < out_count) meeting.place(out(own++).data, into);
       else meeting.note_length(rank, 0, into.bytes());
     } else if (const auto said = meeting.hear(from)) {
+      meeting.note_heard(from);
       const auto part = next_part(*said, rank, entries_read[static_cast<std::size_t>(from)]);
       if (part) meeting.take(from, *part, into);
       else meeting.note_length(from, 0, into.bytes());

@@ -61,6 +61,12 @@ base::Result<Request*> Engine::send_or_start(Context& context, const types::Cons
   return core_->started(core_->start(*request, guard), *request);
 }
 
+bool Engine::send_at_once(Context& context, const types::ConstBuffer& data, int dest, int tag) {
+  if (dest == kProcNull) return true;
+  Guard guard = core_->enter();
+  return core_->send_at_once(context, data, dest, tag, Plane::user);
+}
+
 Request* Engine::request_of(Context& context, const Departed& departed) {
   Guard guard = core_->enter();
   return core_->request_of(context, departed);

@@ -218,6 +218,8 @@ class Engine {
     if (mode != Mode::synchronous && send_at_once(context, data, dest, tag, departed)) [[likely]] return nullptr;
     return isend(context, data, dest, tag, mode);
   }
+  /// As send in standard mode, where the message leaves at once or goes nowhere; else nothing has happened.
+  bool send_at_once(Context& context, const types::ConstBuffer& data, int dest, int tag);
   /// The request of a message that left at once, complete, for cancel().
   Request* request_of(Context& context, const Departed& departed);
   /// As isend, with the data copied and kept by the engine: the user's buffer is free at once (MPI_Bsend and friends account

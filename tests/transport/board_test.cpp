@@ -102,6 +102,73 @@ TEST_F(BoardTest, NothingIsWrittenAgainBeforeAllHaveGoneThroughItsMeeting) {
   }
 }
 
+/// Puts up so much on a poster, all of it this value.
+void put_up_poster(Board& board, std::size_t bytes, std::uint8_t value) {
+  ASSERT_TRUE(board.has_poster());
+  ASSERT_TRUE(board.has_room(bytes));
+  std::memset(board.room(bytes), value, bytes);
+  board.put_up(bytes, all_members(board.size()));
+}
+
+void expect_poster(const Board& board, std::size_t bytes, std::uint8_t value) {
+  const auto found = board.find(0);
+  ASSERT_TRUE(found && found->is_here);
+  ASSERT_EQ(found->bytes.size(), bytes);
+  EXPECT_TRUE(std::ranges::all_of(found->bytes, [&](std::byte byte) { return byte == static_cast<std::byte>(value); }));
+}
+
+TEST_F(BoardTest, PostersHoldMoreAndStandBesideEachOther) {
+  auto [first, second] = open(take());
+  std::uint8_t value = 0;
+  for (std::size_t bytes : {kBoardBytes + 1, kPosterBytes}) {
+    put_up_poster(*first, bytes, ++value);
+    expect_poster(*second, bytes, value);
+    first->end();
+    second->end();
+  }
+}
+
+TEST_F(BoardTest, APosterIsKeptUntilItsReadersAreThrough) {
+  auto [first, second] = open(take());
+  for (std::uint8_t value = 1; value <= kPosters; ++value) {
+    put_up_poster(*first, kPosterBytes, value);
+    first->end();
+  }
+  EXPECT_FALSE(first->has_poster()) << "nobody has read the first";
+  for (std::uint8_t value = 1; value <= kPosters; ++value) {
+    expect_poster(*second, kPosterBytes, value);
+    second->end();
+  }
+  put_up(*second, 7);
+  EXPECT_FALSE(first->has_poster()) << "this member has not heard that the second is here";
+  ASSERT_TRUE(first->find(1));
+  first->note_heard(1);
+  EXPECT_TRUE(first->has_poster());
+}
+
+TEST_F(BoardTest, WhoIsNotHeardSaysNowAndThenThatItIsThrough) {
+  auto [first, second] = open(take());
+  for (std::uint8_t value = 1; value <= kPosters; ++value) {
+    put_up_poster(*first, kPosterBytes, value);
+    first->end();
+  }
+  for (std::uint64_t meeting = 0; meeting < BoardPart::kMeetingsPerWord; ++meeting) {
+    EXPECT_FALSE(first->has_poster());
+    second->end();
+  }
+  EXPECT_TRUE(first->has_poster());
+}
+
+TEST_F(BoardTest, WithoutMemoryThereAreNoPosters) {
+  auto [first, second] = open(take());
+  other_area.refuse_memory(base::ErrorClass::no_space);
+  EXPECT_FALSE(second->has_poster());
+  second->put_up_by_messages();
+  ASSERT_TRUE(first->find(1));
+  EXPECT_FALSE(first->find(1)->is_here);
+  EXPECT_TRUE(first->find(1)->is_by_messages);
+}
+
 TEST_F(BoardTest, IsFreeWhenAllHaveLeft) {
   const BoardPlace place = take();
   const int others = count_of_free();

@@ -8,9 +8,9 @@
 namespace shim::intercept {
 namespace {
 
-/// The receive is posted before the send goes, so that a ring of these calls cannot block.
-base::Status exchange(sessions::Communicator& comm, const types::ConstBuffer& data, const types::Buffer& into,
-                      const Sides& sides, MPI_Status* status) {
+/// Of a message that does not leave at once. The receive is posted before the send goes, so that a ring of these calls cannot block.
+base::Status exchange_long(sessions::Communicator& comm, const types::ConstBuffer& data, const types::Buffer& into,
+                           const Sides& sides, MPI_Status* status) {
   p2p::Engine& engine = engine_of(comm);
   SHIM_TRY_ASSIGN(p2p::Request * receive, engine.irecv(comm.context(), into, abi::to_p2p_rank(sides.source), sides.receive_tag));
   base::Status sent = engine.send(comm.context(), data, abi::to_p2p_rank(sides.dest), sides.send_tag, p2p::Mode::standard);
@@ -20,6 +20,15 @@ base::Status exchange(sessions::Communicator& comm, const types::ConstBuffer& da
   if (sent && received) abi::write_status(status, receive->outcome());
   engine.release(receive);
   return sent ? std::move(received) : std::move(sent);
+}
+
+base::Status exchange(sessions::Communicator& comm, const types::ConstBuffer& data, const types::Buffer& into,
+                      const Sides& sides, MPI_Status* status) {
+  p2p::Engine& engine = engine_of(comm);
+  if (!engine.send_at_once(comm.context(), data, abi::to_p2p_rank(sides.dest), sides.send_tag)) return exchange_long(comm, data, into, sides, status);
+  SHIM_TRY_ASSIGN(const p2p::Outcome received, engine.recv(comm.context(), into, abi::to_p2p_rank(sides.source), sides.receive_tag));
+  abi::write_status(status, received);
+  return {};
 }
 
 int sendrecv(const char* function, const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, Count recvcount,

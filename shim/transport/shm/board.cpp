@@ -15,13 +15,22 @@ constexpr std::size_t whole_pages(std::size_t bytes) { return (bytes + kPage - 1
 constexpr std::size_t belt_at(int which) {  // in a board's memory
   return whole_pages(sizeof(BoardHead) + kBoardMembers * sizeof(BoardPart)) + static_cast<std::size_t>(which) * whole_pages(kBeltBytes);
 }
-constexpr std::size_t kMemoryOfBoard = belt_at(kBelts);
+constexpr std::size_t posters_at(int rank) { return belt_at(kBelts) + static_cast<std::size_t>(rank) * whole_pages(kBytesOfPosters); }
+constexpr std::size_t kMemoryOfBoard = posters_at(kBoardMembers);
 
 std::byte* board_at(base::SharedArea& area, BoardPlace place) {
   return area.store(place.slot) + place.number * kMemoryOfBoard;
 }
 BoardHead& head_at(std::byte* board) { return *reinterpret_cast<BoardHead*>(board); }
 BoardPart* parts_at(std::byte* board) { return reinterpret_cast<BoardPart*>(board + sizeof(BoardHead)); }
+
+template <typename Place>
+Place read_note(const BoardNote& note) {
+  Place found;
+  static_assert(sizeof found <= BoardNote::kBytes);
+  std::memcpy(&found, note.bytes.data(), sizeof found);
+  return found;
+}
 
 // Relaxed: whoever is told of the board later is told by a message.
 void make_new(BoardPart& part) {
@@ -67,9 +76,9 @@ std::unique_ptr<Board> Boards::open(BoardPlace place, std::span<const std::uint3
 }
 
 Board::Board(base::SharedArea& area, std::byte* memory, std::span<WakeWords* const> wakes, int rank)
-    : area_(area), head_(head_at(memory)), parts_(parts_at(memory)),
-      belts_{OwnBelt{{head_.belts[0], memory + belt_at(0), rank}}, OwnBelt{{head_.belts[1], memory + belt_at(1), rank}}}, rank_(rank),
-      size_(static_cast<int>(wakes.size())) {
+    : area_(area), memory_(memory), head_(head_at(memory)), parts_(parts_at(memory)),
+      belts_{OwnBelt{{head_.belts[0], memory + belt_at(0), rank}}, OwnBelt{{head_.belts[1], memory + belt_at(1), rank}}},
+      posters_(memory + posters_at(rank)), rank_(rank), size_(static_cast<int>(wakes.size())) {
   std::copy(wakes.begin(), wakes.end(), wakes_.begin());
 }
 
@@ -105,13 +114,30 @@ void Board::publish(std::uint64_t length) {
 }
 
 void Board::put_up(std::size_t bytes, MemberSet for_whom) {
-  publish(bytes);
+  if (bytes <= kBoardBytes) [[likely]] {
+    publish(bytes);
+  } else {
+    const OnPoster put = posters_.put_up(meeting_, bytes, for_whom & ~member(rank_));
+    std::memcpy(note().bytes.data(), &put, sizeof put);
+    publish(BoardNote::kOnPoster);
+  }
   wake(for_whom);
 }
 
-void Board::put_up_elsewhere() {
-  note().word.store(BoardNote::word_of(meeting_, BoardNote::kElsewhere), std::memory_order_release);  // pairs with the acquire in find
+void Board::say(std::uint64_t length) {
+  note().word.store(BoardNote::word_of(meeting_, length), std::memory_order_release);  // pairs with the acquire in find
 }
+
+bool Board::has_poster() {
+  // most communicators never need one
+  if (!has_posters_ && !(has_posters_ = area_.back(posters_.memory(), kBytesOfPosters).has_value())) return false;
+  return posters_.is_next_free([&](int rank, std::uint64_t meeting) {
+    // acquire: pairs with the release in say_ended; a note that was heard has been read by an acquire
+    return heard_[static_cast<std::size_t>(rank)] > meeting || parts_[rank].ended.load(std::memory_order_acquire) > meeting;
+  });
+}
+
+const std::byte* Board::poster(int rank, std::uint32_t number) const { return memory_ + posters_at(rank) + number * kPosterBytes; }
 
 bool Board::put_up_on_belt(int which, std::uint64_t bytes) {
   auto& [belt, is_backed] = belts_[static_cast<std::size_t>(which)];
@@ -124,11 +150,13 @@ bool Board::put_up_on_belt(int which, std::uint64_t bytes) {
   return true;
 }
 
-OnBelt Board::on_belt(const BoardNote& note) {
-  OnBelt found;
-  static_assert(sizeof found <= BoardNote::kBytes);
-  std::memcpy(&found, note.bytes.data(), sizeof found);
-  return found;
+/// What is neither on the note nor on a sheet.
+Board::Found Board::find_further(int rank, std::uint64_t length) const {
+  const BoardNote& note = parts_[rank].notes[meeting_ % BoardPart::kNotes];
+  if (length == BoardNote::kOnBelt) return {.is_here = false, .on_belt = read_note<OnBelt>(note)};
+  if (length != BoardNote::kOnPoster) return {.is_here = false, .is_by_messages = length == BoardNote::kByMessages};
+  const auto put = read_note<OnPoster>(note);
+  return {.is_here = true, .bytes = {poster(rank, put.number), put.length}};
 }
 
 void Board::say_ended() {

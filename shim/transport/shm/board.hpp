@@ -16,14 +16,13 @@
 
 #include "shim/base/shared_area.hpp"
 #include "shim/transport/shm/belt.hpp"
+#include "shim/transport/shm/poster.hpp"
 #include "shim/transport/shm/slot.hpp"
 
 namespace shim::transport {
 
-inline constexpr std::size_t kBoardBytes = 1088;  ///< most that a member puts up in a meeting
+inline constexpr std::size_t kBoardBytes = 1088;  ///< most that a member puts up in a meeting for all to read
 
-/// A bit for each rank.
-using MemberSet = std::uint32_t;
 constexpr MemberSet member(int rank) { return MemberSet{1} << rank; }
 constexpr MemberSet all_members(int size) { return member(size) - 1; }
 static_assert(kBoardMembers < 32);
@@ -38,6 +37,8 @@ struct alignas(kLine) BoardNote {
   static constexpr std::size_t kBytes = kLine - sizeof(std::uint64_t);
   static constexpr std::uint64_t kElsewhere = 0xffff;  ///< as a length: this member's data does not come over the board
   static constexpr std::uint64_t kOnBelt = 0xfffe;     ///< likewise: it is laid on a belt, and the bytes are an OnBelt
+  static constexpr std::uint64_t kOnPoster = 0xfffd;   ///< it is here, on a poster, and the bytes are an OnPoster
+  static constexpr std::uint64_t kByMessages = 0xfffc; ///< it would be here, but there is no poster for it
   static std::uint64_t word_of(std::uint64_t meeting, std::uint64_t length) { return (meeting + 1) << 16 | length; }
 
   std::atomic<std::uint64_t> word;
@@ -89,11 +90,20 @@ class Board {
   /// The same of all; remembered for the rest of the half.
   bool has_room(std::size_t bytes);
   /// Where to write it.
-  std::byte* room(std::size_t bytes) { return bytes <= BoardNote::kBytes ? note().bytes.data() : sheet_of(rank_).bytes.data(); }
+  std::byte* room(std::size_t bytes) {
+    if (bytes <= BoardNote::kBytes) return note().bytes.data();
+    return bytes <= kBoardBytes ? sheet_of(rank_).bytes.data() : posters_.next();
+  }
   /// Puts up so many bytes of it, and wakes these members.
   void put_up(std::size_t bytes, MemberSet for_whom);
   /// Says that there is something, but not here.
-  void put_up_elsewhere();
+  void put_up_elsewhere() { say(BoardNote::kElsewhere); }
+  /// Is there a poster? Asked before what is longer than kBoardBytes is put up: room() is on it then.
+  bool has_poster();
+  /// Says that there is none, so that messages bring what would be on it.
+  void put_up_by_messages() { say(BoardNote::kByMessages); }
+  /// Copies to where others read it next.
+  void copy_to_poster(std::byte* to, std::span<const std::byte> from) { to_poster_(to, from.data(), from.size(), base::Traffic::both_ways); }
   /// Says that so much is about to be laid on this belt, and wakes all. Nothing, where there is no memory for it.
   bool put_up_on_belt(int which, std::uint64_t bytes);
   Belt& belt(int which) { return belts_[static_cast<std::size_t>(which)].belt; }
@@ -104,9 +114,10 @@ class Board {
   void wake_member(int rank) { wake(member(rank)); }
 
   struct Found {
-    bool is_here;       ///< false: elsewhere
-    std::span<const std::byte> bytes;
-    std::optional<OnBelt> on_belt = std::nullopt;  ///< which is elsewhere
+    bool is_here;  ///< false: elsewhere
+    bool is_by_messages = false;  ///< which is elsewhere
+    std::span<const std::byte> bytes = {};
+    std::optional<OnBelt> on_belt = std::nullopt;  ///< likewise
   };
   /// What this member has put up in this meeting; nothing yet.
   std::optional<Found> find(int rank) const {
@@ -115,11 +126,12 @@ class Board {
     const std::uint64_t word = note.word.load(std::memory_order_acquire);
     if (word >> 16 != meeting_ + 1) return std::nullopt;
     const std::uint64_t length = word & 0xffff;
-    if (length <= BoardNote::kBytes) [[likely]] return Found{true, {note.bytes.data(), length}};
-    if (length == BoardNote::kElsewhere) return Found{false, {}};
-    if (length == BoardNote::kOnBelt) return Found{false, {}, on_belt(note)};
-    return Found{true, {sheet_of(rank).bytes.data(), length}};
+    if (length <= BoardNote::kBytes) [[likely]] return Found{.is_here = true, .bytes = {note.bytes.data(), length}};
+    if (length <= kBoardBytes) return Found{.is_here = true, .bytes = {sheet_of(rank).bytes.data(), length}};
+    return find_further(rank, length);
   }
+  /// What that member has put up in this meeting is there: it has gone through all before.
+  void note_heard(int rank) { heard_[static_cast<std::size_t>(rank)] = meeting_; }
   /// This member is ahead: what it has put up for one of the next meetings comes from its core meanwhile.
   void expect_more(int rank) const { __builtin_prefetch(&parts_[rank].notes[(meeting_ + kMeetingsAhead) % BoardPart::kNotes]); }
   /// Ends the meeting for this member: it needs nothing more of it. True now and then.
@@ -136,10 +148,13 @@ class Board {
     std::uint64_t half;            ///< meetings
     std::uint64_t with_room = 1;   ///< the newest half that is known to be free
   };
-  Ring& ring_for(std::size_t bytes) { return bytes <= BoardNote::kBytes ? notes_ : sheets_; }
-  const Ring& ring_for(std::size_t bytes) const { return bytes <= BoardNote::kBytes ? notes_ : sheets_; }
+  static bool is_on_sheet(std::size_t bytes) { return bytes > BoardNote::kBytes && bytes <= kBoardBytes; }
+  Ring& ring_for(std::size_t bytes) { return is_on_sheet(bytes) ? sheets_ : notes_; }
+  const Ring& ring_for(std::size_t bytes) const { return is_on_sheet(bytes) ? sheets_ : notes_; }
   bool has_room(const Ring& ring, int awaited) const;
-  static OnBelt on_belt(const BoardNote& note);
+  Found find_further(int rank, std::uint64_t length) const;
+  const std::byte* poster(int rank, std::uint32_t number) const;
+  void say(std::uint64_t length);
   BoardNote& note() { return parts_[rank_].notes[meeting_ % BoardPart::kNotes]; }
   BoardSheet& sheet_of(int rank) const { return parts_[rank].sheets[meeting_ % BoardPart::kSheets]; }
   void wake(MemberSet members);
@@ -147,6 +162,7 @@ class Board {
   void say_ended();
 
   base::SharedArea& area_;
+  std::byte* memory_;
   BoardHead& head_;
   BoardPart* parts_;  ///< by rank
   struct OwnBelt {
@@ -154,6 +170,10 @@ class Board {
     bool is_backed = false;  ///< this member knows it to be
   };
   std::array<OwnBelt, kBelts> belts_;
+  Posters posters_;
+  bool has_posters_ = false;  ///< this member knows its own to be backed
+  base::CopyForOtherCore to_poster_;
+  std::array<std::uint64_t, kBoardMembers> heard_{};  ///< the last meeting in which this one has noted so
   std::array<WakeWords*, kBoardMembers> wakes_{};
   int rank_, size_;
   std::uint64_t meeting_ = 0;

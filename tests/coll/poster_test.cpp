@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Collectives whose members have more for each other than a sheet holds: on posters.
+#include <random>
+#include <algorithm>
+#include <random>
+#include <thread>
+
+#include "shim/types/derive.hpp"
+#include "tests/coll/meeting_rig.hpp"
+
+namespace shim::coll {
+namespace {
+
+using base::ErrorClass;
+using transport::kBoardBytes;
+using transport::kPosterBytes;
+
+/// What `from` gives to `to` in one round.
+Items block_of(int from, int to, int round, std::uint64_t count) { return values(10'000 * round + 100 * from + to, count); }
+
+Items blocks_from(int from, int size, int round, std::uint64_t count) {
+  Items all;
+  for (int to = 0; to < size; ++to) {
+    const Items block = block_of(from, to, round, count);
+    all.insert(all.end(), block.begin(), block.end());
+  }
+  return all;
+}
+
+void expect_blocks_for(int to, const Items& got, int size, int round, std::uint64_t count) {
+  for (int from = 0; from < size; ++from) {
+    const auto first = got.begin() + static_cast<std::ptrdiff_t>(n(from) * count);
+    ASSERT_EQ(Items(first, first + static_cast<std::ptrdiff_t>(count)), block_of(from, to, round, count)) << "from " << from << ", round " << round;
+  }
+}
+
+void alltoall_once(Comm& comm, int round, std::uint64_t count, bool in_place) {
+  const int rank = comm.rank(), size = comm.size();
+  Items given = blocks_from(rank, size, round, count), got = in_place ? given : untouched(count * n(size));
+  ASSERT_TRUE(run(comm, alltoall(Turn::blocking(comm), in_place ? kInPlace : types::ConstBuffer{given.data(), count, &int64_type()},
+                                 {got.data(), count, &int64_type()})));
+  expect_blocks_for(rank, got, size, round, count);
+}
+
+void alltoallv_once(Comm& comm, int round, std::uint64_t count) {
+  const int rank = comm.rank(), size = comm.size();
+  const Items given = blocks_from(rank, size, round, count);
+  Items got = untouched(count * n(size));
+  std::vector<std::int64_t> counts(n(size), static_cast<std::int64_t>(count)), places;
+  for (int i = 0; i < size; ++i) places.push_back(i * static_cast<std::int64_t>(count));
+  ASSERT_TRUE(run(comm, alltoallv(Turn::blocking(comm), given.data(), {counts, places}, &int64_type(), got.data(), {counts, places}, int64_type())));
+  expect_blocks_for(rank, got, size, round, count);
+}
+
+/// Items of a block around what fits on a sheet and on a poster, where all blocks have the same length; alltoallv has room for a little less.
+std::vector<std::uint64_t> counts_around_limits(int size) {
+  const std::uint64_t others = n(size - 1), sheet = kBoardBytes / 8 / others, poster = kPosterBytes / 8 / others;
+  return {sheet, sheet + 1, 128, poster - 9, poster, poster + 1};
+}
+
+TEST(Posters, BringWhatAllGiveToAll) {
+  for (int size : {3, 5, 16}) {
+    at_boards(size, [size](Comm& comm) {
+      std::mt19937 random(static_cast<unsigned>(comm.rank()));
+      int round = 0;
+      for (std::uint64_t count : counts_around_limits(size))
+        for (int repetition = 0; repetition < 5; ++repetition) {
+          if (random() % 4 == 0) std::this_thread::yield();
+          alltoall_once(comm, ++round, count, repetition % 2 == 1);
+          alltoallv_once(comm, ++round, count);
+        }
+    });
+  }
+}
+
+TEST(Posters, OfTypesWithHoles) {
+  at_boards(3, [](Comm& comm) {
+    constexpr std::uint64_t kItems = 500;
+    const types::Type every_second = p2p::value_of(types::vector(kItems, 1, 16, int64_type()));
+    const auto stride = static_cast<std::size_t>(every_second.extent) / 8;
+    Items sparse = untouched(3 * stride + 1), got = untouched(3 * kItems);
+    for (int to = 0; to < 3; ++to) {
+      const Items block = block_of(comm.rank(), to, 1, kItems);
+      for (std::size_t i = 0; i < kItems; ++i) sparse[n(to) * stride + 2 * i] = block[i];
+    }
+    ASSERT_TRUE(run(comm, alltoall(Turn::blocking(comm), {sparse.data(), 1, &every_second}, {got.data(), kItems, &int64_type()})));
+    expect_blocks_for(comm.rank(), got, 3, 1, kItems);
+  });
+}
+
+TEST(Posters, WhoHasNoMemoryForThemSendsMessages) {
+  for (int poor : {0, 2}) {
+    on_members_of_node(4, true, [poor](Comm& comm, p2p::World&, Together& together) {
+      if (comm.rank() == poor) together.refuse_memory();
+      for (int round = 0; round < 6; ++round) {
+        alltoall_once(comm, round, 200, round % 2 == 1);
+        alltoallv_once(comm, 10 + round, 200);
+      }
+    });
+  }
+}
+
+// Each gives to the next alone and hears the one before alone, so that nobody knows when its own reader is through. One takes long between
+// its own poster and the one that it reads, for what it gives to itself.
+TEST(Posters, AreNotWrittenAgainWhileSomebodyReads) {
+  constexpr int kRounds = 100;
+  constexpr std::uint64_t kItems = 1000, kOwn = 100'000;
+  for (int size : {3, 4}) {
+    at_boards(size, [size](Comm& comm) {
+      const int rank = comm.rank(), next = (rank + 1) % size, before = (rank + size - 1) % size;
+      const Items own = values(rank, kOwn);
+      Items own_again = untouched(kOwn);
+      for (int round = 0; round < kRounds; ++round) {
+        const Items given = block_of(rank, next, round, kItems);
+        Items got = untouched(kItems);
+        std::vector<Outgoing> out_to;
+        std::vector<Incoming> in_from;
+        if (rank == 1) {
+          out_to.push_back({out(own), rank});
+          in_from.push_back({in(own_again), rank});
+        }
+        out_to.push_back({out(given), next});
+        in_from.push_back({in(got), before});
+        ASSERT_TRUE(run(comm, exchange(Turn::blocking(comm), out_to, in_from)));
+        ASSERT_EQ(got, block_of(before, rank, round, kItems)) << round;
+      }
+    });
+  }
+}
+
+TEST(Posters, OtherLengthsAreReportedAndLeaveNobodyWaiting) {
+  // of one member: on a sheet, on a poster, or more than fits
+  struct Case {
+    int usual, other;
+    std::vector<int> poor;  // have no memory for posters
+  };
+  for (const Case& c : {Case{200, 250, {}}, Case{200, 4000, {}}, Case{4000, 200, {}}, Case{2, 200, {}}, Case{200, 2, {}}, Case{200, 4000, {0}},
+                        Case{200, 4000, {0, 2}}}) {
+    SCOPED_TRACE(std::to_string(c.usual) + " items, of one member " + std::to_string(c.other));
+    on_members_of_node(3, true, [&](Comm& comm, p2p::World&, Together& together) {
+      const auto& [usual, other, poor] = c;
+      if (std::ranges::count(poor, comm.rank()) > 0) together.refuse_memory();
+      const auto count = static_cast<std::uint64_t>(comm.rank() == 1 ? other : usual);
+      Items given = values(comm.rank(), 3 * count), got = untouched(3 * count);
+      const auto done = run(comm, alltoall(Turn::blocking(comm), {given.data(), count, &int64_type()}, {got.data(), count, &int64_type()}));
+      ASSERT_FALSE(done) << comm.rank();
+      EXPECT_EQ(done.error().error_class(), ErrorClass::truncate) << done.error().text();
+    });
+  }
+}
+
+}  // namespace
+}  // namespace shim::coll
