@@ -209,12 +209,17 @@ std::optional<ConstBytes> Meeting::hear(int from) {
 
 std::optional<ConstBytes> Meeting::hear(int from, std::uint64_t bytes) {
   auto said = hear(from);
-  if (said || has_failed() || comes_by_messages(from)) [[likely]] return said;
-  execution_.go_on_after(lengths_differ(from, "more than " + std::to_string(transport::kBoardBytes) + " bytes where " +
-                                                  std::to_string(bytes) + " are to be received"));
+  if (said || has_failed()) [[likely]] return said;
+  execution_.go_on_after(lengths_differ(from, "more than the " + std::to_string(bytes) + " bytes that are to be received"));
   if (const auto laid = laid_by(from)) take_off_belt(from, *laid, bytes, [](std::uint64_t, ConstBytes) {});  // it waits until we have
   if (!has_said_) say_to_all(0, [](Bytes) {});  // those who send us messages find us here
   return std::nullopt;
+}
+
+std::optional<ConstBytes> Meeting::hear_blocks(const Turn& turn, int from, std::uint64_t bytes) {
+  auto said = hear(from);
+  if (said || has_failed() || comes_by_messages(from)) [[likely]] return said;
+  return hear_or_refuse(turn, from, bytes);
 }
 
 bool Meeting::comes_by_messages(int from) const {

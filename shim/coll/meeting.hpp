@@ -79,6 +79,8 @@ class Meeting : public Immediate {
   /// Of two, where lengths may differ only if a program is wrong: the same, and where the other's data, which is more, comes by a message,
   /// takes nothing of that.
   std::optional<ConstBytes> hear_or_refuse(const Turn& turn, int from, std::uint64_t bytes);
+  /// The same of what may be on a poster, so that messages may bring it instead.
+  std::optional<ConstBytes> hear_blocks(const Turn& turn, int from, std::uint64_t bytes);
   /// After nothing was heard: has that member said that messages bring its parts?
   bool comes_by_messages(int from) const;
   /// Parts: that member is in this meeting, so it has read those of all before.

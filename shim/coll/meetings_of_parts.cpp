@@ -62,19 +62,20 @@ bool meet_alltoall(Meeting& meeting, const Turn& turn, const BlocksOut& out, con
   if (!is_in_place) meeting.place(out.at(rank), in.at(rank));
   for (int other = 0; other < size; ++other) {
     if (other == rank) continue;
-    const auto said = meeting.hear_or_refuse(turn, other, expected * others);
-    if (!said && !meeting.comes_by_messages(other)) continue;
+    const auto said = meeting.hear_blocks(turn, other, expected * others);
+    if (meeting.has_failed() || (!said && !meeting.comes_by_messages(other))) continue;
     meeting.note_heard(other);
     // not before: a member that has more than fits would leave us waiting
     if (!is_put_up) by_messages().post_send(out.at(other), other, is_in_place ? Direct::Keeps::copy : Direct::Keeps::nothing);
     if (!said) {
-      by_messages().post_receive(in.at(other), other);
+      if (expected == 0) by_messages().refuse(other);
+      else by_messages().post_receive(in.at(other), other);
       continue;
     }
     const std::uint64_t theirs = said->size() / others;
     meeting.take(other, said->subspan(static_cast<std::uint64_t>(place_among_others(rank, other)) * theirs, theirs), in.at(other));
   }
-  if (messages) meeting.absorb(messages->finish());
+  if (messages && !meeting.has_failed()) meeting.absorb(messages->finish());  // else those who know of the failure send nothing
   return true;
 }
 
@@ -170,7 +171,7 @@ bool meet_each_other(Meeting& meeting, const Turn& turn, int out_count, const Ou
       by_messages().post_receive(into, from);
     }
   }
-  if (messages) meeting.absorb(messages->finish());
+  if (messages && !meeting.has_failed()) meeting.absorb(messages->finish());  // else those who know of the failure send nothing
   return true;
 }
 

@@ -176,6 +176,7 @@ class Core final : private transport::Sink {
   template <typename Done>
   base::Result<bool> wait(const Done& done, base::Deadline deadline = base::Deadline::never());
   bool is_flushed();
+  bool has_heard_all();
   void change_hands() { lock_.change_hands(); }
   void set_crowded(bool is_crowded) { is_crowded_.store(is_crowded, std::memory_order_relaxed); }
   const WaitPlan& plan() const { return is_crowded_.load(std::memory_order_relaxed) ? plans_.crowded : plans_.with_cores_free; }

@@ -190,7 +190,12 @@ bool Engine::flush(base::Deadline deadline) {
   return flushed && *flushed;
 }
 
-bool Engine::is_flushed() { return core_->is_flushed(); }
+bool Engine::flush_and_hear(base::Deadline deadline) {
+  auto quiet = core_->wait([this] { return is_quiet(); }, deadline);
+  return quiet && *quiet;
+}
+
+bool Engine::is_quiet() { return core_->has_heard_all() && core_->is_flushed(); }
 
 Engine::Counts Engine::counts() const {
   Guard guard = core_->enter();

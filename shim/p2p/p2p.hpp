@@ -297,11 +297,13 @@ class Engine {
   /// May whoever waits keep its core for a moment? Not where processes outnumber cores.
   bool may_spin() const;
 
-  /// Waits until all that was sent has left this process, and the handler has been given the control messages that have come here: whoever
-  /// begins anew finds those no more. False when the deadline passes before.
+  /// Waits until all that was sent has left this process, or the deadline passes.
   bool flush(base::Deadline deadline);
-  /// Is there nothing to wait for, as flush does?
-  bool is_flushed();
+  /// The same, and until the handler has been given the control messages that have come, or begun to come: whoever ends here finds them no
+  /// more, and their senders do not say them again.
+  bool flush_and_hear(base::Deadline deadline);
+  /// Is there nothing that flush_and_hear would wait for?
+  bool is_quiet();
 
   struct Counts {
     std::uint64_t eager_sent = 0, rendezvous_sent = 0, single_copies = 0, parts_written = 0, unexpected = 0, posted_matches = 0, matched_below = 0;

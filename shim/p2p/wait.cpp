@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Progress and waiting.
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -161,9 +162,7 @@ bool Core::must_poll_others() const {
 bool Core::is_flushed() {
   Guard guard = enter();
   if (unfinished_released != 0) return false;
-  if (!inbox_.empty() && handler_ != nullptr) return false;  // taken out by a look that was for another message
   for (auto& [process, peer] : peers_) {
-    if (!peer->control_part.empty() && !peer->failure && spec.router->is_alive(process)) return false;
     const bool has_output = !peer->queue.empty() || !peer->streams.empty();
     if (has_output && spec.router->takes_packets(process)) return false;
   }
@@ -171,6 +170,18 @@ bool Core::is_flushed() {
     if (!polled.transport->is_flushed()) return false;
   }
   return true;
+}
+
+/// A look that was for another message may have taken some out, or the beginning of one.
+bool Core::has_heard_all() {
+  std::vector<base::ProcessId> speakers;
+  {
+    Guard guard = enter();
+    if (!inbox_.empty() && handler_ != nullptr) return false;
+    for (const auto& [process, peer] : peers_)
+      if (!peer->control_part.empty() && !peer->failure) speakers.push_back(process);
+  }
+  return std::ranges::none_of(speakers, [&](base::ProcessId process) { return spec.router->takes_packets(process) && spec.router->is_alive(process); });
 }
 
 }  // namespace shim::p2p

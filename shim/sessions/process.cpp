@@ -236,11 +236,11 @@ void Process::look_at_crowd() {
 bool Process::flush() {
   const auto deadline = base::Deadline::after_seconds(settings_.ready_timeout);
   const auto all = engines();
-  const auto is_flushed = [](p2p::Engine* engine) { return engine->is_flushed(); };
+  const auto is_quiet = [](p2p::Engine* engine) { return engine->is_quiet(); };
   bool is_in_time = true;
   do {
-    for (p2p::Engine* engine : all) is_in_time = engine->flush(deadline) && is_in_time;
-  } while (is_in_time && !std::ranges::all_of(all, is_flushed));
+    for (p2p::Engine* engine : all) is_in_time = engine->flush_and_hear(deadline) && is_in_time;
+  } while (is_in_time && !std::ranges::all_of(all, is_quiet));
   return is_in_time;
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Collectives whose members have more for each other than a sheet holds: on posters.
-#include <random>
 #include <algorithm>
 #include <random>
 #include <thread>
@@ -128,6 +127,24 @@ TEST(Posters, AreNotWrittenAgainWhileSomebodyReads) {
   }
 }
 
+// Who knows of the failure sends nothing more, and who waits for that is told of the failure, too.
+TEST(Posters, AMemberThatDiesLeavesNobodyWaitingForMessages) {
+  struct Case {
+    int dead, poor;  // has no memory for posters
+  };
+  for (const Case& c : {Case{0, 1}, Case{0, 3}, Case{2, 1}, Case{3, 0}}) {
+    on_members_of_node(4, true, [&](Comm& comm, p2p::World& world, Together& together) {
+      if (comm.rank() == c.poor) together.refuse_memory();
+      ASSERT_TRUE(run(comm, barrier(Turn::blocking(comm))));
+      if (comm.rank() == c.dead) return world.kill(c.dead);
+      Items given = values(comm.rank(), 800), got = untouched(800);
+      const auto done = run(comm, alltoall(Turn::blocking(comm), {given.data(), 200, &int64_type()}, {got.data(), 200, &int64_type()}));
+      ASSERT_FALSE(done) << comm.rank();
+      EXPECT_EQ(done.error().error_class(), ErrorClass::proc_aborted) << done.error().text();
+    });
+  }
+}
+
 TEST(Posters, OtherLengthsAreReportedAndLeaveNobodyWaiting) {
   // of one member: on a sheet, on a poster, or more than fits
   struct Case {
@@ -135,7 +152,7 @@ TEST(Posters, OtherLengthsAreReportedAndLeaveNobodyWaiting) {
     std::vector<int> poor;  // have no memory for posters
   };
   for (const Case& c : {Case{200, 250, {}}, Case{200, 4000, {}}, Case{4000, 200, {}}, Case{2, 200, {}}, Case{200, 2, {}}, Case{200, 4000, {0}},
-                        Case{200, 4000, {0, 2}}}) {
+                        Case{200, 4000, {0, 2}}, Case{200, 0, {0}}, Case{1000, 0, {0}}}) {
     SCOPED_TRACE(std::to_string(c.usual) + " items, of one member " + std::to_string(c.other));
     on_members_of_node(3, true, [&](Comm& comm, p2p::World&, Together& together) {
       const auto& [usual, other, poor] = c;

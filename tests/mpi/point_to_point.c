@@ -325,6 +325,27 @@ static void exchanges(unsigned char *out, unsigned char *in) {
   }
 }
 
+/* Of a type whose data begins behind its items, and goes on beyond them: a column of a matrix, of which each item is one number wide. */
+static void replaces_columns(void) {
+  enum { ROWS = 50, COLUMNS = 4, FIRST = 1, WIDTH = 2 };
+  int next = (rank + 1) % size, before = (rank + size - 1) % size;
+  int matrix[ROWS][COLUMNS];
+  MPI_Datatype strided, column;
+  for (int row = 0; row < ROWS; ++row)
+    for (int i = 0; i < COLUMNS; ++i) matrix[row][i] = 1000 * rank + 10 * row + i;
+  MUST(MPI_Type_create_hvector(ROWS, 1, sizeof matrix[0], MPI_INT, &strided));
+  MUST(MPI_Type_create_resized(strided, 0, sizeof(int), &column));
+  MUST(MPI_Type_commit(&column));
+  MUST(MPI_Sendrecv_replace(&matrix[0][FIRST], WIDTH, column, next, 7, before, 7, world, MPI_STATUS_IGNORE));
+  for (int row = 0; row < ROWS; ++row)
+    for (int i = 0; i < COLUMNS; ++i) {
+      const int from = i >= FIRST && i < FIRST + WIDTH ? before : rank;
+      EXPECT(matrix[row][i] == 1000 * from + 10 * row + i, "row %d, column %d: %d", row, i, matrix[row][i]);
+    }
+  MUST(MPI_Type_free(&column));
+  MUST(MPI_Type_free(&strided));
+}
+
 int main(void) {
   open_world("test.point_to_point");
   size_t bytes = (size_t)(1 << 22) + 3, all = (size_t)size * 70000 > bytes ? (size_t)size * 70000 : bytes;
@@ -349,6 +370,7 @@ int main(void) {
   wait_and_test_forms();
   no_requests_at_all();
   exchanges(out, in);
+  replaces_columns();
   MUST(MPI_Buffer_detach(&detached, &detached_bytes));
   EXPECT(detached == buffer && detached_bytes == buffer_bytes, "detach gave back something else");
   free(buffer);

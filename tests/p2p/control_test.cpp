@@ -63,7 +63,7 @@ class HeardBeforeTheEnd : public testing::Test {
   void SetUp() override {
     world.engine(1).set_control_handler([this](base::ProcessId, std::span<const std::byte> bytes) { got.push_back(bytes.size()); });
   }
-  bool flush_receiver() { return world.engine(1).flush(base::Deadline::after_seconds(10)); }
+  bool flush_receiver() { return world.engine(1).flush_and_hear(base::Deadline::after_seconds(10)); }
 
   World world{{.processes = 2, .faults = {.queue_limit = 3, .max_packet_bytes = 4096}}};
   std::vector<std::size_t> got;

@@ -49,9 +49,9 @@ int replace(const char* function, void* buf, Count count, MPI_Datatype datatype,
     SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, check_sides(handle, sides));
     types::Buffer into;
     SHIM_TRY(take_buffer(into, buf, count, datatype));
-    std::vector<std::byte> copy(into.count * static_cast<std::uint64_t>(into.type->extent));
-    types::copy(*into.type, buf, copy.data(), into.count);
-    return exchange(*comm, {copy.data(), into.count, into.type}, into, sides, status);
+    std::vector<std::byte> copy(into.bytes());
+    types::pack(*into.type, buf, 0, copy);
+    return exchange(*comm, {copy.data(), copy.size(), &types::byte_type()}, into, sides, status);
   });
 }
 

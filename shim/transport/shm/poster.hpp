@@ -14,7 +14,7 @@
 
 namespace shim::transport {
 
-/// Two KiB for each of sixteen members; of three a part is still a message that is sent at once.
+/// Two KiB for each of sixteen members.
 inline constexpr std::size_t kPosterBytes = 30 * 1024;
 inline constexpr std::size_t kPosters = 2;  ///< of each member
 inline constexpr std::size_t kBytesOfPosters = kPosters * kPosterBytes;
