@@ -17,6 +17,11 @@ void write(Meeting& meeting, const types::ConstBuffer& data, Bytes to) {
 /// Where the block for this rank stands among those that this other member has put up, which are all but its own.
 int place_among_others(int rank, int of) { return rank < of ? rank : rank - 1; }
 
+/// Waits for those of the parts that go by messages. After a failure nobody waits: those who know of it, too, send nothing more.
+void finish(Meeting& meeting, std::optional<Direct>& messages) {
+  if (messages && !meeting.has_failed()) meeting.absorb(messages->finish());
+}
+
 /// Of two: the block for the other, and the own one.
 bool meet_one_other(Meeting& meeting, const Turn& turn, const types::ConstBuffer& out, const types::Buffer& in, const types::ConstBuffer& own,
                     const types::Buffer& own_place) {
@@ -75,7 +80,7 @@ bool meet_alltoall(Meeting& meeting, const Turn& turn, const BlocksOut& out, con
     const std::uint64_t theirs = said->size() / others;
     meeting.take(other, said->subspan(static_cast<std::uint64_t>(place_among_others(rank, other)) * theirs, theirs), in.at(other));
   }
-  if (messages && !meeting.has_failed()) meeting.absorb(messages->finish());  // else those who know of the failure send nothing
+  finish(meeting, messages);
   return true;
 }
 
@@ -171,7 +176,7 @@ bool meet_each_other(Meeting& meeting, const Turn& turn, int out_count, const Ou
       by_messages().post_receive(into, from);
     }
   }
-  if (messages && !meeting.has_failed()) meeting.absorb(messages->finish());  // else those who know of the failure send nothing
+  finish(meeting, messages);
   return true;
 }
 

@@ -24,6 +24,12 @@ std::byte* board_at(base::SharedArea& area, BoardPlace place) {
 BoardHead& head_at(std::byte* board) { return *reinterpret_cast<BoardHead*>(board); }
 BoardPart* parts_at(std::byte* board) { return reinterpret_cast<BoardPart*>(board + sizeof(BoardHead)); }
 
+// On a note stands where what is longer is: an OnBelt or an OnPoster.
+template <typename Place>
+void write_note(BoardNote& note, const Place& place) {
+  static_assert(sizeof place <= BoardNote::kBytes);
+  std::memcpy(note.bytes.data(), &place, sizeof place);
+}
 template <typename Place>
 Place read_note(const BoardNote& note) {
   Place found;
@@ -117,8 +123,7 @@ void Board::put_up(std::size_t bytes, MemberSet for_whom) {
   if (bytes <= kBoardBytes) [[likely]] {
     publish(bytes);
   } else {
-    const OnPoster put = posters_.put_up(meeting_, bytes, for_whom & ~member(rank_));
-    std::memcpy(note().bytes.data(), &put, sizeof put);
+    write_note(note(), posters_.put_up(meeting_, bytes, for_whom & ~member(rank_)));
     publish(BoardNote::kOnPoster);
   }
   wake(for_whom);
@@ -143,8 +148,7 @@ bool Board::put_up_on_belt(int which, std::uint64_t bytes) {
   auto& [belt, is_backed] = belts_[static_cast<std::size_t>(which)];
   // most communicators never need it
   if (!is_backed && !(is_backed = area_.back(belt.memory(), kBeltBytes).has_value())) return false;
-  const OnBelt laid{belt.begin_to_lay(), bytes, static_cast<std::uint32_t>(which)};
-  std::memcpy(note().bytes.data(), &laid, sizeof laid);
+  write_note(note(), OnBelt{belt.begin_to_lay(), bytes, static_cast<std::uint32_t>(which)});
   publish(BoardNote::kOnBelt);
   wake_all_members();
   return true;
