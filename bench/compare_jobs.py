@@ -38,7 +38,7 @@ Figure = collections.namedtuple("Figure", "microseconds word", defaults=[None])
 
 _ROW = re.compile(r"(\w+),([^\n]+?),(\d+),([\d.]+)(?:,([\d.]+))?")
 _PHASE = re.compile(r"(\w+) max_ms ([\d.]+) mean_ms [\d.]+")
-_PHASES = {"world_init": "until there is a communicator of all", "session_init": "MPI_Session_init", "self_comm": "self", "world_comm": "world", "dup": "first dup",
+_PHASES = {"world_init": "until there is a communicator of all", "session_init": "MPI_Session_init", "self_comm": "self", "world_comm": "world",
            "session_total": "until there is a communicator of all"}
 
 # What a system's short messages are held against: the word that its own two processes handed back and forth at that time.
@@ -46,6 +46,9 @@ _SHORTEST = Row("messages", "latency", 8, 2, 1)
 
 # Two processes, whose rows differ with how far they are apart, run so many times as often.
 _TIMES_OF_TWO = 3
+
+# Why a system does not run between nodes whose MPI_Finalize may hang there.
+_HANGS = "its own MPI_Finalize hangs in some jobs on simulated nodes (docs/measurements.md, \"MPICH 4.0.2 (ch4:ucx) between nodes\")"
 
 # Two figures are compared where their processes were as far from each other, as far as bare words tell.
 _ALIKE = 1.5
@@ -82,9 +85,10 @@ class System:
     preload: bool = False     # our library into a program that does not use it
     variables: dict = dataclasses.field(default_factory=dict)   # for its processes
     unless: str = ""          # what these say where the variables do not do as they should
+    ends_over_nodes: bool = True
 
     def is_in(self, place):
-        return place.part in self.parts and (not place.way or not self.ways or place.way in self.ways)
+        return place.part in self.parts and (place.nodes == 1 or self.ends_over_nodes) and (not place.way or not self.ways or place.way in self.ways)
 
     def program(self, part):
         return f"{_PROGRAMS.get(part, 'compare')}_{self.model}"
@@ -96,6 +100,7 @@ class Measured:
     systems: list
     values: dict = dataclasses.field(default_factory=lambda: collections.defaultdict(lambda: collections.defaultdict(list)))
     failures: list = dataclasses.field(default_factory=list)
+    left_out: list = dataclasses.field(default_factory=list)   # (system, part, why) of what is not tried at all
 
     def add(self, row, system, repetition, figure):
         series = self.values[row][system]
@@ -146,21 +151,23 @@ def rows_of(text, place):
                 yield row(_PHASES[match[1]], 0), Figure(float(match[2]) * 1e3)
 
 
-def _parts_of(mpi):
-    """All that its own library can end."""
-    return PARTS if mpi.ends_over_nodes else tuple(part for part in PARTS if part not in ("nodes", "fabric"))
-
-
 def systems_of(bench, options):
-    """What lies below first: where that does not run, nothing does."""
+    """What lies below first: where that does not run, nothing does. What is compared with each other runs one right after the other."""
     found = [System(RAW_CONNECTION, bench, "raw", parts=("fabric",), ways=(CONNECTIONS,)),
              System(RAW_LIBFABRIC, bench, "raw", parts=("fabric",), ways=options.providers),
-             System(WORLD, bench, "world", _parts_of(bench.mpi)), System(OURS, bench, "session"),
+             System(PRELOADED, bench, "world", parts=("messages", "collectives", "startup"), preload=True),
+             System(WORLD, bench, "world", ends_over_nodes=bench.mpi.ends_over_nodes), System(OURS, bench, "session"),
              System(MATCHED, bench, "session", parts=("fabric",), ways=options.providers, variables=_MATCHING, unless=_DOES_NOT_MATCH),
-             System(PRELOADED, bench, "world", parts=("messages",), preload=True), System(LIBRARY, bench, "library", parts=("rings",))]
+             System(LIBRARY, bench, "library", parts=("rings",))]
     for native in natives.find(options, _SOURCES):
-        found.append(System(f"native sessions ({native.mpi.title})", native, "session", _parts_of(native.mpi)))
+        found.append(System(f"native sessions ({native.mpi.title})", native, "session", ends_over_nodes=native.mpi.ends_over_nodes))
     return found
+
+
+def left_out(systems, places):
+    """(system, part, why) of what is not tried, as the system's own library may not end there."""
+    parts = dict.fromkeys(place.part for place in places if place.nodes > 1)
+    return [(system.name, part, _HANGS) for system in systems if not system.ends_over_nodes for part in parts]
 
 
 def places_of(options):
@@ -188,7 +195,7 @@ def _run(system, place, options):
     if place.way:
         return _run_over(system, place, milliseconds)
     if place.part == "startup":
-        return system.bench.run(place.processes, system.program(place.part), nodes=place.nodes)
+        return system.bench.run(place.processes, system.program(place.part), nodes=place.nodes, preload=system.preload)
     rows = "messages" if place.part == "nodes" else place.part
     variables = dict([system.bench.mpi.yields]) if place.part == "crowded" and system.bench.mpi.yields else {}
     return system.bench.run(place.processes, system.program(place.part), rows, milliseconds, *(["more"] if options.full else []),
@@ -216,21 +223,22 @@ def _measure_at(place, systems, measured, repetition, options):
                 measured.add(row, RAW, repetition, Figure(figure.word / 1e3, figure.word))
 
 
-def _times(place):
-    return _TIMES_OF_TWO if place.processes == 2 and place.part in ("messages", "collectives", "nodes", "fabric") else 1
+def _times(place, options):
+    return _TIMES_OF_TWO if not options.quick and place.processes == 2 and place.part in ("messages", "collectives", "nodes", "fabric") else 1
 
 
 def measure(bench, options):
     systems = systems_of(bench, options)
-    measured = Measured([system.name for system in systems])
     places = places_of(options)
+    measured = Measured([system.name for system in systems], left_out=left_out(systems, places))
     started = time.monotonic()
     for repetition in range(options.repetitions):
         for number, place in enumerate(places):
             bench.progress(f"{place} ({number + 1} of {len(places)}), repetition {repetition + 1} of {options.repetitions}; "
                            f"{time.monotonic() - started:.0f} s so far")
-            for time_here in range(_times(place)):
-                _measure_at(place, systems, measured, repetition * _times(place) + time_here, options)
+            times = _times(place, options)
+            for time_here in range(times):
+                _measure_at(place, systems, measured, repetition * times + time_here, options)
     for system in systems:
         if isinstance(system.bench, natives.Native):
             system.bench.close()

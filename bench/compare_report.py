@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What bench/compare has measured, as Markdown, CSV and figures."""
+import collections
 import csv
 import dataclasses
 import statistics
@@ -35,10 +36,13 @@ class Goal:
         what, over, way = row.what.partition(" over ")
         return row.what if self.other == BETTER else self.measure.format(what=what) + over + way
 
-    def text(self, row):
+    def is_reached(self, ratios):
+        return self.least <= statistics.median(ratios) <= self.ratio
+
+    def text(self, is_rate=False):
         if self.least:
             return f"{(self.ratio + self.least) / 2:.2f} ± {(self.ratio - self.least) / 2:.2f}"
-        return f"≥ {1 / self.ratio:.2g}" if _is_rate(row) else f"≤ {self.ratio:.2g}"
+        return f"≥ {1 / self.ratio:.2g}" if is_rate else f"≤ {self.ratio:.2g}"
 
 
 def _messages(what, *sizes, part="messages"):
@@ -62,6 +66,11 @@ GOALS = (
     Goal("8-byte latency between nodes, matched by the provider,", RAW_LIBFABRIC, 1.1, _SHORT_OVER_ALL_WAYS, ours=MATCHED),
     *(Goal(f"a program without sessions, with the library preloaded: {what}", WORLD, 1.02, _messages(what, size), ours=PRELOADED, least=0.98)
       for what, size in (("MPI_Comm_rank", 0), ("latency", 8), ("latency", 65536), ("bandwidth", 1 << 20), ("rate", 8))),
+)
+# Of rows that are many, and each of them noisy: told in one line, of the rows' medians.
+SUMMED_GOALS = (
+    Goal("a program without sessions, with the library preloaded: {count} rows of collectives, their medians (quartiles)", WORLD, 1.02,
+         {"part": ("collectives",)}, ours=PRELOADED, least=0.98),
 )
 
 
@@ -87,6 +96,15 @@ def _ratio(ratios, is_rate):
     return f"**{statistics.median(told):.3g}** ({min(told):.3g}–{max(told):.3g})"
 
 
+def _quartiles(ratios):
+    low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")
+    return f"**{middle:.3g}** ({low:.3g}–{high:.3g})"
+
+
+def _yes_or_no(is_reached):
+    return "yes" if is_reached else "**no**"
+
+
 def _middle(measured, row, system):
     series = measured.series(row, system)
     return statistics.median(series) if series else None
@@ -100,14 +118,29 @@ def _other(measured, row, goal):
     return max(others, key=lambda name: statistics.median(measured.ratios(row, goal.ours, name)), default=None)
 
 
+def _rows_of(goal, measured):
+    """(row, other, ratios) of all that the goal is of."""
+    for row in measured.values:
+        other = _other(measured, row, goal) if goal.applies(row) else None
+        ratios = measured.ratios(row, goal.ours, other) if other else []
+        if ratios:
+            yield row, other, ratios
+
+
 def verdicts(measured):
-    """(goal, row, other, ratios, is it reached) of all that has a goal."""
+    """(goal, row, other, ratios, is it reached) of all that has a goal by itself."""
     for goal in GOALS:
-        for row in measured.values:
-            other = _other(measured, row, goal) if goal.applies(row) else None
-            ratios = measured.ratios(row, goal.ours, other) if other else []
-            if ratios:
-                yield goal, row, other, ratios, goal.least <= statistics.median(ratios) <= goal.ratio
+        for row, other, ratios in _rows_of(goal, measured):
+            yield goal, row, other, ratios, goal.is_reached(ratios)
+
+
+def summed_verdicts(measured):
+    """(goal, medians of its rows' ratios, processes, is it reached)"""
+    for goal in SUMMED_GOALS:
+        rows = list(_rows_of(goal, measured))
+        medians = [statistics.median(ratios) for _, _, ratios in rows]
+        if len(medians) > 1:
+            yield goal, medians, sorted({row.processes for row, _, _ in rows}), goal.is_reached(medians)
 
 
 def _goals(measured):
@@ -116,13 +149,21 @@ def _goals(measured):
         if goal.other == BETTER and is_reached:
             continue   # they are many; those that are not are told one by one
         rows.append([goal.title(row), size_text(row.bytes), str(row.processes), _value(row, _middle(measured, row, goal.ours)), other,
-                     _value(row, _middle(measured, row, other)), _ratio(ratios, _is_rate(row)), goal.text(row), "yes" if is_reached else "**no**"])
+                     _value(row, _middle(measured, row, other)), _ratio(ratios, _is_rate(row)), goal.text(_is_rate(row)), _yes_or_no(is_reached)])
+    for goal, medians, processes, is_reached in summed_verdicts(measured):
+        rows.append([goal.measure.format(count=len(medians)), "", ", ".join(map(str, processes)), "", goal.other, "", _quartiles(medians),
+                     goal.text(), _yes_or_no(is_reached)])
     together = [is_reached for goal, _, _, _, is_reached in verdicts(measured) if goal.other == BETTER]
     text = measuring.table(("measure", "bytes", "processes", "", "against", "", "ratio (spread)", "to reach", "reached"), rows)
     if together:
         text += (f"\n\nOf {len(together)} rows of {', '.join(_TOGETHER)} with 2 and 8 processes {sum(together)} are at most "
                  f"1.0 of {BETTER}; the others are in the table.")
     return text
+
+
+def _compared(system):
+    """Whose ratio to whom stands beside a system's figure, and how that is called."""
+    return (PRELOADED, WORLD, "its ratio to world") if system == PRELOADED else (OURS, system, "sessions' ratio to it")
 
 
 def _all(measured, part):
@@ -133,12 +174,13 @@ def _all(measured, part):
         ours = _middle(measured, row, OURS)
         cells.append("" if ours is None else _value(row, ours))
         for other in others:
-            value, ratios = _middle(measured, row, other), measured.ratios(row, OURS, other)
+            of, to, _ = _compared(other)
+            value, ratios = _middle(measured, row, other), measured.ratios(row, of, to)
             cells.append("" if value is None else _value(row, value) + (f"; {_ratio(ratios, _is_rate(row))}" if ratios else ""))
         if any(cells[3:]):
             rows.append(cells)
     used = [3 + i for i in range(len(others) + 1) if any(row[3 + i] for row in rows)]
-    head = ["", "bytes", "processes", OURS, *(f"{name}; sessions' ratio to it" for name in others)]
+    head = ["", "bytes", "processes", OURS, *(f"{name}; {_compared(name)[2]}" for name in others)]
     keep = [0, 1, 2, *used]
     return measuring.table([head[i] for i in keep], [[row[i] for i in keep] for row in rows])
 
@@ -178,6 +220,15 @@ def _words(measured):
             "are of those of their figures for which it took about as long, as far as there are such, and times of all of them.")
 
 
+def _not_run(measured):
+    """One line for each system that was left out, and for each place where one failed."""
+    left_out = collections.defaultdict(list)
+    for system, part, why in measured.left_out:
+        left_out[system, why].append(part)
+    lines = [f"- {system}, {' and '.join(parts)}: {why}" for (system, why), parts in left_out.items()]
+    return lines + [f"- {system}, {place}: {_reason(why)}" for system, place, why in measured.failures]
+
+
 def markdown(measured, bench):
     options = bench.options
     parts = list(dict.fromkeys(row.part for row in measured.values))
@@ -188,8 +239,8 @@ def markdown(measured, bench):
         text += [f"## {_TITLES[part]}", _all(measured, part)]
         if part == "threads":
             text.append(_gain_of_threads(measured))
-    if measured.failures:
-        text += ["## What did not run", "\n".join(f"- {name}, {place}: {_reason(why)}" for name, place, why in measured.failures)]
+    if lines := _not_run(measured):
+        text += ["## What did not run", "\n".join(lines)]
     return "\n\n".join(text) + "\n"
 
 

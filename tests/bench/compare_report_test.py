@@ -2,6 +2,7 @@
 import contextlib
 import os
 import pathlib
+import re
 import sys
 import tempfile
 import types
@@ -198,6 +199,25 @@ class Verdicts(unittest.TestCase):
             self.assertEqual(list(_verdicts(measured).values()), [reached])
             self.assertIn("| 1.00 ± 0.02 |", compare_report._goals(measured))
 
+    def test_collectives_preloaded_are_one_row_of_their_medians(self):
+        rows = {BCAST._replace(bytes=size): {PRELOADED: [preloaded, preloaded, 9], WORLD: [1, 1, 1], OURS: [1, 1, 1]}
+                for size, preloaded in ((8, 0.9), (64, 0.98), (512, 1.01), (4096, 1.1), (32768, 2))}
+        rows[BCAST._replace(processes=2)] = {WORLD: [1], OURS: [1]}   # not preloaded, so none of them
+        measured = _measured(rows)
+        goals = compare_report._goals(measured)
+        self.assertIn("| a program without sessions, with the library preloaded: 5 rows of collectives, their medians (quartiles) |  | 8 |  | world |  "
+                      "| **1.01** (0.98–1.1) | 1.00 ± 0.02 | yes |", goals)
+        self.assertEqual(goals.count("with the library preloaded"), 1)
+        for row in measured.values:
+            measured.values[row][PRELOADED] = [Figure(1.03)] * 3
+        self.assertIn("**1.03** (1.03–1.03) | 1.00 ± 0.02 | **no** |", compare_report._goals(measured))
+
+    def test_what_is_preloaded_is_not_among_the_others(self):
+        measured = Measured([WORLD, OURS, PRELOADED])
+        for system, value in ((WORLD, 2), (OURS, 1.5), (PRELOADED, 1)):
+            measured.add(BCAST, system, 0, Figure(value))
+        self.assertEqual(_verdicts(measured), {("collectives", WORLD): True})
+
     def test_each_way_between_nodes_is_held_against_what_lies_below(self):
         measured = _measured({OVER_SOCKETS: {OURS: [12], RAW_LIBFABRIC: [10], WORLD: [5]}})
         self.assertEqual(_verdicts(measured), {("8-byte latency between nodes", RAW_LIBFABRIC): False})
@@ -233,6 +253,23 @@ class Texts(unittest.TestCase):
         self.assertIn("| Bcast | 8 B | 8 | 3 µs | world | 2 µs | **1.5** (1.5–1.5) | ≤ 1 | **no** |", text)
         self.assertIn("0 are at most 1.0", text)
         self.assertIn(f"- {NATIVE}, messages, 2 processes on 1 node(s): no memory\n", text)
+
+    def test_what_is_preloaded_is_beside_the_world(self):
+        measured = Measured([WORLD, OURS, PRELOADED])
+        for system, value in ((WORLD, 2), (OURS, 1), (PRELOADED, 3)):
+            measured.add(BCAST, system, 0, Figure(value))
+        text = compare_report._all(measured, "collectives")
+        self.assertIn("| sessions | world; sessions' ratio to it | world, preloaded; its ratio to world |", text)
+        self.assertIn("| 1 µs | 2 µs; **0.5** (0.5–0.5) | 3 µs; **1.5** (1.5–1.5) |", text)
+
+    def test_who_is_left_out_between_nodes_is_told(self):
+        system = lambda name, ends: compare_jobs.System(name, None, "session", ends_over_nodes=ends)
+        places = [Place("messages", 2, 1), Place("nodes", 2, 2), Place("fabric", 2, 2, CONNECTIONS), Place("fabric", 2, 2, "sockets")]
+        self.assertEqual([place.part for place in places if system(NATIVE, False).is_in(place)], ["messages"])
+        self.measured.left_out = compare_jobs.left_out([system(OURS, True), system(NATIVE, False)], places)
+        (line, _) = compare_report._not_run(self.measured)
+        self.assertRegex(line, rf"^- {re.escape(NATIVE)}, nodes and fabric: its own MPI_Finalize hangs in some jobs")
+        self.assertEqual(compare_jobs.left_out([system(NATIVE, False)], places[:1]), [])
 
     def test_what_a_second_thread_brings(self):
         one, two = (Row("threads", what, 8, 2, 1) for what in ("rate, 1 thread (multiple)", "rate, 2 threads"))
