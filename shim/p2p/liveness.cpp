@@ -14,9 +14,11 @@ constexpr base::Nanoseconds kLivenessInterval = 100'000'000;
 // Enough for anything that lies in a ring or a completion queue.
 constexpr int kLastPolls = 10'000;
 
-base::Error gone_error(base::ProcessId process) {
+/// @param why it is out of reach though it may be alive; empty: it is not
+base::Error gone_error(base::ProcessId process, std::string_view why) {
   std::string who = "process " + std::to_string(process.rank);
   if (process.world != 0) who += " of world " + std::to_string(process.world);
+  if (!why.empty()) return {base::ErrorClass::proc_aborted, who + " cannot be reached any more: " + std::string(why)};
   return {base::ErrorClass::proc_aborted,
           who + " has died or left; see its own output for the reason, and free the communicators it was in"};
 }
@@ -71,6 +73,7 @@ void Core::check_liveness() {
     if (now < next_liveness_) return;
     next_liveness_ = now + kLivenessInterval;
     give_up_recalls();
+    for (const Polled& polled : transports_) polled.transport->look_for_losses();
     watched = concerns();
   }
   std::vector<base::ProcessId> gone, cut_off;
@@ -96,7 +99,10 @@ void Core::check_liveness() {
   sort_out_doubles(gone);
   // meanwhile one may have begun anew, with another way to it
   std::erase_if(gone, [&](base::ProcessId process) { return std::ranges::find(cut_off, process) != cut_off.end() && !is_cut_off(process); });
-  for (base::ProcessId process : gone) fail(peer(process), gone_error(process));
+  for (base::ProcessId process : gone) {
+    Peer& lost = peer(process);
+    fail(lost, gone_error(process, lost.link == nullptr ? std::string_view() : lost.transport->why_gone(*lost.link)));
+  }
 }
 
 /// Does the way to it say that it is gone? The router knows of processes of the own node alone.

@@ -28,6 +28,7 @@ The other keys hold for all of them:
     timeout      seconds, default 30
     exit         expected exit code of the launcher, a number or "nonzero"; default 0. A job that is expected to end badly
                  may leave shared memory that the next job removes
+    may_end      regular expression: where it is found in the output, the job has ended badly as it may, and nothing else is asked
     passes       how many processes must print "test passed": a number or "all" (the default)
     output       regular expressions that must be found in the output (^ and $ match at lines)
     forbidden    regular expressions that must not
@@ -74,6 +75,7 @@ class Job:
     cluster: list[str] = dataclasses.field(default_factory=list)
     timeout: float = 30
     exit: int | str = 0
+    may_end: str = ""
     passes: int | str = "all"
     output: list[str] = dataclasses.field(default_factory=list)
     forbidden: list[str] = dataclasses.field(default_factory=list)
@@ -90,7 +92,7 @@ class Job:
 
     @property
     def ends_badly(self) -> bool:
-        return self.exit != 0
+        return self.exit != 0 or bool(self.may_end)
 
     @property
     def expected_passes(self) -> int:

@@ -65,6 +65,12 @@ class RunJob(unittest.TestCase):
             script = f'test "${rank}" = 1 && exit 3; exit 0'
             self.expect(shell(script, launcher=name, processes=2, passes=0, exit=3), 0, "run-job: ")
 
+    def test_a_job_may_end_badly_if_it_says_why(self) -> None:
+        self.expect(shell('echo "all is lost"; exit 3', may_end="^all is lost"), 0, "run-job: ")
+        self.expect(shell('echo "test passed"', may_end="^all is lost"), 0, "run-job: ")
+        self.expect(shell('echo "some is lost"; exit 3', may_end="^all is lost"), 1, "exit code 3, expected 0")
+        self.expect(shell('echo "all is lost"', may_end="^all is lost"), 1, "0 processes printed 'test passed'")
+
     def test_variables_under_the_launcher(self) -> None:
         for name, _ in self.each_launcher():
             table = shell('test "$A" = "b c" && echo "test passed"', launcher=name, processes=2)

@@ -2,8 +2,11 @@
 /* Rank 0 sends rank 1 more than that has room for, long before it is received: rank 1 waits for somebody else's message meanwhile, which comes all
  * the same. Its memory stays within bounds, and everything comes in the end, in order.
  *
- *   flood MIB [HELD]      most that the memory of rank 1 may grow by, and most that unexpected messages may take of it
+ *   flood MIB [HELD]          most that the memory of rank 1 may grow by, and most that unexpected messages may take of it
+ *   flood MIB HELD waiting    rank 1 looks for nothing and waits for the one message alone: what a provider matches stays with the provider
  */
+#include <stdbool.h>
+
 #include "footprint.h"
 #include "session_counts.h"
 
@@ -11,7 +14,19 @@ enum { MESSAGES = 10000, LENGTH = 2000, FLOOD = 1, ENOUGH = 2, BEGUN = 3, GO = 4
 
 static int filling(int message, int at) { return message * 7 + at; }
 
-static void flood(void) {
+/* A provider tells apart only whom it has heard of: until then it looks for messages of all. */
+static void get_to_know(int other) {
+  for (int i = 0; i < 10; ++i) MUST(MPI_Sendrecv(NULL, 0, MPI_INT, other, BEGUN, NULL, 0, MPI_INT, other, BEGUN, world, MPI_STATUS_IGNORE));
+}
+
+/* What rank 1 does not tell, the sender sees: from some message on, its own are announced. */
+static void send_until_held_back(MPI_Request *requests) {
+  int flag = 0;
+  while (!flag && count("messages_rendezvous") == 0) MUST(MPI_Testall(MESSAGES, requests, &flag, MPI_STATUSES_IGNORE));
+  EXPECT(!flag, "all messages have left, and nobody was told to hold back");
+}
+
+static void flood(bool is_waited) {
   int *data = malloc(sizeof(int) * MESSAGES * LENGTH);
   MPI_Request *requests = malloc(sizeof(MPI_Request) * MESSAGES);
   EXPECT(data != NULL && requests != NULL, "memory");
@@ -20,7 +35,8 @@ static void flood(void) {
     for (int k = 0; k < LENGTH; ++k) message[k] = filling(i, k);
     MUST(MPI_Isend(message, LENGTH, MPI_INT, 1, FLOOD, world, &requests[i]));
   }
-  MUST(MPI_Recv(NULL, 0, MPI_INT, 1, ENOUGH, world, MPI_STATUS_IGNORE));
+  if (is_waited) send_until_held_back(requests);
+  else MUST(MPI_Recv(NULL, 0, MPI_INT, 1, ENOUGH, world, MPI_STATUS_IGNORE));
   MUST(MPI_Send(NULL, 0, MPI_INT, 2, BEGUN, world));
   MUST(MPI_Waitall(MESSAGES, requests, MPI_STATUSES_IGNORE));
   free(requests);
@@ -33,17 +49,18 @@ static void be_silent(void) {
     int flag;
     MUST(MPI_Iprobe(2, GO, world, &flag, MPI_STATUS_IGNORE));
   }
-  EXPECT(count("senders_held_back") == 1, "nobody was told to hold back");
   MUST(MPI_Send(NULL, 0, MPI_INT, 0, ENOUGH, world));
 }
 
-static void be_flooded(long most_mib, long most_held_mib) {
+static void be_flooded(long most_mib, long most_held_mib, bool waits) {
   static int message[LENGTH];
   MPI_Status status;
   int wrong = 0;
+  if (waits) get_to_know(2);
   const long before = resident_kib("RssAnon:");
-  be_silent();
-  MUST(MPI_Recv(NULL, 0, MPI_INT, MPI_ANY_SOURCE, GO, world, &status));
+  if (!waits) be_silent();
+  MUST(MPI_Recv(NULL, 0, MPI_INT, waits ? 2 : MPI_ANY_SOURCE, GO, world, &status));
+  EXPECT(count("senders_held_back") > 0, "nobody was told to hold back");
   const long grown = resident_kib("RssAnon:") - before;
   EXPECT(status.MPI_SOURCE == 2, "from %d", status.MPI_SOURCE);
   EXPECT(grown < most_mib * 1024, "grown by %ld KiB", grown);
@@ -58,19 +75,21 @@ static void be_flooded(long most_mib, long most_held_mib) {
 }
 
 /* Tells the flooded one to go on, which waits for this and takes what comes until then. */
-static void stand_by(void) {
+static void stand_by(bool is_waited) {
+  if (is_waited) get_to_know(1);
   MUST(MPI_Recv(NULL, 0, MPI_INT, 0, BEGUN, world, MPI_STATUS_IGNORE));
   MUST(MPI_Send(NULL, 0, MPI_INT, 1, GO, world));
 }
 
 int main(int argc, char **argv) {
-  if (argc != 2 && argc != 3) return 2;
-  const long most_mib = strtol(argv[1], NULL, 10), most_held_mib = strtol(argv[argc - 1], NULL, 10);
+  if (argc < 2 || argc > 4) return 2;
+  const long most_mib = strtol(argv[1], NULL, 10), most_held_mib = strtol(argv[argc == 2 ? 1 : 2], NULL, 10);
+  const bool is_waiting = argc == 4;
   keep_malloc_tidy();
   open_world("test.flood");
   EXPECT(size == 3, "%d processes", size);
-  if (rank == 0) flood();
-  if (rank == 1) be_flooded(most_mib, most_held_mib);
-  if (rank == 2) stand_by();
+  if (rank == 0) flood(is_waiting);
+  if (rank == 1) be_flooded(most_mib, most_held_mib, is_waiting);
+  if (rank == 2) stand_by(is_waiting);
   return close_world();
 }

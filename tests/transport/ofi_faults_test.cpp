@@ -17,13 +17,19 @@ namespace {
 
 using base::ErrorClass;
 
+constexpr base::Nanoseconds kPatience = 200'000'000;
+
 /// Two endpoints; what their providers are to refuse is said call by call.
 struct FaultyPair {
   std::optional<Call> refused;  ///< by the first one's, or …
   ssize_t code = -FI_EAGAIN;
   std::optional<Call> refused_there;  ///< … by the second one's provider
   std::unique_ptr<Transport> here = make(), there = make();
-  std::unique_ptr<Sabotage> sabotage = std::make_unique<Sabotage>(*here, [this](Call call) { return call == refused ? code : 0; });
+  int sends = 0;  ///< of the first one's, without those that are injected
+  std::unique_ptr<Sabotage> sabotage = std::make_unique<Sabotage>(*here, [this](Call call) {
+    sends += call == Call::send;
+    return call == refused ? code : 0;
+  });
   std::unique_ptr<Sabotage> sabotage_there =
       std::make_unique<Sabotage>(*there, [this](Call call) { return call == refused_there ? code : 0; });
   Link* link = *here->open(there->address());
@@ -37,7 +43,7 @@ struct FaultyPair {
   }
   static std::unique_ptr<Transport> make() {
     testing::make_room_for("sockets");
-    auto made = make_ofi({.provider = "sockets", .interface = "lo", .tuning = {.reads = true}});
+    auto made = make_ofi({.provider = "sockets", .interface = "lo", .tuning = {.reads = true, .patience = kPatience}});
     EXPECT_TRUE(made) << made.error().text();
     return *std::move(made);
   }
@@ -180,6 +186,62 @@ TEST(OfiFaults, AHardErrorIsItsLinksAlone) {
     EXPECT_TRUE(third->poll(sink));
     return came == 1;
   });
+}
+
+/// Both who sent it and who should have got it, whichever of them waits for what comes of it.
+TEST(OfiFaults, WhoWaitsFindsOutThatAPacketWasLost) {
+  FaultyPair pair{.code = Sabotage::kLost};
+  pair.meet();
+  pair.refused = Call::inject;
+  ASSERT_EQ(pair.send(10), Attempt::done);
+  pair.refused.reset();
+  EXPECT_EQ(pair.send(10), Attempt::done);
+  const auto begin = base::now_ns();
+  pair.poll_until([&] {
+    pair.here->look_for_losses();
+    return pair.here->is_gone(*pair.link);
+  });
+  EXPECT_GE(base::now_ns() - begin, kPatience) << "something may be under way";
+  EXPECT_EQ(pair.heard, 1);
+  EXPECT_TRUE(pair.there->is_gone(*pair.back));
+  for (std::string_view why : {pair.here->why_gone(*pair.link), pair.there->why_gone(*pair.back)})
+    EXPECT_TRUE(why.find("lost over libfabric's sockets") != why.npos) << why;
+  auto attempt = pair.here->try_send(*pair.link, bytes_of(1), {});
+  ASSERT_FALSE(attempt);
+  EXPECT_EQ(attempt.error().error_class(), ErrorClass::proc_aborted);
+}
+
+/// Nor does one answer to whom nothing goes any more: it says just that.
+TEST(OfiFaults, WhoWaitsFindsOutThatNothingComesBack) {
+  FaultyPair pair{.code = -FI_EIO};
+  pair.meet();
+  pair.refused_there = Call::send;
+  EXPECT_FALSE(pair.there->try_send(*pair.back, std::vector<std::byte>(5000), {}));
+  pair.refused_there.reset();
+  ASSERT_EQ(pair.send(10), Attempt::done);
+  pair.poll_until([&] {
+    pair.here->look_for_losses();
+    return pair.here->is_gone(*pair.link);
+  });
+}
+
+/// Who waits asks, and all has come; asked later again, since more has been sent. Nobody asks about what is known.
+TEST(OfiFaults, WhoWaitsFindsNothingWhereNothingWasLost) {
+  FaultyPair pair;
+  pair.meet();
+  const int before = pair.sends;  // packets are injected
+  const auto wait = [&](base::Nanoseconds long_enough) {
+    for (const auto begin = base::now_ns(); base::now_ns() - begin < long_enough; sched_yield()) {
+      pair.here->look_for_losses();
+      pair.poll();
+    }
+  };
+  wait(3 * kPatience);
+  EXPECT_EQ(pair.sends, before + 1);
+  ASSERT_EQ(pair.send(10), Attempt::done);
+  wait(3 * kPatience);
+  EXPECT_EQ(pair.sends, before + 2);
+  EXPECT_FALSE(pair.here->is_gone(*pair.link) || pair.there->is_gone(*pair.back));
 }
 
 TEST(OfiFaults, ALostCompletionEndsTheEndpointButNoProcessWaits) {

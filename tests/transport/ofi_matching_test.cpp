@@ -154,6 +154,26 @@ TEST_F(OfiMatching, AMessageForAForgottenReceiveIsGathered) {
   EXPECT_TRUE(told.matched.empty() && told.withdrawn.empty());
 }
 
+/// A provider's memory has no bound of its own.
+TEST_F(OfiMatching, WhatNobodyReceivesIsGatheredBeforeThereIsMuchOfIt) {
+  constexpr std::size_t kMessages = 1000, kBytes = 8000;
+  const auto try_send = [&] { return *there->matcher()->try_send(*to, kMessage, body_of(1, kBytes), {}) == Attempt::done; };
+  const auto send_until = [&](std::size_t messages) {
+    std::size_t taken = 0;
+    poll_until([&] { return (taken += try_send()) == messages; });
+  };
+  send_until(kMessages);
+  EXPECT_GT(told.gathered.size(), kMessages - (std::size_t{2} << 20) / kBytes);
+  // who does not look at what comes gets no more than that
+  std::size_t taken = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    taken += try_send();
+    EXPECT_TRUE(there->poll(nothing));
+  }
+  EXPECT_LT(taken, (std::size_t{2} << 20) / kBytes);
+  poll_until(try_send);
+}
+
 TEST_F(OfiMatching, ThereIsRoomForSoManyReceivesAndForTheOneThatAcceptsAll) {
   std::vector<MatchedReceive> receives(here->matcher()->room() + 1);
   for (MatchedReceive& receive : receives) {

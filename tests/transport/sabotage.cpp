@@ -80,6 +80,8 @@ Sabotage::State& state_of(const void* object) {
   return *states().at(object);
 }
 
+constexpr ssize_t kLost = Sabotage::kLost;
+
 /// What is called instead of the provider's functions.
 struct Instead {
   static ssize_t send(fid_ep* ep, const void* bytes, std::size_t length, void* description, fi_addr_t to, void* context) {
@@ -90,7 +92,7 @@ struct Instead {
 
   static ssize_t inject(fid_ep* ep, const void* bytes, std::size_t length, fi_addr_t to) {
     Sabotage::State& state = state_of(ep);
-    if (auto code = state.refusal(Call::inject)) return code;
+    if (auto code = state.refusal(Call::inject)) return code == kLost ? 0 : code;
     return state.send_or_put_off({{}, bytes, length, nullptr, to, nullptr});
   }
 
@@ -109,7 +111,7 @@ struct Instead {
 
   static ssize_t inject_matched(fid_ep* ep, const void* bytes, std::size_t length, fi_addr_t to, std::uint64_t bits) {
     Sabotage::State& state = state_of(ep);
-    if (auto code = state.refusal(Call::inject_matched)) return code;
+    if (auto code = state.refusal(Call::inject_matched)) return code == kLost ? 0 : code;
     return state.real_tagged->inject(ep, bytes, length, to, bits);
   }
 

@@ -67,6 +67,8 @@ class NetTransport final : public Net, private Matcher {
   std::unique_ptr<Offer> offer(Link& link, ConstSpan memory) override;
   std::unique_ptr<Read> begin_read(Link& link, const RemoteMemory& from, std::span<std::byte> into) override;
   bool is_gone(const Link& link) const override;
+  std::string_view why_gone(const Link& link) const override;
+  void look_for_losses() override { if (fabric_) fabric_->look_for_losses(); }
   Presence presence(const Link& link) const override;
   bool is_flushed() const override { return contacts_->is_flushed() && (!fabric_ || fabric_->is_flushed()); }
   bool can_sleep() const override { return false; }
@@ -228,12 +230,19 @@ Result<Attempt> NetTransport::try_read(Link& from, std::uint64_t remote_address,
 
 /// A fabric may never say that a process is gone of which something is awaited. Connections that have served their purpose are closed where
 /// there is one, so that their end says nothing; but nobody takes a call any more where a process has ended.
-bool NetTransport::is_gone(const Link& link) const {
-  Contact& contact = *static_cast<const NetLink&>(link).contact;
+bool NetTransport::is_gone(const Link& to) const {
+  const auto& link = static_cast<const NetLink&>(to);
+  Contact& contact = *link.contact;
   if (!wants_fabric()) return contact.has_left();
   if (!mark_.is_own_process()) return false;
+  if (link.fabric != nullptr && fabric_->is_gone(*link.fabric)) return true;
   contacts_->look_for(contact);
   return contact.failure() != nullptr;
+}
+
+std::string_view NetTransport::why_gone(const Link& to) const {
+  const auto& link = static_cast<const NetLink&>(to);
+  return link.fabric == nullptr ? std::string_view() : fabric_->why_gone(*link.fabric);
 }
 
 std::unique_ptr<Offer> NetTransport::offer(Link& to, ConstSpan memory) {

@@ -33,10 +33,18 @@ struct OfiLink final : Link {
   std::uint64_t packets_confirmed = 0;  ///< the peer has seen these
   std::uint64_t packets_asked = 0;      ///< and has been asked about these
   base::Nanoseconds asked_at = 0;
+  base::Nanoseconds patience = 0;       ///< who waits asks again after so long; 0: nobody has seen that something is not confirmed
+  std::size_t in_doubt = 0;        ///< bytes of messages for its provider to match which it may not have seen
+  std::size_t in_doubt_asked = 0;  ///< about which it has been asked
+  // Of its packets, those that have not come though it has asked about them later:
+  std::uint64_t packets_announced = 0;  ///< it has sent so many
+  std::uint64_t packets_missed = 0;     ///< so many had not come
+  base::Nanoseconds missed_since = 0;   ///< then
   base::Nanoseconds refused_since = 0;  ///< asking has found no room since then
   bool is_asking = false;     ///< for a receipt it has not got
   std::uint64_t asked_sweep = 0;  ///< which gathers what had come when it asked
   std::optional<std::uint64_t> recognised;  ///< the provider tells its messages from others' since it had swept so often
+  bool has_left = false;      ///< it has said bye
   bool has_said_bye = false;  ///< we have, to it
   bool bye_is_heard = false;  ///< and it has heard it, or will
 

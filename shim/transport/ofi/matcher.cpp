@@ -20,6 +20,8 @@ namespace {
 
 /// A receive that accepts all is given back at once where it can be; a provider that has not done so by then never will.
 constexpr int kTrialPolls = 1000;
+/// Of messages that the other may not have seen, so many bytes are on their way to it at most; each takes some more where it lies.
+constexpr std::size_t kMostInDoubt = std::size_t{1} << 20, kBesideEachMessage = 512;
 
 }  // namespace
 
@@ -40,8 +42,18 @@ Status OfiMatcher::begin() {
   return {};
 }
 
+/// What no receive waits for lies in the memory of the other's provider, until that is swept: an ask brings it to the other's owner, who
+/// may tell us to hold back.
 Result<Attempt> OfiMatcher::try_send(Link& to, const Envelope& message, ConstSpan header, ConstSpan payload) {
-  return of_.try_send_as(FrameKind::matched, bits_.of(message), static_cast<OfiLink&>(to), header, payload);
+  auto& link = static_cast<OfiLink&>(to);
+  if (link.in_doubt >= kMostInDoubt / 2 && link.in_doubt_asked == 0) [[unlikely]] SHIM_TRY(of_.ask(link));
+  if (link.in_doubt >= kMostInDoubt) [[unlikely]] {
+    ++of_.counts_.sends_again;
+    return Attempt::again;
+  }
+  SHIM_TRY_ASSIGN(const Attempt attempt, of_.try_send_as(FrameKind::matched, bits_.of(message), link, header, payload));
+  if (attempt == Attempt::done) link.in_doubt += header.size() + payload.size() + kBesideEachMessage;
+  return attempt;
 }
 
 /// As the operation says. It is given back where the provider does not take it.

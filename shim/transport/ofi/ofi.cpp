@@ -28,9 +28,9 @@ constexpr std::size_t kLeastFrameBytes = 1024;
 
 }  // namespace
 
-Ofi::Ofi(Library library, Endpoint endpoint, std::uint64_t cookie)
+Ofi::Ofi(Library library, Endpoint endpoint, std::uint64_t cookie, base::Nanoseconds patience)
     : library_(library), endpoint_(std::move(endpoint)), traits_(endpoint_.traits()),
-      caution_(caution_about(endpoint_.provider(), tcp_receive_memory())), cookie_(cookie),
+      caution_(caution_about(endpoint_.provider(), tcp_receive_memory())), cookie_(cookie), patience_(patience),
       sends_(traits_.sends, traits_.prefix_bytes + traits_.frame_bytes),
       injected_(std::make_unique_for_overwrite<std::byte[]>(traits_.prefix_bytes + traits_.inject_bytes)),
       receives_(traits_.receives, traits_.prefix_bytes + traits_.frame_bytes), reads_(traits_.read_bytes != 0 ? kReadDepth : 0, 0) {}
@@ -127,7 +127,7 @@ Result<std::unique_ptr<Transport>> open_provider(const Library& library, std::st
   if (endpoint.traits().frame_bytes < kLeastFrameBytes)
     return Error(ErrorClass::other, "its messages are too short, at most " + std::to_string(endpoint.traits().frame_bytes) + " bytes");
   SHIM_TRY_ASSIGN(std::uint64_t cookie, random_cookie());
-  auto transport = std::make_unique<Ofi>(library, std::move(endpoint), cookie);
+  auto transport = std::make_unique<Ofi>(library, std::move(endpoint), cookie, settings.tuning.patience);
   SHIM_TRY(transport->begin());
   if (provider == "shm") {
     SHIM_TRY_ASSIGN(auto marker, RegionMarker::make(kSharedMemory));

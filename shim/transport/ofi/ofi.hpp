@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "shim/base/clock.hpp"
 #include "shim/base/loaded_library.hpp"
 #include "shim/transport/transport.hpp"
 
@@ -24,6 +25,7 @@ struct OfiTuning {
   bool orders_itself = false;      ///< as over a provider that does not keep the order
   bool registers_buffers = false;  ///< as for a provider that must know them
   std::optional<bool> names_senders;  ///< receives say whose messages they want; unset: as seen to be best
+  base::Nanoseconds patience = 2'000'000'000;  ///< who waits asks after so long whether what it has sent has come
 };
 
 struct OfiSettings {

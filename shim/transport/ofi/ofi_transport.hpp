@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The Transport over one libfabric endpoint. sending.cpp and receiving.cpp move frames; reading.cpp reads other processes' memory;
-// receipts.cpp knows what has arrived when it ends; ofi.cpp is the rest.
+// receipts.cpp knows what has arrived; ofi.cpp is the rest.
 #pragma once
 
 #include <rdma/fi_eq.h>
@@ -28,7 +28,7 @@ struct Held {
 
 class Ofi final : public Transport {
  public:
-  Ofi(Library library, Endpoint endpoint, std::uint64_t cookie);
+  Ofi(Library library, Endpoint endpoint, std::uint64_t cookie, base::Nanoseconds patience);
   ~Ofi() override;
 
   std::string_view name() const override { return "ofi"; }
@@ -42,6 +42,9 @@ class Ofi final : public Transport {
   bool needs_offers() const override { return true; }
   std::unique_ptr<Offer> offer(Link& link, ConstSpan memory) override;
   std::unique_ptr<Read> begin_read(Link& link, const RemoteMemory& from, std::span<std::byte> into) override;
+  bool is_gone(const Link& link) const override;
+  std::string_view why_gone(const Link& link) const override;
+  void look_for_losses() override;
   bool is_flushed() const override;
   bool can_sleep() const override { return false; }
   void sleep(std::int64_t nanoseconds, const LastLook&) override;
@@ -71,6 +74,7 @@ class Ofi final : public Transport {
   base::Result<Attempt> introduce_ourselves(OfiLink& link);
   base::Result<Attempt> insert(OfiLink& link);
   base::Result<Attempt> make_ready(OfiLink& link);
+  base::Result<Attempt> reach(OfiLink& link);
   base::Result<Attempt> try_send_as(FrameKind kind, std::uint64_t bits, OfiLink& link, ConstSpan header, ConstSpan payload);
   base::Result<Attempt> send_frame(OfiLink& link, FrameKind kind, ConstSpan header, ConstSpan payload, std::uint64_t bits = 0);
   base::Result<Attempt> inject(OfiLink& link, const Match& match, std::size_t bytes);
@@ -105,10 +109,14 @@ class Ofi final : public Transport {
 
   // --- receipts.cpp
   base::Result<Attempt> send_receipt(OfiLink& link, FrameKind kind);
+  base::Result<Attempt> ask(OfiLink& link);
   void ask_for_receipts();
-  void take_ask(OfiLink& link);
+  void take_ask(OfiLink& link, ConstSpan bytes);
   void answer_asks();
+  bool misses_packets(OfiLink& link) const;
+  void answer(OfiLink& link);
   void take_receipt(OfiLink& link, ConstSpan bytes);
+  void take_lost(OfiLink& link);
   void take_bye(OfiLink& link, ConstSpan bytes);
   void say_goodbye();
 
@@ -118,6 +126,7 @@ class Ofi final : public Transport {
   const Traits traits_;
   const std::string caution_;
   std::uint64_t cookie_;
+  const base::Nanoseconds patience_;
   Buffers sends_;
   std::unique_ptr<std::byte[]> injected_;  ///< one frame, for as long as it takes to inject it
   Buffers receives_;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What has arrived when this end closes: receipts, and goodbyes.
+// What has arrived: receipts, for who waits for long and for who closes; and goodbyes.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "shim/transport/ofi/ofi_transport.hpp"
@@ -19,8 +21,25 @@ constexpr base::Nanoseconds kAskAgainNs = 20'000'000;
 /// tcp;ofi_rxm (libfabric 1.17) connects to a peer that is gone again and again, and says "try again" meanwhile. A peer that
 /// neither takes nor says anything for this long while we flush is taken for gone.
 constexpr base::Nanoseconds kGoneNs = 2'000'000'000;
+/// Who waits asks a peer that does not answer, because it computes, after twice as long each time, at most.
+constexpr base::Nanoseconds kMostPatienceNs = 60'000'000'000;
 /// Closing waits this long for the peers to hear our goodbye; one that is busy elsewhere hears it later.
 constexpr base::Nanoseconds kGoodbyeNs = 100'000'000;
+
+ConstSpan bytes_of(const Receipt& receipt) { return std::as_bytes(std::span(&receipt, 1)); }
+
+std::optional<Receipt> receipt_in(ConstSpan bytes) {
+  Receipt receipt;
+  if (bytes.size() < sizeof receipt) return std::nullopt;
+  std::memcpy(&receipt, bytes.data(), sizeof receipt);
+  return receipt;
+}
+
+Error lost_packets(const char* which_way, const std::string& provider) {
+  return {ErrorClass::proc_aborted, "packets " + std::string(which_way) + " that process were lost over libfabric's " + provider +
+                                        ", which said nothing of it (FI_LOG_LEVEL=warn may tell more); set INTERSESSION_PROVIDER to another "
+                                        "provider, or unset it"};
+}
 
 }  // namespace
 
@@ -33,18 +52,25 @@ bool Ofi::is_flushed() const {
   return settled && sends_.in_use() == 0;
 }
 
+Result<Attempt> Ofi::ask(OfiLink& link) {
+  const Receipt sent{link.packets_sent};
+  SHIM_TRY_ASSIGN(const Attempt attempt, send_frame(link, FrameKind::ask, bytes_of(sent), {}));
+  if (attempt != Attempt::done) return attempt;
+  link.packets_asked = link.packets_sent;
+  link.in_doubt_asked = link.in_doubt;
+  link.asked_at = base::now_ns();
+  link.refused_since = 0;
+  return attempt;
+}
+
 void Ofi::ask_for_receipts() {
   base::Nanoseconds now = base::now_ns();
   for (auto& [cookie, link] : links_) {
     if (link->is_settled()) continue;
     if (link->packets_asked == link->packets_sent && now - link->asked_at < kAskAgainNs) continue;
-    auto attempt = send_frame(*link, FrameKind::ask, {}, {});
-    if (!attempt) continue;  // the failure is the link's
-    if (*attempt == Attempt::done) {
-      link->packets_asked = link->packets_sent;
-      link->asked_at = now;
-      link->refused_since = 0;
-    } else if (link->refused_since == 0) {
+    auto attempt = ask(*link);
+    if (!attempt || *attempt == Attempt::done) continue;  // the failure is the link's
+    if (link->refused_since == 0) {
       link->refused_since = now;
     } else if (now - link->refused_since > kGoneNs) {
       fail(*link, Error(ErrorClass::proc_aborted, "a process takes no packets any more over " + endpoint_.provider()));
@@ -52,16 +78,44 @@ void Ofi::ask_for_receipts() {
   }
 }
 
-/// Packets come in the order sent, so what was sent before an ask has been seen by then. Where an answer finds no room it is
-/// dropped: the asker asks again.
+/// A provider may lose without a word what it has taken, as tcp;ofi_rxm does with a connection that is refused. Nobody sees that but the
+/// two who wait for each other then, or in a circle of more; so who waits asks all.
+void Ofi::look_for_losses() {
+  if (broken_ || !mark_.is_own_process()) return;
+  const base::Nanoseconds now = base::now_ns();
+  for (auto& [cookie, link] : links_) {
+    if (link->is_settled()) {
+      link->patience = 0;
+    } else if (link->patience == 0) {
+      link->patience = patience_;
+      link->asked_at = now;
+    } else if (now - link->asked_at >= link->patience) {
+      auto attempt = ask(*link);
+      if (attempt && *attempt == Attempt::done) link->patience = std::min(2 * link->patience, kMostPatienceNs);
+    }
+  }
+}
+
+bool Ofi::is_gone(const Link& of) const {
+  const auto& link = static_cast<const OfiLink&>(of);
+  return link.failure && !link.has_left;
+}
+
+std::string_view Ofi::why_gone(const Link& of) const {
+  const auto& link = static_cast<const OfiLink&>(of);
+  return is_gone(link) ? std::string_view(link.failure->text()) : std::string_view();
+}
+
+/// Packets come in the order sent, so what was sent before an ask has been seen by then.
 Result<Attempt> Ofi::send_receipt(OfiLink& link, FrameKind kind) {
   const Receipt receipt{link.packets_seen};
-  return send_frame(link, kind, std::as_bytes(std::span(&receipt, 1)), {});
+  return send_frame(link, kind, bytes_of(receipt), {});
 }
 
 /// Is answered when all that has come has been read: a goodbye behind it means that nobody wants the answer, and with libfabric's
 /// shm that it would end this process (closing_loses_packets).
-void Ofi::take_ask(OfiLink& link) {
+void Ofi::take_ask(OfiLink& link, ConstSpan bytes) {
+  if (const auto sent = receipt_in(bytes)) link.packets_announced = std::max(link.packets_announced, sent->packets);
   if (matcher_) link.asked_sweep = matcher_->begin_sweep();  // we have not seen what waits at the provider
   if (!std::exchange(link.is_asking, true)) asking_.push_back(&link);
 }
@@ -70,20 +124,51 @@ void Ofi::answer_asks() {
   std::erase_if(asking_, [&](OfiLink* link) {
     if (matcher_ && matcher_->sweeps() < link->asked_sweep) return false;
     link->is_asking = false;
-    (void)send_receipt(*link, FrameKind::seen);  // a failed link takes none
+    answer(*link);
     return true;
   });
 }
 
+/// Of the packets that had been sent when this was asked some time ago, have not all come? What was sent before an ask comes before it; where
+/// the provider matches, an ask may overtake them, but not while nothing at all comes.
+bool Ofi::misses_packets(OfiLink& link) const {
+  const base::Nanoseconds now = base::now_ns();
+  if (link.packets_seen >= link.packets_announced || link.has_said_bye) {
+    link.missed_since = 0;
+  } else if (link.missed_since == 0 || link.packets_seen >= link.packets_missed) {
+    link.missed_since = now;
+    link.packets_missed = matcher_ ? link.packets_seen + 1 : link.packets_announced;
+  }
+  return link.missed_since != 0 && now - link.missed_since >= patience_ / 2;
+}
+
+/// Where an answer finds no room it is dropped: the asker asks again. Where our own packets to the asker have failed, it hears no more of us
+/// than that.
+void Ofi::answer(OfiLink& link) {
+  if (link.has_left) return;
+  if (!link.failure && !misses_packets(link)) {
+    (void)send_receipt(link, FrameKind::seen);  // a failure is the link's
+    return;
+  }
+  auto attempt = send_receipt(link, FrameKind::lost);
+  if (attempt && *attempt == Attempt::done) fail(link, lost_packets("from", endpoint_.provider()));
+}
+
+void Ofi::take_lost(OfiLink& link) { fail(link, lost_packets("to", endpoint_.provider())); }
+
+/// One that does not count all that was asked about leaves the doubt to the next ask.
 void Ofi::take_receipt(OfiLink& link, ConstSpan bytes) {
-  Receipt receipt;
-  if (bytes.size() < sizeof receipt) return;
-  std::memcpy(&receipt, bytes.data(), sizeof receipt);
-  link.packets_confirmed = std::max(link.packets_confirmed, receipt.packets);
+  const auto receipt = receipt_in(bytes);
+  if (!receipt) return;
+  link.packets_confirmed = std::max(link.packets_confirmed, receipt->packets);
+  if (link.packets_confirmed >= link.packets_asked) link.in_doubt -= link.in_doubt_asked;
+  link.in_doubt_asked = 0;
+  if (link.patience != 0) link.patience = patience_;
 }
 
 void Ofi::take_bye(OfiLink& link, ConstSpan bytes) {
   take_receipt(link, bytes);
+  link.has_left = true;
   // If there is no room, it stops waiting by itself.
   if (closing_loses_packets(endpoint_.provider())) (void)send_frame(link, FrameKind::bye_heard, {}, {});
   fail(link, Error(ErrorClass::proc_aborted, "a process has closed its network endpoint"));

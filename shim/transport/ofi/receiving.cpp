@@ -79,10 +79,11 @@ void Ofi::take_frame(const Frame& frame, ConstSpan rest, Sink& sink) {
     case FrameKind::packet: return take_packet(*link, rest, true, sink);
     case FrameKind::part: return take_packet(*link, rest, false, sink);
     case FrameKind::hello: return;
-    case FrameKind::ask: return take_ask(*link);
+    case FrameKind::ask: return take_ask(*link, rest);
     case FrameKind::seen: return take_receipt(*link, rest);
     case FrameKind::bye: return take_bye(*link, rest);
     case FrameKind::bye_heard: link->bye_is_heard = true; return;
+    case FrameKind::lost: return take_lost(*link);
     case FrameKind::matched: break;
   }
   ++counts_.packets_refused;

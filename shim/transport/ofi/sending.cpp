@@ -36,9 +36,13 @@ void Ofi::expect(Link& to) {
   if (!traits_.knows_callers && link.address == FI_ADDR_UNSPEC) (void)insert(link);  // else when we send, which says so if it cannot be
 }
 
-/// Sees to it that the peer is in the address table, and nothing of an earlier packet left to be sent.
 Result<Attempt> Ofi::make_ready(OfiLink& link) {
   if (link.failure) return link.failure->clone();
+  return reach(link);
+}
+
+/// Sees to it that the peer is in the address table, and nothing of an earlier packet left to be sent.
+Result<Attempt> Ofi::reach(OfiLink& link) {
   if (link.address == FI_ADDR_UNSPEC) [[unlikely]] {
     SHIM_TRY_ASSIGN(const Attempt inserted, insert(link));
     if (inserted != Attempt::done) return inserted;
@@ -91,7 +95,7 @@ Result<Attempt> Ofi::post(OfiLink& link, Operation& send) {
 /// enough are injected; the frames that ask whether somebody is there are not, because nobody hears that an injected one has failed.
 /// @param bits of one that the provider matches
 Result<Attempt> Ofi::send_frame(OfiLink& link, FrameKind kind, ConstSpan header, ConstSpan payload, std::uint64_t bits) {
-  SHIM_TRY_ASSIGN(const Attempt ready, make_ready(link));
+  SHIM_TRY_ASSIGN(const Attempt ready, kind == FrameKind::lost ? reach(link) : make_ready(link));  // a failed link takes the one that says so
   if (ready != Attempt::done) return ready;
   const Match match{.is_matched = kind == FrameKind::matched, .bits = bits};
   const bool is_packet = kind == FrameKind::packet || match.is_matched;

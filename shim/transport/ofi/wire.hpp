@@ -25,15 +25,16 @@ static_assert(sizeof(Frame) == 24);
 enum class FrameKind : std::uint32_t {
   packet = 1,     ///< the owner's packet follows
   hello = 2,      ///< before the first packet: the sender's address follows, so that it can be answered
-  ask = 3,        ///< "how many of my packets have you seen?"
+  ask = 3,        ///< "how many of my packets have you seen?" Receipt follows, of what has been sent
   seen = 4,       ///< the answer; Receipt follows
   bye = 5,        ///< Receipt follows: "this many of your packets I have seen, and I read no more"
   bye_heard = 6,  ///< the answer to that: who said bye may go
   part = 7,       ///< part of a packet follows, of which more comes in the frames after it, the last in one of kind packet
   matched = 8,    ///< as packet, of a message that the receiver's provider matches by its tag
+  lost = 9,       ///< the answer to an ask where packets sent before it have not come, and will not, or none go the other way
 };
 
-/// How many packets of the process it goes to the sender has seen.
+/// How many packets the one has seen that the other has sent; in an ask, how many there are.
 struct Receipt {
   std::uint64_t packets;
 };
