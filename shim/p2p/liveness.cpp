@@ -101,7 +101,8 @@ void Core::check_liveness() {
   std::erase_if(gone, [&](base::ProcessId process) { return std::ranges::find(cut_off, process) != cut_off.end() && !is_cut_off(process); });
   for (base::ProcessId process : gone) {
     Peer& lost = peer(process);
-    fail(lost, gone_error(process, lost.link == nullptr ? std::string_view() : lost.transport->why_gone(*lost.link)));
+    const bool may_live = lost.link != nullptr && std::ranges::find(cut_off, process) != cut_off.end();
+    fail(lost, gone_error(process, may_live ? lost.transport->why_gone(*lost.link) : std::string_view()));
   }
 }
 

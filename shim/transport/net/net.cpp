@@ -242,7 +242,8 @@ bool NetTransport::is_gone(const Link& to) const {
 
 std::string_view NetTransport::why_gone(const Link& to) const {
   const auto& link = static_cast<const NetLink&>(to);
-  return link.fabric == nullptr ? std::string_view() : fabric_->why_gone(*link.fabric);
+  const bool has_ended = link.contact->failure() != nullptr;  // then its fabric's troubles come of that
+  return link.fabric == nullptr || has_ended ? std::string_view() : fabric_->why_gone(*link.fabric);
 }
 
 std::unique_ptr<Offer> NetTransport::offer(Link& to, ConstSpan memory) {

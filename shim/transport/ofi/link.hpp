@@ -45,6 +45,7 @@ struct OfiLink final : Link {
   std::uint64_t asked_sweep = 0;  ///< which gathers what had come when it asked
   std::optional<std::uint64_t> recognised;  ///< the provider tells its messages from others' since it had swept so often
   bool has_left = false;      ///< it has said bye
+  bool is_given_up = false;   ///< by a flush, which it may have kept waiting because it computes
   bool has_said_bye = false;  ///< we have, to it
   bool bye_is_heard = false;  ///< and it has heard it, or will
 

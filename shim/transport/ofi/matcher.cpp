@@ -46,6 +46,8 @@ Status OfiMatcher::begin() {
 /// may tell us to hold back.
 Result<Attempt> OfiMatcher::try_send(Link& to, const Envelope& message, ConstSpan header, ConstSpan payload) {
   auto& link = static_cast<OfiLink&>(to);
+  SHIM_TRY(of_.check());
+  if (link.failure) [[unlikely]] return link.failure->clone();
   if (link.in_doubt >= kMostInDoubt / 2 && link.in_doubt_asked == 0) [[unlikely]] SHIM_TRY(of_.ask(link));
   if (link.in_doubt >= kMostInDoubt) [[unlikely]] {
     ++of_.counts_.sends_again;
@@ -71,6 +73,7 @@ Result<Attempt> OfiMatcher::post(Operation* receive) {
 /// A receive of messages from a sender that is named waits until the provider has shown that it knows who that is, and until all that
 /// has come before it did has been gathered.
 Result<Attempt> OfiMatcher::post(MatchedReceive& receive, Link& from, const Envelope& wanted) {
+  SHIM_TRY(of_.check());
   if (is_gathering(wanted.context) || room() == 0) return Attempt::again;
   fi_addr_t sender = FI_ADDR_UNSPEC;
   if (bits_.names_sender()) {

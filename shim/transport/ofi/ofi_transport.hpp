@@ -44,7 +44,7 @@ class Ofi final : public Transport {
   std::unique_ptr<Read> begin_read(Link& link, const RemoteMemory& from, std::span<std::byte> into) override;
   bool is_gone(const Link& link) const override;
   std::string_view why_gone(const Link& link) const override;
-  void look_for_losses() override;
+  void look_for_losses() override { is_in_doubt_ = true; }
   bool is_flushed() const override;
   bool can_sleep() const override { return false; }
   void sleep(std::int64_t nanoseconds, const LastLook&) override;
@@ -111,12 +111,13 @@ class Ofi final : public Transport {
   base::Result<Attempt> send_receipt(OfiLink& link, FrameKind kind);
   base::Result<Attempt> ask(OfiLink& link);
   void ask_for_receipts();
+  void ask_of_losses();
   void take_ask(OfiLink& link, ConstSpan bytes);
   void answer_asks();
   bool misses_packets(OfiLink& link) const;
-  void answer(OfiLink& link);
+  bool answer(OfiLink& link);
   void take_receipt(OfiLink& link, ConstSpan bytes);
-  void take_lost(OfiLink& link);
+  void take_lost(OfiLink& link, ConstSpan bytes);
   void take_bye(OfiLink& link, ConstSpan bytes);
   void say_goodbye();
 
@@ -143,6 +144,7 @@ class Ofi final : public Transport {
   std::unique_ptr<OfiMatcher> matcher_;
   std::optional<base::Error> broken_;  ///< why the endpoint is of no use any more
   mutable bool is_flushing_ = false;  ///< somebody asked is_flushed, and the answer was no
+  bool is_in_doubt_ = false;  ///< somebody has waited for long
   ForkMark mark_;
   Counts counts_;
 };

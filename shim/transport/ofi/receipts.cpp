@@ -37,7 +37,7 @@ std::optional<Receipt> receipt_in(ConstSpan bytes) {
 
 Error lost_packets(const char* which_way, const std::string& provider) {
   return {ErrorClass::proc_aborted, "packets " + std::string(which_way) + " that process were lost over libfabric's " + provider +
-                                        ", which said nothing of it (FI_LOG_LEVEL=warn may tell more); set INTERSESSION_PROVIDER to another "
+                                        " (FI_LOG_LEVEL=warn may tell more); set INTERSESSION_PROVIDER to another "
                                         "provider, or unset it"};
 }
 
@@ -73,6 +73,7 @@ void Ofi::ask_for_receipts() {
     if (link->refused_since == 0) {
       link->refused_since = now;
     } else if (now - link->refused_since > kGoneNs) {
+      link->is_given_up = true;
       fail(*link, Error(ErrorClass::proc_aborted, "a process takes no packets any more over " + endpoint_.provider()));
     }
   }
@@ -80,8 +81,7 @@ void Ofi::ask_for_receipts() {
 
 /// A provider may lose without a word what it has taken, as tcp;ofi_rxm does with a connection that is refused. Nobody sees that but the
 /// two who wait for each other then, or in a circle of more; so who waits asks all.
-void Ofi::look_for_losses() {
-  if (broken_ || !mark_.is_own_process()) return;
+void Ofi::ask_of_losses() {
   const base::Nanoseconds now = base::now_ns();
   for (auto& [cookie, link] : links_) {
     if (link->is_settled()) {
@@ -98,7 +98,7 @@ void Ofi::look_for_losses() {
 
 bool Ofi::is_gone(const Link& of) const {
   const auto& link = static_cast<const OfiLink&>(of);
-  return link.failure && !link.has_left;
+  return link.failure && !link.has_left && !link.is_given_up;
 }
 
 std::string_view Ofi::why_gone(const Link& of) const {
@@ -123,9 +123,8 @@ void Ofi::take_ask(OfiLink& link, ConstSpan bytes) {
 void Ofi::answer_asks() {
   std::erase_if(asking_, [&](OfiLink* link) {
     if (matcher_ && matcher_->sweeps() < link->asked_sweep) return false;
-    link->is_asking = false;
-    answer(*link);
-    return true;
+    link->is_asking = !answer(*link);
+    return !link->is_asking;
   });
 }
 
@@ -142,19 +141,23 @@ bool Ofi::misses_packets(OfiLink& link) const {
   return link.missed_since != 0 && now - link.missed_since >= patience_ / 2;
 }
 
-/// Where an answer finds no room it is dropped: the asker asks again. Where our own packets to the asker have failed, it hears no more of us
-/// than that.
-void Ofi::answer(OfiLink& link) {
-  if (link.has_left) return;
-  if (!link.failure && !misses_packets(link)) {
-    (void)send_receipt(link, FrameKind::seen);  // a failure is the link's
-    return;
-  }
-  auto attempt = send_receipt(link, FrameKind::lost);
-  if (attempt && *attempt == Attempt::done) fail(link, lost_packets("from", endpoint_.provider()));
+/// False where it finds no room. Where our own packets to the asker have failed, it hears no more of us than that.
+bool Ofi::answer(OfiLink& link) {
+  if (link.has_left) return true;
+  const bool is_lost = link.failure || misses_packets(link);
+  auto attempt = send_receipt(link, is_lost ? FrameKind::lost : FrameKind::seen);
+  if (!attempt) return true;  // the failure is the link's
+  if (*attempt != Attempt::done) return false;
+  if (is_lost) fail(link, lost_packets("from", endpoint_.provider()));
+  return true;
 }
 
-void Ofi::take_lost(OfiLink& link) { fail(link, lost_packets("to", endpoint_.provider())); }
+/// Who has seen all of ours cannot send any more itself.
+void Ofi::take_lost(OfiLink& link, ConstSpan bytes) {
+  const auto receipt = receipt_in(bytes);
+  const bool has_seen_all = receipt && receipt->packets >= link.packets_asked;
+  fail(link, lost_packets(has_seen_all ? "from" : "to", endpoint_.provider()));
+}
 
 /// One that does not count all that was asked about leaves the doubt to the next ask.
 void Ofi::take_receipt(OfiLink& link, ConstSpan bytes) {

@@ -83,7 +83,7 @@ void Ofi::take_frame(const Frame& frame, ConstSpan rest, Sink& sink) {
     case FrameKind::seen: return take_receipt(*link, rest);
     case FrameKind::bye: return take_bye(*link, rest);
     case FrameKind::bye_heard: link->bye_is_heard = true; return;
-    case FrameKind::lost: return take_lost(*link);
+    case FrameKind::lost: return take_lost(*link, rest);
     case FrameKind::matched: break;
   }
   ++counts_.packets_refused;
@@ -215,7 +215,9 @@ Result<int> Ofi::poll(Sink& sink) {
   hand_on_held(sink);
   SHIM_TRY_ASSIGN(const bool is_all_read, read_completions(kCompletionsPerPoll, sink));
   if (!asking_.empty() && (is_all_read || closing_loses_packets(endpoint_.provider()))) [[unlikely]] answer_asks();
-  if (is_flushing_) [[unlikely]] ask_for_receipts();  // after reading, so that a goodbye that has come counts
+  // after reading, so that a goodbye that has come counts
+  if (is_flushing_) [[unlikely]] ask_for_receipts();
+  if (std::exchange(is_in_doubt_, false)) [[unlikely]] ask_of_losses();
   return static_cast<int>(counts_.packets_received - before) + held;
 }
 
