@@ -188,13 +188,13 @@ class Transport {
   /// Has the link's process ended, or left this transport for good, and has all that it sent been handed over, or can no more of it come?
   /// What is not known is no.
   virtual bool is_gone([[maybe_unused]] const Link& link) const { return false; }
-  /// For the user: why nothing more comes from a link that is gone, where its process may be alive all the same. Else empty.
-  virtual std::string_view why_gone([[maybe_unused]] const Link& link) const { return {}; }
   /// The same with what has become of attempts to reach it, which may have failed for other reasons, too.
   virtual Presence presence([[maybe_unused]] const Link& link) const { return Presence::unknown; }
-
+  /// For the user: why nothing more comes from a link that is gone, where its process may be alive all the same. Else empty.
+  virtual std::string_view why_gone([[maybe_unused]] const Link& link) const { return {}; }
   /// Somebody has waited for long: finds out whether what was sent has come. Polls bring the answers; what is lost makes its link gone.
   virtual void look_for_losses() {}
+
   /// Has everything given to try_send left this process for good (so that closing loses nothing)? Polling brings that about,
   /// and may need the peers to poll as well, or to have closed.
   virtual bool is_flushed() const = 0;

@@ -49,6 +49,7 @@ static void be_silent(void) {
     int flag;
     MUST(MPI_Iprobe(2, GO, world, &flag, MPI_STATUS_IGNORE));
   }
+  EXPECT(count("senders_held_back") == 1, "nobody was told to hold back");
   MUST(MPI_Send(NULL, 0, MPI_INT, 0, ENOUGH, world));
 }
 

@@ -43,15 +43,21 @@ Status OfiMatcher::begin() {
 }
 
 /// What no receive waits for lies in the memory of the other's provider, until that is swept: an ask brings it to the other's owner, who
-/// may tell us to hold back.
+/// may tell us to hold back. done: more may be sent.
+Result<Attempt> OfiMatcher::settle_doubt(OfiLink& link) {
+  SHIM_TRY(of_.check());
+  if (link.failure) return link.failure->clone();
+  if (link.in_doubt_asked == 0) SHIM_TRY(of_.ask(link));
+  if (link.in_doubt < kMostInDoubt) return Attempt::done;
+  ++of_.counts_.sends_again;
+  return Attempt::again;
+}
+
 Result<Attempt> OfiMatcher::try_send(Link& to, const Envelope& message, ConstSpan header, ConstSpan payload) {
   auto& link = static_cast<OfiLink&>(to);
-  SHIM_TRY(of_.check());
-  if (link.failure) [[unlikely]] return link.failure->clone();
-  if (link.in_doubt >= kMostInDoubt / 2 && link.in_doubt_asked == 0) [[unlikely]] SHIM_TRY(of_.ask(link));
-  if (link.in_doubt >= kMostInDoubt) [[unlikely]] {
-    ++of_.counts_.sends_again;
-    return Attempt::again;
+  if (link.in_doubt >= kMostInDoubt / 2) [[unlikely]] {
+    SHIM_TRY_ASSIGN(const Attempt settled, settle_doubt(link));
+    if (settled != Attempt::done) return settled;
   }
   SHIM_TRY_ASSIGN(const Attempt attempt, of_.try_send_as(FrameKind::matched, bits_.of(message), link, header, payload));
   if (attempt == Attempt::done) link.in_doubt += header.size() + payload.size() + kBesideEachMessage;

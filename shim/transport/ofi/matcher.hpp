@@ -41,6 +41,7 @@ class OfiMatcher final : public Matcher {
   void fail(Operation& receive, int code, Sink& sink);
 
  private:
+  base::Result<Attempt> settle_doubt(OfiLink& link);
   base::Result<Attempt> post(Operation* receive);
   bool shall_sweep() const { return sweeps_ < sweeps_wanted_; }
   Gathering due() const { return shall_sweep() ? Gathering::all() : wanted_; }
