@@ -58,7 +58,8 @@ class Context {
   std::uint64_t references = 1;  ///< the owner, posted receives, persistent requests, messages taken by matched probes
   bool is_owned = true;          ///< the owner still is one of them
   int others = -1;               ///< members that are not ourselves; -1 until somebody fails
-  int failed = 0;                ///< members known to be dead
+  int failed = 0;                ///< members known to be dead, or out of reach
+  const Peer* loser = nullptr;   ///< one of them whose messages were lost
 };
 
 }  // namespace shim::p2p

@@ -157,6 +157,7 @@ class Core final : private transport::Sink {
   // --- liveness.cpp
   /// The process is gone: everything that depends on it ends with this reason, now and later.
   void fail(Peer& gone, const base::Error& reason);
+  void cut_off(Peer& from, const base::Error& why);
   /// Why the last way to a process was given up; null where there is another, or was none.
   const base::Error* why_lost(base::ProcessId process) const;
   /// See Engine::forget.
@@ -333,6 +334,7 @@ class Core final : private transport::Sink {
   void note_failure(Context& context, Peer& gone);
   void take_what_has_come();
   bool is_cut_off(base::ProcessId process) const;
+  std::vector<base::ProcessId> losers() const;
   void say(base::LogLevel level, const std::string& text) const;
   void warn(const std::string& text) const { say(base::LogLevel::warn, text); }
 

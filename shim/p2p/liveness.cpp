@@ -14,13 +14,21 @@ constexpr base::Nanoseconds kLivenessInterval = 100'000'000;
 // Enough for anything that lies in a ring or a completion queue.
 constexpr int kLastPolls = 10'000;
 
+std::string name_of(base::ProcessId process) {
+  const std::string name = "process " + std::to_string(process.rank);
+  return process.world == 0 ? name : name + " of world " + std::to_string(process.world);
+}
+
+/// Of a way's error, which does not know whom it leads to.
+base::Error unreachable_error(base::ProcessId process, const base::Error& why) {
+  return why.clone().within(name_of(process) + " cannot be reached any more");
+}
+
 /// @param why it is out of reach though it may be alive; empty: it is not
 base::Error gone_error(base::ProcessId process, std::string_view why) {
-  std::string who = "process " + std::to_string(process.rank);
-  if (process.world != 0) who += " of world " + std::to_string(process.world);
-  if (!why.empty()) return {base::ErrorClass::proc_aborted, who + " cannot be reached any more: " + std::string(why)};
+  if (!why.empty()) return unreachable_error(process, {base::ErrorClass::proc_aborted, std::string(why)});
   return {base::ErrorClass::proc_aborted,
-          who + " has died or left; see its own output for the reason, and free the communicators it was in"};
+          name_of(process) + " has died or left; see its own output for the reason, and free the communicators it was in"};
 }
 
 void sort_out_doubles(std::vector<base::ProcessId>& processes) {
@@ -67,6 +75,7 @@ Core::Concerns Core::concerns() {
 
 void Core::check_liveness() {
   Concerns watched;
+  std::vector<base::ProcessId> lost;
   {
     Guard guard = enter();
     base::Nanoseconds now = base::now_ns();
@@ -75,8 +84,9 @@ void Core::check_liveness() {
     give_up_recalls();
     for (const Polled& polled : transports_) polled.transport->look_for_losses();
     watched = concerns();
+    lost = losers();
   }
-  std::vector<base::ProcessId> gone, cut_off;
+  std::vector<base::ProcessId> gone = lost, cut_off = lost;
   const auto is_gone = [&](base::ProcessId process) {
     if (!spec.router->is_alive(process)) return true;
     Guard guard = enter();
@@ -100,10 +110,19 @@ void Core::check_liveness() {
   // meanwhile one may have begun anew, with another way to it
   std::erase_if(gone, [&](base::ProcessId process) { return std::ranges::find(cut_off, process) != cut_off.end() && !is_cut_off(process); });
   for (base::ProcessId process : gone) {
-    Peer& lost = peer(process);
-    const bool may_live = lost.link != nullptr && std::ranges::find(cut_off, process) != cut_off.end();
-    fail(lost, gone_error(process, may_live ? lost.transport->why_gone(*lost.link) : std::string_view()));
+    Peer& failed = peer(process);
+    const bool may_live = failed.link != nullptr && std::ranges::find(cut_off, process) != cut_off.end();
+    failed.has_lost = may_live && failed.transport->has_lost(*failed.link);
+    fail(failed, gone_error(process, may_live ? failed.transport->why_gone(*failed.link) : std::string_view()));
   }
+}
+
+/// Whose messages were lost is no matter of those alone who wait for it.
+std::vector<base::ProcessId> Core::losers() const {
+  std::vector<base::ProcessId> found;
+  for (const auto& [process, peer] : peers_)
+    if (peer->link != nullptr && peer->transport->has_lost(*peer->link)) found.push_back(process);
+  return found;
 }
 
 /// Does the way to it say that it is gone? The router knows of processes of the own node alone.
@@ -155,11 +174,14 @@ void Core::end_all(Peer& with, const base::Error& reason) {
 
 void Core::on_send_error(Peer& to, const base::Error& reason) {
   if (reason.error_class() == base::ErrorClass::proc_aborted) {
-    fail(to, reason);
+    cut_off(to, reason);
   } else {
     end_all(to, reason);  // what comes later may succeed again: no memory, no room
   }
 }
+
+/// What the way to it says.
+void Core::cut_off(Peer& from, const base::Error& why) { fail(from, unreachable_error(from.process, why)); }
 
 void Core::fail(Peer& gone, const base::Error& reason) {
   if (gone.failure) return;
@@ -198,6 +220,7 @@ void Core::note_failure(Context& context, Peer& gone) {
     if (known != &gone && known != nullptr && known->failure) continue;  // an earlier life of it, which is what we knew
     known = &gone;
     ++context.failed;
+    if (gone.has_lost) context.loser = &gone;
   }
   context.others = others;
   if (!is_member) return;

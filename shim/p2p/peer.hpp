@@ -36,6 +36,7 @@ struct Peer {
   bool is_busy = false;              ///< in the engine's list of peers with something to send
   bool needs_route = false;          ///< in the engine's list of peers to find a route to
   std::optional<base::Error> failure;
+  bool has_lost = false;             ///< it failed because messages were lost, of which one may have been for a receive from any process
 
   std::list<QueuedOutput> queue;                      ///< a list: most are empty for ever, and that takes no memory
   RequestList<SendRequest, OfPeer> unfinished;        ///< sends begun and not complete

@@ -411,6 +411,7 @@ const base::Error* Core::failure_of(Context& context, int source) {
     Peer* from = context.known_peer(source);
     return from != nullptr && from->failure ? &*from->failure : nullptr;
   }
+  if (context.loser != nullptr) return &*context.loser->failure;
   if (context.failed < context.others) return nullptr;
   const base::Error* reason = nullptr;
   context.peers.for_each([&](int, Peer* from) {

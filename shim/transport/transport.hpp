@@ -192,6 +192,9 @@ class Transport {
   virtual Presence presence([[maybe_unused]] const Link& link) const { return Presence::unknown; }
   /// For the user: why nothing more comes from a link that is gone, where its process may be alive all the same. Else empty.
   virtual std::string_view why_gone([[maybe_unused]] const Link& link) const { return {}; }
+  /// Have packets of the link's process to this one, or the other way, been lost though both live? Then it is gone, and so may be a message
+  /// that somebody waits for from any process. What is not known is no.
+  virtual bool has_lost([[maybe_unused]] const Link& link) const { return false; }
   /// Somebody has waited for long: finds out whether what was sent has come. Polls bring the answers; what is lost makes its link gone.
   virtual void look_for_losses() {}
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Processes die, one after the other, while rank 0 waits for each of them in another way: every wait ends with an error that says so. Of the
+/* Processes die, one after the other, while rank 0 waits for each of them in another way: every wait ends with an error that says so, and who. Of the
  * long messages, each larger than all that may lie between the two, a part has come by then.
  *
  *   partner_dies LAUNCHER [whole]     (death.h)
@@ -57,7 +57,7 @@ static void kill_sender(int partner, int pid, const char *data, MPI_Request *req
 static void wait_for(int partner, char *data, int may_be_whole) {
   MPI_Request request;
   int pid, code, class = MPI_SUCCESS, length;
-  char text[MPI_MAX_ERROR_STRING] = "";
+  char text[MPI_MAX_ERROR_STRING] = "", name[16];
   memset(data, partner == LONG_SEND, LONG);
   MUST(MPI_Recv(&pid, 1, MPI_INT, partner, START, world, MPI_STATUS_IGNORE));
   MUST(MPI_Send(NULL, 0, MPI_BYTE, partner, START, world));
@@ -74,6 +74,8 @@ static void wait_for(int partner, char *data, int may_be_whole) {
   printf("of %d rank 0 was told: %s\n", partner, text);
   const int is_whole = partner == LONG_SEND || (partner == LONG_RECEIVE && memchr(data, 0, LONG) == NULL);
   EXPECT(class == MPI_ERR_PROC_ABORTED || (class == MPI_SUCCESS && may_be_whole && is_whole), "of %d: class %d", partner, class);
+  snprintf(name, sizeof name, "process %d ", partner);
+  EXPECT(class == MPI_SUCCESS || strstr(text, name) != NULL, "of %d: %s", partner, text);
 }
 
 int main(int argc, char **argv) {

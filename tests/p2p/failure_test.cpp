@@ -114,6 +114,23 @@ TEST_P(Failure, TheWayToAProcessMayBeTheOnlyOneToSayThatItIsGone) {
   expect_gone(unfinished);
 }
 
+// The message may have been for the one who waits for any, and those that others still send would hide that.
+TEST_P(Failure, WhereMessagesWereLostAnySourceFailsThoughAllLive) {
+  Data data(8), sent = pattern(8, 1);
+  ASSERT_TRUE(engine.send(*contexts[0], from(sent), 2, 3, Mode::standard));  // the way to it
+  Request* any = value_of(engine.irecv(*contexts[0], into(data), kAnySource, 3));
+  world.network().cut_off(2);
+  ASSERT_TRUE(engine.wait(*any));
+  ASSERT_NE(any->error(), nullptr);
+  EXPECT_EQ(any->error()->error_class(), ErrorClass::proc_aborted);
+  EXPECT_NE(any->error()->text().find("process 2 cannot be reached any more: the loop has lost"), std::string::npos) << any->error()->text();
+  engine.release(any);
+  EXPECT_FALSE(engine.irecv(*contexts[0], into(data), kAnySource, 3)) << "as little as the one before";
+  ASSERT_TRUE(world.engine(1).send(*contexts[1], from(sent), 0, 3, Mode::standard));
+  value_of(engine.recv(*contexts[0], into(data), 1, 3));
+  EXPECT_EQ(data, sent);
+}
+
 TEST_P(Failure, OneThatIsCutOffAndOneThatIsDeadLeaveNobodyForAnySource) {
   Data data(8), sent = pattern(8, 1);
   ASSERT_TRUE(engine.send(*contexts[0], from(sent), 1, 3, Mode::standard));  // the way to it

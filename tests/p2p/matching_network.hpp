@@ -40,6 +40,7 @@ class MatchingTransport final : public transport::Transport, public transport::M
     return below_->try_read(link, address, into);
   }
   bool is_gone(const transport::Link& link) const override { return below_->is_gone(link); }
+  bool has_lost(const transport::Link& link) const override { return below_->has_lost(link); }
   bool is_flushed() const override { return below_->is_flushed(); }
   bool can_sleep() const override { return false; }
   void sleep(std::int64_t nanoseconds, const LastLook& last_look) override { below_->sleep(nanoseconds, last_look); }

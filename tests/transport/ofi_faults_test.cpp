@@ -21,10 +21,11 @@ constexpr base::Nanoseconds kPatience = 200'000'000;
 
 /// Two endpoints; what their providers are to refuse is said call by call.
 struct FaultyPair {
+  OfiTuning tuning = {.reads = true, .patience = kPatience};
   std::optional<Call> refused;  ///< by the first one's, or …
   ssize_t code = -FI_EAGAIN;
   std::optional<Call> refused_there;  ///< … by the second one's provider
-  std::unique_ptr<Transport> here = make(), there = make();
+  std::unique_ptr<Transport> here = make(tuning), there = make(tuning);
   int sends = 0;  ///< of the first one's, without those that are injected
   std::unique_ptr<Sabotage> sabotage = std::make_unique<Sabotage>(*here, [this](Call call) {
     sends += call == Call::send;
@@ -41,9 +42,9 @@ struct FaultyPair {
     here.reset();
     there.reset();
   }
-  static std::unique_ptr<Transport> make() {
+  static std::unique_ptr<Transport> make(const OfiTuning& tuning = {.reads = true}) {
     testing::make_room_for("sockets");
-    auto made = make_ofi({.provider = "sockets", .interface = "lo", .tuning = {.reads = true, .patience = kPatience}});
+    auto made = make_ofi({.provider = "sockets", .interface = "lo", .tuning = tuning});
     EXPECT_TRUE(made) << made.error().text();
     return *std::move(made);
   }
@@ -188,9 +189,78 @@ TEST(OfiFaults, AHardErrorIsItsLinksAlone) {
   });
 }
 
+/// Both ends say that a packet was lost.
+void expect_loss(FaultyPair& pair) {
+  EXPECT_TRUE(pair.here->is_gone(*pair.link) && pair.there->is_gone(*pair.back));
+  EXPECT_TRUE(pair.here->has_lost(*pair.link) && pair.there->has_lost(*pair.back));
+  for (std::string_view why : {pair.here->why_gone(*pair.link), pair.there->why_gone(*pair.back)})
+    EXPECT_TRUE(why.find("lost over libfabric's") != why.npos) << why;
+}
+
 /// Both who sent it and who should have got it, whichever of them waits for what comes of it.
-TEST(OfiFaults, WhoWaitsFindsOutThatAPacketWasLost) {
+TEST(OfiFaults, WhoWaitsFindsOutThatTheLastPacketWasLost) {
   FaultyPair pair{.code = Sabotage::kLost};
+  pair.meet();
+  pair.refused = Call::inject;
+  ASSERT_EQ(pair.send(10), Attempt::done);
+  pair.refused.reset();
+  const auto begin = base::now_ns();
+  pair.poll_until([&] {
+    pair.here->look_for_losses();
+    return pair.here->is_gone(*pair.link);
+  });
+  EXPECT_GE(base::now_ns() - begin, kPatience) << "something may be under way";
+  expect_loss(pair);
+  auto attempt = pair.here->try_send(*pair.link, bytes_of(1), {});
+  ASSERT_FALSE(attempt);
+  EXPECT_EQ(attempt.error().error_class(), ErrorClass::proc_aborted);
+}
+
+/// It would be taken for the lost one. Nobody need wait to find that out.
+TEST(OfiFaults, APacketBehindALostOneIsNotHandedOn) {
+  FaultyPair pair{.code = Sabotage::kLost};
+  pair.meet();
+  pair.refused = Call::inject;
+  ASSERT_EQ(pair.send(10), Attempt::done);
+  pair.refused.reset();
+  EXPECT_EQ(pair.send(10), Attempt::done);
+  EXPECT_EQ(pair.send(10), Attempt::done);
+  pair.poll_until([&] { return pair.here->is_gone(*pair.link); });
+  EXPECT_EQ(pair.heard, 0);
+  EXPECT_EQ(pair.there->counts().packets_refused, 2u);
+  expect_loss(pair);
+}
+
+/// Nobody could answer one whose address has been lost, but what comes from it is no stranger's.
+TEST(OfiFaults, ALostIntroductionIsFoundOut) {
+  FaultyPair pair{.code = Sabotage::kLost};
+  pair.refused = Call::send;
+  pair.poll_until([&] { return pair.send(10) == Attempt::done; });
+  pair.refused.reset();
+  pair.poll_until([&] { return pair.there->is_gone(*pair.back); });
+  EXPECT_EQ(pair.heard, 0);
+  pair.poll_until([&] { return pair.here->is_gone(*pair.link); });
+  expect_loss(pair);
+}
+
+/// It may wait for what does not come, and ask nothing because it has sent nothing.
+TEST(OfiFaults, WhoCannotSendAnyMoreSaysSo) {
+  FaultyPair pair{.code = -FI_EIO};
+  pair.meet();
+  pair.refused = Call::send;
+  EXPECT_FALSE(pair.here->try_send(*pair.link, std::vector<std::byte>(5000), {}));
+  pair.refused.reset();
+  EXPECT_TRUE(pair.here->is_gone(*pair.link));
+  EXPECT_FALSE(pair.here->has_lost(*pair.link)) << "the other may be dead";
+  pair.poll_until([&] { return pair.there->is_gone(*pair.back); });
+  pair.poll_until([&] { return pair.here->has_lost(*pair.link); });  // it has heard of it, so it lives
+  EXPECT_TRUE(pair.there->has_lost(*pair.back));
+  EXPECT_TRUE(pair.there->why_gone(*pair.back).starts_with("packets from that process were lost")) << pair.there->why_gone(*pair.back);
+}
+
+/// What is behind the gap waits for it; so does the question whether all has come.
+TEST(OfiFaults, AGapThatStaysIsALossWhereTheProviderKeepsNoOrder) {
+  FaultyPair pair{.tuning = {.orders_itself = true, .patience = 10'000'000}, .code = Sabotage::kLost};
   pair.meet();
   pair.refused = Call::inject;
   ASSERT_EQ(pair.send(10), Attempt::done);
@@ -198,17 +268,12 @@ TEST(OfiFaults, WhoWaitsFindsOutThatAPacketWasLost) {
   EXPECT_EQ(pair.send(10), Attempt::done);
   const auto begin = base::now_ns();
   pair.poll_until([&] {
-    pair.here->look_for_losses();
+    pair.there->look_for_losses();
     return pair.here->is_gone(*pair.link);
   });
-  EXPECT_GE(base::now_ns() - begin, kPatience) << "something may be under way";
-  EXPECT_EQ(pair.heard, 1);
-  EXPECT_TRUE(pair.there->is_gone(*pair.back));
-  for (std::string_view why : {pair.here->why_gone(*pair.link), pair.there->why_gone(*pair.back)})
-    EXPECT_TRUE(why.find("lost over libfabric's sockets") != why.npos) << why;
-  auto attempt = pair.here->try_send(*pair.link, bytes_of(1), {});
-  ASSERT_FALSE(attempt);
-  EXPECT_EQ(attempt.error().error_class(), ErrorClass::proc_aborted);
+  EXPECT_GE(base::now_ns() - begin, 30 * pair.tuning.patience) << "it may be sent again";
+  EXPECT_EQ(pair.heard, 0);
+  expect_loss(pair);
 }
 
 /// Nor does one answer to whom nothing goes any more: it says just that.

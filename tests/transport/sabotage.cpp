@@ -82,11 +82,19 @@ Sabotage::State& state_of(const void* object) {
 
 constexpr ssize_t kLost = Sabotage::kLost;
 
+/// The first bytes of a frame say whom it is for, so that who gets it takes it for a stranger's.
+void damage(const void* bytes) { *static_cast<std::byte*>(const_cast<void*>(bytes)) ^= std::byte{0xff}; }
+
 /// What is called instead of the provider's functions.
 struct Instead {
   static ssize_t send(fid_ep* ep, const void* bytes, std::size_t length, void* description, fi_addr_t to, void* context) {
     Sabotage::State& state = state_of(ep);
-    if (auto code = state.refusal(Call::send)) return code;
+    auto code = state.refusal(Call::send);
+    if (code == kLost) {
+      damage(bytes);
+      code = 0;
+    }
+    if (code != 0) return code;
     return state.send_or_put_off({{}, bytes, length, description, to, context});
   }
 

@@ -16,8 +16,8 @@ enum class Call { send, inject, receive, send_matched, inject_matched, receive_m
 /// What stands between one libfabric transport and its provider. To be made right after the transport and destroyed after it.
 class Sabotage {
  public:
-  /// Asked at each call: 0 lets it pass, kLost drops what an injection would send, which the provider says has been sent; anything else is
-  /// what the provider says instead (-FI_EAGAIN and so on).
+  /// Asked at each call: 0 lets it pass, kLost drops what an injection would send, or damages what a send does, which the provider says has
+  /// been sent; anything else is what the provider says instead (-FI_EAGAIN and so on).
   static constexpr ssize_t kLost = 1;
   using Refusal = std::function<ssize_t(Call)>;
 

@@ -51,6 +51,8 @@ class Loop final : public Transport {
   Result<int> poll(Sink& sink) override { return take(sink, std::nullopt); }
   Result<int> poll_link(Link& link, Sink& sink) override { return take(sink, static_cast<LoopLink&>(link).to); }
   bool is_gone(const Link& link) const override { return state_->is_lost(static_cast<const LoopLink&>(link).to); }
+  bool has_lost(const Link& link) const override { return state_->is_cut_off(static_cast<const LoopLink&>(link).to); }
+  std::string_view why_gone(const Link& link) const override { return has_lost(link) ? "the loop has lost its packets" : ""; }
   ConstSpan front(Link& link) override { return state_->front_for(number_, static_cast<LoopLink&>(link).to); }
   void drop_front(Link& link, ConstSpan packet) override;
   Result<Attempt> try_read(Link& link, std::uint64_t remote_address, std::span<std::byte> into) override;
@@ -180,6 +182,7 @@ LoopNetwork::LoopNetwork(LoopFaults faults) : state_(std::make_shared<State>(fau
 std::unique_ptr<Transport> LoopNetwork::add() { return std::make_unique<Loop>(state_); }
 
 void LoopNetwork::lose(std::uint32_t number) { state_->lose(number); }
+void LoopNetwork::cut_off(std::uint32_t number) { state_->cut_off(number); }
 
 std::uint64_t LoopNetwork::sent(std::uint32_t from, std::uint32_t to) const { return state_->sent(from, to); }
 

@@ -36,6 +36,8 @@ class LoopNetwork {
   /// The process is gone as if killed: everything in flight from it and to it is lost, sending to it is proc_aborted, and what
   /// it still does itself goes nowhere.
   void lose(std::uint32_t number);
+  /// The same though the process lives, which its transports know.
+  void cut_off(std::uint32_t number);
   /// Packets that have been taken from one to the other.
   std::uint64_t sent(std::uint32_t from, std::uint32_t to) const;
   /// Packets sent and neither delivered nor lost.

@@ -24,9 +24,13 @@ void LoopNetwork::State::leave(std::uint32_t number) {
   process.inbox.clear();
 }
 
-void LoopNetwork::State::lose(std::uint32_t number) {
+void LoopNetwork::State::lose(std::uint32_t number) { lose(number, Process::Condition::lost); }
+
+void LoopNetwork::State::cut_off(std::uint32_t number) { lose(number, Process::Condition::cut_off); }
+
+void LoopNetwork::State::lose(std::uint32_t number, Process::Condition as) {
   std::lock_guard guard(mutex_);
-  processes_[number].condition = Process::Condition::lost;
+  processes_[number].condition = as;
   processes_[number].outbox.clear();
   processes_[number].inbox.clear();
   for (Process& other : processes_) {
@@ -37,7 +41,12 @@ void LoopNetwork::State::lose(std::uint32_t number) {
 
 bool LoopNetwork::State::is_lost(std::uint32_t number) const {
   std::lock_guard guard(mutex_);
-  return processes_[number].condition == Process::Condition::lost;
+  return processes_[number].condition == Process::Condition::lost || processes_[number].condition == Process::Condition::cut_off;
+}
+
+bool LoopNetwork::State::is_cut_off(std::uint32_t number) const {
+  std::lock_guard guard(mutex_);
+  return processes_[number].condition == Process::Condition::cut_off;
 }
 
 bool LoopNetwork::State::exists(std::uint32_t number) const {

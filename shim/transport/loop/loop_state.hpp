@@ -22,8 +22,10 @@ class LoopNetwork::State {
   std::uint32_t add();
   void leave(std::uint32_t number);
   void lose(std::uint32_t number);
+  void cut_off(std::uint32_t number);
   bool exists(std::uint32_t number) const;
-  bool is_lost(std::uint32_t number) const;
+  bool is_lost(std::uint32_t number) const;     ///< or cut off
+  bool is_cut_off(std::uint32_t number) const;
 
   /// done, again, or proc_aborted.
   /// done: send() is the next step.
@@ -53,12 +55,13 @@ class LoopNetwork::State {
     std::uint64_t leaves_at;  ///< poll count of the sender
   };
   struct Process {
-    enum class Condition { alive, left, lost } condition = Condition::alive;
+    enum class Condition { alive, left, lost, cut_off } condition = Condition::alive;
     std::uint64_t polls = 0;
     std::deque<Outgoing> outbox;
     std::map<std::uint32_t, std::deque<Packet>> inbox;  ///< by sender
   };
 
+  void lose(std::uint32_t number, Process::Condition as);
   void put(std::uint32_t from, std::uint32_t to, Bytes bytes);
   std::size_t waiting(std::uint32_t from, std::uint32_t to) const;
   std::uint64_t below(std::uint64_t bound) { return random_() % bound; }

@@ -68,6 +68,7 @@ class NetTransport final : public Net, private Matcher {
   std::unique_ptr<Read> begin_read(Link& link, const RemoteMemory& from, std::span<std::byte> into) override;
   bool is_gone(const Link& link) const override;
   std::string_view why_gone(const Link& link) const override;
+  bool has_lost(const Link& link) const override;
   void look_for_losses() override { if (fabric_) fabric_->look_for_losses(); }
   Presence presence(const Link& link) const override;
   bool is_flushed() const override { return contacts_->is_flushed() && (!fabric_ || fabric_->is_flushed()); }
@@ -244,6 +245,11 @@ std::string_view NetTransport::why_gone(const Link& to) const {
   const auto& link = static_cast<const NetLink&>(to);
   const bool has_ended = link.contact->failure() != nullptr;  // then its fabric's troubles come of that
   return link.fabric == nullptr || has_ended ? std::string_view() : fabric_->why_gone(*link.fabric);
+}
+
+bool NetTransport::has_lost(const Link& to) const {
+  const auto& link = static_cast<const NetLink&>(to);
+  return link.fabric != nullptr && fabric_->has_lost(*link.fabric);
 }
 
 std::unique_ptr<Offer> NetTransport::offer(Link& to, ConstSpan memory) {

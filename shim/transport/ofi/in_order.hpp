@@ -29,6 +29,10 @@ class InOrder {
     }
   }
 
+  /// Do frames wait for the next?
+  bool has_gap() const { return !waiting_.empty(); }
+  std::uint32_t next() const { return next_; }
+
  private:
   std::uint32_t next_ = 0;
   std::unordered_map<std::uint32_t, Bytes> waiting_;

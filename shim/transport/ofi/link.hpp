@@ -22,12 +22,17 @@ struct OfiLink final : Link {
   OfiAddress to;  ///< only its cookie, where frames have overtaken the one that says it
   fi_addr_t address = FI_ADDR_UNSPEC;
   std::optional<base::Error> failure;  ///< why nothing can be sent any more
+  bool is_gone = false;   ///< nor comes anything more that somebody may wait for
+  bool has_lost = false;  ///< packets of the one or the other have been lost, though both live
   bool is_introduced = false;  ///< the peer has our address
-  std::uint32_t frames_sent = 0;
+  std::uint32_t frames_sent = 0;   ///< without those that its provider matches
+  std::uint32_t frames_taken = 0;  ///< of the peer's, in the order of their numbers
   std::size_t under_way = 0;      ///< sends to it that are not complete, or have not begun
   std::deque<Operation*> unsent;  ///< parts of a packet that was taken, which the provider has not taken yet
   Bytes parts;                    ///< of a packet of the peer's, of which not all has come
   InOrder order;                  ///< of the peer's frames, where the provider keeps none
+  std::uint32_t gap_at = 0;         ///< the frame that others wait for, there, …
+  base::Nanoseconds gap_since = 0;  ///< … and since when; 0: none
   std::uint64_t packets_seen = 0;  ///< of the peer's
   std::uint64_t packets_sent = 0;
   std::uint64_t packets_confirmed = 0;  ///< the peer has seen these
@@ -36,16 +41,14 @@ struct OfiLink final : Link {
   base::Nanoseconds patience = 0;       ///< who waits asks again after so long; 0: nobody has seen that something is not confirmed
   std::size_t in_doubt = 0;        ///< bytes of messages for its provider to match which it may not have seen
   std::size_t in_doubt_asked = 0;  ///< about which it has been asked
-  // Of its packets, those that have not come though it has asked about them later:
-  std::uint64_t packets_announced = 0;  ///< it has sent so many
-  std::uint64_t packets_missed = 0;     ///< so many had not come
-  base::Nanoseconds missed_since = 0;   ///< then
-  base::Nanoseconds refused_since = 0;  ///< asking has found no room since then
-  bool is_asking = false;     ///< for a receipt it has not got
+  std::uint64_t packets_announced = 0;      ///< of the peer's, when it asked about them …
+  std::uint64_t packets_missing_since = 0;  ///< … of which only so many had come …
+  base::Nanoseconds missed_since = 0;       ///< … then; 0: all
+  base::Nanoseconds refused_since = 0;  ///< asking and answering has found no room since then
+  bool is_asking = false;     ///< for a receipt it has not got, or is to hear that packets are lost
   std::uint64_t asked_sweep = 0;  ///< which gathers what had come when it asked
   std::optional<std::uint64_t> recognised;  ///< the provider tells its messages from others' since it had swept so often
   bool has_left = false;      ///< it has said bye
-  bool is_given_up = false;   ///< by a flush, which it may have kept waiting because it computes
   bool has_said_bye = false;  ///< we have, to it
   bool bye_is_heard = false;  ///< and it has heard it, or will
 

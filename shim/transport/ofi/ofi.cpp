@@ -99,6 +99,15 @@ Error Ofi::failure(int code) const {
   return Error(ErrorClass::proc_aborted, base::Origin::fabric, detail.foreign_code(), detail.text());
 }
 
+/// Nothing more goes to it, or comes from it; if it lives it hears of that. Not over libfabric's shm: what cannot be sent there was for the dead.
+void Ofi::cut_off(OfiLink& link, Error why) {
+  if (!link.failure) {
+    link.is_gone = true;
+    if (closing_loses_packets(endpoint_.provider())) owe_answer(link);
+  }
+  fail(link, std::move(why));
+}
+
 /// Nothing can be sent to it any more.
 void Ofi::fail(OfiLink& link, Error why) {
   if (!link.failure) link.failure = std::move(why);

@@ -43,6 +43,7 @@ class Ofi final : public Transport {
   std::unique_ptr<Offer> offer(Link& link, ConstSpan memory) override;
   std::unique_ptr<Read> begin_read(Link& link, const RemoteMemory& from, std::span<std::byte> into) override;
   bool is_gone(const Link& link) const override;
+  bool has_lost(const Link& link) const override;
   std::string_view why_gone(const Link& link) const override;
   void look_for_losses() override { is_in_doubt_ = true; }
   bool is_flushed() const override;
@@ -69,6 +70,7 @@ class Ofi final : public Transport {
   OfiLink& link_of(std::uint64_t cookie);
   base::Error failure(int code) const;
   void fail(OfiLink& link, base::Error why);
+  void cut_off(OfiLink& link, base::Error why);
 
   // --- sending.cpp
   base::Result<Attempt> introduce_ourselves(OfiLink& link);
@@ -112,12 +114,17 @@ class Ofi final : public Transport {
   base::Result<Attempt> ask(OfiLink& link);
   void ask_for_receipts();
   void ask_of_losses();
+  void look_for_gaps();
   void take_ask(OfiLink& link, ConstSpan bytes);
+  void owe_answer(OfiLink& link);
   void answer_asks();
+  static bool refuses_for_long(OfiLink& link);
   bool misses_packets(OfiLink& link) const;
   bool answer(OfiLink& link);
   void take_receipt(OfiLink& link, ConstSpan bytes);
   void take_lost(OfiLink& link, ConstSpan bytes);
+  void miss_frames(OfiLink& link, FrameKind before);
+  void note_loss(OfiLink& link, const char* which_way);
   void take_bye(OfiLink& link, ConstSpan bytes);
   void say_goodbye();
 

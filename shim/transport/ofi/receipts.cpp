@@ -23,6 +23,9 @@ constexpr base::Nanoseconds kAskAgainNs = 20'000'000;
 constexpr base::Nanoseconds kGoneNs = 2'000'000'000;
 /// Who waits asks a peer that does not answer, because it computes, after twice as long each time, at most.
 constexpr base::Nanoseconds kMostPatienceNs = 60'000'000'000;
+/// Where the provider keeps no order, a frame that others wait for is lost after so many times a waiter's patience: such a provider sends
+/// again itself what is lost on the way, which may take it seconds.
+constexpr int kLongestGap = 30;
 /// Closing waits this long for the peers to hear our goodbye; one that is busy elsewhere hears it later.
 constexpr base::Nanoseconds kGoodbyeNs = 100'000'000;
 
@@ -64,19 +67,22 @@ Result<Attempt> Ofi::ask(OfiLink& link) {
   return attempt;
 }
 
+/// Called where it has taken neither a question nor an answer.
+bool Ofi::refuses_for_long(OfiLink& link) {
+  const base::Nanoseconds now = base::now_ns();
+  if (link.refused_since == 0) link.refused_since = now;
+  return now - link.refused_since > kGoneNs;
+}
+
 void Ofi::ask_for_receipts() {
-  base::Nanoseconds now = base::now_ns();
+  const base::Nanoseconds now = base::now_ns();
   for (auto& [cookie, link] : links_) {
     if (link->is_settled()) continue;
     if (link->packets_asked == link->packets_sent && now - link->asked_at < kAskAgainNs) continue;
     auto attempt = ask(*link);
-    if (!attempt || *attempt == Attempt::done) continue;  // the failure is the link's
-    if (link->refused_since == 0) {
-      link->refused_since = now;
-    } else if (now - link->refused_since > kGoneNs) {
-      link->is_given_up = true;
-      fail(*link, Error(ErrorClass::proc_aborted, "a process takes no packets any more over " + endpoint_.provider()));
-    }
+    if (!attempt || *attempt == Attempt::done || !refuses_for_long(*link)) continue;  // the failure is the link's
+    // It may compute, and send later what somebody waits for; so it is not gone.
+    fail(*link, Error(ErrorClass::proc_aborted, "a process takes no packets any more over " + endpoint_.provider()));
   }
 }
 
@@ -97,10 +103,25 @@ void Ofi::ask_of_losses() {
   }
 }
 
-bool Ofi::is_gone(const Link& of) const {
-  const auto& link = static_cast<const OfiLink&>(of);
-  return link.failure && !link.has_left && !link.is_given_up;
+/// Only of a provider that keeps no order. A gap that is not closed though its sender goes on.
+void Ofi::look_for_gaps() {
+  if (traits_.keeps_order) return;
+  const base::Nanoseconds now = base::now_ns();
+  for (auto& [cookie, link] : links_) {
+    if (!link->order.has_gap()) {
+      link->gap_since = 0;
+    } else if (link->gap_since == 0 || link->gap_at != link->order.next()) {
+      link->gap_since = now;
+      link->gap_at = link->order.next();
+    } else if (now - link->gap_since >= kLongestGap * patience_) {
+      note_loss(*link, "from");
+    }
+  }
 }
+
+bool Ofi::is_gone(const Link& of) const { return static_cast<const OfiLink&>(of).is_gone; }
+
+bool Ofi::has_lost(const Link& of) const { return static_cast<const OfiLink&>(of).has_lost; }
 
 std::string_view Ofi::why_gone(const Link& of) const {
   const auto& link = static_cast<const OfiLink&>(of);
@@ -118,6 +139,11 @@ Result<Attempt> Ofi::send_receipt(OfiLink& link, FrameKind kind) {
 void Ofi::take_ask(OfiLink& link, ConstSpan bytes) {
   if (const auto sent = receipt_in(bytes)) link.packets_announced = std::max(link.packets_announced, sent->packets);
   if (matcher_) link.asked_sweep = matcher_->begin_sweep();  // we have not seen what waits at the provider
+  if (link.failure) note_loss(link, "to");  // who asks lives
+  owe_answer(link);
+}
+
+void Ofi::owe_answer(OfiLink& link) {
   if (!std::exchange(link.is_asking, true)) asking_.push_back(&link);
 }
 
@@ -129,27 +155,29 @@ void Ofi::answer_asks() {
   });
 }
 
-/// Of the packets that had been sent when this was asked some time ago, have not all come? What was sent before an ask comes before it; where
-/// the provider matches, an ask may overtake them, but not while nothing at all comes.
+/// Of the messages for our provider to match that had been sent when this was asked some time ago, have not all come, and does nothing come?
+/// An ask may overtake them. What is lost of other frames their numbers say.
 bool Ofi::misses_packets(OfiLink& link) const {
+  if (!matcher_) return false;
   const base::Nanoseconds now = base::now_ns();
   if (link.packets_seen >= link.packets_announced || link.has_said_bye) {
     link.missed_since = 0;
-  } else if (link.missed_since == 0 || link.packets_seen >= link.packets_missed) {
+  } else if (link.missed_since == 0 || link.packets_seen != link.packets_missing_since) {
     link.missed_since = now;
-    link.packets_missed = matcher_ ? link.packets_seen + 1 : link.packets_announced;
+    link.packets_missing_since = link.packets_seen;
   }
   return link.missed_since != 0 && now - link.missed_since >= patience_ / 2;
 }
 
-/// False where it finds no room. Where our own packets to the asker have failed, it hears no more of us than that.
+/// False where it finds no room as yet. Where our own packets to the asker have failed, it hears no more of us than that.
 bool Ofi::answer(OfiLink& link) {
-  if (link.has_left) return true;
+  if (link.has_left || link.to.name.empty()) return true;
   const bool is_lost = link.failure || misses_packets(link);
   auto attempt = send_receipt(link, is_lost ? FrameKind::lost : FrameKind::seen);
   if (!attempt) return true;  // the failure is the link's
-  if (*attempt != Attempt::done) return false;
-  if (is_lost) fail(link, lost_packets("from", endpoint_.provider()));
+  if (*attempt != Attempt::done) return refuses_for_long(link);
+  link.refused_since = 0;
+  if (is_lost && !link.failure) note_loss(link, "from");
   return true;
 }
 
@@ -157,7 +185,20 @@ bool Ofi::answer(OfiLink& link) {
 void Ofi::take_lost(OfiLink& link, ConstSpan bytes) {
   const auto receipt = receipt_in(bytes);
   const bool has_seen_all = receipt && receipt->packets >= link.packets_asked;
-  fail(link, lost_packets(has_seen_all ? "from" : "to", endpoint_.provider()));
+  note_loss(link, has_seen_all ? "from" : "to");
+}
+
+/// One or more before a frame of this kind are lost. It is not taken, nor is what comes behind it: that would match what the lost were for.
+void Ofi::miss_frames(OfiLink& link, FrameKind before) {
+  ++counts_.packets_refused;
+  if (before == FrameKind::bye) link.has_left = true;
+  note_loss(link, "from");
+  if (before == FrameKind::ask) owe_answer(link);
+}
+
+void Ofi::note_loss(OfiLink& link, const char* which_way) {
+  cut_off(link, lost_packets(which_way, endpoint_.provider()));
+  link.is_gone = link.has_lost = true;
 }
 
 /// One that does not count all that was asked about leaves the doubt to the next ask.

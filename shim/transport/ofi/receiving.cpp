@@ -35,14 +35,13 @@ Status Ofi::post_receives() {
   return {};
 }
 
-/// Null for a stranger.
+/// Null for a stranger. Who knows our number is none: that its introduction has not come tells that this is lost.
 OfiLink* Ofi::sender_of(const Frame& frame, ConstSpan rest) {
   if (static_cast<FrameKind>(frame.kind) == FrameKind::hello) {
     auto link = open(rest);
     return link ? static_cast<OfiLink*>(*link) : nullptr;
   }
-  auto found = links_.find(frame.from);
-  return found == links_.end() ? nullptr : found->second.get();
+  return &link_of(frame.from);
 }
 
 /// The frame at the front of a message; nothing, and that is counted, where it comes from a stranger.
@@ -61,7 +60,9 @@ void Ofi::take_message(ConstSpan message, Sink& sink) {
   const Frame& frame = *of_message;
   const ConstSpan rest = message.subspan(sizeof frame);
   if (traits_.keeps_order) [[likely]] return take_frame(frame, rest, sink);
-  link_of(frame.from).order.add(frame.number, message, [&](ConstSpan in_turn) {
+  OfiLink& link = link_of(frame.from);
+  if (link.has_lost) return miss_frames(link, static_cast<FrameKind>(frame.kind));
+  link.order.add(frame.number, message, [&](ConstSpan in_turn) {
     Frame next{};
     std::memcpy(&next, in_turn.data(), sizeof next);
     take_frame(next, in_turn.subspan(sizeof next), sink);
@@ -74,8 +75,11 @@ void Ofi::take_frame(const Frame& frame, ConstSpan rest, Sink& sink) {
     ++counts_.packets_refused;
     return;
   }
+  const auto kind = static_cast<FrameKind>(frame.kind);
+  if (frame.number != link->frames_taken) [[unlikely]] return miss_frames(*link, kind);
+  ++link->frames_taken;
   link->refused_since = 0;
-  switch (static_cast<FrameKind>(frame.kind)) {
+  switch (kind) {
     case FrameKind::packet: return take_packet(*link, rest, true, sink);
     case FrameKind::part: return take_packet(*link, rest, false, sink);
     case FrameKind::hello: return;
@@ -155,7 +159,7 @@ Status Ofi::take_error(Sink& sink) {
     end_read(*operation, entry.err);
   } else if (OfiLink* link = operation->link) {
     give_back(operation);
-    fail(*link, failure(entry.err));
+    cut_off(*link, failure(entry.err));
   } else if (operation->match.is_matched) {
     matcher_->fail(*operation, entry.err, sink);
   } else {  // a receive: too long a message, from a stranger then, or one cut off by a dying peer
@@ -217,7 +221,10 @@ Result<int> Ofi::poll(Sink& sink) {
   if (!asking_.empty() && (is_all_read || closing_loses_packets(endpoint_.provider()))) [[unlikely]] answer_asks();
   // after reading, so that a goodbye that has come counts
   if (is_flushing_) [[unlikely]] ask_for_receipts();
-  if (std::exchange(is_in_doubt_, false)) [[unlikely]] ask_of_losses();
+  if (std::exchange(is_in_doubt_, false)) [[unlikely]] {
+    ask_of_losses();
+    look_for_gaps();
+  }
   return static_cast<int>(counts_.packets_received - before) + held;
 }
 

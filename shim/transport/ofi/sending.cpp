@@ -66,7 +66,7 @@ std::size_t Ofi::write_frame(std::byte* into, OfiLink& link, FrameKind kind, Con
 Result<Attempt> Ofi::outcome_of(OfiLink& link, ssize_t code) {
   if (code == 0) [[likely]] return Attempt::done;
   if (is_passing(code)) return Attempt::again;
-  fail(link, failure(static_cast<int>(code)));
+  cut_off(link, failure(static_cast<int>(code)));
   return link.failure->clone();
 }
 
@@ -102,7 +102,7 @@ Result<Attempt> Ofi::send_frame(OfiLink& link, FrameKind kind, ConstSpan header,
   const bool is_injected = is_packet && sizeof(Frame) + header.size() + payload.size() <= traits_.inject_bytes;
   SHIM_TRY_ASSIGN(const Attempt attempt, is_injected ? inject(link, match, write_frame(injected_.get(), link, kind, header, payload))
                                                      : send_copy(link, match, kind, header, payload));
-  if (attempt == Attempt::done) ++link.frames_sent;
+  if (attempt == Attempt::done && !match.is_matched) ++link.frames_sent;
   return attempt;
 }
 

@@ -17,8 +17,7 @@ struct Frame {
   std::uint64_t to;    ///< the receiver's cookie: who does not know it is a stranger
   std::uint64_t from;  ///< the sender's
   std::uint32_t kind;  ///< FrameKind
-  std::uint32_t number;  ///< which of the frames of this sender to this receiver it is, from 0; where the provider keeps their order
-                         ///< nobody looks
+  std::uint32_t number;  ///< which of the frames of this sender to this receiver it is, from 0; of what the provider matches nobody looks
 };
 static_assert(sizeof(Frame) == 24);
 
@@ -31,7 +30,7 @@ enum class FrameKind : std::uint32_t {
   bye_heard = 6,  ///< the answer to that: who said bye may go
   part = 7,       ///< part of a packet follows, of which more comes in the frames after it, the last in one of kind packet
   matched = 8,    ///< as packet, of a message that the receiver's provider matches by its tag
-  lost = 9,       ///< the answer to an ask where packets sent before it have not come, and will not, or none go the other way
+  lost = 9,       ///< packets of the receiver's have not come, and will not, or none go to it any more; Receipt follows
 };
 
 /// How many packets the one has seen that the other has sent; in an ask, how many there are.

@@ -167,7 +167,7 @@ Result<Attempt> PeerMemory::outcome(int failure, pid_t pid, std::size_t bytes) {
     return Attempt::unsupported;
   }
   if (failure == ESRCH)
-    return Error(ErrorClass::proc_aborted, Origin::system, failure, "process " + std::to_string(pid) + " ended while a message was copied");
+    return Error(ErrorClass::proc_aborted, Origin::system, failure, "it ended while a message was copied (its process id was " + std::to_string(pid) + ")");
   return base::system_error(failure, "copying " + std::to_string(bytes) + " bytes of a message from or to process " +
                                          std::to_string(pid) + " (process_vm_readv, process_vm_writev)");
 }

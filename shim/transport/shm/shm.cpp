@@ -168,8 +168,7 @@ Result<Attempt> Shm::refuse(ShmLink& link) {
   if (link.refusals % kRefusalsBeforeClock == 0 && base::now_ns() - link.checked_at > kAliveCheckNs) {
     link.checked_at = base::now_ns();
     if (!area_.is_alive(link.slot))
-      return Error(ErrorClass::proc_aborted, "the process in slot " + std::to_string(link.slot) +
-                                                 " of this node has ended with messages to it still waiting");
+      return Error(ErrorClass::proc_aborted, "it has ended with messages to it still waiting");
   }
   return Attempt::again;
 }
@@ -295,8 +294,7 @@ Result<Attempt> Shm::try_read_pieces(Link& from, std::uint64_t remote_address, s
   auto& link = static_cast<ShmLink&>(from);
   if (!settings_.single_copy) return Attempt::unsupported;
   if (!area_.is_ready(link.slot))
-    return Error(ErrorClass::proc_aborted, "the process in slot " + std::to_string(link.slot) +
-                                               " of this node has left with its message unread");
+    return Error(ErrorClass::proc_aborted, "it has left before its message was read");
   SHIM_TRY_ASSIGN(Attempt attempt, link.memory.read(area_.pid(link.slot), *slot_memory(link.slot), remote_address, into, room_));
   if (attempt == Attempt::done)
     for (const std::span<std::byte> piece : into) counts_.bytes_read += piece.size();
