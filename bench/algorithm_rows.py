@@ -2,7 +2,7 @@
 """Which algorithm of a collective is best for which processes and lengths, from measured times, as rows of the table in
 shim/coll/algorithms.cpp.
 
-A row stays as it is unless another algorithm is better by a tenth, and better in all repetitions but one: what a busy machine cannot tell
+A row stays as it is unless another algorithm is better by a tenth, and better in all repetitions but one of seven: what a busy machine cannot tell
 apart it shall not change.
 """
 import collections
@@ -15,6 +15,7 @@ SPEAKS_FOR = {2: (2, 2), 3: (3, 3), 4: (4, 6), 8: (7, 12), 16: (13, 16)}
 # Shorter data goes directly, or at a board (shim/coll/README.md).
 _SHORTEST = 512
 _BETTER = 0.9
+_BUT_ONE_OF = 7
 
 Point = collections.namedtuple("Point", "operation processes bytes")
 Row = collections.namedtuple("Row", "algorithm first last")            # bytes, the last one None where there is no end
@@ -47,8 +48,9 @@ class Times:
 
     def best(self, point):
         found = min(self.points[point], key=lambda algorithm: self.ratio(point, algorithm))
-        second_worst = self.ratios(point, found)[-2:][0]
-        return found if self.ratio(point, found) < _BETTER and second_worst < 1 else self.present[point]
+        ratios = self.ratios(point, found)
+        nearly_worst = ratios[-1 - len(ratios) // _BUT_ONE_OF]
+        return found if self.ratio(point, found) < _BETTER and nearly_worst < 1 else self.present[point]
 
     def operations(self):
         return list(dict.fromkeys(point.operation for point in self.points))

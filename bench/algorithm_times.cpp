@@ -8,7 +8,7 @@
 //
 // A line for each operation, algorithm, length (as the table has it) and repetition:
 //   operation,algorithm,needs,bytes,microseconds,is the table's choice
-// The time is the slowest process's. All algorithms run in turn in each repetition, backwards in every second one.
+// The time is the slowest process's, with that of writing to each line of what is given, and of the meeting of those that meet first. All algorithms run in turn in each repetition, backwards in every second one.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -166,18 +166,18 @@ class Bench {
   void measure_all(int repetition) {
     repetition_ = repetition;
     const coll::Table& all = coll::table();
-    if (net_) measure("barrier", all.barrier, 1, kNoLength);
-    measure("bcast", all.bcast, 1, lengths_);
-    measure("reduce", all.reduce, 1, lengths_);
-    measure("allreduce", all.allreduce, 1, lengths_);
-    measure("gather", all.gather, comm_.size(), lengths_);
-    measure("scatter", all.scatter, comm_.size(), lengths_);
-    measure("allgather", all.allgather, 1, lengths_);
-    measure("allgatherv", all.allgatherv, 1, lengths_);
-    measure("alltoall", all.alltoall, comm_.size(), lengths_);
-    measure("reduce_scatter", all.reduce_scatter, 1, lengths_);
-    measure("scan", all.scan, 1, lengths_);
-    measure("exscan", all.exscan, 1, lengths_);
+    if (net_) measure("barrier", all.barrier, {}, kNoLength);
+    measure("bcast", all.bcast, {.meets = true}, lengths_);
+    measure("reduce", all.reduce, {.meets = true}, lengths_);
+    measure("allreduce", all.allreduce, {.meets = true}, lengths_);
+    measure("gather", all.gather, {.meets = true, .blocks = comm_.size()}, lengths_);
+    measure("scatter", all.scatter, {.meets = comm_.size() == 2, .blocks = comm_.size()}, lengths_);
+    measure("allgather", all.allgather, {.meets = true, .is_in_place = true}, lengths_);
+    measure("allgatherv", all.allgatherv, {.meets = true, .is_in_place = true}, lengths_);
+    measure("alltoall", all.alltoall, {.meets = true, .blocks = comm_.size()}, lengths_);
+    measure("reduce_scatter", all.reduce_scatter, {.meets = true}, lengths_);
+    measure("scan", all.scan, {}, lengths_);
+    measure("exscan", all.exscan, {}, lengths_);
   }
 
  private:
@@ -192,11 +192,15 @@ class Bench {
     return bases;
   }
 
-  /// @param blocks how many of that length a buffer holds
+  struct Manner {
+    bool meets = false;  ///< the blocking form, on one node, does so first (shim/coll/README.md), and so do we: it brings all members together
+    int blocks = 1;      ///< of that length a buffer holds
+    bool is_in_place = false;  ///< what a process gives is its own block of what it gets
+  };
   template <typename Function>
-  void measure(const char* operation, std::span<const coll::Row<Function>> rows, int blocks, std::span<const std::uint64_t> lengths) {
+  void measure(const char* operation, std::span<const coll::Row<Function>> rows, Manner manner, std::span<const std::uint64_t> lengths) {
     for (std::uint64_t bytes : lengths) {
-      if (bytes * static_cast<std::uint64_t>(blocks) > kLongest) continue;
+      if (bytes * static_cast<std::uint64_t>(manner.blocks) > kLongest) continue;
       Case on(comm_.size(), bytes, one_, other_);
       std::vector<const coll::Row<Function>*> possible;
       for (const auto& row : rows) {
@@ -206,7 +210,12 @@ class Bench {
       if (repetition_ % 2 != 0) std::ranges::reverse(possible);
       const Function* chosen = coll::choose(rows, coll::call_on(comm_, 0), bytes);
       for (const auto* row : possible) {
-        const double time = time_of([&] { run(begin(row->function, coll::call_on(comm_, comm_.next_tag()), on)); });
+        const double time = time_of([&] {
+          renew(manner.is_in_place ? std::span(other_).subspan(on.block() * static_cast<std::size_t>(comm_.rank()), on.block())
+                                   : std::span(one_).first(bytes * static_cast<std::uint64_t>(manner.blocks)));
+          if (manner.meets && !net_) meet();
+          run(begin(row->function, coll::call_on(comm_, comm_.next_tag()), on));
+        });
         if (comm_.rank() != 0) continue;
         std::string needs = row->when.needs_commutative ? "commutative " : "";
         if (row->when.needs_power_of_two) needs += "power_of_two";
@@ -217,6 +226,14 @@ class Bench {
     }
   }
 
+  /// A byte of each line, as a program does that computes what it gives; else who has read it before has it in its own cache.
+  static void renew(std::span<std::byte> given) {
+    constexpr std::size_t kLine = 64;
+    for (std::size_t at = 0; at < given.size(); at += kLine) {
+      auto* const byte = reinterpret_cast<volatile unsigned char*>(&given[at]);
+      *byte = static_cast<unsigned char>(*byte ^ 1);
+    }
+  }
   void run(coll::Task task) { need(coll::run(comm_, std::move(task))); }
   void meet() { run(coll::barrier_dissemination(coll::call_on(comm_, comm_.next_tag()))); }
 

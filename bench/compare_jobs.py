@@ -50,6 +50,9 @@ _TIMES_OF_TWO = 3
 # Why a system does not run between nodes whose MPI_Finalize may hang there.
 _HANGS = "its own MPI_Finalize hangs in some jobs on simulated nodes (docs/measurements.md, \"MPICH 4.0.2 (ch4:ucx) between nodes\")"
 
+# What rows of a part are called that has the same ones on one node.
+BETWEEN_NODES = " between nodes"
+
 # Two figures are compared where their processes were as far from each other, as far as bare words tell.
 _ALIKE = 1.5
 
@@ -141,7 +144,7 @@ def is_row(line):
 
 def rows_of(text, place):
     """(row, figure) of a job's output."""
-    over = f" over {place.way}" if place.way else ""
+    over = f" over {place.way}" if place.way else BETWEEN_NODES if place.part == "threads" and place.nodes > 1 else ""
     row = lambda what, size: Row(place.part, what + over, size, place.processes, place.nodes)
     for line in (text or "").splitlines():
         if match := _ROW.fullmatch(line):
@@ -172,7 +175,7 @@ def left_out(systems, places):
 
 def places_of(options):
     counts = [int(word) for word in options.processes.split(",")]
-    places = {"messages": [(count, 1) for count in counts if count % 2 == 0], "threads": [(2, 1), (1, 1)], "collectives": [(count, 1) for count in counts],
+    places = {"messages": [(count, 1) for count in counts if count % 2 == 0], "threads": [(2, 1), (1, 1), (2, 2)], "collectives": [(count, 1) for count in counts],
               "crowded": [(CROWD, 1)], "rings": [(count, 1) for count in counts if count > 2], "startup": [(count, 1) for count in counts], "nodes": [(2, 2)],
               "fabric": [(2, 2, way) for way in (CONNECTIONS, *options.providers)]}
     return [Place(part, *place) for part in options.parts.split(",") for place in places[part]]

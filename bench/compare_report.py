@@ -9,7 +9,7 @@ import compare_jobs
 import compare_plots
 import measuring
 import ratio_dots
-from compare_jobs import CROWD, LIBRARY, MATCHED, OURS, PRELOADED, RAW, RAW_CONNECTION, RAW_LIBFABRIC, WORLD, Row
+from compare_jobs import BETWEEN_NODES, CROWD, LIBRARY, MATCHED, OURS, PRELOADED, RAW, RAW_CONNECTION, RAW_LIBFABRIC, WORLD, Row
 
 CSV_FIELDS = ("mpi", "part", "what", "bytes", "processes", "nodes", "system", "median_us", "low_us", "high_us", "repetitions")
 
@@ -188,10 +188,12 @@ def _all(measured, part):
 _TITLES = {"messages": "Messages between pairs of processes, one node", "collectives": "Collectives, one node",
            "crowded": "More processes than cores, one node, all with their own yielding",
            "rings": "Rings, one node: to either neighbour in turn", "startup": "Start-up, one node", "nodes": "Messages between two nodes",
-           "threads": "Threads, one node, each with a communicator of its own: messages of all of them, to another process and to themselves",
+           "threads": "Threads, each with a communicator of its own: messages of all of them, to another process and to themselves",
            "fabric": "Messages between two nodes, over each way beside what lies below it"}
 # (what, of one thread, of two)
 _THREADS = (("to another process", Row("threads", "rate, 1 thread (multiple)", 8, 2, 1), Row("threads", "rate, 2 threads", 8, 2, 1)),
+            ("to another node", Row("threads", "rate, 1 thread (multiple)" + BETWEEN_NODES, 8, 2, 2),
+             Row("threads", "rate, 2 threads" + BETWEEN_NODES, 8, 2, 2)),
             ("to themselves", Row("threads", "rate to itself, 1 thread", 8, 1, 1), Row("threads", "rate to itself, 2 threads", 8, 1, 1)))
 
 
@@ -225,7 +227,7 @@ def _not_run(measured):
     left_out = collections.defaultdict(list)
     for system, part, why in measured.left_out:
         left_out[system, why].append(part)
-    lines = [f"- {system}, {' and '.join(parts)}: {why}" for (system, why), parts in left_out.items()]
+    lines = [f"- {system}, between nodes ({', '.join(parts)}): {why}" for (system, why), parts in left_out.items()]
     return lines + [f"- {system}, {place}: {_reason(why)}" for system, place, why in measured.failures]
 
 

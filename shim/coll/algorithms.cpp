@@ -25,7 +25,13 @@ constexpr Row<Barrier> kBarrier[] = {
 constexpr Row<Bcast> kBcast[] = {
     {"by nodes", bcast_by_nodes, over_nodes(kAll)},
     // measured: bcast
-    {"linear", bcast_linear, kReadByFew},
+    {"binomial, measured", bcast_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
+    {"scatter_ring, measured", bcast_scatter_ring, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
+    {"binomial, measured", bcast_binomial, {.min_bytes = 32 * kKi, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
+    {"binomial, measured", bcast_binomial, {.min_bytes = 512, .max_bytes = 32 * kKi - 1, .min_size = 3, .max_size = 3, .wants_shared_memory = true}},
+    {"linear, measured", bcast_linear, {.min_bytes = 32 * kKi, .min_size = 3, .max_size = 3, .wants_shared_memory = true}},
+    {"binomial, measured", bcast_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 4, .max_size = 16, .wants_shared_memory = true}},
+    {"linear, measured", bcast_linear, {.min_bytes = 8 * kKi, .min_size = 4, .max_size = 16, .wants_shared_memory = true}},
     // end of what is measured
     {"chain", bcast_chain, {.min_bytes = 256 * kKi, .min_size = 3, .max_size = 16}},
     {"scatter_ring", bcast_scatter_ring, {.min_bytes = 256 * kKi, .min_size = 4}},
@@ -35,6 +41,16 @@ constexpr Row<Reduce> kReduce[] = {
     {"by nodes", reduce_by_nodes, over_nodes_if_it_commutes(kAll)},
     {"by nodes, in order", reduce_by_nodes, over_nodes_in_order(kAll)},
     // measured: reduce
+    {"binomial, measured", reduce_binomial, {.min_bytes = 512, .max_bytes = 2048 * kKi - 1, .min_size = 2, .max_size = 3, .wants_shared_memory = true}},
+    {"chain, measured", reduce_chain, {.min_bytes = 2048 * kKi, .min_size = 2, .max_size = 3, .needs_commutative = true, .wants_shared_memory = true}},
+    {"binomial, measured", reduce_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 4, .max_size = 6, .wants_shared_memory = true}},
+    {"rabenseifner, measured", reduce_rabenseifner, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 6, .wants_shared_memory = true}},
+    {"binomial, measured", reduce_binomial, {.min_bytes = 32 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 4, .max_size = 6, .wants_shared_memory = true}},
+    {"chain, measured", reduce_chain, {.min_bytes = 2048 * kKi, .min_size = 4, .max_size = 6, .needs_commutative = true, .wants_shared_memory = true}},
+    {"binomial, measured", reduce_binomial, {.min_bytes = 512, .max_bytes = 2048 * kKi - 1, .min_size = 7, .max_size = 12, .wants_shared_memory = true}},
+    {"chain, measured", reduce_chain, {.min_bytes = 2048 * kKi, .min_size = 7, .max_size = 12, .needs_commutative = true, .wants_shared_memory = true}},
+    {"binomial, measured", reduce_binomial, {.min_bytes = 512, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
+    {"chain, measured", reduce_chain, {.min_bytes = 512 * kKi, .min_size = 13, .max_size = 16, .needs_commutative = true, .wants_shared_memory = true}},
     // end of what is measured
     // few steps: each is a wait, and where processes outnumber cores those of a chain are many
     {"binomial, of few", reduce_binomial, {.max_bytes = 1024 * kKi, .max_size = 8}},
@@ -46,8 +62,20 @@ constexpr Row<Allreduce> kAllreduce[] = {
     {"by nodes", allreduce_by_nodes, over_nodes_if_it_commutes(kAll)},
     {"by nodes, in order", allreduce_by_nodes, over_nodes_in_order(kAll)},
     // measured: allreduce
-    {"by parts, of two", allreduce_by_parts, {.min_bytes = 128 * kKi, .max_size = 2, .wants_shared_memory = true}},
-    {"by parts", allreduce_by_parts, kReadByFew},
+    {"recursive_doubling, measured", allreduce_recursive_doubling, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
+    {"by parts, measured", allreduce_by_parts, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
+    {"recursive_doubling, measured", allreduce_recursive_doubling, {.min_bytes = 32 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
+    {"by parts, measured", allreduce_by_parts, {.min_bytes = 128 * kKi, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
+    {"recursive_doubling, measured", allreduce_recursive_doubling, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 3, .max_size = 3, .wants_shared_memory = true}},
+    {"by parts, measured", allreduce_by_parts, {.min_bytes = 8 * kKi, .min_size = 3, .max_size = 3, .wants_shared_memory = true}},
+    {"recursive_doubling, measured", allreduce_recursive_doubling, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 4, .max_size = 12, .wants_shared_memory = true}},
+    {"rabenseifner, measured", allreduce_rabenseifner, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 12, .needs_power_of_two = true, .wants_shared_memory = true}},
+    {"by parts, measured", allreduce_by_parts, {.min_bytes = 32 * kKi, .min_size = 4, .max_size = 12, .wants_shared_memory = true}},
+    {"recursive_doubling, measured", allreduce_recursive_doubling, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
+    {"rabenseifner, measured", allreduce_rabenseifner, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants_shared_memory = true}},
+    {"by parts, measured", allreduce_by_parts, {.min_bytes = 32 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
+    {"rabenseifner, measured", allreduce_rabenseifner, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants_shared_memory = true}},
+    {"by parts, measured", allreduce_by_parts, {.min_bytes = 512 * kKi, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
     // end of what is measured
     // a power of two has no vectors to fold, so that halving beats the ring there
     {"rabenseifner", allreduce_rabenseifner, {.min_bytes = 16 * kKi, .min_size = 4, .needs_power_of_two = true}},
@@ -62,6 +90,9 @@ constexpr When kShort{.max_bytes = kMostBytes, .max_size = kMostProcesses},
 constexpr Row<Gather> kGather[] = {
     {"by nodes", gather_by_nodes, over_nodes_in_order(8 * kKi)},
     // measured: gather
+    {"binomial, measured", gather_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 3, .wants_shared_memory = true}},
+    {"linear, measured", gather_linear, {.min_bytes = 8 * kKi, .min_size = 2, .max_size = 3, .wants_shared_memory = true}},
+    {"linear, measured", gather_linear, {.min_bytes = 512, .min_size = 4, .max_size = 16, .wants_shared_memory = true}},
     // end of what is measured
     {"linear, short", gather_linear, kShortOfFew},
     {"linear", gather_linear, {.min_bytes = 8 * kKi}},
@@ -70,6 +101,11 @@ constexpr Row<Gather> kGather[] = {
 constexpr Row<Scatter> kScatter[] = {
     {"by nodes", scatter_by_nodes, over_nodes_in_order(8 * kKi)},
     // measured: scatter
+    {"binomial, measured", scatter_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 3, .wants_shared_memory = true}},
+    {"linear, measured", scatter_linear, {.min_bytes = 8 * kKi, .min_size = 2, .max_size = 3, .wants_shared_memory = true}},
+    {"binomial, measured", scatter_binomial, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 4, .max_size = 6, .wants_shared_memory = true}},
+    {"linear, measured", scatter_linear, {.min_bytes = 2 * kKi, .min_size = 4, .max_size = 6, .wants_shared_memory = true}},
+    {"linear, measured", scatter_linear, {.min_bytes = 512, .min_size = 7, .max_size = 16, .wants_shared_memory = true}},
     // end of what is measured
     {"linear, short", scatter_linear, kShort},
     {"linear", scatter_linear, {.min_bytes = 8 * kKi}},
@@ -79,7 +115,18 @@ constexpr When kShortOfAll{.max_bytes = 1 * kKi, .max_size = kMostProcesses};
 constexpr Row<Allgather> kAllgather[] = {
     {"by nodes", allgather_by_nodes, over_nodes_in_order(1024 * kKi)},
     // measured: allgather
-    {"linear", allgather_linear, kReadByFew},
+    {"linear, measured", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
+    {"recursive_doubling, measured", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 2, .max_size = 2, .needs_power_of_two = true, .wants_shared_memory = true}},
+    {"ring, measured", allgather_ring, {.min_bytes = 2048 * kKi, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
+    {"linear, measured", allgather_linear, {.min_bytes = 512, .min_size = 3, .max_size = 3, .wants_shared_memory = true}},
+    {"linear, measured", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 4, .max_size = 12, .wants_shared_memory = true}},
+    {"recursive_doubling, measured", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 12, .needs_power_of_two = true, .wants_shared_memory = true}},
+    {"linear, measured", allgather_linear, {.min_bytes = 32 * kKi, .min_size = 4, .max_size = 12, .wants_shared_memory = true}},
+    {"linear, measured", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
+    {"recursive_doubling, measured", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants_shared_memory = true}},
+    {"linear, measured", allgather_linear, {.min_bytes = 32 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
+    {"recursive_doubling, measured", allgather_recursive_doubling, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants_shared_memory = true}},
+    {"linear, measured", allgather_linear, {.min_bytes = 512 * kKi, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
     // end of what is measured
     {"linear, short", allgather_linear, kShortOfAll},
     {"recursive_doubling", allgather_recursive_doubling, {.max_bytes = 2048 * kKi, .needs_power_of_two = true}},
@@ -88,7 +135,18 @@ constexpr Row<Allgather> kAllgather[] = {
 };
 constexpr Row<Allgatherv> kAllgatherv[] = {
     // measured: allgatherv
-    {"linear", allgatherv_linear, kReadByFew},
+    {"linear, measured", allgatherv_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
+    {"ring, measured", allgatherv_ring, {.min_bytes = 2 * kKi, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
+    {"linear, measured", allgatherv_linear, {.min_bytes = 512, .min_size = 3, .max_size = 3, .wants_shared_memory = true}},
+    {"linear, measured", allgatherv_linear, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 4, .max_size = 6, .wants_shared_memory = true}},
+    {"bruck, measured", allgatherv_bruck, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 6, .wants_shared_memory = true}},
+    {"linear, measured", allgatherv_linear, {.min_bytes = 32 * kKi, .min_size = 4, .max_size = 6, .wants_shared_memory = true}},
+    {"linear, measured", allgatherv_linear, {.min_bytes = 512, .min_size = 7, .max_size = 12, .wants_shared_memory = true}},
+    {"linear, measured", allgatherv_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
+    {"bruck, measured", allgatherv_bruck, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
+    {"linear, measured", allgatherv_linear, {.min_bytes = 32 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
+    {"bruck, measured", allgatherv_bruck, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
+    {"linear, measured", allgatherv_linear, {.min_bytes = 512 * kKi, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
     // end of what is measured
     {"linear, short", allgatherv_linear, kShortOfAll},
     {"bruck", allgatherv_bruck, {.max_bytes = 64 * kKi, .min_size = 3}},
@@ -97,8 +155,12 @@ constexpr Row<Allgatherv> kAllgatherv[] = {
 constexpr Row<Alltoall> kAlltoall[] = {
     {"by nodes", alltoall_by_nodes, over_nodes_in_order(4 * kKi)},
     // measured: alltoall
-    {"linear, read by few", alltoall_linear, {.min_bytes = 32 * kKi, .max_bytes = 512 * kKi, .min_size = 3, .max_size = 12, .wants_shared_memory = true}},
-    {"linear, long", alltoall_linear, {.min_bytes = 512 * kKi, .min_size = 7, .max_size = 12, .wants_shared_memory = true}},
+    {"pairwise, measured", alltoall_pairwise, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
+    {"linear, measured", alltoall_linear, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
+    {"pairwise, measured", alltoall_pairwise, {.min_bytes = 32 * kKi, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
+    {"linear, measured", alltoall_linear, {.min_bytes = 512, .min_size = 3, .max_size = 12, .wants_shared_memory = true}},
+    {"linear, measured", alltoall_linear, {.min_bytes = 512, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
+    {"pairwise, measured", alltoall_pairwise, {.min_bytes = 128 * kKi, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
     // end of what is measured
     {"bruck", alltoall_bruck, {.max_bytes = 256, .min_size = 17}},
     {"linear", alltoall_linear, {.max_bytes = 32 * kKi}},
@@ -106,6 +168,18 @@ constexpr Row<Alltoall> kAlltoall[] = {
 };
 constexpr Row<ReduceScatter> kReduceScatter[] = {
     // measured: reduce_scatter
+    {"halving, measured", reduce_scatter_halving, {.min_bytes = 512, .max_bytes = 32 * kKi - 1, .min_size = 2, .max_size = 2, .needs_commutative = true, .wants_shared_memory = true}},
+    {"pairwise, measured", reduce_scatter_pairwise, {.min_bytes = 32 * kKi, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
+    {"halving, measured", reduce_scatter_halving, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 3, .max_size = 3, .needs_commutative = true, .wants_shared_memory = true}},
+    {"pairwise, measured", reduce_scatter_pairwise, {.min_bytes = 8 * kKi, .min_size = 3, .max_size = 3, .wants_shared_memory = true}},
+    {"halving, measured", reduce_scatter_halving, {.min_bytes = 512, .max_bytes = 512 * kKi - 1, .min_size = 4, .max_size = 6, .needs_commutative = true, .wants_shared_memory = true}},
+    {"pairwise, measured", reduce_scatter_pairwise, {.min_bytes = 512 * kKi, .min_size = 4, .max_size = 6, .wants_shared_memory = true}},
+    {"halving, measured", reduce_scatter_halving, {.min_bytes = 512, .max_bytes = 32 * kKi - 1, .min_size = 7, .max_size = 12, .needs_commutative = true, .wants_shared_memory = true}},
+    {"pairwise, measured", reduce_scatter_pairwise, {.min_bytes = 32 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 7, .max_size = 12, .wants_shared_memory = true}},
+    {"halving, measured", reduce_scatter_halving, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 7, .max_size = 12, .needs_commutative = true, .wants_shared_memory = true}},
+    {"pairwise, measured", reduce_scatter_pairwise, {.min_bytes = 512 * kKi, .min_size = 7, .max_size = 12, .wants_shared_memory = true}},
+    {"halving, measured", reduce_scatter_halving, {.min_bytes = 512, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .needs_commutative = true, .wants_shared_memory = true}},
+    {"pairwise, measured", reduce_scatter_pairwise, {.min_bytes = 512 * kKi, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
     // end of what is measured
     {"halving", reduce_scatter_halving, {.max_bytes = 256 * kKi, .needs_commutative = true}},
     {"pairwise", reduce_scatter_pairwise, {}},
@@ -114,6 +188,7 @@ constexpr Row<ReduceScatter> kReduceScatter[] = {
 constexpr When kLongPrefix{.min_bytes = 32 * kKi}, kPrefixOfFew{.max_size = 16};
 constexpr Row<Scan> kScan[] = {
     // measured: scan
+    {"chain, measured", scan_chain, {.min_bytes = 512, .min_size = 2, .max_size = 16, .wants_shared_memory = true}},
     // end of what is measured
     {"chain", scan_chain, kLongPrefix},
     {"chain, of few", scan_chain, kPrefixOfFew},
@@ -121,6 +196,7 @@ constexpr Row<Scan> kScan[] = {
 };
 constexpr Row<Scan> kExscan[] = {
     // measured: exscan
+    {"chain, measured", exscan_chain, {.min_bytes = 512, .min_size = 2, .max_size = 16, .wants_shared_memory = true}},
     // end of what is measured
     {"chain", exscan_chain, kLongPrefix},
     {"chain, of few", exscan_chain, kPrefixOfFew},

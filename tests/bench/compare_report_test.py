@@ -268,7 +268,7 @@ class Texts(unittest.TestCase):
         self.assertEqual([place.part for place in places if system(NATIVE, False).is_in(place)], ["messages"])
         self.measured.left_out = compare_jobs.left_out([system(OURS, True), system(NATIVE, False)], places)
         (line, _) = compare_report._not_run(self.measured)
-        self.assertRegex(line, rf"^- {re.escape(NATIVE)}, nodes and fabric: its own MPI_Finalize hangs in some jobs")
+        self.assertRegex(line, rf"^- {re.escape(NATIVE)}, between nodes \(nodes, fabric\): its own MPI_Finalize hangs in some jobs")
         self.assertEqual(compare_jobs.left_out([system(NATIVE, False)], places[:1]), [])
 
     def test_what_a_second_thread_brings(self):
