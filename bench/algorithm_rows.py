@@ -18,7 +18,8 @@ _BETTER = 0.9
 _BUT_ONE_OF = 7
 
 Point = collections.namedtuple("Point", "operation processes bytes")
-Row = collections.namedtuple("Row", "algorithm first last")            # bytes, the last one None where there is no end
+# Bytes, the last one None where there is no end; and what runs where the algorithm cannot because their number is no power of two.
+Row = collections.namedtuple("Row", "algorithm otherwise first last")
 Block = collections.namedtuple("Block", "least most rows")             # processes, and the rows for them
 
 
@@ -52,6 +53,17 @@ class Times:
         nearly_worst = ratios[-1 - len(ratios) // _BUT_ONE_OF]
         return found if self.ratio(point, found) < _BETTER and nearly_worst < 1 else self.present[point]
 
+    def best_of_any_number(self, point):
+        """Of those that do not need a power of two, the fastest, which the point's own best is where that does not."""
+        best = self.best(point)
+        if not self.needs_power_of_two(point.operation, best):
+            return best
+        others = [name for name in self.points[point] if not self.needs_power_of_two(point.operation, name)]
+        return min(others, key=lambda algorithm: self.ratio(point, algorithm)) if others else best
+
+    def needs_power_of_two(self, operation, algorithm):
+        return "power_of_two" in self.needs[operation, algorithm]
+
     def operations(self):
         return list(dict.fromkeys(point.operation for point in self.points))
 
@@ -59,14 +71,17 @@ class Times:
 def rows(times, operation, processes):
     """For that many processes, lengths that have the same best algorithm together; a length ends half-way, as factors go, to the next one."""
     lengths = sorted(point.bytes for point in times.points if point[:2] == (operation, processes))
+    least, most = SPEAKS_FOR[processes]
     found = []
     for length, following in zip(lengths, lengths[1:] + [None]):
         end = None if following is None else round((length * following) ** 0.5) - 1
-        best = times.best(Point(operation, processes, length))
-        if found and found[-1].algorithm == best:
+        point = Point(operation, processes, length)
+        best = times.best(point)
+        both = (best, times.best_of_any_number(point) if least != most else best)
+        if found and found[-1][:2] == both:
             found[-1] = found[-1]._replace(last=end)
         else:
-            found.append(Row(best, found[-1].last + 1 if found else _SHORTEST, end))
+            found.append(Row(*both, found[-1].last + 1 if found else _SHORTEST, end))
     return found
 
 
@@ -87,20 +102,27 @@ def _bytes_text(number):
     return f"{number // 1024} * kKi" if number % 1024 == 0 else f"{(number + 1) // 1024} * kKi - 1" if number % 1024 == 1023 else str(number)
 
 
-def _row_text(times, operation, block, row):
+def _row_texts(times, operation, block, row):
+    """One, or a second one for numbers that are no power of two."""
+    yield _row_text(times, operation, block, row, row.algorithm)
+    if row.otherwise != row.algorithm:
+        yield _row_text(times, operation, block, row, row.otherwise)
+
+
+def _row_text(times, operation, block, row, algorithm):
     when = [f".min_bytes = {_bytes_text(row.first)}"]
     if row.last is not None:
         when.append(f".max_bytes = {_bytes_text(row.last)}")
     when += [f".min_size = {block.least}", f".max_size = {block.most}"]
-    needs = times.needs[operation, row.algorithm]
+    needs = times.needs[operation, algorithm]
     when += [f".needs_{need} = true" for need in ("commutative", "power_of_two") if need in needs]
     when.append(".wants_shared_memory = true")
-    function = f"{operation}_{row.algorithm.replace(' ', '_')}"
-    return f'    {{"{row.algorithm}, measured", {function}, {{{", ".join(when)}}}}},\n'
+    function = f"{operation}_{algorithm.replace(' ', '_')}"
+    return f'    {{"{algorithm}, measured", {function}, {{{", ".join(when)}}}}},\n'
 
 
 def text(times, operation):
-    return "".join(_row_text(times, operation, block, row) for block in blocks(times, operation) for row in block.rows)
+    return "".join(line for block in blocks(times, operation) for row in block.rows for line in _row_texts(times, operation, block, row))
 
 
 def replaced(table, times):

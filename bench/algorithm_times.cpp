@@ -167,14 +167,14 @@ class Bench {
     repetition_ = repetition;
     const coll::Table& all = coll::table();
     if (net_) measure("barrier", all.barrier, {}, kNoLength);
-    measure("bcast", all.bcast, {.meets = true}, lengths_);
+    measure("bcast", all.bcast, {.meets = true, .given = Given::by_root}, lengths_);
     measure("reduce", all.reduce, {.meets = true}, lengths_);
     measure("allreduce", all.allreduce, {.meets = true}, lengths_);
     measure("gather", all.gather, {.meets = true, .blocks = comm_.size()}, lengths_);
-    measure("scatter", all.scatter, {.meets = comm_.size() == 2, .blocks = comm_.size()}, lengths_);
-    measure("allgather", all.allgather, {.meets = true, .is_in_place = true}, lengths_);
-    measure("allgatherv", all.allgatherv, {.meets = true, .is_in_place = true}, lengths_);
-    measure("alltoall", all.alltoall, {.meets = true, .blocks = comm_.size()}, lengths_);
+    measure("scatter", all.scatter, {.meets = comm_.size() == 2, .given = Given::blocks_by_root, .blocks = comm_.size()}, lengths_);
+    measure("allgather", all.allgather, {.meets = true, .given = Given::in_place}, lengths_);
+    measure("allgatherv", all.allgatherv, {.meets = true, .given = Given::in_place}, lengths_);
+    measure("alltoall", all.alltoall, {.meets = true, .given = Given::blocks, .blocks = comm_.size()}, lengths_);
     measure("reduce_scatter", all.reduce_scatter, {.meets = true}, lengths_);
     measure("scan", all.scan, {}, lengths_);
     measure("exscan", all.exscan, {}, lengths_);
@@ -192,10 +192,12 @@ class Bench {
     return bases;
   }
 
+  /// What a process gives: so many bytes, one such block for each, or its own block of what it gets.
+  enum class Given { once, blocks, by_root, blocks_by_root, in_place };
   struct Manner {
     bool meets = false;  ///< the blocking form, on one node, does so first (shim/coll/README.md), and so do we: it brings all members together
-    int blocks = 1;      ///< of that length a buffer holds
-    bool is_in_place = false;  ///< what a process gives is its own block of what it gets
+    Given given = Given::once;
+    int blocks = 1;  ///< of that length a buffer holds
   };
   template <typename Function>
   void measure(const char* operation, std::span<const coll::Row<Function>> rows, Manner manner, std::span<const std::uint64_t> lengths) {
@@ -211,8 +213,7 @@ class Bench {
       const Function* chosen = coll::choose(rows, coll::call_on(comm_, 0), bytes);
       for (const auto* row : possible) {
         const double time = time_of([&] {
-          renew(manner.is_in_place ? std::span(other_).subspan(on.block() * static_cast<std::size_t>(comm_.rank()), on.block())
-                                   : std::span(one_).first(bytes * static_cast<std::uint64_t>(manner.blocks)));
+          renew(given(manner, on));
           if (manner.meets && !net_) meet();
           run(begin(row->function, coll::call_on(comm_, comm_.next_tag()), on));
         });
@@ -226,6 +227,17 @@ class Bench {
     }
   }
 
+  std::span<std::byte> given(Manner manner, const Case& on) {
+    const std::size_t all = on.bytes * static_cast<std::size_t>(manner.blocks);
+    switch (manner.given) {
+      case Given::once: return std::span(one_).first(on.bytes);
+      case Given::blocks: return std::span(one_).first(all);
+      case Given::by_root: return std::span(one_).first(comm_.rank() == 0 ? on.bytes : 0);
+      case Given::blocks_by_root: return std::span(one_).first(comm_.rank() == 0 ? all : 0);
+      case Given::in_place: return std::span(other_).subspan(on.block() * static_cast<std::size_t>(comm_.rank()), on.block());
+    }
+    return {};
+  }
   /// A byte of each line, as a program does that computes what it gives; else who has read it before has it in its own cache.
   static void renew(std::span<std::byte> given) {
     constexpr std::size_t kLine = 64;

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The table: which algorithm runs when. Rows are tried from the top. Those that are called measured are for processes of one node that
-// may read each other's memory; bench/algorithms writes them. The others are for all that it does not measure.
+// may read each other's memory, all at the same time; bench/algorithms writes them. More readers than 16 would wait for each other at the
+// kernel's lock on the memory they read (Chakraborty et al., "Contention-Aware Kernel-Assisted MPI Collectives", 2017). The others are for
+// all that it does not measure.
 #include "shim/coll/algorithms.hpp"
 
 namespace shim::coll {
 namespace {
 
 constexpr std::uint64_t kKi = 1024, kAll = UINT64_MAX;
-
-// everyone reads straight from where the data is, all at the same time: each waits once. More readers than these would wait for each
-// other at the kernel's lock on the memory they read (Chakraborty et al., "Contention-Aware Kernel-Assisted MPI Collectives", 2017).
-constexpr When kReadByFew{.min_bytes = 32 * kKi, .min_size = 3, .max_size = 16, .wants_shared_memory = true};
 
 // over several nodes: what is short crosses between two of them once, not once for each process
 constexpr When over_nodes(std::uint64_t max_bytes) { return {.max_bytes = max_bytes, .needs_nodes = true}; }
@@ -30,7 +28,8 @@ constexpr Row<Bcast> kBcast[] = {
     {"binomial, measured", bcast_binomial, {.min_bytes = 32 * kKi, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
     {"binomial, measured", bcast_binomial, {.min_bytes = 512, .max_bytes = 32 * kKi - 1, .min_size = 3, .max_size = 3, .wants_shared_memory = true}},
     {"linear, measured", bcast_linear, {.min_bytes = 32 * kKi, .min_size = 3, .max_size = 3, .wants_shared_memory = true}},
-    {"binomial, measured", bcast_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 4, .max_size = 16, .wants_shared_memory = true}},
+    {"linear, measured", bcast_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 4, .max_size = 16, .wants_shared_memory = true}},
+    {"binomial, measured", bcast_binomial, {.min_bytes = 2 * kKi, .max_bytes = 8 * kKi - 1, .min_size = 4, .max_size = 16, .wants_shared_memory = true}},
     {"linear, measured", bcast_linear, {.min_bytes = 8 * kKi, .min_size = 4, .max_size = 16, .wants_shared_memory = true}},
     // end of what is measured
     {"chain", bcast_chain, {.min_bytes = 256 * kKi, .min_size = 3, .max_size = 16}},
@@ -70,11 +69,14 @@ constexpr Row<Allreduce> kAllreduce[] = {
     {"by parts, measured", allreduce_by_parts, {.min_bytes = 8 * kKi, .min_size = 3, .max_size = 3, .wants_shared_memory = true}},
     {"recursive_doubling, measured", allreduce_recursive_doubling, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 4, .max_size = 12, .wants_shared_memory = true}},
     {"rabenseifner, measured", allreduce_rabenseifner, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 12, .needs_power_of_two = true, .wants_shared_memory = true}},
+    {"by parts, measured", allreduce_by_parts, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 12, .wants_shared_memory = true}},
     {"by parts, measured", allreduce_by_parts, {.min_bytes = 32 * kKi, .min_size = 4, .max_size = 12, .wants_shared_memory = true}},
     {"recursive_doubling, measured", allreduce_recursive_doubling, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
     {"rabenseifner, measured", allreduce_rabenseifner, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants_shared_memory = true}},
+    {"by parts, measured", allreduce_by_parts, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
     {"by parts, measured", allreduce_by_parts, {.min_bytes = 32 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
     {"rabenseifner, measured", allreduce_rabenseifner, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants_shared_memory = true}},
+    {"by parts, measured", allreduce_by_parts, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
     {"by parts, measured", allreduce_by_parts, {.min_bytes = 512 * kKi, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
     // end of what is measured
     // a power of two has no vectors to fold, so that halving beats the ring there
@@ -121,11 +123,14 @@ constexpr Row<Allgather> kAllgather[] = {
     {"linear, measured", allgather_linear, {.min_bytes = 512, .min_size = 3, .max_size = 3, .wants_shared_memory = true}},
     {"linear, measured", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 4, .max_size = 12, .wants_shared_memory = true}},
     {"recursive_doubling, measured", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 12, .needs_power_of_two = true, .wants_shared_memory = true}},
+    {"linear, measured", allgather_linear, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 12, .wants_shared_memory = true}},
     {"linear, measured", allgather_linear, {.min_bytes = 32 * kKi, .min_size = 4, .max_size = 12, .wants_shared_memory = true}},
     {"linear, measured", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
     {"recursive_doubling, measured", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants_shared_memory = true}},
+    {"linear, measured", allgather_linear, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
     {"linear, measured", allgather_linear, {.min_bytes = 32 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
     {"recursive_doubling, measured", allgather_recursive_doubling, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants_shared_memory = true}},
+    {"bruck, measured", allgather_bruck, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
     {"linear, measured", allgather_linear, {.min_bytes = 512 * kKi, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
     // end of what is measured
     {"linear, short", allgather_linear, kShortOfAll},
@@ -137,11 +142,7 @@ constexpr Row<Allgatherv> kAllgatherv[] = {
     // measured: allgatherv
     {"linear, measured", allgatherv_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
     {"ring, measured", allgatherv_ring, {.min_bytes = 2 * kKi, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
-    {"linear, measured", allgatherv_linear, {.min_bytes = 512, .min_size = 3, .max_size = 3, .wants_shared_memory = true}},
-    {"linear, measured", allgatherv_linear, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 4, .max_size = 6, .wants_shared_memory = true}},
-    {"bruck, measured", allgatherv_bruck, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 6, .wants_shared_memory = true}},
-    {"linear, measured", allgatherv_linear, {.min_bytes = 32 * kKi, .min_size = 4, .max_size = 6, .wants_shared_memory = true}},
-    {"linear, measured", allgatherv_linear, {.min_bytes = 512, .min_size = 7, .max_size = 12, .wants_shared_memory = true}},
+    {"linear, measured", allgatherv_linear, {.min_bytes = 512, .min_size = 3, .max_size = 12, .wants_shared_memory = true}},
     {"linear, measured", allgatherv_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
     {"bruck, measured", allgatherv_bruck, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
     {"linear, measured", allgatherv_linear, {.min_bytes = 32 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},

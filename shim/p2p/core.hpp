@@ -157,7 +157,7 @@ class Core final : private transport::Sink {
   // --- liveness.cpp
   /// The process is gone: everything that depends on it ends with this reason, now and later.
   void fail(Peer& gone, const base::Error& reason);
-  void cut_off(Peer& from, const base::Error& why);
+  void lose_way(Peer& from, const base::Error& why);
   /// Why the last way to a process was given up; null where there is another, or was none.
   const base::Error* why_lost(base::ProcessId process) const;
   /// See Engine::forget.
@@ -335,6 +335,12 @@ class Core final : private transport::Sink {
   void take_what_has_come();
   bool is_cut_off(base::ProcessId process) const;
   std::vector<base::ProcessId> losers() const;
+  bool has_losses() const;
+  void find_ways(const Concerns& watched, Guard& guard);
+  void note_late_losses();
+  void end_hopeless(Context& context);
+  template <typename Do>
+  void for_each_retained(const Do& act);
   void say(base::LogLevel level, const std::string& text) const;
   void warn(const std::string& text) const { say(base::LogLevel::warn, text); }
 

@@ -84,6 +84,8 @@ void Core::check_liveness() {
     give_up_recalls();
     for (const Polled& polled : transports_) polled.transport->look_for_losses();
     watched = concerns();
+    note_late_losses();
+    if (has_losses()) find_ways(watched, guard);
     lost = losers();
   }
   std::vector<base::ProcessId> gone = lost, cut_off = lost;
@@ -112,8 +114,37 @@ void Core::check_liveness() {
   for (base::ProcessId process : gone) {
     Peer& failed = peer(process);
     const bool may_live = failed.link != nullptr && std::ranges::find(cut_off, process) != cut_off.end();
-    failed.has_lost = may_live && failed.transport->has_lost(*failed.link);
     fail(failed, gone_error(process, may_live ? failed.transport->why_gone(*failed.link) : std::string_view()));
+  }
+}
+
+bool Core::has_losses() const {
+  return std::ranges::any_of(transports_, [](const Polled& polled) { return polled.transport->has_losses(); });
+}
+
+/// Who only receives from a process has no way to it, which could say whether its messages were lost.
+void Core::find_ways(const Concerns& watched, Guard& guard) {
+  const auto find_way = [&](base::ProcessId process) {
+    if (process == spec.self) return;
+    Peer& to = peer(process);
+    if (!to.failure && to.link == nullptr) (void)route(to, guard);  // the next look tries again
+  };
+  std::ranges::for_each(watched.single, find_way);
+  for (const auto& members : watched.any) std::ranges::for_each(members, find_way);
+}
+
+/// Of those whose way failed before it said so: it fails for a death as well.
+void Core::note_late_losses() {
+  for (std::size_t i = 0; i < retired_.size(); ++i) {
+    Peer& gone = *retired_[i];
+    if (gone.has_lost || gone.last_link == nullptr || !gone.transport->has_lost(*gone.last_link)) continue;
+    gone.has_lost = true;
+    for_each_retained([&](Context& context) {
+      context.peers.for_each([&](int, const Peer* member) {
+        if (member == &gone) context.loser = &gone;
+      });
+      end_hopeless(context);
+    });
   }
 }
 
@@ -174,19 +205,20 @@ void Core::end_all(Peer& with, const base::Error& reason) {
 
 void Core::on_send_error(Peer& to, const base::Error& reason) {
   if (reason.error_class() == base::ErrorClass::proc_aborted) {
-    cut_off(to, reason);
+    lose_way(to, reason);
   } else {
     end_all(to, reason);  // what comes later may succeed again: no memory, no room
   }
 }
 
-/// What the way to it says.
-void Core::cut_off(Peer& from, const base::Error& why) { fail(from, unreachable_error(from.process, why)); }
+/// It is gone, says the way to it.
+void Core::lose_way(Peer& from, const base::Error& why) { fail(from, unreachable_error(from.process, why)); }
 
 void Core::fail(Peer& gone, const base::Error& reason) {
   if (gone.failure) return;
   gone.failure = reason.clone();
-  gone.link = nullptr;
+  gone.last_link = std::exchange(gone.link, nullptr);
+  gone.has_lost = gone.last_link != nullptr && gone.transport->has_lost(*gone.last_link);
   end_all(gone, *gone.failure);
   while (!gone.below.empty()) {
     ReceiveRequest& request = gone.below.front();
@@ -197,13 +229,19 @@ void Core::fail(Peer& gone, const base::Error& reason) {
     retired_.push_back(std::move(found->second));
     peers_.erase(found);
   }
+  for_each_retained([&](Context& context) { note_failure(context, gone); });
+}
+
+/// Ending its last receive must not take a context away under us.
+template <typename Do>
+void Core::for_each_retained(const Do& act) {
   std::vector<Context*> contexts;
   contexts_.for_each([&](Context& context) {
-    retain(context);  // ending its last receive must not take it away under us
+    retain(context);
     contexts.push_back(&context);
   });
   for (Context* context : contexts) {
-    note_failure(*context, gone);
+    act(*context);
     drop(*context);
   }
 }
@@ -223,7 +261,11 @@ void Core::note_failure(Context& context, Peer& gone) {
     if (gone.has_lost) context.loser = &gone;
   }
   context.others = others;
-  if (!is_member) return;
+  if (is_member) end_hopeless(context);
+}
+
+/// Receives that nobody is left for.
+void Core::end_hopeless(Context& context) {
   for (Matching& matching : context.queues) {
     auto is_hopeless = [&](const Posted& receive) { return failure_of(context, receive.source) != nullptr; };
     while (Posted* posted = matching.find_posted(is_hopeless)) {

@@ -28,6 +28,7 @@ struct Peer {
   base::ProcessId process;
   transport::Transport* transport = nullptr;
   transport::Link* link = nullptr;   ///< null before the route is known and after a failure
+  const transport::Link* last_link = nullptr;  ///< the one that failed
   std::uint64_t eager_end = 0;       ///< messages shorter than this are sent in one packet; 0: none are
   bool can_read = true;              ///< false once the transport has said that it cannot read this process's memory
   bool can_write = true;             ///< false once it has turned out that the two cannot share the copying
@@ -36,7 +37,7 @@ struct Peer {
   bool is_busy = false;              ///< in the engine's list of peers with something to send
   bool needs_route = false;          ///< in the engine's list of peers to find a route to
   std::optional<base::Error> failure;
-  bool has_lost = false;             ///< it failed because messages were lost, of which one may have been for a receive from any process
+  bool has_lost = false;             ///< messages were lost between us, of which one may have been for a receive from any process
 
   std::list<QueuedOutput> queue;                      ///< a list: most are empty for ever, and that takes no memory
   RequestList<SendRequest, OfPeer> unfinished;        ///< sends begun and not complete

@@ -179,7 +179,7 @@ bool Core::end_if_read(ReceiveRequest& request) {
 bool Core::give_up_reading(ReceiveRequest& request, const base::Error* why) {
   Peer& from = *request.peer;
   if (why != nullptr && why->error_class() == base::ErrorClass::proc_aborted) {
-    cut_off(from, *why);
+    lose_way(from, *why);
     return true;
   }
   if (why != nullptr) warn("reading another process's memory failed, using packets instead: " + why->text());

@@ -60,7 +60,7 @@ Core::Sharing Core::copy_shared(ReceiveRequest& request) {
     const Stretch own(parts, request.wanted);
     auto read = from.transport->try_read(*from.link, request.remote_address + own.offset, request.into.window(own.offset, own.bytes));
     if (!read && read.error().error_class() == base::ErrorClass::proc_aborted) {
-      cut_off(from, read.error());
+      lose_way(from, read.error());
       return Sharing::moved;
     }
     request.board->beat(base::now_ns());

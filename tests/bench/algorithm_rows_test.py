@@ -46,7 +46,7 @@ class Choice(unittest.TestCase):
 class Rows(unittest.TestCase):
     def test_lengths_with_the_same_choice_are_one_row_and_end_half_way(self):
         times = _times(4, ("bcast", "a", 1024, 1), ("bcast", "a", 4096, 1), ("bcast", "b", 16384, 1), ("bcast", "b", 65536, 1))
-        self.assertEqual(algorithm_rows.rows(times, "bcast", 4), [Row("a", 512, 8191), Row("b", 8192, None)])
+        self.assertEqual(algorithm_rows.rows(times, "bcast", 4), [Row("a", "a", 512, 8191), Row("b", "b", 8192, None)])
 
     def test_a_row_that_begins_where_the_last_one_ends_leaves_no_gap(self):
         times = _times(4, ("bcast", "a", 1024, 1), ("bcast", "b", 4096, 1), ("bcast", "a", 16384, 1))
@@ -57,7 +57,7 @@ class Rows(unittest.TestCase):
         times = _times(3, ("scan", "a", 1024, 1))
         for processes, algorithm in ((2, "a"), (4, "b"), (8, "a")):
             times.add(processes, f"scan,{algorithm},,1024,1.0,1")
-        a, b = [Row("a", 512, None)], [Row("b", 512, None)]
+        a, b = [Row("a", "a", 512, None)], [Row("b", "b", 512, None)]
         self.assertEqual(algorithm_rows.blocks(times, "scan"), [Block(2, 3, a), Block(4, 6, b), Block(7, 12, a)])
 
 
@@ -75,6 +75,16 @@ class Text(unittest.TestCase):
         self.assertEqual(algorithm_rows.text(times, "allreduce"),
                          '    {"by parts, measured", allreduce_by_parts, {.min_bytes = 512, .min_size = 4, .max_size = 6, '
                          ".needs_commutative = true, .needs_power_of_two = true, .wants_shared_memory = true}},\n")
+
+    def test_other_numbers_than_powers_of_two_have_a_row_of_their_own(self):
+        for processes, rows in ((4, 2), (2, 1)):
+            times = Times()
+            times.add(processes, "allreduce,rabenseifner,power_of_two,1024,1.0,1\nallreduce,ring,,1024,4.0,0\nallreduce,by parts,,1024,2.0,0")
+            lines = algorithm_rows.text(times, "allreduce").splitlines()
+            self.assertEqual([line.split(",")[1].strip() for line in lines], ['measured"'] * rows)
+            self.assertIn("allreduce_rabenseifner", lines[0])
+            if processes == 4:
+                self.assertIn("allreduce_by_parts, {.min_bytes = 512, .min_size = 4, .max_size = 6, .wants_shared_memory", lines[1])
 
     def test_only_the_measured_rows_of_the_table_are_replaced(self):
         times = _times(16, ("bcast", "binomial", 1024, 1), ("bcast", "chain", 65536, 1))

@@ -13,13 +13,13 @@ class Failure : public testing::TestWithParam<transport::LoopFaults::Reads> {
   std::vector<ContextPtr> contexts = world.contexts();
   Engine& engine = world.engine(0);
 
-  void expect_gone(Request* request) {
+  void expect_gone(Request* request, int rank = 1) {
     auto waited = engine.wait(*request);
     ASSERT_TRUE(waited) << waited.error().text();
     ASSERT_NE(request->error(), nullptr);
     EXPECT_EQ(request->error()->error_class(), ErrorClass::proc_aborted);
     EXPECT_EQ(request->outcome().error, ErrorClass::proc_aborted);
-    EXPECT_NE(request->error()->text().find("process 1"), std::string::npos) << request->error()->text();
+    EXPECT_NE(request->error()->text().find("process " + std::to_string(rank)), std::string::npos) << request->error()->text();
     engine.release(request);
   }
 };
@@ -115,20 +115,53 @@ TEST_P(Failure, TheWayToAProcessMayBeTheOnlyOneToSayThatItIsGone) {
 }
 
 // The message may have been for the one who waits for any, and those that others still send would hide that.
-TEST_P(Failure, WhereMessagesWereLostAnySourceFailsThoughAllLive) {
-  Data data(8), sent = pattern(8, 1);
+struct AnySourceAndALoss : Failure {
+  Data data = Data(8), sent = pattern(8, 1);
+  Request* any = nullptr;
+
+  void post() { any = value_of(engine.irecv(*contexts[0], into(data), kAnySource, 3)); }
+  void expect_loss() {
+    ASSERT_TRUE(engine.wait(*any));
+    ASSERT_NE(any->error(), nullptr);
+    EXPECT_EQ(any->error()->error_class(), ErrorClass::proc_aborted);
+    EXPECT_NE(any->error()->text().find("process 2 "), std::string::npos) << any->error()->text();
+    engine.release(any);
+    EXPECT_FALSE(engine.irecv(*contexts[0], into(data), kAnySource, 3)) << "as little as the one before";
+    ASSERT_TRUE(world.engine(1).send(*contexts[1], from(sent), 0, 3, Mode::standard));
+    value_of(engine.recv(*contexts[0], into(data), 1, 3));
+    EXPECT_EQ(data, sent);
+  }
+};
+
+TEST_P(AnySourceAndALoss, EndsThoughAllLive) {
   ASSERT_TRUE(engine.send(*contexts[0], from(sent), 2, 3, Mode::standard));  // the way to it
-  Request* any = value_of(engine.irecv(*contexts[0], into(data), kAnySource, 3));
+  post();
   world.network().cut_off(2);
-  ASSERT_TRUE(engine.wait(*any));
-  ASSERT_NE(any->error(), nullptr);
-  EXPECT_EQ(any->error()->error_class(), ErrorClass::proc_aborted);
-  EXPECT_NE(any->error()->text().find("process 2 cannot be reached any more: the loop has lost"), std::string::npos) << any->error()->text();
-  engine.release(any);
-  EXPECT_FALSE(engine.irecv(*contexts[0], into(data), kAnySource, 3)) << "as little as the one before";
-  ASSERT_TRUE(world.engine(1).send(*contexts[1], from(sent), 0, 3, Mode::standard));
-  value_of(engine.recv(*contexts[0], into(data), 1, 3));
-  EXPECT_EQ(data, sent);
+  expect_loss();
+}
+
+TEST_P(AnySourceAndALoss, EndsWhereThereWasNoWayToTheOther) {
+  post();
+  world.network().cut_off(2);
+  expect_loss();
+}
+
+TEST_P(AnySourceAndALoss, EndsWhereASendWasTheFirstToFail) {
+  ASSERT_TRUE(engine.send(*contexts[0], from(sent), 2, 3, Mode::standard));
+  post();
+  world.network().cut_off(2);
+  EXPECT_FALSE(engine.send(*contexts[0], from(sent), 2, 3, Mode::standard));
+  expect_loss();
+}
+
+TEST_P(AnySourceAndALoss, EndsWhereTheOtherSeemedDeadAtFirst) {
+  ASSERT_TRUE(engine.send(*contexts[0], from(sent), 2, 3, Mode::standard));
+  post();
+  world.network().lose(2);
+  expect_gone(value_of(engine.irecv(*contexts[0], into(data), 2, 4)), 2);
+  EXPECT_FALSE(any->is_done());
+  world.network().cut_off(2);
+  expect_loss();
 }
 
 TEST_P(Failure, OneThatIsCutOffAndOneThatIsDeadLeaveNobodyForAnySource) {
@@ -168,6 +201,7 @@ TEST_P(Failure, AProcessThatComesBackIsSomebodyNew) {
 }
 
 using transport::LoopFaults;
+INSTANTIATE_TEST_SUITE_P(Reads, AnySourceAndALoss, testing::Values(LoopFaults::Reads::work));
 INSTANTIATE_TEST_SUITE_P(Reads, Failure, testing::Values(LoopFaults::Reads::work, LoopFaults::Reads::unsupported, LoopFaults::Reads::offered));
 
 }  // namespace

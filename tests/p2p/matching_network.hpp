@@ -41,6 +41,7 @@ class MatchingTransport final : public transport::Transport, public transport::M
   }
   bool is_gone(const transport::Link& link) const override { return below_->is_gone(link); }
   bool has_lost(const transport::Link& link) const override { return below_->has_lost(link); }
+  bool has_losses() const override { return below_->has_losses(); }
   bool is_flushed() const override { return below_->is_flushed(); }
   bool can_sleep() const override { return false; }
   void sleep(std::int64_t nanoseconds, const LastLook& last_look) override { below_->sleep(nanoseconds, last_look); }

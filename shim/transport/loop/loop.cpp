@@ -51,6 +51,7 @@ class Loop final : public Transport {
   Result<int> poll(Sink& sink) override { return take(sink, std::nullopt); }
   Result<int> poll_link(Link& link, Sink& sink) override { return take(sink, static_cast<LoopLink&>(link).to); }
   bool is_gone(const Link& link) const override { return state_->is_lost(static_cast<const LoopLink&>(link).to); }
+  bool has_losses() const override { return state_->has_cut_off(); }
   bool has_lost(const Link& link) const override { return state_->is_cut_off(static_cast<const LoopLink&>(link).to); }
   std::string_view why_gone(const Link& link) const override { return has_lost(link) ? "the loop has lost its packets" : ""; }
   ConstSpan front(Link& link) override { return state_->front_for(number_, static_cast<LoopLink&>(link).to); }

@@ -44,6 +44,11 @@ bool LoopNetwork::State::is_lost(std::uint32_t number) const {
   return processes_[number].condition == Process::Condition::lost || processes_[number].condition == Process::Condition::cut_off;
 }
 
+bool LoopNetwork::State::has_cut_off() const {
+  std::lock_guard guard(mutex_);
+  return std::ranges::any_of(processes_, [](const Process& process) { return process.condition == Process::Condition::cut_off; });
+}
+
 bool LoopNetwork::State::is_cut_off(std::uint32_t number) const {
   std::lock_guard guard(mutex_);
   return processes_[number].condition == Process::Condition::cut_off;

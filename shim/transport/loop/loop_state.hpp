@@ -26,6 +26,7 @@ class LoopNetwork::State {
   bool exists(std::uint32_t number) const;
   bool is_lost(std::uint32_t number) const;     ///< or cut off
   bool is_cut_off(std::uint32_t number) const;
+  bool has_cut_off() const;                     ///< anyone
 
   /// done, again, or proc_aborted.
   /// done: send() is the next step.

@@ -69,6 +69,7 @@ class NetTransport final : public Net, private Matcher {
   bool is_gone(const Link& link) const override;
   std::string_view why_gone(const Link& link) const override;
   bool has_lost(const Link& link) const override;
+  bool has_losses() const override;
   void look_for_losses() override { if (fabric_) fabric_->look_for_losses(); }
   Presence presence(const Link& link) const override;
   bool is_flushed() const override { return contacts_->is_flushed() && (!fabric_ || fabric_->is_flushed()); }
@@ -236,9 +237,8 @@ bool NetTransport::is_gone(const Link& to) const {
   Contact& contact = *link.contact;
   if (!wants_fabric()) return contact.has_left();
   if (!mark_.is_own_process()) return false;
-  if (link.fabric != nullptr && fabric_->is_gone(*link.fabric)) return true;
   contacts_->look_for(contact);
-  return contact.failure() != nullptr;
+  return contact.failure() != nullptr || (link.fabric != nullptr && fabric_->is_gone(*link.fabric));
 }
 
 std::string_view NetTransport::why_gone(const Link& to) const {
@@ -249,8 +249,12 @@ std::string_view NetTransport::why_gone(const Link& to) const {
 
 bool NetTransport::has_lost(const Link& to) const {
   const auto& link = static_cast<const NetLink&>(to);
-  return link.fabric != nullptr && fabric_->has_lost(*link.fabric);
+  if (link.fabric == nullptr || !fabric_->has_lost(*link.fabric)) return false;
+  contacts_->look_for(*link.contact);  // does it live?
+  return link.contact->is_there();
 }
+
+bool NetTransport::has_losses() const { return fabric_ != nullptr && fabric_->has_losses(); }
 
 std::unique_ptr<Offer> NetTransport::offer(Link& to, ConstSpan memory) {
   Link* link = static_cast<NetLink&>(to).fabric;

@@ -16,14 +16,32 @@
 
 namespace shim::transport {
 
+/// How long the provider has taken nothing of a kind. By the clock alone a process that has computed meanwhile would seem to have tried.
+class Refusals {
+ public:
+  void end() { *this = {}; }
+  /// One more; answers whether there have been many for so long.
+  bool add(base::Nanoseconds long_enough) {
+    constexpr int kMany = 1000;
+    const base::Nanoseconds now = base::now_ns();
+    if (count_++ == 0) since_ = now;
+    return count_ > kMany && now - since_ > long_enough;
+  }
+
+ private:
+  int count_ = 0;
+  base::Nanoseconds since_ = 0;
+};
+
 /// A peer. Known by its cookie; in the address table from the first send on.
 struct OfiLink final : Link {
   explicit OfiLink(OfiAddress peer) : to(std::move(peer)) {}
   OfiAddress to;  ///< only its cookie, where frames have overtaken the one that says it
   fi_addr_t address = FI_ADDR_UNSPEC;
   std::optional<base::Error> failure;  ///< why nothing can be sent any more
-  bool is_gone = false;   ///< nor comes anything more that somebody may wait for
-  bool has_lost = false;  ///< packets of the one or the other have been lost, though both live
+  bool is_gone = false;        ///< who waits for it shall not wait any longer
+  bool has_lost = false;       ///< packets of the one or the other have been lost, though both live
+  bool misses_frames = false;  ///< it was the peer's that have not come, and they never will
   bool is_introduced = false;  ///< the peer has our address
   std::uint32_t frames_sent = 0;   ///< without those that its provider matches
   std::uint32_t frames_taken = 0;  ///< of the peer's, in the order of their numbers
@@ -44,7 +62,7 @@ struct OfiLink final : Link {
   std::uint64_t packets_announced = 0;      ///< of the peer's, when it asked about them …
   std::uint64_t packets_missing_since = 0;  ///< … of which only so many had come …
   base::Nanoseconds missed_since = 0;       ///< … then; 0: all
-  base::Nanoseconds refused_since = 0;  ///< asking and answering has found no room since then
+  Refusals asks, answers;  ///< that have found no room
   bool is_asking = false;     ///< for a receipt it has not got, or is to hear that packets are lost
   std::uint64_t asked_sweep = 0;  ///< which gathers what had come when it asked
   std::optional<std::uint64_t> recognised;  ///< the provider tells its messages from others' since it had swept so often

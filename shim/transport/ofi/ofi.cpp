@@ -95,11 +95,12 @@ Result<Link*> Ofi::open(ConstSpan bytes) {
 }
 
 Error Ofi::failure(int code) const {
-  Error detail = library_.error(code, "a process cannot be reached over " + endpoint_.provider());
+  Error detail = library_.error(code, "no message goes to it over " + endpoint_.provider());
   return Error(ErrorClass::proc_aborted, base::Origin::fabric, detail.foreign_code(), detail.text());
 }
 
-/// Nothing more goes to it, or comes from it; if it lives it hears of that. Not over libfabric's shm: what cannot be sent there was for the dead.
+/// Nothing more goes to it, and nobody shall wait for it; it is told, in case it lives. Not over libfabric's shm: what cannot be sent there was
+/// for the dead.
 void Ofi::cut_off(OfiLink& link, Error why) {
   if (!link.failure) {
     link.is_gone = true;

@@ -44,6 +44,7 @@ class Ofi final : public Transport {
   std::unique_ptr<Read> begin_read(Link& link, const RemoteMemory& from, std::span<std::byte> into) override;
   bool is_gone(const Link& link) const override;
   bool has_lost(const Link& link) const override;
+  bool has_losses() const override { return has_losses_; }
   std::string_view why_gone(const Link& link) const override;
   void look_for_losses() override { is_in_doubt_ = true; }
   bool is_flushed() const override;
@@ -118,11 +119,10 @@ class Ofi final : public Transport {
   void take_ask(OfiLink& link, ConstSpan bytes);
   void owe_answer(OfiLink& link);
   void answer_asks();
-  static bool refuses_for_long(OfiLink& link);
   bool misses_packets(OfiLink& link) const;
   bool answer(OfiLink& link);
   void take_receipt(OfiLink& link, ConstSpan bytes);
-  void take_lost(OfiLink& link, ConstSpan bytes);
+  void take_failure(OfiLink& link, FrameKind kind);
   void miss_frames(OfiLink& link, FrameKind before);
   void note_loss(OfiLink& link, const char* which_way);
   void take_bye(OfiLink& link, ConstSpan bytes);
@@ -141,6 +141,8 @@ class Ofi final : public Transport {
   Buffers reads_;
   std::unordered_map<std::uint64_t, std::unique_ptr<OfiLink>> links_;  ///< by the peer's cookie
   std::size_t unsent_ = 0;  ///< in all links
+  bool has_losses_ = false;
+  base::Nanoseconds gaps_looked_at_ = 0;
   std::vector<OfiLink*> asking_;  ///< peers that want a receipt
   struct {
     fi_cq_msg_entry entries[16];

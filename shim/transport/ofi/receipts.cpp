@@ -26,6 +26,8 @@ constexpr base::Nanoseconds kMostPatienceNs = 60'000'000'000;
 /// Where the provider keeps no order, a frame that others wait for is lost after so many times a waiter's patience: such a provider sends
 /// again itself what is lost on the way, which may take it seconds.
 constexpr int kLongestGap = 30;
+/// Who waits looks for losses more often than this.
+constexpr base::Nanoseconds kAwayNs = 1'000'000'000;
 /// Closing waits this long for the peers to hear our goodbye; one that is busy elsewhere hears it later.
 constexpr base::Nanoseconds kGoodbyeNs = 100'000'000;
 
@@ -63,24 +65,17 @@ Result<Attempt> Ofi::ask(OfiLink& link) {
   link.packets_asked = link.packets_sent;
   link.in_doubt_asked = link.in_doubt;
   link.asked_at = base::now_ns();
-  link.refused_since = 0;
+  link.asks.end();
   return attempt;
-}
-
-/// Called where it has taken neither a question nor an answer.
-bool Ofi::refuses_for_long(OfiLink& link) {
-  const base::Nanoseconds now = base::now_ns();
-  if (link.refused_since == 0) link.refused_since = now;
-  return now - link.refused_since > kGoneNs;
 }
 
 void Ofi::ask_for_receipts() {
   const base::Nanoseconds now = base::now_ns();
   for (auto& [cookie, link] : links_) {
-    if (link->is_settled()) continue;
+    if (link->is_settled() || link->has_said_bye) continue;
     if (link->packets_asked == link->packets_sent && now - link->asked_at < kAskAgainNs) continue;
     auto attempt = ask(*link);
-    if (!attempt || *attempt == Attempt::done || !refuses_for_long(*link)) continue;  // the failure is the link's
+    if (!attempt || *attempt == Attempt::done || !link->asks.add(kGoneNs)) continue;  // the failure is the link's
     // It may compute, and send later what somebody waits for; so it is not gone.
     fail(*link, Error(ErrorClass::proc_aborted, "a process takes no packets any more over " + endpoint_.provider()));
   }
@@ -103,17 +98,20 @@ void Ofi::ask_of_losses() {
   }
 }
 
-/// Only of a provider that keeps no order. A gap that is not closed though its sender goes on.
+/// Only of a provider that keeps no order. A gap that is not closed though its sender goes on, and though we poll.
 void Ofi::look_for_gaps() {
   if (traits_.keeps_order) return;
   const base::Nanoseconds now = base::now_ns();
+  const bool was_away = now - std::exchange(gaps_looked_at_, now) > kAwayNs;
   for (auto& [cookie, link] : links_) {
+    if (link->has_lost) continue;
     if (!link->order.has_gap()) {
       link->gap_since = 0;
-    } else if (link->gap_since == 0 || link->gap_at != link->order.next()) {
+    } else if (was_away || link->gap_since == 0 || link->gap_at != link->order.next()) {
       link->gap_since = now;
       link->gap_at = link->order.next();
     } else if (now - link->gap_since >= kLongestGap * patience_) {
+      link->misses_frames = true;
       note_loss(*link, "from");
     }
   }
@@ -139,7 +137,7 @@ Result<Attempt> Ofi::send_receipt(OfiLink& link, FrameKind kind) {
 void Ofi::take_ask(OfiLink& link, ConstSpan bytes) {
   if (const auto sent = receipt_in(bytes)) link.packets_announced = std::max(link.packets_announced, sent->packets);
   if (matcher_) link.asked_sweep = matcher_->begin_sweep();  // we have not seen what waits at the provider
-  if (link.failure) note_loss(link, "to");  // who asks lives
+  if (link.failure && !link.has_left) note_loss(link, "to");  // who asks lives
   owe_answer(link);
 }
 
@@ -172,33 +170,32 @@ bool Ofi::misses_packets(OfiLink& link) const {
 /// False where it finds no room as yet. Where our own packets to the asker have failed, it hears no more of us than that.
 bool Ofi::answer(OfiLink& link) {
   if (link.has_left || link.to.name.empty()) return true;
-  const bool is_lost = link.failure || misses_packets(link);
-  auto attempt = send_receipt(link, is_lost ? FrameKind::lost : FrameKind::seen);
-  if (!attempt) return true;  // the failure is the link's
-  if (*attempt != Attempt::done) return refuses_for_long(link);
-  link.refused_since = 0;
-  if (is_lost && !link.failure) note_loss(link, "from");
+  if (!link.failure && misses_packets(link)) {
+    link.misses_frames = true;
+    note_loss(link, "from");
+  }
+  const FrameKind kind = link.misses_frames ? FrameKind::lost : link.failure ? FrameKind::mute : FrameKind::seen;
+  auto attempt = send_receipt(link, kind);
+  if (!attempt) return tells_of_failure(kind);  // else that is told now
+  if (*attempt != Attempt::done && !link.answers.add(kGoneNs)) return false;
+  link.answers.end();
   return true;
 }
 
-/// Who has seen all of ours cannot send any more itself.
-void Ofi::take_lost(OfiLink& link, ConstSpan bytes) {
-  const auto receipt = receipt_in(bytes);
-  const bool has_seen_all = receipt && receipt->packets >= link.packets_asked;
-  note_loss(link, has_seen_all ? "from" : "to");
-}
+void Ofi::take_failure(OfiLink& link, FrameKind kind) { note_loss(link, kind == FrameKind::lost ? "to" : "from"); }
 
 /// One or more before a frame of this kind are lost. It is not taken, nor is what comes behind it: that would match what the lost were for.
 void Ofi::miss_frames(OfiLink& link, FrameKind before) {
   ++counts_.packets_refused;
   if (before == FrameKind::bye) link.has_left = true;
+  link.misses_frames = true;
   note_loss(link, "from");
   if (before == FrameKind::ask) owe_answer(link);
 }
 
 void Ofi::note_loss(OfiLink& link, const char* which_way) {
   cut_off(link, lost_packets(which_way, endpoint_.provider()));
-  link.is_gone = link.has_lost = true;
+  link.is_gone = link.has_lost = has_losses_ = true;
 }
 
 /// One that does not count all that was asked about leaves the doubt to the next ask.
@@ -214,6 +211,7 @@ void Ofi::take_receipt(OfiLink& link, ConstSpan bytes) {
 void Ofi::take_bye(OfiLink& link, ConstSpan bytes) {
   take_receipt(link, bytes);
   link.has_left = true;
+  link.is_gone = link.has_lost;  // what could not be sent to it was because it had closed
   // If there is no room, it stops waiting by itself.
   if (closing_loses_packets(endpoint_.provider())) (void)send_frame(link, FrameKind::bye_heard, {}, {});
   fail(link, Error(ErrorClass::proc_aborted, "a process has closed its network endpoint"));

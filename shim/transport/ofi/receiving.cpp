@@ -61,7 +61,9 @@ void Ofi::take_message(ConstSpan message, Sink& sink) {
   const ConstSpan rest = message.subspan(sizeof frame);
   if (traits_.keeps_order) [[likely]] return take_frame(frame, rest, sink);
   OfiLink& link = link_of(frame.from);
-  if (link.has_lost) return miss_frames(link, static_cast<FrameKind>(frame.kind));
+  const auto kind = static_cast<FrameKind>(frame.kind);
+  if (link.has_lost) return miss_frames(link, kind);
+  if (tells_of_failure(kind)) return take_failure(link, kind);  // which may be why it would wait for ever
   link.order.add(frame.number, message, [&](ConstSpan in_turn) {
     Frame next{};
     std::memcpy(&next, in_turn.data(), sizeof next);
@@ -78,7 +80,7 @@ void Ofi::take_frame(const Frame& frame, ConstSpan rest, Sink& sink) {
   const auto kind = static_cast<FrameKind>(frame.kind);
   if (frame.number != link->frames_taken) [[unlikely]] return miss_frames(*link, kind);
   ++link->frames_taken;
-  link->refused_since = 0;
+  link->asks.end();
   switch (kind) {
     case FrameKind::packet: return take_packet(*link, rest, true, sink);
     case FrameKind::part: return take_packet(*link, rest, false, sink);
@@ -87,7 +89,8 @@ void Ofi::take_frame(const Frame& frame, ConstSpan rest, Sink& sink) {
     case FrameKind::seen: return take_receipt(*link, rest);
     case FrameKind::bye: return take_bye(*link, rest);
     case FrameKind::bye_heard: link->bye_is_heard = true; return;
-    case FrameKind::lost: return take_lost(*link, rest);
+    case FrameKind::lost:
+    case FrameKind::mute: return take_failure(*link, kind);
     case FrameKind::matched: break;
   }
   ++counts_.packets_refused;
@@ -115,7 +118,7 @@ ConstSpan Ofi::matched_packet(ConstSpan message, OfiLink*& link) {
   const std::optional<Frame> frame = frame_of(message);
   if (!frame) return {};
   link = &link_of(frame->from);
-  link->refused_since = 0;
+  link->asks.end();
   ++counts_.packets_received;
   ++link->packets_seen;
   return message.subspan(sizeof *frame);

@@ -95,7 +95,7 @@ Result<Attempt> Ofi::post(OfiLink& link, Operation& send) {
 /// enough are injected; the frames that ask whether somebody is there are not, because nobody hears that an injected one has failed.
 /// @param bits of one that the provider matches
 Result<Attempt> Ofi::send_frame(OfiLink& link, FrameKind kind, ConstSpan header, ConstSpan payload, std::uint64_t bits) {
-  SHIM_TRY_ASSIGN(const Attempt ready, kind == FrameKind::lost ? reach(link) : make_ready(link));  // a failed link takes the one that says so
+  SHIM_TRY_ASSIGN(const Attempt ready, tells_of_failure(kind) ? reach(link) : make_ready(link));
   if (ready != Attempt::done) return ready;
   const Match match{.is_matched = kind == FrameKind::matched, .bits = bits};
   const bool is_packet = kind == FrameKind::packet || match.is_matched;

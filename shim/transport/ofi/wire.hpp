@@ -30,8 +30,12 @@ enum class FrameKind : std::uint32_t {
   bye_heard = 6,  ///< the answer to that: who said bye may go
   part = 7,       ///< part of a packet follows, of which more comes in the frames after it, the last in one of kind packet
   matched = 8,    ///< as packet, of a message that the receiver's provider matches by its tag
-  lost = 9,       ///< packets of the receiver's have not come, and will not, or none go to it any more; Receipt follows
+  lost = 9,       ///< packets of the receiver's have not come, and will not
+  mute = 10,      ///< none of the sender's go to the receiver any more
 };
+
+/// Does it go to one to whom nothing else goes any more?
+constexpr bool tells_of_failure(FrameKind kind) { return kind == FrameKind::lost || kind == FrameKind::mute; }
 
 /// How many packets the one has seen that the other has sent; in an ask, how many there are.
 struct Receipt {

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Short messages between two processes of a node: who sends and finds room, and who receives what has come, makes no system call and asks
+ * for no memory. The first system call is caught at the kernel's door (Documentation/admin-guide/syscall-user-dispatch.rst); of memory, all
+ * that goes through malloc counts, which this program has instead of the C library's.
+ *
+ *   short_path         with both processes it must be so
+ *   short_path break   each section makes a system call and asks for memory itself, and that must be seen
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/prctl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "session_world.h"
+
+enum { ROUNDS = 200, MESSAGES = 8, LONGEST = 1024, TAG = 3 };
+
+static _Thread_local volatile char selector = SYSCALL_DISPATCH_FILTER_ALLOW;
+static _Thread_local volatile long caught = -1; /* the number of a system call */
+static _Thread_local volatile int watches, allocations;
+static int catches_calls, breaks;
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+enum { COUNTS_MEMORY = 1 };
+extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t), *__libc_memalign(size_t, size_t);
+
+void *malloc(size_t bytes) { return allocations += watches, __libc_malloc(bytes); }
+void *calloc(size_t items, size_t bytes) { return allocations += watches, __libc_calloc(items, bytes); }
+void *realloc(void *old, size_t bytes) { return allocations += watches, __libc_realloc(old, bytes); }
+void *aligned_alloc(size_t alignment, size_t bytes) { return allocations += watches, __libc_memalign(alignment, bytes); }
+#else
+enum { COUNTS_MEMORY = 0 }; /* malloc is the sanitizer's */
+#endif
+
+#ifdef __x86_64__
+/* Makes the call that was caught; nothing more is caught then, as the return from here is one, too. */
+static void on_call(int number, siginfo_t *info, void *state) {
+  greg_t *r = ((ucontext_t *)state)->uc_mcontext.gregs;
+  (void)number;
+  selector = SYSCALL_DISPATCH_FILTER_ALLOW;
+  caught = info->si_syscall;
+  long answer = syscall(caught, r[REG_RDI], r[REG_RSI], r[REG_RDX], r[REG_R10], r[REG_R8], r[REG_R9]);
+  r[REG_RAX] = answer == -1 ? -errno : answer;
+}
+
+static void begin_catching(void) {
+  struct sigaction action = {.sa_sigaction = on_call, .sa_flags = SA_SIGINFO};
+  sigaction(SIGSYS, &action, NULL);
+  catches_calls = prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, 0, 0, &selector) == 0;
+}
+#else
+static void begin_catching(void) {}
+#endif
+
+static void watch(void) {
+  caught = -1;
+  allocations = 0;
+  watches = 1;
+  if (catches_calls) selector = SYSCALL_DISPATCH_FILTER_BLOCK;
+  if (!breaks) return;
+  syscall(SYS_getppid);
+  void *volatile memory = malloc(8);
+  free(memory);
+}
+
+static void end_watch(const char *what, int round) {
+  selector = SYSCALL_DISPATCH_FILTER_ALLOW;
+  watches = 0;
+  if (breaks) {
+    EXPECT(!catches_calls || caught == SYS_getppid, "%s: caught %ld", what, caught);
+    EXPECT(!COUNTS_MEMORY || allocations > 0, "%s: no memory is counted", what);
+    return;
+  }
+  EXPECT(caught == -1, "%s, round %d: system call %ld", what, round, caught);
+  EXPECT(allocations == 0, "%s, round %d: asks for memory %d times", what, round, allocations);
+}
+
+/* Without MPI, which would move messages meanwhile. */
+static int partner;
+static sigset_t turn;
+static void meet_partner(int pid) {
+  siginfo_t info;
+  EXPECT(kill(pid, SIGRTMIN + 1) == 0, "process %d", pid);
+  while (sigwaitinfo(&turn, &info) == -1 && errno == EINTR) {
+  }
+}
+
+/* How messages of so many bytes are sent and received; all of them have come before the first is received. */
+typedef struct {
+  const char *name;
+  int bytes;
+  void (*before)(void *data, int bytes); /* at the receiver, before they are sent; null: nothing */
+  void (*send)(void *data, int bytes);
+  void (*receive)(void *data, int bytes);
+} Way;
+
+static MPI_Request requests[MESSAGES];
+
+static void send(void *data, int bytes) {
+  for (int i = 0; i < MESSAGES; ++i) MPI_Send(data, bytes, MPI_BYTE, partner, TAG, world);
+}
+static void receive(void *data, int bytes) {
+  for (int i = 0; i < MESSAGES; ++i) MPI_Recv(data, bytes, MPI_BYTE, partner, TAG, world, MPI_STATUS_IGNORE);
+}
+static void receive_any(void *data, int bytes) {
+  MPI_Status status;
+  for (int i = 0; i < MESSAGES; ++i) MPI_Recv(data, bytes, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, world, &status);
+}
+static void wait_for_each(void *data, int bytes) {
+  (void)data, (void)bytes;
+  for (int i = 0; i < MESSAGES; ++i) MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+}
+static void isend(void *data, int bytes) {
+  for (int i = 0; i < MESSAGES; ++i) MPI_Isend(data, bytes, MPI_BYTE, partner, TAG, world, &requests[i]);
+  wait_for_each(data, bytes);
+}
+static void post(void *data, int bytes) {
+  for (int i = 0; i < MESSAGES; ++i) MPI_Irecv(data, bytes, MPI_BYTE, partner, TAG, world, &requests[i]);
+}
+static void irecv(void *data, int bytes) {
+  post(data, bytes);
+  wait_for_each(data, bytes);
+}
+static void probe_and_receive(void *data, int bytes) {
+  int is_there = 0;
+  for (int i = 0; i < MESSAGES; ++i) {
+    while (!is_there) MPI_Iprobe(partner, TAG, world, &is_there, MPI_STATUS_IGNORE);
+    MPI_Recv(data, bytes, MPI_BYTE, partner, TAG, world, MPI_STATUS_IGNORE);
+    is_there = 0;
+  }
+}
+
+static const Way ways[] = {
+    {"MPI_Send and MPI_Recv of 8 bytes", 8, NULL, send, receive},
+    {"MPI_Send and MPI_Recv of nothing", 0, NULL, send, receive},
+    {"MPI_Send and MPI_Recv of 1 KiB", LONGEST, NULL, send, receive},
+    {"MPI_Send and MPI_Recv from any source", 8, NULL, send, receive_any},
+    {"MPI_Isend and MPI_Irecv", 8, NULL, isend, irecv},
+    {"MPI_Isend, and MPI_Irecv before it", 8, post, isend, wait_for_each},
+    {"MPI_Send, MPI_Iprobe and MPI_Recv", 8, NULL, send, probe_and_receive},
+};
+
+static void run(const Way *way, int sender, int pid) {
+  static char data[LONGEST];
+  for (int round = -2; round < ROUNDS; ++round) { /* the first ones make what is kept from then on */
+    if (rank != sender && way->before != NULL) way->before(data, way->bytes);
+    meet_partner(pid);
+    if (rank == sender) {
+      if (round >= 0) watch();
+      way->send(data, way->bytes);
+      if (round >= 0) end_watch(way->name, round);
+    }
+    meet_partner(pid);
+    if (rank != sender) {
+      if (round >= 0) watch();
+      way->receive(data, way->bytes);
+      if (round >= 0) end_watch(way->name, round);
+    }
+    meet_partner(pid);
+  }
+}
+
+int main(int argc, char **argv) {
+  int pid = getpid();
+  breaks = argc == 2 && strcmp(argv[1], "break") == 0;
+  sigemptyset(&turn);
+  sigaddset(&turn, SIGRTMIN + 1);
+  sigprocmask(SIG_BLOCK, &turn, NULL); /* in all threads that are made from now on, too */
+  open_world("test.short_path");
+  EXPECT(size == 2, "%d processes", size);
+  partner = 1 - rank;
+  MUST(MPI_Sendrecv_replace(&pid, 1, MPI_INT, partner, TAG, partner, TAG, world, MPI_STATUS_IGNORE));
+  begin_catching();
+  if (!catches_calls) puts("system calls cannot be caught here, and are not looked at");
+  for (size_t i = 0; i < sizeof ways / sizeof *ways; ++i)
+    for (int sender = 0; sender < 2; ++sender) run(&ways[i], sender, pid);
+  return close_world();
+}
