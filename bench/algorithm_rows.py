@@ -53,13 +53,18 @@ class Times:
         nearly_worst = ratios[-1 - len(ratios) // _BUT_ONE_OF]
         return found if self.ratio(point, found) < _BETTER and nearly_worst < 1 else self.present[point]
 
-    def best_of_any_number(self, point):
-        """Of those that do not need a power of two, the fastest, which the point's own best is where that does not."""
+    def best_of_any_number(self, point, preferred=None):
+        """Of those that do not need a power of two, the fastest, which the point's own best is where that does not; or the preferred one unless
+        that is better by a tenth."""
         best = self.best(point)
         if not self.needs_power_of_two(point.operation, best):
             return best
         others = [name for name in self.points[point] if not self.needs_power_of_two(point.operation, name)]
-        return min(others, key=lambda algorithm: self.ratio(point, algorithm)) if others else best
+        if not others:
+            return best
+        fastest = min(others, key=lambda algorithm: self.ratio(point, algorithm))
+        is_as_good = preferred in others and self.ratio(point, preferred) * _BETTER <= self.ratio(point, fastest)
+        return preferred if is_as_good else fastest
 
     def needs_power_of_two(self, operation, algorithm):
         return "power_of_two" in self.needs[operation, algorithm]
@@ -77,7 +82,7 @@ def rows(times, operation, processes):
         end = None if following is None else round((length * following) ** 0.5) - 1
         point = Point(operation, processes, length)
         best = times.best(point)
-        both = (best, times.best_of_any_number(point) if least != most else best)
+        both = (best, times.best_of_any_number(point, found[-1].otherwise if found else None) if least != most else best)
         if found and found[-1][:2] == both:
             found[-1] = found[-1]._replace(last=end)
         else:

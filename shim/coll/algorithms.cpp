@@ -130,7 +130,7 @@ constexpr Row<Allgather> kAllgather[] = {
     {"linear, measured", allgather_linear, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
     {"linear, measured", allgather_linear, {.min_bytes = 32 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
     {"recursive_doubling, measured", allgather_recursive_doubling, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants_shared_memory = true}},
-    {"bruck, measured", allgather_bruck, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
+    {"linear, measured", allgather_linear, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
     {"linear, measured", allgather_linear, {.min_bytes = 512 * kKi, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
     // end of what is measured
     {"linear, short", allgather_linear, kShortOfAll},

@@ -122,12 +122,20 @@ bool Core::has_losses() const {
   return std::ranges::any_of(transports_, [](const Polled& polled) { return polled.transport->has_losses(); });
 }
 
-/// Who only receives from a process has no way to it, which could say whether its messages were lost.
+/// Who only receives from a process has no way to it, which could say that its messages were lost; found are ways that say so. What does not
+/// succeed is tried again by the next look.
 void Core::find_ways(const Concerns& watched, Guard& guard) {
   const auto find_way = [&](base::ProcessId process) {
-    if (process == spec.self) return;
+    const auto known = peers_.find(process);
+    if (process == spec.self || (known != peers_.end() && known->second->link != nullptr)) return;
+    guard.unlock();
+    auto route = spec.router->route_to(process);
+    guard.lock();
+    if (!route || !route->transport->has_losses()) return;
+    auto link = route->transport->open(route->address);
+    if (!link || !route->transport->has_lost(**link)) return;
     Peer& to = peer(process);
-    if (!to.failure && to.link == nullptr) (void)route(to, guard);  // the next look tries again
+    if (to.link == nullptr) (void)open_link(to, *std::move(route));
   };
   std::ranges::for_each(watched.single, find_way);
   for (const auto& members : watched.any) std::ranges::for_each(members, find_way);
@@ -135,9 +143,12 @@ void Core::find_ways(const Concerns& watched, Guard& guard) {
 
 /// Of those whose way failed before it said so: it fails for a death as well.
 void Core::note_late_losses() {
+  const auto is_new = [](const auto& gone) { return !gone->has_lost && gone->last_link != nullptr && gone->transport->has_lost(*gone->last_link); };
+  if (std::ranges::none_of(retired_, is_new)) return;
+  take_what_has_come();
   for (std::size_t i = 0; i < retired_.size(); ++i) {
     Peer& gone = *retired_[i];
-    if (gone.has_lost || gone.last_link == nullptr || !gone.transport->has_lost(*gone.last_link)) continue;
+    if (!is_new(retired_[i])) continue;
     gone.has_lost = true;
     for_each_retained([&](Context& context) {
       context.peers.for_each([&](int, const Peer* member) {

@@ -26,8 +26,6 @@ class Contact {
   const ContactAddress& address() const { return to_; }
   /// Why it cannot be reached, for good: proc_aborted. Null where that is not known.
   const base::Error* failure() const { return failure_ ? &*failure_ : nullptr; }
-  /// Is there a connection to it? Then it lives, or its end has not been seen yet.
-  bool is_there() const { return connections_ > 0; }
   /// Has one of its connections ended by itself, and is none left that could bring something? Processes close what serves packets only
   /// when they end, and what begins anew has another address.
   bool has_left() const { return connections_ == 0 && (has_ended_one_ || failure_); }

@@ -249,9 +249,7 @@ std::string_view NetTransport::why_gone(const Link& to) const {
 
 bool NetTransport::has_lost(const Link& to) const {
   const auto& link = static_cast<const NetLink&>(to);
-  if (link.fabric == nullptr || !fabric_->has_lost(*link.fabric)) return false;
-  contacts_->look_for(*link.contact);  // does it live?
-  return link.contact->is_there();
+  return link.fabric != nullptr && fabric_->has_lost(*link.fabric);
 }
 
 bool NetTransport::has_losses() const { return fabric_ != nullptr && fabric_->has_losses(); }

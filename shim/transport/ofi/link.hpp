@@ -17,20 +17,18 @@
 namespace shim::transport {
 
 /// How long the provider has taken nothing of a kind. By the clock alone a process that has computed meanwhile would seem to have tried.
-class Refusals {
- public:
-  void end() { *this = {}; }
+struct Refusals {
   /// One more; answers whether there have been many for so long.
   bool add(base::Nanoseconds long_enough) {
     constexpr int kMany = 1000;
     const base::Nanoseconds now = base::now_ns();
-    if (count_++ == 0) since_ = now;
-    return count_ > kMany && now - since_ > long_enough;
+    if (now - last > long_enough / 10) *this = {.since = now};
+    last = now;
+    return ++count > kMany && now - since > long_enough;
   }
 
- private:
-  int count_ = 0;
-  base::Nanoseconds since_ = 0;
+  int count = 0;
+  base::Nanoseconds since = 0, last = 0;
 };
 
 /// A peer. Known by its cookie; in the address table from the first send on.
@@ -40,7 +38,8 @@ struct OfiLink final : Link {
   fi_addr_t address = FI_ADDR_UNSPEC;
   std::optional<base::Error> failure;  ///< why nothing can be sent any more
   bool is_gone = false;        ///< who waits for it shall not wait any longer
-  bool has_lost = false;       ///< packets of the one or the other have been lost, though both live
+  bool has_lost = false;       ///< packets of the one or the other have been lost, though both live: what says so has come from it
+  bool is_told = false;        ///< the provider has taken what tells it that
   bool misses_frames = false;  ///< it was the peer's that have not come, and they never will
   bool is_introduced = false;  ///< the peer has our address
   std::uint32_t frames_sent = 0;   ///< without those that its provider matches
@@ -56,7 +55,7 @@ struct OfiLink final : Link {
   std::uint64_t packets_confirmed = 0;  ///< the peer has seen these
   std::uint64_t packets_asked = 0;      ///< and has been asked about these
   base::Nanoseconds asked_at = 0;
-  base::Nanoseconds patience = 0;       ///< who waits asks again after so long; 0: nobody has seen that something is not confirmed
+  base::Nanoseconds patience = 0;       ///< who waits asks again, or tells again, after so long; 0: nobody has seen that there is anything
   std::size_t in_doubt = 0;        ///< bytes of messages for its provider to match which it may not have seen
   std::size_t in_doubt_asked = 0;  ///< about which it has been asked
   std::uint64_t packets_announced = 0;      ///< of the peer's, when it asked about them …

@@ -106,6 +106,7 @@ void Ofi::cut_off(OfiLink& link, Error why) {
     link.is_gone = true;
     if (closing_loses_packets(endpoint_.provider())) owe_answer(link);
   }
+  link.is_told = false;  // that may be what could not be sent
   fail(link, std::move(why));
 }
 

@@ -117,7 +117,8 @@ class Ofi final : public Transport {
   void ask_of_losses();
   void look_for_gaps();
   void take_ask(OfiLink& link, ConstSpan bytes);
-  void owe_answer(OfiLink& link);
+  bool owe_answer(OfiLink& link);
+  bool has_asked(OfiLink& link);
   void answer_asks();
   bool misses_packets(OfiLink& link) const;
   bool answer(OfiLink& link);

@@ -19,7 +19,7 @@ using base::Result;
 /// A flush asks again after this long: an ask, unlike silence, finds out that the peer is gone.
 constexpr base::Nanoseconds kAskAgainNs = 20'000'000;
 /// tcp;ofi_rxm (libfabric 1.17) connects to a peer that is gone again and again, and says "try again" meanwhile. A peer that
-/// neither takes nor says anything for this long while we flush is taken for gone.
+/// neither takes nor says anything for this long while we flush, and we try, is given up.
 constexpr base::Nanoseconds kGoneNs = 2'000'000'000;
 /// Who waits asks a peer that does not answer, because it computes, after twice as long each time, at most.
 constexpr base::Nanoseconds kMostPatienceNs = 60'000'000'000;
@@ -65,7 +65,7 @@ Result<Attempt> Ofi::ask(OfiLink& link) {
   link.packets_asked = link.packets_sent;
   link.in_doubt_asked = link.in_doubt;
   link.asked_at = base::now_ns();
-  link.asks.end();
+  link.asks = {};
   return attempt;
 }
 
@@ -86,16 +86,22 @@ void Ofi::ask_for_receipts() {
 void Ofi::ask_of_losses() {
   const base::Nanoseconds now = base::now_ns();
   for (auto& [cookie, link] : links_) {
-    if (link->is_settled()) {
+    const bool is_to_be_told = link->failure && !link->is_told && !link->has_left && closing_loses_packets(endpoint_.provider());
+    if (link->is_settled() && !is_to_be_told) {
       link->patience = 0;
     } else if (link->patience == 0) {
       link->patience = patience_;
       link->asked_at = now;
-    } else if (now - link->asked_at >= link->patience) {
-      auto attempt = ask(*link);
-      if (attempt && *attempt == Attempt::done) link->patience = std::min(2 * link->patience, kMostPatienceNs);
+    } else if (now - link->asked_at >= link->patience && (is_to_be_told ? owe_answer(*link) : has_asked(*link))) {
+      link->asked_at = now;
+      link->patience = std::min(2 * link->patience, kMostPatienceNs);
     }
   }
+}
+
+bool Ofi::has_asked(OfiLink& link) {
+  auto attempt = ask(link);
+  return attempt && *attempt == Attempt::done;
 }
 
 /// Only of a provider that keeps no order. A gap that is not closed though its sender goes on, and though we poll.
@@ -104,15 +110,15 @@ void Ofi::look_for_gaps() {
   const base::Nanoseconds now = base::now_ns();
   const bool was_away = now - std::exchange(gaps_looked_at_, now) > kAwayNs;
   for (auto& [cookie, link] : links_) {
-    if (link->has_lost) continue;
+    if (link->failure) continue;
     if (!link->order.has_gap()) {
       link->gap_since = 0;
     } else if (was_away || link->gap_since == 0 || link->gap_at != link->order.next()) {
       link->gap_since = now;
       link->gap_at = link->order.next();
     } else if (now - link->gap_since >= kLongestGap * patience_) {
-      link->misses_frames = true;
-      note_loss(*link, "from");
+      link->misses_frames = true;  // it may have died all the same: if it lives, it answers when it is told
+      cut_off(*link, lost_packets("from", endpoint_.provider()));
     }
   }
 }
@@ -137,12 +143,15 @@ Result<Attempt> Ofi::send_receipt(OfiLink& link, FrameKind kind) {
 void Ofi::take_ask(OfiLink& link, ConstSpan bytes) {
   if (const auto sent = receipt_in(bytes)) link.packets_announced = std::max(link.packets_announced, sent->packets);
   if (matcher_) link.asked_sweep = matcher_->begin_sweep();  // we have not seen what waits at the provider
-  if (link.failure && !link.has_left) note_loss(link, "to");  // who asks lives
+  link.answers = {};
   owe_answer(link);
 }
 
-void Ofi::owe_answer(OfiLink& link) {
-  if (!std::exchange(link.is_asking, true)) asking_.push_back(&link);
+/// False: that is so already.
+bool Ofi::owe_answer(OfiLink& link) {
+  if (std::exchange(link.is_asking, true)) return false;
+  asking_.push_back(&link);
+  return true;
 }
 
 void Ofi::answer_asks() {
@@ -167,7 +176,7 @@ bool Ofi::misses_packets(OfiLink& link) const {
   return link.missed_since != 0 && now - link.missed_since >= patience_ / 2;
 }
 
-/// False where it finds no room as yet. Where our own packets to the asker have failed, it hears no more of us than that.
+/// False where it finds no room as yet. Where our own packets to the asker have failed, or it has lost some, it hears no more of us than that.
 bool Ofi::answer(OfiLink& link) {
   if (link.has_left || link.to.name.empty()) return true;
   if (!link.failure && misses_packets(link)) {
@@ -176,10 +185,9 @@ bool Ofi::answer(OfiLink& link) {
   }
   const FrameKind kind = link.misses_frames ? FrameKind::lost : link.failure ? FrameKind::mute : FrameKind::seen;
   auto attempt = send_receipt(link, kind);
-  if (!attempt) return tells_of_failure(kind);  // else that is told now
-  if (*attempt != Attempt::done && !link.answers.add(kGoneNs)) return false;
-  link.answers.end();
-  return true;
+  if (!attempt) return !link.failure || tells_of_failure(kind);  // else that is told next
+  link.is_told = *attempt == Attempt::done && tells_of_failure(kind);
+  return *attempt == Attempt::done || link.answers.add(kGoneNs);
 }
 
 void Ofi::take_failure(OfiLink& link, FrameKind kind) { note_loss(link, kind == FrameKind::lost ? "to" : "from"); }

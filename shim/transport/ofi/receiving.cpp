@@ -62,8 +62,8 @@ void Ofi::take_message(ConstSpan message, Sink& sink) {
   if (traits_.keeps_order) [[likely]] return take_frame(frame, rest, sink);
   OfiLink& link = link_of(frame.from);
   const auto kind = static_cast<FrameKind>(frame.kind);
-  if (link.has_lost) return miss_frames(link, kind);
   if (tells_of_failure(kind)) return take_failure(link, kind);  // which may be why it would wait for ever
+  if (link.misses_frames) return miss_frames(link, kind);
   link.order.add(frame.number, message, [&](ConstSpan in_turn) {
     Frame next{};
     std::memcpy(&next, in_turn.data(), sizeof next);
@@ -80,7 +80,7 @@ void Ofi::take_frame(const Frame& frame, ConstSpan rest, Sink& sink) {
   const auto kind = static_cast<FrameKind>(frame.kind);
   if (frame.number != link->frames_taken) [[unlikely]] return miss_frames(*link, kind);
   ++link->frames_taken;
-  link->asks.end();
+  link->asks = {};
   switch (kind) {
     case FrameKind::packet: return take_packet(*link, rest, true, sink);
     case FrameKind::part: return take_packet(*link, rest, false, sink);
@@ -118,7 +118,7 @@ ConstSpan Ofi::matched_packet(ConstSpan message, OfiLink*& link) {
   const std::optional<Frame> frame = frame_of(message);
   if (!frame) return {};
   link = &link_of(frame->from);
-  link->asks.end();
+  link->asks = {};
   ++counts_.packets_received;
   ++link->packets_seen;
   return message.subspan(sizeof *frame);
