@@ -8,7 +8,8 @@
 //
 // A line for each operation, algorithm, length (as the table has it) and repetition:
 //   operation,algorithm,needs,bytes,microseconds,is the table's choice
-// The time is the slowest process's, with that of writing to each line of what is given, and of the meeting of those that meet first. All algorithms run in turn in each repetition, backwards in every second one.
+// The time is the slowest process's, with that of writing to each line of what is given, and of the meeting of those that meet first. All
+// algorithms run in turn in each repetition, backwards in every second one.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>

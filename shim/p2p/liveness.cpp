@@ -75,7 +75,7 @@ Core::Concerns Core::concerns() {
 
 void Core::check_liveness() {
   Concerns watched;
-  std::vector<base::ProcessId> lost;
+  std::vector<base::ProcessId> gone, cut_off;
   {
     Guard guard = enter();
     base::Nanoseconds now = base::now_ns();
@@ -86,9 +86,8 @@ void Core::check_liveness() {
     watched = concerns();
     note_late_losses();
     if (has_losses()) find_ways(watched, guard);
-    lost = losers();
+    gone = cut_off = losers();
   }
-  std::vector<base::ProcessId> gone = lost, cut_off = lost;
   const auto is_gone = [&](base::ProcessId process) {
     if (!spec.router->is_alive(process)) return true;
     Guard guard = enter();

@@ -195,7 +195,7 @@ class Transport {
   /// Have packets of the link's process to this one, or the other way, been lost though both live? Then it is gone, and so may be a message
   /// that somebody waits for from any process. What is not known is no.
   virtual bool has_lost([[maybe_unused]] const Link& link) const { return false; }
-  /// Is there such a link at all, among those of processes that have sent to this one and that nobody has opened as well?
+  /// Is there such a link at all, also of a process that has only sent to this one, to which nobody has opened one?
   virtual bool has_losses() const { return false; }
   /// Somebody has waited for long: finds out whether what was sent has come. Polls bring the answers; what is lost makes its link gone.
   virtual void look_for_losses() {}

@@ -67,6 +67,19 @@ struct FaultyPair {
       ASSERT_FALSE(deadline.passed());
     }
   }
+  /// A packet that the provider says has been sent; where `code` is kLost.
+  void lose_one() {
+    refused = Call::inject;
+    ASSERT_EQ(send(10), Attempt::done);
+    refused.reset();
+  }
+  /// As one who waits for the second one.
+  void wait_until_gone() {
+    poll_until([&] {
+      here->look_for_losses();
+      return here->is_gone(*link);
+    });
+  }
   /// One packet there, so that the two are connected.
   void meet() {
     poll_until([&] { return send() == Attempt::done; });
@@ -204,14 +217,9 @@ void expect_loss(FaultyPair& pair) {
 TEST(OfiFaults, WhoWaitsFindsOutThatTheLastPacketWasLost) {
   FaultyPair pair{.code = Sabotage::kLost};
   pair.meet();
-  pair.refused = Call::inject;
-  ASSERT_EQ(pair.send(10), Attempt::done);
-  pair.refused.reset();
+  pair.lose_one();
   const auto begin = base::now_ns();
-  pair.poll_until([&] {
-    pair.here->look_for_losses();
-    return pair.here->is_gone(*pair.link);
-  });
+  pair.wait_until_gone();
   EXPECT_GE(base::now_ns() - begin, kPatience) << "something may be under way";
   expect_loss(pair);
   auto attempt = pair.here->try_send(*pair.link, bytes_of(1), {});
@@ -223,9 +231,7 @@ TEST(OfiFaults, WhoWaitsFindsOutThatTheLastPacketWasLost) {
 TEST(OfiFaults, APacketBehindALostOneIsNotHandedOn) {
   FaultyPair pair{.code = Sabotage::kLost};
   pair.meet();
-  pair.refused = Call::inject;
-  ASSERT_EQ(pair.send(10), Attempt::done);
-  pair.refused.reset();
+  pair.lose_one();
   EXPECT_EQ(pair.send(10), Attempt::done);
   EXPECT_EQ(pair.send(10), Attempt::done);
   pair.poll_until([&] { return pair.here->is_gone(*pair.link); });
@@ -265,9 +271,7 @@ TEST(OfiFaults, WhoCannotSendAnyMoreSaysSo) {
 TEST(OfiFaults, AGapThatStaysIsALossWhereTheProviderKeepsNoOrder) {
   FaultyPair pair{.tuning = {.orders_itself = true, .patience = 10'000'000}, .code = Sabotage::kLost};
   pair.meet();
-  pair.refused = Call::inject;
-  ASSERT_EQ(pair.send(10), Attempt::done);
-  pair.refused.reset();
+  pair.lose_one();
   EXPECT_EQ(pair.send(10), Attempt::done);
   const auto begin = base::now_ns();
   pair.poll_until([&] {
@@ -287,10 +291,7 @@ TEST(OfiFaults, AMessageForTheProviderToMatchIsMissed) {
   auto attempt = pair.here->matcher()->try_send(*pair.link, {.context = 1, .source = 0, .tag = 3}, bytes_of(1), {});
   ASSERT_TRUE(attempt && *attempt == Attempt::done);
   pair.refused.reset();
-  pair.poll_until([&] {
-    pair.here->look_for_losses();
-    return pair.here->is_gone(*pair.link);
-  });
+  pair.wait_until_gone();
   expect_loss(pair);
 }
 
@@ -319,10 +320,7 @@ TEST(OfiFaults, WhoWaitsFindsOutThatNothingComesBack) {
   EXPECT_FALSE(pair.there->try_send(*pair.back, std::vector<std::byte>(5000), {}));
   pair.refused_there.reset();
   ASSERT_EQ(pair.send(10), Attempt::done);
-  pair.poll_until([&] {
-    pair.here->look_for_losses();
-    return pair.here->is_gone(*pair.link);
-  });
+  pair.wait_until_gone();
 }
 
 /// Who waits asks, and all has come; asked later again, since more has been sent. Nobody asks about what is known.
