@@ -26,7 +26,7 @@ class Leftovers {
 
  private:
   void look() {
-    int number = number_.load(std::memory_order_acquire);
+    const std::uint64_t number = number_.load(std::memory_order_acquire);
     if (number == 0) return;  // leave() is not through yet
     requests_.collect(engine_);
     if (requests_.empty()) engine_.remove_progress(number);
@@ -35,7 +35,7 @@ class Leftovers {
   p2p::Engine& engine_;
   Task task_;
   Requests requests_;
-  std::atomic<int> number_{0};
+  std::atomic<std::uint64_t> number_{0};
 };
 
 }  // namespace
@@ -70,6 +70,10 @@ Requests::Faults Requests::collect(p2p::Engine& engine) {
   return faults;
 }
 
+bool Requests::has_any_done() const {
+  return std::ranges::any_of(posted_, [](const Posted& posted) { return posted.request->is_done(); });
+}
+
 void Requests::cancel(p2p::Engine& engine) {
   for (const Posted& posted : posted_) {
     // one that cannot be cancelled any more is done soon
@@ -99,7 +103,7 @@ void Execution::post(base::Result<p2p::Request*> request, Requests::Way way, std
 }
 
 bool Execution::collect() {
-  take(requests_.collect(engine_));
+  if (requests_.has_any_done()) take(requests_.collect(engine_));
   return requests_.empty() || has_failed();
 }
 

@@ -28,6 +28,7 @@ class Requests {
   /// Takes receives back that no message has matched. What is left after this uses memory until it is done.
   void cancel(p2p::Engine& engine);
   bool empty() const { return posted_.empty(); }
+  bool has_any_done() const;
 
  private:
   struct Posted {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The ways to run a task: to its end, or as a request that progress moves along.
 #include <atomic>
-#include <memory>
+#include <optional>
 #include <utility>
 
 #include "shim/coll/coll.hpp"
@@ -41,10 +41,12 @@ class Collective final : public p2p::Request {
   }
 
   void begin(Task task) {
-    execution_ = std::make_unique<Execution>(engine_, std::move(task), Execution::Way::suspended);
+    execution_.emplace(engine_, std::move(task), Execution::Way::suspended);
+    if (execution_->advance()) return finish();
+    static_cast<void>(engine_.progress());
     if (execution_->advance()) return finish();
     number_.store(0, std::memory_order_relaxed);  // nobody else knows us yet
-    int number = engine_.add_progress([this] { move_along(); });
+    const std::uint64_t number = engine_.add_progress([this] { move_along(); });
     // release: pairs with the acquire in move_along(). The collective may have ended when this returns.
     number_.store(number, std::memory_order_release);
   }
@@ -55,7 +57,7 @@ class Collective final : public p2p::Request {
     return {};
   }
   void move_along() {
-    int number = number_.load(std::memory_order_acquire);
+    const std::uint64_t number = number_.load(std::memory_order_acquire);
     if (number == 0) return;  // begin() is not through yet
     if (!execution_->advance()) return;
     engine_.remove_progress(number);
@@ -70,8 +72,8 @@ class Collective final : public p2p::Request {
 
   p2p::Engine& engine_;
   std::function<Task()> make_task_;
-  std::unique_ptr<Execution> execution_;
-  std::atomic<int> number_{0};  ///< of our work in the engine; 0: not known yet
+  std::optional<Execution> execution_;
+  std::atomic<std::uint64_t> number_{0};  ///< of our work in the engine; 0: not known yet
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 // collectives are seen; each side counts partitions in its own way.
 #pragma once
 
+#include <cstdint>
 #include <list>
 #include <map>
 #include <memory>
@@ -62,7 +63,7 @@ class PartitionBoard {
   void match(Source& source, const PartitionPlan& plan);
 
   sessions::Communicator& comm_;
-  int progress_ = 0;
+  std::uint64_t progress_ = 0;
   std::mutex mutex_;
   std::map<int, Source> sources_;
   std::map<int, std::uint32_t> tags_taken_;  ///< by destination

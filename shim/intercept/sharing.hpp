@@ -2,6 +2,7 @@
 // Two libraries in one process, each of which moves its messages only while somebody is inside it: they lend each other time.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "shim/intercept/progress_thread.hpp"
@@ -25,7 +26,7 @@ class ProgressSharing {
 
  private:
   p2p::Engine* first_;
-  int number_;
+  std::uint64_t number_;
   std::unique_ptr<ProgressThread> thread_;  ///< above a substrate that does not let us in
 };
 

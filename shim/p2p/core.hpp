@@ -21,10 +21,9 @@
 #include "shim/p2p/pool.hpp"
 #include "shim/p2p/progress_work.hpp"
 #include "shim/p2p/requests.hpp"
+#include "shim/p2p/turn.hpp"
 
 namespace shim::p2p {
-
-using Guard = std::unique_lock<base::BiasedLock>;
 
 struct WholeMessage;
 

@@ -169,16 +169,14 @@ base::Status Engine::progress() {
   return {};
 }
 
-int Engine::add_progress(std::function<void()> work, std::function<void()> before_sleep) {
+std::uint64_t Engine::add_progress(std::function<void()> work, std::function<void()> before_sleep) {
   Guard guard = core_->enter();
   return core_->work.add(std::move(work), std::move(before_sleep));
 }
 
-void Engine::remove_progress(int number) {
+void Engine::remove_progress(std::uint64_t number) {
   Guard guard = core_->enter();
-  auto item = core_->work.take_out(number);
-  guard.unlock();
-  if (item != nullptr) ProgressWork::withdraw(*item);
+  core_->work.remove(number, guard);
 }
 
 base::Result<bool> Engine::wait_until(const std::function<bool()>& condition, base::Deadline deadline) {

@@ -282,11 +282,11 @@ class Engine {
   /// One bounded round over all transports and everything registered. Also the way to lend time to others' messages.
   base::Status progress();
   /// Work done at each round of progress, under no lock; for collectives in progress and creations.
-  /// Answers the number to remove it with.
+  /// Answers the number to remove it with, never 0.
   /// @param before_sleep for work that looks at something else than packets: what whoever waits does before it sleeps, and then it
   /// sleeps for a short time only.
-  int add_progress(std::function<void()> work, std::function<void()> before_sleep = nullptr);
-  void remove_progress(int number);
+  std::uint64_t add_progress(std::function<void()> work, std::function<void()> before_sleep = nullptr);
+  void remove_progress(std::uint64_t number);
   /// Waits, making progress, until the condition holds (true) or the deadline has passed (false). Spins, then yields, then
   /// sleeps. The condition is evaluated without the engine's lock, and not again once it has held.
   base::Result<bool> wait_until(const std::function<bool()>& condition, base::Deadline deadline = base::Deadline::never());

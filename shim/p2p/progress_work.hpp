@@ -3,48 +3,56 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <thread>
 #include <vector>
 
-#include "shim/p2p/turn.hpp"
+#include "shim/base/biased_lock.hpp"
 
 namespace shim::p2p {
 
-/// The list changes under the engine's lock and is never changed in place, so that a round works on a copy of the pointer.
+using Guard = std::unique_lock<base::BiasedLock>;
+
+/// All under the engine's lock, which the guard holds where one is asked for, and which is given back while work runs or is waited for.
 class ProgressWork {
  public:
-  struct Item {
-    int number = 0;
-    std::function<void()> work;
-    std::function<void()> before_sleep;  ///< empty where it has nothing more to do then
-    Turn turn;
-    std::atomic<bool> withdrawn{false};  // seq_cst: pairs with Turn::try_take, see remove()
-  };
-  using List = std::vector<std::shared_ptr<Item>>;
+  using Work = std::function<void()>;
 
-  // under the engine's lock
-  int add(std::function<void()> work, std::function<void()> before_sleep);
-  /// Null where there is no such item.
-  std::shared_ptr<Item> take_out(int number);
-  /// Null where there is nothing to do.
-  const std::shared_ptr<const List>& list() const { return list_; }
-  /// Is there an item that nobody may sleep on for long?
+  /// Answers the number to remove it with. @param before_sleep empty where there is nothing more to do then
+  std::uint64_t add(Work work, Work before_sleep);
+  /// From the return on it does not run any more, unless this is called from within the work itself. Nothing where there is no such work.
+  void remove(std::uint64_t number, Guard& guard);
+  bool empty() const { return items_.empty(); }
+  /// Is there work that nobody may sleep on for long? A hint without the lock.
   bool is_restless() const { return restless_.load(std::memory_order_relaxed) > 0; }
 
-  // without it
-  /// Runs each item that no thread is running.
-  static void run(const List& list) { run(list, &Item::work); }
-  static void run_before_sleep(const List& list) { run(list, &Item::before_sleep); }
-  /// From the return on the work does not run any more, unless this is called from within the work itself.
-  static void withdraw(Item& item);
+  /// Does each that no thread is at.
+  void run(Guard& guard) { run(guard, &Item::work); }
+  void run_before_sleep(Guard& guard) { run(guard, &Item::before_sleep); }
 
  private:
-  static void run(const List& list, std::function<void()> Item::* what);
+  struct Item {
+    std::uint64_t number;
+    Work work, before_sleep;
+    std::thread::id by{};  ///< who is at it
+    bool is_removed = false;
+    bool is_running() const { return by != std::thread::id(); }
+  };
+  using Items = std::vector<std::unique_ptr<Item>>;
 
-  std::shared_ptr<const List> list_;
-  int next_number_ = 1;
-  std::atomic<int> restless_{0};  ///< changed under the engine's lock; a hint without it
+  void run(Guard& guard, Work Item::* what);
+  void do_work(Guard& guard, Item& item, const Work& work);
+  static Items::iterator behind(Items& items, std::uint64_t number);
+  static std::unique_ptr<Item> take_out(Items& items, std::uint64_t number);
+  bool is_at(std::uint64_t number) const;
+
+  Items items_;     ///< by number
+  Items removed_;   ///< while a thread is still at them, by number
+  std::uint64_t last_number_ = 0;
+  std::atomic<int> restless_{0};
 };
 
 }  // namespace shim::p2p

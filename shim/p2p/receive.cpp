@@ -197,7 +197,7 @@ bool Core::may_take_short_way(const Awaited& awaited) {
   if (!busy_.empty() || !reads_.empty() || !shares_.empty() || !unrouted_.empty() || !inbox_.empty()) return false;
   if (++short_ways_ < kShortWaysInARow) [[likely]] return true;
   short_ways_ = 0;
-  return work.list() == nullptr && !is_turn_of_other_engines();
+  return work.empty() && !is_turn_of_other_engines();
 }
 
 /// Short ways count as rounds, so that others are looked after however long no receive has to wait.

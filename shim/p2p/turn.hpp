@@ -12,21 +12,19 @@ namespace shim::p2p {
 class Turn {
  public:
   bool try_take() {
-    // seq_cst: against withdraw(), either this thread sees that the work is withdrawn or the other sees that it is taken;
-    // acquire part: pairs with give_back() of the thread before
-    if (taken_.exchange(true)) return false;
+    // acquire: pairs with give_back() of the thread before
+    if (taken_.exchange(true, std::memory_order_acquire)) return false;
     // relaxed: read for its own id only, which this thread alone writes
     by_.store(std::this_thread::get_id(), std::memory_order_relaxed);
     return true;
   }
   void give_back() {
     by_.store(std::thread::id(), std::memory_order_relaxed);
-    taken_.store(false, std::memory_order_release);  // pairs with try_take() and wait_for_others()
+    taken_.store(false, std::memory_order_release);  // pairs with the acquires in try_take() and wait_for_others()
   }
   /// Returns when no other thread is at it. A thread that is at it itself does not wait for itself.
   void wait_for_others() const {
-    // seq_cst: see try_take()
-    while (taken_.load() && by_.load(std::memory_order_relaxed) != std::this_thread::get_id()) sched_yield();
+    while (taken_.load(std::memory_order_acquire) && by_.load(std::memory_order_relaxed) != std::this_thread::get_id()) sched_yield();
   }
 
  private:

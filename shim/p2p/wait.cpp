@@ -65,14 +65,17 @@ void Core::skip_no_transport() {
   if (!shares_.empty()) round.moved += write_some();
   if (!unrouted_.empty()) route_waiting(guard);
   bool has_control = !inbox_.empty() && handler_ != nullptr;
-  std::shared_ptr<const ProgressWork::List> list = work.list();
   const std::uint64_t rounds = rounds_.load(std::memory_order_relaxed) + 1;
   rounds_.store(rounds, std::memory_order_relaxed);
   round.is_time_to_look_around = rounds >= next_look_around_;
   if (round.is_time_to_look_around) [[unlikely]] next_look_around_ = rounds + kRoundsPerLookAround;
+  if (has_control) {
+    guard.unlock();
+    handle_control();
+    guard.lock();
+  }
+  if (!work.empty()) work.run(guard);
   guard.unlock();
-  if (has_control) handle_control();
-  if (list != nullptr) ProgressWork::run(*list);
   return round;
 }
 
@@ -113,9 +116,7 @@ void Core::rest(Backoff& backoff, Backoff::Step step, const transport::Transport
 // Before this thread counts as asleep: the work may come back to us, which is no other thread then.
 void Core::run_before_sleep() {
   Guard guard = enter();
-  std::shared_ptr<const ProgressWork::List> list = work.list();
-  guard.unlock();
-  if (list != nullptr) ProgressWork::run_before_sleep(*list);
+  work.run_before_sleep(guard);
 }
 
 void Core::nap(Backoff& backoff, const transport::Transport::LastLook& last_look) {

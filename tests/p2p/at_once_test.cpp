@@ -206,7 +206,7 @@ TEST_F(AtOnce, WhatHasLeftAndWasReceivedIsNotTakenBack) {
 // However many messages are there already, others have their turn.
 TEST_F(AtOnce, RegisteredWorkIsNotForgotten) {
   int turns = 0;
-  const int number = receiver.add_progress([&turns] { ++turns; });
+  const std::uint64_t number = receiver.add_progress([&turns] { ++turns; });
   for (int i = 0; i < 2000; ++i) {
     send(i, 3);
     Data room(kBytes);

@@ -84,7 +84,7 @@ TEST_F(TwoEngines, OneThatIsAskedAgainAndAgainMovesTheOther) {
 
 TEST_F(TwoEngines, WhereOthersMoveOneTheWaiterDoesNot) {
   int runs = 0, own = 0;
-  const int work = second.engine(0).add_progress([&] { ++runs; });
+  const std::uint64_t work = second.engine(0).add_progress([&] { ++runs; });
   // as another thread would, between any two looks
   EXPECT_TRUE(value_of(first.engine(0).wait_until([&] {
     EXPECT_TRUE(second.engine(0).progress());
@@ -97,7 +97,7 @@ TEST_F(TwoEngines, WhereOthersMoveOneTheWaiterDoesNot) {
 
 TEST_F(TwoEngines, ProgressOfAllReachesEach) {
   int in_first = 0, in_second = 0;
-  const int one = first.engine(0).add_progress([&] { ++in_first; }), other = second.engine(0).add_progress([&] { ++in_second; });
+  const std::uint64_t one = first.engine(0).add_progress([&] { ++in_first; }), other = second.engine(0).add_progress([&] { ++in_second; });
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(engines[0]->progress());
   EXPECT_EQ(in_first, 10);
   EXPECT_GE(in_second, 9);  // the first look may only see that there are rounds
@@ -108,7 +108,7 @@ TEST_F(TwoEngines, ProgressOfAllReachesEach) {
 // What somebody else's work needs now and then it needs, whichever engine the thread sleeps in.
 TEST_F(TwoEngines, WorkBeforeSleepIsDoneByWhoSleepsInTheOther) {
   int before_sleep = 0;
-  const int work = first.engine(0).add_progress([] {}, [&] { ++before_sleep; });
+  const std::uint64_t work = first.engine(0).add_progress([] {}, [&] { ++before_sleep; });
   EXPECT_TRUE(value_of(second.engine(0).wait_until([&] { return before_sleep > 2; }, base::Deadline::after_seconds(kPatience))));
   first.engine(0).remove_progress(work);
 }

@@ -133,7 +133,7 @@ TEST_F(ShortWay, AMessageThatEndsInsideAnElement) {
 // Work that is registered has its turn, however many messages are there already.
 TEST_F(ShortWay, RegisteredWorkIsNotForgotten) {
   int turns = 0;
-  const int number = receiver.add_progress([&turns] { ++turns; });
+  const std::uint64_t number = receiver.add_progress([&turns] { ++turns; });
   for (int i = 0; i < 100; ++i) {
     send(i, 3);
     receive(i, 0, 3);

@@ -105,8 +105,9 @@ TEST(Wait, FlushGivesUpAtItsDeadline) {
 TEST(ProgressWork, RunsEachRoundUntilRemoved) {
   World world{{.processes = 1}};
   Engine& engine = world.engine(0);
-  int first = 0, second = 0, second_number = 0;
-  int first_number = engine.add_progress([&] { ++first; });
+  int first = 0, second = 0;
+  std::uint64_t second_number = 0;
+  const std::uint64_t first_number = engine.add_progress([&] { ++first; });
   second_number = engine.add_progress([&] {
     ASSERT_TRUE(engine.progress()) << "must not run itself again";
     if (++second == 3) engine.remove_progress(second_number);
@@ -125,7 +126,7 @@ TEST(ProgressWork, IsToldBeforeAWaitSleeps) {
   World world{{.processes = 1}};
   Engine& engine = world.engine(0);
   int rounds = 0, rounds_before_sleep = 0, told = 0;
-  int number = engine.add_progress([&] { ++rounds; }, [&] {
+  const std::uint64_t number = engine.add_progress([&] { ++rounds; }, [&] {
     ASSERT_TRUE(engine.progress()) << "must not run itself";
     if (told++ == 0) rounds_before_sleep = rounds;
   });
@@ -149,7 +150,7 @@ TEST(ProgressWork, NeverRunsTwiceAtOnceNorAfterItsRemoval) {
   for (int turn = 0; turn < 100; ++turn) {
     auto counter = std::make_unique<int>(0);  // plain: the sanitizer would see two threads at it
     std::atomic<int> seen{0};
-    int number = engine.add_progress([&] { seen = ++*counter; });
+    const std::uint64_t number = engine.add_progress([&] { seen = ++*counter; });
     while (seen < 3) std::this_thread::yield();
     engine.remove_progress(number);
     counter.reset();
@@ -188,7 +189,8 @@ class Countdown : public Request {
   }
 
   Engine& engine_;
-  int rounds_, left_ = 0, number_ = 0;
+  int rounds_, left_ = 0;
+  std::uint64_t number_ = 0;
   int& living_;
 };
 
