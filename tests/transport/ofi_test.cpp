@@ -3,6 +3,7 @@
 #include "shim/transport/ofi/ofi.hpp"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -176,6 +177,37 @@ TEST_P(OfiProviders, AKilledPeerIsAnErrorOfItsLinkAlone) {
   heard = 0;
   ASSERT_TRUE(send(*transport, to_survivor, bytes_of(3), sink));
   poll_until(*transport, sink, [&] { return heard == 1; });
+  board.reach(2);
+  survivor.join();
+}
+
+/// Of long packets, so many that those to the survivor need the completions of others before them.
+TEST_P(OfiProviders, WhatADeadPeerHadNotTakenHoldsUpNobodyElse) {
+  constexpr int kUntaken = 8, kLongPackets = 400;
+  Board board;
+  Child victim([&] { echo(provider(), board, 1, 7); });
+  Child survivor([&] { echo(provider(), board, 2, 2); });
+  auto transport = make(provider());
+  board.post_address(0, transport->address());
+  Link& to_victim = **transport->open(board.address_of(1));
+  Link& to_survivor = **transport->open(board.address_of(2));
+  int heard = 0;
+  CallSink sink([&](ConstSpan) { ++heard; });
+  ASSERT_TRUE(send(*transport, to_victim, bytes_of(1), sink));
+  ASSERT_TRUE(send(*transport, to_survivor, bytes_of(1), sink));
+  poll_until(*transport, sink, [&] { return heard == 2; });
+  ASSERT_EQ(::kill(victim.pid(), SIGSTOP), 0);
+  const std::vector<std::byte> packet(transport->max_packet_bytes());
+  int untaken = 0;
+  while (untaken < kUntaken && *transport->try_send(to_victim, packet, {}) == Attempt::done) ++untaken;
+  EXPECT_GT(untaken, 0);
+  victim.kill();
+  heard = 0;
+  int sent = 0;
+  poll_until(*transport, sink, [&] {
+    while (sent < kLongPackets && *transport->try_send(to_survivor, packet, {}) == Attempt::done) ++sent;
+    return heard == kLongPackets;
+  });
   board.reach(2);
   survivor.join();
 }

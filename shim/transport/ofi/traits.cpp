@@ -14,32 +14,35 @@ namespace {
 /// What a provider, or the layer above it, offers and is better not used, as libfabric 1.17 was seen to do (docs/measurements.md, docs/matching.md).
 struct Reserve {
   std::string_view name;
-  bool injects;  ///< still used
-  bool reads;    ///< still used
+  bool injects = true;  ///< still used
+  bool reads = true;    ///< still used
   std::size_t sends = kSendDepth;  ///< at once
+  bool completes_in_any_order = true;  ///< else a frame is no longer than what it takes at once
   bool matches = true;
   bool knows_senders = true;
   bool knows_callers = true;
 };
 constexpr std::array kReserves{
     // Nobody hears of an injected message that was lost, the connection is made anew for ever, and nothing is gained.
-    Reserve{"ofi_rxm", false, true},
-    Reserve{"net", false, true},
-    Reserve{"tcp", false, true},  // what net is called from libfabric 1.18 on
+    Reserve{.name = "ofi_rxm", .injects = false},
+    Reserve{.name = "net", .injects = false},
+    Reserve{.name = "tcp", .injects = false},  // what net is called from libfabric 1.18 on
     // Injected messages use up its operations; fi_send then says 0 and sends nothing. With many sends under way messages are lost, and
     // others come with the bytes of later ones. With receives that are given back in between, messages that it is to match got lost.
-    Reserve{"ofi_rxd", false, false, 8, false},
-    // A tagged message of more than 4 KiB that no receive waits for is never received, and holds up those behind it.
-    Reserve{"shm", true, false, kSendDepth, false, false},
+    Reserve{.name = "ofi_rxd", .injects = false, .reads = false, .sends = 8, .matches = false},
+    // A tagged message of more than 4 KiB that no receive waits for is never received, and holds up those behind it. Longer messages than
+    // it injects are done when their receivers have read them, in the order in which they were sent: not at all behind one to a process
+    // that has died.
+    Reserve{.name = "shm", .reads = false, .completes_in_any_order = false, .matches = false, .knows_senders = false},
     // Messages of a sender that has connected before its address was entered are nobody's for ever. Answers go over a second connection
     // otherwise, and each message costs the system an acknowledgement of its own (a third of the time).
-    Reserve{"sockets", true, true, kSendDepth, true, false, false},
+    Reserve{.name = "sockets", .knows_senders = false, .knows_callers = false},
 };
 
 Reserve reserve_of(std::string_view provider) {
   const std::string_view layer = provider.substr(provider.rfind(';') + 1);  // all of it where there is none
   const auto* found = std::ranges::find(kReserves, layer, &Reserve::name);
-  return found == kReserves.end() ? Reserve{provider, true, true} : *found;
+  return found == kReserves.end() ? Reserve{.name = provider} : *found;
 }
 
 /// Reads of this size leave room for others in between, and several under way fill the wire.
@@ -79,6 +82,7 @@ Traits traits_of(const fi_info& info, const OfiTuning& tuning) {
   const Reserve reserve = reserve_of(info.fabric_attr->prov_name);
   Traits traits;
   traits.frame_bytes = least(least(kFrameBytes, info.ep_attr->max_msg_size), tuning.longest_frame);
+  if (!reserve.completes_in_any_order) traits.frame_bytes = least(traits.frame_bytes, info.tx_attr->inject_size);
   if (reserve.injects && tuning.prefix_bytes == 0)
     traits.inject_bytes = std::min(info.tx_attr->inject_size, traits.frame_bytes);
   traits.prefix_bytes = (info.mode & FI_MSG_PREFIX) != 0 ? info.ep_attr->msg_prefix_size : tuning.prefix_bytes;
