@@ -114,6 +114,18 @@ static void wait_for_each(void *data, int bytes) {
   (void)data, (void)bytes;
   for (int i = 0; i < MESSAGES; ++i) MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
 }
+static void wait_for_all(void *data, int bytes) {
+  (void)data, (void)bytes;
+  MPI_Waitall(MESSAGES, requests, MPI_STATUSES_IGNORE);
+}
+static void wait_for_all_statuses(void *data, int bytes) {
+  MPI_Status statuses[MESSAGES];
+  int count = 0;
+  (void)data;
+  MPI_Waitall(MESSAGES, requests, statuses);
+  MPI_Get_count(&statuses[MESSAGES - 1], MPI_BYTE, &count);
+  EXPECT(count == bytes, "%d bytes", count);
+}
 static void isend(void *data, int bytes) {
   for (int i = 0; i < MESSAGES; ++i) MPI_Isend(data, bytes, MPI_BYTE, partner, TAG, world, &requests[i]);
   wait_for_each(data, bytes);
@@ -141,6 +153,8 @@ static const Way ways[] = {
     {"MPI_Send and MPI_Recv from any source", 8, NULL, send, receive_any},
     {"MPI_Isend and MPI_Irecv", 8, NULL, isend, irecv},
     {"MPI_Isend, and MPI_Irecv before it", 8, post, isend, wait_for_each},
+    {"MPI_Irecv, MPI_Isend and MPI_Waitall", 8, post, isend, wait_for_all},
+    {"MPI_Irecv, MPI_Isend and MPI_Waitall with statuses", 8, post, isend, wait_for_all_statuses},
     {"MPI_Send, MPI_Iprobe and MPI_Recv", 8, NULL, send, probe_and_receive},
 };
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // MPI_Waitall and its siblings, MPI-4.1 §3.7.5 and §3.7.6: all requests of an array together.
 #include <algorithm>
+#include <optional>
+#include <span>
+#include <utility>
 
 #include "shim/intercept/bodies/mixed.hpp"
 #include "shim/intercept/generated/bodies.hpp"
@@ -30,20 +33,30 @@ bool ends_with_others(const RequestObject& object) {
   return object.own == nullptr && (object.request == nullptr || !object.request->is_persistent());
 }
 
-/// Requests that have been read out, those without an object left out: each table's and each engine's lock is taken once.
-void end_together(const std::vector<Batch::Ours>& ours, MPI_Request* handles) {
-  std::vector<p2p::Request*> requests;
-  requests.reserve(ours.size());
-  {
-    RequestTable::Eraser eraser(objects.requests);
-    for (const auto& [index, object] : ours) {
-      if (object == nullptr) [[unlikely]] continue;
-      p2p::Request* const request = object->request;
-      const bool erased = eraser.erase(*object, std::exchange(handles[index], abi::predefined.request_null));
-      if (erased && request != nullptr) requests.push_back(request);
-    }
+/// Requests whose objects leave their table under one lock, and which then leave their engine under one.
+class EndedTogether {
+ public:
+  static constexpr int kMost = Batch::kUsual;
+  ~EndedTogether() {
+    eraser_.reset();
+    p2p::Engine::release({requests_, number_});
   }
-  p2p::Engine::release(requests);
+  void add(RequestObject& object, MPI_Request& handle) {
+    p2p::Request* const request = object.request;
+    if (eraser_->erase(object, std::exchange(handle, abi::predefined.request_null)) && request != nullptr) requests_[number_++] = request;
+  }
+
+ private:
+  std::optional<RequestTable::Eraser> eraser_{std::in_place, objects.requests};
+  p2p::Request* requests_[kMost];
+  std::size_t number_ = 0;
+};
+
+/// Those that have been read out; the others have no object here.
+void end_together(std::span<const Batch::Ours> ours, MPI_Request* handles) {
+  EndedTogether ended;
+  for (const auto& [index, object] : ours)
+    if (object != nullptr) [[likely]] ended.add(*object, handles[index]);
 }
 
 /// Has it ended well, so that where nobody wants its status there is nothing to be said of it?
@@ -51,26 +64,15 @@ void end_together(const std::vector<Batch::Ours>& ours, MPI_Request* handles) {
   return ends_with_others(object) && is_ready(object) && (object.request == nullptr || object.request->error() == nullptr);
 }
 
-constexpr int kEndedAtATime = 64;
-
 /// Ends those of so many requests that are simply over, all in one pass, and leaves the others. Answers whether none is left.
 bool end_some(int count, MPI_Request* handles) {
-  p2p::Request* ended[kEndedAtATime];
-  std::size_t number = 0;
+  EndedTogether ended;
   bool are_all = true;
-  {
-    RequestTable::Eraser eraser(objects.requests);
-    for (int i = 0; i < count; ++i) {
-      RequestObject* const object = objects.requests.find(handles[i]);
-      if (object == nullptr || !is_simply_over(*object)) {
-        are_all = false;
-        continue;
-      }
-      p2p::Request* const request = object->request;
-      if (eraser.erase(*object, std::exchange(handles[i], abi::predefined.request_null)) && request != nullptr) ended[number++] = request;
-    }
+  for (int i = 0; i < count; ++i) {
+    RequestObject* const object = objects.requests.find(handles[i]);
+    if (object != nullptr && is_simply_over(*object)) ended.add(*object, handles[i]);
+    else are_all = false;
   }
-  p2p::Engine::release({ended, number});
   return are_all;
 }
 
@@ -79,12 +81,12 @@ bool end_some(int count, MPI_Request* handles) {
 bool end_what_is_over(int count, MPI_Request* handles, const MPI_Status* statuses) {
   if (statuses != MPI_STATUSES_IGNORE || handles == nullptr || count <= 0) return false;
   bool are_all = true;
-  for (int first = 0; first < count; first += kEndedAtATime)
-    if (!end_some(std::min(count - first, kEndedAtATime), handles + first)) are_all = false;
+  for (int first = 0; first < count; first += EndedTogether::kMost)
+    if (!end_some(std::min(count - first, EndedTogether::kMost), handles + first)) are_all = false;
   return are_all;
 }
 
-void collect_ours(std::vector<Batch::Ours>& ours, MPI_Request* requests, MPI_Status* statuses, Verdict& verdict, std::vector<int>& codes) {
+void collect_ours(Batch::AllOurs& ours, MPI_Request* requests, MPI_Status* statuses, Verdict& verdict, std::vector<int>& codes) {
   for (std::size_t i = 0; i < ours.size(); ++i) {
     auto& [index, object] = ours[i];
     Ending ending;
@@ -99,7 +101,8 @@ void collect_ours(std::vector<Batch::Ours>& ours, MPI_Request* requests, MPI_Sta
       verdict.first_text = "request " + std::to_string(index) + ": " + ending->text;
     }
   }
-  end_together(ours, requests);
+  constexpr std::size_t kMost = EndedTogether::kMost;
+  for (std::size_t first = 0; first < ours.size(); first += kMost) end_together({&ours[first], std::min(kMost, ours.size() - first)}, requests);
 }
 
 void write_null_statuses(int count, const MPI_Request* requests, MPI_Status* statuses) {
@@ -143,7 +146,7 @@ class AllReady {
   }
 
  private:
-  const std::vector<Batch::Ours>& ours_;
+  const Batch::AllOurs& ours_;
   std::size_t first_not_ready_ = 0;
 };
 

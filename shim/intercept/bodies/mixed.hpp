@@ -3,6 +3,7 @@
 // blocked in while the other could complete something.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -57,8 +58,11 @@ class Batch {
     int index;
     RequestObject* object;
   };
-  std::vector<Ours>& ours() { return ours_; }
-  const std::vector<Ours>& ours() const { return ours_; }
+  /// So many need no memory.
+  static constexpr int kUsual = 64;
+  using AllOurs = boost::container::small_vector<Ours, kUsual>;
+  AllOurs& ours() { return ours_; }
+  const AllOurs& ours() const { return ours_; }
   NativePart& native() { return native_; }
   const NativePart& native() const { return native_; }
   bool has_active() const;
@@ -68,7 +72,7 @@ class Batch {
   base::Status wait_until(const std::function<bool()>& condition);
 
  private:
-  std::vector<Ours> ours_;
+  AllOurs ours_;
   NativePart native_;
   void note_engine(p2p::Engine& engine);
   base::Status progress_of_further();
