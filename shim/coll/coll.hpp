@@ -13,7 +13,7 @@
 #include <span>
 #include <utility>
 
-#include "shim/base/two_ways.hpp"
+#include "shim/coll/agreed_ways.hpp"
 #include "shim/coll/integers.hpp"
 #include "shim/coll/nodes.hpp"
 #include "shim/coll/scratch_pool.hpp"
@@ -81,15 +81,15 @@ class Comm {
   /// For meeting.hpp: where blocking collectives meet, once the members have agreed on it.
   struct MeetingPlace {
     /// How two members give to each other what is long: first over belts, second by messages.
-    base::TwoWays& exchange_of(std::uint64_t bytes) { return exchanges[bytes <= kEager ? 0 : bytes < kLong ? 1 : 2]; }
+    AgreedWays& exchange_of(std::uint64_t bytes) { return exchanges[bytes <= kEager ? 0 : bytes < kLong ? 1 : 2]; }
 
     static constexpr std::uint64_t kEager = 8 * 1024, kLong = 512 * 1024;  ///< messages change their ways at about these
-    static constexpr std::uint32_t kFewest = 16, kMost = 256;  ///< exchanges between comparisons: one by messages can take a multiple
+    static constexpr std::uint32_t kFewest = 16, kMost = 1024;  ///< exchanges between comparisons: one by messages can take a multiple
     bool is_agreed_on = false;
     std::unique_ptr<transport::Board> board;  ///< null: nowhere
     bool is_open = false;                     ///< a collective that met there goes on with messages
     int collectives_before = 0;               ///< that could have met, before the members agreed on it
-    std::array<base::TwoWays, 3> exchanges{base::TwoWays(kFewest, kMost), base::TwoWays(kFewest, kMost), base::TwoWays(kFewest, kMost)};
+    std::array<AgreedWays, 3> exchanges{AgreedWays(kFewest, kMost), AgreedWays(kFewest, kMost), AgreedWays(kFewest, kMost)};
   };
   MeetingPlace& meeting_place() { return meeting_place_; }
   /// The tag of the next collective: all members call collectives in the same order, so all take the same one.

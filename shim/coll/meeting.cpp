@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/coll/meeting.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "shim/base/clock.hpp"
@@ -152,8 +153,8 @@ bool Meeting::cross(std::optional<Laying>& laying, std::optional<Taking>& taking
 }
 
 // Over belts all is copied twice, and without the system; a long message is copied once where it may be read out of the sender's memory.
-// Which takes less time is up to the system, to where the cores are, and to who wrote last to what is sent (docs/measurements.md): so each
-// member tries both. Not in place, where a message would need a copy of all that is sent.
+// Which takes less time is up to the system, to where the cores are, and to who wrote last to what is sent (docs/measurements.md): so both
+// are tried. Not in place, where a message would need a copy of all that is sent.
 void Meeting::exchange(const Turn& turn, const types::ConstBuffer& out, const types::Buffer& in, bool in_place) {
   constexpr float kWorthMessages = 1.1F;
   const bool may_be_laid = !fits(out.bytes()) && is_for_belt(table().belt.exchange, out.bytes());
@@ -161,10 +162,20 @@ void Meeting::exchange(const Turn& turn, const types::ConstBuffer& out, const ty
     exchange_by(turn, out, in, in_place, may_be_laid);
     return;
   }
-  base::TwoWays& ways = comm_.meeting_place().exchange_of(out.bytes());
-  const base::TwoWays::Next next = ways.next(kWorthMessages);
+  AgreedWays& ways = comm_.meeting_place().exchange_of(std::max(out.bytes(), in.bytes()));
+  const bool leads = call.rank == 0;
+  const AgreedWays::Next next = leads ? ways.lead(kWorthMessages) : ways.follow();
   const base::Nanoseconds began = exchange_by(turn, out, in, false, !next.is_second);
-  if (next.is_trial && !has_failed()) ways.note(base::now_ns() - began, out.bytes() + in.bytes());
+  if (has_failed()) return;
+  if (!leads) ways.see(gives_by_messages(1 - call.rank));
+  else if (next.is_timed) ways.note(base::now_ns() - began, out.bytes() + in.bytes());
+}
+
+/// Nothing where it is short, and was said.
+std::optional<bool> Meeting::gives_by_messages(int from) const {
+  const auto found = board_.find(from);
+  if (!found || found->is_here) return std::nullopt;
+  return !found->on_belt;
 }
 
 /// Answers when both had come.

@@ -95,6 +95,7 @@ class Meeting : public Immediate {
 
   /// What that member, which was heard to have nothing here, lays on a belt.
   std::optional<transport::OnBelt> laid_by(int from) const;
+  std::optional<bool> gives_by_messages(int from) const;
   void take_off_belt(int from, const transport::OnBelt& laid, const types::Buffer& into);
   void take_off_belt(int from, const transport::OnBelt& laid, std::uint64_t wanted, const Taking::Piece& take);
 

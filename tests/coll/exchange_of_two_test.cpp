@@ -137,7 +137,7 @@ base::Status give_and_take(Comm& comm, std::uint64_t count) {
   return run(comm, alltoall(Turn::blocking(comm), {given.data(), count, &int64_type()}, {got.data(), count, &int64_type()}));
 }
 
-/// So many exchanges of a length come before the first one of it that goes by messages.
+/// So many exchanges of a length come before the first one of it in which the first member gives by messages; in the next both do.
 constexpr std::uint32_t kBeforeMessages = Comm::MeetingPlace::kFewest + 1;
 
 TEST(ExchangeOfTwo, MessagesAreTriedAndBringTheSame) {
@@ -150,7 +150,8 @@ TEST(ExchangeOfTwo, MessagesAreTriedAndBringTheSame) {
       ASSERT_TRUE(run(comm, alltoall(Turn::blocking(comm), {given.data(), kPiece, &int64_type()}, {got.data(), kPiece, &int64_type()})));
       ASSERT_EQ(got, joined(block(0, me, kPiece), block(1, me, kPiece))) << i;
       const bool is_by_message = comm.engine().counts().rendezvous_sent != sent;
-      ASSERT_TRUE(i > kBeforeMessages || is_by_message == (i == kBeforeMessages)) << i;
+      const std::uint32_t first = kBeforeMessages + static_cast<std::uint32_t>(me);
+      ASSERT_TRUE(i > first || is_by_message == (i == first)) << i;
     }
   });
 }
@@ -166,7 +167,7 @@ void expect_truncate_and_go_on(Comm& comm, const base::Status& result) {
 
 // Whoever takes another length than is given says so, and nobody waits: over belts, and where messages are tried.
 TEST(ExchangeOfTwo, OtherLengthsAreReportedAndLeaveNobodyWaiting) {
-  for (const std::uint32_t before : {0u, kBeforeMessages}) {
+  for (const std::uint32_t before : {0u, kBeforeMessages, kBeforeMessages + 1}) {
     for (const auto& [usual, other] : {std::pair{2 * kPiece, std::uint64_t{2}}, {std::uint64_t{2}, 2 * kPiece}, {kPiece, 2 * kPiece},
                                        {2 * kPiece, kPiece}, {2 * kBelt, std::uint64_t{2}}, {2 * kBelt, kPiece}}) {
       SCOPED_TRACE(std::to_string(usual) + " items, of one member " + std::to_string(other) + ", after " + std::to_string(before));
@@ -179,7 +180,7 @@ TEST(ExchangeOfTwo, OtherLengthsAreReportedAndLeaveNobodyWaiting) {
 }
 
 TEST(ExchangeOfTwo, WhatIsLongWhereOthersExpectLittleIsReported) {
-  for (const std::uint32_t before : {0u, kBeforeMessages}) {
+  for (const std::uint32_t before : {0u, kBeforeMessages, kBeforeMessages + 1}) {
     for (const std::uint64_t expected : {0, 2}) {
       SCOPED_TRACE(std::to_string(expected) + " items expected, after " + std::to_string(before));
       at_boards(2, [&](Comm& comm) {
@@ -202,7 +203,7 @@ TEST(ExchangeOfTwo, WhatIsLongWhereOthersExpectLittleIsReported) {
 }
 
 TEST(ExchangeOfTwo, AllgathersOfOtherLengthsLeaveNobodyWaiting) {
-  for (const std::uint32_t before : {0u, kBeforeMessages}) {
+  for (const std::uint32_t before : {0u, kBeforeMessages, kBeforeMessages + 1}) {
     SCOPED_TRACE("after " + std::to_string(before));
     at_boards(2, [&](Comm& comm) {
       for (std::uint32_t i = 0; i < before; ++i) ASSERT_TRUE(give_and_take(comm, kPiece));
