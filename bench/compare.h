@@ -7,6 +7,8 @@
  * fabric         between two processes: the rows of raw_pingpong
  * crowded        the short rows among more processes than there are cores
  * collectives    of all
+ * nonblocking, persistent   of all, each started and waited for
+ * copied         what is long, of messages between two and of collectives of all
  * rings          of all, in the order of ranks and in random orders
  *
  * Rank 0 prints a line for each row: part, what, bytes, microseconds of one operation at the slowest process; of two processes that
@@ -19,8 +21,8 @@
 #include <string.h>
 
 #include "bare_word.h"
-#include "collective_cases.h"
 #include "message_cases.h"
+#include "started_cases.h"
 
 typedef struct {
   MPI_Comm comm;
@@ -31,11 +33,18 @@ typedef struct {
   BareWord *word;
 } Compared;
 
+/* What takes so long is told by its first trial: another one would take long and tell no more. */
+static const double slow_microseconds = 15000;
+
 /* One row. An operation consists of `messages` of what is told. */
 static void row(const Compared *c, const char *what, int bytes, Operation *run, void *state, double messages) {
-  int rounds = rounds_for(run, c->comm, state, c->milliseconds, c->comm);
+  double took = first_trial(run, c->comm, state, c->comm);
   double before = time_of_bare_word(c->word);
-  double took = time_of(run, c->comm, state, rounds, c->comm);
+  if (took < slow_microseconds) {
+    int rounds = rounds_after_first(took, run, c->comm, state, c->milliseconds, c->comm);
+    before = time_of_bare_word(c->word);
+    took = time_of(run, c->comm, state, rounds, c->comm);
+  }
   double word = word_between(before, time_of_bare_word(c->word));
   if (c->rank == 0) printf(word > 0 ? "%s,%s,%d,%.5f,%.1f\n" : "%s,%s,%d,%.5f\n", c->part, what, bytes, took / messages, word);
   fflush(stdout);
@@ -198,11 +207,60 @@ static void collectives(const Compared *c) {
   free_case(&state);
 }
 
+static void started_row(const Compared *c, const StartedRow *r, Case *on) {
+  Started each = {.on = on, .make = r->make};
+  if (r->is_persistent) r->make(c->comm, on, &each.made);
+  row(c, r->name, on->bytes, r->is_persistent ? start_and_wait : make_and_wait, &each, 1);
+  if (r->is_persistent) MPI_Request_free(&each.made);
+}
+
+static void started(const Compared *c, int is_persistent) {
+  Case state = make_case(c->size);
+  for (const StartedRow *r = started_rows; r < started_rows + sizeof started_rows / sizeof started_rows[0]; ++r) {
+    if (r->is_persistent != is_persistent || fails_below(r, c->size)) continue;
+    for (int i = 0; i < (r->has_bytes ? row_sizes : 1); ++i) {
+      set_bytes(&state, r->has_bytes ? sizes_of_rows[i] : 0, c->size);
+      started_row(c, r, &state);
+    }
+  }
+  free_case(&state);
+}
+
+static void nonblocking(const Compared *c) { started(c, 0); }
+static void persistent(const Compared *c) { started(c, 1); }
+
+static void long_messages(const Compared *c) {
+  static const int sizes[] = {65536, 1 << 20, 4 << 20};
+  Side s = make_side(c->rank, c->size, 4 << 20);
+  s.window = stream_window;
+  for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
+    s.bytes = sizes[i];
+    row(c, "latency", s.bytes, ping_pong, &s, 2);
+    row(c, "bandwidth", s.bytes, stream, &s, s.window);
+    row(c, "bandwidth, both ways", s.bytes, stream_both_ways, &s, 2 * s.window);
+  }
+  free_side(&s);
+}
+
+/* What moves otherwise where no process may read another's memory. */
+static void copied(const Compared *c) {
+  static const Row rows[] = {{"Bcast", bcast}, {"Reduce", reduce}, {"Allreduce", allreduce}, {"Gather", gather}, {"Allgather", allgather}, {"Alltoall", alltoall}};
+  Case state = make_case(c->size);
+  if (c->size == 2) long_messages(c);
+  for (const Row *each = rows; each < rows + sizeof rows / sizeof rows[0]; ++each)
+    for (int bytes = 65536; bytes <= 1 << 20; bytes *= 16) {
+      set_bytes(&state, bytes, c->size);
+      row(c, each->name, state.bytes, each->run, &state, 1);
+    }
+  free_case(&state);
+}
+
 static int compare_rows(MPI_Comm comm, int argc, char **argv) {
   static const struct {
     const char *name;
     void (*run)(const Compared *);
-  } parts[] = {{"messages", messages}, {"fabric", fabric}, {"crowded", crowded}, {"collectives", collectives}, {"rings", rings}};
+  } parts[] = {{"messages", messages}, {"fabric", fabric}, {"crowded", crowded}, {"collectives", collectives},
+               {"nonblocking", nonblocking}, {"persistent", persistent}, {"copied", copied}, {"rings", rings}};
   BareWord word;
   Compared c = {.comm = comm, .word = &word, .part = argc > 1 ? argv[1] : "", .milliseconds = argc > 2 ? atof(argv[2]) : 10,
                 .more = argc > 3 && strcmp(argv[3], "more") == 0};
@@ -215,7 +273,7 @@ static int compare_rows(MPI_Comm comm, int argc, char **argv) {
       close_bare_word(&word);
       return 0;
     }
-  fprintf(stderr, "%s: messages, fabric, crowded, collectives or rings, not \"%s\"\n", argv[0], c.part);
+  fprintf(stderr, "%s: messages, fabric, crowded, collectives, nonblocking, persistent, copied or rings, not \"%s\"\n", argv[0], c.part);
   return 2;
 }
 

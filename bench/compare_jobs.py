@@ -10,9 +10,11 @@ import time
 import measuring
 import natives
 
-# What a job measures, and on how many processes; "crowded" is of more processes than cores, all of which give theirs away as they wait; "nodes" is "messages" with each process on a node of its own, "fabric" the same of
-# two rows, over each of the ways that there are between nodes, beside what lies below.
-PARTS = ("messages", "threads", "collectives", "crowded", "rings", "startup", "nodes", "fabric")
+# What a job measures, and on how many processes; "nonblocking" and "persistent" are of collectives that are started and waited for; "copied" is of what is long, where no process may
+# read another's memory; "crowded" is of more processes than cores, all of which give theirs away as they wait; "nodes" is "messages" with each process
+# on a node of its own, "fabric" the same of two rows, over each of the ways that there are between nodes, beside what lies below.
+PARTS = ("messages", "threads", "collectives", "nonblocking", "persistent", "copied", "crowded", "rings", "startup", "nodes", "fabric")
+_OF_ALL = ("collectives", "nonblocking", "persistent", "copied")
 WORLD, PRELOADED, OURS, LIBRARY = "world", "world, preloaded", "sessions", "library's session"
 MATCHED = "sessions, matched by the provider"
 RAW, RAW_CONNECTION, RAW_LIBFABRIC = "raw", "raw TCP", "raw libfabric"
@@ -27,6 +29,9 @@ _LONGER_BETWEEN_NODES = 8
 # The way between nodes where no provider is named, and the providers of libfabric that carry ordered datagrams to another machine.
 CONNECTIONS = "TCP connections"
 PROVIDERS = ("tcp;ofi_rxm", "sockets", "udp;ofi_rxd")
+
+# Ours, in "copied".
+_COPIES = ("INTERSESSION_SINGLE_COPY", "0")
 
 # How that system is asked for, and what it says over a provider that cannot do that: then we match, as in the other row.
 _MATCHING = {"INTERSESSION_MATCHING": "provider"}
@@ -49,6 +54,9 @@ _TIMES_OF_TWO = 3
 
 # Why a system does not run between nodes whose MPI_Finalize may hang there.
 _HANGS = "its own MPI_Finalize hangs in some jobs on simulated nodes (docs/measurements.md, \"MPICH 4.0.2 (ch4:ucx) between nodes\")"
+
+# Why one does not run where all is copied.
+_SPINS = "without cross-memory attach its eight processes on two cores take more than 300 s"
 
 # What rows of a part are called that has the same ones on one node.
 BETWEEN_NODES = " between nodes"
@@ -91,7 +99,10 @@ class System:
     ends_over_nodes: bool = True
 
     def is_in(self, place):
-        return place.part in self.parts and (place.nodes == 1 or self.ends_over_nodes) and (not place.way or not self.ways or place.way in self.ways)
+        return place.part in self.parts and (place.part != "copied" or self.can_copy()) and (place.nodes == 1 or self.ends_over_nodes) and (not place.way or not self.ways or place.way in self.ways)
+
+    def can_copy(self):
+        return self.name == OURS or bool(self.bench.mpi.copies)
 
     def program(self, part):
         return f"{_PROGRAMS.get(part, 'compare')}_{self.model}"
@@ -103,7 +114,7 @@ class Measured:
     systems: list
     values: dict = dataclasses.field(default_factory=lambda: collections.defaultdict(lambda: collections.defaultdict(list)))
     failures: list = dataclasses.field(default_factory=list)
-    left_out: list = dataclasses.field(default_factory=list)   # (system, part, why) of what is not tried at all
+    left_out: list = dataclasses.field(default_factory=list)   # (system, where, why) of what is not tried at all
 
     def add(self, row, system, repetition, figure):
         series = self.values[row][system]
@@ -168,14 +179,17 @@ def systems_of(bench, options):
 
 
 def left_out(systems, places):
-    """(system, part, why) of what is not tried, as the system's own library may not end there."""
-    parts = dict.fromkeys(place.part for place in places if place.nodes > 1)
-    return [(system.name, part, _HANGS) for system in systems if not system.ends_over_nodes for part in parts]
+    """(system, where, why) of what is not tried, as the system's own library may not end there."""
+    parts = ", ".join(dict.fromkeys(place.part for place in places if place.nodes > 1))
+    found = [(system.name, f"between nodes ({parts})", _HANGS) for system in systems if parts and not system.ends_over_nodes]
+    if any(place.part == "copied" for place in places):
+        found += [(system.name, "copied", _SPINS) for system in systems if "copied" in system.parts and not system.can_copy()]
+    return found
 
 
 def places_of(options):
     counts = [int(word) for word in options.processes.split(",")]
-    places = {"messages": [(count, 1) for count in counts if count % 2 == 0], "threads": [(2, 1), (1, 1), (2, 2)], "collectives": [(count, 1) for count in counts],
+    places = {"messages": [(count, 1) for count in counts if count % 2 == 0], "threads": [(2, 1), (1, 1), (2, 2)], **{part: [(count, 1) for count in counts] for part in _OF_ALL},
               "crowded": [(CROWD, 1)], "rings": [(count, 1) for count in counts if count > 2], "startup": [(count, 1) for count in counts], "nodes": [(2, 2)],
               "fabric": [(2, 2, way) for way in (CONNECTIONS, *options.providers)]}
     return [Place(part, *place) for part in options.parts.split(",") for place in places[part]]
@@ -193,6 +207,11 @@ def _run_over(system, place, milliseconds):
                             cores=place.cores, unless=system.unless)
 
 
+def _variables(mpi, part):
+    settings = {"crowded": (mpi.yields,), "copied": (mpi.copies, _COPIES)}.get(part, ())
+    return dict(filter(None, settings))
+
+
 def _run(system, place, options):
     milliseconds = options.milliseconds * (_LONGER_BETWEEN_NODES if place.nodes > 1 else 1)
     if place.way:
@@ -200,9 +219,8 @@ def _run(system, place, options):
     if place.part == "startup":
         return system.bench.run(place.processes, system.program(place.part), nodes=place.nodes, preload=system.preload)
     rows = "messages" if place.part == "nodes" else place.part
-    variables = dict([system.bench.mpi.yields]) if place.part == "crowded" and system.bench.mpi.yields else {}
     return system.bench.run(place.processes, system.program(place.part), rows, milliseconds, *(["more"] if options.full else []),
-                            nodes=place.nodes, preload=system.preload, cores=place.cores, variables=variables)
+                            nodes=place.nodes, preload=system.preload, cores=place.cores, variables=_variables(system.bench.mpi, place.part))
 
 
 def _measure_at(place, systems, measured, repetition, options):
@@ -227,7 +245,7 @@ def _measure_at(place, systems, measured, repetition, options):
 
 
 def _times(place, options):
-    return _TIMES_OF_TWO if not options.quick and place.processes == 2 and place.part in ("messages", "collectives", "nodes", "fabric") else 1
+    return _TIMES_OF_TWO if not options.quick and place.processes == 2 and place.part in ("messages", *_OF_ALL, "nodes", "fabric") else 1
 
 
 def measure(bench, options):

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What bench/compare has measured, as Markdown, CSV and figures."""
-import collections
 import csv
 import dataclasses
 import statistics
@@ -186,6 +185,9 @@ def _all(measured, part):
 
 
 _TITLES = {"messages": "Messages between pairs of processes, one node", "collectives": "Collectives, one node",
+           "nonblocking": "Non-blocking collectives, started and waited for, one node",
+           "persistent": "Persistent collectives, made once, started and waited for, one node",
+           "copied": "Long messages and collectives where no process reads another's memory, one node",
            "crowded": "More processes than cores, one node, all with their own yielding",
            "rings": "Rings, one node: to either neighbour in turn", "startup": "Start-up, one node", "nodes": "Messages between two nodes",
            "threads": "Threads, each with a communicator of its own: messages of all of them, to another process and to themselves",
@@ -224,10 +226,7 @@ def _words(measured):
 
 def _not_run(measured):
     """One line for each system that was left out, and for each place where one failed."""
-    left_out = collections.defaultdict(list)
-    for system, part, why in measured.left_out:
-        left_out[system, why].append(part)
-    lines = [f"- {system}, between nodes ({', '.join(parts)}): {why}" for (system, why), parts in left_out.items()]
+    lines = [f"- {system}, {where}: {why}" for system, where, why in measured.left_out]
     return lines + [f"- {system}, {place}: {_reason(why)}" for system, place, why in measured.failures]
 
 

@@ -22,13 +22,20 @@ static double time_of(Operation *run, MPI_Comm comm, void *state, int rounds, MP
   return slowest;
 }
 
-/* So many operations that they take about so long; the same number at all processes. */
-static int rounds_for(Operation *run, MPI_Comm comm, void *state, double milliseconds, MPI_Comm meet) {
-  double first = time_of(run, comm, state, first_trial_rounds, meet);
+static inline double first_trial(Operation *run, MPI_Comm comm, void *state, MPI_Comm meet) {
+  return time_of(run, comm, state, first_trial_rounds, meet);
+}
+
+/* So many operations that they take about so long, after the first trial; the same number at all processes. */
+static int rounds_after_first(double first, Operation *run, MPI_Comm comm, void *state, double milliseconds, MPI_Comm meet) {
   double second = time_of(run, comm, state, second_trial_rounds(first, milliseconds), meet);
   int rounds = rounds_after(first, second, milliseconds);
   MPI_Bcast(&rounds, 1, MPI_INT, 0, meet);
   return rounds;
+}
+
+static inline int rounds_for(Operation *run, MPI_Comm comm, void *state, double milliseconds, MPI_Comm meet) {
+  return rounds_after_first(first_trial(run, comm, state, meet), run, comm, state, milliseconds, meet);
 }
 
 #endif

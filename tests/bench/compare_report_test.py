@@ -94,7 +94,7 @@ class Crowded(unittest.TestCase):
         options = types.SimpleNamespace(no_native=True, providers=(), milliseconds=1, full=False)
         for yields, asked in ((("GIVE_AWAY", "1"), ("1",)), ((), ())):
             bench = Bench(dict.fromkeys(("compare_world", "compare_session"), "crowded,latency,8,2\n"))
-            bench.mpi = types.SimpleNamespace(ends_over_nodes=True, yields=yields)
+            bench.mpi = types.SimpleNamespace(ends_over_nodes=True, yields=yields, copies=())
             systems = compare_jobs.systems_of(bench, options)
             compare_jobs._measure_at(Place("crowded", 16, 1), systems, Measured([system.name for system in systems]), 0, options)
             self.assertEqual(bench.ran, [("compare_world", "crowded", *asked), ("compare_session", "crowded", *asked)])
@@ -104,6 +104,28 @@ class Crowded(unittest.TestCase):
         (goal, *_, reached), = compare_report.verdicts(_measured({row: {OURS: [1], WORLD: [2]}}))
         self.assertIn("Barrier", goal.title(row))
         self.assertTrue(reached)
+
+
+class Copied(unittest.TestCase):
+    PLACE = Place("copied", 2, 1)
+
+    def _run(self, copies):
+        bench = Bench(dict.fromkeys(("compare_world", "compare_session"), "copied,latency,65536,2\n"))
+        bench.mpi = types.SimpleNamespace(ends_over_nodes=True, yields=(), copies=copies)
+        systems = compare_jobs.systems_of(bench, types.SimpleNamespace(no_native=True, providers=()))
+        options = types.SimpleNamespace(milliseconds=1, full=False)
+        compare_jobs._measure_at(self.PLACE, systems, Measured([system.name for system in systems]), 0, options)
+        return systems, bench.ran
+
+    def test_each_is_told_in_its_own_words_not_to_read(self):
+        systems, ran = self._run(("NO_READING", "7"))
+        self.assertEqual(ran, [("compare_world", "copied", "7", "0"), ("compare_session", "copied", "7", "0")])
+        self.assertEqual(compare_jobs.left_out(systems, [self.PLACE]), [])
+
+    def test_who_has_no_word_for_it_is_left_out_and_that_is_told(self):
+        systems, ran = self._run(())
+        self.assertEqual(ran, [("compare_session", "copied", "0")])
+        self.assertEqual([(system, where) for system, where, _ in compare_jobs.left_out(systems, [self.PLACE])], [(WORLD, "copied")])
 
 
 class Options(unittest.TestCase):
@@ -132,7 +154,7 @@ class Raw(unittest.TestCase):
     def test_it_is_the_word_of_the_same_two_processes(self):
         options = types.SimpleNamespace(no_native=True, providers=(), milliseconds=1, full=False)
         bench = Bench({"compare_session": "messages,latency,8,0.1,60\n", "compare_world": "messages,latency,8,0.2,250\n"})
-        bench.mpi = types.SimpleNamespace(ends_over_nodes=True)
+        bench.mpi = types.SimpleNamespace(ends_over_nodes=True, yields=(), copies=())
         systems = compare_jobs.systems_of(bench, options)
         measured = Measured([system.name for system in systems])
         compare_jobs._measure_at(Place("messages", 2, 1), systems, measured, 0, options)
@@ -143,7 +165,7 @@ class Raw(unittest.TestCase):
 class Ways(unittest.TestCase):
     def _measure(self, bench, way, repetitions=1):
         options = types.SimpleNamespace(no_native=True, providers=("sockets",), milliseconds=1)
-        bench.mpi = types.SimpleNamespace(ends_over_nodes=True)
+        bench.mpi = types.SimpleNamespace(ends_over_nodes=True, yields=(), copies=())
         systems = compare_jobs.systems_of(bench, options)
         measured = Measured([system.name for system in systems])
         for repetition in range(repetitions):
