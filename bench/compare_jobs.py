@@ -208,7 +208,7 @@ def _run_over(system, place, milliseconds):
 
 
 def _variables(mpi, part):
-    settings = {"crowded": (mpi.yields,), "copied": (mpi.copies, _COPIES)}.get(part, ())
+    settings = {"crowded": (mpi.yields,), "copied": (*mpi.copies, _COPIES)}.get(part, ())
     return dict(filter(None, settings))
 
 

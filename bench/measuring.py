@@ -37,13 +37,13 @@ class Mpi:
     binds: tuple = ()    # what makes its launcher bind each process to so many cores
     unbound: tuple = ()  # and to none, where it would
     yields: tuple = ()   # (variable, value) with which its processes give the core away as they wait, where it has such
-    copies: tuple = ()   # and with which none reads another's memory, where that ends in time with more processes than cores
+    copies: tuple = ()   # those with which none reads another's memory, where that ends in time with more processes than cores
 
 
 MPIS = {
     "openmpi": Mpi(("mpirun.openmpi", "--oversubscribe"), ("-x",), "=", "Open MPI", r"\(\w[\w ]*\) ([\d.]+)", True, True,
                    ("--map-by", "slot:PE={cores}"), ("--bind-to", "none"), ("OMPI_MCA_mpi_yield_when_idle", "1"),
-                   ("OMPI_MCA_btl_vader_single_copy_mechanism", "none")),
+                   (("OMPI_MCA_btl_vader_single_copy_mechanism", "none"), ("OMPI_MCA_smsc", "^cma,knem,xpmem"))),   # the second from 5.0 on
     "mpich": Mpi(("mpiexec.hydra",), ("-genv",), "", "MPICH", r"Version: +([\d.]+)", False, False, ("-bind-to", "core:{cores}")),
 }
 

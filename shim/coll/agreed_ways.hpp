@@ -10,8 +10,8 @@
 namespace shim::coll {
 
 /// Either way is fast where both take it, and slow where each takes another (docs/measurements.md, "Exchanges of two"). So one of them
-/// leads: it tries both ways and chooses; the other follows, by doing as the leader was last seen to do. They differ in one exchange
-/// after each change, which is not timed. One object at each member; both count what they do together, in the same order.
+/// leads: it tries both ways and chooses; the other follows, by doing as the leader was last seen to do. So they differ in the one exchange
+/// in which the leader changes, which is not timed. One object at each member, for the same exchanges.
 class AgreedWays {
  public:
   struct Next {

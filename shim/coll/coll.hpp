@@ -81,7 +81,7 @@ class Comm {
   /// For meeting.hpp: where blocking collectives meet, once the members have agreed on it.
   struct MeetingPlace {
     /// How two members give to each other what is long: first over belts, second by messages.
-    AgreedWays& exchange_of(std::uint64_t bytes) { return exchanges[bytes <= kEager ? 0 : bytes < kLong ? 1 : 2]; }
+    AgreedWays& exchange_of(std::uint64_t bytes, bool is_one_way) { return exchanges[is_one_way][bytes <= kEager ? 0 : bytes < kLong ? 1 : 2]; }
 
     static constexpr std::uint64_t kEager = 8 * 1024, kLong = 512 * 1024;  ///< messages change their ways at about these
     static constexpr std::uint32_t kFewest = 16, kMost = 1024;  ///< exchanges between comparisons: one by messages can take a multiple
@@ -89,7 +89,9 @@ class Comm {
     std::unique_ptr<transport::Board> board;  ///< null: nowhere
     bool is_open = false;                     ///< a collective that met there goes on with messages
     int collectives_before = 0;               ///< that could have met, before the members agreed on it
-    std::array<AgreedWays, 3> exchanges{AgreedWays(kFewest, kMost), AgreedWays(kFewest, kMost), AgreedWays(kFewest, kMost)};
+    using Exchanges = std::array<AgreedWays, 3>;
+    static Exchanges none_yet() { return {AgreedWays(kFewest, kMost), AgreedWays(kFewest, kMost), AgreedWays(kFewest, kMost)}; }
+    std::array<Exchanges, 2> exchanges{none_yet(), none_yet()};  ///< both ways, and of one member alone
   };
   MeetingPlace& meeting_place() { return meeting_place_; }
   /// The tag of the next collective: all members call collectives in the same order, so all take the same one.

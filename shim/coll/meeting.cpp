@@ -162,8 +162,9 @@ void Meeting::exchange(const Turn& turn, const types::ConstBuffer& out, const ty
     exchange_by(turn, out, in, in_place, may_be_laid);
     return;
   }
-  AgreedWays& ways = comm_.meeting_place().exchange_of(std::max(out.bytes(), in.bytes()));
-  const bool leads = call.rank == 0;
+  const bool is_one_way = fits(in.bytes());
+  AgreedWays& ways = comm_.meeting_place().exchange_of(std::max(out.bytes(), in.bytes()), is_one_way);
+  const bool leads = call.rank == 0 || is_one_way;
   const AgreedWays::Next next = leads ? ways.lead(kWorthMessages) : ways.follow();
   const base::Nanoseconds began = exchange_by(turn, out, in, false, !next.is_second);
   if (has_failed()) return;

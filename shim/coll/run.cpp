@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The ways to run a task: to its end, or as a request that progress moves along.
 #include <atomic>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -43,7 +44,7 @@ class Collective final : public p2p::Request {
   void begin(Task task) {
     execution_.emplace(engine_, std::move(task), Execution::Way::suspended);
     if (execution_->advance()) return finish();
-    static_cast<void>(engine_.progress());
+    engine_.look();
     if (execution_->advance()) return finish();
     number_.store(0, std::memory_order_relaxed);  // nobody else knows us yet
     const std::uint64_t number = engine_.add_progress([this] { move_along(); });
@@ -98,9 +99,9 @@ base::Status run_to_end(Comm& comm, Task task) {
 }
 
 base::Result<p2p::Request*> start(Comm& comm, Task task) {
-  auto* request = new Collective(comm.engine());
+  auto request = std::make_unique<Collective>(comm.engine());
   request->begin(std::move(task));
-  return request;
+  return request.release();
 }
 
 p2p::Request* prepare(Comm& comm, std::function<Task()> make_task) {

@@ -182,6 +182,7 @@ class Core final : private transport::Sink {
   const WaitPlan& plan() const { return is_crowded_.load(std::memory_order_relaxed) ? plans_.crowded : plans_.with_cores_free; }
   /// For a thread that waits in another engine of the process: a round, unless other threads see to this one. Answers how much moved.
   int visit(bool before_sleep);
+  void look();  ///< no lock
   /// Waits for an operation whose request is the caller's own, and answers its error. Afterwards nothing refers to the request.
   template <typename OwnRequest>
   base::Status finish(OwnRequest& request);

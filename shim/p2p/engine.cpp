@@ -169,6 +169,8 @@ base::Status Engine::progress() {
   return {};
 }
 
+void Engine::look() { core_->look(); }
+
 std::uint64_t Engine::add_progress(std::function<void()> work, std::function<void()> before_sleep) {
   Guard guard = core_->enter();
   return core_->work.add(std::move(work), std::move(before_sleep));

@@ -281,6 +281,9 @@ class Engine {
   // --- progress and waiting
   /// One bounded round over all transports and everything registered. Also the way to lend time to others' messages.
   base::Status progress();
+  /// A look at the transports that have not been silent for long, and nothing else of a round: for one who begins something for which
+  /// there may already be what it takes. A failure is met again by who waits.
+  void look();
   /// Work done at each round of progress, under no lock; for collectives in progress and creations.
   /// Answers the number to remove it with, never 0.
   /// @param before_sleep for work that looks at something else than packets: what whoever waits does before it sleeps, and then it

@@ -9,24 +9,26 @@
 namespace shim::p2p {
 
 std::uint64_t ProgressWork::add(Work work, Work before_sleep) {
-  if (before_sleep) restless_.fetch_add(1, std::memory_order_relaxed);
+  const bool is_restless = before_sleep != nullptr;
   items_.push_back(std::make_unique<Item>(++last_number_, std::move(work), std::move(before_sleep)));
+  if (is_restless) restless_.fetch_add(1, std::memory_order_relaxed);
   return last_number_;
 }
 
 void ProgressWork::remove(std::uint64_t number, Guard& guard) {
-  std::unique_ptr<Item> item = take_out(items_, number);
-  if (item == nullptr) return;
-  if (item->before_sleep) restless_.fetch_sub(1, std::memory_order_relaxed);
-  if (!item->is_running()) {
+  const auto at = find(number);
+  if (at == items_.end() || (*at)->is_removed) return;
+  Item& item = **at;
+  if (item.before_sleep) restless_.fetch_sub(1, std::memory_order_relaxed);
+  if (!item.is_running()) {
+    std::unique_ptr<Item> removed = take_out(at);
     guard.unlock();  // what goes with it may call the engine
-    item.reset();
+    removed.reset();
     return guard.lock();
   }
-  item->is_removed = true;
-  const bool is_from_within = item->by == std::this_thread::get_id();
-  removed_.insert(behind(removed_, number), std::move(item));
-  while (!is_from_within && is_at(number)) {
+  item.is_removed = true;
+  if (item.by == std::this_thread::get_id()) return;
+  while (find(number) != items_.end()) {
     guard.unlock();
     sched_yield();
     guard.lock();
@@ -37,7 +39,7 @@ void ProgressWork::remove(std::uint64_t number, Guard& guard) {
 void ProgressWork::run(Guard& guard, Work Item::* what) {
   const std::uint64_t last = last_number_;
   std::uint64_t number = 0;
-  for (auto at = items_.begin(); at != items_.end() && (*at)->number <= last; at = behind(items_, number)) {
+  for (auto at = items_.begin(); at != items_.end() && (*at)->number <= last; at = behind(number)) {
     Item& item = **at;
     number = item.number;
     if (item.*what && !item.is_running()) do_work(guard, item, item.*what);
@@ -49,28 +51,29 @@ void ProgressWork::do_work(Guard& guard, Item& item, const Work& work) {
   guard.unlock();
   work();
   guard.lock();
-  item.by = {};
-  if (!item.is_removed) return;
-  const std::unique_ptr<Item> removed = take_out(removed_, item.number);
+  if (!item.is_removed) {
+    item.by = {};
+    return;
+  }
   guard.unlock();  // what goes with it may call the engine
-  removed->work = nullptr;
-  removed->before_sleep = nullptr;
+  item.work = nullptr;
+  item.before_sleep = nullptr;
   guard.lock();
+  take_out(find(item.number));
+}
+
+ProgressWork::Items::iterator ProgressWork::find(std::uint64_t number) {
+  const auto at = std::ranges::lower_bound(items_, number, {}, &Item::number);
+  return at != items_.end() && (*at)->number == number ? at : items_.end();
 }
 
 /// The first whose number is larger.
-ProgressWork::Items::iterator ProgressWork::behind(Items& items, std::uint64_t number) {
-  return std::ranges::upper_bound(items, number, {}, &Item::number);
-}
+ProgressWork::Items::iterator ProgressWork::behind(std::uint64_t number) { return std::ranges::upper_bound(items_, number, {}, &Item::number); }
 
-std::unique_ptr<ProgressWork::Item> ProgressWork::take_out(Items& items, std::uint64_t number) {
-  const auto at = std::ranges::lower_bound(items, number, {}, &Item::number);
-  if (at == items.end() || (*at)->number != number) return nullptr;
+std::unique_ptr<ProgressWork::Item> ProgressWork::take_out(Items::iterator at) {
   std::unique_ptr<Item> item = std::move(*at);
-  items.erase(at);
+  items_.erase(at);
   return item;
 }
-
-bool ProgressWork::is_at(std::uint64_t number) const { return std::ranges::binary_search(removed_, number, {}, &Item::number); }
 
 }  // namespace shim::p2p

@@ -38,19 +38,18 @@ class ProgressWork {
     std::uint64_t number;
     Work work, before_sleep;
     std::thread::id by{};  ///< who is at it
-    bool is_removed = false;
+    bool is_removed = false;  ///< it goes when who is at it has ended
     bool is_running() const { return by != std::thread::id(); }
   };
   using Items = std::vector<std::unique_ptr<Item>>;
 
   void run(Guard& guard, Work Item::* what);
   void do_work(Guard& guard, Item& item, const Work& work);
-  static Items::iterator behind(Items& items, std::uint64_t number);
-  static std::unique_ptr<Item> take_out(Items& items, std::uint64_t number);
-  bool is_at(std::uint64_t number) const;
+  Items::iterator find(std::uint64_t number);
+  Items::iterator behind(std::uint64_t number);
+  std::unique_ptr<Item> take_out(Items::iterator at);
 
-  Items items_;     ///< by number
-  Items removed_;   ///< while a thread is still at them, by number
+  Items items_;  ///< by number
   std::uint64_t last_number_ = 0;
   std::atomic<int> restless_{0};
 };

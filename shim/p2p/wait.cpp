@@ -90,6 +90,12 @@ base::Result<int> Core::round(bool thorough) {
   return round.moved;
 }
 
+void Core::look() {
+  const Inside inside(*this);
+  base::Status status;
+  poll_all(false, status);
+}
+
 int Core::visit(bool before_sleep) {
   if (is_attended_to()) return 0;
   Guard guard(lock_, std::try_to_lock);

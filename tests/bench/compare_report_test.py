@@ -118,7 +118,7 @@ class Copied(unittest.TestCase):
         return systems, bench.ran
 
     def test_each_is_told_in_its_own_words_not_to_read(self):
-        systems, ran = self._run(("NO_READING", "7"))
+        systems, ran = self._run((("NO_READING", "7"),))
         self.assertEqual(ran, [("compare_world", "copied", "7", "0"), ("compare_session", "copied", "7", "0")])
         self.assertEqual(compare_jobs.left_out(systems, [self.PLACE]), [])
 

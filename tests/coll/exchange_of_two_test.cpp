@@ -156,6 +156,31 @@ TEST(ExchangeOfTwo, MessagesAreTriedAndBringTheSame) {
   });
 }
 
+// Nobody is there to follow, whoever it is that gives what is long.
+TEST(ExchangeOfTwo, WhoAloneGivesWhatIsLongTriesMessagesToo) {
+  for (const int giver : {0, 1}) {
+    at_boards(2, [giver](Comm& comm) {
+      const int me = comm.rank();
+      bool by_messages = false;
+      for (std::uint32_t i = 0; i < kBeforeMessages + 8; ++i) {
+        std::vector<std::int64_t> give(2), take(2), places(2);
+        give[n(1 - me)] = me == giver ? static_cast<std::int64_t>(kPiece) : 1;
+        take[n(1 - me)] = me == giver ? 1 : static_cast<std::int64_t>(kPiece);
+        const Items given = values(me, kPiece);
+        Items got = untouched(kPiece);
+        const std::uint64_t sent = comm.engine().counts().rendezvous_sent;
+        ASSERT_TRUE(run(comm, alltoallv(Turn::blocking(comm), given.data(), {give, places}, &int64_type(), got.data(), {take, places}, int64_type())));
+        Items expected = untouched(kPiece);
+        const Items others = values(1 - me, kPiece);
+        std::copy_n(others.begin(), take[n(1 - me)], expected.begin());
+        ASSERT_EQ(got, expected) << i;
+        by_messages = by_messages || comm.engine().counts().rendezvous_sent != sent;
+      }
+      EXPECT_EQ(by_messages, me == giver);
+    });
+  }
+}
+
 /// Others' lengths are reported, and what comes next is right.
 void expect_truncate_and_go_on(Comm& comm, const base::Status& result) {
   ASSERT_FALSE(result);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Processes die, one after the other, while rank 0 waits for each of them in another way: every wait ends with an error that says so, and who. Of the
- * long messages, each larger than all that may lie between the two, a part has come by then.
+ * long messages, each larger than all that may lie between the two, a part has come by then. The last is told to begin by a message that is long itself: what
+ * goes to the living does not wait for the dead.
  *
  *   partner_dies LAUNCHER [whole]     (death.h)
  *
@@ -14,10 +15,13 @@
 #include "session_world.h"
 
 enum { RECEIVE = 1, SYNCHRONOUS_SEND, LONG_RECEIVE, LONG_SEND, HALF_RECEIVE, PROCESSES };
-enum { LONG = 64 << 20, START = 1, TAG = 5 };
+enum { LONG = 64 << 20, ORDER = 4 << 20, START = 1, TAG = 5 };
 
 static const char *launcher;
 static const int death = SIGUSR2; /* by SIGUSR1 Hydra tells the others */
+
+/* Of the message that tells it to begin. Who dies by itself may do so before its sender has done with a long one. */
+static int order_to(int partner) { return partner == HALF_RECEIVE ? ORDER : 0; }
 
 static void die_at_once(int number) {
   (void)number;
@@ -33,9 +37,9 @@ static void be_partner(char *data) {
   MPI_Request request = MPI_REQUEST_NULL;
   int done;
   signal(death, die_at_once);
-  memset(data, rank != LONG_SEND, LONG);
   MUST(MPI_Send(&pid, 1, MPI_INT, 0, START, world));
-  MUST(MPI_Recv(NULL, 0, MPI_BYTE, 0, START, world, MPI_STATUS_IGNORE));
+  MUST(MPI_Recv(data, order_to(rank), MPI_BYTE, 0, START, world, MPI_STATUS_IGNORE));
+  memset(data, rank != LONG_SEND, LONG);
   if (rank == LONG_RECEIVE || rank == HALF_RECEIVE) MUST(MPI_Isend(data, LONG, MPI_BYTE, 0, TAG, world, &request));
   if (rank == LONG_SEND) MUST(MPI_Irecv(data, LONG, MPI_BYTE, 0, TAG, world, &request));
   while (request != MPI_REQUEST_NULL && (rank != LONG_SEND || !has_begun(data))) MUST(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
@@ -60,7 +64,7 @@ static void wait_for(int partner, char *data, int may_be_whole) {
   char text[MPI_MAX_ERROR_STRING] = "", name[16];
   memset(data, partner == LONG_SEND, LONG);
   MUST(MPI_Recv(&pid, 1, MPI_INT, partner, START, world, MPI_STATUS_IGNORE));
-  MUST(MPI_Send(NULL, 0, MPI_BYTE, partner, START, world));
+  MUST(MPI_Send(data, order_to(partner), MPI_BYTE, partner, START, world));
   if (partner == RECEIVE) MUST(MPI_Irecv(data, 1, MPI_BYTE, partner, TAG, world, &request));
   if (partner == SYNCHRONOUS_SEND) MUST(MPI_Issend(data, 1, MPI_BYTE, partner, TAG, world, &request));
   if (partner == LONG_SEND) MUST(MPI_Isend(data, LONG, MPI_BYTE, partner, TAG, world, &request));

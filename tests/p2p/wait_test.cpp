@@ -122,6 +122,43 @@ TEST(ProgressWork, RunsEachRoundUntilRemoved) {
   engine.remove_progress(first_number);
 }
 
+TEST(ProgressWork, MayBeAddedAndRemovedByOtherWorkOfTheSameRound) {
+  World world{{.processes = 1}};
+  Engine& engine = world.engine(0);
+  int of_removed = 0, of_added = 0;
+  std::uint64_t behind = 0, added = 0;
+  const std::uint64_t first = engine.add_progress([&] {
+    engine.remove_progress(behind);
+    if (added == 0) added = engine.add_progress([&] { ++of_added; });
+  });
+  behind = engine.add_progress([&] { ++of_removed; });
+  ASSERT_TRUE(engine.progress());
+  EXPECT_EQ(of_removed, 0);
+  EXPECT_EQ(of_added, 0) << "its turn is in the next round";
+  ASSERT_TRUE(engine.progress());
+  EXPECT_EQ(of_added, 1);
+  engine.remove_progress(first);
+  engine.remove_progress(added);
+}
+
+TEST(ProgressWork, WhatGoesWithItMayCallTheEngine) {
+  World world{{.processes = 1}};
+  Engine& engine = world.engine(0);
+  int ended = 0;
+  const auto at_end = [&](int*) {
+    ++ended;
+    EXPECT_TRUE(engine.progress());
+  };
+  auto kept = std::shared_ptr<int>(nullptr, at_end);
+  engine.remove_progress(engine.add_progress([kept = std::exchange(kept, nullptr)] {}));
+  EXPECT_EQ(ended, 1);
+  kept = std::shared_ptr<int>(nullptr, at_end);
+  std::uint64_t number = 0;
+  number = engine.add_progress([&engine, &number, kept = std::exchange(kept, nullptr)] { engine.remove_progress(number); });
+  ASSERT_TRUE(engine.progress());
+  EXPECT_EQ(ended, 2) << "removed from within";
+}
+
 TEST(ProgressWork, IsToldBeforeAWaitSleeps) {
   World world{{.processes = 1}};
   Engine& engine = world.engine(0);

@@ -144,6 +144,13 @@ TEST(OfiTraits, Psm2WithoutReadsIsNotAskedForThem) {
   EXPECT_EQ(psm2.traits().read_bytes, 0u);
 }
 
+TEST(OfiTraits, OneThatCompletesInTheOrderOfSendsGetsNothingThatWaitsForItsReceiver) {
+  Described shm("shm");
+  shm.tx.inject_size = 4096;
+  EXPECT_EQ(shm.traits().frame_bytes, 4096u);
+  EXPECT_GE(shm.traits().sends, 2 * kFrameBytes / 4096) << "packets go in parts";
+}
+
 TEST(OfiTraits, APrefixCountsOnlyWhereItIsAskedFor) {
   Described provider("usnic;ofi_rxd");
   provider.ep.msg_prefix_size = 64;

@@ -125,6 +125,7 @@ class Ofi final : public Transport {
   void take_receipt(OfiLink& link, ConstSpan bytes);
   void take_failure(OfiLink& link, FrameKind kind);
   void miss_frames(OfiLink& link, FrameKind before);
+  void note_missing(OfiLink& link);
   void note_loss(OfiLink& link, const char* which_way);
   void take_bye(OfiLink& link, ConstSpan bytes);
   void say_goodbye();

@@ -179,10 +179,7 @@ bool Ofi::misses_packets(OfiLink& link) const {
 /// False where it finds no room as yet. Where our own packets to the asker have failed, or it has lost some, it hears no more of us than that.
 bool Ofi::answer(OfiLink& link) {
   if (link.has_left || link.to.name.empty()) return true;
-  if (!link.failure && misses_packets(link)) {
-    link.misses_frames = true;
-    note_loss(link, "from");
-  }
+  if (!link.failure && misses_packets(link)) note_missing(link);
   const FrameKind kind = link.misses_frames ? FrameKind::lost : link.failure ? FrameKind::mute : FrameKind::seen;
   auto attempt = send_receipt(link, kind);
   if (!attempt) return !link.failure || tells_of_failure(kind);  // else that is told next
@@ -196,9 +193,14 @@ void Ofi::take_failure(OfiLink& link, FrameKind kind) { note_loss(link, kind == 
 void Ofi::miss_frames(OfiLink& link, FrameKind before) {
   ++counts_.packets_refused;
   if (before == FrameKind::bye) link.has_left = true;
+  note_missing(link);
+  if (before == FrameKind::ask) owe_answer(link);
+}
+
+/// Of the peer's frames, which never will come.
+void Ofi::note_missing(OfiLink& link) {
   link.misses_frames = true;
   note_loss(link, "from");
-  if (before == FrameKind::ask) owe_answer(link);
 }
 
 void Ofi::note_loss(OfiLink& link, const char* which_way) {
