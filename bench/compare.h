@@ -33,7 +33,7 @@ typedef struct {
   BareWord *word;
 } Compared;
 
-/* Three of them take as long as a row is to take, and a moment that an operation spends without its core is no large part of it: two trials tell it. */
+/* Three of them take as long as a row is to take, and a moment that an operation spends without its core is no large part of it: the second trial tells it. */
 static int is_slow(const Compared *c, double once) { return once >= 15000 && first_trial_rounds * once >= c->milliseconds * 1e3; }
 
 /* One row. An operation consists of `messages` of what is told. */
@@ -41,8 +41,7 @@ static void row(const Compared *c, const char *what, int bytes, Operation *run, 
   double before = time_of_bare_word(c->word);
   double took = first_trial(run, c->comm, state, c->comm);
   if (is_slow(c, took)) {
-    double second = first_trial(run, c->comm, state, c->comm);
-    if (second < took) took = second;
+    took = first_trial(run, c->comm, state, c->comm);
   } else {
     int rounds = rounds_after_first(took, run, c->comm, state, c->milliseconds, c->comm);
     before = time_of_bare_word(c->word);

@@ -22,7 +22,7 @@ static double time_of(Operation *run, MPI_Comm comm, void *state, int rounds, MP
   return slowest;
 }
 
-/* As often as may be where nobody knows yet how long it takes. */
+/* As often as may be where nobody knows yet how long it takes, or it takes long. */
 static inline double first_trial(Operation *run, MPI_Comm comm, void *state, MPI_Comm meet) {
   return time_of(run, comm, state, first_trial_rounds, meet);
 }

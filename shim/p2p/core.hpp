@@ -388,6 +388,7 @@ class Core final : private transport::Sink {
   int served_source_ = 0;
   unsigned posted_behind_others_ = 0;
   int short_ways_ = 0;          ///< in a row, since everybody's packets were looked at
+  unsigned looks_ = 0;
   // A round takes up to a ring's batch of messages out that would soon have found their receives, which makes those dear: not too often.
   static constexpr std::uint32_t kTakenInARow = 512;
   std::uint32_t taken_at_once_ = 0;  ///< calls that may have received a message without a round

@@ -281,8 +281,8 @@ class Engine {
   // --- progress and waiting
   /// One bounded round over all transports and everything registered. Also the way to lend time to others' messages.
   base::Status progress();
-  /// A look at the transports that have not been silent for long, and nothing else of a round: for one who begins something for which
-  /// there may already be what it takes. A failure is met again by who waits.
+  /// A look at the transports that have not been silent for long, and now and then a round: for one who begins something for which there
+  /// may already be what it takes. A failure is met again by who waits.
   void look();
   /// Work done at each round of progress, under no lock; for collectives in progress and creations.
   /// Answers the number to remove it with, never 0.

@@ -10,7 +10,7 @@ namespace shim::p2p {
 
 std::uint64_t ProgressWork::add(Work work, Work before_sleep) {
   const bool is_restless = before_sleep != nullptr;
-  items_.push_back(std::make_unique<Item>(++last_number_, std::move(work), std::move(before_sleep)));
+  items_.push_back(std::make_unique<Item>(Item{++last_number_, std::move(work), std::move(before_sleep)}));
   if (is_restless) restless_.fetch_add(1, std::memory_order_relaxed);
   return last_number_;
 }
@@ -42,7 +42,7 @@ void ProgressWork::run(Guard& guard, Work Item::* what) {
   for (auto at = items_.begin(); at != items_.end() && (*at)->number <= last; at = behind(number)) {
     Item& item = **at;
     number = item.number;
-    if (item.*what && !item.is_running()) do_work(guard, item, item.*what);
+    if (!item.is_running() && item.*what) do_work(guard, item, item.*what);
   }
 }
 

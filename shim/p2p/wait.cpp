@@ -22,6 +22,9 @@ constexpr base::Nanoseconds kLongNap = 10'000'000, kShortNap = 1'000'000, kPushN
 // With more processes than cores: whoever is waited for may need this core.
 constexpr int kCrowdedSpin = 0, kCrowdedYield = 2000;
 
+// Who finds in looks all that it wants never waits: so many are a round, in which others' work has its turn.
+constexpr unsigned kLooksPerRound = 16;
+
 }  // namespace
 
 WaitPlans plans_for(const base::Settings& settings) {
@@ -91,9 +94,15 @@ base::Result<int> Core::round(bool thorough) {
 }
 
 void Core::look() {
-  const Inside inside(*this);
-  base::Status status;
-  poll_all(false, status);
+  {
+    const Inside inside(*this);
+    if (++looks_ % kLooksPerRound != 0) {
+      base::Status status;
+      poll_all(false, status);
+      return;
+    }
+  }
+  static_cast<void>(round(false));
 }
 
 int Core::visit(bool before_sleep) {

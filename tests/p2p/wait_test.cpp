@@ -159,6 +159,18 @@ TEST(ProgressWork, WhatGoesWithItMayCallTheEngine) {
   EXPECT_EQ(ended, 2) << "removed from within";
 }
 
+// Who starts collectives for which all has come never waits.
+TEST(ProgressWork, HasItsTurnAmongLooks) {
+  World world{{.processes = 1}};
+  Engine& engine = world.engine(0);
+  int turns = 0;
+  const std::uint64_t number = engine.add_progress([&] { ++turns; });
+  for (int i = 0; i < 160; ++i) engine.look();
+  EXPECT_GE(turns, 5);
+  EXPECT_LE(turns, 40) << "most looks are no rounds";
+  engine.remove_progress(number);
+}
+
 TEST(ProgressWork, IsToldBeforeAWaitSleeps) {
   World world{{.processes = 1}};
   Engine& engine = world.engine(0);
