@@ -3,7 +3,7 @@
 #include "shim/transport/ofi/ofi.hpp"
 
 #include <gtest/gtest.h>
-#include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -181,11 +181,26 @@ TEST_P(OfiProviders, AKilledPeerIsAnErrorOfItsLinkAlone) {
   survivor.join();
 }
 
+/// Answers one packet, and then looks at nothing until it is killed. Not stopped at any point: libfabric's shm holds locks in shared memory
+/// while it polls.
+void answer_one_and_rest(const std::string& provider, Board& board, int who) {
+  auto transport = make(provider);
+  board.post_address(who, transport->address());
+  Link& back = **transport->open(board.address_of(0));
+  bool has_heard = false;
+  CallSink sink([&](ConstSpan) { has_heard = true; });
+  poll_until(*transport, sink, [&] { return has_heard; });
+  ASSERT_TRUE(send(*transport, back, bytes_of('x'), sink));
+  poll_until(*transport, sink, [&] { return transport->is_flushed(); });
+  board.reach(1);
+  for (;;) ::pause();
+}
+
 /// Of long packets, so many that those to the survivor need the completions of others before them.
 TEST_P(OfiProviders, WhatADeadPeerHadNotTakenHoldsUpNobodyElse) {
   constexpr int kUntaken = 8, kLongPackets = 400;
   Board board;
-  Child victim([&] { echo(provider(), board, 1, 7); });
+  Child victim([&] { answer_one_and_rest(provider(), board, 1); });
   Child survivor([&] { echo(provider(), board, 2, 2); });
   auto transport = make(provider());
   board.post_address(0, transport->address());
@@ -195,8 +210,7 @@ TEST_P(OfiProviders, WhatADeadPeerHadNotTakenHoldsUpNobodyElse) {
   CallSink sink([&](ConstSpan) { ++heard; });
   ASSERT_TRUE(send(*transport, to_victim, bytes_of(1), sink));
   ASSERT_TRUE(send(*transport, to_survivor, bytes_of(1), sink));
-  poll_until(*transport, sink, [&] { return heard == 2; });
-  ASSERT_EQ(::kill(victim.pid(), SIGSTOP), 0);
+  poll_until(*transport, sink, [&] { return heard == 2 && board.has_reached(1); });
   const std::vector<std::byte> packet(transport->max_packet_bytes());
   int untaken = 0;
   while (untaken < kUntaken && *transport->try_send(to_victim, packet, {}) == Attempt::done) ++untaken;
