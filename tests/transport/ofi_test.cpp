@@ -149,36 +149,58 @@ void echo(const std::string& provider, Board& board, int who, int end_step) {
   });
 }
 
-TEST_P(OfiProviders, AKilledPeerIsAnErrorOfItsLinkAlone) {
+/// This process, one that is to die, and one that answers packets until the end.
+struct VictimAndSurvivor {
   Board board;
-  Child victim([&] { echo(provider(), board, 1, 7); });
-  Child survivor([&] { echo(provider(), board, 2, 2); });
-  auto transport = make(provider());
-  board.post_address(0, transport->address());
-  Link& to_victim = **transport->open(board.address_of(1));
-  Link& to_survivor = **transport->open(board.address_of(2));
+  Child victim, survivor;
+  std::unique_ptr<Transport> transport;
+  Link& to_victim;
+  Link& to_survivor;
   int heard = 0;
-  CallSink sink([&](ConstSpan) { ++heard; });
-  ASSERT_TRUE(send(*transport, to_victim, bytes_of(1), sink));
-  ASSERT_TRUE(send(*transport, to_survivor, bytes_of(1), sink));
-  poll_until(*transport, sink, [&] { return heard == 2; });
-  victim.kill();
+  CallSink sink{[this](ConstSpan) { ++heard; }};
+
+  VictimAndSurvivor(const std::string& provider, const std::function<void(Board&)>& live)
+      : victim([&] { live(board); }), survivor([&] { echo(provider, board, 2, 2); }), transport(with_address_on(board, provider)),
+        to_victim(**transport->open(board.address_of(1))), to_survivor(**transport->open(board.address_of(2))) {}
+
+  /// Both have answered once.
+  void meet() {
+    ASSERT_TRUE(send(*transport, to_victim, bytes_of(1), sink));
+    ASSERT_TRUE(send(*transport, to_survivor, bytes_of(1), sink));
+    poll_until(*transport, sink, [&] { return heard == 2; });
+  }
+  void end() {
+    board.reach(2);
+    survivor.join();
+  }
+
+ private:
+  static std::unique_ptr<Transport> with_address_on(Board& board, const std::string& provider) {
+    auto made = make(provider);
+    board.post_address(0, made->address());
+    return made;
+  }
+};
+
+TEST_P(OfiProviders, AKilledPeerIsAnErrorOfItsLinkAlone) {
+  VictimAndSurvivor others(provider(), [&](Board& board) { echo(provider(), board, 1, 7); });
+  others.meet();
+  others.victim.kill();
   // How soon it shows is the provider's affair; that the others go on is ours.
   std::optional<ErrorClass> error;
   auto deadline = base::Deadline::after_seconds(GetParam().notices_death ? kTestSeconds : 1);
   while (!error && !deadline.passed()) {
-    auto attempt = transport->try_send(to_victim, bytes_of(2), {});
+    auto attempt = others.transport->try_send(others.to_victim, bytes_of(2), {});
     if (!attempt) error = attempt.error().error_class();
-    ASSERT_TRUE(transport->poll(sink));
+    ASSERT_TRUE(others.transport->poll(others.sink));
   }
   if (GetParam().notices_death) {
     EXPECT_EQ(error, ErrorClass::proc_aborted);
   }
-  heard = 0;
-  ASSERT_TRUE(send(*transport, to_survivor, bytes_of(3), sink));
-  poll_until(*transport, sink, [&] { return heard == 1; });
-  board.reach(2);
-  survivor.join();
+  others.heard = 0;
+  ASSERT_TRUE(send(*others.transport, others.to_survivor, bytes_of(3), others.sink));
+  poll_until(*others.transport, others.sink, [&] { return others.heard == 1; });
+  others.end();
 }
 
 /// Answers one packet, and then looks at nothing until it is killed. Not stopped at any point: libfabric's shm holds locks in shared memory
@@ -199,31 +221,21 @@ void answer_one_and_rest(const std::string& provider, Board& board, int who) {
 /// Of long packets, so many that those to the survivor need the completions of others before them.
 TEST_P(OfiProviders, WhatADeadPeerHadNotTakenHoldsUpNobodyElse) {
   constexpr int kUntaken = 8, kLongPackets = 400;
-  Board board;
-  Child victim([&] { answer_one_and_rest(provider(), board, 1); });
-  Child survivor([&] { echo(provider(), board, 2, 2); });
-  auto transport = make(provider());
-  board.post_address(0, transport->address());
-  Link& to_victim = **transport->open(board.address_of(1));
-  Link& to_survivor = **transport->open(board.address_of(2));
-  int heard = 0;
-  CallSink sink([&](ConstSpan) { ++heard; });
-  ASSERT_TRUE(send(*transport, to_victim, bytes_of(1), sink));
-  ASSERT_TRUE(send(*transport, to_survivor, bytes_of(1), sink));
-  poll_until(*transport, sink, [&] { return heard == 2 && board.has_reached(1); });
-  const std::vector<std::byte> packet(transport->max_packet_bytes());
+  VictimAndSurvivor others(provider(), [&](Board& board) { answer_one_and_rest(provider(), board, 1); });
+  others.meet();
+  poll_until(*others.transport, others.sink, [&] { return others.board.has_reached(1); });
+  const std::vector<std::byte> packet(others.transport->max_packet_bytes());
   int untaken = 0;
-  while (untaken < kUntaken && *transport->try_send(to_victim, packet, {}) == Attempt::done) ++untaken;
+  while (untaken < kUntaken && *others.transport->try_send(others.to_victim, packet, {}) == Attempt::done) ++untaken;
   EXPECT_GT(untaken, 0);
-  victim.kill();
-  heard = 0;
+  others.victim.kill();
+  others.heard = 0;
   int sent = 0;
-  poll_until(*transport, sink, [&] {
-    while (sent < kLongPackets && *transport->try_send(to_survivor, packet, {}) == Attempt::done) ++sent;
-    return heard == kLongPackets;
+  poll_until(*others.transport, others.sink, [&] {
+    while (sent < kLongPackets && *others.transport->try_send(others.to_survivor, packet, {}) == Attempt::done) ++sent;
+    return others.heard == kLongPackets;
   });
-  board.reach(2);
-  survivor.join();
+  others.end();
 }
 
 TEST_P(OfiProviders, FlushingToADeadPeerEnds) {
