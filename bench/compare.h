@@ -38,6 +38,7 @@ static int is_slow(const Compared *c, double once) { return once >= 15000 && fir
 
 /* One row. An operation consists of `messages` of what is told. */
 static void row(const Compared *c, const char *what, int bytes, Operation *run, void *state, double messages) {
+  MPI_Barrier(c->comm); /* who hands words back and forth is in no call, and some sends are over only while their receiver is in one */
   double before = time_of_bare_word(c->word);
   double took = first_trial(run, c->comm, state, c->comm);
   if (is_slow(c, took)) {

@@ -99,7 +99,8 @@ class System:
     ends_over_nodes: bool = True
 
     def is_in(self, place):
-        return place.part in self.parts and (place.part != "copied" or self.can_copy()) and (place.nodes == 1 or self.ends_over_nodes) and (not place.way or not self.ways or place.way in self.ways)
+        return (place.part in self.parts and (place.part != "copied" or self.can_copy()) and (place.nodes == 1 or self.ends_over_nodes)
+                and (not place.way or not self.ways or place.way in self.ways))
 
     def can_copy(self):
         return self.name == OURS or bool(self.bench.mpi.copies)
