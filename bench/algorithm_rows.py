@@ -24,9 +24,10 @@ Block = collections.namedtuple("Block", "least most rows")             # process
 
 
 class Times:
-    """What bench/algorithm_times has said."""
+    """What bench/algorithm_times has said, of processes that may read each other's memory, or of those among whom all is copied."""
 
-    def __init__(self):
+    def __init__(self, is_copied=False):
+        self.is_copied = is_copied
         self.points = collections.defaultdict(lambda: collections.defaultdict(list))   # Point → algorithm → µs by repetition
         self.needs = collections.defaultdict(set)                                      # (operation, algorithm) → its needs
         self.present = {}                                                              # Point → what the table chooses
@@ -121,9 +122,9 @@ def _row_text(times, operation, block, row, algorithm):
     when += [f".min_size = {block.least}", f".max_size = {block.most}"]
     needs = times.needs[operation, algorithm]
     when += [f".needs_{need} = true" for need in ("commutative", "power_of_two") if need in needs]
-    when.append(".wants_shared_memory = true")
+    when.append(f".wants = Sharing::{'boards' if times.is_copied else 'memory'}")
     function = f"{operation}_{algorithm.replace(' ', '_')}"
-    return f'    {{"{algorithm}, measured", {function}, {{{", ".join(when)}}}}},\n'
+    return f'    {{"{algorithm}, {"copied" if times.is_copied else "measured"}", {function}, {{{", ".join(when)}}}}},\n'
 
 
 def text(times, operation):
@@ -133,7 +134,7 @@ def text(times, operation):
 def replaced(table, times):
     """The text of the table with its measured rows anew."""
     for operation in times.operations():
-        part = re.compile(rf"(    // measured: {operation}\n).*?(    // end of what is measured\n)", re.DOTALL)
+        part = re.compile(rf"(    // measured{' where all is copied' if times.is_copied else ''}: {operation}\n).*?(    // end of what is measured\n)", re.DOTALL)
         table, count = part.subn(lambda match: match[1] + text(times, operation) + match[2], table)
         if count != 1:
             raise ValueError(f"the table has {count} places for the rows of {operation}")

@@ -2,9 +2,9 @@
 // How long every algorithm of the table of collectives takes, whatever the table would choose: processes that are forked, with an engine
 // over shared memory and the algorithms, and nothing above them. bench/algorithms runs it and writes rows of the table.
 //
-//   algorithm_times PROCESSES [MILLISECONDS [REPETITIONS [NODES]]]
+//   algorithm_times PROCESSES [MILLISECONDS [REPETITIONS [NODES [copied]]]]
 //
-// Several nodes have a memory each, which the next PROCESSES/NODES ranks share; between them go TCP connections of this machine.
+// Where all is copied nobody reads another's memory. Several nodes have a memory each, which the next PROCESSES/NODES ranks share; between them go TCP connections of this machine.
 //
 // A line for each operation, algorithm, length (as the table has it) and repetition:
 //   operation,algorithm,needs,bytes,microseconds,is the table's choice
@@ -21,6 +21,7 @@
 #include <cstdlib>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -63,6 +64,7 @@ struct Said {
 
 struct Layout {
   int processes, nodes;
+  bool is_copied;
   int per_node() const { return processes / nodes; }
   int node_of(int rank) const { return rank / per_node(); }
   std::uint32_t slot_of(int rank) const { return static_cast<std::uint32_t>(rank % per_node()); }
@@ -75,9 +77,9 @@ class Place final : public coll::Locality, public p2p::Members, public p2p::Rout
       : memory_(memory), net_(net), settings_(settings), said_(said), rank_(rank), layout_(layout) {
     if (net_) tell_address();
   }
-  coll::Sharing sharing() const override { return layout_.nodes == 1 ? coll::Sharing::memory : coll::Sharing::nothing; }
+  coll::Sharing sharing() const override { return layout_.nodes == 1 ? within_node() : coll::Sharing::nothing; }
   std::unique_ptr<const coll::Nodes> nodes() const override {
-    return coll::Nodes::of(size(), rank_, [&](int rank) { return static_cast<std::uint32_t>(layout_.node_of(rank)); }, true);
+    return coll::Nodes::of(size(), rank_, [&](int rank) { return static_cast<std::uint32_t>(layout_.node_of(rank)); }, within_node());
   }
   std::optional<transport::BoardPlace> take_board() const override { return std::nullopt; }
   std::unique_ptr<transport::Board> open_board(transport::BoardPlace) const override { return nullptr; }
@@ -93,6 +95,7 @@ class Place final : public coll::Locality, public p2p::Members, public p2p::Rout
   bool is_alive(base::ProcessId) override { return true; }
 
  private:
+  coll::Sharing within_node() const { return layout_.is_copied ? coll::Sharing::boards : coll::Sharing::memory; }
   void tell_address() {
     const transport::Bytes own = net_->address();
     auto& address = said_.addresses[rank_];
@@ -153,14 +156,14 @@ coll::Task begin(coll::ReduceScatter* run, const coll::Call& call, Case& on) {
 class Bench {
  public:
   Bench(std::shared_ptr<AnonymousGround> ground, Said& said, int rank, Layout layout, double milliseconds)
-      : area_(std::move(ground), layout.slot_of(rank)), memory_(need(make_shm(area_, settings_))),
+      : settings_{.single_copy = !layout.is_copied}, area_(std::move(ground), layout.slot_of(rank)), memory_(need(make_shm(area_, settings_))),
         net_(layout.nodes > 1 ? need(transport::make_net({.interface = "lo"})) : nullptr),
         place_(*memory_, net_.get(), settings_, said, rank, layout),
-        engine_({.self = place_.at(rank), .router = &place_, .transports = transports(),
+        engine_({.settings = settings_of(layout), .self = place_.at(rank), .router = &place_, .transports = transports(),
                  .is_crowded = layout.processes > static_cast<int>(std::thread::hardware_concurrency())}),
         context_(engine_.make_context({std::shared_ptr<const p2p::Members>(std::shared_ptr<void>(), &place_), rank, common_base(), 1, {}})),
         comm_(engine_, *context_, std::make_shared<coll::ScratchPool>(), rank, layout.processes, nullptr, &place_), said_(said),
-        milliseconds_(milliseconds), lengths_(std::span(kLengths).subspan(layout.nodes > 1 ? 0 : kShortLengths)), one_(kLongest), other_(kLongest) {
+        milliseconds_(milliseconds), is_copied_(layout.is_copied), lengths_(std::span(kLengths).subspan(layout.nodes > 1 ? 0 : kShortLengths)), one_(kLongest), other_(kLongest) {
     area_.set_ready();
   }
 
@@ -179,9 +182,15 @@ class Bench {
     measure("reduce_scatter", all.reduce_scatter, {.meets = true}, lengths_);
     measure("scan", all.scan, {}, lengths_);
     measure("exscan", all.exscan, {}, lengths_);
+    if (is_copied_ && engine_.counts().single_copies != 0) bench::fail("memory of another process was read where all is to be copied");
   }
 
  private:
+  static base::Settings settings_of(Layout layout) {
+    base::Settings settings;
+    settings.single_copy = !layout.is_copied;
+    return settings;
+  }
   std::vector<transport::Transport*> transports() const {
     std::vector<transport::Transport*> all{memory_.get()};
     if (net_) all.push_back(net_.get());
@@ -268,7 +277,7 @@ class Bench {
     return most;
   }
 
-  transport::ShmSettings settings_;
+  const transport::ShmSettings settings_;
   AnonymousArea area_;
   std::unique_ptr<transport::Transport> memory_;
   std::unique_ptr<transport::Net> net_;  ///< null: there is one node
@@ -278,6 +287,7 @@ class Bench {
   coll::Comm comm_;
   Said& said_;
   double milliseconds_;
+  bool is_copied_;
   std::span<const std::uint64_t> lengths_;
   std::vector<std::byte> one_, other_;
   int repetition_ = 0;
@@ -297,11 +307,11 @@ int wait_for_all(const std::vector<pid_t>& children) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Layout layout{argc > 1 ? std::atoi(argv[1]) : 0, argc > 4 ? std::atoi(argv[4]) : 1};
+  const Layout layout{argc > 1 ? std::atoi(argv[1]) : 0, argc > 4 ? std::atoi(argv[4]) : 1, argc > 5 && std::string_view(argv[5]) == "copied"};
   const double milliseconds = argc > 2 ? std::atof(argv[2]) : 5;
   const int repetitions = argc > 3 ? std::atoi(argv[3]) : 5;
   if (layout.processes < 2 || layout.processes > kMostProcesses || layout.nodes < 1 || layout.processes % layout.nodes != 0)
-    bench::fail("algorithm_times PROCESSES [MILLISECONDS [REPETITIONS [NODES]]], 2 to 64 processes, as many on each node");
+    bench::fail("algorithm_times PROCESSES [MILLISECONDS [REPETITIONS [NODES [copied]]]], 2 to 64 processes, as many on each node");
   const auto slots = static_cast<std::uint32_t>(layout.per_node());
   std::vector<std::shared_ptr<AnonymousGround>> grounds(static_cast<std::size_t>(layout.nodes));
   for (auto& ground : grounds) ground = std::make_shared<AnonymousGround>(slots, transport::shm_slot_bytes(slots), transport::shm_pair_bytes({}));

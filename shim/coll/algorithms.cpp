@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The table: which algorithm runs when. Rows are tried from the top. Those that are called measured are for processes of one node that
-// may read each other's memory, all at the same time; bench/algorithms writes them. More readers than 16 would wait for each other at the
-// kernel's lock on the memory they read (Chakraborty et al., "Contention-Aware Kernel-Assisted MPI Collectives", 2017). The others are for
-// all that it does not measure.
+// may read each other's memory, all at the same time, those that are called copied for such as may not; bench/algorithms writes both.
+// More readers than 16 would wait for each other at the kernel's lock on the memory they read (Chakraborty et al., "Contention-Aware
+// Kernel-Assisted MPI Collectives", 2017). The others are for all that it does not measure.
 #include "shim/coll/algorithms.hpp"
 
 namespace shim::coll {
@@ -23,14 +23,31 @@ constexpr Row<Barrier> kBarrier[] = {
 constexpr Row<Bcast> kBcast[] = {
     {"by nodes", bcast_by_nodes, over_nodes(kAll)},
     // measured: bcast
-    {"binomial, measured", bcast_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
-    {"scatter_ring, measured", bcast_scatter_ring, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
-    {"binomial, measured", bcast_binomial, {.min_bytes = 32 * kKi, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
-    {"binomial, measured", bcast_binomial, {.min_bytes = 512, .max_bytes = 32 * kKi - 1, .min_size = 3, .max_size = 3, .wants_shared_memory = true}},
-    {"linear, measured", bcast_linear, {.min_bytes = 32 * kKi, .min_size = 3, .max_size = 3, .wants_shared_memory = true}},
-    {"linear, measured", bcast_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 4, .max_size = 16, .wants_shared_memory = true}},
-    {"binomial, measured", bcast_binomial, {.min_bytes = 2 * kKi, .max_bytes = 8 * kKi - 1, .min_size = 4, .max_size = 16, .wants_shared_memory = true}},
-    {"linear, measured", bcast_linear, {.min_bytes = 8 * kKi, .min_size = 4, .max_size = 16, .wants_shared_memory = true}},
+    {"binomial, measured", bcast_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 2, .wants = Sharing::memory}},
+    {"scatter_ring, measured", bcast_scatter_ring, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 2, .max_size = 2, .wants = Sharing::memory}},
+    {"binomial, measured", bcast_binomial, {.min_bytes = 32 * kKi, .min_size = 2, .max_size = 2, .wants = Sharing::memory}},
+    {"binomial, measured", bcast_binomial, {.min_bytes = 512, .max_bytes = 32 * kKi - 1, .min_size = 3, .max_size = 3, .wants = Sharing::memory}},
+    {"linear, measured", bcast_linear, {.min_bytes = 32 * kKi, .min_size = 3, .max_size = 3, .wants = Sharing::memory}},
+    {"linear, measured", bcast_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::memory}},
+    {"binomial, measured", bcast_binomial, {.min_bytes = 2 * kKi, .max_bytes = 8 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::memory}},
+    {"linear, measured", bcast_linear, {.min_bytes = 8 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::memory}},
+    {"binomial, measured", bcast_binomial, {.min_bytes = 512 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::memory}},
+    {"linear, measured", bcast_linear, {.min_bytes = 2048 * kKi, .min_size = 4, .max_size = 6, .wants = Sharing::memory}},
+    {"linear, measured", bcast_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 7, .max_size = 16, .wants = Sharing::memory}},
+    {"binomial, measured", bcast_binomial, {.min_bytes = 2 * kKi, .max_bytes = 8 * kKi - 1, .min_size = 7, .max_size = 16, .wants = Sharing::memory}},
+    {"linear, measured", bcast_linear, {.min_bytes = 8 * kKi, .min_size = 7, .max_size = 16, .wants = Sharing::memory}},
+    // end of what is measured
+    // measured where all is copied: bcast
+    {"linear, copied", bcast_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants = Sharing::boards}},
+    {"binomial, copied", bcast_binomial, {.min_bytes = 2 * kKi, .min_size = 2, .max_size = 2, .wants = Sharing::boards}},
+    {"binomial, copied", bcast_binomial, {.min_bytes = 512, .max_bytes = 128 * kKi - 1, .min_size = 3, .max_size = 3, .wants = Sharing::boards}},
+    {"chain, copied", bcast_chain, {.min_bytes = 128 * kKi, .min_size = 3, .max_size = 3, .wants = Sharing::boards}},
+    {"linear, copied", bcast_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 4, .max_size = 12, .wants = Sharing::boards}},
+    {"binomial, copied", bcast_binomial, {.min_bytes = 2 * kKi, .max_bytes = 8 * kKi - 1, .min_size = 4, .max_size = 12, .wants = Sharing::boards}},
+    {"linear, copied", bcast_linear, {.min_bytes = 8 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 4, .max_size = 12, .wants = Sharing::boards}},
+    {"chain, copied", bcast_chain, {.min_bytes = 2048 * kKi, .min_size = 4, .max_size = 12, .wants = Sharing::boards}},
+    {"binomial, copied", bcast_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::boards}},
+    {"linear, copied", bcast_linear, {.min_bytes = 8 * kKi, .min_size = 13, .max_size = 16, .wants = Sharing::boards}},
     // end of what is measured
     {"chain", bcast_chain, {.min_bytes = 256 * kKi, .min_size = 3, .max_size = 16}},
     {"scatter_ring", bcast_scatter_ring, {.min_bytes = 256 * kKi, .min_size = 4}},
@@ -40,16 +57,26 @@ constexpr Row<Reduce> kReduce[] = {
     {"by nodes", reduce_by_nodes, over_nodes_if_it_commutes(kAll)},
     {"by nodes, in order", reduce_by_nodes, over_nodes_in_order(kAll)},
     // measured: reduce
-    {"binomial, measured", reduce_binomial, {.min_bytes = 512, .max_bytes = 2048 * kKi - 1, .min_size = 2, .max_size = 3, .wants_shared_memory = true}},
-    {"chain, measured", reduce_chain, {.min_bytes = 2048 * kKi, .min_size = 2, .max_size = 3, .needs_commutative = true, .wants_shared_memory = true}},
-    {"binomial, measured", reduce_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 4, .max_size = 6, .wants_shared_memory = true}},
-    {"rabenseifner, measured", reduce_rabenseifner, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 6, .wants_shared_memory = true}},
-    {"binomial, measured", reduce_binomial, {.min_bytes = 32 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 4, .max_size = 6, .wants_shared_memory = true}},
-    {"chain, measured", reduce_chain, {.min_bytes = 2048 * kKi, .min_size = 4, .max_size = 6, .needs_commutative = true, .wants_shared_memory = true}},
-    {"binomial, measured", reduce_binomial, {.min_bytes = 512, .max_bytes = 2048 * kKi - 1, .min_size = 7, .max_size = 12, .wants_shared_memory = true}},
-    {"chain, measured", reduce_chain, {.min_bytes = 2048 * kKi, .min_size = 7, .max_size = 12, .needs_commutative = true, .wants_shared_memory = true}},
-    {"binomial, measured", reduce_binomial, {.min_bytes = 512, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
-    {"chain, measured", reduce_chain, {.min_bytes = 512 * kKi, .min_size = 13, .max_size = 16, .needs_commutative = true, .wants_shared_memory = true}},
+    {"binomial, measured", reduce_binomial, {.min_bytes = 512, .max_bytes = 2048 * kKi - 1, .min_size = 2, .max_size = 3, .wants = Sharing::memory}},
+    {"chain, measured", reduce_chain, {.min_bytes = 2048 * kKi, .min_size = 2, .max_size = 3, .needs_commutative = true, .wants = Sharing::memory}},
+    {"binomial, measured", reduce_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::memory}},
+    {"rabenseifner, measured", reduce_rabenseifner, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::memory}},
+    {"binomial, measured", reduce_binomial, {.min_bytes = 32 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::memory}},
+    {"chain, measured", reduce_chain, {.min_bytes = 2048 * kKi, .min_size = 4, .max_size = 6, .needs_commutative = true, .wants = Sharing::memory}},
+    {"binomial, measured", reduce_binomial, {.min_bytes = 512, .max_bytes = 2048 * kKi - 1, .min_size = 7, .max_size = 16, .wants = Sharing::memory}},
+    {"chain, measured", reduce_chain, {.min_bytes = 2048 * kKi, .min_size = 7, .max_size = 16, .needs_commutative = true, .wants = Sharing::memory}},
+    // end of what is measured
+    // measured where all is copied: reduce
+    {"binomial, copied", reduce_binomial, {.min_bytes = 512, .max_bytes = 32 * kKi - 1, .min_size = 2, .max_size = 2, .wants = Sharing::boards}},
+    {"chain, copied", reduce_chain, {.min_bytes = 32 * kKi, .min_size = 2, .max_size = 2, .needs_commutative = true, .wants = Sharing::boards}},
+    {"binomial, copied", reduce_binomial, {.min_bytes = 512, .max_bytes = 2048 * kKi - 1, .min_size = 3, .max_size = 3, .wants = Sharing::boards}},
+    {"chain, copied", reduce_chain, {.min_bytes = 2048 * kKi, .min_size = 3, .max_size = 3, .needs_commutative = true, .wants = Sharing::boards}},
+    {"binomial, copied", reduce_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::boards}},
+    {"rabenseifner, copied", reduce_rabenseifner, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::boards}},
+    {"binomial, copied", reduce_binomial, {.min_bytes = 32 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::boards}},
+    {"chain, copied", reduce_chain, {.min_bytes = 2048 * kKi, .min_size = 4, .max_size = 6, .needs_commutative = true, .wants = Sharing::boards}},
+    {"binomial, copied", reduce_binomial, {.min_bytes = 512, .max_bytes = 2048 * kKi - 1, .min_size = 7, .max_size = 16, .wants = Sharing::boards}},
+    {"chain, copied", reduce_chain, {.min_bytes = 2048 * kKi, .min_size = 7, .max_size = 16, .needs_commutative = true, .wants = Sharing::boards}},
     // end of what is measured
     // few steps: each is a wait, and where processes outnumber cores those of a chain are many
     {"binomial, of few", reduce_binomial, {.max_bytes = 1024 * kKi, .max_size = 8}},
@@ -61,23 +88,45 @@ constexpr Row<Allreduce> kAllreduce[] = {
     {"by nodes", allreduce_by_nodes, over_nodes_if_it_commutes(kAll)},
     {"by nodes, in order", allreduce_by_nodes, over_nodes_in_order(kAll)},
     // measured: allreduce
-    {"recursive_doubling, measured", allreduce_recursive_doubling, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
-    {"by parts, measured", allreduce_by_parts, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
-    {"recursive_doubling, measured", allreduce_recursive_doubling, {.min_bytes = 32 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
-    {"by parts, measured", allreduce_by_parts, {.min_bytes = 128 * kKi, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
-    {"recursive_doubling, measured", allreduce_recursive_doubling, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 3, .max_size = 3, .wants_shared_memory = true}},
-    {"by parts, measured", allreduce_by_parts, {.min_bytes = 8 * kKi, .min_size = 3, .max_size = 3, .wants_shared_memory = true}},
-    {"recursive_doubling, measured", allreduce_recursive_doubling, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 4, .max_size = 12, .wants_shared_memory = true}},
-    {"rabenseifner, measured", allreduce_rabenseifner, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 12, .needs_power_of_two = true, .wants_shared_memory = true}},
-    {"by parts, measured", allreduce_by_parts, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 12, .wants_shared_memory = true}},
-    {"by parts, measured", allreduce_by_parts, {.min_bytes = 32 * kKi, .min_size = 4, .max_size = 12, .wants_shared_memory = true}},
-    {"recursive_doubling, measured", allreduce_recursive_doubling, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
-    {"rabenseifner, measured", allreduce_rabenseifner, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants_shared_memory = true}},
-    {"by parts, measured", allreduce_by_parts, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
-    {"by parts, measured", allreduce_by_parts, {.min_bytes = 32 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
-    {"rabenseifner, measured", allreduce_rabenseifner, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants_shared_memory = true}},
-    {"by parts, measured", allreduce_by_parts, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
-    {"by parts, measured", allreduce_by_parts, {.min_bytes = 512 * kKi, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
+    {"recursive_doubling, measured", allreduce_recursive_doubling, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 2, .wants = Sharing::memory}},
+    {"by parts, measured", allreduce_by_parts, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 2, .max_size = 2, .wants = Sharing::memory}},
+    {"recursive_doubling, measured", allreduce_recursive_doubling, {.min_bytes = 32 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 2, .max_size = 2, .wants = Sharing::memory}},
+    {"by parts, measured", allreduce_by_parts, {.min_bytes = 128 * kKi, .min_size = 2, .max_size = 2, .wants = Sharing::memory}},
+    {"recursive_doubling, measured", allreduce_recursive_doubling, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 3, .max_size = 3, .wants = Sharing::memory}},
+    {"by parts, measured", allreduce_by_parts, {.min_bytes = 8 * kKi, .min_size = 3, .max_size = 3, .wants = Sharing::memory}},
+    {"recursive_doubling, measured", allreduce_recursive_doubling, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 4, .max_size = 12, .wants = Sharing::memory}},
+    {"rabenseifner, measured", allreduce_rabenseifner, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 12, .needs_power_of_two = true, .wants = Sharing::memory}},
+    {"by parts, measured", allreduce_by_parts, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 12, .wants = Sharing::memory}},
+    {"by parts, measured", allreduce_by_parts, {.min_bytes = 32 * kKi, .min_size = 4, .max_size = 12, .wants = Sharing::memory}},
+    {"recursive_doubling, measured", allreduce_recursive_doubling, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::memory}},
+    {"rabenseifner, measured", allreduce_rabenseifner, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants = Sharing::memory}},
+    {"recursive_doubling, measured", allreduce_recursive_doubling, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::memory}},
+    {"by parts, measured", allreduce_by_parts, {.min_bytes = 32 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::memory}},
+    {"rabenseifner, measured", allreduce_rabenseifner, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants = Sharing::memory}},
+    {"by parts, measured", allreduce_by_parts, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::memory}},
+    {"by parts, measured", allreduce_by_parts, {.min_bytes = 512 * kKi, .min_size = 13, .max_size = 16, .wants = Sharing::memory}},
+    // end of what is measured
+    // measured where all is copied: allreduce
+    {"recursive_doubling, copied", allreduce_recursive_doubling, {.min_bytes = 512, .max_bytes = 32 * kKi - 1, .min_size = 2, .max_size = 2, .wants = Sharing::boards}},
+    {"by parts, copied", allreduce_by_parts, {.min_bytes = 32 * kKi, .min_size = 2, .max_size = 2, .wants = Sharing::boards}},
+    {"recursive_doubling, copied", allreduce_recursive_doubling, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 3, .max_size = 3, .wants = Sharing::boards}},
+    {"by parts, copied", allreduce_by_parts, {.min_bytes = 8 * kKi, .min_size = 3, .max_size = 3, .wants = Sharing::boards}},
+    {"recursive_doubling, copied", allreduce_recursive_doubling, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::boards}},
+    {"rabenseifner, copied", allreduce_rabenseifner, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 6, .needs_power_of_two = true, .wants = Sharing::boards}},
+    {"by parts, copied", allreduce_by_parts, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::boards}},
+    {"by parts, copied", allreduce_by_parts, {.min_bytes = 32 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::boards}},
+    {"rabenseifner, copied", allreduce_rabenseifner, {.min_bytes = 2048 * kKi, .min_size = 4, .max_size = 6, .needs_power_of_two = true, .wants = Sharing::boards}},
+    {"by parts, copied", allreduce_by_parts, {.min_bytes = 2048 * kKi, .min_size = 4, .max_size = 6, .wants = Sharing::boards}},
+    {"recursive_doubling, copied", allreduce_recursive_doubling, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 7, .max_size = 12, .wants = Sharing::boards}},
+    {"rabenseifner, copied", allreduce_rabenseifner, {.min_bytes = 8 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 7, .max_size = 12, .needs_power_of_two = true, .wants = Sharing::boards}},
+    {"by parts, copied", allreduce_by_parts, {.min_bytes = 8 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 7, .max_size = 12, .wants = Sharing::boards}},
+    {"by parts, copied", allreduce_by_parts, {.min_bytes = 128 * kKi, .min_size = 7, .max_size = 12, .wants = Sharing::boards}},
+    {"recursive_doubling, copied", allreduce_recursive_doubling, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::boards}},
+    {"rabenseifner, copied", allreduce_rabenseifner, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants = Sharing::boards}},
+    {"recursive_doubling, copied", allreduce_recursive_doubling, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::boards}},
+    {"rabenseifner, copied", allreduce_rabenseifner, {.min_bytes = 32 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants = Sharing::boards}},
+    {"by parts, copied", allreduce_by_parts, {.min_bytes = 32 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::boards}},
+    {"by parts, copied", allreduce_by_parts, {.min_bytes = 512 * kKi, .min_size = 13, .max_size = 16, .wants = Sharing::boards}},
     // end of what is measured
     // a power of two has no vectors to fold, so that halving beats the ring there
     {"rabenseifner", allreduce_rabenseifner, {.min_bytes = 16 * kKi, .min_size = 4, .needs_power_of_two = true}},
@@ -92,9 +141,14 @@ constexpr When kShort{.max_bytes = kMostBytes, .max_size = kMostProcesses},
 constexpr Row<Gather> kGather[] = {
     {"by nodes", gather_by_nodes, over_nodes_in_order(8 * kKi)},
     // measured: gather
-    {"binomial, measured", gather_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 3, .wants_shared_memory = true}},
-    {"linear, measured", gather_linear, {.min_bytes = 8 * kKi, .min_size = 2, .max_size = 3, .wants_shared_memory = true}},
-    {"linear, measured", gather_linear, {.min_bytes = 512, .min_size = 4, .max_size = 16, .wants_shared_memory = true}},
+    {"binomial, measured", gather_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 3, .wants = Sharing::memory}},
+    {"linear, measured", gather_linear, {.min_bytes = 8 * kKi, .min_size = 2, .max_size = 3, .wants = Sharing::memory}},
+    {"linear, measured", gather_linear, {.min_bytes = 512, .min_size = 4, .max_size = 16, .wants = Sharing::memory}},
+    // end of what is measured
+    // measured where all is copied: gather
+    {"binomial, copied", gather_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 3, .wants = Sharing::boards}},
+    {"linear, copied", gather_linear, {.min_bytes = 8 * kKi, .min_size = 2, .max_size = 3, .wants = Sharing::boards}},
+    {"linear, copied", gather_linear, {.min_bytes = 512, .min_size = 4, .max_size = 16, .wants = Sharing::boards}},
     // end of what is measured
     {"linear, short", gather_linear, kShortOfFew},
     {"linear", gather_linear, {.min_bytes = 8 * kKi}},
@@ -103,11 +157,18 @@ constexpr Row<Gather> kGather[] = {
 constexpr Row<Scatter> kScatter[] = {
     {"by nodes", scatter_by_nodes, over_nodes_in_order(8 * kKi)},
     // measured: scatter
-    {"binomial, measured", scatter_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 3, .wants_shared_memory = true}},
-    {"linear, measured", scatter_linear, {.min_bytes = 8 * kKi, .min_size = 2, .max_size = 3, .wants_shared_memory = true}},
-    {"binomial, measured", scatter_binomial, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 4, .max_size = 6, .wants_shared_memory = true}},
-    {"linear, measured", scatter_linear, {.min_bytes = 2 * kKi, .min_size = 4, .max_size = 6, .wants_shared_memory = true}},
-    {"linear, measured", scatter_linear, {.min_bytes = 512, .min_size = 7, .max_size = 16, .wants_shared_memory = true}},
+    {"binomial, measured", scatter_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 3, .wants = Sharing::memory}},
+    {"linear, measured", scatter_linear, {.min_bytes = 8 * kKi, .min_size = 2, .max_size = 3, .wants = Sharing::memory}},
+    {"binomial, measured", scatter_binomial, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::memory}},
+    {"linear, measured", scatter_linear, {.min_bytes = 2 * kKi, .min_size = 4, .max_size = 6, .wants = Sharing::memory}},
+    {"linear, measured", scatter_linear, {.min_bytes = 512, .min_size = 7, .max_size = 16, .wants = Sharing::memory}},
+    // end of what is measured
+    // measured where all is copied: scatter
+    {"binomial, copied", scatter_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 3, .wants = Sharing::boards}},
+    {"linear, copied", scatter_linear, {.min_bytes = 8 * kKi, .min_size = 2, .max_size = 3, .wants = Sharing::boards}},
+    {"binomial, copied", scatter_binomial, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 4, .max_size = 12, .wants = Sharing::boards}},
+    {"linear, copied", scatter_linear, {.min_bytes = 2 * kKi, .min_size = 4, .max_size = 12, .wants = Sharing::boards}},
+    {"linear, copied", scatter_linear, {.min_bytes = 512, .min_size = 13, .max_size = 16, .wants = Sharing::boards}},
     // end of what is measured
     {"linear, short", scatter_linear, kShort},
     {"linear", scatter_linear, {.min_bytes = 8 * kKi}},
@@ -117,21 +178,42 @@ constexpr When kShortOfAll{.max_bytes = 1 * kKi, .max_size = kMostProcesses};
 constexpr Row<Allgather> kAllgather[] = {
     {"by nodes", allgather_by_nodes, over_nodes_in_order(1024 * kKi)},
     // measured: allgather
-    {"linear, measured", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
-    {"recursive_doubling, measured", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 2, .max_size = 2, .needs_power_of_two = true, .wants_shared_memory = true}},
-    {"ring, measured", allgather_ring, {.min_bytes = 2048 * kKi, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
-    {"linear, measured", allgather_linear, {.min_bytes = 512, .min_size = 3, .max_size = 3, .wants_shared_memory = true}},
-    {"linear, measured", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 4, .max_size = 12, .wants_shared_memory = true}},
-    {"recursive_doubling, measured", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 12, .needs_power_of_two = true, .wants_shared_memory = true}},
-    {"linear, measured", allgather_linear, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 12, .wants_shared_memory = true}},
-    {"linear, measured", allgather_linear, {.min_bytes = 32 * kKi, .min_size = 4, .max_size = 12, .wants_shared_memory = true}},
-    {"linear, measured", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
-    {"recursive_doubling, measured", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants_shared_memory = true}},
-    {"linear, measured", allgather_linear, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
-    {"linear, measured", allgather_linear, {.min_bytes = 32 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
-    {"recursive_doubling, measured", allgather_recursive_doubling, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants_shared_memory = true}},
-    {"linear, measured", allgather_linear, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
-    {"linear, measured", allgather_linear, {.min_bytes = 512 * kKi, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
+    {"linear, measured", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants = Sharing::memory}},
+    {"recursive_doubling, measured", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 2, .max_size = 2, .needs_power_of_two = true, .wants = Sharing::memory}},
+    {"ring, measured", allgather_ring, {.min_bytes = 2048 * kKi, .min_size = 2, .max_size = 2, .wants = Sharing::memory}},
+    {"linear, measured", allgather_linear, {.min_bytes = 512, .min_size = 3, .max_size = 3, .wants = Sharing::memory}},
+    {"linear, measured", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 4, .max_size = 12, .wants = Sharing::memory}},
+    {"recursive_doubling, measured", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 12, .needs_power_of_two = true, .wants = Sharing::memory}},
+    {"linear, measured", allgather_linear, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 12, .wants = Sharing::memory}},
+    {"linear, measured", allgather_linear, {.min_bytes = 32 * kKi, .min_size = 4, .max_size = 12, .wants = Sharing::memory}},
+    {"linear, measured", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::memory}},
+    {"recursive_doubling, measured", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants = Sharing::memory}},
+    {"linear, measured", allgather_linear, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::memory}},
+    {"linear, measured", allgather_linear, {.min_bytes = 32 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::memory}},
+    {"recursive_doubling, measured", allgather_recursive_doubling, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants = Sharing::memory}},
+    {"linear, measured", allgather_linear, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::memory}},
+    {"linear, measured", allgather_linear, {.min_bytes = 512 * kKi, .min_size = 13, .max_size = 16, .wants = Sharing::memory}},
+    // end of what is measured
+    // measured where all is copied: allgather
+    {"linear, copied", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants = Sharing::boards}},
+    {"recursive_doubling, copied", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 2, .max_size = 2, .needs_power_of_two = true, .wants = Sharing::boards}},
+    {"ring, copied", allgather_ring, {.min_bytes = 2048 * kKi, .min_size = 2, .max_size = 2, .wants = Sharing::boards}},
+    {"linear, copied", allgather_linear, {.min_bytes = 512, .max_bytes = 128 * kKi - 1, .min_size = 3, .max_size = 3, .wants = Sharing::boards}},
+    {"ring, copied", allgather_ring, {.min_bytes = 128 * kKi, .min_size = 3, .max_size = 3, .wants = Sharing::boards}},
+    {"linear, copied", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::boards}},
+    {"recursive_doubling, copied", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 4, .max_size = 6, .needs_power_of_two = true, .wants = Sharing::boards}},
+    {"linear, copied", allgather_linear, {.min_bytes = 2 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::boards}},
+    {"linear, copied", allgather_linear, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::boards}},
+    {"recursive_doubling, copied", allgather_recursive_doubling, {.min_bytes = 512 * kKi, .min_size = 4, .max_size = 6, .needs_power_of_two = true, .wants = Sharing::boards}},
+    {"linear, copied", allgather_linear, {.min_bytes = 512 * kKi, .min_size = 4, .max_size = 6, .wants = Sharing::boards}},
+    {"linear, copied", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 7, .max_size = 12, .wants = Sharing::boards}},
+    {"recursive_doubling, copied", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 7, .max_size = 12, .needs_power_of_two = true, .wants = Sharing::boards}},
+    {"linear, copied", allgather_linear, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 7, .max_size = 12, .wants = Sharing::boards}},
+    {"linear, copied", allgather_linear, {.min_bytes = 32 * kKi, .min_size = 7, .max_size = 12, .wants = Sharing::boards}},
+    {"linear, copied", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::boards}},
+    {"recursive_doubling, copied", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants = Sharing::boards}},
+    {"linear, copied", allgather_linear, {.min_bytes = 2 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::boards}},
+    {"linear, copied", allgather_linear, {.min_bytes = 128 * kKi, .min_size = 13, .max_size = 16, .wants = Sharing::boards}},
     // end of what is measured
     {"linear, short", allgather_linear, kShortOfAll},
     {"recursive_doubling", allgather_recursive_doubling, {.max_bytes = 2048 * kKi, .needs_power_of_two = true}},
@@ -140,14 +222,29 @@ constexpr Row<Allgather> kAllgather[] = {
 };
 constexpr Row<Allgatherv> kAllgatherv[] = {
     // measured: allgatherv
-    {"linear, measured", allgatherv_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
-    {"ring, measured", allgatherv_ring, {.min_bytes = 2 * kKi, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
-    {"linear, measured", allgatherv_linear, {.min_bytes = 512, .min_size = 3, .max_size = 12, .wants_shared_memory = true}},
-    {"linear, measured", allgatherv_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
-    {"bruck, measured", allgatherv_bruck, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
-    {"linear, measured", allgatherv_linear, {.min_bytes = 32 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
-    {"bruck, measured", allgatherv_bruck, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
-    {"linear, measured", allgatherv_linear, {.min_bytes = 512 * kKi, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
+    {"linear, measured", allgatherv_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants = Sharing::memory}},
+    {"ring, measured", allgatherv_ring, {.min_bytes = 2 * kKi, .min_size = 2, .max_size = 2, .wants = Sharing::memory}},
+    {"linear, measured", allgatherv_linear, {.min_bytes = 512, .min_size = 3, .max_size = 12, .wants = Sharing::memory}},
+    {"linear, measured", allgatherv_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::memory}},
+    {"bruck, measured", allgatherv_bruck, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::memory}},
+    {"linear, measured", allgatherv_linear, {.min_bytes = 32 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::memory}},
+    {"bruck, measured", allgatherv_bruck, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::memory}},
+    {"linear, measured", allgatherv_linear, {.min_bytes = 512 * kKi, .min_size = 13, .max_size = 16, .wants = Sharing::memory}},
+    // end of what is measured
+    // measured where all is copied: allgatherv
+    {"linear, copied", allgatherv_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants = Sharing::boards}},
+    {"ring, copied", allgatherv_ring, {.min_bytes = 2 * kKi, .min_size = 2, .max_size = 2, .wants = Sharing::boards}},
+    {"linear, copied", allgatherv_linear, {.min_bytes = 512, .max_bytes = 128 * kKi - 1, .min_size = 3, .max_size = 3, .wants = Sharing::boards}},
+    {"ring, copied", allgatherv_ring, {.min_bytes = 128 * kKi, .min_size = 3, .max_size = 3, .wants = Sharing::boards}},
+    {"linear, copied", allgatherv_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::boards}},
+    {"bruck, copied", allgatherv_bruck, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::boards}},
+    {"linear, copied", allgatherv_linear, {.min_bytes = 32 * kKi, .min_size = 4, .max_size = 6, .wants = Sharing::boards}},
+    {"linear, copied", allgatherv_linear, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 7, .max_size = 12, .wants = Sharing::boards}},
+    {"bruck, copied", allgatherv_bruck, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 7, .max_size = 12, .wants = Sharing::boards}},
+    {"linear, copied", allgatherv_linear, {.min_bytes = 32 * kKi, .min_size = 7, .max_size = 12, .wants = Sharing::boards}},
+    {"linear, copied", allgatherv_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::boards}},
+    {"bruck, copied", allgatherv_bruck, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::boards}},
+    {"linear, copied", allgatherv_linear, {.min_bytes = 32 * kKi, .min_size = 13, .max_size = 16, .wants = Sharing::boards}},
     // end of what is measured
     {"linear, short", allgatherv_linear, kShortOfAll},
     {"bruck", allgatherv_bruck, {.max_bytes = 64 * kKi, .min_size = 3}},
@@ -156,12 +253,19 @@ constexpr Row<Allgatherv> kAllgatherv[] = {
 constexpr Row<Alltoall> kAlltoall[] = {
     {"by nodes", alltoall_by_nodes, over_nodes_in_order(4 * kKi)},
     // measured: alltoall
-    {"pairwise, measured", alltoall_pairwise, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
-    {"linear, measured", alltoall_linear, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
-    {"pairwise, measured", alltoall_pairwise, {.min_bytes = 32 * kKi, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
-    {"linear, measured", alltoall_linear, {.min_bytes = 512, .min_size = 3, .max_size = 12, .wants_shared_memory = true}},
-    {"linear, measured", alltoall_linear, {.min_bytes = 512, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
-    {"pairwise, measured", alltoall_pairwise, {.min_bytes = 128 * kKi, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
+    {"pairwise, measured", alltoall_pairwise, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants = Sharing::memory}},
+    {"linear, measured", alltoall_linear, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 2, .max_size = 2, .wants = Sharing::memory}},
+    {"pairwise, measured", alltoall_pairwise, {.min_bytes = 32 * kKi, .min_size = 2, .max_size = 2, .wants = Sharing::memory}},
+    {"linear, measured", alltoall_linear, {.min_bytes = 512, .min_size = 3, .max_size = 12, .wants = Sharing::memory}},
+    {"linear, measured", alltoall_linear, {.min_bytes = 512, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::memory}},
+    {"pairwise, measured", alltoall_pairwise, {.min_bytes = 128 * kKi, .min_size = 13, .max_size = 16, .wants = Sharing::memory}},
+    // end of what is measured
+    // measured where all is copied: alltoall
+    {"linear, copied", alltoall_linear, {.min_bytes = 512, .max_bytes = 32 * kKi - 1, .min_size = 2, .max_size = 3, .wants = Sharing::boards}},
+    {"pairwise, copied", alltoall_pairwise, {.min_bytes = 32 * kKi, .min_size = 2, .max_size = 3, .wants = Sharing::boards}},
+    {"linear, copied", alltoall_linear, {.min_bytes = 512, .max_bytes = 512 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::boards}},
+    {"pairwise, copied", alltoall_pairwise, {.min_bytes = 512 * kKi, .min_size = 4, .max_size = 6, .wants = Sharing::boards}},
+    {"linear, copied", alltoall_linear, {.min_bytes = 512, .min_size = 7, .max_size = 16, .wants = Sharing::boards}},
     // end of what is measured
     {"bruck", alltoall_bruck, {.max_bytes = 256, .min_size = 17}},
     {"linear", alltoall_linear, {.max_bytes = 32 * kKi}},
@@ -169,18 +273,26 @@ constexpr Row<Alltoall> kAlltoall[] = {
 };
 constexpr Row<ReduceScatter> kReduceScatter[] = {
     // measured: reduce_scatter
-    {"halving, measured", reduce_scatter_halving, {.min_bytes = 512, .max_bytes = 32 * kKi - 1, .min_size = 2, .max_size = 2, .needs_commutative = true, .wants_shared_memory = true}},
-    {"pairwise, measured", reduce_scatter_pairwise, {.min_bytes = 32 * kKi, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
-    {"halving, measured", reduce_scatter_halving, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 3, .max_size = 3, .needs_commutative = true, .wants_shared_memory = true}},
-    {"pairwise, measured", reduce_scatter_pairwise, {.min_bytes = 8 * kKi, .min_size = 3, .max_size = 3, .wants_shared_memory = true}},
-    {"halving, measured", reduce_scatter_halving, {.min_bytes = 512, .max_bytes = 512 * kKi - 1, .min_size = 4, .max_size = 6, .needs_commutative = true, .wants_shared_memory = true}},
-    {"pairwise, measured", reduce_scatter_pairwise, {.min_bytes = 512 * kKi, .min_size = 4, .max_size = 6, .wants_shared_memory = true}},
-    {"halving, measured", reduce_scatter_halving, {.min_bytes = 512, .max_bytes = 32 * kKi - 1, .min_size = 7, .max_size = 12, .needs_commutative = true, .wants_shared_memory = true}},
-    {"pairwise, measured", reduce_scatter_pairwise, {.min_bytes = 32 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 7, .max_size = 12, .wants_shared_memory = true}},
-    {"halving, measured", reduce_scatter_halving, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 7, .max_size = 12, .needs_commutative = true, .wants_shared_memory = true}},
-    {"pairwise, measured", reduce_scatter_pairwise, {.min_bytes = 512 * kKi, .min_size = 7, .max_size = 12, .wants_shared_memory = true}},
-    {"halving, measured", reduce_scatter_halving, {.min_bytes = 512, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .needs_commutative = true, .wants_shared_memory = true}},
-    {"pairwise, measured", reduce_scatter_pairwise, {.min_bytes = 512 * kKi, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},
+    {"halving, measured", reduce_scatter_halving, {.min_bytes = 512, .max_bytes = 32 * kKi - 1, .min_size = 2, .max_size = 2, .needs_commutative = true, .wants = Sharing::memory}},
+    {"pairwise, measured", reduce_scatter_pairwise, {.min_bytes = 32 * kKi, .min_size = 2, .max_size = 2, .wants = Sharing::memory}},
+    {"halving, measured", reduce_scatter_halving, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 3, .max_size = 3, .needs_commutative = true, .wants = Sharing::memory}},
+    {"pairwise, measured", reduce_scatter_pairwise, {.min_bytes = 8 * kKi, .min_size = 3, .max_size = 3, .wants = Sharing::memory}},
+    {"halving, measured", reduce_scatter_halving, {.min_bytes = 512, .max_bytes = 512 * kKi - 1, .min_size = 4, .max_size = 6, .needs_commutative = true, .wants = Sharing::memory}},
+    {"pairwise, measured", reduce_scatter_pairwise, {.min_bytes = 512 * kKi, .min_size = 4, .max_size = 6, .wants = Sharing::memory}},
+    {"halving, measured", reduce_scatter_halving, {.min_bytes = 512, .max_bytes = 32 * kKi - 1, .min_size = 7, .max_size = 12, .needs_commutative = true, .wants = Sharing::memory}},
+    {"pairwise, measured", reduce_scatter_pairwise, {.min_bytes = 32 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 7, .max_size = 12, .wants = Sharing::memory}},
+    {"halving, measured", reduce_scatter_halving, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 7, .max_size = 12, .needs_commutative = true, .wants = Sharing::memory}},
+    {"pairwise, measured", reduce_scatter_pairwise, {.min_bytes = 512 * kKi, .min_size = 7, .max_size = 12, .wants = Sharing::memory}},
+    {"halving, measured", reduce_scatter_halving, {.min_bytes = 512, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .needs_commutative = true, .wants = Sharing::memory}},
+    {"pairwise, measured", reduce_scatter_pairwise, {.min_bytes = 512 * kKi, .min_size = 13, .max_size = 16, .wants = Sharing::memory}},
+    // end of what is measured
+    // measured where all is copied: reduce_scatter
+    {"halving, copied", reduce_scatter_halving, {.min_bytes = 512, .max_bytes = 128 * kKi - 1, .min_size = 2, .max_size = 2, .needs_commutative = true, .wants = Sharing::boards}},
+    {"pairwise, copied", reduce_scatter_pairwise, {.min_bytes = 128 * kKi, .min_size = 2, .max_size = 2, .wants = Sharing::boards}},
+    {"halving, copied", reduce_scatter_halving, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 3, .max_size = 3, .needs_commutative = true, .wants = Sharing::boards}},
+    {"pairwise, copied", reduce_scatter_pairwise, {.min_bytes = 8 * kKi, .min_size = 3, .max_size = 3, .wants = Sharing::boards}},
+    {"halving, copied", reduce_scatter_halving, {.min_bytes = 512, .max_bytes = 512 * kKi - 1, .min_size = 4, .max_size = 16, .needs_commutative = true, .wants = Sharing::boards}},
+    {"pairwise, copied", reduce_scatter_pairwise, {.min_bytes = 512 * kKi, .min_size = 4, .max_size = 16, .wants = Sharing::boards}},
     // end of what is measured
     {"halving", reduce_scatter_halving, {.max_bytes = 256 * kKi, .needs_commutative = true}},
     {"pairwise", reduce_scatter_pairwise, {}},
@@ -189,7 +301,10 @@ constexpr Row<ReduceScatter> kReduceScatter[] = {
 constexpr When kLongPrefix{.min_bytes = 32 * kKi}, kPrefixOfFew{.max_size = 16};
 constexpr Row<Scan> kScan[] = {
     // measured: scan
-    {"chain, measured", scan_chain, {.min_bytes = 512, .min_size = 2, .max_size = 16, .wants_shared_memory = true}},
+    {"chain, measured", scan_chain, {.min_bytes = 512, .min_size = 2, .max_size = 16, .wants = Sharing::memory}},
+    // end of what is measured
+    // measured where all is copied: scan
+    {"chain, copied", scan_chain, {.min_bytes = 512, .min_size = 2, .max_size = 16, .wants = Sharing::boards}},
     // end of what is measured
     {"chain", scan_chain, kLongPrefix},
     {"chain, of few", scan_chain, kPrefixOfFew},
@@ -197,7 +312,10 @@ constexpr Row<Scan> kScan[] = {
 };
 constexpr Row<Scan> kExscan[] = {
     // measured: exscan
-    {"chain, measured", exscan_chain, {.min_bytes = 512, .min_size = 2, .max_size = 16, .wants_shared_memory = true}},
+    {"chain, measured", exscan_chain, {.min_bytes = 512, .min_size = 2, .max_size = 16, .wants = Sharing::memory}},
+    // end of what is measured
+    // measured where all is copied: exscan
+    {"chain, copied", exscan_chain, {.min_bytes = 512, .min_size = 2, .max_size = 16, .wants = Sharing::boards}},
     // end of what is measured
     {"chain", exscan_chain, kLongPrefix},
     {"chain, of few", exscan_chain, kPrefixOfFew},

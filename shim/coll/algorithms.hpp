@@ -67,7 +67,7 @@ Task bcast_of_items(Call call, types::Buffer data, int root);
 inline constexpr int kWindow = 32;
 
 inline Call call_on(const Comm& comm, int tag) {
-  return {&comm.context(), &comm.scratch(), comm.rank(), comm.size(), tag, comm.sharing() == Sharing::memory, comm.nodes()};
+  return {&comm.context(), &comm.scratch(), comm.rank(), comm.size(), tag, comm.sharing(), comm.nodes()};
 }
 inline Call call_on(const Turn& turn) { return call_on(*turn.comm, turn.tag); }
 
@@ -84,15 +84,15 @@ struct When {
   bool needs_nodes = false;           ///< the communicator is over several, and several members are on some
   bool needs_nodes_in_order = false;  ///< likewise, and the ranks of each follow each other
   bool wants_one_node = false;        ///< over several, an algorithm that knows them does better
-  bool wants_shared_memory = false;  ///< long messages are read straight out of the sender's memory
+  Sharing wants = Sharing::nothing;   ///< the members have this in common, and no more; nothing: whatever they have
 
   bool is_possible(int size, bool commutative, const Nodes* nodes = nullptr) const {
     if (needs_nodes && nodes == nullptr) return false;
     if (needs_nodes_in_order && (nodes == nullptr || !nodes->are_in_order())) return false;
     return (commutative || !needs_commutative) && ((size & (size - 1)) == 0 || !needs_power_of_two);
   }
-  bool is_good(int size, std::uint64_t bytes, bool shares_memory, const Nodes* nodes = nullptr) const {
-    return size >= min_size && size <= max_size && bytes >= min_bytes && bytes <= max_bytes && (shares_memory || !wants_shared_memory) &&
+  bool is_good(int size, std::uint64_t bytes, Sharing sharing, const Nodes* nodes = nullptr) const {
+    return size >= min_size && size <= max_size && bytes >= min_bytes && bytes <= max_bytes && (wants == Sharing::nothing || sharing == wants) &&
            (nodes == nullptr || !wants_one_node);
   }
 };
@@ -143,7 +143,7 @@ const Table& table();
 template <typename Function>
 Function* choose(std::span<const Row<Function>> rows, const Call& call, std::uint64_t bytes, bool commutative = true) {
   for (const Row<Function>& row : rows) {
-    if (row.when.is_possible(call.size, commutative, call.nodes) && row.when.is_good(call.size, bytes, call.shares_memory, call.nodes)) return row.function;
+    if (row.when.is_possible(call.size, commutative, call.nodes) && row.when.is_good(call.size, bytes, call.sharing, call.nodes)) return row.function;
   }
   return rows.back().function;
 }

@@ -51,16 +51,16 @@ struct Call {
   p2p::Context* context;
   const ScratchPoolPtr* scratch;  ///< the communicator's
   int rank, size, tag;
-  bool shares_memory;  ///< Sharing::memory
+  Sharing sharing;
   const Nodes* nodes = nullptr;  ///< null where there is nothing to be gained by them
 
   /// The same collective among some members alone, whose ranks are their places in this list. It lives as long as the call is used.
-  Call among(std::span<const int> some, int own_place, bool share_memory) const {
+  Call among(std::span<const int> some, int own_place, Sharing in_common) const {
     Call call = *this;
     call.members_ = some.data();
     call.rank = own_place;
     call.size = static_cast<int>(some.size());
-    call.shares_memory = share_memory;
+    call.sharing = in_common;
     call.nodes = nullptr;
     return call;
   }

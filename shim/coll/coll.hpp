@@ -24,13 +24,6 @@
 
 namespace shim::coll {
 
-/// What the members of a communicator have in common beside messages. The same on all of them.
-enum class Sharing : std::uint8_t {
-  nothing,
-  boards,  ///< all are of one node
-  memory,  ///< likewise, and they may read each other's memory, as far as settings say
-};
-
 /// Where the members of a communicator are.
 class Locality {
  public:

@@ -52,7 +52,7 @@ using BlocksIn = BlocksOf<types::Buffer, void>;
 /// Does a collective of this turn go directly? The same on all members where `bytes` is.
 inline bool goes_directly(const Turn& turn, const When& when, std::uint64_t bytes) {
   const int size = turn.comm->size();
-  return turn.is_blocking && when.is_good(size, bytes, true, turn.comm->nodes()) && when.is_possible(size, true);
+  return turn.is_blocking && when.is_good(size, bytes, Sharing::memory, turn.comm->nodes()) && when.is_possible(size, true);
 }
 
 void barrier_linear_direct(Direct& direct);

@@ -33,7 +33,7 @@ class Meeting : public Immediate {
   bool has_room_for_parts(std::uint64_t bytes) { return fits(bytes) || (parts_fit(bytes) && board_.has_poster()); }
 
   /// Does the table want so much, which does not fit, to go over a belt?
-  bool is_for_belt(const When& when, std::uint64_t bytes) const { return when.is_good(call.size, bytes, true, call.nodes); }
+  bool is_for_belt(const When& when, std::uint64_t bytes) const { return when.is_good(call.size, bytes, Sharing::memory, call.nodes); }
 
   // Each of these waits where it has to. After a failure they do nothing.
   /// Puts up what fits.

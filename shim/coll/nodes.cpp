@@ -6,10 +6,10 @@
 
 namespace shim::coll {
 
-std::unique_ptr<const Nodes> Nodes::of(int size, int own_rank, const std::function<std::uint32_t(int)>& node_of, bool share_memory) {
+std::unique_ptr<const Nodes> Nodes::of(int size, int own_rank, const std::function<std::uint32_t(int)>& node_of, Sharing sharing) {
   std::unique_ptr<Nodes> nodes(new Nodes);
   nodes->size_ = size;
-  nodes->share_memory_ = share_memory;
+  nodes->sharing_ = sharing;
   std::unordered_map<std::uint32_t, int> numbers;
   for (int rank = 0; rank < size; ++rank) {
     const auto [known, is_new] = numbers.try_emplace(node_of(rank), nodes->count());

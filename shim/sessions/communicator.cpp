@@ -58,10 +58,15 @@ base::Status Communicator::take_hints(const InfoPtr& hints) {
   return {};
 }
 
+namespace {
+
+coll::Sharing sharing_within_node(const base::Settings& settings) { return settings.single_copy ? coll::Sharing::memory : coll::Sharing::boards; }
+
+}  // namespace
+
 /// Of those whom ranks mean.
 coll::Sharing Communicator::sharing() const {
-  if (!process_->has_on_node(*parts_.context.members)) return coll::Sharing::nothing;
-  return process_->settings().single_copy ? coll::Sharing::memory : coll::Sharing::boards;
+  return process_->has_on_node(*parts_.context.members) ? sharing_within_node(process_->settings()) : coll::Sharing::nothing;
 }
 
 /// As the launcher's map of the nodes says, which all members have; not as this process reaches the others, which may be its own affair.
@@ -72,7 +77,7 @@ std::unique_ptr<const coll::Nodes> Communicator::nodes() const {
     if (members.at(rank).world != 0) return nullptr;  // whose nodes nobody has told us
   const auto& map = process_->bootstrap().node_map();
   return coll::Nodes::of(
-      members.size(), rank_, [&](int rank) { return map.node_of(members.at(rank).rank); }, process_->settings().single_copy);
+      members.size(), rank_, [&](int rank) { return map.node_of(members.at(rank).rank); }, sharing_within_node(process_->settings()));
 }
 
 std::optional<transport::BoardPlace> Communicator::take_board() const {

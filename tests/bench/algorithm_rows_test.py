@@ -74,7 +74,7 @@ class Text(unittest.TestCase):
         times.add(4, "allreduce,by parts,commutative power_of_two,1024,1.0,1\nallreduce,by parts,commutative power_of_two,4096,1.0,1")
         self.assertEqual(algorithm_rows.text(times, "allreduce"),
                          '    {"by parts, measured", allreduce_by_parts, {.min_bytes = 512, .min_size = 4, .max_size = 6, '
-                         ".needs_commutative = true, .needs_power_of_two = true, .wants_shared_memory = true}},\n")
+                         ".needs_commutative = true, .needs_power_of_two = true, .wants = Sharing::memory}},\n")
 
     def test_other_numbers_than_powers_of_two_have_a_row_of_their_own(self):
         for processes, rows in ((4, 2), (2, 1)):
@@ -84,16 +84,24 @@ class Text(unittest.TestCase):
             self.assertEqual([line.split(",")[1].strip() for line in lines], ['measured"'] * rows)
             self.assertIn("allreduce_rabenseifner", lines[0])
             if processes == 4:
-                self.assertIn("allreduce_by_parts, {.min_bytes = 512, .min_size = 4, .max_size = 6, .wants_shared_memory", lines[1])
+                self.assertIn("allreduce_by_parts, {.min_bytes = 512, .min_size = 4, .max_size = 6, .wants = Sharing::memory", lines[1])
 
     def test_only_the_measured_rows_of_the_table_are_replaced(self):
         times = _times(16, ("bcast", "binomial", 1024, 1), ("bcast", "chain", 65536, 1))
         table = algorithm_rows.replaced(_TABLE, times)
-        row = '{"chain, measured", bcast_chain, {.min_bytes = 8 * kKi, .min_size = 13, .max_size = 16, .wants_shared_memory = true}},'
+        row = '{"chain, measured", bcast_chain, {.min_bytes = 8 * kKi, .min_size = 13, .max_size = 16, .wants = Sharing::memory}},'
         self.assertIn(row, table)
         measured = re.compile(r"    // measured: bcast\n.*?    // end of what is measured\n", re.DOTALL)
         self.assertEqual(measured.sub("", table), measured.sub("", _TABLE))
         self.assertEqual(algorithm_rows.replaced(table, times), table)
+
+    def test_where_all_is_copied_there_are_rows_of_their_own(self):
+        times = Times(is_copied=True)
+        times.add(16, "bcast,chain,,65536,1.0,1")
+        table = algorithm_rows.replaced(_TABLE, times)
+        self.assertIn('{"chain, copied", bcast_chain, {.min_bytes = 512, .min_size = 13, .max_size = 16, .wants = Sharing::boards}},', table)
+        copied = re.compile(r"    // measured where all is copied: bcast\n.*?    // end of what is measured\n", re.DOTALL)
+        self.assertEqual(copied.sub("", table), copied.sub("", _TABLE))
 
     def test_an_algorithm_that_loses_its_rows_is_found(self):
         times = _times(16, ("bcast", "binomial", 1024, 1))

@@ -318,22 +318,32 @@ TEST_P(Entries, CombiningInPlace) {
 struct Case {
   int size;
   std::uint64_t bytes;
-  bool commutative, shares_memory;
+  bool commutative;
+  Sharing sharing;
   const Nodes* nodes;
-  bool suits(const When& when) const { return when.is_possible(size, commutative, nodes) && when.is_good(size, bytes, shares_memory, nodes); }
+  bool suits(const When& when) const { return when.is_possible(size, commutative, nodes) && when.is_good(size, bytes, sharing, nodes); }
 };
 
 template <typename Body>
 void for_each_case(const Body& body) {
   for (int size = 1; size <= 64; ++size) {
-    const auto in_order = Nodes::of(size, 0, [](int rank) { return static_cast<std::uint32_t>(rank / 2); }, true);
-    const auto in_turn = Nodes::of(size, 0, [](int rank) { return static_cast<std::uint32_t>(rank % 2); }, true);
+    const auto in_order = Nodes::of(size, 0, [](int rank) { return static_cast<std::uint32_t>(rank / 2); }, Sharing::memory);
+    const auto in_turn = Nodes::of(size, 0, [](int rank) { return static_cast<std::uint32_t>(rank % 2); }, Sharing::memory);
     for (std::uint64_t bytes = 0; bytes <= 1u << 24; bytes = std::max<std::uint64_t>(1, 2 * bytes))
       for (bool commutative : {false, true}) {
-        for (bool shares_memory : {false, true}) body(Case{size, bytes, commutative, shares_memory, nullptr});
-        body(Case{size, bytes, commutative, false, in_order.get()});
-        body(Case{size, bytes, commutative, false, in_turn.get()});
+        for (const Sharing sharing : {Sharing::nothing, Sharing::boards, Sharing::memory}) body(Case{size, bytes, commutative, sharing, nullptr});
+        body(Case{size, bytes, commutative, Sharing::nothing, in_order.get()});
+        body(Case{size, bytes, commutative, Sharing::nothing, in_turn.get()});
       }
+  }
+}
+
+TEST(Table, RowsOfThoseWhoHaveSomethingInCommonAreForNoOthers) {
+  const When boards{.wants = Sharing::boards}, memory{.wants = Sharing::memory}, any;
+  for (const Sharing sharing : {Sharing::nothing, Sharing::boards, Sharing::memory}) {
+    EXPECT_EQ(boards.is_good(4, 4096, sharing), sharing == Sharing::boards);
+    EXPECT_EQ(memory.is_good(4, 4096, sharing), sharing == Sharing::memory);
+    EXPECT_TRUE(any.is_good(4, 4096, sharing));
   }
 }
 
@@ -345,7 +355,7 @@ TEST(Table, EveryRowIsTheChoiceForSomeSizeAndLength) {
       is_chosen[static_cast<std::size_t>(chosen - rows.begin())] = true;
     });
     for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_TRUE(is_chosen[i]) << rows[i].name;
-    EXPECT_TRUE(rows.back().when.is_possible(3, false) && rows.back().when.is_good(1, 0, false)) << rows.back().name;
+    EXPECT_TRUE(rows.back().when.is_possible(3, false) && rows.back().when.is_good(1, 0, Sharing::nothing)) << rows.back().name;
   };
   const Table& all = table();
   check(all.barrier);

@@ -81,7 +81,7 @@ class Apart final : public Locality {
   Sharing sharing() const override { return Sharing::nothing; }
   std::unique_ptr<const Nodes> nodes() const override {
     return Nodes::of(
-        static_cast<int>(layout_.size()), rank_, [this](int rank) { return layout_[static_cast<std::size_t>(rank)]; }, true);
+        static_cast<int>(layout_.size()), rank_, [this](int rank) { return layout_[static_cast<std::size_t>(rank)]; }, Sharing::memory);
   }
   std::optional<transport::BoardPlace> take_board() const override { return std::nullopt; }
   std::unique_ptr<transport::Board> open_board(transport::BoardPlace) const override { return nullptr; }

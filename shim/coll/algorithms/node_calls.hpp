@@ -20,8 +20,8 @@ class NodeCalls {
       : nodes(*call.nodes), root_node(nodes.node_of(root)), speakers_(nodes.roots().begin(), nodes.roots().end()) {
     speakers_[static_cast<std::size_t>(root_node)] = root;
     const int own_speaker = speakers_[static_cast<std::size_t>(nodes.own())];
-    within = call.among(nodes.members(), place_of(call.rank), nodes.share_memory());
-    between = call.among(speakers_, nodes.own(), false);
+    within = call.among(nodes.members(), place_of(call.rank), nodes.sharing());
+    between = call.among(speakers_, nodes.own(), Sharing::nothing);
     speaker = place_of(own_speaker);
   }
   NodeCalls(const NodeCalls&) = delete;
