@@ -56,8 +56,8 @@ Core::Core(EngineSpec engine_spec)
       matches_below_(spec.settings.matching == "provider"),
       plans_(plans_for(spec.settings)),
       is_crowded_(spec.is_crowded) {
-  engines_->add(*this);
   for (transport::Transport* transport : spec.transports) add_transport(*transport);
+  engines_->add(*this);  // from here on others look in
 }
 
 Core::~Core() {

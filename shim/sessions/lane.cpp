@@ -8,7 +8,7 @@
 namespace shim::sessions {
 
 base::Result<std::unique_ptr<Lane>> Lane::make(Parts parts) {
-  std::unique_ptr<Lane> lane(new Lane(parts.of_process, std::move(parts.area)));
+  std::unique_ptr<Lane> lane(new Lane(parts));
   if (lane->area_) {
     SHIM_TRY_ASSIGN(lane->shm_, transport::make_shm(*lane->area_, parts.shm));
     parts.engine.transports.push_back(lane->shm_.get());
@@ -22,7 +22,7 @@ base::Result<std::unique_ptr<Lane>> Lane::make(Parts parts) {
 
 /// A process of the node has the same address in all lanes.
 base::Result<p2p::Route> Lane::route_to(base::ProcessId process) {
-  if (process == engine_->self()) return p2p::Route{self_.get(), self_->address()};
+  if (process == own_) return p2p::Route{self_.get(), self_->address()};
   SHIM_TRY_ASSIGN(p2p::Route route, of_process_.route_to(process));
   route.transport = shm_.get();
   return route;

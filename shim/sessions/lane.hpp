@@ -29,11 +29,12 @@ class Lane final : private p2p::Router {
   base::SharedArea* area() { return area_.get(); }
 
  private:
-  Lane(p2p::Router& of_process, std::unique_ptr<base::SharedArea> area) : of_process_(of_process), area_(std::move(area)) {}
+  explicit Lane(Parts& parts) : own_(parts.engine.self), of_process_(parts.of_process), area_(std::move(parts.area)) {}
   base::Result<p2p::Route> route_to(base::ProcessId process) override;
   bool is_alive(base::ProcessId process) override { return of_process_.is_alive(process); }
   bool takes_packets(base::ProcessId process) override { return of_process_.takes_packets(process); }
 
+  const base::ProcessId own_;  ///< the engine asks its router for ways before whoever makes it has it
   // destroyed in reverse
   p2p::Router& of_process_;
   std::unique_ptr<base::SharedArea> area_;

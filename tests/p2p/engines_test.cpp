@@ -2,6 +2,7 @@
 // Several engines of one process: each thread waits in one, and nothing that the process has under way in another stands still.
 #include "shim/p2p/engines.hpp"
 
+#include "shim/transport/self/self.hpp"
 #include "tests/p2p/world.hpp"
 
 namespace shim::p2p {
@@ -34,6 +35,25 @@ class TwoEngines : public ::testing::Test {
     return has_come && received == data;
   }
 };
+
+// Who looks after others meanwhile finds it as a whole, or not at all. So many transports take as long as many makings.
+TEST(Engines, NobodyIsInOneThatIsBeingMade) {
+  std::vector<std::unique_ptr<transport::Transport>> owned;
+  EngineSpec spec{.self = {0, 0}, .engines = std::make_shared<Engines>()};
+  Engine first(spec);
+  for (int i = 0; i < 1000; ++i) spec.transports.push_back(owned.emplace_back(transport::make_self()).get());
+  std::atomic<bool> is_over{false}, has_begun{false};
+  std::thread looker([&] {
+    while (!is_over) {
+      EXPECT_TRUE(spec.engines->progress());
+      has_begun = true;
+    }
+  });
+  while (!has_begun) std::this_thread::yield();
+  const Engine second(spec);
+  is_over = true;
+  looker.join();
+}
 
 TEST_F(TwoEngines, AWaitInOneMovesWhatTheOtherHasUnderWay) {
   Request* send = value_of(second.engine(0).isend(*there[0], from(data), 1, 1, Mode::standard));
