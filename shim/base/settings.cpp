@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cctype>
 #include <charconv>
 #include <cmath>
@@ -94,9 +95,10 @@ Status check(const Settings& s) {
   SHIM_TRY(check_one_of("log", s.log, {"off", "error", "warn", "info", "debug"}));
   SHIM_TRY(check_one_of("initial_errhandler", s.initial_errhandler,
                         {"mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"}));
-  bool power_of_two = s.ring_bytes != 0 && (s.ring_bytes & (s.ring_bytes - 1)) == 0;
-  if (!power_of_two || s.ring_bytes < 4096 || s.ring_bytes > (bytes{1} << 26))
+  if (!std::has_single_bit(s.ring_bytes) || s.ring_bytes < 4096 || s.ring_bytes > (bytes{1} << 26))
     return bad_value(variable_of("ring_bytes"), std::to_string(s.ring_bytes), "a power of two from 4k to 64m");
+  if (s.depot_bytes != 0 && (!std::has_single_bit(s.depot_bytes) || s.depot_bytes < (bytes{1} << 18) || s.depot_bytes > (bytes{1} << 30)))
+    return bad_value(variable_of("depot_bytes"), std::to_string(s.depot_bytes), "0, or a power of two from 256k to 1g");
   if (s.lanes < 1 || s.lanes > 8) return bad_value(variable_of("lanes"), std::to_string(s.lanes), "a number from 1 to 8");
   return {};
 }

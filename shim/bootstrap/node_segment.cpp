@@ -169,6 +169,15 @@ std::byte* NodeSegment::store(std::uint32_t index) {
 std::size_t NodeSegment::store_bytes() const {
   return state_->spec.store_bytes;
 }
+std::byte* NodeSegment::depot(std::uint32_t index) {
+  return depot_in(0, index);
+}
+std::byte* NodeSegment::depot_in(std::uint32_t lane, std::uint32_t index) {
+  return state_->mapping.begin() + state_->layout.depot(index, lane);
+}
+std::size_t NodeSegment::depot_bytes() const {
+  return state_->spec.depot_bytes;
+}
 std::byte* NodeSegment::pair(std::uint32_t from, std::uint32_t to) {
   return pair_in(0, from, to);
 }
@@ -210,7 +219,7 @@ Status NodeSegment::open_lane(std::uint32_t lane) {
 }
 
 Status NodeSegment::check_room_for_lane(std::uint32_t lane) const {
-  return state_->file.check_room((lane + std::size_t{1}) * state_->layout.lane_stride);
+  return state_->file.check_room((lane + std::size_t{1}) * state_->layout.lane_ring_bytes);
 }
 
 std::uint32_t NodeSegment::lanes_in_use() const {

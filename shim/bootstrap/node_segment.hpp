@@ -30,7 +30,8 @@ struct SegmentSpec {
   std::size_t slot_bytes = 0;   ///< per-process memory for the transport
   std::size_t store_bytes = 0;  ///< likewise; backed with memory only when used
   std::size_t pair_bytes = 0;  ///< per ordered pair; backed with memory only when used
-  std::uint32_t lanes = 1;     ///< how often there are slots and pair blocks; those after the first are backed only when used
+  std::size_t depot_bytes = 0;  ///< per process; backed with memory only when used
+  std::uint32_t lanes = 1;     ///< how often there are slots, pair blocks and depots; those after the first are backed only when used
   std::string directory = "/dev/shm";
   CoreSet cores;            ///< that this process may run on
   std::optional<std::uint32_t> numa_node;  ///< on which what this process reads is to be; where nothing is said, near its writers
@@ -61,12 +62,15 @@ class NodeSegment final : public base::SharedArea {
   std::size_t slot_bytes() const override;
   std::byte* store(std::uint32_t index) override;
   std::size_t store_bytes() const override;
+  std::byte* depot(std::uint32_t index) override;
+  std::size_t depot_bytes() const override;
   std::byte* pair(std::uint32_t from, std::uint32_t to) override;
   std::size_t pair_bytes() const override;
   base::Status back(std::byte* begin, std::size_t bytes) override;
   base::Status back_pair_to(std::uint32_t index) override;
   bool is_ready(std::uint32_t index) const override;
   bool is_alive(std::uint32_t index) const override;
+  double processes_per_core() const override;
   std::int32_t pid(std::uint32_t index) const override;
 
   // --- further lanes (segment_lane.hpp), from 1 on
@@ -76,14 +80,13 @@ class NodeSegment final : public base::SharedArea {
   base::Status check_room_for_lane(std::uint32_t lane) const;
   std::byte* slot_in(std::uint32_t lane, std::uint32_t index);
   std::byte* pair_in(std::uint32_t lane, std::uint32_t from, std::uint32_t to);
+  std::byte* depot_in(std::uint32_t lane, std::uint32_t index);
   base::Status back_pair_in(std::uint32_t lane, std::uint32_t index);
   /// How many lanes, the first one included, this slot's processes have opened so far, those before this one included.
   std::uint32_t lanes_in_use() const;
   /// As many as are wanted where that does not take too much of the address space, else one. The same on all processes of a node.
   static std::uint32_t lanes_that_fit(const SegmentSpec& spec, std::uint32_t wanted);
 
-  /// How many processes of the segment there are for each core that this one may run on, as far as they have said so by now.
-  double processes_per_core() const;
   /// Has every process of the segment been here? Once it is so, it stays so, and so does processes_per_core but for those that begin anew
   /// on other cores.
   bool has_seen_all() const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One further lane of a node segment, as a shared area of its own: slots and pair blocks are the lane's, all else is the segment's.
+// One further lane of a node segment, as a shared area of its own: slots, pair blocks and depots are the lane's, all else is the segment's.
 #pragma once
 
 #include "shim/bootstrap/node_segment.hpp"
@@ -17,12 +17,15 @@ class SegmentLane final : public base::SharedArea {
   std::size_t slot_bytes() const override { return segment_.slot_bytes(); }
   std::byte* store(std::uint32_t index) override { return segment_.store(index); }
   std::size_t store_bytes() const override { return segment_.store_bytes(); }
+  std::byte* depot(std::uint32_t index) override { return segment_.depot_in(lane_, index); }
+  std::size_t depot_bytes() const override { return segment_.depot_bytes(); }
   std::byte* pair(std::uint32_t from, std::uint32_t to) override { return segment_.pair_in(lane_, from, to); }
   std::size_t pair_bytes() const override { return segment_.pair_bytes(); }
   base::Status back(std::byte* begin, std::size_t bytes) override { return segment_.back(begin, bytes); }
   base::Status back_pair_to(std::uint32_t index) override { return segment_.back_pair_in(lane_, index); }
   bool is_ready(std::uint32_t index) const override { return segment_.is_ready(index); }
   bool is_alive(std::uint32_t index) const override { return segment_.is_alive(index); }
+  double processes_per_core() const override { return segment_.processes_per_core(); }
   std::int32_t pid(std::uint32_t index) const override { return segment_.pid(index); }
 
  private:

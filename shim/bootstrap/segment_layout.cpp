@@ -59,7 +59,9 @@ base::Result<SegmentLayout> SegmentLayout::of(const SegmentSpec& spec) {
     return Error(ErrorClass::arg, "a job name has 1 to " + std::to_string(kMaxJobName) + " characters, not " +
                                       std::to_string(spec.job.size()));
   const std::size_t page = page_bytes(), slots = spec.slots;
-  if (spec.slot_bytes > SIZE_MAX / 4 || spec.store_bytes > SIZE_MAX / 4 || spec.pair_bytes > SIZE_MAX / 4 || spec.node_map_bytes > SIZE_MAX / 4) return too_large(spec);
+  if (spec.slot_bytes > SIZE_MAX / 4 || spec.store_bytes > SIZE_MAX / 4 || spec.pair_bytes > SIZE_MAX / 4 ||
+      spec.depot_bytes > SIZE_MAX / 4 || spec.node_map_bytes > SIZE_MAX / 4)
+    return too_large(spec);
   SegmentLayout layout;
   layout.found_controls_offset = round_up(sizeof(SegmentHeader), alignof(FoundControl));
   layout.control_offset = layout.found_controls_offset + 2 * sizeof(FoundControl);
@@ -75,12 +77,16 @@ base::Result<SegmentLayout> SegmentLayout::of(const SegmentSpec& spec) {
   auto slots_end = grown(slots, layout.slot_stride, layout.slots_offset);
   if (slots_end) layout.stores_offset = round_up(*slots_end, page);
   auto couples_offset = slots_end ? grown(slots, layout.store_stride, layout.stores_offset) : std::nullopt;
-  auto total = couples_offset ? grown(slots * (slots + 1) / 2, layout.couple_stride, *couples_offset) : std::nullopt;
+  auto couples_end = couples_offset ? grown(slots * (slots + 1) / 2, layout.couple_stride, *couples_offset) : std::nullopt;
+  layout.depot_stride = round_up(spec.depot_bytes, page);
+  auto total = couples_end ? grown(slots, layout.depot_stride, *couples_end) : std::nullopt;
   if (!total) return too_large(spec);
   layout.couples_offset = *couples_offset;
+  layout.depots_offset = *couples_end;
   layout.further_lanes_offset = *total;
   layout.lane_slots_bytes = round_up(slots * layout.slot_stride, page);
-  layout.lane_stride = layout.lane_slots_bytes + (*total - *couples_offset);
+  layout.lane_ring_bytes = layout.lane_slots_bytes + (*couples_end - *couples_offset);
+  layout.lane_stride = layout.lane_ring_bytes + (*total - *couples_end);
   total = grown(spec.lanes - 1, layout.lane_stride, layout.further_lanes_offset);
   if (!total) return too_large(spec);
   layout.total_bytes = *total;
@@ -114,6 +120,7 @@ SegmentHeader header_of(const SegmentSpec& spec) {
   header.job_size = spec.job_size;
   header.node_map_bytes = spec.node_map_bytes;
   header.lanes = spec.lanes;
+  header.depot_bytes = spec.depot_bytes;
   std::copy(spec.job.begin(), spec.job.end(), header.job.begin());
   return header;
 }
@@ -138,6 +145,8 @@ base::Status check_header(const SegmentHeader& found, const SegmentSpec& spec, c
   if (found.pair_bytes != wanted.pair_bytes)
     return differs(path, "size of a pair's part (INTERSESSION_RING_BYTES)", number(found.pair_bytes),
                    number(wanted.pair_bytes));
+  if (found.depot_bytes != wanted.depot_bytes)
+    return differs(path, "size of a process's depot (INTERSESSION_DEPOT_BYTES)", number(found.depot_bytes), number(wanted.depot_bytes));
   if (found.lanes != wanted.lanes) return differs(path, "number of lanes (INTERSESSION_LANES)", number(found.lanes), number(wanted.lanes));
   if (found.page_bytes != wanted.page_bytes)
     return differs(path, "page size", number(found.page_bytes), number(wanted.page_bytes));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the bytes of a node segment mean:  header | controls of what is found out once | one control block per slot | marks of the
-// address table | hardware | map of the nodes | address table | slots | stores | pair blocks | for each further lane: slots | pair blocks.
-// Stores begin on page borders, so that backing one with memory does not back its neighbour. Slots do not: memory is counted, and handed
+// address table | hardware | map of the nodes | address table | slots | stores | pair blocks | depots | for each further lane:
+// slots | pair blocks | depots. Stores and depots begin on page borders, so that backing one with memory does not back its neighbour. Slots do not: memory is counted, and handed
 // out, in pages, and a process that writes to all others of its node touches each one's slot. The two pair blocks of two processes share the
 // page in their middle, where both begin to be used; all others are theirs alone.
 #pragma once
@@ -21,7 +21,7 @@ namespace shim::bootstrap {
 
 inline constexpr std::uint64_t kSegmentMagic = 0x3147'4553'5245'5449ull;  // "ITERSEG1"
 /// Raised with every change of this file's structures, or of their meaning.
-inline constexpr std::uint32_t kSegmentVersion = 8;
+inline constexpr std::uint32_t kSegmentVersion = 9;
 inline constexpr std::size_t kMaxJobName = 511;
 inline constexpr std::uint32_t kMaxSlots = 1u << 14;
 
@@ -42,8 +42,9 @@ struct SegmentHeader {
   std::uint64_t job_size = 0;               ///< SegmentSpec::job_size
   std::uint64_t node_map_bytes = 0;         ///< SegmentSpec::node_map_bytes
   std::uint64_t lanes = 0;                  ///< SegmentSpec::lanes
+  std::uint64_t depot_bytes = 0;            ///< SegmentSpec::depot_bytes, as asked for
 };
-static_assert(sizeof(SegmentHeader) == 592);
+static_assert(sizeof(SegmentHeader) == 600);
 
 /// Life of a slot. Zero is "nobody was ever here".
 enum class SlotState : std::uint32_t {
@@ -87,8 +88,11 @@ struct SegmentLayout {
   std::size_t couples_offset = 0;
   std::size_t couple_stride = 0;  ///< of the two blocks of two processes
   std::size_t pair_bytes = 0;
+  std::size_t depots_offset = 0;
+  std::size_t depot_stride = 0;
   std::size_t further_lanes_offset = 0;
   std::size_t lane_stride = 0;
+  std::size_t lane_ring_bytes = 0;  ///< of one lane: what it is of no use without
   std::size_t lane_slots_bytes = 0;  ///< of one lane; whole pages
   std::size_t total_bytes = 0;
 
@@ -97,6 +101,9 @@ struct SegmentLayout {
   std::size_t control(std::uint32_t index) const { return control_offset + index * sizeof(SlotControl); }
   std::size_t slot(std::uint32_t index, std::uint32_t lane = 0) const { return slots_of(lane) + index * slot_stride; }
   std::size_t store(std::uint32_t index) const { return stores_offset + index * store_stride; }
+  std::size_t depot(std::uint32_t index, std::uint32_t lane = 0) const {
+    return (lane == 0 ? depots_offset : slots_of(lane) + lane_ring_bytes) + index * depot_stride;
+  }
   /// As SharedArea::pair.
   std::size_t pair(std::uint32_t from, std::uint32_t to, std::uint32_t lane = 0) const;
   /// The pages in which nothing but this block lies; pages_of_pair_bytes() of them.

@@ -192,6 +192,7 @@ base::Status Process::set_up_node() {
                               .slot_bytes = transport::shm_slot_bytes(slots),
                               .store_bytes = transport::Boards::store_bytes() + transport::RollCalls::store_bytes(slots),
                               .pair_bytes = transport::shm_pair_bytes(shm),
+                              .depot_bytes = settings_.depot_bytes,
                               .directory = factories_.segment_directory,
                               .cores = bootstrap::CoreSet::of_this_process(),
                               .numa_node = bootstrap::current_numa_node()};

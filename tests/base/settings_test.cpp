@@ -68,7 +68,8 @@ TEST(Settings, WhatDoesNotParseIsNamedWithItsValue) {
       {"INTERSESSION_EAGER_SHM", "1025g"},   {"INTERSESSION_EAGER_SHM", "-4"},      {"INTERSESSION_RING_BYTES", "65535"},
       {"INTERSESSION_RING_BYTES", "2k"},     {"INTERSESSION_RING_BYTES", "128m"},   {"INTERSESSION_EXCHANGE", "Modex"},
       {"INTERSESSION_TRANSPORT", "shm"},     {"INTERSESSION_LOG", "loud"},          {"INTERSESSION_INITIAL_ERRHANDLER", "x"},
-      {"INTERSESSION_LANES", "0"},           {"INTERSESSION_LANES", "9"},
+      {"INTERSESSION_LANES", "0"},           {"INTERSESSION_LANES", "9"},            {"INTERSESSION_DEPOT_BYTES", "64k"},
+      {"INTERSESSION_DEPOT_BYTES", "3m"},    {"INTERSESSION_DEPOT_BYTES", "2g"},
   };
   for (const Given& each : wrong) {
     auto read = read_with(each.variable, each.value);

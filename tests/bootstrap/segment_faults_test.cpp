@@ -76,6 +76,7 @@ TEST_F(SegmentFaultsTest, AnotherLayoutIsRefusedAndNamed) {
               HasSubstr("(5000) than this process expects (5001)"));
   EXPECT_THAT(wanted([](SegmentSpec& s) { s.store_bytes = 1; }), HasSubstr("size of a process's store (0)"));
   EXPECT_THAT(wanted([](SegmentSpec& s) { s.pair_bytes = 1; }), HasSubstr("INTERSESSION_RING_BYTES"));
+  EXPECT_THAT(wanted([](SegmentSpec& s) { s.depot_bytes = 1; }), HasSubstr("INTERSESSION_DEPOT_BYTES"));
   EXPECT_THAT(wanted([](SegmentSpec& s) { s.lanes = 2; }), HasSubstr("number of lanes (INTERSESSION_LANES) (1)"));
   EXPECT_NO_THROW(attach(spec(1)));
 }

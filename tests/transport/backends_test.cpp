@@ -8,6 +8,7 @@
 #include "shim/transport/net/net.hpp"
 #include "shim/transport/ofi/ofi.hpp"
 #include "shim/transport/self/self.hpp"
+#include "shim/transport/shm/depot.hpp"
 #include "shim/transport/shm/shm.hpp"
 #include "tests/transport/anonymous_area.hpp"
 #include "tests/transport/rig.hpp"
@@ -35,10 +36,10 @@ struct ShmGround {
   std::vector<std::unique_ptr<AnonymousArea>> views;
 };
 
-std::unique_ptr<Rig> make_shm_rig(const ShmSettings& settings, int size, std::string& reason) {
+std::unique_ptr<Rig> make_shm_rig(const ShmSettings& settings, int size, std::string& reason, std::size_t depot_bytes = 0) {
   auto slots = static_cast<std::uint32_t>(size);
   auto ground = std::make_shared<ShmGround>();
-  ground->memory = std::make_shared<AnonymousGround>(slots, shm_slot_bytes(slots), shm_pair_bytes(settings));
+  ground->memory = std::make_shared<AnonymousGround>(slots, shm_slot_bytes(slots), shm_pair_bytes(settings), 0, depot_bytes);
   std::vector<std::unique_ptr<Transport>> transports;
   for (std::uint32_t i = 0; i < slots; ++i) {
     ground->views.push_back(std::make_unique<AnonymousArea>(ground->memory, i));
@@ -138,6 +139,8 @@ std::vector<Backend> all_backends() {
       {"shm", 8, [](int size, std::string& reason) { return make_shm_rig({.cookie = 77}, size, reason); }},
       {"shm_with_small_rings", 8,
        [](int size, std::string& reason) { return make_shm_rig({.ring_bytes = 4096, .cookie = 77}, size, reason); }},
+      {"shm_with_depots", 8,
+       [](int size, std::string& reason) { return make_shm_rig({.cookie = 77}, size, reason, 16 * kDepotCell); }},
       {"net", 8, [](int size, std::string& reason) { return make_net_rig({.interface = "lo"}, size, reason); }},
       {"net_with_fabric", 8, make_net_rig_with_fabric},
       ofi_backend("ofi_tcp_rxm", {.provider = "tcp;ofi_rxm", .interface = "lo"}),

@@ -96,7 +96,7 @@ void check_all(std::size_t lines, std::size_t before, const std::vector<std::siz
       ASSERT_TRUE(ring.send(i % 8, 56));
       auto packet = ring.reader.next();
       ASSERT_TRUE(packet);
-      ring.reader.release(packet->size());
+      ring.reader.release(*packet);
     }
     std::size_t sent = 0, received = 0, batch = 0;
     Fiber sender([&] {
@@ -110,7 +110,7 @@ void check_all(std::size_t lines, std::size_t before, const std::vector<std::siz
         if (auto packet = batch == 0 ? ring.reader.first() : ring.reader.next_in_batch()) {
           expect_packet(*packet, received, packets[received]);
           if (::testing::Test::HasFatalFailure()) return;
-          ring.reader.release(packet->size());
+          ring.reader.release(*packet);
           ++received;
           ++batch;
         } else {
@@ -136,7 +136,7 @@ std::size_t take(RingReader<SteppedAccess>& reader, std::size_t most) {
   while (taken < most) {
     const auto packet = taken == 0 ? reader.first() : reader.next_in_batch();
     if (!packet) break;
-    reader.release(packet->size());
+    reader.release(*packet);
     ++taken;
   }
   return taken;
@@ -153,7 +153,7 @@ TEST(RingBatch, OfAStreamEndsWhereItsSenderWasWhenItBegan) {
   ASSERT_TRUE(ring.send(2, 8));
   auto second = ring.reader.next_in_batch();
   ASSERT_TRUE(second);
-  ring.reader.release(second->size());
+  ring.reader.release(*second);
   EXPECT_FALSE(ring.reader.next_in_batch()) << "looks at what came after it had begun";
   ring.reader.end_batch(2);
   EXPECT_EQ(take(ring.reader, 9), 1u);
@@ -166,7 +166,7 @@ TEST(RingBatch, OfAStreamEndsWhereItsSenderWasWhenItBegan) {
   for (std::size_t i = 0; i < 2; ++i) {
     auto next = ring.reader.next_in_batch();
     ASSERT_TRUE(next) << "the stream had ended, so whatever is there is of the batch";
-    ring.reader.release(next->size());
+    ring.reader.release(*next);
   }
 }
 
@@ -207,7 +207,7 @@ TEST(Ring, WhatComesFirstIsInTheHalfPageNearTheOtherDirection) {
       ASSERT_TRUE(writer.write(packet, {}));
       const auto found = reader.next();
       ASSERT_TRUE(found && std::equal(found->begin(), found->end(), packet.begin(), packet.end())) << number;
-      reader.release(bytes);
+      reader.release(*found);
     };
     for (std::size_t number = 0; number < 20; ++number) exchange(number, 56);
     const std::size_t begin = near == RingMemory::Near::end ? block.size - 2048 : 0;
@@ -225,8 +225,9 @@ TEST(Ring, ALargestPacketFitsAnEmptyRingWhereverItBegins) {
       Ring ring(memory);
       for (std::size_t i = 0; i < before; ++i) {
         ASSERT_TRUE(ring.send(1, 8));
-        ASSERT_TRUE(ring.reader.next());
-        ring.reader.release(8);
+        const auto passed = ring.reader.next();
+        ASSERT_TRUE(passed);
+        ring.reader.release(*passed);
       }
       std::size_t largest = ring_max_packet(lines * kLine);
       ASSERT_TRUE(ring.send(2, largest)) << lines << " lines, after " << before;

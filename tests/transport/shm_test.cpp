@@ -9,6 +9,7 @@
 #include <map>
 #include <random>
 
+#include "shim/transport/shm/depot.hpp"
 #include "shim/transport/shm/slot.hpp"
 #include "tests/transport/anonymous_area.hpp"
 #include "tests/transport/processes.hpp"
@@ -26,8 +27,11 @@ using testing::Child;
 
 constexpr double kTestSeconds = 40;
 
-std::shared_ptr<AnonymousGround> make_ground(std::uint32_t slots, const ShmSettings& settings = {}) {
-  return std::make_shared<AnonymousGround>(slots, shm_slot_bytes(slots), shm_pair_bytes(settings));
+/// The least that is worth its name: soon it is full.
+constexpr std::size_t kSmallDepot = 16 * kDepotCell;
+
+std::shared_ptr<AnonymousGround> make_ground(std::uint32_t slots, const ShmSettings& settings = {}, std::size_t depot_bytes = 0) {
+  return std::make_shared<AnonymousGround>(slots, shm_slot_bytes(slots), shm_pair_bytes(settings), 0, depot_bytes);
 }
 
 /// One process's end.
@@ -100,9 +104,9 @@ void receive_until(Node& node, Checker& checker, std::uint32_t total, const base
   }
 }
 
-void stress(std::uint32_t senders, std::uint32_t packets, std::size_t ring_bytes) {
+void stress(std::uint32_t senders, std::uint32_t packets, std::size_t ring_bytes, std::size_t depot_bytes = 0) {
   ShmSettings settings{.ring_bytes = ring_bytes};
-  auto ground = make_ground(senders + 1, settings);
+  auto ground = make_ground(senders + 1, settings, depot_bytes);
   auto deadline = base::Deadline::after_seconds(kTestSeconds);
   std::vector<Child> children;
   for (std::uint32_t slot = 1; slot <= senders; ++slot)
@@ -126,6 +130,46 @@ void stress(std::uint32_t senders, std::uint32_t packets, std::size_t ring_bytes
 TEST(Shm, TwoProcessesMoveRandomPacketsUnharmed) { stress(1, 12'000, 64 * 1024); }
 TEST(Shm, TwoProcessesOverATinyRing) { stress(1, 30'000, 1024); }
 TEST(Shm, ManySendersToOne) { stress(7, 4000, 4096); }
+TEST(Shm, TwoProcessesThroughADepot) { stress(1, 12'000, 64 * 1024, kSmallDepot); }
+TEST(Shm, ManySendersThroughDepotsToOne) { stress(5, 3000, 64 * 1024, kSmallDepot); }
+
+std::size_t full_cells(AnonymousGround& ground, std::uint32_t slot) {
+  const DepotMemory depot(ground.depot(slot), ground.depot_bytes());
+  std::size_t full = 0;
+  for (std::uint32_t cell = 0; cell < depot.cells(); ++cell) full += depot.cell(cell).is_full != 0;
+  return full;
+}
+
+// It fills the depot, which all share; then there are rings.
+TEST(Shm, OneThatReadsNothingKeepsNoOtherFromReading) {
+  const ShmSettings settings;
+  const auto ground = make_ground(3, settings, kSmallDepot);
+  Node sender(ground, 0), reader(ground, 1), late(ground, 2);
+  for (Node* node : {&sender, &reader, &late}) node->area.set_ready();
+  Link &to_reader = sender.link_to(1), &to_late = sender.link_to(2);
+  const std::size_t largest = sender.transport->max_packet_bytes();
+  const auto long_packet = [&](std::uint32_t number) {
+    auto packet = packet_of(0, number, largest);
+    while (packet.size() < kLeastInDepot) packet.push_back(std::byte{});
+    return packet;
+  };
+  const auto is_whole = [&](ConstSpan packet, std::uint32_t number) { return std::ranges::equal(packet, long_packet(number)); };
+  std::uint32_t sent_late = 0;
+  while (*sender.transport->try_send(to_late, long_packet(sent_late), {}) == Attempt::done) ++sent_late;
+  EXPECT_GT(sent_late, kSmallDepot / kDepotCell);
+  EXPECT_EQ(full_cells(*ground, 0), kSmallDepot / kDepotCell);
+  std::uint32_t came = 0;
+  CallSink now([&](ConstSpan packet) { ASSERT_TRUE(is_whole(packet, came++)); });
+  for (std::uint32_t number = 0; number < 200; ++number) {
+    ASSERT_EQ(*sender.transport->try_send(to_reader, long_packet(number), {}), Attempt::done) << number;
+    ASSERT_TRUE(reader.transport->poll(now));
+  }
+  EXPECT_EQ(came, 200u);
+  std::uint32_t came_late = 0;
+  CallSink later([&](ConstSpan packet) { ASSERT_TRUE(is_whole(packet, came_late++)); });
+  while (came_late < sent_late) ASSERT_GT(*late.transport->poll(later), 0);
+  EXPECT_EQ(full_cells(*ground, 0), 0u);
+}
 
 TEST(Shm, APeerThatIsNotThereYetIsWaitedFor) {
   auto ground = make_ground(2);
@@ -157,9 +201,8 @@ TEST(Shm, OneLinkIsPolledAlone) {
   EXPECT_EQ(came, (std::vector{2, 3, 1}));
 }
 
-TEST(Shm, WhoLeavesAndAttachesAgainGoesOnWhereItWas) {
-  ShmSettings settings{.ring_bytes = 2048};
-  auto ground = make_ground(2, settings);
+void leave_and_attach_again(const ShmSettings& settings, std::size_t depot_bytes) {
+  auto ground = make_ground(2, settings, depot_bytes);
   std::uint32_t sent = 0;
   Checker checker(ring_max_packet(ring_capacity(settings.ring_bytes)));
   CallSink sink([&](ConstSpan packet) { checker(packet); });
@@ -180,6 +223,9 @@ TEST(Shm, WhoLeavesAndAttachesAgainGoesOnWhereItWas) {
   EXPECT_GT(sent, 1000u);
   EXPECT_EQ(checker.total(), sent);
 }
+
+TEST(Shm, WhoLeavesAndAttachesAgainGoesOnWhereItWas) { leave_and_attach_again({.ring_bytes = 2048}, 0); }
+TEST(Shm, SoDoesOneWithADepot) { leave_and_attach_again({}, kSmallDepot); }
 
 TEST(Shm, AFullRingOfADeadProcessIsAnError) {
   ShmSettings settings{.ring_bytes = 1024};

@@ -18,8 +18,8 @@ namespace shim::transport {
 
 /// Long enough that the words of a piece do not count, and short enough that others take a piece while the next is laid.
 inline constexpr std::size_t kBeltPiece = 16 * 1024;
-/// Some pieces for a laggard; together with what goes from and to it, half of a core's cache.
-inline constexpr std::size_t kBeltBytes = 16 * kBeltPiece;
+/// As much as a core's own caches, so that what is laid has left those of who took it last (depot.hpp).
+inline constexpr std::size_t kBeltBytes = 64 * kBeltPiece;
 
 inline constexpr int kBoardMembers = 16;  ///< most of one board
 inline constexpr int kBelts = 2;          ///< of each board, so that two can give to each other at the same time

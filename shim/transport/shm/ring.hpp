@@ -6,6 +6,7 @@
 // writes the packet behind it and then the word. Before the sender publishes a record, the ready word behind it is zero, so
 // bytes of an earlier lap never look like a record. Records are contiguous; a pad fills the end of the ring where one does
 // not fit. Positions count bytes for ever; the place in the ring is the position, from where the first record begins, modulo the capacity.
+// Of a long packet the record may be but the number of the cell in which it lies in the sender's depot (depot.hpp).
 #pragma once
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 
 #include "shim/base/copy_between_cores.hpp"
 #include "shim/transport/copy_board.hpp"
+#include "shim/transport/shm/depot.hpp"
 #include "shim/transport/transport.hpp"
 
 namespace shim::transport {
@@ -40,8 +42,10 @@ static_assert(sizeof(RingControl) == 4 * kLine);
 struct RecordWord {
   static constexpr std::uint64_t kReady = 1ull << 63;
   static constexpr std::uint64_t kPad = 1ull << 62;  ///< nothing inside; the next record begins at the start of the ring
+  static constexpr std::uint64_t kInDepot = 1ull << 61;  ///< inside is the number of the packet's cell
   static std::uint64_t packet(std::size_t bytes) { return kReady | bytes; }
   static bool is_pad(std::uint64_t word) { return (word & kPad) != 0; }
+  static bool is_packet_here(std::uint64_t word) { return (word & (kPad | kInDepot)) == 0; }
   static std::size_t bytes(std::uint64_t word) { return word & 0xffff'ffffu; }
 };
 inline constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
@@ -111,8 +115,10 @@ template <typename Access = DirectAccess>
 class RingWriter {
  public:
   RingWriter() = default;
-  explicit RingWriter(RingMemory memory)
+  /// @param depot the sender's, for long packets; none: they all go through the ring
+  explicit RingWriter(RingMemory memory, Depot* depot = nullptr)
       : memory_(memory),
+        depot_(depot),
         tail_(Access::load(memory.control().tail, std::memory_order_relaxed)),  // what this very slot stored last
         offset_(memory.offset_of(tail_)),
         consumed_(tail_),  // unknown: with nothing published behind the tail the first write asks
@@ -125,9 +131,20 @@ class RingWriter {
     std::byte* packet = nullptr;
     std::size_t bytes = 0;
     std::size_t pad = 0;  ///< in front of it, up to the end of the ring
+    std::optional<std::uint32_t> cell;  ///< of the depot, where it is there
   };
-  /// Nothing where there is none. It counts until the next write; what has been written to is to be published.
+  /// Nothing where there is none. It counts until the next write; what it was found for is to be written there, and published.
   std::optional<Room> find_room(std::size_t bytes) {
+    if (depot_ == nullptr || !is_for_depot(bytes)) return find_room_in_ring(bytes);
+    auto room = find_room_in_ring(kWordBytes);
+    if (!room) return room;
+    room->cell = depot_->find_empty();
+    if (!room->cell) return find_room_in_ring(bytes);
+    room->packet = depot_->memory().cell(*room->cell).packet();
+    room->bytes = bytes;
+    return room;
+  }
+  std::optional<Room> find_room_in_ring(std::size_t bytes) {
     const std::size_t record = record_bytes(bytes);
     const std::size_t to_end = memory_.capacity() - offset_;
     const std::size_t pad = to_end < record ? to_end : 0;
@@ -135,23 +152,28 @@ class RingWriter {
     return Room{memory_.at(pad ? 0 : offset_) + kWordBytes, bytes, pad};
   }
   /// Is it as good to make a payload in its place as to have it copied there?
-  bool may_be_made_there(std::size_t bytes) { return copy_.may_be_made_there(bytes); }
+  bool may_be_made_in(const Room& room) { return copy_for(room).may_be_made_there(room.bytes); }
   /// The packet is there as a whole.
   void publish(const Room& room) {
-    const std::size_t record = record_bytes(room.bytes);
+    const std::size_t record = record_bytes(room.cell ? kWordBytes : room.bytes);
     const std::size_t begin = room.pad ? 0 : offset_;
+    const std::uint64_t word = RecordWord::packet(room.bytes) | (room.cell ? RecordWord::kInDepot : 0);
     const std::uint64_t end = tail_ + room.pad + record;
     const std::size_t next = begin + record == memory_.capacity() ? 0 : begin + record;
     // relaxed: the release below carries it, as it carries the packet
     if (zeroed_ < end) Access::store(memory_.word_at(next), 0, std::memory_order_relaxed);
+    if (room.cell) {
+      depot_->hand_over(*room.cell);
+      Access::store(memory_.word_at(begin + kWordBytes), *room.cell, std::memory_order_relaxed);
+    }
     if (room.pad) {
       // The receiver comes to the record only over the pad, so the pad's release carries both.
-      Access::store(memory_.word_at(0), RecordWord::packet(room.bytes), std::memory_order_relaxed);
+      Access::store(memory_.word_at(0), word, std::memory_order_relaxed);
       // release: pairs with the acquire in RingReader::next
       Access::store(memory_.word_at(offset_), RecordWord::kReady | RecordWord::kPad, std::memory_order_release);
     } else {
       // release: pairs with the acquire in RingReader::next
-      Access::store(memory_.word_at(begin), RecordWord::packet(room.bytes), std::memory_order_release);
+      Access::store(memory_.word_at(begin), word, std::memory_order_release);
     }
     move_on(end, next);
     // what may be stored past the caches finds its lines better left where they are
@@ -190,10 +212,12 @@ class RingWriter {
     const auto room = find_room(header.size() + payload.size());
     if (!room) return false;
     Access::copy_in(room->packet, header);
-    Access::copy_in(room->packet + header.size(), payload, copy_);
+    Access::copy_in(room->packet + header.size(), payload, copy_for(*room));
     publish(*room);
     return true;
   }
+
+  base::CopyForOtherCore& copy_for(const Room& room) { return room.cell ? copy_to_depot_ : copy_; }
 
   void move_on(std::uint64_t tail, std::size_t offset) {
     tail_ = tail;
@@ -228,11 +252,12 @@ class RingWriter {
   }
 
   RingMemory memory_;
+  Depot* depot_ = nullptr;
   std::uint64_t tail_ = 0;
   std::size_t offset_ = 0;
   std::uint64_t consumed_ = 0;  ///< as last seen
   std::uint64_t zeroed_ = 0;    ///< ready words from the tail up to this position are zero already, and there is room up to it
-  base::CopyForOtherCore copy_;
+  base::CopyForOtherCore copy_, copy_to_depot_;
 };
 
 /// The receiver's end. One per ring and process; the memory must be backed.
@@ -240,19 +265,22 @@ template <typename Access = DirectAccess>
 class RingReader {
  public:
   RingReader() = default;
-  explicit RingReader(RingMemory memory)
+  /// @param depot the sender's
+  explicit RingReader(RingMemory memory, DepotMemory depot = {})
       : memory_(memory),
+        depot_(depot),
         head_(Access::load(memory.control().head, std::memory_order_relaxed)),  // what this very slot stored last
         offset_(memory.offset_of(head_)),
         published_(Access::load(memory.control().consumed, std::memory_order_relaxed)) {}
 
-  /// The next packet, in the ring itself; valid until release. Nothing where none has come.
+  /// The next packet, where it lies; valid until release. Nothing where none has come.
   std::optional<ConstSpan> next() {
     for (;;) {
       // acquire: pairs with the releases in RingWriter::write
       std::uint64_t word = Access::load(memory_.word_at(offset_), std::memory_order_acquire);
       if (word == 0) [[likely]] return std::nullopt;
-      if (!RecordWord::is_pad(word)) return ConstSpan(memory_.at(offset_) + kWordBytes, RecordWord::bytes(word));
+      if (RecordWord::is_packet_here(word)) [[likely]] return ConstSpan(memory_.at(offset_) + kWordBytes, RecordWord::bytes(word));
+      if (!RecordWord::is_pad(word)) return ConstSpan(packet_in_depot(), RecordWord::bytes(word));
       advance(memory_.capacity() - offset_);
     }
   }
@@ -282,9 +310,17 @@ class RingReader {
   void end_batch(std::uint64_t packets) { most_ = packets == 0 ? 0 : std::max(most_, packets); }
 
   /// Done with the packet that next() gave.
-  void release(std::size_t packet_bytes) { advance(record_bytes(packet_bytes)); }
+  void release(ConstSpan packet) {
+    const bool is_in_depot = is_for_depot(packet.size()) && depot_.holds(packet.data());
+    if (is_in_depot) depot_.empty_cell_of(packet.data());
+    advance(record_bytes(is_in_depot ? kWordBytes : packet.size()));
+  }
 
  private:
+  const std::byte* packet_in_depot() {
+    const std::uint64_t cell = Access::load(memory_.word_at(offset_ + kWordBytes), std::memory_order_relaxed);
+    return depot_.cell(static_cast<std::uint32_t>(cell)).packet();
+  }
   void advance(std::size_t bytes) {
     head_ += bytes;
     offset_ += bytes;
@@ -310,6 +346,7 @@ class RingReader {
   }
 
   RingMemory memory_;
+  DepotMemory depot_;
   std::uint64_t head_ = 0;
   std::size_t offset_ = 0;
   std::uint64_t published_ = 0;

@@ -87,6 +87,7 @@ class Shm final : public Transport {
   const Counts& counts() const override { return counts_; }
 
  private:
+  DepotMemory depot_of(std::uint32_t slot) { return {area_.depot(slot), area_.depot_bytes()}; }
   RingMemory ring_memory(std::uint32_t from, std::uint32_t to) {
     return RingMemory(area_.pair(from, to), shm_pair_bytes(settings_), from > to ? RingMemory::Near::end : RingMemory::Near::beginning);
   }
@@ -110,6 +111,7 @@ class Shm final : public Transport {
   SlotMemory& own_;
   Probe probe_;
   std::vector<std::unique_ptr<ShmLink>> links_;  ///< by slot; null where none has been opened
+  Depot depot_{area_};
   RoundaboutRoom room_;                          ///< for what is read from them, and written to them
 
   std::vector<RingReader<>> rings_;   ///< of those who write to us
@@ -150,7 +152,7 @@ Status Shm::back_ring_to(std::uint32_t slot) {
 /// The first contact. Leaves the link unconnected where the peer is not there yet.
 Status Shm::connect(ShmLink& link) {
   if (!area_.is_ready(link.slot)) return {};
-  link.ring = RingWriter<>(ring_memory(area_.own_slot(), link.slot));
+  link.ring = RingWriter<>(ring_memory(area_.own_slot(), link.slot), &depot_);
   link.peer = slot_memory(link.slot);
   link.peer->announce_contact(area_.own_slot());
   link.connected = true;
@@ -211,7 +213,7 @@ Result<Attempt> Shm::try_reserve(Link& to, ConstSpan header, std::size_t payload
   }
   const auto room = link.ring.find_room(bytes);
   if (!room) return refuse(link);
-  if (!link.ring.may_be_made_there(payload_bytes)) return Attempt::unsupported;  // sooner copied from this core's cache
+  if (!link.ring.may_be_made_in(*room)) return Attempt::unsupported;  // sooner copied from this core's cache
   link.reserved = *room;
   base::copy_short(room->packet, header.data(), header.size());
   payload = {room->packet + header.size(), payload_bytes};
@@ -228,7 +230,7 @@ void Shm::adopt_contacts() {
   own_.visit_contacts(area_.slot_count(), [&](std::uint32_t from) {
     if (ring_of_[from] != kNoRing) return false;
     ring_of_[from] = static_cast<std::uint32_t>(rings_.size());
-    rings_.emplace_back(ring_memory(from, area_.own_slot()));
+    rings_.emplace_back(ring_memory(from, area_.own_slot()), depot_of(from));
     return false;
   });
 }
@@ -240,7 +242,7 @@ Shm::Drained Shm::drain(RingReader<>& ring, int most, Sink& sink) {
     const auto packet = count == 0 ? ring.first() : ring.next_in_batch();
     if (!packet) break;
     wants_more = sink.on_packet(*packet);
-    ring.release(packet->size());
+    ring.release(*packet);
     ++count;
   }
   ring.end_batch(static_cast<std::uint64_t>(count));
@@ -286,7 +288,7 @@ ConstSpan Shm::front(Link& link) {
 }
 
 void Shm::drop_front(Link& link, ConstSpan packet) {
-  rings_[ring_of_[static_cast<ShmLink&>(link).slot]].release(packet.size());
+  rings_[ring_of_[static_cast<ShmLink&>(link).slot]].release(packet);
   ++counts_.packets_received;
 }
 

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A depot: where a process lays long packets for those of its node, in cells, in place of their rings.
+//
+// Who stores to lines that another core has read last takes each from that core's caches, and waits for it. Of a ring these are all lines,
+// as it is smaller than a core's caches; what is stored in something larger has left them long ago (docs/measurements.md). One of such a
+// size for each pair would be too much, so a depot is for all who are sent to; and where processes share cores, each uses a part of its own,
+// as they share the caches. A record in the receiver's ring names the cell, which the
+// receiver empties. Where those that are next are full, because somebody has not read for long, packets go through rings as short ones do:
+// nobody waits for a cell. Cells that are full when their sender or their receiver ends stay as they are: at the same slot another life may
+// go on with them.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "shim/base/shared_area.hpp"
+
+namespace shim::transport {
+
+inline constexpr std::size_t kDepotCell = 16 * 1024;
+/// What fills less than half of its cell would go through less than half of the depot.
+inline constexpr std::size_t kLeastInDepot = kDepotCell / 2;
+
+/// The word before a packet, on a line of its own. All of it zero is an empty cell.
+struct DepotCell {
+  static constexpr std::size_t kPacketOffset = 64;
+
+  alignas(kPacketOffset) std::atomic<std::uint64_t> is_full;
+  std::byte* packet() { return reinterpret_cast<std::byte*>(this) + kPacketOffset; }
+};
+inline constexpr std::size_t kLongestInDepot = kDepotCell - DepotCell::kPacketOffset;
+static_assert(sizeof(DepotCell) == DepotCell::kPacketOffset && std::atomic<std::uint64_t>::is_always_lock_free);
+
+constexpr bool is_for_depot(std::size_t packet_bytes) { return packet_bytes >= kLeastInDepot && packet_bytes <= kLongestInDepot; }
+
+/// A depot as everybody sees it.
+class DepotMemory {
+ public:
+  DepotMemory() = default;
+  DepotMemory(std::byte* begin, std::size_t bytes) : begin_(begin), cells_(static_cast<std::uint32_t>(bytes / kDepotCell)) {}
+
+  std::uint32_t cells() const { return cells_; }
+  DepotCell& cell(std::uint32_t number) const { return *reinterpret_cast<DepotCell*>(begin_ + number * kDepotCell); }
+  bool holds(const std::byte* packet) const { return packet >= begin_ && packet < begin_ + cells_ * kDepotCell; }
+  /// For the receiver of this packet, which it holds.
+  void empty_cell_of(const std::byte* packet) const {
+    // release: pairs with the acquire in Depot::find_empty; our reads of the packet are over
+    cell(static_cast<std::uint32_t>(static_cast<std::size_t>(packet - begin_) / kDepotCell)).is_full.store(0, std::memory_order_release);
+  }
+
+ private:
+  std::byte* begin_ = nullptr;
+  std::uint32_t cells_ = 0;
+};
+
+/// The own depot. One thread at a time.
+class Depot {
+ public:
+  explicit Depot(base::SharedArea& area) : area_(area), memory_(area.depot(area.own_slot()), area.depot_bytes()) {}
+
+  const DepotMemory& memory() const { return memory_; }
+  /// A cell to be filled. Nothing where none of the next few is empty, or there is no memory for any.
+  std::optional<std::uint32_t> find_empty() {
+    for (int look = 0; look < kLooks; ++look, ++next_) {
+      if (next_ == backed_ && !grow()) next_ = 0;
+      if (backed_ == 0) return std::nullopt;
+      // acquire: pairs with the release in empty_cell_of
+      if (memory_.cell(next_).is_full.load(std::memory_order_acquire) == 0) return next_;
+    }
+    return std::nullopt;
+  }
+  /// The cell that has been found is its receiver's, who is told next.
+  void hand_over(std::uint32_t number) {
+    memory_.cell(number).is_full.store(1, std::memory_order_relaxed);  // released with the record that names the cell
+    next_ = number + 1;
+  }
+
+ private:
+  static constexpr int kLooks = 4;
+  static constexpr std::uint32_t kFirstCells = 16;
+
+  /// Memory is taken as more is sent: as much again, each time all of it has been used.
+  bool grow() {
+    if (has_all_) return false;
+    const std::uint32_t wanted = std::min(std::max(2 * backed_, kFirstCells), most());
+    has_all_ = wanted <= backed_ || !area_.back(reinterpret_cast<std::byte*>(&memory_.cell(backed_)), (wanted - backed_) * kDepotCell);
+    if (!has_all_) backed_ = wanted;
+    return !has_all_;
+  }
+  std::uint32_t most() const {
+    const double sharers = std::max(area_.processes_per_core(), 1.0);
+    return std::min(memory_.cells(), std::max(kFirstCells, static_cast<std::uint32_t>(memory_.cells() / sharers)));
+  }
+
+  base::SharedArea& area_;
+  DepotMemory memory_;
+  std::uint32_t backed_ = 0;  ///< cells that have memory
+  std::uint32_t next_ = 0;
+  bool has_all_ = false;  ///< that is of use, or that there is memory for
+};
+
+}  // namespace shim::transport
