@@ -28,6 +28,7 @@
 #include "bench/engine_of_two.hpp"
 #include "bench/fail.hpp"
 #include "shim/base/clock.hpp"
+#include "shim/base/settings.hpp"
 #include "shim/coll/algorithms.hpp"
 #include "shim/transport/net/net.hpp"
 #include "shim/transport/shm/shm.hpp"
@@ -164,6 +165,7 @@ class Bench {
         context_(engine_.make_context({std::shared_ptr<const p2p::Members>(std::shared_ptr<void>(), &place_), rank, common_base(), 1, {}})),
         comm_(engine_, *context_, std::make_shared<coll::ScratchPool>(), rank, layout.processes, nullptr, &place_), said_(said),
         milliseconds_(milliseconds), is_copied_(layout.is_copied), lengths_(std::span(kLengths).subspan(layout.nodes > 1 ? 0 : kShortLengths)), one_(kLongest), other_(kLongest) {
+    area_.set_processes_per_core(static_cast<double>(layout.per_node()) / std::thread::hardware_concurrency());
     area_.set_ready();
   }
 
@@ -314,7 +316,8 @@ int main(int argc, char** argv) {
     bench::fail("algorithm_times PROCESSES [MILLISECONDS [REPETITIONS [NODES [copied]]]], 2 to 64 processes, as many on each node");
   const auto slots = static_cast<std::uint32_t>(layout.per_node());
   std::vector<std::shared_ptr<AnonymousGround>> grounds(static_cast<std::size_t>(layout.nodes));
-  for (auto& ground : grounds) ground = std::make_shared<AnonymousGround>(slots, transport::shm_slot_bytes(slots), transport::shm_pair_bytes({}));
+  for (auto& ground : grounds)
+    ground = std::make_shared<AnonymousGround>(slots, transport::shm_slot_bytes(slots), transport::shm_pair_bytes({}), 0, base::Settings().depot_bytes);
   void* shared = mmap(nullptr, sizeof(Said), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) bench::fail("no memory to share");
   std::vector<pid_t> children;

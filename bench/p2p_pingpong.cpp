@@ -18,6 +18,7 @@
 #include "bench/engine_of_two.hpp"
 #include "bench/pinning.hpp"
 #include "shim/base/clock.hpp"
+#include "shim/base/settings.hpp"
 #include "shim/p2p/wire.hpp"
 #include "shim/transport/shm/shm.hpp"
 #include "tests/transport/anonymous_area.hpp"
@@ -117,7 +118,7 @@ int main(int argc, char** argv) {
   int rounds = bytes < 10'000 ? 2000 : 50;
   transport::ShmSettings settings;
   auto make_ground = [&] {
-    return std::make_shared<AnonymousGround>(2, transport::shm_slot_bytes(2), shm_pair_bytes(settings));
+    return std::make_shared<AnonymousGround>(2, transport::shm_slot_bytes(2), shm_pair_bytes(settings), 0, base::Settings().depot_bytes);
   };
   auto bare_ground = make_ground(), whole_ground = make_ground();
   bool both = bytes <= 8192;  // longer ones are not one packet

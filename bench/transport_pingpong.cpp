@@ -18,6 +18,7 @@
 
 #include "bench/pinning.hpp"
 #include "shim/base/clock.hpp"
+#include "shim/base/settings.hpp"
 #include "shim/transport/net/net.hpp"
 #include "shim/transport/ofi/ofi.hpp"
 #include "shim/transport/shm/shm.hpp"
@@ -202,7 +203,7 @@ void over_shared_memory(ConstSpan packet) {
     };
   };
   auto make_ground = [&] {
-    return std::make_shared<AnonymousGround>(2, shim::transport::shm_slot_bytes(2), shm_pair_bytes(settings));
+    return std::make_shared<AnonymousGround>(2, shim::transport::shm_slot_bytes(2), shm_pair_bytes(settings), 0, shim::base::Settings().depot_bytes);
   };
   print("a bare word, one way", bare_word(), "ns");
   latency(make_over(make_ground()), packet);
