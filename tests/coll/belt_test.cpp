@@ -29,9 +29,10 @@ TEST(Belt, BroadcastsOfAllLengthsFromAllRoots) {
 TEST(Belt, TheRootRunsAheadUntilTheBeltIsFull) {
   std::atomic<int> given{0};
   at_boards(2, [&](Comm& comm) {
-    constexpr int kRounds = 40, kAhead = static_cast<int>(kBelt / kPiece);
+    constexpr std::uint64_t kEach = 4 * kPiece;  // so that the board's notes reach further than the belt
+    constexpr int kRounds = 40, kAhead = static_cast<int>(kBelt / kEach);
     for (int i = 0; i < kRounds; ++i) {
-      Items data = comm.rank() == 0 ? values(i, kPiece) : untouched(kPiece);
+      Items data = comm.rank() == 0 ? values(i, kEach) : untouched(kEach);
       // acquire and release: whoever sees how many are given sees that they were
       if (comm.rank() == 1 && i == 0)
         while (given.load(std::memory_order_acquire) < kAhead) std::this_thread::yield();
@@ -40,7 +41,7 @@ TEST(Belt, TheRootRunsAheadUntilTheBeltIsFull) {
       }
       ASSERT_TRUE(run(comm, bcast(Turn::blocking(comm), in(data), 0)));
       if (comm.rank() == 0) given.store(i + 1, std::memory_order_release);
-      ASSERT_EQ(data, values(i, kPiece)) << i;
+      ASSERT_EQ(data, values(i, kEach)) << i;
     }
   });
 }
