@@ -31,7 +31,7 @@ class Mapping {
       return Error(ErrorClass::no_mem, base::Origin::system, errno,
                    "cannot map " + std::to_string(bytes) + " bytes of " + file.place().path() +
                        " (most of them never backed by memory): raise the limit of the address space (ulimit -v), or "
-                       "lower INTERSESSION_RING_BYTES");
+                       "lower INTERSESSION_RING_BYTES, INTERSESSION_DEPOT_BYTES or INTERSESSION_LANES");
     ::madvise(begin, bytes, MADV_DONTFORK);  // a child has no business here; not vital, so a refusal does not matter
     return Mapping(static_cast<std::byte*>(begin), bytes);
   }
@@ -56,7 +56,7 @@ ProcessMark mark_in(const SlotControl& control) {
           control.pid.load(std::memory_order_relaxed)};
 }
 
-/// Of address space, for the pair blocks of all lanes; processes that are limited in it have mostly more.
+/// Of address space, for the pair blocks and depots of all lanes; processes that are limited in it have mostly more.
 constexpr std::uint64_t kMostBytesOfLanes = std::uint64_t{1} << 31;
 
 constexpr std::uint32_t value(SlotState state) {
@@ -196,6 +196,11 @@ Status NodeSegment::back(std::byte* begin, std::size_t bytes) {
   return state_->file.reserve(first, round_up(offset + bytes, page) - first);
 }
 
+Status NodeSegment::back_spare(std::byte* begin, std::size_t bytes) {
+  SHIM_TRY(state_->file.check_free(bytes + state_->spec.lanes * state_->layout.lane_ring_bytes));
+  return back(begin, bytes);
+}
+
 Status NodeSegment::back_pair_to(std::uint32_t index) {
   return back_pair_in(0, index);
 }
@@ -227,8 +232,9 @@ std::uint32_t NodeSegment::lanes_in_use() const {
 }
 
 std::uint32_t NodeSegment::lanes_that_fit(const SegmentSpec& spec, std::uint32_t wanted) {
-  const std::uint64_t pairs = std::uint64_t{spec.slots} * spec.slots;
-  return wanted * pairs <= kMostBytesOfLanes / std::max<std::uint64_t>(spec.pair_bytes, 1) ? wanted : 1;
+  // as numbers with a fraction, which no size makes too large
+  const double slots = spec.slots, bytes = slots * (slots * static_cast<double>(spec.pair_bytes) + static_cast<double>(spec.depot_bytes));
+  return wanted * bytes <= static_cast<double>(kMostBytesOfLanes) ? wanted : 1;
 }
 
 bool NodeSegment::is_ready(std::uint32_t index) const {

@@ -67,6 +67,7 @@ class NodeSegment final : public base::SharedArea {
   std::byte* pair(std::uint32_t from, std::uint32_t to) override;
   std::size_t pair_bytes() const override;
   base::Status back(std::byte* begin, std::size_t bytes) override;
+  base::Status back_spare(std::byte* begin, std::size_t bytes) override;
   base::Status back_pair_to(std::uint32_t index) override;
   bool is_ready(std::uint32_t index) const override;
   bool is_alive(std::uint32_t index) const override;

@@ -86,7 +86,7 @@ Status check_owner(int descriptor, const std::string& path) {
 Error no_room(const std::string& directory, std::size_t bytes, int reason) {
   std::string text = "no room in " + directory + " for " + std::to_string(bytes) +
                      " bytes of shared memory: make it larger (mount -o remount,size=…), remove what others left "
-                     "there, or lower INTERSESSION_RING_BYTES";
+                     "there, or lower INTERSESSION_RING_BYTES or INTERSESSION_LANES";
   return Error(ErrorClass::no_space, base::Origin::system, reason, std::move(text));
 }
 
@@ -221,13 +221,18 @@ Status SegmentFile::reserve(std::size_t offset, std::size_t bytes) const {
 
 Status SegmentFile::check_room(std::size_t bytes) const {
   struct stat file;
-  struct statvfs system;
-  if (::fstat(descriptor_, &file) != 0 || ::fstatvfs(descriptor_, &system) != 0) return system_error(errno, "cannot look at " + place_.path());
-  if (system.f_blocks == 0) return {};  // a tmpfs without a limit
+  if (::fstat(descriptor_, &file) != 0) return system_error(errno, "cannot look at " + place_.path());
   constexpr std::size_t kBlock = 512;  // stat(2), whatever the file system has
   const std::size_t backed = static_cast<std::size_t>(file.st_blocks) * kBlock;
-  if (bytes <= backed + system.f_bavail * system.f_frsize) return {};
-  return no_room(place_.directory, bytes - backed, ENOSPC);
+  return bytes <= backed ? Status() : check_free(bytes - backed);
+}
+
+Status SegmentFile::check_free(std::size_t bytes) const {
+  struct statvfs system;
+  if (::fstatvfs(descriptor_, &system) != 0) return system_error(errno, "cannot look at " + place_.path());
+  const bool is_unlimited = system.f_blocks == 0;  // a tmpfs may be
+  if (is_unlimited || bytes <= system.f_bavail * system.f_frsize) return {};
+  return no_room(place_.directory, bytes, ENOSPC);
 }
 
 Status SegmentFile::read(std::span<std::byte> into) const {

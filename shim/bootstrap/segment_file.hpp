@@ -56,6 +56,8 @@ class SegmentFile {
   /// Could so many bytes of the file have memory behind them, those included that have? Who wants them may come too late all the same.
   /// Errors: no_space, other.
   base::Status check_room(std::size_t bytes) const;
+  /// Could so many bytes more have memory behind them? Errors: no_space, other.
+  base::Status check_free(std::size_t bytes) const;
   /// Errors: other (shorter than asked for, or unreadable).
   base::Status read(std::span<std::byte> into) const;
   /// Errors: other (not of this size).

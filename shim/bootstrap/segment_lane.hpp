@@ -22,6 +22,7 @@ class SegmentLane final : public base::SharedArea {
   std::byte* pair(std::uint32_t from, std::uint32_t to) override { return segment_.pair_in(lane_, from, to); }
   std::size_t pair_bytes() const override { return segment_.pair_bytes(); }
   base::Status back(std::byte* begin, std::size_t bytes) override { return segment_.back(begin, bytes); }
+  base::Status back_spare(std::byte* begin, std::size_t bytes) override { return segment_.back_spare(begin, bytes); }
   base::Status back_pair_to(std::uint32_t index) override { return segment_.back_pair_in(lane_, index); }
   bool is_ready(std::uint32_t index) const override { return segment_.is_ready(index); }
   bool is_alive(std::uint32_t index) const override { return segment_.is_alive(index); }

@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t kReadChunkBytes = 1024 * 1024;
 constexpr int kReadsPerRound = 4;
 /// To be read, pages of the sender's memory have to be found and held by the system, which takes longer than to copy them twice.
-constexpr std::uint64_t kMostStreamed = 1024 * 1024;
+constexpr std::uint64_t kMostStreamed = 256 * 1024;
 /// In the place of a key to memory that needs none.
 constexpr std::uint64_t kSenderWaits = 1;
 /// Of memory with holes; what one read of the transport names.

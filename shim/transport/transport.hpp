@@ -104,7 +104,8 @@ class Transport {
   virtual std::string_view name() const = 0;
   /// Longest packet (header and payload together) that try_send takes.
   virtual std::size_t max_packet_bytes() const = 0;
-  /// Parts of long messages to this peer may be packets of this length by now; at least max_packet_bytes.
+  /// Parts of long messages to this peer are best packets of this length by now: more than max_packet_bytes, where such may be sent already,
+  /// or less.
   virtual std::size_t long_packet_bytes([[maybe_unused]] const Link& to) const { return max_packet_bytes(); }
   /// What another process needs to open a link to this one; opaque, at most 512 bytes.
   virtual Bytes address() const = 0;
@@ -121,7 +122,7 @@ class Transport {
   virtual base::Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) = 0;
 
   /// Room for a packet whose payload is written where it leaves from: done says where, and publish() sends it once it is written; nothing else
-  /// is sent to this link in between. unsupported: this one is to be sent with try_send. Errors: as try_send.
+  /// is sent over this transport in between. unsupported: this one is to be sent with try_send. Errors: as try_send.
   virtual base::Result<Attempt> try_reserve([[maybe_unused]] Link& link, [[maybe_unused]] ConstSpan header,
                                             [[maybe_unused]] std::size_t payload_bytes, [[maybe_unused]] std::span<std::byte>& payload) {
     return Attempt::unsupported;

@@ -150,6 +150,7 @@ TEST_F(NodeSegmentTest, LanesAreApart) {
   constexpr std::uint32_t kSlots = 3, kLanes = 3;
   auto made = spec(0, kSlots), others = spec(1, kSlots);
   made.lanes = others.lanes = kLanes;
+  made.depot_bytes = others.depot_bytes = 9000;
   auto first = attach(made), second = attach(others);
   int mark = 0;
   const auto each = [&](const auto& visit) {
@@ -159,6 +160,7 @@ TEST_F(NodeSegmentTest, LanesAreApart) {
         visit([=](NodeSegment& segment) { return segment.slot_in(lane, from); }, 5000, ++mark);
         for (std::uint32_t to = 0; to < kSlots; ++to)
           visit([=](NodeSegment& segment) { return segment.pair_in(lane, from, to); }, 9000, ++mark);
+        visit([=](NodeSegment& segment) { return segment.depot_in(lane, from); }, 9000, ++mark);
       }
   };
   each([&](const auto& in, std::size_t bytes, int value) {
@@ -170,6 +172,20 @@ TEST_F(NodeSegmentTest, LanesAreApart) {
   });
   EXPECT_EQ(first->slot_in(0, 2), first->slot(2));
   EXPECT_EQ(first->pair_in(0, 2, 1), first->pair(2, 1));
+  EXPECT_EQ(first->depot_in(0, 2), first->depot(2));
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(first->depot_in(2, 2)) % page_bytes(), 0u);
+}
+
+TEST_F(NodeSegmentTest, WhatIsNotNeededIsRefusedWhereAllPairsMightFindNoRoom) {
+  auto few = spec(0, 2, "few"), many = spec(0, 2, "many");
+  few.depot_bytes = many.depot_bytes = 9000;
+  many.pair_bytes = std::size_t{1} << 40;
+  auto with_few = attach(few), with_many = attach(many);
+  EXPECT_TRUE(with_few->back_spare(with_few->depot(0), 9000));
+  const auto refused = with_many->back_spare(with_many->depot(0), 9000);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().error_class(), base::ErrorClass::no_space);
+  EXPECT_TRUE(with_many->back(with_many->depot(0), 9000));
 }
 
 TEST_F(NodeSegmentTest, ALaneTakesNoMemoryBeforeItIsOpened) {

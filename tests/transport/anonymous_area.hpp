@@ -87,6 +87,7 @@ class AnonymousArea final : public base::SharedArea {
     backed_ += bytes;
     return {};
   }
+  base::Status back_spare(std::byte* begin, std::size_t bytes) override { return back(begin, bytes); }
   base::Status back_pair_to(std::uint32_t index) override { return back(pair(own_slot_, index), pair_bytes()); }
   bool is_ready(std::uint32_t index) const override { return ground_->flags(index).ready.load(std::memory_order_acquire); }
   bool is_alive(std::uint32_t index) const override { return !ground_->flags(index).dead; }

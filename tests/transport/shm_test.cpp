@@ -27,8 +27,20 @@ using testing::Child;
 
 constexpr double kTestSeconds = 40;
 
-/// The least that is worth its name: soon it is full.
+/// Soon it is full.
 constexpr std::size_t kSmallDepot = 16 * kDepotCell;
+
+std::size_t full_cells(AnonymousGround& ground, std::uint32_t slot) {
+  const DepotMemory depot(ground.depot(slot), ground.depot_bytes());
+  std::size_t full = 0;
+  for (std::uint32_t cell = 0; cell < depot.cells(); ++cell) full += depot.cell(cell).is_full != 0;
+  return full;
+}
+/// Has anything ever been in it?
+bool has_been_used(AnonymousGround& ground, std::uint32_t slot) {
+  const DepotMemory depot(ground.depot(slot), ground.depot_bytes());
+  return std::ranges::any_of(std::span(depot.cell(0).packet(), kLeastInDepot), [](std::byte byte) { return byte != std::byte{}; });
+}
 
 std::shared_ptr<AnonymousGround> make_ground(std::uint32_t slots, const ShmSettings& settings = {}, std::size_t depot_bytes = 0) {
   return std::make_shared<AnonymousGround>(slots, shm_slot_bytes(slots), shm_pair_bytes(settings), 0, depot_bytes);
@@ -125,6 +137,10 @@ void stress(std::uint32_t senders, std::uint32_t packets, std::size_t ring_bytes
   Checker checker(node.transport->max_packet_bytes());
   receive_until(node, checker, senders * packets, deadline);
   for (auto& child : children) child.join();
+  for (std::uint32_t slot = 1; depot_bytes != 0 && slot <= senders; ++slot) {
+    EXPECT_TRUE(has_been_used(*ground, slot)) << slot;
+    EXPECT_EQ(full_cells(*ground, slot), 0u) << slot;
+  }
 }
 
 TEST(Shm, TwoProcessesMoveRandomPacketsUnharmed) { stress(1, 12'000, 64 * 1024); }
@@ -132,13 +148,6 @@ TEST(Shm, TwoProcessesOverATinyRing) { stress(1, 30'000, 1024); }
 TEST(Shm, ManySendersToOne) { stress(7, 4000, 4096); }
 TEST(Shm, TwoProcessesThroughADepot) { stress(1, 12'000, 64 * 1024, kSmallDepot); }
 TEST(Shm, ManySendersThroughDepotsToOne) { stress(5, 3000, 64 * 1024, kSmallDepot); }
-
-std::size_t full_cells(AnonymousGround& ground, std::uint32_t slot) {
-  const DepotMemory depot(ground.depot(slot), ground.depot_bytes());
-  std::size_t full = 0;
-  for (std::uint32_t cell = 0; cell < depot.cells(); ++cell) full += depot.cell(cell).is_full != 0;
-  return full;
-}
 
 // It fills the depot, which all share; then there are rings.
 TEST(Shm, OneThatReadsNothingKeepsNoOtherFromReading) {
@@ -222,6 +231,30 @@ void leave_and_attach_again(const ShmSettings& settings, std::size_t depot_bytes
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(b.transport->poll(sink));
   EXPECT_GT(sent, 1000u);
   EXPECT_EQ(checker.total(), sent);
+  if (depot_bytes != 0) {
+    EXPECT_TRUE(has_been_used(*ground, 0));
+    EXPECT_EQ(full_cells(*ground, 0), 0u);
+  }
+}
+
+TEST(Shm, APacketInADepotIsSeenAndTakenOutByItself) {
+  const auto ground = make_ground(2, {}, kSmallDepot);
+  Node sender(ground, 0), receiver(ground, 1);
+  for (Node* node : {&sender, &receiver}) node->area.set_ready();
+  Link& back = receiver.link_to(0);
+  int came = 0;
+  CallSink sink([&](ConstSpan) { ++came; });
+  const std::vector<std::byte> packet = testing::body_of(1, kLeastInDepot);
+  ASSERT_EQ(*sender.transport->try_send(sender.link_to(1), packet, {}), Attempt::done);
+  ASSERT_EQ(*receiver.transport->poll(sink), 1);  // which finds the ring
+  ASSERT_EQ(*sender.transport->try_send(sender.link_to(1), packet, {}), Attempt::done);
+  EXPECT_EQ(full_cells(*ground, 0), 1u);
+  const ConstSpan front = receiver.transport->front(back);
+  ASSERT_TRUE(std::ranges::equal(front, packet));
+  receiver.transport->drop_front(back, front);
+  EXPECT_EQ(full_cells(*ground, 0), 0u);
+  EXPECT_EQ(*receiver.transport->poll(sink), 0);
+  EXPECT_EQ(came, 1);
 }
 
 TEST(Shm, WhoLeavesAndAttachesAgainGoesOnWhereItWas) { leave_and_attach_again({.ring_bytes = 2048}, 0); }

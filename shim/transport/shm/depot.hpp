@@ -6,7 +6,8 @@
 // size for each pair would be too much, so a depot is for all who are sent to; and where processes share cores, each uses a part of its own,
 // as they share the caches. A record in the receiver's ring names the cell, which the
 // receiver empties. Where those that are next are full, because somebody has not read for long, packets go through rings as short ones do:
-// nobody waits for a cell. Cells that are full when their sender or their receiver ends stay as they are: at the same slot another life may
+// nobody waits for a cell. (Pages are near
+// their sender where nodes have memory in parts, unlike those of rings: who reads a cell is another one each time.) Cells that are full when their sender or their receiver ends stay as they are: at the same slot another life may
 // go on with them.
 #pragma once
 
@@ -63,7 +64,7 @@ class Depot {
   explicit Depot(base::SharedArea& area) : area_(area), memory_(area.depot(area.own_slot()), area.depot_bytes()) {}
 
   const DepotMemory& memory() const { return memory_; }
-  /// A cell to be filled. Nothing where none of the next few is empty, or there is no memory for any.
+  /// A cell to be filled, before any other is looked for. Nothing where none of the next few is empty, or there is no memory for any.
   std::optional<std::uint32_t> find_empty() {
     for (int look = 0; look < kLooks; ++look, ++next_) {
       if (next_ == backed_ && !grow()) next_ = 0;
@@ -82,14 +83,18 @@ class Depot {
  private:
   static constexpr int kLooks = 4;
   static constexpr std::uint32_t kFirstCells = 16;
+  static constexpr std::uint32_t kLapsBetweenAsking = 256;  ///< for more, which those who left the node may have given back
 
   /// Memory is taken as more is sent: as much again, each time all of it has been used.
   bool grow() {
-    if (has_all_) return false;
+    if (laps_left_ > 0) return --laps_left_, false;
     const std::uint32_t wanted = std::min(std::max(2 * backed_, kFirstCells), most());
-    has_all_ = wanted <= backed_ || !area_.back(reinterpret_cast<std::byte*>(&memory_.cell(backed_)), (wanted - backed_) * kDepotCell);
-    if (!has_all_) backed_ = wanted;
-    return !has_all_;
+    if (wanted <= backed_ || !area_.back_spare(reinterpret_cast<std::byte*>(&memory_.cell(backed_)), (wanted - backed_) * kDepotCell)) {
+      laps_left_ = kLapsBetweenAsking;
+      return false;
+    }
+    backed_ = wanted;
+    return true;
   }
   std::uint32_t most() const {
     const double sharers = std::max(area_.processes_per_core(), 1.0);
@@ -100,7 +105,7 @@ class Depot {
   DepotMemory memory_;
   std::uint32_t backed_ = 0;  ///< cells that have memory
   std::uint32_t next_ = 0;
-  bool has_all_ = false;  ///< that is of use, or that there is memory for
+  std::uint32_t laps_left_ = 0;
 };
 
 }  // namespace shim::transport

@@ -152,7 +152,7 @@ class RingWriter {
     return Room{memory_.at(pad ? 0 : offset_) + kWordBytes, bytes, pad};
   }
   /// Is it as good to make a payload in its place as to have it copied there?
-  bool may_be_made_in(const Room& room) { return copy_for(room).may_be_made_there(room.bytes); }
+  bool may_be_made_in(const Room& room, std::size_t payload_bytes) { return copy_for(room).may_be_made_there(payload_bytes); }
   /// The packet is there as a whole.
   void publish(const Room& room) {
     const std::size_t record = record_bytes(room.cell ? kWordBytes : room.bytes);
@@ -312,8 +312,8 @@ class RingReader {
   /// Done with the packet that next() gave.
   void release(ConstSpan packet) {
     const bool is_in_depot = is_for_depot(packet.size()) && depot_.holds(packet.data());
-    if (is_in_depot) depot_.empty_cell_of(packet.data());
     advance(record_bytes(is_in_depot ? kWordBytes : packet.size()));
+    if (is_in_depot) depot_.empty_cell_of(packet.data());  // then another life here does not come to it any more
   }
 
  private:

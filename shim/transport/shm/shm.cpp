@@ -65,6 +65,10 @@ class Shm final : public Transport {
 
   std::string_view name() const override { return "shm"; }
   std::size_t max_packet_bytes() const override { return max_packet_; }
+  /// What goes through the depot is faster, whatever else the ring takes.
+  std::size_t long_packet_bytes(const Link&) const override {
+    return depot_.memory().cells() == 0 ? max_packet_ : std::min(max_packet_, kLongestInDepot);
+  }
   Bytes address() const override { return shm_address(area_.own_slot(), settings_); }
   Result<Link*> open(ConstSpan address) override;
   Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;
@@ -213,7 +217,7 @@ Result<Attempt> Shm::try_reserve(Link& to, ConstSpan header, std::size_t payload
   }
   const auto room = link.ring.find_room(bytes);
   if (!room) return refuse(link);
-  if (!link.ring.may_be_made_in(*room)) return Attempt::unsupported;  // sooner copied from this core's cache
+  if (!link.ring.may_be_made_in(*room, payload_bytes)) return Attempt::unsupported;  // sooner copied from this core's cache
   link.reserved = *room;
   base::copy_short(room->packet, header.data(), header.size());
   payload = {room->packet + header.size(), payload_bytes};
