@@ -19,14 +19,17 @@ def _read(pid: int, name: str) -> bytes:
         return b""
 
 
-def _is_between_programs(pid: int) -> bool:
-    """In the middle of execve(2), where a process has no environment (proc(5): env_end in stat is 0), as kernel threads and those
-    that end have none."""
+def _has_environment(pid: int) -> bool:
+    """It has, or will have in a moment. In the middle of execve(2) there is none: proc(5)'s env_end is 0 in stat, or env_start, which it stays
+    only where somebody has emptied it; and who has opened the one of before execve reads nothing of it. Kernel threads have none, nor
+    those that end."""
     words = _read(pid, "stat").rpartition(b")")[2].split()
     if len(words) < 49:
         return False
-    state, flags, environment_end = words[0], int(words[6]), int(words[48])
-    return state not in b"ZX" and not flags & (_KERNEL_THREAD | _EXITING) and environment_end == 0
+    state, flags, begin, end = words[0], int(words[6]), int(words[47]), int(words[48])
+    if state in b"ZX" or flags & (_KERNEL_THREAD | _EXITING):
+        return False
+    return begin != end or end == 0 or state in b"RD"
 
 
 def _environment(pid: int) -> list[bytes]:
@@ -38,7 +41,7 @@ def _environment(pid: int) -> list[bytes]:
                 variables = source.read()
         except OSError:
             return []
-        if variables or not _is_between_programs(pid) or time.monotonic() > end:
+        if variables or not _has_environment(pid) or time.monotonic() > end:
             return variables.split(b"\0")
         time.sleep(0.001)
 

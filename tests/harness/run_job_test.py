@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,7 @@ from typing import Iterator
 
 import jobs
 import launchers
+import processes
 
 _RUN_JOB = pathlib.Path(__file__).resolve().parent.parent / "run-job"
 
@@ -23,6 +25,19 @@ def shell(script: str, **fields: object) -> str:
     lines = [f"{key} = {value if isinstance(value, (int, list)) else repr(value)}" for key, value in fields.items()]
     return "\n".join(["[[job]]", 'name = "job"', 'program = "/bin/sh"', 'library = "none"',
                       f"arguments = ['-c', '''{script}''']", *lines])
+
+
+class Processes(unittest.TestCase):
+    def test_one_is_found_while_it_becomes_another_program(self) -> None:
+        for number in range(40):
+            mark = f"{os.getpid()}.{number}"
+            child = subprocess.Popen(["/bin/sh", "-c", "exec sh -c 'exec sleep 100'"], env={**os.environ, processes.MARK: mark})
+            try:
+                for _ in range(30):
+                    self.assertIn(child.pid, processes.find(mark))
+            finally:
+                child.send_signal(signal.SIGKILL)
+                child.wait()
 
 
 class RunJob(unittest.TestCase):
