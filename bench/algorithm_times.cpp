@@ -4,7 +4,8 @@
 //
 //   algorithm_times PROCESSES [MILLISECONDS [REPETITIONS [NODES [copied]]]]
 //
-// Where all is copied nobody reads another's memory. Several nodes have a memory each, which the next PROCESSES/NODES ranks share; between them go TCP connections of this machine.
+// Where all is copied nobody reads another's memory. Several nodes have a memory each, which the next PROCESSES/NODES ranks share; between
+// them go TCP connections of this machine.
 //
 // A line for each operation, algorithm, length (as the table has it) and repetition:
 //   operation,algorithm,needs,bytes,microseconds,is the table's choice
@@ -160,11 +161,11 @@ class Bench {
       : settings_{.single_copy = !layout.is_copied}, area_(std::move(ground), layout.slot_of(rank)), memory_(need(make_shm(area_, settings_))),
         net_(layout.nodes > 1 ? need(transport::make_net({.interface = "lo"})) : nullptr),
         place_(*memory_, net_.get(), settings_, said, rank, layout),
-        engine_({.settings = settings_of(layout), .self = place_.at(rank), .router = &place_, .transports = transports(),
+        engine_({.settings = {.single_copy = settings_.single_copy}, .self = place_.at(rank), .router = &place_, .transports = transports(),
                  .is_crowded = layout.processes > static_cast<int>(std::thread::hardware_concurrency())}),
         context_(engine_.make_context({std::shared_ptr<const p2p::Members>(std::shared_ptr<void>(), &place_), rank, common_base(), 1, {}})),
         comm_(engine_, *context_, std::make_shared<coll::ScratchPool>(), rank, layout.processes, nullptr, &place_), said_(said),
-        milliseconds_(milliseconds), is_copied_(layout.is_copied), lengths_(std::span(kLengths).subspan(layout.nodes > 1 ? 0 : kShortLengths)), one_(kLongest), other_(kLongest) {
+        milliseconds_(milliseconds), lengths_(std::span(kLengths).subspan(layout.nodes > 1 ? 0 : kShortLengths)), one_(kLongest), other_(kLongest) {
     area_.set_processes_per_core(static_cast<double>(layout.per_node()) / std::thread::hardware_concurrency());
     area_.set_ready();
   }
@@ -184,15 +185,10 @@ class Bench {
     measure("reduce_scatter", all.reduce_scatter, {.meets = true}, lengths_);
     measure("scan", all.scan, {}, lengths_);
     measure("exscan", all.exscan, {}, lengths_);
-    if (is_copied_ && engine_.counts().single_copies != 0) bench::fail("memory of another process was read where all is to be copied");
+    if (!settings_.single_copy && engine_.counts().single_copies != 0) bench::fail("memory of another process was read where all is to be copied");
   }
 
  private:
-  static base::Settings settings_of(Layout layout) {
-    base::Settings settings;
-    settings.single_copy = !layout.is_copied;
-    return settings;
-  }
   std::vector<transport::Transport*> transports() const {
     std::vector<transport::Transport*> all{memory_.get()};
     if (net_) all.push_back(net_.get());
@@ -289,7 +285,6 @@ class Bench {
   coll::Comm comm_;
   Said& said_;
   double milliseconds_;
-  bool is_copied_;
   std::span<const std::uint64_t> lengths_;
   std::vector<std::byte> one_, other_;
   int repetition_ = 0;

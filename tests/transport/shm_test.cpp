@@ -30,16 +30,16 @@ constexpr double kTestSeconds = 40;
 /// Soon it is full.
 constexpr std::size_t kSmallDepot = 16 * kDepotCell;
 
+DepotMemory depot_of(AnonymousGround& ground, std::uint32_t slot) { return {ground.depot(slot), ground.depot_bytes()}; }
 std::size_t full_cells(AnonymousGround& ground, std::uint32_t slot) {
-  const DepotMemory depot(ground.depot(slot), ground.depot_bytes());
+  const DepotMemory depot = depot_of(ground, slot);
   std::size_t full = 0;
   for (std::uint32_t cell = 0; cell < depot.cells(); ++cell) full += depot.cell(cell).is_full != 0;
   return full;
 }
 /// Has anything ever been in it?
 bool has_been_used(AnonymousGround& ground, std::uint32_t slot) {
-  const DepotMemory depot(ground.depot(slot), ground.depot_bytes());
-  return std::ranges::any_of(std::span(depot.cell(0).packet(), kLeastInDepot), [](std::byte byte) { return byte != std::byte{}; });
+  return std::ranges::any_of(std::span(depot_of(ground, slot).cell(0).packet(), kLeastInDepot), [](std::byte byte) { return byte != std::byte{}; });
 }
 
 std::shared_ptr<AnonymousGround> make_ground(std::uint32_t slots, const ShmSettings& settings = {}, std::size_t depot_bytes = 0) {
@@ -159,7 +159,7 @@ TEST(Shm, OneThatReadsNothingKeepsNoOtherFromReading) {
   const std::size_t largest = sender.transport->max_packet_bytes();
   const auto long_packet = [&](std::uint32_t number) {
     auto packet = packet_of(0, number, largest);
-    while (packet.size() < kLeastInDepot) packet.push_back(std::byte{});
+    packet.resize(std::max(packet.size(), kLeastInDepot));
     return packet;
   };
   const auto is_whole = [&](ConstSpan packet, std::uint32_t number) { return std::ranges::equal(packet, long_packet(number)); };

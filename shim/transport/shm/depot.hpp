@@ -4,16 +4,16 @@
 // Who stores to lines that another core has read last takes each from that core's caches, and waits for it. Of a ring these are all lines,
 // as it is smaller than a core's caches; what is stored in something larger has left them long ago (docs/measurements.md). One of such a
 // size for each pair would be too much, so a depot is for all who are sent to; and where processes share cores, each uses a part of its own,
-// as they share the caches. A record in the receiver's ring names the cell, which the
-// receiver empties. Where those that are next are full, because somebody has not read for long, packets go through rings as short ones do:
-// nobody waits for a cell. (Pages are near
-// their sender where nodes have memory in parts, unlike those of rings: who reads a cell is another one each time.) Cells that are full when their sender or their receiver ends stay as they are: at the same slot another life may
-// go on with them.
+// as they share the caches. Where nodes have memory in parts, pages are near their sender, unlike those of rings: who reads a cell is
+// another one each time.
+//
+// A record in the receiver's ring names the cell, which the receiver empties. Where those that are next are full, because somebody has not
+// read for long, packets go through rings as short ones do: nobody waits for a cell. Cells that are full when their sender or their receiver
+// ends stay as they are: at the same slot another life may go on with them.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
