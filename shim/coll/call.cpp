@@ -19,15 +19,15 @@ bool must_wait(Execution& execution) { return !execution.has_settled() || execut
 
 void post(Execution& execution, const Call& call, const types::Buffer& into, int source) {
   if (into.bytes() == 0) return;
-  execution.post(execution.engine().irecv(*call.context, into, call.rank_of(source), call.tag, p2p::Plane::collective), Requests::Way::receive,
-                 into.bytes());
+  execution.post(execution.engine().irecv(*call.context, into, call.rank_of(source), call.tag, p2p::Plane::collective, execution.caller()),
+                 Requests::Way::receive, into.bytes());
 }
 
 void post(Execution& execution, const Call& call, const types::ConstBuffer& out, int dest) {
   if (out.bytes() == 0 || execution.has_failed()) return;
   const types::ConstBuffer data = execution.to_send(out);
-  execution.post(execution.engine().send_or_start(*call.context, data, call.rank_of(dest), call.tag, p2p::Plane::collective), Requests::Way::send,
-                 data.bytes());
+  execution.post(execution.engine().send_or_start(*call.context, data, call.rank_of(dest), call.tag, p2p::Plane::collective, execution.caller()),
+                 Requests::Way::send, data.bytes());
 }
 
 }  // namespace

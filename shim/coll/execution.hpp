@@ -70,6 +70,8 @@ class Execution {
   p2p::Engine& engine() { return engine_; }
   /// A null request has nothing to wait for.
   void post(base::Result<p2p::Request*> request, Requests::Way way, std::uint64_t bytes);
+  /// Of what is posted.
+  p2p::Caller caller() const { return way_ == Way::suspended ? p2p::Caller::goes_on : p2p::Caller::waits_for_several; }
   /// Is a message that a task waits for best waited for at once? Nothing else is under way then, and nobody else advances this.
   bool may_block() const { return way_ == Way::blocking && requests_.empty(); }
   /// Likewise, for moments?

@@ -40,7 +40,7 @@ base::Status Engine::send(Context& context, const types::ConstBuffer& data, int 
   Guard guard = core_->enter();
   if (mode != Mode::synchronous && core_->send_at_once(context, data, dest, tag, plane)) [[likely]] return {};
   SendRequest request(*core_, {&context, dest, tag, plane}, data, mode);
-  request.is_waited_for = true;
+  request.caller = Caller::waits;
   SHIM_TRY(core_->start(request, guard));
   guard.unlock();
   return core_->finish(request);
@@ -52,11 +52,12 @@ base::Result<Request*> Engine::isend(Context& context, const types::ConstBuffer&
 }
 
 base::Result<Request*> Engine::send_or_start(Context& context, const types::ConstBuffer& data, int dest, int tag, Plane plane,
-                                             bool keeps_copy) {
+                                             Caller caller, bool keeps_copy) {
   if (dest == kProcNull) return nullptr;
   Guard guard = core_->enter();
   if (core_->send_at_once(context, data, dest, tag, plane)) [[likely]] return nullptr;
   SendRequest* request = core_->sends.make(*core_, Address{&context, dest, tag, plane}, data, Mode::standard);
+  request->caller = caller;
   if (keeps_copy) request->keep_copy();
   return core_->started(core_->start(*request, guard), *request);
 }
@@ -93,9 +94,10 @@ std::optional<base::Result<Outcome>> Engine::recv_at_once(Context& context, cons
   return std::nullopt;
 }
 
-base::Result<Request*> Engine::irecv(Context& context, const types::Buffer& into, int source, int tag, Plane plane) {
+base::Result<Request*> Engine::irecv(Context& context, const types::Buffer& into, int source, int tag, Plane plane, Caller caller) {
   Guard guard = core_->enter();
   ReceiveRequest* request = core_->receives.make(*core_, Address{&context, source, tag, plane}, into);
+  request->caller = caller;
   if (source == kProcNull) {
     request->complete(kNoMessage);
     return request;

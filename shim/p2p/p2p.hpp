@@ -40,6 +40,10 @@ enum class Mode : std::uint8_t { standard, synchronous, ready };
 inline constexpr int kFirstPartitionTag = 0x60000000;
 enum class Plane : std::uint8_t { user, collective };
 
+/// What whoever starts an operation does until it is over: who waits, for nothing else or for several operations at the same time, moves long
+/// messages along all that while, so that they may go in a way that asks for that.
+enum class Caller : std::uint8_t { goes_on, waits_for_several, waits };
+
 /// What a completed operation tells (MPI_Status without the substrate's layout).
 struct Outcome {
   int source = kAnySource;
@@ -212,7 +216,7 @@ class Engine {
   /// As isend in standard mode; null where the message has left at once, so that there is nothing to wait for.
   /// @param keeps_copy of data that does not leave at once: the memory may be written to, or go
   base::Result<Request*> send_or_start(Context& context, const types::ConstBuffer& data, int dest, int tag, Plane plane,
-                                       bool keeps_copy = false);
+                                       Caller caller = Caller::goes_on, bool keeps_copy = false);
   /// As isend on the user's plane; null where the message has left at once, and then `departed` says what it can be asked back with.
   base::Result<Request*> send_or_start(Context& context, const types::ConstBuffer& data, int dest, int tag, Mode mode, Departed& departed) {
     if (mode != Mode::synchronous && send_at_once(context, data, dest, tag, departed)) [[likely]] return nullptr;
@@ -231,7 +235,8 @@ class Engine {
   base::Result<Outcome> recv(Context& context, const types::Buffer& into, int source, int tag, Plane plane = Plane::user);
   /// The same where the message is there, or comes within moments and nothing else is in the way; else nothing has happened.
   std::optional<base::Result<Outcome>> recv_at_once(Context& context, const types::Buffer& into, int source, int tag, Plane plane);
-  base::Result<Request*> irecv(Context& context, const types::Buffer& into, int source, int tag, Plane plane = Plane::user);
+  base::Result<Request*> irecv(Context& context, const types::Buffer& into, int source, int tag, Plane plane = Plane::user,
+                               Caller caller = Caller::goes_on);
   /// As irecv on the user's plane; null where the message was there, and then `received` tells of it.
   base::Result<Request*> receive_or_start(Context& context, const types::Buffer& into, int source, int tag, Outcome& received);
 

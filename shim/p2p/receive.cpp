@@ -297,7 +297,7 @@ bool Core::serve_posted(Context& context, Matching& matching, int source) {
 
 base::Result<Outcome> Core::receive(const Address& from, const types::Buffer& into) {
   ReceiveRequest request(*this, from, into);
-  request.is_waited_for = true;
+  request.caller = Caller::waits;
   {
     Guard guard = enter();
     SHIM_TRY(start(request));

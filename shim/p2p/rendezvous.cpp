@@ -13,8 +13,11 @@ namespace {
 // One read: long enough that its fixed cost does not count, short enough that others get their turn.
 constexpr std::uint64_t kReadChunkBytes = 1024 * 1024;
 constexpr int kReadsPerRound = 4;
-/// To be read, pages of the sender's memory have to be found and held by the system, which takes longer than to copy them twice.
-constexpr std::uint64_t kMostStreamed = 256 * 1024;
+/// To be read, pages of the sender's memory have to be found and held by the system, which takes longer than to copy this much twice,
+/// whatever through.
+constexpr std::uint64_t kStreamedWithCores = 256 * 1024;
+/// Of two who may have to wait for a core: that a message is asked for costs them such a wait more. In a collective others are there to run.
+constexpr std::uint64_t kLeastStreamedWithoutCores = 32 * 1024;
 /// In the place of a key to memory that needs none.
 constexpr std::uint64_t kSenderWaits = 1;
 /// Of memory with holes; what one read of the transport names.
@@ -34,15 +37,20 @@ wire::ReadyToSend Core::announcement(SendRequest& request) {
   return {request.header, request.number, request.data.bytes(), memory.address, memory.key};
 }
 
-/// Does its sender nothing else until it has gone, and has a core for that? What is longer than the caches of two cores is for reads.
+/// Does its sender nothing else until it has gone, and is it better copied twice than read?
 bool Core::may_be_streamed(const SendRequest& request) const {
-  return request.is_waited_for && request.data.bytes() <= kMostStreamed && !is_crowded_.load(std::memory_order_relaxed);
+  if (request.caller == Caller::goes_on) return false;
+  const transport::StreamRoom room = request.peer->transport->stream_room();
+  const std::uint64_t bytes = request.data.bytes();
+  if (request.caller == Caller::waits_for_several) return bytes <= room.for_each;
+  if (!is_crowded_.load(std::memory_order_relaxed)) return bytes <= std::max(kStreamedWithCores, room.all);
+  return bytes <= room.for_each && (bytes >= kLeastStreamedWithoutCores || request.address.plane == Plane::collective);
 }
 
 /// Rather than read? Where both are there for nothing else: who would go on meanwhile reads, so that the other need not wait for it.
 bool Core::is_streamed(const ReceiveRequest& request) const {
   const Peer& from = *request.peer;
-  return request.is_waited_for && request.remote_key == kSenderWaits && from.link != nullptr && !from.transport->needs_offers();
+  return request.caller != Caller::goes_on && request.remote_key == kSenderWaits && from.link != nullptr && !from.transport->needs_offers();
 }
 
 /// Where the announcement of a message says that it lies.

@@ -68,7 +68,7 @@ class SendRequest final : public Request, public RequestHook<OfPeer>, public Req
   std::uint64_t id = 0;      ///< our number for the other side's answer; 0 where none is expected
   bool waits_for_answer = false;
   bool is_long = false;      ///< counted among the engine's long sends
-  bool is_waited_for = false;  ///< from beginning to end, by the call that made it
+  Caller caller = Caller::goes_on;
   bool streaming = false;    ///< in the peer's list of streams
   std::unique_ptr<transport::Offer> offer;  ///< of the data of a long message, for its receiver to read; null where that takes none
   bool given_up = false;     ///< the receiver has been asked to forget it …
@@ -97,7 +97,7 @@ class ReceiveRequest final : public Request,
   Incoming into;
   bool posted = false;       ///< in its context's queues
   bool below = false;        ///< or with the transport that its peer is reached by, and in the peer's list of these
-  bool is_waited_for = false;  ///< from beginning to end, by the call that made it
+  Caller caller = Caller::goes_on;
   bool gathered = false;     ///< posted, and in its context's list of those whose message may come from below
 
   // of a long message, once matched

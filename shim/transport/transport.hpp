@@ -97,6 +97,11 @@ enum class Presence : std::uint8_t {
   gone_if_near,  ///< this machine says so: of use for a process that is on it, else the address means another one there
 };
 
+struct StreamRoom {
+  std::uint64_t all = 0;       ///< bytes
+  std::uint64_t for_each = 0;  ///< where all of those who are reached so are sent to at the same time
+};
+
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -107,6 +112,9 @@ class Transport {
   /// Parts of long messages to this peer are best packets of this length by now: more than max_packet_bytes, where such may be sent already,
   /// or less.
   virtual std::size_t long_packet_bytes([[maybe_unused]] const Link& to) const { return max_packet_bytes(); }
+  /// What this process's packets lie in until they are read, where that is larger than a core's caches. Long messages are better copied
+  /// twice through such memory than read, as long as they do not go round in it.
+  virtual StreamRoom stream_room() const { return {}; }
   /// What another process needs to open a link to this one; opaque, at most 512 bytes.
   virtual Bytes address() const = 0;
 

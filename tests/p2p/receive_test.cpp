@@ -48,51 +48,101 @@ TEST_F(Receive, TooShortABufferIsFilledAndReported) {
   }
 }
 
-// What is not too long goes packet by packet where both do nothing else; where one of them may be elsewhere it is read, and so it is where the
-// sender's core is another's as well.
-TEST(Streams, AreForTwoThatWait) {
-  for (const bool is_crowded : {false, true}) {
-    World world({.processes = 2, .settings = World::quick()});
-    auto contexts = world.contexts();
-    world.engine(0).set_crowded(is_crowded);
-    world.run([&](int rank) {  // who has never sent anything there does not know the way to the sender
+// What is not too long goes packet by packet where both do nothing else meanwhile; where one of them may be elsewhere it is read.
+class Streams : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kForEach = 100'000, kAll = 300'000;  // as the transport says
+  struct Case {
+    std::size_t bytes;
+    Caller sender = Caller::waits, receiver = Caller::waits;
+    Plane plane = Plane::user;
+  };
+
+  void is_streamed(const Case& tried) { EXPECT_EQ(reads_in(tried), 0u) << tried.bytes; }
+  void is_read(const Case& tried) { EXPECT_EQ(reads_in(tried), 1u) << tried.bytes; }
+  void use(transport::StreamRoom room, bool is_crowded) {
+    contexts_.clear();
+    world_.emplace(World::Options{.processes = 2, .faults = {.stream_room = room}});
+    contexts_ = world_->contexts();
+    world_->engine(0).set_crowded(is_crowded);
+    world_->run([&](int rank) {  // who has never sent anything there does not know the way to the sender
       Data one(1);
-      Engine& engine = world.engine(rank);
-      Context& context = *contexts[static_cast<std::size_t>(rank)];
-      if (rank == 0) ASSERT_TRUE(engine.recv(context, into(one), 1, 3));
-      else ASSERT_TRUE(engine.send(context, from(one), 0, 3, Mode::standard));
+      if (rank == 0) ASSERT_TRUE(world_->engine(0).recv(*contexts_[0], into(one), 1, 3));
+      else ASSERT_TRUE(world_->engine(1).send(*contexts_[1], from(one), 0, 3, Mode::standard));
     });
-    struct Case {
-      std::size_t bytes;
-      bool sender_waits, receiver_waits, is_read;
-    };
-    for (const auto& [bytes, sender_waits, receiver_waits, is_read] :
-         {Case{5'000, true, true, false}, Case{256 * 1024, true, true, false}, Case{256 * 1024 + 1, true, true, true}, Case{5'000, false, true, true},
-          Case{5'000, true, false, true}}) {
-      SCOPED_TRACE(std::to_string(bytes) + (sender_waits ? " bytes, sender waits" : " bytes") + (receiver_waits ? ", receiver waits" : "") +
-                   (is_crowded ? ", crowded" : ""));
-      const std::uint64_t before = world.engine(1).counts().single_copies;
-      const Data sent = pattern(bytes, 3);
-      world.run([&, bytes = bytes, sender_waits = sender_waits, receiver_waits = receiver_waits](int rank) {
-        Engine& engine = world.engine(rank);
-        Context& context = *contexts[static_cast<std::size_t>(rank)];
-        Data received(bytes);
-        Request* request = nullptr;
-        if (rank == 0 && sender_waits) ASSERT_TRUE(engine.send(context, from(sent), 1, 3, Mode::standard));
-        else if (rank == 0) request = value_of(engine.isend(context, from(sent), 1, 3, Mode::standard));
-        else if (receiver_waits) ASSERT_TRUE(engine.recv(context, into(received), 0, 3));
-        else request = value_of(engine.irecv(context, into(received), 0, 3));
-        if (request != nullptr) {
-          ASSERT_TRUE(engine.wait(*request));
-          engine.release(request);
-        }
-        if (rank == 1) {
-          ASSERT_EQ(received, sent);
-        }
-      });
-      EXPECT_EQ(world.engine(1).counts().single_copies - before, is_read || is_crowded ? 1u : 0u);
-    }
   }
+
+ private:
+  std::uint64_t reads_in(const Case& tried) {
+    const auto& [bytes, sender, receiver, plane] = tried;
+    const std::uint64_t before = world_->engine(1).counts().single_copies;
+    const Data sent = pattern(bytes, 3);
+    world_->run([&, sender = sender, receiver = receiver, plane = plane](int rank) {
+      Engine& engine = world_->engine(rank);
+      Context& context = *contexts_[static_cast<std::size_t>(rank)];
+      Data received(rank == 1 ? sent.size() : 0);
+      Request* request = nullptr;
+      if (rank == 0 && sender == Caller::waits) ASSERT_TRUE(engine.send(context, from(sent), 1, 3, Mode::standard, plane));
+      else if (rank == 0) request = value_of(engine.send_or_start(context, from(sent), 1, 3, plane, sender));
+      else if (receiver == Caller::waits) ASSERT_TRUE(engine.recv(context, into(received), 0, 3, plane));
+      else request = value_of(engine.irecv(context, into(received), 0, 3, plane, receiver));
+      if (request != nullptr) {
+        ASSERT_TRUE(engine.wait(*request));
+        engine.release(request);
+      }
+      if (rank == 1) {
+        ASSERT_EQ(received, sent);
+      }
+    });
+    return world_->engine(1).counts().single_copies - before;
+  }
+  std::optional<World> world_;
+  std::vector<ContextPtr> contexts_;
+};
+
+TEST_F(Streams, AreForTwoThatWait) {
+  for (const bool is_crowded : {false, true}) {
+    use({kAll, kForEach}, is_crowded);
+    is_streamed({50'000});
+    is_read({50'000, Caller::goes_on});
+    is_read({50'000, Caller::waits, Caller::goes_on});
+    is_read({50'000, Caller::waits_for_several, Caller::goes_on});
+    is_streamed({50'000, Caller::waits_for_several});
+    is_streamed({50'000, Caller::waits, Caller::waits_for_several});
+  }
+}
+
+TEST_F(Streams, OfOneMessageMayTakeAllRoomWhereThereAreCores) {
+  use({kAll, kForEach}, false);
+  is_streamed({5'000});
+  is_streamed({kAll});
+  is_read({kAll + 1});
+  use({}, false);
+  is_streamed({256 * 1024});
+  is_read({256 * 1024 + 1});
+}
+
+TEST_F(Streams, OfOneMessageAreForTheMiddleWhereThereAreFewCores) {
+  use({kAll, kForEach}, true);
+  is_read({32 * 1024 - 1});
+  is_streamed({32 * 1024 - 1, Caller::waits, Caller::waits, Plane::collective});
+  is_streamed({32 * 1024});
+  is_streamed({kForEach});
+  is_read({kForEach + 1});
+  is_read({kForEach + 1, Caller::waits, Caller::waits, Plane::collective});
+  use({}, true);
+  is_read({50'000});
+}
+
+TEST_F(Streams, OfSeveralShareTheRoom) {
+  for (const bool is_crowded : {false, true}) {
+    use({kAll, kForEach}, is_crowded);
+    is_streamed({5'000, Caller::waits_for_several, Caller::waits_for_several});
+    is_streamed({kForEach, Caller::waits_for_several, Caller::waits_for_several});
+    is_read({kForEach + 1, Caller::waits_for_several, Caller::waits_for_several});
+  }
+  use({}, false);
+  is_read({5'000, Caller::waits_for_several, Caller::waits_for_several});
 }
 
 TEST_F(Receive, IntoNothing) {

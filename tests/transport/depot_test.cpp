@@ -48,6 +48,7 @@ TEST_F(DepotTest, WhereProcessesShareCoresEachUsesAPart) {
   std::uint32_t found = 0;
   while (found <= kCells && fill_one()) ++found;
   EXPECT_EQ(found, kCells / 2);
+  EXPECT_EQ(depot.room(), kCells / 2 * kDepotCell);
 }
 
 TEST_F(DepotTest, OneThatIsFoundAndNotHandedOverIsFoundAgain) {
@@ -69,9 +70,11 @@ TEST_F(DepotTest, WhatIsFullIsPassedBy) {
 }
 
 TEST_F(DepotTest, WithoutMemoryNoneIsFound) {
+  EXPECT_EQ(depot.room(), kCells * kDepotCell);
   area.refuse_memory(base::ErrorClass::no_space);
   EXPECT_FALSE(fill_one());
   EXPECT_FALSE(fill_one());
+  EXPECT_EQ(depot.room(), 0u);
 }
 
 TEST_F(DepotTest, WhereThereIsNoMoreMemoryWhatThereIsGoesOn) {
@@ -82,6 +85,7 @@ TEST_F(DepotTest, WhereThereIsNoMoreMemoryWhatThereIsGoesOn) {
     ASSERT_EQ(fill_one(), i % kFirst);
     empty(i % kFirst);
   }
+  EXPECT_EQ(depot.room(), kFirst * kDepotCell);
 }
 
 // What a former life at the same slot has left full is its receivers', who may come to it yet.
@@ -97,6 +101,7 @@ TEST_F(DepotTest, AnotherLifeLeavesAloneWhatIsFull) {
 TEST(NoDepot, HasNoCells) {
   AnonymousArea area(std::make_shared<AnonymousGround>(1, 64, 64), 0);
   EXPECT_FALSE(Depot(area).find_empty());
+  EXPECT_EQ(Depot(area).room(), 0u);
 }
 
 }  // namespace

@@ -237,6 +237,18 @@ void leave_and_attach_again(const ShmSettings& settings, std::size_t depot_bytes
   }
 }
 
+TEST(Shm, SaysWhatRoomForStreamsItsDepotIs) {
+  const auto room = [](std::uint32_t processes, std::size_t depot_bytes) {
+    return Node(make_ground(processes, {}, depot_bytes), 0).transport->stream_room();
+  };
+  EXPECT_EQ(room(2, 0).all, 0u);
+  EXPECT_EQ(room(2, kSmallDepot).all, kSmallDepot);
+  EXPECT_EQ(room(2, kSmallDepot).for_each, kSmallDepot);
+  EXPECT_EQ(room(5, kSmallDepot).all, kSmallDepot);
+  EXPECT_EQ(room(5, kSmallDepot).for_each, kSmallDepot / 4);
+  EXPECT_EQ(room(1, kSmallDepot).for_each, kSmallDepot);
+}
+
 TEST(Shm, APacketInADepotIsSeenAndTakenOutByItself) {
   const auto ground = make_ground(2, {}, kSmallDepot);
   Node sender(ground, 0), receiver(ground, 1);

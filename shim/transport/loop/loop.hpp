@@ -24,6 +24,7 @@ struct LoopFaults {
   Reads writes = Reads::work;
   std::size_t queue_limit = 1024;  ///< packets in flight per ordered pair; more answer again
   std::size_t max_packet_bytes = 16 * 1024;
+  StreamRoom stream_room = {};
 };
 
 class LoopNetwork {

@@ -64,6 +64,8 @@ class Depot {
   explicit Depot(base::SharedArea& area) : area_(area), memory_(area.depot(area.own_slot()), area.depot_bytes()) {}
 
   const DepotMemory& memory() const { return memory_; }
+  /// What it holds, or will as more is sent, unless there is no memory for that.
+  std::uint64_t room() const { return std::uint64_t{laps_left_ > 0 ? backed_ : most()} * kDepotCell; }
   /// A cell to be filled, before any other is looked for. Nothing where none of the next few is empty, or there is no memory for any.
   std::optional<std::uint32_t> find_empty() {
     for (int look = 0; look < kLooks; ++look, ++next_) {
