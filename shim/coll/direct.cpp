@@ -44,13 +44,14 @@ void Direct::receive(const types::Buffer& into, int source) {
 void Direct::post_send(const types::ConstBuffer& data, int dest, Keeps keeps) {
   if (data.bytes() == 0 || execution_.has_failed()) return;
   const types::ConstBuffer sent = execution_.to_send(data);
-  execution_.post(execution_.engine().send_or_start(*call.context, sent, dest, call.tag, p2p::Plane::collective, p2p::Caller::waits_for_several, keeps == Keeps::copy),
+  execution_.post(execution_.engine().send_or_start(*call.context, sent, dest, call.tag, p2p::Plane::collective, execution_.caller(),
+                                                    keeps == Keeps::copy),
                   Requests::Way::send, sent.bytes());
 }
 
 void Direct::post_receive(const types::Buffer& into, int source) {
   if (into.bytes() == 0 || execution_.has_failed()) return;
-  execution_.post(execution_.engine().irecv(*call.context, into, source, call.tag, p2p::Plane::collective, p2p::Caller::waits_for_several),
+  execution_.post(execution_.engine().irecv(*call.context, into, source, call.tag, p2p::Plane::collective, execution_.caller()),
                   Requests::Way::receive, into.bytes());
 }
 

@@ -41,7 +41,7 @@ inline constexpr int kFirstPartitionTag = 0x60000000;
 enum class Plane : std::uint8_t { user, collective };
 
 /// What whoever starts an operation does until it is over: who waits, for nothing else or for several operations at the same time, moves long
-/// messages along all that while, so that they may go in a way that asks for that.
+/// messages along all that while, unless something fails, so that they may go in a way that asks for that.
 enum class Caller : std::uint8_t { goes_on, waits_for_several, waits };
 
 /// What a completed operation tells (MPI_Status without the substrate's layout).

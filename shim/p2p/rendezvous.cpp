@@ -42,9 +42,10 @@ bool Core::may_be_streamed(const SendRequest& request) const {
   if (request.caller == Caller::goes_on) return false;
   const transport::StreamRoom room = request.peer->transport->stream_room();
   const std::uint64_t bytes = request.data.bytes();
+  const bool is_of_collective = request.address.plane == Plane::collective;  // in which others send at the same time
   if (request.caller == Caller::waits_for_several) return bytes <= room.for_each;
-  if (!is_crowded_.load(std::memory_order_relaxed)) return bytes <= std::max(kStreamedWithCores, room.all);
-  return bytes <= room.for_each && (bytes >= kLeastStreamedWithoutCores || request.address.plane == Plane::collective);
+  if (!is_crowded_.load(std::memory_order_relaxed)) return bytes <= std::max(kStreamedWithCores, is_of_collective ? room.for_each : room.all);
+  return bytes <= room.for_each && (bytes >= kLeastStreamedWithoutCores || is_of_collective);
 }
 
 /// Rather than read? Where both are there for nothing else: who would go on meanwhile reads, so that the other need not wait for it.

@@ -114,7 +114,7 @@ class Transport {
   virtual std::size_t long_packet_bytes([[maybe_unused]] const Link& to) const { return max_packet_bytes(); }
   /// What this process's packets lie in until they are read, where that is larger than a core's caches. Long messages are better copied
   /// twice through such memory than read, as long as they do not go round in it.
-  virtual StreamRoom stream_room() const { return {}; }
+  virtual StreamRoom stream_room() { return {}; }
   /// What another process needs to open a link to this one; opaque, at most 512 bytes.
   virtual Bytes address() const = 0;
 

@@ -88,6 +88,41 @@ TEST(Prepare, EachStartIsACollectiveOfItsOwn) {
   });
 }
 
+// Members who wait can move packets all the time; who has started one may be elsewhere, so that others read its memory.
+TEST(Run, OnlyMembersWhoWaitStream) {
+  constexpr int kSize = 4;
+  constexpr std::uint64_t kItems = 3000;  // to each
+  Rig rig(kSize, {.stream_room = {1 << 20, 1 << 20}});
+  const auto reads = [&](int rank) { return rig.comm(rank).engine().counts().single_copies; };
+  rig.world().run([&](int rank) {
+    Comm& comm = rig.comm(rank);
+    const Items own = values(rank, kItems * kSize);
+    Items got(kItems * kSize);
+    const auto exchange = [&](std::uint64_t count) {
+      return alltoall(comm, {own.data(), count, &int64_type()}, {got.data(), count, &int64_type()});
+    };
+    const auto started = [&](p2p::Request* request) {
+      ASSERT_TRUE(comm.engine().wait(*request));
+      EXPECT_EQ(got.back(), value_at(kSize - 1, kItems * static_cast<std::uint64_t>(rank + 1) - 1));
+    };
+    ASSERT_TRUE(run(comm, exchange(1)));  // ways are known from here on
+    ASSERT_TRUE(run(comm, exchange(kItems)));
+    EXPECT_EQ(got.back(), value_at(kSize - 1, kItems * static_cast<std::uint64_t>(rank + 1) - 1));
+    EXPECT_EQ(reads(rank), 0u);
+    p2p::Request* request = p2p::value_of(start(comm, exchange(kItems)));
+    started(request);
+    comm.engine().release(request);
+    EXPECT_EQ(reads(rank), kSize - 1u);
+    request = prepare(comm, [&] { return exchange(kItems); });
+    ASSERT_TRUE(p2p::Engine::start(*request));
+    started(request);
+    EXPECT_EQ(reads(rank), 2 * (kSize - 1u));
+    p2p::Engine::deactivate(*request);
+    p2p::Engine::release(request);
+    ASSERT_TRUE(run(comm, barrier(comm)));
+  });
+}
+
 // Lengths that do not agree: whoever receives less or more than expected learns of it, and nobody waits in vain.
 TEST(Run, LengthsThatDisagree) {
   Rig rig(4);

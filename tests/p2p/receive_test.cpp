@@ -58,8 +58,8 @@ class Streams : public ::testing::Test {
     Plane plane = Plane::user;
   };
 
-  void is_streamed(const Case& tried) { EXPECT_EQ(reads_in(tried), 0u) << tried.bytes; }
-  void is_read(const Case& tried) { EXPECT_EQ(reads_in(tried), 1u) << tried.bytes; }
+  void is_streamed(const Case& tried, int line = __builtin_LINE()) { EXPECT_EQ(reads_in(tried), 0u) << tried.bytes << " bytes, line " << line; }
+  void is_read(const Case& tried, int line = __builtin_LINE()) { EXPECT_EQ(reads_in(tried), 1u) << tried.bytes << " bytes, line " << line; }
   void use(transport::StreamRoom room, bool is_crowded) {
     contexts_.clear();
     world_.emplace(World::Options{.processes = 2, .faults = {.stream_room = room}});
@@ -117,6 +117,8 @@ TEST_F(Streams, OfOneMessageMayTakeAllRoomWhereThereAreCores) {
   is_streamed({5'000});
   is_streamed({kAll});
   is_read({kAll + 1});
+  is_streamed({256 * 1024, Caller::waits, Caller::waits, Plane::collective});
+  is_read({256 * 1024 + 1, Caller::waits, Caller::waits, Plane::collective});
   use({}, false);
   is_streamed({256 * 1024});
   is_read({256 * 1024 + 1});

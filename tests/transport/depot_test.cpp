@@ -45,6 +45,7 @@ TEST_F(DepotTest, MemoryIsTakenAsItIsUsedAndNoMoreThanThereIs) {
 
 TEST_F(DepotTest, WhereProcessesShareCoresEachUsesAPart) {
   area.set_processes_per_core(2);
+  EXPECT_EQ(depot.room(), kCells / 2 * kDepotCell);
   std::uint32_t found = 0;
   while (found <= kCells && fill_one()) ++found;
   EXPECT_EQ(found, kCells / 2);

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The ring's two ends in every interleaving of their steps on shared memory, on a ring so small that all its corners are met.
+// The ring's two ends, and its sender's depot, in every interleaving of their steps on shared memory, on a ring so small that all its corners are met.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "shim/transport/shm/ring.hpp"
+#include "tests/transport/anonymous_area.hpp"
 #include "tests/transport/interleave.hpp"
 
 namespace shim::transport {
 namespace {
 
+using testing::AnonymousArea;
+using testing::AnonymousGround;
 using testing::explore;
 using testing::Fiber;
 using testing::Run;
@@ -57,24 +62,46 @@ struct Block {
   std::byte* begin;
 };
 
-/// A ring and its two ends. Starts afresh, at the same address: addresses are part of the ends' state.
+/// A ring and its two ends, and the sender's depot where it has one. Starts afresh, at the same address: addresses are part of the ends' state.
 struct Ring {
-  explicit Ring(Block& memory) : block(clear(memory)), writer({block.begin, block.size}), reader({block.begin, block.size}) {}
+  explicit Ring(Block& memory, std::size_t depot_cells = 0)
+      : block(clear(memory)), area(depot_ground(depot_cells), 0), writer({block.begin, block.size}, &depot), reader({block.begin, block.size}, depot.memory()) {}
+  static std::shared_ptr<AnonymousGround> depot_ground(std::size_t cells);
   static Block& clear(Block& memory) {
     std::memset(memory.begin, 0, memory.size);
     return memory;
   }
   bool send(std::size_t number, std::size_t packet_bytes) {
-    std::vector<std::byte> packet(packet_bytes, content(number));
+    packet.assign(packet_bytes, content(number));  // not on the sender's stack, which is left as it is when a run ends early
     ConstSpan whole(packet);
     return writer.write(whole.first(packet_bytes / 2), whole.subspan(packet_bytes / 2));
   }
-  std::string state() const { return std::string(reinterpret_cast<const char*>(block.begin), block.size) + raw(writer) + raw(reader); }
+  /// All bytes that one half of a packet is written to are alike.
+  std::string state() const {
+    std::string of_depot = raw(depot);
+    for (std::uint32_t number = 0; number < depot.memory().cells(); ++number) {
+      DepotCell& cell = depot.memory().cell(number);
+      of_depot += raw(cell.is_full) + raw(cell.packet()[0]) + raw(cell.packet()[kLeastInDepot - 1]);
+    }
+    return std::string(reinterpret_cast<const char*>(block.begin), block.size) + raw(writer) + raw(reader) + of_depot;
+  }
 
   Block& block;
+  std::vector<std::byte> packet;
+  AnonymousArea area;
+  Depot depot{area};
   RingWriter<SteppedAccess> writer;
   RingReader<SteppedAccess> reader;
 };
+
+/// Zero, and always at the same address.
+std::shared_ptr<AnonymousGround> Ring::depot_ground(std::size_t cells) {
+  static std::map<std::size_t, std::shared_ptr<AnonymousGround>> grounds;
+  auto& ground = grounds[cells];
+  if (ground == nullptr) ground = std::make_shared<AnonymousGround>(1, kLine, kLine, 0, cells * kDepotCell);
+  std::memset(ground->depot(0), 0, cells * kDepotCell);
+  return ground;
+}
 
 /// Looks at a packet in steps, so that one overwritten while it is read is caught.
 void expect_packet(ConstSpan packet, std::size_t number, std::size_t bytes) {
@@ -88,10 +115,10 @@ void expect_packet(ConstSpan packet, std::size_t number, std::size_t bytes) {
 }
 
 /// Sends these packets after `before` single-line ones have gone through, in every interleaving.
-void check_all(std::size_t lines, std::size_t before, const std::vector<std::size_t>& packets) {
+void check_all(std::size_t lines, std::size_t before, const std::vector<std::size_t>& packets, std::size_t depot_cells = 0) {
   Block memory(lines);
   auto explored = explore([&](const std::function<bool(Run&)>& drive) {
-    Ring ring(memory);
+    Ring ring(memory, depot_cells);
     for (std::size_t i = 0; i < before; ++i) {
       ASSERT_TRUE(ring.send(i % 8, 56));
       auto packet = ring.reader.next();
@@ -184,6 +211,11 @@ TEST_P(RingModel, SmallPacketsInEveryInterleaving) { check_all(4, GetParam(), {8
 TEST_P(RingModel, PacketsOfSeveralLinesInEveryInterleaving) { check_all(8, GetParam(), {120, 8, 100, 56, 120}); }
 
 TEST_P(RingModel, APadBeforeEveryWrapInEveryInterleaving) { check_all(9, GetParam(), {120, 120, 120, 120, 120}); }
+
+// They go nowhere else: one of them would not fit the ring.
+TEST_P(RingModel, LongPacketsThroughADepotInEveryInterleaving) {
+  check_all(4, GetParam(), {kLeastInDepot, kLeastInDepot, 8, kLeastInDepot, kLeastInDepot}, 2);
+}
 
 INSTANTIATE_TEST_SUITE_P(StartingAt, RingModel, ::testing::Range<std::size_t>(0, 10));
 

@@ -34,7 +34,7 @@ DepotMemory depot_of(AnonymousGround& ground, std::uint32_t slot) { return {grou
 std::size_t full_cells(AnonymousGround& ground, std::uint32_t slot) {
   const DepotMemory depot = depot_of(ground, slot);
   std::size_t full = 0;
-  for (std::uint32_t cell = 0; cell < depot.cells(); ++cell) full += depot.cell(cell).is_full != 0;
+  for (std::uint32_t cell = 0; cell < depot.cells(); ++cell) full += DirectAccess::load(depot.cell(cell).is_full, std::memory_order_relaxed) != 0;
   return full;
 }
 /// Has anything ever been in it?

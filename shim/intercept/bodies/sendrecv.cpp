@@ -12,7 +12,8 @@ namespace {
 base::Status exchange_long(sessions::Communicator& comm, const types::ConstBuffer& data, const types::Buffer& into,
                            const Sides& sides, MPI_Status* status) {
   p2p::Engine& engine = engine_of(comm);
-  SHIM_TRY_ASSIGN(p2p::Request * receive, engine.irecv(comm.context(), into, abi::to_p2p_rank(sides.source), sides.receive_tag, p2p::Plane::user, p2p::Caller::waits));
+  SHIM_TRY_ASSIGN(p2p::Request * receive, engine.irecv(comm.context(), into, abi::to_p2p_rank(sides.source), sides.receive_tag,
+                                                       p2p::Plane::user, p2p::Caller::waits));
   base::Status sent = engine.send(comm.context(), data, abi::to_p2p_rank(sides.dest), sides.send_tag, p2p::Mode::standard);
   if (!sent) static_cast<void>(engine.cancel(*receive));  // nobody will answer it; completes either way
   base::Status received = engine.wait(*receive);

@@ -43,7 +43,7 @@ class Loop final : public Transport {
 
   std::string_view name() const override { return "loop"; }
   std::size_t max_packet_bytes() const override { return state_->faults().max_packet_bytes; }
-  StreamRoom stream_room() const override { return state_->faults().stream_room; }
+  StreamRoom stream_room() override { return state_->faults().stream_room; }
   Bytes address() const override;
   Result<Link*> open(ConstSpan address) override;
   Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;

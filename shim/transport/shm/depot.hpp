@@ -19,6 +19,7 @@
 #include <optional>
 
 #include "shim/base/shared_area.hpp"
+#include "shim/transport/shm/access.hpp"
 
 namespace shim::transport {
 
@@ -30,11 +31,11 @@ inline constexpr std::size_t kLeastInDepot = kDepotCell / 2;
 struct DepotCell {
   static constexpr std::size_t kPacketOffset = 64;
 
-  alignas(kPacketOffset) std::atomic<std::uint64_t> is_full;
+  alignas(kPacketOffset) std::uint64_t is_full;
   std::byte* packet() { return reinterpret_cast<std::byte*>(this) + kPacketOffset; }
 };
 inline constexpr std::size_t kLongestInDepot = kDepotCell - DepotCell::kPacketOffset;
-static_assert(sizeof(DepotCell) == DepotCell::kPacketOffset && std::atomic<std::uint64_t>::is_always_lock_free);
+static_assert(sizeof(DepotCell) == DepotCell::kPacketOffset);
 
 constexpr bool is_for_depot(std::size_t packet_bytes) { return packet_bytes >= kLeastInDepot && packet_bytes <= kLongestInDepot; }
 
@@ -48,9 +49,10 @@ class DepotMemory {
   DepotCell& cell(std::uint32_t number) const { return *reinterpret_cast<DepotCell*>(begin_ + number * kDepotCell); }
   bool holds(const std::byte* packet) const { return packet >= begin_ && packet < begin_ + cells_ * kDepotCell; }
   /// For the receiver of this packet, which it holds.
+  template <typename Access = DirectAccess>
   void empty_cell_of(const std::byte* packet) const {
     // release: pairs with the acquire in Depot::find_empty; our reads of the packet are over
-    cell(static_cast<std::uint32_t>(static_cast<std::size_t>(packet - begin_) / kDepotCell)).is_full.store(0, std::memory_order_release);
+    Access::store(cell(static_cast<std::uint32_t>(static_cast<std::size_t>(packet - begin_) / kDepotCell)).is_full, 0, std::memory_order_release);
   }
 
  private:
@@ -65,20 +67,25 @@ class Depot {
 
   const DepotMemory& memory() const { return memory_; }
   /// What it holds, or will as more is sent, unless there is no memory for that.
-  std::uint64_t room() const { return std::uint64_t{laps_left_ > 0 ? backed_ : most()} * kDepotCell; }
+  std::uint64_t room() {
+    if (asks_for_room_++ % kAsksBetweenLooks == 0) most_ = most();
+    return std::uint64_t{laps_left_ > 0 ? backed_ : std::max(backed_, most_)} * kDepotCell;
+  }
   /// A cell to be filled, before any other is looked for. Nothing where none of the next few is empty, or there is no memory for any.
+  template <typename Access = DirectAccess>
   std::optional<std::uint32_t> find_empty() {
     for (int look = 0; look < kLooks; ++look, ++next_) {
       if (next_ == backed_ && !grow()) next_ = 0;
       if (backed_ == 0) return std::nullopt;
       // acquire: pairs with the release in empty_cell_of
-      if (memory_.cell(next_).is_full.load(std::memory_order_acquire) == 0) return next_;
+      if (Access::load(memory_.cell(next_).is_full, std::memory_order_acquire) == 0) return next_;
     }
     return std::nullopt;
   }
   /// The cell that has been found is its receiver's, who is told next.
+  template <typename Access = DirectAccess>
   void hand_over(std::uint32_t number) {
-    memory_.cell(number).is_full.store(1, std::memory_order_relaxed);  // released with the record that names the cell
+    Access::store(memory_.cell(number).is_full, 1, std::memory_order_relaxed);  // released with the record that names the cell
     next_ = number + 1;
   }
 
@@ -86,9 +93,11 @@ class Depot {
   static constexpr int kLooks = 4;
   static constexpr std::uint32_t kFirstCells = 16;
   static constexpr std::uint32_t kLapsBetweenAsking = 256;  ///< for more, which those who left the node may have given back
+  static constexpr std::uint32_t kAsksBetweenLooks = 64;    ///< at the processes of the node, one by one
 
   /// Memory is taken as more is sent: as much again, each time all of it has been used.
   bool grow() {
+    if (backed_ == memory_.cells()) return false;
     if (laps_left_ > 0) return --laps_left_, false;
     const std::uint32_t wanted = std::min(std::max(2 * backed_, kFirstCells), most());
     if (wanted <= backed_ || !area_.back_spare(reinterpret_cast<std::byte*>(&memory_.cell(backed_)), (wanted - backed_) * kDepotCell)) {
@@ -108,6 +117,8 @@ class Depot {
   std::uint32_t backed_ = 0;  ///< cells that have memory
   std::uint32_t next_ = 0;
   std::uint32_t laps_left_ = 0;
+  std::uint32_t most_ = 0;  ///< as last seen
+  std::uint32_t asks_for_room_ = 0;
 };
 
 }  // namespace shim::transport

@@ -17,6 +17,7 @@
 
 #include "shim/base/copy_between_cores.hpp"
 #include "shim/transport/copy_board.hpp"
+#include "shim/transport/shm/access.hpp"
 #include "shim/transport/shm/depot.hpp"
 #include "shim/transport/transport.hpp"
 
@@ -55,27 +56,6 @@ constexpr std::size_t ring_capacity(std::size_t pair_bytes) { return pair_bytes 
 constexpr std::size_t record_bytes(std::size_t packet_bytes) { return (kWordBytes + packet_bytes + kLine - 1) / kLine * kLine; }
 /// A quarter: then a record, the pad before it, the line after it, and what the receiver has not published yet always fit.
 constexpr std::size_t ring_max_packet(std::size_t capacity) { return capacity / 4 / kLine * kLine - kWordBytes; }
-
-/// How the ends touch shared memory. Tests put their own in its place to step through every interleaving.
-struct DirectAccess {
-  static std::uint64_t load(std::uint64_t& word, std::memory_order order) { return std::atomic_ref(word).load(order); }
-  static void store(std::uint64_t& word, std::uint64_t value, std::memory_order order) {
-    std::atomic_ref(word).store(value, order);
-  }
-  /// This line has been written, and will be read soon.
-  static void expect_read([[maybe_unused]] const std::byte* line) {
-#if defined(__x86_64__)
-    // Not __builtin_prefetch: a function that does nothing else counts as one without effect, and gcc 12 leaves its calls out.
-    asm volatile("prefetcht0 %0" : : "m"(*line));
-#else
-    __builtin_prefetch(line, 0);
-#endif
-  }
-  static void copy_in(std::byte* to, ConstSpan from) { base::copy_short(to, from.data(), from.size()); }
-  /// The same of what may be long.
-  static void copy_in(std::byte* to, ConstSpan from, base::CopyForOtherCore& copy) { copy(to, from.data(), from.size()); }
-};
-static_assert(std::atomic_ref<std::uint64_t>::is_always_lock_free);
 
 /// A pair block, seen by one of its ends.
 class RingMemory {
@@ -138,7 +118,7 @@ class RingWriter {
     if (depot_ == nullptr || !is_for_depot(bytes)) return find_room_in_ring(bytes);
     auto room = find_room_in_ring(kWordBytes);
     if (!room) return room;
-    room->cell = depot_->find_empty();
+    room->cell = depot_->find_empty<Access>();
     if (!room->cell) return find_room_in_ring(bytes);
     room->packet = depot_->memory().cell(*room->cell).packet();
     room->bytes = bytes;
@@ -163,7 +143,7 @@ class RingWriter {
     // relaxed: the release below carries it, as it carries the packet
     if (zeroed_ < end) Access::store(memory_.word_at(next), 0, std::memory_order_relaxed);
     if (room.cell) {
-      depot_->hand_over(*room.cell);
+      depot_->hand_over<Access>(*room.cell);
       Access::store(memory_.word_at(begin + kWordBytes), *room.cell, std::memory_order_relaxed);
     }
     if (room.pad) {
@@ -313,7 +293,7 @@ class RingReader {
   void release(ConstSpan packet) {
     const bool is_in_depot = is_for_depot(packet.size()) && depot_.holds(packet.data());
     advance(record_bytes(is_in_depot ? kWordBytes : packet.size()));
-    if (is_in_depot) depot_.empty_cell_of(packet.data());  // then another life here does not come to it any more
+    if (is_in_depot) depot_.empty_cell_of<Access>(packet.data());  // then another life here does not come to it any more
   }
 
  private:

@@ -69,7 +69,10 @@ class Shm final : public Transport {
   std::size_t long_packet_bytes(const Link&) const override {
     return depot_.memory().cells() == 0 ? max_packet_ : std::min(max_packet_, kLongestInDepot);
   }
-  StreamRoom stream_room() const override { return {depot_.room(), depot_.room() / std::max(area_.slot_count() - 1, 1u)}; }
+  StreamRoom stream_room() override {
+    const std::uint64_t all = depot_.room();
+    return {all, all / std::max(area_.slot_count() - 1, 1u)};
+  }
   Bytes address() const override { return shm_address(area_.own_slot(), settings_); }
   Result<Link*> open(ConstSpan address) override;
   Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;

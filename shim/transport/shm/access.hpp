@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How the ends of a ring, and of a depot, touch memory that another process has as well.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "shim/base/copy_between_cores.hpp"
+#include "shim/transport/transport.hpp"
+
+namespace shim::transport {
+
+/// Tests put their own in its place to step through every interleaving.
+struct DirectAccess {
+  static std::uint64_t load(std::uint64_t& word, std::memory_order order) { return std::atomic_ref(word).load(order); }
+  static void store(std::uint64_t& word, std::uint64_t value, std::memory_order order) {
+    std::atomic_ref(word).store(value, order);
+  }
+  /// This line has been written, and will be read soon.
+  static void expect_read([[maybe_unused]] const std::byte* line) {
+#if defined(__x86_64__)
+    // Not __builtin_prefetch: a function that does nothing else counts as one without effect, and gcc 12 leaves its calls out.
+    asm volatile("prefetcht0 %0" : : "m"(*line));
+#else
+    __builtin_prefetch(line, 0);
+#endif
+  }
+  static void copy_in(std::byte* to, ConstSpan from) { base::copy_short(to, from.data(), from.size()); }
+  /// The same of what may be long.
+  static void copy_in(std::byte* to, ConstSpan from, base::CopyForOtherCore& copy) { copy(to, from.data(), from.size()); }
+};
+static_assert(std::atomic_ref<std::uint64_t>::is_always_lock_free);
+
+}  // namespace shim::transport
