@@ -33,14 +33,22 @@ class DepotTest : public ::testing::Test {
 TEST_F(DepotTest, MemoryIsTakenAsItIsUsedAndNoMoreThanThereIs) {
   EXPECT_EQ(area.backed(), 0u);
   std::uint32_t so_far = 0;
-  for (const auto& [used, backed] : {std::pair{1u, kFirst}, {kFirst, kFirst}, {kFirst + 1, 2 * kFirst}, {2 * kFirst + 1, kCells}, {10 * kCells, kCells}}) {
+  constexpr std::uint32_t kLaps = 8;  // through all there is, before it becomes more
+  for (const auto& [used, backed] : {std::pair{1u, kFirst}, {kLaps * kFirst, kFirst}, {kLaps * kFirst + 1, 2 * kFirst}, {(kLaps + 15) * kFirst, 2 * kFirst},
+                                     {(kLaps + 15) * kFirst + 1, kCells}, {100 * kCells, kCells}}) {
     for (; so_far < used; ++so_far) {
       const auto cell = fill_one();
-      ASSERT_EQ(cell, so_far % kCells);
+      ASSERT_LT(cell, backed);
       empty(*cell);
     }
     EXPECT_EQ(area.backed(), backed * kDepotCell) << used;
   }
+}
+
+TEST_F(DepotTest, WhatIsFullMakesItMoreAtOnce) {
+  for (std::uint32_t i = 0; i < kCells; ++i) ASSERT_EQ(fill_one(), i);
+  EXPECT_EQ(area.backed(), kCells * kDepotCell);
+  EXPECT_FALSE(fill_one());
 }
 
 TEST_F(DepotTest, WhereProcessesShareCoresEachUsesAPart) {
@@ -82,7 +90,7 @@ TEST_F(DepotTest, WhereThereIsNoMoreMemoryWhatThereIsGoesOn) {
   for (std::uint32_t i = 0; i < kFirst; ++i) ASSERT_EQ(fill_one(), i);
   area.refuse_memory(base::ErrorClass::no_space);
   for (std::uint32_t i = 0; i < kFirst; ++i) empty(i);
-  for (std::uint32_t i = 0; i < 3 * kFirst; ++i) {
+  for (std::uint32_t i = 0; i < 300 * kFirst; ++i) {
     ASSERT_EQ(fill_one(), i % kFirst);
     empty(i % kFirst);
   }

@@ -69,13 +69,13 @@ class Depot {
   /// What it holds, or will as more is sent, unless there is no memory for that.
   std::uint64_t room() {
     if (asks_for_room_++ % kAsksBetweenLooks == 0) most_ = most();
-    return std::uint64_t{laps_left_ > 0 ? backed_ : std::max(backed_, most_)} * kDepotCell;
+    return std::uint64_t{is_refused_ ? backed_ : std::max(backed_, most_)} * kDepotCell;
   }
   /// A cell to be filled, before any other is looked for. Nothing where none of the next few is empty, or there is no memory for any.
   template <typename Access = DirectAccess>
   std::optional<std::uint32_t> find_empty() {
     for (int look = 0; look < kLooks; ++look, ++next_) {
-      if (next_ == backed_ && !grow()) next_ = 0;
+      if (next_ == backed_ && !grow<Access>()) next_ = 0;
       if (backed_ == 0) return std::nullopt;
       // acquire: pairs with the release in empty_cell_of
       if (Access::load(memory_.cell(next_).is_full, std::memory_order_acquire) == 0) return next_;
@@ -92,20 +92,22 @@ class Depot {
  private:
   static constexpr int kLooks = 4;
   static constexpr std::uint32_t kFirstCells = 16;
-  static constexpr std::uint32_t kLapsBetweenAsking = 256;  ///< for more, which those who left the node may have given back
+  static constexpr std::uint32_t kLapsWithout = 7;          ///< through memory just taken, before the one that ends where more is taken
+  static constexpr std::uint32_t kLapsBetweenAsking = 256;  ///< for what was refused, which those who left the node may have given back
   static constexpr std::uint32_t kAsksBetweenLooks = 64;    ///< at the processes of the node, one by one
 
-  /// Memory is taken as more is sent: as much again, each time all of it has been used.
+  /// At the end of a lap. Memory is taken as more is sent: as much again where the first cell is still full, or each has been used a few times.
+  /// The lap through new memory is slower, which a process that sends little is spared.
+  template <typename Access>
   bool grow() {
     if (backed_ == memory_.cells()) return false;
-    if (laps_left_ > 0) return --laps_left_, false;
+    const bool is_short = !is_refused_ && backed_ != 0 && Access::load(memory_.cell(0).is_full, std::memory_order_relaxed) != 0;
+    if (laps_left_ > 0 && !is_short) return --laps_left_, false;
     const std::uint32_t wanted = std::min(std::max(2 * backed_, kFirstCells), most());
-    if (wanted <= backed_ || !area_.back_spare(reinterpret_cast<std::byte*>(&memory_.cell(backed_)), (wanted - backed_) * kDepotCell)) {
-      laps_left_ = kLapsBetweenAsking;
-      return false;
-    }
-    backed_ = wanted;
-    return true;
+    is_refused_ = wanted <= backed_ || !area_.back_spare(reinterpret_cast<std::byte*>(&memory_.cell(backed_)), (wanted - backed_) * kDepotCell);
+    laps_left_ = is_refused_ ? kLapsBetweenAsking : kLapsWithout;
+    if (!is_refused_) backed_ = wanted;
+    return !is_refused_;
   }
   std::uint32_t most() const {
     const double sharers = std::max(area_.processes_per_core(), 1.0);
@@ -116,7 +118,8 @@ class Depot {
   DepotMemory memory_;
   std::uint32_t backed_ = 0;  ///< cells that have memory
   std::uint32_t next_ = 0;
-  std::uint32_t laps_left_ = 0;
+  std::uint32_t laps_left_ = 0;  ///< before more memory is asked for
+  bool is_refused_ = false;
   std::uint32_t most_ = 0;  ///< as last seen
   std::uint32_t asks_for_room_ = 0;
 };
