@@ -6,6 +6,10 @@ target_compile_options(intersession_flags INTERFACE -Wall -Wextra -Wpedantic -Ws
 target_include_directories(intersession_flags INTERFACE ${PROJECT_SOURCE_DIR})
 target_include_directories(intersession_flags SYSTEM INTERFACE ${EXPECTED_INCLUDE_DIR} ${BOOST_INTRUSIVE_INCLUDE_DIR})
 target_link_libraries(intersession_flags INTERFACE Threads::Threads)
+if(INTERSESSION_BATCH GREATER 1 AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # gcc takes a file that is compiled with others for a header, whose anonymous namespaces would be a mistake.
+  target_compile_options(intersession_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+endif()
 if(INTERSESSION_SANITIZE)
   target_compile_options(intersession_flags INTERFACE -fsanitize=${INTERSESSION_SANITIZE} -fno-omit-frame-pointer
                                                       -fno-sanitize-recover=all)

@@ -114,8 +114,18 @@ void expect_packet(ConstSpan packet, std::size_t number, std::size_t bytes) {
   }
 }
 
+#ifdef __SANITIZE_ADDRESS__
+// A step takes forty times as long here, and interleavings are what they are without: a few show that no step leaves its memory.
+const auto kBegins = ::testing::Values<std::size_t>(0, 7, 9);
+constexpr std::size_t kPacketsLeftOut = 2;
+#else
+const auto kBegins = ::testing::Range<std::size_t>(0, 10);
+constexpr std::size_t kPacketsLeftOut = 0;
+#endif
+
 /// Sends these packets after `before` single-line ones have gone through, in every interleaving.
-void check_all(std::size_t lines, std::size_t before, const std::vector<std::size_t>& packets, std::size_t depot_cells = 0) {
+void check_all(std::size_t lines, std::size_t before, std::vector<std::size_t> packets, std::size_t depot_cells = 0) {
+  packets.resize(packets.size() - kPacketsLeftOut);
   Block memory(lines);
   auto explored = explore([&](const std::function<bool(Run&)>& drive) {
     Ring ring(memory, depot_cells);
@@ -217,7 +227,7 @@ TEST_P(RingModel, LongPacketsThroughADepotInEveryInterleaving) {
   check_all(4, GetParam(), {kLeastInDepot, kLeastInDepot, 8, kLeastInDepot, kLeastInDepot}, 2);
 }
 
-INSTANTIATE_TEST_SUITE_P(StartingAt, RingModel, ::testing::Range<std::size_t>(0, 10));
+INSTANTIATE_TEST_SUITE_P(StartingAt, RingModel, kBegins);
 
 TEST(Ring, LimitsAreWhatTheTextSays) {
   EXPECT_EQ(record_bytes(0), 64u);
