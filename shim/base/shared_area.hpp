@@ -34,7 +34,7 @@ class SharedArea {
   /// Backs the pages of this range with memory, so that a full /dev/shm is an error here and not a SIGBUS at the first touch.
   /// The own slot is backed already; stores, depots and pair blocks are not. Errors: no_space, no_mem.
   virtual Status back(std::byte* begin, std::size_t bytes) = 0;
-  /// As back(), for what is not needed: no_space as well where that would leave less free than all pair blocks may come to need.
+  /// As back(), for what is not needed, and is about to be used as a whole: no_space as well where that would leave less free than all pair blocks may come to need.
   virtual Status back_spare(std::byte* begin, std::size_t bytes) = 0;
   /// As back(), the pair block from the own slot to that one, where the process of that slot, which reads it, has it near.
   virtual Status back_pair_to(std::uint32_t index) = 0;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "shim/base/pages.hpp"
 #include "shim/bootstrap/numa.hpp"
 #include "shim/bootstrap/process_status.hpp"
 #include "shim/bootstrap/segment_file.hpp"
@@ -198,7 +199,9 @@ Status NodeSegment::back(std::byte* begin, std::size_t bytes) {
 
 Status NodeSegment::back_spare(std::byte* begin, std::size_t bytes) {
   SHIM_TRY(state_->file.check_free(bytes + state_->spec.lanes * state_->layout.lane_ring_bytes));
-  return back(begin, bytes);
+  SHIM_TRY(back(begin, bytes));
+  base::meet_pages(begin, bytes);
+  return {};
 }
 
 Status NodeSegment::back_pair_to(std::uint32_t index) {

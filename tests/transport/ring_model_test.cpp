@@ -36,6 +36,7 @@ struct SteppedAccess {
     note(~0ull);
   }
   static void expect_read(const std::byte*) {}
+  static void meet_pages(std::byte*, std::size_t) {}
   static void copy_in(std::byte* to, ConstSpan from) {
     Fiber::pause();
     if (!from.empty()) std::memcpy(to, from.data(), from.size());
@@ -258,6 +259,34 @@ TEST(Ring, WhatComesFirstIsInTheHalfPageNearTheOtherDirection) {
     }
     for (std::size_t number = 20; number < 2000; ++number) exchange(number, number % 3 == 0 ? 1000 : 8);
   }
+}
+
+/// Counts the calls for pages.
+struct CountingAccess : DirectAccess {
+  static inline std::size_t calls = 0, bytes = 0;
+  static void meet_pages(std::byte*, std::size_t met) {
+    ++calls;
+    bytes += met;
+  }
+};
+
+TEST(Ring, WhoSaysMoreThanFitsTheSharedPageMeetsAllPagesAtOnce) {
+  Block block(1024 - sizeof(RingControl) / kLine);
+  const RingMemory memory(block.begin, block.size);
+  CountingAccess::calls = CountingAccess::bytes = 0;
+  RingWriter<CountingAccess> writer(memory);
+  RingReader<> reader(memory);
+  const auto send = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      ASSERT_TRUE(writer.write(std::vector<std::byte>(8), {}));
+      reader.release(reader.next().value());
+    }
+  };
+  send(16);
+  EXPECT_EQ(CountingAccess::calls, 0u);
+  send(2000);
+  EXPECT_EQ(CountingAccess::calls, 1u);
+  EXPECT_EQ(CountingAccess::bytes, memory.capacity());
 }
 
 TEST(Ring, ALargestPacketFitsAnEmptyRingWhereverItBegins) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "shim/base/copy_between_cores.hpp"
+#include "shim/base/pages.hpp"
 #include "shim/transport/transport.hpp"
 
 namespace shim::transport {
@@ -26,6 +27,8 @@ struct DirectAccess {
     __builtin_prefetch(line, 0);
 #endif
   }
+  /// All of this will be written, a little at a time.
+  static void meet_pages(std::byte* begin, std::size_t bytes) { base::meet_pages(begin, bytes); }
   static void copy_in(std::byte* to, ConstSpan from) { base::copy_short(to, from.data(), from.size()); }
   /// The same of what may be long.
   static void copy_in(std::byte* to, ConstSpan from, base::CopyForOtherCore& copy) { copy(to, from.data(), from.size()); }

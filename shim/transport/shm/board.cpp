@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstring>
 
+#include "shim/base/pages.hpp"
+
 namespace shim::transport {
 namespace {
 
@@ -147,7 +149,11 @@ const std::byte* Board::poster(int rank, std::uint32_t number) const { return me
 bool Board::put_up_on_belt(int which, std::uint64_t bytes) {
   auto& [belt, is_backed] = belts_[static_cast<std::size_t>(which)];
   // most communicators never need it
-  if (!is_backed && !(is_backed = area_.back(belt.memory(), kBeltBytes).has_value())) return false;
+  if (!is_backed) {
+    if (!area_.back(belt.memory(), kBeltBytes)) return false;
+    is_backed = true;
+    base::meet_pages(belt.memory(), kBeltBytes);
+  }
   write_note(note(), OnBelt{belt.begin_to_lay(), bytes, static_cast<std::uint32_t>(which)});
   publish(BoardNote::kOnBelt);
   wake_all_members();

@@ -79,6 +79,8 @@ class RingMemory {
     return (position + (at_end && capacity_ > kNearBytes ? capacity_ - kNearBytes : 0)) % capacity_;
   }
   std::byte* at(std::size_t offset) const { return lines_ + offset; }
+  /// Is this position beyond the records that come first?
+  bool is_beyond_near(std::uint64_t position) const { return position >= kNearBytes; }
   std::uint64_t& word_at(std::size_t offset) const { return *reinterpret_cast<std::uint64_t*>(lines_ + offset); }
 
  private:
@@ -223,6 +225,7 @@ class RingWriter {
   /// If the next packets are small ones, the ready words behind them will be those of the next lines. Zeroing them now, as far as there is
   /// room, takes the lines' transfers off the way of these packets.
   void zero_ahead(std::size_t lines) {
+    if (!has_met_pages_ && memory_.is_beyond_near(tail_ + (lines + 1) * kLine)) [[unlikely]] meet_pages();
     const std::size_t free_lines = free_bytes() / kLine;
     if (free_lines < 2) return;
     lines = std::min(lines, free_lines - 1);
@@ -231,12 +234,19 @@ class RingWriter {
     zeroed_ = tail_ + lines * kLine;
   }
 
+  /// Who says little stays in the page that both directions share. Of who says more, each page would be met in the midst of messages.
+  void meet_pages() {
+    has_met_pages_ = true;
+    Access::meet_pages(memory_.at(0), memory_.capacity());
+  }
+
   RingMemory memory_;
   Depot* depot_ = nullptr;
   std::uint64_t tail_ = 0;
   std::size_t offset_ = 0;
   std::uint64_t consumed_ = 0;  ///< as last seen
   std::uint64_t zeroed_ = 0;    ///< ready words from the tail up to this position are zero already, and there is room up to it
+  bool has_met_pages_ = false;
   base::CopyForOtherCore copy_, copy_to_depot_;
 };
 
