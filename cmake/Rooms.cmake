@@ -46,7 +46,7 @@ string(REPLACE "," "-" INTERSESSION_TEST_PREFIX "${INTERSESSION_SANITIZE}")
 string(REGEX REPLACE "(.)$" "\\1." INTERSESSION_TEST_PREFIX "${INTERSESSION_TEST_PREFIX}")
 
 # intersession_unit_tests(<room> [LINK <targets>...] [FOLDERS <folders>...] [ALONE <files>...]): the *_test.cpp of this folder, or of
-# those named, as one GoogleTest program, each test a ctest.
+# those named, as one GoogleTest program, each suite a ctest.
 function(intersession_unit_tests room)
   cmake_parse_arguments(arg "" "" "LINK;FOLDERS;ALONE" ${ARGN})
   if(NOT arg_FOLDERS)
@@ -61,7 +61,5 @@ function(intersession_unit_tests room)
   intersession_in_batches(${room}_test ALONE ${arg_ALONE})
   target_link_libraries(${room}_test PRIVATE intersession_${room} ${arg_LINK} GTest::gmock GTest::gtest_main
                                              ${CMAKE_DL_LIBS})
-  include(GoogleTest)
-  gtest_discover_tests(${room}_test TEST_PREFIX ${INTERSESSION_TEST_PREFIX}unit.${room}. PROPERTIES TIMEOUT 60 LABELS unit
-                       DISCOVERY_TIMEOUT 60)
+  intersession_suites(${room}_test unit.${room} unit)
 endfunction()
