@@ -6,6 +6,7 @@
 #include "shim/transport/matching.hpp"
 #include "shim/transport/ofi/ofi.hpp"
 #include "tests/p2p/world.hpp"
+#include "tests/transport/roomy_network.hpp"
 
 namespace shim::p2p {
 namespace {
@@ -24,6 +25,7 @@ class BelowOfi : public testing::TestWithParam<Fabric> {
   static constexpr int kProcesses = 3;
 
   BelowOfi() {
+    transport::testing::make_room_for(GetParam().provider);
     for (std::uint32_t rank = 0; rank < kProcesses; ++rank) {
       auto made = transport::make_ofi({.provider = GetParam().provider,
                                        .interface = GetParam().provider == "shm" ? "" : "lo",

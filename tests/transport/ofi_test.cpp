@@ -14,6 +14,7 @@
 #include "tests/base/threads_down_to.hpp"
 #include "tests/transport/processes.hpp"
 #include "tests/transport/rig.hpp"
+#include "tests/transport/roomy_network.hpp"
 
 namespace shim::transport {
 namespace {
@@ -80,6 +81,7 @@ void PrintTo(const Provider& provider, std::ostream* out) { *out << provider.nam
 
 class OfiProviders : public ::testing::TestWithParam<Provider> {
  protected:
+  OfiProviders() { testing::make_room_for(provider()); }
   const std::string& provider() const { return GetParam().name; }
 };
 
