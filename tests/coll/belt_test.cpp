@@ -101,23 +101,21 @@ TEST(Belt, ReducesOfTwo) {
   at_boards(2, [](Comm& comm) {
     const int rank = comm.rank();
     for (std::uint64_t count : kBeltLengths) {
-      for (int root : {0, 1, 1}) {
-        for (bool in_place : {false, true}) {
-          std::vector<Three> own = threes(rank, count), result = in_place ? own : std::vector<Three>(count), expected = threes(0, count);
-          add_threes(nullptr, threes(1, count).data(), expected.data(), count, three_type());
-          const types::ConstBuffer send = in_place && rank == root ? kInPlace : types::ConstBuffer{own.data(), count, &three_type()};
-          ASSERT_TRUE(run(comm, reduce(Turn::blocking(comm), send, result.data(), count, three_type(), threes_added(), root)));
-          if (rank == root) {
-            ASSERT_EQ(result, expected) << count << " items to " << root;
-          }
-          // one that does not commute goes another way
-          Maps maps_of_all = maps(rank, count);
-          const types::ConstBuffer mine = in_place && rank == root ? kInPlace : types::ConstBuffer{maps_of_all.data(), count, &affine_type()};
-          Maps composition = maps_of_all;
-          ASSERT_TRUE(run(comm, reduce(Turn::blocking(comm), mine, composition.data(), count, affine_type(), compose(), root)));
-          if (rank == root) {
-            ASSERT_EQ(composition, composed(0, 1, count));
-          }
+      for (const auto& [root, in_place] : {std::pair{0, false}, {1, true}, {1, false}, {0, true}}) {
+        std::vector<Three> own = threes(rank, count), result = in_place ? own : std::vector<Three>(count), expected = threes(0, count);
+        add_threes(nullptr, threes(1, count).data(), expected.data(), count, three_type());
+        const types::ConstBuffer send = in_place && rank == root ? kInPlace : types::ConstBuffer{own.data(), count, &three_type()};
+        ASSERT_TRUE(run(comm, reduce(Turn::blocking(comm), send, result.data(), count, three_type(), threes_added(), root)));
+        if (rank == root) {
+          ASSERT_EQ(result, expected) << count << " items to " << root;
+        }
+        // one that does not commute goes another way
+        Maps maps_of_all = maps(rank, count);
+        const types::ConstBuffer mine = in_place && rank == root ? kInPlace : types::ConstBuffer{maps_of_all.data(), count, &affine_type()};
+        Maps composition = maps_of_all;
+        ASSERT_TRUE(run(comm, reduce(Turn::blocking(comm), mine, composition.data(), count, affine_type(), compose(), root)));
+        if (rank == root) {
+          ASSERT_EQ(composition, composed(0, 1, count));
         }
       }
     }
