@@ -16,12 +16,12 @@ if(INTERSESSION_SANITIZE)
   target_link_options(intersession_flags INTERFACE -fsanitize=${INTERSESSION_SANITIZE})
 endif()
 
-# intersession_in_batches(<target> [ALONE <files>...]): the sanitizer presets compile several files of a target as one: much of the
-# time of a cold build is the same headers. `ALONE` are files with names of their own that others have, too.
-function(intersession_in_batches target)
+# intersession_in_batches(<target> <files> [ALONE <files>...]): the presets compile so many files of a target as one: much of the time of
+# a cold build is the same headers. `ALONE` are files with names of their own that others have, too.
+function(intersession_in_batches target batch)
   cmake_parse_arguments(arg "" "" "ALONE" ${ARGN})
-  if(INTERSESSION_BATCH GREATER 1)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${INTERSESSION_BATCH})
+  if(batch GREATER 1)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${batch})
     set_source_files_properties(${arg_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
 endfunction()
@@ -38,7 +38,7 @@ function(intersession_room name)
     target_link_libraries(intersession_${name} PUBLIC intersession_${below})
   endforeach()
   target_include_directories(intersession_${name} SYSTEM PRIVATE ${arg_SYSTEM_INCLUDES})
-  intersession_in_batches(intersession_${name} ALONE ${arg_ALONE})
+  intersession_in_batches(intersession_${name} ${INTERSESSION_BATCH} ALONE ${arg_ALONE})
 endfunction()
 
 # The presets' tests run in one ctest; their names tell them apart.
@@ -58,7 +58,7 @@ function(intersession_unit_tests room)
     return()
   endif()
   add_executable(${room}_test ${sources})
-  intersession_in_batches(${room}_test ALONE ${arg_ALONE})
+  intersession_in_batches(${room}_test ${INTERSESSION_TEST_BATCH} ALONE ${arg_ALONE})
   target_link_libraries(${room}_test PRIVATE intersession_${room} ${arg_LINK} GTest::gmock GTest::gtest_main
                                              ${CMAKE_DL_LIBS})
   intersession_suites(${room}_test unit.${room} unit)

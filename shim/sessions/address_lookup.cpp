@@ -4,7 +4,7 @@
 namespace shim::sessions {
 namespace {
 /// Without an answer to the guess, the process may have begun anew less often than the caller.
-constexpr base::Nanoseconds kPatience = 10'000'000;
+constexpr base::Nanoseconds kUnansweredFor = 10'000'000;
 /// Without a further answer, the newest one so far is the newest there is.
 constexpr base::Nanoseconds kSettled = 5'000'000;
 /// So long an address that was found is trusted without looking for a newer one.
@@ -48,7 +48,7 @@ base::Status AddressLookup::take_answers() {
 base::Status AddressLookup::widen(base::Nanoseconds silent) {
   if (!newest_) {
     SHIM_TRY(ask(guess_));
-    if (silent > kPatience) SHIM_TRY(ask(0));
+    if (silent > kUnansweredFor) SHIM_TRY(ask(0));
   } else if (!newest_has_address_ || silent >= kTrust || (to_hand_out_ && *newest_ != guess_)) {
     SHIM_TRY(ask(*newest_ + 1));
   }

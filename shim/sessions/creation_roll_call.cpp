@@ -14,7 +14,7 @@ namespace {
 
 /// So long a member waits for the others before it goes the long way, where all that may be wrong is found out. Longer than processes
 /// that come together take where many share a core.
-constexpr double kPatience = 0.01;
+constexpr double kRollCallPatience = 0.01;
 /// Of a time-out that the user has set, so much.
 constexpr double kPartOfTimeout = 0.25;
 
@@ -38,7 +38,7 @@ std::array<std::uint32_t, 1 + transport::kRollCallExtra> words_of(std::uint32_t 
 }
 
 double patience_under(const base::Settings& settings) {
-  return settings.create_timeout > 0 ? std::min(kPatience, settings.create_timeout * kPartOfTimeout) : kPatience;
+  return settings.create_timeout > 0 ? std::min(kRollCallPatience, settings.create_timeout * kPartOfTimeout) : kRollCallPatience;
 }
 
 }  // namespace

@@ -19,13 +19,13 @@ struct Neighbour {
   int vertex;
   std::int64_t weight;
 };
-using Neighbours = std::vector<std::vector<Neighbour>>;
+using AdjacencyLists = std::vector<std::vector<Neighbour>>;
 
 std::size_t at(int vertex) { return static_cast<std::size_t>(vertex); }
 
 /// Both ways; loops cut nothing.
-Neighbours neighbours_of(const std::vector<Edge>& edges, std::size_t vertices) {
-  Neighbours neighbours(vertices);
+AdjacencyLists adjacency_of(const std::vector<Edge>& edges, std::size_t vertices) {
+  AdjacencyLists neighbours(vertices);
   for (const Edge& edge : edges) {
     if (edge.from == edge.to) continue;
     neighbours[at(edge.from)].push_back({edge.to, edge.weight});
@@ -36,7 +36,7 @@ Neighbours neighbours_of(const std::vector<Edge>& edges, std::size_t vertices) {
 
 class Halving {
  public:
-  Halving(const Neighbours& neighbours, const Members& members)
+  Halving(const AdjacencyLists& neighbours, const Members& members)
       : neighbours_(neighbours), members_(members), vertices_(neighbours.size()), member_at_(neighbours.size()) {
     std::vector<int> all(neighbours.size());
     std::iota(all.begin(), all.end(), 0);
@@ -107,7 +107,7 @@ class Halving {
     for (std::size_t i = 0; i < vertices.size(); ++i) member_at_[at(vertices[i])] = members[i];
   }
 
-  const Neighbours& neighbours_;
+  const AdjacencyLists& neighbours_;
   const Members& members_;
   std::vector<Vertex> vertices_;
   std::vector<int> member_at_;
@@ -127,7 +127,7 @@ std::vector<int> place_in_graph(const Group& group, const std::vector<Edge>& edg
     for (const Edge& edge : edges) weight += node(edge.from) != node(edge.to) ? edge.weight : 0;
     return weight;
   };
-  const Neighbours neighbours = neighbours_of(edges, as_they_are.size());
+  const AdjacencyLists neighbours = adjacency_of(edges, as_they_are.size());
   const Halving halving(neighbours, members);
   return cut(halving.member_at()) < cut(as_they_are) ? halving.member_at() : as_they_are;
 }

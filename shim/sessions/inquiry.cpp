@@ -6,7 +6,7 @@
 namespace shim::sessions {
 namespace {
 /// After the launcher has answered one question about a process, the answers to others that it was asked together with it are not far.
-constexpr base::Nanoseconds kPatience = 1'000'000'000;
+constexpr base::Nanoseconds kUnpublishedFor = 1'000'000'000;
 }  // namespace
 
 std::string end_key(std::uint32_t life) { return "intersession.end." + std::to_string(life); }
@@ -54,7 +54,7 @@ Inquiry::Finding Inquiry::poll() {
   if (*published_.value == no_address()) return Finding::none_yet;
   const base::Nanoseconds now = base::now_ns();
   if (!published_since_) published_since_ = now;
-  return now - *published_since_ > kPatience ? Finding::has_ended : Finding::none_yet;
+  return now - *published_since_ > kUnpublishedFor ? Finding::has_ended : Finding::none_yet;
 }
 
 }  // namespace shim::sessions
