@@ -33,6 +33,8 @@ The other keys hold for all of them:
     output       regular expressions that must be found in the output (^ and $ match at lines)
     forbidden    regular expressions that must not
     serial       true: never beside other tests
+    in_turn      true: what the jobs show lies below all MPIs (lines, providers, room for messages), so each combination of the other
+                 columns runs over one substrate: neighbours over different ones, and the first over one that the name picks
     world        true: the program uses the world model, so the job is left out over several nodes of a substrate whose own
                  world fails there
 """
@@ -41,6 +43,7 @@ import itertools
 import pathlib
 import shlex
 import tomllib
+import zlib
 from typing import Any, Iterator
 
 from launchers import LAUNCHERS, NONE, OWN_LAUNCHER, WORLD_FAILS_OVER_NODES
@@ -185,11 +188,26 @@ def _combinations(row: dict[str, Any], built: list[str]) -> Iterator[dict[str, A
                 yield dict(zip(_COLUMNS, (library, substrate, processes, nodes, *others)))
 
 
+def _in_turn(row: dict[str, Any], combinations: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of those combinations that are alike but for the MPI below, one: as on a chequerboard, so that each entry of a column meets all MPIs."""
+    columns = [column for column in _COLUMNS if column != "substrate" and (column != "launcher" or column in row)]
+    entries = {column: list(dict.fromkeys(choice[column] for choice in combinations)) for column in columns}
+    alike: dict[tuple[int, ...], list[dict[str, Any]]] = {}
+    for choice in combinations:
+        alike.setdefault(tuple(entries[column].index(choice[column]) for column in columns), []).append(choice)
+    first = zlib.crc32(str(row.get("name") or row.get("program")).encode())
+    return [choices[(first + sum(places)) % len(choices)] for places, choices in alike.items()]
+
+
 def expand(row: dict[str, Any], words: dict[str, Any]) -> list[Job]:
     """All jobs of one table. words["substrates"]: those that the build has."""
     row = dict(row)
     try:
-        made = [_make(row, columns, words) for columns in list(_combinations(row, words["substrates"]))]
+        given, goes_round = dict(row), row.pop("in_turn", False)
+        combinations = list(_combinations(row, words["substrates"]))
+        if goes_round:
+            combinations = _in_turn(given, combinations)
+        made = [_make(row, columns, words) for columns in combinations]
         for job in made:
             _check(job)
     except (TypeError, KeyError, BadTable) as error:

@@ -224,6 +224,14 @@ class Tables(unittest.TestCase):
         made = jobs.expand({"program": "p", "nodes": [1, 2], "world": True}, _BUILT)
         self.assertEqual([job.name for job in made], ["p.openmpi.linked.p1", "p.openmpi.linked.p1.n2", "p.mpich.linked.p1"])
 
+    def test_substrates_in_turn(self) -> None:
+        row = {"program": "p", "processes": [2, 3], "nodes": [1, 2], "in_turn": True}
+        names = [job.name for job in jobs.expand(row, _BUILT)]
+        self.assertEqual(sorted(names), ["p.mpich.linked.p2", "p.mpich.linked.p3.n2", "p.openmpi.linked.p2.n2", "p.openmpi.linked.p3"])
+        self.assertEqual(len(jobs.expand(row, {"substrates": ["mpich"]})), 4)
+        self.assertEqual({jobs.expand({"program": "p", "name": name, "in_turn": True}, _BUILT)[0].substrate for name in "abcdef"},
+                         {"openmpi", "mpich"}, "jobs of one combination are not all of one MPI")
+
     def test_words_are_filled_in(self) -> None:
         job, = jobs.expand({"program": "p", "processes": 4, "arguments": ["{processes}", "{build}/x", "{other}"],
                             "substrate": "mpich", "output": ["{processes} of {substrate}"], "environment": {"A": "{nodes}"}},

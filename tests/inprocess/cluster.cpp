@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -23,6 +24,14 @@ int size_of(const World& world) {
 std::string new_folder() {
   std::string name = "/dev/shm/intersession-test-XXXXXX";
   return mkdtemp(name.data()) ? name : std::string();
+}
+
+/// To which all processes append: two writes to one descriptor of a memfd are made at the same place otherwise, since Linux locks
+/// the place of files alone that were opened by a name.
+int new_log() {
+  const int descriptor = memfd_create("log", MFD_CLOEXEC);
+  fcntl(descriptor, F_SETFL, O_APPEND);
+  return descriptor;
 }
 
 const types::Type& int64() { return *types::find_predefined("MPI_INT64_T"); }
@@ -46,7 +55,7 @@ Cluster::Cluster(World world, base::Settings settings, transport::LoopFaults fau
     : settings_(std::move(settings)),
       size_(size_of(world)),
       folder_(new_folder()),
-      log_descriptor_(memfd_create("log", MFD_CLOEXEC)),
+      log_descriptor_(new_log()),
       launcher_(bootstrap::inmem::Launcher::start(std::move(world))),
       faults_(faults),
       network_(faults) {
@@ -91,7 +100,9 @@ void Cluster::run(const Ranks& ranks, const std::function<void(Member&)>& body) 
 }
 
 std::string Cluster::log() const {
-  std::string text(static_cast<std::size_t>(lseek(log_descriptor_, 0, SEEK_END)), '\0');
+  struct stat status {};
+  fstat(log_descriptor_, &status);
+  std::string text(static_cast<std::size_t>(status.st_size), '\0');
   auto got = pread(log_descriptor_, text.data(), text.size(), 0);
   text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   return text;
