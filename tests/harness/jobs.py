@@ -33,8 +33,9 @@ The other keys hold for all of them:
     output       regular expressions that must be found in the output (^ and $ match at lines)
     forbidden    regular expressions that must not
     serial       true: never beside other tests
-    in_turn      true: what the jobs show lies below all MPIs (lines, providers, room for messages), so each combination of the other
-                 columns runs over one substrate: neighbours over different ones, and the first over one that the name picks
+    in_turn      true: each combination of the other columns runs over one substrate, neighbours over different ones, and the first over
+                 one that the name picks. For what lies below all MPIs (lines, providers, room for messages), and where each entry of a
+                 column still meets each MPI
     world        true: the program uses the world model, so the job is left out over several nodes of a substrate whose own
                  world fails there
 """

@@ -20,7 +20,7 @@ base::Settings without_reads() {
 }
 
 /// Two processes, with an engine each in two worlds.
-class TwoEngines : public ::testing::Test {
+class EnginesOfOneProcess : public ::testing::Test {
  protected:
   std::vector<std::shared_ptr<Engines>> engines{std::make_shared<Engines>(), std::make_shared<Engines>()};
   World first{{.settings = without_reads(), .engines = engines}}, second{{.settings = without_reads(), .engines = engines}};
@@ -55,7 +55,7 @@ TEST(Engines, NobodyIsInOneThatIsBeingMade) {
   looker.join();
 }
 
-TEST_F(TwoEngines, AWaitInOneMovesWhatTheOtherHasUnderWay) {
+TEST_F(EnginesOfOneProcess, AWaitInOneMovesWhatTheOtherHasUnderWay) {
   Request* send = value_of(second.engine(0).isend(*there[0], from(data), 1, 1, Mode::standard));
   std::thread other([&] {
     EXPECT_TRUE(receive_long());
@@ -69,7 +69,7 @@ TEST_F(TwoEngines, AWaitInOneMovesWhatTheOtherHasUnderWay) {
   Engine::release(send);
 }
 
-TEST_F(TwoEngines, ReceivesThatNeverWaitDoNotKeepTheOtherEngineFromMoving) {
+TEST_F(EnginesOfOneProcess, ReceivesThatNeverWaitDoNotKeepTheOtherEngineFromMoving) {
   Request* send = value_of(second.engine(0).isend(*there[0], from(data), 1, 1, Mode::standard));
   std::atomic<bool> is_over{false};
   std::thread receiver([&] {
@@ -86,7 +86,7 @@ TEST_F(TwoEngines, ReceivesThatNeverWaitDoNotKeepTheOtherEngineFromMoving) {
   Engine::release(send);
 }
 
-TEST_F(TwoEngines, OneThatIsAskedAgainAndAgainMovesTheOther) {
+TEST_F(EnginesOfOneProcess, OneThatIsAskedAgainAndAgainMovesTheOther) {
   Request* send = value_of(second.engine(0).isend(*there[0], from(data), 1, 1, Mode::standard));
   Data word(8);
   Request* never = value_of(first.engine(0).irecv(*here[0], into(word), 1, 1));
@@ -102,7 +102,7 @@ TEST_F(TwoEngines, OneThatIsAskedAgainAndAgainMovesTheOther) {
   Engine::release(send);
 }
 
-TEST_F(TwoEngines, WhereOthersMoveOneTheWaiterDoesNot) {
+TEST_F(EnginesOfOneProcess, WhereOthersMoveOneTheWaiterDoesNot) {
   int runs = 0, own = 0;
   const std::uint64_t work = second.engine(0).add_progress([&] { ++runs; });
   // as another thread would, between any two looks
@@ -115,7 +115,7 @@ TEST_F(TwoEngines, WhereOthersMoveOneTheWaiterDoesNot) {
   second.engine(0).remove_progress(work);
 }
 
-TEST_F(TwoEngines, ProgressOfAllReachesEach) {
+TEST_F(EnginesOfOneProcess, ProgressOfAllReachesEach) {
   int in_first = 0, in_second = 0;
   const std::uint64_t one = first.engine(0).add_progress([&] { ++in_first; }), other = second.engine(0).add_progress([&] { ++in_second; });
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(engines[0]->progress());
@@ -126,14 +126,14 @@ TEST_F(TwoEngines, ProgressOfAllReachesEach) {
 }
 
 // What somebody else's work needs now and then it needs, whichever engine the thread sleeps in.
-TEST_F(TwoEngines, WorkBeforeSleepIsDoneByWhoSleepsInTheOther) {
+TEST_F(EnginesOfOneProcess, WorkBeforeSleepIsDoneByWhoSleepsInTheOther) {
   int before_sleep = 0;
   const std::uint64_t work = first.engine(0).add_progress([] {}, [&] { ++before_sleep; });
   EXPECT_TRUE(value_of(second.engine(0).wait_until([&] { return before_sleep > 2; }, base::Deadline::after_seconds(kPatience))));
   first.engine(0).remove_progress(work);
 }
 
-TEST_F(TwoEngines, BasesOfOneAreNoHolesInTheOthers) {
+TEST_F(EnginesOfOneProcess, BasesOfOneAreNoHolesInTheOthers) {
   here.clear(), there.clear();
   for (std::uint32_t base = 1000; base < 1100; ++base) (base % 2 == 0 ? first : second).context(0, {}, base).reset();
   for (std::uint32_t base = 1000; base < 1100; ++base) EXPECT_TRUE(engines[0]->ended_bases()->contains(base));

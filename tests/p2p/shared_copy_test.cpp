@@ -7,7 +7,7 @@ namespace {
 
 using transport::LoopFaults;
 
-constexpr std::size_t kBytes = 1'000'001;  // not whole parts
+constexpr std::size_t kUnevenBytes = 1'000'001;  // not whole parts
 
 struct Pair {
   World world;
@@ -33,7 +33,7 @@ struct Pair {
     Engine::release(sent);
     Engine::release(received);
   }
-  void pass(std::uint32_t seed, std::size_t bytes = kBytes) {
+  void pass(std::uint32_t seed, std::size_t bytes = kUnevenBytes) {
     const Data data = pattern(bytes, seed);
     Data there(bytes);
     end(send(data), receive(there));
@@ -58,8 +58,8 @@ TEST(SharedCopy, ShortOnesAreTheReceiversAlone) {
 
 TEST(SharedCopy, TheReceiverNeedsNobody) {
   Pair pair;
-  const Data data = pattern(kBytes, 1);
-  Data there(kBytes);
+  const Data data = pattern(kUnevenBytes, 1);
+  Data there(kUnevenBytes);
   Request* sent = pair.send(data);
   Request* received = pair.receive(there);
   for (int i = 0; i < 1000 && !received->is_done(); ++i) ASSERT_TRUE(pair.world.engine(1).progress());
@@ -73,8 +73,8 @@ TEST(SharedCopy, TheReceiverNeedsNobody) {
 /// What the sender learns of a message that is over does not touch the next one.
 TEST(SharedCopy, ASenderThatComesLateLeavesTheNextMessageAlone) {
   Pair pair;
-  const Data first = pattern(kBytes, 1), second = pattern(kBytes, 2);
-  Data there(kBytes), next(kBytes);
+  const Data first = pattern(kUnevenBytes, 1), second = pattern(kUnevenBytes, 2);
+  Data there(kUnevenBytes), next(kUnevenBytes);
   Request* sent[] = {pair.send(first), pair.send(second)};
   Request* received[] = {pair.receive(there), pair.receive(next)};
   for (int i = 0; i < 1000 && !received[0]->is_done(); ++i) ASSERT_TRUE(pair.world.engine(1).progress());
@@ -87,9 +87,9 @@ TEST(SharedCopy, ASenderThatComesLateLeavesTheNextMessageAlone) {
 /// Several at once, whose sender has announced all before the first is copied.
 void pass_many(Pair& pair) {
   constexpr int kMessages = 7;
-  std::vector<Data> data, there(kMessages, Data(kBytes));
+  std::vector<Data> data, there(kMessages, Data(kUnevenBytes));
   std::vector<Request*> sent, received;
-  for (int i = 0; i < kMessages; ++i) data.push_back(pattern(kBytes - static_cast<std::size_t>(i) * 100'000, static_cast<std::uint32_t>(i)));
+  for (int i = 0; i < kMessages; ++i) data.push_back(pattern(kUnevenBytes - static_cast<std::size_t>(i) * 100'000, static_cast<std::uint32_t>(i)));
   for (int i = 0; i < kMessages; ++i) {
     there[static_cast<std::size_t>(i)].resize(data[static_cast<std::size_t>(i)].size());
     sent.push_back(pair.send(data[static_cast<std::size_t>(i)]));
@@ -108,8 +108,8 @@ TEST(SharedCopy, MessagesOfOneSenderTakeTurns) {
 TEST(SharedCopy, WhoeverBeginsToSendMeanwhileLeavesNoneBehind) {
   Pair pair;
   constexpr std::size_t kMessages = 5;
-  const Data ours = pattern(kBytes, 1), theirs = pattern(kBytes, 2);
-  std::vector<Data> here(kMessages, Data(kBytes)), there(kMessages, Data(kBytes));
+  const Data ours = pattern(kUnevenBytes, 1), theirs = pattern(kUnevenBytes, 2);
+  std::vector<Data> here(kMessages, Data(kUnevenBytes)), there(kMessages, Data(kUnevenBytes));
   std::vector<Request*> sent, received;
   for (std::size_t i = 0; i < kMessages; ++i) sent.push_back(pair.send(ours, 0));
   for (Data& data : there) received.push_back(pair.receive(data, 1));
@@ -123,8 +123,8 @@ TEST(SharedCopy, WhoeverBeginsToSendMeanwhileLeavesNoneBehind) {
 
 TEST(SharedCopy, InBothDirectionsEachReadsItsOwn) {
   Pair pair;
-  const Data ours = pattern(kBytes, 1), theirs = pattern(kBytes, 2);
-  Data here(kBytes), there(kBytes);
+  const Data ours = pattern(kUnevenBytes, 1), theirs = pattern(kUnevenBytes, 2);
+  Data here(kUnevenBytes), there(kUnevenBytes);
   Request* sent[] = {pair.send(ours, 0), pair.send(theirs, 1)};
   Request* received[] = {pair.receive(there, 1), pair.receive(here, 0)};
   pair.end(sent[0], received[0]);
@@ -136,8 +136,8 @@ TEST(SharedCopy, InBothDirectionsEachReadsItsOwn) {
 
 TEST(SharedCopy, NothingIsWrittenBehindATooShortBuffer) {
   Pair pair;
-  const Data data = pattern(kBytes, 1);
-  Data there(kBytes, 0x55);
+  const Data data = pattern(kUnevenBytes, 1);
+  Data there(kUnevenBytes, 0x55);
   Request* sent = pair.send(data);
   Request* received = value_of(pair.world.engine(1).irecv(*pair.contexts[1], {there.data(), 300'000, &kByte}, 0, 0));
   ASSERT_TRUE(pair.world.step_until([&] { return sent->is_done() && received->is_done(); }));
@@ -176,8 +176,8 @@ TEST(SharedCopy, AReceiverThatCannotReadGoesAlone) {
 
 TEST(SharedCopy, ASenderThatDiesWithPartsOfItEndsTheReceive) {
   Pair pair;
-  const Data data = pattern(kBytes, 1);
-  Data there(kBytes);
+  const Data data = pattern(kUnevenBytes, 1);
+  Data there(kUnevenBytes);
   pair.send(data);
   Request* received = pair.receive(there);
   constexpr std::uint32_t kFirstTurn = 1;

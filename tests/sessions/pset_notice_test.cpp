@@ -6,19 +6,17 @@
 namespace shim::sessions {
 namespace {
 
-using Kind = PsetNotice::Kind;
-
-PsetNotice wanted(std::vector<Range> ranges) { return {Kind::wanted, "a name", Group::of_ranges(std::move(ranges))}; }
+PsetNotice wanted(std::vector<Range> ranges) { return {PsetNotice::Kind::wanted, "a name", Group::of_ranges(std::move(ranges))}; }
 
 TEST(PsetNotice, GoesThroughBytes) {
   for (const auto& ranges : std::vector<std::vector<Range>>{{{0, 3, 1, 1}}, {{0, 0, 10, 1}}, {{0, 9, 5, -2}, {0, 2, 2, 6}}}) {
     const auto read = decode_pset_notice(encode(wanted(ranges)), 10);
     ASSERT_TRUE(read);
-    EXPECT_EQ(read->kind, Kind::wanted);
+    EXPECT_EQ(read->kind, PsetNotice::Kind::wanted);
     EXPECT_EQ(read->name, "a name");
     EXPECT_EQ(*read->group, *Group::of_ranges(ranges));
   }
-  for (Kind kind : {Kind::granted, Kind::withdrawn}) {
+  for (PsetNotice::Kind kind : {PsetNotice::Kind::granted, PsetNotice::Kind::withdrawn}) {
     const auto read = decode_pset_notice(encode({kind, "b", nullptr}), 1);
     ASSERT_TRUE(read);
     EXPECT_EQ(read->kind, kind);
@@ -45,7 +43,7 @@ TEST(PsetNotice, BytesOfAnyOtherKindAreNone) {
   EXPECT_FALSE(decode_pset_notice(other, 10));
   other = bytes, other[2] = std::byte{0xff}, other[5] = std::byte{0xff};
   EXPECT_FALSE(decode_pset_notice(other, 10));
-  EXPECT_FALSE(decode_pset_notice(encode({Kind::granted, "", nullptr}), 10));
+  EXPECT_FALSE(decode_pset_notice(encode({PsetNotice::Kind::granted, "", nullptr}), 10));
 }
 
 }  // namespace
