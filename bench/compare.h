@@ -220,7 +220,7 @@ static void started_row(const Compared *c, const StartedRow *r, Case *on) {
 static void started(const Compared *c, int is_persistent) {
   Case state = make_case(c->size);
   for (const StartedRow *r = started_rows; r < started_rows + sizeof started_rows / sizeof started_rows[0]; ++r) {
-    if (r->is_persistent != is_persistent || fails_below(r, c->size)) continue;
+    if (r->is_persistent != is_persistent || fails_below(r)) continue;
     for (int i = 0; i < (r->has_bytes ? row_sizes : 1); ++i) {
       set_bytes(&state, r->has_bytes ? sizes_of_rows[i] : 0, c->size);
       started_row(c, r, &state);

@@ -82,12 +82,13 @@ static const StartedRow started_rows[] = {
     {"Alltoall_init", alltoall_init, 1, 1},
 };
 
-/* MPICH 4.0.2 ends with "Invalid communicator" in MPI_Wait of what MPI_Scatter_init has made among more than two. */
-static inline int fails_below(const StartedRow *r, int size) {
+/* MPICH 4.0.2 delivers nothing of what MPI_Scatter_init and MPI_Allgather_init have made but at the first start, and the root's own part of
+ * MPI_Gather_init at none (docs/measurements.md); the first ends with "Invalid communicator" in MPI_Wait among more than two. */
+static inline int fails_below(const StartedRow *r) {
 #if defined(MPICH_VERSION) && !defined(INTERSESSION_MPI_H)
-  return r->make == scatter_init && size > 2;
+  return r->make == gather_init || r->make == scatter_init || r->make == allgather_init;
 #else
-  return (void)r, (void)size, 0;
+  return (void)r, 0;
 #endif
 }
 
