@@ -173,10 +173,7 @@ def _check(job: Job) -> None:
         raise BadTable("no program is named")
 
 
-def _combinations(row: dict[str, Any], built: list[str]) -> Iterator[dict[str, Any]]:
-    """All combinations of the row's columns, which are taken out of it."""
-    needs_world = row.pop("world", False)
-    given = {column: _as_list(row.pop(column)) for column in _COLUMNS if column in row}
+def _all_combinations(given: dict[str, list[Any]], needs_world: bool, built: list[str]) -> Iterator[dict[str, Any]]:
     for library in given.get("library", ["linked"]):
         for substrate in given.get("substrate", ["none"] if library == "none" else built):
             if substrate in OWN_LAUNCHER and substrate not in ("none", *built):
@@ -189,26 +186,29 @@ def _combinations(row: dict[str, Any], built: list[str]) -> Iterator[dict[str, A
                 yield dict(zip(_COLUMNS, (library, substrate, processes, nodes, *others)))
 
 
-def _in_turn(row: dict[str, Any], combinations: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _in_turn(combinations: list[dict[str, Any]], given: dict[str, list[Any]], name: str) -> list[dict[str, Any]]:
     """Of those combinations that are alike but for the MPI below, one: as on a chequerboard, so that each entry of a column meets all MPIs."""
-    columns = [column for column in _COLUMNS if column != "substrate" and (column != "launcher" or column in row)]
-    entries = {column: list(dict.fromkeys(choice[column] for choice in combinations)) for column in columns}
+    others = {column: entries for column, entries in given.items() if column != "substrate"}
     alike: dict[tuple[int, ...], list[dict[str, Any]]] = {}
     for choice in combinations:
-        alike.setdefault(tuple(entries[column].index(choice[column]) for column in columns), []).append(choice)
-    first = zlib.crc32(str(row.get("name") or row.get("program")).encode())
+        alike.setdefault(tuple(entries.index(choice[column]) for column, entries in others.items()), []).append(choice)
+    first = zlib.crc32(name.encode())
     return [choices[(first + sum(places)) % len(choices)] for places, choices in alike.items()]
+
+
+def _combinations(row: dict[str, Any], built: list[str]) -> list[dict[str, Any]]:
+    """The combinations that run of the row's columns, which are taken out of it."""
+    needs_world, goes_round = row.pop("world", False), row.pop("in_turn", False)
+    given = {column: _as_list(row.pop(column)) for column in _COLUMNS if column in row}
+    combinations = list(_all_combinations(given, needs_world, built))
+    return _in_turn(combinations, given, str(row.get("name") or row.get("program"))) if goes_round else combinations
 
 
 def expand(row: dict[str, Any], words: dict[str, Any]) -> list[Job]:
     """All jobs of one table. words["substrates"]: those that the build has."""
     row = dict(row)
     try:
-        given, goes_round = dict(row), row.pop("in_turn", False)
-        combinations = list(_combinations(row, words["substrates"]))
-        if goes_round:
-            combinations = _in_turn(given, combinations)
-        made = [_make(row, columns, words) for columns in combinations]
+        made = [_make(row, columns, words) for columns in _combinations(row, words["substrates"])]
         for job in made:
             _check(job)
     except (TypeError, KeyError, BadTable) as error:
