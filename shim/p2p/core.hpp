@@ -31,7 +31,7 @@ class Core final : private transport::Sink {
  public:
   explicit Core(EngineSpec engine_spec);
   ~Core();
-  Guard enter() {
+  [[gnu::hot]] Guard enter() {
     Guard guard(lock_);
     if (sleepers() != 0) several_threads_ = true;
     return guard;
@@ -83,10 +83,10 @@ class Core final : private transport::Sink {
   bool has_output() const { return !busy_.empty(); }
 
   // --- send.cpp
-  bool send_at_once(Context& context, const types::ConstBuffer& data, int rank, int tag, Plane plane);
+  [[gnu::hot]] bool send_at_once(Context& context, const types::ConstBuffer& data, int rank, int tag, Plane plane);
   // The same, and the message can be asked for back later.
-  bool send_at_once(Context& context, const types::ConstBuffer& data, int rank, int tag, Departed& departed);
-  bool send_at_once(SendRequest& request);
+  [[gnu::hot]] bool send_at_once(Context& context, const types::ConstBuffer& data, int rank, int tag, Departed& departed);
+  [[gnu::hot]] bool send_at_once(SendRequest& request);
   /// See Engine::request_of.
   Request* request_of(Context& context, const Departed& departed);
   base::Status start(SendRequest& request, Guard& guard);
@@ -102,7 +102,7 @@ class Core final : private transport::Sink {
   // --- receive.cpp
   /// The short way: true when the message has come before anything else had to be done. False: take the long way, which meets
   /// whatever was in the way here.
-  bool receive_at_once(Awaited& awaited);
+  [[gnu::hot]] bool receive_at_once(Awaited& awaited);
   bool look_once(Awaited& awaited);
   base::Result<Outcome> receive(const Address& from, const types::Buffer& into);  ///< the long way; no lock
   /// For a receive that does not wait: takes its message if that is the next to come from its source, and no other receive waits for
@@ -209,7 +209,7 @@ class Core final : private transport::Sink {
     std::vector<std::byte> bytes;
   };
 
-  bool on_packet(transport::ConstSpan packet) override;
+  [[gnu::hot]] bool on_packet(transport::ConstSpan packet) override;
   void on_matched(transport::MatchedReceive& receive, transport::ConstSpan packet) override;
   void on_withdrawn(transport::MatchedReceive& receive) override;
   std::optional<transport::Placement> place(transport::ConstSpan beginning, std::size_t bytes) override;
@@ -327,9 +327,9 @@ class Core final : private transport::Sink {
   void count_sleepers(int by) { sleepers_.store(sleepers() + by, std::memory_order_relaxed); }
   void change_sleepers(int by);  ///< no lock
   bool must_poll_others() const;
-  bool may_take_short_way(const Awaited& awaited);
-  bool is_turn_of_other_engines();
-  int poll_for(const Awaited& awaited, base::Status& status);
+  [[gnu::hot]] bool may_take_short_way(const Awaited& awaited);
+  [[gnu::hot]] bool is_turn_of_other_engines();
+  [[gnu::hot]] int poll_for(const Awaited& awaited, base::Status& status);
   void end_all(Peer& with, const base::Error& reason);
   void note_failure(Context& context, Peer& gone);
   void take_what_has_come();

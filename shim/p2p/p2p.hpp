@@ -210,7 +210,7 @@ class Engine {
   void skip_base(std::uint32_t base);
 
   // --- sending: dest is a rank of the context or kProcNull; tag from 0 to kTagUpperBound; arguments are checked by the caller.
-  base::Status send(Context& context, const types::ConstBuffer& data, int dest, int tag, Mode mode, Plane plane = Plane::user);
+  [[gnu::hot]] base::Status send(Context& context, const types::ConstBuffer& data, int dest, int tag, Mode mode, Plane plane = Plane::user);
   base::Result<Request*> isend(Context& context, const types::ConstBuffer& data, int dest, int tag, Mode mode,
                                Plane plane = Plane::user);
   /// As isend in standard mode; null where the message has left at once, so that there is nothing to wait for.
@@ -223,7 +223,7 @@ class Engine {
     return isend(context, data, dest, tag, mode);
   }
   /// As send in standard mode, where the message leaves at once or goes nowhere; else nothing has happened.
-  bool send_at_once(Context& context, const types::ConstBuffer& data, int dest, int tag);
+  [[gnu::hot]] bool send_at_once(Context& context, const types::ConstBuffer& data, int dest, int tag);
   /// The request of a message that left at once, complete, for cancel().
   Request* request_of(Context& context, const Departed& departed);
   /// As isend, with the data copied and kept by the engine: the user's buffer is free at once (MPI_Bsend and friends account
@@ -232,9 +232,9 @@ class Engine {
 
   // --- receiving: source is a rank, kAnySource or kProcNull; tag a tag or kAnyTag. A message longer than the buffer is an
   //     error of class truncate, with the buffer filled.
-  base::Result<Outcome> recv(Context& context, const types::Buffer& into, int source, int tag, Plane plane = Plane::user);
+  [[gnu::hot]] base::Result<Outcome> recv(Context& context, const types::Buffer& into, int source, int tag, Plane plane = Plane::user);
   /// The same where the message is there, or comes within moments and nothing else is in the way; else nothing has happened.
-  std::optional<base::Result<Outcome>> recv_at_once(Context& context, const types::Buffer& into, int source, int tag, Plane plane);
+  [[gnu::hot]] std::optional<base::Result<Outcome>> recv_at_once(Context& context, const types::Buffer& into, int source, int tag, Plane plane);
   base::Result<Request*> irecv(Context& context, const types::Buffer& into, int source, int tag, Plane plane = Plane::user,
                                Caller caller = Caller::goes_on);
   /// As irecv on the user's plane; null where the message was there, and then `received` tells of it.
@@ -329,7 +329,7 @@ class Engine {
 
  private:
   /// The message has left, or goes nowhere.
-  bool send_at_once(Context& context, const types::ConstBuffer& data, int dest, int tag, Departed& departed);
+  [[gnu::hot]] bool send_at_once(Context& context, const types::ConstBuffer& data, int dest, int tag, Departed& departed);
 
   std::unique_ptr<Core> core_;
 };

@@ -23,12 +23,17 @@ struct Label {
 };
 
 /// Has memory for the payloads of packets that want to be placed, and keeps what came, by number.
-class Shelf final : public Sink {
+class Shelf final : public Sink, public Connection::Taker {
  public:
   std::map<std::uint64_t, Bytes> came;
   int placed = 0, dropped = 0;
   bool is_closed = false;  ///< nothing has a place any more
 
+  bool take(const ReceivedFrame& frame) override {
+    if (frame.placed != 0) on_placed(frame.bytes, frame.placed);
+    else on_packet(frame.bytes);
+    return true;
+  }
   bool on_packet(ConstSpan packet) override {
     const auto label = label_of(packet);
     came[label->number].assign(packet.begin() + sizeof(Label), packet.end());
@@ -83,14 +88,7 @@ class ConnectionTest : public ::testing::Test {
     return static_cast<std::size_t>(std::max<ssize_t>(written, 0));
   }
 
-  base::Result<bool> receive() {
-    const auto take = [&](const ReceivedFrame& frame) {
-      if (frame.placed != 0) shelf_.on_placed(frame.bytes, frame.placed);
-      else shelf_.on_packet(frame.bytes);
-      return true;
-    };
-    return near_->receive(room_, take, shelf_);
-  }
+  base::Result<bool> receive() { return near_->receive(room_, shelf_, shelf_); }
 
   /// Writes all in pieces of at most so many bytes, and receives after each.
   void write_in_pieces(ConstSpan bytes, std::size_t longest, std::mt19937& random) {

@@ -6,8 +6,8 @@
 namespace shim::intercept {
 namespace {
 
-inline base::Status receive(void* buf, Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm handle,
-                            MPI_Status* status) {
+[[gnu::hot]] inline base::Status receive(void* buf, Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm handle,
+                                           MPI_Status* status) {
   auto* comm = find_comm(handle);
   if (comm == nullptr) [[unlikely]] return slow::no_comm(handle);
   types::Buffer into;
@@ -23,7 +23,7 @@ inline base::Status receive(void* buf, Count count, MPI_Datatype datatype, int s
 
 namespace ours {
 
-int Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status* status) {
+[[gnu::hot]] int Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status* status) {
   return deliver(Subject::comm(comm), "MPI_Recv", [&] { return receive(buf, count, datatype, source, tag, comm, status); });
 }
 int Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status* status) {

@@ -13,7 +13,7 @@ struct Message {
   int dest, tag;
 };
 
-inline base::Status send(const Message& message, MPI_Comm handle, p2p::Mode mode) {
+[[gnu::hot]] inline base::Status send(const Message& message, MPI_Comm handle, p2p::Mode mode) {
   auto* comm = find_comm(handle);
   if (comm == nullptr) [[unlikely]] return slow::no_comm(handle);
   types::ConstBuffer data;
@@ -27,7 +27,7 @@ inline base::Status send(const Message& message, MPI_Comm handle, p2p::Mode mode
 
 namespace ours {
 
-int Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+[[gnu::hot]] int Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   return deliver(Subject::comm(comm), "MPI_Send",
                  [&] { return send({buf, count, datatype, dest, tag}, comm, p2p::Mode::standard); });
 }

@@ -43,7 +43,7 @@ constexpr std::size_t cost_of(std::size_t bytes) { return bytes + sizeof(FrameHe
 bool would_wait(int code) { return code == EAGAIN || code == EWOULDBLOCK || code == EINTR; }
 
 /// As send(2) answers.
-ssize_t send_short(int socket, FrameHead head, ConstSpan first, ConstSpan second) {
+[[gnu::hot]] ssize_t send_short(int socket, FrameHead head, ConstSpan first, ConstSpan second) {
   std::array<std::byte, kShortFrame> frame;
   std::memcpy(frame.data(), &head, sizeof head);
   const auto* end = std::ranges::copy(second, std::ranges::copy(first, frame.data() + sizeof head).out).out;
@@ -157,12 +157,12 @@ bool Connection::is_delivered() const {
 }
 
 /// Hands on the whole frames in front; of the last, if it is not there as a whole, keeps what is. False to stop for good.
-Result<bool> Connection::take_frames(ConstSpan bytes, const Take& take, Sink& places) {
+Result<bool> Connection::take_frames(ConstSpan bytes, Taker& taker, Sink& places) {
   for (;;) {
     SHIM_TRY_ASSIGN(const auto frame, first_frame(bytes, state_ == State::stranger ? kLongestHello : kLongestFrame));
     if (!frame) break;
     bytes = bytes.subspan(frame->length());
-    if (!take(*frame)) return false;
+    if (!taker.take(*frame)) return false;
   }
   if (!begin_placing(bytes, places)) rest_.assign(bytes.begin(), bytes.end());
   return true;
@@ -186,7 +186,7 @@ bool Connection::begin_placing(ConstSpan bytes, Sink& places) {
 }
 
 /// The rest of a payload, and in the same look the beginning of what follows, which says where that belongs.
-Result<Connection::Came> Connection::receive_placed(std::span<std::byte> room, const Take& take, Sink& places) {
+Result<Connection::Came> Connection::receive_placed(std::span<std::byte> room, Taker& taker, Sink& places) {
   const ConstSpan header = ConstSpan(rest_).subspan(sizeof(FrameHead));
   const auto place = places.place(header, header.size() + to_place_);
   const std::size_t missing = to_place_ - placed_;
@@ -199,26 +199,26 @@ Result<Connection::Came> Connection::receive_placed(std::span<std::byte> room, c
   const auto have = static_cast<std::size_t>(got);
   placed_ += std::min(have, missing);
   if (placed_ != to_place_) return Came::all_there_is;
-  if (!take({.kind = ContactFrame::packet, .bytes = header, .placed = std::exchange(to_place_, 0)})) return Came::end;
-  SHIM_TRY_ASSIGN(const bool goes_on, take_frames(ConstSpan(next).first(have - missing), take, places));
+  if (!taker.take({.kind = ContactFrame::packet, .bytes = header, .placed = std::exchange(to_place_, 0)})) return Came::end;
+  SHIM_TRY_ASSIGN(const bool goes_on, take_frames(ConstSpan(next).first(have - missing), taker, places));
   if (!goes_on) return Came::end;
   return have == missing + next.size() ? Came::some : Came::all_there_is;
 }
 
-Result<Connection::Came> Connection::receive_frames(std::span<std::byte> room, const Take& take, Sink& places) {
+Result<Connection::Came> Connection::receive_frames(std::span<std::byte> room, Taker& taker, Sink& places) {
   std::ranges::copy(rest_, room.begin());
   const ssize_t got = ::recv(socket_.get(), room.data() + rest_.size(), room.size() - rest_.size(), MSG_DONTWAIT);
   if (got < 0 && !would_wait(errno)) return base::system_error(errno, "recv");
   if (got <= 0) return got == 0 ? Came::end : Came::all_there_is;
   const std::span<std::byte> have = room.first(rest_.size() + static_cast<std::size_t>(got));
-  SHIM_TRY_ASSIGN(const bool goes_on, take_frames(have, take, places));
+  SHIM_TRY_ASSIGN(const bool goes_on, take_frames(have, taker, places));
   if (!goes_on) return Came::end;
   return have.size() == room.size() || to_place_ != 0 ? Came::some : Came::all_there_is;
 }
 
-Result<bool> Connection::receive(std::span<std::byte> room, const Take& take, Sink& places) {
+Result<bool> Connection::receive(std::span<std::byte> room, Taker& taker, Sink& places) {
   for (int looks = 0; looks < kLooksAtOnce; ++looks) {
-    SHIM_TRY_ASSIGN(const Came came, to_place_ != 0 ? receive_placed(room, take, places) : receive_frames(room, take, places));
+    SHIM_TRY_ASSIGN(const Came came, to_place_ != 0 ? receive_placed(room, taker, places) : receive_frames(room, taker, places));
     if (came != Came::some) return came == Came::all_there_is;
   }
   return true;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 
@@ -37,9 +36,9 @@ class Connection {
   /// Sends what there is room for. Errors: other (the connection is broken).
   base::Status send(FrameQueue& waiting);
   /// The same with a frame more, which goes straight from where it is if nothing else waits; what there is no room for waits then.
-  base::Status send(FrameQueue& waiting, ContactFrame kind, ConstSpan first, ConstSpan second);
+  [[gnu::hot]] base::Status send(FrameQueue& waiting, ContactFrame kind, ConstSpan first, ConstSpan second);
   /// Will the system take a frame with so many bytes as a whole, so that it arrives whatever this process does next?
-  bool has_room(std::size_t bytes);
+  [[gnu::hot]] bool has_room(std::size_t bytes);
   /// Is the system's buffer long enough for such a frame, as far as is known?
   bool takes_whole(std::size_t bytes) const;
   /// The system's send buffer becomes as long as it may be, and stays so: by itself it grows only where lines are slow, and shrinks where
@@ -54,21 +53,29 @@ class Connection {
   /// Has the other machine got all that was sent?
   bool is_delivered() const;
 
-  using Take = std::function<bool(const ReceivedFrame&)>;
-  /// Takes bytes that have come, and hands each whole frame to `take`, which answers false to stop for good. Payloads of long packets go
-  /// where `places` says. Answers false at the connection's end. Errors: other (broken, or bytes that are no frames).
+  /// Who takes the frames that have come.
+  class Taker {
+   public:
+    /// The frame's bytes are valid during the call. False to stop for good.
+    virtual bool take(const ReceivedFrame& frame) = 0;
+
+   protected:
+    ~Taker() = default;
+  };
+  /// Takes bytes that have come, and hands each whole frame on. Payloads of long packets go where `places` says. Answers false at the
+  /// connection's end. Errors: other (broken, or bytes that are no frames).
   /// @param room of kFrameRoom bytes, whose contents are of no use before and after
-  base::Result<bool> receive(std::span<std::byte> room, const Take& take, Sink& places);
+  [[gnu::hot]] base::Result<bool> receive(std::span<std::byte> room, Taker& taker, Sink& places);
 
  private:
   /// What one look at the socket has brought.
   enum class Came : std::uint8_t { some, all_there_is, end };
 
   Connection(base::Descriptor socket, State state);
-  base::Result<Came> receive_frames(std::span<std::byte> room, const Take& take, Sink& places);
-  base::Result<Came> receive_placed(std::span<std::byte> room, const Take& take, Sink& places);
-  base::Result<bool> take_frames(ConstSpan bytes, const Take& take, Sink& places);
-  bool begin_placing(ConstSpan bytes, Sink& places);
+  [[gnu::hot]] base::Result<Came> receive_frames(std::span<std::byte> room, Taker& taker, Sink& places);
+  base::Result<Came> receive_placed(std::span<std::byte> room, Taker& taker, Sink& places);
+  [[gnu::hot]] base::Result<bool> take_frames(ConstSpan bytes, Taker& taker, Sink& places);
+  [[gnu::hot]] bool begin_placing(ConstSpan bytes, Sink& places);
 
   base::Descriptor socket_;
   State state_;

@@ -139,9 +139,9 @@ bool Contacts::call_next(Contact& contact) {
     return false;
   }
   const int descriptor = connection->descriptor();
-  auto& kept = connections_[descriptor] = {std::make_unique<Connection>(*std::move(connection)), &contact};
-  contact.way_ = kept.connection.get();
-  watch(*kept.connection, true, true);
+  KeptConnection& kept = connections_.try_emplace(descriptor, KeptConnection{*std::move(connection), &contact}).first->second;
+  contact.way_ = &kept.connection;
+  watch(kept.connection, true, true);
   return true;
 }
 
@@ -171,24 +171,20 @@ void Contacts::note_sent(Contact& contact, const base::Status& sent) {
   else if (!contact.out_.is_empty()) watch(*contact.way_, false, true);
 }
 
-Contact* Contacts::contact_of(const Connection& connection) {
-  return connections_.at(connection.descriptor()).contact;
-}
-
 void Contacts::accept_all() {
   for (;;) {
     base::Descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket.is_open()) return;
     const int descriptor = socket.get();
-    auto& kept = connections_[descriptor] = {std::make_unique<Connection>(Connection::accepted(std::move(socket))), nullptr};
-    watch(*kept.connection, true, false);
+    const auto at = connections_.try_emplace(descriptor, KeptConnection{Connection::accepted(std::move(socket)), nullptr}).first;
+    watch(at->second.connection, true, false);
   }
 }
 
-int Contacts::poll(const Receiver& receiver, Sink& places) {
+int Contacts::poll(Receiver& receiver, Sink& places) {
   const std::uint64_t before = counts_.frames_received;
   for (Contact* contact : std::exchange(broken_, {}))
-    if (contact->way_) lose(*contact->way_, Error(ErrorClass::other, "what was sent has not arrived"));
+    if (contact->way_) lose(connections_.at(contact->way_->descriptor()), Error(ErrorClass::other, "what was sent has not arrived"));
   epoll_event events[kEventsAtOnce];
   const int count = ::epoll_wait(events_.get(), events, kEventsAtOnce, 0);
   for (int i = 0; i < count; ++i) {
@@ -197,55 +193,66 @@ int Contacts::poll(const Receiver& receiver, Sink& places) {
       continue;
     }
     auto at = connections_.find(events[i].data.fd);  // an earlier event may have ended it
-    if (at != connections_.end()) on_event(*at->second.connection, events[i].events, receiver, places);
+    if (at != connections_.end()) on_event(at->second, events[i].events, receiver, places);
   }
   look_at_clock();
   return static_cast<int>(counts_.frames_received - before);
 }
 
-void Contacts::on_event(Connection& connection, std::uint32_t events, const Receiver& receiver, Sink& places) {
-  if (connection.state() == Connection::State::calling) return on_called(connection);
+void Contacts::on_event(KeptConnection& kept, std::uint32_t events, Receiver& receiver, Sink& places) {
+  if (kept.connection.state() == Connection::State::calling) return on_called(kept);
   if ((events & EPOLLOUT) != 0) {
-    watch(connection, false, false);
-    Contact* contact = contact_of(connection);
-    if (contact && contact->way_ == &connection) push(*contact);
+    watch(kept.connection, false, false);
+    if (kept.contact && kept.contact->way_ == &kept.connection) push(*kept.contact);
   }
-  if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) read(connection, receiver, places);
+  if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) read(kept, receiver, places);
 }
 
-void Contacts::on_called(Connection& connection) {
-  if (auto failure = connection.call_failure()) return lose(connection, *failure);
+void Contacts::on_called(KeptConnection& kept) {
+  Connection& connection = kept.connection;
+  if (auto failure = connection.call_failure()) return lose(kept, *failure);
   connection.enter(Connection::State::greeting);
-  const Hello hello{Hello::kKind, contact_of(connection)->to_.cookie};
+  const Hello hello{Hello::kKind, kept.contact->to_.cookie};
   FrameQueue frames;
   frames.add(ContactFrame::hello, bytes_of(hello), own_.to_bytes());
   auto sent = connection.send(frames);
-  if (!sent) return lose(connection, sent.error());
-  if (!frames.is_empty()) return lose(connection, Error(ErrorClass::other, "a new connection takes nothing"));
+  if (!sent) return lose(kept, sent.error());
+  if (!frames.is_empty()) return lose(kept, Error(ErrorClass::other, "a new connection takes nothing"));
   watch(connection, false, false);
 }
 
-int Contacts::poll_from(Contact& contact, const Receiver& receiver, Sink& places) {
+int Contacts::poll_from(Contact& contact, Receiver& receiver, Sink& places) {
   if (contact.heard_over_ == nullptr || !broken_.empty()) return poll(receiver, places);
   const std::uint64_t before = counts_.frames_received;
   read(*contact.heard_over_, receiver, places);
   return static_cast<int>(counts_.frames_received - before);
 }
 
-void Contacts::read(Connection& connection, const Receiver& receiver, Sink& places) {
+/// What comes over one connection, on its way to whom it is for.
+class Contacts::FramesOf final : public Connection::Taker {
+ public:
+  FramesOf(Contacts& contacts, KeptConnection& kept, Receiver& receiver) : contacts_(contacts), kept_(kept), receiver_(receiver) {}
+  bool take(const ReceivedFrame& frame) override { return contacts_.on_frame(kept_, frame, receiver_); }
+
+ private:
+  Contacts& contacts_;
+  KeptConnection& kept_;
+  Receiver& receiver_;
+};
+
+void Contacts::read(KeptConnection& kept, Receiver& receiver, Sink& places) {
   if (!room_) room_ = std::make_unique_for_overwrite<std::byte[]>(kFrameRoom);
-  const auto take = [&](const ReceivedFrame& frame) { return on_frame(connection, frame, receiver); };
-  // by reference: a function object that owns this would take memory at every look
-  auto goes_on = connection.receive({room_.get(), kFrameRoom}, std::cref(take), places);
-  if (!goes_on) lose(connection, goes_on.error());
-  else if (!*goes_on) on_end(connection);
+  FramesOf frames(*this, kept, receiver);
+  auto goes_on = kept.connection.receive({room_.get(), kFrameRoom}, frames, places);
+  if (!goes_on) lose(kept, goes_on.error());
+  else if (!*goes_on) on_end(kept);
 }
 
 /// The other sends no more. It reads until we close, or has ended; so what waits leaves first, and nothing is broken.
-void Contacts::on_end(Connection& connection) {
-  Contact* contact = contact_of(connection);
-  if (contact && contact->way_ == &connection && connection.state() == Connection::State::open) (void)connection.send(contact->out_);
-  lose(connection, Error(ErrorClass::other, "the other process has closed the connection"), false);
+void Contacts::on_end(KeptConnection& kept) {
+  Contact* contact = kept.contact;
+  if (contact && contact->way_ == &kept.connection && kept.connection.state() == Connection::State::open) (void)kept.connection.send(contact->out_);
+  lose(kept, Error(ErrorClass::other, "the other process has closed the connection"), false);
 }
 
 /// Only what opened a fabric may go: packets must not be overtaken on a later connection.
@@ -255,12 +262,12 @@ void Contacts::finish(Contact& with) {
   with.way_ = nullptr;
 }
 
-bool Contacts::on_frame(Connection& connection, const ReceivedFrame& frame, const Receiver& receiver) {
-  if (connection.state() == Connection::State::stranger) return on_hello(connection, frame);
-  Contact& contact = *contact_of(connection);
-  if (connection.state() == Connection::State::greeting) {
+bool Contacts::on_frame(KeptConnection& kept, const ReceivedFrame& frame, Receiver& receiver) {
+  if (kept.connection.state() == Connection::State::stranger) return on_hello(kept, frame);
+  Contact& contact = *kept.contact;
+  if (kept.connection.state() == Connection::State::greeting) {
     if (frame.kind != ContactFrame::welcome) return false;
-    connection.enter(Connection::State::open);
+    kept.connection.enter(Connection::State::open);
     ++contact.connections_;
     contact.next_address_ = 0;
     ++counts_.connections;
@@ -270,40 +277,41 @@ bool Contacts::on_frame(Connection& connection, const ReceivedFrame& frame, cons
   ++counts_.frames_received;
   if (frame.kind == ContactFrame::packet) {
     contact.is_kept_ = true;
-    contact.heard_over_ = &connection;
+    contact.heard_over_ = &kept;
   }
-  receiver(contact, frame);
+  receiver.on_frame(contact, frame);
   return true;
 }
 
-bool Contacts::on_hello(Connection& connection, const ReceivedFrame& frame) {
+bool Contacts::on_hello(KeptConnection& kept, const ReceivedFrame& frame) {
   Hello hello{};
   if (frame.bytes.size() >= sizeof hello) std::memcpy(&hello, frame.bytes.data(), sizeof hello);
   const bool is_meant = frame.kind == ContactFrame::hello && hello.kind == Hello::kKind && hello.to == own_.cookie;
   auto caller = open(frame.bytes.subspan(std::min(frame.bytes.size(), sizeof hello)));
   if (!is_meant || !caller) return false;
-  connection.enter(Connection::State::open);
-  connections_.at(connection.descriptor()).contact = *caller;
+  kept.connection.enter(Connection::State::open);
+  kept.contact = *caller;
   ++(*caller)->connections_;
   FrameQueue frames;
   frames.add(ContactFrame::welcome, {});
-  if (!connection.send(frames)) return false;
-  if ((*caller)->way_ == nullptr) (*caller)->way_ = &connection;
+  if (!kept.connection.send(frames)) return false;
+  if ((*caller)->way_ == nullptr) (*caller)->way_ = &kept.connection;
   return true;
 }
 
 /// The connection is gone. A call goes on at the next address; what was under way over an open one is lost, and nobody can say how
 /// much of it, so the contact is, too.
-void Contacts::lose(Connection& connection, const Error& reason, bool is_broken) {
-  const bool was_open = connection.state() == Connection::State::open;
-  if (connection.state() == Connection::State::stranger) ++counts_.refused;
-  Contact* contact = contact_of(connection);
-  if (contact && (was_open || connection.state() == Connection::State::closing)) {
+void Contacts::lose(KeptConnection& kept, const Error& reason, bool is_broken) {
+  const Connection::State state = kept.connection.state();
+  const bool was_open = state == Connection::State::open;
+  if (state == Connection::State::stranger) ++counts_.refused;
+  Contact* contact = kept.contact;
+  if (contact && (was_open || state == Connection::State::closing)) {
     --contact->connections_;
     contact->has_ended_one_ = contact->has_ended_one_ || was_open;
   }
-  if (contact && contact->heard_over_ == &connection) contact->heard_over_ = nullptr;
-  if (contact && contact->way_ == &connection) {
+  if (contact && contact->heard_over_ == &kept) contact->heard_over_ = nullptr;
+  if (contact && contact->way_ == &kept.connection) {
     contact->way_ = nullptr;
     contact->patient_way_ = nullptr;
     if (was_open && (!contact->out_.is_empty() || (is_broken && contact->is_kept_))) {
@@ -314,17 +322,17 @@ void Contacts::lose(Connection& connection, const Error& reason, bool is_broken)
       call(*contact);
     }
   }
-  connections_.erase(connection.descriptor());  // closes it, which ends its events
+  connections_.erase(kept.connection.descriptor());  // closes it, which ends its events
 }
 
-bool Contacts::is_late(const Connection& connection, base::Nanoseconds now) {
-  const base::Nanoseconds waited = now - connection.in_state_since();
-  switch (connection.state()) {
+bool Contacts::is_late(const KeptConnection& kept, base::Nanoseconds now) {
+  const base::Nanoseconds waited = now - kept.connection.in_state_since();
+  switch (kept.connection.state()) {
     case Connection::State::open:
     case Connection::State::closing: return false;  // the other may be busy elsewhere, and what it sends before it sees our end is to be read
     case Connection::State::stranger: return waited > kStrangerPatience;
     case Connection::State::calling: return waited > kCallPatience;
-    case Connection::State::greeting: return waited > kCallPatience && contact_of(connection)->to_.addresses.size() > 1;
+    case Connection::State::greeting: return waited > kCallPatience && kept.contact->to_.addresses.size() > 1;
   }
   return false;
 }
@@ -333,20 +341,20 @@ void Contacts::look_at_clock() {
   const base::Nanoseconds now = base::now_ns();
   if (now < next_look_) return;
   next_look_ = now + kClockEvery;
-  std::vector<Connection*> late;
-  for (const auto& [descriptor, kept] : connections_)
-    if (is_late(*kept.connection, now)) late.push_back(kept.connection.get());
-  for (Connection* connection : late) {
+  std::vector<KeptConnection*> late;
+  for (auto& [descriptor, kept] : connections_)
+    if (is_late(kept, now)) late.push_back(&kept);
+  for (KeptConnection* kept : late) {
     // who has taken the call and says nothing may be busy elsewhere: its addresses are tried in turn, for ever
-    if (connection->state() == Connection::State::greeting) contact_of(*connection)->next_address_ %= contact_of(*connection)->to_.addresses.size();
-    lose(*connection, Error(ErrorClass::other, "no answer"));
+    if (kept->connection.state() == Connection::State::greeting) kept->contact->next_address_ %= kept->contact->to_.addresses.size();
+    lose(*kept, Error(ErrorClass::other, "no answer"));
   }
 }
 
 /// Nothing that a process must hear goes to one that has never answered: whoever waits for us has called us. Processes that end
 /// together wait for each other's kernels, which are in no hurry.
 bool Contacts::is_flushed() const {
-  for (const auto& [descriptor, kept] : connections_) kept.connection->acknowledge();
+  for (const auto& [descriptor, kept] : connections_) kept.connection.acknowledge();
   const base::Nanoseconds now = base::now_ns();
   return std::ranges::all_of(contacts_, [&](const auto& entry) {
     const Contact& contact = *entry.second;

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +17,14 @@
 #include "shim/transport/net/frame.hpp"
 
 namespace shim::transport {
+
+class Contact;
+
+/// A connection, and whose it is.
+struct KeptConnection {
+  Connection connection;
+  Contact* contact = nullptr;  ///< null for a stranger's
+};
 
 /// One other process, as long as its Contacts live.
 class Contact {
@@ -41,7 +48,7 @@ class Contact {
   std::optional<base::Error> failure_;
   FrameQueue out_;
   Connection* way_ = nullptr;     ///< that what we say goes over
-  Connection* heard_over_ = nullptr;  ///< that its last packet has come over: most often the same
+  KeptConnection* heard_over_ = nullptr;  ///< that its last packet has come over: most often the same
   std::size_t next_address_ = 0;  ///< to be called
   int connections_ = 0;           ///< over which both have said who they are
   bool has_ended_one_ = false;    ///< the other, or the system because it is gone
@@ -59,8 +66,15 @@ class Contact {
 /// turned away.
 class Contacts {
  public:
-  /// The frame's bytes are valid during the call. It may call open() and send().
-  using Receiver = std::function<void(Contact&, const ReceivedFrame&)>;
+  /// Whom frames that have come are for.
+  class Receiver {
+   public:
+    /// The frame's bytes are valid during the call. It may call open() and send().
+    virtual void on_frame(Contact& from, const ReceivedFrame& frame) = 0;
+
+   protected:
+    ~Receiver() = default;
+  };
 
   /// Begins to listen, on a port of the system's choice. interface: see own_addresses(). Local. Errors: other (no network, no socket).
   static base::Result<std::unique_ptr<Contacts>> listen(const std::string& interface);
@@ -70,10 +84,10 @@ class Contacts {
   base::Result<Contact*> open(ConstSpan address);
 
   /// False: too much waits already; try after polling. Errors: the contact's failure.
-  base::Result<bool> send(Contact& to, ContactFrame kind, ConstSpan first, ConstSpan second = {});
+  [[gnu::hot]] base::Result<bool> send(Contact& to, ContactFrame kind, ConstSpan first, ConstSpan second = {});
   /// A packet that arrives whatever this process does when it was taken, other than one that waits here for its connection or for room.
   /// False: not now; the call, if it is the first, has begun.
-  base::Result<bool> send_now(Contact& to, ConstSpan first, ConstSpan second);
+  [[gnu::hot]] base::Result<bool> send_now(Contact& to, ConstSpan first, ConstSpan second);
   /// Calls it where there is no connection to it. Where it has ended, its failure says so in time; else the connection does when it ends, and
   /// the next call.
   void look_for(Contact& contact) { if (!contact.failure_ && contact.way_ == nullptr) call(contact); }
@@ -81,9 +95,9 @@ class Contacts {
   /// number with those who were asked something once.
   void finish(Contact& with);
   /// Moves things along; answers how many frames have come. `places` is asked where packets' payloads go (Sink::place).
-  int poll(const Receiver& receiver, Sink& places);
+  int poll(Receiver& receiver, Sink& places);
   /// The same of what comes from one, where its packets come already; it may do nothing for others.
-  int poll_from(Contact& contact, const Receiver& receiver, Sink& places);
+  [[gnu::hot]] int poll_from(Contact& contact, Receiver& receiver, Sink& places);
   /// Has all that was sent come to the other machines, or is lost for good?
   /// One who ends waits for that; what others have sent is acknowledged meanwhile.
   bool is_flushed() const;
@@ -99,10 +113,7 @@ class Contacts {
   const Counts& counts() const { return counts_; }
 
  private:
-  struct Kept {
-    std::unique_ptr<Connection> connection;
-    Contact* contact = nullptr;  ///< whose it is; null for a stranger's
-  };
+  class FramesOf;
   Contacts(base::Descriptor listener, base::Descriptor events, ContactAddress own);
   static base::Result<base::Descriptor> open_listener(bool v6, std::uint16_t& port);
 
@@ -110,25 +121,24 @@ class Contacts {
   bool call_next(Contact& contact);
   static void note_failed_call(Contact& contact, const base::Error& reason);
   void push(Contact& contact);
-  void note_sent(Contact& contact, const base::Status& sent);
+  [[gnu::hot]] void note_sent(Contact& contact, const base::Status& sent);
   void watch(const Connection& connection, bool is_new, bool for_room);
   void accept_all();
-  void on_event(Connection& connection, std::uint32_t events, const Receiver& receiver, Sink& places);
-  void on_called(Connection& connection);
-  void read(Connection& connection, const Receiver& receiver, Sink& places);
-  void on_end(Connection& connection);
-  bool on_frame(Connection& connection, const ReceivedFrame& frame, const Receiver& receiver);
-  bool on_hello(Connection& connection, const ReceivedFrame& frame);
+  void on_event(KeptConnection& kept, std::uint32_t events, Receiver& receiver, Sink& places);
+  void on_called(KeptConnection& kept);
+  [[gnu::hot]] void read(KeptConnection& kept, Receiver& receiver, Sink& places);
+  void on_end(KeptConnection& kept);
+  [[gnu::hot]] bool on_frame(KeptConnection& kept, const ReceivedFrame& frame, Receiver& receiver);
+  bool on_hello(KeptConnection& kept, const ReceivedFrame& frame);
   void look_at_clock();
-  bool is_late(const Connection& connection, base::Nanoseconds now);
+  static bool is_late(const KeptConnection& kept, base::Nanoseconds now);
   /// @param is_broken what was sent may not have come, though it has left
-  void lose(Connection& connection, const base::Error& reason, bool is_broken = true);
-  Contact* contact_of(const Connection& connection);  ///< null for a stranger
+  void lose(KeptConnection& kept, const base::Error& reason, bool is_broken = true);
 
   base::Descriptor listener_, events_;
   ContactAddress own_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Contact>> contacts_;  ///< by their cookies
-  std::unordered_map<int, Kept> connections_;                            ///< by their descriptors
+  std::unordered_map<int, KeptConnection> connections_;                  ///< by their descriptors; none moves
   std::vector<Contact*> broken_;  ///< whose way has failed while something was sent
   std::unique_ptr<std::byte[]> room_;  ///< kFrameRoom bytes, for what is read, from the first reading on
   base::Nanoseconds next_look_ = 0;

@@ -39,7 +39,7 @@ inline constexpr std::size_t kLongestHello = 256, kLongestFrame = 128 * 1024;
 /// Bytes for which a whole frame always has room, and several mostly.
 inline constexpr std::size_t kFrameRoom = 2 * kLongestFrame;
 
-FrameHead head_of(ContactFrame kind, ConstSpan first, ConstSpan second);
+[[gnu::hot]] FrameHead head_of(ContactFrame kind, ConstSpan first, ConstSpan second);
 
 /// What is to be sent: frames one after the other, of which the first bytes may have left.
 class FrameQueue {
@@ -66,6 +66,6 @@ struct ReceivedFrame {
 
 /// The frame with which these bytes begin; nothing where it is not there as a whole. Errors: other (it claims to be longer than
 /// `longest`).
-base::Result<std::optional<ReceivedFrame>> first_frame(ConstSpan bytes, std::size_t longest);
+[[gnu::hot]] base::Result<std::optional<ReceivedFrame>> first_frame(ConstSpan bytes, std::size_t longest);
 
 }  // namespace shim::transport

@@ -27,6 +27,9 @@ using base::Status;
 /// over which messages come is what its processes wait for.
 constexpr base::Nanoseconds kLookForMessagesEvery = 2'000, kLookAtOthersEvery = 20'000, kLookBesideFabricEvery = 10'000,
                             kLookBesideBusyFabricEvery = 100'000;
+/// Who waits for one process looks at its connection, and every so many times in vain at all of them: a small part of its time, however
+/// long a system call takes.
+constexpr unsigned kLooksAtOnePerAll = 32;
 /// For so long after its last packet whoever spoke last is asked at every look: it may answer at once, and the others' turn comes too late then.
 constexpr base::Nanoseconds kConversation = 50'000;
 constexpr base::Nanoseconds kLongestNap = 1'000'000;
@@ -58,10 +61,10 @@ class NetTransport final : public Net, private Matcher {
   std::size_t long_packet_bytes(const Link& to) const override;
   Bytes address() const override { return contacts_->address().to_bytes(); }
   Result<Link*> open(ConstSpan address) override;
-  Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;
+  [[gnu::hot]] Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;
   Result<Attempt> try_send_ahead(Link& link, ConstSpan header, ConstSpan payload) override;
   Result<int> poll(Sink& sink) override;
-  Result<int> poll_link(Link& link, Sink& sink) override;
+  [[gnu::hot]] Result<int> poll_link(Link& link, Sink& sink) override;
   Result<Attempt> try_read(Link& link, std::uint64_t remote_address, std::span<std::byte> into) override;
   bool needs_offers() const override { return fabric_ ? fabric_->needs_offers() : wants_fabric(); }
   std::unique_ptr<Offer> offer(Link& link, ConstSpan memory) override;
@@ -107,10 +110,10 @@ class NetTransport final : public Net, private Matcher {
   void finish_asking(NetLink& link);
   void take_fabric();
   void note_packet(Contact& from);
-  void take_frame(Contact& contact, const ReceivedFrame& frame, Sink& sink);
-  /// For looks at connections: what is to become of the frames that come.
-  auto taker(Sink& sink) { return [this, &sink](Contact& contact, const ReceivedFrame& frame) { take_frame(contact, frame, sink); }; }
-  int poll_contacts(Sink& sink, base::Nanoseconds now, base::Nanoseconds every);
+  class FramesFor;
+  [[gnu::hot]] void take_frame(Contact& contact, const ReceivedFrame& frame, Sink& sink);
+  void take_word(NetLink& link, const ReceivedFrame& frame);
+  [[gnu::hot]] int poll_contacts(Sink& sink, base::Nanoseconds now, base::Nanoseconds every);
   int poll_speaker(Sink& sink, base::Nanoseconds now);
   base::Nanoseconds patience() const;
 
@@ -123,6 +126,7 @@ class NetTransport final : public Net, private Matcher {
   std::unique_ptr<Transport> fabric_;
   std::optional<Error> fabric_failure_;
   base::Nanoseconds last_look_ = 0;  ///< at the connections of all; 0: it has found something, so there may be more
+  unsigned looks_at_one_ = 0;        ///< that found nothing
   bool is_fabric_busy_ = false;      ///< something has come over it since
   Contact* speaker_ = nullptr;       ///< over whose connection the last packet has come
   bool has_spoken_ = false;          ///< since the last look at the clock
@@ -325,13 +329,15 @@ void NetTransport::note_packet(Contact& from) {
 }
 
 void NetTransport::take_frame(Contact& contact, const ReceivedFrame& frame, Sink& sink) {
-  NetLink& link = link_of(contact);
+  if (frame.kind != ContactFrame::packet) return take_word(link_of(contact), frame);
+  if (!wants_fabric()) note_packet(contact);
+  if (frame.placed != 0) sink.on_placed(frame.bytes, frame.placed);
+  else sink.on_packet(frame.bytes);
+}
+
+/// About fabrics.
+void NetTransport::take_word(NetLink& link, const ReceivedFrame& frame) {
   switch (frame.kind) {
-    case ContactFrame::packet:
-      if (!wants_fabric()) note_packet(contact);
-      if (frame.placed != 0) sink.on_placed(frame.bytes, frame.placed);
-      else sink.on_packet(frame.bytes);
-      return;
     case ContactFrame::ask:
       if (!wants_fabric()) fabric_failure_ = Error(ErrorClass::other, "its messages between nodes go over TCP connections");
       to_be_answered_.push_back(&link);
@@ -345,10 +351,22 @@ void NetTransport::take_frame(Contact& contact, const ReceivedFrame& frame, Sink
     case ContactFrame::no_fabric:
       link.failure = unreachable("of the other's side, " + std::string(reinterpret_cast<const char*>(frame.bytes.data()), frame.bytes.size()));
       return;
+    case ContactFrame::packet:
     case ContactFrame::hello:
     case ContactFrame::welcome: return;
   }
 }
+
+/// Frames that looks at connections find, on their way to what takes packets.
+class NetTransport::FramesFor final : public Contacts::Receiver {
+ public:
+  FramesFor(NetTransport& net, Sink& sink) : net_(net), sink_(sink) {}
+  void on_frame(Contact& from, const ReceivedFrame& frame) override { net_.take_frame(from, frame, sink_); }
+
+ private:
+  NetTransport& net_;
+  Sink& sink_;
+};
 
 /// How long connections may go without a look.
 base::Nanoseconds NetTransport::patience() const {
@@ -360,12 +378,14 @@ base::Nanoseconds NetTransport::patience() const {
 int NetTransport::poll_speaker(Sink& sink, base::Nanoseconds now) {
   if (std::exchange(has_spoken_, false)) spoke_ = now;
   if (speaker_ == nullptr || now - spoke_ > kConversation) return 0;
-  return contacts_->poll_from(*speaker_, taker(sink), sink);
+  FramesFor receiver(*this, sink);
+  return contacts_->poll_from(*speaker_, receiver, sink);
 }
 
 int NetTransport::poll_contacts(Sink& sink, base::Nanoseconds now, base::Nanoseconds every) {
   if (now - last_look_ < every) return 0;
-  const int frames = contacts_->poll(taker(sink), sink);
+  FramesFor receiver(*this, sink);
+  const int frames = contacts_->poll(receiver, sink);
   last_look_ = frames > 0 ? 0 : now;
   is_fabric_busy_ = false;
   if (wants_fabric() && !fabric_ && !fabric_failure_ && opening_.is_over()) take_fabric();
@@ -395,8 +415,10 @@ Result<int> NetTransport::poll_link(Link& from, Sink& sink) {
   }
   if (wants_fabric()) return poll(sink);
   SHIM_TRY(mark_.check());
-  const int frames = contacts_->poll_from(*link.contact, taker(sink), sink);
-  return frames > 0 ? frames : poll_contacts(sink, base::now_ns(), kLookAtOthersEvery);
+  FramesFor receiver(*this, sink);
+  const int frames = contacts_->poll_from(*link.contact, receiver, sink);
+  if (frames > 0 || ++looks_at_one_ % kLooksAtOnePerAll != 0) return frames;
+  return poll_contacts(sink, base::now_ns(), 0);
 }
 
 const Transport::Counts& NetTransport::counts() const {
