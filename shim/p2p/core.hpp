@@ -66,7 +66,7 @@ class Core final : private transport::Sink {
 
   // --- peers.cpp
   Peer& peer(base::ProcessId process);
-  Peer& peer(Context& context, int rank);
+  [[gnu::hot]] Peer& peer(Context& context, int rank);
   /// Finds the way to a peer unless it is known; gives the lock back meanwhile. Errors: the router's, the transport's.
   base::Status route(Peer& peer, Guard& guard);
   /// A peer that something can be sent to now, or why not.
@@ -104,7 +104,7 @@ class Core final : private transport::Sink {
   /// whatever was in the way here.
   [[gnu::hot]] bool receive_at_once(Awaited& awaited);
   bool look_once(Awaited& awaited);
-  base::Result<Outcome> receive(const Address& from, const types::Buffer& into);  ///< the long way; no lock
+  [[gnu::hot]] base::Result<Outcome> receive(const Address& from, const types::Buffer& into);  ///< the long way; no lock
   /// For a receive that does not wait: takes its message if that is the next to come from its source, and no other receive waits for
   /// those. False: it is not, or the long way is needed; `received` is as it was.
   bool receive_what_has_come(const Address& from, const types::Buffer& into, Outcome& received);
@@ -112,8 +112,8 @@ class Core final : private transport::Sink {
   bool is_served() const { return served_ != nullptr && !served_->has_posted_for(served_source_); }
   /// Have many receives found their messages without a round of progress? Then one shall wait for a round.
   bool is_turn_of_others() { return ++taken_at_once_ % kTakenInARow == 0; }
-  base::Status start(ReceiveRequest& request);
-  base::Status find_or_post(ReceiveRequest& request);
+  [[gnu::hot]] base::Status start(ReceiveRequest& request);
+  [[gnu::hot]] base::Status find_or_post(ReceiveRequest& request);
   void start_matched(ReceiveRequest& request, Message& message);
   void abandon(ReceiveRequest& request);
   void cancel(ReceiveRequest& request);
@@ -167,14 +167,14 @@ class Core final : private transport::Sink {
 
   // --- wait.cpp; all no lock
   /// One round; answers how much moved. Thorough: asks every transport.
-  base::Result<int> round(bool thorough);
+  [[gnu::hot]] base::Result<int> round(bool thorough);
   /// What whoever waits does once it has waited in vain for a moment.
   void rest(Backoff& backoff, Backoff::Step step, const transport::Transport::LastLook& last_look);
   void nap(Backoff& backoff, const transport::Transport::LastLook& last_look);
   void run_before_sleep();
   /// Makes rounds until done() or the deadline, which answers false.
   template <typename Done>
-  base::Result<bool> wait(const Done& done, base::Deadline deadline = base::Deadline::never());
+  [[gnu::hot]] base::Result<bool> wait(const Done& done, base::Deadline deadline = base::Deadline::never());
   bool is_flushed();
   bool has_heard_all();
   void change_hands() { lock_.change_hands(); }
@@ -185,7 +185,7 @@ class Core final : private transport::Sink {
   void look();  ///< no lock
   /// Waits for an operation whose request is the caller's own, and answers its error. Afterwards nothing refers to the request.
   template <typename OwnRequest>
-  base::Status finish(OwnRequest& request);
+  [[gnu::hot]] base::Status finish(OwnRequest& request);
 
   EngineSpec spec;
   Engine::Counts counts;
@@ -210,7 +210,7 @@ class Core final : private transport::Sink {
   };
 
   [[gnu::hot]] bool on_packet(transport::ConstSpan packet) override;
-  void on_matched(transport::MatchedReceive& receive, transport::ConstSpan packet) override;
+  [[gnu::hot]] void on_matched(transport::MatchedReceive& receive, transport::ConstSpan packet) override;
   void on_withdrawn(transport::MatchedReceive& receive) override;
   std::optional<transport::Placement> place(transport::ConstSpan beginning, std::size_t bytes) override;
   void on_placed(transport::ConstSpan header, std::size_t payload_bytes) override;
@@ -239,7 +239,7 @@ class Core final : private transport::Sink {
   void mark_busy(Peer& to);
   void skip_no_transport();
   void want_route(Peer& to);
-  base::Result<transport::Attempt> give(Peer& to, transport::ConstSpan header, transport::ConstSpan payload);
+  [[gnu::hot]] base::Result<transport::Attempt> give(Peer& to, transport::ConstSpan header, transport::ConstSpan payload);
   base::Result<transport::Attempt> send_front(Peer& to);
   base::Result<transport::Attempt> send_control_part(Peer& to);
   base::Result<transport::Attempt> send_next_data(Peer& to);
@@ -273,7 +273,7 @@ class Core final : private transport::Sink {
   void post(ReceiveRequest& request);
   transport::Matcher* matcher() const;
   transport::Matcher* matcher_for(const Peer& to, const wire::Eager& message) const;
-  bool may_come_from_below(Context& context, int source, Plane plane);
+  [[gnu::hot]] bool may_come_from_below(Context& context, int source, Plane plane);
   bool post_below(ReceiveRequest& request);
   bool start_below(ReceiveRequest& request);
   void note_gathered(ReceiveRequest& request);
@@ -282,7 +282,7 @@ class Core final : private transport::Sink {
   bool is_way_known(Gathered& gathered);
   bool move_below(Gathered& gathered);
   void move_below(const transport::Matcher& below);
-  void serve_below();
+  [[gnu::hot]] void serve_below();
   void leave_below(ReceiveRequest& request);
   bool recall_from_below(const wire::Cancel& wanted);
   void answer_recalls(const transport::Matcher& below);
@@ -320,8 +320,8 @@ class Core final : private transport::Sink {
     bool is_time_to_look_around = false;
     base::Status status;
   };
-  Round make_round(Guard& guard, bool thorough);  ///< gives the lock back
-  int poll_all(bool thorough, base::Status& status);
+  [[gnu::hot]] Round make_round(Guard& guard, bool thorough);  ///< gives the lock back
+  [[gnu::hot]] int poll_all(bool thorough, base::Status& status);
   bool is_attended_to();
   int sleepers() const { return sleepers_.load(std::memory_order_relaxed); }
   void count_sleepers(int by) { sleepers_.store(sleepers() + by, std::memory_order_relaxed); }

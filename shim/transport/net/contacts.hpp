@@ -95,7 +95,7 @@ class Contacts {
   /// number with those who were asked something once.
   void finish(Contact& with);
   /// Moves things along; answers how many frames have come. `places` is asked where packets' payloads go (Sink::place).
-  int poll(Receiver& receiver, Sink& places);
+  [[gnu::hot]] int poll(Receiver& receiver, Sink& places);
   /// The same of what comes from one, where its packets come already; it may do nothing for others.
   [[gnu::hot]] int poll_from(Contact& contact, Receiver& receiver, Sink& places);
   /// Has all that was sent come to the other machines, or is lost for good?
@@ -130,7 +130,7 @@ class Contacts {
   void on_end(KeptConnection& kept);
   [[gnu::hot]] bool on_frame(KeptConnection& kept, const ReceivedFrame& frame, Receiver& receiver);
   bool on_hello(KeptConnection& kept, const ReceivedFrame& frame);
-  void look_at_clock();
+  [[gnu::hot]] void look_at_clock();
   static bool is_late(const KeptConnection& kept, base::Nanoseconds now);
   /// @param is_broken what was sent may not have come, though it has left
   void lose(KeptConnection& kept, const base::Error& reason, bool is_broken = true);

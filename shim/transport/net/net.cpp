@@ -63,7 +63,7 @@ class NetTransport final : public Net, private Matcher {
   Result<Link*> open(ConstSpan address) override;
   [[gnu::hot]] Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;
   Result<Attempt> try_send_ahead(Link& link, ConstSpan header, ConstSpan payload) override;
-  Result<int> poll(Sink& sink) override;
+  [[gnu::hot]] Result<int> poll(Sink& sink) override;
   [[gnu::hot]] Result<int> poll_link(Link& link, Sink& sink) override;
   Result<Attempt> try_read(Link& link, std::uint64_t remote_address, std::span<std::byte> into) override;
   bool needs_offers() const override { return fabric_ ? fabric_->needs_offers() : wants_fabric(); }
@@ -88,8 +88,8 @@ class NetTransport final : public Net, private Matcher {
  private:
   // --- Matcher: the fabric's
   bool takes(base::ContextId context, std::int32_t source) const override { return fabric_->matcher()->takes(context, source); }
-  Result<Attempt> try_send(Link& to, const Envelope& message, ConstSpan header, ConstSpan payload) override;
-  Result<Attempt> post(MatchedReceive& receive, Link& from, const Envelope& wanted) override;
+  [[gnu::hot]] Result<Attempt> try_send(Link& to, const Envelope& message, ConstSpan header, ConstSpan payload) override;
+  [[gnu::hot]] Result<Attempt> post(MatchedReceive& receive, Link& from, const Envelope& wanted) override;
   std::size_t room() const override { return fabric_->matcher()->room(); }
   void withdraw(MatchedReceive& receive) override { fabric_->matcher()->withdraw(receive); }
   void forget(MatchedReceive& receive) override { fabric_->matcher()->forget(receive); }
@@ -114,7 +114,7 @@ class NetTransport final : public Net, private Matcher {
   [[gnu::hot]] void take_frame(Contact& contact, const ReceivedFrame& frame, Sink& sink);
   void take_word(NetLink& link, const ReceivedFrame& frame);
   [[gnu::hot]] int poll_contacts(Sink& sink, base::Nanoseconds now, base::Nanoseconds every);
-  int poll_speaker(Sink& sink, base::Nanoseconds now);
+  [[gnu::hot]] int poll_speaker(Sink& sink, base::Nanoseconds now);
   base::Nanoseconds patience() const;
 
   NetSettings settings_;

@@ -22,8 +22,8 @@ class OfiMatcher final : public Matcher {
   OfiMatcher(Ofi& of, const MatchBits& bits);
 
   bool takes(base::ContextId context, std::int32_t source) const override { return bits_.takes(context, source); }
-  base::Result<Attempt> try_send(Link& to, const Envelope& message, ConstSpan header, ConstSpan payload) override;
-  base::Result<Attempt> post(MatchedReceive& receive, Link& from, const Envelope& wanted) override;
+  [[gnu::hot]] base::Result<Attempt> try_send(Link& to, const Envelope& message, ConstSpan header, ConstSpan payload) override;
+  [[gnu::hot]] base::Result<Attempt> post(MatchedReceive& receive, Link& from, const Envelope& wanted) override;
   std::size_t room() const override { return receives_.available() - (catch_all_ == nullptr && receives_.available() > 0 ? 1 : 0); }
   void withdraw(MatchedReceive& receive) override;
   void forget(MatchedReceive& receive) override;
@@ -35,21 +35,21 @@ class OfiMatcher final : public Matcher {
   /// Registers the buffers, and tries whether the provider gives a receive back. Errors: other.
   base::Status begin();
   /// Before completions are read. Errors: other, no_mem (a receive that the provider does not take for good).
-  base::Status progress();
+  [[gnu::hot]] base::Status progress();
   /// A receive has got something from this sender, as far as the provider knows it.
-  void complete(Operation& receive, std::size_t bytes, fi_addr_t sender, Sink& sink);
+  [[gnu::hot]] void complete(Operation& receive, std::size_t bytes, fi_addr_t sender, Sink& sink);
   void fail(Operation& receive, int code, Sink& sink);
 
  private:
-  base::Result<Attempt> settle_doubt(OfiLink& link);
-  base::Result<Attempt> post(Operation* receive);
+  [[gnu::hot]] base::Result<Attempt> settle_doubt(OfiLink& link);
+  [[gnu::hot]] base::Result<Attempt> post(Operation* receive);
   bool shall_sweep() const { return sweeps_ < sweeps_wanted_; }
   Gathering due() const { return shall_sweep() ? Gathering::all() : wanted_; }
   base::Result<Attempt> post_catch_all();
   bool ask_back(Operation& receive);
-  void hand_on(Operation& receive, ConstSpan packet, Sink& sink);
-  void leave(Operation& receive);
-  void note_sender(OfiLink& link, fi_addr_t sender);
+  [[gnu::hot]] void hand_on(Operation& receive, ConstSpan packet, Sink& sink);
+  [[gnu::hot]] void leave(Operation& receive);
+  [[gnu::hot]] void note_sender(OfiLink& link, fi_addr_t sender);
   bool knows(const OfiLink& link) const { return link.recognised && sweeps_ > *link.recognised; }
 
   Ofi& of_;

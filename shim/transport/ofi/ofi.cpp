@@ -25,6 +25,8 @@ using base::Status;
 constexpr std::int64_t kLongestNapNs = 1'000'000;
 /// Frames shorter than this would have no room for an address.
 constexpr std::size_t kLeastFrameBytes = 1024;
+/// Receives are posted anew when this part of them is free: one at a time each would stand between a message and its answer.
+constexpr std::size_t kPartPosted = 16;
 
 }  // namespace
 
@@ -33,7 +35,8 @@ Ofi::Ofi(Library library, Endpoint endpoint, std::uint64_t cookie, base::Nanosec
       caution_(caution_about(endpoint_.provider(), tcp_receive_memory())), cookie_(cookie), patience_(patience),
       sends_(traits_.sends, traits_.prefix_bytes + traits_.frame_bytes),
       injected_(std::make_unique_for_overwrite<std::byte[]>(traits_.prefix_bytes + traits_.inject_bytes)),
-      receives_(traits_.receives, traits_.prefix_bytes + traits_.frame_bytes), reads_(traits_.read_bytes != 0 ? kReadDepth : 0, 0) {}
+      receives_(traits_.receives, traits_.prefix_bytes + traits_.frame_bytes),
+      least_posted_(std::max<std::size_t>(1, traits_.receives / kPartPosted)), reads_(traits_.read_bytes != 0 ? kReadDepth : 0, 0) {}
 
 Status Ofi::begin() {
   SHIM_TRY_ASSIGN(sends_.description, endpoint_.register_buffers(library_, sends_.memory(), FI_SEND));

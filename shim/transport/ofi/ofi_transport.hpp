@@ -36,8 +36,8 @@ class Ofi final : public Transport {
   Bytes address() const override;
   base::Result<Link*> open(ConstSpan address) override;
   void expect(Link& link) override;
-  base::Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;
-  base::Result<int> poll(Sink& sink) override;
+  [[gnu::hot]] base::Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;
+  [[gnu::hot]] base::Result<int> poll(Sink& sink) override;
   base::Result<Attempt> try_read(Link&, std::uint64_t, std::span<std::byte>) override { return Attempt::unsupported; }
   bool needs_offers() const override { return true; }
   std::unique_ptr<Offer> offer(Link& link, ConstSpan memory) override;
@@ -67,8 +67,8 @@ class Ofi final : public Transport {
   friend class OfiMatcher;
 
   // --- ofi.cpp
-  base::Status check() const;
-  OfiLink& link_of(std::uint64_t cookie);
+  [[gnu::hot]] base::Status check() const;
+  [[gnu::hot]] OfiLink& link_of(std::uint64_t cookie);
   base::Error failure(int code) const;
   void fail(OfiLink& link, base::Error why);
   void cut_off(OfiLink& link, base::Error why);
@@ -76,35 +76,36 @@ class Ofi final : public Transport {
   // --- sending.cpp
   base::Result<Attempt> introduce_ourselves(OfiLink& link);
   base::Result<Attempt> insert(OfiLink& link);
-  base::Result<Attempt> make_ready(OfiLink& link);
-  base::Result<Attempt> reach(OfiLink& link);
-  base::Result<Attempt> try_send_as(FrameKind kind, std::uint64_t bits, OfiLink& link, ConstSpan header, ConstSpan payload);
-  base::Result<Attempt> send_frame(OfiLink& link, FrameKind kind, ConstSpan header, ConstSpan payload, std::uint64_t bits = 0);
-  base::Result<Attempt> inject(OfiLink& link, const Match& match, std::size_t bytes);
+  [[gnu::hot]] base::Result<Attempt> make_ready(OfiLink& link);
+  [[gnu::hot]] base::Result<Attempt> reach(OfiLink& link);
+  [[gnu::hot]] base::Result<Attempt> try_send_as(FrameKind kind, std::uint64_t bits, OfiLink& link, ConstSpan header, ConstSpan payload);
+  [[gnu::hot]] base::Result<Attempt> send_frame(OfiLink& link, FrameKind kind, ConstSpan header, ConstSpan payload, std::uint64_t bits = 0);
+  [[gnu::hot]] base::Result<Attempt> inject(OfiLink& link, const Match& match, std::size_t bytes);
   base::Result<Attempt> send_copy(OfiLink& link, const Match& match, FrameKind kind, ConstSpan header, ConstSpan payload);
   base::Result<Attempt> send_in_parts(OfiLink& link, ConstSpan header, ConstSpan payload);
-  std::size_t write_frame(std::byte* into, OfiLink& link, FrameKind kind, ConstSpan header, ConstSpan payload) const;
+  [[gnu::hot]] std::size_t write_frame(std::byte* into, OfiLink& link, FrameKind kind, ConstSpan header, ConstSpan payload) const;
   bool has_room(const OfiLink& link, std::size_t sends) const;
   Operation* take_send(OfiLink& link);
   void give_back(Operation* send);
   base::Result<Attempt> post(OfiLink& link, Operation& send);
-  base::Result<Attempt> outcome_of(OfiLink& link, ssize_t code);
+  [[gnu::hot]] base::Result<Attempt> outcome_of(OfiLink& link, ssize_t code);
   base::Result<Attempt> push(OfiLink& link);
   void push_all();
 
   // --- receiving.cpp
-  base::Status post_receives();
-  std::optional<Frame> frame_of(ConstSpan message);
-  void take_message(ConstSpan message, Sink& sink);
-  void take_frame(const Frame& frame, ConstSpan rest, Sink& sink);
-  void take_packet(OfiLink& link, ConstSpan rest, bool is_last, Sink& sink);
+  [[gnu::hot]] base::Status post_receives();
+  bool is_time_to_post() const { return receives_.available() >= least_posted_; }
+  [[gnu::hot]] std::optional<Frame> frame_of(ConstSpan message);
+  [[gnu::hot]] void take_message(ConstSpan message, Sink& sink);
+  [[gnu::hot]] void take_frame(const Frame& frame, ConstSpan rest, Sink& sink);
+  [[gnu::hot]] void take_packet(OfiLink& link, ConstSpan rest, bool is_last, Sink& sink);
   ConstSpan matched_packet(ConstSpan message, OfiLink*& link);
-  void hand_on_held(Sink& sink);
-  OfiLink* sender_of(const Frame& frame, ConstSpan rest);
-  void complete(const fi_cq_msg_entry& entry, fi_addr_t sender, Sink& sink);
+  [[gnu::hot]] void hand_on_held(Sink& sink);
+  [[gnu::hot]] OfiLink* sender_of(const Frame& frame, ConstSpan rest);
+  [[gnu::hot]] void complete(const fi_cq_msg_entry& entry, fi_addr_t sender, Sink& sink);
   base::Status take_error(Sink& sink);
-  base::Result<bool> refill(Sink& sink);
-  base::Result<bool> read_completions(int most, Sink& sink);
+  [[gnu::hot]] base::Result<bool> refill(Sink& sink);
+  [[gnu::hot]] base::Result<bool> read_completions(int most, Sink& sink);
 
   // --- reading.cpp
   void end_read(Operation& operation, int code);
@@ -140,6 +141,7 @@ class Ofi final : public Transport {
   Buffers sends_;
   std::unique_ptr<std::byte[]> injected_;  ///< one frame, for as long as it takes to inject it
   Buffers receives_;
+  const std::size_t least_posted_;  ///< receives at once
   Buffers reads_;
   std::unordered_map<std::uint64_t, std::unique_ptr<OfiLink>> links_;  ///< by the peer's cookie
   std::size_t unsent_ = 0;  ///< in all links

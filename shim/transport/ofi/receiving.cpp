@@ -207,7 +207,7 @@ Result<bool> Ofi::read_completions(int most, Sink& sink) {
       complete(entry, sender, sink);
       hand_on_held(sink);
     }
-    if (receives_.available() != 0) SHIM_TRY(post_receives());
+    if (is_time_to_post()) SHIM_TRY(post_receives());
   }
   return is_last;
 }
@@ -216,7 +216,7 @@ Result<int> Ofi::poll(Sink& sink) {
   SHIM_TRY(check());
   const std::uint64_t before = counts_.packets_received;
   if (unsent_ != 0) [[unlikely]] push_all();
-  if (receives_.available() != 0) [[unlikely]] SHIM_TRY(post_receives());  // an earlier poll could not
+  if (is_time_to_post()) [[unlikely]] SHIM_TRY(post_receives());  // an earlier poll could not
   if (matcher_) SHIM_TRY(matcher_->progress());
   const auto held = static_cast<int>(held_.size());
   hand_on_held(sink);
