@@ -8,7 +8,7 @@ import re
 import kinds
 
 ROUTES = {"by_handle", "by_deref", "array", "by_fint", "ours", "state", "native", "tool"}
-FLAGS = {"body", "collective", "always", "idle", "anytime", "below", "among", "large", "polled", "removed", "waits"}
+FLAGS = {"body", "collective", "always", "idle", "anytime", "below", "among", "large", "hot", "polled", "removed", "waits"}
 REACHES = {"", "peers", "neighbors", "root"}
 RETURN_TYPES = {"int", "double", "MPI_Aint", "MPI_Fint"} | {kind.c_type for kind in kinds.HANDLES.values()}
 

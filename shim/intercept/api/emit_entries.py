@@ -8,9 +8,6 @@ of the user's may throw through the library below."""
 import kinds
 from emit import NOTICE, call, error, fail, subject_expression
 
-# Their code lies beside what a message between nodes goes through below (docs/measurements.md, "Between nodes").
-LIES_WITH_MESSAGE_PATH = ("Send", "Recv")
-
 
 def _is_ours(function, parameter):
     """C++ that tells whether a deciding parameter is ours, as (what any_ours() takes together, what stands for itself)."""
@@ -69,7 +66,8 @@ def _way_down(function, parameters):
 
 
 def _out_of_line(function, name, lines):
-    attributes = "gnu::noinline, gnu::hot" if function.name in LIES_WITH_MESSAGE_PATH else "gnu::noinline"
+    is_on_the_way = "hot" in function.flags and name != "way_down"
+    attributes = "gnu::noinline, gnu::hot" if is_on_the_way else "gnu::noinline"
     return ["[[%s]] %s %s_%s(%s) {" % (attributes, function.returns, name, function.name, function.signature_parameters)] + lines + ["}"]
 
 
