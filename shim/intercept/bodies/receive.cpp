@@ -7,7 +7,7 @@ namespace shim::intercept {
 namespace {
 
 [[gnu::hot]] inline base::Status receive(void* buf, Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm handle,
-                                           MPI_Status* status) {
+                                         MPI_Status* status) {
   auto* comm = find_comm(handle);
   if (comm == nullptr) [[unlikely]] return slow::no_comm(handle);
   types::Buffer into;

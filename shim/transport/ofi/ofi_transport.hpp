@@ -141,7 +141,7 @@ class Ofi final : public Transport {
   Buffers sends_;
   std::unique_ptr<std::byte[]> injected_;  ///< one frame, for as long as it takes to inject it
   Buffers receives_;
-  const std::size_t least_posted_;  ///< receives at once
+  const std::size_t least_posted_;  ///< receives that are posted together
   Buffers reads_;
   std::unordered_map<std::uint64_t, std::unique_ptr<OfiLink>> links_;  ///< by the peer's cookie
   std::size_t unsent_ = 0;  ///< in all links
