@@ -15,42 +15,126 @@ namespace {
 using testing::AnonymousArea;
 using testing::AnonymousGround;
 
-constexpr std::uint32_t kCells = 64, kFirst = 16;
+constexpr std::uint32_t kCells = 64, kFirst = 4, kLaps = 7;
+constexpr base::Nanoseconds kCopy = 1000;
 
+/// What a copy takes by the depot's clock is what the test has it take.
 class DepotTest : public ::testing::Test {
  protected:
-  AnonymousArea area{std::make_shared<AnonymousGround>(1, 64, 64, 0, kCells * kDepotCell), 0};
-  Depot depot{area};
+  static inline base::Nanoseconds time = 0;
+  static base::Nanoseconds now() { return time; }
 
-  std::optional<std::uint32_t> fill_one() {
-    const auto found = depot.find_empty();
-    if (found) depot.hand_over(*found);
+  AnonymousArea area{std::make_shared<AnonymousGround>(1, 64, 64, 0, kCells * kDepotCell), 0};
+  Depot depot{area, &now};
+  DepotWindow window;
+  std::set<std::uint32_t> met;   ///< cells that have been filled
+  base::Nanoseconds meeting = 0;  ///< takes so much more
+
+  std::optional<std::uint32_t> fill_one(DepotWindow& of) {
+    const auto found = depot.find_empty(of);
+    if (!found) return found;
+    time += kCopy + (met.insert(*found).second ? meeting : 0);
+    depot.hand_over(of, *found);
     return found;
   }
+  std::optional<std::uint32_t> fill_one() { return fill_one(window); }
   void empty(std::uint32_t cell) { depot.memory().empty_cell_of(depot.memory().cell(cell).packet() + 1); }
+  /// One at a time; how many go before the window has so many cells.
+  std::uint32_t goes_before(std::uint32_t cells) {
+    for (std::uint32_t so_far = 0; so_far < 1'000'000; ++so_far) {
+      const auto cell = fill_one();
+      if (window.cells >= cells) return so_far;
+      if (cell) empty(*cell);
+    }
+    return ~0u;
+  }
 };
 
 TEST_F(DepotTest, MemoryIsTakenAsItIsUsedAndNoMoreThanThereIs) {
   EXPECT_EQ(area.backed(), 0u);
-  std::uint32_t so_far = 0, expected = 0;
-  constexpr std::uint32_t kLaps = 8;  // through all there is, before it becomes more
-  for (const auto& [used, backed] : {std::pair{1u, kFirst}, {kLaps * kFirst, kFirst}, {kLaps * kFirst + 1, 2 * kFirst}, {(kLaps + 15) * kFirst, 2 * kFirst},
-                                     {(kLaps + 15) * kFirst + 1, kCells}, {100 * kCells, kCells}}) {
-    for (; so_far < used; ++so_far, ++expected) {
-      const std::size_t before = area.backed();
-      const auto cell = fill_one();
-      if (expected * kDepotCell == before && area.backed() == before) expected = 0;  // a lap is over, and nothing has been added
-      ASSERT_EQ(cell, expected);
-      empty(*cell);
-    }
-    EXPECT_EQ(area.backed(), backed * kDepotCell) << used;
+  for (std::uint32_t cells = kFirst; cells <= kCells; cells *= 2) {
+    const std::uint32_t before = cells / 2;  // the first lap is through what is new
+    EXPECT_EQ(goes_before(cells), cells == kFirst ? 0 : (before > kFirst ? before / 2 : 0) + kLaps * before - 1) << cells;
+    EXPECT_EQ(area.backed(), cells * kDepotCell);
+    empty(*met.rbegin());
+  }
+  EXPECT_EQ(goes_before(kCells + 1), ~0u);
+  EXPECT_EQ(area.backed(), kCells * kDepotCell);
+}
+
+TEST_F(DepotTest, AWindowIsGoneThroughFromEndToEnd) {
+  for (std::uint32_t i = 0; i < 3 * kFirst; ++i) {
+    ASSERT_EQ(fill_one(), i % kFirst);
+    empty(i % kFirst);
   }
 }
 
-TEST_F(DepotTest, WhatIsFullMakesItMoreAtOnce) {
+// What it costs to meet a cell is had back several times before more are met, at the sender and at the receiver.
+TEST_F(DepotTest, WhereMeetingACellIsDearMoreGoThroughThoseThereAre) {
+  meeting = 20 * kCopy;
+  constexpr std::uint32_t kDearLaps = 8 * 20;
+  ASSERT_EQ(goes_before(kFirst), 0u);
+  empty(0);
+  EXPECT_EQ(goes_before(2 * kFirst), kDearLaps * kFirst - 1);
+  empty(kFirst);
+  meeting = 0;  // of those that come now: that is seen
+  EXPECT_EQ(goes_before(4 * kFirst), kFirst + kLaps * 2 * kFirst - 1);
+}
+
+TEST_F(DepotTest, WhoIsInterruptedInTheMidstOfACopyIsNotTakenForDear) {
+  ASSERT_EQ(fill_one(), 0u);
+  empty(0);
+  ASSERT_EQ(depot.find_empty(window), 1u);
+  time += 1'000'000;
+  depot.hand_over(window, 1);
+  empty(1);
+  EXPECT_EQ(goes_before(2 * kFirst), kLaps * kFirst - 2);
+}
+
+TEST_F(DepotTest, WhatIsStillFullMakesItMoreSooner) {
   for (std::uint32_t i = 0; i < kCells; ++i) ASSERT_EQ(fill_one(), i);
   EXPECT_EQ(area.backed(), kCells * kDepotCell);
   EXPECT_FALSE(fill_one());
+}
+
+TEST_F(DepotTest, WhatIsStillFullWaitsWhereMeetingACellIsDear) {
+  meeting = 80 * kCopy;
+  for (std::uint32_t lap = 0; lap < 2; ++lap) {
+    for (std::uint32_t i = 0; i < kFirst; ++i) {
+      ASSERT_EQ(fill_one(), i);
+      if (lap == 0) empty(i);
+    }
+  }
+  EXPECT_FALSE(fill_one());  // its packet goes through the ring
+  EXPECT_EQ(window.cells, kFirst);
+}
+
+TEST_F(DepotTest, EachReceiverMeetsItsOwnCells) {
+  DepotWindow other;
+  for (std::uint32_t i = 0; i < kFirst; ++i) {
+    ASSERT_EQ(fill_one(), i);
+    ASSERT_EQ(fill_one(other), kFirst + i);
+  }
+  EXPECT_EQ(area.backed(), 2 * kFirst * kDepotCell);
+}
+
+TEST_F(DepotTest, WhereThereAreMoreReceiversThanCellsTheyShare) {
+  std::vector<DepotWindow> windows(kCells / kFirst + 1);
+  for (auto& one : windows) {
+    const auto cell = fill_one(one);
+    ASSERT_EQ(cell, kFirst * (&one - windows.data()) % kCells);
+    empty(*cell);
+  }
+  EXPECT_EQ(area.backed(), kCells * kDepotCell);
+}
+
+TEST_F(DepotTest, WindowsThatHaveBecomeLargeOverlap) {
+  DepotWindow other;
+  ASSERT_EQ(fill_one(other), 0u);
+  empty(0);
+  while (window.cells < kCells) empty(*fill_one());
+  EXPECT_EQ(area.backed(), kCells * kDepotCell);
+  EXPECT_EQ(met.size(), kCells / 2 + 2);  // and the first of the last half
 }
 
 TEST_F(DepotTest, WhereProcessesShareCoresEachUsesAPart) {
@@ -63,10 +147,10 @@ TEST_F(DepotTest, WhereProcessesShareCoresEachUsesAPart) {
 }
 
 TEST_F(DepotTest, OneThatIsFoundAndNotHandedOverIsFoundAgain) {
-  EXPECT_EQ(depot.find_empty(), 0u);
-  EXPECT_EQ(depot.find_empty(), 0u);
-  depot.hand_over(0);
-  EXPECT_EQ(depot.find_empty(), 1u);
+  EXPECT_EQ(depot.find_empty(window), 0u);
+  EXPECT_EQ(depot.find_empty(window), 0u);
+  depot.hand_over(window, 0);
+  EXPECT_EQ(depot.find_empty(window), 1u);
 }
 
 TEST_F(DepotTest, WhatIsFullIsPassedBy) {
@@ -104,14 +188,16 @@ TEST_F(DepotTest, AnotherLifeLeavesAloneWhatIsFull) {
   for (std::uint32_t i = 0; i < 3; ++i) ASSERT_EQ(fill_one(), i);
   empty(1);
   Depot next(area);
-  EXPECT_EQ(next.find_empty(), 1u);
-  next.hand_over(1);
-  EXPECT_EQ(next.find_empty(), 3u);
+  DepotWindow of_it;
+  EXPECT_EQ(next.find_empty(of_it), 1u);
+  next.hand_over(of_it, 1);
+  EXPECT_EQ(next.find_empty(of_it), 3u);
 }
 
 TEST(NoDepot, HasNoCells) {
   AnonymousArea area(std::make_shared<AnonymousGround>(1, 64, 64), 0);
-  EXPECT_FALSE(Depot(area).find_empty());
+  DepotWindow window;
+  EXPECT_FALSE(Depot(area).find_empty(window));
   EXPECT_EQ(Depot(area).room(), 0u);
 }
 

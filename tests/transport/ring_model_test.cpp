@@ -77,9 +77,9 @@ struct Ring {
     ConstSpan whole(packet);
     return writer.write(whole.first(packet_bytes / 2), whole.subspan(packet_bytes / 2));
   }
-  /// All bytes that one half of a packet is written to are alike.
+  /// All bytes that one half of a packet is written to are alike. Where the sender is in its depot is the writer's state.
   std::string state() const {
-    std::string of_depot = raw(depot);
+    std::string of_depot;
     for (std::uint32_t number = 0; number < depot.memory().cells(); ++number) {
       DepotCell& cell = depot.memory().cell(number);
       of_depot += raw(cell.is_full) + raw(cell.packet()[0]) + raw(cell.packet()[kLeastInDepot - 1]);
@@ -90,7 +90,7 @@ struct Ring {
   Block& block;
   std::vector<std::byte> packet;
   AnonymousArea area;
-  Depot depot{area};
+  Depot depot{area, [] { return base::Nanoseconds{0}; }};
   RingWriter<SteppedAccess> writer;
   RingReader<SteppedAccess> reader;
 };

@@ -7,6 +7,9 @@
 // as they share the caches. Where nodes have memory in parts, pages are near their sender, unlike those of rings: who reads a cell is
 // another one each time.
 //
+// Each receiver has a window of a depot, which is all that it has to meet: pages are met one by one, and on some machines that takes longer
+// than a hundred copies of them. Windows begin side by side, become larger as what went through them has paid for that, and overlap then.
+//
 // A record in the receiver's ring names the cell, which the receiver empties. Where those that are next are full, because somebody has not
 // read for long, packets go through rings as short ones do: nobody waits for a cell. Cells that are full when their sender or their receiver
 // ends stay as they are: at the same slot another life may go on with them.
@@ -16,8 +19,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
+#include <vector>
 
+#include "shim/base/clock.hpp"
 #include "shim/base/shared_area.hpp"
 #include "shim/transport/shm/access.hpp"
 
@@ -60,10 +66,43 @@ class DepotMemory {
   std::uint32_t cells_ = 0;
 };
 
+/// How long one took of what is done often, whoever was interrupted meanwhile.
+class TimesOfCopies {
+ public:
+  void add(base::Nanoseconds one) {
+    sum_ += one;
+    ++count_;
+    longest_ = std::max(longest_, one);
+    shortest_ = std::min(shortest_, one);
+  }
+  base::Nanoseconds shortest() const { return shortest_; }
+  /// But for the longest.
+  base::Nanoseconds usual() const { return count_ > 1 ? (sum_ - longest_) / (count_ - 1) : sum_; }
+
+ private:
+  base::Nanoseconds sum_ = 0, longest_ = 0, shortest_ = std::numeric_limits<base::Nanoseconds>::max();
+  std::int64_t count_ = 0;
+};
+
+/// The cells of a sender's depot that are for one receiver, as far as nobody else is using them. To be used with one depot.
+struct DepotWindow {
+  std::uint32_t first = 0;  ///< of the depot's
+  std::uint32_t cells = 0;
+  std::uint32_t within = 0;     ///< of the depot's first so many, round which it goes
+  std::uint32_t next = 0;       ///< of these
+  std::uint64_t handed_over = 0;  ///< since it became larger, or that was refused
+  std::uint64_t is_new = 0;       ///< so many of it had not been used by anybody then
+  TimesOfCopies into_new, into_used;
+  base::Nanoseconds found_at = 0;
+};
+
 /// The own depot. One thread at a time.
 class Depot {
  public:
-  explicit Depot(base::SharedArea& area) : area_(area), memory_(area.depot(area.own_slot()), area.depot_bytes()) {}
+  using Clock = base::Nanoseconds();
+
+  explicit Depot(base::SharedArea& area, Clock* now = base::now_ns)
+      : area_(area), now_(now), memory_(area.depot(area.own_slot()), area.depot_bytes()), is_backed_((memory_.cells() + kFirstCells - 1) / kFirstCells) {}
 
   const DepotMemory& memory() const { return memory_; }
   /// What it holds, or will as more is sent, unless there is no memory for that.
@@ -71,54 +110,107 @@ class Depot {
     if (asks_for_room_++ % kAsksBetweenLooks == 0) most_ = most();
     return std::uint64_t{is_refused_ ? backed_ : std::max(backed_, most_)} * kDepotCell;
   }
-  /// A cell to be filled, before any other is looked for. Nothing where none of the next few is empty, or there is no memory for any.
+  /// A cell of this window to be filled, before any other is looked for. Nothing where none of the next few is empty, or there is no memory.
   template <typename Access = DirectAccess>
-  std::optional<std::uint32_t> find_empty() {
-    for (int look = 0; look < kLooks; ++look, ++next_) {
-      if (next_ == backed_ && !grow<Access>()) next_ = 0;
-      if (backed_ == 0) return std::nullopt;
+  std::optional<std::uint32_t> find_empty(DepotWindow& window) {
+    for (int look = 0; look < kLooks; ++look, ++window.next) {
+      if (window.next == window.cells && !grow<Access>(window)) window.next = 0;
+      if (window.cells == 0) return ++window.handed_over, std::nullopt;
+      const std::uint32_t number = number_of(window, window.next);
       // acquire: pairs with the release in empty_cell_of
-      if (Access::load(memory_.cell(next_).is_full, std::memory_order_acquire) == 0) return next_;
+      if (Access::load(memory_.cell(number).is_full, std::memory_order_acquire) != 0) continue;
+      if (is_timed(window)) window.found_at = now_();
+      return number;
     }
     return std::nullopt;
   }
   /// The cell that has been found is its receiver's, who is told next.
   template <typename Access = DirectAccess>
-  void hand_over(std::uint32_t number) {
+  void hand_over(DepotWindow& window, std::uint32_t number) {
     Access::store(memory_.cell(number).is_full, 1, std::memory_order_relaxed);  // released with the record that names the cell
-    next_ = number + 1;
+    if (is_timed(window)) note_copy(window, now_() - window.found_at);
+    ++window.next;
+    ++window.handed_over;
   }
 
  private:
   static constexpr int kLooks = 4;
-  static constexpr std::uint32_t kFirstCells = 16;
-  static constexpr std::uint32_t kLapsWithout = 7;          ///< through memory just taken, before the one that ends where more is taken
+  static constexpr std::uint32_t kFirstCells = 4;           ///< of a window
+  static constexpr std::uint32_t kLeastCells = 16;          ///< of a depot, in how many parts it may be
+  static constexpr std::uint32_t kLeastLaps = 7;            ///< before a window becomes larger, whatever that costs
+  static constexpr std::uint32_t kMostLaps = 1024;
   static constexpr std::uint32_t kLapsBetweenAsking = 256;  ///< for what was refused, which those who left the node may have given back
   static constexpr std::uint32_t kAsksBetweenLooks = 64;    ///< at the processes of the node, one by one
+  /// Becoming larger may take as long as a quarter of what has been copied so far: once at the sender, and once more at the receiver.
+  static constexpr std::int64_t kCopiesForEach = 4 * 2;
+  /// Where cells are still full when they are come to again: after the first lap, where that costs little.
+  static constexpr std::uint32_t kSoonerWhereShort = 16;
 
-  /// At the end of a lap. Memory is taken as more is sent: as much again where the first cell is still full, or each has been used a few times.
-  /// The lap through new memory is slower, which a process that sends little is spared.
+  static std::uint32_t number_of(const DepotWindow& window, std::uint32_t cell) { return (window.first + cell) % window.within; }
+
+  /// Those into what is new, and those of the lap after these.
+  static bool is_timed(const DepotWindow& window) { return window.is_new != 0 && window.handed_over < window.is_new + window.cells; }
+  void note_copy(DepotWindow& window, base::Nanoseconds took) {
+    (window.handed_over < window.is_new ? window.into_new : window.into_used).add(took);
+    if (window.handed_over + 1 < window.is_new + window.cells) return;
+    const base::Nanoseconds one = std::max<base::Nanoseconds>(window.into_used.shortest(), 1), more = window.into_new.usual() - one;
+    laps_ = static_cast<std::uint32_t>(std::clamp<std::int64_t>(kCopiesForEach * more / one, kLeastLaps, kMostLaps));
+  }
+
+  /// At the end of a lap: twice as much, where there is more, and what went through it so far has paid for that.
   template <typename Access>
-  bool grow() {
-    if (backed_ == memory_.cells()) return false;
-    const bool is_short = !is_refused_ && backed_ != 0 && Access::load(memory_.cell(0).is_full, std::memory_order_relaxed) != 0;
-    if (laps_left_ > 0 && !is_short) return --laps_left_, false;
-    const std::uint32_t wanted = std::min(std::max(2 * backed_, kFirstCells), most());
-    is_refused_ = wanted <= backed_ || !area_.back_spare(reinterpret_cast<std::byte*>(&memory_.cell(backed_)), (wanted - backed_) * kDepotCell);
-    laps_left_ = is_refused_ ? kLapsBetweenAsking : kLapsWithout;
-    if (!is_refused_) backed_ = wanted;
-    return !is_refused_;
+  bool grow(DepotWindow& window) {
+    if (window.cells == memory_.cells() || window.handed_over < due<Access>(window)) return false;
+    const std::uint32_t all = window.within != 0 ? std::min(most(), window.within) : most();
+    const std::uint32_t wanted = std::min(std::max(2 * window.cells, kFirstCells), all);
+    window.handed_over = 0;
+    window.is_new = 0;
+    if (wanted <= window.cells) return false;
+    if (window.within == 0) {
+      window.within = all;
+      window.first = windows_++ * kFirstCells % all;
+    }
+    const std::uint32_t before = backed_;
+    is_refused_ = !back(window, wanted);
+    if (is_refused_) return false;
+    const bool is_all_new = backed_ - before == wanted - window.cells;
+    window.is_new = is_all_new ? wanted - window.cells : 0;
+    window.into_new = window.into_used = {};
+    window.cells = wanted;
+    return true;
+  }
+  /// So many must have been handed over.
+  template <typename Access>
+  std::uint64_t due(const DepotWindow& window) const {
+    if (is_refused_) return std::uint64_t{kLapsBetweenAsking} * std::max(window.cells, kFirstCells);
+    if (window.cells == 0) return 0;
+    const bool is_short = Access::load(memory_.cell(number_of(window, 0)).is_full, std::memory_order_relaxed) != 0;
+    return std::uint64_t{laps_} * window.cells / (is_short ? kSoonerWhereShort : 1);
+  }
+  /// Memory for the cells of this window up to as many as wanted.
+  bool back(const DepotWindow& window, std::uint32_t wanted) {
+    for (std::uint32_t cell = window.cells; cell < wanted; cell += kFirstCells) {
+      const std::uint32_t number = number_of(window, cell), part = std::min(kFirstCells, memory_.cells() - number);
+      if (is_backed_[number / kFirstCells]) continue;
+      if (!area_.back_spare(reinterpret_cast<std::byte*>(&memory_.cell(number)), part * kDepotCell)) return false;
+      is_backed_[number / kFirstCells] = true;
+      backed_ += part;
+    }
+    return true;
   }
   std::uint32_t most() const {
     const double sharers = std::max(area_.processes_per_core(), 1.0);
-    return std::min(memory_.cells(), std::max(kFirstCells, static_cast<std::uint32_t>(memory_.cells() / sharers)));
+    const std::uint32_t part = std::max(kLeastCells, static_cast<std::uint32_t>(memory_.cells() / sharers));
+    return std::min(memory_.cells(), part / kFirstCells * kFirstCells);
   }
 
   base::SharedArea& area_;
+  Clock* now_;
   DepotMemory memory_;
-  std::uint32_t backed_ = 0;  ///< cells that have memory
-  std::uint32_t next_ = 0;
-  std::uint32_t laps_left_ = 0;  ///< before more memory is asked for
+  std::vector<bool> is_backed_;  ///< in parts of kFirstCells
+  std::uint32_t backed_ = 0;     ///< cells that have memory
+  std::uint32_t windows_ = 0;
+  std::uint32_t laps_ = kLeastLaps;  ///< through a window that pay for as much again
   bool is_refused_ = false;
   std::uint32_t most_ = 0;  ///< as last seen
   std::uint32_t asks_for_room_ = 0;

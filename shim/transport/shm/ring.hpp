@@ -120,7 +120,7 @@ class RingWriter {
     if (depot_ == nullptr || !is_for_depot(bytes)) return find_room_in_ring(bytes);
     auto room = find_room_in_ring(kWordBytes);
     if (!room) return room;
-    room->cell = depot_->find_empty<Access>();
+    room->cell = depot_->find_empty<Access>(window_);
     if (!room->cell) return find_room_in_ring(bytes);
     room->packet = depot_->memory().cell(*room->cell).packet();
     room->bytes = bytes;
@@ -145,7 +145,7 @@ class RingWriter {
     // relaxed: the release below carries it, as it carries the packet
     if (zeroed_ < end) Access::store(memory_.word_at(next), 0, std::memory_order_relaxed);
     if (room.cell) {
-      depot_->hand_over<Access>(*room.cell);
+      depot_->hand_over<Access>(window_, *room.cell);
       Access::store(memory_.word_at(begin + kWordBytes), *room.cell, std::memory_order_relaxed);
     }
     if (room.pad) {
@@ -242,6 +242,7 @@ class RingWriter {
 
   RingMemory memory_;
   Depot* depot_ = nullptr;
+  DepotWindow window_;  ///< of it
   std::uint64_t tail_ = 0;
   std::size_t offset_ = 0;
   std::uint64_t consumed_ = 0;  ///< as last seen
