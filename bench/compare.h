@@ -6,6 +6,7 @@
  * messages       between pairs of processes: latency, bandwidth, rate; with "more" of sizes that make a curve
  * fabric         between two processes: the rows of raw_pingpong
  * crowded        the short rows among more processes than there are cores
+ * first          what is the first of its kind in a job, messages between two and collectives of all, in this order
  * collectives    of all
  * nonblocking, persistent   of all, each started and waited for
  * copied         what is long, of messages between two and of collectives of all
@@ -36,6 +37,11 @@ typedef struct {
 /* Three of them take as long as a row is to take, and a moment that an operation spends without its core is no large part of it: the second trial tells it. */
 static int is_slow(const Compared *c, double once) { return once >= 15000 && first_trial_rounds * once >= c->milliseconds * 1e3; }
 
+static void print_row(const Compared *c, const char *what, int bytes, double took, double word) {
+  if (c->rank == 0) printf(word > 0 ? "%s,%s,%d,%.5f,%.1f\n" : "%s,%s,%d,%.5f\n", c->part, what, bytes, took, word);
+  fflush(stdout);
+}
+
 /* One row. An operation consists of `messages` of what is told. */
 static void row(const Compared *c, const char *what, int bytes, Operation *run, void *state, double messages) {
   MPI_Barrier(c->comm); /* who hands words back and forth is in no call, and some sends are over only while their receiver is in one */
@@ -48,9 +54,14 @@ static void row(const Compared *c, const char *what, int bytes, Operation *run, 
     before = time_of_bare_word(c->word);
     took = time_of(run, c->comm, state, rounds, c->comm);
   }
-  double word = word_between(before, time_of_bare_word(c->word));
-  if (c->rank == 0) printf(word > 0 ? "%s,%s,%d,%.5f,%.1f\n" : "%s,%s,%d,%.5f\n", c->part, what, bytes, took / messages, word);
-  fflush(stdout);
+  print_row(c, what, bytes, took / messages, word_between(before, time_of_bare_word(c->word)));
+}
+
+/* A row of so many operations, with none before. */
+static void first_row(const Compared *c, const char *what, int bytes, Operation *run, void *state, int rounds, double messages) {
+  double before = time_of_bare_word(c->word);
+  double took = time_of_next(run, c->comm, state, rounds, c->comm);
+  print_row(c, what, bytes, took / messages, word_between(before, time_of_bare_word(c->word)));
 }
 
 enum { calls = 1000 };
@@ -197,6 +208,25 @@ static void rings(const Compared *c) {
   free_side(&s);
 }
 
+static void first_uses(const Compared *c) {
+  enum { messages_of_one = 128, calls_of_one = 32 };
+  static const Row rows[] = {{"the first 32 Bcast", bcast}, {"the first 32 Allreduce", allreduce}, {"the first 32 Alltoall", alltoall}};
+  static const int sizes[] = {8, 16384, 65536, 1 << 20};
+  Side s = make_side(c->rank, c->size, 1 << 20);
+  Case state = make_case(c->size);
+  for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0] && c->size == 2; ++i) {
+    s.bytes = sizes[i];
+    first_row(c, "latency of the first 256", s.bytes, ping_pong, &s, messages_of_one, 2);
+  }
+  for (const Row *each = rows; each < rows + sizeof rows / sizeof rows[0]; ++each)
+    for (int bytes = 8; bytes <= 1 << 16; bytes *= 8192) {
+      set_bytes(&state, bytes, c->size);
+      first_row(c, each->name, state.bytes, each->run, &state, calls_of_one, 1);
+    }
+  free_case(&state);
+  free_side(&s);
+}
+
 static void collectives(const Compared *c) {
   Case state = make_case(c->size);
   row(c, "Comm_dup and free", 0, duplicate, &state, 1);
@@ -263,7 +293,7 @@ static int compare_rows(MPI_Comm comm, int argc, char **argv) {
     const char *name;
     void (*run)(const Compared *);
   } parts[] = {{"messages", messages}, {"fabric", fabric}, {"crowded", crowded}, {"collectives", collectives},
-               {"nonblocking", nonblocking}, {"persistent", persistent}, {"copied", copied}, {"rings", rings}};
+               {"nonblocking", nonblocking}, {"persistent", persistent}, {"copied", copied}, {"rings", rings}, {"first", first_uses}};
   BareWord word;
   Compared c = {.comm = comm, .word = &word, .part = argc > 1 ? argv[1] : "", .milliseconds = argc > 2 ? atof(argv[2]) : 10,
                 .more = argc > 3 && strcmp(argv[3], "more") == 0};
@@ -276,7 +306,7 @@ static int compare_rows(MPI_Comm comm, int argc, char **argv) {
       close_bare_word(&word);
       return 0;
     }
-  fprintf(stderr, "%s: messages, fabric, crowded, collectives, nonblocking, persistent, copied or rings, not \"%s\"\n", argv[0], c.part);
+  fprintf(stderr, "%s: messages, fabric, crowded, collectives, nonblocking, persistent, copied, rings or first, not \"%s\"\n", argv[0], c.part);
   return 2;
 }
 

@@ -189,7 +189,7 @@ _TITLES = {"messages": "Messages between pairs of processes, one node", "collect
            "persistent": "Persistent collectives, made once, started and waited for, one node",
            "copied": "Long messages and collectives where no process reads another's memory, one node",
            "crowded": "More processes than cores, one node, all with their own yielding",
-           "rings": "Rings, one node: to either neighbour in turn", "startup": "Start-up, one node", "nodes": "Messages between two nodes",
+           "rings": "Rings, one node: to either neighbour in turn", "first": "What is the first of its kind in a job, one node", "startup": "Start-up, one node", "nodes": "Messages between two nodes",
            "threads": "Threads, each with a communicator of its own: messages of all of them, to another process and to themselves",
            "fabric": "Messages between two nodes, over each way beside what lies below it"}
 # (what, of one thread, of two)

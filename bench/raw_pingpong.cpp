@@ -63,9 +63,9 @@ class Side {
   }
 
   void row(const char* what, std::size_t bytes, const Operation& run, double messages, double milliseconds) {
-    const double first = time_of(run, first_trial_rounds);
-    const double second = time_of(run, second_trial_rounds(first, milliseconds));
-    const double took = time_of(run, rounds_after(first, second, milliseconds));
+    Trials trials = after_first_trial(time_of(run, first_trial_rounds));
+    while (!trials.is_over) note_trial(&trials, time_of(run, rounds_of_trial(&trials, milliseconds)));
+    const double took = time_of(run, rounds_within(trials.shortest, milliseconds));
     if (is_first_) std::printf("raw,%s,%zu,%.5f\n", what, bytes, took / messages);
     std::fflush(stdout);
   }

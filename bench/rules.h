@@ -11,11 +11,23 @@ static inline int rounds_within(double once, double milliseconds) {
   return rounds < 3 ? 3 : rounds > 100000 ? 100000 : (int)rounds;
 }
 
-/* How long one takes is tried twice: what is used for the first time, a connection or a provider's memory, may take longer than all the rest. */
-enum { first_trial_rounds = 3 };
-static inline int second_trial_rounds(double first_trial, double milliseconds) { return rounds_within(first_trial, milliseconds / 4); }
-static inline int rounds_after(double first_trial, double second_trial, double milliseconds) {
-  return rounds_within(second_trial < first_trial ? second_trial : first_trial, milliseconds);
+/* How long one takes is tried before it is measured, until that becomes no shorter: what is used for the first time, a connection, memory or a
+ * provider's, takes longer, in the first operations or the first thousand. First a few, then as many as take a quarter of the time. */
+enum { first_trial_rounds = 3, most_trials = 16 };
+typedef struct {
+  double shortest;
+  int made, is_over;
+} Trials;
+
+static inline Trials after_first_trial(double once) {
+  Trials trials = {once, 1, 0};
+  return trials;
+}
+static inline int rounds_of_trial(const Trials *trials, double milliseconds) { return rounds_within(trials->shortest, milliseconds / 4); }
+static inline void note_trial(Trials *trials, double once) {
+  enum { shorter_percent = 5 };
+  trials->is_over = ++trials->made == most_trials || once * 100 > trials->shortest * (100 - shorter_percent);
+  if (once < trials->shortest) trials->shortest = once;
 }
 
 #endif
