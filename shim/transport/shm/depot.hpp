@@ -7,8 +7,8 @@
 // as they share the caches. Where nodes have memory in parts, pages are near their sender, unlike those of rings: who reads a cell is
 // another one each time.
 //
-// Each receiver has a window of a depot, which is all that it has to meet: pages are met one by one, and on some machines that takes longer
-// than a hundred copies of them. Windows begin side by side, become larger as what went through them has paid for that, and overlap then.
+// Each receiver has a window of a depot, which is all that it has to meet. Windows begin side by side, become larger when what went through
+// them has paid for that (paid_laps.hpp), and overlap then.
 //
 // A record in the receiver's ring names the cell, which the receiver empties. Where those that are next are full, because somebody has not
 // read for long, packets go through rings as short ones do: nobody waits for a cell. Cells that are full when their sender or their receiver
@@ -19,13 +19,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <vector>
 
 #include "shim/base/clock.hpp"
 #include "shim/base/shared_area.hpp"
 #include "shim/transport/shm/access.hpp"
+#include "shim/transport/shm/paid_laps.hpp"
 
 namespace shim::transport {
 
@@ -66,33 +66,15 @@ class DepotMemory {
   std::uint32_t cells_ = 0;
 };
 
-/// How long one took of what is done often, whoever was interrupted meanwhile.
-class TimesOfCopies {
- public:
-  void add(base::Nanoseconds one) {
-    sum_ += one;
-    ++count_;
-    longest_ = std::max(longest_, one);
-    shortest_ = std::min(shortest_, one);
-  }
-  base::Nanoseconds shortest() const { return shortest_; }
-  /// But for the longest.
-  base::Nanoseconds usual() const { return count_ > 1 ? (sum_ - longest_) / (count_ - 1) : sum_; }
-
- private:
-  base::Nanoseconds sum_ = 0, longest_ = 0, shortest_ = std::numeric_limits<base::Nanoseconds>::max();
-  std::int64_t count_ = 0;
-};
-
 /// The cells of a sender's depot that are for one receiver, as far as nobody else is using them. To be used with one depot.
 struct DepotWindow {
   std::uint32_t first = 0;  ///< of the depot's
   std::uint32_t cells = 0;
-  std::uint32_t within = 0;     ///< of the depot's first so many, round which it goes
-  std::uint32_t next = 0;       ///< of these
+  std::uint32_t within = 0;       ///< of the depot's first so many, round which it goes
+  std::uint32_t next = 0;         ///< of these
   std::uint64_t handed_over = 0;  ///< since it became larger, or that was refused
   std::uint64_t is_new = 0;       ///< so many of it had not been used by anybody then
-  TimesOfCopies into_new, into_used;
+  PaidLaps paid;
   base::Nanoseconds found_at = 0;
 };
 
@@ -137,24 +119,17 @@ class Depot {
   static constexpr int kLooks = 4;
   static constexpr std::uint32_t kFirstCells = 4;           ///< of a window
   static constexpr std::uint32_t kLeastCells = 16;          ///< of a depot, in how many parts it may be
-  static constexpr std::uint32_t kLeastLaps = 7;            ///< before a window becomes larger, whatever that costs
-  static constexpr std::uint32_t kMostLaps = 1024;
   static constexpr std::uint32_t kLapsBetweenAsking = 256;  ///< for what was refused, which those who left the node may have given back
   static constexpr std::uint32_t kAsksBetweenLooks = 64;    ///< at the processes of the node, one by one
-  /// Becoming larger may take as long as a quarter of what has been copied so far: once at the sender, and once more at the receiver.
-  static constexpr std::int64_t kCopiesForEach = 4 * 2;
-  /// Where cells are still full when they are come to again: after the first lap, where that costs little.
-  static constexpr std::uint32_t kSoonerWhereShort = 16;
 
   static std::uint32_t number_of(const DepotWindow& window, std::uint32_t cell) { return (window.first + cell) % window.within; }
 
   /// Those into what is new, and those of the lap after these.
   static bool is_timed(const DepotWindow& window) { return window.is_new != 0 && window.handed_over < window.is_new + window.cells; }
   void note_copy(DepotWindow& window, base::Nanoseconds took) {
-    (window.handed_over < window.is_new ? window.into_new : window.into_used).add(took);
-    if (window.handed_over + 1 < window.is_new + window.cells) return;
-    const base::Nanoseconds one = std::max<base::Nanoseconds>(window.into_used.shortest(), 1), more = window.into_new.usual() - one;
-    laps_ = static_cast<std::uint32_t>(std::clamp<std::int64_t>(kCopiesForEach * more / one, kLeastLaps, kMostLaps));
+    if (window.handed_over < window.is_new) window.paid.note_new(took);
+    else window.paid.note_used(took);
+    if (window.handed_over + 1 == window.is_new + window.cells) laps_ = window.paid.laps();
   }
 
   /// At the end of a lap: twice as much, where there is more, and what went through it so far has paid for that.
@@ -175,7 +150,7 @@ class Depot {
     if (is_refused_) return false;
     const bool is_all_new = backed_ - before == wanted - window.cells;
     window.is_new = is_all_new ? wanted - window.cells : 0;
-    window.into_new = window.into_used = {};
+    window.paid = {};
     window.cells = wanted;
     return true;
   }
@@ -210,7 +185,7 @@ class Depot {
   std::vector<bool> is_backed_;  ///< in parts of kFirstCells
   std::uint32_t backed_ = 0;     ///< cells that have memory
   std::uint32_t windows_ = 0;
-  std::uint32_t laps_ = kLeastLaps;  ///< through a window that pay for as much again
+  std::uint32_t laps_ = PaidLaps().laps();  ///< through a window that pay for as much again
   bool is_refused_ = false;
   std::uint32_t most_ = 0;  ///< as last seen
   std::uint32_t asks_for_room_ = 0;

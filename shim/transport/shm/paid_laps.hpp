@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// When more of a process's shared memory is gone round in. Lines that were stored to long ago are stored to faster, so more of it is better;
+// but each page has to be met, by who stores and by who reads, and on some machines that takes longer than a hundred copies
+// (docs/measurements.md, "Pages"). So it becomes more when what went through what there is has paid for that.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "shim/base/clock.hpp"
+
+namespace shim::transport {
+
+/// Where what there is is still full, or somebody reads it yet, when it is come to again: as one part of so many of that. Else who stores waits.
+inline constexpr std::uint32_t kSoonerWhereShort = 16;
+
+/// Made of how long copies of one length took, since the memory became more.
+class PaidLaps {
+ public:
+  void note_new(base::Nanoseconds copy) {
+    sum_ += copy;
+    ++count_;
+    longest_ = std::max(longest_, copy);
+  }
+  void note_used(base::Nanoseconds copy) { shortest_ = std::min(shortest_, copy); }
+  /// So many, through what there is, pay for as much again. Nobody knows it before there were copies of both kinds: the fewest then.
+  std::uint32_t laps() const {
+    if (count_ == 0 || shortest_ == kNone) return kFewest;
+    const base::Nanoseconds one = std::max<base::Nanoseconds>(shortest_, 1);
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(kCopiesForEach * (into_new() - one) / one, kFewest, kMost));
+  }
+
+ private:
+  static constexpr base::Nanoseconds kNone = std::numeric_limits<base::Nanoseconds>::max();
+  static constexpr std::uint32_t kFewest = 7;  ///< whatever it costs
+  static constexpr std::uint32_t kMost = 1024;
+  /// A quarter of the time it may take: once at who stores, and once more at who reads.
+  static constexpr std::int64_t kCopiesForEach = 4 * 2;
+
+  /// But for the longest, as somebody may have been interrupted.
+  base::Nanoseconds into_new() const { return count_ > 1 ? (sum_ - longest_) / (count_ - 1) : sum_; }
+
+  base::Nanoseconds sum_ = 0, longest_ = 0, shortest_ = kNone;
+  std::int64_t count_ = 0;
+};
+
+}  // namespace shim::transport
