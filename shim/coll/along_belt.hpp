@@ -19,7 +19,7 @@ class Laying {
   bool is_over() const { return at_ == data_.bytes(); }
   std::uint64_t laid() const { return at_; }
   /// Needs that member nothing more of where the next piece is to lie?
-  bool has_room(int rank) { return belt_.has_room(piece(), rank); }
+  bool has_room(int rank) const { return belt_.has_room(piece(), rank); }
   /// The next piece, where it has room of all.
   void lay() {
     const std::size_t bytes = piece();

@@ -68,6 +68,7 @@ class AnonymousArea final : public base::SharedArea {
   }
   /// From now on back() fails with this error.
   void refuse_memory(base::ErrorClass error) { refusal_ = error; }
+  void give_memory() { refusal_.reset(); }
   void set_processes_per_core(double number) { processes_per_core_ = number; }
   /// Bytes that back() was asked for and did not refuse.
   std::size_t backed() const { return backed_; }

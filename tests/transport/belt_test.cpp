@@ -105,65 +105,6 @@ TEST_F(BeltTest, WhoMissedSomethingGoesOnWithTheNext) {
   EXPECT_EQ(take(first, 2, laid, nothing), 0u);
 }
 
-class BeltOfPagesTest : public BeltTest {
- protected:
-  static constexpr std::uint64_t kLaps = 7;  ///< where nothing is known about copies
-
-  /// What a board does, and both members. Answers where in the memory it began.
-  std::uint64_t lay_and_take(std::uint64_t bytes) {
-    const std::uint64_t begin = first.begin_to_lay();
-    if (first.wanted_for(bytes) > first.met()) first.has_met(first.wanted_for(bytes));
-    EXPECT_EQ(take_after_laying({begin, bytes}), 0u);
-    return begin % kBeltBytes;
-  }
-  std::uint64_t take_after_laying(OnBelt laid) {
-    const auto nothing = [](std::size_t) {};
-    lay(first, 1, laid.length, nothing);
-    return take(second, 1, laid, nothing);
-  }
-
-  Belt first = belt_of(0), second = belt_of(1);
-};
-
-TEST_F(BeltOfPagesTest, WhoLaysLittleMeetsLittle) {
-  for (std::uint64_t number = 0; number < kLaps; ++number) {
-    ASSERT_EQ(lay_and_take(kFirstOfBelt), 0u);
-    ASSERT_EQ(first.met(), kFirstOfBelt);
-  }
-  EXPECT_EQ(lay_and_take(kFirstOfBelt), kFirstOfBelt);
-  EXPECT_EQ(first.met(), 2 * kFirstOfBelt);
-  for (std::uint64_t bytes = kFirstOfBelt; bytes < 2 * kLaps * kFirstOfBelt; bytes += kFirstOfBelt) lay_and_take(kFirstOfBelt);
-  while (first.met() == 2 * kFirstOfBelt) lay_and_take(kFirstOfBelt);
-  EXPECT_EQ(first.met(), 4 * kFirstOfBelt);
-}
-
-TEST_F(BeltOfPagesTest, WhatIsLongNeedsWhatItIsLaidOn) {
-  lay_and_take(5 * kFirstOfBelt + 1);
-  EXPECT_EQ(first.met(), 5 * kFirstOfBelt + kBeltPiece);
-  lay_and_take(kBeltBytes);
-  EXPECT_EQ(first.met(), kBeltBytes);
-  EXPECT_NE(lay_and_take(kFirstOfBelt), 0u) << "what has been met is used";
-}
-
-TEST_F(BeltOfPagesTest, WhoHasToWaitMeetsMoreSooner) {
-  lay_and_take(kFirstOfBelt);
-  const std::uint64_t begin = first.begin_to_lay();
-  lay(first, 1, kFirstOfBelt, [](std::size_t) {});
-  first.begin_to_lay();
-  EXPECT_FALSE(first.has_room(kBeltPiece, 1));
-  EXPECT_EQ(take(second, 1, {begin, kFirstOfBelt}, [](std::size_t) {}), 0u);
-  EXPECT_EQ(lay_and_take(kFirstOfBelt), kFirstOfBelt);
-}
-
-TEST_F(BeltOfPagesTest, WithoutMemoryForMoreWhatThereIsGoesOn) {
-  for (std::uint64_t number = 0; number < kLaps; ++number) lay_and_take(kFirstOfBelt);
-  first.begin_to_lay();
-  ASSERT_GT(first.wanted_for(kFirstOfBelt), first.met());
-  first.meets_no_more();
-  EXPECT_EQ(lay_and_take(kFirstOfBelt), 0u);
-  EXPECT_EQ(first.met(), kFirstOfBelt);
-}
-
 // Each lays in turn; who is told where by a word of the test's own, as notes do.
 TEST_F(BeltTest, ManyTakeWhatOneAfterTheOtherLays) {
   constexpr int kMembers = 3;

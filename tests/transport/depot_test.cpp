@@ -128,13 +128,35 @@ TEST_F(DepotTest, WhereThereAreMoreReceiversThanCellsTheyShare) {
   EXPECT_EQ(area.backed(), kCells * kDepotCell);
 }
 
-TEST_F(DepotTest, WindowsThatHaveBecomeLargeOverlap) {
+TEST_F(DepotTest, WindowsThatHaveBecomeLargeOverlapAndNoneFillsWhatIsAnothers) {
   DepotWindow other;
-  ASSERT_EQ(fill_one(other), 0u);
-  empty(0);
-  while (window.cells < kCells) empty(*fill_one());
+  ASSERT_EQ(fill_one(other), 0u);  // and its receiver does not read
+  std::set<std::uint32_t> filled;
+  for (std::uint32_t i = 0; i < 20 * kLaps * kCells; ++i) {
+    const auto cell = fill_one();
+    ASSERT_TRUE(cell);
+    filled.insert(*cell);
+    empty(*cell);
+  }
+  EXPECT_EQ(window.cells, kCells);
   EXPECT_EQ(area.backed(), kCells * kDepotCell);
-  EXPECT_EQ(met.size(), kCells / 2 + 2);  // and the first of the last half
+  EXPECT_EQ(filled.size(), kCells - 1);
+  EXPECT_FALSE(filled.contains(0));
+}
+
+TEST_F(DepotTest, WhoIsNewUsesMemoryThatIsThereThoughMoreWasRefused) {
+  std::vector<DepotWindow> windows(kCells / kFirst);
+  for (auto& one : windows) empty(*fill_one(one));
+  area.refuse_memory(base::ErrorClass::no_space);
+  EXPECT_EQ(fill_one(), 0u);  // round again
+}
+
+TEST_F(DepotTest, WhoIsRefusedMemoryKeepsNobodyElseFromIt) {
+  area.refuse_memory(base::ErrorClass::no_space);
+  EXPECT_FALSE(fill_one());
+  area.give_memory();
+  DepotWindow other;
+  EXPECT_TRUE(fill_one(other));
 }
 
 TEST_F(DepotTest, WhereProcessesShareCoresEachUsesAPart) {

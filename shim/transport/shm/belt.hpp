@@ -3,9 +3,7 @@
 // the others takes it off for itself. Copied twice, but without the kernel, which pins the pages of whoever is read: many readers at a time
 // wait for each other there. And the one who lays need not wait for those who take, as far as the belt reaches.
 //
-// Members use it one after the other. Who begins says from where it lays; who did not take what was laid before goes on from there. What is
-// laid begins in the first part of the memory, so that who lays little, and who takes it, meet little of it; that part becomes larger
-// when what was laid has paid for it (paid_laps.hpp).
+// Members use it one after the other. Who begins says from where it lays; who did not take what was laid before goes on from there.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +11,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 
-#include "shim/transport/shm/paid_laps.hpp"
 #include "shim/transport/shm/ring.hpp"
 
 namespace shim::transport {
@@ -24,8 +20,6 @@ namespace shim::transport {
 inline constexpr std::size_t kBeltPiece = 16 * 1024;
 /// As much as a core's own caches, so that what is laid has left those of who took it last (depot.hpp).
 inline constexpr std::size_t kBeltBytes = 64 * kBeltPiece;
-/// In which what is laid begins at first.
-inline constexpr std::size_t kFirstOfBelt = 4 * kBeltPiece;
 
 inline constexpr int kBoardMembers = 16;  ///< most of one board
 inline constexpr int kBelts = 2;          ///< of each board, so that two can give to each other at the same time
@@ -60,29 +54,8 @@ class Belt {
   std::byte* memory() const { return memory_; }
   /// For who is about to lay: where it begins, which is a line of its own.
   std::uint64_t begin_to_lay() {
-    begins_within_ = std::max(begins_within_, met_);
-    if (used_ >= due()) begins_within_ = std::min(2 * begins_within_, kBeltBytes);
     // relaxed: what was laid last this member has laid, or taken
-    position_ = (words_.laid.bytes.load(std::memory_order_relaxed) + kLine - 1) / kLine * kLine;
-    if (position_ % kBeltBytes >= begins_within_) position_ += kBeltBytes - position_ % kBeltBytes;
-    return position_;
-  }
-  /// So much of the memory, from its beginning, is to be met before that is laid.
-  std::size_t wanted_for(std::uint64_t bytes) const {
-    const std::uint64_t end = (position_ % kBeltBytes + bytes + kBeltPiece - 1) / kBeltPiece * kBeltPiece;
-    return static_cast<std::size_t>(std::clamp<std::uint64_t>(end, begins_within_, kBeltBytes));
-  }
-  std::size_t met() const { return met_; }
-  void has_met(std::size_t bytes) {
-    new_from_ = std::exchange(met_, bytes);
-    paid_ = {};
-    used_ = 0;
-    has_waited_ = false;
-  }
-  /// There is no memory for more.
-  void meets_no_more() {
-    begins_within_ = std::max(met_, kFirstOfBelt);
-    used_ = 0;
+    return position_ = (words_.laid.bytes.load(std::memory_order_relaxed) + kLine - 1) / kLine * kLine;
   }
   /// For who is about to take.
   void begin_to_take(std::uint64_t position) {
@@ -97,29 +70,16 @@ class Belt {
   /// Where it lies.
   std::byte* place() const { return memory_ + position_ % kBeltBytes; }
   /// Copies a piece there that lies in one run of bytes.
-  void copy_in(const std::byte* from, std::size_t piece, base::Traffic traffic) {
-    if (piece < kBeltPiece || used_ >= 2 * met_) [[likely]] {
-      copy_(place(), from, piece, traffic);
-      return;
-    }
-    const base::Nanoseconds began = base::now_ns();
-    copy_(place(), from, piece, traffic);
-    const base::Nanoseconds took = base::now_ns() - began;
-    if (position_ % kBeltBytes >= new_from_ && used_ < met_ - new_from_) paid_.note_new(took);
-    else paid_.note_used(took);
-  }
+  void copy_in(const std::byte* from, std::size_t piece, base::Traffic traffic) { copy_(place(), from, piece, traffic); }
 
   /// Does that member need nothing more of where this piece is to lie?
-  bool has_room(std::size_t piece, int rank) {
+  bool has_room(std::size_t piece, int rank) const {
     // acquire: pairs with the store in say_taken
-    const bool has = position_ + piece <= words_.taken[static_cast<std::size_t>(rank)].bytes.load(std::memory_order_acquire) + kBeltBytes;
-    if (!has) has_waited_ = true;
-    return has;
+    return position_ + piece <= words_.taken[static_cast<std::size_t>(rank)].bytes.load(std::memory_order_acquire) + kBeltBytes;
   }
   /// The piece is in its place. The store is a full barrier, for whoever sleeps (wake.hpp).
   void lay(std::size_t piece) {
     position_ += piece;
-    used_ += piece;
     words_.laid.bytes.store(position_, std::memory_order_seq_cst);  // pairs with the acquire in has
   }
   bool has(std::size_t piece) const { return words_.laid.bytes.load(std::memory_order_acquire) >= position_ + piece; }
@@ -132,8 +92,6 @@ class Belt {
   void end_laying() { say_taken(); }
 
  private:
-  /// So much must have been laid before what is laid begins in twice as much.
-  std::uint64_t due() const { return std::uint64_t{begins_within_} * std::max(paid_.laps() / (has_waited_ ? kSoonerWhereShort : 1), 1U); }
   // Likewise a full barrier.
   void say_taken() { words_.taken[rank_].bytes.store(position_, std::memory_order_seq_cst); }
 
@@ -142,14 +100,6 @@ class Belt {
   std::size_t rank_;
   std::uint64_t position_ = 0;
   base::CopyForOtherCore copy_;
-
-  // As this member lays.
-  std::size_t begins_within_ = kFirstOfBelt;
-  std::size_t met_ = 0;       ///< of the memory, from its beginning
-  std::size_t new_from_ = 0;  ///< what it met last
-  std::uint64_t used_ = 0;    ///< bytes laid since
-  bool has_waited_ = false;   ///< since, for room
-  PaidLaps paid_;
 };
 
 }  // namespace shim::transport

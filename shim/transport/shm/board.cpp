@@ -85,7 +85,7 @@ std::unique_ptr<Board> Boards::open(BoardPlace place, std::span<const std::uint3
 
 Board::Board(base::SharedArea& area, std::byte* memory, std::span<WakeWords* const> wakes, int rank)
     : area_(area), memory_(memory), head_(head_at(memory)), parts_(parts_at(memory)),
-      belts_{Belt{head_.belts[0], memory + belt_at(0), rank}, Belt{head_.belts[1], memory + belt_at(1), rank}},
+      belts_{OwnBelt{{head_.belts[0], memory + belt_at(0), rank}}, OwnBelt{{head_.belts[1], memory + belt_at(1), rank}}},
       posters_(memory + posters_at(rank)), rank_(rank), size_(static_cast<int>(wakes.size())) {
   std::copy(wakes.begin(), wakes.end(), wakes_.begin());
 }
@@ -146,24 +146,15 @@ bool Board::has_poster() {
 
 const std::byte* Board::poster(int rank, std::uint32_t number) const { return memory_ + posters_at(rank) + number * kPosterBytes; }
 
-bool Board::meet(Belt& belt, std::size_t wanted) {
-  if (wanted <= belt.met()) return true;
-  std::byte* const begin = belt.memory() + belt.met();
-  const std::size_t bytes = wanted - belt.met();
-  if (!area_.back(begin, bytes)) {
-    belt.meets_no_more();
-    return false;
-  }
-  base::meet_pages(begin, bytes);
-  belt.has_met(wanted);
-  return true;
-}
-
 bool Board::put_up_on_belt(int which, std::uint64_t bytes) {
-  Belt& belt = this->belt(which);
-  const std::uint64_t begin = belt.begin_to_lay();
-  if (!meet(belt, belt.wanted_for(bytes))) return false;
-  write_note(note(), OnBelt{begin, bytes, static_cast<std::uint32_t>(which)});
+  auto& [belt, is_backed] = belts_[static_cast<std::size_t>(which)];
+  // most communicators never need it
+  if (!is_backed) {
+    if (!area_.back(belt.memory(), kBeltBytes)) return false;
+    is_backed = true;
+    base::meet_pages(belt.memory(), kBeltBytes);
+  }
+  write_note(note(), OnBelt{belt.begin_to_lay(), bytes, static_cast<std::uint32_t>(which)});
   publish(BoardNote::kOnBelt);
   wake_all_members();
   return true;

@@ -106,9 +106,9 @@ class Board {
   void copy_to_poster(std::byte* to, std::span<const std::byte> from) { to_poster_(to, from.data(), from.size(), base::Traffic::both_ways); }
   /// Says that so much is about to be laid on this belt, and wakes all. Nothing, where there is no memory for it.
   bool put_up_on_belt(int which, std::uint64_t bytes);
-  Belt& belt(int which) { return belts_[static_cast<std::size_t>(which)]; }
+  Belt& belt(int which) { return belts_[static_cast<std::size_t>(which)].belt; }
   /// Has this member ever laid anything there?
-  bool has_belt(int which) const { return belts_[static_cast<std::size_t>(which)].met() != 0; }
+  bool has_belt(int which) const { return belts_[static_cast<std::size_t>(which)].is_backed; }
   /// A piece is there, or is taken.
   void wake_all_members() { wake(all_members(size_)); }
   void wake_member(int rank) { wake(member(rank)); }
@@ -157,7 +157,6 @@ class Board {
   void say(std::uint64_t length);
   BoardNote& note() { return parts_[rank_].notes[meeting_ % BoardPart::kNotes]; }
   BoardSheet& sheet_of(int rank) const { return parts_[rank].sheets[meeting_ % BoardPart::kSheets]; }
-  bool meet(Belt& belt, std::size_t wanted);
   void wake(MemberSet members);
   void publish(std::uint64_t length);
   void say_ended();
@@ -166,7 +165,11 @@ class Board {
   std::byte* memory_;
   BoardHead& head_;
   BoardPart* parts_;  ///< by rank
-  std::array<Belt, kBelts> belts_;
+  struct OwnBelt {
+    Belt belt;
+    bool is_backed = false;  ///< this member knows it to be
+  };
+  std::array<OwnBelt, kBelts> belts_;
   Posters posters_;
   bool has_posters_ = false;  ///< this member knows its own to be backed
   base::CopyForOtherCore to_poster_;

@@ -71,9 +71,10 @@ struct DepotWindow {
   std::uint32_t first = 0;  ///< of the depot's
   std::uint32_t cells = 0;
   std::uint32_t within = 0;       ///< of the depot's first so many, round which it goes
-  std::uint32_t next = 0;         ///< of these
-  std::uint64_t handed_over = 0;  ///< since it became larger, or that was refused
-  std::uint64_t is_new = 0;       ///< so many of it had not been used by anybody then
+  std::uint32_t next = 0;         ///< of its cells
+  std::uint64_t handed_over = 0;  ///< since it became larger, or that was refused; where it has no cells: how often one was asked for
+  std::uint32_t is_new = 0;       ///< so many of it had not been used by anybody then
+  std::uint32_t is_refused = 0;   ///< memory for more, if not 0; no bool, so that the model of the ring sees no padding
   PaidLaps paid;
   base::Nanoseconds found_at = 0;
 };
@@ -147,6 +148,7 @@ class Depot {
     }
     const std::uint32_t before = backed_;
     is_refused_ = !back(window, wanted);
+    window.is_refused = is_refused_;
     if (is_refused_) return false;
     const bool is_all_new = backed_ - before == wanted - window.cells;
     window.is_new = is_all_new ? wanted - window.cells : 0;
@@ -157,7 +159,7 @@ class Depot {
   /// So many must have been handed over.
   template <typename Access>
   std::uint64_t due(const DepotWindow& window) const {
-    if (is_refused_) return std::uint64_t{kLapsBetweenAsking} * std::max(window.cells, kFirstCells);
+    if (window.is_refused != 0) return std::uint64_t{kLapsBetweenAsking} * std::max(window.cells, kFirstCells);
     if (window.cells == 0) return 0;
     const bool is_short = Access::load(memory_.cell(number_of(window, 0)).is_full, std::memory_order_relaxed) != 0;
     return std::uint64_t{laps_} * window.cells / (is_short ? kSoonerWhereShort : 1);
@@ -186,7 +188,7 @@ class Depot {
   std::uint32_t backed_ = 0;     ///< cells that have memory
   std::uint32_t windows_ = 0;
   std::uint32_t laps_ = PaidLaps().laps();  ///< through a window that pay for as much again
-  bool is_refused_ = false;
+  bool is_refused_ = false;  ///< was what was asked for last
   std::uint32_t most_ = 0;  ///< as last seen
   std::uint32_t asks_for_room_ = 0;
 };

@@ -12,10 +12,10 @@
 
 namespace shim::transport {
 
-/// Where what there is is still full, or somebody reads it yet, when it is come to again: as one part of so many of that. Else who stores waits.
+/// Where all that there is is full when it is come to again, a part of the laps is enough, one of so many.
 inline constexpr std::uint32_t kSoonerWhereShort = 16;
 
-/// Made of how long copies of one length took, since the memory became more.
+/// Made of how long copies of about one length took, since the memory became more; what it took to put pages in place before is not counted.
 class PaidLaps {
  public:
   void note_new(base::Nanoseconds copy) {
