@@ -15,20 +15,17 @@ namespace shim::transport {
 /// Where all that there is is full when it is come to again, a part of the laps is enough, one of so many.
 inline constexpr std::uint32_t kSoonerWhereShort = 16;
 
-/// Made of how long copies of about one length took, since the memory became more; what it took to put pages in place before is not counted.
+/// Made of how long copies of about one length took, since the memory became more: the shortest of each kind, as any other may have been
+/// interrupted. What it took to put pages in place before is not counted.
 class PaidLaps {
  public:
-  void note_new(base::Nanoseconds copy) {
-    sum_ += copy;
-    ++count_;
-    longest_ = std::max(longest_, copy);
-  }
-  void note_used(base::Nanoseconds copy) { shortest_ = std::min(shortest_, copy); }
+  void note_new(base::Nanoseconds copy) { into_new_ = std::min(into_new_, copy); }
+  void note_used(base::Nanoseconds copy) { into_used_ = std::min(into_used_, copy); }
   /// So many, through what there is, pay for as much again. Nobody knows it before there were copies of both kinds: the fewest then.
   std::uint32_t laps() const {
-    if (count_ == 0 || shortest_ == kNone) return kFewest;
-    const base::Nanoseconds one = std::max<base::Nanoseconds>(shortest_, 1);
-    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(kCopiesForEach * (into_new() - one) / one, kFewest, kMost));
+    if (into_new_ == kNone || into_used_ == kNone) return kFewest;
+    const base::Nanoseconds one = std::max<base::Nanoseconds>(into_used_, 1);
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(kCopiesForEach * (into_new_ - one) / one, kFewest, kMost));
   }
 
  private:
@@ -38,11 +35,7 @@ class PaidLaps {
   /// A quarter of the time it may take: once at who stores, and once more at who reads.
   static constexpr std::int64_t kCopiesForEach = 4 * 2;
 
-  /// But for the longest, as somebody may have been interrupted.
-  base::Nanoseconds into_new() const { return count_ > 1 ? (sum_ - longest_) / (count_ - 1) : sum_; }
-
-  base::Nanoseconds sum_ = 0, longest_ = 0, shortest_ = kNone;
-  std::int64_t count_ = 0;
+  base::Nanoseconds into_new_ = kNone, into_used_ = kNone;
 };
 
 }  // namespace shim::transport
