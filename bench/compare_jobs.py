@@ -11,7 +11,7 @@ import measuring
 import natives
 
 # What a job measures, and on how many processes; "nonblocking" and "persistent" are of collectives that are started and waited for; "copied" is of what is long, where no process may
-# read another's memory; "crowded" is of more processes than cores, all of which give theirs away as they wait; "nodes" is "messages" with each process
+# read another's memory; "first" is of what is the first of its kind in a job; "crowded" is of more processes than cores, all of which give theirs away as they wait; "nodes" is "messages" with each process
 # on a node of its own, "fabric" the same of two rows, over each of the ways that there are between nodes, beside what lies below.
 PARTS = ("messages", "threads", "collectives", "nonblocking", "persistent", "copied", "crowded", "rings", "first", "startup", "nodes", "fabric")
 _OF_ALL = ("collectives", "nonblocking", "persistent", "copied")
@@ -191,8 +191,8 @@ def left_out(systems, places):
 
 def places_of(options):
     counts = [int(word) for word in options.processes.split(",")]
-    places = {"messages": [(count, 1) for count in counts if count % 2 == 0], "threads": [(2, 1), (1, 1), (2, 2)], **{part: [(count, 1) for count in counts] for part in _OF_ALL},
-              "crowded": [(CROWD, 1)], "rings": [(count, 1) for count in counts if count > 2], **{part: [(count, 1) for count in counts] for part in ("first", "startup")}, "nodes": [(2, 2)],
+    places = {"messages": [(count, 1) for count in counts if count % 2 == 0], "threads": [(2, 1), (1, 1), (2, 2)], **{part: [(count, 1) for count in counts] for part in (*_OF_ALL, "first", "startup")},
+              "crowded": [(CROWD, 1)], "rings": [(count, 1) for count in counts if count > 2], "nodes": [(2, 2)],
               "fabric": [(2, 2, way) for way in (CONNECTIONS, *options.providers)]}
     return [Place(part, *place) for part in options.parts.split(",") for place in places[part]]
 
