@@ -211,6 +211,7 @@ base::Nanoseconds Meeting::exchange_by(const Turn& turn, const types::ConstBuffe
 }
 
 std::optional<ConstBytes> Meeting::hear(int from) {
+  board_.note_listens();
   std::optional<transport::Board::Found> found = board_.find(from);
   const auto look = [&] { return (found = board_.find(from)).has_value(); };
   if (found) board_.expect_more(from);

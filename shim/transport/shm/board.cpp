@@ -116,9 +116,16 @@ void Board::wake(MemberSet members) {
 
 void Board::publish(std::uint64_t length) {
   note().word.store(BoardNote::word_of(meeting_, length), std::memory_order_release);  // pairs with the acquire in find
-  // the next one, if it has room, is taken from its readers' cores meanwhile: by a store, as in the ring (kLinesAhead)
-  const std::uint64_t next = meeting_ + 1;
-  if (next / notes_.half <= notes_.with_room) parts_[rank_].notes[next % BoardPart::kNotes].word.store(0, std::memory_order_relaxed);
+  if (meeting_ + 1 >= taken_) take_notes();
+}
+
+/// The next ones, as far as they have room, are taken from their readers' cores meanwhile: by stores, as in the ring (kLinesAhead). Of one who
+/// waits for others' in between, many of these stores would be in the way of its next note.
+void Board::take_notes() {
+  const bool is_ahead = meeting_ > listened_ + kNotesAhead;
+  taken_ = std::min(meeting_ + 1 + (is_ahead ? kNotesAhead : 1), (notes_.with_room + 1) * notes_.half);
+  for (std::uint64_t next = meeting_ + 1; next < taken_; ++next)
+    parts_[rank_].notes[next % BoardPart::kNotes].word.store(0, std::memory_order_relaxed);
 }
 
 void Board::put_up(std::size_t bytes, MemberSet for_whom) {

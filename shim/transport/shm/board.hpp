@@ -132,6 +132,8 @@ class Board {
   }
   /// What that member has put up in this meeting is there: it has gone through all before.
   void note_heard(int rank) { heard_[static_cast<std::size_t>(rank)] = meeting_; }
+  /// This member waits in this meeting for what another puts up.
+  void note_listens() { listened_ = meeting_; }
   /// This member is ahead: what it has put up for one of the next meetings comes from its core meanwhile.
   void expect_more(int rank) const { __builtin_prefetch(&parts_[rank].notes[(meeting_ + kMeetingsAhead) % BoardPart::kNotes]); }
   /// Ends the meeting for this member: it needs nothing more of it. True now and then.
@@ -143,6 +145,7 @@ class Board {
 
  private:
   static constexpr std::uint64_t kMeetingsAhead = 3;
+  static constexpr std::uint64_t kNotesAhead = 8;  ///< that are taken at once by one who gives without waiting for others
   /// Notes or sheets.
   struct Ring {
     std::uint64_t half;            ///< meetings
@@ -159,6 +162,7 @@ class Board {
   BoardSheet& sheet_of(int rank) const { return parts_[rank].sheets[meeting_ % BoardPart::kSheets]; }
   void wake(MemberSet members);
   void publish(std::uint64_t length);
+  void take_notes();
   void say_ended();
 
   base::SharedArea& area_;
@@ -177,6 +181,8 @@ class Board {
   std::array<WakeWords*, kBoardMembers> wakes_{};
   int rank_, size_;
   std::uint64_t meeting_ = 0;
+  std::uint64_t listened_ = 0;  ///< the last meeting in which this member has noted so
+  std::uint64_t taken_ = 0;  ///< the notes of meetings before this one have been taken, or had no room
   Ring notes_{BoardPart::kNotes / 2}, sheets_{BoardPart::kSheets / 2};
 };
 
