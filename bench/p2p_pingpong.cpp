@@ -38,13 +38,14 @@ constexpr int kBatches = 200;
 class Bare final : public transport::Sink {
  public:
   Bare(std::shared_ptr<AnonymousGround> ground, std::uint32_t slot, const transport::ShmSettings& settings, std::size_t bytes)
-      : area_(std::move(ground), slot), transport_(need(make_shm(area_, settings))), packet_(bytes + sizeof(p2p::wire::Eager)) {
+      : area_(std::move(ground), slot), transport_(need(make_shm(area_, settings))), header_bytes_(bytes <= p2p::wire::ShortEager::kLongestPayload ? p2p::wire::ShortEager::kBytes : sizeof(p2p::wire::Eager)),
+        packet_(header_bytes_ + bytes) {
     area_.set_ready();
     link_ = need(transport_->open(transport::shm_address(1 - slot, settings)));
   }
   void send() {
     auto whole = transport::ConstSpan(packet_);
-    auto header = whole.first(sizeof(p2p::wire::Eager)), payload = whole.subspan(header.size());
+    auto header = whole.first(header_bytes_), payload = whole.subspan(header.size());
     while (need(transport_->try_send(*link_, header, payload)) != transport::Attempt::done) sched_yield();
   }
   void receive() {
@@ -61,6 +62,7 @@ class Bare final : public transport::Sink {
   AnonymousArea area_;
   std::unique_ptr<transport::Transport> transport_;
   transport::Link* link_ = nullptr;
+  std::size_t header_bytes_;
   std::vector<std::byte> packet_;
   std::uint64_t packets_ = 0, wanted_ = 0;
 };

@@ -253,6 +253,7 @@ class Core final : private transport::Sink {
   void tell(Peer& from, wire::Kind what);
   void set_eager_end(Peer& to);
 
+  bool is_sent_short(const Context& context, base::ContextId id, std::uint64_t number, std::uint64_t bytes) const;
   wire::Eager header_for(wire::Kind kind, const Context& context, int rank, int tag, Plane plane, std::uint64_t bytes) const;
   bool is_time_to_look(std::uint64_t sent);
   void look_at_what_has_come();
@@ -360,7 +361,7 @@ class Core final : private transport::Sink {
   const wire::Origin origin_;           ///< this process
   std::uint64_t sent_in_a_row_ = 0;     ///< bytes, without a look at all that has come
   IdTable<SendRequest> send_ids_;
-  std::uint64_t messages_numbered_ = 0;
+  std::uint64_t messages_numbered_ = 0;  ///< the last one's number
   IdTable<ReceiveRequest> receive_ids_;
 
   std::unordered_map<base::ProcessId, std::unique_ptr<Peer>> peers_;

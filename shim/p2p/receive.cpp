@@ -44,8 +44,21 @@ struct WholeMessage {
 
 namespace {
 
+/// False where it is another packet. This one is long enough.
+[[gnu::always_inline]] inline bool read_short(transport::ConstSpan packet, WholeMessage& message) {
+  const std::uint64_t first = wire::word_at<std::uint32_t>(packet, 0);
+  if (static_cast<wire::Kind>(first & 0xff) != wire::Kind::eager_short) return false;
+  const std::uint64_t last = wire::word_at(packet, 12);
+  message.header = wire::EagerWords::of_short(first, wire::word_at(packet, 4), last, packet.size() - wire::ShortEager::kBytes);
+  message.number = last >> 16;
+  message.payload = packet.subspan(wire::ShortEager::kBytes);
+  return true;
+}
+
 /// False where it is another packet, or none.
 [[gnu::always_inline]] inline bool read_whole(transport::ConstSpan packet, WholeMessage& message) {
+  if (packet.size() < wire::ShortEager::kBytes) [[unlikely]] return false;
+  if (read_short(packet, message)) [[likely]] return true;
   if (packet.size() < sizeof(wire::Eager)) [[unlikely]] return false;
   const wire::EagerWords header = wire::EagerWords::of(packet);
   std::size_t front = sizeof(wire::NumberedEager);
@@ -55,7 +68,7 @@ namespace {
   }
   if (packet.size() - front != header.bytes()) [[unlikely]] return false;
   message.header = header;
-  message.number = front == sizeof(wire::Eager) ? 0 : wire::word_of(packet, 3);
+  message.number = front == sizeof(wire::Eager) ? 0 : wire::word_at(packet, 24);
   message.payload = packet.subspan(front);
   return true;
 }
@@ -116,6 +129,7 @@ void Core::take_packet(transport::ConstSpan packet) {
   switch (static_cast<wire::Kind>(packet[0])) {
     case wire::Kind::eager:
     case wire::Kind::eager_numbered:
+    case wire::Kind::eager_short:
       ++counts.stale_dropped;  // shorter than it says
       break;
     case wire::Kind::eager_synchronous:

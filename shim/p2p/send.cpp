@@ -12,6 +12,11 @@ namespace shim::p2p {
   return wire::Eager::of(kind, origin_, context.spec.own_rank, context.id_at(rank, plane), tag, static_cast<std::uint32_t>(bytes));
 }
 
+/// Not where headers are read below: a matcher knows of no such ones.
+[[gnu::always_inline]] inline bool Core::is_sent_short(const Context& context, base::ContextId id, std::uint64_t number, std::uint64_t bytes) const {
+  return wire::ShortEager::suits(context.spec.own_rank, id, number, bytes) && !matches_below_;
+}
+
 /// Whom a message of so many bytes can be given to as one packet, now; null where something is in the way.
 [[gnu::always_inline]] inline Peer* Core::clear_peer(Context& context, int rank, std::uint64_t bytes) const {
   Peer* to = context.known_peer(rank);
@@ -64,19 +69,27 @@ template <typename Header>
 bool Core::send_at_once(Context& context, const types::ConstBuffer& data, int rank, int tag, Plane plane) {
   Peer* to = clear_peer(context, rank, data.bytes());
   if (to == nullptr) return false;
-  const std::array<std::uint64_t, 3> header = wire::Eager::words_of(wire::Kind::eager, origin_, context.spec.own_rank, context.id_at(rank, plane), tag,
-                                                                   static_cast<std::uint32_t>(data.bytes()));
+  const base::ContextId id = context.id_at(rank, plane);
+  if (is_sent_short(context, id, 0, data.bytes())) return try_eager(*to, wire::ShortEager::of(origin_, context.spec.own_rank, id, tag, 0), data);
+  const std::array<std::uint64_t, 3> header =
+      wire::Eager::words_of(wire::Kind::eager, origin_, context.spec.own_rank, id, tag, static_cast<std::uint32_t>(data.bytes()));
   return try_eager(*to, header, data);
 }
 
 [[gnu::always_inline]] inline bool Core::send_at_once(Context& context, const types::ConstBuffer& data, int rank, int tag, Departed& departed) {
   Peer* to = clear_peer(context, rank, data.bytes());
   if (to == nullptr) return false;
-  const std::array<std::uint64_t, 4> header =
-      wire::NumberedEager::words_of(wire::Kind::eager_numbered, origin_, context.spec.own_rank, context.id_at(rank, Plane::user), tag,
-                                    static_cast<std::uint32_t>(data.bytes()), messages_numbered_ + 1);
-  if (!try_eager(*to, header, data)) return false;
-  departed = {++messages_numbered_, rank};
+  const base::ContextId id = context.id_at(rank, Plane::user);
+  const std::uint64_t number = messages_numbered_ + 1;
+  if (is_sent_short(context, id, number, data.bytes())) {
+    if (!try_eager(*to, wire::ShortEager::of(origin_, context.spec.own_rank, id, tag, number), data)) return false;
+  } else {
+    const std::array<std::uint64_t, 4> header = wire::NumberedEager::words_of(wire::Kind::eager_numbered, origin_, context.spec.own_rank, id, tag,
+                                                                             static_cast<std::uint32_t>(data.bytes()), number);
+    if (!try_eager(*to, header, data)) return false;
+  }
+  messages_numbered_ = number;
+  departed = {number, rank};
   return true;
 }
 

@@ -2,7 +2,7 @@
 // What packets look like between two engines. Both ends are the same library on the same architecture: little-endian, natural
 // alignment, no padding; a packet may lie at any address, so headers are copied in and out.
 //
-// A message of up to eager_limit bytes:   eager →, or eager_numbered → where it may be cancelled
+// A message of up to eager_limit bytes:   eager →, or eager_numbered → where it may be cancelled; eager_short → for most of up to 8 bytes
 //   one whose sender waits for its match: eager_synchronous →, ← finished
 // A longer one, memory readable:          ready_to_send →, [receiver reads], ← finished   (over a fabric: with a key of its registration)
 //   a much longer one:                    … share →  (to the sender), and both copy, [receiver reads, sender writes], ← finished
@@ -40,6 +40,7 @@ enum class Kind : std::uint8_t {
   share,
   hold_back,
   go_ahead,
+  eager_short,
 };
 
 /// A process in 24 bits: its rank in the job's own world, and one; 0 for those that this does not name.
@@ -52,8 +53,7 @@ struct Origin {
   }
 };
 
-/// A whole message in one packet; the payload follows. 24 bytes, so that 8 bytes of data and the 8 bytes that a shared-memory
-/// ring adds stay in one cache line.
+/// A whole message in one packet; the payload follows.
 struct Eager {
   Kind kind = Kind::eager;
   std::uint8_t origin[3] = {}; ///< an Origin: which process sends, whatever its rank in the communicator, which may not be made here yet
@@ -92,6 +92,31 @@ struct NumberedEager {
   }
 };
 static_assert(sizeof(NumberedEager) == 32);
+
+/// An Eager, or a NumberedEager whose kind is eager_numbered, of up to 8 bytes and with small numbers, in 20: with the 8 bytes, and the 4 that a
+/// shared-memory ring adds, it is half a cache line. The length is what is left of the packet.
+struct ShortEager {
+  static constexpr std::size_t kBytes = 20, kLongestPayload = 8;
+
+  std::uint32_t not_sent = 0;  ///< so that it lies in words as it will beside the ring's own half of one
+  std::uint32_t first = 0;     ///< kind, and 24 bits of an Origin
+  std::uint64_t middle = 0;    ///< of the context's path and of its base 16 bits each, 32 of the tag
+  std::uint64_t last = 0;      ///< 16 bits of the source's rank, 48 of the number, which is 0 where there is none
+
+  /// Is it as short as that, and are the numbers as small? Those of a process grow one by one.
+  static bool suits(std::int32_t source, std::uint64_t context, std::uint64_t number, std::uint64_t bytes) {
+    return bytes <= kLongestPayload && source <= 0xffff && (context & ~kContextBits) == 0 && number >> 48 == 0;
+  }
+  static ShortEager of(Origin from, std::int32_t source, std::uint64_t context, std::int32_t tag, std::uint64_t number) {
+    return {0, static_cast<std::uint32_t>(Kind::eager_short) | from.number << 8,
+            static_cast<std::uint32_t>(context | context >> 16) | std::uint64_t{static_cast<std::uint32_t>(tag)} << 32,
+            static_cast<std::uint16_t>(source) | number << 16};
+  }
+
+ private:
+  static constexpr std::uint64_t kContextBits = 0x0000'ffff'0000'ffff;
+};
+static_assert(sizeof(ShortEager) == sizeof(ShortEager::not_sent) + ShortEager::kBytes);
 
 /// Announces a message whose bytes stay with the sender for now.
 struct ReadyToSend {
@@ -194,11 +219,16 @@ transport::ConstSpan bytes_of(const Header& header) {
   return std::as_bytes(std::span(&header, 1));
 }
 
+inline transport::ConstSpan bytes_of(const ShortEager& header) {
+  return std::as_bytes(std::span(&header, 1)).subspan(sizeof header.not_sent);
+}
+
 /// A word of a packet that has just come. By itself: compilers would read two at once, and a processor waits for those
 /// (base/copy.hpp).
-inline std::uint64_t word_of(transport::ConstSpan packet, std::size_t number) {
-  std::uint64_t word;
-  std::memcpy(&word, packet.data() + number * sizeof word, sizeof word);
+template <typename Word = std::uint64_t>
+std::uint64_t word_at(transport::ConstSpan packet, std::size_t offset) {
+  Word word;
+  std::memcpy(&word, packet.data() + offset, sizeof word);
   asm("" : "+r"(word));
   return word;
 }
@@ -209,7 +239,13 @@ struct EagerWords {
   std::uint64_t first = 0, context = 0, last = 0;
 
   /// The packet is long enough.
-  static EagerWords of(transport::ConstSpan packet) { return {word_of(packet, 0), word_of(packet, 1), word_of(packet, 2)}; }
+  static EagerWords of(transport::ConstSpan packet) { return {word_at(packet, 0), word_at(packet, 8), word_at(packet, 16)}; }
+  /// The same of a ShortEager of so many bytes: its words.
+  static EagerWords of_short(std::uint64_t first, std::uint64_t middle, std::uint64_t last, std::uint64_t bytes) {
+    const Kind kind = last >> 16 == 0 ? Kind::eager : Kind::eager_numbered;
+    return {static_cast<std::uint8_t>(kind) | (first & 0xffff'ff00) | (last & 0xffff) << 32,
+            (middle & 0xffff) | (middle & 0xffff'0000) << 16, middle >> 32 | bytes << 32};
+  }
   Kind kind() const { return static_cast<Kind>(first & 0xff); }
   Origin from() const { return {static_cast<std::uint32_t>(first) >> 8}; }
   std::int32_t source() const { return static_cast<std::int32_t>(first >> 32); }

@@ -65,14 +65,14 @@ TEST_F(ShortWay, NotPastAMessageThatCameBefore) {
 }
 
 TEST_F(ShortWay, NotPastAMessageThatWantsAnAnswer) {
-  const std::size_t kLong = 100'000;
-  for (auto [bytes, mode] : {std::pair(kLong, Mode::standard), std::pair(kBytes, Mode::synchronous)}) {
+  const std::size_t kLongBytes = 100'000;
+  for (auto [bytes, mode] : {std::pair(kLongBytes, Mode::standard), std::pair(kBytes, Mode::synchronous)}) {
     Data first = pattern(bytes, 9);
     Request* sent = value_of(sender.isend(*contexts[0], from(first), 1, 7, mode));
     send(2, 8);
     std::jthread other([&] { EXPECT_TRUE(sender.wait(*sent)); });
     for (auto [tag, length] : {std::pair(7, bytes), std::pair(8, kBytes)}) {
-      Data room(kLong);
+      Data room(kLongBytes);
       Outcome outcome = value_of(receiver.recv(*contexts[1], into(room), 0, kAnyTag));
       EXPECT_EQ(outcome.tag, tag);
       EXPECT_EQ(outcome.bytes, length);

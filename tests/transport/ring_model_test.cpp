@@ -24,13 +24,15 @@ struct SteppedAccess {
   static void note(std::uint64_t value) {
     if (Fiber* fiber = Fiber::running()) fiber->seen.append(reinterpret_cast<const char*>(&value), sizeof value);
   }
-  static std::uint64_t load(std::uint64_t& word, std::memory_order) {
+  template <typename Word>
+  static Word load(Word& word, std::memory_order) {
     Fiber::pause();
-    std::uint64_t value = word;
+    const Word value = word;
     note(value);
     return value;
   }
-  static void store(std::uint64_t& word, std::uint64_t value, std::memory_order) {
+  template <typename Word>
+  static void store(Word& word, std::type_identity_t<Word> value, std::memory_order) {
     Fiber::pause();
     word = value;
     note(~0ull);
@@ -42,6 +44,7 @@ struct SteppedAccess {
     if (!from.empty()) std::memcpy(to, from.data(), from.size());
     note(~1ull);
   }
+  static void copy_beside_word(std::byte* to, ConstSpan from) { copy_in(to, from); }
   static void copy_in(std::byte* to, ConstSpan from, base::CopyForOtherCore&) { copy_in(to, from); }
 };
 
@@ -212,6 +215,10 @@ class RingModel : public ::testing::TestWithParam<std::size_t> {};
 
 TEST_P(RingModel, SmallPacketsInEveryInterleaving) { check_all(4, GetParam(), {8, 56, 0, 40, 8, 56}); }
 
+TEST_P(RingModel, TwoPacketsInALineInEveryInterleaving) { check_all(3, GetParam(), {28, 8, 28, 0, 16, 8}); }
+
+TEST_P(RingModel, APadInTheSecondHalfOfALineInEveryInterleaving) { check_all(4, GetParam(), {8, 56, 28, 8, 29}); }
+
 TEST_P(RingModel, PacketsOfSeveralLinesInEveryInterleaving) { check_all(8, GetParam(), {120, 8, 100, 56, 120}); }
 
 TEST_P(RingModel, APadBeforeEveryWrapInEveryInterleaving) { check_all(9, GetParam(), {120, 120, 120, 120, 120}); }
@@ -224,7 +231,9 @@ TEST_P(RingModel, LongPacketsThroughADepotInEveryInterleaving) {
 INSTANTIATE_TEST_SUITE_P(StartingAt, RingModel, kBegins);
 
 TEST(Ring, LimitsAreWhatTheTextSays) {
-  EXPECT_EQ(record_bytes(0), 64u);
+  EXPECT_EQ(record_bytes(0), 32u);
+  EXPECT_EQ(record_bytes(28), 32u);
+  EXPECT_EQ(record_bytes(29), 64u);
   EXPECT_EQ(record_bytes(56), 64u);
   EXPECT_EQ(record_bytes(57), 128u);
   EXPECT_EQ(ring_max_packet(ring_capacity(64 * 1024)), 16312u);

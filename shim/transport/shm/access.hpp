@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 
 #include "shim/base/copy_between_cores.hpp"
 #include "shim/base/pages.hpp"
@@ -14,8 +16,12 @@ namespace shim::transport {
 
 /// Tests put their own in its place to step through every interleaving.
 struct DirectAccess {
-  static std::uint64_t load(std::uint64_t& word, std::memory_order order) { return std::atomic_ref(word).load(order); }
-  static void store(std::uint64_t& word, std::uint64_t value, std::memory_order order) {
+  template <typename Word>
+  static Word load(Word& word, std::memory_order order) {
+    return std::atomic_ref(word).load(order);
+  }
+  template <typename Word>
+  static void store(Word& word, std::type_identity_t<Word> value, std::memory_order order) {
     std::atomic_ref(word).store(value, order);
   }
   /// This line has been written, and will be read soon.
@@ -30,9 +36,16 @@ struct DirectAccess {
   /// All of this will be written, a little at a time.
   static void meet_pages(std::byte* begin, std::size_t bytes) { base::meet_pages(begin, bytes); }
   static void copy_in(std::byte* to, ConstSpan from) { base::copy_short(to, from.data(), from.size()); }
+  /// To half a word, and words behind it: the half by itself, so that the others are stored, and read, as whole ones.
+  static void copy_beside_word(std::byte* to, ConstSpan from) {
+    constexpr std::size_t kHalf = sizeof(std::uint32_t);
+    if (from.size() < kHalf) [[unlikely]] return copy_in(to, from);
+    std::memcpy(to, from.data(), kHalf);
+    copy_in(to + kHalf, from.subspan(kHalf));
+  }
   /// The same of what may be long.
   static void copy_in(std::byte* to, ConstSpan from, base::CopyForOtherCore& copy) { copy(to, from.data(), from.size()); }
 };
-static_assert(std::atomic_ref<std::uint64_t>::is_always_lock_free);
+static_assert(std::atomic_ref<std::uint64_t>::is_always_lock_free && std::atomic_ref<std::uint32_t>::is_always_lock_free);
 
 }  // namespace shim::transport

@@ -107,6 +107,7 @@ bool Board::has_room(std::size_t bytes) {
   for (int member = 0; member < size_; ++member)
     if (member != rank_ && !has_room(ring, member)) return false;
   ring.with_room = half;
+  notes_.with_room = std::max(notes_.with_room, meeting_ / notes_.half);  // which has no less room than a sheet
   return true;
 }
 

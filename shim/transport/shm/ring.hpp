@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The ring between one sender and one receiver: how bytes lie in the pair block, and the two ends that move them.
 //
-// Records begin at cache lines. A record is a ready word and the packet; one of up to 56 bytes is a single line, and that line
-// is all that moves between the two cores: the receiver looks at the ready word where the next record will begin, the sender
-// writes the packet behind it and then the word. Before the sender publishes a record, the ready word behind it is zero, so
-// bytes of an earlier lap never look like a record. Records are contiguous; a pad fills the end of the ring where one does
-// not fit. Positions count bytes for ever; the place in the ring is the position, from where the first record begins, modulo the capacity.
+// A record is a ready word and the packet. With a packet of up to 28 bytes it is half a cache line, so that two of them move between
+// the two cores as one; all others are whole lines, and of up to 56 bytes a single one. The receiver looks at the ready word where the next
+// record will begin, the sender writes the packet behind it and then the word. Before the sender publishes a record, the ready word behind it
+// is zero, so bytes of an earlier lap never look like a record. Records are contiguous; a pad fills the second half of a line, and the end of
+// the ring, where one does not fit. Positions count bytes for ever; the place in the ring is the position, from where the first record begins, modulo the capacity.
 // Of a long packet the record may be but the number of the cell in which it lies in the sender's depot (depot.hpp).
 #pragma once
 
@@ -24,6 +24,7 @@
 namespace shim::transport {
 
 inline constexpr std::size_t kLine = 64;
+inline constexpr std::size_t kHalfLine = kLine / 2;
 
 /// The first lines of a pair block. All zero is the state of a ring that nobody has used.
 struct RingControl {
@@ -39,23 +40,34 @@ struct RingControl {
 };
 static_assert(sizeof(RingControl) == 4 * kLine);
 
-/// The ready word, one 64-bit value: 0 where there is no record yet.
+/// The ready word: 0 where there is no record yet.
 struct RecordWord {
-  static constexpr std::uint64_t kReady = 1ull << 63;
-  static constexpr std::uint64_t kPad = 1ull << 62;  ///< nothing inside; the next record begins at the start of the ring
-  static constexpr std::uint64_t kInDepot = 1ull << 61;  ///< inside is the number of the packet's cell
-  static std::uint64_t packet(std::size_t bytes) { return kReady | bytes; }
-  static bool is_pad(std::uint64_t word) { return (word & kPad) != 0; }
-  static bool is_packet_here(std::uint64_t word) { return (word & (kPad | kInDepot)) == 0; }
-  static std::size_t bytes(std::uint64_t word) { return word & 0xffff'ffffu; }
+  static constexpr std::uint32_t kReady = 1u << 31;
+  static constexpr std::uint32_t kPad = 1u << 30;  ///< nothing inside; the next record begins so many bytes further
+  static constexpr std::uint32_t kInDepot = 1u << 29;  ///< inside is the number of the packet's cell, whatever its length
+  static std::uint32_t packet(std::size_t bytes) { return kReady | static_cast<std::uint32_t>(bytes); }
+  static std::uint32_t pad(std::size_t bytes) { return kReady | kPad | static_cast<std::uint32_t>(bytes); }
+  static bool is_pad(std::uint32_t word) { return (word & kPad) != 0; }
+  static bool is_packet_here(std::uint32_t word) { return (word & (kPad | kInDepot)) == 0; }
+  static std::size_t bytes(std::uint32_t word) { return word & (kInDepot - 1); }
 };
-inline constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
+inline constexpr std::size_t kWordBytes = sizeof(std::uint32_t);
+inline constexpr std::size_t kCellNumberBytes = sizeof(std::uint32_t);
+inline constexpr std::size_t kLongestInHalf = kHalfLine - kWordBytes;
+/// In front of a packet in whole lines: the ready word, and as much again, so that a header of whole words lies on words.
+inline constexpr std::size_t kFrontBytes = 2 * kWordBytes;
+inline constexpr std::size_t kLongestInLine = kLine - kFrontBytes;
 
 /// Bytes of the ring itself in a pair block of this size.
 constexpr std::size_t ring_capacity(std::size_t pair_bytes) { return pair_bytes - sizeof(RingControl); }
-constexpr std::size_t record_bytes(std::size_t packet_bytes) { return (kWordBytes + packet_bytes + kLine - 1) / kLine * kLine; }
+constexpr bool is_for_half(std::size_t packet_bytes) { return packet_bytes <= kLongestInHalf; }
+constexpr std::size_t record_bytes(std::size_t packet_bytes) {
+  return is_for_half(packet_bytes) ? kHalfLine : (kFrontBytes + packet_bytes + kLine - 1) / kLine * kLine;
+}
+/// From the record's beginning.
+constexpr std::size_t packet_offset(std::size_t packet_bytes) { return is_for_half(packet_bytes) ? kWordBytes : kFrontBytes; }
 /// A quarter: then a record, the pad before it, the line after it, and what the receiver has not published yet always fit.
-constexpr std::size_t ring_max_packet(std::size_t capacity) { return capacity / 4 / kLine * kLine - kWordBytes; }
+constexpr std::size_t ring_max_packet(std::size_t capacity) { return capacity / 4 / kLine * kLine - kFrontBytes; }
 
 /// A pair block, seen by one of its ends.
 class RingMemory {
@@ -81,7 +93,7 @@ class RingMemory {
   std::byte* at(std::size_t offset) const { return lines_ + offset; }
   /// Is this position beyond the records that come first?
   bool is_beyond_near(std::uint64_t position) const { return position >= kNearBytes; }
-  std::uint64_t& word_at(std::size_t offset) const { return *reinterpret_cast<std::uint64_t*>(lines_ + offset); }
+  std::uint32_t& word_at(std::size_t offset) const { return *reinterpret_cast<std::uint32_t*>(lines_ + offset); }
 
  private:
   /// Of the records that come first: with the control words, half a page.
@@ -112,13 +124,13 @@ class RingWriter {
   struct Room {
     std::byte* packet = nullptr;
     std::size_t bytes = 0;
-    std::size_t pad = 0;  ///< in front of it, up to the end of the ring
+    std::size_t pad = 0;  ///< in front of its record
     std::optional<std::uint32_t> cell;  ///< of the depot, where it is there
   };
   /// Nothing where there is none. It counts until the next write; what it was found for is to be written there, and published.
   std::optional<Room> find_room(std::size_t bytes) {
     if (depot_ == nullptr || !is_for_depot(bytes)) return find_room_in_ring(bytes);
-    auto room = find_room_in_ring(kWordBytes);
+    auto room = find_room_in_ring(kCellNumberBytes);
     if (!room) return room;
     room->cell = depot_->find_empty<Access>(window_);
     if (!room->cell) return find_room_in_ring(bytes);
@@ -127,32 +139,29 @@ class RingWriter {
     return room;
   }
   std::optional<Room> find_room_in_ring(std::size_t bytes) {
-    const std::size_t record = record_bytes(bytes);
-    const std::size_t to_end = memory_.capacity() - offset_;
-    const std::size_t pad = to_end < record ? to_end : 0;
+    const std::size_t record = record_bytes(bytes), pad = pad_before(record);
     if (!has_room(pad + record + kLine)) return std::nullopt;
-    return Room{memory_.at(pad ? 0 : offset_) + kWordBytes, bytes, pad};
+    return Room{memory_.at(further(offset_, pad)) + packet_offset(bytes), bytes, pad};
   }
   /// Is it as good to make a payload in its place as to have it copied there?
   bool may_be_made_in(const Room& room, std::size_t payload_bytes) { return copy_for(room).may_be_made_there(payload_bytes); }
   /// The packet is there as a whole.
   void publish(const Room& room) {
-    const std::size_t record = record_bytes(room.cell ? kWordBytes : room.bytes);
-    const std::size_t begin = room.pad ? 0 : offset_;
-    const std::uint64_t word = RecordWord::packet(room.bytes) | (room.cell ? RecordWord::kInDepot : 0);
+    const std::size_t record = record_bytes(room.cell ? kCellNumberBytes : room.bytes);
+    const std::size_t begin = further(offset_, room.pad), next = further(begin, record);
+    const std::uint32_t word = RecordWord::packet(room.bytes) | (room.cell ? RecordWord::kInDepot : 0);
     const std::uint64_t end = tail_ + room.pad + record;
-    const std::size_t next = begin + record == memory_.capacity() ? 0 : begin + record;
     // relaxed: the release below carries it, as it carries the packet
-    if (zeroed_ < end) Access::store(memory_.word_at(next), 0, std::memory_order_relaxed);
+    if (zeroed_ < end) Access::store(memory_.word_at(next), 0u, std::memory_order_relaxed);
     if (room.cell) {
       depot_->hand_over<Access>(window_, *room.cell);
       Access::store(memory_.word_at(begin + kWordBytes), *room.cell, std::memory_order_relaxed);
     }
-    if (room.pad) {
+    if (room.pad != 0) {
       // The receiver comes to the record only over the pad, so the pad's release carries both.
-      Access::store(memory_.word_at(0), word, std::memory_order_relaxed);
+      Access::store(memory_.word_at(begin), word, std::memory_order_relaxed);
       // release: pairs with the acquire in RingReader::next
-      Access::store(memory_.word_at(offset_), RecordWord::kReady | RecordWord::kPad, std::memory_order_release);
+      Access::store(memory_.word_at(offset_), RecordWord::pad(room.pad), std::memory_order_release);
     } else {
       // release: pairs with the acquire in RingReader::next
       Access::store(memory_.word_at(begin), word, std::memory_order_release);
@@ -165,10 +174,8 @@ class RingWriter {
   /// Writes one packet; false where there is no room. Header and payload together at most ring_max_packet.
   bool write(ConstSpan header, ConstSpan payload) {
     const std::size_t bytes = header.size() + payload.size();
-    if (bytes <= kLine - kWordBytes && zeroed_ > tail_) [[likely]] {
-      write_line(header, payload);
-      return true;
-    }
+    if (is_for_half(bytes) && zeroed_ > tail_) [[likely]] return write_half(header, payload), true;
+    if (bytes <= kLongestInLine && zeroed_ > tail_ + kHalfLine && offset_ % kLine == 0) [[likely]] return write_line(header, payload), true;
     return write_lines(header, payload);
   }
 
@@ -177,17 +184,25 @@ class RingWriter {
   /// messages each would wait by itself. (Asking for a line to be written, by prefetchw, does nothing where the other core has it as well.)
   static constexpr std::size_t kLinesAhead = 8;
 
-  /// A packet of one line, with room behind it and the ready word there zero: what most are.
+  // Packets of half a line and of one, with room behind them and the ready word there zero: what most are.
+
+  void write_half(ConstSpan header, ConstSpan payload) {
+    std::byte* packet = memory_.at(offset_) + kWordBytes;
+    Access::copy_beside_word(packet, header);
+    Access::copy_in(packet + header.size(), payload);
+    publish_zeroed(header.size() + payload.size(), kHalfLine);
+  }
   void write_line(ConstSpan header, ConstSpan payload) {
-    const std::size_t begin = offset_, next = line_after(begin, 1);
-    const std::uint64_t end = tail_ + kLine;
-    std::byte* packet = memory_.at(begin) + kWordBytes;
+    std::byte* packet = memory_.at(offset_) + kFrontBytes;
     Access::copy_in(packet, header);
     Access::copy_in(packet + header.size(), payload);
+    publish_zeroed(header.size() + payload.size(), kLine);
+  }
+  void publish_zeroed(std::size_t packet_bytes, std::size_t record) {
     // release: pairs with the acquire in RingReader::next
-    Access::store(memory_.word_at(begin), RecordWord::packet(header.size() + payload.size()), std::memory_order_release);
-    move_on(end, next);
-    if (zeroed_ == end) [[unlikely]] zero_ahead(kLinesAhead);
+    Access::store(memory_.word_at(offset_), RecordWord::packet(packet_bytes), std::memory_order_release);
+    move_on(tail_ + record, further(offset_, record));
+    if (zeroed_ == tail_) [[unlikely]] zero_ahead(kLinesAhead);
   }
 
   bool write_lines(ConstSpan header, ConstSpan payload) {
@@ -208,9 +223,15 @@ class RingWriter {
     Access::store(memory_.control().tail, tail, std::memory_order_relaxed);
   }
 
-  std::size_t line_after(std::size_t offset, std::size_t lines) const {
-    const std::size_t later = offset + lines * kLine;
+  std::size_t further(std::size_t offset, std::size_t bytes) const {
+    const std::size_t later = offset + bytes;
     return later < memory_.capacity() ? later : later - memory_.capacity();
+  }
+  /// What is longer than half a line begins with a line.
+  std::size_t pad_before(std::size_t record) const {
+    const std::size_t to_end = memory_.capacity() - offset_;
+    if (to_end < record) return to_end;
+    return record > kHalfLine ? to_end % kLine : 0;
   }
   bool has_room(std::size_t wanted) {
     if (free_bytes() >= wanted) return true;
@@ -222,16 +243,16 @@ class RingWriter {
     // acquire: pairs with the release in RingReader::release; what the receiver has read may be overwritten
     consumed_ = Access::load(memory_.control().consumed, std::memory_order_acquire);
   }
-  /// If the next packets are small ones, the ready words behind them will be those of the next lines. Zeroing them now, as far as there is
+  /// If the next packets are small ones, the ready words behind them will be in the next lines, in either half. Zeroing them now, as far as there is
   /// room, takes the lines' transfers off the way of these packets.
   void zero_ahead(std::size_t lines) {
     if (!has_met_pages_ && memory_.is_beyond_near(tail_ + (lines + 1) * kLine)) [[unlikely]] meet_pages();
-    const std::size_t free_lines = free_bytes() / kLine;
-    if (free_lines < 2) return;
-    lines = std::min(lines, free_lines - 1);
-    for (std::size_t line = 1; line <= lines; ++line)
-      Access::store(memory_.word_at(line_after(offset_, line)), 0, std::memory_order_relaxed);
-    zeroed_ = tail_ + lines * kLine;
+    const std::size_t free_halves = free_bytes() / kHalfLine;
+    if (free_halves < 2) return;
+    const std::size_t zeros = std::min(2 * lines, free_halves - 1) * kHalfLine;
+    for (std::size_t at = kHalfLine; at <= zeros; at += kHalfLine)
+      Access::store(memory_.word_at(further(offset_, at)), 0u, std::memory_order_relaxed);
+    zeroed_ = tail_ + zeros;
   }
 
   /// Who says little stays in the page that both directions share. Of who says more, each page would be met in the midst of messages.
@@ -268,11 +289,11 @@ class RingReader {
   std::optional<ConstSpan> next() {
     for (;;) {
       // acquire: pairs with the releases in RingWriter::write
-      std::uint64_t word = Access::load(memory_.word_at(offset_), std::memory_order_acquire);
+      const std::uint32_t word = Access::load(memory_.word_at(offset_), std::memory_order_acquire);
       if (word == 0) [[likely]] return std::nullopt;
-      if (RecordWord::is_packet_here(word)) [[likely]] return ConstSpan(memory_.at(offset_) + kWordBytes, RecordWord::bytes(word));
+      if (RecordWord::is_packet_here(word)) [[likely]] return packet_here(RecordWord::bytes(word));
       if (!RecordWord::is_pad(word)) return ConstSpan(packet_in_depot(), RecordWord::bytes(word));
-      advance(memory_.capacity() - offset_);
+      advance(RecordWord::bytes(word));
     }
   }
 
@@ -303,14 +324,14 @@ class RingReader {
   /// Done with the packet that next() gave.
   void release(ConstSpan packet) {
     const bool is_in_depot = is_for_depot(packet.size()) && depot_.holds(packet.data());
-    advance(record_bytes(is_in_depot ? kWordBytes : packet.size()));
+    advance(record_bytes(is_in_depot ? kCellNumberBytes : packet.size()));
     if (is_in_depot) depot_.empty_cell_of<Access>(packet.data());  // then another life here does not come to it any more
   }
 
  private:
+  ConstSpan packet_here(std::size_t bytes) const { return {memory_.at(offset_) + packet_offset(bytes), bytes}; }
   const std::byte* packet_in_depot() {
-    const std::uint64_t cell = Access::load(memory_.word_at(offset_ + kWordBytes), std::memory_order_relaxed);
-    return depot_.cell(static_cast<std::uint32_t>(cell)).packet();
+    return depot_.cell(Access::load(memory_.word_at(offset_ + kWordBytes), std::memory_order_relaxed)).packet();
   }
   void advance(std::size_t bytes) {
     head_ += bytes;
@@ -329,7 +350,7 @@ class RingReader {
 
   bool is_stream() const { return most_ > 1; }
   void ask_ahead() {
-    asked_ = std::max(asked_, head_ + kLine);
+    asked_ = std::max(asked_, head_ / kLine * kLine + kLine);
     for (const std::uint64_t end = std::min(end_, head_ + kAhead); asked_ < end; asked_ += kLine) {
       const std::size_t later = offset_ + static_cast<std::size_t>(asked_ - head_);
       Access::expect_read(memory_.at(later < memory_.capacity() ? later : later - memory_.capacity()));

@@ -352,9 +352,9 @@ Bytes shm_address(std::uint32_t slot, const ShmSettings& settings) {
 }
 
 Result<std::unique_ptr<Transport>> make_shm(SharedArea& area, const ShmSettings& settings) {
-  if (!std::has_single_bit(settings.ring_bytes) || settings.ring_bytes < kShmLeastRing)
+  if (!std::has_single_bit(settings.ring_bytes) || settings.ring_bytes < kShmLeastRing || settings.ring_bytes > kShmMostRing)
     return Error(ErrorClass::arg, "ring_bytes is " + std::to_string(settings.ring_bytes) +
-                                      "; it must be a power of two and at least " + std::to_string(kShmLeastRing));
+                                      "; it must be a power of two, " + std::to_string(kShmLeastRing) + " to " + std::to_string(kShmMostRing));
   if (area.slot_bytes() < shm_slot_bytes(area.slot_count()) || area.pair_bytes() < shm_pair_bytes(settings))
     return Error(ErrorClass::size, "the node's shared memory was laid out for other settings; use the same on all processes");
   return std::unique_ptr<Transport>(std::make_unique<Shm>(area, settings));

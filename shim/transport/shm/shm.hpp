@@ -12,11 +12,11 @@ namespace shim::transport {
 
 /// All processes that share an area use the same ring_bytes and cookie.
 struct ShmSettings {
-  std::size_t ring_bytes = 64 * 1024;  ///< per ordered pair, control words included; a power of two, at least kShmLeastRing
+  std::size_t ring_bytes = 64 * 1024;  ///< per ordered pair, control words included; a power of two, kShmLeastRing to kShmMostRing
   bool single_copy = true;             ///< may try_read fetch from other processes (process_vm_readv(2))?
   std::uint64_t cookie = 0;            ///< the job's own number: an address with another one is refused
 };
-inline constexpr std::size_t kShmLeastRing = 512;
+inline constexpr std::size_t kShmLeastRing = 512, kShmMostRing = std::size_t{1} << 30;
 
 /// What the area must provide: a slot's and a pair's bytes.
 std::size_t shm_slot_bytes(std::uint32_t slot_count);
