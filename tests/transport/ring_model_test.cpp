@@ -240,6 +240,27 @@ TEST(Ring, LimitsAreWhatTheTextSays) {
   EXPECT_EQ(ring_max_packet(ring_capacity(512)), 56u);
 }
 
+TEST(Ring, TwoShortPacketsAreInALineAndWhatIsLongerBeginsWithOne) {
+  Block block(1024 - sizeof(RingControl) / kLine);
+  RingWriter<> writer({block.begin, block.size});
+  RingReader<> reader({block.begin, block.size});
+  const auto place_of = [&](std::size_t bytes) {
+    EXPECT_TRUE(writer.write(std::vector<std::byte>(bytes), {}));
+    const ConstSpan packet = reader.next().value();
+    reader.release(packet);
+    return static_cast<std::size_t>(packet.data() - block.begin);
+  };
+  for (int round = 0; round < 1000; ++round) {
+    const std::size_t first = place_of(28), second = place_of(8);
+    EXPECT_EQ(first % kLine, kWordBytes) << round;
+    EXPECT_EQ(second, first + kHalfLine) << round;
+    for (std::size_t bytes : {29, 56, 57, 200}) {
+      if (round % 2 == 0) place_of(0);
+      EXPECT_EQ(place_of(bytes) % kLine, kFrontBytes) << bytes << " bytes, " << round;
+    }
+  }
+}
+
 // Two processes that have said little to each other then share one page, which has the other direction's first half page as well.
 TEST(Ring, WhatComesFirstIsInTheHalfPageNearTheOtherDirection) {
   for (auto near : {RingMemory::Near::beginning, RingMemory::Near::end}) {
