@@ -38,7 +38,9 @@ constexpr int kBatches = 200;
 class Bare final : public transport::Sink {
  public:
   Bare(std::shared_ptr<AnonymousGround> ground, std::uint32_t slot, const transport::ShmSettings& settings, std::size_t bytes)
-      : area_(std::move(ground), slot), transport_(need(make_shm(area_, settings))), header_bytes_(bytes <= p2p::wire::ShortEager::kLongestPayload ? p2p::wire::ShortEager::kBytes : sizeof(p2p::wire::Eager)),
+      : area_(std::move(ground), slot),
+        transport_(need(make_shm(area_, settings))),
+        header_bytes_(bytes <= p2p::wire::ShortEager::kLongestPayload ? p2p::wire::ShortEager::kBytes : sizeof(p2p::wire::Eager)),
         packet_(header_bytes_ + bytes) {
     area_.set_ready();
     link_ = need(transport_->open(transport::shm_address(1 - slot, settings)));

@@ -90,6 +90,11 @@ class RingMemory {
     const bool at_end = lines_ < reinterpret_cast<std::byte*>(control_);
     return (position + (at_end && capacity_ > kNearBytes ? capacity_ - kNearBytes : 0)) % capacity_;
   }
+  /// So many bytes after an offset, round the end of the ring. At most a lap.
+  std::size_t further(std::size_t offset, std::size_t bytes) const {
+    const std::size_t later = offset + bytes;
+    return later < capacity_ ? later : later - capacity_;
+  }
   std::byte* at(std::size_t offset) const { return lines_ + offset; }
   /// Is this position beyond the records that come first?
   bool is_beyond_near(std::uint64_t position) const { return position >= kNearBytes; }
@@ -141,14 +146,14 @@ class RingWriter {
   std::optional<Room> find_room_in_ring(std::size_t bytes) {
     const std::size_t record = record_bytes(bytes), pad = pad_before(record);
     if (!has_room(pad + record + kLine)) return std::nullopt;
-    return Room{memory_.at(further(offset_, pad)) + packet_offset(bytes), bytes, pad};
+    return Room{memory_.at(memory_.further(offset_, pad)) + packet_offset(bytes), bytes, pad};
   }
   /// Is it as good to make a payload in its place as to have it copied there?
   bool may_be_made_in(const Room& room, std::size_t payload_bytes) { return copy_for(room).may_be_made_there(payload_bytes); }
   /// The packet is there as a whole.
   void publish(const Room& room) {
     const std::size_t record = record_bytes(room.cell ? kCellNumberBytes : room.bytes);
-    const std::size_t begin = further(offset_, room.pad), next = further(begin, record);
+    const std::size_t begin = memory_.further(offset_, room.pad), next = memory_.further(begin, record);
     const std::uint32_t word = RecordWord::packet(room.bytes) | (room.cell ? RecordWord::kInDepot : 0);
     const std::uint64_t end = tail_ + room.pad + record;
     // relaxed: the release below carries it, as it carries the packet
@@ -201,7 +206,7 @@ class RingWriter {
   void publish_zeroed(std::size_t packet_bytes, std::size_t record) {
     // release: pairs with the acquire in RingReader::next
     Access::store(memory_.word_at(offset_), RecordWord::packet(packet_bytes), std::memory_order_release);
-    move_on(tail_ + record, further(offset_, record));
+    move_on(tail_ + record, memory_.further(offset_, record));
     if (zeroed_ == tail_) [[unlikely]] zero_ahead(kLinesAhead);
   }
 
@@ -223,10 +228,6 @@ class RingWriter {
     Access::store(memory_.control().tail, tail, std::memory_order_relaxed);
   }
 
-  std::size_t further(std::size_t offset, std::size_t bytes) const {
-    const std::size_t later = offset + bytes;
-    return later < memory_.capacity() ? later : later - memory_.capacity();
-  }
   /// What is longer than half a line begins with a line.
   std::size_t pad_before(std::size_t record) const {
     const std::size_t to_end = memory_.capacity() - offset_;
@@ -251,7 +252,7 @@ class RingWriter {
     if (free_halves < 2) return;
     const std::size_t zeros = std::min(2 * lines, free_halves - 1) * kHalfLine;
     for (std::size_t at = kHalfLine; at <= zeros; at += kHalfLine)
-      Access::store(memory_.word_at(further(offset_, at)), 0u, std::memory_order_relaxed);
+      Access::store(memory_.word_at(memory_.further(offset_, at)), 0u, std::memory_order_relaxed);
     zeroed_ = tail_ + zeros;
   }
 
@@ -335,8 +336,7 @@ class RingReader {
   }
   void advance(std::size_t bytes) {
     head_ += bytes;
-    offset_ += bytes;
-    if (offset_ == memory_.capacity()) offset_ = 0;
+    offset_ = memory_.further(offset_, bytes);
     // relaxed: read by this process when it attaches again, and as a hint by has_unread
     Access::store(memory_.control().head, head_, std::memory_order_relaxed);
     if (head_ - published_ < memory_.capacity() / 4) return;
@@ -351,10 +351,8 @@ class RingReader {
   bool is_stream() const { return most_ > 1; }
   void ask_ahead() {
     asked_ = std::max(asked_, head_ / kLine * kLine + kLine);
-    for (const std::uint64_t end = std::min(end_, head_ + kAhead); asked_ < end; asked_ += kLine) {
-      const std::size_t later = offset_ + static_cast<std::size_t>(asked_ - head_);
-      Access::expect_read(memory_.at(later < memory_.capacity() ? later : later - memory_.capacity()));
-    }
+    for (const std::uint64_t end = std::min(end_, head_ + kAhead); asked_ < end; asked_ += kLine)
+      Access::expect_read(memory_.at(memory_.further(offset_, static_cast<std::size_t>(asked_ - head_))));
   }
 
   RingMemory memory_;
