@@ -37,7 +37,22 @@ void BiasedLock::lock_slowly() noexcept {
     return lock();  // whose it is now
   }
   lock_.lock();
+  share_or_own();
+}
+
+/// By one who holds lock_, and gives back that and nothing else when it goes.
+void BiasedLock::share_or_own() noexcept {
   if (!is_shared_.load(std::memory_order_relaxed)) share();
+  if (taker_ != this_thread()) {
+    taker_ = this_thread();
+    times_ = 0;
+  }
+  if (++times_ < kTimesUntilOwned) [[likely]] return;
+  times_ = 0;
+  if (!has_barrier()) return;
+  owner_.store(this_thread(), std::memory_order_relaxed);
+  // release: who sees that it is shared no more sees whose it is. Whoever comes next waits for lock_, and then shares it anew.
+  is_shared_.store(false, std::memory_order_release);
 }
 
 bool BiasedLock::try_lock() noexcept {
@@ -46,7 +61,7 @@ bool BiasedLock::try_lock() noexcept {
     return true;
   }
   if (!lock_.try_lock()) return false;
-  if (!is_shared_.load(std::memory_order_relaxed)) share();
+  share_or_own();
   return true;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 
 #include "shim/base/lock.hpp"
 
@@ -11,9 +12,10 @@ namespace shim::base {
 /// Meets the standard library's Lockable; use std::lock_guard and std::unique_lock with it. Not recursive.
 ///
 /// It belongs to the first thread that takes it, which takes it with three loads and a store, no locked instruction among them. When a
-/// second thread wants it, it becomes an ordinary Lock for good: the second thread says so, has the kernel put a memory barrier into
-/// every running thread of the process (membarrier(2), private expedited), and waits until the first is out. Where the kernel has no
-/// such barrier, it is an ordinary Lock from the beginning.
+/// second thread wants it, it becomes an ordinary Lock: the second thread says so, has the kernel put a memory barrier into
+/// every running thread of the process (membarrier(2), private expedited), and waits until the first is out. A thread that has taken it
+/// so many times with none in between that such a barrier is little beside them is its owner from then on. Where the kernel has no
+/// such barrier, it is an ordinary Lock for ever.
 class BiasedLock {
  public:
   void lock() noexcept {
@@ -44,7 +46,10 @@ class BiasedLock {
   /// that takes it does from then on.
   void change_hands() noexcept;
 
-  /// Has a second thread been here, or is there no barrier? For tests and reports.
+  /// Times in a row after which a shared one is its taker's.
+  static constexpr std::uint32_t kTimesUntilOwned = 1 << 14;
+
+  /// Has a second thread been here a while ago, or is there no barrier? For tests and reports.
   bool is_shared() const noexcept { return is_shared_.load(std::memory_order_relaxed); }
 
  private:
@@ -52,11 +57,14 @@ class BiasedLock {
   static void* this_thread() noexcept { return __builtin_thread_pointer(); }
   void lock_slowly() noexcept;
   void share() noexcept;
+  void share_or_own() noexcept;
 
-  std::atomic<void*> owner_{};          ///< the first thread, or one that the system gives its place to after its end; see share()
+  std::atomic<void*> owner_{};          ///< its thread, or one that the system gives its place to after its end; see share()
   std::atomic<bool> inside_{false};     ///< the owner is, without lock_
   std::atomic<bool> is_shared_{false};  ///< written under lock_
   Lock lock_;                           ///< held by whoever is inside once it is shared
+  std::uint32_t times_ = 0;             ///< that it was taken while shared, in a row, under lock_ …
+  void* taker_ = nullptr;               ///< … by this thread
 };
 
 }  // namespace shim::base

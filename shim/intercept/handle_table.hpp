@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "shim/base/apart.hpp"
 #include "shim/base/biased_lock.hpp"
 #include "shim/base/lock.hpp"
 #include "shim/base/result.hpp"
@@ -163,7 +164,7 @@ class HandleTable {
   static constexpr int kChunks = abi::kSlotBits - std::countr_zero(kFirstChunk) + 1;
 
   // in lines of their own, and in pairs of lines, which processors fetch together
-  struct alignas(kParts > 1 ? 128 : alignof(void*)) Part {
+  struct alignas(kParts > 1 ? base::kApart : alignof(void*)) Part {
     base::BiasedLock lock;         ///< guards all changes
     Entry* first_free = nullptr;   ///< the longest free …
     Entry* last_free = nullptr;    ///< … and the one free since last; stale where none is free

@@ -23,7 +23,7 @@ struct Gathered {
   Plane plane = Plane::user;
 };
 
-class Context {
+class alignas(base::kApart) Context {
  public:
   Context(Core* of_core, ContextSpec of_spec)
       : core(of_core),
@@ -38,7 +38,7 @@ class Context {
   Matching& matching(Plane plane) { return queues[plane == Plane::collective]; }
   /// Null where we have had nothing to do with this rank.
   Peer* known_peer(int rank) const {
-    Peer** found = peers.find(rank);
+    Peer* const* found = peers.find(rank);
     return found == nullptr ? nullptr : *found;
   }
   /// The id that others send us messages of this plane by.

@@ -2,6 +2,7 @@
 // Two small stores: objects that come and go often, and the numbers by which other processes name them.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "shim/base/apart.hpp"
 #include "shim/base/clock.hpp"
 
 namespace shim::p2p {
@@ -23,7 +25,8 @@ class Pool {
   ~Pool() {
     for (auto& slab : slabs_) {
       for (std::size_t i = 0; i < kSlab; ++i) {
-        if (slab[i].live) std::launder(reinterpret_cast<T*>(slab[i].memory))->~T();
+        Slot& slot = slab->slots[i];
+        if (slot.live) std::launder(reinterpret_cast<T*>(slot.memory))->~T();
       }
     }
   }
@@ -52,16 +55,19 @@ class Pool {
     Slot* next = nullptr;
     bool live = false;
   };
+  struct alignas(base::kApart) Slab {
+    std::array<Slot, kSlab> slots;
+  };
   void grow() {
-    slabs_.push_back(std::make_unique<Slot[]>(kSlab));
-    for (std::size_t i = 0; i < kSlab; ++i) {
-      slabs_.back()[i].next = free_;
-      free_ = &slabs_.back()[i];
+    slabs_.push_back(std::make_unique<Slab>());
+    for (Slot& slot : slabs_.back()->slots) {
+      slot.next = free_;
+      free_ = &slot;
     }
   }
 
   Slot* free_ = nullptr;
-  std::vector<std::unique_ptr<Slot[]>> slabs_;
+  std::vector<std::unique_ptr<Slab>> slabs_;
 };
 
 /// Numbers for objects, safe to send away: a number that comes back after its object is gone finds nothing.

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <algorithm>
-#include <memory>
+#include <utility>
 #include <vector>
+
+#include "shim/base/apart.hpp"
 
 namespace shim::p2p {
 
@@ -16,9 +18,10 @@ class SourceTable {
 
   int size() const { return size_; }
   /// Null where nothing near this rank has been asked for yet.
-  T* find(int rank) const {
+  T* find(int rank) { return const_cast<T*>(std::as_const(*this).find(rank)); }
+  const T* find(int rank) const {
     auto chunk = static_cast<std::size_t>(rank) / kChunk;
-    if (chunk >= chunks_.size() || chunks_[chunk] == nullptr) return nullptr;
+    if (chunk >= chunks_.size() || chunks_[chunk].empty()) return nullptr;
     return &chunks_[chunk][static_cast<std::size_t>(rank) % kChunk];
   }
   T& at(int rank) {
@@ -28,24 +31,26 @@ class SourceTable {
   }
   /// Visits all that exist, in rank order.
   template <typename Visit>
-  void for_each(const Visit& visit) const {
-    for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk) {
-      if (chunks_[chunk] == nullptr) continue;
-      std::size_t end = std::min(kChunk, static_cast<std::size_t>(size_) - chunk * kChunk);
-      for (std::size_t i = 0; i < end; ++i) visit(static_cast<int>(chunk * kChunk + i), chunks_[chunk][i]);
-    }
-  }
+  void for_each(const Visit& visit) { visit_all(*this, visit); }
+  template <typename Visit>
+  void for_each(const Visit& visit) const { visit_all(*this, visit); }
 
  private:
   static constexpr std::size_t kChunk = 64;
+  template <typename Table, typename Visit>
+  static void visit_all(Table& table, const Visit& visit) {
+    for (std::size_t chunk = 0; chunk < table.chunks_.size(); ++chunk)
+      for (std::size_t i = 0; i < table.chunks_[chunk].size(); ++i) visit(static_cast<int>(chunk * kChunk + i), table.chunks_[chunk][i]);
+  }
+  using Chunk = std::vector<T, base::ApartAllocator<T>>;  // empty: nothing near it has been asked for
   // Not inlined, so that at() is.
   [[gnu::noinline]] void make_chunk(int rank) {
     auto chunk = static_cast<std::size_t>(rank) / kChunk;
     if (chunks_.empty()) chunks_.resize((static_cast<std::size_t>(size_) + kChunk - 1) / kChunk);
-    chunks_[chunk] = std::make_unique<T[]>(std::min(kChunk, static_cast<std::size_t>(size_) - chunk * kChunk));
+    chunks_[chunk] = Chunk(std::min(kChunk, static_cast<std::size_t>(size_) - chunk * kChunk));
   }
   int size_;
-  std::vector<std::unique_ptr<T[]>> chunks_;
+  std::vector<Chunk> chunks_;
 };
 
 }  // namespace shim::p2p

@@ -142,5 +142,75 @@ TEST(BiasedLock, LetsOneInAtATimeWhileItChangesHands) {
   }
 }
 
+void take(BiasedLock& lock, std::uint32_t times) {
+  for (std::uint32_t i = 0; i < times; ++i) std::lock_guard guard(lock);
+}
+
+TEST(BiasedLock, IsOwnedAgainByWhoIsAloneForLong) {
+  BiasedLock lock;
+  take(lock, 1);
+  std::thread([&] { take(lock, BiasedLock::kTimesUntilOwned - 1); }).join();
+  EXPECT_TRUE(lock.is_shared());
+  take(lock, BiasedLock::kTimesUntilOwned - 1);
+  EXPECT_TRUE(lock.is_shared()) << "others' times do not count";
+  take(lock, 1);
+  EXPECT_FALSE(lock.is_shared());
+  EXPECT_TRUE(lock.try_lock());
+  lock.unlock();
+  std::thread([&] { take(lock, 1); }).join();
+  EXPECT_TRUE(lock.is_shared());
+  std::thread([&] { take(lock, BiasedLock::kTimesUntilOwned); }).join();
+  EXPECT_FALSE(lock.is_shared()) << "whoever it is";
+  take(lock, 1);
+  EXPECT_TRUE(lock.is_shared());
+}
+
+// By the very call after which the lock is its own, which still has it as an ordinary one.
+TEST(BiasedLock, WhoOwnedItBeforeIsKeptOutByItsNextOwner) {
+  BiasedLock lock;
+  std::latch has_owned(1), is_another(1);
+  bool got_in = true;
+  std::thread first([&] {
+    take(lock, 1);
+    has_owned.count_down();
+    is_another.wait();
+    got_in = lock.try_lock();
+  });
+  has_owned.wait();
+  take(lock, BiasedLock::kTimesUntilOwned - 1);
+  lock.lock();
+  EXPECT_FALSE(lock.is_shared());
+  is_another.count_down();
+  first.join();
+  EXPECT_FALSE(got_in);
+  lock.unlock();
+}
+
+// Each is alone for long at times, while the others come or try again and again.
+TEST(BiasedLock, LetsOneInAtATimeWhileItsOwnersChange) {
+  constexpr std::uint32_t kThreads = 3, kBursts = 30, kTimes = BiasedLock::kTimesUntilOwned + 50;
+  BiasedLock lock;
+  std::uint64_t count = 0;
+  std::latch start(kThreads);
+  auto work = [&](std::uint32_t number) {
+    start.arrive_and_wait();
+    for (std::uint32_t burst = 0; burst < kBursts; ++burst) {
+      for (std::uint32_t left = kTimes; left > 0;) {
+        std::unique_lock guard(lock, std::defer_lock);
+        if (burst % kThreads == number) guard.lock();
+        else if (!guard.try_lock()) continue;
+        ++count, --left;
+        if (left % 1024 != 0) continue;
+        guard.unlock();
+        std::this_thread::yield();  // the others' turn
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (std::uint32_t i = 0; i < kThreads; ++i) threads.emplace_back(work, i);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(count, std::uint64_t{kThreads} * kBursts * kTimes);
+}
+
 }  // namespace
 }  // namespace shim::base
