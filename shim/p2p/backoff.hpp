@@ -37,6 +37,7 @@ class Backoff {
       --spins_;
       return Step::spin;
     }
+    if (patient_since_ == 0) patient_since_ = base::now_ns();
     if (yields_ > 0) {
       if (plan_.weighs_yields) {
         yield_and_weigh();
@@ -62,11 +63,17 @@ class Backoff {
   bool is_patient() const { return spins_ <= 0; }
   /// Seldom enough that others' rounds do not delay the own ones much; always before a sleep.
   bool is_time_for_others() const { return yields_ % kYieldsPerLook == 0; }
-  /// The next nap: longer each time, up to the limit.
+  /// The next nap, where what is waited for ends it: longer each time, up to the limit.
   base::Nanoseconds nap_ns(base::Nanoseconds longest) {
     base::Nanoseconds nap = std::min(nap_, longest);
     nap_ = std::min(2 * nap_, base::Nanoseconds{100'000'000});
     return nap;
+  }
+  /// The next nap, where nothing ends it: a small part of what has been waited already, so that the wait becomes longer by no more. Not so where
+  /// others want the core, who would be interrupted all the time.
+  base::Nanoseconds blind_nap_ns(base::Nanoseconds longest, base::Nanoseconds now) {
+    if (plan_.weighs_yields || patient_since_ == 0) return nap_ns(longest);
+    return std::clamp((now - patient_since_) / kPartOfWait, std::min(kLeastNap, longest), longest);
   }
 
  private:
@@ -79,6 +86,8 @@ class Backoff {
   static constexpr int kYieldsPerLook = 16;
   static constexpr int kFewPackets = 4, kFewTrickles = 4;
   static constexpr base::Nanoseconds kLead = 300;  ///< some ten messages
+  static constexpr base::Nanoseconds kLeastNap = 50'000;  ///< as late as the system's timers are anyway
+  static constexpr int kPartOfWait = 16;
 
   static void give_lead() {
     const base::Nanoseconds until = base::now_ns() + kLead;
@@ -97,7 +106,8 @@ class Backoff {
   int spins_, yields_;
   int to_nobody_ = 0;
   int trickles_ = 0;  ///< times in a row that few packets have come
-  base::Nanoseconds nap_ = 50'000;
+  base::Nanoseconds nap_ = kLeastNap;
+  base::Nanoseconds patient_since_ = 0;  ///< by the clock; 0: not yet
 };
 
 }  // namespace shim::p2p

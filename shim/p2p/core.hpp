@@ -4,6 +4,7 @@
 // condition or a sleep runs.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <deque>
 #include <functional>
@@ -12,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "shim/base/apart.hpp"
 #include "shim/base/biased_lock.hpp"
 #include "shim/p2p/backoff.hpp"
 #include "shim/p2p/context_table.hpp"
@@ -27,7 +29,7 @@ namespace shim::p2p {
 
 struct WholeMessage;
 
-class Core final : private transport::Sink {
+class alignas(base::kApart) Core final : private transport::Sink {
  public:
   explicit Core(EngineSpec engine_spec);
   ~Core();
@@ -327,7 +329,14 @@ class Core final : private transport::Sink {
   int sleepers() const { return sleepers_.load(std::memory_order_relaxed); }
   void count_sleepers(int by) { sleepers_.store(sleepers() + by, std::memory_order_relaxed); }
   void change_sleepers(int by);  ///< no lock
-  bool must_poll_others() const;
+  /// How one sleeps here.
+  struct Bed {
+    transport::Transport* transport = nullptr;  ///< whose packets wake; null: nobody's
+    std::array<int, transport::kMostDescriptors> descriptors{};
+    std::size_t count = 0;   ///< of them
+    bool is_blind = false;   ///< packets may come that do not wake
+  };
+  Bed make_bed();
   [[gnu::hot]] bool may_take_short_way(const Awaited& awaited);
   [[gnu::hot]] bool is_turn_of_other_engines();
   [[gnu::hot]] int poll_for(const Awaited& awaited, base::Status& status);

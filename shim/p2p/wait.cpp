@@ -134,27 +134,50 @@ void Core::run_before_sleep() {
   work.run_before_sleep(guard);
 }
 
+/// The first transport knows how to sleep, and the others' packets end that where they have descriptors. Where other threads may do our work unseen,
+/// or more than one may sleep, nobody waits for descriptors. Who is alone gets nothing from itself meanwhile.
+Core::Bed Core::make_bed() {
+  const bool is_alone = !several_threads_ && !engines_->are_several(), may_skip_self = is_alone && transports_.size() > 1;
+  Bed bed;
+  for (const Polled& polled : transports_) {
+    transport::Transport& each = *polled.transport;
+    const bool is_self = each.name() == "self", is_first = bed.transport == nullptr;
+    if (is_self && (may_skip_self || !is_first)) continue;
+    const int descriptor = is_first || !is_alone ? -1 : each.descriptor();
+    if (is_first && each.can_sleep()) {
+      bed.transport = &each;
+    } else if (descriptor >= 0 && bed.count < bed.descriptors.size() && bed.transport->may_wait_for_descriptors()) {
+      bed.descriptors[bed.count++] = descriptor;
+    } else {
+      bed.is_blind = true;
+      bed.count = 0;
+      return bed;
+    }
+  }
+  return bed;
+}
+
 void Core::nap(Backoff& backoff, const transport::Transport::LastLook& last_look) {
   check_liveness();
   run_before_sleep();
-  transport::Transport* sleeper;
+  Bed bed;
   base::Nanoseconds longest = kLongNap;
   {
     Guard guard = enter();
     count_sleepers(+1);
-    sleeper = transports_.empty() ? nullptr : transports_.front().transport;
-    if (sleeper != nullptr && !sleeper->can_sleep()) sleeper = nullptr;
-    if (sleeper == nullptr || several_threads_ || must_poll_others() || engines_->are_several()) longest = kShortNap;
+    bed = make_bed();
+    if (bed.is_blind || several_threads_ || engines_->are_several()) longest = kShortNap;
     if (has_output() || !reads_.empty() || work.is_restless() || (engines_->are_several() && engines_->are_restless())) longest = kPushNap;
   }
-  base::Nanoseconds nap = backoff.nap_ns(longest);
-  if (sleeper != nullptr) {
-    sleeper->sleep(nap, [&] {
+  const base::Nanoseconds nap = bed.is_blind ? backoff.blind_nap_ns(longest, base::now_ns()) : backoff.nap_ns(longest);
+  if (bed.transport != nullptr) {
+    const auto look_once_more = [&] {
       change_sleepers(-1);  // what is asked may come in here: that is no other thread
       const bool has_come = last_look();
       change_sleepers(+1);
       return has_come;
-    });
+    };
+    bed.transport->sleep(nap, look_once_more, std::span(bed.descriptors.data(), bed.count));
   } else {
     std::this_thread::sleep_for(std::chrono::nanoseconds(nap));
   }
@@ -165,14 +188,6 @@ void Core::nap(Backoff& backoff, const transport::Transport::LastLook& last_look
 void Core::change_sleepers(int by) {
   const Guard guard(lock_);
   count_sleepers(by);
-}
-
-/// Is there a transport, beside the one we sleep on, from which others' packets may come?
-bool Core::must_poll_others() const {
-  for (std::size_t i = 1; i < transports_.size(); ++i) {
-    if (transports_[i].transport->name() != "self") return true;
-  }
-  return false;
 }
 
 bool Core::is_flushed() {

@@ -97,6 +97,9 @@ enum class Presence : std::uint8_t {
   gone_if_near,  ///< this machine says so: of use for a process that is on it, else the address means another one there
 };
 
+/// That a sleep may be told of.
+inline constexpr std::size_t kMostDescriptors = 4;
+
 struct StreamRoom {
   std::uint64_t all = 0;       ///< bytes
   std::uint64_t for_each = 0;  ///< where all of those who are reached so are sent to at the same time
@@ -217,8 +220,13 @@ class Transport {
   virtual bool can_sleep() const = 0;
   /// Has what is waited for come without a packet, by somebody who wakes sleepers? Asked when this one is known to sleep.
   using LastLook = std::function<bool()>;
-  /// Sleeps until a packet may have arrived, at most this long. Called without the owner's lock.
-  virtual void sleep(std::int64_t nanoseconds, const LastLook& last_look) = 0;
+  /// Sleeps until a packet may have arrived, or one of the descriptors can be read, at most this long. Called without the owner's lock.
+  /// @param descriptors of other transports; none where may_wait_for_descriptors() says no
+  virtual void sleep(std::int64_t nanoseconds, const LastLook& last_look, std::span<const int> descriptors) = 0;
+  /// May a sleep() be told of descriptors? What it takes is made here.
+  virtual bool may_wait_for_descriptors() { return false; }
+  /// Can be read when something may have come that a poll would take, for who sleeps elsewhere; -1: there is no such descriptor.
+  virtual int descriptor() const { return -1; }
 
   struct Counts {
     std::uint64_t links_opened = 0, links_used = 0, packets_sent = 0, bytes_sent = 0, packets_received = 0, sends_again = 0;

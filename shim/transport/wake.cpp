@@ -8,6 +8,8 @@
 
 #include <climits>
 
+#include "shim/transport/doorbell.hpp"
+
 namespace shim::transport {
 
 // futex(2) without FUTEX_PRIVATE_FLAG: the word may be in memory that several processes share at different addresses.
@@ -20,11 +22,15 @@ void sleep_on(WakeWords& words, std::uint32_t ticket, std::int64_t nanoseconds) 
 }
 
 void wake_all(WakeWords& words) {
-  // The exchange lets one of several senders make the system call; the others see zero. It takes an announcement away before
+  // The exchange lets one of several senders make the system calls; the others see zero. It takes an announcement away before
   // the sequence moves, so a sleeper that announces in between gets a wake-up too many, never one too few.
-  if (words.sleeping.exchange(0, std::memory_order_seq_cst) == 0) return;
-  words.sequence.fetch_add(1, std::memory_order_release);
-  ::syscall(SYS_futex, &words.sequence, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  const std::uint32_t how = words.sleeping.exchange(0, std::memory_order_seq_cst);
+  if ((how & kOnTheWord) != 0) {
+    words.sequence.fetch_add(1, std::memory_order_release);
+    ::syscall(SYS_futex, &words.sequence, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  }
+  // relaxed: the announcement has come with its name
+  if ((how & kAtTheDoorbell) != 0) ring(words.doorbell.load(std::memory_order_relaxed));
 }
 
 }  // namespace shim::transport

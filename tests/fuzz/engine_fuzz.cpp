@@ -34,7 +34,7 @@ class Scripted final : public transport::Transport {
   }
   bool is_flushed() const override { return true; }
   bool can_sleep() const override { return false; }
-  void sleep(std::int64_t, const LastLook&) override {}
+  void sleep(std::int64_t, const LastLook&, std::span<const int>) override {}
   const Counts& counts() const override { return counts_; }
 
  private:

@@ -44,7 +44,7 @@ class MatchingTransport final : public transport::Transport, public transport::M
   bool has_losses() const override { return below_->has_losses(); }
   bool is_flushed() const override { return below_->is_flushed(); }
   bool can_sleep() const override { return false; }
-  void sleep(std::int64_t nanoseconds, const LastLook& last_look) override { below_->sleep(nanoseconds, last_look); }
+  void sleep(std::int64_t nanoseconds, const LastLook& last_look, std::span<const int>) override { below_->sleep(nanoseconds, last_look, {}); }
   const Counts& counts() const override { return below_->counts(); }
   transport::Matcher* matcher() override { return this; }
   bool may_match() const override { return true; }

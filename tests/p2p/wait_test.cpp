@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Progress, waiting, flushing, and requests of other rooms.
+#include <time.h>
+
 #include "shim/p2p/backoff.hpp"
 #include "shim/transport/self/self.hpp"
 #include "tests/p2p/world.hpp"
@@ -15,6 +17,20 @@ TEST(Wait, EndsWithTheConditionOrTheDeadline) {
   base::Nanoseconds begin = base::now_ns();
   EXPECT_FALSE(value_of(world.engine(0).wait_until([] { return false; }, base::Deadline::after_seconds(0.05))));
   EXPECT_GE(base::now_ns() - begin, 50'000'000);
+}
+
+/// What this thread has used of a core.
+base::Nanoseconds processor_time() {
+  timespec used{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return used.tv_sec * 1'000'000'000 + used.tv_nsec;
+}
+
+TEST(Wait, IsAsleepAfterAWhile) {
+  World world{{.processes = 2}};
+  const base::Nanoseconds before = processor_time();
+  EXPECT_FALSE(value_of(world.engine(0).wait_until([] { return false; }, base::Deadline::after_seconds(0.4))));
+  EXPECT_LT(processor_time() - before, 200'000'000) << "of 400 ms";
 }
 
 /// Waits for itself alone.
@@ -46,6 +62,80 @@ TEST_F(Sleeper, AloneIsNotTakenForTwo) {
   EXPECT_LT(asked, 400) << "naps of 1 ms, and not of 10";
 }
 
+/// Brings nothing, and says how it is slept on.
+class Silent final : public transport::Transport {
+ public:
+  Silent(std::string_view name, bool wakes, int descriptor) : name_(name), wakes_(wakes), descriptor_(descriptor) {}
+  std::string_view name() const override { return name_; }
+  std::size_t max_packet_bytes() const override { return 1024; }
+  transport::Bytes address() const override { return {}; }
+  base::Result<transport::Link*> open(transport::ConstSpan) override { return base::Error(base::ErrorClass::arg, "there is nobody"); }
+  base::Result<transport::Attempt> try_send(transport::Link&, transport::ConstSpan, transport::ConstSpan) override { return transport::Attempt::again; }
+  base::Result<int> poll(transport::Sink&) override { return 0; }
+  base::Result<transport::Attempt> try_read(transport::Link&, std::uint64_t, std::span<std::byte>) override { return transport::Attempt::unsupported; }
+  bool is_flushed() const override { return true; }
+  bool can_sleep() const override { return wakes_; }
+  bool may_wait_for_descriptors() override { return wakes_; }
+  int descriptor() const override { return descriptor_; }
+  void sleep(std::int64_t nanoseconds, const LastLook&, std::span<const int> descriptors) override {
+    ++sleeps;
+    longest = std::max(longest, nanoseconds);
+    last_descriptors.assign(descriptors.begin(), descriptors.end());
+    std::this_thread::sleep_for(std::chrono::nanoseconds(nanoseconds));
+  }
+  const Counts& counts() const override { return counts_; }
+
+  int sleeps = 0;
+  std::int64_t longest = 0;
+  std::vector<int> last_descriptors;
+
+ private:
+  std::string_view name_;
+  bool wakes_;
+  int descriptor_;
+  Counts counts_;
+};
+
+class Beds : public Sleeper {
+ protected:
+  /// Waits in vain on the first transport, with a second one beside it.
+  void wait_beside(Silent& second) {
+    Engine engine{{.settings = without_patience(), .router = &router, .transports = {&first, self.get(), &second}}};
+    EXPECT_FALSE(value_of(engine.wait_until([] { return false; }, base::Deadline::after_seconds(0.1))));
+  }
+  Silent first{"first", true, -1};
+};
+
+TEST_F(Beds, WhatComesOverDescriptorsEndsASleep) {
+  Silent second("second", false, 5);
+  wait_beside(second);
+  EXPECT_EQ(first.last_descriptors, std::vector{5});
+  EXPECT_GT(first.longest, 1'000'000) << "as long as where nothing else may come";
+}
+
+TEST_F(Beds, WhatHasNoneIsPolledNowAndThen) {
+  Silent second("second", false, -1);
+  wait_beside(second);
+  EXPECT_TRUE(first.last_descriptors.empty());
+  EXPECT_GT(first.sleeps, 0);
+  EXPECT_LE(first.longest, 1'000'000);
+}
+
+TEST_F(Beds, WhoIsAloneDoesNotWaitForItself) {
+  Silent second("second", true, -1);
+  Engine engine{{.settings = without_patience(), .router = &router, .transports = {self.get(), &second}}};
+  EXPECT_FALSE(value_of(engine.wait_until([] { return false; }, base::Deadline::after_seconds(0.1))));
+  EXPECT_GT(second.sleeps, 0);
+  EXPECT_GT(second.longest, 1'000'000);
+}
+
+TEST_F(Beds, OneThatWakesNobodyIsNotSleptOn) {
+  first = Silent("first", false, -1);
+  Silent second("second", true, 5);
+  wait_beside(second);
+  EXPECT_EQ(first.sleeps + second.sleeps, 0);
+}
+
 // It may have taken a request or a message out, which is not there a second time; the last look before a sleep is no exception.
 TEST_F(Sleeper, DoesNotAskAgainForWhatHasHeld) {
   for (int holds_at = 1; holds_at < 10; ++holds_at) {
@@ -66,6 +156,23 @@ TEST(Backoff, GivesALeadToWhoSendsFewAtATimeWhereCoresAreFree) {
   EXPECT_FALSE(crowded.gives_lead());
   alone.restart(5);
   EXPECT_FALSE(alone.gives_lead());
+}
+
+TEST(Backoff, NapsBlindlyForASmallPartOfTheWaitWhereCoresAreFree) {
+  constexpr base::Nanoseconds kLongest = 1'000'000;
+  Backoff alone({.spin = 1, .yield = 0}), crowded({.spin = 0, .yield = 0, .weighs_yields = true});
+  const base::Nanoseconds begin = base::now_ns();
+  for (Backoff* backoff : {&alone, &crowded})
+    while (backoff->step() != Backoff::Step::sleep) continue;
+  const base::Nanoseconds begun = base::now_ns() - begin;
+  for (base::Nanoseconds waited : {0, 100'000, 3'200'000, 8'000'000, 50'000'000}) {
+    const base::Nanoseconds nap = alone.blind_nap_ns(kLongest, begin + begun + waited);
+    EXPECT_GE(nap, std::clamp<base::Nanoseconds>(waited / 16, 50'000, kLongest));
+    EXPECT_LE(nap, std::clamp<base::Nanoseconds>((waited + begun) / 16, 50'000, kLongest));
+  }
+  EXPECT_EQ(alone.blind_nap_ns(10'000, begin), 10'000) << "less than the least, where no longer one is allowed";
+  EXPECT_EQ(crowded.blind_nap_ns(kLongest, base::now_ns()), 50'000);
+  EXPECT_EQ(crowded.blind_nap_ns(kLongest, base::now_ns()), 100'000) << "there they grow by themselves";
 }
 
 TEST(Wait, MovesOthersMessages) {

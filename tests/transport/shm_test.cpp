@@ -9,6 +9,7 @@
 #include <map>
 #include <random>
 
+#include "shim/base/descriptor.hpp"
 #include "shim/transport/shm/depot.hpp"
 #include "shim/transport/shm/slot.hpp"
 #include "tests/transport/anonymous_area.hpp"
@@ -515,7 +516,7 @@ TEST(Shm, ASleeperIsWokenByAPacket) {
   auto start = base::now_ns();
   auto deadline = base::Deadline::after_seconds(kTestSeconds);
   while (came < kPackets && !deadline.passed()) {
-    receiver.transport->sleep(1'000'000'000, [] { return false; });
+    receiver.transport->sleep(1'000'000'000, [] { return false; }, {});
     ASSERT_TRUE(receiver.transport->poll(sink));
   }
   EXPECT_EQ(came, kPackets);
@@ -523,6 +524,51 @@ TEST(Shm, ASleeperIsWokenByAPacket) {
                static_cast<double>(base::now_ns() - start) / 1e3 / kPackets);
   child.join();
   EXPECT_GT(reinterpret_cast<SlotMemory*>(ground->slot(0))->wake.sequence.load(), kPackets / 2) << "woken, not timed out";
+}
+
+/// Both ends of a pipe.
+struct Pipe {
+  Pipe() {
+    int both[2];
+    EXPECT_EQ(::pipe(both), 0);
+    end = base::Descriptor(both[0]);
+    beginning = base::Descriptor(both[1]);
+  }
+  base::Descriptor end, beginning;
+};
+
+// Who sleeps with descriptors does so at its doorbell, and is rung there.
+TEST(Shm, ASleeperThatWaitsForDescriptorsIsWokenByAPacket) {
+  auto ground = make_ground(2);
+  Node receiver(ground, 0);
+  receiver.area.set_ready();
+  ASSERT_TRUE(receiver.transport->may_wait_for_descriptors());
+  const Pipe pipe;
+  const int descriptor = pipe.end.get();
+  constexpr std::uint32_t kPackets = 500;
+  Child child([&] {
+    Node sender(ground, 1);
+    Link& link = sender.link_to(0);
+    auto& wake = reinterpret_cast<SlotMemory*>(ground->slot(0))->wake;
+    for (std::uint32_t i = 0; i < kPackets; ++i) {
+      while (wake.sleeping.load() == 0) sched_yield();  // each packet meets a sleeper, or one about to sleep
+      if (wake.sleeping.load() == kOnTheWord) std::_Exit(4);
+      if (*sender.transport->try_send(link, bytes_of(i), {}) != Attempt::done) std::_Exit(3);
+    }
+  });
+  std::uint32_t came = 0;
+  CallSink sink([&](ConstSpan) { ++came; });
+  auto deadline = base::Deadline::after_seconds(kTestSeconds);
+  const auto start = base::now_ns();
+  while (came < kPackets && !deadline.passed()) {
+    receiver.transport->sleep(1'000'000'000, [] { return false; }, {&descriptor, 1});
+    ASSERT_TRUE(receiver.transport->poll(sink));
+  }
+  EXPECT_EQ(came, kPackets);
+  std::fprintf(stderr, "%.1f us from packet to packet with a sleep at the doorbell between\n",
+               static_cast<double>(base::now_ns() - start) / 1e3 / kPackets);
+  child.join();
+  EXPECT_EQ(reinterpret_cast<SlotMemory*>(ground->slot(0))->wake.sleeping.load(), 0u) << "nobody need ring any more";
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ class Loop final : public Transport {
   CopyBoard* copy_board_to(Link& link) override { return &state_->copy_board(number_, static_cast<LoopLink&>(link).to); }
   bool is_flushed() const override { return state_->outbox_is_empty(number_); }
   bool can_sleep() const override { return false; }
-  void sleep(std::int64_t nanoseconds, const LastLook&) override;
+  void sleep(std::int64_t nanoseconds, const LastLook&, std::span<const int>) override;
   const Counts& counts() const override { return counts_; }
 
  private:
@@ -172,7 +172,7 @@ Result<Attempt> Loop::try_write(Link&, std::uint64_t remote_address, ConstSpan b
   return Attempt::done;
 }
 
-void Loop::sleep(std::int64_t nanoseconds, const LastLook&) {
+void Loop::sleep(std::int64_t nanoseconds, const LastLook&, std::span<const int>) {
   timespec nap{0, static_cast<long>(std::clamp<std::int64_t>(nanoseconds, 0, kLongestNapNs))};
   ::nanosleep(&nap, nullptr);
 }

@@ -102,6 +102,8 @@ class Contacts {
   /// One who ends waits for that; what others have sent is acknowledged meanwhile.
   bool is_flushed() const;
 
+  /// Can be read when a poll would find something.
+  int descriptor() const { return events_.get(); }
   /// Until something may have come, at most this long. Without the owner's lock.
   void sleep(base::Nanoseconds nanoseconds) const;
 

@@ -76,8 +76,10 @@ class NetTransport final : public Net, private Matcher {
   void look_for_losses() override { if (fabric_) fabric_->look_for_losses(); }
   Presence presence(const Link& link) const override;
   bool is_flushed() const override { return contacts_->is_flushed() && (!fabric_ || fabric_->is_flushed()); }
-  bool can_sleep() const override { return false; }
-  void sleep(std::int64_t nanoseconds, const LastLook&) override { contacts_->sleep(std::min(nanoseconds, kLongestNap)); }
+  bool can_sleep() const override { return descriptor() >= 0; }
+  void sleep(std::int64_t nanoseconds, const LastLook& last_look, std::span<const int>) override;
+  /// A fabric has none.
+  int descriptor() const override { return wants_fabric() ? -1 : contacts_->descriptor(); }
   const Counts& counts() const override;
   Matcher* matcher() override { return fabric_ && fabric_->matcher() ? this : nullptr; }
   bool may_match() const override { return fabric_ ? fabric_->may_match() : settings_.may_match && !fabric_failure_; }
@@ -419,6 +421,10 @@ Result<int> NetTransport::poll_link(Link& from, Sink& sink) {
   const int frames = contacts_->poll_from(*link.contact, receiver, sink);
   if (frames > 0 || ++looks_at_one_ % kLooksAtOnePerAll != 0) return frames;
   return poll_contacts(sink, base::now_ns(), 0);
+}
+
+void NetTransport::sleep(std::int64_t nanoseconds, const LastLook& last_look, std::span<const int>) {
+  if (!last_look()) contacts_->sleep(std::min(nanoseconds, kLongestNap));
 }
 
 const Transport::Counts& NetTransport::counts() const {

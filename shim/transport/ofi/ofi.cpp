@@ -121,7 +121,7 @@ void Ofi::fail(OfiLink& link, Error why) {
   link.unsent.clear();
 }
 
-void Ofi::sleep(std::int64_t nanoseconds, const LastLook&) {
+void Ofi::sleep(std::int64_t nanoseconds, const LastLook&, std::span<const int>) {
   timespec nap{0, static_cast<long>(std::clamp<std::int64_t>(nanoseconds, 0, kLongestNapNs))};
   ::nanosleep(&nap, nullptr);
 }

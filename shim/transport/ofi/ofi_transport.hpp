@@ -49,7 +49,7 @@ class Ofi final : public Transport {
   void look_for_losses() override { is_in_doubt_ = true; }
   bool is_flushed() const override;
   bool can_sleep() const override { return false; }
-  void sleep(std::int64_t nanoseconds, const LastLook&) override;
+  void sleep(std::int64_t nanoseconds, const LastLook&, std::span<const int>) override;
   const Counts& counts() const override { return counts_; }
   Matcher* matcher() override { return matcher_.get(); }
   bool may_match() const override { return matcher_ != nullptr; }

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <deque>
 
+#include "shim/base/apart.hpp"
 #include "shim/transport/wake.hpp"
 
 namespace shim::transport {
@@ -19,7 +20,8 @@ constexpr std::size_t kPollBatch = 64;
 /// Buffers kept for reuse.
 constexpr std::size_t kSpareBuffers = 64;
 
-class Self final : public Transport {
+/// Of one thread mostly, as its lane is.
+class alignas(base::kApart) Self final : public Transport {
  public:
   std::string_view name() const override { return "self"; }
   std::size_t max_packet_bytes() const override { return kSelfMaxPacketBytes; }
@@ -30,7 +32,7 @@ class Self final : public Transport {
   Result<Attempt> try_read(Link& link, std::uint64_t remote_address, std::span<std::byte> into) override;
   bool is_flushed() const override { return true; }
   bool can_sleep() const override { return true; }
-  void sleep(std::int64_t nanoseconds, const LastLook&) override;
+  void sleep(std::int64_t nanoseconds, const LastLook&, std::span<const int>) override;
   const Counts& counts() const override { return counts_; }
 
  private:
@@ -107,9 +109,9 @@ Result<Attempt> Self::try_read(Link&, std::uint64_t remote_address, std::span<st
   return Attempt::done;
 }
 
-void Self::sleep(std::int64_t nanoseconds, const LastLook& last_look) {
+void Self::sleep(std::int64_t nanoseconds, const LastLook& last_look, std::span<const int>) {
   std::uint32_t ticket = announce_sleep(wake_);
-  // seq_cst after a seq_cst store: the full barrier between announcing and looking; pairs with the store in try_send
+  // seq_cst after a seq_cst operation: the full barrier between announcing and looking; pairs with the store in try_send
   if (queued_.load(std::memory_order_seq_cst) != 0 || last_look()) return;
   sleep_on(wake_, ticket, nanoseconds);
 }

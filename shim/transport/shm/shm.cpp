@@ -7,6 +7,7 @@
 
 #include "shim/base/clock.hpp"
 #include "shim/base/copy.hpp"
+#include "shim/transport/doorbell.hpp"
 #include "shim/transport/shm/peer_memory.hpp"
 #include "shim/transport/shm/ring.hpp"
 #include "shim/transport/shm/slot.hpp"
@@ -91,7 +92,8 @@ class Shm final : public Transport {
   CopyBoard* copy_board_to(Link& link) override;
   bool is_flushed() const override { return true; }  // what is in a ring stays there, whatever becomes of its sender
   bool can_sleep() const override { return true; }
-  void sleep(std::int64_t nanoseconds, const LastLook&) override;
+  void sleep(std::int64_t nanoseconds, const LastLook&, std::span<const int> descriptors) override;
+  bool may_wait_for_descriptors() override;
   const Counts& counts() const override { return counts_; }
 
  private:
@@ -120,6 +122,8 @@ class Shm final : public Transport {
   Probe probe_;
   std::vector<std::unique_ptr<ShmLink>> links_;  ///< by slot; null where none has been opened
   Depot depot_{area_};
+  std::optional<Doorbell> doorbell_;
+  bool has_no_doorbell_ = false;  ///< and cannot have one
   RoundaboutRoom room_;                          ///< for what is read from them, and written to them
 
   std::vector<RingReader<>> rings_;   ///< of those who write to us
@@ -326,16 +330,31 @@ CopyBoard* Shm::copy_board_to(Link& link) {
   return settings_.single_copy ? &ring_memory(area_.own_slot(), static_cast<ShmLink&>(link).slot).control().copies : nullptr;
 }
 
-/// Runs outside the owner's lock, beside polls and sends of other threads: touches shared memory and blocked_ only.
-void Shm::sleep(std::int64_t nanoseconds, const LastLook& last_look) {
+bool Shm::may_wait_for_descriptors() {
+  if (doorbell_ || has_no_doorbell_) return doorbell_.has_value();
+  if (auto made = Doorbell::make()) doorbell_ = std::move(*made);
+  has_no_doorbell_ = !doorbell_;
+  // relaxed: who sleeps there announces it, and the announcement carries this
+  if (doorbell_) own_.wake.doorbell.store(doorbell_->name(), std::memory_order_relaxed);
+  return doorbell_.has_value();
+}
+
+/// Runs outside the owner's lock, beside polls and sends of other threads: touches shared memory and blocked_ only, and the doorbell, which
+/// is there for good once somebody was told so.
+void Shm::sleep(std::int64_t nanoseconds, const LastLook& last_look, std::span<const int> descriptors) {
   bool blocked = blocked_.load(std::memory_order_relaxed) != 0;
   std::int64_t nap = std::min(nanoseconds, blocked ? kBlockedNapNs : kLongestNapNs);
-  std::uint32_t ticket = announce_sleep(own_.wake);
-  // No barrier here but announce_sleep's seq_cst store and has_unread's seq_cst loads, which together are one.
+  const bool at_doorbell = !descriptors.empty();
+  std::uint32_t ticket = announce_sleep(own_.wake, at_doorbell ? kAtTheDoorbell : kOnTheWord);
+  // No barrier here but announce_sleep's seq_cst operation and has_unread's seq_cst loads, which together are one.
   bool work = own_.visit_contacts(area_.slot_count(), [&](std::uint32_t sender) {
     return has_unread(ring_memory(sender, area_.own_slot()).control());
   });
-  if (!work && !last_look()) sleep_on(own_.wake, ticket, nap);
+  if (!work && !last_look()) {
+    if (at_doorbell) doorbell_->wait(descriptors, nap);
+    else sleep_on(own_.wake, ticket, nap);
+  }
+  if (at_doorbell) leave_doorbell(own_.wake);
 }
 
 }  // namespace
