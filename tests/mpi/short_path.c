@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Short messages between two processes of a node: who sends and finds room, and who receives what has come, makes no system call and asks
- * for no memory. The first system call is caught at the kernel's door (Documentation/admin-guide/syscall-user-dispatch.rst); of memory, all
- * that goes through malloc counts, which this program has instead of the C library's.
+ * for no memory; and as one thread alone is at work, nothing is locked. The first system call is caught at the kernel's door
+ * (Documentation/admin-guide/syscall-user-dispatch.rst); of memory, all that goes through malloc counts, which this program has instead of the
+ * C library's; of instructions, each is looked at before it is executed, as a debugger does it (trap flag).
  *
- *   short_path         with both processes it must be so, once a pair has exchanged a few
- *   short_path break   each section makes a system call and asks for memory itself, and that must be seen
+ *   short_path               with both processes it must be so, once a pair has exchanged a few: no system call, no memory
+ *   short_path steps         no locked instruction
+ *   short_path break         each section makes a system call and asks for memory itself, and that must be seen
+ *   short_path break-steps   each executes locked instructions, likewise
  */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <linux/prctl.h>
 #include <signal.h>
@@ -17,12 +21,12 @@
 
 #include "session_world.h"
 
-enum { ROUNDS = 200, WARM_UP = 8, MESSAGES = 8, LONGEST = 1024, TAG = 3 };
+enum { ROUNDS = 200, STEPPED_ROUNDS = 1, WARM_UP = 8, MESSAGES = 8, LONGEST = 1024, TAG = 3 };
 
 static _Thread_local volatile char selector = SYSCALL_DISPATCH_FILTER_ALLOW;
 static _Thread_local volatile long caught = -1; /* the number of a system call */
 static _Thread_local volatile int watches, allocations;
-static int catches_calls, breaks;
+static int catches_calls, breaks, steps;
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 enum { COUNTS_MEMORY = 1 };
@@ -33,8 +37,11 @@ void *calloc(size_t items, size_t bytes) { return allocations += watches, __libc
 void *realloc(void *old, size_t bytes) { return allocations += watches, __libc_realloc(old, bytes); }
 void *aligned_alloc(size_t alignment, size_t bytes) { return allocations += watches, __libc_memalign(alignment, bytes); }
 #else
-enum { COUNTS_MEMORY = 0 }; /* malloc is the sanitizer's */
+enum { COUNTS_MEMORY = 0 }; /* malloc is the sanitizer's, and so are locked instructions */
 #endif
+
+static volatile long executed, locked;
+static void *volatile first_locked;
 
 #ifdef __x86_64__
 /* Makes the call that was caught; nothing more is caught then, as the return from here is one, too. */
@@ -52,9 +59,60 @@ static void begin_catching(void) {
   sigaction(SIGSYS, &action, NULL);
   catches_calls = prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, 0, 0, &selector) == 0;
 }
+
+/* Behind prefixes: one that locks, or an exchange with memory, which locks by itself. */
+static int is_locked(const unsigned char *code) {
+  for (;; ++code) {
+    if (*code == 0xf0) return 1;
+    if (*code == 0x66 || *code == 0x67 || *code == 0xf2 || *code == 0xf3 || *code == 0x2e || *code == 0x36 || *code == 0x3e || *code == 0x26 ||
+        *code == 0x64 || *code == 0x65 || (*code & 0xf0) == 0x40)
+      continue;
+    return (*code == 0x86 || *code == 0x87) && code[1] < 0xc0;
+  }
+}
+
+/* Of what is about to be executed. The flag is off in here. */
+static void on_step(int number, siginfo_t *info, void *state) {
+  void *at = (void *)((ucontext_t *)state)->uc_mcontext.gregs[REG_RIP];
+  (void)number, (void)info;
+  ++executed;
+  if (is_locked(at) && locked++ == 0) first_locked = at;
+}
+
+enum { TRAP_FLAG = 0x100 };
+static void begin_steps(void) { __builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() | TRAP_FLAG); }
+static void end_steps(void) { __builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() & ~(unsigned long long)TRAP_FLAG); }
+
+static int may_step(void) {
+  struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO};
+  return COUNTS_MEMORY && sigaction(SIGTRAP, &action, NULL) == 0;
+}
 #else
 static void begin_catching(void) {}
+static void begin_steps(void) {}
+static void end_steps(void) {}
+static int may_step(void) { return 0; }
 #endif
+
+static void watch_steps(void) {
+  static int word;
+  executed = locked = 0;
+  begin_steps();
+  if (breaks) __atomic_fetch_add(&word, 1, __ATOMIC_RELAXED);
+}
+
+static void end_watch_of_steps(const char *what, int round) {
+  Dl_info where = {0};
+  end_steps();
+  EXPECT(executed > MESSAGES, "%s, round %d: %ld instructions", what, round, executed);
+  if (breaks) {
+    EXPECT(locked > 0, "%s: nothing locked is seen", what);
+    return;
+  }
+  if (locked > 0) dladdr(first_locked, &where);
+  EXPECT(locked == 0, "%s, round %d: %ld locked instructions in %ld, the first at %p (%s, %s)", what, round, locked, executed,
+         (void *)((char *)first_locked - (char *)where.dli_fbase), where.dli_fname, where.dli_sname ? where.dli_sname : "");
+}
 
 static void watch(void) {
   caught = -1;
@@ -158,6 +216,13 @@ static const Way ways[] = {
     {"MPI_Send, MPI_Iprobe and MPI_Recv", 8, NULL, send, probe_and_receive},
 };
 
+static void watched(void (*half)(void *data, int bytes), void *data, const Way *way, int round) {
+  const int is_watched = steps ? round >= ROUNDS - STEPPED_ROUNDS : round >= 0;
+  if (is_watched) steps ? watch_steps() : watch();
+  half(data, way->bytes);
+  if (is_watched) steps ? end_watch_of_steps(way->name, round) : end_watch(way->name, round);
+}
+
 static void run(const Way *way, int sender, int pid) {
   static char data[LONGEST];
   /* The first ones make what is kept from then on, and say more than the half page that a ring shares with the other direction holds: all
@@ -165,24 +230,17 @@ static void run(const Way *way, int sender, int pid) {
   for (int round = -WARM_UP; round < ROUNDS; ++round) {
     if (rank != sender && way->before != NULL) way->before(data, way->bytes);
     meet_partner(pid);
-    if (rank == sender) {
-      if (round >= 0) watch();
-      way->send(data, way->bytes);
-      if (round >= 0) end_watch(way->name, round);
-    }
+    if (rank == sender) watched(way->send, data, way, round);
     meet_partner(pid);
-    if (rank != sender) {
-      if (round >= 0) watch();
-      way->receive(data, way->bytes);
-      if (round >= 0) end_watch(way->name, round);
-    }
+    if (rank != sender) watched(way->receive, data, way, round);
     meet_partner(pid);
   }
 }
 
 int main(int argc, char **argv) {
   int pid = getpid();
-  breaks = argc == 2 && strcmp(argv[1], "break") == 0;
+  breaks = argc == 2 && strncmp(argv[1], "break", 5) == 0;
+  steps = argc == 2 && strstr(argv[1], "steps") != NULL;
   sigemptyset(&turn);
   sigaddset(&turn, SIGRTMIN + 1);
   sigprocmask(SIG_BLOCK, &turn, NULL); /* in all threads that are made from now on, too */
@@ -190,8 +248,12 @@ int main(int argc, char **argv) {
   EXPECT(size == 2, "%d processes", size);
   partner = 1 - rank;
   MUST(MPI_Sendrecv_replace(&pid, 1, MPI_INT, partner, TAG, partner, TAG, world, MPI_STATUS_IGNORE));
-  begin_catching();
-  if (!catches_calls) puts("system calls cannot be caught here, and are not looked at");
+  if (!steps) begin_catching();
+  if (!steps && !catches_calls) puts("system calls cannot be caught here, and are not looked at");
+  if (steps && !may_step()) {
+    puts("instructions cannot be looked at here");
+    return close_world();
+  }
   for (size_t i = 0; i < sizeof ways / sizeof *ways; ++i)
     for (int sender = 0; sender < 2; ++sender) run(&ways[i], sender, pid);
   return close_world();

@@ -6,12 +6,13 @@
 namespace shim::intercept {
 namespace {
 
-base::Result<sessions::CommunicatorPtr> prober(MPI_Comm handle, int source, int tag) {
-  auto* comm = find_comm(handle);
+/// Where its handle is kept, and no copy of that, which would lock where there are several threads.
+[[gnu::hot]] inline base::Result<const sessions::CommunicatorPtr*> prober(MPI_Comm handle, int source, int tag) {
+  const sessions::CommunicatorPtr* comm = find_comm(handle);
   if (comm == nullptr) return slow::no_comm(handle);
   SHIM_TRY(check_source(**comm, source));
   SHIM_TRY(check_receive_tag(tag));
-  return *comm;
+  return comm;
 }
 
 /// A handle for a message taken out of matching; MPI_MESSAGE_NO_PROC for MPI_PROC_NULL's.
@@ -32,8 +33,8 @@ namespace ours {
 
 int Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
   return deliver(Subject::comm(comm), "MPI_Probe", [&]() -> base::Status {
-    SHIM_TRY_ASSIGN(sessions::CommunicatorPtr on, prober(comm, source, tag));
-    SHIM_TRY_ASSIGN(p2p::Outcome outcome, engine_of(*on).probe(on->context(), abi::to_p2p_rank(source), tag));
+    SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr* on, prober(comm, source, tag));
+    SHIM_TRY_ASSIGN(p2p::Outcome outcome, engine_of(**on).probe((*on)->context(), abi::to_p2p_rank(source), tag));
     abi::write_status(status, outcome);
     return {};
   });
@@ -41,9 +42,9 @@ int Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
 
 int Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
   return deliver(Subject::comm(comm), "MPI_Iprobe", [&]() -> base::Status {
-    SHIM_TRY_ASSIGN(sessions::CommunicatorPtr on, prober(comm, source, tag));
+    SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr* on, prober(comm, source, tag));
     SHIM_TRY(check_output(flag, "flag"));
-    SHIM_TRY_ASSIGN(auto outcome, engine_of(*on).iprobe(on->context(), abi::to_p2p_rank(source), tag));
+    SHIM_TRY_ASSIGN(auto outcome, engine_of(**on).iprobe((*on)->context(), abi::to_p2p_rank(source), tag));
     *flag = outcome.has_value();
     if (outcome) abi::write_status(status, *outcome);
     return {};
@@ -52,21 +53,21 @@ int Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
 
 int Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
   return deliver(Subject::comm(comm), "MPI_Mprobe", [&]() -> base::Status {
-    SHIM_TRY_ASSIGN(sessions::CommunicatorPtr on, prober(comm, source, tag));
+    SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr* on, prober(comm, source, tag));
     SHIM_TRY(check_output(message, "message"));
-    SHIM_TRY_ASSIGN(p2p::Engine::Matched matched, engine_of(*on).mprobe(on->context(), abi::to_p2p_rank(source), tag));
-    return hand_out_message(matched, on, comm, message, status);
+    SHIM_TRY_ASSIGN(p2p::Engine::Matched matched, engine_of(**on).mprobe((*on)->context(), abi::to_p2p_rank(source), tag));
+    return hand_out_message(matched, *on, comm, message, status);
   });
 }
 
 int Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status) {
   return deliver(Subject::comm(comm), "MPI_Improbe", [&]() -> base::Status {
-    SHIM_TRY_ASSIGN(sessions::CommunicatorPtr on, prober(comm, source, tag));
+    SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr* on, prober(comm, source, tag));
     SHIM_TRY(check_output(flag, "flag"));
     SHIM_TRY(check_output(message, "message"));
-    SHIM_TRY_ASSIGN(auto matched, engine_of(*on).improbe(on->context(), abi::to_p2p_rank(source), tag));
+    SHIM_TRY_ASSIGN(auto matched, engine_of(**on).improbe((*on)->context(), abi::to_p2p_rank(source), tag));
     *flag = matched.has_value();
-    return matched ? hand_out_message(*matched, on, comm, message, status) : base::Status{};
+    return matched ? hand_out_message(*matched, *on, comm, message, status) : base::Status{};
   });
 }
 
