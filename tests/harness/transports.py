@@ -13,6 +13,8 @@ TRANSPORTS = {
     "libfabric": {"INTERSESSION_PROVIDER": "any"},
     # Between nodes, libfabric's oldest provider: one without remote memory that keeps what it can do in software.
     "sockets": {"INTERSESSION_PROVIDER": "sockets"},
+    # Likewise, messages of UDP, which libfabric itself repeats and puts in order.
+    "datagrams": {"INTERSESSION_PROVIDER": "udp;ofi_rxd"},
     # libfabric's own shared memory for everything.
     "shm_provider": {"INTERSESSION_TRANSPORT": "fabric", "INTERSESSION_PROVIDER": "shm"},
     # Between nodes libfabric, whose providers match messages.

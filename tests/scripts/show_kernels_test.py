@@ -37,6 +37,11 @@ class ShowKernels(unittest.TestCase):
     def test_types_that_the_processor_has_no_vectors_for_may_lack(self):
         self.assertEqual(show_kernels.lacking(show_kernels.loops(_function(0, "long double", "fadd   %st(1),%st"))), [])
 
+    def test_long_integers_are_compared_in_wide_registers_only(self):
+        largest, sum_ = (show_kernels.operators().index(name) for name in ("max", "sum"))
+        text = "".join(_function(operator, "long", "cmp    %eax,%edx", registers=registers) for operator in (largest, sum_) for registers in (0, 1))
+        self.assertEqual(show_kernels.lacking(show_kernels.loops(text)), [(largest, "long", 1), (sum_, "long", 0), (sum_, "long", 1)])
+
     def test_other_functions_end_a_loop(self):
         text = _function(2, "double", "addsd  %xmm1,%xmm0") + "0000000000000020 <void other()>:\n  20:\taddpd  %xmm1,%xmm0\n"
         self.assertEqual(show_kernels.loops(text), {(2, "double", 0): {}})
