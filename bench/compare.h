@@ -42,8 +42,8 @@ static void print_row(const Compared *c, const char *what, int bytes, double too
   fflush(stdout);
 }
 
-/* One row. An operation consists of `messages` of what is told. */
-static void row(const Compared *c, const char *what, int bytes, Operation *run, void *state, double messages) {
+/* One row. An operation consists of `messages` of what is told, and takes so many microseconds `besides`. */
+static void row_besides(const Compared *c, const char *what, int bytes, Operation *run, void *state, double messages, double besides) {
   MPI_Barrier(c->comm); /* who hands words back and forth is in no call, and some sends are over only while their receiver is in one */
   double before = time_of_bare_word(c->word);
   double took = first_trial(run, c->comm, state, c->comm);
@@ -54,7 +54,10 @@ static void row(const Compared *c, const char *what, int bytes, Operation *run, 
     before = time_of_bare_word(c->word);
     took = time_of(run, c->comm, state, rounds, c->comm);
   }
-  print_row(c, what, bytes, took / messages, word_between(before, time_of_bare_word(c->word)));
+  print_row(c, what, bytes, (took - besides) / messages, word_between(before, time_of_bare_word(c->word)));
+}
+static void row(const Compared *c, const char *what, int bytes, Operation *run, void *state, double messages) {
+  row_besides(c, what, bytes, run, state, messages, 0);
 }
 
 /* A row of so many operations, with none before. */
@@ -77,6 +80,13 @@ typedef struct {
   int bytes, only_more;
 } Size;
 
+static void latency_of_any_source(const Compared *c, Side *s) {
+  s->bytes = 8;
+  s->source = MPI_ANY_SOURCE;
+  row(c, "latency, MPI_ANY_SOURCE", s->bytes, ping_pong, s, 2);
+  s->source = s->partner;
+}
+
 static void latencies(const Compared *c, Side *s) {
   static const Size sizes[] = {{0, 0}, {8, 0}, {64, 1}, {256, 1}, {1024, 0}, {4096, 1}, {16384, 0}, {65536, 0}, {1 << 18, 1}, {1 << 20, 1}};
   for (const Size *size = sizes; size < sizes + sizeof sizes / sizeof sizes[0]; ++size) {
@@ -84,10 +94,7 @@ static void latencies(const Compared *c, Side *s) {
     s->bytes = size->bytes;
     row(c, "latency", s->bytes, ping_pong, s, 2);
   }
-  s->bytes = 8;
-  s->source = MPI_ANY_SOURCE;
-  row(c, "latency, MPI_ANY_SOURCE", s->bytes, ping_pong, s, 2);
-  s->source = s->partner;
+  latency_of_any_source(c, s);
 }
 
 static void latencies_of_runs(const Compared *c, Side *s) {
@@ -109,10 +116,37 @@ static void latencies_behind_others(const Compared *c, Side *s) {
   char what[60];
   s->bytes = 8;
   for (unsigned i = 0; i < sizeof counts / sizeof counts[0]; ++i) {
-    leave_unexpected(c->comm, s, counts[i]);
+    leave_unexpected(c->comm, s->partner, counts[i]);
     snprintf(what, sizeof what, "latency; %d unexpected", counts[i]);
     row(c, what, s->bytes, ping_pong, s, 2);
-    take_unexpected(c->comm, s, counts[i]);
+    take_unexpected(c->comm, s->partner, counts[i]);
+  }
+  for (unsigned i = 0; i < sizeof counts / sizeof counts[0]; ++i) {
+    Posted posted = post_receives(c->comm, s->partner, counts[i]);
+    snprintf(what, sizeof what, "latency; %d posted", counts[i]);
+    row(c, what, s->bytes, ping_pong, s, 2);
+    leave_unexpected(c->comm, s->partner, counts[i]);
+    end_receives(&posted);
+  }
+}
+
+/* Of each process, at each. */
+static void latency_behind_all(const Compared *c, Side *s) {
+  enum { count = 1000 };
+  s->bytes = 8;
+  for (int step = 1; step < c->size; ++step) leave_unexpected(c->comm, (c->rank + step) % c->size, count);
+  row(c, "latency; 1000 unexpected of each process", s->bytes, ping_pong, s, 2);
+  for (int step = 1; step < c->size; ++step) take_unexpected(c->comm, (c->rank + step) % c->size, count);
+}
+
+static void latencies_after_silence(const Compared *c, Side *s) {
+  static const int microseconds[] = {200, 2000, 20000};
+  char what[60];
+  s->bytes = 8;
+  for (unsigned i = 0; i < sizeof microseconds / sizeof microseconds[0]; ++i) {
+    s->silence = microseconds[i] * 1e-6;
+    snprintf(what, sizeof what, "there and back after %.1f ms of silence", microseconds[i] / 1e3);
+    row_besides(c, what, s->bytes, ping_pong_after_silence, s, 1, microseconds[i]);
   }
 }
 
@@ -151,7 +185,7 @@ static void short_messages(const Compared *c, Side *s) {
   row(c, "rate", s->bytes, stream, s, s->window);
 }
 
-/* With several pairs their latency and rate alone. */
+/* With several pairs those rows alone in which their number matters. */
 static void messages(const Compared *c) {
   Side s = make_side(c->rank, c->size, 4 << 20);
   if (c->size == 2) {
@@ -159,10 +193,12 @@ static void messages(const Compared *c) {
     latencies(c, &s);
     latencies_of_runs(c, &s);
     latencies_behind_others(c, &s);
+    latencies_after_silence(c, &s);
     bandwidths(c, &s);
     bandwidths_further_in_a_page(c, &s);
   } else {
     short_messages(c, &s);
+    latency_behind_all(c, &s);
   }
   free_side(&s);
 }
@@ -180,11 +216,12 @@ static void crowded(const Compared *c) {
   free_side(&s);
 }
 
-/* What raw_pingpong measures of what lies below. */
+/* What raw_pingpong measures of what lies below, and what has nothing below that it could be held against. */
 static void fabric(const Compared *c) {
   Side s = make_side(c->rank, c->size, 1 << 20);
   s.bytes = 8;
   row(c, "latency", s.bytes, ping_pong, &s, 2);
+  latency_of_any_source(c, &s);
   s.bytes = 1 << 20;
   s.window = stream_window;
   row(c, "bandwidth", s.bytes, stream, &s, s.window);
@@ -227,16 +264,24 @@ static void first_uses(const Compared *c) {
   free_side(&s);
 }
 
+static void rows_of_all_sizes(const Compared *c, const Row *rows, size_t count, Case *state) {
+  for (const Row *each = rows; each < rows + count; ++each)
+    for (int i = 0; i < row_sizes; ++i) {
+      set_bytes(state, sizes_of_rows[i], c->size);
+      row(c, each->name, state->bytes, each->run, state, 1);
+    }
+}
+
 static void collectives(const Compared *c) {
   Case state = make_case(c->size);
+  Compared on_torus = *c;
   row(c, "Comm_dup and free", 0, duplicate, &state, 1);
   row(c, "Comm_split and free", 0, split, &state, 1);
   row(c, "Barrier", 0, barrier, &state, 1);
-  for (const Row *each = on_all; each < on_all + sizeof on_all / sizeof on_all[0]; ++each)
-    for (int i = 0; i < row_sizes; ++i) {
-      set_bytes(&state, sizes_of_rows[i], c->size);
-      row(c, each->name, state.bytes, each->run, &state, 1);
-    }
+  rows_of_all_sizes(c, on_all, sizeof on_all / sizeof on_all[0], &state);
+  on_torus.comm = torus(c->comm);
+  rows_of_all_sizes(&on_torus, on_neighbors, sizeof on_neighbors / sizeof on_neighbors[0], &state);
+  MPI_Comm_free(&on_torus.comm);
   free_case(&state);
 }
 

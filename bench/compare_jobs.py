@@ -12,8 +12,9 @@ import natives
 
 # What a job measures, and on how many processes; "nonblocking" and "persistent" are of collectives that are started and waited for; "copied" is of what is long, where no process may
 # read another's memory; "first" is of what is the first of its kind in a job; "crowded" is of more processes than cores, all of which give theirs away as they wait; "nodes" is "messages" with each process
-# on a node of its own, "fabric" the same of two rows, over each of the ways that there are between nodes, beside what lies below.
-PARTS = ("messages", "threads", "collectives", "nonblocking", "persistent", "copied", "crowded", "rings", "first", "startup", "nodes", "fabric")
+# on a node of its own, "spanning" is "collectives" of two nodes with one process each, and with two; "fabric" is a few rows of "nodes", over each of the ways
+# that there are between nodes, beside what lies below.
+PARTS = ("messages", "threads", "collectives", "nonblocking", "persistent", "copied", "crowded", "rings", "first", "startup", "nodes", "spanning", "fabric")
 _OF_ALL = ("collectives", "nonblocking", "persistent", "copied")
 WORLD, PRELOADED, OURS, LIBRARY = "world", "world, preloaded", "sessions", "library's session"
 MATCHED = "sessions, matched by the provider"
@@ -24,7 +25,8 @@ _RAW_WAYS = {RAW_CONNECTION, RAW_LIBFABRIC}
 CROWD = 16
 
 # The first thousand messages of two processes take longer than all others, and not equally with every system: a connection's, and those whose
-# memory is met first. Between nodes, and where processes wait for cores, they would be a large part of a row (docs/compare.md).
+# memory is met first. Between nodes, and where processes wait for cores, they would be a large part of a row (docs/compare.md); so would be the time
+# until the system has put two threads on two cores.
 _LONGER_WHERE_FEW_FIT = 8
 
 # The way between nodes where no provider is named, and the providers of libfabric that carry ordered datagrams to another machine.
@@ -64,6 +66,9 @@ BETWEEN_NODES = " between nodes"
 
 # Two figures are compared where their processes were as far from each other, as far as bare words tell.
 _ALIKE = 1.5
+
+# A part whose rows are those of another one.
+_ROWS = {"nodes": "messages", "spanning": "collectives"}
 
 # The program of a part is called after it where others do not do, and after what runs it.
 _PROGRAMS = {"startup": "startup", "threads": "threads"}
@@ -192,7 +197,7 @@ def left_out(systems, places):
 def places_of(options):
     counts = [int(word) for word in options.processes.split(",")]
     places = {"messages": [(count, 1) for count in counts if count % 2 == 0], "threads": [(2, 1), (1, 1), (2, 2)], **{part: [(count, 1) for count in counts] for part in (*_OF_ALL, "first", "startup")},
-              "crowded": [(CROWD, 1)], "rings": [(count, 1) for count in counts if count > 2], "nodes": [(2, 2)],
+              "crowded": [(CROWD, 1)], "rings": [(count, 1) for count in counts if count > 2], "nodes": [(2, 2)], "spanning": [(2, 2), (4, 2)],
               "fabric": [(2, 2, way) for way in (CONNECTIONS, *options.providers)]}
     return [Place(part, *place) for part in options.parts.split(",") for place in places[part]]
 
@@ -209,20 +214,26 @@ def _run_over(system, place, milliseconds):
                             cores=place.cores, unless=system.unless)
 
 
-def _variables(mpi, part):
-    settings = {"crowded": (mpi.yields,), "copied": (*mpi.copies, _COPIES)}.get(part, ())
+def _is_crowded(place):
+    """Nodes share the machine's cores: several processes of one are more than it has."""
+    return place.part == "crowded" or 1 < place.nodes < place.processes
+
+
+def _variables(mpi, place):
+    settings = [mpi.yields] if _is_crowded(place) else [*mpi.copies, _COPIES] if place.part == "copied" else []
     return dict(filter(None, settings))
 
 
 def _run(system, place, options):
-    milliseconds = options.milliseconds * (_LONGER_WHERE_FEW_FIT if place.nodes > 1 or place.part == "crowded" else 1)
+    is_longer = place.part in ("crowded", "threads", "nodes", "fabric")
+    milliseconds = options.milliseconds * (_LONGER_WHERE_FEW_FIT if is_longer else 1)
     if place.way:
         return _run_over(system, place, milliseconds)
     if place.part == "startup":
         return system.bench.run(place.processes, system.program(place.part), nodes=place.nodes, preload=system.preload)
-    rows = "messages" if place.part == "nodes" else place.part
+    rows = _ROWS.get(place.part, place.part)
     return system.bench.run(place.processes, system.program(place.part), rows, milliseconds, *(["more"] if options.full else []),
-                            nodes=place.nodes, preload=system.preload, cores=place.cores, variables=_variables(system.bench.mpi, place.part))
+                            nodes=place.nodes, preload=system.preload, cores=place.cores, variables=_variables(system.bench.mpi, place))
 
 
 def _measure_at(place, systems, measured, repetition, options):
@@ -247,7 +258,7 @@ def _measure_at(place, systems, measured, repetition, options):
 
 
 def _times(place, options):
-    return _TIMES_OF_TWO if not options.quick and place.processes == 2 and place.part in ("messages", *_OF_ALL, "nodes", "fabric") else 1
+    return _TIMES_OF_TWO if not options.quick and (place.processes == 2 and place.part in ("messages", *_OF_ALL, "nodes", "spanning", "fabric") or place.part == "threads") else 1
 
 
 def measure(bench, options):

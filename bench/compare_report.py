@@ -2,6 +2,7 @@
 """What bench/compare has measured, as Markdown, CSV and figures."""
 import csv
 import dataclasses
+import re
 import statistics
 
 import compare_jobs
@@ -10,7 +11,8 @@ import measuring
 import ratio_dots
 from compare_jobs import BETWEEN_NODES, CROWD, LIBRARY, MATCHED, OURS, PRELOADED, RAW, RAW_CONNECTION, RAW_LIBFABRIC, WORLD, Row
 
-CSV_FIELDS = ("mpi", "part", "what", "bytes", "processes", "nodes", "system", "median_us", "low_us", "high_us", "repetitions")
+CSV_FIELDS = ("mpi", "part", "what", "bytes", "processes", "nodes", "system", "median_us", "low_us", "high_us", "repetitions", "word_ns",
+              "ratio_of", "ratio_to", "ratio", "ratio_low", "ratio_high")
 
 
 def _is_rate(row):
@@ -190,6 +192,7 @@ _TITLES = {"messages": "Messages between pairs of processes, one node", "collect
            "copied": "Long messages and collectives where no process reads another's memory, one node",
            "crowded": "More processes than cores, one node, all with their own yielding",
            "rings": "Rings, one node: to either neighbour in turn", "first": "What is the first of its kind in a job, one node", "startup": "Start-up, one node", "nodes": "Messages between two nodes",
+           "spanning": "Collectives of two nodes",
            "threads": "Threads, each with a communicator of its own: messages of all of them, to another process and to themselves",
            "fabric": "Messages between two nodes, over each way beside what lies below it"}
 # (what, of one thread, of two)
@@ -209,10 +212,14 @@ def _gain_of_threads(measured):
     return measuring.table(("", "", "1 thread", "2 threads", "ratio of 2 to 1"), rows)
 
 
+# Of programs: where they lie on this machine is of no interest to others.
+_FOLDERS = re.compile(r"(?<!\S)/(?:[^\s/]+/)+")
+
+
 def _reason(why):
     """Of what a job that failed has printed, what it says first and what is no row."""
     told = [line for line in why.splitlines()[1:] if line.strip("-= ") and not compare_jobs.is_row(line)]
-    return (told or why.splitlines())[0][:200]
+    return _FOLDERS.sub("", (told or why.splitlines())[0])[:200]
 
 
 def _words(measured):
@@ -245,13 +252,30 @@ def markdown(measured, bench):
     return "\n\n".join(text) + "\n"
 
 
-def _figure(measured, part, other):
+def _figure(measured, part, ours, other):
     dots = []
     for row in (row for row in measured.values if row.part == part):
-        if ratios := measured.ratios(row, OURS, other):
+        if ratios := measured.ratios(row, ours, other):
             label = ", ".join(word for word in (row.what, size_text(row.bytes), f"{row.processes} processes") if word)
             dots.append(ratio_dots.Dot(label, statistics.median(ratios), min(ratios), max(ratios)))
-    return ratio_dots.draw(f"{_TITLES[part]}: time of sessions / {other}", dots) if dots else None
+    return ratio_dots.draw(f"{_TITLES[part]}: time of {ours} / {other}", dots) if dots else None
+
+
+# Of each part that has both: whose ratio to whom is drawn, and how the file is called.
+_FIGURES = ((OURS, WORLD, "world"), (PRELOADED, WORLD, "preloaded"), (OURS, RAW_CONNECTION, "connection"), (OURS, RAW_LIBFABRIC, "libfabric"),
+            (MATCHED, RAW_LIBFABRIC, "matched"))
+
+
+def _spread(values):
+    return [f"{value:.6g}" for value in (statistics.median(values), min(values), max(values))]
+
+
+def _csv_figures(measured, row, system):
+    """The system's own, then the ratio of times that stands beside it in the tables; what there is not is empty."""
+    series, words = measured.series(row, system), [figure.word for figure in measured.figures(row, system) if figure.word]
+    of, to, _ = _compared(system)
+    ratios = measured.ratios(row, of, to) if of != to else []
+    return (*_spread(series), len(series), f"{statistics.median(words):.1f}" if words else "", *((of, to, *_spread(ratios)) if ratios else [""] * 5))
 
 
 def write(measured, text, folder, name):
@@ -261,12 +285,11 @@ def write(measured, text, folder, name):
         writer.writerow(CSV_FIELDS)
         for row, systems in measured.values.items():
             for system in systems:
-                if series := measured.series(row, system):
-                    writer.writerow((name.split("-")[-1], row.part, row.what, row.bytes, row.processes, row.nodes, system,
-                                     *(f"{value:.6g}" for value in (statistics.median(series), min(series), max(series))), len(series)))
+                if measured.series(row, system):
+                    writer.writerow((name.split("-")[-1], *row, system, *_csv_figures(measured, row, system)))
     for part in dict.fromkeys(row.part for row in measured.values):
-        for other, word in ((WORLD, "world"), *((system, "native") for system in measured.systems if system.startswith("native"))):
-            if figure := _figure(measured, part, other):
+        for ours, other, word in (*_FIGURES, *((OURS, system, "native") for system in measured.systems if system.startswith("native"))):
+            if figure := _figure(measured, part, ours, other):
                 (folder / f"{name}-{part}-{word}.svg").write_text(figure, encoding="utf-8")
     for word, figure in compare_plots.draw_all(measured):
         (folder / f"{name}-{word}.svg").write_text(figure, encoding="utf-8")

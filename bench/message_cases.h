@@ -18,6 +18,7 @@ typedef struct {
   int source;            /* of whom a message is taken: the partner, or MPI_ANY_SOURCE */
   int left, right;       /* in a ring */
   MPI_Datatype runs;     /* of as many bytes, with holes of the same length between them */
+  double silence;        /* seconds that the first does something else before each message, and the second waits for it */
 } Side;
 
 static inline void ping_pong(MPI_Comm comm, void *state) {
@@ -26,6 +27,13 @@ static inline void ping_pong(MPI_Comm comm, void *state) {
   if (s->is_first) MPI_Send(s->out, s->bytes, MPI_CHAR, s->partner, message_tag, comm);
   MPI_Recv(s->in, s->bytes, MPI_CHAR, s->source, message_tag, comm, MPI_STATUS_IGNORE);
   if (!s->is_first) MPI_Send(s->out, s->bytes, MPI_CHAR, s->partner, message_tag, comm);
+}
+
+static inline void ping_pong_after_silence(MPI_Comm comm, void *state) {
+  Side *s = state;
+  const double until = MPI_Wtime() + s->silence;
+  while (s->is_first && MPI_Wtime() < until) continue;
+  ping_pong(comm, s);
 }
 
 /* The same of every other run of so many bytes. */
@@ -74,14 +82,31 @@ static inline void ring(MPI_Comm comm, void *state) {
   MPI_Sendrecv(s->out, s->bytes, MPI_CHAR, s->left, message_tag, s->in, s->bytes, MPI_CHAR, s->right, message_tag, comm, MPI_STATUS_IGNORE);
 }
 
-/* Messages that lie unreceived at both sides; they come off again in take_unexpected. */
-static inline void leave_unexpected(MPI_Comm comm, const Side *s, int count) {
+/* Messages of one process that lie unreceived at another; they come off again in take_unexpected. */
+static inline void leave_unexpected(MPI_Comm comm, int to, int count) {
   char word[8] = "";
-  for (int i = 0; i < count; ++i) MPI_Send(word, sizeof word, MPI_CHAR, s->partner, unexpected_tag, comm);
+  for (int i = 0; i < count; ++i) MPI_Send(word, sizeof word, MPI_CHAR, to, unexpected_tag, comm);
 }
-static inline void take_unexpected(MPI_Comm comm, const Side *s, int count) {
+static inline void take_unexpected(MPI_Comm comm, int from, int count) {
   char word[8];
-  for (int i = 0; i < count; ++i) MPI_Recv(word, sizeof word, MPI_CHAR, s->partner, unexpected_tag, comm, MPI_STATUS_IGNORE);
+  for (int i = 0; i < count; ++i) MPI_Recv(word, sizeof word, MPI_CHAR, from, unexpected_tag, comm, MPI_STATUS_IGNORE);
+}
+
+/* Receives that wait at both sides, in order; unless something was unexpected before, what leave_unexpected sends ends them. */
+typedef struct {
+  int count;
+  char (*words)[8];
+  MPI_Request *requests;
+} Posted;
+static inline Posted post_receives(MPI_Comm comm, int from, int count) {
+  Posted posted = {count, malloc((size_t)count * sizeof *posted.words), malloc((size_t)count * sizeof *posted.requests)};
+  for (int i = 0; i < count; ++i) MPI_Irecv(posted.words[i], sizeof posted.words[i], MPI_CHAR, from, unexpected_tag, comm, &posted.requests[i]);
+  return posted;
+}
+static inline void end_receives(Posted *posted) {
+  MPI_Waitall(posted->count, posted->requests, MPI_STATUSES_IGNORE);
+  free(posted->words);
+  free(posted->requests);
 }
 
 /* Process i of the first half and i of the second are partners. */

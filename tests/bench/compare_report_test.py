@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 import contextlib
+import csv
 import os
 import pathlib
 import re
@@ -104,6 +105,19 @@ class Crowded(unittest.TestCase):
         (goal, *_, reached), = compare_report.verdicts(_measured({row: {OURS: [1], WORLD: [2]}}))
         self.assertIn("Barrier", goal.title(row))
         self.assertTrue(reached)
+
+
+class Spanning(unittest.TestCase):
+    def test_it_is_the_collectives_and_who_shares_a_core_gives_it_away(self):
+        options = types.SimpleNamespace(no_native=True, providers=(), milliseconds=1, full=False, parts="spanning", processes="2")
+        for place, asked in zip(compare_jobs.places_of(options), ((), ("1",)), strict=True):
+            bench = Bench(dict.fromkeys(("compare_world", "compare_session"), "collectives,Bcast,8,2\n"))
+            bench.mpi = types.SimpleNamespace(ends_over_nodes=True, yields=("GIVE_AWAY", "1"), copies=())
+            systems = compare_jobs.systems_of(bench, options)
+            measured = Measured([system.name for system in systems])
+            compare_jobs._measure_at(place, systems, measured, 0, options)
+            self.assertEqual(bench.ran, [("compare_world", "collectives", *asked), ("compare_session", "collectives", *asked)])
+            self.assertEqual(list(measured.values), [Row("spanning", "Bcast", 8, place.processes, 2)])
 
 
 class Copied(unittest.TestCase):
@@ -276,6 +290,10 @@ class Texts(unittest.TestCase):
         self.assertIn("0 are at most 1.0", text)
         self.assertIn(f"- {NATIVE}, messages, 2 processes on 1 node(s): no memory\n", text)
 
+    def test_a_reason_has_no_folders_of_this_machine(self):
+        self.assertEqual(compare_report._reason("mpirun -n 2 /some/where/compare_session rings a/b took longer than 300 s"),
+                         "mpirun -n 2 compare_session rings a/b took longer than 300 s")
+
     def test_what_is_preloaded_is_beside_the_world(self):
         measured = Measured([WORLD, OURS, PRELOADED])
         for system, value in ((WORLD, 2), (OURS, 1), (PRELOADED, 3)):
@@ -312,6 +330,24 @@ class Texts(unittest.TestCase):
             root = xml.etree.ElementTree.parse(f"{folder}/compare-x-messages-world.svg").getroot()
             told = [title.text for title in root.iter("{http://www.w3.org/2000/svg}title")]
         self.assertEqual(told, ["latency, 8 B, 2 processes: 0.55 (0.5–0.6)", "bandwidth, 1 MiB, 2 processes: 2 (2–2)"])
+
+    def test_a_figure_for_what_lies_below_and_what_is_preloaded(self):
+        measured = _measured({OVER_SOCKETS: {OURS: [12], MATCHED: [11], RAW_LIBFABRIC: [10]}, BCAST: {PRELOADED: [1], WORLD: [1]}})
+        with tempfile.TemporaryDirectory() as folder:
+            compare_report.write(measured, "text", pathlib.Path(folder), "compare-x")
+            drawn = {path.name for path in pathlib.Path(folder).glob("*.svg")}
+        self.assertLessEqual({"compare-x-fabric-libfabric.svg", "compare-x-fabric-matched.svg", "compare-x-collectives-preloaded.svg"}, drawn)
+        self.assertNotIn("compare-x-fabric-world.svg", drawn)
+
+    def test_the_table_has_each_figures_word_and_ratio(self):
+        measured = _measured({LATENCY: {OURS: [(0.5, 60), (0.6, 70)], WORLD: [(1, 60), (1, 70)], PRELOADED: [(2, 60), (3, 70)]}})
+        with tempfile.TemporaryDirectory() as folder:
+            compare_report.write(measured, "text", pathlib.Path(folder), "compare-x")
+            with open(f"{folder}/compare-x.csv", encoding="utf-8", newline="") as file:
+                rows = {row["system"]: row for row in csv.DictReader(file)}
+        self.assertEqual([rows[WORLD][field] for field in compare_report.CSV_FIELDS[-6:]], ["65.0", OURS, WORLD, "0.55", "0.5", "0.6"])
+        self.assertEqual([rows[PRELOADED][field] for field in compare_report.CSV_FIELDS[-6:]], ["65.0", PRELOADED, WORLD, "2.5", "2", "3"])
+        self.assertEqual([rows[OURS][field] for field in compare_report.CSV_FIELDS[-6:]], ["65.0", "", "", "", "", ""])
 
 
 if __name__ == "__main__":
