@@ -4,7 +4,7 @@
  *   compare_world | compare_session | compare_library   PART [MILLISECONDS [more]]
  *
  * messages       between pairs of processes: latency, bandwidth, rate; with "more" of sizes that make a curve
- * fabric         between two processes: the rows of raw_pingpong
+ * fabric         between two processes: the rows of raw_pingpong, and one of messages from any source
  * crowded        the short rows among more processes than there are cores
  * first          what is the first of its kind in a job, messages between two and collectives of all, in this order
  * collectives    of all

@@ -47,11 +47,9 @@ void BiasedLock::share_or_own() noexcept {
     taker_ = this_thread();
     times_ = 0;
   }
-  if (++times_ < kTimesUntilOwned) [[likely]] return;
+  if (++times_ < kTimesUntilOwned || owner_.load(std::memory_order_relaxed) != this_thread()) return;
   times_ = 0;
-  if (!has_barrier()) return;
-  owner_.store(this_thread(), std::memory_order_relaxed);
-  // release: who sees that it is shared no more sees whose it is. Whoever comes next waits for lock_, and then shares it anew.
+  // release: pairs with the loads in lock(). Whoever else comes next waits for lock_, and then shares it anew.
   is_shared_.store(false, std::memory_order_release);
 }
 

@@ -13,9 +13,10 @@ namespace shim::base {
 ///
 /// It belongs to the first thread that takes it, which takes it with three loads and a store, no locked instruction among them. When a
 /// second thread wants it, it becomes an ordinary Lock: the second thread says so, has the kernel put a memory barrier into
-/// every running thread of the process (membarrier(2), private expedited), and waits until the first is out. A thread that has taken it
-/// so many times with none in between that such a barrier is little beside them is its owner from then on. Where the kernel has no
-/// such barrier, it is an ordinary Lock for ever.
+/// every running thread of the process (membarrier(2), private expedited), and waits until the first is out. When the first has taken it
+/// so many times with none in between that such a barrier is little beside them, it is its own again. Nobody else's ever: who owned it
+/// before might still stand between its look at whose it is and its entry. Where the kernel has no such barrier, it is an ordinary Lock
+/// from the beginning.
 class BiasedLock {
  public:
   void lock() noexcept {
@@ -46,7 +47,7 @@ class BiasedLock {
   /// that takes it does from then on.
   void change_hands() noexcept;
 
-  /// Times in a row after which a shared one is its taker's.
+  /// Times in a row after which a shared one is its first thread's again.
   static constexpr std::uint32_t kTimesUntilOwned = 1 << 14;
 
   /// Has a second thread been here a while ago, or is there no barrier? For tests and reports.
@@ -59,7 +60,7 @@ class BiasedLock {
   void share() noexcept;
   void share_or_own() noexcept;
 
-  std::atomic<void*> owner_{};          ///< its thread, or one that the system gives its place to after its end; see share()
+  std::atomic<void*> owner_{};          ///< the first thread, or one that the system gives its place to after its end; see share()
   std::atomic<bool> inside_{false};     ///< the owner is, without lock_
   std::atomic<bool> is_shared_{false};  ///< written under lock_
   Lock lock_;                           ///< held by whoever is inside once it is shared

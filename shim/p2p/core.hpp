@@ -335,6 +335,7 @@ class alignas(base::kApart) Core final : private transport::Sink {
     std::array<int, transport::kMostDescriptors> descriptors{};
     std::size_t count = 0;   ///< of them
     bool is_blind = false;   ///< packets may come that do not wake
+    bool has_come = false;   ///< something has come, from oneself
   };
   Bed make_bed();
   [[gnu::hot]] bool may_take_short_way(const Awaited& awaited);

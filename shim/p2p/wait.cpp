@@ -135,13 +135,14 @@ void Core::run_before_sleep() {
 }
 
 /// The first transport knows how to sleep, and the others' packets end that where they have descriptors. Where other threads may do our work unseen,
-/// or more than one may sleep, nobody waits for descriptors. Who is alone gets nothing from itself meanwhile.
+/// or more than one may sleep, nobody waits for descriptors. Who is alone gets nothing from itself meanwhile but what it has sent already.
 Core::Bed Core::make_bed() {
   const bool is_alone = !several_threads_ && !engines_->are_several(), may_skip_self = is_alone && transports_.size() > 1;
   Bed bed;
   for (const Polled& polled : transports_) {
     transport::Transport& each = *polled.transport;
     const bool is_self = each.name() == "self", is_first = bed.transport == nullptr;
+    if (is_self && !each.is_flushed()) bed.has_come = true;
     if (is_self && (may_skip_self || !is_first)) continue;
     const int descriptor = is_first || !is_alone ? -1 : each.descriptor();
     if (is_first && each.can_sleep()) {
@@ -170,7 +171,9 @@ void Core::nap(Backoff& backoff, const transport::Transport::LastLook& last_look
     if (has_output() || !reads_.empty() || work.is_restless() || (engines_->are_several() && engines_->are_restless())) longest = kPushNap;
   }
   const base::Nanoseconds nap = bed.is_blind ? backoff.blind_nap_ns(longest, base::now_ns()) : backoff.nap_ns(longest);
-  if (bed.transport != nullptr) {
+  if (bed.has_come) {
+    // no nap: another round takes it
+  } else if (bed.transport != nullptr) {
     const auto look_once_more = [&] {
       change_sleepers(-1);  // what is asked may come in here: that is no other thread
       const bool has_come = last_look();

@@ -128,6 +128,7 @@ base::Status Process::open_lane(std::uint32_t lane) {
   }
   SHIM_TRY_ASSIGN(std::unique_ptr<Lane> made, Lane::make(std::move(parts)));
   made->engine().set_first_base(incarnation_);
+  made->engine().change_hands();  // who opens it need not be who uses it
   lanes_.push_back(std::move(made));
   place.store(lanes_.back().get(), std::memory_order_release);  // pairs with the acquire in further_lane
   return {};

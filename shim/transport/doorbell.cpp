@@ -32,6 +32,9 @@ struct Address {
   socklen_t length;
 };
 
+/// More than a socket keeps: any process may ring, and should keep nobody here.
+constexpr int kMostAtOnce = 1024;
+
 base::Descriptor open_socket() { return base::Descriptor(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
 
 }  // namespace
@@ -56,7 +59,7 @@ void Doorbell::wait(std::span<const int> descriptors, std::int64_t nanoseconds) 
   const timespec limit{static_cast<time_t>(nanoseconds / 1'000'000'000), static_cast<long>(nanoseconds % 1'000'000'000)};
   if (::ppoll(events.data(), count, &limit, nullptr) <= 0 || events[0].revents == 0) return;
   std::byte rung;
-  while (::recv(socket_.get(), &rung, sizeof rung, 0) >= 0) continue;
+  for (int most = kMostAtOnce; most > 0 && ::recv(socket_.get(), &rung, sizeof rung, 0) >= 0; --most) continue;
 }
 
 void ring(std::uint64_t name) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "shim/base/descriptor.hpp"
 #include "shim/base/result.hpp"

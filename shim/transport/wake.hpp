@@ -20,7 +20,7 @@ struct WakeWords {
   std::atomic<std::uint32_t> sequence;  ///< counts wake-ups; the futex word
   std::atomic<std::uint64_t> doorbell;  ///< its name; set before somebody sleeps there
 };
-static_assert(sizeof(WakeWords) == 16 && std::atomic<std::uint32_t>::is_always_lock_free);
+static_assert(sizeof(WakeWords) == 16 && std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<std::uint64_t>::is_always_lock_free);
 
 /// The sleeper's first step. After it the sleeper makes a full barrier of its choice, looks once more for work, and only then
 /// calls sleep_on. Answers the ticket for sleep_on.

@@ -2,6 +2,9 @@
 #include "shim/base/biased_lock.hpp"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -9,6 +12,8 @@
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include "shim/base/clock.hpp"
 
 namespace shim::base {
 namespace {
@@ -146,7 +151,7 @@ void take(BiasedLock& lock, std::uint32_t times) {
   for (std::uint32_t i = 0; i < times; ++i) std::lock_guard guard(lock);
 }
 
-TEST(BiasedLock, IsOwnedAgainByWhoIsAloneForLong) {
+TEST(BiasedLock, IsItsFirstThreadsAgainOnceThatIsAloneForLong) {
   BiasedLock lock;
   take(lock, 1);
   std::thread([&] { take(lock, BiasedLock::kTimesUntilOwned - 1); }).join();
@@ -157,59 +162,58 @@ TEST(BiasedLock, IsOwnedAgainByWhoIsAloneForLong) {
   EXPECT_FALSE(lock.is_shared());
   EXPECT_TRUE(lock.try_lock());
   lock.unlock();
-  std::thread([&] { take(lock, 1); }).join();
-  EXPECT_TRUE(lock.is_shared());
-  std::thread([&] { take(lock, BiasedLock::kTimesUntilOwned); }).join();
-  EXPECT_FALSE(lock.is_shared()) << "whoever it is";
-  take(lock, 1);
-  EXPECT_TRUE(lock.is_shared());
+  EXPECT_FALSE(lock.is_shared());
+  std::thread([&] { take(lock, 2 * BiasedLock::kTimesUntilOwned); }).join();
+  EXPECT_TRUE(lock.is_shared()) << "it is nobody else's";
 }
 
-// By the very call after which the lock is its own, which still has it as an ordinary one.
-TEST(BiasedLock, WhoOwnedItBeforeIsKeptOutByItsNextOwner) {
+/// Delays whoever it meets: now and then one that has seen that the lock is its own and has not entered yet.
+void delay(int) { ::usleep(300); }
+
+// The first thread is stopped again and again, wherever it is, while the other takes the lock as often as would make it its own. That it
+// becomes the first one's again in between is looked at, too.
+TEST(BiasedLock, LetsOneInAtATimeWhileItChangesBetweenOwnedAndShared) {
+  constexpr int kTurns = 100;
+  struct sigaction action {}, before {};
+  action.sa_handler = delay;
+  ASSERT_EQ(::sigaction(SIGUSR1, &action, &before), 0);
   BiasedLock lock;
-  std::latch has_owned(1), is_another(1);
-  bool got_in = true;
+  std::uint64_t count = 0, owned = 0;  // plain: lost where two are inside at once
+  std::atomic<bool> stop{false};
+  std::atomic<std::uint64_t> by_first{0}, times_owned{0};
+  std::latch start(2);
   std::thread first([&] {
     take(lock, 1);
-    has_owned.count_down();
-    is_another.wait();
-    got_in = lock.try_lock();
-  });
-  has_owned.wait();
-  take(lock, BiasedLock::kTimesUntilOwned - 1);
-  lock.lock();
-  EXPECT_FALSE(lock.is_shared());
-  is_another.count_down();
-  first.join();
-  EXPECT_FALSE(got_in);
-  lock.unlock();
-}
-
-// Each is alone for long at times, while the others come or try again and again.
-TEST(BiasedLock, LetsOneInAtATimeWhileItsOwnersChange) {
-  constexpr std::uint32_t kThreads = 3, kBursts = 30, kTimes = BiasedLock::kTimesUntilOwned + 50;
-  BiasedLock lock;
-  std::uint64_t count = 0;
-  std::latch start(kThreads);
-  auto work = [&](std::uint32_t number) {
     start.arrive_and_wait();
-    for (std::uint32_t burst = 0; burst < kBursts; ++burst) {
-      for (std::uint32_t left = kTimes; left > 0;) {
-        std::unique_lock guard(lock, std::defer_lock);
-        if (burst % kThreads == number) guard.lock();
-        else if (!guard.try_lock()) continue;
-        ++count, --left;
-        if (left % 1024 != 0) continue;
-        guard.unlock();
-        std::this_thread::yield();  // the others' turn
-      }
+    std::uint64_t taken = 0;
+    for (bool was_shared = false; !stop; ++taken) {
+      std::lock_guard guard(lock);
+      ++count;
+      const bool is_shared = lock.is_shared();
+      owned += was_shared && !is_shared;
+      was_shared = is_shared;
+      if (taken % 1024 == 0) times_owned = owned;
     }
-  };
-  std::vector<std::thread> threads;
-  for (std::uint32_t i = 0; i < kThreads; ++i) threads.emplace_back(work, i);
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(count, std::uint64_t{kThreads} * kBursts * kTimes);
+    by_first = taken;
+  });
+  start.arrive_and_wait();
+  std::uint64_t taken = 0;
+  bool is_regained = true;
+  for (int turn = 0; turn < kTurns && is_regained; ++turn) {
+    ::pthread_kill(first.native_handle(), SIGUSR1);
+    for (std::uint32_t i = 0; i < BiasedLock::kTimesUntilOwned + 50; ++i, ++taken) {
+      std::lock_guard guard(lock);
+      ++count;
+    }
+    const auto deadline = Deadline::after_seconds(20);
+    for (const std::uint64_t seen = times_owned; times_owned == seen && !deadline.passed();) std::this_thread::yield();
+    is_regained = !deadline.passed();
+  }
+  stop = true;
+  first.join();
+  EXPECT_TRUE(is_regained) << "by the first thread, which is alone";
+  EXPECT_EQ(count, taken + by_first);
+  ::sigaction(SIGUSR1, &before, nullptr);
 }
 
 }  // namespace

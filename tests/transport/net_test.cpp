@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,6 +19,7 @@
 #include <vector>
 
 #include "shim/base/clock.hpp"
+#include "shim/base/descriptor.hpp"
 #include "shim/transport/loop/loop.hpp"
 #include "shim/transport/net/address.hpp"
 #include "shim/transport/net/frame.hpp"
@@ -90,6 +93,42 @@ TEST_F(NetTest, WithoutAFabricWhatIsTakenArrivesThoughTheSenderPollsNoMore) {
     EXPECT_EQ(fabrics_, 0);
     EXPECT_EQ(one.net->counts().packets_sent, taken);
   }
+}
+
+/// Allows so many more descriptors, as long as it lives.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(std::size_t more) {
+    EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
+    const base::Descriptor lowest(::dup(STDERR_FILENO));
+    const rlimit now{static_cast<rlim_t>(lowest.get()) + more, before_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &now), 0);
+  }
+  ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+bool is_readable(int descriptor) {
+  pollfd one{.fd = descriptor, .events = POLLIN, .revents = 0};
+  return ::poll(&one, 1, 0) > 0;
+}
+
+// Else who sleeps until something comes would never sleep.
+TEST_F(NetTest, ACallThatCannotBeTakenForWantOfADescriptorIsNotToldOfAllTheTime) {
+  End one = make({}), other = make({});
+  Link& to = link(one, other);
+  {
+    const FewDescriptors only_for_the_caller(1);
+    EXPECT_EQ(*one.net->try_send(to, text("hello"), {}), Attempt::again);
+    const base::Deadline deadline = base::Deadline::after_seconds(20);
+    while (!is_readable(other.net->descriptor()) && !deadline.passed()) ASSERT_TRUE(one.poll());
+    ASSERT_TRUE(other.poll());
+    EXPECT_FALSE(is_readable(other.net->descriptor()));
+  }
+  poll_until({&one, &other}, [&] { return *one.net->try_send(to, text("hello"), {}) == Attempt::done; });
+  poll_until({&one, &other}, [&] { return !other.heard.empty(); });
 }
 
 // The system's buffers grow, and longer packets cost less for each byte.

@@ -71,9 +71,10 @@ Result<std::unique_ptr<Contacts>> Contacts::listen(const std::string& interface)
   SHIM_TRY_ASSIGN(base::Descriptor listener, open_listener(v6, own.port));
   base::Descriptor events(::epoll_create1(EPOLL_CLOEXEC));
   if (!events.is_open()) return base::system_error(errno, "epoll_create1");
-  epoll_event wanted{.events = EPOLLIN, .data = {.fd = listener.get()}};
-  if (::epoll_ctl(events.get(), EPOLL_CTL_ADD, listener.get(), &wanted) != 0) return base::system_error(errno, "epoll_ctl");
-  return std::unique_ptr<Contacts>(new Contacts(std::move(listener), std::move(events), std::move(own)));
+  std::unique_ptr<Contacts> made(new Contacts(std::move(listener), std::move(events), std::move(own)));
+  made->look_for_calls();
+  if (!made->is_looking_for_calls_) return base::system_error(errno, "epoll_ctl");
+  return made;
 }
 
 Contacts::Contacts(base::Descriptor listener, base::Descriptor events, ContactAddress own)
@@ -171,10 +172,25 @@ void Contacts::note_sent(Contact& contact, const base::Status& sent) {
   else if (!contact.out_.is_empty()) watch(*contact.way_, false, true);
 }
 
+void Contacts::look_for_calls() {
+  epoll_event wanted{.events = EPOLLIN, .data = {.fd = listener_.get()}};
+  is_looking_for_calls_ = ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, listener_.get(), &wanted) == 0;
+}
+
+/// Where there is no descriptor or no memory for one, calls wait at the system, which would tell of them all the time: nobody could sleep.
+void Contacts::leave_calls_for_later() {
+  ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, listener_.get(), nullptr);
+  is_looking_for_calls_ = false;
+  next_look_ = base::now_ns() + kClockEvery;
+}
+
 void Contacts::accept_all() {
   for (;;) {
     base::Descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!socket.is_open()) return;
+    if (!socket.is_open()) {
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) leave_calls_for_later();
+      return;
+    }
     const int descriptor = socket.get();
     const auto at = connections_.try_emplace(descriptor, KeptConnection{Connection::accepted(std::move(socket)), nullptr}).first;
     watch(at->second.connection, true, false);
@@ -322,7 +338,9 @@ void Contacts::lose(KeptConnection& kept, const Error& reason, bool is_broken) {
       call(*contact);
     }
   }
-  connections_.erase(kept.connection.descriptor());  // closes it, which ends its events
+  // closing it would end its events only where no child of fork(2) has it, too
+  ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, kept.connection.descriptor(), nullptr);
+  connections_.erase(kept.connection.descriptor());
 }
 
 bool Contacts::is_late(const KeptConnection& kept, base::Nanoseconds now) {
@@ -341,6 +359,7 @@ void Contacts::look_at_clock() {
   const base::Nanoseconds now = base::now_ns();
   if (now < next_look_) return;
   next_look_ = now + kClockEvery;
+  if (!is_looking_for_calls_) look_for_calls();
   std::vector<KeptConnection*> late;
   for (auto& [descriptor, kept] : connections_)
     if (is_late(kept, now)) late.push_back(&kept);

@@ -125,6 +125,8 @@ class Contacts {
   void push(Contact& contact);
   [[gnu::hot]] void note_sent(Contact& contact, const base::Status& sent);
   void watch(const Connection& connection, bool is_new, bool for_room);
+  void look_for_calls();
+  void leave_calls_for_later();
   void accept_all();
   void on_event(KeptConnection& kept, std::uint32_t events, Receiver& receiver, Sink& places);
   void on_called(KeptConnection& kept);
@@ -144,6 +146,7 @@ class Contacts {
   std::vector<Contact*> broken_;  ///< whose way has failed while something was sent
   std::unique_ptr<std::byte[]> room_;  ///< kFrameRoom bytes, for what is read, from the first reading on
   base::Nanoseconds next_look_ = 0;
+  bool is_looking_for_calls_ = false;
   Counts counts_;
 };
 

@@ -30,7 +30,7 @@ class alignas(base::kApart) Self final : public Transport {
   Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;
   Result<int> poll(Sink& sink) override;
   Result<Attempt> try_read(Link& link, std::uint64_t remote_address, std::span<std::byte> into) override;
-  bool is_flushed() const override { return true; }
+  bool is_flushed() const override { return queue_.empty(); }
   bool can_sleep() const override { return true; }
   void sleep(std::int64_t nanoseconds, const LastLook&, std::span<const int>) override;
   const Counts& counts() const override { return counts_; }
