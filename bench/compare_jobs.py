@@ -258,7 +258,8 @@ def _measure_at(place, systems, measured, repetition, options):
 
 
 def _times(place, options):
-    return _TIMES_OF_TWO if not options.quick and (place.processes == 2 and place.part in ("messages", *_OF_ALL, "nodes", "spanning", "fabric") or place.part == "threads") else 1
+    is_of_two = place.processes == 2 and place.part in ("messages", *_OF_ALL, "nodes", "spanning", "fabric")
+    return _TIMES_OF_TWO if not options.quick and (is_of_two or place.part == "threads") else 1
 
 
 def measure(bench, options):

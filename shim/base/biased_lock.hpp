@@ -50,7 +50,7 @@ class BiasedLock {
   /// Times in a row after which a shared one is its first thread's again.
   static constexpr std::uint32_t kTimesUntilOwned = 1 << 14;
 
-  /// Has a second thread been here a while ago, or is there no barrier? For tests and reports.
+  /// Is it an ordinary Lock by now, or is there no barrier? For tests and reports.
   bool is_shared() const noexcept { return is_shared_.load(std::memory_order_relaxed); }
 
  private:

@@ -72,7 +72,7 @@ class Backoff {
   /// The next nap, where nothing ends it: a small part of what has been waited already, so that the wait becomes longer by no more. Not so where
   /// others want the core, who would be interrupted all the time.
   base::Nanoseconds blind_nap_ns(base::Nanoseconds longest, base::Nanoseconds now) {
-    if (plan_.weighs_yields || patient_since_ == 0) return nap_ns(longest);
+    if (plan_.weighs_yields) return nap_ns(longest);
     return std::clamp((now - patient_since_) / kPartOfWait, std::min(kLeastNap, longest), longest);
   }
 

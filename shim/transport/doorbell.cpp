@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
-#include <cstring>
 
 #include "shim/transport/cookie.hpp"
 #include "shim/transport/transport.hpp"

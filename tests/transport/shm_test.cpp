@@ -497,20 +497,25 @@ TEST(Shm, AProcessIdThatMeansSomebodyElseIsNotReadFrom) {
   });
 }
 
+WakeWords& wake_of(AnonymousGround& ground, std::uint32_t slot) { return reinterpret_cast<SlotMemory*>(ground.slot(slot))->wake; }
+
+/// A child's part: so many packets for the process of slot 0, each of which meets a sleeper, or one about to sleep, that sleeps in the right way.
+void send_to_sleeper(const std::shared_ptr<AnonymousGround>& ground, std::uint32_t packets, Sleep wrong_way) {
+  Node sender(ground, 1);
+  Link& link = sender.link_to(0);
+  for (std::uint32_t i = 0; i < packets; ++i) {
+    while (wake_of(*ground, 0).sleeping.load() == 0) sched_yield();
+    if (wake_of(*ground, 0).sleeping.load() == wrong_way) std::_Exit(4);
+    if (*sender.transport->try_send(link, bytes_of(i), {}) != Attempt::done) std::_Exit(3);
+  }
+}
+
 TEST(Shm, ASleeperIsWokenByAPacket) {
   auto ground = make_ground(2);
   Node receiver(ground, 0);
   receiver.area.set_ready();
   constexpr std::uint32_t kPackets = 2000;
-  Child child([&] {
-    Node sender(ground, 1);
-    Link& link = sender.link_to(0);
-    auto& wake = reinterpret_cast<SlotMemory*>(ground->slot(0))->wake;
-    for (std::uint32_t i = 0; i < kPackets; ++i) {
-      while (wake.sleeping.load() == 0) sched_yield();  // each packet meets a sleeper, or one about to sleep
-      if (*sender.transport->try_send(link, bytes_of(i), {}) != Attempt::done) std::_Exit(3);
-    }
-  });
+  Child child([&] { send_to_sleeper(ground, kPackets, kAtTheDoorbell); });
   std::uint32_t came = 0;
   CallSink sink([&](ConstSpan) { ++came; });
   auto start = base::now_ns();
@@ -523,7 +528,7 @@ TEST(Shm, ASleeperIsWokenByAPacket) {
   std::fprintf(stderr, "%.1f us from packet to packet with a sleep between\n",
                static_cast<double>(base::now_ns() - start) / 1e3 / kPackets);
   child.join();
-  EXPECT_GT(reinterpret_cast<SlotMemory*>(ground->slot(0))->wake.sequence.load(), kPackets / 2) << "woken, not timed out";
+  EXPECT_GT(wake_of(*ground, 0).sequence.load(), kPackets / 2) << "woken, not timed out";
 }
 
 /// Both ends of a pipe.
@@ -546,16 +551,7 @@ TEST(Shm, ASleeperThatWaitsForDescriptorsIsWokenByAPacket) {
   const Pipe pipe;
   const int descriptor = pipe.end.get();
   constexpr std::uint32_t kPackets = 500;
-  Child child([&] {
-    Node sender(ground, 1);
-    Link& link = sender.link_to(0);
-    auto& wake = reinterpret_cast<SlotMemory*>(ground->slot(0))->wake;
-    for (std::uint32_t i = 0; i < kPackets; ++i) {
-      while (wake.sleeping.load() == 0) sched_yield();  // each packet meets a sleeper, or one about to sleep
-      if (wake.sleeping.load() == kOnTheWord) std::_Exit(4);
-      if (*sender.transport->try_send(link, bytes_of(i), {}) != Attempt::done) std::_Exit(3);
-    }
-  });
+  Child child([&] { send_to_sleeper(ground, kPackets, kOnTheWord); });
   std::uint32_t came = 0;
   CallSink sink([&](ConstSpan) { ++came; });
   auto deadline = base::Deadline::after_seconds(kTestSeconds);
@@ -572,7 +568,7 @@ TEST(Shm, ASleeperThatWaitsForDescriptorsIsWokenByAPacket) {
   std::fprintf(stderr, "%.1f us from packet to packet with a sleep at the doorbell between\n",
                static_cast<double>(base::now_ns() - start) / 1e3 / kPackets);
   child.join();
-  EXPECT_EQ(reinterpret_cast<SlotMemory*>(ground->slot(0))->wake.sleeping.load(), 0u) << "nobody need ring any more";
+  EXPECT_EQ(wake_of(*ground, 0).sleeping.load(), 0u) << "nobody need ring any more";
 }
 
 }  // namespace
