@@ -37,17 +37,14 @@ class Backoff {
       --spins_;
       return Step::spin;
     }
-    if (patient_since_ == 0) patient_since_ = base::now_ns();
-    if (yields_ > 0) {
-      if (plan_.weighs_yields) {
-        yield_and_weigh();
-      } else {
-        --yields_;
-        sched_yield();
-      }
-      return Step::yield;
+    if (patient_since_ == 0) [[likely]] {
+      patient_since_ = base::now_ns();
+      if (yields_ > 0) return yield();
+    } else if (plan_.weighs_yields && yields_ == plan_.yield - 1) {
+      weigh_first();
     }
-    return Step::sleep;
+    if (yields_ == 0) return Step::sleep;
+    return plan_.weighs_yields ? yield_and_weigh() : yield();
   }
   /// So many packets have come, and more are waited for.
   void restart(int packets) {
@@ -94,12 +91,22 @@ class Backoff {
     while (base::now_ns() < until) __builtin_ia32_pause();
   }
 
-  void yield_and_weigh() {
-    const base::Nanoseconds before = base::now_ns();
+  Step yield() {
+    --yields_;
     sched_yield();
+    return Step::yield;
+  }
+  Step yield_and_weigh() {
+    const base::Nanoseconds before = base::now_ns();
+    yield();
     const base::Nanoseconds took = base::now_ns() - before;
     to_nobody_ = took < kToNobody ? to_nobody_ + 1 : 0;
-    yields_ = took > kTimeSlice || to_nobody_ == kToNobodyInARow ? 0 : yields_ - 1;
+    if (took > kTimeSlice || to_nobody_ == kToNobodyInARow) yields_ = 0;
+    return Step::yield;
+  }
+  /// Only where it was in vain: mostly it brings the one waited for to a core, and two looks at the clock are a part of a short message.
+  void weigh_first() {
+    if (base::now_ns() - patient_since_ > kTimeSlice) yields_ = 0;
   }
 
   WaitPlan plan_;

@@ -427,7 +427,8 @@ base::Result<bool> Core::wait(const Done& done, base::Deadline deadline) {
   // not asked again once it has held: it may have taken out what it found, and the last look before a sleep is a question, too
   bool has_held = false;
   const auto holds = [&] { return has_held || (has_held = done()); };
-  while (!holds()) {
+  if (holds()) return true;
+  while (!has_held) {
     SHIM_TRY_ASSIGN(int moved, round(backoff.is_patient()));
     if (holds()) break;
     if (deadline.passed()) return false;

@@ -32,7 +32,7 @@ class Pool {
   }
 
   template <typename... Arguments>
-  T* make(Arguments&&... arguments) {
+  [[gnu::always_inline]] T* make(Arguments&&... arguments) {
     if (free_ == nullptr) grow();
     Slot* slot = free_;
     T* made = new (slot->memory) T(std::forward<Arguments>(arguments)...);

@@ -274,10 +274,8 @@ namespace {
 
 }  // namespace
 
-/// Now and then looks for what has come for the receives that wait for this source, and for no more than they wait for. True: none
-/// waits any more.
+/// Looks for what has come for the receives that wait for this source, and for no more than they wait for. True: none waits any more.
 bool Core::serve_posted(Context& context, Matching& matching, int source) {
-  if (++posted_behind_others_ % kPostedPerLook != 0) return false;
   const Peer* sender = context.known_peer(source);
   if (sender == nullptr || sender->link == nullptr) return false;
   served_ = &matching;
@@ -291,7 +289,9 @@ bool Core::serve_posted(Context& context, Matching& matching, int source) {
   if (from.rank < 0) return false;
   Context& context = *from.context;
   Matching& matching = context.matching(from.plane);
-  if (matching.has_posted_for(from.rank) && !serve_posted(context, matching, from.rank)) return false;  // what has come is theirs
+  if (matching.has_posted_for(from.rank)) {  // what has come is theirs
+    if (++posted_behind_others_ % kPostedPerLook != 0 || !serve_posted(context, matching, from.rank)) return false;
+  }
   if (is_turn_of_others()) [[unlikely]] return false;  // the next round takes it
   const Peer* sender = context.known_peer(from.rank);
   if (sender == nullptr || sender->link == nullptr || !into.type->contiguous || context.failed != 0) return false;
@@ -333,7 +333,7 @@ void Core::deliver(ReceiveRequest& request, const Arrival& arrival, Context& con
 }
 
 /// In our own queues.
-void Core::post(ReceiveRequest& request) {
+[[gnu::always_inline]] inline void Core::post(ReceiveRequest& request) {
   Context& context = *request.address.context;
   context.matching(request.address.plane).post(request);
   request.posted = true;

@@ -90,8 +90,9 @@ class ReceiveRequest final : public Request,
                              public RequestHook<OfPeer>,
                              public RequestHook<Streaming> {
  public:
-  ReceiveRequest(Core& of_core, const Address& from, const types::Buffer& where)
-      : Request(of_core), address{from.context, from.rank, from.tag, from.plane}, into(where) {}  // by parts: just made, it is in no place yet
+  // Inlined, by parts: what it is made of has just been made, and a whole of it, read from memory, would not be there yet.
+  [[gnu::always_inline]] ReceiveRequest(Core& of_core, const Address& from, const types::Buffer& where)
+      : Request(of_core), address{from.context, from.rank, from.tag, from.plane}, into(where) {}
 
   Address address;
   Incoming into;

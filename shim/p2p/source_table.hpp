@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -20,9 +21,10 @@ class SourceTable {
   /// Null where nothing near this rank has been asked for yet.
   T* find(int rank) { return const_cast<T*>(std::as_const(*this).find(rank)); }
   const T* find(int rank) const {
-    auto chunk = static_cast<std::size_t>(rank) / kChunk;
-    if (chunk >= chunks_.size() || chunks_[chunk].empty()) return nullptr;
-    return &chunks_[chunk][static_cast<std::size_t>(rank) % kChunk];
+    const std::size_t chunk = static_cast<std::size_t>(rank) / kChunk;
+    if (chunk >= count_) [[unlikely]] return nullptr;
+    T* const first = firsts_[chunk];
+    return first == nullptr ? nullptr : first + static_cast<std::size_t>(rank) % kChunk;
   }
   T& at(int rank) {
     if (T* found = find(rank)) [[likely]] return *found;
@@ -45,11 +47,19 @@ class SourceTable {
   using Chunk = std::vector<T, base::ApartAllocator<T>>;  // empty: nothing near it has been asked for
   // Not inlined, so that at() is.
   [[gnu::noinline]] void make_chunk(int rank) {
-    auto chunk = static_cast<std::size_t>(rank) / kChunk;
-    if (chunks_.empty()) chunks_.resize((static_cast<std::size_t>(size_) + kChunk - 1) / kChunk);
+    const std::size_t chunk = static_cast<std::size_t>(rank) / kChunk;
+    if (count_ == 0) {
+      const std::size_t count = (static_cast<std::size_t>(size_) + kChunk - 1) / kChunk;
+      chunks_.resize(count);
+      firsts_ = std::make_unique<T*[]>(count);
+      count_ = count;
+    }
     chunks_[chunk] = Chunk(std::min(kChunk, static_cast<std::size_t>(size_) - chunk * kChunk));
+    firsts_[chunk] = chunks_[chunk].data();
   }
   int size_;
+  std::size_t count_ = 0;  ///< of chunks; 0 until one has been asked for
+  std::unique_ptr<T*[]> firsts_;  ///< what find() reads of chunks_: where each begins, null where it is empty
   std::vector<Chunk> chunks_;
 };
 

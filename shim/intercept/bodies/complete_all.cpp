@@ -52,45 +52,62 @@ class EndedTogether {
   std::size_t number_ = 0;
 };
 
+/// Has it ended well, so that there is nothing to be said of it but its status? It is ready.
+[[gnu::always_inline]] inline bool is_simple(const RequestObject& object) {
+  return ends_with_others(object) && (object.request == nullptr || object.request->error() == nullptr);
+}
+
 /// Those that have been read out; the others have no object here.
 void end_together(std::span<const Batch::Ours> ours, MPI_Request* handles) {
   EndedTogether ended;
   for (const auto& [index, object] : ours)
-    if (object != nullptr) [[likely]] ended.add(*object, handles[index]);
+    if (object != nullptr) ended.add(*object, handles[index]);
 }
 
-/// Has it ended well, so that where nobody wants its status there is nothing to be said of it?
-[[gnu::always_inline]] inline bool is_simply_over(const RequestObject& object) {
-  return ends_with_others(object) && is_ready(object) && (object.request == nullptr || object.request->error() == nullptr);
-}
-
-/// Ends those of so many requests that are simply over, all in one pass, and leaves the others. Answers whether none is left.
-bool end_some(int count, MPI_Request* handles) {
+/// Ends the simple ones, all in one pass, whose objects are null from here on.
+void end_simple(std::span<Batch::Ours> ours, MPI_Request* handles, MPI_Status* statuses) {
   EndedTogether ended;
-  bool are_all = true;
+  for (auto& [index, object] : ours) {
+    if (!is_simple(*object)) [[unlikely]] continue;
+    abi::write_status(abi::status_at(statuses, index), outcome_of(*object));
+    ended.add(*std::exchange(object, nullptr), handles[index]);
+  }
+}
+
+/// Ends so many requests, all in one pass, up to the first that is not ready and simple. Answers whether there is none.
+bool end_up_to_first(int count, MPI_Request* handles) {
+  EndedTogether ended;
   for (int i = 0; i < count; ++i) {
     RequestObject* const object = objects.requests.find(handles[i]);
-    if (object != nullptr && is_simply_over(*object)) ended.add(*object, handles[i]);
-    else are_all = false;
+    if (object == nullptr || !is_ready(*object) || !is_simple(*object)) return false;
+    ended.add(*object, handles[i]);
   }
-  return are_all;
+  return true;
 }
 
 /// What most calls find where nobody asks for statuses: all that a longer way would say is that it is over. Where it goes on with that,
 /// because something is still under way or a handle is nobody's, those that it ended are null already.
 bool end_what_is_over(int count, MPI_Request* handles, const MPI_Status* statuses) {
   if (statuses != MPI_STATUSES_IGNORE || handles == nullptr || count <= 0) return false;
-  bool are_all = true;
   for (int first = 0; first < count; first += EndedTogether::kMost)
-    if (!end_some(std::min(count - first, EndedTogether::kMost), handles + first)) are_all = false;
-  return are_all;
+    if (!end_up_to_first(std::min(count - first, EndedTogether::kMost), handles + first)) return false;
+  return true;
+}
+
+/// Calls visit(some) with so many in turn as can be ended in one pass.
+template <typename Visit>
+void for_each_pass(Batch::AllOurs& ours, const Visit& visit) {
+  constexpr std::size_t kMost = EndedTogether::kMost;
+  for (std::size_t first = 0; first < ours.size(); first += kMost) visit(std::span(&ours[first], std::min(kMost, ours.size() - first)));
 }
 
 void collect_ours(Batch::AllOurs& ours, MPI_Request* requests, MPI_Status* statuses, Verdict& verdict, std::vector<int>& codes) {
+  for_each_pass(ours, [&](std::span<Batch::Ours> some) { end_simple(some, requests, statuses); });
   for (std::size_t i = 0; i < ours.size(); ++i) {
     auto& [index, object] = ours[i];
+    if (object == nullptr) [[likely]] continue;
     Ending ending;
-    if (ends_with_others(*object)) [[likely]] ending = read_out(*object, abi::status_at(statuses, index));
+    if (ends_with_others(*object)) ending = read_out(*object, abi::status_at(statuses, index));
     else ending = collect(*std::exchange(object, nullptr), &requests[index], abi::status_at(statuses, index));
     if (ending == nullptr) [[likely]] continue;
     codes.resize(ours.size(), MPI_SUCCESS);
@@ -101,8 +118,7 @@ void collect_ours(Batch::AllOurs& ours, MPI_Request* requests, MPI_Status* statu
       verdict.first_text = "request " + std::to_string(index) + ": " + ending->text;
     }
   }
-  constexpr std::size_t kMost = EndedTogether::kMost;
-  for (std::size_t first = 0; first < ours.size(); first += kMost) end_together({&ours[first], std::min(kMost, ours.size() - first)}, requests);
+  for_each_pass(ours, [&](std::span<Batch::Ours> some) { end_together(some, requests); });
 }
 
 void write_null_statuses(int count, const MPI_Request* requests, MPI_Status* statuses) {
@@ -157,31 +173,31 @@ namespace ours {
 int Waitall(int count, MPI_Request requests[], MPI_Status* statuses) {
   constexpr const char* kName = "MPI_Waitall";
   if (end_what_is_over(count, requests, statuses)) return MPI_SUCCESS;
-  auto batch = Batch::of(count, requests);
-  if (!batch) return fail(Subject(), kName, batch.error());
-  bool native_done = batch->native().is_empty();
-  AllReady ours_done(*batch);
+  Batch batch;
+  if (auto added = batch.add(count, requests); !added) return fail(Subject(), kName, added.error());
+  bool native_done = batch.native().is_empty();
+  AllReady ours_done(batch);
   auto all_done = [&] {
-    native_done = native_done || batch->native().test_all();
+    native_done = native_done || batch.native().test_all();
     return native_done && ours_done();
   };
   if (!all_done()) {
-    auto waited = batch->wait_until(std::ref(all_done));
+    auto waited = batch.wait_until(std::ref(all_done));
     if (!waited) return fail(Subject(), kName, waited.error());
   }
-  return finish_all(kName, *batch, count, requests, statuses);
+  return finish_all(kName, batch, count, requests, statuses);
 }
 
 int Testall(int count, MPI_Request requests[], int* flag, MPI_Status* statuses) {
   constexpr const char* kName = "MPI_Testall";
   if (flag == nullptr) return fail(Subject(), kName, slow::no_output("flag"));
-  auto batch = Batch::of(count, requests);
-  if (!batch) return fail(Subject(), kName, batch.error());
-  auto moved = batch->progress();
+  Batch batch;
+  if (auto added = batch.add(count, requests); !added) return fail(Subject(), kName, added.error());
+  auto moved = batch.progress();
   if (!moved) return fail(Subject(), kName, moved.error());
   // the substrate's are completed last: a call that answers no must change nothing
-  *flag = AllReady(*batch)() && batch->native().test_all();
-  return *flag ? finish_all(kName, *batch, count, requests, statuses) : MPI_SUCCESS;
+  *flag = AllReady(batch)() && batch.native().test_all();
+  return *flag ? finish_all(kName, batch, count, requests, statuses) : MPI_SUCCESS;
 }
 
 }  // namespace ours

@@ -43,10 +43,10 @@ namespace ours {
 int Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
   constexpr const char* kName = "MPI_Waitany";
   if (index == nullptr) return fail(Subject(), kName, slow::no_output("index"));
-  auto batch = Batch::of(count, requests);
-  if (!batch) return fail(Subject(), kName, batch.error());
+  Batch batch;
+  if (auto added = batch.add(count, requests); !added) return fail(Subject(), kName, added.error());
   Pick picked;
-  auto waited = batch->wait_until([&] { return (picked = pick(kName, *batch, requests, status)).found; });
+  auto waited = batch.wait_until([&] { return (picked = pick(kName, batch, requests, status)).found; });
   if (!waited) return fail(Subject(), kName, waited.error());
   *index = picked.index;
   return picked.code;
@@ -56,11 +56,11 @@ int Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status
   constexpr const char* kName = "MPI_Testany";
   if (index == nullptr) return fail(Subject(), kName, slow::no_output("index"));
   if (flag == nullptr) return fail(Subject(), kName, slow::no_output("flag"));
-  auto batch = Batch::of(count, requests);
-  if (!batch) return fail(Subject(), kName, batch.error());
-  auto moved = batch->progress();
+  Batch batch;
+  if (auto added = batch.add(count, requests); !added) return fail(Subject(), kName, added.error());
+  auto moved = batch.progress();
   if (!moved) return fail(Subject(), kName, moved.error());
-  Pick picked = pick(kName, *batch, requests, status);
+  Pick picked = pick(kName, batch, requests, status);
   *flag = picked.found;
   *index = picked.index;
   return picked.code;

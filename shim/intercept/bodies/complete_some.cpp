@@ -87,21 +87,21 @@ base::Status check(int count, const Answer& answer) {
 int waitsome(int count, MPI_Request* requests, Answer answer) {
   constexpr const char* kName = "MPI_Waitsome";
   if (auto checked = check(count, answer); !checked) return fail(Subject(), kName, checked.error());
-  auto batch = Batch::of(count, requests);
-  if (!batch) return fail(Subject(), kName, batch.error());
+  Batch batch;
+  if (auto added = batch.add(count, requests); !added) return fail(Subject(), kName, added.error());
   int code = MPI_SUCCESS;
-  auto waited = batch->wait_until([&] { return harvest(kName, *batch, requests, answer, code); });
+  auto waited = batch.wait_until([&] { return harvest(kName, batch, requests, answer, code); });
   return waited ? code : fail(Subject(), kName, waited.error());
 }
 
 int testsome(int count, MPI_Request* requests, Answer answer) {
   constexpr const char* kName = "MPI_Testsome";
   if (auto checked = check(count, answer); !checked) return fail(Subject(), kName, checked.error());
-  auto batch = Batch::of(count, requests);
-  if (!batch) return fail(Subject(), kName, batch.error());
-  if (auto moved = batch->progress(); !moved) return fail(Subject(), kName, moved.error());
+  Batch batch;
+  if (auto added = batch.add(count, requests); !added) return fail(Subject(), kName, added.error());
+  if (auto moved = batch.progress(); !moved) return fail(Subject(), kName, moved.error());
   int code = MPI_SUCCESS;
-  harvest(kName, *batch, requests, answer, code);
+  harvest(kName, batch, requests, answer, code);
   return code;
 }
 

@@ -19,7 +19,8 @@ struct Found {
 class Look {
  public:
   static base::Result<Look> at(int count, const MPI_Request* requests) {
-    SHIM_TRY_ASSIGN(Batch batch, Batch::of(count, requests));
+    Batch batch;
+    SHIM_TRY(batch.add(count, requests));
     SHIM_TRY(batch.progress());
     return Look(std::move(batch));
   }

@@ -62,25 +62,24 @@ void NativePart::put_statuses(MPI_Status* statuses) const {
   }
 }
 
-base::Result<Batch> Batch::of(int count, const MPI_Request* requests) {
+base::Status Batch::add(int count, const MPI_Request* requests) {
   if (count < 0) return slow::bad_count(count, "count");
   if (requests == nullptr && count > 0) return Error(ErrorClass::arg, "the array of requests is a null pointer");
-  Batch batch;
-  batch.ours_.reserve(static_cast<std::size_t>(count));
+  ours_.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) {
     const MPI_Request handle = requests[i];
     if (RequestObject* object = objects.requests.find(handle)) [[likely]] {
-      batch.ours_.push_back({i, object});
-      if (object->comm != nullptr) batch.note_engine(engine_of(*object->comm));
-      if (object->own != nullptr && object->own->is_moved_below()) batch.moves_below_ = true;
+      ours_.push_back({i, object});
+      if (object->comm != nullptr) note_engine(engine_of(*object->comm));
+      if (object->own != nullptr && object->own->is_moved_below()) moves_below_ = true;
       continue;
     }
     if (handle == abi::predefined.request_null && !abi::is_unset(handle)) continue;
     if (abi::is_unset(handle) || abi::is_ours(handle) || !is_active()) return std::move(request_of(handle)).error().within("request " + std::to_string(i));
-    batch.native_.add(i, handle);
-    batch.moves_below_ = true;
+    native_.add(i, handle);
+    moves_below_ = true;
   }
-  return batch;
+  return {};
 }
 
 bool Batch::has_active() const {

@@ -51,8 +51,8 @@ class NativePart {
 /// The requests of one call, sorted by whose they are.
 class Batch {
  public:
-  /// Errors: arg (no array), count, request (a handle of nobody).
-  static base::Result<Batch> of(int count, const MPI_Request* requests);
+  /// Takes up an array. Errors: arg (no array), count, request (a handle of nobody).
+  base::Status add(int count, const MPI_Request* requests);
 
   struct Ours {
     int index;
