@@ -400,7 +400,7 @@ class alignas(base::kApart) Core final : private transport::Sink {
   unsigned posted_behind_others_ = 0;
   int short_ways_ = 0;          ///< in a row, since everybody's packets were looked at
   unsigned looks_ = 0;
-  // A round takes up to a ring's batch of messages out that would soon have found their receives, which makes those dear: not too often.
+  // A round takes many messages out that would soon have found their receives, which makes those dear: not too often.
   static constexpr std::uint32_t kTakenInARow = 512;
   std::uint32_t taken_at_once_ = 0;  ///< calls that may have received a message without a round
   std::atomic<int> sleepers_{0};  ///< changed under the lock; a hint without it

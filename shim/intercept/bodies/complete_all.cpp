@@ -64,8 +64,10 @@ void end_together(std::span<const Batch::Ours> ours, MPI_Request* handles) {
     if (object != nullptr) ended.add(*object, handles[index]);
 }
 
-/// Ends the simple ones, all in one pass, whose objects are null from here on.
-void end_simple(std::span<Batch::Ours> ours, MPI_Request* handles, MPI_Status* statuses) {
+/// Ends the simple ones, all in one pass, whose objects are null from here on. Not where it takes several: a handle that a wrong program has
+/// given twice would be read after its end.
+void end_simple(Batch::AllOurs& ours, MPI_Request* handles, MPI_Status* statuses) {
+  if (ours.size() > EndedTogether::kMost) return;
   EndedTogether ended;
   for (auto& [index, object] : ours) {
     if (!is_simple(*object)) [[unlikely]] continue;
@@ -74,12 +76,13 @@ void end_simple(std::span<Batch::Ours> ours, MPI_Request* handles, MPI_Status* s
   }
 }
 
-/// Ends so many requests, all in one pass, up to the first that is not ready and simple. Answers whether there is none.
+/// Ends so many requests, all in one pass, up to the first that is not ready and simple. Answers whether there is none. The border's own are not asked
+/// whether they are ready: they may call the library below for that, and the table's lock may be held.
 bool end_up_to_first(int count, MPI_Request* handles) {
   EndedTogether ended;
   for (int i = 0; i < count; ++i) {
     RequestObject* const object = objects.requests.find(handles[i]);
-    if (object == nullptr || !is_ready(*object) || !is_simple(*object)) return false;
+    if (object == nullptr || !ends_with_others(*object) || !is_ready(*object) || !is_simple(*object)) return false;
     ended.add(*object, handles[i]);
   }
   return true;
@@ -94,15 +97,9 @@ bool end_what_is_over(int count, MPI_Request* handles, const MPI_Status* statuse
   return true;
 }
 
-/// Calls visit(some) with so many in turn as can be ended in one pass.
-template <typename Visit>
-void for_each_pass(Batch::AllOurs& ours, const Visit& visit) {
-  constexpr std::size_t kMost = EndedTogether::kMost;
-  for (std::size_t first = 0; first < ours.size(); first += kMost) visit(std::span(&ours[first], std::min(kMost, ours.size() - first)));
-}
 
 void collect_ours(Batch::AllOurs& ours, MPI_Request* requests, MPI_Status* statuses, Verdict& verdict, std::vector<int>& codes) {
-  for_each_pass(ours, [&](std::span<Batch::Ours> some) { end_simple(some, requests, statuses); });
+  end_simple(ours, requests, statuses);
   for (std::size_t i = 0; i < ours.size(); ++i) {
     auto& [index, object] = ours[i];
     if (object == nullptr) [[likely]] continue;
@@ -118,7 +115,8 @@ void collect_ours(Batch::AllOurs& ours, MPI_Request* requests, MPI_Status* statu
       verdict.first_text = "request " + std::to_string(index) + ": " + ending->text;
     }
   }
-  for_each_pass(ours, [&](std::span<Batch::Ours> some) { end_together(some, requests); });
+  constexpr std::size_t kMost = EndedTogether::kMost;
+  for (std::size_t first = 0; first < ours.size(); first += kMost) end_together({&ours[first], std::min(kMost, ours.size() - first)}, requests);
 }
 
 void write_null_statuses(int count, const MPI_Request* requests, MPI_Status* statuses) {

@@ -273,10 +273,9 @@ Result<int> Shm::poll(Sink& sink) {
   look_for_contacts();
   int count = 0;
   bool wants_more = true;
-  for (std::size_t with_less = 0; with_less < rings_.size() && count < kPollBatch && wants_more;) {
+  for (std::size_t visited = 0; visited < rings_.size() && count < kPollBatch && wants_more; ++visited) {
     if (next_ring_ >= rings_.size()) next_ring_ = 0;
     const Drained drained = drain(rings_[next_ring_++], std::min(kRingBatch, kPollBatch - count), sink);
-    with_less = drained.packets == kRingBatch ? 0 : with_less + 1;  // a ring that had its share mostly has more, and gets it in its next turn
     count += drained.packets;
     wants_more = drained.wants_more;
   }
