@@ -34,9 +34,6 @@ typedef struct {
   BareWord *word;
 } Compared;
 
-/* Three of them take as long as a row is to take, and a moment that an operation spends without its core is no large part of it: the second trial tells it. */
-static int is_slow(const Compared *c, double once) { return once >= 15000 && first_trial_rounds * once >= c->milliseconds * 1e3; }
-
 static void print_row(const Compared *c, const char *what, int bytes, double took, double word) {
   if (c->rank == 0) printf(word > 0 ? "%s,%s,%d,%.5f,%.1f\n" : "%s,%s,%d,%.5f\n", c->part, what, bytes, took, word);
   fflush(stdout);
@@ -47,7 +44,7 @@ static void row_besides(const Compared *c, const char *what, int bytes, Operatio
   MPI_Barrier(c->comm); /* who hands words back and forth is in no call, and some sends are over only while their receiver is in one */
   double before = time_of_bare_word(c->word);
   double took = first_trial(run, c->comm, state, c->comm);
-  if (is_slow(c, took)) {
+  if (is_slow(took, c->milliseconds)) {
     took = first_trial(run, c->comm, state, c->comm);
   } else {
     int rounds = rounds_after_first(took, run, c->comm, state, c->milliseconds, c->comm);

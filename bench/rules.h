@@ -11,9 +11,14 @@ static inline int rounds_within(double once, double milliseconds) {
   return rounds < 3 ? 3 : rounds > 100000 ? 100000 : (int)rounds;
 }
 
+/* Of one that takes so many microseconds: three take as long as a row is to take, and a moment that it spends without its core is no large part of it. The
+ * second trial of three tells it. */
+enum { first_trial_rounds = 3 };
+static inline int is_slow(double once, double milliseconds) { return once >= 15000 && (int)first_trial_rounds * once >= milliseconds * 1e3; }
+
 /* How long one takes is tried before it is measured, until that becomes no shorter: what is used for the first time, a connection, memory or a
  * provider's, takes longer, in the first operations or the first thousand. First a few, then as many as take a quarter of the time. */
-enum { first_trial_rounds = 3, most_trials = 16 };
+enum { most_trials = 16 };
 typedef struct {
   double shortest;
   int made, is_over;

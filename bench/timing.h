@@ -42,7 +42,8 @@ static int rounds_after_first(double first, Operation *run, MPI_Comm comm, void 
 }
 
 static inline int rounds_for(Operation *run, MPI_Comm comm, void *state, double milliseconds, MPI_Comm meet) {
-  return rounds_after_first(first_trial(run, comm, state, meet), run, comm, state, milliseconds, meet);
+  const double once = first_trial(run, comm, state, meet);
+  return is_slow(once, milliseconds) ? first_trial_rounds : rounds_after_first(once, run, comm, state, milliseconds, meet);
 }
 
 #endif

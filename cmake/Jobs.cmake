@@ -22,8 +22,8 @@ function(intersession_mpi_program program library)
     add_executable(${target} ${arg_SOURCES})
     set_target_properties(${target} PROPERTIES OUTPUT_NAME ${program}
                                                RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${substrate}/${library})
-    # MPI_STATUSES_IGNORE is an address that GCC 12 takes for an array too short
-    target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-cast-function-type -Wno-stringop-overflow)
+    # MPI_STATUSES_IGNORE and MPI_UNWEIGHTED are addresses that GCC 12 takes for arrays too short
+    target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-cast-function-type -Wno-stringop-overflow -Wno-stringop-overread)
     target_link_libraries(${target} PRIVATE ${arg_LINK} Threads::Threads)
     intersession_use_mpi(${target} ${library} ${substrate})
   endforeach()

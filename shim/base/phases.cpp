@@ -30,8 +30,8 @@ struct Operation::State {
   int members;
   std::uint32_t open = 0;  ///< a bit for each phase
 
-  State(PhaseListener& told, OperationKind of, std::string_view text, int count)
-      : listener(told), kind(of), number(told.next_number()), tag(text), members(count) {}
+  State(PhaseListener& told, OperationKind of, std::string_view named, int count)
+      : listener(told), kind(of), number(told.next_number()), tag(named), members(count) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() { close(PhaseEvent::What::fails); }

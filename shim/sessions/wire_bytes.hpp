@@ -18,8 +18,9 @@ class ByteWriter {
   template <typename Number>
   void number(Number value) {
     static_assert(std::is_arithmetic_v<Number> || std::is_enum_v<Number>);
-    const auto* bytes = reinterpret_cast<const std::byte*>(&value);
-    out_.insert(out_.end(), bytes, bytes + sizeof value);
+    const std::size_t at = out_.size();
+    out_.resize(at + sizeof value);
+    std::memcpy(out_.data() + at, &value, sizeof value);
   }
   /// A number that mostly is small: seven bits in each byte, the lowest first; all but the last have the eighth.
   void small(std::uint32_t value) {

@@ -9,7 +9,7 @@
 #include "session_world.h"
 
 /* Entries of a folder of the kernel's, those that begin like this. */
-static int entries_of(const char *path, const char *prefix) {
+static inline int entries_of(const char *path, const char *prefix) {
   int count = 0;
   DIR *folder = opendir(path);
   EXPECT(folder, "%s", path);

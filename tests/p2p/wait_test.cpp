@@ -100,8 +100,8 @@ class Beds : public Sleeper {
  protected:
   /// Waits in vain on the first transport, with a second one beside it.
   void wait_beside(Silent& second) {
-    Engine engine{{.settings = without_patience(), .router = &router, .transports = {&first, self.get(), &second}}};
-    EXPECT_FALSE(value_of(engine.wait_until([] { return false; }, base::Deadline::after_seconds(0.1))));
+    Engine waiter{{.settings = without_patience(), .router = &router, .transports = {&first, self.get(), &second}}};
+    EXPECT_FALSE(value_of(waiter.wait_until([] { return false; }, base::Deadline::after_seconds(0.1))));
   }
   Silent first{"first", true, -1};
 };
@@ -123,8 +123,8 @@ TEST_F(Beds, WhatHasNoneIsPolledNowAndThen) {
 
 TEST_F(Beds, WhoIsAloneDoesNotWaitForItself) {
   Silent second("second", true, -1);
-  Engine engine{{.settings = without_patience(), .router = &router, .transports = {self.get(), &second}}};
-  EXPECT_FALSE(value_of(engine.wait_until([] { return false; }, base::Deadline::after_seconds(0.1))));
+  Engine waiter{{.settings = without_patience(), .router = &router, .transports = {self.get(), &second}}};
+  EXPECT_FALSE(value_of(waiter.wait_until([] { return false; }, base::Deadline::after_seconds(0.1))));
   EXPECT_GT(second.sleeps, 0);
   EXPECT_GT(second.longest, 1'000'000);
 }

@@ -105,7 +105,7 @@ base::Result<std::optional<void*>> get_attribute(const AttributeOwner& owner, in
 base::Status set_attribute(const AttributeOwner& owner, int number, void* value) {
   SHIM_TRY_ASSIGN(std::optional<Attribute> before, look_up(owner, number));
   KeyPtr key = find_key(number);
-  if (!key) key = before->key;
+  if (!key && before) key = before->key;
   if (before) SHIM_TRY(erase(owner, *before));
   owner.attributes.set(key, value);
   return {};

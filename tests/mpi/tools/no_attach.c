@@ -4,6 +4,7 @@
  *
  *   no_attach all|even PROGRAM [ARGUMENTS]     even: only in processes of even ranks
  */
+#define _GNU_SOURCE /* process_vm_readv */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
