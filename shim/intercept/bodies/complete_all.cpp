@@ -97,7 +97,6 @@ bool end_what_is_over(int count, MPI_Request* handles, const MPI_Status* statuse
   return true;
 }
 
-
 void collect_ours(Batch::AllOurs& ours, MPI_Request* requests, MPI_Status* statuses, Verdict& verdict, std::vector<int>& codes) {
   end_simple(ours, requests, statuses);
   for (std::size_t i = 0; i < ours.size(); ++i) {
