@@ -52,10 +52,8 @@ class EndedTogether {
   std::size_t number_ = 0;
 };
 
-/// Has it ended well, so that there is nothing to be said of it but its status? It is ready.
-[[gnu::always_inline]] inline bool is_simple(const RequestObject& object) {
-  return ends_with_others(object) && (object.request == nullptr || object.request->error() == nullptr);
-}
+/// Of one that is ready: has it ended well, so that there is nothing to be said of it but its status?
+bool has_gone_well(const RequestObject& object) { return object.request == nullptr || object.request->error() == nullptr; }
 
 /// Those that have been read out; the others have no object here.
 void end_together(std::span<const Batch::Ours> ours, MPI_Request* handles) {
@@ -64,25 +62,25 @@ void end_together(std::span<const Batch::Ours> ours, MPI_Request* handles) {
     if (object != nullptr) ended.add(*object, handles[index]);
 }
 
-/// Ends the simple ones, all in one pass, whose objects are null from here on. Not where it takes several: a handle that a wrong program has
-/// given twice would be read after its end.
-void end_simple(Batch::AllOurs& ours, MPI_Request* handles, MPI_Status* statuses) {
+/// Ends those that have gone well, all in one pass; their objects are null from here on. Not where it takes several: a handle that a
+/// wrong program has given twice would be read after its end.
+void end_well(Batch::AllOurs& ours, MPI_Request* handles, MPI_Status* statuses) {
   if (ours.size() > EndedTogether::kMost) return;
   EndedTogether ended;
   for (auto& [index, object] : ours) {
-    if (!is_simple(*object)) [[unlikely]] continue;
+    if (!ends_with_others(*object) || !has_gone_well(*object)) [[unlikely]] continue;
     abi::write_status(abi::status_at(statuses, index), outcome_of(*object));
     ended.add(*std::exchange(object, nullptr), handles[index]);
   }
 }
 
-/// Ends so many requests, all in one pass, up to the first that is not ready and simple. Answers whether there is none. The border's own are not asked
-/// whether they are ready: they may call the library below for that, and the table's lock may be held.
+/// Ends so many requests, all in one pass, up to the first that is under way or has not gone well. Answers whether there is none. The
+/// border's own are not asked whether they are ready: they may call the library below for that, and the table's lock may be held.
 bool end_up_to_first(int count, MPI_Request* handles) {
   EndedTogether ended;
   for (int i = 0; i < count; ++i) {
     RequestObject* const object = objects.requests.find(handles[i]);
-    if (object == nullptr || !ends_with_others(*object) || !is_ready(*object) || !is_simple(*object)) return false;
+    if (object == nullptr || !ends_with_others(*object) || !is_ready(*object) || !has_gone_well(*object)) return false;
     ended.add(*object, handles[i]);
   }
   return true;
@@ -98,7 +96,7 @@ bool end_what_is_over(int count, MPI_Request* handles, const MPI_Status* statuse
 }
 
 void collect_ours(Batch::AllOurs& ours, MPI_Request* requests, MPI_Status* statuses, Verdict& verdict, std::vector<int>& codes) {
-  end_simple(ours, requests, statuses);
+  end_well(ours, requests, statuses);
   for (std::size_t i = 0; i < ours.size(); ++i) {
     auto& [index, object] = ours[i];
     if (object == nullptr) [[likely]] continue;
