@@ -253,6 +253,12 @@ bool NodeSegment::is_alive(std::uint32_t index) const {
   return is_running(mark_in(control), state_->own);
 }
 
+bool NodeSegment::has_died(std::uint32_t index) const {
+  const SlotControl& control = state_->control(index);
+  // acquire: pairs with the releases in set_ready() and leave()
+  return control.state.load(std::memory_order_acquire) == value(SlotState::ready) && !is_running(mark_in(control), state_->own);
+}
+
 std::int32_t NodeSegment::pid(std::uint32_t index) const {
   const ProcessMark mark = mark_in(state_->control(index));
   return mark.pid_namespace == state_->own.pid_namespace ? mark.pid : 0;

@@ -71,6 +71,8 @@ class NodeSegment final : public base::SharedArea {
   base::Status back_pair_to(std::uint32_t index) override;
   bool is_ready(std::uint32_t index) const override;
   bool is_alive(std::uint32_t index) const override;
+  /// True if the process of this slot has ended without leaving.
+  bool has_died(std::uint32_t index) const;
   double processes_per_core() const override;
   std::int32_t pid(std::uint32_t index) const override;
 

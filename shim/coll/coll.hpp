@@ -45,9 +45,32 @@ class Comm {
   /// @param locality null: nothing is known of it
   Comm(p2p::Engine& engine, p2p::Context& context, ScratchPoolPtr scratch, int rank, int size, Comm* local = nullptr,
        const Locality* locality = nullptr)
-      : engine_(&engine), context_(&context), scratch_(std::move(scratch)), local_(local), locality_(locality), rank_(rank), size_(size) {}
+      : engine_(&engine),
+        context_(&context),
+        turns_(&p2p::Engine::turns_of(context)),
+        has_failed_(&p2p::Engine::collectives_have_failed(context)),
+        scratch_(std::move(scratch)),
+        local_(local),
+        locality_(locality),
+        rank_(rank),
+        size_(size) {}
   p2p::Engine& engine() const { return *engine_; }
   p2p::Context& context() const { return *context_; }
+  /// True once no collective on this communicator can succeed any more.
+  bool has_failed() const {
+    // acquire: pairs with the release in Core::fail_collectives
+    return has_failed_->load(std::memory_order_acquire) || (local_ != nullptr && local_->has_failed());
+  }
+  /// The reason, where it has failed.
+  base::Error failure() const {
+    return has_failed_->load(std::memory_order_acquire) ? engine_->collective_failure(*context_) : local_->failure();
+  }
+  /// This member has given a collective up: all members' collectives end (Engine::fail_collectives), of both groups of an
+  /// intercommunicator.
+  void fail(const base::Error& reason) {
+    engine_->fail_collectives(*context_, reason);
+    if (local_ != nullptr) local_->fail(reason);
+  }
   const ScratchPoolPtr& scratch() const { return scratch_; }
   int rank() const { return rank_; }
   /// Of all processes; of an intercommunicator: of those that ranks of its messages name, the other group's.
@@ -88,13 +111,20 @@ class Comm {
   };
   MeetingPlace& meeting_place() { return meeting_place_; }
   /// The tag of the next collective: all members call collectives in the same order, so all take the same one.
-  int next_tag() { return static_cast<int>(sequence_++ & 0x3fffffff); }
+  int next_tag(std::uint8_t call = 0) { return checked(turns_->next(call)); }
   /// The tag of the next persistent collective, for all its starts. Out of the others' way, who come round to their first one.
-  int next_lasting_tag() { return static_cast<int>(lasting_++ & 0x1fffffff) | 0x40000000; }
+  int next_lasting_tag(std::uint8_t call) { return checked(turns_->next_lasting(call)); }
+  /// This member has refused a call for its arguments; see Engine::note_refusal.
+  void note_refusal(const base::Error& reason, bool is_lasting) {
+    engine_->note_refusal(*context_, is_lasting, reason);
+    if (local_ != nullptr) local_->note_refusal(reason, is_lasting);
+  }
 
  private:
   p2p::Engine* engine_;
   p2p::Context* context_;
+  p2p::CollectiveTurns* turns_;
+  const std::atomic<bool>* has_failed_;
   ScratchPoolPtr scratch_;
   Comm* local_;
   const Locality* locality_;
@@ -103,26 +133,30 @@ class Comm {
   static constexpr int kFewestOverNodes = 3;  ///< two nodes, one of which has two
   std::unique_ptr<std::once_flag> nodes_known_ = std::make_unique<std::once_flag>();
   mutable std::unique_ptr<const Nodes> nodes_;
+  int checked(int tag) {
+    if (turns_->is_disputed()) [[unlikely]] engine_->check_turn(*context_, tag);
+    return tag;
+  }
   MeetingPlace meeting_place_;
   int rank_, size_;
-  std::uint32_t sequence_ = 0, lasting_ = 0;
 };
 
 /// A collective's place among those of its communicator: the tag of its messages. Taken when the collective is called, after its
 /// arguments were looked at: a call that is refused for them has not taken place, and another may follow.
 struct Turn {
-  Turn(Comm& of)  // NOLINT(google-explicit-constructor)
-      : comm(&of), tag(of.next_tag()), local_tag(of.local() != nullptr ? of.local()->next_tag() : 0) {}
+  /// @param call which collective, so that members that call another one after a refusal are found; 0: not to be told apart
+  Turn(Comm& of, std::uint8_t call = 0)  // NOLINT(google-explicit-constructor)
+      : comm(&of), tag(of.next_tag(call)), local_tag(of.local() != nullptr ? of.local()->next_tag(call) : 0) {}
   /// For a collective that all members run to its end where they call it: what is made of it may have been run when it is answered.
-  static Turn blocking(Comm& of) {
-    Turn turn(of);
+  static Turn blocking(Comm& of, std::uint8_t call = 0) {
+    Turn turn(of, call);
     turn.is_blocking = true;
     return turn;
   }
   /// For all starts of a persistent collective: members may start theirs in different orders (MPI-4.1 §6.13), and messages of one
   /// start do not overtake those of the last.
-  static Turn lasting(Comm& of) {
-    return {&of, of.next_lasting_tag(), of.local() != nullptr ? of.local()->next_lasting_tag() : 0};
+  static Turn lasting(Comm& of, std::uint8_t call = 0) {
+    return {&of, of.next_lasting_tag(call), of.local() != nullptr ? of.local()->next_lasting_tag(call) : 0};
   }
 
   Comm* comm;
@@ -191,7 +225,7 @@ Task reduce_scatter_block(const Turn& turn, const types::ConstBuffer& send, void
                           const types::Type& type, const types::Op& op);
 
 /// Runs a task to its end, making progress. Errors: those of the operations inside (truncate, proc_aborted, op, ...), no_mem.
-/// After an error the user's buffers may still be in use by messages that could not be taken back.
+/// After any but truncate all members' collectives on the communicator have failed, now and later; nothing uses the buffers any more.
 base::Status run_to_end(Comm& comm, Task task);
 inline base::Status run(Comm& comm, Task task) {
   if (task.is_over()) [[likely]] return task.take_result();

@@ -2,43 +2,12 @@
 #include "shim/coll/execution.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <memory>
 #include <new>
 #include <string>
 
 #include "shim/coll/scratch.hpp"
 
 namespace shim::coll {
-namespace {
-
-/// Frames and requests of a collective that failed: they stay until the last request is done, because until then the
-/// engine may read or write scratch memory of the frames.
-class Leftovers {
- public:
-  static void leave(p2p::Engine& engine, Task task, Requests requests) {
-    auto self = std::make_shared<Leftovers>(engine, std::move(task), std::move(requests));
-    // release: pairs with the acquire in look()
-    self->number_.store(engine.add_progress([self] { self->look(); }), std::memory_order_release);
-  }
-  Leftovers(p2p::Engine& engine, Task task, Requests requests)
-      : engine_(engine), task_(std::move(task)), requests_(std::move(requests)) {}
-
- private:
-  void look() {
-    const std::uint64_t number = number_.load(std::memory_order_acquire);
-    if (number == 0) return;  // leave() is not through yet
-    requests_.collect(engine_);
-    if (requests_.empty()) engine_.remove_progress(number);
-  }
-
-  p2p::Engine& engine_;
-  Task task_;
-  Requests requests_;
-  std::atomic<std::uint64_t> number_{0};
-};
-
-}  // namespace
 
 void Requests::Faults::note(const base::Error& error) {
   const bool is_of_message = error.error_class() == base::ErrorClass::truncate || error.error_class() == base::ErrorClass::type;
@@ -74,18 +43,11 @@ bool Requests::has_any_done() const {
   return std::ranges::any_of(posted_, [](const Posted& posted) { return posted.request->is_done(); });
 }
 
-void Requests::cancel(p2p::Engine& engine) {
-  for (const Posted& posted : posted_) {
-    // one that cannot be cancelled any more is done soon
-    if (posted.way == Way::receive) static_cast<void>(engine.cancel(*posted.request));
-  }
-  collect(engine);
-}
-
-Execution::Execution(p2p::Engine& engine, Task task, Way way)
-    : engine_(engine), way_(way), outermost_(std::move(task)), innermost_(outermost_.handle()) {
+Execution::Execution(Comm& comm, Task task, Way way)
+    : engine_(comm.engine()), comm_(comm), way_(way), outermost_(std::move(task)), innermost_(outermost_.handle()) {
   if (innermost_) innermost_.promise().execution = this;
   else fail({base::ErrorClass::no_mem, "no memory to start a collective operation"});
+  if (comm.has_failed()) [[unlikely]] fail(comm.failure());
 }
 
 bool Execution::advance() {
@@ -144,9 +106,19 @@ void Execution::enter(Task::Handle task) {
   innermost_ = task;
 }
 
-void Execution::abandon() {
-  requests_.cancel(engine_);
-  if (!requests_.empty()) Leftovers::leave(engine_, std::move(outermost_), std::move(requests_));
+base::Status Execution::take_error() {
+  if (!error_) return std::move(*mismatch_);
+  give_up(*error_);
+  return std::move(*error_);
+}
+
+/// Afterwards all that is posted is done.
+void Execution::give_up(const base::Error& reason) {
+  comm_.fail(reason);
+  requests_.collect(engine_);
+  // where a request is waited for, its driver sees to that (run.cpp)
+  if (way_ != Way::suspended && !engine_.has_told_failures())
+    static_cast<void>(engine_.wait_until([this] { return engine_.has_told_failures(); }, base::Deadline::after_seconds(kTellingSeconds)));
 }
 
 void Task::promise_type::Final::await_suspend(Handle self) const noexcept {

@@ -5,6 +5,7 @@
 #include <boost/container/small_vector.hpp>
 #include <optional>
 
+#include "shim/coll/coll.hpp"
 #include "shim/coll/task.hpp"
 #include "shim/p2p/p2p.hpp"
 
@@ -25,8 +26,6 @@ class Requests {
   };
   /// Gives back what is done.
   Faults collect(p2p::Engine& engine);
-  /// Takes receives back that no message has matched. What is left after this uses memory until it is done.
-  void cancel(p2p::Engine& engine);
   bool empty() const { return posted_.empty(); }
   bool has_any_done() const;
 
@@ -40,18 +39,24 @@ class Requests {
   boost::container::small_vector<Posted, 8> posted_;
 };
 
+/// For how long a member that has given a collective up waits until the others' memory has its notices. There is room as soon as their
+/// processes look at their packets.
+inline constexpr double kTellingSeconds = 1;
+
 /// Not thread-safe: its owner sees to it that one thread at a time advances it. Does not move, because frames point to it.
 class Execution {
  public:
   /// How its task waits: for a single message in the engine; in the engine for no more than moments, so that its driver sees all longer
   /// waits; or by being suspended whatever it waits for.
   enum class Way : std::uint8_t { blocking, watched, suspended };
-  Execution(p2p::Engine& engine, Task task, Way way);
+  Execution(Comm& comm, Task task, Way way);
   /// Without a task: keeps the errors of a collective that its caller runs.
-  explicit Execution(p2p::Engine& engine) : engine_(engine), way_(Way::blocking) {}
-  /// Cancels what is in flight; where something cannot be cancelled, its memory is kept in the engine's care until it is done.
+  explicit Execution(Comm& comm) : engine_(comm.engine()), comm_(comm), way_(Way::blocking) {
+    if (comm.has_failed()) [[unlikely]] fail(comm.failure());
+  }
+  /// Of a collective that has not ended, or whose result nobody took: gives it up.
   ~Execution() {
-    if (!requests_.empty()) abandon();
+    if (!requests_.empty()) [[unlikely]] give_up({base::ErrorClass::other, "a member has left a collective before its end"});
   }
   Execution(const Execution&) = delete;
   Execution& operator=(const Execution&) = delete;
@@ -59,11 +64,10 @@ class Execution {
   /// Runs until the task waits for a message or ends. True when it has ended.
   bool advance();
   bool has_ended() const { return error_ || !innermost_; }
-  /// After the end: the error, if that is how it ended. The result is given once.
+  /// After the end: the error, if that is how it ended, and then the others have been told. The result is given once.
   base::Status take_result() {
-    if (error_) [[unlikely]] return std::move(*error_);
-    if (mismatch_) [[unlikely]] return std::move(*mismatch_);
-    return {};
+    if (error_ || mismatch_) [[unlikely]] return take_error();
+    return engine_.confirm_reads(comm_.context());
   }
 
   // --- for tasks
@@ -94,9 +98,11 @@ class Execution {
 
  private:
   bool collect();
-  void abandon();
+  base::Status take_error();
+  void give_up(const base::Error& reason);
 
   p2p::Engine& engine_;
+  Comm& comm_;
   Way way_;
   Task outermost_;
   Task::Handle innermost_;   ///< the next to resume; null after the end

@@ -13,7 +13,7 @@ namespace shim::coll {
 /// length than expected the collective goes on.
 class Immediate {
  public:
-  explicit Immediate(const Turn& turn) : call(call_on(turn)), execution_(turn.comm->engine()) {}
+  explicit Immediate(const Turn& turn) : call(call_on(turn)), execution_(*turn.comm) {}
   const Call call;
 
   /// Our own block goes to its place.

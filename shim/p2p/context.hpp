@@ -3,6 +3,9 @@
 #pragma once
 
 #include <array>
+#include <atomic>
+#include <optional>
+#include <vector>
 
 #include "shim/p2p/matching.hpp"
 #include "shim/p2p/p2p.hpp"
@@ -60,6 +63,16 @@ class alignas(base::kApart) Context {
   int others = -1;               ///< members that are not ourselves; -1 until somebody fails
   int failed = 0;                ///< members known to be dead, or out of reach
   const Peer* loser = nullptr;   ///< one of them whose messages were lost
+  bool has_failures = false;     ///< a member has failed, or all collectives: off the short ways
+  /// Why no collective can complete any more; nothing where they can. See collective_failure.cpp.
+  std::optional<base::Error> collective_failure;
+  CollectiveTurns turns;
+  /// The last refusal since the last call, of those with usual tags and with lasting ones.
+  std::array<std::optional<base::ErrorClass>, 2> refusals;
+  std::vector<wire::CallAfterRefusal> disputed;  ///< of other members, of calls that this one has not made yet
+  wire::Origin reported_failed;  ///< the process whose death is the reason, as a member has reported
+  /// True once collective_failure is set, for collectives that begin: a look without the engine's lock.
+  std::atomic<bool> collectives_have_failed{false};
 };
 
 }  // namespace shim::p2p

@@ -25,6 +25,7 @@ Context* Core::make_context(ContextSpec context_spec) {
       context->matching(message->plane).add(*message);
     }
   }
+  if (!early_notices_.empty() || !early_disputes_.empty()) [[unlikely]] take_early_notices(*context);
   return context.release();
 }
 
@@ -46,8 +47,15 @@ void Core::drop_all(const std::vector<Message*>& messages) {
   }
 }
 
-void Core::set_first_base(std::uint32_t base) { drop_all(contexts_.set_first_base(base)); }
-void Core::skip_base(std::uint32_t base) { drop_all(contexts_.skip_base(base)); }
+void Core::set_first_base(std::uint32_t base) {
+  drop_all(contexts_.set_first_base(base));
+  drop_early_notices();
+}
+
+void Core::skip_base(std::uint32_t base) {
+  drop_all(contexts_.skip_base(base));
+  drop_early_notices();
+}
 
 Core::Core(EngineSpec engine_spec)
     : spec(std::move(engine_spec)),

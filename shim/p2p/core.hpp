@@ -145,7 +145,7 @@ class alignas(base::kApart) Core final : private transport::Sink {
   void take_message(Context& context, Message& message);
   /// Waits for what this rank's process brings about, which has_come() tells under the lock; for no longer than it may come.  No lock.
   template <typename Come>
-  base::Status await_from(Context& context, int source, const Come& has_come);
+  base::Status await_from(const Address& from, const Come& has_come);
   /// Waits for such a message and shows it to visit(Message&) under the lock.  No lock.
   template <typename Visit>
   base::Status await_message(Context& context, int source, int tag, const Visit& visit);
@@ -166,6 +166,18 @@ class alignas(base::kApart) Core final : private transport::Sink {
   /// A link refused a packet for good.
   void on_send_error(Peer& to, const base::Error& reason);
   void check_liveness();  ///< no lock
+
+  // --- collective_failure.cpp
+  /// See Engine::fail_collectives.
+  void fail_collectives(Context& context, const base::Error& reason);
+  /// Why a receive from there cannot succeed any more; null where it can.
+  const base::Error* failure_of(const Address& from);
+  void note_refusal(Context& context, bool is_lasting, const base::Error& reason);
+  /// Tells the members about a call after a refusal, and looks at what they have told.
+  void check_turn(Context& context, int tag);
+  bool has_told_failures() const;
+  bool has_unconfirmed_reads() const { return has_unconfirmed_reads_.load(std::memory_order_relaxed); }  ///< no lock
+  void confirm_reads();
 
   // --- wait.cpp; all no lock
   /// One round; answers how much moved. Thorough: asks every transport.
@@ -203,8 +215,7 @@ class alignas(base::kApart) Core final : private transport::Sink {
     int skip = 0;    ///< rounds until it is asked again
   };
   struct Probing {
-    Context* context;
-    int source;
+    Address from;
   };
   struct ControlMessage {
     base::ProcessId from;
@@ -315,9 +326,25 @@ class alignas(base::kApart) Core final : private transport::Sink {
   bool write_parts(const wire::Share& share);
   void on_share(const wire::Share& header);
 
+  void end_collective_receives(Context& context);
+  void end_collective_sends(Context& context);
+  ReceiveRequest* find_matched_receive(const Context& context);
+  SendRequest* find_collective_send(const Context& context);
+  void tell_members(Context& context);
+  wire::Origin failed_member(const Context& context) const;
+  void on_collectives_failed(const wire::CollectivesFailed& notice);
+  void on_call_after_refusal(const wire::CallAfterRefusal& notice);
+  void settle_disputes(Context& context);
+  template <typename Notice>
+  void transmit_to_members(Context& context, Notice notice);
+  void take_notice(Context& context, const wire::CollectivesFailed& notice);
+  void take_early_notices(Context& context);
+  void drop_early_notices();
+
   struct Concerns;
   Concerns concerns();
   void add_concern(Concerns& concerns, const Context& context, int source) const;
+  void add_members(Concerns& concerns, const Context& context) const;
   struct Round {
     int moved = 0;
     bool is_time_to_look_around = false;
@@ -342,7 +369,7 @@ class alignas(base::kApart) Core final : private transport::Sink {
   [[gnu::hot]] bool is_turn_of_other_engines();
   [[gnu::hot]] int poll_for(const Awaited& awaited, base::Status& status);
   void end_all(Peer& with, const base::Error& reason);
-  void note_failure(Context& context, Peer& gone);
+  void note_failure(Context& context, Peer& gone, bool has_died);
   void take_what_has_come();
   bool is_cut_off(base::ProcessId process) const;
   std::vector<base::ProcessId> losers() const;
@@ -386,6 +413,11 @@ class alignas(base::kApart) Core final : private transport::Sink {
   std::vector<Gathered*> gathered_;  ///< that are not empty
   int gathered_rounds_ = 0;  ///< in which messages are gathered whatever waits here
   std::vector<Recall> recalls_;
+
+  /// Of communicators that are not made here yet; by id of the user plane.
+  std::unordered_map<base::ContextId, wire::CollectivesFailed> early_notices_;
+  std::unordered_map<base::ContextId, std::vector<wire::CallAfterRefusal>> early_disputes_;
+  std::atomic<bool> has_unconfirmed_reads_{false};  ///< changed under the lock
 
   std::deque<ControlMessage> inbox_;
   std::shared_ptr<const ControlHandler> handler_;

@@ -41,6 +41,7 @@ void sort_out_doubles(std::vector<base::ProcessId>& processes) {
 /// Whom this engine depends on at the moment: processes one by one, and sets of which one living member is enough.
 struct Core::Concerns {
   std::vector<base::ProcessId> single;
+  std::vector<base::ProcessId> members;  ///< of communicators with collectives under way: which end with a member's death
   std::vector<std::vector<base::ProcessId>> any;
 };
 
@@ -57,19 +58,35 @@ void Core::add_concern(Concerns& concerns, const Context& context, int source) c
   }
 }
 
+void Core::add_members(Concerns& concerns, const Context& context) const {
+  for (int rank = 0; rank < context.size; ++rank) {
+    const base::ProcessId member = context.spec.members->at(rank);
+    if (member != spec.self) concerns.members.push_back(member);
+  }
+}
+
 Core::Concerns Core::concerns() {
   Concerns all;
+  std::vector<const Context*> in_collectives;  // those of ended communicators among them: for comparison alone
   for (auto& [process, peer] : peers_) {
     if (!peer->unfinished.empty() || !peer->incoming.empty() || !peer->queue.empty() || !peer->below.empty()) all.single.push_back(process);
+    for (const SendRequest& request : peer->unfinished)
+      if (request.address.plane == Plane::collective) in_collectives.push_back(request.address.context);
+  }
+  for (const Probing* probing : probing_) {
+    add_concern(all, *probing->from.context, probing->from.rank);
+    if (probing->from.plane == Plane::collective) in_collectives.push_back(probing->from.context);
   }
   contexts_.for_each([&](Context& context) {
     for (Matching& matching : context.queues) {
       if (!matching.has_posted()) continue;
       matching.for_each_source([&](int source) { add_concern(all, context, source); });
     }
+    const bool is_collective = context.matching(Plane::collective).has_posted() || std::ranges::find(in_collectives, &context) != in_collectives.end();
+    if (is_collective && !context.collective_failure) add_members(all, context);
   });
-  for (const Probing* probing : probing_) add_concern(all, *probing->context, probing->source);
   sort_out_doubles(all.single);
+  sort_out_doubles(all.members);
   return all;
 }
 
@@ -83,9 +100,12 @@ void Core::check_liveness() {
     next_liveness_ = now + kLivenessInterval;
     give_up_recalls();
     for (const Polled& polled : transports_) polled.transport->look_for_losses();
+    for_each_retained([&](Context& context) {
+      if (!context.disputed.empty()) settle_disputes(context);
+    });
     watched = concerns();
     note_late_losses();
-    if (has_losses()) find_ways(watched, guard);
+    find_ways(watched, guard);
     gone = cut_off = losers();
   }
   const auto is_gone = [&](base::ProcessId process) {
@@ -97,6 +117,10 @@ void Core::check_liveness() {
   };
   for (base::ProcessId process : watched.single) {
     if (process != spec.self && is_gone(process)) gone.push_back(process);
+  }
+  for (base::ProcessId process : watched.members) {
+    // one that has left as it should has done its part
+    if (process != spec.self && spec.router->has_died(process)) gone.push_back(process);
   }
   for (const auto& members : watched.any) {
     for (base::ProcessId process : members) {
@@ -121,23 +145,28 @@ bool Core::has_losses() const {
   return std::ranges::any_of(transports_, [](const Polled& polled) { return polled.transport->has_losses(); });
 }
 
-/// Who only receives from a process has no way to it, which could say that its messages were lost; found are ways that say so. What does not
-/// succeed is tried again by the next look.
+/// Opens links to processes that this one only receives from: between nodes their connection tells of a death, and over a fabric they tell
+/// of lost messages. What does not succeed is tried again by the next look.
 void Core::find_ways(const Concerns& watched, Guard& guard) {
+  const bool has_losses = this->has_losses();
   const auto find_way = [&](base::ProcessId process) {
     const auto known = peers_.find(process);
     if (process == spec.self || (known != peers_.end() && known->second->link != nullptr)) return;
     guard.unlock();
     auto route = spec.router->route_to(process);
     guard.lock();
-    if (!route || !route->transport->has_losses()) return;
-    auto link = route->transport->open(route->address);
-    if (!link || !route->transport->has_lost(**link)) return;
+    if (!route) return;
+    const bool tells_of_death = route->transport->tells_of_death();
+    if (!tells_of_death && !route->transport->has_losses()) return;
+    if (!tells_of_death) {
+      auto link = route->transport->open(route->address);
+      if (!link || !route->transport->has_lost(**link)) return;
+    }
     Peer& to = peer(process);
-    if (to.link == nullptr) (void)open_link(to, *std::move(route));
+    if (to.link == nullptr && !to.failure) (void)open_link(to, *std::move(route));
   };
   std::ranges::for_each(watched.single, find_way);
-  for (const auto& members : watched.any) std::ranges::for_each(members, find_way);
+  if (has_losses) for (const auto& members : watched.any) std::ranges::for_each(members, find_way);
 }
 
 /// Of those whose way failed before it said so: it fails for a death as well.
@@ -239,7 +268,8 @@ void Core::fail(Peer& gone, const base::Error& reason) {
     retired_.push_back(std::move(found->second));
     peers_.erase(found);
   }
-  for_each_retained([&](Context& context) { note_failure(context, gone); });
+  const bool has_died = spec.router->has_died(gone.process);
+  for_each_retained([&](Context& context) { note_failure(context, gone, has_died); });
 }
 
 /// Ending its last receive must not take a context away under us.
@@ -256,7 +286,8 @@ void Core::for_each_retained(const Do& act) {
   }
 }
 
-void Core::note_failure(Context& context, Peer& gone) {
+/// A member that has left as it should has done its part of the collectives that others are still in: only those end that wait for it.
+void Core::note_failure(Context& context, Peer& gone, bool has_died) {
   bool is_member = false;
   int others = 0;
   for (int rank = 0; rank < context.size; ++rank) {
@@ -268,9 +299,11 @@ void Core::note_failure(Context& context, Peer& gone) {
     if (known != &gone && known != nullptr && known->failure) continue;  // an earlier life of it, which is what we knew
     known = &gone;
     ++context.failed;
+    context.has_failures = true;
     if (gone.has_lost) context.loser = &gone;
   }
   context.others = others;
+  if (is_member && has_died) fail_collectives(context, *gone.failure);
   if (is_member) end_hopeless(context);
 }
 

@@ -5,6 +5,7 @@
 // Nothing here knows an MPI handle, a session, or a group; a communicator is seen as a Context.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -83,6 +84,58 @@ struct ContextSpec {
   std::shared_ptr<const ContextBases> bases;    ///< of the members
   std::uint32_t own_base = 0;                   ///< ours
   base::ContextPath path;
+};
+
+/// How far the calls of collectives on a communicator have come: the tags of their messages, in the order of the calls, which is the
+/// same at all members. Kept with the communicator's context; the caller of collectives counts.
+class CollectiveTurns {
+ public:
+  /// Persistent collectives take tags of their own, which the other calls come to when they begin again.
+  static constexpr std::uint32_t kTags = 0x4000'0000, kLastingTags = 0x2000'0000;
+  /// @param call which collective it is; 0 where members cannot take it for another
+  int next(std::uint8_t call) { return static_cast<int>(calls_.take(call) % kTags); }
+  int next_lasting(std::uint8_t call) { return static_cast<int>(lasting_.take(call) % kLastingTags | kTags); }
+  /// True if something is to be looked at after a call has taken its turn (Engine::check_turn).
+  bool is_disputed() const { return is_disputed_.load(std::memory_order_relaxed); }
+
+ private:
+  friend class Core;
+  static bool is_lasting(int tag) { return (static_cast<std::uint32_t>(tag) & kTags) != 0; }
+
+  /// The calls of one kind of tags. Only the last ones are remembered: members are not that far apart.
+  class Sequence {
+   public:
+    std::uint32_t take(std::uint8_t call) {
+      // relaxed: calls on one communicator follow each other; others' looks are repeated while somebody waits
+      const std::uint32_t taken = next_.load(std::memory_order_relaxed);
+      calls_[taken % calls_.size()].store(call, std::memory_order_relaxed);
+      next_.store(taken + 1, std::memory_order_relaxed);
+      return taken;
+    }
+    /// So many calls ago, 0 for the last one, was the one with this number; negative: it has not been made. Numbers have fewer bits.
+    std::int32_t age(std::uint32_t number, int unused_bits) const {
+      const std::uint32_t passed = next_.load(std::memory_order_relaxed) - number - 1;
+      return static_cast<std::int32_t>(passed << unused_bits) >> unused_bits;
+    }
+    std::uint8_t call_of(std::uint32_t number) const { return calls_[number % calls_.size()].load(std::memory_order_relaxed); }
+    static constexpr int kRemembered = 64;
+
+   private:
+    std::atomic<std::uint32_t> next_{0};
+    std::array<std::atomic<std::uint8_t>, kRemembered> calls_{};
+  };
+  const Sequence& sequence_of(int tag) const { return is_lasting(tag) ? lasting_ : calls_; }
+  /// True if the call that this tag belongs to has been made.
+  bool has_begun(int tag) const { return sequence_of(tag).age(static_cast<std::uint32_t>(tag), is_lasting(tag) ? 3 : 2) >= 0; }
+  /// True if that call, which has begun, was this one, as far as it is remembered.
+  bool was(int tag, std::uint8_t call) const {
+    const Sequence& sequence = sequence_of(tag);
+    const auto number = static_cast<std::uint32_t>(tag);
+    return sequence.age(number, is_lasting(tag) ? 3 : 2) >= Sequence::kRemembered || sequence.call_of(number) == call;
+  }
+
+  Sequence calls_, lasting_;
+  std::atomic<bool> is_disputed_{false};  ///< a hint, pairs with nothing
 };
 
 class Engine;
@@ -167,6 +220,9 @@ class Router {
   virtual base::Result<Route> route_to(base::ProcessId process) = 0;
   /// False when the process is known to have died or left; asked now and then while somebody waits.
   virtual bool is_alive(base::ProcessId process) = 0;
+  /// True if the process is known to have died: it has not ended its last session as it should. Called with the engine's lock held:
+  /// must not call the engine.
+  virtual bool has_died(base::ProcessId process) { return !is_alive(process); }
   /// Is there anybody in the process who takes packets now? A flush does not wait for one who does not. Called with the engine's
   /// lock held: must not call the engine.
   virtual bool takes_packets(base::ProcessId) { return true; }
@@ -302,6 +358,28 @@ class Engine {
   /// Waits, making progress, until a condition holds that this rank's process brings about without a message. It is evaluated under the
   /// engine's lock and must not call the engine. Errors: proc_aborted (that process has died or left).
   base::Status wait_for(Context& context, int rank, const std::function<bool()>& condition);
+  // --- collectives that fail (collective_failure.cpp)
+  /// Ends all operations of collectives on this communicator with this error, now and later, and tells the other members, whose
+  /// collectives end as well: a member that has given up would be waited for without end. On return nothing of these operations
+  /// touches the memory that they were given. Messages of the user are not concerned. Later calls change nothing.
+  void fail_collectives(Context& context, const base::Error& reason);
+  /// True once they have failed; for any thread, without a lock, as long as the context lives.
+  static const std::atomic<bool>& collectives_have_failed(const Context& context);
+  /// The reason, once they have.
+  base::Error collective_failure(Context& context);
+  /// This member has refused a call of a collective for its arguments, which has not taken place: the program may call again. The other
+  /// members are told which collective it calls in its place; if that is another one than theirs, all members' collectives fail. Local.
+  void note_refusal(Context& context, bool is_lasting, const base::Error& reason);
+  /// After a call has taken its turn, where CollectiveTurns::is_disputed().
+  void check_turn(Context& context, int tag);
+  static CollectiveTurns& turns_of(Context& context);
+  /// True unless what fail_collectives() has to tell still waits for room. Until then a member may take as good what it reads from
+  /// memory that is the caller's again.
+  bool has_told_failures();
+  /// After collectives that went well: fails where a member had given one up while this process read from its memory. Local.
+  /// Errors: the member's.
+  base::Status confirm_reads(Context& context);
+
   /// May whoever waits keep its core for a moment? Not where processes outnumber cores.
   bool may_spin() const;
 

@@ -23,8 +23,8 @@ void Core::take_message(Context& context, Message& message) {
 }
 
 template <typename Come>
-base::Status Core::await_from(Context& context, int source, const Come& has_come) {
-  Probing probing{&context, source};
+base::Status Core::await_from(const Address& from, const Come& has_come) {
+  Probing probing{from};
   {
     Guard guard = enter();
     probing_.push_back(&probing);
@@ -33,7 +33,7 @@ base::Status Core::await_from(Context& context, int source, const Come& has_come
   auto waited = wait([&] {
     Guard guard = enter();
     if (has_come()) return true;
-    if (const base::Error* reason = failure_of(context, source)) failure = reason->clone();
+    if (const base::Error* reason = failure_of(from)) failure = reason->clone();
     return failure.has_value();
   });
   Guard guard = enter();
@@ -45,7 +45,7 @@ base::Status Core::await_from(Context& context, int source, const Come& has_come
 
 template <typename Visit>
 base::Status Core::await_message(Context& context, int source, int tag, const Visit& visit) {
-  return await_from(context, source, [&] {
+  return await_from({&context, source, kAnyTag, Plane::user}, [&] {
     Message* message = find_message(context, source, tag);
     if (message != nullptr) visit(*message);
     return message != nullptr;
@@ -53,7 +53,7 @@ base::Status Core::await_message(Context& context, int source, int tag, const Vi
 }
 
 base::Status Engine::wait_for(Context& context, int rank, const std::function<bool()>& condition) {
-  return core_->await_from(context, rank, condition);
+  return core_->await_from({&context, rank, kAnyTag, Plane::collective}, condition);
 }
 
 base::Result<Outcome> Engine::probe(Context& context, int source, int tag) {

@@ -169,6 +169,12 @@ void Core::take_packet(transport::ConstSpan packet) {
     case wire::Kind::go_ahead:
       if (auto header = wire::read<wire::Flow>(packet)) on_flow(*header);
       break;
+    case wire::Kind::collectives_failed:
+      if (auto notice = wire::read<wire::CollectivesFailed>(packet)) on_collectives_failed(*notice);
+      break;
+    case wire::Kind::call_after_refusal:
+      if (auto notice = wire::read<wire::CallAfterRefusal>(packet)) on_call_after_refusal(*notice);
+      break;
     case wire::Kind::control:
       if (auto header = wire::read<wire::Control>(packet)) on_control(*header, packet.subspan(sizeof *header));
       break;
@@ -206,7 +212,7 @@ bool Core::may_take_short_way(const Awaited& awaited) {
   Context& context = *awaited.address.context;
   Matching& matching = context.matching(awaited.address.plane);
   if (matches_below_ && may_come_from_below(context, awaited.address.rank, awaited.address.plane)) return false;
-  if (context.failed != 0 || matching.has_posted() || matching.find_arrived(awaited.address.rank, awaited.address.tag) != nullptr)
+  if (context.has_failures || matching.has_posted() || matching.find_arrived(awaited.address.rank, awaited.address.tag) != nullptr)
     return false;
   if (!busy_.empty() || !reads_.empty() || !shares_.empty() || !unrouted_.empty() || !inbox_.empty()) return false;
   if (++short_ways_ < kShortWaysInARow) [[likely]] return true;
@@ -294,7 +300,7 @@ bool Core::serve_posted(Context& context, Matching& matching, int source) {
   }
   if (is_turn_of_others()) [[unlikely]] return false;  // the next round takes it
   const Peer* sender = context.known_peer(from.rank);
-  if (sender == nullptr || sender->link == nullptr || !into.type->contiguous || context.failed != 0) return false;
+  if (sender == nullptr || sender->link == nullptr || !into.type->contiguous || context.has_failures) return false;
   if (matching.find_arrived(from.rank, from.tag) != nullptr) return false;
   const transport::ConstSpan packet = sender->transport->front(*sender->link);
   WholeMessage message;
@@ -346,6 +352,12 @@ void Core::deliver(ReceiveRequest& request, const Arrival& arrival, Context& con
   Matching& matching = context.matching(request.address.plane);
   request.source = request.address.rank;
   request.tag = request.address.tag;
+  const base::Error* failure = nullptr;
+  if (context.has_failures) [[unlikely]] {
+    failure = failure_of(request.address);
+    // an announcement may be of memory that its sender's caller has back
+    if (context.collective_failure && failure == &*context.collective_failure) return failure->clone();
+  }
   if (Arrived* arrived = matching.find_arrived(request.source, request.tag)) {
     matching.remove(*arrived);
     auto& message = static_cast<Message&>(*arrived);
@@ -353,9 +365,7 @@ void Core::deliver(ReceiveRequest& request, const Arrival& arrival, Context& con
     free_message(message);
     return {};
   }
-  if (context.failed != 0) [[unlikely]] {
-    if (const base::Error* reason = failure_of(context, request.source)) return reason->clone();
-  }
+  if (failure != nullptr) [[unlikely]] return failure->clone();
   if (!matches_below_ || !start_below(request)) post(request);
   return {};
 }

@@ -179,6 +179,7 @@ bool Core::end_if_read(ReceiveRequest& request) {
   wire::Finished reply;
   reply.send = request.remote_send;
   if (request.wanted != 0) ++counts.single_copies;
+  if (request.address.plane == Plane::collective) has_unconfirmed_reads_.store(true, std::memory_order_relaxed);
   end_long(request);  // before the reply: if that fails, it ends all that is still under way with this peer
   transmit(from, reply);
   return true;

@@ -127,6 +127,9 @@ void Core::number(SendRequest& request, Peer& to) {
 
 base::Status Core::start(SendRequest& request, Guard& guard) {
   const Address& address = request.address;
+  if (address.context->has_failures) [[unlikely]] {
+    if (const base::Error* failure = failure_of(address)) return failure->clone();
+  }
   SHIM_TRY_ASSIGN(Peer * to, usable_peer(*address.context, address.rank, guard));
   request.peer = to;
   request.given_up = request.had_left = false;

@@ -15,8 +15,6 @@ namespace {
 constexpr std::uint64_t kPartBytes = 32 * 1024;
 constexpr std::uint64_t kLeastShared = 2 * kPartBytes;
 constexpr int kWritesPerRound = 4;
-/// For a sender that holds a part while the receive is given up: it ends it in microseconds, once it runs.
-constexpr base::Nanoseconds kLastPart = 1'000'000'000;
 
 std::uint32_t parts_of(std::uint64_t bytes) { return static_cast<std::uint32_t>((bytes + kPartBytes - 1) / kPartBytes); }
 
@@ -102,16 +100,15 @@ void Core::give_up_sharing(Peer& from) {
     if (request.waits_turn) read_now(request);
 }
 
-/// The receive ends before its message: a sender that is writing a part of it must have ended that first. Nobody else waits for one
-/// that lives and does not run.
+/// The receive ends before its message: a sender that is writing a part of it must have ended that first, which takes microseconds once
+/// it runs.
 void Core::stop_sharing(ReceiveRequest& request) {
   request.waits_turn = false;
   if (request.peer->shared != &request) return;
   if (request.board != nullptr) {
     request.parts -= request.board->close(request.turn);
-    const base::Nanoseconds end = base::now_ns() + kLastPart;
     const bool is_gone = request.peer->failure.has_value();
-    while (!is_gone && !request.board->is_settled(request.parts) && base::now_ns() < end) sched_yield();
+    while (!is_gone && !request.board->is_settled(request.parts) && !spec.router->has_died(request.peer->process)) sched_yield();
   }
   end_sharing(request);
 }

@@ -11,6 +11,7 @@
 //                                         and of the others nothing is said: they go on
 // Too much has come before its receives:  ← hold_back: from here on all messages are announced, whatever their length; ← go_ahead
 // Outside all communicators:              control →, control →, …
+// To the members of a communicator:       collectives_failed →, once; call_after_refusal →
 #pragma once
 
 #include <array>
@@ -41,6 +42,8 @@ enum class Kind : std::uint8_t {
   hold_back,
   go_ahead,
   eager_short,
+  collectives_failed,
+  call_after_refusal,
 };
 
 /// A process in 24 bits: its rank in the job's own world, and one; 0 for those that this does not name.
@@ -198,6 +201,34 @@ struct Flow {
   std::uint32_t zero2 = 0;
 };
 static_assert(sizeof(Flow) == 16);
+
+/// The sender's collectives on a communicator have failed: those of the receiver fail as well, now and later.
+struct CollectivesFailed {
+  Kind kind = Kind::collectives_failed;
+  std::uint8_t failed[3] = {};  ///< an Origin: the process whose death is the reason; 0: none, or of another world
+  std::int32_t source = 0;      ///< rank of the sender in the communicator
+  std::uint64_t context = 0;    ///< the receiver's id of the communicator
+  std::int32_t error_class = 0; ///< a base::ErrorClass
+  std::uint32_t zero = 0;
+
+  Origin failed_process() const { return {failed[0] | std::uint32_t{failed[1]} << 8 | std::uint32_t{failed[2]} << 16}; }
+  void set_failed_process(Origin of) {
+    for (int i = 0; i < 3; ++i) failed[i] = static_cast<std::uint8_t>(of.number >> 8 * i);
+  }
+};
+static_assert(sizeof(CollectivesFailed) == 24);
+
+/// After the sender has refused calls of collectives for their arguments: what it calls in their place.
+struct CallAfterRefusal {
+  Kind kind = Kind::call_after_refusal;
+  std::uint8_t call = 0;        ///< which collective, as CollectiveTurns numbers them
+  std::uint8_t zero[2] = {};
+  std::int32_t source = 0;      ///< rank of the sender in the communicator
+  std::uint64_t context = 0;    ///< the receiver's id of the communicator
+  std::int32_t tag = 0;         ///< of the call's messages
+  std::int32_t error_class = 0; ///< of the last refusal, a base::ErrorClass
+};
+static_assert(sizeof(CallAfterRefusal) == 24);
 
 /// Part of a control message; the payload follows. Parts of one message travel in order and without other control parts between.
 struct Control {

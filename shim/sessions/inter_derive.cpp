@@ -39,8 +39,7 @@ base::Status swap(Communicator& inter, int tag, const Offers& local, Offers& rem
   return received;
 }
 
-/// Collective over both groups: everybody's offers, by rank.
-base::Result<BothOffers> exchange_both(Communicator& inter, const Offer& own) {
+base::Result<BothOffers> try_exchange_both(Communicator& inter, const Offer& own) {
   const int tag = inter.coll().next_tag();
   BothOffers offers;
   SHIM_TRY_ASSIGN(offers.local, exchange(*inter.local(), own));
@@ -52,6 +51,13 @@ base::Result<BothOffers> exchange_both(Communicator& inter, const Offer& own) {
   }
   SHIM_TRY_ASSIGN(std::vector<std::byte> bytes, tell_all(*inter.local(), 0, std::move(found)));
   std::memcpy(offers.remote.data(), bytes.data(), bytes.size());
+  return offers;
+}
+
+/// Collective over both groups: the offers of all members, by rank. After an error the other group does not wait for this one.
+base::Result<BothOffers> exchange_both(Communicator& inter, const Offer& own) {
+  base::Result<BothOffers> offers = try_exchange_both(inter, own);
+  if (!offers) inter.coll().fail(offers.error());
   return offers;
 }
 

@@ -32,6 +32,7 @@ class Lane final : private p2p::Router {
   explicit Lane(Parts& parts) : own_(parts.engine.self), of_process_(parts.of_process), area_(std::move(parts.area)) {}
   base::Result<p2p::Route> route_to(base::ProcessId process) override;
   bool is_alive(base::ProcessId process) override { return of_process_.is_alive(process); }
+  bool has_died(base::ProcessId process) override { return of_process_.has_died(process); }
   bool takes_packets(base::ProcessId process) override { return of_process_.takes_packets(process); }
 
   const base::ProcessId own_;  ///< the engine asks its router for ways before whoever makes it has it

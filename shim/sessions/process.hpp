@@ -214,6 +214,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   base::Result<p2p::Route> route_to(base::ProcessId process) override;
   bool takes_packets(base::ProcessId process) override { return !is_local(process) || has_session(process); }
   bool is_alive(base::ProcessId process) override { return !has_lost_launcher() && is_running(process); }
+  bool has_died(base::ProcessId process) override { return is_local(process) && segment_->has_died(slot_of(process)); }
 
   // in the order of construction; destroyed in reverse
   base::Settings settings_;

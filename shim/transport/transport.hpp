@@ -202,6 +202,8 @@ class Transport {
   virtual bool is_gone([[maybe_unused]] const Link& link) const { return false; }
   /// The same with what has become of attempts to reach it, which may have failed for other reasons, too.
   virtual Presence presence([[maybe_unused]] const Link& link) const { return Presence::unknown; }
+  /// True where the end of a process is seen by the link to it, and by nothing else: a process that waits for another opens one.
+  virtual bool tells_of_death() const { return false; }
   /// For the user: why nothing more comes from a link that is gone, where its process may be alive all the same. Else empty.
   virtual std::string_view why_gone([[maybe_unused]] const Link& link) const { return {}; }
   /// Have packets of the link's process to this one, or the other way, been lost though both live? Then it is gone, and so may be a message

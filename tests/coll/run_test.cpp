@@ -267,7 +267,7 @@ TEST(Frames, AreFreedWhereverTheTaskStands) {
   { Task never_run = waiting_root(call_on(rig.comm(0)), &frames, bytes_of(into)); }
   EXPECT_EQ(frames, 0);
   {
-    Execution half_way(rig.comm(0).engine(), waiting_root(call_on(rig.comm(0)), &frames, bytes_of(into)), Execution::Way::suspended);
+    Execution half_way(rig.comm(0), waiting_root(call_on(rig.comm(0)), &frames, bytes_of(into)), Execution::Way::suspended);
     EXPECT_FALSE(half_way.advance());
     EXPECT_EQ(frames, 2);
   }

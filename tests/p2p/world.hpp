@@ -72,6 +72,7 @@ class World {
         network_below_(options.faults),
         node_size_(options.node_size),
         alive_(static_cast<std::size_t>(options.processes)),
+        left_(static_cast<std::size_t>(options.processes)),
         takes_packets_(static_cast<std::size_t>(options.processes)) {
     for (auto& alive : alive_) alive = true;
     for (auto& takes : takes_packets_) takes = true;
@@ -106,6 +107,12 @@ class World {
   void kill(int rank) {
     network_.lose(static_cast<std::uint32_t>(rank));
     if (!below_.empty()) network_below_.lose(static_cast<std::uint32_t>(rank));
+    alive(rank) = false;
+  }
+
+  /// As if it had ended its last session and then its process.
+  void leave(int rank) {
+    left_[static_cast<std::size_t>(rank)] = true;
     alive(rank) = false;
   }
 
@@ -153,6 +160,7 @@ class World {
       return Route{&own, world_.way(rank_, static_cast<int>(process.rank), static_cast<int>(process.rank)).address()};
     }
     bool is_alive(base::ProcessId process) override { return world_.alive_[process.rank]; }
+    bool has_died(base::ProcessId process) override { return !world_.alive_[process.rank] && !world_.left_[process.rank]; }
     bool takes_packets(base::ProcessId process) override { return world_.takes_packets_[process.rank]; }
 
    private:
@@ -171,7 +179,7 @@ class World {
   int node_size_;
   std::vector<std::unique_ptr<transport::Transport>> transports_;
   std::vector<std::unique_ptr<MatchingTransport>> below_;
-  std::vector<std::atomic<bool>> alive_, takes_packets_;
+  std::vector<std::atomic<bool>> alive_, left_, takes_packets_;
   std::vector<std::unique_ptr<AllKnown>> routers_;
   std::vector<std::unique_ptr<Engine>> engines_;
   std::shared_ptr<const Members> members_;

@@ -8,21 +8,27 @@ from emit import NOTICE, subject_expression
 WAYS = {(): "Blocking", ("REQUEST",): "Nonblocking", ("INFO", "REQUEST"): "Persistent"}
 
 
-def _body(function):
+def _body(function, number):
     way = [p for p in function.parameters if p.kind in ("INFO", "REQUEST")]
     kind = WAYS[tuple(p.kind for p in way)]
     arguments = [p.name for p in function.parameters if p not in way]
+    comm = next(p.name for p in function.parameters if p.kind == "COMMUNICATOR")
     return ["int %s(%s) {" % (function.name, function.signature_parameters),
             '  return deliver(%s, "%s", [&] {' % (subject_expression(function), function.mpi_name),
-            "    return collective::%s(%s, %s{%s});" % (
-                function.collective, ", ".join(arguments), kind, ", ".join(p.name for p in way)),
+            "    CalledOnce called{%d};" % number,
+            "    return settled(called, %s, %s::kIsLasting, collective::%s(%s, %s{%s}));" % (
+                comm, kind, function.collective, ", ".join(arguments), kind, ", ".join(["called"] + [p.name for p in way])),
             "  });", "}"]
 
 
 def source(functions):
     lines = [NOTICE, '#include "shim/intercept/bodies/collectives.hpp"', '#include "shim/intercept/generated/bodies.hpp"', "",
              "namespace shim::intercept::ours {", ""]
+    # MPI_X and MPI_IX are two collectives: they do not match each other (MPI-4.1 §6.12). Large counts make no difference.
+    names = sorted({function.mpi_name.removesuffix("_c") for function in functions if function.collective})
+    numbers = {name: 1 + i for i, name in enumerate(names)}
+    assert len(numbers) < 256, "their numbers travel in a byte"
     for function in functions:
         if function.collective:
-            lines += _body(function)
+            lines += _body(function, numbers[function.mpi_name.removesuffix("_c")])
     return "\n".join(lines + ["", "}  // namespace shim::intercept::ours", ""])

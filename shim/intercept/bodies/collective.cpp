@@ -12,6 +12,10 @@ coll::Task keeping(Kept, coll::Task task) { co_await task; }
 
 namespace slow {
 
+void note_refusal(MPI_Comm handle, bool is_lasting, const base::Error& reason) {
+  if (const sessions::CommunicatorPtr* comm = find_comm(handle)) (*comm)->coll().note_refusal(reason, is_lasting);
+}
+
 base::Status check_root(const sessions::Communicator& comm, int root) {
   if (comm.is_inter() && (root == MPI_ROOT || root == MPI_PROC_NULL)) return {};
   Error error = bad_rank(comm, root, "root");

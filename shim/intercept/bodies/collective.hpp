@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the bodies of collectives share: arguments, and the ways a collective can be called. A body checks its arguments and hands to
 // one of the ways what has to stay until the task has ended, and a function that makes the task of it. The way takes the turn: a
-// call that is refused for its arguments has not taken place, and the caller may call again, rightly, and meets the others.
+// call that is refused for its arguments has not taken place, and the caller may call again, rightly, and meets the others. If it calls
+// another collective in its place, all members' calls end with an error (settled()).
 #pragma once
 
 #include <memory>
@@ -16,6 +17,10 @@
 
 namespace shim::intercept {
 
+namespace slow {
+void note_refusal(MPI_Comm handle, bool is_lasting, const base::Error& reason);
+}  // namespace slow
+
 /// The types of a call, which may be freed while it is in progress (MPI-4.1 §5.1.9). Empty where they are predefined.
 struct KeptTypes {
   types::TypePtr one, two;
@@ -26,13 +31,28 @@ inline KeptTypes keep(const types::Type* type, const types::Type* other = nullpt
   return {type != nullptr ? types::keep(*type) : nullptr, other != nullptr && other != type ? types::keep(*other) : nullptr};
 }
 
+/// One call of a collective.
+struct CalledOnce {
+  std::uint8_t call;       ///< which one, from 1: the description's number
+  bool has_begun = false;  ///< its turn is taken
+};
+
+/// After a collective's body: notes where the call was refused before it took its turn.
+inline base::Status settled(const CalledOnce& called, MPI_Comm handle, bool is_lasting, base::Status status) {
+  if (!status && !called.has_begun) [[unlikely]] slow::note_refusal(handle, is_lasting, status.error());
+  return status;
+}
+
 // Of all ways: held is what has to stay, and make(turn, held) makes the task.
 
 /// The way of MPI_X: the task runs to its end, and all that is held stays where it is.
 struct Blocking {
+  static constexpr bool kIsLasting = false;
+  CalledOnce& called;
   template <typename Held, typename Make>
   base::Status operator()(const sessions::CommunicatorPtr& comm, MPI_Comm, const Held& held, Make make) const {
-    return coll::run(comm->coll(), make(coll::Turn::blocking(comm->coll()), held));
+    called.has_begun = true;
+    return coll::run(comm->coll(), make(coll::Turn::blocking(comm->coll(), called.call), held));
   }
 };
 
@@ -54,18 +74,23 @@ coll::Task make_holding(const std::shared_ptr<const Held>& held, const coll::Tur
 
 /// The way of MPI_IX: the task goes on while the caller does; progress moves it (MPI-4.1 §6.12).
 struct Nonblocking {
+  static constexpr bool kIsLasting = false;
+  CalledOnce& called;
   MPI_Request* request;
   template <typename Held, typename Make>
   base::Status operator()(const sessions::CommunicatorPtr& comm, MPI_Comm handle, Held held, Make make) const {
     SHIM_TRY(check_output(request, "request"));
     auto kept = keep_all(std::move(held));
-    SHIM_TRY_ASSIGN(p2p::Request * started, coll::start(comm->coll(), make_holding(kept, comm->coll(), make)));
+    called.has_begun = true;
+    SHIM_TRY_ASSIGN(p2p::Request * started, coll::start(comm->coll(), make_holding(kept, coll::Turn(comm->coll(), called.call), make)));
     return hand_out(started, comm, handle, request);
   }
 };
 
 /// The way of MPI_X_init: a task is made at each start, with the turn that the call has taken (MPI-4.1 §6.13).
 struct Persistent {
+  static constexpr bool kIsLasting = true;
+  CalledOnce& called;
   MPI_Info info;
   MPI_Request* request;
   template <typename Held, typename Make>
@@ -73,7 +98,8 @@ struct Persistent {
     SHIM_TRY(take_info(info));  // no hint is known
     SHIM_TRY(check_output(request, "request"));
     auto kept = keep_all(std::move(held));
-    auto make_again = [make, kept, turn = coll::Turn::lasting(comm->coll())] { return make_holding(kept, turn, make); };
+    called.has_begun = true;
+    auto make_again = [make, kept, turn = coll::Turn::lasting(comm->coll(), called.call)] { return make_holding(kept, turn, make); };
     return hand_out(coll::prepare(comm->coll(), make_again), comm, handle, request);
   }
 };

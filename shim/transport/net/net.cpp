@@ -70,6 +70,7 @@ class NetTransport final : public Net, private Matcher {
   std::unique_ptr<Offer> offer(Link& link, ConstSpan memory) override;
   std::unique_ptr<Read> begin_read(Link& link, const RemoteMemory& from, std::span<std::byte> into) override;
   bool is_gone(const Link& link) const override;
+  bool tells_of_death() const override { return true; }
   std::string_view why_gone(const Link& link) const override;
   bool has_lost(const Link& link) const override;
   bool has_losses() const override;
@@ -241,8 +242,11 @@ Result<Attempt> NetTransport::try_read(Link& from, std::uint64_t remote_address,
 bool NetTransport::is_gone(const Link& to) const {
   const auto& link = static_cast<const NetLink&>(to);
   Contact& contact = *link.contact;
-  if (!wants_fabric()) return contact.has_left();
-  if (!mark_.is_own_process()) return false;
+  if (!mark_.is_own_process()) return !wants_fabric() && contact.has_left();
+  if (!wants_fabric()) {
+    if (!contact.has_left()) contacts_->look_for(contact);
+    return contact.has_left();
+  }
   contacts_->look_for(contact);
   return contact.failure() != nullptr || (link.fabric != nullptr && fabric_->is_gone(*link.fabric));
 }
