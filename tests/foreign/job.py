@@ -14,11 +14,11 @@ import time
 import uuid
 from typing import Iterator
 
-import kernel
 import processes
+import shared_memory
 from launchers import LAUNCHERS, OWN_LAUNCHER
 
-_SHARED_MEMORY = pathlib.Path("/dev/shm")
+_SHARED_MEMORY = pathlib.Path(shared_memory.DIRECTORY)
 # Names that the MPIs and we give to shared memory.
 _NAMES = re.compile(r"vader_segment|mpich_shar_tmp|ucx_shm|intersession|psm2_shm|osc_rdma")
 _KEPT_BYTES = 1 << 20
@@ -47,15 +47,6 @@ class Outcome:
     result: str
     detail: str = ""
     seconds: float = 0.0
-
-
-def seclude() -> None:
-    """From here on the caller and its jobs have a /dev/shm of their own where the kernel grants it, which goes with them."""
-    with contextlib.suppress(kernel.Forbidden):
-        if os.geteuid() == 0:
-            kernel.unshare(kernel.CLONE_NEWNS, "mount")
-            kernel.make_mounts_private()
-            kernel.mount("tmpfs", str(_SHARED_MEMORY), "tmpfs", options="mode=1777")
 
 
 def _mapped() -> set[str]:

@@ -28,6 +28,8 @@ The other keys hold for all of them:
     timeout      seconds, default 30
     exit         expected exit code of the launcher, a number or "nonzero"; default 0. A job that is expected to end badly
                  may leave shared memory that the next job removes
+    interrupts   true: the job kills processes of jobs that it starts itself, whose shared memory stays until the last
+                 of these jobs. If jobs share a /dev/shm, no other job that leaves shared memory runs meanwhile
     may_end      regular expression: where it is found in the output, the job has ended badly as it may, and nothing else is asked
     passes       how many processes must print "test passed": a number or "all" (the default)
     output       regular expressions that must be found in the output (^ and $ match at lines)
@@ -79,6 +81,7 @@ class Job:
     cluster: list[str] = dataclasses.field(default_factory=list)
     timeout: float = 30
     exit: int | str = 0
+    interrupts: bool = False
     may_end: str = ""
     passes: int | str = "all"
     output: list[str] = dataclasses.field(default_factory=list)
@@ -97,6 +100,11 @@ class Job:
     @property
     def ends_badly(self) -> bool:
         return self.exit != 0 or bool(self.may_end)
+
+    @property
+    def leaves_files(self) -> bool:
+        """True if /dev/shm may hold files of this job that no process uses, for a part of its time."""
+        return self.ends_badly or self.interrupts
 
     @property
     def expected_passes(self) -> int:

@@ -41,17 +41,17 @@ class Processes(unittest.TestCase):
 
 
 class RunJob(unittest.TestCase):
-    def run_job(self, table: str) -> tuple[int, str]:
+    def run_job(self, table: str, build: str = "") -> tuple[int, str]:
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "jobs.toml")
             path.write_text(table, encoding="utf-8")
-            where = [sys.executable, _RUN_JOB, "--table", path, "--build", folder, "--programs", folder]
+            where = [sys.executable, _RUN_JOB, "--table", path, "--build", build or folder, "--programs", folder]
             name = subprocess.run([*where, "--list"], capture_output=True, text=True, check=True).stdout.split()[0]
             done = subprocess.run([*where, name], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         return done.returncode, done.stdout
 
-    def expect(self, table: str, code: int, pattern: str) -> str:
-        got, output = self.run_job(table)
+    def expect(self, table: str, code: int, pattern: str, build: str = "") -> str:
+        got, output = self.run_job(table, build)
         self.assertEqual(got, code, output)
         self.assertRegex(output, pattern)
         return output
@@ -130,6 +130,20 @@ class RunJob(unittest.TestCase):
         table = shell('touch /dev/shm/intersession.test.$$; echo "test passed"')
         self.addCleanup(self.remove_own_shared_memory)
         self.expect(table, 1, r"left behind: /dev/shm/intersession\.test\.[0-9]+")
+
+    def test_shared_memory_that_no_next_job_can_remove(self) -> None:
+        self.addCleanup(self.remove_own_shared_memory)
+        output = self.expect(shell('touch /dev/shm/intersession.test.$$; exit 3', exit=3, passes=0), 1,
+                             r"this build has no program whose start removes /dev/shm/intersession\.test")
+        self.assertRegex(output, r"left behind: /dev/shm/intersession\.test\.[0-9]+")
+        self.assertNotIn("Traceback", output)
+
+    def test_a_next_job_that_fails(self) -> None:
+        self.addCleanup(self.remove_own_shared_memory)
+        script = """mkdir -p "$B/tests/mpi/openmpi/linked" && cd "$B/tests/mpi/openmpi/linked" && cp /bin/false hello
+                    touch /dev/shm/intersession.test.$$; exit 3"""
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.dict(os.environ, B=folder):
+            self.expect(shell(script, exit=3, passes=0), 1, "the next job ended with exit code 1", build=folder)
 
     @staticmethod
     def remove_own_shared_memory() -> None:

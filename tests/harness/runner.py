@@ -15,48 +15,15 @@ from typing import Iterator
 
 import kernel
 import processes
+import shared_memory
 from commands import Place, command_of, environment_of, missing_launcher, next_job_of
 from jobs import Job
 
 SKIP = 77
-_SHARED_MEMORY = "/dev/shm"
 
 
 def _say(text: str) -> None:
     print(text, flush=True)
-
-
-class SharedMemory:
-    """What a job leaves in /dev/shm: in a private one where the kernel grants it, else by comparing before and after.
-
-    Not every file counts then: other users have theirs, and one that somebody holds a lock on belongs to a job that runs.
-    """
-
-    def __init__(self) -> None:
-        try:
-            if os.geteuid() == 0:
-                kernel.unshare(kernel.CLONE_NEWNS, "mount")
-                kernel.make_mounts_private()
-                kernel.mount("tmpfs", _SHARED_MEMORY, "tmpfs", options="mode=1777")
-        except kernel.Forbidden:
-            pass
-        self._before = self._list()
-
-    @staticmethod
-    def _list() -> set[str]:
-        with open("/proc/locks", encoding="ascii") as locks:
-            locked = {int(word.rpartition(":")[2]) for line in locks for word in line.split() if word.count(":") == 2}
-        found = set()
-        for file in os.scandir(_SHARED_MEMORY):
-            if file.name.startswith("intersession"):
-                with contextlib.suppress(FileNotFoundError):  # another job's, and gone meanwhile
-                    status = file.stat()
-                    if status.st_uid == os.geteuid() and status.st_ino not in locked:
-                        found.add(file.name)
-        return found
-
-    def left_behind(self) -> list[str]:
-        return sorted(f"{_SHARED_MEMORY}/{name}" for name in self._list() - self._before)
 
 
 @contextlib.contextmanager
@@ -115,6 +82,19 @@ def _complaints(job: Job, code: int, output: str) -> list[str]:
     return wrong
 
 
+def _run_next_job(place: Place, left: list[str]) -> list[str]:
+    """Start the job that must remove these files, and return what went wrong."""
+    command = next_job_of(place)
+    if not command:
+        return [f"this build has no program whose start removes {', '.join(left)}"]
+    _say("run-job: the next job must remove " + ", ".join(left))
+    try:
+        done = subprocess.run(command, timeout=60, check=False, stdout=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        return ["the next job still runs after 60 s"]
+    return [f"the next job ended with exit code {done.returncode}"] if done.returncode != 0 else []
+
+
 def run(job: Job, place: Place) -> int:
     """Runs the job and says what was wrong. 0, 1, or 77 where the job says that this machine cannot run it."""
     def give_up(number: int, _: object) -> None:
@@ -126,7 +106,7 @@ def run(job: Job, place: Place) -> int:
         _say(f"skipped: {missing} is not installed")
         return SKIP
     mark = uuid.uuid4().hex
-    shared_memory = SharedMemory()
+    memory = shared_memory.SharedMemory(shared_memory.DIRECTORY, shared_memory.seclude(), job.leaves_files)
     _say("run-job: " + " ".join(command_of(job, place)))
     with _started(job, place, mark) as child:
         output, ended = _follow(child, job.timeout)
@@ -137,10 +117,9 @@ def run(job: Job, place: Place) -> int:
             return 1
         # Daemons on other nodes may end a little after the launcher.
         wrong = [f"still running: {processes.describe(pid)}" for pid in processes.wait_until_gone(mark, 10)]
-    if job.ends_badly and shared_memory.left_behind():
-        _say("run-job: the next job must remove " + ", ".join(shared_memory.left_behind()))
-        subprocess.run(next_job_of(place), timeout=60, check=True, stdout=subprocess.DEVNULL)
-    wrong += [f"left behind: {path}" for path in shared_memory.left_behind()]
+    if job.ends_badly and (left := memory.left_behind()):
+        wrong += _run_next_job(place, left)
+    wrong += [f"left behind: {path}" for path in memory.left_behind()]
     if child.returncode == SKIP and not wrong and re.search(r"skipped: \S", output):
         return SKIP
     wrong += _complaints(job, child.returncode, _untangled(output))

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The files that a job leaves in /dev/shm."""
+import contextlib
+import fcntl
+import os
+import time
+
+import kernel
+
+DIRECTORY = "/dev/shm"
+_LONGEST_REMOVAL = 1.0  # seconds from the last process's release of its lock to the removal of the file, on a busy machine
+
+
+def seclude() -> bool:
+    """Give the caller and its children a /dev/shm of their own. False if the kernel does not grant it."""
+    if os.geteuid() != 0:
+        return False
+    try:
+        kernel.unshare(kernel.CLONE_NEWNS, "mount")
+        kernel.make_mounts_private()
+        kernel.mount("tmpfs", DIRECTORY, "tmpfs", options="mode=1777")
+    except kernel.Forbidden:
+        return False
+    return True
+
+
+def _identity(path: str) -> tuple[int, int, int, int]:
+    """Owner, device and inode of a file."""
+    status = os.lstat(path)
+    return status.st_uid, os.major(status.st_dev), os.minor(status.st_dev), status.st_ino
+
+
+def _locked() -> set[tuple[int, int, int]]:
+    """Device and inode of every file that a process holds a lock on."""
+    with open("/proc/locks", encoding="ascii") as locks:
+        words = [word.split(":") for line in locks for word in line.split() if word.count(":") == 2]
+    return {(int(major, 16), int(minor, 16), int(inode)) for major, minor, inode in words}
+
+
+class SharedMemory:
+    """The shared memory of one job, told apart from the files of other jobs if the directory is shared with them.
+
+    A file that a process holds a lock on is in use. A file without one may be the leftover of another job that is expected to
+    leave files; such jobs hold a lock on the directory while they run, so at most one of them runs at a time.
+    """
+
+    def __init__(self, directory: str, is_private: bool, leaves_files: bool) -> None:
+        self._directory, self._is_private, self._leaves_files = directory, is_private, leaves_files
+        self._lock = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        if leaves_files:
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self._before = self._unused()
+
+    def __del__(self) -> None:
+        os.close(self._lock)
+
+    def _unused(self) -> dict[str, tuple[int, int, int, int]]:
+        """The files of this user that no process holds a lock on: name and identity."""
+        found = {}
+        for name in os.listdir(self._directory):
+            if name.startswith("intersession"):
+                with contextlib.suppress(FileNotFoundError):
+                    found[name] = _identity(f"{self._directory}/{name}")
+        locked = _locked()
+        unused = {}
+        for name, identity in found.items():
+            # A process removes its file before it releases the lock, so a file that still exists had no lock when locks were read.
+            with contextlib.suppress(FileNotFoundError):
+                if identity[0] == os.geteuid() and identity[1:] not in locked and _identity(f"{self._directory}/{name}") == identity:
+                    unused[name] = identity
+        return unused
+
+    def _new(self) -> list[str]:
+        return sorted(f"{self._directory}/{name}" for name, identity in self._unused().items() if self._before.get(name) != identity)
+
+    def left_behind(self) -> list[str]:
+        """The files that the job has left, once all its processes have ended."""
+        left = self._new()
+        if self._is_private or self._leaves_files or not left:
+            return left
+        # Wait for the job whose leftover this may be: it removes its files before it ends.
+        fcntl.flock(self._lock, fcntl.LOCK_SH)
+        end = time.monotonic() + _LONGEST_REMOVAL
+        while (left := self._new()) and time.monotonic() < end:
+            time.sleep(0.02)
+        fcntl.flock(self._lock, fcntl.LOCK_UN)
+        return left
