@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The few system calls behind the simulated nodes that Python 3.11 has no name for: unshare(2), mount(2), prctl(2)."""
 import ctypes
+import errno
 import os
 import signal
 
@@ -43,7 +44,13 @@ def mount(source: str, target: str, kind: str, flags: int = 0, options: str = ""
 
 def make_mounts_private() -> None:
     """From here on nothing the caller mounts is seen outside its mount namespace."""
-    mount("none", "/", "", MS_REC | MS_PRIVATE)
+    try:
+        mount("none", "/", "", MS_REC | MS_PRIVATE)
+    except Forbidden as error:
+        if ctypes.get_errno() != errno.EINVAL:
+            raise
+        raise Forbidden("the root directory is no mount point (of a chroot?), so its mounts cannot be made private; "
+                        "bind it onto itself first: mount --bind DIRECTORY DIRECTORY") from error
 
 
 def set_clocks_ahead(seconds: int) -> None:
