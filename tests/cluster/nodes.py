@@ -63,8 +63,10 @@ class Node:
     def enter(self, *command: str) -> list[str]:
         """The command line that runs a command on this node."""
         time = f"/proc/{self.pid}/ns/time_for_children"
-        clock = [f"--time={time}"] if os.path.exists(time) else []  # older kernels have no such namespaces
-        return ["nsenter", f"--target={self.pid}", "--net", "--uts", "--mount", "--ipc", *clock, "--",
+        # Older kernels have no time namespaces; and only root may enter one that the node has not made, even the caller's own.
+        clock = [f"--time={time}"] if os.path.exists(time) and os.readlink(time) != os.readlink("/proc/self/ns/time") else []
+        # The root and working directory of the node's process, not of its mount namespace: they differ in a chroot.
+        return ["nsenter", f"--target={self.pid}", "--net", "--uts", "--mount", "--root", "--wd", "--ipc", *clock, "--",
                 *(["taskset", "--cpu-list", self.cores] if self.cores else []), *command]
 
     def shared_memory(self) -> list[str]:

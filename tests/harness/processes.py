@@ -83,7 +83,7 @@ def _debugger(pid: int) -> list[str]:
     gdb = ["gdb", "--batch", "--nx", "--quiet", "--init-eval-command=set auto-load python-scripts off",
            "--eval-command=thread apply all backtrace"]
     if len(inner) > 1:
-        return ["nsenter", f"--target={pid}", "--pid", "--mount", *_user_namespace(pid), "--", *gdb, "--pid", inner[-1]]
+        return ["nsenter", f"--target={pid}", "--pid", "--mount", "--root", "--wd", *_user_namespace(pid), "--", *gdb, "--pid", inner[-1]]
     return [*gdb, "--pid", str(pid)]
 
 
