@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "shim/base/descriptor.hpp"
+
 namespace shim::bootstrap {
 namespace {
 
@@ -97,6 +99,7 @@ class Topology {
 }  // namespace
 
 base::Result<HardwareMap> discover_hardware() {
+  const base::StandardStreamsHeld streams;
   SHIM_TRY_ASSIGN(const Library library, load_library());
   Topology topology(library);
   SHIM_TRY(topology.discover());

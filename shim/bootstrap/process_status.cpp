@@ -13,6 +13,8 @@
 #include <string>
 #include <string_view>
 
+#include "shim/base/descriptor.hpp"
+
 namespace shim::bootstrap {
 namespace {
 
@@ -41,7 +43,7 @@ std::optional<Stat> parse(std::string_view line) {
 /// Nothing where it cannot be read; errno says why.
 std::optional<Stat> read_stat(std::int32_t pid) {
   std::string path = "/proc/" + std::to_string(pid) + "/stat";
-  int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  int file = base::above_standard_streams(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file < 0) return std::nullopt;
   std::array<char, 1024> line;
   ssize_t length = ::read(file, line.data(), line.size());

@@ -12,11 +12,11 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
-#include <filesystem>
 #include <optional>
 #include <thread>
 
 #include "shim/base/descriptor.hpp"
+#include "shim/base/files.hpp"
 #include "shim/bootstrap/node_segment.hpp"
 
 namespace shim::bootstrap {
@@ -43,7 +43,8 @@ std::uint64_t hash_of(std::string_view job, std::uint32_t node) {
 
 /// O_NONBLOCK: somebody may have put a FIFO there. O_NOFOLLOW: or a link.
 Descriptor open_existing(const std::string& path) {
-  return Descriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  return Descriptor(
+      base::above_standard_streams(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)));
 }
 
 bool try_lock(int descriptor, int kind) {
@@ -165,7 +166,8 @@ base::Result<std::optional<SegmentFile>> SegmentFile::Attempts::make(const Segme
                                                                      std::span<const std::byte> header,
                                                                      std::size_t backed_bytes,
                                                                      std::size_t total_bytes) {
-  Descriptor made(::open(place.directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  Descriptor made(
+      base::above_standard_streams(::open(place.directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)));
   if (!made.is_open())
     return system_error(
         errno, "cannot make shared memory in " + place.directory + " (it must be a writable tmpfs, as /dev/shm is)");
@@ -262,11 +264,9 @@ bool SegmentFile::claim(std::size_t offset) const {
 int sweep_segments(const std::string& directory) {
   const std::string prefix = name_prefix();
   int removed = 0;
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
-       entry.increment(error)) {
-    if (!entry->path().filename().string().starts_with(prefix)) continue;
-    const std::string path = entry->path().string();
+  for (const std::string& name : base::names_in(directory)) {
+    if (!name.starts_with(prefix)) continue;
+    const std::string path = directory + "/" + name;
     Descriptor file = open_existing(path);
     if (!file.is_open() || !check_owner(file.get(), path)) continue;
     if (remove_if_unused(file.get(), path).value_or(false)) ++removed;

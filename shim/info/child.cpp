@@ -9,10 +9,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
 #include "shim/base/clock.hpp"
+#include "shim/base/descriptor.hpp"
 
 namespace shim::info {
 namespace {
@@ -21,7 +23,7 @@ using base::Error;
 using base::ErrorClass;
 
 struct Pipe {
-  int ends[2] = {-1, -1};
+  std::array<int, 2> ends{-1, -1};
   Pipe() = default;
   Pipe(const Pipe&) = delete;
   Pipe& operator=(const Pipe&) = delete;
@@ -29,7 +31,7 @@ struct Pipe {
     close_end(0);
     close_end(1);
   }
-  void close_end(int which) {
+  void close_end(std::size_t which) {
     if (ends[which] >= 0) ::close(ends[which]);
     ends[which] = -1;
   }
@@ -77,7 +79,7 @@ int wait_for(pid_t child) {
 
 base::Result<Outcome> run(const std::vector<std::string>& words, double seconds) {
   Pipe pipe;
-  if (::pipe2(pipe.ends, O_CLOEXEC) != 0) return base::system_error(errno, "pipe");
+  if (base::above_standard_streams(::pipe2(pipe.ends.data(), O_CLOEXEC), pipe.ends) != 0) return base::system_error(errno, "pipe");
   SHIM_TRY_ASSIGN(const pid_t child, start(words, pipe));
   pipe.close_end(1);
   Outcome outcome;

@@ -5,11 +5,12 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "shim/base/files.hpp"
 #include "shim/intercept/abi/library.hpp"
 #include "shim/intercept/abi/predefined.hpp"
 #include "shim/intercept/generated/table.hpp"
@@ -26,7 +27,7 @@ using sessions::InfoPtr;
 
 /// The first word and the rest of the command line of this process; words cannot contain a NUL.
 std::vector<std::string> command_line() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::istringstream file(base::read_file("/proc/self/cmdline").value_or(std::string()));
   std::vector<std::string> words;
   for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
   return words;

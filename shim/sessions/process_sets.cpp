@@ -2,12 +2,9 @@
 #include "shim/sessions/process_sets.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <set>
-#include <sstream>
 
+#include "shim/base/files.hpp"
 #include "shim/sessions/hardware_sets.hpp"
 #include "shim/sessions/pset_names.hpp"
 
@@ -41,16 +38,13 @@ void ProcessSets::read_user_sets(const base::Settings& settings) {
 }
 
 void ProcessSets::read_file(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf()).good()) {
-    // an empty file sets the fail bit of the receiving stream: nothing to read is no fault
-    if (file.is_open() && file.peek() == std::ifstream::traits_type::eof() && !file.bad()) return;
-    log_.write(base::LogLevel::warn, "the file of process sets " + path + " (INTERSESSION_PSET_FILE) cannot be read: " +
-                                         std::strerror(errno) + "; its sets are not there");
+  const auto text = base::read_file(path);
+  if (!text) {
+    log_.write(base::LogLevel::warn, "the file of process sets (INTERSESSION_PSET_FILE) cannot be read: " +
+                                         text.error().text() + "; its sets are not there");
     return;
   }
-  take(parse_psets(text.str(), '\n', bootstrap_.job().size), path);
+  take(parse_psets(*text, '\n', bootstrap_.job().size), path);
 }
 
 void ProcessSets::take(PsetText text, const std::string& source) {

@@ -34,7 +34,10 @@ struct Address {
 /// More than a socket keeps: any process may ring, and should keep nobody here.
 constexpr int kMostAtOnce = 1024;
 
-base::Descriptor open_socket() { return base::Descriptor(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
+base::Descriptor open_socket() {
+  return base::Descriptor(
+      base::above_standard_streams(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)));
+}
 
 }  // namespace
 

@@ -70,7 +70,7 @@ std::string Files::path_of(const Name& name) const {
 
 base::Status Files::put(const Name& name, std::span<const std::byte> value) {
   std::string draft = folder_ + "/" + beginning_ + "draft.XXXXXX";
-  const base::Descriptor file(::mkostemp(draft.data(), O_CLOEXEC));
+  const base::Descriptor file(base::above_standard_streams(::mkostemp(draft.data(), O_CLOEXEC)));
   if (!file.is_open()) return failed("cannot make a file in " + folder_, errno);
   if (write_all(file.get(), value) && ::rename(draft.c_str(), path_of(name).c_str()) == 0) return {};
   const int reason = errno;
@@ -80,7 +80,7 @@ base::Status Files::put(const Name& name, std::span<const std::byte> value) {
 
 base::Result<std::optional<Bytes>> Files::find(const Name& name) const {
   const std::string path = path_of(name);
-  const base::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const base::Descriptor file(base::above_standard_streams(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)));
   if (!file.is_open() && errno == ENOENT) return std::optional<Bytes>();
   Bytes bytes;
   if (!file.is_open() || !read_all(file.get(), bytes)) return failed("cannot read " + path, errno);

@@ -16,7 +16,7 @@ std::optional<FileIdentity> identity_of(int descriptor) {
 Descriptor copy_aside(int descriptor) {
   constexpr int kOutOfTheWay = 200;  // numbers below are for the program, which may count on getting low ones
   const int copy = ::fcntl(descriptor, F_DUPFD_CLOEXEC, kOutOfTheWay);
-  return Descriptor(copy >= 0 ? copy : ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+  return Descriptor(copy >= 0 ? copy : ::fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
 }
 
 base::Result<Place> Place::at(int number, const std::string& variable) {

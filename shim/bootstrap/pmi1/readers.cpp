@@ -11,12 +11,13 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <set>
+#include <sstream>
 #include <string>
 #include <thread>
 
 #include "shim/base/clock.hpp"
+#include "shim/base/files.hpp"
 
 namespace shim::bootstrap::pmi1 {
 namespace {
@@ -25,9 +26,7 @@ namespace fs = std::filesystem;
 
 std::vector<pid_t> threads() {
   std::vector<pid_t> found;
-  std::error_code error;
-  for (fs::directory_iterator task("/proc/self/task", error); !error && task != fs::directory_iterator(); task.increment(error))
-    found.push_back(std::atoi(task->path().filename().c_str()));
+  for (const std::string& task : base::names_in("/proc/self/task")) found.push_back(std::atoi(task.c_str()));
   return found;
 }
 
@@ -42,7 +41,7 @@ enum class Whereabouts { on_the_number, elsewhere, unknown };
 
 /// The kernel shows "NUMBER ARGUMENT ..." of the call that a thread sleeps in, and "running" of one that does not sleep.
 Whereabouts whereabouts(pid_t thread, int number) {
-  std::ifstream file(path_of(thread, "syscall"));
+  std::istringstream file(base::read_file(path_of(thread, "syscall")).value_or(std::string()));
   long call = -1;
   std::string argument;
   if (!(file >> call)) return fs::exists(path_of(thread, "")) ? Whereabouts::unknown : Whereabouts::elsewhere;
@@ -52,7 +51,7 @@ Whereabouts whereabouts(pid_t thread, int number) {
 }
 
 bool blocks(pid_t thread, int signal) {
-  std::ifstream file(path_of(thread, "status"));
+  std::istringstream file(base::read_file(path_of(thread, "status")).value_or(std::string()));
   for (std::string line; std::getline(file, line);)
     if (line.starts_with("SigBlk:")) return (std::strtoull(line.c_str() + 7, nullptr, 16) >> (signal - 1) & 1) != 0;
   return false;

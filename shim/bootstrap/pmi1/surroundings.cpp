@@ -9,9 +9,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 
+#include "shim/base/files.hpp"
 #include "shim/bootstrap/pmi1/arrival.hpp"
 
 namespace shim::bootstrap::pmi1 {
@@ -57,6 +57,7 @@ base::Error bad_port(const std::string& port, const std::string& what) {
 base::Result<Addresses> resolve(const std::string& port) {
   const auto colon = port.rfind(':');
   if (colon == std::string::npos || colon == 0) return bad_port(port, "that is no host:port");
+  const base::StandardStreamsHeld streams;
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
@@ -76,10 +77,8 @@ bool leads_to(int descriptor, const addrinfo* addresses) {
 
 /// The MPI library's own connection, if it has one.
 std::optional<int> existing_connection(const addrinfo* addresses) {
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry("/proc/self/fd", error); !error && entry != std::filesystem::directory_iterator();
-       entry.increment(error)) {
-    const int descriptor = std::atoi(entry->path().filename().c_str());
+  for (const std::string& name : base::names_in("/proc/self/fd")) {
+    const int descriptor = std::atoi(name.c_str());
     if (leads_to(descriptor, addresses)) return descriptor;
   }
   return std::nullopt;
@@ -88,7 +87,7 @@ std::optional<int> existing_connection(const addrinfo* addresses) {
 base::Result<int> connect_to(const std::string& port, const addrinfo* addresses) {
   int error = 0;
   for (const addrinfo* address = addresses; address != nullptr; address = address->ai_next) {
-    Descriptor made(::socket(address->ai_family, SOCK_STREAM, 0));
+    Descriptor made(base::above_standard_streams(::socket(address->ai_family, SOCK_STREAM, 0)));
     if (made.get() >= 0 && ::connect(made.get(), address->ai_addr, address->ai_addrlen) == 0) return made.release();
     error = errno;
   }

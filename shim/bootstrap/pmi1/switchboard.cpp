@@ -47,7 +47,7 @@ base::Result<std::unique_ptr<Switchboard>> Switchboard::put_in_place(Way& way, I
   board->has_guest_side_ = place.real_is_at_number() || place.pair_is_at_number();
   const auto real = place.real_end();
   if (!real) return launcher_closed();
-  board->alarm_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  board->alarm_ = Descriptor(base::above_standard_streams(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)));
   board->real_ = place.aside.get() >= 0 ? Descriptor(place.aside.release()) : copy_aside(*real);
   if (board->alarm_.get() < 0 || board->real_.get() < 0) return no_descriptor("no copy");
   place.aside = Descriptor();
@@ -60,7 +60,8 @@ base::Result<std::unique_ptr<Switchboard>> Switchboard::put_in_place(Way& way, I
 
 base::Status Switchboard::take_place() {
   std::array<int, 2> pair{};
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0) return no_descriptor("no pair of sockets");
+  if (base::above_standard_streams(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()), pair) != 0)
+    return no_descriptor("no pair of sockets");
   Descriptor ours(pair[0]), guests(pair[1]);
   Descriptor mine = copy_aside(ours.get());
   if (mine.get() < 0) return no_descriptor("no copy");

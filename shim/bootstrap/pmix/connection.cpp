@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "shim/base/descriptor.hpp"
 #include "shim/bootstrap/pmix/bounded_call.hpp"
 #include "shim/bootstrap/pmix/status.hpp"
 
@@ -40,6 +41,7 @@ base::Result<std::unique_ptr<Connection>> Connection::open(const Library& librar
   auto start = bounded_call<Start>(
       seconds,
       [library] {
+        const base::StandardStreamsHeld streams;
         Start made;
         made.status = library.init(&made.self, nullptr, 0);
         return made;

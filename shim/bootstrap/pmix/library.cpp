@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include "shim/base/descriptor.hpp"
+
 namespace shim::bootstrap::pmix {
 namespace {
 
@@ -17,6 +19,7 @@ base::Status find(void* library, const std::string& file, const char* name, Func
 }
 
 base::Result<void*> open_file(const std::string& file) {
+  const base::StandardStreamsHeld streams;
   if (void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) return library;
   const char* reason = ::dlerror();
   return Error(ErrorClass::other, "PMIx's library cannot be loaded (" + std::string(reason == nullptr ? file : reason) +

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <memory>
 
+#include "shim/base/descriptor.hpp"
 #include "shim/transport/net/net.hpp"
 
 namespace shim::transport {
@@ -59,6 +60,7 @@ std::optional<Candidate> candidate_of(const ifaddrs& entry) {
 }
 
 std::vector<Candidate> all_candidates() {
+  const base::StandardStreamsHeld streams;
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) return {};
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(list, ::freeifaddrs);

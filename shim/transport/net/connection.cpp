@@ -77,7 +77,8 @@ void Connection::enter(State state) {
 Result<Connection> Connection::call(const IpAddress& address, std::uint16_t port) {
   sockaddr_storage to;
   const socklen_t length = address.to_socket_address(port, to);
-  base::Descriptor socket(::socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  base::Descriptor socket(
+      base::above_standard_streams(::socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)));
   if (!socket.is_open()) return base::system_error(errno, "socket");
   Connection connection(std::move(socket), State::calling);
   if (::connect(connection.descriptor(), reinterpret_cast<const sockaddr*>(&to), length) != 0 && errno != EINPROGRESS)

@@ -46,7 +46,8 @@ Presence Contact::presence() const {
 }
 
 Result<base::Descriptor> Contacts::open_listener(bool v6, std::uint16_t& port) {
-  base::Descriptor socket(::socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  base::Descriptor socket(
+      base::above_standard_streams(::socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)));
   if (!socket.is_open()) return base::system_error(errno, "socket");
   const int off = 0;
   if (v6) (void)::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);  // IPv4 comes in here as well
@@ -69,7 +70,7 @@ Result<std::unique_ptr<Contacts>> Contacts::listen(const std::string& interface)
   SHIM_TRY_ASSIGN(own.cookie, random_cookie());
   const bool v6 = std::ranges::any_of(own.addresses, &IpAddress::is_v6);
   SHIM_TRY_ASSIGN(base::Descriptor listener, open_listener(v6, own.port));
-  base::Descriptor events(::epoll_create1(EPOLL_CLOEXEC));
+  base::Descriptor events(base::above_standard_streams(::epoll_create1(EPOLL_CLOEXEC)));
   if (!events.is_open()) return base::system_error(errno, "epoll_create1");
   std::unique_ptr<Contacts> made(new Contacts(std::move(listener), std::move(events), std::move(own)));
   made->look_for_calls();
@@ -186,7 +187,8 @@ void Contacts::leave_calls_for_later() {
 
 void Contacts::accept_all() {
   for (;;) {
-    base::Descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    base::Descriptor socket(
+        base::above_standard_streams(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)));
     if (!socket.is_open()) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) leave_calls_for_later();
       return;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/transport/ofi/caution.hpp"
 
-#include <fstream>
+#include <sstream>
+
+#include "shim/base/files.hpp"
 
 namespace shim::transport {
 namespace {
@@ -12,7 +14,7 @@ constexpr std::size_t kEnough = 1 << 20;
 }  // namespace
 
 std::optional<std::size_t> tcp_receive_memory() {
-  std::ifstream setting("/proc/sys/net/ipv4/tcp_rmem");
+  std::istringstream setting(base::read_file("/proc/sys/net/ipv4/tcp_rmem").value_or(std::string()));
   std::size_t least = 0, at_first = 0;
   if (!(setting >> least >> at_first)) return std::nullopt;
   return at_first;

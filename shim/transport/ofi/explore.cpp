@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "shim/base/descriptor.hpp"
 #include "shim/transport/ofi/caution.hpp"
 #include "shim/transport/ofi/endpoint.hpp"
 #include "shim/transport/ofi/ofi.hpp"
@@ -28,6 +29,7 @@ base::Status explore(const Library& library, const OfiSettings& settings, bool t
 }  // namespace
 
 base::Result<OfiOffer> explore_ofi(const OfiSettings& settings) {
+  const base::StandardStreamsHeld streams;
   SHIM_TRY_ASSIGN(const Library library, Library::load());
   OfiOffer offer{describe(library), {}, std::nullopt};
   for (const std::string& name : candidates(settings.provider)) {

@@ -6,6 +6,8 @@
 
 #include <cstdlib>
 
+#include "shim/base/descriptor.hpp"
+
 namespace shim::transport {
 
 using base::Error;
@@ -30,6 +32,7 @@ bool find(void* handle, const char* name, const char* version, Function& functio
 }  // namespace
 
 Result<Library> Library::load() {
+  const base::StandardStreamsHeld streams;
   void* handle = ::dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!handle) {
     const char* reason = ::dlerror();

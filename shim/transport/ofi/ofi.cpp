@@ -135,7 +135,8 @@ namespace {
 
 constexpr const char* kSharedMemory = "/dev/shm";
 
-Result<std::unique_ptr<Transport>> open_provider(const Library& library, std::string_view provider, const OfiSettings& settings) {
+Result<std::unique_ptr<Ofi>> open_provider(const Library& library, std::string_view provider,
+                                           const OfiSettings& settings) {
   SHIM_TRY_ASSIGN(InfoList info, find_provider(library, settings, provider));
   SHIM_TRY_ASSIGN(Endpoint endpoint, Endpoint::open(library, std::move(info), settings.tuning));
   if (endpoint.traits().frame_bytes < kLeastFrameBytes)
@@ -147,12 +148,13 @@ Result<std::unique_ptr<Transport>> open_provider(const Library& library, std::st
     SHIM_TRY_ASSIGN(auto marker, RegionMarker::make(kSharedMemory));
     transport->keep(std::move(marker));
   }
-  return std::unique_ptr<Transport>(std::move(transport));
+  return transport;
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Transport>> make_ofi(const OfiSettings& settings) {
+  auto streams = std::make_unique<base::StandardStreamsHeld>();
   SHIM_TRY_ASSIGN(Library library, Library::load());
   std::string reasons;
   for (const std::string& provider : candidates(settings.provider)) {
@@ -162,7 +164,10 @@ Result<std::unique_ptr<Transport>> make_ofi(const OfiSettings& settings) {
       without.matching = false;
       transport = open_provider(library, provider, without);
     }
-    if (transport) return transport;
+    if (transport) {
+      (*transport)->hold(std::move(streams));
+      return std::unique_ptr<Transport>(*std::move(transport));
+    }
     reasons += (reasons.empty() ? "" : "; ") + provider + ": " + transport.error().text();
   }
   return Error(ErrorClass::other, "no libfabric provider is usable (" + reasons +

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "shim/base/descriptor.hpp"
 #include "shim/transport/fork_mark.hpp"
 #include "shim/transport/ofi/buffers.hpp"
 #include "shim/transport/ofi/endpoint.hpp"
@@ -59,6 +60,8 @@ class Ofi final : public Transport {
   base::Status begin();
   /// Keeps the marker of the endpoint's shared memory as long as the endpoint.
   void keep(RegionMarker marker) { marker_ = std::move(marker); }
+  /// Keep the closed standard streams' numbers occupied while the provider may open sockets: at any send or poll.
+  void hold(std::unique_ptr<base::StandardStreamsHeld> streams) { streams_ = std::move(streams); }
   const Endpoint& endpoint() const { return endpoint_; }
 
  private:
@@ -131,6 +134,7 @@ class Ofi final : public Transport {
   void take_bye(OfiLink& link, ConstSpan bytes);
   void say_goodbye();
 
+  std::unique_ptr<base::StandardStreamsHeld> streams_;
   RegionMarker marker_;
   Library library_;
   Endpoint endpoint_;

@@ -7,15 +7,16 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
-#include <fstream>
+#include <sstream>
 #include <utility>
+
+#include "shim/base/descriptor.hpp"
+#include "shim/base/files.hpp"
 
 namespace shim::transport {
 namespace {
 
 using base::system_error;
-namespace fs = std::filesystem;
 
 std::string marker_prefix() { return ".intersession-fabric-" + std::to_string(::geteuid()) + "-"; }
 
@@ -33,9 +34,8 @@ bool has_name(int descriptor) {
 std::string regions_of(int pid, const std::string& directory) {
   const std::string prefix = std::to_string(pid) + ":";
   std::string names;
-  std::error_code error;
-  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error))
-    if (entry->path().filename().string().starts_with(prefix)) names += entry->path().filename().string() + "\n";
+  for (const std::string& name : base::names_in(directory))
+    if (name.starts_with(prefix)) names += name + "\n";
   return names;
 }
 
@@ -71,7 +71,7 @@ RegionMarker::~RegionMarker() {
 base::Result<RegionMarker> RegionMarker::make(const std::string& directory) {
   for (;;) {
     std::string path = directory + "/" + marker_prefix() + "XXXXXX";
-    const int descriptor = ::mkostemp(path.data(), O_CLOEXEC);
+    const int descriptor = base::above_standard_streams(::mkostemp(path.data(), O_CLOEXEC));
     if (descriptor < 0) return system_error(errno, "cannot make a marker for libfabric's shared memory in " + directory);
     RegionMarker marker(std::move(path), descriptor);
     if (::flock(descriptor, LOCK_EX) != 0) return system_error(errno, "cannot lock " + marker.path_);
@@ -85,14 +85,13 @@ base::Result<RegionMarker> RegionMarker::make(const std::string& directory) {
 int sweep_regions(const std::string& directory) {
   const std::string prefix = marker_prefix();
   int removed = 0;
-  std::error_code error;
-  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
-    if (!entry->path().filename().string().starts_with(prefix)) continue;
-    const std::string path = entry->path().string();
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  for (const std::string& marker : base::names_in(directory)) {
+    if (!marker.starts_with(prefix)) continue;
+    const std::string path = directory + "/" + marker;
+    const int descriptor = base::above_standard_streams(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
     if (descriptor < 0) continue;
     if (is_ours(descriptor) && ::flock(descriptor, LOCK_EX | LOCK_NB) == 0) {
-      std::ifstream names(path);
+      std::istringstream names(base::read_file(path).value_or(std::string()));
       for (std::string name; std::getline(names, name);) remove_region(directory, name);
       ::unlink(path.c_str());
       ++removed;
