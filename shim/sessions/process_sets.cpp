@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_set>
 
 #include "shim/base/files.hpp"
 #include "shim/sessions/hardware_sets.hpp"
@@ -13,10 +14,6 @@ namespace {
 
 /// How many names the report of an unknown one lists.
 constexpr std::size_t kNamesInReport = 24;
-
-bool is_among(const std::vector<std::string>& names, std::string_view name) {
-  return std::any_of(names.begin(), names.end(), [&](const std::string& other) { return same_pset_name(other, name); });
-}
 
 /// The application numbers that occur, ascending; none where the launch has only one application.
 std::set<std::uint32_t> applications(const bootstrap::Bootstrap& bootstrap) {
@@ -52,8 +49,8 @@ void ProcessSets::take(PsetText text, const std::string& source) {
     log_.write(base::LogLevel::warn, "process sets: " + source + ", line " + std::to_string(complaint.line) + ", column " +
                                          std::to_string(complaint.column) + ": " + complaint.text + "; this set is left out");
   for (NamedGroup& set : text.sets) {
-    bool is_taken = std::any_of(user_sets_.begin(), user_sets_.end(), [&](const auto& other) { return other.name == set.name; });
-    if (is_taken) log_.write(base::LogLevel::warn, "process sets: " + source + ": a second set named \"" + set.name + "\"; left out");
+    const bool is_new = user_sets_by_name_.try_emplace(set.name, set.group).second;
+    if (!is_new) log_.write(base::LogLevel::warn, "process sets: " + source + ": a second set named \"" + set.name + "\"; left out");
     else user_sets_.push_back(std::move(set));
   }
 }
@@ -121,8 +118,10 @@ std::vector<std::string> ProcessSets::names() {
   for (auto& set : launcher_sets()) others.push_back(std::move(set.name));
   for (const auto& set : user_sets_) others.push_back(set.name);
   for (const auto& set : published_sets()) others.push_back(set.name);
+  std::unordered_set<std::string> known;
+  for (const std::string& name : names) known.insert(canonical_pset_name(name));
   for (std::string& name : others)
-    if (!is_among(names, name)) names.push_back(std::move(name));
+    if (known.insert(canonical_pset_name(name)).second) names.push_back(std::move(name));
   return names;
 }
 
@@ -131,8 +130,8 @@ GroupPtr ProcessSets::find_given(std::string_view name) {
   if (GroupPtr group = built_in(name)) return group;
   for (const auto& set : launcher_sets())
     if (same_pset_name(set.name, name)) return Group::of_ranks(set.ranks);
-  const auto of_user = std::ranges::find(user_sets_, name, &NamedGroup::name);
-  return of_user == user_sets_.end() ? nullptr : of_user->group;
+  const auto of_user = user_sets_by_name_.find(std::string(name));
+  return of_user == user_sets_by_name_.end() ? nullptr : of_user->second;
 }
 
 base::Result<GroupPtr> ProcessSets::find(std::string_view name) {

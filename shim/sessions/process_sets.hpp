@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "shim/base/log.hpp"
@@ -57,7 +58,8 @@ class ProcessSets {
   bootstrap::Bootstrap& bootstrap_;
   const base::Log& log_;
   bootstrap::NodeHardware* hardware_ = nullptr;
-  std::vector<NamedGroup> user_sets_;
+  std::vector<NamedGroup> user_sets_;  ///< in the order in which the user gives them
+  std::unordered_map<std::string, GroupPtr> user_sets_by_name_;
   PublishedSets published_;
   std::mutex mutex_;                    ///< guards what follows
   std::vector<NamedGroup> hardware_sets_;  ///< kept once they are known: they do not change

@@ -30,4 +30,9 @@ inline bool same_pset_name(std::string_view a, std::string_view b) {
   return a == b || (is_reserved_name(a) && lowered(a) == lowered(b));
 }
 
+/// Return one text for all spellings of a name, for sets and maps of names.
+inline std::string canonical_pset_name(std::string_view name) {
+  return is_reserved_name(name) ? lowered(name) : std::string(name);
+}
+
 }  // namespace shim::sessions

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <unordered_set>
 
 #include "shim/sessions/pset_names.hpp"
 
@@ -103,16 +104,44 @@ class Entry {
 
   bool add(std::vector<Range>& ranges, std::uint32_t first, std::uint32_t last, std::uint32_t stride) {
     Range range{0, first, (last - first) / stride + 1, static_cast<std::int32_t>(stride)};
-    GroupPtr common = set_intersection(*Group::of_ranges({range}), *Group::of_ranges(ranges));
-    if (common->size() > 0) fail(at_of_item_, "rank " + std::to_string(common->at(0).rank) + " is given twice");
-    else ranges.push_back(range);
-    return complaint_.empty();
+    if (const auto rank = first_repeated(range, ranges)) {
+      fail(at_of_item_, "rank " + std::to_string(*rank) + " is given twice");
+      return false;
+    }
+    ranges.push_back(range);
+    return true;
+  }
+
+  /// Return the first rank of the range that an earlier item contains. A few items are compared as ranges, which
+  /// cost nothing per rank; further ones through one bit per rank, so that the time is linear in items and ranks.
+  std::optional<std::uint32_t> first_repeated(const Range& range, const std::vector<Range>& earlier) {
+    constexpr std::size_t kFew = 16;
+    if (earlier.size() < kFew) {
+      const GroupPtr common = set_intersection(*Group::of_ranges({range}), *Group::of_ranges(earlier));
+      return common->size() > 0 ? std::optional(common->at(0).rank) : std::nullopt;
+    }
+    if (is_given_.empty()) {
+      is_given_.resize(world_size_);
+      for (const Range& one : earlier) (void)mark(one);
+    }
+    return mark(range);
+  }
+
+  /// Set the bits of the range up to the first that is set already, and return that one.
+  std::optional<std::uint32_t> mark(const Range& range) {
+    for (std::uint32_t i = 0; i < range.count; ++i) {
+      const std::uint32_t rank = range.start + i * static_cast<std::uint32_t>(range.stride);
+      if (is_given_[rank]) return rank;
+      is_given_[rank] = true;
+    }
+    return std::nullopt;
   }
 
   std::string_view text_;
   std::uint32_t world_size_;
   std::size_t at_ = 0, at_of_item_ = 0;
   std::string complaint_;
+  std::vector<bool> is_given_;  ///< by rank; empty while there are few items
 };
 
 /// The text without its comments, every byte of them a blank so that positions stay what they were.
@@ -132,6 +161,7 @@ std::string without_comments(std::string_view text) {
 PsetText parse_psets(std::string_view text, char separator, std::uint32_t world_size) {
   PsetText result;
   std::string plain = without_comments(text);
+  std::unordered_set<std::string> names;
   int line = 1;
   std::size_t line_start = 0;
   for (std::size_t begin = 0; begin <= plain.size();) {
@@ -140,8 +170,7 @@ PsetText parse_psets(std::string_view text, char separator, std::uint32_t world_
     if (body.find_first_not_of(" \t\r\n") != std::string_view::npos) {
       Entry entry(body, world_size);
       auto set = entry.read();
-      auto same_name = [&](const NamedGroup& other) { return other.name == set->name; };
-      bool is_taken = set && std::any_of(result.sets.begin(), result.sets.end(), same_name);
+      const bool is_taken = set && !names.insert(set->name).second;
       int column = static_cast<int>(begin - line_start + 1);
       if (!set) result.complaints.push_back({line, column + static_cast<int>(entry.at()), entry.complaint()});
       else if (is_taken) result.complaints.push_back({line, column, "a second set named \"" + set->name + "\""});

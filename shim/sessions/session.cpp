@@ -89,15 +89,9 @@ base::Result<int> Session::pset_count() {
   SHIM_TRY_ASSIGN(Process* const process, this->process());
   std::vector<std::string> now = process->sets().names();
   std::lock_guard guard(mutex_);
-  if (pset_names_.empty()) {
-    pset_names_ = std::move(now);
-  } else {
-    // names that are gone stay, so that indices stay what they are (MPI-4.1 §11.3.2)
-    for (std::string& name : now) {
-      auto is_it = [&](const std::string& other) { return same_pset_name(other, name); };
-      if (std::none_of(pset_names_.begin(), pset_names_.end(), is_it)) pset_names_.push_back(std::move(name));
-    }
-  }
+  // Names that are gone stay, so that indices stay what they are (MPI-4.1 §11.3.2).
+  for (std::string& name : now)
+    if (known_pset_names_.insert(canonical_pset_name(name)).second) pset_names_.push_back(std::move(name));
   return static_cast<int>(pset_names_.size());
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <unordered_set>
 #include <vector>
 
 #include "shim/base/result.hpp"
@@ -92,6 +93,7 @@ class Session {
   std::optional<std::uint32_t> lane_;
   std::vector<std::weak_ptr<const Described>> objects_;
   std::vector<std::string> pset_names_;
+  std::unordered_set<std::string> known_pset_names_;  ///< of pset_names_, canonical
 };
 using SessionPtr = std::shared_ptr<Session>;
 

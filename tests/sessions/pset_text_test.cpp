@@ -66,6 +66,28 @@ INSTANTIATE_TEST_SUITE_P(
                     Wrong{"mpi://mine=0", 1, "taken"}, Wrong{"MPIX://x=0", 1, "taken"}, Wrong{"a=0-7:4294967295", 3, "stride"},
                     Wrong{"a=0=1", 4, "left over"}));
 
+// A reader whose time grows with the square of the number of lines, or of the items in one, exceeds the time limit of the test.
+TEST(PsetText, ReadsManySetsInLinearTime) {
+  constexpr std::uint32_t kSets = 400'000;
+  std::string all;
+  for (std::uint32_t i = 0; i < kSets; ++i) all += "set" + std::to_string(i) + " = " + std::to_string(i % 8) + "\n";
+  const PsetText text = parse_psets(all, '\n', 8);
+  EXPECT_EQ(text.sets.size(), kSets);
+  EXPECT_TRUE(text.complaints.empty());
+}
+
+TEST(PsetText, ReadsManyItemsOfOneSetInLinearTime) {
+  constexpr std::uint32_t kRanks = 400'000;
+  std::string all = "even=0";
+  for (std::uint32_t rank = 2; rank < kRanks; rank += 2) all += "," + std::to_string(rank);
+  PsetText text = parse_psets(all, ';', kRanks);
+  ASSERT_EQ(text.sets.size(), 1u);
+  EXPECT_EQ(text.sets[0].group->size(), kRanks / 2);
+  text = parse_psets(all + ",100", ';', kRanks);
+  ASSERT_EQ(text.complaints.size(), 1u);
+  EXPECT_NE(text.complaints[0].text.find("rank 100 is given twice"), std::string::npos) << text.complaints[0].text;
+}
+
 TEST(PsetText, ASecondSetOfANameIsLeftOut) {
   PsetText text = parse_psets("a=1;a=2", ';', 8);
   EXPECT_EQ(shown(text), "a={1} ");
