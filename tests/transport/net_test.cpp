@@ -475,6 +475,66 @@ TEST_F(NetTest, StrangersAreTurnedAway) {
   EXPECT_TRUE(end.heard.empty());
 }
 
+/// Connections of strangers, which send nothing.
+class SilentStrangers {
+ public:
+  explicit SilentStrangers(ConstSpan address) : address_(*ContactAddress::from_bytes(address)) {}
+  void add(std::size_t number) {
+    sockaddr_storage to;
+    const socklen_t length = address_.addresses.front().to_socket_address(address_.port, to);
+    for (; number > 0; --number) {
+      sockets_.emplace_back(::socket(to.ss_family, SOCK_STREAM, 0));
+      ASSERT_EQ(::connect(sockets_.back().get(), reinterpret_cast<const sockaddr*>(&to), length), 0);
+    }
+  }
+
+ private:
+  ContactAddress address_;
+  std::vector<base::Descriptor> sockets_;
+};
+
+TEST_F(NetTest, ManySilentStrangersTakeFewDescriptorsAndDelayACallLittle) {
+  constexpr std::size_t kStrangers = 300, kMostAtOnce = 128;
+  End end = make({}), other = make({});
+  const std::size_t before = open_descriptors();
+  SilentStrangers strangers(end.net->address());
+  strangers.add(kStrangers);
+  ASSERT_TRUE(end.poll());
+  EXPECT_LE(open_descriptors(), before + kStrangers + kMostAtOnce);
+  EXPECT_FALSE(is_readable(end.net->descriptor())) << "calls that are left for later would keep the process awake";
+  const base::Nanoseconds begin = base::now_ns();
+  Link& to = link(other, end);
+  poll_until({&end, &other}, [&] {
+    EXPECT_LE(open_descriptors(), before + kStrangers + kMostAtOnce + 2);
+    return *other.net->try_send(to, text("hello"), {}) == Attempt::done;
+  });
+  poll_until({&end, &other}, [&] { return !end.heard.empty(); });
+  EXPECT_LT(base::now_ns() - begin, 5'000'000'000) << "nanoseconds";
+  EXPECT_GE(end.net->counts().packets_refused, kStrangers - kMostAtOnce);
+}
+
+TEST_F(NetTest, ManyCallersOfTheJobAreAllTaken) {
+  constexpr std::size_t kCallers = 150;
+  End end = make({});
+  std::vector<End> callers;
+  for (std::size_t i = 0; i < kCallers; ++i) callers.push_back(make({}));
+  for (End& caller : callers) ASSERT_TRUE(caller.net->try_send_ahead(link(caller, end), text("hello"), {}));
+  std::vector<End*> all{&end};
+  for (End& caller : callers) all.push_back(&caller);
+  poll_until(all, [&] { return end.heard.size() == kCallers; });
+}
+
+TEST_F(NetTest, ListensAtItsOwnAddressesAlone) {
+  End end = make();
+  const auto address = *ContactAddress::from_bytes(end.net->address());
+  sockaddr_storage to;
+  const IpAddress another{.bytes = {127, 0, 0, 2}};
+  const socklen_t length = another.to_socket_address(address.port, to);
+  const base::Descriptor socket(::socket(to.ss_family, SOCK_STREAM, 0));
+  EXPECT_NE(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&to), length), 0);
+  EXPECT_EQ(errno, ECONNREFUSED);
+}
+
 /// The first address is one where nobody listens: the listener has none of IPv6.
 TEST_F(NetTest, AddressesAreTriedInTurn) {
   End one = make(), other = make();

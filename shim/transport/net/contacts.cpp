@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -27,13 +28,27 @@ constexpr std::size_t kMostWaiting = 2 * kLongestFrame;
 constexpr base::Nanoseconds kCallPatience = 2'000'000'000;
 /// Each address is called so often, because a listener's queue may be full for a moment.
 constexpr std::size_t kRounds = 3;
-/// A stranger that says nothing is turned away.
+/// An unauthenticated connection is closed after this time: a caller of the job may compute between its call and its hello.
 constexpr base::Nanoseconds kStrangerPatience = 10'000'000'000;
+/// So is each, as soon as there are as many as may be: others wait behind them. A caller of the job calls again.
+constexpr base::Nanoseconds kCrowdedPatience = 100'000'000;
+/// Unauthenticated connections at a time, further ones wait in the system's queue: they cannot take all descriptors of the
+/// process. Callers of the job leave this state within the poll in which their hello is read.
+constexpr std::size_t kMostStrangers = 128, kLeastStrangers = 4, kPartOfDescriptors = 8;
+/// Ports that are tried until one is free at all addresses.
+constexpr int kMostPorts = 16;
 constexpr base::Nanoseconds kClockEvery = 100'000'000;
 
 template <typename T>
 ConstSpan bytes_of(const T& value) {
   return std::as_bytes(std::span(&value, 1));
+}
+
+/// At most the given part of the descriptors that the process may have.
+std::size_t most_strangers() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return kLeastStrangers;
+  return std::clamp(static_cast<std::size_t>(limit.rlim_cur) / kPartOfDescriptors, kLeastStrangers, kMostStrangers);
 }
 
 }  // namespace
@@ -45,14 +60,14 @@ Presence Contact::presence() const {
   return round_.refused ? Presence::gone : round_.refused_by_us ? Presence::gone_if_near : Presence::unknown;
 }
 
-Result<base::Descriptor> Contacts::open_listener(bool v6, std::uint16_t& port) {
-  base::Descriptor socket(
-      base::above_standard_streams(::socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)));
+namespace {
+
+Result<base::Descriptor> open_listener(const IpAddress& address, std::uint16_t& port) {
+  base::Descriptor socket(base::above_standard_streams(
+      ::socket(address.is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)));
   if (!socket.is_open()) return base::system_error(errno, "socket");
-  const int off = 0;
-  if (v6) (void)::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);  // IPv4 comes in here as well
   sockaddr_storage name;
-  socklen_t length = IpAddress{.bytes = {}, .is_v6 = v6}.to_socket_address(0, name);
+  socklen_t length = address.to_socket_address(port, name);
   auto* generic = reinterpret_cast<sockaddr*>(&name);
   if (::bind(socket.get(), generic, length) != 0) return base::system_error(errno, "bind");
   if (::listen(socket.get(), SOMAXCONN) != 0) return base::system_error(errno, "listen");
@@ -63,23 +78,43 @@ Result<base::Descriptor> Contacts::open_listener(bool v6, std::uint16_t& port) {
   return socket;
 }
 
+}  // namespace
+
+/// Another process may have the port of the first address at a further one: then all take another port.
+Result<Contacts::Listeners> Contacts::open_listeners(const std::vector<IpAddress>& addresses, std::uint16_t& port) {
+  for (int tries = 0;; ++tries) {
+    Listeners listeners;
+    port = 0;
+    for (const IpAddress& address : addresses) {
+      auto listener = open_listener(address, port);
+      if (listener) {
+        listeners.push_back(*std::move(listener));
+        continue;
+      }
+      const bool is_taken = listener.error().foreign_code() == EADDRINUSE;
+      if (!is_taken || tries >= kMostPorts) return std::move(listener).error().within("to listen at " + address.text());
+      break;
+    }
+    if (listeners.size() == addresses.size()) return listeners;
+  }
+}
+
 Result<std::unique_ptr<Contacts>> Contacts::listen(const std::string& interface) {
   ContactAddress own{.cookie = 0, .port = 0, .addresses = own_addresses(interface)};
   if (own.addresses.empty())
     return Error(ErrorClass::other, "this machine has no network address that other nodes' processes could call");
   SHIM_TRY_ASSIGN(own.cookie, random_cookie());
-  const bool v6 = std::ranges::any_of(own.addresses, &IpAddress::is_v6);
-  SHIM_TRY_ASSIGN(base::Descriptor listener, open_listener(v6, own.port));
+  SHIM_TRY_ASSIGN(Listeners listeners, open_listeners(own.addresses, own.port));
   base::Descriptor events(base::above_standard_streams(::epoll_create1(EPOLL_CLOEXEC)));
   if (!events.is_open()) return base::system_error(errno, "epoll_create1");
-  std::unique_ptr<Contacts> made(new Contacts(std::move(listener), std::move(events), std::move(own)));
+  std::unique_ptr<Contacts> made(new Contacts(std::move(listeners), std::move(events), std::move(own)));
   made->look_for_calls();
   if (!made->is_looking_for_calls_) return base::system_error(errno, "epoll_ctl");
   return made;
 }
 
-Contacts::Contacts(base::Descriptor listener, base::Descriptor events, ContactAddress own)
-    : listener_(std::move(listener)), events_(std::move(events)), own_(std::move(own)) {}
+Contacts::Contacts(Listeners listeners, base::Descriptor events, ContactAddress own)
+    : listeners_(std::move(listeners)), events_(std::move(events)), own_(std::move(own)), most_strangers_(most_strangers()) {}
 
 Result<Contact*> Contacts::open(ConstSpan bytes) {
   auto address = ContactAddress::from_bytes(bytes);
@@ -174,21 +209,25 @@ void Contacts::note_sent(Contact& contact, const base::Status& sent) {
 }
 
 void Contacts::look_for_calls() {
-  epoll_event wanted{.events = EPOLLIN, .data = {.fd = listener_.get()}};
-  is_looking_for_calls_ = ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, listener_.get(), &wanted) == 0;
+  is_looking_for_calls_ = std::ranges::all_of(listeners_, [&](const base::Descriptor& listener) {
+    epoll_event wanted{.events = EPOLLIN, .data = {.fd = listener.get()}};
+    return ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, listener.get(), &wanted) == 0 || errno == EEXIST;
+  });
 }
 
-/// Where there is no descriptor or no memory for one, calls wait at the system, which would tell of them all the time: nobody could sleep.
+/// While there is no descriptor, no memory or too many strangers, calls wait in the system's queue, which would report
+/// them all the time: no thread could sleep.
 void Contacts::leave_calls_for_later() {
-  ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, listener_.get(), nullptr);
+  for (const base::Descriptor& listener : listeners_) ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, listener.get(), nullptr);
   is_looking_for_calls_ = false;
   next_look_ = base::now_ns() + kClockEvery;
 }
 
-void Contacts::accept_all() {
+void Contacts::accept_all(int listener) {
   for (;;) {
+    if (!has_room_for_strangers()) return leave_calls_for_later();
     base::Descriptor socket(
-        base::above_standard_streams(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)));
+        base::above_standard_streams(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)));
     if (!socket.is_open()) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) leave_calls_for_later();
       return;
@@ -196,7 +235,14 @@ void Contacts::accept_all() {
     const int descriptor = socket.get();
     const auto at = connections_.try_emplace(descriptor, KeptConnection{Connection::accepted(std::move(socket)), nullptr}).first;
     watch(at->second.connection, true, false);
+    ++strangers_;
   }
+}
+
+/// A stranger has become a contact or is about to be closed.
+void Contacts::one_stranger_less() {
+  --strangers_;
+  if (!is_looking_for_calls_) look_for_calls();
 }
 
 int Contacts::poll(Receiver& receiver, Sink& places) {
@@ -206,8 +252,8 @@ int Contacts::poll(Receiver& receiver, Sink& places) {
   epoll_event events[kEventsAtOnce];
   const int count = ::epoll_wait(events_.get(), events, kEventsAtOnce, 0);
   for (int i = 0; i < count; ++i) {
-    if (events[i].data.fd == listener_.get()) {
-      accept_all();
+    if (std::ranges::find(listeners_, events[i].data.fd, &base::Descriptor::get) != listeners_.end()) {
+      accept_all(events[i].data.fd);
       continue;
     }
     auto at = connections_.find(events[i].data.fd);  // an earlier event may have ended it
@@ -305,9 +351,11 @@ bool Contacts::on_hello(KeptConnection& kept, const ReceivedFrame& frame) {
   Hello hello{};
   if (frame.bytes.size() >= sizeof hello) std::memcpy(&hello, frame.bytes.data(), sizeof hello);
   const bool is_meant = frame.kind == ContactFrame::hello && hello.kind == Hello::kKind && hello.to == own_.cookie;
-  auto caller = open(frame.bytes.subspan(std::min(frame.bytes.size(), sizeof hello)));
-  if (!is_meant || !caller) return false;
+  if (!is_meant) return false;  // before anything is kept of it
+  auto caller = open(frame.bytes.subspan(sizeof hello));
+  if (!caller) return false;
   kept.connection.enter(Connection::State::open);
+  one_stranger_less();
   kept.contact = *caller;
   ++(*caller)->connections_;
   FrameQueue frames;
@@ -322,7 +370,10 @@ bool Contacts::on_hello(KeptConnection& kept, const ReceivedFrame& frame) {
 void Contacts::lose(KeptConnection& kept, const Error& reason, bool is_broken) {
   const Connection::State state = kept.connection.state();
   const bool was_open = state == Connection::State::open;
-  if (state == Connection::State::stranger) ++counts_.refused;
+  if (state == Connection::State::stranger) {
+    ++counts_.refused;
+    one_stranger_less();
+  }
   Contact* contact = kept.contact;
   if (contact && (was_open || state == Connection::State::closing)) {
     --contact->connections_;
@@ -345,12 +396,12 @@ void Contacts::lose(KeptConnection& kept, const Error& reason, bool is_broken) {
   connections_.erase(kept.connection.descriptor());
 }
 
-bool Contacts::is_late(const KeptConnection& kept, base::Nanoseconds now) {
+bool Contacts::is_late(const KeptConnection& kept, base::Nanoseconds now) const {
   const base::Nanoseconds waited = now - kept.connection.in_state_since();
   switch (kept.connection.state()) {
     case Connection::State::open:
     case Connection::State::closing: return false;  // the other may be busy elsewhere, and what it sends before it sees our end is to be read
-    case Connection::State::stranger: return waited > kStrangerPatience;
+    case Connection::State::stranger: return waited > (has_room_for_strangers() ? kStrangerPatience : kCrowdedPatience);
     case Connection::State::calling: return waited > kCallPatience;
     case Connection::State::greeting: return waited > kCallPatience && kept.contact->to_.addresses.size() > 1;
   }

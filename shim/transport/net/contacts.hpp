@@ -76,7 +76,8 @@ class Contacts {
     ~Receiver() = default;
   };
 
-  /// Begins to listen, on a port of the system's choice. interface: see own_addresses(). Local. Errors: other (no network, no socket).
+  /// Begin to listen at this process's own addresses alone, on one port of the system's choice. interface: see
+  /// own_addresses(). Local. Errors: other (no network, no socket).
   static base::Result<std::unique_ptr<Contacts>> listen(const std::string& interface);
 
   const ContactAddress& address() const { return own_; }
@@ -116,8 +117,9 @@ class Contacts {
 
  private:
   class FramesOf;
-  Contacts(base::Descriptor listener, base::Descriptor events, ContactAddress own);
-  static base::Result<base::Descriptor> open_listener(bool v6, std::uint16_t& port);
+  using Listeners = std::vector<base::Descriptor>;
+  Contacts(Listeners listeners, base::Descriptor events, ContactAddress own);
+  static base::Result<Listeners> open_listeners(const std::vector<IpAddress>& addresses, std::uint16_t& port);
 
   void call(Contact& contact);
   bool call_next(Contact& contact);
@@ -127,7 +129,9 @@ class Contacts {
   void watch(const Connection& connection, bool is_new, bool for_room);
   void look_for_calls();
   void leave_calls_for_later();
-  void accept_all();
+  void accept_all(int listener);
+  bool has_room_for_strangers() const { return strangers_ < most_strangers_; }
+  void one_stranger_less();
   void on_event(KeptConnection& kept, std::uint32_t events, Receiver& receiver, Sink& places);
   void on_called(KeptConnection& kept);
   [[gnu::hot]] void read(KeptConnection& kept, Receiver& receiver, Sink& places);
@@ -135,11 +139,12 @@ class Contacts {
   [[gnu::hot]] bool on_frame(KeptConnection& kept, const ReceivedFrame& frame, Receiver& receiver);
   bool on_hello(KeptConnection& kept, const ReceivedFrame& frame);
   [[gnu::hot]] void look_at_clock();
-  static bool is_late(const KeptConnection& kept, base::Nanoseconds now);
+  bool is_late(const KeptConnection& kept, base::Nanoseconds now) const;
   /// @param is_broken what was sent may not have come, though it has left
   void lose(KeptConnection& kept, const base::Error& reason, bool is_broken = true);
 
-  base::Descriptor listener_, events_;
+  Listeners listeners_;
+  base::Descriptor events_;
   ContactAddress own_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Contact>> contacts_;  ///< by their cookies
   std::unordered_map<int, KeptConnection> connections_;                  ///< by their descriptors; none moves
@@ -147,6 +152,8 @@ class Contacts {
   std::unique_ptr<std::byte[]> room_;  ///< kFrameRoom bytes, for what is read, from the first reading on
   base::Nanoseconds next_look_ = 0;
   bool is_looking_for_calls_ = false;
+  std::size_t strangers_ = 0;  ///< connections in the state of that name
+  const std::size_t most_strangers_;
   Counts counts_;
 };
 
