@@ -23,6 +23,7 @@
 #include "shim/transport/loop/loop.hpp"
 #include "shim/transport/net/address.hpp"
 #include "shim/transport/net/frame.hpp"
+#include "shim/transport/net/seal.hpp"
 #include "tests/base/open_descriptors.hpp"
 #include "tests/transport/rig.hpp"
 
@@ -449,30 +450,160 @@ TEST_F(NetTest, ThoseWhoEndTogetherDoNotWaitForTheirSystems) {
   EXPECT_LT(shortest, 20'000'000) << "nanoseconds";
 }
 
-TEST_F(NetTest, StrangersAreTurnedAway) {
-  End end = make();
-  const auto address = ContactAddress::from_bytes(end.net->address());
-  ASSERT_TRUE(address);
-  sockaddr_storage to;
-  const socklen_t length = address->addresses.front().to_socket_address(address->port, to);
-  const std::vector<std::string> words = {"GET / HTTP/1.0\r\n\r\n", [&] {
-                                            const Hello hello{Hello::kKind, address->cookie + 1};
-                                            const FrameHead head{sizeof hello, static_cast<std::uint32_t>(ContactFrame::hello)};
-                                            std::string bytes(reinterpret_cast<const char*>(&head), sizeof head);
-                                            return bytes + std::string(reinterpret_cast<const char*>(&hello), sizeof hello);
-                                          }()};
-  std::uint64_t refused = 0;
-  for (const std::string& word : words) {
-    const int socket = ::socket(to.ss_family, SOCK_STREAM, 0);
-    ASSERT_EQ(::connect(socket, reinterpret_cast<const sockaddr*>(&to), length), 0);
-    ASSERT_EQ(::send(socket, word.data(), word.size(), 0), static_cast<ssize_t>(word.size()));
-    poll_until({&end}, [&] { return end.net->counts().packets_refused == refused + 1; });
-    ++refused;
-    char byte;
-    EXPECT_LE(::recv(socket, &byte, 1, 0), 0) << "the connection is closed";
-    ::close(socket);
+/// A caller by hand, at one of the addresses of a process.
+class ByHand {
+ public:
+  explicit ByHand(const ContactAddress& to) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_storage at;
+    const socklen_t length = to.addresses.front().to_socket_address(to.port, at);
+    EXPECT_EQ(::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&at), length), 0);
   }
+  void send(ConstSpan bytes) { EXPECT_EQ(::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size())); }
+  void send(ContactFrame kind, ConstSpan bytes) {
+    FrameQueue frames;
+    frames.add(kind, bytes);
+    send(frames.rest());
+  }
+  /// What has come so far, without a wait.
+  const Bytes& received() {
+    std::array<std::byte, 1024> part;
+    ssize_t got = 0;
+    while ((got = ::recv(socket_.get(), part.data(), part.size(), MSG_DONTWAIT)) > 0) bytes_.insert(bytes_.end(), part.begin(), part.begin() + got);
+    is_closed_ = is_closed_ || got == 0 || errno == ECONNRESET;
+    return bytes_;
+  }
+  bool is_closed() {
+    received();
+    return is_closed_;
+  }
+
+ private:
+  base::Descriptor socket_;
+  Bytes bytes_;
+  bool is_closed_ = false;
+};
+
+TEST_F(NetTest, AStrangerWithoutAHelloIsTurnedAway) {
+  End end = make();
+  ByHand stranger(*ContactAddress::from_bytes(end.net->address()));
+  stranger.send(text("GET / HTTP/1.0\r\n\r\n"));
+  poll_until({&end}, [&] { return stranger.is_closed(); });
+  EXPECT_EQ(end.net->counts().packets_refused, 1u);
   EXPECT_TRUE(end.heard.empty());
+}
+
+TEST_F(NetTest, ACallerThatDoesNotKnowTheSecretIsTurnedAway) {
+  End end = make();
+  const auto address = *ContactAddress::from_bytes(end.net->address());
+  ByHand stranger(address);
+  const Nonce nonce = *random_nonce();
+  stranger.send(ContactFrame::hello, bytes_of(Hello{Hello::kKind, nonce}));
+  constexpr std::size_t kAnswer = sizeof(FrameHead) + sizeof(Challenge);
+  poll_until({&end}, [&] { return stranger.received().size() == kAnswer; });
+  Challenge challenge;
+  std::memcpy(&challenge, stranger.received().data() + sizeof(FrameHead), sizeof challenge);
+  auto seal = Seal::make(*Crypto::load(), Seal::End::caller, address.cookie + 1, nonce, challenge.nonce);
+  stranger.send(ContactFrame::proof, *seal->close(address.to_bytes()));
+  poll_until({&end}, [&] { return stranger.is_closed(); });
+  EXPECT_EQ(stranger.received().size(), kAnswer) << "no welcome";
+  EXPECT_EQ(end.net->counts().packets_refused, 1u);
+}
+
+/// Passes bytes on between a caller and the process that it means, and keeps those of the caller, as a reader of the network would.
+class Reader {
+ public:
+  explicit Reader(const ContactAddress& to) : to_(to), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0)) {
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof at;
+    EXPECT_EQ(::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&at), length), 0);
+    EXPECT_EQ(::listen(listener_.get(), 1), 0);
+    EXPECT_EQ(::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&at), &length), 0);
+    port_ = ntohs(at.sin_port);
+  }
+  /// The address to call in place of the process's.
+  Bytes address() const { return ContactAddress{.cookie = to_.cookie, .port = port_, .addresses = {{.bytes = {127, 0, 0, 1}}}}.to_bytes(); }
+  void pass_on() {
+    if (!caller_.is_open()) {
+      caller_ = base::Descriptor(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK));
+      if (caller_.is_open()) called_.emplace(to_);
+    }
+    if (!caller_.is_open()) return;
+    std::array<std::byte, 4096> part;
+    if (const ssize_t got = ::recv(caller_.get(), part.data(), part.size(), MSG_DONTWAIT); got > 0) {
+      said.insert(said.end(), part.begin(), part.begin() + got);
+      called_->send(ConstSpan(part).first(static_cast<std::size_t>(got)));
+    }
+    const Bytes& answers = called_->received();
+    if (passed_ == answers.size()) return;
+    EXPECT_GT(::send(caller_.get(), answers.data() + passed_, answers.size() - passed_, MSG_NOSIGNAL), 0);
+    passed_ = answers.size();
+  }
+  bool has_read(const auto& what) const { return !std::ranges::search(said, bytes_of(what)).empty(); }
+
+  Bytes said;  ///< by the caller
+
+ private:
+  ContactAddress to_;
+  base::Descriptor listener_, caller_;
+  std::uint16_t port_ = 0;
+  std::optional<ByHand> called_;
+  std::size_t passed_ = 0;
+};
+
+TEST_F(NetTest, AReaderOfTheNetworkLearnsNoSecretAndCannotRepeatWhatItHasRead) {
+  End one = make(), other = make();
+  const auto ours = *ContactAddress::from_bytes(one.net->address()), theirs = *ContactAddress::from_bytes(other.net->address());
+  Reader reader(theirs);
+  constexpr std::string_view kTold = "an address that is told in a control message";
+  Link& to = **one.net->open(reader.address());
+  ASSERT_EQ(*one.net->try_send_ahead(to, text(kTold), {}), Attempt::done);
+  poll_until({&one, &other}, [&] {
+    reader.pass_on();
+    return !other.heard.empty();
+  });
+  EXPECT_EQ(other.heard.front(), kTold);
+  EXPECT_FALSE(reader.has_read(theirs.cookie)) << "the secret of the called process";
+  EXPECT_FALSE(reader.has_read(ours.cookie)) << "the secret of the caller";
+  EXPECT_TRUE(std::ranges::search(reader.said, text(kTold)).empty()) << "a control message";
+  ByHand repeats(theirs);
+  repeats.send(reader.said);
+  poll_until({&one, &other}, [&] { return repeats.is_closed(); });
+  EXPECT_EQ(other.heard.size(), 1u);
+}
+
+TEST_F(NetTest, AnImpostorThatDoesNotKnowTheSecretIsNotSpokenTo) {
+  End one = make({}), impostor = make({});
+  auto address = *ContactAddress::from_bytes(impostor.net->address());
+  address.cookie += 1;  // of the process that is meant
+  Link& to = **one.net->open(address.to_bytes());
+  ASSERT_TRUE(one.net->try_send_ahead(to, text("for the other"), {}));
+  poll_until({&one, &impostor}, [&] { return !one.net->try_send_ahead(to, text("more"), {}); });
+  EXPECT_TRUE(impostor.heard.empty());
+}
+
+TEST(SealTest, OpensTheOtherEndsFramesInOrderAlone) {
+  const auto crypto = *Crypto::load();
+  const Nonce first = *random_nonce(), second = *random_nonce();
+  const auto make = [&](Seal::End end, std::uint64_t secret) { return *Seal::make(crypto, end, secret, first, second); };
+  for (const std::size_t bytes : {0ul, 1ul, 100ul, 20'000ul}) {
+    Seal caller = make(Seal::End::caller, 1), called = make(Seal::End::called, 1);
+    const Bytes plain(bytes, std::byte{7});
+    const Bytes sealed = *caller.close(plain), next = *caller.close(plain);
+    EXPECT_EQ(sealed.size(), bytes + kSealBytes);
+    EXPECT_NE(sealed, next);
+    EXPECT_EQ(called.open(sealed), plain);
+    EXPECT_EQ(called.open(next), plain);
+    EXPECT_FALSE(called.open(sealed)) << "a frame for the second time";
+    EXPECT_FALSE(make(Seal::End::called, 2).open(sealed)) << "another secret";
+    EXPECT_FALSE(make(Seal::End::caller, 1).open(sealed)) << "its own frame";
+    EXPECT_FALSE(make(Seal::End::called, 1).open(next)) << "not the next frame";
+    Bytes changed = sealed;
+    changed[changed.size() / 2] ^= std::byte{1};
+    EXPECT_FALSE(make(Seal::End::called, 1).open(changed)) << "a changed frame";
+    EXPECT_FALSE(make(Seal::End::called, 1).open(ConstSpan(sealed).first(sealed.size() - 1))) << "a frame that is cut";
+  }
 }
 
 /// Connections of strangers, which send nothing.

@@ -126,17 +126,54 @@ Result<Contact*> Contacts::open(ConstSpan bytes) {
 
 Result<bool> Contacts::send(Contact& to, ContactFrame kind, ConstSpan first, ConstSpan second) {
   if (to.failure_) return to.failure_->clone();
-  if (to.out_.waiting() > kMostWaiting) return false;
+  if (to.out_.waiting() + to.unsealed_bytes_ > kMostWaiting) return false;
   to.is_kept_ = to.is_kept_ || kind == ContactFrame::packet;
-  ++counts_.frames_sent;
-  counts_.bytes_sent += sizeof(FrameHead) + first.size() + second.size();
+  count_sent(first.size() + second.size());
   if (to.way_ != nullptr && to.way_->state() == Connection::State::open) [[likely]] {
-    note_sent(to, to.way_->send(to.out_, kind, first, second));
+    SHIM_TRY(send_sealed(to, kind, first, second));
     return true;
   }
-  to.out_.add(kind, first, second);
+  Bytes bytes(first.begin(), first.end());
+  bytes.insert(bytes.end(), second.begin(), second.end());
+  to.unsealed_bytes_ += bytes.size();
+  to.unsealed_.push_back({kind, std::move(bytes)});
   if (to.way_ == nullptr) call(to);
   return true;
+}
+
+void Contacts::count_sent(std::size_t bytes) {
+  ++counts_.frames_sent;
+  counts_.bytes_sent += sizeof(FrameHead) + bytes;
+}
+
+/// Over its way, which is open.
+base::Status Contacts::send_sealed(Contact& to, ContactFrame kind, ConstSpan first, ConstSpan second) {
+  const SealedHead head{static_cast<std::uint32_t>(kind)};
+  Bytes plain;
+  plain.reserve(sizeof head + first.size() + second.size());
+  for (const ConstSpan part : {bytes_of(head), first, second}) plain.insert(plain.end(), part.begin(), part.end());
+  auto sealed = connections_.at(to.way_->descriptor()).seal->close(plain);
+  if (!sealed) {
+    give_up(to, sealed.error().clone());
+    return std::move(sealed).error();
+  }
+  note_sent(to, to.way_->send(to.out_, ContactFrame::sealed, *sealed, {}));
+  return {};
+}
+
+/// For good.
+void Contacts::give_up(Contact& contact, Error why) {
+  contact.failure_ = std::move(why);
+  contact.out_.clear();
+  contact.unsealed_.clear();
+  contact.unsealed_bytes_ = 0;
+}
+
+Result<std::shared_ptr<const Crypto>> Contacts::crypto() {
+  if (!crypto_) {
+    SHIM_TRY_ASSIGN(crypto_, Crypto::load());
+  }
+  return crypto_;
 }
 
 Result<bool> Contacts::send_now(Contact& to, ConstSpan first, ConstSpan second) {
@@ -150,7 +187,9 @@ Result<bool> Contacts::send_now(Contact& to, ConstSpan first, ConstSpan second) 
     to.patient_way_ = to.way_;
   }
   if (!to.way_->has_room(first.size() + second.size())) return false;
-  return send(to, ContactFrame::packet, first, second);
+  count_sent(first.size() + second.size());
+  note_sent(to, to.way_->send(to.out_, ContactFrame::packet, first, second));
+  return true;
 }
 
 /// Calls the contact's addresses from the next one on, until one call begins.
@@ -162,10 +201,9 @@ void Contacts::call(Contact& contact) {
 bool Contacts::call_next(Contact& contact) {
   const auto& addresses = contact.to_.addresses;
   if (contact.next_address_ >= addresses.size() * kRounds) {
-    contact.failure_ = Error(ErrorClass::proc_aborted,
-                             "a process cannot be reached at " + contact.to_.text() + " (" + contact.last_failure_ +
-                                 "): it has ended, or its node cannot be called from this one; INTERSESSION_INTERFACE names the network to use");
-    contact.out_.clear();
+    give_up(contact, Error(ErrorClass::proc_aborted, "a process cannot be reached at " + contact.to_.text() + " (" + contact.last_failure_ +
+                                                         "): it has ended, or its node cannot be called from this one; "
+                                                         "INTERSESSION_INTERFACE names the network to use"));
     return true;
   }
   const std::size_t next = contact.next_address_++ % addresses.size();
@@ -199,7 +237,11 @@ void Contacts::watch(const Connection& connection, bool is_new, bool for_room) {
 
 /// Sends what waits.
 void Contacts::push(Contact& contact) {
-  if (contact.way_->state() == Connection::State::open) note_sent(contact, contact.way_->send(contact.out_));
+  if (contact.way_->state() != Connection::State::open) return;
+  contact.unsealed_bytes_ = 0;
+  for (const Contact::Unsealed& waiting : std::exchange(contact.unsealed_, {}))
+    if (!contact.failure_) (void)send_sealed(contact, waiting.kind, waiting.bytes, {});  // its failure says why not
+  note_sent(contact, contact.way_->send(contact.out_));
 }
 
 /// A way that has failed is lost at the next poll: the caller may stand in the middle of it.
@@ -276,13 +318,19 @@ void Contacts::on_called(KeptConnection& kept) {
   Connection& connection = kept.connection;
   if (auto failure = connection.call_failure()) return lose(kept, *failure);
   connection.enter(Connection::State::greeting);
-  const Hello hello{Hello::kKind, kept.contact->to_.cookie};
-  FrameQueue frames;
-  frames.add(ContactFrame::hello, bytes_of(hello), own_.to_bytes());
-  auto sent = connection.send(frames);
-  if (!sent) return lose(kept, sent.error());
-  if (!frames.is_empty()) return lose(kept, Error(ErrorClass::other, "a new connection takes nothing"));
+  auto nonce = random_nonce();
+  if (!nonce) return lose(kept, nonce.error());
+  kept.nonce = *nonce;
+  const Hello hello{Hello::kKind, *nonce};
+  if (!send_greeting(kept, ContactFrame::hello, bytes_of(hello))) return lose(kept, Error(ErrorClass::other, "a new connection takes nothing"));
   watch(connection, false, false);
+}
+
+/// A new connection has room for all of these.
+bool Contacts::send_greeting(KeptConnection& kept, ContactFrame kind, ConstSpan bytes) {
+  FrameQueue frames;
+  frames.add(kind, bytes);
+  return kept.connection.send(frames) && frames.is_empty();
 }
 
 int Contacts::poll_from(Contact& contact, Receiver& receiver, Sink& places) {
@@ -327,40 +375,90 @@ void Contacts::finish(Contact& with) {
 }
 
 bool Contacts::on_frame(KeptConnection& kept, const ReceivedFrame& frame, Receiver& receiver) {
-  if (kept.connection.state() == Connection::State::stranger) return on_hello(kept, frame);
-  Contact& contact = *kept.contact;
-  if (kept.connection.state() == Connection::State::greeting) {
-    if (frame.kind != ContactFrame::welcome) return false;
-    kept.connection.enter(Connection::State::open);
-    ++contact.connections_;
-    contact.next_address_ = 0;
-    ++counts_.connections;
-    push(contact);
-    return true;
+  switch (kept.connection.state()) {
+    case Connection::State::stranger: return kept.seal ? on_proof(kept, frame) : on_hello(kept, frame);
+    case Connection::State::greeting: return kept.seal ? on_welcome(kept, frame) : on_challenge(kept, frame);
+    default: break;
   }
+  if (frame.kind == ContactFrame::sealed) return on_sealed(kept, frame, receiver);
+  if (frame.kind != ContactFrame::packet) return false;
   ++counts_.frames_received;
-  if (frame.kind == ContactFrame::packet) {
-    contact.is_kept_ = true;
-    contact.heard_over_ = &kept;
+  kept.contact->is_kept_ = true;
+  kept.contact->heard_over_ = &kept;
+  receiver.on_frame(*kept.contact, frame);
+  return true;
+}
+
+bool Contacts::on_sealed(KeptConnection& kept, const ReceivedFrame& frame, Receiver& receiver) {
+  const auto plain = kept.seal->open(frame.bytes);
+  SealedHead head{};
+  if (!plain || plain->size() < sizeof head) return false;
+  std::memcpy(&head, plain->data(), sizeof head);
+  const ReceivedFrame inner{.kind = static_cast<ContactFrame>(head.kind), .bytes = ConstSpan(*plain).subspan(sizeof head)};
+  ++counts_.frames_received;
+  if (inner.kind == ContactFrame::packet) {
+    kept.contact->is_kept_ = true;
+    kept.contact->heard_over_ = &kept;
   }
-  receiver.on_frame(contact, frame);
+  receiver.on_frame(*kept.contact, inner);
+  return true;
+}
+
+/// At the caller. Both ends have the same key from here on, if the other knows its secret.
+bool Contacts::on_challenge(KeptConnection& kept, const ReceivedFrame& frame) {
+  Challenge challenge{};
+  if (frame.kind != ContactFrame::challenge || frame.bytes.size() != sizeof challenge) return false;
+  std::memcpy(&challenge, frame.bytes.data(), sizeof challenge);
+  Contact& contact = *kept.contact;
+  const auto prove = [&]() -> Result<Bytes> {
+    SHIM_TRY_ASSIGN(auto library, crypto());
+    SHIM_TRY_ASSIGN(kept.seal, Seal::make(std::move(library), Seal::End::caller, contact.to_.cookie, kept.nonce, challenge.nonce));
+    return kept.seal->close(own_.to_bytes());
+  };
+  auto proof = prove();
+  if (proof) return send_greeting(kept, ContactFrame::proof, *proof);
+  give_up(contact, std::move(proof).error());
+  return false;
+}
+
+bool Contacts::on_welcome(KeptConnection& kept, const ReceivedFrame& frame) {
+  if (frame.kind != ContactFrame::welcome || !kept.seal->open(frame.bytes)) return false;
+  Contact& contact = *kept.contact;
+  kept.connection.enter(Connection::State::open);
+  ++contact.connections_;
+  contact.next_address_ = 0;
+  ++counts_.connections;
+  push(contact);
   return true;
 }
 
 bool Contacts::on_hello(KeptConnection& kept, const ReceivedFrame& frame) {
   Hello hello{};
-  if (frame.bytes.size() >= sizeof hello) std::memcpy(&hello, frame.bytes.data(), sizeof hello);
-  const bool is_meant = frame.kind == ContactFrame::hello && hello.kind == Hello::kKind && hello.to == own_.cookie;
-  if (!is_meant) return false;  // before anything is kept of it
-  auto caller = open(frame.bytes.subspan(sizeof hello));
-  if (!caller) return false;
+  if (frame.kind != ContactFrame::hello || frame.bytes.size() != sizeof hello) return false;
+  std::memcpy(&hello, frame.bytes.data(), sizeof hello);
+  if (hello.kind != Hello::kKind) return false;
+  auto nonce = random_nonce();
+  auto library = crypto();
+  if (!nonce || !library) return false;
+  auto seal = Seal::make(*std::move(library), Seal::End::called, own_.cookie, hello.nonce, *nonce);
+  if (!seal) return false;
+  kept.seal = *std::move(seal);
+  const Challenge challenge{*nonce};
+  return send_greeting(kept, ContactFrame::challenge, bytes_of(challenge));
+}
+
+bool Contacts::on_proof(KeptConnection& kept, const ReceivedFrame& frame) {
+  if (frame.kind != ContactFrame::proof) return false;
+  const auto address = kept.seal->open(frame.bytes);
+  if (!address) return false;  // before anything is kept of it
+  auto caller = open(*address);
+  auto welcome = kept.seal->close({});
+  if (!caller || !welcome) return false;
   kept.connection.enter(Connection::State::open);
   one_stranger_less();
   kept.contact = *caller;
   ++(*caller)->connections_;
-  FrameQueue frames;
-  frames.add(ContactFrame::welcome, {});
-  if (!kept.connection.send(frames)) return false;
+  if (!send_greeting(kept, ContactFrame::welcome, *welcome)) return false;
   if ((*caller)->way_ == nullptr) (*caller)->way_ = &kept.connection;
   return true;
 }
@@ -384,8 +482,7 @@ void Contacts::lose(KeptConnection& kept, const Error& reason, bool is_broken) {
     contact->way_ = nullptr;
     contact->patient_way_ = nullptr;
     if (was_open && (!contact->out_.is_empty() || (is_broken && contact->is_kept_))) {
-      contact->failure_ = Error(ErrorClass::proc_aborted, "the connection to a process at " + contact->to_.text() + " is lost: " + reason.text());
-      contact->out_.clear();
+      give_up(*contact, Error(ErrorClass::proc_aborted, "the connection to a process at " + contact->to_.text() + " is lost: " + reason.text()));
     } else if (!was_open) {
       note_failed_call(*contact, reason);
       call(*contact);
@@ -430,7 +527,7 @@ bool Contacts::is_flushed() const {
   const base::Nanoseconds now = base::now_ns();
   return std::ranges::all_of(contacts_, [&](const auto& entry) {
     const Contact& contact = *entry.second;
-    if (contact.way_ == nullptr) return contact.failure_ || contact.out_.is_empty();
+    if (contact.way_ == nullptr) return contact.failure_ || (contact.out_.is_empty() && contact.unsealed_.empty());
     if (contact.way_->state() != Connection::State::open) return now - contact.way_->in_state_since() > kCallPatience;
     return contact.out_.is_empty() && contact.way_->is_delivered();
   });

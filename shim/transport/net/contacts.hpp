@@ -15,6 +15,7 @@
 #include "shim/transport/net/address.hpp"
 #include "shim/transport/net/connection.hpp"
 #include "shim/transport/net/frame.hpp"
+#include "shim/transport/net/seal.hpp"
 
 namespace shim::transport {
 
@@ -24,6 +25,8 @@ class Contact;
 struct KeptConnection {
   Connection connection;
   Contact* contact = nullptr;  ///< null for a stranger's
+  Nonce nonce{};               ///< the caller's, where this process has called
+  std::optional<Seal> seal{};  ///< from the challenge on
 };
 
 /// One other process, as long as its Contacts live.
@@ -47,6 +50,13 @@ class Contact {
   ContactAddress to_;
   std::optional<base::Error> failure_;
   FrameQueue out_;
+  /// Frames that wait for a connection, whose keys they will be sealed with.
+  struct Unsealed {
+    ContactFrame kind;
+    Bytes bytes;
+  };
+  std::vector<Unsealed> unsealed_;
+  std::size_t unsealed_bytes_ = 0;
   Connection* way_ = nullptr;     ///< that what we say goes over
   KeptConnection* heard_over_ = nullptr;  ///< that its last packet has come over: most often the same
   std::size_t next_address_ = 0;  ///< to be called
@@ -62,8 +72,8 @@ class Contact {
   } round_;
 };
 
-/// Takes no lock of its own, as transports. Who knows a process's address knows its cookie, a random number; whoever calls without is
-/// turned away.
+/// Takes no lock of its own, as transports. An address contains a secret of its process, the cookie. A caller proves that it knows the
+/// secret, and so does the called process; the secret itself is never sent in clear (seal.hpp). Strangers are turned away.
 class Contacts {
  public:
   /// Whom frames that have come are for.
@@ -84,9 +94,9 @@ class Contacts {
   /// Local. Errors: arg (not such an address).
   base::Result<Contact*> open(ConstSpan address);
 
-  /// False: too much waits already; try after polling. Errors: the contact's failure.
-  [[gnu::hot]] base::Result<bool> send(Contact& to, ContactFrame kind, ConstSpan first, ConstSpan second = {});
-  /// A packet that arrives whatever this process does when it was taken, other than one that waits here for its connection or for room.
+  /// Sends it sealed. False: too much waits already; try after polling. Errors: the contact's failure.
+  base::Result<bool> send(Contact& to, ContactFrame kind, ConstSpan first, ConstSpan second = {});
+  /// A packet, in clear, that arrives whatever this process does when it was taken, other than one that waits here for its connection or for room.
   /// False: not now; the call, if it is the first, has begun.
   [[gnu::hot]] base::Result<bool> send_now(Contact& to, ConstSpan first, ConstSpan second);
   /// Calls it where there is no connection to it. Where it has ended, its failure says so in time; else the connection does when it ends, and
@@ -125,6 +135,10 @@ class Contacts {
   bool call_next(Contact& contact);
   static void note_failed_call(Contact& contact, const base::Error& reason);
   void push(Contact& contact);
+  base::Status send_sealed(Contact& to, ContactFrame kind, ConstSpan first, ConstSpan second);
+  [[gnu::hot]] void count_sent(std::size_t bytes);
+  static void give_up(Contact& contact, base::Error why);
+  base::Result<std::shared_ptr<const Crypto>> crypto();
   [[gnu::hot]] void note_sent(Contact& contact, const base::Status& sent);
   void watch(const Connection& connection, bool is_new, bool for_room);
   void look_for_calls();
@@ -138,6 +152,11 @@ class Contacts {
   void on_end(KeptConnection& kept);
   [[gnu::hot]] bool on_frame(KeptConnection& kept, const ReceivedFrame& frame, Receiver& receiver);
   bool on_hello(KeptConnection& kept, const ReceivedFrame& frame);
+  bool on_challenge(KeptConnection& kept, const ReceivedFrame& frame);
+  bool on_proof(KeptConnection& kept, const ReceivedFrame& frame);
+  bool on_welcome(KeptConnection& kept, const ReceivedFrame& frame);
+  bool on_sealed(KeptConnection& kept, const ReceivedFrame& frame, Receiver& receiver);
+  static bool send_greeting(KeptConnection& kept, ContactFrame kind, ConstSpan bytes);
   [[gnu::hot]] void look_at_clock();
   bool is_late(const KeptConnection& kept, base::Nanoseconds now) const;
   /// @param is_broken what was sent may not have come, though it has left
@@ -149,6 +168,7 @@ class Contacts {
   std::unordered_map<std::uint64_t, std::unique_ptr<Contact>> contacts_;  ///< by their cookies
   std::unordered_map<int, KeptConnection> connections_;                  ///< by their descriptors; none moves
   std::vector<Contact*> broken_;  ///< whose way has failed while something was sent
+  std::shared_ptr<const Crypto> crypto_;  ///< from the first connection on
   std::unique_ptr<std::byte[]> room_;  ///< kFrameRoom bytes, for what is read, from the first reading on
   base::Nanoseconds next_look_ = 0;
   bool is_looking_for_calls_ = false;

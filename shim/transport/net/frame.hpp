@@ -8,17 +8,21 @@
 #include <optional>
 
 #include "shim/base/result.hpp"
+#include "shim/transport/net/seal.hpp"
 #include "shim/transport/transport.hpp"
 
 namespace shim::transport {
 
 enum class ContactFrame : std::uint32_t {
-  hello = 1,      ///< the first of whoever has called; Hello, then the caller's own ContactAddress
-  welcome = 2,    ///< the first of whoever was called: it is the one that was meant
-  packet = 3,     ///< of the owner
+  hello = 1,      ///< the first of the caller: Hello
+  welcome = 2,    ///< the called process's answer to a proof: nothing, sealed
+  packet = 3,     ///< of the owner; messages come in clear, all else inside a sealed frame
   ask = 4,        ///< "what is your fabric's address?"
   fabric = 5,     ///< the answer: the address
   no_fabric = 6,  ///< the answer: the text of the error
+  challenge = 7,  ///< the called process's answer to a hello: Challenge
+  proof = 8,      ///< the caller's answer: its own ContactAddress, sealed with a key that only the two can know (seal.hpp)
+  sealed = 9,     ///< on an open connection: SealedHead and the bytes of a frame of that kind, sealed
 };
 
 struct FrameHead {
@@ -27,12 +31,23 @@ struct FrameHead {
 };
 static_assert(sizeof(FrameHead) == 8);
 
+/// The last digit is the version of the protocol.
 struct Hello {
-  static constexpr std::uint64_t kKind = 0x316f6c6c65487349;  // "IsHello1"
+  static constexpr std::uint64_t kKind = 0x326f6c6c65487349;  // "IsHello2"
   std::uint64_t kind;
-  std::uint64_t to;  ///< the cookie of whoever is meant
+  Nonce nonce;  ///< of this connection
 };
-static_assert(sizeof(Hello) == 16);
+static_assert(sizeof(Hello) == 24);
+
+struct Challenge {
+  Nonce nonce;
+};
+static_assert(sizeof(Challenge) == 16);
+
+struct SealedHead {
+  std::uint32_t kind;  ///< ContactFrame
+};
+static_assert(sizeof(SealedHead) == 4);
 
 /// A stranger may send so much before it is turned away; others' frames are no longer than the second.
 inline constexpr std::size_t kLongestHello = 256, kLongestFrame = 128 * 1024;

@@ -359,7 +359,10 @@ void NetTransport::take_word(NetLink& link, const ReceivedFrame& frame) {
       return;
     case ContactFrame::packet:
     case ContactFrame::hello:
-    case ContactFrame::welcome: return;
+    case ContactFrame::challenge:
+    case ContactFrame::proof:
+    case ContactFrame::welcome:
+    case ContactFrame::sealed: return;
   }
 }
 
