@@ -10,6 +10,7 @@
 #include "shim/base/settings.hpp"
 #include "shim/intercept/abi/codes.hpp"
 #include "shim/intercept/abi/predefined.hpp"
+#include "shim/intercept/forked.hpp"
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/handlers.hpp"
 #include "shim/intercept/lifetime.hpp"
@@ -94,17 +95,17 @@ std::optional<Target> of_native(const Subject& subject) {
 std::optional<Target> of_ours(const Subject& subject) {
   switch (subject.kind) {
     case abi::Kind::comm:
-      if (auto* comm = objects.comms.find(abi::from_bits<MPI_Comm>(subject.handle))) return of_comm(**comm, abi::from_bits<MPI_Comm>(subject.handle));
+      if (auto* comm = objects.comms.find_hidden(abi::from_bits<MPI_Comm>(subject.handle))) return of_comm(**comm, abi::from_bits<MPI_Comm>(subject.handle));
       return std::nullopt;
     case abi::Kind::session:
-      if (auto* session = objects.sessions.find(abi::from_bits<MPI_Session>(subject.handle)))
+      if (auto* session = objects.sessions.find_hidden(abi::from_bits<MPI_Session>(subject.handle)))
         return of_session(**session, abi::from_bits<MPI_Session>(subject.handle));
       return std::nullopt;
     case abi::Kind::request:
-      if (auto* request = objects.requests.find(abi::from_bits<MPI_Request>(subject.handle))) return of_operation(request->on());
+      if (auto* request = objects.requests.find_hidden(abi::from_bits<MPI_Request>(subject.handle))) return of_operation(request->on());
       return std::nullopt;
     case abi::Kind::message:
-      if (auto* message = objects.messages.find(abi::from_bits<MPI_Message>(subject.handle))) return of_operation(message->on);
+      if (auto* message = objects.messages.find_hidden(abi::from_bits<MPI_Message>(subject.handle))) return of_operation(message->on);
       return std::nullopt;
     case abi::Kind::group: return of_group(abi::from_bits<MPI_Group>(subject.handle));
     default: return std::nullopt;
@@ -226,6 +227,7 @@ void print_error(const std::string& text) {
 
 void end_job(const std::string& text, int code) {
   print_error(text);
+  if (is_forked_child()) _exit(exit_status(code));  // the job is the parent's
   auto process = living_process();
   if (process) process->leave_at_once();
   wait_for_the_launcher_to_read();

@@ -98,6 +98,23 @@ class HandleTable {
     return entry != nullptr ? &entry->value : nullptr;
   }
 
+  /// From here on find(), take() and erase() know none of the objects that the table has; find_hidden() does. For a
+  /// child made by fork(): takes no lock.
+  void hide() noexcept {
+    for (std::size_t i = 0; i < chunks_.size(); ++i)
+      if (Entry* const chunk = chunks_[i].exchange(nullptr, std::memory_order_relaxed)) hidden_[i] = chunk;
+  }
+  /// Like find(), also of objects that are hidden.
+  T* find_hidden(H handle) noexcept {
+    if (T* const found = find(handle)) return found;
+    if (!abi::is_ours(handle)) return nullptr;
+    const Place place = place_of(abi::decode(abi::bits(handle)).slot);
+    Entry* const chunk = hidden_[static_cast<std::size_t>(place.chunk)];
+    if (chunk == nullptr) return nullptr;
+    Entry& entry = chunk[place.index];
+    return entry.live.load(std::memory_order_relaxed) == abi::bits(handle) ? &entry.value : nullptr;
+  }
+
   /// Takes the object out; from here on its handle is stale. Of two threads that try, one succeeds.
   std::optional<T> take(H handle) {
     std::optional<T> value;
@@ -274,6 +291,7 @@ class HandleTable {
   std::atomic<bool> has_strays_{false};  ///< objects may be in other parts than they were to be
   std::array<Part, kParts> parts_;
   std::array<std::atomic<Entry*>, kChunks> chunks_{};
+  std::array<Entry*, kChunks> hidden_{};
 };
 
 }  // namespace shim::intercept

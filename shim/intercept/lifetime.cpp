@@ -13,6 +13,7 @@
 #include "shim/base/misspelt.hpp"
 #include "shim/base/own_thread.hpp"
 #include "shim/base/settings.hpp"
+#include "shim/intercept/forked.hpp"
 #include "shim/intercept/launcher_of_world.hpp"
 #include "shim/intercept/native/references.hpp"
 #include "shim/intercept/objects.hpp"
@@ -61,6 +62,7 @@ class Life : public sessions::ProcessSource {
   }
   /// From here on a thread is in the substrate's MPI_Finalize: others may wait for messages of ours before they come there, too.
   void world_ends() {
+  if (is_forked_child()) return;
     if (const auto found = process()) in_finalize_ = ProgressThread::make(*(*found)->all_engines(), finalize_, (*found)->log());
   }
   std::unique_ptr<ProgressThread> world_ended() { return std::move(in_finalize_); }
@@ -97,7 +99,7 @@ struct Keeper {
   std::weak_ptr<Life> life;
   std::vector<std::weak_ptr<sessions::Session>> sessions;
   std::optional<sessions::Factories> factories;  ///< from the first Process to the end of the program
-  int owner = 0;  ///< process id of that program, which its forks are not
+  int owner = 0;  ///< process id of that program, which differs in a child made by _Fork(3)
   bool world_is_up = false;  ///< from the substrate's start until it is about to end: it does not end while the mutex is held
   bool exists = false;  ///< from before the start of a Process to after its end, when the next may begin
 };
@@ -127,6 +129,7 @@ void say_exit(const sessions::Factories& factories) {
 void let_go() {
   std::shared_ptr<Life> life;  // these two are dropped after the lock
   std::optional<sessions::Factories> last;
+  if (is_forked_child()) return;
   Keeper& kept = keeper();
   std::lock_guard lock(kept.mutex);
   life = kept.life.lock();
@@ -141,6 +144,7 @@ sessions::Factories& factories_of(Keeper& kept) {
     kept.factories = sessions::Factories::standard();
     kept.factories->phases = tool_listener();
     kept.owner = ::getpid();
+    watch_forks();
     std::atexit(let_go);
   }
   return *kept.factories;
@@ -181,6 +185,7 @@ base::Result<std::shared_ptr<Life>> begin_life(Keeper& kept, std::optional<bool>
 }  // namespace
 
 base::Result<std::shared_ptr<sessions::ProcessSource>> acquire_process(std::optional<bool> beside) {
+  if (is_forked_child()) return forked_error(base::ErrorClass::other, "MPI");
   Keeper& kept = keeper();
   notice_activity();
   std::unique_lock lock(kept.mutex);
@@ -196,7 +201,10 @@ base::Result<std::shared_ptr<sessions::ProcessSource>> acquire_process(std::opti
   return std::shared_ptr<sessions::ProcessSource>(std::move(life));
 }
 
+// A child made by fork() comes here without its parent's threads, one of which may have held the mutex.
+
 std::shared_ptr<Process> living_process() noexcept {
+  if (is_forked_child()) return nullptr;
   Keeper& kept = keeper();
   std::lock_guard lock(kept.mutex);
   auto life = kept.life.lock();
@@ -205,6 +213,7 @@ std::shared_ptr<Process> living_process() noexcept {
 }
 
 sessions::SessionPtr any_session() noexcept {
+  if (is_forked_child()) return nullptr;
   Keeper& kept = keeper();
   std::lock_guard lock(kept.mutex);
   for (const auto& weak : kept.sessions)
@@ -220,6 +229,7 @@ void remember_session(const sessions::SessionPtr& session) {
 }
 
 void share_progress(bool substrate_is_active) {
+  if (is_forked_child()) return;
   std::shared_ptr<Life> life;  // dropped after the lock: ours may be the last reference
   Keeper& kept = keeper();
   std::lock_guard lock(kept.mutex);
@@ -229,6 +239,7 @@ void share_progress(bool substrate_is_active) {
 }
 
 WorldStart::WorldStart() {
+  if (is_forked_child()) return;
   std::shared_ptr<Life> life;  // dropped after the lock
   Keeper& kept = keeper();
   std::lock_guard lock(kept.mutex);
@@ -255,6 +266,7 @@ void world_ends() {
 }
 
 void world_ended() {
+  if (is_forked_child()) return;
   std::shared_ptr<Life> life;  // dropped after the lock, and the thread before the life
   std::unique_ptr<ProgressThread> thread;
   Keeper& kept = keeper();

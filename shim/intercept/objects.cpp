@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "shim/intercept/abi/predefined.hpp"
+#include "shim/intercept/forked.hpp"
 #include "shim/intercept/substrate.hpp"
 
 namespace shim::intercept {
@@ -22,6 +23,17 @@ base::Result<T*> look_up(HandleTable<T, H, kParts>& table, ErrorClass error_clas
   return bad_handle(error_class, kind, handle, null);
 }
 
+/// True for an object of the parent in a child made by fork().
+bool is_hidden(abi::Kind kind, abi::Bits handle) {
+  switch (kind) {
+    case abi::Kind::comm: return objects.comms.find_hidden(abi::from_bits<MPI_Comm>(handle)) != nullptr;
+    case abi::Kind::session: return objects.sessions.find_hidden(abi::from_bits<MPI_Session>(handle)) != nullptr;
+    case abi::Kind::request: return objects.requests.find_hidden(abi::from_bits<MPI_Request>(handle)) != nullptr;
+    case abi::Kind::message: return objects.messages.find_hidden(abi::from_bits<MPI_Message>(handle)) != nullptr;
+    default: return false;
+  }
+}
+
 std::string hexadecimal(abi::Bits handle) {
   char text[32];
   std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(handle));
@@ -32,7 +44,7 @@ std::string hexadecimal(abi::Bits handle) {
 
 CommReference RequestObject::on() const {
   if (comm == nullptr) return {nullptr, handle};
-  return {kept != nullptr ? *kept : *objects.comms.find(handle), handle};
+  return {kept != nullptr ? *kept : *objects.comms.find_hidden(handle), handle};
 }
 
 void keep_for_requests(const sessions::CommunicatorPtr& comm) {
@@ -71,6 +83,7 @@ base::Error bad_handle_bits(ErrorClass error_class, abi::Kind wanted, abi::Bits 
   if (fields.kind != wanted)
     return base::Error(error_class, "a " + kind + " is expected, but the handle " + hexadecimal(handle) + " is that of a " +
                                         std::string(name_of(fields.kind)));
+  if (is_forked_child() && is_hidden(wanted, handle)) return forked_error(error_class, "the " + kind);
   return base::Error(error_class, "the " + kind + " " + hexadecimal(handle) + " does not exist any more: it was freed");
 }
 

@@ -12,6 +12,7 @@
 
 #include "shim/bootstrap/node_segment.hpp"
 #include "shim/intercept/datatypes/recipe.hpp"
+#include "shim/intercept/forked.hpp"
 #include "shim/intercept/handle_table.hpp"
 #include "shim/intercept/own_request.hpp"
 #include "shim/p2p/p2p.hpp"
@@ -133,6 +134,14 @@ void keep_for_requests(const sessions::CommunicatorPtr& comm);
 // Neither a constructor when this library is loaded nor a destructor when the program ends.
 extern constinit Objects objects;
 static_assert(std::is_trivially_destructible_v<Objects>);
+
+/// In a child made by fork(): replace the handle of an object of the parent with the null handle. False if it is none.
+template <typename T, typename H, std::uint32_t kParts>
+bool forget_of_parent(HandleTable<T, H, kParts>& table, H* handle, std::type_identity_t<H> null) {
+  if (!is_forked_child() || handle == nullptr || table.find_hidden(*handle) == nullptr) return false;
+  *handle = null;
+  return true;
+}
 
 /// Has any object of ours ever been made in this program?
 inline bool any_object_made() noexcept { return abi::any_handle_made(); }

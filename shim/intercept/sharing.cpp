@@ -119,6 +119,11 @@ Inside::Inside() noexcept {
 
 Inside::~Inside() { calls_below.inside.fetch_sub(1); }
 
+void forget_engines() noexcept {
+  engines_to_help.store(nullptr);
+  thread_to_tell.store(nullptr);
+}
+
 void keep_to_ours() noexcept { lending = true; }
 
 }  // namespace shim::intercept

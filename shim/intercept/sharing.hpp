@@ -39,6 +39,9 @@ class Inside {
   Inside& operator=(const Inside&) = delete;
 };
 
+/// In a child made by fork(): waits in the substrate no longer move messages of the parent. Takes no lock.
+void forget_engines() noexcept;
+
 /// From here on the calling thread moves our messages only: the substrate need not bear it.
 void keep_to_ours() noexcept;
 

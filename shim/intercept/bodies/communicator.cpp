@@ -49,7 +49,7 @@ namespace ours {
 
 int Comm_rank(MPI_Comm comm, int* rank) {
   auto* found = find_comm(comm);
-  if (found == nullptr) [[unlikely]] return fail(Subject(), "MPI_Comm_rank", slow::no_comm(comm));
+  if (found == nullptr) [[unlikely]] return fail(Subject::comm(comm), "MPI_Comm_rank", slow::no_comm(comm));
   if (rank == nullptr) [[unlikely]] return fail(Subject::comm(comm), "MPI_Comm_rank", slow::no_output("rank"));
   *rank = (*found)->rank();
   return MPI_SUCCESS;
@@ -57,7 +57,7 @@ int Comm_rank(MPI_Comm comm, int* rank) {
 
 int Comm_size(MPI_Comm comm, int* size) {
   auto* found = find_comm(comm);
-  if (found == nullptr) [[unlikely]] return fail(Subject(), "MPI_Comm_size", slow::no_comm(comm));
+  if (found == nullptr) [[unlikely]] return fail(Subject::comm(comm), "MPI_Comm_size", slow::no_comm(comm));
   if (size == nullptr) [[unlikely]] return fail(Subject::comm(comm), "MPI_Comm_size", slow::no_output("size"));
   *size = (*found)->size();
   return MPI_SUCCESS;
@@ -135,13 +135,17 @@ int Comm_get_info(MPI_Comm comm, MPI_Info* info_used) {
 }
 
 int Comm_free(MPI_Comm* comm) {
-  return deliver(Subject::at(abi::Kind::comm, comm), "MPI_Comm_free", [&] { return release(comm); });
+  return deliver(Subject::at(abi::Kind::comm, comm), "MPI_Comm_free", [&]() -> base::Status {
+    if (forget_of_parent(objects.comms, comm, MPI_Comm(abi::predefined.comm_null))) return {};
+    return release(comm);
+  });
 }
 
 /// All pending communication first (MPI-4.1 §11.10.4): what was sent has to leave before the communicator goes.
 int Comm_disconnect(MPI_Comm* comm) {
   return deliver(Subject::at(abi::Kind::comm, comm), "MPI_Comm_disconnect", [&]() -> base::Status {
     SHIM_TRY(check_output(comm, "communicator"));
+    if (forget_of_parent(objects.comms, comm, MPI_Comm(abi::predefined.comm_null))) return {};
     SHIM_TRY_ASSIGN(sessions::CommunicatorPtr found, take_comm(*comm));
     engine_of(*found).flush(base::Deadline::never());
     return release(comm);

@@ -7,7 +7,7 @@ namespace shim::intercept {
 namespace {
 
 int bad_request(const char* function, MPI_Request handle) {
-  return fail(Subject(), function, std::move(request_of(handle)).error());
+  return fail(Subject::request(handle), function, std::move(request_of(handle)).error());
 }
 
 inline int wait(MPI_Request* handle, MPI_Status* status) {
@@ -71,7 +71,8 @@ int Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
 }
 
 int Request_free(MPI_Request* request) {
-  return deliver(Subject(), "MPI_Request_free", [&]() -> base::Status {
+  return deliver(Subject::request(*request), "MPI_Request_free", [&]() -> base::Status {
+    if (forget_of_parent(objects.requests, request, MPI_Request(abi::predefined.request_null))) return {};
     auto taken = objects.requests.take(*request);
     if (!taken) return std::move(request_of(*request)).error();
     *request = abi::predefined.request_null;

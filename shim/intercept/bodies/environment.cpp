@@ -7,6 +7,7 @@
 #include <string>
 
 #include "shim/intercept/bodies/communicators.hpp"
+#include "shim/intercept/forked.hpp"
 #include "shim/intercept/generated/bodies.hpp"
 
 namespace shim::intercept {
@@ -26,6 +27,7 @@ namespace ours {
 /// Ends the whole job: the launcher knows no smaller unit (MPI-4.1 §11.4.2 asks for a best attempt).
 int Abort(MPI_Comm comm, int errorcode) {
   auto found = take_comm(comm);
+  if (is_forked_child()) end_job(abort_text("a communicator in a child made by fork()", errorcode), errorcode);
   if (!found) return fail(Subject(), "MPI_Abort", found.error());
   end_job(abort_text("communicator \"" + (*found)->name() + "\"", errorcode), errorcode);
 }

@@ -70,7 +70,7 @@ int Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler) { return set("
 int Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler* errhandler) { return get("MPI_Comm_get_errhandler", comm, errhandler); }
 
 int Comm_call_errhandler(MPI_Comm comm, int errorcode) {
-  if (find_comm(comm) == nullptr) return fail(Subject(), "MPI_Comm_call_errhandler", slow::no_comm(comm));
+  if (find_comm(comm) == nullptr) return fail(Subject::comm(comm), "MPI_Comm_call_errhandler", slow::no_comm(comm));
   return call_handler(Subject::comm(comm), errorcode);
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 
+#include "shim/intercept/forked.hpp"
 #include "shim/intercept/lifetime.hpp"
 
 namespace shim::intercept {
@@ -12,6 +13,7 @@ using base::Error;
 using base::ErrorClass;
 
 base::Result<sessions::SessionPtr> session_of_group(const GroupObject& group) {
+  if (is_forked_child()) return forked_error(ErrorClass::group, "the session of the group");
   sessions::SessionPtr session = group.of_session ? group.session.lock() : any_session();
   if (session) return session;
   return Error(ErrorClass::group, group.of_session ? "the session that the group came from has been finalized"

@@ -78,6 +78,7 @@ int Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session)
 int Session_finalize(MPI_Session* session) {
   return deliver(Subject::at(abi::Kind::session, session), "MPI_Session_finalize", [&]() -> base::Status {
     SHIM_TRY(check_output(session, "session"));
+    if (forget_of_parent(objects.sessions, session, MPI_SESSION_NULL)) return {};
     SHIM_TRY_ASSIGN(sessions::SessionPtr found, session_of(*session));
     SHIM_TRY(check_nothing_lives(*found));
     // of two threads that finalize the same session, one is late
