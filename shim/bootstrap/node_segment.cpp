@@ -11,6 +11,7 @@
 
 #include "shim/base/pages.hpp"
 #include "shim/bootstrap/numa.hpp"
+#include "shim/bootstrap/other_segment.hpp"
 #include "shim/bootstrap/process_status.hpp"
 #include "shim/bootstrap/segment_file.hpp"
 #include "shim/bootstrap/segment_layout.hpp"
@@ -147,6 +148,10 @@ base::Result<std::unique_ptr<NodeSegment>> NodeSegment::attach(const SegmentSpec
   SHIM_TRY(segment->back(segment->slot(spec.own_slot), spec.slot_bytes));
   SHIM_TRY(segment->state_->claim_slot());
   return segment;
+}
+
+std::optional<std::int32_t> NodeSegment::other_segment() const {
+  return process_with_another_file(state_->file.place().path());
 }
 
 std::uint32_t NodeSegment::slot_count() const {

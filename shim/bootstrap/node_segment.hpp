@@ -90,6 +90,9 @@ class NodeSegment final : public base::SharedArea {
   /// As many as are wanted where that does not take too much of the address space, else one. The same on all processes of a node.
   static std::uint32_t lanes_that_fit(const SegmentSpec& spec, std::uint32_t wanted);
 
+  /// Return the id of a process that has another segment of this job and node, because it has another folder of the same
+  /// name; nothing if none is seen. Looks at all processes.
+  std::optional<std::int32_t> other_segment() const;
   /// Has every process of the segment been here? Once it is so, it stays so, and so does processes_per_core but for those that begin anew
   /// on other cores.
   bool has_seen_all() const;

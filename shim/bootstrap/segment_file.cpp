@@ -86,8 +86,8 @@ Status check_owner(int descriptor, const std::string& path) {
 
 Error no_room(const std::string& directory, std::size_t bytes, int reason) {
   std::string text = "no room in " + directory + " for " + std::to_string(bytes) +
-                     " bytes of shared memory: make it larger (mount -o remount,size=…), remove what others left "
-                     "there, or lower INTERSESSION_RING_BYTES or INTERSESSION_LANES";
+                     " bytes: set INTERSESSION_TRANSPORT=fabric, lower INTERSESSION_RING_BYTES or INTERSESSION_LANES, or make it "
+                     "larger (mount -o remount,size=…)";
   return Error(ErrorClass::no_space, base::Origin::system, reason, std::move(text));
 }
 
@@ -170,7 +170,8 @@ base::Result<std::optional<SegmentFile>> SegmentFile::Attempts::make(const Segme
       base::above_standard_streams(::open(place.directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)));
   if (!made.is_open())
     return system_error(
-        errno, "cannot make shared memory in " + place.directory + " (it must be a writable tmpfs, as /dev/shm is)");
+        errno, "cannot make shared memory in " + place.directory +
+                   " (which must be a writable tmpfs; INTERSESSION_TRANSPORT=fabric needs none)");
   if (!try_lock(made.get(), LOCK_SH)) return system_error(errno, "cannot lock a file in " + place.directory);
   SegmentFile file(place, made.release());
   SHIM_TRY(fill(file, header, backed_bytes, total_bytes));

@@ -71,6 +71,7 @@ struct Creation {
   std::set<int> untold;
 
   base::Nanoseconds started = 0, next_look = 0;
+  base::Nanoseconds next_memory_check = 0, other_memory_since = 0;  ///< for processes that have shared memory of their own
   std::optional<int> found_dead;  ///< a partner whose process had ended at the last look
   base::Nanoseconds next_question = 0, next_report = 0;  ///< the missing are asked before each report, so that it can tell their answers
   struct Heard {
@@ -206,6 +207,7 @@ class Creations {
   bool has_ended(Creation& creation, int rank);
   bool inquiry_says_ended(Creation& creation, int rank, std::uint32_t life);
   bool fail_for_the_late(const CreationPtr& creation, double waited);
+  bool fail_for_other_shared_memory(const CreationPtr& creation, base::Nanoseconds now);
   void tell_instead_of_root(const Creation& creation, const base::Error& error, const Absent& absent);
   void note(base::ProcessId to, Failure message);
   void pass_notes_on();

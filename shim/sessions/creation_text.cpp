@@ -38,7 +38,8 @@ std::string Creations::sign_of_life(const Creation& creation, int rank) const {
     const std::string reason = process_.engine().why_lost(process);
     return ", no sign of life yet" + (reason.empty() ? "" : ": " + reason);
   }
-  return process_.has_session(process) ? ", which has a session and has not answered yet" : "";
+  if (process_.has_session(process)) return ", which has a session and has not answered yet";
+  return ", or does not share " + process_.shared_memory_folder() + " with this process (INTERSESSION_TRANSPORT=fabric needs none)";
 }
 
 std::string Creations::describe_missing(const Creation& creation) const {

@@ -17,6 +17,9 @@ using base::ErrorClass;
 constexpr base::Nanoseconds kAskedBefore = 1'000'000'000;
 /// So often the missing are asked where there are no reports.
 constexpr base::Nanoseconds kAskedEvery = 10'000'000'000;
+/// So long after its beginning it is checked whether the processes of the node share their memory, and then at this interval: a
+/// check looks at all processes of the node. The creation fails some checks later, so that the other side sees this one, too.
+constexpr base::Nanoseconds kMemoryCheckedAfter = 500'000'000, kMemoryCheckedEvery = 1'000'000'000, kMemoryGrace = 2'500'000'000;
 /// What a level of the tree, or a member below its root, waits longer than those it waits for, so that the one that knows who
 /// is missing is the one that says it: a part of the time-out, and at most so many seconds.
 constexpr double kGracePart = 0.25, kMostGrace = 0.5;
@@ -55,6 +58,7 @@ void Creations::look_after(const CreationPtr& creation) {
   pass_notes_on();
   const double waited = static_cast<double>(now - creation->started) * 1e-9;
   if (fail_for_the_dead(creation) || fail_for_disagreement(creation) || fail_for_the_late(creation, waited)) return;
+  if (fail_for_other_shared_memory(creation, now)) return;
   ask_who_was_found(*creation);
   report_when_due(*creation, now);
 }
@@ -145,6 +149,26 @@ bool Creations::fail_for_the_late(const CreationPtr& creation, double waited) {
        Error(ErrorClass::other, name_of(*creation) + " was given up after " + seconds_text(timeout) +
                                     " (INTERSESSION_CREATE_TIMEOUT); not arrived: " + describe_missing(*creation)),
        {roles.self});
+  return true;
+}
+
+/// A process of this node that never attaches may have attached to shared memory of its own: neither would ever find the other.
+bool Creations::fail_for_other_shared_memory(const CreationPtr& creation, base::Nanoseconds now) {
+  if (creation->next_memory_check == 0) creation->next_memory_check = creation->started + kMemoryCheckedAfter;
+  if (now < creation->next_memory_check) return false;
+  creation->next_memory_check = now + kMemoryCheckedEvery;
+  const auto missing = waited_for(*creation);
+  const auto absent = std::ranges::find_if(missing, [&](int rank) {
+    const base::ProcessId process = creation->group->at(rank);
+    return process_.is_local(process) && !process_.has_session(process);
+  });
+  if (absent == missing.end()) return false;
+  if (creation->other_memory_since == 0 && process_.sees_other_shared_memory()) creation->other_memory_since = now;
+  if (creation->other_memory_since == 0 || now < creation->other_memory_since + kMemoryGrace) return false;
+  fail(creation,
+       Error(ErrorClass::other, describe(*creation, *absent) + " cannot be reached: processes of this node have different " +
+                                    process_.shared_memory_folder() + "; give them one, or set INTERSESSION_TRANSPORT=fabric"),
+       {creation->roles.self});
   return true;
 }
 

@@ -181,6 +181,9 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   bool is_local(base::ProcessId process) const;
   /// Only for local ones: has it a session at this moment?
   bool has_session(base::ProcessId process) const;
+  /// True if a process of this job and node has shared memory of its own, as in a container. Milliseconds.
+  bool sees_other_shared_memory() const { return segment_ && segment_->other_segment().has_value(); }
+  const std::string& shared_memory_folder() const { return factories_.segment_directory; }
   /// The launcher is gone, and with it whoever would end this job: no wait for another process goes on. Says so once.
   bool has_lost_launcher();
   /// False when it is known to have ended. Processes of other nodes count as running.
