@@ -4,8 +4,10 @@
 #include <linux/membarrier.h>
 #include <sched.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -28,6 +30,24 @@ void put_barrier_into_all_threads() {
   std::abort();
 }
 
+/// Takes a lock that many threads may wait for. The owner may have lost its core inside: threads that yield to each other in turn keep it
+/// from getting one, for milliseconds (docs/measurements.md, "Many threads"), so a thread that has yielded in vain sleeps.
+void take(Lock& lock) noexcept {
+  constexpr int kSpins = 64, kYields = 16;
+  constexpr long kShortestNapNs = 50'000, kLongestNapNs = 1'000'000;
+  timespec nap{0, kShortestNapNs};
+  for (int tries = 0; !lock.try_lock(); ++tries) {
+    if (tries < kSpins) {
+      __builtin_ia32_pause();
+    } else if (tries < kSpins + kYields) {
+      sched_yield();
+    } else {
+      nanosleep(&nap, nullptr);
+      nap.tv_nsec = std::min(2 * nap.tv_nsec, kLongestNapNs);
+    }
+  }
+}
+
 }  // namespace
 
 void BiasedLock::lock_slowly() noexcept {
@@ -36,7 +56,7 @@ void BiasedLock::lock_slowly() noexcept {
       owner_.compare_exchange_strong(nobody, this_thread(), std::memory_order_acquire)) {  // pairs with change_hands()
     return lock();  // whose it is now
   }
-  lock_.lock();
+  take(lock_);
   share_or_own();
 }
 

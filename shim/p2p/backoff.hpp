@@ -49,8 +49,10 @@ class Backoff {
   /// So many packets have come, and more are waited for.
   void restart(int packets) {
     const int trickles = packets <= kFewPackets ? trickles_ + 1 : 0;
+    const bool has_slept = plan_.weighs_yields && patient_since_ != 0 && yields_ == 0;
     *this = Backoff(plan_);
     trickles_ = trickles;
+    if (has_slept) [[unlikely]] yields_ = std::min(yields_, kYieldsAfterSleep);  // the packets may be other threads'
     if (gives_lead()) [[unlikely]] give_lead();
   }
   /// They have come one by one, or few at a time: their sender is as fast as we are, and who looks for each just when it is written takes
@@ -79,6 +81,10 @@ class Backoff {
   // sender; a sleeper is woken sooner than a yielder has its turn again (docs/measurements.md).
   static constexpr base::Nanoseconds kToNobody = 1'000, kTimeSlice = 200'000;
   static constexpr int kToNobodyInARow = 16;
+  // Longest time of yields in vain. In a process of many waiting threads each yields to the others, which wait as well, and keeps
+  // the core from the processes that they all wait for if these are in other scheduling groups (docs/measurements.md, "Many threads").
+  static constexpr base::Nanoseconds kInVain = kTimeSlice;
+  static constexpr int kYieldsAfterSleep = 4;
 
   static constexpr int kYieldsPerLook = 16;
   static constexpr int kFewPackets = 4, kFewTrickles = 4;
@@ -99,9 +105,9 @@ class Backoff {
   Step yield_and_weigh() {
     const base::Nanoseconds before = base::now_ns();
     yield();
-    const base::Nanoseconds took = base::now_ns() - before;
+    const base::Nanoseconds after = base::now_ns(), took = after - before;
     to_nobody_ = took < kToNobody ? to_nobody_ + 1 : 0;
-    if (took > kTimeSlice || to_nobody_ == kToNobodyInARow) yields_ = 0;
+    if (took > kTimeSlice || to_nobody_ == kToNobodyInARow || after - patient_since_ > kInVain) yields_ = 0;
     return Step::yield;
   }
   /// Only where it was in vain: mostly it brings the one waited for to a core, and two looks at the clock are a part of a short message.

@@ -196,6 +196,8 @@ class alignas(base::kApart) Core final : private transport::Sink {
   const WaitPlan& plan() const { return is_crowded_.load(std::memory_order_relaxed) ? plans_.crowded : plans_.with_cores_free; }
   /// For a thread that waits in another engine of the process: a round, unless other threads see to this one. Answers how much moved.
   int visit(bool before_sleep);
+  /// Return the number of threads that sleep in it; a hint without the lock.
+  int sleepers() const { return sleepers_.load(std::memory_order_relaxed); }
   void look();  ///< no lock
   /// Waits for an operation whose request is the caller's own, and answers its error. Afterwards nothing refers to the request.
   template <typename OwnRequest>
@@ -353,7 +355,6 @@ class alignas(base::kApart) Core final : private transport::Sink {
   [[gnu::hot]] Round make_round(Guard& guard, bool thorough);  ///< gives the lock back
   [[gnu::hot]] int poll_all(bool thorough, base::Status& status);
   bool is_attended_to();
-  int sleepers() const { return sleepers_.load(std::memory_order_relaxed); }
   void count_sleepers(int by) { sleepers_.store(sleepers() + by, std::memory_order_relaxed); }
   void change_sleepers(int by);  ///< no lock
   /// How one sleeps here.

@@ -42,6 +42,15 @@ base::Status Engines::progress() {
   return {};
 }
 
+int Engines::sleepers() const {
+  int all = 0;
+  for (const std::atomic<Core*>& place : cores_) {
+    const Core* const core = place.load(std::memory_order_acquire);
+    if (core != nullptr) all += core->sleepers();
+  }
+  return all;
+}
+
 bool Engines::are_restless() const {
   for (const std::atomic<Core*>& place : cores_) {
     const Core* const core = place.load(std::memory_order_acquire);

@@ -31,6 +31,8 @@ class Engines {
   bool are_several() const { return count_.load(std::memory_order_relaxed) > 1; }
   /// Answers how much moved. @param before_sleep the one who asks has nothing else to do
   int look_after_others(const Core& own, bool before_sleep);
+  /// Return the number of threads that sleep in any of them; a hint.
+  int sleepers() const;
   /// Is there work in one of them on which nobody may sleep for long?
   bool are_restless() const;
 

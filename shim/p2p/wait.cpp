@@ -18,6 +18,8 @@ constexpr int kSkippedRounds = 8;
 // Longest naps: where a packet wakes us; where something has to be polled, or other threads may do our work for us unseen;
 // where packets of our own wait for room, or somebody else's transfer goes on only while we look at it.
 constexpr base::Nanoseconds kLongNap = 10'000'000, kShortNap = 1'000'000, kPushNap = 100'000;
+// More threads of the process than this share the wake-ups of short naps: hundreds that wake each millisecond leave no time for work.
+constexpr int kShortNappers = 16;
 
 // With more processes than cores: whoever is waited for may need this core.
 constexpr int kCrowdedSpin = 0, kCrowdedYield = 2000;
@@ -167,7 +169,8 @@ void Core::nap(Backoff& backoff, const transport::Transport::LastLook& last_look
     Guard guard = enter();
     count_sleepers(+1);
     bed = make_bed();
-    if (bed.is_blind || several_threads_ || engines_->are_several()) longest = kShortNap;
+    if (bed.is_blind || several_threads_ || engines_->are_several())
+      longest = std::min(kLongNap, kShortNap * (1 + engines_->sleepers() / kShortNappers));
     if (has_output() || !reads_.empty() || work.is_restless() || (engines_->are_several() && engines_->are_restless())) longest = kPushNap;
   }
   const base::Nanoseconds nap = bed.is_blind ? backoff.blind_nap_ns(longest, base::now_ns()) : backoff.nap_ns(longest);

@@ -6,13 +6,18 @@
 
 #include <functional>
 
+#include "shim/base/clock.hpp"
+#include "shim/p2p/backoff.hpp"
 #include "tests/p2p/world.hpp"
 
 static std::atomic<int> yields_made = 0;
+static std::atomic<long> nanoseconds_of_a_yield = 0;  // spent by other threads that wait as well
 
 /// In the place of the C library's.
 extern "C" int sched_yield() noexcept {
   ++yields_made;
+  const shim::base::Nanoseconds end = shim::base::now_ns() + nanoseconds_of_a_yield;
+  while (nanoseconds_of_a_yield != 0 && shim::base::now_ns() < end) continue;
   return static_cast<int>(::syscall(SYS_sched_yield));
 }
 
@@ -40,6 +45,22 @@ TEST(Crowded, WhoHasMoreToTakeKeepsItsCore) {
     EXPECT_EQ(received[static_cast<std::size_t>(i)], pattern(8, static_cast<std::uint32_t>(i)));
     world.engine(1).release(requests[static_cast<std::size_t>(i)]);
   }
+}
+
+/// Each yield gives the core to threads that wait as well: neither to none, nor for a time slice.
+TEST(Crowded, YieldsToOthersThatWaitEndSoon) {
+  const WaitPlan plan{.spin = 0, .yield = 2000, .weighs_yields = true};
+  Backoff backoff(plan);
+  const auto yields_before_sleep = [&] {
+    return yields_of([&] {
+      while (backoff.step() != Backoff::Step::sleep) continue;
+    });
+  };
+  nanoseconds_of_a_yield = 20'000;
+  EXPECT_LE(yields_before_sleep(), 20);
+  backoff.restart(1);  // packets have come, which may be other threads'
+  EXPECT_LE(yields_before_sleep(), 4);
+  nanoseconds_of_a_yield = 0;
 }
 
 /// The sender, which has the core meanwhile, is a thread that sends once somebody has yielded.
