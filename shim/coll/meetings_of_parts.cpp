@@ -30,10 +30,13 @@ bool meet_one_other(Meeting& meeting, const Turn& turn, const types::ConstBuffer
   return true;
 }
 
+/// True if the blocks to send are those of the receive buffer (MPI_IN_PLACE): one address with two types is two fields of one array.
+bool are_same_blocks(const BlocksOut& out, const BlocksIn& in) { return out.address == in.address && out.type == in.type; }
+
 /// Of two, more than fits.
 bool meet_alltoall_of_two(Meeting& meeting, const Turn& turn, const BlocksOut& out, const BlocksIn& in) {
   const int rank = meeting.call.rank, other = 1 - rank;
-  if (out.address != in.address) return meet_one_other(meeting, turn, out.at(other), in.at(other), out.at(rank), in.at(rank));
+  if (!are_same_blocks(out, in)) return meet_one_other(meeting, turn, out.at(other), in.at(other), out.at(rank), in.at(rank));
   meeting.exchange(turn, out.at(other), in.at(other), true);
   return true;
 }
@@ -61,17 +64,17 @@ bool meet_alltoall(Meeting& meeting, const Turn& turn, const BlocksOut& out, con
   const std::uint64_t block = out.at(0).bytes(), expected = in.at(0).bytes();
   if (size == 2 && !Meeting::fits(block)) return meet_alltoall_of_two(meeting, turn, out, in);
   if (!Meeting::parts_fit(block * others)) return meeting.elsewhere();
-  const bool is_in_place = out.address == in.address, is_put_up = say_blocks(meeting, out, block);
+  const bool in_place = are_same_blocks(out, in), is_put_up = say_blocks(meeting, out, block);
   std::optional<Direct> messages;
   const auto by_messages = [&]() -> Direct& { return messages ? *messages : messages.emplace(turn); };
-  if (!is_in_place) meeting.place(out.at(rank), in.at(rank));
+  if (!in_place) meeting.place(out.at(rank), in.at(rank));
   for (int other = 0; other < size; ++other) {
     if (other == rank) continue;
     const auto said = meeting.hear_blocks(turn, other, expected * others);
     if (meeting.has_failed() || (!said && !meeting.comes_by_messages(other))) continue;
     meeting.note_heard(other);
     // not before: a member that has more than fits would leave us waiting
-    if (!is_put_up) by_messages().post_send(out.at(other), other, is_in_place ? Direct::Keeps::copy : Direct::Keeps::nothing);
+    if (!is_put_up) by_messages().post_send(out.at(other), other, in_place ? Direct::Keeps::copy : Direct::Keeps::nothing);
     if (!said) {
       if (expected == 0) by_messages().refuse(other);
       else by_messages().post_receive(in.at(other), other);

@@ -20,8 +20,8 @@ base::Status regular(const void* sendbuf, Count sendcount, MPI_Datatype sendtype
   types::Buffer receive;
   SHIM_TRY(take_send(send, sendbuf, sendcount, sendtype));
   SHIM_TRY(take_buffer(receive, recvbuf, recvcount, recvtype));
-  SHIM_TRY(check_no_alias(sendbuf, recvbuf, receive.bytes()));
-  SHIM_TRY(check_no_alias(sendbuf, recvbuf, comm->rank() * recvcount, *receive.type, recvcount));
+  SHIM_TRY(check_no_alias(send, read_only(receive)));
+  SHIM_TRY(check_no_alias(send, block_of(recvbuf, comm->rank() * recvcount, recvcount, *receive.type)));
   return way(comm, handle, keep(send.type, receive.type),
              [=](const coll::Turn& turn, const KeptTypes&) { return algorithm(turn, send, receive); });
 }
@@ -50,9 +50,9 @@ base::Status allgatherv(const void* sendbuf, Count sendcount, MPI_Datatype sendt
   SHIM_TRY_ASSIGN(const types::Type* type, take_type(recvtype));
   OneSide held;
   SHIM_TRY(take_arrays(held.arrays, recvcounts, displs, comm->size(), "receive"));
-  SHIM_TRY(check_address(recvbuf, needs_address(*type, held.arrays.has_data)));
+  SHIM_TRY(check_blocks(recvbuf, *type, held.arrays));
   const int own = comm->rank();
-  SHIM_TRY(check_no_alias(sendbuf, recvbuf, displs[own], *type, recvcounts[own]));
+  SHIM_TRY(check_no_alias(send, block_of(recvbuf, displs[own], recvcounts[own], *type)));
   held.types = keep(send.type, type);
   return way(comm, handle, std::move(held), [=](const coll::Turn& turn, const OneSide& kept) {
     return coll::allgatherv(turn, send, recvbuf, kept.arrays.blocks, *type);
@@ -82,13 +82,14 @@ base::Status alltoallv(const void* sendbuf, const C* sendcounts, const D* sdispl
   if (sendbuf != MPI_IN_PLACE) {
     SHIM_TRY_ASSIGN(send_type, take_type(sendtype));
     SHIM_TRY(take_arrays(held.send, sendcounts, sdispls, comm->size(), "send"));
-    SHIM_TRY(check_address(sendbuf, needs_address(*send_type, held.send.has_data)));
+    SHIM_TRY(check_blocks(sendbuf, *send_type, held.send));
   }
   SHIM_TRY_ASSIGN(const types::Type* type, take_type(recvtype));
   SHIM_TRY(take_arrays(held.receive, recvcounts, rdispls, comm->size(), "receive"));
-  SHIM_TRY(check_address(recvbuf, needs_address(*type, held.receive.has_data)));
+  SHIM_TRY(check_blocks(recvbuf, *type, held.receive));
   if (const int own = comm->rank(); send_type != nullptr)
-    SHIM_TRY(check_no_alias(displaced(sendbuf, sdispls[own] * send_type->extent), recvbuf, rdispls[own], *type, recvcounts[own]));
+    SHIM_TRY(check_no_alias(block_of(sendbuf, sdispls[own], sendcounts[own], *send_type),
+                            block_of(recvbuf, rdispls[own], recvcounts[own], *type)));
   held.types = keep(send_type, type);
   return way(comm, handle, std::move(held), [=](const coll::Turn& turn, const BothSides& kept) {
     return coll::alltoallv(turn, sendbuf, kept.send.blocks, send_type, recvbuf, kept.receive.blocks, *type);
@@ -119,7 +120,7 @@ base::Status alltoallw(const void* sendbuf, const C* sendcounts, const D* sdispl
   if (sendbuf != MPI_IN_PLACE) SHIM_TRY(take_peers(peers.send, sendbuf, sendcounts, sdispls, sendtypes, comm->size(), "send"));
   SHIM_TRY(take_peers(peers.receive, recvbuf, recvcounts, rdispls, recvtypes, comm->size(), "receive"));
   if (const auto own = static_cast<std::size_t>(comm->rank()); !peers.send.empty())
-    SHIM_TRY(check_no_alias(peers.send[own].address, peers.receive[own].address, peers.receive[own].bytes()));
+    SHIM_TRY(check_no_alias(peers.send[own], read_only(peers.receive[own])));
   peers.keep_types();
   return way(comm, handle, std::move(peers),
              [](const coll::Turn& turn, const Peers& kept) { return coll::alltoallw(turn, kept.send, kept.receive); });

@@ -36,7 +36,7 @@ base::Status gather(const void* sendbuf, Count sendcount, MPI_Datatype sendtype,
   SHIM_TRY(take_send(send, sendbuf, sendcount, sendtype));
   if (is_root) {
     SHIM_TRY(take_buffer(receive, recvbuf, recvcount, recvtype));
-    SHIM_TRY(check_no_alias(sendbuf, recvbuf, root * recvcount, *receive.type, recvcount));
+    SHIM_TRY(check_no_alias(send, block_of(recvbuf, root * recvcount, recvcount, *receive.type)));
   }
   return way(comm, handle, keep(send.type, receive.type),
              [=](const coll::Turn& turn, const KeptTypes&) { return coll::gather(turn, send, receive, root); });
@@ -54,10 +54,10 @@ base::Status scatter(const void* sendbuf, Count sendcount, MPI_Datatype sendtype
   types::Buffer receive;
   if (is_root) {
     SHIM_TRY(take_buffer(send, sendbuf, sendcount, sendtype));
-    SHIM_TRY(check_no_alias(recvbuf, sendbuf, root * sendcount, *send.type, sendcount));
   }
   SHIM_TRY(check_in_place(recvbuf, is_root));
   if (recvbuf != MPI_IN_PLACE) SHIM_TRY(take_buffer(receive, recvbuf, recvcount, recvtype));
+  if (is_root) SHIM_TRY(check_no_alias(read_only(receive), block_of(sendbuf, root * sendcount, sendcount, *send.type)));
   return way(comm, handle, keep(send.type, receive.type),
              [=](const coll::Turn& turn, const KeptTypes&) { return coll::scatter(turn, send, receive, root); });
 }
@@ -79,8 +79,8 @@ base::Status gatherv(const void* sendbuf, Count sendcount, MPI_Datatype sendtype
   if (is_root) {
     SHIM_TRY_ASSIGN(type, take_type(recvtype));
     SHIM_TRY(take_arrays(held.arrays, recvcounts, displs, comm->size(), "receive"));
-    SHIM_TRY(check_address(recvbuf, needs_address(*type, held.arrays.has_data)));
-    SHIM_TRY(check_no_alias(sendbuf, recvbuf, displs[root], *type, recvcounts[root]));
+    SHIM_TRY(check_blocks(recvbuf, *type, held.arrays));
+    SHIM_TRY(check_no_alias(send, block_of(recvbuf, displs[root], recvcounts[root], *type)));
   }
   held.types = keep(send.type, type);
   return way(comm, handle, std::move(held), [=](const coll::Turn& turn, const OneSide& kept) {
@@ -102,12 +102,12 @@ base::Status scatterv(const void* sendbuf, const C* sendcounts, const D* displs,
   if (is_root) {
     SHIM_TRY_ASSIGN(type, take_type(sendtype));
     SHIM_TRY(take_arrays(held.arrays, sendcounts, displs, comm->size(), "send"));
-    SHIM_TRY(check_address(sendbuf, needs_address(*type, held.arrays.has_data)));
-    SHIM_TRY(check_no_alias(recvbuf, sendbuf, displs[root], *type, sendcounts[root]));
+    SHIM_TRY(check_blocks(sendbuf, *type, held.arrays));
   }
   types::Buffer receive;
   SHIM_TRY(check_in_place(recvbuf, is_root));
   if (recvbuf != MPI_IN_PLACE) SHIM_TRY(take_buffer(receive, recvbuf, recvcount, recvtype));
+  if (is_root) SHIM_TRY(check_no_alias(read_only(receive), block_of(sendbuf, displs[root], sendcounts[root], *type)));
   held.types = keep(receive.type, type);
   return way(comm, handle, std::move(held), [=](const coll::Turn& turn, const OneSide& kept) {
     return coll::scatterv(turn, sendbuf, kept.arrays.blocks, type, receive, root);

@@ -22,7 +22,15 @@ base::Status check_root(const sessions::Communicator& comm, int root) {
   return Error(ErrorClass::root, error.text());
 }
 
-Error same_memory() { return {ErrorClass::buffer, "send and receive buffer are the same memory: use MPI_IN_PLACE"}; }
+base::Status check_no_alias(const types::ConstBuffer& one, const types::ConstBuffer& other) {
+  auto first_byte = [](const types::ConstBuffer& buffer) -> const std::byte* {
+    if (buffer.type == nullptr || buffer.bytes() == 0) return nullptr;  // MPI_IN_PLACE, or no data
+    return types::find_one_run(*buffer.type, const_cast<void*>(buffer.address), 1);
+  };
+  const std::byte* first = first_byte(one);
+  if (first == nullptr || first != first_byte(other)) return {};
+  return Error(ErrorClass::buffer, "send and receive buffer are the same memory: use MPI_IN_PLACE");
+}
 
 Error in_place_elsewhere() { return {ErrorClass::buffer, "MPI_IN_PLACE is for the root only"}; }
 
@@ -34,6 +42,13 @@ Error negative_count(const coll::Integers& counts, const char* what) {
   std::size_t rank = 0;
   while (counts[rank] >= 0) ++rank;
   return {ErrorClass::count, std::string("the ") + what + " count for rank " + std::to_string(rank) + " is negative"};
+}
+
+base::Status check_blocks(const void* base, const types::Type& type, const coll::Blocks& blocks) {
+  bool has_data = false;
+  for (std::size_t i = 0; i < blocks.counts.size(); ++i)
+    has_data |= blocks.counts[i] > 0 && blocks.displacements[i] == 0;
+  return check_address(base, needs_address(type, has_data));
 }
 
 }  // namespace slow

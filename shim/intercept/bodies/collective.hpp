@@ -107,7 +107,6 @@ struct Persistent {
 /// Counts and displacements of one of the v-forms, in items of the type: the caller's own, until they are kept.
 struct Arrays {
   coll::Blocks blocks;
-  bool has_data = false;  ///< a count is not 0
   void keep();
 
  private:
@@ -124,10 +123,11 @@ struct OneSide {
 
 namespace slow {
 base::Status check_root(const sessions::Communicator& comm, int root);
-base::Error same_memory();
+base::Status check_no_alias(const types::ConstBuffer& one, const types::ConstBuffer& other);
 base::Error in_place_elsewhere();
 base::Error no_arrays(const char* what);
 base::Error negative_count(const coll::Integers& counts, const char* what);
+base::Status check_blocks(const void* base, const types::Type& type, const coll::Blocks& blocks);
 }  // namespace slow
 
 /// On an intercommunicator a rank of the other group, MPI_ROOT or MPI_PROC_NULL. Errors: root.
@@ -145,15 +145,16 @@ inline Part part_of(const sessions::Communicator& comm, int root) {
   if (comm.is_inter()) return {root == MPI_ROOT, root >= 0};
   return {comm.rank() == root, comm.rank() != root};
 }
-/// Two buffers of one call that are the same memory (MPI-4.1 §6.2). Errors: buffer.
-inline base::Status check_no_alias(const void* send, const void* receive, std::uint64_t bytes) {
-  if (send != receive || bytes == 0) [[likely]] return {};
-  return slow::same_memory();
+/// Refuse two buffers of one call that have the same address and the same first byte of data (MPI-4.1 §6.2). Buffers with one
+/// address whose types cover other bytes (absolute types on MPI_BOTTOM, two fields of one structure) pass. Errors: buffer.
+inline base::Status check_no_alias(const types::ConstBuffer& one, const types::ConstBuffer& other) {
+  if (one.address != other.address) [[likely]] return {};
+  return slow::check_no_alias(one, other);
 }
-/// The same where one of them is a block at this displacement, in items, of an array.
-inline base::Status check_no_alias(const void* single, const void* array, std::int64_t displacement, const types::Type& type,
-                                   std::int64_t count) {
-  return check_no_alias(single, displaced(array, displacement * type.extent), static_cast<std::uint64_t>(count) * type.size);
+inline types::ConstBuffer read_only(const types::Buffer& buffer) { return {buffer.address, buffer.count, buffer.type}; }
+/// Return the block of `count` items that begins `displacement` items behind `address`.
+inline types::ConstBuffer block_of(const void* address, std::int64_t displacement, std::int64_t count, const types::Type& type) {
+  return {displaced(address, displacement * type.extent), static_cast<std::uint64_t>(count), &type};
 }
 
 /// Of the processes of a rooted collective, only the root may say MPI_IN_PLACE. Errors: buffer.
@@ -167,11 +168,16 @@ template <typename C, typename D>
 base::Status take_arrays(Arrays& arrays, const C* counts, const D* displacements, int size, const char* what) {
   if (counts == nullptr || displacements == nullptr) [[unlikely]] return slow::no_arrays(what);
   arrays.blocks = {{counts, static_cast<std::size_t>(size)}, {displacements, static_cast<std::size_t>(size)}};
-  C all_bits = 0;  // of all counts: tells whether one is negative, and whether one is not 0
+  C all_bits = 0;  // of all counts: tells whether one is negative
   for (int i = 0; i < size; ++i) all_bits |= counts[i];
-  arrays.has_data = all_bits != 0;
   if (all_bits < 0) [[unlikely]] return slow::negative_count(arrays.blocks.counts, what);
   return {};
+}
+
+/// Refuse a base address that is MPI_IN_PLACE, or null with data at displacement 0 (MPI_BOTTOM has none). Errors: buffer.
+inline base::Status check_blocks(const void* base, const types::Type& type, const Arrays& arrays) {
+  if (base != nullptr && base != MPI_IN_PLACE) [[likely]] return {};
+  return slow::check_blocks(base, type, arrays.blocks);
 }
 
 /// A send buffer that may be MPI_IN_PLACE: then its type is null.

@@ -122,7 +122,7 @@ base::Status take_reduction(Reduction& checked, const Operation& given, Roles ro
   }
   if (!roles.receives) return {};
   SHIM_TRY(check_address(given.recvbuf, has_data));
-  if (roles.sends) SHIM_TRY(check_no_alias(given.sendbuf, given.recvbuf, checked.count));
+  if (roles.sends) SHIM_TRY(check_no_alias(checked.send, {given.recvbuf, checked.count, checked.type}));
   return {};
 }
 
