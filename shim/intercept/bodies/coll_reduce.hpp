@@ -14,8 +14,9 @@ base::Status reduce(const void* sendbuf, void* recvbuf, Count count, MPI_Datatyp
   SHIM_TRY(check_root(*comm, root));
   const Part part = part_of(*comm, root);
   const bool sends = part.is_other || !comm->is_inter();
-  Reduction r;
-  SHIM_TRY(take_reduction(r, {sendbuf, recvbuf, count, datatype, op}, {sends, part.is_root}));
+  Reduction r = Reduction::of_no_data();  // with MPI_PROC_NULL as root no other argument is significant (MPI-4.1 §6.9.1)
+  if (sends || part.is_root)
+    SHIM_TRY(take_reduction(r, {sendbuf, recvbuf, count, datatype, op}, {sends, part.is_root}));
   if (sends) SHIM_TRY(check_in_place(sendbuf, part.is_root));
   return way(comm, handle, std::move(r), [=](const coll::Turn& turn, const Reduction& kept) {
     return coll::reduce(turn, kept.send, kept.receive, kept.count, *kept.type, *kept.op, to_root(root));
@@ -26,14 +27,18 @@ base::Status reduce(const void* sendbuf, void* recvbuf, Count count, MPI_Datatyp
 using Algorithm = coll::Task (*)(const coll::Turn&, const types::ConstBuffer&, void*, std::uint64_t, const types::Type&, const types::Op&);
 
 enum class On { any, intracommunicators };
+/// Which processes get a result; the receive buffer of a process without one is not significant, but for MPI_IN_PLACE.
+enum class Results { at_all, at_all_but_the_first };
 
 template <typename Way>
-base::Status combine(const Operation& given, MPI_Comm handle, Algorithm algorithm, Way way, On where = On::any) {
+base::Status combine(const Operation& given, MPI_Comm handle, Algorithm algorithm, Way way, On where = On::any,
+                     Results results = Results::at_all) {
   SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
   if (where == On::intracommunicators) SHIM_TRY(check_intra(*comm));
   if (comm->is_inter()) SHIM_TRY(check_address(given.sendbuf, false));
+  const bool receives = results == Results::at_all || comm->rank() > 0 || given.sendbuf == MPI_IN_PLACE;
   Reduction r;
-  SHIM_TRY(take_reduction(r, given));
+  SHIM_TRY(take_reduction(r, given, {.receives = receives}));
   return way(comm, handle, std::move(r), [=](const coll::Turn& turn, const Reduction& kept) {
     return algorithm(turn, kept.send, kept.receive, kept.count, *kept.type, *kept.op);
   });
@@ -51,7 +56,8 @@ base::Status scan(const void* sendbuf, void* recvbuf, Count count, MPI_Datatype 
 
 template <typename Way>
 base::Status exscan(const void* sendbuf, void* recvbuf, Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, Way way) {
-  return combine({sendbuf, recvbuf, count, datatype, op}, comm, coll::exscan, way, On::intracommunicators);
+  return combine({sendbuf, recvbuf, count, datatype, op}, comm, coll::exscan, way, On::intracommunicators,
+                 Results::at_all_but_the_first);
 }
 
 template <typename Way>

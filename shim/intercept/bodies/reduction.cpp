@@ -109,6 +109,8 @@ int reduce_local(const char* function, const void* in, void* inout, Count count,
 
 }  // namespace
 
+Reduction Reduction::of_no_data() { return {.type = &types::byte_type(), .op = &types::predefined(types::Operator::bor)}; }
+
 base::Status take_reduction(Reduction& checked, const Operation& given, Roles roles) {
   if (given.count < 0) [[unlikely]] return slow::bad_count(given.count, "count");
   SHIM_TRY_ASSIGN(checked.type, take_type(given.datatype));

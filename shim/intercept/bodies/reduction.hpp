@@ -29,6 +29,8 @@ struct Reduction {
   const types::Op* op = nullptr;
   Kept kept;  ///< what the operation needs until the call has ended
   bool is_empty() const { return kept == nullptr; }
+  /// Make the reduction of a process that neither sends nor receives: none of the call's arguments is read.
+  static Reduction of_no_data();
 };
 
 /// Does this process give data, and does it get a result? Else those buffers mean nothing.
