@@ -384,6 +384,28 @@ static void wrong_arguments(void) {
   MUST_FAIL(MPI_ERR_TYPE, MPI_Type_free(&stale));
 }
 
+/* Questions about sizes are no communication: a datatype need not be committed for them (MPI-4.1 §5.1.9). */
+static void not_committed(void) {
+  MPI_Datatype pair;
+  MPI_Status status;
+  MPI_Aint external_bytes;
+  int bytes, count, values[2] = {rank, size};
+  MUST(MPI_Type_contiguous(2, MPI_INT, &pair));
+  MUST(MPI_Pack_size(3, pair, world, &bytes));
+  EXPECT(bytes == 24, "%d bytes", bytes);
+  MUST(MPI_Pack_external_size("external32", 3, pair, &external_bytes));
+  EXPECT(external_bytes == 24, "%ld bytes", (long)external_bytes);
+  MUST(MPI_Sendrecv_replace(values, 2, MPI_INT, rank, 0, rank, 0, world, &status));
+  MUST(MPI_Get_count(&status, pair, &count));
+  EXPECT(count == 1, "%d items", count);
+  MUST(MPI_Get_elements(&status, pair, &count));
+  EXPECT(count == 2, "%d elements", count);
+  MUST(MPI_Status_set_elements(&status, pair, 4));
+  MUST(MPI_Get_count(&status, pair, &count));
+  EXPECT(count == 2, "%d items", count);
+  MUST(MPI_Type_free(&pair));
+}
+
 static void fortran(void) {
   MPI_Datatype real, same, integer, matched, complex;
   double out = 1.5, in = 0, sum = 0;
@@ -452,6 +474,7 @@ int main(int argc, char **argv) {
   for (int i = 0; i < TYPES; ++i) external(&types[i]);
   freed_in_use();
   wrong_arguments();
+  not_committed();
   fortran();
   large_counts();
   if (is_world) {

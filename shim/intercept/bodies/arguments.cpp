@@ -62,6 +62,11 @@ base::Result<const types::Type*> check_buffer(const void* address, Count count, 
 
 }  // namespace slow
 
+base::Result<const types::Type*> any_type(MPI_Datatype datatype) {
+  if (DatatypeObject* object = objects.datatypes.find(datatype)) return object->derived->type.get();
+  return take_type(datatype);
+}
+
 base::Status hand_out(OwnRequest* started, const CommReference& on, MPI_Request* request) {
   auto made = objects.requests.insert({.request = started, .comm = on.comm.get(), .handle = on.handle, .own = started, .kept = kept_by_request(on.comm)},
                                        part_for(on.comm.get()));

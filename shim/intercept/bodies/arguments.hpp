@@ -46,6 +46,9 @@ inline p2p::Engine& engine_of(const sessions::Communicator& comm) noexcept { ret
   return slow::take_type(datatype);
 }
 
+/// Return the type behind a handle for what is no communication: it need not be committed (MPI-4.1 §5.1.9). Errors: type (null, stale).
+base::Result<const types::Type*> any_type(MPI_Datatype datatype);
+
 /// A buffer that may not be MPI_IN_PLACE, nor null if it has data. Errors: buffer.
 inline base::Status check_address(const void* address, bool has_data) {
   if (address != nullptr && address != MPI_IN_PLACE) [[likely]] return {};

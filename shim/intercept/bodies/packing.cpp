@@ -72,7 +72,7 @@ int pack_size(const char* function, Count count, MPI_Datatype datatype, MPI_Comm
   return deliver(Subject::comm(comm), function, [&]() -> base::Status {
     SHIM_TRY(take_comm(comm));
     if (count < 0) return slow::bad_count(count, "count");
-    SHIM_TRY_ASSIGN(const types::Type* type, take_type(datatype));
+    SHIM_TRY_ASSIGN(const types::Type* type, any_type(datatype));
     SHIM_TRY(check_output(size, "size"));
     store_or_undefined(static_cast<std::uint64_t>(count) * type->size, size);
     return {};
@@ -117,7 +117,7 @@ int external_size(const char* function, const char* representation, Count count,
   return deliver(Subject(), function, [&]() -> base::Status {
     SHIM_TRY(check_representation(representation));
     if (count < 0) return slow::bad_count(count, "count");
-    SHIM_TRY_ASSIGN(const types::Type* type, take_type(datatype));
+    SHIM_TRY_ASSIGN(const types::Type* type, any_type(datatype));
     SHIM_TRY(check_output(size, "size"));
     store_or_undefined(types::external_size(*type, static_cast<std::uint64_t>(count)), size);
     return {};

@@ -23,7 +23,7 @@ int get_count(const char* function, const MPI_Status* status, MPI_Datatype datat
   return deliver(Subject(), function, [&]() -> base::Status {
     SHIM_TRY(check_status(status));
     SHIM_TRY(check_output(count, "count"));
-    SHIM_TRY_ASSIGN(const types::Type* type, take_type(datatype));
+    SHIM_TRY_ASSIGN(const types::Type* type, any_type(datatype));
     std::uint64_t size = type->size, bytes = abi::status_bytes(*status);
     if (size == 0) *count = 0;
     else if (bytes % size != 0) *count = Number{MPI_UNDEFINED};
@@ -37,7 +37,7 @@ int get_elements(const char* function, const MPI_Status* status, MPI_Datatype da
   return deliver(Subject(), function, [&]() -> base::Status {
     SHIM_TRY(check_status(status));
     SHIM_TRY(check_output(count, "count"));
-    SHIM_TRY_ASSIGN(const types::Type* type, take_type(datatype));
+    SHIM_TRY_ASSIGN(const types::Type* type, any_type(datatype));
     if (auto elements = types::elements_in(*type, abi::status_bytes(*status))) store_or_undefined(*elements, count);
     else *count = Number{MPI_UNDEFINED};
     return {};
@@ -48,7 +48,7 @@ int set_elements(const char* function, MPI_Status* status, MPI_Datatype datatype
   return deliver(Subject(), function, [&]() -> base::Status {
     SHIM_TRY(check_status(status));
     if (count < 0) return slow::bad_count(count, "count");
-    SHIM_TRY_ASSIGN(const types::Type* type, take_type(datatype));
+    SHIM_TRY_ASSIGN(const types::Type* type, any_type(datatype));
     abi::set_status_bytes(*status, types::bytes_of_elements(*type, static_cast<std::uint64_t>(count)));
     return {};
   });

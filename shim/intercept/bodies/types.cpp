@@ -16,12 +16,6 @@ namespace {
 using base::Error;
 using base::ErrorClass;
 
-/// Of a type in any state.
-base::Result<const types::Type*> any_type(MPI_Datatype datatype) {
-  if (DatatypeObject* object = objects.datatypes.find(datatype)) return object->derived->type.get();
-  return take_type(datatype);
-}
-
 /// Where the name of a type in any state is kept.
 base::Result<std::string*> stored_name(MPI_Datatype datatype) {
   if (DatatypeObject* object = objects.datatypes.find(datatype)) return &object->name;
