@@ -38,7 +38,12 @@ struct Target {
   HandlerFor object = HandlerFor::any;
   abi::Bits handle = 0;
   bool below = false;
+  bool is_initial = false;  ///< no object has a handler for the call: the initial error handler is run
 };
+
+constexpr const char* kInitialHandlerHint =
+    " (a call on no object, to which the initial error handler applies; INTERSESSION_INITIAL_ERRHANDLER=mpi_errors_return makes "
+    "such calls return)";
 
 ErrorHandlerPtr initial_handler() {
   // The one setting that must be right when all others may be wrong: read by itself.
@@ -50,7 +55,7 @@ ErrorHandlerPtr initial_handler() {
 
 Target without_object() {
   if (is_active()) return {nullptr, HandlerFor::communicator, abi::bits(MPI_Comm(abi::predefined.comm_self)), true};
-  return {initial_handler(), HandlerFor::communicator, abi::bits(MPI_Comm(abi::predefined.comm_null))};
+  return {initial_handler(), HandlerFor::communicator, abi::bits(MPI_Comm(abi::predefined.comm_null)), false, true};
 }
 
 Target of_comm(const sessions::Communicator& comm, MPI_Comm handle) {
@@ -165,7 +170,7 @@ void raise(const Target& target, int code, const std::string& text) {
 int fail_at(const Target& target, const char* function, int code, std::string_view name, const std::string& what) {
   std::string text = std::string(function) + ": " + what;
   last_error = {code, text};
-  raise(target, code, std::string(name) + ": " + text);
+  raise(target, code, std::string(name) + ": " + text + (target.is_initial ? kInitialHandlerHint : ""));
   return code;
 }
 
