@@ -30,6 +30,18 @@ void Core::cancel(SendRequest& request) {
   wanted.world = spec.self.world;
   wanted.rank = spec.self.rank;
   transmit(*request.receiver, wanted);
+  if (request.receiver->process == spec.self) decide_own(request);
+}
+
+/// Decide the cancellation of a send to this process: handle the packets to it up to the answer, for which a single MPI_Test would
+/// be a round too early.
+void Core::decide_own(SendRequest& request) {
+  Peer& self = *request.receiver;
+  while (!request.is_done() && self.transport != nullptr) {
+    const int pushed = push(self);
+    const base::Result<int> handled = self.transport->poll(*this);
+    if (!handled || (*handled == 0 && pushed == 0)) return;
+  }
 }
 
 /// From the queues of its context, or from those that wait for theirs. Null: it was matched, or dropped.

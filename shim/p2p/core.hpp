@@ -301,6 +301,7 @@ class alignas(base::kApart) Core final : private transport::Sink {
   [[gnu::hot]] void serve_below();
   void leave_below(ReceiveRequest& request);
   bool recall_from_below(const wire::Cancel& wanted);
+  void decide_own(SendRequest& request);
   void answer_recalls(const transport::Matcher& below);
   void end(ReceiveRequest& request, const Outcome& outcome, std::optional<base::Error> error);
   void end_long(ReceiveRequest& request);

@@ -268,6 +268,27 @@ static void cancels(void) {
   MUST(MPI_Barrier(world));
 }
 
+/* The receiver is the caller: one MPI_Test finds the answer, as no other process has a part in it. */
+static void cancelled_to_oneself(void) {
+  static const int lengths[] = {0, 8, 100000, 5000000};
+  char *data = calloc(5000000, 1);
+  for (int i = 0; i < 8; ++i) {
+    const int length = lengths[i / 2];
+    MPI_Request request;
+    MPI_Status status;
+    int flag;
+    if (i % 2 == 0) MUST(MPI_Isend(data, length, MPI_CHAR, rank, 52, world, &request));
+    else MUST(MPI_Issend(data, length, MPI_CHAR, rank, 52, world, &request));
+    MUST(MPI_Cancel(&request));
+    MUST(MPI_Test(&request, &flag, &status));
+    EXPECT(flag, "a send of %d bytes to oneself is not complete after MPI_Cancel and MPI_Test", length);
+    if (!flag) MUST(MPI_Wait(&request, &status));
+    MUST(MPI_Test_cancelled(&status, &flag));
+    EXPECT(flag, "a send of %d bytes to oneself was not cancelled", length);
+  }
+  free(data);
+}
+
 static int all_there(const volatile int *values) {
   for (int i = LONG - 1; i >= 0; --i)
     if (values[i] != rank_before() + i) return 0;
@@ -321,6 +342,7 @@ int main(int argc, char **argv) {
   errors_in_statuses();
   an_error_without_statuses();
   cancels();
+  cancelled_to_oneself();
   given_back();
   MPI_Finalize();
   generalised();

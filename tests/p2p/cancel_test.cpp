@@ -110,6 +110,21 @@ TEST_P(Cancel, AfterItsSendersCommunicatorIsGone) {
   Engine::release(request);
 }
 
+TEST_P(Cancel, ASendToOneselfIsDecidedByTheCall) {
+  Engine& own = world.engine(0);
+  Request* unmatched = value_of(own.isend(*contexts[0], from(sent), 0, 3, GetParam().mode));
+  ASSERT_TRUE(Engine::cancel(*unmatched));
+  EXPECT_TRUE(unmatched->is_done() && unmatched->outcome().cancelled);
+  EXPECT_FALSE(*own.iprobe(*contexts[0], 0, 3));
+  Request* got = value_of(own.irecv(*contexts[0], into(received), 0, 3));
+  Request* matched = value_of(own.isend(*contexts[0], from(sent), 0, 3, GetParam().mode));
+  ASSERT_TRUE(Engine::cancel(*matched));
+  ASSERT_TRUE(ends(matched) && ends(got));
+  EXPECT_FALSE(matched->outcome().cancelled);
+  EXPECT_EQ(received, sent);
+  for (Request* each : {unmatched, matched, got}) Engine::release(each);
+}
+
 TEST_P(Cancel, GivenBackBeforeTheAnswer) {
   Request* request = send();
   ASSERT_TRUE(Engine::cancel(*request));
