@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "shim/base/apart.hpp"
@@ -209,6 +210,12 @@ class alignas(base::kApart) Core final : private transport::Sink {
   Pool<ReceiveRequest> receives;
   ProgressWork work;
   std::uint64_t unfinished_released = 0;  ///< sends that nobody but the engine will see to their end
+  std::unordered_set<const ReceiveRequest*> owed;  ///< receives that the program has freed while they were active
+
+  // --- requests.cpp
+  void note_owed(ReceiveRequest& request);
+  bool owes_nothing();                        ///< no lock
+  bool owes_nothing(const Context& context);  ///< no lock
 
  private:
   struct Polled {

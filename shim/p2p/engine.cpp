@@ -192,12 +192,17 @@ bool Engine::flush(base::Deadline deadline) {
   return flushed && *flushed;
 }
 
+bool Engine::flush(const Context& context, base::Deadline deadline) {
+  auto flushed = core_->wait([&] { return core_->owes_nothing(context) && core_->is_flushed(); }, deadline);
+  return flushed && *flushed;
+}
+
 bool Engine::flush_and_hear(base::Deadline deadline) {
   auto quiet = core_->wait([this] { return is_quiet(); }, deadline);
   return quiet && *quiet;
 }
 
-bool Engine::is_quiet() { return core_->has_heard_all() && core_->is_flushed(); }
+bool Engine::is_quiet() { return core_->owes_nothing() && core_->has_heard_all() && core_->is_flushed(); }
 
 Engine::Counts Engine::counts() const {
   Guard guard = core_->enter();

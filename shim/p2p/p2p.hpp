@@ -385,8 +385,12 @@ class Engine {
 
   /// Waits until all that was sent has left this process, or the deadline passes.
   bool flush(base::Deadline deadline);
-  /// The same, and until the handler has been given the control messages that have come, or begun to come: whoever ends here finds them no
-  /// more, and their senders do not say them again.
+  /// Wait until all sent messages have left this process and every receive of this context that was freed while active is complete,
+  /// or until the deadline passes.
+  bool flush(const Context& context, base::Deadline deadline);
+  /// The same for the receives of all contexts, and until the handler has been given the control messages that have come, or begun to
+  /// come: whoever ends here finds them no more, and their senders do not say them again. A receive from this process alone is not
+  /// waited for, nor one whose sender has died or left.
   bool flush_and_hear(base::Deadline deadline);
   /// Is there nothing that flush_and_hear would wait for?
   bool is_quiet();

@@ -2,6 +2,8 @@
 // The life of a request: activation, completion, release.
 #include "shim/p2p/requests.hpp"
 
+#include <algorithm>
+
 #include "shim/base/copy_between_cores.hpp"
 #include "shim/p2p/core.hpp"
 
@@ -97,6 +99,30 @@ bool Request::release_if_done() {
   return false;
 }
 
+/// Add a receive that was freed while active, unless this process alone could send its message.
+void Core::note_owed(ReceiveRequest& request) {
+  if (request.posted) {
+    const Context& context = *request.address.context;
+    const int source = request.address.rank;
+    if (source == kAnySource ? context.size == 1 : context.spec.members->at(source) == spec.self) return;
+  }
+  request.owed = true;
+  owed.insert(&request);
+}
+
+bool Core::owes_nothing() {
+  Guard guard = enter();
+  return owed.empty();
+}
+
+/// True if no receive that was freed while active is posted in this context or matched.
+bool Core::owes_nothing(const Context& context) {
+  Guard guard = enter();
+  return std::ranges::none_of(owed, [&](const ReceiveRequest* request) {
+    return (!request->posted && !request->below) || request->address.context == &context;
+  });
+}
+
 void SendRequest::keep_copy() {
   copy = std::make_unique_for_overwrite<std::byte[]>(data.bytes());
   data.copy_part(0, {copy.get(), static_cast<std::size_t>(data.bytes())});
@@ -139,9 +165,12 @@ base::Status ReceiveRequest::on_cancel() {
   return {};
 }
 
-void ReceiveRequest::on_release() { release_if_done(); }
+void ReceiveRequest::on_release() {
+  if (!release_if_done()) core().note_owed(*this);
+}
 
 void ReceiveRequest::dispose() {
+  if (owed) core().owed.erase(this);
   if (is_persistent()) core().drop(*address.context);
   core().receives.give_back(this);
 }

@@ -100,6 +100,7 @@ class ReceiveRequest final : public Request,
   bool below = false;        ///< or with the transport that its peer is reached by, and in the peer's list of these
   Caller caller = Caller::goes_on;
   bool gathered = false;     ///< posted, and in its context's list of those whose message may come from below
+  bool owed = false;         ///< freed while active: in the engine's set of receives that it completes by itself
 
   // of a long message, once matched
   Peer* peer = nullptr;      ///< set: in the peer's list of incoming messages

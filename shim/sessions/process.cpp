@@ -251,9 +251,9 @@ Process::~Process() {
   if (creations_) creations_->close();
   end.begin(base::Phase::flush);
   if (engine_ && !flush())
-    log_.write(base::LogLevel::warn, "the last session has ended with messages that nobody has taken for " +
-                                         std::to_string(settings_.ready_timeout) +
-                                         " s (INTERSESSION_READY_TIMEOUT); they are lost");
+    log_.write(base::LogLevel::warn, "the last session has ended after " + std::to_string(settings_.ready_timeout) +
+                                         " s (INTERSESSION_READY_TIMEOUT) with sends that their receivers have not taken, or receives "
+                                         "freed by MPI_Request_free that no message has matched; their data is lost");
   say_end();
   end.next(base::Phase::leave);  // what goes by itself would go after its end; the last made is the first to go
   creations_.reset();

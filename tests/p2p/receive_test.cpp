@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a receive can meet besides the message it waits for.
+#include <thread>
+
 #include "tests/p2p/world.hpp"
 
 namespace shim::p2p {
@@ -233,6 +235,32 @@ TEST_F(Receive, ReleasedWhileActiveTheyFinishByThemselves) {
   receiver.release(receive(received, 0, 3));
   ASSERT_TRUE(world.step_until([&] { return received == sent; }));
   EXPECT_TRUE(sender.flush(base::Deadline::after_seconds(10)));
+}
+
+TEST_F(Receive, FreedWhileActiveItIsWaitedForAtTheEnd) {
+  for (std::size_t bytes : {8u, 50'000u}) {
+    Data sent = pattern(bytes, 1), received(bytes);
+    receiver.release(receive(received, 0, 3));
+    EXPECT_FALSE(receiver.flush_and_hear(base::Deadline::after_seconds(0.01)));
+    EXPECT_FALSE(receiver.flush(*contexts[1], base::Deadline::after_seconds(0.01)));
+    EXPECT_TRUE(receiver.flush(base::Deadline::after_seconds(10))) << "all that it has sent has left";
+    ContextPtr other = world.context(1, *base::ContextPath{}.child(1));
+    EXPECT_TRUE(receiver.flush(*other, base::Deadline::after_seconds(10))) << "a receive of another communicator";
+    sender.release(send(sent, 3));
+    std::thread sending([&] { EXPECT_TRUE(sender.flush(base::Deadline::after_seconds(10))); });
+    EXPECT_TRUE(receiver.flush_and_hear(base::Deadline::after_seconds(10)));
+    sending.join();
+    EXPECT_EQ(received, sent);
+  }
+}
+
+TEST_F(Receive, FreedWhileActiveItIsNotWaitedForWhereNothingCanCome) {
+  Data data(8);
+  receiver.release(value_of(receiver.irecv(*contexts[1], into(data), 1, 3)));
+  EXPECT_TRUE(receiver.flush_and_hear(base::Deadline::after_seconds(10))) << "only this process could send to it";
+  receiver.release(receive(data, 0, 3));
+  world.kill(0);
+  EXPECT_TRUE(receiver.flush_and_hear(base::Deadline::after_seconds(10))) << "its sender is dead";
 }
 
 TEST_F(Receive, CopiedSendsFreeTheBufferAtOnce) {

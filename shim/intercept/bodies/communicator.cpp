@@ -147,7 +147,7 @@ int Comm_disconnect(MPI_Comm* comm) {
     SHIM_TRY(check_output(comm, "communicator"));
     if (forget_of_parent(objects.comms, comm, MPI_Comm(abi::predefined.comm_null))) return {};
     SHIM_TRY_ASSIGN(sessions::CommunicatorPtr found, take_comm(*comm));
-    engine_of(*found).flush(base::Deadline::never());
+    engine_of(*found).flush(found->context(), base::Deadline::never());
     return release(comm);
   });
 }
