@@ -81,7 +81,8 @@ def _archive(shop: Workshop, threaded: bool) -> pathlib.Path:
 
 
 def _utilities(shop: Workshop, threaded: bool) -> list[pathlib.Path]:
-    names = ("mtest.c", "mtest_common.c", "dtypes.c", "mtest_thread.c" if threaded else "mtest_single.c")
+    # run_mpitests.c, of suites since MPICH 4.2, has the main() of programs that are a function run()
+    names = ("mtest.c", "mtest_common.c", "dtypes.c", "mtest_thread.c" if threaded else "mtest_single.c", "run_mpitests.c")
     there = [shop.top / "util" / name for name in names]
     return [path for path in there if path.exists()] + sorted((shop.top / "dtpools" / "src").glob("*.c"))
 
