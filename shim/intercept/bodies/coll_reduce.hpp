@@ -39,6 +39,8 @@ base::Status combine(const Operation& given, MPI_Comm handle, Algorithm algorith
   const bool receives = results == Results::at_all || comm->rank() > 0 || given.sendbuf == MPI_IN_PLACE;
   Reduction r;
   SHIM_TRY(take_reduction(r, given, {.receives = receives}));
+  // One buffer for both is a mistake of all processes: without an error here, too, this process alone would begin.
+  if (!receives) SHIM_TRY(check_no_alias(r.send, {given.recvbuf, r.count, r.type}));
   return way(comm, handle, std::move(r), [=](const coll::Turn& turn, const Reduction& kept) {
     return algorithm(turn, kept.send, kept.receive, kept.count, *kept.type, *kept.op);
   });
