@@ -99,8 +99,9 @@ bool Request::release_if_done() {
   return false;
 }
 
-/// Add a receive that was freed while active, unless this process alone could send its message.
+/// Add a receive of the program that was freed while active, unless this process alone could send its message.
 void Core::note_owed(ReceiveRequest& request) {
+  if (request.address.plane != Plane::user) return;
   if (request.posted) {
     const Context& context = *request.address.context;
     const int source = request.address.rank;
