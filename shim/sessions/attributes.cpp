@@ -2,38 +2,65 @@
 #include "shim/sessions/attributes.hpp"
 
 #include <algorithm>
+#include <ranges>
+#include <utility>
 
 namespace shim::sessions {
 
 std::optional<Attribute> Attributes::find(const Key& key) const {
-  std::lock_guard guard(mutex_);
-  auto at = std::ranges::find_if(attributes_, [&](const Attribute& attribute) { return attribute.key.get() == &key; });
-  if (at == attributes_.end()) return std::nullopt;
-  return *at;
+  return find_if([&](const Attribute& attribute) { return attribute.key.get() == &key; });
 }
 
 std::optional<Attribute> Attributes::find_number(int number) const {
+  return find_if([&](const Attribute& attribute) { return attribute.key->number == number; });
+}
+
+std::optional<Attribute> Attributes::next_after(std::uint64_t place) const {
+  return find_if([&](const Attribute& attribute) { return attribute.place > place; });
+}
+
+std::optional<Attribute> Attributes::last() const {
   std::lock_guard guard(mutex_);
-  auto at = std::ranges::find_if(attributes_, [&](const Attribute& attribute) { return attribute.key->number == number; });
-  if (at == attributes_.end()) return std::nullopt;
-  return *at;
+  for (const Entry& entry : entries_ | std::views::reverse)
+    if (!entry.is_being_deleted) return entry.attribute;
+  return std::nullopt;
 }
 
 void Attributes::set(const KeyPtr& key, void* value) {
   std::lock_guard guard(mutex_);
-  auto at = std::ranges::find_if(attributes_, [&](const Attribute& attribute) { return attribute.key == key; });
-  if (at != attributes_.end()) at->value = value;
-  else attributes_.push_back({key, value});
+  const std::uint64_t version = ++versions_;
+  auto at = std::ranges::find_if(entries_,
+                                 [&](const Entry& entry) { return entry.attribute.key == key; });
+  if (at == entries_.end()) entries_.push_back({{key, value, version, version}});
+  else *at = {{key, value, at->attribute.place, version}};
 }
 
-void Attributes::erase(const Key& key) {
+bool Attributes::begin_deletion(const Attribute& attribute) {
   std::lock_guard guard(mutex_);
-  std::erase_if(attributes_, [&](const Attribute& attribute) { return attribute.key.get() == &key; });
+  Entry* entry = entry_of(attribute);
+  return entry != nullptr && !std::exchange(entry->is_being_deleted, true);
 }
 
-std::vector<Attribute> Attributes::all() const {
+void Attributes::end_deletion(const Attribute& attribute, bool is_deleted) {
   std::lock_guard guard(mutex_);
-  return attributes_;
+  Entry* entry = entry_of(attribute);
+  if (entry == nullptr) return;
+  if (is_deleted) entries_.erase(entries_.begin() + (entry - entries_.data()));
+  else entry->is_being_deleted = false;
+}
+
+Attributes::Entry* Attributes::entry_of(const Attribute& attribute) {
+  auto at = std::ranges::find_if(
+      entries_, [&](const Entry& entry) { return entry.attribute.version == attribute.version; });
+  return at == entries_.end() ? nullptr : &*at;
+}
+
+template <typename Wanted>
+std::optional<Attribute> Attributes::find_if(const Wanted& wanted) const {
+  std::lock_guard guard(mutex_);
+  auto at = std::ranges::find_if(entries_, wanted, &Entry::attribute);
+  if (at == entries_.end()) return std::nullopt;
+  return at->attribute;
 }
 
 }  // namespace shim::sessions

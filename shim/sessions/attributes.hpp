@@ -2,6 +2,7 @@
 // What users cache on objects (MPI-4.1 §7.7), as values: the functions of a key are called in intercept alone.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -26,21 +27,43 @@ using KeyPtr = std::shared_ptr<const Key>;
 struct Attribute {
   KeyPtr key;
   void* value = nullptr;
+  std::uint64_t place = 0;    ///< in the order in which attributes were first set; from 1
+  std::uint64_t version = 0;  ///< of the value: another number each time that it is set
 };
 
-/// What is cached on one object, in the order in which it was first set. Thread-safe.
+/// The attributes of one object, in the order in which they were first set. Thread-safe.
+/// Functions of keys run between two calls, so they may change the attributes: a version names a
+/// value that may be gone.
 class Attributes {
  public:
   std::optional<Attribute> find(const Key& key) const;
   /// For keys that were freed while in use: the user may still have their number.
   std::optional<Attribute> find_number(int number) const;
+  /// The attribute with the lowest place above this one; with 0 the first.
+  std::optional<Attribute> next_after(std::uint64_t place) const;
+  /// The attribute with the highest place that no delete function runs for.
+  std::optional<Attribute> last() const;
   void set(const KeyPtr& key, void* value);
-  void erase(const Key& key);
-  std::vector<Attribute> all() const;
+
+  /// Before the delete function of a value runs. False if the value is gone, or the function runs
+  /// for it already.
+  bool begin_deletion(const Attribute& attribute);
+  /// After it. The value stays unless it is deleted; a value that was set meanwhile stays in any
+  /// case.
+  void end_deletion(const Attribute& attribute, bool is_deleted);
 
  private:
+  struct Entry {
+    Attribute attribute;
+    bool is_being_deleted = false;
+  };
+  Entry* entry_of(const Attribute& attribute);
+  template <typename Wanted>
+  std::optional<Attribute> find_if(const Wanted& wanted) const;
+
   mutable std::mutex mutex_;
-  std::vector<Attribute> attributes_;
+  std::vector<Entry> entries_;
+  std::uint64_t versions_ = 0;
 };
 
 }  // namespace shim::sessions

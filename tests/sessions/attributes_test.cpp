@@ -15,15 +15,46 @@ TEST(Attributes, KeepTheirOrderAndTheirKeys) {
   attributes.set(first, &a);
   attributes.set(second, &a);
   attributes.set(first, &b);
-  ASSERT_EQ(attributes.all().size(), 2u);
-  EXPECT_EQ(attributes.all()[0].value, &b);
-  EXPECT_EQ(attributes.all()[1].key, second);
+  const std::optional<Attribute> one = attributes.next_after(0),
+                                 two = attributes.next_after(one->place);
+  EXPECT_EQ(one->value, &b);
+  EXPECT_EQ(two->key, second);
+  EXPECT_EQ(attributes.last()->key, second);
+  EXPECT_FALSE(attributes.next_after(two->place));
   EXPECT_EQ(attributes.find(*first)->value, &b);
   first.reset();  // freed by the user: what is cached under it stays
   EXPECT_EQ(attributes.find_number(7)->value, &b);
-  attributes.erase(*attributes.find_number(7)->key);
+  const Attribute gone = *attributes.find_number(7);
+  EXPECT_TRUE(attributes.begin_deletion(gone));
+  attributes.end_deletion(gone, true);
   EXPECT_FALSE(attributes.find_number(7));
-  EXPECT_EQ(attributes.all().size(), 1u);
+  EXPECT_FALSE(attributes.begin_deletion(gone));
+  EXPECT_EQ(attributes.next_after(0)->key, second);
+}
+
+TEST(Attributes, DeletionOfAValueRunsOnce) {
+  Attributes attributes;
+  int a = 0;
+  attributes.set(key(7), &a);
+  const Attribute attribute = *attributes.find_number(7);
+  EXPECT_TRUE(attributes.begin_deletion(attribute));
+  EXPECT_FALSE(attributes.begin_deletion(attribute));
+  EXPECT_FALSE(attributes.last());
+  EXPECT_TRUE(attributes.find_number(7));  // the delete function still sees it
+  attributes.end_deletion(attribute, false);
+  EXPECT_EQ(attributes.last()->value, &a);
+}
+
+TEST(Attributes, DeletionKeepsAValueThatWasSetMeanwhile) {
+  Attributes attributes;
+  int a = 0, b = 0;
+  const KeyPtr seven = key(7);
+  attributes.set(seven, &a);
+  const Attribute before = *attributes.find(*seven);
+  EXPECT_TRUE(attributes.begin_deletion(before));
+  attributes.set(seven, &b);
+  attributes.end_deletion(before, true);
+  EXPECT_EQ(attributes.last()->value, &b);
 }
 
 TEST(Attributes, OfTwoKeysWithOneNumber) {  // a library below may use a freed key's number again

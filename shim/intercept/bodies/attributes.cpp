@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <ranges>
 #include <string>
 
 #include "shim/intercept/abi/codes.hpp"
@@ -79,10 +78,36 @@ int call_erase(const Key& key, abi::Bits from, void* value) {
                                                                      key.extra_state);
 }
 
+/// The time in which the delete function of a value runs. An exception of the function, or
+/// pthread_exit in it, leaves the value.
+class Deletion {
+ public:
+  Deletion(const AttributeOwner& owner, const Attribute& attribute)
+      : attributes_(owner.attributes),
+        attribute_(attribute),
+        is_ours_(attributes_.begin_deletion(attribute)) {}
+  ~Deletion() {
+    if (is_ours_) attributes_.end_deletion(attribute_, is_deleted_);
+  }
+  Deletion(const Deletion&) = delete;
+  Deletion& operator=(const Deletion&) = delete;
+  /// False if another call deletes the value: this thread further up, or another thread.
+  bool is_ours() const { return is_ours_; }
+  void succeed() { is_deleted_ = true; }
+
+ private:
+  sessions::Attributes& attributes_;
+  const Attribute& attribute_;
+  const bool is_ours_;
+  bool is_deleted_ = false;
+};
+
 base::Status erase(const AttributeOwner& owner, const Attribute& attribute) {
+  Deletion deletion(owner, attribute);
+  if (!deletion.is_ours()) return {};
   if (attribute.key->erase != nullptr)
     if (int code = call_erase(*attribute.key, owner.handle, attribute.value)) return refused("delete", *attribute.key, code);
-  owner.attributes.erase(*attribute.key);
+  deletion.succeed();
   return {};
 }
 
@@ -117,9 +142,14 @@ base::Status delete_attribute(const AttributeOwner& owner, int number) {
   return {};
 }
 
+// Functions may set and delete attributes of the object: each time the next attribute is looked up
+// anew.
+
 base::Status copy_attributes(const AttributeOwner& from, const AttributeOwner& to) {
-  for (const Attribute& attribute : from.attributes.all()) {
-    auto copied = copy(from, to, attribute);
+  std::uint64_t place = 0;
+  while (const std::optional<Attribute> attribute = from.attributes.next_after(place)) {
+    place = attribute->place;
+    auto copied = copy(from, to, *attribute);
     if (copied) continue;
     (void)delete_attributes(to);  // the first error counts
     return copied;
@@ -128,8 +158,8 @@ base::Status copy_attributes(const AttributeOwner& from, const AttributeOwner& t
 }
 
 base::Status delete_attributes(const AttributeOwner& owner) {
-  const auto all = owner.attributes.all();
-  for (const Attribute& attribute : std::views::reverse(all)) SHIM_TRY(erase(owner, attribute));
+  while (const std::optional<Attribute> attribute = owner.attributes.last())
+    SHIM_TRY(erase(owner, *attribute));
   return {};
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 
 #include "shim/intercept/bodies/arguments.hpp"
 #include "shim/sessions/attributes.hpp"
@@ -29,8 +30,28 @@ base::Status delete_attribute(const AttributeOwner& owner, int number);
 /// At the making of a duplicate, in the order in which the attributes were set. Where a function fails, what was copied before is
 /// deleted from the duplicate again.
 base::Status copy_attributes(const AttributeOwner& from, const AttributeOwner& to);
-/// At the end of the object, the latest first (MPI-4.1 §11.2.4 asks for it at MPI_COMM_SELF and leaves it free elsewhere). Where a
-/// function fails, that attribute and all earlier ones stay.
+/// The handle of a duplicate while copy functions run. Taken back unless kept: a function may fail,
+/// throw, or end its thread.
+template <typename Table, typename Handle>
+class HandleOfCopy {
+ public:
+  HandleOfCopy(Table& table, Handle handle) : table_(table), handle_(handle) {}
+  ~HandleOfCopy() {
+    if (!abi::is_unset(handle_)) static_cast<void>(table_.take(handle_));
+  }
+  HandleOfCopy(const HandleOfCopy&) = delete;
+  HandleOfCopy& operator=(const HandleOfCopy&) = delete;
+  Handle handle() const { return handle_; }
+  Handle keep() { return std::exchange(handle_, Handle{}); }
+
+ private:
+  Table& table_;
+  Handle handle_;
+};
+
+/// At the end of the object, the latest first (MPI-4.1 §11.2.4 asks for it at MPI_COMM_SELF and
+/// leaves it free elsewhere), until none is left: also those that a delete function sets, and not
+/// those that it deletes. If a function fails, that attribute and all earlier ones stay.
 base::Status delete_attributes(const AttributeOwner& owner);
 
 /// The bodies of MPI_X_create_keyval and MPI_X_free_keyval. A key that is made while the substrate is active is the substrate's

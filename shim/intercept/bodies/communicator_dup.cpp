@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Duplicates of communicators, MPI-4.1 §7.4.2: with the topology and, as their functions say, the attributes; not with the hints.
+#include <cstdint>
 #include <memory>
 
 #include "shim/intercept/bodies/attributes.hpp"
@@ -22,10 +23,10 @@ base::Status duplicate(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
   SHIM_TRY_ASSIGN(CommunicatorPtr copy, sessions::duplicate(parent, true));
   SHIM_TRY(copy->take_hints(hints));
   SHIM_TRY_ASSIGN(MPI_Comm handle, hand_out_comm(copy));
+  HandleOfCopy made(objects.comms, handle);
   auto copied = copy_attributes({KeyFor::communicator, abi::bits(comm), parent->attributes()},
                                 {KeyFor::communicator, abi::bits(handle), copy->attributes()});
-  if (copied) *newcomm = handle;
-  else objects.comms.take(handle);
+  if (copied) *newcomm = made.keep();
   return copied;
 }
 
@@ -34,20 +35,38 @@ base::Status duplicate(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
 base::Status begin_exchange(const CommunicatorPtr& parent, MPI_Comm comm, const sessions::InfoPtr& hints, MPI_Comm* newcomm,
                             MPI_Request* request) {
   auto attributes = std::make_shared<sessions::Attributes>();
-  auto copied = copy_attributes({KeyFor::communicator, abi::bits(comm), parent->attributes()},
-                                {KeyFor::communicator, abi::bits(MPI_Comm(abi::predefined.comm_null)), *attributes});
-  const bool is_wanted = copied.has_value();
-  auto made = [=](const CommunicatorPtr& copy) {
-    if (!is_wanted) return;  // the others go on without hearing of our error
-    for (const auto& attribute : attributes->all()) copy->attributes().set(attribute.key, attribute.value);
-    (void)copy->take_hints(hints);
-    if (auto handle = hand_out_comm(copy)) *newcomm = *handle;
+  auto begin = [&](bool is_wanted) {
+    auto made = [=](const CommunicatorPtr& copy) {
+      if (!is_wanted) return;  // the others go on without hearing of our error
+      std::uint64_t place = 0;
+      while (const auto attribute = attributes->next_after(place)) {
+        place = attribute->place;
+        copy->attributes().set(attribute->key, attribute->value);
+      }
+      (void)copy->take_hints(hints);
+      if (auto handle = hand_out_comm(copy)) *newcomm = *handle;
+    };
+    return coll::start(parent->coll(),
+                       sessions::duplicate_by_exchange(parent->coll(), parent, std::move(made)));
   };
-  SHIM_TRY_ASSIGN(p2p::Request * started,
-                  coll::start(parent->coll(), sessions::duplicate_by_exchange(parent->coll(), parent, std::move(made))));
-  if (is_wanted) return hand_out(started, parent, comm, request);
-  engine_of(*parent).release(started);
-  return copied;
+  auto begin_for_others = [&] {
+    if (auto started = begin(false)) engine_of(*parent).release(*started);
+  };
+  base::Status copied;
+  try {
+    copied = copy_attributes(
+        {KeyFor::communicator, abi::bits(comm), parent->attributes()},
+        {KeyFor::communicator, abi::bits(MPI_Comm(abi::predefined.comm_null)), *attributes});
+  } catch (...) {  // also pthread_exit and cancellation
+    begin_for_others();
+    throw;
+  }
+  if (!copied) {
+    begin_for_others();
+    return copied;
+  }
+  SHIM_TRY_ASSIGN(p2p::Request * started, begin(true));
+  return hand_out(started, parent, comm, request);
 }
 
 /// A duplicate that needs no communication is there at once, and its request has ended.

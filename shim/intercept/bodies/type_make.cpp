@@ -298,8 +298,9 @@ int Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype) {
   copy->committed = original == nullptr || original->committed;
   if (original == nullptr || !original->attributes) return code;
   return deliver(Subject(), "MPI_Type_dup", [&] {
-    auto copied = copy_attributes(owner_of(oldtype, *original), owner_of(*newtype, *copy));
-    if (!copied) objects.datatypes.take(std::exchange(*newtype, abi::predefined.datatype_null));
+    HandleOfCopy made(objects.datatypes, std::exchange(*newtype, abi::predefined.datatype_null));
+    auto copied = copy_attributes(owner_of(oldtype, *original), owner_of(made.handle(), *copy));
+    if (copied) *newtype = made.keep();
     return copied;
   });
 }
