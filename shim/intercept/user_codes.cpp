@@ -39,6 +39,13 @@ base::Status UserCodes::set_text(int code, std::string text) {
   return {};
 }
 
+base::Status UserCodes::check_without_text(int code, const Row& row) {
+  if (!row.text) return {};
+  return Error(ErrorClass::arg,
+               "error code " + std::to_string(code) +
+                   ": still has an error string; call MPI_Remove_error_string first");
+}
+
 base::Status UserCodes::remove_class(int code) {
   std::lock_guard lock(mutex_);
   SHIM_TRY_ASSIGN(Row * row, find(code));
@@ -46,6 +53,7 @@ base::Status UserCodes::remove_class(int code) {
   auto uses = [code](const auto& other) { return other.first != code && other.second.error_class == code; };
   if (auto used = std::find_if(rows_.begin(), rows_.end(), uses); used != rows_.end())
     return Error(ErrorClass::arg, "the error class " + std::to_string(code) + " still has the code " + std::to_string(used->first));
+  SHIM_TRY(check_without_text(code, *row));
   rows_.erase(code);
   return {};
 }
@@ -54,6 +62,7 @@ base::Status UserCodes::remove_code(int code) {
   std::lock_guard lock(mutex_);
   SHIM_TRY_ASSIGN(Row * row, find(code));
   if (row->error_class == code) return Error(ErrorClass::arg, "the number " + std::to_string(code) + " is an error class, not a code");
+  SHIM_TRY(check_without_text(code, *row));
   rows_.erase(code);
   return {};
 }

@@ -24,9 +24,10 @@ class UserCodes {
   void remember(int code, int error_class);
   /// Errors: arg (no code of the user's).
   base::Status set_text(int code, std::string text);
-  /// Errors: arg (not the user's, no class, or one that has codes).
+  // A class or code cannot be removed while a string is associated with it (MPI-4.1 §9.5).
+  /// Errors: arg (not the user's, no class, one that has codes, or one that has a text).
   base::Status remove_class(int code);
-  /// Errors: arg (not the user's, or a class).
+  /// Errors: arg (not the user's, a class, or one that has a text).
   base::Status remove_code(int code);
   /// Errors: arg (not the user's, or without a text).
   base::Status remove_text(int code);
@@ -44,6 +45,7 @@ class UserCodes {
     std::optional<std::string> text;
   };
   base::Result<Row*> find(int code);
+  static base::Status check_without_text(int code, const Row& row);
 
   std::mutex mutex_;
   int next_ = kFirst;

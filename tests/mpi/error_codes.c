@@ -49,12 +49,18 @@ static void removal(void) {
   MUST_FAIL(MPI_ERR_ARG, MPI_Remove_error_code(made.class_number));
   MUST_FAIL(MPI_ERR_ARG, MPI_Remove_error_class(MPI_ERR_IO));
   MUST_FAIL(MPI_ERR_ARG, MPI_Remove_error_string(made.second)); /* it has none */
+  MUST_FAIL(MPI_ERR_ARG, MPI_Remove_error_code(made.code)); /* it has a string */
+  expect_string(made.code, "code made to go");
   MUST(MPI_Remove_error_string(made.code));
   expect_string(made.code, "");
   MUST(MPI_Add_error_string(made.code, "anew"));
   expect_string(made.code, "anew");
+  MUST_FAIL(MPI_ERR_ARG, MPI_Remove_error_code(made.code));
+  MUST(MPI_Remove_error_string(made.code));
   MUST(MPI_Remove_error_code(made.code));
   MUST(MPI_Remove_error_code(made.second));
+  MUST_FAIL(MPI_ERR_ARG, MPI_Remove_error_class(made.class_number)); /* it has a string */
+  MUST(MPI_Remove_error_string(made.class_number));
   MUST(MPI_Remove_error_class(made.class_number));
   MUST_FAIL(MPI_ERR_ARG, MPI_Remove_error_class(made.class_number));
   MUST_FAIL(MPI_ERR_ARG, MPI_Add_error_string(MPI_ERR_IO, "predefined"));
