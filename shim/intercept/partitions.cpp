@@ -61,14 +61,58 @@ PartitionBoard::~PartitionBoard() {
   }
 }
 
-base::Result<PartitionPlan> PartitionBoard::announce(int dest, PartitionPlan plan) {
+void PartitionOrder::drop(const void* request) {
+  auto at = std::ranges::find(unstarted_, request, &Unstarted::request);
+  const bool has_later_start = at->number < started_end_;
+  at = unstarted_.erase(at);
+  if (has_later_start) return;  // whose number is final
+  for (; at != unstarted_.end(); ++at) --at->number;
+  --next_;
+}
+
+std::uint64_t PartitionOrder::start(const void* request) {
+  auto at = std::ranges::find(unstarted_, request, &Unstarted::request);
+  const std::uint64_t number = at->number;
+  started_end_ = std::max(started_end_, number + 1);
+  unstarted_.erase(at);
+  return number;
+}
+
+void PartitionBoard::add_send(int dest, int tag, const void* send) {
+  std::lock_guard lock(mutex_);
+  destinations_[dest].orders[tag].add(send);
+}
+
+void PartitionBoard::add_receive(int source, int tag, PartitionedReceive* receive) {
+  std::lock_guard lock(mutex_);
+  sources_[source].orders[tag].add(receive);
+}
+
+void PartitionBoard::drop_send(int dest, int tag, const void* send) {
+  std::lock_guard lock(mutex_);
+  destinations_[dest].orders[tag].drop(send);
+}
+
+void PartitionBoard::drop_receive(int rank, int tag, const PartitionedReceive* receive,
+                                  bool was_started) {
+  std::lock_guard lock(mutex_);
+  Source& source = sources_[rank];
+  if (was_started)
+    std::erase_if(source.waiting, [&](const auto& waiting) { return waiting.second == receive; });
+  else source.orders[tag].drop(receive);
+}
+
+base::Result<PartitionPlan> PartitionBoard::announce(int dest, const void* send,
+                                                     PartitionPlan plan) {
   {
     std::lock_guard lock(mutex_);
-    std::uint32_t& taken = tags_taken_[dest];
+    Destination& destination = destinations_[dest];
+    std::uint32_t& taken = destination.tags_taken;
     const auto wanted = static_cast<std::uint32_t>(plan.partitions);
     if (kTags - taken < wanted) taken = 0;
     plan.first_tag = static_cast<int>(static_cast<std::uint32_t>(kPlanTag) + 1 + taken);
     taken += wanted;
+    plan.number = destination.orders[plan.user_tag].start(send);
   }
   auto& engine = comm_.engine();
   types::Buffer word = bytes_at(&plan, sizeof plan);
@@ -87,42 +131,42 @@ base::Status PartitionBoard::listen(int rank, Source& source) {
 base::Status PartitionBoard::expect(int rank, int tag, PartitionedReceive* receive) {
   std::lock_guard lock(mutex_);
   Source& source = sources_[rank];
-  auto has_tag = [tag](const PartitionPlan& plan) { return plan.user_tag == tag; };
-  if (auto at = std::find_if(source.unexpected.begin(), source.unexpected.end(), has_tag); at != source.unexpected.end()) {
-    receive->set_plan(*at);
+  const Place place(tag, source.orders[tag].start(receive));
+  if (auto at = source.unexpected.find(place); at != source.unexpected.end()) {
+    receive->set_plan(at->second);
     source.unexpected.erase(at);
     return {};
   }
   if (source.word == nullptr) SHIM_TRY(listen(rank, source));
-  source.waiting.push_back({tag, receive});
+  source.waiting[place] = receive;
   return {};
 }
 
-void PartitionBoard::forget(PartitionedReceive* receive) {
-  std::lock_guard lock(mutex_);
-  for (auto& [rank, source] : sources_)
-    for (Waiting& waiting : source.waiting)
-      if (waiting.receive == receive) waiting.receive = nullptr;
-}
-
 void PartitionBoard::match(Source& source, const PartitionPlan& plan) {
-  auto waits = [&plan](const Waiting& waiting) { return waiting.tag == plan.user_tag; };
-  auto at = std::find_if(source.waiting.begin(), source.waiting.end(), waits);
-  if (at == source.waiting.end()) return source.unexpected.push_back(plan);
-  if (at->receive != nullptr) at->receive->set_plan(plan);
+  const Place place(plan.user_tag, plan.number);
+  auto at = source.waiting.find(place);
+  if (at == source.waiting.end()) {
+    source.unexpected[place] = plan;
+    return;
+  }
+  at->second->set_plan(plan);
   source.waiting.erase(at);
 }
 
 void PartitionBoard::advance() {
   std::lock_guard lock(mutex_);
   for (auto& [rank, source] : sources_) {
-    while (source.word != nullptr && source.word->is_done()) {
-      const bool failed = source.word->error() != nullptr;
+    base::Status heard;
+    while (heard && source.word != nullptr && source.word->is_done()) {
+      if (const Error* error = source.word->error()) heard = error->clone();
       p2p::Engine::release(std::exchange(source.word, nullptr));
-      if (failed) break;  // a receive that waits for it finds out when it listens again
+      if (!heard) break;
       match(source, source.plan);
-      if (!source.waiting.empty() && !listen(rank, source)) break;
+      if (!source.waiting.empty()) heard = listen(rank, source);
     }
+    if (heard) continue;
+    for (auto& [place, receive] : std::exchange(source.waiting, {}))
+      receive->fail(heard.error().clone());
   }
 }
 
@@ -152,17 +196,28 @@ void PartitionedRequest::release_parts() {
   parts_.clear();
 }
 
-base::Result<PartitionedSend*> PartitionedSend::make(PartitionBoardPtr board, types::ConstBuffer data, int partitions, int dest, int tag) {
-  const std::uint64_t bytes = partitions > 0 ? data.bytes() / static_cast<std::uint64_t>(partitions) : 0;
-  PartitionPlan plan{tag, 0, partitions, bytes};
-  if (dest != p2p::kProcNull) {
-    SHIM_TRY_ASSIGN(plan, board->announce(dest, plan));
-  }
-  return new PartitionedSend(std::move(board), data, partitions, dest, plan.first_tag);
+PartitionedSend::PartitionedSend(PartitionBoardPtr board, types::ConstBuffer data, int partitions,
+                                 int dest, int tag)
+    : PartitionedRequest(std::move(board), *data.type, partitions, dest), data_(data), tag_(tag) {
+  if (dest != p2p::kProcNull) board_->add_send(dest, tag, this);
+}
+
+PartitionedSend::~PartitionedSend() {
+  if (!was_started_ && peer_ != p2p::kProcNull) board_->drop_send(peer_, tag_, this);
 }
 
 base::Status PartitionedSend::on_start() {
   std::lock_guard lock(mutex_);
+  if (first_tag_ == 0 && peer_ != p2p::kProcNull) {
+    if (std::exchange(was_started_, true))
+      return not_persistent("the partitioned send failed at its first start: free it");
+    const std::uint64_t bytes =
+        partitions_ > 0 ? data_.bytes() / static_cast<std::uint64_t>(partitions_) : 0;
+    SHIM_TRY_ASSIGN(const PartitionPlan plan,
+                    board_->announce(peer_, this, {tag_, 0, partitions_, bytes}));
+    first_tag_ = plan.first_tag;
+  }
+  was_started_ = true;
   marked_ = 0;
   parts_.assign(static_cast<std::size_t>(partitions_), nullptr);
   return {};
@@ -197,20 +252,24 @@ void PartitionedSend::advance() {
   if (!is_done() && marked_ == partitions_ && are_over()) end(p2p::Outcome{}, std::nullopt);
 }
 
-base::Result<PartitionedReceive*> PartitionedReceive::make(PartitionBoardPtr board, types::Buffer into, int partitions, int source, int tag) {
-  auto* made = new PartitionedReceive(board, into, partitions, source, tag);
-  if (source == p2p::kProcNull) return made;
-  auto expected = board->expect(source, tag, made);
-  if (expected) return made;
-  delete made;
-  return std::move(expected).error();
+PartitionedReceive::PartitionedReceive(PartitionBoardPtr board, types::Buffer into, int partitions,
+                                       int source, int tag)
+    : PartitionedRequest(std::move(board), *into.type, partitions, source), into_(into), tag_(tag) {
+  if (source != p2p::kProcNull) board_->add_receive(source, tag, this);
 }
 
-PartitionedReceive::~PartitionedReceive() { board_->forget(this); }
+PartitionedReceive::~PartitionedReceive() {
+  if (peer_ != p2p::kProcNull) board_->drop_receive(peer_, tag_, this, was_started_);
+}
 
 void PartitionedReceive::set_plan(const PartitionPlan& plan) {
   std::lock_guard lock(mutex_);
   plan_ = plan;
+}
+
+void PartitionedReceive::fail(Error error) {
+  std::lock_guard lock(mutex_);
+  no_plan_ = std::move(error);
 }
 
 base::Status PartitionedReceive::on_start() {
@@ -221,6 +280,10 @@ base::Status PartitionedReceive::on_start() {
       end({.source = p2p::kProcNull}, std::nullopt);
       return {};
     }
+  }
+  if (!std::exchange(was_started_, true)) {
+    base::Status expected = board_->expect(peer_, tag_, this);
+    if (!expected) fail(expected.error().clone());
   }
   board_->advance();
   std::lock_guard lock(mutex_);
@@ -257,7 +320,9 @@ void PartitionedReceive::unpack() {
 void PartitionedReceive::advance() {
   board_->advance();
   std::lock_guard lock(mutex_);
-  if (is_done() || !is_active() || !plan_) return;
+  if (is_done() || !is_active()) return;
+  if (no_plan_) return end({.source = peer_, .tag = tag_}, no_plan_->clone());
+  if (!plan_) return;
   if (!posted_) {
     if (base::Status posted = post(); !posted) return end({.source = peer_, .tag = tag_}, std::move(posted).error());
   }
@@ -268,6 +333,19 @@ void PartitionedReceive::advance() {
     error = Error(ErrorClass::truncate, "partitions of " + std::to_string(total()) + " bytes in all came into a receive buffer of " +
                                             std::to_string(into_.bytes()) + " bytes");
   end({peer_, tag_, std::min(total(), into_.bytes())}, std::move(error));
+}
+
+/// True if a partition of the sender brings data of one of ours. Of partitions without bytes: if it
+/// lies at the same part of the whole.
+bool PartitionedReceive::does_overlap(std::size_t part, int partition) const {
+  const std::uint64_t ours = into_.bytes() / static_cast<std::uint64_t>(partitions_),
+                      theirs = plan_->bytes;
+  const auto p = static_cast<std::uint64_t>(partition);
+  if (ours > 0 && theirs > 0 && p * ours < total())
+    return part * theirs < (p + 1) * ours && (part + 1) * theirs > p * ours;
+  const auto our_count = static_cast<std::uint64_t>(partitions_),
+             their_count = static_cast<std::uint64_t>(plan_->partitions);
+  return part * our_count < (p + 1) * their_count && (part + 1) * our_count > p * their_count;
 }
 
 base::Status PartitionedReceive::ready(int, int) {
@@ -282,13 +360,8 @@ base::Result<bool> PartitionedReceive::has_arrived(int partition) {
   std::lock_guard lock(mutex_);
   if (is_done()) return true;
   if (!posted_) return false;
-  // the sender's partitions that this one of ours overlaps
-  const std::uint64_t bytes = into_.bytes() / static_cast<std::uint64_t>(partitions_);
-  const std::uint64_t first = static_cast<std::uint64_t>(partition) * bytes;
-  for (std::size_t i = 0; i < parts_.size(); ++i) {
-    const bool overlaps = i * plan_->bytes < first + bytes && (i + 1) * plan_->bytes > first;
-    if (overlaps && (!parts_[i]->is_done() || !unpacked_[i])) return false;
-  }
+  for (std::size_t i = 0; i < parts_.size(); ++i)
+    if (does_overlap(i, partition) && (!parts_[i]->is_done() || !unpacked_[i])) return false;
   return true;
 }
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Partitioned communication on communicators of ours, MPI-4.1 §4.2.
 //
-// The sender tells the receiver of each request when it is made: the user's tag, how many partitions of how many bytes, and the first of
-// a run of tags, one a partition. Requests match by the order of these words and that of the receiver's own requests, for the same
-// tag. Every partition then is a message of its own, in the plane of collectives, from where neither the user's messages nor
+// At its first start a send tells the receiver: the user's tag, the number of the request among
+// those of this tag, how many partitions of how many bytes, and the first of a run of tags, one a
+// partition. Both sides number their requests of one peer and tag in the order in which they were
+// made; equal numbers match. A request that is freed before its first start has no match and gives
+// its number to the next one, unless a later one was started already. Every partition then is a
+// message of its own, in the plane of collectives, from where neither the user's messages nor
 // collectives are seen; each side counts partitions in its own way.
 #pragma once
 
@@ -13,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "shim/intercept/own_request.hpp"
@@ -26,6 +30,26 @@ struct PartitionPlan {
   std::int32_t user_tag = 0, first_tag = 0;
   std::int64_t partitions = 0;
   std::uint64_t bytes = 0;  ///< of one partition
+  std::uint64_t number = 0;
+};
+
+/// The numbers of the requests of one peer and tag that were not started yet.
+class PartitionOrder {
+ public:
+  void add(const void* request) { unstarted_.push_back({request, next_++}); }
+  /// Freed before its first start.
+  void drop(const void* request);
+  /// First start: the number is final.
+  std::uint64_t start(const void* request);
+
+ private:
+  struct Unstarted {
+    const void* request;
+    std::uint64_t number;
+  };
+  std::list<Unstarted> unstarted_;  ///< by number
+  std::uint64_t next_ = 0;
+  std::uint64_t started_end_ = 0;   ///< above all numbers of started requests
 };
 
 class PartitionedReceive;
@@ -38,35 +62,43 @@ class PartitionBoard {
   PartitionBoard(const PartitionBoard&) = delete;
   PartitionBoard& operator=(const PartitionBoard&) = delete;
 
-  /// Tells the receiver of a request of so many partitions. Answers the plan.
-  base::Result<PartitionPlan> announce(int dest, PartitionPlan plan);
-  /// A receive waits for its plan. Given back while it waits, its place is kept: it matches all the same (forget()).
+  // In the order of MPI_Psend_init and MPI_Precv_init.
+  void add_send(int dest, int tag, const void* send);
+  void add_receive(int source, int tag, PartitionedReceive* receive);
+  /// First start of a send: tells the receiver. Answers the plan. Errors: those of the engine.
+  base::Result<PartitionPlan> announce(int dest, const void* send, PartitionPlan plan);
+  /// First start of a receive: it gets its plan, now or later. Errors: those of the engine.
   base::Status expect(int source, int tag, PartitionedReceive* receive);
-  void forget(PartitionedReceive* receive);
+  /// The request goes before its first start.
+  void drop_send(int dest, int tag, const void* send);
+  /// The request goes. @param was_started it may wait for its plan
+  void drop_receive(int source, int tag, const PartitionedReceive* receive, bool was_started);
   /// Looks whether plans have come.
   void advance();
 
   sessions::Communicator& comm() const { return comm_; }
 
  private:
-  struct Waiting {
-    int tag;
-    PartitionedReceive* receive;  ///< null: given back
-  };
+  using Place = std::pair<int, std::uint64_t>;  ///< the user's tag, and the number
   struct Source {
     p2p::Request* word = nullptr;  ///< the receive of the next plan from there
     PartitionPlan plan;            ///< where it is received to
-    std::list<Waiting> waiting;    ///< in the order of MPI_Precv_init
-    std::list<PartitionPlan> unexpected;
+    std::map<int, PartitionOrder> orders;  ///< by tag
+    std::map<Place, PartitionedReceive*> waiting;
+    std::map<Place, PartitionPlan> unexpected;
+  };
+  struct Destination {
+    std::map<int, PartitionOrder> orders;  ///< by tag
+    std::uint32_t tags_taken = 0;
   };
   base::Status listen(int rank, Source& source);
-  void match(Source& source, const PartitionPlan& plan);
+  static void match(Source& source, const PartitionPlan& plan);
 
   sessions::Communicator& comm_;
   std::uint64_t progress_ = 0;
   std::mutex mutex_;
   std::map<int, Source> sources_;
-  std::map<int, std::uint32_t> tags_taken_;  ///< by destination
+  std::map<int, Destination> destinations_;
 };
 using PartitionBoardPtr = std::shared_ptr<PartitionBoard>;
 
@@ -104,39 +136,42 @@ class PartitionedRequest : public OwnRequest {
 
 class PartitionedSend final : public PartitionedRequest {
  public:
-  /// Errors: those of the engine.
-  static base::Result<PartitionedSend*> make(PartitionBoardPtr board, types::ConstBuffer data, int partitions, int dest, int tag);
+  PartitionedSend(PartitionBoardPtr board, types::ConstBuffer data, int partitions, int dest,
+                  int tag);
+  ~PartitionedSend() override;
   void advance() override;
   base::Status ready(int low, int high) override;
   base::Result<bool> has_arrived(int partition) override;
 
  private:
-  PartitionedSend(PartitionBoardPtr board, types::ConstBuffer data, int partitions, int dest, int first_tag)
-      : PartitionedRequest(std::move(board), *data.type, partitions, dest), data_(data), first_tag_(first_tag) {}
   base::Status on_start() override;
   base::Status send(int partition);
 
   types::ConstBuffer data_;
-  const int first_tag_;
+  const int tag_;
+  int first_tag_ = 0;  ///< known from the first start on
+  bool was_started_ = false;
   int marked_ = 0;
 };
 
 class PartitionedReceive final : public PartitionedRequest {
  public:
-  static base::Result<PartitionedReceive*> make(PartitionBoardPtr board, types::Buffer into, int partitions, int source, int tag);
+  PartitionedReceive(PartitionBoardPtr board, types::Buffer into, int partitions, int source,
+                     int tag);
+  ~PartitionedReceive() override;
   void advance() override;
   base::Status ready(int low, int high) override;
   base::Result<bool> has_arrived(int partition) override;
   /// The board has found its sender.
   void set_plan(const PartitionPlan& plan);
+  /// No plan will come.
+  void fail(base::Error error);
 
  private:
-  PartitionedReceive(PartitionBoardPtr board, types::Buffer into, int partitions, int source, int tag)
-      : PartitionedRequest(std::move(board), *into.type, partitions, source), into_(into), tag_(tag) {}
-  ~PartitionedReceive() override;
   base::Status on_start() override;
   base::Status post();
   void unpack();
+  bool does_overlap(std::size_t part, int partition) const;
   std::uint64_t total() const { return static_cast<std::uint64_t>(plan_->partitions) * plan_->bytes; }
   /// Can messages be received into their places?
   bool is_direct() const { return into_.type->contiguous && total() <= into_.bytes(); }
@@ -145,6 +180,8 @@ class PartitionedReceive final : public PartitionedRequest {
   const int tag_;
   std::optional<PartitionPlan> plan_;
   bool posted_ = false;
+  bool was_started_ = false;
+  std::optional<base::Error> no_plan_;  ///< why none will come
   std::vector<std::byte> staged_;    ///< where messages wait that cannot be received into their places
   std::vector<bool> unpacked_;
 };

@@ -87,6 +87,81 @@ static void in_order_of_init(void) {
   }
 }
 
+static void expect_pair_works(const char *after) {
+  MPI_Request requests[2];
+  int sent = rank, got = -1;
+  MUST(MPI_Psend_init(&sent, 1, 1, MPI_INT, next_rank(), TAG, world, MPI_INFO_NULL, &requests[0]));
+  MUST(MPI_Precv_init(&got, 1, 1, MPI_INT, rank_before(), TAG, world, MPI_INFO_NULL, &requests[1]));
+  MUST(MPI_Startall(2, requests));
+  MUST(MPI_Pready(0, requests[0]));
+  MUST(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+  EXPECT(got == rank_before(), "after %s: %d", after, got);
+  MUST(MPI_Request_free(&requests[0]));
+  MUST(MPI_Request_free(&requests[1]));
+}
+
+/* Requests that are freed before their first start match nothing, whether both sides free theirs or one does. */
+static void freed_before_start(void) {
+  MPI_Request send, receive, others[2];
+  int first = rank, second = rank + 100, got[2] = {-1, -1};
+  MUST(MPI_Precv_init(got, 1, 1, MPI_INT, rank_before(), TAG, world, MPI_INFO_NULL, &receive));
+  MUST(MPI_Request_free(&receive));
+  expect_pair_works("a freed receive");
+  MUST(MPI_Psend_init(&first, 1, 1, MPI_INT, next_rank(), TAG, world, MPI_INFO_NULL, &send));
+  MUST(MPI_Request_free(&send));
+  expect_pair_works("a freed send");
+  MUST(MPI_Psend_init(&first, 1, 1, MPI_INT, next_rank(), TAG, world, MPI_INFO_NULL, &send));
+  MUST(MPI_Precv_init(got, 1, 1, MPI_INT, rank_before(), TAG, world, MPI_INFO_NULL, &receive));
+  MUST(MPI_Request_free(&send));
+  MUST(MPI_Request_free(&receive));
+  expect_pair_works("a freed pair");
+  /* between two others */
+  MUST(MPI_Psend_init(&first, 1, 1, MPI_INT, next_rank(), TAG, world, MPI_INFO_NULL, &others[0]));
+  MUST(MPI_Psend_init(&second, 1, 1, MPI_INT, next_rank(), TAG, world, MPI_INFO_NULL, &others[1]));
+  MPI_Request receives[3];
+  MUST(MPI_Precv_init(&got[0], 1, 1, MPI_INT, rank_before(), TAG, world, MPI_INFO_NULL, &receives[0]));
+  MUST(MPI_Precv_init(&got[0], 1, 1, MPI_INT, rank_before(), TAG, world, MPI_INFO_NULL, &receives[1]));
+  MUST(MPI_Precv_init(&got[1], 1, 1, MPI_INT, rank_before(), TAG, world, MPI_INFO_NULL, &receives[2]));
+  MUST(MPI_Request_free(&receives[1]));
+  receives[1] = receives[2];
+  MUST(MPI_Startall(2, others));
+  MUST(MPI_Pready(0, others[1]));
+  MUST(MPI_Pready(0, others[0]));
+  MUST(MPI_Startall(2, receives));
+  MUST(MPI_Waitall(2, receives, MPI_STATUSES_IGNORE));
+  MUST(MPI_Waitall(2, others, MPI_STATUSES_IGNORE));
+  EXPECT(got[0] == rank_before() && got[1] == rank_before() + 100, "got %d and %d", got[0], got[1]);
+  for (int i = 0; i < 2; ++i) {
+    MUST(MPI_Request_free(&others[i]));
+    MUST(MPI_Request_free(&receives[i]));
+  }
+}
+
+/* Partitions without bytes arrive when the sender has marked them. */
+static void without_bytes(void) {
+  enum { PARTS = 2 };
+  MPI_Request requests[2];
+  int flag = -1;
+  MUST(MPI_Psend_init(NULL, PARTS, 0, MPI_INT, next_rank(), TAG, world, MPI_INFO_NULL, &requests[0]));
+  MUST(MPI_Precv_init(NULL, PARTS, 0, MPI_INT, rank_before(), TAG, world, MPI_INFO_NULL, &requests[1]));
+  for (int round = 0; round < 2; ++round) {
+    MUST(MPI_Start(&requests[1]));
+    MUST(MPI_Parrived(requests[1], 0, &flag));
+    EXPECT(!flag, "round %d: arrived before the sender has started", round);
+    MUST(MPI_Barrier(world));
+    MUST(MPI_Start(&requests[0]));
+    MUST(MPI_Pready(1, requests[0]));
+    for (flag = 0; !flag;) MUST(MPI_Parrived(requests[1], 1, &flag));
+    MUST(MPI_Parrived(requests[1], 0, &flag));
+    EXPECT(!flag, "round %d: arrived before it was marked", round);
+    MUST(MPI_Barrier(world));
+    MUST(MPI_Pready(0, requests[0]));
+    MUST(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+  }
+  MUST(MPI_Request_free(&requests[0]));
+  MUST(MPI_Request_free(&requests[1]));
+}
+
 enum { THREADS = 4, EACH = 6 };
 static MPI_Request shared;
 static void *mark_some(void *number) {
@@ -178,6 +253,8 @@ int main(void) {
   open_world("test.partitioned");
   for (int n = 0; n < 7; ++n) differing_numbers(numbers[n][0], numbers[n][1]);
   in_order_of_init();
+  freed_before_start();
+  without_bytes();
   by_threads();
   nobody_and_nothing();
   wrong_input();
