@@ -3,8 +3,14 @@
 
 #include <array>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 #include <utility>
+
+#include "shim/intercept/abi/predefined.hpp"
+#include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/native/substrate.hpp"
+#include "shim/intercept/substrate.hpp"
 
 namespace shim::intercept {
 namespace {
@@ -56,6 +62,33 @@ void forget_native_operation(MPI_Op handle) {
   NativeOperations& known = native_operations();
   std::lock_guard lock(known.mutex);
   known.by_handle.erase(handle);
+}
+
+base::Result<MPI_Op> make_native_operation(const UserOperation& operation) {
+  auto refused = [](int code) {
+    return base::Error(
+        base::ErrorClass::other,
+        "the MPI library below refuses an operation (code " + std::to_string(code) + ")");
+  };
+  MPI_Op made = abi::predefined.op_null;
+  if (operation.large_function != nullptr && substrate_symbol("PMPI_Op_create_c") != nullptr) {
+    if (int code = active_table.Op_create_c(operation.large_function, operation.commutes, &made))
+      return refused(code);
+  } else {
+    MPI_User_function* function = operation.function;
+    if (function == nullptr) {
+      SHIM_TRY_ASSIGN(function, narrowed(operation.large_function));
+    }
+    if (int code = active_table.Op_create(function, operation.commutes, &made))
+      return refused(code);
+  }
+  remember_native_operation(made, operation);
+  return made;
+}
+
+void free_native_operation(MPI_Op handle) {
+  forget_native_operation(handle);
+  if (is_active()) active_table.Op_free(&handle);
 }
 
 base::Result<MPI_User_function*> narrowed(MPI_User_function_c* function) {

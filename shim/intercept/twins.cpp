@@ -65,21 +65,6 @@ base::Result<MPI_Errhandler> abort_twin() {
   return made;
 }
 
-base::Result<MPI_Op> make_twin(const UserOperation& operation) {
-  MPI_Op made = abi::predefined.op_null;
-  if (operation.large_function != nullptr && substrate_symbol("PMPI_Op_create_c") != nullptr) {
-    if (int code = active_table.Op_create_c(operation.large_function, operation.commutes, &made))
-      return failed_below("an operation", code);
-    return made;
-  }
-  MPI_User_function* function = operation.function;
-  if (function == nullptr) {
-    SHIM_TRY_ASSIGN(function, narrowed(operation.large_function));
-  }
-  if (int code = active_table.Op_create(function, operation.commutes, &made)) return failed_below("an operation", code);
-  return made;
-}
-
 /// Puts the twin in the handle's place, making it at the first need.
 template <typename Object, typename Handle, typename Make>
 int replace(const Subject& subject, const char* function, base::Result<Object*> found, Handle& handle, Make make) {
@@ -129,7 +114,8 @@ int twin_datatype(const Subject& subject, const char* function, MPI_Datatype& da
 
 int twin_op(const Subject& subject, const char* function, MPI_Op& op) {
   if (has_no_twin(op)) return MPI_SUCCESS;
-  return replace(subject, function, op_of(op), op, [](const OpObject& object) { return make_twin(*object.operation); });
+  return replace(subject, function, op_of(op), op,
+                 [](const OpObject& object) { return make_native_operation(*object.operation); });
 }
 
 }  // namespace shim::intercept

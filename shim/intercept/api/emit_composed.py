@@ -63,7 +63,7 @@ def _misfit(function):
     """What does not fit is an error, but where a body of ours answers for any objects: it takes all counts."""
     if function.idle_namespace != "ours":
         return "return narrow.fail();"
-    return "{ try { return ours::%s; } catch (...) { %s } }" % (call(function), fail(function, error(function, "caught")))
+    return "{ try { return ours::%s; } catch (const std::exception&) { %s } }" % (call(function), fail(function, error(function, "caught")))
 
 
 def _narrowed(function):
@@ -79,7 +79,8 @@ def _narrowed(function):
 def _started(function):
     request = function.of_kind("REQUEST").name
     lines = ['Later later(%s, "MPI_%s");' % (subject_expression(function), function.name)]
-    lines += ["if (int code = later.keep(%s)) return code;" % p.name for p in function.parameters if p.kind == "DATATYPE" and p.is_scalar]
+    lines += ["if (int code = later.keep_%s(%s)) return code;" % (p.handle.name, p.name) for p in function.parameters
+              if p.kind in ("DATATYPE", "OPERATION") and p.is_scalar]
     arguments = ", ".join("started" if p.kind == "REQUEST" else p.name for p in function.parameters if p.kind != "INFO")
     return lines + ["return later.hand_out(%s, [=](MPI_Request* started) { return active_table.%s(%s); });" % (
         request, function.made_of.name, arguments)]

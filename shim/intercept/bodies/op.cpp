@@ -59,8 +59,7 @@ int Op_free(MPI_Op* op) {
     if (abi::find_op(*op) != nullptr) return Error(ErrorClass::op, "predefined operations cannot be freed");
     auto taken = objects.ops.take(*op);
     if (!taken) return std::move(op_of(*op)).error();
-    MPI_Op twin = taken->twin.get();
-    if (!abi::is_unset(twin) && is_active()) active_table.Op_free(&twin);
+    if (MPI_Op twin = taken->twin.get(); !abi::is_unset(twin)) free_native_operation(twin);
     *op = abi::predefined.op_null;
     return {};
   });

@@ -26,7 +26,9 @@ int copy_nothing(MPI_Datatype, int, void*, void*, void*, int* flag) {
 constinit std::atomic<std::uint64_t> gone{0};
 int delete_kept(MPI_Datatype, int, void* kept, void*) {
   gone.fetch_add(1, std::memory_order_relaxed);
-  delete static_cast<DerivedPtr*>(kept);
+  auto* derived = static_cast<DerivedPtr*>(kept);
+  (*derived)->note_handle_gone();
+  delete derived;
   return MPI_SUCCESS;
 }
 

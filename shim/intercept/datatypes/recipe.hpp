@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -83,7 +84,13 @@ struct Derived {
   /// below has no room for), and what it refuses. Only while the library below is active.
   base::Result<MPI_Datatype> twin() const;
 
+  /// For a type that the library below derived: its handle is not valid any more.
+  // relaxed: a thread that uses a handle has synchronised with the thread that frees it
+  void note_handle_gone() const { is_handle_gone_.store(true, std::memory_order_relaxed); }
+  bool is_handle_gone() const { return is_handle_gone_.load(std::memory_order_relaxed); }
+
  private:
+  mutable std::atomic<bool> is_handle_gone_{false};
   struct TwinPlace;
   std::unique_ptr<TwinPlace> twin_;
 };

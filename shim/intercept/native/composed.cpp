@@ -5,6 +5,7 @@
 #include "shim/intercept/bodies/arguments.hpp"
 #include "shim/intercept/bodies/below_request.hpp"
 #include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/operations.hpp"
 #include "shim/intercept/substrate.hpp"
 
 namespace shim::intercept {
@@ -45,7 +46,7 @@ int Narrow::done(int code, MPI_Request* request) {
   });
 }
 
-int Later::keep(MPI_Datatype& datatype) {
+int Later::keep_datatype(MPI_Datatype& datatype) {
   if (abi::find_type(datatype) != nullptr || datatype == abi::predefined.datatype_null) return MPI_SUCCESS;
   MPI_Datatype copy = abi::predefined.datatype_null;
   if (int code = active_table.Type_dup(datatype, &copy)) return code;
@@ -54,6 +55,18 @@ int Later::keep(MPI_Datatype& datatype) {
     if (is_active()) active_table.Type_free(&copy);
   }));
   return MPI_SUCCESS;
+}
+
+int Later::keep_op(MPI_Op& op) {
+  const UserOperationPtr operation = find_operation(op);
+  if (operation == nullptr) return MPI_SUCCESS;  // predefined, or known to the library below alone
+  return deliver(subject_, function_, [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(MPI_Op copy, make_native_operation(*operation));
+    op = copy;
+    kept_.push_back(
+        std::shared_ptr<const void>(nullptr, [copy](const void*) { free_native_operation(copy); }));
+    return {};
+  });
 }
 
 int Later::hand_out(MPI_Request* request, std::function<int(MPI_Request*)> begin) {

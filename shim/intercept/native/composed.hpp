@@ -80,7 +80,9 @@ class Later {
   Later(const Subject& subject, const char* function) : subject_(subject), function_(function) {}
   /// The user may free the datatype before the next start: it is replaced by a duplicate that lives as long as the request.
   /// Answers an error code, whose handler has run.
-  int keep(MPI_Datatype& datatype);
+  int keep_datatype(MPI_Datatype& datatype);
+  /// The same for an operation of the user's whose making was seen.
+  int keep_op(MPI_Op& op);
   int hand_out(MPI_Request* request, std::function<int(MPI_Request*)> begin);
 
  private:

@@ -181,7 +181,7 @@ class Composed(unittest.TestCase):
                            ("Pack_size_c", "Widened<int, MPI_Count> small_size(size, false);"),
                            ("Win_shared_query_c", "Widened<int, MPI_Aint> small_disp_unit(disp_unit, false);"),
                            ("Ialltoallv_c", "return narrow.done(code, request);"), ("Alltoallv_c", "return narrow.done(code);"),
-                           ("Gather_init", "later.keep(sendtype)"), ("Gather_init", "active_table.Igather(")):
+                           ("Gather_init", "later.keep_datatype(sendtype)"), ("Gather_init", "active_table.Igather("), ("Reduce_init", "later.keep_op(op)")):
             self.assertIn(text, emit_composed.body(functions[name]))
 
 
