@@ -224,6 +224,9 @@ Task reduce_scatter(const Turn& turn, const types::ConstBuffer& send, void* rece
 Task reduce_scatter_block(const Turn& turn, const types::ConstBuffer& send, void* receive, std::uint64_t count,
                           const types::Type& type, const types::Op& op);
 
+/// A task that runs another one and then asks `verdict` how the collective has ended.
+Task ending_as(Task task, std::function<base::Status()> verdict);
+
 /// Runs a task to its end, making progress. Errors: those of the operations inside (truncate, proc_aborted, op, ...), no_mem.
 /// After any but truncate all members' collectives on the communicator have failed, now and later; nothing uses the buffers any more.
 base::Status run_to_end(Comm& comm, Task task);

@@ -109,6 +109,9 @@ void Execution::enter(Task::Handle task) {
 base::Status Execution::take_error() {
   if (!error_) return std::move(*mismatch_);
   give_up(*error_);
+  // where a request is waited for, its driver sees to that (run.cpp)
+  if (way_ != Way::suspended && !engine_.has_told_failures())
+    static_cast<void>(engine_.wait_until([this] { return engine_.has_told_failures(); }, base::Deadline::after_seconds(kTellingSeconds)));
   return std::move(*error_);
 }
 
@@ -116,9 +119,6 @@ base::Status Execution::take_error() {
 void Execution::give_up(const base::Error& reason) {
   comm_.fail(reason);
   requests_.collect(engine_);
-  // where a request is waited for, its driver sees to that (run.cpp)
-  if (way_ != Way::suspended && !engine_.has_told_failures())
-    static_cast<void>(engine_.wait_until([this] { return engine_.has_told_failures(); }, base::Deadline::after_seconds(kTellingSeconds)));
 }
 
 void Task::promise_type::Final::await_suspend(Handle self) const noexcept {
@@ -135,13 +135,16 @@ void Task::promise_type::Inner::await_suspend(Handle self) const noexcept {
   execution->enter(inner);
 }
 
-void Task::promise_type::unhandled_exception() noexcept {
+void Task::promise_type::unhandled_exception() {
   try {
     throw;
   } catch (const std::bad_alloc&) {
     execution->fail({base::ErrorClass::no_mem, "no memory for the intermediate data of a collective operation"});
   } catch (const std::exception& exception) {
     execution->fail({base::ErrorClass::intern, std::string("a collective operation failed: ") + exception.what()});
+  } catch (...) {
+    execution->fail({base::ErrorClass::other, "the function of the operation did not return"});
+    throw;
   }
 }
 

@@ -61,7 +61,7 @@ base::Result<transport::Board*> board_for(const Turn& turn) {
   return place.board.get();
 }
 
-Meeting::~Meeting() {
+Meeting::~Meeting() noexcept(false) {
   if (!comm_.meeting_place().is_open) end(comm_);
 }
 
@@ -268,7 +268,7 @@ void Meeting::absorb(base::Status status) {
   execution_.take(std::move(faults));
 }
 
-MeetingGoesOn::~MeetingGoesOn() {
+MeetingGoesOn::~MeetingGoesOn() noexcept(false) {
   if (is_open_) end(comm_);
 }
 

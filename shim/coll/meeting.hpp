@@ -23,7 +23,7 @@ class Meeting : public Immediate {
  public:
   Meeting(const Turn& turn, transport::Board& board) : Immediate(turn), comm_(*turn.comm), board_(board) {}
   /// This member needs nothing more of the meeting, unless it goes on.
-  ~Meeting();
+  ~Meeting() noexcept(false);  // makes progress, in which a function of the user may end its thread
   Meeting(const Meeting&) = delete;
   Meeting& operator=(const Meeting&) = delete;
 
@@ -125,7 +125,7 @@ class Meeting : public Immediate {
 class MeetingGoesOn {
  public:
   explicit MeetingGoesOn(Comm& comm) : comm_(comm), is_open_(comm.meeting_place().is_open) {}
-  ~MeetingGoesOn();
+  ~MeetingGoesOn() noexcept(false);  // likewise
   MeetingGoesOn(const MeetingGoesOn&) = delete;
   MeetingGoesOn& operator=(const MeetingGoesOn&) = delete;
   bool is_open() const { return is_open_; }

@@ -43,9 +43,14 @@ class Collective final : public p2p::Request {
 
   void begin(Task task) {
     execution_.emplace(comm_, std::move(task), Execution::Way::suspended);
-    if (has_ended()) return finish();
-    engine_.look();
-    if (has_ended()) return finish();
+    try {
+      if (has_ended_at_once()) return finish();
+    } catch (...) {  // pthread_exit and the like: nobody would end the collective otherwise
+      if (execution_) execution_->fail({base::ErrorClass::other, "the call that began the collective did not return"});
+      has_ended();
+      finish();
+      throw;
+    }
     number_.store(0, std::memory_order_relaxed);  // nobody else knows us yet
     const std::uint64_t number = engine_.add_progress([this] { move_along(); });
     // release: pairs with the acquire in move_along(). The collective may have ended when this returns.
@@ -56,6 +61,11 @@ class Collective final : public p2p::Request {
   base::Status on_start() override {
     begin(make_task_());
     return {};
+  }
+  bool has_ended_at_once() {
+    if (has_ended()) return true;
+    engine_.look();
+    return has_ended();
   }
   void move_along() {
     const std::uint64_t number = number_.load(std::memory_order_acquire);

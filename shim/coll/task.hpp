@@ -79,8 +79,10 @@ struct Task::promise_type {
   std::suspend_always initial_suspend() const noexcept { return {}; }
   Final final_suspend() const noexcept { return {}; }
   void return_void() const noexcept {}
-  /// Only std::bad_alloc is to be expected here: scratch memory.
-  void unhandled_exception() noexcept;
+  /// std::bad_alloc (scratch memory) becomes the error of the collective. Other exceptions leave
+  /// resume(): pthread_exit or cancellation in the function of an operation, and exceptions of
+  /// other languages. The collective has failed then.
+  void unhandled_exception();
 
   Inner await_transform(Task& task) const noexcept { return {task.handle()}; }
   template <typename Awaitable>

@@ -5,6 +5,7 @@
 #include <new>
 #include <string>
 
+#include "shim/base/own_exception.hpp"
 #include "shim/intercept/abi/predefined.hpp"
 #include "shim/intercept/errors.hpp"
 #include "shim/intercept/objects.hpp"
@@ -46,6 +47,19 @@ Error idle_error(const Subject& subject) {
                                             (is_null ? " is a null handle" : " is not a valid handle"));
 }
 
+/// Only inside a catch block. Return the exception as an error; throw it on if a callback of the
+/// program has thrown it.
+Error own_error() {
+  try {
+    throw;
+  } catch (const std::exception& thrown) {
+    if (!base::is_own_exception(thrown)) throw;
+    if (dynamic_cast<const std::bad_alloc*>(&thrown) != nullptr)
+      return Error(ErrorClass::no_mem, "out of memory");
+    return Error(ErrorClass::intern, thrown.what());
+  }
+}
+
 }  // namespace
 
 int unsupported(const Subject& subject, const char* function) {
@@ -62,16 +76,7 @@ int refused(const Subject& subject, const char* function, abi::Kind kind) {
 }
 
 int caught(const Subject& subject, const char* function) {
-  if (in_user_handler()) throw;  // the user's own, on its way to the user
-  try {
-    throw;
-  } catch (const std::bad_alloc&) {
-    return fail(subject, function, Error(ErrorClass::no_mem, "out of memory"));
-  } catch (const std::exception& fault) {
-    return fail(subject, function, Error(ErrorClass::intern, fault.what()));
-  } catch (...) {
-    return fail(subject, function, Error(ErrorClass::intern, "an exception of unknown type"));
-  }
+  return fail(subject, function, own_error());
 }
 
 std::optional<int> idle_call(const Subject& subject, const char* function) {

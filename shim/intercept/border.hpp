@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 
+#include <exception>
 #include <optional>
 
 #include "shim/intercept/abi/handle.hpp"
@@ -34,7 +35,10 @@ struct Subject {
 int unsupported(const Subject& subject, const char* function);
 /// An object of ours of a kind without twins in a call on objects of the library below. Class: that of the kind.
 int refused(const Subject& subject, const char* function, abi::Kind kind);
-/// Only inside a catch block: std::bad_alloc gives MPI_ERR_NO_MEM, anything else MPI_ERR_INTERN with its text.
+/// Only inside a catch block. An exception of this library becomes an error: std::bad_alloc
+/// MPI_ERR_NO_MEM, any other one MPI_ERR_INTERN with its text. An exception of a callback of the
+/// program is thrown on. (Exceptions that do not derive from std::exception, pthread_exit and
+/// cancellation are never caught: they unwind through this library.)
 int caught(const Subject& subject, const char* function);
 /// A call that the library below must not see outside MPI_Init … MPI_Finalize. Nothing: go on, and let it say so itself
 /// (no session was ever made, so the program gets what it would get without us). Else the code to return, error raised.

@@ -30,7 +30,6 @@ struct LastError {
   std::string text;
 };
 thread_local LastError last_error;
-thread_local bool running_user_handler = false;
 
 /// Whom an error concerns: a handler with the object it is called for, or an object of the substrate with a handler of its own.
 struct Target {
@@ -39,6 +38,27 @@ struct Target {
   abi::Bits handle = 0;
   bool below = false;
   bool is_initial = false;  ///< no object has a handler for the call: the initial error handler is run
+  sessions::CommunicatorPtr comm = nullptr;  ///< of an object of ours: its handle may be freed
+};
+
+/// The communicator that a handler gets: the user's own handle. If the user has freed that, while
+/// operations on it went on, a handle for the time of the call.
+class CommOfCall {
+ public:
+  explicit CommOfCall(const Target& target) : handle_(abi::from_bits<MPI_Comm>(target.handle)) {
+    if (!target.comm || objects.comms.find(handle_) != nullptr) return;
+    if (auto made = objects.comms.insert(sessions::CommunicatorPtr(target.comm)))
+      handle_ = own_ = *made;
+  }
+  ~CommOfCall() {
+    if (!abi::is_unset(own_)) static_cast<void>(objects.comms.take(own_));
+  }
+  CommOfCall(const CommOfCall&) = delete;
+  CommOfCall& operator=(const CommOfCall&) = delete;
+  MPI_Comm handle() const { return handle_; }
+
+ private:
+  MPI_Comm handle_, own_{};
 };
 
 constexpr const char* kInitialHandlerHint =
@@ -58,13 +78,15 @@ Target without_object() {
   return {initial_handler(), HandlerFor::communicator, abi::bits(MPI_Comm(abi::predefined.comm_null)), false, true};
 }
 
-Target of_comm(const sessions::Communicator& comm, MPI_Comm handle) {
-  ErrorHandlerPtr handler = comm.error_handler();
-  return {handler ? handler : initial_handler(), HandlerFor::communicator, abi::bits(handle)};
+Target of_comm(const sessions::CommunicatorPtr& comm, MPI_Comm handle) {
+  ErrorHandlerPtr handler = comm->error_handler();
+  return {handler ? handler : initial_handler(), HandlerFor::communicator, abi::bits(handle), false,
+          false, comm};
 }
 
 Target of_operation(const CommReference& on) {
-  return on.comm ? of_comm(*on.comm, on.handle) : without_object();  // a generalised operation without a communicator
+  return on.comm ? of_comm(on.comm, on.handle)
+                 : without_object();  // a generalised operation without a communicator
 }
 
 Target of_session(sessions::Session& session, MPI_Session handle) {
@@ -77,6 +99,9 @@ std::optional<Target> of_group(MPI_Group handle) {
   if (group == nullptr) return std::nullopt;
   sessions::SessionPtr session = group->session.lock();
   if (!session) return std::nullopt;
+  const bool is_finalized = !abi::is_unset(group->session_handle) &&
+                            objects.sessions.find(group->session_handle) == nullptr;
+  if (is_finalized) return std::nullopt;
   return of_session(*session, abi::is_unset(group->session_handle) ? MPI_SESSION_NULL : group->session_handle);
 }
 
@@ -100,7 +125,8 @@ std::optional<Target> of_native(const Subject& subject) {
 std::optional<Target> of_ours(const Subject& subject) {
   switch (subject.kind) {
     case abi::Kind::comm:
-      if (auto* comm = objects.comms.find_hidden(abi::from_bits<MPI_Comm>(subject.handle))) return of_comm(**comm, abi::from_bits<MPI_Comm>(subject.handle));
+      if (auto* comm = objects.comms.find_hidden(abi::from_bits<MPI_Comm>(subject.handle)))
+        return of_comm(*comm, abi::from_bits<MPI_Comm>(subject.handle));
       return std::nullopt;
     case abi::Kind::session:
       if (auto* session = objects.sessions.find_hidden(abi::from_bits<MPI_Session>(subject.handle)))
@@ -144,15 +170,14 @@ void raise_below(const Target& target, int code, const std::string& text) {
 
 /// User functions get the handle and the code by address, and may change neither for us.
 void run_user_handler(const Target& target, int code) {
-  running_user_handler = true;
   if (target.object == HandlerFor::session) {
     auto session = abi::from_bits<MPI_Session>(target.handle);
     reinterpret_cast<MPI_Session_errhandler_function*>(target.handler->function)(&session, &code);
   } else {
-    auto comm = abi::from_bits<MPI_Comm>(target.handle);
+    const CommOfCall of_call(target);
+    MPI_Comm comm = of_call.handle();
     reinterpret_cast<MPI_Comm_errhandler_function*>(target.handler->function)(&comm, &code);
   }
-  running_user_handler = false;
 }
 
 void raise(const Target& target, int code, const std::string& text) {
@@ -213,8 +238,6 @@ int call_handler(const Subject& subject, int code) {
 }
 
 std::string last_error_text(int code) { return last_error.code == code ? last_error.text : std::string(); }
-
-bool in_user_handler() noexcept { return std::exchange(running_user_handler, false); }
 
 std::string who_am_i() {
   if (auto process = living_process()) return process->place().host + ":" + std::to_string(process->self().rank);

@@ -39,9 +39,6 @@ int call_handler(const Subject& subject, int code);
 /// The text of this thread's last error if it had this code, else empty.
 std::string last_error_text(int code);
 
-/// While a user's error handler runs on this thread: what it throws is its own affair and passes through us.
-bool in_user_handler() noexcept;
-
 /// "host:rank", as far as it is known.
 std::string who_am_i();
 

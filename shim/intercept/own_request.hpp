@@ -28,6 +28,9 @@ class OwnRequest : public p2p::Request {
   }
   /// Where a start has failed and the library below has called the error handler: the code.
   virtual int start_code() const { return MPI_SUCCESS; }
+  /// MPI_Request_free: true if the handle stays valid until the operation completes, for the
+  /// program completes it by the handle.
+  virtual bool keeps_handle() { return false; }
   /// MPI_Request_free: it finishes by itself. The object may be gone on return.
   virtual void let_go() { p2p::Engine::release(this); }
 };

@@ -30,6 +30,24 @@ constinit CallsBelow calls_below;
 /// Guards against going round in circles: our wait → the substrate's progress → our progress.
 thread_local bool lending = false;
 
+/// For the time of a round. It ends with an exception, or pthread_exit, of a callback, too.
+struct LendingNow {
+  LendingNow() { lending = true; }
+  ~LendingNow() { lending = false; }
+  LendingNow(const LendingNow&) = delete;
+  LendingNow& operator=(const LendingNow&) = delete;
+};
+
+struct Counted {
+  explicit Counted(std::atomic<int>& count) : count_(count) { count_.fetch_add(1); }
+  ~Counted() { count_.fetch_sub(1); }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+ private:
+  std::atomic<int>& count_;
+};
+
 abi::SubstrateProgress substrate_progress() { return abi::resolve_progress(substrate_symbol); }
 
 /// Called by threads that wait inside the substrate. Answers the number of events, of which we know none.
@@ -61,9 +79,8 @@ void poll_by_probe() {
 void look_at_substrate(int looks) {
   if (lending || !may_call_substrate()) return;
   static const auto poll = substrate_progress().poll;
-  lending = true;
+  const LendingNow now;
   for (; looks > 0; --looks) poll != nullptr ? poll() : poll_by_probe();
-  lending = false;
 }
 
 // Called by threads that wait in our engines.
@@ -97,16 +114,14 @@ ProgressSharing::~ProgressSharing() {
   while (helpers.load() != 0) sched_yield();
 }
 
-void lend_to_ours() noexcept {
+void lend_to_ours() {
   if (lending) return;
-  helpers.fetch_add(1);
+  const Counted helper(helpers);
   if (p2p::Engines* engines = engines_to_help.load()) {
-    lending = true;
+    const LendingNow now;
     // a failure here belongs to an operation, which keeps it for its owner
     static_cast<void>(engines->progress());
-    lending = false;
   }
-  helpers.fetch_sub(1);
 }
 
 Inside::Inside() noexcept {

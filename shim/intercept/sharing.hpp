@@ -46,6 +46,6 @@ void forget_engines() noexcept;
 void keep_to_ours() noexcept;
 
 /// One round for our messages, by a thread that waits for the substrate. Does nothing while there is nobody to help.
-void lend_to_ours() noexcept;
+void lend_to_ours();
 
 }  // namespace shim::intercept

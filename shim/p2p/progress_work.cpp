@@ -46,20 +46,38 @@ void ProgressWork::run(Guard& guard, Work Item::* what) {
   }
 }
 
-void ProgressWork::do_work(Guard& guard, Item& item, const Work& work) {
-  item.by = std::this_thread::get_id();
-  guard.unlock();
-  work();
-  guard.lock();
-  if (!item.is_removed) {
-    item.by = {};
-    return;
+/// An exception of the work, or pthread_exit in it, leaves with the item free for the next round
+/// and without the lock.
+class ProgressWork::Running {
+ public:
+  Running(ProgressWork& all, Guard& guard, Item& item) : all_(all), guard_(guard), item_(item) {
+    item_.by = std::this_thread::get_id();
+    guard_.unlock();
   }
-  guard.unlock();  // what goes with it may call the engine
-  item.work = nullptr;
-  item.before_sleep = nullptr;
-  guard.lock();
-  take_out(find(item.number));
+  ~Running() {
+    guard_.lock();
+    if (!item_.is_removed) {
+      item_.by = {};
+      return;
+    }
+    guard_.unlock();  // what goes with it may call the engine
+    item_.work = nullptr;
+    item_.before_sleep = nullptr;
+    guard_.lock();
+    all_.take_out(all_.find(item_.number));
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+ private:
+  ProgressWork& all_;
+  Guard& guard_;
+  Item& item_;
+};
+
+void ProgressWork::do_work(Guard& guard, Item& item, const Work& work) {
+  const Running running(*this, guard, item);
+  work();
 }
 
 ProgressWork::Items::iterator ProgressWork::find(std::uint64_t number) {

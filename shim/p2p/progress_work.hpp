@@ -41,6 +41,7 @@ class ProgressWork {
     bool is_removed = false;  ///< it goes when who is at it has ended
     bool is_running() const { return by != std::thread::id(); }
   };
+  class Running;
   using Items = std::vector<std::unique_ptr<Item>>;
 
   void run(Guard& guard, Work Item::* what);

@@ -44,7 +44,7 @@ def _among(function):
 
 
 def _body_call(function):
-    return "try { return ours::%s; } catch (...) { %s }" % (call(function), fail(function, error(function, "caught")))
+    return "try { return ours::%s; } catch (const std::exception&) { %s }" % (call(function), fail(function, error(function, "caught")))
 
 
 def _unsupported(function):

@@ -31,7 +31,7 @@ def _lacking(function):
     unsupported, composed = fail(function, error(function, "unsupported")), emit_composed.body(function)
     if composed is None:
         return unsupported
-    return "if (passes_on()) { %s } try { %s } catch (...) { %s }" % (
+    return "if (passes_on()) { %s } try { %s } catch (const std::exception&) { %s }" % (
         unsupported, composed, fail(function, error(function, "caught")))
 
 
@@ -43,7 +43,7 @@ def _idle(function):
     """The idle slot's first function: (its definition or None, its name)."""
     active = "return active_table.%s;" % call(function)
     if function.idle_namespace:
-        body = "if (is_active_after_all()) { %s } try { return %s::%s; } catch (...) { %s }" % (
+        body = "if (is_active_after_all()) { %s } try { return %s::%s; } catch (const std::exception&) { %s }" % (
             active, function.idle_namespace, call(function), fail(function, error(function, "caught")))
     elif function.is_anytime or function.route in ("state", "tool"):
         body = active

@@ -73,6 +73,7 @@ struct ReductionOfParts {
   Arrays arrays;
   Reduction reduction;
   static bool is_empty() { return false; }
+  UserException* user_exception() const { return reduction.user_exception(); }
   void keep_arrays() { arrays.keep(); }
 };
 

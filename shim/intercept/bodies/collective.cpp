@@ -9,6 +9,11 @@ using base::Error;
 using base::ErrorClass;
 
 coll::Task keeping(Kept, coll::Task task) { co_await task; }
+coll::Task keeping(Kept held, coll::Task task, UserException& thrown) {
+  thrown.forget();  // of the last start, if that ended with another error
+  return keeping(std::move(held),
+                 coll::ending_as(std::move(task), [&thrown] { return thrown.take_as_error(); }));
+}
 
 namespace slow {
 

@@ -52,7 +52,9 @@ struct Blocking {
   template <typename Held, typename Make>
   base::Status operator()(const sessions::CommunicatorPtr& comm, MPI_Comm, const Held& held, Make make) const {
     called.has_begun = true;
-    return coll::run(comm->coll(), make(coll::Turn::blocking(comm->coll(), called.call), held));
+    base::Status ended = coll::run(comm->coll(), make(coll::Turn::blocking(comm->coll(), called.call), held));
+    if constexpr (requires { held.user_exception(); }) rethrow(held.user_exception());
+    return ended;
   }
 };
 
@@ -65,10 +67,17 @@ std::shared_ptr<const Held> keep_all(Held held) {
 
 /// A task that ends before what it needs does.
 coll::Task keeping(Kept held, coll::Task task);
+/// The same for a task whose operation may throw: an exception of the operation becomes the error
+/// of the request, because the thread that moves the task may be in any call, or a thread of this
+/// library.
+coll::Task keeping(Kept held, coll::Task task, UserException& thrown);
 template <typename Held, typename Make>
 coll::Task make_holding(const std::shared_ptr<const Held>& held, const coll::Turn& turn, const Make& make) {
   coll::Task task = make(turn, *held);
   if (held->is_empty()) return task;
+  if constexpr (requires { held->user_exception(); })
+    if (UserException* thrown = held->user_exception())
+      return keeping(held, std::move(task), *thrown);
   return keeping(held, std::move(task));
 }
 

@@ -136,11 +136,12 @@ int finish_all(const char* function, Batch& batch, int count, MPI_Request* reque
   Verdict verdict;
   std::vector<int> codes;
   write_null_statuses(count, requests, statuses);
-  collect_ours(batch.ours(), requests, statuses, verdict, codes);
   if (!batch.native().is_empty()) {
     batch.native().put_back(requests);
     batch.native().put_statuses(statuses);
   }
+  // last: a function of the user's may throw
+  collect_ours(batch.ours(), requests, statuses, verdict, codes);
   bool below_failed = batch.native().code() != MPI_SUCCESS;
   verdict.native_failed = verdict.native_failed || below_failed;
   if (verdict.failed != 0 || verdict.native_failed) write_errors(batch, codes, count, statuses, below_failed);

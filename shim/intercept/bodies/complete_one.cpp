@@ -73,6 +73,11 @@ int Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
 int Request_free(MPI_Request* request) {
   return deliver(Subject::request(*request), "MPI_Request_free", [&]() -> base::Status {
     if (forget_of_parent(objects.requests, request, MPI_Request(abi::predefined.request_null))) return {};
+    RequestObject* object = objects.requests.find(*request);
+    if (object != nullptr && object->own != nullptr && object->own->keeps_handle()) {
+      *request = abi::predefined.request_null;
+      return {};
+    }
     auto taken = objects.requests.take(*request);
     if (!taken) return std::move(request_of(*request)).error();
     *request = abi::predefined.request_null;

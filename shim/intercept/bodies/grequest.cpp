@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Generalised requests, MPI-4.1 §13.2, that are made while the substrate is idle; it makes its own while it is not.
 #include <atomic>
+#include <memory>
 
 #include "shim/intercept/bodies/completion.hpp"
 #include "shim/intercept/generated/bodies.hpp"
@@ -25,12 +26,15 @@ class GeneralisedRequest final : public OwnRequest {
  public:
   explicit GeneralisedRequest(const Callbacks& callbacks) : callbacks_(callbacks) {}
 
-  /// False if it was completed before.
-  bool complete_now() {
-    if (is_completed_.exchange(true)) return false;
+  enum class Completion { first, after_free, again };
+  /// After MPI_Request_free the caller gives the request back.
+  Completion complete_now() {
+    const std::uint8_t before = state_.fetch_or(kCompleted);
+    if ((before & kCompleted) != 0) return Completion::again;
     complete(p2p::Outcome{});
-    return true;
+    return (before & kFreed) != 0 ? Completion::after_free : Completion::first;
   }
+  bool keeps_handle() override { return (state_.fetch_or(kFreed) & kCompleted) == 0; }
 
   /// The user's function gets an empty status, and sets all but MPI_ERROR.
   int describe(MPI_Status* status) override {
@@ -45,24 +49,28 @@ class GeneralisedRequest final : public OwnRequest {
   }
   int cancel() override { return callbacks_.cancel(callbacks_.extra_state, is_done() ? 1 : 0); }
   int retire() override {
-    int code = free_state();
-    p2p::Engine::release(this);
-    return code;
+    // also if the user's function throws
+    const std::unique_ptr<GeneralisedRequest, Release> released(this);
+    return free_state();
   }
 
  private:
+  struct Release {
+    void operator()(GeneralisedRequest* request) const { p2p::Engine::release(request); }
+  };
   /// After both MPI_Request_free and MPI_Grequest_complete, whichever comes last.
   void dispose() override {
+    const std::unique_ptr<GeneralisedRequest> deleted(this);  // also if the user's function throws
     if (!is_state_freed_) free_state();
-    delete this;
   }
   int free_state() {
     is_state_freed_ = true;
     return callbacks_.free(callbacks_.extra_state);
   }
 
+  static constexpr std::uint8_t kCompleted = 1, kFreed = 2;
   Callbacks callbacks_;
-  std::atomic<bool> is_completed_{false};
+  std::atomic<std::uint8_t> state_{0};
   bool is_state_freed_ = false;
 };
 
@@ -95,7 +103,15 @@ int Grequest_complete(MPI_Request request) {
     SHIM_TRY_ASSIGN(RequestObject * object, request_of(request));
     auto* generalised = dynamic_cast<GeneralisedRequest*>(object->own);
     if (generalised == nullptr) return Error(ErrorClass::request, "the request is not a generalised one (MPI_Grequest_start)");
-    if (!generalised->complete_now()) return Error(ErrorClass::request, "the generalised request was completed before");
+    switch (generalised->complete_now()) {
+      case GeneralisedRequest::Completion::again:
+        return Error(ErrorClass::request, "the generalised request was completed before");
+      case GeneralisedRequest::Completion::after_free:
+        objects.requests.take(request);
+        p2p::Engine::release(generalised);
+        break;
+      case GeneralisedRequest::Completion::first: break;
+    }
     return {};
   });
 }

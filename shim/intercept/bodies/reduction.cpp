@@ -2,6 +2,8 @@
 // Operations as arguments; MPI_Reduce_local, which alone applies one without a communicator (MPI-4.1 §6.9.7).
 #include "shim/intercept/bodies/reduction.hpp"
 
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <limits>
 #include <string>
@@ -24,8 +26,45 @@ struct Applied {
   MPI_Op native{};
   MPI_Datatype datatype{};
   types::TypePtr type;         ///< kept
+  DerivedPtr derived;          ///< null for predefined types
+  std::string name;            ///< of the datatype, where it is ours
   types::Op op{};              ///< its context points here
+  UserException thrown;
 };
+
+/// The datatype that a function gets: the user's own handle. If the user has freed that (MPI-4.1
+/// §5.1.9), a handle for the time of the call.
+class DatatypeOfCall {
+ public:
+  explicit DatatypeOfCall(const Applied& applied) : handle_(applied.datatype) {
+    if (applied.derived == nullptr || is_valid(applied)) return;
+    DatatypeObject object;
+    object.derived = applied.derived;
+    object.committed = true;
+    object.name = applied.name;
+    if (auto made = objects.datatypes.insert(std::move(object))) handle_ = own_ = *made;
+  }
+  ~DatatypeOfCall() {
+    if (!abi::is_unset(own_)) static_cast<void>(objects.datatypes.take(own_));
+  }
+  DatatypeOfCall(const DatatypeOfCall&) = delete;
+  DatatypeOfCall& operator=(const DatatypeOfCall&) = delete;
+  MPI_Datatype handle() const { return handle_; }
+
+ private:
+  static bool is_valid(const Applied& applied) {
+    if (abi::is_ours(applied.datatype)) return objects.datatypes.find(applied.datatype) != nullptr;
+    return is_active() && !applied.derived->is_handle_gone();
+  }
+  MPI_Datatype handle_, own_{};
+};
+
+/// The same for a function that the substrate calls.
+MPI_Datatype native_datatype(const Applied& applied) {
+  if (applied.derived == nullptr || !applied.derived->is_handle_gone()) return applied.datatype;
+  auto twin = applied.derived->twin();
+  return twin ? *twin : applied.datatype;
+}
 
 /// Lengths are int but for functions of MPI_Op_create_c.
 template <typename Call>
@@ -41,20 +80,40 @@ void in_pieces(const void* in, void* inout, std::uint64_t count, std::int64_t ex
   }
 }
 
-/// A types::UserFunction.
-void apply(void* context, const void* in, void* inout, std::uint64_t count, const types::Type& type) {
-  const auto& applied = *static_cast<const Applied*>(context);
-  MPI_Datatype datatype = applied.datatype;
+void call_function(const Applied& applied, const void* in, void* inout, std::uint64_t count,
+                   const types::Type& type) {
   const UserOperation* user = applied.operation.get();
-  if (user != nullptr && user->large_function != nullptr) {
+  if (user == nullptr) {
+    const MPI_Datatype datatype = native_datatype(applied);
+    return in_pieces(in, inout, count, type.extent, [&](void* from, void* to, const int* length) {
+      active_table.Reduce_local(from, to, *length, datatype, applied.native);
+    });
+  }
+  const DatatypeOfCall of_call(applied);
+  MPI_Datatype datatype = of_call.handle();
+  if (user->large_function != nullptr) {
     auto length = static_cast<MPI_Count>(count);
-    user->large_function(const_cast<void*>(in), inout, &length, &datatype);
-    return;
+    return user->large_function(const_cast<void*>(in), inout, &length, &datatype);
   }
   in_pieces(in, inout, count, type.extent, [&](void* from, void* to, int* length) {
-    if (user != nullptr) user->function(from, to, length, &datatype);
-    else active_table.Reduce_local(from, to, *length, datatype, applied.native);
+    user->function(from, to, length, &datatype);
   });
+}
+
+/// A types::UserFunction. Keep a C++ exception until the collective has ended: members that wait
+/// for this process's messages get them, and no message is in flight when the caller's buffers go.
+/// After an exception the result is undefined.
+void apply(void* context, const void* in, void* inout, std::uint64_t count,
+           const types::Type& type) {
+  auto& applied = *static_cast<Applied*>(context);
+  if (applied.thrown) return;
+  try {
+    call_function(applied, in, inout, count, type);
+  } catch (const __cxxabiv1::__forced_unwind&) {  // pthread_exit or cancellation: cannot be stopped
+    throw;
+  } catch (...) {
+    if (!applied.thrown.keep_current()) throw;
+  }
 }
 
 /// One whose making we did not see (Fortran's, or before we were loaded): the substrate runs it.
@@ -77,6 +136,12 @@ base::Status take_user_op(Reduction& checked, const Operation& given) {
   applied->native = given.op;
   applied->datatype = given.datatype;
   applied->type = types::keep(*checked.type);
+  if (!checked.type->is_predefined()) {
+    SHIM_TRY_ASSIGN(Ingredient ingredient, ingredient_of(given.datatype));
+    applied->derived = std::move(ingredient.derived);
+    if (const DatatypeObject* object = objects.datatypes.find(given.datatype))
+      applied->name = object->name;
+  }
   bool commutes = applied->operation != nullptr && applied->operation->commutes;
   if (applied->operation == nullptr) {
     if (abi::is_ours(given.op)) return std::move(op_of(given.op)).error();
@@ -84,6 +149,7 @@ base::Status take_user_op(Reduction& checked, const Operation& given) {
   }
   applied->op = {.name = "the user's operation", .commutative = commutes, .user = apply, .context = applied.get()};
   checked.op = &applied->op;
+  checked.thrown = &applied->thrown;
   checked.kept = applied;
   return {};
 }
@@ -103,7 +169,9 @@ int reduce_local(const char* function, const void* in, void* inout, Count count,
     SHIM_TRY(check_address(in, count > 0));
     Reduction r;
     SHIM_TRY(take_reduction(r, {in, inout, count, datatype, op}));
-    return types::reduce(*r.op, *r.type, in, inout, r.count);
+    base::Status reduced = types::reduce(*r.op, *r.type, in, inout, r.count);
+    rethrow(r.thrown);
+    return reduced;
   });
 }
 

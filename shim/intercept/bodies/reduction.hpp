@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "shim/intercept/bodies/arguments.hpp"
+#include "shim/intercept/bodies/user_exception.hpp"
 
 namespace shim::intercept {
 
@@ -28,9 +29,12 @@ struct Reduction {
   const types::Type* type = nullptr;
   const types::Op* op = nullptr;
   Kept kept;  ///< what the operation needs until the call has ended
+  UserException* thrown = nullptr;  ///< in `kept`; null for predefined operations
   bool is_empty() const { return kept == nullptr; }
   /// Make the reduction of a process that neither sends nor receives: none of the call's arguments is read.
   static Reduction of_no_data();
+
+  UserException* user_exception() const { return thrown; }
 };
 
 /// Does this process give data, and does it get a result? Else those buffers mean nothing.

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/base/own_exception.hpp"
+
+#include <dlfcn.h>
+
+#include <typeinfo>
+
+namespace shim::base {
+namespace {
+
+/// Return the load address of the module that contains the object; null if there is none.
+const void* module_of(const void* object) {
+  Dl_info info{};
+  return dladdr(object, &info) != 0 ? info.dli_fbase : nullptr;
+}
+
+}  // namespace
+
+bool is_own_exception(const std::exception& thrown) {
+  return module_of(&typeid(thrown)) == module_of(&typeid(std::exception));
+}
+
+}  // namespace shim::base
