@@ -18,11 +18,17 @@ struct Verdict {
   void await_resume() const noexcept {}
 };
 
+Task run_and_ask(Task task, std::function<base::Status()> verdict) {
+  co_await task;
+  co_await Verdict{&verdict};
+}
+
 }  // namespace
 
 Task ending_as(Task task, std::function<base::Status()> verdict) {
-  co_await task;
-  co_await Verdict{&verdict};
+  if (!task.is_over()) return run_and_ask(std::move(task), std::move(verdict));
+  base::Status ended = task.take_result();
+  return Task::over(ended ? verdict() : std::move(ended));
 }
 
 }  // namespace shim::coll

@@ -254,6 +254,11 @@ Task without_memory(int* frames) {
   throw std::bad_alloc();
   co_return;
 }
+Task throwing(int* frames) {
+  Counted counted(frames);
+  throw 4711;
+  co_return;
+}
 Task around(Task inner, int* frames) {
   Counted counted(frames);
   co_await inner;
@@ -280,6 +285,45 @@ TEST(Frames, AreFreedWhereverTheTaskStands) {
   for (int i = 0; i < 20; ++i) rig.world().step();
   EXPECT_EQ(into, Items(4));
   rig.comm(1).engine().release(p2p::value_of(std::move(sent)));
+}
+
+TEST(Frames, AreFreedAfterAnExceptionThatLeaves) {
+  Rig rig(1);
+  int frames = 0;
+  {
+    Execution execution(rig.comm(0).engine(), around(throwing(&frames), &frames),
+                        Execution::Way::suspended);
+    EXPECT_THROW(static_cast<void>(execution.advance()), int);
+    EXPECT_TRUE(execution.has_ended());
+    EXPECT_FALSE(execution.take_result());
+  }
+  EXPECT_EQ(frames, 0);
+}
+
+TEST(Start, ThatAnExceptionLeavesEndsAPersistentRequest) {
+  Rig rig(1);
+  p2p::Engine& engine = rig.comm(0).engine();
+  int frames = 0;
+  p2p::Request* request = prepare(rig.comm(0), [&] { return throwing(&frames); });
+  EXPECT_THROW(static_cast<void>(engine.start(*request)), int);
+  EXPECT_TRUE(request->is_done());
+  EXPECT_NE(request->error(), nullptr);
+  engine.release(request);
+  EXPECT_EQ(frames, 0);
+}
+
+TEST(Run, EndsAsTheVerdictSays) {
+  Rig rig(1);
+  int asked = 0;
+  const auto no = [&]() -> base::Status {
+    ++asked;
+    return base::Error(base::ErrorClass::other, "no");
+  };
+  EXPECT_TRUE(run(rig.comm(0), ending_as(barrier(rig.comm(0)), [] { return base::Status(); })));
+  base::Status ended = run(rig.comm(0), ending_as(barrier(rig.comm(0)), no));
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().text(), "no");
+  EXPECT_EQ(asked, 1);
 }
 
 TEST(Frames, AreFreedAfterErrorsOfInnerTasks) {

@@ -248,6 +248,26 @@ TEST(ProgressWork, MayBeAddedAndRemovedByOtherWorkOfTheSameRound) {
   engine.remove_progress(added);
 }
 
+TEST(ProgressWork, ThatThrowsRunsAgainInTheNextRound) {
+  World world{{.processes = 1}};
+  Engine& engine = world.engine(0);
+  int runs = 0;
+  std::uint64_t number = 0;
+  number = engine.add_progress([&] {
+    if (++runs == 1) throw 4711;
+    if (runs == 3) {
+      engine.remove_progress(number);
+      throw 4712;
+    }
+  });
+  EXPECT_THROW(static_cast<void>(engine.progress()), int);
+  EXPECT_TRUE(engine.progress()) << "neither the lock nor the work is taken";
+  EXPECT_EQ(runs, 2);
+  EXPECT_THROW(static_cast<void>(engine.progress()), int);
+  EXPECT_TRUE(engine.progress());
+  EXPECT_EQ(runs, 3);
+}
+
 TEST(ProgressWork, WhatGoesWithItMayCallTheEngine) {
   World world{{.processes = 1}};
   Engine& engine = world.engine(0);
