@@ -3,7 +3,6 @@
 import dataclasses
 import os
 import pathlib
-import shutil
 
 from jobs import App, Job
 from launchers import LAUNCHERS, NONE, OWN_LAUNCHER
@@ -60,15 +59,13 @@ def _launched(job: Job, place: Place) -> list[str]:
 
 
 def missing_launcher(job: Job) -> str:
-    """The launcher's program where this machine does not have it, else nothing."""
-    if job.launcher == NONE or shutil.which(LAUNCHERS[job.launcher].program):
-        return ""
-    return LAUNCHERS[job.launcher].program
+    """The program of the launcher that this machine lacks, else nothing."""
+    return "" if job.launcher == NONE else LAUNCHERS[job.launcher].missing()
 
 
 def command_of(job: Job, place: Place) -> list[str]:
     words = _program_words(job, job.apps[0], place) if job.launcher == NONE else _launched(job, place)
-    if job.nodes > 1 or job.cluster:
+    if job.nodes > 1 or job.cluster or (job.launcher != NONE and LAUNCHERS[job.launcher].in_nodes):
         # What a job leaves that ends badly goes with the nodes' file systems.
         clean = [] if job.ends_badly else ["--expect-clean", "intersession*"]
         words = [str(_TESTS / "cluster" / "cluster"), "--nodes", str(job.nodes), *clean, *NODE_OPTIONS.get(job.transport, []), *job.cluster,

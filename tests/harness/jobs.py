@@ -8,7 +8,8 @@ A table [[job]] describes what runs and what must come out. Columns that take a 
     processes  how many; default 1
     library    how Intersession gets in: "linked", "preloaded", or "none" (the MPI below alone); default "linked"
     nodes      1 is this machine under its own mpirun, more are simulated (tests/cluster); default 1
-    launcher   "mpirun" (Open MPI's), "hydra" (MPICH's mpiexec) or "none" (started directly);
+    launcher   "mpirun" (Open MPI's), "hydra" (MPICH's mpiexec), "slurm_pmi2" or "slurm_pmix" (srun of a Slurm that the job
+               starts, tests/slurm; one application, and the nodes are simulated) or "none" (started directly);
                default the substrate's own
     transport  how the messages of sessions go, a row of transports.py; default "auto"
 

@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The launchers of the matrix as data: what differs between their command lines."""
 import dataclasses
+import os
+import pathlib
+import shutil
 from typing import Callable
+
+_TESTS = pathlib.Path(__file__).resolve().parent.parent
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,10 +24,25 @@ class Launcher:
     # The script in the build's bin/ that runs this launcher with our library preloaded; without one the library is
     # preloaded by a variable of each application.
     preloading: str = ""
+    # Other programs that it needs.
+    needs: tuple[str, ...] = ()
+    # True if it runs inside the simulated nodes of tests/cluster, also if there is one.
+    in_nodes: bool = False
 
     def start(self) -> list[str]:
         """The words in front of a job's own, for a script that starts jobs by itself."""
         return ["env", *(f"{name}={value}" for name, value in self.environment.items()), self.program, *self.options]
+
+    def missing(self) -> str:
+        """The first program that this machine lacks, else nothing. Daemons are in folders that not every PATH has."""
+        path = os.environ.get("PATH", "") + ("" if not self.needs else ":/usr/sbin:/sbin")
+        return next((name for name in (self.program, *self.needs) if not shutil.which(name, path=path)), "")
+
+
+def _slurm(plugin: str) -> Launcher:
+    """A Slurm that lives as long as the job (tests/slurm)."""
+    return Launcher(str(_TESTS / "slurm" / "srun"), lambda name, value: ["-env", name, value], (f"--mpi={plugin}",),
+                    {"round_the_nodes": ("--distribution=cyclic",)}, needs=("slurmctld", "slurmd", "srun"), in_nodes=True)
 
 
 LAUNCHERS = {
@@ -38,6 +58,8 @@ LAUNCHERS = {
         "mpiexec.hydra", lambda name, value: ["-env", name, value],
         words={"round_the_nodes": ("-ppn", "1"), "survivors_go_on": ("-disable-auto-cleanup",),
                "over_a_port": ("-pmi-port",)}),
+    "slurm_pmi2": _slurm("pmi2"),
+    "slurm_pmix": _slurm("pmix"),
 }
 # The job's one process is started directly.
 NONE = "none"

@@ -22,7 +22,8 @@ _RUN_JOB = pathlib.Path(__file__).resolve().parent.parent / "run-job"
 def shell(script: str, **fields: object) -> str:
     """A table of one job that runs a shell script without a launcher."""
     fields = {"launcher": "none", **fields}
-    lines = [f"{key} = {value if isinstance(value, (int, list)) else repr(value)}" for key, value in fields.items()]
+    lines = [f"{key} = {value if isinstance(value, (int, list)) or str(value).startswith('{') else repr(value)}"
+             for key, value in fields.items()]
     return "\n".join(["[[job]]", 'name = "job"', 'program = "/bin/sh"', 'library = "none"',
                       f"arguments = ['-c', '''{script}''']", *lines])
 
@@ -100,6 +101,33 @@ class RunJob(unittest.TestCase):
     def test_missing_launcher_skips(self) -> None:
         with unittest.mock.patch.dict(os.environ, PATH="/nowhere"):
             self.expect(shell('echo "test passed"', launcher="hydra"), 77, "skipped: mpiexec.hydra is not installed")
+
+    def run_under_slurm(self, script: str, **fields: object) -> tuple[int, str]:
+        code, output = self.run_job(shell(script, launcher="slurm_pmi2", processes=2, **fields))
+        if code == 77:
+            self.skipTest(output)
+        return code, output
+
+    def test_job_under_slurm(self) -> None:
+        table = {"environment": "{ A = \"b c\" }"}
+        script = 'echo "on $(hostname)"; test "$PMI_SIZE" = 2 && test "$A" = "b c" && echo "test passed"'
+        code, output = self.run_under_slurm(script, nodes=2, launch=["round_the_nodes"], **table)
+        self.assertEqual(code, 0, output)
+        self.assertRegex(output, "(?m)^on node0$")
+        self.assertRegex(output, "(?m)^on node1$")
+
+    def test_exit_code_under_slurm(self) -> None:
+        code, output = self.run_under_slurm('echo "test passed"; test "$PMI_RANK" = 0 || exit 3')
+        self.assertEqual(code, 1, output)
+        self.assertRegex(output, "exit code 3, expected 0")
+
+    def test_hanging_job_under_slurm_leaves_no_daemon(self) -> None:
+        code, output = self.run_under_slurm("sleep 1000; true", timeout=8)
+        self.assertEqual(code, 1, output)
+        self.assertEqual(len(re.findall("=== stacks of [0-9]+: sleep 1000", output)), 2, output)
+        self.assertRegex(output, r"=== stacks of [0-9]+: \S*slurmctld")
+        for pid in re.findall("=== stacks of ([0-9]+):", output):
+            self.assert_gone(int(pid))
 
     def test_exit_code(self) -> None:
         self.expect(shell('echo "test passed"; exit 3'), 1, "exit code 3, expected 0")
