@@ -118,6 +118,13 @@ class Bootstrap {
   virtual Counts counts() const = 0;
 };
 
+/// What is known of the world model of the MPI library below when it starts.
+struct WorldModel {
+  bool speaks_pmi1 = true;        ///< the library is a client of PMI-1 itself where the launcher speaks it
+  bool sessions_may_come = true;  ///< on another thread, before MPI_Init has returned
+  double seconds = 30;            ///< to wait for the launcher
+};
+
 /// What must last until the operating-system process ends, whatever Bootstraps come and go in it.
 class ProcessLife {
  public:
@@ -133,12 +140,12 @@ class ProcessLife {
 
   /// Before MPI_Init and MPI_Init_thread. From here on the process's end is the library's affair: no good-bye is said for a
   /// process that ends without MPI_Finalize.
-  virtual void before_world_starts() {}
+  virtual void before_world_starts(const WorldModel&) {}
   /// After either has returned, whatever it returned.
   virtual void after_world_started() {}
   /// Before MPI_Finalize: the library's good-bye to the launcher is held back, so that Bootstraps work after it; the launcher hears
-  /// it when this object goes.
-  virtual void before_world_ends() {}
+  /// it when this object goes. Waits for the launcher at most `seconds`.
+  virtual void before_world_ends(double /*seconds*/) {}
   /// After MPI_Finalize has returned.
   virtual void after_world_ended() {}
 };

@@ -14,6 +14,7 @@
 #include "shim/base/own_thread.hpp"
 #include "shim/base/settings.hpp"
 #include "shim/intercept/forked.hpp"
+#include "shim/intercept/abi/library.hpp"
 #include "shim/intercept/launcher_of_world.hpp"
 #include "shim/intercept/native/references.hpp"
 #include "shim/intercept/objects.hpp"
@@ -157,6 +158,17 @@ bootstrap::ProcessLife* life_of(Keeper& kept) {
   return life.get();
 }
 
+/// A session has been there, or the program refers to them.
+bool sessions_may_come() {
+  return any_object_made() || program_refers_to("MPI_Session_init") || program_refers_to("PMPI_Session_init");
+}
+
+/// How long a call of the world model waits for the launcher.
+double launcher_seconds() {
+  const auto settings = base::read_settings();
+  return settings ? settings->ready_timeout : base::Settings().ready_timeout;
+}
+
 void warn_of_misspelt_settings(Process& process) {
   static std::atomic<bool> has_looked{false};  // once a program; pairs with nothing
   if (process.bootstrap().job().rank != 0 || has_looked.exchange(true, std::memory_order_relaxed)) return;
@@ -248,7 +260,7 @@ WorldStart::WorldStart() {
   auto* of_launcher = life_of(kept);
   if (of_launcher == nullptr) return;
   life_ = {factories_of(kept).life, of_launcher};
-  life_->before_world_starts();
+  life_->before_world_starts({.speaks_pmi1 = abi::kSpeaksPmi1, .sessions_may_come = sessions_may_come(), .seconds = launcher_seconds()});
 }
 
 WorldStart::~WorldStart() {
@@ -259,8 +271,8 @@ void world_ends() {
   std::shared_ptr<Life> life;  // dropped after the lock
   Keeper& kept = keeper();
   std::lock_guard lock(kept.mutex);
-  if (!any_object_made() && !program_refers_to("MPI_Session_init") && !program_refers_to("PMPI_Session_init")) return;
-  if (auto* of_launcher = life_of(kept)) of_launcher->before_world_ends();
+  if (!sessions_may_come()) return;
+  if (auto* of_launcher = life_of(kept)) of_launcher->before_world_ends(launcher_seconds());
   life = kept.life.lock();
   if (life) life->world_ends();
 }

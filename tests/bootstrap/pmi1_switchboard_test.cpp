@@ -405,9 +405,9 @@ TEST_F(Pmi1Switchboard, TheWorldsEndIsHeldBackWithoutABootstrap) {
   make(1);
   ProcessLife& life = *processes[0]->life;
   auto client = guest(0);
-  life.before_world_starts();
+  life.before_world_starts({});
   greet(client);
-  life.before_world_ends();
+  life.before_world_ends(10);
   EXPECT_EQ(client.ask("cmd=finalize"), "cmd=finalize_ack");
   ::shutdown(server->end(0), SHUT_RDWR);
   ::close(server->end(0));
@@ -433,9 +433,9 @@ TEST_F(Pmi1Switchboard, WhatIsOnlySaidToTakeATurnIsTakenBack) {
 TEST_F(Pmi1Switchboard, AWorldThatEndsWithoutABootstrapEverSaysGoodbyeInTheEnd) {
   make(1);
   auto client = guest(0);
-  processes[0]->life->before_world_starts();
+  processes[0]->life->before_world_starts({});
   greet(client);
-  processes[0]->life->before_world_ends();
+  processes[0]->life->before_world_ends(10);
   EXPECT_EQ(client.ask("cmd=finalize"), "cmd=finalize_ack");
   processes[0]->life->after_world_ended();
   processes.clear();
@@ -444,7 +444,7 @@ TEST_F(Pmi1Switchboard, AWorldThatEndsWithoutABootstrapEverSaysGoodbyeInTheEnd) 
 
 TEST_F(Pmi1Switchboard, NoGoodbyeForAWorldThatIsNotFinalized) {
   make(1);
-  processes[0]->life->before_world_starts();
+  processes[0]->life->before_world_starts({});
   auto client = guest(0);
   greet(client);
   processes[0]->open();

@@ -60,6 +60,9 @@ static void world_model(int salt) {
   expect_state(1, 1);
 }
 
+/* The program refers to sessions and begins none. */
+static void world_alone(void) { world_model(1); }
+
 /* The states of the world model are no affair of sessions (MPI-4.1 §11.4.1). */
 static void never(void) {
   expect_state(0, 0);
@@ -216,7 +219,7 @@ int main(int argc, char **argv) {
   static const struct {
     const char *name;
     void (*run)(void);
-  } scenarios[] = {{"never", never},     {"before", before},   {"after", after},     {"beside", beside},
+  } scenarios[] = {{"world_alone", world_alone}, {"never", never},     {"before", before},   {"after", after},     {"beside", beside},
                    {"across", across},   {"outlive", outlive}, {"overlap", overlap}, {"threads", threads},
                    {"threads_beside", threads_beside},
                    {"while_starting", while_starting}, {"crossing", crossing},       {"either_first", either_first}};

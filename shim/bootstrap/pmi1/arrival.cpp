@@ -60,13 +60,14 @@ base::Result<std::string> read_from_launcher(int real, LineBuffer& buffer, doubl
   }
 }
 
-base::Result<std::vector<std::string>> take_turn(int real, LineBuffer& buffer, double seconds) {
+base::Result<Turn> take_turn(int real, LineBuffer& buffer, bool must_greet, double seconds) {
   const std::string token = "intersession.turn." + std::to_string(::getpid()) + "." + std::to_string(base::now_ns());
-  const std::array<std::pair<std::string, std::string>, 4> steps = {{
-      {request("init", {{"pmi_version", "1"}, {"pmi_subversion", "1"}}), "response_to_init"},
+  std::vector<std::pair<std::string, std::string>> steps = {
       {request("publish_name", {{"service", token}, {"port", token}}), "publish_result"},
       {request("lookup_name", {{"service", token}}), "lookup_result"},
-      {request("unpublish_name", {{"service", token}}), "unpublish_result"}}};
+      {request("unpublish_name", {{"service", token}}), "unpublish_result"}};
+  if (must_greet)
+    steps.emplace(steps.begin(), request("init", {{"pmi_version", "1"}, {"pmi_subversion", "1"}}), "response_to_init");
   std::vector<Line> lines;
   std::vector<std::string> texts;
   // Only the answer of the look-up tells ours from the guest's; it comes after all of the guest's.
@@ -83,14 +84,20 @@ base::Result<std::vector<std::string>> take_turn(int real, LineBuffer& buffer, d
       texts.push_back(std::move(got));
     }
   }
+  Turn turn;
+  const auto last_of = [&](std::string_view command) {
+    const auto last = std::find_if(lines.rbegin(), lines.rend(), [&](const Line& line) { return line.command() == command; });
+    return lines.rend() - last - 1;  // -1: there is none
+  };
+  if (const auto index = last_of("response_to_init"); index >= 0) turn.greeting = texts[static_cast<std::size_t>(index)];
   // Of each kind that we asked for, the last is ours.
   for (const auto& step : steps) {
-    const auto last = std::find_if(lines.rbegin(), lines.rend(), [&](const Line& line) { return line.command() == step.second; });
-    const auto index = lines.rend() - last - 1;
+    const auto index = last_of(step.second);
     lines.erase(lines.begin() + index);
     texts.erase(texts.begin() + index);
   }
-  return texts;
+  turn.for_guest = std::move(texts);
+  return turn;
 }
 
 }  // namespace shim::bootstrap::pmi1

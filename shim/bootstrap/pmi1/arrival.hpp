@@ -2,6 +2,7 @@
 // Coming into a conversation that another thread may be having with the launcher at this moment.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,13 +10,19 @@
 
 namespace shim::bootstrap::pmi1 {
 
-/// What the guest had asked before us is answered when this returns, unless it waits for other processes: the answers are the
-/// result, in order; what came after them is in the buffer. `real`: the launcher's socket, which nobody else reads now.
+struct Turn {
+  std::vector<std::string> for_guest;   ///< answers to what the guest had asked, in order
+  std::optional<std::string> greeting;  ///< the answer to init, ours or the guest's, if it was among them
+};
+
+/// What the guest had asked before us is answered when this returns, unless it waits for other processes; what came after the
+/// answers is in the buffer. `real`: the launcher's socket, which nobody else reads now.
 ///
-/// The launcher answers a process's requests in order, those that go to mpiexec too, so we ask things whose answers we know: init,
-/// which may be said again, and a name that nobody else has, published, looked up and taken back. What comes besides is the guest's.
+/// The launcher answers a process's requests in order, those that go to mpiexec too, so we ask things whose answers we know: a name
+/// that nobody else has, published, looked up and unpublished. What comes besides is the guest's. must_greet: no client has sent
+/// init yet, so it is sent first; Slurm's server never answers a second one.
 /// Errors: other (no answer in time, connection closed, not PMI-1).
-base::Result<std::vector<std::string>> take_turn(int real, LineBuffer& buffer, double seconds);
+base::Result<Turn> take_turn(int real, LineBuffer& buffer, bool must_greet, double seconds);
 
 /// Writes all of it. Errors: other, naming the launcher.
 base::Status write_to_launcher(int real, std::string_view text);

@@ -57,29 +57,45 @@ base::Status Connection::find_place(double seconds) {
   return {};
 }
 
-/// Over PMI_PORT whoever comes first makes the connection, and the other must find it. MPI_Init makes its own early, before it waits
-/// for other processes.
-void Connection::let_library_connect(std::unique_lock<std::mutex>& lock) {
-  if (surroundings_.descriptor || way_) return;
+/// MPI_Init makes its connection (PMI_PORT) and sends its init early, before it waits for other processes. Over PMI_PORT whichever
+/// client comes first makes the connection, and the other must find it. With a board in place the library's init is seen.
+void Connection::let_library_begin(std::unique_lock<std::mutex>& lock) {
+  if (board_ || (way_ && !surroundings_.descriptor)) return;
   world_has_started_.wait_for(lock, std::chrono::duration<double>(ProcessLife::kWorldStartSeconds), [this] { return !world_is_starting_; });
 }
 
 base::Result<std::unique_ptr<Use>> Connection::use(double seconds) {
   std::unique_lock lock(mutex_);
-  let_library_connect(lock);
+  let_library_begin(lock);
+  return use(seconds, false);
+}
+
+base::Result<std::unique_ptr<Use>> Connection::use(double seconds, bool library_is_silent) {
   SHIM_TRY(find_place(seconds));
   if (!board_ || !board_->enter()) {
     drop_board();
-    SHIM_TRY_ASSIGN(board_, Switchboard::put_in_place(*way_, interruption_, seconds));
+    const bool has_begun = !library_is_silent && model_.speaks_pmi1 && (world_is_starting_ || has_world_started_);
+    SHIM_TRY_ASSIGN(board_, Switchboard::put_in_place(*way_, interruption_, {greeting_, has_begun, library_is_silent}, seconds));
   }
   return std::make_unique<Use>(shared_from_this(), *board_);
+}
+
+base::Result<std::unique_ptr<Use>> Connection::watch_start(double seconds) {
+  std::lock_guard lock(mutex_);
+  if (!model_.speaks_pmi1 || !surroundings_.descriptor) return std::unique_ptr<Use>();
+  const Greeting greeting = board_ ? board_->greeting() : greeting_;
+  const bool must_answer_init = greeting.answer && !greeting.is_repeatable;
+  const bool may_meet_session = !greeting.answer && model_.sessions_may_come && !is_single_threaded();
+  if (!must_answer_init && !may_meet_session) return std::unique_ptr<Use>();
+  return use(seconds, true);
 }
 
 base::Result<const JobFacts*> Connection::facts(Use& use, double seconds) {
   std::lock_guard lock(mutex_);
   if (!facts_) {
     owes_finalize_ = true;  // from the first word on
-    SHIM_TRY_ASSIGN(facts_, read_job(use, *way_->position, seconds));
+    SHIM_TRY_ASSIGN(facts_, read_job(use, *way_->position, use.has_unseen_greeting(), seconds));
+    if (facts_->takes_second_init) use.allow_second_init();
   }
   return &*facts_;
 }
@@ -94,11 +110,13 @@ void Connection::leave() {
 void Connection::drop_board() {
   if (!board_) return;
   owes_finalize_ = owes_finalize_ || board_->has_held_finalize();
+  greeting_ = board_->greeting();
   board_.reset();
 }
 
-void Connection::world_starts() {
+void Connection::world_starts(const WorldModel& model) {
   std::lock_guard lock(mutex_);
+  model_ = model;
   world_is_starting_ = world_is_active_ = true;
   if (way_ && way_->is_made_here) tell_library(*way_);
 }
@@ -106,6 +124,7 @@ void Connection::world_starts() {
 void Connection::world_started() {
   std::lock_guard lock(mutex_);
   world_is_starting_ = false;
+  has_world_started_ = true;
   world_has_started_.notify_all();
 }
 

@@ -30,6 +30,8 @@ class Use {
   /// A request that has no answer.
   void tell(const std::string& request);
   bool has_lost_launcher() const;
+  bool has_unseen_greeting() const { return board_.has_unseen_greeting(); }
+  void allow_second_init() { board_.allow_second_init(); }
 
  private:
   const std::shared_ptr<Connection> connection_;
@@ -49,8 +51,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Asked once. Errors: those of read_job.
   base::Result<const JobFacts*> facts(Use& use, double seconds);
 
+  /// Between this and the end of the Use all that the library sends to the launcher passes through here, if it must: the launcher
+  /// has answered an init of ours and answers no second one, or a session may begin on another thread and has to know whether the
+  /// library has sent its own. Null: it need not. After world_starts, on the same thread. Errors: those of use().
+  base::Result<std::unique_ptr<Use>> watch_start(double seconds);
   /// From world_starts on the end of the conversation is the MPI library's affair, until world_ended.
-  void world_starts();
+  void world_starts(const WorldModel& model);
   void world_started();
   void world_ended();
   /// Says finalize, if that is for us to say: not where the MPI library's world is active, whose affair it is then. Once.
@@ -59,7 +65,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
  private:
   friend class Use;
-  void let_library_connect(std::unique_lock<std::mutex>& lock);
+  void let_library_begin(std::unique_lock<std::mutex>& lock);
+  base::Result<std::unique_ptr<Use>> use(double seconds, bool library_is_silent);
   base::Status find_place(double seconds);
   void leave();
   void drop_board();
@@ -72,6 +79,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Interruption interruption_;
   std::unique_ptr<Switchboard> board_;
   std::optional<JobFacts> facts_;
+  Greeting greeting_;  ///< of the last board, while there is none
+  WorldModel model_;
+  bool has_world_started_ = false;
   bool owes_finalize_ = false, world_is_starting_ = false, world_is_active_ = false, is_finished_ = false;
 };
 

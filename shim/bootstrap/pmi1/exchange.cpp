@@ -15,6 +15,8 @@ bool may_be_old(std::string_view kind) {
   return is_barrier(kind) || kind == "spawn_result";
 }
 
+constexpr std::string_view kAnswerToInit = "response_to_init";
+
 }  // namespace
 
 bool Exchange::must_wait(const Request& request, const std::list<Request>& ahead) const {
@@ -31,7 +33,23 @@ void Exchange::send(Request request) {
   open_.push_back(std::move(request));
 }
 
+void Exchange::note_greeting(std::string_view line) {
+  const auto answer = Line::parse(line);
+  if (answer && answer->command() == kAnswerToInit && answer->is_success()) greeting_.answer = line;
+}
+
+bool Exchange::is_answered_here(const Request& request) const {
+  if (request.kind != kAnswerToInit || !greeting_.answer) return false;
+  return request.question || !greeting_.is_repeatable;
+}
+
+void Exchange::answer_here(const Request& request) {
+  if (request.question) request.question->answer(Line::parse(*greeting_.answer));
+  else to_guest.append(*greeting_.answer).append("\n");
+}
+
 void Exchange::begin(Request request) {
+  if (is_answered_here(request)) return answer_here(request);
   if (must_wait(request, waiting_)) waiting_.push_back(std::move(request));
   else send(std::move(request));
 }
@@ -100,6 +118,7 @@ void Exchange::server_said(std::string_view line) {
   if (!answer)
     return break_off("the launcher has sent what is not PMI-1: \"" + shown(line) +
                      "\"; is the descriptor in PMI_FD really the launcher's?");
+  note_greeting(line);
   const std::string kind = kind_of(*answer);
   auto found = std::find_if(open_.begin(), open_.end(), [&](const Request& open) { return open.kind == kind; });
   if (found == open_.end()) {

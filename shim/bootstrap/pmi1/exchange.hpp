@@ -11,6 +11,12 @@
 
 namespace shim::bootstrap::pmi1 {
 
+/// What is known of cmd=init on a connection. Slurm's server answers one, whichever of two clients sends it; hydra answers each.
+struct Greeting {
+  std::optional<std::string> answer;  ///< the launcher's, without its newline; nothing if it was not seen
+  bool is_repeatable = false;         ///< the launcher answers init again
+};
+
 /// Two ask the same launcher: we, and the *guest*, the client inside the MPI library below, which believes to be alone. The
 /// launcher's answers do not name their requests, but their kinds (Line's kind_of), and those of one kind come in the order in
 /// which they were asked for. Two requests of one kind, one of them ours, may still be answered by different daemons, so the second
@@ -20,6 +26,8 @@ namespace shim::bootstrap::pmi1 {
 /// Bookkeeping only: whoever owns it moves the bytes, and locks.
 class Exchange {
  public:
+  explicit Exchange(Greeting greeting = {}) : greeting_(std::move(greeting)) {}
+
   /// From us. Sent when its turn comes; a question whose asker is gone by then is not sent.
   void ask(QuestionPtr question);
   /// Whole lines without their newlines.
@@ -44,6 +52,12 @@ class Exchange {
   /// The guest has ended its conversation, and we have answered in place of the launcher.
   bool has_held_finalize() const { return held_finalize_; }
 
+  /// An init whose answer is known is answered from here, and not sent; the guest's is sent if the launcher answers it again.
+  const Greeting& greeting() const { return greeting_; }
+  /// Record an answer to init that was read before this object saw it.
+  void note_greeting(std::string_view line);
+  void allow_second_init() { greeting_.is_repeatable = true; }
+
  private:
   struct Request {
     std::string kind;      ///< of its answer
@@ -52,12 +66,15 @@ class Exchange {
   };
   bool must_wait(const Request& request, const std::list<Request>& ahead) const;
   void begin(Request request);
+  bool is_answered_here(const Request& request) const;
+  void answer_here(const Request& request);
   void send(Request request);
   void send_waiting();
   void unclaimed(const std::string& kind, std::string_view line);
   void reject(std::string_view line);
 
   std::list<Request> open_, waiting_;
+  Greeting greeting_;
   bool in_several_ = false;  ///< the guest is in the midst of a request of several lines
   bool unseen_ = false;
   bool held_finalize_ = false;

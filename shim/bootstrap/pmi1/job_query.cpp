@@ -45,17 +45,27 @@ base::Result<std::uint32_t> greet(Use& use, double seconds) {
                                       " on PMI_FD, and Intersession PMI 1: use mpiexec.hydra, or srun --mpi=pmi2 or --mpi=pmix");
 }
 
+/// True for hydra and its derivatives, which answer init as often as it is sent; Slurm's server never answers a second one.
+bool is_name_of_hydra(std::string_view kvs) { return kvs.starts_with("kvs_"); }
+
 }  // namespace
 
-base::Result<JobFacts> read_job(Use& use, Position position, double seconds) {
+base::Result<JobFacts> read_job(Use& use, Position position, bool library_has_begun, double seconds) {
   JobFacts facts;
-  SHIM_TRY_ASSIGN(const std::uint32_t subversion, greet(use, seconds));
-  facts.has_group_barrier = subversion >= 2;
+  std::uint32_t subversion = 1;
+  if (!library_has_begun) {
+    SHIM_TRY_ASSIGN(subversion, greet(use, seconds));
+  }
   SHIM_TRY_ASSIGN(const Line maxes, ask(use, request("get_maxes"), seconds));
   facts.port_limit = std::clamp<std::size_t>(maxes.number("vallen_max").value_or(0), kShortestPort + 1, kLongestPort + 1) - 1;
   SHIM_TRY_ASSIGN(const Line name, ask(use, request("get_my_kvsname"), seconds));
   const std::string kvs(name.value("kvsname").value_or(""));
   if (kvs.empty()) return Error(ErrorClass::other, "the launcher does not say what the job is called (get_my_kvsname)");
+  facts.takes_second_init = is_name_of_hydra(kvs);
+  if (library_has_begun && facts.takes_second_init) {
+    SHIM_TRY_ASSIGN(subversion, greet(use, seconds));
+  }
+  facts.has_group_barrier = subversion >= 2;
   facts.job = {kvs, position.rank, position.size};
   SHIM_TRY_ASSIGN(const Line mapping, ask(use, request("get", {{"kvsname", kvs}, {"key", "PMI_process_mapping"}}), seconds));
   SHIM_TRY_ASSIGN(facts.node_map,

@@ -17,16 +17,18 @@ class KeptConnection final : public ProcessLife {
   explicit KeptConnection(Surroundings surroundings) : connection(std::make_shared<Connection>(std::move(surroundings))) {}
   ~KeptConnection() override;
 
-  void before_world_starts() override;
+  void before_world_starts(const WorldModel& model) override;
   void after_world_started() override;
-  void before_world_ends() override;
+  void before_world_ends(double seconds) override;
   void after_world_ended() override;
 
   const std::shared_ptr<Connection> connection;
 
  private:
   const FailureNotice notice_;
-  std::unique_ptr<Use> for_the_end_;  ///< while the MPI library says its finalize
+  WorldModel model_;
+  std::unique_ptr<Use> for_the_start_;  ///< while the MPI library sends its init
+  std::unique_ptr<Use> for_the_end_;    ///< while the MPI library sends its finalize
 };
 
 }  // namespace shim::bootstrap::pmi1

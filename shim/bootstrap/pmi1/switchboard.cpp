@@ -38,12 +38,18 @@ Received receive(int descriptor, LineBuffer& buffer, int flags) {
   return Received::something;
 }
 
-Switchboard::Switchboard(Place& place, Interruption& interruption, double seconds)
-    : place_(place), interruption_(interruption), seconds_(seconds), is_alone_(is_single_threaded()) {}
+Switchboard::Switchboard(Place& place, Interruption& interruption, Conversation conversation, double seconds)
+    : place_(place),
+      interruption_(interruption),
+      seconds_(seconds),
+      library_has_begun_(conversation.library_has_begun),
+      is_alone_(conversation.library_is_silent || is_single_threaded()),
+      exchange_(std::move(conversation.greeting)) {}
 
-base::Result<std::unique_ptr<Switchboard>> Switchboard::put_in_place(Way& way, Interruption& interruption, double seconds) {
+base::Result<std::unique_ptr<Switchboard>> Switchboard::put_in_place(Way& way, Interruption& interruption,
+                                                                     Conversation conversation, double seconds) {
   Place& place = way.place;
-  std::unique_ptr<Switchboard> board(new Switchboard(place, interruption, seconds));
+  std::unique_ptr<Switchboard> board(new Switchboard(place, interruption, std::move(conversation), seconds));
   board->has_guest_side_ = place.real_is_at_number() || place.pair_is_at_number();
   const auto real = place.real_end();
   if (!real) return launcher_closed();
@@ -74,9 +80,11 @@ base::Status Switchboard::take_place() {
 
 base::Status Switchboard::settle() {
   SHIM_TRY(interruption_.bring_readers_over(place_.number, seconds_));
-  SHIM_TRY_ASSIGN(const auto lines, take_turn(real_.get(), from_server_, seconds_));
-  for (const auto& line : lines) exchange_.to_guest += line + "\n";
-  if (lines.empty() && guest_waits_for_something()) exchange_.expect_unseen();
+  const bool must_greet = !exchange_.greeting().answer && !library_has_begun_;
+  SHIM_TRY_ASSIGN(const Turn turn, take_turn(real_.get(), from_server_, must_greet, seconds_));
+  if (turn.greeting) exchange_.note_greeting(*turn.greeting);
+  for (const auto& line : turn.for_guest) exchange_.to_guest += line + "\n";
+  if (turn.for_guest.empty() && guest_waits_for_something()) exchange_.expect_unseen();
   return {};
 }
 
@@ -125,6 +133,21 @@ bool Switchboard::has_gone() const {
 bool Switchboard::has_held_finalize() const {
   std::lock_guard lock(mutex_);
   return exchange_.has_held_finalize();
+}
+
+Greeting Switchboard::greeting() const {
+  std::lock_guard lock(mutex_);
+  return exchange_.greeting();
+}
+
+bool Switchboard::has_unseen_greeting() const {
+  std::lock_guard lock(mutex_);
+  return library_has_begun_ && !exchange_.greeting().answer;
+}
+
+void Switchboard::allow_second_init() {
+  std::lock_guard lock(mutex_);
+  exchange_.allow_second_init();
 }
 
 void Switchboard::ask(QuestionPtr question) {

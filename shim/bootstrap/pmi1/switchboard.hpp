@@ -48,13 +48,21 @@
 
 namespace shim::bootstrap::pmi1 {
 
+/// What is known of the conversation when a switchboard comes into it.
+struct Conversation {
+  Greeting greeting;
+  bool library_has_begun = false;  ///< the guest has sent init, or may have
+  bool library_is_silent = false;  ///< the guest has asked nothing so far, for certain
+};
+
 /// Thread-safe. Counts those who use it; the last one's leave() makes it go, at once or when the guest's request is answered.
 class Switchboard {
  public:
   /// With one user, the caller. `way` and `interruption` must outlive it and be nobody else's
   /// meanwhile; who this process is is asked if need be.
   /// Errors: other (as in arrival.hpp), those of the system.
-  static base::Result<std::unique_ptr<Switchboard>> put_in_place(Way& way, Interruption& interruption, double seconds);
+  static base::Result<std::unique_ptr<Switchboard>> put_in_place(Way& way, Interruption& interruption, Conversation conversation,
+                                                                 double seconds);
   /// Goes, whatever is open.
   ~Switchboard();
 
@@ -68,9 +76,14 @@ class Switchboard {
   void tell(const std::string& request);
   bool has_lost_launcher() const { return is_lost_.load(std::memory_order_relaxed); }
   bool has_held_finalize() const;
+  Greeting greeting() const;
+  /// The guest has sent init, and its answer was not seen.
+  bool has_unseen_greeting() const;
+  /// The launcher answers init again.
+  void allow_second_init();
 
  private:
-  Switchboard(Place& place, Interruption& interruption, double seconds);
+  Switchboard(Place& place, Interruption& interruption, Conversation conversation, double seconds);
   base::Status take_place();
   base::Status settle();
   bool guest_has_unread() const;
@@ -101,7 +114,8 @@ class Switchboard {
   Descriptor mine_;    ///< our side of the pair
   Descriptor alarm_;   ///< eventfd; wakes the thread
   bool has_guest_side_ = false;  ///< false where the number is somebody else's by now
-  bool is_alone_ = false;        ///< no other thread when it came: no guest in the midst of anything
+  const bool library_has_begun_;
+  const bool is_alone_;          ///< no guest was in the midst of anything when it came
   bool guest_has_closed_ = false;
   LineBuffer from_server_, from_guest_;
 

@@ -47,7 +47,7 @@ std::shared_ptr<Held> KeptInitialised::held_with(const Library& library) {
   return held_;
 }
 
-void KeptInitialised::before_world_ends() {
+void KeptInitialised::before_world_ends(double) {
   const auto library = load_library();
   if (library && library->initialized() != 0) held_with(*library)->hold();
 }

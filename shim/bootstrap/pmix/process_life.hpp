@@ -54,10 +54,10 @@ class KeptInitialised final : public ProcessLife {
   std::shared_ptr<Held> held_with(const Library& library);
   const std::shared_ptr<QuestionGate>& gate() const { return gate_; }
 
-  void before_world_starts() override { gate_->close_for(kWorldStartSeconds); }
+  void before_world_starts(const WorldModel&) override { gate_->close_for(kWorldStartSeconds); }
   void after_world_started() override { gate_->reopen(); }
   /// MPI_Finalize would be PMIx's end where no Bootstrap has been, and there is no second beginning (Held).
-  void before_world_ends() override;
+  void before_world_ends(double seconds) override;
 
  private:
   const std::shared_ptr<QuestionGate> gate_ = std::make_shared<QuestionGate>();

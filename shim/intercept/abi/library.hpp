@@ -8,5 +8,7 @@ namespace shim::intercept::abi {
 extern const char* const kWorldSizeVariable;
 /// Does its MPI_Wtime run before MPI_Init and after MPI_Finalize?
 extern const bool kClockAlwaysRuns;
+/// True if the library is a client of PMI-1 itself, on the descriptor that the launcher names.
+extern const bool kSpeaksPmi1;
 
 }  // namespace shim::intercept::abi

@@ -12,13 +12,13 @@ using namespace shim::bootstrap::launched;
 /// MPI_Init and MPI_Finalize as the border calls them.
 void start_world() {
   if (!life()) life() = make_process_life();
-  if (life()) life()->before_world_starts();
+  if (life()) life()->before_world_starts({});
   int provided = 0;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
   if (life()) life()->after_world_started();
 }
 void end_world() {
-  if (life()) life()->before_world_ends();
+  if (life()) life()->before_world_ends(30);
   MPI_Finalize();
   if (life()) life()->after_world_ended();
 }

@@ -7,5 +7,6 @@ namespace shim::intercept::abi {
 const Family& kFamily = kMpich;
 const char* const kWorldSizeVariable = "PMI_SIZE";
 const bool kClockAlwaysRuns = false;
+const bool kSpeaksPmi1 = true;
 
 }  // namespace shim::intercept::abi
