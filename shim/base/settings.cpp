@@ -117,7 +117,8 @@ Result<Settings> read(const AnyLookup& lookup) {
 }  // namespace
 
 std::span<const SettingRow> setting_rows() {
-  static const std::array rows = {
+  static const auto& rows = *new std::array{
+      // never destroyed: sessions may begin in the destructors of the program
 #define SETTING(name, type, default_value, help) SettingRow{variable_of(#name), #type, #default_value, help},
 #include "shim/base/settings.def"
 #undef SETTING

@@ -120,7 +120,7 @@ class Bootstrap {
 
 /// What is known of the world model of the MPI library below when it starts.
 struct WorldModel {
-  bool speaks_pmi1 = true;        ///< the library is a client of PMI-1 itself where the launcher speaks it
+  bool speaks_pmi1 = true;        ///< the library is a client of PMI-1, if the launcher speaks it
   bool sessions_may_come = true;  ///< on another thread, before MPI_Init has returned
   double seconds = 30;            ///< to wait for the launcher
 };
@@ -143,20 +143,34 @@ class ProcessLife {
   virtual void before_world_starts(const WorldModel&) {}
   /// After either has returned, whatever it returned.
   virtual void after_world_started() {}
-  /// Before MPI_Finalize: the library's good-bye to the launcher is held back, so that Bootstraps work after it; the launcher hears
-  /// it when this object goes. Waits for the launcher at most `seconds`.
+  /// Before MPI_Finalize: the library's good-bye to the launcher is held back, so that Bootstraps
+  /// work after it; the launcher hears it when this object goes. Waits for the launcher at most
+  /// `seconds`.
   virtual void before_world_ends(double /*seconds*/) {}
   /// After MPI_Finalize has returned.
   virtual void after_world_ended() {}
+
+  /// True if this object must go while the program's exit handlers run, because a library that it
+  /// uses does not outlive them; else it lasts until the destructors of the program have run, and
+  /// Bootstraps may come until then.
+  virtual bool ends_with_exit_handlers() const { return false; }
 };
 
-/// For a process whose MPI library may speak to the launcher before there is a Bootstrap: what Options.life is to hold from then
-/// on. Null where the launcher needs none. Looks at the environment and nothing else.
-std::unique_ptr<ProcessLife> make_process_life();
+/// What the environment says about the launcher of this process (launch_env.hpp).
+struct LaunchEnv;
+
+/// Read the environment. Do so once per operating-system process, and keep the result: a program
+/// that starts a job of its own removes the launcher's variables, and an MPI library that starts
+/// without a launcher sets such variables.
+std::shared_ptr<const LaunchEnv> read_launch_env();
+
+/// For a process whose MPI library may speak to the launcher before there is a Bootstrap: what
+/// Options.life is to hold from then on. Null if the launcher needs none.
+std::unique_ptr<ProcessLife> make_process_life(const LaunchEnv& env);
 
 /// Before open_bootstrap on another thread than the program's own: what the launcher's client puts into the environment is put there
 /// now, so that nobody meets a change of it who reads it meanwhile (setenv(3)).
-void settle_environment();
+void settle_environment(const LaunchEnv& env);
 
 /// Finds the launcher of this process: Open MPI's mpirun if it has started all processes on this node, PMIx if its environment is there,
 /// PMI-1 if its environment is there, else a world of one.
@@ -165,6 +179,7 @@ struct Options {
   double ready_timeout_s = 30;
   /// Filled by the first Bootstrap that needs it; the caller lets go of it when the process ends.
   std::unique_ptr<ProcessLife>* life = nullptr;
+  std::shared_ptr<const LaunchEnv> env;  ///< null: the environment is read now
   bool pmix_everywhere = false;  ///< also where mpirun's environment and folder would do
 };
 base::Result<std::unique_ptr<Bootstrap>> open_bootstrap(const Options& options);

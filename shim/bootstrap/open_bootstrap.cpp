@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/bootstrap/bootstrap.hpp"
+#include "shim/bootstrap/launch_env.hpp"
 #include "shim/bootstrap/mpirun/backend.hpp"
-#include "shim/bootstrap/mpirun/surroundings.hpp"
 #include "shim/bootstrap/pmi1/backend.hpp"
 #include "shim/bootstrap/pmi1/process_life.hpp"
 #include "shim/bootstrap/pmix/backend.hpp"
@@ -10,38 +10,35 @@
 
 namespace shim::bootstrap {
 
-namespace {
-
-/// Is it decided that this process speaks PMI-1? An MPI library that starts alone may put PMIx's variables into the environment
-/// afterwards, and they lead to nobody but itself.
-bool has_spoken_pmi1(const Options& options) {
-  return options.life != nullptr && dynamic_cast<const pmi1::KeptConnection*>(options.life->get()) != nullptr;
+std::shared_ptr<const LaunchEnv> read_launch_env() {
+  auto env = std::make_shared<LaunchEnv>();
+  env->has_pmix = pmix::has_launcher();
+  auto one_node = mpirun::Surroundings::of_process();
+  if (one_node && one_node->are_real()) env->one_node = std::move(one_node);
+  env->pmi1 = pmi1::Surroundings::of_process();
+  return env;
 }
 
-}  // namespace
-
 base::Result<std::unique_ptr<Bootstrap>> open_bootstrap(const Options& options) {
+  const auto env = options.env != nullptr ? options.env : read_launch_env();
   // srun may offer both; PMIx knows more.
-  if (pmix::has_launcher() && !has_spoken_pmi1(options)) {
-    auto surroundings = options.pmix_everywhere ? std::nullopt : mpirun::Surroundings::of_process();
-    if (surroundings && surroundings->are_real()) return std::unique_ptr<Bootstrap>(new mpirun::Backend(*std::move(surroundings)));
+  if (env->has_pmix) {
+    if (env->one_node && !options.pmix_everywhere)
+      return std::unique_ptr<Bootstrap>(new mpirun::Backend(*env->one_node));
     SHIM_TRY_ASSIGN(const auto library, pmix::load_library());
     return pmix::Backend::open(library, options);
   }
-  if (auto surroundings = pmi1::Surroundings::of_process(); surroundings.name_launcher())
-    return pmi1::Backend::open(surroundings, options);
+  if (env->pmi1.name_launcher()) return pmi1::Backend::open(env->pmi1, options);
   return open_singleton();
 }
 
-std::unique_ptr<ProcessLife> make_process_life() {
-  if (pmix::has_launcher()) return std::make_unique<pmix::KeptInitialised>();
-  auto surroundings = pmi1::Surroundings::of_process();
-  if (!surroundings.name_launcher()) return nullptr;
-  return std::make_unique<pmi1::KeptConnection>(std::move(surroundings));
+std::unique_ptr<ProcessLife> make_process_life(const LaunchEnv& env) {
+  if (env.has_pmix) return std::make_unique<pmix::KeptInitialised>();
+  return env.pmi1.name_launcher() ? std::make_unique<pmi1::KeptConnection>(env.pmi1) : nullptr;
 }
 
-void settle_environment() {
-  if (pmix::has_launcher()) pmix::settle_environment();
+void settle_environment(const LaunchEnv& env) {
+  if (env.has_pmix) pmix::settle_environment();
 }
 
 base::Result<base::LoadedLibrary> find_pmix_library() { return pmix::describe_library(); }

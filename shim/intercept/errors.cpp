@@ -3,11 +3,17 @@
 
 #include <unistd.h>
 
+#include <chrono>
+#include <cstdio>
 #include <cstdlib>
+#include <future>
 #include <optional>
+#include <system_error>
+#include <thread>
 
 #include "shim/base/log.hpp"
 #include "shim/base/settings.hpp"
+#include "shim/base/signals_blocked.hpp"
 #include "shim/intercept/abi/codes.hpp"
 #include "shim/intercept/abi/predefined.hpp"
 #include "shim/intercept/forked.hpp"
@@ -29,7 +35,23 @@ struct LastError {
   int code = MPI_SUCCESS;
   std::string text;
 };
-thread_local LastError last_error;
+/// The last error of this thread. exit(3) destroys it before the program's destructors run, which
+/// may call MPI: then it is made anew.
+class LastErrorOfThread {
+ public:
+  ~LastErrorOfThread() { delete std::exchange(kept_, nullptr); }
+  void set(int code, const std::string& text) {
+    if (kept_ == nullptr) kept_ = new LastError;
+    *kept_ = {code, text};
+  }
+  std::string text_of(int code) const {
+    return kept_ != nullptr && kept_->code == code ? kept_->text : std::string();
+  }
+
+ private:
+  LastError* kept_ = nullptr;
+};
+thread_local constinit LastErrorOfThread last_error;
 
 /// Whom an error concerns: a handler with the object it is called for, or an object of the substrate with a handler of its own.
 struct Target {
@@ -194,7 +216,7 @@ void raise(const Target& target, int code, const std::string& text) {
 
 int fail_at(const Target& target, const char* function, int code, std::string_view name, const std::string& what) {
   std::string text = std::string(function) + ": " + what;
-  last_error = {code, text};
+  last_error.set(code, text);
   raise(target, code, std::string(name) + ": " + text + (target.is_initial ? kInitialHandlerHint : ""));
   return code;
 }
@@ -207,6 +229,35 @@ std::string name_of(int code) {
 int fail_at(const Target& target, const char* function, const base::Error& error) {
   const int code = error.origin() == base::Origin::user ? error.foreign_code() : abi::code_of(error.error_class());
   return fail_at(target, function, code, name_of(code), error.text());
+}
+
+/// Flush stdout and stderr unless another thread holds their locks, then all streams; that waits
+/// for a thread that reads from one.
+void flush_each_stream() {
+  for (FILE* stream : {stdout, stderr}) {
+    if (ftrylockfile(stream) != 0) continue;
+    fflush_unlocked(stream);
+    funlockfile(stream);
+  }
+  std::fflush(nullptr);
+}
+
+/// Flush the program's streams, as exit(3) would, on another thread: a stream may be locked, or a
+/// pipe full, for ever.
+void flush_streams() {
+  constexpr auto kLongest = std::chrono::milliseconds(500);
+  auto is_over = std::make_shared<std::promise<void>>();
+  auto end = is_over->get_future();
+  try {
+    base::SignalsBlocked blocked;
+    std::thread([is_over] {
+      flush_each_stream();
+      is_over->set_value();
+    }).detach();
+  } catch (const std::system_error&) {
+    return;  // there is no thread to be had
+  }
+  end.wait_for(kLongest);
 }
 
 // The user's own output is worth as much as ours when the job ends.
@@ -237,7 +288,9 @@ int call_handler(const Subject& subject, int code) {
   return MPI_SUCCESS;
 }
 
-std::string last_error_text(int code) { return last_error.code == code ? last_error.text : std::string(); }
+std::string last_error_text(int code) {
+  return last_error.text_of(code);
+}
 
 std::string who_am_i() {
   if (auto process = living_process()) return process->place().host + ":" + std::to_string(process->self().rank);
@@ -254,6 +307,7 @@ void print_error(const std::string& text) {
 }
 
 void end_job(const std::string& text, int code) {
+  flush_streams();
   print_error(text);
   if (is_forked_child()) _exit(exit_status(code));  // the job is the parent's
   auto process = living_process();
@@ -265,6 +319,7 @@ void end_job(const std::string& text, int code) {
 }
 
 void end_process(const std::string& text, int code) {
+  flush_streams();
   print_error(text);
   if (auto process = living_process()) process->leave_at_once();
   wait_for_the_launcher_to_read();

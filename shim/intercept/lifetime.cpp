@@ -99,8 +99,10 @@ struct Keeper {
   std::condition_variable ended;
   std::weak_ptr<Life> life;
   std::vector<std::weak_ptr<sessions::Session>> sessions;
-  std::optional<sessions::Factories> factories;  ///< from the first Process to the end of the program
-  int owner = 0;  ///< process id of that program, which differs in a child made by _Fork(3)
+  std::optional<sessions::Factories> factories;  ///< from the first Process on
+  bool has_let_go = false;  ///< the exit handlers have run, and with them what the launcher's
+                            ///< client can not outlive has ended
+  int owner = 0;  ///< process id of that program, which its forks are not
   bool world_is_up = false;  ///< from the substrate's start until it is about to end: it does not end while the mutex is held
   bool exists = false;  ///< from before the start of a Process to after its end, when the next may begin
 };
@@ -125,18 +127,40 @@ void say_exit(const sessions::Factories& factories) {
   if (const auto settings = base::read_settings()) (void)sessions::say_exit(*settings, factories);
 }
 
-/// At the end of the program: the launcher learns that this process ends as it should. A fabric that is still being opened would meet
-/// libraries that are already gone.
+/// As an exit handler: the launcher learns that this process ends as it should. A fabric that is
+/// still being opened would meet libraries that are already gone. Sessions may live, begin and end
+/// until the destructors of the program have run (end_of_program), unless the launcher's client
+/// ends here.
 void let_go() {
   std::shared_ptr<Life> life;  // these two are dropped after the lock
-  std::optional<sessions::Factories> last;
+  std::unique_ptr<bootstrap::ProcessLife> of_launcher;
   if (is_forked_child()) return;
   Keeper& kept = keeper();
   std::lock_guard lock(kept.mutex);
   life = kept.life.lock();
   if (life) life->finish_opening();
-  last.swap(kept.factories);
-  if (last && !life && kept.owner == ::getpid()) say_exit(*last);
+  if (!life && kept.owner == ::getpid()) say_exit(*kept.factories);
+  auto& kept_life = *kept.factories->life;
+  if (!kept_life || !kept_life->ends_with_exit_handlers()) return;
+  kept.has_let_go = true;
+  of_launcher = std::move(kept_life);
+}
+
+std::atomic<bool> has_factories{false};  // this library has begun something; pairs with nothing
+
+/// After the destructors of the program, which need this library. Waits for no thread: one that is
+/// inside a call of MPI stays there. What still lives is left to the kernel, but for the node's
+/// shared memory, which has a name.
+[[gnu::destructor]] void end_of_program() {
+  if (!has_factories.load(std::memory_order_relaxed)) return;
+  Keeper& kept = keeper();
+  std::unique_lock lock(kept.mutex, std::try_to_lock);
+  if (!lock || kept.owner != ::getpid()) return;
+  auto& life =
+      *new std::shared_ptr<Life>(kept.life.lock());  // never dropped: its end would wait for others
+  Process* process = life ? life->process_if_there() : nullptr;
+  if (process != nullptr) process->leave_at_once();
+  kept.factories->life->reset();
 }
 
 /// The caller holds the mutex.
@@ -146,21 +170,35 @@ sessions::Factories& factories_of(Keeper& kept) {
     kept.factories->phases = tool_listener();
     kept.owner = ::getpid();
     watch_forks();
+    has_factories.store(true, std::memory_order_relaxed);
     std::atexit(let_go);
   }
   return *kept.factories;
 }
 
-/// What is kept for the launcher; null where it needs nothing. The caller holds the mutex.
+/// What is kept for the launcher; null where it needs nothing, or no more. The caller holds the
+/// mutex.
 bootstrap::ProcessLife* life_of(Keeper& kept) {
-  auto& life = *factories_of(kept).life;
-  if (life == nullptr) life = bootstrap::make_process_life();
+  const auto& factories = factories_of(kept);
+  auto& life = *factories.life;
+  if (life == nullptr && !kept.has_let_go)
+    life = bootstrap::make_process_life(*factories.launch_env);
   return life.get();
+}
+
+/// The launcher's client has ended with the exit handlers.
+base::Error too_late() {
+  return base::Error(
+      base::ErrorClass::other,
+      "the program's exit handlers have run, and with them this process's connection to the "
+      "launcher has ended (PMIx_Finalize); begin the session before exit() or the return of "
+      "main()");
 }
 
 /// A session has been there, or the program refers to them.
 bool sessions_may_come() {
-  return any_object_made() || program_refers_to("MPI_Session_init") || program_refers_to("PMPI_Session_init");
+  return any_object_made() || program_refers_to("MPI_Session_init") ||
+         program_refers_to("PMPI_Session_init");
 }
 
 /// How long a call of the world model waits for the launcher.
@@ -186,8 +224,9 @@ Started start(const base::Settings& settings, sessions::Factories factories) {
 base::Result<std::shared_ptr<Life>> begin_life(Keeper& kept, std::optional<bool> beside) {
   SHIM_TRY_ASSIGN(base::Settings settings, base::read_settings());
   sessions::Factories& factories = factories_of(kept);
+  if (kept.has_let_go) return too_late();
   if (beside.value_or(settings.start_beside) && !kept.world_is_up) {
-    bootstrap::settle_environment();
+    bootstrap::settle_environment(*factories.launch_env);
     return std::make_shared<Life>([settings, factories] { return start(settings, factories); });
   }
   SHIM_TRY_ASSIGN(std::shared_ptr<Process> process, start(settings, factories));
@@ -260,7 +299,9 @@ WorldStart::WorldStart() {
   auto* of_launcher = life_of(kept);
   if (of_launcher == nullptr) return;
   life_ = {factories_of(kept).life, of_launcher};
-  life_->before_world_starts({.speaks_pmi1 = abi::kSpeaksPmi1, .sessions_may_come = sessions_may_come(), .seconds = launcher_seconds()});
+  life_->before_world_starts({.speaks_pmi1 = abi::kSpeaksPmi1,
+                              .sessions_may_come = sessions_may_come(),
+                              .seconds = launcher_seconds()});
 }
 
 WorldStart::~WorldStart() {

@@ -6,8 +6,13 @@ namespace shim::sessions {
 
 Factories Factories::standard() {
   Factories factories;
-  factories.bootstrap = [life = factories.life](const base::Settings& settings) {
-    return bootstrap::open_bootstrap({.ready_timeout_s = settings.ready_timeout, .life = life.get(), .pmix_everywhere = settings.bootstrap == "pmix"});
+  factories.launch_env = bootstrap::read_launch_env();
+  factories.bootstrap = [life = factories.life,
+                         env = factories.launch_env](const base::Settings& settings) {
+    return bootstrap::open_bootstrap({.ready_timeout_s = settings.ready_timeout,
+                                      .life = life.get(),
+                                      .env = env,
+                                      .pmix_everywhere = settings.bootstrap == "pmix"});
   };
   factories.fabric = [](const base::Settings& settings) {
     return transport::make_ofi(

@@ -60,6 +60,9 @@ struct Factories {
   std::shared_ptr<Lives> lives = std::make_shared<Lives>();
   /// What the launcher's client must keep until the operating-system process ends; holds null until something needs it.
   std::shared_ptr<std::unique_ptr<bootstrap::ProcessLife>> life = std::make_shared<std::unique_ptr<bootstrap::ProcessLife>>();
+  /// Where this process is in its job, found once: later changes of the environment do not count.
+  /// Null in tests.
+  std::shared_ptr<const bootstrap::LaunchEnv> launch_env;
   bool nodes_share_machine = false;  ///< those of a test
   /// Who is told of the phases of starts and creations; outlives all Process objects. Null: nobody.
   base::PhaseListener* phases = nullptr;

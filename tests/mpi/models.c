@@ -61,7 +61,9 @@ static void world_model(int salt) {
 }
 
 /* The program refers to sessions and begins none. */
-static void world_alone(void) { world_model(1); }
+static void world_alone(void) {
+  world_model(1);
+}
 
 /* The states of the world model are no affair of sessions (MPI-4.1 §11.4.1). */
 static void never(void) {
@@ -174,7 +176,7 @@ static void threads_beside(void) {
 
 /* Odd processes begin with a session, the others with the world model: no process's choice is another one's affair. */
 static void either_first(void) {
-  const int session_first = launchers_number("OMPI_COMM_WORLD_RANK", "PMI_RANK") % 2;
+  const int session_first = launchers_rank() % 2;
   MPI_Session own = session_first ? open_session() : MPI_SESSION_NULL;
   MUST(MPI_Init(NULL, NULL));
   if (!session_first) own = open_session();
@@ -206,7 +208,7 @@ static void while_starting(void) {
 static void crossing(void) {
   int provided;
   pthread_t other;
-  const int is_odd = launchers_number("OMPI_COMM_WORLD_RANK", "PMI_RANK") % 2;
+  const int is_odd = launchers_rank() % 2;
   if (is_odd) sessions_on_the_side(NULL);
   else EXPECT(pthread_create(&other, NULL, sessions_on_the_side, NULL) == 0, "no thread");
   MUST(MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided));
@@ -219,10 +221,19 @@ int main(int argc, char **argv) {
   static const struct {
     const char *name;
     void (*run)(void);
-  } scenarios[] = {{"world_alone", world_alone}, {"never", never},     {"before", before},   {"after", after},     {"beside", beside},
-                   {"across", across},   {"outlive", outlive}, {"overlap", overlap}, {"threads", threads},
+  } scenarios[] = {{"world_alone", world_alone},
+                   {"never", never},
+                   {"before", before},
+                   {"after", after},
+                   {"beside", beside},
+                   {"across", across},
+                   {"outlive", outlive},
+                   {"overlap", overlap},
+                   {"threads", threads},
                    {"threads_beside", threads_beside},
-                   {"while_starting", while_starting}, {"crossing", crossing},       {"either_first", either_first}};
+                   {"while_starting", while_starting},
+                   {"crossing", crossing},
+                   {"either_first", either_first}};
   for (size_t s = 0; argc == 2 && s < sizeof scenarios / sizeof scenarios[0]; ++s)
     if (strcmp(argv[1], scenarios[s].name) == 0) {
       scenarios[s].run();

@@ -30,8 +30,12 @@ int poll_timeout(base::Nanoseconds end) {
 }  // namespace
 
 base::Error launcher_closed() {
-  return Error(ErrorClass::other, "the launcher (mpiexec) has closed its connection to this process: it has ended, or the MPI library "
-                                  "below has ended the conversation for good (cmd=finalize)");
+  return Error(
+      ErrorClass::other,
+      "the launcher (mpiexec, srun) has closed its connection to this process: it has ended, or "
+      "the MPI library below or an earlier program of this rank has ended the conversation "
+      "(cmd=finalize), and PMI-1 allows one for each rank; start each program by a launcher, or "
+      "begin a session before MPI_Finalize");
 }
 
 base::Status write_to_launcher(int real, std::string_view text) {
@@ -67,7 +71,8 @@ base::Result<Turn> take_turn(int real, LineBuffer& buffer, bool must_greet, doub
       {request("lookup_name", {{"service", token}}), "lookup_result"},
       {request("unpublish_name", {{"service", token}}), "unpublish_result"}};
   if (must_greet)
-    steps.emplace(steps.begin(), request("init", {{"pmi_version", "1"}, {"pmi_subversion", "1"}}), "response_to_init");
+    steps.emplace(steps.begin(), request("init", {{"pmi_version", "1"}, {"pmi_subversion", "1"}}),
+                  "response_to_init");
   std::vector<Line> lines;
   std::vector<std::string> texts;
   // Only the answer of the look-up tells ours from the guest's; it comes after all of the guest's.
@@ -86,10 +91,12 @@ base::Result<Turn> take_turn(int real, LineBuffer& buffer, bool must_greet, doub
   }
   Turn turn;
   const auto last_of = [&](std::string_view command) {
-    const auto last = std::find_if(lines.rbegin(), lines.rend(), [&](const Line& line) { return line.command() == command; });
+    const auto last = std::find_if(lines.rbegin(), lines.rend(),
+                                   [&](const Line& line) { return line.command() == command; });
     return lines.rend() - last - 1;  // -1: there is none
   };
-  if (const auto index = last_of("response_to_init"); index >= 0) turn.greeting = texts[static_cast<std::size_t>(index)];
+  if (const auto index = last_of("response_to_init"); index >= 0)
+    turn.greeting = texts[static_cast<std::size_t>(index)];
   // Of each kind that we asked for, the last is ours.
   for (const auto& step : steps) {
     const auto index = last_of(step.second);

@@ -12,15 +12,17 @@ namespace shim::bootstrap::pmi1 {
 
 struct Turn {
   std::vector<std::string> for_guest;   ///< answers to what the guest had asked, in order
-  std::optional<std::string> greeting;  ///< the answer to init, ours or the guest's, if it was among them
+  std::optional<std::string> greeting;  ///< the answer to init, ours or the guest's, if one came
 };
 
-/// What the guest had asked before us is answered when this returns, unless it waits for other processes; what came after the
-/// answers is in the buffer. `real`: the launcher's socket, which nobody else reads now.
+/// What the guest had asked before us is answered when this returns, unless it waits for other
+/// processes; what came after the answers is in the buffer. `real`: the launcher's socket, which
+/// nobody else reads now.
 ///
-/// The launcher answers a process's requests in order, those that go to mpiexec too, so we ask things whose answers we know: a name
-/// that nobody else has, published, looked up and unpublished. What comes besides is the guest's. must_greet: no client has sent
-/// init yet, so it is sent first; Slurm's server never answers a second one.
+/// The launcher answers a process's requests in order, those that go to mpiexec too, so we ask
+/// things whose answers we know: a name that nobody else has, published, looked up and unpublished.
+/// What comes besides is the guest's. must_greet: no client has sent init yet, so it is sent first;
+/// Slurm's server never answers a second one.
 /// Errors: other (no answer in time, connection closed, not PMI-1).
 base::Result<Turn> take_turn(int real, LineBuffer& buffer, bool must_greet, double seconds);
 

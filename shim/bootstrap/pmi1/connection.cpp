@@ -51,14 +51,19 @@ bool Connection::is_in_child() const { return ::getpid() != owner_; }
 
 base::Status Connection::find_place(double seconds) {
   if (is_in_child()) return in_child();
-  if (is_finished_) return launcher_closed();
+  if (is_finished_)
+    return base::Error(
+        base::ErrorClass::other,
+        "this process has ended its conversation with the launcher (cmd=finalize), because "
+        "its exit handlers and destructors have run; begin the session earlier");
   if (way_) return {};
   SHIM_TRY_ASSIGN(way_, find_way(surroundings_, seconds));
   return {};
 }
 
-/// MPI_Init makes its connection (PMI_PORT) and sends its init early, before it waits for other processes. Over PMI_PORT whichever
-/// client comes first makes the connection, and the other must find it. With a board in place the library's init is seen.
+/// MPI_Init makes its connection (PMI_PORT) and sends its init early, before it waits for other
+/// processes. Over PMI_PORT whichever client comes first makes the connection, and the other must
+/// find it. With a board in place the library's init is seen.
 void Connection::let_library_begin(std::unique_lock<std::mutex>& lock) {
   if (board_ || (way_ && !surroundings_.descriptor)) return;
   world_has_started_.wait_for(lock, std::chrono::duration<double>(ProcessLife::kWorldStartSeconds), [this] { return !world_is_starting_; });
@@ -74,8 +79,11 @@ base::Result<std::unique_ptr<Use>> Connection::use(double seconds, bool library_
   SHIM_TRY(find_place(seconds));
   if (!board_ || !board_->enter()) {
     drop_board();
-    const bool has_begun = !library_is_silent && model_.speaks_pmi1 && (world_is_starting_ || has_world_started_);
-    SHIM_TRY_ASSIGN(board_, Switchboard::put_in_place(*way_, interruption_, {greeting_, has_begun, library_is_silent}, seconds));
+    const bool has_begun =
+        !library_is_silent && model_.speaks_pmi1 && (world_is_starting_ || has_world_started_);
+    SHIM_TRY_ASSIGN(board_,
+                    Switchboard::put_in_place(*way_, interruption_,
+                                              {greeting_, has_begun, library_is_silent}, seconds));
   }
   return std::make_unique<Use>(shared_from_this(), *board_);
 }
@@ -85,7 +93,8 @@ base::Result<std::unique_ptr<Use>> Connection::watch_start(double seconds) {
   if (!model_.speaks_pmi1 || !surroundings_.descriptor) return std::unique_ptr<Use>();
   const Greeting greeting = board_ ? board_->greeting() : greeting_;
   const bool must_answer_init = greeting.answer && !greeting.is_repeatable;
-  const bool may_meet_session = !greeting.answer && model_.sessions_may_come && !is_single_threaded();
+  const bool may_meet_session =
+      !greeting.answer && model_.sessions_may_come && !is_single_threaded();
   if (!must_answer_init && !may_meet_session) return std::unique_ptr<Use>();
   return use(seconds, true);
 }
@@ -137,6 +146,7 @@ void Connection::finish() {
   if (is_in_child()) return;
   std::lock_guard lock(mutex_);
   if (std::exchange(is_finished_, true)) return;
+  if (board_ && board_->is_used()) return finish_beside_users();
   drop_board();
   const int real = way_ ? way_->place.real_end().value_or(-1) : -1;
   if (!owes_finalize_ || world_is_active_ || real < 0 || !write_to_launcher(real, request("finalize"))) return;
@@ -144,6 +154,14 @@ void Connection::finish() {
   // It has heard us when it answers; what it has to say besides is for nobody any more.
   for (auto line = read_from_launcher(real, buffer, kFinalizeSeconds); line && *line != "cmd=finalize_ack";)
     line = read_from_launcher(real, buffer, kFinalizeSeconds);
+}
+
+/// The program ends with sessions open, and other threads may be inside them: the board stays.
+void Connection::finish_beside_users() {
+  if (!owes_finalize_ || world_is_active_) return;
+  auto finalize = std::make_shared<Question>(request("finalize"));
+  board_->ask(finalize);
+  (void)finalize->wait(kFinalizeSeconds);
 }
 
 }  // namespace shim::bootstrap::pmi1

@@ -51,9 +51,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Asked once. Errors: those of read_job.
   base::Result<const JobFacts*> facts(Use& use, double seconds);
 
-  /// Between this and the end of the Use all that the library sends to the launcher passes through here, if it must: the launcher
-  /// has answered an init of ours and answers no second one, or a session may begin on another thread and has to know whether the
-  /// library has sent its own. Null: it need not. After world_starts, on the same thread. Errors: those of use().
+  /// Between this and the end of the Use all that the library sends to the launcher passes through
+  /// here, if it must: the launcher has answered an init of ours and answers no second one, or a
+  /// session may begin on another thread and has to know whether the library has sent its own.
+  /// Null: it need not. After world_starts, on the same thread. Errors: those of use().
   base::Result<std::unique_ptr<Use>> watch_start(double seconds);
   /// From world_starts on the end of the conversation is the MPI library's affair, until world_ended.
   void world_starts(const WorldModel& model);
@@ -70,6 +71,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   base::Status find_place(double seconds);
   void leave();
   void drop_board();
+  void finish_beside_users();
 
   const Surroundings surroundings_;
   const int owner_;  ///< process id

@@ -44,8 +44,10 @@ bool Exchange::is_answered_here(const Request& request) const {
 }
 
 void Exchange::answer_here(const Request& request) {
-  if (request.question) request.question->answer(Line::parse(*greeting_.answer));
-  else to_guest.append(*greeting_.answer).append("\n");
+  if (request.question)
+    request.question->answer(Line::parse(*greeting_.answer));
+  else
+    to_guest.append(*greeting_.answer).append("\n");
 }
 
 void Exchange::begin(Request request) {

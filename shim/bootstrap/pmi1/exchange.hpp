@@ -11,9 +11,10 @@
 
 namespace shim::bootstrap::pmi1 {
 
-/// What is known of cmd=init on a connection. Slurm's server answers one, whichever of two clients sends it; hydra answers each.
+/// What is known of cmd=init on a connection. Slurm's server answers one, whichever of two clients
+/// sends it; hydra answers each.
 struct Greeting {
-  std::optional<std::string> answer;  ///< the launcher's, without its newline; nothing if it was not seen
+  std::optional<std::string> answer;  ///< of the launcher, without its newline, if it was seen
   bool is_repeatable = false;         ///< the launcher answers init again
 };
 
@@ -52,7 +53,8 @@ class Exchange {
   /// The guest has ended its conversation, and we have answered in place of the launcher.
   bool has_held_finalize() const { return held_finalize_; }
 
-  /// An init whose answer is known is answered from here, and not sent; the guest's is sent if the launcher answers it again.
+  /// An init whose answer is known is answered from here, and not sent; the guest's is sent if the
+  /// launcher answers it again.
   const Greeting& greeting() const { return greeting_; }
   /// Record an answer to init that was read before this object saw it.
   void note_greeting(std::string_view line);

@@ -45,12 +45,16 @@ base::Result<std::uint32_t> greet(Use& use, double seconds) {
                                       " on PMI_FD, and Intersession PMI 1: use mpiexec.hydra, or srun --mpi=pmi2 or --mpi=pmix");
 }
 
-/// True for hydra and its derivatives, which answer init as often as it is sent; Slurm's server never answers a second one.
-bool is_name_of_hydra(std::string_view kvs) { return kvs.starts_with("kvs_"); }
+/// True for hydra and its derivatives, which answer init as often as it is sent; Slurm's server
+/// never answers a second one.
+bool is_name_of_hydra(std::string_view kvs) {
+  return kvs.starts_with("kvs_");
+}
 
 }  // namespace
 
-base::Result<JobFacts> read_job(Use& use, Position position, bool library_has_begun, double seconds) {
+base::Result<JobFacts> read_job(Use& use, Position position, bool library_has_begun,
+                                double seconds) {
   JobFacts facts;
   std::uint32_t subversion = 1;
   if (!library_has_begun) {

@@ -17,8 +17,10 @@ struct JobFacts {
   bool has_group_barrier = false;  ///< PMI 1.2: a barrier of some of the processes
 };
 
-/// library_has_begun: the MPI library below has sent init, and this process has not seen the answer.
+/// library_has_begun: the MPI library below has sent init, and this process has not seen the
+/// answer.
 /// Errors: other (no answer, an answer that is not understood, a version that is not PMI-1).
-base::Result<JobFacts> read_job(Use& use, Position position, bool library_has_begun, double seconds);
+base::Result<JobFacts> read_job(Use& use, Position position, bool library_has_begun,
+                                double seconds);
 
 }  // namespace shim::bootstrap::pmi1

@@ -22,9 +22,12 @@ Descriptor copy_aside(int descriptor) {
 base::Result<Place> Place::at(int number, const std::string& variable) {
   const auto wrong = [&](const std::string& what) {
     return base::Error(base::ErrorClass::other,
-                       variable + " says that descriptor " + std::to_string(number) + " leads to the launcher, but " + what +
-                           ": the variable is a leftover of another job, or a program between the launcher and this one has closed "
-                           "it. Start the job with mpiexec, or unset PMI_FD, PMI_RANK and PMI_SIZE to run alone");
+                       variable + " says that descriptor " + std::to_string(number) +
+                           " leads to the launcher, but " + what +
+                           ": the variable is a leftover of another job, or a program between the "
+                           "launcher and this one has closed it, as one does that calls exec with "
+                           "a session open or after MPI_Finalize. Start the job with mpiexec, or "
+                           "unset PMI_FD, PMI_RANK and PMI_SIZE to run alone");
   };
   struct stat status {};
   if (::fstat(number, &status) != 0) return wrong("it is not open");

@@ -38,7 +38,8 @@ Received receive(int descriptor, LineBuffer& buffer, int flags) {
   return Received::something;
 }
 
-Switchboard::Switchboard(Place& place, Interruption& interruption, Conversation conversation, double seconds)
+Switchboard::Switchboard(Place& place, Interruption& interruption, Conversation conversation,
+                         double seconds)
     : place_(place),
       interruption_(interruption),
       seconds_(seconds),
@@ -46,10 +47,13 @@ Switchboard::Switchboard(Place& place, Interruption& interruption, Conversation 
       is_alone_(conversation.library_is_silent || is_single_threaded()),
       exchange_(std::move(conversation.greeting)) {}
 
-base::Result<std::unique_ptr<Switchboard>> Switchboard::put_in_place(Way& way, Interruption& interruption,
-                                                                     Conversation conversation, double seconds) {
+base::Result<std::unique_ptr<Switchboard>> Switchboard::put_in_place(Way& way,
+                                                                     Interruption& interruption,
+                                                                     Conversation conversation,
+                                                                     double seconds) {
   Place& place = way.place;
-  std::unique_ptr<Switchboard> board(new Switchboard(place, interruption, std::move(conversation), seconds));
+  std::unique_ptr<Switchboard> board(
+      new Switchboard(place, interruption, std::move(conversation), seconds));
   board->has_guest_side_ = place.real_is_at_number() || place.pair_is_at_number();
   const auto real = place.real_end();
   if (!real) return launcher_closed();
@@ -128,6 +132,11 @@ void Switchboard::leave() {
 bool Switchboard::has_gone() const {
   std::lock_guard lock(mutex_);
   return has_gone_;
+}
+
+bool Switchboard::is_used() const {
+  std::lock_guard lock(mutex_);
+  return users_ > 0;
 }
 
 bool Switchboard::has_held_finalize() const {

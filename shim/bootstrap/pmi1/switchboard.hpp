@@ -61,7 +61,9 @@ class Switchboard {
   /// With one user, the caller. `way` and `interruption` must outlive it and be nobody else's
   /// meanwhile; who this process is is asked if need be.
   /// Errors: other (as in arrival.hpp), those of the system.
-  static base::Result<std::unique_ptr<Switchboard>> put_in_place(Way& way, Interruption& interruption, Conversation conversation,
+  static base::Result<std::unique_ptr<Switchboard>> put_in_place(Way& way,
+                                                                 Interruption& interruption,
+                                                                 Conversation conversation,
                                                                  double seconds);
   /// Goes, whatever is open.
   ~Switchboard();
@@ -70,6 +72,7 @@ class Switchboard {
   bool enter();
   void leave();
   bool has_gone() const;
+  bool is_used() const;
 
   void ask(QuestionPtr question);
   /// A request that has no answer.
@@ -115,7 +118,7 @@ class Switchboard {
   Descriptor alarm_;   ///< eventfd; wakes the thread
   bool has_guest_side_ = false;  ///< false where the number is somebody else's by now
   const bool library_has_begun_;
-  const bool is_alone_;          ///< no guest was in the midst of anything when it came
+  const bool is_alone_;  ///< no guest was in the midst of anything when it came
   bool guest_has_closed_ = false;
   LineBuffer from_server_, from_guest_;
 

@@ -57,12 +57,18 @@ base::Result<std::unique_ptr<Connection>> Connection::open(const Library& librar
   if (start->status != PMIX_SUCCESS)
     return pmix_error(start->status, "cannot reach the launcher that started this process",
                       library.error_string(start->status));
-  return std::unique_ptr<Connection>(new Connection(library, start->self));
+  return std::unique_ptr<Connection>(new Connection(library, std::move(held), start->self));
+}
+
+Connection::Connection(const Library& library, std::shared_ptr<Held> held, pmix_proc_t self)
+    : library_(library), held_(std::move(held)), self_(self) {
+  held_->count_open();
 }
 
 bool Connection::close() {
   is_open_ = false;
-  library_.finalize(nullptr, 0);  // a server that is gone cannot be told, and that is all that can fail here
+  // a server that is gone cannot be told, and that is all that can fail here
+  if (held_->count_closed()) library_.finalize(nullptr, 0);
   return library_.initialized() == 0;
 }
 

@@ -34,8 +34,9 @@ class Connection {
   bool close();
 
  private:
-  Connection(const Library& library, pmix_proc_t self) : library_(library), self_(self) {}
+  Connection(const Library& library, std::shared_ptr<Held> held, pmix_proc_t self);
   const Library library_;
+  const std::shared_ptr<Held> held_;
   const pmix_proc_t self_;
   bool is_open_ = true;
 };

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <utility>
 
 namespace shim::bootstrap::pmix {
 namespace {
@@ -16,6 +17,18 @@ void Held::hold() {
   std::lock_guard lock(mutex_);
   pmix_proc_t self{};
   if (count_ == 0 && library_.init(&self, nullptr, 0) == PMIX_SUCCESS) count_ = 1;
+}
+
+void Held::count_open() {
+  std::lock_guard lock(mutex_);
+  ++open_;
+}
+
+bool Held::count_closed() {
+  std::lock_guard lock(mutex_);
+  if (open_ == 0) return false;
+  --open_;
+  return true;
 }
 
 void Held::expect_late() {
@@ -34,7 +47,7 @@ void Held::release(double seconds) {
   if (owner_ != ::getpid()) return;
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return late_ == 0; });
-  for (; count_ > 0; --count_) library_.finalize(nullptr, 0);
+  for (count_ += std::exchange(open_, 0); count_ > 0; --count_) library_.finalize(nullptr, 0);
 }
 
 KeptInitialised::~KeptInitialised() {

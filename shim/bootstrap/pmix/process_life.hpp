@@ -25,11 +25,16 @@ class Held {
 
   /// PMIx is initialised: counts once more, which does not talk to the server, unless something is held already.
   void hold();
+  /// A Connection has called PMIx_Init.
+  void count_open();
+  /// A Connection closes. True if it must call PMIx_Finalize: release() has not done so.
+  bool count_closed();
   /// A caller of PMIx_Init has given up waiting for it.
   void expect_late();
   /// Such a call has returned, before or after expect_late; takes over what it did.
   void come_late(bool is_initialised);
-  /// Undoes all, but not in a child made by fork(), where PMIx's threads are not. Waits for calls that are late, for `seconds` at
+  /// Undoes all, that of open Connections too, but not in a child made by fork(), where PMIx's
+  /// threads are not. Waits for calls that are late, for `seconds` at
   /// most: a process that goes without PMIx_Finalize has crashed, to its launcher.
   void release(double seconds);
 
@@ -39,6 +44,7 @@ class Held {
   std::mutex mutex_;
   std::condition_variable changed_;
   int count_ = 0;
+  int open_ = 0;
   int late_ = 0;
 };
 
@@ -54,6 +60,8 @@ class KeptInitialised final : public ProcessLife {
   std::shared_ptr<Held> held_with(const Library& library);
   const std::shared_ptr<QuestionGate>& gate() const { return gate_; }
 
+  /// PMIx has exit handlers and threads of its own.
+  bool ends_with_exit_handlers() const override { return true; }
   void before_world_starts(const WorldModel&) override { gate_->close_for(kWorldStartSeconds); }
   void after_world_started() override { gate_->reopen(); }
   /// MPI_Finalize would be PMIx's end where no Bootstrap has been, and there is no second beginning (Held).

@@ -11,7 +11,7 @@ using namespace shim::bootstrap::launched;
 
 /// MPI_Init and MPI_Finalize as the border calls them.
 void start_world() {
-  if (!life()) life() = make_process_life();
+  if (!life()) life() = make_process_life(*launch_env());
   if (life()) life()->before_world_starts({});
   int provided = 0;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
@@ -89,7 +89,7 @@ void second(const std::string&) {
 
 /// The world comes, works and goes on one thread, Bootstraps on another.
 void at_once(const std::string& rounds) {
-  life() = make_process_life();
+  life() = make_process_life(*launch_env());
   std::thread world([] {
     start_world();
     for (int i = 0; i < 20; ++i) allreduce();
@@ -109,7 +109,7 @@ void at_once(const std::string& rounds) {
 
 /// As at_once, with names that both publish and look up at the launcher.
 void names(const std::string&) {
-  life() = make_process_life();
+  life() = make_process_life(*launch_env());
   std::thread world([] {
     start_world();
     int rank = 0;

@@ -39,6 +39,12 @@ inline std::unique_ptr<ProcessLife>& life() {
   return kept;
 }
 
+/// As of the first call.
+inline std::shared_ptr<const LaunchEnv> launch_env() {
+  static const auto read = read_launch_env();
+  return read;
+}
+
 /// INTERSESSION_BOOTSTRAP, which the border reads for others.
 inline bool pmix_everywhere() {
   const char* value = std::getenv("INTERSESSION_BOOTSTRAP");
@@ -46,7 +52,10 @@ inline bool pmix_everywhere() {
 }
 
 inline std::unique_ptr<Bootstrap> open() {
-  auto self = must(open_bootstrap({.ready_timeout_s = 20, .life = &life(), .pmix_everywhere = pmix_everywhere()}));
+  auto self = must(open_bootstrap({.ready_timeout_s = 20,
+                                   .life = &life(),
+                                   .env = launch_env(),
+                                   .pmix_everywhere = pmix_everywhere()}));
   must(settle_node_map(*self));
   return self;
 }
