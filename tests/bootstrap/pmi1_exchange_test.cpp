@@ -96,6 +96,36 @@ TEST_F(Pmi1Exchange, ARequestOfSeveralLinesPassesWhole) {
   EXPECT_TRUE(exchange.is_idle());
 }
 
+TEST_F(Pmi1Exchange, ASecondInitIsAnsweredFromTheFirst) {
+  auto question = ask("cmd=init pmi_version=1 pmi_subversion=1");
+  exchange.guest_said("cmd=init pmi_version=1 pmi_subversion=1");
+  EXPECT_EQ(sent(), "cmd=init pmi_version=1 pmi_subversion=1\n");
+  exchange.server_said("cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0");
+  EXPECT_EQ(sent(), "");
+  EXPECT_EQ(for_guest(), "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n");
+  auto second = ask("cmd=init pmi_version=1 pmi_subversion=1");
+  EXPECT_EQ(sent(), "");
+  EXPECT_TRUE(second->take().has_value());
+  EXPECT_TRUE(exchange.is_idle());
+}
+
+TEST_F(Pmi1Exchange, AnInitThatWasRefusedIsSentAgain) {
+  auto question = ask("cmd=init pmi_version=1 pmi_subversion=1");
+  exchange.server_said("cmd=response_to_init rc=-1");
+  sent();
+  exchange.guest_said("cmd=init pmi_version=1 pmi_subversion=1");
+  EXPECT_EQ(sent(), "cmd=init pmi_version=1 pmi_subversion=1\n");
+}
+
+TEST_F(Pmi1Exchange, TheGuestsInitIsSentToALauncherThatAnswersItAgain) {
+  auto question = ask("cmd=init pmi_version=1 pmi_subversion=1");
+  exchange.server_said("cmd=response_to_init pmi_version=1 pmi_subversion=2 rc=0");
+  exchange.allow_second_init();
+  sent();
+  exchange.guest_said("cmd=init pmi_version=1 pmi_subversion=2");
+  EXPECT_EQ(sent(), "cmd=init pmi_version=1 pmi_subversion=2\n");
+}
+
 TEST_F(Pmi1Exchange, AnotherProtocolIsRefusedToTheGuest) {
   exchange.guest_said("cmd=init pmi_version=2 pmi_subversion=0");
   EXPECT_EQ(sent(), "");

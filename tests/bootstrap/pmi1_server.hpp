@@ -37,6 +37,8 @@ struct ServerOptions {
   std::string mapping;  ///< default: all on one node
   std::size_t value_limit = 1024;
   bool byte_by_byte = false;
+  bool one_init = false;  ///< like Slurm's: closes where the first request is not init, and never
+                          ///< answers a second init
   std::function<Fault(std::uint32_t rank, const std::string& line)> fault;
 };
 
@@ -47,7 +49,7 @@ class FakeServer {
     for (std::uint32_t rank = 0; rank < options_.size; ++rank) {
       std::array<int, 2> pair{};
       if (::socketpair(AF_UNIX, SOCK_STREAM, 0, pair.data()) != 0) std::abort();
-      processes_.push_back({pair[0], {}});
+      processes_.push_back({.socket = pair[0], .buffer = {}});
       ends_.push_back(pair[1]);
     }
     thread_ = std::thread([this] { serve(); });
@@ -95,6 +97,7 @@ class FakeServer {
   struct Process {
     int socket;
     LineBuffer buffer;
+    bool is_greeted = false;
   };
   struct Late {
     base::Nanoseconds at;
@@ -146,6 +149,11 @@ class FakeServer {
       case Fault::Kind::none:
         break;
     }
+    if (options_.one_init && (line.command() == "init") == processes_[rank].is_greeted) {
+      if (!processes_[rank].is_greeted) ::shutdown(processes_[rank].socket, SHUT_RDWR);
+      return;
+    }
+    processes_[rank].is_greeted = true;
     if (line.command() == "barrier_in") return enter_barrier(rank, text, line);
     late_.push_back({at, rank, answer(rank, line), false});
     send_late();
@@ -159,7 +167,8 @@ class FakeServer {
       return "cmd=response_to_init pmi_version=1 pmi_subversion=" + std::to_string(options_.subversion) + " rc=0\n";
     if (command == "get_maxes")
       return "cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=" + std::to_string(options_.value_limit) + "\n";
-    if (command == "get_my_kvsname") return "cmd=my_kvsname kvsname=kvs_1\n";
+    if (command == "get_my_kvsname")
+      return options_.one_init ? "cmd=my_kvsname kvsname=7.0\n" : "cmd=my_kvsname kvsname=kvs_1\n";
     if (command == "get_appnum") return "cmd=appnum appnum=0\n";
     if (command == "get" && value("key") == "PMI_process_mapping")
       return "cmd=get_result rc=0 msg=success value=" + options_.mapping + "\n";

@@ -24,8 +24,11 @@ using ::testing::StartsWith;
 
 struct Pmi1Switchboard : ::testing::Test {
   void make(std::uint32_t size, std::uint32_t subversion = 1) {
-    server = std::make_unique<FakeServer>(ServerOptions{.size = size, .subversion = subversion});
-    for (std::uint32_t rank = 0; rank < size; ++rank) {
+    make(ServerOptions{.size = size, .subversion = subversion});
+  }
+  void make(const ServerOptions& options) {
+    server = std::make_unique<FakeServer>(options);
+    for (std::uint32_t rank = 0; rank < options.size; ++rank) {
       processes.push_back(std::make_unique<Process>(*server, rank));
       real.push_back(identity_of(server->end(rank)).value());
     }
@@ -450,6 +453,131 @@ TEST_F(Pmi1Switchboard, NoGoodbyeForAWorldThatIsNotFinalized) {
   processes[0]->open();
   processes.clear();
   EXPECT_TRUE(server->finalized().empty()) << "the launcher is to notice";
+}
+
+// ---- a launcher that answers init once
+
+/// The MPI library's client in MPI_Init, with answers as they must be.
+void start_world(Process& process, Guest& client, bool sessions_may_come = false) {
+  process.life->before_world_starts({.sessions_may_come = sessions_may_come, .seconds = 5});
+  EXPECT_THAT(client.ask("cmd=init pmi_version=1 pmi_subversion=1"),
+              StartsWith("cmd=response_to_init"));
+  EXPECT_THAT(client.ask("cmd=get_maxes"), StartsWith("cmd=maxes "));
+  EXPECT_EQ(client.ask("cmd=barrier_in"), "cmd=barrier_out");
+  process.life->after_world_started();
+}
+
+void end_world(Process& process, Guest& client) {
+  process.life->before_world_ends(5);
+  EXPECT_EQ(client.ask("cmd=barrier_in"), "cmd=barrier_out");
+  EXPECT_EQ(client.ask("cmd=finalize"), "cmd=finalize_ack");
+  process.life->after_world_ended();
+}
+
+void use_bootstrap(Process& process, const std::string& key) {
+  auto self = must(process.try_open(5));
+  EXPECT_EQ(self->job().world_name, "7.0");
+  ASSERT_TRUE(self->publish(key, bytes_of("v")));
+  EXPECT_EQ(look_up(*self, 0, key), "v");
+}
+
+struct Pmi1OneInit : Pmi1Switchboard {
+  Pmi1OneInit() { make(ServerOptions{.size = 1, .one_init = true}); }
+  void TearDown() override {
+    processes.clear();
+    EXPECT_EQ(server->count("init"), 1);
+    EXPECT_THAT(server->finalized(), ElementsAre(0));
+    server.reset();
+  }
+};
+
+TEST_F(Pmi1OneInit, AWorldWithoutSessionsIsSharedAtItsEnd) {
+  auto client = guest(0);
+  start_world(*processes[0], client, true);
+  end_world(*processes[0], client);
+}
+
+TEST_F(Pmi1OneInit, ABootstrapOpensAfterTheWorldHasStarted) {
+  auto client = guest(0);
+  start_world(*processes[0], client);
+  use_bootstrap(*processes[0], "a");
+  use_bootstrap(*processes[0], "b");
+  end_world(*processes[0], client);
+}
+
+TEST_F(Pmi1OneInit, AWorldStartsAfterABootstrap) {
+  auto client = guest(0);
+  use_bootstrap(*processes[0], "a");
+  start_world(*processes[0], client);
+  use_bootstrap(*processes[0], "b");
+  end_world(*processes[0], client);
+}
+
+TEST_F(Pmi1OneInit, AWorldStartsAndEndsBesideABootstrap) {
+  auto client = guest(0);
+  auto self = must(processes[0]->try_open(5));
+  start_world(*processes[0], client);
+  end_world(*processes[0], client);
+  ASSERT_TRUE(self->publish("k", bytes_of("v")));
+}
+
+TEST_F(Pmi1OneInit, ABootstrapOpensAfterTheWorldHasEnded) {
+  auto client = guest(0);
+  start_world(*processes[0], client);
+  end_world(*processes[0], client);
+  use_bootstrap(*processes[0], "a");
+}
+
+TEST_F(Pmi1OneInit, ABootstrapOpensOnAnotherThreadWhileTheWorldStarts) {
+  std::thread other([&] { use_bootstrap(*processes[0], "a"); });
+  auto client = guest(0);
+  start_world(*processes[0], client, true);
+  other.join();
+  end_world(*processes[0], client);
+}
+
+TEST_F(Pmi1OneInit, ABootstrapOpensBetweenTheWorldsBeginningAndItsInit) {
+  std::thread idle([&] {
+    EXPECT_TRUE(eventually([&] { return server->count("init") > 0; }));
+  });  // so that it may have come
+  processes[0]->life->before_world_starts({.sessions_may_come = true, .seconds = 5});
+  std::thread other([&] { use_bootstrap(*processes[0], "a"); });
+  other.join();
+  auto client = guest(0);
+  EXPECT_THAT(client.ask("cmd=init pmi_version=1 pmi_subversion=1"),
+              StartsWith("cmd=response_to_init"));
+  processes[0]->life->after_world_started();
+  idle.join();
+  end_world(*processes[0], client);
+}
+
+TEST_F(Pmi1OneInit, FinalizeIsSentAtTheEndBesideAnOpenBootstrap) {
+  auto self = must(processes[0]->try_open(5));
+  processes[0]->life.reset();
+  EXPECT_THAT(server->finalized(), ElementsAre(0));
+}
+
+TEST_F(Pmi1Switchboard, ALibraryThatIsNoClientOfPmi1IsNotWaitedFor) {
+  make(ServerOptions{.size = 1, .one_init = true});
+  ProcessLife& life = *processes[0]->life;
+  life.before_world_starts({.speaks_pmi1 = false});
+  life.after_world_started();
+  use_bootstrap(*processes[0], "a");
+  life.before_world_ends(5);
+  life.after_world_ended();
+  EXPECT_EQ(server->count("init"), 1);
+}
+
+TEST_F(Pmi1Switchboard, ASecondInitIsSentToALauncherThatAnswersIt) {
+  make(1, 2);
+  processes[0]->life->before_world_starts({.sessions_may_come = false});
+  auto client = guest(0);
+  greet(client);
+  processes[0]->life->after_world_started();
+  auto self = processes[0]->open();
+  auto fence = must(self->fence(std::vector<std::uint32_t>{0}));
+  EXPECT_TRUE(answer_of(*fence).has_value()) << "a launcher of PMI 1.2 is known as one";
+  EXPECT_EQ(server->count("init"), 2);
 }
 
 TEST_F(Pmi1Switchboard, ALostLauncherIsLostToTheGuestToo) {

@@ -31,6 +31,17 @@ TEST_F(PmixHeld, ItIsHeldOnceAndUndoneInTheEnd) {
   EXPECT_EQ(ended, 1);
 }
 
+TEST_F(PmixHeld, TheEndOfAnOpenConnectionIsNotRepeated) {
+  Held held(library);
+  held.hold();
+  held.count_open();
+  held.count_open();
+  EXPECT_TRUE(held.count_closed()) << "it ends by itself";
+  held.release(0);
+  EXPECT_EQ(ended, 2) << "what is held, and the open connection";
+  EXPECT_FALSE(held.count_closed());
+}
+
 TEST_F(PmixHeld, AnInitThatIsLateIsWaitedForAndUndone) {
   Held held(library);
   held.expect_late();

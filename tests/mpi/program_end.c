@@ -115,6 +115,15 @@ static int exec_again(void) {
   EXPECT(0, "no exec");
   return verdict();
 }
+/* The first program has a session open, and with it a launcher's connection that it shares with
+ * the library below. */
+static int exec_open(void) {
+  open_world("test.end.exec_open");
+  MUST(MPI_Barrier(world));
+  execl(own_path, own_path, "after_exec", (char *)NULL);
+  EXPECT(0, "no exec");
+  return verdict();
+}
 static int after_exec(void) {
   open_world("test.end.after_exec");
   use();
@@ -158,6 +167,7 @@ int main(int argc, char** argv) {
                    {"leaked_beside_world", leaked_beside_world},
                    {"open_beside_world", open_beside_world},
                    {"exec_again", exec_again},
+                   {"exec_open", exec_open},
                    {"after_exec", after_exec},
                    {"abort_flushes", abort_flushes}};
   setvbuf(stdout, buffer, _IOFBF, sizeof buffer);

@@ -29,6 +29,8 @@ class Question {
   void answer(base::Result<Line> answer);
 
  private:
+  base::Error not_answered(double seconds) const;
+
   const std::string request_;
   const std::string answer_kind_;
   std::mutex mutex_;
