@@ -15,6 +15,7 @@
 #include "shim/base/settings.hpp"
 #include "shim/base/signals_blocked.hpp"
 #include "shim/intercept/abi/codes.hpp"
+#include "shim/intercept/abi/library.hpp"
 #include "shim/intercept/abi/predefined.hpp"
 #include "shim/intercept/forked.hpp"
 #include "shim/intercept/generated/table.hpp"
@@ -165,6 +166,21 @@ std::optional<Target> of_ours(const Subject& subject) {
   }
 }
 
+/// Errors of functions of files that lead to no open file go to the handler of MPI_FILE_NULL, which
+/// returns unless the program has set another one (MPI-4.1 §14.7).
+Target of_no_file() {
+  if (is_active())
+    return {nullptr, HandlerFor::file, abi::bits(MPI_File(abi::predefined.file_null)), true};
+  return {predefined_handler(HandlerKind::ret), HandlerFor::file,
+          abi::bits(MPI_File(abi::predefined.file_null))};
+}
+
+/// True for functions of chapter 14.
+bool is_about_files(std::string_view function) {
+  return function.starts_with("MPI_File_") || function == "MPI_Register_datarep" ||
+         function == "MPI_Register_datarep_c";
+}
+
 Target target_of(const Subject& subject) {
   std::optional<Target> found;
   if (subject.kind == abi::Kind::errhandler) found = given(abi::from_bits<MPI_Errhandler>(subject.handle));
@@ -173,12 +189,25 @@ Target target_of(const Subject& subject) {
   return found ? *found : without_object();
 }
 
+/// A library that takes no null file in MPI_File_call_errhandler runs no user's handler of it,
+/// either.
+void raise_on_native_file(MPI_File file, int code, const std::string& text) {
+  if (file == MPI_File(abi::predefined.file_null) && !abi::kCallsHandlerOfNullFile) {
+    MPI_Errhandler handler{};
+    active_table.File_get_errhandler(file, &handler);
+    if (handler == abi::predefined.errors_are_fatal) end_job(text, code);
+    active_table.Errhandler_free(&handler);
+    return;
+  }
+  active_table.File_call_errhandler(file, code);
+}
+
 /// The substrate knows its objects' handlers; only a fatal one is ours to run, because it would not print our text.
 void raise_below(const Target& target, int code, const std::string& text) {
   if (target.object == HandlerFor::window) {
     active_table.Win_call_errhandler(abi::from_bits<MPI_Win>(target.handle), code);
   } else if (target.object == HandlerFor::file) {
-    active_table.File_call_errhandler(abi::from_bits<MPI_File>(target.handle), code);
+    raise_on_native_file(abi::from_bits<MPI_File>(target.handle), code, text);
   } else {
     auto comm = abi::from_bits<MPI_Comm>(target.handle);
     MPI_Errhandler handler{};
@@ -272,6 +301,10 @@ int exit_status(int code) { return (code & 0xff) != 0 ? code & 0xff : 1; }
 }  // namespace
 
 int fail(const Subject& subject, const char* function, const base::Error& error) {
+  if (is_about_files(function) && subject.kind != abi::Kind::errhandler) {
+    const auto file = subject.kind == abi::Kind::file ? of_native(subject) : std::nullopt;
+    return fail_at(file ? *file : of_no_file(), function, error);
+  }
   return fail_at(target_of(subject), function, error);
 }
 

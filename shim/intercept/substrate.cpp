@@ -19,14 +19,12 @@ namespace {
 constinit std::atomic<int> level{MPI_THREAD_SINGLE};
 constinit std::atomic<pthread_t> main_thread{0};
 
-/// A data symbol as the program sees it. Objects that an executable refers to live in the executable (copy relocations), and
-/// the substrate's own references lead there too; its library's own definition is then nobody's.
+}  // namespace
+
 void* data_symbol(const char* name) {
   if (void* seen = dlsym(RTLD_DEFAULT, name)) return seen;
   return substrate_symbol(name);  // loaded with RTLD_LOCAL
 }
-
-}  // namespace
 
 bool passes_on() noexcept {
   static const bool chosen = [] {

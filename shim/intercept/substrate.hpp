@@ -15,6 +15,11 @@ bool passes_on() noexcept;
 /// Between MPI_Init and MPI_Finalize: calls go to the substrate.
 bool is_active() noexcept;
 
+/// A data symbol as the program sees it; null if there is none. Objects that an executable refers
+/// to live in the executable (copy relocations), and the substrate's own references lead there too;
+/// its library's own definition is then nobody's.
+void* data_symbol(const char* name);
+
 /// Resolves the substrate's predefined handles; needed before any object of ours is made. Errors: other (no substrate).
 base::Status need_substrate();
 

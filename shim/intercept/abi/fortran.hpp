@@ -15,26 +15,32 @@ namespace shim::intercept::abi {
 
 #ifdef OPEN_MPI
 
-/// Open MPI 4.1 numbers handles in an order that it keeps to itself; only those that stand for nothing are known (mpif-handles.h).
-inline std::optional<MPI_Fint> native_fint(Bits handle) {
+/// Open MPI numbers predefined objects when it starts, always in the same way.
+inline std::optional<MPI_Fint> native_fint(SymbolLookup lookup, Bits handle) {
   const PredefinedHandles& known = predefined;
   if (handle == bits(MPI_Comm(known.comm_null))) return 2;
-  if (handle == bits(MPI_Message(known.message_no_proc))) return 1;
   for (Bits null : {bits(MPI_Group(known.group_null)), bits(MPI_Request(known.request_null)), bits(MPI_Message(known.message_null)),
                     bits(MPI_Datatype(known.datatype_null)), bits(MPI_Op(known.op_null)), bits(MPI_Info(known.info_null)),
                     bits(MPI_Errhandler(known.errhandler_null))})
     if (handle == null) return 0;
-  return std::nullopt;
+  return integer_of_predefined(lookup, handle);
 }
 template <typename Handle>
-Handle native_handle(MPI_Fint, Handle null) { return null; }
+Handle native_handle(SymbolLookup lookup, Kind kind, MPI_Fint integer, Handle null) {
+  const Bits found = predefined_of_integer(lookup, kind, integer);
+  return found != 0 ? from_bits<Handle>(found) : null;
+}
 
 #else
 
 /// MPICH's handles are integers.
-inline std::optional<MPI_Fint> native_fint(Bits handle) { return static_cast<MPI_Fint>(handle); }
+inline std::optional<MPI_Fint> native_fint(SymbolLookup, Bits handle) {
+  return static_cast<MPI_Fint>(handle);
+}
 template <typename Handle>
-Handle native_handle(MPI_Fint integer, Handle) { return from_bits<Handle>(bits(integer)); }
+Handle native_handle(SymbolLookup, Kind, MPI_Fint integer, Handle) {
+  return from_bits<Handle>(bits(integer));
+}
 
 #endif
 

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string_view>
 
 #include "shim/base/result.hpp"
@@ -97,6 +98,12 @@ inline const types::Op* find_op(MPI_Op handle) noexcept { return predefined_ops.
 MPI_Datatype handle_of(const types::Type& type) noexcept;
 
 // What each substrate's predefined.cpp knows.
+
+/// Fortran integers of the predefined objects that are not null, over a library whose handles are
+/// no integers (abi/fortran.hpp).
+std::optional<MPI_Fint> integer_of_predefined(SymbolLookup lookup, Bits handle);
+/// 0 if there is none.
+Bits predefined_of_integer(SymbolLookup lookup, Kind kind, MPI_Fint integer);
 
 /// MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY: once the handles are resolved.
 const int* unweighted() noexcept;

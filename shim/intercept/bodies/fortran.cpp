@@ -4,6 +4,7 @@
 #include "shim/intercept/abi/fortran.hpp"
 #include "shim/intercept/bodies/arguments.hpp"
 #include "shim/intercept/generated/bodies.hpp"
+#include "shim/intercept/substrate.hpp"
 
 namespace shim::intercept {
 namespace {
@@ -13,7 +14,7 @@ constexpr MPI_Fint kNoFint = -1;
 template <typename Handle>
 MPI_Fint to_fortran(const char* function, Handle handle) {
   if (abi::is_ours(handle)) return abi::to_fint(abi::bits(handle));
-  if (auto known = abi::native_fint(abi::bits(handle))) return *known;
+  if (auto known = abi::native_fint(data_symbol, abi::bits(handle))) return *known;
   fail(Subject(), function,
        base::Error(base::ErrorClass::other, "only the library below knows this handle's number, and it is not initialised"));
   return kNoFint;
@@ -22,8 +23,8 @@ MPI_Fint to_fortran(const char* function, Handle handle) {
 /// A handle that the integer says, which need not be of the kind that is wanted: whoever uses it finds out. For integers that
 /// nobody issued, the null handle.
 template <typename Handle>
-Handle to_c(MPI_Fint integer, Handle null) {
-  if (!abi::is_ours_as_fint(integer)) return abi::native_handle(integer, null);
+Handle to_c(abi::Kind kind, MPI_Fint integer, Handle null) {
+  if (!abi::is_ours_as_fint(integer)) return abi::native_handle(data_symbol, kind, integer, null);
   return abi::any_handle_made() ? abi::from_bits<Handle>(abi::encode(abi::from_fint(integer))) : null;
 }
 
@@ -43,18 +44,34 @@ MPI_Fint Type_c2f(MPI_Datatype datatype) { return to_fortran("MPI_Type_c2f", dat
 MPI_Fint Op_c2f(MPI_Op op) { return to_fortran("MPI_Op_c2f", op); }
 MPI_Fint Session_c2f(MPI_Session session) { return abi::is_ours(session) ? abi::to_fint(abi::bits(session)) : abi::kNullSessionFint; }
 
-MPI_Comm Comm_f2c(MPI_Fint comm) { return to_c(comm, MPI_Comm(abi::predefined.comm_null)); }
-MPI_Group Group_f2c(MPI_Fint group) { return to_c(group, MPI_Group(abi::predefined.group_null)); }
-MPI_Request Request_f2c(MPI_Fint request) { return to_c(request, MPI_Request(abi::predefined.request_null)); }
-MPI_Message Message_f2c(MPI_Fint message) { return to_c(message, MPI_Message(abi::predefined.message_null)); }
-MPI_Info Info_f2c(MPI_Fint info) { return to_c(info, MPI_Info(abi::predefined.info_null)); }
-MPI_Errhandler Errhandler_f2c(MPI_Fint errhandler) {
-  return to_c(errhandler, MPI_Errhandler(abi::predefined.errhandler_null));
+MPI_Comm Comm_f2c(MPI_Fint comm) {
+  return to_c(abi::Kind::comm, comm, MPI_Comm(abi::predefined.comm_null));
 }
-MPI_Datatype Type_f2c(MPI_Fint datatype) { return to_c(datatype, MPI_Datatype(abi::predefined.datatype_null)); }
-MPI_Op Op_f2c(MPI_Fint op) { return to_c(op, MPI_Op(abi::predefined.op_null)); }
+MPI_Group Group_f2c(MPI_Fint group) {
+  return to_c(abi::Kind::group, group, MPI_Group(abi::predefined.group_null));
+}
+MPI_Request Request_f2c(MPI_Fint request) {
+  return to_c(abi::Kind::request, request, MPI_Request(abi::predefined.request_null));
+}
+MPI_Message Message_f2c(MPI_Fint message) {
+  return to_c(abi::Kind::message, message, MPI_Message(abi::predefined.message_null));
+}
+MPI_Info Info_f2c(MPI_Fint info) {
+  return to_c(abi::Kind::info, info, MPI_Info(abi::predefined.info_null));
+}
+MPI_Errhandler Errhandler_f2c(MPI_Fint errhandler) {
+  return to_c(abi::Kind::errhandler, errhandler, MPI_Errhandler(abi::predefined.errhandler_null));
+}
+MPI_Datatype Type_f2c(MPI_Fint datatype) {
+  return to_c(abi::Kind::datatype, datatype, MPI_Datatype(abi::predefined.datatype_null));
+}
+MPI_Op Op_f2c(MPI_Fint op) {
+  return to_c(abi::Kind::op, op, MPI_Op(abi::predefined.op_null));
+}
 MPI_Session Session_f2c(MPI_Fint session) {
-  return abi::is_ours_as_fint(session) ? to_c<MPI_Session>(session, MPI_SESSION_NULL) : MPI_SESSION_NULL;
+  return abi::is_ours_as_fint(session)
+             ? to_c<MPI_Session>(abi::Kind::session, session, MPI_SESSION_NULL)
+             : MPI_SESSION_NULL;
 }
 
 }  // namespace ours

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reading and writing statuses, MPI-4.1 §3.2.5, §5.1.11 and §13.3, where the substrate cannot: while it is idle, with types of
 // ours, and in the functions that it lacks. Its layout is ours too (abi/status.hpp).
+#include <cstring>
 #include <string>
 
 #include "shim/intercept/bodies/arguments.hpp"
@@ -110,6 +111,20 @@ int Status_set_error(MPI_Status* status, int error) {
 }  // namespace ours
 
 namespace idle {
+namespace {
+
+/// From one form to another. MPI_STATUS_IGNORE and its like are wrong here (MPI-4.1 §19.3.5).
+template <typename From, typename To>
+int copy_status(const char* function, const From* from, To* to) {
+  return deliver(Subject(), function, [&]() -> base::Status {
+    SHIM_TRY(check_status(reinterpret_cast<const MPI_Status*>(from)));
+    SHIM_TRY(check_status(reinterpret_cast<const MPI_Status*>(to)));
+    std::memcpy(to, from, sizeof(MPI_Status));
+    return {};
+  });
+}
+
+}  // namespace
 
 int Status_set_elements(MPI_Status* status, MPI_Datatype datatype, int count) {
   return set_elements("MPI_Status_set_elements", status, datatype, count);
@@ -126,6 +141,13 @@ int Status_set_cancelled(MPI_Status* status, int flag) {
     abi::set_cancelled(*status, flag != 0);
     return {};
   });
+}
+// Fortran's array of a status has the layout of C's structure in the libraries below.
+int Status_c2f(const MPI_Status* c_status, MPI_Fint* f_status) {
+  return copy_status("MPI_Status_c2f", c_status, f_status);
+}
+int Status_f2c(const MPI_Fint* f_status, MPI_Status* c_status) {
+  return copy_status("MPI_Status_f2c", f_status, c_status);
 }
 int Test_cancelled(const MPI_Status* status, int* flag) {
   return deliver(Subject(), "MPI_Test_cancelled", [&]() -> base::Status {

@@ -7,6 +7,7 @@ namespace shim::intercept::abi {
 const Family& kFamily = kMpich;
 const char* const kWorldSizeVariable = "PMI_SIZE";
 const bool kClockAlwaysRuns = false;
+const bool kCallsHandlerOfNullFile = true;
 const bool kSpeaksPmi1 = true;
 
 }  // namespace shim::intercept::abi

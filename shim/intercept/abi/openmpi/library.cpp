@@ -7,6 +7,7 @@ namespace shim::intercept::abi {
 const Family& kFamily = kOpenMpi;
 const char* const kWorldSizeVariable = "OMPI_COMM_WORLD_SIZE";
 const bool kClockAlwaysRuns = true;
+const bool kCallsHandlerOfNullFile = false;
 const bool kSpeaksPmi1 = false;
 
 }  // namespace shim::intercept::abi
