@@ -40,6 +40,12 @@ struct Place {
 
 Place place_in(const NodeMap& map, std::uint32_t rank);
 
+/// The environment variables by which a launcher identifies the processes that it starts.
+struct LaunchIdentity {
+  std::vector<std::string> job;  ///< entries "NAME=value" that every process of the job has
+  std::string rank_variable;     ///< name of the variable that holds the rank in the world
+};
+
 /// A named set of processes of the own world, as the launcher or the user defines it.
 struct NamedSet {
   std::string name;                  ///< with its scheme, e.g. "mpix://APP/1", or the launcher's own name
@@ -83,6 +89,8 @@ class Bootstrap {
   virtual void settle_node_map(NodeMap) {}
   /// Application number of each rank in an MPMD launch; empty where the launcher has only one.
   virtual std::span<const std::uint32_t> app_numbers() const = 0;
+  /// How the environment of a process shows which one of the job it is; nothing if it does not.
+  virtual std::optional<LaunchIdentity> launch_identity() const { return std::nullopt; }
   /// Sets that the launcher names (not WORLD, SELF and those made from the node map). Asked anew at each call.
   virtual base::Result<std::vector<NamedSet>> named_sets() = 0;
 

@@ -250,6 +250,20 @@ bool NodeSegment::is_ready(std::uint32_t index) const {
   return state_->control(index).state.load(std::memory_order_acquire) == value(SlotState::ready);
 }
 
+bool NodeSegment::was_ready(std::uint32_t index) const {
+  return is_ready(index) || has_left(index);
+}
+
+bool NodeSegment::is_free(std::uint32_t index) const {
+  // relaxed: nothing else is read of a slot that is free
+  return state_->control(index).state.load(std::memory_order_relaxed) == value(SlotState::free);
+}
+
+bool NodeSegment::has_left(std::uint32_t index) const {
+  // acquire: pairs with the release in leave()
+  return state_->control(index).state.load(std::memory_order_acquire) == value(SlotState::left);
+}
+
 bool NodeSegment::is_alive(std::uint32_t index) const {
   const SlotControl& control = state_->control(index);
   // acquire: pairs with the releases in set_ready() and leave(), so that the mark is complete

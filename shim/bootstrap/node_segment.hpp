@@ -96,6 +96,13 @@ class NodeSegment final : public base::SharedArea {
   /// Has every process of the segment been here? Once it is so, it stays so, and so does processes_per_core but for those that begin anew
   /// on other cores.
   bool has_seen_all() const;
+  /// True if a process has completed attaching to this slot since the segment was made. It may have
+  /// left since.
+  bool was_ready(std::uint32_t index) const;
+  /// True if no process has attached to this slot since the segment was made.
+  bool is_free(std::uint32_t index) const;
+  /// True if a process was attached to this slot, and has left since.
+  bool has_left(std::uint32_t index) const;
   /// On which cores the first process of this slot could run when it attached; nothing as long as none has. Never changes.
   std::optional<CoreSet> first_cores(std::uint32_t index) const;
   /// For NodeHardware; HardwareMap::kMostBytes.

@@ -14,6 +14,8 @@ using base::Error;
 using base::ErrorClass;
 
 /// So long before a report the missing are asked, if it is not sooner than half of the time between two reports.
+/// A creation that has waited for this long looks for the processes of missing members in /proc: a scan takes some ms.
+constexpr base::Nanoseconds kSearchedAfter = 300'000'000;
 constexpr base::Nanoseconds kAskedBefore = 1'000'000'000;
 /// So often the missing are asked where there are no reports.
 constexpr base::Nanoseconds kAskedEvery = 10'000'000'000;
@@ -85,7 +87,10 @@ bool Creations::fail_for_the_dead(const CreationPtr& creation) {
 
 bool Creations::has_ended(Creation& creation, int rank) {
   const base::ProcessId process = creation.group->at(rank);
-  if (process_.is_local(process)) return !process_.is_running(process);
+  if (process_.is_local(process)) {
+    if (!process_.is_running(process)) return true;
+    return base::now_ns() - creation.started >= kSearchedAfter && process_.ended_before_attaching(process);
+  }
   if (process_.is_out_of_reach(process)) return inquiry_says_ended(creation, rank, *process_.known_life(process));
   creation.inquiries.erase(rank);
   return false;
@@ -110,8 +115,10 @@ bool Creations::inquiry_says_ended(Creation& creation, int rank, std::uint32_t l
 void Creations::tell_instead_of_root(const Creation& creation, const base::Error& error, const Absent& absent) {
   const auto& group = *creation.group;
   const auto of_root = roles_in(group, group.at(creation.roles.root), process_.creation_ground());
-  const auto first = std::find_if(of_root.local.begin(), of_root.local.end(),
-                                  [&](int rank) { return process_.is_running(group.at(rank)); });
+  // a member that has no session cannot, whether it lives or not
+  const auto first = std::find_if(of_root.local.begin(), of_root.local.end(), [&](int rank) {
+    return process_.has_session(group.at(rank)) && process_.is_running(group.at(rank));
+  });
   if (first == of_root.local.end() || *first != creation.roles.self) return;
   std::vector<int> others = of_root.children;
   if (of_root.parent) others.push_back(*of_root.parent);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "shim/bootstrap/launched_processes.hpp"
 #include "shim/bootstrap/numa.hpp"
 #include "shim/bootstrap/segment_lane.hpp"
 #include "shim/bootstrap/settle_node_map.hpp"
@@ -203,6 +204,8 @@ base::Status Process::set_up_node() {
   boards_ = std::make_unique<transport::Boards>(*segment_);
   roll_calls_ = std::make_unique<transport::RollCalls>(*segment_, transport::Boards::store_bytes());
   addresses_.use(segment_->address_table());
+  if (auto identity = bootstrap_->launch_identity())
+    launched_ = std::make_unique<bootstrap::LaunchedProcesses>(*std::move(identity));
   return {};
 }
 
@@ -434,6 +437,10 @@ bool Process::is_out_of_reach(base::ProcessId process) {
   const auto& nodes = bootstrap_->node_map();
   const bool is_near = factories_.nodes_share_machine || nodes.node_of(process.rank) == nodes.node_of(self().rank);
   return presence == transport::Presence::gone || (is_near && presence == transport::Presence::gone_if_near);
+bool Process::ended_before_attaching(base::ProcessId process) {
+  return launched_ && is_local(process) && !segment_->was_ready(slot_of(process)) && launched_->has_ended(process.rank);
+}
+
 }
 
 bool Process::is_in_touch(base::ProcessId process) { return presence_of(process) == transport::Presence::there; }

@@ -37,6 +37,10 @@
 #include "shim/transport/shm/roll_call.hpp"
 #include "shim/transport/transport.hpp"
 
+namespace shim::bootstrap {
+class LaunchedProcesses;
+}
+
 namespace shim::sessions {
 
 class Creations;
@@ -199,6 +203,9 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   /// Looks for a process's address at the launcher; known: the life of one that is known already.
   AddressLookup look_for(base::ProcessId process, std::optional<std::uint32_t> known = std::nullopt);
   /// About how many processes, of which no address was known, it has been asked for that.
+  /// Of this node. True if the process ended, or died, before it attached to this node's segment, which then knows nothing of it.
+  /// False if the operating system does not tell (bootstrap/launched_processes.hpp). Takes some calls until it is certain.
+  bool ended_before_attaching(base::ProcessId process);
   std::uint64_t sought_count() const { return sought_.count(); }
 
  private:
@@ -239,6 +246,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   mutable std::mutex network_mutex_;    ///< guards the making of network_, and the next two
   bool published_ = false;
   std::atomic<bool> has_several_threads_{false};  ///< pairs with nothing
+  std::unique_ptr<bootstrap::LaunchedProcesses> launched_;  ///< null without a segment, or if the launcher does not help
   struct FirstSession {
     std::thread::id opener;
     bool is_handed_on;

@@ -26,6 +26,9 @@ class Backend final : public Bootstrap {
   const Job& job() const override { return surroundings_.job; }
   const NodeMap& node_map() const override { return surroundings_.node_map; }
   std::span<const std::uint32_t> app_numbers() const override { return {}; }
+  std::optional<LaunchIdentity> launch_identity() const override {
+    return LaunchIdentity{{"PMIX_NAMESPACE=" + surroundings_.job.world_name}, "PMIX_RANK"};
+  }
   /// This mpirun has none (it answers "not found" to PMIX_QUERY_PSET_NAMES).
   base::Result<std::vector<NamedSet>> named_sets() override { return std::vector<NamedSet>(); }
   base::Status publish(std::string_view key, std::span<const std::byte> value) override;

@@ -41,8 +41,13 @@ std::uint32_t tag_of(std::string_view group) {
 
 }  // namespace
 
-Backend::Backend(std::shared_ptr<Connection> own, std::shared_ptr<Use> use, const JobFacts& facts, double seconds)
-    : own_(std::move(own)), use_(std::move(use)), facts_(facts), seconds_(seconds) {
+Backend::Backend(std::shared_ptr<Connection> own, std::shared_ptr<Use> use, const JobFacts& facts,
+                 LaunchIdentity identity, double seconds)
+    : own_(std::move(own)),
+      use_(std::move(use)),
+      facts_(facts),
+      identity_(std::move(identity)),
+      seconds_(seconds) {
   ground_->use = use_;
 }
 
@@ -57,7 +62,9 @@ base::Result<std::unique_ptr<Bootstrap>> Backend::open(const Surroundings& surro
   const double seconds = options.ready_timeout_s;
   SHIM_TRY_ASSIGN(std::shared_ptr<Use> use, connection->use(seconds));
   SHIM_TRY_ASSIGN(const JobFacts* facts, connection->facts(*use, seconds));
-  return std::unique_ptr<Bootstrap>(new Backend(std::move(own), std::move(use), *facts, seconds));
+  LaunchIdentity identity{{}, surroundings.id ? "PMI_ID" : "PMI_RANK"};
+  return std::unique_ptr<Bootstrap>(
+      new Backend(std::move(own), std::move(use), *facts, std::move(identity), seconds));
 }
 
 Backend::~Backend() {

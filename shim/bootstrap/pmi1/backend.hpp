@@ -24,6 +24,9 @@ class Backend final : public Bootstrap {
   void settle_node_map(NodeMap map) override { facts_.node_map = std::move(map); }
   /// PMI-1 tells a process the number of its own application and no other.
   std::span<const std::uint32_t> app_numbers() const override { return {}; }
+  /// The variables do not name the job: a process counts only if it descends from the daemon of
+  /// this one.
+  std::optional<LaunchIdentity> launch_identity() const override { return identity_; }
   base::Result<std::vector<NamedSet>> named_sets() override { return std::vector<NamedSet>{}; }
   base::Status publish(std::string_view key, std::span<const std::byte> value) override;
   base::Result<std::unique_ptr<Pending<Bytes>>> lookup(std::uint32_t rank, std::string_view key) override;
@@ -35,13 +38,15 @@ class Backend final : public Bootstrap {
   Counts counts() const override;
 
  private:
-  Backend(std::shared_ptr<Connection> own, std::shared_ptr<Use> use, const JobFacts& facts, double seconds);
+  Backend(std::shared_ptr<Connection> own, std::shared_ptr<Use> use, const JobFacts& facts,
+          LaunchIdentity identity, double seconds);
   base::Result<std::string> barrier(std::vector<std::uint32_t> ranks) const;
 
   const std::shared_ptr<Connection> own_;  ///< ends with the Bootstrap; null where a ProcessLife keeps it
   std::shared_ptr<Use> use_;
   const std::shared_ptr<SearchGround> ground_ = std::make_shared<SearchGround>();
   JobFacts facts_;
+  const LaunchIdentity identity_;
   const double seconds_;
   NamedNotices notice_store_{use_, facts_, seconds_};
   NoticeBoard board_{notice_store_, facts_.job.rank, facts_.job.size};

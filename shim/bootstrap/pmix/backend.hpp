@@ -27,6 +27,9 @@ class Backend final : public Bootstrap {
   base::Result<NodeMap> ask_node_map() override;
   void settle_node_map(NodeMap map) override { node_map_ = std::move(map); }
   std::span<const std::uint32_t> app_numbers() const override { return facts_.app_numbers; }
+  std::optional<LaunchIdentity> launch_identity() const override {
+    return LaunchIdentity{{"PMIX_NAMESPACE=" + facts_.job.world_name}, "PMIX_RANK"};
+  }
   base::Result<std::vector<NamedSet>> named_sets() override;
   base::Status publish(std::string_view key, std::span<const std::byte> value) override;
   base::Result<std::unique_ptr<Pending<Bytes>>> lookup(std::uint32_t rank, std::string_view key) override;
