@@ -72,6 +72,7 @@ std::unique_ptr<ParentSearch> Creations::search_in(const Creation& creation) {
 }
 
 void Creations::note_thread() {
+  last_call_ = base::now_ns();
   if (!first_thread_) first_thread_ = std::this_thread::get_id();
   if (*first_thread_ != std::this_thread::get_id()) several_threads_ = true;
 }
@@ -190,6 +191,8 @@ std::uint32_t Creations::usable_lane(std::uint32_t wanted) {
 base::Result<Agreement> Creations::agree(const Call& call) {
   SHIM_TRY(check_members(*call.group, process_.bootstrap().job().size));
   if (call.group->size() == 1) {
+    std::lock_guard guard(mutex_);
+    note_thread();
     auto bases = std::make_shared<p2p::ContextBases>();
     bases->common = process_.take_context_base();
     return Agreement{process_.make_extended_id(), bases, bases->common, usable_lane(call.lane)};

@@ -80,6 +80,17 @@ struct Creation {
   };
   std::map<int, Heard> heard;                ///< what partners that were asked have answered last, for the report
   std::map<int, CreationKey> suspects;       ///< partners that seem to disagree on the tag, and the other creation's key
+  /// A missing partner that cannot come to this creation unless it first does something that it has
+  /// not done for a while.
+  struct Stuck {
+    /// The creation of the same group with another tag in which it waits. If none: no session.
+    std::optional<CreationKey> elsewhere;
+    base::Nanoseconds since = 0, until = 0;  ///< its last known state, and when it was last known
+    base::Nanoseconds asked = 0;
+  };
+  std::map<int, Stuck> stuck;
+  /// All missing were asked once this creation had waited as long as one with stuck members does.
+  bool asked_when_long = false;
   std::map<int, AddressLookup> to_be_asked;  ///< partners that can be asked once their addresses are found
 
   std::map<int, Inquiry> inquiries;          ///< about partners of other nodes that nobody finds any more
@@ -216,7 +227,16 @@ class Creations {
   void ask(Creation& creation, int rank);
   void ask_who_was_found(Creation& creation);
 
+  // stuck_members.cpp; with the mutex held
+  bool fail_for_the_stuck(const CreationPtr& creation);
+  bool has_finalized(const Creation& creation, int rank) const;
+  void note_finalized(Creation& creation, base::Nanoseconds now);
+  void ask_the_stuck(Creation& creation, base::Nanoseconds now);
+  base::Error error_of_stuck(const Creation& creation) const;
+
   // creation_text.cpp; with the mutex held
+  static std::string name_of(const Creation& creation);
+  static std::string seconds_text(double seconds);
   std::string describe(const Creation& creation, int rank) const;
   std::string describe_missing(const Creation& creation) const;
   std::string sign_of_life(const Creation& creation, int rank) const;
@@ -229,6 +249,10 @@ class Creations {
   std::string where_it_waits(const Creation& mine, int rank, const Answer& answer) const;
   /// While one thread of this process waits in a creation, another may call.
   bool another_may_call() const;
+  bool is_in(const CreationKey& key) const;
+  void note_stuck(Creation& mine, int rank, const Answer& answer);
+  void end_elsewhere(const Creation& mine, const CreationKey& other, int rank,
+                     const base::Error& error);
   void end_both(const CreationPtr& mine, const CreationKey& other, int rank, const std::string& text);
 
   /// News for a process whose address has to be found first.
@@ -246,6 +270,7 @@ class Creations {
   std::unordered_map<CreationKey, CreationPtr, CreationKeyHash> creations_;
   std::vector<AtRollCall*> at_roll_call_;
   std::optional<std::thread::id> first_thread_;
+  base::Nanoseconds last_call_ = 0;  ///< when a thread last began to create a communicator
   bool closing_ = false;
   bool several_threads_ = false;  ///< more than one thread has called
 };

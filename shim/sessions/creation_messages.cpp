@@ -215,6 +215,7 @@ void Creations::fail(const CreationPtr& creation, const base::Error& error, std:
   if (!creation->joined && !told.contains(roles.self)) creation->untold.insert(roles.self);
   creation->to_be_asked.clear();
   creation->inquiries.clear();
+  creation->stuck.clear();
   if (creation->untold.empty()) forget(*creation);
 }
 
@@ -274,9 +275,12 @@ void Creations::handle(base::ProcessId from, Question message) {
   if (const auto failure = failure_for(from, message)) return send(from, *failure);
   CreationPtr asked = find(message.key);
   const bool is_in_it = asked && asked->joined && !asked->is_over();
-  Answer answer{std::move(message.key), another_may_call(), {}, is_in_it ? describe_missing(*asked) : ""};
+  Answer answer{.asked = std::move(message.key), .several_threads = another_may_call()};
+  if (is_in_it) answer.missing = describe_missing(*asked);
   for (const auto& [key, creation] : creations_)
     if (creation->joined && !creation->is_over()) answer.waiting.push_back(creation->key);
+  const auto quiet_ms = (base::now_ns() - last_call_) / 1'000'000;
+  answer.quiet_ms = static_cast<std::uint32_t>(std::min<base::Nanoseconds>(quiet_ms, UINT32_MAX));
   send(from, answer);
 }
 

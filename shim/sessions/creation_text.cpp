@@ -12,6 +12,17 @@ namespace {
 constexpr std::size_t kMostNames = 16;
 }  // namespace
 
+std::string Creations::seconds_text(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g s", seconds);
+  return text;
+}
+
+std::string Creations::name_of(const Creation& creation) {
+  return "the creation with tag \"" + creation.key.tag + "\" over the group " +
+         creation.group->text();
+}
+
 std::string Creations::describe(const Creation& creation, int rank) const {
   const base::ProcessId process = creation.group->at(rank);
   const auto& nodes = process_.bootstrap().node_map();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A creation that takes long: who is missing, who is dead; when to say so, and when to give up.
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 #include "shim/sessions/creation.hpp"
@@ -14,9 +13,10 @@ using base::Error;
 using base::ErrorClass;
 
 /// So long before a report the missing are asked, if it is not sooner than half of the time between two reports.
-/// A creation that has waited for this long looks for the processes of missing members in /proc: a scan takes some ms.
-constexpr base::Nanoseconds kSearchedAfter = 300'000'000;
 constexpr base::Nanoseconds kAskedBefore = 1'000'000'000;
+/// A creation that has waited for this long looks for the processes of missing members in /proc: a
+/// scan takes some ms.
+constexpr base::Nanoseconds kSearchedAfter = 300'000'000;
 /// So often the missing are asked where there are no reports.
 constexpr base::Nanoseconds kAskedEvery = 10'000'000'000;
 /// So long after its beginning it is checked whether the processes of the node share their memory, and then at this interval: a
@@ -28,16 +28,6 @@ constexpr double kGracePart = 0.25, kMostGrace = 0.5;
 
 /// Notes that a process keeps.
 constexpr std::size_t kMostNotes = 32;
-
-std::string seconds_text(double seconds) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g s", seconds);
-  return text;
-}
-
-std::string name_of(const Creation& creation) {
-  return "the creation with tag \"" + creation.key.tag + "\" over the group " + creation.group->text();
-}
 
 }  // namespace
 
@@ -59,7 +49,8 @@ void Creations::look_after(const CreationPtr& creation) {
   creation->next_look = now + kLookEvery;
   pass_notes_on();
   const double waited = static_cast<double>(now - creation->started) * 1e-9;
-  if (fail_for_the_dead(creation) || fail_for_disagreement(creation) || fail_for_the_late(creation, waited)) return;
+  if (fail_for_the_dead(creation) || fail_for_disagreement(creation)) return;
+  if (fail_for_the_stuck(creation) || fail_for_the_late(creation, waited)) return;
   if (fail_for_other_shared_memory(creation, now)) return;
   ask_who_was_found(*creation);
   report_when_due(*creation, now);
@@ -89,7 +80,8 @@ bool Creations::has_ended(Creation& creation, int rank) {
   const base::ProcessId process = creation.group->at(rank);
   if (process_.is_local(process)) {
     if (!process_.is_running(process)) return true;
-    return base::now_ns() - creation.started >= kSearchedAfter && process_.ended_before_attaching(process);
+    const base::Nanoseconds waited = base::now_ns() - creation.started;
+    return waited >= kSearchedAfter && process_.ended_before_attaching(process);
   }
   if (process_.is_out_of_reach(process)) return inquiry_says_ended(creation, rank, *process_.known_life(process));
   creation.inquiries.erase(rank);

@@ -102,6 +102,7 @@ void write(Writer& out, const Answer& message) {
   out.number(static_cast<std::uint32_t>(message.waiting.size()));
   for (const CreationKey& key : message.waiting) out.key(key);
   out.text(message.missing);
+  out.number(message.quiet_ms);
 }
 void write(Writer& out, const Returned& message) {
   out.key(message.key);
@@ -140,6 +141,7 @@ void read(Reader& in, Answer& message) {
   message.several_threads = in.number<std::uint8_t>() != 0;
   for (std::uint32_t left = in.count(); left > 0 && in.ok(); --left) message.waiting.push_back(in.key());
   message.missing = in.text();
+  message.quiet_ms = in.number<std::uint32_t>();
 }
 void read(Reader& in, Returned& message) {
   message.key = in.key();

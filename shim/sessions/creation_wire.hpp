@@ -77,6 +77,7 @@ struct Answer {
   bool several_threads = false;      ///< while one thread of that process waits in a creation, another may call
   std::vector<CreationKey> waiting;  ///< the creations in which it waits now
   std::string missing;               ///< for whom it waits in the one that was asked for; empty where it is not in it
+  std::uint32_t quiet_ms = 0;  ///< since that process last began to create a communicator
 };
 
 using CreationMessage = std::variant<Contribution, Outcome, Failure, Question, Answer, Returned>;

@@ -51,19 +51,24 @@ static std::vector<Range> callers(const Creation& creation, std::optional<base::
   return ranges;
 }
 
+/// Fail the other creation, in which this member waits. If this process is the root of it, it tells
+/// all members that wait there; else that member does.
+void Creations::end_elsewhere(const Creation& mine, const CreationKey& other, int rank,
+                              const base::Error& error) {
+  const Absent from_here{.elsewhere = callers(mine, process_.self()), .dead = {}};
+  if (CreationPtr known = find(other); known && !known->joined && !known->is_over())
+    return fail(known, error, {known->roles.self}, from_here);
+  const Failure message{other, 0, error.error_class(), error.text(), from_here};
+  send(mine, rank, message);
+  remember(message, std::nullopt);
+}
+
 void Creations::end_both(const CreationPtr& mine, const CreationKey& other, int rank, const std::string& text) {
   const base::Error error(base::ErrorClass::not_same, text);
-  const Absent from_here{.elsewhere = callers(*mine, process_.self()), .dead = {}};
   Absent from_there{.elsewhere = {{0, mine->group->at(rank).rank, 1, 1}}, .dead = {}};
-  // The other creation cannot end either. All who wait in it are told: by us where we are its root, else by that process.
-  if (CreationPtr known = find(other); known && !known->joined && !known->is_over()) {
+  if (CreationPtr known = find(other); known && !known->joined && !known->is_over())
     from_there.elsewhere = callers(*known, std::nullopt);
-    fail(known, error, {known->roles.self}, from_here);
-  } else {
-    const Failure message{other, 0, error.error_class(), error.text(), from_here};
-    send(*mine, rank, message);
-    remember(message, std::nullopt);
-  }
+  end_elsewhere(*mine, other, rank, error);
   fail(mine, error, {mine->roles.self}, from_there);
 }
 
@@ -112,6 +117,29 @@ std::string Creations::where_it_waits(const Creation& mine, int rank, const Answ
   return text;
 }
 
+bool Creations::is_in(const CreationKey& key) const {
+  const CreationPtr known = find(key);
+  return known && known->joined && !known->is_over();
+}
+
+/// Record that the member waits in a creation with another tag, or that it does not.
+void Creations::note_stuck(Creation& mine, int rank, const Answer& answer) {
+  const auto has_other_tag = [&](const CreationKey& key) { return differs_by_tag(mine.key, key); };
+  const auto other = std::ranges::find_if(answer.waiting, has_other_tag);
+  const bool is_elsewhere = answer.missing.empty() && other != answer.waiting.end() &&
+                            is_plausible(*other, mine.group->at(rank), false);
+  // if another thread of this process waits there, that creation may end, and the member come then
+  if (!is_elsewhere || is_in(*other)) {
+    mine.stuck.erase(rank);
+    return;
+  }
+  const base::Nanoseconds now = base::now_ns();
+  Creation::Stuck& stuck = mine.stuck[rank];
+  stuck.elsewhere = *other;
+  stuck.since = std::max(mine.started, now - base::Nanoseconds{answer.quiet_ms} * 1'000'000);
+  stuck.until = now;
+}
+
 void Creations::handle(base::ProcessId from, Answer message) {
   CreationPtr creation = find(message.asked);
   if (!creation || !creation->joined || creation->is_over()) return;
@@ -120,6 +148,7 @@ void Creations::handle(base::ProcessId from, Answer message) {
   if (std::find(missing.begin(), missing.end(), rank) == missing.end()) return;
   auto& [heard, when] = creation->heard[rank];
   when = base::now_ns();
+  note_stuck(*creation, rank, message);
   if (!message.missing.empty()) {
     heard = "has called and waits for " + message.missing;
   } else if (auto found = disagreement_in(*creation, rank, message)) {

@@ -268,10 +268,17 @@ Process::~Process() {
   shm_transport_.reset();
   self_transport_.reset();
   hardware_.reset();
+  note_who_was_here();
   segment_.reset();
   sets_.reset();
   bootstrap_.reset();
   end.end_all();
+}
+
+/// The segment goes with the last process that has a session, and all slots with it.
+void Process::note_who_was_here() {
+  for (std::uint32_t slot = 0; segment_ && slot < segment_->slot_count(); ++slot)
+    if (segment_->was_ready(slot)) factories_.lives->met.insert(place_.local_ranks[slot]);
 }
 
 /// While it can still be called: who finds nobody there any more finds this.
@@ -413,6 +420,13 @@ bool Process::has_on_node(const p2p::Members& members) const {
 
 bool Process::has_session(base::ProcessId process) const { return segment_->is_ready(slot_of(process)); }
 
+bool Process::has_finalized(base::ProcessId process) const {
+  if (!is_local(process)) return false;
+  const std::uint32_t slot = slot_of(process);
+  if (segment_->has_left(slot)) return true;
+  return segment_->is_free(slot) && factories_.lives->met.contains(process.rank);
+}
+
 bool Process::has_lost_launcher() {
   if (!bootstrap_->has_lost_launcher()) return false;
   if (!lost_launcher_.exchange(true, std::memory_order_relaxed))
@@ -422,6 +436,11 @@ bool Process::has_lost_launcher() {
 
 bool Process::is_running(base::ProcessId process) const {
   return !is_local(process) || segment_->is_alive(slot_of(process));
+}
+
+bool Process::ended_before_attaching(base::ProcessId process) {
+  if (!launched_ || !is_local(process) || segment_->was_ready(slot_of(process))) return false;
+  return launched_->has_ended(process.rank);
 }
 
 transport::Presence Process::presence_of(base::ProcessId process) {
@@ -437,10 +456,6 @@ bool Process::is_out_of_reach(base::ProcessId process) {
   const auto& nodes = bootstrap_->node_map();
   const bool is_near = factories_.nodes_share_machine || nodes.node_of(process.rank) == nodes.node_of(self().rank);
   return presence == transport::Presence::gone || (is_near && presence == transport::Presence::gone_if_near);
-bool Process::ended_before_attaching(base::ProcessId process) {
-  return launched_ && is_local(process) && !segment_->was_ready(slot_of(process)) && launched_->has_ended(process.rank);
-}
-
 }
 
 bool Process::is_in_touch(base::ProcessId process) { return presence_of(process) == transport::Presence::there; }

@@ -50,6 +50,9 @@ class Creations;
 struct Lives {
   std::atomic<std::uint32_t> begun{0};      ///< in which it had an address for other nodes
   std::atomic<std::uint32_t> published{0};  ///< the first of them, those that the launcher has a key for
+  /// World ranks on this node that had a session by the end of an earlier Process. One Process
+  /// writes it, the next one reads it.
+  std::set<std::uint32_t> met;
 };
 
 /// Where a Process gets its parts from; tests give others. Each is called at most once, and only when needed.
@@ -67,6 +70,9 @@ struct Factories {
   /// Where this process is in its job, found once: later changes of the environment do not count.
   /// Null in tests.
   std::shared_ptr<const bootstrap::LaunchEnv> launch_env;
+  /// A creation fails after this time if its missing members cannot come unless they first do
+  /// something that they have not done all that time (stuck_members.cpp). Tests shorten it.
+  base::Nanoseconds stuck_after = 30'000'000'000;
   bool nodes_share_machine = false;  ///< those of a test
   /// Who is told of the phases of starts and creations; outlives all Process objects. Null: nobody.
   base::PhaseListener* phases = nullptr;
@@ -191,10 +197,17 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   /// True if a process of this job and node has shared memory of its own, as in a container. Milliseconds.
   bool sees_other_shared_memory() const { return segment_ && segment_->other_segment().has_value(); }
   const std::string& shared_memory_folder() const { return factories_.segment_directory; }
+  /// Of this node: it has had a session, and has none now.
+  bool has_finalized(base::ProcessId process) const;
+  base::Nanoseconds stuck_after() const { return factories_.stuck_after; }
   /// The launcher is gone, and with it whoever would end this job: no wait for another process goes on. Says so once.
   bool has_lost_launcher();
   /// False when it is known to have ended. Processes of other nodes count as running.
   bool is_running(base::ProcessId process) const;
+  /// Of this node. True if the process ended, or died, without a slot in the node's segment. False
+  /// if the operating system does not tell (bootstrap/launched_processes.hpp). Takes some calls
+  /// until it is certain.
+  bool ended_before_attaching(base::ProcessId process);
   /// Of another node: is nobody to be found where it was called in the life that this process knows? It may have ended its session, or
   /// have died.
   bool is_out_of_reach(base::ProcessId process);
@@ -203,9 +216,6 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   /// Looks for a process's address at the launcher; known: the life of one that is known already.
   AddressLookup look_for(base::ProcessId process, std::optional<std::uint32_t> known = std::nullopt);
   /// About how many processes, of which no address was known, it has been asked for that.
-  /// Of this node. True if the process ended, or died, before it attached to this node's segment, which then knows nothing of it.
-  /// False if the operating system does not tell (bootstrap/launched_processes.hpp). Takes some calls until it is certain.
-  bool ended_before_attaching(base::ProcessId process);
   std::uint64_t sought_count() const { return sought_.count(); }
 
  private:
@@ -223,6 +233,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   bool is_crowded() const;
   void end_former_life(base::ProcessId process);
   void say_end();
+  void note_who_was_here();
   transport::Presence presence_of(base::ProcessId process);
   base::Result<p2p::Route> route_to(base::ProcessId process) override;
   bool takes_packets(base::ProcessId process) override { return !is_local(process) || has_session(process); }
@@ -237,6 +248,8 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   bootstrap::Place place_;
   std::unique_ptr<ProcessSets> sets_;
   std::unique_ptr<bootstrap::NodeSegment> segment_;  ///< null where no other process of the job is on the node
+  /// Null without a segment, and if the launcher identifies no process.
+  std::unique_ptr<bootstrap::LaunchedProcesses> launched_;
   std::unique_ptr<bootstrap::NodeHardware> hardware_;
   std::unique_ptr<transport::Transport> self_transport_, shm_transport_;
   std::unique_ptr<transport::Boards> boards_;
@@ -246,7 +259,6 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   mutable std::mutex network_mutex_;    ///< guards the making of network_, and the next two
   bool published_ = false;
   std::atomic<bool> has_several_threads_{false};  ///< pairs with nothing
-  std::unique_ptr<bootstrap::LaunchedProcesses> launched_;  ///< null without a segment, or if the launcher does not help
   struct FirstSession {
     std::thread::id opener;
     bool is_handed_on;

@@ -83,6 +83,7 @@ Factories Cluster::factories(int rank) {
   factories.segment_directory = folder_;
   factories.log_descriptor = log_descriptor_;
   factories.nodes_share_machine = true;
+  factories.stuck_after = stuck_after_;
   factories.lives = lives_[static_cast<std::size_t>(rank)];
   return factories;
 }

@@ -80,6 +80,8 @@ class Cluster {
   std::string log() const;
   /// Names of what lies in the folder of the node segments.
   std::set<std::string> left_over() const;
+  /// Factories::stuck_after of processes that start from now on.
+  base::Nanoseconds& stuck_after() { return stuck_after_; }
   /// The settings of processes that start from now on.
   base::Settings& next_settings() { return settings_; }
   /// Of sessions that begin from now on.
@@ -88,6 +90,7 @@ class Cluster {
  private:
   base::Settings settings_;
   SessionOptions options_;
+  base::Nanoseconds stuck_after_ = Factories().stuck_after;
   int size_;
   std::string folder_;
   int log_descriptor_;

@@ -23,7 +23,7 @@ MemberTable entries() {
 std::vector<CreationMessage> samples() {
   return {Contribution{key("a"), entries()}, Outcome{key("b"), {5, 6}, 3, entries()},
           Failure{key("c"), 3, base::ErrorClass::not_same, "they disagree", {{{0, 2, 1, 1}}, {{0, 3, 1, 1}}}}, Question{key("d"), 5, 1000, {2, {std::byte{1}, std::byte{2}}}},
-          Returned{key("h"), 7, 2}, Answer{key("e"), true, {key("f"), key("g")}, "nobody"}};
+          Returned{key("h"), 7, 2}, Answer{key("e"), true, {key("f"), key("g")}, "nobody", 31'000}};
 }
 
 TEST(CreationWire, EveryMessageComesBackAsItWas) {
