@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Functions of attributes that change the attributes of the same object while it is freed or duplicated: each value is deleted once,
- * also one that was set meanwhile. */
+/* Functions of attributes that change the attributes of the same object while it is freed or
+ * duplicated: each value is deleted once, also one that was set meanwhile. */
 #include "session_world.h"
 
 enum { FIRST, SECOND, LATE, KEYS };
@@ -47,8 +47,9 @@ static int copy_comm(MPI_Comm comm, int key, void *extra, void *in, void *out, i
 }
 
 static void expect_counts(const char *what, const int *counts, int first, int second, int late) {
-  EXPECT(counts[FIRST] == first && counts[SECOND] == second && counts[LATE] == late, "%s: %d %d %d, not %d %d %d", what, counts[FIRST],
-         counts[SECOND], counts[LATE], first, second, late);
+  EXPECT(counts[FIRST] == first && counts[SECOND] == second && counts[LATE] == late,
+         "%s: %d %d %d, not %d %d %d", what, counts[FIRST], counts[SECOND], counts[LATE], first,
+         second, late);
 }
 static void forget_counts(void) {
   memset(deleted, 0, sizeof deleted);
@@ -60,7 +61,8 @@ static void communicators(void) {
   MUST(MPI_Comm_create_keyval(copy_comm, change_comm, &keys[FIRST], NULL));
   MUST(MPI_Comm_create_keyval(copy_comm, count_comm, &keys[SECOND], NULL));
   MUST(MPI_Comm_create_keyval(copy_comm, count_comm, &keys[LATE], NULL));
-  for (int order = 0; order < 2; ++order) { /* which is freed first: the one that changes, or the other */
+  for (int order = 0; order < 2;
+       ++order) { /* which is freed first: the one that changes, or the other */
     forget_counts();
     MUST(MPI_Comm_dup(world, &comm));
     MUST(MPI_Comm_set_attr(comm, keys[order ? FIRST : SECOND], &value));
@@ -77,7 +79,8 @@ static void communicators(void) {
   expect_counts("deleted meanwhile", deleted, 0, 1, 0);
   MUST(MPI_Comm_free(&copy));
   MUST(MPI_Comm_free(&comm));
-  expect_counts("deleted in all", deleted, 2, 1, 4); /* the late one of each, and the one set by the function of the first */
+  expect_counts("deleted in all", deleted, 2, 1,
+                4); /* the late one of each, and the one set by the function of the first */
   for (int i = 0; i < KEYS; ++i) MUST(MPI_Comm_free_keyval(&keys[i]));
 }
 

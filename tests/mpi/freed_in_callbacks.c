@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Objects that the program has freed while operations use them: the handles that callbacks get are valid. With the argument "world"
- * the world model is initialised, so that datatypes and operations are its own. */
+/* Objects that the program has freed while operations use them: the handles that callbacks get are
+ * valid. With the argument "world" the world model is initialised, so that datatypes and operations
+ * are its own. */
 #include "session_world.h"
 
 enum { PAIRS = 5000 };
@@ -13,7 +14,8 @@ static void add(void *from, void *to, int *length, MPI_Datatype *type) {
   MUST(MPI_Type_size(*type, &bytes));
   MUST(MPI_Type_get_extent(*type, &lower, &extent));
   MUST(MPI_Type_get_envelope(*type, &integers, &addresses, &types, &combiner));
-  EXPECT(bytes == 2 * (int)sizeof(int) && extent == bytes && types == 1, "size %d extent %d combiner %d", bytes, (int)extent, combiner);
+  EXPECT(bytes == 2 * (int)sizeof(int) && extent == bytes && types == 1,
+         "size %d extent %d combiner %d", bytes, (int)extent, combiner);
   for (int i = 0; i < *length * bytes / (int)sizeof(int); ++i) ((int *)to)[i] += ((int *)from)[i];
   ++applied;
 }

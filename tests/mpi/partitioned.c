@@ -100,7 +100,8 @@ static void expect_pair_works(const char *after) {
   MUST(MPI_Request_free(&requests[1]));
 }
 
-/* Requests that are freed before their first start match nothing, whether both sides free theirs or one does. */
+/* Requests that are freed before their first start match nothing, whether both sides free theirs or
+ * one does. */
 static void freed_before_start(void) {
   MPI_Request send, receive, others[2];
   int first = rank, second = rank + 100, got[2] = {-1, -1};
@@ -119,9 +120,12 @@ static void freed_before_start(void) {
   MUST(MPI_Psend_init(&first, 1, 1, MPI_INT, next_rank(), TAG, world, MPI_INFO_NULL, &others[0]));
   MUST(MPI_Psend_init(&second, 1, 1, MPI_INT, next_rank(), TAG, world, MPI_INFO_NULL, &others[1]));
   MPI_Request receives[3];
-  MUST(MPI_Precv_init(&got[0], 1, 1, MPI_INT, rank_before(), TAG, world, MPI_INFO_NULL, &receives[0]));
-  MUST(MPI_Precv_init(&got[0], 1, 1, MPI_INT, rank_before(), TAG, world, MPI_INFO_NULL, &receives[1]));
-  MUST(MPI_Precv_init(&got[1], 1, 1, MPI_INT, rank_before(), TAG, world, MPI_INFO_NULL, &receives[2]));
+  MUST(MPI_Precv_init(&got[0], 1, 1, MPI_INT, rank_before(), TAG, world, MPI_INFO_NULL,
+                      &receives[0]));
+  MUST(MPI_Precv_init(&got[0], 1, 1, MPI_INT, rank_before(), TAG, world, MPI_INFO_NULL,
+                      &receives[1]));
+  MUST(MPI_Precv_init(&got[1], 1, 1, MPI_INT, rank_before(), TAG, world, MPI_INFO_NULL,
+                      &receives[2]));
   MUST(MPI_Request_free(&receives[1]));
   receives[1] = receives[2];
   MUST(MPI_Startall(2, others));
@@ -142,8 +146,10 @@ static void without_bytes(void) {
   enum { PARTS = 2 };
   MPI_Request requests[2];
   int flag = -1;
-  MUST(MPI_Psend_init(NULL, PARTS, 0, MPI_INT, next_rank(), TAG, world, MPI_INFO_NULL, &requests[0]));
-  MUST(MPI_Precv_init(NULL, PARTS, 0, MPI_INT, rank_before(), TAG, world, MPI_INFO_NULL, &requests[1]));
+  MUST(MPI_Psend_init(NULL, PARTS, 0, MPI_INT, next_rank(), TAG, world, MPI_INFO_NULL,
+                      &requests[0]));
+  MUST(MPI_Precv_init(NULL, PARTS, 0, MPI_INT, rank_before(), TAG, world, MPI_INFO_NULL,
+                      &requests[1]));
   for (int round = 0; round < 2; ++round) {
     MUST(MPI_Start(&requests[1]));
     MUST(MPI_Parrived(requests[1], 0, &flag));
