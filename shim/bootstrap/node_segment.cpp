@@ -127,6 +127,7 @@ NodeSegment::~NodeSegment() {
 }
 
 void NodeSegment::leave_at_once() {
+  state_->leave();
   state_->file.give_back();
 }
 
