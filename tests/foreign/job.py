@@ -136,15 +136,33 @@ def judge(verdict: str, code: int, lines: list[str]) -> Outcome:
     return Outcome(PASS)
 
 
-def run(job: Job) -> Outcome:
+@dataclasses.dataclass(frozen=True)
+class Ended:
+    """How a job ended. `code` is None for a job that was killed at its limit."""
+    code: int | None
+    lines: list[str]
+    seconds: float
+    stacks: str = ""
+
+
+def run_to_end(job: Job) -> Ended:
     """Runs the job to its end or its limit."""
     mark, clock = uuid.uuid4().hex, time.monotonic()
     with _started(job, mark) as (child, output):
-        code = _wait(child, job.limit)
-        if code is None:
-            stacks = processes.stacks(mark) if job.stacks else ""
-            outcome = Outcome(TIMEOUT, "\n".join([f"after {job.limit:g} s", *_lines(output, job.ignored)[:40], stacks]))
-        else:
+        code, stacks = _wait(child, job.limit), ""
+        if code is not None:
             processes.wait_until_gone(mark, 5)
-            outcome = judge(job.verdict, code, _lines(output, job.ignored))
-    return dataclasses.replace(outcome, seconds=round(time.monotonic() - clock, 2))
+        elif job.stacks:
+            stacks = processes.stacks(mark)
+        lines = _lines(output, job.ignored)
+    return Ended(code, lines, round(time.monotonic() - clock, 2), stacks)
+
+
+def run(job: Job) -> Outcome:
+    """Runs the job and judges it by the suite's rules."""
+    ended = run_to_end(job)
+    if ended.code is None:
+        outcome = Outcome(TIMEOUT, "\n".join([f"after {job.limit:g} s", *ended.lines[:40], ended.stacks]))
+    else:
+        outcome = judge(job.verdict, ended.code, ended.lines)
+    return dataclasses.replace(outcome, seconds=ended.seconds)

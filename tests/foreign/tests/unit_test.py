@@ -11,9 +11,34 @@ _TESTS = _HERE.parent.parent
 sys.path[:0] = [str(_TESTS / "foreign"), str(_TESTS / "harness"), str(_TESTS / "cluster")]
 
 import job  # noqa: E402
+import mpi4py_results  # noqa: E402
 import report  # noqa: E402
 import rules  # noqa: E402
 import suite  # noqa: E402
+
+
+def _event(kind: str, test: str, detail: str = "") -> dict:
+    return {"event": kind, "test": test, "detail": detail}
+
+
+class Mpi4py(unittest.TestCase):
+    def test_a_result_is_the_worst_of_all_processes(self) -> None:
+        events = [[_event("begun", "a"), _event("pass", "a"), _event("ended", "a"), _event("skip", "b", "no")],
+                  [_event("fail", "a", "why"), _event("skip", "b", "no")]]
+        self.assertEqual(mpi4py_results.worst(events), {"a": ("fail", "why"), "b": ("skip", "no")})
+
+    def test_a_test_that_has_not_ended_is_unfinished(self) -> None:
+        events = [[_event("begun", "a"), _event("pass", "a")], [_event("begun", "a"), _event("ended", "a")], [_event("over", "")]]
+        self.assertEqual(mpi4py_results.unfinished(events), ["a"])
+
+    def test_a_cause_is_narrowed_by_all_that_it_states(self) -> None:
+        causes = [{"tests": r"^test_x\.", "mpis": ["mpich"], "processes": [2], "output": "E1", "reason": "one"},
+                  {"tests": "x", "reason": "two"}]
+        result = mpi4py_results.Result("mpich", 2, "test_x.A.b", mpi4py_results.FAIL, "E1")
+        self.assertEqual(mpi4py_results.cause_of(result, causes), "one")
+        for other in ({"mpi": "openmpi"}, {"processes": 3}, {"detail": "E2"}):
+            self.assertEqual(mpi4py_results.cause_of(dataclasses.replace(result, **other), causes), "two")
+        self.assertEqual(mpi4py_results.cause_of(dataclasses.replace(result, test="test_y"), causes), "")
 
 
 class Lists(unittest.TestCase):

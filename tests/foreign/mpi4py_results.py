@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the records of mpi4py_in_session.py say of each test, and which results have a reason in mpi4py_causes.toml."""
+import dataclasses
+import re
+
+PASS, FAIL, SKIP, TIMEOUT, DIED = "pass", "fail", "skip", "time-out", "ended the job"
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    mpi: str
+    processes: int
+    test: str
+    result: str
+    detail: str = ""
+
+
+def worst(events: list[list[dict]]) -> dict[str, tuple[str, str]]:
+    """By test: the worst of what the processes say of it."""
+    order, found = [PASS, SKIP, FAIL], {}
+    for said in events:
+        for event in said:
+            if event["event"] not in order:
+                continue
+            before = found.get(event["test"], (PASS, ""))
+            worse = order.index(event["event"]) > order.index(before[0])
+            found[event["test"]] = (event["event"], event["detail"]) if worse else before
+    return found
+
+
+def unfinished(events: list[list[dict]]) -> list[str]:
+    """Tests that a process has begun and not ended."""
+    found = []
+    for said in events:
+        last = said[-1] if said else {"event": "over", "test": ""}
+        if last["event"] not in ("over", "ended"):
+            found.append(last["test"])
+    return found
+
+
+def cause_of(result: Result, causes: list[dict]) -> str:
+    """Why the test does not pass; empty if nobody knows."""
+    for cause in causes:
+        if (re.search(cause["tests"], result.test, re.VERBOSE) and result.mpi in cause.get("mpis", [result.mpi])
+                and result.processes in cause.get("processes", [result.processes]) and re.search(cause.get("output", ""), result.detail, re.VERBOSE)):
+            return cause["reason"]
+    return ""
