@@ -4,7 +4,7 @@
  *
  *   member OPERATION ELEMENTS GROUP
  *
- *   OPERATION  what goes on when the process is killed: "none", "ring" (MPI_Send and MPI_Recv), or
+ *   OPERATION  what goes on when the process is killed: "none", "star" (MPI_Send and MPI_Recv), or
  *              a collective such as "bcast"
  *   ELEMENTS   of each message, ints
  *   GROUP      "with": all processes create a communicator, and carry the operation out on it; each
@@ -59,14 +59,20 @@ static int succeeds(const char *what, int code, int may_fail) {
 }
 #define SUCCEEDS(call, may_fail) (begun = MPI_Wtime(), succeeds(#call, call, may_fail))
 
-static int ring(MPI_Comm comm) {
-  const int next = (rank + 1) % size, before = (rank + size - 1) % size;
-  int code;
-  if (rank % 2 == 0 && (code = MPI_Send(from, elements, MPI_INT, next, 1, comm)) != MPI_SUCCESS)
-    return code;
-  if ((code = MPI_Recv(to, elements, MPI_INT, before, 1, comm, MPI_STATUS_IGNORE)) != MPI_SUCCESS)
-    return code;
-  return rank % 2 == 0 ? MPI_SUCCESS : MPI_Send(from, elements, MPI_INT, next, 1, comm);
+/* The process to kill exchanges a message with each other process in turn. No process depends on
+ * another survivor. */
+static int star(MPI_Comm comm) {
+  const int hub = rank_to_kill(), first = rank == hub ? 0 : hub,
+            last = rank == hub ? size - 1 : hub;
+  int code = MPI_SUCCESS;
+  for (int peer = first; peer <= last && code == MPI_SUCCESS; ++peer) {
+    if (peer == rank) continue;
+    if (rank == hub) code = MPI_Send(from, elements, MPI_INT, peer, 1, comm);
+    if (code == MPI_SUCCESS)
+      code = MPI_Recv(to, elements, MPI_INT, peer, 1, comm, MPI_STATUS_IGNORE);
+    if (code == MPI_SUCCESS && rank != hub) code = MPI_Send(from, elements, MPI_INT, peer, 1, comm);
+  }
+  return code;
 }
 static int none(MPI_Comm comm) {
   (void)comm;
@@ -112,7 +118,7 @@ static Operation operation_named(const char *name) {
     const char *name;
     Operation operation;
   } all[] = {
-      {"none", none},        {"ring", ring},       {"barrier", barrier},
+      {"none", none},        {"star", star},       {"barrier", barrier},
       {"bcast", bcast},      {"reduce", reduce},   {"allreduce", allreduce},
       {"scan", scan},        {"exscan", exscan},   {"reduce_scatter_block", reduce_scatter_block},
       {"gather", gather},    {"scatter", scatter}, {"allgather", allgather},
@@ -160,11 +166,22 @@ static int operate(Operation operation, MPI_Comm comm, int may_fail) {
 /* If the operation let a process go on as if no process had died, a call that depends on the dead
  * process must not: a receive from it, and after a collective a barrier with it. */
 static void meet_the_dead(Operation operation, MPI_Comm comm, int victim) {
-  if (operation != none && operation != ring) {
+  if (operation != none && operation != star) {
     if (SUCCEEDS(MPI_Barrier(comm), 1)) complain("MPI_Barrier", "succeeded with a dead process");
   } else if (SUCCEEDS(MPI_Recv(to, elements, MPI_INT, victim, 2, comm, MPI_STATUS_IGNORE), 1)) {
     complain("MPI_Recv", "succeeded from a dead process");
   }
+}
+
+/* The process has not been killed: complete the last calls of the others. Such a run shows nothing.
+ */
+static void meet_the_living(Operation operation, MPI_Comm comm) {
+  if (operation != none && operation != star) {
+    SUCCEEDS(MPI_Barrier(comm), 0);
+    return;
+  }
+  for (int peer = 0; peer < size; ++peer)
+    if (peer != rank) SUCCEEDS(MPI_Send(from, elements, MPI_INT, peer, 2, comm), 0);
 }
 
 static void use_without(int victim) {
@@ -204,7 +221,12 @@ int main(int argc, char **argv) {
     make_buffers(size);
     const int is_whole = operate(operation, comm, is_with);
     if (is_victim) await_kill();
-    if (is_whole && is_with && !is_after && !is_victim) meet_the_dead(operation, comm, victim);
+    if (is_whole && is_with && !is_after) {
+      if (is_victim)
+        meet_the_living(operation, comm);
+      else
+        meet_the_dead(operation, comm, victim);
+    }
     SUCCEEDS(MPI_Comm_free(&comm), is_with);
   }
   if (!is_victim) use_without(victim);
