@@ -116,7 +116,7 @@ TEST_F(SegmentFaultsTest, AProcessOfAnotherPidNamespaceIsNeverCalledDead) {
 TEST_F(SegmentFaultsTest, AMissingOrForbiddenDirectoryIsNamed) {
   auto elsewhere = spec(0);
   elsewhere.directory = directory_ + "/missing";
-  EXPECT_THAT(refused(elsewhere).text(), HasSubstr(directory_ + "/missing (it must be a writable tmpfs"));
+  EXPECT_THAT(refused(elsewhere).text(), HasSubstr(directory_ + "/missing (which must be a writable tmpfs"));
   if (::geteuid() == 0) {
     Child nobody([&](Child&) {
       if (::chmod(directory_.c_str(), 0755) != 0 || ::setuid(65534) != 0) return false;
