@@ -291,7 +291,7 @@ TEST(Frames, AreFreedAfterAnExceptionThatLeaves) {
   Rig rig(1);
   int frames = 0;
   {
-    Execution execution(rig.comm(0).engine(), around(throwing(&frames), &frames),
+    Execution execution(rig.comm(0), around(throwing(&frames), &frames),
                         Execution::Way::suspended);
     EXPECT_THROW(static_cast<void>(execution.advance()), int);
     EXPECT_TRUE(execution.has_ended());
