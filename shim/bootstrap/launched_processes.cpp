@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/bootstrap/launched_processes.hpp"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "shim/base/descriptor.hpp"
+#include "shim/base/files.hpp"
 #include "shim/bootstrap/to_number.hpp"
 
 namespace shim::bootstrap {
@@ -29,27 +26,15 @@ constexpr int kScansToBelieve = 3;
 /// hold a cycle.
 constexpr int kMostAncestors = 64;
 
-struct CloseDirectory {
-  void operator()(DIR* directory) const { ::closedir(directory); }
-};
-
 struct File {
   std::string text;
   int reason = 0;  ///< errno; 0: it was read
 };
 
 File read_whole(const std::string& path) {
-  const base::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.is_open()) return {{}, errno};
-  File whole;
-  std::array<char, 4096> part;
-  for (;;) {
-    const ssize_t length = ::read(file.get(), part.data(), part.size());
-    if (length < 0 && errno == EINTR) continue;
-    if (length < 0) return {{}, errno};
-    if (length == 0) return whole;
-    whole.text.append(part.data(), static_cast<std::size_t>(length));
-  }
+  base::Result<std::string> text = base::read_file(path);
+  if (!text) return {{}, text.error().foreign_code()};
+  return {*std::move(text), 0};
 }
 
 /// Empty if there is no such link, or it cannot be read.
@@ -122,9 +107,8 @@ std::optional<LaunchedProcesses::Stat> LaunchedProcesses::stat_of(pid_t pid) con
 
 LaunchedProcesses::Table LaunchedProcesses::all() const {
   Table table;
-  const std::unique_ptr<DIR, CloseDirectory> directory(::opendir(proc_.c_str()));
-  while (const dirent* entry = directory ? ::readdir(directory.get()) : nullptr) {
-    const auto pid = to_number(entry->d_name);
+  for (const std::string& name : base::names_in(proc_)) {
+    const auto pid = to_number(name);
     if (!pid) continue;
     if (auto stat = stat_of(static_cast<pid_t>(*pid)))
       table.emplace(static_cast<pid_t>(*pid), *std::move(stat));

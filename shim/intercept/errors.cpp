@@ -302,7 +302,8 @@ int exit_status(int code) { return (code & 0xff) != 0 ? code & 0xff : 1; }
 
 int fail(const Subject& subject, const char* function, const base::Error& error) {
   if (is_about_files(function) && subject.kind != abi::Kind::errhandler) {
-    const auto file = subject.kind == abi::Kind::file ? of_native(subject) : std::nullopt;
+    const bool may_be_open = subject.kind == abi::Kind::file && !abi::is_ours_bits(subject.handle);
+    const auto file = may_be_open ? of_native(subject) : std::nullopt;
     return fail_at(file ? *file : of_no_file(), function, error);
   }
   return fail_at(target_of(subject), function, error);

@@ -24,6 +24,8 @@ class Launcher:
     # The script in the build's bin/ that runs this launcher with our library preloaded; without one the library is
     # preloaded by a variable of each application.
     preloading: str = ""
+    # What it may end with where processes have died and all others have ended well.
+    exits_after_deaths: tuple[int, ...] = (0,)
     # Other programs that it needs.
     needs: tuple[str, ...] = ()
     # True if it runs inside the simulated nodes of tests/cluster, also if there is one.
@@ -57,7 +59,9 @@ LAUNCHERS = {
     "hydra": Launcher(
         "mpiexec.hydra", lambda name, value: ["-env", name, value],
         words={"round_the_nodes": ("-ppn", "1"), "survivors_go_on": ("-disable-auto-cleanup",),
-               "over_a_port": ("-pmi-port",)}),
+               "over_a_port": ("-pmi-port",)},
+        # A process that ends without a word of PMI counts as failed if its connection is seen to end before its exit code is.
+        exits_after_deaths=(0, 1)),
     "slurm_pmi2": _slurm("pmi2"),
     "slurm_pmix": _slurm("pmix"),
 }
