@@ -12,7 +12,8 @@ struct Verdict {
   bool await_ready() const noexcept { return false; }
   bool await_suspend(Task::Handle task) const {
     Execution& execution = *task.promise().execution;
-    if (base::Status status = (*ask)(); !status) execution.fail(std::move(status).error());
+    // after all messages of the collective: a matter of this member alone
+    if (base::Status status = (*ask)(); !status) execution.go_on_after(std::move(status).error());
     return execution.has_failed();
   }
   void await_resume() const noexcept {}
