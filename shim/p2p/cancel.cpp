@@ -60,8 +60,10 @@ Message* Core::take_unmatched(base::ContextId id, const wire::Cancel& wanted) {
   return static_cast<Message*>(found);
 }
 
+/// Messages to this process itself are matched here.
 void Core::on_cancel(const wire::Cancel& header) {
-  if (!recall_from_below(header)) answer_recall(header);
+  const bool is_own = base::ProcessId{header.world, header.rank} == spec.self;
+  if (is_own || !recall_from_below(header)) answer_recall(header);
 }
 
 void Core::answer_recall(const wire::Cancel& wanted) {

@@ -150,8 +150,8 @@ static int abort_flushes(void) {
     printf("kept in standard output\n");
     MPI_Abort(world, 7);
   }
-  MPI_Barrier(world);
-  return verdict();
+  MPI_Barrier(world); /* the launcher ends this process, at the latest once the call has */
+  for (;;) pause();
 }
 
 int main(int argc, char** argv) {

@@ -24,6 +24,8 @@ constexpr const char* kNames[] = {"libcrypto.so.3", "libcrypto.so.1.1"};
 constexpr std::size_t kKeyBytes = 32, kCounterBytes = 12;
 // OpenSSL, evp.h.
 constexpr int kGetTag = 0x10, kSetTag = 0x11;
+// OpenSSL, crypto.h.
+constexpr std::uint64_t kInitNoAtexit = 0x0008'0000;
 constexpr char kPurpose[] = "Intersession connection 2";
 
 template <typename Function>
@@ -53,6 +55,10 @@ struct Crypto::Functions {
   int (*open)(void* context, unsigned char* into, int* into_bytes, const unsigned char* from, int bytes) = nullptr;
   int (*end_opening)(void* context, unsigned char* into, int* into_bytes) = nullptr;
   void (*cleanse)(void* memory, std::size_t bytes) = nullptr;
+  int (*init)(std::uint64_t options, const void* settings) = nullptr;
+
+  /// False once an exit handler of OpenSSL has run, where the program began to use it before this library: its functions crash then.
+  bool is_usable() const { return init(0, nullptr) == 1; }
 
   bool find_all(void* library) {
     return find(library, "HMAC", hmac) && find(library, "EVP_sha256", sha256) && find(library, "EVP_aes_256_gcm", aes_256_gcm) &&
@@ -60,9 +66,14 @@ struct Crypto::Functions {
            find(library, "EVP_CIPHER_CTX_ctrl", control) && find(library, "EVP_EncryptInit_ex", begin_sealing) &&
            find(library, "EVP_EncryptUpdate", seal) && find(library, "EVP_EncryptFinal_ex", end_sealing) &&
            find(library, "EVP_DecryptInit_ex", begin_opening) && find(library, "EVP_DecryptUpdate", open) &&
-           find(library, "EVP_DecryptFinal_ex", end_opening) && find(library, "OPENSSL_cleanse", cleanse);
+           find(library, "EVP_DecryptFinal_ex", end_opening) && find(library, "OPENSSL_cleanse", cleanse) && find(library, "OPENSSL_init_crypto", init);
   }
 };
+
+static Error has_ended() {
+  return {ErrorClass::other, "the exit handlers of libcrypto have run, and with them connections between processes end; finalize "
+                             "sessions before the program exits"};
+}
 
 Result<Nonce> random_nonce() {
   Nonce nonce;
@@ -90,6 +101,8 @@ Result<std::shared_ptr<const Crypto>> Crypto::load() {
   const bool is_complete = functions->find_all(library);
   ::dlclose(library);  // RTLD_NODELETE keeps it
   if (!is_complete) return Error(ErrorClass::other, "the installed libcrypto lacks a function of OpenSSL 1.1; install OpenSSL 3 (libssl3)");
+  // sessions may live until the program's destructors have run, after its exit handlers
+  if (functions->init(kInitNoAtexit, nullptr) != 1) return has_ended();
   return std::shared_ptr<const Crypto>(new Crypto(std::move(functions)));
 }
 
@@ -103,7 +116,7 @@ struct Seal::State {
   ~State() {
     const Functions& functions = *crypto->functions_;
     functions.cleanse(key.data(), key.size());
-    functions.free(context);
+    if (functions.is_usable()) functions.free(context);
   }
   using Functions = Crypto::Functions;
   static std::array<unsigned char, kCounterBytes> counter(End by, std::uint64_t number) {
@@ -121,6 +134,7 @@ Seal::~Seal() = default;
 
 Result<Seal> Seal::make(std::shared_ptr<const Crypto> crypto, End own, std::uint64_t secret, const Nonce& of_caller, const Nonce& of_called) {
   const Crypto::Functions& functions = *crypto->functions_;
+  if (!functions.is_usable()) return has_ended();
   auto state = std::make_unique<State>();
   state->crypto = std::move(crypto);
   state->own = own;
@@ -139,6 +153,7 @@ Result<Seal> Seal::make(std::shared_ptr<const Crypto> crypto, End own, std::uint
 
 Result<Bytes> Seal::close(ConstSpan plain) {
   const Crypto::Functions& functions = *state_->crypto->functions_;
+  if (!functions.is_usable()) return has_ended();
   const auto counter = State::counter(state_->own, state_->closed++);
   Bytes sealed(plain.size() + kSealBytes);
   int bytes = 0, rest = 0;
@@ -152,8 +167,8 @@ Result<Bytes> Seal::close(ConstSpan plain) {
 }
 
 std::optional<Bytes> Seal::open(ConstSpan sealed) {
-  if (sealed.size() < kSealBytes) return std::nullopt;
   const Crypto::Functions& functions = *state_->crypto->functions_;
+  if (sealed.size() < kSealBytes || !functions.is_usable()) return std::nullopt;
   const End other = state_->own == End::caller ? End::called : End::caller;
   const auto counter = State::counter(other, state_->opened++);
   const ConstSpan text = sealed.first(sealed.size() - kSealBytes);
