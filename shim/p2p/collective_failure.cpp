@@ -20,6 +20,11 @@ namespace {
 /// two in both directions, which pass it on.
 constexpr int kMostToldDirectly = 64;
 
+bool is_notice(const QueuedOutput& queued) {
+  const auto kind = static_cast<wire::Kind>(queued.header[0]);
+  return !queued.is_control && (kind == wire::Kind::collectives_failed || kind == wire::Kind::call_after_refusal);
+}
+
 bool is_of_collective(const Address& address, const Context& context) {
   return address.context == &context && address.plane == Plane::collective && address.tag < kFirstPartitionTag;
 }
@@ -46,8 +51,6 @@ base::ErrorClass class_of(const Notice& notice) {
   return is_known ? static_cast<base::ErrorClass>(notice.error_class) : base::ErrorClass::other;
 }
 
-/// Where nobody has died, a member's error is about its own arguments or memory, and the others get MPI_ERR_OTHER; but lengths that differ
-/// are a matter of all.
 base::Error error_of(const wire::CollectivesFailed& notice) {
   const std::string reporter = "rank " + std::to_string(notice.source);
   const auto error_class = class_of(notice);
@@ -56,9 +59,8 @@ base::Error error_of(const wire::CollectivesFailed& notice) {
     return {error_class, (failed ? "process " + std::to_string(failed->rank) : std::string("a process")) + " has died or left, as " +
                              reporter + " reports; see its own output for the reason, and free the communicators it was in"};
   }
-  return {error_class == base::ErrorClass::truncate ? error_class : base::ErrorClass::other,
-          reporter + " has ended a collective of this communicator with " +
-              std::string(base::name_of(error_class)) + "; see its error for the reason, and free the communicator"};
+  return {error_class, reporter + " has ended a collective of this communicator with " + std::string(base::name_of(error_class)) +
+                           "; see its error for the reason, and free the communicator"};
 }
 
 base::Error error_of(const wire::CallAfterRefusal& notice) {
@@ -237,11 +239,11 @@ void Core::confirm_reads() {
 bool Core::has_told_failures() const {
   return std::ranges::none_of(busy_, [](const Peer* to) {
     const bool may_read = to->link != nullptr && to->transport->copy_board_to(*to->link) != nullptr;
-    return may_read && std::ranges::any_of(to->queue, [](const QueuedOutput& queued) {
-             return !queued.is_control && static_cast<wire::Kind>(queued.header[0]) == wire::Kind::collectives_failed;
-           });
+    return may_read && std::ranges::any_of(to->queue, is_notice);
   });
 }
+
+bool Core::has_only_notices(const Peer& to) { return std::ranges::all_of(to.queue, is_notice); }
 
 const base::Error* Core::failure_of(const Address& from) {
   const bool is_collective = from.plane == Plane::collective && from.tag < kFirstPartitionTag;

@@ -350,6 +350,8 @@ class alignas(base::kApart) Core final : private transport::Sink {
   void take_notice(Context& context, const wire::CollectivesFailed& notice);
   void take_early_notices(Context& context);
   void drop_early_notices();
+  /// True if nothing else waits to be sent to it: no answer that the process waits for.
+  static bool has_only_notices(const Peer& to);
 
   struct Concerns;
   Concerns concerns();

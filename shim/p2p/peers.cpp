@@ -71,7 +71,9 @@ void Core::route_waiting(Guard& guard) {
     if (to->failure) continue;
     base::Status routed = route(*to, guard);
     if (!routed) {
-      warn("cannot answer process " + std::to_string(to->process.rank) + ": " + routed.error().text());
+      // one that a notice does not reach sees this process leave
+      const base::LogLevel level = has_only_notices(*to) ? base::LogLevel::info : base::LogLevel::warn;
+      say(level, "cannot answer process " + std::to_string(to->process.rank) + ": " + routed.error().text());
       on_send_error(*to, routed.error());
     }
   }

@@ -154,7 +154,7 @@ TEST(Failure, OfAMemberForWantOfMemoryEndsTheCollectiveOfAll) {
     Started started(rig, make, 3);
     for (int i = 0; i < 3; ++i) rig.world().step();
     rig.comm(3).fail({ErrorClass::no_mem, "no memory"});
-    started.expect_ends(ErrorClass::other);
+    started.expect_ends(ErrorClass::no_mem);
   }
 }
 

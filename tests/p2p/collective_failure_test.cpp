@@ -40,14 +40,14 @@ TEST_P(CollectiveFailure, EndsReceivesOfTheOtherMembers) {
   EXPECT_TRUE(world.step_until([&] { return has_failed(1); }));
 }
 
-TEST_P(CollectiveFailure, GivesTheOtherMembersErrOtherWhereNobodyDied) {
+TEST_P(CollectiveFailure, GivesTheOtherMembersTheClassOfTheError) {
   Data data(8);
   Request* waiting = receive(0, data, 1);
   fail(2, {ErrorClass::no_mem, "no memory"});
   ASSERT_TRUE(world.step_until([&] { return waiting->is_done(); }));
   EXPECT_NE(waiting->error()->text().find("rank 2 has ended a collective of this communicator with MPI_ERR_NO_MEM"), std::string::npos)
       << waiting->error()->text();
-  expect_error(0, waiting, ErrorClass::other);
+  expect_error(0, waiting, ErrorClass::no_mem);
 }
 
 TEST_P(CollectiveFailure, LeavesMessagesOfTheUserAndPartsOfPartitionedOnesAlone) {
