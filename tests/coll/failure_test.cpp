@@ -55,6 +55,9 @@ class Started {
     }
   }
   ~Started() {
+    for (int rank = 0; rank < rig_.size(); ++rank)  // the victim's, which nobody tells
+      if (requests_[at(rank)] != nullptr && !requests_[at(rank)]->is_done()) rig_.comm(rank).fail({ErrorClass::other, "the test is over"});
+    EXPECT_TRUE(all_end());
     for (int rank = 0; rank < rig_.size(); ++rank)
       if (requests_[at(rank)] != nullptr) rig_.comm(rank).engine().release(requests_[at(rank)]);
   }
