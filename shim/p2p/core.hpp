@@ -345,6 +345,7 @@ class alignas(base::kApart) Core final : private transport::Sink {
   void on_collectives_failed(const wire::CollectivesFailed& notice);
   void on_call_after_refusal(const wire::CallAfterRefusal& notice);
   void settle_disputes(Context& context);
+  void look_at_disputes();
   template <typename Notice>
   void transmit_to_members(Context& context, Notice notice);
   void take_notice(Context& context, const wire::CollectivesFailed& notice);

@@ -100,9 +100,7 @@ void Core::check_liveness() {
     next_liveness_ = now + kLivenessInterval;
     give_up_recalls();
     for (const Polled& polled : transports_) polled.transport->look_for_losses();
-    for_each_retained([&](Context& context) {
-      if (!context.disputed.empty()) settle_disputes(context);
-    });
+    look_at_disputes();
     watched = concerns();
     note_late_losses();
     find_ways(watched, guard);
@@ -139,6 +137,16 @@ void Core::check_liveness() {
     const bool may_live = failed.link != nullptr && std::ranges::find(cut_off, process) != cut_off.end();
     fail(failed, gone_error(process, may_live ? failed.transport->why_gone(*failed.link) : std::string_view()));
   }
+}
+
+/// Those of communicators whose calls have been made meanwhile. Asks for no memory where there are none.
+void Core::look_at_disputes() {
+  bool has_some = false;
+  contexts_.for_each([&](Context& context) { has_some = has_some || !context.disputed.empty(); });
+  if (!has_some) return;
+  for_each_retained([&](Context& context) {
+    if (!context.disputed.empty()) settle_disputes(context);
+  });
 }
 
 bool Core::has_losses() const {
