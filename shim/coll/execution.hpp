@@ -67,6 +67,7 @@ class Execution {
   /// After the end: the error, if that is how it ended, and then the others have been told. The result is given once.
   base::Status take_result() {
     if (error_ || mismatch_) [[unlikely]] return take_error();
+    if (comm_.local() != nullptr) [[unlikely]] SHIM_TRY(engine_.confirm_reads(comm_.local()->context()));
     return engine_.confirm_reads(comm_.context());
   }
 

@@ -229,8 +229,8 @@ void Core::take_early_notices(Context& context) {
 }
 
 /// What has come from members since their memory was read says whether it was theirs to show.
-void Core::confirm_reads() {
-  has_unconfirmed_reads_.store(false, std::memory_order_relaxed);
+void Core::confirm_reads(Context& context) {
+  context.has_unconfirmed_reads.store(false, std::memory_order_relaxed);
   base::Status status;
   poll_all(true, status);  // an error is for the next round, which meets it again
 }
@@ -281,9 +281,9 @@ bool Engine::has_told_failures() {
 }
 
 base::Status Engine::confirm_reads(Context& context) {
-  if (!core_->has_unconfirmed_reads()) [[likely]] return {};
+  if (!context.has_unconfirmed_reads.load(std::memory_order_relaxed)) [[likely]] return {};
   Guard guard = core_->enter();
-  core_->confirm_reads();
+  core_->confirm_reads(context);
   if (context.collective_failure) return context.collective_failure->clone();
   return {};
 }

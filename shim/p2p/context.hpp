@@ -71,6 +71,8 @@ class alignas(base::kApart) Context {
   std::array<std::optional<base::ErrorClass>, 2> refusals;
   std::vector<wire::CallAfterRefusal> disputed;  ///< of other members, of calls that this one has not made yet
   wire::Origin reported_failed;  ///< the process whose death is the reason, as a member has reported
+  /// True if a collective has read members' memory since Engine::confirm_reads. Set under the engine's lock; a look without it.
+  std::atomic<bool> has_unconfirmed_reads{false};
   /// True once collective_failure is set, for collectives that begin: a look without the engine's lock.
   std::atomic<bool> collectives_have_failed{false};
 };

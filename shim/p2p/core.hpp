@@ -177,8 +177,7 @@ class alignas(base::kApart) Core final : private transport::Sink {
   /// Tells the members about a call after a refusal, and looks at what they have told.
   void check_turn(Context& context, int tag);
   bool has_told_failures() const;
-  bool has_unconfirmed_reads() const { return has_unconfirmed_reads_.load(std::memory_order_relaxed); }  ///< no lock
-  void confirm_reads();
+  void confirm_reads(Context& context);
 
   // --- wait.cpp; all no lock
   /// One round; answers how much moved. Thorough: asks every transport.
@@ -429,7 +428,6 @@ class alignas(base::kApart) Core final : private transport::Sink {
   /// Of communicators that are not made here yet; by id of the user plane.
   std::unordered_map<base::ContextId, wire::CollectivesFailed> early_notices_;
   std::unordered_map<base::ContextId, std::vector<wire::CallAfterRefusal>> early_disputes_;
-  std::atomic<bool> has_unconfirmed_reads_{false};  ///< changed under the lock
 
   std::deque<ControlMessage> inbox_;
   std::shared_ptr<const ControlHandler> handler_;

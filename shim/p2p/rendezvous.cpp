@@ -179,7 +179,9 @@ bool Core::end_if_read(ReceiveRequest& request) {
   wire::Finished reply;
   reply.send = request.remote_send;
   if (request.wanted != 0) ++counts.single_copies;
-  if (request.address.plane == Plane::collective) has_unconfirmed_reads_.store(true, std::memory_order_relaxed);
+  // its collective keeps the context; parts of partitioned communication belong to none
+  if (request.address.plane == Plane::collective && request.address.tag < kFirstPartitionTag)
+    request.address.context->has_unconfirmed_reads.store(true, std::memory_order_relaxed);
   end_long(request);  // before the reply: if that fails, it ends all that is still under way with this peer
   transmit(from, reply);
   return true;
