@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What it costs to keep and to find the address of a process of a large job in the table of a node (shim/bootstrap/address_table.hpp).
+// Measures storing and finding process addresses of a large job in a node's address table.
+// The table is shim/bootstrap/address_table.hpp.
 //
-//   address_lookup [processes]      default: 2048 nodes of 96
+//  address_lookup [processes]      default: 2048 nodes of 96
 //
-// Prints nanoseconds: of the first entry of all, page by page; of a look-up in the order of ranks, and in a random order, in which a
-// large table is in no cache; and of the same by the book of a process, which knows as well which life of each it goes by.
+// Prints nanoseconds: the first entry of each address, page by page; look-ups in the order of
+// ranks, and in random order, in which a large table exceeds all caches; and look-ups in a
+// process's address book, which also knows each process's incarnation.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -12,7 +14,7 @@
 #include <random>
 #include <vector>
 
-#include "bench/table_ground.hpp"
+#include "bench/address_table_fixture.hpp"
 #include "shim/base/clock.hpp"
 #include "shim/sessions/address_book.hpp"
 
@@ -22,14 +24,14 @@ using shim::base::now_ns;
 using shim::bootstrap::AddressTable;
 
 constexpr int kRepetitions = 5;
-constexpr std::size_t kAddressBytes = 17;  // of one network of IPv4
+constexpr std::size_t kAddressBytes = 17;  // one IPv4 network
 
 [[noreturn]] void fail(const char* what) {
   std::fprintf(stderr, "%s\n", what);
   std::exit(1);
 }
 
-/// The median of what one call of each takes.
+/// Print the median time of one call per rank.
 template <typename Call>
 void print(const char* what, const std::vector<std::uint32_t>& ranks, const Call& call) {
   std::vector<double> times;
@@ -45,10 +47,11 @@ void print(const char* what, const std::vector<std::uint32_t>& ranks, const Call
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto processes = static_cast<std::uint32_t>(argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 2048 * 96);
+  const auto processes = static_cast<std::uint32_t>(argc > 1 ? std::strtoul(argv[1], nullptr, 10)
+                                                             : 2048 * 96);
   if (processes == 0) fail("usage: address_lookup [processes]");
-  TableGround ground(processes);
-  AddressTable table = ground.table();
+  AddressTableFixture fixture(processes);
+  AddressTable table = fixture.table();
   const std::vector<std::byte> address(kAddressBytes, std::byte{7});
   std::vector<std::uint32_t> in_order(processes);
   std::iota(in_order.begin(), in_order.end(), 0);
@@ -58,15 +61,19 @@ int main(int argc, char** argv) {
   const auto start = now_ns();
   for (const std::uint32_t rank : in_order)
     if (!table.insert(rank, 0, address)) fail("an entry was refused");
-  std::printf("%u processes, %zu-byte addresses\n%-40s %8.1f ns\n", processes, kAddressBytes, "first entry of each",
-              static_cast<double>(now_ns() - start) / processes);
+  std::printf("%u processes, %zu-byte addresses\n%-40s %8.1f ns\n", processes, kAddressBytes,
+              "first entry of each", static_cast<double>(now_ns() - start) / processes);
 
-  const auto find = [&](std::uint32_t rank) { if (table.find(rank)->bytes.size() != kAddressBytes) fail("not the address"); };
+  const auto find = [&](std::uint32_t rank) {
+    if (table.find(rank)->bytes.size() != kAddressBytes) fail("not the address");
+  };
   print("look-up in the table, in order", in_order, find);
   print("look-up in the table, in random order", shuffled, find);
   shim::sessions::AddressBook book;
-  book.use(ground.table());
-  const auto find_in_book = [&](std::uint32_t rank) { if (!book.find({.world = 0, .rank = rank})) fail("not in the book"); };
+  book.use(fixture.table());
+  const auto find_in_book = [&](std::uint32_t rank) {
+    if (!book.find({.world = 0, .rank = rank})) fail("not in the book");
+  };
   print("look-up by the book, in order", in_order, find_in_book);
   print("look-up by the book, in random order", shuffled, find_in_book);
 }

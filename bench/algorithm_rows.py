@@ -1,38 +1,42 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which algorithm of a collective is best for which processes and lengths, from measured times, as rows of the table in
+"""Chooses the best algorithm of each collective from measured times, as rows of the table in
 shim/coll/algorithms.cpp.
 
-A row stays as it is unless another algorithm is better by a tenth, and better in all repetitions but one of seven: what a busy machine cannot tell
-apart it shall not change.
+A row changes only if another algorithm is faster by a tenth in the median, and faster in all
+repetitions except one of seven: noise of a busy machine must not change the table.
 """
 import collections
 import csv
 import re
 import statistics
 
-# Counts of processes that are measured, and what each speaks for.
-SPEAKS_FOR = {2: (2, 2), 3: (3, 3), 4: (4, 6), 8: (7, 12), 16: (13, 16)}
-# Shorter data goes directly, or at a board (shim/coll/README.md).
+# Measured numbers of processes, with the range of numbers that each stands for.
+RANGES = {2: (2, 2), 3: (3, 3), 4: (4, 6), 8: (7, 12), 16: (13, 16)}
+# Bytes. Shorter data does not use these algorithms (shim/coll/README.md).
 _SHORTEST = 512
 _BETTER = 0.9
 _BUT_ONE_OF = 7
 
 Point = collections.namedtuple("Point", "operation processes bytes")
-# Bytes, the last one None where there is no end; and what runs where the algorithm cannot because their number is no power of two.
+# First and last length in bytes; last is None if there is no limit. otherwise: the algorithm for
+# numbers of processes that are no power of two.
 Row = collections.namedtuple("Row", "algorithm otherwise first last")
-Block = collections.namedtuple("Block", "least most rows")             # processes, and the rows for them
+Block = collections.namedtuple("Block", "least most rows")  # least and most processes
 
 
 class Times:
-    """What bench/algorithm_times has said, of processes that may read each other's memory, or of those among whom all is copied."""
+    """Output of bench/algorithm_times. is_copied: no process may read another's memory."""
 
     def __init__(self, is_copied=False):
         self.is_copied = is_copied
-        self.points = collections.defaultdict(lambda: collections.defaultdict(list))   # Point → algorithm → µs by repetition
-        self.needs = collections.defaultdict(set)                                      # (operation, algorithm) → its needs
-        self.present = {}                                                              # Point → what the table chooses
+        self.points = collections.defaultdict(
+            lambda: collections.defaultdict(list)
+        )  # Point → algorithm → µs by repetition
+        self.needs = collections.defaultdict(set)  # (operation, algorithm) → its needs
+        self.present = {}  # Point → the table's present choice
 
     def add(self, processes, output):
+        """Add the output of one job."""
         for operation, algorithm, needs, size, time, is_choice in csv.reader(output.splitlines()):
             point = Point(operation, processes, int(size))
             self.points[point][algorithm].append(float(time))
@@ -41,49 +45,76 @@ class Times:
                 self.present[point] = algorithm
 
     def ratios(self, point, algorithm):
-        """Of its times to those of the present choice, in order: the repetitions' own, because a shared machine changes its speed between them."""
+        """Return the sorted ratios of its times to the present choice, within repetitions."""
         times = self.points[point]
-        return sorted(mine / present for mine, present in zip(times[algorithm], times[self.present[point]]))
+        return sorted(
+            mine / present for mine, present in zip(times[algorithm], times[self.present[point]])
+        )
 
     def ratio(self, point, algorithm):
+        """Return the median of the ratios."""
         return statistics.median(self.ratios(point, algorithm))
 
     def best(self, point):
+        """Return the algorithm that the table should choose."""
         found = min(self.points[point], key=lambda algorithm: self.ratio(point, algorithm))
         ratios = self.ratios(point, found)
         nearly_worst = ratios[-1 - len(ratios) // _BUT_ONE_OF]
-        return found if self.ratio(point, found) < _BETTER and nearly_worst < 1 else self.present[point]
+        return (
+            found
+            if self.ratio(point, found) < _BETTER and nearly_worst < 1
+            else self.present[point]
+        )
 
     def best_of_any_number(self, point, preferred=None):
-        """Of those that do not need a power of two, the fastest, which the point's own best is where that does not; or the preferred one unless
-        that is better by a tenth."""
+        """Return the best algorithm for numbers of processes that are no power of two.
+
+        That is `preferred`, unless another one is faster by a tenth.
+        """
         best = self.best(point)
         if not self.needs_power_of_two(point.operation, best):
             return best
-        others = [name for name in self.points[point] if not self.needs_power_of_two(point.operation, name)]
+        others = [
+            name
+            for name in self.points[point]
+            if not self.needs_power_of_two(point.operation, name)
+        ]
         if not others:
             return best
         fastest = min(others, key=lambda algorithm: self.ratio(point, algorithm))
-        is_as_good = preferred in others and self.ratio(point, preferred) * _BETTER <= self.ratio(point, fastest)
+        is_as_good = preferred in others and self.ratio(point, preferred) * _BETTER <= self.ratio(
+            point, fastest
+        )
         return preferred if is_as_good else fastest
 
     def needs_power_of_two(self, operation, algorithm):
+        """True if the algorithm needs a power of two of processes."""
         return "power_of_two" in self.needs[operation, algorithm]
 
     def operations(self):
+        """Return all operations, in the order of the output."""
         return list(dict.fromkeys(point.operation for point in self.points))
 
 
 def rows(times, operation, processes):
-    """For that many processes, lengths that have the same best algorithm together; a length ends half-way, as factors go, to the next one."""
+    """Return the rows of one number of processes.
+
+    Neighbouring lengths with the same choice share a row. A row ends at the geometric mean of its
+    last length and the next one.
+    """
     lengths = sorted(point.bytes for point in times.points if point[:2] == (operation, processes))
-    least, most = SPEAKS_FOR[processes]
+    least, most = RANGES[processes]
     found = []
     for length, following in zip(lengths, lengths[1:] + [None]):
         end = None if following is None else round((length * following) ** 0.5) - 1
         point = Point(operation, processes, length)
         best = times.best(point)
-        both = (best, times.best_of_any_number(point, found[-1].otherwise if found else None) if least != most else best)
+        both = (
+            best,
+            times.best_of_any_number(point, found[-1].otherwise if found else None)
+            if least != most
+            else best,
+        )
         if found and found[-1][:2] == both:
             found[-1] = found[-1]._replace(last=end)
         else:
@@ -92,10 +123,12 @@ def rows(times, operation, processes):
 
 
 def blocks(times, operation):
-    """Neighbouring counts of processes with the same rows together."""
+    """Return the blocks of an operation; neighbouring ranges with equal rows share one."""
     found = []
-    for count in sorted({point.processes for point in times.points if point.operation == operation}):
-        least, most = SPEAKS_FOR[count]
+    for count in sorted(
+        {point.processes for point in times.points if point.operation == operation}
+    ):
+        least, most = RANGES[count]
         here = rows(times, operation, count)
         if found and found[-1].rows == here and found[-1].most == least - 1:
             found[-1] = found[-1]._replace(most=most)
@@ -105,11 +138,17 @@ def blocks(times, operation):
 
 
 def _bytes_text(number):
-    return f"{number // 1024} * kKi" if number % 1024 == 0 else f"{(number + 1) // 1024} * kKi - 1" if number % 1024 == 1023 else str(number)
+    return (
+        f"{number // 1024} * kKi"
+        if number % 1024 == 0
+        else f"{(number + 1) // 1024} * kKi - 1"
+        if number % 1024 == 1023
+        else str(number)
+    )
 
 
 def _row_texts(times, operation, block, row):
-    """One, or a second one for numbers that are no power of two."""
+    """Yield one row, and a second one for numbers that are no power of two if it differs."""
     yield _row_text(times, operation, block, row, row.algorithm)
     if row.otherwise != row.algorithm:
         yield _row_text(times, operation, block, row, row.otherwise)
@@ -122,19 +161,28 @@ def _row_text(times, operation, block, row, algorithm):
     when += [f".min_size = {block.least}", f".max_size = {block.most}"]
     needs = times.needs[operation, algorithm]
     when += [f".needs_{need} = true" for need in ("commutative", "power_of_two") if need in needs]
-    when.append(f".wants = Sharing::{'boards' if times.is_copied else 'memory'}")
+    when.append(f".wants = Sharing::{'segment' if times.is_copied else 'memory'}")
     function = f"{operation}_{algorithm.replace(' ', '_')}"
     return f'    {{"{algorithm}, {"copied" if times.is_copied else "measured"}", {function}, {{{", ".join(when)}}}}},\n'
 
 
 def text(times, operation):
-    return "".join(line for block in blocks(times, operation) for row in block.rows for line in _row_texts(times, operation, block, row))
+    """Return the rows of an operation as C++."""
+    return "".join(
+        line
+        for block in blocks(times, operation)
+        for row in block.rows
+        for line in _row_texts(times, operation, block, row)
+    )
 
 
 def replaced(table, times):
-    """The text of the table with its measured rows anew."""
+    """Return the text of the table with new measured rows."""
     for operation in times.operations():
-        part = re.compile(rf"(    // measured{' where all is copied' if times.is_copied else ''}: {operation}\n).*?(    // end of what is measured\n)", re.DOTALL)
+        part = re.compile(
+            rf"(    // measured{' where all is copied' if times.is_copied else ''}: {operation}\n).*?(    // end of what is measured\n)",
+            re.DOTALL,
+        )
         table, count = part.subn(lambda match: match[1] + text(times, operation) + match[2], table)
         if count != 1:
             raise ValueError(f"the table has {count} places for the rows of {operation}")
@@ -142,18 +190,26 @@ def replaced(table, times):
 
 
 def beside_others(times, algorithm):
-    """A Markdown table: where there is this algorithm, its time to that of the best of the others, the median of the repetitions' own."""
-    lines = ["| operation | processes | bytes | best of the others | ratio (spread) | is the choice |", "|---|---|---|---|---|---|"]
+    """Return a Markdown table of the ratios of an algorithm's times to the best other one."""
+    lines = [
+        "| operation | processes | bytes | best of the others | ratio (spread) | is the choice |",
+        "|---|---|---|---|---|---|",
+    ]
     for point, all_times in times.points.items():
         if algorithm not in all_times or len(all_times) == 1:
             continue
-        other = min((name for name in all_times if name != algorithm), key=lambda name: statistics.median(all_times[name]))
+        other = min(
+            (name for name in all_times if name != algorithm),
+            key=lambda name: statistics.median(all_times[name]),
+        )
         ratios = [mine / theirs for mine, theirs in zip(all_times[algorithm], all_times[other])]
-        lines.append(f"| {point.operation} | {point.processes} | {point.bytes} | {other}, {statistics.median(all_times[other]):.3g} µs "
-                     f"| {statistics.median(ratios):.2f} ({min(ratios):.2f}–{max(ratios):.2f}) | {'yes' if times.present.get(point) == algorithm else 'no'} |")
+        lines.append(
+            f"| {point.operation} | {point.processes} | {point.bytes} | {other}, {statistics.median(all_times[other]):.3g} µs "
+            f"| {statistics.median(ratios):.2f} ({min(ratios):.2f}–{max(ratios):.2f}) | {'yes' if times.present.get(point) == algorithm else 'no'} |"
+        )
     return "\n".join(lines)
 
 
 def functions(table):
-    """All algorithms that rows of the table name."""
+    """Return the functions that rows of the table name."""
     return re.findall(r'^    \{"[^"]+", (\w+),', table, re.MULTILINE)

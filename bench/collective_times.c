@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Blocking collectives, 8 bytes to 1 MiB, and MPI_Comm_dup, on MPI_COMM_WORLD and on a session communicator.
+/* Measures blocking collectives, 8 bytes to 1 MiB, and MPI_Comm_dup, natively and in a session.
  *
- *   collective_times [REPETITIONS [MILLISECONDS [NAME]]]    milliseconds of one library's turn; one row only, as "Bcast,8" */
+ *   collective_times [REPETITIONS [MILLISECONDS [NAME]]]
+ *
+ * MILLISECONDS: of one library's turn. NAME: one row only, such as "Bcast,8". */
 #include "collective_cases.h"
 #include "side_by_side.h"
 
-static const char *only;
+static const char* only;
 
 static double milliseconds;
 static int repetitions;
 
-static void compare_row(const char *what, Operation *run, Pair comms, Case *c) {
-  if (only == NULL || strcmp(only, what) == 0) compare(what, run, comms, c, milliseconds, repetitions);
+static void compare_row(const char* what, Operation* run, Pair comms, Case* c) {
+  if (only == NULL || strcmp(only, what) == 0)
+    compare(what, run, comms, c, milliseconds, repetitions);
 }
 
-static void compare_rows(const Row *rows, int count, Pair comms, Case *c) {
+static void compare_rows(const Row* rows, int count, Pair comms, Case* c) {
   char what[100];
-  for (const Row *row = rows; row < rows + count; ++row)
+  for (const Row* row = rows; row < rows + count; ++row)
     for (int s = 0; s < row_sizes; ++s) {
       set_bytes(c, sizes_of_rows[s], bench_size);
       snprintf(what, sizeof what, "%s,%d", row->name, c->bytes);
@@ -24,7 +27,7 @@ static void compare_rows(const Row *rows, int count, Pair comms, Case *c) {
     }
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   repetitions = argc > 1 ? atoi(argv[1]) : 7;
   milliseconds = argc > 2 ? atof(argv[2]) : 20;
   only = argc > 3 ? argv[3] : NULL;

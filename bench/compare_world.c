@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The rows of compare.h on MPI_COMM_WORLD. */
+/* Rows of compare.h on MPI_COMM_WORLD. */
 #include "compare.h"
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   const int failed = compare_rows(MPI_COMM_WORLD, argc, argv);
   MPI_Finalize();

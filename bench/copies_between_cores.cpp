@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What it takes to hand data from one core to another through shared memory, by the stores of the one and the loads of the other.
+// Measures copying from one core to another through shared memory, with stores and loads.
 //
-//   copies_between_cores [bytes of shared memory [bytes by which what is copied out lies further in its page]]
+//  copies_between_cores [bytes of shared memory [offset in bytes of the destination in its page]]
 //
-// One thread copies pieces of at most 16 KiB into the memory, which it goes through again and again; another, on another core, copies each
-// out as soon as it is told. Prints for each length microseconds until both are done, in brackets those that storing and loading took by
-// themselves, and before and after how many nanoseconds a bare word takes from one core to the other: cores of a virtual machine move.
+// One thread copies pieces of at most 16 KiB into the memory, used as a ring; a thread on another
+// core copies each piece out once it is published. Prints microseconds per length until both are
+// done, in brackets those of storing and of loading, and the core-to-core latency in nanoseconds
+// before and after, because cores of a virtual machine migrate.
 #include <algorithm>
 #include <atomic>
 #include <barrier>
@@ -32,22 +33,26 @@ struct Way {
   const char* name;
   Copy store, load;
 };
-constexpr Way kWays[] = {{"usual stores, copied out", shim::base::copy_long, shim::base::copy_long},
-                         {"usual stores, asked for ahead", shim::base::copy_long, shim::base::copy_from_other_core},
-                         {"past the caches, copied out", shim::base::copy_past_caches, shim::base::copy_long},
-                         {"past the caches, asked for ahead", shim::base::copy_past_caches, shim::base::copy_from_other_core}};
+constexpr Way kWays[] = {
+    {"usual stores, copied out", shim::base::copy_long, shim::base::copy_long},
+    {"usual stores, asked for ahead", shim::base::copy_long, shim::base::copy_from_other_core},
+    {"past the caches, copied out", shim::base::copy_past_caches, shim::base::copy_long},
+    {"past the caches, asked for ahead", shim::base::copy_past_caches,
+     shim::base::copy_from_other_core}};
 
 struct alignas(kLine) Counter {
   std::atomic<std::uint64_t> value{0};
 };
 
-/// Begins at a page.
+/// Page-aligned memory.
 class Pages {
  public:
-  explicit Pages(std::size_t bytes) : size_(bytes), data_(static_cast<std::byte*>(::operator new(bytes, std::align_val_t{kPage}))) {
+  explicit Pages(std::size_t bytes)
+      : size_(bytes),
+        data_(static_cast<std::byte*>(::operator new (bytes, std::align_val_t{kPage}))) {
     std::memset(data_, 1, bytes);
   }
-  ~Pages() { ::operator delete(data_, std::align_val_t{kPage}); }
+  ~Pages() { ::operator delete (data_, std::align_val_t{kPage}); }
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
   std::byte* data() const { return data_; }
@@ -70,33 +75,39 @@ struct Work {
   Copy store = nullptr, load = nullptr;
 };
 
-/// All three are powers of two.
-std::size_t piece_of(const Work& work, const Shared& shared) { return std::min({work.length, kPiece, shared.memory.size()}); }
+/// All three values are powers of two.
+std::size_t chunk_of(const Work& work, const Shared& shared) {
+  return std::min({work.length, kPiece, shared.memory.size()});
+}
 
 Nanoseconds store(const Work& work, Shared& shared, const std::byte* data) {
-  const std::size_t piece = piece_of(work, shared), size = shared.memory.size();
+  const std::size_t piece = chunk_of(work, shared), size = shared.memory.size();
   std::uint64_t position = shared.stored.value.load(std::memory_order_relaxed);
   Nanoseconds took = 0;
   for (int round = 0; round < work.rounds; ++round) {
     for (std::size_t at = 0; at < work.length; at += piece) {
-      while (shared.loaded.value.load(std::memory_order_acquire) + size < position + piece) {}
+      while (shared.loaded.value.load(std::memory_order_acquire) + size < position + piece) {
+      }
       const Nanoseconds begin = now_ns();
       work.store(shared.memory.data() + position % size, data + at, piece);
-      shared.stored.value.store(position += piece, std::memory_order_seq_cst);  // as a belt's: with a barrier
+      shared.stored.value.store(
+          position += piece, std::memory_order_seq_cst);  // as in a broadcast ring: with a barrier
       took += now_ns() - begin;
     }
-    while (shared.loaded.value.load(std::memory_order_acquire) != position) {}
+    while (shared.loaded.value.load(std::memory_order_acquire) != position) {
+    }
   }
   return took;
 }
 
 Nanoseconds load(const Work& work, Shared& shared, std::byte* data) {
-  const std::size_t piece = piece_of(work, shared), size = shared.memory.size();
+  const std::size_t piece = chunk_of(work, shared), size = shared.memory.size();
   std::uint64_t position = shared.loaded.value.load(std::memory_order_relaxed);
   Nanoseconds took = 0;
   for (int round = 0; round < work.rounds; ++round)
     for (std::size_t at = 0; at < work.length; at += piece) {
-      while (shared.stored.value.load(std::memory_order_acquire) < position + piece) {}
+      while (shared.stored.value.load(std::memory_order_acquire) < position + piece) {
+      }
       const Nanoseconds begin = now_ns();
       work.load(data + at, shared.memory.data() + position % size, piece);
       took += now_ns() - begin;
@@ -105,10 +116,13 @@ Nanoseconds load(const Work& work, Shared& shared, std::byte* data) {
   return took;
 }
 
-/// Two threads, which do the same step at the same time.
+/// Two threads that run one step at once.
 class Pair {
  public:
-  Pair(std::size_t bytes, std::size_t further) : shared_(bytes), further_(further), other_([this] { serve(); }) { bench::pin_to(0); }
+  Pair(std::size_t bytes, std::size_t further)
+      : shared_(bytes), further_(further), other_([this] { serve(); }) {
+    bench::pin_to(0);
+  }
   ~Pair() {
     work_.rounds = 0;
     step_.arrive_and_wait();
@@ -119,13 +133,17 @@ class Pair {
     work_ = {length, length < kLongest ? 600 : 60, way.store, way.load};
     shared_.stored.value = shared_.loaded.value = 0;
     step_.arrive_and_wait();
-    const Nanoseconds begin = now_ns(), storing = store(work_, shared_, from_.data()), took = now_ns() - begin;
+    const Nanoseconds begin = now_ns(), storing = store(work_, shared_, from_.data()),
+                      took = now_ns() - begin;
     step_.arrive_and_wait();
-    const auto microseconds = [&](Nanoseconds ns) { return static_cast<double>(ns) / work_.rounds / 1e3; };
-    std::printf("  %-34s %9.2f  (%.2f, %.2f)\n", way.name, microseconds(took), microseconds(storing), microseconds(loading_));
+    const auto microseconds = [&](Nanoseconds ns) {
+      return static_cast<double>(ns) / work_.rounds / 1e3;
+    };
+    std::printf("  %-34s %9.2f  (%.2f, %.2f)\n", way.name, microseconds(took),
+                microseconds(storing), microseconds(loading_));
   }
-  /// Nanoseconds from one core to the other.
-  double bare_word() {
+  /// Return the one-way core-to-core latency in nanoseconds.
+  double core_latency() {
     constexpr std::uint64_t kTrips = 5000;
     work_ = {0, 1, nullptr, nullptr};
     shared_.stored.value = shared_.loaded.value = 0;
@@ -133,7 +151,8 @@ class Pair {
     const Nanoseconds begin = now_ns();
     for (std::uint64_t trip = 1; trip <= kTrips; ++trip) {
       shared_.stored.value.store(trip, std::memory_order_release);
-      while (shared_.loaded.value.load(std::memory_order_acquire) != trip) {}
+      while (shared_.loaded.value.load(std::memory_order_acquire) != trip) {
+      }
     }
     const Nanoseconds took = now_ns() - begin;
     shared_.stored.value.store(kEnd, std::memory_order_release);
@@ -150,14 +169,17 @@ class Pair {
     for (;;) {
       step_.arrive_and_wait();
       if (work_.rounds == 0) return;
-      if (work_.load != nullptr) loading_ = load(work_, shared_, to.data() + further_);
-      else hand_back();
+      if (work_.load != nullptr)
+        loading_ = load(work_, shared_, to.data() + further_);
+      else
+        hand_back();
       step_.arrive_and_wait();
     }
   }
   void hand_back() {
     for (std::uint64_t seen = 0, now = 0; seen != kEnd; seen = now) {
-      while ((now = shared_.stored.value.load(std::memory_order_acquire)) == seen) {}
+      while ((now = shared_.stored.value.load(std::memory_order_acquire)) == seen) {
+      }
       shared_.loaded.value.store(now, std::memory_order_release);
     }
   }
@@ -175,15 +197,20 @@ class Pair {
 
 int main(int argc, char** argv) {
   const unsigned long bytes = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 256 * 1024;
-  const long further = argc > 2 ? std::atol(argv[2]) : 16;  // as an array from malloc
-  if (bytes < kLine || !std::has_single_bit(bytes) || further < 0 || further > static_cast<long>(kPage)) {
-    std::fprintf(stderr, "usage: copies_between_cores [bytes of shared memory, a power of two, %zu at least [bytes further in a page]]\n", kLine);
+  const long further = argc > 2 ? std::atol(argv[2]) : 16;  // offset of an array from malloc
+  if (bytes < kLine || !std::has_single_bit(bytes) || further < 0 ||
+      further > static_cast<long>(kPage)) {
+    std::fprintf(stderr,
+                 "usage: copies_between_cores [bytes of shared memory, a power of two, %zu at "
+                 "least [bytes further in a page]]\n",
+                 kLine);
     return 2;
   }
   Pair pair(bytes, static_cast<std::size_t>(further));
-  for (const std::size_t length : {std::size_t{1024}, std::size_t{4096}, kPiece, 4 * kPiece, kLongest}) {
-    std::printf("%zu bytes, a word before: %.0f ns\n", length, pair.bare_word());
+  for (const std::size_t length :
+       {std::size_t{1024}, std::size_t{4096}, kPiece, 4 * kPiece, kLongest}) {
+    std::printf("%zu bytes, core-to-core latency before: %.0f ns\n", length, pair.core_latency());
     for (const Way& way : kWays) pair.measure(way, length);
-    std::printf("  a word after: %.0f ns\n", pair.bare_word());
+    std::printf("  core-to-core latency after: %.0f ns\n", pair.core_latency());
   }
 }

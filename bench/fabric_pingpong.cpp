@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages over a provider of libfabric: blocking sends and receives between two processes on two cores.
+// Measures blocking sends and receives over a libfabric provider, between two pinned processes.
 //
-//   fabric_pingpong message-bytes provider [packets | reads [interface]]
+//  fabric_pingpong message-bytes provider [packets | reads [interface]]
 //
-// Prints the best and the median batch and, for long messages, the bandwidth: over packets alone, or with long messages read out of
-// the sender's memory; without either word, as the library would do it.
+// Prints the best and the median batch and, for long messages, the bandwidth: with packets alone,
+// with long messages read from the sender's memory, or by default as the library chooses.
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/engine_of_two.hpp"
 #include "bench/pinning.hpp"
+#include "bench/two_rank_engine.hpp"
 #include "shim/base/clock.hpp"
 #include "shim/transport/ofi/ofi.hpp"
 
@@ -32,41 +32,49 @@ using bench::pin_to;
 
 constexpr int kBatches = 40;
 
-/// What the two find of each other, in memory that both have.
-struct Meeting {
-  struct Note {
+/// Addresses of the two processes, in shared memory.
+struct SharedAddresses {
+  struct Entry {
     std::atomic<std::size_t> size;
     std::byte bytes[512];
-  } notes[2];
+  } entries[2];
   std::atomic<int> done;
 };
 
 class End {
  public:
-  End(Meeting& meeting, int rank, const transport::OfiSettings& settings, std::size_t bytes)
+  End(SharedAddresses& shared_addresses, int rank, const transport::OfiSettings& settings,
+      std::size_t bytes)
       : transport_(need(transport::make_ofi(settings))),
-        two_(*transport_, [&meeting](std::uint32_t other) { return address_in(meeting.notes[other]); }, rank, bytes) {
+        two_(
+            *transport_,
+            [&shared_addresses](std::uint32_t other) {
+              return address_in(shared_addresses.entries[other]);
+            },
+            rank, bytes) {
     const transport::Bytes address = transport_->address();
-    std::copy(address.begin(), address.end(), meeting.notes[rank].bytes);
-    meeting.notes[rank].size.store(address.size(), std::memory_order_release);  // pairs with the acquire in address_in()
+    std::copy(address.begin(), address.end(), shared_addresses.entries[rank].bytes);
+    shared_addresses.entries[rank].size.store(
+        address.size(), std::memory_order_release);  // pairs with the acquire in address_in()
   }
   void send() { two_.send(); }
   void receive() { two_.receive(); }
-  /// Until both are here: who leaves first must not take what the other waits for.
-  void meet(Meeting& meeting) {
-    ++meeting.done;
-    while (meeting.done < 2) need(two_.engine().progress());
+  /// Wait until both have called this: a process that exits earlier must not take data that the
+  /// other waits for.
+  void wait_for_both(SharedAddresses& shared_addresses) {
+    ++shared_addresses.done;
+    while (shared_addresses.done < 2) need(two_.engine().progress());
   }
   std::uint64_t bytes_read() const { return transport_->counts().bytes_read; }
 
  private:
-  static transport::Bytes address_in(const Meeting::Note& note) {
+  static transport::Bytes address_in(const SharedAddresses::Entry& note) {
     while (note.size.load(std::memory_order_acquire) == 0) sched_yield();
     return transport::Bytes(note.bytes, note.bytes + note.size);
   }
 
   std::unique_ptr<transport::Transport> transport_;
-  bench::EngineOfTwo two_;
+  bench::TwoRankEngine two_;
 };
 
 }  // namespace
@@ -79,13 +87,14 @@ int main(int argc, char** argv) {
   const std::size_t bytes = std::strtoul(argv[1], nullptr, 10);
   transport::OfiSettings settings{.provider = argv[2], .interface = argc > 4 ? argv[4] : ""};
   if (argc > 3) settings.tuning.reads = std::strcmp(argv[3], "reads") == 0;
-  void* shared = mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* shared = mmap(nullptr, sizeof(SharedAddresses), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) return 1;
-  Meeting& meeting = *new (shared) Meeting{};
+  SharedAddresses& shared_addresses = *new (shared) SharedAddresses{};
   const pid_t child = fork();
   const int rank = child == 0 ? 1 : 0, rounds = bytes < 10'000 ? 1000 : 20;
   pin_to(rank);
-  End end(meeting, rank, settings, bytes);
+  End end(shared_addresses, rank, settings, bytes);
   std::vector<double> times;
   for (int batch = 0; batch < kBatches; ++batch) {
     const auto start = now_ns();
@@ -96,13 +105,14 @@ int main(int argc, char** argv) {
     }
     times.push_back(static_cast<double>(now_ns() - start) / rounds / 2);
   }
-  end.meet(meeting);
+  end.wait_for_both(shared_addresses);
   if (rank == 1) return 0;
   std::sort(times.begin(), times.end());
   const char* how = end.bytes_read() != 0 ? "read   " : "packets";
-  std::printf("%9zu bytes over %-12s %s best %10.2f   median %10.2f us one way", bytes, argv[2], how, times.front() / 1e3,
-              times[times.size() / 2] / 1e3);
-  if (bytes >= 4096) std::printf("   %5.2f GB/s", static_cast<double>(bytes) / times[times.size() / 2]);
+  std::printf("%9zu bytes over %-12s %s best %10.2f   median %10.2f us one way", bytes, argv[2],
+              how, times.front() / 1e3, times[times.size() / 2] / 1e3);
+  if (bytes >= 4096)
+    std::printf("   %5.2f GB/s", static_cast<double>(bytes) / times[times.size() / 2]);
   std::printf("\n");
   int status = 0;
   waitpid(child, &status, 0);

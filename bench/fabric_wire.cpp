@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// libfabric as a careful program uses it: an endpoint of the provider's own datagrams (FI_EP_RDM), the short messages by fi_inject,
-// receives posted before the messages that go there are sent, many completions read at once. Messages keep their order, as those of
-// an MPI must; memory is not registered, but by providers that do so by themselves. The transport of the sessions asks for the same.
+// Wire over libfabric, as a careful program uses it.
+// It uses a reliable datagram endpoint (FI_EP_RDM), fi_inject for short messages, receives posted
+// before their messages are sent, and reads completions in batches. Messages are ordered, as MPI
+// requires; memory is not registered explicitly. The sessions' transport requests equal
+// capabilities.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <rdma/fabric.h>
@@ -21,7 +23,7 @@ namespace bench {
 namespace {
 
 constexpr std::uint32_t kApiVersion = FI_VERSION(1, 11);
-constexpr std::size_t kMostNameBytes = 256;
+constexpr std::size_t kMaxNameBytes = 256;
 constexpr std::size_t kReadBatch = 16;
 constexpr std::uint64_t kPollsBetweenClocks = 4096;
 
@@ -38,26 +40,37 @@ bool is_loopback(const fi_info& info) {
   return ntohl(static_cast<const sockaddr_in*>(info.src_addr)->sin_addr.s_addr) >> 24 == 127;
 }
 
-/// More is better: over a network that others can reach, with addresses that every provider takes.
-int worth(const fi_info& info) { return (is_loopback(info) ? 0 : 2) + (info.addr_format == FI_SOCKADDR_IN6 ? 0 : 1); }
+/// Return a rank of a provider, higher is better: a reachable network first, then address formats
+/// that every provider accepts.
+int worth(const fi_info& info) {
+  return (is_loopback(info) ? 0 : 2) + (info.addr_format == FI_SOCKADDR_IN6 ? 0 : 1);
+}
 
 class FabricWire final : public Wire {
  public:
-  FabricWire(const std::string& provider, Meeting& meeting) : provider_(provider), info_(find()) {
+  FabricWire(const std::string& provider, AddressExchange& address_exchange)
+      : provider_(provider), info_(find()) {
     open();
-    peer_ = insert(meeting.exchange(name()));
+    peer_ = insert(address_exchange.exchange(name()));
   }
 
   void expect(std::span<std::byte> room) override {
-    post("fi_recv", [&](void* context) { return ::fi_recv(ep_.get(), room.data(), room.size(), nullptr, FI_ADDR_UNSPEC, context); });
+    post("fi_recv", [&](void* context) {
+      return ::fi_recv(ep_.get(), room.data(), room.size(), nullptr, FI_ADDR_UNSPEC, context);
+    });
   }
 
   void send(std::span<const std::byte> message) override {
-    if (message.size() > info_->ep_attr->max_msg_size) fail(provider_ + " carries " + std::to_string(info_->ep_attr->max_msg_size) + " bytes at most");
-    if (message.size() <= info_->tx_attr->inject_size)  // there is no completion to come
-      until_taken("fi_inject", [&] { return ::fi_inject(ep_.get(), message.data(), message.size(), peer_); });
+    if (message.size() > info_->ep_attr->max_msg_size)
+      fail(provider_ + " carries " + std::to_string(info_->ep_attr->max_msg_size) +
+           " bytes at most");
+    if (message.size() <= info_->tx_attr->inject_size)  // without a completion
+      until_taken("fi_inject",
+                  [&] { return ::fi_inject(ep_.get(), message.data(), message.size(), peer_); });
     else
-      post("fi_send", [&](void* context) { return ::fi_send(ep_.get(), message.data(), message.size(), nullptr, peer_, context); });
+      post("fi_send", [&](void* context) {
+        return ::fi_send(ep_.get(), message.data(), message.size(), nullptr, peer_, context);
+      });
   }
 
   void wait() override {
@@ -68,7 +81,7 @@ class FabricWire final : public Wire {
   }
 
  private:
-  /// Of one who has looked in vain: yields, and looks at the clock now and then.
+  /// Called after an unsuccessful poll: yields, and reads the clock now and then.
   class Patience {
    public:
     explicit Patience(const FabricWire& wire) : wire_(wire) {}
@@ -76,8 +89,10 @@ class FabricWire final : public Wire {
       if (++polls_ > kPollsBeforeYield) ::sched_yield();
       if (polls_ % kPollsBetweenClocks != 0) return;
       const auto now = std::chrono::steady_clock::now();
-      if (end_ == decltype(end_){}) end_ = now + kLongestWait;
-      if (now > end_) fail(wire_.provider_ + ": nothing moves; " + std::to_string(wire_.under_way_) + " operations are under way");
+      if (end_ == decltype(end_){}) end_ = now + kWaitTimeout;
+      if (now > end_)
+        fail(wire_.provider_ + ": nothing moves; " + std::to_string(wire_.under_way_) +
+             " operations are under way");
     }
 
    private:
@@ -87,7 +102,8 @@ class FabricWire final : public Wire {
   };
 
   [[noreturn]] void fail_at(const char* doing, long code) const {
-    fail(provider_ + ", " + doing + ": " + ::fi_strerror(static_cast<int>(code < 0 ? -code : code)));
+    fail(provider_ + ", " + doing + ": " +
+         ::fi_strerror(static_cast<int>(code < 0 ? -code : code)));
   }
   void check(const char* doing, int code) const {
     if (code != 0) fail_at(doing, code);
@@ -110,7 +126,7 @@ class FabricWire final : public Wire {
   }
   template <typename Try>
   void post(const char* doing, Try try_once) {
-    if (contexts_used_ == kMostUnderWay) fail("more operations under way than a wire has room for");
+    if (contexts_used_ == kMaxInFlight) fail("more operations under way than a wire has room for");
     fi_context2* context = &contexts_[contexts_used_++];
     until_taken(doing, [&] { return try_once(context); });
     ++under_way_;
@@ -118,14 +134,14 @@ class FabricWire final : public Wire {
 
   std::string provider_;
   Info info_;
-  Fid<fid_fabric> fabric_;  // closed from the last to the first
+  Fid<fid_fabric> fabric_;  // closed in reverse order
   Fid<fid_domain> domain_;
   Fid<fid_av> av_;
   Fid<fid_cq> cq_;
   Fid<fid_ep> ep_;
   fi_addr_t peer_ = FI_ADDR_UNSPEC;
-  std::array<fi_context2, kMostUnderWay> contexts_{};
-  std::size_t contexts_used_ = 0;  ///< since the last wait; operations need not end in their order
+  std::array<fi_context2, kMaxInFlight> contexts_{};
+  std::size_t contexts_used_ = 0;  ///< since the last wait; operations may complete out of order
   std::size_t under_way_ = 0;
 };
 
@@ -143,13 +159,17 @@ Info FabricWire::find() const {
   hints->fabric_attr->prov_name = ::strdup(provider_.c_str());
   fi_info* found = nullptr;
   const int code = ::fi_getinfo(kApiVersion, nullptr, nullptr, 0, hints.get(), &found);
-  if (code == -FI_ENODATA) fail(provider_ + " is not offered on this machine for ordered datagrams (FI_EP_RDM, FI_ORDER_SAS)");
+  if (code == -FI_ENODATA)
+    fail(provider_ +
+         " is not offered on this machine for ordered datagrams (FI_EP_RDM, FI_ORDER_SAS)");
   check("fi_getinfo", code);
   const Info all(found, ::fi_freeinfo);
   const fi_info* best = nullptr;
   for (const fi_info* each = found; each; each = each->next)
-    if (provider_ == each->fabric_attr->prov_name && (!best || worth(*each) > worth(*best))) best = each;
-  if (!best) fail(provider_ + " is offered as a part of " + found->fabric_attr->prov_name + " only");
+    if (provider_ == each->fabric_attr->prov_name && (!best || worth(*each) > worth(*best)))
+      best = each;
+  if (!best)
+    fail(provider_ + " is offered as a part of " + found->fabric_attr->prov_name + " only");
   return {::fi_dupinfo(best), ::fi_freeinfo};
 }
 
@@ -164,7 +184,8 @@ void FabricWire::open() {
   fid_av* av = nullptr;
   check("fi_av_open", ::fi_av_open(domain, &of_addresses, &av, nullptr));
   av_.reset(av);
-  fi_cq_attr of_completions{.size = 2 * kMostUnderWay, .format = FI_CQ_FORMAT_CONTEXT, .wait_obj = FI_WAIT_NONE};
+  fi_cq_attr of_completions{
+      .size = 2 * kMaxInFlight, .format = FI_CQ_FORMAT_CONTEXT, .wait_obj = FI_WAIT_NONE};
   fid_cq* cq = nullptr;
   check("fi_cq_open", ::fi_cq_open(domain, &of_completions, &cq, nullptr));
   cq_.reset(cq);
@@ -177,7 +198,7 @@ void FabricWire::open() {
 }
 
 std::string FabricWire::name() const {
-  std::string bytes(kMostNameBytes, '\0');
+  std::string bytes(kMaxNameBytes, '\0');
   std::size_t size = bytes.size();
   check("fi_getname", ::fi_getname(&ep_->fid, bytes.data(), &size));
   bytes.resize(size);
@@ -186,12 +207,13 @@ std::string FabricWire::name() const {
 
 fi_addr_t FabricWire::insert(const std::string& name) {
   fi_addr_t address = FI_ADDR_UNSPEC;
-  if (const int inserted = ::fi_av_insert(av_.get(), name.data(), 1, &address, 0, nullptr); inserted != 1)
+  if (const int inserted = ::fi_av_insert(av_.get(), name.data(), 1, &address, 0, nullptr);
+      inserted != 1)
     fail_at("fi_av_insert", inserted < 0 ? inserted : -FI_EADDRNOTAVAIL);
   return address;
 }
 
-/// How many operations have ended.
+/// Return the number of completed operations.
 std::size_t FabricWire::progress() {
   fi_cq_entry entries[kReadBatch];
   const ssize_t ended = ::fi_cq_read(cq_.get(), entries, kReadBatch);
@@ -204,14 +226,16 @@ std::size_t FabricWire::progress() {
 
 void FabricWire::fail_with_entry() {
   fi_cq_err_entry entry{};
-  if (const ssize_t code = ::fi_cq_readerr(cq_.get(), &entry, 0); code < 0) fail_at("fi_cq_readerr", code);
+  if (const ssize_t code = ::fi_cq_readerr(cq_.get(), &entry, 0); code < 0)
+    fail_at("fi_cq_readerr", code);
   fail_at("an operation", entry.err);
 }
 
 }  // namespace
 
-std::unique_ptr<Wire> make_fabric_wire(const std::string& provider, Meeting& meeting) {
-  return std::make_unique<FabricWire>(provider, meeting);
+std::unique_ptr<Wire> make_fabric_wire(const std::string& provider,
+                                       AddressExchange& address_exchange) {
+  return std::make_unique<FabricWire>(provider, address_exchange);
 }
 
 }  // namespace bench

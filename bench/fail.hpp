@@ -7,7 +7,7 @@
 
 namespace bench {
 
-/// Ends the process with the reason: a measurement has nobody who could go on without what failed.
+/// Print the reason and exit: a measurement cannot continue after an error.
 [[noreturn]] inline void fail(const std::string& reason) {
   std::fflush(stdout);
   std::fprintf(stderr, "%s\n", reason.c_str());

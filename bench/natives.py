@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""MPIs that have sessions of their own, to measure beside ours."""
+"""Finds MPI libraries with sessions of their own, and builds the programs to measure them."""
 import dataclasses
 import pathlib
 import re
@@ -11,7 +11,11 @@ import measuring
 
 
 class Native(measuring.Bench):
-    """One of them. Its programs are made here, of the same sources, without anything of ours; close() takes them away."""
+    """An MPI library with sessions of its own.
+
+    The constructor builds the programs from the same sources, without our library; close() removes
+    them.
+    """
 
     def __init__(self, options, sources, mpi, compiler):
         super().__init__(options)
@@ -19,29 +23,44 @@ class Native(measuring.Bench):
         self.programs = pathlib.Path(tempfile.mkdtemp(dir=options.build))
         (self.programs / "native").mkdir()
         for source in (measuring.ROOT / "bench" / name for name in sources):
-            subprocess.run([compiler, "-O2", "-w", "-o", self.programs / "native" / source.stem, source], check=True)
+            subprocess.run(
+                [compiler, "-O2", "-w", "-o", self.programs / "native" / source.stem, source],
+                check=True,
+            )
 
     def close(self):
+        """Remove the programs."""
         shutil.rmtree(self.programs)
 
 
 def _has_sessions(compiler):
-    """Does its mpi.h know them?"""
-    asked = subprocess.run([compiler, "-fsyntax-only", "-x", "c", "-"], input="#include <mpi.h>\nMPI_Session session;\n", text=True,
-                           capture_output=True)
-    return asked.returncode == 0
+    """True if the compiler's mpi.h has MPI_Session."""
+    checked = subprocess.run(
+        [compiler, "-fsyntax-only", "-x", "c", "-"],
+        input="#include <mpi.h>\nMPI_Session session;\n",
+        text=True,
+        capture_output=True,
+    )
+    return checked.returncode == 0
 
 
 def _given(prefix):
-    """An install, started as its launcher wants: Open MPI's says so of itself, the others' take what mpiexec.hydra takes."""
+    """Return an installed MPI: Open MPI if its launcher prints so, else with hydra's options."""
     launcher = str(prefix / "bin" / "mpiexec")
-    says = subprocess.run([launcher, "--version"], capture_output=True, text=True).stdout
-    family = measuring.MPIS["openmpi" if re.search(r"Open ?MPI|OpenRTE|PRRTE", says) else "mpich"]
-    return dataclasses.replace(family, launcher=(launcher, *family.launcher[1:]), title=prefix.name, ends_over_nodes=True)
+    version = subprocess.run([launcher, "--version"], capture_output=True, text=True).stdout
+    family = measuring.MPIS[
+        "openmpi" if re.search(r"Open ?MPI|OpenRTE|PRRTE", version) else "mpich"
+    ]
+    return dataclasses.replace(
+        family,
+        launcher=(launcher, *family.launcher[1:]),
+        title=prefix.name,
+        finalizes_over_nodes=True,
+    )
 
 
 def find(options, sources):
-    """What is installed, and what is given by its folder (`--mpi PREFIX`)."""
+    """Yield the MPIs that are installed, and those given by a folder (`--mpi PREFIX`)."""
     if options.no_native:
         return
     for name, mpi in measuring.MPIS.items():

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What point to point adds to its transport: a ping-pong of blocking sends and receives between two processes on two cores,
-// beside the same packets over the bare shared-memory transport.
+// Measures the cost of the point-to-point layer over its transport.
+// A ping-pong of blocking sends and receives between two pinned processes, and of equal packets
+// over the shared-memory transport alone.
 //
-//   p2p_pingpong [message bytes [processes on the node]]
+//  p2p_pingpong [message bytes [processes on the node]]
 //
-// Batches of both kinds take turns, because a shared machine is not equally disturbed all the time. Prints the best and the
-// median batch of each and, for long messages, the bandwidth.
+// Batches of both kinds alternate, because disturbances on a shared machine vary over time. Prints
+// the best and the median batch of each and, for long messages, the bandwidth.
 #include <sched.h>
 #include <sys/wait.h>
 
@@ -15,8 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "bench/engine_of_two.hpp"
 #include "bench/pinning.hpp"
+#include "bench/two_rank_engine.hpp"
 #include "shim/base/clock.hpp"
 #include "shim/base/settings.hpp"
 #include "shim/p2p/wire.hpp"
@@ -30,17 +31,19 @@ using base::now_ns;
 using bench::need;
 using bench::pin_to;
 using transport::testing::AnonymousArea;
-using transport::testing::AnonymousGround;
+using transport::testing::AnonymousSegment;
 
 constexpr int kBatches = 200;
 
-/// Packets of a message's length over the transport alone.
+/// Ping-pong of packets over the transport alone.
 class Bare final : public transport::Sink {
  public:
-  Bare(std::shared_ptr<AnonymousGround> ground, std::uint32_t slot, const transport::ShmSettings& settings, std::size_t bytes)
-      : area_(std::move(ground), slot),
+  Bare(std::shared_ptr<AnonymousSegment> segment, std::uint32_t slot,
+       const transport::ShmSettings& settings, std::size_t bytes)
+      : area_(std::move(segment), slot),
         transport_(need(make_shm(area_, settings))),
-        header_bytes_(bytes <= p2p::wire::ShortEager::kLongestPayload ? p2p::wire::ShortEager::kBytes : sizeof(p2p::wire::Eager)),
+        header_bytes_(bytes <= p2p::wire::ShortEager::kMaxPayload ? p2p::wire::ShortEager::kBytes
+                                                                  : sizeof(p2p::wire::Eager)),
         packet_(header_bytes_ + bytes) {
     area_.set_ready();
     link_ = need(transport_->open(transport::shm_address(1 - slot, settings)));
@@ -48,7 +51,8 @@ class Bare final : public transport::Sink {
   void send() {
     auto whole = transport::ConstSpan(packet_);
     auto header = whole.first(header_bytes_), payload = whole.subspan(header.size());
-    while (need(transport_->try_send(*link_, header, payload)) != transport::Attempt::done) sched_yield();
+    while (need(transport_->try_send(*link_, header, payload)) != transport::Attempt::done)
+      sched_yield();
   }
   void receive() {
     ++wanted_;
@@ -69,15 +73,17 @@ class Bare final : public transport::Sink {
   std::uint64_t packets_ = 0, wanted_ = 0;
 };
 
-/// The same through an engine.
+/// Ping-pong of messages through an engine.
 class Whole {
  public:
-  Whole(std::shared_ptr<AnonymousGround> ground, std::uint32_t slot, const transport::ShmSettings& settings, std::size_t bytes,
-        std::uint32_t processes)
-      : area_(std::move(ground), slot),
+  Whole(std::shared_ptr<AnonymousSegment> segment, std::uint32_t slot,
+        const transport::ShmSettings& settings, std::size_t bytes, std::uint32_t processes)
+      : area_(std::move(segment), slot),
         transport_(need(make_shm(area_, settings))),
-        two_(*transport_, [&settings](std::uint32_t other) { return transport::shm_address(other, settings); }, static_cast<int>(slot), bytes,
-             processes > std::thread::hardware_concurrency()) {
+        two_(
+            *transport_,
+            [&settings](std::uint32_t other) { return transport::shm_address(other, settings); },
+            static_cast<int>(slot), bytes, processes > std::thread::hardware_concurrency()) {
     area_.set_ready();
   }
   void send() { two_.send(); }
@@ -86,7 +92,7 @@ class Whole {
  private:
   AnonymousArea area_;
   std::unique_ptr<transport::Transport> transport_;
-  bench::EngineOfTwo two_;
+  bench::TwoRankEngine two_;
 };
 
 template <typename End>
@@ -109,8 +115,10 @@ void answer(End& end, int rounds) {
 
 void print(const char* what, std::vector<double>& times, std::size_t bytes) {
   std::sort(times.begin(), times.end());
-  std::printf("%-28s best %9.1f   median %9.1f ns one way", what, times.front(), times[times.size() / 2]);
-  if (bytes >= 4096) std::printf("   %6.2f GB/s", static_cast<double>(bytes) / times[times.size() / 2]);
+  std::printf("%-28s best %9.1f   median %9.1f ns one way", what, times.front(),
+              times[times.size() / 2]);
+  if (bytes >= 4096)
+    std::printf("   %6.2f GB/s", static_cast<double>(bytes) / times[times.size() / 2]);
   std::printf("\n");
 }
 
@@ -121,16 +129,18 @@ int main(int argc, char** argv) {
   auto processes = static_cast<std::uint32_t>(argc > 2 ? std::atoi(argv[2]) : 2);
   int rounds = bytes < 10'000 ? 2000 : 50;
   transport::ShmSettings settings;
-  auto make_ground = [&] {
-    return std::make_shared<AnonymousGround>(2, transport::shm_slot_bytes(2), shm_pair_bytes(settings), 0, base::Settings().depot_bytes);
+  auto make_segment = [&] {
+    return std::make_shared<AnonymousSegment>(2, transport::shm_slot_bytes(2),
+                                              shm_pair_bytes(settings), 0,
+                                              base::Settings().cell_pool_bytes);
   };
-  auto bare_ground = make_ground(), whole_ground = make_ground();
-  bool both = bytes <= 8192;  // longer ones are not one packet
+  auto bare_segment = make_segment(), whole_segment = make_segment();
+  bool both = bytes <= 8192;  // longer messages are not one packet
   pid_t child = fork();
   std::uint32_t slot = child == 0 ? 1 : 0;
   pin_to(static_cast<int>(slot));
-  Bare bare(bare_ground, slot, settings, both ? bytes : 8);
-  Whole whole(whole_ground, slot, settings, bytes, processes);
+  Bare bare(bare_segment, slot, settings, both ? bytes : 8);
+  Whole whole(whole_segment, slot, settings, bytes, processes);
   if (child == 0) {
     for (int batch = 0; batch < kBatches; ++batch) {
       answer(bare, rounds);
@@ -150,8 +160,8 @@ int main(int argc, char** argv) {
   print("point to point", whole_times, bytes);
   if (both) {
     auto middle = bare_times.size() / 2;
-    std::printf("%-28s best %9.1f   median %9.1f ns\n", "added", whole_times.front() - bare_times.front(),
-                whole_times[middle] - bare_times[middle]);
+    std::printf("%-28s best %9.1f   median %9.1f ns\n", "added",
+                whole_times.front() - bare_times.front(), whole_times[middle] - bare_times[middle]);
   }
   return status;
 }

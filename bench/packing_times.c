@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One process: MPI_Pack and MPI_Unpack of the same types on MPI_COMM_WORLD and on a session communicator.
+/* Measures MPI_Pack and MPI_Unpack in one process, natively and in a session.
  *
  *   packing_times [REPETITIONS] */
 #include "side_by_side.h"
@@ -12,19 +12,19 @@ typedef struct {
   int bytes;
 } Case;
 
-static void pack(MPI_Comm comm, void *state) {
-  Case *c = state;
+static void pack(MPI_Comm comm, void* state) {
+  Case* c = state;
   int position = 0;
   MPI_Pack(c->items, 1, c->type, c->packed, MOST, &position, comm);
 }
 
-static void unpack(MPI_Comm comm, void *state) {
-  Case *c = state;
+static void unpack(MPI_Comm comm, void* state) {
+  Case* c = state;
   int position = 0;
   MPI_Unpack(c->packed, MOST, &position, c->items, 1, c->type, comm);
 }
 
-static void measure(Case *c, const char *layout, MPI_Datatype type, int repetitions) {
+static void measure(Case* c, const char* layout, MPI_Datatype type, int repetitions) {
   char what[100];
   c->type = type;
   MPI_Type_commit(&c->type);
@@ -42,20 +42,21 @@ static MPI_Datatype vector(int count, int length, int stride) {
   return type;
 }
 
-/* Blocks of 1 to `most` doubles at uneven places. */
+/* Return a type with blocks of 1 to `most` doubles at irregular displacements. */
 static MPI_Datatype indexed(int count, int most) {
-  int *lengths = malloc(sizeof(int) * count), *places = malloc(sizeof(int) * count), next = 0;
+  int *lengths = malloc(sizeof(int) * count), *displacements = malloc(sizeof(int) * count),
+      next = 0;
   unsigned seed = 7;
   for (int i = 0; i < count; ++i) {
     seed = seed * 1103515245u + 12345u;
     lengths[i] = 1 + (seed >> 16) % most;
-    places[i] = next;
+    displacements[i] = next;
     next += lengths[i] + 1 + (seed >> 8) % 5;
   }
   MPI_Datatype type;
-  MPI_Type_indexed(count, lengths, places, MPI_DOUBLE, &type);
+  MPI_Type_indexed(count, lengths, displacements, MPI_DOUBLE, &type);
   free(lengths);
-  free(places);
+  free(displacements);
   return type;
 }
 
@@ -66,7 +67,7 @@ static MPI_Datatype cube(int size, int part) {
   return type;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   int repetitions = argc > 1 ? atoi(argv[1]) : 9;
   Case c = {calloc(1, MOST), calloc(1, MOST), MPI_DATATYPE_NULL, 0};
   open_both(&argc, &argv, "intersession.bench.packing");

@@ -7,7 +7,7 @@
 
 namespace bench {
 
-/// The calling thread stays on this core. Where that may not be, it says so and goes on.
+/// Pin the calling thread to a core; if this fails, warn and continue.
 inline void pin_to(int core) {
   cpu_set_t set;
   CPU_ZERO(&set);

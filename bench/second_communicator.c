@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A communicator of processes that have one already: MPI_Comm_create_group on MPI_COMM_WORLD, MPI_Comm_create_from_group in a session.
+/* Measures a second communicator: MPI_Comm_create_group natively, MPI_Comm_create_from_group here.
  *
  *   second_communicator [REPETITIONS [MILLISECONDS]]
  *
- * How long it takes when all come together, and the processor time of rank 0 when it comes last: all others' parts are there, and
- * what they wait for is what it does now. That is how long it takes where each process has a core, but for the way of a message. */
+ * Prints the time if all processes arrive together, and rank 0's processor time if it arrives last:
+ * the others' contributions have arrived, and they wait for its work. This is the time with a core
+ * per process, except for the latency of a message. */
 #include <time.h>
 #include <unistd.h>
 
@@ -14,11 +15,13 @@ enum { come_first_us = 3000, creations = 15 };
 
 static MPI_Group of_world, of_session;
 
-static void create(MPI_Comm comm, void *state) {
+static void create(MPI_Comm comm, void* state) {
   MPI_Comm made;
   (void)state;
-  if (comm == worlds.ours) MPI_Comm_create_from_group(of_session, "second", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &made);
-  else MPI_Comm_create_group(comm, of_world, 1, &made);
+  if (comm == worlds.ours)
+    MPI_Comm_create_from_group(of_session, "second", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &made);
+  else
+    MPI_Comm_create_group(comm, of_world, 1, &made);
   MPI_Comm_free(&made);
 }
 
@@ -28,12 +31,12 @@ static double processor_us(void) {
   return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
 }
 
-static int ascending(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
+static int ascending(const void* a, const void* b) {
+  const double x = *(const double*)a, y = *(const double*)b;
   return (x > y) - (x < y);
 }
 
-/* The median of a few. */
+/* Return the median of a few. */
 static double processor_us_of_last(MPI_Comm comm) {
   double taken[creations];
   for (int i = 0; i < creations; ++i) {
@@ -47,7 +50,7 @@ static double processor_us_of_last(MPI_Comm comm) {
   return taken[creations / 2];
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   int repetitions = argc > 1 ? atoi(argv[1]) : 7;
   double milliseconds = argc > 2 ? atof(argv[2]) : 20;
   open_both(&argc, &argv, "intersession.bench.second");
@@ -55,8 +58,10 @@ int main(int argc, char **argv) {
   MPI_Comm_group(worlds.ours, &of_session);
   compare("all at once,0", create, worlds, NULL, milliseconds, repetitions);
   for (int i = 0; i < repetitions; ++i) {
-    double substrate = processor_us_of_last(worlds.substrate), ours = processor_us_of_last(worlds.ours);
-    if (bench_rank == 0) printf("processor time of the last,0 substrate_us %.4f ours_us %.4f\n", substrate, ours);
+    double substrate = processor_us_of_last(worlds.substrate),
+           ours = processor_us_of_last(worlds.ours);
+    if (bench_rank == 0)
+      printf("processor time of the last,0 substrate_us %.4f ours_us %.4f\n", substrate, ours);
   }
   MPI_Group_free(&of_world);
   MPI_Group_free(&of_session);

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What start-up consists of, as amounts whose costs are fitted to what bench/startup has measured.
+"""Models start-up as amounts whose costs are fitted to the results of bench/startup.
 
-Two kinds of cost: what is waited for, and work. On simulated nodes all processes share the cores of one machine, so work there
-takes (processes / cores) times as long as with a core for each. How much of the work stays in turn where each process has a core,
-because it is that of the node's one daemon, was not measured: so a prediction has two ends, nothing of it and all of it.
+There are two kinds of cost: waiting, and work. On simulated nodes all processes share the cores of
+one machine, so work takes (processes / cores) times as long as with a core for each process. The
+share of the work that is serial even with a core for each process, because one daemon of the node
+does it, was not measured. A prediction is therefore a range: no serial work, and serial work only.
 
-What a message between nodes costs is read from communicators that are made when the connections are there already; making them, and
-finding out where to call, counts as first contact.
+The cost of a message between nodes is read from communicators that are created when the connections
+exist already. Connecting, and looking up addresses, counts as first contact.
 """
 import collections
 import csv
@@ -17,7 +18,7 @@ import least_squares
 
 
 @dataclasses.dataclass(frozen=True)
-class Place:
+class JobShape:
     nodes: int
     per_node: int
 
@@ -27,80 +28,117 @@ class Place:
 
 
 def tree_hops(nodes):
-    """Up a binomial tree and down again."""
+    """Return the number of messages up a binomial tree and down again."""
     return 2 * math.ceil(math.log2(nodes)) if nodes > 1 else 0
 
 
-TABLE = "creation table"   # the system of bench/creation_table's rows
+TABLE = "creation table"  # system in the rows of bench/creation_table
 
-# How node roots learn each other's addresses: messages between nodes that wait for each other, and who is in a fence.
+# How node leaders exchange addresses: messages between nodes in sequence, and members of a fence.
 STRATEGIES = {
-    "modex": lambda place: {"hops": tree_hops(place.nodes)},
-    "ifence": lambda place: {"hops": tree_hops(place.nodes)},  # for its fence nobody waits
-    "ring": lambda place: {"hops": place.nodes},
-    "fence": lambda place: {"hops": tree_hops(place.nodes), "fence": 1, "member of a fence": place.nodes},
-    "world_fence": lambda place: {"hops": tree_hops(place.nodes), "fence": 1, "member of a fence": place.processes},
+    "modex": lambda shape: {"hops": tree_hops(shape.nodes)},
+    "ifence": lambda shape: {"hops": tree_hops(shape.nodes)},  # no process waits for its fence
+    "ring": lambda shape: {"hops": shape.nodes},
+    "fence": lambda shape: {
+        "hops": tree_hops(shape.nodes),
+        "fence": 1,
+        "member of a fence": shape.nodes,
+    },
+    "world_fence": lambda shape: {
+        "hops": tree_hops(shape.nodes),
+        "fence": 1,
+        "member of a fence": shape.processes,
+    },
 }
 
 
-# Those in which node roots pass the table on from each to the next; in all others it goes through a binomial tree.
+# Strategies in which the table passes along a chain of node leaders; else through a binomial tree.
 _CHAINS = {"ring"}
 
 
-def table_work(costs, strategy, place, in_turn):
-    """Milliseconds on the longest way that the table of all members takes (bench/creation_table): up, where each node root reads what the
-    roots below it bring and writes it together; down, where each reads and writes the whole before the next has it; and on the own node, whose
-    processes read one after the other or at once. Without what a network takes for the bytes."""
-    root, own = costs["read by a node root"] + costs["write to a node root"], costs["write to its node"]
-    up = place.nodes / 2 if strategy in _CHAINS else 1   # tables; in the tree the largest have half of all members, a quarter, an eighth …
-    down = place.nodes - 1 if strategy in _CHAINS else tree_hops(place.nodes) / 2
+def table_work(costs, strategy, shape, in_turn):
+    """Return the milliseconds on the critical path of the member table (bench/creation_table).
+
+    Up: each node leader reads the tables of the leaders below it and writes one table. Down: each
+    reads and writes the whole table before the next leader has it. On the node: the processes read
+    it, in sequence or concurrently. The network's time for the bytes is not included.
+    """
+    root, own = (
+        costs["read by a node leader"] + costs["write to a node leader"],
+        costs["write to its node"],
+    )
+    # Tables; in the tree, the largest have half of all members, a quarter, an eighth …
+    up = shape.nodes / 2 if strategy in _CHAINS else 1
+    down = shape.nodes - 1 if strategy in _CHAINS else tree_hops(shape.nodes) / 2
     each = costs["part"] + costs["read by its node"]
-    return place.processes * ((up + down) * root + costs["learn"] + own + each * (place.per_node if in_turn else 1))
+    return shape.processes * (
+        (up + down) * root + costs["learn"] + own + each * (shape.per_node if in_turn else 1)
+    )
 
 
 @dataclasses.dataclass(frozen=True)
-class Crowding:
-    """What does its work in turn on one core: processes, and the launcher's daemons, of which each node has one."""
+class Oversubscription:
+    """Processes for each core, and launcher daemons (one a node) for each core."""
+
     processes: float
     daemons: float
 
 
-def session_init(crowding):
-    return {"beginning": 1, "beginning, work": crowding.processes, "beginning, work of a daemon": crowding.daemons}
+def session_init(oversubscription):
+    """Return the amounts of MPI_Session_init."""
+    return {
+        "beginning": 1,
+        "beginning, work": oversubscription.processes,
+        "beginning, work of a daemon": oversubscription.daemons,
+    }
 
 
-def messages(hops, crowding):
-    return {"hop": hops, "hop, work": hops * crowding.processes}
+def messages(hops, oversubscription):
+    """Return the amounts of messages in sequence."""
+    return {"hop": hops, "hop, work": hops * oversubscription.processes}
 
 
-def world_comm(asked, crowding):
-    """The first contact, and what the strategy asks for; without its messages."""
-    return {"first contact": 1, "first contact, work": crowding.processes, "first contact, work of a daemon": crowding.daemons,
-            **{name: amount for name, amount in asked.items() if name != "hops"}}
+def world_comm(asked, oversubscription):
+    """Return the amounts of first contact and of the strategy, without its messages."""
+    return {
+        "first contact": 1,
+        "first contact, work": oversubscription.processes,
+        "first contact, work of a daemon": oversubscription.daemons,
+        **{name: amount for name, amount in asked.items() if name != "hops"},
+    }
 
 
-def node_tables_kib(place):
-    """What lies in a node's shared memory for each process of the world: a record of the address table (bootstrap/address_table.hpp) and
-    three words of the map of the nodes (bootstrap/node_map.hpp). Known and not fitted: it is no process's own."""
-    return place.processes * (128 + 3 * 4) / 1024
+def node_tables_kib(shape):
+    """Return the KiB of a node's shared memory for all processes of the world.
+
+    A record of the address table (bootstrap/address_table.hpp) and three words of the node map
+    (bootstrap/node_map.hpp) for each. Known, not fitted: no process's own memory has it.
+    """
+    return shape.processes * (128 + 3 * 4) / 1024
 
 
-def memory(place):
-    """What a process holds: by itself, and for each process of its node and of the world."""
-    return {"process": 1, "process of the node": place.per_node, "process of the world": place.processes}
+def memory(shape):
+    """Return the amounts of a process's memory."""
+    return {
+        "process": 1,
+        "process of the node": shape.per_node,
+        "process of the world": shape.processes,
+    }
 
 
 @dataclasses.dataclass
 class Step:
-    """One step's measurements, and the costs that explain them."""
+    """Measurements of one step, and the costs fitted to them."""
+
     title: str
     unit: str
     labels: list = dataclasses.field(default_factory=list)
     features: list = dataclasses.field(default_factory=list)
     measured: list = dataclasses.field(default_factory=list)
-    known: list = dataclasses.field(default_factory=list)   # what another step explains of it
+    known: list = dataclasses.field(default_factory=list)  # parts that another step explains
 
     def add(self, label, features, value, known=0.0):
+        """Add a measurement."""
         self.labels.append(label)
         self.features.append(features)
         self.measured.append(value)
@@ -110,16 +148,20 @@ class Step:
         return [value - known for value, known in zip(self.measured, self.known)]
 
     def costs(self):
+        """Return the cost of one unit of each feature."""
         return least_squares.fit(self.features, self._unexplained())
 
     def deviations(self):
-        """(label, measured, predicted by the other measurements)."""
-        predicted = least_squares.left_out(self.features, self._unexplained())
-        return [(label, value, rest + known) for label, value, rest, known in zip(self.labels, self.measured, predicted, self.known)]
+        """Return (label, measured, predicted from the other measurements) of each measurement."""
+        predicted = least_squares.leave_one_out(self.features, self._unexplained())
+        return [
+            (label, value, rest + known)
+            for label, value, rest, known in zip(self.labels, self.measured, predicted, self.known)
+        ]
 
 
 def strategy_of(system):
-    """None for systems that the model does not speak of."""
+    """Return the strategy of a system; None if the model does not have it."""
     if system == "sessions":
         return "modex"
     name = system.removeprefix("sessions, ")
@@ -128,33 +170,50 @@ def strategy_of(system):
 
 @dataclasses.dataclass
 class Found:
-    """What was measured: of (system, place), (phase, quantity) to the median; "cores" are those of the machine."""
+    """Medians of all runs.
+
+    values[system, shape][phase, quantity] is a median; the key "cores" has the machine's cores.
+    files[system, shape] are the files that have the run, in the order of the command line; the
+    model uses the last one.
+    """
+
     values: dict
-    files: dict   # of (system, place), those that have it, in the order in which they were named: the last one counts
+    files: dict
 
     def items(self):
+        """Return the items of values."""
         return self.values.items()
 
     def measured_again(self):
-        """(system, place, files) of what several files have and the model speaks of."""
-        return [(system, place, files) for (system, place), files in self.files.items()
-                if len(files) > 1 and (system == TABLE or (strategy_of(system) is not None and place.nodes > 1))]
+        """Return (system, shape, files) of runs of the model that several files have."""
+        return [
+            (system, shape, files)
+            for (system, shape), files in self.files.items()
+            if len(files) > 1
+            and (system == TABLE or (strategy_of(system) is not None and shape.nodes > 1))
+        ]
 
 
 def _read_one(name, lines):
     found = collections.defaultdict(dict)
     for row in csv.DictReader(lines):
-        run = found[row["system"], Place(int(row["nodes"]), int(row["per_node"]))]
+        run = found[row["system"], JobShape(int(row["nodes"]), int(row["per_node"]))]
         what = row["phase"], row["quantity"]
         if what in run:
-            raise SystemExit(f"startup_model: {name} has {row['system']}, {row['nodes']} x {row['per_node']}, {what[0]}, {what[1]} twice")
+            raise SystemExit(
+                f"startup_model: {name} has {row['system']}, {row['nodes']} x {row['per_node']}, {what[0]}, {what[1]} twice"
+            )
         run["cores"] = int(row["cores"])
         run[what] = float(row["median"])
     return found
 
 
 def read(files):
-    """Of (name, lines) of each file. A run that several files have is that of the last one, as a whole: no mixture of two runs is fitted."""
+    """Read (name, lines) of each file.
+
+    Of a run that several files have, all values are taken from the last file, so that no mixture of
+    two runs is fitted.
+    """
     found = Found({}, collections.defaultdict(list))
     for name, lines in files:
         for run, values in _read_one(name, lines).items():
@@ -164,72 +223,112 @@ def read(files):
 
 
 def table_costs(found, wanted="ms"):
-    """Of this quantity for each member, by what is done with the table; of the largest group that was measured. None: of none."""
-    places = [place for system, place in found.values if system == TABLE]
-    if not places:
+    """Return the quantity for each member in the largest measured group, by operation.
+
+    None if no group was measured.
+    """
+    shapes = [shape for system, shape in found.values if system == TABLE]
+    if not shapes:
         return None
-    largest = max(places, key=lambda place: place.processes)
-    return {phase: value / largest.processes for (phase, quantity), value in
-            ((key, value) for key, value in found.values[TABLE, largest].items() if key != "cores") if quantity == wanted}
+    largest = max(shapes, key=lambda shape: shape.processes)
+    return {
+        phase: value / largest.processes
+        for (phase, quantity), value in (
+            (key, value) for key, value in found.values[TABLE, largest].items() if key != "cores"
+        )
+        if quantity == wanted
+    }
 
 
 @dataclasses.dataclass
 class Steps:
+    """All steps of start-up."""
+
     init: Step
     another: Step
     world: Step
     held: Step
-    table: dict = None   # milliseconds for each member
+    table: dict = None  # milliseconds for each member
     table_bytes: dict = None
 
-    def table_held_kib(self, place):
-        """What a process has of the table of all members as long as the creation goes on: one that is not a node root, and a node root. None:
-        that was not measured."""
-        held = [(self.table_bytes or {}).get(f"held by {who}") for who in ("its node", "a node root")]
-        return [None if bytes is None else place.processes * bytes / 1024 for bytes in held]
+    def table_held_kib(self, shape):
+        """Return the KiB of the member table in a process during creation.
+
+        First for a process that is no node leader, then for a node leader; None if not measured.
+        """
+        held = [
+            (self.table_bytes or {}).get(f"held by {holder}")
+            for holder in ("its node", "a node leader")
+        ]
+        return [None if bytes is None else shape.processes * bytes / 1024 for bytes in held]
 
     def all(self):
+        """Return the fitted steps."""
         return (self.init, self.another, self.world, self.held)
 
 
 def _over_nodes(found):
-    """(strategy, place, crowding, what was measured)"""
-    for (system, place), values in found.items():
+    """Yield (strategy, shape, oversubscription, values) of each run over nodes."""
+    for (system, shape), values in found.items():
         strategy = strategy_of(system)
-        if strategy is not None and place.nodes > 1:
-            yield strategy, place, Crowding(*(max(count / values["cores"], 1) for count in (place.processes, place.nodes))), values
+        if strategy is not None and shape.nodes > 1:
+            yield strategy, shape, Oversubscription(
+                *(max(count / values["cores"], 1) for count in (shape.processes, shape.nodes))
+            ), values
 
 
 def steps_from(found):
-    """The steps of a session and its world communicator over nodes."""
-    steps = Steps(Step("MPI_Session_init", "ms"), Step("another communicator", "ms"), Step("world communicator", "ms"),
-                  Step("memory of a process, until there is the world communicator", "KiB"))
-    for strategy, place, crowding, values in _over_nodes(found):
-        label = f"{strategy}, {place.nodes} × {place.per_node}"
+    """Return the steps of a session and its world communicator over nodes."""
+    steps = Steps(
+        Step("MPI_Session_init", "ms"),
+        Step("another communicator", "ms"),
+        Step("world communicator", "ms"),
+        Step("memory of a process with the world communicator", "KiB"),
+    )
+    for strategy, shape, oversubscription, values in _over_nodes(found):
+        label = f"{strategy}, {shape.nodes} × {shape.per_node}"
         if ("session_init", "mean_ms") in values:
-            steps.init.add(label, session_init(crowding), values["session_init", "mean_ms"])
+            steps.init.add(label, session_init(oversubscription), values["session_init", "mean_ms"])
         if ("second_comm", "mean_ms") in values:
-            steps.another.add(label, messages(tree_hops(place.nodes), crowding), values["second_comm", "mean_ms"])
+            steps.another.add(
+                label,
+                messages(tree_hops(shape.nodes), oversubscription),
+                values["second_comm", "mean_ms"],
+            )
         if ("world_comm", "mean_kib") in values:
-            steps.held.add(label, memory(place), values["world_comm", "mean_kib"] - values["start", "mean_kib"])
+            steps.held.add(
+                label, memory(shape), values["world_comm", "mean_kib"] - values["start", "mean_kib"]
+            )
     if steps.another.measured:
         of_message = steps.another.costs()
-        for strategy, place, crowding, values in _over_nodes(found):
+        for strategy, shape, oversubscription, values in _over_nodes(found):
             if ("world_comm", "mean_ms") in values:
-                asked = STRATEGIES[strategy](place)
-                steps.world.add(f"{strategy}, {place.nodes} × {place.per_node}", world_comm(asked, crowding), values["world_comm", "mean_ms"],
-                                least_squares.predict(of_message, messages(asked["hops"], crowding)))
+                asked = STRATEGIES[strategy](shape)
+                steps.world.add(
+                    f"{strategy}, {shape.nodes} × {shape.per_node}",
+                    world_comm(asked, oversubscription),
+                    values["world_comm", "mean_ms"],
+                    least_squares.predict(of_message, messages(asked["hops"], oversubscription)),
+                )
     steps.table, steps.table_bytes = table_costs(found), table_costs(found, "bytes")
     return steps
 
 
-def predict(steps, strategy, place):
-    """((low, high) milliseconds of session and world communicator, KiB of a process)."""
-    asked = STRATEGIES[strategy](place)
+def predict(steps, strategy, shape):
+    """Return ([low, high] milliseconds of session and world communicator, KiB of a process)."""
+    asked = STRATEGIES[strategy](shape)
     ends = []
-    for crowding in (Crowding(1, 1), Crowding(place.per_node, 1)):
-        ends.append(least_squares.predict(steps.init.costs(), session_init(crowding))
-                    + least_squares.predict(steps.another.costs(), messages(asked["hops"], crowding))
-                    + least_squares.predict(steps.world.costs(), world_comm(asked, crowding))
-                    + (table_work(steps.table, strategy, place, crowding.processes > 1) if steps.table else 0))
-    return ends, least_squares.predict(steps.held.costs(), memory(place))
+    for oversubscription in (Oversubscription(1, 1), Oversubscription(shape.per_node, 1)):
+        ends.append(
+            least_squares.predict(steps.init.costs(), session_init(oversubscription))
+            + least_squares.predict(
+                steps.another.costs(), messages(asked["hops"], oversubscription)
+            )
+            + least_squares.predict(steps.world.costs(), world_comm(asked, oversubscription))
+            + (
+                table_work(steps.table, strategy, shape, oversubscription.processes > 1)
+                if steps.table
+                else 0
+            )
+        )
+    return ends, least_squares.predict(steps.held.costs(), memory(shape))

@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How long it takes until a process has communicators from a session, of itself and of the world or of its sparse form, and what
- * one does next. */
+/* Measures the start of a session: communicators of the process and the world, and first uses.
+ * With "sparse", communicators of the node and of node leaders replace the world's. */
 #include "startup.h"
 
-/* An MPI with sessions of its own lacks it. */
-int MPIX_Session_get_counts(MPI_Session session, MPI_Info *counts) __attribute__((weak));
+/* Missing in native MPI libraries with sessions. */
+int MPIX_Session_get_counts(MPI_Session session, MPI_Info* counts) __attribute__((weak));
 
-static MPI_Comm make(MPI_Group group, const char *tag) {
+static MPI_Comm make(MPI_Group group, const char* tag) {
   MPI_Comm comm;
   check(MPI_Comm_create_from_group(group, tag, MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm), tag);
   return comm;
 }
 
-static MPI_Group group_of(MPI_Session session, const char *pset) {
+static MPI_Group group_of(MPI_Session session, const char* pset) {
   MPI_Group group;
   check(MPI_Group_from_session_pset(session, pset, &group), pset);
   return group;
 }
 
-/* The first process of each node, in the order of the world. Local. */
+/* Return the first process of each node, in the order of the world. Local. */
 static MPI_Group group_of_roots(MPI_Session session, MPI_Group world) {
   int psets, size, count = 0;
   MPI_Group roots;
   MPI_Group_size(world, &size);
-  char *is_root = calloc((size_t)size, 1);
-  int *ranks = malloc(sizeof *ranks * (size_t)size);
+  char* is_root = calloc((size_t)size, 1);
+  int* ranks = malloc(sizeof *ranks * (size_t)size);
   check(MPI_Session_get_num_psets(session, MPI_INFO_NULL, &psets), "MPI_Session_get_num_psets");
   for (int i = 0; i < psets; ++i) {
     char name[MPI_MAX_PSET_NAME_LEN];
     int length = sizeof name, first = 0, in_world;
-    check(MPI_Session_get_nth_pset(session, MPI_INFO_NULL, i, &length, name), "MPI_Session_get_nth_pset");
+    check(MPI_Session_get_nth_pset(session, MPI_INFO_NULL, i, &length, name),
+          "MPI_Session_get_nth_pset");
     if (strncmp(name, "mpix://NODE/", 12) != 0) continue;
     MPI_Group node = group_of(session, name);
     MPI_Group_translate_ranks(node, 1, &first, world, &in_world);
@@ -38,14 +39,14 @@ static MPI_Group group_of_roots(MPI_Session session, MPI_Group world) {
   }
   for (int i = 0; i < size; ++i)
     if (is_root[i]) ranks[count++] = i;
-  check(MPI_Group_incl(world, count, ranks, &roots), "the group of node roots");
+  check(MPI_Group_incl(world, count, ranks, &roots), "the group of node leaders");
   free(is_root);
   free(ranks);
   return roots;
 }
 
-/* Collective. */
-static Reach make_reach(const Words *words, MPI_Session session, MPI_Group world) {
+/* Create the communicators. Collective. */
+static Reach make_reach(const Words* words, MPI_Session session, MPI_Group world) {
   Reach reach = {MPI_COMM_NULL, MPI_COMM_NULL, MPI_COMM_NULL};
   if (!words->sparse) {
     reach.all = make(world, "intersession.bench.world");
@@ -61,8 +62,8 @@ static Reach make_reach(const Words *words, MPI_Session session, MPI_Group world
   return reach;
 }
 
-/* Collective. The same communicator again, when all arrive together. */
-static void time_second(Phases *phases, MPI_Group world, MPI_Comm all) {
+/* Time another communicator of all processes that arrive together. Collective. */
+static void time_second(Phases* phases, MPI_Group world, MPI_Comm all) {
   enum { kTimes = 5 };
   double times[kTimes];
   for (int i = 0; i < kTimes; ++i) {
@@ -75,8 +76,9 @@ static void time_second(Phases *phases, MPI_Group world, MPI_Comm all) {
   add_phase(phases, "second_comm", median(times, kTimes));
 }
 
-/* Collective. One line per count, when the processes have done so far what the name says. */
-static void report_counts(const Phases *phases, const Reach *reach, MPI_Session session, int size, const char *when) {
+/* Print a line per count; `when` names the operations so far. Collective. */
+static void report_counts(const Phases* phases, const Reach* reach, MPI_Session session, int size,
+                          const char* when) {
   MPI_Info info;
   int keys;
   if (!phases->words->counts) return;
@@ -91,22 +93,23 @@ static void report_counts(const Phases *phases, const Reach *reach, MPI_Session 
     mine = strtod(value, NULL);
     reduce_to_first(reach, &mine, &largest, 1, MPI_MAX);
     reduce_to_first(reach, &mine, &sum, 1, MPI_SUM);
-    if (phases->rank == 0) printf("%s.%s max_count %.0f mean_count %.4f\n", when, key, largest, sum / size);
+    if (phases->rank == 0)
+      printf("%s.%s max_count %.0f mean_count %.4f\n", when, key, largest, sum / size);
   }
   MPI_Info_free(&info);
 }
 
-static void free_comm(MPI_Comm *comm) {
+static void free_comm(MPI_Comm* comm) {
   if (*comm != MPI_COMM_NULL) MPI_Comm_free(comm);
 }
 
-/* What a program has to do anyway. */
+/* Simulate a program's own work. */
 static void work(double ms) {
   const double until = now_ms() + ms;
   while (now_ms() < until) continue;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   const Words words = words_of(argc, argv);
   Phases phases = start_phases(&words);
   MPI_Session session;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How long MPI_Init takes, and what one does next: a program of the old kind, built with the substrate alone. */
+/* Measures MPI_Init and first uses in a program of the world model.
+ * Built with the substrate alone. */
 #include "startup.h"
 
-/* Collective. A communicator of the same processes, made of their group. */
-static void time_second(Phases *phases) {
+/* Time a communicator created from the group of all processes. Collective. */
+static void time_second(Phases* phases) {
   enum { kTimes = 5 };
   double times[kTimes];
   MPI_Group group;
@@ -20,7 +21,7 @@ static void time_second(Phases *phases) {
   add_phase(phases, "second_comm", median(times, kTimes));
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   const Words words = words_of(argc, argv);
   Phases phases = start_phases(&words);
   MPI_Init(&argc, &argv);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The rows of threads.h, each thread with a session of its own. */
+/* Rows of threads.h, with a session per thread. */
 #include "threads.h"
 
-/* Of a thread between processes, and within its own. */
+/* By thread: of the world, and of the process alone. */
 static MPI_Session sessions[most_threads], inner_sessions[most_threads];
 
 static void expect_multiple(MPI_Session session) {
@@ -13,7 +13,8 @@ static void expect_multiple(MPI_Session session) {
   MPI_Info_get(used, "thread_level", sizeof level - 1, level, &is_there);
   MPI_Info_free(&used);
   if (is_there && strcmp(level, "MPI_THREAD_MULTIPLE") == 0) return;
-  fprintf(stderr, "a session that is to have MPI_THREAD_MULTIPLE has %s\n", is_there ? level : "no thread_level");
+  fprintf(stderr, "a session that is to have MPI_THREAD_MULTIPLE has %s\n",
+          is_there ? level : "no thread_level");
   exit(1);
 }
 
@@ -28,13 +29,15 @@ static MPI_Session new_session(void) {
   return session;
 }
 
-static MPI_Comm communicator_of(MPI_Session session, const char *pset, int thread) {
+static MPI_Comm communicator_of(MPI_Session session, const char* pset, int thread) {
   char tag[64];
   MPI_Group group;
   MPI_Comm comm;
   snprintf(tag, sizeof tag, "intersession.bench.thread.%d", thread);
   MPI_Group_from_session_pset(session, pset, &group);
-  if (MPI_Comm_create_from_group(group, tag, MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm) != MPI_SUCCESS) exit(1);
+  if (MPI_Comm_create_from_group(group, tag, MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm) !=
+      MPI_SUCCESS)
+    exit(1);
   MPI_Group_free(&group);
   return comm;
 }
@@ -48,7 +51,7 @@ static int processes_of(MPI_Session session) {
   return processes;
 }
 
-static MPI_Comm open_lane(int thread) {
+static MPI_Comm open_comm(int thread) {
   sessions[thread] = new_session();
   return communicator_of(sessions[thread], "mpi://WORLD", thread);
 }
@@ -63,14 +66,15 @@ static void close_inner(int thread, MPI_Comm comm) {
   MPI_Session_finalize(&inner_sessions[thread]);
 }
 
-static void close_lane(int thread, MPI_Comm comm) {
+static void close_comm(int thread, MPI_Comm comm) {
   MPI_Comm_free(&comm);
   MPI_Session_finalize(&sessions[thread]);
 }
 
-int main(int argc, char **argv) {
-  static const Lanes between = {open_lane, close_lane}, within = {open_inner, close_inner};
-  /* One that is there between the rows, too: MPICH 4.0.2 ends in MPI_Session_init where there has been a session and is none. */
+int main(int argc, char** argv) {
+  static const CommFactory between = {open_comm, close_comm}, within = {open_inner, close_inner};
+  /* Keep one session between the rows: MPICH 4.0.2 aborts in MPI_Session_init if all earlier
+   * sessions are finalized. */
   MPI_Session whole = new_session();
   thread_rows(&between, &within, processes_of(whole), argc, argv);
   MPI_Session_finalize(&whole);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The rows of threads.h on duplicates of MPI_COMM_WORLD and MPI_COMM_SELF. */
+/* Rows of threads.h on duplicates of MPI_COMM_WORLD and MPI_COMM_SELF. */
 #include "threads.h"
 
 static MPI_Comm copies[most_threads], inner_copies[most_threads];
@@ -8,8 +8,8 @@ static MPI_Comm copy_of(int thread) { return copies[thread]; }
 static MPI_Comm inner_copy_of(int thread) { return inner_copies[thread]; }
 static void keep(int thread, MPI_Comm comm) { (void)thread, (void)comm; }
 
-int main(int argc, char **argv) {
-  static const Lanes between = {copy_of, keep}, within = {inner_copy_of, keep};
+int main(int argc, char** argv) {
+  static const CommFactory between = {copy_of, keep}, within = {inner_copy_of, keep};
   int provided, processes;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   if (provided != MPI_THREAD_MULTIPLE) {
@@ -17,8 +17,9 @@ int main(int argc, char **argv) {
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
   MPI_Comm_size(MPI_COMM_WORLD, &processes);
-  /* Here, because threads cannot duplicate one communicator at the same time. */
-  for (int i = 0; i < most_threads; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &copies[i]), MPI_Comm_dup(MPI_COMM_SELF, &inner_copies[i]);
+  /* Here, because threads must not duplicate one communicator concurrently. */
+  for (int i = 0; i < most_threads; ++i)
+    MPI_Comm_dup(MPI_COMM_WORLD, &copies[i]), MPI_Comm_dup(MPI_COMM_SELF, &inner_copies[i]);
   thread_rows(&between, &within, processes, argc, argv);
   for (int i = 0; i < most_threads; ++i) MPI_Comm_free(&copies[i]), MPI_Comm_free(&inner_copies[i]);
   MPI_Finalize();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a transport adds to the cost of moving bytes: two processes on two cores, polling tightly.
+// Measures a transport between two pinned processes that poll without pause.
 //
-//   transport_pingpong [packet bytes] [libfabric provider | connections [interface]]
+//  transport_pingpong [packet bytes] [libfabric provider | connections [interface]]
 //
-// Without a provider it measures the shared-memory transport, beside a bare word that two processes hand back and forth.
-// Prints the one-way latency and the packet rate; for libfabric also how long opening takes. Times are the best and the median
-// of batches, because on a shared machine single batches are disturbed.
+// Without a provider, measures the shared-memory transport, and the core-to-core latency for
+// comparison. Prints one-way latency and packet rate; for libfabric also the time to open. Times
+// are the best and the median batch, because single batches are disturbed on a shared machine.
 #include <sched.h>
 #include <sys/wait.h>
 
@@ -33,7 +33,7 @@ using shim::transport::Bytes;
 using shim::transport::ConstSpan;
 using shim::transport::Transport;
 using shim::transport::testing::AnonymousArea;
-using shim::transport::testing::AnonymousGround;
+using shim::transport::testing::AnonymousSegment;
 
 constexpr int kBatches = 200;
 constexpr int kRounds = 1000;
@@ -41,10 +41,11 @@ constexpr int kStreamed = 10000;
 
 void print(const char* what, std::vector<double> times, const char* unit) {
   std::sort(times.begin(), times.end());
-  std::printf("%-26s best %8.1f   median %8.1f %s\n", what, times.front(), times[times.size() / 2], unit);
+  std::printf("%-26s best %8.1f   median %8.1f %s\n", what, times.front(), times[times.size() / 2],
+              unit);
 }
 
-/// Runs body(0) here and body(1) in a child on the other core; body(0) answers the times to print.
+/// Run body(0) here and body(1) in a child on the other core; body(0) returns the times to print.
 std::vector<double> in_two_processes(const std::function<std::vector<double>(int)>& body) {
   std::fflush(stdout);
   pid_t child = fork();
@@ -60,9 +61,9 @@ std::vector<double> in_two_processes(const std::function<std::vector<double>(int
   return times;
 }
 
-std::vector<double> bare_word() {
-  AnonymousGround ground(1, 4096, 4096);
-  auto* words = reinterpret_cast<std::atomic<std::uint64_t>*>(ground.slot(0));
+std::vector<double> core_latency() {
+  AnonymousSegment segment(1, 4096, 4096);
+  auto* words = reinterpret_cast<std::atomic<std::uint64_t>*>(segment.slot(0));
   return in_two_processes([&](int who) {
     auto &out = words[who * 128], &in = words[(1 - who) * 128];
     std::vector<double> times;
@@ -88,7 +89,7 @@ class CountingSink final : public shim::transport::Sink {
   std::uint64_t packets = 0;
 };
 
-/// A transport of one of the two processes, connected to the other's.
+/// A transport of one process, connected to the other's.
 class End {
  public:
   End(std::unique_ptr<Transport> transport, ConstSpan peer) : transport_(std::move(transport)) {
@@ -127,14 +128,14 @@ class End {
   std::uint64_t until_ = 0;
 };
 
-/// Where the two processes find what they need of each other.
+/// Shared memory in which the two processes find each other's addresses.
 struct Meeting {
   struct Note {
     std::atomic<std::size_t> size;
     std::byte bytes[512];
   };
-  Meeting() : notes_ground(1, sizeof(Note) * 2, 0) {}
-  Note& note(int who) { return reinterpret_cast<Note*>(notes_ground.slot(0))[who]; }
+  Meeting() : notes_segment(1, sizeof(Note) * 2, 0) {}
+  Note& note(int who) { return reinterpret_cast<Note*>(notes_segment.slot(0))[who]; }
   End connect(int who, std::unique_ptr<Transport> transport) {
     Bytes own = transport->address();
     std::copy(own.begin(), own.end(), note(who).bytes);
@@ -142,7 +143,7 @@ struct Meeting {
     while (note(1 - who).size.load(std::memory_order_acquire) == 0) sched_yield();
     return End(std::move(transport), ConstSpan(note(1 - who).bytes, note(1 - who).size));
   }
-  AnonymousGround notes_ground;
+  AnonymousSegment notes_segment;
 };
 
 using Make = std::function<std::unique_ptr<Transport>(int who)>;
@@ -188,26 +189,30 @@ void rate(const Make& make, ConstSpan packet) {
   });
   print("per packet in a stream", times, "ns");
   double best = *std::min_element(times.begin(), times.end());
-  std::printf("%-26s best %8.2f million packets/s, %.2f GB/s\n", "", 1e3 / best, static_cast<double>(packet.size()) / best);
+  std::printf("%-26s best %8.2f million packets/s, %.2f GB/s\n", "", 1e3 / best,
+              static_cast<double>(packet.size()) / best);
 }
 
 void over_shared_memory(ConstSpan packet) {
   shim::transport::ShmSettings settings;
-  auto make_over = [&](std::shared_ptr<AnonymousGround> ground) {
-    return [&settings, ground](int who) {
-      auto* area = new AnonymousArea(ground, static_cast<std::uint32_t>(who));  // as long as the process
+  auto make_over = [&](std::shared_ptr<AnonymousSegment> segment) {
+    return [&settings, segment](int who) {
+      // never freed: lives as long as the process
+      auto* area = new AnonymousArea(segment, static_cast<std::uint32_t>(who));
       auto transport = shim::transport::make_shm(*area, settings);
       if (!transport) End::fail(transport.error());
       area->set_ready();
       return *std::move(transport);
     };
   };
-  auto make_ground = [&] {
-    return std::make_shared<AnonymousGround>(2, shim::transport::shm_slot_bytes(2), shm_pair_bytes(settings), 0, shim::base::Settings().depot_bytes);
+  auto make_segment = [&] {
+    return std::make_shared<AnonymousSegment>(2, shim::transport::shm_slot_bytes(2),
+                                              shm_pair_bytes(settings), 0,
+                                              shim::base::Settings().cell_pool_bytes);
   };
-  print("a bare word, one way", bare_word(), "ns");
-  latency(make_over(make_ground()), packet);
-  rate(make_over(make_ground()), packet);
+  print("core-to-core latency, one way", core_latency(), "ns");
+  latency(make_over(make_segment()), packet);
+  rate(make_over(make_segment()), packet);
 }
 
 void over_libfabric(ConstSpan packet, const shim::transport::OfiSettings& settings) {
@@ -220,7 +225,8 @@ void over_libfabric(ConstSpan packet, const shim::transport::OfiSettings& settin
     if (!second) End::fail(second.error());
     if (who == 0)
       std::printf("%-26s first %7.2f   later %9.2f ms\n", "opening",
-                  static_cast<double>(between - start) / 1e6, static_cast<double>(end - between) / 1e6);
+                  static_cast<double>(between - start) / 1e6,
+                  static_cast<double>(end - between) / 1e6);
     return *std::move(second);
   };
   latency(make, packet);

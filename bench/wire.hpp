@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages between two processes without any MPI: what sessions between two nodes are held against.
+// Wire sends messages between two processes without MPI: the baseline of sessions between nodes.
 #pragma once
 
 #include <chrono>
@@ -9,32 +9,34 @@
 #include <span>
 #include <string>
 
-#include "bench/meeting.hpp"
+#include "bench/address_exchange.hpp"
 
 namespace bench {
 
-/// Both processes know who sends how much and when, so a message has no tag and no length. In order, one way as the other.
+/// Ordered messages in both directions. They carry no tag or length, because both processes know
+/// sizes and order.
 class Wire {
  public:
   virtual ~Wire() = default;
-  /// The next message goes here.
+  /// Receive the next message into `room`.
   virtual void expect(std::span<std::byte> room) = 0;
-  /// The message belongs to the wire until wait() returns.
+  /// Send a message. Do not modify it before wait() returns.
   virtual void send(std::span<const std::byte> message) = 0;
-  /// Until all that is expected has come and all that was sent is its sender's again.
+  /// Wait until all expected messages have arrived and all sent ones may be modified.
   virtual void wait() = 0;
 };
 
-/// Sends and receives between two waits; more are not possible.
-inline constexpr std::size_t kMostUnderWay = 32;
-/// Who has looked so often in vain lets others have the core between two looks, as the sessions do.
+/// Sends and receives between two waits, at most.
+inline constexpr std::size_t kMaxInFlight = 32;
+/// Unsuccessful polls before each poll yields the core, as in the sessions.
 inline constexpr std::uint64_t kPollsBeforeYield = 2000;
-/// Who waits for so long will wait for ever.
-inline constexpr auto kLongestWait = std::chrono::seconds(20);
+/// Timeout of a wait, which then fails.
+inline constexpr auto kWaitTimeout = std::chrono::seconds(20);
 
-/// Over a libfabric provider, with plain libfabric calls.
-std::unique_ptr<Wire> make_fabric_wire(const std::string& provider, Meeting& meeting);
-/// Over one TCP connection.
-std::unique_ptr<Wire> make_connection_wire(Meeting& meeting);
+/// Return a wire over a libfabric provider, with plain libfabric calls.
+std::unique_ptr<Wire> make_fabric_wire(const std::string& provider,
+                                       AddressExchange& address_exchange);
+/// Return a wire over one TCP connection.
+std::unique_ptr<Wire> make_connection_wire(AddressExchange& address_exchange);
 
 }  // namespace bench

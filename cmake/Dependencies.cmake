@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What Intersession needs from the system. A missing piece stops the configuration with one line that names the package.
+# Finds the packages that Intersession is built with.
 
-function(intersession_require what package)
-  if(NOT ${what})
-    message(FATAL_ERROR "Intersession needs ${package}, which is not installed. On Debian: apt-get install ${package}")
+# intersession_require(<found> <package>): stop the configuration if the variable <found> is false.
+function(intersession_require found package)
+  if(NOT ${found})
+    message(FATAL_ERROR "Intersession needs ${package}, which is not installed. "
+                        "On Debian: apt-get install ${package}")
   endif()
 endfunction()
 
@@ -18,13 +20,13 @@ intersession_require(EXPECTED_INCLUDE_DIR libexpected-dev)
 find_path(BOOST_INTRUSIVE_INCLUDE_DIR boost/intrusive/list.hpp)
 intersession_require(BOOST_INTRUSIVE_INCLUDE_DIR libboost-dev)
 
-# Headers only: libfabric, PMIx and hwloc are loaded when they are needed, never before.
+# Only the headers of libfabric, PMIx and hwloc are used: the libraries are loaded on first use.
 pkg_check_modules(HWLOC IMPORTED_TARGET hwloc)
 intersession_require(HWLOC_FOUND libhwloc-dev)
 pkg_check_modules(LIBFABRIC IMPORTED_TARGET libfabric)
 intersession_require(LIBFABRIC_FOUND libfabric-dev)
 
-# Debian keeps PMIx's .pc file in a folder of its own that pkg-config does not search.
+# Debian installs pmix.pc in a folder that pkg-config does not search.
 file(GLOB pmix_pc_dirs /usr/lib/*/pmix*/lib/pkgconfig /usr/lib/*/pmix*/pkgconfig)
 list(JOIN pmix_pc_dirs ":" pmix_pc_path)
 set(ENV{PKG_CONFIG_PATH} "$ENV{PKG_CONFIG_PATH}:${pmix_pc_path}")

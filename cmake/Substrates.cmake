@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The MPI libraries to put Intersession over: one row each. A substrate that is not installed is left out; one must be there.
+# Finds the substrates: the native MPI libraries that Intersession is built for. A substrate that is
+# not installed is left out; at least one must be installed. Sets:
 #
-#   INTERSESSION_SUBSTRATES         those that are there, the default one first
-#   <substrate>_MPICC, _MPICXX      their compiler wrappers, which tell where their mpi.h and libraries are
-#   <substrate>_LAUNCHER            what starts their jobs
+#   INTERSESSION_SUBSTRATES         the substrates found, the default one first
+#   <substrate>_MPICC, _MPICXX      its compiler wrappers, which print the paths of headers and libs
+#   <substrate>_LAUNCHER            its job launcher
 #   <substrate>_INCLUDE_DIRS, _LINK_FLAGS
-#   intersession_substrate_<substrate>   a target for programs that use the MPI alone; our library never links with it
+#   intersession_substrate_<substrate>   target for programs that use the native MPI alone; the
+#                                        Intersession library does not link with it
 
-set(INTERSESSION_OVER "openmpi;mpich" CACHE STRING "The MPI libraries to build for, as far as they are installed")
+set(INTERSESSION_OVER "openmpi;mpich" CACHE STRING
+    "Native MPI libraries to build for, if they are installed")
 
 function(intersession_find_substrate name launcher packages)
   if(NOT name IN_LIST INTERSESSION_OVER)
-    message(STATUS "Substrate ${name}: not wanted (INTERSESSION_OVER)")
+    message(STATUS "Substrate ${name}: not in INTERSESSION_OVER")
     return()
   endif()
   find_program(${name}_MPICC NAMES mpicc.${name})
@@ -22,8 +25,8 @@ function(intersession_find_substrate name launcher packages)
     return()
   endif()
   message(STATUS "Substrate ${name}: ${${name}_MPICC}, ${${name}_LAUNCHER}")
-  intersession_ask_wrapper(${${name}_MPICC} include_dirs c_flags)
-  intersession_ask_wrapper(${${name}_MPICXX} include_dirs cxx_flags)
+  intersession_query_wrapper(${${name}_MPICC} include_dirs c_flags)
+  intersession_query_wrapper(${${name}_MPICXX} include_dirs cxx_flags)
   set(link_flags "$<IF:$<LINK_LANGUAGE:CXX>,${cxx_flags},${c_flags}>")
   add_library(intersession_substrate_${name} INTERFACE)
   target_include_directories(intersession_substrate_${name} SYSTEM INTERFACE ${include_dirs})
@@ -33,14 +36,15 @@ function(intersession_find_substrate name launcher packages)
   set(INTERSESSION_SUBSTRATES ${INTERSESSION_SUBSTRATES} ${name} PARENT_SCOPE)
 endfunction()
 
-# What a wrapper would hand to its compiler, split into folders of headers and flags for the linker. All wrappers know -show.
-function(intersession_ask_wrapper wrapper include_dirs link_flags)
-  execute_process(COMMAND ${wrapper} -show OUTPUT_VARIABLE answer OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-  separate_arguments(words UNIX_COMMAND "${answer}")
+# Split the compiler command that a wrapper prints for -show into include folders and linker flags.
+function(intersession_query_wrapper wrapper include_dirs link_flags)
+  execute_process(COMMAND ${wrapper} -show OUTPUT_VARIABLE output OUTPUT_STRIP_TRAILING_WHITESPACE
+                  COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(words UNIX_COMMAND "${output}")
   list(POP_FRONT words)  # the compiler
   set(${link_flags} ${words})
   list(FILTER ${link_flags} INCLUDE REGEX "^-(L|l|Wl)")
-  list(TRANSFORM ${link_flags} REPLACE "," "$<COMMA>")  # they become arguments of a generator expression
+  list(TRANSFORM ${link_flags} REPLACE "," "$<COMMA>")  # for use in a generator expression
   list(FILTER words INCLUDE REGEX "^-I")
   list(TRANSFORM words REPLACE "^-I" "")
   set(${include_dirs} ${words} PARENT_SCOPE)
@@ -50,15 +54,15 @@ endfunction()
 set(INTERSESSION_SUBSTRATES)
 intersession_find_substrate(openmpi mpirun.openmpi "libopenmpi-dev openmpi-bin")
 intersession_find_substrate(mpich mpiexec.hydra "libmpich-dev mpich")
-# What keeps the C++ bindings of their mpi.h out.
+# Macros that disable the C++ bindings in mpi.h.
 set(openmpi_DEFINITIONS OMPI_SKIP_MPICXX)
 set(mpich_DEFINITIONS MPICH_SKIP_MPICXX)
-# What pkg-config calls them, by language.
+# Names of the pkg-config modules, by language.
 set(openmpi_PKGCONFIG_c ompi-c)
 set(openmpi_PKGCONFIG_cxx ompi-cxx)
 set(mpich_PKGCONFIG_c mpich)
 set(mpich_PKGCONFIG_cxx mpich)
 if(NOT INTERSESSION_SUBSTRATES)
-  message(FATAL_ERROR "Intersession needs an MPI to be put over: Open MPI or MPICH. "
+  message(FATAL_ERROR "Intersession needs a native MPI library: Open MPI or MPICH. "
                       "On Debian: apt-get install libopenmpi-dev openmpi-bin, or libmpich-dev mpich")
 endif()

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The tests of a GoogleTest program, for ctest: one for each suite, or for each value of its parameter that has a name. A process for each test
-# would spend most of its time beginning, above all under a sanitizer and where a test needs libfabric; which of them failed GoogleTest says.
+# Adds the suites of a GoogleTest program as tests of ctest. A process for each single test would
+# spend most of its time on start-up, above all under a sanitizer or with libfabric; the output of
+# GoogleTest names the tests that fail.
 
-# intersession_suites(<target> <kind> <label>): found when the program has been built. Each is called <kind>.<suite>, behind the name of
-# the sanitizer where there is one.
+# intersession_suites(<target> <kind> <label>): add one test for each suite, or for each named value
+# of its parameter, after the program is built. The name is <kind>.<suite>, with the name of the
+# sanitizer, if any, as prefix.
 function(intersession_suites target kind label)
   set(tests ${CMAKE_CURRENT_BINARY_DIR}/${target}_suites.cmake)
   set(script ${PROJECT_SOURCE_DIR}/cmake/list_suites.cmake)
   set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${script})
   add_custom_command(TARGET ${target} POST_BUILD BYPRODUCTS ${tests} VERBATIM
-                     COMMAND ${CMAKE_COMMAND} -D PROGRAM=$<TARGET_FILE:${target}> -D PREFIX=${INTERSESSION_TEST_PREFIX}${kind}
+                     COMMAND ${CMAKE_COMMAND} -D PROGRAM=$<TARGET_FILE:${target}>
+                                              -D PREFIX=${INTERSESSION_TEST_PREFIX}${kind}
                                               -D LABEL=${label} -D OUTPUT=${tests} -P ${script})
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${tests})
 endfunction()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Run by intersession_suites: asks PROGRAM for its tests, and writes a file for ctest, OUTPUT, with what is to be run in one process. A suite
-# is a line that begins at the margin, its tests follow; what their parameters are is a remark.
+# Lists the tests of PROGRAM and writes OUTPUT, a file for ctest with one test for each suite.
+# intersession_suites runs it. In the list, a suite begins in the first column, its tests are
+# indented, and the values of parameters follow "#".
 execute_process(COMMAND ${PROGRAM} --gtest_list_tests OUTPUT_VARIABLE lines COMMAND_ERROR_IS_FATAL ANY TIMEOUT 60)
 string(REGEX REPLACE " +#[^\n]*" "" lines "${lines}")
 string(REGEX MATCHALL "[^\n]+" lines "${lines}")
@@ -16,14 +17,16 @@ foreach(line IN LISTS lines)
 endforeach()
 list(REMOVE_DUPLICATES filters)
 if(NOT filters)
-  message(FATAL_ERROR "${PROGRAM} names no tests: ${lines}")
+  message(FATAL_ERROR "${PROGRAM}: lists no tests: ${lines}")
 endif()
 
-# Of libfabric's rxm, each connection otherwise has 128 buffers of 16 KiB to receive into, which is most of the time of a test over it.
+# FI_OFI_RXM_MSG_RX_SIZE: by default libfabric's rxm allocates 128 receive buffers of 16 KiB for
+# each connection, which takes most of the time of a test over it.
 set(properties TIMEOUT 600 LABELS ${LABEL} ENVIRONMENT FI_OFI_RXM_MSG_RX_SIZE=16)
 set(text "")
 foreach(filter IN LISTS filters)
   string(REPLACE ".*" "" name "${PREFIX}.${filter}")
-  string(APPEND text "add_test(${name} [==[${PROGRAM}]==] --gtest_filter=${filter})\nset_tests_properties(${name} PROPERTIES ${properties})\n")
+  string(APPEND text "add_test(${name} [==[${PROGRAM}]==] --gtest_filter=${filter})\n"
+                     "set_tests_properties(${name} PROPERTIES ${properties})\n")
 endforeach()
 file(WRITE ${OUTPUT} "${text}")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The first program of the README: from a session to a communicator, without MPI_Init. */
+/* The first program of the README: creates a session and a communicator without MPI_Init. */
 #include <mpi.h>
 #include <stdio.h>
 

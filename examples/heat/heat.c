@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Heat diffusion in a plate whose first temperatures are a picture.
+/* Heat diffusion in a plate whose initial temperatures are a picture.
  *
  *   heat INPUT.png OUTPUT.png [STEPS]
  *
- * The plate is split over a Cartesian communicator made from a session: no MPI_Init, no MPI_COMM_WORLD. Each step exchanges the
- * edges of neighbouring blocks. At the end the first process collects the plate, draws it, and compares it with a solution
- * computed by itself alone: both do the same arithmetic, so they must agree to the last bit. */
+ * The plate is split over a Cartesian communicator made from a session, without MPI_Init and
+ * MPI_COMM_WORLD. Each step exchanges the edges of neighbouring blocks. At the end rank 0 collects
+ * the plate, draws it, and compares it with a serial solution: both do the same arithmetic, so the
+ * results must be bitwise equal. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,17 +21,19 @@ typedef struct {
   int rank, size, dims[2], coords[2], neighbour[4];
   int plate_width, plate_height;
   int first_row, rows, first_column, columns; /* the block of this process */
-  double *now, *next;                         /* (rows + 2) x (columns + 2): the block with a border of one cell */
+  double *now, *next; /* (rows + 2) x (columns + 2): the block with a border of one cell */
 } plate;
 
-static double *cell(const plate *p, double *grid, int row, int column) {
+static double* cell(const plate* p, double* grid, int row, int column) {
   return grid + (size_t)(row + 1) * (p->columns + 2) + (column + 1);
 }
 
-/* Where part number `index` of `parts` begins when `length` cells are dealt out evenly. */
-static int part_start(int length, int parts, int index) { return (int)((long)length * index / parts); }
+/* Return the first index of part `index` if `length` cells are divided evenly into `parts`. */
+static int part_start(int length, int parts, int index) {
+  return (int)((long)length * index / parts);
+}
 
-static void check(int code, const char *what) {
+static void check(int code, const char* what) {
   if (code == MPI_SUCCESS) return;
   char text[MPI_MAX_ERROR_STRING];
   int length;
@@ -39,11 +42,12 @@ static void check(int code, const char *what) {
   exit(1);
 }
 
-static void make_communicator(MPI_Session session, plate *p) {
+static void make_communicator(MPI_Session session, plate* p) {
   MPI_Group world;
   MPI_Comm flat;
   check(MPI_Group_from_session_pset(session, "mpi://WORLD", &world), "group of mpi://WORLD");
-  check(MPI_Comm_create_from_group(world, "intersession.example.heat", MPI_INFO_NULL, MPI_ERRORS_RETURN, &flat),
+  check(MPI_Comm_create_from_group(world, "intersession.example.heat", MPI_INFO_NULL,
+                                   MPI_ERRORS_RETURN, &flat),
         "creation of the communicator");
   MPI_Group_free(&world);
   MPI_Comm_size(flat, &p->size);
@@ -58,46 +62,54 @@ static void make_communicator(MPI_Session session, plate *p) {
   MPI_Cart_shift(p->comm, 1, 1, &p->neighbour[LEFT], &p->neighbour[RIGHT]);
 }
 
-/* The block of the process with these coordinates. */
-static void block_of(const plate *p, const int coords[2], int *first_row, int *rows, int *first_column, int *columns) {
+/* Compute the block of the process with these coordinates. */
+static void block_of(const plate* p, const int coords[2], int* first_row, int* rows,
+                     int* first_column, int* columns) {
   *first_row = part_start(p->plate_height, p->dims[0], coords[0]);
   *rows = part_start(p->plate_height, p->dims[0], coords[0] + 1) - *first_row;
   *first_column = part_start(p->plate_width, p->dims[1], coords[1]);
   *columns = part_start(p->plate_width, p->dims[1], coords[1] + 1) - *first_column;
 }
 
-static void take_block(plate *p, const field *whole) {
+static void take_block(plate* p, const field* whole) {
   block_of(p, p->coords, &p->first_row, &p->rows, &p->first_column, &p->columns);
   size_t cells = (size_t)(p->rows + 2) * (p->columns + 2);
   p->now = calloc(cells, sizeof(double));
   p->next = calloc(cells, sizeof(double));
   for (int r = 0; r < p->rows; ++r)
-    memcpy(cell(p, p->now, r, 0), whole->cells + (size_t)(p->first_row + r) * whole->width + p->first_column,
+    memcpy(cell(p, p->now, r, 0),
+           whole->cells + (size_t)(p->first_row + r) * whole->width + p->first_column,
            p->columns * sizeof(double));
 }
 
-/* Copies a column into a buffer or back; columns are strided in memory, messages are not. */
-static void copy_column(const plate *p, int column, double *buffer, int into_grid) {
+/* Copy a column into a buffer or back: columns are strided in memory, messages are contiguous. */
+static void copy_column(const plate* p, int column, double* buffer, int into_grid) {
   for (int r = 0; r < p->rows; ++r) {
-    double *at = cell(p, p->now, r, column);
-    if (into_grid) *at = buffer[r];
-    else buffer[r] = *at;
+    double* at = cell(p, p->now, r, column);
+    if (into_grid)
+      *at = buffer[r];
+    else
+      buffer[r] = *at;
   }
 }
 
-static void exchange_edges(plate *p, double *columns) {
+static void exchange_edges(plate* p, double* columns) {
   double *send_left = columns, *send_right = columns + p->rows;
   double *from_left = columns + 2 * p->rows, *from_right = columns + 3 * p->rows;
   copy_column(p, 0, send_left, 0);
   copy_column(p, p->columns - 1, send_right, 0);
   MPI_Request requests[8];
   int n = 0;
-  MPI_Irecv(cell(p, p->now, -1, 0), p->columns, MPI_DOUBLE, p->neighbour[UP], DOWN, p->comm, &requests[n++]);
-  MPI_Irecv(cell(p, p->now, p->rows, 0), p->columns, MPI_DOUBLE, p->neighbour[DOWN], UP, p->comm, &requests[n++]);
+  MPI_Irecv(cell(p, p->now, -1, 0), p->columns, MPI_DOUBLE, p->neighbour[UP], DOWN, p->comm,
+            &requests[n++]);
+  MPI_Irecv(cell(p, p->now, p->rows, 0), p->columns, MPI_DOUBLE, p->neighbour[DOWN], UP, p->comm,
+            &requests[n++]);
   MPI_Irecv(from_left, p->rows, MPI_DOUBLE, p->neighbour[LEFT], RIGHT, p->comm, &requests[n++]);
   MPI_Irecv(from_right, p->rows, MPI_DOUBLE, p->neighbour[RIGHT], LEFT, p->comm, &requests[n++]);
-  MPI_Isend(cell(p, p->now, 0, 0), p->columns, MPI_DOUBLE, p->neighbour[UP], UP, p->comm, &requests[n++]);
-  MPI_Isend(cell(p, p->now, p->rows - 1, 0), p->columns, MPI_DOUBLE, p->neighbour[DOWN], DOWN, p->comm, &requests[n++]);
+  MPI_Isend(cell(p, p->now, 0, 0), p->columns, MPI_DOUBLE, p->neighbour[UP], UP, p->comm,
+            &requests[n++]);
+  MPI_Isend(cell(p, p->now, p->rows - 1, 0), p->columns, MPI_DOUBLE, p->neighbour[DOWN], DOWN,
+            p->comm, &requests[n++]);
   MPI_Isend(send_left, p->rows, MPI_DOUBLE, p->neighbour[LEFT], LEFT, p->comm, &requests[n++]);
   MPI_Isend(send_right, p->rows, MPI_DOUBLE, p->neighbour[RIGHT], RIGHT, p->comm, &requests[n++]);
   check(MPI_Waitall(n, requests, MPI_STATUSES_IGNORE), "halo exchange");
@@ -105,8 +117,8 @@ static void exchange_edges(plate *p, double *columns) {
   if (p->neighbour[RIGHT] != MPI_PROC_NULL) copy_column(p, p->columns, from_right, 1);
 }
 
-/* One step: no heat leaves the plate, so a missing neighbour has one's own temperature. */
-static void diffuse(plate *p) {
+/* Do one step. No heat leaves the plate: a missing neighbour has the cell's own temperature. */
+static void diffuse(plate* p) {
   for (int r = 0; r < p->rows; ++r)
     for (int c = 0; c < p->columns; ++c) {
       int row = p->first_row + r, column = p->first_column + c;
@@ -117,15 +129,16 @@ static void diffuse(plate *p) {
       if (column < p->plate_width - 1) flow += *cell(p, p->now, r, c + 1) - here;
       *cell(p, p->next, r, c) = here + 0.2 * flow;
     }
-  double *swap = p->now;
+  double* swap = p->now;
   p->now = p->next;
   p->next = swap;
 }
 
-/* Collects all blocks at rank 0, which unpacks them into `whole`. */
-static void collect(plate *p, field *whole) {
-  double *block = malloc((size_t)p->rows * p->columns * sizeof(double));
-  for (int r = 0; r < p->rows; ++r) memcpy(block + (size_t)r * p->columns, cell(p, p->now, r, 0), p->columns * sizeof(double));
+/* Collect all blocks at rank 0, which unpacks them into `whole`. */
+static void collect(plate* p, field* whole) {
+  double* block = malloc((size_t)p->rows * p->columns * sizeof(double));
+  for (int r = 0; r < p->rows; ++r)
+    memcpy(block + (size_t)r * p->columns, cell(p, p->now, r, 0), p->columns * sizeof(double));
   int *counts = calloc(p->size, sizeof(int)), *starts = calloc(p->size + 1, sizeof(int));
   for (int rank = 0; rank < p->size; ++rank) {
     int coords[2], first_row, rows, first_column, columns;
@@ -134,8 +147,10 @@ static void collect(plate *p, field *whole) {
     counts[rank] = rows * columns;
     starts[rank + 1] = starts[rank] + counts[rank];
   }
-  double *all = p->rank == 0 ? malloc((size_t)starts[p->size] * sizeof(double)) : NULL;
-  check(MPI_Gatherv(block, p->rows * p->columns, MPI_DOUBLE, all, counts, starts, MPI_DOUBLE, 0, p->comm), "MPI_Gatherv");
+  double* all = p->rank == 0 ? malloc((size_t)starts[p->size] * sizeof(double)) : NULL;
+  check(MPI_Gatherv(block, p->rows * p->columns, MPI_DOUBLE, all, counts, starts, MPI_DOUBLE, 0,
+                    p->comm),
+        "MPI_Gatherv");
   for (int rank = 0; p->rank == 0 && rank < p->size; ++rank) {
     int coords[2], first_row, rows, first_column, columns;
     MPI_Cart_coords(p->comm, rank, 2, coords);
@@ -150,18 +165,19 @@ static void collect(plate *p, field *whole) {
   free(all);
 }
 
-/* The same steps on the whole plate by one process. */
-static void solve_alone(field *whole, int steps) {
+/* Do all steps on the whole plate in one process. */
+static void solve_alone(field* whole, int steps) {
   plate p = {.dims = {1, 1}, .plate_width = whole->width, .plate_height = whole->height};
   take_block(&p, whole);
   for (int s = 0; s < steps; ++s) diffuse(&p);
   for (int r = 0; r < p.rows; ++r)
-    memcpy(whole->cells + (size_t)r * whole->width, cell(&p, p.now, r, 0), p.columns * sizeof(double));
+    memcpy(whole->cells + (size_t)r * whole->width, cell(&p, p.now, r, 0),
+           p.columns * sizeof(double));
   free(p.now);
   free(p.next);
 }
 
-static int report(const char *output, const field *solved, field *start, int steps) {
+static int report(const char* output, const field* solved, field* start, int steps) {
   solve_alone(start, steps);
   double largest = 0, heat = 0;
   for (size_t i = 0; i < (size_t)solved->width * solved->height; ++i) {
@@ -170,14 +186,16 @@ static int report(const char *output, const field *solved, field *start, int ste
     if (difference > largest) largest = difference;
     heat += solved->cells[i];
   }
-  printf("heat: %d x %d cells, %d steps, total heat %.6f, largest difference to the serial solution %g\n", solved->width,
-         solved->height, steps, heat, largest);
+  printf(
+      "heat: %d x %d cells, %d steps, total heat %.6f, largest difference to the serial solution "
+      "%g\n",
+      solved->width, solved->height, steps, heat, largest);
   if (!field_draw(output, solved)) return 1;
   printf("heat: result drawn to %s\n", output);
   return largest == 0 ? 0 : 1;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   if (argc < 3) {
     fprintf(stderr, "usage: heat INPUT.png OUTPUT.png [STEPS]\n");
     return 2;
@@ -194,7 +212,7 @@ int main(int argc, char **argv) {
   make_communicator(session, &p);
   if (p.rank == 0) printf("heat: %d processes in a %d x %d grid\n", p.size, p.dims[0], p.dims[1]);
   take_block(&p, &start);
-  double *columns = malloc(4 * (size_t)p.rows * sizeof(double));
+  double* columns = malloc(4 * (size_t)p.rows * sizeof(double));
   for (int s = 0; s < steps; ++s) {
     exchange_edges(&p, columns);
     diffuse(&p);

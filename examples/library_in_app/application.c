@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A program of the old kind: MPI_Init, MPI_COMM_WORLD, and no word of sessions. The library it calls uses one, and traffic of
- * both is under way at the same time, with the same ranks and tags: nothing may meet. */
+/* An application with MPI_Init and MPI_COMM_WORLD that has no code for sessions. It calls a library
+ * that uses a session. Messages of both are in flight at the same time, with the same ranks and
+ * tags, and must not be confused. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,18 +14,18 @@ static double value(int rank, int round, int index, int of_library) {
   return rank * 1000.0 + round + index * 1e-6 + (of_library ? 0.5 : 0.0);
 }
 
-static int count_wrong(const double *got, int count, int rank, int round, int of_library) {
+static int count_wrong(const double* got, int count, int rank, int round, int of_library) {
   int wrong = 0;
   for (int i = 0; i < count; ++i) wrong += got[i] != value(rank, round, i, of_library);
   return wrong;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank, size, wrong = 0, total = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  ring *r = ring_open();
+  ring* r = ring_open();
   if (!r) MPI_Abort(MPI_COMM_WORLD, 1);
   int next = (rank + 1) % size, before = (rank + size - 1) % size;
   double *mine = malloc(LONG * sizeof(double)), *theirs = malloc(LONG * sizeof(double));
@@ -46,11 +47,14 @@ int main(int argc, char **argv) {
       if (!ring_done) ring_done = ring_poll(r);
     }
     int ring_before = (ring_rank(r) + ring_size(r) - 1) % ring_size(r);
-    wrong += count_wrong(theirs, count, before, round, 0) + count_wrong(ring_theirs, count, ring_before, round, 1);
+    wrong += count_wrong(theirs, count, before, round, 0) +
+             count_wrong(ring_theirs, count, ring_before, round, 1);
   }
 
   MPI_Allreduce(&wrong, &total, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-  if (rank == 0) printf("library_in_app: %d processes, %d rounds: %s\n", size, ROUNDS, total ? "WRONG DATA" : "all right");
+  if (rank == 0)
+    printf("library_in_app: %d processes, %d rounds: %s\n", size, ROUNDS,
+           total ? "WRONG DATA" : "all right");
   ring_close(r);
   free(mine);
   free(theirs);

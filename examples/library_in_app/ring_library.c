@@ -12,14 +12,14 @@ struct ring {
   MPI_Request requests[2];
 };
 
-ring *ring_open(void) {
-  ring *r = calloc(1, sizeof *r);
+ring* ring_open(void) {
+  ring* r = calloc(1, sizeof *r);
   MPI_Group world;
   if (!r) return NULL;
   if (MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &r->session) != MPI_SUCCESS) goto failed;
   if (MPI_Group_from_session_pset(r->session, "mpi://WORLD", &world) != MPI_SUCCESS) goto failed;
-  if (MPI_Comm_create_from_group(world, "intersession.example.ring", MPI_INFO_NULL, MPI_ERRORS_RETURN, &r->comm) !=
-      MPI_SUCCESS)
+  if (MPI_Comm_create_from_group(world, "intersession.example.ring", MPI_INFO_NULL,
+                                 MPI_ERRORS_RETURN, &r->comm) != MPI_SUCCESS)
     goto failed;
   MPI_Group_free(&world);
   MPI_Comm_rank(r->comm, &r->rank);
@@ -32,24 +32,24 @@ failed:
   return NULL;
 }
 
-int ring_rank(const ring *r) { return r->rank; }
-int ring_size(const ring *r) { return r->size; }
+int ring_rank(const ring* r) { return r->rank; }
+int ring_size(const ring* r) { return r->size; }
 
-void ring_start(ring *r, const double *to_next, double *from_before, int count) {
+void ring_start(ring* r, const double* to_next, double* from_before, int count) {
   int next = (r->rank + 1) % r->size, before = (r->rank + r->size - 1) % r->size;
   MPI_Irecv(from_before, count, MPI_DOUBLE, before, 0, r->comm, &r->requests[0]);
   MPI_Isend(to_next, count, MPI_DOUBLE, next, 0, r->comm, &r->requests[1]);
 }
 
-int ring_poll(ring *r) {
+int ring_poll(ring* r) {
   int done;
   MPI_Testall(2, r->requests, &done, MPI_STATUSES_IGNORE);
   return done;
 }
 
-void ring_finish(ring *r) { MPI_Waitall(2, r->requests, MPI_STATUSES_IGNORE); }
+void ring_finish(ring* r) { MPI_Waitall(2, r->requests, MPI_STATUSES_IGNORE); }
 
-void ring_close(ring *r) {
+void ring_close(ring* r) {
   MPI_Comm_free(&r->comm);
   MPI_Session_finalize(&r->session);
   free(r);

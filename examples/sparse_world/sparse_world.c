@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The sparse world: every process is in the communicator of its node, the lowest of each node in one of the node roots, and no
- * communicator holds them all. A sum over all processes takes three steps: reduce in the node, allreduce among the roots,
- * broadcast in the node. (MPICH "true sessions" 2025 §4.3.) */
+/* A program without a communicator of all processes: each process is in the communicator of its
+ * node, and the lowest rank of each node in one of the node leaders. A sum over all processes has
+ * three steps: reduce in the node, allreduce among the node leaders, broadcast in the node. (MPICH
+ * "true sessions" 2025 §4.3.) */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 
 static MPI_Session session;
 
-static void check(int code, const char *what) {
+static void check(int code, const char* what) {
   if (code == MPI_SUCCESS) return;
   char text[MPI_MAX_ERROR_STRING];
   int length;
@@ -18,14 +19,14 @@ static void check(int code, const char *what) {
   exit(1);
 }
 
-static MPI_Group group_of(const char *pset) {
+static MPI_Group group_of(const char* pset) {
   MPI_Group group;
   check(MPI_Group_from_session_pset(session, pset, &group), pset);
   return group;
 }
 
-/* The first process of every set mpix://NODE/... */
-static MPI_Group node_roots(int *nodes) {
+/* Return the group of the first processes of all sets mpix://NODE/... */
+static MPI_Group node_leaders(int* nodes) {
   MPI_Group roots = MPI_GROUP_EMPTY;
   int sets;
   check(MPI_Session_get_num_psets(session, MPI_INFO_NULL, &sets), "MPI_Session_get_num_psets");
@@ -33,7 +34,8 @@ static MPI_Group node_roots(int *nodes) {
   for (int n = 0; n < sets; ++n) {
     char name[1024];
     int length = sizeof name;
-    check(MPI_Session_get_nth_pset(session, MPI_INFO_NULL, n, &length, name), "MPI_Session_get_nth_pset");
+    check(MPI_Session_get_nth_pset(session, MPI_INFO_NULL, n, &length, name),
+          "MPI_Session_get_nth_pset");
     if (strncmp(name, "mpix://NODE/", 12) != 0) continue;
     MPI_Group node = group_of(name), root, more;
     const int first = 0;
@@ -48,10 +50,11 @@ static MPI_Group node_roots(int *nodes) {
   return roots;
 }
 
-static void sum_over_all(MPI_Comm node, MPI_Comm roots, const long *mine, long *all, int count) {
+static void sum_over_all(MPI_Comm node, MPI_Comm roots, const long* mine, long* all, int count) {
   check(MPI_Reduce(mine, all, count, MPI_LONG, MPI_SUM, 0, node), "reduce in the node");
   if (roots != MPI_COMM_NULL)
-    check(MPI_Allreduce(MPI_IN_PLACE, all, count, MPI_LONG, MPI_SUM, roots), "allreduce among the roots");
+    check(MPI_Allreduce(MPI_IN_PLACE, all, count, MPI_LONG, MPI_SUM, roots),
+          "allreduce among the node leaders");
   check(MPI_Bcast(all, count, MPI_LONG, 0, node), "broadcast in the node");
 }
 
@@ -63,11 +66,14 @@ int main(void) {
   MPI_Group_size(world, &size);
 
   MPI_Comm node, roots = MPI_COMM_NULL;
-  check(MPI_Comm_create_from_group(here, "intersession.example.node", MPI_INFO_NULL, MPI_ERRORS_RETURN, &node), "node");
-  MPI_Group root_group = node_roots(&nodes);
+  check(MPI_Comm_create_from_group(here, "intersession.example.node", MPI_INFO_NULL,
+                                   MPI_ERRORS_RETURN, &node),
+        "node");
+  MPI_Group root_group = node_leaders(&nodes);
   MPI_Group_rank(root_group, &is_root);
   if (is_root != MPI_UNDEFINED)
-    check(MPI_Comm_create_from_group(root_group, "intersession.example.roots", MPI_INFO_NULL, MPI_ERRORS_RETURN, &roots),
+    check(MPI_Comm_create_from_group(root_group, "intersession.example.roots", MPI_INFO_NULL,
+                                     MPI_ERRORS_RETURN, &roots),
           "roots");
 
   enum { COUNT = 1000 };
@@ -84,8 +90,8 @@ int main(void) {
   int node_size;
   MPI_Comm_size(node, &node_size);
   if (rank == 0 || wrong)
-    printf("sparse_world: process %d of %d, %d on this node, %d nodes: %s\n", rank, size, node_size, nodes,
-           wrong ? "WRONG SUMS" : "all sums right");
+    printf("sparse_world: process %d of %d, %d on this node, %d nodes: %s\n", rank, size, node_size,
+           nodes, wrong ? "WRONG SUMS" : "all sums right");
 
   if (roots != MPI_COMM_NULL) MPI_Comm_free(&roots);
   MPI_Comm_free(&node);

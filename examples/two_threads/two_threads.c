@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two threads, each with a session and a communicator of its own, both at work at once: neither knows of the other. */
+/* Two threads, each with its own session and communicator, communicate at the same time and
+ * independently. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -8,11 +9,11 @@
 enum { ROUNDS = 500 };
 
 typedef struct {
-  int number; /* of the thread */
+  int number; /* number of the thread */
   int wrong;
 } work;
 
-static void check(int code, const char *what) {
+static void check(int code, const char* what) {
   if (code == MPI_SUCCESS) return;
   char text[MPI_MAX_ERROR_STRING];
   int length;
@@ -33,8 +34,8 @@ static int exchange(MPI_Comm comm, int number, int round) {
   return got == before * 10000 + round * 10 + number && sum == sum_expected;
 }
 
-static void *run(void *argument) {
-  work *w = argument;
+static void* run(void* argument) {
+  work* w = argument;
   MPI_Session session;
   MPI_Group world;
   MPI_Comm comm;
@@ -42,7 +43,8 @@ static void *run(void *argument) {
   snprintf(tag, sizeof tag, "intersession.example.thread-%d", w->number);
   check(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session), "MPI_Session_init");
   check(MPI_Group_from_session_pset(session, "mpi://WORLD", &world), "mpi://WORLD");
-  check(MPI_Comm_create_from_group(world, tag, MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm), "creation");
+  check(MPI_Comm_create_from_group(world, tag, MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm),
+        "creation");
   for (int round = 0; round < ROUNDS; ++round) w->wrong += !exchange(comm, w->number, round);
   MPI_Comm_free(&comm);
   MPI_Group_free(&world);
@@ -56,6 +58,7 @@ int main(void) {
   for (int t = 0; t < 2; ++t) pthread_create(&threads[t], NULL, run, &works[t]);
   for (int t = 0; t < 2; ++t) pthread_join(threads[t], NULL);
   int wrong = works[0].wrong + works[1].wrong;
-  printf("two_threads: %d rounds in each of two threads: %s\n", ROUNDS, wrong ? "WRONG DATA" : "all right");
+  printf("two_threads: %d rounds in each of two threads: %s\n", ROUNDS,
+         wrong ? "WRONG DATA" : "all right");
   return wrong != 0;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A workflow: a hundred tasks one after the other, each with a session of its own from init to finalize, over a different subset
- * of the processes. Those that are not in a task do not take part in it in any way and go on to the next. */
+/* A workflow of a hundred tasks, one after the other, each with its own session over a different
+ * subset of the processes. A process that is not in a task takes no part in it and continues with
+ * the next one. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { TASKS = 100 };
 
-static void check(int code, int task, const char *what) {
+static void check(int code, int task, const char* what) {
   if (code == MPI_SUCCESS) return;
   char text[MPI_MAX_ERROR_STRING];
   int length;
@@ -16,7 +17,7 @@ static void check(int code, int task, const char *what) {
   exit(1);
 }
 
-/* A number that looks random and is the same on all processes. */
+/* Return a pseudo-random number that is equal in all processes. */
 static unsigned mix(unsigned n) {
   n ^= n >> 16;
   n *= 0x7feb352du;
@@ -25,8 +26,8 @@ static unsigned mix(unsigned n) {
   return n ^ n >> 16;
 }
 
-/* Chooses the members of a task; never none. */
-static int members_of(int task, int size, int *members) {
+/* Select the members of a task, at least one. */
+static int members_of(int task, int size, int* members) {
   int count = 0;
   for (int rank = 0; rank < size; ++rank)
     if (mix((unsigned)(task * 4096 + rank)) & 1) members[count++] = rank;
@@ -34,7 +35,7 @@ static int members_of(int task, int size, int *members) {
   return count;
 }
 
-/* The task itself: a pipeline along the members, then a sum that all know. Answers 1 if the result is right. */
+/* Run a task: a pipeline along the members, then an allreduce. Return 1 if the result is right. */
 static int work(MPI_Comm comm, int task) {
   int rank, size;
   MPI_Comm_rank(comm, &rank);
@@ -66,7 +67,8 @@ int main(void) {
     if (place != MPI_UNDEFINED) {
       char tag[64];
       snprintf(tag, sizeof tag, "intersession.example.task-%d", task);
-      check(MPI_Comm_create_from_group(group, tag, MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm), task, "creation");
+      check(MPI_Comm_create_from_group(group, tag, MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm), task,
+            "creation");
       wrong += !work(comm, task);
       ++tasks_done;
       MPI_Comm_free(&comm);

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""generate_calls.py <folder of the API description> <calls.txt> <output.cpp>: the functions of the tool, one for each call of calls.txt.
+"""Generates the functions of the recorder, one for each call of calls.txt.
 
-Prototypes come from the same description that Intersession's own entry points come from. Standard library only.
+    generate_calls.py FOLDER_OF_THE_API_DESCRIPTION CALLS_TXT OUTPUT_CPP
+
+The prototypes are from the description of Intersession's entry points. Standard library only.
 """
 import dataclasses
 import fnmatch
@@ -11,19 +13,20 @@ import sys
 
 
 class TableError(Exception):
-    """A row of calls.txt that cannot be what was meant."""
+    """An invalid row of calls.txt."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Recorded:
-    """One call: its function in the description, its kind, and the parameter whose text is recorded ("": none)."""
+    """A recorded call: its function, its kind, and the recorded text parameter ("": none)."""
+
     function: object
     kind: str
     text: str
 
 
 def rows_of(table: str) -> list[tuple[str, str, str]]:
-    """(pattern, kind, parameter) of each row."""
+    """Return (pattern, kind, parameter) of each row."""
     rows = []
     for number, line in enumerate(table.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
@@ -36,7 +39,7 @@ def rows_of(table: str) -> list[tuple[str, str, str]]:
 
 
 def select(functions: list, table: str) -> list[Recorded]:
-    """The calls of the table, in the order of the description."""
+    """Return the calls of the table, in the order of the description."""
     rows = rows_of(table)
     chosen, used = [], set()
     for function in functions:
@@ -57,17 +60,32 @@ def select(functions: list, table: str) -> list[Recorded]:
 def body_of(call: Recorded) -> list[str]:
     function = call.function
     text = call.text or "nullptr"
-    return [f"int {function.mpi_name}({function.signature_parameters}) {{",
-            f'  static const timeline::Below<int({", ".join(p.c_type for p in function.parameters)})> below("P{function.mpi_name}");',
-            f'  timeline::Call call("{function.mpi_name}", "{call.kind}", {text});',
-            f"  return call.ended(below.function({function.arguments}));",
-            "}"]
+    types = ", ".join(p.c_type for p in function.parameters)
+    name = function.mpi_name
+    return [
+        f"int {function.mpi_name}({function.signature_parameters}) {{",
+        f'  static const timeline::NextLayer<int({types})> next_layer("P{name}");',
+        f'  timeline::Call call("{function.mpi_name}", "{call.kind}", {text});',
+        f"  return call.ended(next_layer.function({function.arguments}));",
+        "}",
+    ]
 
 
 def source(calls: list[Recorded]) -> str:
-    lines = ["// SPDX-License-Identifier: BSD-3-Clause", "// Generated from pmpi_tools/timeline/calls.txt.", "#include <mpi.h>", "",
-             '#include "pmpi_tools/timeline/recorder/below.hpp"', '#include "pmpi_tools/timeline/recorder/record.hpp"', "",
-             '#pragma GCC visibility push(default)', 'extern "C" {', ""]
+    # REUSE-IgnoreStart
+    lines = [
+        "// SPDX-License-Identifier: BSD-3-Clause",
+        # REUSE-IgnoreEnd
+        "// Generated from pmpi_tools/timeline/calls.txt.",
+        "#include <mpi.h>",
+        "",
+        '#include "pmpi_tools/timeline/recorder/next_layer.hpp"',
+        '#include "pmpi_tools/timeline/recorder/record.hpp"',
+        "",
+        "#pragma GCC visibility push(default)",
+        'extern "C" {',
+        "",
+    ]
     for call in calls:
         lines += body_of(call) + [""]
     return "\n".join(lines + ['}  // extern "C"', "#pragma GCC visibility pop", ""])
@@ -80,7 +98,9 @@ def main(words: list[str]) -> int:
 
     functions, _ = description.parse((api / "mpi_api.txt").read_text(encoding="utf-8"))
     try:
-        output.write_text(source(select(functions, table.read_text(encoding="utf-8"))), encoding="utf-8")
+        output.write_text(
+            source(select(functions, table.read_text(encoding="utf-8"))), encoding="utf-8"
+        )
     except TableError as fault:
         print(fault, file=sys.stderr)
         return 1

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Sourced by intersession-run, whose join(), preload and settings it uses: mpirun of Open MPI.
+# Starts a job with Open MPI's mpirun. intersession-run sources this file. The caller sets preload and
+# settings and defines join().
+# shellcheck shell=bash
+# shellcheck disable=SC2154  # the caller sets the variables
 
-# Open MPI takes variables either by -x, once per application, or as one list for all; not both in one job. The list serves
-# where the user has chosen it, and where the applications stand in a file.
+# has_word <option> <word>...: true if the words contain an option.
 has_word() {
   local wanted=$1 word
   shift
@@ -11,9 +13,12 @@ has_word() {
   done
   return 1
 }
+# Open MPI accepts variables either by -x, once per application, or as one list for all applications,
+# but not both in one job. Use the list if the user does, or if a file lists the applications.
 environment_list=${OMPI_MCA_mca_base_env_list:-}
 uses_list=
-if [ -n "$environment_list" ] || has_word mca_base_env_list "$@" || { has_word -app "$@" && ! has_word -x "$@"; }; then
+if [ -n "$environment_list" ] || has_word mca_base_env_list "$@" ||
+  { has_word -app "$@" && ! has_word -x "$@"; }; then
   uses_list=yes
 fi
 our_list=$(IFS=';'; echo "LD_PRELOAD=$preload${settings[*]:+;${settings[*]}}")
@@ -21,8 +26,9 @@ our_options=()
 for name in "${settings[@]}"; do our_options+=(-x "$name"); done
 
 words=()
-application=()    # the words of the application being read
-has_preload=      # and whether they set LD_PRELOAD
+application=()  # the words of the current application
+has_preload=    # "yes" if they set LD_PRELOAD
+# Append the words of the current application, with its variables, to words.
 finish_application() {
   if [ -z "$uses_list" ]; then
     words+=("${our_options[@]}")

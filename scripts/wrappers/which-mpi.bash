@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Sourced by the commands: which MPI is meant, and which library of ours goes with it.
+# Finds the native MPI and the Intersession library for it. The commands source this file.
 #
-#   choose_mpi <role> <word>   role: cc, cxx or run; word: openmpi, mpich, a path (an MPI's prefix, its bin, or a program in it),
-#                              or nothing: INTERSESSION_MPI, else what PATH finds first. Sets
-#     mpi_family    openmpi or mpich: the ABI
-#     mpi_program   its compiler wrapper or launcher
-#     mpi_version   e.g. "Open MPI 4.1.4"
-#     mpi_library   our library for it
-#   They end the program with a message where there is none. tool, include_root and library_dir are the caller's.
+#   choose_mpi <role> <choice>
+#     role: cc, cxx or run. choice: openmpi, mpich, a path (the prefix of an MPI, its bin folder, or
+#     a program in it), or empty for INTERSESSION_MPI, else the first MPI on PATH. Sets
+#       mpi_family    the ABI: openmpi or mpich
+#       mpi_program   the compiler wrapper or launcher
+#       mpi_version   for example "Open MPI 4.1.4"
+#       mpi_library   the Intersession library
+#     Prints an error and exits if there is no MPI or no library. The caller sets tool and
+#     library_dir.
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2154  # the caller reads the mpi_* variables and sets the others
 
+# die <text>: print an error and exit.
 die() { echo "$tool: $*" >&2; exit 1; }
 
-# Names to look for, those of one family only where one is asked for.
+# names_of <role> <family>: print the program names to look up; family may be empty.
 names_of() {
   case $1.$2 in
     cc.) echo mpicc mpicc.openmpi mpicc.mpich ;;
@@ -24,26 +29,30 @@ names_of() {
   esac
 }
 
-# Sets mpi_family and mpi_version from what a program says of itself; fails where it is of no family.
-ask_program() {
-  local role=$1 program=$2 says
+# query_program <role> <program>: set mpi_family and mpi_version from the output of a program; fail if
+# the family is unknown.
+query_program() {
+  local role=$1 program=$2 shown
   mpi_family=
   if [ "$role" = run ]; then
-    says=$("$program" --version 2>/dev/null) || return 1
-    case $says in
+    shown=$("$program" --version 2>/dev/null) || return 1
+    case $shown in
       *"Open MPI"* | *OpenRTE* | *PRRTE*) mpi_family=openmpi ;;
       *HYDRA* | *MPICH* | *"Intel(R) MPI"* | *MVAPICH*) mpi_family=mpich ;;
     esac
-    mpi_version=$(grep -oEm1 '[0-9]+\.[0-9]+(\.[0-9]+)*[a-z0-9]*' <<<"$says")
+    mpi_version=$(grep -oEm1 '[0-9]+\.[0-9]+(\.[0-9]+)*[a-z0-9]*' <<<"$shown")
   else
-    says=$(echo '#include <mpi.h>' | "$program" -E -dM -x c - 2>/dev/null) || return 1
-    says=$(sed -nE 's/^#define (OMPI_(MAJOR|MINOR|RELEASE)_VERSION|MPICH_VERSION|I_MPI_VERSION|MPICH_NAME) +"?([^"]*)"?$/\1=\3/p' <<<"$says")
-    if [[ $says == *OMPI_MAJOR* ]]; then
+    local macros='OMPI_(MAJOR|MINOR|RELEASE)_VERSION|MPICH_VERSION|I_MPI_VERSION|MPICH_NAME'
+    shown=$(echo '#include <mpi.h>' | "$program" -E -dM -x c - 2>/dev/null) || return 1
+    shown=$(sed -nE "s/^#define ($macros) +\"?([^\"]*)\"?\$/\\1=\\3/p" <<<"$shown")
+    if [[ $shown == *OMPI_MAJOR* ]]; then
       mpi_family=openmpi
-      mpi_version=$(for part in MAJOR MINOR RELEASE; do sed -n "s/^OMPI_${part}_VERSION=//p" <<<"$says"; done | paste -sd.)
-    elif [ -n "$says" ]; then
+      mpi_version=$(for part in MAJOR MINOR RELEASE; do
+        sed -n "s/^OMPI_${part}_VERSION=//p" <<<"$shown"
+      done | paste -sd.)
+    elif [ -n "$shown" ]; then
       mpi_family=mpich
-      mpi_version=$(sed -nE 's/^(I_MPI|MPICH)_VERSION=//p' <<<"$says" | head -n 1)
+      mpi_version=$(sed -nE 's/^(I_MPI|MPICH)_VERSION=//p' <<<"$shown" | head -n 1)
     fi
   fi
   case $mpi_family in
@@ -53,13 +62,14 @@ ask_program() {
   esac
 }
 
-# The first program of a name that is of the family, if one is asked for.
+# find_program <role> <family> <folder>: set mpi_program to the first program found in the folder, or
+# on PATH if the folder is empty, that belongs to the family, if one is given.
 find_program() {
   local role=$1 family=$2 folder=$3 name path
   for name in $(names_of "$role" "$family"); do
     if [ -n "$folder" ]; then path=$folder/$name; else path=$(type -P "$name") || continue; fi
     [ -x "$path" ] || continue
-    ask_program "$role" "$path" || continue
+    query_program "$role" "$path" || continue
     [ -z "$family" ] || [ "$family" = "$mpi_family" ] || continue
     mpi_program=$path
     return 0
@@ -67,20 +77,50 @@ find_program() {
   return 1
 }
 
+# has_role <role> <program>: false if the program's name tells that it serves another role.
+has_role() {
+  case $1.${2##*/} in
+    cc.*xx* | cc.*++* | cc.*CC | cc.mpif* | cxx.mpicc* | cxx.mpif*) return 1 ;;
+  esac
+}
+
+# find_near <role> <program>: set mpi_program to the program, if it serves the role, else to one of the
+# same family in its folder.
+find_near() {
+  local role=$1 program=$2 other
+  if has_role "$role" "$program" && query_program "$role" "$program"; then
+    mpi_program=$program
+    return 0
+  fi
+  for other in cc run; do
+    query_program "$other" "$program" || continue
+    find_program "$role" "$mpi_family" "$(dirname "$program")"
+    return
+  done
+  return 1
+}
+
 choose_mpi() {
-  local role=$1 word=${2:-${INTERSESSION_MPI:-}} folder
-  case $word in
-    '') find_program "$role" "" "" || die "no MPI is found on PATH; name one with --mpi openmpi, --mpi mpich or --mpi <its folder>" ;;
-    openmpi | mpich) find_program "$role" "$word" "" || die "there is no $word on PATH; --mpi <its folder> says where it is" ;;
+  local role=$1 choice=${2:-${INTERSESSION_MPI:-}} folder
+  case $choice in
+    '')
+      find_program "$role" "" "" ||
+        die "no MPI found on PATH; select one with --mpi openmpi, --mpi mpich or --mpi <its folder>" ;;
+    openmpi | mpich)
+      find_program "$role" "$choice" "" ||
+        die "$choice not found on PATH; select it with --mpi <its folder>" ;;
     *)
-      [ -e "$word" ] || die "--mpi $word: it is openmpi, mpich or a path, and there is no such file"
-      folder=$word
-      [ -d "$word" ] || folder=$(dirname "$word")
+      [ -e "$choice" ] || die "--mpi $choice: no such file; use openmpi, mpich or a path"
+      folder=$choice
       [ ! -d "$folder/bin" ] || folder=$folder/bin
-      find_program "$role" "" "$folder" || die "--mpi $word: no $(names_of "$role" "" | cut -d' ' -f1) of Open MPI's or MPICH's family there" ;;
+      if [ -d "$choice" ]; then find_program "$role" "" "$folder"; else find_near "$role" "$choice"; fi ||
+        die "--mpi $choice: no $(names_of "$role" "" | cut -d' ' -f1) of Open MPI or MPICH found there" ;;
   esac
   mpi_library=$library_dir/libintersession-$mpi_family.so
-  [ -e "$mpi_library" ] || die "there is no $mpi_library for $mpi_version; is Intersession built or installed for it?"
-  # Whoever has not chosen is told what was chosen.
-  [ -n "$word" ] || echo "$tool: over $mpi_version ($mpi_program); --mpi or INTERSESSION_MPI chooses another" >&2
+  [ -e "$mpi_library" ] ||
+    die "$mpi_library for $mpi_version does not exist; build or install Intersession for it"
+  # Report a default choice.
+  if [ -z "$choice" ]; then
+    echo "$tool: using $mpi_version ($mpi_program); select another with --mpi or INTERSESSION_MPI" >&2
+  fi
 }

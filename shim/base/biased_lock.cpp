@@ -22,19 +22,26 @@ bool has_barrier() {
   return commands > 0 && (commands & MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0;
 }
 
-// Registered only here, because that may take the kernel milliseconds once there are threads, and most programs never get here.
+// Issue a memory barrier on all running threads of this process. Registers for it on each call and
+// not earlier, because registration may take milliseconds in a process with several threads, and
+// most programs never share a lock. Aborts if the kernel refuses.
 void put_barrier_into_all_threads() {
-  if (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0) return;
+  if (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 &&
+      membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0)
+    return;
   if (membarrier(MEMBARRIER_CMD_GLOBAL) == 0) return;
-  std::perror("intersession: membarrier(2) is there and refused; let the filter of system calls allow it");
+  std::perror(
+      "intersession: membarrier(2) is available but failed; allow this system call in the seccomp "
+      "filter");
   std::abort();
 }
 
-/// Takes a lock that many threads may wait for. The owner may have lost its core inside: threads that yield to each other in turn keep it
-/// from getting one, for milliseconds (docs/measurements.md, "Many threads"), so a thread that has yielded in vain sleeps.
+/// Acquire a lock that many threads may wait for. If its holder is preempted, waiting threads that
+/// only yield to each other keep the holder off the core for milliseconds. So a thread sleeps after
+/// some yields.
 void take(Lock& lock) noexcept {
   constexpr int kSpins = 64, kYields = 16;
-  constexpr long kShortestNapNs = 50'000, kLongestNapNs = 1'000'000;
+  constexpr long kShortestNapNs = 50'000, kMaxNapNs = 1'000'000;
   timespec nap{0, kShortestNapNs};
   for (int tries = 0; !lock.try_lock(); ++tries) {
     if (tries < kSpins) {
@@ -43,7 +50,7 @@ void take(Lock& lock) noexcept {
       sched_yield();
     } else {
       nanosleep(&nap, nullptr);
-      nap.tv_nsec = std::min(2 * nap.tv_nsec, kLongestNapNs);
+      nap.tv_nsec = std::min(2 * nap.tv_nsec, kMaxNapNs);
     }
   }
 }
@@ -51,31 +58,37 @@ void take(Lock& lock) noexcept {
 }  // namespace
 
 void BiasedLock::lock_slowly() noexcept {
-  void* nobody = nullptr;
-  if (!is_shared_.load(std::memory_order_relaxed) && owner_.load(std::memory_order_relaxed) == nobody && has_barrier() &&
-      owner_.compare_exchange_strong(nobody, this_thread(), std::memory_order_acquire)) {  // pairs with change_hands()
-    return lock();  // whose it is now
+  void* no_owner = nullptr;
+  if (!is_shared_.load(std::memory_order_relaxed) &&
+      owner_.load(std::memory_order_relaxed) == no_owner && has_barrier() &&
+      owner_.compare_exchange_strong(no_owner, this_thread(),
+                                     std::memory_order_acquire)) {  // pairs with change_hands()
+    return lock();                                                  // this thread is the owner now
   }
   take(lock_);
   share_or_own();
 }
 
-/// By one who holds lock_, and gives back that and nothing else when it goes.
+/// Make the lock shared if it is biased; or bias it to its owner again if the owner has acquired it
+/// often enough in a row. The caller holds lock_, and unlock() releases only lock_.
 void BiasedLock::share_or_own() noexcept {
   if (!is_shared_.load(std::memory_order_relaxed)) share();
   if (taker_ != this_thread()) {
     taker_ = this_thread();
     times_ = 0;
   }
-  if (++times_ < kTimesUntilOwned || owner_.load(std::memory_order_relaxed) != this_thread()) return;
+  if (++times_ < kTimesUntilOwned || owner_.load(std::memory_order_relaxed) != this_thread())
+    return;
   times_ = 0;
-  // release: pairs with the loads in lock(). Whoever else comes next waits for lock_, and then shares it anew.
+  // release: pairs with the loads in lock(). The next other thread waits for lock_, which this
+  // thread still holds, and then makes the lock shared again.
   is_shared_.store(false, std::memory_order_release);
 }
 
 bool BiasedLock::try_lock() noexcept {
-  if (!is_shared_.load(std::memory_order_acquire) && owner_.load(std::memory_order_relaxed) == this_thread()) {
-    lock();  // in which only others' sharing of the lock can keep us, for a moment
+  if (!is_shared_.load(std::memory_order_acquire) &&
+      owner_.load(std::memory_order_relaxed) == this_thread()) {
+    lock();  // waits only if another thread makes the lock shared meanwhile
     return true;
   }
   if (!lock_.try_lock()) return false;
@@ -85,14 +98,17 @@ bool BiasedLock::try_lock() noexcept {
 
 void BiasedLock::change_hands() noexcept {
   void* self = this_thread();
-  // release: what this thread has done inside is seen by the next owner. If the lock is just being shared, the barrier reaches that one.
-  owner_.compare_exchange_strong(self, nullptr, std::memory_order_release, std::memory_order_relaxed);
+  // release: the next owner sees this thread's writes. If another thread is in share(), its barrier
+  // also reaches the next owner.
+  owner_.compare_exchange_strong(self, nullptr, std::memory_order_release,
+                                 std::memory_order_relaxed);
 }
 
 void BiasedLock::share() noexcept {
   is_shared_.store(true, std::memory_order_release);  // pairs with the loads in lock()
-  void* nobody = nullptr;  // no owner, and no one can become it
-  if (owner_.compare_exchange_strong(nobody, &owner_, std::memory_order_acquire)) return;  // pairs with change_hands()
+  void* no_owner = nullptr;  // without an owner no thread is inside; &owner_: none will follow
+  if (owner_.compare_exchange_strong(no_owner, &owner_, std::memory_order_acquire))
+    return;  // pairs with change_hands()
   put_barrier_into_all_threads();
   while (inside_.load(std::memory_order_acquire)) sched_yield();  // pairs with unlock()
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A lock that costs nothing to whoever is alone: what a program pays that never calls from two threads.
+// BiasedLock is a lock that is almost free while one thread alone uses it.
 #pragma once
 
 #include <atomic>
@@ -9,63 +9,76 @@
 
 namespace shim::base {
 
-/// Meets the standard library's Lockable; use std::lock_guard and std::unique_lock with it. Not recursive.
+/// Lockable in the standard library's sense; use std::lock_guard or std::unique_lock. Not
+/// recursive.
 ///
-/// It belongs to the first thread that takes it, which takes it with three loads and a store, no locked instruction among them. When a
-/// second thread wants it, it becomes an ordinary Lock: the second thread says so, has the kernel put a memory barrier into
-/// every running thread of the process (membarrier(2), private expedited), and waits until the first is out. When the first has taken it
-/// so many times with none in between that such a barrier is little beside them, it is its own again. Nobody else's ever: who owned it
-/// before might still stand between its look at whose it is and its entry. Where the kernel has no such barrier, it is an ordinary Lock
-/// from the beginning.
+/// The lock is biased to its *owner*, the first thread that locks it. The owner acquires it with
+/// three loads and a store, without a locked instruction, and is *inside* until it releases it.
+/// When a second thread acquires the lock, the lock becomes *shared*, that is, an ordinary Lock:
+/// the second thread sets is_shared_, issues a memory barrier on all running threads of the process
+/// (membarrier(2), private expedited), and waits until the owner is no longer inside. After
+/// kTimesUntilOwned acquisitions in a row by the owner, which amortize another barrier, the lock is
+/// biased to it again. The lock is never biased to another thread instead, because the owner may be
+/// preempted in lock() between its check of owner_ and its store to inside_. Without kernel support
+/// for the barrier, the lock is shared from the start. See docs/decisions/0034-biased-lock.md.
 class BiasedLock {
  public:
   void lock() noexcept {
-    if (!is_shared_.load(std::memory_order_acquire) && owner_.load(std::memory_order_relaxed) == this_thread()) [[likely]] {
+    if (!is_shared_.load(std::memory_order_acquire) &&
+        owner_.load(std::memory_order_relaxed) == this_thread()) [[likely]] {
       inside_.store(true, std::memory_order_relaxed);
-      // The store above comes before the load below: by this for the compiler, and for the processor by the barrier in share().
-      // Either this thread sees that the lock is shared, or the other one sees that it is inside.
+      // The store above precedes the load below: for the compiler by this fence, for the processor
+      // by the barrier in share(). Either this thread sees that the lock is shared, or the sharing
+      // thread sees that this thread is inside.
       std::atomic_signal_fence(std::memory_order_seq_cst);
-      if (!is_shared_.load(std::memory_order_acquire)) [[likely]] return;  // pairs with the store in share()
+      if (!is_shared_.load(std::memory_order_acquire)) [[likely]]
+        return;  // pairs with the store in share()
       inside_.store(false, std::memory_order_release);
     }
     lock_slowly();
   }
 
-  /// False where another thread is inside. One that shares the lock by this waits all the same until its owner is out.
+  /// Return false if another thread holds the shared lock. May block: if this call makes the lock
+  /// shared, it waits until the owner is no longer inside. A call on a lock without an owner makes
+  /// it shared for good.
   bool try_lock() noexcept;
 
   void unlock() noexcept {
-    // relaxed: true is seen by the owner alone, who wrote it
-    if (inside_.load(std::memory_order_relaxed) && owner_.load(std::memory_order_relaxed) == this_thread()) [[likely]] {
+    // relaxed: only the owner passes both checks, and it wrote inside_ itself
+    if (inside_.load(std::memory_order_relaxed) &&
+        owner_.load(std::memory_order_relaxed) == this_thread()) [[likely]] {
       inside_.store(false, std::memory_order_release);  // pairs with the load in share()
     } else {
       lock_.unlock();
     }
   }
 
-  /// Called by a thread that is not inside and will not come again, where others are to come: if it owns the lock, the next thread
-  /// that takes it does from then on.
+  /// Give up ownership: the next thread that calls lock() becomes the owner, unless the lock is
+  /// shared, which it then remains. The caller does not hold the lock and will not acquire it
+  /// again. No effect if the caller is not the owner.
   void change_hands() noexcept;
 
-  /// Times in a row after which a shared one is its first thread's again.
+  /// Acquisitions in a row by the owner after which a shared lock is biased to it again.
   static constexpr std::uint32_t kTimesUntilOwned = 1 << 14;
 
-  /// Is it an ordinary Lock by now, or is there no barrier? For tests and reports.
+  /// True if the lock is shared at present. For tests and reports.
   bool is_shared() const noexcept { return is_shared_.load(std::memory_order_relaxed); }
 
  private:
-  /// Where the thread keeps what is its own: different for all that live.
+  /// Return the thread pointer, which differs between all live threads.
   static void* this_thread() noexcept { return __builtin_thread_pointer(); }
   void lock_slowly() noexcept;
   void share() noexcept;
   void share_or_own() noexcept;
 
-  std::atomic<void*> owner_{};          ///< the first thread, or one that the system gives its place to after its end; see share()
-  std::atomic<bool> inside_{false};     ///< the owner is, without lock_
+  /// thread pointer of the owner, which a later thread may reuse and is then the owner; null: none
+  /// yet, or it gave up ownership; &owner_: none, and none will follow (share())
+  std::atomic<void*> owner_{};
+  std::atomic<bool> inside_{false};     ///< the owner holds the lock without lock_
   std::atomic<bool> is_shared_{false};  ///< written under lock_
-  Lock lock_;                           ///< held by whoever is inside once it is shared
-  std::uint32_t times_ = 0;             ///< that it was taken while shared, in a row, under lock_ …
-  void* taker_ = nullptr;               ///< … by this thread
+  Lock lock_;                           ///< held by any thread that acquired the shared lock
+  std::uint32_t times_ = 0;             ///< acquisitions of lock_ in a row; under lock_
+  void* taker_ = nullptr;               ///< thread of these acquisitions; under lock_
 };
 
 }  // namespace shim::base

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Time: monotonic, in nanoseconds; and a deadline, so that every wait has an end.
+// Monotonic time in nanoseconds, and deadlines for waits.
 #pragma once
+
+#include <time.h>
 
 #include <chrono>
 #include <cstdint>
@@ -10,18 +12,34 @@ namespace shim::base {
 
 using Nanoseconds = std::int64_t;
 
-/// Monotonic clock, nanoseconds since an arbitrary start.
+/// Return the monotonic time in nanoseconds since an arbitrary start.
 inline Nanoseconds now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
-/// A point in time after which a wait gives up; never() for the waits a user may make last for ever.
+/// Return now_ns() as of the kernel's last timer tick: up to some milliseconds earlier, at a
+/// fraction of the cost.
+inline Nanoseconds coarse_now_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return Nanoseconds{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+/// Point in time at which a wait ends without success; never() for waits that the user may leave
+/// unlimited.
 class Deadline {
  public:
   static Deadline never() { return Deadline(std::numeric_limits<Nanoseconds>::max()); }
-  static Deadline after_seconds(double seconds) { return Deadline(now_ns() + static_cast<Nanoseconds>(seconds * 1e9)); }
-  /// Zero or less means never, as in the settings.
-  static Deadline from_setting(double seconds) { return seconds > 0 ? after_seconds(seconds) : never(); }
+  static Deadline after_seconds(double seconds) {
+    return Deadline(now_ns() + static_cast<Nanoseconds>(seconds * 1e9));
+  }
+  /// Return the deadline of a timeout setting: never() for zero or less, else after that many
+  /// seconds.
+  static Deadline from_setting(double seconds) {
+    return seconds > 0 ? after_seconds(seconds) : never();
+  }
 
   bool passed() const { return at_ != std::numeric_limits<Nanoseconds>::max() && now_ns() >= at_; }
 

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The small id of a communicator: what a message carries so that its receiver finds the right queues.
+// Context id of a communicator: each message carries its receiver's context id, for matching.
 //
 //   63        32 31              1 0
 //   +-----------+----------------+-+
 //   |   base    |      path      |c|
 //   +-----------+----------------+-+
 //
-// base: chosen by the receiver at a creation that communicates anyway; never used twice in the life of a process.
-// path: the way down from the communicator that was created then. Its children are numbered 1, 2, 3…, and each step is the child's
-//       number in Elias' delta code (IEEE Trans. Inf. Theory 21, 1975), behind those of its parent, behind a leading 1. The code
-//       needs no separators, so that no two communicators have the same path. A duplicate so needs no communication: all members of
-//       the parent duplicate it in the same order (MPI-4.1 §7.2). 30 bits hold the numbers of four million children of one
-//       communicator, or of 30 that are each other's only child, and of a child's children the more the lower its number is.
-// c:    1 for messages of collectives, 0 for the user's own.
+// - base: each member chooses its own when it creates a communicator with communication (unlike a
+// duplicate), and never reuses it. Senders use the receiver's base.
+// - path: how a duplicate descends from the communicator that was created with this base. A
+// communicator numbers its duplicates (its children) 1, 2, 3… A path is a leading 1, followed for
+// each generation by the child's number in Elias' delta code (IEEE Trans. Inf. Theory 21, 1975).
+// The code needs no separators, so no two communicators with one base have equal paths. Members
+// compute the path without communication, because all members duplicate a communicator in the same
+// order (MPI-4.1 §7.2; docs/decisions/0033-duplicates-without-communication.md). The 30 bits below
+// the leading 1 suffice for four million children of one communicator, or for a duplicate of a
+// duplicate … 30 generations deep.
+// - c: 1 for messages of collectives, 0 for the user's messages.
 #pragma once
 
 #include <bit>
@@ -23,19 +27,22 @@
 
 namespace shim::base {
 
-/// Everything of a context id but its base: equal on all members, whatever bases they chose.
+/// Path of a context id: equal on all members, although their bases may differ.
 struct ContextPath {
-  std::uint32_t bits = 1;  ///< the leading 1, and what follows it
+  std::uint32_t bits = 1;  ///< leading 1, and the children's numbers
 
-  /// The path of the parent's child with this number, from 1 on; nothing where it does not fit.
+  /// Return the path of this communicator's child `number`, from 1; nothing if it needs more bits
+  /// than a path has.
   std::optional<ContextPath> child(std::uint32_t number) const {
     constexpr int kBits = 31;
     if (number == 0) return std::nullopt;
-    const int digits = std::bit_width(number);                                            // of the number, the first one a 1
-    const int length = 2 * std::bit_width(static_cast<std::uint32_t>(digits)) - 1;        // of `digits` in Elias' gamma code
+    // delta code: the number of binary digits in Elias' gamma code, then the digits but the first
+    const int digits = std::bit_width(number);
+    // length of the gamma code of `digits`: its b binary digits, after b - 1 zeros
+    const int length = 2 * std::bit_width(static_cast<std::uint32_t>(digits)) - 1;
     const int added = length + digits - 1;
     if (std::bit_width(bits) + added > kBits) return std::nullopt;
-    const std::uint32_t rest = number - (1u << (digits - 1));                             // without its first digit
+    const std::uint32_t rest = number - (1u << (digits - 1));  // without the first digit, a 1
     return ContextPath{bits << added | static_cast<std::uint32_t>(digits) << (digits - 1) | rest};
   }
   bool operator==(const ContextPath&) const = default;

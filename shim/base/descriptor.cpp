@@ -37,7 +37,7 @@ int above_standard_streams(int result, std::array<int, 2>& ends) {
 }
 
 StandardStreamsHeld::StandardStreamsHeld() {
-  // Each opening gets the lowest number that is free.
+  // open(2) returns the lowest free number.
   for (Held& held : held_) {
     const int number = ::open("/", O_PATH | O_CLOEXEC);
     if (number < 0) return;
@@ -56,7 +56,8 @@ StandardStreamsHeld::~StandardStreamsHeld() {
     struct stat file;
     if (held.number < 0 || ::fstat(held.number, &file) != 0) continue;
     const int flags = ::fcntl(held.number, F_GETFL);
-    if (file.st_dev == held.device && file.st_ino == held.inode && flags >= 0 && (flags & O_PATH) != 0)
+    if (file.st_dev == held.device && file.st_ino == held.inode && flags >= 0 &&
+        (flags & O_PATH) != 0)
       ::close(held.number);
   }
   errno = reason;

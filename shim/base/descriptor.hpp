@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// File descriptors that this library makes, none of which is 0, 1 or 2: a program that has closed a standard
-// stream may still print to its number.
+// Descriptor owns a file descriptor. All descriptors that this library uses are above 2, because a
+// program that has closed a standard stream may still write to its number.
 #pragma once
 
 #include <sys/types.h>
@@ -11,7 +11,7 @@
 
 namespace shim::base {
 
-/// A file descriptor of our own, closed with its owner.
+/// A file descriptor, closed by the destructor.
 class Descriptor {
  public:
   explicit Descriptor(int number = -1) : number_(number) {}
@@ -31,21 +31,22 @@ class Descriptor {
   int number_;
 };
 
-/// Return a descriptor above 2 for the open file of `made`, which is closed if it is 0, 1 or 2. Return -1 with
-/// errno if `made` is -1 or no further descriptor is free. Every call that makes a descriptor stands inside this
-/// function or the next one; scripts/check-descriptors holds the code to it.
+/// Return `made` if it is above 2; else duplicate it to a free number above 2 and close `made`.
+/// Return -1 with errno if `made` is -1 or no number is free. Pass the result of every call that
+/// opens a descriptor to this function or the next one (scripts/check-descriptors checks this).
 int above_standard_streams(int made);
-/// Do the same for both ends of a pipe or socket pair; `result` is what pipe2(2) or socketpair(2) returned.
-/// Return 0, or -1 with errno and both ends closed.
+/// Do the same for both ends of a pipe or socket pair; `result` is what pipe2(2) or socketpair(2)
+/// returned. Return 0, or -1 with errno and both ends closed.
 int above_standard_streams(int result, std::array<int, 2>& ends);
 
-/// Occupies those of the descriptors 0, 1 and 2 that are closed, so that a library called meanwhile gets numbers
-/// above 2. Reads and writes there fail with EBADF as before (open(2), O_PATH).
+/// Occupies, for its lifetime, the numbers among 0, 1 and 2 that are closed, so that a library
+/// called meanwhile gets descriptors above 2. Reads and writes on these numbers still fail with
+/// EBADF (open(2), O_PATH).
 class StandardStreamsHeld {
  public:
   StandardStreamsHeld();
   StandardStreamsHeld(const StandardStreamsHeld&) = delete;
-  /// Leaves a number alone to which the program has opened something else since.
+  /// Close the occupied descriptors, except for numbers that the program has reopened since.
   ~StandardStreamsHeld();
 
  private:

@@ -76,23 +76,35 @@ constexpr std::array kRows = std::to_array<Row>({
     {"MPI_ERR_VALUE_TOO_LARGE", "value is too large to store"},
     {"MPI_ERR_WIN", "invalid window"},
     {"MPI_ERR_ERRHANDLER", "invalid error handler"},
+    {"MPIX_ERR_PROC_FAILED", "a process that takes part has failed"},
+    {"MPIX_ERR_PROC_FAILED_PENDING",
+     "a receive from any source cannot complete before a failure is acknowledged"},
+    {"MPIX_ERR_REVOKED", "the communicator has been revoked"},
 });
-static_assert(kRows.size() == static_cast<std::size_t>(ErrorClass::errhandler) + 1);
+static_assert(kRows.size() == static_cast<std::size_t>(kLastErrorClass) + 1);
 
 ErrorClass class_of_errno(int errno_value) {
   switch (errno_value) {
-    case ENOMEM: return ErrorClass::no_mem;
-    case ENOSPC: return ErrorClass::no_space;
+    case ENOMEM:
+      return ErrorClass::no_mem;
+    case ENOSPC:
+      return ErrorClass::no_space;
     case EACCES:
-    case EPERM: return ErrorClass::access;
-    default: return ErrorClass::other;
+    case EPERM:
+      return ErrorClass::access;
+    default:
+      return ErrorClass::other;
   }
 }
 
 }  // namespace
 
-std::string_view name_of(ErrorClass error_class) { return kRows[static_cast<std::size_t>(error_class)].name; }
-std::string_view meaning_of(ErrorClass error_class) { return kRows[static_cast<std::size_t>(error_class)].meaning; }
+std::string_view name_of(ErrorClass error_class) {
+  return kRows[static_cast<std::size_t>(error_class)].name;
+}
+std::string_view meaning_of(ErrorClass error_class) {
+  return kRows[static_cast<std::size_t>(error_class)].meaning;
+}
 
 Error system_error(int errno_value, std::string_view what) {
   return Error(class_of_errno(errno_value), Origin::system, errno_value,

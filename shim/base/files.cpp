@@ -15,10 +15,11 @@
 namespace shim::base {
 
 Result<std::string> read_file(const std::string& path) {
-  const Descriptor file(above_standard_streams(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)));
+  const Descriptor file(
+      above_standard_streams(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)));
   struct stat kind;
   if (!file.is_open() || ::fstat(file.get(), &kind) != 0) return system_error(errno, path);
-  if (!S_ISREG(kind.st_mode)) return Error(ErrorClass::file, path + ": not a plain file");
+  if (!S_ISREG(kind.st_mode)) return Error(ErrorClass::file, path + ": not a regular file");
   std::string text;
   std::array<char, 4096> part;
   for (;;) {
@@ -31,13 +32,16 @@ Result<std::string> read_file(const std::string& path) {
 }
 
 std::vector<std::string> names_in(const std::string& folder) {
-  Descriptor opened(above_standard_streams(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
+  Descriptor opened(
+      above_standard_streams(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
   std::vector<std::string> names;
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(opened.is_open() ? ::fdopendir(opened.get()) : nullptr, ::closedir);
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(
+      opened.is_open() ? ::fdopendir(opened.get()) : nullptr, ::closedir);
   if (!entries) return names;
   (void)opened.release();  // closedir(3) closes it
   while (const dirent* entry = ::readdir(entries.get()))
-    if (const std::string_view name = entry->d_name; name != "." && name != "..") names.emplace_back(name);
+    if (const std::string_view name = entry->d_name; name != "." && name != "..")
+      names.emplace_back(name);
   return names;
 }
 

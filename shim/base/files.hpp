@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whole files and folders, read through descriptors above 2 (descriptor.hpp).
+// Reads whole files and directories, through descriptors above 2 (descriptor.hpp).
 #pragma once
 
 #include <string>
@@ -9,11 +9,12 @@
 
 namespace shim::base {
 
-/// Return what a plain file holds. Never blocks: a FIFO, a device or a folder is an error.
-/// Errors: of the system, with errno as foreign code; file (not a plain file).
+/// Return the contents of a regular file. Does not block on a FIFO or device. Errors:
+/// system_error()'s; file (a FIFO, device, directory or other file that is not regular).
 Result<std::string> read_file(const std::string& path);
 
-/// Return the names in a folder, without "." and "..", in no particular order; none if it cannot be read.
+/// Return the names in a directory, without "." and "..", in no order; empty if the directory
+/// cannot be opened.
 std::vector<std::string> names_in(const std::string& folder);
 
 }  // namespace shim::base

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who is who, independent of any communicator.
+// Ids of processes and communicators, independent of any communicator's ranks.
 #pragma once
 
 #include <compare>
@@ -8,21 +8,25 @@
 
 namespace shim::base {
 
-/// A process: (world, rank in that world). World 0 is one's own. (MPICH 2025 §3.2: communicator-independent process ids.)
+/// Id of a process: (world, rank in it); world 0 is this process's world. (MPICH 2025 §3.2:
+/// communicator-independent process ids.)
 struct ProcessId {
   std::uint32_t world = 0;
   std::uint32_t rank = 0;
   auto operator<=>(const ProcessId&) const = default;
 };
 
-/// The extended id of a communicator: unique in the job without the runtime's help, because only its leader counts.
+/// Extended id of a communicator (Open MPI: extended CID). Unique in the job without the launcher's
+/// help: it contains the id of the leader, and the leader numbers the ids that it makes.
 struct ExtendedId {
-  std::uint64_t leader = 0;   ///< (world rank << 32) | incarnation of the leader's process object
-  std::uint64_t counter = 0;  ///< the leader's running number of creations
+  /// (world rank of the leader << 32) | context base that its sessions::Process reserves for this
+  std::uint64_t leader = 0;
+  std::uint64_t counter = 0;  ///< number of extended ids that the leader made before
   auto operator<=>(const ExtendedId&) const = default;
 };
 
-/// The small id that travels in every message; each receiver chooses its own (docs/architecture.md, "Context ids").
+/// Context id carried by every message; each receiver chooses its own
+/// (docs/developer/architecture.md, "Context ids").
 using ContextId = std::uint64_t;
 
 }  // namespace shim::base

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Libraries that are found at run time, for reports.
+// LoadedLibrary describes a library that was loaded at run time, for reports.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 namespace shim::base {
 
 struct LoadedLibrary {
-  std::string file;     ///< with links followed
-  std::string version;  ///< in its own words
+  std::string file;     ///< with symbolic links resolved
+  std::string version;  ///< as the library reports it
 };
 
-/// The file that a function of a loaded library came from, links followed; empty where the loader does not know.
+/// Return the file of a loaded library's function, symbolic links resolved; empty if unknown.
 std::string file_of(const void* function);
 
 }  // namespace shim::base

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A lock for very short sections that many more processes than cores may share: spins a little, then yields.
+// Lock is a spin lock that yields, for critical sections of nanoseconds. Threads may outnumber
+// cores.
 #pragma once
 
 #include <sched.h>
@@ -8,12 +9,12 @@
 
 namespace shim::base {
 
-/// Meets the standard library's Lockable; use std::lock_guard and std::unique_lock with it.
-/// Not recursive. Uncontended cost: one atomic exchange to take, one store to give back.
+/// Lockable in the standard library's sense; use std::lock_guard or std::unique_lock. Not
+/// recursive. Uncontended cost: one atomic exchange to lock, one store to unlock.
 class Lock {
  public:
   void lock() noexcept {
-    // acquire: pairs with the release in unlock(), so that what the last owner wrote is seen
+    // acquire: pairs with the release in unlock(), so that the last holder's writes are visible
     while (taken_.exchange(true, std::memory_order_acquire)) wait_until_free();
   }
   bool try_lock() noexcept { return !taken_.exchange(true, std::memory_order_acquire); }
@@ -22,8 +23,10 @@ class Lock {
  private:
   void wait_until_free() noexcept {
     for (int spins = 0; taken_.load(std::memory_order_relaxed); ++spins) {
-      if (spins < 64) __builtin_ia32_pause();
-      else sched_yield();  // the owner may be without a core
+      if (spins < 64)
+        __builtin_ia32_pause();
+      else
+        sched_yield();  // the holder may be preempted
     }
   }
   std::atomic<bool> taken_{false};

@@ -31,7 +31,7 @@ void Log::write(LogLevel level, std::string_view text) const {
   line += ": ";
   line += text;
   line += '\n';
-  // a log that cannot be written has nowhere to complain
+  // ignored: there is no other place to report an error of the log
   [[maybe_unused]] auto written = ::write(descriptor_, line.data(), line.size());
 }
 
@@ -39,8 +39,9 @@ void wait_until_read(int descriptor, double seconds) {
   struct stat status {};
   if (fstat(descriptor, &status) != 0 || !S_ISFIFO(status.st_mode)) return;
   const auto deadline = Deadline::after_seconds(seconds);
-  // At the writing end, too, FIONREAD is what the pipe holds (pipe(7)).
-  for (int unread = 0; ioctl(descriptor, FIONREAD, &unread) == 0 && unread > 0 && !deadline.passed();)
+  // FIONREAD returns the number of unread bytes on the write end as well (pipe(7)).
+  for (int unread = 0;
+       ioctl(descriptor, FIONREAD, &unread) == 0 && unread > 0 && !deadline.passed();)
     std::this_thread::sleep_for(std::chrono::microseconds(100));
 }
 

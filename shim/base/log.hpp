@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lines on standard error for the person who runs the job; quiet by default, never on a hot path.
+// Log writes lines to standard error for the user who runs the job. Never used on a hot path.
 #pragma once
 
 #include <string>
@@ -9,16 +9,20 @@ namespace shim::base {
 
 enum class LogLevel : int { off, error, warn, info, debug };
 
-/// Writes whole lines, each with one write(2), so that the lines of many processes do not mix:
-/// "intersession[host:rank] level: text". One per Process object; thread-safe.
+/// Writes each line, "intersession[who] level: text", with one write(2), so that lines of different
+/// processes do not mix. One object per sessions::Process. write() is thread-safe; set_who() is
+/// not: call it before other threads use the object.
 class Log {
  public:
   explicit Log(LogLevel level = LogLevel::warn, std::string who = {}, int descriptor = 2)
       : level_(level), descriptor_(descriptor), who_(std::move(who)) {}
 
+  /// Return the level with this name; warn if there is none.
   static LogLevel level_of(std::string_view setting);
+  /// True if lines of this level are written.
   bool wants(LogLevel level) const { return level <= level_; }
   void write(LogLevel level, std::string_view text) const;
+  /// Set this process's name in the lines, "host:rank".
   void set_who(std::string who) { who_ = std::move(who); }
 
  private:
@@ -27,9 +31,9 @@ class Log {
   std::string who_;
 };
 
-/// Waits until a pipe's reader has taken all that was written to it, for `seconds` at most; returns at once where the descriptor
-/// is no pipe. For the last words of a process whose launcher forwards its output: hydra drops what it has not read yet when
-/// the next thing that it hears is that the job is to be ended.
+/// Wait until a pipe's reader has read all data, for at most `seconds`; return at once if the
+/// descriptor is no pipe. For the last output of a process: if the job is aborted next, hydra
+/// discards output that it has not read.
 void wait_until_read(int descriptor, double seconds);
 
 }  // namespace shim::base

@@ -8,7 +8,8 @@
 namespace shim::base {
 namespace {
 
-/// Return the load address of the module that contains the object; null if there is none.
+/// Return the load address of the shared object or program that contains this address; null if
+/// there is none.
 const void* module_of(const void* object) {
   Dl_info info{};
   return dladdr(object, &info) != 0 ? info.dli_fbase : nullptr;

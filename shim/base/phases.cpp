@@ -28,7 +28,7 @@ struct Operation::State {
   std::uint64_t number;
   std::string tag;
   int members;
-  std::uint32_t open = 0;  ///< a bit for each phase
+  std::uint32_t open = 0;  ///< one bit for each phase
 
   State(PhaseListener& told, OperationKind of, std::string_view named, int count)
       : listener(told), kind(of), number(told.next_number()), tag(named), members(count) {}
@@ -39,7 +39,8 @@ struct Operation::State {
   void tell(Phase phase, PhaseEvent::What what, std::int64_t peer) {
     listener.hear({kind, number, tag, members, phase, what, now_ns(), peer});
   }
-  /// The innermost first: phases that lie inside others are further down the list.
+  /// Close all open phases, inner phases first: an inner phase comes after its outer phase in
+  /// phases.def.
   void close(PhaseEvent::What what) {
     for (std::size_t i = kPhases.size(); i-- > 0;) {
       const auto phase = static_cast<Phase>(i);
@@ -49,16 +50,17 @@ struct Operation::State {
   }
 };
 
-void Operation::start(PhaseListener& listener, OperationKind kind, std::string_view tag, int members) {
+void Operation::start(PhaseListener& listener, OperationKind kind, std::string_view tag,
+                      int members) {
   state_ = std::make_shared<State>(listener, kind, tag, members);
 }
 
-void Operation::begin_heard(Phase phase) const {
+void Operation::notify_begin(Phase phase) const {
   state_->open |= bit(phase);
   state_->tell(phase, PhaseEvent::What::begins, -1);
 }
 
-void Operation::end_heard(Phase phase, std::int64_t peer) const {
+void Operation::notify_end(Phase phase, std::int64_t peer) const {
   if ((state_->open & bit(phase)) == 0) return;
   state_->open &= ~bit(phase);
   state_->tell(phase, PhaseEvent::What::ends, peer);

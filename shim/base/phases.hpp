@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What happens inside a start, for whoever listens: an operation (the first session, a communicator, the end) and its phases.
+// Operation reports the trace phases of session start, creation and shutdown to a listener.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace shim::base {
 
-/// The list with their meaning is phases.def.
+/// Phases; phases.def lists their meaning.
 enum class Phase : std::uint8_t {
 #define PHASE(name, operation, meaning) name,
 #include "shim/base/phases.def"
@@ -19,73 +19,83 @@ enum class Phase : std::uint8_t {
 };
 const char* name_of(Phase phase);
 
-/// What phases are of.
+/// Operation that a phase belongs to.
 enum class OperationKind : std::uint8_t {
-  session,       ///< the first MPI_Session_init, or the first after a time without sessions
-  communicator,  ///< made from a group
-  fabric,        ///< libfabric's start, beside everything else
-  end,           ///< of the last session and communicator
+  session,       ///< the first MPI_Session_init, or the first after all sessions were finalized
+  communicator,  ///< creation of a communicator from a group
+  fabric,        ///< start of libfabric, concurrent with other phases
+  end,           ///< end of the last session and communicator
 };
 const char* name_of(OperationKind kind);
 
 struct PhaseEvent {
   enum class What : std::uint8_t { begins, ends, fails };
   OperationKind operation;
-  std::uint64_t number;  ///< of the operation, among those of this operating-system process
-  const std::string& tag;
-  int members;
+  std::uint64_t number;    ///< of the operation, counted per OS process over all kinds
+  const std::string& tag;  ///< string tag of a communicator creation; else empty
+  int members;             ///< number of members of the communicator; else 0
   Phase phase;
   What what;
   Nanoseconds when;
-  std::int64_t peer;     ///< rank in the world of the process that a wait ended with; -1 where there is none
+  std::int64_t peer;  ///< at the end of a wait: world rank of the process waited for; -1: none
 };
 
-/// Who is told. Called from any thread, with locks held: must return soon and call nothing of ours.
+/// Receives phase events. Any thread may call it, with locks held: the functions must return soon
+/// and must not call this library.
 class PhaseListener {
  public:
   virtual ~PhaseListener() = default;
-  /// Numbers operations from 1.
+  /// Return the number of a new operation: 1, 2, 3…
   virtual std::uint64_t next_number() = 0;
-  /// Who this process is, as soon as that is known; nothing is told before of its rank.
-  virtual void introduce(std::uint32_t rank, std::uint32_t size, const std::string& host) = 0;
+  /// Set the world rank, the world's size and the host, as soon as they are known. Earlier events
+  /// carry no rank.
+  virtual void set_process(std::uint32_t rank, std::uint32_t size, const std::string& host) = 0;
   virtual void hear(const PhaseEvent& event) = 0;
 };
 
-/// One operation, as those see it who carry it out; copies are the same operation. Where nobody listens it is a null pointer, and all
-/// that its functions do is to look at that. What is still open when the last copy goes has failed.
-/// Not thread-safe: whoever carries out an operation with several threads has a lock for it.
+/// One operation, in the code that performs it. Copies share one state; phases that are open when
+/// the last copy is destroyed are reported as failed. Without a listener there is no state, and
+/// each function only checks a null pointer. Not thread-safe: several threads that perform one
+/// operation need a lock.
 class Operation {
  public:
   Operation() = default;
-  Operation(PhaseListener* listener, OperationKind kind, std::string_view tag = {}, int members = 0) {
-    if (listener != nullptr) [[unlikely]] start(*listener, kind, tag, members);
+  Operation(PhaseListener* listener, OperationKind kind, std::string_view tag = {},
+            int members = 0) {
+    if (listener != nullptr) [[unlikely]]
+      start(*listener, kind, tag, members);
   }
 
   void begin(Phase phase) const {
-    if (state_) [[unlikely]] begin_heard(phase);
+    if (state_) [[unlikely]]
+      notify_begin(phase);
   }
-  /// Nothing where the phase is not open.
+  /// End the phase; no effect if it is not open.
   void end(Phase phase, std::int64_t peer = -1) const {
-    if (state_) [[unlikely]] end_heard(phase, peer);
+    if (state_) [[unlikely]]
+      notify_end(phase, peer);
   }
-  /// Ends what is open.
+  /// End all open phases.
   void end_all() const {
-    if (state_) [[unlikely]] close(PhaseEvent::What::ends);
+    if (state_) [[unlikely]]
+      close(PhaseEvent::What::ends);
   }
-  /// For steps one after the other.
+  /// End all open phases and begin the next one.
   void next(Phase phase) const {
     end_all();
     begin(phase);
   }
+  /// Report all open phases as failed.
   void fail() const {
-    if (state_) [[unlikely]] close(PhaseEvent::What::fails);
+    if (state_) [[unlikely]]
+      close(PhaseEvent::What::fails);
   }
 
  private:
   struct State;
   void start(PhaseListener& listener, OperationKind kind, std::string_view tag, int members);
-  void begin_heard(Phase phase) const;
-  void end_heard(Phase phase, std::int64_t peer) const;
+  void notify_begin(Phase phase) const;
+  void notify_end(Phase phase, std::int64_t peer) const;
   void close(PhaseEvent::What what) const;
 
   std::shared_ptr<State> state_;

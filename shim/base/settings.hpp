@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The settings: one list (settings.def), read once per Process object.
+// Settings holds the settings of settings.def, read once per sessions::Process.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@
 
 namespace shim::base {
 
-// The list's words for types that C++ has no keyword for.
+// Types that settings.def names and C++ lacks.
 using text = std::string;
 using bytes = std::uint64_t;
 
-/// Every setting with its default. Reading one is reading a member.
+/// One member for each setting, initialized with its default.
 struct Settings {
 #define SETTING(name, type, default_value, help) type name = default_value;
 #include "shim/base/settings.def"
 #undef SETTING
 };
 
-/// One row of the list as data, for help texts and the documentation.
+/// A row of settings.def, for help texts and the documentation.
 struct SettingRow {
   std::string variable;  ///< e.g. INTERSESSION_EAGER_SHM
   std::string_view type;
@@ -33,26 +33,36 @@ struct SettingRow {
 };
 std::span<const SettingRow> setting_rows();
 
-/// Looks a variable up; nothing where it is not set.
+/// A setting that has a new name. The old variable works for one release.
+struct RenamedSetting {
+  std::string old_variable;  ///< e.g. INTERSESSION_LANES
+  std::string variable;      ///< e.g. INTERSESSION_VCIS
+};
+std::span<const RenamedSetting> renamed_settings();
+
+/// Function that returns the value of a variable; nothing if it is not set.
 using Lookup = std::optional<std::string> (*)(const std::string& variable);
+/// The Lookup of getenv(3).
 std::optional<std::string> from_environment(const std::string& variable);
 
-/// Reads all settings. A value that does not parse or is out of its range is an error (class arg) that names the variable,
-/// the value, and what would be right; nothing is guessed. Sizes take the suffixes k, m and g (powers of 1024).
+/// Read all settings. Errors: arg (the first value that does not parse or is out of range; the text
+/// names the variable, the value, and valid values). Sizes take the suffixes k, m and g (powers of
+/// 1024).
 Result<Settings> read_settings(Lookup lookup = from_environment);
 
-/// One setting as it was found.
+/// A setting as read from the environment.
 struct SettingReading {
   const SettingRow* row;
-  std::optional<std::string> given;  ///< what the environment says; nothing: the default holds
-  std::optional<Error> error;        ///< why what was given cannot be used
+  std::optional<std::string> given;  ///< value of its new or old variable; nothing: default
+  std::optional<Error> error;        ///< set if the value is invalid
 };
 
-/// All settings for a report. Where read_settings would fail, those that are wrong have their defaults, and the others hold.
+/// All settings, with every error and not only the first, for a report.
 struct SettingsReading {
-  Settings settings;
-  std::vector<SettingReading> rows;  ///< in the order of the list
+  Settings settings;                 ///< a setting with an invalid value has its default
+  std::vector<SettingReading> rows;  ///< in the order of settings.def
 
+  /// True if no setting has an error.
   bool is_right() const;
 };
 SettingsReading read_each_setting(Lookup lookup = from_environment);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Signals are the program's, for its own threads: those of ours are made while all are blocked.
+// SignalsBlocked keeps the program's signal handlers off this library's threads.
 #pragma once
 
 #include <pthread.h>
@@ -8,7 +8,8 @@
 
 namespace shim::base {
 
-/// Blocks all signals of the calling thread for its own life; a thread made meanwhile keeps them blocked.
+/// Blocks all signals of the calling thread during this object's lifetime; a thread created
+/// meanwhile inherits the mask.
 class SignalsBlocked {
  public:
   SignalsBlocked() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How many threads this process has.
+// Counts the threads of this process.
 #pragma once
 
 #include <sys/stat.h>
@@ -8,11 +8,14 @@
 
 namespace shim::base {
 
-/// Now, whoever has started them: the links of their folder (proc(5)). 0 where the system does not say. One system call.
+/// Return the current number of threads, including threads of other libraries: the link count of
+/// /proc/self/task (proc(5)). 0 if unknown. One system call.
 inline std::size_t thread_count() {
   struct stat folder {};
-  constexpr std::size_t kOfAnyFolder = 2;  // its name, and the "." in it
-  return ::stat("/proc/self/task", &folder) == 0 && folder.st_nlink > kOfAnyFolder ? folder.st_nlink - kOfAnyFolder : 0;
+  constexpr std::size_t kOfAnyFolder = 2;  // links of an empty directory: its name, and "."
+  return ::stat("/proc/self/task", &folder) == 0 && folder.st_nlink > kOfAnyFolder
+             ? folder.st_nlink - kOfAnyFolder
+             : 0;
 }
 
 }  // namespace shim::base

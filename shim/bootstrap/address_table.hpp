@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the processes of other nodes can be called, once on each node: a record for each process of the job, in the node segment.
+// AddressTable is a table of peer addresses in the node segment. It has one record for each process
+// of the job, shared by the processes of the node.
 #pragma once
 
 #include <array>
@@ -15,40 +16,54 @@
 
 namespace shim::bootstrap {
 
-/// One process's address. Every word says of which life it is, and only a word of the same life or of a later one takes its place, by
-/// compare-and-exchange: a writer that has been slow cannot undo what others have written since. It counts only where all its words are
-/// of one life and the check fits, so a record that two have written at once, or whose writer was killed in the middle, is none; therefore
-/// no load or store of it has to be ordered after another, and none of them is a lock.
+/// Address of one process. Every word carries the incarnation of the process, and a
+/// compare-and-exchange replaces a word only by one of an equal or later incarnation, so a slow
+/// writer cannot overwrite newer data. A record is valid if all words carry one incarnation and the
+/// checksum matches; a mixture of two processes' words, or the words of a process killed while it
+/// wrote, are invalid. Therefore no access needs ordering, and none takes a lock.
 struct AddressRecord {
-  static constexpr std::size_t kWords = 16, kPart = 5, kMostBytes = (kWords - 1) * kPart;  // three addresses of IPv6 and one of IPv4
-  static constexpr std::uint32_t kLastLife = (1u << 24) - 2;  ///< three bytes of each word are for the life
-  std::array<std::atomic<std::uint64_t>, kWords> words;  ///< life, length and check; in each of the others, as far as needed, life and bytes
+  static constexpr std::size_t kWords = 16, kPart = 5,
+                               kMaxBytes = (kWords - 1) *
+                                           kPart;  // three IPv6 addresses and one IPv4 address
+  /// three bytes of each word hold the incarnation
+  static constexpr std::uint32_t kLastIncarnation = (1u << 24) - 2;
+  /// word 0: incarnation, length, checksum; each other word, as needed: incarnation and kPart bytes
+  std::array<std::atomic<std::uint64_t>, kWords> words;
 };
 static_assert(sizeof(AddressRecord) == 128);
 
-/// The table of one node, as one process sees it. Any thread of any of the node's processes may insert and look up; none waits for
-/// another. Memory comes page by page, so it grows with the processes that are met.
+/// The table as mapped by one process. Thread-safe and lock-free across the processes of the node.
+/// Memory is backed page by page, so it grows with the number of known peers.
 class AddressTable {
  public:
-  static constexpr std::uint32_t kRecordsPerChunk = 32;  ///< that are backed together: a page of 4 KiB
-  static constexpr std::size_t chunks_for(std::uint32_t processes) { return (processes + kRecordsPerChunk - 1) / kRecordsPerChunk; }
-  static constexpr std::size_t marks_for(std::uint32_t processes) { return (chunks_for(processes) + 63) / 64; }
-  static constexpr std::size_t bytes_for(std::uint32_t processes) { return chunks_for(processes) * kRecordsPerChunk * sizeof(AddressRecord); }
+  static constexpr std::uint32_t kRecordsPerChunk = 32;  ///< backed together: one page of 4 KiB
+  static constexpr std::size_t chunks_for(std::uint32_t processes) {
+    return (processes + kRecordsPerChunk - 1) / kRecordsPerChunk;
+  }
+  static constexpr std::size_t chunk_bitmap_words(std::uint32_t processes) {
+    return (chunks_for(processes) + 63) / 64;
+  }
+  static constexpr std::size_t bytes_for(std::uint32_t processes) {
+    return chunks_for(processes) * kRecordsPerChunk * sizeof(AddressRecord);
+  }
 
-  /// Backs memory of the table before it is touched, as base::SharedArea::back.
+  /// Back memory of the table before the first access, as base::SharedArea::back().
   using Back = std::function<base::Status(std::byte* begin, std::size_t bytes)>;
-  /// marks: a bit for each chunk that is backed, zero at first; records: bytes_for(processes), unbacked at first. Both outlive this.
-  AddressTable(std::span<std::atomic<std::uint64_t>> marks, std::span<AddressRecord> records, Back back);
+  /// @param chunk_bitmap one bit for each backed chunk, initially zero; outlives this object
+  /// @param records bytes_for(processes) bytes, initially unbacked; outlive this object
+  AddressTable(std::span<std::atomic<std::uint64_t>> chunk_bitmap, std::span<AddressRecord> records,
+               Back back);
 
   struct Found {
-    std::uint32_t life = 0;
+    std::uint32_t incarnation = 0;
     std::vector<std::byte> bytes;
   };
-  /// Makes this the address of process `rank` unless one of a later life is there. False where it cannot be kept here: no memory, too
-  /// long, a life too many, or others write at the same moment; the caller then keeps it by itself.
-  bool insert(std::uint32_t rank, std::uint32_t life, std::span<const std::byte> bytes);
+  /// Store the address of process `rank` unless a later incarnation's address is stored. Return
+  /// false if it cannot be stored (no memory, too long, incarnation too large, or a concurrent
+  /// writer); the caller then keeps the address locally.
+  bool insert(std::uint32_t rank, std::uint32_t incarnation, std::span<const std::byte> bytes);
   std::optional<Found> find(std::uint32_t rank) const;
-  std::optional<std::uint32_t> life_of(std::uint32_t rank) const;
+  std::optional<std::uint32_t> incarnation_of(std::uint32_t rank) const;
 
  private:
   using Words = std::array<std::uint64_t, AddressRecord::kWords>;
@@ -56,7 +71,7 @@ class AddressTable {
   bool is_backed(std::uint32_t rank) const;
   bool make_backed(std::uint32_t rank);
 
-  std::span<std::atomic<std::uint64_t>> marks_;
+  std::span<std::atomic<std::uint64_t>> chunk_bitmap_;
   std::span<AddressRecord> records_;
   Back back_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What every backend checks before it asks its launcher.
+// Argument checks that all backends share.
 #pragma once
 
 #include <span>
@@ -9,13 +9,13 @@
 
 namespace shim::bootstrap {
 
-/// Errors: rank, where the job has no such process.
+/// Check that the job has this rank. Errors: rank.
 base::Status check_rank(std::uint32_t rank, std::uint32_t size);
 
-/// A fence needs the caller among its ranks, and each rank once. Errors: rank, arg.
+/// Check that a fence's ranks include the caller, and each rank once. Errors: rank, arg.
 base::Status check_fence(std::span<const std::uint32_t> ranks, const Job& job);
 
-/// Errors: arg, where it is longer than kLongestNotice.
-base::Status check_notice(std::span<const std::byte> notice);
+/// Check the length of a log entry. Errors: arg (longer than kMaxLogEntryBytes).
+base::Status check_log_entry(std::span<const std::byte> entry);
 
 }  // namespace shim::bootstrap

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The seam to the launcher: who am I, who is where, and a first way to tell others my address.
-// Backends: mpirun/ (Open MPI's, one node), pmix/ (PMIx), pmi1/ (PMI-1), singleton.cpp (no launcher), inmem/ (tests).
-// Nothing here is collective but fence.
+// Bootstrap is the interface to the launcher: job, node map, key-value exchange, fence, abort.
+// Backends: mpirun/ (Open MPI's mpirun, one node), pmix/ (PMIx), pmi1/ (PMI-1), singleton.cpp (no
+// launcher), inmem/ (tests). Only fence is collective.
 #pragma once
 
 #include <cstddef>
@@ -21,178 +21,202 @@
 
 namespace shim::bootstrap {
 
-/// The job as the launcher sees it; fixed for the life of a Bootstrap.
+/// Job of this process as the launcher reports it; constant during the lifetime of a Bootstrap.
 struct Job {
-  std::string world_name;  ///< unique among the jobs of a user on a machine (PMIx namespace, PMI kvs name)
-  std::uint32_t rank = 0;  ///< of this process in its world
+  std::string
+      world_name;  ///< unique among the jobs of a user on a machine (PMIx namespace, PMI kvs name)
+  std::uint32_t rank = 0;  ///< of this process in MPI_COMM_WORLD
   std::uint32_t size = 1;
 };
 
-/// Where this process is.
-struct Place {
+/// Location of this process in the job.
+struct NodeLocation {
   std::string host;
-  std::vector<std::uint32_t> local_ranks;  ///< of the job's processes on its node, ascending; it is one of them
-  std::uint32_t node_count = 1;            ///< of the job
-  /// Position of a rank of this node among them: its slot in the node segment.
+  /// ranks of the job's processes on this node, ascending, including this process
+  std::vector<std::uint32_t> local_ranks;
+  std::uint32_t node_count = 1;  ///< number of nodes of the job
+  /// Return the index of a rank in local_ranks, which is its slot in the node segment.
   std::uint32_t slot_of(std::uint32_t rank) const;
   bool has(std::uint32_t rank) const;
 };
 
-Place place_in(const NodeMap& map, std::uint32_t rank);
+/// Return the location of a process according to a node map.
+NodeLocation location_in(const NodeMap& map, std::uint32_t rank);
 
-/// The environment variables by which a launcher identifies the processes that it starts.
+/// Environment variables by which a launcher identifies the processes that it starts.
 struct LaunchIdentity {
   std::vector<std::string> job;  ///< entries "NAME=value" that every process of the job has
   std::string rank_variable;     ///< name of the variable that holds the rank in the world
 };
 
-/// A named set of processes of the own world, as the launcher or the user defines it.
+/// A named set of processes of this world, defined by the launcher or the user.
 struct NamedSet {
-  std::string name;                  ///< with its scheme, e.g. "mpix://APP/1", or the launcher's own name
+  std::string name;  ///< with its scheme, e.g. "mpix://APP/1", or the launcher's own name
   std::vector<std::uint32_t> ranks;  ///< world ranks in the set's own order
 };
 
-/// What a process has told all others of its job.
-struct Notice {
-  std::uint32_t poster = 0;  ///< its world rank
-  std::uint32_t number = 0;  ///< among this poster's notices, from 0
+/// An entry of the job-wide log.
+struct LogEntry {
+  std::uint32_t writer = 0;  ///< world rank of the process that appended the entry
+  std::uint32_t index = 0;   ///< index among the entries of this writer, from 0
   Bytes bytes;
 };
-/// Of one notice, in bytes.
-inline constexpr std::size_t kLongestNotice = 65'536;
+/// Limit for one entry, in bytes.
+inline constexpr std::size_t kMaxLogEntryBytes = 65'536;
 
-/// Something asked of the launcher that has no answer yet. Dropping it abandons the question safely.
+/// A pending request to the launcher. The caller may destroy it at any time, which abandons the
+/// request.
 template <typename T>
 class Pending {
  public:
   virtual ~Pending() = default;
-  /// Does not block: the answer, nothing yet, or an error. After an answer or an error it must not be polled again.
+  /// Return the response, nothing if there is none yet, or an error. Never blocks. Do not call
+  /// again after a response or an error.
   virtual base::Result<std::optional<T>> poll() = 0;
 };
 struct Done {};
 
-/// All functions may be called from any thread.
+/// Connection to the launcher. All functions are thread-safe.
 class Bootstrap {
  public:
   virtual ~Bootstrap() = default;
 
   virtual std::string_view name() const = 0;  ///< "mpirun", "pmix", "pmi1", "singleton", "inmem"
   virtual const Job& job() const = 0;
-  /// Known from the beginning.
-  virtual Place place() const;
-  /// Who is where; empty before it is settled.
+  /// Return the location of this process; available from the start.
+  virtual NodeLocation location() const;
+  /// Return the node of each process. Empty before set_node_map() if the backend does not have the
+  /// map from the start (PMIx, inmem).
   virtual const NodeMap& node_map() const = 0;
-  /// Who is where, as the launcher tells: one question or more for each node, of some launchers. Local. Errors: other (it does not say).
-  virtual base::Result<NodeMap> ask_node_map() { return node_map(); }
-  /// That is the map: an answer of ask_node_map, here or in another process of the node. Before all that is not said above
-  /// (settle_node_map.hpp).
-  virtual void settle_node_map(NodeMap) {}
-  /// Application number of each rank in an MPMD launch; empty where the launcher has only one.
+  /// Query the node map from the launcher, which takes one request or more per node with some
+  /// launchers. Local. Errors: other (the launcher does not provide it).
+  virtual base::Result<NodeMap> query_node_map() { return node_map(); }
+  /// Set the node map to a result of query_node_map() in this process or in another process of the
+  /// node. Call it before the first use of node_map(); resolve_node_map() does so.
+  virtual void set_node_map(NodeMap) {}
+  /// Application number of each rank in an MPMD launch; empty if the launcher has only one
+  /// application.
   virtual std::span<const std::uint32_t> app_numbers() const = 0;
-  /// How the environment of a process shows which one of the job it is; nothing if it does not.
+  /// Return the environment variables that identify a process of this job; nothing if there are
+  /// none.
   virtual std::optional<LaunchIdentity> launch_identity() const { return std::nullopt; }
-  /// Sets that the launcher names (not WORLD, SELF and those made from the node map). Asked anew at each call.
+  /// Return the sets that the launcher names, without WORLD, SELF and sets made from the node map.
+  /// Queries the launcher at each call.
   virtual base::Result<std::vector<NamedSet>> named_sets() = 0;
 
-  /// Makes a value of this process readable by every process of the job. Local: returns without anybody's help.
-  /// Once for each key in the life of the operating-system process: launchers hand out old values of a key that is
-  /// published again (docs/measurements.md).
+  /// Publish a value of this process for all processes of the job. Local. Publish each key at most
+  /// once per OS process, because launchers return stale values of a key that is published again
+  /// (docs/decisions/0022-pmix-requests.md).
   virtual base::Status publish(std::string_view key, std::span<const std::byte> value) = 0;
-  /// Asks for a value of another process; the answer comes once that process has published it, or never:
-  /// the caller keeps the clock. Retries inside, with growing pauses, where the launcher answers "not there" at once.
-  virtual base::Result<std::unique_ptr<Pending<Bytes>>> lookup(std::uint32_t rank, std::string_view key) = 0;
-  /// Collective over exactly these ranks: done once all have entered; what they published before can then be looked up.
-  virtual base::Result<std::unique_ptr<Pending<Done>>> fence(std::span<const std::uint32_t> ranks) = 0;
+  /// Request a value of another process. The request completes after that process has published the
+  /// value, and may never complete: the caller keeps the deadline. Retries with exponential
+  /// back-off if the launcher reports a missing value at once.
+  virtual base::Result<std::unique_ptr<Pending<Bytes>>> lookup(std::uint32_t rank,
+                                                               std::string_view key) = 0;
+  /// Start a fence over exactly these ranks. It completes once all of them have entered; their
+  /// values published before the fence can then be looked up.
+  virtual base::Result<std::unique_ptr<Pending<Done>>> fence(
+      std::span<const std::uint32_t> ranks) = 0;
 
-  /// Tells every process of the job something, for as long as the job lasts; without a launcher, as long as this object. Local;
-  /// returns when the launcher has it: each notices() that begins later, anywhere, finds it. After an error it may be there all the same.
-  /// Errors: unsupported_operation (the launcher has no place for it; the text says which do), arg (longer than kLongestNotice), other.
-  virtual base::Status post(std::span<const std::byte> notice) = 0;
-  /// All that anybody has posted so far, each poster's in its order; the result of an earlier call is its beginning. Local: waits for
-  /// the launcher's answers and for no process. Of a launcher that has no place for notices there are none. Errors: other (no answer in time).
-  virtual base::Result<std::vector<Notice>> notices() = 0;
+  /// Append an entry to the job-wide log. Entries last as long as the job; without a launcher, as
+  /// long as this object. Local; returns once the launcher has stored the entry, so every
+  /// read_log() that begins later in any process returns it. After an error the entry may be stored
+  /// nevertheless. Errors: unsupported_operation (the launcher has no store; the text names
+  /// launchers that have one), arg (longer than kMaxLogEntryBytes), other.
+  virtual base::Status append_log(std::span<const std::byte> entry) = 0;
+  /// Return all entries appended so far, in order for each writer; the result of an earlier call is
+  /// a prefix. Local: waits for the launcher, but not for any process. Empty if the launcher has no
+  /// store. Errors: other (no response in time).
+  virtual base::Result<std::vector<LogEntry>> read_log() = 0;
 
-  /// Has the launcher gone away under us? Then nothing comes from it any more, nobody ends the job, and what others wait for
-  /// may never come. Cheap enough to ask ten times a second.
+  /// True if the launcher has exited before this process. Then no response arrives any more, the
+  /// job is not aborted, and peers may wait forever. Cheap enough for ten calls per second.
   virtual bool has_lost_launcher() const { return false; }
 
-  /// Ends the job, if the launcher can; else returns and the caller ends the process.
+  /// Abort the job if the launcher can; otherwise return, and the caller ends this process.
   virtual void abort(int exit_code, std::string_view text) = 0;
 
   struct Counts {
-    std::uint64_t connections = 0;  ///< 1 once there is one
+    /// 1 if this Bootstrap is connected to a server; 0 for mpirun and singleton, which have none
+    std::uint64_t connections = 0;
     std::uint64_t publishes = 0, lookups = 0, lookup_retries = 0, fences = 0;
   };
   virtual Counts counts() const = 0;
 };
 
-/// What is known of the world model of the MPI library below when it starts.
+/// Properties of the native MPI library that ProcessLifetime needs when MPI_Init is called.
 struct WorldModel {
-  bool speaks_pmi1 = true;        ///< the library is a client of PMI-1, if the launcher speaks it
-  bool sessions_may_come = true;  ///< on another thread, before MPI_Init has returned
-  double seconds = 30;            ///< to wait for the launcher
+  bool speaks_pmi1 = true;        ///< the library is a PMI-1 client if the launcher supports PMI-1
+  bool may_open_sessions = true;  ///< another thread may open a session before MPI_Init returns
+  double seconds = 30;            ///< limit for waiting for the launcher
 };
 
-/// What must last until the operating-system process ends, whatever Bootstraps come and go in it.
-class ProcessLife {
+/// State that lasts until the OS process ends, independent of the Bootstraps opened and closed in
+/// it.
+class ProcessLifetime {
  public:
-  virtual ~ProcessLife() = default;
+  virtual ~ProcessLifetime() = default;
 
-  // The MPI library below may use the same connection to the launcher, and end it for good. Whoever calls the library's functions
-  // for its world model says so, on the thread that calls them, while Bootstraps may come and go on others; nothing else is needed
-  // of him, and nothing happens where the launcher's client counts its users itself.
+  // The native MPI library may use this process's connection to the launcher, and finalize it for
+  // good. The caller of MPI_Init or MPI_Finalize calls the functions below on its thread; other
+  // threads may open and close Bootstraps concurrently. By default the functions do nothing.
 
-  /// For so long, at most, what MPI_Init of the library must not meet waits for it on other threads: other processes may come to
-  /// MPI_Init only after a session of theirs has met one of this process.
+  /// Limit in seconds for delaying operations that must not overlap MPI_Init. Without it processes
+  /// could deadlock: MPI_Init waits for peers, and a peer may call MPI_Init only after its session
+  /// has communicated with a session of this process, which may need a delayed operation.
   static constexpr double kWorldStartSeconds = 2;
 
-  /// Before MPI_Init and MPI_Init_thread. From here on the process's end is the library's affair: no good-bye is said for a
-  /// process that ends without MPI_Finalize.
-  virtual void before_world_starts(const WorldModel&) {}
-  /// After either has returned, whatever it returned.
-  virtual void after_world_started() {}
-  /// Before MPI_Finalize: the library's good-bye to the launcher is held back, so that Bootstraps
-  /// work after it; the launcher hears it when this object goes. Waits for the launcher at most
-  /// `seconds`.
-  virtual void before_world_ends(double /*seconds*/) {}
-  /// After MPI_Finalize has returned.
-  virtual void after_world_ended() {}
+  /// Call before MPI_Init and MPI_Init_thread. PMI-1: from then on the native library finalizes the
+  /// connection, so this object sends no finalize if the process ends without MPI_Finalize. PMIx:
+  /// delays lookups until after_mpi_init(), for at most kWorldStartSeconds.
+  virtual void before_mpi_init(const WorldModel&) {}
+  /// Call after MPI_Init or MPI_Init_thread has returned, also after an error.
+  virtual void after_mpi_init() {}
+  /// Call before MPI_Finalize. Keeps Bootstraps usable until the destructor runs: the PMI-1 backend
+  /// holds back the library's finalize message, the PMIx backend holds one more PMIx_Init. Waits
+  /// for the launcher for at most `seconds`.
+  virtual void before_mpi_finalize(double /*seconds*/) {}
+  /// Call after MPI_Finalize has returned.
+  virtual void after_mpi_finalize() {}
 
-  /// True if this object must go while the program's exit handlers run, because a library that it
-  /// uses does not outlive them; else it lasts until the destructors of the program have run, and
-  /// Bootstraps may come until then.
+  /// True if this object must be destroyed by an exit handler, because a library that it uses is
+  /// unloaded afterwards. Otherwise it lasts until the program's destructors have run, and
+  /// Bootstraps may be opened until then.
   virtual bool ends_with_exit_handlers() const { return false; }
 };
 
-/// What the environment says about the launcher of this process (launch_env.hpp).
+/// Launcher-related environment variables of this process (launch_env.hpp).
 struct LaunchEnv;
 
-/// Read the environment. Do so once per operating-system process, and keep the result: a program
-/// that starts a job of its own removes the launcher's variables, and an MPI library that starts
-/// without a launcher sets such variables.
+/// Read the launch environment. Call it once per OS process and keep the result, because the
+/// variables may change: a program that starts a job of its own removes them, and an MPI library
+/// that starts as a singleton sets them.
 std::shared_ptr<const LaunchEnv> read_launch_env();
 
-/// For a process whose MPI library may speak to the launcher before there is a Bootstrap: what
-/// Options.life is to hold from then on. Null if the launcher needs none.
-std::unique_ptr<ProcessLife> make_process_life(const LaunchEnv& env);
+/// Return the initial value of Options::lifetime, for a process whose MPI library may use the
+/// launcher before the first Bootstrap; null if the launcher needs none.
+std::unique_ptr<ProcessLifetime> make_process_lifetime(const LaunchEnv& env);
 
-/// Before open_bootstrap on another thread than the program's own: what the launcher's client puts into the environment is put there
-/// now, so that nobody meets a change of it who reads it meanwhile (setenv(3)).
-void settle_environment(const LaunchEnv& env);
+/// Set the environment variables that PMIx_Init would set later. Call it before open_bootstrap()
+/// runs on a background thread, because setenv(3) races with readers of the environment.
+void prepare_environment(const LaunchEnv& env);
 
-/// Finds the launcher of this process: Open MPI's mpirun if it has started all processes on this node, PMIx if its environment is there,
-/// PMI-1 if its environment is there, else a world of one.
-/// Errors: other (a launcher is there but does not answer; the text says which and what to try).
+/// Options of open_bootstrap().
 struct Options {
-  double ready_timeout_s = 30;
-  /// Filled by the first Bootstrap that needs it; the caller lets go of it when the process ends.
-  std::unique_ptr<ProcessLife>* life = nullptr;
-  std::shared_ptr<const LaunchEnv> env;  ///< null: the environment is read now
-  bool pmix_everywhere = false;  ///< also where mpirun's environment and folder would do
+  double ready_timeout_s = 30;  ///< limit for each wait for the launcher; 0: no limit
+  /// Filled by the first Bootstrap that needs it; the caller destroys it when the process ends.
+  std::unique_ptr<ProcessLifetime>* lifetime = nullptr;
+  std::shared_ptr<const LaunchEnv> env;  ///< null: read the environment now
+  /// use PMIx even if mpirun's environment and job directory suffice
+  bool pmix_everywhere = false;
 };
+/// Open a connection to the launcher: Open MPI's mpirun if it has started all processes on this
+/// node, else PMIx or PMI-1 if its environment variables exist, else a singleton.
+/// Errors: other (the launcher does not respond; the text names the launcher and a remedy).
 base::Result<std::unique_ptr<Bootstrap>> open_bootstrap(const Options& options);
 
-/// PMIx's library as a process under a launcher would load it, which is all that this does. Errors: other (it cannot be loaded).
+/// Load PMIx's library as a process under a launcher would, without connecting. Errors: other (it
+/// cannot be loaded).
 base::Result<base::LoadedLibrary> find_pmix_library();
 
 }  // namespace shim::bootstrap

@@ -18,7 +18,9 @@ CoreSet cores_of(pid_t thread) {
   static_assert(sizeof set == sizeof cores.words, "both are 1024 bits");
   CPU_ZERO(&set);
   if (sched_getaffinity(thread, sizeof set, &set) != 0)
-    for (long core = 0; core < std::clamp(sysconf(_SC_NPROCESSORS_ONLN), 1L, long{CPU_SETSIZE}); ++core) CPU_SET(core, &set);
+    for (long core = 0; core < std::clamp(sysconf(_SC_NPROCESSORS_ONLN), 1L, long{CPU_SETSIZE});
+         ++core)
+      CPU_SET(core, &set);
   std::memcpy(cores.words.data(), &set, sizeof set);
   return cores;
 }
@@ -33,7 +35,8 @@ int CoreSet::count() const { return shared_with(*this); }
 int CoreSet::shared_with(const CoreSet& other) const {
   int shared = 0;
   for (std::size_t i = 0; i < words.size(); ++i)
-    if (const auto both = words[i] & other.words[i]) shared += std::popcount(both);  // most words of a set are empty
+    if (const auto both = words[i] & other.words[i])
+      shared += std::popcount(both);  // most words of a set are empty
   return shared;
 }
 

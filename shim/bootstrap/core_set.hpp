@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The cores that a process may run on.
+// CoreSet and CoreDemand describe the cores that a process may run on, and their load.
 #pragma once
 
 #include <array>
@@ -7,29 +7,32 @@
 
 namespace shim::bootstrap {
 
-/// Hardware threads as the kernel numbers them, up to 1024.
+/// Set of hardware threads in the kernel's numbering, up to 1024.
 struct CoreSet {
   std::array<std::uint64_t, 16> words{};
 
-  /// Local; of the calling thread, as a launcher binds it before the program begins. All that are online where the kernel does not
-  /// say, as on machines with more than 1024.
+  /// Return the affinity of the calling thread, as the launcher binds it before the program begins.
+  /// All online cores if the kernel does not report it, as with more than 1024 cores. Local.
   static CoreSet of_this_process();
-  /// Of the whole process, as its first thread has it; likewise.
+  /// Return the affinity of the process's first thread; all online cores if the kernel does not
+  /// report it.
   static CoreSet of_first_thread();
   int count() const;
   int shared_with(const CoreSet& other) const;
 };
 
-/// Who else wants the cores of one process: with a demand of more than 1, some process on them waits for another to get off.
+/// Number of processes that compete for the cores of one process. If per_core() exceeds 1, some
+/// process has to wait for a core.
 class CoreDemand {
  public:
   explicit CoreDemand(const CoreSet& own) : own_(own), cores_(own.count()) {}
-  /// Somebody who may run anywhere in this set, the process itself included.
+  /// Add a process that may run on any core of this set; call it for this process as well.
   void add(const CoreSet& other);
-  /// Somebody of whom nothing is known yet: elsewhere if this process is bound to one core, as launchers bind all alike; else anywhere
-  /// in the same set, which may be all that the job has.
+  /// Add a process with unknown affinity. If this process is bound to one core, assume another
+  /// core, because launchers bind all processes alike; else assume this process's set, which may be
+  /// all that the job has.
   void add_unknown();
-  /// Processes for each core.
+  /// Return the number of processes per core.
   double per_core() const { return processes_ / cores_; }
 
  private:

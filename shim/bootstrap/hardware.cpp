@@ -15,7 +15,8 @@ namespace {
 using base::Error;
 using base::ErrorClass;
 
-/// hwloc's functions, found at run time: a process that asks nothing about the hardware never loads the library.
+/// hwloc's functions, resolved at run time: a process that does not query the hardware never loads
+/// the library.
 struct Library {
   decltype(&hwloc_topology_init) init = nullptr;
   decltype(&hwloc_topology_load) load = nullptr;
@@ -37,56 +38,76 @@ bool find(void* library, const char* name, Function& function) {
 
 base::Result<Library> load_library() {
   void* file = ::dlopen("libhwloc.so.15", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (file == nullptr) return Error(ErrorClass::other, "hwloc cannot be loaded; install libhwloc15 on every node");
+  if (file == nullptr)
+    return Error(ErrorClass::other, "hwloc cannot be loaded; install libhwloc15 on every node");
   Library found;
-  const bool complete =
-      find(file, "hwloc_topology_init", found.init) && find(file, "hwloc_topology_load", found.load) &&
-      find(file, "hwloc_topology_destroy", found.destroy) && find(file, "hwloc_topology_get_depth", found.depth) &&
-      find(file, "hwloc_get_depth_type", found.depth_type) && find(file, "hwloc_get_nbobjs_by_depth", found.count) &&
-      find(file, "hwloc_get_obj_by_depth", found.object) && find(file, "hwloc_obj_type_string", found.type_name) &&
-      find(file, "hwloc_topology_set_flags", found.set_flags) && find(file, "hwloc_bitmap_next", found.next);
-  ::dlclose(file);  // RTLD_NODELETE keeps it
-  if (!complete) return Error(ErrorClass::other, "libhwloc.so.15 lacks a function of hwloc 2");
+  const bool complete = find(file, "hwloc_topology_init", found.init) &&
+                        find(file, "hwloc_topology_load", found.load) &&
+                        find(file, "hwloc_topology_destroy", found.destroy) &&
+                        find(file, "hwloc_topology_get_depth", found.depth) &&
+                        find(file, "hwloc_get_depth_type", found.depth_type) &&
+                        find(file, "hwloc_get_nbobjs_by_depth", found.count) &&
+                        find(file, "hwloc_get_obj_by_depth", found.object) &&
+                        find(file, "hwloc_obj_type_string", found.type_name) &&
+                        find(file, "hwloc_topology_set_flags", found.set_flags) &&
+                        find(file, "hwloc_bitmap_next", found.next);
+  ::dlclose(file);  // RTLD_NODELETE keeps it loaded
+  if (!complete)
+    return Error(ErrorClass::other,
+                 "libhwloc.so.15 lacks a function of hwloc 2; install libhwloc15");
   return found;
 }
 
 class Topology {
  public:
-  explicit Topology(const Library& library) : library_(library), topology_(nullptr, library.destroy) {}
+  explicit Topology(const Library& library)
+      : library_(library), topology_(nullptr, library.destroy) {}
 
   base::Status discover() {
     hwloc_topology_t made = nullptr;
-    if (library_.init(&made) != 0) return Error(ErrorClass::no_mem, "hwloc has no memory for a topology");
+    if (library_.init(&made) != 0)
+      return Error(ErrorClass::no_mem, "hwloc has no memory for the topology of this node");
     topology_.reset(made);
-    if (!set_flags(made) || library_.load(made) != 0) return Error(ErrorClass::other, "hwloc cannot tell the hardware of this machine");
+    if (!set_flags(made) || library_.load(made) != 0)
+      return Error(ErrorClass::other, "hwloc cannot detect the hardware of this node");
     return {};
   }
 
   HardwareMap map() const {
     std::vector<HardwareMap::Kind> kinds;
-    for (int depth = 0; depth < library_.depth(topology_.get()); ++depth) kinds.push_back(kind_at(depth));
-    kinds.push_back(kind_at(HWLOC_TYPE_DEPTH_NUMANODE));  // has no place among the others
+    for (int depth = 0; depth < library_.depth(topology_.get()); ++depth)
+      kinds.push_back(kind_at(depth));
+    // NUMA nodes are not part of hwloc's main levels
+    kinds.push_back(kind_at(HWLOC_TYPE_DEPTH_NUMANODE));
     return HardwareMap(std::move(kinds));
   }
 
  private:
-  /// All cores of the machine, and the calling thread stays where it is: else hwloc moves it over all of them, to ask each for its
-  /// CPUID, for which the system has files. hwloc before 2.5 knows no such flag, and refuses it.
+  /// Include all cores of the machine, and do not migrate the calling thread: otherwise hwloc moves
+  /// it over all cores to read their CPUID, although the system has files with this data. hwloc
+  /// before 2.5 rejects the second flag.
   bool set_flags(hwloc_topology_t made) const {
     const unsigned long all = HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED;
-    return library_.set_flags(made, all | HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING) == 0 || library_.set_flags(made, all) == 0;
+    return library_.set_flags(made, all | HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING) == 0 ||
+           library_.set_flags(made, all) == 0;
   }
 
-  /// A core of several instances, as where two kinds of memory are near, counts as part of the first.
+  /// Return the kind at a depth. A core in several instances, for example near two kinds of memory,
+  /// counts as part of the first.
   HardwareMap::Kind kind_at(int depth) const {
-    HardwareMap::Kind kind{.type = library_.type_name(library_.depth_type(topology_.get(), depth)), .instance_of = {}};
-    const unsigned count = std::min<unsigned>(library_.count(topology_.get(), depth), HardwareMap::kNowhere);
+    HardwareMap::Kind kind{.type = library_.type_name(library_.depth_type(topology_.get(), depth)),
+                           .instance_of = {}};
+    const unsigned count = std::min<unsigned>(library_.count(topology_.get(), depth),
+                                              HardwareMap::kNowhere);
     for (unsigned i = 0; i < count; ++i) {
       const hwloc_const_bitmap_t cores = library_.object(topology_.get(), depth, i)->cpuset;
-      for (int core = library_.next(cores, -1); core >= 0 && core < static_cast<int>(HardwareMap::kMostCores); core = library_.next(cores, core)) {
+      for (int core = library_.next(cores, -1);
+           core >= 0 && core < static_cast<int>(HardwareMap::kMaxCores);
+           core = library_.next(cores, core)) {
         const auto at = static_cast<std::size_t>(core);
         if (kind.instance_of.size() <= at) kind.instance_of.resize(at + 1, HardwareMap::kNowhere);
-        if (kind.instance_of[at] == HardwareMap::kNowhere) kind.instance_of[at] = static_cast<std::uint16_t>(i);
+        if (kind.instance_of[at] == HardwareMap::kNowhere)
+          kind.instance_of[at] = static_cast<std::uint16_t>(i);
       }
     }
     return kind;

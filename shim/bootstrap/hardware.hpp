@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The hardware that a process may run on, as hwloc sees it.
+// HardwareMap is the machine's hardware as hwloc reports it.
 #pragma once
 
 #include <cstddef>
@@ -16,39 +16,42 @@
 namespace shim::bootstrap {
 
 struct HardwareResource {
-  std::string type;            ///< hwloc's name of it: "Package", "NUMANode", "L3Cache", "Core", "PU" …
+  std::string type;            ///< hwloc's name: "Package", "NUMANode", "L3Cache", "Core", "PU" …
   bool is_restricted = false;  ///< the process is bound to a part of one instance
-  int instance = -1;           ///< which one, in hwloc's order on this machine
+  int instance = -1;           ///< index of that instance in hwloc's order on this machine
 };
 
-/// A machine as a table: for every kind of hardware, and every hardware thread as the kernel numbers it, the instance that the thread
-/// is part of. It says nothing about the process that found it out, so one process of a node can do so for all.
+/// Table of a machine: for each kind of hardware and each hardware thread (kernel numbering), the
+/// instance that contains the thread. Independent of the process that discovered it, so one process
+/// can do so for its node.
 class HardwareMap {
  public:
-  static constexpr std::size_t kMostKinds = 32, kMostCores = 1024;
-  static constexpr std::size_t kLongestType = 23;
+  static constexpr std::size_t kMaxKinds = 32, kMaxCores = 1024;
+  static constexpr std::size_t kMaxType = 23;
   static constexpr std::uint16_t kNowhere = 0xffff;
-  /// No map takes more bytes as encode() writes it.
-  static constexpr std::size_t kMostBytes = 8 + kMostKinds * (kLongestType + 1 + kMostCores * sizeof(std::uint16_t));
+  /// Upper limit for the size of encode()'s result.
+  static constexpr std::size_t kMaxBytes = 8 + kMaxKinds * (kMaxType + 1 +
+                                                            kMaxCores * sizeof(std::uint16_t));
 
   struct Kind {
     std::string type;
-    std::vector<std::uint16_t> instance_of;  ///< of each core, kNowhere where it is part of none
+    std::vector<std::uint16_t> instance_of;  ///< by core; kNowhere if no instance contains the core
     bool operator==(const Kind&) const = default;
   };
 
   HardwareMap() = default;
-  /// Kinds: the largest first. Whatever is beyond the limits above is left out; all kinds get as many cores as the one with most.
+  /// Make a map of kinds, the largest first. Kinds and cores beyond the limits above are dropped;
+  /// all kinds get the core count of the kind that has most.
   explicit HardwareMap(std::vector<Kind> kinds);
   const std::vector<Kind>& kinds() const { return kinds_; }
 
-  /// What somebody who may run on these cores is bound to, kind by kind.
+  /// Return, for each kind, the resource that a process with these cores is bound to.
   std::vector<HardwareResource> resources_of(const CoreSet& cores) const;
-  /// The instance of this kind that all these cores are part of; nothing where there is none.
+  /// Return the instance of this kind that contains all these cores; nothing if there is none.
   std::optional<std::uint32_t> instance_of(std::string_view type, const CoreSet& cores) const;
 
   std::vector<std::byte> encode() const;
-  /// Nothing for bytes that encode() has not written.
+  /// Return the decoded map; nothing if `bytes` is not a result of encode().
   static std::optional<HardwareMap> decode(std::span<const std::byte> bytes);
   bool operator==(const HardwareMap&) const = default;
 
@@ -56,8 +59,9 @@ class HardwareMap {
   std::vector<Kind> kinds_;
 };
 
-/// Asks hwloc, which takes milliseconds; loads it. Local. All hardware of the machine counts, whether or not this process may use it,
-/// so that all processes of a node see the same. Errors: other (it cannot be loaded, or finds nothing; the text says what to install).
+/// Load hwloc and query it, which takes milliseconds. Local. Includes hardware that this process
+/// may not use, so that all processes of a node get equal maps. Errors: other (hwloc cannot be
+/// loaded, or finds nothing; the text names the package to install).
 base::Result<HardwareMap> discover_hardware();
 
 }  // namespace shim::bootstrap

@@ -8,13 +8,14 @@
 namespace shim::bootstrap {
 namespace {
 
-/// What encode() writes: the counts, then for each kind its name, filled up with zeros, and an instance for each core.
+/// Start of encode()'s result: the counts, then for each kind its zero-padded name and one instance
+/// per core.
 struct Counts {
   std::uint32_t kinds = 0, cores = 0;
 };
-using Name = char[HardwareMap::kLongestType + 1];
+using Name = char[HardwareMap::kMaxType + 1];
 
-/// Calls with the number of each core of the set.
+/// Call `visit` with the number of each core of the set.
 template <typename Visit>
 void for_each_core(const CoreSet& set, Visit visit) {
   for (std::size_t word = 0; word < set.words.size(); ++word)
@@ -22,12 +23,14 @@ void for_each_core(const CoreSet& set, Visit visit) {
       visit(word * 64 + static_cast<std::size_t>(std::countr_zero(left)));
 }
 
-/// Nothing where some core is part of none, or two are of different ones, or there is no core.
+/// Return the common instance of all cores; nothing if a core is in no instance, two cores differ,
+/// or the set is empty.
 std::optional<std::uint32_t> common_instance(const HardwareMap::Kind& kind, const CoreSet& cores) {
   std::optional<std::uint16_t> common;
   bool is_one = true;
   for_each_core(cores, [&](std::size_t core) {
-    const std::uint16_t instance = core < kind.instance_of.size() ? kind.instance_of[core] : HardwareMap::kNowhere;
+    const std::uint16_t instance = core < kind.instance_of.size() ? kind.instance_of[core]
+                                                                  : HardwareMap::kNowhere;
     is_one = is_one && instance != HardwareMap::kNowhere && instance == common.value_or(instance);
     common = instance;
   });
@@ -38,12 +41,13 @@ std::optional<std::uint32_t> common_instance(const HardwareMap::Kind& kind, cons
 }  // namespace
 
 HardwareMap::HardwareMap(std::vector<Kind> kinds) : kinds_(std::move(kinds)) {
-  if (kinds_.size() > kMostKinds) kinds_.resize(kMostKinds);
+  if (kinds_.size() > kMaxKinds) kinds_.resize(kMaxKinds);
   std::size_t cores = 0;
-  for (const Kind& kind : kinds_) cores = std::max(cores, std::min(kind.instance_of.size(), kMostCores));
+  for (const Kind& kind : kinds_)
+    cores = std::max(cores, std::min(kind.instance_of.size(), kMaxCores));
   for (Kind& kind : kinds_) {
     kind.instance_of.resize(cores, kNowhere);
-    if (kind.type.size() > kLongestType) kind.type.resize(kLongestType);
+    if (kind.type.size() > kMaxType) kind.type.resize(kMaxType);
   }
 }
 
@@ -56,7 +60,8 @@ std::vector<HardwareResource> HardwareMap::resources_of(const CoreSet& cores) co
   return all;
 }
 
-std::optional<std::uint32_t> HardwareMap::instance_of(std::string_view type, const CoreSet& cores) const {
+std::optional<std::uint32_t> HardwareMap::instance_of(std::string_view type,
+                                                      const CoreSet& cores) const {
   const auto kind = std::ranges::find(kinds_, type, &Kind::type);
   return kind == kinds_.end() ? std::nullopt : common_instance(*kind, cores);
 }
@@ -84,13 +89,13 @@ std::optional<HardwareMap> HardwareMap::decode(std::span<const std::byte> bytes)
   if (bytes.size() < sizeof counts) return std::nullopt;
   std::memcpy(&counts, bytes.data(), sizeof counts);
   bytes = bytes.subspan(sizeof counts);
-  if (counts.kinds > kMostKinds || counts.cores > kMostCores) return std::nullopt;
+  if (counts.kinds > kMaxKinds || counts.cores > kMaxCores) return std::nullopt;
   const std::size_t table = counts.cores * sizeof(std::uint16_t);
   if (bytes.size() != counts.kinds * (sizeof(Name) + table)) return std::nullopt;
   std::vector<Kind> kinds(counts.kinds);
   for (Kind& kind : kinds) {
     const auto* name = reinterpret_cast<const char*>(bytes.data());
-    kind.type.assign(name, ::strnlen(name, kLongestType));
+    kind.type.assign(name, ::strnlen(name, kMaxType));
     kind.instance_of.resize(counts.cores);
     if (table > 0) std::memcpy(kind.instance_of.data(), bytes.data() + sizeof(Name), table);
     bytes = bytes.subspan(sizeof(Name) + table);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The launch environment of a process: what the environment variables say about its launcher.
+// LaunchEnv holds the environment variables that describe this process's launcher.
 #pragma once
 
 #include <optional>
 
-#include "shim/bootstrap/mpirun/surroundings.hpp"
-#include "shim/bootstrap/pmi1/surroundings.hpp"
+#include "shim/bootstrap/mpirun/mpirun_env.hpp"
+#include "shim/bootstrap/pmi1/pmi_env.hpp"
 
 namespace shim::bootstrap {
 
 struct LaunchEnv {
   bool has_pmix = false;  ///< a PMIx server has started this process
-  std::optional<mpirun::Surroundings>
-      one_node;  ///< mpirun has, and all processes of the job are on this node
-  pmi1::Surroundings pmi1;
+  /// set if mpirun has started all processes of the job on this node
+  std::optional<mpirun::MpirunEnv> one_node;
+  pmi1::PmiEnv pmi1;
 };
 
 }  // namespace shim::bootstrap

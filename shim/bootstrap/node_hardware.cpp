@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/bootstrap/node_hardware.hpp"
 
-#include "shim/bootstrap/found_once.hpp"
+#include "shim/bootstrap/node_once.hpp"
 
 namespace shim::bootstrap {
 
@@ -12,13 +12,13 @@ base::Result<HardwareMap> NodeHardware::discover() {
 
 base::Result<HardwareMap> NodeHardware::find() {
   if (segment_ == nullptr) return discover();
-  FoundOnce shared(*segment_, segment_->hardware_place(), patience_s_);
+  NodeOnce shared(*segment_, segment_->hardware_storage(), timeout_s_);
   SHIM_TRY_ASSIGN(const auto found, shared.get([this]() -> base::Result<Bytes> {
     SHIM_TRY_ASSIGN(const HardwareMap map, discover());
     return map.encode();
   }));
   if (auto map = HardwareMap::decode(found.bytes)) return *std::move(map);
-  return discover();  // bytes without sense, as another version's would be
+  return discover();  // invalid bytes, for example of another version
 }
 
 base::Result<const HardwareMap*> NodeHardware::map() {

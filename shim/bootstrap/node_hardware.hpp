@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The hardware of the own node: found out by one process, once, and read by the others.
+// NodeHardware discovers this node's hardware in one process and shares the result.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +14,29 @@
 
 namespace shim::bootstrap {
 
-/// Thread-safe. Nothing happens before somebody asks.
+/// Thread-safe. Does nothing before the first request (docs/decisions/0026-hardware-on-demand.md).
 class NodeHardware {
  public:
   using Discover = std::function<base::Result<HardwareMap>()>;
-  /// How long one waits for another who is finding out. After it, or when that one is dead, one finds out alone.
-  static constexpr double kPatienceSeconds = 1;
+  /// Limit for waiting for the discovering process. Afterwards, or if that process is dead, this
+  /// process discovers the hardware itself.
+  static constexpr double kDiscoveryTimeoutSeconds = 1;
 
-  /// Null: no other process of the job is on the node, or none is to be met there. `own` is where this process may run, if there is no
-  /// segment to say so. The segment outlives this.
-  NodeHardware(NodeSegment* segment, const CoreSet& own, Discover discover = discover_hardware, double patience_s = kPatienceSeconds)
-      : segment_(segment), own_(own), discover_(std::move(discover)), patience_s_(patience_s) {}
+  /// @param segment outlives this object; null if no other process of the job uses a segment on
+  /// this node
+  /// @param own cores of this process, used if there is no segment
+  NodeHardware(NodeSegment* segment, const CoreSet& own, Discover discover = discover_hardware,
+               double timeout_s = kDiscoveryTimeoutSeconds)
+      : segment_(segment), own_(own), discover_(std::move(discover)), timeout_s_(timeout_s) {}
 
-  /// Local but for kPatienceSeconds at most. Errors: those of discover_hardware, once for all.
+  /// Return the hardware. Blocks for at most kDiscoveryTimeoutSeconds besides its own discovery.
+  /// Errors: as discover_hardware(); an error is returned at every later call.
   base::Result<const HardwareMap*> map();
-  /// On which cores each process of the node could run when it first began, by slot; nothing until all have begun. From then on
-  /// all processes get the same.
+  /// Return the cores that each process of the node had when it first attached, by slot; nothing
+  /// until all processes have attached. All processes get equal results.
   std::optional<std::vector<CoreSet>> first_cores() const;
 
-  /// Is this process the one that found out? For tests and measurements.
+  /// True if this process has discovered the hardware itself. For tests and measurements.
   bool has_discovered() const { return has_discovered_; }
 
  private:
@@ -42,7 +46,7 @@ class NodeHardware {
   NodeSegment* const segment_;
   const CoreSet own_;
   const Discover discover_;
-  const double patience_s_;
+  const double timeout_s_;
   std::mutex mutex_;  ///< guards what follows
   std::optional<base::Result<HardwareMap>> found_;
   bool has_discovered_ = false;

@@ -24,24 +24,28 @@ using base::Status;
 
 namespace {
 
-/// The whole file as memory. Only what is backed may be touched.
+/// Mapping of the whole file. Only backed memory may be accessed.
 class Mapping {
  public:
   static base::Result<Mapping> make(const SegmentFile& file, std::size_t bytes) {
-    void* begin = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.descriptor(), 0);
+    void* begin = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                         file.descriptor(), 0);
     if (begin == MAP_FAILED)
       return Error(ErrorClass::no_mem, base::Origin::system, errno,
-                   "cannot map " + std::to_string(bytes) + " bytes of " + file.place().path() +
-                       " (most of them never backed by memory): raise the limit of the address space (ulimit -v), or "
-                       "lower INTERSESSION_RING_BYTES, INTERSESSION_DEPOT_BYTES or INTERSESSION_LANES");
-    ::madvise(begin, bytes, MADV_DONTFORK);  // a child has no business here; not vital, so a refusal does not matter
+                   "cannot map " + std::to_string(bytes) + " bytes of " + file.location().path() +
+                       " (most of them never backed by memory); raise the limit of the address "
+                       "space (ulimit -v), or lower INTERSESSION_RING_BYTES, "
+                       "INTERSESSION_CELL_POOL_BYTES or INTERSESSION_VCIS");
+    ::madvise(begin, bytes,
+              MADV_DONTFORK);  // a child of fork() must not use it; optional, so errors are ignored
     return Mapping(static_cast<std::byte*>(begin), bytes);
   }
   Mapping(Mapping&& other) noexcept
       : begin_(std::exchange(other.begin_, nullptr)), bytes_(other.bytes_), owner_(other.owner_) {}
   Mapping& operator=(Mapping&&) = delete;
   ~Mapping() {
-    if (begin_ != nullptr && owner_ == ::getpid()) ::munmap(begin_, bytes_);  // a child does not have it: MADV_DONTFORK
+    if (begin_ != nullptr && owner_ == ::getpid())
+      ::munmap(begin_, bytes_);  // not in a child of fork(), which lacks it: MADV_DONTFORK
   }
   std::byte* begin() const { return begin_; }
 
@@ -52,18 +56,18 @@ class Mapping {
   pid_t owner_;
 };
 
-ProcessMark mark_in(const SlotControl& control) {
-  // relaxed: a mark is only meaningful once the state has been read (acquire), or as a guess about the past
-  return {control.pid_namespace.load(std::memory_order_relaxed), control.start_time.load(std::memory_order_relaxed),
+ProcessIdentity identity_in(const SlotControl& control) {
+  // relaxed: the identity is only used after an acquire of the state, or as a guess about the past
+  return {control.pid_namespace.load(std::memory_order_relaxed),
+          control.start_time.load(std::memory_order_relaxed),
           control.pid.load(std::memory_order_relaxed)};
 }
 
-/// Of address space, for the pair blocks and depots of all lanes; processes that are limited in it have mostly more.
-constexpr std::uint64_t kMostBytesOfLanes = std::uint64_t{1} << 31;
+/// Address space for the pair blocks and cell pools of all VCIs: 2 GiB, because processes with an
+/// address space limit mostly have more.
+constexpr std::uint64_t kMaxBytesOfVcis = std::uint64_t{1} << 31;
 
-constexpr std::uint32_t value(SlotState state) {
-  return static_cast<std::uint32_t>(state);
-}
+constexpr std::uint32_t value(SlotState state) { return static_cast<std::uint32_t>(state); }
 
 }  // namespace
 
@@ -72,128 +76,121 @@ struct NodeSegment::State {
   SegmentLayout layout;
   SegmentFile file;
   Mapping mapping;
-  ProcessMark own = own_mark();
-  std::uint32_t incarnation = 0;
+  ProcessIdentity own = own_identity();
+  std::uint32_t generation = 0;
   bool holds_slot = false;
 
   SlotControl& control(std::uint32_t index) const {
     return *reinterpret_cast<SlotControl*>(mapping.begin() + layout.control(index));
   }
-  FoundPlace found_place(std::size_t number, std::size_t offset, std::size_t bytes) const {
-    auto* controls = reinterpret_cast<FoundControl*>(mapping.begin() + layout.found_controls_offset);
+  NodeOnceStorage once_storage(std::size_t number, std::size_t offset, std::size_t bytes) const {
+    auto* controls = reinterpret_cast<NodeOnceControl*>(mapping.begin() +
+                                                        layout.once_controls_offset);
     return {controls[number], {mapping.begin() + offset, bytes}};
   }
   Status claim_slot();
   void leave();
 };
 
-/// Takes the own slot for this process. The kernel arbitrates, and gives back what a killed process held.
+/// Claim the slot of this process. The kernel arbitrates, and releases the claim of a killed
+/// process.
 Status NodeSegment::State::claim_slot() {
   SlotControl& mine = control(spec.own_slot);
   if (!file.claim(layout.control(spec.own_slot)))
-    return Error(ErrorClass::other,
-                 "slot " + std::to_string(spec.own_slot) + " of the node segment " + file.place().path() +
-                     " is taken by process " + std::to_string(mine.pid.load(std::memory_order_relaxed)) +
-                     ": two processes claim to be process " + std::to_string(spec.world_rank) + " of job " + spec.job +
-                     "; let the launcher start each process, and do not hand its environment on");
+    return Error(ErrorClass::other, "slot " + std::to_string(spec.own_slot) +
+                                        " of the node segment " + file.location().path() +
+                                        " is in use by process id " +
+                                        std::to_string(mine.pid.load(std::memory_order_relaxed)) +
+                                        ": two processes claim rank " +
+                                        std::to_string(spec.world_rank) + " of job " + spec.job +
+                                        "; start each process with the launcher, and do not pass "
+                                        "the launcher's variables to other programs");
   holds_slot = true;
-  // release: pairs with the acquire in is_alive(), which must not judge the new owner by the old one's mark
+  // release: pairs with the acquire in is_alive(), which must not combine the new owner's state
+  // with the old identity
   mine.state.store(value(SlotState::attaching), std::memory_order_release);
-  // relaxed: set_ready() releases all of these
+  // relaxed: set_ready() releases all of these stores
   mine.pid_namespace.store(own.pid_namespace, std::memory_order_relaxed);
   mine.start_time.store(own.start_time, std::memory_order_relaxed);
   mine.pid.store(own.pid, std::memory_order_relaxed);
   mine.world_rank.store(spec.world_rank, std::memory_order_relaxed);
   mine.numa_node.store(spec.numa_node ? *spec.numa_node + 1 : 0, std::memory_order_relaxed);
-  for (std::size_t i = 0; i < mine.cores.size(); ++i) mine.cores[i].store(spec.cores.words[i], std::memory_order_relaxed);
-  incarnation = mine.incarnation.fetch_add(1, std::memory_order_relaxed);
-  if (mine.has_first_cores.load(std::memory_order_relaxed) == 0) {  // relaxed: only the slot's owner writes it
-    for (std::size_t i = 0; i < mine.first_cores.size(); ++i) mine.first_cores[i].store(spec.cores.words[i], std::memory_order_relaxed);
-    mine.has_first_cores.store(1, std::memory_order_release);  // release: pairs with the acquire in first_cores()
+  for (std::size_t i = 0; i < mine.cores.size(); ++i)
+    mine.cores[i].store(spec.cores.words[i], std::memory_order_relaxed);
+  generation = mine.generation.fetch_add(1, std::memory_order_relaxed);
+  if (mine.has_first_cores.load(std::memory_order_relaxed) ==
+      0) {  // relaxed: only the slot's owner writes it
+    for (std::size_t i = 0; i < mine.first_cores.size(); ++i)
+      mine.first_cores[i].store(spec.cores.words[i], std::memory_order_relaxed);
+    mine.has_first_cores.store(
+        1, std::memory_order_release);  // release: pairs with the acquire in first_cores()
   }
   return {};
 }
 
 void NodeSegment::State::leave() {
-  if (::getpid() != own.pid || !holds_slot) return;  // in a child made by fork() the slot is the parent's
+  if (::getpid() != own.pid || !holds_slot)
+    return;  // in a child of fork(), the slot belongs to the parent
   // release: pairs with the acquire in is_ready() and is_alive()
   control(spec.own_slot).state.store(value(SlotState::left), std::memory_order_release);
 }
 
 NodeSegment::NodeSegment(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
-NodeSegment::~NodeSegment() {
-  state_->leave();
-}
+NodeSegment::~NodeSegment() { state_->leave(); }
 
 void NodeSegment::leave_at_once() {
   state_->leave();
-  state_->file.give_back();
+  state_->file.release();
 }
 
-base::Result<std::unique_ptr<NodeSegment>> NodeSegment::attach(const SegmentSpec& spec, double ready_timeout_s) {
+base::Result<std::unique_ptr<NodeSegment>> NodeSegment::attach(const SegmentSpec& spec,
+                                                               double ready_timeout_s) {
   SHIM_TRY_ASSIGN(const SegmentLayout layout, SegmentLayout::of(spec));
-  sweep_segments(spec.directory);
-  const SegmentPlace place = segment_place(spec.directory, spec.job, spec.node);
+  remove_unused_segments(spec.directory);
+  const SegmentLocation location = segment_location(spec.directory, spec.job, spec.node);
   const SegmentHeader wanted = header_of(spec);
-  SHIM_TRY_ASSIGN(SegmentFile file,
-                  SegmentFile::open(place, std::as_bytes(std::span(&wanted, 1)), layout.hardware_offset,
-                                    layout.total_bytes, base::Deadline::from_setting(ready_timeout_s)));
+  SHIM_TRY_ASSIGN(
+      SegmentFile file,
+      SegmentFile::open(location, std::as_bytes(std::span(&wanted, 1)), layout.hardware_offset,
+                        layout.total_bytes, base::Deadline::from_setting(ready_timeout_s)));
   SegmentHeader found;
   SHIM_TRY(file.read(std::as_writable_bytes(std::span(&found, 1))));
-  SHIM_TRY(check_header(found, spec, place.path()));
+  SHIM_TRY(check_header(found, spec, location.path()));
   SHIM_TRY(file.check_size(layout.total_bytes));
   SHIM_TRY_ASSIGN(Mapping mapping, Mapping::make(file, layout.total_bytes));
-  std::unique_ptr<NodeSegment> segment(
-      new NodeSegment(std::make_unique<State>(State{spec, layout, std::move(file), std::move(mapping)})));
+  std::unique_ptr<NodeSegment> segment(new NodeSegment(
+      std::make_unique<State>(State{spec, layout, std::move(file), std::move(mapping)})));
   SHIM_TRY(segment->back(segment->slot(spec.own_slot), spec.slot_bytes));
   SHIM_TRY(segment->state_->claim_slot());
   return segment;
 }
 
 std::optional<std::int32_t> NodeSegment::other_segment() const {
-  return process_with_another_file(state_->file.place().path());
+  return process_with_another_file(state_->file.location().path());
 }
 
-std::uint32_t NodeSegment::slot_count() const {
-  return state_->spec.slots;
+std::uint32_t NodeSegment::slot_count() const { return state_->spec.slots; }
+std::uint32_t NodeSegment::own_slot() const { return state_->spec.own_slot; }
+std::byte* NodeSegment::slot(std::uint32_t index) { return slot_in(0, index); }
+std::byte* NodeSegment::slot_in(std::uint32_t vci, std::uint32_t index) {
+  return state_->mapping.begin() + state_->layout.slot(index, vci);
 }
-std::uint32_t NodeSegment::own_slot() const {
-  return state_->spec.own_slot;
-}
-std::byte* NodeSegment::slot(std::uint32_t index) {
-  return slot_in(0, index);
-}
-std::byte* NodeSegment::slot_in(std::uint32_t lane, std::uint32_t index) {
-  return state_->mapping.begin() + state_->layout.slot(index, lane);
-}
-std::size_t NodeSegment::slot_bytes() const {
-  return state_->spec.slot_bytes;
-}
+std::size_t NodeSegment::slot_bytes() const { return state_->spec.slot_bytes; }
 std::byte* NodeSegment::store(std::uint32_t index) {
   return state_->mapping.begin() + state_->layout.store(index);
 }
-std::size_t NodeSegment::store_bytes() const {
-  return state_->spec.store_bytes;
+std::size_t NodeSegment::store_bytes() const { return state_->spec.store_bytes; }
+std::byte* NodeSegment::cell_pool(std::uint32_t index) { return cell_pool_in(0, index); }
+std::byte* NodeSegment::cell_pool_in(std::uint32_t vci, std::uint32_t index) {
+  return state_->mapping.begin() + state_->layout.cell_pool(index, vci);
 }
-std::byte* NodeSegment::depot(std::uint32_t index) {
-  return depot_in(0, index);
+std::size_t NodeSegment::cell_pool_bytes() const { return state_->spec.cell_pool_bytes; }
+std::byte* NodeSegment::pair(std::uint32_t from, std::uint32_t to) { return pair_in(0, from, to); }
+std::byte* NodeSegment::pair_in(std::uint32_t vci, std::uint32_t from, std::uint32_t to) {
+  return state_->mapping.begin() + state_->layout.pair(from, to, vci);
 }
-std::byte* NodeSegment::depot_in(std::uint32_t lane, std::uint32_t index) {
-  return state_->mapping.begin() + state_->layout.depot(index, lane);
-}
-std::size_t NodeSegment::depot_bytes() const {
-  return state_->spec.depot_bytes;
-}
-std::byte* NodeSegment::pair(std::uint32_t from, std::uint32_t to) {
-  return pair_in(0, from, to);
-}
-std::byte* NodeSegment::pair_in(std::uint32_t lane, std::uint32_t from, std::uint32_t to) {
-  return state_->mapping.begin() + state_->layout.pair(from, to, lane);
-}
-std::size_t NodeSegment::pair_bytes() const {
-  return state_->spec.pair_bytes;
-}
+std::size_t NodeSegment::pair_bytes() const { return state_->spec.pair_bytes; }
 
 Status NodeSegment::back(std::byte* begin, std::size_t bytes) {
   const std::size_t page = page_bytes();
@@ -204,46 +201,46 @@ Status NodeSegment::back(std::byte* begin, std::size_t bytes) {
 }
 
 Status NodeSegment::back_spare(std::byte* begin, std::size_t bytes) {
-  SHIM_TRY(state_->file.check_free(bytes + state_->spec.lanes * state_->layout.lane_ring_bytes));
+  SHIM_TRY(state_->file.check_free(bytes + state_->spec.vcis * state_->layout.vci_ring_bytes));
   SHIM_TRY(back(begin, bytes));
-  base::meet_pages(begin, bytes);
+  base::prefault_pages(begin, bytes);
   return {};
 }
 
-Status NodeSegment::back_pair_to(std::uint32_t index) {
-  return back_pair_in(0, index);
-}
+Status NodeSegment::back_pair_to(std::uint32_t index) { return back_pair_in(0, index); }
 
-Status NodeSegment::back_pair_in(std::uint32_t lane, std::uint32_t index) {
-  // relaxed: whoever opens a link has seen the other one ready, and a wish may come too early
+Status NodeSegment::back_pair_in(std::uint32_t vci, std::uint32_t index) {
+  // relaxed: a process that opens a link has seen the reader ready, and the preference is optional
   const std::uint32_t reader = state_->control(index).numa_node.load(std::memory_order_relaxed);
   const SegmentLayout& layout = state_->layout;
-  // without the page in the middle, which both read: that is near whoever is the first to open a link
+  // without the page in the middle, which both read: it is near the first process that opens a link
   if (reader != 0 && state_->spec.numa_node != reader - 1)
-    prefer_numa_node(state_->mapping.begin() + layout.pages_of_pair(own_slot(), index, lane), layout.pages_of_pair_bytes(), reader - 1);
-  return back(pair_in(lane, own_slot(), index), state_->spec.pair_bytes);
+    prefer_numa_node(state_->mapping.begin() + layout.pages_of_pair(own_slot(), index, vci),
+                     layout.pages_of_pair_bytes(), reader - 1);
+  return back(pair_in(vci, own_slot(), index), state_->spec.pair_bytes);
 }
 
-Status NodeSegment::open_lane(std::uint32_t lane) {
-  SHIM_TRY(back(slot_in(lane, 0), state_->layout.lane_slots_bytes));
-  // relaxed: only the slot's owner writes it, and reads it in its next life
-  auto& lanes = state_->control(own_slot()).lanes;
-  lanes.store(std::max(lanes.load(std::memory_order_relaxed), lane + 1), std::memory_order_relaxed);
+Status NodeSegment::open_vci(std::uint32_t vci) {
+  SHIM_TRY(back(slot_in(vci, 0), state_->layout.vci_slots_bytes));
+  // relaxed: only the slot's owner writes it, and reads it in its next incarnation
+  auto& vcis = state_->control(own_slot()).vcis;
+  vcis.store(std::max(vcis.load(std::memory_order_relaxed), vci + 1), std::memory_order_relaxed);
   return {};
 }
 
-Status NodeSegment::check_room_for_lane(std::uint32_t lane) const {
-  return state_->file.check_room((lane + std::size_t{1}) * state_->layout.lane_ring_bytes);
+Status NodeSegment::check_space_for_vci(std::uint32_t vci) const {
+  return state_->file.check_capacity((vci + std::size_t{1}) * state_->layout.vci_ring_bytes);
 }
 
-std::uint32_t NodeSegment::lanes_in_use() const {
-  return std::max(state_->control(own_slot()).lanes.load(std::memory_order_relaxed), 1u);
+std::uint32_t NodeSegment::vcis_in_use() const {
+  return std::max(state_->control(own_slot()).vcis.load(std::memory_order_relaxed), 1u);
 }
 
-std::uint32_t NodeSegment::lanes_that_fit(const SegmentSpec& spec, std::uint32_t wanted) {
-  // as numbers with a fraction, which no size makes too large
-  const double slots = spec.slots, bytes = slots * (slots * static_cast<double>(spec.pair_bytes) + static_cast<double>(spec.depot_bytes));
-  return wanted * bytes <= static_cast<double>(kMostBytesOfLanes) ? wanted : 1;
+std::uint32_t NodeSegment::vcis_that_fit(const SegmentSpec& spec, std::uint32_t wanted) {
+  // double, because no size overflows it
+  const double slots = spec.slots, bytes = slots * (slots * static_cast<double>(spec.pair_bytes) +
+                                                    static_cast<double>(spec.cell_pool_bytes));
+  return wanted * bytes <= static_cast<double>(kMaxBytesOfVcis) ? wanted : 1;
 }
 
 bool NodeSegment::is_ready(std::uint32_t index) const {
@@ -256,7 +253,7 @@ bool NodeSegment::was_ready(std::uint32_t index) const {
 }
 
 bool NodeSegment::is_free(std::uint32_t index) const {
-  // relaxed: nothing else is read of a slot that is free
+  // relaxed: no other data of a free slot is read
   return state_->control(index).state.load(std::memory_order_relaxed) == value(SlotState::free);
 }
 
@@ -267,27 +264,29 @@ bool NodeSegment::has_left(std::uint32_t index) const {
 
 bool NodeSegment::is_alive(std::uint32_t index) const {
   const SlotControl& control = state_->control(index);
-  // acquire: pairs with the releases in set_ready() and leave(), so that the mark is complete
+  // acquire: pairs with the releases in set_ready() and leave(), so that the identity is complete
   const auto state = control.state.load(std::memory_order_acquire);
   if (state == value(SlotState::free) || state == value(SlotState::attaching)) return true;
-  return is_running(mark_in(control), state_->own);
+  return is_running(identity_in(control), state_->own);
 }
 
 bool NodeSegment::has_died(std::uint32_t index) const {
   const SlotControl& control = state_->control(index);
   // acquire: pairs with the releases in set_ready() and leave()
-  return control.state.load(std::memory_order_acquire) == value(SlotState::ready) && !is_running(mark_in(control), state_->own);
+  return control.state.load(std::memory_order_acquire) == value(SlotState::ready) &&
+         !is_running(identity_in(control), state_->own);
 }
 
 std::int32_t NodeSegment::pid(std::uint32_t index) const {
-  const ProcessMark mark = mark_in(state_->control(index));
-  return mark.pid_namespace == state_->own.pid_namespace ? mark.pid : 0;
+  const ProcessIdentity identity = identity_in(state_->control(index));
+  return identity.pid_namespace == state_->own.pid_namespace ? identity.pid : 0;
 }
 
 bool NodeSegment::has_seen_all() const {
   for (std::uint32_t index = 0; index < slot_count(); ++index) {
-    const auto life = state_->control(index).state.load(std::memory_order_relaxed);
-    if (life == value(SlotState::free) || life == value(SlotState::attaching)) return false;
+    const auto slot_state = state_->control(index).state.load(std::memory_order_relaxed);
+    if (slot_state == value(SlotState::free) || slot_state == value(SlotState::attaching))
+      return false;
   }
   return true;
 }
@@ -297,13 +296,15 @@ double NodeSegment::processes_per_core() const {
   for (std::uint32_t index = 0; index < slot_count(); ++index) {
     const SlotControl& control = state_->control(index);
     // acquire: pairs with the releases in set_ready() and leave(), so that the cores are complete
-    const auto life = control.state.load(std::memory_order_acquire);
-    if (index != own_slot() && (life == value(SlotState::free) || life == value(SlotState::attaching))) {
+    const auto slot_state = control.state.load(std::memory_order_acquire);
+    if (index != own_slot() &&
+        (slot_state == value(SlotState::free) || slot_state == value(SlotState::attaching))) {
       demand.add_unknown();
       continue;
     }
     CoreSet cores;
-    for (std::size_t i = 0; i < cores.words.size(); ++i) cores.words[i] = control.cores[i].load(std::memory_order_relaxed);
+    for (std::size_t i = 0; i < cores.words.size(); ++i)
+      cores.words[i] = control.cores[i].load(std::memory_order_relaxed);
     demand.add(cores);
   }
   return demand.per_core();
@@ -314,33 +315,40 @@ std::optional<CoreSet> NodeSegment::first_cores(std::uint32_t index) const {
   // acquire: pairs with the release in claim_slot(), so that the cores are complete
   if (control.has_first_cores.load(std::memory_order_acquire) == 0) return std::nullopt;
   CoreSet cores;
-  for (std::size_t i = 0; i < cores.words.size(); ++i) cores.words[i] = control.first_cores[i].load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i < cores.words.size(); ++i)
+    cores.words[i] = control.first_cores[i].load(std::memory_order_relaxed);
   return cores;
 }
 
-FoundPlace NodeSegment::hardware_place() { return state_->found_place(0, state_->layout.hardware_offset, HardwareMap::kMostBytes); }
+NodeOnceStorage NodeSegment::hardware_storage() {
+  return state_->once_storage(0, state_->layout.hardware_offset, HardwareMap::kMaxBytes);
+}
 
-FoundPlace NodeSegment::node_map_place() { return state_->found_place(1, state_->layout.node_map_offset, state_->spec.node_map_bytes); }
+NodeOnceStorage NodeSegment::node_map_storage() {
+  return state_->once_storage(1, state_->layout.node_map_offset, state_->spec.node_map_bytes);
+}
 
 AddressTable NodeSegment::address_table() {
   const std::uint32_t processes = state_->spec.job_size;
-  auto* marks = reinterpret_cast<std::atomic<std::uint64_t>*>(state_->mapping.begin() + state_->layout.marks_offset);
-  auto* records = reinterpret_cast<AddressRecord*>(state_->mapping.begin() + state_->layout.addresses_offset);
-  return {std::span(marks, AddressTable::marks_for(processes)), std::span(records, AddressTable::chunks_for(processes) * AddressTable::kRecordsPerChunk),
+  auto* chunk_bitmap = reinterpret_cast<std::atomic<std::uint64_t>*>(
+      state_->mapping.begin() + state_->layout.chunk_bitmap_offset);
+  auto* records = reinterpret_cast<AddressRecord*>(state_->mapping.begin() +
+                                                   state_->layout.addresses_offset);
+  return {std::span(chunk_bitmap, AddressTable::chunk_bitmap_words(processes)),
+          std::span(records, AddressTable::chunks_for(processes) * AddressTable::kRecordsPerChunk),
           [this](std::byte* begin, std::size_t bytes) { return back(begin, bytes); }};
 }
 
 void NodeSegment::set_ready() {
   // release: pairs with the acquire in is_ready()
-  state_->control(state_->spec.own_slot).state.store(value(SlotState::ready), std::memory_order_release);
+  state_->control(state_->spec.own_slot)
+      .state.store(value(SlotState::ready), std::memory_order_release);
 }
 
 std::atomic<std::uint32_t>& NodeSegment::context_counter() {
   return state_->control(state_->spec.own_slot).context_counter;
 }
 
-std::uint32_t NodeSegment::incarnation() const {
-  return state_->incarnation;
-}
+std::uint32_t NodeSegment::slot_generation() const { return state_->generation; }
 
 }  // namespace shim::bootstrap

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The shared memory of one node and one job: made by whoever comes first, without a collective, gone with the last.
+// NodeSegment is the shared memory of one job on one node. The first process to attach creates it,
+// without a collective call; the last process to leave removes it.
 #pragma once
 
 #include <atomic>
@@ -12,48 +13,57 @@
 #include "shim/base/shared_area.hpp"
 #include "shim/bootstrap/address_table.hpp"
 #include "shim/bootstrap/core_set.hpp"
-#include "shim/bootstrap/found_once.hpp"
+#include "shim/bootstrap/node_once.hpp"
 
 namespace shim::bootstrap {
 
-inline constexpr std::uint32_t kMaxLanes = 8;
+inline constexpr std::uint32_t kMaxVcis = 8;
 
-/// What all processes of the node must agree on before they attach; a segment with another layout is refused.
+/// Parameters of a segment. All processes of the node must pass equal values, except for their own
+/// slot, rank and cores; attach() rejects a segment with another layout.
 struct SegmentSpec {
-  std::string job;          ///< Job::world_name; part of the file's name, and compared in full inside
-  std::uint32_t node = 0;   ///< so that simulated nodes that share a /dev/shm stay apart
+  std::string job;          ///< Job::world_name; part of the file's name, and compared in full
+  std::uint32_t node = 0;   ///< separates simulated nodes that share one /dev/shm
   std::uint32_t slots = 1;  ///< processes of the job on this node
   std::uint32_t own_slot = 0;
   std::uint32_t world_rank = 0;
-  std::uint32_t job_size = 0;  ///< how many records the address table has; 0 where the job has no other nodes
-  std::size_t node_map_bytes = 0;  ///< at most; backed with memory only when used
-  std::size_t slot_bytes = 0;   ///< per-process memory for the transport
-  std::size_t store_bytes = 0;  ///< likewise; backed with memory only when used
-  std::size_t pair_bytes = 0;  ///< per ordered pair; backed with memory only when used
-  std::size_t depot_bytes = 0;  ///< per process; backed with memory only when used
-  std::uint32_t lanes = 1;     ///< how often there are slots, pair blocks and depots; those after the first are backed only when used
+  /// number of records of the address table; 0 if the job has one node
+  std::uint32_t job_size = 0;
+  std::size_t node_map_bytes = 0;  ///< limit; backed with memory only when used
+  // Areas for the transport; base::SharedArea explains them. All except the slots of the first VCI
+  // are backed with memory only when used.
+  std::size_t slot_bytes = 0;       ///< of the slot of each process
+  std::size_t store_bytes = 0;      ///< of the store of each process, e.g. ShmCollSegments
+  std::size_t pair_bytes = 0;       ///< of the pair block of each ordered pair of processes
+  std::size_t cell_pool_bytes = 0;  ///< of the cell pool of each process, for long packets
+  /// number of VCIs; each has its own slots, pair blocks and cell pools
+  std::uint32_t vcis = 1;
   std::string directory = "/dev/shm";
-  CoreSet cores;            ///< that this process may run on
-  std::optional<std::uint32_t> numa_node;  ///< on which what this process reads is to be; where nothing is said, near its writers
+  CoreSet cores;  ///< cores that this process may run on
+  /// NUMA node on which writers allocate the pair blocks that this process reads; if empty, each
+  /// writer's own
+  std::optional<std::uint32_t> numa_node;
 };
 
-/// Owner of the mapping. Destruction leaves the segment; the last one to leave removes the file.
+/// Owner of the mapping. The destructor leaves the segment; the last process to leave removes the
+/// file.
 ///
-/// Life of the file: every attached process holds a shared flock(2) on it. Whoever can take the lock exclusively knows
-/// that nobody living uses the file and may remove it: the last to leave does, and attach() does with every file of
-/// this user that a killed job left behind. The kernel gives the locks of a killed process back, so nothing depends on
-/// clean ends.
+/// Lifetime of the file: every attached process holds a shared flock(2) on it. A process that gets
+/// the exclusive lock knows that the file is unused and may remove it. The last process to leave
+/// does so, and attach() does so for all files of this user that killed jobs left behind. The
+/// kernel releases the locks of a killed process.
 class NodeSegment final : public base::SharedArea {
  public:
-  /// Local: waits for nobody, except for a process that is just removing the file, at most ready_timeout_s (0: without
-  /// end). Creates or joins, after removing what killed jobs of this user left in the directory. Errors: no_space
-  /// (names the directory, the bytes wanted, and what to do), no_mem (no room in the address space), access (not ours,
-  /// or not 0600), arg (a spec without sense), other (layout or job differs; the slot is taken by a process that
-  /// lives).
-  static base::Result<std::unique_ptr<NodeSegment>> attach(const SegmentSpec& spec, double ready_timeout_s);
+  /// Create or join the segment, after removing files of killed jobs of this user from the
+  /// directory. Local: waits only for a process that is removing the file, for at most
+  /// ready_timeout_s (0: without limit). Errors: no_space (names the directory, the bytes needed,
+  /// and a remedy), no_mem (address space exhausted), access (other owner, or mode other than
+  /// 0600), arg (invalid spec), other (layout or job differs; a running process holds the slot).
+  static base::Result<std::unique_ptr<NodeSegment>> attach(const SegmentSpec& spec,
+                                                           double ready_timeout_s);
   ~NodeSegment() override;
-  /// For a process that ends at once, without destructors: lets go of the file, but keeps the memory, which other threads
-  /// may be using, and says nothing to the others, who are to be ended as well and not to be told.
+  /// Leave the segment as the destructor does, for a process that ends without running destructors,
+  /// but keep the mapping, which other threads may use.
   void leave_at_once();
 
   std::uint32_t slot_count() const override;
@@ -62,8 +72,8 @@ class NodeSegment final : public base::SharedArea {
   std::size_t slot_bytes() const override;
   std::byte* store(std::uint32_t index) override;
   std::size_t store_bytes() const override;
-  std::byte* depot(std::uint32_t index) override;
-  std::size_t depot_bytes() const override;
+  std::byte* cell_pool(std::uint32_t index) override;
+  std::size_t cell_pool_bytes() const override;
   std::byte* pair(std::uint32_t from, std::uint32_t to) override;
   std::size_t pair_bytes() const override;
   base::Status back(std::byte* begin, std::size_t bytes) override;
@@ -76,25 +86,29 @@ class NodeSegment final : public base::SharedArea {
   double processes_per_core() const override;
   std::int32_t pid(std::uint32_t index) const override;
 
-  // --- further lanes (segment_lane.hpp), from 1 on
-  /// Backs the slots of a lane, all of them: whoever uses it may touch the others'. Errors: as back().
-  base::Status open_lane(std::uint32_t lane);
-  /// Is there room for the rings of this lane and of those before it, as far as can be told? Errors: no_space.
-  base::Status check_room_for_lane(std::uint32_t lane) const;
-  std::byte* slot_in(std::uint32_t lane, std::uint32_t index);
-  std::byte* pair_in(std::uint32_t lane, std::uint32_t from, std::uint32_t to);
-  std::byte* depot_in(std::uint32_t lane, std::uint32_t index);
-  base::Status back_pair_in(std::uint32_t lane, std::uint32_t index);
-  /// How many lanes, the first one included, this slot's processes have opened so far, those before this one included.
-  std::uint32_t lanes_in_use() const;
-  /// As many as are wanted where that does not take too much of the address space, else one. The same on all processes of a node.
-  static std::uint32_t lanes_that_fit(const SegmentSpec& spec, std::uint32_t wanted);
+  // --- further VCIs (segment_vci.hpp), from 1 on
+  /// Back all slots of a VCI with memory, because its users may access the slots of all processes.
+  /// Errors: as back().
+  base::Status open_vci(std::uint32_t vci);
+  /// Check that memory for the rings of this VCI and of all VCIs before it is free, as far as can
+  /// be known. Errors: no_space.
+  base::Status check_space_for_vci(std::uint32_t vci) const;
+  std::byte* slot_in(std::uint32_t vci, std::uint32_t index);
+  std::byte* pair_in(std::uint32_t vci, std::uint32_t from, std::uint32_t to);
+  std::byte* cell_pool_in(std::uint32_t vci, std::uint32_t index);
+  base::Status back_pair_in(std::uint32_t vci, std::uint32_t index);
+  /// Return the largest number of VCIs, including the first, that a process of this slot, present
+  /// or earlier, has opened.
+  std::uint32_t vcis_in_use() const;
+  /// Return `wanted`, or 1 if this many VCIs would take too much address space. Equal on all
+  /// processes of a node.
+  static std::uint32_t vcis_that_fit(const SegmentSpec& spec, std::uint32_t wanted);
 
-  /// Return the id of a process that has another segment of this job and node, because it has another folder of the same
-  /// name; nothing if none is seen. Looks at all processes.
+  /// Return the id of a process that has another segment of this job and node, because another file
+  /// system is mounted at its directory; nothing if none is found. Scans all processes.
   std::optional<std::int32_t> other_segment() const;
-  /// Has every process of the segment been here? Once it is so, it stays so, and so does processes_per_core but for those that begin anew
-  /// on other cores.
+  /// True if every process of the segment has attached at least once. Then processes_per_core()
+  /// stays constant, except for processes that re-initialize on other cores.
   bool has_seen_all() const;
   /// True if a process has completed attaching to this slot since the segment was made. It may have
   /// left since.
@@ -103,21 +117,23 @@ class NodeSegment final : public base::SharedArea {
   bool is_free(std::uint32_t index) const;
   /// True if a process was attached to this slot, and has left since.
   bool has_left(std::uint32_t index) const;
-  /// On which cores the first process of this slot could run when it attached; nothing as long as none has. Never changes.
+  /// Cores of the first process of this slot, recorded when it attached; nothing before. Never
+  /// changes.
   std::optional<CoreSet> first_cores(std::uint32_t index) const;
-  /// For NodeHardware; HardwareMap::kMostBytes.
-  FoundPlace hardware_place();
-  /// For the map of the nodes; SegmentSpec::node_map_bytes.
-  FoundPlace node_map_place();
-  /// Of the node; job_size records.
+  /// Storage for NodeHardware; HardwareMap::kMaxBytes.
+  NodeOnceStorage hardware_storage();
+  /// Storage for the node map; SegmentSpec::node_map_bytes.
+  NodeOnceStorage node_map_storage();
+  /// Address table of the node, with job_size records.
   AddressTable address_table();
-  /// Sets the own ready flag; from here on others may write to this process. Release: pairs with is_ready's acquire.
+  /// Set the ready flag of this process; peers may then write to its slot. Release: pairs with the
+  /// acquire in is_ready().
   void set_ready();
-  /// A counter that outlives this attachment as long as anybody keeps the segment, one per process: the next context
-  /// id. (A process that ends its last session and begins again must not reuse ids that late messages may carry.)
+  /// Next context id of this slot. The counter outlives this attachment while any process holds the
+  /// segment: a process that re-initializes must not reuse ids that late messages may carry.
   std::atomic<std::uint32_t>& context_counter();
-  /// How many times a process attached to this slot before, as long as anybody kept the segment; 0 for the first.
-  std::uint32_t incarnation() const;
+  /// Number of earlier attachments to this slot in the lifetime of the segment; 0 for the first.
+  std::uint32_t slot_generation() const;
 
  private:
   struct State;
@@ -125,7 +141,8 @@ class NodeSegment final : public base::SharedArea {
   std::unique_ptr<State> state_;
 };
 
-/// Removes all segment files of this user in the directory that nobody holds: what killed jobs left. Answers how many.
-int sweep_segments(const std::string& directory);
+/// Remove all unused segment files of this user from the directory, left by killed jobs. Return
+/// their number.
+int remove_unused_segments(const std::string& directory);
 
 }  // namespace shim::bootstrap

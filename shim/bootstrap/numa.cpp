@@ -26,8 +26,9 @@ void prefer_numa_node(std::byte* begin, std::size_t bytes, std::uint32_t node) {
   NodeMask mask{};
   if (node >= mask.size() * kBitsPerWord) return;
   mask[node / kBitsPerWord] = 1ul << (node % kBitsPerWord);
-  // the kernel reads one bit less than it is told that there are
-  ::syscall(SYS_mbind, begin, bytes, MPOL_PREFERRED, mask.data(), mask.size() * kBitsPerWord + 1, 0);
+  // the kernel reads one bit less than this count
+  ::syscall(SYS_mbind, begin, bytes, MPOL_PREFERRED, mask.data(), mask.size() * kBitsPerWord + 1,
+            0);
 }
 
 }  // namespace shim::bootstrap

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Near which cores memory is taken from, on machines where that makes a difference. One system call each: that needs no library.
+// Queries and sets the NUMA node of memory, with one system call each and no library.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,13 @@
 
 namespace shim::bootstrap {
 
-/// The NUMA node, as the kernel numbers them, on which the calling thread runs at this moment: for a process that is bound by its
-/// launcher, its own; for one that is not, a guess. Nothing where the kernel does not say. Local.
+/// Return the NUMA node (kernel numbering) of the core on which the calling thread runs now. It is
+/// a guess if the process is not bound. Nothing if the kernel does not report it. Local.
 std::optional<std::uint32_t> current_numa_node();
 
-/// Pages of this range that get memory from now on get it from that node, if it has any left, whoever touches them first (mbind(2),
-/// MPOL_PREFERRED; of memory that processes share, for all of them). A wish: a kernel that does not grant it, because it knows no such
-/// node or is not allowed to, is not complained about. `begin` lies on a page border.
+/// Prefer this NUMA node for pages of the range that are allocated from now on, in any process that
+/// shares the memory (mbind(2), MPOL_PREFERRED). Ignores errors, for example of a kernel without
+/// this node or permission. `begin` is page-aligned.
 void prefer_numa_node(std::byte* begin, std::size_t bytes, std::uint32_t node);
 
 }  // namespace shim::bootstrap

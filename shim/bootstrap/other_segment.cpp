@@ -15,9 +15,13 @@ std::optional<std::int32_t> process_with_another_file(const std::string& path) {
   for (const std::string& name : base::names_in("/proc")) {
     const auto pid = to_number(name);
     if (!pid) continue;
-    // Follows the mounts of that process (proc(5), /proc/pid/root); refused for processes of other users.
-    if (::lstat(("/proc/" + name + "/root" + path).c_str(), &other) != 0 || other.st_uid != ::geteuid()) continue;
-    if (other.st_dev != own.st_dev || other.st_ino != own.st_ino) return static_cast<std::int32_t>(*pid);
+    // Uses the mounts of that process (proc(5), /proc/pid/root); fails for processes of other
+    // users.
+    if (::lstat(("/proc/" + name + "/root" + path).c_str(), &other) != 0 ||
+        other.st_uid != ::geteuid())
+      continue;
+    if (other.st_dev != own.st_dev || other.st_ino != own.st_ino)
+      return static_cast<std::int32_t>(*pid);
   }
   return std::nullopt;
 }

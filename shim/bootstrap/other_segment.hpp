@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Processes of one host that do not share a folder for shared memory, as when each is in a container of its own.
+// Detects processes of one host that do not share /dev/shm, for example in separate containers.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace shim::bootstrap {
 
-/// Return the id of a process of this user that has another file at this path, because another file system is mounted
-/// there for it; nothing if this process sees none. Looks at all processes in /proc: milliseconds.
+/// Return the id of a process of this user that has another file at this path because another file
+/// system is mounted there; nothing if none is found. Scans /proc, which takes milliseconds.
 std::optional<std::int32_t> process_with_another_file(const std::string& path);
 
 }  // namespace shim::bootstrap

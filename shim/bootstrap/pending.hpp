@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Questions whose answer is known when they are asked.
+// Defines requests that are complete from the start, and requests that never complete.
 #pragma once
 
 #include <memory>
@@ -11,25 +11,25 @@
 namespace shim::bootstrap {
 
 template <typename T>
-class Answered final : public Pending<T> {
+class CompletedRequest final : public Pending<T> {
  public:
-  explicit Answered(T value) : value_(std::move(value)) {}
+  explicit CompletedRequest(T value) : value_(std::move(value)) {}
   base::Result<std::optional<T>> poll() override { return std::optional<T>(std::move(value_)); }
 
  private:
   T value_;
 };
 
-/// A question that nobody will ever answer: its asker's clock ends the wait.
+/// A request that never completes; the caller's deadline ends the wait.
 template <typename T>
-class Unanswered final : public Pending<T> {
+class NeverCompleted final : public Pending<T> {
  public:
   base::Result<std::optional<T>> poll() override { return std::optional<T>(); }
 };
 
 template <typename T>
-std::unique_ptr<Pending<T>> answered(T value) {
-  return std::make_unique<Answered<T>>(std::move(value));
+std::unique_ptr<Pending<T>> completed(T value) {
+  return std::make_unique<CompletedRequest<T>>(std::move(value));
 }
 
 }  // namespace shim::bootstrap

@@ -8,40 +8,18 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "shim/base/descriptor.hpp"
+#include "shim/bootstrap/to_number.hpp"
 
 namespace shim::bootstrap {
 namespace {
 
-struct Stat {
-  char state = '?';
-  std::uint64_t start_time = 0;
-};
-
-/// Field 2 is the program's name in parentheses and may hold spaces and parentheses itself, so counting starts at the
-/// last one.
-std::optional<Stat> parse(std::string_view line) {
-  auto end_of_name = line.rfind(')');
-  if (end_of_name == std::string_view::npos || end_of_name + 2 >= line.size()) return std::nullopt;
-  line.remove_prefix(end_of_name + 2);
-  Stat stat{line.front(), 0};
-  for (int field = 3; field < 22; ++field) {
-    auto space = line.find(' ');
-    if (space == std::string_view::npos) return std::nullopt;
-    line.remove_prefix(space + 1);
-  }
-  auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), stat.start_time);
-  if (error != std::errc()) return std::nullopt;
-  return stat;
-}
-
-/// Nothing where it cannot be read; errno says why.
-std::optional<Stat> read_stat(std::int32_t pid) {
+/// Return the stat of a process; nothing with errno if it cannot be read.
+std::optional<ProcessStat> read_stat(std::int32_t pid) {
   std::string path = "/proc/" + std::to_string(pid) + "/stat";
   int file = base::above_standard_streams(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file < 0) return std::nullopt;
@@ -51,27 +29,51 @@ std::optional<Stat> read_stat(std::int32_t pid) {
   ::close(file);
   errno = reason;
   if (length <= 0) return std::nullopt;
-  return parse({line.data(), static_cast<std::size_t>(length)});
+  return parse_stat({line.data(), static_cast<std::size_t>(length)});
 }
 
 }  // namespace
 
-ProcessMark own_mark() {
-  ProcessMark mark;
-  mark.pid = ::getpid();
-  if (auto stat = read_stat(mark.pid)) mark.start_time = stat->start_time;
+ProcessIdentity own_identity() {
+  ProcessIdentity identity;
+  identity.pid = ::getpid();
+  if (auto stat = read_stat(identity.pid)) identity.start_time = stat->start_time;
   struct stat file;
-  if (::stat("/proc/self/ns/pid", &file) == 0) mark.pid_namespace = file.st_ino;
-  return mark;
+  if (::stat("/proc/self/ns/pid", &file) == 0) identity.pid_namespace = file.st_ino;
+  return identity;
 }
 
-bool is_running(const ProcessMark& process, const ProcessMark& own) {
-  if (process.pid_namespace != own.pid_namespace || process.start_time == 0 || process.pid <= 0) return true;
+std::optional<ProcessStat> parse_stat(std::string_view text) {
+  const auto begin = text.find('('), end = text.rfind(')');
+  if (begin == std::string_view::npos || end == std::string_view::npos || end + 2 >= text.size())
+    return std::nullopt;
+  ProcessStat stat{.name = std::string(text.substr(begin + 1, end - begin - 1))};
+  std::string_view rest = text.substr(end + 2);
+  stat.state = take_word(rest).front();
+  const auto parent = number_in<std::int32_t>(take_word(rest));
+  for (int field = 5; field < 14; ++field) take_word(rest);
+  const auto user_time = number_in<std::uint64_t>(take_word(rest)),
+             system_time = number_in<std::uint64_t>(take_word(rest));
+  for (int field = 16; field < 20; ++field) take_word(rest);
+  const auto threads = number_in<std::uint64_t>(take_word(rest));
+  take_word(rest);
+  const auto start_time = number_in<std::uint64_t>(take_word(rest));
+  if (!parent || !user_time || !system_time || !threads || !start_time) return std::nullopt;
+  stat.parent = *parent;
+  stat.used_time = *user_time + *system_time;
+  stat.threads = *threads;
+  stat.start_time = *start_time;
+  return stat;
+}
+
+bool is_running(const ProcessIdentity& process, const ProcessIdentity& own) {
+  if (process.pid_namespace != own.pid_namespace || process.start_time == 0 || process.pid <= 0)
+    return true;
   if (::kill(process.pid, 0) != 0 && errno == ESRCH) return false;
   errno = 0;
   auto stat = read_stat(process.pid);
   if (!stat) return errno != ENOENT && errno != ESRCH;
-  return stat->start_time == process.start_time && stat->state != 'Z' && stat->state != 'X';
+  return stat->start_time == process.start_time && !stat->has_ended();
 }
 
 }  // namespace shim::bootstrap

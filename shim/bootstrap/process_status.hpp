@@ -1,24 +1,45 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which process of the operating system is which, and does it still run? A process id alone does not say: ids are used
-// again.
+// Identifies processes beyond their reusable process ids, and checks whether they still run.
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
 
 namespace shim::bootstrap {
 
-/// What names a process uniquely on one kernel.
-struct ProcessMark {
+/// Unique identity of a process on one kernel.
+struct ProcessIdentity {
   std::uint64_t pid_namespace = 0;  ///< inode of /proc/self/ns/pid; 0: unknown
   std::uint64_t start_time = 0;     ///< clock ticks since boot (proc(5), stat field 22); 0: unknown
   std::int32_t pid = 0;             ///< in that namespace
 };
 
-/// The calling process.
-ProcessMark own_mark();
+/// Return the identity of the calling process.
+ProcessIdentity own_identity();
 
-/// Is that process still running, seen from a process with the mark `own`? A zombie is not. Where this cannot be told
-/// (another PID namespace, no access to /proc) the answer is true, because a wrong "dead" would end a healthy job.
-bool is_running(const ProcessMark& process, const ProcessMark& own);
+/// Fields of /proc/PID/stat (proc(5)).
+struct ProcessStat {
+  std::string name;
+  char state = '?';
+  std::int32_t parent = 0;
+  std::uint64_t used_time = 0;  ///< processor time, in clock ticks
+  std::uint64_t threads = 0;
+  std::uint64_t start_time = 0;  ///< clock ticks since boot
+
+  /// True if all threads have ended. A zombie with several threads still runs: only its main thread
+  /// has ended, or the kernel is still ending the others.
+  bool has_ended() const { return state == 'X' || (state == 'Z' && threads <= 1); }
+};
+
+/// Parse the text of /proc/PID/stat; return nothing if it is malformed. The name is in parentheses
+/// and may contain spaces and parentheses.
+std::optional<ProcessStat> parse_stat(std::string_view text);
+
+/// True if the process still runs, as seen by a process with the identity `own`. False for a
+/// zombie. True if unknown (another PID namespace, no access to /proc), because a wrong "dead"
+/// would abort a healthy job.
+bool is_running(const ProcessIdentity& process, const ProcessIdentity& own);
 
 }  // namespace shim::bootstrap

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The file behind a node segment: how it comes to be, who may hold it, and when it goes. Nothing here knows what is in
-// it.
-//
-//  - It is made without a name (O_TMPFILE), locked, sized and filled, and then linked to its name, which only one
-//  process can
-//    do. So a file with a name is always complete, and a maker that is killed leaves nothing behind.
-//  - Every user holds LOCK_SH on an open file description of its own. Who gets LOCK_EX knows that there is no user.
-//  - Between opening a file and locking it, the last user may have removed it: after locking, the name must still lead
-//  to it.
+// SegmentFile is the file behind a node segment: creation, locking and removal.
+// - Creation: the file is created unnamed (O_TMPFILE), locked, sized and initialized, then linked
+// to its name, which succeeds in one process only. A file with a name is therefore complete, and a
+// killed creator leaves none behind.
+// - Every user holds LOCK_SH on its own open file description. A process that gets LOCK_EX knows
+// that there is no user.
+// - The last user may remove a file between another process's open and lock; after locking, the
+// name must still refer to the locked file.
 #pragma once
 
 #include <cstddef>
@@ -22,55 +21,57 @@
 
 namespace shim::bootstrap {
 
-struct SegmentPlace {
+struct SegmentLocation {
   std::string directory;
   std::string name;
   std::string path() const { return directory + "/" + name; }
 };
 
 /// "intersession-<user id>-<16 hexadecimal digits of job and node>".
-SegmentPlace segment_place(const std::string& directory, std::string_view job, std::uint32_t node);
+SegmentLocation segment_location(const std::string& directory, std::string_view job,
+                                 std::uint32_t node);
 
 /// An open segment file with LOCK_SH held.
 class SegmentFile {
  public:
-  /// Local. Opens the file of that name if somebody uses it, else makes one of `total_bytes` that begins with `header`
-  /// and whose first `backed_bytes` have memory behind them. Errors: access, no_space, no_mem, other (the lock is not
-  /// to be had before the deadline).
-  static base::Result<SegmentFile> open(const SegmentPlace& place, std::span<const std::byte> header,
-                                        std::size_t backed_bytes, std::size_t total_bytes, base::Deadline deadline);
+  /// Open the file of this name if it is in use; otherwise create a file of `total_bytes` that
+  /// begins with `header` and has memory for its first `backed_bytes`. Local. Errors: access,
+  /// no_space, no_mem, other (no lock before the deadline).
+  static base::Result<SegmentFile> open(const SegmentLocation& location,
+                                        std::span<const std::byte> header, std::size_t backed_bytes,
+                                        std::size_t total_bytes, base::Deadline deadline);
 
   SegmentFile(SegmentFile&& other) noexcept;
   SegmentFile& operator=(SegmentFile&&) = delete;
-  /// Gives the lock back and removes the file if nobody else holds it. In a child made by fork(), which shares the lock
-  /// with its parent, it only closes.
+  /// Release the lock, and remove the file if no other process holds it. In a child of fork(),
+  /// which shares the parent's lock, only close the descriptor.
   ~SegmentFile();
 
-  /// What the destructor does, for a process that ends without: the memory stays mapped.
-  void give_back() const;
+  /// Do the destructor's work for a process that ends without destructors; the memory stays mapped.
+  void release() const;
 
-  const SegmentPlace& place() const { return place_; }
+  const SegmentLocation& location() const { return location_; }
   int descriptor() const { return descriptor_; }
-  /// Reserves memory for this range of the file. Errors: no_space, other.
+  /// Allocate memory for this range of the file. Errors: no_space, other.
   base::Status reserve(std::size_t offset, std::size_t bytes) const;
-  /// Could so many bytes of the file have memory behind them, those included that have? Who wants them may come too late all the same.
-  /// Errors: no_space, other.
-  base::Status check_room(std::size_t bytes) const;
-  /// Could so many bytes more have memory behind them? Errors: no_space, other.
+  /// Check that the file could have this many bytes of memory in total, including bytes already
+  /// allocated. A later allocation may fail nevertheless. Errors: no_space, other.
+  base::Status check_capacity(std::size_t bytes) const;
+  /// Check that this many further bytes of memory are free. Errors: no_space, other.
   base::Status check_free(std::size_t bytes) const;
-  /// Errors: other (shorter than asked for, or unreadable).
+  /// Read from the start of the file. Errors: other (file too short, or unreadable).
   base::Status read(std::span<std::byte> into) const;
-  /// Errors: other (not of this size).
+  /// Check the file's size. Errors: other (size differs).
   base::Status check_size(std::size_t bytes) const;
-  /// Holds byte `offset` for this open file description alone, until it is closed, in whatever way. Answers whether it
-  /// was free.
+  /// Lock byte `offset` for this open file description until it is closed. Return false if another
+  /// process holds the lock.
   bool claim(std::size_t offset) const;
 
  private:
-  SegmentFile(SegmentPlace place, int descriptor);
+  SegmentFile(SegmentLocation location, int descriptor);
   struct Attempts;
 
-  SegmentPlace place_;
+  SegmentLocation location_;
   int descriptor_;
   int owner_;  ///< process that opened it
 };

@@ -21,9 +21,9 @@ std::string host_name() {
 }
 
 std::string unique_world_name() {
-  ProcessMark mark = own_mark();
-  return "singleton-" + std::to_string(mark.pid) + "-" + std::to_string(mark.start_time) + "-" +
-         std::to_string(mark.pid_namespace);
+  ProcessIdentity identity = own_identity();
+  return "singleton-" + std::to_string(identity.pid) + "-" + std::to_string(identity.start_time) +
+         "-" + std::to_string(identity.pid_namespace);
 }
 
 class Singleton final : public Bootstrap {
@@ -37,51 +37,54 @@ class Singleton final : public Bootstrap {
   base::Result<std::vector<NamedSet>> named_sets() override { return std::vector<NamedSet>{}; }
 
   base::Status publish(std::string_view key, std::span<const std::byte> value) override {
-    publishes_.fetch_add(1, std::memory_order_relaxed);  // a statistic: pairs with nothing
+    publishes_.fetch_add(1, std::memory_order_relaxed);  // a statistic; pairs with nothing
     values_->put(0, key, value);
     return {};
   }
 
-  base::Result<std::unique_ptr<Pending<Bytes>>> lookup(std::uint32_t rank, std::string_view key) override {
+  base::Result<std::unique_ptr<Pending<Bytes>>> lookup(std::uint32_t rank,
+                                                       std::string_view key) override {
     SHIM_TRY(check_rank(rank, 1));
     lookups_.fetch_add(1, std::memory_order_relaxed);
-    return values_->ask(rank, key);
+    return values_->look_up(rank, key);
   }
 
-  base::Result<std::unique_ptr<Pending<Done>>> fence(std::span<const std::uint32_t> ranks) override {
+  base::Result<std::unique_ptr<Pending<Done>>> fence(
+      std::span<const std::uint32_t> ranks) override {
     SHIM_TRY(check_fence(ranks, job_));
     fences_.fetch_add(1, std::memory_order_relaxed);
-    return answered(Done{});
+    return completed(Done{});
   }
 
-  base::Status post(std::span<const std::byte> notice) override {
-    SHIM_TRY(check_notice(notice));
+  base::Status append_log(std::span<const std::byte> entry) override {
+    SHIM_TRY(check_log_entry(entry));
     std::lock_guard lock(mutex_);
-    notices_.push_back({0, static_cast<std::uint32_t>(notices_.size()), Bytes(notice.begin(), notice.end())});
+    entries_.push_back(
+        {0, static_cast<std::uint32_t>(entries_.size()), Bytes(entry.begin(), entry.end())});
     return {};
   }
-  base::Result<std::vector<Notice>> notices() override {
+  base::Result<std::vector<LogEntry>> read_log() override {
     std::lock_guard lock(mutex_);
-    return notices_;
+    return entries_;
   }
 
-  void abort(int, std::string_view) override {}  // nobody to tell; the caller ends the process
+  void abort(int, std::string_view) override {}  // there are no peers; the caller ends the process
 
-  Counts counts() const override { return {0, publishes_.load(), lookups_.load(), 0, fences_.load()}; }
+  Counts counts() const override {
+    return {0, publishes_.load(), lookups_.load(), 0, fences_.load()};
+  }
 
  private:
   const Job job_;
   const NodeMap node_map_;
   const std::shared_ptr<ValueStore> values_ = std::make_shared<ValueStore>();
-  std::mutex mutex_;  ///< guards the next
-  std::vector<Notice> notices_;
+  std::mutex mutex_;  ///< guards entries_
+  std::vector<LogEntry> entries_;
   std::atomic<std::uint64_t> publishes_{0}, lookups_{0}, fences_{0};
 };
 
 }  // namespace
 
-std::unique_ptr<Bootstrap> open_singleton() {
-  return std::make_unique<Singleton>();
-}
+std::unique_ptr<Bootstrap> open_singleton() { return std::make_unique<Singleton>(); }
 
 }  // namespace shim::bootstrap

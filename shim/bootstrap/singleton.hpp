@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// No launcher: a world of one process.
+// Opens a Bootstrap without a launcher: a world of one process.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace shim::bootstrap {
 
-/// A world of one, with a name that no other process on this machine has. Local; cannot fail.
+/// Return a world of one process, with a name that is unique on this machine. Local; cannot fail.
 std::unique_ptr<Bootstrap> open_singleton();
 
 }  // namespace shim::bootstrap

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Published values in this process's own memory, for the backends without a launcher behind them.
+// ValueStore holds published values in this process's memory, for backends without a launcher.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,10 @@
 
 namespace shim::bootstrap {
 
-/// Thread-safe. Questions keep the store alive.
+/// Thread-safe. Pending look-ups keep the store alive.
 class ValueStore : public std::enable_shared_from_this<ValueStore> {
  public:
-  /// A later value of the same key replaces the earlier one.
+  /// Store a value, replacing an earlier value of this key.
   void put(std::uint32_t rank, std::string_view key, std::span<const std::byte> value) {
     std::lock_guard lock(mutex_);
     values_[{rank, std::string(key)}] = Bytes(value.begin(), value.end());
@@ -33,15 +33,15 @@ class ValueStore : public std::enable_shared_from_this<ValueStore> {
     return found == values_.end() ? std::nullopt : std::optional(found->second);
   }
 
-  /// Answered once the value is there.
-  std::unique_ptr<Pending<Bytes>> ask(std::uint32_t rank, std::string_view key) {
-    return std::make_unique<Question>(shared_from_this(), rank, std::string(key));
+  /// Return a request that completes once the value is stored.
+  std::unique_ptr<Pending<Bytes>> look_up(std::uint32_t rank, std::string_view key) {
+    return std::make_unique<StoreLookup>(shared_from_this(), rank, std::string(key));
   }
 
  private:
-  class Question final : public Pending<Bytes> {
+  class StoreLookup final : public Pending<Bytes> {
    public:
-    Question(std::shared_ptr<const ValueStore> store, std::uint32_t rank, std::string key)
+    StoreLookup(std::shared_ptr<const ValueStore> store, std::uint32_t rank, std::string key)
         : store_(std::move(store)), rank_(rank), key_(std::move(key)) {}
     base::Result<std::optional<Bytes>> poll() override { return store_->get(rank_, key_); }
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The table: which algorithm runs when. Rows are tried from the top. Those that are called measured are for processes of one node that
-// may read each other's memory, all at the same time, those that are called copied for such as may not; bench/algorithms writes both.
-// More readers than 16 would wait for each other at the kernel's lock on the memory they read (Chakraborty et al., "Contention-Aware
-// Kernel-Assisted MPI Collectives", 2017). The others are for all that it does not measure.
+// The algorithm table: the first row that is possible and good is selected.
+// bench/algorithms writes the rows between the marks: "measured" for processes of one node that may
+// read each other's memory (Sharing::memory); "measured where all is copied" for processes that may
+// not (Sharing::segment). These rows are for up to 16 processes; more readers would contend for the
+// kernel's lock on the memory that they read (Chakraborty et al., "Contention-Aware Kernel-Assisted
+// MPI Collectives", 2017). The other rows are for cases that bench/algorithms does not measure.
+//
+// A row's name is its function's name without the operation; text after a comma explains the row.
 #include "shim/coll/algorithms.hpp"
 
 namespace shim::coll {
@@ -10,17 +14,26 @@ namespace {
 
 constexpr std::uint64_t kKi = 1024, kAll = UINT64_MAX;
 
-// over several nodes: what is short crosses between two of them once, not once for each process
-constexpr When over_nodes(std::uint64_t max_bytes) { return {.max_bytes = max_bytes, .needs_nodes = true}; }
-constexpr When over_nodes_in_order(std::uint64_t max_bytes) { return {.max_bytes = max_bytes, .needs_nodes_in_order = true}; }
-constexpr When over_nodes_if_it_commutes(std::uint64_t max_bytes) { return {.max_bytes = max_bytes, .needs_commutative = true, .needs_nodes = true}; }
+// several nodes, up to a length: short data is sent between two nodes once, not once per process
+constexpr When over_nodes(std::uint64_t max_bytes) {
+  return {.max_bytes = max_bytes, .needs_nodes = true};
+}
+constexpr When over_nodes_in_order(std::uint64_t max_bytes) {
+  return {.max_bytes = max_bytes, .needs_nodes_in_order = true};
+}
+constexpr When over_nodes_if_it_commutes(std::uint64_t max_bytes) {
+  return {.max_bytes = max_bytes, .needs_commutative = true, .needs_nodes = true};
+}
 
-constexpr Row<Barrier> kBarrier[] = {
+// Each row is one line, as bench/algorithms writes it.
+// clang-format off
+constexpr AlgorithmRow<Barrier> kBarrier[] = {
     {"by nodes", barrier_by_nodes, over_nodes(0)},
     {"dissemination", barrier_dissemination, {}},
 };
-// a chain costs least work, which counts where processes outnumber cores; with many processes its length costs more
-constexpr Row<Bcast> kBcast[] = {
+// a chain needs the least work, which matters if processes outnumber cores; with many processes its
+// length costs more
+constexpr AlgorithmRow<Bcast> kBcast[] = {
     {"by nodes", bcast_by_nodes, over_nodes(kAll)},
     // measured: bcast
     {"binomial, measured", bcast_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 2, .wants = Sharing::memory}},
@@ -38,29 +51,29 @@ constexpr Row<Bcast> kBcast[] = {
     {"linear, measured", bcast_linear, {.min_bytes = 8 * kKi, .min_size = 7, .max_size = 16, .wants = Sharing::memory}},
     // end of what is measured
     // measured where all is copied: bcast
-    {"linear, copied", bcast_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants = Sharing::boards}},
-    {"binomial, copied", bcast_binomial, {.min_bytes = 2 * kKi, .min_size = 2, .max_size = 2, .wants = Sharing::boards}},
-    {"binomial, copied", bcast_binomial, {.min_bytes = 512, .max_bytes = 128 * kKi - 1, .min_size = 3, .max_size = 3, .wants = Sharing::boards}},
-    {"chain, copied", bcast_chain, {.min_bytes = 128 * kKi, .min_size = 3, .max_size = 3, .wants = Sharing::boards}},
-    {"linear, copied", bcast_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::boards}},
-    {"binomial, copied", bcast_binomial, {.min_bytes = 2 * kKi, .max_bytes = 8 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::boards}},
-    {"linear, copied", bcast_linear, {.min_bytes = 8 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::boards}},
-    {"chain, copied", bcast_chain, {.min_bytes = 2048 * kKi, .min_size = 4, .max_size = 6, .wants = Sharing::boards}},
-    {"linear, copied", bcast_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 7, .max_size = 12, .wants = Sharing::boards}},
-    {"binomial, copied", bcast_binomial, {.min_bytes = 2 * kKi, .max_bytes = 8 * kKi - 1, .min_size = 7, .max_size = 12, .wants = Sharing::boards}},
-    {"linear, copied", bcast_linear, {.min_bytes = 8 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 7, .max_size = 12, .wants = Sharing::boards}},
-    {"binomial, copied", bcast_binomial, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 7, .max_size = 12, .wants = Sharing::boards}},
-    {"chain, copied", bcast_chain, {.min_bytes = 512 * kKi, .min_size = 7, .max_size = 12, .wants = Sharing::boards}},
-    {"linear, copied", bcast_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::boards}},
-    {"binomial, copied", bcast_binomial, {.min_bytes = 2 * kKi, .max_bytes = 8 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::boards}},
-    {"linear, copied", bcast_linear, {.min_bytes = 8 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::boards}},
-    {"chain, copied", bcast_chain, {.min_bytes = 2048 * kKi, .min_size = 13, .max_size = 16, .wants = Sharing::boards}},
+    {"linear, copied", bcast_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants = Sharing::segment}},
+    {"binomial, copied", bcast_binomial, {.min_bytes = 2 * kKi, .min_size = 2, .max_size = 2, .wants = Sharing::segment}},
+    {"binomial, copied", bcast_binomial, {.min_bytes = 512, .max_bytes = 128 * kKi - 1, .min_size = 3, .max_size = 3, .wants = Sharing::segment}},
+    {"chain, copied", bcast_chain, {.min_bytes = 128 * kKi, .min_size = 3, .max_size = 3, .wants = Sharing::segment}},
+    {"linear, copied", bcast_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::segment}},
+    {"binomial, copied", bcast_binomial, {.min_bytes = 2 * kKi, .max_bytes = 8 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::segment}},
+    {"linear, copied", bcast_linear, {.min_bytes = 8 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::segment}},
+    {"chain, copied", bcast_chain, {.min_bytes = 2048 * kKi, .min_size = 4, .max_size = 6, .wants = Sharing::segment}},
+    {"linear, copied", bcast_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 7, .max_size = 12, .wants = Sharing::segment}},
+    {"binomial, copied", bcast_binomial, {.min_bytes = 2 * kKi, .max_bytes = 8 * kKi - 1, .min_size = 7, .max_size = 12, .wants = Sharing::segment}},
+    {"linear, copied", bcast_linear, {.min_bytes = 8 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 7, .max_size = 12, .wants = Sharing::segment}},
+    {"binomial, copied", bcast_binomial, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 7, .max_size = 12, .wants = Sharing::segment}},
+    {"chain, copied", bcast_chain, {.min_bytes = 512 * kKi, .min_size = 7, .max_size = 12, .wants = Sharing::segment}},
+    {"linear, copied", bcast_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::segment}},
+    {"binomial, copied", bcast_binomial, {.min_bytes = 2 * kKi, .max_bytes = 8 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::segment}},
+    {"linear, copied", bcast_linear, {.min_bytes = 8 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::segment}},
+    {"chain, copied", bcast_chain, {.min_bytes = 2048 * kKi, .min_size = 13, .max_size = 16, .wants = Sharing::segment}},
     // end of what is measured
     {"chain", bcast_chain, {.min_bytes = 256 * kKi, .min_size = 3, .max_size = 16}},
     {"scatter_ring", bcast_scatter_ring, {.min_bytes = 256 * kKi, .min_size = 4}},
     {"binomial", bcast_binomial, {}},
 };
-constexpr Row<Reduce> kReduce[] = {
+constexpr AlgorithmRow<Reduce> kReduce[] = {
     {"by nodes", reduce_by_nodes, over_nodes_if_it_commutes(kAll)},
     {"by nodes, in order", reduce_by_nodes, over_nodes_in_order(kAll)},
     // measured: reduce
@@ -76,24 +89,24 @@ constexpr Row<Reduce> kReduce[] = {
     {"chain, measured", reduce_chain, {.min_bytes = 2048 * kKi, .min_size = 13, .max_size = 16, .needs_commutative = true, .wants = Sharing::memory}},
     // end of what is measured
     // measured where all is copied: reduce
-    {"binomial, copied", reduce_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 2, .wants = Sharing::boards}},
-    {"chain, copied", reduce_chain, {.min_bytes = 8 * kKi, .min_size = 2, .max_size = 2, .needs_commutative = true, .wants = Sharing::boards}},
-    {"binomial, copied", reduce_binomial, {.min_bytes = 512, .max_bytes = 2048 * kKi - 1, .min_size = 3, .max_size = 3, .wants = Sharing::boards}},
-    {"chain, copied", reduce_chain, {.min_bytes = 2048 * kKi, .min_size = 3, .max_size = 3, .needs_commutative = true, .wants = Sharing::boards}},
-    {"binomial, copied", reduce_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 4, .max_size = 12, .wants = Sharing::boards}},
-    {"rabenseifner, copied", reduce_rabenseifner, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 12, .wants = Sharing::boards}},
-    {"binomial, copied", reduce_binomial, {.min_bytes = 32 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 4, .max_size = 12, .wants = Sharing::boards}},
-    {"chain, copied", reduce_chain, {.min_bytes = 2048 * kKi, .min_size = 4, .max_size = 12, .needs_commutative = true, .wants = Sharing::boards}},
-    {"binomial, copied", reduce_binomial, {.min_bytes = 512, .max_bytes = 2048 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::boards}},
-    {"chain, copied", reduce_chain, {.min_bytes = 2048 * kKi, .min_size = 13, .max_size = 16, .needs_commutative = true, .wants = Sharing::boards}},
+    {"binomial, copied", reduce_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 2, .wants = Sharing::segment}},
+    {"chain, copied", reduce_chain, {.min_bytes = 8 * kKi, .min_size = 2, .max_size = 2, .needs_commutative = true, .wants = Sharing::segment}},
+    {"binomial, copied", reduce_binomial, {.min_bytes = 512, .max_bytes = 2048 * kKi - 1, .min_size = 3, .max_size = 3, .wants = Sharing::segment}},
+    {"chain, copied", reduce_chain, {.min_bytes = 2048 * kKi, .min_size = 3, .max_size = 3, .needs_commutative = true, .wants = Sharing::segment}},
+    {"binomial, copied", reduce_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 4, .max_size = 12, .wants = Sharing::segment}},
+    {"rabenseifner, copied", reduce_rabenseifner, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 12, .wants = Sharing::segment}},
+    {"binomial, copied", reduce_binomial, {.min_bytes = 32 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 4, .max_size = 12, .wants = Sharing::segment}},
+    {"chain, copied", reduce_chain, {.min_bytes = 2048 * kKi, .min_size = 4, .max_size = 12, .needs_commutative = true, .wants = Sharing::segment}},
+    {"binomial, copied", reduce_binomial, {.min_bytes = 512, .max_bytes = 2048 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::segment}},
+    {"chain, copied", reduce_chain, {.min_bytes = 2048 * kKi, .min_size = 13, .max_size = 16, .needs_commutative = true, .wants = Sharing::segment}},
     // end of what is measured
-    // few steps: each is a wait, and where processes outnumber cores those of a chain are many
+    // few steps, because each has a wait; if processes outnumber cores, a chain waits too often
     {"binomial, of few", reduce_binomial, {.max_bytes = 1024 * kKi, .max_size = 8}},
     {"chain", reduce_chain, {.min_bytes = 128 * kKi, .max_size = 16, .needs_commutative = true}},
     {"rabenseifner", reduce_rabenseifner, {.min_bytes = 128 * kKi, .min_size = 4}},
     {"binomial", reduce_binomial, {}},
 };
-constexpr Row<Allreduce> kAllreduce[] = {
+constexpr AlgorithmRow<Allreduce> kAllreduce[] = {
     {"by nodes", allreduce_by_nodes, over_nodes_if_it_commutes(kAll)},
     {"by nodes, in order", allreduce_by_nodes, over_nodes_in_order(kAll)},
     // measured: allreduce
@@ -112,30 +125,31 @@ constexpr Row<Allreduce> kAllreduce[] = {
     {"by parts, measured", allreduce_by_parts, {.min_bytes = 512 * kKi, .min_size = 13, .max_size = 16, .wants = Sharing::memory}},
     // end of what is measured
     // measured where all is copied: allreduce
-    {"recursive_doubling, copied", allreduce_recursive_doubling, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 6, .wants = Sharing::boards}},
-    {"by parts, copied", allreduce_by_parts, {.min_bytes = 8 * kKi, .min_size = 2, .max_size = 6, .wants = Sharing::boards}},
-    {"recursive_doubling, copied", allreduce_recursive_doubling, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 7, .max_size = 12, .wants = Sharing::boards}},
-    {"rabenseifner, copied", allreduce_rabenseifner, {.min_bytes = 8 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 7, .max_size = 12, .needs_power_of_two = true, .wants = Sharing::boards}},
-    {"by parts, copied", allreduce_by_parts, {.min_bytes = 8 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 7, .max_size = 12, .wants = Sharing::boards}},
-    {"by parts, copied", allreduce_by_parts, {.min_bytes = 128 * kKi, .min_size = 7, .max_size = 12, .wants = Sharing::boards}},
-    {"recursive_doubling, copied", allreduce_recursive_doubling, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::boards}},
-    {"rabenseifner, copied", allreduce_rabenseifner, {.min_bytes = 8 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants = Sharing::boards}},
-    {"recursive_doubling, copied", allreduce_recursive_doubling, {.min_bytes = 8 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::boards}},
-    {"rabenseifner, copied", allreduce_rabenseifner, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants = Sharing::boards}},
-    {"by parts, copied", allreduce_by_parts, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::boards}},
-    {"by parts, copied", allreduce_by_parts, {.min_bytes = 512 * kKi, .min_size = 13, .max_size = 16, .wants = Sharing::boards}},
+    {"recursive_doubling, copied", allreduce_recursive_doubling, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 6, .wants = Sharing::segment}},
+    {"by parts, copied", allreduce_by_parts, {.min_bytes = 8 * kKi, .min_size = 2, .max_size = 6, .wants = Sharing::segment}},
+    {"recursive_doubling, copied", allreduce_recursive_doubling, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 7, .max_size = 12, .wants = Sharing::segment}},
+    {"rabenseifner, copied", allreduce_rabenseifner, {.min_bytes = 8 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 7, .max_size = 12, .needs_power_of_two = true, .wants = Sharing::segment}},
+    {"by parts, copied", allreduce_by_parts, {.min_bytes = 8 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 7, .max_size = 12, .wants = Sharing::segment}},
+    {"by parts, copied", allreduce_by_parts, {.min_bytes = 128 * kKi, .min_size = 7, .max_size = 12, .wants = Sharing::segment}},
+    {"recursive_doubling, copied", allreduce_recursive_doubling, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::segment}},
+    {"rabenseifner, copied", allreduce_rabenseifner, {.min_bytes = 8 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants = Sharing::segment}},
+    {"recursive_doubling, copied", allreduce_recursive_doubling, {.min_bytes = 8 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::segment}},
+    {"rabenseifner, copied", allreduce_rabenseifner, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants = Sharing::segment}},
+    {"by parts, copied", allreduce_by_parts, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::segment}},
+    {"by parts, copied", allreduce_by_parts, {.min_bytes = 512 * kKi, .min_size = 13, .max_size = 16, .wants = Sharing::segment}},
     // end of what is measured
-    // a power of two has no vectors to fold, so that halving beats the ring there
+    // on a power of two Rabenseifner's algorithm folds nothing, and is faster than the ring
     {"rabenseifner", allreduce_rabenseifner, {.min_bytes = 16 * kKi, .min_size = 4, .needs_power_of_two = true}},
     {"ring", allreduce_ring, {.min_bytes = 64 * kKi, .min_size = 3, .needs_commutative = true}},
     {"rabenseifner, folded", allreduce_rabenseifner, {.min_bytes = 64 * kKi, .min_size = 4}},
     {"recursive_doubling", allreduce_recursive_doubling, {}},
 };
-// what goes directly in blocking calls
-constexpr When kShort{.max_bytes = kMostBytes, .max_size = kMostProcesses},
-    kShortOfFew{.max_bytes = kMostBytes, .max_size = 8}, kShortOfMore{.max_bytes = kMostBytes, .min_size = 9, .max_size = kMostProcesses},
-    kShortOfTwo{.max_bytes = kMostBytes, .min_size = 2, .max_size = 2};
-constexpr Row<Gather> kGather[] = {
+// short data of direct collectives
+constexpr When kShort{.max_bytes = kMaxDirectBytes, .max_size = kMaxDirectProcesses},
+    kShortOfFew{.max_bytes = kMaxDirectBytes, .max_size = 8},
+    kShortOfMore{.max_bytes = kMaxDirectBytes, .min_size = 9, .max_size = kMaxDirectProcesses},
+    kShortOfTwo{.max_bytes = kMaxDirectBytes, .min_size = 2, .max_size = 2};
+constexpr AlgorithmRow<Gather> kGather[] = {
     {"by nodes", gather_by_nodes, over_nodes_in_order(8 * kKi)},
     // measured: gather
     {"binomial, measured", gather_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 3, .wants = Sharing::memory}},
@@ -143,15 +157,15 @@ constexpr Row<Gather> kGather[] = {
     {"linear, measured", gather_linear, {.min_bytes = 512, .min_size = 4, .max_size = 16, .wants = Sharing::memory}},
     // end of what is measured
     // measured where all is copied: gather
-    {"binomial, copied", gather_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 3, .wants = Sharing::boards}},
-    {"linear, copied", gather_linear, {.min_bytes = 8 * kKi, .min_size = 2, .max_size = 3, .wants = Sharing::boards}},
-    {"linear, copied", gather_linear, {.min_bytes = 512, .min_size = 4, .max_size = 16, .wants = Sharing::boards}},
+    {"binomial, copied", gather_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 3, .wants = Sharing::segment}},
+    {"linear, copied", gather_linear, {.min_bytes = 8 * kKi, .min_size = 2, .max_size = 3, .wants = Sharing::segment}},
+    {"linear, copied", gather_linear, {.min_bytes = 512, .min_size = 4, .max_size = 16, .wants = Sharing::segment}},
     // end of what is measured
     {"linear, short", gather_linear, kShortOfFew},
     {"linear", gather_linear, {.min_bytes = 8 * kKi}},
     {"binomial", gather_binomial, {}},
 };
-constexpr Row<Scatter> kScatter[] = {
+constexpr AlgorithmRow<Scatter> kScatter[] = {
     {"by nodes", scatter_by_nodes, over_nodes_in_order(8 * kKi)},
     // measured: scatter
     {"binomial, measured", scatter_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 3, .wants = Sharing::memory}},
@@ -161,18 +175,18 @@ constexpr Row<Scatter> kScatter[] = {
     {"linear, measured", scatter_linear, {.min_bytes = 512, .min_size = 7, .max_size = 16, .wants = Sharing::memory}},
     // end of what is measured
     // measured where all is copied: scatter
-    {"binomial, copied", scatter_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 3, .wants = Sharing::boards}},
-    {"linear, copied", scatter_linear, {.min_bytes = 8 * kKi, .min_size = 2, .max_size = 3, .wants = Sharing::boards}},
-    {"binomial, copied", scatter_binomial, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::boards}},
-    {"linear, copied", scatter_linear, {.min_bytes = 2 * kKi, .min_size = 4, .max_size = 6, .wants = Sharing::boards}},
-    {"linear, copied", scatter_linear, {.min_bytes = 512, .min_size = 7, .max_size = 16, .wants = Sharing::boards}},
+    {"binomial, copied", scatter_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 3, .wants = Sharing::segment}},
+    {"linear, copied", scatter_linear, {.min_bytes = 8 * kKi, .min_size = 2, .max_size = 3, .wants = Sharing::segment}},
+    {"binomial, copied", scatter_binomial, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::segment}},
+    {"linear, copied", scatter_linear, {.min_bytes = 2 * kKi, .min_size = 4, .max_size = 6, .wants = Sharing::segment}},
+    {"linear, copied", scatter_linear, {.min_bytes = 512, .min_size = 7, .max_size = 16, .wants = Sharing::segment}},
     // end of what is measured
     {"linear, short", scatter_linear, kShort},
     {"linear", scatter_linear, {.min_bytes = 8 * kKi}},
     {"binomial", scatter_binomial, {}},
 };
-constexpr When kShortOfAll{.max_bytes = 1 * kKi, .max_size = kMostProcesses};
-constexpr Row<Allgather> kAllgather[] = {
+constexpr When kShortOfAll{.max_bytes = 1 * kKi, .max_size = kMaxDirectProcesses};
+constexpr AlgorithmRow<Allgather> kAllgather[] = {
     {"by nodes", allgather_by_nodes, over_nodes_in_order(1024 * kKi)},
     // measured: allgather
     {"linear, measured", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants = Sharing::memory}},
@@ -196,36 +210,36 @@ constexpr Row<Allgather> kAllgather[] = {
     {"linear, measured", allgather_linear, {.min_bytes = 512 * kKi, .min_size = 13, .max_size = 16, .wants = Sharing::memory}},
     // end of what is measured
     // measured where all is copied: allgather
-    {"linear, copied", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants = Sharing::boards}},
-    {"recursive_doubling, copied", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 2, .max_size = 2, .needs_power_of_two = true, .wants = Sharing::boards}},
-    {"ring, copied", allgather_ring, {.min_bytes = 2048 * kKi, .min_size = 2, .max_size = 2, .wants = Sharing::boards}},
-    {"linear, copied", allgather_linear, {.min_bytes = 512, .max_bytes = 128 * kKi - 1, .min_size = 3, .max_size = 3, .wants = Sharing::boards}},
-    {"ring, copied", allgather_ring, {.min_bytes = 128 * kKi, .min_size = 3, .max_size = 3, .wants = Sharing::boards}},
-    {"linear, copied", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::boards}},
-    {"recursive_doubling, copied", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 6, .needs_power_of_two = true, .wants = Sharing::boards}},
-    {"linear, copied", allgather_linear, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::boards}},
-    {"linear, copied", allgather_linear, {.min_bytes = 32 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::boards}},
-    {"recursive_doubling, copied", allgather_recursive_doubling, {.min_bytes = 512 * kKi, .min_size = 4, .max_size = 6, .needs_power_of_two = true, .wants = Sharing::boards}},
-    {"linear, copied", allgather_linear, {.min_bytes = 512 * kKi, .min_size = 4, .max_size = 6, .wants = Sharing::boards}},
-    {"linear, copied", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 7, .max_size = 12, .wants = Sharing::boards}},
-    {"recursive_doubling, copied", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 7, .max_size = 12, .needs_power_of_two = true, .wants = Sharing::boards}},
-    {"linear, copied", allgather_linear, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 7, .max_size = 12, .wants = Sharing::boards}},
-    {"linear, copied", allgather_linear, {.min_bytes = 32 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 7, .max_size = 12, .wants = Sharing::boards}},
-    {"recursive_doubling, copied", allgather_recursive_doubling, {.min_bytes = 512 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 7, .max_size = 12, .needs_power_of_two = true, .wants = Sharing::boards}},
-    {"linear, copied", allgather_linear, {.min_bytes = 512 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 7, .max_size = 12, .wants = Sharing::boards}},
-    {"linear, copied", allgather_linear, {.min_bytes = 2048 * kKi, .min_size = 7, .max_size = 12, .wants = Sharing::boards}},
-    {"linear, copied", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::boards}},
-    {"recursive_doubling, copied", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants = Sharing::boards}},
-    {"linear, copied", allgather_linear, {.min_bytes = 2 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::boards}},
-    {"linear, copied", allgather_linear, {.min_bytes = 128 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::boards}},
-    {"ring, copied", allgather_ring, {.min_bytes = 2048 * kKi, .min_size = 13, .max_size = 16, .wants = Sharing::boards}},
+    {"linear, copied", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants = Sharing::segment}},
+    {"recursive_doubling, copied", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 2, .max_size = 2, .needs_power_of_two = true, .wants = Sharing::segment}},
+    {"ring, copied", allgather_ring, {.min_bytes = 2048 * kKi, .min_size = 2, .max_size = 2, .wants = Sharing::segment}},
+    {"linear, copied", allgather_linear, {.min_bytes = 512, .max_bytes = 128 * kKi - 1, .min_size = 3, .max_size = 3, .wants = Sharing::segment}},
+    {"ring, copied", allgather_ring, {.min_bytes = 128 * kKi, .min_size = 3, .max_size = 3, .wants = Sharing::segment}},
+    {"linear, copied", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::segment}},
+    {"recursive_doubling, copied", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 6, .needs_power_of_two = true, .wants = Sharing::segment}},
+    {"linear, copied", allgather_linear, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::segment}},
+    {"linear, copied", allgather_linear, {.min_bytes = 32 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::segment}},
+    {"recursive_doubling, copied", allgather_recursive_doubling, {.min_bytes = 512 * kKi, .min_size = 4, .max_size = 6, .needs_power_of_two = true, .wants = Sharing::segment}},
+    {"linear, copied", allgather_linear, {.min_bytes = 512 * kKi, .min_size = 4, .max_size = 6, .wants = Sharing::segment}},
+    {"linear, copied", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 7, .max_size = 12, .wants = Sharing::segment}},
+    {"recursive_doubling, copied", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 7, .max_size = 12, .needs_power_of_two = true, .wants = Sharing::segment}},
+    {"linear, copied", allgather_linear, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 7, .max_size = 12, .wants = Sharing::segment}},
+    {"linear, copied", allgather_linear, {.min_bytes = 32 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 7, .max_size = 12, .wants = Sharing::segment}},
+    {"recursive_doubling, copied", allgather_recursive_doubling, {.min_bytes = 512 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 7, .max_size = 12, .needs_power_of_two = true, .wants = Sharing::segment}},
+    {"linear, copied", allgather_linear, {.min_bytes = 512 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 7, .max_size = 12, .wants = Sharing::segment}},
+    {"linear, copied", allgather_linear, {.min_bytes = 2048 * kKi, .min_size = 7, .max_size = 12, .wants = Sharing::segment}},
+    {"linear, copied", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::segment}},
+    {"recursive_doubling, copied", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants = Sharing::segment}},
+    {"linear, copied", allgather_linear, {.min_bytes = 2 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::segment}},
+    {"linear, copied", allgather_linear, {.min_bytes = 128 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::segment}},
+    {"ring, copied", allgather_ring, {.min_bytes = 2048 * kKi, .min_size = 13, .max_size = 16, .wants = Sharing::segment}},
     // end of what is measured
     {"linear, short", allgather_linear, kShortOfAll},
     {"recursive_doubling", allgather_recursive_doubling, {.max_bytes = 2048 * kKi, .needs_power_of_two = true}},
     {"bruck", allgather_bruck, {.max_bytes = 64 * kKi}},
     {"ring", allgather_ring, {}},
 };
-constexpr Row<Allgatherv> kAllgatherv[] = {
+constexpr AlgorithmRow<Allgatherv> kAllgatherv[] = {
     // measured: allgatherv
     {"linear, measured", allgatherv_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants = Sharing::memory}},
     {"ring, measured", allgatherv_ring, {.min_bytes = 2 * kKi, .min_size = 2, .max_size = 2, .wants = Sharing::memory}},
@@ -237,25 +251,25 @@ constexpr Row<Allgatherv> kAllgatherv[] = {
     {"linear, measured", allgatherv_linear, {.min_bytes = 512 * kKi, .min_size = 13, .max_size = 16, .wants = Sharing::memory}},
     // end of what is measured
     // measured where all is copied: allgatherv
-    {"linear, copied", allgatherv_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants = Sharing::boards}},
-    {"ring, copied", allgatherv_ring, {.min_bytes = 2 * kKi, .min_size = 2, .max_size = 2, .wants = Sharing::boards}},
-    {"linear, copied", allgatherv_linear, {.min_bytes = 512, .max_bytes = 512 * kKi - 1, .min_size = 3, .max_size = 3, .wants = Sharing::boards}},
-    {"ring, copied", allgatherv_ring, {.min_bytes = 512 * kKi, .min_size = 3, .max_size = 3, .wants = Sharing::boards}},
-    {"linear, copied", allgatherv_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::boards}},
-    {"bruck, copied", allgatherv_bruck, {.min_bytes = 2 * kKi, .max_bytes = 8 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::boards}},
-    {"linear, copied", allgatherv_linear, {.min_bytes = 8 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::boards}},
-    {"ring, copied", allgatherv_ring, {.min_bytes = 2048 * kKi, .min_size = 4, .max_size = 6, .wants = Sharing::boards}},
-    {"linear, copied", allgatherv_linear, {.min_bytes = 512, .min_size = 7, .max_size = 12, .wants = Sharing::boards}},
-    {"linear, copied", allgatherv_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::boards}},
-    {"bruck, copied", allgatherv_bruck, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::boards}},
-    {"linear, copied", allgatherv_linear, {.min_bytes = 32 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::boards}},
-    {"ring, copied", allgatherv_ring, {.min_bytes = 2048 * kKi, .min_size = 13, .max_size = 16, .wants = Sharing::boards}},
+    {"linear, copied", allgatherv_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants = Sharing::segment}},
+    {"ring, copied", allgatherv_ring, {.min_bytes = 2 * kKi, .min_size = 2, .max_size = 2, .wants = Sharing::segment}},
+    {"linear, copied", allgatherv_linear, {.min_bytes = 512, .max_bytes = 512 * kKi - 1, .min_size = 3, .max_size = 3, .wants = Sharing::segment}},
+    {"ring, copied", allgatherv_ring, {.min_bytes = 512 * kKi, .min_size = 3, .max_size = 3, .wants = Sharing::segment}},
+    {"linear, copied", allgatherv_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::segment}},
+    {"bruck, copied", allgatherv_bruck, {.min_bytes = 2 * kKi, .max_bytes = 8 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::segment}},
+    {"linear, copied", allgatherv_linear, {.min_bytes = 8 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::segment}},
+    {"ring, copied", allgatherv_ring, {.min_bytes = 2048 * kKi, .min_size = 4, .max_size = 6, .wants = Sharing::segment}},
+    {"linear, copied", allgatherv_linear, {.min_bytes = 512, .min_size = 7, .max_size = 12, .wants = Sharing::segment}},
+    {"linear, copied", allgatherv_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::segment}},
+    {"bruck, copied", allgatherv_bruck, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::segment}},
+    {"linear, copied", allgatherv_linear, {.min_bytes = 32 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 13, .max_size = 16, .wants = Sharing::segment}},
+    {"ring, copied", allgatherv_ring, {.min_bytes = 2048 * kKi, .min_size = 13, .max_size = 16, .wants = Sharing::segment}},
     // end of what is measured
     {"linear, short", allgatherv_linear, kShortOfAll},
     {"bruck", allgatherv_bruck, {.max_bytes = 64 * kKi, .min_size = 3}},
     {"ring", allgatherv_ring, {}},
 };
-constexpr Row<Alltoall> kAlltoall[] = {
+constexpr AlgorithmRow<Alltoall> kAlltoall[] = {
     {"by nodes", alltoall_by_nodes, over_nodes_in_order(4 * kKi)},
     // measured: alltoall
     {"pairwise, measured", alltoall_pairwise, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants = Sharing::memory}},
@@ -266,17 +280,17 @@ constexpr Row<Alltoall> kAlltoall[] = {
     {"pairwise, measured", alltoall_pairwise, {.min_bytes = 128 * kKi, .min_size = 13, .max_size = 16, .wants = Sharing::memory}},
     // end of what is measured
     // measured where all is copied: alltoall
-    {"linear, copied", alltoall_linear, {.min_bytes = 512, .max_bytes = 32 * kKi - 1, .min_size = 2, .max_size = 3, .wants = Sharing::boards}},
-    {"pairwise, copied", alltoall_pairwise, {.min_bytes = 32 * kKi, .min_size = 2, .max_size = 3, .wants = Sharing::boards}},
-    {"linear, copied", alltoall_linear, {.min_bytes = 512, .max_bytes = 512 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::boards}},
-    {"pairwise, copied", alltoall_pairwise, {.min_bytes = 512 * kKi, .min_size = 4, .max_size = 6, .wants = Sharing::boards}},
-    {"linear, copied", alltoall_linear, {.min_bytes = 512, .min_size = 7, .max_size = 16, .wants = Sharing::boards}},
+    {"linear, copied", alltoall_linear, {.min_bytes = 512, .max_bytes = 32 * kKi - 1, .min_size = 2, .max_size = 3, .wants = Sharing::segment}},
+    {"pairwise, copied", alltoall_pairwise, {.min_bytes = 32 * kKi, .min_size = 2, .max_size = 3, .wants = Sharing::segment}},
+    {"linear, copied", alltoall_linear, {.min_bytes = 512, .max_bytes = 512 * kKi - 1, .min_size = 4, .max_size = 6, .wants = Sharing::segment}},
+    {"pairwise, copied", alltoall_pairwise, {.min_bytes = 512 * kKi, .min_size = 4, .max_size = 6, .wants = Sharing::segment}},
+    {"linear, copied", alltoall_linear, {.min_bytes = 512, .min_size = 7, .max_size = 16, .wants = Sharing::segment}},
     // end of what is measured
     {"bruck", alltoall_bruck, {.max_bytes = 256, .min_size = 17}},
     {"linear", alltoall_linear, {.max_bytes = 32 * kKi}},
     {"pairwise", alltoall_pairwise, {}},
 };
-constexpr Row<ReduceScatter> kReduceScatter[] = {
+constexpr AlgorithmRow<ReduceScatter> kReduceScatter[] = {
     // measured: reduce_scatter
     {"pairwise, measured", reduce_scatter_pairwise, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants = Sharing::memory}},
     {"halving, measured", reduce_scatter_halving, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 2, .max_size = 2, .needs_commutative = true, .wants = Sharing::memory}},
@@ -293,40 +307,41 @@ constexpr Row<ReduceScatter> kReduceScatter[] = {
     {"pairwise, measured", reduce_scatter_pairwise, {.min_bytes = 512 * kKi, .min_size = 13, .max_size = 16, .wants = Sharing::memory}},
     // end of what is measured
     // measured where all is copied: reduce_scatter
-    {"halving, copied", reduce_scatter_halving, {.min_bytes = 512, .max_bytes = 128 * kKi - 1, .min_size = 2, .max_size = 2, .needs_commutative = true, .wants = Sharing::boards}},
-    {"pairwise, copied", reduce_scatter_pairwise, {.min_bytes = 128 * kKi, .min_size = 2, .max_size = 2, .wants = Sharing::boards}},
-    {"halving, copied", reduce_scatter_halving, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 3, .max_size = 3, .needs_commutative = true, .wants = Sharing::boards}},
-    {"pairwise, copied", reduce_scatter_pairwise, {.min_bytes = 8 * kKi, .min_size = 3, .max_size = 3, .wants = Sharing::boards}},
-    {"halving, copied", reduce_scatter_halving, {.min_bytes = 512, .max_bytes = 512 * kKi - 1, .min_size = 4, .max_size = 16, .needs_commutative = true, .wants = Sharing::boards}},
-    {"pairwise, copied", reduce_scatter_pairwise, {.min_bytes = 512 * kKi, .min_size = 4, .max_size = 16, .wants = Sharing::boards}},
+    {"halving, copied", reduce_scatter_halving, {.min_bytes = 512, .max_bytes = 128 * kKi - 1, .min_size = 2, .max_size = 2, .needs_commutative = true, .wants = Sharing::segment}},
+    {"pairwise, copied", reduce_scatter_pairwise, {.min_bytes = 128 * kKi, .min_size = 2, .max_size = 2, .wants = Sharing::segment}},
+    {"halving, copied", reduce_scatter_halving, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 3, .max_size = 3, .needs_commutative = true, .wants = Sharing::segment}},
+    {"pairwise, copied", reduce_scatter_pairwise, {.min_bytes = 8 * kKi, .min_size = 3, .max_size = 3, .wants = Sharing::segment}},
+    {"halving, copied", reduce_scatter_halving, {.min_bytes = 512, .max_bytes = 512 * kKi - 1, .min_size = 4, .max_size = 16, .needs_commutative = true, .wants = Sharing::segment}},
+    {"pairwise, copied", reduce_scatter_pairwise, {.min_bytes = 512 * kKi, .min_size = 4, .max_size = 16, .wants = Sharing::segment}},
     // end of what is measured
     {"halving", reduce_scatter_halving, {.max_bytes = 256 * kKi, .needs_commutative = true}},
     {"pairwise", reduce_scatter_pairwise, {}},
 };
-// the same, and by recursive doubling log2(size) times as much is sent
+// long data also takes the chain, because recursive doubling sends log2(size) times as much
 constexpr When kLongPrefix{.min_bytes = 32 * kKi}, kPrefixOfFew{.max_size = 16};
-constexpr Row<Scan> kScan[] = {
+constexpr AlgorithmRow<Scan> kScan[] = {
     // measured: scan
     {"chain, measured", scan_chain, {.min_bytes = 512, .min_size = 2, .max_size = 16, .wants = Sharing::memory}},
     // end of what is measured
     // measured where all is copied: scan
-    {"chain, copied", scan_chain, {.min_bytes = 512, .min_size = 2, .max_size = 16, .wants = Sharing::boards}},
+    {"chain, copied", scan_chain, {.min_bytes = 512, .min_size = 2, .max_size = 16, .wants = Sharing::segment}},
     // end of what is measured
     {"chain", scan_chain, kLongPrefix},
     {"chain, of few", scan_chain, kPrefixOfFew},
     {"recursive_doubling", scan_recursive_doubling, {}},
 };
-constexpr Row<Scan> kExscan[] = {
+constexpr AlgorithmRow<Scan> kExscan[] = {
     // measured: exscan
     {"chain, measured", exscan_chain, {.min_bytes = 512, .min_size = 2, .max_size = 16, .wants = Sharing::memory}},
     // end of what is measured
     // measured where all is copied: exscan
-    {"chain, copied", exscan_chain, {.min_bytes = 512, .min_size = 2, .max_size = 16, .wants = Sharing::boards}},
+    {"chain, copied", exscan_chain, {.min_bytes = 512, .min_size = 2, .max_size = 16, .wants = Sharing::segment}},
     // end of what is measured
     {"chain", exscan_chain, kLongPrefix},
     {"chain, of few", exscan_chain, kPrefixOfFew},
     {"recursive_doubling", exscan_recursive_doubling, {}},
 };
+// clang-format on
 
 constexpr When on_one_node(When when) {
   when.wants_one_node = true;
@@ -337,7 +352,9 @@ constexpr DirectWhen kDirect{
     .barrier = on_one_node(kShort),
     .bcast = on_one_node(kShort),
     .reduce = on_one_node(kShort),
-    .allreduce = on_one_node({.max_bytes = kMostBytes, .max_size = kMostProcesses, .needs_power_of_two = true}),
+    .allreduce = on_one_node({.max_bytes = kMaxDirectBytes,
+                              .max_size = kMaxDirectProcesses,
+                              .needs_power_of_two = true}),
     .reduce_scatter = kShortOfTwo,
     .gather = on_one_node(kShortOfFew),
     .gather_tree = on_one_node(kShortOfMore),
@@ -352,10 +369,12 @@ constexpr DirectWhen kDirect{
     .exscan = kShort,
 };
 
-constexpr BeltWhen kBelt{.bcast = {}, .reduce = {.max_size = 2}, .exchange = {.max_size = 2}};
+constexpr PipelineWhen kPipeline{
+    .bcast = {}, .reduce = {.max_size = 2}, .exchange = {.max_size = 2}};
 
-constexpr Table kTable{kBarrier, kBcast, kReduce, kAllreduce, kGather, kScatter, kAllgather, kAllgatherv, kAlltoall, kReduceScatter, kScan, kExscan,
-                       kDirect, kBelt};
+constexpr Table kTable{kBarrier, kBcast,     kReduce,     kAllreduce, kGather,
+                       kScatter, kAllgather, kAllgatherv, kAlltoall,  kReduceScatter,
+                       kScan,    kExscan,    kDirect,     kPipeline};
 
 }  // namespace
 

@@ -9,7 +9,7 @@
 namespace shim::coll {
 namespace {
 
-// What await_suspend answers: true suspends. A task that has failed is never resumed.
+// Return value of await_suspend: true suspends. A failed task is never resumed.
 bool must_stop(Execution& execution, base::Status status) {
   if (!status) execution.fail(std::move(status).error());
   return execution.has_failed();
@@ -19,15 +19,17 @@ bool must_wait(Execution& execution) { return !execution.has_settled() || execut
 
 void post(Execution& execution, const Call& call, const types::Buffer& into, int source) {
   if (into.bytes() == 0) return;
-  execution.post(execution.engine().irecv(*call.context, into, call.rank_of(source), call.tag, p2p::Plane::collective, execution.caller()),
-                 Requests::Way::receive, into.bytes());
+  execution.post(execution.engine().irecv(*call.context, into, call.rank_of(source), call.tag,
+                                          p2p::Plane::collective, execution.caller()),
+                 Requests::Direction::receive, into.bytes());
 }
 
 void post(Execution& execution, const Call& call, const types::ConstBuffer& out, int dest) {
   if (out.bytes() == 0 || execution.has_failed()) return;
   const types::ConstBuffer data = execution.to_send(out);
-  execution.post(execution.engine().send_or_start(*call.context, data, call.rank_of(dest), call.tag, p2p::Plane::collective, execution.caller()),
-                 Requests::Way::send, data.bytes());
+  execution.post(execution.engine().send_or_start(*call.context, data, call.rank_of(dest), call.tag,
+                                                  p2p::Plane::collective, execution.caller()),
+                 Requests::Direction::send, data.bytes());
 }
 
 }  // namespace
@@ -35,7 +37,8 @@ void post(Execution& execution, const Call& call, const types::ConstBuffer& out,
 bool Call::Send::await_suspend(Task::Handle task) const {
   Execution& execution = *task.promise().execution;
   if (wait && data.bytes() > 0 && execution.may_block()) {
-    execution.take(execution.engine().send(*call->context, execution.to_send(data), call->rank_of(dest), call->tag, p2p::Mode::standard,
+    execution.take(execution.engine().send(*call->context, execution.to_send(data),
+                                           call->rank_of(dest), call->tag, p2p::Mode::standard,
                                            p2p::Plane::collective));
     return execution.has_failed();
   }
@@ -46,11 +49,14 @@ bool Call::Send::await_suspend(Task::Handle task) const {
 bool Call::Receive::await_suspend(Task::Handle task) const {
   Execution& execution = *task.promise().execution;
   if (wait && into.bytes() > 0 && execution.may_block()) {
-    execution.take(execution.engine().recv(*call->context, into, call->rank_of(source), call->tag, p2p::Plane::collective), into.bytes());
+    execution.take(execution.engine().recv(*call->context, into, call->rank_of(source), call->tag,
+                                           p2p::Plane::collective),
+                   into.bytes());
     return execution.has_failed();
   }
   if (wait && into.bytes() > 0 && execution.may_receive_at_once()) {
-    if (auto received = execution.engine().recv_at_once(*call->context, into, call->rank_of(source), call->tag, p2p::Plane::collective)) {
+    if (auto received = execution.engine().recv_at_once(*call->context, into, call->rank_of(source),
+                                                        call->tag, p2p::Plane::collective)) {
       execution.take(*received, into.bytes());
       return execution.has_failed();
     }
@@ -63,20 +69,24 @@ bool Call::Exchange::await_suspend(Task::Handle task) const {
   Execution& execution = *task.promise().execution;
   if (out.bytes() == 0) return Receive{call, in, source, true}.await_suspend(task);
   if (in.bytes() == 0) return Send{call, out, dest, true}.await_suspend(task);
-  post(execution, *call, in, source);  // the receive first, so that the answer to our send finds it posted
+  // the receive first, so that the reply to our send finds it posted
+  post(execution, *call, in, source);
   post(execution, *call, out, dest);
   return must_wait(execution);
 }
 
-bool Call::Done::await_suspend(Task::Handle task) const { return must_wait(*task.promise().execution); }
+bool Call::Done::await_suspend(Task::Handle task) const {
+  return must_wait(*task.promise().execution);
+}
 
-bool Call::Placement::await_suspend(Task::Handle task) const {
-  task.promise().execution->place(from, to);
+bool Call::LocalCopy::await_suspend(Task::Handle task) const {
+  task.promise().execution->copy_local(from, to);
   return false;
 }
 
 bool Call::Combination::await_suspend(Task::Handle task) const {
-  return must_stop(*task.promise().execution, types::reduce(*operands.op, *operands.type, in, inout, count));
+  return must_stop(*task.promise().execution,
+                   types::reduce(*operands.op, *operands.type, in, inout, count));
 }
 
 bool Call::Accumulation::await_suspend(Task::Handle task) const {
@@ -84,7 +94,7 @@ bool Call::Accumulation::await_suspend(Task::Handle task) const {
   void*& spare = accumulator->spare;
   if (received_is_lower) {
     return must_stop(*task.promise().execution,
-                   types::reduce(*operands.op, *operands.type, spare, value, operands.count));
+                     types::reduce(*operands.op, *operands.type, spare, value, operands.count));
   }
   base::Status status = types::reduce(*operands.op, *operands.type, value, spare, operands.count);
   std::swap(value, spare);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Call: one call of a collective, as its algorithm sees it: who we are, and how to talk to the others.
+// Call is an algorithm's view of one collective call: ranks, tag and messages.
 #pragma once
 
 #include <cstddef>
@@ -17,17 +17,21 @@ namespace shim::coll {
 using ConstBytes = std::span<const std::byte>;
 using Bytes = std::span<std::byte>;
 
-/// What an algorithm of a reduction works on: `count` items of a type, and the operation.
+/// Operands of a reduction: `count` items of a type, and the operation.
 struct Operands {
   const types::Type* type;
   const types::Op* op;
   std::uint64_t count;
 
-  std::byte* at(void* array, std::uint64_t item) const { return static_cast<std::byte*>(array) + offset(item); }
+  std::byte* at(void* array, std::uint64_t item) const {
+    return static_cast<std::byte*>(array) + offset(item);
+  }
   const std::byte* at(const void* array, std::uint64_t item) const {
     return static_cast<const std::byte*>(array) + offset(item);
   }
-  types::Buffer part(void* array, std::uint64_t first, std::uint64_t items) const { return {at(array, first), items, type}; }
+  types::Buffer part(void* array, std::uint64_t first, std::uint64_t items) const {
+    return {at(array, first), items, type};
+  }
   types::ConstBuffer part(const void* array, std::uint64_t first, std::uint64_t items) const {
     return {at(array, first), items, type};
   }
@@ -36,39 +40,44 @@ struct Operands {
   std::uint64_t bytes() const { return count * type->size; }
 
  private:
-  std::int64_t offset(std::uint64_t item) const { return static_cast<std::int64_t>(item) * type->extent; }
+  std::int64_t offset(std::uint64_t item) const {
+    return static_cast<std::int64_t>(item) * type->extent;
+  }
 };
 
-/// A value in the making and room for what comes from others; the two change places as operations demand.
+/// Partial result of a reduction and a receive buffer. Reductions may swap the two pointers.
 struct Accumulator {
   void* value;
   void* spare;
 };
 
-/// Passed by value; all awaitables below are trivial objects (see task.hpp for why).
-/// A message without bytes is not sent: the other side knows its length, too.
+/// Passed by value; all awaitables below are trivial objects (see task.hpp). A message of 0 bytes
+/// is not sent, because its receiver knows the length.
 struct Call {
   p2p::Context* context;
   const ScratchPoolPtr* scratch;  ///< the communicator's
   int rank, size, tag;
   Sharing sharing;
-  const Nodes* nodes = nullptr;  ///< null where there is nothing to be gained by them
+  const Nodes* nodes = nullptr;  ///< null: node-aware algorithms have no benefit
 
-  /// The same collective among some members alone, whose ranks are their places in this list. It lives as long as the call is used.
-  Call among(std::span<const int> some, int own_place, Sharing in_common) const {
+  /// Return a call among some of the members. A member's rank in it is its index in `some`. The
+  /// list must outlive the call.
+  Call among(std::span<const int> some, int own_index, Sharing in_common) const {
     Call call = *this;
     call.members_ = some.data();
-    call.rank = own_place;
+    call.rank = own_index;
     call.size = static_cast<int>(some.size());
     call.sharing = in_common;
     call.nodes = nullptr;
     return call;
   }
-  /// A member's rank in the communicator.
+  /// Return a member's rank in the communicator.
   int rank_of(int member) const { return members_ == nullptr ? member : members_[member]; }
 
-  // Posted operations go on while the task does, unless it waits for all that is posted. (Types of their own, as short as can be: each
-  // that is awaited has its place in the frame.)
+  // Awaitable operations; the functions below make them. post_send() and post_receive() start an
+  // operation and let the task continue; done() waits for all operations started before. Each
+  // operation has an awaitable type of its own, as small as possible, because each awaited object
+  // occupies space in the frame.
   struct Send {
     const Call* call;
     types::ConstBuffer data;
@@ -101,15 +110,15 @@ struct Call {
     bool await_suspend(Task::Handle task) const;
     void await_resume() const noexcept {}
   };
-  /// Our own block goes to its place. The types may be different ones of the same elements.
-  struct Placement {
+  /// Copies the local block to its position. The types may differ if their signatures match.
+  struct LocalCopy {
     types::ConstBuffer from;
     types::Buffer to;
     bool await_ready() const noexcept { return false; }
     bool await_suspend(Task::Handle task) const;
     void await_resume() const noexcept {}
   };
-  /// inout[i] = in[i] op inout[i] for `count` items.
+  /// Computes inout[i] = in[i] op inout[i] for `count` items.
   struct Combination {
     Operands operands;
     const void* in;
@@ -119,7 +128,8 @@ struct Call {
     bool await_suspend(Task::Handle task) const;
     void await_resume() const noexcept {}
   };
-  /// Combines an accumulator's value with what was received into its spare, the lower ranks' part first.
+  /// Combines an accumulator's value with the data received into its spare, lower ranks' data
+  /// first.
   struct Accumulation {
     Operands operands;
     Accumulator* accumulator;
@@ -132,14 +142,14 @@ struct Call {
   Send post_send(types::ConstBuffer data, int dest) const { return {this, data, dest, false}; }
   Receive post_receive(types::Buffer into, int source) const { return {this, into, source, false}; }
   static Done done() { return {}; }
-  // These wait.
+  // The next three wait until all posted operations, and their own, are complete.
   Send send(types::ConstBuffer data, int dest) const { return {this, data, dest, true}; }
   Receive receive(types::Buffer into, int source) const { return {this, into, source, true}; }
   Exchange exchange(types::ConstBuffer data, int dest, types::Buffer into, int source) const {
     return {this, data, into, dest, source};
   }
 
-  // The same for plain bytes.
+  // Overloads for plain bytes.
   Send post_send(ConstBytes data, int dest) const { return post_send(buffer(data), dest); }
   Receive post_receive(Bytes into, int source) const { return post_receive(buffer(into), source); }
   Send send(ConstBytes data, int dest) const { return send(buffer(data), dest); }
@@ -148,18 +158,24 @@ struct Call {
     return exchange(buffer(data), dest, buffer(into), source);
   }
 
-  static Placement place(types::ConstBuffer from, types::Buffer to) { return {from, to}; }
-  static Combination combine(const Operands& operands, const void* in, void* inout, std::uint64_t count) {
+  static LocalCopy copy_local(types::ConstBuffer from, types::Buffer to) { return {from, to}; }
+  static Combination combine(const Operands& operands, const void* in, void* inout,
+                             std::uint64_t count) {
     return {operands, in, inout, count};
   }
-  static Accumulation accumulate(const Operands& operands, Accumulator* accumulator, bool received_is_lower) {
+  static Accumulation accumulate(const Operands& operands, Accumulator* accumulator,
+                                 bool received_is_lower) {
     return {operands, accumulator, received_is_lower};
   }
 
-  const int* members_ = nullptr;  ///< null: all; see among()
+  const int* members_ = nullptr;  ///< null: all members; see among()
 
-  static types::ConstBuffer buffer(ConstBytes bytes) { return {bytes.data(), bytes.size(), &types::byte_type()}; }
-  static types::Buffer buffer(Bytes bytes) { return {bytes.data(), bytes.size(), &types::byte_type()}; }
+  static types::ConstBuffer buffer(ConstBytes bytes) {
+    return {bytes.data(), bytes.size(), &types::byte_type()};
+  }
+  static types::Buffer buffer(Bytes bytes) {
+    return {bytes.data(), bytes.size(), &types::byte_type()};
+  }
 };
 
 }  // namespace shim::coll

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collectives on a communicator as point-to-point sees it. One algorithm per file, written as a coroutine: the same text serves
-// the blocking, the non-blocking and the persistent form. algorithms.cpp holds the one table that says which runs when.
+// Collective operations on a communicator, as tasks on top of the point-to-point layer.
+// Each algorithm is a coroutine in a file of its own and serves the blocking, the non-blocking and
+// the persistent form. The table in algorithms.cpp selects the algorithm.
 #pragma once
 
 #include <array>
@@ -19,35 +20,39 @@
 #include "shim/coll/scratch_pool.hpp"
 #include "shim/coll/task.hpp"
 #include "shim/p2p/p2p.hpp"
-#include "shim/transport/shm/board.hpp"
+#include "shim/transport/shm/coll_segment.hpp"
 #include "shim/types/types.hpp"
 
 namespace shim::coll {
 
-/// Where the members of a communicator are.
+/// Maps the members of a communicator to nodes.
 class Locality {
  public:
   virtual ~Locality() = default;
-  /// Takes time that grows with the members.
+  /// Return which memory all members share. Time grows with the number of members.
   virtual Sharing sharing() const = 0;
-  /// Likewise. Null where there is nothing to be gained by knowing them (Nodes::of).
+  /// Return the nodes of the members, or null if node-aware algorithms have no benefit (Nodes::of).
+  /// Time grows with the number of members.
   virtual std::unique_ptr<const Nodes> nodes() const = 0;
-  /// For members that share boards: the host takes one, where there is one left, and tells the others where it is.
-  virtual std::optional<transport::BoardPlace> take_board() const = 0;
-  virtual std::unique_ptr<transport::Board> open_board(transport::BoardPlace place) const = 0;
+  /// Allocate a collective segment for members of one node; nullopt if none is left. Only rank 0
+  /// calls this; it hosts the segment and broadcasts the id, and then all members open the segment.
+  virtual std::optional<transport::ShmCollSegmentId> allocate_coll_segment() const = 0;
+  virtual std::unique_ptr<transport::ShmCollHandle> open_coll_segment(
+      transport::ShmCollSegmentId segment_id) const = 0;
 };
 
-/// What a collective needs to know of a communicator. Lives in the communicator; one per communicator.
+/// State of a communicator that collectives use. One object per communicator, owned by it.
 class Comm {
  public:
-  /// @param scratch shared by all communicators of the process.
-  /// @param local of an intercommunicator: its own group's, which nobody else makes collectives on while one of this is called.
-  /// @param locality null: nothing is known of it
-  Comm(p2p::Engine& engine, p2p::Context& context, ScratchPoolPtr scratch, int rank, int size, Comm* local = nullptr,
-       const Locality* locality = nullptr)
+  /// Attach to a communicator's context. All communicators of the process share `scratch`. `local`
+  /// is set for intercommunicators only: a communicator of the local group, on which no other
+  /// collective runs during a collective on this object. A null `locality` means that the nodes are
+  /// unknown.
+  Comm(p2p::Engine& engine, p2p::Context& context, ScratchPoolPtr scratch, int rank, int size,
+       Comm* local = nullptr, const Locality* locality = nullptr)
       : engine_(&engine),
         context_(&context),
-        turns_(&p2p::Engine::turns_of(context)),
+        numbers_(&p2p::Engine::numbers_of(context)),
         has_failed_(&p2p::Engine::collectives_have_failed(context)),
         scratch_(std::move(scratch)),
         local_(local),
@@ -56,29 +61,31 @@ class Comm {
         size_(size) {}
   p2p::Engine& engine() const { return *engine_; }
   p2p::Context& context() const { return *context_; }
-  /// True once no collective on this communicator can succeed any more.
+  /// True if no collective on this communicator can succeed any more.
   bool has_failed() const {
     // acquire: pairs with the release in Core::fail_collectives
-    return has_failed_->load(std::memory_order_acquire) || (local_ != nullptr && local_->has_failed());
+    return has_failed_->load(std::memory_order_acquire) ||
+           (local_ != nullptr && local_->has_failed());
   }
-  /// The reason, where it has failed.
+  /// Return the reason for the failure, if has_failed().
   base::Error failure() const {
-    return has_failed_->load(std::memory_order_acquire) ? engine_->collective_failure(*context_) : local_->failure();
+    return has_failed_->load(std::memory_order_acquire) ? engine_->collective_failure(*context_)
+                                                        : local_->failure();
   }
-  /// This member has given a collective up: all members' collectives end (Engine::fail_collectives), of both groups of an
-  /// intercommunicator.
+  /// Fail all members' collectives (Engine::fail_collectives) because this member gave one up. On
+  /// an intercommunicator, fail them in both groups.
   void fail(const base::Error& reason) {
     engine_->fail_collectives(*context_, reason);
     if (local_ != nullptr) local_->fail(reason);
   }
   const ScratchPoolPtr& scratch() const { return scratch_; }
   int rank() const { return rank_; }
-  /// Of all processes; of an intercommunicator: of those that ranks of its messages name, the other group's.
+  /// Return the size of the group that ranks refer to: on an intercommunicator, the remote group.
   int size() const { return size_; }
-  /// Null where this is no intercommunicator.
+  /// Return the local group's communicator; null on an intracommunicator.
   Comm* local() const { return local_; }
   Sharing sharing() const {
-    // relaxed: who finds it out twice finds the same
+    // relaxed: two threads that compute it get equal values
     int known = sharing_.load(std::memory_order_relaxed);
     if (known == kUnknown) [[unlikely]] {
       known = static_cast<int>(locality_ != nullptr ? locality_->sharing() : Sharing::nothing);
@@ -86,98 +93,123 @@ class Comm {
     }
     return static_cast<Sharing>(known);
   }
-  /// Of those among whom collectives are; null where there is nothing to be gained by them, and of intercommunicators.
+  /// Return the nodes of the members; null on intercommunicators and if node-aware algorithms have
+  /// no benefit.
   const Nodes* nodes() const {
-    if (locality_ == nullptr || local_ != nullptr || size_ < kFewestOverNodes || sharing() != Sharing::nothing) return nullptr;
+    if (locality_ == nullptr || local_ != nullptr || size_ < kMinSizeOverNodes ||
+        sharing() != Sharing::nothing)
+      return nullptr;
     std::call_once(*nodes_known_, [this] { nodes_ = locality_->nodes(); });
     return nodes_.get();
   }
-  /// Null where nothing is known of it.
+  /// Return the locality; null if unknown.
   const Locality* locality() const { return locality_; }
-  /// For meeting.hpp: where blocking collectives meet, once the members have agreed on it.
-  struct MeetingPlace {
-    /// How two members give to each other what is long: first over belts, second by messages.
-    AgreedWays& exchange_of(std::uint64_t bytes, bool is_one_way) { return exchanges[is_one_way][bytes <= kEager ? 0 : bytes < kLong ? 1 : 2]; }
+  /// State of the communicator's shm collectives (shm_collective.hpp).
+  struct ShmCollState {
+    /// Return the choice between broadcast rings (the first) and messages (the second) for an
+    /// exchange between two members. `is_one_way`: only one member has long data.
+    AgreedWays& exchange_of(std::uint64_t bytes, bool is_one_way) {
+      return exchanges[is_one_way][bytes <= kEager ? 0 : bytes < kLong ? 1 : 2];
+    }
 
-    static constexpr std::uint64_t kEager = 8 * 1024, kLong = 512 * 1024;  ///< messages change their ways at about these
-    static constexpr std::uint32_t kFewest = 16, kMost = 1024;  ///< exchanges between comparisons: one by messages can take a multiple
-    bool is_agreed_on = false;
-    std::unique_ptr<transport::Board> board;  ///< null: nowhere
-    bool is_open = false;                     ///< a collective that met there goes on with messages
-    int collectives_before = 0;               ///< that could have met, before the members agreed on it
+    /// Lengths in bytes near which messages change protocol; each of the three ranges has a choice
+    /// of its own.
+    static constexpr std::uint64_t kEager = 8 * 1024, kLong = 512 * 1024;
+    /// Fewest and most exchanges between two comparisons of rings with messages. The maximum is
+    /// high because a trial by messages may take far longer.
+    static constexpr std::uint32_t kFewest = 16, kMost = 1024;
+    bool is_agreed = false;  ///< the members know whether they have a segment
+    std::unique_ptr<transport::ShmCollHandle> handle;  ///< null: no segment
+    bool is_open = false;  ///< a round is open, because its collective fell back to messages
+    int collectives_without_segment = 0;  ///< eligible ones before the members agreed on a segment
     using Exchanges = std::array<AgreedWays, 3>;
-    static Exchanges none_yet() { return {AgreedWays(kFewest, kMost), AgreedWays(kFewest, kMost), AgreedWays(kFewest, kMost)}; }
-    std::array<Exchanges, 2> exchanges{none_yet(), none_yet()};  ///< both ways, and of one member alone
+    static Exchanges none_yet() {
+      return {AgreedWays(kFewest, kMost), AgreedWays(kFewest, kMost), AgreedWays(kFewest, kMost)};
+    }
+    /// [0]: both members have long data; [1]: one member alone has.
+    std::array<Exchanges, 2> exchanges{none_yet(), none_yet()};
   };
-  MeetingPlace& meeting_place() { return meeting_place_; }
-  /// The tag of the next collective: all members call collectives in the same order, so all take the same one.
-  int next_tag(std::uint8_t call = 0) { return checked(turns_->next(call)); }
-  /// The tag of the next persistent collective, for all its starts. Out of the others' way, who come round to their first one.
-  int next_lasting_tag(std::uint8_t call) { return checked(turns_->next_lasting(call)); }
-  /// This member has refused a call for its arguments; see Engine::note_refusal.
-  void note_refusal(const base::Error& reason, bool is_lasting) {
-    engine_->note_refusal(*context_, is_lasting, reason);
-    if (local_ != nullptr) local_->note_refusal(reason, is_lasting);
+  ShmCollState& shm_coll_state() { return shm_coll_state_; }
+  /// Return the tag of the next collective. All members call collectives in the same order and so
+  /// get equal tags.
+  int next_tag(std::uint8_t call = 0) { return checked(numbers_->next(call)); }
+  /// Return the tag for all starts of the next persistent collective. Its range is disjoint from
+  /// the range of next_tag(), which wraps around.
+  int next_persistent_tag(std::uint8_t call) { return checked(numbers_->next_persistent(call)); }
+  /// Record that this member refused a call for its arguments (Engine::record_refusal).
+  void record_refusal(const base::Error& reason, bool is_persistent_collective) {
+    engine_->record_refusal(*context_, is_persistent_collective, reason);
+    if (local_ != nullptr) local_->record_refusal(reason, is_persistent_collective);
   }
 
  private:
   p2p::Engine* engine_;
   p2p::Context* context_;
-  p2p::CollectiveTurns* turns_;
+  p2p::CollectiveNumbers* numbers_;
   const std::atomic<bool>* has_failed_;
   ScratchPoolPtr scratch_;
   Comm* local_;
   const Locality* locality_;
   static constexpr int kUnknown = -1;
   mutable std::atomic<int> sharing_{kUnknown};
-  static constexpr int kFewestOverNodes = 3;  ///< two nodes, one of which has two
+  /// Fewest members for node-aware algorithms: two on one node and one on another.
+  static constexpr int kMinSizeOverNodes = 3;
   std::unique_ptr<std::once_flag> nodes_known_ = std::make_unique<std::once_flag>();
   mutable std::unique_ptr<const Nodes> nodes_;
   int checked(int tag) {
-    if (turns_->is_disputed()) [[unlikely]] engine_->check_turn(*context_, tag);
+    if (numbers_->needs_call_check()) [[unlikely]]
+      engine_->check_call_number(*context_, tag);
     return tag;
   }
-  MeetingPlace meeting_place_;
+  ShmCollState shm_coll_state_;
   int rank_, size_;
 };
 
-/// A collective's place among those of its communicator: the tag of its messages. Taken when the collective is called, after its
-/// arguments were looked at: a call that is refused for them has not taken place, and another may follow.
-struct Turn {
-  /// @param call which collective, so that members that call another one after a refusal are found; 0: not to be told apart
-  Turn(Comm& of, std::uint8_t call = 0)  // NOLINT(google-explicit-constructor)
-      : comm(&of), tag(of.next_tag(call)), local_tag(of.local() != nullptr ? of.local()->next_tag(call) : 0) {}
-  /// For a collective that all members run to its end where they call it: what is made of it may have been run when it is answered.
-  static Turn blocking(Comm& of, std::uint8_t call = 0) {
-    Turn turn(of, call);
-    turn.is_blocking = true;
-    return turn;
+/// Position of a collective in its communicator's order, with the tag of its messages. Take it when
+/// the collective is called, after the check of its arguments: a refused call takes none, so that
+/// another call may follow.
+struct CollSeq {
+  /// Take the next position of the communicator. `call` identifies the collective, to detect
+  /// members that call a different one after a refusal; 0: not checked.
+  CollSeq(Comm& of, std::uint8_t call = 0)  // NOLINT(google-explicit-constructor)
+      : comm(&of),
+        tag(of.next_tag(call)),
+        local_tag(of.local() != nullptr ? of.local()->next_tag(call) : 0) {}
+  /// Return the position of a blocking collective. The collective may run to its end inside the
+  /// function that returns its task.
+  static CollSeq blocking(Comm& of, std::uint8_t call = 0) {
+    CollSeq seq(of, call);
+    seq.is_blocking = true;
+    return seq;
   }
-  /// For all starts of a persistent collective: members may start theirs in different orders (MPI-4.1 §6.13), and messages of one
-  /// start do not overtake those of the last.
-  static Turn lasting(Comm& of, std::uint8_t call = 0) {
-    return {&of, of.next_lasting_tag(call), of.local() != nullptr ? of.local()->next_lasting_tag(call) : 0};
+  /// Return the position for all starts of a persistent collective. Members may start theirs in
+  /// different orders (MPI-4.1 §6.13); messages of one start do not overtake messages of the
+  /// previous start.
+  static CollSeq persistent(Comm& of, std::uint8_t call = 0) {
+    return {&of, of.next_persistent_tag(call),
+            of.local() != nullptr ? of.local()->next_persistent_tag(call) : 0};
   }
 
   Comm* comm;
   int tag;
-  int local_tag;  ///< within the own group of an intercommunicator
+  int local_tag;  ///< within the local group of an intercommunicator
   bool is_blocking = false;
 
  private:
-  Turn(Comm* of, int number, int local_number) : comm(of), tag(number), local_tag(local_number) {}
+  CollSeq(Comm* of, int number, int local_number)
+      : comm(of), tag(number), local_tag(local_number) {}
 };
 
-/// For arguments that may be MPI_IN_PLACE: a send buffer with a null type means in place.
+/// True if a send buffer stands for MPI_IN_PLACE (null type).
 inline bool is_in_place(const types::ConstBuffer& buffer) { return buffer.type == nullptr; }
 
-/// counts and displacements of the v-forms, in items of the type; by rank.
+/// Counts and displacements of a v-form by rank, in items of the type.
 struct Blocks {
   Integers counts;
   Integers displacements;
 };
 
-/// Messages of `exchange`.
+/// Messages that `exchange` sends and receives.
 struct Outgoing {
   types::ConstBuffer data;
   int dest;
@@ -187,58 +219,72 @@ struct Incoming {
   int source;
 };
 
-// Collective: all members of the communicator make these calls in the same order (each takes its turn when it is called, not
-// when it is run). Arguments are checked by the caller. Buffers, types, operations, and the arrays behind spans
-// must live until the task has ended.
+// All members of the communicator must call these functions in the same order; the order in which
+// they run the returned tasks does not matter. The caller checks arguments. Buffers, types,
+// operations, and the arrays behind spans must live until the task has ended.
 //
-// On intercommunicators (MPI-4.1 §6.2.2): barrier, bcast, reduce, allreduce, reduce_scatter, reduce_scatter_block, and exchange, which
-// all others are there; in place nowhere. A root is kRoot at itself, p2p::kProcNull at the others of its group, and its rank in the
-// other group; counts are those of the own group.
+// On intercommunicators (MPI-4.1 §6.2.2) call only barrier, bcast, reduce, allreduce,
+// reduce_scatter, reduce_scatter_block, and exchange, which implements all other collectives there.
+// These have no in-place forms. `root` is kRoot at the root, p2p::kProcNull at the other members of
+// the root's group, and the root's rank at the members of the other group; counts are the local
+// group's.
 inline constexpr int kRoot = -3;
-Task barrier(const Turn& turn);
-Task bcast(const Turn& turn, const types::Buffer& data, int root);
-Task reduce(const Turn& turn, const types::ConstBuffer& send, void* receive, std::uint64_t count, const types::Type& type,
-            const types::Op& op, int root);
-Task allreduce(const Turn& turn, const types::ConstBuffer& send, void* receive, std::uint64_t count, const types::Type& type,
-               const types::Op& op);
-Task gather(const Turn& turn, const types::ConstBuffer& send, const types::Buffer& receive, int root);    ///< receive.count: items per rank
-Task gatherv(const Turn& turn, const types::ConstBuffer& send, void* receive, const Blocks& blocks, const types::Type* type, int root);
-Task scatter(const Turn& turn, const types::ConstBuffer& send, const types::Buffer& receive, int root);   ///< receive.type null: in place
-Task scatterv(const Turn& turn, const void* send, const Blocks& blocks, const types::Type* type, const types::Buffer& receive, int root);
-Task allgather(const Turn& turn, const types::ConstBuffer& send, const types::Buffer& receive);
-Task allgatherv(const Turn& turn, const types::ConstBuffer& send, void* receive, const Blocks& blocks, const types::Type& type);
-Task alltoall(const Turn& turn, const types::ConstBuffer& send, const types::Buffer& receive);
-Task alltoallv(const Turn& turn, const void* send, const Blocks& send_blocks, const types::Type* send_type /* null: in place */,
-               void* receive, const Blocks& receive_blocks, const types::Type& receive_type);
-/// Types and places differ by peer; by rank. `send` empty: in place.
-Task alltoallw(const Turn& turn, std::span<const types::ConstBuffer> send, std::span<const types::Buffer> receive);
-/// Messages between processes that name each other (neighbourhood collectives, MPI-4.1 §8.6). The messages from one process are
-/// received in the order of `in`, sent in the order of `out`.
-Task exchange(const Turn& turn, std::span<const Outgoing> out, std::span<const Incoming> in);
-Task scan(const Turn& turn, const types::ConstBuffer& send, void* receive, std::uint64_t count, const types::Type& type,
-          const types::Op& op);
-Task exscan(const Turn& turn, const types::ConstBuffer& send, void* receive, std::uint64_t count, const types::Type& type,
-            const types::Op& op);
-Task reduce_scatter(const Turn& turn, const types::ConstBuffer& send, void* receive, const Integers& counts,
-                    const types::Type& type, const types::Op& op);
-Task reduce_scatter_block(const Turn& turn, const types::ConstBuffer& send, void* receive, std::uint64_t count,
-                          const types::Type& type, const types::Op& op);
+Task barrier(const CollSeq& seq);
+Task bcast(const CollSeq& seq, const types::Buffer& data, int root);
+Task reduce(const CollSeq& seq, const types::ConstBuffer& send, void* receive, std::uint64_t count,
+            const types::Type& type, const types::Op& op, int root);
+Task allreduce(const CollSeq& seq, const types::ConstBuffer& send, void* receive,
+               std::uint64_t count, const types::Type& type, const types::Op& op);
+Task gather(const CollSeq& seq, const types::ConstBuffer& send, const types::Buffer& receive,
+            int root);  ///< receive.count: items per rank
+Task gatherv(const CollSeq& seq, const types::ConstBuffer& send, void* receive,
+             const Blocks& blocks, const types::Type* type, int root);
+Task scatter(const CollSeq& seq, const types::ConstBuffer& send, const types::Buffer& receive,
+             int root);  ///< receive.type null: in place
+Task scatterv(const CollSeq& seq, const void* send, const Blocks& blocks, const types::Type* type,
+              const types::Buffer& receive, int root);
+Task allgather(const CollSeq& seq, const types::ConstBuffer& send, const types::Buffer& receive);
+Task allgatherv(const CollSeq& seq, const types::ConstBuffer& send, void* receive,
+                const Blocks& blocks, const types::Type& type);
+Task alltoall(const CollSeq& seq, const types::ConstBuffer& send, const types::Buffer& receive);
+Task alltoallv(const CollSeq& seq, const void* send, const Blocks& send_blocks,
+               const types::Type* send_type /* null: in place */, void* receive,
+               const Blocks& receive_blocks, const types::Type& receive_type);
+/// Buffers by rank of the peer. `send` empty: in place.
+Task alltoallw(const CollSeq& seq, std::span<const types::ConstBuffer> send,
+               std::span<const types::Buffer> receive);
+/// Send the messages of `out` and receive those of `in`; the receiver of a message must list it as
+/// well (neighborhood collectives, MPI-4.1 §8.6). Several messages from one process to another
+/// match in the order in which the sender's `out` and the receiver's `in` list them.
+Task exchange(const CollSeq& seq, std::span<const Outgoing> out, std::span<const Incoming> in);
+Task scan(const CollSeq& seq, const types::ConstBuffer& send, void* receive, std::uint64_t count,
+          const types::Type& type, const types::Op& op);
+Task exscan(const CollSeq& seq, const types::ConstBuffer& send, void* receive, std::uint64_t count,
+            const types::Type& type, const types::Op& op);
+Task reduce_scatter(const CollSeq& seq, const types::ConstBuffer& send, void* receive,
+                    const Integers& counts, const types::Type& type, const types::Op& op);
+Task reduce_scatter_block(const CollSeq& seq, const types::ConstBuffer& send, void* receive,
+                          std::uint64_t count, const types::Type& type, const types::Op& op);
 
-/// A task that runs another one and then asks `verdict` how the collective has ended.
-Task ending_as(Task task, std::function<base::Status()> verdict);
+/// Return a task that runs `task` and then ends with final_status().
+Task ending_as(Task task, std::function<base::Status()> final_status);
 
-/// Runs a task to its end, making progress. Errors: those of the operations inside (truncate, proc_aborted, op, ...), no_mem.
-/// After any but truncate all members' collectives on the communicator have failed, now and later; nothing uses the buffers any more.
+/// Run a task to its end, making progress. Errors: those of its operations (truncate, proc_aborted,
+/// op, ...), no_mem. An error other than a mismatch (Requests::Faults) or the result of ending_as()
+/// makes all members' collectives on the communicator fail, now and later. When run() returns, the
+/// buffers are no longer in use.
 base::Status run_to_end(Comm& comm, Task task);
 inline base::Status run(Comm& comm, Task task) {
-  if (task.is_over()) [[likely]] return task.take_result();
+  if (task.is_over()) [[likely]]
+    return task.take_result();
   return run_to_end(comm, std::move(task));
 }
-/// Starts a task; the engine's progress moves it along, and the request completes with it. The request is the caller's, as one of
-/// isend. Errors: none; the task's own error is in the request.
+/// Start a task; the engine's progress resumes it and completes the request. The caller owns the
+/// request, as with isend. Errors: none; the request holds the task's error.
 base::Result<p2p::Request*> start(Comm& comm, Task task);
-/// A persistent collective (MPI-4.1 §6.13), inactive at first; Engine::start makes a task each time and starts it. The tasks have
-/// one lasting turn, or the members start them in the same order as all other collectives.
+/// Return an inactive request for a persistent collective (MPI-4.1 §6.13). Each Engine::start makes
+/// and starts a task. Either all tasks use one CollSeq::persistent(), or each task takes a CollSeq
+/// of its own, and then all members must start it in the same order relative to other collectives.
 p2p::Request* prepare(Comm& comm, std::function<Task()> make_task);
 
 }  // namespace shim::coll

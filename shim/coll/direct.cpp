@@ -9,20 +9,20 @@
 namespace shim::coll {
 namespace {
 
-/// Room for the items of a reduction, most often without memory of its own.
-class Room {
+/// Memory for the items of a reduction, inside the object if they are short and contiguous.
+class ReductionBuffer {
  public:
-  Room(const Call& call, const Operands& operands) {
+  ReductionBuffer(const Call& call, const Operands& operands) {
     if (!operands.type->contiguous || operands.bytes() > few_.size()) many_.emplace(call, operands);
   }
   void* data() { return many_ ? many_->data() : few_.data(); }
 
  private:
-  alignas(std::max_align_t) std::array<std::byte, kMostBytes> few_;
+  alignas(std::max_align_t) std::array<std::byte, kMaxDirectBytes> few_;
   std::optional<ItemRoom> many_;
 };
 
-/// The rank so many ahead, or behind where negative; less than once around.
+/// Return the rank `steps` ahead (behind if negative), with |steps| < size.
 int rank_from(int rank, int steps, int size) {
   const int found = rank + steps;
   return found >= size ? found - size : found < 0 ? found + size : found;
@@ -32,33 +32,38 @@ int rank_from(int rank, int steps, int size) {
 
 void Direct::send(const types::ConstBuffer& data, int dest) {
   if (data.bytes() == 0 || execution_.has_failed()) return;
-  execution_.take(execution_.engine().send(*call.context, execution_.to_send(data), dest, call.tag, p2p::Mode::standard,
-                                           p2p::Plane::collective));
+  execution_.take(execution_.engine().send(*call.context, execution_.to_send(data), dest, call.tag,
+                                           p2p::Mode::standard, p2p::Plane::collective));
 }
 
 void Direct::receive(const types::Buffer& into, int source) {
   if (into.bytes() == 0 || execution_.has_failed()) return;
-  execution_.take(execution_.engine().recv(*call.context, into, source, call.tag, p2p::Plane::collective), into.bytes());
+  execution_.take(
+      execution_.engine().recv(*call.context, into, source, call.tag, p2p::Plane::collective),
+      into.bytes());
 }
 
-void Direct::post_send(const types::ConstBuffer& data, int dest, Keeps keeps) {
+void Direct::post_send(const types::ConstBuffer& data, int dest, Buffering keeps) {
   if (data.bytes() == 0 || execution_.has_failed()) return;
   const types::ConstBuffer sent = execution_.to_send(data);
-  execution_.post(execution_.engine().send_or_start(*call.context, sent, dest, call.tag, p2p::Plane::collective, execution_.caller(),
-                                                    keeps == Keeps::copy),
-                  Requests::Way::send, sent.bytes());
+  execution_.post(
+      execution_.engine().send_or_start(*call.context, sent, dest, call.tag, p2p::Plane::collective,
+                                        execution_.caller(), keeps == Buffering::copy),
+      Requests::Direction::send, sent.bytes());
 }
 
 void Direct::post_receive(const types::Buffer& into, int source) {
   if (into.bytes() == 0 || execution_.has_failed()) return;
-  execution_.post(execution_.engine().irecv(*call.context, into, source, call.tag, p2p::Plane::collective, execution_.caller()),
-                  Requests::Way::receive, into.bytes());
+  execution_.post(execution_.engine().irecv(*call.context, into, source, call.tag,
+                                            p2p::Plane::collective, execution_.caller()),
+                  Requests::Direction::receive, into.bytes());
 }
 
 void Direct::refuse(int source) {
   if (execution_.has_failed()) return;
-  execution_.post(execution_.engine().irecv(*call.context, Call::buffer(Bytes()), source, call.tag, p2p::Plane::collective),
-                  Requests::Way::receive, 0);
+  execution_.post(execution_.engine().irecv(*call.context, Call::buffer(Bytes()), source, call.tag,
+                                            p2p::Plane::collective),
+                  Requests::Direction::receive, 0);
 }
 
 base::Status Direct::finish() {
@@ -69,12 +74,18 @@ base::Status Direct::finish() {
 
 namespace {
 
-/// One member tells those ahead of it and hears those behind it.
-class Telling {
+/// Messages of a barrier, one byte each because messages of 0 bytes are not sent. Ahead are higher
+/// ranks, behind lower ranks, both modulo the size.
+class BarrierTokens {
  public:
-  explicit Telling(Direct& direct) : direct_(direct), rank_(direct.call.rank), size_(direct.call.size) {}
-  void tell(int ahead) { direct_.post_send(Call::buffer(ConstBytes(&out_, 1)), rank_from(rank_, ahead, size_)); }
-  void hear(int behind) { direct_.receive(Call::buffer(Bytes(&in_, 1)), rank_from(rank_, -behind, size_)); }
+  explicit BarrierTokens(Direct& direct)
+      : direct_(direct), rank_(direct.call.rank), size_(direct.call.size) {}
+  void send_ahead_distance(int ahead) {
+    direct_.post_send(Call::buffer(ConstBytes(&out_, 1)), rank_from(rank_, ahead, size_));
+  }
+  void receive_behind_distance(int behind) {
+    direct_.receive(Call::buffer(Bytes(&in_, 1)), rank_from(rank_, -behind, size_));
+  }
 
  private:
   Direct& direct_;
@@ -84,23 +95,23 @@ class Telling {
 
 }  // namespace
 
-// Everybody tells everybody: one wait.
+// Barrier with messages from each member to each: one wait.
 void barrier_linear_direct(Direct& direct) {
-  Telling telling(direct);
-  for (int step = 1; step < direct.call.size; ++step) telling.tell(step);
-  for (int step = 1; step < direct.call.size; ++step) telling.hear(step);
+  BarrierTokens tokens(direct);
+  for (int step = 1; step < direct.call.size; ++step) tokens.send_ahead_distance(step);
+  for (int step = 1; step < direct.call.size; ++step) tokens.receive_behind_distance(step);
 }
 
-// By dissemination: in round k everyone tells the process 2^k ahead.
+// Barrier by dissemination: in round k each member sends to the member 2^k ahead.
 void barrier_direct(Direct& direct) {
-  Telling telling(direct);
+  BarrierTokens tokens(direct);
   for (int distance = 1; distance < direct.call.size; distance *= 2) {
-    telling.tell(distance);
-    telling.hear(distance);
+    tokens.send_ahead_distance(distance);
+    tokens.receive_behind_distance(distance);
   }
 }
 
-// Down a binomial tree.
+// Broadcast down a binomial tree.
 void bcast_direct(Direct& direct, const types::Buffer& data, int root) {
   const Tree tree(direct.call.rank, direct.call.size, root);
   if (!tree.is_root()) direct.receive(data, tree.rank_of(tree.parent()));
@@ -112,30 +123,41 @@ void bcast_direct(Direct& direct, const types::Buffer& data, int root) {
 
 void gather_direct(Direct& direct, const types::ConstBuffer& own, const BlocksIn& all, int root) {
   if (direct.call.rank != root) return direct.send(own, root);
-  if (!is_in_place(own)) direct.place(own, all.at(root));
+  if (!is_in_place(own)) direct.copy_local(own, all.at(root));
   for (int step = 1; step < direct.call.size; ++step) {
     const int source = rank_from(root, step, direct.call.size);
     direct.receive(all.at(source), source);
   }
 }
 
-// Up a binomial tree, the blocks of a subtree in one message: spreads the work of more messages than one process should take.
-void gather_tree_direct(Direct& direct, const types::ConstBuffer& own, const BlocksIn& all, int root) {
+// Gather up a binomial tree, with the blocks of a subtree in one message, so that no process
+// receives from all others.
+void gather_tree_direct(Direct& direct, const types::ConstBuffer& own, const BlocksIn& all,
+                        int root) {
   const Tree tree(direct.call.rank, direct.call.size, root);
   const types::Buffer at_root = tree.is_root() ? all.at(root) : types::Buffer();
-  const types::ConstBuffer mine = is_in_place(own) ? types::ConstBuffer{at_root.address, at_root.count, at_root.type} : own;
-  const std::uint64_t block = std::min(tree.is_root() ? at_root.bytes() : own.bytes(), kMostBytes);  // longer only where own is not
-  std::array<std::byte, static_cast<std::size_t>(kMostProcesses) * kMostBytes> room;
+  const types::ConstBuffer mine = is_in_place(own) ? types::ConstBuffer{at_root.address,
+                                                                        at_root.count, at_root.type}
+                                                   : own;
+  const std::uint64_t block = std::min(tree.is_root() ? at_root.bytes() : own.bytes(),
+                                       kMaxDirectBytes);  // longer only if lengths differ
+  std::array<std::byte, static_cast<std::size_t>(kMaxDirectProcesses) * kMaxDirectBytes> room;
   const auto blocks = [&](int first, int count) {
-    return Bytes(room).subspan(static_cast<std::uint64_t>(first) * block, static_cast<std::uint64_t>(count) * block);
+    return Bytes(room).subspan(static_cast<std::uint64_t>(first) * block,
+                               static_cast<std::uint64_t>(count) * block);
   };
-  direct.place(mine, Call::buffer(blocks(0, 1)));
-  for (int distance = 1; distance < tree.reach() && tree.number + distance < tree.size; distance *= 2) {
+  direct.copy_local(mine, Call::buffer(blocks(0, 1)));
+  for (int distance = 1; distance < tree.reach() && tree.number + distance < tree.size;
+       distance *= 2) {
     const int child = tree.number + distance;
-    direct.receive(Call::buffer(blocks(distance, tree.subtree(child, distance))), tree.rank_of(child));
+    direct.receive(Call::buffer(blocks(distance, tree.subtree(child, distance))),
+                   tree.rank_of(child));
   }
-  if (!tree.is_root()) return direct.send(Call::buffer(ConstBytes(blocks(0, tree.subtree()))), tree.rank_of(tree.parent()));
-  for (int i = is_in_place(own) ? 1 : 0; i < tree.size; ++i) direct.place(Call::buffer(ConstBytes(blocks(i, 1))), all.at(tree.rank_of(i)));
+  if (!tree.is_root())
+    return direct.send(Call::buffer(ConstBytes(blocks(0, tree.subtree()))),
+                       tree.rank_of(tree.parent()));
+  for (int i = is_in_place(own) ? 1 : 0; i < tree.size; ++i)
+    direct.copy_local(Call::buffer(ConstBytes(blocks(i, 1))), all.at(tree.rank_of(i)));
 }
 
 void scatter_direct(Direct& direct, const BlocksOut& all, const types::Buffer& own, int root) {
@@ -144,46 +166,56 @@ void scatter_direct(Direct& direct, const BlocksOut& all, const types::Buffer& o
     const int dest = rank_from(root, step, direct.call.size);
     direct.send(all.at(dest), dest);
   }
-  if (own.type != nullptr) direct.place(all.at(root), own);
+  if (own.type != nullptr) direct.copy_local(all.at(root), own);
 }
 
 void allgather_direct(Direct& direct, const types::ConstBuffer& own, const BlocksIn& all) {
   const auto& [rank, size] = std::pair(direct.call.rank, direct.call.size);
   const types::Buffer mine = all.at(rank);
-  if (!is_in_place(own)) direct.place(own, mine);
-  for (int step = 1; step < size; ++step) direct.post_send({mine.address, mine.count, mine.type}, rank_from(rank, step, size));
-  for (int step = 1; step < size; ++step) direct.receive(all.at(rank_from(rank, -step, size)), rank_from(rank, -step, size));
+  if (!is_in_place(own)) direct.copy_local(own, mine);
+  for (int step = 1; step < size; ++step)
+    direct.post_send({mine.address, mine.count, mine.type}, rank_from(rank, step, size));
+  for (int step = 1; step < size; ++step)
+    direct.receive(all.at(rank_from(rank, -step, size)), rank_from(rank, -step, size));
 }
 
-// All that goes out first, so that nobody waits for who waits for it.
+// Start all sends first, so that no two members wait for each other.
 void alltoall_direct(Direct& direct, const BlocksOut& out, const BlocksIn& in) {
   const auto& [rank, size] = std::pair(direct.call.rank, direct.call.size);
-  for (int step = 1; step < size; ++step) direct.post_send(out.at(rank_from(rank, step, size)), rank_from(rank, step, size));
-  direct.place(out.at(rank), in.at(rank));
-  for (int step = 1; step < size; ++step) direct.receive(in.at(rank_from(rank, -step, size)), rank_from(rank, -step, size));
+  for (int step = 1; step < size; ++step)
+    direct.post_send(out.at(rank_from(rank, step, size)), rank_from(rank, step, size));
+  direct.copy_local(out.at(rank), in.at(rank));
+  for (int step = 1; step < size; ++step)
+    direct.receive(in.at(rank_from(rank, -step, size)), rank_from(rank, -step, size));
 }
 
-// Up a binomial tree, whose root is rank 0 where the order of ranks counts.
-void reduce_direct(Direct& direct, const Operands& operands, const void* own, void* result, int root) {
+// Reduce up a binomial tree. If the operation does not commute, the tree's root is rank 0, which
+// sends the result to the collective's root.
+void reduce_direct(Direct& direct, const Operands& operands, const void* own, void* result,
+                   int root) {
   const Tree tree(direct.call.rank, direct.call.size, operands.op->commutative ? root : 0);
-  Room even(direct.call, operands), odd(direct.call, operands);
+  ReductionBuffer even(direct.call, operands), odd(direct.call, operands);
   void* rooms[] = {even.data(), odd.data()};
   const void* value = own;
-  for (int distance = 1; distance < tree.reach() && tree.number + distance < tree.size; distance *= 2) {
+  for (int distance = 1; distance < tree.reach() && tree.number + distance < tree.size;
+       distance *= 2) {
     direct.receive(operands.all(rooms[0]), tree.rank_of(tree.number + distance));
     direct.combine(operands, value, rooms[0]);
     value = rooms[0];
     std::swap(rooms[0], rooms[1]);
   }
   if (!tree.is_root()) direct.send(operands.all(value), tree.rank_of(tree.parent()));
-  if (tree.is_root() && direct.call.rank == root) copy_items(operands, value, result);
-  else if (tree.is_root()) direct.send(operands.all(value), root);
-  else if (direct.call.rank == root) direct.receive(operands.all(result), tree.rank_of(0));
+  if (tree.is_root() && direct.call.rank == root)
+    copy_items(operands, value, result);
+  else if (tree.is_root())
+    direct.send(operands.all(value), root);
+  else if (direct.call.rank == root)
+    direct.receive(operands.all(result), tree.rank_of(0));
 }
 
-// By recursive doubling, the lower ranks' part first.
+// Allreduce by recursive doubling, lower ranks' data first.
 void allreduce_direct(Direct& direct, const Operands& operands, const void* own, void* result) {
-  Room room(direct.call, operands);
+  ReductionBuffer room(direct.call, operands);
   Accumulator accumulator{result, room.data()};
   copy_items(operands, own, result);
   for (int distance = 1; distance < direct.call.size; distance *= 2) {
@@ -200,11 +232,13 @@ void allreduce_direct(Direct& direct, const Operands& operands, const void* own,
   copy_items(operands, accumulator.value, result);
 }
 
-void reduce_scatter_direct(Direct& direct, const Operands& operands, const void* own, void* result, const Integers& counts) {
+void reduce_scatter_direct(Direct& direct, const Operands& operands, const void* own, void* result,
+                           const Integers& counts) {
   const int rank = direct.call.rank, other = 1 - rank;
   const auto first = [&](int of) { return of == 0 ? 0 : static_cast<std::uint64_t>(counts[0]); };
-  const Operands mine{operands.type, operands.op, static_cast<std::uint64_t>(counts[static_cast<std::size_t>(rank)])};
-  Room received(direct.call, mine);
+  const Operands mine{operands.type, operands.op,
+                      static_cast<std::uint64_t>(counts[static_cast<std::size_t>(rank)])};
+  ReductionBuffer received(direct.call, mine);
   direct.post_send(operands.part(own, first(other), operands.count - mine.count), other);
   direct.receive(mine.all(received.data()), other);
   const void* own_part = operands.at(own, first(rank));
@@ -212,7 +246,7 @@ void reduce_scatter_direct(Direct& direct, const Operands& operands, const void*
     direct.combine(mine, own_part, received.data());
     return copy_items(mine, received.data(), result);
   }
-  Room value(direct.call, mine);  // in place our part may overlap its result
+  ReductionBuffer value(direct.call, mine);  // in place, own_part may overlap the result
   copy_items(mine, own_part, value.data());
   direct.combine(mine, received.data(), value.data());
   copy_items(mine, value.data(), result);
@@ -221,20 +255,22 @@ void reduce_scatter_direct(Direct& direct, const Operands& operands, const void*
 void scan_direct(Direct& direct, const Operands& operands, const void* own, void* result) {
   copy_items(operands, own, result);
   if (direct.call.rank > 0) {
-    Room room(direct.call, operands);
+    ReductionBuffer room(direct.call, operands);
     direct.receive(operands.all(room.data()), direct.call.rank - 1);
     direct.combine(operands, room.data(), result);
   }
-  if (direct.call.rank + 1 < direct.call.size) direct.send(operands.all(static_cast<const void*>(result)), direct.call.rank + 1);
+  if (direct.call.rank + 1 < direct.call.size)
+    direct.send(operands.all(static_cast<const void*>(result)), direct.call.rank + 1);
 }
 
 void exscan_direct(Direct& direct, const Operands& operands, const void* own, void* result) {
   const bool has_upper = direct.call.rank + 1 < direct.call.size;
-  if (direct.call.rank == 0) {  // whose result is not written to
+  if (direct.call.rank == 0) {  // exscan leaves rank 0's result unchanged
     if (has_upper) direct.send(operands.all(own), 1);
     return;
   }
-  Room passed_on(direct.call, operands);  // our own is copied there before anything comes to where it may lie
+  // copy the local data before receiving, because `result` may overlap it
+  ReductionBuffer passed_on(direct.call, operands);
   if (has_upper) copy_items(operands, own, passed_on.data());
   direct.receive(operands.all(result), direct.call.rank - 1);
   if (!has_upper) return;

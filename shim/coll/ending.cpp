@@ -7,29 +7,31 @@
 namespace shim::coll {
 namespace {
 
-struct Verdict {
-  const std::function<base::Status()>* ask;
+/// Calls a function at the end of a task, and ends the task with its error, if any.
+struct FinalStatus {
+  const std::function<base::Status()>* check;
   bool await_ready() const noexcept { return false; }
   bool await_suspend(Task::Handle task) const {
     Execution& execution = *task.promise().execution;
-    // after all messages of the collective: a matter of this member alone
-    if (base::Status status = (*ask)(); !status) execution.go_on_after(std::move(status).error());
+    // all messages of the collective are complete: the error affects this member alone
+    if (base::Status status = (*check)(); !status)
+      execution.continue_after(std::move(status).error());
     return execution.has_failed();
   }
   void await_resume() const noexcept {}
 };
 
-Task run_and_ask(Task task, std::function<base::Status()> verdict) {
+Task run_then_check(Task task, std::function<base::Status()> final_status) {
   co_await task;
-  co_await Verdict{&verdict};
+  co_await FinalStatus{&final_status};
 }
 
 }  // namespace
 
-Task ending_as(Task task, std::function<base::Status()> verdict) {
-  if (!task.is_over()) return run_and_ask(std::move(task), std::move(verdict));
+Task ending_as(Task task, std::function<base::Status()> final_status) {
+  if (!task.is_over()) return run_then_check(std::move(task), std::move(final_status));
   base::Status ended = task.take_result();
-  return Task::over(ended ? verdict() : std::move(ended));
+  return Task::over(ended ? final_status() : std::move(ended));
 }
 
 }  // namespace shim::coll

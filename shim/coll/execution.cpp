@@ -9,29 +9,33 @@
 
 namespace shim::coll {
 
-void Requests::Faults::note(const base::Error& error) {
-  const bool is_of_message = error.error_class() == base::ErrorClass::truncate || error.error_class() == base::ErrorClass::type;
+void Requests::Faults::record(const base::Error& error) {
+  const bool is_of_message = error.error_class() == base::ErrorClass::truncate ||
+                             error.error_class() == base::ErrorClass::type;
   auto& fault = is_of_message ? mismatch : failure;
   if (!fault) fault = error.clone();
 }
 
-void Requests::Faults::note_length(const p2p::Outcome& outcome, std::uint64_t expected) {
+void Requests::Faults::check_length(const p2p::Outcome& outcome, std::uint64_t expected) {
   if (outcome.bytes >= expected || mismatch) return;
-  mismatch = base::Error(base::ErrorClass::truncate, "rank " + std::to_string(outcome.source) + " sent " +
-                                                         std::to_string(outcome.bytes) + " bytes where " +
-                                                         std::to_string(expected) + " are to be received");
+  mismatch = base::Error(base::ErrorClass::truncate, "rank " + std::to_string(outcome.source) +
+                                                         " sent " + std::to_string(outcome.bytes) +
+                                                         " bytes, expected " +
+                                                         std::to_string(expected) + " bytes");
 }
 
-void Requests::look_at(const Posted& posted, Faults& faults) {
-  if (const base::Error* error = posted.request->error()) faults.note(*error);
-  else if (posted.way == Way::receive) faults.note_length(posted.request->outcome(), posted.bytes);
+void Requests::check(const Posted& posted, Faults& faults) {
+  if (const base::Error* error = posted.request->error())
+    faults.record(*error);
+  else if (posted.direction == Direction::receive)
+    faults.check_length(posted.request->outcome(), posted.bytes);
 }
 
 Requests::Faults Requests::collect(p2p::Engine& engine) {
   Faults faults;
   auto still_posted = std::remove_if(posted_.begin(), posted_.end(), [&](const Posted& posted) {
     if (!posted.request->is_done()) return false;
-    look_at(posted, faults);
+    check(posted, faults);
     engine.release(posted.request);
     return true;
   });
@@ -40,14 +44,22 @@ Requests::Faults Requests::collect(p2p::Engine& engine) {
 }
 
 bool Requests::has_any_done() const {
-  return std::ranges::any_of(posted_, [](const Posted& posted) { return posted.request->is_done(); });
+  return std::ranges::any_of(posted_,
+                             [](const Posted& posted) { return posted.request->is_done(); });
 }
 
-Execution::Execution(Comm& comm, Task task, Way way)
-    : engine_(comm.engine()), comm_(comm), way_(way), outermost_(std::move(task)), innermost_(outermost_.handle()) {
-  if (innermost_) innermost_.promise().execution = this;
-  else fail({base::ErrorClass::no_mem, "no memory to start a collective operation"});
-  if (comm.has_failed()) [[unlikely]] fail(comm.failure());
+Execution::Execution(Comm& comm, Task task, Mode mode)
+    : engine_(comm.engine()),
+      comm_(comm),
+      mode_(mode),
+      outermost_(std::move(task)),
+      innermost_(outermost_.handle()) {
+  if (innermost_)
+    innermost_.promise().execution = this;
+  else
+    fail({base::ErrorClass::no_mem, "no memory to start a collective operation"});
+  if (comm.has_failed()) [[unlikely]]
+    fail(comm.failure());
 }
 
 bool Execution::advance() {
@@ -59,9 +71,12 @@ bool Execution::advance() {
   return true;
 }
 
-void Execution::post(base::Result<p2p::Request*> request, Requests::Way way, std::uint64_t bytes) {
-  if (!request) fail(std::move(request).error());
-  else if (*request != nullptr) requests_.add(*request, way, bytes);
+void Execution::post(base::Result<p2p::Request*> request, Requests::Direction direction,
+                     std::uint64_t bytes) {
+  if (!request)
+    fail(std::move(request).error());
+  else if (*request != nullptr)
+    requests_.add(*request, direction, bytes);
 }
 
 bool Execution::collect() {
@@ -71,25 +86,31 @@ bool Execution::collect() {
 
 void Execution::take(Requests::Faults faults) {
   if (faults.failure) fail(*std::move(faults.failure));
-  if (faults.mismatch) go_on_after(*std::move(faults.mismatch));
+  if (faults.mismatch) continue_after(*std::move(faults.mismatch));
 }
 
 void Execution::take(const base::Status& sent) {
-  if (!sent) [[unlikely]] fail(sent.error().clone());
+  if (!sent) [[unlikely]]
+    fail(sent.error().clone());
 }
 
 void Execution::take(const base::Result<p2p::Outcome>& received, std::uint64_t bytes) {
-  if (received && received->bytes >= bytes) [[likely]] return;
+  if (received && received->bytes >= bytes) [[likely]]
+    return;
   Requests::Faults faults;
-  if (received) faults.note_length(*received, bytes);
-  else faults.note(received.error());
+  if (received)
+    faults.check_length(*received, bytes);
+  else
+    faults.record(received.error());
   take(std::move(faults));
 }
 
-void Execution::place(const types::ConstBuffer& from, const types::Buffer& to) {
+void Execution::copy_local(const types::ConstBuffer& from, const types::Buffer& to) {
   if (from.bytes() != to.bytes())
-    go_on_after({base::ErrorClass::truncate, "the caller's own block is " + std::to_string(from.bytes()) + " bytes on the send side and " +
-                                                 std::to_string(to.bytes()) + " on the receive side"});
+    continue_after(
+        {base::ErrorClass::truncate, "the caller's own block is " + std::to_string(from.bytes()) +
+                                         " bytes on the send side and " +
+                                         std::to_string(to.bytes()) + " on the receive side"});
   copy_across(from, to);
 }
 
@@ -97,7 +118,7 @@ void Execution::fail(base::Error error) {
   if (!error_) error_ = std::move(error);
 }
 
-void Execution::go_on_after(base::Error error) {
+void Execution::continue_after(base::Error error) {
   if (!mismatch_) mismatch_ = std::move(error);
 }
 
@@ -109,13 +130,14 @@ void Execution::enter(Task::Handle task) {
 base::Status Execution::take_error() {
   if (!error_) return std::move(*mismatch_);
   give_up(*error_);
-  // where a request is waited for, its driver sees to that (run.cpp)
-  if (way_ != Way::suspended && !engine_.has_told_failures())
-    static_cast<void>(engine_.wait_until([this] { return engine_.has_told_failures(); }, base::Deadline::after_seconds(kTellingSeconds)));
+  // for a request, its driver waits for the notices (run.cpp)
+  if (mode_ != Mode::suspended && !engine_.has_sent_failure_notices())
+    static_cast<void>(engine_.wait_until([this] { return engine_.has_sent_failure_notices(); },
+                                         base::Deadline::after_seconds(kFailureNoticeSeconds)));
   return std::move(*error_);
 }
 
-/// Afterwards all that is posted is done.
+/// Fail the collective; then all posted requests are done.
 void Execution::give_up(const base::Error& reason) {
   comm_.fail(reason);
   requests_.collect(engine_);
@@ -128,7 +150,7 @@ void Task::promise_type::Final::await_suspend(Handle self) const noexcept {
 void Task::promise_type::Inner::await_suspend(Handle self) const noexcept {
   Execution* execution = self.promise().execution;
   if (!inner) {
-    execution->fail({base::ErrorClass::no_mem, "no memory to go on with a collective operation"});
+    execution->fail({base::ErrorClass::no_mem, "no memory to continue a collective operation"});
     return;
   }
   inner.promise().awaiting = self;
@@ -139,11 +161,14 @@ void Task::promise_type::unhandled_exception() {
   try {
     throw;
   } catch (const std::bad_alloc&) {
-    execution->fail({base::ErrorClass::no_mem, "no memory for the intermediate data of a collective operation"});
+    execution->fail({base::ErrorClass::no_mem,
+                     "no memory for the intermediate data of a collective operation"});
   } catch (const std::exception& exception) {
-    execution->fail({base::ErrorClass::intern, std::string("a collective operation failed: ") + exception.what()});
+    execution->fail({base::ErrorClass::intern,
+                     std::string("a collective operation failed: ") + exception.what()});
   } catch (...) {
-    execution->fail({base::ErrorClass::other, "the function of the operation did not return"});
+    execution->fail(
+        {base::ErrorClass::other, "the user function of the reduction operation did not return"});
     throw;
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Execution: drives one task and those it awaits, and keeps the requests that the innermost of them waits for.
+// Execution runs one task and the tasks it awaits.
+// It keeps the requests that the innermost task waits for.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -11,20 +12,22 @@
 
 namespace shim::coll {
 
-/// Requests in flight, each given back to the engine when it is done.
+/// Requests in flight. Each is released to the engine when it is done.
 class Requests {
  public:
-  enum class Way : std::uint8_t { send, receive };
-  /// @param bytes how long the message has to be
-  void add(p2p::Request* request, Way way, std::uint64_t bytes) { posted_.push_back({request, bytes, way}); }
-  /// What went wrong with operations that are done: the first failure; and the first message of another length than its receiver
-  /// expects (MPI-4.1 §6.1), which keeps nobody from going on.
+  enum class Direction : std::uint8_t { send, receive };
+  /// @param bytes expected length of the message
+  void add(p2p::Request* request, Direction direction, std::uint64_t bytes) {
+    posted_.push_back({request, bytes, direction});
+  }
+  /// Errors of completed operations: the first failure, and the first message of unexpected length
+  /// (MPI-4.1 §6.1), which does not end the collective.
   struct Faults {
     std::optional<base::Error> failure, mismatch;
-    void note(const base::Error& error);
-    void note_length(const p2p::Outcome& outcome, std::uint64_t expected);
+    void record(const base::Error& error);
+    void check_length(const p2p::Outcome& outcome, std::uint64_t expected);
   };
-  /// Gives back what is done.
+  /// Release all completed requests and return their errors.
   Faults collect(p2p::Engine& engine);
   bool empty() const { return posted_.empty(); }
   bool has_any_done() const;
@@ -33,68 +36,90 @@ class Requests {
   struct Posted {
     p2p::Request* request;
     std::uint64_t bytes;
-    Way way;
+    Direction direction;
   };
-  static void look_at(const Posted& posted, Faults& faults);
+  static void check(const Posted& posted, Faults& faults);
   boost::container::small_vector<Posted, 8> posted_;
 };
 
-/// For how long a member that has given a collective up waits until the others' memory has its notices. There is room as soon as their
-/// processes look at their packets.
-inline constexpr double kTellingSeconds = 1;
+/// Longest time in seconds that a member whose collective failed waits until it has sent its
+/// failure notices. Sending needs space in the other members' receive memory, which they free when
+/// they poll.
+inline constexpr double kFailureNoticeSeconds = 1;
 
-/// Not thread-safe: its owner sees to it that one thread at a time advances it. Does not move, because frames point to it.
+/// Runs one task. Not thread-safe: the owner ensures that one thread at a time advances it. Not
+/// movable, because frames point to it.
 class Execution {
  public:
-  /// How its task waits: for a single message in the engine; in the engine for no more than moments, so that its driver sees all longer
-  /// waits; or by being suspended whatever it waits for.
-  enum class Way : std::uint8_t { blocking, watched, suspended };
-  Execution(Comm& comm, Task task, Way way);
-  /// Without a task: keeps the errors of a collective that its caller runs.
-  explicit Execution(Comm& comm) : engine_(comm.engine()), comm_(comm), way_(Way::blocking) {
-    if (comm.has_failed()) [[unlikely]] fail(comm.failure());
+  /// How a task waits. blocking: inside the engine, if for a single message; else by suspension.
+  /// watched: inside the engine for moments, if for a single receive; else by suspension, so that
+  /// the driver can check why a wait takes long. suspended: always by suspension.
+  enum class Mode : std::uint8_t { blocking, watched, suspended };
+  Execution(Comm& comm, Task task, Mode mode);
+  /// Construct without a task, to keep the errors of a collective that the caller runs itself.
+  explicit Execution(Comm& comm) : engine_(comm.engine()), comm_(comm), mode_(Mode::blocking) {
+    if (comm.has_failed()) [[unlikely]]
+      fail(comm.failure());
   }
-  /// Of a collective that has not ended, or whose result nobody took: gives it up.
+  /// Give the collective up if operations are still posted.
   ~Execution() {
-    if (!requests_.empty()) [[unlikely]] give_up({base::ErrorClass::other, "a member has left a collective before its end"});
+    if (!requests_.empty()) [[unlikely]]
+      give_up({base::ErrorClass::other, "a member left a collective before it completed"});
   }
   Execution(const Execution&) = delete;
   Execution& operator=(const Execution&) = delete;
 
-  /// Runs until the task waits for a message or ends. True when it has ended.
+  /// Run until the task waits for a message or ends. Return true if it has ended.
   bool advance();
   bool has_ended() const { return error_ || !innermost_; }
-  /// After the end: the error, if that is how it ended, and then the others have been told. The result is given once.
+  /// Return the result after the end; call it once. After an error that ended the collective, first
+  /// fail the other members' collectives, and wait until the notices are sent, but at most
+  /// kFailureNoticeSeconds; in mode suspended the driver waits.
   base::Status take_result() {
-    if (error_ || mismatch_) [[unlikely]] return take_error();
-    if (comm_.local() != nullptr) [[unlikely]] SHIM_TRY(engine_.confirm_reads(comm_.local()->context()));
+    if (error_ || mismatch_) [[unlikely]]
+      return take_error();
+    if (comm_.local() != nullptr) [[unlikely]]
+      SHIM_TRY(engine_.confirm_reads(comm_.local()->context()));
     return engine_.confirm_reads(comm_.context());
   }
 
   // --- for tasks
   p2p::Engine& engine() { return engine_; }
-  /// A null request has nothing to wait for.
-  void post(base::Result<p2p::Request*> request, Requests::Way way, std::uint64_t bytes);
-  /// Of what is posted.
-  p2p::Caller caller() const { return way_ == Way::suspended ? p2p::Caller::goes_on : p2p::Caller::waits_for_several; }
-  /// Is a message that a task waits for best waited for at once? Nothing else is under way then, and nobody else advances this.
-  bool may_block() const { return way_ == Way::blocking && requests_.empty(); }
-  /// Likewise, for moments?
-  bool may_receive_at_once() const { return way_ == Way::watched && requests_.empty(); }
+  /// Add a posted operation. A null request is complete.
+  void post(base::Result<p2p::Request*> request, Requests::Direction direction,
+            std::uint64_t bytes);
+  /// Return the caller kind of posted operations.
+  p2p::Caller caller() const {
+    return mode_ == Mode::suspended ? p2p::Caller::returns_at_once : p2p::Caller::waits_for_several;
+  }
+  /// True if a task may block in the engine for its message: no other operation is posted, and no
+  /// other thread advances this object.
+  bool may_block() const { return mode_ == Mode::blocking && requests_.empty(); }
+  /// True if a task may wait in the engine for moments: no other operation is posted.
+  bool may_receive_at_once() const { return mode_ == Mode::watched && requests_.empty(); }
+  /// Record the result of a completed send, or of a receive of `bytes` expected bytes.
   void take(const base::Status& sent);
   void take(const base::Result<p2p::Outcome>& received, std::uint64_t bytes);
-  /// The collective goes on, so that the others do not wait for it in vain, and ends with this error if no other one ends it.
-  void go_on_after(base::Error error);
+  /// Continue the collective, so that the other members do not wait in vain, and end it with this
+  /// error unless another error ends it.
+  void continue_after(base::Error error);
+  /// Record errors: a failure ends the collective, a mismatch does not.
   void take(Requests::Faults faults);
-  /// All posted operations are done, or one of them failed.
+  /// Release completed operations and record their errors. True if all posted operations are done
+  /// or one has failed.
   bool has_settled() { return requests_.empty() || collect(); }
-  /// Our own block goes to its place; as much as both hold where they differ, which is a mismatch.
-  void place(const types::ConstBuffer& from, const types::Buffer& to);
-  /// What is sent of this data. Who has not got what it expected has nothing to pass on; from an empty message those who wait for it
-  /// learn of that.
-  types::ConstBuffer to_send(const types::ConstBuffer& data) const { return mismatch_ ? types::ConstBuffer{nullptr, 0, data.type} : data; }
+  /// Copy the local block to its position. If the lengths differ, copy the shorter one and record a
+  /// mismatch.
+  void copy_local(const types::ConstBuffer& from, const types::Buffer& to);
+  /// Return the data to send: empty after a mismatch, because this member has nothing valid to
+  /// forward; receivers learn of the error from the empty message.
+  types::ConstBuffer to_send(const types::ConstBuffer& data) const {
+    return mismatch_ ? types::ConstBuffer{nullptr, 0, data.type} : data;
+  }
+  /// End the collective with this error, unless an earlier error has ended it.
   void fail(base::Error error);
   bool has_failed() const { return error_.has_value(); }
+  /// Resume this task next.
   void enter(Task::Handle task);
 
  private:
@@ -104,12 +129,12 @@ class Execution {
 
   p2p::Engine& engine_;
   Comm& comm_;
-  Way way_;
+  Mode mode_;
   Task outermost_;
-  Task::Handle innermost_;   ///< the next to resume; null after the end
+  Task::Handle innermost_;  ///< next to resume; null after the end
   Requests requests_;
-  std::optional<base::Error> error_;     ///< the first one that ends the collective
-  std::optional<base::Error> mismatch_;  ///< the first one that does not
+  std::optional<base::Error> error_;     ///< first error that ends the collective
+  std::optional<base::Error> mismatch_;  ///< first error that does not
 };
 
 }  // namespace shim::coll

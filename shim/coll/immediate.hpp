@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A collective that runs to its end where it is called, without a task, whose frame and driver cost more than short data.
+// Immediate is a blocking collective that runs to its end inside the call, without a task.
+// For short data, a task's frame and driver would cost more than the data. The name does not mean
+// MPI's immediate (non-blocking) operations.
 #pragma once
 
 #include <new>
@@ -9,20 +11,24 @@
 
 namespace shim::coll {
 
-/// One such call. Errors are kept as an Execution keeps them: after a failure nothing more is sent or received; after data of another
-/// length than expected the collective goes on.
+/// Base class of collectives by messages (Direct) and in the segment (ShmCollective). An Execution
+/// without a task keeps the errors: after a failure the collective sends and receives nothing more;
+/// after data of unexpected length it continues.
 class Immediate {
  public:
-  explicit Immediate(const Turn& turn) : call(call_on(turn)), execution_(*turn.comm) {}
+  explicit Immediate(const CollSeq& seq) : call(call_on(seq)), execution_(*seq.comm) {}
   const Call call;
 
-  /// Our own block goes to its place.
-  void place(const types::ConstBuffer& from, const types::Buffer& to) {
-    const bool is_plain = from.type->contiguous && to.type->contiguous && from.bytes() == to.bytes();
-    if (is_plain) [[likely]] base::copy_short(to.address, from.address, from.bytes());
-    else execution_.place(from, to);
+  /// Copy the local block to its position.
+  void copy_local(const types::ConstBuffer& from, const types::Buffer& to) {
+    const bool is_plain = from.type->contiguous && to.type->contiguous &&
+                          from.bytes() == to.bytes();
+    if (is_plain) [[likely]]
+      base::copy_short(to.address, from.address, from.bytes());
+    else
+      execution_.copy_local(from, to);
   }
-  /// inout[i] = in[i] op inout[i].
+  /// Compute inout[i] = in[i] op inout[i].
   void combine(const Operands& operands, const void* in, void* inout) {
     if (execution_.has_failed()) return;
     execution_.take(types::reduce(*operands.op, *operands.type, in, inout, operands.count));
@@ -33,7 +39,8 @@ class Immediate {
 };
 
 inline base::Error no_memory() {
-  return {base::ErrorClass::no_mem, "no memory for the intermediate data of a collective operation"};
+  return {base::ErrorClass::no_mem,
+          "no memory for the intermediate data of a collective operation"};
 }
 
 }  // namespace shim::coll

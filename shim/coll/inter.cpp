@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kLeader = 0;
 
-// To the leader's room what our group has together.
+// Reduce the local group's data to the leader's `room`.
 Task reduce_to_leader(Call local, Operands operands, const void* own, void* room) {
   Reduce* algorithm = choose(table().reduce, local, operands.bytes(), operands.op->commutative);
   Task inner = algorithm(local, operands, own, local.rank == kLeader ? room : nullptr, kLeader);
@@ -25,7 +25,7 @@ Task bcast_from_leader(Call local, types::Buffer data) {
   if (local.rank != kLeader) packed.store();
 }
 
-// The leaders change what their groups have together; `room` ends with what the other group has.
+// Exchange the groups' data between the leaders; `room` receives the remote group's data.
 Task swap_of_leaders(Call remote, Operands operands, const void* ours, void* room) {
   co_await remote.exchange(operands.all(ours), kLeader, operands.all(room), kLeader);
 }
@@ -59,7 +59,8 @@ Task inter_reduce(Sides sides, Operands operands, const void* own, void* result,
   ItemRoom room(local, *operands.type, local.rank == kLeader ? operands.count : 0);
   Task inner = reduce_to_leader(local, operands, own, room.data());
   co_await inner;
-  if (local.rank == kLeader) co_await remote.send(operands.all(static_cast<const void*>(room.data())), root);
+  if (local.rank == kLeader)
+    co_await remote.send(operands.all(static_cast<const void*>(room.data())), root);
 }
 
 Task inter_allreduce(Sides sides, Operands operands, const void* own, void* result) {
@@ -75,7 +76,8 @@ Task inter_allreduce(Sides sides, Operands operands, const void* own, void* resu
   co_await down;
 }
 
-Task inter_reduce_scatter(Sides sides, Operands operands, const void* own, void* result, Integers counts) {
+Task inter_reduce_scatter(Sides sides, Operands operands, const void* own, void* result,
+                          Integers counts) {
   const Call local = sides.local, remote = sides.remote;
   auto me = static_cast<std::size_t>(local.rank);
   Operands mine{operands.type, operands.op, static_cast<std::uint64_t>(counts[me])};
@@ -92,7 +94,9 @@ Task inter_reduce_scatter(Sides sides, Operands operands, const void* own, void*
   std::vector<std::uint64_t> starts = starts_of(counts);
   for (int rank = 1; rank < local.size; ++rank) {
     auto i = static_cast<std::size_t>(rank);
-    co_await local.post_send(operands.part(static_cast<const void*>(theirs.data()), starts[i], starts[i + 1] - starts[i]), rank);
+    co_await local.post_send(operands.part(static_cast<const void*>(theirs.data()), starts[i],
+                                           starts[i + 1] - starts[i]),
+                             rank);
     if (rank % kWindow == 0) co_await local.done();
   }
   copy_items(mine, theirs.data(), result);

@@ -6,15 +6,18 @@
 
 namespace shim::coll {
 
-std::unique_ptr<const Nodes> Nodes::of(int size, int own_rank, const std::function<std::uint32_t(int)>& node_of, Sharing sharing) {
+std::unique_ptr<const Nodes> Nodes::of(int size, int own_rank,
+                                       const std::function<std::uint32_t(int)>& node_of,
+                                       Sharing sharing) {
   std::unique_ptr<Nodes> nodes(new Nodes);
   nodes->size_ = size;
   nodes->sharing_ = sharing;
   std::unordered_map<std::uint32_t, int> numbers;
   for (int rank = 0; rank < size; ++rank) {
     const auto [known, is_new] = numbers.try_emplace(node_of(rank), nodes->count());
-    if (is_new) nodes->roots_.push_back(rank);
-    if (rank == 0 || nodes->runs_.back().node != known->second) nodes->runs_.push_back({rank, known->second});
+    if (is_new) nodes->leaders_.push_back(rank);
+    if (rank == 0 || nodes->runs_.back().node != known->second)
+      nodes->runs_.push_back({rank, known->second});
   }
   if (nodes->count() < 2 || nodes->count() == size) return nullptr;
   nodes->own_ = nodes->node_of(own_rank);
@@ -27,7 +30,8 @@ std::unique_ptr<const Nodes> Nodes::of(int size, int own_rank, const std::functi
 }
 
 int Nodes::node_of(int rank) const {
-  const auto next = std::upper_bound(runs_.begin(), runs_.end(), rank, [](int value, const Run& run) { return value < run.first; });
+  const auto next = std::upper_bound(runs_.begin(), runs_.end(), rank,
+                                     [](int value, const Run& run) { return value < run.first; });
   return std::prev(next)->node;
 }
 

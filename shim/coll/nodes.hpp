@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which members of a communicator are on which node, for collectives that go over the lines between nodes as seldom as they can: what a
-// node's members have to say is said by one of them.
+// Nodes maps the members of a communicator to nodes.
+// Node-aware collectives send few messages between nodes: a node's leader sends for all members on
+// its node.
 #pragma once
 
 #include <cstdint>
@@ -11,33 +12,41 @@
 
 namespace shim::coll {
 
-/// What the members of a communicator have in common beside messages. The same on all of them.
+/// Kind of memory that the members of a communicator share. Equal on all members.
 enum class Sharing : std::uint8_t {
   nothing,
-  boards,  ///< all are of one node
-  memory,  ///< likewise, and they may read each other's memory, as far as settings say
+  segment,  ///< all members are on one node
+  memory,   ///< and they may also read each other's memory, if settings allow it
 };
 
-/// The same on all members, but for what is said to be the own node's. Nodes have numbers in the order of their lowest ranks. Takes
-/// memory for each node, for each run of neighbouring ranks on one, and for each member of the own one.
+/// Map from ranks to nodes. Equal on all members, except for data about the local node. Nodes are
+/// numbered in the order of their lowest ranks. The object's memory grows with the number of nodes,
+/// of runs of neighboring ranks on one node, and of local members.
 class Nodes {
  public:
-  /// @param node_of any number that tells the nodes of members apart  @param sharing of the members of one node
-  /// @return null where nothing is gained by knowing: all are on one node, or each on one of its own
-  static std::unique_ptr<const Nodes> of(int size, int own_rank, const std::function<std::uint32_t(int)>& node_of, Sharing sharing);
+  /// @param node_of returns a number that differs between nodes
+  /// @param sharing memory that the members of one node share
+  /// @return null if node-aware algorithms have no benefit: one node, or one member per node
+  static std::unique_ptr<const Nodes> of(int size, int own_rank,
+                                         const std::function<std::uint32_t(int)>& node_of,
+                                         Sharing sharing);
 
-  int count() const { return static_cast<int>(roots_.size()); }
+  int count() const { return static_cast<int>(leaders_.size()); }
+  /// Return the number of the local node.
   int own() const { return own_; }
   int node_of(int rank) const;
-  /// The lowest rank of each.
-  std::span<const int> roots() const { return roots_; }
-  /// The ranks of the own node, ascending.
+  /// Return the lowest rank of each node.
+  std::span<const int> leaders() const { return leaders_; }
+  /// Return the ranks on the local node, ascending.
   std::span<const int> members() const { return members_; }
-  /// The ranks of each node follow each other: node n has those from its root up to the next one's.
-  bool are_in_order() const { return runs_.size() == roots_.size(); }
-  /// Where they are in order: how many ranks come before those of this node; node count() stands for the end.
-  int first(int node) const { return node == count() ? size_ : roots_[static_cast<std::size_t>(node)]; }
-  /// Of the members of one node.
+  /// True if the ranks of each node are consecutive: node n has those from its leader to the next
+  /// leader.
+  bool are_in_order() const { return runs_.size() == leaders_.size(); }
+  /// Return the lowest rank on a node, or size for node count(). Requires are_in_order().
+  int first(int node) const {
+    return node == count() ? size_ : leaders_[static_cast<std::size_t>(node)];
+  }
+  /// Return which memory the members of one node share.
   Sharing sharing() const { return sharing_; }
 
  private:
@@ -48,8 +57,8 @@ class Nodes {
   Nodes() = default;
 
   int size_ = 0, own_ = 0;
-  Sharing sharing_ = Sharing::boards;
-  std::vector<int> roots_, members_;
+  Sharing sharing_ = Sharing::segment;
+  std::vector<int> leaders_, members_;
   std::vector<Run> runs_;
 };
 

@@ -3,7 +3,8 @@
 
 namespace shim::coll {
 
-Packed::Packed(const Call& call, const types::Type& type, void* items, std::uint64_t count) : type_(&type), items_(items) {
+Packed::Packed(const Call& call, const types::Type& type, void* items, std::uint64_t count)
+    : type_(&type), items_(items) {
   std::uint64_t bytes = count * type.size;
   if (!type.contiguous) copy_.emplace(call, bytes);
   bytes_ = copy_ ? copy_->all() : Bytes(static_cast<std::byte*>(items), bytes);
@@ -22,7 +23,8 @@ PackedBlocks::PackedBlocks(const Call& call, const types::Type& type, void* item
   std::uint64_t total = 0;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     std::uint64_t bytes = static_cast<std::uint64_t>(blocks.counts[i]) * type.size;
-    std::int64_t offset = type.contiguous ? blocks.displacements[i] * type.extent : static_cast<std::int64_t>(total);
+    std::int64_t offset = type.contiguous ? blocks.displacements[i] * type.extent
+                                          : static_cast<std::int64_t>(total);
     parts_[i] = {offset, bytes};
     total += bytes;
   }
@@ -31,7 +33,8 @@ PackedBlocks::PackedBlocks(const Call& call, const types::Type& type, void* item
 }
 
 std::byte* PackedBlocks::block(int rank) const {
-  return static_cast<std::byte*>(items_) + blocks_.displacements[static_cast<std::size_t>(rank)] * type_->extent;
+  return static_cast<std::byte*>(items_) +
+         blocks_.displacements[static_cast<std::size_t>(rank)] * type_->extent;
 }
 
 void PackedBlocks::load(int rank) {
@@ -44,7 +47,8 @@ void PackedBlocks::load() {
 
 void PackedBlocks::store() {
   if (!copy_) return;
-  for (int rank = 0; rank < static_cast<int>(parts_.size()); ++rank) types::unpack(*type_, part(rank), 0, block(rank));
+  for (int rank = 0; rank < static_cast<int>(parts_.size()); ++rank)
+    types::unpack(*type_, part(rank), 0, block(rank));
 }
 
 }  // namespace shim::coll

@@ -31,7 +31,8 @@ ItemRoom::Range ItemRoom::range_of(const types::Type& type, std::uint64_t count)
 }
 
 ItemRoom::ItemRoom(const Call& call, Range range)
-    : before_((-range.lower + 15) / 16 * 16), bytes_(call, static_cast<std::uint64_t>(before_ + range.upper)) {}
+    : before_((-range.lower + 15) / 16 * 16),
+      bytes_(call, static_cast<std::uint64_t>(before_ + range.upper)) {}
 
 void copy_across(const types::ConstBuffer& from, const types::Buffer& to) {
   std::uint64_t bytes = std::min(from.bytes(), to.bytes());

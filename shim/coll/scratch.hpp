@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory that a collective needs for its own time, and the user's data as one run of bytes.
+// Scratch memory of one collective call, and layouts of blocks in an array.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace shim::coll {
 
-/// Uninitialised bytes, aligned for every predefined type.
+/// Uninitialized bytes, aligned for every predefined type.
 class Scratch {
  public:
   Scratch(const Call& call, std::uint64_t bytes);
@@ -27,18 +27,23 @@ class Scratch {
   Bytes part(std::uint64_t offset, std::uint64_t bytes) const { return {data() + offset, bytes}; }
 
  private:
-  ScratchPoolPtr pool_;  ///< null where it came from malloc; it may outlive the communicator, with a message that uses its memory
+  /// Null if the memory is from malloc. Shared, because a message that uses the memory may outlive
+  /// the communicator.
+  ScratchPoolPtr pool_;
   ScratchPool::Block block_;
   std::uint64_t bytes_;
 };
 
-/// Uninitialised room for an array of items, with everything between their bounds, which a user's operation may touch: data may lie
-/// before an item's address, and extents may be negative.
+/// Uninitialized buffer for an array of items, from the lowest to the highest byte that a user's
+/// operation may access. Data may precede an item's address or lie outside the type's bounds, and
+/// extents may be negative.
 class ItemRoom {
  public:
-  ItemRoom(const Call& call, const Operands& operands) : ItemRoom(call, *operands.type, operands.count) {}
-  ItemRoom(const Call& call, const types::Type& type, std::uint64_t count) : ItemRoom(call, range_of(type, count)) {}
-  /// The address of the first item.
+  ItemRoom(const Call& call, const Operands& operands)
+      : ItemRoom(call, *operands.type, operands.count) {}
+  ItemRoom(const Call& call, const types::Type& type, std::uint64_t count)
+      : ItemRoom(call, range_of(type, count)) {}
+  /// Return the address of the first item.
   std::byte* data() const { return bytes_.data() + before_; }
 
  private:
@@ -52,39 +57,44 @@ class ItemRoom {
   Scratch bytes_;
 };
 
-/// Where a block lies, in bytes from the start of an array; v-forms may have negative displacements.
+/// Position of a block, in bytes from the start of an array; offsets of v-forms may be negative.
 struct Part {
   std::int64_t offset = 0;
   std::uint64_t bytes = 0;
 };
 
-/// By rank; of few processes without memory of its own.
+/// Array by rank. Up to 8 processes need no allocation.
 template <typename T>
 struct ByRank : boost::container::small_vector<T, 8> {
   using Base = boost::container::small_vector<T, 8>;
   using Base::Base;
-  operator std::span<const T>() const { return {Base::data(), Base::size()}; }  // NOLINT(google-explicit-constructor)
+  operator std::span<const T>() const {
+    return {Base::data(), Base::size()};
+  }  // NOLINT(google-explicit-constructor)
 };
 using Parts = ByRank<Part>;
 
-/// Where the block of each rank lies.
-class Places {
+/// Positions of the blocks of all ranks.
+class BlockLayout {
  public:
-  Places() = default;
-  /// As a list says.
-  Places(std::span<const Part> parts) : parts_(parts) {}                    // NOLINT(google-explicit-constructor)
-  Places(const Parts& parts) : Places(std::span<const Part>(parts)) {}      // NOLINT(google-explicit-constructor)
-  /// As counts and displacements say, in items of this length without holes.
-  Places(Blocks blocks, std::uint64_t item_bytes) : blocks_(blocks), bytes_(item_bytes) {}
-  /// Blocks of one length, one after the other.
-  static Places equal(std::uint64_t bytes) { return Places({}, bytes); }
+  BlockLayout() = default;
+  /// Use a list of parts.
+  BlockLayout(std::span<const Part> parts)
+      : parts_(parts) {}  // NOLINT(google-explicit-constructor)
+  BlockLayout(const Parts& parts)
+      : BlockLayout(std::span<const Part>(parts)) {}  // NOLINT(google-explicit-constructor)
+  /// Use counts and displacements, in items of this many bytes without holes.
+  BlockLayout(Blocks blocks, std::uint64_t item_bytes) : blocks_(blocks), bytes_(item_bytes) {}
+  /// Return a layout of consecutive blocks of equal length.
+  static BlockLayout equal(std::uint64_t bytes) { return BlockLayout({}, bytes); }
 
   Part operator[](int rank) const {
     const auto r = static_cast<std::size_t>(rank);
     if (!parts_.empty()) return parts_[r];
     const auto unit = static_cast<std::int64_t>(bytes_);
     if (blocks_.counts.empty()) return {rank * unit, bytes_};
-    return {blocks_.displacements[r] * unit, static_cast<std::uint64_t>(blocks_.counts[r]) * bytes_};
+    return {blocks_.displacements[r] * unit,
+            static_cast<std::uint64_t>(blocks_.counts[r]) * bytes_};
   }
 
  private:
@@ -93,27 +103,33 @@ class Places {
   std::uint64_t bytes_ = 0;
 };
 
-/// Where blocks of these lengths begin, one after the other; and at the end the length of all.
+/// Return the offsets of consecutive blocks of these lengths, followed by their total length.
 inline std::vector<std::uint64_t> starts_of(const Integers& counts) {
   std::vector<std::uint64_t> starts(counts.size() + 1);
-  for (std::size_t i = 0; i < counts.size(); ++i) starts[i + 1] = starts[i] + static_cast<std::uint64_t>(counts[i]);
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    starts[i + 1] = starts[i] + static_cast<std::uint64_t>(counts[i]);
   return starts;
 }
 
-inline Bytes part_of(std::byte* array, const Part& part) { return {array + part.offset, part.bytes}; }
-inline ConstBytes part_of(const std::byte* array, const Part& part) { return {array + part.offset, part.bytes}; }
+inline Bytes part_of(std::byte* array, const Part& part) {
+  return {array + part.offset, part.bytes};
+}
+inline ConstBytes part_of(const std::byte* array, const Part& part) {
+  return {array + part.offset, part.bytes};
+}
 
-/// Copies unless it is the same place already (in-place forms).
+/// Copy, unless source and destination are one address (in-place forms).
 inline void copy_bytes(const std::byte* from, std::byte* to, std::uint64_t bytes) {
   if (from != to) base::copy_long(to, from, bytes);
 }
 inline void copy_items(const Operands& operands, const void* from, void* to) {
   if (from != to) types::copy(*operands.type, from, to, operands.count);
 }
-/// The data of one array to another, whose type may be a different one of the same elements. As much as both hold.
+/// Copy between arrays whose types may differ if their signatures match. If the lengths differ,
+/// copy the shorter one.
 void copy_across(const types::ConstBuffer& from, const types::Buffer& to);
 
-/// A whole cut into `parts` consecutive parts as equal as can be, the longer ones first.
+/// A whole cut into `parts` consecutive parts, as equal as possible, longer ones first.
 struct EvenParts {
   std::uint64_t whole;
   std::uint64_t parts;
@@ -122,7 +138,7 @@ struct EvenParts {
     return n * (whole / parts) + std::min(n, whole % parts);
   }
   std::uint64_t count(int i) const { return first(i + 1) - first(i); }
-  /// From the start of part `from` to the start of part `to`.
+  /// Return the count from the start of part `from` to the start of part `to`.
   std::uint64_t count(int from, int to) const { return first(to) - first(from); }
 };
 

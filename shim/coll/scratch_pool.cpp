@@ -18,7 +18,8 @@ ScratchPool::Block ScratchPool::take(std::uint64_t bytes) {
       return block;
     }
   }
-  const std::uint64_t room = std::bit_ceil(bytes);  // calls of nearly the same length share blocks; what nobody touches costs nothing
+  // calls of similar length share blocks; pages that are never touched cost nothing
+  const std::uint64_t room = std::bit_ceil(bytes);
   return {std::make_unique_for_overwrite<std::byte[]>(room), room};
 }
 
@@ -27,7 +28,8 @@ void ScratchPool::give_back(Block block) {
   if (kept_bytes_ + block.bytes > kMost) return;
   kept_bytes_ += block.bytes;
   auto longer = [&](const Block& other) { return other.bytes >= block.bytes; };
-  kept_.insert(std::find_if(kept_.begin(), kept_.end(), longer), std::move(block));  // the shortest that fits is found first
+  // ascending, so that take() finds the shortest block that fits
+  kept_.insert(std::find_if(kept_.begin(), kept_.end(), longer), std::move(block));
 }
 
 }  // namespace shim::coll

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory for collectives on long data, kept from one call to the next: to get fresh pages from the system for each call costs as
-// much as the collective itself (a megabyte: 256 page faults).
+// ScratchPool keeps memory of long collectives from call to call.
+// Fresh pages for each call cost as much as the collective itself (1 MiB: 256 page faults).
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,19 @@
 
 namespace shim::coll {
 
-/// Lives in the process; those who have a block share it. All functions from any thread.
+/// Pool of memory blocks, one per process, shared by all its communicators. Thread-safe.
 class ScratchPool {
  public:
-  /// What malloc keeps itself is not kept here, and never more than so much in all.
+  /// Callers allocate blocks shorter than kShortest with malloc, which keeps them for reuse itself.
+  /// kMost limits the bytes that the pool keeps.
   static constexpr std::uint64_t kShortest = 64 * 1024, kMost = 16 * 1024 * 1024;
 
   struct Block {
     std::unique_ptr<std::byte[]> memory;
     std::uint64_t bytes = 0;
   };
-  /// Uninitialised, at least as long, aligned for every predefined type. Throws std::bad_alloc.
+  /// Return uninitialized memory of at least `bytes`, aligned for every predefined type. Throws
+  /// std::bad_alloc.
   Block take(std::uint64_t bytes);
   void give_back(Block block);
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Task: a collective in progress, a coroutine that suspends where it waits for messages.
 //
-// A task never looks at an error. Whatever it awaits either succeeds, or the whole collective ends there: the execution keeps
-// the error and destroys the frames, whose locals clean up. So algorithms read like the textbook.
+// A task never sees an error. Each awaited operation succeeds, or the whole collective ends there:
+// the execution keeps the error and destroys the frames, whose locals clean up. So algorithms read
+// like the textbook.
 //
-// Known faults of GCC 12 to keep away from: co_await inside ?: and &&, and temporaries with destructors in an awaited
-// expression. Await statements of their own, and tasks that have a name: `Task part = f(...); co_await part;`.
+// Avoid these bugs of GCC 12: co_await inside ?: and &&, and temporaries with destructors in an
+// awaited expression. Write one statement per await, and name each task:
+// `Task part = f(...); co_await part;`.
 #pragma once
 
 #include <coroutine>
@@ -19,9 +21,10 @@ namespace shim::coll {
 
 class Execution;
 
-/// Owns a coroutine. Starts suspended; run() or start() bring it to its end, or another task that awaits it does. Its frame
-/// is freed with the Task, wherever it stands. Empty when there was no memory for the frame; running that is error no_mem.
-/// One that is over has no coroutine, only how it ended.
+/// Owns a coroutine. It starts suspended; run(), start() or an awaiting task runs it to its end.
+/// The destructor frees the frame at any suspension point. A task is empty if there was no memory
+/// for the frame; running it then fails with no_mem. A task made by over() has a result and no
+/// coroutine, because its collective ended inside the call.
 class [[nodiscard]] Task {
  public:
   struct promise_type;
@@ -33,7 +36,8 @@ class [[nodiscard]] Task {
     task.result_ = std::move(result);
     return task;
   }
-  Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, {})), result_(std::move(other.result_)) {}
+  Task(Task&& other) noexcept
+      : handle_(std::exchange(other.handle_, {})), result_(std::move(other.result_)) {}
   Task& operator=(Task&& other) noexcept {
     if (this != &other) {
       if (handle_) handle_.destroy();
@@ -47,7 +51,7 @@ class [[nodiscard]] Task {
   }
   Handle handle() const { return handle_; }
   bool is_over() const { return result_.has_value(); }
-  /// Of one that is over. Once.
+  /// Return the result of a finished task. Call it once.
   base::Status take_result() { return *std::move(result_); }
 
  private:
@@ -57,16 +61,16 @@ class [[nodiscard]] Task {
 };
 
 struct Task::promise_type {
-  Execution* execution = nullptr;    ///< who runs this; known from the first resumption on
-  Handle awaiting;                   ///< the task that goes on after this one; null for the outermost
+  Execution* execution = nullptr;  ///< runs this task; set before the first resumption
+  Handle awaiting;                 ///< task that awaits this one; null for the outermost
 
-  /// At the end of a task: the one that awaits it is the next to run.
+  /// Resumes the awaiting task at the end of a task.
   struct Final {
     bool await_ready() const noexcept { return false; }
     void await_suspend(Handle self) const noexcept;
     void await_resume() const noexcept {}
   };
-  /// A task awaits another: that one runs first.
+  /// Runs an awaited task before the awaiting one.
   struct Inner {
     Handle inner;
     bool await_ready() const noexcept { return false; }
@@ -79,9 +83,9 @@ struct Task::promise_type {
   std::suspend_always initial_suspend() const noexcept { return {}; }
   Final final_suspend() const noexcept { return {}; }
   void return_void() const noexcept {}
-  /// std::bad_alloc (scratch memory) becomes the error of the collective. Other exceptions leave
-  /// resume(): pthread_exit or cancellation in the function of an operation, and exceptions of
-  /// other languages. The collective has failed then.
+  /// Turn std::bad_alloc (scratch memory) into the collective's error. Other exceptions leave
+  /// resume(): pthread_exit or cancellation in a user's operation, and foreign exceptions. The
+  /// collective has failed then.
   void unhandled_exception();
 
   Inner await_transform(Task& task) const noexcept { return {task.handle()}; }

@@ -22,6 +22,7 @@ namespace {
 using base::Error;
 using base::ErrorClass;
 
+/// Both ends of a pipe (0: read, 1: write); closes them.
 struct Pipe {
   std::array<int, 2> ends{-1, -1};
   Pipe() = default;
@@ -37,7 +38,7 @@ struct Pipe {
   }
 };
 
-/// Starts the command with its standard output in the pipe.
+/// Start the command with the pipe's write end as its standard output.
 base::Result<pid_t> start(const std::vector<std::string>& words, const Pipe& pipe) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -46,19 +47,22 @@ base::Result<pid_t> start(const std::vector<std::string>& words, const Pipe& pip
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_adddup2(&actions, pipe.ends[1], STDOUT_FILENO);
   pid_t child = -1;
-  const int error = ::posix_spawn(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  const int error = ::posix_spawn(&child, arguments[0], &actions, nullptr, arguments.data(),
+                                  environ);
   ::posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return base::system_error(error, words[0] + " cannot be started");
   return child;
 }
 
-/// All that comes until the other end is closed; false where that takes longer.
+/// Append to `output` until all write ends of the pipe are closed, and return true. Return false if
+/// `seconds` have passed since the call and there is nothing to read.
 bool read_all(int descriptor, double seconds, std::string& output) {
   const base::Nanoseconds end = base::now_ns() + static_cast<base::Nanoseconds>(seconds * 1e9);
   for (;;) {
     const base::Nanoseconds left_ms = (end - base::now_ns()) / 1'000'000;
     pollfd waiting{descriptor, POLLIN, 0};
-    const int ready = ::poll(&waiting, 1, static_cast<int>(std::clamp<base::Nanoseconds>(left_ms, 0, 60'000)));
+    const int ready = ::poll(&waiting, 1,
+                             static_cast<int>(std::clamp<base::Nanoseconds>(left_ms, 0, 60'000)));
     if (ready == 0 && left_ms <= 0) return false;
     if (ready <= 0) continue;
     char bytes[4096];
@@ -68,6 +72,7 @@ bool read_all(int descriptor, double seconds, std::string& output) {
   }
 }
 
+/// Wait until the child has exited, without limit; return its wait status (waitpid(2)).
 int wait_for(pid_t child) {
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
@@ -79,7 +84,8 @@ int wait_for(pid_t child) {
 
 base::Result<Outcome> run(const std::vector<std::string>& words, double seconds) {
   Pipe pipe;
-  if (base::above_standard_streams(::pipe2(pipe.ends.data(), O_CLOEXEC), pipe.ends) != 0) return base::system_error(errno, "pipe");
+  if (base::above_standard_streams(::pipe2(pipe.ends.data(), O_CLOEXEC), pipe.ends) != 0)
+    return base::system_error(errno, "pipe");
   SHIM_TRY_ASSIGN(const pid_t child, start(words, pipe));
   pipe.close_end(1);
   Outcome outcome;
@@ -87,9 +93,11 @@ base::Result<Outcome> run(const std::vector<std::string>& words, double seconds)
   if (!has_ended) ::kill(child, SIGKILL);
   const int status = wait_for(child);
   if (!has_ended)
-    return Error(ErrorClass::other, "the process that was asked has not answered within " + std::to_string(static_cast<int>(seconds)) + " s");
+    return Error(ErrorClass::other, "the query process has not answered within " +
+                                        std::to_string(static_cast<int>(seconds)) + " s");
   if (WIFSIGNALED(status))
-    return Error(ErrorClass::other, std::string("the process that was asked has ended by a signal: ") + ::strsignal(WTERMSIG(status)));
+    return Error(ErrorClass::other, std::string("the query process was killed by a signal: ") +
+                                        ::strsignal(WTERMSIG(status)));
   outcome.exit_code = WEXITSTATUS(status);
   return outcome;
 }

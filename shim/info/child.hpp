@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A command that is run for its output.
+// Runs a command in a child process and collects its standard output.
 #pragma once
 
 #include <string>
@@ -10,12 +10,14 @@
 namespace shim::info {
 
 struct Outcome {
-  std::string output;
+  std::string output;  ///< standard output; standard error is inherited and not collected
   int exit_code = 0;
 };
 
-/// Runs a command to its end. Errors: other (it cannot be started, ends by a signal, or has not ended after so many seconds and
-/// is killed).
+/// Start a command and wait until it has closed its standard output and exited. `words`: argv of
+/// the command; words[0] is a path, which is not searched in PATH. A nonzero exit code is a result,
+/// not an error. Errors: other (the command cannot be started; a signal ended it; or its standard
+/// output was still open `seconds` after the start, and this function killed it).
 base::Result<Outcome> run(const std::vector<std::string>& words, double seconds);
 
 }  // namespace shim::info

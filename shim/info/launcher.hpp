@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The job as the launcher tells it, taken down so that nothing of the launcher's client is needed afterwards.
+// JobFacts is a copy of the data that the launcher provides about the job.
+// The copy stays valid after the Bootstrap, which owns the original data, is destroyed.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +18,15 @@ struct JobFacts {
   std::string backend;  ///< Bootstrap::name()
   bootstrap::Job job;
   bootstrap::NodeMap node_map;
-  std::vector<std::uint32_t> app_numbers;
-  std::vector<std::pair<std::string, std::string>> sets;  ///< names and members, as a session shows them; in rank 0 alone
+  std::vector<std::uint32_t> app_numbers;  ///< Bootstrap::app_numbers()
+  /// Name and members (as text) of the process sets that a session of rank 0 would offer, except
+  /// the sets of hardware (mpix://NUMA/…, mpix://SOCKET/…). Empty at other ranks.
+  std::vector<std::pair<std::string, std::string>> sets;
 };
 
-/// Speaks with the launcher, if there is one, and takes leave of it once all processes of the job have spoken to it, or after
-/// the setting ready_timeout. Errors: open_bootstrap's.
-base::Result<JobFacts> ask_launcher(const base::Settings& settings);
+/// Open a Bootstrap and copy its data. Then wait until all processes of the job have called this
+/// function, for at most the setting ready_timeout, and destroy the Bootstrap and the launcher's
+/// client. Errors: those of open_bootstrap() and Bootstrap::query_node_map().
+base::Result<JobFacts> query_launcher(const base::Settings& settings);
 
 }  // namespace shim::info

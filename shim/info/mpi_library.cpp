@@ -15,39 +15,47 @@ namespace {
 using base::Error;
 using base::ErrorClass;
 
-/// More than any library's MPI_MAX_LIBRARY_VERSION_STRING.
+/// Larger than MPI_MAX_LIBRARY_VERSION_STRING of any MPI library.
 constexpr std::size_t kVersionBytes = 64 * 1024;
 
 Error loader_error(const std::string& name) {
   const char* reason = ::dlerror();
-  return Error(ErrorClass::other, reason == nullptr ? name + ": the loader gives no reason" : reason);
+  return Error(ErrorClass::other,
+               reason == nullptr ? name + ": the dynamic linker gives no reason" : reason);
 }
 
 }  // namespace
 
-base::Result<base::LoadedLibrary> load_and_ask(const std::string& name) {
+base::Result<base::LoadedLibrary> load_and_query(const std::string& name) {
   void* library = ::dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (library == nullptr) return loader_error(name);
-  auto* get_version = reinterpret_cast<int (*)(char*, int*)>(::dlsym(library, "MPI_Get_library_version"));
+  auto* get_version = reinterpret_cast<int (*)(char*, int*)>(
+      ::dlsym(library, "MPI_Get_library_version"));
   if (get_version == nullptr) return loader_error(name);
   std::vector<char> version(kVersionBytes, '\0');
   int length = 0;
-  if (get_version(version.data(), &length) != 0) return Error(ErrorClass::other, name + ": MPI_Get_library_version fails");
-  return base::LoadedLibrary{base::file_of(reinterpret_cast<const void*>(get_version)), first_line(version.data())};
+  if (get_version(version.data(), &length) != 0)
+    return Error(ErrorClass::other, name + ": MPI_Get_library_version failed");
+  return base::LoadedLibrary{base::file_of(reinterpret_cast<const void*>(get_version)),
+                             first_line(version.data())};
 }
 
-bool answer_about(const std::string& name) {
-  const auto library = load_and_ask(name);
-  if (library) std::printf("%s\n%s\n", library->file.c_str(), library->version.c_str());
-  else std::printf("%s\n", first_line(library.error().text()).c_str());
+bool print_library(const std::string& name) {
+  const auto library = load_and_query(name);
+  if (library)
+    std::printf("%s\n%s\n", library->file.c_str(), library->version.c_str());
+  else
+    std::printf("%s\n", first_line(library.error().text()).c_str());
   return library.has_value();
 }
 
-base::Result<base::LoadedLibrary> ask_apart(const std::string& command, const std::string& name, double seconds) {
-  SHIM_TRY_ASSIGN(const Outcome outcome, run({command, kAskOption, name}, seconds));
+base::Result<base::LoadedLibrary> query_in_child(const std::string& command,
+                                                 const std::string& name, double seconds) {
+  SHIM_TRY_ASSIGN(const Outcome outcome, run({command, kQueryOption, name}, seconds));
   const std::string first = first_line(outcome.output);
   if (outcome.exit_code != 0) return Error(ErrorClass::other, first);
-  return base::LoadedLibrary{first, first_line(std::string_view(outcome.output).substr(first.size() + 1))};
+  return base::LoadedLibrary{first,
+                             first_line(std::string_view(outcome.output).substr(first.size() + 1))};
 }
 
 }  // namespace shim::info

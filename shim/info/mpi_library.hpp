@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which MPI library a program would load, without becoming a program of it.
+// Queries the version of an MPI library that is not linked, by loading it in a child process.
 #pragma once
 
 #include <string>
@@ -9,18 +9,25 @@
 
 namespace shim::info {
 
-/// The option of the command that makes it answer as `answer_about` and end.
-inline constexpr const char* kAskOption = "--ask-library";
+/// Option by which query_in_child() starts this command again; with it the command calls
+/// print_library() and exits. Internal: the usage text does not list it.
+inline constexpr const char* kQueryOption = "--ask-library";
 
-/// Loads the library of this name or path and asks it for its version, which is allowed before MPI_Init. For a process that does
-/// nothing else. Errors: other (the loader's words, or that it is no MPI library).
-base::Result<base::LoadedLibrary> load_and_ask(const std::string& name);
+/// Load the library of this soname or path into this process and query its version, which MPI
+/// allows before MPI_Init. Call it in a process that loads no other MPI library: the library stays
+/// loaded. The returned file is the one that defines MPI_Get_library_version, which may be a
+/// dependency of the library. The version is its first line. Errors: other (the dynamic linker's
+/// message, also if the library has no MPI_Get_library_version; or that function failed).
+base::Result<base::LoadedLibrary> load_and_query(const std::string& name);
 
-/// What `ask_apart` reads: file and version, a line each, or the reason on standard output and false.
-bool answer_about(const std::string& name);
+/// Print the result of load_and_query() on standard output, where query_in_child() reads it: file
+/// and version, one per line; on failure the first line of the error text, and return false.
+bool print_library(const std::string& name);
 
-/// The same in a process of its own, because two MPI libraries must never meet in one. `command`: this command's file. Errors:
-/// other, also where that process ends by a signal or says nothing for so many seconds.
-base::Result<base::LoadedLibrary> ask_apart(const std::string& command, const std::string& name, double seconds);
+/// Query a library by load_and_query() in a child process, because one process must not load two
+/// MPI libraries. `command`: path of intersession-info, which the child executes. Errors: those of
+/// load_and_query() and of run(), which kills the child `seconds` after its start.
+base::Result<base::LoadedLibrary> query_in_child(const std::string& command,
+                                                 const std::string& name, double seconds);
 
 }  // namespace shim::info

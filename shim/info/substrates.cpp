@@ -9,33 +9,39 @@ namespace {
 
 using intercept::abi::Family;
 
+/// Result of a search for an MPI library.
 struct Found {
-  std::string name;  ///< under which it was loaded
+  std::string name;  ///< soname or path with which the search ended
   base::Result<base::LoadedLibrary> library;
 };
 
-/// The first that can be loaded, as a program would find it; else why the first cannot.
-Found find(const Family& family, const AskLibrary& ask) {
+/// Query the sonames of the family in order, and return the first library that loads. Return the
+/// error of the first soname if none loads.
+Found find(const Family& family, const QueryLibrary& ask) {
   Found first{family.sonames[0], ask(family.sonames[0])};
   for (std::size_t i = 1; !first.library && i < family.sonames.size(); ++i) {
-    if (std::string(family.sonames[i]) == family.sonames[i - 1]) continue;
+    if (std::string(family.sonames[i]) == family.sonames[i - 1]) continue;  // repeated name
     auto next = ask(family.sonames[i]);
     if (next) return {family.sonames[i], std::move(next)};
   }
   return first;
 }
 
+/// Return the file of Intersession's library for the family; "not found" with `folders` if no
+/// folder contains it.
 std::string ours_of(const Family& family, const std::vector<std::string>& folders) {
   std::string where;
   for (const std::string& folder : folders) {
     const auto file = std::filesystem::path(folder) / family.library;
     std::error_code error;
-    if (std::filesystem::exists(file, error)) return std::filesystem::weakly_canonical(file, error).string();
+    if (std::filesystem::exists(file, error))
+      return std::filesystem::weakly_canonical(file, error).string();
     where += (where.empty() ? "" : ", ") + folder;
   }
   return std::string("not found: ") + family.library + " is not in " + where;
 }
 
+/// Add rows for file and soname of a library that was found.
 void add_library(Section& section, const Found& found) {
   if (!found.library) return;
   section.add("  library", found.library->file);
@@ -48,7 +54,8 @@ std::string version_of(const Found& found) {
 
 }  // namespace
 
-Section substrates_section(const AskLibrary& ask, const std::vector<std::string>& folders, const base::Settings& settings) {
+Section substrates_section(const QueryLibrary& ask, const std::vector<std::string>& folders,
+                           const base::Settings& settings) {
   Section section{"substrates", {}};
   for (const Family* family : intercept::abi::kFamilies) {
     const Found found = find(*family, ask);

@@ -4,14 +4,17 @@
 namespace shim::info {
 namespace {
 
+/// Return the state of a provider; `if_chosen` is appended to the text of a usable provider (empty
+/// unless the transport would choose this one).
 std::string provider_text(const transport::OfiProvider& provider, const char* if_chosen) {
   if (provider.error) return "not usable: " + provider.error->text();
-  return "offered at " + provider.interface + if_chosen;
+  return "available at " + provider.interface + if_chosen;
 }
 
 }  // namespace
 
-Section transports_section(const base::Result<transport::OfiOffer>& fabric, const base::Settings& settings) {
+Section transports_section(const base::Result<transport::ProviderReport>& fabric,
+                           const base::Settings& settings) {
   Section section{"transports", {}};
   const bool uses_libfabric = !settings.provider.empty();
   const std::string between = uses_libfabric ? "libfabric" : "TCP connections";
@@ -23,13 +26,16 @@ Section transports_section(const base::Result<transport::OfiOffer>& fabric, cons
   }
   section.add("libfabric", fabric->library.version);
   section.add("", fabric->library.file);
-  const char* if_chosen = uses_libfabric ? "; would be used" : "; would be used if INTERSESSION_PROVIDER were any";
+  const char* if_chosen = uses_libfabric ? "; would be used"
+                                         : "; would be used if INTERSESSION_PROVIDER were any";
   for (std::size_t i = 0; i < fabric->providers.size(); ++i) {
     const transport::OfiProvider& provider = fabric->providers[i];
-    section.add(std::to_string(i + 1) + ". " + provider.name, provider_text(provider, fabric->chosen == i ? if_chosen : ""));
-    if (!provider.caution.empty()) section.add("", provider.caution);
+    section.add(std::to_string(i + 1) + ". " + provider.name,
+                provider_text(provider, fabric->chosen == i ? if_chosen : ""));
+    if (!provider.warning.empty()) section.add("", provider.warning);
   }
-  if (!fabric->chosen && uses_libfabric) section.add("", "none of them can be used: groups that span nodes will fail");
+  if (!fabric->chosen && uses_libfabric)
+    section.add("", "no provider is usable: groups that span nodes will fail");
   return section;
 }
 

@@ -12,19 +12,23 @@ using base::ErrorClass;
 
 namespace {
 
-/// MPI_BUFFER_AUTOMATIC stands for as much as there is memory.
+/// Return the size limit; MPI_BUFFER_AUTOMATIC has none but memory.
 std::int64_t capacity_of(const BufferPool::Attached& buffer) {
-  return buffer.address == MPI_BUFFER_AUTOMATIC ? std::numeric_limits<std::int64_t>::max() : buffer.bytes;
+  return buffer.address == MPI_BUFFER_AUTOMATIC ? std::numeric_limits<std::int64_t>::max()
+                                                : buffer.bytes;
 }
 
 }  // namespace
 
 base::Status BufferPool::attach(Attached buffer) {
-  if (buffer.address == nullptr && buffer.bytes > 0) return Error(ErrorClass::buffer, "the buffer is a null pointer");
+  if (buffer.address == nullptr && buffer.bytes > 0)
+    return Error(ErrorClass::buffer, "the buffer is a null pointer");
   std::lock_guard lock(mutex_);
-  if (buffer_) return Error(ErrorClass::buffer, "a buffer is attached already: detach it first (MPI_Buffer_detach)");
+  if (buffer_)
+    return Error(ErrorClass::buffer,
+                 "a buffer is already attached; detach it first (MPI_Buffer_detach)");
   buffer_ = buffer;
-  if (buffer.address == MPI_BUFFER_AUTOMATIC) buffer_->bytes = 0;  // the size has no meaning (MPI-4.1 §3.6)
+  if (buffer.address == MPI_BUFFER_AUTOMATIC) buffer_->bytes = 0;  // not significant (MPI-4.1 §3.6)
   return {};
 }
 
@@ -33,29 +37,36 @@ std::optional<BufferPool::Attached> BufferPool::attached() {
   return buffer_;
 }
 
-base::Status BufferPool::send(const sessions::CommunicatorPtr& comm, const types::ConstBuffer& data, int dest, int tag) {
+base::Status BufferPool::send(const sessions::CommunicatorPtr& comm, const types::ConstBuffer& data,
+                              int dest, int tag) {
   std::lock_guard lock(mutex_);
   SHIM_TRY_ASSIGN(p2p::Request * request, begin(comm, data, dest, tag));
-  if (request->is_done()) p2p::Engine::release(request);
-  else keep(comm, request, buffer_bytes(data));
+  if (request->is_done())
+    p2p::Engine::release(request);
+  else
+    keep(comm, request, buffer_bytes(data));
   return {};
 }
 
-base::Result<CopyPtr> BufferPool::send_cancellable(const sessions::CommunicatorPtr& comm, const types::ConstBuffer& data, int dest,
+base::Result<CopyPtr> BufferPool::send_cancellable(const sessions::CommunicatorPtr& comm,
+                                                   const types::ConstBuffer& data, int dest,
                                                    int tag) {
   std::lock_guard lock(mutex_);
   SHIM_TRY_ASSIGN(p2p::Request * request, begin(comm, data, dest, tag));
   return keep(comm, request, buffer_bytes(data));
 }
 
-/// Called with the lock held, as the next three.
-base::Result<p2p::Request*> BufferPool::begin(const sessions::CommunicatorPtr& comm, const types::ConstBuffer& data, int dest, int tag) {
-  SHIM_TRY(make_room(buffer_bytes(data)));
+/// Start a copied send if the buffer has space. The caller holds the lock, here and in the next
+/// three functions.
+base::Result<p2p::Request*> BufferPool::begin(const sessions::CommunicatorPtr& comm,
+                                              const types::ConstBuffer& data, int dest, int tag) {
+  SHIM_TRY(reserve_bytes(buffer_bytes(data)));
   return comm->engine().isend_copied(comm->context(), data, dest, tag);
 }
 
-/// In the buffer, as long as it has not left.
-CopyPtr BufferPool::keep(const sessions::CommunicatorPtr& comm, p2p::Request* request, std::int64_t bytes) {
+/// Count the copy against the buffer until it has left.
+CopyPtr BufferPool::keep(const sessions::CommunicatorPtr& comm, p2p::Request* request,
+                         std::int64_t bytes) {
   CopyPtr copy(request, [](p2p::Request* sent) { p2p::Engine::release(sent); });
   if (request->is_done()) return copy;
   copies_.push_back({++last_number_, bytes, comm, copy});
@@ -63,19 +74,24 @@ CopyPtr BufferPool::keep(const sessions::CommunicatorPtr& comm, p2p::Request* re
   return copy;
 }
 
-base::Status BufferPool::make_room(std::int64_t bytes) {
-  if (!buffer_) return Error(ErrorClass::buffer, "no buffer is attached for buffered sends (MPI_Buffer_attach)");
+base::Status BufferPool::reserve_bytes(std::int64_t bytes) {
+  if (!buffer_)
+    return Error(ErrorClass::buffer,
+                 "no buffer is attached for buffered sends (MPI_Buffer_attach)");
   if (bytes > capacity_of(*buffer_) - used_) forget_done();
   if (std::int64_t room = capacity_of(*buffer_) - used_; bytes > room)
-    return Error(ErrorClass::buffer, "the message takes " + std::to_string(bytes) + " bytes of the attached buffer, of whose " +
-                                         std::to_string(buffer_->bytes) + " bytes " + std::to_string(room) + " are free");
+    return Error(ErrorClass::buffer, "the message needs " + std::to_string(bytes) +
+                                         " bytes, but only " + std::to_string(room) + " of the " +
+                                         std::to_string(buffer_->bytes) +
+                                         " bytes of the attached buffer are free");
   return {};
 }
 
-/// Called with the lock held.
+/// Make progress, and remove the copies that have left.
 void BufferPool::forget_done() {
   if (!copies_.empty()) static_cast<void>(copies_.front().comm->engine().progress());
-  auto left = std::stable_partition(copies_.begin(), copies_.end(), [](const Copy& copy) { return !copy.request->is_done(); });
+  auto left = std::stable_partition(copies_.begin(), copies_.end(),
+                                    [](const Copy& copy) { return !copy.request->is_done(); });
   for (auto copy = left; copy != copies_.end(); ++copy) {
     used_ -= copy->bytes;
     copy->request.reset();  // before its communicator
@@ -84,11 +100,12 @@ void BufferPool::forget_done() {
 }
 
 bool BufferPool::have_left_locked(std::uint64_t number) {
-  return std::all_of(copies_.begin(), copies_.end(),
-                     [number](const Copy& copy) { return copy.number > number || copy.request->is_done(); });
+  return std::all_of(copies_.begin(), copies_.end(), [number](const Copy& copy) {
+    return copy.number > number || copy.request->is_done();
+  });
 }
 
-/// Waits without the lock, so that others can go on sending.
+/// Wait without the lock, so that other threads can send meanwhile.
 base::Status BufferPool::flush_locked(std::unique_lock<std::mutex>& lock, std::uint64_t number) {
   for (forget_done(); !have_left_locked(number); forget_done()) {
     sessions::CommunicatorPtr comm = copies_.front().comm;
@@ -123,7 +140,7 @@ base::Result<std::optional<BufferPool::Attached>> BufferPool::detach() {
 }
 
 const BufferPoolPtr& process_buffer() {
-  // never destroyed: buffered sends may be on their way while the program ends
+  // never destroyed: buffered sends may be in flight while the program ends
   static const BufferPoolPtr& pool = *new BufferPoolPtr(std::make_shared<BufferPool>());
   return pool;
 }
@@ -145,7 +162,7 @@ BufferPoolPtr ObjectBuffers::find_or_make(const void* owner) {
 
 void ObjectBuffers::forget(const void* owner) {
   if (count_.load(std::memory_order_relaxed) == 0) return;
-  BufferPoolPtr gone;  // goes without the lock: with it goes perhaps the communicator
+  BufferPoolPtr gone;  // destroyed without the lock: may destroy the communicator
   std::lock_guard lock(mutex_);
   auto at = pools_.find(owner);
   if (at == pools_.end()) return;

@@ -36,8 +36,8 @@ struct LastError {
   int code = MPI_SUCCESS;
   std::string text;
 };
-/// The last error of this thread. exit(3) destroys it before the program's destructors run, which
-/// may call MPI: then it is made anew.
+/// Last error of this thread. exit(3) destroys it before the program's destructors, which may call
+/// MPI: it is then made again.
 class LastErrorOfThread {
  public:
   ~LastErrorOfThread() { delete std::exchange(kept_, nullptr); }
@@ -54,18 +54,20 @@ class LastErrorOfThread {
 };
 thread_local constinit LastErrorOfThread last_error;
 
-/// Whom an error concerns: a handler with the object it is called for, or an object of the substrate with a handler of its own.
+/// Target of an error: a handler and the object it is called for, or an object of the substrate
+/// with a handler of its own.
 struct Target {
   ErrorHandlerPtr handler;
   HandlerFor object = HandlerFor::any;
   abi::Bits handle = 0;
-  bool below = false;
-  bool is_initial = false;  ///< no object has a handler for the call: the initial error handler is run
+  bool is_native = false;
+  /// No object has a handler for the call: the initial error handler runs.
+  bool is_initial = false;
   sessions::CommunicatorPtr comm = nullptr;  ///< of an object of ours: its handle may be freed
 };
 
-/// The communicator that a handler gets: the user's own handle. If the user has freed that, while
-/// operations on it went on, a handle for the time of the call.
+/// The communicator's handle for a handler: the user's own. If the user has freed it while
+/// operations continued, a handle for the duration of the call.
 class CommOfCall {
  public:
   explicit CommOfCall(const Target& target) : handle_(abi::from_bits<MPI_Comm>(target.handle)) {
@@ -85,26 +87,35 @@ class CommOfCall {
 };
 
 constexpr const char* kInitialHandlerHint =
-    " (a call on no object, to which the initial error handler applies; INTERSESSION_INITIAL_ERRHANDLER=mpi_errors_return makes "
-    "such calls return)";
+    " (the call has no object, so the initial error handler applies; set "
+    "INTERSESSION_INITIAL_ERRHANDLER=mpi_errors_return to get error codes)";
 
 ErrorHandlerPtr initial_handler() {
-  // The one setting that must be right when all others may be wrong: read by itself.
-  auto word = base::from_environment("INTERSESSION_INITIAL_ERRHANDLER").value_or("mpi_errors_are_fatal");
+  // Read without base::read_settings(), which fails if any other setting is invalid: errors must be
+  // raised then, too.
+  auto word = base::from_environment("INTERSESSION_INITIAL_ERRHANDLER")
+                  .value_or("mpi_errors_are_fatal");
   if (word == "mpi_errors_return") return predefined_handler(HandlerKind::ret);
   if (word == "mpi_errors_abort") return predefined_handler(HandlerKind::abort);
   return predefined_handler(HandlerKind::fatal);
 }
 
 Target without_object() {
-  if (is_active()) return {nullptr, HandlerFor::communicator, abi::bits(MPI_Comm(abi::predefined.comm_self)), true};
-  return {initial_handler(), HandlerFor::communicator, abi::bits(MPI_Comm(abi::predefined.comm_null)), false, true};
+  if (is_active())
+    return {nullptr, HandlerFor::communicator, abi::bits(MPI_Comm(abi::predefined.comm_self)),
+            true};
+  return {initial_handler(), HandlerFor::communicator,
+          abi::bits(MPI_Comm(abi::predefined.comm_null)), false, true};
 }
 
 Target of_comm(const sessions::CommunicatorPtr& comm, MPI_Comm handle) {
   ErrorHandlerPtr handler = comm->error_handler();
-  return {handler ? handler : initial_handler(), HandlerFor::communicator, abi::bits(handle), false,
-          false, comm};
+  return {handler ? handler : initial_handler(),
+          HandlerFor::communicator,
+          abi::bits(handle),
+          false,
+          false,
+          comm};
 }
 
 Target of_operation(const CommReference& on) {
@@ -125,23 +136,29 @@ std::optional<Target> of_group(MPI_Group handle) {
   const bool is_finalized = !abi::is_unset(group->session_handle) &&
                             objects.sessions.find(group->session_handle) == nullptr;
   if (is_finalized) return std::nullopt;
-  return of_session(*session, abi::is_unset(group->session_handle) ? MPI_SESSION_NULL : group->session_handle);
+  return of_session(
+      *session, abi::is_unset(group->session_handle) ? MPI_SESSION_NULL : group->session_handle);
 }
 
 std::optional<Target> given(MPI_Errhandler handle) {
   ErrorHandlerPtr handler = find_handler(handle);
   if (!handler) return std::nullopt;
-  if (handler->object == HandlerFor::session) return Target{handler, HandlerFor::session, abi::bits(MPI_SESSION_NULL)};
+  if (handler->object == HandlerFor::session)
+    return Target{handler, HandlerFor::session, abi::bits(MPI_SESSION_NULL)};
   return Target{handler, HandlerFor::communicator, abi::bits(MPI_Comm(abi::predefined.comm_null))};
 }
 
 std::optional<Target> of_native(const Subject& subject) {
-  bool is_null = subject.handle == 0 || subject.handle == abi::bits(MPI_Comm(abi::predefined.comm_null)) ||
+  bool is_null = subject.handle == 0 ||
+                 subject.handle == abi::bits(MPI_Comm(abi::predefined.comm_null)) ||
                  subject.handle == abi::bits(MPI_Win(abi::predefined.win_null));
   if (is_null || !is_active()) return std::nullopt;
-  if (subject.kind == abi::Kind::comm) return Target{nullptr, HandlerFor::communicator, subject.handle, true};
-  if (subject.kind == abi::Kind::win) return Target{nullptr, HandlerFor::window, subject.handle, true};
-  if (subject.kind == abi::Kind::file) return Target{nullptr, HandlerFor::file, subject.handle, true};
+  if (subject.kind == abi::Kind::comm)
+    return Target{nullptr, HandlerFor::communicator, subject.handle, true};
+  if (subject.kind == abi::Kind::win)
+    return Target{nullptr, HandlerFor::window, subject.handle, true};
+  if (subject.kind == abi::Kind::file)
+    return Target{nullptr, HandlerFor::file, subject.handle, true};
   return std::nullopt;
 }
 
@@ -156,18 +173,22 @@ std::optional<Target> of_ours(const Subject& subject) {
         return of_session(**session, abi::from_bits<MPI_Session>(subject.handle));
       return std::nullopt;
     case abi::Kind::request:
-      if (auto* request = objects.requests.find_hidden(abi::from_bits<MPI_Request>(subject.handle))) return of_operation(request->on());
+      if (auto* request = objects.requests.find_hidden(abi::from_bits<MPI_Request>(subject.handle)))
+        return of_operation(request->on());
       return std::nullopt;
     case abi::Kind::message:
-      if (auto* message = objects.messages.find_hidden(abi::from_bits<MPI_Message>(subject.handle))) return of_operation(message->on);
+      if (auto* message = objects.messages.find_hidden(abi::from_bits<MPI_Message>(subject.handle)))
+        return of_operation(message->on);
       return std::nullopt;
-    case abi::Kind::group: return of_group(abi::from_bits<MPI_Group>(subject.handle));
-    default: return std::nullopt;
+    case abi::Kind::group:
+      return of_group(abi::from_bits<MPI_Group>(subject.handle));
+    default:
+      return std::nullopt;
   }
 }
 
-/// Errors of functions of files that lead to no open file go to the handler of MPI_FILE_NULL, which
-/// returns unless the program has set another one (MPI-4.1 §14.7).
+/// Return the target of errors of file functions without open file: the handler of MPI_FILE_NULL,
+/// which returns unless the program has set another (MPI-4.1 §14.7).
 Target of_no_file() {
   if (is_active())
     return {nullptr, HandlerFor::file, abi::bits(MPI_File(abi::predefined.file_null)), true};
@@ -182,15 +203,19 @@ bool is_about_files(std::string_view function) {
 }
 
 Target target_of(const Subject& subject) {
+  static_cast<void>(require_substrate());  // the call may be the program's first into Intersession
   std::optional<Target> found;
-  if (subject.kind == abi::Kind::errhandler) found = given(abi::from_bits<MPI_Errhandler>(subject.handle));
-  else if (abi::is_ours_bits(subject.handle)) found = of_ours(subject);
-  else found = of_native(subject);
+  if (subject.kind == abi::Kind::errhandler)
+    found = given(abi::from_bits<MPI_Errhandler>(subject.handle));
+  else if (abi::is_ours_bits(subject.handle))
+    found = of_ours(subject);
+  else
+    found = of_native(subject);
   return found ? *found : without_object();
 }
 
-/// A library that takes no null file in MPI_File_call_errhandler runs no user's handler of it,
-/// either.
+/// Raise an error on a native file. If the library refuses MPI_FILE_NULL in
+/// MPI_File_call_errhandler, a user's handler of MPI_FILE_NULL does not run.
 void raise_on_native_file(MPI_File file, int code, const std::string& text) {
   if (file == MPI_File(abi::predefined.file_null) && !abi::kCallsHandlerOfNullFile) {
     MPI_Errhandler handler{};
@@ -202,8 +227,9 @@ void raise_on_native_file(MPI_File file, int code, const std::string& text) {
   active_table.File_call_errhandler(file, code);
 }
 
-/// The substrate knows its objects' handlers; only a fatal one is ours to run, because it would not print our text.
-void raise_below(const Target& target, int code, const std::string& text) {
+/// Raise an error on an object of the substrate, which has its handler. Intersession runs only a
+/// fatal handler itself, because the substrate would not print the text.
+void raise_natively(const Target& target, int code, const std::string& text) {
   if (target.object == HandlerFor::window) {
     active_table.Win_call_errhandler(abi::from_bits<MPI_Win>(target.handle), code);
   } else if (target.object == HandlerFor::file) {
@@ -219,34 +245,50 @@ void raise_below(const Target& target, int code, const std::string& text) {
   }
 }
 
-/// User functions get the handle and the code by address, and may change neither for us.
+using FortranHandler = void(MPI_Fint* object, MPI_Fint* code);
+
+/// Call a user's handler. It gets copies of the handle and the code by address, so that it cannot
+/// change them.
 void run_user_handler(const Target& target, int code) {
   if (target.object == HandlerFor::session) {
     auto session = abi::from_bits<MPI_Session>(target.handle);
+    if (target.handler->is_fortran) {
+      MPI_Fint number = PMPI_Session_c2f(session);
+      return reinterpret_cast<FortranHandler*>(target.handler->function)(&number, &code);
+    }
     reinterpret_cast<MPI_Session_errhandler_function*>(target.handler->function)(&session, &code);
   } else {
     const CommOfCall of_call(target);
     MPI_Comm comm = of_call.handle();
+    if (target.handler->is_fortran) {
+      MPI_Fint number = PMPI_Comm_c2f(comm);
+      return reinterpret_cast<FortranHandler*>(target.handler->function)(&number, &code);
+    }
     reinterpret_cast<MPI_Comm_errhandler_function*>(target.handler->function)(&comm, &code);
   }
 }
 
 void raise(const Target& target, int code, const std::string& text) {
-  if (target.below) return raise_below(target, code, text);
+  if (target.is_native) return raise_natively(target, code, text);
   switch (target.handler->kind) {
-    case HandlerKind::ret: return;
-    case HandlerKind::user: return run_user_handler(target, code);
+    case HandlerKind::ret:
+      return;
+    case HandlerKind::user:
+      return run_user_handler(target, code);
     case HandlerKind::abort:
       if (target.object == HandlerFor::session) end_process(text, code);
       end_job(text, code);
-    case HandlerKind::fatal: end_job(text, code);
+    case HandlerKind::fatal:
+      end_job(text, code);
   }
 }
 
-int fail_at(const Target& target, const char* function, int code, std::string_view name, const std::string& what) {
+int fail_at(const Target& target, const char* function, int code, std::string_view name,
+            const std::string& what) {
   std::string text = std::string(function) + ": " + what;
   last_error.set(code, text);
-  raise(target, code, std::string(name) + ": " + text + (target.is_initial ? kInitialHandlerHint : ""));
+  raise(target, code,
+        std::string(name) + ": " + text + (target.is_initial ? kInitialHandlerHint : ""));
   return code;
 }
 
@@ -256,12 +298,13 @@ std::string name_of(int code) {
 }
 
 int fail_at(const Target& target, const char* function, const base::Error& error) {
-  const int code = error.origin() == base::Origin::user ? error.foreign_code() : abi::code_of(error.error_class());
+  const int code = error.origin() == base::Origin::user ? error.foreign_code()
+                                                        : abi::code_of(error.error_class());
   return fail_at(target, function, code, name_of(code), error.text());
 }
 
-/// Flush stdout and stderr unless another thread holds their locks, then all streams; that waits
-/// for a thread that reads from one.
+/// Flush stdout and stderr if no other thread holds their locks, then all streams. The latter may
+/// block on a stream whose lock a reading thread holds.
 void flush_each_stream() {
   for (FILE* stream : {stdout, stderr}) {
     if (ftrylockfile(stream) != 0) continue;
@@ -271,8 +314,8 @@ void flush_each_stream() {
   std::fflush(nullptr);
 }
 
-/// Flush the program's streams, as exit(3) would, on another thread: a stream may be locked, or a
-/// pipe full, for ever.
+/// Flush the program's streams, as exit(3) would, on another thread, because a stream may be
+/// locked, or a pipe full, indefinitely.
 void flush_streams() {
   constexpr auto kLongest = std::chrono::milliseconds(500);
   auto is_over = std::make_shared<std::promise<void>>();
@@ -284,12 +327,13 @@ void flush_streams() {
       is_over->set_value();
     }).detach();
   } catch (const std::system_error&) {
-    return;  // there is no thread to be had
+    return;  // no thread available
   }
   end.wait_for(kLongest);
 }
 
-// The user's own output is worth as much as ours when the job ends.
+/// Wait until the launcher has read this process's output from its pipes, so that the end of the
+/// job does not discard it.
 void wait_for_the_launcher_to_read() {
   constexpr double kReadSeconds = 1;
   base::wait_until_read(STDOUT_FILENO, kReadSeconds);
@@ -318,16 +362,16 @@ int fail(const CommReference& on, const char* function, int code, const std::str
 }
 
 int call_handler(const Subject& subject, int code) {
-  raise(target_of(subject), code, "error code " + std::to_string(code) + " was given to the error handler");
+  raise(target_of(subject), code,
+        "error code " + std::to_string(code) + " was passed to the error handler");
   return MPI_SUCCESS;
 }
 
-std::string last_error_text(int code) {
-  return last_error.text_of(code);
-}
+std::string last_error_text(int code) { return last_error.text_of(code); }
 
-std::string who_am_i() {
-  if (auto process = living_process()) return process->place().host + ":" + std::to_string(process->self().rank);
+std::string process_label() {
+  if (auto process = living_process())
+    return process->location().host + ":" + std::to_string(process->self().rank);
   char host[256] = "?";
   gethostname(host, sizeof host - 1);
   const char* rank = std::getenv("PMIX_RANK");
@@ -336,14 +380,14 @@ std::string who_am_i() {
 }
 
 void print_error(const std::string& text) {
-  std::string line = "intersession[" + who_am_i() + "] error: " + text + "\n";
+  std::string line = "intersession[" + process_label() + "] error: " + text + "\n";
   [[maybe_unused]] auto written = write(STDERR_FILENO, line.data(), line.size());
 }
 
 void end_job(const std::string& text, int code) {
   flush_streams();
   print_error(text);
-  if (is_forked_child()) _exit(exit_status(code));  // the job is the parent's
+  if (is_forked_child()) _exit(exit_status(code));  // the job belongs to the parent
   auto process = living_process();
   if (process) process->leave_at_once();
   wait_for_the_launcher_to_read();

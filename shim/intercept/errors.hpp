@@ -1,53 +1,58 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one place where an error value becomes a call of an error handler and a return code.
+// Converts an error value to an error handler call and a return code. No other code does so.
 #pragma once
 
 #include <string>
 #include <utility>
 
 #include "shim/base/result.hpp"
-#include "shim/intercept/border.hpp"
+#include "shim/intercept/dispatch.hpp"
 #include "shim/sessions/error_handler.hpp"
 
 namespace shim::intercept {
 
-/// Calls the error handler that the subject leads to, once, and returns the code for the caller of MPI_X to see. The handler:
-/// the one given in the call; else the communicator's, else the session's; else that of the substrate's MPI_COMM_SELF while
-/// there is one, else the initial one (MPI-4.1 §9.3, setting initial_errhandler).
-/// The text "MPI_X: …" is kept for this thread's MPI_Error_string.
+/// Call the subject's error handler once and return the code that MPI_X returns. The handler is the
+/// one given in the call; else the communicator's, else the session's; else the one of the
+/// substrate's MPI_COMM_SELF while that exists, else the initial one (MPI-4.1 §9.3, setting
+/// initial_errhandler). Keep the text "MPI_X: …" for this thread's MPI_Error_string.
 /// @param function "MPI_X".
 [[gnu::cold]] int fail(const Subject& subject, const char* function, const base::Error& error);
 
-/// For operations that remember their communicator: its handler runs even if its handle has been freed since.
 struct CommReference;
+/// Call the handler of an operation's communicator, even if its handle has been freed.
 [[gnu::cold]] int fail(const CommReference& on, const char* function, const base::Error& error);
-/// For codes that are no class of ours: a user's callback has answered them, or the library below.
-[[gnu::cold]] int fail(const CommReference& on, const char* function, int code, const std::string& text);
+/// Raise a code that is not a class of ours: returned by a user's callback or by the native
+/// library.
+[[gnu::cold]] int fail(const CommReference& on, const char* function, int code,
+                       const std::string& text);
 
-/// Runs what an MPI function does; its error, if there is one, goes to the error handler that the subject (a Subject or a
-/// CommReference) leads to.
-template <typename On, typename Body>
-[[gnu::always_inline]] inline int deliver(const On& subject, const char* function, Body&& body) {
-  base::Status status = std::forward<Body>(body)();
-  if (status) [[likely]] return MPI_SUCCESS;
+/// Run an MPI function's implementation; on error call fail() on the subject (a Subject or a
+/// CommReference).
+template <typename On, typename Call>
+[[gnu::always_inline]] inline int run_with_handler(const On& subject, const char* function,
+                                                   Call&& call) {
+  base::Status status = std::forward<Call>(call)();
+  if (status) [[likely]]
+    return MPI_SUCCESS;
   return fail(subject, function, status.error());
 }
 
-/// As if an error of this code had been raised on the object (MPI_Comm_call_errhandler and its siblings).
+/// Call the object's error handler with a code (MPI_Comm_call_errhandler, MPI_Win_call_errhandler,
+/// …).
 int call_handler(const Subject& subject, int code);
 
-/// The text of this thread's last error if it had this code, else empty.
+/// Return the text of this thread's last error if it had this code, else an empty string.
 std::string last_error_text(int code);
 
-/// "host:rank", as far as it is known.
-std::string who_am_i();
+/// Return "host:rank", as far as known.
+std::string process_label();
 
-/// Writes "intersession[host:rank] error: text" to standard error.
+/// Write "intersession[host:rank] error: text" to standard error.
 void print_error(const std::string& text);
-/// Prints the error and ends the job: by the substrate while it is active, else by the launcher,
-/// else this process alone. The exit status is never 0.
+/// Print the error and end the job: through the substrate while it is active, else through the
+/// launcher, else only this process. The exit status is never 0.
 [[noreturn]] void end_job(const std::string& text, int code);
-/// The same for this process alone (MPI_ERRORS_ABORT on a session).
+/// Print the error and end only this process (MPI_ERRORS_ABORT on a session).
 [[noreturn]] void end_process(const std::string& text, int code);
 
 }  // namespace shim::intercept

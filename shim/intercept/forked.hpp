@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A child made by fork() cannot use its parent's sessions: shared memory and connections are the parent's.
+// Invalidates objects of Intersession in children of fork(). A child cannot use its parent's shared
+// memory and connections.
 #pragma once
 
 #include <string>
@@ -8,14 +9,15 @@
 
 namespace shim::intercept {
 
-/// From the next fork() on, the child finds no communicator, session, request or message of its parent. Called before
-/// the first of them is made; repeated calls have no effect. Costs the parent's calls nothing.
+/// Make sure that a child of the next fork() finds no communicator, session, request or message of
+/// its parent. Call before the first of them is made; repeated calls have no effect. Costs nothing
+/// in calls of the parent.
 void watch_forks();
 
-/// True in a child, and in its children, whose parent had called watch_forks().
+/// True in a child, and in its descendants, of a parent that had called watch_forks().
 bool is_forked_child() noexcept;
 
-/// Return the error of a call in a child that needs what only the parent has; `object` names that.
+/// Return the error of a call in a child that needs an object of the parent; `object` names it.
 base::Error forked_error(base::ErrorClass error_class, const std::string& object);
 
 }  // namespace shim::intercept

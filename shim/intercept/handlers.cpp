@@ -17,38 +17,39 @@ using sessions::ErrorHandler;
 using sessions::ErrorHandlerPtr;
 using sessions::HandlerKind;
 
-/// Never destroyed: error handlers may run while the program ends.
+/// Never destroyed: error handlers may run during exit.
 struct NativeHandlers {
   std::mutex mutex;
   std::unordered_map<MPI_Errhandler, ErrorHandlerPtr> by_handle;
 };
 
-/// The handle that a user's handler is known by, and references to it that the user may free.
-struct Known {
+/// Handle of a user's handler, and the references that the user may free.
+struct KnownHandle {
   MPI_Errhandler handle{};
-  unsigned references = 0;  ///< for the substrate's: beyond those that it counts itself
+  unsigned references = 0;  ///< for the substrate's: in addition to its own count
 };
 struct KnownHandlers {
   std::mutex mutex;
-  std::unordered_map<const ErrorHandler*, Known> by_handler;
+  std::unordered_map<const ErrorHandler*, KnownHandle> by_handler;
 };
 KnownHandlers& known_handlers() {
   static KnownHandlers& handlers = *new KnownHandlers;
   return handlers;
 }
 
-/// One more reference to the handle of this handler, if it has a live one.
-bool refer_again(const ErrorHandler* handler, MPI_Errhandler* handle) {
+/// Add a reference to the handler's handle, if it has a live one.
+bool add_reference(const ErrorHandler* handler, MPI_Errhandler* handle) {
   KnownHandlers& known = known_handlers();
   std::lock_guard lock(known.mutex);
   auto at = known.by_handler.find(handler);
-  if (at == known.by_handler.end() || (!abi::is_ours(at->second.handle) && !is_active())) return false;
+  if (at == known.by_handler.end() || (!abi::is_ours(at->second.handle) && !is_active()))
+    return false;
   ++at->second.references;
   *handle = at->second.handle;
   return true;
 }
 
-void know(const ErrorHandler* handler, const Known& as) {
+void record_handle(const ErrorHandler* handler, const KnownHandle& as) {
   KnownHandlers& known = known_handlers();
   std::lock_guard lock(known.mutex);
   known.by_handler[handler] = as;
@@ -90,17 +91,21 @@ ErrorHandlerPtr find_handler(MPI_Errhandler handle) {
 
 base::Result<MPI_Errhandler> handle_of(const ErrorHandlerPtr& handler) {
   switch (handler->kind) {
-    case HandlerKind::fatal: return MPI_Errhandler(abi::predefined.errors_are_fatal);
-    case HandlerKind::ret: return MPI_Errhandler(abi::predefined.errors_return);
-    case HandlerKind::abort: return MPI_ERRORS_ABORT;
-    case HandlerKind::user: break;
+    case HandlerKind::fatal:
+      return MPI_Errhandler(abi::predefined.errors_are_fatal);
+    case HandlerKind::ret:
+      return MPI_Errhandler(abi::predefined.errors_return);
+    case HandlerKind::abort:
+      return MPI_ERRORS_ABORT;
+    case HandlerKind::user:
+      break;
   }
   MPI_Errhandler handle{};
-  if (refer_again(handler.get(), &handle)) return handle;
+  if (add_reference(handler.get(), &handle)) return handle;
   ErrhandlerObject object;
   object.handler = handler;
   SHIM_TRY_ASSIGN(handle, objects.errhandlers.insert(std::move(object)));
-  know(handler.get(), {handle, 1});
+  record_handle(handler.get(), {handle, 1});
   return handle;
 }
 
@@ -124,10 +129,10 @@ void remember_native_handler(MPI_Errhandler handle, ErrorHandler handler) {
   NativeHandlers& known = native_handlers();
   auto made = std::make_shared<ErrorHandler>(handler);
   std::lock_guard lock(known.mutex);
-  ErrorHandlerPtr& place = known.by_handle[handle];
-  if (place) forget(place.get());  // an old one of this address is gone
-  know(made.get(), {handle, 0});
-  place = std::move(made);
+  ErrorHandlerPtr& known_handler = known.by_handle[handle];
+  if (known_handler) forget(known_handler.get());  // a previous handler of this handle was freed
+  record_handle(made.get(), {handle, 0});
+  known_handler = std::move(made);
 }
 
 }  // namespace shim::intercept

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Error handlers behind MPI_Errhandler handles, whoever made them.
+// Finds the error handlers behind MPI_Errhandler handles of either library.
 #pragma once
 
 #include <mpi.h>
@@ -9,21 +9,25 @@
 
 namespace shim::intercept {
 
-/// MPI_ERRORS_ARE_FATAL, MPI_ERRORS_ABORT, MPI_ERRORS_RETURN as values.
+/// Return MPI_ERRORS_ARE_FATAL, MPI_ERRORS_ABORT or MPI_ERRORS_RETURN as a value.
 sessions::ErrorHandlerPtr predefined_handler(sessions::HandlerKind kind);
 
-/// The handler behind a handle: predefined, ours, or one of the substrate's whose making was seen. Null for all others.
+/// Return the handler of a handle: predefined, ours, or one of the substrate's whose creation was
+/// intercepted. Null for all others.
 sessions::ErrorHandlerPtr find_handler(MPI_Errhandler handle);
 
-/// A handle for the user, who frees it: the predefined one; else that which the handler is known by, so that it compares equal
-/// to the one that was set, and counts one more reference; else a new one of ours. Errors: no_mem.
+/// Return a handle that the user frees: the predefined one; else the handler's present handle with
+/// one more reference, so that it equals the handle that was set; else a new one of ours. Errors:
+/// no_mem.
 base::Result<MPI_Errhandler> handle_of(const sessions::ErrorHandlerPtr& handler);
 
-/// Takes one reference to the handle of a user's handler back. Not the last: it stays. Else it is dead, and its maker has to be told.
+/// Result of releasing a reference: not the last; or the last, so that the handle is dead and its
+/// maker (Intersession or the substrate) must free it.
 enum class LastReference { no, of_ours, of_the_substrate };
 LastReference free_reference(MPI_Errhandler handle);
 
-/// The substrate does not tell the function of its error handlers: those that pass by here are remembered by their handle.
+/// Remember a handler of the substrate by its handle when its creation is intercepted, because the
+/// substrate does not return the function of a handler.
 void remember_native_handler(MPI_Errhandler handle, sessions::ErrorHandler handler);
 
 }  // namespace shim::intercept

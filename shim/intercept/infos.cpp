@@ -14,6 +14,7 @@
 #include "shim/intercept/abi/library.hpp"
 #include "shim/intercept/abi/predefined.hpp"
 #include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/native/substrate.hpp"
 #include "shim/intercept/objects.hpp"
 #include "shim/intercept/substrate.hpp"
 
@@ -25,7 +26,7 @@ using base::ErrorClass;
 using sessions::Info;
 using sessions::InfoPtr;
 
-/// The first word and the rest of the command line of this process; words cannot contain a NUL.
+/// Return the words of this process's command line; words cannot contain a NUL.
 std::vector<std::string> command_line() {
   std::istringstream file(base::read_file("/proc/self/cmdline").value_or(std::string()));
   std::vector<std::string> words;
@@ -35,14 +36,14 @@ std::vector<std::string> command_line() {
 
 void set(Info& info, const char* key, std::string value) {
   value.resize(std::min(value.size(), std::size_t{MPI_MAX_INFO_VAL}));
-  static_cast<void>(info.set(key, value));  // the key is right and the value is short enough
+  static_cast<void>(info.set(key, value));  // key valid, value short enough
 }
 
-base::Result<InfoPtr> copy_from_below(MPI_Info handle) {
+base::Result<InfoPtr> copy_from_native(MPI_Info handle) {
   auto info = std::make_shared<Info>();
   int keys = 0;
   if (active_table.Info_get_nkeys(handle, &keys) != MPI_SUCCESS)
-    return Error(ErrorClass::info, "the info object is not known to the MPI library below");
+    return Error(ErrorClass::info, "the info object is unknown to the native MPI library");
   for (int i = 0; i < keys; ++i) {
     char key[MPI_MAX_INFO_KEY + 1] = {}, value[MPI_MAX_INFO_VAL + 1] = {};
     int found = 0;
@@ -72,29 +73,46 @@ InfoPtr environment_info() {
   return info;
 }
 
-base::Result<InfoPtr> take_info(MPI_Info handle) {
-  if (abi::is_unset(handle)) return Error(ErrorClass::info, "the info handle was never set: it is 0");
+bool is_of_substrate(MPI_Info handle) {
+  const auto& known = abi::predefined;
+  return !abi::is_unset(handle) && !abi::is_ours(handle) && handle != known.info_null &&
+         handle != known.info_env;
+}
+
+bool is_valid_in_substrate(MPI_Info handle) {
+  if (!is_of_substrate(handle)) return false;
+  if (is_active()) return true;
+  int version = 0, subversion = 0;
+  return has_substrate() && active_table.Get_version(&version, &subversion) == MPI_SUCCESS &&
+         version >= 4;
+}
+
+base::Result<InfoPtr> copy_info(MPI_Info handle) {
+  if (abi::is_unset(handle))
+    return Error(ErrorClass::info, "the info handle was never set: it is 0");
   if (handle == abi::predefined.info_null) return InfoPtr();
   if (abi::is_ours(handle)) {
     SHIM_TRY_ASSIGN(InfoObject * object, info_of(handle));
     return object->info->duplicate();
   }
-  if (is_active()) return copy_from_below(handle);
+  if (is_active() || is_valid_in_substrate(handle)) return copy_from_native(handle);
   if (handle == abi::predefined.info_env) return environment_info();
-  return Error(ErrorClass::info, "the info object was made by the MPI library below, which is not initialised at present");
+  return Error(ErrorClass::info,
+               "the info object belongs to the native MPI library, which is not initialized");
 }
 
 base::Status put_into_info(MPI_Info handle, const char* key, const std::string& value) {
   if (handle == abi::predefined.info_null) return {};
-  if (!abi::is_ours(handle) && is_active()) {
-    active_table.Info_set(handle, key, value.c_str());  // its own error handler has heard of it
+  if (is_valid_in_substrate(handle)) {
+    // on failure the substrate calls its own error handler
+    active_table.Info_set(handle, key, value.c_str());
     return {};
   }
   SHIM_TRY_ASSIGN(InfoObject * object, info_of(handle));
   return object->info->set(key, value);
 }
 
-base::Result<MPI_Info> hand_out_info(const InfoPtr& info) {
+base::Result<MPI_Info> make_info_handle(const InfoPtr& info) {
   InfoObject object;
   object.info = info ? info->duplicate() : std::make_shared<Info>();
   return objects.infos.insert(std::move(object));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Info objects as arguments and results, whoever made them.
+// Reads and writes info objects of either library.
 #pragma once
 
 #include <mpi.h>
@@ -11,17 +11,23 @@
 
 namespace shim::intercept {
 
-/// What MPI_INFO_ENV says (MPI-4.1 §11.2.1), from the environment of this process.
+/// Return the contents of MPI_INFO_ENV (MPI-4.1 §11.2.1), from this process's environment.
 sessions::InfoPtr environment_info();
 
-/// A copy of an info argument, as MPI takes them (MPI-4.1 §10): ours, MPI_INFO_ENV, the substrate's while it is active.
-/// Null for MPI_INFO_NULL. Errors: info.
-base::Result<sessions::InfoPtr> take_info(MPI_Info handle);
+/// True if the handle is an info object that the substrate made.
+bool is_of_substrate(MPI_Info handle);
+/// True if the handle is the substrate's and the substrate accepts it now: an MPI-4 library at any
+/// time (MPI-4.1 §11.4.1), an older one between MPI_Init and MPI_Finalize.
+bool is_valid_in_substrate(MPI_Info handle);
 
-/// Sets a key of the user's object, whoever made it; MPI_INFO_NULL is told nothing. Errors: info, info_value.
+/// Copy an info argument (MPI-4.1 §10): ours, MPI_INFO_ENV, or the substrate's while it accepts it.
+/// Null for MPI_INFO_NULL. Errors: info.
+base::Result<sessions::InfoPtr> copy_info(MPI_Info handle);
+
+/// Set a key of the user's object; do nothing for MPI_INFO_NULL. Errors: info, info_value.
 base::Status put_into_info(MPI_Info handle, const char* key, const std::string& value);
 
-/// A new handle for the user, who frees it. A null info gives an empty object.
-base::Result<MPI_Info> hand_out_info(const sessions::InfoPtr& info);
+/// Make a handle that the user frees. A null info gives an empty object.
+base::Result<MPI_Info> make_info_handle(const sessions::InfoPtr& info);
 
 }  // namespace shim::intercept

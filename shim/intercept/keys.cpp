@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "shim/intercept/errors.hpp"
+#include "shim/intercept/fortran.hpp"
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/substrate.hpp"
 
@@ -21,61 +22,75 @@ using sessions::Key;
 using sessions::KeyFor;
 using sessions::KeyPtr;
 
-struct Known {
+struct KnownKey {
   KeyPtr key;
-  int twin = MPI_KEYVAL_INVALID;  ///< what stands for a key of ours below
+  int native_key = MPI_KEYVAL_INVALID;  ///< native handle of a key of ours
 };
 
-/// Never destroyed: attributes may be deleted while the program ends.
+/// Never destroyed: attributes may be deleted during exit.
 struct Keys {
-  std::mutex mutex;  ///< guards what follows
-  std::unordered_map<int, Known> by_number;
-  int made = 0;      ///< keys of ours so far
+  std::mutex mutex;  ///< guards all members
+  std::unordered_map<int, KnownKey> by_number;
+  int made = 0;  ///< number of our keys so far
 };
 Keys& keys() {
   static Keys& known = *new Keys;
   return known;
 }
 
-// The twin's functions: they give the user's the number that the user knows. Their extra state is the key, which is kept for good.
+// Functions of the native keys: they call the user's with the number that the user knows. Their
+// extra state is the key, which is never freed.
 
 template <typename Object, typename Function>
-int copy_below(Object from, int, void* extra_state, void* value, void* copy, int* flag) {
+int native_copy(Object from, int, void* extra_state, void* value, void* copy, int* flag) {
   const Key& key = *static_cast<const Key*>(extra_state);
   *flag = 0;
   if (key.copy == nullptr) return MPI_SUCCESS;
-  return reinterpret_cast<Function*>(key.copy)(from, key.number, key.extra_state, value, copy, flag);
+  return reinterpret_cast<Function*>(key.copy)(from, key.number, key.extra_state, value, copy,
+                                               flag);
 }
 template <typename Object, typename Function>
-int erase_below(Object from, int, void* value, void* extra_state) {
+int native_erase(Object from, int, void* value, void* extra_state) {
   const Key& key = *static_cast<const Key*>(extra_state);
-  return key.erase == nullptr ? MPI_SUCCESS : reinterpret_cast<Function*>(key.erase)(from, key.number, value, key.extra_state);
+  return key.erase == nullptr
+             ? MPI_SUCCESS
+             : reinterpret_cast<Function*>(key.erase)(from, key.number, value, key.extra_state);
 }
 
-base::Result<int> make_twin(const KeyPtr& key) {
-  static auto& kept = *new std::vector<KeyPtr>;  // under the mutex of the keys
+int make_native(const Key& key, int* made) {
+  if (key.language == sessions::KeyLanguage::fortran) return fortran::make_native_key(key, made);
+  void* extra_state = const_cast<Key*>(&key);
+  return key.object == KeyFor::communicator
+             ? active_table.Comm_create_keyval(
+                   native_copy<MPI_Comm, MPI_Comm_copy_attr_function>,
+                   native_erase<MPI_Comm, MPI_Comm_delete_attr_function>, made, extra_state)
+             : active_table.Type_create_keyval(
+                   native_copy<MPI_Datatype, MPI_Type_copy_attr_function>,
+                   native_erase<MPI_Datatype, MPI_Type_delete_attr_function>, made, extra_state);
+}
+
+base::Result<int> make_native_handle(const KeyPtr& key) {
+  static auto& kept = *new std::vector<KeyPtr>;  // guarded by the mutex of the keys
   kept.push_back(key);
-  void* extra_state = const_cast<Key*>(key.get());
   int made = MPI_KEYVAL_INVALID;
-  const int code =
-      key->object == KeyFor::communicator
-          ? active_table.Comm_create_keyval(copy_below<MPI_Comm, MPI_Comm_copy_attr_function>,
-                                            erase_below<MPI_Comm, MPI_Comm_delete_attr_function>, &made, extra_state)
-          : active_table.Type_create_keyval(copy_below<MPI_Datatype, MPI_Type_copy_attr_function>,
-                                            erase_below<MPI_Datatype, MPI_Type_delete_attr_function>, &made, extra_state);
-  if (code != MPI_SUCCESS) return Error(ErrorClass::other, "the MPI library below refuses a key (code " + std::to_string(code) + ")");
+  const int code = make_native(*key, &made);
+  if (code != MPI_SUCCESS)
+    return Error(ErrorClass::other,
+                 "the native MPI library cannot create an attribute key (error code " +
+                     std::to_string(code) + ")");
   return made;
 }
 
-base::Result<int> twin_of(int number) {
+base::Result<int> native_key_of(int number) {
   Keys& known = keys();
   std::lock_guard lock(known.mutex);
   auto at = known.by_number.find(number);
-  if (at == known.by_number.end()) return Error(ErrorClass::keyval, "the key " + std::to_string(number) + " was freed");
-  if (at->second.twin == MPI_KEYVAL_INVALID) {
-    SHIM_TRY_ASSIGN(at->second.twin, make_twin(at->second.key));
+  if (at == known.by_number.end())
+    return Error(ErrorClass::keyval, "the key " + std::to_string(number) + " was freed");
+  if (at->second.native_key == MPI_KEYVAL_INVALID) {
+    SHIM_TRY_ASSIGN(at->second.native_key, make_native_handle(at->second.key));
   }
-  return at->second.twin;
+  return at->second.native_key;
 }
 
 }  // namespace
@@ -83,7 +98,8 @@ base::Result<int> twin_of(int number) {
 base::Result<int> make_key(Key key) {
   Keys& known = keys();
   std::lock_guard lock(known.mutex);
-  if (known.made == kMostKeys) return Error(ErrorClass::no_mem, "no more keys of attributes can be made in this program");
+  if (known.made == kMaxKeys)
+    return Error(ErrorClass::no_mem, "no more attribute keys can be created in this program");
   key.number = kFirstKey + known.made++;
   known.by_number[key.number] = {std::make_shared<Key>(key)};
   return key.number;
@@ -92,7 +108,23 @@ base::Result<int> make_key(Key key) {
 void remember_native_key(Key key) {
   Keys& known = keys();
   std::lock_guard lock(known.mutex);
-  known.by_number[key.number] = {std::make_shared<Key>(key)};  // an old one of this number is gone
+  // a previous key of this number was freed
+  known.by_number[key.number] = {std::make_shared<Key>(key)};
+}
+
+void change_key_to_fortran(int number) {
+  Keys& known = keys();
+  std::lock_guard lock(known.mutex);
+  auto at = known.by_number.find(number);
+  if (at == known.by_number.end() || at->second.key->language == sessions::KeyLanguage::fortran)
+    return;
+  Key changed = *at->second.key;
+  changed.language = sessions::KeyLanguage::fortran;
+  const void* address = changed.extra_state;
+  const std::intptr_t extra_state = changed.is_of_mpi1 ? *static_cast<const MPI_Fint*>(address)
+                                                       : *static_cast<const MPI_Aint*>(address);
+  changed.extra_state = reinterpret_cast<void*>(extra_state);
+  at->second.key = std::make_shared<Key>(changed);
 }
 
 KeyPtr find_key(int number) {
@@ -103,7 +135,7 @@ KeyPtr find_key(int number) {
 }
 
 bool forget_key(int number) {
-  Known forgotten;
+  KnownKey forgotten;
   {
     Keys& known = keys();
     std::lock_guard lock(known.mutex);
@@ -112,17 +144,20 @@ bool forget_key(int number) {
     forgotten = std::move(at->second);
     known.by_number.erase(at);
   }
-  if (forgotten.twin == MPI_KEYVAL_INVALID || !is_active()) return true;
-  if (forgotten.key->object == KeyFor::communicator) active_table.Comm_free_keyval(&forgotten.twin);
-  else active_table.Type_free_keyval(&forgotten.twin);
+  if (forgotten.native_key == MPI_KEYVAL_INVALID || !is_active()) return true;
+  if (forgotten.key->object == KeyFor::communicator)
+    active_table.Comm_free_keyval(&forgotten.native_key);
+  else
+    active_table.Type_free_keyval(&forgotten.native_key);
   return true;
 }
 
-/// Outside MPI_Init … MPI_Finalize no key can be made below, and no object be given one.
-int twin_keyval(const Subject& subject, const char* function, int& keyval) {
-  if (!is_key_of_ours(keyval) || !notice_activity()) return MPI_SUCCESS;
-  return deliver(subject, function, [&]() -> base::Status {
-    SHIM_TRY_ASSIGN(keyval, twin_of(keyval));
+/// Return success outside MPI_Init … MPI_Finalize, where no native key can be made and no native
+/// object can have an attribute.
+int to_native_keyval(const Subject& subject, const char* function, int& keyval) {
+  if (!is_key_of_ours(keyval) || !detect_activity()) return MPI_SUCCESS;
+  return run_with_handler(subject, function, [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(keyval, native_key_of(keyval));
     return {};
   });
 }

@@ -1,25 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Keys of attributes behind the integers that MPI knows them by, whoever made them (MPI-4.1 §7.7).
+// Maps attribute key numbers to the keys of either library (MPI-4.1 §7.7).
 #pragma once
 
 #include "shim/base/result.hpp"
-#include "shim/intercept/border.hpp"
+#include "shim/intercept/dispatch.hpp"
 #include "shim/sessions/attributes.hpp"
 
 namespace shim::intercept {
 
-/// Keys of ours have numbers of their own, none of which is used twice; is_key_of_ours (border.hpp) tells them.
+/// Make a key with a number that is never reused; is_key_of_ours (dispatch.hpp) recognises it.
 /// Errors: no_mem (16 million were made).
 base::Result<int> make_key(sessions::Key key);
 
-/// A key that the substrate made: it does not tell the functions of its keys, those that pass by here are remembered.
+/// Remember a key of the substrate when its creation is intercepted, because the substrate does not
+/// return a key's functions.
 void remember_native_key(sessions::Key key);
 
-/// Null for numbers that nobody knows: never made, freed, or the substrate's and not seen.
+/// Mark the functions of a key that was just made as Fortran procedures, and its extra state as the
+/// address of a number.
+void change_key_to_fortran(int number);
+
+/// Return the key; null if it was never made, was freed, or is the substrate's and its creation was
+/// not intercepted.
 sessions::KeyPtr find_key(int number);
 
-/// The user frees the key: its number is nobody's from here on. What is cached under it stays. A twin of it below is freed, too.
-/// False where there was none.
+/// Free a key for the user: its number becomes invalid, attributes cached under it stay, and its
+/// native handle is freed. False if there was none.
 bool forget_key(int number);
 
 }  // namespace shim::intercept

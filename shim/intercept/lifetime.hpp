@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one Process object of this program: made by the first session, gone with the last session and communicator.
+// Manages the one sessions::Process of this program: the state that all sessions share. The first
+// session makes it; it ends with the last session and communicator.
 #pragma once
 
 #include <memory>
@@ -10,41 +11,51 @@
 
 namespace shim::intercept {
 
-/// The living one, or a new one with the settings as they are now. Waits for one that is just ending on another thread: there
-/// are never two. beside: a new one starts on a thread of its own, and whoever needs it waits (ProcessSource); empty: as the
-/// settings say. While the world model is up it is there at once. Errors: arg (a setting), and those of Process::start where it
-/// does not start beside.
-base::Result<std::shared_ptr<sessions::ProcessSource>> acquire_process(std::optional<bool> beside);
+/// Return the living Process, or make one with the present settings. Wait for a Process that is
+/// ending on another thread: there are never two. Errors: arg (a setting), and those of
+/// Process::start unless it starts in the background.
+/// @param in_background true: start on a background thread, and users wait (ProcessSource); empty:
+/// per the settings. While the world model is active the start is always synchronous.
+base::Result<std::shared_ptr<sessions::ProcessSource>> acquire_process(
+    std::optional<bool> in_background);
 
-/// Null where no session or communicator lives, and while it starts. Waits for nobody.
+/// Return the Process; null if there is no session or communicator, during a start in the
+/// background, and after a failed start.
 std::shared_ptr<sessions::Process> living_process() noexcept;
 
-/// Any session that lives, for objects of the world model that come into ours without one; null where none does.
+/// Return any living session, for objects of the world model that are converted without one; null
+/// if there is none.
 sessions::SessionPtr any_session() noexcept;
+/// Return any living session, or make one with default options, which ends with the last object
+/// made from it. Errors: those of acquire_process.
+base::Result<sessions::SessionPtr> session_for_world();
 void remember_session(const sessions::SessionPtr& session);
 
-/// While the substrate is active and the Process lives, those who wait in one lend time to the other (contract: no deadlock
-/// that a single MPI library would not have). Called when the substrate has started (true) and before it ends (false).
-void share_progress(bool substrate_is_active);
+/// Start (true) or stop (false) cross-progress. While the substrate is active and the Process
+/// lives, a thread blocked in either library makes progress in the other, so that no deadlock
+/// occurs that a single MPI library would not have. Call after the substrate has started and before
+/// it ends.
+void couple_progress(bool substrate_is_active);
 
-// The substrate may share its connection to the launcher with us (bootstrap::ProcessLife). Around its MPI_Init and MPI_Finalize,
-// on the thread that calls them.
+// The substrate may share its launcher connection with Intersession (bootstrap::ProcessLifetime).
+// For use around the substrate's MPI_Init and MPI_Finalize, on the calling thread.
 
-/// Lives from before MPI_Init until it has returned. Its end waits for nobody: a first session on another thread may be waiting
-/// for it, with all that belongs to the Process locked.
-class WorldStart {
+/// Exists from before MPI_Init until it has returned. The destructor never blocks: a first session
+/// on another thread may wait for it while holding all locks of the Process.
+class NativeInitScope {
  public:
-  WorldStart();
-  WorldStart(const WorldStart&) = delete;
-  WorldStart& operator=(const WorldStart&) = delete;
-  ~WorldStart();
+  NativeInitScope();
+  NativeInitScope(const NativeInitScope&) = delete;
+  NativeInitScope& operator=(const NativeInitScope&) = delete;
+  ~NativeInitScope();
 
  private:
-  std::shared_ptr<bootstrap::ProcessLife> life_;
+  std::shared_ptr<bootstrap::ProcessLifetime> lifetime_;
 };
-/// Before MPI_Finalize. Where sessions may follow (one has been there, or the program refers to them) the connection outlasts it.
-void world_ends();
-/// After MPI_Finalize, whatever it returned.
-void world_ended();
+/// Call before MPI_Finalize. The connection outlasts MPI_Finalize if sessions may follow: the
+/// program has had one, or refers to session functions.
+void before_native_finalize();
+/// Call after MPI_Finalize, whatever it returned.
+void after_native_finalize();
 
 }  // namespace shim::intercept

@@ -8,20 +8,23 @@
 namespace shim::intercept {
 
 base::Status check_link_order() {
-  // Looks where a reference of ours would be looked up: first in the global scope, then beside us.
+  // Look up like a reference of this library: first in the global scope, then in its own.
   void* found = ::dlsym(RTLD_DEFAULT, "PMPI_Comm_rank");
   Dl_info theirs{}, ours{};
   if (found == nullptr || ::dladdr(found, &theirs) == 0) return {};
-  if (::dladdr(reinterpret_cast<void*>(&check_link_order), &ours) == 0 || theirs.dli_fbase == ours.dli_fbase) return {};
-  return base::Error(base::ErrorClass::other,
-                     std::string("calls of MPI go to ") + theirs.dli_fname +
-                         " and not to Intersession, which comes after it; link the program with Intersession before the MPI, or "
-                         "preload it (intersession-run)");
+  if (::dladdr(reinterpret_cast<void*>(&check_link_order), &ours) == 0 ||
+      theirs.dli_fbase == ours.dli_fbase)
+    return {};
+  return base::Error(
+      base::ErrorClass::other,
+      std::string("MPI calls go to ") + theirs.dli_fname +
+          " instead of Intersession, which comes later in the link order; link the program with "
+          "Intersession before the MPI library, or preload it (intersession-run)");
 }
 
-void stay_in_front() {
+void become_globally_visible() {
   Dl_info ours{};
-  if (::dladdr(reinterpret_cast<void*>(&stay_in_front), &ours) == 0) return;
+  if (::dladdr(reinterpret_cast<void*>(&become_globally_visible), &ours) == 0) return;
   if (void* self = ::dlopen(ours.dli_fname, RTLD_NOLOAD | RTLD_LAZY | RTLD_GLOBAL)) ::dlclose(self);
 }
 

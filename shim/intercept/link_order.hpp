@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Does the program call us at all?
+// Checks that the program's MPI calls reach Intersession first.
 #pragma once
 
 #include "shim/base/result.hpp"
 
 namespace shim::intercept {
 
-/// Where the MPI library comes before ours in the order in which the program's symbols are looked up, calls that both have go
-/// to it and only those of Sessions come to us; handles of ours would then reach the MPI library, which crashes. A tool in
-/// front of us has MPI_ functions too, but no PMPI_ functions. Errors: other (names the library that comes first, and what to do).
+/// Check that Intersession precedes the MPI library in symbol lookup order. Otherwise calls that
+/// both define reach the MPI library and only session functions reach Intersession; the MPI library
+/// would crash on Intersession's handles. A tool in front has MPI_ functions but no PMPI_
+/// functions. Errors: other (names the library that comes first, and the remedy).
 base::Status check_link_order();
 
-/// A library below may make itself visible to everybody in MPI_Init, also where it was loaded for one library alone (dlopen with
-/// RTLD_LOCAL). What that library has not called yet would then be found there: so we become visible first.
-void stay_in_front();
+/// Make Intersession's symbols global before MPI_Init. A native library may make its symbols global
+/// in MPI_Init even if it was loaded with RTLD_LOCAL for one library; that library's first later
+/// calls would then bind to the native library instead of Intersession.
+void become_globally_visible();
 
 }  // namespace shim::intercept

@@ -16,21 +16,28 @@ namespace {
 using base::Error;
 using base::ErrorClass;
 
-/// The object, or why there is none.
+/// Return the object, or the error of a handle without object.
 template <typename T, typename H, std::uint32_t kParts>
-base::Result<T*> look_up(HandleTable<T, H, kParts>& table, ErrorClass error_class, abi::Kind kind, H handle, H null) {
-  if (T* object = table.find(handle)) [[likely]] return object;
+base::Result<T*> look_up(HandleTable<T, H, kParts>& table, ErrorClass error_class, abi::Kind kind,
+                         H handle, H null) {
+  if (T* object = table.find(handle)) [[likely]]
+    return object;
   return bad_handle(error_class, kind, handle, null);
 }
 
-/// True for an object of the parent in a child made by fork().
+/// True for an object of the parent in a child of fork().
 bool is_hidden(abi::Kind kind, abi::Bits handle) {
   switch (kind) {
-    case abi::Kind::comm: return objects.comms.find_hidden(abi::from_bits<MPI_Comm>(handle)) != nullptr;
-    case abi::Kind::session: return objects.sessions.find_hidden(abi::from_bits<MPI_Session>(handle)) != nullptr;
-    case abi::Kind::request: return objects.requests.find_hidden(abi::from_bits<MPI_Request>(handle)) != nullptr;
-    case abi::Kind::message: return objects.messages.find_hidden(abi::from_bits<MPI_Message>(handle)) != nullptr;
-    default: return false;
+    case abi::Kind::comm:
+      return objects.comms.find_hidden(abi::from_bits<MPI_Comm>(handle)) != nullptr;
+    case abi::Kind::session:
+      return objects.sessions.find_hidden(abi::from_bits<MPI_Session>(handle)) != nullptr;
+    case abi::Kind::request:
+      return objects.requests.find_hidden(abi::from_bits<MPI_Request>(handle)) != nullptr;
+    case abi::Kind::message:
+      return objects.messages.find_hidden(abi::from_bits<MPI_Message>(handle)) != nullptr;
+    default:
+      return false;
   }
 }
 
@@ -51,74 +58,102 @@ void keep_for_requests(const sessions::CommunicatorPtr& comm) {
   const std::uint32_t part = part_for(comm.get());
   if (objects.requests.live(part) == 0) return;
   const auto keep = [&](RequestObject& request) {
-    if (request.comm == comm.get() && request.kept == nullptr) request.kept = std::make_unique<const sessions::CommunicatorPtr>(comm);
+    if (request.comm == comm.get() && request.kept == nullptr)
+      request.kept = std::make_unique<const sessions::CommunicatorPtr>(comm);
   };
   objects.requests.for_each(keep, part);
 }
 
 std::string_view name_of(abi::Kind kind) noexcept {
   switch (kind) {
-    case abi::Kind::comm: return "communicator";
-    case abi::Kind::group: return "group";
-    case abi::Kind::request: return "request";
-    case abi::Kind::message: return "message";
-    case abi::Kind::session: return "session";
-    case abi::Kind::info: return "info object";
-    case abi::Kind::errhandler: return "error handler";
-    case abi::Kind::datatype: return "datatype";
-    case abi::Kind::op: return "operation";
-    case abi::Kind::win: return "window";
-    case abi::Kind::file: return "file";
-    default: return "object of no kind";
+    case abi::Kind::comm:
+      return "communicator";
+    case abi::Kind::group:
+      return "group";
+    case abi::Kind::request:
+      return "request";
+    case abi::Kind::message:
+      return "message";
+    case abi::Kind::session:
+      return "session";
+    case abi::Kind::info:
+      return "info object";
+    case abi::Kind::errhandler:
+      return "error handler";
+    case abi::Kind::datatype:
+      return "datatype";
+    case abi::Kind::op:
+      return "operation";
+    case abi::Kind::win:
+      return "window";
+    case abi::Kind::file:
+      return "file";
+    default:
+      return "object of no kind";
   }
 }
 
-base::Error bad_handle_bits(ErrorClass error_class, abi::Kind wanted, abi::Bits handle, abi::Bits null) {
+base::Error bad_handle_bits(ErrorClass error_class, abi::Kind wanted, abi::Bits handle,
+                            abi::Bits null) {
   std::string kind(name_of(wanted));
-  if (handle == null && null != 0) return base::Error(error_class, "the " + kind + " is the null handle");
-  if (handle == 0) return base::Error(error_class, "the " + kind + " handle was never set: it is 0");
+  if (handle == null && null != 0)
+    return base::Error(error_class, "the " + kind + " is the null handle");
+  if (handle == 0)
+    return base::Error(error_class, "the " + kind + " handle was never set: it is 0");
   if (!abi::is_ours_bits(handle))
-    return base::Error(error_class, "the " + kind + " " + hexadecimal(handle) + " does not come from a session");
+    return base::Error(error_class,
+                       "the " + kind + " " + hexadecimal(handle) + " does not belong to a session");
   abi::Handle fields = abi::decode(handle);
   if (fields.kind != wanted)
-    return base::Error(error_class, "a " + kind + " is expected, but the handle " + hexadecimal(handle) + " is that of a " +
+    return base::Error(error_class, "a " + kind + " is expected, but the handle " +
+                                        hexadecimal(handle) + " is a " +
                                         std::string(name_of(fields.kind)));
-  if (is_forked_child() && is_hidden(wanted, handle)) return forked_error(error_class, "the " + kind);
-  return base::Error(error_class, "the " + kind + " " + hexadecimal(handle) + " does not exist any more: it was freed");
+  if (is_forked_child() && is_hidden(wanted, handle))
+    return forked_error(error_class, "the " + kind);
+  return base::Error(error_class, "the " + kind + " " + hexadecimal(handle) + " was already freed");
 }
 
 base::Result<sessions::CommunicatorPtr*> comm_of(MPI_Comm handle) {
-  return look_up(objects.comms, ErrorClass::comm, abi::Kind::comm, handle, MPI_Comm(abi::predefined.comm_null));
+  return look_up(objects.comms, ErrorClass::comm, abi::Kind::comm, handle,
+                 MPI_Comm(abi::predefined.comm_null));
 }
 base::Result<GroupObject*> group_of(MPI_Group handle) {
-  return look_up(objects.groups, ErrorClass::group, abi::Kind::group, handle, MPI_Group(abi::predefined.group_null));
+  return look_up(objects.groups, ErrorClass::group, abi::Kind::group, handle,
+                 MPI_Group(abi::predefined.group_null));
 }
 base::Result<RequestObject*> request_of(MPI_Request handle) {
-  return look_up(objects.requests, ErrorClass::request, abi::Kind::request, handle, MPI_Request(abi::predefined.request_null));
+  return look_up(objects.requests, ErrorClass::request, abi::Kind::request, handle,
+                 MPI_Request(abi::predefined.request_null));
 }
 base::Result<MessageObject*> message_of(MPI_Message handle) {
-  return look_up(objects.messages, ErrorClass::request, abi::Kind::message, handle, MPI_Message(abi::predefined.message_null));
+  return look_up(objects.messages, ErrorClass::request, abi::Kind::message, handle,
+                 MPI_Message(abi::predefined.message_null));
 }
 base::Result<sessions::SessionPtr> session_of(MPI_Session handle) {
-  SHIM_TRY_ASSIGN(sessions::SessionPtr * session, look_up(objects.sessions, ErrorClass::session, abi::Kind::session, handle,
-                                                          MPI_SESSION_NULL));
+  SHIM_TRY_ASSIGN(
+      sessions::SessionPtr * session,
+      look_up(objects.sessions, ErrorClass::session, abi::Kind::session, handle, MPI_SESSION_NULL));
   return *session;
 }
 base::Result<InfoObject*> info_of(MPI_Info handle) {
-  return look_up(objects.infos, ErrorClass::info, abi::Kind::info, handle, MPI_Info(abi::predefined.info_null));
+  return look_up(objects.infos, ErrorClass::info, abi::Kind::info, handle,
+                 MPI_Info(abi::predefined.info_null));
 }
 base::Result<ErrhandlerObject*> errhandler_of(MPI_Errhandler handle) {
-  return look_up(objects.errhandlers, ErrorClass::errhandler, abi::Kind::errhandler, handle, MPI_Errhandler(abi::predefined.errhandler_null));
+  return look_up(objects.errhandlers, ErrorClass::errhandler, abi::Kind::errhandler, handle,
+                 MPI_Errhandler(abi::predefined.errhandler_null));
 }
 base::Result<DatatypeObject*> datatype_of(MPI_Datatype handle) {
-  return look_up(objects.datatypes, ErrorClass::type, abi::Kind::datatype, handle, MPI_Datatype(abi::predefined.datatype_null));
+  return look_up(objects.datatypes, ErrorClass::type, abi::Kind::datatype, handle,
+                 MPI_Datatype(abi::predefined.datatype_null));
 }
 base::Result<OpObject*> op_of(MPI_Op handle) {
-  return look_up(objects.ops, ErrorClass::op, abi::Kind::op, handle, MPI_Op(abi::predefined.op_null));
+  return look_up(objects.ops, ErrorClass::op, abi::Kind::op, handle,
+                 MPI_Op(abi::predefined.op_null));
 }
 
-base::Result<Ingredient> ingredient_of(MPI_Datatype handle) {
-  if (const types::Type* type = abi::find_type(handle)) return Ingredient{type, handle, nullptr};
+base::Result<OldType> old_type_of(MPI_Datatype handle) {
+  if (const types::Type* type = abi::find_type(handle)) return OldType{type, handle, nullptr};
   DerivedPtr derived;
   if (abi::is_unset(handle) || handle == abi::predefined.datatype_null)
     return Error(ErrorClass::type, "the datatype is MPI_DATATYPE_NULL");
@@ -126,12 +161,13 @@ base::Result<Ingredient> ingredient_of(MPI_Datatype handle) {
     SHIM_TRY_ASSIGN(DatatypeObject * object, datatype_of(handle));
     derived = object->derived;
   } else if (is_active()) {
-    SHIM_TRY_ASSIGN(derived, native_recipe(handle));
+    SHIM_TRY_ASSIGN(derived, native_derived_type(handle));
   } else {
-    return Error(ErrorClass::type, "the datatype belongs to the world model, which is not initialised at present");
+    return Error(ErrorClass::type,
+                 "the datatype belongs to the world model, which is not initialized");
   }
   const types::Type* type = derived->type.get();
-  return Ingredient{type, {}, std::move(derived)};
+  return OldType{type, {}, std::move(derived)};
 }
 
 }  // namespace shim::intercept

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What handles of ours stand for: one table a kind, the process-wide state of the border.
+// Objects holds the objects behind Intersession's handles: one table for each kind. The tables are
+// the process-wide state of the interposition layer.
 #pragma once
 
 #include <mpi.h>
@@ -11,10 +12,10 @@
 #include <vector>
 
 #include "shim/bootstrap/node_segment.hpp"
-#include "shim/intercept/datatypes/recipe.hpp"
+#include "shim/intercept/datatypes/type_contents.hpp"
 #include "shim/intercept/forked.hpp"
 #include "shim/intercept/handle_table.hpp"
-#include "shim/intercept/own_request.hpp"
+#include "shim/intercept/polled_request.hpp"
 #include "shim/p2p/p2p.hpp"
 #include "shim/sessions/communicator.hpp"
 #include "shim/sessions/error_handler.hpp"
@@ -25,55 +26,64 @@
 
 namespace shim::intercept {
 
-/// A group and where it came from. It keeps no session alive.
+/// A group and its origin. Refers to the session weakly, so that a group keeps no session alive.
 struct GroupObject {
   sessions::GroupPtr group;
-  base::ProcessId self;                     ///< so that MPI_Group_rank needs no session
-  bool of_session = false;                  ///< else of the world model, or empty
+  base::ProcessId self;     ///< for MPI_Group_rank without session
+  bool of_session = false;  ///< false: of the world model, or empty
   std::weak_ptr<sessions::Session> session;
-  MPI_Session session_handle{};             ///< for error handlers; unset where the group came from a communicator
+  /// For error handlers; unset if the group was made from a communicator.
+  MPI_Session session_handle{};
 };
 
-/// A communicator as its requests and messages remember it, whose errors go to its error handler.
+/// A communicator as its requests and messages reference it, for its error handler.
 struct CommReference {
   sessions::CommunicatorPtr comm;
   MPI_Comm handle{};
 };
 
-/// It keeps its communicator only where that has no handle any more: to count references takes locked instructions where a program has
-/// threads, which every message would pay.
+/// A request. Holds a reference to its communicator only once the communicator's handle is freed:
+/// reference counts are locked instructions in threaded programs, which every message would pay.
 struct RequestObject {
-  p2p::Request* request = nullptr;        ///< owned: given back with Engine::release. Null: ended at once, as `outcome` tells
-  sessions::Communicator* comm = nullptr; ///< that of `handle`, or `kept`; null only where request is null or own
+  /// Owned: released with Engine::release. Null: completed at once with `outcome`.
+  p2p::Request* request = nullptr;
+  /// Communicator of `handle`, or `kept`; null only if `request` is null or polled.
+  sessions::Communicator* comm = nullptr;
   MPI_Comm handle{};
-  OwnRequest* own = nullptr;              ///< the request, if it is one that the border makes itself
-  p2p::Outcome outcome{.source = p2p::kProcNull};  ///< where request is null
-  p2p::Departed departed;                 ///< where request is null: a message that may be asked back
-  std::unique_ptr<const sessions::CommunicatorPtr> kept;  ///< of own requests, and where the communicator is freed before the request
+  /// The request, if the interposition layer implements it.
+  PolledRequest* polled = nullptr;
+  p2p::Outcome outcome{.source = p2p::kProcNull};  ///< valid if request is null
+  p2p::InlineSent inline_sent;  ///< valid if request is null: a message that may be cancelled
+  /// Set for polled requests, and if the communicator is freed before the request.
+  std::unique_ptr<const sessions::CommunicatorPtr> kept;
 
-  /// For error handlers, which may free the communicator.
+  /// Return the communicator as an owning reference, because an error handler may free its handle.
   CommReference on() const;
 };
 
-/// A part for each lane: threads that have one each have one each here, too.
-using RequestTable = HandleTable<RequestObject, MPI_Request, bootstrap::kMaxLanes>;
-/// Where requests on this communicator are; those on none of ours are in the first part.
-inline std::uint32_t part_for(const sessions::Communicator* comm) noexcept { return comm != nullptr ? comm->lane() : 0; }
+/// Has one part, with one lock, for each VCI, so that threads in different VCIs do not contend.
+using RequestTable = HandleTable<RequestObject, MPI_Request, bootstrap::kMaxVcis>;
+/// Return the part for requests on this communicator; the first part for null.
+inline std::uint32_t part_for(const sessions::Communicator* comm) noexcept {
+  return comm != nullptr ? comm->vci() : 0;
+}
 
 struct MessageObject {
   p2p::Message* message = nullptr;  ///< owned until received
   CommReference on;
 };
 
-/// An object that was made outside MPI_Init … MPI_Finalize, and its stand-in below, made when first needed there.
+/// Native handle of an object made outside MPI_Init … MPI_Finalize; made at first need.
 template <typename Native>
-class Twin {
+class NativeHandle {
  public:
-  Native get() const noexcept { return native_.load(std::memory_order_acquire); }  // pairs with the release in set()
+  Native get() const noexcept {
+    return native_.load(std::memory_order_acquire);
+  }  // pairs with the release in set()
   void set(Native native) noexcept { native_.store(native, std::memory_order_release); }
-  Twin() = default;
-  Twin(Twin&& other) noexcept : native_(other.native_.exchange(Native{})) {}
-  Twin& operator=(Twin&& other) noexcept {
+  NativeHandle() = default;
+  NativeHandle(NativeHandle&& other) noexcept : native_(other.native_.exchange(Native{})) {}
+  NativeHandle& operator=(NativeHandle&& other) noexcept {
     native_.store(other.native_.exchange(Native{}));
     return *this;
   }
@@ -84,37 +94,41 @@ class Twin {
 
 struct InfoObject {
   sessions::InfoPtr info;
-  Twin<MPI_Info> twin;
+  NativeHandle<MPI_Info> native_handle;
 };
 
 struct ErrhandlerObject {
   sessions::ErrorHandlerPtr handler;
-  Twin<MPI_Errhandler> twin;
+  NativeHandle<MPI_Errhandler> native_handle;
 };
 
-/// A handle of a derived type that was made while the substrate was idle, or of another such type.
+/// Handle of a derived type that was made while the substrate was inactive, or from another type of
+/// this kind.
 struct DatatypeObject {
   DerivedPtr derived;
   bool committed = false;
-  bool is_permanent = false;  ///< a parametrised Fortran type, which is made once and never freed
+  bool is_permanent = false;  ///< a parametrised Fortran type: made once, never freed
   std::string name;
-  std::shared_ptr<sessions::Attributes> attributes;  ///< null where there never were any
+  std::shared_ptr<sessions::Attributes> attributes;  ///< null if there never were any
 };
 
-/// An operation of the user's (MPI_Op_create or MPI_Op_create_c). Shared by its handle and the calls that use it.
+/// A user's operation (MPI_Op_create or MPI_Op_create_c). Shared by its handle and the calls that
+/// use it.
 struct UserOperation {
   UserOperation(MPI_User_function* f, bool does_commute) : function(f), commutes(does_commute) {}
-  UserOperation(MPI_User_function_c* f, bool does_commute) : large_function(f), commutes(does_commute) {}
-  // one of the two
+  UserOperation(MPI_User_function_c* f, bool does_commute)
+      : large_function(f), commutes(does_commute) {}
+  // exactly one is set
   MPI_User_function* function = nullptr;
   MPI_User_function_c* large_function = nullptr;
   bool commutes;
+  bool is_fortran = false;  ///< a Fortran procedure: gets the datatype's number
 };
 using UserOperationPtr = std::shared_ptr<const UserOperation>;
 
 struct OpObject {
   UserOperationPtr operation;
-  Twin<MPI_Op> twin;
+  NativeHandle<MPI_Op> native_handle;
 };
 
 struct Objects {
@@ -128,36 +142,43 @@ struct Objects {
   HandleTable<DatatypeObject, MPI_Datatype> datatypes{abi::Kind::datatype};
   HandleTable<OpObject, MPI_Op> ops{abi::Kind::op};
 };
-/// Its handle is about to go: requests on it keep the communicator from here on.
+/// Give each request on the communicator an owning reference to it. Call before its handle is
+/// freed.
 void keep_for_requests(const sessions::CommunicatorPtr& comm);
 
-// Neither a constructor when this library is loaded nor a destructor when the program ends.
+// No constructor runs at load and no destructor at exit.
 extern constinit Objects objects;
 static_assert(std::is_trivially_destructible_v<Objects>);
 
-/// In a child made by fork(): replace the handle of an object of the parent with the null handle. False if it is none.
+/// In a child of fork(), set a handle of the parent's object to the null handle and return true.
+/// Return false in any other process, and for any other handle.
 template <typename T, typename H, std::uint32_t kParts>
-bool forget_of_parent(HandleTable<T, H, kParts>& table, H* handle, std::type_identity_t<H> null) {
-  if (!is_forked_child() || handle == nullptr || table.find_hidden(*handle) == nullptr) return false;
+bool reset_handle_of_parent(HandleTable<T, H, kParts>& table, H* handle,
+                            std::type_identity_t<H> null) {
+  if (!is_forked_child() || handle == nullptr || table.find_hidden(*handle) == nullptr)
+    return false;
   *handle = null;
   return true;
 }
 
-/// Has any object of ours ever been made in this program?
+/// True once this program has made an object of Intersession.
 inline bool any_object_made() noexcept { return abi::any_handle_made(); }
 
-/// "communicator", "group", …
+/// Return "communicator", "group", …
 std::string_view name_of(abi::Kind kind) noexcept;
 
-/// What is wrong with a handle that no table knows: null, stale, of another kind, or the library's below.
-/// @param null the predefined null handle of the wanted kind.
-base::Error bad_handle_bits(base::ErrorClass error_class, abi::Kind wanted, abi::Bits handle, abi::Bits null);
+/// Return the error of a handle that is in no table: null, stale, of another kind, or the native
+/// library's.
+/// @param null predefined null handle of the wanted kind.
+base::Error bad_handle_bits(base::ErrorClass error_class, abi::Kind wanted, abi::Bits handle,
+                            abi::Bits null);
 template <typename H>
-base::Error bad_handle(base::ErrorClass error_class, abi::Kind wanted, H handle, std::type_identity_t<H> null) {
+base::Error bad_handle(base::ErrorClass error_class, abi::Kind wanted, H handle,
+                       std::type_identity_t<H> null) {
   return bad_handle_bits(error_class, wanted, abi::bits(handle), abi::bits(null));
 }
 
-// Objects behind handles, or the error that the standard has for handles without one.
+// Return the object of a handle, or the standard's error for a handle without object.
 base::Result<sessions::CommunicatorPtr*> comm_of(MPI_Comm handle);
 base::Result<GroupObject*> group_of(MPI_Group handle);
 base::Result<RequestObject*> request_of(MPI_Request handle);
@@ -168,8 +189,8 @@ base::Result<ErrhandlerObject*> errhandler_of(MPI_Errhandler handle);
 base::Result<DatatypeObject*> datatype_of(MPI_Datatype handle);
 base::Result<OpObject*> op_of(MPI_Op handle);
 
-/// A type of any library and in any state, for constructors. Errors: type (null, stale, or the world model's while that is not
-/// initialised).
-base::Result<Ingredient> ingredient_of(MPI_Datatype handle);
+/// Return a type of either library, in any state, for constructors. Errors: type (null, stale, or
+/// the world model's while that is not initialised).
+base::Result<OldType> old_type_of(MPI_Datatype handle);
 
 }  // namespace shim::intercept

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "shim/intercept/abi/predefined.hpp"
+#include "shim/intercept/fortran.hpp"
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/native/substrate.hpp"
 #include "shim/intercept/substrate.hpp"
@@ -20,25 +21,27 @@ struct NativeOperations {
   std::unordered_map<MPI_Op, UserOperationPtr> by_handle;
 };
 
-// Never destroyed: calls may come until the program has ended.
+// Never destroyed: calls are possible until the program has ended.
 NativeOperations& native_operations() {
   static NativeOperations& operations = *new NativeOperations;
   return operations;
 }
 
-// A reduction function gets no context (MPI-4.1 §6.9.5), so that each stand-in needs code of its own.
-constexpr std::size_t kStandIns = 16;
-constinit std::array<std::atomic<MPI_User_function_c*>, kStandIns> wide_functions{};
+// A reduction function gets no context (MPI-4.1 §6.9.5), so each trampoline needs code of its own.
+constexpr std::size_t kTrampolines = 16;
+constinit std::array<std::atomic<MPI_User_function_c*>, kTrampolines> wide_functions{};
 
 template <std::size_t kNumber>
-void stand_in(void* in, void* inout, int* length, MPI_Datatype* datatype) {
+void trampoline(void* in, void* inout, int* length, MPI_Datatype* datatype) {
   MPI_Count count = *length;
-  wide_functions[kNumber].load(std::memory_order_acquire)(in, inout, &count, datatype);  // pairs with the exchange in narrowed()
+  wide_functions[kNumber].load(std::memory_order_acquire)(
+      in, inout, &count, datatype);  // pairs with the exchange in with_int_count()
 }
 
 template <std::size_t... kNumbers>
-constexpr std::array<MPI_User_function*, kStandIns> stand_ins(std::index_sequence<kNumbers...>) {
-  return {stand_in<kNumbers>...};
+constexpr std::array<MPI_User_function*, kTrampolines> trampoline(
+    std::index_sequence<kNumbers...>) {
+  return {trampoline<kNumbers>...};
 }
 
 }  // namespace
@@ -66,18 +69,20 @@ void forget_native_operation(MPI_Op handle) {
 
 base::Result<MPI_Op> make_native_operation(const UserOperation& operation) {
   auto refused = [](int code) {
-    return base::Error(
-        base::ErrorClass::other,
-        "the MPI library below refuses an operation (code " + std::to_string(code) + ")");
+    return base::Error(base::ErrorClass::other,
+                       "the native MPI library cannot create the operation (error code " +
+                           std::to_string(code) + ")");
   };
   MPI_Op made = abi::predefined.op_null;
   if (operation.large_function != nullptr && substrate_symbol("PMPI_Op_create_c") != nullptr) {
     if (int code = active_table.Op_create_c(operation.large_function, operation.commutes, &made))
       return refused(code);
+  } else if (operation.is_fortran) {
+    if (int code = fortran::make_native_operation(operation, &made)) return refused(code);
   } else {
     MPI_User_function* function = operation.function;
     if (function == nullptr) {
-      SHIM_TRY_ASSIGN(function, narrowed(operation.large_function));
+      SHIM_TRY_ASSIGN(function, with_int_count(operation.large_function));
     }
     if (int code = active_table.Op_create(function, operation.commutes, &made))
       return refused(code);
@@ -91,15 +96,17 @@ void free_native_operation(MPI_Op handle) {
   if (is_active()) active_table.Op_free(&handle);
 }
 
-base::Result<MPI_User_function*> narrowed(MPI_User_function_c* function) {
-  static constexpr auto kFunctions = stand_ins(std::make_index_sequence<kStandIns>{});
-  for (std::size_t i = 0; i < kStandIns; ++i) {
+base::Result<MPI_User_function*> with_int_count(MPI_User_function_c* function) {
+  static constexpr auto kFunctions = trampoline(std::make_index_sequence<kTrampolines>{});
+  for (std::size_t i = 0; i < kTrampolines; ++i) {
     MPI_User_function_c* present = nullptr;
-    if (wide_functions[i].compare_exchange_strong(present, function, std::memory_order_acq_rel) || present == function)
+    if (wide_functions[i].compare_exchange_strong(present, function, std::memory_order_acq_rel) ||
+        present == function)
       return kFunctions[i];
   }
   return base::Error(base::ErrorClass::no_mem,
-                     "sixteen functions of MPI_Op_create_c are in use with objects of the world model already");
+                     "objects of the world model already use 16 operations of MPI_Op_create_c, "
+                     "which is the limit");
 }
 
 }  // namespace shim::intercept

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operations of MPI_Op_create, whoever made them.
+// Finds the operations of MPI_Op_create, made by either library.
 #pragma once
 
 #include <mpi.h>
@@ -9,20 +9,25 @@
 
 namespace shim::intercept {
 
-/// What an operation's handle stands for: ours, or the substrate's whose making passed through us (which stays usable on
-/// communicators of ours after MPI_Finalize). Null for others.
+/// Create an operation of ours: implements MPI_Op_create while the native library is inactive.
+int create_own_operation(const char* function, const UserOperation& operation, MPI_Op* op);
+
+/// Return the operation of a handle: ours, or the substrate's if its creation was intercepted
+/// (usable on communicators of ours even after MPI_Finalize). Null for others.
 UserOperationPtr find_operation(MPI_Op handle);
 
 void remember_native_operation(MPI_Op handle, const UserOperation& operation);
-/// Before the substrate frees it: the handle may be another operation's right afterwards. Calls in progress keep what they use.
+/// Forget an operation before the substrate frees it, because the substrate may reuse the handle at
+/// once. Calls in progress keep their operation.
 void forget_native_operation(MPI_Op handle);
 
-/// The same operation in the library below, which is active. Errors: other, no_mem.
+/// Make this operation in the native library, which is active. Errors: other, no_mem.
 base::Result<MPI_Op> make_native_operation(const UserOperation& operation);
 void free_native_operation(MPI_Op handle);
 
-/// A stand-in for a function with large counts in a library that knows functions of int alone: it calls it. There are sixteen in
-/// all, for as many functions; they are never taken back. Errors: no_mem (all are in use).
-base::Result<MPI_User_function*> narrowed(MPI_User_function_c* function);
+/// Return a trampoline with an int count that calls `function`, for a library without large counts.
+/// Each `function` takes one of 16 trampolines and never releases it. Errors: no_mem (all are in
+/// use).
+base::Result<MPI_User_function*> with_int_count(MPI_User_function_c* function);
 
 }  // namespace shim::intercept

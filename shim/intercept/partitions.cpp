@@ -16,43 +16,46 @@ using p2p::Plane;
 namespace {
 
 constexpr int kPlanTag = p2p::kFirstPartitionTag;
-constexpr std::uint32_t kTags = 0x1fffffff;  ///< those after kPlanTag; used again from the first on when all have been
+/// Number of tags after kPlanTag; reused from the first when all have been used.
+constexpr std::uint32_t kTags = 0x1fffffff;
 
-types::Buffer bytes_at(void* address, std::uint64_t bytes) { return {address, bytes, &types::byte_type()}; }
+types::Buffer bytes_at(void* address, std::uint64_t bytes) {
+  return {address, bytes, &types::byte_type()};
+}
 
 Error not_persistent(const char* why) { return Error(ErrorClass::request, why); }
 
-struct Boards {
+struct PartitionMatchers {
   std::mutex mutex;
-  std::unordered_map<const sessions::Communicator*, PartitionBoardPtr> by_comm;
+  std::unordered_map<const sessions::Communicator*, PartitionMatcherPtr> by_comm;
 };
-Boards& boards() {
-  static Boards& all = *new Boards;
+PartitionMatchers& partition_matchers() {
+  static PartitionMatchers& all = *new PartitionMatchers;
   return all;
 }
 
 }  // namespace
 
-PartitionBoardPtr partition_board(sessions::Communicator& comm) {
-  std::lock_guard lock(boards().mutex);
-  PartitionBoardPtr& board = boards().by_comm[&comm];
-  if (!board) board = std::make_shared<PartitionBoard>(comm);
-  return board;
+PartitionMatcherPtr partition_matcher(sessions::Communicator& comm) {
+  std::lock_guard lock(partition_matchers().mutex);
+  PartitionMatcherPtr& matcher = partition_matchers().by_comm[&comm];
+  if (!matcher) matcher = std::make_shared<PartitionMatcher>(comm);
+  return matcher;
 }
 
-void forget_partition_board(const sessions::Communicator* comm) {
-  PartitionBoardPtr gone;  // goes without the lock
-  std::lock_guard lock(boards().mutex);
-  auto at = boards().by_comm.find(comm);
-  if (at == boards().by_comm.end()) return;
+void forget_partition_matcher(const sessions::Communicator* comm) {
+  PartitionMatcherPtr gone;  // destroyed without the lock
+  std::lock_guard lock(partition_matchers().mutex);
+  auto at = partition_matchers().by_comm.find(comm);
+  if (at == partition_matchers().by_comm.end()) return;
   gone = std::move(at->second);
-  boards().by_comm.erase(at);
+  partition_matchers().by_comm.erase(at);
 }
 
-PartitionBoard::PartitionBoard(sessions::Communicator& comm)
+PartitionMatcher::PartitionMatcher(sessions::Communicator& comm)
     : comm_(comm), progress_(comm.engine().add_progress([this] { advance(); })) {}
 
-PartitionBoard::~PartitionBoard() {
+PartitionMatcher::~PartitionMatcher() {
   comm_.engine().remove_progress(progress_);
   for (auto& [rank, source] : sources_) {
     if (source.word == nullptr) continue;
@@ -65,7 +68,7 @@ void PartitionOrder::drop(const void* request) {
   auto at = std::ranges::find(unstarted_, request, &Unstarted::request);
   const bool has_later_start = at->number < started_end_;
   at = unstarted_.erase(at);
-  if (has_later_start) return;  // whose number is final
+  if (has_later_start) return;  // its number is final
   for (; at != unstarted_.end(); ++at) --at->number;
   --next_;
 }
@@ -78,32 +81,33 @@ std::uint64_t PartitionOrder::start(const void* request) {
   return number;
 }
 
-void PartitionBoard::add_send(int dest, int tag, const void* send) {
+void PartitionMatcher::add_send(int dest, int tag, const void* send) {
   std::lock_guard lock(mutex_);
   destinations_[dest].orders[tag].add(send);
 }
 
-void PartitionBoard::add_receive(int source, int tag, PartitionedReceive* receive) {
+void PartitionMatcher::add_receive(int source, int tag, PartitionedReceive* receive) {
   std::lock_guard lock(mutex_);
   sources_[source].orders[tag].add(receive);
 }
 
-void PartitionBoard::drop_send(int dest, int tag, const void* send) {
+void PartitionMatcher::drop_send(int dest, int tag, const void* send) {
   std::lock_guard lock(mutex_);
   destinations_[dest].orders[tag].drop(send);
 }
 
-void PartitionBoard::drop_receive(int rank, int tag, const PartitionedReceive* receive,
-                                  bool was_started) {
+void PartitionMatcher::drop_receive(int rank, int tag, const PartitionedReceive* receive,
+                                    bool was_started) {
   std::lock_guard lock(mutex_);
   Source& source = sources_[rank];
   if (was_started)
     std::erase_if(source.waiting, [&](const auto& waiting) { return waiting.second == receive; });
-  else source.orders[tag].drop(receive);
+  else
+    source.orders[tag].drop(receive);
 }
 
-base::Result<PartitionPlan> PartitionBoard::announce(int dest, const void* send,
-                                                     PartitionPlan plan) {
+base::Result<PartitionPlan> PartitionMatcher::announce(int dest, const void* send,
+                                                       PartitionPlan plan) {
   {
     std::lock_guard lock(mutex_);
     Destination& destination = destinations_[dest];
@@ -117,56 +121,59 @@ base::Result<PartitionPlan> PartitionBoard::announce(int dest, const void* send,
   auto& engine = comm_.engine();
   types::Buffer word = bytes_at(&plan, sizeof plan);
   SHIM_TRY_ASSIGN(p2p::Request * sent,
-                  engine.isend_copied(comm_.context(), {word.address, word.count, word.type}, dest, kPlanTag, Plane::collective));
+                  engine.isend_copied(comm_.context(), {word.address, word.count, word.type}, dest,
+                                      kPlanTag, Plane::collective));
   p2p::Engine::release(sent);
   return plan;
 }
 
-base::Status PartitionBoard::listen(int rank, Source& source) {
+base::Status PartitionMatcher::listen(int rank, Source& source) {
   auto& engine = comm_.engine();
-  SHIM_TRY_ASSIGN(source.word, engine.irecv(comm_.context(), bytes_at(&source.plan, sizeof source.plan), rank, kPlanTag, Plane::collective));
+  SHIM_TRY_ASSIGN(source.word,
+                  engine.irecv(comm_.context(), bytes_at(&source.plan, sizeof source.plan), rank,
+                               kPlanTag, Plane::collective));
   return {};
 }
 
-base::Status PartitionBoard::expect(int rank, int tag, PartitionedReceive* receive) {
+base::Status PartitionMatcher::expect(int rank, int tag, PartitionedReceive* receive) {
   std::lock_guard lock(mutex_);
   Source& source = sources_[rank];
-  const Place place(tag, source.orders[tag].start(receive));
-  if (auto at = source.unexpected.find(place); at != source.unexpected.end()) {
+  const SequenceKey key(tag, source.orders[tag].start(receive));
+  if (auto at = source.unexpected.find(key); at != source.unexpected.end()) {
     receive->set_plan(at->second);
     source.unexpected.erase(at);
     return {};
   }
   if (source.word == nullptr) SHIM_TRY(listen(rank, source));
-  source.waiting[place] = receive;
+  source.waiting[key] = receive;
   return {};
 }
 
-void PartitionBoard::match(Source& source, const PartitionPlan& plan) {
-  const Place place(plan.user_tag, plan.number);
-  auto at = source.waiting.find(place);
+void PartitionMatcher::match(Source& source, const PartitionPlan& plan) {
+  const SequenceKey key(plan.user_tag, plan.number);
+  auto at = source.waiting.find(key);
   if (at == source.waiting.end()) {
-    source.unexpected[place] = plan;
+    source.unexpected[key] = plan;
     return;
   }
   at->second->set_plan(plan);
   source.waiting.erase(at);
 }
 
-void PartitionBoard::advance() {
+void PartitionMatcher::advance() {
   std::lock_guard lock(mutex_);
   for (auto& [rank, source] : sources_) {
-    base::Status heard;
-    while (heard && source.word != nullptr && source.word->is_done()) {
-      if (const Error* error = source.word->error()) heard = error->clone();
+    base::Status received;
+    while (received && source.word != nullptr && source.word->is_done()) {
+      if (const Error* error = source.word->error()) received = error->clone();
       p2p::Engine::release(std::exchange(source.word, nullptr));
-      if (!heard) break;
+      if (!received) break;
       match(source, source.plan);
-      if (!source.waiting.empty()) heard = listen(rank, source);
+      if (!source.waiting.empty()) received = listen(rank, source);
     }
-    if (heard) continue;
-    for (auto& [place, receive] : std::exchange(source.waiting, {}))
-      receive->fail(heard.error().clone());
+    if (received) continue;
+    for (auto& [key, receive] : std::exchange(source.waiting, {}))
+      receive->fail(received.error().clone());
   }
 }
 
@@ -177,11 +184,13 @@ int PartitionedRequest::describe(MPI_Status* status) {
 
 base::Status PartitionedRequest::check_partition(int partition) const {
   if (partition >= 0 && partition < partitions_) return {};
-  return Error(ErrorClass::arg, "the partition " + std::to_string(partition) + " is not in 0…" + std::to_string(partitions_ - 1));
+  return Error(ErrorClass::arg, "the partition " + std::to_string(partition) + " is not in 0…" +
+                                    std::to_string(partitions_ - 1));
 }
 
 bool PartitionedRequest::are_over() const {
-  return std::all_of(parts_.begin(), parts_.end(), [](const p2p::Request* part) { return part != nullptr && part->is_done(); });
+  return std::all_of(parts_.begin(), parts_.end(),
+                     [](const p2p::Request* part) { return part != nullptr && part->is_done(); });
 }
 
 void PartitionedRequest::end(const p2p::Outcome& outcome, std::optional<Error> error) {
@@ -196,25 +205,26 @@ void PartitionedRequest::release_parts() {
   parts_.clear();
 }
 
-PartitionedSend::PartitionedSend(PartitionBoardPtr board, types::ConstBuffer data, int partitions,
-                                 int dest, int tag)
-    : PartitionedRequest(std::move(board), *data.type, partitions, dest), data_(data), tag_(tag) {
-  if (dest != p2p::kProcNull) board_->add_send(dest, tag, this);
+PartitionedSend::PartitionedSend(PartitionMatcherPtr matcher, types::ConstBuffer data,
+                                 int partitions, int dest, int tag)
+    : PartitionedRequest(std::move(matcher), *data.type, partitions, dest), data_(data), tag_(tag) {
+  if (dest != p2p::kProcNull) matcher_->add_send(dest, tag, this);
 }
 
 PartitionedSend::~PartitionedSend() {
-  if (!was_started_ && peer_ != p2p::kProcNull) board_->drop_send(peer_, tag_, this);
+  if (!was_started_ && peer_ != p2p::kProcNull) matcher_->drop_send(peer_, tag_, this);
 }
 
 base::Status PartitionedSend::on_start() {
   std::lock_guard lock(mutex_);
   if (first_tag_ == 0 && peer_ != p2p::kProcNull) {
     if (std::exchange(was_started_, true))
-      return not_persistent("the partitioned send failed at its first start: free it");
-    const std::uint64_t bytes =
-        partitions_ > 0 ? data_.bytes() / static_cast<std::uint64_t>(partitions_) : 0;
+      return not_persistent("the partitioned send failed at its first start; free it");
+    const std::uint64_t bytes = partitions_ > 0
+                                    ? data_.bytes() / static_cast<std::uint64_t>(partitions_)
+                                    : 0;
     SHIM_TRY_ASSIGN(const PartitionPlan plan,
-                    board_->announce(peer_, this, {tag_, 0, partitions_, bytes}));
+                    matcher_->announce(peer_, this, {tag_, 0, partitions_, bytes}));
     first_tag_ = plan.first_tag;
   }
   was_started_ = true;
@@ -225,11 +235,17 @@ base::Status PartitionedSend::on_start() {
 
 base::Status PartitionedSend::send(int partition) {
   p2p::Request*& part = parts_[static_cast<std::size_t>(partition)];
-  if (part != nullptr) return Error(ErrorClass::arg, "the partition " + std::to_string(partition) + " was marked as ready before");
+  if (part != nullptr)
+    return Error(ErrorClass::arg,
+                 "the partition " + std::to_string(partition) + " is already marked as ready");
   const std::uint64_t count = data_.count / static_cast<std::uint64_t>(partitions_);
-  const auto offset = static_cast<std::int64_t>(static_cast<std::uint64_t>(partition) * count) * data_.type->extent;
-  const types::ConstBuffer data{static_cast<const std::byte*>(data_.address) + offset, count, data_.type};
-  SHIM_TRY_ASSIGN(part, engine().isend(board_->comm().context(), data, peer_, first_tag_ + partition, p2p::Mode::standard, Plane::collective));
+  const auto offset = static_cast<std::int64_t>(static_cast<std::uint64_t>(partition) * count) *
+                      data_.type->extent;
+  const types::ConstBuffer data{static_cast<const std::byte*>(data_.address) + offset, count,
+                                data_.type};
+  SHIM_TRY_ASSIGN(part,
+                  engine().isend(matcher_->comm().context(), data, peer_, first_tag_ + partition,
+                                 p2p::Mode::standard, Plane::collective));
   ++marked_;
   return {};
 }
@@ -238,13 +254,14 @@ base::Status PartitionedSend::ready(int low, int high) {
   SHIM_TRY(check_partition(low));
   SHIM_TRY(check_partition(high));
   std::lock_guard lock(mutex_);
-  if (!is_active() || is_done()) return not_persistent("the partitioned send is not active: start it first (MPI_Start)");
+  if (!is_active() || is_done())
+    return not_persistent("the partitioned send is not active; start it first (MPI_Start)");
   for (int partition = low; partition <= high; ++partition) SHIM_TRY(send(partition));
   return {};
 }
 
 base::Result<bool> PartitionedSend::has_arrived(int) {
-  return not_persistent("the request is a partitioned send: only receives know what has arrived");
+  return not_persistent("the request is a partitioned send; MPI_Parrived needs a receive");
 }
 
 void PartitionedSend::advance() {
@@ -252,14 +269,16 @@ void PartitionedSend::advance() {
   if (!is_done() && marked_ == partitions_ && are_over()) end(p2p::Outcome{}, std::nullopt);
 }
 
-PartitionedReceive::PartitionedReceive(PartitionBoardPtr board, types::Buffer into, int partitions,
-                                       int source, int tag)
-    : PartitionedRequest(std::move(board), *into.type, partitions, source), into_(into), tag_(tag) {
-  if (source != p2p::kProcNull) board_->add_receive(source, tag, this);
+PartitionedReceive::PartitionedReceive(PartitionMatcherPtr matcher, types::Buffer into,
+                                       int partitions, int source, int tag)
+    : PartitionedRequest(std::move(matcher), *into.type, partitions, source),
+      into_(into),
+      tag_(tag) {
+  if (source != p2p::kProcNull) matcher_->add_receive(source, tag, this);
 }
 
 PartitionedReceive::~PartitionedReceive() {
-  if (peer_ != p2p::kProcNull) board_->drop_receive(peer_, tag_, this, was_started_);
+  if (peer_ != p2p::kProcNull) matcher_->drop_receive(peer_, tag_, this, was_started_);
 }
 
 void PartitionedReceive::set_plan(const PartitionPlan& plan) {
@@ -282,10 +301,10 @@ base::Status PartitionedReceive::on_start() {
     }
   }
   if (!std::exchange(was_started_, true)) {
-    base::Status expected = board_->expect(peer_, tag_, this);
+    base::Status expected = matcher_->expect(peer_, tag_, this);
     if (!expected) fail(expected.error().clone());
   }
-  board_->advance();
+  matcher_->advance();
   std::lock_guard lock(mutex_);
   return plan_ ? post() : base::Status{};
 }
@@ -301,42 +320,50 @@ base::Status PartitionedReceive::post() {
   parts_.assign(partitions, nullptr);
   for (std::size_t i = 0; i < partitions; ++i) {
     types::Buffer into = bytes_at(begin + i * plan_->bytes, plan_->bytes);
-    SHIM_TRY_ASSIGN(parts_[i], engine().irecv(board_->comm().context(), into, peer_, plan_->first_tag + static_cast<int>(i), Plane::collective));
+    SHIM_TRY_ASSIGN(parts_[i],
+                    engine().irecv(matcher_->comm().context(), into, peer_,
+                                   plan_->first_tag + static_cast<int>(i), Plane::collective));
   }
   posted_ = true;
   return {};
 }
 
-/// What has come to where it belongs; what is beyond the receive buffer is lost (MPI_ERR_TRUNCATE).
+/// Unpack the messages that have arrived; data beyond the receive buffer is lost
+/// (MPI_ERR_TRUNCATE).
 void PartitionedReceive::unpack() {
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     if (unpacked_[i] || !parts_[i]->is_done()) continue;
     unpacked_[i] = true;
-    const std::uint64_t first = i * plan_->bytes, end = std::min(first + plan_->bytes, into_.bytes());
-    if (first < end) types::unpack(*into_.type, {staged_.data() + first, static_cast<std::size_t>(end - first)}, first, into_.address);
+    const std::uint64_t first = i * plan_->bytes,
+                        end = std::min(first + plan_->bytes, into_.bytes());
+    if (first < end)
+      types::unpack(*into_.type, {staged_.data() + first, static_cast<std::size_t>(end - first)},
+                    first, into_.address);
   }
 }
 
 void PartitionedReceive::advance() {
-  board_->advance();
+  matcher_->advance();
   std::lock_guard lock(mutex_);
   if (is_done() || !is_active()) return;
   if (no_plan_) return end({.source = peer_, .tag = tag_}, no_plan_->clone());
   if (!plan_) return;
   if (!posted_) {
-    if (base::Status posted = post(); !posted) return end({.source = peer_, .tag = tag_}, std::move(posted).error());
+    if (base::Status posted = post(); !posted)
+      return end({.source = peer_, .tag = tag_}, std::move(posted).error());
   }
   unpack();
   if (!are_over()) return;
   std::optional<Error> error;
   if (total() > into_.bytes())
-    error = Error(ErrorClass::truncate, "partitions of " + std::to_string(total()) + " bytes in all came into a receive buffer of " +
+    error = Error(ErrorClass::truncate, "partitions of " + std::to_string(total()) +
+                                            " bytes in total exceed the receive buffer of " +
                                             std::to_string(into_.bytes()) + " bytes");
   end({peer_, tag_, std::min(total(), into_.bytes())}, std::move(error));
 }
 
-/// True if a partition of the sender brings data of one of ours. Of partitions without bytes: if it
-/// lies at the same part of the whole.
+/// True if a partition of the sender carries data of one of our partitions. For partitions without
+/// bytes, true if both are at equal fractions of the whole.
 bool PartitionedReceive::does_overlap(std::size_t part, int partition) const {
   const std::uint64_t ours = into_.bytes() / static_cast<std::uint64_t>(partitions_),
                       theirs = plan_->bytes;
@@ -349,7 +376,8 @@ bool PartitionedReceive::does_overlap(std::size_t part, int partition) const {
 }
 
 base::Status PartitionedReceive::ready(int, int) {
-  return not_persistent("the request is a partitioned receive: only sends have partitions to mark as ready");
+  return not_persistent(
+      "the request is a partitioned receive; only partitions of sends can be marked as ready");
 }
 
 base::Result<bool> PartitionedReceive::has_arrived(int partition) {

@@ -5,41 +5,78 @@
 #include <system_error>
 
 #include "shim/base/signals_blocked.hpp"
-#include "shim/intercept/sharing.hpp"
+#include "shim/intercept/progress_coupling.hpp"
 
 namespace shim::intercept {
 namespace {
 
-/// Between two looks. A call that takes longer may be waiting for a message of ours.
+/// Polling period. A call that takes longer may be waiting for a message of ours.
 constexpr std::chrono::microseconds kTick{100};
-/// Rounds at a time: what a peer sends comes in several.
+/// Rounds in each period, because a peer's message needs several.
 constexpr int kRoundsPerTick = 8;
-/// Ticks without a call after which the thread sleeps until there is one.
+/// Periods without a call after which the thread sleeps until the next call.
 constexpr int kQuietTicks = 1000;
 
 }  // namespace
 
-std::unique_ptr<ProgressThread> ProgressThread::make(p2p::Engines& engines, CallsBelow& calls, const base::Log& log) try {
+std::unique_ptr<ProgressThread> ProgressThread::make(p2p::Engines& engines, NativeCallCounts& calls,
+                                                     const base::Log& log) try {
   return std::unique_ptr<ProgressThread>(new ProgressThread(engines, calls));
 } catch (const std::system_error& error) {
-  log.write(base::LogLevel::warn,
-            std::string("no thread can be made to move messages of sessions while this process waits in a call of the MPI below: ") +
-                error.what() + "; others may wait for them until it is back in a call on a session. See ulimit -u and ulimit -s");
+  log.write(base::LogLevel::warn, std::string("cannot create the progress thread of sessions: ") +
+                                      error.what() +
+                                      "; while this process is in a native MPI call, session "
+                                      "messages make no progress. Check ulimit -u and ulimit -s");
   return nullptr;
 }
 
-ProgressThread::ProgressThread(p2p::Engines& engines, CallsBelow& calls) : engines_(engines), calls_(calls) {
-  base::SignalsBlocked blocked;  // the new thread begins with the mask of its maker
-  thread_ = std::thread([this] { run(); });
+ProgressThread::ProgressThread(p2p::Engines& engines, NativeCallCounts& calls)
+    : engines_(engines), calls_(calls) {
+  std::lock_guard lock(mutex_);  // the new thread may replace itself at once
+  thread_ = make_thread();
+}
+
+std::thread ProgressThread::make_thread() {
+  base::SignalsBlocked blocked;  // the new thread inherits the signal mask
+  return std::thread([this] { run(); });
 }
 
 ProgressThread::~ProgressThread() {
+  std::thread last;
   {
     std::lock_guard lock(mutex_);
     is_over_ = true;
+    last = std::move(thread_);
   }
   changed_.notify_one();
-  thread_.join();
+  last.join();
+}
+
+/// Exists on the thread's stack while the thread runs.
+class ProgressThread::ReplacedOnUnwind {
+ public:
+  explicit ReplacedOnUnwind(ProgressThread& owner) : owner_(owner) {}
+  ~ReplacedOnUnwind() {
+    if (!has_returned) owner_.start_replacement();
+  }
+  ReplacedOnUnwind(const ReplacedOnUnwind&) = delete;
+  ReplacedOnUnwind& operator=(const ReplacedOnUnwind&) = delete;
+  bool has_returned = false;
+
+ private:
+  ProgressThread& owner_;
+};
+
+void ProgressThread::start_replacement() noexcept {
+  std::lock_guard lock(mutex_);
+  if (is_over_) return;
+  try {
+    std::thread replacement = make_thread();
+    // The calling thread does not access the object after it has released the lock.
+    thread_.detach();
+    thread_ = std::move(replacement);
+  } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch): no thread can be created
+  }
 }
 
 void ProgressThread::wake() noexcept {
@@ -54,26 +91,29 @@ bool ProgressThread::sleep() {
 }
 
 void ProgressThread::run() {
-  keep_to_ours();
+  ReplacedOnUnwind guard(*this);
+  disable_native_polling();
   int quiet = 0;
   unsigned last = calls_.begun.load();
   while (sleep()) {
     const unsigned call = calls_.begun.load();
     const bool is_waiting = call == last && calls_.inside.load() > 0;
-    for (int round = 0; is_waiting && round < kRoundsPerTick; ++round) static_cast<void>(engines_.progress());
+    for (int round = 0; is_waiting && round < kRoundsPerTick; ++round)
+      static_cast<void>(engines_.progress());
     quiet = call == last && !is_waiting ? quiet + 1 : 0;
     last = call;
     if (quiet < kQuietTicks) continue;
-    park(call);
+    sleep_until_call(call);
     quiet = 0;
   }
+  guard.has_returned = true;
 }
 
-void ProgressThread::park(unsigned call) {
+void ProgressThread::sleep_until_call(unsigned call) {
   std::unique_lock lock(mutex_);
-  is_parked_.store(true);
+  is_sleeping_.store(true);
   changed_.wait(lock, [&] { return is_over_ || calls_.begun.load() != call; });
-  is_parked_.store(false);
+  is_sleeping_.store(false);
 }
 
 }  // namespace shim::intercept

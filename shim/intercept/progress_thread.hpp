@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A thread of ours that moves our messages while threads of the program wait inside a substrate that lets nobody in.
+// ProgressThread moves session messages while program threads are blocked inside the substrate. For
+// substrates without progress callbacks.
 #pragma once
 
 #include <atomic>
@@ -13,47 +14,57 @@
 
 namespace shim::intercept {
 
-/// How many threads are inside such calls, and how many calls there have been: all that a call pays while it is short.
-struct CallsBelow {
+/// Threads inside blocking calls, and calls begun so far. Updating them is the only cost of a short
+/// call.
+struct NativeCallCounts {
   std::atomic<int> inside{0};
   std::atomic<unsigned> begun{0};
 };
 
-/// Looks on from time to time, and takes over when the same call has been waiting for the length of a look. Sleeps without end where
-/// nobody has called for a while.
+/// Reads the counts periodically, and makes progress in sessions once no call has begun for a whole
+/// period while one is still inside. Sleeps until the next call if there was none for a while.
 ///
-/// The work of non-blocking collectives is moved as well, so that operations of the user's may run on this thread, one at a time.
+/// The thread also executes non-blocking collectives, so it may call the user's reduction
+/// operations, one at a time. If an operation ends the thread (pthread_exit, cancellation), a new
+/// thread replaces it.
 class ProgressThread {
  public:
-  /// Null, and a warning, where the system gives no more threads: the program may do without.
-  static std::unique_ptr<ProgressThread> make(p2p::Engines& engines, CallsBelow& calls, const base::Log& log);
-  /// Ends the thread and waits for it.
+  /// Return null and warn if the system has no more threads: the program may not need it.
+  static std::unique_ptr<ProgressThread> make(p2p::Engines& engines, NativeCallCounts& calls,
+                                              const base::Log& log);
+  /// End the thread and join it.
   ~ProgressThread();
   ProgressThread(const ProgressThread&) = delete;
   ProgressThread& operator=(const ProgressThread&) = delete;
 
-  /// Somebody has gone in, as `calls` says.
-  void notice() noexcept {
-    // seq_cst, as the count of calls: either the thread sees the call before it parks, or we see that it is parked
-    if (is_parked_.load()) wake();
+  /// Notify the thread that `calls` has counted a new call.
+  void on_call() noexcept {
+    // seq_cst, like the count of calls: the thread sees the call before it parks, or we see that it
+    // is parked
+    if (is_sleeping_.load()) wake();
   }
 
  private:
-  ProgressThread(p2p::Engines& engines, CallsBelow& calls);
+  ProgressThread(p2p::Engines& engines, NativeCallCounts& calls);
+  class ReplacedOnUnwind;
+  std::thread make_thread();
   void run();
-  /// Until there is a call after this one.
-  void park(unsigned call);
+  /// Start a new thread in the calling thread's place, which is being unwound. Do nothing if the
+  /// system has no more threads.
+  void start_replacement() noexcept;
+  /// Sleep until a call after this one begins.
+  void sleep_until_call(unsigned call);
   void wake() noexcept;
-  /// False when the thread is to end.
+  /// Sleep for one period; false if the thread is to end.
   bool sleep();
 
   p2p::Engines& engines_;
-  CallsBelow& calls_;
-  std::atomic<bool> is_parked_{false};
+  NativeCallCounts& calls_;
+  std::atomic<bool> is_sleeping_{false};
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool is_over_ = false;  ///< under the mutex
-  std::thread thread_;    ///< the last: it uses all the others
+  bool is_over_ = false;  ///< guarded by mutex_
+  std::thread thread_;    ///< guarded by mutex_; last member: the thread uses all others
 };
 
 }  // namespace shim::intercept

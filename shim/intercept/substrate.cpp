@@ -15,7 +15,8 @@
 namespace shim::intercept {
 namespace {
 
-// Written while the substrate starts, before the table is switched (release); read after that switch was seen (acquire).
+// Written while the substrate starts, before the table is switched (release); read after the switch
+// was seen (acquire).
 constinit std::atomic<int> level{MPI_THREAD_SINGLE};
 constinit std::atomic<pthread_t> main_thread{0};
 
@@ -26,7 +27,7 @@ void* data_symbol(const char* name) {
   return substrate_symbol(name);  // loaded with RTLD_LOCAL
 }
 
-bool passes_on() noexcept {
+bool is_native_only() noexcept {
   static const bool chosen = [] {
     auto settings = base::read_settings();
     return settings && settings->native;
@@ -34,13 +35,15 @@ bool passes_on() noexcept {
   return chosen;
 }
 
-bool is_active() noexcept { return current_table.load(std::memory_order_acquire) != &idle_table; }
+bool is_active() noexcept {
+  return current_table.load(std::memory_order_acquire) != &inactive_table;
+}
 
-base::Status need_substrate() { return abi::resolve_predefined(data_symbol); }
+base::Status require_substrate() { return abi::resolve_predefined(data_symbol); }
 
-bool notice_activity() {
+bool detect_activity() {
   if (is_active()) return true;
-  if (passes_on()) {
+  if (is_native_only()) {
     current_table.store(&active_table, std::memory_order_release);
     return true;
   }
@@ -59,19 +62,21 @@ void enter_active(int thread_level) {
   level.store(thread_level, std::memory_order_relaxed);
   main_thread.store(pthread_self(), std::memory_order_relaxed);
   current_table.store(&active_table, std::memory_order_release);
-  share_progress(true);
+  couple_progress(true);
 }
 
-void prepare_idle() { share_progress(false); }
+void prepare_inactive() { couple_progress(false); }
 
-void enter_idle() { current_table.store(&idle_table, std::memory_order_release); }
+void enter_inactive() { current_table.store(&inactive_table, std::memory_order_release); }
 
 bool may_call_substrate() noexcept {
   if (!is_active()) return false;
   int provided = level.load(std::memory_order_relaxed);
   if (provided == MPI_THREAD_MULTIPLE) return true;
-  // MPI_THREAD_SERIALIZED: the program keeps its threads apart for calls on the substrate's objects, not for those on ours
-  return provided <= MPI_THREAD_FUNNELED && pthread_equal(main_thread.load(std::memory_order_relaxed), pthread_self());
+  // MPI_THREAD_SERIALIZED: the program serialises its calls on the substrate's objects, but not
+  // those on ours
+  return provided <= MPI_THREAD_FUNNELED &&
+         pthread_equal(main_thread.load(std::memory_order_relaxed), pthread_self());
 }
 
 }  // namespace shim::intercept

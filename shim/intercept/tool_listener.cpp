@@ -16,12 +16,15 @@ class ToolListener final : public base::PhaseListener {
  public:
   explicit ToolListener(Tool tool) : tool_(tool) {}
 
-  std::uint64_t next_number() override { return last_number_.fetch_add(1, std::memory_order_relaxed) + 1; }
+  std::uint64_t next_number() override {
+    return last_number_.fetch_add(1, std::memory_order_relaxed) + 1;
+  }
 
-  /// A process is the same rank all its life, whatever sessions come and go: the first introduction stays.
-  void introduce(std::uint32_t rank, std::uint32_t size, const std::string& host) override {
+  /// Store the process's rank; only the first call has an effect, because the rank never changes.
+  void set_process(std::uint32_t rank, std::uint32_t size, const std::string& host) override {
     if (who_.load(std::memory_order_relaxed) != nullptr) return;
-    who_.store(new Who{static_cast<int>(rank), static_cast<int>(size), host}, std::memory_order_release);
+    who_.store(new Who{static_cast<int>(rank), static_cast<int>(size), host},
+               std::memory_order_release);
   }
 
   void hear(const base::PhaseEvent& event) override {
@@ -54,14 +57,15 @@ class ToolListener final : public base::PhaseListener {
 
   const Tool tool_;
   std::atomic<std::uint64_t> last_number_{0};  ///< a plain count, pairs with nothing
-  /// Released by introduce(), acquired by hear(). Never freed: a tool may keep its texts. One process starts at a time.
+  /// Released by set_process(), acquired by hear(). Never freed, because a tool may keep the
+  /// strings. One process starts at a time.
   std::atomic<const Who*> who_{nullptr};
 };
 
 }  // namespace
 
 base::PhaseListener* tool_listener() {
-  // Never destroyed: sessions may end while the program does.
+  // Never destroyed: sessions may end during exit.
   static base::PhaseListener* const listener = []() -> base::PhaseListener* {
     void* found = ::dlsym(RTLD_DEFAULT, "intersession_phase");
     return found != nullptr ? new ToolListener(reinterpret_cast<Tool>(found)) : nullptr;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tells a tool of phases, if there is one that wants to know (phases.h).
+// Reports phases to a tool that defines the listener function (phases.h).
 #pragma once
 
 #include "shim/base/phases.hpp"
 
 namespace shim::intercept {
 
-/// Null where no tool listens. Looks once; the listener lives as long as the program.
+/// Return the listener, or null without tool. Looks the tool up once; the listener is never
+/// destroyed.
 base::PhaseListener* tool_listener();
 
 }  // namespace shim::intercept

@@ -25,34 +25,40 @@ void UserCodes::remember(int code, int error_class) {
   rows_[code] = {error_class, std::nullopt};
 }
 
-base::Result<UserCodes::Row*> UserCodes::find(int code) {
+base::Result<UserCodes::CodeRecord*> UserCodes::find(int code) {
   auto at = rows_.find(code);
   if (at == rows_.end())
-    return Error(ErrorClass::arg, "the number " + std::to_string(code) + " is no error class or code that was added");
+    return Error(ErrorClass::arg, "the number " + std::to_string(code) +
+                                      " is not a user-defined error class or code");
   return &at->second;
 }
 
 base::Status UserCodes::set_text(int code, std::string text) {
   std::lock_guard lock(mutex_);
-  SHIM_TRY_ASSIGN(Row * row, find(code));
+  SHIM_TRY_ASSIGN(CodeRecord * row, find(code));
   row->text = std::move(text);
   return {};
 }
 
-base::Status UserCodes::check_without_text(int code, const Row& row) {
+base::Status UserCodes::check_without_text(int code, const CodeRecord& row) {
   if (!row.text) return {};
   return Error(ErrorClass::arg,
                "error code " + std::to_string(code) +
-                   ": still has an error string; call MPI_Remove_error_string first");
+                   " still has an error string; call MPI_Remove_error_string first");
 }
 
 base::Status UserCodes::remove_class(int code) {
   std::lock_guard lock(mutex_);
-  SHIM_TRY_ASSIGN(Row * row, find(code));
-  if (row->error_class != code) return Error(ErrorClass::arg, "the number " + std::to_string(code) + " is an error code, not a class");
-  auto uses = [code](const auto& other) { return other.first != code && other.second.error_class == code; };
+  SHIM_TRY_ASSIGN(CodeRecord * row, find(code));
+  if (row->error_class != code)
+    return Error(ErrorClass::arg,
+                 "the number " + std::to_string(code) + " is an error code, not a class");
+  auto uses = [code](const auto& other) {
+    return other.first != code && other.second.error_class == code;
+  };
   if (auto used = std::find_if(rows_.begin(), rows_.end(), uses); used != rows_.end())
-    return Error(ErrorClass::arg, "the error class " + std::to_string(code) + " still has the code " + std::to_string(used->first));
+    return Error(ErrorClass::arg, "the error class " + std::to_string(code) +
+                                      " still has the code " + std::to_string(used->first));
   SHIM_TRY(check_without_text(code, *row));
   rows_.erase(code);
   return {};
@@ -60,8 +66,10 @@ base::Status UserCodes::remove_class(int code) {
 
 base::Status UserCodes::remove_code(int code) {
   std::lock_guard lock(mutex_);
-  SHIM_TRY_ASSIGN(Row * row, find(code));
-  if (row->error_class == code) return Error(ErrorClass::arg, "the number " + std::to_string(code) + " is an error class, not a code");
+  SHIM_TRY_ASSIGN(CodeRecord * row, find(code));
+  if (row->error_class == code)
+    return Error(ErrorClass::arg,
+                 "the number " + std::to_string(code) + " is an error class, not a code");
   SHIM_TRY(check_without_text(code, *row));
   rows_.erase(code);
   return {};
@@ -69,8 +77,9 @@ base::Status UserCodes::remove_code(int code) {
 
 base::Status UserCodes::remove_text(int code) {
   std::lock_guard lock(mutex_);
-  SHIM_TRY_ASSIGN(Row * row, find(code));
-  if (!row->text) return Error(ErrorClass::arg, "the error code " + std::to_string(code) + " has no string");
+  SHIM_TRY_ASSIGN(CodeRecord * row, find(code));
+  if (!row->text)
+    return Error(ErrorClass::arg, "the error code " + std::to_string(code) + " has no string");
   row->text.reset();
   return {};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a waiting thread spends its time: polling, then giving its core away for a moment at a time, then sleeping.
+// Backoff decides how a waiting thread polls, yields its core, or sleeps.
 #pragma once
 
 #include <sched.h>
@@ -15,13 +15,14 @@ namespace shim::p2p {
 struct WaitPlan {
   int spin = 0;   ///< polls before yielding
   int yield = 0;  ///< yields before sleeping
-  bool weighs_yields = false;  ///< sleeps sooner where they do not bring the one waited for to a core
+  /// true: sleep sooner if yields do not let the awaited process run
+  bool measures_yields = false;
 };
 
-/// The settings' plan, and a shorter one for where processes outnumber cores: whoever polls then keeps the one it waits for from
-/// running.
+/// The plan of the settings, and a shorter one for processes that outnumber cores: there a polling
+/// thread keeps the awaited process from running.
 struct WaitPlans {
-  WaitPlan with_cores_free, crowded;
+  WaitPlan undersubscribed, oversubscribed;
 };
 WaitPlans plans_for(const base::Settings& settings);
 
@@ -31,69 +32,78 @@ class Backoff {
 
   explicit Backoff(const WaitPlan& plan) : plan_(plan), spins_(plan.spin), yields_(plan.yield) {}
 
-  /// Nothing has come: what next. Yields itself; the sleep is the caller's.
+  /// Choose the next step after a poll without packets. Yields itself; the caller sleeps.
   Step step() {
     if (spins_ > 0) {
       --spins_;
       return Step::spin;
     }
-    if (patient_since_ == 0) [[likely]] {
-      patient_since_ = base::now_ns();
+    if (yielding_since_ == 0) [[likely]] {
+      yielding_since_ = base::now_ns();
       if (yields_ > 0) return yield();
-    } else if (plan_.weighs_yields && yields_ == plan_.yield - 1) {
-      weigh_first();
+    } else if (plan_.measures_yields && yields_ == plan_.yield - 1) {
+      check_first_yield();
     }
     if (yields_ == 0) return Step::sleep;
-    return plan_.weighs_yields ? yield_and_weigh() : yield();
+    return plan_.measures_yields ? yield_and_measure() : yield();
   }
-  /// So many packets have come, and more are waited for.
+  /// Start again after `packets` packets have arrived, if the caller waits for more.
   void restart(int packets) {
-    const int trickles = packets <= kFewPackets ? trickles_ + 1 : 0;
-    const bool has_slept = plan_.weighs_yields && patient_since_ != 0 && yields_ == 0;
+    const int small_batches = packets <= kSmallBatch ? small_batches_ + 1 : 0;
+    const bool has_slept = plan_.measures_yields && yielding_since_ != 0 && yields_ == 0;
     *this = Backoff(plan_);
-    trickles_ = trickles;
-    if (has_slept) [[unlikely]] yields_ = std::min(yields_, kYieldsAfterSleep);  // the packets may be other threads'
-    if (gives_lead()) [[unlikely]] give_lead();
+    small_batches_ = small_batches;
+    if (has_slept) [[unlikely]]
+      yields_ = std::min(yields_, kYieldsAfterSleep);  // the packets may be other threads'
+    if (should_lag()) [[unlikely]]
+      lag_behind_sender();
   }
-  /// They have come one by one, or few at a time: their sender is as fast as we are, and who looks for each just when it is written takes
-  /// its line of the cache from the writer each time, which costs both more than the message. Not where the core may be another's meanwhile.
-  bool gives_lead() const { return trickles_ > kFewTrickles && plan_.spin > 0; }
-  /// Past the stage in which each round counts.
-  bool is_patient() const { return spins_ <= 0; }
-  /// Seldom enough that others' rounds do not delay the own ones much; always before a sleep.
-  bool is_time_for_others() const { return yields_ % kYieldsPerLook == 0; }
-  /// The next nap, where what is waited for ends it: longer each time, up to the limit.
-  base::Nanoseconds nap_ns(base::Nanoseconds longest) {
-    base::Nanoseconds nap = std::min(nap_, longest);
-    nap_ = std::min(2 * nap_, base::Nanoseconds{100'000'000});
-    return nap;
+  /// True if packets have arrived one by one or few at a time. Then the sender is as fast as the
+  /// receiver, and polling at the moment of each write moves the cache line to and fro, which costs
+  /// both more than the message. False if another process may need the core meanwhile.
+  bool should_lag() const { return small_batches_ > kMinSmallBatches && plan_.spin > 0; }
+  /// True after the stage in which the length of each round matters.
+  bool is_past_spinning() const { return spins_ <= 0; }
+  /// True seldom enough that polling other engines costs little; always before a sleep.
+  bool should_poll_others() const { return yields_ % kYieldsPerLook == 0; }
+  /// Return the next sleep if packets end it: doubled each time, up to the limit.
+  base::Nanoseconds next_sleep_ns(base::Nanoseconds longest) {
+    base::Nanoseconds duration = std::min(sleep_ns_, longest);
+    sleep_ns_ = std::min(2 * sleep_ns_, base::Nanoseconds{100'000'000});
+    return duration;
   }
-  /// The next nap, where nothing ends it: a small part of what has been waited already, so that the wait becomes longer by no more. Not so where
-  /// others want the core, who would be interrupted all the time.
-  base::Nanoseconds blind_nap_ns(base::Nanoseconds longest, base::Nanoseconds now) {
-    if (plan_.weighs_yields) return nap_ns(longest);
-    return std::clamp((now - patient_since_) / kPartOfWait, std::min(kLeastNap, longest), longest);
+  /// Return the next sleep if nothing ends it: a small fraction of the wait so far, which bounds
+  /// the delay. If other processes want the core, sleep as in next_sleep_ns(), because frequent
+  /// wake-ups would interrupt them.
+  base::Nanoseconds next_poll_sleep_ns(base::Nanoseconds longest, base::Nanoseconds now) {
+    if (plan_.measures_yields) return next_sleep_ns(longest);
+    return std::clamp((now - yielding_since_) / kSleepFraction, std::min(kMinSleep, longest),
+                      longest);
   }
 
  private:
-  // A yield this short has yielded to nobody: nobody else can run, or only processes of other scheduling groups (mpiexec.hydra makes
-  // each of its processes one, sched_autogroup_enabled). After one this long somebody has used up a time slice, who is no message's
-  // sender; a sleeper is woken sooner than a yielder has its turn again (docs/measurements.md).
-  static constexpr base::Nanoseconds kToNobody = 1'000, kTimeSlice = 200'000;
-  static constexpr int kToNobodyInARow = 16;
-  // Longest time of yields in vain. In a process of many waiting threads each yields to the others, which wait as well, and keeps
-  // the core from the processes that they all wait for if these are in other scheduling groups (docs/measurements.md, "Many threads").
-  static constexpr base::Nanoseconds kInVain = kTimeSlice;
+  // After a yield shorter than kIdleYield no other process has run: none can, or only processes of
+  // other scheduling groups (mpiexec.hydra gives each process its own, sched_autogroup_enabled).
+  // After one longer than kTimeSlice another process has used up a time slice, and is no message's
+  // sender; a sleeper is woken sooner than a yielding thread is scheduled again
+  // (docs/decisions/0030-waiting-when-oversubscribed.md).
+  static constexpr base::Nanoseconds kIdleYield = 1'000, kTimeSlice = 200'000;
+  static constexpr int kMaxIdleYields = 16;
+  // Longest time of yields without packets. Many waiting threads of a process yield to each other,
+  // and keep the core from the awaited processes if these are in other scheduling groups
+  // (docs/decisions/0030-waiting-when-oversubscribed.md).
+  static constexpr base::Nanoseconds kMaxYieldTime = kTimeSlice;
   static constexpr int kYieldsAfterSleep = 4;
 
   static constexpr int kYieldsPerLook = 16;
-  static constexpr int kFewPackets = 4, kFewTrickles = 4;
-  static constexpr base::Nanoseconds kLead = 300;  ///< some ten messages
-  static constexpr base::Nanoseconds kLeastNap = 50'000;  ///< as late as the system's timers are anyway
-  static constexpr int kPartOfWait = 16;
+  static constexpr int kSmallBatch = 4, kMinSmallBatches = 4;
+  static constexpr base::Nanoseconds kSenderLag = 300;  ///< about ten messages
+  /// a shorter sleep ends no earlier: the kernel delays timers by as much
+  static constexpr base::Nanoseconds kMinSleep = 50'000;
+  static constexpr int kSleepFraction = 16;
 
-  static void give_lead() {
-    const base::Nanoseconds until = base::now_ns() + kLead;
+  static void lag_behind_sender() {
+    const base::Nanoseconds until = base::now_ns() + kSenderLag;
     while (base::now_ns() < until) __builtin_ia32_pause();
   }
 
@@ -102,25 +112,28 @@ class Backoff {
     sched_yield();
     return Step::yield;
   }
-  Step yield_and_weigh() {
+  Step yield_and_measure() {
     const base::Nanoseconds before = base::now_ns();
     yield();
     const base::Nanoseconds after = base::now_ns(), took = after - before;
-    to_nobody_ = took < kToNobody ? to_nobody_ + 1 : 0;
-    if (took > kTimeSlice || to_nobody_ == kToNobodyInARow || after - patient_since_ > kInVain) yields_ = 0;
+    idle_yields_ = took < kIdleYield ? idle_yields_ + 1 : 0;
+    if (took > kTimeSlice || idle_yields_ == kMaxIdleYields ||
+        after - yielding_since_ > kMaxYieldTime)
+      yields_ = 0;
     return Step::yield;
   }
-  /// Only where it was in vain: mostly it brings the one waited for to a core, and two looks at the clock are a part of a short message.
-  void weigh_first() {
-    if (base::now_ns() - patient_since_ > kTimeSlice) yields_ = 0;
+  /// Check only a yield that brought no packets: most let the awaited process run, and two clock
+  /// reads are a noticeable part of a short message's time.
+  void check_first_yield() {
+    if (base::now_ns() - yielding_since_ > kTimeSlice) yields_ = 0;
   }
 
   WaitPlan plan_;
   int spins_, yields_;
-  int to_nobody_ = 0;
-  int trickles_ = 0;  ///< times in a row that few packets have come
-  base::Nanoseconds nap_ = kLeastNap;
-  base::Nanoseconds patient_since_ = 0;  ///< by the clock; 0: not yet
+  int idle_yields_ = 0;
+  int small_batches_ = 0;  ///< consecutive small batches of packets
+  base::Nanoseconds sleep_ns_ = kMinSleep;
+  base::Nanoseconds yielding_since_ = 0;  ///< time of the first yield; 0: none yet
 };
 
 }  // namespace shim::p2p

@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Taking sends back, MPI-4.1 §3.8.4: the receiver is asked to forget the message, which it does if no receive has matched it. A send
-// whose data had left, and which was complete by that, is incomplete again until the receiver has answered.
+// Implements MPI_Cancel of sends (MPI-4.1 §3.8.4).
+// The receiver drops the message if no receive has matched it. A send that was complete because its
+// data had left is incomplete again until the receiver has answered.
 #include "shim/p2p/core.hpp"
 
 namespace shim::p2p {
 
 void Core::cancel(SendRequest& request) {
-  if (request.number == 0 || request.given_up || request.streaming || !request.is_active()) return;
+  if (request.number == 0 || request.cancel_requested || request.streaming || !request.is_active())
+    return;
   if (request.receiver->failure) return;
   const bool is_eager = request.header.kind == wire::Kind::eager_numbered;
   if (request.is_done()) {
     if (!is_eager) return;  // it was matched
     request.reopen();
-    request.had_left = true;
+    request.was_sent = true;
     request.peer = request.receiver;
     request.peer->unfinished.push_back(request);
   }
   if (is_eager) {
-    request.waits_for_answer = true;
+    request.awaits_reply = true;
     request.id = send_ids_.add(request);
   }
-  request.given_up = true;
+  request.cancel_requested = true;
   wire::Cancel wanted;
   wanted.message = request.header.kind;
   wanted.source = request.header.source;
@@ -30,12 +32,12 @@ void Core::cancel(SendRequest& request) {
   wanted.world = spec.self.world;
   wanted.rank = spec.self.rank;
   transmit(*request.receiver, wanted);
-  if (request.receiver->process == spec.self) decide_own(request);
+  if (request.receiver->process == spec.self) complete_cancel_to_self(request);
 }
 
-/// Decide the cancellation of a send to this process: handle the packets to it up to the answer, for which a single MPI_Test would
-/// be a round too early.
-void Core::decide_own(SendRequest& request) {
+/// Decide the cancellation of a send to this process: handle the packets to it up to the answer,
+/// for which a single MPI_Test would be a round too early.
+void Core::complete_cancel_to_self(SendRequest& request) {
   Peer& self = *request.receiver;
   while (!request.is_done() && self.transport != nullptr) {
     const int pushed = push(self);
@@ -44,18 +46,20 @@ void Core::decide_own(SendRequest& request) {
   }
 }
 
-/// From the queues of its context, or from those that wait for theirs. Null: it was matched, or dropped.
+/// Remove a message from its context's queues or the held messages. Null if it was matched or
+/// dropped.
 Message* Core::take_unmatched(base::ContextId id, const wire::Cancel& wanted) {
-  auto is_meant = [&wanted](const Arrived& arrived) {
-    const Arrival& message = static_cast<const Message&>(arrived).arrival;
-    return message.source == wanted.source && message.kind == wanted.message && message.number == wanted.number;
+  auto is_match = [&wanted](const UnexpectedMsg& unexpected) {
+    const MessageInfo& message = static_cast<const Message&>(unexpected).info;
+    return message.source == wanted.source && message.kind == wanted.message &&
+           message.number == wanted.number;
   };
   const Plane plane = plane_of(id);
   id = user_plane_of(id);
   Context* context = contexts_.find(id);
-  if (context == nullptr) return contexts_.take_held(id, is_meant);
+  if (context == nullptr) return contexts_.take_held(id, is_match);
   if (wanted.source < 0 || wanted.source >= context->size) return nullptr;
-  Arrived* found = context->matching(plane).find_arrived_if(wanted.source, is_meant);
+  UnexpectedMsg* found = context->matching(plane).find_unexpected_if(wanted.source, is_match);
   if (found != nullptr) context->matching(plane).remove(*found);
   return static_cast<Message*>(found);
 }
@@ -63,10 +67,10 @@ Message* Core::take_unmatched(base::ContextId id, const wire::Cancel& wanted) {
 /// Messages to this process itself are matched here.
 void Core::on_cancel(const wire::Cancel& header) {
   const bool is_own = base::ProcessId{header.world, header.rank} == spec.self;
-  if (is_own || !recall_from_below(header)) answer_recall(header);
+  if (is_own || !defer_cancel(header)) reply_to_cancel(header);
 }
 
-void Core::answer_recall(const wire::Cancel& wanted) {
+void Core::reply_to_cancel(const wire::Cancel& wanted) {
   Peer& sender = peer(base::ProcessId{wanted.world, wanted.rank});
   if (Message* message = take_unmatched(wanted.context, wanted)) {
     free_message(*message);
@@ -80,17 +84,17 @@ void Core::answer_recall(const wire::Cancel& wanted) {
   }
 }
 
-void Core::on_cancelled(const wire::Cancelled& header) {
+void Core::on_cancelled_reply(const wire::Cancelled& header) {
   if (SendRequest* request = send_ids_.find(header.send)) end(*request, std::nullopt, true);
 }
 
-void Core::give_up_recalls() {
+void Core::complete_abandoned_cancels() {
   for (auto& [process, peer] : peers_) {
     auto& unfinished = peer->unfinished;
-    if (unfinished.empty() || spec.router->takes_packets(process)) continue;
+    if (unfinished.empty() || spec.router->receives_packets(process)) continue;
     for (auto next = unfinished.begin(); next != unfinished.end();) {
       SendRequest& request = *next++;
-      if (request.had_left) end(request, std::nullopt);
+      if (request.was_sent) end(request, std::nullopt);
     }
   }
 }

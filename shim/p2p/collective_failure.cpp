@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collectives that fail. In a collective a process waits for the peer that it receives from next, which may be alive and have given
-// up, because another member has died. So the first member whose collective fails tells the others, and all their collectives on
-// that communicator end, now and later (as MPIX_Comm_revoke ends all of a communicator's communication).
+// Ends the collectives of a communicator at all members when one fails.
 //
-// When the operations have ended, nothing touches the caller's memory: receives leave the lists by which packets, reads and shared
-// copies find them. A member may still read what a send has announced. It has the notice before it takes what it has read as good,
-// because the notice is in its ring before the sender's call returns (has_told_failures, confirm_reads).
+// In a collective a process waits for messages of some members. Such a member may be alive and
+// send none, because its own call has failed after the death of a third member. The first member
+// whose collective fails therefore notifies the others, and all their collectives on that
+// communicator end, now and later (as MPIX_Comm_revoke ends all communication of a communicator).
+//
+// After that no operation of this process accesses the caller's memory: receives are unlinked from
+// the lists by which packets, reads and shared copies find them. Another member may still read
+// memory that a send has announced. It gets the notice before it accepts the data, because the
+// sender's call waits, for a limited time, until the notice is in the member's ring
+// (has_sent_failure_notices), and the member polls its ring after its reads (confirm_reads).
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -16,27 +21,24 @@ namespace shim::p2p {
 
 namespace {
 
-/// Communicators of up to this many members: a failure is told to each of them. Larger ones: to the members at distances of powers of
-/// two in both directions, which pass it on.
-constexpr int kMostToldDirectly = 64;
+/// Largest communicator in which each member is notified directly. In larger ones a member notifies
+/// the members at distances of powers of two in both directions, which forward the notice.
+constexpr int kMaxDirectNotices = 64;
 
 bool is_notice(const QueuedOutput& queued) {
   const auto kind = static_cast<wire::Kind>(queued.header[0]);
-  return !queued.is_control && (kind == wire::Kind::collectives_failed || kind == wire::Kind::call_after_refusal);
+  return !queued.is_control &&
+         (kind == wire::Kind::collectives_failed || kind == wire::Kind::call_after_refusal);
 }
 
-bool is_of_collective(const Address& address, const Context& context) {
-  return address.context == &context && address.plane == Plane::collective && address.tag < kFirstPartitionTag;
-}
-
-/// The ranks that a member of a communicator of this size tells.
-std::vector<int> ranks_to_tell(int own_rank, int size) {
+/// Return the ranks that a member notifies.
+std::vector<int> ranks_to_notify(int own_rank, int size) {
   std::vector<int> ranks;
-  if (size <= kMostToldDirectly) {
+  if (size <= kMaxDirectNotices) {
     for (int rank = 0; rank < size; ++rank) ranks.push_back(rank);
     return ranks;
   }
-  const int own = own_rank % size;  // of an intercommunicator the two groups may differ in size
+  const int own = own_rank % size;  // the two groups of an intercommunicator may differ in size
   ranks.push_back(own);
   for (int distance = 1; distance < size; distance *= 2) {
     ranks.push_back((own + distance) % size);
@@ -47,7 +49,8 @@ std::vector<int> ranks_to_tell(int own_rank, int size) {
 
 template <typename Notice>
 base::ErrorClass class_of(const Notice& notice) {
-  const bool is_known = notice.error_class > 0 && notice.error_class <= static_cast<int>(base::ErrorClass::errhandler);
+  const bool is_known = notice.error_class > 0 &&
+                        notice.error_class <= static_cast<int>(base::kLastErrorClass);
   return is_known ? static_cast<base::ErrorClass>(notice.error_class) : base::ErrorClass::other;
 }
 
@@ -56,18 +59,22 @@ base::Error error_of(const wire::CollectivesFailed& notice) {
   const auto error_class = class_of(notice);
   if (error_class == base::ErrorClass::proc_aborted) {
     const auto failed = notice.failed_process().process();
-    return {error_class, (failed ? "process " + std::to_string(failed->rank) : std::string("a process")) + " has died or left, as " +
-                             reporter + " reports; see its own output for the reason, and free the communicators it was in"};
+    return {error_class,
+            (failed ? "process " + std::to_string(failed->rank) : std::string("a process")) +
+                " has died or finalized (reported by " + reporter +
+                "); see its output for the reason, and free the communicators that contain it"};
   }
-  return {error_class, reporter + " has ended a collective of this communicator with " + std::string(base::name_of(error_class)) +
-                           "; see its error for the reason, and free the communicator"};
+  return {error_class, reporter + " failed in a collective of this communicator (" +
+                           std::string(base::name_of(error_class)) +
+                           "); see its error for the reason, and free the communicator"};
 }
 
 base::Error error_of(const wire::CallAfterRefusal& notice) {
-  return {base::ErrorClass::other, "rank " + std::to_string(notice.source) + " has refused a call of a collective (" +
-                                       std::string(base::name_of(class_of(notice))) +
-                                       ") and made another one, while this process has made the first; see its error for the reason, and "
-                                       "free the communicator"};
+  return {base::ErrorClass::other,
+          "rank " + std::to_string(notice.source) + " rejected a collective call (" +
+              std::string(base::name_of(class_of(notice))) +
+              ") and made another one, but this process made the rejected call; see its error for "
+              "the reason, and free the communicator"};
 }
 
 }  // namespace
@@ -76,62 +83,83 @@ void Core::fail_collectives(Context& context, const base::Error& reason) {
   if (context.collective_failure) return;
   context.collective_failure = reason.clone();
   context.has_failures = true;
-  // release: pairs with the acquire of those who begin a collective
+  // release: pairs with the acquire of threads that begin a collective
   context.collectives_have_failed.store(true, std::memory_order_release);
-  retain(context);  // ending the last receive must not take it away
-  end_collective_receives(context);
-  end_collective_sends(context);
-  tell_members(context);
+  retain(context);  // ending the last receive must not destroy it
+  end_receives(context, Scope::collectives);
+  end_sends(context, Scope::collectives);
+  notify_members(context);
   drop(context);
 }
 
-void Core::end_collective_receives(Context& context) {
+bool Core::is_in(Scope scope, const Address& address, const Context& context) {
+  if (address.context != &context) return false;
+  return scope == Scope::all ||
+         (address.plane == Plane::collective && address.tag < kFirstPartitionTag);
+}
+
+void Core::end_receives(Context& context, Scope scope) {
   const base::Error& reason = *context.collective_failure;
-  const auto is_of_it = [&](const Posted& posted) {
-    return is_of_collective(static_cast<const ReceiveRequest&>(posted).address, context);
+  const auto ends = [&](const Posted& posted) {
+    return is_in(scope, static_cast<const ReceiveRequest&>(posted).address, context);
   };
-  while (Posted* posted = context.matching(Plane::collective).find_posted(is_of_it))
-    end(static_cast<ReceiveRequest&>(*posted), {posted->source, posted->tag, 0}, reason.clone());
-  // one at a time: what ends one may end others, whose owners take them away at once
-  while (ReceiveRequest* request = find_matched_receive(context)) {
+  for (Matching& matching : context.queues) {
+    while (Posted* posted = matching.find_posted(ends))
+      end(static_cast<ReceiveRequest&>(*posted), {posted->source, posted->tag, 0}, reason.clone());
+  }
+  // one at a time: ending one may end others, whose owners release them at once
+  while (ReceiveRequest* request = find_matched_receive(context, scope)) {
     Peer& from = *request->peer;
-    const bool is_read = !request->below && request->id == 0;
+    const bool is_read = !request->with_provider && request->id == 0;
     wire::Finished reply;
     reply.send = request->remote_send;
     end(*request, {request->address.rank, request->address.tag, 0}, reason.clone());
-    if (is_read) transmit(from, reply);  // else its sender sends packets, which find no receive
+    // a receive that is not read needs no reply: its sender sends data packets, which are dropped
+    if (is_read) transmit(from, reply);
   }
 }
 
-/// A receive of a collective on this communicator that has its message, or whose transport matches; null if there is none.
-ReceiveRequest* Core::find_matched_receive(const Context& context) {
-  const auto is_of_it = [&](const ReceiveRequest& request) { return is_of_collective(request.address, context); };
+/// Return a receive on this communicator that has its message or was posted to its transport; null
+/// if there is none.
+ReceiveRequest* Core::find_matched_receive(const Context& context, Scope scope) {
+  const auto ends = [&](const ReceiveRequest& request) {
+    return is_in(scope, request.address, context);
+  };
   for (auto& [process, peer] : peers_) {
-    if (const auto found = std::ranges::find_if(peer->incoming, is_of_it); found != peer->incoming.end()) return &*found;
-    if (const auto found = std::ranges::find_if(peer->below, is_of_it); found != peer->below.end()) return &*found;
+    if (const auto found = std::ranges::find_if(peer->incoming, ends);
+        found != peer->incoming.end())
+      return &*found;
+    if (const auto found = std::ranges::find_if(peer->provider_receives, ends);
+        found != peer->provider_receives.end())
+      return &*found;
   }
   return nullptr;
 }
 
-SendRequest* Core::find_collective_send(const Context& context) {
+SendRequest* Core::find_send(const Context& context, Scope scope) {
   for (auto& [process, peer] : peers_) {
     for (SendRequest& request : peer->unfinished)
-      if (is_of_collective(request.address, context)) return &request;
+      if (!request.is_revoked && is_in(scope, request.address, context)) return &request;
   }
   return nullptr;
 }
 
-void Core::end_collective_sends(Context& context) {
-  while (SendRequest* request = find_collective_send(context)) {
-    std::erase_if(request->peer->queue, [&](const QueuedOutput& queued) { return queued.request == request; });
-    end(*request, context.collective_failure->clone());
+void Core::end_sends(Context& context, Scope scope) {
+  while (SendRequest* request = find_send(context, scope)) {
+    const bool is_announced = std::erase_if(request->peer->queue, [&](const QueuedOutput& queued) {
+                                return queued.request == request;
+                              }) == 0;
+    if (scope == Scope::all && is_announced && !request->is_refused && may_be_read(*request))
+      request->is_revoked = true;  // ends when its receiver answers
+    else
+      end(*request, context.collective_failure->clone());
   }
 }
 
 template <typename Notice>
 void Core::transmit_to_members(Context& context, Notice notice) {
   notice.source = context.spec.own_rank;
-  for (int rank : ranks_to_tell(context.spec.own_rank, context.size)) {
+  for (int rank : ranks_to_notify(context.spec.own_rank, context.size)) {
     const base::ProcessId member = context.spec.members->at(rank);
     if (member == spec.self || spec.router->has_died(member)) continue;
     Peer& to = peer(context, rank);
@@ -141,104 +169,128 @@ void Core::transmit_to_members(Context& context, Notice notice) {
   }
 }
 
-void Core::tell_members(Context& context) {
+void Core::notify_members(Context& context) {
   wire::CollectivesFailed notice;
   notice.error_class = static_cast<std::int32_t>(context.collective_failure->error_class());
-  if (context.collective_failure->error_class() == base::ErrorClass::proc_aborted) notice.set_failed_process(failed_member(context));
+  if (context.collective_failure->error_class() == base::ErrorClass::proc_aborted)
+    notice.set_failed_process(failed_member(context));
   transmit_to_members(context, notice);
 }
 
-void Core::note_refusal(Context& context, bool is_lasting, const base::Error& reason) {
-  context.refusals[is_lasting] = reason.error_class();
-  context.turns.is_disputed_.store(true, std::memory_order_relaxed);
+void Core::record_refusal(Context& context, bool is_persistent_collective,
+                          const base::Error& reason) {
+  context.refusals[is_persistent_collective] = reason.error_class();
+  context.numbers.needs_call_check_.store(true, std::memory_order_relaxed);
 }
 
-void Core::check_turn(Context& context, int tag) {
-  const bool is_lasting = CollectiveTurns::is_lasting(tag);
-  if (const auto refusal = std::exchange(context.refusals[is_lasting], std::nullopt)) {
+void Core::check_call_number(Context& context, int tag) {
+  const bool is_persistent_collective = CollectiveNumbers::is_persistent_collective(tag);
+  if (const auto refusal = std::exchange(context.refusals[is_persistent_collective],
+                                         std::nullopt)) {
     wire::CallAfterRefusal notice;
     notice.tag = tag;
-    notice.call = context.turns.sequence_of(tag).call_of(static_cast<std::uint32_t>(tag));
+    notice.call = context.numbers.sequence_of(tag).call_of(static_cast<std::uint32_t>(tag));
     notice.error_class = static_cast<std::int32_t>(*refusal);
     transmit_to_members(context, notice);
   }
-  settle_disputes(context);
+  check_pending_notices(context);
 }
 
 void Core::on_call_after_refusal(const wire::CallAfterRefusal& notice) {
   const base::ContextId id = user_plane_of(notice.context);
   Context* context = contexts_.find(id);
   if (context != nullptr) {
-    context->disputed.push_back(notice);
-    settle_disputes(*context);
-  } else if (contexts_.is_over(id)) {
+    context->call_notices.push_back(notice);
+    check_pending_notices(*context);
+  } else if (contexts_.has_ended(id)) {
     ++counts.stale_dropped;
   } else {
-    early_disputes_[id].push_back(notice);
+    early_call_notices_[id].push_back(notice);
   }
 }
 
-/// A member that has called again, rightly, calls what this one has called. What this one has not called yet is looked at when it has.
-void Core::settle_disputes(Context& context) {
+/// Fail the collectives if a member that had rejected a call then made another call than this
+/// process under the same number. Calls that this process has not made yet are checked once it has.
+void Core::check_pending_notices(Context& context) {
   std::optional<wire::CallAfterRefusal> lost;
-  std::erase_if(context.disputed, [&](const wire::CallAfterRefusal& call) {
-    if (!context.turns.has_begun(call.tag)) return false;
-    if (!context.turns.was(call.tag, call.call)) lost = call;
+  std::erase_if(context.call_notices, [&](const wire::CallAfterRefusal& call) {
+    if (!context.numbers.has_begun(call.tag)) return false;
+    if (!context.numbers.was(call.tag, call.call)) lost = call;
     return true;
   });
-  const bool is_disputed = !context.disputed.empty() || context.refusals[0] || context.refusals[1];
-  context.turns.is_disputed_.store(is_disputed, std::memory_order_relaxed);
+  const bool needs_call_check = !context.call_notices.empty() || context.refusals[0] ||
+                                context.refusals[1];
+  context.numbers.needs_call_check_.store(needs_call_check, std::memory_order_relaxed);
   if (lost) fail_collectives(context, error_of(*lost));
 }
 
-/// The first member known to have failed; 0 where none is, or it is of another world.
+/// Return the process that a member reported as failed, else the failed member of lowest rank; 0 if
+/// there is none, or it is in another world.
 wire::Origin Core::failed_member(const Context& context) const {
   if (context.reported_failed.number != 0) return context.reported_failed;
   wire::Origin found;
   context.peers.for_each([&](int, const Peer* member) {
-    if (found.number == 0 && member != nullptr && member->failure) found = wire::Origin::of(member->process);
+    if (found.number == 0 && member != nullptr && member->failure)
+      found = wire::Origin::of(member->process);
   });
   return found;
 }
 
 void Core::on_collectives_failed(const wire::CollectivesFailed& notice) {
   const base::ContextId id = user_plane_of(notice.context);
-  if (Context* context = contexts_.find(id)) return take_notice(*context, notice);
-  if (contexts_.is_over(id)) ++counts.stale_dropped;
-  else early_notices_.emplace(id, notice);
+  if (Context* context = contexts_.find(id)) return handle_failure_notice(*context, notice);
+  if (contexts_.has_ended(id))
+    ++counts.stale_dropped;
+  else
+    record_early_notice(id, notice);
 }
 
-void Core::take_notice(Context& context, const wire::CollectivesFailed& notice) {
+/// Keep the first notice; a revocation replaces it, because it ends more operations.
+void Core::record_early_notice(base::ContextId id, const wire::CollectivesFailed& notice) {
+  const auto [early, is_first] = early_notices_.emplace(id, notice);
+  if (!is_first && class_of(notice) == base::ErrorClass::revoked) early->second = notice;
+}
+
+void Core::handle_failure_notice(Context& context, const wire::CollectivesFailed& notice) {
+  if (class_of(notice) == base::ErrorClass::revoked) return revoke(context);
   context.reported_failed = notice.failed_process();
+  retain(context);  // ending the last receive must not destroy it
   fail_collectives(context, error_of(notice));
+  const auto failed = notice.failed_process().process();
+  for (int rank = 0; failed && rank < context.size; ++rank)
+    if (context.spec.members->at(rank) == *failed) record_failed_rank(context, rank);
+  drop(context);
 }
 
-/// Those of communicators that will never be made.
+/// Drop notices for communicators that will never be made.
 void Core::drop_early_notices() {
-  const auto is_over = [&](const auto& early) { return contexts_.is_over(early.first); };
+  const auto is_over = [&](const auto& early) { return contexts_.has_ended(early.first); };
   std::erase_if(early_notices_, is_over);
-  std::erase_if(early_disputes_, is_over);
+  std::erase_if(early_call_notices_, is_over);
 }
 
-void Core::take_early_notices(Context& context) {
-  if (auto disputes = early_disputes_.extract(context.id)) {
-    context.disputed = std::move(disputes.mapped());
-    settle_disputes(context);
+void Core::apply_early_notices(Context& context) {
+  if (auto disputes = early_call_notices_.extract(context.id)) {
+    context.call_notices = std::move(disputes.mapped());
+    check_pending_notices(context);
   }
-  if (const auto failure = early_notices_.extract(context.id)) take_notice(context, failure.mapped());
+  if (const auto failure = early_notices_.extract(context.id))
+    handle_failure_notice(context, failure.mapped());
 }
 
-/// What has come from members since their memory was read says whether it was theirs to show.
+/// Process the packets of members: after a failure notice, the data read from them may be invalid.
 void Core::confirm_reads(Context& context) {
   context.has_unconfirmed_reads.store(false, std::memory_order_relaxed);
   base::Status status;
-  poll_all(true, status);  // an error is for the next round, which meets it again
+  poll_all(true, status);  // an error is left to the next round
 }
 
-/// Only a process that shares memory with this one reads without asking; over a fabric the end of an offer ends the reads.
-bool Core::has_told_failures() const {
+/// Only members that share memory with this process count, because this process cannot stop their
+/// reads. Over a fabric, the end of a registration (transport::Offer) ends the reads.
+bool Core::has_sent_failure_notices() const {
   return std::ranges::none_of(busy_, [](const Peer* to) {
-    const bool may_read = to->link != nullptr && to->transport->copy_board_to(*to->link) != nullptr;
+    const bool may_read = to->link != nullptr &&
+                          to->transport->cooperative_copy_to(*to->link) != nullptr;
     return may_read && std::ranges::any_of(to->queue, is_notice);
   });
 }
@@ -246,9 +298,14 @@ bool Core::has_told_failures() const {
 bool Core::has_only_notices(const Peer& to) { return std::ranges::all_of(to.queue, is_notice); }
 
 const base::Error* Core::failure_of(const Address& from) {
-  const bool is_collective = from.plane == Plane::collective && from.tag < kFirstPartitionTag;
-  if (is_collective && from.context->collective_failure) return &*from.context->collective_failure;
-  return failure_of(*from.context, from.rank);
+  Context& context = *from.context;
+  if (context.collective_failure &&
+      (context.is_revoked || is_in(Scope::collectives, from, context)))
+    return &*context.collective_failure;
+  if (const base::Error* failure = failure_of(context, from.rank)) return failure;
+  const bool may_be_from_failed = from.rank == kAnySource && from.plane == Plane::user &&
+                                  context.unacknowledged;
+  return may_be_from_failed ? &*context.unacknowledged : nullptr;
 }
 
 void Engine::fail_collectives(Context& context, const base::Error& reason) {
@@ -256,32 +313,36 @@ void Engine::fail_collectives(Context& context, const base::Error& reason) {
   core_->fail_collectives(context, reason);
 }
 
-const std::atomic<bool>& Engine::collectives_have_failed(const Context& context) { return context.collectives_have_failed; }
+const std::atomic<bool>& Engine::collectives_have_failed(const Context& context) {
+  return context.collectives_have_failed;
+}
 
 base::Error Engine::collective_failure(Context& context) {
   Guard guard = core_->enter();
   return context.collective_failure->clone();
 }
 
-void Engine::note_refusal(Context& context, bool is_lasting, const base::Error& reason) {
+void Engine::record_refusal(Context& context, bool is_persistent_collective,
+                            const base::Error& reason) {
   Guard guard = core_->enter();
-  core_->note_refusal(context, is_lasting, reason);
+  core_->record_refusal(context, is_persistent_collective, reason);
 }
 
-void Engine::check_turn(Context& context, int tag) {
+void Engine::check_call_number(Context& context, int tag) {
   Guard guard = core_->enter();
-  core_->check_turn(context, tag);
+  core_->check_call_number(context, tag);
 }
 
-CollectiveTurns& Engine::turns_of(Context& context) { return context.turns; }
+CollectiveNumbers& Engine::numbers_of(Context& context) { return context.numbers; }
 
-bool Engine::has_told_failures() {
+bool Engine::has_sent_failure_notices() {
   Guard guard = core_->enter();
-  return core_->has_told_failures();
+  return core_->has_sent_failure_notices();
 }
 
 base::Status Engine::confirm_reads(Context& context) {
-  if (!context.has_unconfirmed_reads.load(std::memory_order_relaxed)) [[likely]] return {};
+  if (!context.has_unconfirmed_reads.load(std::memory_order_relaxed)) [[likely]]
+    return {};
   Guard guard = core_->enter();
   core_->confirm_reads(context);
   if (context.collective_failure) return context.collective_failure->clone();

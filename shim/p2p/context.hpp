@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A communicator's queues and what it knows of its members.
+// Context is a communicator's message queues and the known state of its members.
 #pragma once
 
 #include <array>
@@ -14,19 +14,22 @@
 
 namespace shim::p2p {
 
-// The parts of an id as messages carry it.
-inline Plane plane_of(base::ContextId id) { return (id & 1) != 0 ? Plane::collective : Plane::user; }
+// Parts of a context id as messages carry it.
+inline Plane plane_of(base::ContextId id) {
+  return (id & 1) != 0 ? Plane::collective : Plane::user;
+}
 inline base::ContextId user_plane_of(base::ContextId id) { return id & ~base::ContextId{1}; }
 
-/// Receives posted in our queues whose messages may come from below (below.cpp).
-struct Gathered {
+/// Receives posted in our queues whose messages may come from the provider (provider_matching.cpp).
+/// The first one is from any source, or could not be posted to the provider; later ones follow it.
+struct WildcardDrain {
   RequestList<ReceiveRequest, Streaming> receives;  ///< in the order of posting
-  std::size_t count = 0, any = 0;  ///< of them: all, those from any source
+  std::size_t count = 0, any = 0;  ///< number of all receives, and of those from any source
   Context* context = nullptr;
   Plane plane = Plane::user;
 };
 
-class alignas(base::kApart) Context {
+class alignas(base::kCacheLineIsolation) Context {
  public:
   Context(Core* of_core, ContextSpec of_spec)
       : core(of_core),
@@ -34,46 +37,63 @@ class alignas(base::kApart) Context {
         id(base::context_id(spec.own_base, spec.path, false)),
         size(spec.members->size()),
         queues{Matching(size), Matching(size)},
-        gathered{Gathered{.context = this, .plane = Plane::user}, Gathered{.context = this, .plane = Plane::collective}},
+        drains{WildcardDrain{.context = this, .plane = Plane::user},
+               WildcardDrain{.context = this, .plane = Plane::collective}},
         peers(size) {}
 
-  Gathered& gathered_in(Plane plane) { return gathered[plane == Plane::collective]; }
+  WildcardDrain& drain_of(Plane plane) { return drains[plane == Plane::collective]; }
   Matching& matching(Plane plane) { return queues[plane == Plane::collective]; }
-  /// Null where we have had nothing to do with this rank.
+  /// Return the peer of this rank; null if there has been no communication with it.
   Peer* known_peer(int rank) const {
     Peer* const* found = peers.find(rank);
     return found == nullptr ? nullptr : *found;
   }
-  /// The id that others send us messages of this plane by.
+  /// Return the id in messages of this plane to this process.
   base::ContextId id_of(Plane plane) const { return id | (plane == Plane::collective ? 1 : 0); }
-  /// The id that this member looks our messages up by.
+  /// Return the id in messages of this plane to that rank.
   std::uint64_t id_at(int rank, Plane plane) const {
     return base::context_id(spec.bases->of(rank), spec.path, plane == Plane::collective);
   }
 
-  Core* core;                    ///< null once the engine is gone
+  Core* core;  ///< null once the engine is gone
   const ContextSpec spec;
-  const base::ContextId id;      ///< ours, of the user plane
+  const base::ContextId id;  ///< this process's id, user plane
   const int size;
   std::array<Matching, 2> queues;
-  std::array<Gathered, 2> gathered;
-  SourceTable<Peer*> peers;      ///< by rank, once asked for
-  std::uint64_t references = 1;  ///< the owner, posted receives, persistent requests, messages taken by matched probes
-  bool is_owned = true;          ///< the owner still is one of them
-  int others = -1;               ///< members that are not ourselves; -1 until somebody fails
-  int failed = 0;                ///< members known to be dead, or out of reach
-  const Peer* loser = nullptr;   ///< one of them whose messages were lost
-  bool has_failures = false;     ///< a member has failed, or all collectives: off the short ways
-  /// Why no collective can complete any more; nothing where they can. See collective_failure.cpp.
+  std::array<WildcardDrain, 2> drains;
+  SourceTable<Peer*> peers;  ///< by rank, created on demand
+  /// owner, posted receives, persistent requests, messages taken by matched probes
+  std::uint64_t references = 1;
+  bool is_owned = true;              ///< the owner still holds a reference
+  int others = -1;                   ///< members other than this process; -1 until a member fails
+  int failed = 0;                    ///< members known to be dead or unreachable
+  const Peer* lossy_peer = nullptr;  ///< a failed member whose messages were lost
+  /// members that failed and did not finalize, in the order of detection
+  std::vector<int> failed_ranks;
+  int acknowledged = 0;  ///< number of acknowledged entries of failed_ranks, from the front
+  /// Why a receive from any source may wait in vain; nothing if all failures are acknowledged.
+  std::optional<base::Error> unacknowledged;
+  /// Source that the program has probed for without waiting and without success.
+  struct Probed {
+    int source;             ///< kAnySource if several
+    bool is_fresh = false;  ///< probed since the last liveness check
+    bool was_seen = false;  ///< seen by a liveness check
+  };
+  std::optional<Probed> probed;
+  bool is_revoked = false;
+  bool has_failures = false;  ///< a member or all collectives have failed: no fast path
+  /// Why no collective can complete any more; nothing if they can. See collective_failure.cpp.
   std::optional<base::Error> collective_failure;
-  CollectiveTurns turns;
-  /// The last refusal since the last call, of those with usual tags and with lasting ones.
+  CollectiveNumbers numbers;
+  /// Last refusal since the last call: of non-persistent, and of persistent collectives.
   std::array<std::optional<base::ErrorClass>, 2> refusals;
-  std::vector<wire::CallAfterRefusal> disputed;  ///< of other members, of calls that this one has not made yet
-  wire::Origin reported_failed;  ///< the process whose death is the reason, as a member has reported
-  /// True if a collective has read members' memory since Engine::confirm_reads. Set under the engine's lock; a look without it.
+  /// notices of members about calls that this process has not made yet
+  std::vector<wire::CallAfterRefusal> call_notices;
+  wire::Origin reported_failed;  ///< process whose death a member reported as the reason
+  /// True if a collective has read members' memory since Engine::confirm_reads. Set under the
+  /// engine's lock, read without it.
   std::atomic<bool> has_unconfirmed_reads{false};
-  /// True once collective_failure is set, for collectives that begin: a look without the engine's lock.
+  /// True once collective_failure is set; collectives read it without the lock when they begin.
   std::atomic<bool> collectives_have_failed{false};
 };
 

@@ -30,11 +30,12 @@ Context* ContextTable::find_slowly(base::ContextId id) {
   return last_;
 }
 
-bool ContextTable::is_over(base::ContextId id) const {
+bool ContextTable::has_ended(base::ContextId id) const {
   std::uint32_t base = base_of(id);
   if (base < first_base_) return true;
   auto family = families_.find(base);
-  return family == families_.end() ? ended_->contains(base) : family->second.over.contains(path_of(id));
+  return family == families_.end() ? ended_->contains(base)
+                                   : family->second.over.contains(path_of(id));
 }
 
 template <typename Predicate>

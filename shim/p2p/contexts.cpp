@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Contexts: made, kept as long as anything refers to them, taken away.
+// Implements the lifetime of contexts and of the engine core. References keep a context alive.
 #include "shim/p2p/core.hpp"
 
 namespace shim::p2p {
 
 void ContextDeleter::operator()(Context* context) const {
   Core* core = context->core;
-  if (core == nullptr) {  // the engine went first
+  if (core == nullptr) {  // the engine was destroyed first
     delete context;
     return;
   }
@@ -25,17 +25,14 @@ Context* Core::make_context(ContextSpec context_spec) {
       context->matching(message->plane).add(*message);
     }
   }
-  if (!early_notices_.empty() || !early_disputes_.empty()) [[unlikely]] take_early_notices(*context);
+  if (!early_notices_.empty() || !early_call_notices_.empty()) [[unlikely]]
+    apply_early_notices(*context);
   return context.release();
 }
 
-void Core::take_away(Context& context) {
-  for (Matching& matching : context.queues) {
-    while (Arrived* arrived = matching.first_arrived()) {
-      matching.remove(*arrived);
-      free_message(static_cast<Message&>(*arrived));
-    }
-  }
+void Core::destroy_context(Context& context) {
+  drop_unacknowledged(context);
+  refuse_unexpected(context);
   contexts_.remove(context);
   delete &context;
 }
@@ -43,6 +40,7 @@ void Core::take_away(Context& context) {
 void Core::drop_all(const std::vector<Message*>& messages) {
   for (Message* message : messages) {
     ++counts.stale_dropped;
+    refuse(message->info);
     free_message(*message);
   }
 }
@@ -61,21 +59,24 @@ Core::Core(EngineSpec engine_spec)
     : spec(std::move(engine_spec)),
       engines_(spec.engines ? spec.engines : std::make_shared<Engines>()),
       origin_(wire::Origin::of(spec.self)),
-      matches_below_(spec.settings.matching == "provider"),
+      may_match_in_provider_(spec.settings.matching == "provider"),
       plans_(plans_for(spec.settings)),
-      is_crowded_(spec.is_crowded) {
+      is_oversubscribed_(spec.is_oversubscribed),
+      max_woken_threads_(max_woken_threads()) {
   for (transport::Transport* transport : spec.transports) add_transport(*transport);
-  engines_->add(*this);  // from here on others look in
+  engines_->add(*this);  // from here on threads in other engines may poll this one
 }
 
 Core::~Core() {
   engines_->remove(*this);
   for (auto& [process, peer] : peers_) {
-    if (peer->shared != nullptr) stop_sharing(*peer->shared);  // its buffer is the program's again
-    while (!peer->below.empty()) {  // and so are requests
-      ReceiveRequest& request = peer->below.front();
-      peer->transport->matcher()->forget(request);
-      leave_below(request);
+    // the sender must stop writing to the receive buffer before the program reuses it
+    if (peer->shared != nullptr) stop_sharing(*peer->shared);
+    // the provider must stop using the buffers of its receives
+    while (!peer->provider_receives.empty()) {
+      ReceiveRequest& request = peer->provider_receives.front();
+      peer->transport->matcher()->detach(request);
+      remove_from_provider(request);
     }
   }
   std::vector<Context*> ownerless;
@@ -95,11 +96,12 @@ void Core::add_transport(transport::Transport& transport) {
 
 std::vector<Engine::TransportCounts> Core::transport_counts() const {
   std::vector<Engine::TransportCounts> all;
-  for (const Polled& polled : transports_) all.push_back({polled.transport->name(), polled.transport->counts()});
+  for (const Polled& polled : transports_)
+    all.push_back({polled.transport->name(), polled.transport->counts()});
   return all;
 }
 
-void Core::say(base::LogLevel level, const std::string& text) const {
+void Core::log(base::LogLevel level, const std::string& text) const {
   if (spec.log != nullptr && spec.log->wants(level)) spec.log->write(level, text);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Control messages: of any length, between processes that may share no communicator yet.
+// Implements control messages: of any length, between processes that may share no communicator.
 #include <algorithm>
 
 #include "shim/p2p/core.hpp"
@@ -23,8 +23,10 @@ base::Result<transport::Attempt> Core::send_control_part(Peer& to) {
   header.total = front.control.size();
   header.offset = front.control_sent;
   transport::ConstSpan rest = transport::ConstSpan(front.control).subspan(front.control_sent);
-  transport::ConstSpan part = rest.first(std::min(rest.size(), to.transport->max_packet_bytes() - sizeof(header)));
-  SHIM_TRY_ASSIGN(transport::Attempt attempt, to.transport->try_send_ahead(*to.link, wire::bytes_of(header), part));
+  transport::ConstSpan part = rest.first(
+      std::min(rest.size(), to.transport->max_packet_bytes() - sizeof(header)));
+  SHIM_TRY_ASSIGN(transport::Attempt attempt,
+                  to.transport->try_send_ahead(*to.link, wire::bytes_of(header), part));
   if (attempt != transport::Attempt::done) return attempt;
   front.control_sent += part.size();
   if (front.control_sent == front.control.size()) to.queue.pop_front();
@@ -34,8 +36,10 @@ base::Result<transport::Attempt> Core::send_control_part(Peer& to) {
 void Core::on_control(const wire::Control& header, transport::ConstSpan payload) {
   base::ProcessId sender{header.world, header.rank};
   std::vector<std::byte>& part = peer(sender).control_part;
-  if (header.offset == 0) part.clear();  // what an earlier life of the sender left unfinished
-  if (header.offset != part.size() || header.total < header.offset || header.total - header.offset < payload.size()) {
+  if (header.offset == 0)
+    part.clear();  // discard the unfinished message of an earlier incarnation of the sender
+  if (header.offset != part.size() || header.total < header.offset ||
+      header.total - header.offset < payload.size()) {
     ++counts.stale_dropped;
     return;
   }
@@ -45,8 +49,8 @@ void Core::on_control(const wire::Control& header, transport::ConstSpan payload)
 
 void Core::handle_control() {
   for (;;) {
-    // one thread at a time, so that two messages of one sender are never handled at once or in the wrong order
-    if (!handling_.try_take()) return;
+    // one thread at a time, so that the messages of a sender are handled one by one and in order
+    if (!handler_lock_.try_acquire()) return;
     for (;;) {
       Guard guard = enter();
       if (inbox_.empty() || handler_ == nullptr) break;
@@ -56,8 +60,9 @@ void Core::handle_control() {
       guard.unlock();
       (*handler)(message.from, message.bytes);
     }
-    handling_.give_back();
-    // a message that came between the last look and giving back would have found the turn taken
+    handler_lock_.release();
+    // check again: a thread that queued a message before the release could not acquire the lock,
+    // and left the message to this thread
     Guard guard = enter();
     if (inbox_.empty() || handler_ == nullptr) return;
   }
@@ -68,7 +73,7 @@ void Core::set_control_handler(ControlHandler handler) {
     Guard guard = enter();
     handler_ = handler ? std::make_shared<const ControlHandler>(std::move(handler)) : nullptr;
   }
-  handling_.wait_for_others();
+  handler_lock_.wait_for_others();
 }
 
 }  // namespace shim::p2p

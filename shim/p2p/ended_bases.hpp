@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bases of context ids of which there is no context any more, and will be none.
+// EndedBases is the set of context id bases that have no context and never will.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace shim::p2p {
 
-/// Common to the engines of a process, which take their bases from one sequence: in each engine's own set those of the others would be
-/// holes, and keep ranges apart for ever. From any thread.
+/// Shared by the engines of a process, which draw bases from one sequence: in a set per engine the
+/// other engines' bases would leave gaps and keep ranges apart forever. Thread-safe.
 class EndedBases {
  public:
   void add(std::uint32_t base) {
@@ -22,7 +22,7 @@ class EndedBases {
     std::lock_guard guard(lock_);
     return ranges_.contains(base);
   }
-  /// How many rows of numbers there are: what the memory for them grows with.
+  /// Return the number of ranges, which the memory grows with.
   std::size_t ranges() const {
     std::lock_guard guard(lock_);
     return ranges_.ranges();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The public face: each function takes the lock and hands on to the file that knows how.
+// Implements Engine: each function takes the lock and calls the Core function.
 #include "shim/p2p/core.hpp"
 #include "shim/p2p/p2p.hpp"
 
@@ -13,7 +13,9 @@ void Engine::add_transport(transport::Transport& transport) {
   core_->add_transport(transport);
 }
 
-void Engine::set_crowded(bool is_crowded) { core_->set_crowded(is_crowded); }
+void Engine::set_oversubscribed(bool is_oversubscribed) {
+  core_->set_oversubscribed(is_oversubscribed);
+}
 void Engine::change_hands() { core_->change_hands(); }
 
 bool Engine::may_spin() const { return core_->plan().spin > 0; }
@@ -35,10 +37,12 @@ void Engine::skip_base(std::uint32_t base) {
   core_->skip_base(base);
 }
 
-base::Status Engine::send(Context& context, const types::ConstBuffer& data, int dest, int tag, Mode mode, Plane plane) {
+base::Status Engine::send(Context& context, const types::ConstBuffer& data, int dest, int tag,
+                          Mode mode, Plane plane) {
   if (dest == kProcNull) return {};
   Guard guard = core_->enter();
-  if (mode != Mode::synchronous && core_->send_at_once(context, data, dest, tag, plane)) [[likely]] return {};
+  if (mode != Mode::synchronous && core_->send_at_once(context, data, dest, tag, plane)) [[likely]]
+    return {};
   SendRequest request(*core_, {&context, dest, tag, plane}, data, mode);
   request.caller = Caller::waits;
   SHIM_TRY(core_->start(request, guard));
@@ -46,17 +50,22 @@ base::Status Engine::send(Context& context, const types::ConstBuffer& data, int 
   return core_->finish(request);
 }
 
-base::Result<Request*> Engine::isend(Context& context, const types::ConstBuffer& data, int dest, int tag, Mode mode, Plane plane) {
+base::Result<Request*> Engine::isend(Context& context, const types::ConstBuffer& data, int dest,
+                                     int tag, Mode mode, Plane plane) {
   Guard guard = core_->enter();
-  return core_->begin(*core_->sends.make(*core_, Address{&context, dest, tag, plane}, data, mode), guard, false);
+  return core_->begin(*core_->sends.make(*core_, Address{&context, dest, tag, plane}, data, mode),
+                      guard, false);
 }
 
-base::Result<Request*> Engine::send_or_start(Context& context, const types::ConstBuffer& data, int dest, int tag, Plane plane,
-                                             Caller caller, bool keeps_copy) {
+base::Result<Request*> Engine::send_or_start(Context& context, const types::ConstBuffer& data,
+                                             int dest, int tag, Plane plane, Caller caller,
+                                             bool keeps_copy) {
   if (dest == kProcNull) return nullptr;
   Guard guard = core_->enter();
-  if (core_->send_at_once(context, data, dest, tag, plane)) [[likely]] return nullptr;
-  SendRequest* request = core_->sends.make(*core_, Address{&context, dest, tag, plane}, data, Mode::standard);
+  if (core_->send_at_once(context, data, dest, tag, plane)) [[likely]]
+    return nullptr;
+  SendRequest* request = core_->sends.make(*core_, Address{&context, dest, tag, plane}, data,
+                                           Mode::standard);
   request->caller = caller;
   if (keeps_copy) request->keep_copy();
   return core_->started(core_->start(*request, guard), *request);
@@ -68,35 +77,46 @@ bool Engine::send_at_once(Context& context, const types::ConstBuffer& data, int 
   return core_->send_at_once(context, data, dest, tag, Plane::user);
 }
 
-Request* Engine::request_of(Context& context, const Departed& departed) {
+Request* Engine::request_of(Context& context, const InlineSent& inline_sent) {
   Guard guard = core_->enter();
-  return core_->request_of(context, departed);
+  return core_->request_of(context, inline_sent);
 }
 
-base::Result<Request*> Engine::isend_copied(Context& context, const types::ConstBuffer& data, int dest, int tag, Plane plane) {
+base::Result<Request*> Engine::isend_copied(Context& context, const types::ConstBuffer& data,
+                                            int dest, int tag, Plane plane) {
   Guard guard = core_->enter();
-  return core_->begin(*core_->sends.make(*core_, Address{&context, dest, tag, plane}, data, Mode::standard), guard, true);
+  return core_->begin(
+      *core_->sends.make(*core_, Address{&context, dest, tag, plane}, data, Mode::standard), guard,
+      true);
 }
 
-base::Result<Outcome> Engine::recv(Context& context, const types::Buffer& into, int source, int tag, Plane plane) {
-  base::Result<Outcome> received(kNoMessage);  // filled in where it is answered from: copying it at once would cost a message's time
+base::Result<Outcome> Engine::recv(Context& context, const types::Buffer& into, int source, int tag,
+                                   Plane plane) {
+  // filled in place: a copy at once would cost a message's time
+  base::Result<Outcome> received(kNoMessage);
   if (source == kProcNull) return received;
   const Address from{&context, source, tag, plane};
-  Awaited awaited{from, into, received};
-  if (!into.type->contiguous || !core_->receive_at_once(awaited)) [[unlikely]] received = core_->receive(from, into);
+  ExpectedRecv expected{from, into, received};
+  if (!into.type->contiguous || !core_->receive_at_once(expected)) [[unlikely]]
+    received = core_->receive(from, into);
   return received;
 }
 
-std::optional<base::Result<Outcome>> Engine::recv_at_once(Context& context, const types::Buffer& into, int source, int tag, Plane plane) {
+std::optional<base::Result<Outcome>> Engine::recv_at_once(Context& context,
+                                                          const types::Buffer& into, int source,
+                                                          int tag, Plane plane) {
   std::optional<base::Result<Outcome>> received(std::in_place, kNoMessage);
-  Awaited awaited{{&context, source, tag, plane}, into, *received};
-  if (source == kProcNull || (into.type->contiguous && core_->receive_at_once(awaited))) return received;
+  ExpectedRecv expected{{&context, source, tag, plane}, into, *received};
+  if (source == kProcNull || (into.type->contiguous && core_->receive_at_once(expected)))
+    return received;
   return std::nullopt;
 }
 
-base::Result<Request*> Engine::irecv(Context& context, const types::Buffer& into, int source, int tag, Plane plane, Caller caller) {
+base::Result<Request*> Engine::irecv(Context& context, const types::Buffer& into, int source,
+                                     int tag, Plane plane, Caller caller) {
   Guard guard = core_->enter();
-  ReceiveRequest* request = core_->receives.make(*core_, Address{&context, source, tag, plane}, into);
+  ReceiveRequest* request = core_->receives.make(*core_, Address{&context, source, tag, plane},
+                                                 into);
   request->caller = caller;
   if (source == kProcNull) {
     request->complete(kNoMessage);
@@ -105,18 +125,23 @@ base::Result<Request*> Engine::irecv(Context& context, const types::Buffer& into
   return core_->started(core_->start(*request), *request);
 }
 
-base::Result<Request*> Engine::send_init(Context& context, const types::ConstBuffer& data, int dest, int tag, Mode mode) {
+base::Result<Request*> Engine::send_init(Context& context, const types::ConstBuffer& data, int dest,
+                                         int tag, Mode mode) {
   Guard guard = core_->enter();
-  SendRequest* request = core_->sends.make(*core_, Address{&context, dest, tag, Plane::user}, data, mode);
+  SendRequest* request = core_->sends.make(*core_, Address{&context, dest, tag, Plane::user}, data,
+                                           mode);
   request->make_persistent();
   core_->retain(context);
   return request;
 }
 
-base::Result<Request*> Engine::recv_init(Context& context, const types::Buffer& into, int source, int tag) {
+base::Result<Request*> Engine::recv_init(Context& context, const types::Buffer& into, int source,
+                                         int tag) {
   Guard guard = core_->enter();
-  ReceiveRequest* request = core_->receives.make(*core_, Address{&context, source, tag, Plane::user}, into);
+  ReceiveRequest* request = core_->receives.make(*core_,
+                                                 Address{&context, source, tag, Plane::user}, into);
   request->make_persistent();
+  request->outlives_failures = true;
   core_->retain(context);
   return request;
 }
@@ -128,7 +153,7 @@ base::Result<bool> Engine::test(Request& request) {
 }
 
 base::Status Engine::wait(Request& request) {
-  SHIM_TRY(core_->wait([&] { return request.is_done(); }));
+  SHIM_TRY(core_->wait([&] { return request.has_settled(); }));
   return {};
 }
 
@@ -140,7 +165,7 @@ base::Status Engine::send_control(base::ProcessId to, std::vector<std::byte> byt
   return {};
 }
 
-base::Status Engine::reach(base::ProcessId process) {
+base::Status Engine::prepare_send(base::ProcessId process) {
   Guard guard = core_->enter();
   Peer& peer = core_->peer(process);
   if (peer.link != nullptr) return {};
@@ -153,29 +178,35 @@ base::Result<transport::Presence> Engine::presence_at(const Route& route) {
   return route.transport->presence(*link);
 }
 
-void Engine::set_control_handler(ControlHandler handler) { core_->set_control_handler(std::move(handler)); }
+void Engine::set_control_handler(ControlHandler handler) {
+  core_->set_control_handler(std::move(handler));
+}
 
-std::string Engine::why_lost(base::ProcessId process) const {
+std::string Engine::link_failure_reason(base::ProcessId process) const {
   Guard guard = core_->enter();
-  const base::Error* reason = core_->why_lost(process);
+  const base::Error* reason = core_->link_failure_reason(process);
   return reason == nullptr ? std::string() : reason->text();
 }
 
-void Engine::forget(base::ProcessId process, const base::Error& reason) {
+void Engine::reset_peer(base::ProcessId process, const base::Error& reason) {
   Guard guard = core_->enter();
-  core_->forget(process, reason);
+  core_->reset_peer(process, reason);
 }
 
-base::Status Engine::progress() {
-  SHIM_TRY(core_->round(true));
+base::Status Engine::progress() { return core_->progress(); }
+
+base::Status Core::progress() {
+  SHIM_TRY(round(true));
+  if (base::coarse_now_ns() >= next_liveness_.load(std::memory_order_relaxed)) [[unlikely]]
+    check_liveness();
   return {};
 }
 
-void Engine::look() { core_->look(); }
+void Engine::poll_active() { core_->poll_active(); }
 
-std::uint64_t Engine::add_progress(std::function<void()> work, std::function<void()> before_sleep) {
+std::uint64_t Engine::add_progress(std::function<void()> work, std::function<void()> pre_sleep) {
   Guard guard = core_->enter();
-  return core_->work.add(std::move(work), std::move(before_sleep));
+  return core_->work.add(std::move(work), std::move(pre_sleep));
 }
 
 void Engine::remove_progress(std::uint64_t number) {
@@ -183,7 +214,8 @@ void Engine::remove_progress(std::uint64_t number) {
   core_->work.remove(number, guard);
 }
 
-base::Result<bool> Engine::wait_until(const std::function<bool()>& condition, base::Deadline deadline) {
+base::Result<bool> Engine::wait_until(const std::function<bool()>& condition,
+                                      base::Deadline deadline) {
   return core_->wait(condition, deadline);
 }
 
@@ -193,16 +225,19 @@ bool Engine::flush(base::Deadline deadline) {
 }
 
 bool Engine::flush(const Context& context, base::Deadline deadline) {
-  auto flushed = core_->wait([&] { return core_->owes_nothing(context) && core_->is_flushed(); }, deadline);
+  auto flushed = core_->wait(
+      [&] { return core_->has_no_freed_receives(context) && core_->is_flushed(); }, deadline);
   return flushed && *flushed;
 }
 
-bool Engine::flush_and_hear(base::Deadline deadline) {
+bool Engine::flush_all(base::Deadline deadline) {
   auto quiet = core_->wait([this] { return is_quiet(); }, deadline);
   return quiet && *quiet;
 }
 
-bool Engine::is_quiet() { return core_->owes_nothing() && core_->has_heard_all() && core_->is_flushed(); }
+bool Engine::is_quiet() {
+  return core_->has_no_freed_receives() && core_->has_handled_all_control() && core_->is_flushed();
+}
 
 Engine::Counts Engine::counts() const {
   Guard guard = core_->enter();

@@ -17,18 +17,18 @@ void Engines::add(Core& core) {
 void Engines::remove(Core& core) {
   std::lock_guard guard(lock_);
   std::size_t kept = 0;
-  for (std::atomic<Core*>& place : cores_) {
-    Core* const found = place.exchange(nullptr, std::memory_order_relaxed);
+  for (std::atomic<Core*>& slot : cores_) {
+    Core* const found = slot.exchange(nullptr, std::memory_order_relaxed);
     if (found != nullptr && found != &core) cores_[kept++].store(found, std::memory_order_relaxed);
   }
   count_.store(kept, std::memory_order_relaxed);
 }
 
-int Engines::look_after_others(const Core& own, bool before_sleep) {
+int Engines::poll_others(const Core& own, bool pre_sleep) {
   int moved = 0;
-  for (std::atomic<Core*>& place : cores_) {
-    Core* const core = place.load(std::memory_order_acquire);
-    if (core != nullptr && core != &own) moved += core->visit(before_sleep);
+  for (std::atomic<Core*>& slot : cores_) {
+    Core* const core = slot.load(std::memory_order_acquire);
+    if (core != nullptr && core != &own) moved += core->poll_for_others(pre_sleep);
   }
   return moved;
 }
@@ -37,24 +37,24 @@ base::Status Engines::progress() {
   Core* const first = cores_.front().load(std::memory_order_acquire);
   if (first == nullptr) return {};
   auto moved = first->round(true);
-  if (are_several()) look_after_others(*first, false);
+  if (are_several()) poll_others(*first, false);
   if (!moved) return std::move(moved).error();
   return {};
 }
 
 int Engines::sleepers() const {
   int all = 0;
-  for (const std::atomic<Core*>& place : cores_) {
-    const Core* const core = place.load(std::memory_order_acquire);
+  for (const std::atomic<Core*>& slot : cores_) {
+    const Core* const core = slot.load(std::memory_order_acquire);
     if (core != nullptr) all += core->sleepers();
   }
   return all;
 }
 
-bool Engines::are_restless() const {
-  for (const std::atomic<Core*>& place : cores_) {
-    const Core* const core = place.load(std::memory_order_acquire);
-    if (core != nullptr && core->work.is_restless()) return true;
+bool Engines::any_needs_polling() const {
+  for (const std::atomic<Core*>& slot : cores_) {
+    const Core* const core = slot.load(std::memory_order_acquire);
+    if (core != nullptr && core->work.needs_polling()) return true;
   }
   return false;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The engines of one process, and how a thread that waits in one of them moves what nobody moves in the others.
+// Engines is the set of a process's engines, which make progress for each other.
 #pragma once
 
 #include <array>
@@ -13,32 +13,39 @@
 
 namespace shim::p2p {
 
-/// What engines of one process have in common. Whoever blocks in a call makes progress on all that its process has under way (MPI-4.1
-/// §2.9), in whichever engine; but threads that are busy in an engine each are not to meet, so that nobody looks where others do.
+/// The engines of one process, at most kMost.
+///
+/// A thread that blocks in one engine makes progress on all operations of its process (MPI-4.1
+/// §2.9). Threads that each use an engine of their own must not contend for locks, so a blocked
+/// thread skips engines that another thread polls.
 class Engines {
  public:
   static constexpr std::size_t kMost = 8;
 
-  /// One round in the first engine, and in those of the others that no other thread moves. Errors: the first engine's.
+  /// Make one round in the first engine, and in the others that no other thread polls. Errors: the
+  /// first engine's.
   base::Status progress();
   const std::shared_ptr<EndedBases>& ended_bases() const { return ended_; }
 
   // --- for engines
   void add(Core& core);
-  /// No thread is in any of them.
+  /// Remove an engine. Call it while no thread is inside any engine of the process: a thread inside
+  /// another engine may poll the removed one.
   void remove(Core& core);
-  // relaxed: who has not seen the last one yet sees it soon
+  // relaxed: a thread that misses the last addition sees it soon
   bool are_several() const { return count_.load(std::memory_order_relaxed) > 1; }
-  /// Answers how much moved. @param before_sleep the one who asks has nothing else to do
-  int look_after_others(const Core& own, bool before_sleep);
-  /// Return the number of threads that sleep in any of them; a hint.
+  /// Poll the other engines; return the number of packets moved. @param pre_sleep the caller is
+  /// about to sleep
+  int poll_others(const Core& own, bool pre_sleep);
+  /// Return the number of threads that sleep in any engine; a hint.
   int sleepers() const;
-  /// Is there work in one of them on which nobody may sleep for long?
-  bool are_restless() const;
+  /// True if an engine has work that allows short sleeps only.
+  bool any_needs_polling() const;
 
  private:
-  base::Lock lock_;  ///< guards changes of what follows
-  std::array<std::atomic<Core*>, kMost> cores_{};  ///< one after the other; who finds one finds it complete
+  base::Lock lock_;  ///< guards changes of the members below
+  /// without gaps; each non-null entry is complete
+  std::array<std::atomic<Core*>, kMost> cores_{};
   std::atomic<std::size_t> count_{0};
   std::shared_ptr<EndedBases> ended_ = std::make_shared<EndedBases>();
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Many things by source and tag: the first one of a key is found in a step or two, however many others wait.
+// KeyIndex is a hash table of queues: finds the first entry of a key in constant time.
 #pragma once
 
 #include <boost/intrusive/list.hpp>
@@ -9,28 +9,29 @@
 
 namespace shim::p2p {
 
-/// In an index while linked; leaves it by itself when it goes.
+/// Hook of an indexed entry; unlinks itself when destroyed.
 template <typename Tag>
-using KeyHook = boost::intrusive::list_base_hook<boost::intrusive::tag<Tag>, boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
+using KeyHook = boost::intrusive::list_base_hook<
+    boost::intrusive::tag<Tag>, boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
 
-/// Those of one key are in the order in which they were added. Does not grow by itself: see has_room.
+/// Entries of one key stay in the order of insertion. Does not grow: see has_capacity.
 /// @tparam T a KeyHook<Tag>  @tparam Key a struct with from(const T&), number() and ==
 template <typename T, typename Tag, typename Key>
 class KeyIndex {
  public:
-  /// For so many.
+  /// Create an index for up to `most` entries.
   explicit KeyIndex(std::size_t most) {
     while (std::size_t{1} << bits_ < most) ++bits_;
     lists_ = std::vector<List>(std::size_t{1} << bits_);
   }
-  /// Are lists short with so many?
-  bool has_room(std::size_t count) const { return count <= lists_.size(); }
+  /// True if lists are short with this many entries.
+  bool has_capacity(std::size_t count) const { return count <= lists_.size(); }
   void add(T& item) { list_of(Key::from(item)).push_back(item); }
   static void remove(T& item) {
     auto& hook = static_cast<KeyHook<Tag>&>(item);
     if (hook.is_linked()) hook.unlink();
   }
-  /// Null where there is none.
+  /// Return the first entry of the key; null if there is none.
   T* first(const Key& key) {
     for (T& item : list_of(key)) {
       if (Key::from(item) == key) return &item;
@@ -39,9 +40,12 @@ class KeyIndex {
   }
 
  private:
-  using List = boost::intrusive::list<T, boost::intrusive::constant_time_size<false>, boost::intrusive::base_hook<KeyHook<Tag>>>;
+  using List = boost::intrusive::list<T, boost::intrusive::constant_time_size<false>,
+                                      boost::intrusive::base_hook<KeyHook<Tag>>>;
   // Fibonacci hashing: the upper bits of the product depend on all bits of the number.
-  List& list_of(const Key& key) { return lists_[static_cast<std::size_t>(key.number() * 0x9e3779b97f4a7c15u >> (64 - bits_))]; }
+  List& list_of(const Key& key) {
+    return lists_[static_cast<std::size_t>(key.number() * 0x9e3779b97f4a7c15u >> (64 - bits_))];
+  }
 
   unsigned bits_ = 8;
   std::vector<List> lists_;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Processes that die: noticed while somebody waits for them, and what then ends.
+// Implements detection of process deaths, and ends the operations that depend on them.
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "shim/p2p/core.hpp"
 #include "shim/transport/matching.hpp"
@@ -11,46 +12,56 @@ namespace shim::p2p {
 namespace {
 
 constexpr base::Nanoseconds kLivenessInterval = 100'000'000;
-// Enough for anything that lies in a ring or a completion queue.
-constexpr int kLastPolls = 10'000;
+// Enough polls for all packets in a ring or a completion queue.
+constexpr int kMaxDrainPolls = 10'000;
+/// Most links that a receive from any source opens to watch members; each may use a descriptor at
+/// both ends. Other members report further deaths.
+constexpr std::size_t kMaxLinksPerAnySource = 256;
 
 std::string name_of(base::ProcessId process) {
   const std::string name = "process " + std::to_string(process.rank);
   return process.world == 0 ? name : name + " of world " + std::to_string(process.world);
 }
 
-/// Of a way's error, which does not know whom it leads to.
+/// Return the error of a link, with the process added.
 base::Error unreachable_error(base::ProcessId process, const base::Error& why) {
-  return why.clone().within(name_of(process) + " cannot be reached any more");
+  return why.clone().within(name_of(process) + " is unreachable");
 }
 
-/// @param why it is out of reach though it may be alive; empty: it is not
+/// @param why the process is unreachable though it may be alive; empty: it has died or finalized
 base::Error gone_error(base::ProcessId process, std::string_view why) {
-  if (!why.empty()) return unreachable_error(process, {base::ErrorClass::proc_aborted, std::string(why)});
-  return {base::ErrorClass::proc_aborted,
-          name_of(process) + " has died or left; see its own output for the reason, and free the communicators it was in"};
+  if (!why.empty())
+    return unreachable_error(process, {base::ErrorClass::proc_aborted, std::string(why)});
+  return {base::ErrorClass::proc_aborted, name_of(process) +
+                                              " has died or finalized; see its output for the "
+                                              "reason, and free the communicators that contain it"};
 }
 
-void sort_out_doubles(std::vector<base::ProcessId>& processes) {
+void sort_unique(std::vector<base::ProcessId>& processes) {
   std::sort(processes.begin(), processes.end());
   processes.erase(std::unique(processes.begin(), processes.end()), processes.end());
 }
 
 }  // namespace
 
-/// Whom this engine depends on at the moment: processes one by one, and sets of which one living member is enough.
-struct Core::Concerns {
+base::Error died_error(base::ProcessId process) { return gone_error(process, {}); }
+
+/// Processes that this engine depends on now: single ones, and sets of which one living member is
+/// enough.
+struct Core::Dependencies {
   std::vector<base::ProcessId> single;
-  std::vector<base::ProcessId> members;  ///< of communicators with collectives under way: which end with a member's death
+  /// members of communicators with active collectives, which a member's death ends
+  std::vector<base::ProcessId> members;
+  /// sets, one for each receive or probe from any source
   std::vector<std::vector<base::ProcessId>> any;
 };
 
-void Core::add_concern(Concerns& concerns, const Context& context, int source) const {
+void Core::add_dependency(Dependencies& dependencies, const Context& context, int source) const {
   if (source != kAnySource) {
-    concerns.single.push_back(context.spec.members->at(source));
+    dependencies.single.push_back(context.spec.members->at(source));
     return;
   }
-  std::vector<base::ProcessId>& others = concerns.any.emplace_back();
+  std::vector<base::ProcessId>& others = dependencies.any.emplace_back();
   for (int rank = 0; rank < context.size; ++rank) {
     base::ProcessId member = context.spec.members->at(rank);
     Peer* known = context.known_peer(rank);
@@ -58,69 +69,92 @@ void Core::add_concern(Concerns& concerns, const Context& context, int source) c
   }
 }
 
-void Core::add_members(Concerns& concerns, const Context& context) const {
+/// Add the source of unsuccessful probes. A program that probed both before and after the last
+/// liveness check probes in a loop: it depends on the source like a waiting thread.
+void Core::add_probed_source(Dependencies& dependencies, Context& context) const {
+  if (!context.probed) return;
+  if (!std::exchange(context.probed->is_fresh, false))
+    context.probed.reset();
+  else if (std::exchange(context.probed->was_seen, true))
+    add_dependency(dependencies, context, context.probed->source);
+}
+
+void Core::add_members(Dependencies& dependencies, const Context& context) const {
   for (int rank = 0; rank < context.size; ++rank) {
     const base::ProcessId member = context.spec.members->at(rank);
-    if (member != spec.self) concerns.members.push_back(member);
+    if (member != spec.self) dependencies.members.push_back(member);
   }
 }
 
-Core::Concerns Core::concerns() {
-  Concerns all;
-  std::vector<const Context*> in_collectives;  // those of ended communicators among them: for comparison alone
+Core::Dependencies Core::dependencies(bool with_output) {
+  Dependencies all;
+  std::vector<const Context*> in_collectives;  // includes ended communicators: for comparison only
   for (auto& [process, peer] : peers_) {
-    if (!peer->unfinished.empty() || !peer->incoming.empty() || !peer->queue.empty() || !peer->below.empty()) all.single.push_back(process);
+    if (!peer->unfinished.empty() || !peer->incoming.empty() || !peer->provider_receives.empty() ||
+        (with_output && !peer->queue.empty()))
+      all.single.push_back(process);
     for (const SendRequest& request : peer->unfinished)
-      if (request.address.plane == Plane::collective) in_collectives.push_back(request.address.context);
+      if (request.address.plane == Plane::collective)
+        in_collectives.push_back(request.address.context);
   }
+  for (const Engine::Watched* watched : watched_)
+    if (!watched->is_gone) all.single.push_back(watched->process);
   for (const Probing* probing : probing_) {
-    add_concern(all, *probing->from.context, probing->from.rank);
+    add_dependency(all, *probing->from.context, probing->from.rank);
     if (probing->from.plane == Plane::collective) in_collectives.push_back(probing->from.context);
   }
   contexts_.for_each([&](Context& context) {
+    add_probed_source(all, context);
     for (Matching& matching : context.queues) {
       if (!matching.has_posted()) continue;
-      matching.for_each_source([&](int source) { add_concern(all, context, source); });
+      matching.for_each_source([&](int source) { add_dependency(all, context, source); });
     }
-    const bool is_collective = context.matching(Plane::collective).has_posted() || std::ranges::find(in_collectives, &context) != in_collectives.end();
+    const bool is_collective = context.matching(Plane::collective).has_posted() ||
+                               std::ranges::find(in_collectives, &context) != in_collectives.end();
     if (is_collective && !context.collective_failure) add_members(all, context);
   });
-  sort_out_doubles(all.single);
-  sort_out_doubles(all.members);
+  sort_unique(all.single);
+  sort_unique(all.members);
   return all;
 }
 
 void Core::check_liveness() {
-  Concerns watched;
-  std::vector<base::ProcessId> gone, cut_off;
+  Dependencies watched;
+  std::vector<base::ProcessId> gone, link_gone;
   {
     Guard guard = enter();
     base::Nanoseconds now = base::now_ns();
-    if (now < next_liveness_) return;
-    next_liveness_ = now + kLivenessInterval;
-    give_up_recalls();
-    for (const Polled& polled : transports_) polled.transport->look_for_losses();
-    look_at_disputes();
-    watched = concerns();
-    note_late_losses();
-    find_ways(watched, guard);
-    gone = cut_off = losers();
+    if (now < next_liveness_.load(std::memory_order_relaxed)) return;
+    next_liveness_.store(now + kLivenessInterval, std::memory_order_relaxed);
+    complete_abandoned_cancels();
+    for (const Polled& polled : transports_) polled.transport->probe_losses();
+    recheck_pending_notices();
+    update_watched();
+    watched = dependencies(true);
+    record_late_losses();
+    open_links(watched, guard);
+    gone = link_gone = peers_with_losses();
   }
   const auto is_gone = [&](base::ProcessId process) {
     if (!spec.router->is_alive(process)) return true;
     Guard guard = enter();
-    if (!is_cut_off(process)) return false;
-    cut_off.push_back(process);
+    if (!is_link_gone(process)) return false;
+    link_gone.push_back(process);
     return true;
   };
   for (base::ProcessId process : watched.single) {
     if (process != spec.self && is_gone(process)) gone.push_back(process);
   }
+  const auto has_died = [&](base::ProcessId process) {
+    Guard guard = enter();
+    return is_dead(process);
+  };
   for (base::ProcessId process : watched.members) {
-    // one that has left as it should has done its part
-    if (process != spec.self && spec.router->has_died(process)) gone.push_back(process);
+    // a process that has finalized has completed its part
+    if (process != spec.self && has_died(process)) gone.push_back(process);
   }
   for (const auto& members : watched.any) {
+    std::ranges::copy_if(members, std::back_inserter(gone), has_died);
     for (base::ProcessId process : members) {
       if (!is_gone(process)) break;
       gone.push_back(process);
@@ -128,121 +162,182 @@ void Core::check_liveness() {
   }
   if (gone.empty()) return;
   Guard guard = enter();
-  take_what_has_come();
-  sort_out_doubles(gone);
-  // meanwhile one may have begun anew, with another way to it
-  std::erase_if(gone, [&](base::ProcessId process) { return std::ranges::find(cut_off, process) != cut_off.end() && !is_cut_off(process); });
+  drain_transports();
+  sort_unique(gone);
+  // a process may have re-initialized meanwhile, with a new link
+  std::erase_if(gone, [&](base::ProcessId process) {
+    return std::ranges::find(link_gone, process) != link_gone.end() && !is_link_gone(process);
+  });
   for (base::ProcessId process : gone) {
     Peer& failed = peer(process);
-    const bool may_live = failed.link != nullptr && std::ranges::find(cut_off, process) != cut_off.end();
-    fail(failed, gone_error(process, may_live ? failed.transport->why_gone(*failed.link) : std::string_view()));
+    const bool may_live = failed.link != nullptr &&
+                          std::ranges::find(link_gone, process) != link_gone.end();
+    fail(failed, gone_error(process, may_live ? failed.transport->gone_reason(*failed.link)
+                                              : std::string_view()));
   }
 }
 
-/// Those of communicators whose calls have been made meanwhile. Asks for no memory where there are none.
-void Core::look_at_disputes() {
+/// Check the pending notices about calls (wire::CallAfterRefusal), because this process may have
+/// made the calls meanwhile. Allocates no memory if there are none.
+void Core::recheck_pending_notices() {
   bool has_some = false;
-  contexts_.for_each([&](Context& context) { has_some = has_some || !context.disputed.empty(); });
+  contexts_.for_each(
+      [&](Context& context) { has_some = has_some || !context.call_notices.empty(); });
   if (!has_some) return;
   for_each_retained([&](Context& context) {
-    if (!context.disputed.empty()) settle_disputes(context);
+    if (!context.call_notices.empty()) check_pending_notices(context);
   });
 }
 
-bool Core::has_losses() const {
-  return std::ranges::any_of(transports_, [](const Polled& polled) { return polled.transport->has_losses(); });
+/// A process that has ended its last session has left all its communicators, though it may begin
+/// another session.
+void Core::update_watched() {
+  for (Engine::Watched* watched : watched_)
+    watched->is_gone = watched->is_gone || !spec.router->receives_packets(watched->process);
 }
 
-/// Opens links to processes that this one only receives from: between nodes their connection tells of a death, and over a fabric they tell
-/// of lost messages. What does not succeed is tried again by the next look.
-void Core::find_ways(const Concerns& watched, Guard& guard) {
-  const bool has_losses = this->has_losses();
-  const auto find_way = [&](base::ProcessId process) {
+bool Core::any_lost_packets() const {
+  return std::ranges::any_of(
+      transports_, [](const Polled& polled) { return polled.transport->any_lost_packets(); });
+}
+
+/// Open links to processes that this one only receives from: between nodes the connection reports a
+/// death, and a fabric reports lost messages. The next check retries failed ones.
+void Core::open_links(const Dependencies& watched, Guard& guard) {
+  const bool any_lost_packets = this->any_lost_packets();
+  const auto open_link_to = [&](base::ProcessId process) {
     const auto known = peers_.find(process);
     if (process == spec.self || (known != peers_.end() && known->second->link != nullptr)) return;
     guard.unlock();
     auto route = spec.router->route_to(process);
     guard.lock();
     if (!route) return;
-    const bool tells_of_death = route->transport->tells_of_death();
-    if (!tells_of_death && !route->transport->has_losses()) return;
-    if (!tells_of_death) {
+    const bool detects_death = route->transport->detects_death();
+    if (!detects_death && !route->transport->any_lost_packets()) return;
+    if (!detects_death) {
       auto link = route->transport->open(route->address);
-      if (!link || !route->transport->has_lost(**link)) return;
+      if (!link || !route->transport->has_lost_packets(**link)) return;
     }
     Peer& to = peer(process);
     if (to.link == nullptr && !to.failure) (void)open_link(to, *std::move(route));
   };
-  std::ranges::for_each(watched.single, find_way);
-  if (has_losses) for (const auto& members : watched.any) std::ranges::for_each(members, find_way);
+  std::ranges::for_each(watched.single, open_link_to);
+  for (const auto& members : watched.any) {
+    const std::size_t most = any_lost_packets ? members.size()
+                                              : std::min(members.size(), kMaxLinksPerAnySource);
+    std::ranges::for_each(std::span(members).first(most), open_link_to);
+  }
 }
 
-/// Of those whose way failed before it said so: it fails for a death as well.
-void Core::note_late_losses() {
-  const auto is_new = [](const auto& gone) { return !gone->has_lost && gone->last_link != nullptr && gone->transport->has_lost(*gone->last_link); };
+/// Record losses that a link has reported only after its peer failed, for example because the
+/// process died.
+void Core::record_late_losses() {
+  const auto is_new = [](const auto& gone) {
+    return !gone->has_lost_packets && gone->last_link != nullptr &&
+           gone->transport->has_lost_packets(*gone->last_link);
+  };
   if (std::ranges::none_of(retired_, is_new)) return;
-  take_what_has_come();
+  drain_transports();
   for (std::size_t i = 0; i < retired_.size(); ++i) {
     Peer& gone = *retired_[i];
     if (!is_new(retired_[i])) continue;
-    gone.has_lost = true;
+    gone.has_lost_packets = true;
     for_each_retained([&](Context& context) {
       context.peers.for_each([&](int, const Peer* member) {
-        if (member == &gone) context.loser = &gone;
+        if (member == &gone) context.lossy_peer = &gone;
       });
-      end_hopeless(context);
+      fail_unsatisfiable(context);
     });
   }
 }
 
-/// Whose messages were lost is no matter of those alone who wait for it.
-std::vector<base::ProcessId> Core::losers() const {
+/// Return the peers whose links have lost packets, whether or not an operation waits for them: a
+/// lost message may have matched a receive from any source.
+std::vector<base::ProcessId> Core::peers_with_losses() const {
   std::vector<base::ProcessId> found;
   for (const auto& [process, peer] : peers_)
-    if (peer->link != nullptr && peer->transport->has_lost(*peer->link)) found.push_back(process);
+    if (peer->link != nullptr && peer->transport->has_lost_packets(*peer->link))
+      found.push_back(process);
   return found;
 }
 
-/// Does the way to it say that it is gone? The router knows of processes of the own node alone.
-bool Core::is_cut_off(base::ProcessId process) const {
+/// True if the link reports that the process is gone; the router knows processes of this node only.
+bool Core::is_link_gone(base::ProcessId process) const {
   const auto known = peers_.find(process);
-  return known != peers_.end() && known->second->link != nullptr && known->second->transport->is_gone(*known->second->link);
+  return known != peers_.end() && known->second->link != nullptr &&
+         known->second->transport->is_gone(*known->second->link);
 }
 
-/// What a process sent before it died, or ended a life, still counts.
-void Core::take_what_has_come() {
-  transport::Matcher* below = matches_below_ ? matcher() : nullptr;
-  const std::uint64_t sweep = below == nullptr ? 0 : below->begin_sweep();
-  const auto is_swept = [&] { return below == nullptr || below->sweeps() >= sweep; };
+/// True if the process is known to have died.
+bool Core::is_dead(base::ProcessId process) const {
+  if (spec.router->has_died(process)) return true;
+  const auto known = peers_.find(process);
+  return known != peers_.end() && is_link_gone(process) && end_of(*known->second) == End::died;
+}
+
+/// True if an operation of the program, or a watch, waits for this process and no other.
+bool Core::is_depended_on(base::ProcessId process) {
+  return std::ranges::binary_search(dependencies(false).single, process);
+}
+
+/// Return how a process that is gone ended.
+Core::End Core::end_of(const Peer& gone) const {
+  if (spec.router->has_died(gone.process)) return End::died;
+  if (!spec.router->receives_packets(gone.process)) return End::left;
+  const transport::Link* link = gone.link != nullptr ? gone.link : gone.last_link;
+  if (link == nullptr || gone.transport->has_lost_packets(*link)) return End::unknown;
+  switch (gone.transport->shutdown_notice(*link)) {
+    case transport::ShutdownNotice::missing:
+      return End::died;
+    case transport::ShutdownNotice::received:
+      return End::left;
+    case transport::ShutdownNotice::not_expected:
+      break;
+  }
+  return End::unknown;
+}
+
+/// Receive what a process sent before it died or re-initialized.
+void Core::drain_transports() {
+  transport::Matcher* matcher = may_match_in_provider_ ? find_matcher() : nullptr;
+  const std::uint64_t drain = matcher == nullptr ? 0 : matcher->request_drain();
+  const auto is_drained = [&] {
+    return matcher == nullptr || matcher->drains_completed() >= drain;
+  };
   base::Status status;
-  for (int i = 0; i < kLastPolls && (poll_all(true, status) != 0 || !is_swept()); ++i) {
+  for (int i = 0; i < kMaxDrainPolls && (poll_all(true, status) != 0 || !is_drained()); ++i) {
   }
 }
 
-const base::Error* Core::why_lost(base::ProcessId process) const {
+const base::Error* Core::link_failure_reason(base::ProcessId process) const {
   const auto known = peers_.find(process);
   if (known != peers_.end() && known->second->link != nullptr) return nullptr;
-  const auto last = std::find_if(retired_.rbegin(), retired_.rend(), [&](const auto& peer) { return peer->process == process; });
+  const auto last = std::find_if(retired_.rbegin(), retired_.rend(),
+                                 [&](const auto& peer) { return peer->process == process; });
   return last == retired_.rend() ? nullptr : &*(*last)->failure;
 }
 
-void Core::forget(base::ProcessId process, const base::Error& reason) {
+void Core::reset_peer(base::ProcessId process, const base::Error& reason) {
   if (peer(process).link == nullptr) return;
-  take_what_has_come();
-  fail(peer(process), reason);
+  drain_transports();
+  fail(peer(process), reason, End::left);
 }
 
-void Core::end_all(Peer& with, const base::Error& reason) {
-  base::Error kept = reason.clone();  // the reason may lie in what ends here
+void Core::end_operations(Peer& with, const base::Error& reason) {
+  base::Error kept = reason.clone();  // the reason may belong to an object that ends here
   for (const QueuedOutput& queued : with.queue) {
-    // who waits for an answer finds out by itself: no more than information
-    if (queued.is_control) say(base::LogLevel::info, "a control message to process " + std::to_string(with.process.rank) + " is lost: " + kept.text());
+    // information only: an operation that waits for an answer detects the failure itself
+    if (queued.is_control)
+      log(base::LogLevel::info, "a control message to process " +
+                                    std::to_string(with.process.rank) + " is lost: " + kept.text());
   }
   with.queue.clear();
   while (!with.unfinished.empty()) {
     SendRequest& request = with.unfinished.front();
-    if (request.had_left) end(request, std::nullopt);  // it was complete, and nobody can take it back any more
-    else end(request, kept.clone());
+    if (request.was_sent)
+      end(request, std::nullopt);  // it was complete, and can no longer be cancelled
+    else
+      end(request, kept.clone());
   }
   while (!with.incoming.empty()) {
     ReceiveRequest& request = with.incoming.front();
@@ -252,23 +347,29 @@ void Core::end_all(Peer& with, const base::Error& reason) {
 
 void Core::on_send_error(Peer& to, const base::Error& reason) {
   if (reason.error_class() == base::ErrorClass::proc_aborted) {
-    lose_way(to, reason);
+    fail_link(to, reason);
   } else {
-    end_all(to, reason);  // what comes later may succeed again: no memory, no room
+    end_operations(to, reason);  // later packets may succeed: out of memory or space
   }
 }
 
-/// It is gone, says the way to it.
-void Core::lose_way(Peer& from, const base::Error& why) { fail(from, unreachable_error(from.process, why)); }
+/// Handle a link's report that the process is gone.
+void Core::fail_link(Peer& from, const base::Error& why) {
+  fail(from, unreachable_error(from.process, why));
+}
 
-void Core::fail(Peer& gone, const base::Error& reason) {
+void Core::fail(Peer& gone, const base::Error& reason, std::optional<End> how) {
   if (gone.failure) return;
   gone.failure = reason.clone();
+  const bool is_depended_on = this->is_depended_on(gone.process);
+  for (Engine::Watched* watched : watched_)
+    watched->is_gone = watched->is_gone || watched->process == gone.process;
   gone.last_link = std::exchange(gone.link, nullptr);
-  gone.has_lost = gone.last_link != nullptr && gone.transport->has_lost(*gone.last_link);
-  end_all(gone, *gone.failure);
-  while (!gone.below.empty()) {
-    ReceiveRequest& request = gone.below.front();
+  gone.has_lost_packets = gone.last_link != nullptr &&
+                          gone.transport->has_lost_packets(*gone.last_link);
+  end_operations(gone, *gone.failure);
+  while (!gone.provider_receives.empty()) {
+    ReceiveRequest& request = gone.provider_receives.front();
     end(request, {request.address.rank, request.address.tag, 0}, gone.failure->clone());
   }
   auto found = peers_.find(gone.process);
@@ -276,11 +377,14 @@ void Core::fail(Peer& gone, const base::Error& reason) {
     retired_.push_back(std::move(found->second));
     peers_.erase(found);
   }
-  const bool has_died = spec.router->has_died(gone.process);
-  for_each_retained([&](Context& context) { note_failure(context, gone, has_died); });
+  End end = how ? *how : end_of(gone);
+  // no operation waits for it: it may have finalized while only packets of this library, such as
+  // notices, were on their way to it
+  if (end == End::unknown && !is_depended_on) end = End::left;
+  for_each_retained([&](Context& context) { record_failure(context, gone, end); });
 }
 
-/// Ending its last receive must not take a context away under us.
+/// Keep each context alive while its operations end.
 template <typename Do>
 void Core::for_each_retained(const Do& act) {
   std::vector<Context*> contexts;
@@ -294,35 +398,48 @@ void Core::for_each_retained(const Do& act) {
   }
 }
 
-/// A member that has left as it should has done its part of the collectives that others are still in: only those end that wait for it.
-void Core::note_failure(Context& context, Peer& gone, bool has_died) {
+/// A member that finalized has completed its part of collectives that others are still in: only
+/// operations that wait for it end.
+void Core::record_failure(Context& context, Peer& gone, End how) {
   bool is_member = false;
+  std::vector<int> failed;
   int others = 0;
   for (int rank = 0; rank < context.size; ++rank) {
     base::ProcessId member = context.spec.members->at(rank);
     if (member != spec.self) ++others;
     if (member != gone.process) continue;
     is_member = true;
+    if (how != End::left) failed.push_back(rank);
     Peer*& known = context.peers.at(rank);
-    if (known != &gone && known != nullptr && known->failure) continue;  // an earlier life of it, which is what we knew
+    if (known != &gone && known != nullptr && known->failure)
+      continue;  // an earlier incarnation, which was the known one
     known = &gone;
     ++context.failed;
     context.has_failures = true;
-    if (gone.has_lost) context.loser = &gone;
+    if (gone.has_lost_packets) context.lossy_peer = &gone;
   }
   context.others = others;
-  if (is_member && has_died) fail_collectives(context, *gone.failure);
-  if (is_member) end_hopeless(context);
+  if (is_member && how == End::died) fail_collectives(context, *gone.failure);
+  for (int rank : failed) record_failed_rank(context, rank);
+  if (is_member) fail_unsatisfiable(context);
 }
 
-/// Receives that nobody is left for.
-void Core::end_hopeless(Context& context) {
+/// End receives whose message can no longer arrive; mark those as settled that may still get one
+/// (Request::has_settled).
+void Core::fail_unsatisfiable(Context& context) {
+  const auto reason_of = [&](Posted& posted) -> const base::Error* {
+    auto& receive = static_cast<ReceiveRequest&>(posted);
+    if (const base::Error* failure = failure_of(context, posted.source)) return failure;
+    const base::Error* failure = failure_of(receive.address);
+    if (failure == nullptr || !receive.outlives_failures) return failure;
+    suspend(receive);
+    return nullptr;
+  };
   for (Matching& matching : context.queues) {
-    auto is_hopeless = [&](const Posted& receive) { return failure_of(context, receive.source) != nullptr; };
-    while (Posted* posted = matching.find_posted(is_hopeless)) {
+    while (Posted* posted = matching.find_posted(
+               [&](Posted& receive) { return reason_of(receive) != nullptr; }))
       end(static_cast<ReceiveRequest&>(*posted), {posted->source, posted->tag, 0},
-          failure_of(context, posted->source)->clone());
-    }
+          reason_of(*posted)->clone());
   }
 }
 

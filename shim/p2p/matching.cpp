@@ -5,17 +5,19 @@ namespace shim::p2p {
 
 namespace {
 
-// Who has looked through more than so many in vain makes an index, for the next ones.
-constexpr int kFew = 32;
+// A search that passes more than this many entries without a match builds the index, which later
+// searches use.
+constexpr int kMaxUnindexedScan = 32;
 
 bool accepts(int wanted_tag, int tag) { return wanted_tag == kAnyTag || wanted_tag == tag; }
 
-/// The first in a list that satisfies the predicate; counts those that do not.
+/// Return the first entry of a list that satisfies the predicate, null if there is none; add the
+/// number of entries before it to `skipped`.
 template <typename List, typename Predicate>
-auto* first_in(List& list, const Predicate& predicate, int& in_vain) {
+auto* first_in(List& list, const Predicate& predicate, int& skipped) {
   for (auto& item : list) {
     if (predicate(item)) return &item;
-    ++in_vain;
+    ++skipped;
   }
   return static_cast<typename List::pointer>(nullptr);
 }
@@ -26,10 +28,12 @@ Posted* Matching::search_posted(int source, int tag) {
   return posted_index_ != nullptr ? first_indexed(source, tag) : first_posted(source, tag);
 }
 
-/// Of the receives that accept a message there are four kinds.
+/// Return the oldest of the first receives under the four keys that accept a message: source and
+/// tag, each exact or a wildcard.
 Posted* Matching::first_indexed(int source, int tag) {
   Posted* first = nullptr;
-  for (const SourceAndTag& key : {SourceAndTag{source, tag}, {source, kAnyTag}, {kAnySource, tag}, {kAnySource, kAnyTag}}) {
+  for (const SourceAndTag& key :
+       {SourceAndTag{source, tag}, {source, kAnyTag}, {kAnySource, tag}, {kAnySource, kAnyTag}}) {
     Posted* found = posted_index_->first(key);
     if (found != nullptr && (first == nullptr || found->number < first->number)) first = found;
   }
@@ -37,38 +41,44 @@ Posted* Matching::first_indexed(int source, int tag) {
 }
 
 Posted* Matching::first_posted(int source, int tag) {
-  const auto is_meant = [tag](const Posted& receive) { return accepts(receive.tag, tag); };
-  int in_vain = 0;
+  const auto is_match = [tag](const Posted& receive) { return accepts(receive.tag, tag); };
+  int skipped = 0;
   Queues* queues = by_source_.find(source);
-  Posted* exact = queues == nullptr ? nullptr : first_in(queues->posted, is_meant, in_vain);
-  Posted* any = any_source_.empty() ? nullptr : first_in(any_source_, is_meant, in_vain);
-  if (in_vain > kFew) index_posted();
+  Posted* exact = queues == nullptr ? nullptr : first_in(queues->posted, is_match, skipped);
+  Posted* any = any_source_.empty() ? nullptr : first_in(any_source_, is_match, skipped);
+  if (skipped > kMaxUnindexedScan) index_posted();
   return exact == nullptr || (any != nullptr && any->number < exact->number) ? any : exact;
 }
 
-Arrived* Matching::find_first_arrived(int source, int tag) {
-  if (arrived_index_ != nullptr && tag != kAnyTag)
-    return source == kAnySource ? arrived_index_->by_tag.first({tag}) : arrived_index_->by_key.first({source, tag});
-  const auto is_meant = [tag](const Arrived& message) { return accepts(tag, message.tag); };
-  int in_vain = 0;
-  Arrived* found = nullptr;
-  if (source == kAnySource) found = first_in(arrived_, is_meant, in_vain);
-  else if (Queues* queues = by_source_.find(source)) found = first_in(queues->arrived, is_meant, in_vain);
-  if (in_vain > kFew) index_arrived();
+UnexpectedMsg* Matching::find_first_unexpected(int source, int tag) {
+  if (unexpected_index_ != nullptr && tag != kAnyTag)
+    return source == kAnySource ? unexpected_index_->by_tag.first({tag})
+                                : unexpected_index_->by_key.first({source, tag});
+  const auto is_match = [tag](const UnexpectedMsg& message) { return accepts(tag, message.tag); };
+  int skipped = 0;
+  UnexpectedMsg* found = nullptr;
+  if (source == kAnySource)
+    found = first_in(unexpected_, is_match, skipped);
+  else if (Queues* queues = by_source_.find(source))
+    found = first_in(queues->unexpected, is_match, skipped);
+  if (skipped > kMaxUnindexedScan) index_unexpected();
   return found;
 }
 
-void Matching::enter_in_index(Posted& receive) {
-  if (posted_index_->has_room(posted_count_)) posted_index_->add(receive);
-  else index_posted();
+void Matching::add_to_index(Posted& receive) {
+  if (posted_index_->has_capacity(posted_count_))
+    posted_index_->add(receive);
+  else
+    index_posted();
 }
 
-void Matching::take_out_of_index(Posted& receive) {
+void Matching::remove_from_index(Posted& receive) {
   PostedIndex::remove(receive);
   if (posted_count_ == 0) posted_index_.reset();
 }
 
-/// Those of one key are in one queue, in their order.
+/// Rebuild the index with space for twice the posted receives. All receives of one key are in one
+/// queue, in the order of posting, and the index keeps that order.
 void Matching::index_posted() {
   auto index = std::make_unique<PostedIndex>(2 * posted_count_);
   const auto add_all = [&](PostedList& list) {
@@ -82,34 +92,35 @@ void Matching::index_posted() {
   posted_index_ = std::move(index);
 }
 
-void Matching::add(Arrived& message) {
-  by_source_.at(message.source).arrived.push_back(message);
-  arrived_.push_back(message);
-  ++arrived_count_;
-  if (arrived_index_ == nullptr) [[likely]] return;
-  if (!arrived_index_->by_key.has_room(arrived_count_)) return index_arrived();
-  arrived_index_->by_key.add(message);
-  arrived_index_->by_tag.add(message);
+void Matching::add(UnexpectedMsg& message) {
+  by_source_.at(message.source).unexpected.push_back(message);
+  unexpected_.push_back(message);
+  ++unexpected_count_;
+  if (unexpected_index_ == nullptr) [[likely]]
+    return;
+  if (!unexpected_index_->by_key.has_capacity(unexpected_count_)) return index_unexpected();
+  unexpected_index_->by_key.add(message);
+  unexpected_index_->by_tag.add(message);
 }
 
-void Matching::remove(Arrived& message) {
-  auto& list = by_source_.at(message.source).arrived;
+void Matching::remove(UnexpectedMsg& message) {
+  auto& list = by_source_.at(message.source).unexpected;
   list.erase(list.iterator_to(message));
-  arrived_.erase(arrived_.iterator_to(message));
-  KeyIndex<Arrived, ByKey, SourceAndTag>::remove(message);
-  KeyIndex<Arrived, ByTag, TagAlone>::remove(message);
-  if (--arrived_count_ == 0) arrived_index_.reset();
+  unexpected_.erase(unexpected_.iterator_to(message));
+  KeyIndex<UnexpectedMsg, ByKey, SourceAndTag>::remove(message);
+  KeyIndex<UnexpectedMsg, ByTag, TagAlone>::remove(message);
+  if (--unexpected_count_ == 0) unexpected_index_.reset();
 }
 
-void Matching::index_arrived() {
-  auto index = std::make_unique<ArrivedIndex>(2 * arrived_count_);
-  for (Arrived& message : arrived_) {
-    KeyIndex<Arrived, ByKey, SourceAndTag>::remove(message);
-    KeyIndex<Arrived, ByTag, TagAlone>::remove(message);
+void Matching::index_unexpected() {
+  auto index = std::make_unique<UnexpectedIndex>(2 * unexpected_count_);
+  for (UnexpectedMsg& message : unexpected_) {
+    KeyIndex<UnexpectedMsg, ByKey, SourceAndTag>::remove(message);
+    KeyIndex<UnexpectedMsg, ByTag, TagAlone>::remove(message);
     index->by_key.add(message);
     index->by_tag.add(message);
   }
-  arrived_index_ = std::move(index);
+  unexpected_index_ = std::move(index);
 }
 
 }  // namespace shim::p2p

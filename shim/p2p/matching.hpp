@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which message belongs to which receive (MPI-4.1 §3.5): the queues of one plane of one communicator, and nothing else.
+// Matching assigns messages to receives (MPI-4.1 §3.5) on one plane of one communicator.
 //
-// Receives for one source wait in that source's queue, those for any source in a queue of their own; a running number tells
-// which of two was posted first. Unexpected messages are in their source's queue and in one of all by arrival. Exact sources
-// therefore cost the same however many others wait. Who has looked through many of other tags in vain makes an index of all that wait, by
-// source and tag (key_index.hpp), which is kept until nothing waits; so those of other tags cost nothing either.
+// Receives for one source wait in that source's queue, receives for any source in a separate queue;
+// running numbers order the two. Unexpected messages are in their source's queue and in a list of
+// all by arrival. The cost for an exact source therefore does not depend on other sources. After a
+// search has passed many entries with other tags, Matching indexes all waiting entries by source
+// and tag (key_index.hpp) until none is left, so that other tags cost nothing either.
 #pragma once
 
 #include <boost/intrusive/list.hpp>
@@ -24,7 +25,7 @@ using boost::intrusive::normal_link;
 struct ByKey;
 struct ByTag;
 
-/// The part of a receive that waits for its message. Owned by who posts it.
+/// The part of a receive that waits for its message. Owned by the caller of post().
 struct Posted : list_base_hook<link_mode<normal_link>>, KeyHook<ByKey> {
   int source = kAnySource;
   int tag = kAnyTag;
@@ -32,26 +33,34 @@ struct Posted : list_base_hook<link_mode<normal_link>>, KeyHook<ByKey> {
 };
 
 struct BySource;
-struct ByArrival;
+struct ByArrivalOrder;
 template <typename Tag>
-using ArrivedHook = list_base_hook<boost::intrusive::tag<Tag>, link_mode<normal_link>>;
-/// The part of a message that waits for its receive. Owned by who adds it.
-struct Arrived : ArrivedHook<BySource>, ArrivedHook<ByArrival>, KeyHook<ByKey>, KeyHook<ByTag> {
+using UnexpectedHook = list_base_hook<boost::intrusive::tag<Tag>, link_mode<normal_link>>;
+/// The part of a message that waits for its receive. Owned by the caller of add().
+struct UnexpectedMsg : UnexpectedHook<BySource>,
+                       UnexpectedHook<ByArrivalOrder>,
+                       KeyHook<ByKey>,
+                       KeyHook<ByTag> {
   int source = 0;
   int tag = 0;
 };
 
-/// Of a receive what it asks for, wildcards included; of a message what it has.
+/// Source and tag of a message, or those that a receive asks for, wildcards included.
 struct SourceAndTag {
   int source, tag;
   template <typename Item>
-  static SourceAndTag from(const Item& item) { return {item.source, item.tag}; }
-  std::uint64_t number() const { return std::uint64_t{static_cast<std::uint32_t>(source)} << 32 | static_cast<std::uint32_t>(tag); }
+  static SourceAndTag from(const Item& item) {
+    return {item.source, item.tag};
+  }
+  std::uint64_t number() const {
+    return std::uint64_t{static_cast<std::uint32_t>(source)} << 32 |
+           static_cast<std::uint32_t>(tag);
+  }
   bool operator==(const SourceAndTag&) const = default;
 };
 struct TagAlone {
   int tag;
-  static TagAlone from(const Arrived& message) { return {message.tag}; }
+  static TagAlone from(const UnexpectedMsg& message) { return {message.tag}; }
   std::uint64_t number() const { return static_cast<std::uint32_t>(tag); }
   bool operator==(const TagAlone&) const = default;
 };
@@ -61,31 +70,38 @@ class Matching {
   /// Sources are 0 to sources-1.
   explicit Matching(int sources) : by_source_(sources) {}
 
-  /// A message has come: takes out the receive it belongs to, the one posted first of those that accept it; null if none.
-  Posted* take_posted(int source, int tag) { return posted_count_ == 0 ? nullptr : take_first_posted(source, tag); }
-  /// The first message by arrival that a receive for this source and tag accepts; stays where it is. Null if none.
-  Arrived* find_arrived(int source, int tag) { return arrived_.empty() ? nullptr : find_first_arrived(source, tag); }
+  /// Remove and return the first posted receive that accepts a message; null if there is none.
+  Posted* take_posted(int source, int tag) {
+    return posted_count_ == 0 ? nullptr : take_first_posted(source, tag);
+  }
+  /// Return the first message by arrival that a receive for this source and tag accepts, without
+  /// removing it; null if there is none.
+  UnexpectedMsg* find_unexpected(int source, int tag) {
+    return unexpected_.empty() ? nullptr : find_first_unexpected(source, tag);
+  }
 
-  /// The first message from this source that satisfies the predicate, whatever its tag; null if none.
+  /// Return the first message from this source that satisfies the predicate, whatever its tag; null
+  /// if there is none.
   template <typename Predicate>
-  Arrived* find_arrived_if(int source, const Predicate& predicate);
+  UnexpectedMsg* find_unexpected_if(int source, const Predicate& predicate);
 
   void post(Posted& receive);
   void remove(Posted& receive);
-  void add(Arrived& message);
-  void remove(Arrived& message);
+  void add(UnexpectedMsg& message);
+  void remove(UnexpectedMsg& message);
 
   bool has_posted() const { return posted_count_ != 0; }
-  /// Does a receive wait that messages of this source may be for?
+  /// True if a posted receive may accept messages of this source.
   bool has_posted_for(int source) const {
     if (posted_count_ == 0) return false;
     const Queues* queues = by_source_.find(source);
     return !any_source_.empty() || (queues != nullptr && !queues->posted.empty());
   }
-  /// Some posted receive that satisfies the predicate, null if none; for failures, not for matching.
+  /// Return any posted receive that satisfies the predicate, null if none; for failures, not for
+  /// matching.
   template <typename Predicate>
   Posted* find_posted(const Predicate& predicate);
-  /// Visits each source, or kAnySource, that some posted receive waits for.
+  /// Visit each source, or kAnySource, that a posted receive waits for.
   template <typename Visit>
   void for_each_source(const Visit& visit) const {
     if (!any_source_.empty()) visit(kAnySource);
@@ -93,46 +109,48 @@ class Matching {
       if (!queues.posted.empty()) visit(source);
     });
   }
-  Arrived* first_arrived() { return arrived_.empty() ? nullptr : &arrived_.front(); }
+  UnexpectedMsg* first_unexpected() { return unexpected_.empty() ? nullptr : &unexpected_.front(); }
 
  private:
   using PostedList = boost::intrusive::list<Posted, boost::intrusive::constant_time_size<false>>;
   template <typename Tag>
-  using ArrivedList = boost::intrusive::list<Arrived, boost::intrusive::constant_time_size<false>,
-                                             boost::intrusive::base_hook<ArrivedHook<Tag>>>;
+  using UnexpectedList =
+      boost::intrusive::list<UnexpectedMsg, boost::intrusive::constant_time_size<false>,
+                             boost::intrusive::base_hook<UnexpectedHook<Tag>>>;
   struct Queues {
     PostedList posted;
-    ArrivedList<BySource> arrived;
+    UnexpectedList<BySource> unexpected;
   };
   Posted* search_posted(int source, int tag);
   Posted* first_posted(int source, int tag);
   Posted* first_indexed(int source, int tag);
   Posted* take_first_posted(int source, int tag);
-  // Where there is one at all: mostly there is none, which is seen without a call.
-  Arrived* find_first_arrived(int source, int tag);
+  // Separate function: usually there is no unexpected message, which callers check inline.
+  UnexpectedMsg* find_first_unexpected(int source, int tag);
   void index_posted();
-  void enter_in_index(Posted& receive);
-  void take_out_of_index(Posted& receive);
-  void index_arrived();
+  void add_to_index(Posted& receive);
+  void remove_from_index(Posted& receive);
+  void index_unexpected();
 
   using PostedIndex = KeyIndex<Posted, ByKey, SourceAndTag>;
-  struct ArrivedIndex {
-    explicit ArrivedIndex(std::size_t most) : by_key(most), by_tag(most) {}
-    KeyIndex<Arrived, ByKey, SourceAndTag> by_key;
-    KeyIndex<Arrived, ByTag, TagAlone> by_tag;
+  struct UnexpectedIndex {
+    explicit UnexpectedIndex(std::size_t most) : by_key(most), by_tag(most) {}
+    KeyIndex<UnexpectedMsg, ByKey, SourceAndTag> by_key;
+    KeyIndex<UnexpectedMsg, ByTag, TagAlone> by_tag;
   };
 
   SourceTable<Queues> by_source_;
   PostedList any_source_;
-  ArrivedList<ByArrival> arrived_;
+  UnexpectedList<ByArrivalOrder> unexpected_;
   std::uint64_t next_number_ = 0;
   std::uint64_t posted_count_ = 0;
-  std::size_t arrived_count_ = 0;
-  std::unique_ptr<PostedIndex> posted_index_;    ///< null unless one was needed
-  std::unique_ptr<ArrivedIndex> arrived_index_;  ///< null unless one was needed
+  std::size_t unexpected_count_ = 0;
+  std::unique_ptr<PostedIndex> posted_index_;          ///< null unless one was needed
+  std::unique_ptr<UnexpectedIndex> unexpected_index_;  ///< null unless one was needed
 };
 
-// Inlined, as it is a part of every message for which a receive waits: mostly that is the one that its source was waited for with first.
+// Inlined, because it runs for each message with a posted receive: usually the first receive posted
+// for the source.
 inline Posted* Matching::take_first_posted(int source, int tag) {
   Posted* first = nullptr;
   if (any_source_.empty() && posted_index_ == nullptr) [[likely]] {
@@ -141,29 +159,34 @@ inline Posted* Matching::take_first_posted(int source, int tag) {
     Posted& front = queues->posted.front();
     if (front.tag == tag || front.tag == kAnyTag) first = &front;
   }
-  if (first == nullptr) [[unlikely]] first = search_posted(source, tag);
+  if (first == nullptr) [[unlikely]]
+    first = search_posted(source, tag);
   if (first != nullptr) remove(*first);
   return first;
 }
 
 inline void Matching::post(Posted& receive) {
   receive.number = next_number_++;
-  (receive.source == kAnySource ? any_source_ : by_source_.at(receive.source).posted).push_back(receive);
+  (receive.source == kAnySource ? any_source_ : by_source_.at(receive.source).posted)
+      .push_back(receive);
   ++posted_count_;
-  if (posted_index_ != nullptr) [[unlikely]] enter_in_index(receive);
+  if (posted_index_ != nullptr) [[unlikely]]
+    add_to_index(receive);
 }
 
 inline void Matching::remove(Posted& receive) {
-  PostedList::node_algorithms::unlink(PostedList::value_traits::to_node_ptr(receive));  // out of whichever list it is in
+  PostedList::node_algorithms::unlink(
+      PostedList::value_traits::to_node_ptr(receive));  // from whichever list it is in
   --posted_count_;
-  if (posted_index_ != nullptr) [[unlikely]] take_out_of_index(receive);
+  if (posted_index_ != nullptr) [[unlikely]]
+    remove_from_index(receive);
 }
 
 template <typename Predicate>
-Arrived* Matching::find_arrived_if(int source, const Predicate& predicate) {
+UnexpectedMsg* Matching::find_unexpected_if(int source, const Predicate& predicate) {
   Queues* queues = by_source_.find(source);
   if (queues == nullptr) return nullptr;
-  for (Arrived& message : queues->arrived) {
+  for (UnexpectedMsg& message : queues->unexpected) {
     if (predicate(message)) return &message;
   }
   return nullptr;

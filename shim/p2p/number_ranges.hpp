@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A set of numbers that are mostly neighbours.
+// NumberRanges is a set of numbers, stored as ranges of consecutive ones.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace shim::p2p {
 
-/// Numbers in a row are one range, and cost what one costs.
+/// Memory grows with the number of ranges, not of numbers.
 class NumberRanges {
  public:
   void add(std::uint32_t number) {
@@ -20,7 +20,8 @@ class NumberRanges {
       last = after->second;
       after = ranges_.erase(after);
     }
-    if (after != ranges_.begin() && std::prev(after)->second + 1 == number) first = std::prev(after)->first;
+    if (after != ranges_.begin() && std::prev(after)->second + 1 == number)
+      first = std::prev(after)->first;
     ranges_[first] = last;
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Packets on their way out. What finds no room waits in its peer's queue; nothing overtakes the queue but data packets, which
-// carry their place in the message.
+// Implements output: passes packets to links, and queues the packets that a link cannot accept yet.
+// Packets of a queue leave in order. Data packets are not queued: they carry their offset in the
+// message, so packets of later messages may overtake them.
 #include "shim/p2p/core.hpp"
 #include "shim/transport/matching.hpp"
 
@@ -8,34 +9,40 @@ namespace shim::p2p {
 
 namespace {
 
-// Data packets given to one peer in one round, so that a long message does not keep others waiting.
+// Most data packets sent to one peer in one round, so that a long message does not delay others.
 constexpr int kDataPerRound = 32;
 
-bool brings_message(transport::ConstSpan header) {
+/// True if the packet carries a whole message.
+bool carries_message(transport::ConstSpan header) {
   auto kind = static_cast<wire::Kind>(header[0]);
-  return kind == wire::Kind::eager || kind == wire::Kind::eager_synchronous || kind == wire::Kind::eager_numbered;
+  return kind == wire::Kind::eager || kind == wire::Kind::eager_synchronous ||
+         kind == wire::Kind::eager_numbered;
 }
 
+/// True if the receiver matches the packet with a receive.
 bool is_matched(transport::ConstSpan header) {
-  return brings_message(header) || static_cast<wire::Kind>(header[0]) == wire::Kind::ready_to_send;
+  return carries_message(header) || static_cast<wire::Kind>(header[0]) == wire::Kind::ready_to_send;
 }
 
 }  // namespace
 
-/// A packet to a link that takes it or not. One that is matched below goes its own way.
-base::Result<transport::Attempt> Core::give(Peer& to, transport::ConstSpan header, transport::ConstSpan payload) {
-  if (matches_below_ && is_matched(header)) [[unlikely]] {
-    const auto message = *wire::read<wire::Eager>(header);  // which is what it begins with
+/// Try to send a packet over the peer's link; over the matcher if the provider matches the packet.
+base::Result<transport::Attempt> Core::send_packet(Peer& to, transport::ConstSpan header,
+                                                   transport::ConstSpan payload) {
+  if (may_match_in_provider_ && is_matched(header)) [[unlikely]] {
+    const auto message = *wire::read<wire::Eager>(header);  // all matched headers begin with one
     if (transport::Matcher* matcher = matcher_for(to, message))
-      return matcher->try_send(*to.link, {message.context, message.source, message.tag}, header, payload);
+      return matcher->try_send(*to.link, {message.context, message.source, message.tag}, header,
+                               payload);
   }
   return to.transport->try_send(*to.link, header, payload);
 }
 
 void Core::transmit_bytes(Peer& to, transport::ConstSpan header, SendRequest* request) {
-  if (to.failure) return;  // what belonged to it has ended with it
+  if (to.failure) return;  // the failure has ended the peer's operations, including this request
   if (to.is_clear()) {
-    auto sent = give(to, header, brings_message(header) ? request->data.all() : transport::ConstSpan{});
+    auto sent = send_packet(to, header,
+                            carries_message(header) ? request->data.all() : transport::ConstSpan{});
     if (!sent) return on_send_error(to, sent.error());
     if (*sent == transport::Attempt::done) {
       if (request != nullptr) on_sent(*request);
@@ -52,14 +59,14 @@ void Core::transmit_bytes(Peer& to, transport::ConstSpan header, SendRequest* re
 void Core::mark_busy(Peer& to) {
   if (to.queue.empty() && to.streams.empty()) return;
   if (to.link == nullptr) {
-    want_route(to);
+    request_route(to);
   } else {
     if (!to.is_busy) busy_.push_back(&to);
     to.is_busy = true;
   }
 }
 
-void Core::want_route(Peer& to) {
+void Core::request_route(Peer& to) {
   if (!to.needs_route) unrouted_.push_back(&to);
   to.needs_route = true;
 }
@@ -69,26 +76,32 @@ base::Result<transport::Attempt> Core::send_front(Peer& to) {
   if (front.is_control) return send_control_part(to);
   transport::ConstSpan header(front.header.data(), front.header_bytes);
   SendRequest* request = front.request;
-  SHIM_TRY_ASSIGN(transport::Attempt attempt,
-                  give(to, header, brings_message(header) ? request->data.all() : transport::ConstSpan{}));
+  SHIM_TRY_ASSIGN(
+      transport::Attempt attempt,
+      send_packet(to, header,
+                  carries_message(header) ? request->data.all() : transport::ConstSpan{}));
   if (attempt != transport::Attempt::done) return attempt;
   to.queue.pop_front();
   if (request != nullptr) on_sent(*request);
   return attempt;
 }
 
-/// What has holes is packed straight into the packet, where the transport has that in memory.
-base::Result<transport::Attempt> Core::send_part(Peer& to, SendRequest& request, const wire::Data& header, std::uint64_t bytes) {
+/// Send part of a message as a data packet. Items with holes are packed directly into the packet if
+/// the transport has it in local memory.
+base::Result<transport::Attempt> Core::send_part(Peer& to, SendRequest& request,
+                                                 const wire::Data& header, std::uint64_t bytes) {
   if (!request.data.is_one_run()) {
-    std::span<std::byte> place;
-    SHIM_TRY_ASSIGN(transport::Attempt attempt, to.transport->try_reserve(*to.link, wire::bytes_of(header), bytes, place));
+    std::span<std::byte> space;
+    SHIM_TRY_ASSIGN(transport::Attempt attempt,
+                    to.transport->try_reserve(*to.link, wire::bytes_of(header), bytes, space));
     if (attempt == transport::Attempt::done) {
-      request.data.copy_part(request.offset, place);
+      request.data.copy_part(request.offset, space);
       to.transport->publish(*to.link);
     }
     if (attempt != transport::Attempt::unsupported) return attempt;
   }
-  return to.transport->try_send(*to.link, wire::bytes_of(header), request.data.window(request.offset, bytes));
+  return to.transport->try_send(*to.link, wire::bytes_of(header),
+                                request.data.window(request.offset, bytes));
 }
 
 base::Result<transport::Attempt> Core::send_next_data(Peer& to) {
@@ -96,28 +109,34 @@ base::Result<transport::Attempt> Core::send_next_data(Peer& to) {
   wire::Data header;
   header.receive = request.remote_receive;
   header.offset = request.offset;
-  const std::uint64_t bytes = std::min(to.transport->long_packet_bytes(*to.link) - sizeof(header), request.end - request.offset);
+  const std::uint64_t bytes = std::min(to.transport->long_packet_bytes(*to.link) - sizeof(header),
+                                       request.end - request.offset);
   SHIM_TRY_ASSIGN(transport::Attempt attempt, send_part(to, request, header, bytes));
   if (attempt != transport::Attempt::done) return attempt;
   request.offset += bytes;
   if (request.offset == request.end) {
     end(request, std::nullopt);
   } else {
-    to.streams.splice(to.streams.end(), to.streams, to.streams.begin());  // several streams take turns
+    to.streams.splice(to.streams.end(), to.streams,
+                      to.streams.begin());  // several streams take turns
   }
   return attempt;
 }
 
-/// The rest of a queue waits for the next round, however much its receiver takes in: it may have asked us to hold back meanwhile.
+/// Send from the peer's queue, then from its streams. Once a poll is due, the rest of the queue
+/// waits for the next round even if the link has space: the receiver may have throttled us
+/// meanwhile.
 base::Result<int> Core::push_some(Peer& to) {
   int moved = 0;
   while (!to.queue.empty()) {
     const QueuedOutput& front = to.queue.front();
-    const std::uint64_t bytes = front.request != nullptr && brings_message(front.header) ? front.request->data.bytes() : 0;
+    const std::uint64_t bytes = front.request != nullptr && carries_message(front.header)
+                                    ? front.request->data.bytes()
+                                    : 0;
     SHIM_TRY_ASSIGN(transport::Attempt attempt, send_front(to));
     if (attempt != transport::Attempt::done) return moved;
     ++moved;
-    if (is_time_to_look(bytes)) {
+    if (is_poll_due(bytes)) {
       skip_no_transport();
       return moved;
     }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Point to point: requests, matching, eager and rendezvous, progress, waiting. The seam that coll, sessions and intercept use.
+// Interface of the point-to-point module: messages, requests, progress and waiting.
 //
-// One Engine per Process object, or several, of which each has transports and communicators of its own. Every public function may be called from any thread; a single lock inside orders them.
-// Nothing here knows an MPI handle, a session, or a group; a communicator is seen as a Context.
+// A Process object has one Engine per VCI, each with its own transports and communicators. Every
+// public function is thread-safe; one lock per engine orders the calls. This module knows no MPI
+// handles, sessions or groups; it sees a communicator as a Context. Used by coll, sessions and
+// intercept.
 #pragma once
 
 #include <array>
@@ -28,24 +30,27 @@
 
 namespace shim::p2p {
 
-// Wildcards and the null rank as this room knows them; the border translates.
+// Wildcards and the null rank of this module; the interposition layer translates MPI's constants.
 inline constexpr int kAnySource = -1;
 inline constexpr int kAnyTag = -1;
 inline constexpr int kProcNull = -2;
-/// Largest tag of a user's message (MPI_TAG_UB of our communicators).
+/// Largest tag of a user message (MPI_TAG_UB of our communicators).
 inline constexpr int kTagUpperBound = 0x7fffffff;
 
 enum class Mode : std::uint8_t { standard, synchronous, ready };
-/// User messages and messages of collectives never match each other. Collectives take tags below kFirstPartitionTag; those from there on
-/// are for partitioned communication.
+/// First tag of partitioned communication, which uses the collective plane; collectives use the
+/// tags below.
 inline constexpr int kFirstPartitionTag = 0x60000000;
+/// Part of a communicator's messages: user messages and messages of collectives never match each
+/// other.
 enum class Plane : std::uint8_t { user, collective };
 
-/// What whoever starts an operation does until it is over: who waits, for nothing else or for several operations at the same time, moves long
-/// messages along all that while, unless something fails, so that they may go in a way that asks for that.
-enum class Caller : std::uint8_t { goes_on, waits_for_several, waits };
+/// Behaviour of the caller until the operation is complete: it returns to the program, waits for
+/// several operations, or waits for this operation alone. A waiting caller makes progress on long
+/// messages all the time unless an error occurs, so protocols that need this may be used.
+enum class Caller : std::uint8_t { returns_at_once, waits_for_several, waits };
 
-/// What a completed operation tells (MPI_Status without the substrate's layout).
+/// Result of a completed operation (MPI_Status without the substrate's layout).
 struct Outcome {
   int source = kAnySource;
   int tag = kAnyTag;
@@ -54,12 +59,14 @@ struct Outcome {
   base::ErrorClass error = base::ErrorClass::success;
 };
 
-/// What a receive from kProcNull gets.
+/// Outcome of a receive from kProcNull.
 inline constexpr Outcome kNoMessage{.source = kProcNull, .tag = kAnyTag};
 
-/// A message that had left when its send began, so that nothing is under way: what MPI_Cancel asks for it back with.
-struct Departed {
-  std::uint64_t number = 0;  ///< by which its receiver knows it; 0: none, and there is nothing to ask for
+/// A message that left during the call that sent it, so that no request exists. MPI_Cancel uses
+/// this record to request cancellation.
+struct InlineSent {
+  /// number by which the receiver knows the message; 0: none, so it cannot be cancelled
+  std::uint64_t number = 0;
   int dest = 0;
 };
 
@@ -71,136 +78,171 @@ class Members {
   virtual base::ProcessId at(int rank) const = 0;
 };
 
-/// Bases of context ids by rank: one for all where the members agreed on one, else one each.
+/// Bases by rank: one for all members if they agreed on one, else one for each. A base is the upper
+/// half of the context id in messages to a member, which that member chose (base/context_id.hpp).
 struct ContextBases {
-  std::uint32_t common = 0;               ///< valid where by_rank is empty
+  std::uint32_t common = 0;  ///< valid if by_rank is empty
   std::vector<std::uint32_t> by_rank;
-  std::uint32_t of(int rank) const { return by_rank.empty() ? common : by_rank[static_cast<std::size_t>(rank)]; }
+  std::uint32_t of(int rank) const {
+    return by_rank.empty() ? common : by_rank[static_cast<std::size_t>(rank)];
+  }
 };
 
 struct ContextSpec {
-  std::shared_ptr<const Members> members;       ///< whom ranks of sends and receives mean (the remote group of an intercommunicator)
-  int own_rank = 0;                             ///< what others see as the source of our messages
-  std::shared_ptr<const ContextBases> bases;    ///< of the members
-  std::uint32_t own_base = 0;                   ///< ours
-  base::ContextPath path;
+  /// processes that ranks of sends and receives refer to (an intercommunicator's remote group)
+  std::shared_ptr<const Members> members;
+  int own_rank = 0;                           ///< source rank that the members see in our messages
+  std::shared_ptr<const ContextBases> bases;  ///< bases of the members
+  std::uint32_t own_base = 0;                 ///< base in messages to this process
+  base::ContextPath path;                     ///< rest of the context ids; equal on all members
 };
 
-/// How far the calls of collectives on a communicator have come: the tags of their messages, in the order of the calls, which is the
-/// same at all members. Kept with the communicator's context; the caller of collectives counts.
-class CollectiveTurns {
+/// Numbers the collective calls on a communicator; the number of a call is the tag of its messages.
+/// All members make the calls in the same order and so use equal tags. Part of the communicator's
+/// context; module coll takes a number for each call.
+class CollectiveNumbers {
  public:
-  /// Persistent collectives take tags of their own, which the other calls come to when they begin again.
-  static constexpr std::uint32_t kTags = 0x4000'0000, kLastingTags = 0x2000'0000;
-  /// @param call which collective it is; 0 where members cannot take it for another
+  /// Sizes of the two ranges of tags, each of which wraps around: tags of persistent collectives
+  /// begin at kTags, tags of other calls at 0.
+  static constexpr std::uint32_t kTags = 0x4000'0000, kPersistentTags = 0x2000'0000;
+  /// @param call identifier of the collective; 0 if members cannot mistake it for another one
   int next(std::uint8_t call) { return static_cast<int>(calls_.take(call) % kTags); }
-  int next_lasting(std::uint8_t call) { return static_cast<int>(lasting_.take(call) % kLastingTags | kTags); }
-  /// True if something is to be looked at after a call has taken its turn (Engine::check_turn).
-  bool is_disputed() const { return is_disputed_.load(std::memory_order_relaxed); }
+  int next_persistent(std::uint8_t call) {
+    return static_cast<int>(persistent_.take(call) % kPersistentTags | kTags);
+  }
+  /// True if Engine::check_call_number must be called after a call has taken its number.
+  bool needs_call_check() const { return needs_call_check_.load(std::memory_order_relaxed); }
 
  private:
   friend class Core;
-  static bool is_lasting(int tag) { return (static_cast<std::uint32_t>(tag) & kTags) != 0; }
+  static bool is_persistent_collective(int tag) {
+    return (static_cast<std::uint32_t>(tag) & kTags) != 0;
+  }
 
-  /// The calls of one kind of tags. Only the last ones are remembered: members are not that far apart.
+  /// The calls of one tag range. Remembers the last kRemembered calls, for the comparison with
+  /// other members' calls after a member has rejected a call (Engine::record_refusal).
   class Sequence {
    public:
     std::uint32_t take(std::uint8_t call) {
-      // relaxed: calls on one communicator follow each other; others' looks are repeated while somebody waits
+      // relaxed: calls on one communicator are sequential; waiting threads repeat their reads
       const std::uint32_t taken = next_.load(std::memory_order_relaxed);
       calls_[taken % calls_.size()].store(call, std::memory_order_relaxed);
       next_.store(taken + 1, std::memory_order_relaxed);
       return taken;
     }
-    /// So many calls ago, 0 for the last one, was the one with this number; negative: it has not been made. Numbers have fewer bits.
+    /// Return how many calls ago the call with this number was made: 0 for the last call, negative
+    /// if it has not been made. Only the lower 32 - `unused_bits` bits of numbers are compared.
     std::int32_t age(std::uint32_t number, int unused_bits) const {
       const std::uint32_t passed = next_.load(std::memory_order_relaxed) - number - 1;
       return static_cast<std::int32_t>(passed << unused_bits) >> unused_bits;
     }
-    std::uint8_t call_of(std::uint32_t number) const { return calls_[number % calls_.size()].load(std::memory_order_relaxed); }
+    std::uint8_t call_of(std::uint32_t number) const {
+      return calls_[number % calls_.size()].load(std::memory_order_relaxed);
+    }
     static constexpr int kRemembered = 64;
 
    private:
     std::atomic<std::uint32_t> next_{0};
     std::array<std::atomic<std::uint8_t>, kRemembered> calls_{};
   };
-  const Sequence& sequence_of(int tag) const { return is_lasting(tag) ? lasting_ : calls_; }
-  /// True if the call that this tag belongs to has been made.
-  bool has_begun(int tag) const { return sequence_of(tag).age(static_cast<std::uint32_t>(tag), is_lasting(tag) ? 3 : 2) >= 0; }
-  /// True if that call, which has begun, was this one, as far as it is remembered.
+  const Sequence& sequence_of(int tag) const {
+    return is_persistent_collective(tag) ? persistent_ : calls_;
+  }
+  /// True if the call that uses this tag has been made.
+  bool has_begun(int tag) const {
+    return sequence_of(tag).age(static_cast<std::uint32_t>(tag),
+                                is_persistent_collective(tag) ? 3 : 2) >= 0;
+  }
+  /// True if the call that uses this tag, which has begun, was `call`, or is no longer remembered.
   bool was(int tag, std::uint8_t call) const {
     const Sequence& sequence = sequence_of(tag);
     const auto number = static_cast<std::uint32_t>(tag);
-    return sequence.age(number, is_lasting(tag) ? 3 : 2) >= Sequence::kRemembered || sequence.call_of(number) == call;
+    return sequence.age(number, is_persistent_collective(tag) ? 3 : 2) >= Sequence::kRemembered ||
+           sequence.call_of(number) == call;
   }
 
-  Sequence calls_, lasting_;
-  std::atomic<bool> is_disputed_{false};  ///< a hint, pairs with nothing
+  Sequence calls_, persistent_;
+  std::atomic<bool> needs_call_check_{false};  ///< a hint, pairs with nothing
 };
 
 class Engine;
 class Core;
 
-/// A communicator as this room sees it: whom its ranks mean, and the queues of its messages. Made by Engine::make_context;
-/// destroying it takes it out of the engine. Operations in progress keep what they need alive.
+/// A communicator as this module sees it: its members and its message queues. Created by
+/// Engine::make_context; destroying it removes it from the engine. Operations in progress keep what
+/// they need alive.
 class Context;
-struct ContextDeleter { void operator()(Context* context) const; };
+struct ContextDeleter {
+  void operator()(Context* context) const;
+};
 using ContextPtr = std::unique_ptr<Context, ContextDeleter>;
 
-/// An operation in progress. Owned by whoever started it, until given back with Engine::release (MPI_Request_free: an active
-/// one then finishes by itself). Other rooms derive from it for requests of their own (a collective in progress): they make
-/// theirs with new, move it along in Engine::add_progress or on_start, and end it with complete().
+/// An operation in progress. Owned by the caller that started it until Engine::release
+/// (MPI_Request_free: an active operation then finishes on its own). Other modules derive requests
+/// of their own, for example a collective in progress: they allocate them with new, advance them in
+/// Engine::add_progress or on_start, and end them with complete().
 class Request {
  public:
   virtual ~Request() = default;
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
 
-  /// Complete: its outcome may be read. (An inactive persistent request counts as complete, with an empty outcome.)
-  // acquire: pairs with the release in complete(), so that the outcome and the received data are seen
-  bool is_done() const { return (life_.load(std::memory_order_acquire) & kDone) != 0; }
+  /// True if the operation is complete and its outcome may be read. An inactive persistent request
+  /// counts as complete, with an empty outcome.
+  // acquire: pairs with the release in complete(), which makes the outcome and the received data
+  // visible
+  bool is_done() const { return (state_bits_.load(std::memory_order_acquire) & kDone) != 0; }
+  /// True if complete, or if a receive from any source may wait in vain because a member has failed
+  /// (MPIX_ERR_PROC_FAILED_PENDING); Engine::pending_failure() returns the reason. Such a receive
+  /// stays active, and a message can still match it.
+  bool has_settled() const {
+    return (state_bits_.load(std::memory_order_acquire) & (kDone | kFailurePending)) != 0;
+  }
   const Outcome& outcome() const { return outcome_; }
-  /// The error of an operation that failed; null where it did not.
+  /// Return the error of a failed operation; null if it did not fail.
   const base::Error* error() const { return error_ ? &*error_ : nullptr; }
   bool is_persistent() const { return persistent_; }
   bool is_active() const { return active_; }
 
  protected:
   Request() = default;
-  /// For this room's own: their life changes under the engine's lock only, which saves an atomic operation.
+  /// For this module's own requests: their state changes only under the engine's lock, which saves
+  /// an atomic operation.
   explicit Request(Core& core) : core_(&core) {}
   friend class Engine;
   friend class Core;
 
-  /// Ends the operation; once per activation, from any thread. The object may be gone on return: the owner may take it, and
-  /// one that was released is disposed of here.
+  /// End the operation; once per activation, from any thread. The object may be gone on return: the
+  /// owner may release it, and a request that was already released is disposed of here.
   void complete(const Outcome& outcome, std::optional<base::Error> error = std::nullopt);
-  /// The same for one of this room's own that has gone well.
+  /// Complete one of this module's own requests without error.
   void succeed(const Outcome& outcome);
-  /// Takes the end back, for a cancellation that is still to be answered. Called for the owner (MPI_Cancel), who has not read it out.
+  /// Undo the completion for a cancellation that is still to be answered. Called on behalf of the
+  /// owner (MPI_Cancel), which has not read the outcome.
   void reopen();
-  /// For constructors of persistent requests: begins its life inactive.
+  /// Mark the new request persistent and inactive; for constructors.
   void make_persistent();
   bool release_if_done();
-  /// Of this room's own.
+  /// For this module's own requests only.
   Core& core() const { return *core_; }
 
-  // What the engine asks of a derived request, without its lock. The defaults: cannot be started; cancel changes nothing;
-  // memory came from new.
-  /// Begins the next activation of a persistent request; the state says active and not done already.
+  // Hooks that the engine calls without its lock. By default the request cannot be started, cancel
+  // has no effect, and the memory came from new.
+  /// Begin the next activation of a persistent request; it is already marked active and not done.
   virtual base::Status on_start();
   virtual base::Status on_cancel();
-  /// Given back while it may be active; for this room's own, under their engine's lock.
+  /// Called if the request is released, possibly while active; under the engine's lock for this
+  /// module's own.
   virtual void on_release() {}
-  /// Nobody refers to the object any more, and it is complete.
+  /// Free the complete request; no references to it remain.
   virtual void dispose() { delete this; }
 
  private:
-  static constexpr std::uint8_t kDone = 1, kReleased = 2;
-  std::atomic<std::uint8_t> life_{0};
+  static constexpr std::uint8_t kDone = 1, kReleased = 2, kFailurePending = 4;
+  std::atomic<std::uint8_t> state_bits_{0};
   bool persistent_ = false;
   bool active_ = true;
-  Core* const core_ = nullptr;  ///< of this room's own
+  Core* const core_ = nullptr;  ///< set for this module's own requests only
   Outcome outcome_;
   std::optional<base::Error> error_;
 };
@@ -208,30 +250,31 @@ class Request {
 /// A message taken out of matching by a matched probe (MPI_Message).
 class Message;
 
-/// How to reach a process: asked once, at the first message to it.
+/// Transport and address of a process; requested once, at the first message to it.
 struct Route {
   transport::Transport* transport = nullptr;
   transport::Bytes address;
 };
-/// Asked without the engine's lock, from any thread that is in the engine.
+/// Finds processes for the engine. Called without the engine's lock, from any thread inside the
+/// engine.
 class Router {
  public:
   virtual ~Router() = default;
   virtual base::Result<Route> route_to(base::ProcessId process) = 0;
-  /// False when the process is known to have died or left; asked now and then while somebody waits.
+  /// False if the process is known to have died or left; called periodically while a thread waits.
   virtual bool is_alive(base::ProcessId process) = 0;
-  /// True if the process is known to have died: it has not ended its last session as it should. Called with the engine's lock held:
-  /// must not call the engine.
+  /// True if the process is known to have died before it ended its last session. Called with the
+  /// engine's lock held: must not call the engine.
   virtual bool has_died(base::ProcessId process) { return !is_alive(process); }
-  /// Is there anybody in the process who takes packets now? A flush does not wait for one who does not. Called with the engine's
-  /// lock held: must not call the engine.
-  virtual bool takes_packets(base::ProcessId) { return true; }
+  /// True if a thread of the process receives packets now; a flush does not wait for a process
+  /// where none does. Called with the engine's lock held: must not call the engine.
+  virtual bool receives_packets(base::ProcessId) { return true; }
 };
 
-/// Called, without the engine's lock, for every control message that arrives. May call send_control.
+/// Called without the engine's lock for every control message that arrives. May call send_control.
 using ControlHandler = std::function<void(base::ProcessId from, std::span<const std::byte> bytes)>;
 
-/// For a process that has several (engines.hpp).
+/// The engines of one process, if it has several (engines.hpp).
 class Engines;
 
 struct EngineSpec {
@@ -239,9 +282,11 @@ struct EngineSpec {
   const base::Log* log = nullptr;
   base::ProcessId self;
   Router* router = nullptr;
-  std::vector<transport::Transport*> transports;  ///< all are polled, the first is asked to sleep; more can come later
-  bool is_crowded = false;                        ///< see Engine::set_crowded
-  std::shared_ptr<Engines> engines = nullptr;     ///< of the process; the first made is its first. Null: it has no other
+  /// all are polled, the engine sleeps in the first; add_transport adds more
+  std::vector<transport::Transport*> transports;
+  bool is_oversubscribed = false;  ///< see Engine::set_oversubscribed
+  /// all engines of the process, in the order of creation; null: this is the only one
+  std::shared_ptr<Engines> engines = nullptr;
 };
 
 class Engine {
@@ -252,166 +297,241 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   void add_transport(transport::Transport& transport);
-  /// Are there more processes than cores here? Then whoever waits gives its core away at once: the one it waits for may need it.
-  void set_crowded(bool is_crowded);
-  /// The calling thread has made it ready for others and does not come back: what costs nothing to one thread alone is the next one's.
+  /// Record whether processes outnumber cores. If so, waiting threads yield their core at once,
+  /// because the process they wait for may need it.
+  void set_oversubscribed(bool is_oversubscribed);
+  /// Transfer the lock's bias to the next thread that enters. For a thread that has prepared the
+  /// engine for other threads and does not return to it.
   void change_hands();
   base::ProcessId self() const;
 
-  /// Local. Messages that came before this call find their way into the new context.
+  /// Create a context. Local. Messages that arrived before this call are moved to it.
   ContextPtr make_context(ContextSpec spec);
-  /// Messages for a base below this are leftovers of an earlier life of this process and are dropped.
+  /// Drop messages for bases below this one; they belong to an earlier incarnation of this process.
   void set_first_base(std::uint32_t base);
-  /// No context of this base will be made: messages for it are dropped, and it takes no more memory than one whose context is gone.
+  /// Record that no context of this base will be made: its messages are dropped, and it uses no
+  /// more memory than a base whose contexts are gone.
   void skip_base(std::uint32_t base);
 
-  // --- sending: dest is a rank of the context or kProcNull; tag from 0 to kTagUpperBound; arguments are checked by the caller.
-  [[gnu::hot]] base::Status send(Context& context, const types::ConstBuffer& data, int dest, int tag, Mode mode, Plane plane = Plane::user);
-  base::Result<Request*> isend(Context& context, const types::ConstBuffer& data, int dest, int tag, Mode mode,
-                               Plane plane = Plane::user);
-  /// As isend in standard mode; null where the message has left at once, so that there is nothing to wait for.
-  /// @param keeps_copy of data that does not leave at once: the memory may be written to, or go
-  base::Result<Request*> send_or_start(Context& context, const types::ConstBuffer& data, int dest, int tag, Plane plane,
-                                       Caller caller = Caller::goes_on, bool keeps_copy = false);
-  /// As isend on the user's plane; null where the message has left at once, and then `departed` says what it can be asked back with.
-  base::Result<Request*> send_or_start(Context& context, const types::ConstBuffer& data, int dest, int tag, Mode mode, Departed& departed) {
-    if (mode != Mode::synchronous && send_at_once(context, data, dest, tag, departed)) [[likely]] return nullptr;
+  // --- sending: dest is a rank of the context or kProcNull, tag is from 0 to kTagUpperBound; the
+  // caller checks arguments.
+  [[gnu::hot]] base::Status send(Context& context, const types::ConstBuffer& data, int dest,
+                                 int tag, Mode mode, Plane plane = Plane::user);
+  base::Result<Request*> isend(Context& context, const types::ConstBuffer& data, int dest, int tag,
+                               Mode mode, Plane plane = Plane::user);
+  /// Send in standard mode like isend; return null if the message has left at once. If `keeps_copy`
+  /// is set, copy data that does not leave at once, so that the caller may reuse the buffer.
+  base::Result<Request*> send_or_start(Context& context, const types::ConstBuffer& data, int dest,
+                                       int tag, Plane plane,
+                                       Caller caller = Caller::returns_at_once,
+                                       bool keeps_copy = false);
+  /// Send on the user plane like isend; return null if the message has left at once, and then set
+  /// `inline_sent` for a later cancellation.
+  base::Result<Request*> send_or_start(Context& context, const types::ConstBuffer& data, int dest,
+                                       int tag, Mode mode, InlineSent& inline_sent) {
+    if (mode != Mode::synchronous && send_at_once(context, data, dest, tag, inline_sent)) [[likely]]
+      return nullptr;
     return isend(context, data, dest, tag, mode);
   }
-  /// As send in standard mode, where the message leaves at once or goes nowhere; else nothing has happened.
-  [[gnu::hot]] bool send_at_once(Context& context, const types::ConstBuffer& data, int dest, int tag);
-  /// The request of a message that left at once, complete, for cancel().
-  Request* request_of(Context& context, const Departed& departed);
-  /// As isend, with the data copied and kept by the engine: the user's buffer is free at once (MPI_Bsend and friends account
-  /// for the space in their own room).
-  base::Result<Request*> isend_copied(Context& context, const types::ConstBuffer& data, int dest, int tag, Plane plane = Plane::user);
+  /// Send in standard mode if the message leaves at once or dest is kProcNull; otherwise do nothing
+  /// and return false.
+  [[gnu::hot]] bool send_at_once(Context& context, const types::ConstBuffer& data, int dest,
+                                 int tag);
+  /// Return a completed request for a message that left at once, for cancel().
+  Request* request_of(Context& context, const InlineSent& inline_sent);
+  /// Send like isend, but copy the data, so that the user's buffer is free at once. MPI_Bsend and
+  /// its variants account for the space in their own buffer.
+  base::Result<Request*> isend_copied(Context& context, const types::ConstBuffer& data, int dest,
+                                      int tag, Plane plane = Plane::user);
 
-  // --- receiving: source is a rank, kAnySource or kProcNull; tag a tag or kAnyTag. A message longer than the buffer is an
-  //     error of class truncate, with the buffer filled.
-  [[gnu::hot]] base::Result<Outcome> recv(Context& context, const types::Buffer& into, int source, int tag, Plane plane = Plane::user);
-  /// The same where the message is there, or comes within moments and nothing else is in the way; else nothing has happened.
-  [[gnu::hot]] std::optional<base::Result<Outcome>> recv_at_once(Context& context, const types::Buffer& into, int source, int tag, Plane plane);
-  base::Result<Request*> irecv(Context& context, const types::Buffer& into, int source, int tag, Plane plane = Plane::user,
-                               Caller caller = Caller::goes_on);
-  /// As irecv on the user's plane; null where the message was there, and then `received` tells of it.
-  base::Result<Request*> receive_or_start(Context& context, const types::Buffer& into, int source, int tag, Outcome& received);
+  // --- receiving: source is a rank, kAnySource or kProcNull; tag is a tag or kAnyTag. A message
+  // longer than the buffer fills the buffer and is an error of class truncate.
+  [[gnu::hot]] base::Result<Outcome> recv(Context& context, const types::Buffer& into, int source,
+                                          int tag, Plane plane = Plane::user);
+  /// Receive like recv if the message has arrived, or arrives during a few polls and no other work
+  /// is due; otherwise do nothing and return nothing.
+  [[gnu::hot]] std::optional<base::Result<Outcome>> recv_at_once(Context& context,
+                                                                 const types::Buffer& into,
+                                                                 int source, int tag, Plane plane);
+  base::Result<Request*> irecv(Context& context, const types::Buffer& into, int source, int tag,
+                               Plane plane = Plane::user, Caller caller = Caller::returns_at_once);
+  /// Receive on the user plane like irecv; return null if the message was there, and then set
+  /// `received`. A receive from any source stays active after a failure (Request::has_settled);
+  /// other receives end.
+  base::Result<Request*> receive_or_start(Context& context, const types::Buffer& into, int source,
+                                          int tag, Outcome& received);
 
   base::Result<std::optional<Outcome>> iprobe(Context& context, int source, int tag);
   base::Result<Outcome> probe(Context& context, int source, int tag);
-  struct Matched { Message* message = nullptr; Outcome outcome; };  ///< message is null for kProcNull
+  struct Matched {
+    Message* message = nullptr;
+    Outcome outcome;
+  };  ///< message is null for kProcNull
   base::Result<std::optional<Matched>> improbe(Context& context, int source, int tag);
   base::Result<Matched> mprobe(Context& context, int source, int tag);
-  /// Consumes the message.
+  /// Receive and consume the message.
   base::Result<Outcome> mrecv(Message* message, types::Buffer into);
   base::Result<Request*> imrecv(Message* message, types::Buffer into);
 
-  // --- persistent: made inactive; start makes them active again and again.
-  base::Result<Request*> send_init(Context& context, const types::ConstBuffer& data, int dest, int tag, Mode mode);
-  base::Result<Request*> recv_init(Context& context, const types::Buffer& into, int source, int tag);
+  // --- persistent requests: created inactive; start() activates them any number of times.
+  base::Result<Request*> send_init(Context& context, const types::ConstBuffer& data, int dest,
+                                   int tag, Mode mode);
+  base::Result<Request*> recv_init(Context& context, const types::Buffer& into, int source,
+                                   int tag);
   static base::Status start(Request& request);
 
-  // --- requests (those without an engine concern other rooms' requests as well, of no engine)
-  /// One round of progress and then: is it done?
+  // --- requests (static functions accept requests of other modules, too, which have no engine)
+  /// Make one round of progress, then return whether the request is done.
   base::Result<bool> test(Request& request);
-  /// Blocks until done. The operation's own error is in the request, not here.
+  /// Block until the request has settled. The operation's own error is in the request.
   base::Status wait(Request& request);
-  /// A completed persistent request becomes inactive, its outcome empty (MPI_Wait does this after reading it).
+  /// Make a completed persistent request inactive, with an empty outcome (MPI_Wait does so after it
+  /// has read the outcome).
   static void deactivate(Request& request);
-  /// Takes it back if it has not been matched; the request completes either way, a send when its receiver has answered.
+  /// Cancel the operation if it has not been matched. The request completes either way, a send when
+  /// its receiver has answered.
   static base::Status cancel(Request& request);
-  /// Gives the request back; an active one finishes by itself.
+  /// Release the request; an active operation finishes on its own.
   static void release(Request* request);
-  /// Gives many back, none of them null; for those of one engine the lock is taken once.
+  /// Release many requests, none null; the lock is taken once for the requests of one engine.
   static void release(std::span<Request* const> requests);
 
-  // --- control messages: any length, in order per process pair, outside all contexts; for the creation of communicators.
-  /// Errors: proc_aborted; those of the way to it (no_space where shared memory is full). What is on its way may still be lost
-  /// with its receiver.
+  // --- control messages: any length, ordered per process pair, outside all contexts; for the
+  // creation of communicators.
+  /// Send a control message. Errors: proc_aborted; errors of the link (no_space if shared memory is
+  /// full). A message in flight may still be lost if its receiver dies.
   base::Status send_control(base::ProcessId to, std::vector<std::byte> bytes);
-  /// Makes now what a message to this process will need, so that sending does not fail for want of it. Errors: as send_control.
-  base::Status reach(base::ProcessId process);
+  /// Allocate now what a message to this process needs, so that sending does not fail later for
+  /// lack of it. Errors: as send_control.
+  base::Status prepare_send(base::ProcessId process);
   void set_control_handler(ControlHandler handler);
-  /// What is known of who is to be found there, without asking. Local. Errors: those of Transport::open.
+  /// Return what is known about the process at this route, without communication. Local. Errors:
+  /// those of Transport::open.
   base::Result<transport::Presence> presence_at(const Route& route);
-  /// Why the last way to this process was given up, in words; empty where there is another, or was none.
-  std::string why_lost(base::ProcessId process) const;
-  /// The process has ended what it was and begun anew: the way to it is asked for again when next needed, and what is under way
-  /// to or from its earlier life ends with this error.
-  void forget(base::ProcessId process, const base::Error& reason);
+  /// Return why the last link to this process was given up; empty if there is another link, or
+  /// never was one.
+  std::string link_failure_reason(base::ProcessId process) const;
+  /// Forget a process that has re-initialized: the router is called again at the next message, and
+  /// operations with its earlier incarnation end with this error.
+  void reset_peer(base::ProcessId process, const base::Error& reason);
 
   // --- progress and waiting
-  /// One bounded round over all transports and everything registered. Also the way to lend time to others' messages.
+  /// Make one bounded round of progress over all transports and registered work. Other threads'
+  /// operations progress, too.
   base::Status progress();
-  /// A look at the transports that have not been silent for long, and now and then a round: for one who begins something for which there
-  /// may already be what it takes. A failure is met again by who waits.
-  void look();
-  /// Work done at each round of progress, under no lock; for collectives in progress and creations.
-  /// Answers the number to remove it with, never 0.
-  /// @param before_sleep for work that looks at something else than packets: what whoever waits does before it sleeps, and then it
-  /// sleeps for a short time only.
-  std::uint64_t add_progress(std::function<void()> work, std::function<void()> before_sleep = nullptr);
+  /// Poll the transports that have been active lately, and make a full round now and then. For
+  /// callers that start an operation for which messages may already be there. Errors are left to
+  /// the next wait.
+  void poll_active();
+  /// Register work to be done in each round of progress, without a lock; for collectives in
+  /// progress and creations. Return its number for remove_progress, never 0. Work that checks
+  /// sources other than packets needs `pre_sleep`: it is called before a waiting thread sleeps, and
+  /// the thread then sleeps for a short time only.
+  std::uint64_t add_progress(std::function<void()> work, std::function<void()> pre_sleep = nullptr);
   void remove_progress(std::uint64_t number);
-  /// Waits, making progress, until the condition holds (true) or the deadline has passed (false). Spins, then yields, then
-  /// sleeps. The condition is evaluated without the engine's lock, and not again once it has held.
-  base::Result<bool> wait_until(const std::function<bool()>& condition, base::Deadline deadline = base::Deadline::never());
+  /// Make progress until the condition holds (return true) or the deadline has passed (return
+  /// false). Polls, then yields, then sleeps. The condition is evaluated without the engine's lock,
+  /// and not again once it has held.
+  base::Result<bool> wait_until(const std::function<bool()>& condition,
+                                base::Deadline deadline = base::Deadline::never());
 
-  /// Waits, making progress, until a condition holds that this rank's process brings about without a message. It is evaluated under the
-  /// engine's lock and must not call the engine. Errors: proc_aborted (that process has died or left).
+  /// Make progress until a condition holds that the process of this rank makes true without a
+  /// message, for example by a store to shared memory. The condition is evaluated under the
+  /// engine's lock and must not call the engine. Errors: proc_aborted (the process has died or
+  /// left).
   base::Status wait_for(Context& context, int rank, const std::function<bool()>& condition);
   // --- collectives that fail (collective_failure.cpp)
-  /// Ends all operations of collectives on this communicator with this error, now and later, and tells the other members, whose
-  /// collectives end as well: a member that has given up would be waited for without end. On return nothing of these operations
-  /// touches the memory that they were given. Messages of the user are not concerned. Later calls change nothing.
+  /// End all present and future collective operations on this communicator with this error, and
+  /// notify the other members. Their collectives end as well; otherwise they might wait for this
+  /// member forever. On return no operation of this process accesses the buffers of these
+  /// collectives; other members may still read them (has_sent_failure_notices). User messages are
+  /// not affected. Later calls have no effect.
   void fail_collectives(Context& context, const base::Error& reason);
-  /// True once they have failed; for any thread, without a lock, as long as the context lives.
+  /// True once the collectives have failed; any thread, without a lock, while the context exists.
   static const std::atomic<bool>& collectives_have_failed(const Context& context);
-  /// The reason, once they have.
+  /// Return the reason, after the collectives have failed.
   base::Error collective_failure(Context& context);
-  /// This member has refused a call of a collective for its arguments, which has not taken place: the program may call again. The other
-  /// members are told which collective it calls in its place; if that is another one than theirs, all members' collectives fail. Local.
-  void note_refusal(Context& context, bool is_lasting, const base::Error& reason);
-  /// After a call has taken its turn, where CollectiveTurns::is_disputed().
-  void check_turn(Context& context, int tag);
-  static CollectiveTurns& turns_of(Context& context);
-  /// True unless what fail_collectives() has to tell still waits for room. Until then a member may take as good what it reads from
-  /// memory that is the caller's again.
-  bool has_told_failures();
-  /// After collectives that went well: fails where a member had given one up while this process read from its memory. Local.
-  /// Errors: the member's.
+  /// Record that this member rejected the arguments of a collective call, which therefore did not
+  /// take place; the program may call again. check_call_number() then sends the other members the
+  /// identifier of the next call; if theirs differs, the collectives of all members fail. Local.
+  void record_refusal(Context& context, bool is_persistent_collective, const base::Error& reason);
+  /// Check a call against those of the other members if CollectiveNumbers::needs_call_check().
+  void check_call_number(Context& context, int tag);
+  static CollectiveNumbers& numbers_of(Context& context);
+  /// True if no notice to a member that can read this process's memory is queued here. Afterwards a
+  /// member that still reads from a buffer of this process receives the notice before it accepts
+  /// the data (confirm_reads). Before, it may accept data that the program has overwritten; callers
+  /// therefore wait for this before a failed collective returns.
+  bool has_sent_failure_notices();
+  /// Fail if the collectives have failed at a member while this process read from its memory: the
+  /// data may be invalid. Called after collectives that succeeded. Local. Errors: the member's.
   base::Status confirm_reads(Context& context);
 
-  /// May whoever waits keep its core for a moment? Not where processes outnumber cores.
+  // --- members that fail (failed_members.cpp)
+  /// Return the ranks of the members known to have failed, in the order in which this process
+  /// learned of it; the list only grows. Checks for deaths first, without waiting. Local.
+  std::vector<int> failed_members(Context& context);
+  /// Record a failure that was detected outside this engine. Local.
+  void record_failed_rank(Context& context, int rank);
+  /// Acknowledge the first `count` of failed_members(): receives from any source ignore them from
+  /// now on. Return the number acknowledged in all. Local.
+  int acknowledge_failed(Context& context, int count);
+  int acknowledged(Context& context);
+  /// Return why a receive from any source may wait in vain; nothing if the failures are
+  /// acknowledged or a message has matched it. Accepts any request.
+  static std::optional<base::Error> pending_failure(Request& request);
+  /// True if a communicator of this engine has unacknowledged failures. A hint, without the lock.
+  bool has_unacknowledged_failures() const;
+  /// End all present and future operations on this communicator with MPIX_ERR_REVOKED, at this and,
+  /// by a notification, all other members. A message whose receiver may be reading it from this
+  /// process's memory ends when the receiver answers. Local. Later calls have no effect.
+  void revoke(Context& context);
+  bool is_revoked(Context& context);
+  /// A process that a caller waits for without an operation of this engine.
+  struct Watched {
+    base::ProcessId process;
+    bool is_gone = false;  ///< has died or ended its last session; written under the engine's lock
+  };
+  /// Monitor the process while threads wait, until unwatch(). The object must not move.
+  void watch(Watched& process);
+  void unwatch(Watched& process);
+  bool is_gone(const Watched& process);
+
+  /// True if a waiting thread may poll without yielding: processes do not outnumber cores.
   bool may_spin() const;
 
-  /// Waits until all that was sent has left this process, or the deadline passes.
+  /// Wait until all sent messages have left this process (return true), or the deadline passes.
   bool flush(base::Deadline deadline);
-  /// Wait until all sent messages have left this process and every receive of this context that was freed while active is complete,
-  /// or until the deadline passes.
+  /// Wait until all sent messages have left this process and every receive of this context that was
+  /// freed while active is complete, or until the deadline passes.
   bool flush(const Context& context, base::Deadline deadline);
-  /// The same for the receives of all contexts, and until the handler has been given the control messages that have come, or begun to
-  /// come: whoever ends here finds them no more, and their senders do not say them again. A receive from this process alone is not
-  /// waited for, nor one whose sender has died or left.
-  bool flush_and_hear(base::Deadline deadline);
-  /// Is there nothing that flush_and_hear would wait for?
+  /// Wait like flush() for the receives of all contexts, and until the handler has been called for
+  /// all control messages that have arrived or begun to arrive, because their senders do not send
+  /// them again. Does not wait for receives from this process alone, or from a sender that has died
+  /// or left.
+  bool flush_all(base::Deadline deadline);
+  /// True if flush_all() would not wait.
   bool is_quiet();
 
   struct Counts {
-    std::uint64_t eager_sent = 0, rendezvous_sent = 0, single_copies = 0, parts_written = 0, unexpected = 0, posted_matches = 0, matched_below = 0;
+    std::uint64_t eager_sent = 0, rendezvous_sent = 0, single_copies = 0, parts_written = 0,
+                  unexpected = 0, posted_matches = 0, matched_by_provider = 0;
     std::uint64_t control_sent = 0, control_bytes = 0, peers_contacted = 0, stale_dropped = 0;
-    std::uint64_t unexpected_bytes_most = 0;  ///< of memory that unexpected messages took at a time
-    std::uint64_t held_back = 0;              ///< times that a process was told to keep its messages for now
+    std::uint64_t unexpected_bytes_most = 0;  ///< largest memory of unexpected messages at any time
+    std::uint64_t throttled = 0;              ///< times that this process has throttled a sender
   };
   Counts counts() const;
   struct TransportCounts {
     std::string_view transport;  ///< its name
     transport::Transport::Counts counts;
   };
-  /// Of the transports that are in use so far.
+  /// Return the counts of the transports in use so far.
   std::vector<TransportCounts> transport_counts() const;
 
  private:
-  /// The message has left, or goes nowhere.
-  [[gnu::hot]] bool send_at_once(Context& context, const types::ConstBuffer& data, int dest, int tag, Departed& departed);
+  /// True if the message has left or dest is kProcNull.
+  [[gnu::hot]] bool send_at_once(Context& context, const types::ConstBuffer& data, int dest,
+                                 int tag, InlineSent& inline_sent);
 
   std::unique_ptr<Core> core_;
 };

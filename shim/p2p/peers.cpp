@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Peers: found, made, and the way to them.
+// Implements peers: finds or creates them, and opens links to them.
 #include <algorithm>
 #include <string>
 
@@ -9,12 +9,13 @@ namespace shim::p2p {
 
 namespace {
 
-/// The first length that is not sent in one packet.
+/// Return the shortest message length in bytes that is not sent in one packet.
 std::uint64_t eager_end_of(const transport::Transport& transport, const base::Settings& settings) {
-  // everything that stays inside the node is taken for shared memory
+  // all other transports stay inside the node and use the limit of shared memory
   bool leaves_node = transport.name() == "net" || transport.name().starts_with("ofi");
   std::uint64_t wanted = leaves_node ? settings.eager_fabric : settings.eager_shm;
-  std::uint64_t possible = transport.max_packet_bytes() - std::min(transport.max_packet_bytes(), wire::kLongestHeader);
+  std::uint64_t possible = transport.max_packet_bytes() -
+                           std::min(transport.max_packet_bytes(), wire::kMaxHeader);
   return std::min(wanted, possible) + 1;
 }
 
@@ -28,7 +29,13 @@ Peer& Core::peer(base::ProcessId process) {
 
 Peer& Core::peer(Context& context, int rank) {
   Peer*& found = context.peers.at(rank);
-  if (found == nullptr) found = &peer(context.spec.members->at(rank));
+  if (found == nullptr) {
+    Peer& member = peer(context.spec.members->at(rank));
+    // Not cached in a revoked context: the fast paths find peers in this table only, and must not
+    // send there.
+    if (context.is_revoked) return member;
+    found = &member;
+  }
   return *found;
 }
 
@@ -37,7 +44,7 @@ base::Status Core::route(Peer& to, Guard& guard) {
   auto route = spec.router->route_to(to.process);
   guard.lock();
   if (!route) return std::move(route).error();
-  // another thread may have been faster, or the peer have failed meanwhile
+  // while the lock was released, the peer may have failed, or another thread may have opened a link
   if (to.failure) return to.failure->clone();
   if (to.link != nullptr) return {};
   return open_link(to, *std::move(route));
@@ -54,7 +61,9 @@ base::Status Core::open_link(Peer& to, Route route) {
   return {};
 }
 
-void Core::set_eager_end(Peer& to) { to.eager_end = to.holds_us_back ? 0 : eager_end_of(*to.transport, spec.settings); }
+void Core::set_eager_end(Peer& to) {
+  to.eager_end = to.throttles_us ? 0 : eager_end_of(*to.transport, spec.settings);
+}
 
 base::Result<Peer*> Core::usable_peer(Context& context, int rank, Guard& guard) {
   Peer& found = peer(context, rank);
@@ -71,9 +80,12 @@ void Core::route_waiting(Guard& guard) {
     if (to->failure) continue;
     base::Status routed = route(*to, guard);
     if (!routed) {
-      // one that a notice does not reach sees this process leave
-      const base::LogLevel level = has_only_notices(*to) ? base::LogLevel::info : base::LogLevel::warn;
-      say(level, "cannot answer process " + std::to_string(to->process.rank) + ": " + routed.error().text());
+      // Not a warning if only notices are lost: a peer without the notice detects that this process
+      // has left.
+      const base::LogLevel level = has_only_notices(*to) ? base::LogLevel::info
+                                                         : base::LogLevel::warn;
+      log(level, "cannot respond to process " + std::to_string(to->process.rank) + ": " +
+                     routed.error().text());
       on_send_error(*to, routed.error());
     }
   }

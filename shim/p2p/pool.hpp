@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two small stores: objects that come and go often, and the numbers by which other processes name them.
+// Pool allocates short-lived objects; IdTable assigns the ids that other processes send back.
 #pragma once
 
 #include <array>
@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "shim/base/apart.hpp"
+#include "shim/base/cache_line_isolation.hpp"
 #include "shim/base/clock.hpp"
 
 namespace shim::p2p {
 
-/// Makes objects in slabs and uses their memory again. Objects that were never given back go with the pool.
+/// Allocates objects in slabs and reuses their memory. Destroys objects that were never returned.
 template <typename T>
 class Pool {
  public:
@@ -40,7 +40,7 @@ class Pool {
     slot->live = true;
     return made;
   }
-  void give_back(T* object) {
+  void release(T* object) {
     object->~T();
     Slot* slot = reinterpret_cast<Slot*>(object);  // the memory is a slot's first member
     slot->live = false;
@@ -55,7 +55,7 @@ class Pool {
     Slot* next = nullptr;
     bool live = false;
   };
-  struct alignas(base::kApart) Slab {
+  struct alignas(base::kCacheLineIsolation) Slab {
     std::array<Slot, kSlab> slots;
   };
   void grow() {
@@ -70,15 +70,15 @@ class Pool {
   std::vector<std::unique_ptr<Slab>> slabs_;
 };
 
-/// Numbers for objects, safe to send away: a number that comes back after its object is gone finds nothing.
-/// 63…32: how often a slot was given out, 31…0: the slot. Never zero.
+/// Assigns ids to objects. An id that is received after its object is gone finds nothing. Bits 63
+/// to 32: number of uses of the slot, 31 to 0: the slot. Never zero.
 template <typename T>
 class IdTable {
  public:
   std::uint64_t add(T& object) {
     if (free_.empty()) {
       free_.push_back(static_cast<std::uint32_t>(entries_.size()));
-      entries_.push_back({nullptr, first_turn_});
+      entries_.push_back({nullptr, first_generation_});
     }
     std::uint32_t slot = free_.back();
     free_.pop_back();
@@ -104,8 +104,9 @@ class IdTable {
   };
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> free_;
-  // differs between two engines of one process, so that an answer to an earlier one finds nothing in a later one
-  std::uint32_t first_turn_ = static_cast<std::uint32_t>(base::now_ns() >> 10) | 1u;
+  // differs between two engines of one process, so that an answer to an earlier engine finds
+  // nothing in a later one
+  std::uint32_t first_generation_ = static_cast<std::uint32_t>(base::now_ns() >> 10) | 1u;
 };
 
 }  // namespace shim::p2p

@@ -1,18 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Looking at messages before receiving them (MPI-4.1 §3.8).
+// Implements probes and matched receives (MPI-4.1 §3.8).
 #include "shim/p2p/core.hpp"
 
 namespace shim::p2p {
 
 namespace {
 
-Outcome outcome_of(const Message& message) { return {message.source, message.tag, message.arrival.bytes}; }
+Outcome outcome_of(const Message& message) {
+  return {message.source, message.tag, message.info.bytes};
+}
+
+/// Record the source for the next liveness checks. Probes for different sources count as a probe
+/// for any source.
+void record_probe(Context& context, int source) {
+  if (!context.probed) context.probed = Context::Probed{.source = source};
+  if (context.probed->source != source) context.probed->source = kAnySource;
+  context.probed->is_fresh = true;
+}
 
 }  // namespace
 
 Message* Core::find_message(Context& context, int source, int tag) {
-  Arrived* found = context.matching(Plane::user).find_arrived(source, tag);
-  if (found == nullptr) look_below(context, source);
+  UnexpectedMsg* found = context.matching(Plane::user).find_unexpected(source, tag);
+  if (found == nullptr) drain_for_probe(context, source);
   return static_cast<Message*>(found);
 }
 
@@ -23,7 +33,7 @@ void Core::take_message(Context& context, Message& message) {
 }
 
 template <typename Come>
-base::Status Core::await_from(const Address& from, const Come& has_come) {
+base::Status Core::await_from(const Address& from, const Come& condition) {
   Probing probing{from};
   {
     Guard guard = enter();
@@ -32,7 +42,7 @@ base::Status Core::await_from(const Address& from, const Come& has_come) {
   std::optional<base::Error> failure;
   auto waited = wait([&] {
     Guard guard = enter();
-    if (has_come()) return true;
+    if (condition()) return true;
     if (const base::Error* reason = failure_of(from)) failure = reason->clone();
     return failure.has_value();
   });
@@ -45,7 +55,7 @@ base::Status Core::await_from(const Address& from, const Come& has_come) {
 
 template <typename Visit>
 base::Status Core::await_message(Context& context, int source, int tag, const Visit& visit) {
-  return await_from({&context, source, kAnyTag, Plane::user}, [&] {
+  return await_from({&context, source, tag, Plane::user}, [&] {
     Message* message = find_message(context, source, tag);
     if (message != nullptr) visit(*message);
     return message != nullptr;
@@ -59,7 +69,8 @@ base::Status Engine::wait_for(Context& context, int rank, const std::function<bo
 base::Result<Outcome> Engine::probe(Context& context, int source, int tag) {
   if (source == kProcNull) return kNoMessage;
   Outcome outcome;
-  SHIM_TRY(core_->await_message(context, source, tag, [&](Message& message) { outcome = outcome_of(message); }));
+  SHIM_TRY(core_->await_message(context, source, tag,
+                                [&](Message& message) { outcome = outcome_of(message); }));
   return outcome;
 }
 
@@ -73,30 +84,42 @@ base::Result<Engine::Matched> Engine::mprobe(Context& context, int source, int t
   return matched;
 }
 
-base::Result<std::optional<Outcome>> Engine::iprobe(Context& context, int source, int tag) {
-  if (source == kProcNull) return std::optional(kNoMessage);
-  // round 0 looks at what is there, round 1 after progress: a caller that asks in a loop moves things along
+/// Visit the message if there is one now, else after one round of progress. A program that probes
+/// in a loop therefore makes progress, and gets an error if the source has died.
+template <typename Visit>
+base::Result<bool> Core::probe_once(Context& context, int source, int tag, const Visit& visit) {
+  const Address from{&context, source, tag, Plane::user};
+  // pass 0 searches the messages that have arrived, pass 1 searches again after a progress round
   for (int round = 0; round < 2; ++round) {
     if (round == 1) SHIM_TRY(progress());
-    Guard guard = core_->enter();
-    if (Message* message = core_->find_message(context, source, tag)) return std::optional(outcome_of(*message));
-    if (const base::Error* reason = core_->failure_of(context, source)) return reason->clone();
+    Guard guard = enter();
+    if (Message* message = find_message(context, source, tag)) {
+      visit(*message);
+      return true;
+    }
+    if (const base::Error* reason = failure_of(from)) return reason->clone();
+    if (round == 1) record_probe(context, source);
   }
-  return std::optional<Outcome>();
+  return false;
 }
 
-base::Result<std::optional<Engine::Matched>> Engine::improbe(Context& context, int source, int tag) {
+base::Result<std::optional<Outcome>> Engine::iprobe(Context& context, int source, int tag) {
+  if (source == kProcNull) return std::optional(kNoMessage);
+  std::optional<Outcome> outcome;
+  SHIM_TRY(core_->probe_once(context, source, tag,
+                             [&](Message& message) { outcome = outcome_of(message); }));
+  return outcome;
+}
+
+base::Result<std::optional<Engine::Matched>> Engine::improbe(Context& context, int source,
+                                                             int tag) {
   if (source == kProcNull) return std::optional(Matched{nullptr, kNoMessage});
-  for (int round = 0; round < 2; ++round) {  // as in iprobe
-    if (round == 1) SHIM_TRY(progress());
-    Guard guard = core_->enter();
-    if (Message* message = core_->find_message(context, source, tag)) {
-      core_->take_message(context, *message);
-      return std::optional(Matched{message, outcome_of(*message)});
-    }
-    if (const base::Error* reason = core_->failure_of(context, source)) return reason->clone();
-  }
-  return std::optional<Matched>();
+  std::optional<Matched> matched;
+  SHIM_TRY(core_->probe_once(context, source, tag, [&](Message& message) {
+    core_->take_message(context, message);
+    matched = {&message, outcome_of(message)};
+  }));
+  return matched;
 }
 
 base::Result<Outcome> Engine::mrecv(Message* message, types::Buffer into) {

@@ -8,10 +8,11 @@
 
 namespace shim::p2p {
 
-std::uint64_t ProgressWork::add(Work work, Work before_sleep) {
-  const bool is_restless = before_sleep != nullptr;
-  items_.push_back(std::make_unique<Item>(Item{++last_number_, std::move(work), std::move(before_sleep)}));
-  if (is_restless) restless_.fetch_add(1, std::memory_order_relaxed);
+std::uint64_t ProgressWork::add(Work work, Work pre_sleep) {
+  const bool needs_polling = pre_sleep != nullptr;
+  items_.push_back(
+      std::make_unique<Item>(Item{++last_number_, std::move(work), std::move(pre_sleep)}));
+  if (needs_polling) polling_items_.fetch_add(1, std::memory_order_relaxed);
   return last_number_;
 }
 
@@ -19,10 +20,10 @@ void ProgressWork::remove(std::uint64_t number, Guard& guard) {
   const auto at = find(number);
   if (at == items_.end() || (*at)->is_removed) return;
   Item& item = **at;
-  if (item.before_sleep) restless_.fetch_sub(1, std::memory_order_relaxed);
+  if (item.pre_sleep) polling_items_.fetch_sub(1, std::memory_order_relaxed);
   if (!item.is_running()) {
-    std::unique_ptr<Item> removed = take_out(at);
-    guard.unlock();  // what goes with it may call the engine
+    std::unique_ptr<Item> removed = extract(at);
+    guard.unlock();  // destructors of the work's captures may call the engine
     removed.reset();
     return guard.lock();
   }
@@ -35,8 +36,9 @@ void ProgressWork::remove(std::uint64_t number, Guard& guard) {
   }
 }
 
-/// By numbers, as the list may be another one after each of them. What is added meanwhile has its turn in the next round.
-void ProgressWork::run(Guard& guard, Work Item::* what) {
+/// Run the work of all items. Iterates by number, because the list may change while the lock is
+/// released for an item. Items added meanwhile run in the next round.
+void ProgressWork::run(Guard& guard, Work Item::*what) {
   const std::uint64_t last = last_number_;
   std::uint64_t number = 0;
   for (auto at = items_.begin(); at != items_.end() && (*at)->number <= last; at = behind(number)) {
@@ -46,28 +48,29 @@ void ProgressWork::run(Guard& guard, Work Item::* what) {
   }
 }
 
-/// An exception of the work, or pthread_exit in it, leaves with the item free for the next round
-/// and without the lock.
-class ProgressWork::Running {
+/// Marks an item as running and releases the lock while its work runs. The destructor restores
+/// both, so that after an exception of the work, or pthread_exit in it, the item can run in the
+/// next round.
+class ProgressWork::RunningMark {
  public:
-  Running(ProgressWork& all, Guard& guard, Item& item) : all_(all), guard_(guard), item_(item) {
+  RunningMark(ProgressWork& all, Guard& guard, Item& item) : all_(all), guard_(guard), item_(item) {
     item_.by = std::this_thread::get_id();
     guard_.unlock();
   }
-  ~Running() {
+  ~RunningMark() {
     guard_.lock();
     if (!item_.is_removed) {
       item_.by = {};
       return;
     }
-    guard_.unlock();  // what goes with it may call the engine
+    guard_.unlock();  // destructors of the work's captures may call the engine
     item_.work = nullptr;
-    item_.before_sleep = nullptr;
+    item_.pre_sleep = nullptr;
     guard_.lock();
-    all_.take_out(all_.find(item_.number));
+    all_.extract(all_.find(item_.number));
   }
-  Running(const Running&) = delete;
-  Running& operator=(const Running&) = delete;
+  RunningMark(const RunningMark&) = delete;
+  RunningMark& operator=(const RunningMark&) = delete;
 
  private:
   ProgressWork& all_;
@@ -76,7 +79,7 @@ class ProgressWork::Running {
 };
 
 void ProgressWork::do_work(Guard& guard, Item& item, const Work& work) {
-  const Running running(*this, guard, item);
+  const RunningMark running(*this, guard, item);
   work();
 }
 
@@ -85,10 +88,12 @@ ProgressWork::Items::iterator ProgressWork::find(std::uint64_t number) {
   return at != items_.end() && (*at)->number == number ? at : items_.end();
 }
 
-/// The first whose number is larger.
-ProgressWork::Items::iterator ProgressWork::behind(std::uint64_t number) { return std::ranges::upper_bound(items_, number, {}, &Item::number); }
+/// Return the first item with a larger number.
+ProgressWork::Items::iterator ProgressWork::behind(std::uint64_t number) {
+  return std::ranges::upper_bound(items_, number, {}, &Item::number);
+}
 
-std::unique_ptr<ProgressWork::Item> ProgressWork::take_out(Items::iterator at) {
+std::unique_ptr<ProgressWork::Item> ProgressWork::extract(Items::iterator at) {
   std::unique_ptr<Item> item = std::move(*at);
   items_.erase(at);
   return item;

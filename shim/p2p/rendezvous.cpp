@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Long messages: the receiver reads them out of the sender's memory, or asks for them in packets.
+// Implements long messages: the receiver reads them, or requests data packets.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -10,75 +10,88 @@ namespace shim::p2p {
 
 namespace {
 
-// One read: long enough that its fixed cost does not count, short enough that others get their turn.
+// Bytes per read: long enough to amortize its fixed cost, short enough that other work gets its
+// turn.
 constexpr std::uint64_t kReadChunkBytes = 1024 * 1024;
 constexpr int kReadsPerRound = 4;
-/// To be read, pages of the sender's memory have to be found and held by the system, which takes longer than to copy this much twice,
-/// whatever through.
-constexpr std::uint64_t kStreamedWithCores = 256 * 1024;
-/// Of two who may have to wait for a core: that a message is asked for costs them such a wait more. In a collective others are there to run.
-constexpr std::uint64_t kLeastStreamedWithoutCores = 32 * 1024;
-/// In the place of a key to memory that needs none.
+/// Longest message streamed regardless of the stream budget: to be read, pages of the sender's
+/// memory must be looked up and pinned, which takes longer than copying this much twice.
+constexpr std::uint64_t kMaxStreamed = 256 * 1024;
+/// Shortest message streamed if processes outnumber cores: the request for data costs both
+/// processes one more wait for a core. In a collective other processes can run meanwhile.
+constexpr std::uint64_t kMinStreamedOversubscribed = 32 * 1024;
+/// Value of the key in announcements of memory that needs no registration: the sender waits for
+/// this message and permits streaming.
 constexpr std::uint64_t kSenderWaits = 1;
-/// Of memory with holes; what one read of the transport names.
+/// Most runs (contiguous blocks) of a buffer with holes that one read fills.
 constexpr std::size_t kPiecesAtOnce = 128;
 
 }  // namespace
 
-/// Of a message whose data stays here until its receiver wants it.
+/// Return the announcement of a message whose data stays here until the receiver wants it.
 wire::ReadyToSend Core::announcement(SendRequest& request) {
   ++counts.rendezvous_sent;
   request.is_long = true;
   ++long_sends_;
-  expect_answer(request);
+  expect_reply(request);
   request.header.kind = wire::Kind::ready_to_send;
   request.header.bytes = 0;
   const transport::RemoteMemory memory = offer(request);
   return {request.header, request.number, request.data.bytes(), memory.address, memory.key};
 }
 
-/// Does its sender nothing else until it has gone, and is it better copied twice than read?
+/// The sender's decision: true if it waits until the message has left, and copying twice is faster
+/// than a read.
 bool Core::may_be_streamed(const SendRequest& request) const {
-  if (request.caller == Caller::goes_on) return false;
-  const transport::StreamRoom room = request.peer->transport->stream_room();
+  if (request.caller == Caller::returns_at_once) return false;
+  const transport::StreamBudget room = request.peer->transport->stream_budget();
   const std::uint64_t bytes = request.data.bytes();
-  const bool is_of_collective = request.address.plane == Plane::collective;  // in which others send at the same time
+  const bool is_of_collective = request.address.plane ==
+                                Plane::collective;  // other members send at the same time
   if (request.caller == Caller::waits_for_several) return bytes <= room.for_each;
-  if (!is_crowded_.load(std::memory_order_relaxed)) return bytes <= std::max(kStreamedWithCores, is_of_collective ? room.for_each : room.all);
-  return bytes <= room.for_each && (bytes >= kLeastStreamedWithoutCores || is_of_collective);
+  if (!is_oversubscribed_.load(std::memory_order_relaxed))
+    return bytes <= std::max(kMaxStreamed, is_of_collective ? room.for_each : room.all);
+  return bytes <= room.for_each && (bytes >= kMinStreamedOversubscribed || is_of_collective);
 }
 
-/// Rather than read? Where both are there for nothing else: who would go on meanwhile reads, so that the other need not wait for it.
+/// The receiver's decision: true if the message is streamed instead of read, because both processes
+/// wait for it. A receiver that does other work meanwhile reads instead, so that the sender need
+/// not wait for it.
 bool Core::is_streamed(const ReceiveRequest& request) const {
   const Peer& from = *request.peer;
-  return request.caller != Caller::goes_on && request.remote_key == kSenderWaits && from.link != nullptr && !from.transport->needs_offers();
+  return request.caller != Caller::returns_at_once && request.remote_key == kSenderWaits &&
+         from.link != nullptr && !from.transport->needs_offers();
 }
 
-/// Where the announcement of a message says that it lies.
+/// Return the location of the message's data for its announcement. Register the data if the
+/// transport needs that.
 transport::RemoteMemory Core::offer(SendRequest& request) {
   Peer& to = *request.peer;
-  if (!to.transport->needs_offers()) return {request.data.address(), may_be_streamed(request) ? kSenderWaits : 0};
-  if (!spec.settings.single_copy || request.data.bytes() == 0 || !request.data.is_one_run()) return {};
+  if (!to.transport->needs_offers())
+    return {request.data.address(), may_be_streamed(request) ? kSenderWaits : 0};
+  if (!spec.settings.single_copy || request.data.bytes() == 0 || !request.data.is_one_run())
+    return {};
   request.offer = to.transport->offer(*to.link, request.data.all());
   return request.offer == nullptr ? transport::RemoteMemory{} : request.offer->memory();
 }
 
-void Core::begin_long(ReceiveRequest& request, const Arrival& arrival, Peer& from) {
-  if (from.failure) return end(request, {arrival.source, arrival.tag, 0}, from.failure->clone());
-  request.matched_source = arrival.source;
-  request.matched_tag = arrival.tag;
-  request.remote_send = arrival.number;
-  request.remote_address = arrival.address;
-  request.remote_key = arrival.key;
-  request.total = arrival.bytes;
-  request.wanted = std::min(arrival.bytes, request.into.capacity());
+void Core::begin_long(ReceiveRequest& request, const MessageInfo& info, Peer& from) {
+  if (from.failure) return end(request, {info.source, info.tag, 0}, from.failure->clone());
+  request.matched_source = info.source;
+  request.matched_tag = info.tag;
+  request.remote_send = info.number;
+  request.remote_address = info.address;
+  request.remote_key = info.key;
+  request.total = info.bytes;
+  request.wanted = std::min(info.bytes, request.into.capacity());
   request.received = 0;
-  request.goes_alone = false;
+  request.is_read_alone = false;
   request.peer = &from;
   from.incoming.push_back(request);
-  if (request.wanted != 0 && (arrival.address == 0 || !may_read(request) || is_streamed(request))) return ask_for_data(request);
+  if (request.wanted != 0 && (info.address == 0 || !may_read(request) || is_streamed(request)))
+    return request_data(request);
   if (from.shared != nullptr && is_for_two(request)) {
-    request.waits_turn = true;
+    request.waits_for_shared_copy = true;
     return;
   }
   request.reading = true;
@@ -86,42 +99,46 @@ void Core::begin_long(ReceiveRequest& request, const Arrival& arrival, Peer& fro
   if (from.link != nullptr) {
     read_chunk(request);
   } else {
-    want_route(from);
+    request_route(from);
   }
 }
 
-/// Out of the sender's memory, as far as is known before the way to it is.
+/// True if the sender's memory may be read, as far as is known without the link.
 bool Core::may_read(const ReceiveRequest& request) const {
-  return spec.settings.single_copy && request.peer->can_read && (request.into.is_one_run() || request.into.is_of_long_runs(0));
+  return spec.settings.single_copy && request.peer->can_read &&
+         (request.into.is_one_run() || request.into.is_of_long_runs(0));
 }
 
-/// What lies in pieces is for a transport that reads by itself.
+/// True if the transport can read into the buffer; a buffer with holes needs a transport that reads
+/// without registration.
 bool Core::may_read_on(const ReceiveRequest& request) const {
-  return request.into.is_one_run() || (!request.peer->transport->needs_offers() && request.into.is_of_long_runs(request.received));
+  return request.into.is_one_run() || (!request.peer->transport->needs_offers() &&
+                                       request.into.is_of_long_runs(request.received));
 }
 
 int Core::read_some() {
   int moved = 0;
   for (int i = 0; i < kReadsPerRound && !reads_.empty(); ++i) {
     ReceiveRequest& request = reads_.front();
-    reads_.splice(reads_.end(), reads_, reads_.begin());  // several take turns
+    reads_.splice(reads_.end(), reads_, reads_.begin());  // several reads take turns
     if (request.peer->link != nullptr && read_chunk(request)) ++moved;
   }
   return moved;
 }
 
-/// True if something has happened. The request may be gone then.
+/// Return true if data or state has changed; the request may be gone then.
 bool Core::read_chunk(ReceiveRequest& request) {
   Peer& from = *request.peer;
   if (request.received != request.wanted && !may_read_on(request)) {
-    ask_for_data(request);
+    request_data(request);
     return true;
   }
   if (from.transport->needs_offers()) return read_offered(request);
-  const bool may_begin = request.board == nullptr && request.received == 0 && (from.shared == nullptr || from.shared == &request);
+  const bool may_begin = request.shared_copy == nullptr && request.received == 0 &&
+                         (from.shared == nullptr || from.shared == &request);
   if (may_begin && is_for_two(request) && begin_sharing(request)) return true;
   if (may_begin && from.shared != nullptr) give_up_sharing(from);
-  if (request.board != nullptr) {
+  if (request.shared_copy != nullptr) {
     const Sharing sharing = copy_shared(request);
     if (sharing != Sharing::over) return sharing == Sharing::moved;
   }
@@ -135,7 +152,7 @@ bool Core::read_chunk(ReceiveRequest& request) {
   return true;
 }
 
-/// What one read brings of what is missing, and counts it.
+/// Read the next chunk of the missing bytes, and count it.
 base::Result<transport::Attempt> Core::read_on(ReceiveRequest& request) {
   Peer& from = *request.peer;
   const std::uint64_t address = request.remote_address + request.received;
@@ -143,7 +160,8 @@ base::Result<transport::Attempt> Core::read_on(ReceiveRequest& request) {
   if (!request.into.is_one_run()) {
     std::array<std::span<std::byte>, kPiecesAtOnce> pieces;
     const auto [count, bytes] = request.into.pieces(request.received, most, pieces);
-    auto read = from.transport->try_read_pieces(*from.link, address, std::span(pieces).first(count));
+    auto read = from.transport->try_read_pieces(*from.link, address,
+                                                std::span(pieces).first(count));
     if (read && *read == transport::Attempt::done) request.received += bytes;
     return read;
   }
@@ -153,54 +171,55 @@ base::Result<transport::Attempt> Core::read_on(ReceiveRequest& request) {
   return read;
 }
 
-/// The same over a transport that reads on by itself, once it is told to.
+/// Read over a transport that completes the read asynchronously.
 bool Core::read_offered(ReceiveRequest& request) {
   Peer& from = *request.peer;
   if (request.received == request.wanted) return end_if_read(request);
   if (request.read == nullptr) {
     const transport::RemoteMemory memory{request.remote_address, request.remote_key};
-    request.read = from.transport->begin_read(*from.link, memory, request.into.window(0, request.wanted));
+    request.read = from.transport->begin_read(*from.link, memory,
+                                              request.into.window(0, request.wanted));
     if (request.read == nullptr) return give_up_reading(request, nullptr);
   }
   auto read = request.read->progress();
   if (!read) {
     request.read.reset();
-    request.received = 0;  // holes may be anywhere
+    request.received = 0;  // missing bytes may be anywhere
     return give_up_reading(request, &read.error());
   }
   const bool has_moved = std::exchange(request.received, *read) != *read;
   return end_if_read(request) || has_moved;
 }
 
-/// False while bytes are missing.
+/// Complete the receive; return false while bytes are missing.
 bool Core::end_if_read(ReceiveRequest& request) {
   if (request.received != request.wanted) return false;
   Peer& from = *request.peer;
   wire::Finished reply;
   reply.send = request.remote_send;
   if (request.wanted != 0) ++counts.single_copies;
-  // its collective keeps the context; parts of partitioned communication belong to none
+  // for collectives only: they keep their context, whereas those of other receives may be gone
   if (request.address.plane == Plane::collective && request.address.tag < kFirstPartitionTag)
     request.address.context->has_unconfirmed_reads.store(true, std::memory_order_relaxed);
-  end_long(request);  // before the reply: if that fails, it ends all that is still under way with this peer
+  end_long(request);  // before the reply: if that fails, it ends all operations with this peer
   transmit(from, reply);
   return true;
 }
 
-/// What is missing comes in packets, unless the sender is gone. True: something has happened.
+/// Request the missing bytes as packets, unless the sender is gone. Return true: state has changed.
 bool Core::give_up_reading(ReceiveRequest& request, const base::Error* why) {
   Peer& from = *request.peer;
   if (why != nullptr && why->error_class() == base::ErrorClass::proc_aborted) {
-    lose_way(from, *why);
+    fail_link(from, *why);
     return true;
   }
-  if (why != nullptr) warn("reading another process's memory failed, using packets instead: " + why->text());
+  if (why != nullptr) warn("reading a peer's memory failed; using packets instead: " + why->text());
   from.can_read = false;
-  ask_for_data(request);
+  request_data(request);
   return true;
 }
 
-void Core::ask_for_data(ReceiveRequest& request) {
+void Core::request_data(ReceiveRequest& request) {
   if (std::exchange(request.reading, false)) reads_.erase(reads_.iterator_to(request));
   request.id = receive_ids_.add(request);
   wire::ClearToSend reply;
@@ -228,10 +247,11 @@ void Core::on_clear_to_send(const wire::ClearToSend& header) {
   push(to);
 }
 
-/// Null: nobody waits for these bytes any more, or ever did.
+/// Return the receive of these bytes; null if none waits for them.
 ReceiveRequest* Core::receiver_of(const wire::Data& header, std::size_t payload_bytes) {
   ReceiveRequest* request = receive_ids_.find(header.receive);
-  const bool fits = request != nullptr && header.offset <= request->wanted && payload_bytes <= request->wanted - header.offset;
+  const bool fits = request != nullptr && header.offset <= request->wanted &&
+                    payload_bytes <= request->wanted - header.offset;
   return fits ? request : nullptr;
 }
 
@@ -242,17 +262,19 @@ void Core::on_data(const wire::Data& header, transport::ConstSpan payload) {
     return;
   }
   request->into.put(header.offset, payload);
-  note_data(*request, payload.size());
+  record_received_bytes(*request, payload.size());
 }
 
-void Core::note_data(ReceiveRequest& request, std::size_t bytes) {
+void Core::record_received_bytes(ReceiveRequest& request, std::size_t bytes) {
   request.received += bytes;
   if (request.received == request.wanted) end_long(request);
 }
 
-/// Of a long message the bytes go straight to the receive's memory. Asked anew for each piece: the receive may be gone in between.
+/// Return the receive buffer for the bytes of a long message. Called for each piece, because the
+/// receive may end in between.
 std::optional<transport::Placement> Core::place(transport::ConstSpan beginning, std::size_t bytes) {
-  if (beginning.empty() || static_cast<wire::Kind>(beginning[0]) != wire::Kind::data) return std::nullopt;
+  if (beginning.empty() || static_cast<wire::Kind>(beginning[0]) != wire::Kind::data)
+    return std::nullopt;
   const auto header = wire::read<wire::Data>(beginning);
   if (!header) return std::nullopt;
   const std::size_t payload_bytes = bytes - sizeof *header;
@@ -264,8 +286,10 @@ std::optional<transport::Placement> Core::place(transport::ConstSpan beginning, 
 void Core::on_placed(transport::ConstSpan header, std::size_t payload_bytes) {
   const auto data = wire::read<wire::Data>(header);
   ReceiveRequest* request = data ? receiver_of(*data, payload_bytes) : nullptr;
-  if (request == nullptr) ++counts.stale_dropped;
-  else note_data(*request, payload_bytes);
+  if (request == nullptr)
+    ++counts.stale_dropped;
+  else
+    record_received_bytes(*request, payload_bytes);
 }
 
 void Core::end_long(ReceiveRequest& request) {

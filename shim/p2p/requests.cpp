@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The life of a request: activation, completion, release.
+// Implements the life cycle of a request: activation, completion, release.
 #include "shim/p2p/requests.hpp"
 
 #include <algorithm>
@@ -13,26 +13,30 @@ void Request::complete(const Outcome& outcome, std::optional<base::Error> error)
   outcome_ = outcome;
   error_ = std::move(error);
   if (error_) outcome_.error = error_->error_class();
-  // release: pairs with is_done(); from here on the owner may take the object away
+  // release: pairs with is_done(); from here on the owner may release the object
   std::uint8_t before;
   if (core_ != nullptr) {
-    before = life_.load(std::memory_order_relaxed);
-    life_.store(before | kDone, std::memory_order_release);
+    before = state_bits_.load(std::memory_order_relaxed);
+    state_bits_.store(before | kDone, std::memory_order_release);
   } else {
-    before = life_.fetch_or(kDone, std::memory_order_acq_rel);  // acq_rel: pairs with that of Engine::release
+    before = state_bits_.fetch_or(
+        kDone, std::memory_order_acq_rel);  // pairs with the fetch_or in Engine::release
   }
   if ((before & kReleased) != 0) dispose();
 }
 
 void Request::reopen() {
   outcome_ = {};
-  life_.store(0, std::memory_order_relaxed);  // its owner is in here: nobody waits, and it is not released
+  state_bits_.store(
+      // relaxed: the owner is the caller, so no thread waits for the request or releases it
+      0, std::memory_order_relaxed);
 }
 
 void Request::make_persistent() {
   persistent_ = true;
   active_ = false;
-  life_.store(kDone, std::memory_order_relaxed);  // nobody else knows it yet
+  // relaxed: no other thread has access to the new request
+  state_bits_.store(kDone, std::memory_order_relaxed);
 }
 
 base::Status Request::on_start() {
@@ -43,18 +47,19 @@ base::Status Request::on_cancel() { return {}; }
 
 base::Status Engine::start(Request& request) {
   if (!request.persistent_ || request.active_) {
-    return base::Error(base::ErrorClass::request, request.persistent_ ? "the request is active already; complete it first"
-                                                                      : "only persistent requests can be started");
+    return base::Error(base::ErrorClass::request,
+                       request.persistent_ ? "the request is already active; complete it first"
+                                           : "only persistent requests can be started");
   }
   request.outcome_ = {};
   request.error_.reset();
   request.active_ = true;
-  // relaxed: an inactive request is nobody's but its owner's
-  request.life_.store(0, std::memory_order_relaxed);
+  // relaxed: only the owner accesses an inactive request
+  request.state_bits_.store(0, std::memory_order_relaxed);
   base::Status started = request.on_start();
   if (started) return {};
   request.active_ = false;
-  request.life_.store(Request::kDone, std::memory_order_relaxed);
+  request.state_bits_.store(Request::kDone, std::memory_order_relaxed);
   return started;
 }
 
@@ -73,8 +78,10 @@ void Engine::release(Request* request) {
     Guard guard = request->core_->enter();
     return request->on_release();
   }
-  // acq_rel: pairs with that of complete(); whoever comes second disposes of it
-  if ((request->life_.fetch_or(Request::kReleased, std::memory_order_acq_rel) & Request::kDone) != 0) request->dispose();
+  // acq_rel: pairs with the fetch_or in complete(); the later of the two disposes of the request
+  if ((request->state_bits_.fetch_or(Request::kReleased, std::memory_order_acq_rel) &
+       Request::kDone) != 0)
+    request->dispose();
 }
 
 void Engine::release(std::span<Request* const> requests) {
@@ -89,38 +96,42 @@ void Engine::release(std::span<Request* const> requests) {
   }
 }
 
-/// Called with the engine's lock. False: it is disposed of when it completes.
+/// Dispose of the request if it is done; else return false, and complete() disposes of it later.
+/// Called with the engine's lock held.
 bool Request::release_if_done() {
   if (is_done()) {
     dispose();
     return true;
   }
-  life_.store(kReleased, std::memory_order_relaxed);  // under the lock, as the completion will be
+  state_bits_.store(kReleased,
+                    std::memory_order_relaxed);  // relaxed: complete() also runs under the lock
   return false;
 }
 
-/// Add a receive of the program that was freed while active, unless this process alone could send its message.
-void Core::note_owed(ReceiveRequest& request) {
+/// Add a receive of the program that was freed while active, unless this process alone could send
+/// its message.
+void Core::record_freed_receive(ReceiveRequest& request) {
   if (request.address.plane != Plane::user) return;
   if (request.posted) {
     const Context& context = *request.address.context;
     const int source = request.address.rank;
-    if (source == kAnySource ? context.size == 1 : context.spec.members->at(source) == spec.self) return;
+    if (source == kAnySource ? context.size == 1 : context.spec.members->at(source) == spec.self)
+      return;
   }
-  request.owed = true;
-  owed.insert(&request);
+  request.is_freed_while_active = true;
+  freed_receives.insert(&request);
 }
 
-bool Core::owes_nothing() {
+bool Core::has_no_freed_receives() {
   Guard guard = enter();
-  return owed.empty();
+  return freed_receives.empty();
 }
 
 /// True if no receive that was freed while active is posted in this context or matched.
-bool Core::owes_nothing(const Context& context) {
+bool Core::has_no_freed_receives(const Context& context) {
   Guard guard = enter();
-  return std::ranges::none_of(owed, [&](const ReceiveRequest* request) {
-    return (!request->posted && !request->below) || request->address.context == &context;
+  return std::ranges::none_of(freed_receives, [&](const ReceiveRequest* request) {
+    return (!request->posted && !request->with_provider) || request->address.context == &context;
   });
 }
 
@@ -150,7 +161,7 @@ void SendRequest::on_release() {
 
 void SendRequest::dispose() {
   if (is_persistent()) core().drop(*address.context);
-  core().sends.give_back(this);
+  core().sends.release(this);
 }
 
 base::Status ReceiveRequest::on_start() {
@@ -167,26 +178,26 @@ base::Status ReceiveRequest::on_cancel() {
 }
 
 void ReceiveRequest::on_release() {
-  if (!release_if_done()) core().note_owed(*this);
+  if (!release_if_done()) core().record_freed_receive(*this);
 }
 
 void ReceiveRequest::dispose() {
-  if (owed) core().owed.erase(this);
+  if (is_freed_while_active) core().freed_receives.erase(this);
   if (is_persistent()) core().drop(*address.context);
-  core().receives.give_back(this);
+  core().receives.release(this);
 }
 
-Message::Message(const Arrival& from, Plane of_plane) : arrival(from), plane(of_plane) {
+Message::Message(const MessageInfo& from, Plane of_plane) : info(from), plane(of_plane) {
   source = from.source;
   tag = from.tag;
   if (from.payload.empty()) return;
-  std::byte* room = short_payload_.data();
+  std::byte* space = short_payload_.data();
   if (from.payload.size() > short_payload_.size()) {
     long_payload_ = std::make_unique_for_overwrite<std::byte[]>(from.payload.size());
-    room = long_payload_.get();
+    space = long_payload_.get();
   }
-  base::copy_from_other_core(room, from.payload.data(), from.payload.size());
-  arrival.payload = {room, from.payload.size()};
+  base::copy_from_other_core(space, from.payload.data(), from.payload.size());
+  info.payload = {space, from.payload.size()};
 }
 
 }  // namespace shim::p2p

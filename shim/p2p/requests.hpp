@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sends and receives in progress, and messages that wait for a receive. Plain records: what happens to them is in the files of
-// the protocols (send.cpp, receive.cpp, rendezvous.cpp), always under the engine's lock.
+// Sends and receives in progress, and unexpected messages.
+// Plain records; the protocols are in send.cpp, receive.cpp and rendezvous.cpp, always under the
+// engine's lock.
 #pragma once
 
 #include <array>
@@ -17,13 +18,14 @@ namespace shim::p2p {
 
 struct Peer;
 
-// Here and not with complete(), so that it is inlined: it is a part of every message.
+// Defined here to be inlined: every message calls it.
 inline void Request::succeed(const Outcome& outcome) {
   outcome_ = outcome;
-  const std::uint8_t before = life_.load(std::memory_order_relaxed);
-  // release: pairs with is_done(); from here on the owner may take the object away
-  life_.store(before | kDone, std::memory_order_release);
-  if ((before & kReleased) != 0) [[unlikely]] dispose();
+  const std::uint8_t before = state_bits_.load(std::memory_order_relaxed);
+  // release: pairs with is_done(); from here on the owner may release the object
+  state_bits_.store(before | kDone, std::memory_order_release);
+  if ((before & kReleased) != 0) [[unlikely]]
+    dispose();
 }
 
 struct OfPeer;
@@ -34,46 +36,56 @@ template <typename Request, typename Tag>
 using RequestList = boost::intrusive::list<Request, boost::intrusive::constant_time_size<false>,
                                            boost::intrusive::base_hook<RequestHook<Tag>>>;
 
-/// To whom a send or receive is addressed, for starting it (again).
+/// Destination or source of an operation, kept for (re)starting it.
 struct Address {
   Context* context = nullptr;
   int rank = 0;
   int tag = 0;
   Plane plane = Plane::user;
 
-  /// Of a receive: may it get a message with this tag?
-  bool accepts_tag(int of_message) const { return of_message == tag || (tag == kAnyTag && of_message >= 0); }
+  /// True if a receive with this address accepts a message with this tag.
+  bool accepts_tag(int of_message) const {
+    return of_message == tag || (tag == kAnyTag && of_message >= 0);
+  }
 };
 
-class SendRequest final : public Request, public RequestHook<OfPeer>, public RequestHook<Streaming> {
+class SendRequest final : public Request,
+                          public RequestHook<OfPeer>,
+                          public RequestHook<Streaming> {
  public:
   SendRequest(Core& of_core, const Address& to, const types::ConstBuffer& what, Mode how)
       : Request(of_core), address(to), data(what), mode(how) {}
 
-  /// Makes the engine the keeper of the data.
+  /// Copy the data into memory that the engine owns.
   void keep_copy();
 
   Address address;
   Outgoing data;
   Mode mode;
-  std::unique_ptr<std::byte[]> copy;  ///< the data, where the engine keeps it
+  std::unique_ptr<std::byte[]> copy;  ///< the data, if the engine keeps it
 
-  // what MPI_Cancel asks for it back with, when its communicator may be gone
-  Peer* receiver = nullptr;  ///< null where nothing has been sent (MPI_PROC_NULL)
-  wire::Eager header;        ///< as it was sent
-  std::uint64_t number = 0;  ///< as it was sent; 0 where it had none
+  // for MPI_Cancel, possibly after the communicator is gone
+  Peer* receiver = nullptr;  ///< null if nothing has been sent (MPI_PROC_NULL)
+  wire::Eager header;        ///< as sent
+  std::uint64_t number = 0;  ///< as sent; 0: none
 
-  // while under way
-  Peer* peer = nullptr;      ///< set: in the peer's list of unfinished sends
-  std::uint64_t id = 0;      ///< our number for the other side's answer; 0 where none is expected
-  bool waits_for_answer = false;
-  bool is_long = false;      ///< counted among the engine's long sends
-  Caller caller = Caller::goes_on;
-  bool streaming = false;    ///< in the peer's list of streams
-  std::unique_ptr<transport::Offer> offer;  ///< of the data of a long message, for its receiver to read; null where that takes none
-  bool given_up = false;     ///< the receiver has been asked to forget it …
-  bool had_left = false;     ///< … after its data had left, which completed it
-  std::uint64_t remote_receive = 0, offset = 0, end = 0;  ///< of the stream: whose, next byte, last byte and one
+  // while in progress
+  Peer* peer = nullptr;  ///< set: in the peer's list of unfinished sends
+  std::uint64_t id = 0;  ///< our id for the receiver's answer; 0: none expected
+  bool awaits_reply = false;
+  bool is_long = false;  ///< counted among the engine's long sends
+  Caller caller = Caller::returns_at_once;
+  bool streaming = false;  ///< in the peer's list of streams
+  /// registration of a long message's data for its receiver to read; null if the transport needs
+  /// none
+  std::unique_ptr<transport::Offer> offer;
+  bool cancel_requested = false;  ///< a cancel request has been sent to the receiver
+  bool was_sent = false;  ///< the data had left before the cancel request, which completed the send
+  /// communicator revoked: ends with that error when the receiver answers
+  bool is_revoked = false;
+  bool is_refused = false;  ///< the receiver has dropped the message and reads none of it
+  /// of the stream: receiver's id, next byte, end
+  std::uint64_t remote_receive = 0, offset = 0, end = 0;
 
  private:
   friend class Core;
@@ -90,31 +102,42 @@ class ReceiveRequest final : public Request,
                              public RequestHook<OfPeer>,
                              public RequestHook<Streaming> {
  public:
-  // Inlined, by parts: what it is made of has just been made, and a whole of it, read from memory, would not be there yet.
-  [[gnu::always_inline]] ReceiveRequest(Core& of_core, const Address& from, const types::Buffer& where)
+  // Inlined and copied by member: the arguments have just been stored by member, and a wide load of
+  // the whole struct would stall until these stores are complete (base/copy.hpp).
+  [[gnu::always_inline]] ReceiveRequest(Core& of_core, const Address& from,
+                                        const types::Buffer& where)
       : Request(of_core), address{from.context, from.rank, from.tag, from.plane}, into(where) {}
 
   Address address;
   Incoming into;
-  bool posted = false;       ///< in its context's queues
-  bool below = false;        ///< or with the transport that its peer is reached by, and in the peer's list of these
-  Caller caller = Caller::goes_on;
-  bool gathered = false;     ///< posted, and in its context's list of those whose message may come from below
-  bool owed = false;         ///< freed while active: in the engine's set of receives that it completes by itself
+  bool posted = false;  ///< in its context's queues
+  /// posted to the transport of its peer instead, and in the peer's list of these
+  bool with_provider = false;
+  Caller caller = Caller::returns_at_once;
+  /// posted, and in its context's drain: its message may come from the provider
+  bool is_in_drain = false;
+  /// program's receive: from any source it stays active if a member fails
+  bool outlives_failures = false;
+  bool is_freed_while_active = false;  ///< freed while active: in the engine's set `freed_receives`
 
-  // of a long message, once matched
-  Peer* peer = nullptr;      ///< set: in the peer's list of incoming messages
-  std::uint64_t id = 0;      ///< our number for data packets; 0 where we read
-  bool reading = false;      ///< in the engine's list of reads
+  // for a long message, once matched
+  Peer* peer = nullptr;  ///< set: in the peer's list of incoming messages
+  std::uint64_t id = 0;  ///< our id for data packets; 0 if we read
+  bool reading = false;  ///< in the engine's list of reads
   std::uint64_t remote_send = 0, remote_address = 0, remote_key = 0;
-  std::unique_ptr<transport::Read> read;  ///< under way, of memory that was offered
-  std::uint64_t total = 0, wanted = 0, received = 0;  ///< bytes: of the message, of it into the buffer, of these so far
+  std::unique_ptr<transport::Read> read;  ///< read of registered memory in progress
+  /// bytes: of the message, wanted in the buffer, received so far
+  std::uint64_t total = 0, wanted = 0, received = 0;
   int matched_source = 0, matched_tag = 0;
   // while its sender may copy, too
-  transport::CopyBoard* board = nullptr;
-  std::uint32_t turn = 0, parts = 0;  ///< on the board; parts that are not ours: nobody's yet or the sender's
-  bool goes_alone = false;   ///< we could not read a part
-  bool waits_turn = false;   ///< not in the engine's list of reads: another message has the board
+  transport::CooperativeCopy* shared_copy = nullptr;
+  /// generation of the shared copy (CooperativeCopy::open); number of parts that this process has
+  /// not claimed: the sender has, or no process has
+  std::uint32_t turn = 0, parts = 0;
+  /// this process could not read a part: it reads the whole message alone afterwards
+  bool is_read_alone = false;
+  /// not in the engine's list of reads: another message uses the shared copy
+  bool waits_for_shared_copy = false;
 
  private:
   friend class Core;
@@ -125,66 +148,81 @@ class ReceiveRequest final : public Request,
   void dispose() override;
 };
 
-/// What a packet says about the message it brings or announces.
-struct Arrival {
+/// Contents of a packet that carries or announces a message.
+struct MessageInfo {
   wire::Kind kind = wire::Kind::eager;
   int source = 0;
   int tag = 0;
-  std::uint64_t bytes = 0;     ///< of the message
-  std::uint64_t number = 0;    ///< by which the sender names it; 0 where it does not
-  std::uint64_t address = 0;   ///< of a message that stayed with the sender
+  std::uint64_t bytes = 0;    ///< length of the message
+  std::uint64_t number = 0;   ///< sender's number for it; 0: none
+  std::uint64_t address = 0;  ///< sender's memory of an announced message
   transport::ConstSpan payload;
-  std::uint64_t key = 0;       ///< goes with the address
-  wire::Origin origin = {};    ///< of a message that brings its data
+  std::uint64_t key = 0;     ///< registration key of the address
+  wire::Origin origin = {};  ///< the sender
 };
 
-inline Arrival arrival_of(const wire::Eager& message, transport::ConstSpan payload, std::uint64_t number = 0) {
-  return {message.kind, message.source, message.tag, message.bytes, number, 0, payload, 0, message.from()};
+inline MessageInfo info_of(const wire::Eager& message, transport::ConstSpan payload,
+                           std::uint64_t number = 0) {
+  return {message.kind,  message.source, message.tag, message.bytes, number, 0, payload, 0,
+          message.from()};
 }
-inline Arrival arrival_of(const wire::NumberedEager& header, transport::ConstSpan payload) {
-  return arrival_of(header.message, payload, header.number);
+inline MessageInfo info_of(const wire::NumberedEager& header, transport::ConstSpan payload) {
+  return info_of(header.message, payload, header.number);
 }
-inline Arrival arrival_of(const wire::ReadyToSend& header, transport::ConstSpan) {
-  return {header.message.kind, header.message.source, header.message.tag, header.bytes, header.number, header.address, {}, header.key};
+inline MessageInfo info_of(const wire::ReadyToSend& header, transport::ConstSpan) {
+  return {header.message.kind,
+          header.message.source,
+          header.message.tag,
+          header.bytes,
+          header.number,
+          header.address,
+          {},
+          header.key,
+          header.message.from()};
 }
-/// Has as much of the message come as should have?
-inline bool is_whole(const Arrival& arrival) {
-  return arrival.kind == wire::Kind::ready_to_send || arrival.payload.size() == arrival.bytes;
+/// True if the packet holds as many bytes as its header states.
+inline bool is_whole(const MessageInfo& info) {
+  return info.kind == wire::Kind::ready_to_send || info.payload.size() == info.bytes;
 }
 
-/// A message that came before its receive. Its payload is its own.
-class Message final : public Arrived {
+/// An unexpected message; owns its payload.
+class Message final : public UnexpectedMsg {
  public:
-  Message(const Arrival& from, Plane of_plane);
-  Arrival arrival;
+  Message(const MessageInfo& from, Plane of_plane);
+  MessageInfo info;
   Plane plane;
   Context* context = nullptr;  ///< set by a matched probe, which keeps the context alive
-  /// What it takes here.
-  std::uint64_t memory() const { return sizeof(Message) + (long_payload_ == nullptr ? 0 : arrival.payload.size()); }
+  /// Return the memory that the message uses.
+  std::uint64_t memory() const {
+    return sizeof(Message) + (long_payload_ == nullptr ? 0 : info.payload.size());
+  }
 
  private:
   std::array<std::byte, 128> short_payload_;
   std::unique_ptr<std::byte[]> long_payload_;
 };
 
-/// A receive that its thread polls for with the lock held: nobody else gets to see it, so it needs no place in the queues.
-struct Awaited {
+/// A receive that its thread polls for with the lock held. It is in no queue, because no other
+/// thread can see it.
+struct ExpectedRecv {
   const Address& address;
-  const types::Buffer& into;  ///< in one run
+  const types::Buffer& into;  ///< contiguous
   base::Result<Outcome>& received;
-  std::uint64_t context = 0;  ///< as messages for it say it
-  int sources = 0;            ///< ranks that they can come from
-  bool has_come = false;
-  bool is_for_long_way = false;  ///< its message has come, and is no short one
-  bool is_worth_a_look = true;   ///< another one: nothing here is for the long way
+  std::uint64_t context = 0;  ///< context id in its messages
+  int sources = 0;            ///< number of ranks that may send it
+  bool is_received = false;
+  bool needs_slow_path = false;  ///< its message has arrived, but needs an answer
+  bool can_retry = true;         ///< false if the receive needs the slow path
 
   bool accepts(const wire::EagerWords& message) const {
     return message.context == context && address.accepts_tag(message.tag()) &&
-           (message.source() == address.rank || (address.rank == kAnySource && message.source() >= 0 && message.source() < sources));
+           (message.source() == address.rank ||
+            (address.rank == kAnySource && message.source() >= 0 && message.source() < sources));
   }
 };
 
-/// The error of a receive whose message was too long for it (truncate), or ends inside an element (type); nothing where it fits.
+/// Return the error of a receive whose message was too long (truncate) or ends inside an element
+/// (type); nothing if the message fits.
 std::optional<base::Error> misfit(std::uint64_t bytes, int source, int tag, const Incoming& into);
 
 }  // namespace shim::p2p

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Long messages that both processes copy: while the receiver reads, a sender that is in here anyway writes, each a part at a time
-// (transport/copy_board.hpp). One core moves half of what two do.
+// Implements long messages that both processes copy (transport/cooperative_copy.hpp).
+// While the receiver reads parts of a message, a sender that is inside the engine writes other
+// parts, because two cores copy at twice the rate of one.
 #include <sched.h>
 
 #include <algorithm>
@@ -11,35 +12,41 @@ namespace shim::p2p {
 
 namespace {
 
-/// Long enough that what a part costs besides its bytes does not count, short enough that the last one is not waited for.
+/// Long enough to amortize a part's fixed cost, short enough that waiting for the last part is
+/// short.
 constexpr std::uint64_t kPartBytes = 32 * 1024;
-constexpr std::uint64_t kLeastShared = 2 * kPartBytes;
+constexpr std::uint64_t kMinShared = 2 * kPartBytes;
 constexpr int kWritesPerRound = 4;
 
-std::uint32_t parts_of(std::uint64_t bytes) { return static_cast<std::uint32_t>((bytes + kPartBytes - 1) / kPartBytes); }
+std::uint32_t parts_of(std::uint64_t bytes) {
+  return static_cast<std::uint32_t>((bytes + kPartBytes - 1) / kPartBytes);
+}
 
-/// Where parts lie in a message.
-struct Stretch {
+/// Location of a part in a message.
+struct ByteRange {
   std::uint64_t offset, bytes;
-  Stretch(const transport::CopyBoard::Parts& parts, std::uint64_t message)
-      : offset(parts.first * kPartBytes), bytes(std::min(parts.count * kPartBytes, message - offset)) {}
+  ByteRange(const transport::CooperativeCopy::Parts& parts, std::uint64_t message)
+      : offset(parts.first * kPartBytes),
+        bytes(std::min(parts.count * kPartBytes, message - offset)) {}
 };
 
 }  // namespace
 
-/// Not where processes outnumber cores: the sender's is wanted by others. Nor where this process sends long messages as well: mostly all
-/// do then, so that no core is idle, and many small parts would take longer.
+/// True if copying together is worth it. False if processes outnumber cores, because others need
+/// the sender's core, or if this process sends long messages, too: then usually all do, no core is
+/// idle, and many small parts would take longer.
 bool Core::is_for_two(const ReceiveRequest& request) const {
-  return request.wanted >= kLeastShared && request.into.is_one_run() && request.peer->can_write && long_sends_ == 0 && !is_crowded_.load(std::memory_order_relaxed);
+  return request.wanted >= kMinShared && request.into.is_one_run() && request.peer->can_write &&
+         long_sends_ == 0 && !is_oversubscribed_.load(std::memory_order_relaxed);
 }
 
-/// False where the two share no memory. Else the request may be gone.
+/// Return false if the two processes share no memory. Otherwise the request may be gone.
 bool Core::begin_sharing(ReceiveRequest& request) {
   Peer& from = *request.peer;
-  request.board = from.transport->copy_board_from(*from.link);
-  if (request.board == nullptr) return from.can_write = false;
+  request.shared_copy = from.transport->cooperative_copy_from(*from.link);
+  if (request.shared_copy == nullptr) return from.can_write = false;
   request.parts = parts_of(request.wanted);
-  request.turn = request.board->open(request.parts, base::now_ns());
+  request.turn = request.shared_copy->open(request.parts, base::now_ns());
   from.shared = &request;
   wire::Share wanted;
   wanted.turn = request.turn;
@@ -50,65 +57,78 @@ bool Core::begin_sharing(ReceiveRequest& request) {
   return true;
 }
 
-/// One part, or a look whether the sender has ended its own. The request may be gone once something has moved.
+/// Copy one part, or check whether the sender has finished its parts. The request may be gone if
+/// data has moved.
 Core::Sharing Core::copy_shared(ReceiveRequest& request) {
   Peer& from = *request.peer;
-  if (const auto parts = request.board->take(request.turn); parts.count != 0) {
+  if (const auto parts = request.shared_copy->claim(request.turn); parts.count != 0) {
     request.parts -= parts.count;
-    const Stretch own(parts, request.wanted);
-    auto read = from.transport->try_read(*from.link, request.remote_address + own.offset, request.into.window(own.offset, own.bytes));
+    const ByteRange own(parts, request.wanted);
+    auto read = from.transport->try_read(*from.link, request.remote_address + own.offset,
+                                         request.into.window(own.offset, own.bytes));
     if (!read && read.error().error_class() == base::ErrorClass::proc_aborted) {
-      lose_way(from, read.error());
+      fail_link(from, read.error());
       return Sharing::moved;
     }
-    request.board->beat(base::now_ns());
-    if (!read || *read != transport::Attempt::done) {  // why, and what then, is for the way alone, once the sender has ended its parts
-      request.goes_alone = true;
-      request.parts -= request.board->close(request.turn);
+    request.shared_copy->heartbeat(base::now_ns());
+    // After a failed read, stop sharing: once the sender has finished its parts, this process reads
+    // the whole message alone, and that read handles the error.
+    if (!read || *read != transport::Attempt::done) {
+      request.is_read_alone = true;
+      request.parts -= request.shared_copy->close(request.turn);
     }
     return Sharing::moved;
   }
-  if (!request.board->is_settled(request.parts)) return Sharing::waits;
-  const bool is_whole = !request.goes_alone && !request.board->was_refused();
+  if (!request.shared_copy->is_complete(request.parts)) return Sharing::waits;
+  const bool is_whole = !request.is_read_alone && !request.shared_copy->was_refused();
   end_sharing(request);
-  if (is_whole) request.received = request.wanted;
-  else from.can_write = false;  // once more, from the beginning and alone
+  if (is_whole)
+    request.received = request.wanted;
+  else
+    from.can_write = false;  // read again from the beginning, alone
   return Sharing::over;
 }
 
+/// Queue a message for reading that has waited for the shared copy.
 void Core::read_now(ReceiveRequest& waiting) {
-  waiting.waits_turn = false;
+  waiting.waits_for_shared_copy = false;
   waiting.reading = true;
   reads_.push_back(waiting);
 }
 
-/// The board is the next one's, which may yet go alone. While messages wait for it, it is always somebody's.
+/// Release the shared copy, and reserve it for the next message that waits for it. That message may
+/// still be read alone (give_up_sharing). While messages wait, Peer::shared is not null.
 void Core::end_sharing(ReceiveRequest& request) {
   Peer& from = *request.peer;
-  request.board = nullptr;
+  request.shared_copy = nullptr;
   from.shared = nullptr;
-  const auto next = std::find_if(from.incoming.begin(), from.incoming.end(), [](const ReceiveRequest& other) { return other.waits_turn; });
+  const auto next = std::find_if(
+      from.incoming.begin(), from.incoming.end(),
+      [](const ReceiveRequest& other) { return other.waits_for_shared_copy; });
   if (next == from.incoming.end()) return;
   from.shared = &*next;
   read_now(*next);
 }
 
-/// Whose turn it is reads alone, and so will those behind it.
+/// Cancel the reservation of the shared copy: the message that has it and all that wait for it are
+/// read alone.
 void Core::give_up_sharing(Peer& from) {
   from.shared = nullptr;
   for (ReceiveRequest& request : from.incoming)
-    if (request.waits_turn) read_now(request);
+    if (request.waits_for_shared_copy) read_now(request);
 }
 
-/// The receive ends before its message: a sender that is writing a part of it must have ended that first, which takes microseconds once
-/// it runs.
+/// Release the shared copy of a receive that ends early. First wait until a sender that is writing
+/// a part has finished, which takes microseconds once it runs.
 void Core::stop_sharing(ReceiveRequest& request) {
-  request.waits_turn = false;
+  request.waits_for_shared_copy = false;
   if (request.peer->shared != &request) return;
-  if (request.board != nullptr) {
-    request.parts -= request.board->close(request.turn);
+  if (request.shared_copy != nullptr) {
+    request.parts -= request.shared_copy->close(request.turn);
     const bool is_gone = request.peer->failure.has_value();
-    while (!is_gone && !request.board->is_settled(request.parts) && !spec.router->has_died(request.peer->process)) sched_yield();
+    while (!is_gone && !request.shared_copy->is_complete(request.parts) &&
+           !spec.router->has_died(request.peer->process))
+      sched_yield();
   }
   end_sharing(request);
 }
@@ -122,35 +142,42 @@ void Core::on_share(const wire::Share& header) {
   shares_.push_back(header);
 }
 
-/// Not while we have messages to read: two that write into each other's memory at once take longer than two that only read.
+/// Write only if no messages are to be read: two processes that write into each other's memory at
+/// once take longer than two that only read.
 int Core::write_some() {
   int written = 0;
   while (written < kWritesPerRound && !shares_.empty() && reads_.empty()) {
-    if (write_parts(shares_.front())) ++written;
-    else shares_.pop_front();
+    if (write_parts(shares_.front()))
+      ++written;
+    else
+      shares_.pop_front();
   }
   return written;
 }
 
-/// False: nothing is left to do, or it is not ours to do.
+/// Return false if nothing is left to write, or the part is not ours.
 bool Core::write_parts(const wire::Share& share) {
   SendRequest* request = send_ids_.find(share.send);
-  if (request == nullptr || request->peer == nullptr || request->peer->link == nullptr) return false;
+  if (request == nullptr || request->peer == nullptr || request->peer->link == nullptr)
+    return false;
   transport::Transport& transport = *request->peer->transport;
   transport::Link& link = *request->peer->link;
-  transport::CopyBoard* board = transport.copy_board_to(link);
-  const auto may = transport.try_write(link, 0, {});
-  if (board == nullptr || !may || *may != transport::Attempt::done || !board->is_watched(base::now_ns())) return false;
-  const auto parts = board->take(share.turn);
+  transport::CooperativeCopy* copy = transport.cooperative_copy_to(link);
+  const auto may = transport.try_write(link, 0, {});  // only checks whether writing is possible
+  if (copy == nullptr || !may || *may != transport::Attempt::done ||
+      !copy->has_recent_heartbeat(base::now_ns()))
+    return false;
+  const auto parts = copy->claim(share.turn);
   if (parts.count == 0) return false;
-  const Stretch ours(parts, share.bytes);
-  const auto written = transport.try_write(link, share.address + ours.offset, request->data.window(ours.offset, ours.bytes));
+  const ByteRange ours(parts, share.bytes);
+  const auto written = transport.try_write(link, share.address + ours.offset,
+                                           request->data.window(ours.offset, ours.bytes));
   const bool is_written = written && *written == transport::Attempt::done;
   if (is_written) {
-    board->tell_written(share.turn, parts.count);
+    copy->report_written(share.turn, parts.count);
     counts.parts_written += parts.count;
   } else {
-    board->tell_refused(share.turn, parts.count);
+    copy->report_refused(share.turn, parts.count);
   }
   return is_written;
 }

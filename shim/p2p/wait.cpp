@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Progress and waiting.
+// Implements progress rounds and waiting.
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -10,27 +10,38 @@ namespace shim::p2p {
 
 namespace {
 
-// A transport other than the first that stays silent this long is asked less often while somebody spins …
-constexpr int kSilentPolls = 64;
-// … namely once in so many rounds.
+// After this many empty polls a transport other than the first is polled less often while a thread
+// spins …
+constexpr int kEmptyPollsUntilSkip = 64;
+// … namely once in this many rounds.
 constexpr int kSkippedRounds = 8;
 
-// Longest naps: where a packet wakes us; where something has to be polled, or other threads may do our work for us unseen;
-// where packets of our own wait for room, or somebody else's transfer goes on only while we look at it.
-constexpr base::Nanoseconds kLongNap = 10'000'000, kShortNap = 1'000'000, kPushNap = 100'000;
-// More threads of the process than this share the wake-ups of short naps: hundreds that wake each millisecond leave no time for work.
-constexpr int kShortNappers = 16;
+// Longest sleeps: if packets wake the thread; if a source must be polled, or another thread may
+// complete this thread's operation without waking it; if our own packets are queued, or another
+// transfer advances only when polled.
+constexpr base::Nanoseconds kMaxSleepWoken = 10'000'000, kMaxSleepPolling = 1'000'000,
+                            kMaxSleepWithOutput = 100'000;
+// With more threads than this asleep in the process, short sleeps become longer: hundreds of
+// threads that wake every millisecond leave no time for work.
+constexpr int kSleepersPerWakeup = 16;
+// A packet wakes at most as many threads as there are cores: any more find nothing, and only take
+// cores from the threads and processes that have work
+// (docs/decisions/0030-waiting-when-oversubscribed.md).
+constexpr int kMinWoken = 2;
 
-// With more processes than cores: whoever is waited for may need this core.
-constexpr int kCrowdedSpin = 0, kCrowdedYield = 2000;
+// With more processes than cores, the awaited process may need this core.
+constexpr int kOversubscribedSpin = 0, kOversubscribedYield = 2000;
 
-// Who finds in looks all that it wants never waits: so many are a round, in which others' work has its turn.
-constexpr unsigned kLooksPerRound = 16;
+// A receiver that always finds its message never enters the wait loop; make a full round after this
+// many polls so that other work progresses.
+constexpr unsigned kQuickPollsPerRound = 16;
 
 }  // namespace
 
 WaitPlans plans_for(const base::Settings& settings) {
-  return {{settings.spin, settings.yield}, {std::min(settings.spin, kCrowdedSpin), std::min(settings.yield, kCrowdedYield), true}};
+  return {{settings.spin, settings.yield},
+          {std::min(settings.spin, kOversubscribedSpin),
+           std::min(settings.yield, kOversubscribedYield), true}};
 }
 
 int Core::poll_all(bool thorough, base::Status& status) {
@@ -49,11 +60,11 @@ int Core::poll_all(bool thorough, base::Status& status) {
       continue;
     }
     moved += *packets;
-    if (awaited_ != nullptr && awaited_->has_come) return moved;
-    polled.silent = *packets != 0 ? 0 : std::min(polled.silent + 1, kSilentPolls);
-    polled.skip = i != 0 && polled.silent == kSilentPolls ? kSkippedRounds : 0;
+    if (expected_ != nullptr && expected_->is_received) return moved;
+    polled.empty_polls = *packets != 0 ? 0 : std::min(polled.empty_polls + 1, kEmptyPollsUntilSkip);
+    polled.skip = i != 0 && polled.empty_polls == kEmptyPollsUntilSkip ? kSkippedRounds : 0;
   }
-  if (is_complete) sent_in_a_row_ = 0;
+  if (is_complete) bytes_since_poll_ = 0;
   return moved;
 }
 
@@ -61,9 +72,9 @@ void Core::skip_no_transport() {
   for (Polled& polled : transports_) polled.skip = 0;
 }
 
-[[gnu::always_inline]] inline Core::Round Core::make_round(Guard& guard, bool thorough) {
-  Round round;
-  if (matches_below_) serve_below();
+[[gnu::always_inline]] inline Core::RoundResult Core::make_round(Guard& guard, bool thorough) {
+  RoundResult round;
+  if (may_match_in_provider_) progress_provider();
   round.moved = poll_all(thorough, round.status);
   if (!busy_.empty()) round.moved += push_all();
   if (!reads_.empty()) round.moved += read_some();
@@ -72,8 +83,9 @@ void Core::skip_no_transport() {
   bool has_control = !inbox_.empty() && handler_ != nullptr;
   const std::uint64_t rounds = rounds_.load(std::memory_order_relaxed) + 1;
   rounds_.store(rounds, std::memory_order_relaxed);
-  round.is_time_to_look_around = rounds >= next_look_around_;
-  if (round.is_time_to_look_around) [[unlikely]] next_look_around_ = rounds + kRoundsPerLookAround;
+  round.is_maintenance_due = rounds >= next_maintenance_;
+  if (round.is_maintenance_due) [[unlikely]]
+    next_maintenance_ = rounds + kRoundsPerMaintenance;
   if (has_control) {
     guard.unlock();
     handle_control();
@@ -86,19 +98,19 @@ void Core::skip_no_transport() {
 
 base::Result<int> Core::round(bool thorough) {
   Guard guard = enter();
-  Round round = make_round(guard, thorough);
-  if (round.is_time_to_look_around) {
+  RoundResult round = make_round(guard, thorough);
+  if (round.is_maintenance_due) {
     check_liveness();
-    if (engines_->are_several()) engines_->look_after_others(*this, false);
+    if (engines_->are_several()) engines_->poll_others(*this, false);
   }
   if (!round.status) return std::move(round.status).error();
   return round.moved;
 }
 
-void Core::look() {
+void Core::poll_active() {
   {
-    const Inside inside(*this);
-    if (++looks_ % kLooksPerRound != 0) {
+    const EngineLock lock(*this);
+    if (++quick_polls_ % kQuickPollsPerRound != 0) {
       base::Status status;
       poll_all(false, status);
       return;
@@ -107,90 +119,115 @@ void Core::look() {
   static_cast<void>(round(false));
 }
 
-int Core::visit(bool before_sleep) {
-  if (is_attended_to()) return 0;
+int Core::poll_for_others(bool pre_sleep) {
+  if (is_polled_by_others()) return 0;
   Guard guard(lock_, std::try_to_lock);
   if (!guard.owns_lock()) return 0;
-  const Round round = make_round(guard, true);  // an error is for those whose transport it is: their own rounds meet it, too
-  rounds_at_last_look_.store(rounds_.load(std::memory_order_relaxed), std::memory_order_relaxed);  // that one was ours
-  if (round.is_time_to_look_around || before_sleep) check_liveness();
-  if (before_sleep) run_before_sleep();
+  // errors are left to the threads that use this engine: their own rounds return them, too
+  const RoundResult round = make_round(guard, true);
+  // excludes the round just made
+  rounds_at_last_visit_.store(rounds_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  if (round.is_maintenance_due || pre_sleep) check_liveness();
+  if (pre_sleep) run_pre_sleep_work();
   return round.moved;
 }
 
-/// Whoever was here between this look and the one before it, or sleeps here until something comes, does without the one who looks.
-bool Core::is_attended_to() {
+/// True if another thread has polled this engine since the last check, or sleeps in it; it then
+/// needs no help.
+bool Core::is_polled_by_others() {
   const std::uint64_t rounds = rounds_.load(std::memory_order_relaxed);
-  return rounds_at_last_look_.exchange(rounds, std::memory_order_relaxed) != rounds || sleepers() != 0;
+  return rounds_at_last_visit_.exchange(rounds, std::memory_order_relaxed) != rounds ||
+         sleepers() != 0;
 }
 
-void Core::rest(Backoff& backoff, Backoff::Step step, const transport::Transport::LastLook& last_look) {
+void Core::yield_or_sleep(Backoff& backoff, Backoff::Step step,
+                          const transport::Transport::LastCheck& last_check) {
   const bool sleeps = step == Backoff::Step::sleep;
-  if (engines_->are_several() && backoff.is_time_for_others() && engines_->look_after_others(*this, sleeps) != 0) return;
-  if (sleeps) nap(backoff, last_look);
+  if (engines_->are_several() && backoff.should_poll_others() &&
+      engines_->poll_others(*this, sleeps) != 0)
+    return;
+  if (sleeps) sleep_once(backoff, last_check);
 }
 
-// Before this thread counts as asleep: the work may come back to us, which is no other thread then.
-void Core::run_before_sleep() {
+// Runs before this thread counts as asleep: the work may enter the engine, and would be taken for
+// another thread.
+void Core::run_pre_sleep_work() {
   Guard guard = enter();
-  work.run_before_sleep(guard);
+  work.run_pre_sleep_work(guard);
 }
 
-/// The first transport knows how to sleep, and the others' packets end that where they have descriptors. Where other threads may do our work unseen,
-/// or more than one may sleep, nobody waits for descriptors. Who is alone gets nothing from itself meanwhile but what it has sent already.
-Core::Bed Core::make_bed() {
-  const bool is_alone = !several_threads_ && !engines_->are_several(), may_skip_self = is_alone && transports_.size() > 1;
-  Bed bed;
+/// Sleep in the first transport; packets of the others wake the thread if they have descriptors. No
+/// descriptors are used if other threads may complete this thread's operations without waking it,
+/// or several threads may sleep. A thread that is alone need not be woken by packets from its own
+/// process: only it sends them, so they are queued before it sleeps.
+Core::WaitSet Core::make_wait_set() {
+  const bool is_alone = !several_threads_ && !engines_->are_several(),
+             may_skip_self = is_alone && transports_.size() > 1;
+  WaitSet wait_set;
   for (const Polled& polled : transports_) {
     transport::Transport& each = *polled.transport;
-    const bool is_self = each.name() == "self", is_first = bed.transport == nullptr;
-    if (is_self && !each.is_flushed()) bed.has_come = true;
+    const bool is_self = each.name() == "self", is_first = wait_set.transport == nullptr;
+    if (is_self && !each.is_flushed()) wait_set.has_self_packet = true;
     if (is_self && (may_skip_self || !is_first)) continue;
     const int descriptor = is_first || !is_alone ? -1 : each.descriptor();
     if (is_first && each.can_sleep()) {
-      bed.transport = &each;
-    } else if (descriptor >= 0 && bed.count < bed.descriptors.size() && bed.transport->may_wait_for_descriptors()) {
-      bed.descriptors[bed.count++] = descriptor;
+      wait_set.transport = &each;
+    } else if (descriptor >= 0 && wait_set.count < wait_set.descriptors.size() &&
+               wait_set.transport->may_wait_for_descriptors()) {
+      wait_set.descriptors[wait_set.count++] = descriptor;
     } else {
-      bed.is_blind = true;
-      bed.count = 0;
-      return bed;
+      wait_set.has_unwakeable = true;
+      wait_set.count = 0;
+      return wait_set;
     }
   }
-  return bed;
+  return wait_set;
 }
 
-void Core::nap(Backoff& backoff, const transport::Transport::LastLook& last_look) {
+/// Return the number of threads of one engine that a packet may wake.
+int max_woken_threads() {
+  return std::max(kMinWoken, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+void Core::sleep_once(Backoff& backoff, const transport::Transport::LastCheck& last_check) {
   check_liveness();
-  run_before_sleep();
-  Bed bed;
-  base::Nanoseconds longest = kLongNap;
+  run_pre_sleep_work();
+  WaitSet wait_set;
+  base::Nanoseconds longest = kMaxSleepWoken;
+  bool packets_wake_others = false;
   {
     Guard guard = enter();
     count_sleepers(+1);
-    bed = make_bed();
-    if (bed.is_blind || several_threads_ || engines_->are_several())
-      longest = std::min(kLongNap, kShortNap * (1 + engines_->sleepers() / kShortNappers));
-    if (has_output() || !reads_.empty() || work.is_restless() || (engines_->are_several() && engines_->are_restless())) longest = kPushNap;
+    wait_set = make_wait_set();
+    packets_wake_others = sleepers() > max_woken_threads_;
+    if (wait_set.has_unwakeable || several_threads_ || engines_->are_several())
+      longest = std::min(kMaxSleepWoken,
+                         kMaxSleepPolling * (1 + engines_->sleepers() / kSleepersPerWakeup));
+    if (!packets_wake_others && (has_output() || !reads_.empty() || work.needs_polling() ||
+                                 (engines_->are_several() && engines_->any_needs_polling())))
+      longest = kMaxSleepWithOutput;
   }
-  const base::Nanoseconds nap = bed.is_blind ? backoff.blind_nap_ns(longest, base::now_ns()) : backoff.nap_ns(longest);
-  if (bed.has_come) {
-    // no nap: another round takes it
-  } else if (bed.transport != nullptr) {
-    const auto look_once_more = [&] {
-      change_sleepers(-1);  // what is asked may come in here: that is no other thread
-      const bool has_come = last_look();
+  const base::Nanoseconds duration = wait_set.has_unwakeable
+                                         ? backoff.next_poll_sleep_ns(longest, base::now_ns())
+                                         : backoff.next_sleep_ns(longest);
+  if (wait_set.has_self_packet) {
+    // no sleep: the next round handles the packet
+  } else if (wait_set.transport != nullptr && !packets_wake_others) {
+    const auto check_again = [&] {
+      change_sleepers(-1);  // the check may enter the engine, and must not count as another thread
+      const bool is_received = last_check();
       change_sleepers(+1);
-      return has_come;
+      return is_received;
     };
-    bed.transport->sleep(nap, look_once_more, std::span(bed.descriptors.data(), bed.count));
+    wait_set.transport->sleep(duration, check_again,
+                              std::span(wait_set.descriptors.data(), wait_set.count));
   } else {
-    std::this_thread::sleep_for(std::chrono::nanoseconds(nap));
+    std::this_thread::sleep_for(std::chrono::nanoseconds(duration));
   }
   change_sleepers(-1);
 }
 
-/// For the one who sleeps: not by enter(), which would take it for another one than the sleeper.
+/// Change the count for the sleeping thread itself: enter() would take it for another thread.
 void Core::change_sleepers(int by) {
   const Guard guard(lock_);
   count_sleepers(by);
@@ -201,7 +238,7 @@ bool Core::is_flushed() {
   if (unfinished_released != 0) return false;
   for (auto& [process, peer] : peers_) {
     const bool has_output = !peer->queue.empty() || !peer->streams.empty();
-    if (has_output && spec.router->takes_packets(process)) return false;
+    if (has_output && spec.router->receives_packets(process)) return false;
   }
   for (const Polled& polled : transports_) {
     if (!polled.transport->is_flushed()) return false;
@@ -209,16 +246,18 @@ bool Core::is_flushed() {
   return true;
 }
 
-/// A look that was for another message may have taken some out, or the beginning of one.
-bool Core::has_heard_all() {
-  std::vector<base::ProcessId> speakers;
+/// A poll for another message may have received control messages, or the beginning of one.
+bool Core::has_handled_all_control() {
+  std::vector<base::ProcessId> senders;
   {
     Guard guard = enter();
     if (!inbox_.empty() && handler_ != nullptr) return false;
     for (const auto& [process, peer] : peers_)
-      if (!peer->control_part.empty() && !peer->failure) speakers.push_back(process);
+      if (!peer->control_part.empty() && !peer->failure) senders.push_back(process);
   }
-  return std::ranges::none_of(speakers, [&](base::ProcessId process) { return spec.router->takes_packets(process) && spec.router->is_alive(process); });
+  return std::ranges::none_of(senders, [&](base::ProcessId process) {
+    return spec.router->receives_packets(process) && spec.router->is_alive(process);
+  });
 }
 
 }  // namespace shim::p2p

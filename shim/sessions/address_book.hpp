@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whom this process can call, and which life of it: the addresses stand in the node's table, where there is one; what is this
-// process's own is which life of another it has been told of.
+// AddressBook maps processes to addresses and to their incarnations. The node segment's table, if
+// there is one, holds the addresses; this process records for each peer the incarnation it uses.
 #pragma once
 
 #include <cstdint>
@@ -16,31 +16,36 @@
 
 namespace shim::sessions {
 
-/// Thread-safe. Of processes of world 0. A process goes by one life of each other: communicators that were made with an earlier one
-/// are of no use when it hears of a later.
+/// Thread-safe. Holds processes of world 0. A process uses one incarnation of each peer;
+/// communicators made with an earlier incarnation fail once it learns of a later one.
 class AddressBook {
  public:
-  /// Uses the table from now on; before the first address.
+  /// Use the node's table from now on. Call before the first address.
   void use(bootstrap::AddressTable table) { table_.emplace(std::move(table)); }
 
-  /// True where it goes by a later life from now on than before: what was under way to the former one ends.
-  bool learn(base::ProcessId process, std::uint32_t life, std::span<const std::byte> address);
-  /// Likewise, for an address that a process of the own node has put into the table.
-  bool learn_life(base::ProcessId process, std::uint32_t life);
-  /// The latest life whose address is known on the node, told to this process or not.
-  std::optional<std::uint32_t> life_of(base::ProcessId process) const;
-  /// Can the other processes of the node find this address?
-  bool is_in_table(base::ProcessId process, std::uint32_t life) const;
-  /// Where to call it. Errors: proc_aborted (it has begun anew since), intern (nobody has told this process).
+  /// Record an address. True if the incarnation in use advances; operations with the former one
+  /// then end.
+  bool record(base::ProcessId process, std::uint32_t incarnation,
+              std::span<const std::byte> address);
+  /// Record an incarnation whose address another local process inserted into the table. True if the
+  /// incarnation in use advances.
+  bool record_incarnation(base::ProcessId process, std::uint32_t incarnation);
+  /// Return the latest incarnation whose address this node knows, even if this process does not use
+  /// it.
+  std::optional<std::uint32_t> incarnation_of(base::ProcessId process) const;
+  /// True if the other processes of the node can find this address.
+  bool is_in_table(base::ProcessId process, std::uint32_t incarnation) const;
+  /// Return the address to connect to. Errors: proc_aborted (the process re-initialized since),
+  /// intern (address unknown).
   base::Result<NetworkAddress> find(base::ProcessId process) const;
 
  private:
   std::optional<NetworkAddress> find_any(base::ProcessId process) const;
 
   std::optional<bootstrap::AddressTable> table_;
-  mutable std::mutex mutex_;  ///< guards the next two
-  std::unordered_map<base::ProcessId, NetworkAddress> own_;     ///< those that the table does not hold
-  std::unordered_map<base::ProcessId, std::uint32_t> lives_;  ///< gone by; those that are not 0
+  mutable std::mutex mutex_;                                 ///< guards own_ and incarnations_
+  std::unordered_map<base::ProcessId, NetworkAddress> own_;  ///< addresses outside the table
+  std::unordered_map<base::ProcessId, std::uint32_t> incarnations_;  ///< in use; absent: 0
 };
 
 }  // namespace shim::sessions

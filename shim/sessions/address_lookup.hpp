@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How one process finds another's address before there is any link between them: through the launcher.
+// AddressLookup finds a process's address through the launcher, before any link to it exists.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@
 
 namespace shim::sessions {
 
-/// The launcher's name for the address of one life of a process. Launchers hand out old values of a key that is published
-/// again, so each life has a key of its own.
-std::string address_key(std::uint32_t life);
-/// What stands there of a life in which nobody was to look for the process.
+/// Return the launcher key for the address of one incarnation. Launchers may return old values of a
+/// key that is published again, so each incarnation has its own key.
+std::string address_key(std::uint32_t incarnation);
+/// Return the value for an incarnation without an address.
 transport::Bytes no_address();
 
-/// The processes that the launcher has been asked about. Thread-safe.
-class Sought {
+/// Counts the processes looked up at the launcher. Thread-safe.
+class LookupCounter {
  public:
   void add(std::uint32_t rank) {
     std::lock_guard guard(mutex_);
@@ -40,35 +40,38 @@ class Sought {
   std::set<std::uint32_t> ranks_;
 };
 
-/// Looks for the newest life of one process. A lookup of a life that does not exist yet has no answer, so the search begins
-/// with the most likely one and goes on from there, forwards, as long as answers come.
+/// Looks for the newest incarnation of one process. A lookup of an incarnation that does not exist
+/// yet stays unanswered, so the search starts at the most likely incarnation and continues upwards
+/// while answers arrive.
 class AddressLookup {
  public:
-  /// guess: the life to begin with; the caller's own, because processes mostly begin and end their sessions together.
-  /// known: the address that the caller has already; then only newer ones are looked for, after a while. sought: is told when the
-  /// launcher is asked, and outlives this; null: nobody.
+  /// guess: first incarnation to look up; usually the caller's own, because processes tend to begin
+  /// and end sessions together. known_incarnation: of an address that the caller has; only newer
+  /// ones are then looked up, after 50 ms. counter: counts lookups and outlives this object; may be
+  /// null.
   AddressLookup(bootstrap::Bootstrap& bootstrap, std::uint32_t rank, std::uint32_t guess,
-                std::optional<std::uint32_t> known_life, Sought* sought = nullptr);
+                std::optional<std::uint32_t> known_incarnation, LookupCounter* counter = nullptr);
 
-  /// Does not block. A newer address than all before, or nothing. Worth polling until whoever is looked for has answered: the
-  /// address may be one that is no longer in use.
+  /// Return a newer address than all before, or nothing. Does not block. Keep polling until the
+  /// process has answered a message, because the address found may be out of use.
   base::Result<std::optional<NetworkAddress>> poll();
-  /// The last address found is known to be out of use.
-  void look_for_newer();
+  /// Look for a newer address now, because the last one found is out of use.
+  void expect_newer();
 
  private:
-  base::Status ask(std::uint32_t life);
-  base::Status widen(base::Nanoseconds silent);
-  base::Status take_answers();
+  base::Status request_address(std::uint32_t incarnation);
+  base::Status extend_lookup(base::Nanoseconds silent);
+  base::Status collect_responses();
 
   bootstrap::Bootstrap* bootstrap_;
-  Sought* sought_;
+  LookupCounter* lookup_counter_;
   std::uint32_t rank_, guess_;
-  std::optional<std::uint32_t> newest_;             ///< life of the newest address known
-  std::optional<NetworkAddress> to_hand_out_;
+  std::optional<std::uint32_t> newest_;  ///< incarnation of the newest known address
+  std::optional<NetworkAddress> undelivered_;
   bool newest_has_address_ = true;
-  std::map<std::uint32_t, std::unique_ptr<bootstrap::Pending<bootstrap::Bytes>>> asked_;  ///< by life
-  base::Nanoseconds last_news_;
+  /// open requests by incarnation
+  std::map<std::uint32_t, std::unique_ptr<bootstrap::Pending<bootstrap::Bytes>>> requested_;
+  base::Nanoseconds last_update_ns_;
 };
 
 }  // namespace shim::sessions

@@ -15,8 +15,8 @@ std::optional<Attribute> Attributes::find_number(int number) const {
   return find_if([&](const Attribute& attribute) { return attribute.key->number == number; });
 }
 
-std::optional<Attribute> Attributes::next_after(std::uint64_t place) const {
-  return find_if([&](const Attribute& attribute) { return attribute.place > place; });
+std::optional<Attribute> Attributes::next_after(std::uint64_t position) const {
+  return find_if([&](const Attribute& attribute) { return attribute.position > position; });
 }
 
 std::optional<Attribute> Attributes::last() const {
@@ -26,13 +26,15 @@ std::optional<Attribute> Attributes::last() const {
   return std::nullopt;
 }
 
-void Attributes::set(const KeyPtr& key, void* value) {
+void Attributes::set(const KeyPtr& key, AttributeValue value) {
   std::lock_guard guard(mutex_);
   const std::uint64_t version = ++versions_;
   auto at = std::ranges::find_if(entries_,
                                  [&](const Entry& entry) { return entry.attribute.key == key; });
-  if (at == entries_.end()) entries_.push_back({{key, value, version, version}});
-  else *at = {{key, value, at->attribute.place, version}};
+  if (at == entries_.end())
+    entries_.push_back({{key, value, version, version}});
+  else
+    *at = {{key, value, at->attribute.position, version}};
 }
 
 bool Attributes::begin_deletion(const Attribute& attribute) {
@@ -45,8 +47,10 @@ void Attributes::end_deletion(const Attribute& attribute, bool is_deleted) {
   std::lock_guard guard(mutex_);
   Entry* entry = entry_of(attribute);
   if (entry == nullptr) return;
-  if (is_deleted) entries_.erase(entries_.begin() + (entry - entries_.data()));
-  else entry->is_being_deleted = false;
+  if (is_deleted)
+    entries_.erase(entries_.begin() + (entry - entries_.data()));
+  else
+    entry->is_being_deleted = false;
 }
 
 Attributes::Entry* Attributes::entry_of(const Attribute& attribute) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Cartesian communicators (MPI-4.1 §8.5.1, §8.5.7). Every member can compute every other's place, so nothing is asked of them.
+// Makes Cartesian communicators (MPI-4.1 §8.5.1, §8.5.7). Every member computes all positions
+// locally, without messages.
 #include <numeric>
 
 #include "shim/sessions/derive.hpp"
@@ -12,29 +13,38 @@ namespace {
 using base::Error;
 using base::ErrorClass;
 
-/// The number of processes in the grid; 1 without dimensions. Errors: dims.
-base::Result<int> grid_size(const std::vector<int>& dims, const std::vector<int>& periods, int processes) {
+/// Return the number of processes in the grid; 1 without dimensions. Errors: dims.
+base::Result<int> grid_size(const std::vector<int>& dims, const std::vector<int>& periods,
+                            int processes) {
   if (periods.size() != dims.size())
-    return Error(ErrorClass::dims, std::to_string(dims.size()) + " dims and " + std::to_string(periods.size()) + " periods");
+    return Error(ErrorClass::dims, "dims has " + std::to_string(dims.size()) +
+                                       " elements, but periods has " +
+                                       std::to_string(periods.size()));
   std::int64_t size = 1;
   for (std::size_t i = 0; i < dims.size(); ++i) {
-    if (dims[i] < 1) return Error(ErrorClass::dims, "dims[" + std::to_string(i) + "] is " + std::to_string(dims[i]));
+    if (dims[i] < 1)
+      return Error(ErrorClass::dims, "dims[" + std::to_string(i) + "] is not positive (" +
+                                         std::to_string(dims[i]) + ")");
     size *= dims[i];
     if (size > processes)
-      return Error(ErrorClass::dims, "the grid has more processes than there are, which is " + std::to_string(processes));
+      return Error(ErrorClass::dims, "the grid has more processes than the group, which has " +
+                                         std::to_string(processes));
   }
   return static_cast<int>(size);
 }
 
-/// The members of the grid, in the order of their ranks in it.
-base::Result<GroupPtr> members_of(const CartesianArguments& grid, const Group& group, Process& process) {
+/// Return the members of the grid, in the order of their ranks in it.
+base::Result<GroupPtr> members_of(const CartesianArguments& grid, const Group& group,
+                                  Process& process) {
   SHIM_TRY_ASSIGN(int size, grid_size(grid.dims, grid.periods, group.size()));
   SHIM_TRY_ASSIGN(GroupPtr first, range_include(group, std::vector<Triplet>{{0, size - 1, 1}}));
   if (!grid.reorder) return first;
-  return include(*first, place_in_grid(*first, grid.dims, grid.periods, process.bootstrap().node_map()));
+  return include(*first,
+                 map_to_grid(*first, grid.dims, grid.periods, process.bootstrap().node_map()));
 }
 
-base::Result<CommunicatorPtr> with_grid(base::Result<CommunicatorPtr> made, const CartesianArguments& grid) {
+base::Result<CommunicatorPtr> with_grid(base::Result<CommunicatorPtr> made,
+                                        const CartesianArguments& grid) {
   if (!made || !*made) return made;
   Cartesian cartesian{grid.dims, grid.periods, {}};
   for (int& period : cartesian.periods) period = period != 0;
@@ -43,7 +53,7 @@ base::Result<CommunicatorPtr> with_grid(base::Result<CommunicatorPtr> made, cons
   return made;
 }
 
-/// For the tag: members that give different grids hear of it.
+/// Return text for the tag, so that creations with different grids report a disagreement.
 std::string text_of(const CartesianArguments& grid) {
   std::string text = " (grid";
   for (std::size_t i = 0; i < grid.dims.size(); ++i)
@@ -53,39 +63,49 @@ std::string text_of(const CartesianArguments& grid) {
 
 }  // namespace
 
-base::Result<CommunicatorPtr> cart_create(const CommunicatorPtr& parent, const CartesianArguments& grid) {
+base::Result<CommunicatorPtr> cart_create(const CommunicatorPtr& parent,
+                                          const CartesianArguments& grid) {
   SHIM_TRY_ASSIGN(GroupPtr members, members_of(grid, *parent->group(), parent->process()));
   return with_grid(derive(parent, members), grid);
 }
 
-base::Result<CommunicatorPtr> cart_create_from_group(const FromGroup& from, const CartesianArguments& grid) {
+base::Result<CommunicatorPtr> cart_create_from_group(const FromGroup& from,
+                                                     const CartesianArguments& grid) {
   SHIM_TRY_ASSIGN(Process* const found, from.session->process());
   Process& process = *found;
   SHIM_TRY_ASSIGN(GroupPtr members, members_of(grid, *from.group, process));
-  const bool is_beyond = members->rank_of(process.self()) == kUndefined && from.group->rank_of(process.self()) != kUndefined;
+  const bool is_beyond = members->rank_of(process.self()) == kUndefined &&
+                         from.group->rank_of(process.self()) != kUndefined;
   if (is_beyond) return CommunicatorPtr();
-  return with_grid(create_from_group(from.session, members, from.tag + text_of(grid), from.info, from.handler), grid);
+  return with_grid(
+      create_from_group(from.session, members, from.tag + text_of(grid), from.info, from.handler),
+      grid);
 }
 
-base::Result<int> cart_map(const Communicator& comm, const std::vector<int>& dims, const std::vector<int>& periods) {
-  SHIM_TRY_ASSIGN(GroupPtr members, members_of({dims, periods, true}, *comm.group(), comm.process()));
+base::Result<int> cart_map(const Communicator& comm, const std::vector<int>& dims,
+                           const std::vector<int>& periods) {
+  SHIM_TRY_ASSIGN(GroupPtr members,
+                  members_of({dims, periods, true}, *comm.group(), comm.process()));
   return members->rank_of(comm.process().self());
 }
 
-base::Result<CommunicatorPtr> cart_sub(const CommunicatorPtr& comm, const std::vector<int>& remain) {
-  if (!comm->cartesian()) return Error(ErrorClass::topology, "the " + comm->description() + " is not a grid");
+base::Result<CommunicatorPtr> cart_sub(const CommunicatorPtr& comm,
+                                       const std::vector<int>& remain) {
+  if (!comm->cartesian())
+    return Error(ErrorClass::topology, "the " + comm->description() + " has no Cartesian topology");
   const Cartesian& grid = *comm->cartesian();
   if (remain.size() != grid.dims.size())
-    return Error(ErrorClass::dims, std::to_string(remain.size()) + " flags for a grid of " + std::to_string(grid.dims.size()) +
-                                       " dimensions");
-  // Start with the own place, all remaining coordinates 0, and go through the dimensions: each that remains multiplies the
-  // members found so far.
+    return Error(ErrorClass::dims, std::to_string(remain.size()) + " flags given for a grid of " +
+                                       std::to_string(grid.dims.size()) + " dimensions");
+  // Start with this rank with all remaining coordinates 0, then go through the dimensions: each
+  // remaining dimension multiplies the members found so far.
   std::vector<int> origin = grid.coords;
   Cartesian part;
   for (std::size_t i = 0; i < remain.size(); ++i) {
     if (remain[i] == 0) continue;
     origin[i] = 0;
-    part.dims.push_back(grid.dims[i]), part.periods.push_back(grid.periods[i]), part.coords.push_back(grid.coords[i]);
+    part.dims.push_back(grid.dims[i]), part.periods.push_back(grid.periods[i]),
+        part.coords.push_back(grid.coords[i]);
   }
   SHIM_TRY_ASSIGN(int first, cart_rank(grid, origin));
   std::vector<int> ranks = {first};

@@ -4,13 +4,18 @@
 #include <algorithm>
 #include <string_view>
 
+#include "shim/sessions/consensus.hpp"
+#include "shim/sessions/derive.hpp"
 #include "shim/sessions/process.hpp"
 
 namespace shim::sessions {
 
-/// What a program may promise of its use of a communicator, and the orders it may ask for (MPI-4.1 §7.4.4, §12.4.3).
-static constexpr std::string_view kHints[] = {"mpi_assert_no_any_tag", "mpi_assert_no_any_source", "mpi_assert_exact_length",
-                                              "mpi_assert_allow_overtaking", "mpi_assert_strict_persistent_collective_ordering",
+/// Assertions and requests about the use of a communicator (MPI-4.1 §7.4.4, §12.4.3).
+static constexpr std::string_view kHints[] = {"mpi_assert_no_any_tag",
+                                              "mpi_assert_no_any_source",
+                                              "mpi_assert_exact_length",
+                                              "mpi_assert_allow_overtaking",
+                                              "mpi_assert_strict_persistent_collective_ordering",
                                               "mpi_assert_memory_alloc_kinds"};
 
 Communicator::Communicator(Process& process, Parts parts)
@@ -19,10 +24,16 @@ Communicator::Communicator(Process& process, Parts parts)
       rank_(parts_.context.own_rank),
       size_(parts_.group->size()),
       peers_(parts_.context.members->size()),
-      context_(process.engine(parts_.lane).make_context(parts_.context)),
-      coll_(process.engine(parts_.lane), *context_, process.scratch(), rank_, peers_, parts_.local ? &parts_.local->coll() : nullptr, this),
+      context_(process.engine(parts_.vci).make_context(parts_.context)),
+      coll_(process.engine(parts_.vci), *context_, process.scratch(), rank_, peers_,
+            parts_.local ? &parts_.local->coll() : nullptr, this),
       children_(is_inter() ? 1 : 0) {
   if (!parts_.info) parts_.info = std::make_shared<Info>();
+}
+
+Communicator::~Communicator() {
+  if (consensuses_.load(std::memory_order_relaxed) > 0)
+    process_->consensuses().close(scope_of(*this));
 }
 
 std::shared_ptr<Communicator> Communicator::make(Process& process, Parts parts) {
@@ -51,7 +62,7 @@ void Communicator::set_name(std::string name) {
   parts_.name = std::move(name);
 }
 
-base::Status Communicator::take_hints(const InfoPtr& hints) {
+base::Status Communicator::adopt_hints(const InfoPtr& hints) {
   if (!hints) return {};
   for (std::string_view key : kHints)
     if (auto value = hints->get(key)) SHIM_TRY(parts_.info->set(key, *value));
@@ -60,43 +71,53 @@ base::Status Communicator::take_hints(const InfoPtr& hints) {
 
 namespace {
 
-coll::Sharing sharing_within_node(const base::Settings& settings) { return settings.single_copy ? coll::Sharing::memory : coll::Sharing::boards; }
+coll::Sharing sharing_within_node(const base::Settings& settings) {
+  return settings.single_copy ? coll::Sharing::memory : coll::Sharing::segment;
+}
 
 }  // namespace
 
-/// Of those whom ranks mean.
+/// Describe the processes that ranks refer to.
 coll::Sharing Communicator::sharing() const {
-  return process_->has_on_node(*parts_.context.members) ? sharing_within_node(process_->settings()) : coll::Sharing::nothing;
+  return process_->has_on_node(*parts_.context.members) ? sharing_within_node(process_->settings())
+                                                        : coll::Sharing::nothing;
 }
 
-/// As the launcher's map of the nodes says, which all members have; not as this process reaches the others, which may be its own affair.
+/// Return the nodes of the launcher's node map, which all members have; this process's own routes
+/// to the others may differ between members.
 std::unique_ptr<const coll::Nodes> Communicator::nodes() const {
   const p2p::Members& members = *parts_.context.members;
-  if (process_->everything_over_fabric()) return nullptr;
+  if (process_->uses_fabric_only()) return nullptr;
   for (int rank = 0; rank < members.size(); ++rank)
-    if (members.at(rank).world != 0) return nullptr;  // whose nodes nobody has told us
+    if (members.at(rank).world != 0) return nullptr;  // nodes of other worlds are unknown
   const auto& map = process_->bootstrap().node_map();
   return coll::Nodes::of(
-      members.size(), rank_, [&](int rank) { return map.node_of(members.at(rank).rank); }, sharing_within_node(process_->settings()));
+      members.size(), rank_, [&](int rank) { return map.node_of(members.at(rank).rank); },
+      sharing_within_node(process_->settings()));
 }
 
-std::optional<transport::BoardPlace> Communicator::take_board() const {
-  return process_->boards()->take(process_->slots_of(*parts_.context.members));
+std::optional<transport::ShmCollSegmentId> Communicator::allocate_coll_segment() const {
+  return process_->coll_segments()->allocate(process_->slots_of(*parts_.context.members));
 }
 
-std::unique_ptr<transport::Board> Communicator::open_board(transport::BoardPlace place) const {
-  return process_->boards()->open(place, process_->slots_of(*parts_.context.members), rank_, process_->area(parts_.lane));
+std::unique_ptr<transport::ShmCollHandle> Communicator::open_coll_segment(
+    transport::ShmCollSegmentId segment_id) const {
+  return process_->coll_segments()->open(segment_id, process_->slots_of(*parts_.context.members),
+                                         rank_, process_->area(parts_.vci));
 }
 
 std::string Communicator::description() const {
   std::string given = name();
-  const std::string named = "communicator " + (given.empty() ? "without a name" : "\"" + given + "\"") + " of ";
-  if (is_inter()) return "inter" + named + std::to_string(size_) + " and " + std::to_string(peers_) + " processes";
+  const std::string named = "communicator " +
+                            (given.empty() ? "without a name" : "\"" + given + "\"") + " of ";
+  if (is_inter())
+    return "inter" + named + std::to_string(size_) + " and " + std::to_string(peers_) +
+           " processes";
   return named + std::to_string(size_) + (size_ == 1 ? " process" : " processes");
 }
 
 std::optional<base::ContextPath> Communicator::next_child_path() {
-  if (!has_child_path()) return std::nullopt;  // and does not count on
+  if (!has_child_path()) return std::nullopt;  // do not count further
   return path().child(children_.fetch_add(1, std::memory_order_relaxed) + 1);
 }
 

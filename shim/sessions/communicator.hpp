@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A session communicator and how one comes to be.
+// Communicator is a communicator made from a session; the functions below create communicators.
 #pragma once
 
 #include <atomic>
@@ -16,46 +16,50 @@
 #include "shim/p2p/p2p.hpp"
 #include "shim/sessions/attributes.hpp"
 #include "shim/sessions/error_handler.hpp"
+#include "shim/sessions/failure_order.hpp"
 #include "shim/sessions/group.hpp"
 #include "shim/sessions/session.hpp"
 #include "shim/sessions/topology.hpp"
 
 namespace shim::sessions {
 
-
-/// Held by shared_ptr: by its handle, and by every operation in progress on it. It keeps its session's Process alive.
+/// Held by shared_ptr: by its handle and by every operation in progress on it. Keeps its session's
+/// Process alive.
 class Communicator final : public Described, private coll::Locality {
  public:
   struct Parts {
     SessionPtr session;
-    GroupPtr group;                       ///< of an intercommunicator: the local group
+    GroupPtr group;  ///< local group of an intercommunicator
     base::ExtendedId id;
     p2p::ContextSpec context;
     ErrorHandlerPtr error_handler;
     InfoPtr info;
     std::string name;
-    std::uint32_t lane = 0;               ///< of the process, and open there
+    std::uint32_t vci = 0;  ///< of the process, open
     // Intercommunicators only, whose context addresses the remote group (MPI-4.1 §7.6):
-    GroupPtr remote;                      ///< null for all others
-    std::shared_ptr<Communicator> local;  ///< an intracommunicator of the local group, for what collectives do within it
+    GroupPtr remote;  ///< null for intracommunicators
+    /// Intracommunicator of the local group, for collectives within it.
+    std::shared_ptr<Communicator> local;
   };
-  /// Local. Made by the functions below alone, so that its session knows of it.
+  /// Local. make() also registers the communicator with its session.
   Communicator(Process& process, Parts parts);
+  ~Communicator() override;
   static std::shared_ptr<Communicator> make(Process& process, Parts parts);
 
   Process& process() const { return *process_; }
-  /// In which all goes on that is done on it.
+  /// Return the engine of all operations on this communicator.
   p2p::Engine& engine() const { return coll_.engine(); }
-  std::uint32_t lane() const { return parts_.lane; }
+  std::uint32_t vci() const { return parts_.vci; }
   const SessionPtr& session() const { return parts_.session; }
   const GroupPtr& group() const { return parts_.group; }
   int rank() const { return rank_; }
   int size() const { return size_; }
   bool is_inter() const { return parts_.remote != nullptr; }
-  /// Null where this is no intercommunicator.
+  /// Null for an intracommunicator.
   const GroupPtr& remote_group() const { return parts_.remote; }
   const std::shared_ptr<Communicator>& local() const { return parts_.local; }
-  /// How many processes the ranks of sends and receives may name: the remote group's of an intercommunicator, else all members.
+  /// Return the number of ranks that sends and receives may name: of the remote group for an
+  /// intercommunicator, else of the group.
   int peers() const { return peers_; }
   const base::ExtendedId& id() const { return parts_.id; }
   base::ContextPath path() const { return parts_.context.path; }
@@ -68,84 +72,112 @@ class Communicator final : public Described, private coll::Locality {
   void set_name(std::string name);
   const Topology& topology() const { return topology_; }
   void set_topology(Topology topology) { topology_ = std::move(topology); }
-  // Null where the topology is another.
+  // Null if the communicator has another topology.
   const Cartesian* cartesian() const { return std::get_if<Cartesian>(&topology_); }
   const Graph* graph() const { return std::get_if<Graph>(&topology_); }
-  const DistributedGraph* distributed_graph() const { return std::get_if<DistributedGraph>(&topology_); }
-  /// The hints that are in force. Never null.
+  const DistributedGraph* distributed_graph() const {
+    return std::get_if<DistributedGraph>(&topology_);
+  }
+  /// Return the hints in force. Never null.
   InfoPtr info() const { return parts_.info; }
-  /// Takes over the hints that are known (MPI-4.1 §7.4.4), of a null info none. They are kept for those who ask; nothing here is
-  /// faster for them.
-  base::Status take_hints(const InfoPtr& hints);
-  /// What users have cached here.
+  /// Copy the known hints (MPI-4.1 §7.4.4) from `hints`, which may be null. They are stored for
+  /// queries only and change no behavior.
+  base::Status adopt_hints(const InfoPtr& hints);
+  /// Return the attributes that users cached.
   Attributes& attributes() { return attributes_; }
   std::string description() const override;
 
-  /// The path of the next child, or nothing when this communicator has used up those that need no communication. All members
-  /// take it at each creation of a child, in the same order, so all get the same one.
+  /// Return the context path of the next child (base::ContextPath); nothing if none is left, so
+  /// that the child's creation must communicate. All members call it at each child creation, in
+  /// equal order, so all get equal paths.
   std::optional<base::ContextPath> next_child_path();
-  /// Has it any left? Relaxed: children of one communicator are made one after the other (MPI-4.1 §6.13).
-  bool has_child_path() const { return path().child(children_.load(std::memory_order_relaxed) + 1).has_value(); }
+  /// True if a child path is left. Relaxed: children of a communicator are created one at a time
+  /// (MPI-4.1 §6.13).
+  bool has_child_path() const {
+    return path().child(children_.load(std::memory_order_relaxed) + 1).has_value();
+  }
   const Parts& parts() const { return parts_; }
+  /// See survivors.hpp.
+  FailureOrder& failure_order() const { return failure_order_; }
+  /// Return the number of the next agreement (consensus.hpp); all members take numbers in equal
+  /// order.
+  std::uint32_t next_consensus() { return consensuses_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
   coll::Sharing sharing() const override;
   std::unique_ptr<const coll::Nodes> nodes() const override;
-  std::optional<transport::BoardPlace> take_board() const override;
-  std::unique_ptr<transport::Board> open_board(transport::BoardPlace place) const override;
+  std::optional<transport::ShmCollSegmentId> allocate_coll_segment() const override;
+  std::unique_ptr<transport::ShmCollHandle> open_coll_segment(
+      transport::ShmCollSegmentId segment_id) const override;
 
   Process* process_;
   Parts parts_;
   int rank_, size_, peers_;
   p2p::ContextPtr context_;
   coll::Comm coll_;
-  mutable std::mutex mutex_;  ///< guards the handler and the name in parts_
-  std::atomic<std::uint32_t> children_;  ///< a plain count, pairs with nothing; the first of an intercommunicator is local()
+  mutable std::mutex mutex_;  ///< guards handler and name in parts_
+  /// A plain count, pairs with nothing; child 1 of an intercommunicator is local().
+  std::atomic<std::uint32_t> children_;
+  std::atomic<std::uint32_t> consensuses_{0};  ///< a plain count, pairs with nothing
+  mutable FailureOrder failure_order_;
   Topology topology_;
   Attributes attributes_;
 };
 using CommunicatorPtr = std::shared_ptr<Communicator>;
 
-/// MPI_Comm_create_from_group (MPI-4.1 §7.4.2): collective over the group and nobody else. Null for the empty group.
-/// Errors: group (the caller is not a member), not_same (members disagree on the group, or on the tag where no thread
-/// can come to it yet; says who has what), proc_aborted (a member has died; says which), other (time-out; names who has not arrived),
-/// arg (tag too long).
-base::Result<CommunicatorPtr> create_from_group(const SessionPtr& session, GroupPtr group, const std::string& tag,
-                                                InfoPtr info, ErrorHandlerPtr handler);
+/// MPI_Comm_create_from_group (MPI-4.1 §7.4.2). Collective over the group only. Null for the empty
+/// group. Errors: group (caller is not a member), not_same (members disagree on the group, or on
+/// the tag and no thread can still join; names both), proc_aborted (a member died; names it), other
+/// (time-out; names missing members), arg (tag too long).
+base::Result<CommunicatorPtr> create_from_group(const SessionPtr& session, GroupPtr group,
+                                                const std::string& tag, InfoPtr info,
+                                                ErrorHandlerPtr handler);
 
-// The next three are collective over both groups of an intercommunicator, and make one (MPI-4.1 §7.6).
-/// MPI_Comm_dup. Collective over the parent; without communication while the parent has child numbers left
-/// (base::ContextPath), else one exchange over the parent. The error handler goes over, info does not (MPI-4.1 §7.4.2).
+// If the parent is an intercommunicator, the next three are collective over both groups and return
+// an intercommunicator (MPI-4.1 §7.6).
+/// MPI_Comm_dup. Collective over the parent; no communication while the parent has child paths left
+/// (base::ContextPath), else one exchange over the parent. Copies the error handler but not the
+/// info (MPI-4.1 §7.4.2).
 base::Result<CommunicatorPtr> duplicate(const CommunicatorPtr& parent, bool with_topology);
-/// The same for MPI_Comm_idup where the parent has no number left (has_child_path) and is no intercommunicator: a task on the parent,
-/// which hands the duplicate to `made`, with the parent's topology.
-coll::Task duplicate_by_exchange(coll::Turn turn, CommunicatorPtr parent, std::function<void(CommunicatorPtr)> made);
-/// MPI_Comm_split. color kUndefined gives null, and so does a color that the other group of an intercommunicator lacks.
-/// Collective over the parent, one allgather. Errors: arg (negative color).
+/// Return the task for MPI_Comm_idup of an intracommunicator that has no child path left
+/// (has_child_path); `turn` is its position among the parent's collectives. The task passes the
+/// duplicate to `made`, with the parent's topology.
+coll::Task duplicate_by_exchange(coll::CollSeq turn, CommunicatorPtr parent,
+                                 std::function<void(CommunicatorPtr)> made);
+/// MPI_Comm_split. Null for color kUndefined, and for a color that the other group of an
+/// intercommunicator lacks. Collective over the parent, one allgather. Errors: arg (negative
+/// color).
 base::Result<CommunicatorPtr> split(const CommunicatorPtr& parent, int color, int key);
-/// Collective over the parent (MPI_Comm_create); null where the caller is not in the group it gives. Members may give different
-/// groups that have no process in common. Communicates as little as duplicate does. Errors: group.
+/// MPI_Comm_create. Collective over the parent; null if the caller is not in its group. Members may
+/// pass different disjoint groups. Communicates only if duplicate would. Errors: group.
 base::Result<CommunicatorPtr> create(const CommunicatorPtr& parent, const GroupPtr& group);
-/// Processes of the parent that share a node (MPI_COMM_TYPE_SHARED). Collective over the parent.
+/// Split the parent by node (MPI_COMM_TYPE_SHARED). Collective over the parent.
 base::Result<CommunicatorPtr> split_by_node(const CommunicatorPtr& parent, int key);
-/// Processes of the parent that are bound to the same instance of a kind of hardware, by the names that MPI_Get_hw_resource_info
-/// gives or "mpi_shared_memory" (MPI-4.1 §7.4.2); null for those that are bound to none, and for kinds that are not known.
-/// Collective over the parent.
-base::Result<CommunicatorPtr> split_by_hardware(const CommunicatorPtr& parent, const std::string& kind, int key);
-/// The same for the largest kind that divides the parent, its nodes first; null where none does.
-struct Level {
+/// Split the parent by hardware instance, for a kind named by MPI_Get_hw_resource_info or
+/// "mpi_shared_memory" (MPI-4.1 §7.4.2). Null for processes bound to no instance, and for unknown
+/// kinds. Collective over the parent.
+base::Result<CommunicatorPtr> split_by_hardware(const CommunicatorPtr& parent,
+                                                const std::string& kind, int key);
+/// Result of split_at_next_level: the kind of hardware, and the part of the parent.
+struct HardwareLevel {
   std::string kind;
   CommunicatorPtr communicator;
 };
-base::Result<Level> split_at_next_level(const CommunicatorPtr& parent, int key);
-/// Those who name the same process set and are in it; null for all others. Collective over the parent.
-base::Result<CommunicatorPtr> split_by_pset(const CommunicatorPtr& parent, const std::string& name, int key);
-/// Collective over the group alone (MPI_Comm_create_group). Errors: group (not a part of the parent's group, or the caller is
-/// not in it), and those of create_from_group.
-base::Result<CommunicatorPtr> create_subgroup(const CommunicatorPtr& parent, GroupPtr group, int tag);
+/// Split an intracommunicator by the largest kind that divides it, nodes first; null if no kind
+/// does. Collective over the parent.
+base::Result<HardwareLevel> split_at_next_level(const CommunicatorPtr& parent, int key);
+/// Split the parent by process set: one communicator per set named by its members; null for
+/// processes outside the set they name. Collective over the parent.
+base::Result<CommunicatorPtr> split_by_pset(const CommunicatorPtr& parent, const std::string& name,
+                                            int key);
+/// MPI_Comm_create_group. Collective over the group only. Errors: group (not a part of the parent's
+/// group, or without the caller), and those of create_from_group.
+base::Result<CommunicatorPtr> create_subgroup(const CommunicatorPtr& parent, GroupPtr group,
+                                              int tag);
 
-/// identical (the same object), congruent (same group, same order), similar, unequal. Of intercommunicators both groups count; an
-/// intercommunicator and an intracommunicator are unequal (MPI-4.1 §7.6.1).
+/// Return identical (one object), congruent (equal groups in equal order), similar or unequal.
+/// Compares both groups of intercommunicators; an intercommunicator and an intracommunicator are
+/// unequal (MPI-4.1 §7.6.1).
 Comparison compare(const Communicator& a, const Communicator& b);
 
 }  // namespace shim::sessions

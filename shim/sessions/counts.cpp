@@ -11,7 +11,7 @@ namespace shim::sessions {
 namespace {
 
 void put(Info& info, std::string_view key, std::uint64_t count) {
-  (void)info.set(key, std::to_string(count));  // these keys and values fit
+  (void)info.set(key, std::to_string(count));  // cannot fail: these keys and values fit
 }
 
 void put_launcher(Info& info, const bootstrap::Bootstrap::Counts& counts) {
@@ -26,14 +26,15 @@ void put_messages(Info& info, const p2p::Engine::Counts& counts) {
   put(info, "messages_eager", counts.eager_sent);
   put(info, "messages_rendezvous", counts.rendezvous_sent);
   put(info, "messages_unexpected", counts.unexpected);
-  put(info, "messages_matched_by_provider", counts.matched_below);
+  put(info, "messages_matched_by_provider", counts.matched_by_provider);
   put(info, "unexpected_most_bytes", counts.unexpected_bytes_most);
-  put(info, "senders_held_back", counts.held_back);
+  put(info, "senders_held_back", counts.throttled);
   put(info, "control_messages", counts.control_sent);
   put(info, "control_bytes", counts.control_bytes);
 }
 
-void put_transport(Info& info, const std::string& prefix, const transport::Transport::Counts& counts) {
+void put_transport(Info& info, const std::string& prefix,
+                   const transport::Transport::Counts& counts) {
   put(info, prefix + "_connections", counts.links_used);
   put(info, prefix + "_packets", counts.packets_sent);
   put(info, prefix + "_bytes", counts.bytes_sent);
@@ -43,9 +44,10 @@ void add(p2p::Engine::Counts& sum, const p2p::Engine::Counts& more) {
   sum.eager_sent += more.eager_sent;
   sum.rendezvous_sent += more.rendezvous_sent;
   sum.unexpected += more.unexpected;
-  sum.matched_below += more.matched_below;
-  sum.unexpected_bytes_most += more.unexpected_bytes_most;  // at most: each engine's most need not have been at the same time
-  sum.held_back += more.held_back;
+  sum.matched_by_provider += more.matched_by_provider;
+  // upper bound: the engines' maxima need not coincide
+  sum.unexpected_bytes_most += more.unexpected_bytes_most;
+  sum.throttled += more.throttled;
   sum.control_sent += more.control_sent;
   sum.control_bytes += more.control_bytes;
 }
@@ -60,7 +62,7 @@ void add(transport::Transport::Counts& sum, const transport::Transport::Counts& 
 
 InfoPtr counts_of(Process& process) {
   auto info = std::make_shared<Info>();
-  transport::Transport::Counts node, fabric;  // of one that is not in use: nothing
+  transport::Transport::Counts node, fabric;  // zero if not in use
   p2p::Engine::Counts messages;
   for (p2p::Engine* engine : process.engines()) {
     add(messages, engine->counts());
@@ -70,11 +72,11 @@ InfoPtr counts_of(Process& process) {
     }
   }
   put_launcher(*info, process.bootstrap().counts());
-  put(*info, "launcher_sought", process.sought_count());
+  put(*info, "launcher_sought", process.looked_up_count());
   put_transport(*info, "node", node);
-  put(*info, "contact_connections", fabric.contacts_made);
-  put(*info, "contact_messages", fabric.contact_messages);
-  put(*info, "contact_bytes", fabric.contact_bytes);
+  put(*info, "contact_connections", fabric.tcp_connections);
+  put(*info, "contact_messages", fabric.tcp_messages);
+  put(*info, "contact_bytes", fabric.tcp_bytes);
   put(*info, "fabric_open", fabric.fabrics_open);
   put(*info, "fabric_addresses", fabric.addresses_inserted);
   put_transport(*info, "fabric", fabric);

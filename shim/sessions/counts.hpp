@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What starting up and communicating have cost one process so far, as plain counts.
+// Counts events of start-up and communication in one process.
 #pragma once
 
 #include "shim/sessions/info.hpp"
@@ -8,8 +8,8 @@ namespace shim::sessions {
 
 class Process;
 
-/// Local. Counts of this process since its first session began, as decimal numbers under the keys of docs/counts.md, all of which
-/// are there always: what has not happened is 0.
+/// Return the counts since this process's first session began, as decimal numbers under the keys of
+/// docs/user/counts.md. All keys are always present. Local.
 InfoPtr counts_of(Process& process);
 
 }  // namespace shim::sessions

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A member's way through a creation: join, send the contribution, wait; as a node root, collect and pass on.
+// Runs one member's call: join, contribute, wait. Node leaders also collect and forward.
 #include "shim/sessions/creation.hpp"
 
 #include <algorithm>
@@ -10,8 +10,9 @@
 namespace shim::sessions {
 namespace {
 
-/// So long a call that has failed waits for those to be found who do not know of it yet; later creations go on looking for them.
-constexpr base::Nanoseconds kNotesWait = 2'000'000'000;
+/// 2 s that a failed call waits for the addresses of processes to notify; later creations continue
+/// the search.
+constexpr base::Nanoseconds kQueuedFailuresWait = 2'000'000'000;
 
 using base::Error;
 using base::ErrorClass;
@@ -19,18 +20,24 @@ using base::ErrorClass;
 std::shared_ptr<const p2p::ContextBases> bases_of_members(const MemberTable& entries) {
   std::vector<std::uint32_t> by_rank;
   by_rank.reserve(entries.size());
-  for (std::size_t place = 0; place < entries.size(); ++place) by_rank.push_back(entries.entry_at(place).context_base);
+  for (std::size_t index = 0; index < entries.size(); ++index)
+    by_rank.push_back(entries.entry_at(index).context_base);
   return bases_of(std::move(by_rank));
 }
 
-CreationKey key_of(const Creations::Call& call) { return key_of(call.scope, call.tag, *call.group); }
+CreationKey key_of(const Creations::Call& call) {
+  return key_of(call.scope, call.tag, *call.group);
+}
 
-/// Groups can be made of any numbers; only processes of the own world can be reached.
+/// Check that all members are processes of world 0: a Group accepts any world and rank, but only
+/// processes of world 0 can be reached.
 base::Status check_members(const Group& group, std::uint32_t world_size) {
   for (const Range& range : group.ranges())
     if (range.world != 0 || range.highest() >= world_size)
-      return Error(ErrorClass::group, "the group " + group.text() + " has processes outside mpi://WORLD, whose ranks end at " +
-                                          std::to_string(world_size - 1));
+      return Error(ErrorClass::group,
+                   "the group " + group.text() +
+                       " contains processes outside mpi://WORLD, whose last rank is " +
+                       std::to_string(world_size - 1));
   return {};
 }
 
@@ -42,87 +49,104 @@ CreationKey key_of(std::string scope, std::string tag, const Group& group) {
 }
 
 p2p::ContextSpec Agreement::context_of(const GroupPtr& group, base::ProcessId self) const {
-  return {.members = group, .own_rank = group->rank_of(self), .bases = bases, .own_base = own_base, .path = {}};
+  return {.members = group,
+          .own_rank = group->rank_of(self),
+          .bases = bases,
+          .own_base = own_base,
+          .path = {}};
 }
 
-Creations::Creations(Process& process) : process_(process) {
-  process_.engine().set_control_handler(
-      [this](base::ProcessId from, std::span<const std::byte> bytes) { on_control(from, bytes); });
-}
+Creations::Creations(Process& process) : process_(process) {}
+Creations::~Creations() = default;
 
-Creations::~Creations() { process_.engine().set_control_handler({}); }
-
-base::Result<Creations::Own> Creations::own_part(const CreationRoles& roles, const base::Operation& during) {
-  Own own;
+base::Result<Creations::OwnContribution> Creations::make_own_contribution(
+    const CreationRoles& roles, const base::Operation& during) {
+  OwnContribution own;
   if (roles.spans_nodes) {
-    if (roles.is_root()) SHIM_TRY(process_.publish_address(during));  // the others' come with the contributions
+    if (roles.is_root())
+      // peers look up node leaders only: contributions carry the other members' addresses
+      SHIM_TRY(process_.publish_address(during));
     SHIM_TRY_ASSIGN(own.address, process_.own_address());
   }
-  own.context_base = process_.take_context_base();  // last: where there is no network none is taken
+  // last, so that no base is taken if the process has no network
+  own.context_base = process_.take_context_base();
   return own;
 }
 
-std::unique_ptr<ParentSearch> Creations::search_in(const Creation& creation) {
+std::unique_ptr<ParentResolver> Creations::make_parent_resolver(const Creation& creation) {
   const auto& roles = creation.roles;
   std::vector<std::uint32_t> roots;
   for (int root : roles.roots) roots.push_back(creation.group->at(root).rank);
   std::optional<std::uint32_t> parent;
   if (roles.parent) parent = creation.group->at(*roles.parent).rank;
-  return std::make_unique<ParentSearch>(process_, std::move(roots), parent);
+  return std::make_unique<ParentResolver>(process_, std::move(roots), parent);
 }
 
-void Creations::note_thread() {
+void Creations::record_thread() {
   last_call_ = base::now_ns();
   if (!first_thread_) first_thread_ = std::this_thread::get_id();
   if (*first_thread_ != std::this_thread::get_id()) several_threads_ = true;
 }
 
 base::Error Creations::called_twice(const Call& call) const {
-  return {ErrorClass::arg, "another thread of this process is creating a communicator with the same group and the same tag \"" + call.tag +
-                               "\" (MPI-4.1 §7.4.2)"};
+  return {ErrorClass::arg,
+          "another thread of this process is creating a communicator with the same group and the "
+          "same tag \"" +
+              call.tag + "\"; use another tag (MPI-4.1 §7.4.2)"};
 }
 
-base::Result<CreationPtr> Creations::join(const Call& call, const CreationRoles& roles, const Own& own) {
+base::Result<CreationPtr> Creations::join(const Call& call, const CreationRoles& roles,
+                                          const OwnContribution& own) {
   const CreationKey key = key_of(call);
   std::lock_guard guard(mutex_);
-  note_thread();
+  record_thread();
 
-  std::erase_if(notes_, [&](const Note& note) { return note.message.key == key; });  // of an older attempt
+  // drop unsent failures of an earlier attempt
+  std::erase_if(queued_failures_, [&](const QueuedFailure& failure_entry) {
+    return failure_entry.message.key == key;
+  });
   CreationPtr creation = find_or_begin(key);
-  if (creation->failure && creation->untold.erase(roles.self) > 0) {
+  // failed before this call: this call returns the failure
+  if (creation->failure && creation->unnotified.erase(roles.self) > 0) {
     auto failure = creation->failure->clone();
-    if (creation->untold.empty()) forget(*creation);
+    if (creation->unnotified.empty()) forget(*creation);
     return failure;
   }
-  if (creation->failure) {  // an older attempt of which we know; this is a new one
+  if (creation->failure) {  // this process knows that failure, so this call is a new attempt
     forget(*creation);
     creation = find_or_begin(key);
   }
   if (creation->joined) return called_twice(call);
   creation->joined = true;
-  creation->lane = call.lane;
+  creation->vci = call.vci;
   creation->operation = call.operation;
   creation->started = base::now_ns();
-  creation->next_look = creation->started + kLookEvery;  // most are over by then, and asking the system about each partner takes longer
+  // no earlier check, because most creations are over by then, and a check queries the system about
+  // each partner
+  creation->next_check = creation->started + kCreationCheckInterval;
   creation->entries.set(roles.self, own.entry());
   if (roles.is_root() && !roles.spans_nodes) creation->name = bytes_of(key);
   creation->operation.begin(base::Phase::links);
   if (!partners_are_in_reach(creation)) return creation;
-  if (!roles.is_root()) contribute(*creation);
-  else begin_to_wait(*creation);
+  if (!roles.is_root())
+    contribute(*creation);
+  else
+    start_waiting(*creation);
   return creation;
 }
 
-void Creations::begin_to_wait(Creation& creation) {
+void Creations::start_waiting(Creation& creation) {
   const auto& roles = creation.roles;
   creation.operation.next(base::Phase::collect);
-  if (subtree_is_complete(creation)) creation.operation.end(base::Phase::collect);  // all were here before
+  if (subtree_is_complete(creation))
+    creation.operation.end(base::Phase::collect);  // all contributions arrived before
   if (!roles.spans_nodes) return;
-  creation.search = search_in(creation);
+  creation.parent_resolver = make_parent_resolver(creation);
   if (roles.parent) creation.operation.begin(base::Phase::parent);
 }
 
-/// Those of the own node, from the start: a process that cannot answer must not collect.
+/// Open the links to all partners on this node; if that is impossible, fail the creation and return
+/// false. Called first, because a node leader that cannot answer must not collect.
 bool Creations::partners_are_in_reach(const CreationPtr& creation) {
   const auto& roles = creation->roles;
   if (!roles.is_root()) return !fail_if_out_of_reach(creation, roles.root);
@@ -133,58 +157,79 @@ bool Creations::partners_are_in_reach(const CreationPtr& creation) {
 void Creations::contribute(Creation& creation) {
   const auto& roles = creation.roles;
   creation.operation.next(base::Phase::outcome);
-  if (!roles.is_root()) return send(creation, roles.root, Contribution{creation.key, {roles.self, creation.entries.at(roles.self)}});
+  if (!roles.is_root())
+    return send(creation, roles.root,
+                Contribution{creation.key, {roles.self, creation.entries.at(roles.self)}});
   send(creation, *roles.parent, Contribution{creation.key, creation.entries});
   creation.sent_up = true;
-  creation.sent_to_life = creation.search->life();
+  creation.sent_to_incarnation = creation.parent_resolver->incarnation();
 }
 
 bool Creations::subtree_is_complete(const Creation& creation) const {
-  return creation.joined && creation.contributed.size() == creation.roles.local.size() + creation.roles.children.size();
+  return creation.joined && creation.contributed.size() ==
+                                creation.roles.local.size() + creation.roles.children.size();
 }
 
 bool Creations::advance(const CreationPtr& creation) {
   std::lock_guard guard(mutex_);
   if (creation->is_over()) return true;
-  call_off_roll_call(*creation);
-  bool way_is_free = true;
-  if (creation->search) {
-    auto found = creation->search->poll();
+  abort_rendezvous(*creation);
+  bool parent_is_known = true;
+  if (creation->parent_resolver) {
+    auto found = creation->parent_resolver->poll();
     if (!found) {
-      fail(creation, std::move(found).error().within("cannot find the address of another node's process"),
+      fail(creation,
+           std::move(found).error().within("cannot get the address of a process on another node"),
            {creation->roles.self});
       return true;
     }
-    way_is_free = *found;
-    if (way_is_free && creation->roles.parent)
-      creation->operation.end(base::Phase::parent, creation->group->at(*creation->roles.parent).rank);
+    parent_is_known = *found;
+    if (parent_is_known && creation->roles.parent)
+      creation->operation.end(base::Phase::parent,
+                              creation->group->at(*creation->roles.parent).rank);
   }
-  if (creation->roles.is_root() && way_is_free && subtree_is_complete(*creation)) {
+  if (creation->roles.is_root() && parent_is_known && subtree_is_complete(*creation)) {
     if (creation->roles.is_leader()) lead(creation);
-    // once more if the parent turns out to have begun anew: what its former life had is lost
-    else if (!creation->sent_up || creation->sent_to_life != creation->search->life()) {
+    // send again if the parent re-initialized: its former incarnation lost the contribution
+    else if (!creation->sent_up ||
+             creation->sent_to_incarnation != creation->parent_resolver->incarnation()) {
       if (fail_if_out_of_reach(creation, *creation->roles.parent)) return true;
       contribute(*creation);
     }
   }
-  if (!creation->is_over()) look_after(creation);
+  if (!creation->is_over()) check_waiting(creation);
   return creation->is_over();
 }
 
-/// All contributions are here: the communicator is made.
-void Creations::lead(const CreationPtr& creation) {
-  if (static_cast<int>(creation->entries.size()) != creation->group->size())
-    return fail(creation, Error(ErrorClass::intern, "contributions to the creation of a communicator are incomplete"),
-                {creation->roles.self});
-  const std::uint32_t lane = creation->roles.spans_nodes ? 0 : usable_lane(creation->lane);
-  finish(creation, {creation->key, process_.make_extended_id(), static_cast<std::uint8_t>(lane), creation->entries});
+/// Call check_precondition without the mutex, because it may take the lock of another VCI's engine.
+bool Creations::fail_if_ended(const CreationPtr& creation, const Call& call) {
+  if (!call.check_precondition) return false;
+  const base::Status may = call.check_precondition();
+  if (may) return false;
+  std::lock_guard guard(mutex_);
+  if (!creation->is_over()) fail(creation, may.error(), {creation->roles.self});
+  return true;
 }
 
-/// Opened here before others learn of it, who then find its shared memory there.
-std::uint32_t Creations::usable_lane(std::uint32_t wanted) {
-  auto opened = process_.begin_lane(wanted);
+/// Complete the creation. Called on rank 0, which has all contributions.
+void Creations::lead(const CreationPtr& creation) {
+  if (static_cast<int>(creation->entries.size()) != creation->group->size())
+    return fail(
+        creation,
+        Error(ErrorClass::intern, "contributions to the creation of a communicator are incomplete"),
+        {creation->roles.self});
+  const std::uint32_t vci = creation->roles.spans_nodes ? 0 : usable_vci(creation->vci);
+  finish(creation, {creation->key, process_.make_extended_id(), static_cast<std::uint8_t>(vci),
+                    creation->entries});
+}
+
+/// Open the VCI before other members learn of it, so that its shared memory exists for them.
+std::uint32_t Creations::usable_vci(std::uint32_t wanted) {
+  auto opened = process_.open_vci_if_space(wanted);
   if (opened) return wanted;
-  process_.log().write(base::LogLevel::info, "a communicator shares the first lane: " + opened.error().text());
+  process_.log().write(
+      base::LogLevel::info,
+      "a communicator uses VCI 0 instead of one of its own: " + opened.error().text());
   return 0;
 }
 
@@ -192,109 +237,124 @@ base::Result<Agreement> Creations::agree(const Call& call) {
   SHIM_TRY(check_members(*call.group, process_.bootstrap().job().size));
   if (call.group->size() == 1) {
     std::lock_guard guard(mutex_);
-    note_thread();
+    record_thread();
     auto bases = std::make_shared<p2p::ContextBases>();
     bases->common = process_.take_context_base();
-    return Agreement{process_.make_extended_id(), bases, bases->common, usable_lane(call.lane)};
+    return Agreement{process_.make_extended_id(), bases, bases->common, usable_vci(call.vci)};
   }
-  if (auto agreed = by_roll_call(call)) return *std::move(agreed);
-  const auto roles = roles_in(*call.group, process_.self(), process_.creation_ground());
-  auto own = own_part(roles, call.operation);  // may ask the launcher: not under the mutex
+  if (auto agreed = try_rendezvous(call)) return *std::move(agreed);
+  const auto roles = roles_in(*call.group, process_.self(), process_.creation_context());
+  auto own = make_own_contribution(roles,
+                                   call.operation);  // may query the launcher: not under the mutex
   if (!own) {
     refuse(call, own.error());
     return std::move(own).error();
   }
   const std::uint32_t base = own->context_base;
-  return in_open_lane(agree(call, roles, *own), base);
+  return with_open_vci(agree(call, roles, *own), base);
 }
 
-/// No context is made of the base where there is no agreement, or no lane.
-base::Result<Agreement> Creations::in_open_lane(base::Result<Agreement> agreed, std::uint32_t base) {
+/// Open the agreed VCI; without an agreement or a VCI, skip the context base.
+base::Result<Agreement> Creations::with_open_vci(base::Result<Agreement> agreed,
+                                                 std::uint32_t base) {
   if (agreed) {
-    if (auto opened = process_.open_lane(agreed->lane); !opened) agreed = std::move(opened).error();
+    if (auto opened = process_.open_vci(agreed->vci); !opened) agreed = std::move(opened).error();
   }
   if (!agreed) process_.skip_base(base);
   return agreed;
 }
 
-base::Result<Agreement> Creations::agree(const Call& call, const CreationRoles& roles, const Own& own) {
+base::Result<Agreement> Creations::agree(const Call& call, const CreationRoles& roles,
+                                         const OwnContribution& own) {
   SHIM_TRY_ASSIGN(CreationPtr creation, join(call, roles, own));
-  auto waited = process_.engine().wait_until([&] { return advance(creation); });
-  await_notes();
+  auto waited = process_.engine().wait_until(
+      [&] { return fail_if_ended(creation, call) || advance(creation); });
+  wait_for_queued_failures();
   std::lock_guard guard(mutex_);
   if (!waited && !creation->is_over()) fail(creation, waited.error(), {creation->roles.self});
   if (creation->failure) return creation->failure->clone();
   return *creation->agreement;
 }
 
-void Creations::await_notes() {
+void Creations::wait_for_queued_failures() {
   auto none_is_new = [&] {
     std::lock_guard guard(mutex_);
-    pass_notes_on();
-    return std::none_of(notes_.begin(), notes_.end(), [](const Note& note) { return base::now_ns() - note.since < kNotesWait; });
+    send_queued_failures();
+    return std::none_of(queued_failures_.begin(), queued_failures_.end(),
+                        [](const QueuedFailure& failure_entry) {
+                          return base::now_ns() - failure_entry.since < kQueuedFailuresWait;
+                        });
   };
   if (!none_is_new()) (void)process_.engine().wait_until(none_is_new);
 }
 
-/// This member cannot take part: those who wait for it, or will, are told.
+/// Notify members that wait for this one, now or later, that it cannot take part.
 void Creations::refuse(const Call& call, const base::Error& reason) {
   {
     std::lock_guard guard(mutex_);
     CreationPtr creation = find_or_begin(key_of(call));
     const auto& roles = creation->roles;
     if (creation->joined || creation->is_over()) return;
-    if (roles.parent && !process_.known_life(creation->group->at(*roles.parent)))
-      note(creation->group->at(*roles.parent), {creation->key, 0, reason.error_class(), reason.text(), {}});
-    fail(creation, base::Error(reason.error_class(), "a member cannot take part: " + reason.text()), {roles.self});
+    if (roles.parent && !process_.known_incarnation(creation->group->at(*roles.parent)))
+      queue_failure(creation->group->at(*roles.parent),
+                    {creation->key, 0, reason.error_class(), reason.text(), {}});
+    fail(creation,
+         base::Error(reason.error_class(), "a member cannot participate: " + reason.text()),
+         {roles.self});
   }
-  await_notes();
+  wait_for_queued_failures();
 }
 
-/// What every member learns of the others.
-void Creations::learn(const Creation& creation, const MemberTable& entries) {
-  for (std::size_t place = 0; place < entries.size(); ++place) {
-    const int rank = entries.rank_at(place);
-    const Entry entry = entries.entry_at(place);
+/// Record the addresses of all members.
+void Creations::record_addresses(const Creation& creation, const MemberTable& entries) {
+  for (std::size_t index = 0; index < entries.size(); ++index) {
+    const int rank = entries.rank_at(index);
+    const Entry entry = entries.entry_at(index);
     if (rank == creation.roles.self) continue;
-    if (entry.is_in_table) process_.learn_life(creation.group->at(rank), entry.life);
-    else if (!entry.address.empty()) process_.learn_address(creation.group->at(rank), entry.life, entry.address);
+    if (entry.is_in_table)
+      process_.record_incarnation(creation.group->at(rank), entry.incarnation);
+    else if (!entry.address.empty())
+      process_.record_address(creation.group->at(rank), entry.incarnation, entry.address);
   }
 }
 
-/// For those of the own node: addresses are not sent that stand in its table.
-MemberTable Creations::for_own_node(const Creation& creation, const MemberTable& entries) const {
-  MemberTable told;
-  for (std::size_t place = 0; place < entries.size(); ++place) {
-    const int rank = entries.rank_at(place);
-    Entry entry = entries.entry_at(place);
-    entry.is_in_table = !entry.address.empty() && process_.node_knows(creation.group->at(rank), entry.life);
+/// Return the table for local members, without addresses that the node's table has.
+MemberTable Creations::for_local_node(const Creation& creation, const MemberTable& entries) const {
+  MemberTable table;
+  for (std::size_t index = 0; index < entries.size(); ++index) {
+    const int rank = entries.rank_at(index);
+    Entry entry = entries.entry_at(index);
+    entry.is_in_table = !entry.address.empty() &&
+                        process_.node_knows(creation.group->at(rank), entry.incarnation);
     if (entry.is_in_table) entry.address = {};
-    told.set(rank, entry);
+    table.set(rank, entry);
   }
-  return told;
+  return table;
 }
 
 void Creations::finish(const CreationPtr& creation, const Outcome& outcome) {
   const MemberTable& entries = outcome.entries;
   creation->operation.next(base::Phase::spread);
   const auto& roles = creation->roles;
-  auto send_to = [&](const std::vector<int>& partners, const MemberTable& told) {
+  auto send_to = [&](const std::vector<int>& partners, const MemberTable& table) {
     if (partners.empty()) return;
-    const auto bytes = encode(Outcome{creation->key, outcome.id, outcome.lane, told});
+    const auto bytes = encode(Outcome{creation->key, outcome.id, outcome.vci, table});
     for (int rank : partners) send_bytes(creation->group->at(rank), bytes);
   };
-  send_to(roles.children, entries);  // first: others wait for them
-  learn(*creation, entries);
-  send_to(roles.local, roles.spans_nodes ? for_own_node(*creation, entries) : entries);
+  send_to(roles.children, entries);  // first, because their subtrees wait for it
+  record_addresses(*creation, entries);
+  send_to(roles.local, roles.spans_nodes ? for_local_node(*creation, entries) : entries);
   creation->operation.end_all();
-  creation->agreement = Agreement{outcome.id, bases_of_members(entries), entries.at(roles.self).context_base, outcome.lane};
+  creation->agreement = Agreement{outcome.id, bases_of_members(entries),
+                                  entries.at(roles.self).context_base, outcome.vci};
   forget(*creation);
 }
 
-std::size_t Creations::untold_failures() const {
+std::size_t Creations::unnotified_failures() const {
   std::lock_guard guard(mutex_);
   return static_cast<std::size_t>(
-      std::count_if(creations_.begin(), creations_.end(), [](const auto& kept) { return kept.second->failure.has_value(); }));
+      std::count_if(creations_.begin(), creations_.end(),
+                    [](const auto& kept) { return kept.second->failure.has_value(); }));
 }
 
 void Creations::close() {
@@ -303,7 +363,8 @@ void Creations::close() {
   for (const auto& [key, creation] : creations_)
     if (!creation->is_over())
       for (int rank : creation->contributed)
-        give_back(creation->group->at(rank), creation->key, creation->entries.at(rank).context_base);
+        return_contribution(creation->group->at(rank), creation->key,
+                            creation->entries.at(rank).context_base);
   creations_.clear();
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Creation of communicators: how the members of a group, and nobody else, come to an agreement (docs/architecture.md, "How a
-// communicator comes to be").
+// Creations runs the creation protocol: members of a group agree on a new communicator, without
+// other processes (docs/developer/architecture.md, "Communicator creation").
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -24,83 +25,98 @@
 #include "shim/sessions/creation_roles.hpp"
 #include "shim/sessions/creation_wire.hpp"
 #include "shim/sessions/group.hpp"
-#include "shim/sessions/inquiry.hpp"
+#include "shim/sessions/liveness_probe.hpp"
 #include "shim/sessions/network_address.hpp"
-#include "shim/sessions/parent_search.hpp"
-#include "shim/transport/shm/roll_call.hpp"
+#include "shim/sessions/parent_resolver.hpp"
+#include "shim/transport/shm/shm_rendezvous.hpp"
 
 namespace shim::sessions {
 
 class Process;
 
-/// What the members of a creation agree on.
+/// Result that all members of a creation agree on.
 struct Agreement {
   base::ExtendedId id;
   std::shared_ptr<const p2p::ContextBases> bases;
   std::uint32_t own_base = 0;
-  std::uint32_t lane = 0;  ///< of the communicator, on all members
+  std::uint32_t vci = 0;  ///< of the communicator, equal on all members
 
-  /// The context of the communicator of the group that has agreed, as its member `self` sees it.
+  /// Return the context of the communicator of `group`, as seen by its member `self`.
   p2p::ContextSpec context_of(const GroupPtr& group, base::ProcessId self) const;
 };
 
 CreationKey key_of(std::string scope, std::string tag, const Group& group);
 
-/// Between two looks at whether the partners that a creation waits for are still running.
-inline constexpr base::Nanoseconds kLookEvery = 50'000'000;
+/// Interval at which a waiting creation checks that its partners still run: 50 ms.
+inline constexpr base::Nanoseconds kCreationCheckInterval = 50'000'000;
 
-/// One creation as this process sees it: its own call, or what others have sent before it called.
+/// State of one creation in this process: its own call, or messages received before its call.
+///
+/// Partners are the members that this process exchanges messages with: its node leader, or, if it
+/// is one, the other members on this node, its children and its parent. Sets and maps
+/// of int contain group ranks.
 struct Creation {
   CreationKey key;
   GroupPtr group;
   CreationRoles roles;
-  bool joined = false;           ///< this process has called and waits
-  std::uint32_t lane = 0;        ///< that it would have, once joined
-  base::Operation operation;     ///< once joined: for those who listen to its phases
-  std::vector<std::byte> name;   ///< of its roll call, where this process has joined and is the root of a group on one node
-  MemberTable entries;           ///< that have come, the own one included
-  std::set<int> contributed;     ///< direct partners that have sent theirs
-  std::unique_ptr<ParentSearch> search;  ///< node roots of a group that spans nodes
+  bool joined = false;        ///< this process has called and waits
+  std::uint32_t vci = 0;      ///< requested by this process, once joined
+  base::Operation operation;  ///< for phase listeners, once joined
+  /// Name of the shared-memory rendezvous to abort; set once joined, if self is rank 0 of a group
+  /// on one node.
+  std::vector<std::byte> name;
+  MemberTable entries;        ///< received so far, including the own entry
+  std::set<int> contributed;  ///< direct partners whose contribution arrived
+  /// Set on node leaders of a group that spans nodes.
+  std::unique_ptr<ParentResolver> parent_resolver;
   bool sent_up = false;
-  std::uint32_t sent_to_life = 0;        ///< of the parent
+  std::uint32_t sent_to_incarnation = 0;  ///< of the parent
 
   std::optional<Agreement> agreement;
   std::optional<base::Error> failure;
-  /// Partners that have not been told of the failure, because they have not come yet: those below contribute when they come, the
-  /// parent asks. Self is among them if it has not called.
-  std::set<int> untold;
+  /// Partners not yet notified of the failure because they have not called. Local members and
+  /// children are notified when they contribute, the parent when it sends a status request.
+  /// Includes self until its call, which returns the failure.
+  std::set<int> unnotified;
 
-  base::Nanoseconds started = 0, next_look = 0;
-  base::Nanoseconds next_memory_check = 0, other_memory_since = 0;  ///< for processes that have shared memory of their own
-  std::optional<int> found_dead;  ///< a partner whose process had ended at the last look
-  base::Nanoseconds next_question = 0, next_report = 0;  ///< the missing are asked before each report, so that it can tell their answers
-  struct Heard {
+  base::Nanoseconds started = 0, next_check = 0;
+  /// For the check for separate shared memory.
+  base::Nanoseconds next_memory_check = 0, other_memory_since = 0;
+  std::optional<int> suspected_dead;  ///< a partner whose process had ended at the last check
+  /// Queries precede each report, so that it includes the replies.
+  base::Nanoseconds next_query = 0, next_report = 0;
+  struct LastReply {
     std::string what;
     base::Nanoseconds when = 0;
   };
-  std::map<int, Heard> heard;                ///< what partners that were asked have answered last, for the report
-  std::map<int, CreationKey> suspects;       ///< partners that seem to disagree on the tag, and the other creation's key
-  /// A missing partner that cannot come to this creation unless it first does something that it has
-  /// not done for a while.
-  struct Stuck {
-    /// The creation of the same group with another tag in which it waits. If none: no session.
+  std::map<int, LastReply> last_replies;  ///< last replies of queried partners, for the report
+  /// Partners that seem to disagree on the tag, with the key of their creation.
+  std::map<int, CreationKey> suspects;
+  /// A missing partner that waits in another creation or has finalized (stuck_members.cpp).
+  struct StuckMember {
+    /// Creation of an equal group with another tag in which the partner waits. Empty: the partner
+    /// has finalized its last session.
     std::optional<CreationKey> elsewhere;
-    base::Nanoseconds since = 0, until = 0;  ///< its last known state, and when it was last known
-    base::Nanoseconds asked = 0;
+    /// Begin of this state, as far as known, and the last time it was observed.
+    base::Nanoseconds since = 0, until = 0;
+    base::Nanoseconds last_query = 0;
   };
-  std::map<int, Stuck> stuck;
-  /// All missing were asked once this creation had waited as long as one with stuck members does.
-  bool asked_when_long = false;
-  std::map<int, AddressLookup> to_be_asked;  ///< partners that can be asked once their addresses are found
+  std::map<int, StuckMember> stuck_members;
+  /// True if all missing members were queried once, Process::stuck_after() after `started`.
+  bool has_queried_all = false;
+  /// Lookups of partners to query once their addresses are found.
+  std::map<int, AddressLookup> to_query;
 
-  std::map<int, Inquiry> inquiries;          ///< about partners of other nodes that nobody finds any more
+  std::map<int, LivenessProbe> probes;  ///< for unreachable partners on other nodes
 
   bool is_over() const { return agreement.has_value() || failure.has_value(); }
+  /// Return the context base of this process's contribution, which identifies its call; 0 before.
   std::uint32_t own_call() const { return joined ? entries.at(roles.self).context_base : 0; }
 };
 using CreationPtr = std::shared_ptr<Creation>;
 
-/// All creations of one process. Thread-safe; lock order: this object's mutex, then the engine's lock.
+/// All creations of one process. Thread-safe; lock order: this object's mutex, then the engine's
+/// lock.
 class Creations {
  public:
   explicit Creations(Process& process);
@@ -111,152 +127,173 @@ class Creations {
   struct Call {
     std::string scope;  ///< see CreationKey
     std::string tag;
-    GroupPtr group;     ///< the caller must be a member
+    GroupPtr group;  ///< the caller must be a member
     base::Operation operation{};
-    std::uint32_t lane = 0;  ///< wanted; the leader's counts
+    std::uint32_t vci = 0;  ///< requested; rank 0's request is used
+    /// Checked periodically during the wait; an error ends it (for example, the parent is revoked).
+    /// May be empty.
+    std::function<base::Status()> check_precondition = {};
   };
-  /// Collective over the group and nobody else. The lane agreed on is open. Errors: not_same, proc_aborted, other, as in create_from_group.
+  /// Run a creation. Collective over the group only. The agreed VCI is open. Errors: not_same,
+  /// proc_aborted, other, as in create_from_group.
   base::Result<Agreement> agree(const Call& call);
-  /// The process is about to end. Contributions that wait for a call of this process, and those that come from now on, are given
-  /// back to their senders, who send them again when this process begins anew.
+  /// Prepare for the process's end. Return contributions that wait for a call of this process, now
+  /// and later, to their senders, which send them again when this process re-initializes.
   void close();
-  /// How many have failed and are kept here, because partners have not been told.
-  std::size_t untold_failures() const;
+  void on_control(base::ProcessId from, std::span<const std::byte> bytes);
+  /// Return the number of failed creations kept for partners not yet notified.
+  std::size_t unnotified_failures() const;
 
  private:
-  /// A failure, for those who wait in vain and ask.
-  struct Remembered {
+  /// Failure kept for members that still wait and send status requests.
+  struct RecordedFailure {
     Failure failure;
     base::Nanoseconds when = 0;
-    /// The parent, where it could be told, and in which life: one that has begun anew since has not heard of it.
+    /// The parent that was notified, if any, and its incarnation: a later incarnation does not know
+    /// of the failure.
     std::optional<base::ProcessId> parent = {};
-    std::uint32_t told_in_life = 0;
+    std::uint32_t notified_incarnation = 0;
   };
 
-  void on_control(base::ProcessId from, std::span<const std::byte> bytes);
-  // creation_messages.cpp; with the mutex held
+  // creation_messages.cpp; caller holds the mutex
   void handle(base::ProcessId from, Contribution message);
   void handle(base::ProcessId from, Outcome message);
-  void take_part_in_lane(std::uint32_t lane);
+  void join_vci(std::uint32_t vci);
   void handle(base::ProcessId from, Failure message);
-  void handle(base::ProcessId from, Question message);
-  void handle(base::ProcessId from, Answer message);
-  void handle(base::ProcessId from, Returned message);
+  void handle(base::ProcessId from, StatusRequest message);
+  void handle(base::ProcessId from, StatusReply message);
+  void handle(base::ProcessId from, ReturnedContribution message);
   CreationPtr find(const CreationKey& key) const;
   CreationPtr find_or_begin(const CreationKey& key);
-  /// Of a partner that sends news of it; null where it cannot be a member, or the creation is none that this job can have.
+  /// Find or begin the creation of a message from a partner; null if `from` cannot be a member, or
+  /// the key is impossible in this job.
   CreationPtr find_or_begin(const CreationKey& key, base::ProcessId from);
   void forget(const Creation& creation);
   void send(const Creation& to, int rank, const CreationMessage& message);
   void send(base::ProcessId to, const CreationMessage& message);
   void send_bytes(base::ProcessId to, std::vector<std::byte> bytes);
-  /// No message can be sent to this partner, for want of memory or of a network.
+  /// Fail the creation if no message can be sent to this partner, for lack of memory or of a
+  /// network. Return true if the creation has failed.
   bool fail_if_out_of_reach(const CreationPtr& creation, int rank);
-  /// parent: ours in that creation, where it is told now.
-  void remember(const Failure& failure, std::optional<base::ProcessId> parent);
-  /// What this process knows of a failure that the asker, who waits, has not heard of.
-  std::optional<Failure> failure_for(base::ProcessId asker, const Question& question);
-  bool is_news(Remembered& remembered, base::ProcessId asker, const Question& question) const;
-  /// A partner that has just been told of the failure, in a message that it gets.
-  void note_told(const CreationPtr& creation, int rank);
-  void give_back(base::ProcessId to, const CreationKey& key, std::uint32_t call);
+  /// parent: this process's parent in that creation, if it is notified now.
+  void record_failure(const Failure& failure, std::optional<base::ProcessId> parent);
+  /// Return a recorded failure that the waiting requester does not know of.
+  std::optional<Failure> failure_for(base::ProcessId requester, const StatusRequest& request);
+  bool may_be_unknown_to(RecordedFailure& recorded, base::ProcessId requester,
+                         const StatusRequest& request) const;
+  /// Record that a message to the partner reports the failure.
+  void record_notified(const CreationPtr& creation, int rank);
+  void return_contribution(base::ProcessId to, const CreationKey& key, std::uint32_t call);
   bool is_plausible(const CreationKey& key, base::ProcessId from, bool with_us = true) const;
-  /// Do these entries come from one who may bring them?
-  bool may_bring(const Creation& creation, int rank, const MemberTable& entries) const;
-  void note_dropped(base::ProcessId from) const;
-  /// Ends the creation here and tells all partners that wait in it; `told` knows already.
-  void fail(const CreationPtr& creation, const base::Error& error, std::set<int> told, const Absent& absent = {});
+  /// True if this partner may contribute these entries.
+  bool may_contribute(const Creation& creation, int rank, const MemberTable& entries) const;
+  void count_dropped(base::ProcessId from) const;
+  /// Fail the creation and notify all partners that wait in it, except the ranks in `notified`,
+  /// which know of the failure already.
+  void fail(const CreationPtr& creation, const base::Error& error, std::set<int> notified,
+            const ExcludedMembers& excluded = {});
   void finish(const CreationPtr& creation, const Outcome& outcome);
-  std::uint32_t usable_lane(std::uint32_t wanted);
-  void learn(const Creation& creation, const MemberTable& entries);
-  MemberTable for_own_node(const Creation& creation, const MemberTable& entries) const;
+  std::uint32_t usable_vci(std::uint32_t wanted);
+  void record_addresses(const Creation& creation, const MemberTable& entries);
+  MemberTable for_local_node(const Creation& creation, const MemberTable& entries) const;
 
-  // creation_roll_call.cpp
-  /// A call that waits at a roll call.
-  struct AtRollCall {
+  // creation_rendezvous.cpp
+  /// Call that waits at a shared-memory rendezvous.
+  struct RendezvousWait {
     const CreationKey& key;
-    std::atomic<bool> by_messages{false};  ///< others go by messages: so must this one; a hint, pairs with nothing
+    /// Other members use messages, so this call must, too; a hint, pairs with nothing.
+    std::atomic<bool> by_messages{false};
   };
-  /// The short way; nothing where it has to be the long one.
-  std::optional<base::Result<Agreement>> by_roll_call(const Call& call);
-  std::optional<base::Result<Agreement>> sign(const Call& call, const AtRollCall& here);
-  bool is_complete_soon(const transport::RollCall& signature, const AtRollCall& here);
-  base::Result<Agreement> agreement_of(const Call& call, const transport::RollCall& complete, std::uint32_t own_base) const;
-  bool may_sign(const CreationKey& key, AtRollCall& here);
-  void end_sign(const AtRollCall& here);
-  void send_on(const CreationKey& key);
-  void call_off_roll_call(const Creation& creation);
+  /// Try the shared-memory rendezvous; nothing if messages are needed.
+  std::optional<base::Result<Agreement>> try_rendezvous(const Call& call);
+  std::optional<base::Result<Agreement>> rendezvous(const Call& call, const RendezvousWait& wait);
+  bool wait_until_complete(const transport::ShmRendezvous& rendezvous, const RendezvousWait& wait);
+  base::Result<Agreement> agreement_of(const Call& call, const transport::ShmRendezvous& complete,
+                                       std::uint32_t own_base) const;
+  bool begin_rendezvous(const CreationKey& key, RendezvousWait& wait);
+  void end_rendezvous(const RendezvousWait& wait);
+  void divert_to_messages(const CreationKey& key);
+  void abort_rendezvous(const Creation& creation);
 
   // creation.cpp
-  void note_thread();
+  void record_thread();
   base::Error called_twice(const Call& call) const;
-  /// What this member brings.
-  struct Own {
+  /// Contribution of this member.
+  struct OwnContribution {
     std::uint32_t context_base = 0;
     NetworkAddress address;
-    Entry entry() const { return {context_base, address.life, address.bytes, false}; }
+    Entry entry() const { return {context_base, address.incarnation, address.bytes, false}; }
   };
-  base::Result<Agreement> agree(const Call& call, const CreationRoles& roles, const Own& own);
-  base::Result<Agreement> in_open_lane(base::Result<Agreement> agreed, std::uint32_t base);
+  base::Result<Agreement> agree(const Call& call, const CreationRoles& roles,
+                                const OwnContribution& own);
+  base::Result<Agreement> with_open_vci(base::Result<Agreement> agreed, std::uint32_t base);
   void refuse(const Call& call, const base::Error& reason);
-  void await_notes();
-  base::Result<CreationPtr> join(const Call& call, const CreationRoles& roles, const Own& own);
-  base::Result<Own> own_part(const CreationRoles& roles, const base::Operation& during);
-  std::unique_ptr<ParentSearch> search_in(const Creation& creation);
+  void wait_for_queued_failures();
+  base::Result<CreationPtr> join(const Call& call, const CreationRoles& roles,
+                                 const OwnContribution& own);
+  base::Result<OwnContribution> make_own_contribution(const CreationRoles& roles,
+                                                      const base::Operation& during);
+  std::unique_ptr<ParentResolver> make_parent_resolver(const Creation& creation);
   bool partners_are_in_reach(const CreationPtr& creation);
-  void begin_to_wait(Creation& creation);
+  void start_waiting(Creation& creation);
   void contribute(Creation& creation);
   void lead(const CreationPtr& creation);
-  /// Does what can be done now; true once the creation is over.
+  /// Make progress without blocking; true once the creation is over.
   bool advance(const CreationPtr& creation);
+  /// Fail the creation if check_precondition of its call returns an error. True if it does.
+  bool fail_if_ended(const CreationPtr& creation, const Call& call);
   bool subtree_is_complete(const Creation& creation) const;
 
-  // creation_watch.cpp; with the mutex held
-  void look_after(const CreationPtr& creation);
-  std::vector<int> waited_for(const Creation& creation) const;
-  bool fail_for_the_dead(const CreationPtr& creation);
+  // creation_watch.cpp; caller holds the mutex
+  void check_waiting(const CreationPtr& creation);
+  std::vector<int> missing_members(const Creation& creation) const;
+  bool fail_if_member_died(const CreationPtr& creation);
   bool has_ended(Creation& creation, int rank);
-  bool inquiry_says_ended(Creation& creation, int rank, std::uint32_t life);
-  bool fail_for_the_late(const CreationPtr& creation, double waited);
-  bool fail_for_other_shared_memory(const CreationPtr& creation, base::Nanoseconds now);
-  void tell_instead_of_root(const Creation& creation, const base::Error& error, const Absent& absent);
-  void note(base::ProcessId to, Failure message);
-  void pass_notes_on();
+  bool probe_says_ended(Creation& creation, int rank, std::uint32_t incarnation);
+  bool fail_on_timeout(const CreationPtr& creation, double waited);
+  bool fail_on_separate_shared_memory(const CreationPtr& creation, base::Nanoseconds now);
+  void notify_for_root(const Creation& creation, const base::Error& error,
+                       const ExcludedMembers& excluded);
+  void queue_failure(base::ProcessId to, Failure message);
+  void send_queued_failures();
   void report_when_due(Creation& creation, base::Nanoseconds now);
-  void ask_the_missing(Creation& creation);
-  void ask(Creation& creation, int rank);
-  void ask_who_was_found(Creation& creation);
+  void query_missing_members(Creation& creation);
+  void send_status_request(Creation& creation, int rank);
+  void query_found_members(Creation& creation);
 
-  // stuck_members.cpp; with the mutex held
-  bool fail_for_the_stuck(const CreationPtr& creation);
+  // stuck_members.cpp; caller holds the mutex
+  bool fail_if_all_missing_are_stuck(const CreationPtr& creation);
   bool has_finalized(const Creation& creation, int rank) const;
-  void note_finalized(Creation& creation, base::Nanoseconds now);
-  void ask_the_stuck(Creation& creation, base::Nanoseconds now);
+  void record_finalized(Creation& creation, base::Nanoseconds now);
+  void query_stuck_members(Creation& creation, base::Nanoseconds now);
   base::Error error_of_stuck(const Creation& creation) const;
 
-  // creation_text.cpp; with the mutex held
+  // creation_text.cpp; caller holds the mutex
   static std::string name_of(const Creation& creation);
   static std::string seconds_text(double seconds);
   std::string describe(const Creation& creation, int rank) const;
   std::string describe_missing(const Creation& creation) const;
-  std::string sign_of_life(const Creation& creation, int rank) const;
+  std::string liveness_text(const Creation& creation, int rank) const;
 
-  // disagreement.cpp; with the mutex held
-  bool fail_for_disagreement(const CreationPtr& creation);
-  std::optional<std::pair<CreationKey, std::string>> disagreement_in(Creation& mine, int rank, const Answer& answer);
-  std::optional<std::string> disagree_on_group(const Creation& mine, const CreationKey& other, int rank) const;
+  // disagreement.cpp; caller holds the mutex
+  bool fail_on_disagreement(const CreationPtr& creation);
+  std::optional<std::pair<CreationKey, std::string>> disagreement_in(Creation& mine, int rank,
+                                                                     const StatusReply& reply);
+  std::optional<std::string> disagree_on_group(const Creation& mine, const CreationKey& other,
+                                               int rank) const;
   std::string disagreement_on_tag(const Creation& mine, const CreationKey& other, int rank) const;
-  std::string where_it_waits(const Creation& mine, int rank, const Answer& answer) const;
-  /// While one thread of this process waits in a creation, another may call.
+  std::string describe_wait(const Creation& mine, int rank, const StatusReply& reply) const;
+  /// True if another thread of this process may call while one waits in a creation.
   bool another_may_call() const;
   bool is_in(const CreationKey& key) const;
-  void note_stuck(Creation& mine, int rank, const Answer& answer);
-  void end_elsewhere(const Creation& mine, const CreationKey& other, int rank,
-                     const base::Error& error);
-  void end_both(const CreationPtr& mine, const CreationKey& other, int rank, const std::string& text);
+  void record_stuck(Creation& mine, int rank, const StatusReply& reply);
+  void fail_other(const Creation& mine, const CreationKey& other, int rank,
+                  const base::Error& error);
+  void fail_both(const CreationPtr& mine, const CreationKey& other, int rank,
+                 const std::string& text);
 
-  /// News for a process whose address has to be found first.
-  struct Note {
+  /// Failure message for a process whose address is being looked up.
+  struct QueuedFailure {
     base::ProcessId to;
     Failure message;
     AddressLookup lookup;
@@ -264,11 +301,11 @@ class Creations {
   };
 
   Process& process_;
-  mutable std::mutex mutex_;  ///< guards what follows
-  std::deque<Note> notes_;  ///< the last ones
-  std::deque<Remembered> failures_;  ///< the last ones
+  mutable std::mutex mutex_;                   ///< guards all members below
+  std::deque<QueuedFailure> queued_failures_;  ///< the latest
+  std::deque<RecordedFailure> failures_;       ///< the latest
   std::unordered_map<CreationKey, CreationPtr, CreationKeyHash> creations_;
-  std::vector<AtRollCall*> at_roll_call_;
+  std::vector<RendezvousWait*> rendezvous_waits_;
   std::optional<std::thread::id> first_thread_;
   base::Nanoseconds last_call_ = 0;  ///< when a thread last began to create a communicator
   bool closing_ = false;

@@ -8,9 +8,9 @@
 namespace shim::sessions {
 namespace {
 
-/// A binomial tree over 0…count-1: clearing the lowest set bit gives the parent. Depth and fan-out are at most log2(count)
-/// rounded up.
-void place_in_tree(CreationRoles& roles, unsigned index) {
+/// Return a binomial tree over 0…count-1: clearing the lowest set bit gives the parent. Depth and
+/// fan-out are at most log2(count) rounded up.
+void set_position_in_tree(CreationRoles& roles, unsigned index) {
   const auto count = static_cast<unsigned>(roles.roots.size());
   if (index > 0) roles.parent = roles.roots[index & (index - 1)];
   const int levels = index > 0 ? std::countr_zero(index) : std::bit_width(count - 1);
@@ -24,7 +24,7 @@ void place_in_tree(CreationRoles& roles, unsigned index) {
   }
 }
 
-void place_in_chain(CreationRoles& roles, unsigned index) {
+void set_position_in_chain(CreationRoles& roles, unsigned index) {
   const auto count = static_cast<unsigned>(roles.roots.size());
   roles.height = static_cast<int>(count - 1 - index);
   roles.subtree_end = count;
@@ -32,9 +32,11 @@ void place_in_chain(CreationRoles& roles, unsigned index) {
   if (index + 1 < count) roles.children.push_back(roles.roots[index + 1]);
 }
 
-void place(CreationRoles& roles, unsigned index, TreeShape shape) {
-  if (shape == TreeShape::chain) place_in_chain(roles, index);
-  else place_in_tree(roles, index);
+void set_position(CreationRoles& roles, unsigned index, TreeShape shape) {
+  if (shape == TreeShape::chain)
+    set_position_in_chain(roles, index);
+  else
+    set_position_in_tree(roles, index);
 }
 
 int levels_over(std::size_t roots, TreeShape shape) {
@@ -43,25 +45,26 @@ int levels_over(std::size_t roots, TreeShape shape) {
 
 }  // namespace
 
-CreationRoles roles_in(const Group& group, base::ProcessId self, const CreationGround& ground) {
-  auto node_of = [&](int rank) { return ground.node_of(group.at(rank)); };
+CreationRoles roles_in(const Group& group, base::ProcessId self, const CreationContext& context) {
+  auto node_of = [&](int rank) { return context.node_of(group.at(rank)); };
   CreationRoles roles;
   roles.self = group.rank_of(self);
   const std::uint32_t own_node = node_of(roles.self);
 
-  // In the order in which the nodes first appear in the group, so that the leader's node is the first.
+  // In the order of first appearance in the group, so that the leader's node is first.
   std::unordered_map<std::uint32_t, unsigned> index_of_node;
   for (int rank = 0; rank < group.size(); ++rank) {
     const std::uint32_t node = node_of(rank);
-    const bool is_first = index_of_node.try_emplace(node, static_cast<unsigned>(roles.roots.size())).second;
+    const bool is_first = index_of_node.try_emplace(node, static_cast<unsigned>(roles.roots.size()))
+                              .second;
     if (is_first) roles.roots.push_back(rank);
     if (is_first && node == own_node) roles.root = rank;
     if (!is_first && node == own_node) roles.local.push_back(rank);
   }
   roles.spans_nodes = roles.roots.size() > 1;
-  roles.tree_height = levels_over(roles.roots.size(), ground.shape);
+  roles.tree_height = levels_over(roles.roots.size(), context.shape);
   if (roles.is_root()) {
-    place(roles, index_of_node.at(own_node), ground.shape);
+    set_position(roles, index_of_node.at(own_node), context.shape);
   } else {
     roles.local.clear();
     roles.roots.clear();
@@ -72,7 +75,8 @@ CreationRoles roles_in(const Group& group, base::ProcessId self, const CreationG
 std::span<const int> CreationRoles::roots_from(int child) const {
   const auto next = std::ranges::upper_bound(children, child);
   const auto first = std::ranges::lower_bound(roots, child);
-  const auto end = next == children.end() ? roots.begin() + static_cast<std::ptrdiff_t>(subtree_end) : std::ranges::lower_bound(roots, *next);
+  const auto end = next == children.end() ? roots.begin() + static_cast<std::ptrdiff_t>(subtree_end)
+                                          : std::ranges::lower_bound(roots, *next);
   return {first, end};
 }
 

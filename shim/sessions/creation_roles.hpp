@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who does what in a creation: node roots, and the tree or chain over them.
+// CreationRoles is a member's part in a creation: its node leader, and its place in the tree of
+// node leaders.
+//
+// A node leader is the member with the lowest group rank on its node; identifiers call it "root".
+// The root of the tree is rank 0; identifiers and comments call it "the leader".
 #pragma once
 
 #include <cstddef>
@@ -9,41 +13,46 @@
 #include <vector>
 
 #include "shim/bootstrap/bootstrap.hpp"
-#include "shim/sessions/exchange.hpp"
+#include "shim/sessions/exchange_strategy.hpp"
 #include "shim/sessions/group.hpp"
 
 namespace shim::sessions {
 
-/// One member's part. All ranks are group ranks. Members compute it alone and agree, because the node map and the group are the
-/// same for all.
+/// Roles of one member. All ranks are group ranks. Each member computes them locally; results agree
+/// because node map and group are equal on all members.
 struct CreationRoles {
   int self = 0;
-  int root = 0;                   ///< of the own node: its lowest member
-  std::vector<int> local;         ///< members on the own node but the root, where self is the root; else empty
-  std::optional<int> parent;      ///< the node root above, where self is a root and not the leader (rank 0)
-  std::vector<int> children;      ///< node roots below
-  std::vector<int> roots;         ///< all node roots, leader first, where self is one: in ascending order
-  std::size_t subtree_end = 0;    ///< the place in roots after the last one of the own subtree, which are there one after the other
+  int root = 0;            ///< node leader of this node
+  std::vector<int> local;  ///< if self is a node leader: the other members on this node; else empty
+  /// Parent node leader; none if self is the leader (rank 0) or no node leader.
+  std::optional<int> parent;
+  std::vector<int> children;  ///< child node leaders
+  /// If self is a node leader: all node leaders in ascending order, the leader first.
+  std::vector<int> roots;
+  /// The subtree of self is contiguous in `roots`: from self to before this index.
+  std::size_t subtree_end = 0;
   bool spans_nodes = false;
-  int height = 0;                 ///< levels below self; 0 for those with nobody to wait for but their node
-  int tree_height = 0;            ///< levels of the whole tree
+  int height = 0;       ///< levels below self; 0 if self waits only for its node
+  int tree_height = 0;  ///< levels of the whole tree
 
-  bool is_root() const { return self == root; }
-  bool is_leader() const { return self == 0; }
-  /// The node roots of a child's subtree.
+  bool is_root() const { return self == root; }  ///< true on node leaders
+  bool is_leader() const { return self == 0; }   ///< true on the root of the tree, rank 0
+  /// Return the node leaders of a child's subtree.
   std::span<const int> roots_from(int child) const;
 };
 
-/// What decides the roles beside the group; the same for all processes of a job.
-struct CreationGround {
+/// Inputs of the role computation besides the group; equal on all processes of a job.
+struct CreationContext {
   const bootstrap::NodeMap& nodes;
-  bool each_alone = false;  ///< every process counts as a node of its own (everything over the fabric)
+  bool each_alone = false;  ///< every process counts as its own node (transport=fabric)
   TreeShape shape = TreeShape::binomial;
 
-  std::uint32_t node_of(base::ProcessId process) const { return each_alone ? process.rank : nodes.node_of(process.rank); }
+  std::uint32_t node_of(base::ProcessId process) const {
+    return each_alone ? process.rank : nodes.node_of(process.rank);
+  }
 };
 
-/// self must be a member.
-CreationRoles roles_in(const Group& group, base::ProcessId self, const CreationGround& ground);
+/// Compute the roles of `self`, which must be a member.
+CreationRoles roles_in(const Group& group, base::ProcessId self, const CreationContext& context);
 
 }  // namespace shim::sessions

@@ -6,18 +6,23 @@
 namespace shim::sessions {
 
 bool operator==(const Entry& a, const Entry& b) {
-  return a.context_base == b.context_base && a.life == b.life && a.is_in_table == b.is_in_table && std::ranges::equal(a.address, b.address);
+  return a.context_base == b.context_base && a.incarnation == b.incarnation &&
+         a.is_in_table == b.is_in_table && std::ranges::equal(a.address, b.address);
 }
 
 bool operator==(const MemberTable& a, const MemberTable& b) {
   if (a.size() != b.size()) return false;
-  for (std::size_t place = 0; place < a.size(); ++place)
-    if (a.rank_at(place) != b.rank_at(place) || a.entry_at(place) != b.entry_at(place)) return false;
+  for (std::size_t index = 0; index < a.size(); ++index)
+    if (a.rank_at(index) != b.rank_at(index) || a.entry_at(index) != b.entry_at(index))
+      return false;
   return true;
 }
 
 MemberTable::Row MemberTable::add(int rank, const Entry& entry) {
-  Row row{.rank = rank, .context_base = entry.context_base, .life = entry.life, .begin = addresses_.size()};
+  Row row{.rank = rank,
+          .context_base = entry.context_base,
+          .incarnation = entry.incarnation,
+          .begin = addresses_.size()};
   row.length = static_cast<std::uint32_t>(entry.address.size()) & 0x7fffffffu;
   row.is_in_table = entry.is_in_table;
   addresses_.insert(addresses_.end(), entry.address.begin(), entry.address.end());
@@ -28,18 +33,22 @@ void MemberTable::set(int rank, const Entry& entry) {
   const Row row = add(rank, entry);
   if (rows_.empty() || rows_.back().rank < rank) return rows_.push_back(row);
   const auto at = std::ranges::lower_bound(rows_, rank, {}, &Row::rank);
-  if (at->rank == rank) *at = row;
-  else rows_.insert(at, row);
+  if (at->rank == rank)
+    *at = row;
+  else
+    rows_.insert(at, row);
 }
 
 void MemberTable::reserve(std::size_t members, std::size_t address_bytes) {
-  if (rows_.size() + members > rows_.capacity()) rows_.reserve(std::max(rows_.size() + members, 2 * rows_.capacity()));
+  if (rows_.size() + members > rows_.capacity())
+    rows_.reserve(std::max(rows_.size() + members, 2 * rows_.capacity()));
   if (addresses_.size() + address_bytes > addresses_.capacity())
     addresses_.reserve(std::max(addresses_.size() + address_bytes, 2 * addresses_.capacity()));
 }
 
 void MemberTable::merge(const MemberTable& newer) {
-  if (newer.size() == 1) return set(newer.rank_at(0), newer.entry_at(0));  // of a member of the own node
+  if (newer.size() == 1)
+    return set(newer.rank_at(0), newer.entry_at(0));  // of a member on this node
   const auto old = std::move(rows_);
   rows_.clear();
   rows_.reserve(old.size() + newer.size());

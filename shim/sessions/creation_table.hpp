@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the members of a creation bring, in one table that is passed on as a whole: with 200,000 of them what one costs counts.
+// MemberTable holds the contributions of a creation's members in compact form. With 200,000 members
+// the bytes per member matter.
 #pragma once
 
 #include <cstddef>
@@ -13,60 +14,63 @@ namespace shim::sessions {
 class ByteWriter;
 class ByteReader;
 
-/// What one member brings. A view: the bytes belong to the table, or to whoever made it.
+/// Contribution of one member. A view: the table, or the caller, owns the bytes.
 struct Entry {
-  std::uint32_t context_base = 0;      ///< never used twice, so it also tells this call of the member from its others
-  std::uint32_t life = 0;              ///< of its address; 0 where there is none
-  std::span<const std::byte> address;  ///< as its transport made it; empty where the group stays on one node
-  bool is_in_table = false;            ///< the receiver's node has the address, which is not sent
+  std::uint32_t context_base = 0;  ///< never used twice, so it also identifies the member's call
+  std::uint32_t incarnation = 0;   ///< of its address; 0 if there is none
+  /// As encoded by its transport; empty if the group stays on one node.
+  std::span<const std::byte> address;
+  bool is_in_table = false;  ///< the receiver's node has the address, which is not sent
 };
 bool operator==(const Entry& a, const Entry& b);
 
-/// By group rank, in ascending order.
+/// Rows by group rank, in ascending order.
 class MemberTable {
  public:
   MemberTable() = default;
   MemberTable(int rank, const Entry& entry) { set(rank, entry); }
 
-  /// In place of what is there. The address is copied. At the end it costs nothing to find the place.
+  /// Insert or replace a row; copies the address. Appending takes constant time.
   void set(int rank, const Entry& entry);
-  /// For so many more.
+  /// Reserve space for additional rows.
   void reserve(std::size_t members, std::size_t address_bytes);
-  /// Takes over all that the other holds.
+  /// Insert all rows of `newer`, replacing existing ones.
   void merge(const MemberTable& newer);
 
   bool empty() const { return rows_.empty(); }
   std::size_t size() const { return rows_.size(); }
-  /// The highest rank; there must be one.
+  /// Return the highest rank; the table must not be empty.
   int last() const { return rows_.back().rank; }
   std::optional<Entry> find(int rank) const;
-  /// It must be there.
+  /// Return the entry of a rank that must be present.
   Entry at(int rank) const;
-  /// What is at the n-th place, and whose it is.
-  int rank_at(std::size_t place) const { return rows_[place].rank; }
-  Entry entry_at(std::size_t place) const { return entry_of(rows_[place]); }
+  /// Return the rank and entry of the n-th row.
+  int rank_at(std::size_t index) const { return rows_[index].rank; }
+  Entry entry_at(std::size_t index) const { return entry_of(rows_[index]); }
 
  private:
   struct Row {
     int rank = 0;
-    std::uint32_t context_base = 0, life = 0;
+    std::uint32_t context_base = 0, incarnation = 0;
     std::uint32_t length : 31 = 0;  ///< of the address
     std::uint32_t is_in_table : 1 = 0;
     std::size_t begin = 0;
   };
   Entry entry_of(const Row& row) const {
-    return {row.context_base, row.life, std::span(addresses_).subspan(row.begin, row.length), row.is_in_table != 0};
+    return {row.context_base, row.incarnation, std::span(addresses_).subspan(row.begin, row.length),
+            row.is_in_table != 0};
   }
   Row add(int rank, const Entry& entry);
 
   std::vector<Row> rows_;
-  std::vector<std::byte> addresses_;  ///< of all rows, and of those that they have replaced
+  std::vector<std::byte> addresses_;  ///< of all rows, and of replaced ones
 };
 bool operator==(const MemberTable& a, const MemberTable& b);
 
-/// Members that follow each other and differ in no number are written once for all, and of their addresses what they have in common.
+/// Write the table. Consecutive members with equal numbers are written once, and so is the common
+/// part of their addresses.
 void write_table(ByteWriter& out, const MemberTable& table);
-/// members: of the group; a table that names others is not well formed.
+/// members: size of the group; a table that names other ranks is malformed.
 MemberTable read_table(ByteReader& in, std::uint32_t members);
 
 }  // namespace shim::sessions

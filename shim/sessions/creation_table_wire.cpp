@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A table as bytes: runs of members whose ranks follow each other, and that have the same kind of entry, life and length of address.
+// Encodes a table as runs of consecutive members. Members of a run have equal kind of entry,
+// incarnation and address length.
 #include <algorithm>
 
 #include "shim/sessions/creation_table.hpp"
@@ -9,26 +10,30 @@
 namespace shim::sessions {
 namespace {
 
-/// What a run's first byte says of its members' addresses; with kOwnBases each has a context base of its own.
+/// Kind of the members' addresses, in a run's first byte; with kOwnBases each member has its own
+/// context base.
 enum Kind : std::uint8_t { kNoAddress, kIsInTable, kAddress };
 constexpr std::uint8_t kOwnBases = 0x80;
 
-/// A damaged length in a short message could ask for so many bytes for each member. The node's table may have less room: then each process
-/// keeps what it is told.
-constexpr std::uint32_t kLongestAddress = transport::kLongestNetAddress;
+/// Bounds the memory that a damaged length in a short message can request per member. The node's
+/// table may have shorter rows; then each process keeps the address itself.
+constexpr std::uint32_t kMaxAddress = transport::kMaxNetAddressBytes;
 
-Kind kind_of(const Entry& entry) { return entry.is_in_table ? kIsInTable : entry.address.empty() ? kNoAddress : kAddress; }
+Kind kind_of(const Entry& entry) {
+  return entry.is_in_table ? kIsInTable : entry.address.empty() ? kNoAddress : kAddress;
+}
 
-/// The table's places from `begin` to before `end`.
+/// Rows `begin` to `end` - 1 of the table.
 struct Run {
   std::size_t begin, end;
 };
 
 Run run_from(const MemberTable& table, std::size_t begin) {
   const Entry first = table.entry_at(begin);
-  auto belongs = [&](std::size_t place) {
-    const Entry entry = table.entry_at(place);
-    return table.rank_at(place) == table.rank_at(place - 1) + 1 && kind_of(entry) == kind_of(first) && entry.life == first.life &&
+  auto belongs = [&](std::size_t index) {
+    const Entry entry = table.entry_at(index);
+    return table.rank_at(index) == table.rank_at(index - 1) + 1 &&
+           kind_of(entry) == kind_of(first) && entry.incarnation == first.incarnation &&
            entry.address.size() == first.address.size();
   };
   std::size_t end = begin + 1;
@@ -36,12 +41,12 @@ Run run_from(const MemberTable& table, std::size_t begin) {
   return {begin, end};
 }
 
-/// Which bytes of their addresses are not the same in the whole run.
+/// Return the offsets at which addresses of the run differ.
 std::vector<std::size_t> differing_bytes(const MemberTable& table, Run run) {
   const auto first = table.entry_at(run.begin).address;
   std::vector<std::byte> difference(first.size());
-  for (std::size_t place = run.begin + 1; place < run.end; ++place) {
-    const auto address = table.entry_at(place).address;
+  for (std::size_t index = run.begin + 1; index < run.end; ++index) {
+    const auto address = table.entry_at(index).address;
     for (std::size_t i = 0; i < address.size(); ++i) difference[i] |= address[i] ^ first[i];
   }
   std::vector<std::size_t> differing;
@@ -50,7 +55,7 @@ std::vector<std::size_t> differing_bytes(const MemberTable& table, Run run) {
   return differing;
 }
 
-/// The first address, which of its bytes differ in others, and those of the others.
+/// Write the first address, the offsets at which others differ, and their bytes there.
 void write_addresses(ByteWriter& out, const MemberTable& table, Run run) {
   const auto first = table.entry_at(run.begin).address;
   const auto differing = differing_bytes(table, run);
@@ -60,8 +65,8 @@ void write_addresses(ByteWriter& out, const MemberTable& table, Run run) {
   for (const std::size_t i : differing) out.small(static_cast<std::uint32_t>(i));
   std::vector<std::byte> others((run.end - run.begin - 1) * differing.size());
   auto* next = others.data();
-  for (std::size_t place = run.begin + 1; place < run.end; ++place) {
-    const auto address = table.entry_at(place).address;
+  for (std::size_t index = run.begin + 1; index < run.end; ++index) {
+    const auto address = table.entry_at(index).address;
     for (const std::size_t i : differing) *next++ = address[i];
   }
   out.bytes(others);
@@ -70,21 +75,23 @@ void write_addresses(ByteWriter& out, const MemberTable& table, Run run) {
 void write_run(ByteWriter& out, const MemberTable& table, Run run) {
   const Entry first = table.entry_at(run.begin);
   bool has_own_bases = false;
-  for (std::size_t place = run.begin; place < run.end; ++place) has_own_bases |= table.entry_at(place).context_base != first.context_base;
+  for (std::size_t index = run.begin; index < run.end; ++index)
+    has_own_bases |= table.entry_at(index).context_base != first.context_base;
   const Kind kind = kind_of(first);
   out.number(static_cast<std::uint8_t>(kind | (has_own_bases ? kOwnBases : 0)));
   out.small(static_cast<std::uint32_t>(run.end - run.begin));
-  out.small(first.life);
+  out.small(first.incarnation);
   const std::size_t with_base = has_own_bases ? run.end : run.begin + 1;
-  for (std::size_t place = run.begin; place < with_base; ++place) out.small(table.entry_at(place).context_base);
+  for (std::size_t index = run.begin; index < with_base; ++index)
+    out.small(table.entry_at(index).context_base);
   if (kind == kAddress) write_addresses(out, table, run);
 }
 
-/// What all members of a run have, but for their bases.
+/// Common values of a run's members.
 struct RunHead {
-  std::uint32_t count = 0, life = 0;
+  std::uint32_t count = 0, incarnation = 0;
   Kind kind = kNoAddress;
-  std::vector<std::uint32_t> bases;  ///< one, or as many as members
+  std::vector<std::uint32_t> bases;  ///< one, or one per member
   std::uint32_t base_of(std::size_t member) const { return bases[bases.size() > 1 ? member : 0]; }
 };
 
@@ -93,19 +100,19 @@ RunHead read_head(ByteReader& in, std::uint32_t most) {
   const auto kind = in.number<std::uint8_t>();
   head.kind = static_cast<Kind>(kind & ~kOwnBases);
   head.count = in.small();
-  head.life = in.small();
+  head.incarnation = in.small();
   if (head.kind > kAddress || head.count == 0 || head.count > most) in.refuse();
   const std::uint32_t bases = (kind & kOwnBases) != 0 ? head.count : 1;
   for (std::uint32_t i = 0; i < bases && in.ok(); ++i) head.bases.push_back(in.small());
   return head;
 }
 
-/// The addresses of a run, one after another.
+/// Reads the addresses of a run one by one.
 class AddressReader {
  public:
   explicit AddressReader(ByteReader& in) : in_(in) {
     const std::uint32_t length = in.small();
-    if (length == 0 || length > kLongestAddress) in.refuse();
+    if (length == 0 || length > kMaxAddress) in.refuse();
     const auto first = in.bytes(in.ok() ? length : 0);
     address_.assign(first.begin(), first.end());
     const std::uint32_t differing = in.small();
@@ -119,9 +126,10 @@ class AddressReader {
   }
 
  private:
-  /// In ascending order, so there are no more of them than bytes.
+  /// Offsets ascend, so there are at most as many as address bytes.
   void add_differing(std::uint32_t at) {
-    if (at >= address_.size() || (!differing_.empty() && at <= differing_.back())) return in_.refuse();
+    if (at >= address_.size() || (!differing_.empty() && at <= differing_.back()))
+      return in_.refuse();
     differing_.push_back(at);
   }
 
@@ -131,7 +139,10 @@ class AddressReader {
 };
 
 void read_run(ByteReader& in, MemberTable& into, std::uint32_t rank, const RunHead& head) {
-  Entry entry{.context_base = 0, .life = head.life, .address = {}, .is_in_table = head.kind == kIsInTable};
+  Entry entry{.context_base = 0,
+              .incarnation = head.incarnation,
+              .address = {},
+              .is_in_table = head.kind == kIsInTable};
   auto add = [&](std::uint32_t member) {
     entry.context_base = head.base_of(member);
     into.set(static_cast<int>(rank + member), entry);
@@ -155,12 +166,12 @@ void read_run(ByteReader& in, MemberTable& into, std::uint32_t rank, const RunHe
 void write_table(ByteWriter& out, const MemberTable& table) {
   out.small(static_cast<std::uint32_t>(table.size()));
   std::uint32_t next_rank = 0;
-  for (std::size_t place = 0; place < table.size();) {
-    const Run run = run_from(table, place);
+  for (std::size_t index = 0; index < table.size();) {
+    const Run run = run_from(table, index);
     out.small(static_cast<std::uint32_t>(table.rank_at(run.begin)) - next_rank);
     write_run(out, table, run);
     next_rank = static_cast<std::uint32_t>(table.rank_at(run.end - 1)) + 1;
-    place = run.end;
+    index = run.end;
   }
 }
 

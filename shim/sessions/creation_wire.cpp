@@ -10,8 +10,8 @@
 namespace shim::sessions {
 namespace {
 
-/// A number that no well-formed message reaches, so that a damaged length does not ask for all memory.
-constexpr std::uint32_t kMostItems = 1u << 26;
+/// Exceeds every well-formed count, so that a damaged length cannot exhaust memory.
+constexpr std::uint32_t kMaxItems = 1u << 26;
 
 class Writer : public ByteWriter {
  public:
@@ -30,7 +30,7 @@ class Writer : public ByteWriter {
     }
   }
   void address(const NetworkAddress& address) {
-    number(address.life);
+    number(address.incarnation);
     small(static_cast<std::uint32_t>(address.bytes.size()));
     bytes(address.bytes);
   }
@@ -38,10 +38,11 @@ class Writer : public ByteWriter {
 
 class Reader : public ByteReader {
  public:
-  Reader(std::span<const std::byte> bytes, std::uint32_t processes) : ByteReader(bytes), processes_(processes) {}
+  Reader(std::span<const std::byte> bytes, std::uint32_t processes)
+      : ByteReader(bytes), processes_(processes) {}
   std::uint32_t count() {
     auto value = number<std::uint32_t>();
-    if (value > kMostItems) refuse();
+    if (value > kMaxItems) refuse();
     return ok() ? value : 0;
   }
   CreationKey key() { return {text(), text(), ranges()}; }
@@ -53,7 +54,7 @@ class Reader : public ByteReader {
       range.start = number<std::uint32_t>();
       range.count = number<std::uint32_t>();
       range.stride = number<std::int32_t>();
-      // a range that leaves the ranks there are would make arithmetic on it undefined
+      // ranks beyond this range would make its arithmetic undefined
       const std::int64_t last = range.start + (std::int64_t{range.count} - 1) * range.stride;
       if (range.count == 0 || last < 0 || last > INT32_MAX || range.start > INT32_MAX) refuse();
       ranges.push_back(range);
@@ -61,9 +62,9 @@ class Reader : public ByteReader {
     return ranges;
   }
   NetworkAddress address() {
-    const auto life = number<std::uint32_t>();
+    const auto incarnation = number<std::uint32_t>();
     const auto taken = bytes(small());
-    return {life, {taken.begin(), taken.end()}};
+    return {incarnation, {taken.begin(), taken.end()}};
   }
   MemberTable entries() { return read_table(*this, processes_); }
 
@@ -79,7 +80,7 @@ void write(Writer& out, const Outcome& message) {
   out.key(message.key);
   out.number(message.id.leader);
   out.number(message.id.counter);
-  out.number(message.lane);
+  out.number(message.vci);
   write_table(out, message.entries);
 }
 void write(Writer& out, const Failure& message) {
@@ -87,16 +88,16 @@ void write(Writer& out, const Failure& message) {
   out.number(message.call);
   out.number(message.error_class);
   out.text(message.text);
-  out.ranges(message.absent.elsewhere);
-  out.ranges(message.absent.dead);
+  out.ranges(message.excluded.elsewhere);
+  out.ranges(message.excluded.dead);
 }
-void write(Writer& out, const Question& message) {
+void write(Writer& out, const StatusRequest& message) {
   out.key(message.key);
   out.number(message.call);
   out.number(message.waited_ms);
-  out.address(message.asker);
+  out.address(message.requester);
 }
-void write(Writer& out, const Answer& message) {
+void write(Writer& out, const StatusReply& message) {
   out.key(message.asked);
   out.number(std::uint8_t{message.several_threads});
   out.number(static_cast<std::uint32_t>(message.waiting.size()));
@@ -104,10 +105,10 @@ void write(Writer& out, const Answer& message) {
   out.text(message.missing);
   out.number(message.quiet_ms);
 }
-void write(Writer& out, const Returned& message) {
+void write(Writer& out, const ReturnedContribution& message) {
   out.key(message.key);
   out.number(message.call);
-  out.number(message.life);
+  out.number(message.incarnation);
 }
 
 void read(Reader& in, Contribution& message) {
@@ -118,38 +119,40 @@ void read(Reader& in, Outcome& message) {
   message.key = in.key();
   message.id.leader = in.number<std::uint64_t>();
   message.id.counter = in.number<std::uint64_t>();
-  message.lane = in.number<std::uint8_t>();
+  message.vci = in.number<std::uint8_t>();
   message.entries = in.entries();
 }
 void read(Reader& in, Failure& message) {
   message.key = in.key();
   message.call = in.number<std::uint32_t>();
   message.error_class = in.number<base::ErrorClass>();
-  if (message.error_class <= base::ErrorClass::success || message.error_class > base::ErrorClass::errhandler)
+  if (message.error_class <= base::ErrorClass::success ||
+      message.error_class > base::kLastErrorClass)
     message.error_class = base::ErrorClass::intern;
   message.text = in.text();
-  message.absent = {in.ranges(), in.ranges()};  // in this order
+  message.excluded = {in.ranges(), in.ranges()};  // in this order
 }
-void read(Reader& in, Question& message) {
+void read(Reader& in, StatusRequest& message) {
   message.key = in.key();
   message.call = in.number<std::uint32_t>();
   message.waited_ms = in.number<std::uint32_t>();
-  message.asker = in.address();
+  message.requester = in.address();
 }
-void read(Reader& in, Answer& message) {
+void read(Reader& in, StatusReply& message) {
   message.asked = in.key();
   message.several_threads = in.number<std::uint8_t>() != 0;
-  for (std::uint32_t left = in.count(); left > 0 && in.ok(); --left) message.waiting.push_back(in.key());
+  for (std::uint32_t left = in.count(); left > 0 && in.ok(); --left)
+    message.waiting.push_back(in.key());
   message.missing = in.text();
   message.quiet_ms = in.number<std::uint32_t>();
 }
-void read(Reader& in, Returned& message) {
+void read(Reader& in, ReturnedContribution& message) {
   message.key = in.key();
   message.call = in.number<std::uint32_t>();
-  message.life = in.number<std::uint32_t>();
+  message.incarnation = in.number<std::uint32_t>();
 }
 
-/// Reads the alternative with this index.
+/// Read the alternative with this index.
 template <std::size_t Index = 0>
 std::optional<CreationMessage> read_alternative(std::size_t index, Reader& in) {
   if constexpr (Index == std::variant_size_v<CreationMessage>) {
@@ -167,7 +170,8 @@ std::optional<CreationMessage> read_alternative(std::size_t index, Reader& in) {
 
 std::size_t CreationKeyHash::operator()(const CreationKey& key) const {
   static_assert(std::has_unique_object_representations_v<Range>, "its bytes are its value");
-  const std::string_view ranges(reinterpret_cast<const char*>(key.ranges.data()), key.ranges.size() * sizeof(Range));
+  const std::string_view ranges(reinterpret_cast<const char*>(key.ranges.data()),
+                                key.ranges.size() * sizeof(Range));
   std::size_t hash = 0;
   for (std::string_view part : {std::string_view(key.scope), std::string_view(key.tag), ranges})
     hash = hash * 31 + std::hash<std::string_view>()(part);

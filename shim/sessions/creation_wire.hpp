@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages of the creation protocol as bytes. Both ends are the same library on the same architecture; a message that is not
-// well formed decodes to nothing, never to a crash.
+// Encodes and decodes the messages of the creation protocol. Both ends run one library build on one
+// architecture; a malformed message decodes to nothing and never crashes.
 #pragma once
 
 #include <cstdint>
@@ -18,74 +18,81 @@
 
 namespace shim::sessions {
 
-/// What makes two calls the same creation: all of it, to the last byte.
+/// Identifies a creation: two calls match if their keys are equal in every byte.
 struct CreationKey {
-  std::string scope;          ///< empty for MPI_Comm_create_from_group; else the parent's id (MPI_Comm_create_group)
+  /// parent's id for MPI_Comm_create_group; empty for MPI_Comm_create_from_group
+  std::string scope;
   std::string tag;
-  std::vector<Range> ranges;  ///< the group, normalised
+  std::vector<Range> ranges;  ///< the group, normalized
   bool operator==(const CreationKey&) const = default;
 };
-/// For maps.
+/// Hash for maps.
 struct CreationKeyHash {
   std::size_t operator()(const CreationKey& key) const;
 };
 
-/// Member to node root, node root to its parent: all entries of the subtree.
+/// Member to node leader, or node leader to its parent: all entries of the subtree.
 struct Contribution {
   CreationKey key;
   MemberTable entries;
 };
-/// Down the same ways: all entries, the id that the leader made, and the lane that it chose.
+/// Parent to children, and node leader to local members: all entries, and the id and the VCI that
+/// rank 0 chose.
 struct Outcome {
   CreationKey key;
   base::ExtendedId id;
-  std::uint8_t lane = 0;
+  std::uint8_t vci = 0;
   MemberTable entries;
 };
-/// Members that a creation which has failed does not wait for, to tell them.
-struct Absent {
-  /// Where members disagree: those who have called another creation instead. They are told there; here they only pass this on to
-  /// those who wait for them, and keep nothing of it for calls to come.
+/// Members for which a failed creation does not keep its failure until they call.
+struct ExcludedMembers {
+  /// Members that called another creation instead, on a disagreement. Their calls fail there; here
+  /// they only forward the failure to members that wait for them, and keep nothing for later calls.
   std::vector<Range> elsewhere;
   std::vector<Range> dead;
 };
-/// To everybody who waits in the creation: it has failed.
+/// To all members that wait in the creation: it failed.
 struct Failure {
   CreationKey key;
-  /// The context base in the contribution that this message answers or takes back; 0 where there was none. (A member that tries
-  /// again must not take the old failure for a new one.)
+  /// Context base in the contribution that this message answers or withdraws; 0 if there was none.
+  /// Prevents a retrying member from mistaking the old failure for a new one.
   std::uint32_t call = 0;
   base::ErrorClass error_class = base::ErrorClass::other;
   std::string text;
-  Absent absent;
+  ExcludedMembers excluded;
 };
-/// To one whose contribution has come before our own call: this process ends its last session, so it gives it back.
-struct Returned {
+/// To a member whose contribution arrived before this process's call: this process ends its last
+/// session and returns the contribution.
+struct ReturnedContribution {
   CreationKey key;
-  std::uint32_t call = 0;  ///< the context base in the contribution
-  std::uint32_t life = 0;  ///< that ends
+  std::uint32_t call = 0;         ///< context base in the contribution
+  std::uint32_t incarnation = 0;  ///< the incarnation that ends
 };
-/// To one who is waited for: are you in this creation, or in others, or do you know that it has failed?
-struct Question {
+/// To a missing member: request its state: waiting in this creation, waiting in others, or aware
+/// that it failed.
+struct StatusRequest {
   CreationKey key;
-  std::uint32_t call = 0;       ///< the asker's context base
-  std::uint32_t waited_ms = 0;  ///< how long it has waited
-  NetworkAddress asker;         ///< where the answer can be sent to; on the own node it has no bytes
+  std::uint32_t call = 0;       ///< the requester's context base
+  std::uint32_t waited_ms = 0;  ///< time the requester has waited
+  NetworkAddress requester;     ///< return address; empty on this node
 };
-struct Answer {
+struct StatusReply {
   CreationKey asked;
-  bool several_threads = false;      ///< while one thread of that process waits in a creation, another may call
+  /// Another thread of that process may call while one waits in a creation.
+  bool several_threads = false;
   std::vector<CreationKey> waiting;  ///< the creations in which it waits now
-  std::string missing;               ///< for whom it waits in the one that was asked for; empty where it is not in it
-  std::uint32_t quiet_ms = 0;  ///< since that process last began to create a communicator
+  /// Members it waits for in the creation asked about; empty if it is not in it.
+  std::string missing;
+  std::uint32_t quiet_ms = 0;  ///< time since that process last began to create a communicator
 };
 
-using CreationMessage = std::variant<Contribution, Outcome, Failure, Question, Answer, Returned>;
+using CreationMessage =
+    std::variant<Contribution, Outcome, Failure, StatusRequest, StatusReply, ReturnedContribution>;
 
 std::vector<std::byte> encode(const CreationMessage& message);
-/// The key alone: different for keys that differ.
+/// Return the encoded key; unequal keys have unequal bytes.
 std::vector<std::byte> bytes_of(const CreationKey& key);
-/// processes: of the job; no message of it tells of more.
+/// processes: number of processes of the job; a message with more is malformed.
 std::optional<CreationMessage> decode(std::span<const std::byte> bytes, std::uint32_t processes);
 
 }  // namespace shim::sessions

@@ -6,30 +6,35 @@
 
 #include "shim/sessions/inter_derive.hpp"
 #include "shim/sessions/process.hpp"
+#include "shim/sessions/survivors.hpp"
 
 namespace shim::sessions {
 namespace {
 
-/// Rank in the parent of every member of the group, in the group's order.
+/// Return the parent rank of every member of the group, in the group's order.
 std::vector<int> parent_ranks(const Communicator& parent, const Group& group) {
   std::vector<int> ranks(static_cast<std::size_t>(group.size()));
-  if (group == *parent.group()) std::iota(ranks.begin(), ranks.end(), 0);
-  else for (int i = 0; i < group.size(); ++i) ranks[static_cast<std::size_t>(i)] = parent.group()->rank_of(group.at(i));
+  if (group == *parent.group())
+    std::iota(ranks.begin(), ranks.end(), 0);
+  else
+    for (int i = 0; i < group.size(); ++i)
+      ranks[static_cast<std::size_t>(i)] = parent.group()->rank_of(group.at(i));
   return ranks;
 }
 
-/// The parts that a child has from its parent.
+/// Return the parts that a child inherits from its parent.
 Communicator::Parts inherited(const Communicator& parent, GroupPtr group) {
   const int rank = group->rank_of(parent.process().self());
   Communicator::Parts parts{.session = parent.session(), .group = group, .id = parent.id()};
   parts.context.members = std::move(group);
   parts.context.own_rank = rank;
   parts.error_handler = parent.error_handler();
-  parts.lane = parent.lane();  // its bases are known there, and so are its paths to all members
+  parts.vci = parent.vci();  // its bases are known there, and so are its routes to all members
   return parts;
 }
 
-CommunicatorPtr derive_locally(const Communicator& parent, const GroupPtr& group, base::ContextPath path) {
+CommunicatorPtr derive_locally(const Communicator& parent, const GroupPtr& group,
+                               base::ContextPath path) {
   const p2p::ContextSpec& context = parent.parts().context;
   Communicator::Parts parts = inherited(parent, group);
   parts.context.path = path;
@@ -48,7 +53,8 @@ CommunicatorPtr derive_locally(const Communicator& parent, const GroupPtr& group
 std::shared_ptr<const p2p::ContextBases> bases_of(std::vector<std::uint32_t> by_rank) {
   auto bases = std::make_shared<p2p::ContextBases>();
   bases->common = by_rank.front();
-  const bool all_equal = std::all_of(by_rank.begin(), by_rank.end(), [&](auto base) { return base == bases->common; });
+  const bool all_equal = std::all_of(by_rank.begin(), by_rank.end(),
+                                     [&](auto base) { return base == bases->common; });
   if (!all_equal) bases->by_rank = std::move(by_rank);
   return bases;
 }
@@ -61,7 +67,8 @@ std::vector<std::uint32_t> list_of(const p2p::ContextBases& bases, int first, in
 
 std::string scope_of(const Communicator& parent) {
   const base::ExtendedId& id = parent.id();
-  return std::to_string(id.leader) + "/" + std::to_string(id.counter) + "/" + std::to_string(parent.path().bits);
+  return std::to_string(id.leader) + "/" + std::to_string(id.counter) + "/" +
+         std::to_string(parent.path().bits);
 }
 
 Offer make_offer(Process& process) {
@@ -71,20 +78,21 @@ Offer make_offer(Process& process) {
   return offer;
 }
 
-CommunicatorPtr no_part_in(const Communicator& parent, const Offer& own) {
-  parent.engine().skip_base(own.context_base);  // nobody else has heard of a context of it
+CommunicatorPtr decline_offer(const Communicator& parent, const Offer& own) {
+  parent.engine().skip_base(own.context_base);  // no other process knows of a context of it
   return nullptr;
 }
 
-base::Result<std::vector<Offer>> exchange(Communicator& parent, const Offer& own) {
+base::Result<std::vector<Offer>> allgather_offers(Communicator& parent, const Offer& own) {
   const types::Type* byte = &types::byte_type();
   std::vector<Offer> offers(static_cast<std::size_t>(parent.size()));
-  SHIM_TRY(coll::run(parent.coll(), coll::allgather(parent.coll(), {&own, sizeof own, byte}, {offers.data(), sizeof own, byte})));
+  SHIM_TRY(coll::run(parent.coll(), coll::allgather(parent.coll(), {&own, sizeof own, byte},
+                                                    {offers.data(), sizeof own, byte})));
   return offers;
 }
 
-CommunicatorPtr make_from_offers(const Communicator& parent, GroupPtr group, std::span<const int> ranks,
-                                 const std::vector<Offer>& offers) {
+CommunicatorPtr make_from_offers(const Communicator& parent, GroupPtr group,
+                                 std::span<const int> ranks, const std::vector<Offer>& offers) {
   Communicator::Parts parts = inherited(parent, std::move(group));
   std::vector<std::uint32_t> by_rank;
   for (int rank : ranks) by_rank.push_back(offers[static_cast<std::size_t>(rank)].context_base);
@@ -96,22 +104,27 @@ CommunicatorPtr make_from_offers(const Communicator& parent, GroupPtr group, std
 }
 
 base::Result<CommunicatorPtr> derive(const CommunicatorPtr& parent, const GroupPtr& group) {
+  SHIM_TRY(check_not_revoked(*parent));
   SHIM_TRY(check_is_part(*parent, *group));
   const bool is_member = group->rank_of(parent->process().self()) != kUndefined;
-  if (auto path = parent->next_child_path()) return is_member ? derive_locally(*parent, group, *path) : nullptr;
+  if (auto path = parent->next_child_path())
+    return is_member ? derive_locally(*parent, group, *path) : nullptr;
   const Offer own = make_offer(parent->process());
-  SHIM_TRY_ASSIGN(auto offers, exchange(*parent, own));
-  if (!is_member) return no_part_in(*parent, own);
+  SHIM_TRY_ASSIGN(auto offers, allgather_offers(*parent, own));
+  if (!is_member) return decline_offer(*parent, own);
   return make_from_offers(*parent, group, parent_ranks(*parent, *group), offers);
 }
 
-coll::Task duplicate_by_exchange(coll::Turn turn, CommunicatorPtr parent, std::function<void(CommunicatorPtr)> made) {
+coll::Task duplicate_by_exchange(coll::CollSeq turn, CommunicatorPtr parent,
+                                 std::function<void(CommunicatorPtr)> made) {
   const types::Type* byte = &types::byte_type();
   const Offer own = make_offer(parent->process());
   std::vector<Offer> offers(static_cast<std::size_t>(parent->size()));
-  coll::Task all = coll::allgather(turn, {&own, sizeof own, byte}, {offers.data(), sizeof own, byte});
+  coll::Task all = coll::allgather(turn, {&own, sizeof own, byte},
+                                   {offers.data(), sizeof own, byte});
   co_await all;
-  CommunicatorPtr copy = make_from_offers(*parent, parent->group(), parent_ranks(*parent, *parent->group()), offers);
+  CommunicatorPtr copy = make_from_offers(*parent, parent->group(),
+                                          parent_ranks(*parent, *parent->group()), offers);
   copy->set_topology(parent->topology());
   made(std::move(copy));
 }
@@ -119,12 +132,14 @@ coll::Task duplicate_by_exchange(coll::Turn turn, CommunicatorPtr parent, std::f
 base::Status check_is_part(const Communicator& parent, const Group& group) {
   GroupPtr strangers = set_difference(group, *parent.group());
   if (strangers->size() == 0) return {};
-  return base::Error(base::ErrorClass::group, "the processes " + strangers->text() + " of the group are not members of the " +
+  return base::Error(base::ErrorClass::group, "the processes " + strangers->text() +
+                                                  " of the group are not members of the " +
                                                   parent.description());
 }
 
 base::Result<CommunicatorPtr> create(const CommunicatorPtr& parent, const GroupPtr& group) {
-  return parent->is_inter() ? create_inter(parent, *group) : derive(parent, parent->process().groups().same_as(group));
+  return parent->is_inter() ? create_inter(parent, *group)
+                            : derive(parent, parent->process().groups().intern(group));
 }
 
 base::Result<CommunicatorPtr> duplicate(const CommunicatorPtr& parent, bool with_topology) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI_Dims_create (MPI-4.1 §8.5.2). "As close to each other as possible" is read so: of all ways to write the number as a
-// product of non-increasing factors, the one whose first and last differ least; among those, the one whose last is largest;
-// among those, the one whose last but one is; and so on. MPICH's test suite expects the same.
+// Implements MPI_Dims_create (MPI-4.1 §8.5.2). "As close to each other as possible" is read as
+// follows: of all products of non-increasing factors, choose those with the smallest difference
+// between first and last factor; of these the ones with the largest last factor, then the largest
+// last but one, and so on. MPICH's test suite expects this order.
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -27,14 +28,15 @@ class Balance {
     std::sort(divisors_.begin(), divisors_.end());
   }
 
-  /// The factors, not increasing; count is at least 1.
+  /// Return the non-increasing factors; count is at least 1.
   std::vector<int> factors(std::size_t count) {
     if (count == 1) return {number_};
     std::vector<int> best;
     for (int first : divisors_) {
       if (power(first, count) < number_) continue;
       const int spread = best.empty() ? first : best.front() - best.back();
-      // From here on a larger first factor leaves less for the others, so that the two ends only part.
+      // From here on a larger first factor leaves less for the others, so the difference only
+      // grows.
       if (first - greatest_common(number_ / first, count - 1) > spread) break;
       std::vector<int> others;
       if (!fill(number_ / first, count - 1, std::max(1, first - spread), first, others)) continue;
@@ -45,12 +47,15 @@ class Balance {
   }
 
  private:
-  /// Appends count factors between the bounds whose product is the rest: not decreasing, the first as large as can be, then the
-  /// second, and so on. False if there are none.
+  /// Append `count` factors within the bounds whose product is `rest`: non-decreasing, the first as
+  /// large as possible, then the second, and so on. False if there are none.
   bool fill(int rest, std::size_t count, int least, int most, std::vector<int>& factors) {
     if (count == 0) return rest == 1;
-    if (power(least, count) > rest || power(most, count) < rest || hopeless_.contains({rest, count, least, most})) return false;
-    auto divisor = std::upper_bound(divisors_.begin(), divisors_.end(), std::min(most, greatest_common(rest, count)));
+    if (power(least, count) > rest || power(most, count) < rest ||
+        hopeless_.contains({rest, count, least, most}))
+      return false;
+    auto divisor = std::upper_bound(divisors_.begin(), divisors_.end(),
+                                    std::min(most, greatest_common(rest, count)));
     while (divisor != divisors_.begin() && *--divisor >= least) {
       if (rest % *divisor != 0) continue;
       factors.push_back(*divisor);
@@ -61,16 +66,18 @@ class Balance {
     return false;
   }
 
-  /// The largest divisor of the number that count factors of the rest can all reach.
+  /// Return the largest divisor of the number that `count` factors of `rest` can all reach.
   int greatest_common(int rest, std::size_t count) const {
-    auto beyond = std::partition_point(divisors_.begin(), divisors_.end(), [&](int d) { return power(d, count) <= rest; });
+    auto beyond = std::partition_point(divisors_.begin(), divisors_.end(),
+                                       [&](int d) { return power(d, count) <= rest; });
     return *(beyond - 1);  // 1 is a divisor
   }
 
-  /// base to the power of count, or something larger than any int.
+  /// Return base to the power of count, or a value larger than any int.
   static std::int64_t power(int base, std::size_t count) {
     std::int64_t result = 1;
-    for (std::size_t i = 0; base > 1 && i < count && result <= std::numeric_limits<int>::max(); ++i) result *= base;
+    for (std::size_t i = 0; base > 1 && i < count && result <= std::numeric_limits<int>::max(); ++i)
+      result *= base;
     return result;
   }
 
@@ -82,18 +89,27 @@ class Balance {
 }  // namespace
 
 base::Status dims_create(int processes, std::vector<int>& dims) {
-  if (processes < 1) return Error(ErrorClass::dims, std::to_string(processes) + " processes make no grid");
+  if (processes < 1)
+    return Error(ErrorClass::dims,
+                 "the number of processes " + std::to_string(processes) + " is not positive");
   int rest = processes;
   std::size_t open = 0;
   for (std::size_t i = 0; i < dims.size(); ++i) {
-    if (dims[i] < 0) return Error(ErrorClass::dims, "dims[" + std::to_string(i) + "] is " + std::to_string(dims[i]));
-    if (dims[i] == 0) ++open;
-    else if (rest % dims[i] == 0) rest /= dims[i];
-    else return Error(ErrorClass::dims, std::to_string(processes) + " processes cannot be divided by the dims that are given");
+    if (dims[i] < 0)
+      return Error(ErrorClass::dims,
+                   "dims[" + std::to_string(i) + "] is negative (" + std::to_string(dims[i]) + ")");
+    if (dims[i] == 0)
+      ++open;
+    else if (rest % dims[i] == 0)
+      rest /= dims[i];
+    else
+      return Error(ErrorClass::dims,
+                   std::to_string(processes) + " processes are not divisible by the given dims");
   }
   if (dims.empty()) return {};
   if (open == 0 && rest != 1)
-    return Error(ErrorClass::dims, "the dims that are given leave " + std::to_string(rest) + " times as many processes over");
+    return Error(ErrorClass::dims, "the number of processes is " + std::to_string(rest) +
+                                       " times the product of the given dims");
   std::vector<int> factors;
   if (open > 0) factors = Balance(rest).factors(open);
   auto factor = factors.begin();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Members of one creation that called with different groups or different tags: each waits for the other in a creation of its
-// own, and would do so for ever.
+// Detects members that called one creation with different groups or tags. Each would otherwise wait
+// forever in its own creation.
 #include <algorithm>
 
 #include "shim/base/thread_count.hpp"
@@ -11,70 +11,87 @@ namespace shim::sessions {
 
 namespace {
 
-// In the short form: both sides must fit into an MPI error string.
-std::string us(const base::ProcessId& self) { return "process " + std::to_string(self.rank); }
-std::string them(const Creation& mine, int rank) { return us(mine.group->at(rank)); }
+// Return a short form: both sides must fit into an MPI error string.
+std::string process_text(const base::ProcessId& self) {
+  return "process " + std::to_string(self.rank);
+}
+std::string member_text(const Creation& mine, int rank) {
+  return process_text(mine.group->at(rank));
+}
 
 }  // namespace
 
-/// The same tag with another group that we are in as well, while we wait for a process (`rank` of our group) that waits there:
-/// neither can be in both, because one tag is used by one call of a process at a time (MPI-4.1 §7.4.2). So it comes to ours only
-/// when its own has ended, which needs us, who come only when ours has ended. If we are not in its group, it may come yet.
-std::optional<std::string> Creations::disagree_on_group(const Creation& mine, const CreationKey& other, int rank) const {
-  if (other.scope != mine.key.scope || other.tag != mine.key.tag || other == mine.key) return std::nullopt;
+/// Return error text if `rank`, which is in the other creation, can never join this one: the tags
+/// are equal, the groups differ, and the other group contains this process. A process uses a tag in
+/// one call at a time (MPI-4.1 §7.4.2), so both processes wait for each other to leave their
+/// creations. If the other group does not contain this process, the member may still join.
+std::optional<std::string> Creations::disagree_on_group(const Creation& mine,
+                                                        const CreationKey& other, int rank) const {
+  if (other.scope != mine.key.scope || other.tag != mine.key.tag || other == mine.key)
+    return std::nullopt;
   const auto other_group = Group::of_ranges(other.ranges);
   if (other_group->rank_of(process_.self()) == kUndefined) return std::nullopt;
-  return "members disagree on the group for tag \"" + other.tag + "\": " + us(process_.self()) + " has " +
-         mine.group->text() + ", " + them(mine, rank) + " has " + other_group->text();
+  return "members disagree on the group for tag \"" + other.tag +
+         "\": " + process_text(process_.self()) + " has " + mine.group->text() + ", " +
+         member_text(mine, rank) + " has " + other_group->text();
 }
 
-/// The same group with another tag. Each of the two processes may wait in the one and come to the other by another thread, however
-/// late: so it is an error only where neither has other threads that may call, and is reported else.
+/// True if the groups are equal and the tags differ. That is an error only if neither process has
+/// another thread that may call. Otherwise it is only reported, because the other thread may join
+/// the creation, however late.
 static bool differs_by_tag(const CreationKey& mine, const CreationKey& other) {
   return other.scope == mine.scope && other.ranges == mine.ranges && other.tag != mine.tag;
 }
 
-/// Where there is no other thread there will be none: one that waits starts none.
-bool Creations::another_may_call() const { return base::thread_count() != 1 && (several_threads_ || process_.has_several_threads()); }
-
-std::string Creations::disagreement_on_tag(const Creation& mine, const CreationKey& other, int rank) const {
-  return "members disagree on the tag over the group " + mine.group->text() + ": " + us(process_.self()) + " has \"" +
-         mine.key.tag + "\", " + them(mine, rank) + " has \"" + other.tag + "\"";
+/// True if another thread exists and may call. A waiting thread starts none, so false is final.
+bool Creations::another_may_call() const {
+  return base::thread_count() != 1 && (several_threads_ || process_.has_several_threads());
 }
 
-/// The processes that are known to have called this creation.
+std::string Creations::disagreement_on_tag(const Creation& mine, const CreationKey& other,
+                                           int rank) const {
+  return "members disagree on the tag over the group " + mine.group->text() + ": " +
+         process_text(process_.self()) + " has \"" + mine.key.tag + "\", " +
+         member_text(mine, rank) + " has \"" + other.tag + "\"";
+}
+
+/// Return the processes known to have called this creation.
 static std::vector<Range> callers(const Creation& creation, std::optional<base::ProcessId> also) {
   std::vector<Range> ranges;
-  auto add = [&](base::ProcessId process) { ranges.push_back({process.world, process.rank, 1, 1}); };
+  auto add = [&](base::ProcessId process) {
+    ranges.push_back({process.world, process.rank, 1, 1});
+  };
   for (int rank : creation.contributed) add(creation.group->at(rank));
   if (also) add(*also);
   return ranges;
 }
 
-/// Fail the other creation, in which this member waits. If this process is the root of it, it tells
-/// all members that wait there; else that member does.
-void Creations::end_elsewhere(const Creation& mine, const CreationKey& other, int rank,
-                              const base::Error& error) {
-  const Absent from_here{.elsewhere = callers(mine, process_.self()), .dead = {}};
+/// Fail the other creation, in which `rank` waits. If contributions to it wait in this process,
+/// this process notifies all members that wait there; else that member does.
+void Creations::fail_other(const Creation& mine, const CreationKey& other, int rank,
+                           const base::Error& error) {
+  const ExcludedMembers from_here{.elsewhere = callers(mine, process_.self()), .dead = {}};
   if (CreationPtr known = find(other); known && !known->joined && !known->is_over())
     return fail(known, error, {known->roles.self}, from_here);
   const Failure message{other, 0, error.error_class(), error.text(), from_here};
   send(mine, rank, message);
-  remember(message, std::nullopt);
+  record_failure(message, std::nullopt);
 }
 
-void Creations::end_both(const CreationPtr& mine, const CreationKey& other, int rank, const std::string& text) {
+void Creations::fail_both(const CreationPtr& mine, const CreationKey& other, int rank,
+                          const std::string& text) {
   const base::Error error(base::ErrorClass::not_same, text);
-  Absent from_there{.elsewhere = {{0, mine->group->at(rank).rank, 1, 1}}, .dead = {}};
+  ExcludedMembers from_there{.elsewhere = {{0, mine->group->at(rank).rank, 1, 1}}, .dead = {}};
   if (CreationPtr known = find(other); known && !known->joined && !known->is_over())
     from_there.elsewhere = callers(*known, std::nullopt);
-  end_elsewhere(*mine, other, rank, error);
+  fail_other(*mine, other, rank, error);
   fail(mine, error, {mine->roles.self}, from_there);
 }
 
-/// Partners of ours that have contributed to another creation with this tag, in which they wait for us.
-bool Creations::fail_for_disagreement(const CreationPtr& creation) {
-  const auto missing = waited_for(*creation);
+/// Fail this creation if partners contributed to another creation with an equal tag and wait there
+/// for this process.
+bool Creations::fail_on_disagreement(const CreationPtr& creation) {
+  const auto missing = missing_members(*creation);
   for (const auto& [key, other] : creations_) {
     if (other->joined || other->is_over()) continue;
     for (int contributor : other->contributed) {
@@ -83,80 +100,92 @@ bool Creations::fail_for_disagreement(const CreationPtr& creation) {
       auto text = disagree_on_group(*creation, other->key, rank);
       if (!text) continue;
       const CreationPtr kept = other;  // the map changes when creations end
-      end_both(creation, kept->key, rank, *text);
+      fail_both(creation, kept->key, rank, *text);
       return true;
     }
   }
   return false;
 }
 
-/// The disagreement that an answer shows, if it shows one, and the key of the other creation.
-std::optional<std::pair<CreationKey, std::string>> Creations::disagreement_in(Creation& mine, int rank, const Answer& answer) {
+/// Return the disagreement that a reply shows, if any, and the key of the other creation.
+std::optional<std::pair<CreationKey, std::string>> Creations::disagreement_in(
+    Creation& mine, int rank, const StatusReply& reply) {
   std::optional<CreationKey> suspect;
-  for (const CreationKey& other : answer.waiting) {
+  for (const CreationKey& other : reply.waiting) {
     if (!is_plausible(other, mine.group->at(rank), false)) continue;
     if (auto text = disagree_on_group(mine, other, rank)) return std::pair(other, *std::move(text));
-    if (!differs_by_tag(mine.key, other) || another_may_call() || answer.several_threads) continue;
-    // Only if it is still so when asked again: that process may be in a creation that has failed, and not know it yet.
+    if (!differs_by_tag(mine.key, other) || another_may_call() || reply.several_threads) continue;
+    // Fail only if a second reply confirms it: that process may be in a creation that has failed
+    // without its knowledge.
     const auto before = mine.suspects.find(rank);
-    if (before != mine.suspects.end() && before->second == other) return std::pair(other, disagreement_on_tag(mine, other, rank));
+    if (before != mine.suspects.end() && before->second == other)
+      return std::pair(other, disagreement_on_tag(mine, other, rank));
     suspect = other;
   }
-  if (suspect) mine.suspects.insert_or_assign(rank, *std::move(suspect));
-  else mine.suspects.erase(rank);
+  if (suspect)
+    mine.suspects.insert_or_assign(rank, *std::move(suspect));
+  else
+    mine.suspects.erase(rank);
   return std::nullopt;
 }
 
-/// Of several creations the one that tells most.
-std::string Creations::where_it_waits(const Creation& mine, int rank, const Answer& answer) const {
-  const auto by_tag = std::ranges::find_if(answer.waiting, [&](const CreationKey& other) { return differs_by_tag(mine.key, other); });
-  const CreationKey& other = by_tag == answer.waiting.end() ? answer.waiting.front() : *by_tag;
+/// Return text about one creation in which the member waits: one that differs by tag, else the
+/// first.
+std::string Creations::describe_wait(const Creation& mine, int rank,
+                                     const StatusReply& reply) const {
+  const auto by_tag = std::ranges::find_if(
+      reply.waiting, [&](const CreationKey& other) { return differs_by_tag(mine.key, other); });
+  const CreationKey& other = by_tag == reply.waiting.end() ? reply.waiting.front() : *by_tag;
   std::string text = "waits in the creation with tag \"" + other.tag + "\"";
-  if (is_plausible(other, mine.group->at(rank), false)) text += " over " + Group::of_ranges(other.ranges)->text();
-  if (by_tag != answer.waiting.end()) text += ", the same group with another tag: wrong, unless another thread comes to this one";
+  if (is_plausible(other, mine.group->at(rank), false))
+    text += " over " + Group::of_ranges(other.ranges)->text();
+  if (by_tag != reply.waiting.end())
+    text +=
+        ", the same group with another tag: an error, unless another thread joins this creation";
   return text;
 }
 
+/// True if a thread of this process waits in that creation.
 bool Creations::is_in(const CreationKey& key) const {
   const CreationPtr known = find(key);
   return known && known->joined && !known->is_over();
 }
 
-/// Record that the member waits in a creation with another tag, or that it does not.
-void Creations::note_stuck(Creation& mine, int rank, const Answer& answer) {
+/// Record whether the member waits in a creation of the same group with another tag.
+void Creations::record_stuck(Creation& mine, int rank, const StatusReply& reply) {
   const auto has_other_tag = [&](const CreationKey& key) { return differs_by_tag(mine.key, key); };
-  const auto other = std::ranges::find_if(answer.waiting, has_other_tag);
-  const bool is_elsewhere = answer.missing.empty() && other != answer.waiting.end() &&
+  const auto other = std::ranges::find_if(reply.waiting, has_other_tag);
+  const bool is_elsewhere = reply.missing.empty() && other != reply.waiting.end() &&
                             is_plausible(*other, mine.group->at(rank), false);
-  // if another thread of this process waits there, that creation may end, and the member come then
+  // another thread of this process in that creation may end it, so that the member can join
   if (!is_elsewhere || is_in(*other)) {
-    mine.stuck.erase(rank);
+    mine.stuck_members.erase(rank);
     return;
   }
   const base::Nanoseconds now = base::now_ns();
-  Creation::Stuck& stuck = mine.stuck[rank];
+  Creation::StuckMember& stuck = mine.stuck_members[rank];
   stuck.elsewhere = *other;
-  stuck.since = std::max(mine.started, now - base::Nanoseconds{answer.quiet_ms} * 1'000'000);
+  stuck.since = std::max(mine.started, now - base::Nanoseconds{reply.quiet_ms} * 1'000'000);
   stuck.until = now;
 }
 
-void Creations::handle(base::ProcessId from, Answer message) {
+void Creations::handle(base::ProcessId from, StatusReply message) {
   CreationPtr creation = find(message.asked);
   if (!creation || !creation->joined || creation->is_over()) return;
   const int rank = creation->group->rank_of(from);
-  const auto missing = waited_for(*creation);
+  const auto missing = missing_members(*creation);
   if (std::find(missing.begin(), missing.end(), rank) == missing.end()) return;
-  auto& [heard, when] = creation->heard[rank];
+  auto& [state, when] = creation->last_replies[rank];
   when = base::now_ns();
-  note_stuck(*creation, rank, message);
+  record_stuck(*creation, rank, message);
   if (!message.missing.empty()) {
-    heard = "has called and waits for " + message.missing;
+    state = "has called and waits for " + message.missing;
   } else if (auto found = disagreement_in(*creation, rank, message)) {
-    end_both(creation, found->first, rank, found->second);
+    fail_both(creation, found->first, rank, found->second);
   } else if (message.waiting.empty()) {
-    heard = "has a session, but is not in any creation";
+    state = "has a session, but is not in any creation";
   } else {
-    heard = where_it_waits(*creation, rank, message);
+    state = describe_wait(*creation, rank, message);
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Communicators with a graph that everybody knows (MPI-4.1 §8.5.3).
+// Makes communicators with a graph that all members know (MPI-4.1 §8.5.3).
 #include "shim/sessions/derive.hpp"
 #include "shim/sessions/process.hpp"
 #include "shim/sessions/topologies.hpp"
@@ -17,13 +17,16 @@ std::vector<Edge> edges_of(const Graph& graph) {
   return edges;
 }
 
-/// The members of the graph, in the order of their ranks in it.
-base::Result<GroupPtr> members_of(const Graph& graph, const Group& group, bool reorder, Process& process) {
+/// Return the members of the graph, in the order of their ranks in it.
+base::Result<GroupPtr> members_of(const Graph& graph, const Group& group, bool reorder,
+                                  Process& process) {
   SHIM_TRY(check_graph(graph, group.size()));
   if (graph.index.empty()) return Group::empty();
-  SHIM_TRY_ASSIGN(GroupPtr first, range_include(group, std::vector<Triplet>{{0, static_cast<int>(graph.index.size()) - 1, 1}}));
+  SHIM_TRY_ASSIGN(
+      GroupPtr first,
+      range_include(group, std::vector<Triplet>{{0, static_cast<int>(graph.index.size()) - 1, 1}}));
   if (!reorder) return first;
-  return include(*first, place_in_graph(*first, edges_of(graph), process.bootstrap().node_map()));
+  return include(*first, map_to_graph(*first, edges_of(graph), process.bootstrap().node_map()));
 }
 
 base::Result<CommunicatorPtr> with_graph(base::Result<CommunicatorPtr> made, const Graph& graph) {
@@ -36,22 +39,27 @@ base::Result<CommunicatorPtr> with_graph(base::Result<CommunicatorPtr> made, con
 base::Status check_graph(const Graph& graph, int processes) {
   const int nodes = static_cast<int>(graph.index.size());
   if (nodes > processes)
-    return Error(ErrorClass::arg, "the graph has " + std::to_string(nodes) + " nodes, but there are only " +
+    return Error(ErrorClass::arg, "the graph has " + std::to_string(nodes) +
+                                      " nodes, but the group has only " +
                                       std::to_string(processes) + " processes");
   int before = 0;
   for (std::size_t i = 0; i < graph.index.size(); before = graph.index[i++])
     if (graph.index[i] < before)
-      return Error(ErrorClass::arg, "index[" + std::to_string(i) + "] is " + std::to_string(graph.index[i]) +
-                                        ", less than the edges before it, which are " + std::to_string(before));
+      return Error(ErrorClass::arg, "index[" + std::to_string(i) + "] is " +
+                                        std::to_string(graph.index[i]) +
+                                        ", less than the previous value " + std::to_string(before));
   for (std::size_t i = 0; i < graph.edges.size(); ++i)
     if (graph.edges[i] < 0 || graph.edges[i] >= nodes)
-      return Error(ErrorClass::arg, "edges[" + std::to_string(i) + "] is " + std::to_string(graph.edges[i]) + ", not in 0…" +
+      return Error(ErrorClass::arg, "edges[" + std::to_string(i) + "] is " +
+                                        std::to_string(graph.edges[i]) + ", not in 0…" +
                                         std::to_string(nodes - 1));
   return {};
 }
 
-base::Result<CommunicatorPtr> graph_create(const CommunicatorPtr& parent, const Graph& graph, bool reorder) {
-  SHIM_TRY_ASSIGN(GroupPtr members, members_of(graph, *parent->group(), reorder, parent->process()));
+base::Result<CommunicatorPtr> graph_create(const CommunicatorPtr& parent, const Graph& graph,
+                                           bool reorder) {
+  SHIM_TRY_ASSIGN(GroupPtr members,
+                  members_of(graph, *parent->group(), reorder, parent->process()));
   return with_graph(derive(parent, members), graph);
 }
 
@@ -60,15 +68,18 @@ base::Result<int> graph_map(const Communicator& comm, const Graph& graph) {
   return members->rank_of(comm.process().self());
 }
 
-base::Result<CommunicatorPtr> graph_create_from_group(const FromGroup& from, const Graph& graph, bool reorder) {
+base::Result<CommunicatorPtr> graph_create_from_group(const FromGroup& from, const Graph& graph,
+                                                      bool reorder) {
   SHIM_TRY_ASSIGN(Process* const found, from.session->process());
   Process& process = *found;
   SHIM_TRY_ASSIGN(GroupPtr members, members_of(graph, *from.group, reorder, process));
   const base::ProcessId self = process.self();
-  if (members->rank_of(self) == kUndefined && from.group->rank_of(self) != kUndefined) return CommunicatorPtr();
-  // members that give different graphs hear of it
-  const std::string tag = from.tag + " (graph of " + std::to_string(graph.index.size()) + " nodes and " +
-                          std::to_string(graph.edges.size()) + " edges" + (reorder ? ", reordered)" : ")");
+  if (members->rank_of(self) == kUndefined && from.group->rank_of(self) != kUndefined)
+    return CommunicatorPtr();
+  // creations with different graphs report a disagreement
+  const std::string tag = from.tag + " (graph of " + std::to_string(graph.index.size()) +
+                          " nodes and " + std::to_string(graph.edges.size()) + " edges" +
+                          (reorder ? ", reordered)" : ")");
   return with_graph(create_from_group(from.session, members, tag, from.info, from.handler), graph);
 }
 

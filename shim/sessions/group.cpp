@@ -8,14 +8,16 @@
 namespace shim::sessions {
 namespace {
 
-/// Up to this many ranges a search from front to back is as good as any.
+/// Up to 8 ranges, linear search is as fast as any.
 constexpr std::size_t kFewRanges = 8;
 /// Ranges that text() shows.
 constexpr std::size_t kShownRanges = 24;
 
-std::uint64_t key(std::uint32_t world, std::int64_t rank) { return std::uint64_t{world} << 32 | static_cast<std::uint32_t>(rank); }
+std::uint64_t key(std::uint32_t world, std::int64_t rank) {
+  return std::uint64_t{world} << 32 | static_cast<std::uint32_t>(rank);
+}
 
-/// The position of a rank in a range, or -1.
+/// Return the position of a process in a range, or -1.
 std::int64_t position(const Range& range, base::ProcessId process) {
   if (range.world != process.world) return -1;
   std::int64_t distance = std::int64_t{process.rank} - range.start;
@@ -47,8 +49,10 @@ Group::Group(std::vector<Range> normalised) : ranges_(std::move(normalised)) {
 
 void Group::index_by_process() {
   by_process_.reserve(ranges_.size());
-  for (std::uint32_t i = 0; i < ranges_.size(); ++i) by_process_.push_back({key(ranges_[i].world, ranges_[i].lowest()), 0, i});
-  std::sort(by_process_.begin(), by_process_.end(), [](const Entry& a, const Entry& b) { return a.lowest < b.lowest; });
+  for (std::uint32_t i = 0; i < ranges_.size(); ++i)
+    by_process_.push_back({key(ranges_[i].world, ranges_[i].lowest()), 0, i});
+  std::sort(by_process_.begin(), by_process_.end(),
+            [](const Entry& a, const Entry& b) { return a.lowest < b.lowest; });
   std::uint64_t highest = 0;
   for (Entry& entry : by_process_) {
     const Range& range = ranges_[entry.range];
@@ -60,7 +64,8 @@ std::shared_ptr<const Group> Group::empty() { return of_ranges({}); }
 
 std::shared_ptr<const Group> Group::of_ranges(std::vector<Range> ranges) {
   RangeBuilder builder;
-  for (const Range& range : ranges) builder.append(range.world, range.start, range.count, range.stride);
+  for (const Range& range : ranges)
+    builder.append(range.world, range.start, range.count, range.stride);
   return std::shared_ptr<const Group>(new Group(builder.take()));
 }
 
@@ -73,7 +78,8 @@ std::shared_ptr<const Group> Group::of_ranks(std::span<const std::uint32_t> worl
 base::ProcessId Group::at(int rank) const {
   auto after = std::upper_bound(first_rank_.begin(), first_rank_.end(), rank);
   auto range = static_cast<std::size_t>(after - first_rank_.begin()) - 1;
-  return {ranges_[range].world, static_cast<std::uint32_t>(ranges_[range].at(rank - first_rank_[range]))};
+  return {ranges_[range].world,
+          static_cast<std::uint32_t>(ranges_[range].at(rank - first_rank_[range]))};
 }
 
 int Group::rank_of(base::ProcessId process) const {
@@ -87,8 +93,9 @@ int Group::rank_of(base::ProcessId process) const {
     return kUndefined;
   }
   std::uint64_t wanted = key(process.world, process.rank);
-  auto after = std::upper_bound(by_process_.begin(), by_process_.end(), wanted,
-                                [](std::uint64_t value, const Entry& entry) { return value < entry.lowest; });
+  auto after = std::upper_bound(
+      by_process_.begin(), by_process_.end(), wanted,
+      [](std::uint64_t value, const Entry& entry) { return value < entry.lowest; });
   while (after != by_process_.begin() && (--after)->highest_so_far >= wanted)
     if (int rank = rank_in(after->range); rank != kUndefined) return rank;
   return kUndefined;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Union, intersection and difference of groups, range by range (MPI-4.1 §7.3.2).
+// Computes union, intersection and difference of groups range by range (MPI-4.1 §7.3.2).
 #include "shim/sessions/group.hpp"
 #include "shim/sessions/index_runs.hpp"
 #include "shim/sessions/range_builder.hpp"
@@ -7,30 +7,35 @@
 namespace shim::sessions {
 namespace {
 
-/// The positions in a range whose processes are members of the group.
+/// Return the positions in a range whose processes are members of the group.
 RunMerger positions_in(const Range& range, const Group& group) {
   RunMerger found;
-  if (range.count <= group.ranges().size()) {  // cheaper to ask for each process
+  if (range.count <= group.ranges().size()) {  // faster: look up each process
     for (std::uint32_t i = 0; i < range.count; ++i)
-      if (group.rank_of({range.world, static_cast<std::uint32_t>(range.at(i))}) != kUndefined) found.add({i, 1, 1});
+      if (group.rank_of({range.world, static_cast<std::uint32_t>(range.at(i))}) != kUndefined)
+        found.add({i, 1, 1});
     return found;
   }
   for (const Range& other : group.ranges()) {
     if (other.world != range.world) continue;
     std::int64_t step = other.stride > 0 ? other.stride : -std::int64_t{other.stride};
-    if (auto run = indices_within(range.start, range.count, range.stride, {other.lowest(), other.count, step})) found.add(*run);
+    if (auto run = indices_within(range.start, range.count, range.stride,
+                                  {other.lowest(), other.count, step}))
+      found.add(*run);
   }
   return found;
 }
 
 void append_part(RangeBuilder& builder, const Range& range, const IndexRun& positions) {
-  builder.append(range.world, range.at(positions.first), positions.count, range.stride * positions.step);
+  builder.append(range.world, range.at(positions.first), positions.count,
+                 range.stride * positions.step);
 }
 
 void append_difference(RangeBuilder& builder, const Group& a, const Group& b) {
   for (const Range& range : a.ranges()) {
     RunMerger taken = positions_in(range, b);
-    for_each_gap(taken, range.count, [&](const IndexRun& gap) { append_part(builder, range, gap); });
+    for_each_gap(taken, range.count,
+                 [&](const IndexRun& gap) { append_part(builder, range, gap); });
   }
 }
 
@@ -38,7 +43,8 @@ void append_difference(RangeBuilder& builder, const Group& a, const Group& b) {
 
 GroupPtr set_union(const Group& a, const Group& b) {
   RangeBuilder builder;
-  for (const Range& range : a.ranges()) builder.append(range.world, range.start, range.count, range.stride);
+  for (const Range& range : a.ranges())
+    builder.append(range.world, range.start, range.count, range.stride);
   append_difference(builder, b, a);
   return Group::of_ranges(builder.take());
 }
@@ -60,7 +66,8 @@ GroupPtr set_difference(const Group& a, const Group& b) {
 
 Comparison compare(const Group& a, const Group& b) {
   if (a == b) return Comparison::identical;
-  return a.size() == b.size() && set_difference(a, b)->size() == 0 ? Comparison::similar : Comparison::unequal;
+  return a.size() == b.size() && set_difference(a, b)->size() == 0 ? Comparison::similar
+                                                                   : Comparison::unequal;
 }
 
 }  // namespace shim::sessions

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Process sets of the own node's hardware: mpix://NUMA/<host>/<n> and mpix://SOCKET/<host>/<n>, n as hwloc counts.
+// Makes process sets of this node's hardware. Names: mpix://NUMA/<host>/<n> and
+// mpix://SOCKET/<host>/<n>, n as numbered by hwloc.
 #pragma once
 
 #include <vector>
@@ -10,10 +11,12 @@
 
 namespace shim::sessions {
 
-/// The processes of the own node whose cores all belonged to one instance when they began their first session; one that may run on
-/// several is in none, and sets without processes are not there. Nothing until every process of the node has begun a session; from
-/// then on all of them get the same, for as long as one of them has a session. Local; the hardware is found out once on a node.
-/// Without hwloc there are none.
-std::vector<NamedGroup> hardware_sets(bootstrap::NodeHardware& hardware, const bootstrap::NodeMap& nodes, std::uint32_t own_rank);
+/// Return one set per hardware instance: the local processes whose cores all belonged to it when
+/// they began their first session. Omits processes that may run on several instances, and empty
+/// sets. Empty until every local process has begun a session; from then on all get equal results,
+/// while any of them has a session. Local; the hardware is discovered once per node. Empty without
+/// hwloc.
+std::vector<NamedGroup> hardware_sets(bootstrap::NodeHardware& hardware,
+                                      const bootstrap::NodeMap& nodes, std::uint32_t own_rank);
 
 }  // namespace shim::sessions

@@ -10,22 +10,28 @@ using base::ErrorClass;
 
 template <typename Entries>
 auto find(Entries& entries, std::string_view key) {
-  return std::find_if(entries.begin(), entries.end(), [&](const auto& entry) { return entry.first == key; });
+  return std::find_if(entries.begin(), entries.end(),
+                      [&](const auto& entry) { return entry.first == key; });
 }
 }  // namespace
 
 base::Status Info::set(std::string_view key, std::string_view value) {
   if (key.empty()) return Error(ErrorClass::info_key, "an info key must not be empty");
   if (key.size() > kMaxInfoKey)
-    return Error(ErrorClass::info_key, "an info key of " + std::to_string(key.size()) + " characters; at most " +
-                                           std::to_string(kMaxInfoKey) + " are possible");
+    return Error(ErrorClass::info_key, "an info key of " + std::to_string(key.size()) +
+                                           " characters is too long; the limit is " +
+                                           std::to_string(kMaxInfoKey));
   if (value.size() > kMaxInfoValue)
-    return Error(ErrorClass::info_value, "a value of " + std::to_string(value.size()) + " characters for info key \"" +
-                                             std::string(key) + "\"; at most " + std::to_string(kMaxInfoValue) + " are possible");
+    return Error(ErrorClass::info_value, "a value of " + std::to_string(value.size()) +
+                                             " characters for info key \"" + std::string(key) +
+                                             "\" is too long; the limit is " +
+                                             std::to_string(kMaxInfoValue));
   std::lock_guard guard(mutex_);
   auto entry = find(entries_, key);
-  if (entry == entries_.end()) entries_.emplace_back(key, value);
-  else entry->second = value;
+  if (entry == entries_.end())
+    entries_.emplace_back(key, value);
+  else
+    entry->second = value;
   return {};
 }
 
@@ -39,7 +45,8 @@ std::optional<std::string> Info::get(std::string_view key) const {
 base::Status Info::erase(std::string_view key) {
   std::lock_guard guard(mutex_);
   auto entry = find(entries_, key);
-  if (entry == entries_.end()) return Error(ErrorClass::info_nokey, "no info key \"" + std::string(key) + "\" to delete");
+  if (entry == entries_.end())
+    return Error(ErrorClass::info_nokey, "info key \"" + std::string(key) + "\" does not exist");
   entries_.erase(entry);
   return {};
 }
@@ -52,7 +59,8 @@ std::size_t Info::size() const {
 base::Result<std::string> Info::nth_key(int n) const {
   std::lock_guard guard(mutex_);
   if (n < 0 || static_cast<std::size_t>(n) >= entries_.size())
-    return Error(ErrorClass::arg, "key number " + std::to_string(n) + " of an info object with " +
+    return Error(ErrorClass::arg, "key number " + std::to_string(n) +
+                                      " does not exist; the info object has " +
                                       std::to_string(entries_.size()) + " keys");
   return entries_[static_cast<std::size_t>(n)].first;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Info objects (MPI-4.1 §10): ordered keys with values, usable before any initialisation.
+// Info is an info object (MPI-4.1 §10): ordered key-value pairs, usable before initialization.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ namespace shim::sessions {
 inline constexpr std::size_t kMaxInfoKey = 255;
 inline constexpr std::size_t kMaxInfoValue = 1024;
 
-/// Thread-safe, as MPI-4.1 §10 asks of info objects before initialisation too.
+/// Thread-safe, as MPI-4.1 §10 requires even before initialization.
 class Info {
  public:
   /// Errors: info_key (empty or longer than kMaxInfoKey), info_value (longer than kMaxInfoValue).
@@ -32,7 +32,7 @@ class Info {
 
  private:
   mutable std::mutex mutex_;
-  std::vector<std::pair<std::string, std::string>> entries_;  ///< in the order they were first set
+  std::vector<std::pair<std::string, std::string>> entries_;  ///< in the order of first insertion
 };
 using InfoPtr = std::shared_ptr<Info>;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Intercommunicators from intercommunicators (MPI-4.1 §7.4.2, §7.6), and the end of one in a merge.
+// Makes intercommunicators from intercommunicators (MPI-4.1 §7.4.2, §7.6), and merges them.
 #include "shim/sessions/inter_derive.hpp"
 
 #include <algorithm>
@@ -7,9 +7,10 @@
 #include <memory>
 #include <numeric>
 
+#include "shim/sessions/bcast_result.hpp"
 #include "shim/sessions/intercommunicator.hpp"
 #include "shim/sessions/process.hpp"
-#include "shim/sessions/telling.hpp"
+#include "shim/sessions/survivors.hpp"
 
 namespace shim::sessions {
 namespace {
@@ -22,17 +23,22 @@ struct BothOffers {
   Offers local, remote;
 };
 
-/// Between the two processes with rank 0: what each side has, for what the other has.
-base::Status swap(Communicator& inter, int tag, const Offers& local, Offers& remote) {
+/// Exchange the offers of both groups between the two processes with rank 0.
+base::Status exchange_between_leaders(Communicator& inter, int tag, const Offers& local,
+                                      Offers& remote) {
   const types::Type* byte = &types::byte_type();
   p2p::Engine& engine = inter.engine();
-  SHIM_TRY_ASSIGN(p2p::Request * incoming, engine.irecv(inter.context(), {remote.data(), remote.size() * sizeof(Offer), byte}, 0,
-                                                       tag, p2p::Plane::collective));
-  base::Status sent = engine.send(inter.context(), {local.data(), local.size() * sizeof(Offer), byte}, 0, tag,
+  SHIM_TRY_ASSIGN(
+      p2p::Request * incoming,
+      engine.irecv(inter.context(), {remote.data(), remote.size() * sizeof(Offer), byte}, 0, tag,
+                   p2p::Plane::collective));
+  base::Status sent = engine.send(inter.context(),
+                                  {local.data(), local.size() * sizeof(Offer), byte}, 0, tag,
                                   p2p::Mode::standard, p2p::Plane::collective);
-  if (!sent) (void)engine.cancel(*incoming);  // the error of sending counts
+  if (!sent) (void)engine.cancel(*incoming);  // return the send error
   base::Status waited = engine.wait(*incoming);
-  base::Status received = incoming->error() != nullptr ? base::Status(incoming->error()->clone()) : base::Status();
+  base::Status received = incoming->error() != nullptr ? base::Status(incoming->error()->clone())
+                                                       : base::Status();
   engine.release(incoming);
   SHIM_TRY(std::move(sent));
   SHIM_TRY(std::move(waited));
@@ -42,44 +48,56 @@ base::Status swap(Communicator& inter, int tag, const Offers& local, Offers& rem
 base::Result<BothOffers> try_exchange_both(Communicator& inter, const Offer& own) {
   const int tag = inter.coll().next_tag();
   BothOffers offers;
-  SHIM_TRY_ASSIGN(offers.local, exchange(*inter.local(), own));
+  SHIM_TRY_ASSIGN(offers.local, allgather_offers(*inter.local(), own));
   offers.remote.resize(static_cast<std::size_t>(inter.peers()));
-  base::Result<std::vector<std::byte>> found = std::vector<std::byte>(offers.remote.size() * sizeof(Offer));
+  base::Result<std::vector<std::byte>> found = std::vector<std::byte>(offers.remote.size() *
+                                                                      sizeof(Offer));
   if (inter.rank() == 0) {
-    if (auto swapped = swap(inter, tag, offers.local, offers.remote); !swapped) found = std::move(swapped).error();
-    else std::memcpy(found->data(), offers.remote.data(), found->size());
+    if (auto swapped = exchange_between_leaders(inter, tag, offers.local, offers.remote); !swapped)
+      found = std::move(swapped).error();
+    else
+      std::memcpy(found->data(), offers.remote.data(), found->size());
   }
-  SHIM_TRY_ASSIGN(std::vector<std::byte> bytes, tell_all(*inter.local(), 0, std::move(found)));
+  SHIM_TRY_ASSIGN(std::vector<std::byte> bytes, bcast_result(*inter.local(), 0, std::move(found)));
   std::memcpy(offers.remote.data(), bytes.data(), bytes.size());
   return offers;
 }
 
-/// Collective over both groups: the offers of all members, by rank. After an error the other group does not wait for this one.
+/// Exchange the offers of all members of both groups, by rank. Collective over both groups. After
+/// an error the other group does not wait for this one.
 base::Result<BothOffers> exchange_both(Communicator& inter, const Offer& own) {
   base::Result<BothOffers> offers = try_exchange_both(inter, own);
   if (!offers) inter.coll().fail(offers.error());
   return offers;
 }
 
-/// The members with these ranks.
-base::Result<Side> side_of(const Group& group, const Offers& offers, const std::vector<int>& ranks) {
-  Side side;
+/// Return the members with these ranks.
+base::Result<GroupSide> side_of(const Group& group, const Offers& offers,
+                                const std::vector<int>& ranks) {
+  GroupSide side;
   SHIM_TRY_ASSIGN(side.group, include(group, ranks));
   for (int rank : ranks) side.bases.push_back(offers[static_cast<std::size_t>(rank)].context_base);
   return side;
 }
 
-base::ExtendedId id_in(const Offer& offer) { return {.leader = offer.id_leader, .counter = offer.id_counter}; }
+base::ExtendedId id_in(const Offer& offer) {
+  return {.leader = offer.id_leader, .counter = offer.id_counter};
+}
 
-/// The new intercommunicator of those of both groups that offered this color; null where one side has none.
-base::Result<CommunicatorPtr> make_of_color(const Communicator& parent, const BothOffers& offers, int color) {
-  const std::vector<int> local_ranks = ranks_of_color(offers.local, color), remote_ranks = ranks_of_color(offers.remote, color);
+/// Make the intercommunicator of the members of both groups with this color; null if a side has
+/// none.
+base::Result<CommunicatorPtr> make_of_color(const Communicator& parent, const BothOffers& offers,
+                                            int color) {
+  const std::vector<int> local_ranks = ranks_of_color(offers.local, color),
+                         remote_ranks = ranks_of_color(offers.remote, color);
   if (color == kUndefined || local_ranks.empty() || remote_ranks.empty()) return CommunicatorPtr();
-  SHIM_TRY_ASSIGN(Side local, side_of(*parent.group(), offers.local, local_ranks));
-  SHIM_TRY_ASSIGN(Side remote, side_of(*parent.remote_group(), offers.remote, remote_ranks));
-  const auto& leader = comes_first(*local.group, *remote.group) ? offers.local[static_cast<std::size_t>(local_ranks.front())]
-                                                                : offers.remote[static_cast<std::size_t>(remote_ranks.front())];
-  Communicator::Parts parts{.session = parent.session(), .id = id_in(leader), .error_handler = parent.error_handler()};
+  SHIM_TRY_ASSIGN(GroupSide local, side_of(*parent.group(), offers.local, local_ranks));
+  SHIM_TRY_ASSIGN(GroupSide remote, side_of(*parent.remote_group(), offers.remote, remote_ranks));
+  const auto& leader = comes_first(*local.group, *remote.group)
+                           ? offers.local[static_cast<std::size_t>(local_ranks.front())]
+                           : offers.remote[static_cast<std::size_t>(remote_ranks.front())];
+  Communicator::Parts parts{
+      .session = parent.session(), .id = id_in(leader), .error_handler = parent.error_handler()};
   return make_inter(parent.process(), std::move(parts), std::move(local), std::move(remote));
 }
 
@@ -94,11 +112,13 @@ bool comes_first(const Group& group, const Group& other) {
   return lowest(group) < lowest(other);
 }
 
-CommunicatorPtr make_inter(Process& process, Communicator::Parts parts, Side local, Side remote) {
+CommunicatorPtr make_inter(Process& process, Communicator::Parts parts, GroupSide local,
+                           GroupSide remote) {
   const int rank = local.group->rank_of(process.self());
   parts.context.own_rank = rank;
   parts.context.own_base = local.bases[static_cast<std::size_t>(rank)];
-  Communicator::Parts within = parts;  // of the local group's own; nobody but its intercommunicator knows it
+  // parts of the local group's communicator, which only the intercommunicator uses
+  Communicator::Parts within = parts;
   within.group = local.group;
   within.info = nullptr;
   within.context.members = local.group;
@@ -112,17 +132,26 @@ CommunicatorPtr make_inter(Process& process, Communicator::Parts parts, Side loc
   return Communicator::make(process, std::move(parts));
 }
 
+base::Result<CommunicatorPtr> make_inter_of_color(const Communicator& parent,
+                                                  std::vector<Offer> local,
+                                                  std::vector<Offer> remote, int color) {
+  return make_of_color(parent, {std::move(local), std::move(remote)}, color);
+}
+
 base::Result<CommunicatorPtr> duplicate_inter(const CommunicatorPtr& parent) {
+  SHIM_TRY(check_not_revoked(*parent));
   auto path = parent->next_child_path();
-  if (!path || !path->child(1)) {  // that would be the communicator of its local group
+  if (!path || !path->child(1)) {  // child 1 would be the communicator of its local group
     SHIM_TRY_ASSIGN(BothOffers offers, exchange_both(*parent, make_offer(parent->process())));
     return make_of_color(*parent, offers, 0);
   }
-  Communicator::Parts parts{.session = parent->session(), .id = parent->id(), .error_handler = parent->error_handler()};
+  Communicator::Parts parts{
+      .session = parent->session(), .id = parent->id(), .error_handler = parent->error_handler()};
   parts.context.path = *path;
   const auto& bases = *parent->parts().context.bases;
   const auto& local_bases = *parent->local()->parts().context.bases;
-  return make_inter(parent->process(), std::move(parts), {parent->group(), list_of(local_bases, 0, parent->size())},
+  return make_inter(parent->process(), std::move(parts),
+                    {parent->group(), list_of(local_bases, 0, parent->size())},
                     {parent->remote_group(), list_of(bases, 0, parent->peers())});
 }
 
@@ -131,7 +160,7 @@ base::Result<CommunicatorPtr> split_inter(const CommunicatorPtr& parent, int col
   own.color = color, own.key = key;
   SHIM_TRY_ASSIGN(BothOffers offers, exchange_both(*parent, own));
   SHIM_TRY_ASSIGN(CommunicatorPtr made, make_of_color(*parent, offers, color));
-  return made ? made : no_part_in(*parent, own);
+  return made ? made : decline_offer(*parent, own);
 }
 
 base::Result<CommunicatorPtr> create_inter(const CommunicatorPtr& parent, const Group& group) {
@@ -145,10 +174,13 @@ base::Result<CommunicatorPtr> merge(const CommunicatorPtr& inter, bool high) {
   own.color = high;
   SHIM_TRY_ASSIGN(BothOffers offers, exchange_both(*inter, own));
   for (const Offers* side : {&offers.local, &offers.remote})
-    if (!std::ranges::all_of(*side, [&](const Offer& offer) { return offer.color == side->front().color; }))
-      return Error(ErrorClass::arg, "members of one group of the " + inter->description() + " give different values for high");
+    if (!std::ranges::all_of(
+            *side, [&](const Offer& offer) { return offer.color == side->front().color; }))
+      return Error(ErrorClass::arg, "members of one group of the " + inter->description() +
+                                        " pass different values for high");
   const bool theirs = offers.remote.front().color != 0;
-  const bool is_first = high != theirs ? !high : comes_first(*inter->group(), *inter->remote_group());
+  const bool is_first = high != theirs ? !high
+                                       : comes_first(*inter->group(), *inter->remote_group());
   Offers& first = is_first ? offers.local : offers.remote;
   const Offers& second = is_first ? offers.remote : offers.local;
   first.insert(first.end(), second.begin(), second.end());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Making communicators from intercommunicators: what derive.hpp is for the others.
+// Makes communicators from intercommunicators; counterpart of derive.hpp.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,30 @@
 namespace shim::sessions {
 
 /// One of the two groups, and the context bases of its members by rank.
-struct Side {
+struct GroupSide {
   GroupPtr group;
   std::vector<std::uint32_t> bases;
 };
 
-/// The intercommunicator of two groups, of which the caller is in the first. `parts` has what does not follow from the groups:
-/// session, id, error handler, info, and the path of the context. The path has room for a child, which the communicator of
-/// the local group gets.
-CommunicatorPtr make_inter(Process& process, Communicator::Parts parts, Side local, Side remote);
+/// Make the intercommunicator of two groups; the caller is in `local`. `parts` has session, id,
+/// error handler, info, and the context path, whose child 1 must exist: the communicator of the
+/// local group gets it.
+CommunicatorPtr make_inter(Process& process, Communicator::Parts parts, GroupSide local,
+                           GroupSide remote);
 
-/// Which of two disjoint groups comes first, where both must say the same and nothing else tells them apart: the one with the
-/// lowest process.
+/// True if `group` is the first of two disjoint groups: it contains the lowest process of both. All
+/// members of both groups compute equal results.
 bool comes_first(const Group& group, const Group& other);
+
+/// Make the intercommunicator of the members whose offer has this color; null if a side has none.
+/// Offers are by rank.
+base::Result<CommunicatorPtr> make_inter_of_color(const Communicator& parent,
+                                                  std::vector<Offer> local,
+                                                  std::vector<Offer> remote, int color);
 
 base::Result<CommunicatorPtr> duplicate_inter(const CommunicatorPtr& parent);
 base::Result<CommunicatorPtr> split_inter(const CommunicatorPtr& parent, int color, int key);
-/// group: a part of the local group, the same at all its members. Errors: group.
+/// group: a part of the local group, equal at all its members. Errors: group.
 base::Result<CommunicatorPtr> create_inter(const CommunicatorPtr& parent, const Group& group);
 
 }  // namespace shim::sessions

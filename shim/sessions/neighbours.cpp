@@ -22,8 +22,10 @@ base::Result<Neighbours> neighbours_of(const Communicator& communicator) {
     std::vector<int> both = graph->neighbours(communicator.rank());
     return Neighbours{both, both};
   }
-  if (const DistributedGraph* graph = communicator.distributed_graph()) return Neighbours{graph->sources, graph->destinations};
-  return base::Error(base::ErrorClass::topology, "the " + communicator.description() + " has no topology");
+  if (const DistributedGraph* graph = communicator.distributed_graph())
+    return Neighbours{graph->sources, graph->destinations};
+  return base::Error(base::ErrorClass::topology,
+                     "the " + communicator.description() + " has no topology");
 }
 
 }  // namespace shim::sessions

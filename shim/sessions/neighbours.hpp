@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whom the neighbourhood collectives mean (MPI-4.1 §8.6).
+// Neighbours lists the ranks of a process's neighborhood collectives (MPI-4.1 §8.6).
 #pragma once
 
 #include <vector>
@@ -8,14 +8,15 @@
 
 namespace shim::sessions {
 
-/// Ranks in the order in which neighbourhood collectives have their blocks; p2p::kProcNull beyond the edge of a grid, where the block
-/// stays as it is. A rank may be there several times.
+/// Ranks in block order of neighborhood collectives; p2p::kProcNull beyond the edge of a grid,
+/// where the block stays unchanged. A rank may occur several times.
 struct Neighbours {
   std::vector<int> sources, destinations;
 };
 
-/// Of a grid: for each dimension the neighbour at -1, then the one at +1, both to receive from and to send to. Of a graph: as
-/// MPI_Graph_neighbors has them. Of a distributed graph: as MPI_Dist_graph_neighbors has them. Local. Errors: topology (none).
+/// Return a communicator's neighbors. Grid: for each dimension the neighbor at -1, then at +1, both
+/// as source and destination. Graph: as MPI_Graph_neighbors. Distributed graph: as
+/// MPI_Dist_graph_neighbors. Local. Errors: topology (none).
 base::Result<Neighbours> neighbours_of(const Communicator& communicator);
 
 }  // namespace shim::sessions

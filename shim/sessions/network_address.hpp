@@ -7,11 +7,11 @@
 
 namespace shim::sessions {
 
-/// Where a process can be called from other nodes. A process that ends its last session and begins again is called elsewhere;
-/// its life counts them from 0, so that a newer address is told from an older one.
+/// Address of a process for other nodes. A process that re-initializes gets a new address;
+/// incarnations, counted from 0, order them.
 struct NetworkAddress {
-  std::uint32_t life = 0;
-  transport::Bytes bytes;  ///< as its transport made it; empty: none
+  std::uint32_t incarnation = 0;
+  transport::Bytes bytes;  ///< as encoded by its transport; empty: none
   bool operator==(const NetworkAddress&) const = default;
 };
 

@@ -12,10 +12,10 @@
 namespace shim::sessions {
 namespace {
 
-/// How many names the report of an unknown one lists.
+/// Names that the report of an unknown name lists.
 constexpr std::size_t kNamesInReport = 24;
 
-/// The application numbers that occur, ascending; none where the launch has only one application.
+/// Return the application numbers, ascending; none if the launch has one application.
 std::set<std::uint32_t> applications(const bootstrap::Bootstrap& bootstrap) {
   auto numbers = bootstrap.app_numbers();
   return {numbers.begin(), numbers.end()};
@@ -23,63 +23,75 @@ std::set<std::uint32_t> applications(const bootstrap::Bootstrap& bootstrap) {
 
 }  // namespace
 
-ProcessSets::ProcessSets(const base::Settings& settings, bootstrap::Bootstrap& bootstrap, const base::Log& log)
+ProcessSets::ProcessSets(const base::Settings& settings, bootstrap::Bootstrap& bootstrap,
+                         const base::Log& log)
     : bootstrap_(bootstrap), log_(log), published_(bootstrap) {
   read_user_sets(settings);
 }
 
 void ProcessSets::read_user_sets(const base::Settings& settings) {
   if (!settings.psets.empty())
-    take(parse_psets(settings.psets, ';', bootstrap_.job().size), "the setting INTERSESSION_PSETS");
+    take(parse_psets(settings.psets, ';', bootstrap_.job().size), "INTERSESSION_PSETS");
   if (!settings.pset_file.empty()) read_file(settings.pset_file);
 }
 
 void ProcessSets::read_file(const std::string& path) {
   const auto text = base::read_file(path);
   if (!text) {
-    log_.write(base::LogLevel::warn, "the file of process sets (INTERSESSION_PSET_FILE) cannot be read: " +
-                                         text.error().text() + "; its sets are not there");
+    log_.write(base::LogLevel::warn, "the process sets of INTERSESSION_PSET_FILE cannot be read: " +
+                                         text.error().text() + "; they are ignored");
     return;
   }
   take(parse_psets(*text, '\n', bootstrap_.job().size), path);
 }
 
 void ProcessSets::take(PsetText text, const std::string& source) {
-  for (const PsetComplaint& complaint : text.complaints)
-    log_.write(base::LogLevel::warn, "process sets: " + source + ", line " + std::to_string(complaint.line) + ", column " +
-                                         std::to_string(complaint.column) + ": " + complaint.text + "; this set is left out");
+  for (const PsetTextError& error_text : text.complaints)
+    log_.write(base::LogLevel::warn, "process sets: " + source + ", line " +
+                                         std::to_string(error_text.line) + ", column " +
+                                         std::to_string(error_text.column) + ": " +
+                                         error_text.text + "; the set is ignored");
   for (NamedGroup& set : text.sets) {
     const bool is_new = user_sets_by_name_.try_emplace(set.name, set.group).second;
-    if (!is_new) log_.write(base::LogLevel::warn, "process sets: " + source + ": a second set named \"" + set.name + "\"; left out");
-    else user_sets_.push_back(std::move(set));
+    if (!is_new)
+      log_.write(base::LogLevel::warn,
+                 "process sets: " + source + ": duplicate set \"" + set.name + "\"; ignored");
+    else
+      user_sets_.push_back(std::move(set));
   }
 }
 
 std::vector<NamedGroup> ProcessSets::sets_of_hardware() {
   if (hardware_ == nullptr) return {};
   std::lock_guard guard(mutex_);
-  if (hardware_sets_.empty()) hardware_sets_ = hardware_sets(*hardware_, bootstrap_.node_map(), bootstrap_.job().rank);
+  if (hardware_sets_.empty())
+    hardware_sets_ = hardware_sets(*hardware_, bootstrap_.node_map(), bootstrap_.job().rank);
   return hardware_sets_;
 }
 
 std::vector<std::string> ProcessSets::built_in_names() {
-  std::vector<std::string> names = {std::string(kWorldName), std::string(kSelfName), std::string(kSharedName)};
+  std::vector<std::string> names = {std::string(kWorldName), std::string(kSelfName),
+                                    std::string(kSharedName)};
   const auto& nodes = bootstrap_.node_map();
-  for (std::uint32_t node = 0; node < nodes.node_count(); ++node) names.push_back(std::string(kNodePrefix) + nodes.host(node));
-  for (std::uint32_t app : applications(bootstrap_)) names.push_back(std::string(kAppPrefix) + std::to_string(app));
+  for (std::uint32_t node = 0; node < nodes.node_count(); ++node)
+    names.push_back(std::string(kNodePrefix) + nodes.host(node));
+  for (std::uint32_t app : applications(bootstrap_))
+    names.push_back(std::string(kAppPrefix) + std::to_string(app));
   for (const NamedGroup& set : sets_of_hardware()) names.push_back(set.name);
   return names;
 }
 
-/// Null where there is none of this name.
+/// Null if no built-in set has this name.
 GroupPtr ProcessSets::built_in(std::string_view name) {
   const bootstrap::Job& job = bootstrap_.job();
   const auto& nodes = bootstrap_.node_map();
   if (same_pset_name(name, kWorldName)) return Group::of_ranges({{0, 0, job.size, 1}});
   if (same_pset_name(name, kSelfName)) return Group::of_ranges({{0, job.rank, 1, 1}});
-  if (same_pset_name(name, kSharedName)) return Group::of_ranks(nodes.ranks_on(nodes.node_of(job.rank)));
+  if (same_pset_name(name, kSharedName))
+    return Group::of_ranks(nodes.ranks_on(nodes.node_of(job.rank)));
   for (std::uint32_t node = 0; node < nodes.node_count(); ++node)
-    if (same_pset_name(name, std::string(kNodePrefix) + nodes.host(node))) return Group::of_ranks(nodes.ranks_on(node));
+    if (same_pset_name(name, std::string(kNodePrefix) + nodes.host(node)))
+      return Group::of_ranks(nodes.ranks_on(node));
   for (std::uint32_t app : applications(bootstrap_)) {
     if (!same_pset_name(name, std::string(kAppPrefix) + std::to_string(app))) continue;
     std::vector<std::uint32_t> ranks;
@@ -89,27 +101,32 @@ GroupPtr ProcessSets::built_in(std::string_view name) {
     return Group::of_ranks(ranks);
   }
   const std::string lower = lowered(name);
-  if (!lower.starts_with(lowered(kNumaPrefix)) && !lower.starts_with(lowered(kSocketPrefix))) return nullptr;  // spare the discovery
+  if (!lower.starts_with(lowered(kNumaPrefix)) && !lower.starts_with(lowered(kSocketPrefix)))
+    return nullptr;  // avoids the hardware discovery
   for (const NamedGroup& set : sets_of_hardware())
     if (same_pset_name(set.name, name)) return set.group;
   return nullptr;
 }
 
-/// None where they cannot be had, which is said once.
+/// Return the sets, or none after an error, which is logged once.
 template <typename Sets>
-Sets ProcessSets::or_none(base::Result<Sets> sets, bool& has_failed, std::string_view complaint) {
+Sets ProcessSets::log_and_ignore_error(base::Result<Sets> sets, bool& has_failed,
+                                       std::string_view error_text) {
   if (sets) return *std::move(sets);
   std::lock_guard guard(mutex_);
-  if (!std::exchange(has_failed, true)) log_.write(base::LogLevel::warn, std::string(complaint) + ": " + sets.error().text());
+  if (!std::exchange(has_failed, true))
+    log_.write(base::LogLevel::warn, std::string(error_text) + ": " + sets.error().text());
   return {};
 }
 
 std::vector<bootstrap::NamedSet> ProcessSets::launcher_sets() {
-  return or_none(bootstrap_.named_sets(), launcher_has_failed_, "the launcher does not tell its process sets");
+  return log_and_ignore_error(bootstrap_.named_sets(), launcher_has_failed_,
+                              "the launcher's process sets are unknown");
 }
 
 std::vector<NamedGroup> ProcessSets::published_sets() {
-  return or_none(published_.sets(), store_has_failed_, "process sets that others have published since are not known");
+  return log_and_ignore_error(published_.sets(), store_has_failed_,
+                              "the process sets that other processes have published are unknown");
 }
 
 std::vector<std::string> ProcessSets::names() {
@@ -125,8 +142,8 @@ std::vector<std::string> ProcessSets::names() {
   return names;
 }
 
-/// Of sets that nobody publishes; null where there is none of this name.
-GroupPtr ProcessSets::find_given(std::string_view name) {
+/// Find among the unpublished sets; null if none has this name.
+GroupPtr ProcessSets::find_unpublished(std::string_view name) {
   if (GroupPtr group = built_in(name)) return group;
   for (const auto& set : launcher_sets())
     if (same_pset_name(set.name, name)) return Group::of_ranks(set.ranks);
@@ -135,7 +152,7 @@ GroupPtr ProcessSets::find_given(std::string_view name) {
 }
 
 base::Result<GroupPtr> ProcessSets::find(std::string_view name) {
-  if (GroupPtr group = find_given(name)) return group;
+  if (GroupPtr group = find_unpublished(name)) return group;
   if (GroupPtr group = published_.find_known(name)) return group;
   for (const auto& set : published_sets())
     if (set.name == name) return set.group;
@@ -144,24 +161,36 @@ base::Result<GroupPtr> ProcessSets::find(std::string_view name) {
 
 base::Error ProcessSets::unknown(std::string_view name) {
   std::vector<std::string> known = names();
-  std::string text = "there is no process set \"" + std::string(name) + "\"; there are";
-  for (std::size_t i = 0; i < std::min(known.size(), kNamesInReport); ++i) text += (i ? ", " : " ") + known[i];
-  if (known.size() > kNamesInReport) text += " and " + std::to_string(known.size() - kNamesInReport) + " more";
+  std::string text = "process set \"" + std::string(name) + "\" does not exist; available:";
+  for (std::size_t i = 0; i < std::min(known.size(), kNamesInReport); ++i)
+    text += (i ? ", " : " ") + known[i];
+  if (known.size() > kNamesInReport)
+    text += " and " + std::to_string(known.size() - kNamesInReport) + " more";
   return base::Error(base::ErrorClass::arg, std::move(text));
 }
 
 base::Status ProcessSets::publish(const std::string& name, const GroupPtr& group) {
-  if (name.empty()) return base::Error(base::ErrorClass::arg, "a process set needs a name");
+  if (name.empty())
+    return base::Error(base::ErrorClass::arg, "the name of the process set is empty");
   if (is_reserved_name(name))
-    return base::Error(base::ErrorClass::arg, "the name \"" + name + "\" is not free for process sets: mpi:// and mpix:// are taken");
+    return base::Error(
+        base::ErrorClass::arg,
+        "the process set name \"" + name + "\" is reserved (mpi:// and mpix://); use another one");
   if (group->size() == 0)
-    return base::Error(base::ErrorClass::group, "the process set \"" + name + "\" would have no process, and nothing could be made from it");
+    return base::Error(
+        base::ErrorClass::group,
+        "the process set \"" + name + "\" would be empty; pass a group with at least one process");
   if (std::ranges::any_of(group->ranges(), [](const Range& range) { return range.world != 0; }))
-    return base::Error(base::ErrorClass::group, "the process set \"" + name + "\" would have processes of another MPI_COMM_WORLD; "
-                                                "a process set is of those that were started together");
-  if (const GroupPtr given = find_given(name); given && !(*given == *group))
-    return base::Error(base::ErrorClass::name, "the launcher or the user (INTERSESSION_PSETS, INTERSESSION_PSET_FILE) has given the name \"" +
-                                                   name + "\" to the processes " + given->text() + "; it cannot also stand for " + group->text());
+    return base::Error(base::ErrorClass::group,
+                       "the process set \"" + name +
+                           "\" would contain processes of another MPI_COMM_WORLD; all processes of "
+                           "a set must be of one job");
+  if (const GroupPtr given = find_unpublished(name); given && !(*given == *group))
+    return base::Error(base::ErrorClass::name,
+                       "the process set \"" + name +
+                           "\" is defined by the launcher or the user (INTERSESSION_PSETS, "
+                           "INTERSESSION_PSET_FILE) as the processes " +
+                           given->text() + "; it cannot also be published as " + group->text());
   return published_.publish(name, group);
 }
 

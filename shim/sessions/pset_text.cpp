@@ -11,12 +11,12 @@
 namespace shim::sessions {
 namespace {
 
-/// One entry being read; `at` is the offset of the next byte in the entry.
+/// Parser of one entry; `at` is the offset of the next byte in the entry.
 class Entry {
  public:
   Entry(std::string_view text, std::uint32_t world_size) : text_(text), world_size_(world_size) {}
 
-  /// The set, or nothing with complaint() and at() set.
+  /// Return the set, or nothing, with error_text() and at() set.
   std::optional<NamedGroup> read() {
     std::string name = read_name();
     if (!complaint_.empty()) return std::nullopt;
@@ -27,11 +27,13 @@ class Entry {
       if (!read_item(ranges)) return std::nullopt;
       skip_blanks();
     } while (take(','));
-    if (at_ < text_.size()) return fail(at_, "\"" + std::string(text_.substr(at_)) + "\" is left over after the ranks");
+    if (at_ < text_.size())
+      return fail(at_,
+                  "unexpected text \"" + std::string(text_.substr(at_)) + "\" after the ranks");
     return NamedGroup{std::move(name), Group::of_ranges(std::move(ranges))};
   }
 
-  const std::string& complaint() const { return complaint_; }
+  const std::string& error_text() const { return complaint_; }
   std::size_t at() const { return at_; }
 
  private:
@@ -53,15 +55,18 @@ class Entry {
     skip_blanks();
     auto equals = text_.find('=');
     if (equals == std::string_view::npos) {
-      fail(at_, "no \"=\" between the set's name and its ranks");
+      fail(at_, "missing \"=\" between the set name and its ranks");
       return {};
     }
     auto end = equals;
     while (end > at_ && is_blank(text_[end - 1])) --end;
     std::string name(text_.substr(at_, end - at_));
-    if (name.empty()) fail(at_, "a set without a name");
-    else if (is_reserved_name(name)) fail(at_, "the name \"" + name + "\" is not free: mpi:// and mpix:// are taken");
-    else at_ = equals + 1;
+    if (name.empty())
+      fail(at_, "missing set name");
+    else if (is_reserved_name(name))
+      fail(at_, "the name \"" + name + "\" is reserved (mpi:// and mpix://)");
+    else
+      at_ = equals + 1;
     return name;
   }
 
@@ -69,8 +74,8 @@ class Entry {
     skip_blanks();
     std::uint32_t number = 0;
     auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), number);
-    if (error == std::errc::result_out_of_range) return fail(at_, "a number that is too large");
-    if (error != std::errc()) return fail(at_, "here should be " + std::string(what));
+    if (error == std::errc::result_out_of_range) return fail(at_, "the number is too large");
+    if (error != std::errc()) return fail(at_, "expected " + std::string(what));
     at_ = static_cast<std::size_t>(end - text_.data());
     skip_blanks();
     return number;
@@ -94,30 +99,38 @@ class Entry {
   }
 
   bool check_item(std::uint32_t first, std::uint32_t last, std::uint32_t stride) {
-    if (stride == 0 || stride > 0x7fffffffu) fail(at_of_item_, "a stride of " + std::to_string(stride));
+    if (stride == 0 || stride > 0x7fffffffu)
+      fail(at_of_item_, "invalid stride " + std::to_string(stride));
     else if (last < first)
-      fail(at_of_item_, "the range " + std::to_string(first) + "-" + std::to_string(last) + " runs backwards");
+      fail(at_of_item_,
+           "the range " + std::to_string(first) + "-" + std::to_string(last) + " is descending");
     else if (last - (last - first) % stride >= world_size_)
-      fail(at_of_item_, "rank " + std::to_string(last) + ", but the world has ranks 0 to " + std::to_string(world_size_ - 1));
+      fail(at_of_item_, "rank " + std::to_string(last) +
+                            " does not exist; mpi://WORLD has ranks 0 to " +
+                            std::to_string(world_size_ - 1));
     return complaint_.empty();
   }
 
-  bool add(std::vector<Range>& ranges, std::uint32_t first, std::uint32_t last, std::uint32_t stride) {
+  bool add(std::vector<Range>& ranges, std::uint32_t first, std::uint32_t last,
+           std::uint32_t stride) {
     Range range{0, first, (last - first) / stride + 1, static_cast<std::int32_t>(stride)};
     if (const auto rank = first_repeated(range, ranges)) {
-      fail(at_of_item_, "rank " + std::to_string(*rank) + " is given twice");
+      fail(at_of_item_, "rank " + std::to_string(*rank) + " is listed twice");
       return false;
     }
     ranges.push_back(range);
     return true;
   }
 
-  /// Return the first rank of the range that an earlier item contains. A few items are compared as ranges, which
-  /// cost nothing per rank; further ones through one bit per rank, so that the time is linear in items and ranks.
-  std::optional<std::uint32_t> first_repeated(const Range& range, const std::vector<Range>& earlier) {
+  /// Return the first rank of the range that an earlier item contains. A few items are compared as
+  /// ranges, without cost per rank; more items use one bit per rank, so that the time is linear in
+  /// items and ranks.
+  std::optional<std::uint32_t> first_repeated(const Range& range,
+                                              const std::vector<Range>& earlier) {
     constexpr std::size_t kFew = 16;
     if (earlier.size() < kFew) {
-      const GroupPtr common = set_intersection(*Group::of_ranges({range}), *Group::of_ranges(earlier));
+      const GroupPtr common = set_intersection(*Group::of_ranges({range}),
+                                               *Group::of_ranges(earlier));
       return common->size() > 0 ? std::optional(common->at(0).rank) : std::nullopt;
     }
     if (is_given_.empty()) {
@@ -127,7 +140,7 @@ class Entry {
     return mark(range);
   }
 
-  /// Set the bits of the range up to the first that is set already, and return that one.
+  /// Set the bits of the range up to the first that is already set, and return its rank.
   std::optional<std::uint32_t> mark(const Range& range) {
     for (std::uint32_t i = 0; i < range.count; ++i) {
       const std::uint32_t rank = range.start + i * static_cast<std::uint32_t>(range.stride);
@@ -144,13 +157,15 @@ class Entry {
   std::vector<bool> is_given_;  ///< by rank; empty while there are few items
 };
 
-/// The text without its comments, every byte of them a blank so that positions stay what they were.
+/// Replace each byte of a comment by a blank, so that positions stay valid.
 std::string without_comments(std::string_view text) {
   std::string result(text);
   bool inside = false;
   for (char& c : result) {
-    if (c == '\n') inside = false;
-    else if (c == '#') inside = true;
+    if (c == '\n')
+      inside = false;
+    else if (c == '#')
+      inside = true;
     if (inside) c = ' ';
   }
   return result;
@@ -172,9 +187,13 @@ PsetText parse_psets(std::string_view text, char separator, std::uint32_t world_
       auto set = entry.read();
       const bool is_taken = set && !names.insert(set->name).second;
       int column = static_cast<int>(begin - line_start + 1);
-      if (!set) result.complaints.push_back({line, column + static_cast<int>(entry.at()), entry.complaint()});
-      else if (is_taken) result.complaints.push_back({line, column, "a second set named \"" + set->name + "\""});
-      else result.sets.push_back(std::move(*set));
+      if (!set)
+        result.complaints.push_back(
+            {line, column + static_cast<int>(entry.at()), entry.error_text()});
+      else if (is_taken)
+        result.complaints.push_back({line, column, "duplicate set name \"" + set->name + "\""});
+      else
+        result.sets.push_back(std::move(*set));
     }
     if (separator == '\n') ++line, line_start = end + 1;
     begin = end + 1;

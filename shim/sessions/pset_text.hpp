@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Process sets as the user writes them: in a setting, "ocean=0-3;atmosphere=4-7", or in a file, one a line.
+// Parses process sets written by the user. A setting has "ocean=0-3;atmosphere=4-7", a file one set
+// per line.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,8 @@ struct NamedGroup {
   GroupPtr group;
 };
 
-/// What is wrong with an entry, and where: lines and columns count from 1, in bytes.
-struct PsetComplaint {
+/// Error in an entry; lines and columns count from 1, in bytes.
+struct PsetTextError {
   int line = 1;
   int column = 1;
   std::string text;
@@ -25,14 +26,15 @@ struct PsetComplaint {
 
 struct PsetText {
   std::vector<NamedGroup> sets;
-  std::vector<PsetComplaint> complaints;
+  std::vector<PsetTextError> complaints;
 };
 
-/// entry:  NAME = item,item,…     item: RANK, FIRST-LAST or FIRST-LAST:STRIDE     blanks around any of them are ignored
+/// Parse entries:  NAME = item,item,…     item: RANK, FIRST-LAST or FIRST-LAST:STRIDE
+/// Blanks are ignored.
 ///
-/// Entries end at the separator (';' or '\n'); a '#' begins a comment that lasts to the end of its line. An entry that is
-/// wrong (ranks outside the world or twice, backward ranges, a name that is empty, taken, or of the mpi:// and mpix:// schemes)
-/// is left out and complained of; the others hold.
+/// Entries end at the separator (';' or '\n'); '#' begins a comment up to the end of its line. An
+/// invalid entry (ranks outside the world or repeated, backward ranges, a name that is empty,
+/// taken, or of the mpi:// and mpix:// schemes) is skipped with an error text; the others are kept.
 PsetText parse_psets(std::string_view text, char separator, std::uint32_t world_size);
 
 }  // namespace shim::sessions

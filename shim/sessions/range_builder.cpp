@@ -7,15 +7,18 @@
 namespace shim::sessions {
 namespace {
 bool fits(std::int64_t stride) {
-  return stride >= std::numeric_limits<std::int32_t>::min() && stride <= std::numeric_limits<std::int32_t>::max();
+  return stride >= std::numeric_limits<std::int32_t>::min() &&
+         stride <= std::numeric_limits<std::int32_t>::max();
 }
 }  // namespace
 
-void RangeBuilder::append(std::uint32_t world, std::int64_t start, std::int64_t count, std::int64_t stride) {
+void RangeBuilder::append(std::uint32_t world, std::int64_t start, std::int64_t count,
+                          std::int64_t stride) {
   Run in{world, start, count, stride};
   while (in.count > 0) {
     bool may_join = open_.count > 0 && open_.world == in.world;
-    if (may_join && open_.count == 1 && fits(in.start - open_.start)) open_.stride = in.start - open_.start;
+    if (may_join && open_.count == 1 && fits(in.start - open_.start))
+      open_.stride = in.start - open_.start;
     if (may_join && in.start == open_.next() && in.start != open_.start) {
       bool whole = in.count == 1 || in.stride == open_.stride;
       open_.count += whole ? in.count : 1;
@@ -34,7 +37,8 @@ void RangeBuilder::append(std::uint32_t world, std::int64_t start, std::int64_t 
 }
 
 void RangeBuilder::flush() {
-  done_.push_back({open_.world, static_cast<std::uint32_t>(open_.start), static_cast<std::uint32_t>(open_.count),
+  done_.push_back({open_.world, static_cast<std::uint32_t>(open_.start),
+                   static_cast<std::uint32_t>(open_.count),
                    open_.count == 1 ? 1 : static_cast<std::int32_t>(open_.stride)});
   open_ = Run{};
 }

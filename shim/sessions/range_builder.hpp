@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Puts ranges one behind the other and keeps the result as short as possible.
+// RangeBuilder concatenates ranges into the shortest list of ranges.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,13 @@
 
 namespace shim::sessions {
 
-/// The result depends on the sequence of processes alone, not on the pieces it came in: each range takes, from left to right,
-/// all the processes it can. (No partition of a sequence into ranges has fewer: a part of a range is a range.)
+/// The result depends only on the sequence of processes, not on the pieces appended: from left to
+/// right, each range takes as many processes as possible. (This is minimal, because a part of a
+/// range is a range.)
 class RangeBuilder {
  public:
-  /// start, start+stride, … count of them; a stride of any value where count is 1. Amortised constant time and memory.
+  /// Append count processes: start, start+stride, …; any stride if count is 1. Amortized constant
+  /// time and memory.
   void append(std::uint32_t world, std::int64_t start, std::int64_t count, std::int64_t stride);
   std::vector<Range> take();
 

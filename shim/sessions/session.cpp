@@ -13,13 +13,14 @@ namespace {
 using base::Error;
 using base::ErrorClass;
 
-constexpr std::array<std::string_view, 4> kLevelNames = {"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED",
-                                                        "MPI_THREAD_MULTIPLE"};
-/// The kinds of memory that buffers may lie in (MPI-4.1 §12.4.3): what MPI allocates and what the system does.
+constexpr std::array<std::string_view, 4> kLevelNames = {
+    "MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED", "MPI_THREAD_MULTIPLE"};
+/// Memory kinds of buffers (MPI-4.1 §12.4.3): allocated by MPI, and by the system.
 constexpr std::string_view kMemoryKinds = "mpi,system";
 
 Error bad_value(std::string_view key, const std::string& value, std::string_view expected) {
-  return Error(ErrorClass::info_value, "the info value " + std::string(key) + "=\"" + value + "\" is not " + std::string(expected));
+  return Error(ErrorClass::info_value, "info key " + std::string(key) + "=\"" + value +
+                                           "\": invalid value; use " + std::string(expected));
 }
 
 base::Result<std::optional<bool>> truth_in(const Info& info, std::string_view key) {
@@ -49,7 +50,9 @@ base::Result<SessionOptions> read_session_options(const InfoPtr& info) {
   if (!info) return options;
   if (auto level = info->get("thread_level")) {
     auto found = std::find(kLevelNames.begin(), kLevelNames.end(), *level);
-    if (found == kLevelNames.end()) return bad_value("thread_level", *level, "the name of a thread level (MPI_THREAD_MULTIPLE, …)");
+    if (found == kLevelNames.end())
+      return bad_value("thread_level", *level,
+                       "the name of a thread level (MPI_THREAD_MULTIPLE, …)");
     options.level = static_cast<ThreadLevel>(found - kLevelNames.begin());
   }
   SHIM_TRY_ASSIGN(const auto strict, truth_in(*info, "strict_finalize"));
@@ -58,21 +61,24 @@ base::Result<SessionOptions> read_session_options(const InfoPtr& info) {
   return options;
 }
 
-std::shared_ptr<ProcessSource> source_of(std::shared_ptr<Process> process) { return std::make_shared<Complete>(std::move(process)); }
+std::shared_ptr<ProcessSource> source_of(std::shared_ptr<Process> process) {
+  return std::make_shared<Complete>(std::move(process));
+}
 
 base::Result<Process*> Session::process() const {
   auto found = source_->process();
-  // relaxed: told twice, or by another thread, it is told all the same
-  if (found && !is_introduced_.load(std::memory_order_relaxed) && !is_introduced_.exchange(true, std::memory_order_relaxed))
-    (*found)->meet_session(options_.level, opener_);
+  // relaxed: registering twice is harmless
+  if (found && !is_registered_.load(std::memory_order_relaxed) &&
+      !is_registered_.exchange(true, std::memory_order_relaxed))
+    (*found)->register_session(options_.level, opener_);
   return found;
 }
 
-base::Result<std::uint32_t> Session::lane() {
+base::Result<std::uint32_t> Session::vci() {
   SHIM_TRY_ASSIGN(Process* const process, this->process());
   std::lock_guard guard(mutex_);
-  if (!lane_) lane_ = process->lane_of(opener_);
-  return *lane_;
+  if (!vci_) vci_ = process->vci_of(opener_);
+  return *vci_;
 }
 
 ErrorHandlerPtr Session::error_handler() const {
@@ -89,20 +95,23 @@ base::Result<int> Session::pset_count() {
   SHIM_TRY_ASSIGN(Process* const process, this->process());
   std::vector<std::string> now = process->sets().names();
   std::lock_guard guard(mutex_);
-  // Names that are gone stay, so that indices stay what they are (MPI-4.1 §11.3.2).
+  // Names never disappear, so that indices stay valid (MPI-4.1 §11.3.2).
   for (std::string& name : now)
-    if (known_pset_names_.insert(canonical_pset_name(name)).second) pset_names_.push_back(std::move(name));
+    if (known_pset_names_.insert(canonical_pset_name(name)).second)
+      pset_names_.push_back(std::move(name));
   return static_cast<int>(pset_names_.size());
 }
 
 base::Result<std::string> Session::nth_pset(int n) {
   {
     std::lock_guard guard(mutex_);
-    if (n >= 0 && static_cast<std::size_t>(n) < pset_names_.size()) return pset_names_[static_cast<std::size_t>(n)];
+    if (n >= 0 && static_cast<std::size_t>(n) < pset_names_.size())
+      return pset_names_[static_cast<std::size_t>(n)];
   }
   SHIM_TRY_ASSIGN(int count, pset_count());
   if (n < 0 || n >= count)
-    return Error(ErrorClass::arg, "process set number " + std::to_string(n) + ", but there are " + std::to_string(count) +
+    return Error(ErrorClass::arg, "process set number " + std::to_string(n) +
+                                      " does not exist; there are " + std::to_string(count) +
                                       ", numbered from 0");
   std::lock_guard guard(mutex_);
   return pset_names_[static_cast<std::size_t>(n)];
@@ -127,10 +136,11 @@ base::Status Session::publish_pset(const std::string& name, const GroupPtr& grou
 
 InfoPtr Session::info() const {
   auto info = std::make_shared<Info>();
-  for (auto [key, value] : {std::pair<std::string_view, std::string_view>{"thread_level", name_of(options_.level)},
-                            {"strict_finalize", options_.strict_finalize ? "true" : "false"},
-                            {"mpi_memory_alloc_kinds", kMemoryKinds}})
-    (void)info->set(key, value);  // these keys and values fit
+  for (auto [key, value] :
+       {std::pair<std::string_view, std::string_view>{"thread_level", name_of(options_.level)},
+        {"strict_finalize", options_.strict_finalize ? "true" : "false"},
+        {"mpi_memory_alloc_kinds", kMemoryKinds}})
+    (void)info->set(key, value);  // cannot fail: these keys and values fit
   return info;
 }
 
@@ -147,7 +157,8 @@ std::vector<std::string> Session::living_objects() {
     for (const auto& object : objects_)
       if (auto locked = object.lock()) living.push_back(std::move(locked));
   }
-  std::vector<std::string> descriptions;  // asked for outside the lock: what lives may be given up meanwhile, with its session
+  // called without the lock: an object and its session may be released meanwhile
+  std::vector<std::string> descriptions;
   for (const auto& object : living) descriptions.push_back(object->description());
   return descriptions;
 }

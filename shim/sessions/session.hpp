@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A session: a light handle on the Process object, with its own thread level, error handler and info (MPI-4.1 §11.3).
+// Session is a light handle on the Process object. It has its own thread level, error handler and
+// info (MPI-4.1 §11.3).
 #pragma once
 
-#include <cstdint>
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -25,26 +26,31 @@ class Process;
 enum class ThreadLevel { single, funneled, serialized, multiple };
 std::string_view name_of(ThreadLevel level);  ///< "MPI_THREAD_SINGLE" and so on
 
-/// What MPI_Session_init's info asks for (MPI-4.1 §11.3.1).
+/// Options from MPI_Session_init's info (MPI-4.1 §11.3.1).
 struct SessionOptions {
-  ThreadLevel level = ThreadLevel::multiple;  ///< the standard advises against the lowest as default
+  /// The standard advises against the lowest level as default.
+  ThreadLevel level = ThreadLevel::multiple;
   bool strict_finalize = false;
-  std::optional<bool> starts_beside = {};  ///< mpix_start_beside; empty: as the setting start_beside says
+  /// Key mpix_start_beside: start the Process on a thread of its own. Empty: the setting
+  /// start_beside applies.
+  std::optional<bool> starts_beside = {};
 };
-/// No info is one without keys; keys that are not known are ignored. Errors: info_value (a value that has no meaning).
+/// Parse the info of MPI_Session_init. A null info has no keys; unknown keys are ignored. Errors:
+/// info_value (invalid value).
 base::Result<SessionOptions> read_session_options(const InfoPtr& info);
 
-/// Where a session has its Process from, which may still be starting beside the program.
+/// ProcessSource provides a session's Process, which may still be starting on another thread.
 class ProcessSource {
  public:
   virtual ~ProcessSource() = default;
-  /// Waits until it is there. From any thread. Errors: those of Process::start, each time.
+  /// Wait until the Process has started. Callable from any thread. Errors: those of Process::start,
+  /// at each call.
   virtual base::Result<Process*> process() = 0;
 };
-/// Of one that is there.
+/// Return the source of a Process that has started.
 std::shared_ptr<ProcessSource> source_of(std::shared_ptr<Process> process);
 
-/// Something made from a session that MPI_Session_finalize can tell the user about.
+/// Object made from a session that MPI_Session_finalize can report to the user.
 class Described {
  public:
   virtual ~Described() = default;
@@ -53,33 +59,42 @@ class Described {
 
 class Session {
  public:
-  Session(std::shared_ptr<ProcessSource> source, const SessionOptions& options, ErrorHandlerPtr handler)
-      : source_(std::move(source)), options_(options), opener_(std::this_thread::get_id()), handler_(std::move(handler)) {}
+  Session(std::shared_ptr<ProcessSource> source, const SessionOptions& options,
+          ErrorHandlerPtr handler)
+      : source_(std::move(source)),
+        options_(options),
+        opener_(std::this_thread::get_id()),
+        handler_(std::move(handler)) {}
 
-  /// As ProcessSource has it. What needs no other process than this one does not ask.
+  /// Wait for the Process (ProcessSource::process). Local functions do not call this.
   base::Result<Process*> process() const;
-  /// In which communicators that are made from it live, where nothing speaks against it: that of the thread that has opened it. Stays
-  /// what it was first. Errors: of process().
-  base::Result<std::uint32_t> lane();
+  /// Return the preferred VCI of communicators made from this session: its opener's VCI. Constant
+  /// after the first call. Errors: those of process().
+  base::Result<std::uint32_t> vci();
   ThreadLevel thread_level() const { return options_.level; }
   bool is_strict() const { return options_.strict_finalize; }
   ErrorHandlerPtr error_handler() const;
   void set_error_handler(ErrorHandlerPtr handler);
 
-  // --- process sets. Names are compared without regard to case after "mpi://", as MPI-4.1 §11.3.2 has URIs.
-  /// Local. The list is fixed per session and grows at its end only (MPI-4.1 §11.3.2: indices stay valid).
+  // --- process sets. Names are compared without regard to case after "mpi://", as URIs in MPI-4.1
+  // §11.3.2.
+  /// Local. The list is fixed per session and only grows at its end, so indices stay valid (MPI-4.1
+  /// §11.3.2).
   base::Result<int> pset_count();
-  base::Result<std::string> nth_pset(int n);             ///< errors: arg
-  base::Result<InfoPtr> pset_info(const std::string& name);   ///< mpi_size; errors: arg (unknown; names those there are)
+  base::Result<std::string> nth_pset(int n);  ///< errors: arg
+  /// Return mpi_size; errors: arg (unknown name; the text lists the existing ones)
+  base::Result<InfoPtr> pset_info(const std::string& name);
   base::Result<GroupPtr> group_of_pset(const std::string& name);
 
-  /// Local. Every process of the job finds the set when it asks next. Errors: as ProcessSets::publish.
+  /// Publish a set; other processes find it at their next query. Local. Errors: those of
+  /// ProcessSets::publish.
   base::Status publish_pset(const std::string& name, const GroupPtr& group);
 
-  /// thread_level, strict_finalize, mpi_memory_alloc_kinds, as granted (MPI-4.1 §11.3.1, §12.4.3).
+  /// Return thread_level, strict_finalize and mpi_memory_alloc_kinds as granted (MPI-4.1 §11.3.1,
+  /// §12.4.3).
   InfoPtr info() const;
 
-  /// What was made from this session and still lives, for finalize's report.
+  /// Record an object made from this session, for finalize's report of living objects.
   void register_object(const std::weak_ptr<const Described>& object);
   std::vector<std::string> living_objects();
 
@@ -87,13 +102,13 @@ class Session {
   const std::shared_ptr<ProcessSource> source_;
   const SessionOptions options_;
   const std::thread::id opener_;
-  mutable std::atomic<bool> is_introduced_{false};  ///< to the Process; pairs with nothing
-  mutable std::mutex mutex_;  ///< guards what follows
+  mutable std::atomic<bool> is_registered_{false};  ///< with the Process; pairs with nothing
+  mutable std::mutex mutex_;                        ///< guards all members below
   ErrorHandlerPtr handler_;
-  std::optional<std::uint32_t> lane_;
+  std::optional<std::uint32_t> vci_;
   std::vector<std::weak_ptr<const Described>> objects_;
   std::vector<std::string> pset_names_;
-  std::unordered_set<std::string> known_pset_names_;  ///< of pset_names_, canonical
+  std::unordered_set<std::string> known_pset_names_;  ///< canonical forms of pset_names_
 };
 using SessionPtr = std::shared_ptr<Session>;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI_Comm_split and its kin (MPI-4.1 §7.4.2).
+// Implements MPI_Comm_split and related functions (MPI-4.1 §7.4.2).
 #include <algorithm>
 
 #include "shim/sessions/derive.hpp"
@@ -20,12 +20,13 @@ std::vector<int> ranks_of_color(const std::vector<Offer>& offers, int color) {
 
 base::Result<CommunicatorPtr> split(const CommunicatorPtr& parent, int color, int key) {
   if (color < 0 && color != kUndefined)
-    return base::Error(base::ErrorClass::arg, "the color " + std::to_string(color) + " is negative and not MPI_UNDEFINED");
+    return base::Error(base::ErrorClass::arg,
+                       "the color " + std::to_string(color) + " is negative and not MPI_UNDEFINED");
   if (parent->is_inter()) return split_inter(parent, color, key);
   Offer own = make_offer(parent->process());
   own.color = color, own.key = key;
-  SHIM_TRY_ASSIGN(auto offers, exchange(*parent, own));
-  if (color == kUndefined) return no_part_in(*parent, own);
+  SHIM_TRY_ASSIGN(auto offers, allgather_offers(*parent, own));
+  if (color == kUndefined) return decline_offer(*parent, own);
   const std::vector<int> ranks = ranks_of_color(offers, color);
   SHIM_TRY_ASSIGN(GroupPtr group, include(*parent->group(), ranks));
   return make_from_offers(*parent, std::move(group), ranks, offers);

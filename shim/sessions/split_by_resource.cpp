@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI_Comm_split_type (MPI-4.1 §7.4.2): by nodes, by hardware below them, by process sets. Each is a split whose color every member
-// finds by itself.
+// Implements MPI_Comm_split_type (MPI-4.1 §7.4.2): by node, by hardware below it, by process set.
+// Each is a split whose color every member computes locally.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -13,41 +13,48 @@ namespace shim::sessions {
 namespace {
 
 constexpr std::string_view kSharedMemory = "mpi_shared_memory", kHwloc = "hwloc://";
-/// Kinds of hardware that one machine may have; hwloc knows less than 20 types.
-constexpr std::size_t kMostKinds = 32;
+/// At most 32 kinds of hardware on one machine; hwloc has fewer than 20 types.
+constexpr std::size_t kMaxKinds = 32;
 /// Instances of one kind on one node.
-constexpr int kMostInstances = 4096;
+constexpr int kMaxInstances = 4096;
 
-int own_node(Process& process) { return static_cast<int>(process.bootstrap().node_map().node_of(process.self().rank)); }
+int own_node(Process& process) {
+  return static_cast<int>(process.bootstrap().node_map().node_of(process.self().rank));
+}
 
-/// Without hwloc there is no hardware to be bound to.
+/// Return the hardware this process is bound to; none without hwloc.
 std::vector<bootstrap::HardwareResource> own_hardware(Process& process) {
   auto found = process.hardware();
   return found ? *std::move(found) : std::vector<bootstrap::HardwareResource>();
 }
 
-/// kUndefined where the process is bound to no instance of this kind.
+/// kUndefined if the process is bound to no instance of this kind.
 int color_of(Process& process, const std::string& kind) {
   if (kind == kSharedMemory) return own_node(process);
   if (!kind.starts_with(kHwloc)) return kUndefined;
   for (const auto& resource : own_hardware(process))
-    if (resource.type == kind.substr(kHwloc.size()) && resource.is_restricted && resource.instance < kMostInstances)
-      return own_node(process) * kMostInstances + resource.instance;
+    if (resource.type == kind.substr(kHwloc.size()) && resource.is_restricted &&
+        resource.instance < kMaxInstances)
+      return own_node(process) * kMaxInstances + resource.instance;
   return kUndefined;
 }
 
-/// The instances that a process is bound to, the node first; -1 where it is bound to none.
-using Places = std::array<int, kMostKinds>;
+/// Instances that a process is bound to, the node first; -1 if it is bound to none.
+using Instances = std::array<int, kMaxKinds>;
 
-base::Result<std::vector<Places>> exchange_places(Communicator& parent, const Places& own) {
+base::Result<std::vector<Instances>> exchange_instances(Communicator& parent,
+                                                        const Instances& own) {
   const types::Type* number = types::find_predefined("MPI_INT");
-  std::vector<Places> all(static_cast<std::size_t>(parent.size()));
-  SHIM_TRY(coll::run(parent.coll(), coll::allgather(parent.coll(), {own.data(), own.size(), number}, {all.data(), own.size(), number})));
+  std::vector<Instances> all(static_cast<std::size_t>(parent.size()));
+  SHIM_TRY(coll::run(parent.coll(), coll::allgather(parent.coll(), {own.data(), own.size(), number},
+                                                    {all.data(), own.size(), number})));
   return all;
 }
 
-/// Names need no order among their colors, only to be told apart.
-int color_of_name(const std::string& name) { return static_cast<int>(std::hash<std::string>()(name) & 0x7fffffff); }
+/// Return a hash of the name as color; the order of colors does not matter.
+int color_of_name(const std::string& name) {
+  return static_cast<int>(std::hash<std::string>()(name) & 0x7fffffff);
+}
 
 }  // namespace
 
@@ -55,31 +62,39 @@ base::Result<CommunicatorPtr> split_by_node(const CommunicatorPtr& parent, int k
   return split(parent, own_node(parent->process()), key);
 }
 
-base::Result<CommunicatorPtr> split_by_hardware(const CommunicatorPtr& parent, const std::string& kind, int key) {
+base::Result<CommunicatorPtr> split_by_hardware(const CommunicatorPtr& parent,
+                                                const std::string& kind, int key) {
   return split(parent, color_of(parent->process(), kind), key);
 }
 
-base::Result<Level> split_at_next_level(const CommunicatorPtr& parent, int key) {
+base::Result<HardwareLevel> split_at_next_level(const CommunicatorPtr& parent, int key) {
   const auto hardware = own_hardware(parent->process());
-  const std::size_t kinds = std::min(hardware.size(), kMostKinds - 1);
-  Places own;
+  const std::size_t kinds = std::min(hardware.size(), kMaxKinds - 1);
+  Instances own;
   own.fill(-1);
   own[0] = own_node(parent->process());
   for (std::size_t i = 0; i < kinds; ++i) own[i + 1] = hardware[i].instance;
-  SHIM_TRY_ASSIGN(const std::vector<Places> all, exchange_places(*parent, own));
-  // every part must be smaller than the whole, so that repeated splits come to an end
-  for (std::size_t level = 0; level < kMostKinds; ++level) {
+  SHIM_TRY_ASSIGN(const std::vector<Instances> all, exchange_instances(*parent, own));
+  // skip levels at which all members have one instance: each part must be smaller than the parent,
+  // so that repeated splits end
+  for (std::size_t level = 0; level < kMaxKinds; ++level) {
     const int first = all.front()[level];
-    if (std::ranges::all_of(all, [&](const Places& places) { return places[level] == first; })) continue;
+    if (std::ranges::all_of(all,
+                            [&](const Instances& instances) { return instances[level] == first; }))
+      continue;
     const bool takes_part = own[level] >= 0;
     SHIM_TRY_ASSIGN(CommunicatorPtr part, split(parent, takes_part ? own[level] : kUndefined, key));
-    if (!takes_part) return Level{};  // it may not have such hardware at all, nor know its name
-    return Level{level == 0 ? std::string(kSharedMemory) : std::string(kHwloc) + hardware[level - 1].type, std::move(part)};
+    // this process may lack hardware of this kind, so `hardware` may not have its name
+    if (!takes_part) return HardwareLevel{};
+    return HardwareLevel{
+        level == 0 ? std::string(kSharedMemory) : std::string(kHwloc) + hardware[level - 1].type,
+        std::move(part)};
   }
-  return Level{};
+  return HardwareLevel{};
 }
 
-base::Result<CommunicatorPtr> split_by_pset(const CommunicatorPtr& parent, const std::string& name, int key) {
+base::Result<CommunicatorPtr> split_by_pset(const CommunicatorPtr& parent, const std::string& name,
+                                            int key) {
   Process& process = parent->process();
   auto members = process.sets().find(name);
   const bool is_in_it = members && (*members)->rank_of(process.self()) != kUndefined;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Numbers and runs of bytes, one after another. Both ends are the same library on the same architecture.
+// ByteWriter and ByteReader encode and decode numbers and byte sequences. Both ends run one library
+// build on one architecture.
 #pragma once
 
 #include <cstddef>
@@ -22,13 +23,16 @@ class ByteWriter {
     out_.resize(at + sizeof value);
     std::memcpy(out_.data() + at, &value, sizeof value);
   }
-  /// A number that mostly is small: seven bits in each byte, the lowest first; all but the last have the eighth.
+  /// Write a number in as few bytes as needed: seven bits per byte, lowest first; bit 7 is set in
+  /// all but the last byte.
   void small(std::uint32_t value) {
     for (; value > 0x7f; value >>= 7) byte(std::byte(0x80 | (value & 0x7f)));
     byte(std::byte(value));
   }
   void byte(std::byte value) { out_.push_back(value); }
-  void bytes(std::span<const std::byte> bytes) { out_.insert(out_.end(), bytes.begin(), bytes.end()); }
+  void bytes(std::span<const std::byte> bytes) {
+    out_.insert(out_.end(), bytes.begin(), bytes.end());
+  }
   void text(const std::string& value) {
     number(static_cast<std::uint32_t>(value.size()));
     bytes(std::as_bytes(std::span(value)));
@@ -39,13 +43,14 @@ class ByteWriter {
   std::vector<std::byte> out_;
 };
 
-/// Reads what ByteWriter wrote. After the first thing that does not fit, everything read is zero and ok() is false.
+/// Reads the output of ByteWriter. After the first mismatch, all reads return zero and ok() is
+/// false.
 class ByteReader {
  public:
   explicit ByteReader(std::span<const std::byte> bytes) : left_(bytes) {}
   bool ok() const { return ok_; }
   bool at_end() const { return ok_ && left_.empty(); }
-  /// For what is not well formed in a way that only its reader sees.
+  /// Mark the input as malformed, for errors that only the caller detects.
   void refuse() { ok_ = false; }
 
   template <typename Number>
@@ -59,7 +64,8 @@ class ByteReader {
     for (int shift = 0; shift < 35; shift += 7) {
       const auto next = number<std::uint8_t>();
       value |= std::uint64_t{next & 0x7fu} << shift;
-      if ((next & 0x80) == 0) return value <= UINT32_MAX ? static_cast<std::uint32_t>(value) : (refuse(), 0);
+      if ((next & 0x80) == 0)
+        return value <= UINT32_MAX ? static_cast<std::uint32_t>(value) : (refuse(), 0);
     }
     refuse();
     return 0;

@@ -10,11 +10,13 @@
 
 namespace shim::transport {
 
-/// A random number that is part of an address: who does not know it is a stranger. Errors: other.
+/// Return a random number that is part of an address: a peer that does not know it is not
+/// authenticated. Errors: other.
 inline base::Result<std::uint64_t> random_cookie() {
   std::uint64_t cookie = 0;
   if (::getrandom(&cookie, sizeof cookie, 0) != static_cast<ssize_t>(sizeof cookie))
-    return base::system_error(errno, "getrandom for the secret of this process's address");
+    return base::system_error(errno,
+                              "cannot create the secret of this process's address (getrandom)");
   return cookie;
 }
 

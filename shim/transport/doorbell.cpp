@@ -18,12 +18,14 @@
 namespace shim::transport {
 namespace {
 
-/// unix(7): a name that begins with a zero byte is in no file system, and goes with its socket.
+/// unix(7): a name that begins with a zero byte is in no file system, and vanishes with its socket.
 struct Address {
   explicit Address(std::uint64_t name) {
     address.sun_family = AF_UNIX;
-    const int bytes = std::snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "intersession-%016llx", static_cast<unsigned long long>(name));
-    length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<std::size_t>(bytes));
+    const int bytes = std::snprintf(address.sun_path + 1, sizeof address.sun_path - 1,
+                                    "intersession-%016llx", static_cast<unsigned long long>(name));
+    length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 +
+                                    static_cast<std::size_t>(bytes));
   }
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }
 
@@ -31,12 +33,12 @@ struct Address {
   socklen_t length;
 };
 
-/// More than a socket keeps: any process may ring, and should keep nobody here.
-constexpr int kMostAtOnce = 1024;
+/// More than a socket queues. Bounded because any process may ring, and must not block this one.
+constexpr int kMaxRingsPerWait = 1024;
 
 base::Descriptor open_socket() {
-  return base::Descriptor(
-      base::above_standard_streams(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)));
+  return base::Descriptor(base::above_standard_streams(
+      ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)));
 }
 
 }  // namespace
@@ -48,20 +50,25 @@ base::Result<Doorbell> Doorbell::make() {
   }
   base::Descriptor socket = open_socket();
   const Address address(name);
-  if (!socket.is_open() || ::bind(socket.get(), address.get(), address.length) != 0) return base::system_error(errno, "a socket to be woken by");
+  if (!socket.is_open() || ::bind(socket.get(), address.get(), address.length) != 0)
+    return base::system_error(errno, "cannot create the doorbell socket");
   return Doorbell(std::move(socket), name);
 }
 
 void Doorbell::wait(std::span<const int> descriptors, std::int64_t nanoseconds) const {
   if (nanoseconds <= 0) return;
-  std::array<pollfd, 1 + kMostDescriptors> events{{{.fd = socket_.get(), .events = POLLIN, .revents = 0}}};
+  std::array<pollfd, 1 + kMaxDescriptors> events{
+      {{.fd = socket_.get(), .events = POLLIN, .revents = 0}}};
   std::size_t count = 1;
-  for (const int descriptor : descriptors.first(std::min(descriptors.size(), kMostDescriptors)))
+  for (const int descriptor : descriptors.first(std::min(descriptors.size(), kMaxDescriptors)))
     events[count++] = {.fd = descriptor, .events = POLLIN, .revents = 0};
-  const timespec limit{static_cast<time_t>(nanoseconds / 1'000'000'000), static_cast<long>(nanoseconds % 1'000'000'000)};
+  const timespec limit{static_cast<time_t>(nanoseconds / 1'000'000'000),
+                       static_cast<long>(nanoseconds % 1'000'000'000)};
   if (::ppoll(events.data(), count, &limit, nullptr) <= 0 || events[0].revents == 0) return;
   std::byte rung;
-  for (int most = kMostAtOnce; most > 0 && ::recv(socket_.get(), &rung, sizeof rung, 0) >= 0; --most) continue;
+  for (int most = kMaxRingsPerWait; most > 0 && ::recv(socket_.get(), &rung, sizeof rung, 0) >= 0;
+       --most)
+    continue;
 }
 
 void ring(std::uint64_t name) {
@@ -69,7 +76,8 @@ void ring(std::uint64_t name) {
   const base::Descriptor socket = open_socket();
   const Address address(name);
   const std::byte rung{};
-  if (socket.is_open()) (void)::sendto(socket.get(), &rung, sizeof rung, MSG_NOSIGNAL, address.get(), address.length);
+  if (socket.is_open())
+    (void)::sendto(socket.get(), &rung, sizeof rung, MSG_NOSIGNAL, address.get(), address.length);
 }
 
 }  // namespace shim::transport

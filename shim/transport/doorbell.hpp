@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a process is woken that waits for descriptors, and so cannot sleep on a word in shared memory: a datagram socket with a random name,
-// at which any process of the same machine and network namespace can ring.
+// Doorbell wakes a process that waits for descriptors and so cannot sleep on a futex. It is a
+// datagram socket with a random name, reachable from any process of this machine and network
+// namespace.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +15,13 @@ namespace shim::transport {
 
 class Doorbell {
  public:
-  /// Local. Errors: other (no socket).
+  /// Create a doorbell. Local. Errors: other (no socket).
   static base::Result<Doorbell> make();
 
-  /// What others ring by; never 0.
+  /// Name under which others ring; never 0.
   std::uint64_t name() const { return name_; }
-  /// Until somebody rings, or one of these can be read, at most so many nanoseconds. What was rung before counts, and no longer afterwards.
+  /// Wait until a ring, or until a descriptor is readable, at most this long. Earlier rings count;
+  /// the call consumes them.
   void wait(std::span<const int> descriptors, std::int64_t nanoseconds) const;
 
  private:
@@ -28,7 +30,7 @@ class Doorbell {
   std::uint64_t name_;
 };
 
-/// Never blocks. Nothing happens where nobody has a bell of this name.
+/// Ring the doorbell of this name. Never blocks; no effect if the name does not exist.
 void ring(std::uint64_t name);
 
 }  // namespace shim::transport

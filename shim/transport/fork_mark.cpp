@@ -19,7 +19,8 @@ ForkMark::ForkMark() {
 }
 
 ForkMark::~ForkMark() {
-  if (page_) ::munmap(const_cast<unsigned char*>(page_), static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)));
+  if (page_)
+    ::munmap(const_cast<unsigned char*>(page_), static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)));
 }
 
 }  // namespace shim::transport

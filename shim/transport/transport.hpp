@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The seam for moving bytes between processes. Backends: shm/ (node shared memory), ofi/ (libfabric), self/, loop/ (tests).
+// Transport interface: moves packets between processes. Backends: shm/ (node shared memory), net/
+// (TCP), ofi/ (libfabric), self/, loop/ (tests).
 //
-// A transport carries packets: short byte strings, each delivered once, whole, and in the order sent between the same two
-// processes over the same transport. It knows nothing of MPI, ranks, tags, or what is in a packet. It takes no locks of its
-// own: its owner (p2p::Engine) calls it under one lock.
+// A packet is a short byte string. Each packet is delivered once, whole, and in the order sent per
+// pair of processes and transport. A transport knows nothing of MPI, ranks, tags or a packet's
+// contents. It takes no lock of its own: its owner (p2p::Engine) calls it under one lock.
 #pragma once
 
 #include <cstddef>
@@ -18,91 +19,121 @@
 
 #include "shim/base/error.hpp"
 #include "shim/base/result.hpp"
-#include "shim/transport/copy_board.hpp"
+#include "shim/transport/cooperative_copy.hpp"
 
 namespace shim::transport {
 
 using Bytes = std::vector<std::byte>;
 using ConstSpan = std::span<const std::byte>;
 
-/// A way to one other process, owned by its transport; opening costs no network traffic, the first send may.
+/// A connection to one other process, owned by its transport. Opening it causes no network traffic;
+/// the first send may.
 class Link {
  public:
   virtual ~Link() = default;
 };
 
-/// Where a packet's payload belongs.
+/// Destination of a packet's payload.
 struct Placement {
-  std::size_t header_bytes;  ///< of the packet, which come before its payload
+  std::size_t header_bytes;  ///< of the packet, in front of its payload
   std::span<std::byte> payload;
 };
 
 class Matcher;
 struct MatchedReceive;
 
-/// Where arrived packets go. The bytes are the transport's and valid during the call only.
+/// Receives arrived packets. The bytes belong to the transport and are valid only during the call.
 /// A sink must not call the transport's poll, but may send.
 class Sink {
  public:
   virtual ~Sink() = default;
-  /// A packet of so many bytes has begun to come. Where its payload belongs, so that it need not be copied there; nothing to get it as a
-  /// whole. The answer is of use until the transport returns from poll; it asks again for the rest, with at least the header. If there is
-  /// no answer then, the rest is dropped.
-  virtual std::optional<Placement> place([[maybe_unused]] ConstSpan beginning, [[maybe_unused]] std::size_t bytes) { return std::nullopt; }
-  /// The payload of a placed packet is all there, or dropped.
-  virtual void on_placed([[maybe_unused]] ConstSpan header, [[maybe_unused]] std::size_t payload_bytes) {}
-  /// False: enough for now. What else has come may stay with the transport until the next poll, which need not heed this.
+  /// Return the destination of the payload of a packet that has begun to arrive, so that it need
+  /// not be copied; nullopt to receive the packet whole through on_packet, and if `beginning` does
+  /// not contain the whole header. The result is valid until the transport returns from poll. While
+  /// payload is missing, the transport calls place() again before each read, with at least the
+  /// header; if that returns nullopt, it discards the bytes that it reads.
+  /// @param beginning the packet's bytes that have arrived
+  /// @param bytes length of the whole packet
+  virtual std::optional<Placement> place([[maybe_unused]] ConstSpan beginning,
+                                         [[maybe_unused]] std::size_t bytes) {
+    return std::nullopt;
+  }
+  /// The payload of a placed packet has arrived completely, or was dropped.
+  virtual void on_placed([[maybe_unused]] ConstSpan header,
+                         [[maybe_unused]] std::size_t payload_bytes) {}
+  /// Return false to stop for now: packets that have arrived may stay with the transport until the
+  /// next poll. A transport may ignore the result.
   virtual bool on_packet(ConstSpan packet) = 0;
-  // Of receives that a transport's matcher has (matching.hpp), which are no longer with it then: the message that has come for one,
-  virtual void on_matched([[maybe_unused]] MatchedReceive& receive, [[maybe_unused]] ConstSpan packet) {}
-  // and one that the owner has back, because it asked for it and no message had come.
-  virtual void on_withdrawn([[maybe_unused]] MatchedReceive& receive) {}
+  // Outcome of a receive posted to the transport's matcher (matching.hpp). The matcher no longer
+  // refers to the receive.
+  /// The packet matched the receive. An empty packet: the receive ended without a valid message.
+  virtual void on_matched([[maybe_unused]] MatchedReceive& receive,
+                          [[maybe_unused]] ConstSpan packet) {}
+  /// The owner cancelled the receive before a message matched it.
+  virtual void on_cancelled([[maybe_unused]] MatchedReceive& receive) {}
 };
 
 /// Result of an attempt that must not block.
 enum class Attempt : std::uint8_t {
   done,
-  again,        ///< no room now; try after polling
-  unsupported,  ///< this transport or link cannot do it, or not this time; take another way
+  again,  ///< no free space; retry after polling
+  /// Not possible on this transport or link, or not this time; use another path.
+  unsupported,
 };
 
-/// Memory of a process, for another one to read.
+/// Memory of a process that another process may read.
 struct RemoteMemory {
-  std::uint64_t address = 0;  ///< where its owner has it; 0: it cannot be read
-  std::uint64_t key = 0;      ///< what its owner's transport knows it by
+  std::uint64_t address = 0;  ///< in its owner's address space; 0: not readable
+  std::uint64_t key = 0;      ///< registration key of the owner's transport
 };
 
-/// Memory of this process that another may read as long as this lives.
+/// Registration of local memory that another process may read during this object's lifetime.
 class Offer {
  public:
   virtual ~Offer() = default;
   virtual RemoteMemory memory() const = 0;
 };
 
-/// A read of another process's memory under way. Once it is destroyed nothing comes into our memory any more; for that it may have to
-/// wait, 2 s at most.
+/// A pending read of another process's memory. The destructor guarantees that no more data is
+/// written into local memory, and may wait up to 2 s for that.
 class Read {
  public:
   virtual ~Read() = default;
-  /// Sees to it that it goes on, which also takes polls of the transport; answers how many bytes have come. Not in the order of
-  /// addresses: only when all are there they are of use. Errors: proc_aborted (the peer is known to be gone), other.
+  /// Make progress and return the number of bytes read; the transport must be polled as well. Bytes
+  /// arrive in any order, so the data is valid only once all have arrived. Errors: proc_aborted
+  /// (the peer is known to be gone), other.
   virtual base::Result<std::size_t> progress() = 0;
 };
 
-/// What a transport knows of who is to be found at an address, without asking.
+/// State of the process at an address, as far as the transport knows it without communication.
 enum class Presence : std::uint8_t {
   unknown,
-  there,
-  gone,          ///< it was there and has ended, or another machine says that nobody listens there
-  gone_if_near,  ///< this machine says so: of use for a process that is on it, else the address means another one there
+  present,
+  /// The process existed and has ended, or another machine refused the connection.
+  gone,
+  /// This machine refused the connection: conclusive only for a process on this machine, because
+  /// elsewhere the address means another process.
+  gone_if_local,
 };
 
-/// That a sleep may be told of.
-inline constexpr std::size_t kMostDescriptors = 4;
+/// Most descriptors that sleep() may be passed.
+inline constexpr std::size_t kMaxDescriptors = 4;
 
-struct StreamRoom {
-  std::uint64_t all = 0;       ///< bytes
-  std::uint64_t for_each = 0;  ///< where all of those who are reached so are sent to at the same time
+/// Buffer space for messages that are streamed: copied into shared memory by the sender, and out of
+/// it by the receiver.
+struct StreamBudget {
+  std::uint64_t all = 0;  ///< bytes
+  /// Share of one peer if this process sends to all peers that share the memory at a time.
+  std::uint64_t for_each = 0;
+};
+
+/// Notice of a process that ends its last session. A process that is gone without its expected
+/// notice has died.
+enum class ShutdownNotice : std::uint8_t {
+  /// The process has not communicated with this process; how it ends is unknown.
+  not_expected,
+  missing,
+  received,
 };
 
 class Transport {
@@ -110,58 +141,73 @@ class Transport {
   virtual ~Transport() = default;
 
   virtual std::string_view name() const = 0;
-  /// Longest packet (header and payload together) that try_send takes.
+  /// Longest packet (header and payload together) that try_send accepts.
   virtual std::size_t max_packet_bytes() const = 0;
-  /// Parts of long messages to this peer are best packets of this length by now: more than max_packet_bytes, where such may be sent already,
-  /// or less.
-  virtual std::size_t long_packet_bytes([[maybe_unused]] const Link& to) const { return max_packet_bytes(); }
-  /// What this process's packets lie in until they are read, where that is larger than a core's caches. Long messages are better copied
-  /// twice through such memory than read, as long as they do not go round in it.
-  virtual StreamRoom stream_room() { return {}; }
-  /// What another process needs to open a link to this one; opaque, at most 512 bytes.
+  /// Return the best packet length for parts of long messages to this peer at this time: longer
+  /// than max_packet_bytes if the link accepts that already, or shorter.
+  virtual std::size_t long_packet_bytes([[maybe_unused]] const Link& to) const {
+    return max_packet_bytes();
+  }
+  /// Shared buffer space for this process's outgoing packets, if larger than a core's caches; else
+  /// 0. Long messages that fit are faster copied twice through it than read once.
+  virtual StreamBudget stream_budget() { return {}; }
+  /// Return the bytes with which another process opens a link to this one; opaque, at most 512.
   virtual Bytes address() const = 0;
 
-  /// Opens a link to the process with this address. Local. The link lives as long as the transport. Errors: arg (not an
-  /// address of this transport), no_space, no_mem.
+  /// Open a link to the process with this address. Local. The link lives as long as the transport.
+  /// Errors: arg (not an address of this transport), no_space, no_mem.
   virtual base::Result<Link*> open(ConstSpan address) = 0;
 
-  /// The link's process is about to send to us, so that a transport that wants to know it before may learn of it. Local.
+  /// Prepare for packets of the link's process, which is about to send to this process. Local.
   virtual void expect([[maybe_unused]] Link& link) {}
 
-  /// Sends header and payload as one packet. The bytes may be reused on return, whatever the answer.
-  /// Errors: proc_aborted (the peer is known to be gone), other.
+  /// Send header and payload as one packet. The buffers may be reused on return, whatever the
+  /// result. Errors: proc_aborted (the peer is known to be gone), other.
   virtual base::Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) = 0;
 
-  /// Room for a packet whose payload is written where it leaves from: done says where, and publish() sends it once it is written; nothing else
-  /// is sent over this transport in between. unsupported: this one is to be sent with try_send. Errors: as try_send.
-  virtual base::Result<Attempt> try_reserve([[maybe_unused]] Link& link, [[maybe_unused]] ConstSpan header,
-                                            [[maybe_unused]] std::size_t payload_bytes, [[maybe_unused]] std::span<std::byte>& payload) {
+  /// Reserve buffer space in which the caller writes the payload. done: `payload` is the space, and
+  /// publish() sends the packet once it is written; the caller sends nothing else over this
+  /// transport in between. unsupported: send this packet with try_send. Errors: as try_send.
+  virtual base::Result<Attempt> try_reserve([[maybe_unused]] Link& link,
+                                            [[maybe_unused]] ConstSpan header,
+                                            [[maybe_unused]] std::size_t payload_bytes,
+                                            [[maybe_unused]] std::span<std::byte>& payload) {
     return Attempt::unsupported;
   }
+  /// Send the packet whose payload the caller has written into the reserved space.
   virtual void publish([[maybe_unused]] Link& link) {}
 
-  /// As try_send, for packets that come before all others: what brings processes together. A transport that has a lighter way for
-  /// those takes it; then they may overtake packets of try_send and be overtaken.
-  virtual base::Result<Attempt> try_send_ahead(Link& link, ConstSpan header, ConstSpan payload) { return try_send(link, header, payload); }
+  /// Send like try_send, but for setup messages, which may precede all other traffic. A transport
+  /// with a lighter path for them uses it; then they are unordered with packets of try_send.
+  virtual base::Result<Attempt> try_send_ahead(Link& link, ConstSpan header, ConstSpan payload) {
+    return try_send(link, header, payload);
+  }
 
-  /// Moves things along and hands arrived packets to the sink; answers how many. Bounded work per call.
+  /// Make progress and pass arrived packets to the sink; return their number. Bounded work per
+  /// call.
   virtual base::Result<int> poll(Sink& sink) = 0;
-  /// Like poll, for one who waits for this link's process: what others have sent may stay where it is. A transport that cannot tell
-  /// them apart polls everything.
-  virtual base::Result<int> poll_link([[maybe_unused]] Link& link, Sink& sink) { return poll(sink); }
+  /// Poll for a caller that waits for this link's process; packets of other processes may stay
+  /// queued. Default: poll everything.
+  virtual base::Result<int> poll_link([[maybe_unused]] Link& link, Sink& sink) {
+    return poll(sink);
+  }
 
-  /// The packet from this link's process that a poll would hand over next, where it lies: valid until it is dropped, or the next poll.
-  /// Empty where none has come, and of transports that cannot leave a packet where it is.
+  /// Return the next packet of this link's process in place, without consuming it; valid until
+  /// drop_front or the next poll. Empty if no packet has arrived, or if the transport cannot leave
+  /// packets in place.
   virtual ConstSpan front([[maybe_unused]] Link& link) { return {}; }
-  /// Done with what front() has shown: no poll hands it over.
+  /// Consume the packet returned by front(); no poll delivers it.
   virtual void drop_front([[maybe_unused]] Link& link, [[maybe_unused]] ConstSpan packet) {}
 
-  /// Reads bytes straight out of the other process's memory (its address, in its address space) into ours, without its help.
-  /// The owner of the memory must have offered it. unsupported where the kernel or the fabric forbids it.
-  virtual base::Result<Attempt> try_read(Link& link, std::uint64_t remote_address, std::span<std::byte> into) = 0;
+  /// Read bytes from the other process's memory (address in its address space) into local memory,
+  /// without its participation. The other process must have sent the address to this one.
+  /// unsupported: the kernel or the fabric forbids it.
+  virtual base::Result<Attempt> try_read(Link& link, std::uint64_t remote_address,
+                                         std::span<std::byte> into) = 0;
 
-  /// The same into several pieces, one after the other; what comes back is of all of them.
-  virtual base::Result<Attempt> try_read_pieces(Link& link, std::uint64_t remote_address, std::span<const std::span<std::byte>> into) {
+  /// Read into several pieces, one after the other; the result is for all of them.
+  virtual base::Result<Attempt> try_read_pieces(Link& link, std::uint64_t remote_address,
+                                                std::span<const std::span<std::byte>> into) {
     for (const std::span<std::byte> piece : into) {
       auto read = try_read(link, remote_address, piece);
       if (!read || *read != Attempt::done) return read;
@@ -170,72 +216,100 @@ class Transport {
     return Attempt::done;
   }
 
-  /// Does reading another process's memory take an offer of its owner's, and begin_read? Else try_read is all there is to it.
+  /// True if a process reads another process's memory with begin_read, after the other process has
+  /// registered it with offer(); false if it calls try_read.
   virtual bool needs_offers() const { return false; }
-  /// Lets the link's process read this memory. Null where that cannot be.
-  virtual std::unique_ptr<Offer> offer([[maybe_unused]] Link& link, [[maybe_unused]] ConstSpan memory) { return nullptr; }
-  /// Begins to read what the link's process has offered, as many bytes as there is room for. Null where that cannot be.
-  virtual std::unique_ptr<Read> begin_read([[maybe_unused]] Link& link, [[maybe_unused]] const RemoteMemory& from,
+  /// Register this memory, so that the link's process can read it; null if not possible.
+  virtual std::unique_ptr<Offer> offer([[maybe_unused]] Link& link,
+                                       [[maybe_unused]] ConstSpan memory) {
+    return nullptr;
+  }
+  /// Begin to read memory offered by the link's process, as many bytes as `into` holds; null if not
+  /// possible.
+  virtual std::unique_ptr<Read> begin_read([[maybe_unused]] Link& link,
+                                           [[maybe_unused]] const RemoteMemory& from,
                                            [[maybe_unused]] std::span<std::byte> into) {
     return nullptr;
   }
 
-  /// Writes bytes into the other process's memory as try_read reads them. With nothing to write: may it be done?
-  virtual base::Result<Attempt> try_write([[maybe_unused]] Link& link, [[maybe_unused]] std::uint64_t remote_address,
+  /// Write bytes into the other process's memory, as try_read reads them. With empty `bytes`: check
+  /// whether writing is possible.
+  virtual base::Result<Attempt> try_write([[maybe_unused]] Link& link,
+                                          [[maybe_unused]] std::uint64_t remote_address,
                                           [[maybe_unused]] ConstSpan bytes) {
     return Attempt::unsupported;
   }
-  /// For long messages of the link's process to this one, and of this one to it; null where the two share no memory.
-  virtual CopyBoard* copy_board_from([[maybe_unused]] Link& link) { return nullptr; }
-  virtual CopyBoard* copy_board_to([[maybe_unused]] Link& link) { return nullptr; }
+  /// Copy descriptor for long messages from, or to, the link's process; null if the two processes
+  /// share no memory.
+  virtual CooperativeCopy* cooperative_copy_from([[maybe_unused]] Link& link) { return nullptr; }
+  virtual CooperativeCopy* cooperative_copy_to([[maybe_unused]] Link& link) { return nullptr; }
 
-  /// Null where the owner has to match, and as long as that is not known.
+  /// Return the matcher; null if the owner has to match, and while that is undecided.
   virtual Matcher* matcher() { return nullptr; }
-  /// Is there a matcher, or may there be one later?
+  /// True if there is a matcher, or may be one later.
   virtual bool may_match() const { return false; }
 
-  /// For the user: what may go wrong over it on this system, and what helps. Mostly empty.
-  virtual std::string_view caution() const { return {}; }
+  /// Text for the user: known hazard of this transport on this system, and the remedy. Mostly
+  /// empty.
+  virtual std::string_view warning() const { return {}; }
 
-  /// Has the link's process ended, or left this transport for good, and has all that it sent been handed over, or can no more of it come?
-  /// What is not known is no.
+  /// True if the link's process has ended or left this transport for good, and all that it sent has
+  /// been delivered or can no longer arrive. False if unknown. A backend may start to connect to
+  /// the process to find out.
   virtual bool is_gone([[maybe_unused]] const Link& link) const { return false; }
-  /// The same with what has become of attempts to reach it, which may have failed for other reasons, too.
+  /// Like is_gone, but also evaluates failed connection attempts, which may have other reasons.
   virtual Presence presence([[maybe_unused]] const Link& link) const { return Presence::unknown; }
-  /// True where the end of a process is seen by the link to it, and by nothing else: a process that waits for another opens one.
-  virtual bool tells_of_death() const { return false; }
-  /// For the user: why nothing more comes from a link that is gone, where its process may be alive all the same. Else empty.
-  virtual std::string_view why_gone([[maybe_unused]] const Link& link) const { return {}; }
-  /// Have packets of the link's process to this one, or the other way, been lost though both live? Then it is gone, and so may be a message
-  /// that somebody waits for from any process. What is not known is no.
-  virtual bool has_lost([[maybe_unused]] const Link& link) const { return false; }
-  /// Is there such a link at all, also of a process that has only sent to this one, to which nobody has opened one?
-  virtual bool has_losses() const { return false; }
-  /// Somebody has waited for long: finds out whether what was sent has come. Polls bring the answers; what is lost makes its link gone.
-  virtual void look_for_losses() {}
+  /// True if only the link to a process detects its death; a process that waits for a peer then
+  /// opens a link to it.
+  virtual bool detects_death() const { return false; }
+  /// Return whether the link's process has announced its orderly shutdown.
+  virtual ShutdownNotice shutdown_notice([[maybe_unused]] const Link& link) const {
+    return ShutdownNotice::not_expected;
+  }
+  /// Text for the user: why nothing more arrives over a link that is gone although its process may
+  /// be alive. Else empty.
+  virtual std::string_view gone_reason([[maybe_unused]] const Link& link) const { return {}; }
+  /// True if packets between this process and the link's process were lost although both live. The
+  /// link is gone then, and a message awaited from any source may be among the lost ones. False if
+  /// unknown.
+  virtual bool has_lost_packets([[maybe_unused]] const Link& link) const { return false; }
+  /// True if any link has lost packets, including links that were not opened here because their
+  /// process only sent to this one.
+  virtual bool any_lost_packets() const { return false; }
+  /// Start a check whether sent packets have arrived; called after a long wait. Later polls process
+  /// the responses. A loss makes its link gone.
+  virtual void probe_losses() {}
 
-  /// Has everything given to try_send left this process for good (so that closing loses nothing)? Polling brings that about,
-  /// and may need the peers to poll as well, or to have closed.
+  /// True if everything passed to try_send has left this process for good, so that closing loses
+  /// nothing. Requires polling, and may require the peers to poll or to have closed.
   virtual bool is_flushed() const = 0;
 
-  /// Can others wake a sleep()? If not, the waiting loop keeps its naps short.
+  /// True if another process can wake sleep(). If not, the wait loop sleeps for short times only.
   virtual bool can_sleep() const = 0;
-  /// Has what is waited for come without a packet, by somebody who wakes sleepers? Asked when this one is known to sleep.
-  using LastLook = std::function<bool()>;
-  /// Sleeps until a packet may have arrived, or one of the descriptors can be read, at most this long. Called without the owner's lock.
-  /// @param descriptors of other transports; none where may_wait_for_descriptors() says no
-  virtual void sleep(std::int64_t nanoseconds, const LastLook& last_look, std::span<const int> descriptors) = 0;
-  /// May a sleep() be told of descriptors? What it takes is made here.
+  /// Final check by the sleeping thread, once it is announced as a sleeper; true if it must not
+  /// sleep.
+  using LastCheck = std::function<bool()>;
+  /// Sleep until a packet may have arrived or a descriptor is readable, for at most `nanoseconds`.
+  /// Called without the owner's lock. A transport whose sleeper can be woken calls `last_check`
+  /// once the sleeper is announced, and does not sleep if it returns true. `descriptors` are of
+  /// other transports; there are none unless may_wait_for_descriptors().
+  virtual void sleep(std::int64_t nanoseconds, const LastCheck& last_check,
+                     std::span<const int> descriptors) = 0;
+  /// True if sleep() accepts descriptors; allocates the resources for that.
   virtual bool may_wait_for_descriptors() { return false; }
-  /// Can be read when something may have come that a poll would take, for who sleeps elsewhere; -1: there is no such descriptor.
+  /// File descriptor that becomes readable when poll() may have work; -1 if there is none.
   virtual int descriptor() const { return -1; }
 
   struct Counts {
-    std::uint64_t links_opened = 0, links_used = 0, packets_sent = 0, bytes_sent = 0, packets_received = 0, sends_again = 0;
+    std::uint64_t links_opened = 0, links_used = 0, packets_sent = 0, bytes_sent = 0,
+                  packets_received = 0, sends_again = 0;
     std::uint64_t bytes_read = 0;
-    std::uint64_t addresses_inserted = 0;  ///< in a provider's address table; a provider that connects does so then
-    std::uint64_t contacts_made = 0, contact_messages = 0, contact_bytes = 0, fabrics_open = 0;  ///< of net/
-    std::uint64_t packets_refused = 0;  ///< from strangers, or damaged; dropped
+    /// In a provider's address vector; connection-oriented providers connect then.
+    std::uint64_t addresses_inserted = 0;
+    std::uint64_t tcp_connections = 0, tcp_messages = 0, tcp_bytes = 0,
+                  fabrics_open = 0;  ///< of net/
+    /// Unauthenticated or damaged; dropped.
+    std::uint64_t packets_refused = 0;
   };
   virtual const Counts& counts() const = 0;
 };

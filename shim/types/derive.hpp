@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Types made of types: MPI-4.1 §5.1.2 to §5.1.7.
+// Constructors of derived datatypes: MPI-4.1 §5.1.2 to §5.1.7.
 #pragma once
 
 #include <cstdint>
@@ -10,43 +10,52 @@
 
 namespace shim::types {
 
-// Distances are bytes, as in the functions of the standard whose names have an h; whoever has elements multiplies by the extent.
-// All are local and take old types in any state. Errors: arg (bounds or sizes that no address space has).
+// Displacements and strides are bytes, as in MPI_Type_create_hvector; callers multiply those that
+// MPI counts in items by the extent. All functions are local; `old` need not be committed.
+// Errors: arg (bounds or a size that exceed 64 bits).
 
-/// MPI_Type_contiguous.
+/// Implement MPI_Type_contiguous.
 base::Result<Type> contiguous(std::uint64_t count, const Type& old);
-/// MPI_Type_create_hvector: `count` blocks of `length` items, their beginnings `stride` apart.
-base::Result<Type> vector(std::uint64_t count, std::uint64_t length, std::int64_t stride, const Type& old);
-/// MPI_Type_create_hindexed.
+/// Implement MPI_Type_create_hvector: `count` blocks of `length` items; blocks begin `stride`
+/// apart.
+base::Result<Type> vector(std::uint64_t count, std::uint64_t length, std::int64_t stride,
+                          const Type& old);
+/// Implement MPI_Type_create_hindexed.
 base::Result<Type> indexed(std::span<const Block> blocks, const Type& old);
 
+/// One block of a structure: `count` items of a type.
 struct Member {
   std::int64_t offset = 0;
   std::uint64_t count = 0;
   const Type* type = nullptr;
 };
-/// MPI_Type_create_struct.
+/// Implement MPI_Type_create_struct.
 base::Result<Type> structure(std::span<const Member> members);
 
-/// MPI_Type_create_resized: the same data, other bounds.
+/// Implement MPI_Type_create_resized: the data of `old`, with other bounds.
 base::Result<Type> resized(std::int64_t lower, std::int64_t extent, const Type& old);
 
-/// One dimension of an array, and the part of it that is taken; items.
-struct Range {
+/// One dimension of an array: its size, and the subsize (`part`) and start of the subarray, in
+/// items.
+struct SubarrayDimension {
   std::uint64_t size = 0, part = 0, start = 0;
 };
-/// MPI_Type_create_subarray. The dimension whose neighbours are neighbours in memory comes first: in C's order it is the last.
-base::Result<Type> subarray(std::span<const Range> dimensions, const Type& old);
+/// Implement MPI_Type_create_subarray. The fastest-varying dimension comes first: the last one in C
+/// order.
+base::Result<Type> subarray(std::span<const SubarrayDimension> dimensions, const Type& old);
 
-/// How one dimension of an array is dealt out (MPI_DISTRIBUTE_…), and which share is taken.
-struct Share {
-  enum class Spread : std::uint8_t { none, block, cyclic };
+/// Distribution of one dimension of an array (MPI_DISTRIBUTE_…) over one dimension of the process
+/// grid, and the coordinate there of the process whose items are selected.
+struct DistributedDimension {
+  enum class Distribution : std::uint8_t { none, block, cyclic };
   std::uint64_t size = 0;
-  Spread spread = Spread::none;
-  std::uint64_t block = 0;  ///< items that are dealt out at a time; 0: MPI_DISTRIBUTE_DFLT_DARG
-  std::uint64_t processes = 1, coordinate = 0;
+  Distribution distribution = Distribution::none;
+  std::uint64_t block = 0;  ///< the distribution argument; 0: MPI_DISTRIBUTE_DFLT_DARG
+  std::uint64_t processes = 1, coordinate = 0;  ///< the caller checks: coordinate < processes
 };
-/// MPI_Type_create_darray. Dimensions as for subarray. Errors besides: arg (blocks that do not hold all of a dimension).
-base::Result<Type> distributed_array(std::span<const Share> dimensions, const Type& old);
+/// Implement MPI_Type_create_darray. Dimensions are in the order that subarray() requires. Further
+/// errors: arg (blocks that do not cover a dimension).
+base::Result<Type> distributed_array(std::span<const DistributedDimension> dimensions,
+                                     const Type& old);
 
 }  // namespace shim::types

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The data representation external32 (MPI-4.1 §14.5.2): big-endian, IEEE, with sizes that are the same everywhere.
+// Converts to and from external32 (MPI-4.1 §14.5.2): big-endian, IEEE, fixed sizes.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,16 @@
 
 namespace shim::types {
 
-/// Bytes that `count` items take in external32.
+/// Return the bytes of `count` items in external32.
 std::uint64_t external_size(const Type& type, std::uint64_t count);
 
-/// Writes the data of an array of items; `out` is external_size() long. Errors: conversion (an integer that does not fit into the size
-/// that external32 has for its type).
-base::Status pack_external(const Type& type, const void* items, std::uint64_t count, std::span<std::byte> out);
-/// The way back; `in` is external_size() long. Errors: conversion.
-base::Status unpack_external(const Type& type, std::span<const std::byte> in, void* items, std::uint64_t count);
+/// Write the data of an array of items; `out` has external_size() bytes. Errors: conversion (an
+/// integer exceeds its type's size in external32).
+base::Status pack_external(const Type& type, const void* items, std::uint64_t count,
+                           std::span<std::byte> out);
+/// Read the data back; `in` has external_size() bytes. Never fails: integers are widened, long
+/// doubles rounded.
+base::Status unpack_external(const Type& type, std::span<const std::byte> in, void* items,
+                             std::uint64_t count);
 
 }  // namespace shim::types

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The loops of the reductions: one template over (operation, representation), instantiated into a table. Compiled with -O3,
-// because GCC's -O2 does not vectorise loops of unknown length; on x86 twice, for the processors that all have and for wider registers,
-// which give the same results.
+// Implements reduction loops: one template over (operation, representation), instantiated into a
+// table.
+// Compiled with -O3, because GCC's -O2 does not vectorize loops of unknown length. On x86-64 all
+// loops but those over pairs are compiled twice, for SSE2 and for AVX2, with identical results.
 #include <array>
 #include <complex>
 #include <cstddef>
@@ -19,14 +20,19 @@ __extension__ using Quad = __float128;
 struct QuadComplex {
   Quad re, im;
 };
-// Representations that allow fewer operations than the integers of their size get types of their own.
+// MPI_BYTE and logical types allow fewer operations than integers of their size; these types keep
+// them apart.
 enum class Byte : std::uint8_t {};
-template <typename T> struct Logical { using type = T; };
-template <typename V, typename I> struct Pair {
+template <typename T>
+struct Logical {
+  using type = T;
+};
+template <typename V, typename I>
+struct Pair {
   V value;
   I index;
 };
-struct Nothing {};
+struct Nothing {};  // of Element::none: no operation is defined
 
 // clang-format off
 template <Element> struct Representation { using type = Nothing; };
@@ -61,48 +67,77 @@ template <> struct Representation<Element::two_float32> { using type = Pair<floa
 template <> struct Representation<Element::two_float64> { using type = Pair<double, double>; };
 // clang-format on
 
-template <typename T> inline constexpr bool kIsReal = std::is_arithmetic_v<T> || std::is_same_v<T, Quad>;
-template <typename T> inline constexpr bool kIsComplex = false;
-template <typename T> inline constexpr bool kIsComplex<std::complex<T>> = true;
-template <> inline constexpr bool kIsComplex<QuadComplex> = true;
-template <typename T> inline constexpr bool kIsLogical = false;
-template <typename T> inline constexpr bool kIsLogical<Logical<T>> = true;
-template <typename T> inline constexpr bool kIsPair = false;
-template <typename V, typename I> inline constexpr bool kIsPair<Pair<V, I>> = true;
+template <typename T>
+inline constexpr bool kIsReal = std::is_arithmetic_v<T> || std::is_same_v<T, Quad>;
+template <typename T>
+inline constexpr bool kIsComplex = false;
+template <typename T>
+inline constexpr bool kIsComplex<std::complex<T>> = true;
+template <>
+inline constexpr bool kIsComplex<QuadComplex> = true;
+template <typename T>
+inline constexpr bool kIsLogical = false;
+template <typename T>
+inline constexpr bool kIsLogical<Logical<T>> = true;
+template <typename T>
+inline constexpr bool kIsPair = false;
+template <typename V, typename I>
+inline constexpr bool kIsPair<Pair<V, I>> = true;
 
-// What arithmetic on T is done in: integers wrap around, as machines do, without undefined overflow.
-template <typename T> auto wide(T a) {
-  if constexpr (std::is_integral_v<T>) return static_cast<std::common_type_t<std::make_unsigned_t<T>, unsigned>>(a);
-  else return a;
+// Return the operand for arithmetic: integers as unsigned, so that they wrap around without
+// undefined overflow.
+template <typename T>
+auto wide(T a) {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<std::common_type_t<std::make_unsigned_t<T>, unsigned>>(a);
+  else
+    return a;
 }
 
 QuadComplex operator+(QuadComplex a, QuadComplex b) { return {a.re + b.re, a.im + b.im}; }
-QuadComplex operator*(QuadComplex a, QuadComplex b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
-Byte operator&(Byte a, Byte b) { return static_cast<Byte>(static_cast<unsigned>(a) & static_cast<unsigned>(b)); }
-Byte operator|(Byte a, Byte b) { return static_cast<Byte>(static_cast<unsigned>(a) | static_cast<unsigned>(b)); }
-Byte operator^(Byte a, Byte b) { return static_cast<Byte>(static_cast<unsigned>(a) ^ static_cast<unsigned>(b)); }
+QuadComplex operator*(QuadComplex a, QuadComplex b) {
+  return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+Byte operator&(Byte a, Byte b) {
+  return static_cast<Byte>(static_cast<unsigned>(a) & static_cast<unsigned>(b));
+}
+Byte operator|(Byte a, Byte b) {
+  return static_cast<Byte>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+}
+Byte operator^(Byte a, Byte b) {
+  return static_cast<Byte>(static_cast<unsigned>(a) ^ static_cast<unsigned>(b));
+}
 
-// Does the operation mean anything on the representation? What a family of types forbids beyond that is is_allowed's affair.
-template <Operator code, typename T> constexpr bool is_defined() {
+// True if the operation is defined on the representation; is_allowed checks the family of types.
+template <Operator code, typename T>
+constexpr bool is_defined() {
   switch (code) {
     case Operator::max:
-    case Operator::min: return kIsReal<T>;
+    case Operator::min:
+      return kIsReal<T>;
     case Operator::sum:
-    case Operator::prod: return kIsReal<T> || kIsComplex<T>;
+    case Operator::prod:
+      return kIsReal<T> || kIsComplex<T>;
     case Operator::land:
     case Operator::lor:
-    case Operator::lxor: return std::is_integral_v<T> || kIsLogical<T>;
+    case Operator::lxor:
+      return std::is_integral_v<T> || kIsLogical<T>;
     case Operator::band:
     case Operator::bor:
-    case Operator::bxor: return std::is_integral_v<T> || std::is_same_v<T, Byte>;
+    case Operator::bxor:
+      return std::is_integral_v<T> || std::is_same_v<T, Byte>;
     case Operator::maxloc:
-    case Operator::minloc: return kIsPair<T>;
-    default: return false;
+    case Operator::minloc:
+      return kIsPair<T>;
+    default:
+      return false;
   }
 }
 
-template <Operator code, typename T> T combine(T a, T b) {
-  if constexpr (code == Operator::max) return a > b ? a : b;  // a NaN compares false: the second operand stays
+template <Operator code, typename T>
+T combine(T a, T b) {
+  if constexpr (code == Operator::max)
+    return a > b ? a : b;  // a NaN compares false: the second operand stays
   if constexpr (code == Operator::min) return a < b ? a : b;
   if constexpr (code == Operator::sum) return static_cast<T>(wide(a) + wide(b));
   if constexpr (code == Operator::prod) return static_cast<T>(wide(a) * wide(b));
@@ -114,8 +149,9 @@ template <Operator code, typename T> T combine(T a, T b) {
   if constexpr (code == Operator::bxor) return static_cast<T>(a ^ b);
 }
 
-// Items are read and written with memcpy, which costs nothing and allows any alignment.
-template <typename T> T load(const std::byte* from) {
+// Items are accessed with memcpy, which costs nothing and allows any alignment.
+template <typename T>
+T load(const std::byte* from) {
   T value;
   std::memcpy(&value, from, sizeof value);
   return value;
@@ -131,23 +167,32 @@ template <Operator code, typename T>
   }
 }
 
-template <Operator code, typename T, Registers> struct Compiled {
-  static void loop(const void* in, void* inout, std::uint64_t count) { each_item<code, T>(in, inout, count); }
+template <Operator code, typename T, Registers>
+struct Compiled {
+  static void loop(const void* in, void* inout, std::uint64_t count) {
+    each_item<code, T>(in, inout, count);
+  }
 };
 #ifdef __x86_64__
-// Without fused multiplication and addition, which would round otherwise.
-template <Operator code, typename T> struct Compiled<code, T, Registers::wide> {
-  [[gnu::target("avx2")]] static void loop(const void* in, void* inout, std::uint64_t count) { each_item<code, T>(in, inout, count); }
+// AVX2 without fused multiply-add, which would round differently.
+template <Operator code, typename T>
+struct Compiled<code, T, Registers::wide> {
+  [[gnu::target("avx2")]] static void loop(const void* in, void* inout, std::uint64_t count) {
+    each_item<code, T>(in, inout, count);
+  }
 };
 #endif
 
-// Adding complex numbers is adding twice as many real ones, a loop that vectorises.
-template <typename T, Registers registers> void complex_sum(const void* in, void* inout, std::uint64_t count) {
+// Add complex numbers as twice as many real ones, a loop that vectorizes.
+template <typename T, Registers registers>
+void complex_sum(const void* in, void* inout, std::uint64_t count) {
   Compiled<Operator::sum, T, registers>::loop(in, inout, 2 * count);
 }
 
-// MPI-4.1 §6.9.4: the better value with its index; of equal values the lower index. Padding in the result is not written.
-template <Operator code, typename V, typename I> void pair_loop(const void* in, void* inout, std::uint64_t count) {
+// MPI-4.1 §6.9.4: the better value with its index; of equal values the lower index. Padding in the
+// result is not written.
+template <Operator code, typename V, typename I>
+void pair_loop(const void* in, void* inout, std::uint64_t count) {
   using Item = Pair<V, I>;
   auto* a = static_cast<const std::byte*>(in);
   auto* b = static_cast<std::byte*>(inout);
@@ -162,29 +207,39 @@ template <Operator code, typename V, typename I> void pair_loop(const void* in, 
   }
 }
 
-template <Operator code, typename T, Registers registers> struct Loop {
+// The loop for an operation on a representation.
+template <Operator code, typename T, Registers registers>
+struct Loop {
   static constexpr Kernel function = Compiled<code, T, registers>::loop;
 };
-template <typename T, Registers registers> struct Loop<Operator::sum, std::complex<T>, registers> {
+template <typename T, Registers registers>
+struct Loop<Operator::sum, std::complex<T>, registers> {
   static constexpr Kernel function = complex_sum<T, registers>;
 };
-template <Operator code, typename T, Registers registers> struct Loop<code, Logical<T>, registers> : Loop<code, T, registers> {};
-template <Operator code, typename V, typename I, Registers registers> struct Loop<code, Pair<V, I>, registers> {
+template <Operator code, typename T, Registers registers>
+struct Loop<code, Logical<T>, registers> : Loop<code, T, registers> {};
+template <Operator code, typename V, typename I, Registers registers>
+struct Loop<code, Pair<V, I>, registers> {
   static constexpr Kernel function = pair_loop<code, V, I>;
 };
 
-using Row = std::array<Kernel, kElements>;
-using Table = std::array<Row, kOperators>;
+using KernelsByElement = std::array<Kernel, kElements>;
+using Table = std::array<KernelsByElement, kOperators>;
 
-template <Operator code, Element element, Registers registers> constexpr Kernel loop_for() {
+template <Operator code, Element element, Registers registers>
+constexpr Kernel loop_for() {
   using T = typename Representation<element>::type;
-  if constexpr (is_defined<code, T>()) return Loop<code, T, registers>::function;
-  else return nullptr;
+  if constexpr (is_defined<code, T>())
+    return Loop<code, T, registers>::function;
+  else
+    return nullptr;
 }
-template <Operator code, Registers registers, std::size_t... elements> constexpr Row row(std::index_sequence<elements...>) {
+template <Operator code, Registers registers, std::size_t... elements>
+constexpr KernelsByElement row(std::index_sequence<elements...>) {
   return {loop_for<code, static_cast<Element>(elements), registers>()...};
 }
-template <Registers registers, std::size_t... codes> constexpr Table table(std::index_sequence<codes...>) {
+template <Registers registers, std::size_t... codes>
+constexpr Table table(std::index_sequence<codes...>) {
   return {row<static_cast<Operator>(codes), registers>(std::make_index_sequence<kElements>())...};
 }
 constexpr Table kCommon = table<Registers::common>(std::make_index_sequence<kOperators>());

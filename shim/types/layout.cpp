@@ -8,30 +8,36 @@ namespace {
 
 bool is_run(const LayoutPtr& layout) { return layout->kind() == Layout::Kind::run; }
 
-/// One behind the other, the children are one run.
+/// True if consecutive children, `stride` bytes apart, form one run.
 bool is_dense(const LayoutPtr& child, std::int64_t stride) {
   return is_run(child) && stride == static_cast<std::int64_t>(child->size());
 }
 
-/// Blocks with something in them; those that continue the one before are one with it where the children are dense.
-std::vector<Block> without_seams(std::span<const Block> blocks, std::int64_t stride, bool dense) {
+/// Return the blocks without empty ones. If the children are dense, merge each block that begins
+/// where the block before it ends.
+std::vector<Block> merge_adjacent(std::span<const Block> blocks, std::int64_t stride, bool dense) {
   std::vector<Block> kept;
   for (const Block& block : blocks) {
     if (block.count == 0) continue;
     const bool continues = dense && !kept.empty() &&
-                           kept.back().offset + static_cast<std::int64_t>(kept.back().count) * stride == block.offset;
-    if (continues) kept.back().count += block.count;
-    else kept.push_back(block);
+                           kept.back().offset +
+                                   static_cast<std::int64_t>(kept.back().count) * stride ==
+                               block.offset;
+    if (continues)
+      kept.back().count += block.count;
+    else
+      kept.push_back(block);
   }
   return kept;
 }
 
-/// All as long as the first, at equal distances from it on.
+/// True if all blocks have equal lengths and equal distances.
 bool is_regular(std::span<const Block> blocks) {
   if (blocks.size() < 2) return true;
   const std::int64_t distance = blocks[1].offset - blocks[0].offset;
   for (std::size_t i = 1; i < blocks.size(); ++i)
-    if (blocks[i].count != blocks[0].count || blocks[i].offset - blocks[i - 1].offset != distance) return false;
+    if (blocks[i].count != blocks[0].count || blocks[i].offset - blocks[i - 1].offset != distance)
+      return false;
   return true;
 }
 
@@ -62,7 +68,8 @@ LayoutPtr Layout::repeat(std::uint64_t count, std::int64_t stride, const LayoutP
   if (count == 0 || child->size() == 0) return empty();
   if (count == 1) return child;
   if (is_dense(child, stride)) return run(count * child->size());
-  if (child->kind() == Kind::repeat && stride == static_cast<std::int64_t>(child->count()) * child->stride())
+  if (child->kind() == Kind::repeat &&
+      stride == static_cast<std::int64_t>(child->count()) * child->stride())
     return repeat(count * child->count(), child->stride(), child->child());
   auto made = make(Kind::repeat);
   made->size_ = count * child->size();
@@ -75,13 +82,16 @@ LayoutPtr Layout::repeat(std::uint64_t count, std::int64_t stride, const LayoutP
   return made;
 }
 
-LayoutPtr Layout::blocks(std::span<const Block> blocks, std::int64_t stride, const LayoutPtr& child) {
+LayoutPtr Layout::blocks(std::span<const Block> blocks, std::int64_t stride,
+                         const LayoutPtr& child) {
   if (child->size() == 0) return empty();
-  const std::vector<Block> kept = without_seams(blocks, stride, is_dense(child, stride));
+  const std::vector<Block> kept = merge_adjacent(blocks, stride, is_dense(child, stride));
   if (kept.empty()) return empty();
   if (is_regular(kept)) {
     const LayoutPtr block = repeat(kept[0].count, stride, child);
-    const LayoutPtr all = kept.size() == 1 ? block : repeat(kept.size(), kept[1].offset - kept[0].offset, block);
+    const LayoutPtr all = kept.size() == 1
+                              ? block
+                              : repeat(kept.size(), kept[1].offset - kept[0].offset, block);
     if (kept[0].offset == 0) return all;
     const Part shifted{kept[0].offset, all};
     return sequence({&shifted, 1});
@@ -106,7 +116,8 @@ LayoutPtr Layout::sequence(std::span<const Part> parts) {
     if (part.layout->size() > 0) kept.push_back(part);
   if (kept.empty()) return empty();
   if (kept.size() == 1 && kept[0].offset == 0) return kept[0].layout;
-  if (kept.size() > 1 && std::all_of(kept.begin(), kept.end(), [](const Part& part) { return is_run(part.layout); })) {
+  if (kept.size() > 1 &&
+      std::all_of(kept.begin(), kept.end(), [](const Part& part) { return is_run(part.layout); })) {
     std::vector<Block> runs;
     for (const Part& part : kept) runs.push_back({part.offset, part.layout->size()});
     return blocks(runs, 1, run(1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The predefined types as data. Sizes and extents are those that Open MPI 4.1 answers on x86-64.
+// Tables of the predefined types. Sizes and extents are Open MPI 4.1's on x86-64.
 #include <utility>
 
 #include "shim/types/types.hpp"
@@ -7,7 +7,7 @@
 namespace shim::types {
 namespace {
 
-struct Row {
+struct PlainType {
   std::string_view name;
   Element element;
   Family family;
@@ -15,7 +15,7 @@ struct Row {
 };
 
 // Types without holes: extent == size.
-constexpr Row kPlain[] = {
+constexpr PlainType kPlain[] = {
     // C, MPI-4.1 §3.2.2 table 3.2
     {"MPI_CHAR", Element::none, Family::none, 1},
     {"MPI_SHORT", Element::int16, Family::c_integer, 2},
@@ -78,7 +78,7 @@ constexpr Row kPlain[] = {
     {"MPI_COMPLEX8", Element::complex32, Family::complex, 8},
     {"MPI_COMPLEX16", Element::complex64, Family::complex, 16},
     {"MPI_COMPLEX32", Element::complex128, Family::complex, 32},
-    // pairs of equals
+    // pairs without padding
     {"MPI_FLOAT_INT", Element::float_int, Family::pair, 8},
     {"MPI_2INT", Element::two_int, Family::pair, 8},
     {"MPI_2INTEGER", Element::two_int, Family::pair, 8},
@@ -86,39 +86,61 @@ constexpr Row kPlain[] = {
     {"MPI_2DOUBLE_PRECISION", Element::two_float64, Family::pair, 16},
     {"MPI_2COMPLEX", Element::none, Family::none, 16},
     {"MPI_2DOUBLE_COMPLEX", Element::none, Family::none, 32},
+    // MPICH extension; no operation is defined on it
+    {"MPIX_C_FLOAT16", Element::none, Family::none, 2},
 };
 
-static_assert(sizeof(long double) == 16 && sizeof(long) == 8 && sizeof(wchar_t) == 4 && sizeof(bool) == 1);
+static_assert(sizeof(long double) == 16 && sizeof(long) == 8 && sizeof(wchar_t) == 4 &&
+              sizeof(bool) == 1);
 
-// Pairs with holes: C structures whose padding is not data.
-struct HoledRow {
+// Pairs with holes: C structs whose padding is not data.
+struct HoledType {
   std::string_view name;
   Element element;
   std::uint64_t size;
   std::int64_t extent;
-  std::uint64_t first;     ///< bytes of the first part
-  std::int64_t second_at;  ///< where the second is, which ends the data
+  std::uint64_t first;     ///< size of the value, bytes; the index has size - first
+  std::int64_t second_at;  ///< offset of the index, bytes
 };
-constexpr HoledRow kHoled[] = {
+constexpr HoledType kHoled[] = {
     {"MPI_SHORT_INT", Element::short_int, 6, 8, 2, 4},
     {"MPI_LONG_INT", Element::long_int, 12, 16, 8, 8},
     {"MPI_DOUBLE_INT", Element::double_int, 12, 16, 8, 8},
     {"MPI_LONG_DOUBLE_INT", Element::long_double_int, 20, 32, 16, 16},
 };
 
-/// Of the C type; complex numbers and pairs are aligned like their parts.
+/// Return the alignment of the C or Fortran type. Complex numbers and pairs have the largest
+/// alignment of their parts.
 std::uint32_t alignment_of(Element element, std::uint64_t size) {
   switch (element) {
-    case Element::none: case Element::byte: return 1;
-    case Element::complex32: case Element::two_float32: case Element::two_int: case Element::short_int: case Element::float_int: return 4;
-    case Element::complex64: case Element::two_float64: case Element::double_int: case Element::long_int: return 8;
-    case Element::complex80: case Element::complex128: case Element::long_double_int: return 16;
-    default: return static_cast<std::uint32_t>(size);
+    case Element::byte:
+      return 1;
+    case Element::none:
+      return static_cast<std::uint32_t>(
+          size <= sizeof(wchar_t) ? size : size / 4);  // larger: pairs of complex numbers
+    case Element::complex32:
+    case Element::two_float32:
+    case Element::two_int:
+    case Element::short_int:
+    case Element::float_int:
+      return 4;
+    case Element::complex64:
+    case Element::two_float64:
+    case Element::double_int:
+    case Element::long_int:
+      return 8;
+    case Element::complex80:
+    case Element::complex128:
+    case Element::long_double_int:
+      return 16;
+    default:
+      return static_cast<std::uint32_t>(size);
   }
 }
 
-LayoutPtr layout_of(const HoledRow& row) {
-  const Part parts[] = {{0, Layout::run(row.first)}, {row.second_at, Layout::run(row.size - row.first)}};
+LayoutPtr layout_of(const HoledType& row) {
+  const Part parts[] = {{0, Layout::run(row.first)},
+                        {row.second_at, Layout::run(row.size - row.first)}};
   return Layout::sequence(parts);
 }
 
@@ -128,20 +150,43 @@ struct Table {
   Type rows[kCount];
 };
 
-/// Never destroyed: types are used while the program ends.
+/// Return a new table. It is never destroyed, because types are used until the process ends.
 const Table& make_table() {
   Table& table = *new Table;
   for (std::size_t i = 0; i < kPlainCount; ++i) {
-    const Row& row = kPlain[i];
+    const PlainType& row = kPlain[i];
     std::uint64_t elements = row.family == Family::pair ? 2 : 1;
-    table.rows[i] = Type{row.name, row.element, row.size, static_cast<std::int64_t>(row.size), elements, true,
-                         &table.rows[i], row.family, nullptr, 0, alignment_of(row.element, row.size), false, nullptr, {}};
+    table.rows[i] = Type{row.name,
+                         row.element,
+                         row.size,
+                         static_cast<std::int64_t>(row.size),
+                         elements,
+                         true,
+                         &table.rows[i],
+                         row.family,
+                         nullptr,
+                         0,
+                         alignment_of(row.element, row.size),
+                         false,
+                         nullptr,
+                         {}};
   }
   for (std::size_t i = 0; i < std::size(kHoled); ++i) {
-    const HoledRow& row = kHoled[i];
-    table.rows[kPlainCount + i] = Type{row.name, row.element, row.size, row.extent, 2, false,
-                                       &table.rows[kPlainCount + i], Family::pair, layout_of(row), 0,
-                                       alignment_of(row.element, row.size), false, nullptr, {}};
+    const HoledType& row = kHoled[i];
+    table.rows[kPlainCount + i] = Type{row.name,
+                                       row.element,
+                                       row.size,
+                                       row.extent,
+                                       2,
+                                       false,
+                                       &table.rows[kPlainCount + i],
+                                       Family::pair,
+                                       layout_of(row),
+                                       0,
+                                       alignment_of(row.element, row.size),
+                                       false,
+                                       nullptr,
+                                       {}};
   }
   return table;
 }

@@ -4,10 +4,12 @@
 namespace shim::types {
 namespace {
 
-/// A pair that ends after its first part has one basic element there.
-std::uint64_t first_part_of(const Type& pair) { return pair.element == Element::two_float64 ? 8 : pair.size - 4; }
+/// Return the bytes of a pair's value. Value and index are one basic element each.
+std::uint64_t first_part_of(const Type& pair) {
+  return pair.element == Element::two_float64 ? 8 : pair.size - 4;
+}
 
-/// The predefined type of the element that begins at byte `at` of one item's data.
+/// Return the predefined type of the element that begins at byte `at` of one item's data.
 const Type* element_at(const Signature::Term& term, std::uint64_t at) {
   if (term.element != nullptr) return term.element;
   at %= term.item_bytes;
@@ -30,16 +32,20 @@ TypePtr share(Type type) {
 SignaturePtr Signature::of(std::span<const Term> terms) {
   auto made = std::make_shared<Signature>();
   for (const Term& term : terms) {
-    const bool is_more = !made->terms.empty() && term.element != nullptr && made->terms.back().element == term.element;
-    if (is_more) made->terms.back().count += term.count;
-    else made->terms.push_back(term);
+    const bool is_more = !made->terms.empty() && term.element != nullptr &&
+                         made->terms.back().element == term.element;
+    if (is_more)
+      made->terms.back().count += term.count;
+    else
+      made->terms.push_back(term);
   }
   return made;
 }
 
 Signature::Term term_of(const Type& type, std::uint64_t count) {
   if (type.base == nullptr) return {count, nullptr, type.signature, type.size};
-  return {type.base->size == 0 ? 0 : count * (type.size / type.base->size), type.base, nullptr, type.base->size};
+  return {type.base->size == 0 ? 0 : count * (type.size / type.base->size), type.base, nullptr,
+          type.base->size};
 }
 
 std::optional<std::uint64_t> elements_in(const Type& type, std::uint64_t bytes) {
@@ -47,8 +53,9 @@ std::optional<std::uint64_t> elements_in(const Type& type, std::uint64_t bytes) 
   const Signature::Term item = term_of(type, 1);
   std::uint64_t elements = bytes / type.size * type.elements;
   const std::uint64_t rest = bytes % type.size;
-  const std::uint64_t seen =
-      visit_elements(item, rest, [&](const Type& element, std::uint64_t items) { elements += items * element.elements; });
+  const std::uint64_t seen = visit_elements(
+      item, rest,
+      [&](const Type& element, std::uint64_t items) { elements += items * element.elements; });
   if (seen == rest) return elements;
   const Type* begun = element_at(item, seen);
   if (begun->elements == 2 && rest - seen == first_part_of(*begun)) return elements + 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which predefined elements the data of a type is made of, in the order in which it travels (MPI-4.1 §5.1: the type signature).
+// Signature is the sequence of predefined elements in the data of a type (MPI-4.1 §5.1).
 #pragma once
 
 #include <algorithm>
@@ -12,26 +12,28 @@
 
 namespace shim::types {
 
-/// The signature of a type whose elements are of different kinds, as a tree of repetitions. Immutable; shared by types.
+/// The signature of a type whose elements have different predefined types, as a tree of
+/// repetitions. Immutable; shared by types.
 struct Signature {
-  /// So many items of a predefined type, or, where that is null, of what another signature says.
+  /// `count` items of a predefined type, or of an inner signature if `element` is null.
   struct Term {
     std::uint64_t count = 0;
     const Type* element = nullptr;
     SignaturePtr inner;
-    std::uint64_t item_bytes = 0;
+    std::uint64_t item_bytes = 0;  ///< bytes of data in each of the items
   };
   std::vector<Term> terms;
 
-  /// Neighbours that are alike become one.
+  /// Return a signature of these terms; adjacent equal terms are merged.
   static SignaturePtr of(std::span<const Term> terms);
 };
 
-/// `count` items of a type as a term.
+/// Return `count` items of a type as a term.
 Signature::Term term_of(const Type& type, std::uint64_t count);
 
-/// Calls visit(predefined type, items of it) for the runs of equal elements in the first `bytes` bytes of data of an array of items,
-/// in order. An element that is not there as a whole at the end is left out. Answers how many bytes were visited.
+/// Call visit(predefined type, number of items) for each sequence of equal elements in the first
+/// `bytes` bytes of the data that a term describes, in order, without an incomplete last element.
+/// Return the number of bytes visited.
 template <typename Visit>
 std::uint64_t visit_elements(const Signature::Term& term, std::uint64_t bytes, Visit&& visit) {
   if (term.item_bytes == 0) return 0;
@@ -51,10 +53,11 @@ std::uint64_t visit_elements(const Signature::Term& term, std::uint64_t bytes, V
   return seen;
 }
 
-/// Basic elements in the first `bytes` bytes of data of an array of items, for MPI_Get_elements: nothing where they end inside an
-/// element (MPI-4.1 §5.1.11).
+/// Return the basic elements in the first `bytes` bytes of data of an array of items, for
+/// MPI_Get_elements; no value if the bytes end inside an element (MPI-4.1 §5.1.11).
 std::optional<std::uint64_t> elements_in(const Type& type, std::uint64_t bytes);
-/// The other way round, for MPI_Status_set_elements: bytes of data of so many basic elements of an array of items.
+/// Return the bytes of data of the first `elements` basic elements of an array of items, for
+/// MPI_Status_set_elements.
 std::uint64_t bytes_of_elements(const Type& type, std::uint64_t elements);
 
 }  // namespace shim::types

@@ -18,7 +18,7 @@
 namespace shim::base {
 namespace {
 
-TEST(BiasedLock, StaysItsFirstThreads) {
+TEST(BiasedLock, IsBiasedUntilASecondThreadAcquiresIt) {
   BiasedLock lock;
   for (int i = 0; i < 3; ++i) std::lock_guard guard(lock);
   EXPECT_FALSE(lock.is_shared());
@@ -27,7 +27,7 @@ TEST(BiasedLock, StaysItsFirstThreads) {
   std::lock_guard guard(lock);
 }
 
-TEST(BiasedLock, ASecondThreadWaitsUntilTheFirstIsOut) {
+TEST(BiasedLock, SecondThreadWaitsUntilTheFirstReleases) {
   BiasedLock lock;
   std::atomic<bool> is_second_in{false};
   std::unique_lock guard(lock);
@@ -37,14 +37,15 @@ TEST(BiasedLock, ASecondThreadWaitsUntilTheFirstIsOut) {
   });
   while (!lock.is_shared()) std::this_thread::yield();
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
-  while (std::chrono::steady_clock::now() < end) std::this_thread::yield();  // its chance to get in
+  while (std::chrono::steady_clock::now() < end)
+    std::this_thread::yield();  // time to enter wrongly
   EXPECT_FALSE(is_second_in);
   guard.unlock();
   second.join();
   EXPECT_TRUE(is_second_in);
 }
 
-TEST(BiasedLock, IsTriedByItsOwnerWithoutBeingShared) {
+TEST(BiasedLock, TryLockOfTheOwnerKeepsTheBias) {
   BiasedLock lock;
   { std::lock_guard guard(lock); }
   EXPECT_TRUE(lock.try_lock());
@@ -52,7 +53,7 @@ TEST(BiasedLock, IsTriedByItsOwnerWithoutBeingShared) {
   EXPECT_FALSE(lock.is_shared());
 }
 
-TEST(BiasedLock, IsTriedInVainWhileAnotherThreadHasIt) {
+TEST(BiasedLock, TryLockFailsWhileAnotherThreadHoldsTheLock) {
   BiasedLock lock;
   std::thread([&] { std::lock_guard guard(lock); }).join();
   bool was_free = false, is_free = true;
@@ -63,8 +64,8 @@ TEST(BiasedLock, IsTriedInVainWhileAnotherThreadHasIt) {
   EXPECT_FALSE(is_free);
 }
 
-// As below, by those who only try.
-TEST(BiasedLock, LetsOneInAtATimeOfThoseWhoTry) {
+// As MutualExclusion, but all threads use try_lock only.
+TEST(BiasedLock, MutualExclusionWithTryLock) {
   constexpr int kThreads = 3, kTimes = 500;
   for (int repeat = 0; repeat < 50; ++repeat) {
     BiasedLock lock;
@@ -84,8 +85,10 @@ TEST(BiasedLock, LetsOneInAtATimeOfThoseWhoTry) {
   }
 }
 
-// The count is plain: lost where two are inside at once, and a data race for a sanitizer. Many locks, for each is shared but once.
-TEST(BiasedLock, LetsOneInAtATime) {
+// The counter is not atomic: if two threads are inside at once, then an increment is lost and
+// ThreadSanitizer reports a data race. The test uses many locks because each turns shared only
+// once.
+TEST(BiasedLock, MutualExclusion) {
   for (int repeat = 0; repeat < 200; ++repeat) {
     constexpr int kThreads = 3, kTimes = 500;
     BiasedLock lock;
@@ -105,28 +108,28 @@ TEST(BiasedLock, LetsOneInAtATime) {
   }
 }
 
-TEST(BiasedLock, OutlivesItsFirstThread) {
+TEST(BiasedLock, CanBeAcquiredAfterItsOwnerHasExited) {
   BiasedLock lock;
   std::thread([&] { std::lock_guard guard(lock); }).join();
   std::lock_guard guard(lock);
 }
 
-TEST(BiasedLock, ChangesHands) {
+TEST(BiasedLock, ChangeHandsMakesTheNextThreadTheOwner) {
   BiasedLock lock;
   std::thread([&] {
     { std::lock_guard guard(lock); }
     lock.change_hands();
   }).join();
   for (int i = 0; i < 3; ++i) std::lock_guard guard(lock);
-  EXPECT_FALSE(lock.is_shared()) << "it is this thread's now";
+  EXPECT_FALSE(lock.is_shared()) << "this thread is the owner now";
   std::thread([&] { lock.change_hands(); }).join();
   EXPECT_FALSE(lock.is_shared());
   std::thread([&] { std::lock_guard guard(lock); }).join();
-  EXPECT_TRUE(lock.is_shared()) << "who does not own it has nothing to give";
+  EXPECT_TRUE(lock.is_shared()) << "change_hands() of a thread that is not the owner has no effect";
 }
 
-// While two others come, either of which may be the next owner.
-TEST(BiasedLock, LetsOneInAtATimeWhileItChangesHands) {
+// Two other threads acquire the lock meanwhile; either of them may become the next owner.
+TEST(BiasedLock, MutualExclusionDuringChangeHands) {
   for (int repeat = 0; repeat < 200; ++repeat) {
     constexpr int kThreads = 3, kTimes = 300;
     BiasedLock lock;
@@ -151,50 +154,47 @@ void take(BiasedLock& lock, std::uint32_t times) {
   for (std::uint32_t i = 0; i < times; ++i) std::lock_guard guard(lock);
 }
 
-TEST(BiasedLock, IsItsFirstThreadsAgainOnceThatIsAloneForLong) {
+TEST(BiasedLock, FirstThreadRegainsOwnershipAfterManyAcquisitionsInARow) {
   BiasedLock lock;
   take(lock, 1);
   std::thread([&] { take(lock, BiasedLock::kTimesUntilOwned - 1); }).join();
   EXPECT_TRUE(lock.is_shared());
   take(lock, BiasedLock::kTimesUntilOwned - 1);
-  EXPECT_TRUE(lock.is_shared()) << "others' times do not count";
+  EXPECT_TRUE(lock.is_shared()) << "acquisitions by other threads do not count";
   take(lock, 1);
   EXPECT_FALSE(lock.is_shared());
   EXPECT_TRUE(lock.try_lock());
   lock.unlock();
   EXPECT_FALSE(lock.is_shared());
   std::thread([&] { take(lock, 2 * BiasedLock::kTimesUntilOwned); }).join();
-  EXPECT_TRUE(lock.is_shared()) << "it is nobody else's";
+  EXPECT_TRUE(lock.is_shared()) << "only the first thread can regain ownership";
 }
 
-/// Delays whoever it meets: now and then one that has seen that the lock is its own and has not entered yet.
+/// Signal handler. Delays the interrupted thread: sometimes between its check that it owns the lock
+/// and its entry.
 void delay(int) { ::usleep(300); }
 
-// The first thread is stopped again and again, wherever it is, while the other takes the lock as often as would make it its own. That it
-// becomes the first one's again in between is looked at, too.
-TEST(BiasedLock, LetsOneInAtATimeWhileItChangesBetweenOwnedAndShared) {
+// A signal delays the first thread again and again, at any instruction, while the other thread
+// takes the lock often enough to become its owner, if the lock ever had another owner than its
+// first thread.
+TEST(BiasedLock, MutualExclusionWhileTheLockChangesBetweenOwnedAndShared) {
   constexpr int kTurns = 100;
-  struct sigaction action {}, before {};
+  struct sigaction action {
+  }, before{};
   action.sa_handler = delay;
   ASSERT_EQ(::sigaction(SIGUSR1, &action, &before), 0);
   BiasedLock lock;
-  std::uint64_t count = 0, owned = 0;  // plain: lost where two are inside at once
+  std::uint64_t count = 0;  // plain: an increment is lost if two threads are inside at once
   std::atomic<bool> stop{false};
-  std::atomic<std::uint64_t> by_first{0}, times_owned{0};
+  std::uint64_t by_first = 0;
   std::latch start(2);
   std::thread first([&] {
     take(lock, 1);
     start.arrive_and_wait();
-    std::uint64_t taken = 0;
-    for (bool was_shared = false; !stop; ++taken) {
+    for (; !stop; ++by_first) {
       std::lock_guard guard(lock);
       ++count;
-      const bool is_shared = lock.is_shared();
-      owned += was_shared && !is_shared;
-      was_shared = is_shared;
-      if (taken % 1024 == 0) times_owned = owned;
     }
-    by_first = taken;
   });
   start.arrive_and_wait();
   std::uint64_t taken = 0;
@@ -205,13 +205,15 @@ TEST(BiasedLock, LetsOneInAtATimeWhileItChangesBetweenOwnedAndShared) {
       std::lock_guard guard(lock);
       ++count;
     }
+    // Only this thread shares the lock: once the first thread owns it again, that lasts until the
+    // next turn.
     const auto deadline = Deadline::after_seconds(20);
-    for (const std::uint64_t seen = times_owned; times_owned == seen && !deadline.passed();) std::this_thread::yield();
-    is_regained = !deadline.passed();
+    while (lock.is_shared() && !deadline.passed()) std::this_thread::yield();
+    is_regained = !lock.is_shared();
   }
   stop = true;
   first.join();
-  EXPECT_TRUE(is_regained) << "by the first thread, which is alone";
+  EXPECT_TRUE(is_regained) << "the first thread, now alone, must regain ownership";
   EXPECT_EQ(count, taken + by_first);
   ::sigaction(SIGUSR1, &before, nullptr);
 }

@@ -25,9 +25,9 @@ struct Named {
 };
 std::ostream& operator<<(std::ostream& out, const Named& named) { return out << named.name; }
 
-class Copies : public ::testing::TestWithParam<Named> {};
+class CopyFunction : public ::testing::TestWithParam<Named> {};
 
-TEST_P(Copies, EveryLengthFromAndToAnywhereInALine) {
+TEST_P(CopyFunction, CopiesEveryLengthAtEveryAlignment) {
   constexpr std::size_t kLongest = 5000, kRoom = kLongest + 256;
   const std::vector<std::byte> from = some(kRoom);
   std::vector<std::byte> to(kRoom), expected(kRoom);
@@ -37,16 +37,19 @@ TEST_P(Copies, EveryLengthFromAndToAnywhereInALine) {
     const std::size_t ahead = (shift * 5) % 64;
     std::fill(to.begin(), to.end(), std::byte{});
     std::fill(expected.begin(), expected.end(), std::byte{});
-    std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(shift), length, expected.begin() + static_cast<std::ptrdiff_t>(ahead));
+    std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(shift), length,
+                expected.begin() + static_cast<std::ptrdiff_t>(ahead));
     GetParam().copy(to.data() + ahead, from.data() + shift, length);
-    ASSERT_TRUE(to == expected) << length << " bytes from " << shift << " to " << ahead;
+    ASSERT_TRUE(to == expected) << length << " bytes from offset " << shift << " to offset "
+                                << ahead;
   }
 }
 
-// Just behind their sources, pages left aside, copies go by other instructions.
-TEST_P(Copies, AtEveryDistanceWithinALine) {
+// The functions use other instructions if source and target are close modulo the page size.
+TEST_P(CopyFunction, CopiesAtEverySmallDistanceModuloThePageSize) {
   constexpr std::size_t kPage = 4096;
-  for (const std::size_t length : {std::size_t{1500}, std::size_t{2049}, std::size_t{2112}, std::size_t{4800}, std::size_t{3 * 2048 + 5}, 3 * kPage + 5}) {
+  for (const std::size_t length : {std::size_t{1500}, std::size_t{2049}, std::size_t{2112},
+                                   std::size_t{4800}, std::size_t{3 * 2048 + 5}, 3 * kPage + 5}) {
     std::vector<std::byte> memory(9 * kPage);
     std::byte* const from = memory.data();
     const std::vector<std::byte> data = some(length);
@@ -62,10 +65,11 @@ TEST_P(Copies, AtEveryDistanceWithinALine) {
   }
 }
 
-TEST_P(Copies, NothingFromNowhere) { GetParam().copy(nullptr, nullptr, 0); }
+TEST_P(CopyFunction, AcceptsNullPointersForZeroBytes) { GetParam().copy(nullptr, nullptr, 0); }
 
-// Another core reads the copy as soon as it is told of it: no store of it comes later.
-TEST_P(Copies, IsThereForWhoeverIsTold) {
+// A release store after the copy publishes all of it, although some functions use non-temporal
+// stores.
+TEST_P(CopyFunction, ReleaseStorePublishesTheWholeCopy) {
   constexpr std::size_t kBytes = 4096;
   constexpr int kRounds = 2000;
   std::vector<std::byte> memory(kBytes + 64);
@@ -73,9 +77,13 @@ TEST_P(Copies, IsThereForWhoeverIsTold) {
   std::thread reader([&] {
     std::vector<std::byte> seen(kBytes);
     for (int round = 1; round <= kRounds; ++round) {
-      for (int now = written.load(std::memory_order_acquire); now != round; now = written.load(std::memory_order_acquire)) written.wait(now);
+      for (int now = written.load(std::memory_order_acquire); now != round;
+           now = written.load(std::memory_order_acquire))
+        written.wait(now);
       copy_from_other_core(seen.data(), memory.data() + 8, kBytes);
-      EXPECT_EQ(std::count(seen.begin(), seen.end(), static_cast<std::byte>(round)), static_cast<std::ptrdiff_t>(kBytes)) << round;
+      EXPECT_EQ(std::count(seen.begin(), seen.end(), static_cast<std::byte>(round)),
+                static_cast<std::ptrdiff_t>(kBytes))
+          << round;
       read.store(round, std::memory_order_release);
       read.notify_one();
     }
@@ -85,37 +93,41 @@ TEST_P(Copies, IsThereForWhoeverIsTold) {
     GetParam().copy(memory.data() + 8, data.data(), kBytes);
     written.store(round, std::memory_order_release);
     written.notify_one();
-    for (int now = read.load(std::memory_order_acquire); now != round; now = read.load(std::memory_order_acquire)) read.wait(now);
+    for (int now = read.load(std::memory_order_acquire); now != round;
+         now = read.load(std::memory_order_acquire))
+      read.wait(now);
   }
   reader.join();
 }
 
-/// One for all, so that trials and both kinds of stores are among them.
+/// Copy by one CopyForOtherCore for all calls, so that trials and both kinds of stores occur.
 void copy_for_other_core(void* to, const void* from, std::size_t length) {
   static CopyForOtherCore copy;
   copy(to, from, length);
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, Copies,
-                         ::testing::Values(Named{"long", copy_long}, Named{"from_other_core", copy_from_other_core}, Named{"past_caches", copy_past_caches},
+INSTANTIATE_TEST_SUITE_P(All, CopyFunction,
+                         ::testing::Values(Named{"long", copy_long},
+                                           Named{"from_other_core", copy_from_other_core},
+                                           Named{"past_caches", copy_past_caches},
                                            Named{"for_other_core", copy_for_other_core}),
                          [](const auto& named) { return std::string(named.param.name); });
 
-TEST(CopyForOtherCore, WhatIsShortMayAlwaysBeMadeThere) {
+TEST(CopyForOtherCore, ShortDataMayAlwaysBeProducedInPlace) {
   CopyForOtherCore copy;
-  for (int i = 0; i < 10'000; ++i) ASSERT_TRUE(copy.may_be_made_there(1023));
+  for (int i = 0; i < 10'000; ++i) ASSERT_TRUE(copy.may_produce_in_place(1023));
 }
 
-// Else packed data alone would never be compared.
-TEST(CopyForOtherCore, WhatIsLongIsCopiedWhenATrialIsDue) {
+// Otherwise a program that sends only packed data would never time the two kinds of stores.
+TEST(CopyForOtherCore, LongDataIsCopiedWhenATrialIsDue) {
   CopyForOtherCore copy;
-  int made_there = 0;
-  while (copy.may_be_made_there(4096) && made_there < 10'000) ++made_there;
-  EXPECT_LT(made_there, 10'000);
-  EXPECT_GT(made_there, 0);
+  int produced_in_place = 0;
+  while (copy.may_produce_in_place(4096) && produced_in_place < 10'000) ++produced_in_place;
+  EXPECT_LT(produced_in_place, 10'000);
+  EXPECT_GT(produced_in_place, 0);
   std::vector<std::byte> from = some(4096), to(4096);
   for (int trial = 0; trial < 4; ++trial) {
-    EXPECT_FALSE(copy.may_be_made_there(4096));
+    EXPECT_FALSE(copy.may_produce_in_place(4096));
     copy(to.data(), from.data(), 4096);
   }
   EXPECT_TRUE(to == from);

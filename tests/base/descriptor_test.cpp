@@ -16,11 +16,11 @@ namespace {
 
 bool is_open(int number) { return ::fcntl(number, F_GETFD) >= 0; }
 
-/// Ends the process with 0 if a condition holds, else with the line.
+/// End the process with the line number as its status if the condition does not hold.
 #define REQUIRE(condition) \
   if (!(condition)) ::_exit(__LINE__)
 
-/// Standard streams are closed in a child alone: googletest prints to them.
+/// Run `body` in a child without standard streams; GoogleTest in the parent needs its own.
 template <typename Body>
 void in_child_without_streams(Body body) {
   EXPECT_EXIT(
@@ -87,7 +87,7 @@ TEST(DescriptorDeathTest, ReadsFilesAndFoldersAboveTheStandardStreams) {
   });
 }
 
-TEST(Files, RefusesWhatCouldBlock) {
+TEST(Files, RefusesFilesThatCouldBlock) {
   std::string folder = testing::TempDir() + "files_test_XXXXXX";
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);
   const std::string fifo = folder + "/fifo";

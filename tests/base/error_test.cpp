@@ -14,7 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-TEST(Errors, EveryClassHasANameAndAMeaningOfItsOwn) {
+TEST(Errors, EveryClassHasAUniqueNameAndAMeaning) {
   std::set<std::string_view> names;
   for (int number = 1; number <= static_cast<int>(ErrorClass::errhandler); ++number) {
     const auto error_class = static_cast<ErrorClass>(number);
@@ -24,7 +24,7 @@ TEST(Errors, EveryClassHasANameAndAMeaningOfItsOwn) {
   }
 }
 
-TEST(Errors, SystemErrorsHaveAClassTheirNumberAndTheSystemsWords) {
+TEST(Errors, SystemErrorsHaveAClassTheErrnoValueAndItsText) {
   EXPECT_EQ(system_error(ENOMEM, "x").error_class(), ErrorClass::no_mem);
   EXPECT_EQ(system_error(ENOSPC, "x").error_class(), ErrorClass::no_space);
   EXPECT_EQ(system_error(EACCES, "x").error_class(), ErrorClass::access);
@@ -37,7 +37,7 @@ TEST(Errors, SystemErrorsHaveAClassTheirNumberAndTheSystemsWords) {
   EXPECT_THAT(error.text(), HasSubstr("No such file"));
 }
 
-TEST(Errors, KeepTheirClassWhereTextIsPutInFront) {
+TEST(Errors, WithinPrependsTextAndKeepsTheClass) {
   const Error error = Error(ErrorClass::rank, Origin::pmix, 7, "no such rank").within("sending");
   EXPECT_EQ(error.error_class(), ErrorClass::rank);
   EXPECT_EQ(error.foreign_code(), 7);
@@ -55,23 +55,25 @@ Result<int> quarter(int number) {
   return half(once);
 }
 
-TEST(Results, TheFirstErrorEndsTheFunction) {
+TEST(Results, TryReturnsTheFirstError) {
   EXPECT_EQ(*quarter(12), 3);
   EXPECT_EQ(quarter(6).error().text(), "odd");
   EXPECT_EQ(quarter(3).error().error_class(), ErrorClass::arg);
 }
 
-Result<int> half_where_wanted(bool is_wanted, int number) {
+Result<int> half_if_wanted(bool is_wanted, int number) {
   int found = number;
-  if (is_wanted) SHIM_TRY(half(number));
-  else found = -1;
+  if (is_wanted)
+    SHIM_TRY(half(number));
+  else
+    found = -1;
   return found;
 }
 
-TEST(Results, AnElseBelongsToTheConditionInFront) {
-  EXPECT_EQ(*half_where_wanted(false, 3), -1);
-  EXPECT_EQ(*half_where_wanted(true, 4), 4);
-  EXPECT_EQ(half_where_wanted(true, 3).error().text(), "odd");
+TEST(Results, TryCanBeABranchWithoutBraces) {
+  EXPECT_EQ(*half_if_wanted(false, 3), -1);
+  EXPECT_EQ(*half_if_wanted(true, 4), 4);
+  EXPECT_EQ(half_if_wanted(true, 3).error().text(), "odd");
 }
 
 }  // namespace

@@ -16,7 +16,7 @@
 namespace shim::base {
 namespace {
 
-/// What is written to its end.
+/// A pipe: the log writes to descriptor(), and text() returns the bytes written.
 class Pipe {
  public:
   Pipe() { EXPECT_EQ(::pipe(ends_.data()), 0); }
@@ -35,23 +35,24 @@ class Pipe {
   std::array<int, 2> ends_{};
 };
 
-TEST(Logs, ALineSaysWhoAndHowBad) {
+TEST(Logs, EachLineNamesTheProcessAndTheLevel) {
   Pipe pipe;
   Log log(LogLevel::warn, "node3:17", pipe.descriptor());
   log.write(LogLevel::info, "not wanted");
   log.write(LogLevel::warn, "first");
   log.write(LogLevel::error, "second");
-  EXPECT_EQ(pipe.text(), "intersession[node3:17] warn: first\nintersession[node3:17] error: second\n");
+  EXPECT_EQ(pipe.text(),
+            "intersession[node3:17] warn: first\nintersession[node3:17] error: second\n");
 }
 
-TEST(Logs, LevelsIncludeThoseBelow) {
+TEST(Logs, EachLevelIncludesMoreSevereLevels) {
   EXPECT_TRUE(Log(Log::level_of("debug")).wants(LogLevel::info));
   EXPECT_TRUE(Log(Log::level_of("error")).wants(LogLevel::error));
   EXPECT_FALSE(Log(Log::level_of("error")).wants(LogLevel::warn));
   EXPECT_FALSE(Log(Log::level_of("off")).wants(LogLevel::error));
 }
 
-TEST(LastWords, AreWaitedForUntilTheyAreRead) {
+TEST(WaitUntilRead, ReturnsOnceTheReaderHasReadAll) {
   Pipe pipe;
   Log(LogLevel::error, "last", pipe.descriptor()).write(LogLevel::error, "words");
   int unread = -1;
@@ -64,7 +65,7 @@ TEST(LastWords, AreWaitedForUntilTheyAreRead) {
   EXPECT_EQ(unread, 0);
 }
 
-TEST(LastWords, AreNotWaitedForWhereNobodyReads) {
+TEST(WaitUntilRead, TimesOutWithoutAReader) {
   Pipe pipe;
   Log(LogLevel::error, "last", pipe.descriptor()).write(LogLevel::error, "words");
   const auto start = now_ns();
@@ -73,14 +74,14 @@ TEST(LastWords, AreNotWaitedForWhereNobodyReads) {
   wait_until_read(-1, 60);
 }
 
-TEST(Deadlines, PassOrNever) {
+TEST(Deadlines, PassAfterTheirTimeOrNever) {
   EXPECT_FALSE(Deadline::never().passed());
-  EXPECT_FALSE(Deadline::from_setting(0).passed()) << "0 is never";
+  EXPECT_FALSE(Deadline::from_setting(0).passed()) << "0 means no time limit";
   EXPECT_FALSE(Deadline::after_seconds(60).passed());
   EXPECT_TRUE(Deadline::after_seconds(0).passed());
 }
 
-TEST(Locks, KeepThreadsApart) {
+TEST(Locks, ProvideMutualExclusion) {
   Lock lock;
   int counter = 0;
   std::vector<std::thread> threads;

@@ -7,9 +7,10 @@
 
 namespace shim::base {
 
-/// How many descriptors this process has open; the one that looks counts each time.
+/// Return the number of open descriptors of this process, including the one that reads the list.
 inline std::size_t open_descriptors() {
-  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
+  return static_cast<std::size_t>(
+      std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
 }
 
 }  // namespace shim::base

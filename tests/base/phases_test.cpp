@@ -14,14 +14,15 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-/// Keeps what it hears as text.
+/// Records each event as a line of text.
 class Notebook final : public PhaseListener {
  public:
   std::uint64_t next_number() override { return ++numbers; }
-  void introduce(std::uint32_t, std::uint32_t, const std::string&) override {}
+  void set_process(std::uint32_t, std::uint32_t, const std::string&) override {}
   void hear(const PhaseEvent& event) override {
     static constexpr const char* kWhat[] = {"begins", "ends", "fails"};
-    std::string line = std::to_string(event.number) + " " + name_of(event.phase) + " " + kWhat[static_cast<int>(event.what)];
+    std::string line = std::to_string(event.number) + " " + name_of(event.phase) + " " +
+                       kWhat[static_cast<int>(event.what)];
     if (event.peer >= 0) line += " by " + std::to_string(event.peer);
     heard.push_back(line);
     tags.push_back(event.tag);
@@ -33,9 +34,9 @@ class Notebook final : public PhaseListener {
   std::vector<Nanoseconds> times;
 };
 
-TEST(Phases, NobodyListens) {
-  const Operation none, unheard(nullptr, OperationKind::session);
-  for (const Operation* operation : {&none, &unheard}) {
+TEST(Phases, WorkWithoutAListener) {
+  const Operation none, without_listener(nullptr, OperationKind::session);
+  for (const Operation* operation : {&none, &without_listener}) {
     operation->begin(Phase::launcher);
     operation->next(Phase::node_map);
     operation->end(Phase::node_map);
@@ -43,19 +44,20 @@ TEST(Phases, NobodyListens) {
   }
 }
 
-TEST(Phases, EachBeginAndEndIsHeardInOrder) {
+TEST(Phases, ListenerReceivesEachBeginAndEndInOrder) {
   Notebook notebook;
   const Operation operation(&notebook, OperationKind::communicator, "tag", 4);
   operation.begin(Phase::collect);
   operation.begin(Phase::parent);
   operation.end(Phase::collect, 3);
   operation.end(Phase::parent);
-  EXPECT_THAT(notebook.heard, ElementsAre("1 collect begins", "1 parent begins", "1 collect ends by 3", "1 parent ends"));
+  EXPECT_THAT(notebook.heard, ElementsAre("1 collect begins", "1 parent begins",
+                                          "1 collect ends by 3", "1 parent ends"));
   EXPECT_THAT(notebook.tags, ::testing::Each("tag"));
   EXPECT_TRUE(std::is_sorted(notebook.times.begin(), notebook.times.end()));
 }
 
-TEST(Phases, WhatIsNotOpenDoesNotEnd) {
+TEST(Phases, EndOfAPhaseThatIsNotOpenIsIgnored) {
   Notebook notebook;
   const Operation operation(&notebook, OperationKind::session);
   operation.end(Phase::launcher);
@@ -64,16 +66,17 @@ TEST(Phases, WhatIsNotOpenDoesNotEnd) {
   EXPECT_THAT(notebook.heard, IsEmpty());
 }
 
-TEST(Phases, StepsOneAfterTheOther) {
+TEST(Phases, NextEndsTheOpenPhaseAndBeginsTheNext) {
   Notebook notebook;
   const Operation operation(&notebook, OperationKind::session);
   operation.begin(Phase::launcher);
   operation.next(Phase::node_map);
   operation.end_all();
-  EXPECT_THAT(notebook.heard, ElementsAre("1 launcher begins", "1 launcher ends", "1 node_map begins", "1 node_map ends"));
+  EXPECT_THAT(notebook.heard, ElementsAre("1 launcher begins", "1 launcher ends",
+                                          "1 node_map begins", "1 node_map ends"));
 }
 
-TEST(Phases, WhatIsOpenWhenTheLastCopyGoesHasFailed) {
+TEST(Phases, PhaseThatIsOpenWhenTheLastCopyIsDestroyedFails) {
   Notebook notebook;
   std::optional<Operation> operation(std::in_place, &notebook, OperationKind::session);
   {
@@ -85,14 +88,16 @@ TEST(Phases, WhatIsOpenWhenTheLastCopyGoesHasFailed) {
   EXPECT_THAT(notebook.heard, ElementsAre("1 node_segment begins", "1 node_segment fails"));
 }
 
-TEST(Phases, OperationsHaveNumbersOfTheirOwn) {
+TEST(Phases, EachOperationHasItsOwnNumber) {
   Notebook notebook;
-  const Operation first(&notebook, OperationKind::session), second(&notebook, OperationKind::communicator);
+  const Operation first(&notebook, OperationKind::session),
+      second(&notebook, OperationKind::communicator);
   second.begin(Phase::context);
   first.begin(Phase::engine);
   second.fail();
   first.end_all();
-  EXPECT_THAT(notebook.heard, ElementsAre("2 context begins", "1 engine begins", "2 context fails", "1 engine ends"));
+  EXPECT_THAT(notebook.heard, ElementsAre("2 context begins", "1 engine begins", "2 context fails",
+                                          "1 engine ends"));
 }
 
 }  // namespace

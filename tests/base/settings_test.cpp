@@ -13,7 +13,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-/// Settings from "variable=value", as if nothing else were in the environment.
+/// The only variable in the simulated environment.
 struct Given {
   std::string variable, value;
 };
@@ -33,14 +33,14 @@ Settings settings_with(const std::string& variable, const std::string& value) {
   return read ? *read : Settings();
 }
 
-TEST(Settings, AreTheDefaultsWhereNothingIsSet) {
+TEST(Settings, HaveTheirDefaultsIfNothingIsSet) {
   const Settings read = settings_with("INTERSESSION_NOTHING", "1"), defaults;
   EXPECT_EQ(read.spin, defaults.spin);
   EXPECT_EQ(read.ring_bytes, defaults.ring_bytes);
   EXPECT_EQ(read.exchange, "modex");
 }
 
-TEST(Settings, TextIsTakenAsItIs) {
+TEST(Settings, TextIsTakenVerbatim) {
   EXPECT_EQ(settings_with("INTERSESSION_PSETS", " ocean=0-3;x").psets, " ocean=0-3;x");
   EXPECT_EQ(settings_with("INTERSESSION_PROVIDER", "").provider, "");
 }
@@ -53,23 +53,43 @@ TEST(Settings, SizesTakeSuffixes) {
   EXPECT_EQ(settings_with("INTERSESSION_EAGER_SHM", "1024g").eager_shm, std::uint64_t{1} << 40);
 }
 
-TEST(Settings, NumbersAndWords) {
+TEST(Settings, NumbersTimesAndBooleansAreParsed) {
   EXPECT_EQ(settings_with("INTERSESSION_SPIN", "7").spin, 7);
   EXPECT_DOUBLE_EQ(settings_with("INTERSESSION_CREATE_TIMEOUT", "2.5").create_timeout, 2.5);
-  for (const char* yes : {"1", "true", "yes", "on"}) EXPECT_TRUE(settings_with("INTERSESSION_SINGLE_COPY", yes).single_copy);
-  for (const char* no : {"0", "false", "no", "off"}) EXPECT_FALSE(settings_with("INTERSESSION_SINGLE_COPY", no).single_copy);
+  for (const char* yes : {"1", "true", "yes", "on"})
+    EXPECT_TRUE(settings_with("INTERSESSION_SINGLE_COPY", yes).single_copy);
+  for (const char* no : {"0", "false", "no", "off"})
+    EXPECT_FALSE(settings_with("INTERSESSION_SINGLE_COPY", no).single_copy);
 }
 
-TEST(Settings, WhatDoesNotParseIsNamedWithItsValue) {
+TEST(Settings, ErrorNamesAVariableWithAnInvalidValue) {
   const Given wrong[] = {
-      {"INTERSESSION_SPIN", "-1"},           {"INTERSESSION_SPIN", "many"},        {"INTERSESSION_SPIN", ""},
-      {"INTERSESSION_SPIN", "5 "},           {"INTERSESSION_CREATE_TIMEOUT", "-2"}, {"INTERSESSION_CREATE_TIMEOUT", "inf"},
-      {"INTERSESSION_CREATE_TIMEOUT", "2s"}, {"INTERSESSION_SINGLE_COPY", "maybe"}, {"INTERSESSION_EAGER_SHM", "k"},
-      {"INTERSESSION_EAGER_SHM", "1025g"},   {"INTERSESSION_EAGER_SHM", "-4"},      {"INTERSESSION_RING_BYTES", "65535"},
-      {"INTERSESSION_RING_BYTES", "2k"},     {"INTERSESSION_RING_BYTES", "128m"},   {"INTERSESSION_EXCHANGE", "Modex"},
-      {"INTERSESSION_TRANSPORT", "shm"},     {"INTERSESSION_LOG", "loud"},          {"INTERSESSION_INITIAL_ERRHANDLER", "x"},
-      {"INTERSESSION_LANES", "0"},           {"INTERSESSION_LANES", "9"},            {"INTERSESSION_DEPOT_BYTES", "64k"},
-      {"INTERSESSION_DEPOT_BYTES", "3m"},    {"INTERSESSION_DEPOT_BYTES", "2g"},
+      {"INTERSESSION_SPIN", "-1"},
+      {"INTERSESSION_SPIN", "many"},
+      {"INTERSESSION_SPIN", ""},
+      {"INTERSESSION_SPIN", "5 "},
+      {"INTERSESSION_CREATE_TIMEOUT", "-2"},
+      {"INTERSESSION_CREATE_TIMEOUT", "inf"},
+      {"INTERSESSION_CREATE_TIMEOUT", "2s"},
+      {"INTERSESSION_CREATE_TIMEOUT", " 2"},
+      {"INTERSESSION_CREATE_TIMEOUT", "nan"},
+      {"INTERSESSION_CREATE_TIMEOUT", "1.1e9"},
+      {"INTERSESSION_SINGLE_COPY", "maybe"},
+      {"INTERSESSION_EAGER_SHM", "k"},
+      {"INTERSESSION_EAGER_SHM", "1025g"},
+      {"INTERSESSION_EAGER_SHM", "-4"},
+      {"INTERSESSION_RING_BYTES", "65535"},
+      {"INTERSESSION_RING_BYTES", "2k"},
+      {"INTERSESSION_RING_BYTES", "128m"},
+      {"INTERSESSION_EXCHANGE", "Modex"},
+      {"INTERSESSION_TRANSPORT", "shm"},
+      {"INTERSESSION_LOG", "loud"},
+      {"INTERSESSION_INITIAL_ERRHANDLER", "x"},
+      {"INTERSESSION_VCIS", "0"},
+      {"INTERSESSION_VCIS", "9"},
+      {"INTERSESSION_CELL_POOL_BYTES", "64k"},
+      {"INTERSESSION_CELL_POOL_BYTES", "3m"},
+      {"INTERSESSION_CELL_POOL_BYTES", "2g"},
   };
   for (const Given& each : wrong) {
     auto read = read_with(each.variable, each.value);
@@ -79,12 +99,13 @@ TEST(Settings, WhatDoesNotParseIsNamedWithItsValue) {
   }
 }
 
-/// The row of one variable in a report of the settings.
+/// Return the row of one variable in a report of the settings.
 const SettingReading& row_of(const SettingsReading& reading, const std::string& variable) {
-  return *std::find_if(reading.rows.begin(), reading.rows.end(), [&](const auto& row) { return row.row->variable == variable; });
+  return *std::find_if(reading.rows.begin(), reading.rows.end(),
+                       [&](const auto& row) { return row.row->variable == variable; });
 }
 
-SettingsReading each_with(std::map<std::string, std::string> environment) {
+SettingsReading read_environment(std::map<std::string, std::string> environment) {
   static std::map<std::string, std::string> held;
   held = std::move(environment);
   return read_each_setting([](const std::string& asked) -> std::optional<std::string> {
@@ -94,8 +115,8 @@ SettingsReading each_with(std::map<std::string, std::string> environment) {
   });
 }
 
-TEST(Settings, AReportTellsWhatTheEnvironmentSays) {
-  const SettingsReading reading = each_with({{"INTERSESSION_SPIN", "7"}});
+TEST(Settings, ReportHasTheValuesOfTheEnvironment) {
+  const SettingsReading reading = read_environment({{"INTERSESSION_SPIN", "7"}});
   EXPECT_TRUE(reading.is_right());
   EXPECT_EQ(reading.rows.size(), setting_rows().size());
   EXPECT_EQ(row_of(reading, "INTERSESSION_SPIN").given, "7");
@@ -103,9 +124,10 @@ TEST(Settings, AReportTellsWhatTheEnvironmentSays) {
   EXPECT_EQ(reading.settings.spin, 7);
 }
 
-TEST(Settings, AReportNamesEveryWrongOneAndTheOthersHold) {
-  const SettingsReading reading =
-      each_with({{"INTERSESSION_SPIN", "many"}, {"INTERSESSION_EXCHANGE", "Modex"}, {"INTERSESSION_YIELD", "5"}});
+TEST(Settings, ReportHasEveryErrorAndTheOtherSettingsTakeEffect) {
+  const SettingsReading reading = read_environment({{"INTERSESSION_SPIN", "many"},
+                                                    {"INTERSESSION_EXCHANGE", "Modex"},
+                                                    {"INTERSESSION_YIELD", "5"}});
   EXPECT_FALSE(reading.is_right());
   EXPECT_THAT(row_of(reading, "INTERSESSION_SPIN").error.value().text(), HasSubstr("many"));
   EXPECT_THAT(row_of(reading, "INTERSESSION_EXCHANGE").error.value().text(), HasSubstr("Modex"));
@@ -115,7 +137,35 @@ TEST(Settings, AReportNamesEveryWrongOneAndTheOthersHold) {
   EXPECT_EQ(reading.settings.yield, 5);
 }
 
-TEST(Settings, TheListNamesEachOnceAndExplainsIt) {
+TEST(Settings, OldNamesWorkUnlessTheNewNameIsSet) {
+  EXPECT_EQ(settings_with("INTERSESSION_LANES", "2").vcis, 2);
+  EXPECT_EQ(settings_with("INTERSESSION_DEPOT_BYTES", "1m").cell_pool_bytes, 1u << 20);
+  const SettingsReading both = read_environment(
+      {{"INTERSESSION_LANES", "2"}, {"INTERSESSION_VCIS", "3"}});
+  EXPECT_EQ(both.settings.vcis, 3);
+  const SettingsReading old = read_environment({{"INTERSESSION_LANES", "2"}});
+  EXPECT_EQ(old.settings.vcis, 2);
+  EXPECT_EQ(row_of(old, "INTERSESSION_VCIS").given, "2");
+}
+
+TEST(Settings, WrongValueUnderAnOldNameIsReportedUnderThatName) {
+  EXPECT_THAT(read_with("INTERSESSION_LANES", "many").error().text(),
+              HasSubstr("INTERSESSION_LANES=\"many\""));
+  EXPECT_THAT(read_with("INTERSESSION_LANES", "9").error().text(),
+              HasSubstr("INTERSESSION_LANES=\"9\""));
+  const SettingsReading reading = read_environment({{"INTERSESSION_LANES", "9"}});
+  EXPECT_THAT(row_of(reading, "INTERSESSION_VCIS").error.value().text(),
+              HasSubstr("INTERSESSION_LANES=\"9\""));
+}
+
+TEST(Settings, EachRenamedSettingIsInTheList) {
+  for (const RenamedSetting& renamed : renamed_settings())
+    EXPECT_TRUE(std::ranges::any_of(setting_rows(), [&](const SettingRow& row) {
+      return row.variable == renamed.variable;
+    })) << renamed.variable;
+}
+
+TEST(Settings, ListHasEachSettingOnceWithAHelpText) {
   std::set<std::string> names;
   for (const SettingRow& row : setting_rows()) {
     EXPECT_TRUE(names.insert(row.variable).second) << row.variable;

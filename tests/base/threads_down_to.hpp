@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How many threads this process has, once those that have ended are gone.
+// Counts the threads of this process after joined threads have left the kernel's list.
 #pragma once
 
 #include <chrono>
@@ -10,8 +10,9 @@
 
 namespace shim::base {
 
-/// The number, once it is no more than `most` or a second has passed: the kernel counts a thread that has been joined for a moment
-/// longer (pthread_join waits for the word that the thread clears, not for the end of its listing).
+/// Wait until the process has at most `most` threads, or for a second; return the number. The
+/// kernel lists a thread for a moment after pthread_join() has returned, because pthread_join()
+/// waits for the word that the thread clears at its end, not for its removal from the list.
 inline std::size_t threads_down_to(std::size_t most) {
   std::size_t threads = thread_count();
   for (int tries = 0; threads > most && tries < 1000; ++tries, threads = thread_count())

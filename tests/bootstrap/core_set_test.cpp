@@ -11,7 +11,8 @@ namespace {
 
 CoreSet cores(std::initializer_list<int> numbers) {
   CoreSet set;
-  for (int number : numbers) set.words[static_cast<std::size_t>(number / 64)] |= std::uint64_t{1} << number % 64;
+  for (int number : numbers)
+    set.words[static_cast<std::size_t>(number / 64)] |= std::uint64_t{1} << number % 64;
   return set;
 }
 
@@ -22,8 +23,8 @@ double per_core(const CoreSet& own, std::initializer_list<CoreSet> all, int unkn
   return demand.per_core();
 }
 
-TEST(CoreSet, IsWhereTheKernelLetsUsRun) {
-  std::thread([] {  // a thread, so that the binding ends with it
+TEST(CoreSet, IsTheAffinityMaskOfTheProcess) {
+  std::thread([] {  // the binding ends with this thread
     const CoreSet before = CoreSet::of_this_process();
     ASSERT_GT(before.count(), 0);
     const int core = sched_getcpu();
@@ -34,23 +35,25 @@ TEST(CoreSet, IsWhereTheKernelLetsUsRun) {
     EXPECT_EQ(CoreSet::of_this_process().count(), 1);
     EXPECT_EQ(CoreSet::of_this_process().shared_with(cores({core})), 1);
     EXPECT_EQ(before.shared_with(cores({core})), 1);
-  }).join();
+  })
+      .join();
 }
 
-TEST(CoreDemand, CountsThoseWhoMayBeOnOurCores) {
+TEST(CoreDemand, CountsProcessesThatMayRunOnTheseCores) {
   const CoreSet one = cores({3}), other = cores({67}), both = cores({3, 67});
-  EXPECT_EQ(per_core(one, {one, other}), 1) << "bound to cores of their own";
-  EXPECT_EQ(per_core(one, {one, one}), 2) << "bound to the same";
-  EXPECT_EQ(per_core(both, {both, both}), 1) << "as many as cores";
+  EXPECT_EQ(per_core(one, {one, other}), 1) << "bound to different cores";
+  EXPECT_EQ(per_core(one, {one, one}), 2) << "bound to one common core";
+  EXPECT_EQ(per_core(both, {both, both}), 1) << "as many processes as cores";
   EXPECT_EQ(per_core(both, {both, both, both, both}), 2);
   EXPECT_EQ(per_core(both, {both, one, other, one}), 2);
   EXPECT_EQ(per_core(one, {one, both}), 1.5);
 }
 
-TEST(CoreDemand, TakesTheUnknownForBoundAsItIsItself) {
+TEST(CoreDemand, AssumesThatUnknownProcessesAreBoundLikeThisOne) {
   const CoreSet one = cores({3}), both = cores({0, 1});
-  EXPECT_EQ(per_core(one, {one}, 7), 1) << "bound: they are elsewhere";
-  EXPECT_EQ(per_core(both, {both}, 7), 4) << "not bound: they are anywhere";
+  EXPECT_EQ(per_core(one, {one}, 7), 1) << "this process is bound: the others run on other cores";
+  EXPECT_EQ(per_core(both, {both}, 7), 4)
+      << "this process is not bound: the others may run on its cores";
 }
 
 }  // namespace

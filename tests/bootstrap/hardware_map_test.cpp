@@ -11,21 +11,24 @@ namespace {
 
 CoreSet on(std::initializer_list<int> numbers) {
   CoreSet set;
-  for (int number : numbers) set.words[static_cast<std::size_t>(number) / 64] |= 1ull << (number % 64);
+  for (int number : numbers)
+    set.words[static_cast<std::size_t>(number) / 64] |= 1ull << (number % 64);
   return set;
 }
 
 using Kinds = std::vector<HardwareMap::Kind>;
 constexpr auto kNo = HardwareMap::kNowhere;
 
-TEST(HardwareMap, WhatAllCoresArePartOfIsWhatOneIsBoundTo) {
-  const HardwareMap map(Kinds{{"Machine", {0, 0, 0, 0}}, {"Package", {0, 0, 1, 1}}, {"Core", {0, 1, 2, kNo}}});
+TEST(HardwareMap, InstanceOfIsTheObjectThatContainsAllCores) {
+  const HardwareMap map(
+      Kinds{{"Machine", {0, 0, 0, 0}}, {"Package", {0, 0, 1, 1}}, {"Core", {0, 1, 2, kNo}}});
   EXPECT_EQ(map.instance_of("Package", on({2, 3})), 1u);
   EXPECT_EQ(map.instance_of("Package", on({1, 2})), std::nullopt);
   EXPECT_EQ(map.instance_of("Core", on({3})), std::nullopt);
   EXPECT_EQ(map.instance_of("Core", on({2, 3})), std::nullopt);
   EXPECT_EQ(map.instance_of("Core", on({3, 2})), std::nullopt);
-  EXPECT_EQ(map.instance_of("Machine", on({0, 700})), std::nullopt) << "a core that the map does not know";
+  EXPECT_EQ(map.instance_of("Machine", on({0, 700})), std::nullopt)
+      << "a core that the map does not know";
   EXPECT_EQ(map.instance_of("Package", {}), std::nullopt);
   EXPECT_EQ(map.instance_of("Drawer", on({0})), std::nullopt);
   const auto resources = map.resources_of(on({0, 1}));
@@ -36,42 +39,47 @@ TEST(HardwareMap, WhatAllCoresArePartOfIsWhatOneIsBoundTo) {
   EXPECT_EQ(resources[2].instance, -1);
 }
 
-TEST(HardwareMap, GoesThroughBytes) {
-  std::vector<std::uint16_t> wide(HardwareMap::kMostCores);
+TEST(HardwareMap, EncodingRoundTrips) {
+  std::vector<std::uint16_t> wide(HardwareMap::kMaxCores);
   for (std::size_t i = 0; i < wide.size(); ++i) wide[i] = static_cast<std::uint16_t>(i * 3);
-  Kinds kinds(HardwareMap::kMostKinds, {std::string(HardwareMap::kLongestType, 'x'), wide});
-  for (const Kinds& each : {Kinds(), Kinds{{"PU", {}}}, Kinds{{"PU", {0, kNo, 1}}, {"Core", {0}}}, kinds}) {
+  Kinds kinds(HardwareMap::kMaxKinds, {std::string(HardwareMap::kMaxType, 'x'), wide});
+  for (const Kinds& each :
+       {Kinds(), Kinds{{"PU", {}}}, Kinds{{"PU", {0, kNo, 1}}, {"Core", {0}}}, kinds}) {
     const HardwareMap map(each);
     const auto bytes = map.encode();
-    EXPECT_LE(bytes.size(), HardwareMap::kMostBytes);
+    EXPECT_LE(bytes.size(), HardwareMap::kMaxBytes);
     EXPECT_EQ(HardwareMap::decode(bytes), map);
   }
 }
 
-TEST(HardwareMap, BeyondItsLimitsThingsAreLeftOut) {
-  Kinds kinds(HardwareMap::kMostKinds + 1, {std::string(99, 'x'), std::vector<std::uint16_t>(HardwareMap::kMostCores + 1)});
+TEST(HardwareMap, OmitsKindsAndCoresBeyondItsLimits) {
+  Kinds kinds(HardwareMap::kMaxKinds + 1,
+              {std::string(99, 'x'), std::vector<std::uint16_t>(HardwareMap::kMaxCores + 1)});
   const HardwareMap map(kinds);
-  EXPECT_EQ(map.kinds().size(), HardwareMap::kMostKinds);
-  EXPECT_EQ(map.encode().size(), HardwareMap::kMostBytes);
+  EXPECT_EQ(map.kinds().size(), HardwareMap::kMaxKinds);
+  EXPECT_EQ(map.encode().size(), HardwareMap::kMaxBytes);
 }
 
-TEST(HardwareMap, BytesWithoutSenseAreNoMap) {
+TEST(HardwareMap, DecodeRejectsInvalidBytes) {
   auto bytes = HardwareMap(Kinds{{"PU", {0, 1}}}).encode();
-  for (std::size_t length = 0; length < bytes.size(); ++length) EXPECT_FALSE(HardwareMap::decode(std::span(bytes.data(), length))) << length;
+  for (std::size_t length = 0; length < bytes.size(); ++length)
+    EXPECT_FALSE(HardwareMap::decode(std::span(bytes.data(), length))) << length;
   bytes.push_back({});
   EXPECT_FALSE(HardwareMap::decode(bytes));
   EXPECT_FALSE(HardwareMap::decode(Bytes(8, std::byte{0xff})));
 }
 
-/// A machine that hwloc makes up.
-class MadeUp {
+/// Makes hwloc describe a synthetic machine while the object exists.
+class SyntheticMachine {
  public:
-  explicit MadeUp(const char* description) { ::setenv("HWLOC_SYNTHETIC", description, 1); }
-  ~MadeUp() { ::unsetenv("HWLOC_SYNTHETIC"); }
+  explicit SyntheticMachine(const char* description) {
+    ::setenv("HWLOC_SYNTHETIC", description, 1);
+  }
+  ~SyntheticMachine() { ::unsetenv("HWLOC_SYNTHETIC"); }
 };
 
-TEST(HardwareMap, OfALargerMachine) {
-  MadeUp machine("pack:2 numa:2 l3:1 core:3 pu:2");
+TEST(HardwareMap, DescribesALargerMachine) {
+  SyntheticMachine machine("pack:2 numa:2 l3:1 core:3 pu:2");
   const HardwareMap map = testing::must(discover_hardware());
   EXPECT_EQ(map.kinds().front().type, "Machine");
   EXPECT_EQ(map.instance_of("Package", on({12, 23})), 1u);

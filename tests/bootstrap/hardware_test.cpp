@@ -10,7 +10,7 @@
 
 static int bindings = 0;
 
-/// In front of the C library's, for all of this process: who binds a thread is counted.
+/// Replaces the C library's function in this process and counts the calls.
 extern "C" int sched_setaffinity(pid_t thread, size_t size, const cpu_set_t* cores) noexcept {
   ++bindings;
   return static_cast<int>(::syscall(SYS_sched_setaffinity, thread, size, cores));
@@ -19,7 +19,7 @@ extern "C" int sched_setaffinity(pid_t thread, size_t size, const cpu_set_t* cor
 namespace shim::bootstrap {
 namespace {
 
-/// Puts this thread's affinity back when it goes.
+/// Restores this thread's affinity at the end of the scope.
 class Affinity {
  public:
   Affinity() { EXPECT_EQ(::sched_getaffinity(0, sizeof before_, &before_), 0); }
@@ -41,7 +41,8 @@ HardwareResource resource(const std::string& type) {
   const auto map = discover_hardware();
   EXPECT_TRUE(map) << map.error().text();
   const auto all = map->resources_of(CoreSet::of_first_thread());
-  auto found = std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.type == type; });
+  auto found = std::find_if(all.begin(), all.end(),
+                            [&](const auto& each) { return each.type == type; });
   if (found == all.end()) {
     ADD_FAILURE() << "no " << type;
     return {};
@@ -49,12 +50,12 @@ HardwareResource resource(const std::string& type) {
   return *found;
 }
 
-TEST(Hardware, AMachineHasTheKindsThatEveryMachineHas) {
+TEST(Hardware, FindsTheKindsThatEveryMachineHas) {
   for (const char* type : {"Machine", "NUMANode", "PU"}) EXPECT_EQ(resource(type).type, type);
-  EXPECT_TRUE(resource("Machine").is_restricted) << "there is one, and we are on it";
+  EXPECT_TRUE(resource("Machine").is_restricted) << "there is one machine, which runs this process";
 }
 
-TEST(Hardware, AProcessIsRestrictedToWhatItIsBoundTo) {
+TEST(Hardware, ProcessIsRestrictedToItsBoundProcessor) {
   Affinity affinity;
   if (affinity.processors() < 2) GTEST_SKIP() << "needs two processors";
   EXPECT_FALSE(resource("PU").is_restricted);
@@ -62,7 +63,7 @@ TEST(Hardware, AProcessIsRestrictedToWhatItIsBoundTo) {
   EXPECT_TRUE(resource("PU").is_restricted);
 }
 
-TEST(Hardware, WhoAsksStaysOnItsCores) {
+TEST(Hardware, DiscoveryDoesNotChangeTheAffinity) {
   bindings = 0;
   ASSERT_TRUE(discover_hardware());
   EXPECT_EQ(bindings, 0);

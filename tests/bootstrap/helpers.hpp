@@ -22,14 +22,14 @@ inline std::string text_of(const Bytes& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// The value behind a Result that must have one.
+/// Return the value of a Result; the test fails if it holds an error.
 template <typename T>
 T must(base::Result<T> result) {
   if (!result) throw std::runtime_error("unexpected error: " + result.error().text());
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
-/// The error behind a Result that must be one.
+/// Return the error of a Result; the test fails if it holds a value.
 template <typename T>
 base::Error error_of(const base::Result<T>& result) {
   if (result) {

@@ -18,8 +18,8 @@ using ::testing::HasSubstr;
 using testing::must;
 using testing::text_of;
 
-std::string answer_of(Pending<Bytes>& question) {
-  auto answer = question.poll();
+std::string result_of(Pending<Bytes>& pending) {
+  auto answer = pending.poll();
   if (!answer) return "error: " + answer.error().text();
   return *answer ? text_of(**answer) : "not yet";
 }
@@ -31,36 +31,36 @@ TEST(InMemory, EachProcessHasItsRankInTheSameWorld) {
   EXPECT_EQ(four->job().rank, 4u);
   EXPECT_EQ(four->job().size, 6u);
   EXPECT_EQ(four->job().world_name, launcher->open(0)->job().world_name);
-  EXPECT_EQ(four->place().host, "node1");
-  EXPECT_THAT(four->place().local_ranks, ElementsAre(3, 4, 5));
-  EXPECT_EQ(four->place().slot_of(4), 1u);
-  EXPECT_EQ(must(Launcher::start(World::dealt(3, 7))->open(5)->ask_node_map()).node_of(5), 2u);
+  EXPECT_EQ(four->location().host, "node1");
+  EXPECT_THAT(four->location().local_ranks, ElementsAre(3, 4, 5));
+  EXPECT_EQ(four->location().slot_of(4), 1u);
+  EXPECT_EQ(must(Launcher::start(World::dealt(3, 7))->open(5)->query_node_map()).node_of(5), 2u);
 }
 
-TEST(InMemory, ALookupWaitsUntilTheValueIsPublished) {
+TEST(InMemory, LookupWaitsUntilTheValueIsPublished) {
   auto launcher = Launcher::start(World::of(1, 2));
   auto asker = launcher->open(0), owner = launcher->open(1);
-  auto question = must(asker->lookup(1, "address"));
-  EXPECT_EQ(answer_of(*question), "not yet");
+  auto pending = must(asker->lookup(1, "address"));
+  EXPECT_EQ(result_of(*pending), "not yet");
   ASSERT_TRUE(asker->publish("address", bytes_of("of the asker")));
-  EXPECT_EQ(answer_of(*question), "not yet");
+  EXPECT_EQ(result_of(*pending), "not yet");
   ASSERT_TRUE(owner->publish("address", bytes_of("here")));
-  EXPECT_EQ(answer_of(*question), "here");
+  EXPECT_EQ(result_of(*pending), "here");
   EXPECT_EQ(asker->counts().lookups, 1u);
   EXPECT_EQ(asker->counts().publishes, 1u);
 }
 
-TEST(InMemory, AQuestionOutlivesItsBootstrap) {
+TEST(InMemory, PendingLookupOutlivesItsBootstrap) {
   auto launcher = Launcher::start(World::of(1, 2));
   auto owner = launcher->open(1);
-  auto question = must(launcher->open(0)->lookup(1, "k"));
+  auto pending = must(launcher->open(0)->lookup(1, "k"));
   ASSERT_TRUE(owner->publish("k", bytes_of("v")));
   owner.reset();
   launcher.reset();
-  EXPECT_EQ(answer_of(*question), "v");
+  EXPECT_EQ(result_of(*pending), "v");
 }
 
-TEST(InMemory, AFenceEndsWhenAllItsMembersHaveEntered) {
+TEST(InMemory, FenceCompletesOnceAllMembersHaveEntered) {
   auto launcher = Launcher::start(World::of(1, 4));
   auto one = launcher->open(1), three = launcher->open(3);
   const std::vector<std::uint32_t> ranks = {1, 3}, turned = {3, 1};
@@ -71,7 +71,7 @@ TEST(InMemory, AFenceEndsWhenAllItsMembersHaveEntered) {
   EXPECT_TRUE(must(first->poll()).has_value());
 }
 
-TEST(InMemory, TheNextFenceOverTheSameRanksIsAnother) {
+TEST(InMemory, NextFenceOverTheSameRanksIsSeparate) {
   auto launcher = Launcher::start(World::of(1, 2));
   auto zero = launcher->open(0), one = launcher->open(1);
   const std::vector<std::uint32_t> both = {0, 1};
@@ -83,33 +83,36 @@ TEST(InMemory, TheNextFenceOverTheSameRanksIsAnother) {
   EXPECT_EQ(one->counts().fences, 2u);
 }
 
-TEST(InMemory, WrongArgumentsAreNamed) {
+TEST(InMemory, ErrorNamesTheWrongArgument) {
   auto zero = Launcher::start(World::of(1, 2))->open(0);
   EXPECT_EQ(error_of(zero->lookup(2, "k")).error_class(), ErrorClass::rank);
   const std::vector<std::uint32_t> others = {1}, twice = {0, 1, 1}, beyond = {0, 9};
-  EXPECT_THAT(error_of(zero->fence(others)).text(), HasSubstr("0 is not among"));
-  EXPECT_THAT(error_of(zero->fence(twice)).text(), HasSubstr("1 is named twice"));
+  EXPECT_THAT(error_of(zero->fence(others)).text(), HasSubstr("0 is not a member"));
+  EXPECT_THAT(error_of(zero->fence(twice)).text(), HasSubstr("1 is listed twice"));
   EXPECT_EQ(error_of(zero->fence(beyond)).error_class(), ErrorClass::rank);
 }
 
-TEST(InMemory, ALauncherCanBeSlowFailOrNeverAnswer) {
+TEST(InMemory, LauncherFaultsDelayFailOrDropALookup) {
   auto launcher = Launcher::start(World::of(1, 4));
   auto zero = launcher->open(0);
-  for (std::uint32_t rank = 1; rank < 4; ++rank) ASSERT_TRUE(launcher->open(rank)->publish("k", bytes_of("v")));
+  for (std::uint32_t rank = 1; rank < 4; ++rank)
+    ASSERT_TRUE(launcher->open(rank)->publish("k", bytes_of("v")));
   launcher->set_faults([](const Operation& operation) {
     if (operation.kind != Operation::Kind::lookup) return Fault{};
-    return operation.target == 1 ? Fault::slow(2) : operation.target == 2 ? Fault::failing() : Fault::never();
+    return operation.target == 1   ? Fault::slow(2)
+           : operation.target == 2 ? Fault::failing()
+                                   : Fault::never();
   });
   auto slow = must(zero->lookup(1, "k"));
-  EXPECT_EQ(answer_of(*slow), "not yet");
-  EXPECT_EQ(answer_of(*slow), "not yet");
-  EXPECT_EQ(answer_of(*slow), "v");
-  EXPECT_THAT(answer_of(*must(zero->lookup(2, "k"))), HasSubstr("lookup of \"k\" of process 2"));
+  EXPECT_EQ(result_of(*slow), "not yet");
+  EXPECT_EQ(result_of(*slow), "not yet");
+  EXPECT_EQ(result_of(*slow), "v");
+  EXPECT_THAT(result_of(*must(zero->lookup(2, "k"))), HasSubstr("lookup of \"k\" of process 2"));
   auto never = must(zero->lookup(3, "k"));
-  for (int i = 0; i < 100; ++i) EXPECT_EQ(answer_of(*never), "not yet");
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(result_of(*never), "not yet");
 }
 
-TEST(InMemory, FencesAndPublicationsCanFailToo) {
+TEST(InMemory, LauncherFaultsFailFencesAndPublications) {
   auto launcher = Launcher::start(World::of(1, 1));
   auto zero = launcher->open(0);
   const std::vector<std::uint32_t> me = {0};
@@ -123,7 +126,7 @@ TEST(InMemory, FencesAndPublicationsCanFailToo) {
   EXPECT_TRUE(must(fence->poll()).has_value());
 }
 
-TEST(InMemory, SetsThatAppearLaterAreSeen) {
+TEST(InMemory, FindsSetsThatAppearLater) {
   auto launcher = Launcher::start(World::of(1, 2));
   auto zero = launcher->open(0);
   EXPECT_TRUE(must(zero->named_sets()).empty());
@@ -151,9 +154,9 @@ TEST(InMemory, ThreadsExchangeAllToAll) {
       auto self = launcher->open(rank);
       ASSERT_TRUE(self->publish("rank", bytes_of(std::to_string(rank))));
       for (std::uint32_t other = 0; other < kSize; ++other) {
-        auto question = must(self->lookup(other, "rank"));
+        auto pending = must(self->lookup(other, "rank"));
         std::string answer;
-        while ((answer = answer_of(*question)) == "not yet") std::this_thread::yield();
+        while ((answer = result_of(*pending)) == "not yet") std::this_thread::yield();
         EXPECT_EQ(answer, std::to_string(other));
       }
       const std::vector<std::uint32_t> all = {0, 1, 2, 3};
@@ -163,20 +166,20 @@ TEST(InMemory, ThreadsExchangeAllToAll) {
   for (auto& thread : threads) thread.join();
 }
 
-TEST(InMemory, NoticesAreFoundByAll) {
+TEST(InMemory, EveryProcessReadsEveryEntry) {
   auto launcher = Launcher::start(World::of(1, 3));
   auto zero = launcher->open(0), two = launcher->open(2);
-  ASSERT_TRUE(two->post(bytes_of("a")));
-  ASSERT_TRUE(zero->post(bytes_of("b")));
-  ASSERT_TRUE(two->post(bytes_of("c")));
-  const auto notices = must(launcher->open(1)->notices());
-  ASSERT_EQ(notices.size(), 3u);
-  EXPECT_EQ(notices[2].poster, 2u);
-  EXPECT_EQ(notices[2].number, 1u);
-  EXPECT_EQ(text_of(notices[2].bytes), "c");
+  ASSERT_TRUE(two->append_log(bytes_of("a")));
+  ASSERT_TRUE(zero->append_log(bytes_of("b")));
+  ASSERT_TRUE(two->append_log(bytes_of("c")));
+  const auto entries = must(launcher->open(1)->read_log());
+  ASSERT_EQ(entries.size(), 3u);
+  EXPECT_EQ(entries[2].writer, 2u);
+  EXPECT_EQ(entries[2].index, 1u);
+  EXPECT_EQ(text_of(entries[2].bytes), "c");
   launcher->set_faults([](const Operation&) { return Fault::failing(); });
-  EXPECT_THAT(error_of(zero->post(bytes_of("d"))).text(), HasSubstr("fail"));
-  EXPECT_THAT(error_of(zero->notices()).text(), HasSubstr("fail"));
+  EXPECT_THAT(error_of(zero->append_log(bytes_of("d"))).text(), HasSubstr("fail"));
+  EXPECT_THAT(error_of(zero->read_log()).text(), HasSubstr("fail"));
 }
 
 }  // namespace

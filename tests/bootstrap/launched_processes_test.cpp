@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// LaunchedProcesses over a directory that has the layout of /proc.
+// Tests LaunchedProcesses over a directory with the layout of /proc.
 #include "shim/bootstrap/launched_processes.hpp"
 
 #include <gtest/gtest.h>
@@ -12,9 +12,9 @@
 namespace shim::bootstrap {
 namespace {
 
-constexpr LaunchedProcesses::Pace kAtOnce{.between_scans = 0, .most_load = 1e9};
+constexpr LaunchedProcesses::ScanPace kAtOnce{.between_scans = 0, .max_load = 1e9};
 constexpr int kDaemon = 100, kSelf = 200, kPeer = 201;
-/// Scans that must agree, and one more.
+/// The number of scans that must agree, plus one.
 constexpr int kEnough = 4;
 
 /// A node on which `orterun`, process 100, has started the caller, rank 0 of the job "J".
@@ -26,6 +26,7 @@ class Launched : public ::testing::Test {
     char state = 'S';
     long start_time = 1000;
     int user_time = 0;
+    int threads = 1;
   };
 
   void SetUp() override {
@@ -36,7 +37,7 @@ class Launched : public ::testing::Test {
     add(kDaemon, {"orterun", "PATH=/bin", 1});
     add(kSelf, {"program", of_rank(0)});
     std::filesystem::create_symlink(std::to_string(kSelf), folder_ / "self");
-    write(folder_ / "uptime", "12.00 20.00\n");  // 2 s after the start of the processes above
+    write(folder_ / "uptime", "12.00 20.00\n");  // 2 s after these processes started
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
@@ -51,11 +52,12 @@ class Launched : public ::testing::Test {
     const auto folder = folder_ / std::to_string(pid);
     std::filesystem::remove_all(folder);
     std::filesystem::create_directory(folder);
-    std::string stat =
-        std::to_string(pid) + " (a (b) c) " + entry.state + ' ' + std::to_string(entry.parent);
+    std::string stat = std::to_string(pid) + " (a (b) c) " + entry.state + ' ' +
+                       std::to_string(entry.parent);
     for (int field = 5; field < 14; ++field) stat += " 0";
     stat += ' ' + std::to_string(entry.user_time);
-    for (int field = 15; field < 22; ++field) stat += " 0";
+    for (int field = 15; field < 20; ++field) stat += " 0";
+    stat += ' ' + std::to_string(entry.threads) + " 0";
     write(folder / "stat", stat + ' ' + std::to_string(entry.start_time) + " 0 0\n");
     write(folder / "environ", entry.environment);
     std::filesystem::create_symlink("/usr/bin/" + entry.program, folder / "exe");
@@ -102,6 +104,12 @@ TEST_F(Launched, ZombieHasEnded) {
   EXPECT_TRUE(has_ended(processes));
 }
 
+TEST_F(Launched, ZombieWithThreadsRuns) {
+  LaunchedProcesses processes = watch();
+  add(kPeer, {"program", of_rank(1), kDaemon, 'Z', 1000, 0, 2});
+  EXPECT_FALSE(has_ended(processes));
+}
+
 TEST_F(Launched, ReusedProcessIdIsAnotherProcess) {
   LaunchedProcesses processes = watch();
   add(kPeer, {"program", of_rank(1)});
@@ -129,13 +137,13 @@ TEST_F(Launched, AnotherDaemonsProcessDoesNotCount) {
   EXPECT_TRUE(has_ended(processes));
 }
 
-TEST_F(Launched, ProcessThatHasLostItsParentCounts) {
+TEST_F(Launched, OrphanedProcessCounts) {
   LaunchedProcesses processes = watch();
   add(kPeer, {"program", of_rank(1), 1});
   EXPECT_FALSE(has_ended(processes));
 }
 
-TEST_F(Launched, OverwrittenEnvironmentDecidesNothing) {
+TEST_F(Launched, OverwrittenEnvironmentIsInconclusive) {
   LaunchedProcesses processes = watch();
   add(kPeer, {"program", std::string("a title") + std::string(40, '\0')});
   EXPECT_FALSE(has_ended(processes));
@@ -147,19 +155,19 @@ TEST_F(Launched, OverwrittenEnvironmentOfAnotherRanksChildDoesNotMatter) {
   EXPECT_TRUE(has_ended(processes));
 }
 
-TEST_F(Launched, DaemonThatIsStartingAProcessDecidesNothing) {
+TEST_F(Launched, DaemonThatIsStartingAProcessIsInconclusive) {
   LaunchedProcesses processes = watch();
   add(kPeer, {"orterun", "PATH=/bin"});  // between fork() and execve()
   EXPECT_FALSE(has_ended(processes));
 }
 
-TEST_F(Launched, StoppedDaemonDecidesNothing) {
+TEST_F(Launched, StoppedDaemonIsInconclusive) {
   LaunchedProcesses processes = watch();
   add(kDaemon, {"orterun", "PATH=/bin", 1, 'T'});
   EXPECT_FALSE(has_ended(processes));
 }
 
-TEST_F(Launched, BusyDaemonDecidesNothingInAYoungJob) {
+TEST_F(Launched, BusyDaemonIsInconclusiveInAYoungJob) {
   LaunchedProcesses processes = watch();
   add(kDaemon, {"orterun", "PATH=/bin", 1, 'R'});
   EXPECT_FALSE(has_ended(processes));
@@ -167,18 +175,18 @@ TEST_F(Launched, BusyDaemonDecidesNothingInAYoungJob) {
   EXPECT_TRUE(has_ended(processes));
 }
 
-TEST_F(Launched, DaemonThatIsBusyWithoutStartingAProcessIsDone) {
+TEST_F(Launched, BusyDaemonThatStartsNoProcessIsConclusive) {
   LaunchedProcesses processes = watch();
   add(kDaemon, {"orterun", "PATH=/bin", 1, 'R', 1000, 100});
   EXPECT_FALSE(has_ended(processes));
   add(kPeer + 1, {"program", of_rank(2), kDaemon, 'S', 1100});
   add(kDaemon, {"orterun", "PATH=/bin", 1, 'R', 1000, 120});
-  EXPECT_FALSE(has_ended(processes));  // it has started a process with that time
+  EXPECT_FALSE(has_ended(processes));  // the daemon has used that time to start a process
   add(kDaemon, {"orterun", "PATH=/bin", 1, 'R', 1000, 140});
   EXPECT_TRUE(has_ended(processes));
 }
 
-TEST_F(Launched, UnknownLauncherDecidesNothing) {
+TEST_F(Launched, UnknownLauncherIsInconclusive) {
   LaunchedProcesses processes = watch();
   add(kDaemon, {"some_launcher", "PATH=/bin", 1});
   EXPECT_FALSE(has_ended(processes));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Several processes' Bootstraps over one folder.
+// Tests Bootstraps of several simulated processes over one session folder of mpirun.
 #include "shim/bootstrap/mpirun/backend.hpp"
 
 #include <gmock/gmock.h>
@@ -24,8 +24,8 @@ using testing::text_of;
 
 class MpirunBackend : public testing::SegmentTest {
  protected:
-  Surroundings surroundings(std::uint32_t rank, std::uint32_t size) const {
-    Surroundings made;
+  MpirunEnv env(std::uint32_t rank, std::uint32_t size) const {
+    MpirunEnv made;
     made.job = {"1636368385", rank, size};
     made.node_map = NodeMap({"machine"}, std::vector<std::uint32_t>(size, 0));
     made.folder = directory_;
@@ -33,15 +33,15 @@ class MpirunBackend : public testing::SegmentTest {
     return made;
   }
   std::unique_ptr<Bootstrap> open(std::uint32_t rank, std::uint32_t size = 3) const {
-    return std::make_unique<Backend>(surroundings(rank, size));
+    return std::make_unique<Backend>(env(rank, size));
   }
 };
 
 template <typename T>
-std::optional<T> wait_for(Pending<T>& question) {
+std::optional<T> wait_for(Pending<T>& pending) {
   const auto deadline = base::Deadline::after_seconds(20);
   while (!deadline.passed())
-    if (auto answer = must(question.poll())) return answer;
+    if (auto answer = must(pending.poll())) return answer;
   return std::nullopt;
 }
 
@@ -50,14 +50,14 @@ std::string look_up(Bootstrap& asker, std::uint32_t rank, std::string_view key) 
   return found ? text_of(*found) : "nothing in time";
 }
 
-TEST_F(MpirunBackend, ALookupWaitsUntilTheValueIsPublished) {
+TEST_F(MpirunBackend, LookupWaitsUntilTheValueIsPublished) {
   auto asker = open(0), owner = open(1);
-  auto question = must(asker->lookup(1, "address"));
-  EXPECT_FALSE(must(question->poll()));
+  auto pending = must(asker->lookup(1, "address"));
+  EXPECT_FALSE(must(pending->poll()));
   must(asker->publish("address", bytes_of("of the asker")));
-  EXPECT_FALSE(must(question->poll()));
+  EXPECT_FALSE(must(pending->poll()));
   must(owner->publish("address", bytes_of("here")));
-  const auto found = wait_for(*question);
+  const auto found = wait_for(*pending);
   ASSERT_TRUE(found);
   EXPECT_EQ(text_of(*found), "here");
   EXPECT_EQ(look_up(*owner, 0, "address"), "of the asker");
@@ -66,7 +66,7 @@ TEST_F(MpirunBackend, ALookupWaitsUntilTheValueIsPublished) {
   EXPECT_EQ(asker->counts().connections, 0u);
 }
 
-TEST_F(MpirunBackend, KeysAndValuesMayBeAnything) {
+TEST_F(MpirunBackend, AcceptsAnyKeysAndValues) {
   auto one = open(0), other = open(1);
   const std::string all_bytes = [] {
     std::string text;
@@ -74,34 +74,37 @@ TEST_F(MpirunBackend, KeysAndValuesMayBeAnything) {
     return text;
   }();
   const std::string value = std::string(70'000, 'x') + all_bytes;
-  // keys that would be the same file, or another's, if they were written as they are
-  for (const std::string key : {"a/b", "a-2fb", "../a", "a b", "ä", "", ".", "value.a"}) must(one->publish(key, bytes_of(key + value)));
-  for (const std::string key : {"a/b", "a-2fb", "../a", "a b", "ä", "", ".", "value.a"}) EXPECT_EQ(look_up(*other, 0, key), key + value) << key;
+  // without escaping, these keys would name one file, or a file of another process
+  for (const std::string key : {"a/b", "a-2fb", "../a", "a b", "ä", "", ".", "value.a"})
+    must(one->publish(key, bytes_of(key + value)));
+  for (const std::string key : {"a/b", "a-2fb", "../a", "a b", "ä", "", ".", "value.a"})
+    EXPECT_EQ(look_up(*other, 0, key), key + value) << key;
   must(one->publish("nothing", {}));
   EXPECT_EQ(look_up(*other, 0, "nothing"), "");
-  EXPECT_THAT(files(), SizeIs(9)) << "and no drafts";
+  EXPECT_THAT(files(), SizeIs(9)) << "and no temporary files";
 }
 
-TEST_F(MpirunBackend, JobsOfOneFolderStayApart) {
+TEST_F(MpirunBackend, JobsInOneFolderAreSeparate) {
   auto ours = open(0);
-  auto of_another = surroundings(0, 3);
+  auto of_another = env(0, 3);
   of_another.job.world_name = "1636368386";
   Backend theirs(of_another);
   must(theirs.publish("k", bytes_of("theirs")));
   EXPECT_FALSE(must(must(ours->lookup(0, "k"))->poll()));
 }
 
-TEST_F(MpirunBackend, AFenceIsOverWhenAllOfItHaveEntered) {
+TEST_F(MpirunBackend, FenceCompletesWhenAllMembersHaveEntered) {
   auto zero = open(0), one = open(1), two = open(2);
   auto first = must(zero->fence(std::vector<std::uint32_t>{2, 0}));
   EXPECT_FALSE(must(first->poll()));
-  auto of_others = must(one->fence(std::vector<std::uint32_t>{1, 2}));  // is not the one that 0 waits for
+  auto of_others = must(one->fence(
+      std::vector<std::uint32_t>{1, 2}));  // another set than the fence in which rank 0 waits
   auto second = must(two->fence(std::vector<std::uint32_t>{0, 2}));
   EXPECT_TRUE(wait_for(*first));
   EXPECT_TRUE(wait_for(*second));
   EXPECT_FALSE(must(of_others->poll()));
 
-  // the next of the same set is another one, also for those who have begun anew
+  // the next fence of this set is separate, for re-initialized processes, too
   zero = open(0);
   auto again = must(zero->fence(std::vector<std::uint32_t>{0, 2}));
   EXPECT_FALSE(must(again->poll()));
@@ -109,21 +112,22 @@ TEST_F(MpirunBackend, AFenceIsOverWhenAllOfItHaveEntered) {
   auto theirs = must(two->fence(std::vector<std::uint32_t>{0, 2}));
   EXPECT_TRUE(wait_for(*again));
   EXPECT_TRUE(wait_for(*theirs));
-  EXPECT_TRUE(wait_for(*must(zero->fence(std::vector<std::uint32_t>{0})))) << "of a single one at once";
+  EXPECT_TRUE(wait_for(*must(zero->fence(std::vector<std::uint32_t>{0}))))
+      << "a fence of one process completes at once";
 }
 
-TEST_F(MpirunBackend, NoticesLastAsLongAsTheFolder) {
-  EXPECT_THAT(must(open(2)->notices()), IsEmpty());
-  must(open(1)->post(bytes_of("first")));
-  must(open(1)->post(bytes_of("second")));
-  const auto found = must(open(2)->notices());
+TEST_F(MpirunBackend, EntriesLastAsLongAsTheFolder) {
+  EXPECT_THAT(must(open(2)->read_log()), IsEmpty());
+  must(open(1)->append_log(bytes_of("first")));
+  must(open(1)->append_log(bytes_of("second")));
+  const auto found = must(open(2)->read_log());
   ASSERT_THAT(found, SizeIs(2));
-  EXPECT_EQ(found[0].poster, 1u);
+  EXPECT_EQ(found[0].writer, 1u);
   EXPECT_EQ(text_of(found[0].bytes), "first");
   EXPECT_EQ(text_of(found[1].bytes), "second");
 }
 
-TEST_F(MpirunBackend, OfManyProcessesAtOnceEachIsHeard) {
+TEST_F(MpirunBackend, ValuesOfConcurrentProcessesAreAllFound) {
   constexpr std::uint32_t kProcesses = 16;
   std::vector<std::thread> processes;
   for (std::uint32_t rank = 0; rank < kProcesses; ++rank)
@@ -134,26 +138,27 @@ TEST_F(MpirunBackend, OfManyProcessesAtOnceEachIsHeard) {
       for (int round = 0; round < 5; ++round) {
         const std::string key = std::to_string(round);
         must(self->publish(key, bytes_of(key + "/" + std::to_string(rank))));
-        must(self->post(bytes_of(key)));
+        must(self->append_log(bytes_of(key)));
         EXPECT_TRUE(wait_for(*must(self->fence(all))));
-        EXPECT_GE(must(self->notices()).size(), kProcesses * (static_cast<unsigned>(round) + 1));
-        for (const std::uint32_t other : all) EXPECT_EQ(look_up(*self, other, key), key + "/" + std::to_string(other));
+        EXPECT_GE(must(self->read_log()).size(), kProcesses * (static_cast<unsigned>(round) + 1));
+        for (const std::uint32_t other : all)
+          EXPECT_EQ(look_up(*self, other, key), key + "/" + std::to_string(other));
       }
     });
   for (auto& process : processes) process.join();
 }
 
-TEST_F(MpirunBackend, AFolderThatIsGoneIsSaid) {
+TEST_F(MpirunBackend, ReportsAMissingFolder) {
   auto self = open(0);
   std::filesystem::remove_all(directory_);
   EXPECT_THAT(error_of(self->publish("k", bytes_of("v"))).text(), HasSubstr(directory_));
-  EXPECT_THAT(error_of(self->post(bytes_of("v"))).text(), HasSubstr(directory_));
+  EXPECT_THAT(error_of(self->append_log(bytes_of("v"))).text(), HasSubstr(directory_));
   EXPECT_EQ(error_of(self->lookup(3, "k")).error_class(), ErrorClass::rank);
 }
 
-TEST_F(MpirunBackend, TheEndOfMpirunIsNoticed) {
+TEST_F(MpirunBackend, DetectsTheEndOfMpirun) {
   testing::Child mpirun([](testing::Child& self) { return self.listen(); });
-  auto wrapped = surroundings(0, 3);
+  auto wrapped = env(0, 3);
   wrapped.mpirun = mpirun.pid();
   Backend self(wrapped);
   EXPECT_FALSE(self.has_lost_launcher());
@@ -161,9 +166,9 @@ TEST_F(MpirunBackend, TheEndOfMpirunIsNoticed) {
   ASSERT_TRUE(mpirun.finish());
   EXPECT_TRUE(self.has_lost_launcher());
 
-  testing::Child child([this](testing::Child& report) {  // whose parent plays mpirun, and ends
+  testing::Child child([this](testing::Child& report) {  // its parent, in the role of mpirun, exits
     testing::Child grandchild([&](testing::Child& end) {
-      auto made = surroundings(0, 3);
+      auto made = env(0, 3);
       made.mpirun = ::getppid();
       Backend backend(made);
       const bool before = backend.has_lost_launcher();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One process of a node finds the hardware out for all; and what happens where it does not.
+// Tests NodeHardware: one process of a node discovers the hardware for all, or fails to.
 #include "shim/bootstrap/node_hardware.hpp"
 
 #include <gmock/gmock.h>
@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "shim/base/clock.hpp"
-#include "shim/bootstrap/found_once.hpp"
+#include "shim/bootstrap/node_once.hpp"
 #include "tests/bootstrap/segment_rig.hpp"
 
 namespace shim::bootstrap::testing {
@@ -17,7 +17,8 @@ namespace {
 using base::Error;
 using base::ErrorClass;
 
-const HardwareMap kMachine(std::vector<HardwareMap::Kind>{{"Package", {0, 0, 1, 1}}, {"PU", {0, 1, 2, 3}}});
+const HardwareMap kMachine(std::vector<HardwareMap::Kind>{{"Package", {0, 0, 1, 1}},
+                                                          {"PU", {0, 1, 2, 3}}});
 constexpr double kForEver = 3600;
 
 base::Result<HardwareMap> machine() { return kMachine; }
@@ -31,7 +32,7 @@ struct NodeHardwareTest : SegmentTest {
   }
 };
 
-TEST_F(NodeHardwareTest, TheFirstWhoAsksFindsOutForAll) {
+TEST_F(NodeHardwareTest, FirstCallerDiscoversForAll) {
   auto zero = ready(0), one = ready(1);
   NodeHardware of_one(one.get(), {}, machine, kForEver), of_zero(zero.get(), {}, nothing, kForEver);
   EXPECT_EQ(*must(of_one.map()), kMachine);
@@ -40,14 +41,17 @@ TEST_F(NodeHardwareTest, TheFirstWhoAsksFindsOutForAll) {
   EXPECT_FALSE(of_zero.has_discovered());
 }
 
-TEST_F(NodeHardwareTest, OthersWaitForTheOneWhoIsAtIt) {
+TEST_F(NodeHardwareTest, OthersWaitForTheDiscoveringProcess) {
   auto zero = ready(0), one = ready(1);
   std::atomic<bool> has_begun{false}, may_end{false};
-  NodeHardware slow(zero.get(), {}, [&]() -> base::Result<HardwareMap> {
-    has_begun = true;
-    while (!may_end) std::this_thread::yield();
-    return kMachine;
-  }, kForEver);
+  NodeHardware slow(
+      zero.get(), {},
+      [&]() -> base::Result<HardwareMap> {
+        has_begun = true;
+        while (!may_end) std::this_thread::yield();
+        return kMachine;
+      },
+      kForEver);
   NodeHardware other(one.get(), {}, nothing, kForEver);
   std::thread first([&] { must(slow.map()); });
   while (!has_begun) std::this_thread::yield();
@@ -58,18 +62,18 @@ TEST_F(NodeHardwareTest, OthersWaitForTheOneWhoIsAtIt) {
   EXPECT_FALSE(other.has_discovered());
 }
 
-TEST_F(NodeHardwareTest, WhoTakesTooLongIsNotWaitedFor) {
+TEST_F(NodeHardwareTest, WaitForASlowDiscoveryIsLimited) {
   auto zero = ready(0), one = ready(1);
-  zero->hardware_place().control.state = 1;  // the process of slot 0, which lives, and will never end
+  zero->hardware_storage().control.state = 1;  // slot 0 discovers; it lives, and never publishes
   NodeHardware other(one.get(), {}, machine, 0.02);
   const auto begin = base::now_ns();
   EXPECT_EQ(*must(other.map()), kMachine);
-  EXPECT_GE(base::now_ns() - begin, 20'000'000) << "but it is waited for";
+  EXPECT_GE(base::now_ns() - begin, 20'000'000) << "must wait for the time limit";
   EXPECT_TRUE(other.has_discovered());
-  EXPECT_EQ(zero->hardware_place().control.state, 1u) << "it may still come to an end";
+  EXPECT_EQ(zero->hardware_storage().control.state, 1u) << "the slow process may still publish";
 }
 
-TEST_F(NodeHardwareTest, WhoIsKilledAtItIsReplaced) {
+TEST_F(NodeHardwareTest, KilledDiscovererIsReplaced) {
   auto zero = ready(0);
   Child child([&](Child& self) {
     auto one = ready(1);
@@ -81,14 +85,14 @@ TEST_F(NodeHardwareTest, WhoIsKilledAtItIsReplaced) {
     return static_cast<bool>(never.map());
   });
   child.wait_for_word();
-  EXPECT_EQ(zero->hardware_place().control.state, 2u);
+  EXPECT_EQ(zero->hardware_storage().control.state, 2u);
   child.kill();
   NodeHardware other(zero.get(), {}, machine, kForEver);
   EXPECT_EQ(*must(other.map()), kMachine);
-  EXPECT_EQ(zero->hardware_place().control.state, FoundControl::kWritten);
+  EXPECT_EQ(zero->hardware_storage().control.state, NodeOnceControl::kPublished);
 }
 
-TEST_F(NodeHardwareTest, WhereOneFindsNothingTheNextTries) {
+TEST_F(NodeHardwareTest, NextProcessTriesAfterAFailedDiscovery) {
   auto zero = ready(0), one = ready(1);
   NodeHardware without(zero.get(), {}, nothing, kForEver), with(one.get(), {}, machine, kForEver);
   EXPECT_EQ(error_of(without.map()).text(), "no hwloc");
@@ -96,7 +100,7 @@ TEST_F(NodeHardwareTest, WhereOneFindsNothingTheNextTries) {
   EXPECT_EQ(*must(with.map()), kMachine);
 }
 
-TEST_F(NodeHardwareTest, WithoutASegmentOneFindsOutAlone) {
+TEST_F(NodeHardwareTest, ProcessWithoutASegmentDiscoversForItself) {
   CoreSet own;
   own.words[0] = 4;
   NodeHardware alone(nullptr, own, machine);
@@ -105,7 +109,7 @@ TEST_F(NodeHardwareTest, WithoutASegmentOneFindsOutAlone) {
   EXPECT_EQ(alone.first_cores()->front().words[0], 4u);
 }
 
-TEST_F(NodeHardwareTest, TheCoresOfAllAreKnownWhenAllHaveBegunAndNeverChange) {
+TEST_F(NodeHardwareTest, FirstCoresAreKnownOnceAllHaveAttachedAndNeverChange) {
   auto with_cores = [&](std::uint32_t slot, std::uint64_t word) {
     auto wanted = spec(slot, 2);
     wanted.cores.words[0] = word;
@@ -115,11 +119,11 @@ TEST_F(NodeHardwareTest, TheCoresOfAllAreKnownWhenAllHaveBegunAndNeverChange) {
   NodeHardware hardware(zero.get(), {}, machine);
   EXPECT_EQ(hardware.first_cores(), std::nullopt);
   auto one = with_cores(1, 2);
-  for (int life = 0; life < 2; ++life) {
+  for (int incarnation = 0; incarnation < 2; ++incarnation) {
     const auto cores = hardware.first_cores();
     ASSERT_TRUE(cores);
     EXPECT_EQ((*cores)[0].words[0], 1u);
-    EXPECT_EQ((*cores)[1].words[0], 2u) << "life " << life;
+    EXPECT_EQ((*cores)[1].words[0], 2u) << "incarnation " << incarnation;
     one.reset();
     one = with_cores(1, 8);
   }

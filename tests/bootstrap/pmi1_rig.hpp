@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the tests of the PMI-1 backend share.
+// Provides helpers for the tests of the PMI-1 backend.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "shim/bootstrap/pmi1/backend.hpp"
-#include "shim/bootstrap/pmi1/process_life.hpp"
+#include "shim/bootstrap/pmi1/process_lifetime.hpp"
 #include "tests/bootstrap/helpers.hpp"
 #include "tests/bootstrap/pmi1_server.hpp"
 
@@ -19,24 +19,24 @@ using bootstrap::testing::error_of;
 using bootstrap::testing::must;
 using bootstrap::testing::text_of;
 
-/// One process of the job: what lives as long as the process, and Bootstraps on it.
+/// One process of the job: its ProcessLifetime, and functions that open Bootstraps.
 struct Process {
   Process(FakeServer& server, std::uint32_t rank)
-      : surroundings(server.surroundings(rank)), life(std::make_unique<KeptConnection>(surroundings)) {}
+      : env(server.env(rank)), lifetime(std::make_unique<PersistentConnection>(env)) {}
   base::Result<std::unique_ptr<Bootstrap>> try_open(double seconds = 10) {
-    return Backend::open(surroundings, {.ready_timeout_s = seconds, .life = &life});
+    return Backend::open(env, {.ready_timeout_s = seconds, .lifetime = &lifetime});
   }
   std::unique_ptr<Bootstrap> open() { return must(try_open()); }
 
-  Surroundings surroundings;
-  std::unique_ptr<ProcessLife> life;
+  PmiEnv env;
+  std::unique_ptr<ProcessLifetime> lifetime;
 };
 
 template <typename T>
-base::Result<T> answer_of(Pending<T>& question, double seconds = 10) {
+base::Result<T> result_of(Pending<T>& pending, double seconds = 10) {
   const auto deadline = base::Deadline::after_seconds(seconds);
   while (!deadline.passed()) {
-    auto answer = question.poll();
+    auto answer = pending.poll();
     if (!answer) return std::move(answer).error();
     if (*answer) return std::move(**answer);
     std::this_thread::yield();
@@ -45,8 +45,8 @@ base::Result<T> answer_of(Pending<T>& question, double seconds = 10) {
 }
 
 inline std::string look_up(Bootstrap& self, std::uint32_t rank, std::string_view key) {
-  auto question = must(self.lookup(rank, key));
-  return text_of(must(answer_of(*question)));
+  auto pending = must(self.lookup(rank, key));
+  return text_of(must(result_of(*pending)));
 }
 
 inline bool eventually(const std::function<bool()>& condition, double seconds = 10) {

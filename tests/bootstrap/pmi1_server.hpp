@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A launcher of PMI-1 inside the test: one thread, a socket for each process of a job, and faults on request.
+// FakeServer is a PMI-1 launcher inside the test: one thread, one socket for each process of a job,
+// and faults on request.
 #pragma once
 
 #include <poll.h>
@@ -19,33 +20,34 @@
 #include <vector>
 
 #include "shim/base/clock.hpp"
-#include "shim/bootstrap/pmi1/surroundings.hpp"
+#include "shim/bootstrap/pmi1/pmi_env.hpp"
 #include "shim/bootstrap/pmi1/wire.hpp"
 
 namespace shim::bootstrap::pmi1::testing {
 
-/// What the server does with a request instead of answering it.
+/// Replaces or delays the response of the server to a request.
 struct Fault {
   enum class Kind { none, silent, text, closes } kind = Kind::none;
-  std::string text;      ///< sent as it is, with text
-  double delay_s = 0;    ///< before the answer, or the fault
+  std::string text;    ///< sent verbatim if kind is text
+  double delay_s = 0;  ///< in seconds, before the response or the fault
 };
 
 struct ServerOptions {
   std::uint32_t size = 1;
   std::uint32_t subversion = 1;
-  std::string mapping;  ///< default: all on one node
+  std::string mapping;  ///< PMI_process_mapping; by default all processes are on one node
   std::size_t value_limit = 1024;
   bool byte_by_byte = false;
-  bool one_init = false;  ///< like Slurm's: closes where the first request is not init, and never
-                          ///< answers a second init
+  /// As Slurm: close the connection if the first request is not init; never answer a second init.
+  bool one_init = false;
   std::function<Fault(std::uint32_t rank, const std::string& line)> fault;
 };
 
 class FakeServer {
  public:
   explicit FakeServer(ServerOptions options = {}) : options_(std::move(options)) {
-    if (options_.mapping.empty()) options_.mapping = "(vector,(0,1," + std::to_string(options_.size) + "))";
+    if (options_.mapping.empty())
+      options_.mapping = "(vector,(0,1," + std::to_string(options_.size) + "))";
     for (std::uint32_t rank = 0; rank < options_.size; ++rank) {
       std::array<int, 2> pair{};
       if (::socketpair(AF_UNIX, SOCK_STREAM, 0, pair.data()) != 0) std::abort();
@@ -61,24 +63,25 @@ class FakeServer {
     for (int end : ends_) ::close(end);
   }
 
-  /// The process's descriptor, which the server closes in the end; -1 once forget() was called.
+  /// Return the process's descriptor, which the destructor closes; -1 after forget().
   int end(std::uint32_t rank) const { return ends_[rank]; }
-  /// The process closes it itself.
+  /// Leave the descriptor to the process, which closes it.
   void forget(std::uint32_t rank) { ends_[rank] = -1; }
-  Surroundings surroundings(std::uint32_t rank) const {
-    return {std::to_string(ends_[rank]), std::to_string(rank), std::to_string(options_.size), std::nullopt, std::nullopt};
+  PmiEnv env(std::uint32_t rank) const {
+    return {std::to_string(ends_[rank]), std::to_string(rank), std::to_string(options_.size),
+            std::nullopt, std::nullopt};
   }
 
   int count(const std::string& command) {
     std::lock_guard lock(mutex_);
     return counts_[command];
   }
-  /// Processes that have said finalize.
+  /// Return the processes that have sent finalize.
   std::set<std::uint32_t> finalized() {
     std::lock_guard lock(mutex_);
     return finalized_;
   }
-  /// How many names are published now.
+  /// Return the number of names published now.
   std::size_t names() {
     std::lock_guard lock(mutex_);
     return names_.size();
@@ -97,7 +100,7 @@ class FakeServer {
   struct Process {
     int socket;
     LineBuffer buffer;
-    bool is_greeted = false;
+    bool has_init = false;
   };
   struct Late {
     base::Nanoseconds at;
@@ -134,7 +137,8 @@ class FakeServer {
   void take(std::uint32_t rank, const std::string& text) {
     const Line line = *Line::parse(text);
     const Fault fault = options_.fault ? options_.fault(rank, text) : Fault{};
-    const base::Nanoseconds at = base::now_ns() + static_cast<base::Nanoseconds>(fault.delay_s * 1e9);
+    const base::Nanoseconds at = base::now_ns() +
+                                 static_cast<base::Nanoseconds>(fault.delay_s * 1e9);
     {
       std::lock_guard lock(mutex_);
       ++counts_[line.command()];
@@ -149,11 +153,11 @@ class FakeServer {
       case Fault::Kind::none:
         break;
     }
-    if (options_.one_init && (line.command() == "init") == processes_[rank].is_greeted) {
-      if (!processes_[rank].is_greeted) ::shutdown(processes_[rank].socket, SHUT_RDWR);
+    if (options_.one_init && (line.command() == "init") == processes_[rank].has_init) {
+      if (!processes_[rank].has_init) ::shutdown(processes_[rank].socket, SHUT_RDWR);
       return;
     }
-    processes_[rank].is_greeted = true;
+    processes_[rank].has_init = true;
     if (line.command() == "barrier_in") return enter_barrier(rank, text, line);
     late_.push_back({at, rank, answer(rank, line), false});
     send_late();
@@ -164,32 +168,39 @@ class FakeServer {
     const auto value = [&](const char* key) { return std::string(line.value(key).value_or("")); };
     const std::string& command = line.command();
     if (command == "init")
-      return "cmd=response_to_init pmi_version=1 pmi_subversion=" + std::to_string(options_.subversion) + " rc=0\n";
+      return "cmd=response_to_init pmi_version=1 pmi_subversion=" +
+             std::to_string(options_.subversion) + " rc=0\n";
     if (command == "get_maxes")
-      return "cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=" + std::to_string(options_.value_limit) + "\n";
+      return "cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=" +
+             std::to_string(options_.value_limit) + "\n";
     if (command == "get_my_kvsname")
       return options_.one_init ? "cmd=my_kvsname kvsname=7.0\n" : "cmd=my_kvsname kvsname=kvs_1\n";
     if (command == "get_appnum") return "cmd=appnum appnum=0\n";
     if (command == "get" && value("key") == "PMI_process_mapping")
       return "cmd=get_result rc=0 msg=success value=" + options_.mapping + "\n";
     if (command == "get")
-      return values_.contains(value("key")) ? "cmd=get_result rc=0 msg=success value=" + values_[value("key")] + "\n"
-                                            : "cmd=get_result rc=-1 msg=key_" + value("key") + "_not_found value=unknown\n";
+      return values_.contains(value("key"))
+                 ? "cmd=get_result rc=0 msg=success value=" + values_[value("key")] + "\n"
+                 : "cmd=get_result rc=-1 msg=key_" + value("key") + "_not_found value=unknown\n";
     if (command == "put") {
       values_[value("key")] = value("value");
       return "cmd=put_result rc=0 msg=success\n";
     }
     if (command == "publish_name") {
       if (value("port").size() > longest_port_.size()) longest_port_ = value("port");
-      return names_.emplace(value("service"), value("port")).second ? "cmd=publish_result info=ok rc=0 msg=success\n"
-                                                                    : "cmd=publish_result info=ok rc=1 msg=key_already_present\n";
+      return names_.emplace(value("service"), value("port")).second
+                 ? "cmd=publish_result info=ok rc=0 msg=success\n"
+                 : "cmd=publish_result info=ok rc=1 msg=key_already_present\n";
     }
     if (command == "unpublish_name")
-      return names_.erase(value("service")) > 0 ? "cmd=unpublish_result info=ok rc=0 msg=success\n"
-                                                : "cmd=unpublish_result info=ok rc=1 msg=service_not_found\n";
+      return names_.erase(value("service")) > 0
+                 ? "cmd=unpublish_result info=ok rc=0 msg=success\n"
+                 : "cmd=unpublish_result info=ok rc=1 msg=service_not_found\n";
     if (command == "lookup_name")
-      return names_.contains(value("service")) ? "cmd=lookup_result port=" + names_[value("service")] + " info=ok rc=0 msg=success\n"
-                                               : "cmd=lookup_result rc=1 msg=service_not_found\n";
+      return names_.contains(value("service"))
+                 ? "cmd=lookup_result port=" + names_[value("service")] +
+                       " info=ok rc=0 msg=success\n"
+                 : "cmd=lookup_result rc=1 msg=service_not_found\n";
     if (command == "finalize") {
       finalized_.insert(rank);
       return "cmd=finalize_ack\n";
@@ -212,7 +223,10 @@ class FakeServer {
     if (inside.size() < members) return;
     const std::string tag = colon == std::string::npos ? "0" : group.substr(colon + 1);
     for (auto member : std::exchange(inside, {}))
-      late_.push_back({0, member, options_.subversion >= 2 ? "cmd=barrier_out tag=" + tag + "\n" : "cmd=barrier_out\n", false});
+      late_.push_back(
+          {0, member,
+           options_.subversion >= 2 ? "cmd=barrier_out tag=" + tag + "\n" : "cmd=barrier_out\n",
+           false});
     send_late();
   }
 
@@ -224,15 +238,18 @@ class FakeServer {
       }
       const Late due = *at;
       at = late_.erase(at);
-      if (due.closes) ::shutdown(processes_[due.rank].socket, SHUT_RDWR);
-      else write(due.rank, due.text);
+      if (due.closes)
+        ::shutdown(processes_[due.rank].socket, SHUT_RDWR);
+      else
+        write(due.rank, due.text);
     }
   }
 
   void write(std::uint32_t rank, const std::string& text) {
     const std::size_t piece = options_.byte_by_byte ? 1 : text.size();
     for (std::size_t i = 0; i < text.size(); i += piece)
-      [[maybe_unused]] const auto sent = ::send(processes_[rank].socket, text.data() + i, piece, MSG_NOSIGNAL);
+      [[maybe_unused]] const auto sent = ::send(processes_[rank].socket, text.data() + i, piece,
+                                                MSG_NOSIGNAL);
   }
 
   ServerOptions options_;
@@ -240,7 +257,7 @@ class FakeServer {
   std::vector<int> ends_;
   std::vector<Late> late_;
   std::map<std::string, std::vector<std::uint32_t>> barriers_;
-  std::mutex mutex_;  // for what follows
+  std::mutex mutex_;  // protects the members below
   std::map<std::string, std::string> names_, values_;
   std::map<std::string, int> counts_;
   std::set<std::uint32_t> finalized_;
@@ -250,21 +267,23 @@ class FakeServer {
   std::thread thread_;
 };
 
-/// A client like the one inside MPICH: a line is written at once, the answer is read into a buffer of its own with plain read(2),
-/// which is called again when a signal interrupts it. Whatever it reads must be for it.
-class Guest {
+/// A client like the one inside MPICH: it writes each line with one call, and reads responses into
+/// its own buffer with read(2), which it repeats after a signal. It must receive no response to
+/// requests of other clients.
+class HostClient {
  public:
-  explicit Guest(int descriptor) : descriptor_(descriptor) {}
+  explicit HostClient(int descriptor) : descriptor_(descriptor) {}
 
-  std::string ask(const std::string& text) {
+  std::string query(const std::string& text) {
     write_line(text);
     return read_line();
   }
   void write_line(const std::string& text) {
     const std::string line = text + "\n";
-    if (::write(descriptor_, line.data(), line.size()) != static_cast<ssize_t>(line.size())) throw std::runtime_error("cannot write");
+    if (::write(descriptor_, line.data(), line.size()) != static_cast<ssize_t>(line.size()))
+      throw std::runtime_error("cannot write");
   }
-  /// Empty at the end of the conversation.
+  /// Return the next line; empty if the server has closed the connection.
   std::string read_line() {
     while (true) {
       if (auto line = buffer_.next()) return *line;

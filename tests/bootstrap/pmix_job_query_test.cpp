@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a PMIx server says of its job, and servers that say it wrongly, in part, or not at all; the server is a table in the test.
+// Tests what Intersession reads of a job from a PMIx server, including wrong, partial and missing
+// values. The server is a table in the test.
 #include "shim/bootstrap/pmix/job_query.hpp"
 
 #include <gmock/gmock.h>
@@ -17,23 +18,24 @@
 namespace shim::bootstrap::pmix {
 namespace {
 
-using testing::error_of;
-using testing::must;
 using ::testing::ElementsAre;
+using testing::error_of;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::must;
 
 constexpr pmix_rank_t kJob = PMIX_RANK_WILDCARD;
 
-/// PMIx's functions have no place for a server of one's own, so there is one at a time.
+/// PMIx functions have no context argument, so all tests use one static server.
 struct PmixJobQuery : ::testing::Test {
-  using Said = std::variant<std::uint32_t, std::string>;
-  static inline std::map<std::pair<pmix_rank_t, std::string>, Said> table;
+  using Value = std::variant<std::uint32_t, std::string>;
+  static inline std::map<std::pair<pmix_rank_t, std::string>, Value> table;
   static inline std::map<std::string, std::vector<pmix_rank_t>> peers;  ///< by host
 
-  static pmix_status_t get(const pmix_proc_t* process, const pmix_key_t key, const pmix_info_t* infos, std::size_t count,
-                           pmix_value_t** value) {
-    EXPECT_TRUE(count == 1 && std::strcmp(infos[0].key, PMIX_OPTIONAL) == 0) << key << " may be asked of the server, which may wait";
+  static pmix_status_t get(const pmix_proc_t* process, const pmix_key_t key,
+                           const pmix_info_t* infos, std::size_t count, pmix_value_t** value) {
+    EXPECT_TRUE(count == 1 && std::strcmp(infos[0].key, PMIX_OPTIONAL) == 0)
+        << key << " must be requested with PMIX_OPTIONAL: a request to the server may block";
     const auto found = table.find({process->rank, key});
     if (found == table.end()) return PMIX_ERR_NOT_FOUND;
     *value = static_cast<pmix_value_t*>(std::calloc(1, sizeof(pmix_value_t)));
@@ -46,7 +48,8 @@ struct PmixJobQuery : ::testing::Test {
     }
     return PMIX_SUCCESS;
   }
-  static pmix_status_t resolve_peers(const char* host, const pmix_nspace_t, pmix_proc_t** processes, std::size_t* count) {
+  static pmix_status_t resolve_peers(const char* host, const pmix_nspace_t, pmix_proc_t** processes,
+                                     std::size_t* count) {
     const auto found = peers.find(host);
     if (found == peers.end()) return PMIX_ERR_NOT_FOUND;
     *count = found->second.size();
@@ -57,10 +60,12 @@ struct PmixJobQuery : ::testing::Test {
 
   /// Four processes on two nodes; this one is process 1.
   PmixJobQuery() {
-    table = {{{kJob, PMIX_JOB_SIZE}, 4u},          {{kJob, PMIX_LOCAL_PEERS}, "0,1"}, {{kJob, PMIX_NUM_NODES}, 2u},
-             {{kJob, PMIX_JOB_NUM_APPS}, 2u},      {{kJob, PMIX_NODE_LIST}, "a,b"},   {{0, PMIX_HOSTNAME}, "a"},
-             {{1, PMIX_HOSTNAME}, "a"},            {{2, PMIX_HOSTNAME}, "b"},         {{3, PMIX_HOSTNAME}, "b"},
-             {{0, PMIX_APPNUM}, 0u},               {{1, PMIX_APPNUM}, 0u},            {{2, PMIX_APPNUM}, 1u},
+    table = {{{kJob, PMIX_JOB_SIZE}, 4u},     {{kJob, PMIX_LOCAL_PEERS}, "0,1"},
+             {{kJob, PMIX_NUM_NODES}, 2u},    {{kJob, PMIX_JOB_NUM_APPS}, 2u},
+             {{kJob, PMIX_NODE_LIST}, "a,b"}, {{0, PMIX_HOSTNAME}, "a"},
+             {{1, PMIX_HOSTNAME}, "a"},       {{2, PMIX_HOSTNAME}, "b"},
+             {{3, PMIX_HOSTNAME}, "b"},       {{0, PMIX_APPNUM}, 0u},
+             {{1, PMIX_APPNUM}, 0u},          {{2, PMIX_APPNUM}, 1u},
              {{3, PMIX_APPNUM}, 1u}};
     peers = {{"a", {0, 1}}, {"b", {2, 3}}};
     library.get = get;
@@ -72,53 +77,55 @@ struct PmixJobQuery : ::testing::Test {
 
   void expect_the_map() {
     const NodeMap map = must(read_node_map(library, self, 4));
-    for (std::uint32_t rank = 0; rank < 4; ++rank) EXPECT_EQ(map.host(map.node_of(rank)), rank < 2 ? "a" : "b") << rank;
+    for (std::uint32_t rank = 0; rank < 4; ++rank)
+      EXPECT_EQ(map.host(map.node_of(rank)), rank < 2 ? "a" : "b") << rank;
   }
 
   Library library;
   pmix_proc_t self{};
 };
 
-TEST_F(PmixJobQuery, ReadsWhatTheServerSays) {
+TEST_F(PmixJobQuery, ReadsTheFactsOfTheJob) {
   const JobFacts facts = must(read_job(library, self));
   EXPECT_EQ(facts.job.world_name, "a-job");
   EXPECT_EQ(facts.job.rank, 1u);
   EXPECT_EQ(facts.job.size, 4u);
-  ASSERT_TRUE(facts.place);
-  EXPECT_EQ(facts.place->host, "a");
-  EXPECT_THAT(facts.place->local_ranks, ElementsAre(0, 1));
-  EXPECT_EQ(facts.place->node_count, 2u);
+  ASSERT_TRUE(facts.location);
+  EXPECT_EQ(facts.location->host, "a");
+  EXPECT_THAT(facts.location->local_ranks, ElementsAre(0, 1));
+  EXPECT_EQ(facts.location->node_count, 2u);
   EXPECT_THAT(facts.app_numbers, ElementsAre(0, 0, 1, 1));
   expect_the_map();
 }
 
-TEST_F(PmixJobQuery, ASizeThatIsMissingOrOfAnotherKindOrTooSmallIsAnError) {
+TEST_F(PmixJobQuery, ReportsAMissingOrInvalidJobSize) {
   const auto refused = [&] { return error_of(read_job(library, self)).text(); };
   table[{kJob, PMIX_JOB_SIZE}] = "4";
-  EXPECT_THAT(refused(), HasSubstr("how many processes job a-job has"));
-  table[{kJob, PMIX_JOB_SIZE}] = 1u;  // and this is process 1
+  EXPECT_THAT(refused(), HasSubstr("the size of job a-job"));
+  table[{kJob, PMIX_JOB_SIZE}] = 1u;  // too small, because this is process 1
   EXPECT_THAT(refused(), HasSubstr("PMIX_JOB_SIZE"));
   table.erase({kJob, PMIX_JOB_SIZE});
   EXPECT_THAT(refused(), HasSubstr("PMIX_JOB_SIZE"));
 }
 
-TEST_F(PmixJobQuery, APlaceThatCannotBeIsNoPlace) {
-  const auto place = [&] { return must(read_job(library, self)).place; };
+TEST_F(PmixJobQuery, IgnoresAnImpossibleLocation) {
+  const auto location = [&] { return must(read_job(library, self)).location; };
   for (const char* list : {"", "0", "0,x", "0,1,1", "0,1,4", "1,0,99999999999"}) {
     table[{kJob, PMIX_LOCAL_PEERS}] = list;
-    EXPECT_FALSE(place()) << list;
+    EXPECT_FALSE(location()) << list;
   }
   table[{kJob, PMIX_LOCAL_PEERS}] = "1,0";
-  EXPECT_THAT(place()->local_ranks, ElementsAre(0, 1)) << "in whatever order";
+  EXPECT_THAT(location()->local_ranks, ElementsAre(0, 1)) << "in any order";
   table[{kJob, PMIX_NUM_NODES}] = 0u;
-  EXPECT_FALSE(place());
+  EXPECT_FALSE(location());
   table[{kJob, PMIX_NUM_NODES}] = 2u;
   table.erase({1, PMIX_HOSTNAME});
-  EXPECT_FALSE(place());
+  EXPECT_FALSE(location());
 }
 
-TEST_F(PmixJobQuery, NodesThatDoNotPlaceEveryProcessOnceAreAskedForOneByOne) {
-  for (const std::vector<pmix_rank_t>& wrong : {std::vector<pmix_rank_t>{2}, {2, 2}, {1, 2}, {2, 3, 4}, {2, 3, 1}, {}}) {
+TEST_F(PmixJobQuery, QueriesEachProcessIfTheNodeListsAreInconsistent) {
+  for (const std::vector<pmix_rank_t>& wrong :
+       {std::vector<pmix_rank_t>{2}, {2, 2}, {1, 2}, {2, 3, 4}, {2, 3, 1}, {}}) {
     peers["b"] = wrong;
     expect_the_map();
   }
@@ -127,10 +134,11 @@ TEST_F(PmixJobQuery, NodesThatDoNotPlaceEveryProcessOnceAreAskedForOneByOne) {
   table.erase({kJob, PMIX_NODE_LIST});
   expect_the_map();
   table.erase({3, PMIX_HOSTNAME});
-  EXPECT_THAT(error_of(read_node_map(library, self, 4)).text(), HasSubstr("on which node process 3 of job a-job runs"));
+  EXPECT_THAT(error_of(read_node_map(library, self, 4)).text(),
+              HasSubstr("the node of process 3 of job a-job"));
 }
 
-TEST_F(PmixJobQuery, ApplicationsThatAreNotAllKnownAreNone) {
+TEST_F(PmixJobQuery, IgnoresApplicationsUnlessAllAreKnown) {
   table.erase({2, PMIX_APPNUM});
   EXPECT_THAT(must(read_job(library, self)).app_numbers, IsEmpty());
   table[{2, PMIX_APPNUM}] = "1";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Files that are not what they should be, and no room for those that would be.
+// Tests the node segment with invalid files and full file systems.
 #include <gmock/gmock.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -26,14 +26,15 @@ class SegmentFaultsTest : public testing::SegmentTest {
   template <typename T>
   void write_at(std::size_t offset, T value) {
     int file = ::open(path().c_str(), O_RDWR);
-    ASSERT_EQ(::pwrite(file, &value, sizeof value, static_cast<off_t>(offset)), static_cast<ssize_t>(sizeof value));
+    ASSERT_EQ(::pwrite(file, &value, sizeof value, static_cast<off_t>(offset)),
+              static_cast<ssize_t>(sizeof value));
     ::close(file);
   }
   base::Error refused(const SegmentSpec& spec) { return error_of(NodeSegment::attach(spec, 10)); }
 };
 
-TEST_F(SegmentFaultsTest, AFileOfAnotherUserIsRefused) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+TEST_F(SegmentFaultsTest, RefusesAFileOfAnotherUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can change the owner of a file";
   auto owner = attach(spec(0));
   ASSERT_EQ(::chown(path().c_str(), 4711, 4711), 0);
   auto error = refused(spec(1));
@@ -42,7 +43,7 @@ TEST_F(SegmentFaultsTest, AFileOfAnotherUserIsRefused) {
   ASSERT_EQ(::chown(path().c_str(), 0, 0), 0);
 }
 
-TEST_F(SegmentFaultsTest, AFileThatOthersMayOpenIsRefused) {
+TEST_F(SegmentFaultsTest, RefusesAFileThatOthersMayOpen) {
   auto owner = attach(spec(0));
   ASSERT_EQ(::chmod(path().c_str(), 0640), 0);
   auto error = refused(spec(1));
@@ -50,18 +51,18 @@ TEST_F(SegmentFaultsTest, AFileThatOthersMayOpenIsRefused) {
   EXPECT_THAT(error.text(), HasSubstr("not 0600"));
 }
 
-TEST_F(SegmentFaultsTest, LinksAndPipesInTheWayAreRefused) {
+TEST_F(SegmentFaultsTest, RefusesLinksAndPipes) {
   const std::string victim = directory_ + "/victim";
-  std::ofstream(victim) << "precious";
+  std::ofstream(victim) << "data";
   ASSERT_EQ(::symlink(victim.c_str(), path().c_str()), 0);
   EXPECT_THAT(refused(spec(0)).text(), HasSubstr("symbolic link"));
   ASSERT_EQ(::unlink(path().c_str()), 0);
   ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
-  EXPECT_THAT(refused(spec(0)).text(), HasSubstr("not a plain file"));
-  EXPECT_EQ(std::filesystem::file_size(victim), 8u);
+  EXPECT_THAT(refused(spec(0)).text(), HasSubstr("not a regular file"));
+  EXPECT_EQ(std::filesystem::file_size(victim), 4u);
 }
 
-TEST_F(SegmentFaultsTest, AnotherLayoutIsRefusedAndNamed) {
+TEST_F(SegmentFaultsTest, ErrorNamesAnotherLayout) {
   auto owner = attach(spec(0));
   auto wanted = [&](auto change) {
     auto s = spec(1);
@@ -74,75 +75,82 @@ TEST_F(SegmentFaultsTest, AnotherLayoutIsRefusedAndNamed) {
   EXPECT_THAT(wanted([](SegmentSpec& s) { s.slots = 3; }), HasSubstr("number of processes (2)"));
   EXPECT_THAT(wanted([](SegmentSpec& s) { s.slot_bytes = 5001; }),
               HasSubstr("(5000) than this process expects (5001)"));
-  EXPECT_THAT(wanted([](SegmentSpec& s) { s.store_bytes = 1; }), HasSubstr("size of a process's store (0)"));
-  EXPECT_THAT(wanted([](SegmentSpec& s) { s.pair_bytes = 1; }), HasSubstr("INTERSESSION_RING_BYTES"));
-  EXPECT_THAT(wanted([](SegmentSpec& s) { s.depot_bytes = 1; }), HasSubstr("INTERSESSION_DEPOT_BYTES"));
-  EXPECT_THAT(wanted([](SegmentSpec& s) { s.lanes = 2; }), HasSubstr("number of lanes (INTERSESSION_LANES) (1)"));
+  EXPECT_THAT(wanted([](SegmentSpec& s) { s.store_bytes = 1; }), HasSubstr("store size (0)"));
+  EXPECT_THAT(wanted([](SegmentSpec& s) { s.pair_bytes = 1; }),
+              HasSubstr("INTERSESSION_RING_BYTES"));
+  EXPECT_THAT(wanted([](SegmentSpec& s) { s.cell_pool_bytes = 1; }),
+              HasSubstr("INTERSESSION_CELL_POOL_BYTES"));
+  EXPECT_THAT(wanted([](SegmentSpec& s) { s.vcis = 2; }),
+              HasSubstr("number of VCIs (INTERSESSION_VCIS) (1)"));
   EXPECT_NO_THROW(attach(spec(1)));
 }
 
-TEST_F(SegmentFaultsTest, AnotherVersionJobOrKindIsRefused) {
+TEST_F(SegmentFaultsTest, RefusesAnotherVersionJobOrKind) {
   auto owner = attach(spec(0));
   write_at<std::uint32_t>(offsetof(SegmentHeader, version), kSegmentVersion + 1);
   EXPECT_THAT(refused(spec(1)).text(), HasSubstr("another version"));
   write_at<std::uint32_t>(offsetof(SegmentHeader, version), kSegmentVersion);
-  write_at<char>(offsetof(SegmentHeader, job) + 2, 'X');  // as if two names had one hash
+  write_at<char>(offsetof(SegmentHeader, job) + 2, 'X');  // simulates two job names with one hash
   EXPECT_THAT(refused(spec(1)).text(), HasSubstr("another job (joX)"));
   write_at<std::uint64_t>(0, 1);
   EXPECT_THAT(refused(spec(1)).text(), HasSubstr("another kind"));
 }
 
-TEST_F(SegmentFaultsTest, AFileThatWasCutIsRefusedAndNotMapped) {
+TEST_F(SegmentFaultsTest, RefusesATruncatedFileWithoutMappingIt) {
   auto owner = attach(spec(0));
   const auto size = static_cast<off_t>(std::filesystem::file_size(path()));
   ASSERT_EQ(::truncate(path().c_str(), size - 4096), 0);
-  EXPECT_THAT(refused(spec(1)).text(), HasSubstr("bytes where"));
+  EXPECT_THAT(refused(spec(1)).text(), HasSubstr("bytes instead of"));
   ASSERT_EQ(::truncate(path().c_str(), 100), 0);
   EXPECT_THAT(refused(spec(1)).text(), HasSubstr("too short"));
-  ASSERT_EQ(::truncate(path().c_str(), size), 0);  // so that the owner can still leave
+  ASSERT_EQ(::truncate(path().c_str(), size), 0);  // so that the owner can still detach
 }
 
-TEST_F(SegmentFaultsTest, AProcessOfAnotherPidNamespaceIsNeverCalledDead) {
+TEST_F(SegmentFaultsTest, ProcessOfAnotherPidNamespaceIsNeverReportedDead) {
   auto watcher = attach(spec(0)), other = attach(spec(1));
   other->set_ready();
   const std::size_t control = SegmentLayout::of(spec(0))->control(1);
   write_at<std::uint64_t>(control + offsetof(SlotControl, start_time), 1);
-  EXPECT_FALSE(watcher->is_alive(1));  // the id was used again
+  EXPECT_FALSE(watcher->is_alive(1));  // the process id was reused
   write_at<std::uint64_t>(control + offsetof(SlotControl, pid_namespace), 1);
   EXPECT_TRUE(watcher->is_alive(1));
   EXPECT_EQ(watcher->pid(1), 0);
 }
 
-TEST_F(SegmentFaultsTest, AMissingOrForbiddenDirectoryIsNamed) {
+TEST_F(SegmentFaultsTest, ErrorNamesAMissingOrForbiddenDirectory) {
   auto elsewhere = spec(0);
   elsewhere.directory = directory_ + "/missing";
-  EXPECT_THAT(refused(elsewhere).text(), HasSubstr(directory_ + "/missing (which must be a writable tmpfs"));
+  EXPECT_THAT(refused(elsewhere).text(),
+              HasSubstr(directory_ + "/missing (it must be a writable tmpfs"));
   if (::geteuid() == 0) {
-    Child nobody([&](Child&) {
+    Child unprivileged([&](Child&) {
       if (::chmod(directory_.c_str(), 0755) != 0 || ::setuid(65534) != 0) return false;
       return refused(spec(0)).error_class() == ErrorClass::access;
     });
-    EXPECT_TRUE(nobody.finish());
+    EXPECT_TRUE(unprivileged.finish());
   }
 }
 
-TEST_F(SegmentFaultsTest, ALimitOfFileSizesIsAnErrorAndNoSignal) {
+TEST_F(SegmentFaultsTest, FileSizeLimitIsAnErrorWithoutASignal) {
   Child limited([&](Child&) {
     rlimit small{8192, 8192};
     if (::setrlimit(RLIMIT_FSIZE, &small) != 0) return false;
     auto error = refused(spec(0));
-    return error.error_class() == ErrorClass::no_space && error.text().find("ulimit -f") != std::string::npos;
+    return error.error_class() == ErrorClass::no_space &&
+           error.text().find("ulimit -f") != std::string::npos;
   });
   EXPECT_TRUE(limited.finish());
   EXPECT_THAT(files(), IsEmpty());
 }
 
-/// Runs the body in a process that sees a full file system of `pages` free pages at the directory. False: not allowed
-/// here.
-bool with_little_room(const std::string& directory, int pages, const std::function<bool()>& body, bool& good) {
+/// Run `body` in a process for which `directory` is a file system with `pages` pages. Return false
+/// if this process may not mount.
+bool with_little_room(const std::string& directory, int pages, const std::function<bool()>& body,
+                      bool& good) {
   constexpr int kForbidden = 77;
   Child child([&](Child&) {
-    if (::unshare(CLONE_NEWNS) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) ::_exit(kForbidden);
+    if (::unshare(CLONE_NEWNS) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
+      ::_exit(kForbidden);
     const std::string options = "size=" + std::to_string(pages * static_cast<int>(page_bytes()));
     if (::mount("none", "/", "none", MS_REC | MS_PRIVATE, nullptr) != 0 ||
         ::mount("tmpfs", directory.c_str(), "tmpfs", 0, options.c_str()) != 0)
@@ -157,48 +165,54 @@ bool with_little_room(const std::string& directory, int pages, const std::functi
 }
 
 bool is_no_room(const base::Error& error, const std::string& directory) {
-  return error.error_class() == ErrorClass::no_space && error.text().find("no room in " + directory) == 0 &&
+  return error.error_class() == ErrorClass::no_space &&
+         error.text().find("no space in " + directory) == 0 &&
          error.text().find("INTERSESSION_RING_BYTES") != std::string::npos;
 }
 
-TEST_F(SegmentFaultsTest, AFullDirectoryIsAnErrorAndNoSignal) {
-  for (int pages = 1; pages <= 2; ++pages) {  // 1: the header; 3: header and one slot of two pages
+TEST_F(SegmentFaultsTest, FullDirectoryIsAnErrorWithoutASignal) {
+  for (int pages = 1; pages <= 2; ++pages) {  // the header needs one page; with one slot, three
     bool good = false;
     if (!with_little_room(
-            directory_, pages, [&] { return is_no_room(refused(spec(0)), directory_) && files().empty(); }, good))
+            directory_, pages,
+            [&] { return is_no_room(refused(spec(0)), directory_) && files().empty(); }, good))
       GTEST_SKIP() << "mounting is not allowed here";
     EXPECT_TRUE(good) << pages << " pages";
   }
 }
 
-TEST_F(SegmentFaultsTest, ADirectoryThatFillsUpLaterIsAnErrorAndNoSignal) {
+TEST_F(SegmentFaultsTest, DirectoryThatFillsUpLaterIsAnErrorWithoutASignal) {
   bool good = false;
   auto body = [&] {
     auto segment = attach(spec(0));
     if (!segment->back(segment->pair(0, 1), 9000)) return false;  // three pages
     segment->pair(0, 1)[8999] = std::byte{1};
     auto failed = segment->back(segment->pair(1, 0), 9000);
-    // What was there before is as it was.
-    return !failed && is_no_room(failed.error(), directory_) && segment->pair(0, 1)[8999] == std::byte{1};
+    // Existing data is unchanged.
+    return !failed && is_no_room(failed.error(), directory_) &&
+           segment->pair(0, 1)[8999] == std::byte{1};
   };
   if (!with_little_room(directory_, 6, body, good)) GTEST_SKIP() << "mounting is not allowed here";
   EXPECT_TRUE(good);
 }
 
-TEST_F(SegmentFaultsTest, ALaneHasRoomWhereItsRingsAndThoseOfLanesBeforeHave) {
+TEST_F(SegmentFaultsTest, SpaceForAVciCoversItsRingsAndThoseOfLowerVcis) {
   bool good = false;
   auto body = [&] {
     auto wanted = spec(0);
-    wanted.lanes = 3;
+    wanted.vcis = 3;
     auto segment = attach(wanted);
-    auto refused = segment->check_room_for_lane(2);
-    if (!segment->check_room_for_lane(1) || refused || !is_no_room(refused.error(), directory_)) return false;
-    // what is used already is no more than what was to be expected
-    if (!segment->back(segment->pair(0, 1), 9000) || !segment->open_lane(1) || !segment->check_room_for_lane(1)) return false;
+    auto refused = segment->check_space_for_vci(2);
+    if (!segment->check_space_for_vci(1) || refused || !is_no_room(refused.error(), directory_))
+      return false;
+    // memory that this VCI already uses does not count twice
+    if (!segment->back(segment->pair(0, 1), 9000) || !segment->open_vci(1) ||
+        !segment->check_space_for_vci(1))
+      return false;
     std::ofstream(directory_ + "/others") << std::string(16 * page_bytes(), 'x');
-    return !segment->check_room_for_lane(1);
+    return !segment->check_space_for_vci(1);
   };
-  // a lane takes three pages, and three couples of seven
+  // a VCI needs three pages, and each of three pairs seven
   if (!with_little_room(directory_, 60, body, good)) GTEST_SKIP() << "mounting is not allowed here";
   EXPECT_TRUE(good);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the tests of the node segment need: a directory of their own, and processes that do something and report.
+// Provides helpers for tests of the node segment: a private directory, and forked processes.
 #pragma once
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 
 namespace shim::bootstrap::testing {
 
-/// A directory in shared memory that goes with the test.
+/// A directory in shared memory, removed at the end of the test.
 class SegmentTest : public ::testing::Test {
  protected:
   SegmentTest() {
@@ -34,7 +34,8 @@ class SegmentTest : public ::testing::Test {
   }
   ~SegmentTest() override { std::filesystem::remove_all(directory_); }
 
-  SegmentSpec spec(std::uint32_t own_slot = 0, std::uint32_t slots = 2, const std::string& job = "job") const {
+  SegmentSpec spec(std::uint32_t own_slot = 0, std::uint32_t slots = 2,
+                   const std::string& job = "job") const {
     SegmentSpec spec;
     spec.job = job;
     spec.slots = slots;
@@ -50,23 +51,28 @@ class SegmentTest : public ::testing::Test {
     if (!segment) throw std::runtime_error(segment.error().text());
     return std::move(*segment);
   }
-  std::string path(const std::string& job = "job") const { return segment_place(directory_, job, 0).path(); }
+  std::string path(const std::string& job = "job") const {
+    return segment_location(directory_, job, 0).path();
+  }
   std::vector<std::string> files() const {
     std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(directory_)) names.push_back(entry.path());
+    for (const auto& entry : std::filesystem::directory_iterator(directory_))
+      names.push_back(entry.path());
     return names;
   }
 
   std::string directory_;
 };
 
-/// A forked process that runs a function. `say` in it and `wait_for_word` here meet; so do `tell` and `listen`.
+/// A forked process that runs a function. `wait_for_word` in the parent waits for `say` in the
+/// child; `listen` in the child waits for `tell` in the parent.
 class Child {
  public:
-  using Body = std::function<bool(Child&)>;  ///< answers whether all was well
+  using Body = std::function<bool(Child&)>;  ///< returns true if the child succeeded
 
   explicit Child(const Body& body) {
-    if (::pipe2(up_.data(), O_CLOEXEC) != 0 || ::pipe2(down_.data(), O_CLOEXEC) != 0) throw std::runtime_error("pipe2");
+    if (::pipe2(up_.data(), O_CLOEXEC) != 0 || ::pipe2(down_.data(), O_CLOEXEC) != 0)
+      throw std::runtime_error("pipe2");
     pid_ = ::fork();
     if (pid_ != 0) {
       ::close(up_[1]);
@@ -102,13 +108,13 @@ class Child {
     ::kill(pid_, SIGKILL);
     finish();
   }
-  /// Waits for the end; whether the body answered true.
+  /// Wait for the end of the child; return true if its body returned true.
   bool finish() {
     int status = 0;
     reaped_ = ::waitpid(pid_, &status, 0) == pid_;
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
   }
-  /// Waits until the process has ended, but leaves it a zombie.
+  /// Wait until the child has exited, but leave it a zombie.
   void wait_until_zombie() const {
     siginfo_t info;
     ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT);

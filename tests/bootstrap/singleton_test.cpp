@@ -15,7 +15,7 @@ using testing::error_of;
 using testing::must;
 using testing::text_of;
 
-TEST(Singleton, IsAWorldOfOneOnThisHost) {
+TEST(Singleton, HasAWorldOfOneProcessOnThisHost) {
   auto alone = open_singleton();
   EXPECT_EQ(alone->name(), "singleton");
   EXPECT_EQ(alone->job().rank, 0u);
@@ -28,7 +28,7 @@ TEST(Singleton, IsAWorldOfOneOnThisHost) {
   EXPECT_TRUE(must(alone->named_sets()).empty());
 }
 
-TEST(Singleton, ItsWorldHasANameThatNoOtherProcessHas) {
+TEST(Singleton, ItsWorldHasAUniqueName) {
   std::string mine = open_singleton()->job().world_name;
   EXPECT_EQ(open_singleton()->job().world_name, mine);
   int ends[2];
@@ -36,7 +36,8 @@ TEST(Singleton, ItsWorldHasANameThatNoOtherProcessHas) {
   pid_t child = ::fork();
   if (child == 0) {
     std::string name = open_singleton()->job().world_name;
-    ::_exit(::write(ends[1], name.data(), name.size()) == static_cast<ssize_t>(name.size()) ? 0 : 1);
+    ::_exit(::write(ends[1], name.data(), name.size()) == static_cast<ssize_t>(name.size()) ? 0
+                                                                                            : 1);
   }
   char others[256] = {};
   ASSERT_GT(::read(ends[0], others, sizeof others - 1), 0);
@@ -46,7 +47,7 @@ TEST(Singleton, ItsWorldHasANameThatNoOtherProcessHas) {
   ::close(ends[1]);
 }
 
-TEST(Singleton, FindsWhatItPublishedItself) {
+TEST(Singleton, FindsItsOwnPublishedValues) {
   auto alone = open_singleton();
   auto early = must(alone->lookup(0, "k"));
   EXPECT_FALSE(must(early->poll()).has_value());
@@ -59,14 +60,15 @@ TEST(Singleton, FindsWhatItPublishedItself) {
   EXPECT_EQ(alone->counts().fences, 1u);
 }
 
-TEST(Singleton, FindsItsOwnNotices) {
+TEST(Singleton, ReadsItsOwnLogEntries) {
   auto alone = open_singleton();
-  EXPECT_TRUE(must(alone->notices()).empty());
-  ASSERT_TRUE(alone->post(bytes_of("a")));
-  ASSERT_TRUE(alone->post(bytes_of("b")));
-  EXPECT_EQ(text_of(must(alone->notices()).at(1).bytes), "b");
-  EXPECT_EQ(must(alone->notices()).at(1).number, 1u);
-  EXPECT_EQ(error_of(alone->post(Bytes(kLongestNotice + 1))).error_class(), base::ErrorClass::arg);
+  EXPECT_TRUE(must(alone->read_log()).empty());
+  ASSERT_TRUE(alone->append_log(bytes_of("a")));
+  ASSERT_TRUE(alone->append_log(bytes_of("b")));
+  EXPECT_EQ(text_of(must(alone->read_log()).at(1).bytes), "b");
+  EXPECT_EQ(must(alone->read_log()).at(1).index, 1u);
+  EXPECT_EQ(error_of(alone->append_log(Bytes(kMaxLogEntryBytes + 1))).error_class(),
+            base::ErrorClass::arg);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The few system calls behind the simulated nodes that Python 3.11 has no name for: unshare(2), mount(2), prctl(2)."""
+"""System calls for simulated nodes that Python 3.11 lacks: unshare(2), mount(2), prctl(2)."""
 import ctypes
 import errno
 import os
@@ -19,8 +19,9 @@ MS_BIND = 0x1000
 MS_REC = 0x4000
 MS_PRIVATE = 0x40000
 
+
 class Forbidden(Exception):
-    """This machine does not allow what was asked for; the text says what."""
+    """This machine does not allow an operation; the text names it."""
 
 
 _PR_SET_PDEATHSIG = 1
@@ -33,29 +34,37 @@ def _check(result: int, what: str) -> None:
 
 
 def unshare(flags: int, what: str) -> None:
-    """New namespaces for the caller; `what` names them in the error."""
+    """Move the caller to new namespaces; `what` names them in the error."""
     _check(_libc.unshare(flags), f"the kernel does not allow new {what} namespaces")
 
 
 def mount(source: str, target: str, kind: str, flags: int = 0, options: str = "") -> None:
-    _check(_libc.mount(source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), options.encode()),
-           f"mount {kind or source} on {target}")
+    _check(
+        _libc.mount(
+            source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), options.encode()
+        ),
+        f"mount {kind or source} on {target}",
+    )
 
 
 def make_mounts_private() -> None:
-    """From here on nothing the caller mounts is seen outside its mount namespace."""
+    """Make later mounts of the caller invisible outside its mount namespace."""
     try:
         mount("none", "/", "", MS_REC | MS_PRIVATE)
     except Forbidden as error:
         if ctypes.get_errno() != errno.EINVAL:
             raise
-        raise Forbidden("the root directory is no mount point (of a chroot?), so its mounts cannot be made private; "
-                        "bind it onto itself first: mount --bind DIRECTORY DIRECTORY") from error
+        raise Forbidden(
+            "the root directory is no mount point (of a chroot?), so its mounts cannot be made "
+            "private; bind it onto itself first: mount --bind DIRECTORY DIRECTORY"
+        ) from error
 
 
 def set_clocks_ahead(seconds: int) -> None:
-    """A time namespace for the processes that enter `time_for_children` of the caller: clocks that count from some start are so much
-    ahead there (time_namespaces(7)); the time of day is everybody's."""
+    """Create a time namespace for processes that enter `time_for_children` of the caller.
+
+    CLOCK_MONOTONIC and CLOCK_BOOTTIME are ahead there (time_namespaces(7)); the time of day is not.
+    """
     unshare(CLONE_NEWTIME, "time")
     with open("/proc/self/timens_offsets", "w", encoding="ascii") as offsets:
         offsets.write(f"monotonic {seconds} 0\nboottime {seconds} 0\n")
@@ -67,12 +76,12 @@ def set_hostname(name: str) -> None:
 
 
 def die_with_parent() -> None:
-    """The kernel kills the caller when the process that forked it ends, however it ends."""
+    """Make the kernel kill the caller when its parent process ends."""
     _check(_libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl")
 
 
 def become_root_of_user_namespace() -> None:
-    """Without privileges of one's own: a user namespace in which one is root."""
+    """Create a user namespace in which the unprivileged caller is root."""
     uid, gid = os.geteuid(), os.getegid()
     unshare(CLONE_NEWUSER, "user")
     for path, text in (("setgroups", "deny"), ("uid_map", f"0 {uid} 1"), ("gid_map", f"0 {gid} 1")):

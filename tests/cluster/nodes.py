@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Nodes made of namespaces: each has its own network, host name, System V IPC and /dev/shm, on one bridge.
+"""Makes nodes of namespaces, each with its own network, host name, System V IPC and /dev/shm.
 
-Everything lives in namespaces without names and hangs from one process (the first of a PID namespace): when that ends, in
-whatever way, the kernel removes processes, interfaces and mounts. Nothing has a name on the host, so runs cannot collide.
+All namespaces are unnamed and belong to one process, the first of a PID namespace: when it ends in
+any way, the kernel removes processes, interfaces and mounts. Parallel runs cannot collide.
 """
 import os
 import subprocess
 
 import kernel
 
-# Where each node keeps its session directories and what the remote agent needs; a file system of its own, so that a test
-# may fill /dev/shm.
+# Folder of session directories and of files for the agent, on each node; a separate file system, so
+# that a test can fill /dev/shm.
 PRIVATE = "/dev/shm/.node"
 READ_ONLY = "read-only"
 _NETWORK = "10.77.0"
 
 
 class Node:
-    """One node, held by a process of its own that does nothing until its pipe is closed."""
+    """A node: the namespaces of a process that waits until its pipe is closed."""
 
     def __init__(self, index: int, shm: str, clock: int = 0, cores: str = ""):
         self.index = index
@@ -40,8 +40,13 @@ class Node:
         try:
             kernel.die_with_parent()
             os.close(self._hold)
-            kernel.unshare(kernel.CLONE_NEWNET | kernel.CLONE_NEWUTS | kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC,
-                           "network, host name, mount and IPC")
+            kernel.unshare(
+                kernel.CLONE_NEWNET
+                | kernel.CLONE_NEWUTS
+                | kernel.CLONE_NEWNS
+                | kernel.CLONE_NEWIPC,
+                "network, host name, mount and IPC",
+            )
             kernel.set_hostname(self.name)
             if clock:
                 kernel.set_clocks_ahead(clock)
@@ -50,7 +55,9 @@ class Node:
             os.mkdir(PRIVATE)
             kernel.mount("tmpfs", PRIVATE, "tmpfs")
             if shm == READ_ONLY:
-                kernel.mount("", "/dev/shm", "", kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY)
+                kernel.mount(
+                    "", "/dev/shm", "", kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY
+                )
             _disable_ipv6()
             os.write(ready, b"ready")
         except kernel.Forbidden as error:
@@ -61,26 +68,48 @@ class Node:
         os._exit(0)
 
     def enter(self, *command: str) -> list[str]:
-        """The command line that runs a command on this node."""
+        """Return the command line that runs a command on this node."""
         time = f"/proc/{self.pid}/ns/time_for_children"
-        # Older kernels have no time namespaces; and only root may enter one that the node has not made, even the caller's own.
-        clock = [f"--time={time}"] if os.path.exists(time) and os.readlink(time) != os.readlink("/proc/self/ns/time") else []
-        # The root and working directory of the node's process, not of its mount namespace: they differ in a chroot.
-        return ["nsenter", f"--target={self.pid}", "--net", "--uts", "--mount", "--root", "--wd", "--ipc", *clock, "--",
-                *(["taskset", "--cpu-list", self.cores] if self.cores else []), *command]
+        # Older kernels have no time namespaces. Only root may enter one that the node did not
+        # create, even the caller's own.
+        clock = (
+            [f"--time={time}"]
+            if os.path.exists(time) and os.readlink(time) != os.readlink("/proc/self/ns/time")
+            else []
+        )
+        # --root, --wd: those of the node's process, which in a chroot differ from the mount
+        # namespace's.
+        return [
+            "nsenter",
+            f"--target={self.pid}",
+            "--net",
+            "--uts",
+            "--mount",
+            "--root",
+            "--wd",
+            "--ipc",
+            *clock,
+            "--",
+            *(["taskset", "--cpu-list", self.cores] if self.cores else []),
+            *command,
+        ]
 
     def shared_memory(self) -> list[str]:
-        """What is in /dev/shm of this node."""
-        return sorted(name for name in os.listdir(f"/proc/{self.pid}/root/dev/shm") if f"/dev/shm/{name}" != PRIVATE)
+        """Return the names of the files in /dev/shm of this node."""
+        return sorted(
+            name
+            for name in os.listdir(f"/proc/{self.pid}/root/dev/shm")
+            if f"/dev/shm/{name}" != PRIVATE
+        )
 
     def write(self, name: str, text: str) -> None:
-        """Puts a file into the node's private directory."""
+        """Write a file in the node's private directory."""
         with open(f"/proc/{self.pid}/root{PRIVATE}/{name}", "w", encoding="utf-8") as out:
             out.write(text)
 
 
 def _disable_ipv6() -> None:
-    # Addresses of version 6 come a second late (duplicate detection), and no test needs them.
+    # IPv6 addresses are usable only after a second (duplicate detection), and no test needs them.
     try:
         with open("/proc/sys/net/ipv6/conf/all/disable_ipv6", "w", encoding="ascii") as out:
             out.write("1")
@@ -89,60 +118,79 @@ def _disable_ipv6() -> None:
 
 
 def _run(command: list[str], lines: list[str]) -> None:
-    done = subprocess.run(command, input="\n".join(lines) + "\n", text=True, capture_output=True, check=False)
+    done = subprocess.run(
+        command, input="\n".join(lines) + "\n", text=True, capture_output=True, check=False
+    )
     if done.returncode != 0:
         raise kernel.Forbidden(f"{' '.join(command)} failed: {done.stderr.strip()}")
 
 
 def _share_of_cores(index: int, count: int) -> str:
-    """Of one of so many nodes: each core belongs to one of them, or to several where cores are fewer."""
+    """Return the cores of one of `count` nodes; if cores are fewer than nodes, nodes share."""
     cores = sorted(os.sched_getaffinity(0))
-    share = cores[index * len(cores) // count:(index + 1) * len(cores) // count]
+    share = cores[index * len(cores) // count : (index + 1) * len(cores) // count]
     return ",".join(map(str, share or [cores[index % len(cores)]]))
 
 
 def make_nodes(count: int, shm: str = "", clocks: int = 0, own_cores: bool = False) -> list[Node]:
-    """Makes the nodes, without a way between them.
+    """Make the nodes, without links between them.
 
-    shm: the size of each node's /dev/shm, or READ_ONLY; empty for the kernel's default.
-    clocks: seconds that each node's clock is ahead of the one before it; not the time of day.
-    own_cores: each node's processes run on a share of the cores, instead of all on all.
+    shm: size of each node's /dev/shm, or READ_ONLY; empty: the kernel's default.
+    clocks: seconds by which each node's monotonic clock is ahead of the node before.
+    own_cores: each node has a share of the cores, instead of all nodes sharing all cores.
     """
-    return [Node(index, shm, index * clocks, _share_of_cores(index, count) if own_cores else "") for index in range(count)]
+    return [
+        Node(index, shm, index * clocks, _share_of_cores(index, count) if own_cores else "")
+        for index in range(count)
+    ]
 
 
 def give_tcp_memory(nodes: list[Node], receive: int) -> None:
-    """TCP connections of these nodes begin to receive with so many bytes of memory; what they may grow to stays (tcp(7))."""
+    """Set the initial receive buffer of TCP connections, in bytes; the maximum remains (tcp(7))."""
     for node in nodes:
-        _run(node.enter("sh", "-c", 'set -- "$1" "$2" $(cat "$1"); echo "$3 $2 $5" > "$1"', "sh", "/proc/sys/net/ipv4/tcp_rmem",
-                        str(receive)), [])
+        _run(
+            node.enter(
+                "sh",
+                "-c",
+                'set -- "$1" "$2" $(cat "$1"); echo "$3 $2 $5" > "$1"',
+                "sh",
+                "/proc/sys/net/ipv4/tcp_rmem",
+                str(receive),
+            ),
+            [],
+        )
 
 
 def bridged(nodes: list[Node]) -> list[str]:
-    """The words for `ip` that give each node an eth0 on one bridge in the caller's network namespace."""
+    """Return commands of `ip` that give each node an eth0 on a bridge in the caller's namespace."""
     words = ["link add br0 type bridge", "link set br0 up"]
     for node in nodes:
-        words += [f"link add {node.name} type veth peer name eth0 netns {node.pid}", f"link set {node.name} master br0 up"]
+        words += [
+            f"link add {node.name} type veth peer name eth0 netns {node.pid}",
+            f"link set {node.name} master br0 up",
+        ]
     return words
 
 
 def moved(nodes: list[Node]) -> list[str]:
-    """The same where there is already a device of each node's name, which somebody joins to the others."""
+    """Return commands of `ip` that move an existing device of each node's name to the node."""
     return [f"link set {node.name} netns {node.pid} name eth0" for node in nodes]
 
 
 def connect(nodes: list[Node], wiring: list[str], slots: int, netem: str = "") -> None:
-    """Connects the nodes and lets them know of each other.
+    """Connect the nodes, and write their host files.
 
     wiring: bridged() or moved().
-    netem: what `tc qdisc add … netem` takes, e.g. "delay 2ms loss 0.1%"; applied to what each node sends.
+    netem: options of `tc qdisc add … netem`, e.g. "delay 2ms loss 0.1%", for sent frames.
     """
     _run(["ip", "-batch", "-"], ["link set lo up", *wiring])
 
     hosts = "127.0.0.1 localhost\n" + "".join(f"{node.address} {node.name}\n" for node in nodes)
     for node in nodes:
-        _run(node.enter("ip", "-batch", "-"),
-             ["link set lo up", f"addr add {node.address}/24 dev eth0", "link set eth0 up"])
+        _run(
+            node.enter("ip", "-batch", "-"),
+            ["link set lo up", f"addr add {node.address}/24 dev eth0", "link set eth0 up"],
+        )
         if netem:
             _run(node.enter("tc", "-batch", "-"), [f"qdisc add dev eth0 root netem {netem}"])
         node.write("hosts", hosts)

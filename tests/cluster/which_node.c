@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A plain MPI program that checks that the simulated nodes are nodes: as many host names as argv[1] says, each with its own
-// /dev/shm, and messages between all of them.
+// Checks, as a program of the native MPI, that the simulated nodes are separate: argv[1] host
+// names, each with its own /dev/shm, and messages between all of them.
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -21,7 +21,8 @@ static int count_hosts(const char* names, int size) {
   return hosts;
 }
 
-// Makes a file in /dev/shm and answers how many processes made it: one per node, unless nodes share the memory.
+// Create a file in /dev/shm and return the number of processes that created it: one per node,
+// unless nodes share the memory.
 static int count_shared_memories(void) {
   int made = open("/dev/shm/which_node", O_CREAT | O_EXCL | O_RDWR, 0600) >= 0, total = 0;
   MPI_Allreduce(&made, &total, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

@@ -1,28 +1,35 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every algorithm that combines data: sums, and an operation that does not commute where the algorithm is for such, too.
+// Tests every reduction and scan algorithm with sums, and with a non-commutative operation if the
+// algorithm supports it.
 #include "shim/coll/algorithms/segments.hpp"
 #include "tests/coll/rig.hpp"
 
 namespace shim::coll {
 namespace {
 
-// What differs between the two operations of the sweep.
+// The properties that differ between the operations of the sweep.
 struct Sum {
   using Vector = Items;
   static constexpr bool kCommutes = true;
-  static Operands operands(std::uint64_t count) { return {&int64_type(), &types::predefined(types::Operator::sum), count}; }
+  static Operands operands(std::uint64_t count) {
+    return {&int64_type(), &types::predefined(types::Operator::sum), count};
+  }
   static Vector own(int rank, std::uint64_t count) { return values(rank, count); }
-  static Vector combined(int first, int last, std::uint64_t count) { return summed(first, last, count); }
+  static Vector combined(int first, int last, std::uint64_t count) {
+    return summed(first, last, count);
+  }
 };
 struct Compose {
   using Vector = Maps;
   static constexpr bool kCommutes = false;
   static Operands operands(std::uint64_t count) { return {&affine_type(), &compose(), count}; }
   static Vector own(int rank, std::uint64_t count) { return maps(rank, count); }
-  static Vector combined(int first, int last, std::uint64_t count) { return composed(first, last, count); }
+  static Vector combined(int first, int last, std::uint64_t count) {
+    return composed(first, last, count);
+  }
 };
 
-/// Of a type with holes; equal values occur, so that the lower rank must win.
+/// On a type with holes. Equal values occur, for which the lower rank must win.
 struct MaxLoc {
   struct Pair {
     double value = -1;
@@ -34,7 +41,8 @@ struct MaxLoc {
   using Vector = std::vector<Pair>;
   static constexpr bool kCommutes = true;
   static Operands operands(std::uint64_t count) {
-    return {types::find_predefined("MPI_DOUBLE_INT"), &types::predefined(types::Operator::maxloc), count};
+    return {types::find_predefined("MPI_DOUBLE_INT"), &types::predefined(types::Operator::maxloc),
+            count};
   }
   static Vector own(int rank, std::uint64_t count) { return combined(rank, rank, count); }
   static Vector combined(int first, int last, std::uint64_t count) {
@@ -49,13 +57,14 @@ struct MaxLoc {
   }
 };
 
-template <typename T> class Combining : public testing::Test {};
+template <typename T>
+class Combining : public testing::Test {};
 using Operations = testing::Types<Sum, Compose, MaxLoc>;
 TYPED_TEST_SUITE(Combining, Operations);
 
 template <typename Operation, typename Function, typename Body>
-void for_each_row(std::span<const Row<Function>> rows, Rig& rig, const Body& body) {
-  for (const Row<Function>& row : rows) {
+void for_each_row(std::span<const AlgorithmRow<Function>> rows, Rig& rig, const Body& body) {
+  for (const AlgorithmRow<Function>& row : rows) {
     if (!rig.is_for(row.when, Operation::kCommutes)) continue;
     SCOPED_TRACE(std::string(row.name));
     body(row.function);
@@ -78,27 +87,30 @@ void check_reduce(Rig& rig, Reduce* algorithm, int root, std::uint64_t count) {
     void* target = in_place ? own[static_cast<std::size_t>(root)].data() : result.data();
     rig.expect_success([&](Comm& comm) {
       auto rank = static_cast<std::size_t>(comm.rank());
-      return algorithm(call_on(comm), Operation::operands(count), own[rank].data(), comm.rank() == root ? target : nullptr, root);
+      return algorithm(call_on(comm), Operation::operands(count), own[rank].data(),
+                       comm.rank() == root ? target : nullptr, root);
     });
     auto expected = Operation::combined(0, rig.size() - 1, count);
     ASSERT_EQ(in_place ? own[static_cast<std::size_t>(root)] : result, expected);
     if (in_place) before[static_cast<std::size_t>(root)] = expected;
-    ASSERT_EQ(own, before) << "a send buffer was written to";
+    ASSERT_EQ(own, before) << "a send buffer was modified";
   }
 }
 
 TYPED_TEST(Combining, Reduce) {
   for_each_size([](Rig& rig) {
     for_each_row<TypeParam>(table().reduce, rig, [&](Reduce* algorithm) {
-      for_each_root(rig.size(), [&](int root, std::uint64_t count) { check_reduce<TypeParam>(rig, algorithm, root, count); });
+      for_each_root(rig.size(), [&](int root, std::uint64_t count) {
+        check_reduce<TypeParam>(rig, algorithm, root, count);
+      });
     });
   });
 }
 
-/// Items that make three segments and a short one along a chain.
+/// Number of items that make three full segments and a short one.
 constexpr std::uint64_t kSegmented = 3 * kChainSegmentBytes / sizeof(std::int64_t) + 11;
 
-TEST(Reduce, OfSeveralSegments) {
+TEST(Reduce, WorksWithSeveralSegments) {
   for (int size : {1, 2, 3, 5}) {
     Rig rig(size);
     for (int root : {0, size - 1}) {
@@ -108,9 +120,10 @@ TEST(Reduce, OfSeveralSegments) {
   }
 }
 
-// Operations in which everyone has a vector and gets one: allreduce, scan, exscan.
+// Check an operation in which each rank has an input and a result vector: allreduce, scan, exscan.
 template <typename Operation, typename Expected>
-void check_all(Rig& rig, Scan* algorithm, const Expected& expected, std::span<const std::uint64_t> counts = kCounts) {
+void check_all(Rig& rig, Scan* algorithm, const Expected& expected,
+               std::span<const std::uint64_t> counts = kCounts) {
   for (std::uint64_t count : counts) {
     for (bool in_place : {false, true}) {
       SCOPED_TRACE("count " + std::to_string(count) + (in_place ? ", in place" : ""));
@@ -123,9 +136,10 @@ void check_all(Rig& rig, Scan* algorithm, const Expected& expected, std::span<co
       });
       for (int rank = 0; rank < rig.size(); ++rank) {
         auto i = static_cast<std::size_t>(rank);
-        ASSERT_EQ(in_place ? own[i] : result[i], expected(rank, count, in_place)) << "rank " << rank;
+        ASSERT_EQ(in_place ? own[i] : result[i], expected(rank, count, in_place))
+            << "rank " << rank;
         if (in_place) continue;
-        ASSERT_EQ(own[i], before[i]) << "the send buffer of rank " << rank << " was written to";
+        ASSERT_EQ(own[i], before[i]) << "the send buffer of rank " << rank << " was modified";
       }
     }
   }
@@ -151,7 +165,7 @@ TYPED_TEST(Combining, Scan) {
   });
 }
 
-TYPED_TEST(Combining, ExscanLeavesRankZeroAlone) {
+TYPED_TEST(Combining, ExscanDoesNotModifyTheResultOfRankZero) {
   for_each_size([](Rig& rig) {
     for_each_row<TypeParam>(table().exscan, rig, [&](Scan* algorithm) {
       check_all<TypeParam>(rig, algorithm, [](int rank, std::uint64_t count, bool in_place) {
@@ -162,19 +176,25 @@ TYPED_TEST(Combining, ExscanLeavesRankZeroAlone) {
   });
 }
 
-TYPED_TEST(Combining, ScansOfSeveralSegments) {
+TYPED_TEST(Combining, ScansWithSeveralSegments) {
   constexpr std::uint64_t kLong[] = {kSegmented};
   for (int size : {2, 5}) {
     Rig rig(size);
-    check_all<TypeParam>(rig, scan_chain, [](int rank, std::uint64_t count, bool) { return TypeParam::combined(0, rank, count); }, kLong);
-    check_all<TypeParam>(rig, exscan_chain, [](int rank, std::uint64_t count, bool in_place) {
-      if (rank > 0) return TypeParam::combined(0, rank - 1, count);
-      return in_place ? TypeParam::own(0, count) : typename TypeParam::Vector(count);
-    }, kLong);
+    check_all<TypeParam>(
+        rig, scan_chain,
+        [](int rank, std::uint64_t count, bool) { return TypeParam::combined(0, rank, count); },
+        kLong);
+    check_all<TypeParam>(
+        rig, exscan_chain,
+        [](int rank, std::uint64_t count, bool in_place) {
+          if (rank > 0) return TypeParam::combined(0, rank - 1, count);
+          return in_place ? TypeParam::own(0, count) : typename TypeParam::Vector(count);
+        },
+        kLong);
   }
 }
 
-// Lengths of blocks by rank: none, equal, unequal with gaps, all with one.
+// Return block lengths by rank: all empty, equal, unequal with gaps, all items at one rank.
 std::vector<std::vector<std::int64_t>> lengths_of_blocks(int size) {
   auto n = static_cast<std::size_t>(size);
   std::vector<std::int64_t> equal(n, 3), unequal(n), one(n);
@@ -191,21 +211,25 @@ TYPED_TEST(Combining, ReduceScatter) {
         for (bool in_place : {false, true}) {
           auto own = everyones<TypeParam>(rig.size(), starts.back()), before = own;
           std::vector<typename TypeParam::Vector> result(own.size());
-          for (std::size_t i = 0; i < own.size(); ++i) result[i].resize(static_cast<std::size_t>(counts[i]));
+          for (std::size_t i = 0; i < own.size(); ++i)
+            result[i].resize(static_cast<std::size_t>(counts[i]));
           rig.expect_success([&](Comm& comm) {
             auto rank = static_cast<std::size_t>(comm.rank());
             void* target = in_place ? own[rank].data() : result[rank].data();
-            return algorithm(call_on(comm), TypeParam::operands(starts.back()), own[rank].data(), target, counts);
+            return algorithm(call_on(comm), TypeParam::operands(starts.back()), own[rank].data(),
+                             target, counts);
           });
           auto whole = TypeParam::combined(0, rig.size() - 1, starts.back());
           for (std::size_t rank = 0; rank < own.size(); ++rank) {
             auto length = static_cast<std::size_t>(counts[rank]);
-            typename TypeParam::Vector expected(whole.begin() + static_cast<std::ptrdiff_t>(starts[rank]),
-                                                whole.begin() + static_cast<std::ptrdiff_t>(starts[rank + 1]));
+            typename TypeParam::Vector expected(
+                whole.begin() + static_cast<std::ptrdiff_t>(starts[rank]),
+                whole.begin() + static_cast<std::ptrdiff_t>(starts[rank + 1]));
             if (in_place) own[rank].resize(length);
             ASSERT_EQ(in_place ? own[rank] : result[rank], expected) << "rank " << rank;
             if (in_place) continue;
-            ASSERT_EQ(own[rank], before[rank]) << "the send buffer of rank " << rank << " was written to";
+            ASSERT_EQ(own[rank], before[rank])
+                << "the send buffer of rank " << rank << " was modified";
           }
         }
       }
@@ -213,8 +237,8 @@ TYPED_TEST(Combining, ReduceScatter) {
   });
 }
 
-// Rounding depends on the order of additions; that order must not depend on which message comes first.
-TEST(Combining, TheSameCallGivesTheSameBitsOnAllMembersWhateverArrivesFirst) {
+// Rounding depends on the order of additions, which must not depend on the order of arrival.
+TEST(Combining, ResultBitsDoNotDependOnTheOrderOfArrival) {
   const types::Type& type = *types::find_predefined("MPI_DOUBLE");
   Operands operands{&type, &types::predefined(types::Operator::sum), 100};
   for (int size : {3, 5, 8}) {
@@ -226,7 +250,8 @@ TEST(Combining, TheSameCallGivesTheSameBitsOnAllMembersWhateverArrivesFirst) {
         Rig rig(size, troubled(seed));
         std::mt19937 random(99);
         std::uniform_real_distribution<double> any(-1e10, 1e10);
-        std::vector<std::vector<double>> data(static_cast<std::size_t>(size), std::vector<double>(100));
+        std::vector<std::vector<double>> data(static_cast<std::size_t>(size),
+                                              std::vector<double>(100));
         for (auto& each : data) {
           for (double& x : each) x = any(random) / 3;
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocking collectives on short data, which run where they are called: one thread for each member.
+// Tests direct collectives: blocking calls on short data, which complete in the call. One thread a
+// member.
 #include "shim/coll/direct.hpp"
 
 #include "tests/coll/rig.hpp"
@@ -7,7 +8,7 @@
 namespace shim::coll {
 namespace {
 
-/// Every member in a thread of its own: body(comm).
+/// Run body(comm) for each member in its own thread.
 template <typename Body>
 void on_all(int size, const Body& body, std::uint64_t eager = p2p::World::quick().eager_shm) {
   base::Settings settings = p2p::World::quick();
@@ -15,30 +16,34 @@ void on_all(int size, const Body& body, std::uint64_t eager = p2p::World::quick(
   p2p::World world({.processes = size, .settings = settings});
   auto contexts = world.contexts();
   world.run([&](int rank) {
-    Comm comm(world.engine(rank), *contexts[static_cast<std::size_t>(rank)], std::make_shared<ScratchPool>(), rank, size);
+    Comm comm(world.engine(rank), *contexts[static_cast<std::size_t>(rank)],
+              std::make_shared<ScratchPool>(), rank, size);
     body(comm);
   });
 }
 
 template <typename Body>
 base::Status run_directly(Comm& comm, const Body& body) {
-  Task task = directly(Turn::blocking(comm), body);
+  Task task = directly(CollSeq::blocking(comm), body);
   EXPECT_TRUE(task.is_over());
   return run(comm, std::move(task));
 }
 
-/// Sizes, roots, and lengths around what is never sent and what goes in one line.
+/// Run `body` for several sizes and roots, with empty data and with data of up to 31 items.
 template <typename Body>
 void for_each_case(const Body& body, std::uint64_t eager = p2p::World::quick().eager_shm) {
   for (int size : {1, 2, 3, 4, 5, 8, 11}) {
-    on_all(size, [&](Comm& comm) {
-      for (int root : {0, size - 1})
-        for (std::uint64_t count : {0, 1, 31}) body(comm, root, count);
-    }, eager);
+    on_all(
+        size,
+        [&](Comm& comm) {
+          for (int root : {0, size - 1})
+            for (std::uint64_t count : {0, 1, 31}) body(comm, root, count);
+        },
+        eager);
   }
 }
 
-void expect_everything_right(Comm& comm, int root, std::uint64_t count) {
+void expect_correct_results(Comm& comm, int root, std::uint64_t count) {
   const int rank = comm.rank(), size = comm.size();
   const auto all_items = count * static_cast<std::uint64_t>(size);
   const Items own = values(rank, count);
@@ -80,42 +85,49 @@ void expect_everything_right(Comm& comm, int root, std::uint64_t count) {
   for (int from = 0; from < size; ++from)
     for (std::int64_t value : values(from * size + rank, count)) exchanged.push_back(value);
   ASSERT_TRUE(run_directly(comm, [&](Direct& direct) {
-    alltoall_direct(direct, {outgoing.data(), &int64_type(), nullptr, count}, {incoming.data(), &int64_type(), nullptr, count});
+    alltoall_direct(direct, {outgoing.data(), &int64_type(), nullptr, count},
+                    {incoming.data(), &int64_type(), nullptr, count});
   }));
   ASSERT_EQ(incoming, exchanged);
 }
 
-TEST(Direct, MovesData) { for_each_case(expect_everything_right); }
+TEST(Direct, MovesData) { for_each_case(expect_correct_results); }
 
-TEST(Direct, MovesDataOfWhichNothingIsEager) { for_each_case(expect_everything_right, 0); }
+TEST(Direct, MovesDataWithoutEagerMessages) { for_each_case(expect_correct_results, 0); }
 
 TEST(Direct, BlocksWithGaps) {
   for (int size : {2, 5, 16}) {
     on_all(size, [&](Comm& comm) {
       std::vector<std::int64_t> counts, displacements;
-      for (int rank = 0; rank < size; ++rank) counts.push_back(rank % 3), displacements.push_back(3 * (size - rank));
+      for (int rank = 0; rank < size; ++rank)
+        counts.push_back(rank % 3), displacements.push_back(3 * (size - rank));
       const auto mine = static_cast<std::uint64_t>(comm.rank() % 3);
-      Items own = values(comm.rank(), mine), all = untouched(static_cast<std::uint64_t>(3 * size + 3)), back = untouched(mine);
+      Items own = values(comm.rank(), mine),
+            all = untouched(static_cast<std::uint64_t>(3 * size + 3)), back = untouched(mine);
       const Blocks blocks{counts, displacements};
-      ASSERT_TRUE(run(comm, gatherv(Turn::blocking(comm), out(own), all.data(), blocks, &int64_type(), 1)));
+      ASSERT_TRUE(run(
+          comm, gatherv(CollSeq::blocking(comm), out(own), all.data(), blocks, &int64_type(), 1)));
       for (int rank = 0; rank < size && comm.rank() == 1; ++rank) {
-        Items block(all.begin() + displacements[static_cast<std::size_t>(rank)], all.begin() + displacements[static_cast<std::size_t>(rank)] + 3);
+        Items block(all.begin() + displacements[static_cast<std::size_t>(rank)],
+                    all.begin() + displacements[static_cast<std::size_t>(rank)] + 3);
         Items expected = values(rank, static_cast<std::uint64_t>(rank % 3));
         expected.resize(3, -1);
         ASSERT_EQ(block, expected);
       }
       Items everywhere = untouched(all.size());
-      ASSERT_TRUE(run(comm, allgatherv(Turn::blocking(comm), out(own), everywhere.data(), blocks, int64_type())));
+      ASSERT_TRUE(run(comm, allgatherv(CollSeq::blocking(comm), out(own), everywhere.data(), blocks,
+                                       int64_type())));
       if (comm.rank() == 1) {
         ASSERT_EQ(everywhere, all);
       }
-      ASSERT_TRUE(run(comm, scatterv(Turn::blocking(comm), all.data(), blocks, &int64_type(), in(back), 1)));
+      ASSERT_TRUE(run(
+          comm, scatterv(CollSeq::blocking(comm), all.data(), blocks, &int64_type(), in(back), 1)));
       ASSERT_EQ(back, own);
     });
   }
 }
 
-/// Of operations and their order; in place and not.
+/// Also with a non-commutative operation, in place and with separate buffers.
 TEST(Direct, CombinesInTheOrderOfRanks) {
   for_each_case([](Comm& comm, int root, std::uint64_t count) {
     const Operands operands{&affine_type(), &compose(), count};
@@ -132,13 +144,22 @@ TEST(Direct, CombinesInTheOrderOfRanks) {
         }
         ASSERT_EQ(send, own);
       };
-      check([&](Direct& direct, const void* from, void* to) { reduce_direct(direct, operands, from, to, root); }, rank == root,
-            composed(0, last, count));
+      check([&](Direct& direct, const void* from,
+                void* to) { reduce_direct(direct, operands, from, to, root); },
+            rank == root, composed(0, last, count));
       if ((comm.size() & last) == 0)
-        check([&](Direct& direct, const void* from, void* to) { allreduce_direct(direct, operands, from, to); }, true, composed(0, last, count));
-      check([&](Direct& direct, const void* from, void* to) { scan_direct(direct, operands, from, to); }, true, composed(0, rank, count));
-      check([&](Direct& direct, const void* from, void* to) { exscan_direct(direct, operands, from, to); }, true,
-            rank > 0 ? composed(0, rank - 1, count) : in_place ? own : Maps(count));
+        check([&](Direct& direct, const void* from,
+                  void* to) { allreduce_direct(direct, operands, from, to); },
+              true, composed(0, last, count));
+      check([&](Direct& direct, const void* from,
+                void* to) { scan_direct(direct, operands, from, to); },
+            true, composed(0, rank, count));
+      check([&](Direct& direct, const void* from,
+                void* to) { exscan_direct(direct, operands, from, to); },
+            true,
+            rank > 0   ? composed(0, rank - 1, count)
+            : in_place ? own
+                       : Maps(count));
     }
   });
 }
@@ -153,9 +174,11 @@ TEST(Direct, ReduceScatterOfTwo) {
         const Maps both = composed(0, 1, 7), before = own;
         void* target = in_place ? own.data() : result.data();
         ASSERT_TRUE(run_directly(comm, [&](Direct& direct) {
-          reduce_scatter_direct(direct, {&affine_type(), &compose(), 7}, own.data(), target, counts);
+          reduce_scatter_direct(direct, {&affine_type(), &compose(), 7}, own.data(), target,
+                                counts);
         }));
-        const Maps part(both.begin() + (rank == 0 ? 0 : to_first), both.begin() + (rank == 0 ? to_first : 7));
+        const Maps part(both.begin() + (rank == 0 ? 0 : to_first),
+                        both.begin() + (rank == 0 ? to_first : 7));
         const Maps& got = in_place ? own : result;
         ASSERT_EQ(Maps(got.begin(), got.begin() + counts[rank]), part);
         if (!in_place) {
@@ -166,47 +189,54 @@ TEST(Direct, ReduceScatterOfTwo) {
   }
 }
 
-TEST(Direct, AMemberOfAnotherLengthLeavesNobodyWaiting) {
+TEST(Direct, LengthMismatchDoesNotHang) {
   on_all(4, [](Comm& comm) {
     Items own = values(comm.rank(), 4), result = untouched(4);
     const std::uint64_t count = comm.rank() == 1 ? 2 : 4;
-    auto scanned = run(comm, scan(Turn::blocking(comm), {own.data(), count, &int64_type()}, result.data(), count, int64_type(),
-                                  types::predefined(types::Operator::sum)));
-    EXPECT_EQ(scanned.has_value(), comm.rank() == 0) << "who comes after the one of another length hears of it";
-    auto sent = run(comm, bcast(Turn::blocking(comm), {result.data(), count, &int64_type()}, 0));
+    auto scanned = run(
+        comm, scan(CollSeq::blocking(comm), {own.data(), count, &int64_type()}, result.data(),
+                   count, int64_type(), types::predefined(types::Operator::sum)));
+    EXPECT_EQ(scanned.has_value(), comm.rank() == 0)
+        << "ranks after the mismatching member must get an error";
+    auto sent = run(comm, bcast(CollSeq::blocking(comm), {result.data(), count, &int64_type()}, 0));
     EXPECT_EQ(sent.has_value(), comm.rank() != 1) << comm.rank();
-    ASSERT_TRUE(run(comm, barrier(Turn::blocking(comm))));
+    ASSERT_TRUE(run(comm, barrier(CollSeq::blocking(comm))));
   });
 }
 
-TEST(Direct, ALongerReceiveBlockThanRoomIsReported) {
+TEST(Direct, ReceiveBlockLongerThanTheMessageIsReported) {
   on_all(9, [](Comm& comm) {
     Items own = values(comm.rank(), 32), all = untouched(9 * 40);
-    auto gathered = run(comm, gather(Turn::blocking(comm), out(own), {all.data(), 40, &int64_type()}, 0));
+    auto gathered = run(
+        comm, gather(CollSeq::blocking(comm), out(own), {all.data(), 40, &int64_type()}, 0));
     EXPECT_EQ(gathered.has_value(), comm.rank() != 0);
-    ASSERT_TRUE(run(comm, barrier(Turn::blocking(comm))));
+    ASSERT_TRUE(run(comm, barrier(CollSeq::blocking(comm))));
   });
 }
 
-TEST(Direct, OneAlone) {
+TEST(Direct, WorksWithOneMember) {
   on_all(1, [](Comm& comm) {
     const std::vector<std::int64_t> counts = {3}, displacements = {0};
     const types::Op& sum = types::predefined(types::Operator::sum);
     Items own = values(0, 3), all = untouched(3), reduced = untouched(3), scattered = untouched(3);
-    ASSERT_TRUE(run(comm, allgatherv(Turn::blocking(comm), out(own), all.data(), {counts, displacements}, int64_type())));
-    ASSERT_TRUE(run(comm, allreduce(Turn::blocking(comm), out(own), reduced.data(), 3, int64_type(), sum)));
-    ASSERT_TRUE(run(comm, reduce_scatter_block(Turn::blocking(comm), out(own), scattered.data(), 3, int64_type(), sum)));
-    ASSERT_TRUE(run(comm, barrier(Turn::blocking(comm))));
+    ASSERT_TRUE(run(comm, allgatherv(CollSeq::blocking(comm), out(own), all.data(),
+                                     {counts, displacements}, int64_type())));
+    ASSERT_TRUE(run(
+        comm, allreduce(CollSeq::blocking(comm), out(own), reduced.data(), 3, int64_type(), sum)));
+    ASSERT_TRUE(run(comm, reduce_scatter_block(CollSeq::blocking(comm), out(own), scattered.data(),
+                                               3, int64_type(), sum)));
+    ASSERT_TRUE(run(comm, barrier(CollSeq::blocking(comm))));
     for (const Items* got : {&all, &reduced, &scattered}) ASSERT_EQ(*got, own);
   });
 }
 
-TEST(Direct, OnlyBlockingFormsOfShortDataAmongFew) {
+TEST(Direct, AppliesOnlyToBlockingCallsOnShortData) {
   on_all(2, [](Comm& comm) {
     Items few = values(0, 2), many = values(0, 1000);
-    Task blocking = bcast(Turn::blocking(comm), in(few), 0);
+    Task blocking = bcast(CollSeq::blocking(comm), in(few), 0);
     EXPECT_TRUE(blocking.is_over());
-    Task long_data = bcast(Turn::blocking(comm), in(many), 0), non_blocking = bcast(comm, in(few), 0);
+    Task long_data = bcast(CollSeq::blocking(comm), in(many), 0),
+         non_blocking = bcast(comm, in(few), 0);
     EXPECT_FALSE(long_data.is_over() || non_blocking.is_over());
     EXPECT_TRUE(run(comm, std::move(long_data)));
     EXPECT_TRUE(run(comm, std::move(non_blocking)));

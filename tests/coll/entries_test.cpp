@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The collectives as the border calls them: v-forms, in-place forms, types with holes. The type is MPI_SHORT_INT, whose items are
-// 8 bytes with 6 bytes of data: the holes of a receive buffer must come out as they went in.
+// Tests the collectives as the interposition layer calls them: v-forms, in-place forms, types with
+// holes. The type is MPI_SHORT_INT, whose items have 8 bytes with 6 bytes of data. The holes of a
+// receive buffer must stay unchanged.
 #include <cstring>
 #include <numeric>
 
@@ -20,7 +21,7 @@ struct Pair {
 static_assert(sizeof(Pair) == 8);
 using Pairs = std::vector<Pair>;
 
-// Senders' holes differ from receivers', so that one that travels is seen.
+// The holes of send buffers have other bytes than those of receive buffers, to detect copied holes.
 Pairs pairs(int rank, std::size_t count, std::size_t first = 0) {
   Pairs result(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -35,11 +36,14 @@ Pairs with_holes_of_receiver(Pairs items) {
 }
 types::ConstBuffer out(const Pairs& items) { return {items.data(), items.size(), &pair_type()}; }
 types::Buffer in(Pairs& items) { return {items.data(), items.size(), &pair_type()}; }
-// As gather's and its like's buffers have it: so many items for each rank.
-types::ConstBuffer each(const Pairs& items, std::size_t count) { return {items.data(), count, &pair_type()}; }
+// A buffer with `count` items for each rank, as in gather, scatter and allgather.
+types::ConstBuffer each(const Pairs& items, std::size_t count) {
+  return {items.data(), count, &pair_type()};
+}
 types::Buffer each(Pairs& items, std::size_t count) { return {items.data(), count, &pair_type()}; }
 
-// Blocks of all ranks in an array with gaps: rank i has i%3*7 items, and the last rank's block comes first.
+// Blocks of all ranks in an array with gaps: rank i has i%3*7 items, and the last rank's block
+// comes first.
 struct Layout {
   explicit Layout(int size) : counts(static_cast<std::size_t>(size)), displacements(counts.size()) {
     std::int64_t next = 1;
@@ -51,9 +55,15 @@ struct Layout {
     total = static_cast<std::size_t>(next);
   }
   Blocks blocks() const { return {counts, displacements}; }
-  std::size_t count(int rank) const { return static_cast<std::size_t>(counts[static_cast<std::size_t>(rank)]); }
-  auto place(Pairs& all, int rank) const { return all.begin() + displacements[static_cast<std::size_t>(rank)]; }
-  void put(Pairs& all, int rank, const Pairs& block) const { std::copy(block.begin(), block.end(), place(all, rank)); }
+  std::size_t count(int rank) const {
+    return static_cast<std::size_t>(counts[static_cast<std::size_t>(rank)]);
+  }
+  auto block_at(Pairs& all, int rank) const {
+    return all.begin() + displacements[static_cast<std::size_t>(rank)];
+  }
+  void put(Pairs& all, int rank, const Pairs& block) const {
+    std::copy(block.begin(), block.end(), block_at(all, rank));
+  }
 
   std::vector<std::int64_t> counts, displacements;
   std::size_t total = 0;
@@ -67,7 +77,7 @@ std::vector<Pairs> everyones(int size, std::size_t count) {
 std::size_t index(const Comm& comm) { return static_cast<std::size_t>(comm.rank()); }
 std::size_t n(int count) { return static_cast<std::size_t>(count); }
 
-// The blocks of everyone one after the other, as a receiver has them.
+// The blocks of all ranks in order, in a receive buffer.
 Pairs gathered(int size, std::size_t count) {
   Pairs all;
   for (int rank = 0; rank < size; ++rank) {
@@ -92,7 +102,8 @@ TEST_P(Entries, Bcast) {
     data[n(root)] = pairs(root, kItems);
     rig.expect_success([&](Comm& comm) { return bcast(comm, in(data[index(comm)]), root); });
     for (int rank = 0; rank < size(); ++rank) {
-      ASSERT_EQ(data[n(rank)], rank == root ? pairs(root, kItems) : with_holes_of_receiver(pairs(root, kItems)));
+      ASSERT_EQ(data[n(rank)],
+                rank == root ? pairs(root, kItems) : with_holes_of_receiver(pairs(root, kItems)));
     }
   }
 }
@@ -104,8 +115,10 @@ TEST_P(Entries, Gather) {
     Pairs all(kItems * n(size()));
     Pairs expected = gathered(size(), kItems);
     if (in_place) {
-      std::copy(own[n(root)].begin(), own[n(root)].end(), all.begin() + static_cast<std::ptrdiff_t>(n(root) * kItems));
-      std::copy(own[n(root)].begin(), own[n(root)].end(), expected.begin() + static_cast<std::ptrdiff_t>(n(root) * kItems));
+      std::copy(own[n(root)].begin(), own[n(root)].end(),
+                all.begin() + static_cast<std::ptrdiff_t>(n(root) * kItems));
+      std::copy(own[n(root)].begin(), own[n(root)].end(),
+                expected.begin() + static_cast<std::ptrdiff_t>(n(root) * kItems));
     }
     rig.expect_success([&](Comm& comm) {
       bool is_root = comm.rank() == root;
@@ -123,15 +136,17 @@ TEST_P(Entries, Gatherv) {
   for (int rank = 0; rank < size(); ++rank) own.push_back(pairs(rank, layout.count(rank)));
   for (bool in_place : {false, true}) {
     Pairs all(layout.total), expected(layout.total);
-    for (int rank = 0; rank < size(); ++rank) layout.put(expected, rank, with_holes_of_receiver(own[n(rank)]));
+    for (int rank = 0; rank < size(); ++rank)
+      layout.put(expected, rank, with_holes_of_receiver(own[n(rank)]));
     if (in_place) {
       layout.put(all, root, own[n(root)]);
       layout.put(expected, root, own[n(root)]);
     }
     rig.expect_success([&](Comm& comm) {
       bool is_root = comm.rank() == root;
-      return gatherv(comm, is_root && in_place ? kInPlace : out(own[index(comm)]), is_root ? all.data() : nullptr,
-                     is_root ? layout.blocks() : Blocks{}, is_root ? &pair_type() : nullptr, root);
+      return gatherv(comm, is_root && in_place ? kInPlace : out(own[index(comm)]),
+                     is_root ? all.data() : nullptr, is_root ? layout.blocks() : Blocks{},
+                     is_root ? &pair_type() : nullptr, root);
     });
     ASSERT_EQ(all, expected);
   }
@@ -165,11 +180,13 @@ TEST_P(Entries, Scatterv) {
     rig.expect_success([&](Comm& comm) {
       bool is_root = comm.rank() == root;
       return scatterv(comm, is_root ? all.data() : nullptr, is_root ? layout.blocks() : Blocks{},
-                      is_root ? &pair_type() : nullptr, is_root && in_place ? types::Buffer{} : in(own[index(comm)]), root);
+                      is_root ? &pair_type() : nullptr,
+                      is_root && in_place ? types::Buffer{} : in(own[index(comm)]), root);
     });
     for (int rank = 0; rank < size(); ++rank) {
-      Pairs block(layout.place(all, rank), layout.place(all, rank) + layout.counts[n(rank)]);
-      ASSERT_EQ(own[n(rank)], rank == root && in_place ? Pairs(layout.count(rank)) : with_holes_of_receiver(block));
+      Pairs block(layout.block_at(all, rank), layout.block_at(all, rank) + layout.counts[n(rank)]);
+      ASSERT_EQ(own[n(rank)], rank == root && in_place ? Pairs(layout.count(rank))
+                                                       : with_holes_of_receiver(block));
     }
   }
 }
@@ -179,14 +196,16 @@ TEST_P(Entries, Allgather) {
   for (bool in_place : {false, true}) {
     std::vector<Pairs> all(n(size()), Pairs(kItems * n(size())));
     for (int rank = 0; rank < size() && in_place; ++rank) {
-      std::copy(own[n(rank)].begin(), own[n(rank)].end(), all[n(rank)].begin() + static_cast<std::ptrdiff_t>(n(rank) * kItems));
+      std::copy(own[n(rank)].begin(), own[n(rank)].end(),
+                all[n(rank)].begin() + static_cast<std::ptrdiff_t>(n(rank) * kItems));
     }
     rig.expect_success([&](Comm& comm) {
-      return allgather(comm, in_place ? kInPlace : out(own[index(comm)]), each(all[index(comm)], kItems));
+      return allgather(comm, in_place ? kInPlace : out(own[index(comm)]),
+                       each(all[index(comm)], kItems));
     });
     for (const Pairs& one : all) ASSERT_EQ(with_holes_of_receiver(one), gathered(size(), kItems));
     if (in_place) continue;
-    ASSERT_EQ(all[0], gathered(size(), kItems)) << "a hole was written to";
+    ASSERT_EQ(all[0], gathered(size(), kItems)) << "a hole was modified";
   }
 }
 
@@ -200,10 +219,11 @@ TEST_P(Entries, Allgatherv) {
   }
   for (bool in_place : {false, true}) {
     std::vector<Pairs> all(n(size()), Pairs(layout.total));
-    for (int rank = 0; rank < size() && in_place; ++rank) layout.put(all[n(rank)], rank, with_holes_of_receiver(own[n(rank)]));
+    for (int rank = 0; rank < size() && in_place; ++rank)
+      layout.put(all[n(rank)], rank, with_holes_of_receiver(own[n(rank)]));
     rig.expect_success([&](Comm& comm) {
-      return allgatherv(comm, in_place ? kInPlace : out(own[index(comm)]), all[index(comm)].data(), layout.blocks(),
-                        pair_type());
+      return allgatherv(comm, in_place ? kInPlace : out(own[index(comm)]), all[index(comm)].data(),
+                        layout.blocks(), pair_type());
     });
     for (const Pairs& one : all) ASSERT_EQ(one, expected);
   }
@@ -229,7 +249,8 @@ TEST_P(Entries, Alltoall) {
   }
 }
 
-// Rank i sends (i + j) % 4 * 5 items to rank j, which works in place, too: both directions are as long.
+// Rank i sends (i + j) % 4 * 5 items to rank j. Both directions have equal lengths, as in-place
+// exchanges require.
 TEST_P(Entries, Alltoallv) {
   auto layout_of = [&](int rank) {
     Layout layout(size());
@@ -248,26 +269,28 @@ TEST_P(Entries, Alltoallv) {
     std::vector<Pairs> send, receive, expected;
     for (int rank = 0; rank < size(); ++rank) {
       send.push_back(pairs(rank, layouts[n(rank)].total));
-      receive.push_back(in_place ? with_holes_of_receiver(send.back()) : Pairs(layouts[n(rank)].total));
+      receive.push_back(in_place ? with_holes_of_receiver(send.back())
+                                 : Pairs(layouts[n(rank)].total));
     }
     expected = receive;
     for (int to = 0; to < size(); ++to) {
       for (int from = 0; from < size(); ++from) {
-        auto first = layouts[n(from)].place(send[n(from)], to);
+        auto first = layouts[n(from)].block_at(send[n(from)], to);
         Pairs block(first, first + layouts[n(from)].counts[n(to)]);
         layouts[n(to)].put(expected[n(to)], from, with_holes_of_receiver(block));
       }
     }
     rig.expect_success([&](Comm& comm) {
       std::size_t me = index(comm);
-      return alltoallv(comm, in_place ? nullptr : send[me].data(), in_place ? Blocks{} : layouts[me].blocks(),
-                       in_place ? nullptr : &pair_type(), receive[me].data(), layouts[me].blocks(), pair_type());
+      return alltoallv(
+          comm, in_place ? nullptr : send[me].data(), in_place ? Blocks{} : layouts[me].blocks(),
+          in_place ? nullptr : &pair_type(), receive[me].data(), layouts[me].blocks(), pair_type());
     });
     ASSERT_EQ(receive, expected);
   }
 }
 
-// In place on every collective that combines, through its public face; sums of numbers.
+// In-place forms of all reductions and scans, through the interface of the module; sums of numbers.
 TEST_P(Entries, CombiningInPlace) {
   const types::Op& sum = types::predefined(types::Operator::sum);
   const types::Type& type = int64_type();
@@ -282,17 +305,24 @@ TEST_P(Entries, CombiningInPlace) {
   rig.expect_success([&](Comm& comm) {
     bool is_root = comm.rank() == 0;
     Items& own = data[index(comm)];
-    return reduce(comm, is_root ? kInPlace : shim::coll::out(own), is_root ? own.data() : nullptr, kCount, type, sum, 0);
+    return reduce(comm, is_root ? kInPlace : shim::coll::out(own), is_root ? own.data() : nullptr,
+                  kCount, type, sum, 0);
   });
   EXPECT_EQ(data[0], summed(0, size() - 1, kCount));
   fill(kCount);
-  rig.expect_success([&](Comm& comm) { return allreduce(comm, kInPlace, data[index(comm)].data(), kCount, type, sum); });
+  rig.expect_success([&](Comm& comm) {
+    return allreduce(comm, kInPlace, data[index(comm)].data(), kCount, type, sum);
+  });
   for (const Items& one : data) EXPECT_EQ(one, summed(0, size() - 1, kCount));
   fill(kCount);
-  rig.expect_success([&](Comm& comm) { return scan(comm, kInPlace, data[index(comm)].data(), kCount, type, sum); });
+  rig.expect_success([&](Comm& comm) {
+    return scan(comm, kInPlace, data[index(comm)].data(), kCount, type, sum);
+  });
   for (int rank = 0; rank < size(); ++rank) EXPECT_EQ(data[n(rank)], summed(0, rank, kCount));
   fill(kCount);
-  rig.expect_success([&](Comm& comm) { return exscan(comm, kInPlace, data[index(comm)].data(), kCount, type, sum); });
+  rig.expect_success([&](Comm& comm) {
+    return exscan(comm, kInPlace, data[index(comm)].data(), kCount, type, sum);
+  });
   for (int rank = 1; rank < size(); ++rank) EXPECT_EQ(data[n(rank)], summed(0, rank - 1, kCount));
 
   Items whole = summed(0, size() - 1, total);
@@ -310,52 +340,62 @@ TEST_P(Entries, CombiningInPlace) {
   expect_blocks();
   fill(total);
   std::vector<std::int64_t> counts(n(size()), kCount);
-  rig.expect_success([&](Comm& comm) { return reduce_scatter(comm, kInPlace, data[index(comm)].data(), counts, type, sum); });
+  rig.expect_success([&](Comm& comm) {
+    return reduce_scatter(comm, kInPlace, data[index(comm)].data(), counts, type, sum);
+  });
   expect_blocks();
 }
 
-/// What the table goes by.
+/// The inputs of the table's choice.
 struct Case {
   int size;
   std::uint64_t bytes;
   bool commutative;
   Sharing sharing;
   const Nodes* nodes;
-  bool suits(const When& when) const { return when.is_possible(size, commutative, nodes) && when.is_good(size, bytes, sharing, nodes); }
+  bool suits(const When& when) const {
+    return when.is_possible(size, commutative, nodes) && when.is_good(size, bytes, sharing, nodes);
+  }
 };
 
 template <typename Body>
 void for_each_case(const Body& body) {
   for (int size = 1; size <= 64; ++size) {
-    const auto in_order = Nodes::of(size, 0, [](int rank) { return static_cast<std::uint32_t>(rank / 2); }, Sharing::memory);
-    const auto in_turn = Nodes::of(size, 0, [](int rank) { return static_cast<std::uint32_t>(rank % 2); }, Sharing::memory);
+    const auto in_order = Nodes::of(
+        size, 0, [](int rank) { return static_cast<std::uint32_t>(rank / 2); }, Sharing::memory);
+    const auto in_turn = Nodes::of(
+        size, 0, [](int rank) { return static_cast<std::uint32_t>(rank % 2); }, Sharing::memory);
     for (std::uint64_t bytes = 0; bytes <= 1u << 24; bytes = std::max<std::uint64_t>(1, 2 * bytes))
       for (bool commutative : {false, true}) {
-        for (const Sharing sharing : {Sharing::nothing, Sharing::boards, Sharing::memory}) body(Case{size, bytes, commutative, sharing, nullptr});
+        for (const Sharing sharing : {Sharing::nothing, Sharing::segment, Sharing::memory})
+          body(Case{size, bytes, commutative, sharing, nullptr});
         body(Case{size, bytes, commutative, Sharing::nothing, in_order.get()});
         body(Case{size, bytes, commutative, Sharing::nothing, in_turn.get()});
       }
   }
 }
 
-TEST(Table, RowsOfThoseWhoHaveSomethingInCommonAreForNoOthers) {
-  const When boards{.wants = Sharing::boards}, memory{.wants = Sharing::memory}, any;
-  for (const Sharing sharing : {Sharing::nothing, Sharing::boards, Sharing::memory}) {
-    EXPECT_EQ(boards.is_good(4, 4096, sharing), sharing == Sharing::boards);
+TEST(Table, RowsThatWantSharedMemoryApplyOnlyWithIt) {
+  const When segment{.wants = Sharing::segment}, memory{.wants = Sharing::memory}, any;
+  for (const Sharing sharing : {Sharing::nothing, Sharing::segment, Sharing::memory}) {
+    EXPECT_EQ(segment.is_good(4, 4096, sharing), sharing == Sharing::segment);
     EXPECT_EQ(memory.is_good(4, 4096, sharing), sharing == Sharing::memory);
     EXPECT_TRUE(any.is_good(4, 4096, sharing));
   }
 }
 
-TEST(Table, EveryRowIsTheChoiceForSomeSizeAndLength) {
+TEST(Table, EveryRowIsChosenForSomeSizeAndLength) {
   auto check = [](auto rows) {
     std::vector<bool> is_chosen(rows.size());
     for_each_case([&](const Case& one) {
-      const auto chosen = std::ranges::find_if(rows, [&](const auto& row) { return one.suits(row.when); });
+      const auto chosen = std::ranges::find_if(
+          rows, [&](const auto& row) { return one.suits(row.when); });
       is_chosen[static_cast<std::size_t>(chosen - rows.begin())] = true;
     });
     for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_TRUE(is_chosen[i]) << rows[i].name;
-    EXPECT_TRUE(rows.back().when.is_possible(3, false) && rows.back().when.is_good(1, 0, Sharing::nothing)) << rows.back().name;
+    EXPECT_TRUE(rows.back().when.is_possible(3, false) &&
+                rows.back().when.is_good(1, 0, Sharing::nothing))
+        << rows.back().name;
   };
   const Table& all = table();
   check(all.barrier);

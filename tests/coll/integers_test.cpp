@@ -10,11 +10,11 @@ namespace shim::coll {
 namespace {
 
 template <typename T>
-class OfType : public testing::Test {};
+class IntegersOfType : public testing::Test {};
 using Kinds = testing::Types<int, long, long long>;
-TYPED_TEST_SUITE(OfType, Kinds);
+TYPED_TEST_SUITE(IntegersOfType, Kinds);
 
-TYPED_TEST(OfType, ReadsWhatIsThere) {
+TYPED_TEST(IntegersOfType, ReadsAllElements) {
   const TypeParam most = std::numeric_limits<TypeParam>::max();
   const std::vector<TypeParam> list = {3, -4, most, 0};
   const Integers view(list);
@@ -24,12 +24,12 @@ TYPED_TEST(OfType, ReadsWhatIsThere) {
   EXPECT_EQ(view.largest(), static_cast<std::uint64_t>(most));
 }
 
-TYPED_TEST(OfType, OneAfterAnother) {
+TYPED_TEST(IntegersOfType, CanStartInsideAnArray) {
   const TypeParam list[] = {1, 2, 3};
   EXPECT_EQ(Integers(list + 1, 1)[0], 2);
 }
 
-TEST(Integers, OfNothing) {
+TEST(Integers, CanBeEmpty) {
   EXPECT_TRUE(Integers().empty());
   EXPECT_EQ(Integers().sum(), 0);
   EXPECT_EQ(Integers(std::vector<int>{-1}).largest(), 0u);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every algorithm that moves data, at every size, root and length of the sweep, whatever the table would choose.
+// Tests every algorithm that only moves data with each size, root and length of the sweep,
+// regardless of the table's choice.
 #include "shim/coll/algorithms/segments.hpp"
 #include "tests/coll/rig.hpp"
 
@@ -7,8 +8,8 @@ namespace shim::coll {
 namespace {
 
 template <typename Function, typename Body>
-void for_each_possible(std::span<const Row<Function>> rows, Rig& rig, const Body& body) {
-  for (const Row<Function>& row : rows) {
+void for_each_possible(std::span<const AlgorithmRow<Function>> rows, Rig& rig, const Body& body) {
+  for (const AlgorithmRow<Function>& row : rows) {
     if (!rig.is_for(row.when, true)) continue;
     SCOPED_TRACE(std::string(row.name));
     body(row.function);
@@ -18,25 +19,29 @@ void for_each_possible(std::span<const Row<Function>> rows, Rig& rig, const Body
 
 void check_bcast(Rig& rig, Bcast* algorithm, int root, std::uint64_t count) {
   std::vector<Items> data;
-  for (int rank = 0; rank < rig.size(); ++rank) data.push_back(rank == root ? values(root, count) : untouched(count));
+  for (int rank = 0; rank < rig.size(); ++rank)
+    data.push_back(rank == root ? values(root, count) : untouched(count));
   rig.expect_success([&](Comm& comm) {
     return algorithm(call_on(comm), bytes_of(data[static_cast<std::size_t>(comm.rank())]), root);
   });
   for (const Items& each : data) ASSERT_EQ(each, values(root, count));
 }
 
-TEST(Bcast, EveryAlgorithm) {
+TEST(Bcast, EveryAlgorithmMovesTheData) {
   for_each_size([](Rig& rig) {
     for_each_possible(table().bcast, rig, [&](Bcast* algorithm) {
-      for_each_root(rig.size(), [&](int root, std::uint64_t count) { check_bcast(rig, algorithm, root, count); });
+      for_each_root(rig.size(), [&](int root, std::uint64_t count) {
+        check_bcast(rig, algorithm, root, count);
+      });
     });
   });
 }
 
-TEST(Bcast, OfMoreSegmentsThanAreSentAtATime) {
+TEST(Bcast, WorksWithMoreSegmentsThanTheWindow) {
   for (int size : {2, 5}) {
     Rig rig(size);
-    check_bcast(rig, bcast_chain, size - 1, (kWindow + 3) * kChainSegmentBytes / sizeof(std::int64_t) + 11);
+    check_bcast(rig, bcast_chain, size - 1,
+                (kWindow + 3) * kChainSegmentBytes / sizeof(std::int64_t) + 11);
   }
 }
 
@@ -53,11 +58,16 @@ TEST(Gather, EveryAlgorithmAndInPlace) {
           Items all = untouched(expected.size());
           std::vector<Items> own;
           for (int rank = 0; rank < rig.size(); ++rank) own.push_back(values(rank, count));
-          Bytes place = bytes_of(all).subspan(static_cast<std::size_t>(root) * count * 8, count * 8);
-          if (in_place) copy_bytes(data_of(own[static_cast<std::size_t>(root)]), place.data(), place.size());
+          Bytes block_at = bytes_of(all).subspan(static_cast<std::size_t>(root) * count * 8,
+                                                 count * 8);
+          if (in_place)
+            copy_bytes(data_of(own[static_cast<std::size_t>(root)]), block_at.data(),
+                       block_at.size());
           rig.expect_success([&](Comm& comm) {
             bool is_root = comm.rank() == root;
-            Bytes block = is_root && in_place ? place : bytes_of(own[static_cast<std::size_t>(comm.rank())]);
+            Bytes block = is_root && in_place
+                              ? block_at
+                              : bytes_of(own[static_cast<std::size_t>(comm.rank())]);
             return algorithm(call_on(comm), block, is_root ? data_of(all) : nullptr, root);
           });
           ASSERT_EQ(all, expected);
@@ -74,17 +84,21 @@ TEST(Scatter, EveryAlgorithmAndInPlace) {
         for (bool in_place : {false, true}) {
           Items all = values(root, count * static_cast<std::uint64_t>(rig.size())), before = all;
           std::vector<Items> own(static_cast<std::size_t>(rig.size()), untouched(count));
-          Bytes place = bytes_of(all).subspan(static_cast<std::size_t>(root) * count * 8, count * 8);
+          Bytes block_at = bytes_of(all).subspan(static_cast<std::size_t>(root) * count * 8,
+                                                 count * 8);
           rig.expect_success([&](Comm& comm) {
             bool is_root = comm.rank() == root;
-            Bytes block = is_root && in_place ? place : bytes_of(own[static_cast<std::size_t>(comm.rank())]);
+            Bytes block = is_root && in_place
+                              ? block_at
+                              : bytes_of(own[static_cast<std::size_t>(comm.rank())]);
             return algorithm(call_on(comm), is_root ? data_of(all) : nullptr, block, root);
           });
           ASSERT_EQ(all, before);
           for (int rank = 0; rank < rig.size(); ++rank) {
             bool is_left_alone = in_place && rank == root;
             Items expected = values(root, count, static_cast<std::uint64_t>(rank) * count);
-            ASSERT_EQ(own[static_cast<std::size_t>(rank)], is_left_alone ? untouched(count) : expected);
+            ASSERT_EQ(own[static_cast<std::size_t>(rank)],
+                      is_left_alone ? untouched(count) : expected);
           }
         }
       });
@@ -97,15 +111,18 @@ TEST(Allgather, EveryAlgorithm) {
     for_each_possible(table().allgather, rig, [&](Allgather* algorithm) {
       for (std::uint64_t count : kCounts) {
         Items expected;
-        std::vector<Items> all(static_cast<std::size_t>(rig.size()), untouched(count * static_cast<std::uint64_t>(rig.size())));
+        std::vector<Items> all(static_cast<std::size_t>(rig.size()),
+                               untouched(count * static_cast<std::uint64_t>(rig.size())));
         for (int rank = 0; rank < rig.size(); ++rank) {
           Items block = values(rank, count);
           expected.insert(expected.end(), block.begin(), block.end());
-          auto place = all[static_cast<std::size_t>(rank)].begin() + static_cast<std::ptrdiff_t>(rank) * static_cast<std::ptrdiff_t>(count);
-          std::copy(block.begin(), block.end(), place);
+          auto block_at = all[static_cast<std::size_t>(rank)].begin() +
+                          static_cast<std::ptrdiff_t>(rank) * static_cast<std::ptrdiff_t>(count);
+          std::copy(block.begin(), block.end(), block_at);
         }
         rig.expect_success([&](Comm& comm) {
-          return algorithm(call_on(comm), data_of(all[static_cast<std::size_t>(comm.rank())]), count * 8);
+          return algorithm(call_on(comm), data_of(all[static_cast<std::size_t>(comm.rank())]),
+                           count * 8);
         });
         for (const Items& each : all) ASSERT_EQ(each, expected);
       }
@@ -113,7 +130,7 @@ TEST(Allgather, EveryAlgorithm) {
   });
 }
 
-// Blocks of 0, 3, 6, 1, 4 … items, the later ones further to the front, with a gap behind each.
+// Blocks of 0, 3, 6, 1, 4 … items, in reverse order, with a gap after each.
 TEST(Allgatherv, EveryAlgorithm) {
   for_each_size([](Rig& rig) {
     for_each_possible(table().allgatherv, rig, [&](Allgatherv* algorithm) {
@@ -121,7 +138,8 @@ TEST(Allgatherv, EveryAlgorithm) {
       Parts parts(static_cast<std::size_t>(rig.size()));
       std::uint64_t end = 0;
       for (int rank = rig.size() - 1; rank >= 0; end += count_of(rank--) + 1)
-        parts[static_cast<std::size_t>(rank)] = {static_cast<std::int64_t>(end * 8), count_of(rank) * 8};
+        parts[static_cast<std::size_t>(rank)] = {static_cast<std::int64_t>(end * 8),
+                                                 count_of(rank) * 8};
       Items expected = untouched(end);
       std::vector<Items> all(static_cast<std::size_t>(rig.size()), expected);
       for (int rank = 0; rank < rig.size(); ++rank) {
@@ -138,7 +156,7 @@ TEST(Allgatherv, EveryAlgorithm) {
   });
 }
 
-// What rank `from` has for rank `to`.
+// Return the block of rank `from` for rank `to`.
 Items block_between(int from, int to, std::uint64_t count) {
   return values(from, count, static_cast<std::uint64_t>(to) * count);
 }
@@ -178,7 +196,8 @@ TEST(Alltoall, InPlace) {
       std::vector<std::vector<types::Buffer>> blocks(size);
       for (int rank = 0; rank < rig.size(); ++rank) data.push_back(values(rank, count * size));
       for (std::size_t rank = 0; rank < size; ++rank) {
-        for (std::size_t i = 0; i < size; ++i) blocks[rank].push_back({data[rank].data() + i * count, count, &int64_type()});
+        for (std::size_t i = 0; i < size; ++i)
+          blocks[rank].push_back({data[rank].data() + i * count, count, &int64_type()});
       }
       rig.expect_success([&](Comm& comm) {
         return alltoall_in_place(call_on(comm), blocks[static_cast<std::size_t>(comm.rank())]);
@@ -190,26 +209,34 @@ TEST(Alltoall, InPlace) {
   });
 }
 
-// A multigraph: from everybody to everybody, oneself included, one to three messages, some of them empty. Those of one pair arrive
-// in the order in which both sides list them.
-TEST(Exchange, SeveralMessagesBetweenTwo) {
+// Each rank sends one to three messages, some of them empty, to each rank including itself.
+// Messages of one pair match in the order in which both ranks list them.
+TEST(Exchange, MatchesSeveralMessagesOfAPairInOrder) {
   for_each_size([](Rig& rig) {
     auto messages = [](int from, int to) { return 1 + (from + 2 * to) % 3; };
-    auto count_of = [](int from, int to, int number) { return static_cast<std::uint64_t>((from + to + number) % 4 * 60); };
-    auto first_of = [](int to, int number) { return static_cast<std::uint64_t>(1000 * to + 300 * number); };
+    auto count_of = [](int from, int to, int number) {
+      return static_cast<std::uint64_t>((from + to + number) % 4 * 60);
+    };
+    auto first_of = [](int to, int number) {
+      return static_cast<std::uint64_t>(1000 * to + 300 * number);
+    };
     std::vector<std::vector<Items>> sent(static_cast<std::size_t>(rig.size())), got = sent;
     std::vector<std::vector<Outgoing>> out(sent.size());
     std::vector<std::vector<Incoming>> in(sent.size());
     for (int rank = 0; rank < rig.size(); ++rank) {
       auto me = static_cast<std::size_t>(rank);
       for (int peer = rig.size() - 1; peer >= 0; --peer) {
-        for (int i = 0; i < messages(rank, peer); ++i) sent[me].push_back(values(rank, count_of(rank, peer, i), first_of(peer, i)));
-        for (int i = 0; i < messages(peer, rank); ++i) got[me].push_back(untouched(count_of(peer, rank, i)));
+        for (int i = 0; i < messages(rank, peer); ++i)
+          sent[me].push_back(values(rank, count_of(rank, peer, i), first_of(peer, i)));
+        for (int i = 0; i < messages(peer, rank); ++i)
+          got[me].push_back(untouched(count_of(peer, rank, i)));
       }
       std::size_t next_out = 0, next_in = 0;
       for (int peer = rig.size() - 1; peer >= 0; --peer) {
-        for (int i = 0; i < messages(rank, peer); ++i) out[me].push_back({coll::out(sent[me][next_out++]), peer});
-        for (int i = 0; i < messages(peer, rank); ++i) in[me].push_back({coll::in(got[me][next_in++]), peer});
+        for (int i = 0; i < messages(rank, peer); ++i)
+          out[me].push_back({coll::out(sent[me][next_out++]), peer});
+        for (int i = 0; i < messages(peer, rank); ++i)
+          in[me].push_back({coll::in(got[me][next_in++]), peer});
       }
     }
     rig.expect_success([&](Comm& comm) {
@@ -220,15 +247,16 @@ TEST(Exchange, SeveralMessagesBetweenTwo) {
       std::size_t next = 0;
       for (int peer = rig.size() - 1; peer >= 0; --peer) {
         for (int i = 0; i < messages(peer, rank); ++i) {
-          ASSERT_EQ(got[static_cast<std::size_t>(rank)][next++], values(peer, count_of(peer, rank, i), first_of(rank, i)));
+          ASSERT_EQ(got[static_cast<std::size_t>(rank)][next++],
+                    values(peer, count_of(peer, rank, i), first_of(rank, i)));
         }
       }
     }
   });
 }
 
-// Nobody may leave before the last has come: members enter one after the other, and none has ended until all are in.
-TEST(Barrier, NobodyLeavesBeforeTheLastHasCome) {
+// Members enter one after the other. No member may complete the barrier before all have entered.
+TEST(Barrier, CompletesOnlyAfterAllMembersHaveEntered) {
   for_each_size([](Rig& rig) {
     std::vector<p2p::Request*> requests;
     for (int rank = 0; rank < rig.size(); ++rank) {
@@ -239,7 +267,8 @@ TEST(Barrier, NobodyLeavesBeforeTheLastHasCome) {
       }
     }
     bool all_left = rig.world().step_until([&] {
-      return std::all_of(requests.begin(), requests.end(), [](p2p::Request* request) { return request->is_done(); });
+      return std::all_of(requests.begin(), requests.end(),
+                         [](p2p::Request* request) { return request->is_done(); });
     });
     EXPECT_TRUE(all_left);
     for (int rank = 0; rank < rig.size(); ++rank) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How tasks run and end: blocking in threads, several at once, again and again, with errors, and given up half-way.
+// Tests how tasks of collectives run and end: blocking in threads, concurrent, persistent, with
+// errors, and destroyed before their end.
 #include <thread>
 
 #include "shim/coll/execution.hpp"
@@ -10,7 +11,7 @@ namespace {
 
 const types::Op& sum() { return types::predefined(types::Operator::sum); }
 
-TEST(Run, BlockingCallsInOneThreadEach) {
+TEST(Run, BlockingCallsWorkInOneThreadEach) {
   for (int size : {2, 5, 16}) {
     Rig rig(size);
     rig.world().run([&](int rank) {
@@ -27,8 +28,8 @@ TEST(Run, BlockingCallsInOneThreadEach) {
   }
 }
 
-// Messages of one collective must not be taken for another's, though all members start both before either ends.
-TEST(Start, SeveralInFlightAtATime) {
+// Messages of concurrent collectives must not be confused: all members start three before any ends.
+TEST(Start, SeveralCollectivesAreInFlight) {
   Rig rig(5, troubled(3));
   std::vector<Items> a(5), b(5), own;
   std::vector<p2p::Request*> requests;
@@ -38,19 +39,22 @@ TEST(Start, SeveralInFlightAtATime) {
     a[i].resize(500);
     b[i] = rank == 2 ? values(77, 900) : untouched(900);
     Comm& comm = rig.comm(rank);
-    requests.push_back(p2p::value_of(start(comm, allreduce(comm, out(own[i]), a[i].data(), 500, int64_type(), sum()))));
+    requests.push_back(p2p::value_of(
+        start(comm, allreduce(comm, out(own[i]), a[i].data(), 500, int64_type(), sum()))));
     requests.push_back(p2p::value_of(start(comm, bcast(comm, in(b[i]), 2))));
     requests.push_back(p2p::value_of(start(comm, barrier(comm))));
   }
   ASSERT_TRUE(rig.world().step_until([&] {
-    return std::all_of(requests.begin(), requests.end(), [](p2p::Request* request) { return request->is_done(); });
+    return std::all_of(requests.begin(), requests.end(),
+                       [](p2p::Request* request) { return request->is_done(); });
   }));
-  for (std::size_t i = 0; i < requests.size(); ++i) rig.comm(static_cast<int>(i) / 3).engine().release(requests[i]);
+  for (std::size_t i = 0; i < requests.size(); ++i)
+    rig.comm(static_cast<int>(i) / 3).engine().release(requests[i]);
   for (const Items& one : a) EXPECT_EQ(one, summed(0, 4, 500));
   for (const Items& one : b) EXPECT_EQ(one, values(77, 900));
 }
 
-TEST(Start, WaitAndTestOnTheRequest) {
+TEST(Start, RequestCanBeWaitedForAndTested) {
   Rig rig(3);
   rig.world().run([&](int rank) {
     Comm& comm = rig.comm(rank);
@@ -67,14 +71,13 @@ TEST(Start, WaitAndTestOnTheRequest) {
   });
 }
 
-TEST(Prepare, EachStartIsACollectiveOfItsOwn) {
+TEST(Prepare, EachStartIsASeparateCollective) {
   Rig rig(4);
   rig.world().run([&](int rank) {
     Comm& comm = rig.comm(rank);
     Items own(200), total(200);
-    p2p::Request* request = prepare(comm, [&] {
-      return allreduce(comm, out(own), total.data(), 200, int64_type(), sum());
-    });
+    p2p::Request* request = prepare(
+        comm, [&] { return allreduce(comm, out(own), total.data(), 200, int64_type(), sum()); });
     EXPECT_TRUE(request->is_persistent() && request->is_done() && !request->is_active());
     for (int round = 0; round < 5; ++round) {
       own = values(rank + round, 200);
@@ -88,11 +91,12 @@ TEST(Prepare, EachStartIsACollectiveOfItsOwn) {
   });
 }
 
-// Members who wait can move packets all the time; who has started one may be elsewhere, so that others read its memory.
-TEST(Run, OnlyMembersWhoWaitStream) {
+// Waiting members can move packets all the time. A member that has only started a collective may
+// compute meanwhile, so the others read its memory.
+TEST(Run, OnlyWaitingMembersStream) {
   constexpr int kSize = 4;
-  constexpr std::uint64_t kItems = 3000;  // to each
-  Rig rig(kSize, {.stream_room = {1 << 20, 1 << 20}});
+  constexpr std::uint64_t kItems = 3000;  // for each member
+  Rig rig(kSize, {.stream_budget = {1 << 20, 1 << 20}});
   const auto reads = [&](int rank) { return rig.comm(rank).engine().counts().single_copies; };
   rig.world().run([&](int rank) {
     Comm& comm = rig.comm(rank);
@@ -105,7 +109,7 @@ TEST(Run, OnlyMembersWhoWaitStream) {
       ASSERT_TRUE(comm.engine().wait(*request));
       EXPECT_EQ(got.back(), value_at(kSize - 1, kItems * static_cast<std::uint64_t>(rank + 1) - 1));
     };
-    ASSERT_TRUE(run(comm, exchange(1)));  // ways are known from here on
+    ASSERT_TRUE(run(comm, exchange(1)));  // opens the links
     ASSERT_TRUE(run(comm, exchange(kItems)));
     EXPECT_EQ(got.back(), value_at(kSize - 1, kItems * static_cast<std::uint64_t>(rank + 1) - 1));
     EXPECT_EQ(reads(rank), 0u);
@@ -123,8 +127,8 @@ TEST(Run, OnlyMembersWhoWaitStream) {
   });
 }
 
-// Lengths that do not agree: whoever receives less or more than expected learns of it, and nobody waits in vain.
-TEST(Run, LengthsThatDisagree) {
+// A member that receives less or more data than expected reports an error, and no member hangs.
+TEST(Run, LengthMismatchIsReportedWithoutHang) {
   Rig rig(4);
   for (std::uint64_t wrong : {2, 6}) {
     std::vector<Items> own, all(4, untouched(16));
@@ -140,17 +144,18 @@ TEST(Run, LengthsThatDisagree) {
       return bcast(comm, {all[me].data(), comm.rank() == 1 ? wrong : 4, &int64_type()}, 0);
     });
     EXPECT_NE(errors[1], "");
-    for (int rank : {0, 2, 3}) EXPECT_EQ(errors[static_cast<std::size_t>(rank)].find("hangs"), std::string::npos);
+    for (int rank : {0, 2, 3})
+      EXPECT_EQ(errors[static_cast<std::size_t>(rank)].find("hangs"), std::string::npos);
     errors = rig.run([&](Comm& comm) {
       auto me = static_cast<std::size_t>(comm.rank());
       return allgather(comm, out(own[me]), {all[me].data(), 4, &int64_type()});
     });
-    EXPECT_NE(errors[1], "") << "its own block has another length than its place";
+    EXPECT_NE(errors[1], "") << "the length of its block differs from its receive block";
   }
 }
 
 // Several communicators at once in several threads of each process, on one engine.
-TEST(Run, ThreadsWithCommunicatorsOfTheirOwn) {
+TEST(Run, ThreadsUseDifferentCommunicators) {
   constexpr int kSize = 3;
   p2p::World world({.processes = kSize});
   std::vector<std::vector<p2p::ContextPtr>> contexts;
@@ -159,10 +164,12 @@ TEST(Run, ThreadsWithCommunicatorsOfTheirOwn) {
     std::vector<std::thread> threads;
     for (auto& members : contexts) {
       threads.emplace_back([&, rank] {
-        Comm comm(world.engine(rank), *members[static_cast<std::size_t>(rank)], std::make_shared<ScratchPool>(), rank, kSize);
+        Comm comm(world.engine(rank), *members[static_cast<std::size_t>(rank)],
+                  std::make_shared<ScratchPool>(), rank, kSize);
         for (std::uint64_t count = 0; count < 30; ++count) {
           Items own = values(rank, count * 20), total(count * 20);
-          ASSERT_TRUE(run(comm, allreduce(comm, out(own), total.data(), total.size(), int64_type(), sum())));
+          ASSERT_TRUE(run(
+              comm, allreduce(comm, out(own), total.data(), total.size(), int64_type(), sum())));
           ASSERT_EQ(total, summed(0, kSize - 1, total.size()));
         }
         ASSERT_TRUE(run(comm, barrier(comm)));
@@ -172,17 +179,19 @@ TEST(Run, ThreadsWithCommunicatorsOfTheirOwn) {
   });
 }
 
-TEST(Errors, AnOperationThatTheTypeDoesNotAllow) {
+TEST(Errors, OperationNotAllowedOnTheTypeIsReported) {
   Rig rig(2);
   std::vector<std::vector<float>> data(2, std::vector<float>(4));
   auto errors = rig.run([&](Comm& comm) {
     return allreduce(comm, kInPlace, data[static_cast<std::size_t>(comm.rank())].data(), 4,
-                     *types::find_predefined("MPI_FLOAT"), types::predefined(types::Operator::band));
+                     *types::find_predefined("MPI_FLOAT"),
+                     types::predefined(types::Operator::band));
   });
-  for (const std::string& error : errors) EXPECT_NE(error.find("MPI_BAND is not defined on MPI_FLOAT"), std::string::npos) << error;
+  for (const std::string& error : errors)
+    EXPECT_NE(error.find("MPI_BAND is not defined on MPI_FLOAT"), std::string::npos) << error;
 }
 
-TEST(Errors, ALongerMessageThanTheReceiverExpects) {
+TEST(Errors, LongerMessageThanExpectedIsReported) {
   Rig rig(2);
   std::vector<Items> data = {values(0, 10), untouched(10)};
   auto errors = rig.run([&](Comm& comm) {
@@ -195,9 +204,10 @@ TEST(Errors, ALongerMessageThanTheReceiverExpects) {
   EXPECT_EQ(data[1][6], -1);
 }
 
-// Fails one member's first combination while the others' long messages are under way: everything in flight is cancelled or
-// finishes into memory that is still there (the address sanitizer watches).
-TEST(Errors, ScratchMemoryOutlivesMessagesThatCannotBeTakenBack) {
+// One member's first combination fails during transfers of long messages by the others. Each
+// message in flight is cancelled or completes into memory that still exists, which AddressSanitizer
+// checks.
+TEST(Errors, ScratchMemoryOutlivesMessagesInFlight) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     Rig rig(4, troubled(seed));
     const std::uint64_t count = 5000;
@@ -206,22 +216,24 @@ TEST(Errors, ScratchMemoryOutlivesMessagesThatCannotBeTakenBack) {
     for (int rank = 0; rank < 4; ++rank) {
       Comm& comm = rig.comm(rank);
       auto code = rank == 2 ? types::Operator::band : types::Operator::sum;
-      requests.push_back(p2p::value_of(start(comm, allreduce(comm, kInPlace, data[static_cast<std::size_t>(rank)].data(), count,
-                                                             *types::find_predefined("MPI_FLOAT"), types::predefined(code)))));
+      requests.push_back(p2p::value_of(
+          start(comm, allreduce(comm, kInPlace, data[static_cast<std::size_t>(rank)].data(), count,
+                                *types::find_predefined("MPI_FLOAT"), types::predefined(code)))));
     }
     ASSERT_TRUE(rig.world().step_until([&] { return requests[2]->is_done(); }));
     EXPECT_NE(requests[2]->error(), nullptr);
     for (int i = 0; i < 200; ++i) rig.world().step();
-    // the others wait for each other; now nobody answers any more
+    // the other members wait for each other; after the deaths none of them responds
     for (int rank = 0; rank < 4; ++rank) rig.world().kill(rank);
     for (p2p::Request* request : requests) {
       ASSERT_TRUE(rig.world().step_until([&] { return request->is_done(); })) << "seed " << seed;
     }
-    for (int rank = 0; rank < 4; ++rank) rig.comm(rank).engine().release(requests[static_cast<std::size_t>(rank)]);
+    for (int rank = 0; rank < 4; ++rank)
+      rig.comm(rank).engine().release(requests[static_cast<std::size_t>(rank)]);
   }
 }
 
-TEST(Errors, AMemberThatDiesEndsTheCollectiveOfThoseWhoWaitForIt) {
+TEST(Errors, DeathOfAMemberEndsTheCollectiveOfWaitingMembers) {
   Rig rig(2);
   Items data = untouched(10);
   p2p::Request* request = p2p::value_of(start(rig.comm(1), bcast(rig.comm(1), in(data), 0)));
@@ -234,7 +246,7 @@ TEST(Errors, AMemberThatDiesEndsTheCollectiveOfThoseWhoWaitForIt) {
   rig.comm(1).engine().release(request);
 }
 
-// A frame counts itself, to see that all are freed.
+// Counts coroutine frames, to check that all are freed.
 struct Counted {
   explicit Counted(int* count) : count_(count) { ++*count_; }
   ~Counted() { --*count_; }
@@ -262,37 +274,39 @@ Task throwing(int* frames) {
 Task around(Task inner, int* frames) {
   Counted counted(frames);
   co_await inner;
-  ADD_FAILURE() << "went on after an error";
+  ADD_FAILURE() << "the task continued after an error";
 }
 
-TEST(Frames, AreFreedWhereverTheTaskStands) {
+TEST(Frames, AreFreedAtAnySuspensionPoint) {
   Rig rig(2);
   Items into(4);
   int frames = 0;
   { Task never_run = waiting_root(call_on(rig.comm(0)), &frames, bytes_of(into)); }
   EXPECT_EQ(frames, 0);
   {
-    Execution half_way(rig.comm(0), waiting_root(call_on(rig.comm(0)), &frames, bytes_of(into)), Execution::Way::suspended);
+    Execution half_way(rig.comm(0), waiting_root(call_on(rig.comm(0)), &frames, bytes_of(into)),
+                       Execution::Mode::suspended);
     EXPECT_FALSE(half_way.advance());
     EXPECT_EQ(frames, 2);
   }
   EXPECT_EQ(frames, 0);
-  // the receive was taken back: what comes for it later is not written
+  // the receive was cancelled: a later message is not written into its buffer
   rig.comm(1).next_tag();
   Items late = values(1, 4);
   Call call = call_on(rig.comm(1));
-  auto sent = rig.comm(1).engine().isend(*call.context, out(late), 0, call.tag, p2p::Mode::standard, p2p::Plane::collective);
+  auto sent = rig.comm(1).engine().isend(*call.context, out(late), 0, call.tag, p2p::Mode::standard,
+                                         p2p::Plane::collective);
   for (int i = 0; i < 20; ++i) rig.world().step();
   EXPECT_EQ(into, Items(4));
   rig.comm(1).engine().release(p2p::value_of(std::move(sent)));
 }
 
-TEST(Frames, AreFreedAfterAnExceptionThatLeaves) {
+TEST(Frames, AreFreedAfterAnException) {
   Rig rig(1);
   int frames = 0;
   {
     Execution execution(rig.comm(0), around(throwing(&frames), &frames),
-                        Execution::Way::suspended);
+                        Execution::Mode::suspended);
     EXPECT_THROW(static_cast<void>(execution.advance()), int);
     EXPECT_TRUE(execution.has_ended());
     EXPECT_FALSE(execution.take_result());
@@ -300,7 +314,7 @@ TEST(Frames, AreFreedAfterAnExceptionThatLeaves) {
   EXPECT_EQ(frames, 0);
 }
 
-TEST(Start, ThatAnExceptionLeavesEndsAPersistentRequest) {
+TEST(Start, ExceptionEndsAPersistentRequest) {
   Rig rig(1);
   p2p::Engine& engine = rig.comm(0).engine();
   int frames = 0;
@@ -312,7 +326,7 @@ TEST(Start, ThatAnExceptionLeavesEndsAPersistentRequest) {
   EXPECT_EQ(frames, 0);
 }
 
-TEST(Run, EndsAsTheVerdictSays) {
+TEST(Run, EndsWithTheStatusOfTheFinalCheck) {
   Rig rig(1);
   int asked = 0;
   const auto no = [&]() -> base::Status {

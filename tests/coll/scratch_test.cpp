@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory that is kept between collectives.
+// Tests the scratch memory that is kept between collectives.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kLong = ScratchPool::kShortest;
 
-class Kept : public ::testing::Test {
+class ScratchMemory : public ::testing::Test {
  protected:
   const std::byte* address_of(std::uint64_t bytes) {
     Scratch scratch(call_, bytes);
@@ -22,14 +22,15 @@ class Kept : public ::testing::Test {
   Call call_{nullptr, &pool_, 0, 1, 0};
 };
 
-TEST_F(Kept, LongBlocksAreUsedAgain) {
+TEST_F(ScratchMemory, LongBlocksAreReused) {
   const std::byte* first = address_of(3 * kLong);
   EXPECT_EQ(address_of(3 * kLong), first);
-  EXPECT_EQ(address_of(2 * kLong), first) << "a shorter one fits";
-  EXPECT_EQ(pool_->take(kLong).bytes, 4 * kLong) << "an allocator may give the same address by itself; not this much room";
+  EXPECT_EQ(address_of(2 * kLong), first) << "a shorter request fits";
+  EXPECT_EQ(pool_->take(kLong).bytes, 4 * kLong)
+      << "a plain allocator may return an equal address, but not this length";
 }
 
-TEST_F(Kept, TwoAtATimeDiffer) {
+TEST_F(ScratchMemory, ConcurrentBlocksAreDisjoint) {
   Scratch one(call_, kLong), two(call_, kLong);
   EXPECT_NE(one.data(), two.data());
   std::fill(one.all().begin(), one.all().end(), std::byte{1});
@@ -38,9 +39,9 @@ TEST_F(Kept, TwoAtATimeDiffer) {
   EXPECT_EQ(one.all().size(), kLong);
 }
 
-TEST_F(Kept, TheShortestThatFits) {
+TEST_F(ScratchMemory, ReusesTheShortestBlockThatFits) {
   const std::byte* large = address_of(16 * kLong);
-  const std::byte *small = nullptr;
+  const std::byte* small = nullptr;
   {
     Scratch hold(call_, 16 * kLong);
     ASSERT_EQ(hold.data(), large);
@@ -50,18 +51,18 @@ TEST_F(Kept, TheShortestThatFits) {
   EXPECT_EQ(address_of(2 * kLong), large);
 }
 
-TEST_F(Kept, NoMoreThanSoMuchInAll) {
+TEST_F(ScratchMemory, LimitsTheKeptMemory) {
   { Scratch most(call_, ScratchPool::kMost); }
   const std::byte* kept = address_of(ScratchPool::kMost);
   {
     Scratch all(call_, ScratchPool::kMost), more(call_, kLong);
     ASSERT_EQ(all.data(), kept);
-  }  // `more` is given back first and kept; with it there is no room for `all`
+  }  // `more` is released first and kept; `all` would then exceed the limit
   Scratch more(call_, kLong);
-  EXPECT_EQ(pool_->take(kLong).bytes, kLong) << "what was too much has been kept";
+  EXPECT_EQ(pool_->take(kLong).bytes, kLong) << "a block beyond the limit has been kept";
 }
 
-TEST_F(Kept, OutlivesTheCommunicator) {
+TEST_F(ScratchMemory, OutlivesTheCommunicator) {
   auto scratch = std::make_unique<Scratch>(call_, kLong);
   std::weak_ptr<ScratchPool> pool = pool_;
   pool_.reset();
@@ -70,7 +71,7 @@ TEST_F(Kept, OutlivesTheCommunicator) {
   EXPECT_TRUE(pool.expired());
 }
 
-TEST_F(Kept, NothingTakesNothing) { EXPECT_EQ(address_of(0), nullptr); }
+TEST_F(ScratchMemory, EmptyBlockTakesNoMemory) { EXPECT_EQ(address_of(0), nullptr); }
 
 }  // namespace
 }  // namespace shim::coll

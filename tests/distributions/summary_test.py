@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The summary counts every result that ctest prints, and finds the reasons of skipped tests in its log."""
+"""Tests that the summary counts all results of ctest and finds the reasons of skipped tests."""
 import unittest
 
 import summary
@@ -20,36 +20,62 @@ no such thing
 
 def _log(number: int, name: str, output: str) -> str:
     line = "-" * 58
-    return (f"{number}/6 Testing: {name}\n{number}/6 Test: {name}\nCommand: \"/bin/sh\"\nDirectory: /\n\"{name}\" start time: now\n"
-            f"Output:\n{line}\n{output}<end of output>\nTest time =   0.01 sec\n{line}\nTest Passed.\n\n")
+    return (
+        f'{number}/6 Testing: {name}\n{number}/6 Test: {name}\nCommand: "/bin/sh"\nDirectory: /\n'
+        f'"{name}" start time: now\n'
+        f"Output:\n{line}\n{output}<end of output>\nTest time =   0.01 sec\n{line}\nTest Passed.\n"
+        "\n"
+    )
 
 
-_LOGS = "".join((
-    _log(1, "unit.Copy", "[ RUN      ] Copy.Long\n/srv/copy_test.cpp:12: Skipped\nthe kernel is older than 5.14\n\n[  SKIPPED ] Copy.Long\n"),
-    _log(2, "cluster.a.p2.n2", "run-job: cluster\ncluster: skipped: no namespaces\n"),
-    _log(3, "cluster.b.p2.n2", "run-job: cluster\ncluster: skipped: no namespaces\n"),
-    _log(6, "harness", "test_nodes (T.test_nodes) ... skipped 'no nodes'\ntest_good (T.test_good) ... ok\n\nOK (skipped=1)\n")))
+_LOGS = "".join(
+    (
+        _log(
+            1,
+            "unit.Copy",
+            "[ RUN      ] Copy.Long\n/srv/copy_test.cpp:12: Skipped\nthe kernel is older than "
+            "5.14\n\n[  SKIPPED ] Copy.Long\n",
+        ),
+        _log(2, "cluster.a.p2.n2", "run-job: cluster\ncluster: skipped: no namespaces\n"),
+        _log(3, "cluster.b.p2.n2", "run-job: cluster\ncluster: skipped: no namespaces\n"),
+        _log(
+            6,
+            "harness",
+            "test_nodes (T.test_nodes) ... skipped 'no nodes'\ntest_good (T.test_good) ... ok\n\n"
+            "OK (skipped=1)\n",
+        ),
+    )
+)
 
 
 class Summary(unittest.TestCase):
     def test_all_results(self) -> None:
-        self.assertEqual(summary.summary(_PRINTED, _LOGS).splitlines(), [
-            "  6 tests: 2 passed, 2 failed, 2 skipped",
-            "  failed: unit.Pack (Failed)",
-            "  failed: unit.Ring (Exception: SegFault)",
-            "  skipped: 2, no namespaces: cluster.a.p2.n2, cluster.b.p2.n2",
-            "  skipped a part: 1, the kernel is older than 5.14: unit.Copy",
-            "  skipped a part: 1, no nodes: harness"])
+        self.assertEqual(
+            summary.summary(_PRINTED, _LOGS).splitlines(),
+            [
+                "  6 tests: 2 passed, 2 failed, 2 skipped",
+                "  failed: unit.Pack (Failed)",
+                "  failed: unit.Ring (Exception: SegFault)",
+                "  skipped: 2, no namespaces: cluster.a.p2.n2, cluster.b.p2.n2",
+                "  skipped a part: 1, the kernel is older than 5.14: unit.Copy",
+                "  skipped a part: 1, no nodes: harness",
+            ],
+        )
 
     def test_a_command_without_tests(self) -> None:
         self.assertEqual(summary.summary("demo: the plate\n", ""), "")
 
     def test_a_skipped_test_without_a_log(self) -> None:
         printed = "1/1 Test #1: a .....***Skipped   0.00 sec\n"
-        self.assertEqual(summary.summary(printed, ""), "  1 tests: 0 passed, 0 failed, 1 skipped\n  skipped: 1, no reason printed: a")
+        self.assertEqual(
+            summary.summary(printed, ""),
+            "  1 tests: 0 passed, 0 failed, 1 skipped\n  skipped: 1, no reason printed: a",
+        )
 
     def test_unittest_without_verbose_prints_no_reason(self) -> None:
-        self.assertEqual(summary.skips_inside("....s\nOK (skipped=1)\n"), ["without a reason (skipped=1)"])
+        self.assertEqual(
+            summary.skips_inside("....s\nOK (skipped=1)\n"), ["without a reason (skipped=1)"]
+        )
 
     def test_long_lists_of_names_are_shortened(self) -> None:
         printed = "".join(f"{n}/5 Test #{n}: t{n} ...***Skipped   0.00 sec\n" for n in range(1, 6))

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compiles a suite's programs without its own build: the headers that configure would write, its utilities as one archive, and one
-program per name."""
+"""Compiles the programs of a suite without the suite's own build.
+
+Writes the headers that configure would write, archives the utilities, and compiles each program.
+"""
 import dataclasses
 import pathlib
 import shutil
@@ -15,12 +17,13 @@ _SECONDS = 300
 
 
 class DoesNotCompile(Exception):
-    """The text is the compiler's."""
+    """A program does not compile; the text is the output of the compiler."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Workshop:
-    """Where the programs of one suite, one MPI and one mode's set of binaries are made."""
+    """The build folder of the programs of one suite, for one MPI and one mode."""
+
     top: pathlib.Path
     mode: Mode
     mpi: str
@@ -32,19 +35,38 @@ class Workshop:
         return self.folder / "include"
 
     def compiler(self) -> list[str]:
-        # An undeclared function is one that this MPI does not have: that is a result, not a guess at its signature.
-        return [*self.mode.compiler(self.mpi, self.build), "-g", "-O1", "-w", "-Werror=implicit-function-declaration",
-                *self.mode.options(), f"-I{self.headers}", f"-I{self.top / 'include'}", f"-I{self.top / 'dtpools' / 'include'}"]
+        # A function that this MPI lacks must be an error, not an implicit declaration.
+        return [
+            *self.mode.compiler(self.mpi, self.build),
+            "-g",
+            "-O1",
+            "-w",
+            "-Werror=implicit-function-declaration",
+            *self.mode.options(),
+            f"-I{self.headers}",
+            f"-I{self.top / 'include'}",
+            f"-I{self.top / 'dtpools' / 'include'}",
+        ]
 
     def newest_header(self) -> float:
-        """When what all programs include has last changed."""
-        ours = [*_HERE.glob("in_session.*"), _HERE / "probes.toml", self.build / "include" / "intersession" / self.mpi / "mpi.h"]
+        """Return the time of the last change of the headers that all programs include."""
+        ours = [
+            *_HERE.glob("in_session.*"),
+            _HERE / "probes.toml",
+            self.build / "include" / "intersession" / self.mpi / "mpi.h",
+        ]
         return max(path.stat().st_mtime for path in ours if path.exists())
 
 
 def _run(command: list[str]) -> None:
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=_SECONDS,
-                          check=False)
+    done = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=_SECONDS,
+        check=False,
+    )
     if done.returncode != 0:
         raise DoesNotCompile(done.stdout.decode(errors="replace"))
 
@@ -53,7 +75,15 @@ def _compiles(shop: Workshop, probe: str) -> bool:
     source = shop.folder / "probe.c"
     source.write_text(f"#include <mpi.h>\n{probe}\n", encoding="utf-8")
     try:
-        _run([*shop.mode.compiler(shop.mpi, shop.build), "-w", "-Werror=implicit-function-declaration", "-fsyntax-only", str(source)])
+        _run(
+            [
+                *shop.mode.compiler(shop.mpi, shop.build),
+                "-w",
+                "-Werror=implicit-function-declaration",
+                "-fsyntax-only",
+                str(source),
+            ]
+        )
     except DoesNotCompile:
         return False
     return True
@@ -64,16 +94,22 @@ def _is_fresh(made: pathlib.Path, changed: list[float]) -> bool:
 
 
 def write_headers(shop: Workshop) -> None:
-    """mpitestconf.h and the like, from the probes in probes.toml."""
+    """Write mpitestconf.h and similar headers by the probes in probes.toml."""
     shop.headers.mkdir(parents=True, exist_ok=True)
     if _is_fresh(shop.headers / "mpitestconf.h", [shop.newest_header()]):
         return
     table = tomllib.loads((_HERE / "probes.toml").read_text(encoding="utf-8"))
     lines = [f"#define {name} {value}" for name, value in table["always"].items()]
-    lines += [f"#define {name} 1" for name, probe in table["if_it_compiles"].items() if _compiles(shop, probe)]
+    lines += [
+        f"#define {name} 1"
+        for name, probe in table["if_it_compiles"].items()
+        if _compiles(shop, probe)
+    ]
     for name in table["empty"]:
         (shop.headers / name).write_text("", encoding="utf-8")
-    (shop.headers / "mpitestconf.h").write_text("#pragma once\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    (shop.headers / "mpitestconf.h").write_text(
+        "#pragma once\n" + "\n".join(lines) + "\n", encoding="utf-8"
+    )
 
 
 def _archive(shop: Workshop, threaded: bool) -> pathlib.Path:
@@ -81,16 +117,30 @@ def _archive(shop: Workshop, threaded: bool) -> pathlib.Path:
 
 
 def _utilities(shop: Workshop, threaded: bool) -> list[pathlib.Path]:
-    # run_mpitests.c, of suites since MPICH 4.2, has the main() of programs that are a function run()
-    names = ("mtest.c", "mtest_common.c", "dtypes.c", "mtest_thread.c" if threaded else "mtest_single.c", "run_mpitests.c")
+    # run_mpitests.c, in suites since MPICH 4.2, has main() for programs that define run()
+    names = (
+        "mtest.c",
+        "mtest_common.c",
+        "dtypes.c",
+        "mtest_thread.c" if threaded else "mtest_single.c",
+        "run_mpitests.c",
+    )
     there = [shop.top / "util" / name for name in names]
-    return [path for path in there if path.exists()] + sorted((shop.top / "dtpools" / "src").glob("*.c"))
+    return [path for path in there if path.exists()] + sorted(
+        (shop.top / "dtpools" / "src").glob("*.c")
+    )
 
 
 def build_utilities(shop: Workshop) -> None:
-    """Both archives, with our own sources of the mode. DoesNotCompile: no program of this mode can be built."""
+    """Build both archives, with the additional sources of the mode.
+
+    Raise DoesNotCompile if that fails; then no program of this mode can be built.
+    """
     for threaded in (False, True):
-        archive, sources = _archive(shop, threaded), [*_utilities(shop, threaded), *shop.mode.own_sources()]
+        archive, sources = _archive(shop, threaded), [
+            *_utilities(shop, threaded),
+            *shop.mode.own_sources(),
+        ]
         if _is_fresh(archive, [path.stat().st_mtime for path in sources] + [shop.newest_header()]):
             continue
         objects = shop.folder / archive.stem
@@ -98,15 +148,34 @@ def build_utilities(shop: Workshop) -> None:
         objects.mkdir(parents=True)
         options = [*(["-DMTEST_USE_THREAD"] if threaded else []), *_types_of_pools(shop)]
         for source in _utilities(shop, threaded):
-            _run([*shop.compiler(), *options, "-c", str(source), "-o", str(objects / f"{source.stem}.o")])
+            _run(
+                [
+                    *shop.compiler(),
+                    *options,
+                    "-c",
+                    str(source),
+                    "-o",
+                    str(objects / f"{source.stem}.o"),
+                ]
+            )
         for source in shop.mode.own_sources():
-            _run([*shop.mode.compiler(shop.mpi, shop.build), "-g", "-Wall", "-c", str(source), "-o", str(objects / f"{source.stem}.o")])
+            _run(
+                [
+                    *shop.mode.compiler(shop.mpi, shop.build),
+                    "-g",
+                    "-Wall",
+                    "-c",
+                    str(source),
+                    "-o",
+                    str(objects / f"{source.stem}.o"),
+                ]
+            )
         archive.unlink(missing_ok=True)
         _run(["ar", "rcs", str(archive), *map(str, sorted(objects.glob("*.o")))])
 
 
 def _types_of_pools(shop: Workshop) -> list[str]:
-    """dtpools wants the basic types it is to draw from; the programs that use it name theirs on the command line."""
+    """Return the options for dtpools: default basic types; programs can set others."""
     return [f"-I{shop.top / 'dtpools' / 'src'}", "-DDTP_MPI_DATATYPE=MPI_INT"]
 
 
@@ -115,7 +184,7 @@ def program_of(shop: Workshop, test: suite.Test) -> pathlib.Path:
 
 
 def build_program(shop: Workshop, test: suite.Test) -> pathlib.Path:
-    """Compiles the test's program unless it is newer than all it is made from."""
+    """Compile the program of a test unless it is newer than its sources; return its path."""
     program, threaded = program_of(shop, test), suite.is_threaded(shop.top, test)
     sources = suite.sources_of(shop.top, test)
     if missing := [path.name for path in sources if not path.exists()]:
@@ -124,6 +193,18 @@ def build_program(shop: Workshop, test: suite.Test) -> pathlib.Path:
         return program
     program.parent.mkdir(parents=True, exist_ok=True)
     program.unlink(missing_ok=True)
-    _run([*shop.compiler(), *(["-DMTEST_USE_THREAD"] if threaded else []), *suite.definitions_of(shop.top, test),
-          f"-I{sources[0].parent}", *map(str, sources), "-o", str(program), str(_archive(shop, threaded)), "-lm", "-lpthread"])
+    _run(
+        [
+            *shop.compiler(),
+            *(["-DMTEST_USE_THREAD"] if threaded else []),
+            *suite.definitions_of(shop.top, test),
+            f"-I{sources[0].parent}",
+            *map(str, sources),
+            "-o",
+            str(program),
+            str(_archive(shop, threaded)),
+            "-lm",
+            "-lpthread",
+        ]
+    )
     return program

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Included in front of every source file of a foreign suite (-include): a program that was written for the world model runs in the
- * sessions model, without MPI_Init. MPI_COMM_WORLD and MPI_COMM_SELF become communicators made from mpi://WORLD and mpi://SELF;
- * they come into being in MPI_Init, or before where a program takes one into a variable, and are MPI_COMM_NULL after the end.
- * in_session.c holds the functions. */
+/* Runs a program of the world model in the sessions model; -include adds this file to each source
+ * file of a foreign suite. MPI_COMM_WORLD and MPI_COMM_SELF are communicators made from mpi://WORLD
+ * and mpi://SELF. They are created in MPI_Init, or earlier if a program copies one to a variable,
+ * and are MPI_COMM_NULL after MPI_Finalize. in_session.c has the functions. */
 #ifndef TESTS_FOREIGN_IN_SESSION_H
 #define TESTS_FOREIGN_IN_SESSION_H
 
@@ -12,15 +12,15 @@
 extern "C" {
 #endif
 
-MPI_Comm *in_session_world(void);
-MPI_Comm *in_session_self(void);
-int in_session_init(int *argc, char ***argv);
-int in_session_init_thread(int *argc, char ***argv, int required, int *provided);
+MPI_Comm* in_session_world(void);
+MPI_Comm* in_session_self(void);
+int in_session_init(int* argc, char*** argv);
+int in_session_init_thread(int* argc, char*** argv, int required, int* provided);
 int in_session_finalize(void);
-int in_session_initialized(int *flag);
-int in_session_finalized(int *flag);
-int in_session_query_thread(int *provided);
-int in_session_is_thread_main(int *flag);
+int in_session_initialized(int* flag);
+int in_session_finalized(int* flag);
+int in_session_query_thread(int* provided);
+int in_session_is_thread_main(int* flag);
 
 #ifdef __cplusplus
 }

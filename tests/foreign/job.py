@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs one test under the MPI's launcher and judges it by the suite's own rules. Nothing of it lives afterwards, and nothing stays
-in /dev/shm."""
+"""Runs one test under the launcher of the MPI and evaluates it by the rules of the suite.
+
+Kills remaining processes and removes remaining files in /dev/shm.
+"""
 import contextlib
 import dataclasses
 import os
@@ -19,7 +21,7 @@ import shared_memory
 from launchers import LAUNCHERS, OWN_LAUNCHER
 
 _SHARED_MEMORY = pathlib.Path(shared_memory.DIRECTORY)
-# Names that the MPIs and we give to shared memory.
+# Names of shared memory of the MPI libraries and of Intersession.
 _NAMES = re.compile(r"vader_segment|mpich_shar_tmp|ucx_shm|intersession|psm2_shm|osc_rdma")
 _KEPT_BYTES = 1 << 20
 
@@ -29,7 +31,8 @@ NOT_COMPILED, NOT_RUNNABLE = "does not compile", "not runnable"
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """What is needed to run one program."""
+    """The parameters of one run of a program."""
+
     name: str
     program: str
     processes: int
@@ -50,23 +53,33 @@ class Outcome:
 
 
 def _mapped() -> set[str]:
-    """The files of /dev/shm that a living process has mapped."""
+    """Return the files of /dev/shm that a process has mapped."""
     found = set()
     for maps in pathlib.Path("/proc").glob("[0-9]*/maps"):
         with contextlib.suppress(OSError):
-            found.update(re.findall(rf"{_SHARED_MEMORY}/\S+", maps.read_text(encoding="utf-8", errors="replace")))
+            found.update(
+                re.findall(
+                    rf"{_SHARED_MEMORY}/\S+", maps.read_text(encoding="utf-8", errors="replace")
+                )
+            )
     return found
 
 
 def clean_shared_memory(since: float) -> None:
-    """Removes what jobs have left: files of ours, with names of MPIs, made since then, that nobody has mapped. Not while a job
-    runs: it may be about to map one."""
+    """Remove files that jobs have left: unmapped files of this user, with known names, made since.
+
+    Must not be called while a job runs, which may be about to map a file.
+    """
     left = [path for path in _SHARED_MEMORY.iterdir() if _NAMES.match(path.name)]
     in_use = _mapped() if left else set()
     for path in left:
         with contextlib.suppress(OSError):
             status = path.stat()
-            if status.st_uid == os.geteuid() and status.st_mtime >= since and str(path) not in in_use:
+            if (
+                status.st_uid == os.geteuid()
+                and status.st_mtime >= since
+                and str(path) not in in_use
+            ):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
@@ -74,12 +87,12 @@ _giving_up = threading.Event()
 
 
 def give_up() -> None:
-    """Ends the jobs that run, from another thread."""
+    """Stop the running jobs, from another thread."""
     _giving_up.set()
 
 
 def _wait(child: subprocess.Popen, seconds: float) -> int | None:
-    """The exit code, or nothing where there is none in time."""
+    """Return the exit code, or None if the child has not ended in time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end and not _giving_up.is_set():
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -89,21 +102,39 @@ def _wait(child: subprocess.Popen, seconds: float) -> int | None:
 
 def _command(job: Job) -> list[str]:
     launcher = LAUNCHERS[OWN_LAUNCHER[job.mpi]]
-    variables = [word for name, value in job.variables.items() for word in launcher.variable(name, value)]
-    # The launcher does not outlive us, however we end; the processes it has started do not outlive it.
-    return ["setpriv", "--pdeathsig", "KILL", *launcher.start(), *variables, "-n", str(job.processes), job.program, *job.arguments]
+    variables = [
+        word for name, value in job.variables.items() for word in launcher.variable(name, value)
+    ]
+    # The kernel kills the launcher when this process ends; its processes end with it.
+    return [
+        "setpriv",
+        "--pdeathsig",
+        "KILL",
+        *launcher.start(),
+        *variables,
+        "-n",
+        str(job.processes),
+        job.program,
+        *job.arguments,
+    ]
 
 
 @contextlib.contextmanager
 def _started(job: Job, mark: str) -> Iterator[tuple[subprocess.Popen, pathlib.Path]]:
-    """The running job and the file that its output goes to; on leaving, whatever happened, nothing of it lives."""
+    """Start a job and yield it with its output file; at the end, kill all its processes."""
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="intersession-foreign."))
     environment = {**os.environ, processes.MARK: mark, "TMPDIR": str(scratch)}
     try:
         with (scratch / "output").open("wb") as output:
-            yield subprocess.Popen(_command(job), env=environment, cwd=scratch, start_new_session=True,
-                                   stdin=subprocess.PIPE,  # that never ends: see docs/measurements.md on mpiexec.hydra
-                                   stdout=output, stderr=subprocess.STDOUT), scratch / "output"
+            yield subprocess.Popen(
+                _command(job),
+                env=environment,
+                cwd=scratch,
+                start_new_session=True,
+                stdin=subprocess.PIPE,  # never ends: docs/decisions/0023-pmi1-under-hydra.md
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            ), scratch / "output"
     finally:
         processes.kill(mark)
         shutil.rmtree(scratch, ignore_errors=True)
@@ -111,7 +142,11 @@ def _started(job: Job, mark: str) -> Iterator[tuple[subprocess.Popen, pathlib.Pa
 
 def _lines(path: pathlib.Path, ignored: tuple[str, ...]) -> list[str]:
     text = path.read_bytes()[-_KEPT_BYTES:].decode(errors="replace")
-    return [line for line in text.splitlines() if line.strip() and not any(re.search(bad, line) for bad in ignored)]
+    return [
+        line
+        for line in text.splitlines()
+        if line.strip() and not any(re.search(bad, line) for bad in ignored)
+    ]
 
 
 def _is_good_news(line: str) -> bool:
@@ -119,10 +154,14 @@ def _is_good_news(line: str) -> bool:
 
 
 def judge(verdict: str, code: int, lines: list[str]) -> Outcome:
-    """By the rules of the suite's runtests: what a test prints beside " No Errors" is an error."""
+    """Return the result by the suite's rules: any output besides " No Errors" is an error."""
     text = "\n".join(lines)
     if verdict in ("TestStatus", "TestErrFatal"):
-        return Outcome(PASS) if code != 0 else Outcome(FAIL, "exit code 0 where an error was expected\n" + text)
+        return (
+            Outcome(PASS)
+            if code != 0
+            else Outcome(FAIL, "exit code 0 where an error was expected\n" + text)
+        )
     must_fail = verdict == "TestStatusNoErrors"
     if any(re.fullmatch(r"\s*Test Skipped\s*", line) for line in lines):
         return Outcome(NOT_RUNNABLE, "the test itself says that it is skipped")
@@ -130,7 +169,7 @@ def judge(verdict: str, code: int, lines: list[str]) -> Outcome:
     if complaints:
         return Outcome(FAIL, f"exit code {code}\n" + "\n".join(complaints[:40]))
     if not any(re.fullmatch(r"\s*No [Ee]rrors\s*", line) for line in lines):
-        return Outcome(FAIL, f"exit code {code}, and no \"No Errors\"")
+        return Outcome(FAIL, f'exit code {code}, and no "No Errors"')
     if (code != 0) != must_fail:
         return Outcome(FAIL, f"exit code {code}")
     return Outcome(PASS)
@@ -139,6 +178,7 @@ def judge(verdict: str, code: int, lines: list[str]) -> Outcome:
 @dataclasses.dataclass(frozen=True)
 class Ended:
     """How a job ended. `code` is None for a job that was killed at its limit."""
+
     code: int | None
     lines: list[str]
     seconds: float
@@ -162,7 +202,9 @@ def run(job: Job) -> Outcome:
     """Runs the job and judges it by the suite's rules."""
     ended = run_to_end(job)
     if ended.code is None:
-        outcome = Outcome(TIMEOUT, "\n".join([f"after {job.limit:g} s", *ended.lines[:40], ended.stacks]))
+        outcome = Outcome(
+            TIMEOUT, "\n".join([f"after {job.limit:g} s", *ended.lines[:40], ended.stacks])
+        )
     else:
         outcome = judge(job.verdict, ended.code, ended.lines)
     return dataclasses.replace(outcome, seconds=ended.seconds)

@@ -8,7 +8,8 @@ _HERE = pathlib.Path(__file__).resolve().parent
 
 @dataclasses.dataclass(frozen=True)
 class Mode:
-    """How a suite's programs meet the MPI. `programs` names the set of binaries: modes that share it run the same files."""
+    """How to compile and run the programs of a suite; equal `programs` share binaries."""
+
     name: str
     programs: str
     meaning: str
@@ -18,10 +19,14 @@ class Mode:
     mpis: tuple[str, ...] = ("openmpi", "mpich")
 
     def compiler(self, mpi: str, build: pathlib.Path) -> list[str]:
-        return [str(build / "bin" / "intersession-cc"), "--mpi", mpi] if self.linked else [f"mpicc.{mpi}"]
+        return (
+            [str(build / "bin" / "intersession-cc"), "--mpi", mpi]
+            if self.linked
+            else [f"mpicc.{mpi}"]
+        )
 
     def options(self) -> list[str]:
-        """A program that calls the overlay's functions has those of MPI-4.1, whatever version the header below states."""
+        """Return compiler options; linked programs have MPI-4.1, whatever the native version."""
         version = ["-DMTEST_MPI_VERSION=4", "-DMTEST_MPI_SUBVERSION=1"] if self.linked else []
         return [*version, *(["-include", str(_HERE / "in_session.h")] if self.in_session else [])]
 
@@ -32,9 +37,24 @@ class Mode:
         return str(build / "lib" / f"libintersession-{mpi}.so") if self.preloaded else ""
 
 
-MODES = {mode.name: mode for mode in (
-    Mode("session", "session", "in sessions, Intersession linked, MPI_Init never called", in_session=True, linked=True),
-    Mode("plain", "plain", "unchanged, the MPI alone"),
-    Mode("world", "plain", "unchanged, Intersession preloaded", preloaded=True),
-    Mode("native", "native", "in sessions, those that the MPI has itself", in_session=True, mpis=("mpich",)),
-)}
+MODES = {
+    mode.name: mode
+    for mode in (
+        Mode(
+            "session",
+            "session",
+            "programs in sessions, linked with Intersession; MPI_Init is never called",
+            in_session=True,
+            linked=True,
+        ),
+        Mode("plain", "plain", "unchanged programs, the MPI library alone"),
+        Mode("world", "plain", "unchanged programs, Intersession preloaded", preloaded=True),
+        Mode(
+            "native",
+            "native",
+            "programs in the MPI library's own sessions",
+            in_session=True,
+            mpis=("mpich",),
+        ),
+    )
+}

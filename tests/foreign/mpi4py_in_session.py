@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs modules of mpi4py's test suite in one process of a job. The extension module was compiled with in_session.h in front: the import
-opens a session, and MPI_COMM_WORLD and MPI_COMM_SELF are communicators made from mpi://WORLD and mpi://SELF.
+"""Runs modules of mpi4py's test suite in one process of a job.
 
     mpi4py_in_session.py LIBRARY_FOLDER TEST_FOLDER RECORD_FOLDER [arguments of the suite's main.py]
 
-Writes a line of JSON for each event of a test to RECORD_FOLDER/RANK: a test that has begun and not ended is the one that ended or
+The extension module is compiled with in_session.h: its import opens a session, and MPI_COMM_WORLD
+and MPI_COMM_SELF are communicators made from mpi://WORLD and mpi://SELF. Writes one line of JSON
+for each event of a test to RECORD_FOLDER/RANK. A test that has begun but not ended has ended or
 hung the process.
 """
 import importlib
@@ -15,11 +16,16 @@ import unittest
 
 
 class Record(unittest.TextTestResult):
-    """Keeps what happens to each test in the process's own file."""
+    """Records the events of each test in the file of the process."""
+
     file = None
 
     def _note(self, event, test, detail=""):
-        print(json.dumps({"event": event, "test": test.id(), "detail": detail}), file=self.file, flush=True)
+        print(
+            json.dumps({"event": event, "test": test.id(), "detail": detail}),
+            file=self.file,
+            flush=True,
+        )
 
     def startTest(self, test):  # pylint: disable=invalid-name
         self._note("begun", test)

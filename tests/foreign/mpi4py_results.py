@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the records of mpi4py_in_session.py say of each test, and which results have a reason in mpi4py_causes.toml."""
+"""Evaluates the records of mpi4py_in_session.py, and finds causes in mpi4py_causes.toml."""
 import dataclasses
 import re
 
@@ -16,7 +16,7 @@ class Result:
 
 
 def worst(events: list[list[dict]]) -> dict[str, tuple[str, str]]:
-    """By test: the worst of what the processes say of it."""
+    """Return the worst result of each test over all processes."""
     order, found = [PASS, SKIP, FAIL], {}
     for said in events:
         for event in said:
@@ -41,7 +41,11 @@ def unfinished(events: list[list[dict]]) -> list[str]:
 def cause_of(result: Result, causes: list[dict]) -> str:
     """Why the test does not pass; empty if nobody knows."""
     for cause in causes:
-        if (re.search(cause["tests"], result.test, re.VERBOSE) and result.mpi in cause.get("mpis", [result.mpi])
-                and result.processes in cause.get("processes", [result.processes]) and re.search(cause.get("output", ""), result.detail, re.VERBOSE)):
+        if (
+            re.search(cause["tests"], result.test, re.VERBOSE)
+            and result.mpi in cause.get("mpis", [result.mpi])
+            and result.processes in cause.get("processes", [result.processes])
+            and re.search(cause.get("output", ""), result.detail, re.VERBOSE)
+        ):
             return cause["reason"]
     return ""

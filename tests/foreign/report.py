@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From results to text: a table per folder, what differs between two modes, and docs/conformance.md."""
+"""Turns results into text: a table for each folder, differences between two modes, a document."""
 import collections
 import csv
 import dataclasses
@@ -15,6 +15,7 @@ from modes import MODES
 @dataclasses.dataclass(frozen=True)
 class Result:
     """One test in one mode."""
+
     mpi: str
     mode: str
     folder: str
@@ -39,7 +40,10 @@ def load(path: pathlib.Path) -> dict[str, Result]:
 
 def save(path: pathlib.Path, results: list[Result]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(dataclasses.asdict(result)) + "\n" for result in results), encoding="utf-8")
+    path.write_text(
+        "".join(json.dumps(dataclasses.asdict(result)) + "\n" for result in results),
+        encoding="utf-8",
+    )
 
 
 def _top_folder(result: Result) -> str:
@@ -50,9 +54,11 @@ def _share(passed: int, runnable: int) -> str:
     return f"{100 * passed / runnable:.1f} %" if runnable else "–"
 
 
-_SUMS = {"all": lambda result: True,
-         "all but errors": lambda result: _top_folder(result) != "errors",
-         "all but xfail": lambda result: not result.expected_to_fail}
+_SUMS = {
+    "all": lambda result: True,
+    "all but errors": lambda result: _top_folder(result) != "errors",
+    "all but xfail": lambda result: not result.expected_to_fail,
+}
 
 
 def folder_rows(results: list[Result]) -> list[tuple[str, int, int, str]]:
@@ -73,55 +79,94 @@ def folder_rows(results: list[Result]) -> list[tuple[str, int, int, str]]:
 def table(results: list[Result]) -> str:
     """For a terminal."""
     lines = [f"{'folder':<15}{'runnable':>9}{'passed':>8}{'share':>9}"]
-    lines += [f"{folder:<15}{runnable:>9}{passed:>8}{share:>9}" for folder, runnable, passed, share in folder_rows(results)]
+    lines += [
+        f"{folder:<15}{runnable:>9}{passed:>8}{share:>9}"
+        for folder, runnable, passed, share in folder_rows(results)
+    ]
     counts = collections.Counter(result.result for result in results)
-    return "\n".join([*lines, ", ".join(f"{count} {result}" for result, count in sorted(counts.items()))])
+    return "\n".join(
+        [*lines, ", ".join(f"{count} {result}" for result, count in sorted(counts.items()))]
+    )
 
 
 def differences(one: dict[str, Result], other: dict[str, Result]) -> list[str]:
     """Where two modes that must agree do not."""
-    return [f"{name}: {one[name].mode} {one[name].result}, {other[name].mode} {other[name].result}"
-            for name in sorted(one.keys() & other.keys()) if (one[name].result == PASS) != (other[name].result == PASS)]
+    return [
+        f"{name}: {one[name].mode} {one[name].result}, {other[name].mode} {other[name].result}"
+        for name in sorted(one.keys() & other.keys())
+        if (one[name].result == PASS) != (other[name].result == PASS)
+    ]
+
+
+def missing(results: list[Result]) -> list[str]:
+    """Folders of which no row can run, with the most frequent reason."""
+    by_folder = collections.defaultdict(dict)
+    for result in results:
+        by_folder[_top_folder(result)][result.name] = result
+    lines = []
+    for folder, found in by_folder.items():
+        if not any(result.runnable for result in found.values()):
+            reason, _ = collections.Counter(result.detail for result in found.values()).most_common(
+                1
+            )[0]
+            lines.append(f"- `{folder}`, {len(found)} rows: {reason}")
+    return lines
 
 
 def _numbers(mpi: str, by_mode: dict[str, list[Result]]) -> list[str]:
     modes = [mode for mode in MODES if by_mode.get(mode)]
     columns = {mode: {row[0]: row for row in folder_rows(by_mode[mode])} for mode in modes}
-    folders = [*dict.fromkeys(folder for mode in modes for folder in columns[mode] if folder not in _SUMS), *_SUMS]
+    folders = [
+        *dict.fromkeys(folder for mode in modes for folder in columns[mode] if folder not in _SUMS),
+        *_SUMS,
+    ]
     lines = ["| folder | " + " | ".join(modes) + " |", "|---|" + "---:|" * len(modes)]
     for folder in folders:
         cells = [columns[mode].get(folder) for mode in modes]
-        shown = [f"{cell[2]} of {cell[1]} ({cell[3]})" if cell else "" for cell in cells]
+        shown = [
+            (f"{cell[2]} of {cell[1]} ({cell[3]})" if cell[1] else "none can run") if cell else ""
+            for cell in cells
+        ]
         lines.append(f"| {folder} | " + " | ".join(shown) + " |")
     return lines
 
 
-def _grouped(results: list[tuple[str, str]]) -> list[str]:
-    """(reason, test) as a list by reason, the most frequent first."""
+def _grouped(results: list[tuple[str, str]], with_names: bool) -> list[str]:
+    """Return (reason, test) as a list by reason, the most frequent first."""
     groups = collections.defaultdict(list)
     for reason, name in results:
         groups[reason].append(name)
     lines = []
     for reason, names in sorted(groups.items(), key=lambda group: (-len(group[1]), group[0])):
-        lines += ["", f"- {len(names)}: {reason}:", "  " + ", ".join(names)]
-    return lines
+        if with_names:
+            lines += ["", f"- {len(names)}: {reason}:", "  " + ", ".join(names)]
+        else:
+            lines.append(f"- {len(names)}: {reason}")
+    return lines if with_names else ["", *lines]
 
 
 def cause(result: Result, plain: dict[str, Result]) -> str:
-    """Why the test does not pass, as far as anybody has said."""
+    """Return the known cause of a failure, or an empty text."""
     alone = plain.get(result.name)
-    if result.mode in ("plain", "native") or (result.mode == "world" and alone and alone.result != PASS):
+    if result.mode in ("plain", "native") or (
+        result.mode == "world" and alone and alone.result != PASS
+    ):
         return "With the MPI alone, without Intersession"
     return rules.cause(result.name, result.result, result.mode, result.mpi, result.detail)
 
 
-def _exceptions(results: list[Result], plain: dict[str, Result]) -> list[str]:
+def _exceptions(results: list[Result], plain: dict[str, Result], with_names: bool) -> list[str]:
     bad = [result for result in results if result.result in (FAIL, TIMEOUT, NOT_COMPILED)]
-    return _grouped([(cause(r, plain) or "**Cause not known yet**", f"`{r.name}` ({r.result})") for r in bad])
+    return _grouped(
+        [(cause(r, plain) or "**Cause not known yet**", f"`{r.name}` ({r.result})") for r in bad],
+        with_names,
+    )
 
 
 def _agreement(by_mode: dict[str, list[Result]]) -> list[str]:
-    one, other = ({result.name: result for result in by_mode.get(mode, [])} for mode in ("plain", "world"))
+    one, other = (
+        {result.name: result for result in by_mode.get(mode, [])} for mode in ("plain", "world")
+    )
     if not one or not other:
         return []
     different = differences(one, other)
@@ -130,32 +175,62 @@ def _agreement(by_mode: dict[str, list[Result]]) -> list[str]:
     return ["", "`world` and `plain` differ in:", "", *(f"- {text}" for text in different)]
 
 
-def _skipped(results: dict[tuple[str, str], list[Result]]) -> list[str]:
-    """By reason: how many rows, of which programs."""
+def _skipped(results: dict[tuple[str, str], list[Result]], with_names: bool) -> list[str]:
+    """Return, for each reason, the number of rows, and the names of their programs."""
     by_reason = collections.defaultdict(set)
     for found in results.values():
         for r in found:
             if not r.runnable:
                 by_reason[r.detail].add(r.name)
-    return [f"- {reason}: {len(names)} rows ({', '.join(sorted({f'`{name.split()[0]}`' for name in names}))})"
-            for reason, names in sorted(by_reason.items(), key=lambda item: -len(item[1]))]
+    lines = []
+    for reason, names in sorted(by_reason.items(), key=lambda item: -len(item[1])):
+        programs = ", ".join(sorted({f"`{name.split()[0]}`" for name in names}))
+        lines.append(f"- {reason}: {len(names)} rows" + (f" ({programs})" if with_names else ""))
+    return lines
 
 
-def document(results: dict[tuple[str, str], list[Result]], suite: str, versions: dict[str, str], note: str = "") -> str:
-    """docs/conformance.md: the numbers by MPI, folder and mode, and every exception with its reason."""
-    lines = ["# What a foreign test suite says", "",
-             f"Generated by `tests/foreign/run-suite` from runs of {suite}, which is not part of this repository. A number is of",
-             "tests that passed, of those that can run at all, by the suite's own rules; each row of its lists counts as one test. In the",
-             "folder `errors` are calls that are wrong; `xfail` is what the suite itself expects to fail.", "",
-             *(f"- `{mode.name}`: {mode.meaning}" for mode in MODES.values()), *(["", note] if note else [])]
+def document(
+    results: dict[tuple[str, str], list[Result]],
+    suite: str,
+    versions: dict[str, str],
+    note: str = "",
+    is_summary: bool = False,
+) -> str:
+    """Return the page of results: numbers by MPI library, folder and mode, and each exception."""
+    lines = [
+        "# Results of a foreign test suite",
+        "",
+        f"`tests/foreign/run-suite` generates this page from runs of {suite},",
+        "which is not part of this repository. Each number is the tests that passed, of the tests "
+        "that",
+        "can run, by the suite's own rules; each row of its lists is one test. The tests in the "
+        "folder",
+        "`errors` make wrong calls; the tests marked `xfail` are expected to fail by the suite "
+        "itself.",
+        "",
+        *(f"- `{mode.name}`: {mode.meaning}" for mode in MODES.values()),
+        *(["", note] if note else []),
+    ]
     for mpi in dict.fromkeys(mpi for mpi, _ in results):
         by_mode = {mode: found for (of, mode), found in results.items() if of == mpi}
-        lines += ["", f"## Over {versions.get(mpi, mpi)}", "", *_numbers(mpi, by_mode), *_agreement(by_mode)]
+        lines += [
+            "",
+            f"## Over {versions.get(mpi, mpi)}",
+            "",
+            *_numbers(mpi, by_mode),
+            *_agreement(by_mode),
+        ]
         plain = {result.name: result for result in by_mode.get("plain", [])}
         for mode in (mode for mode in MODES if by_mode.get(mode)):
-            if exceptions := _exceptions(by_mode[mode], plain):
-                lines += ["", f"### `{mode}`: what does not pass", *exceptions]
-    return "\n".join([*lines, "", "## What cannot run", "", *_skipped(results)]) + "\n"
+            with_names = not is_summary or mode == "session"
+            if exceptions := _exceptions(by_mode[mode], plain, with_names):
+                lines += ["", f"### `{mode}`: tests that do not pass", *exceptions]
+    if folders := missing([result for found in results.values() for result in found]):
+        lines += ["", "## Folders without a test that can run", "", *folders]
+    return (
+        "\n".join([*lines, "", "## Tests that cannot run", "", *_skipped(results, not is_summary)])
+        + "\n"
+    )
 
 
 def machine_readable(results: dict[tuple[str, str], list[Result]]) -> str:

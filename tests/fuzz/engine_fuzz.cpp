@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An engine that gets packets of any contents while it sends and receives: never a crash, and it goes on.
-#include <cstdint>
+// Fuzzes an engine with packets of arbitrary contents while it sends and receives: it must not
+// crash, and must keep working.
 #include <algorithm>
+#include <cstdint>
 #include <deque>
 #include <vector>
 
@@ -10,7 +11,7 @@
 namespace shim::p2p {
 namespace {
 
-/// Delivers what it is given, and takes everything that is sent.
+/// A transport that delivers packets from the input and accepts all sends.
 class Scripted final : public transport::Transport {
  public:
   std::deque<transport::Bytes> incoming;
@@ -19,7 +20,8 @@ class Scripted final : public transport::Transport {
   std::size_t max_packet_bytes() const override { return 4096; }
   transport::Bytes address() const override { return transport::Bytes(1); }
   base::Result<transport::Link*> open(transport::ConstSpan) override { return &link_; }
-  base::Result<transport::Attempt> try_send(transport::Link&, transport::ConstSpan, transport::ConstSpan) override {
+  base::Result<transport::Attempt> try_send(transport::Link&, transport::ConstSpan,
+                                            transport::ConstSpan) override {
     return transport::Attempt::done;
   }
   base::Result<int> poll(transport::Sink& sink) override {
@@ -29,16 +31,17 @@ class Scripted final : public transport::Transport {
     if (!is_placed(packet, sink)) sink.on_packet(packet);
     return 1;
   }
-  base::Result<transport::Attempt> try_read(transport::Link&, std::uint64_t, std::span<std::byte>) override {
+  base::Result<transport::Attempt> try_read(transport::Link&, std::uint64_t,
+                                            std::span<std::byte>) override {
     return transport::Attempt::unsupported;
   }
   bool is_flushed() const override { return true; }
   bool can_sleep() const override { return false; }
-  void sleep(std::int64_t, const LastLook&, std::span<const int>) override {}
+  void sleep(std::int64_t, const LastCheck&, std::span<const int>) override {}
   const Counts& counts() const override { return counts_; }
 
  private:
-  /// Claims that the packet is twice as long; of those of odd length the rest never comes.
+  /// Announce twice the packet's length. The rest of packets with odd length never arrives.
   static bool is_placed(const transport::Bytes& packet, transport::Sink& sink) {
     const auto place = sink.place(packet, 2 * packet.size());
     if (!place) return false;
@@ -61,7 +64,9 @@ class Both final : public Members {
 class OneWay final : public Router {
  public:
   explicit OneWay(Scripted& transport) : transport_(transport) {}
-  base::Result<Route> route_to(base::ProcessId) override { return Route{&transport_, transport::Bytes(1)}; }
+  base::Result<Route> route_to(base::ProcessId) override {
+    return Route{&transport_, transport::Bytes(1)};
+  }
   bool is_alive(base::ProcessId) override { return true; }
 
  private:
@@ -88,8 +93,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto& byte = shim::types::byte_type();
   std::vector<Request*> requests;
   for (int i = 0; i < 2; ++i) {
-    if (auto made = engine.irecv(*context, {in.data(), in.size(), &byte}, kAnySource, kAnyTag)) requests.push_back(*made);
-    if (auto made = engine.isend(*context, {out.data(), out.size(), &byte}, 1, i, Mode::standard)) requests.push_back(*made);
+    if (auto made = engine.irecv(*context, {in.data(), in.size(), &byte}, kAnySource, kAnyTag))
+      requests.push_back(*made);
+    if (auto made = engine.isend(*context, {out.data(), out.size(), &byte}, 1, i, Mode::standard))
+      requests.push_back(*made);
   }
   for (std::size_t at = 0; at < size;) {
     const std::size_t asked = data[at++];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Types that the input describes: those of sensible numbers against the literal model, packed in pieces and unpacked again; those of
-// any numbers at all must be refused or described.
+// Fuzzes derived datatypes. Types with moderate numbers are compared with a literal model, packed
+// in pieces and unpacked; types with arbitrary numbers must be either refused or described
+// correctly.
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -16,7 +17,7 @@ void must(bool condition) {
   if (!condition) std::abort();
 }
 
-/// Numbers from the input; zeros behind its end.
+/// Reads numbers from the input; zeros after its end.
 class Input {
  public:
   Input(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
@@ -33,7 +34,7 @@ class Input {
   std::size_t size_, at_ = 0;
 };
 
-constexpr std::int64_t kMiddle = 1 << 13;  // larger types are left alone
+constexpr std::int64_t kMiddle = 1 << 13;  // larger types are skipped
 constexpr std::uint64_t kItems = 2;
 
 void check_against_model(Input& input) {
@@ -41,11 +42,13 @@ void check_against_model(Input& input) {
   const auto [type, model] = maker.any(1 + input.byte() % 3);
   must(type.lower == model.lower() && type.extent == model.extent());
   std::vector<std::byte> memory(2 * kMiddle), expected;
-  for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<std::byte>(i * 31 + i / 251);
+  for (std::size_t i = 0; i < memory.size(); ++i)
+    memory[i] = static_cast<std::byte>(i * 31 + i / 251);
   for (std::uint64_t item = 0; item < kItems; ++item)
     for (const auto& element : model.elements)
       for (std::int64_t i = 0; i < element.bytes; ++i) {
-        const std::int64_t at = kMiddle + static_cast<std::int64_t>(item) * type.extent + element.at + i;
+        const std::int64_t at = kMiddle + static_cast<std::int64_t>(item) * type.extent +
+                                element.at + i;
         if (at < 0 || at >= 2 * kMiddle) return;
         expected.push_back(memory[static_cast<std::size_t>(at)]);
       }
@@ -56,7 +59,7 @@ void check_against_model(Input& input) {
     first += piece;
   }
   must(packed == expected);
-  // Back to where it came from nothing may change, whatever overlaps.
+  // Unpacking into the source buffer must change nothing, even if elements overlap.
   std::vector<std::byte> before = memory;
   unpack(type, packed, 0, memory.data() + kMiddle);
   must(memory == before);
@@ -65,7 +68,7 @@ void check_against_model(Input& input) {
   static_cast<void>(pack_external(type, memory.data() + kMiddle, kItems, outside));
 }
 
-/// Sizes and bounds that overflow are errors, nothing else.
+/// Make a type with arbitrary numbers: overflows must be reported as errors.
 void make_anything(Input& input) {
   std::deque<Type> made{*find_predefined("MPI_DOUBLE"), *find_predefined("MPI_SHORT_INT")};
   const auto any = [&]() -> const Type& { return made[input.byte() % made.size()]; };
@@ -73,21 +76,29 @@ void make_anything(Input& input) {
   while (!input.is_over() && made.size() < 12) {
     base::Result<Type> next = base::Error(base::ErrorClass::arg, "");
     switch (input.byte() % 6) {
-      case 0: next = contiguous(input.number(), any()); break;
-      case 1: next = vector(input.number(), input.number(), offset(), any()); break;
+      case 0:
+        next = contiguous(input.number(), any());
+        break;
+      case 1:
+        next = vector(input.number(), input.number(), offset(), any());
+        break;
       case 2: {
         const Block blocks[] = {{offset(), input.number()}, {offset(), input.number()}};
         next = indexed(blocks, any());
         break;
       }
       case 3: {
-        const Member members[] = {{offset(), input.number(), &any()}, {offset(), input.number(), &any()}};
+        const Member members[] = {{offset(), input.number(), &any()},
+                                  {offset(), input.number(), &any()}};
         next = structure(members);
         break;
       }
-      case 4: next = resized(offset(), offset(), any()); break;
+      case 4:
+        next = resized(offset(), offset(), any());
+        break;
       default: {
-        const Range ranges[] = {{input.number(), input.number(), input.number()}, {input.number(), input.number(), input.number()}};
+        const SubarrayDimension ranges[] = {{input.number(), input.number(), input.number()},
+                                            {input.number(), input.number(), input.number()}};
         next = subarray(ranges, any());
       }
     }
@@ -100,7 +111,9 @@ void make_anything(Input& input) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   shim::types::Input input(data, size);
-  if (input.byte() % 2 == 0) shim::types::check_against_model(input);
-  else shim::types::make_anything(input);
+  if (input.byte() % 2 == 0)
+    shim::types::check_against_model(input);
+  else
+    shim::types::make_anything(input);
   return 0;
 }

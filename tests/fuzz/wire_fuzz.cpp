@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What comes from other processes and from launchers, taken apart: never a crash.
+// Fuzzes the decoders of bytes from other processes and from launchers: they must not crash.
 #include <algorithm>
 #include <cstdint>
 #include <span>
@@ -12,33 +12,36 @@
 
 namespace {
 
-/// What is one comes back as one, however it was written.
+/// A valid creation message must round-trip, whatever its encoding.
 void creation_message(std::span<const std::byte> bytes) {
   constexpr std::uint32_t kProcesses = 1000;
   const auto message = shim::sessions::decode(bytes, kProcesses);
-  if (message && !shim::sessions::decode(shim::sessions::encode(*message), kProcesses)) __builtin_trap();
+  if (message && !shim::sessions::decode(shim::sessions::encode(*message), kProcesses))
+    __builtin_trap();
 }
 
-/// An address that is one comes back as the same bytes.
-void contact_address(std::span<const std::byte> bytes) {
-  const auto address = shim::transport::ContactAddress::from_bytes(bytes);
+/// A valid address must round-trip to equal bytes.
+void tcp_address(std::span<const std::byte> bytes) {
+  const auto address = shim::transport::TcpAddress::from_bytes(bytes);
   if (!address) return;
   const auto again = address->to_bytes();
   if (!std::equal(again.begin(), again.end(), bytes.begin(), bytes.end())) __builtin_trap();
   static_cast<void>(address->text());
 }
 
-/// A frame is found when all of it is there, not before, and is the same whatever comes behind it.
+/// A frame must be found once all its bytes are there, and be independent of later bytes.
 void frames(std::span<const std::byte> bytes, std::size_t cut) {
   constexpr std::size_t kLongest = 1024;
   for (;;) {
     const auto frame = shim::transport::first_frame(bytes, kLongest);
     if (!frame || !*frame) return;
     const std::size_t length = (*frame)->length();
-    const auto early = shim::transport::first_frame(bytes.first(length - std::min(cut, length)), kLongest);
+    const auto early = shim::transport::first_frame(bytes.first(length - std::min(cut, length)),
+                                                    kLongest);
     const auto alone = shim::transport::first_frame(bytes.first(length), kLongest);
     if (length > bytes.size() || !early || *early || !alone || !*alone) __builtin_trap();
-    if ((*alone)->kind != (*frame)->kind || !std::ranges::equal((*alone)->bytes, (*frame)->bytes)) __builtin_trap();
+    if ((*alone)->kind != (*frame)->kind || !std::ranges::equal((*alone)->bytes, (*frame)->bytes))
+      __builtin_trap();
     bytes = bytes.subspan(length);
   }
 }
@@ -50,11 +53,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data + 1), size - 1);
   const auto bytes = std::as_bytes(std::span(data + 1, size - 1));
   switch (data[0] < 0xf0 ? data[0] % 2 : data[0]) {
-    case 0: creation_message(bytes); break;
-    case 0xf0: contact_address(bytes); break;
+    case 0:
+      creation_message(bytes);
+      break;
+    case 0xf0:
+      tcp_address(bytes);
+      break;
     case 0xf1:
     case 0xf2:
-    case 0xf3: frames(bytes, data[0] - 0xf0u); break;
+    case 0xf3:
+      frames(bytes, data[0] - 0xf0u);
+      break;
     default: {
       shim::bootstrap::pmi1::LineBuffer lines;
       lines.add(text);

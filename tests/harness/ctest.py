@@ -1,28 +1,43 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The matrix in CTest's own language, for CMake to include."""
+"""Prints the jobs of a table as commands of CTest, for CMake to include."""
 import os
 import pathlib
 
-from commands import Place
+from commands import BuildDirs
 from jobs import Job
 
-# Time for the stacks of all processes, beyond the job's own time-out.
+# Time to print the stacks of all processes after the time-out of the job.
 _GRACE_SECONDS = 120
 
 
 def _quote(word: object) -> str:
-    """A CMake bracket argument: nothing inside is interpreted."""
+    """Return a CMake bracket argument, in which nothing is interpreted."""
     return f"[==[{word}]==]"
 
 
-def commands_for(matrix: list[Job], prefix: str, table: pathlib.Path, place: Place, run_job: str) -> str:
+def commands_for(
+    matrix: list[Job], prefix: str, table: pathlib.Path, dirs: BuildDirs, run_job: str
+) -> str:
+    """Return the CTest commands for all jobs."""
     cores = os.cpu_count() or 1
     lines = []
     for job in matrix:
         name = _quote(f"{prefix}{job.name}")
-        command = [run_job, "--table", table, "--programs", place.programs, "--build", place.build, job.name]
+        command = [
+            run_job,
+            "--table",
+            table,
+            "--programs",
+            dirs.programs,
+            "--build",
+            dirs.build,
+            job.name,
+        ]
         lines.append(f"add_test({name} {' '.join(_quote(word) for word in command)})")
-        lines.append(f"set_tests_properties({name} PROPERTIES SKIP_RETURN_CODE 77 LABELS mpi "
-                     f"TIMEOUT {job.timeout + _GRACE_SECONDS:g} PROCESSORS {min(job.processes, cores)}"
-                     f"{' RUN_SERIAL TRUE' if job.serial else ''})")
+        lines.append(
+            f"set_tests_properties({name} PROPERTIES SKIP_RETURN_CODE 77 "
+            f"LABELS {_quote('mpi;long' if job.long else 'mpi')} "
+            f"TIMEOUT {job.timeout + _GRACE_SECONDS:g} PROCESSORS {min(job.processes, cores)}"
+            f"{' RUN_SERIAL TRUE' if job.serial else ''})"
+        )
     return "\n".join(lines)

@@ -1,46 +1,58 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The test matrix as data: tables of jobs (TOML), expanded to single jobs, one per combination of their columns.
+"""Reads job tables (TOML) and expands them to single jobs, one for each combination of columns.
 
-A table [[job]] describes what runs and what must come out. Columns that take a list give one job per entry:
+A table [[job]] describes a job and its expected result. A column that has a list gives one job for
+each entry:
 
-    substrate  the MPI below: "openmpi", "mpich", or "none" for programs that have none; one that the build lacks is
-               left out; default all, and "none" where library is
-    processes  how many; default 1
-    library    how Intersession gets in: "linked", "preloaded", or "none" (the MPI below alone); default "linked"
-    nodes      1 is this machine under its own mpirun, more are simulated (tests/cluster); default 1
-    launcher   "mpirun" (Open MPI's), "hydra" (MPICH's mpiexec), "slurm_pmi2" or "slurm_pmix" (srun of a Slurm that the job
-               starts, tests/slurm; one application, and the nodes are simulated) or "none" (started directly);
-               default the substrate's own
-    transport  how the messages of sessions go, a row of transports.py; default "auto"
+    substrate  the native MPI: "openmpi", "mpich", or "none" for programs without one; a substrate
+               that the build lacks is left out; default: all, or "none" if library is "none"
+    processes  number of processes; default 1
+    library    how the program uses Intersession: "linked", "preloaded", or "none" (only the native
+               MPI); default "linked"
+    nodes      1: this machine; more: simulated nodes (tests/cluster); default 1
+    launcher   "mpirun" (Open MPI), "hydra" (mpiexec of MPICH), "slurm_pmi2" or "slurm_pmix" (srun
+               of a Slurm that the job starts, tests/slurm; one application, simulated nodes), or
+               "none" (the process is started directly); default: the launcher of the substrate
+    transport  transport of session messages, a row of transports.py; default "auto"
 
-The other keys hold for all of them:
+The other keys apply to all combinations:
 
-    program      a program of the same folder, or a path if it has a slash; {build} and {source} are replaced
-    name         default: the program, and its first argument if that is a word (the scenario)
-    arguments    list of texts; {processes}, {nodes}, {substrate}, {library}, {launcher}, {build}, {programs} and {source} are
-                 replaced, here and in patterns; {start} is the command of the substrate's own launcher
-    apps         instead of processes and arguments, several programs in one job: [{processes, program, arguments}, ...]
-    launch       list of words for what is asked of the launcher: "round_the_nodes" (rank 1 is on the second node),
-                 "survivors_go_on" (a process that dies does not end the job), "over_a_port" (hydra alone: PMI_PORT, not PMI_FD)
+    program      a program of the same folder, or a path if it contains a slash; {build} and
+                 {source} are replaced
+    name         default: the program, and its first argument if that is an identifier (the
+                 scenario)
+    arguments    list of texts; {processes}, {nodes}, {substrate}, {library}, {launcher}, {build},
+                 {programs} and {source} are replaced, also in patterns; {start} is the command of
+                 the launcher of the substrate
+    apps         several programs in one job, instead of processes and arguments:
+                 [{processes, program, arguments}, ...]
+    launch       list of options of the launcher: "cyclic" (distribute ranks cyclically over the
+                 nodes), "continue_after_death" (the death of a process does not end the job),
+                 "pmi_port" (only hydra: PMI_PORT instead of PMI_FD)
     environment  table; variables for all processes
-    tools        libraries to preload in front of Intersession (targets of the build)
-    behind       libraries to preload behind it, in front of the MPI (targets of the build)
+    tools        libraries to preload before Intersession (targets of the build)
+    tools_after  libraries to preload after Intersession, before the MPI (targets of the build)
     cluster      further options for tests/cluster, e.g. ["--shm", "1m"]
-    timeout      seconds, default 30
-    exit         expected exit code of the launcher, a number or "nonzero"; default 0. A job that is expected to end badly
-                 may leave shared memory that the next job removes
-    interrupts   true: the job kills processes of jobs that it starts itself, whose shared memory stays until the last
-                 of these jobs. If jobs share a /dev/shm, no other job that leaves shared memory runs meanwhile
-    may_end      regular expression: where it is found in the output, the job has ended badly as it may, and nothing else is asked
-    passes       how many processes must print "test passed": a number or "all" (the default)
-    output       regular expressions that must be found in the output (^ and $ match at lines)
-    forbidden    regular expressions that must not
-    serial       true: never beside other tests
-    in_turn      true: each combination of the other columns runs over one substrate, neighbours over different ones, and the first over
-                 one that the name picks. For what lies below all MPIs (lines, providers, room for messages), and where each entry of a
-                 column still meets each MPI
-    world        true: the program uses the world model, so the job is left out over several nodes of a substrate whose own
-                 world fails there
+    timeout      in seconds; default 30
+    exit         expected exit code of the launcher, a number or "nonzero"; default 0. A job that is
+                 expected to fail may leave shared memory, which the next job removes
+    interrupts   true: the job starts jobs itself and kills their processes; their shared memory
+                 remains until the last of these jobs. If jobs share a /dev/shm, no other job that
+                 leaves shared memory runs at the same time
+    may_fail     regular expression: if it matches the output, the job may fail, and other results
+                 are not checked
+    passes       number of processes that must print "test passed", or "all" (default)
+    output       regular expressions that must match the output (^ and $ match at lines)
+    forbidden    regular expressions that must not match the output
+    serial       true: run while no other test runs
+    long         true: the job is a long test (scripts/test-long, label "long"), which scripts/test
+                 leaves out
+    alternate_substrates
+                 true: scripts/test runs each combination of the other columns over one substrate,
+                 alternately; the first substrate depends on the name. The other combinations are
+                 long tests
+    world        true: the program uses the world model; the job is left out over several nodes of a
+                 substrate whose world model fails there
 """
 import dataclasses
 import itertools
@@ -60,6 +72,8 @@ _LAUNCHERS = (*LAUNCHERS, NONE)
 
 @dataclasses.dataclass
 class App:
+    """One program of a job, with its processes and arguments."""
+
     program: str
     processes: int = 1
     arguments: list[str] = dataclasses.field(default_factory=list)
@@ -68,6 +82,7 @@ class App:
 @dataclasses.dataclass
 class Job:
     """One job, all columns chosen. The fields are those of the table."""
+
     name: str
     apps: list[App]
     library: str = "linked"
@@ -78,16 +93,17 @@ class Job:
     launch: list[str] = dataclasses.field(default_factory=list)
     environment: dict[str, str] = dataclasses.field(default_factory=dict)
     tools: list[str] = dataclasses.field(default_factory=list)
-    behind: list[str] = dataclasses.field(default_factory=list)
+    tools_after: list[str] = dataclasses.field(default_factory=list)
     cluster: list[str] = dataclasses.field(default_factory=list)
     timeout: float = 30
     exit: int | str = 0
     interrupts: bool = False
-    may_end: str = ""
+    may_fail: str = ""
     passes: int | str = "all"
     output: list[str] = dataclasses.field(default_factory=list)
     forbidden: list[str] = dataclasses.field(default_factory=list)
     serial: bool = False
+    long: bool = False
 
     @property
     def processes(self) -> int:
@@ -95,16 +111,16 @@ class Job:
 
     @property
     def variables(self) -> dict[str, str]:
-        """What all processes get in their environment."""
+        """Variables for the environment of all processes."""
         return {**TRANSPORTS[self.transport], **self.environment}
 
     @property
     def ends_badly(self) -> bool:
-        return self.exit != 0 or bool(self.may_end)
+        return self.exit != 0 or bool(self.may_fail)
 
     @property
     def leaves_files(self) -> bool:
-        """True if /dev/shm may hold files of this job that no process uses, for a part of its time."""
+        """True if /dev/shm may temporarily have files of this job that no process uses."""
         return self.ends_badly or self.interrupts
 
     @property
@@ -113,7 +129,7 @@ class Job:
 
 
 class BadTable(Exception):
-    """The table is wrong; the text says which job and what."""
+    """The table is wrong; the text names the job and the error."""
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -121,7 +137,7 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _fill_in(value: Any, words: dict[str, Any]) -> Any:
-    """Replaces {word} in texts, also inside lists and tables; other braces stay as they are."""
+    """Replace {word} in texts, also inside lists and tables; leave other braces unchanged."""
     if isinstance(value, str):
         for word, replacement in words.items():
             value = value.replace("{" + word + "}", str(replacement))
@@ -150,14 +166,24 @@ def _make(row: dict[str, Any], columns: dict[str, Any], words: dict[str, Any]) -
     stem = row.pop("name", None) or ".".join([apps[0]["program"], *scenario])
     fields = {key: value for key, value in columns.items() if key != "processes"}
     job = Job(name="", apps=[App(**app) for app in apps], **fields, **row)
-    words = dict(words, processes=job.processes, nodes=job.nodes, library=job.library, substrate=job.substrate,
-                 launcher=job.launcher, transport=job.transport, start=_own_start(job.substrate))
+    words = dict(
+        words,
+        processes=job.processes,
+        nodes=job.nodes,
+        library=job.library,
+        substrate=job.substrate,
+        launcher=job.launcher,
+        transport=job.transport,
+        start=_own_start(job.substrate),
+    )
     for app in job.apps:
         app.program, app.arguments = _fill_in(app.program, words), _fill_in(app.arguments, words)
     for field in ("output", "forbidden", "environment"):
         setattr(job, field, _fill_in(getattr(job, field), words))
     substrate = f"{job.substrate}." if job.substrate != "none" else ""
-    job.name = f"{stem}.{substrate}{job.library}.p{job.processes}" + (f".n{job.nodes}" if job.nodes > 1 else "")
+    job.name = f"{stem}.{substrate}{job.library}.p{job.processes}" + (
+        f".n{job.nodes}" if job.nodes > 1 else ""
+    )
     job.name += f".{job.launcher}" if job.launcher != OWN_LAUNCHER.get(job.substrate) else ""
     job.name += f".{job.transport}" if job.transport != AUTO else ""
     return job
@@ -169,7 +195,7 @@ def _check(job: Job) -> None:
     if job.substrate not in OWN_LAUNCHER:
         raise BadTable(f"substrate is one of {', '.join(OWN_LAUNCHER)}, not {job.substrate}")
     if job.substrate == "none" and job.library != "none":
-        raise BadTable("without a substrate there is no library of ours")
+        raise BadTable(f"substrate none: library {job.library} needs a substrate; use none")
     if job.launcher not in _LAUNCHERS:
         raise BadTable(f"launcher is one of {', '.join(_LAUNCHERS)}, not {job.launcher}")
     if job.transport not in TRANSPORTS:
@@ -179,45 +205,70 @@ def _check(job: Job) -> None:
     if job.launcher != NONE and (unknown := set(job.launch) - set(LAUNCHERS[job.launcher].words)):
         raise BadTable(f"launch has no word {', '.join(sorted(unknown))}")
     if not all(app.program for app in job.apps):
-        raise BadTable("no program is named")
+        raise BadTable("no program; set program or apps")
 
 
-def _all_combinations(given: dict[str, list[Any]], needs_world: bool, built: list[str]) -> Iterator[dict[str, Any]]:
+def _all_combinations(
+    given: dict[str, list[Any]], needs_world: bool, built: list[str]
+) -> Iterator[dict[str, Any]]:
     for library in given.get("library", ["linked"]):
         for substrate in given.get("substrate", ["none"] if library == "none" else built):
             if substrate in OWN_LAUNCHER and substrate not in ("none", *built):
                 continue
-            rest = itertools.product(given.get("processes", [1]), given.get("nodes", [1]),
-                                     given.get("launcher", [OWN_LAUNCHER.get(substrate, NONE)]), given.get("transport", [AUTO]))
+            rest = itertools.product(
+                given.get("processes", [1]),
+                given.get("nodes", [1]),
+                given.get("launcher", [OWN_LAUNCHER.get(substrate, NONE)]),
+                given.get("transport", [AUTO]),
+            )
             for processes, nodes, *others in rest:
                 if needs_world and nodes > 1 and substrate in WORLD_FAILS_OVER_NODES:
                     continue
                 yield dict(zip(_COLUMNS, (library, substrate, processes, nodes, *others)))
 
 
-def _in_turn(combinations: list[dict[str, Any]], given: dict[str, list[Any]], name: str) -> list[dict[str, Any]]:
-    """Of those combinations that are alike but for the MPI below, one: as on a chequerboard, so that each entry of a column meets all MPIs."""
+def _first_in_turn(
+    combinations: list[dict[str, Any]], given: dict[str, list[Any]], name: str
+) -> list[dict[str, Any]]:
+    """Keep one of the combinations that differ only in the substrate.
+
+    Neighbouring combinations get different substrates, as on a chequerboard, so that each entry of
+    a column is tested over all substrates.
+    """
     others = {column: entries for column, entries in given.items() if column != "substrate"}
     alike: dict[tuple[int, ...], list[dict[str, Any]]] = {}
     for choice in combinations:
-        alike.setdefault(tuple(entries.index(choice[column]) for column, entries in others.items()), []).append(choice)
+        alike.setdefault(
+            tuple(entries.index(choice[column]) for column, entries in others.items()), []
+        ).append(choice)
     first = zlib.crc32(name.encode())
     return [choices[(first + sum(places)) % len(choices)] for places, choices in alike.items()]
 
 
-def _combinations(row: dict[str, Any], built: list[str]) -> list[dict[str, Any]]:
-    """The combinations that run of the row's columns, which are taken out of it."""
-    needs_world, goes_round = row.pop("world", False), row.pop("in_turn", False)
+def _combinations(row: dict[str, Any], built: list[str]) -> list[tuple[dict[str, Any], bool]]:
+    """Return the row's combinations that run, each with whether it is a long test.
+
+    The columns are removed from the row.
+    """
+    needs_world, alternate_substrates = row.pop("world", False), row.pop(
+        "alternate_substrates", False
+    )
+    is_long = row.pop("long", False)
     given = {column: _as_list(row.pop(column)) for column in _COLUMNS if column in row}
     combinations = list(_all_combinations(given, needs_world, built))
-    return _in_turn(combinations, given, str(row.get("name") or row.get("program"))) if goes_round else combinations
+    name = str(row.get("name") or row.get("program"))
+    short = _first_in_turn(combinations, given, name) if alternate_substrates else combinations
+    return [(choice, is_long or choice not in short) for choice in combinations]
 
 
 def expand(row: dict[str, Any], words: dict[str, Any]) -> list[Job]:
-    """All jobs of one table. words["substrates"]: those that the build has."""
+    """Return all jobs of one row. words["substrates"] has the substrates of the build."""
     row = dict(row)
     try:
-        made = [_make(row, columns, words) for columns in _combinations(row, words["substrates"])]
+        combinations = _combinations(row, words["substrates"])
+        made = [
+            _make({**row, "long": is_long}, columns, words) for columns, is_long in combinations
+        ]
         for job in made:
             _check(job)
     except (TypeError, KeyError, BadTable) as error:
@@ -226,7 +277,10 @@ def expand(row: dict[str, Any], words: dict[str, Any]) -> list[Job]:
 
 
 def load(path: pathlib.Path, words: dict[str, Any] | None = None) -> list[Job]:
-    """All jobs of a file, in its order. Raises BadTable where the file is wrong, or two jobs have one name."""
+    """Return all jobs of a file, in order.
+
+    Raise BadTable if the file is wrong, or two jobs have the same name.
+    """
     with open(path, "rb") as source:
         table = tomllib.load(source)
     if unknown := set(table) - {"job"}:

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The processes of one job: found by a variable in their environment, wherever daemons and namespaces took them."""
+"""Finds, shows and kills the processes of a job.
+
+The processes have a variable in their environment, by which they are found also if they are daemons
+or in other namespaces.
+"""
 import os
 import signal
 import subprocess
@@ -7,8 +11,11 @@ import time
 
 MARK = "INTERSESSION_TEST_JOB"
 _LONGEST_EXECVE = 5.0  # seconds, on a busy machine
-_KERNEL_THREAD, _EXITING = 0x0020_0000, 0x4  # PF_KTHREAD and PF_EXITING of the kernel's flags in /proc/PID/stat
-_CLUSTER = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "cluster", "cluster")
+# PF_KTHREAD and PF_EXITING of the kernel's flags in /proc/PID/stat
+_KERNEL_THREAD, _EXITING = 0x0020_0000, 0x4
+_CLUSTER = os.path.join(
+    os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "cluster", "cluster"
+)
 
 
 def _read(pid: int, name: str) -> bytes:
@@ -20,9 +27,12 @@ def _read(pid: int, name: str) -> bytes:
 
 
 def _has_environment(pid: int) -> bool:
-    """It has, or will have in a moment. In the middle of execve(2) there is none: proc(5)'s env_end is 0 in stat, or env_start, which it stays
-    only where somebody has emptied it; and who has opened the one of before execve reads nothing of it. Kernel threads have none, nor
-    those that end."""
+    """True if the process has an environment, or will have one after the current execve(2).
+
+    During execve, env_end in /proc/PID/stat (proc(5)) is 0 or equals env_start, and a reader that
+    opened environ before execve reads nothing. After execve the two are equal only if the
+    environment is empty. Kernel threads and exiting processes have none.
+    """
     words = _read(pid, "stat").rpartition(b")")[2].split()
     if len(words) < 49:
         return False
@@ -33,7 +43,7 @@ def _has_environment(pid: int) -> bool:
 
 
 def _environment(pid: int) -> list[bytes]:
-    """Nothing of a process that is gone, or another user's."""
+    """Return the variables of a process; none if it has ended, or belongs to another user."""
     end = time.monotonic() + _LONGEST_EXECVE
     while True:
         try:
@@ -47,18 +57,19 @@ def _environment(pid: int) -> list[bytes]:
 
 
 def find(job: str) -> list[int]:
-    """Living processes that were started with MARK=job in their environment; zombies have none any more."""
+    """Return the processes with MARK=job in their environment; zombies have no environment."""
     wanted = f"{MARK}={job}".encode()
     pids = sorted(int(name) for name in os.listdir("/proc") if name.isdigit())
     return [pid for pid in pids if pid != os.getpid() and wanted in _environment(pid)]
 
 
 def describe(pid: int) -> str:
+    """Return pid and command line of a process."""
     return f"{pid}: " + _read(pid, "cmdline").replace(b"\0", b" ").decode(errors="replace").strip()
 
 
 def wait_until_gone(job: str, seconds: float) -> list[int]:
-    """Waits for the job's processes to end by themselves; answers those that have not."""
+    """Wait until the processes of the job have ended, and return those that have not."""
     end = time.monotonic() + seconds
     while (living := find(job)) and time.monotonic() < end:
         time.sleep(0.02)
@@ -66,7 +77,7 @@ def wait_until_gone(job: str, seconds: float) -> list[int]:
 
 
 def kill(job: str) -> None:
-    """Kills the job's processes and nothing else, until none is left (one may fork while it is looked for)."""
+    """Kill the processes of the job, repeatedly, because a process may fork meanwhile."""
     end = time.monotonic() + 20
     while (living := find(job)) and time.monotonic() < end:
         for pid in living:
@@ -78,12 +89,40 @@ def kill(job: str) -> None:
 
 
 def _debugger(pid: int) -> list[str]:
-    """gdb where the process lives: from another PID namespace it cannot tell the threads apart."""
-    inner = next((line.split()[1:] for line in _read(pid, "status").decode().splitlines() if line.startswith("NSpid:")), [])
-    gdb = ["gdb", "--batch", "--nx", "--quiet", "--init-eval-command=set auto-load python-scripts off",
-           "--eval-command=thread apply all backtrace"]
+    """Return the command of gdb, in the PID namespace of the process.
+
+    In another namespace, gdb cannot distinguish the threads.
+    """
+    inner = next(
+        (
+            line.split()[1:]
+            for line in _read(pid, "status").decode().splitlines()
+            if line.startswith("NSpid:")
+        ),
+        [],
+    )
+    gdb = [
+        "gdb",
+        "--batch",
+        "--nx",
+        "--quiet",
+        "--init-eval-command=set auto-load python-scripts off",
+        "--eval-command=thread apply all backtrace",
+    ]
     if len(inner) > 1:
-        return ["nsenter", f"--target={pid}", "--pid", "--mount", "--root", "--wd", *_user_namespace(pid), "--", *gdb, "--pid", inner[-1]]
+        return [
+            "nsenter",
+            f"--target={pid}",
+            "--pid",
+            "--mount",
+            "--root",
+            "--wd",
+            *_user_namespace(pid),
+            "--",
+            *gdb,
+            "--pid",
+            inner[-1],
+        ]
     return [*gdb, "--pid", str(pid)]
 
 
@@ -93,16 +132,27 @@ def _user_namespace(pid: int) -> list[str]:
 
 
 def stacks(job: str) -> str:
-    """The stacks of all threads of all processes of the job, as text."""
+    """Return the stacks of all threads of all processes of the job, as text."""
     parts = []
-    environment = {name: value for name, value in os.environ.items() if name not in (MARK, "LD_PRELOAD", "DEBUGINFOD_URLS")}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in (MARK, "LD_PRELOAD", "DEBUGINFOD_URLS")
+    }
     for pid in find(job):
         if os.fsencode(_CLUSTER) in _read(pid, "cmdline").split(b"\0"):
-            continue  # part of the test bed, not of the job
+            continue  # a process of the simulated cluster, not of the job
         parts.append(f"=== stacks of {describe(pid)}")
         try:
-            done = subprocess.run(_debugger(pid), env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, timeout=60, check=False)
+            done = subprocess.run(
+                _debugger(pid),
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=60,
+                check=False,
+            )
             parts.append(done.stdout.decode(errors="replace"))
         except (OSError, subprocess.TimeoutExpired) as error:
             parts.append(f"no stacks: {error}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The runner must see every way in which a job can go wrong, and leave nothing of it: each test runs a job that does."""
+"""Tests that the runner reports each kind of failure of a job and leaves no process or file."""
 import os
 import pathlib
 import re
@@ -12,27 +12,48 @@ import unittest
 import unittest.mock
 from typing import Iterator
 
-import jobs
-import launchers
-import processes
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "cluster"))
+
+import commands  # noqa: E402
+import ctest  # noqa: E402
+import jobs  # noqa: E402
+import launchers  # noqa: E402
+import processes  # noqa: E402
+import runner  # noqa: E402
 
 _RUN_JOB = pathlib.Path(__file__).resolve().parent.parent / "run-job"
 
 
 def shell(script: str, **fields: object) -> str:
-    """A table of one job that runs a shell script without a launcher."""
+    """Return a table with one job that runs a shell script without a launcher."""
     fields = {"launcher": "none", **fields}
-    lines = [f"{key} = {value if isinstance(value, (int, list)) or str(value).startswith('{') else repr(value)}"
-             for key, value in fields.items()]
-    return "\n".join(["[[job]]", 'name = "job"', 'program = "/bin/sh"', 'library = "none"',
-                      f"arguments = ['-c', '''{script}''']", *lines])
+
+    def is_literal(value: object) -> bool:
+        return isinstance(value, (int, list)) or str(value).startswith("{")
+
+    lines = [
+        f"{key} = {value if is_literal(value) else repr(value)}" for key, value in fields.items()
+    ]
+    return "\n".join(
+        [
+            "[[job]]",
+            'name = "job"',
+            'program = "/bin/sh"',
+            'library = "none"',
+            f"arguments = ['-c', '''{script}''']",
+            *lines,
+        ]
+    )
 
 
 class Processes(unittest.TestCase):
-    def test_one_is_found_while_it_becomes_another_program(self) -> None:
+    def test_a_process_is_found_during_execve(self) -> None:
         for number in range(40):
             mark = f"{os.getpid()}.{number}"
-            child = subprocess.Popen(["/bin/sh", "-c", "exec sh -c 'exec sleep 100'"], env={**os.environ, processes.MARK: mark})
+            child = subprocess.Popen(
+                ["/bin/sh", "-c", "exec sh -c 'exec sleep 100'"],
+                env={**os.environ, processes.MARK: mark},
+            )
             try:
                 for _ in range(30):
                     self.assertIn(child.pid, processes.find(mark))
@@ -46,9 +67,26 @@ class RunJob(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "jobs.toml")
             path.write_text(table, encoding="utf-8")
-            where = [sys.executable, _RUN_JOB, "--table", path, "--build", build or folder, "--programs", folder]
-            name = subprocess.run([*where, "--list"], capture_output=True, text=True, check=True).stdout.split()[0]
-            done = subprocess.run([*where, name], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            where = [
+                sys.executable,
+                _RUN_JOB,
+                "--table",
+                path,
+                "--build",
+                build or folder,
+                "--programs",
+                folder,
+            ]
+            name = subprocess.run(
+                [*where, "--list"], capture_output=True, text=True, check=True
+            ).stdout.split()[0]
+            done = subprocess.run(
+                [*where, name],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                check=False,
+            )
         return done.returncode, done.stdout
 
     def expect(self, table: str, code: int, pattern: str, build: str = "") -> str:
@@ -62,45 +100,70 @@ class RunJob(unittest.TestCase):
 
     @staticmethod
     def each_launcher() -> Iterator[tuple[str, str]]:
-        """Its name and the variable that holds a process's rank, for each that is installed."""
+        """Yield the name of each installed launcher, and its variable with the rank."""
         for name, rank in (("mpirun", "OMPI_COMM_WORLD_RANK"), ("hydra", "PMI_RANK")):
             if shutil.which(launchers.LAUNCHERS[name].program):
                 yield name, rank
 
     def test_good_job_under_the_launcher(self) -> None:
         for name, _ in self.each_launcher():
-            self.expect(shell('echo "test passed"', launcher=name, processes=3), 0, "(?s)(test passed.*){3}")
+            self.expect(
+                shell('echo "test passed"', launcher=name, processes=3), 0, "(?s)(test passed.*){3}"
+            )
 
-    def test_one_process_that_says_nothing_fails_the_job(self) -> None:
+    def test_one_process_without_output_fails_the_job(self) -> None:
         for name, rank in self.each_launcher():
             script = f'test "${rank}" = 1 || echo "test passed"'
-            self.expect(shell(script, launcher=name, processes=3), 1, "2 processes printed 'test passed', expected 3")
+            self.expect(
+                shell(script, launcher=name, processes=3),
+                1,
+                "2 processes printed 'test passed', expected 3",
+            )
 
     def test_exit_code_under_the_launcher(self) -> None:
         for name, rank in self.each_launcher():
             script = f'test "${rank}" = 1 && exit 3; exit 0'
             self.expect(shell(script, launcher=name, processes=2, passes=0, exit=3), 0, "run-job: ")
 
-    def test_a_job_may_end_badly_if_it_says_why(self) -> None:
-        self.expect(shell('echo "all is lost"; exit 3', may_end="^all is lost"), 0, "run-job: ")
-        self.expect(shell('echo "test passed"', may_end="^all is lost"), 0, "run-job: ")
-        self.expect(shell('echo "some is lost"; exit 3', may_end="^all is lost"), 1, "exit code 3, expected 0")
-        self.expect(shell('echo "all is lost"', may_end="^all is lost"), 1, "0 processes printed 'test passed'")
+    def test_a_job_may_fail_if_its_output_matches(self) -> None:
+        self.expect(shell('echo "all is lost"; exit 3', may_fail="^all is lost"), 0, "run-job: ")
+        self.expect(shell('echo "test passed"', may_fail="^all is lost"), 0, "run-job: ")
+        self.expect(
+            shell('echo "some is lost"; exit 3', may_fail="^all is lost"),
+            1,
+            "exit code 3, expected 0",
+        )
+        self.expect(
+            shell('echo "all is lost"', may_fail="^all is lost"),
+            1,
+            "0 processes printed 'test passed'",
+        )
 
     def test_variables_under_the_launcher(self) -> None:
         for name, _ in self.each_launcher():
             table = shell('test "$A" = "b c" && echo "test passed"', launcher=name, processes=2)
-            self.expect(table + "\nenvironment = { A = \"b c\" }", 0, "(?s)(test passed.*){2}")
+            self.expect(table + '\nenvironment = { A = "b c" }', 0, "(?s)(test passed.*){2}")
 
     def test_transport(self) -> None:
         for name, _ in self.each_launcher():
-            table = shell('test "$INTERSESSION_PROVIDER" = sockets && echo "test passed"', launcher=name, processes=2, transport="sockets")
+            table = shell(
+                'test "$INTERSESSION_PROVIDER" = sockets && echo "test passed"',
+                launcher=name,
+                processes=2,
+                transport="sockets",
+            )
             self.expect(table, 0, "(?s)(test passed.*){2}")
-        self.expect(shell('test -z "$INTERSESSION_PROVIDER" && echo "test passed"'), 0, "test passed")
+        self.expect(
+            shell('test -z "$INTERSESSION_PROVIDER" && echo "test passed"'), 0, "test passed"
+        )
 
     def test_missing_launcher_skips(self) -> None:
         with unittest.mock.patch.dict(os.environ, PATH="/nowhere"):
-            self.expect(shell('echo "test passed"', launcher="hydra"), 77, "skipped: mpiexec.hydra is not installed")
+            self.expect(
+                shell('echo "test passed"', launcher="hydra"),
+                77,
+                "skipped: mpiexec.hydra is not installed",
+            )
 
     def run_under_slurm(self, script: str, **fields: object) -> tuple[int, str]:
         code, output = self.run_job(shell(script, launcher="slurm_pmi2", processes=2, **fields))
@@ -109,9 +172,11 @@ class RunJob(unittest.TestCase):
         return code, output
 
     def test_job_under_slurm(self) -> None:
-        table = {"environment": "{ A = \"b c\" }"}
-        script = 'echo "on $(hostname)"; test "$PMI_SIZE" = 2 && test "$A" = "b c" && echo "test passed"'
-        code, output = self.run_under_slurm(script, nodes=2, launch=["round_the_nodes"], **table)
+        table = {"environment": '{ A = "b c" }'}
+        script = (
+            'echo "on $(hostname)"; test "$PMI_SIZE" = 2 && test "$A" = "b c" && echo "test passed"'
+        )
+        code, output = self.run_under_slurm(script, nodes=2, launch=["cyclic"], **table)
         self.assertEqual(code, 0, output)
         self.assertRegex(output, "(?m)^on node0$")
         self.assertRegex(output, "(?m)^on node1$")
@@ -131,7 +196,11 @@ class RunJob(unittest.TestCase):
 
     def test_exit_code(self) -> None:
         self.expect(shell('echo "test passed"; exit 3'), 1, "exit code 3, expected 0")
-        self.expect(shell('echo "test passed"', exit="nonzero"), 1, "exit code 0 where an error was expected")
+        self.expect(
+            shell('echo "test passed"', exit="nonzero"),
+            1,
+            "exit code 0 where an error was expected",
+        )
         self.expect(shell('echo "test passed"; exit 3', exit=3), 0, "test passed")
 
     def test_output(self) -> None:
@@ -150,8 +219,11 @@ class RunJob(unittest.TestCase):
         self.expect(shell("exit 77"), 1, "exit code 77, expected 0")
 
     def test_process_left_behind(self) -> None:
-        output = self.expect(shell('setsid sleep 1000 >/dev/null 2>&1 & echo $! is the one; echo "test passed"'), 1,
-                             "still running: [0-9]+: sleep 1000")
+        output = self.expect(
+            shell('setsid sleep 1000 >/dev/null 2>&1 & echo $! is the one; echo "test passed"'),
+            1,
+            "still running: [0-9]+: sleep 1000",
+        )
         self.assert_gone(int(re.search("([0-9]+) is the one", output)[1]))
 
     def test_shared_memory_left_behind(self) -> None:
@@ -161,17 +233,27 @@ class RunJob(unittest.TestCase):
 
     def test_shared_memory_that_no_next_job_can_remove(self) -> None:
         self.addCleanup(self.remove_own_shared_memory)
-        output = self.expect(shell('touch /dev/shm/intersession.test.$$; exit 3', exit=3, passes=0), 1,
-                             r"this build has no program whose start removes /dev/shm/intersession\.test")
+        output = self.expect(
+            shell("touch /dev/shm/intersession.test.$$; exit 3", exit=3, passes=0),
+            1,
+            r"this build has no program whose start removes /dev/shm/intersession\.test",
+        )
         self.assertRegex(output, r"left behind: /dev/shm/intersession\.test\.[0-9]+")
         self.assertNotIn("Traceback", output)
 
     def test_a_next_job_that_fails(self) -> None:
         self.addCleanup(self.remove_own_shared_memory)
-        script = """mkdir -p "$B/tests/mpi/openmpi/linked" && cd "$B/tests/mpi/openmpi/linked" && cp /bin/false hello
+        script = """D="$B/tests/mpi/openmpi/linked"; mkdir -p "$D" && cp /bin/false "$D/hello"
                     touch /dev/shm/intersession.test.$$; exit 3"""
-        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.dict(os.environ, B=folder):
-            self.expect(shell(script, exit=3, passes=0), 1, "the next job ended with exit code 1", build=folder)
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.dict(
+            os.environ, B=folder
+        ):
+            self.expect(
+                shell(script, exit=3, passes=0),
+                1,
+                "the next job ended with exit code 1",
+                build=folder,
+            )
 
     @staticmethod
     def remove_own_shared_memory() -> None:
@@ -181,7 +263,9 @@ class RunJob(unittest.TestCase):
     def test_hanging_job_is_killed_with_its_stacks_shown(self) -> None:
         script = "echo $$ is one; sleep 1000; true"
         for name, _ in self.each_launcher():
-            output = self.expect(shell(script, launcher=name, processes=2, timeout=2), 1, "timed out after 2 s")
+            output = self.expect(
+                shell(script, launcher=name, processes=2, timeout=2), 1, "timed out after 2 s"
+            )
             shells = [int(pid) for pid in re.findall("([0-9]+) is one", output)]
             self.assertEqual(len(shells), 2)
             for pid in shells:
@@ -190,9 +274,51 @@ class RunJob(unittest.TestCase):
             self.assertEqual(len(re.findall("=== stacks of [0-9]+: sleep 1000", output)), 2)
             self.assertRegex(output, "#[0-9]+ .*nanosleep")
 
+    def test_processes_of_mpirun(self) -> None:
+        for own in (
+            "1: mpirun.openmpi -n 2 program",
+            "1: /usr/bin/orted -mca ess env",
+            "1: sh -c  orted -mca ess env",
+            "1:",
+        ):
+            self.assertTrue(runner.is_of_mpirun(own), own)
+        for other in (
+            "1: /build/tests/mpi/program mpirun",
+            "1: sleep 1000",
+            "1: sh -c program",
+            "1: ./orted_program",
+        ):
+            self.assertFalse(runner.is_of_mpirun(other), other)
+
+    def test_mpirun_that_does_not_end_after_a_death(self) -> None:
+        script = 'test "$OMPI_COMM_WORLD_RANK" = 4 && kill -9 $$; sleep 1; echo "test passed"'
+        code, output = self.run_job(
+            shell(
+                script,
+                launcher="mpirun",
+                processes=5,
+                nodes=2,
+                launch=["continue_after_death"],
+                passes=4,
+                timeout=10,
+            )
+        )
+        if code == 77:
+            self.skipTest(output)
+        self.assertEqual(code, 0, output)
+
     def run_on_nodes(self, script: str, launcher: str, **fields: object) -> tuple[int, str]:
-        """Two processes, each on a node of its own."""
-        code, output = self.run_job(shell(script, launcher=launcher, processes=2, nodes=2, launch=["round_the_nodes"], **fields))
+        """Run two processes, each on its own node."""
+        code, output = self.run_job(
+            shell(
+                script,
+                launcher=launcher,
+                processes=2,
+                nodes=2,
+                launch=["cyclic"],
+                **fields,
+            )
+        )
         if code == 77:
             self.skipTest(output)
         return code, output
@@ -204,31 +330,64 @@ class RunJob(unittest.TestCase):
             self.assertEqual(code, 1, output)
             daemon, count = daemons[name]
             self.assertEqual(len(re.findall("=== stacks of [0-9]+: sleep 1000", output)), 2, output)
-            self.assertEqual(len(re.findall(f"=== stacks of [0-9]+: {daemon}", output)), count, output)
+            self.assertEqual(
+                len(re.findall(f"=== stacks of [0-9]+: {daemon}", output)), count, output
+            )
             self.assertRegex(output, "#[0-9]+ .*nanosleep")
             for pid in re.findall("=== stacks of ([0-9]+):", output):
                 self.assert_gone(int(pid))
 
     def test_leftovers_on_other_nodes(self) -> None:
         for name, _ in self.each_launcher():
-            code, output = self.run_on_nodes('touch /dev/shm/intersession.test; echo "test passed"', name)
+            code, output = self.run_on_nodes(
+                'touch /dev/shm/intersession.test; echo "test passed"', name
+            )
             self.assertEqual(code, 1, output)
             self.assertRegex(output, "left behind: shared memory node1:/dev/shm/intersession.test")
 
     def test_without_privileges(self) -> None:
         if os.geteuid() != 0:
             self.skipTest("this is the case anyway")
-        nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", "PYTHONDONTWRITEBYTECODE=1")
+        nobody = (
+            "setpriv",
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            "env",
+            "PYTHONDONTWRITEBYTECODE=1",
+        )
         python = "/usr/bin/python3"  # the one that everybody may use
-        if subprocess.run([*nobody, python, _RUN_JOB, "--help"], capture_output=True, check=False).returncode != 0:
+        if (
+            subprocess.run(
+                [*nobody, python, _RUN_JOB, "--help"], capture_output=True, check=False
+            ).returncode
+            != 0
+        ):
             self.skipTest("others may not read the source")
         with tempfile.TemporaryDirectory() as folder:
             os.chmod(folder, 0o755)
             path = pathlib.Path(folder, "jobs.toml")
-            path.write_text(shell('touch /dev/shm/intersession.test.$$; echo "test passed"'), encoding="utf-8")
+            path.write_text(
+                shell('touch /dev/shm/intersession.test.$$; echo "test passed"'), encoding="utf-8"
+            )
             self.addCleanup(self.remove_own_shared_memory)
-            done = subprocess.run([*nobody, python, _RUN_JOB, "--table", path, "--build", folder, "--programs", folder,
-                                   "job.none.p1.none"], capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                [
+                    *nobody,
+                    python,
+                    _RUN_JOB,
+                    "--table",
+                    path,
+                    "--build",
+                    folder,
+                    "--programs",
+                    folder,
+                    "job.none.p1.none",
+                ],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertRegex(done.stdout, r"left behind: /dev/shm/intersession\.test")
 
@@ -241,59 +400,135 @@ _BUILT = {"substrates": ["openmpi", "mpich"]}
 
 class Tables(unittest.TestCase):
     def test_columns_multiply(self) -> None:
-        made = jobs.expand({"program": "p", "library": ["linked", "preloaded"], "processes": [1, 4], "nodes": [1, 3]}, _BUILT)
+        made = jobs.expand(
+            {
+                "program": "p",
+                "library": ["linked", "preloaded"],
+                "processes": [1, 4],
+                "nodes": [1, 3],
+            },
+            _BUILT,
+        )
         self.assertEqual(len(made), 16)
         self.assertEqual(made[-1].name, "p.mpich.preloaded.p4.n3")
 
     def test_each_substrate_has_its_launcher(self) -> None:
         made = jobs.expand({"program": "p"}, _BUILT)
-        self.assertEqual([(job.substrate, job.launcher) for job in made], [("openmpi", "mpirun"), ("mpich", "hydra")])
+        self.assertEqual(
+            [(job.substrate, job.launcher) for job in made],
+            [("openmpi", "mpirun"), ("mpich", "hydra")],
+        )
         made = jobs.expand({"program": "p", "launcher": "mpirun"}, _BUILT)
-        self.assertEqual([job.name for job in made], ["p.openmpi.linked.p1", "p.mpich.linked.p1.mpirun"])
+        self.assertEqual(
+            [job.name for job in made], ["p.openmpi.linked.p1", "p.mpich.linked.p1.mpirun"]
+        )
 
     def test_a_transport_is_in_the_name(self) -> None:
-        made = jobs.expand({"program": "p", "substrate": "mpich", "transport": ["auto", "fabric"]}, _BUILT)
-        self.assertEqual([job.name for job in made], ["p.mpich.linked.p1", "p.mpich.linked.p1.fabric"])
+        made = jobs.expand(
+            {"program": "p", "substrate": "mpich", "transport": ["auto", "fabric"]}, _BUILT
+        )
+        self.assertEqual(
+            [job.name for job in made], ["p.mpich.linked.p1", "p.mpich.linked.p1.fabric"]
+        )
 
-    def test_what_the_build_lacks_is_left_out(self) -> None:
+    def test_jobs_for_absent_substrates_are_omitted(self) -> None:
         row = {"program": "p", "library": "none", "substrate": ["openmpi", "mpich"]}
-        self.assertEqual([job.name for job in jobs.expand(row, {"substrates": ["mpich"]})], ["p.mpich.none.p1"])
+        self.assertEqual(
+            [job.name for job in jobs.expand(row, {"substrates": ["mpich"]})], ["p.mpich.none.p1"]
+        )
 
     def test_a_program_without_mpi_has_no_substrate(self) -> None:
-        self.assertEqual([job.name for job in jobs.expand({"program": "p", "library": "none"}, _BUILT)], ["p.none.p1"])
+        self.assertEqual(
+            [job.name for job in jobs.expand({"program": "p", "library": "none"}, _BUILT)],
+            ["p.none.p1"],
+        )
 
-    def test_a_world_that_fails_over_nodes_is_left_out_there(self) -> None:
+    def test_a_world_job_is_omitted_on_nodes_where_the_world_model_fails(self) -> None:
         made = jobs.expand({"program": "p", "nodes": [1, 2], "world": True}, _BUILT)
-        self.assertEqual([job.name for job in made], ["p.openmpi.linked.p1", "p.openmpi.linked.p1.n2", "p.mpich.linked.p1"])
+        self.assertEqual(
+            [job.name for job in made],
+            ["p.openmpi.linked.p1", "p.openmpi.linked.p1.n2", "p.mpich.linked.p1"],
+        )
 
-    def test_substrates_in_turn(self) -> None:
-        row = {"program": "p", "processes": [2, 3], "nodes": [1, 2], "in_turn": True}
-        names = [job.name for job in jobs.expand(row, _BUILT)]
-        self.assertEqual(sorted(names), ["p.mpich.linked.p2", "p.mpich.linked.p3.n2", "p.openmpi.linked.p2.n2", "p.openmpi.linked.p3"])
-        self.assertEqual(len(jobs.expand(row, {"substrates": ["mpich"]})), 4)
-        self.assertEqual({jobs.expand({"program": "p", "name": name, "in_turn": True}, _BUILT)[0].substrate for name in "abcdef"},
-                         {"openmpi", "mpich"}, "jobs of one combination are not all of one MPI")
+    def test_short_tests_alternate_substrates(self) -> None:
+        row = {"program": "p", "processes": [2, 3], "nodes": [1, 2], "alternate_substrates": True}
+        made = jobs.expand(row, _BUILT)
+        self.assertEqual(len(made), 8)
+        self.assertEqual(
+            sorted(job.name for job in made if not job.long),
+            [
+                "p.mpich.linked.p2",
+                "p.mpich.linked.p3.n2",
+                "p.openmpi.linked.p2.n2",
+                "p.openmpi.linked.p3",
+            ],
+        )
+        over_one = jobs.expand(row, {"substrates": ["mpich"]})
+        self.assertEqual([job.long for job in over_one], 4 * [False])
+
+    def test_short_tests_of_several_rows_take_all_substrates(self) -> None:
+        short = [
+            job.substrate
+            for name in "abcdef"
+            for job in jobs.expand(
+                {"program": "p", "name": name, "alternate_substrates": True}, _BUILT
+            )
+            if not job.long
+        ]
+        self.assertEqual(set(short), {"openmpi", "mpich"})
+        self.assertEqual(len(short), 6)
+
+    def test_all_jobs_of_a_long_row_are_long(self) -> None:
+        made = jobs.expand({"program": "p", "processes": [1, 2], "long": True}, _BUILT)
+        self.assertEqual([job.long for job in made], 4 * [True])
+
+    def test_long_jobs_have_the_label_long(self) -> None:
+        made = jobs.expand({"program": "p", "alternate_substrates": True}, _BUILT)
+        dirs = commands.BuildDirs(pathlib.Path("programs"), pathlib.Path("build"))
+        text = ctest.commands_for(made, "mpi.", pathlib.Path("t.toml"), dirs, "run-job")
+        for job, line in zip(made, text.splitlines()[1::2]):
+            self.assertIn(f"[==[mpi.{job.name}]==]", line)
+            self.assertEqual("LABELS [==[mpi;long]==]" in line, job.long)
 
     def test_words_are_filled_in(self) -> None:
-        job, = jobs.expand({"program": "p", "processes": 4, "arguments": ["{processes}", "{build}/x", "{other}"],
-                            "substrate": "mpich", "output": ["{processes} of {substrate}"], "environment": {"A": "{nodes}"}},
-                           dict(_BUILT, build="/b"))
+        (job,) = jobs.expand(
+            {
+                "program": "p",
+                "processes": 4,
+                "arguments": ["{processes}", "{build}/x", "{other}"],
+                "substrate": "mpich",
+                "output": ["{processes} of {substrate}"],
+                "environment": {"A": "{nodes}"},
+            },
+            dict(_BUILT, build="/b"),
+        )
         self.assertEqual(job.apps[0].arguments, ["4", "/b/x", "{other}"])
         self.assertEqual((job.output, job.environment), (["4 of mpich"], {"A": "1"}))
-        job, = jobs.expand({"program": "{build}/bin/p", "name": "n", "library": "none"}, dict(_BUILT, build="/b"))
+        (job,) = jobs.expand(
+            {"program": "{build}/bin/p", "name": "n", "library": "none"}, dict(_BUILT, build="/b")
+        )
         self.assertEqual((job.name, job.apps[0].program), ("n.none.p1", "/b/bin/p"))
 
     def test_several_programs(self) -> None:
-        job, _ = jobs.expand({"apps": [{"program": "a", "processes": 2}, {"program": "b", "processes": 3}]}, _BUILT)
-        self.assertEqual((job.name, job.processes, job.expected_passes), ("a.openmpi.linked.p5", 5, 5))
+        job, _ = jobs.expand(
+            {"apps": [{"program": "a", "processes": 2}, {"program": "b", "processes": 3}]}, _BUILT
+        )
+        self.assertEqual(
+            (job.name, job.processes, job.expected_passes), ("a.openmpi.linked.p5", 5, 5)
+        )
 
-    def test_mistakes_are_named(self) -> None:
-        for row, text in (({"program": "p", "library": "liked"}, "not liked"), ({"program": "p", "tiemout": 3}, "tiemout"),
-                          ({}, "no program"), ({"program": "p", "launcher": "none", "processes": 2}, "one process"),
-                          ({"program": "p", "apps": [{"program": "a"}]}, "either"),
-                          ({"program": "p", "transport": "pigeons"}, "not pigeons"),
-                          ({"program": "p", "substrate": "lam"}, "not lam"), ({"program": "p", "substrate": "none"}, "no library"),
-                          ({"program": "p", "launch": ["round"]}, "no word round")):
+    def test_errors_in_a_table_are_reported(self) -> None:
+        for row, text in (
+            ({"program": "p", "library": "liked"}, "not liked"),
+            ({"program": "p", "tiemout": 3}, "tiemout"),
+            ({}, "no program"),
+            ({"program": "p", "launcher": "none", "processes": 2}, "one process"),
+            ({"program": "p", "apps": [{"program": "a"}]}, "either"),
+            ({"program": "p", "transport": "pigeons"}, "not pigeons"),
+            ({"program": "p", "substrate": "lam"}, "not lam"),
+            ({"program": "p", "substrate": "none"}, "needs a substrate"),
+            ({"program": "p", "launch": ["round"]}, "no word round"),
+        ):
             with self.assertRaisesRegex(jobs.BadTable, text):
                 jobs.expand(row, _BUILT)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs one job: to its end or its time-out, then judges what it printed, how it ended, and what it left behind."""
+"""Runs one job until its end or time-out, and checks its output, exit code and leftovers."""
 import contextlib
 import os
 import re
@@ -16,7 +16,7 @@ from typing import Iterator
 import kernel
 import processes
 import shared_memory
-from commands import Place, command_of, environment_of, missing_launcher, next_job_of
+from commands import BuildDirs, command_of, environment_of, missing_launcher, next_job_of
 from jobs import Job
 from launchers import LAUNCHERS
 
@@ -28,20 +28,26 @@ def _say(text: str) -> None:
 
 
 @contextlib.contextmanager
-def _started(job: Job, place: Place, mark: str) -> Iterator[subprocess.Popen]:
-    """The job as a child process; on leaving, whatever happened, nothing of it lives and its scratch folder is gone."""
+def _started(job: Job, dirs: BuildDirs, mark: str) -> Iterator[subprocess.Popen]:
+    """Start the job as a child process; at the end, kill all its processes and delete its files."""
     scratch = tempfile.mkdtemp(prefix="intersession-job.")
     try:
-        yield subprocess.Popen(command_of(job, place), env=environment_of(job, place, mark, scratch), start_new_session=True,
-                               stdin=subprocess.PIPE,  # that never ends: see docs/measurements.md on mpiexec.hydra
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=kernel.die_with_parent)
+        yield subprocess.Popen(
+            command_of(job, dirs),
+            env=environment_of(job, dirs, mark, scratch),
+            start_new_session=True,
+            stdin=subprocess.PIPE,  # never ends: docs/decisions/0023-pmi1-under-hydra.md
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            preexec_fn=kernel.die_with_parent,
+        )
     finally:
         processes.kill(mark)
         shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _follow(child: subprocess.Popen, seconds: float) -> tuple[str, bool]:
-    """Shows the output as it comes; answers all of it, and whether the child ended in time."""
+    """Print the output as it arrives. Return all of it, and True if the child ended in time."""
     output, end, is_open = b"", time.monotonic() + seconds, True
     with selectors.DefaultSelector() as selector:
         selector.register(child.stdout, selectors.EVENT_READ)
@@ -56,24 +62,31 @@ def _follow(child: subprocess.Popen, seconds: float) -> tuple[str, bool]:
                 if not is_open:
                     selector.unregister(child.stdout)
             elif child.poll() is not None:
-                break  # a process that was left behind may hold the pipe open; it is reported as such
+                break  # a remaining process may hold the pipe open; it is reported later
     return output.decode(errors="replace"), child.poll() is not None
 
 
 def _untangled(output: str) -> str:
-    """The output with every verdict on a line of its own, whatever came between a process's text and its end of line: MPICH
-    takes the buffer of standard output away, and puts() then writes the two by themselves."""
+    """Return the output with each "test passed" on a line of its own.
+
+    MPICH makes standard output unbuffered, so puts() writes text and line break separately, and
+    other output may come between.
+    """
     return re.sub(r"(test passed)(?=.)", r"\1\n", re.sub(r"(?<=.)(test passed)", r"\n\1", output))
 
 
 def _expected_exits(job: Job) -> tuple[int, ...]:
-    has_deaths = "survivors_go_on" in job.launch and job.launcher in LAUNCHERS
-    return LAUNCHERS[job.launcher].exits_after_deaths if job.exit == 0 and has_deaths else (int(job.exit),)
+    has_deaths = "continue_after_death" in job.launch and job.launcher in LAUNCHERS
+    return (
+        LAUNCHERS[job.launcher].exits_after_deaths
+        if job.exit == 0 and has_deaths
+        else (int(job.exit),)
+    )
 
 
 def _complaints(job: Job, code: int, output: str) -> list[str]:
-    """What is wrong with how the job ended and with what it printed."""
-    if job.may_end and code != 0 and re.search(job.may_end, output, re.MULTILINE):
+    """Return one line for each error in the exit code and the output of the job."""
+    if job.may_fail and code != 0 and re.search(job.may_fail, output, re.MULTILINE):
         return []
     wrong = []
     if job.exit == "nonzero" and code == 0:
@@ -83,14 +96,22 @@ def _complaints(job: Job, code: int, output: str) -> list[str]:
     passes = len(re.findall(r"^test passed$", output, re.MULTILINE))
     if passes != job.expected_passes:
         wrong.append(f"{passes} processes printed 'test passed', expected {job.expected_passes}")
-    wrong += [f"not in the output: {wanted}" for wanted in job.output if not re.search(wanted, output, re.MULTILINE)]
-    wrong += [f"must not be in the output: {bad}" for bad in job.forbidden if re.search(bad, output, re.MULTILINE)]
+    wrong += [
+        f"not in the output: {wanted}"
+        for wanted in job.output
+        if not re.search(wanted, output, re.MULTILINE)
+    ]
+    wrong += [
+        f"must not be in the output: {bad}"
+        for bad in job.forbidden
+        if re.search(bad, output, re.MULTILINE)
+    ]
     return wrong
 
 
-def _run_next_job(place: Place, left: list[str]) -> list[str]:
+def _run_next_job(dirs: BuildDirs, left: list[str]) -> list[str]:
     """Start the job that must remove these files, and return what went wrong."""
-    command = next_job_of(place)
+    command = next_job_of(dirs)
     if not command:
         return [f"this build has no program whose start removes {', '.join(left)}"]
     _say("run-job: the next job must remove " + ", ".join(left))
@@ -101,8 +122,31 @@ def _run_next_job(place: Place, left: list[str]) -> list[str]:
     return [f"the next job ended with exit code {done.returncode}"] if done.returncode != 0 else []
 
 
-def run(job: Job, place: Place) -> int:
-    """Runs the job and says what was wrong. 0, 1, or 77 where the job says that this machine cannot run it."""
+def is_of_mpirun(description: str) -> bool:
+    """True for a process of Open MPI's launcher, or one that starts such processes.
+
+    The description is that of processes.describe(); its command is empty while the process exits.
+    """
+    command = r"(\S*/)?(mpirun\S*|orted|\S*sh -c +orted|\S*python\S* \S*/cluster/cluster)"
+    return re.match(rf"[0-9]+: *({command}( |$)|$)", description) is not None
+
+
+def _only_mpirun_is_left(job: Job, mark: str, output: str) -> bool:
+    """True if the job is complete and only processes of mpirun remain.
+
+    After the death of a process on one of several nodes, mpirun of Open MPI 4.1 may not end, with
+    or without Intersession (docs/user/survivors.md).
+    """
+    if job.launcher != "mpirun" or "continue_after_death" not in job.launch or job.nodes == 1:
+        return False
+    return not _complaints(job, 0, _untangled(output)) and all(
+        is_of_mpirun(processes.describe(pid)) for pid in processes.find(mark)
+    )
+
+
+def run(job: Job, dirs: BuildDirs) -> int:
+    """Run the job and print errors. Return 0, 1, or 77 if this machine cannot run the job."""
+
     def give_up(number: int, _: object) -> None:
         sys.exit(128 + number)
 
@@ -112,23 +156,39 @@ def run(job: Job, place: Place) -> int:
         _say(f"skipped: {missing} is not installed")
         return SKIP
     mark = uuid.uuid4().hex
-    memory = shared_memory.SharedMemory(shared_memory.DIRECTORY, shared_memory.seclude(), job.leaves_files)
-    _say("run-job: " + " ".join(command_of(job, place)))
-    with _started(job, place, mark) as child:
+    memory = shared_memory.SharedMemory(
+        shared_memory.DIRECTORY, shared_memory.seclude(), job.leaves_files
+    )
+    _say("run-job: " + " ".join(command_of(job, dirs)))
+    with _started(job, dirs, mark) as child:
         output, ended = _follow(child, job.timeout)
-        if not ended:
-            _say(f"run-job: still running after {job.timeout:g} s; the stacks of all its processes:")
+        if not ended and _only_mpirun_is_left(job, mark, output):
+            _say(
+                f"run-job: after {job.timeout:g} s all processes of the job have ended, "
+                "but mpirun has not; killing mpirun"
+            )
+            processes.kill(mark)
+            exit_code = 0
+        elif not ended:
+            _say(
+                f"run-job: still running after {job.timeout:g} s; the stacks of all its processes:"
+            )
             _say(processes.stacks(mark))
             _say(f"run-job: FAILED: {job.name}: timed out after {job.timeout:g} s")
             return 1
+        else:
+            exit_code = child.returncode
         # Daemons on other nodes may end a little after the launcher.
-        wrong = [f"still running: {processes.describe(pid)}" for pid in processes.wait_until_gone(mark, 10)]
+        wrong = [
+            f"still running: {processes.describe(pid)}"
+            for pid in processes.wait_until_gone(mark, 10)
+        ]
     if job.ends_badly and (left := memory.left_behind()):
-        wrong += _run_next_job(place, left)
+        wrong += _run_next_job(dirs, left)
     wrong += [f"left behind: {path}" for path in memory.left_behind()]
-    if child.returncode == SKIP and not wrong and re.search(r"skipped: \S", output):
+    if exit_code == SKIP and not wrong and re.search(r"skipped: \S", output):
         return SKIP
-    wrong += _complaints(job, child.returncode, _untangled(output))
+    wrong += _complaints(job, exit_code, _untangled(output))
     for what in wrong:
         _say(f"run-job: FAILED: {job.name}: {what}")
     return 1 if wrong else 0

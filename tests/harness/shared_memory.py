@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The files that a job leaves in /dev/shm."""
+"""Finds the files that a job leaves in /dev/shm."""
 import contextlib
 import fcntl
 import os
@@ -8,11 +8,12 @@ import time
 import kernel
 
 DIRECTORY = "/dev/shm"
-_LONGEST_REMOVAL = 1.0  # seconds from the last process's release of its lock to the removal of the file, on a busy machine
+# Seconds from the release of the last lock to the removal of the file, on a busy machine.
+_LONGEST_REMOVAL = 1.0
 
 
 def seclude() -> bool:
-    """Give the caller and its children a /dev/shm of their own. False if the kernel does not grant it."""
+    """Mount a private /dev/shm for the caller and its children; False if the kernel refuses."""
     if os.geteuid() != 0:
         return False
     try:
@@ -25,23 +26,24 @@ def seclude() -> bool:
 
 
 def _identity(path: str) -> tuple[int, int, int, int]:
-    """Owner, device and inode of a file."""
+    """Return owner, device and inode of a file."""
     status = os.lstat(path)
     return status.st_uid, os.major(status.st_dev), os.minor(status.st_dev), status.st_ino
 
 
 def _locked() -> set[tuple[int, int, int]]:
-    """Device and inode of every file that a process holds a lock on."""
+    """Return device and inode of every file on which a process holds a lock."""
     with open("/proc/locks", encoding="ascii") as locks:
         words = [word.split(":") for line in locks for word in line.split() if word.count(":") == 2]
     return {(int(major, 16), int(minor, 16), int(inode)) for major, minor, inode in words}
 
 
 class SharedMemory:
-    """The shared memory of one job, told apart from the files of other jobs if the directory is shared with them.
+    """The shared memory of one job, distinguished from files of other jobs in the same directory.
 
-    A file that a process holds a lock on is in use. A file without one may be the leftover of another job that is expected to
-    leave files; such jobs hold a lock on the directory while they run, so at most one of them runs at a time.
+    A file on which a process holds a lock is in use. A file without a lock may be the leftover of
+    another job that is expected to leave files. Such a job holds a lock on the directory while it
+    runs, so at most one of them runs at a time.
     """
 
     def __init__(self, directory: str, is_private: bool, leaves_files: bool) -> None:
@@ -55,7 +57,7 @@ class SharedMemory:
         os.close(self._lock)
 
     def _unused(self) -> dict[str, tuple[int, int, int, int]]:
-        """The files of this user that no process holds a lock on: name and identity."""
+        """Return name and identity of the files of this user on which no process holds a lock."""
         found = {}
         for name in os.listdir(self._directory):
             if name.startswith("intersession"):
@@ -64,21 +66,30 @@ class SharedMemory:
         locked = _locked()
         unused = {}
         for name, identity in found.items():
-            # A process removes its file before it releases the lock, so a file that still exists had no lock when locks were read.
+            # A process removes its file before it releases the lock. So a file that still exists
+            # and is not among the locked ones had no lock when the locks were read.
             with contextlib.suppress(FileNotFoundError):
-                if identity[0] == os.geteuid() and identity[1:] not in locked and _identity(f"{self._directory}/{name}") == identity:
+                if (
+                    identity[0] == os.geteuid()
+                    and identity[1:] not in locked
+                    and _identity(f"{self._directory}/{name}") == identity
+                ):
                     unused[name] = identity
         return unused
 
     def _new(self) -> list[str]:
-        return sorted(f"{self._directory}/{name}" for name, identity in self._unused().items() if self._before.get(name) != identity)
+        return sorted(
+            f"{self._directory}/{name}"
+            for name, identity in self._unused().items()
+            if self._before.get(name) != identity
+        )
 
     def left_behind(self) -> list[str]:
-        """The files that the job has left, once all its processes have ended."""
+        """Return the files that the job has left, after all its processes have ended."""
         left = self._new()
         if self._is_private or self._leaves_files or not left:
             return left
-        # Wait for the job whose leftover this may be: it removes its files before it ends.
+        # Wait for another job that may own the file: it removes its files before it ends.
         fcntl.flock(self._lock, fcntl.LOCK_SH)
         end = time.monotonic() + _LONGEST_REMOVAL
         while (left := self._new()) and time.monotonic() < end:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files of a job must be told apart from files of other jobs that use the same directory."""
+"""Tests that files of a job are distinguished from files of other jobs in the same directory."""
 import fcntl
 import os
 import pathlib
@@ -35,13 +35,13 @@ class LeftBehind(unittest.TestCase):
             path = self.make(f"intersession-{is_private}")
             self.assertEqual(memory.left_behind(), [path])
 
-    def test_files_from_before_and_with_other_names_do_not_count(self) -> None:
+    def test_earlier_files_and_files_with_other_names_do_not_count(self) -> None:
         self.make("intersession-0-1")
         memory = self.shared()
         self.make("vader_segment.0")
         self.assertEqual(memory.left_behind(), [])
 
-    def test_a_file_from_before_that_was_made_anew_counts(self) -> None:
+    def test_an_earlier_file_that_was_replaced_counts(self) -> None:
         path = self.make("intersession-0-1")
         memory = self.shared()
         other = self.make("other")
@@ -66,7 +66,9 @@ class LeftBehind(unittest.TestCase):
         memory, other = self.shared(), self.shared(leaves_files=True)
         path = self.make("intersession-0-1")
         found: list[str] = ["not asked yet"]
-        asking = threading.Thread(target=lambda: found.__setitem__(slice(None), memory.left_behind()))
+        asking = threading.Thread(
+            target=lambda: found.__setitem__(slice(None), memory.left_behind())
+        )
         asking.start()
         asking.join(shared_memory._LONGEST_REMOVAL + 0.5)
         self.assertTrue(asking.is_alive(), "left_behind() does not wait for the other job")
@@ -75,7 +77,7 @@ class LeftBehind(unittest.TestCase):
         asking.join(10)
         self.assertEqual(found, [])
 
-    def test_jobs_that_leave_files_take_turns(self) -> None:
+    def test_jobs_that_leave_files_run_one_at_a_time(self) -> None:
         first = self.shared(leaves_files=True)
         second: list[SharedMemory] = []
         starting = threading.Thread(target=lambda: second.append(self.shared(leaves_files=True)))

@@ -1,28 +1,33 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The transports of the matrix as data: the settings that choose each."""
+"""Table of the transports, with the settings that select each."""
 
 AUTO = "auto"
 TRANSPORTS = {
-    # Shared memory inside a node, TCP connections between nodes.
+    # Shared memory inside a node, TCP between nodes.
     AUTO: {},
-    # Those connections inside the node, too.
+    # TCP inside a node and between nodes.
     "connections": {"INTERSESSION_TRANSPORT": "fabric"},
-    # For everything the first libfabric provider that is usable.
+    # The first usable libfabric provider, inside a node and between nodes.
     "fabric": {"INTERSESSION_TRANSPORT": "fabric", "INTERSESSION_PROVIDER": "any"},
-    # The same between nodes only.
+    # The first usable libfabric provider between nodes, shared memory inside a node.
     "libfabric": {"INTERSESSION_PROVIDER": "any"},
-    # Between nodes, libfabric's oldest provider: one without remote memory that keeps what it can do in software.
+    # Between nodes, libfabric's oldest provider, which emulates all its capabilities in software.
     "sockets": {"INTERSESSION_PROVIDER": "sockets"},
-    # Likewise, messages of UDP, which libfabric itself repeats and puts in order.
+    # Between nodes, UDP; libfabric retransmits and orders the datagrams.
     "datagrams": {"INTERSESSION_PROVIDER": "udp;ofi_rxd"},
-    # libfabric's own shared memory for everything.
+    # libfabric's shared memory provider, inside a node and between nodes.
     "shm_provider": {"INTERSESSION_TRANSPORT": "fabric", "INTERSESSION_PROVIDER": "shm"},
-    # Between nodes libfabric, whose providers match messages.
+    # Between nodes, libfabric with provider matching.
     "matched_rxm": {"INTERSESSION_PROVIDER": "tcp;ofi_rxm", "INTERSESSION_MATCHING": "provider"},
     "matched_sockets": {"INTERSESSION_PROVIDER": "sockets", "INTERSESSION_MATCHING": "provider"},
-    # The same for everything.
-    "matched_everywhere": {"INTERSESSION_TRANSPORT": "fabric", "INTERSESSION_PROVIDER": "tcp;ofi_rxm", "INTERSESSION_MATCHING": "provider"},
+    # Inside a node and between nodes, libfabric with provider matching.
+    "matched_everywhere": {
+        "INTERSESSION_TRANSPORT": "fabric",
+        "INTERSESSION_PROVIDER": "tcp;ofi_rxm",
+        "INTERSESSION_MATCHING": "provider",
+    },
 }
-# What the provider sockets needs of the nodes, or it stops for ever in a few jobs of a hundred (docs/measurements.md, "Of libfabric").
-_ROOM = ["--tcp-memory", "1048576"]
-NODE_OPTIONS = {"sockets": _ROOM, "matched_sockets": _ROOM}
+# With less TCP memory, the provider sockets hangs in a few jobs of a hundred
+# (docs/decisions/0025-libfabric-provider-workarounds.md).
+_TCP_MEMORY = ["--tcp-memory", "1048576"]
+NODE_OPTIONS = {"sockets": _TCP_MEMORY, "matched_sockets": _TCP_MEMORY}

@@ -19,7 +19,7 @@ std::string text_of_one(const std::string& label, const std::string& text) {
   return text_of(sections);
 }
 
-TEST(Report, TextsOfASectionBeginAtOneColumn) {
+TEST(Report, TextsOfASectionStartInOneColumn) {
   Section section{"nodes", {}};
   section.add("node0:", "0-3");
   section.add("node10:", "4-7");
@@ -39,19 +39,21 @@ TEST(Report, LongTextIsFoldedAtBlanks) {
             "title\n  label  " + word + " " + word + " " + word + "\n         " + word + "\n");
 }
 
-TEST(Report, ALineMayBeFullToTheLastColumn) {
+TEST(Report, LineMayUseTheLastColumn) {
   const std::string word(kColumns - 9 - 2, 'w');
   EXPECT_EQ(text_of_one("label", word + " x"), "title\n  label  " + word + " x\n");
   EXPECT_EQ(text_of_one("label", word + " xx"), "title\n  label  " + word + "\n         xx\n");
 }
 
-TEST(Report, WhatHasNoBlankStaysWhole) {
+TEST(Report, TextWithoutBlanksIsNotFolded) {
   const std::string path = "/" + std::string(200, 'p');
   EXPECT_EQ(text_of_one("file", path), "title\n  file  " + path + "\n");
   EXPECT_EQ(text_of_one("file", "at " + path), "title\n  file  at\n        " + path + "\n");
 }
 
-TEST(Report, BlanksInsideALineAreKept) { EXPECT_EQ(text_of_one("a", "default      7"), "title\n  a  default      7\n"); }
+TEST(Report, BlanksInsideALineAreKept) {
+  EXPECT_EQ(text_of_one("a", "default      7"), "title\n  a  default      7\n");
+}
 
 TEST(Report, CharactersOfSeveralBytesCountOnce) {
   Section section{"t", {}};
@@ -61,9 +63,9 @@ TEST(Report, CharactersOfSeveralBytesCountOnce) {
   EXPECT_EQ(text_of(sections), "t\n  é   1\n  ab  2\n");
 }
 
-TEST(Report, ATextOfNothingIsALine) { EXPECT_EQ(text_of_one("a", ""), "title\n  a  \n"); }
+TEST(Report, EmptyTextIsOneLine) { EXPECT_EQ(text_of_one("a", ""), "title\n  a  \n"); }
 
-TEST(Report, RanksAreTakenTogether) {
+TEST(Report, ConsecutiveRanksAreMerged) {
   EXPECT_EQ(ranks_text(std::array<std::uint32_t, 4>{0, 1, 2, 3}), "0-3");
   EXPECT_EQ(ranks_text(std::array<std::uint32_t, 1>{7}), "7");
   EXPECT_EQ(ranks_text(std::array<std::uint32_t, 5>{0, 1, 2, 7, 9}), "0-2, 7, 9");

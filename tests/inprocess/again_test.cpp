@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sessions again and again: processes that end their last session and begin anew, alone and in the middle of others' creations.
+// Tests processes that finalize their last session and re-initialize, alone and during creations by
+// other processes.
 #include <gmock/gmock.h>
 
 #include <atomic>
 #include <random>
 #include <regex>
+#include <set>
 #include <thread>
 
 #include "cluster.hpp"
@@ -14,58 +16,72 @@
 namespace shim::sessions::testing {
 namespace {
 
-/// Makes progress for others until the condition holds.
+/// Make progress, also for other processes, until the condition holds.
 void progress_until(Process& process, const std::function<bool()>& condition) {
   auto reached = process.engine().wait_until(condition, base::Deadline::after_seconds(20));
   ASSERT_TRUE(reached && *reached);
 }
 
-class Again : public ::testing::TestWithParam<World> {};
+class Reinitialization : public ::testing::TestWithParam<World> {};
 
 #ifdef __SANITIZE_THREAD__
-constexpr int kLives = 30;  // each takes six times as long, and what is left does not depend on the sanitizer
+// An incarnation takes six times as long with the sanitizer; leaks do not depend on the sanitizer.
+constexpr int kIncarnations = 30;
 #else
-constexpr int kLives = 100;
+constexpr int kIncarnations = 100;
 #endif
 
-TEST_P(Again, ManyTimesAndNothingIsLeft) {
+TEST_P(Reinitialization, LeavesNoFilesDescriptorsOrMemory) {
   Cluster cluster(GetParam());
-  auto one_life = [&] {
+  auto one_incarnation = [&] {
     cluster.run([](Member& member) {
-      CommunicatorPtr world = member.create_world("test.life");
+      CommunicatorPtr world = member.create_world("test.incarnation");
       exercise(world, 1);
       exercise(*duplicate(world, false), 2);
     });
     ASSERT_EQ(cluster.left_over().size(), 0u);
   };
-  for (int i = 0; i < 10; ++i) one_life();  // what is made once stays: threads' arenas, the launcher's keys
+  // the first incarnations make objects that stay: threads' arenas, the launcher's keys
+  for (int i = 0; i < 10; ++i) one_incarnation();
   const std::size_t descriptors = base::open_descriptors();
   const std::size_t memory = memory_in_use();
-  for (int i = 10; i < kLives; ++i) one_life();
+  for (int i = 10; i < kIncarnations; ++i) one_incarnation();
   EXPECT_EQ(base::open_descriptors(), descriptors);
-  // The network and the launcher in memory keep a record of each life; where they are not used, nothing may grow.
+  // The in-memory network and launcher keep a record of each incarnation. On one node they are not
+  // used, so memory must not grow.
   if (GetParam().node_map.node_count() == 1) {
     EXPECT_LT(memory_in_use(), memory + 4096);
   }
 }
 
-/// Answers of the launcher and messages of the process itself come in any order.
-TEST(AgainOverNodes, WhatIsKnownOfALaterLifeIsNotUndoneByOldNews) {
+/// Responses of the launcher and messages of the process itself arrive in any order.
+TEST(ReinitializationOverNodes, StaleMessagesNeverReplaceALaterIncarnation) {
   Cluster cluster(World::of(2, 1));
   cluster.run({0}, [](Member& member) {
     const base::ProcessId other{0, 1};
     Process& process = member.process();
-    process.note_published(other, 2);
-    process.note_published(other, 1);
+    process.record_published(other, 2);
+    process.record_published(other, 1);
     EXPECT_TRUE(process.has_published(other, 2));
-    process.note_published(other, 3);
+    process.record_published(other, 3);
     EXPECT_TRUE(process.has_published(other, 3));
   });
 }
 
-/// A task is a session over a subset. Every process goes through the tasks that it is in, in their order, and begins anew for
-/// each; so contributions meet processes that are still in an earlier task, and that end their sessions with them.
-TEST_P(Again, TasksOverChangingSubsets) {
+TEST(ReinitializationOverNodes, ExtendedIdsDifferFromThoseOfEarlierIncarnations) {
+  Cluster cluster(World::of(2, 1));
+  std::set<base::ExtendedId> ids;
+  for (int incarnation = 0; incarnation < 3; ++incarnation)
+    cluster.run({0}, [&](Member& member) {
+      for (int i = 0; i < 2; ++i) ids.insert(member.process().make_extended_id());
+    });
+  EXPECT_EQ(ids.size(), 6u);
+}
+
+/// A task is a session over a subset of the processes. Every process runs its tasks in order, and
+/// re-initializes for each. So contributions arrive at processes that are still in an earlier task,
+/// and that finalize before they use them.
+TEST_P(Reinitialization, WorksWithTasksOverChangingSubsets) {
   Cluster cluster(GetParam());
   std::mt19937 random(20261);
   std::vector<Ranks> tasks;
@@ -83,27 +99,31 @@ TEST_P(Again, TasksOverChangingSubsets) {
         if (std::find(tasks[task].begin(), tasks[task].end(), rank) == tasks[task].end()) continue;
         Member member(cluster, rank);
         ASSERT_NE(member.session(), nullptr);
-        exercise(member.create(tasks[task], task % 2 ? "test.task" : "test.task-" + std::to_string(task)), static_cast<int>(task));
+        exercise(member.create(tasks[task],
+                               task % 2 ? "test.task" : "test.task-" + std::to_string(task)),
+                 static_cast<int>(task));
       }
     });
   for (auto& thread : threads) thread.join();
 }
 
-INSTANTIATE_TEST_SUITE_P(Worlds, Again, ::testing::Values(World::of(1, 4), World::of(2, 2), World::dealt(3, 6)));
+INSTANTIATE_TEST_SUITE_P(Worlds, Reinitialization,
+                         ::testing::Values(World::of(1, 4), World::of(2, 2), World::dealt(3, 6)));
 
-struct Meeting {
+struct RootReinitializationCase {
   World world;
   int root, other;
 };
-void PrintTo(const Meeting& meeting, std::ostream* out) {
-  PrintTo(meeting.world, out);
-  *out << ", " << meeting.other << " meets " << meeting.root;
+void PrintTo(const RootReinitializationCase& test_case, std::ostream* out) {
+  PrintTo(test_case.world, out);
+  *out << ", " << test_case.other << " creates with root " << test_case.root;
 }
 
-class Meetings : public ::testing::TestWithParam<Meeting> {};
+class RootReinitialization : public ::testing::TestWithParam<RootReinitializationCase> {};
 
-/// The other's contribution has come; then the root ends its session, begins anew, and only now calls.
-TEST_P(Meetings, AContributionIsGivenBack) {
+/// The contribution of the other process has arrived. Then the root finalizes, re-initializes, and
+/// only now calls.
+TEST_P(RootReinitialization, ReturnsTheContributionOfTheOther) {
   const auto [world, root, other] = GetParam();
   Cluster cluster(world);
   const Ranks both = {root, other};
@@ -113,17 +133,21 @@ TEST_P(Meetings, AContributionIsGivenBack) {
       exercise(member.create(both, "test.given_back"), 2);
       return;
     }
-    // The question follows the contribution on the same way: when it has been answered, the contribution is here.
-    auto is_answered = [&] { return cluster.log().find("has a session, but is not in any creation") != std::string::npos; };
-    progress_until(member.process(), is_answered);
+    // The status request follows the contribution on the same link: once the request has been
+    // answered, the contribution has arrived.
+    auto has_replied = [&] {
+      return cluster.log().find("has a session, but is not in any creation") != std::string::npos;
+    };
+    progress_until(member.process(), has_replied);
     member.end();
     member.begin();
     exercise(member.create(both, "test.given_back"), 2);
   });
 }
 
-/// The root has ended its session before the other calls, so nobody can tell the other that what it sends is lost.
-TEST_P(Meetings, ARootThatHasGoneAndComesBack) {
+/// The root has finalized before the other process calls, so no process can notify the other that
+/// its contribution is lost.
+TEST_P(RootReinitialization, WorksIfTheRootFinalizesBeforeTheOtherCalls) {
   const auto [world, root, other] = GetParam();
   Cluster cluster(world);
   const Ranks both = {root, other};
@@ -138,11 +162,12 @@ TEST_P(Meetings, ARootThatHasGoneAndComesBack) {
     }
     member.end();
     stage = 1;
-    // the report says that the other is waiting, so it has sent what it had to where we were
+    // the report shows that the other waits, so it has sent its contribution to the old address
     while (cluster.log().find("\"test.after\"") == std::string::npos) std::this_thread::yield();
-    for (int lives = 0; lives < 3; ++lives) {  // it comes back more than once before it calls
+    // the root re-initializes several times before it calls
+    for (int returns = 0; returns < 3; ++returns) {
       member.begin();
-      if (lives < 2) {
+      if (returns < 2) {
         ASSERT_TRUE(member.process().publish_address({}));
         member.end();
       }
@@ -151,8 +176,9 @@ TEST_P(Meetings, ARootThatHasGoneAndComesBack) {
   });
 }
 
-/// For much longer than it takes to find out that somebody is dead; nobody takes it for that.
-TEST_P(Meetings, ARootThatStaysAwayForLong) {
+/// The root is absent for much longer than the detection of a death takes, and is not taken for
+/// dead.
+TEST_P(RootReinitialization, WorksIfTheRootIsAbsentForLong) {
   const auto [world, root, other] = GetParam();
   Cluster cluster(world);
   const Ranks both = {root, other};
@@ -166,27 +192,29 @@ TEST_P(Meetings, ARootThatStaysAwayForLong) {
     }
     member.end();
     is_away = true;
-    while (!std::regex_search(cluster.log(), std::regex("has waited 3\\."))) std::this_thread::yield();
+    while (!std::regex_search(cluster.log(), std::regex("has waited 3\\.")))
+      std::this_thread::yield();
     member.begin();
     exercise(member.create(both, "test.long"), 2);
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Places, Meetings,
-                         ::testing::Values(Meeting{World::of(1, 3), 0, 2}, Meeting{World::of(2, 1), 0, 1},
-                                           Meeting{World::of(3, 2), 1, 4}));
+INSTANTIATE_TEST_SUITE_P(Worlds, RootReinitialization,
+                         ::testing::Values(RootReinitializationCase{World::of(1, 3), 0, 2},
+                                           RootReinitializationCase{World::of(2, 1), 0, 1},
+                                           RootReinitializationCase{World::of(3, 2), 1, 4}));
 
-/// A process in its first life meets one in its eleventh, and the other way round.
-TEST(Lives, ThatDifferByMany) {
+/// A process in its first incarnation and one in its eleventh create communicators, each as root.
+TEST(Incarnations, MayDifferByMany) {
   Cluster cluster(World::of(2, 1));
-  for (int life = 0; life < 10; ++life)
+  for (int incarnation = 0; incarnation < 10; ++incarnation)
     cluster.run({0}, [](Member& member) { ASSERT_TRUE(member.process().publish_address({})); });
   cluster.run([](Member& member) { exercise(member.create({0, 1}, "test.old_root"), 1); });
   cluster.run([](Member& member) { exercise(member.create({1, 0}, "test.old_child"), 1); });
 }
 
-/// A communicator whose other member has begun anew is of no use any more, and says so.
-TEST(Lives, OldCommunicatorsDoNotReachNewLives) {
+/// Operations on a communicator whose other member has re-initialized return an error.
+TEST(Incarnations, OldCommunicatorsDoNotReachNewIncarnations) {
   Cluster cluster(World::of(2, 1));
   std::atomic<bool> ended = false;
   cluster.run([&](Member& member) {
@@ -204,8 +232,9 @@ TEST(Lives, OldCommunicatorsDoNotReachNewLives) {
     CommunicatorPtr fresh = member.create_world("test.new");
     exercise(fresh, 2);
     int value = 1;
-    auto request = member.process().engine().isend(old->context(), {&value, 4, types::find_predefined("MPI_BYTE")}, 0, 1,
-                                                   p2p::Mode::synchronous);
+    auto request = member.process().engine().isend(old->context(),
+                                                   {&value, 4, types::find_predefined("MPI_BYTE")},
+                                                   0, 1, p2p::Mode::synchronous);
     if (request) {
       ASSERT_TRUE(member.process().engine().wait(**request));
       ASSERT_NE((*request)->error(), nullptr);

@@ -20,14 +20,15 @@ int size_of(const World& world) {
   return size;
 }
 
-/// Shared memory like the real one's, so that backing and mapping behave as there.
+/// Make a folder in /dev/shm, so that backing and mapping behave as in production.
 std::string new_folder() {
   std::string name = "/dev/shm/intersession-test-XXXXXX";
   return mkdtemp(name.data()) ? name : std::string();
 }
 
-/// To which all processes append: two writes to one descriptor of a memfd are made at the same place otherwise, since Linux locks
-/// the place of files alone that were opened by a name.
+/// Make a log file to which all processes append. Without O_APPEND, concurrent writes to one
+/// descriptor of a memfd could use one file offset: Linux locks the offset only for files opened by
+/// name.
 int new_log() {
   const int descriptor = memfd_create("log", MFD_CLOEXEC);
   fcntl(descriptor, F_SETFL, O_APPEND);
@@ -46,7 +47,7 @@ Ranks range(int first, int last, int stride) {
 
 base::Settings Cluster::settings() {
   base::Settings settings;
-  settings.provider = "any";  // messages between nodes go over the network in memory
+  settings.provider = "any";  // messages between nodes use the in-memory network
   settings.report_after = 0.2;
   return settings;
 }
@@ -59,7 +60,7 @@ Cluster::Cluster(World world, base::Settings settings, transport::LoopFaults fau
       launcher_(bootstrap::inmem::Launcher::start(std::move(world))),
       faults_(faults),
       network_(faults) {
-  for (int rank = 0; rank < size_; ++rank) lives_.push_back(std::make_shared<Lives>());
+  for (int rank = 0; rank < size_; ++rank) histories_.push_back(std::make_shared<ProcessHistory>());
 }
 
 Cluster::~Cluster() {
@@ -73,10 +74,12 @@ Ranks Cluster::all() const { return range(0, size_ - 1); }
 
 Factories Cluster::factories(int rank) {
   Factories factories;
-  factories.bootstrap = [this, rank](const base::Settings&) -> base::Result<std::unique_ptr<bootstrap::Bootstrap>> {
+  factories.bootstrap =
+      [this, rank](const base::Settings&) -> base::Result<std::unique_ptr<bootstrap::Bootstrap>> {
     return launcher_->open(static_cast<std::uint32_t>(rank));
   };
-  factories.fabric = [this](const base::Settings&) -> base::Result<std::unique_ptr<transport::Transport>> {
+  factories.fabric =
+      [this](const base::Settings&) -> base::Result<std::unique_ptr<transport::Transport>> {
     return network_.add();
   };
   factories.fabric_packet_bytes = faults_.max_packet_bytes;
@@ -84,11 +87,13 @@ Factories Cluster::factories(int rank) {
   factories.log_descriptor = log_descriptor_;
   factories.nodes_share_machine = true;
   factories.stuck_after = stuck_after_;
-  factories.lives = lives_[static_cast<std::size_t>(rank)];
+  factories.history = histories_[static_cast<std::size_t>(rank)];
   return factories;
 }
 
-base::Result<std::shared_ptr<Process>> Cluster::start(int rank) { return Process::start(settings_, factories(rank)); }
+base::Result<std::shared_ptr<Process>> Cluster::start(int rank) {
+  return Process::start(settings_, factories(rank));
+}
 
 void Cluster::run(const Ranks& ranks, const std::function<void(Member&)>& body) {
   std::vector<std::thread> threads;
@@ -111,7 +116,8 @@ std::string Cluster::log() const {
 
 std::set<std::string> Cluster::left_over() const {
   std::set<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_)) names.insert(entry.path().filename());
+  for (const auto& entry : std::filesystem::directory_iterator(folder_))
+    names.insert(entry.path().filename());
   return names;
 }
 
@@ -140,7 +146,9 @@ CommunicatorPtr Member::create(const Ranks& ranks, const std::string& tag) const
   return created ? *std::move(created) : nullptr;
 }
 
-CommunicatorPtr Member::create_world(const std::string& tag) const { return create(cluster_.all(), tag); }
+CommunicatorPtr Member::create_world(const std::string& tag) const {
+  return create(cluster_.all(), tag);
+}
 
 std::int64_t sum(const CommunicatorPtr& communicator, std::int64_t value) {
   std::int64_t total = -1;
@@ -159,7 +167,8 @@ void exercise(const CommunicatorPtr& communicator, int salt) {
   const int left = (rank + size - 1) % size;
   auto request = engine.irecv(communicator->context(), {&got, 1, &int64()}, left, 5);
   ASSERT_TRUE(request) << request.error().text();
-  auto status = engine.send(communicator->context(), {&sent, 1, &int64()}, (rank + 1) % size, 5, p2p::Mode::standard);
+  auto status = engine.send(communicator->context(), {&sent, 1, &int64()}, (rank + 1) % size, 5,
+                            p2p::Mode::standard);
   ASSERT_TRUE(status) << status.error().text();
   ASSERT_TRUE(engine.wait(**request));
   EXPECT_EQ((*request)->error(), nullptr);
@@ -169,7 +178,7 @@ void exercise(const CommunicatorPtr& communicator, int salt) {
   EXPECT_EQ(sum(communicator, sent), expected);
 }
 
-std::string told(const base::Result<CommunicatorPtr>& result) {
+std::string error_text(const base::Result<CommunicatorPtr>& result) {
   if (result) return "";
   return std::string(base::name_of(result.error().error_class())) + ": " + result.error().text();
 }

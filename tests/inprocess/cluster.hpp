@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A job in one program: a launcher in memory, node segments in a folder of their own, a network in memory, and a thread for
-// every process that takes part.
+// Cluster is a job in one program: an in-memory launcher and network, node segments in a private
+// folder, and a thread for each process.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,10 +18,11 @@
 
 namespace shim::bootstrap::inmem {
 
-/// The nodes of the ranks, so that tests have names that stay the same.
+/// Print the node of each rank, so that test names are stable.
 inline void PrintTo(const World& world, std::ostream* out) {
   *out << "nodes ";
-  for (std::uint32_t rank = 0; rank < world.node_map.size(); ++rank) *out << world.node_map.node_of(rank);
+  for (std::uint32_t rank = 0; rank < world.node_map.size(); ++rank)
+    *out << world.node_map.node_of(rank);
 }
 
 }  // namespace shim::bootstrap::inmem
@@ -33,21 +34,21 @@ using Ranks = std::vector<int>;
 
 class Cluster;
 
-/// What a test's thread has: one process of the job, with a session.
+/// One process of the job with a session, used by one thread of the test.
 class Member {
  public:
   Member(Cluster& cluster, int rank);
   int rank() const { return rank_; }
   const SessionPtr& session() const { return session_; }
   Process& process() const { return **session_->process(); }
-  /// Ends the session; with it, unless communicators live, the Process.
+  /// End the session, and the Process unless communicators still exist.
   void end() { session_.reset(); }
   void begin();
 
   GroupPtr group(const Ranks& ranks) const;
   GroupPtr world() const;
   base::Result<CommunicatorPtr> try_create(const Ranks& ranks, const std::string& tag) const;
-  /// Fails the test where it does not work; null then.
+  /// Create a communicator. On an error, fail the test and return null.
   CommunicatorPtr create(const Ranks& ranks, const std::string& tag) const;
   CommunicatorPtr create_world(const std::string& tag) const;
 
@@ -59,32 +60,33 @@ class Member {
 
 class Cluster {
  public:
-  /// Settings of a test: silent, impatient where something must be reported.
+  /// Return settings for tests, with an early first report of waiting creations.
   static base::Settings settings();
-  explicit Cluster(World world, base::Settings settings = Cluster::settings(), transport::LoopFaults faults = {});
-  /// Nothing may be left in the folder of the node segments.
+  explicit Cluster(World world, base::Settings settings = Cluster::settings(),
+                   transport::LoopFaults faults = {});
+  /// Check that the folder of the node segments is empty.
   ~Cluster();
 
   int size() const { return size_; }
   Ranks all() const;
-  /// What the process of this rank is made of; tests change parts of it.
+  /// Return the factories of the process of this rank; tests may replace some.
   Factories factories(int rank);
   base::Result<std::shared_ptr<Process>> start(int rank);
-  /// Runs a body for each of these processes, each in a thread, and waits for all.
+  /// Run `body` for each of these processes in its own thread; wait for all.
   void run(const Ranks& ranks, const std::function<void(Member&)>& body);
   void run(const std::function<void(Member&)>& body) { run(all(), body); }
 
   bootstrap::inmem::Launcher& launcher() { return *launcher_; }
   const std::string& folder() const { return folder_; }
-  /// What all processes have logged so far.
+  /// Return the log of all processes so far.
   std::string log() const;
-  /// Names of what lies in the folder of the node segments.
+  /// Return the names of the files in the folder of the node segments.
   std::set<std::string> left_over() const;
-  /// Factories::stuck_after of processes that start from now on.
+  /// Factories::stuck_after of processes that start later.
   base::Nanoseconds& stuck_after() { return stuck_after_; }
-  /// The settings of processes that start from now on.
+  /// The settings of processes that start later.
   base::Settings& next_settings() { return settings_; }
-  /// Of sessions that begin from now on.
+  /// The options of sessions that begin later.
   SessionOptions& next_options() { return options_; }
 
  private:
@@ -97,17 +99,18 @@ class Cluster {
   std::shared_ptr<bootstrap::inmem::Launcher> launcher_;
   transport::LoopFaults faults_;
   transport::LoopNetwork network_;
-  std::vector<std::shared_ptr<Lives>> lives_;  ///< by rank
+  std::vector<std::shared_ptr<ProcessHistory>> histories_;  ///< by rank
 };
 
 Ranks range(int first, int last, int stride = 1);
 
-/// A ring of messages and a sum: both planes of a communicator work, and none but its members hear of them.
+/// Send messages around a ring and compute a sum, to check that both planes of a communicator work,
+/// and that messages reach only its members.
 void exercise(const CommunicatorPtr& communicator, int salt);
-/// The sum of a value over all members.
+/// Return the sum of a value over all members.
 std::int64_t sum(const CommunicatorPtr& communicator, std::int64_t value);
 
-/// Collects what threads have to say, for comparisons after they have ended.
+/// Collects values of threads, for comparisons after the threads have ended.
 template <typename T>
 class Collected {
  public:
@@ -122,7 +125,7 @@ class Collected {
   std::vector<T> values_;
 };
 
-/// "" for success, else "CLASS: text".
-std::string told(const base::Result<CommunicatorPtr>& result);
+/// Return "" for success, otherwise "CLASS: text".
+std::string error_text(const base::Result<CommunicatorPtr>& result);
 
 }  // namespace shim::sessions::testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Communicators made from communicators.
+// Tests communicators made from communicators.
 #include "cluster.hpp"
 #include "shim/sessions/neighbours.hpp"
 #include "shim/sessions/topologies.hpp"
@@ -7,7 +7,7 @@
 namespace shim::sessions::testing {
 namespace {
 
-/// One node, several nodes, and ranks dealt out so that neighbours are on different nodes.
+/// One node, several nodes, and ranks placed so that neighbours are on different nodes.
 class Communicators : public ::testing::TestWithParam<World> {};
 
 TEST_P(Communicators, DuplicatesWorkAndNeedNoMessages) {
@@ -32,7 +32,7 @@ TEST_P(Communicators, DuplicatesWorkAndNeedNoMessages) {
   });
 }
 
-TEST_P(Communicators, MoreDuplicatesThanNumbers) {
+TEST_P(Communicators, DuplicatesMayExceedTheContextIds) {
   Cluster cluster(GetParam());
   cluster.run([](Member& member) {
     CommunicatorPtr world = member.create_world("test.many");
@@ -53,7 +53,7 @@ TEST_P(Communicators, MoreDuplicatesThanNumbers) {
   });
 }
 
-TEST_P(Communicators, Splits) {
+TEST_P(Communicators, SplitGroupsByColorAndKey) {
   Cluster cluster(GetParam());
   const int size = cluster.size();
   cluster.run([size](Member& member) {
@@ -79,13 +79,14 @@ TEST_P(Communicators, Splits) {
     CommunicatorPtr node = *split_by_node(world, 0);
     for (int i = 0; i < node->size(); ++i) {
       const auto& nodes = member.process().bootstrap().node_map();
-      EXPECT_EQ(nodes.node_of(node->group()->at(i).rank), nodes.node_of(static_cast<std::uint32_t>(member.rank())));
+      EXPECT_EQ(nodes.node_of(node->group()->at(i).rank),
+                nodes.node_of(static_cast<std::uint32_t>(member.rank())));
     }
     exercise(node, 4);
   });
 }
 
-TEST_P(Communicators, GroupsOfMembers) {
+TEST_P(Communicators, CreateAndCreateGroupWork) {
   Cluster cluster(GetParam());
   const int size = cluster.size();
   cluster.run([size](Member& member) {
@@ -93,7 +94,7 @@ TEST_P(Communicators, GroupsOfMembers) {
     const bool is_even = world->rank() % 2 == 0;
     GroupPtr evens = member.group(range(0, size - 1, 2));
     GroupPtr odds = set_difference(*world->group(), *evens);
-    if (is_even) {  // the odd ones do not call at all
+    if (is_even) {  // odd ranks pass another group to the first call
       CommunicatorPtr some = *create_subgroup(world, evens, 33);
       EXPECT_EQ(*some->group(), *evens);
       exercise(some, 5);
@@ -103,7 +104,7 @@ TEST_P(Communicators, GroupsOfMembers) {
       EXPECT_EQ(refused.error().error_class(), base::ErrorClass::group);
     }
     exercise(*create(world, is_even ? evens : odds), 6);  // two disjoint groups in one call
-    for (int i = 0; i < 200; ++i) {                        // also after the numbers have run out
+    for (int i = 0; i < 200; ++i) {  // also after the context paths are used up
       CommunicatorPtr created = *create(world, evens);
       EXPECT_EQ(created != nullptr, is_even);
       if (created && i % 60 == 0) exercise(created, i);
@@ -125,7 +126,8 @@ TEST_P(Communicators, Grids) {
     CommunicatorPtr grid = *cart_create(world, {{2, 2}, {0, 5}, true});
     EXPECT_EQ(grid == nullptr, world->rank() >= 4);
     if (grid) {
-      EXPECT_EQ(grid->cartesian()->coords, (std::vector<int>{world->rank() / 2, world->rank() % 2}));
+      EXPECT_EQ(grid->cartesian()->coords,
+                (std::vector<int>{world->rank() / 2, world->rank() % 2}));
       EXPECT_EQ(grid->cartesian()->periods, (std::vector<int>{0, 1}));
       exercise(grid, 1);
       CommunicatorPtr row = *cart_sub(grid, {0, 1});
@@ -143,9 +145,12 @@ TEST_P(Communicators, Grids) {
       EXPECT_FALSE((*duplicate(grid, false))->cartesian());
       EXPECT_EQ(cart_sub(grid, {1}).error().error_class(), base::ErrorClass::dims);
     }
-    EXPECT_EQ(cart_create(world, {{world->size(), 2}, {0, 0}, false}).error().error_class(), base::ErrorClass::dims);
-    EXPECT_EQ(cart_create(world, {{0, 2}, {0, 0}, false}).error().error_class(), base::ErrorClass::dims);
-    EXPECT_EQ(cart_create(world, {{2}, {0, 0}, false}).error().error_class(), base::ErrorClass::dims);
+    EXPECT_EQ(cart_create(world, {{world->size(), 2}, {0, 0}, false}).error().error_class(),
+              base::ErrorClass::dims);
+    EXPECT_EQ(cart_create(world, {{0, 2}, {0, 0}, false}).error().error_class(),
+              base::ErrorClass::dims);
+    EXPECT_EQ(cart_create(world, {{2}, {0, 0}, false}).error().error_class(),
+              base::ErrorClass::dims);
     EXPECT_EQ(cart_sub(world, {1}).error().error_class(), base::ErrorClass::topology);
     exercise(world, 4);
   });
@@ -160,14 +165,17 @@ TEST_P(Communicators, NeighboursAreInTheOrderOfTheStandard) {
     if (CommunicatorPtr grid = *cart_create(world, {{2, 2}, {0, 1}, false})) {
       const int row = rank / 2, column = rank % 2, beside = row * 2 + (1 - column);
       const Neighbours found = *neighbours_of(*grid);
-      EXPECT_EQ(found.sources, (std::vector<int>{row == 0 ? p2p::kProcNull : column, row == 1 ? p2p::kProcNull : 2 + column, beside, beside}));
+      EXPECT_EQ(found.sources,
+                (std::vector<int>{row == 0 ? p2p::kProcNull : column,
+                                  row == 1 ? p2p::kProcNull : 2 + column, beside, beside}));
       EXPECT_EQ(found.destinations, found.sources);
     }
-    Graph star;  // everybody but 0 knows 0 alone
+    Graph star;  // all other ranks have only rank 0 as neighbour
     for (int i = 1; i < size; ++i) star.edges.push_back(i);
     star.index.push_back(size - 1);
     for (int i = 1; i < size; ++i) star.edges.push_back(0), star.index.push_back(size - 1 + i);
-    const EdgeList ring{{(rank + 1) % size}, {1}, {(rank + 2) % size}, {rank}, true};  // somebody else's edge
+    const EdgeList ring{
+        {(rank + 1) % size}, {1}, {(rank + 2) % size}, {rank}, true};  // an edge of another process
     for (bool reorder : {false, true}) {
       CommunicatorPtr graph = *graph_create(world, star, reorder);
       EXPECT_EQ(neighbours_of(*graph)->sources, star.neighbours(graph->rank()));
@@ -178,23 +186,27 @@ TEST_P(Communicators, NeighboursAreInTheOrderOfTheStandard) {
       const int place = circle->rank();
       EXPECT_EQ(neighbours_of(*circle)->sources, (std::vector<int>{(place + size - 1) % size}));
       EXPECT_EQ(neighbours_of(*circle)->destinations, (std::vector<int>{(place + 1) % size}));
-      EXPECT_EQ(circle->distributed_graph()->destination_weights, (std::vector<int>{(place + size - 1) % size}));
+      EXPECT_EQ(circle->distributed_graph()->destination_weights,
+                (std::vector<int>{(place + size - 1) % size}));
       exercise(circle, 1);
       EdgeList wrong = ring;
       if (rank == 1) wrong.destinations[0] = size;
-      EXPECT_EQ(dist_graph_create(world, wrong, reorder).error().error_class(), rank == 1 ? base::ErrorClass::rank : base::ErrorClass::arg);
+      EXPECT_EQ(dist_graph_create(world, wrong, reorder).error().error_class(),
+                rank == 1 ? base::ErrorClass::rank : base::ErrorClass::arg);
       DistributedGraph adjacent{{(rank + 1) % size}, {}, {(rank + 1) % size}, {}, false};
       if (rank == 1) adjacent.sources[0] = -1;
-      EXPECT_EQ(dist_graph_create_adjacent(world, adjacent, reorder).has_value(), rank != 1) << "and nobody waits for anybody";
+      EXPECT_EQ(dist_graph_create_adjacent(world, adjacent, reorder).has_value(), rank != 1)
+          << "the other members must not wait";
       exercise(world, 2);
     }
   });
 }
 
-TEST_P(Communicators, TopologiesFromGroupsAlone) {
+TEST_P(Communicators, TopologiesCanBeCreatedFromGroups) {
   Cluster cluster(GetParam());
   cluster.run([](Member& member) {
-    const FromGroup from{member.session(), member.group({0, 1, 2, 3}), "test.from_group", nullptr, nullptr};
+    const FromGroup from{member.session(), member.group({0, 1, 2, 3}), "test.from_group", nullptr,
+                         nullptr};
     if (member.rank() >= 4) return;
     for (bool reorder : {false, true}) {
       CommunicatorPtr grid = *cart_create_from_group(from, {{2, 2}, {1, 1}, reorder});
@@ -206,7 +218,10 @@ TEST_P(Communicators, TopologiesFromGroupsAlone) {
     if (line) exercise(line, 2);
     for (bool reorder : {false, true}) {
       exercise(*graph_create_from_group(from, {{1, 2, 3, 4}, {1, 2, 3, 0}}, reorder), 3);
-      exercise(*dist_graph_create_adjacent_from_group(from, DistributedGraph{{member.rank()}, {}, {member.rank()}, {}, false}, reorder), 4);
+      exercise(
+          *dist_graph_create_adjacent_from_group(
+              from, DistributedGraph{{member.rank()}, {}, {member.rank()}, {}, false}, reorder),
+          4);
       exercise(*dist_graph_create_from_group(from, EdgeList{{0}, {1}, {1}, {}, false}, reorder), 5);
     }
   });
@@ -215,17 +230,19 @@ TEST_P(Communicators, TopologiesFromGroupsAlone) {
 INSTANTIATE_TEST_SUITE_P(Worlds, Communicators,
                          ::testing::Values(World::of(1, 4), World::of(2, 3), World::dealt(3, 5)));
 
-TEST(Communicator, TellsItsSessionThatItLives) {
+TEST(Communicator, IsListedAsObjectOfItsSession) {
   Cluster cluster(World::of(1, 1));
   cluster.run([](Member& member) {
     CommunicatorPtr self = member.create({0}, "test.self");
-    EXPECT_EQ(member.session()->living_objects(), std::vector<std::string>{"communicator without a name of 1 process"});
+    EXPECT_EQ(member.session()->living_objects(),
+              std::vector<std::string>{"communicator without a name of 1 process"});
     self->set_name("forgotten");
-    EXPECT_EQ(member.session()->living_objects(), std::vector<std::string>{"communicator \"forgotten\" of 1 process"});
+    EXPECT_EQ(member.session()->living_objects(),
+              std::vector<std::string>{"communicator \"forgotten\" of 1 process"});
     CommunicatorPtr copy = *duplicate(self, false);
     EXPECT_EQ(copy->name(), "");
     EXPECT_EQ(member.session()->living_objects().size(), 2u);
-    member.end();  // the communicators keep what they need
+    member.end();  // the communicators keep the process alive
     exercise(copy, 1);
     self.reset();
     exercise(copy, 2);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How communicators come to be from groups: who takes part and who does not, in which order, over one node and several.
+// Tests the creation of communicators from groups: participants, their order, and late members, on
+// one node and on several.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -17,7 +18,7 @@ using std::chrono_literals::operator""ms;
 
 class Creation : public ::testing::TestWithParam<World> {};
 
-TEST_P(Creation, TheWholeWorldAndOneself) {
+TEST_P(Creation, WorksForTheWorldAndForSelf) {
   Cluster cluster(GetParam());
   Collected<base::ExtendedId> ids;
   cluster.run([&](Member& member) {
@@ -29,22 +30,23 @@ TEST_P(Creation, TheWholeWorldAndOneself) {
     const auto before = member.process().engine().counts().control_sent;
     exercise(member.create({member.rank()}, "test.self"), 2);
     EXPECT_EQ(member.process().engine().counts().control_sent, before);
-    EXPECT_EQ(*create_from_group(member.session(), Group::empty(), "test.empty", nullptr, nullptr), nullptr);
+    EXPECT_EQ(*create_from_group(member.session(), Group::empty(), "test.empty", nullptr, nullptr),
+              nullptr);
   });
   EXPECT_THAT(ids.values(), ::testing::Each(ids.values().front()));
 }
 
-TEST_P(Creation, ASubsetWhileTheOthersDoNothingOrWereNeverThere) {
+TEST_P(Creation, SubsetNeedsNoOtherProcesses) {
   Cluster cluster(GetParam());
   const Ranks members = range(0, cluster.size() - 1, 2);
   cluster.run(range(0, cluster.size() - 1, 1), [&](Member& member) {
-    if (member.rank() % 2 == 1) return;  // has had a session, and no more
+    if (member.rank() % 2 == 1) return;  // only has a session
     for (int i = 0; i < 3; ++i) exercise(member.create(members, "test.subset"), i);
   });
   cluster.run(members, [&](Member& member) { exercise(member.create(members, "test.subset"), 9); });
 }
 
-TEST_P(Creation, ATagIsUsedAgainAtOnce) {
+TEST_P(Creation, TagCanBeReusedAtOnce) {
   Cluster cluster(GetParam());
   cluster.run([](Member& member) {
     std::vector<CommunicatorPtr> kept;
@@ -54,15 +56,16 @@ TEST_P(Creation, ATagIsUsedAgainAtOnce) {
   });
 }
 
-/// Unless one comes late, which may happen to any of them on a busy machine, but not to all.
-TEST(CreationOnOneNode, TakesNoMessage) {
+/// Creations with a late member use messages. On a busy machine this may happen to any round, but
+/// not to all rounds.
+TEST(CreationOnOneNode, SendsNoControlMessage) {
   Cluster cluster(World::of(1, 4));
   constexpr int kRounds = 50;
   std::array<std::atomic<int>, kRounds> with_messages{};
   cluster.run([&](Member& member) {
     CommunicatorPtr world = member.create_world("test.first");
     for (auto& messages : with_messages) {
-      exercise(world, 1);  // all come together
+      exercise(world, 1);  // synchronizes the members
       const auto before = member.process().engine().counts().control_sent;
       exercise(member.create_world("test.no-message"), 2);
       if (member.process().engine().counts().control_sent != before) ++messages;
@@ -71,11 +74,11 @@ TEST(CreationOnOneNode, TakesNoMessage) {
   EXPECT_TRUE(std::ranges::any_of(with_messages, [](const auto& members) { return members == 0; }));
 }
 
-/// Their keys are too long for a sheet, and they are not the only ones that are made.
-TEST(CreationOnOneNode, LongTagsGoByMessages) {
+/// Keys with long tags exceed the name of a rendezvous; other creations are made in between.
+TEST(CreationOnOneNode, LongTagsUseMessages) {
   Cluster cluster(World::of(1, 3));
   cluster.run([&](Member& member) {
-    const std::string longest(transport::kRollCallName, 'x');
+    const std::string longest(transport::kMaxRendezvousName, 'x');
     for (int i = 0; i < 5; ++i) {
       const auto before = member.process().engine().counts().control_sent;
       exercise(member.create_world(longest), i);
@@ -99,11 +102,12 @@ TEST_P(Creation, DisjointGroupsWithOneTag) {
   });
 }
 
-TEST_P(Creation, AChainOfOverlappingGroupsWithOneTag) {
+TEST_P(Creation, ChainOfOverlappingGroupsWithOneTag) {
   Cluster cluster(GetParam());
   cluster.run([&](Member& member) {
     for (int first = 0; first + 1 < cluster.size(); ++first)
-      if (member.rank() == first || member.rank() == first + 1) exercise(member.create({first, first + 1}, "test.chain"), first);
+      if (member.rank() == first || member.rank() == first + 1)
+        exercise(member.create({first, first + 1}, "test.chain"), first);
   });
 }
 
@@ -113,7 +117,8 @@ TEST_P(Creation, OverlappingGroupsFromSeveralThreads) {
   cluster.run([&](Member& member) {
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t)
-      threads.emplace_back([&, number = (t + member.rank()) % 4] {  // each process starts them in another order
+      // each process starts the creations in another order
+      threads.emplace_back([&, number = (t + member.rank()) % 4] {
         const Ranks group = number % 2 == 0 ? range(0, size - 1) : range(number / 2, size - 1);
         const bool is_member = number % 2 == 0 || member.rank() >= number / 2;
         for (int i = 0; is_member && i < 5; ++i)
@@ -123,10 +128,11 @@ TEST_P(Creation, OverlappingGroupsFromSeveralThreads) {
   });
 }
 
-TEST_P(Creation, CommunicatorsOfEqualGroupsHaveOneGroup) {
+TEST_P(Creation, CommunicatorsOfEqualGroupsShareOneGroup) {
   Cluster cluster(GetParam());
   cluster.run([&](Member& member) {
-    CommunicatorPtr one = member.create_world("test.one"), other = member.create_world("test.other");
+    CommunicatorPtr one = member.create_world("test.one"),
+                    other = member.create_world("test.other");
     EXPECT_EQ(one->group(), other->group());
     EXPECT_EQ((*create(one, member.world()))->group(), one->group());
     exercise(one, 1);
@@ -134,7 +140,7 @@ TEST_P(Creation, CommunicatorsOfEqualGroupsHaveOneGroup) {
   });
 }
 
-TEST_P(Creation, RanksInAnyOrder) {
+TEST_P(Creation, RanksMayHaveAnyOrder) {
   Cluster cluster(GetParam());
   Ranks reversed = cluster.all();
   std::reverse(reversed.begin(), reversed.end());
@@ -145,7 +151,7 @@ TEST_P(Creation, RanksInAnyOrder) {
   });
 }
 
-TEST_P(Creation, MembersThatBeginLate) {
+TEST_P(Creation, WaitsForMembersThatBeginLate) {
   Cluster cluster(GetParam());
   for (int late : {0, cluster.size() - 1}) {
     std::vector<std::thread> threads;
@@ -164,7 +170,7 @@ TEST_P(Creation, MembersThatBeginLate) {
   }
 }
 
-TEST_P(Creation, ContextBasesThatDiffer) {
+TEST_P(Creation, ContextBasesMayDiffer) {
   Cluster cluster(GetParam());
   cluster.run([](Member& member) {
     for (int i = 0; i < member.rank(); ++i) member.process().take_context_base();
@@ -174,28 +180,32 @@ TEST_P(Creation, ContextBasesThatDiffer) {
     CommunicatorPtr reversed = *split(world, 0, -world->rank());
     exercise(reversed, 2);
     exercise(*duplicate(reversed, false), 3);
-    if (CommunicatorPtr some = *create(reversed, *include(*reversed->group(), std::vector<int>{2, 0}))) exercise(some, 4);
+    if (CommunicatorPtr some = *create(reversed,
+                                       *include(*reversed->group(), std::vector<int>{2, 0})))
+      exercise(some, 4);
   });
 }
 
-TEST_P(Creation, OfOthersIsRefused) {
+TEST_P(Creation, RefusesGroupsWithoutTheCallerOrWithUnknownProcesses) {
   Cluster cluster(GetParam());
   cluster.run([&](Member& member) {
     auto others = member.try_create({(member.rank() + 1) % cluster.size()}, "test.others");
-    EXPECT_THAT(told(others), ::testing::StartsWith("MPI_ERR_GROUP"));
-    auto strangers = create_from_group(member.session(), set_union(*member.world(), *Group::of_ranges({{0, 5000, 1, 1}})),
-                                       "test.strangers", nullptr, nullptr);
-    EXPECT_THAT(told(strangers), ::testing::StartsWith("MPI_ERR_GROUP"));
+    EXPECT_THAT(error_text(others), ::testing::StartsWith("MPI_ERR_GROUP"));
+    auto strangers = create_from_group(
+        member.session(), set_union(*member.world(), *Group::of_ranges({{0, 5000, 1, 1}})),
+        "test.strangers", nullptr, nullptr);
+    EXPECT_THAT(error_text(strangers), ::testing::StartsWith("MPI_ERR_GROUP"));
     exercise(member.create_world("test.after"), 1);
   });
 }
 
 INSTANTIATE_TEST_SUITE_P(Worlds, Creation,
-                         ::testing::Values(World::of(1, 4), World::of(2, 3), World::dealt(3, 7), World::of(4, 1)));
+                         ::testing::Values(World::of(1, 4), World::of(2, 3), World::dealt(3, 7),
+                                           World::of(4, 1)));
 
-class Exchange : public ::testing::TestWithParam<std::string> {};
+class ExchangeStrategies : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(Exchange, SubsetsOverNodes) {
+TEST_P(ExchangeStrategies, SubsetsOverNodes) {
   base::Settings settings = Cluster::settings();
   settings.exchange = GetParam();
   Cluster cluster(World::of(3, 2), settings);
@@ -216,30 +226,34 @@ TEST_P(Exchange, SubsetsOverNodes) {
     exercise(member.create({member.rank()}, "test.self"), 10);
   });
   cluster.run({0}, [&](Member& member) {
-    EXPECT_EQ(member.process().bootstrap().counts().fences, 0u);  // of this life; a group of one asks nobody
+    EXPECT_EQ(member.process().bootstrap().counts().fences,
+              0u);  // counts of this incarnation; a group of one needs no launcher
     exercise(member.create({0}, "test.self"), 1);
     EXPECT_EQ(member.process().bootstrap().counts().fences, 0u);
   });
 }
 
-/// What is fenced early is the first process of each node; the fence may never end.
-TEST(EarlyFence, NobodyWaitsForANodeThatHasNoSession) {
+/// The early fence is over the first process of each node. It may never complete.
+TEST(EarlyFence, DoesNotWaitForNodesWithoutSessions) {
   base::Settings settings = Cluster::settings();
   settings.exchange = "ifence";
   Cluster cluster(World::of(3, 2), settings);
   cluster.run({0, 1, 2, 3}, [&](Member& member) {
     EXPECT_EQ(member.process().bootstrap().counts().fences, member.rank() % 2 == 0 ? 1u : 0u);
     exercise(member.create({0, 1, 2, 3}, "test.some"), 1);
-    exercise(member.rank() % 2 ? member.create({1, 3}, "test.seconds") : member.create({2, 0}, "test.firsts"), 2);
+    exercise(member.rank() % 2 ? member.create({1, 3}, "test.seconds")
+                               : member.create({2, 0}, "test.firsts"),
+             2);
   });
   cluster.run([&](Member& member) {
-    // those who begin anew have another address, and take no part in a fence again
+    // processes that re-initialize have a new address, and enter no fence again
     EXPECT_EQ(member.process().bootstrap().counts().fences, member.rank() == 4 ? 1u : 0u);
     exercise(member.create_world("test.all"), 3);
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, Exchange, ::testing::Values("modex", "ring", "ifence", "fence", "world_fence"));
+INSTANTIATE_TEST_SUITE_P(Strategies, ExchangeStrategies,
+                         ::testing::Values("modex", "ring", "ifence", "fence", "world_fence"));
 
 TEST(EverythingOverFabric, NeedsNoSharedMemory) {
   base::Settings settings = Cluster::settings();
@@ -261,17 +275,18 @@ TEST(OneProcessPerNode, NeedsNoSharedMemory) {
   });
 }
 
-TEST(FaultyNetwork, CreationsSurviveDelaysAndFullQueues) {
-  transport::LoopFaults faults{.seed = 7, .again_chance = 0.3, .max_delay = 20, .reorder_pairs = true, .outbox_polls = 3};
+TEST(FaultyNetwork, CreationsCompleteDespiteDelaysAndFullQueues) {
+  transport::LoopFaults faults{
+      .seed = 7, .again_chance = 0.3, .max_delay = 20, .reorder_pairs = true, .outbox_polls = 3};
   faults.queue_limit = 4;
-  faults.max_packet_bytes = 256;  // creation messages travel in parts
+  faults.max_packet_bytes = 256;  // creation messages are split into several packets
   Cluster cluster(World::of(4, 2), Cluster::settings(), faults);
   cluster.run([](Member& member) {
     for (int i = 0; i < 5; ++i) exercise(member.create_world("test.faults"), i);
   });
 }
 
-TEST(SlowLauncher, LookupsThatAnswerLate) {
+TEST(SlowLauncher, DelaysLookups) {
   Cluster cluster(World::of(3, 2));
   using bootstrap::inmem::Fault;
   using bootstrap::inmem::Operation;
@@ -289,7 +304,7 @@ TEST(FailingLauncher, IsAnErrorForAll) {
     return operation.kind == Operation::Kind::publish ? Fault::failing() : Fault{};
   });
   cluster.run([](Member& member) {
-    EXPECT_NE(told(member.try_create(range(0, 3), "test.failing")), "");
+    EXPECT_NE(error_text(member.try_create(range(0, 3), "test.failing")), "");
     const int first = member.rank() / 2 * 2;
     exercise(member.create({first, first + 1}, "test.node"), 1);  // one node needs no launcher
   });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Intercommunicators among processes of one program.
+// Tests intercommunicators of processes in one program.
 #include "shim/sessions/intercommunicator.hpp"
 
 #include "cluster.hpp"
@@ -11,7 +11,7 @@ class Intercommunicators : public ::testing::TestWithParam<World> {};
 
 const types::Type& int64() { return *types::find_predefined("MPI_INT64_T"); }
 
-/// Everybody sends its rank to everybody of the other group.
+/// Each member sends its rank to each member of the other group.
 void exercise_inter(const CommunicatorPtr& inter, int salt) {
   ASSERT_NE(inter, nullptr);
   ASSERT_TRUE(inter->is_inter());
@@ -37,7 +37,7 @@ CommunicatorPtr make_halves(const CommunicatorPtr& world, int tag) {
   const int color = world->rank() % 2;
   CommunicatorPtr half = *split(world, color, 0);
   auto inter = intercomm_create(half, 0, Bridge{world, 1 - color, tag});
-  EXPECT_TRUE(inter) << told(inter);
+  EXPECT_TRUE(inter) << error_text(inter);
   return inter ? *inter : nullptr;
 }
 
@@ -50,14 +50,15 @@ TEST_P(Intercommunicators, AreMadeDuplicatedAndMerged) {
     EXPECT_EQ(inter->size() + inter->peers(), world->size());
     EXPECT_EQ(compare(*inter, *inter->local()), Comparison::unequal);
     EXPECT_EQ(compare(*inter, *inter), Comparison::identical);
-    CommunicatorPtr merged = *merge(inter, world->rank() % 2 == 0);  // the odd ones are first
+    CommunicatorPtr merged = *merge(inter, world->rank() % 2 == 0);  // odd ranks come first
     EXPECT_EQ(merged->group()->at(0).rank, 1u);
     EXPECT_EQ(merged->size(), world->size());
     exercise(merged, 2);
-    EXPECT_EQ((*merge(inter, true))->group()->at(0).rank, 0u);  // both high: the lowest process is first
+    EXPECT_EQ((*merge(inter, true))->group()->at(0).rank,
+              0u);  // both groups are high: the lowest process comes first
     EXPECT_EQ((*merge(inter, false))->group()->at(0).rank, 0u);
     exercise_inter(*split(inter, 0, -inter->rank()), 3);
-    EXPECT_EQ(*split(inter, world->rank() % 2, 0), nullptr);  // each group another color
+    EXPECT_EQ(*split(inter, world->rank() % 2, 0), nullptr);  // no color occurs in both groups
   });
 }
 
@@ -77,37 +78,42 @@ TEST_P(Intercommunicators, DuplicatesNeedNoMessages) {
     sum(world, 1);
     EXPECT_EQ(compare(*inter, *deep), Comparison::congruent);
     for (const auto& each : {deep, deeper, second, inter}) exercise_inter(each, 7);
-    for (int i = 0; i < 130; ++i) second = *duplicate(inter, true);  // the numbers run out
+    for (int i = 0; i < 130; ++i) second = *duplicate(inter, true);  // uses up the numbers
     exercise_inter(second, 8);
-    for (int i = 0; i < 6; ++i) deeper = *duplicate(deeper, true);   // so do the levels
+    for (int i = 0; i < 6; ++i) deeper = *duplicate(deeper, true);  // uses up the levels
     exercise_inter(deeper, 9);
   });
 }
 
-TEST_P(Intercommunicators, OfGroupsAlone) {
+TEST_P(Intercommunicators, CanBeCreatedFromGroups) {
   Cluster cluster(GetParam());
   const int size = cluster.size();
-  cluster.run(range(1, size - 1), [size](Member& member) {  // process 0 does nothing at all
+  cluster.run(range(1, size - 1), [size](Member& member) {  // process 0 is idle
     const bool is_first = member.rank() == 1;
     GroupPtr one = member.group({1}), others = member.group(range(2, size - 1));
     for (int round = 0; round < 3; ++round) {
       base::Result<GroupPtr> remote = is_first ? others : member.rank() == 2 ? one : GroupPtr();
-      auto inter = intercomm_create_from_groups(member.session(), is_first ? one : others, 0, std::move(remote), "tag", nullptr, nullptr);
-      ASSERT_TRUE(inter) << told(inter);
+      auto inter = intercomm_create_from_groups(member.session(), is_first ? one : others, 0,
+                                                std::move(remote), "tag", nullptr, nullptr);
+      ASSERT_TRUE(inter) << error_text(inter);
       exercise_inter(*inter, round);
       EXPECT_EQ(*(*inter)->remote_group(), *(is_first ? others : one));
     }
   });
 }
 
-TEST_P(Intercommunicators, ALeadersErrorReachesItsGroup) {
+TEST_P(Intercommunicators, ErrorOfALeaderReachesItsGroup) {
   Cluster cluster(GetParam());
   cluster.run([](Member& member) {
     CommunicatorPtr world = member.create_world("test.inter.wrong");
     base::Result<Bridge> wrong = base::Error(base::ErrorClass::tag, "no tag");
-    EXPECT_EQ(told(intercomm_create(world, 1, world->rank() == 1 ? std::move(wrong) : Bridge())), "MPI_ERR_TAG: no tag");
-    EXPECT_EQ(intercomm_create(world, 0, Bridge{world, 1, 1}).error().error_class(), base::ErrorClass::comm);
-    auto same = intercomm_create_from_groups(member.session(), world->group(), 0, world->group(), "tag", nullptr, nullptr);
+    EXPECT_EQ(
+        error_text(intercomm_create(world, 1, world->rank() == 1 ? std::move(wrong) : Bridge())),
+        "MPI_ERR_TAG: no tag");
+    EXPECT_EQ(intercomm_create(world, 0, Bridge{world, 1, 1}).error().error_class(),
+              base::ErrorClass::comm);
+    auto same = intercomm_create_from_groups(member.session(), world->group(), 0, world->group(),
+                                             "tag", nullptr, nullptr);
     EXPECT_EQ(same.error().error_class(), base::ErrorClass::group);
     exercise(world, 1);
   });

@@ -10,7 +10,7 @@
 namespace shim::sessions::testing {
 namespace {
 
-// Relaxed: a plain sum; who reads it has met the other threads by other means.
+// Relaxed: only a sum. Readers have synchronized with the other threads before.
 std::atomic<std::size_t> in_use{0};
 
 [[maybe_unused]] void* counted(void* memory) {
@@ -38,7 +38,13 @@ void* operator new(std::size_t size, std::align_val_t alignment) {
   return shim::sessions::testing::counted(std::aligned_alloc(to, (size + to - 1) / to * to));
 }
 void operator delete(void* memory) noexcept { shim::sessions::testing::give_back(memory); }
-void operator delete(void* memory, std::size_t) noexcept { shim::sessions::testing::give_back(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { shim::sessions::testing::give_back(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { shim::sessions::testing::give_back(memory); }
+void operator delete(void* memory, std::size_t) noexcept {
+  shim::sessions::testing::give_back(memory);
+}
+void operator delete(void* memory, std::align_val_t) noexcept {
+  shim::sessions::testing::give_back(memory);
+}
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  shim::sessions::testing::give_back(memory);
+}
 #endif

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bytes that objects of this program hold, to the byte, whichever thread made them. malloc's own count will not do: what threads
-// keep aside for themselves counts as in use there.
+// Counts exactly the bytes of all live objects of this program, of all threads. The statistics of
+// malloc do not suffice: they count the caches of threads as used.
 #pragma once
 
 #include <cstddef>
 
 namespace shim::sessions::testing {
 
-/// What operator new gave and operator delete has not got back; 0 under the sanitizers, whose own operators new find more than
-/// these would.
+/// Return the bytes that operator new has allocated and operator delete has not freed; 0 under
+/// sanitizers, which need their own operators.
 std::size_t memory_in_use();
 
 }  // namespace shim::sessions::testing

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What communicators leave behind when they are freed: nothing, however many there were, and whether or not one came of the call.
+// Tests that freed communicators leave no memory behind, however many there were, and that calls
+// which return no communicator leave none either.
 #include <functional>
 
 #include "cluster.hpp"
@@ -10,7 +11,8 @@
 namespace shim::sessions::testing {
 namespace {
 
-/// Messages that come before their receives: memory for the first ones stays with the engine, which happens by chance later.
+/// Send messages before their receives are posted. The engine keeps the memory of the first ones,
+/// which would otherwise be allocated at a random time later.
 void send_unexpected(const CommunicatorPtr& world) {
   p2p::Engine& engine = world->process().engine();
   std::byte byte{};
@@ -19,17 +21,17 @@ void send_unexpected(const CommunicatorPtr& world) {
     if (other == world->rank()) continue;
     ASSERT_TRUE(engine.send(world->context(), {&byte, 1, &type}, other, 1, p2p::Mode::standard));
   }
-  sum(world, 1);  // which reads what comes
+  sum(world, 1);  // polls for the messages
   for (int other = 0; other < world->size(); ++other) {
     if (other == world->rank()) continue;
     ASSERT_TRUE(engine.recv(world->context(), {&byte, 1, &type}, other, 1));
   }
 }
 
-/// On one node, and over nodes that have members besides their roots.
+/// On one node, and on two nodes with members besides the node leaders.
 class Memory : public ::testing::TestWithParam<World> {
  protected:
-  /// Each does this so often, and then ten times as often.
+  /// Run `once` `times` times, then ten times as often; check that memory does not grow.
   void expect_flat(int times, const std::function<void(Member&)>& once) {
     Cluster cluster(GetParam());
     std::size_t early = 0;
@@ -50,19 +52,21 @@ class Memory : public ::testing::TestWithParam<World> {
   }
 };
 
-TEST_P(Memory, OfCommunicatorsThatAreGone) {
+TEST_P(Memory, FreedCommunicatorsLeaveNoMemory) {
   expect_flat(100, [](Member& member) { ASSERT_NE(member.create_world("test.one"), nullptr); });
 }
 
-TEST_P(Memory, OfCallsThatMadeNone) {
+TEST_P(Memory, CallsWithoutACommunicatorLeaveNoMemory) {
   expect_flat(20, [](Member& member) {
     CommunicatorPtr world = member.create_world("test.split");
-    for (int i = 0; i < 10; ++i) ASSERT_TRUE(split(world, member.rank() == i % 3 ? 0 : kUndefined, 0));
+    for (int i = 0; i < 10; ++i)
+      ASSERT_TRUE(split(world, member.rank() == i % 3 ? 0 : kUndefined, 0));
   });
 }
 
-/// A node root has one of each process of its node, most of whom it tells nothing but the outcome of creations.
-TEST(MemoryOf, APeerForWhomNothingWaits) {
+/// A node leader has a Peer for each process of its node. To most of them it sends only the outcome
+/// of creations.
+TEST(MemoryOfPeer, IdlePeerAllocatesNothing) {
   const std::size_t before = memory_in_use();
   const p2p::Peer peer(base::ProcessId{});
   EXPECT_EQ(memory_in_use(), before);

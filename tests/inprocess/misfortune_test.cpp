@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Creations that cannot succeed: members that disagree, do not come, or die. Nobody hangs, all are told what is wrong, and all
-// can go on.
+// Tests creations that cannot succeed because members disagree, do not call, or die. No member may
+// hang, all members must get an error that names the reason, and all must be able to continue.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -26,34 +26,39 @@ const World kWorlds[] = {World::of(1, 4), World::of(2, 2), World::dealt(2, 4), W
 
 class Disagreement : public ::testing::TestWithParam<World> {};
 
-TEST_P(Disagreement, OnTheGroup) {
+TEST_P(Disagreement, OnTheGroupIsReportedToAll) {
   Cluster cluster(GetParam());
-  for (int odd_one : {0, 1, 3}) {
-    Collected<std::string> heard;
+  for (int deviating : {0, 1, 3}) {
+    Collected<std::string> errors;
     cluster.run([&](Member& member) {
       Ranks mine = cluster.all();
-      if (member.rank() == odd_one) mine.erase(mine.begin() + (odd_one == 3 ? 0 : 3));
-      if (member.rank() != odd_one || mine.size() > 1) heard.add(told(member.try_create(mine, "test.other_group")));
+      if (member.rank() == deviating) mine.erase(mine.begin() + (deviating == 3 ? 0 : 3));
+      if (member.rank() != deviating || mine.size() > 1)
+        errors.add(error_text(member.try_create(mine, "test.other_group")));
       exercise(member.create_world("test.after"), 1);
     });
-    EXPECT_THAT(heard.values(), Each(AllOf(StartsWith("MPI_ERR_NOT_SAME"), HasSubstr("disagree on the group"), HasSubstr("{0-3}"))))
-        << "the odd one is " << odd_one;
-    EXPECT_EQ(heard.values().size(), 4u);
+    EXPECT_THAT(errors.values(),
+                Each(AllOf(StartsWith("MPI_ERR_NOT_SAME"), HasSubstr("disagree on the group"),
+                           HasSubstr("{0-3}"))))
+        << "the deviating rank is " << deviating;
+    EXPECT_EQ(errors.values().size(), 4u);
   }
 }
 
-TEST_P(Disagreement, OnTheTag) {
+TEST_P(Disagreement, OnTheTagIsReportedToAll) {
   Cluster cluster(GetParam());
   cluster.next_options().level = ThreadLevel::serialized;
-  for (int odd_one : {0, 3}) {
-    Collected<std::string> heard;
+  for (int deviating : {0, 3}) {
+    Collected<std::string> errors;
     cluster.run([&](Member& member) {
-      heard.add(told(member.try_create(cluster.all(), member.rank() == odd_one ? "test.one" : "test.another")));
+      errors.add(error_text(member.try_create(
+          cluster.all(), member.rank() == deviating ? "test.one" : "test.another")));
       exercise(member.create_world("test.after"), 1);
     });
-    EXPECT_THAT(heard.values(), Each(AllOf(StartsWith("MPI_ERR_NOT_SAME"), HasSubstr("disagree on the tag"), HasSubstr("test.one"),
-                                           HasSubstr("test.another"))));
-    EXPECT_EQ(heard.values().size(), 4u);
+    EXPECT_THAT(errors.values(),
+                Each(AllOf(StartsWith("MPI_ERR_NOT_SAME"), HasSubstr("disagree on the tag"),
+                           HasSubstr("test.one"), HasSubstr("test.another"))));
+    EXPECT_EQ(errors.values().size(), 4u);
   }
 }
 
@@ -63,16 +68,19 @@ int count_of(const std::string& part, const std::string& text) {
   return count;
 }
 
-TEST(Threads, MayCallWhereSessionsLeaveThemRoom) {
+TEST(Threads, MayCallAsTheThreadLevelAllows) {
   using Levels = std::vector<ThreadLevel>;
   auto may_call = [](const Levels& levels, bool from_threads) {
     Cluster cluster(World::of(1, 1));
     auto process = *cluster.start(0);
     std::vector<SessionPtr> sessions;
-    auto open = [&](ThreadLevel level) { sessions.push_back(std::make_shared<Session>(source_of(process), SessionOptions{.level = level}, nullptr)); };
+    auto open = [&](ThreadLevel level) {
+      sessions.push_back(
+          std::make_shared<Session>(source_of(process), SessionOptions{.level = level}, nullptr));
+    };
     std::promise<void> all_are_open;
     const std::shared_future<void> end = all_are_open.get_future().share();
-    std::vector<std::jthread> threads;  // that live at the same time
+    std::vector<std::jthread> threads;  // all alive at the same time
     for (ThreadLevel level : levels) {
       if (!from_threads) {
         open(level);
@@ -101,30 +109,34 @@ TEST(Threads, MayCallWhereSessionsLeaveThemRoom) {
   EXPECT_TRUE(may_call({funneled, funneled}, true));
 }
 
-/// Two creations over one group, which one process and the others begin in opposite orders: legal where that one, or each, has a
-/// thread for either.
+/// Two creations over one group, which one process and the others begin in opposite orders. This is
+/// legal if that process, or each process, has one thread for each creation.
 class LateThread : public ::testing::TestWithParam<std::tuple<World, bool>> {};
 
-TEST_P(LateThread, IsWaitedForWhereTagsSeemToDiffer) {
+TEST_P(LateThread, IsWaitedForIfTagsSeemToDiffer) {
   const auto& [world, all_have_two] = GetParam();
   base::Settings settings = Cluster::settings();
   settings.report_after = 0.05;
-  settings.create_timeout = 20;  // one that fails leaves the other without members
-  for (int odd_one : {0, 3}) {
+  settings.create_timeout = 20;  // if one creation failed, members of the other would be missing
+  for (int deviating : {0, 3}) {
     Cluster cluster(world, settings);
     if (!all_have_two) cluster.next_options().level = ThreadLevel::single;
-    // one member at least has asked that often, and has been answered
-    auto have_asked = [&] { return count_of("the same group with another tag", cluster.log()) > 4 * cluster.size(); };
+    // true once at least one member has sent several status requests and got replies
+    auto have_sent_requests = [&] {
+      return count_of("the same group with another tag", cluster.log()) > 4 * cluster.size();
+    };
     cluster.run([&](Member& member) {
-      const bool is_odd = member.rank() == odd_one;
-      auto create = [&](bool is_one) { exercise(member.create_world(is_one ? "test.one" : "test.another"), is_one); };
+      const bool is_odd = member.rank() == deviating;
+      auto create = [&](bool is_one) {
+        exercise(member.create_world(is_one ? "test.one" : "test.another"), is_one);
+      };
       if (is_odd && !all_have_two) member.process().allow_several_threads();
       if (!is_odd && !all_have_two) {
         create(false);
         return create(true);
       }
       std::thread second([&] {
-        while (!HasFailure() && !have_asked()) std::this_thread::yield();
+        while (!HasFailure() && !have_sent_requests()) std::this_thread::yield();
         create(!is_odd);
       });
       create(is_odd);
@@ -133,22 +145,24 @@ TEST_P(LateThread, IsWaitedForWhereTagsSeemToDiffer) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Worlds, LateThread, ::testing::Combine(::testing::ValuesIn(kWorlds), ::testing::Bool()));
+INSTANTIATE_TEST_SUITE_P(Worlds, LateThread,
+                         ::testing::Combine(::testing::ValuesIn(kWorlds), ::testing::Bool()));
 
-TEST_P(Disagreement, IsNotSeenWhereSomebodyIsJustSlow) {
+TEST_P(Disagreement, IsNotReportedForSlowMembers) {
   base::Settings settings = Cluster::settings();
   settings.report_after = 0.05;
   Cluster cluster(GetParam(), settings);
   std::atomic<bool> go = false;
   cluster.run([&](Member& member) {
-    // Waits in a chain with one tag until the first one comes, well after everybody has asked.
+    // The members wait in a chain with one tag until the first one calls, after all status
+    // requests.
     if (member.rank() == 0) {
-      while (cluster.log().find("{2-3}") == std::string::npos)
-        std::this_thread::yield();
+      while (cluster.log().find("{2-3}") == std::string::npos) std::this_thread::yield();
       go = true;
     }
     for (int first = 0; first < 3; ++first)
-      if (member.rank() == first || member.rank() == first + 1) exercise(member.create({first, first + 1}, "test.chain"), first);
+      if (member.rank() == first || member.rank() == first + 1)
+        exercise(member.create({first, first + 1}, "test.chain"), first);
     EXPECT_TRUE(go);
   });
 }
@@ -157,67 +171,75 @@ INSTANTIATE_TEST_SUITE_P(Worlds, Disagreement, ::testing::ValuesIn(kWorlds));
 
 class Missing : public ::testing::TestWithParam<World> {};
 
-TEST_P(Missing, MembersAreNamedAfterTheTimeOut) {
+TEST_P(Missing, MembersAreNamedAfterTheTimeout) {
   base::Settings settings = Cluster::settings();
-  settings.create_timeout = 0.4;
+  settings.create_timeout = 1;  // also the time limit of the second creation
   Cluster cluster(GetParam(), settings);
   for (int missing : {3, 0}) {
     Ranks present = cluster.all();
     present.erase(std::find(present.begin(), present.end(), missing));
-    Collected<std::string> heard;
+    Collected<std::string> errors;
     const auto begin = base::now_ns();
     cluster.run(present, [&](Member& member) {
-      heard.add(told(member.try_create(cluster.all(), "test.missing")));
+      errors.add(error_text(member.try_create(cluster.all(), "test.missing")));
       exercise(member.create(present, "test.present"), 1);
     });
-    EXPECT_LT(base::now_ns() - begin, 20'000'000'000) << "a process that ends must not wait for one without a session";
-    EXPECT_EQ(heard.values().size(), 3u);
-    EXPECT_THAT(heard.values(), Each(AllOf(StartsWith("MPI_ERR_OTHER"), HasSubstr("test.missing"), HasSubstr("CREATE_TIMEOUT"))));
-    // Those who wait for it directly name it; all others hear it from them, unless it was the one to pass it on.
+    EXPECT_LT(base::now_ns() - begin, 20'000'000'000)
+        << "a process that ends must not wait for one without a session";
+    EXPECT_EQ(errors.values().size(), 3u);
+    EXPECT_THAT(errors.values(), Each(AllOf(StartsWith("MPI_ERR_OTHER"), HasSubstr("test.missing"),
+                                            HasSubstr("CREATE_TIMEOUT"))));
+    // Members that wait directly for the missing one name it. The others get its name from them,
+    // unless the missing member would have had to forward it.
     const std::string name = "process " + std::to_string(missing) + " (rank";
     if (missing == 3) {
-      EXPECT_THAT(heard.values(), Each(HasSubstr(name)));
+      EXPECT_THAT(errors.values(), Each(HasSubstr(name)));
     } else {
-      EXPECT_THAT(heard.values(), ::testing::Contains(HasSubstr(name)));
+      EXPECT_THAT(errors.values(), ::testing::Contains(HasSubstr(name)));
     }
     EXPECT_THAT(cluster.log(), HasSubstr("has waited"));
   }
 }
 
-TEST_P(Missing, WhoComesTooLateIsTold) {
+TEST_P(Missing, LateMemberGetsTheError) {
   base::Settings settings = Cluster::settings();
   settings.create_timeout = 0.2;
   Cluster cluster(GetParam(), settings);
-  std::atomic<int> given_up = 0;
-  Collected<std::string> heard;
+  std::atomic<int> timed_out = 0;
+  Collected<std::string> errors;
   cluster.run([&](Member& member) {
-    if (member.rank() == 3) {  // has a session, makes no progress, and comes when the others have given up
-      while (given_up < 3) std::this_thread::yield();
+    // this member has a session, makes no progress, and calls after the others have timed out
+    if (member.rank() == 3) {
+      while (timed_out < 3) std::this_thread::yield();
     }
-    heard.add(told(member.try_create(cluster.all(), "test.too_late")));
-    ++given_up;
-    // The others keep their sessions until the late one has been told.
-    auto waited = member.process().engine().wait_until([&] { return given_up == 4; }, base::Deadline::after_seconds(20));
+    errors.add(error_text(member.try_create(cluster.all(), "test.too_late")));
+    ++timed_out;
+    // The others keep their sessions until the late member has been notified.
+    auto waited = member.process().engine().wait_until([&] { return timed_out == 4; },
+                                                       base::Deadline::after_seconds(20));
     EXPECT_TRUE(waited && *waited);
     exercise(member.create_world("test.after"), 1);
   });
-  EXPECT_THAT(heard.values(), Each(StartsWith("MPI_ERR_OTHER")));
+  EXPECT_THAT(errors.values(), Each(StartsWith("MPI_ERR_OTHER")));
 }
 
-TEST_P(Missing, ASecondAttemptWithTheSameTagSucceeds) {
+TEST_P(Missing, SecondAttemptWithTheSameTagSucceeds) {
   base::Settings settings = Cluster::settings();
   settings.create_timeout = 0.2;
   Cluster cluster(GetParam(), settings);
-  std::atomic<int> given_up = 0;
+  std::atomic<int> timed_out = 0;
   cluster.run([&](Member& member) {
     if (member.rank() != 3) {
-      EXPECT_NE(told(member.try_create(cluster.all(), "test.retry")), "");
-      ++given_up;
+      EXPECT_NE(error_text(member.try_create(cluster.all(), "test.retry")), "");
+      ++timed_out;
     }
-    auto waited = member.process().engine().wait_until([&] { return given_up == 3; }, base::Deadline::after_seconds(20));
+    auto waited = member.process().engine().wait_until([&] { return timed_out == 3; },
+                                                       base::Deadline::after_seconds(20));
     ASSERT_TRUE(waited && *waited);
     auto created = member.try_create(cluster.all(), "test.retry");
-    if (!created && member.rank() == 3) created = member.try_create(cluster.all(), "test.retry");  // told of the first attempt
+    if (!created && member.rank() == 3)
+      // the first call has returned the error of the first attempt
+      created = member.try_create(cluster.all(), "test.retry");
     ASSERT_TRUE(created) << created.error().text();
     exercise(*created, 1);
   });
@@ -225,39 +247,54 @@ TEST_P(Missing, ASecondAttemptWithTheSameTagSucceeds) {
 
 INSTANTIATE_TEST_SUITE_P(Worlds, Missing, ::testing::ValuesIn(kWorlds));
 
-/// MPI-4.1 §7.4.2: one tag is used by one call of a process at a time.
-TEST(Misuse, TwoThreadsOfAProcessWithOneGroupAndTag) {
+/// A process may use a tag in one call at a time only (MPI-4.1 §7.4.2).
+TEST(Misuse, OfOneGroupAndTagByTwoThreadsIsAnError) {
   base::Settings settings = Cluster::settings();
   settings.create_timeout = 1;
   Cluster cluster(World::of(1, 2), settings);
   cluster.run({0}, [](Member& member) {
-    std::vector<std::string> heard(2);
-    auto call = [&](std::size_t which) { heard[which] = told(member.try_create({0, 1}, "test.twice")); };
+    std::vector<std::string> errors(2);
+    auto call = [&](std::size_t which) {
+      errors[which] = error_text(member.try_create({0, 1}, "test.twice"));
+    };
     std::thread other(call, 1);
     call(0);
     other.join();
-    EXPECT_THAT(heard, ::testing::UnorderedElementsAre(StartsWith("MPI_ERR_ARG"), StartsWith("MPI_ERR_OTHER")));
+    EXPECT_THAT(errors, ::testing::UnorderedElementsAre(StartsWith("MPI_ERR_ARG"),
+                                                        StartsWith("MPI_ERR_OTHER")));
   });
 }
 
-TEST(Report, NamesWhoHasNoSessionAndWhoWaitsForIt) {
+TEST(Report, NamesMembersWithoutSessionAndTheirWaiters) {
   base::Settings settings = Cluster::settings();
   settings.create_timeout = 0.9;
   Cluster cluster(World::of(2, 2), settings);
-  cluster.run({0, 1, 2}, [&](Member& member) { EXPECT_NE(told(member.try_create(cluster.all(), "test.report")), ""); });
-  const std::string absent = "process 3 (rank 3 of the group, node node1, has no session)";
-  EXPECT_THAT(cluster.log(), HasSubstr("node1:2] warn: the creation with tag \"test.report\" over the group {0-3} has waited"));
-  EXPECT_THAT(cluster.log(), HasSubstr("for " + absent));
-  EXPECT_THAT(cluster.log(), HasSubstr("process 2 (rank 2 of the group, node node1), which has called and waits for " + absent));
-  EXPECT_THAT(cluster.log(), ContainsRegex("has no session\\), or does not share .* \\([0-9.e-]+ s ago\\)"));
+  cluster.run({0, 1, 2}, [&](Member& member) {
+    EXPECT_NE(error_text(member.try_create(cluster.all(), "test.report")), "");
+  });
+  const std::string excluded = "process 3 (rank 3 of the group, node node1, has no session)";
+  EXPECT_THAT(cluster.log(), HasSubstr("node1:2] warn: communicator creation with tag "
+                                       "\"test.report\" over group {0-3} has waited"));
+  EXPECT_THAT(cluster.log(), HasSubstr("for " + excluded));
+  EXPECT_THAT(
+      cluster.log(),
+      HasSubstr("process 2 (rank 2 of the group, node node1), which has called and waits for " +
+                excluded));
+  EXPECT_THAT(
+      cluster.log(),
+      ContainsRegex(
+          "has no session\\); either it has not opened a session, or .* \\([0-9.e-]+ s ago\\)"));
 }
 
-TEST(Report, SaysOfWhomThereIsNoSignOfLife) {
+TEST(Report, NamesSilentMembers) {
   base::Settings settings = Cluster::settings();
   settings.create_timeout = 0.9;
   Cluster cluster(World::of(2, 1), settings);
-  cluster.run({0}, [](Member& member) { EXPECT_NE(told(member.try_create({0, 1}, "test.alone")), ""); });
-  EXPECT_THAT(cluster.log(), HasSubstr("process 1 (rank 1 of the group, node node1), no sign of life yet"));
+  cluster.run({0}, [](Member& member) {
+    EXPECT_NE(error_text(member.try_create({0, 1}, "test.alone")), "");
+  });
+  EXPECT_THAT(cluster.log(),
+              HasSubstr("process 1 (rank 1 of the group, node node1), no message received yet"));
 }
 
 TEST(Report, NamesWhereOthersWait) {
@@ -266,31 +303,37 @@ TEST(Report, NamesWhereOthersWait) {
   Cluster cluster(World::of(1, 3), settings);
   cluster.run({0, 1}, [](Member& member) {
     const Ranks mine = {member.rank(), member.rank() + 1};
-    EXPECT_NE(told(member.try_create(mine, member.rank() == 0 ? "test.here" : "test.elsewhere")), "");
+    EXPECT_NE(
+        error_text(member.try_create(mine, member.rank() == 0 ? "test.here" : "test.elsewhere")),
+        "");
   });
-  EXPECT_THAT(cluster.log(), HasSubstr("which waits in the creation with tag \"test.elsewhere\" over {1-2}"));
+  EXPECT_THAT(cluster.log(),
+              HasSubstr("which waits in the creation with tag \"test.elsewhere\" over {1-2}"));
 }
 
-/// How often the log tells of this.
+/// Return the number of occurrences in the log.
 int times(const std::string& log, const std::string& what) {
   int count = 0;
-  for (std::size_t at = log.find(what); at != std::string::npos; at = log.find(what, at + 1)) ++count;
+  for (std::size_t at = log.find(what); at != std::string::npos; at = log.find(what, at + 1))
+    ++count;
   return count;
 }
 
-TEST(Report, ComesAgainUntilTheLateOneIsThereAndNotAfterwards) {
+TEST(Report, RepeatsUntilLateMemberJoins) {
   constexpr double kInterval = 0.5;
   for (const World& world : {World::of(1, 3), World::of(3, 1)}) {
     base::Settings settings = Cluster::settings();
     settings.report_after = kInterval;
     Cluster cluster(world, settings);
-    const std::string report = "node0:0] warn: the creation with tag \"test.late\" over the group {0-2} has waited";
+    const std::string report =
+        "node0:0] warn: communicator creation with tag \"test.late\" over group {0-2} has waited";
     cluster.run([&](Member& member) {
       while (member.rank() == 2 && times(cluster.log(), report) < 2) std::this_thread::yield();
       exercise(member.create_world("test.late"), 1);
       if (member.rank() == 1) return;
       const int before = times(cluster.log(), "has waited");
-      auto waited = member.process().engine().wait_until([] { return false; }, base::Deadline::after_seconds(3 * kInterval));
+      auto waited = member.process().engine().wait_until(
+          [] { return false; }, base::Deadline::after_seconds(3 * kInterval));
       EXPECT_TRUE(waited && !*waited);
       EXPECT_EQ(times(cluster.log(), "has waited"), before);
     });
@@ -305,14 +348,16 @@ TEST(Report, CanBeSwitchedOff) {
   settings.create_timeout = 0.5;
   settings.report_after = 0;
   Cluster cluster(World::of(1, 2), settings);
-  cluster.run({0}, [](Member& member) { EXPECT_NE(told(member.try_create({0, 1}, "test.silent")), ""); });
+  cluster.run({0}, [](Member& member) {
+    EXPECT_NE(error_text(member.try_create({0, 1}, "test.silent")), "");
+  });
   EXPECT_EQ(cluster.log(), "");
 }
 
 struct Death {
   World world;
   int victim;
-  bool is_published = false;  ///< its address, for other nodes
+  bool is_published = false;  ///< the victim has published its address for other nodes
 };
 void PrintTo(const Death& death, std::ostream* out) {
   PrintTo(death.world, out);
@@ -321,41 +366,51 @@ void PrintTo(const Death& death, std::ostream* out) {
 
 class Dead : public ::testing::TestWithParam<Death> {};
 
-TEST_P(Dead, MembersThatDieWhileOthersWaitEndTheCreation) {
+TEST_P(Dead, MemberThatDiesDuringTheCreationEndsIt) {
   const auto [world, victim_rank, is_published] = GetParam();
   Cluster cluster(world);
   Victim victim(cluster, victim_rank, is_published);
   Ranks living = cluster.all();
   living.erase(std::find(living.begin(), living.end(), victim_rank));
-  Collected<std::string> heard;
+  Collected<std::string> errors;
   std::thread killer([&] {
-    while (cluster.log().find("test.dead") == std::string::npos) std::this_thread::yield();  // somebody has waited
+    while (cluster.log().find("test.dead") == std::string::npos)
+      std::this_thread::yield();  // until a member has reported its wait
     victim.end();
   });
   cluster.run(living, [&](Member& member) {
-    heard.add(told(member.try_create(cluster.all(), "test.dead")));
-    EXPECT_EQ(member.process().creations().untold_failures(), 0u) << "kept for the dead one, which does not come";
+    errors.add(error_text(member.try_create(cluster.all(), "test.dead")));
+    EXPECT_EQ(member.process().creations().unnotified_failures(), 0u)
+        << "no failure may be kept for the dead member, which never calls";
     exercise(member.create(living, "test.living"), 1);
   });
   killer.join();
-  EXPECT_EQ(heard.values().size(), living.size());
+  EXPECT_EQ(errors.values().size(), living.size());
   const std::string name = "process " + std::to_string(victim_rank) + " (rank";
-  EXPECT_THAT(heard.values(), Each(AllOf(StartsWith("MPI_ERR_PROC_ABORTED"), HasSubstr(name), HasSubstr("no longer running"))));
+  EXPECT_THAT(errors.values(), Each(AllOf(StartsWith("MPI_ERR_PROC_ABORTED"), HasSubstr(name),
+                                          HasSubstr("no longer running"))));
 }
 
-INSTANTIATE_TEST_SUITE_P(Places, Dead,
-                         ::testing::Values(Death{World::of(1, 4), 3}, Death{World::of(1, 4), 0},      // a member, the leader
-                                           Death{World::of(3, 2), 5}, Death{World::of(3, 3), 3},      // a member, a node root
-                                           Death{World::of(3, 2), 0}, Death{World::of(5, 2), 4}));    // the leader, inside the tree
-/// Alone on its node, so that nothing but the way to it tells: the leader, its children; inside the tree, and a leaf below.
+INSTANTIATE_TEST_SUITE_P(
+    Places, Dead,
+    ::testing::Values(Death{World::of(1, 4), 3}, Death{World::of(1, 4), 0},  // a member, the leader
+                      Death{World::of(3, 2), 5},
+                      Death{World::of(3, 3), 3},  // a member, a node leader
+                      Death{World::of(3, 2), 0},
+                      Death{World::of(5, 2), 4}));  // the leader, inside the tree
+/// The victim is alone on its node, so only its link shows the death: the leader, its children, a
+/// member inside the tree, and a leaf below it.
 INSTANTIATE_TEST_SUITE_P(Alone, Dead,
-                         ::testing::Values(Death{World::of(3, 1), 0, true}, Death{World::of(3, 1), 1, true}, Death{World::of(3, 1), 2, true},
-                                           Death{World::of(4, 1), 2, true}, Death{World::of(4, 1), 3, true}));
+                         ::testing::Values(Death{World::of(3, 1), 0, true},
+                                           Death{World::of(3, 1), 1, true},
+                                           Death{World::of(3, 1), 2, true},
+                                           Death{World::of(4, 1), 2, true},
+                                           Death{World::of(4, 1), 3, true}));
 
-class Met : public ::testing::TestWithParam<std::string> {};
+class ConnectedPeer : public ::testing::TestWithParam<std::string> {};
 
-/// Two that have met, without a fabric and with one; then one of them ends its session and exits.
-TEST_P(Met, WhoExitsAfterItsSessionEndsTheCreation) {
+/// Two connected processes, without and with a fabric. One of them finalizes and exits.
+TEST_P(ConnectedPeer, ExitAfterSessionFinalizeFailsCreation) {
   base::Settings settings = Cluster::settings();
   settings.provider = GetParam();
   Cluster cluster(World::of(2, 1), settings);
@@ -363,35 +418,44 @@ TEST_P(Met, WhoExitsAfterItsSessionEndsTheCreation) {
     exercise(member.create_world("test.before"), 1);
     if (member.rank() == 1) {
       member.end();
-      while (cluster.log().find("which has ended its session") == std::string::npos) std::this_thread::yield();
-      auto said = say_exit(settings, cluster.factories(1));
-      EXPECT_TRUE(said) << said.error().text();
+      while (cluster.log().find("which has ended its session") == std::string::npos)
+        std::this_thread::yield();
+      auto published = publish_exit(settings, cluster.factories(1));
+      EXPECT_TRUE(published) << published.error().text();
       return;
     }
-    EXPECT_THAT(told(member.try_create({0, 1}, "test.exited")),
-                AllOf(StartsWith("MPI_ERR_PROC_ABORTED"), HasSubstr("process 1 (rank 1"), HasSubstr("no longer running")));
+    EXPECT_THAT(error_text(member.try_create({0, 1}, "test.exited")),
+                AllOf(StartsWith("MPI_ERR_PROC_ABORTED"), HasSubstr("process 1 (rank 1"),
+                      HasSubstr("no longer running")));
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, Met, ::testing::Values("", "any"));
+INSTANTIATE_TEST_SUITE_P(Providers, ConnectedPeer, ::testing::Values("", "any"));
 
 class Launcher : public ::testing::TestWithParam<std::string> {};
 
-/// With each strategy, and whatever it is that the launcher never answers.
-TEST_P(Launcher, ThatNeverAnswersEndsTheCreationWithItsTimeOut) {
+/// With each exchange strategy, and each kind of request that the launcher never answers.
+TEST_P(Launcher, SilentLauncherTimesOutTheCreation) {
   using bootstrap::inmem::Fault;
   using bootstrap::inmem::Operation;
   base::Settings settings = Cluster::settings();
   settings.create_timeout = 0.4;
   settings.exchange = GetParam();
   Cluster cluster(World::of(2, 2), settings);
-  for (const auto silent : {Operation::Kind::lookup, Operation::Kind::publish, Operation::Kind::fence}) {
+  for (const auto silent :
+       {Operation::Kind::lookup, Operation::Kind::publish, Operation::Kind::fence}) {
     if (silent == Operation::Kind::fence && GetParam() != "fence") continue;
-    cluster.launcher().set_faults([&](const Operation& operation) { return operation.kind == silent ? Fault::never() : Fault{}; });
-    Collected<std::string> heard;
-    cluster.run([&](Member& member) { heard.add(told(member.try_create(cluster.all(), "test.silent_launcher"))); });
-    EXPECT_EQ(heard.values().size(), 4u);
-    EXPECT_THAT(heard.values(), Each(AllOf(StartsWith("MPI_ERR_OTHER"), HasSubstr("test.silent_launcher"), HasSubstr("CREATE_TIMEOUT"))));
+    cluster.launcher().set_faults([&](const Operation& operation) {
+      return operation.kind == silent ? Fault::never() : Fault{};
+    });
+    Collected<std::string> errors;
+    cluster.run([&](Member& member) {
+      errors.add(error_text(member.try_create(cluster.all(), "test.silent_launcher")));
+    });
+    EXPECT_EQ(errors.values().size(), 4u);
+    EXPECT_THAT(errors.values(),
+                Each(AllOf(StartsWith("MPI_ERR_OTHER"), HasSubstr("test.silent_launcher"),
+                           HasSubstr("CREATE_TIMEOUT"))));
   }
   cluster.launcher().set_faults([](const Operation&) { return Fault{}; });
   cluster.run([&](Member& member) { exercise(member.create_world("test.after"), 1); });
@@ -399,102 +463,117 @@ TEST_P(Launcher, ThatNeverAnswersEndsTheCreationWithItsTimeOut) {
 
 INSTANTIATE_TEST_SUITE_P(Strategies, Launcher, ::testing::Values("modex", "ring", "fence"));
 
-/// What is no address stands in the place of one: too short, of another kind, too long. The creation that needs it ends.
-TEST(WrongAnswer, AnAddressThatIsNoneEndsTheCreation) {
-  for (const std::string_view wrong : {"x", "0123456789abcdef0", "a text that is much longer than any address of a process would be"}) {
+/// The published address is invalid: too short, of another kind, or too long. The creation that
+/// needs it must fail.
+TEST(InvalidAddress, FailsTheCreation) {
+  for (const std::string_view wrong :
+       {"x", "0123456789abcdef0",
+        "a text that is much longer than any address of a process would be"}) {
     Cluster cluster(World::of(2, 2));
-    ASSERT_TRUE(cluster.launcher().open(0)->publish(address_key(0), std::as_bytes(std::span(wrong))));
-    Collected<std::string> heard;
-    std::atomic<int> told_so_far = 0;
+    ASSERT_TRUE(
+        cluster.launcher().open(0)->publish(address_key(0), std::as_bytes(std::span(wrong))));
+    Collected<std::string> errors;
+    std::atomic<int> failed_so_far = 0;
     cluster.run({2, 3}, [&](Member& member) {
-      heard.add(told(member.try_create({0, 2, 3}, "test.wrong_answer")));
-      ++told_so_far;
-      // the node's root keeps its session until the other has come and been told
-      auto waited = member.process().engine().wait_until([&] { return told_so_far == 2; }, base::Deadline::after_seconds(20));
+      errors.add(error_text(member.try_create({0, 2, 3}, "test.wrong_answer")));
+      ++failed_so_far;
+      // the node leader keeps its session until the other member has called and been notified
+      auto waited = member.process().engine().wait_until([&] { return failed_so_far == 2; },
+                                                         base::Deadline::after_seconds(20));
       EXPECT_TRUE(waited && *waited);
     });
-    EXPECT_THAT(heard.values(), Each(AllOf(StartsWith("MPI_ERR_OTHER"), HasSubstr("launcher"), HasSubstr("address of process 0"))));
-    EXPECT_EQ(heard.values().size(), 2u);
+    EXPECT_THAT(errors.values(), Each(AllOf(StartsWith("MPI_ERR_OTHER"), HasSubstr("launcher"),
+                                            HasSubstr("address for process 0"))));
+    EXPECT_EQ(errors.values().size(), 2u);
   }
 }
 
-/// Of a child it is asked for only to say what it does, and that one brings its own.
-TEST(WrongAnswer, WhoOnlyWantedToAskGoesOn) {
+/// The address of a child is needed only for a status request; its contribution has the right one.
+TEST(InvalidAddress, OfAChildInAQueryIsIgnored) {
   Cluster cluster(World::of(2, 1));
   ASSERT_TRUE(cluster.launcher().open(1)->publish(address_key(0), std::vector(17, std::byte{7})));
   cluster.run([&](Member& member) {
-    while (member.rank() == 1 && cluster.log().find("has waited") == std::string::npos) std::this_thread::yield();
+    while (member.rank() == 1 && cluster.log().find("has waited") == std::string::npos)
+      std::this_thread::yield();
     exercise(member.create_world("test.wrong_answer"), 1);
   });
 }
 
-/// Whoever begins a search has not asked yet: with an address that is known, mostly it never does.
-TEST(Sought, CountsThoseWhomTheLauncherWasAskedAbout) {
+/// A new look-up has sent no request yet. With a known address it usually never sends one.
+TEST(LookupCounter, CountsProcessesLookedUpAtTheLauncher) {
   Cluster cluster(World::of(2, 1));
   cluster.run({0}, [](Member& member) {
     Process& process = member.process();
-    auto known = process.look_for({0, 1}, 0);
+    auto known = process.look_up_address({0, 1}, 0);
     EXPECT_TRUE(known.poll());
-    EXPECT_EQ(process.sought_count(), 0u);
-    auto unknown = process.look_for({0, 1});
-    EXPECT_EQ(process.sought_count(), 0u);
+    EXPECT_EQ(process.looked_up_count(), 0u);
+    auto unknown = process.look_up_address({0, 1});
+    EXPECT_EQ(process.looked_up_count(), 0u);
     EXPECT_TRUE(unknown.poll());
     EXPECT_TRUE(unknown.poll());
-    EXPECT_EQ(process.sought_count(), 1u);
+    EXPECT_EQ(process.looked_up_count(), 1u);
   });
 }
 
-/// The same from each of these ranks.
+/// Return a table with equal entries for these ranks.
 MemberTable table_of(std::initializer_list<int> ranks) {
   MemberTable table;
   for (const int rank : ranks) table.set(rank, {.context_base = 1});
   return table;
 }
 
-struct Overreach {
+struct ForeignEntries {
   World world;
   int from, to;
-  std::initializer_list<int> ranks;  ///< of which it speaks
+  std::initializer_list<int> ranks;  ///< ranks in the contribution
 };
 
-/// What others bring, or the receiver itself, is not replaced by it.
-TEST(Damaged, AContributionSpeaksOfNobodyBeyondItsSendersPart) {
+/// A contribution must not replace entries of other senders or of the receiver.
+TEST(Damaged, ContributionAffectsOnlyMembersOfItsSender) {
   base::Settings settings = Cluster::settings();
   settings.create_timeout = 5;
-  for (const auto& [world, from, to, ranks] :
-       {Overreach{World::of(1, 3), 1, 0, {0, 1}}, Overreach{World::of(1, 3), 1, 0, {1, 2}}, Overreach{World::of(3, 1), 1, 0, {0, 1}},
-        Overreach{World::of(3, 1), 1, 0, {1, 2}}, Overreach{World::of(2, 2), 2, 0, {1, 2, 3}}, Overreach{World::of(4, 1), 3, 2, {2, 3}}}) {
+  for (const auto& [world, from, to, ranks] : {ForeignEntries{World::of(1, 3), 1, 0, {0, 1}},
+                                               ForeignEntries{World::of(1, 3), 1, 0, {1, 2}},
+                                               ForeignEntries{World::of(3, 1), 1, 0, {0, 1}},
+                                               ForeignEntries{World::of(3, 1), 1, 0, {1, 2}},
+                                               ForeignEntries{World::of(2, 2), 2, 0, {1, 2, 3}},
+                                               ForeignEntries{World::of(4, 1), 3, 2, {2, 3}}}) {
     Cluster cluster(world, settings);
-    const std::string is_waiting = ":" + std::to_string(to) + "] warn: the creation with tag \"test.overreach\"";
+    const std::string is_waiting = ":" + std::to_string(to) +
+                                   "] warn: communicator creation with tag \"test.overreach\"";
     cluster.run([&](Member& member) {
       exercise(member.create_world("test.before"), 1);
       if (member.rank() == from) {
         while (cluster.log().find(is_waiting) == std::string::npos) std::this_thread::yield();
-        const CreationKey key{"", "test.overreach", {{0, 0, static_cast<std::uint32_t>(cluster.size()), 1}}};
-        ASSERT_TRUE(member.process().engine().send_control({0, static_cast<std::uint32_t>(to)}, encode(Contribution{key, table_of(ranks)})));
+        const CreationKey key{
+            "", "test.overreach", {{0, 0, static_cast<std::uint32_t>(cluster.size()), 1}}};
+        ASSERT_TRUE(member.process().engine().send_control(
+            {0, static_cast<std::uint32_t>(to)}, encode(Contribution{key, table_of(ranks)})));
       }
-      EXPECT_EQ(told(member.try_create(cluster.all(), "test.overreach")), "");
+      EXPECT_EQ(error_text(member.try_create(cluster.all(), "test.overreach")), "");
     });
   }
 }
 
-TEST(Damaged, MessagesDoNoHarm) {
+TEST(Damaged, DamagedMessagesAreIgnored) {
   Cluster cluster(World::of(1, 2));
   cluster.run([](Member& member) {
     if (member.rank() == 1) {
       p2p::Engine& engine = member.process().engine();
       ASSERT_TRUE(engine.send_control({0, 0}, {}));
       ASSERT_TRUE(engine.send_control({0, 0}, std::vector<std::byte>(3, std::byte{255})));
-      // well formed, but of a group that this job cannot have
+      // valid messages, but for groups that this job cannot have
       for (const std::vector<Range>& ranges :
-           {std::vector<Range>{{0, 0, 2'000'000'000, 1}}, std::vector<Range>{{7, 0, 2, 1}}, std::vector<Range>{{0, 1, 1, 0}},
-            std::vector<Range>{{0, 0, 2, 1}, {0, 0, 2, 1}}, std::vector<Range>{}}) {
+           {std::vector<Range>{{0, 0, 2'000'000'000, 1}}, std::vector<Range>{{7, 0, 2, 1}},
+            std::vector<Range>{{0, 1, 1, 0}}, std::vector<Range>{{0, 0, 2, 1}, {0, 0, 2, 1}},
+            std::vector<Range>{}}) {
         const CreationKey key{"", "test.damaged", ranges};
         ASSERT_TRUE(engine.send_control({0, 0}, encode(Contribution{key, table_of({1})})));
-        ASSERT_TRUE(engine.send_control({0, 0}, encode(Question{key, 0, 0, {}})));
-        ASSERT_TRUE(engine.send_control({0, 0}, encode(Failure{key, 0, base::ErrorClass::other, "?", {}})));
+        ASSERT_TRUE(engine.send_control({0, 0}, encode(StatusRequest{key, 0, 0, {}})));
+        ASSERT_TRUE(
+            engine.send_control({0, 0}, encode(Failure{key, 0, base::ErrorClass::other, "?", {}})));
       }
-      // of the right group, but with ranks that it does not have
+      // for the right group, but with ranks outside it
       const CreationKey key{"", "test.damaged", {{0, 0, 2, 1}}};
       ASSERT_TRUE(engine.send_control({0, 0}, encode(Contribution{key, table_of({1, 77})})));
       ASSERT_TRUE(engine.send_control({0, 0}, encode(Contribution{key, table_of({-1, 1})})));
@@ -503,7 +582,8 @@ TEST(Damaged, MessagesDoNoHarm) {
     }
     exercise(member.create_world("test.damaged"), 1);
   });
-  EXPECT_THAT(cluster.log(), HasSubstr("process 1 about the creation of a communicator is damaged"));
+  EXPECT_THAT(cluster.log(),
+              HasSubstr("invalid message of process 1 about a communicator creation"));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Creations whose missing members cannot come any more end with an error after a time; others wait
-// without end.
+// Tests creations with missing members: a creation fails after a time if a missing member can no
+// longer call, and waits without limit otherwise.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -22,7 +22,7 @@ void pause_for(base::Nanoseconds time) {
   std::this_thread::sleep_for(std::chrono::nanoseconds(time));
 }
 
-/// Moves messages, and so answers questions, until the condition holds.
+/// Make progress, and so reply to status requests, until the condition holds.
 template <typename Condition>
 void serve_until(Member& member, Condition condition) {
   auto waited = member.process().engine().wait_until(condition, base::Deadline::after_seconds(20));
@@ -31,10 +31,10 @@ void serve_until(Member& member, Condition condition) {
 
 struct Case {
   std::uint32_t nodes, per_node;
-  int odd_one;
+  int missing;
 };
 void PrintTo(const Case& of, std::ostream* out) {
-  *out << of.nodes << "x" << of.per_node << " " << of.odd_one;
+  *out << of.nodes << "x" << of.per_node << " " << of.missing;
 }
 
 class Stuck : public ::testing::TestWithParam<Case> {
@@ -42,37 +42,37 @@ class Stuck : public ::testing::TestWithParam<Case> {
   Stuck() {
     cluster_.stuck_after() = kStuckAfter;
     for (int rank : cluster_.all())
-      if (rank != odd_one_) others_.push_back(rank);
+      if (rank != missing_) others_.push_back(rank);
   }
-  const int odd_one_ = GetParam().odd_one;
+  const int missing_ = GetParam().missing;
   Cluster cluster_{World::of(GetParam().nodes, GetParam().per_node)};
   Ranks others_;
 };
 
 TEST_P(Stuck, MemberThatHasFinalizedEndsTheCreation) {
-  std::atomic<int> with_session = 0, told_so_far = 0;
+  std::atomic<int> with_session = 0, failed_so_far = 0;
   std::atomic<bool> has_ended = false;
-  Collected<std::string> heard;
+  Collected<std::string> errors;
   cluster_.run([&](Member& member) {
     exercise(member.create_world("test.before"), 1);
     ++with_session;
     serve_until(member, [&] { return with_session == cluster_.size(); });
-    if (member.rank() == odd_one_) {
+    if (member.rank() == missing_) {
       member.end();
       has_ended = true;
-      while (told_so_far < static_cast<int>(others_.size())) std::this_thread::yield();
+      while (failed_so_far < static_cast<int>(others_.size())) std::this_thread::yield();
       return;
     }
     serve_until(member, [&] { return has_ended.load(); });
-    heard.add(told(member.try_create(cluster_.all(), "test.without")));
-    ++told_so_far;
+    errors.add(error_text(member.try_create(cluster_.all(), "test.without")));
+    ++failed_so_far;
     exercise(member.create(others_, "test.others"), 2);
-    serve_until(member, [&] { return told_so_far == static_cast<int>(others_.size()); });
+    serve_until(member, [&] { return failed_so_far == static_cast<int>(others_.size()); });
   });
-  const std::string reason = "process " + std::to_string(odd_one_) + " finalized its last session";
-  EXPECT_THAT(heard.values(), Each(AllOf(StartsWith("MPI_ERR_PROC_ABORTED"), HasSubstr(reason),
-                                         HasSubstr("0.3 s"))));
-  EXPECT_EQ(heard.values().size(), others_.size());
+  const std::string reason = "process " + std::to_string(missing_) + " finalized its last session";
+  EXPECT_THAT(errors.values(), Each(AllOf(StartsWith("MPI_ERR_PROC_ABORTED"), HasSubstr(reason),
+                                          HasSubstr("0.3 s"))));
+  EXPECT_EQ(errors.values().size(), others_.size());
 }
 
 TEST_P(Stuck, MemberThatBeginsAnotherSessionIsWaitedFor) {
@@ -82,7 +82,7 @@ TEST_P(Stuck, MemberThatBeginsAnotherSessionIsWaitedFor) {
     exercise(member.create_world("test.before"), 1);
     ++with_session;
     serve_until(member, [&] { return with_session == cluster_.size(); });
-    if (member.rank() == odd_one_) {
+    if (member.rank() == missing_) {
       member.end();
       pause_for(kStuckAfter);
       member.begin();
@@ -95,7 +95,7 @@ TEST_P(Stuck, MemberThatBeginsAnotherSessionIsWaitedFor) {
 
 TEST_P(Stuck, MemberThatComputesIsWaitedFor) {
   cluster_.run([&](Member& member) {
-    if (member.rank() == odd_one_) pause_for(4 * kStuckAfter);
+    if (member.rank() == missing_) pause_for(4 * kStuckAfter);
     exercise(member.create_world("test.slow"), 1);
   });
 }
@@ -103,41 +103,41 @@ TEST_P(Stuck, MemberThatComputesIsWaitedFor) {
 TEST_P(Stuck, MemberThatHasNotBegunASessionIsWaitedFor) {
   std::thread late([&] {
     pause_for(4 * kStuckAfter);
-    cluster_.run({odd_one_},
+    cluster_.run({missing_},
                  [&](Member& member) { exercise(member.create_world("test.late"), 1); });
   });
   cluster_.run(others_, [&](Member& member) { exercise(member.create_world("test.late"), 1); });
   late.join();
 }
 
-/// Sessions allow several threads, so another thread of each member might come.
+/// The sessions allow several threads, so another thread of each member might still call.
 TEST_P(Stuck, MembersThatWaitUnderAnotherTagEndBothCreations) {
-  Collected<std::string> heard;
+  Collected<std::string> errors;
   std::atomic<int> done = 0;
   cluster_.run([&](Member& member) {
-    const char* tag = member.rank() == odd_one_ ? "test.one" : "test.another";
-    heard.add(told(member.try_create(cluster_.all(), tag)));
+    const char* tag = member.rank() == missing_ ? "test.one" : "test.another";
+    errors.add(error_text(member.try_create(cluster_.all(), tag)));
     exercise(member.create_world("test.after"), 1);
     ++done;
     serve_until(member, [&] { return done == cluster_.size(); });
   });
   EXPECT_THAT(
-      heard.values(),
+      errors.values(),
       Each(AllOf(StartsWith("MPI_ERR_NOT_SAME"), HasSubstr("disagree on the tag"),
                  HasSubstr("\"test.one\""), HasSubstr("\"test.another\""), HasSubstr("0.3 s"))));
-  EXPECT_EQ(heard.values().size(), static_cast<std::size_t>(cluster_.size()));
+  EXPECT_EQ(errors.values().size(), static_cast<std::size_t>(cluster_.size()));
 }
 
 INSTANTIATE_TEST_SUITE_P(Worlds, Stuck,
                          ::testing::Values(Case{1, 3, 0}, Case{1, 3, 2}, Case{2, 2, 0},
                                            Case{2, 2, 2}, Case{2, 2, 3}));
 
-/// The segment goes with the last session, and what it knew of the members with it.
-TEST(StuckLater, MemberThatFinalizedBeforeTheOthersBeganAnewEndsTheCreation) {
+/// The node segment, and its information on members, is removed with the last session.
+TEST(StuckLater, MemberThatFinalizedBeforeTheOthersReinitializedEndsTheCreation) {
   Cluster cluster(World::of(1, 3));
   cluster.stuck_after() = kStuckAfter;
-  Collected<std::string> heard;
-  std::atomic<int> ended = 0, told_so_far = 0;
+  Collected<std::string> errors;
+  std::atomic<int> ended = 0, failed_so_far = 0;
   cluster.run([&](Member& member) {
     exercise(member.create_world("test.before"), 1);
     member.end();
@@ -145,13 +145,13 @@ TEST(StuckLater, MemberThatFinalizedBeforeTheOthersBeganAnewEndsTheCreation) {
     while (ended < cluster.size()) std::this_thread::yield();
     if (member.rank() == 1) return;
     member.begin();
-    heard.add(told(member.try_create(cluster.all(), "test.without")));
-    ++told_so_far;
-    serve_until(member, [&] { return told_so_far == 2; });
+    errors.add(error_text(member.try_create(cluster.all(), "test.without")));
+    ++failed_so_far;
+    serve_until(member, [&] { return failed_so_far == 2; });
   });
-  EXPECT_THAT(heard.values(),
+  EXPECT_THAT(errors.values(),
               Each(AllOf(StartsWith("MPI_ERR_PROC_ABORTED"), HasSubstr("process 1 finalized"))));
-  EXPECT_EQ(heard.values().size(), 2u);
+  EXPECT_EQ(errors.values().size(), 2u);
 }
 
 }  // namespace

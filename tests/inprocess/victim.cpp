@@ -17,7 +17,8 @@ Victim::Victim(Cluster& cluster, int rank, bool publishes) {
   child_ = fork();
   if (child_ == 0) {
     auto process = cluster.start(rank);
-    const transport::Bytes address = process && publishes ? (*process)->own_address()->bytes : transport::Bytes(1);
+    const transport::Bytes address = process && publishes ? (*process)->own_address()->bytes
+                                                          : transport::Bytes(1);
     [[maybe_unused]] auto written = write(ends[1], address.data(), process ? address.size() : 0);
     if (!process) _exit(1);
     for (;;) pause();
@@ -28,9 +29,10 @@ Victim::Victim(Cluster& cluster, int rank, bool publishes) {
   EXPECT_GT(length, 0);
   close(ends[0]);
   if (!publishes) return;
-  // the launcher is in our memory, not in that process's
+  // the launcher is in the memory of the parent, not of the child
   address.resize(static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
-  EXPECT_TRUE(cluster.launcher().open(static_cast<std::uint32_t>(rank))->publish(address_key(0), address));
+  EXPECT_TRUE(
+      cluster.launcher().open(static_cast<std::uint32_t>(rank))->publish(address_key(0), address));
 }
 
 void Victim::end() {

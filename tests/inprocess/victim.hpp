@@ -7,10 +7,10 @@
 
 namespace shim::sessions::testing {
 
-/// A process of its own, which begins a session and then waits to be killed. Made before any thread.
+/// A forked process that begins a session and waits to be killed. Construct it before any thread.
 class Victim {
  public:
-  /// publishes: its address, for other nodes.
+  /// @param publishes publish the address of the process for other nodes
   Victim(Cluster& cluster, int rank, bool publishes = false);
   ~Victim() { end(); }
   Victim(const Victim&) = delete;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Arrays of handles that do not decide: how far they are looked through, and that they are left alone where they mean nothing.
+// Tests arrays of handles besides the argument that selects the library: how many entries are
+// searched, and that arrays without meaning are ignored.
 #include "shim/intercept/native/arrays.hpp"
 
 #include <gtest/gtest.h>
@@ -11,36 +12,44 @@
 namespace shim::intercept {
 namespace {
 
-/// What the library below says of the one communicator of these tests.
-struct Below {
-  int size = 3, remote_size = 2, rank = 1, topology = MPI_UNDEFINED, dimensions = 1, in = 1, out = 2;
+/// Properties that the simulated native library reports for the communicator of these tests.
+struct NativeLibrary {
+  int size = 3, remote_size = 2, rank = 1, topology = MPI_UNDEFINED, dimensions = 1, in = 1,
+      out = 2;
   bool is_inter = false;
 };
-Below below;
+NativeLibrary native_library;
 
 class Arrays : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     abi::handle_was_made.store(true);
-    active_table.Comm_test_inter.set([](MPI_Comm, int* flag) { return *flag = below.is_inter, MPI_SUCCESS; });
-    active_table.Comm_size.set([](MPI_Comm, int* size) { return *size = below.size, MPI_SUCCESS; });
-    active_table.Comm_remote_size.set([](MPI_Comm, int* size) { return *size = below.remote_size, MPI_SUCCESS; });
-    active_table.Comm_rank.set([](MPI_Comm, int* rank) { return *rank = below.rank, MPI_SUCCESS; });
-    active_table.Topo_test.set([](MPI_Comm, int* status) { return *status = below.topology, MPI_SUCCESS; });
-    active_table.Cartdim_get.set([](MPI_Comm, int* count) { return *count = below.dimensions, MPI_SUCCESS; });
-    active_table.Graph_neighbors_count.set(
-        [](MPI_Comm, int rank, int* count) { return *count = rank == below.rank ? below.out : 0, MPI_SUCCESS; });
+    active_table.Comm_test_inter.set(
+        [](MPI_Comm, int* flag) { return *flag = native_library.is_inter, MPI_SUCCESS; });
+    active_table.Comm_size.set(
+        [](MPI_Comm, int* size) { return *size = native_library.size, MPI_SUCCESS; });
+    active_table.Comm_remote_size.set(
+        [](MPI_Comm, int* size) { return *size = native_library.remote_size, MPI_SUCCESS; });
+    active_table.Comm_rank.set(
+        [](MPI_Comm, int* rank) { return *rank = native_library.rank, MPI_SUCCESS; });
+    active_table.Topo_test.set(
+        [](MPI_Comm, int* status) { return *status = native_library.topology, MPI_SUCCESS; });
+    active_table.Cartdim_get.set(
+        [](MPI_Comm, int* count) { return *count = native_library.dimensions, MPI_SUCCESS; });
+    active_table.Graph_neighbors_count.set([](MPI_Comm, int rank, int* count) {
+      return *count = rank == native_library.rank ? native_library.out : 0, MPI_SUCCESS;
+    });
     active_table.Dist_graph_neighbors_count.set([](MPI_Comm, int* in, int* out, int* weighted) {
-      *in = below.in, *out = below.out, *weighted = 0;
+      *in = native_library.in, *out = native_library.out, *weighted = 0;
       return MPI_SUCCESS;
     });
   }
   void SetUp() override {
-    below = Below();
+    native_library = NativeLibrary();
     current_table.store(&active_table, std::memory_order_release);  // pairs with native()
   }
 
-  /// Is a datatype of ours at this index found?
+  /// True if a datatype of ours at this index of the send types is found.
   bool finds_sent(Reach reach, std::size_t index, const void* buffer = nullptr) {
     const auto sent = with_ours_at(index), received = with_ours_at(kNowhere);
     return ours_among(comm_, reach, {buffer, sent.data(), received.data()});
@@ -61,7 +70,7 @@ class Arrays : public ::testing::Test {
     types[index] = abi::from_bits<MPI_Datatype>(abi::encode({abi::Kind::datatype, 1, 1}));
     return types;
   }
-  MPI_Comm comm_ = abi::from_bits<MPI_Comm>(4096);  // not ours, and not unset
+  MPI_Comm comm_ = abi::from_bits<MPI_Comm>(4096);  // neither ours nor null
 };
 
 TEST_F(Arrays, HaveAnEntryForEachMember) {
@@ -72,46 +81,46 @@ TEST_F(Arrays, HaveAnEntryForEachMember) {
 }
 
 TEST_F(Arrays, HaveAnEntryForEachMemberOfTheRemoteGroup) {
-  below.is_inter = true;
+  native_library.is_inter = true;
   EXPECT_TRUE(finds_sent(Reach::peers, 1));
   EXPECT_FALSE(finds_sent(Reach::peers, 2));
 }
 
-TEST_F(Arrays, OfMpiInPlaceAreNotLookedAt) {
+TEST_F(Arrays, OfMpiInPlaceAreIgnored) {
   EXPECT_FALSE(finds_sent(Reach::peers, 0, MPI_IN_PLACE));
   EXPECT_TRUE(finds_received(Reach::peers, 0, MPI_IN_PLACE));
 }
 
 TEST_F(Arrays, HaveAnEntryForEachNeighbor) {
-  below.topology = MPI_CART;
+  native_library.topology = MPI_CART;
   EXPECT_TRUE(finds_sent(Reach::neighbors, 1));
   EXPECT_FALSE(finds_sent(Reach::neighbors, 2));
-  below.topology = MPI_GRAPH;
+  native_library.topology = MPI_GRAPH;
   EXPECT_TRUE(finds_received(Reach::neighbors, 1));
   EXPECT_FALSE(finds_received(Reach::neighbors, 2));
-  below.topology = MPI_DIST_GRAPH;
+  native_library.topology = MPI_DIST_GRAPH;
   EXPECT_TRUE(finds_sent(Reach::neighbors, 1));
   EXPECT_FALSE(finds_sent(Reach::neighbors, 2));
   EXPECT_TRUE(finds_received(Reach::neighbors, 0));
   EXPECT_FALSE(finds_received(Reach::neighbors, 1));
-  below.topology = MPI_UNDEFINED;
+  native_library.topology = MPI_UNDEFINED;
   EXPECT_FALSE(finds_sent(Reach::neighbors, 0));
 }
 
-TEST_F(Arrays, OfInfosMeanSomethingAtTheRootAlone) {
+TEST_F(Arrays, OfInfosAreReadOnlyAtTheRoot) {
   EXPECT_TRUE(finds_info(1, 2, 3));
   EXPECT_FALSE(finds_info(1, 3, 3));
   EXPECT_FALSE(finds_info(0, 2, 3));
 }
 
-TEST_F(Arrays, AreLeftToTheLibraryBelowWhereItWillRefuseTheCall) {
+TEST_F(Arrays, AreIgnoredIfTheNativeLibraryRefusesTheCall) {
   comm_ = MPI_Comm{};
   EXPECT_FALSE(finds_sent(Reach::peers, 0));
   EXPECT_FALSE(finds_info(1, 0, 3));
 }
 
-TEST_F(Arrays, AreNotLookedAtWhileTheLibraryBelowIsNotInitialised) {
-  current_table.store(&idle_table, std::memory_order_release);  // pairs with native()
+TEST_F(Arrays, AreIgnoredBeforeNativeInit) {
+  current_table.store(&inactive_table, std::memory_order_release);  // pairs with native()
   EXPECT_FALSE(finds_sent(Reach::peers, 0));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Forwarding tests: the table of the library below is replaced by functions that write down their arguments; then each entry
-// point is called with arguments that all differ, and must have passed on exactly those, to its own slot and to no other.
+// Provides helpers for forwarding tests. Recorders, which record their arguments, replace the
+// functions of the native library's table. Each entry point is called with distinct arguments, and
+// must pass exactly these to its own slot and to no other.
 #pragma once
 
 #include <array>
@@ -18,31 +19,32 @@
 
 namespace shim::intercept::testing {
 
-/// A call that arrived below.
+/// A recorded call of a native function.
 struct Recorded {
   std::string function;
-  std::vector<std::uint64_t> arguments;  ///< as bits
+  std::vector<std::uint64_t> arguments;  ///< bit patterns
   bool operator==(const Recorded&) const = default;
 };
 
 void PrintTo(const Recorded& call, std::ostream* stream);
 
-/// What arrived since it was last cleared.
+/// Return the calls recorded since the list was last cleared.
 std::vector<Recorded>& recorded();
 
-
-/// Memory for pointer arguments, zero throughout: null handles, wherever an entry point looks into it.
+/// Return zeroed memory for the pointer argument `parameter`: entry points read null handles from
+/// it.
 inline constexpr std::size_t kMaxParameters = 16;
 inline constexpr std::size_t kAreaBytes = 64 * 1024;
 std::byte* area(std::size_t parameter);
 
-/// A value of type T that no other parameter has. Small enough as a count that the handles counted are inside an area.
+/// Return a value of type T that no other parameter has. As a count it is small enough that an area
+/// has the counted handles.
 template <class T>
 T distinct(std::size_t parameter) {
   if constexpr (std::is_pointer_v<T>) {
     return reinterpret_cast<T>(area(parameter));
   } else if constexpr (std::is_enum_v<T>) {
-    return static_cast<T>(1);  // no call has two of these, and their values are few
+    return static_cast<T>(1);  // no call has two enumerators; enumerations have few values
   } else {
     return static_cast<T>(1000 + 17 * parameter);
   }
@@ -56,14 +58,15 @@ std::uint64_t bits(T value) {
   return result;
 }
 
-/// The handle that a parameter is (by value), or the kind of those it points to.
+/// The kind of the handle that a parameter is (by value) or points to.
 template <abi::Kind the_kind = abi::Kind::none, bool is_by_value = false>
 struct Carries {
   static constexpr abi::Kind kind = the_kind;
   static constexpr bool by_value = is_by_value;
 };
 
-/// Writes the handle where a pointer argument points to; tools have pointers to handles of any kind.
+/// Write the handle to the memory of a pointer argument. Functions for tools have pointers to
+/// handles of any kind.
 template <class T, class Carried>
 void put_behind(std::size_t parameter, abi::Bits handle) {
   if constexpr (Carried::kind != abi::Kind::none) {
@@ -74,7 +77,8 @@ void put_behind(std::size_t parameter, abi::Bits handle) {
   }
 }
 
-/// A distinct argument, or the handle if there is one: by value, or as the first one pointed to.
+/// Return a distinct argument, or pass the handle if it is not 0: by value, or as the first
+/// pointee.
 template <class T, class Carried>
 T handle_or_distinct(std::size_t parameter, abi::Bits handle) {
   if constexpr (Carried::by_value) {
@@ -85,7 +89,7 @@ T handle_or_distinct(std::size_t parameter, abi::Bits handle) {
   }
 }
 
-/// What a recorder returns: nothing that a wrapper would make up by itself.
+/// Return the return value of recorders, which no wrapper would return by itself.
 template <class R>
 R returned() {
   return distinct<R>(kMaxParameters);
@@ -102,25 +106,28 @@ struct Recorder<slot, R(A...)> {
     recorded().push_back({name, {bits(arguments)...}});
     return returned<R>();
   }
-  /// Calls an entry point, and answers what must have arrived below and whether the right value came back.
+  /// Call an entry point; return the expected native call, and true if the return value is right.
   template <class Entry, std::size_t... i>
   static std::pair<Recorded, bool> exercise(Entry entry, std::index_sequence<i...>) {
     const bool right = bits(entry(distinct<A>(i)...)) == bits(returned<R>());
     return {{name, {bits(distinct<A>(i))...}}, right};
   }
   template <class Entry>
-  static std::pair<Recorded, bool> exercise(Entry entry) { return exercise(entry, std::index_sequence_for<A...>()); }
+  static std::pair<Recorded, bool> exercise(Entry entry) {
+    return exercise(entry, std::index_sequence_for<A...>());
+  }
 
-  /// Calls an entry point with a handle in the place of one parameter.
+  /// Call an entry point with a handle as one parameter.
   template <class... Carried>
   struct WithHandle {
     template <class Entry, std::size_t... i>
-    static std::uint64_t call(Entry entry, std::size_t place, abi::Bits handle, std::index_sequence<i...>) {
-      return bits(entry(handle_or_distinct<A, Carried>(i, i == place ? handle : 0)...));
+    static std::uint64_t call(Entry entry, std::size_t index, abi::Bits handle,
+                              std::index_sequence<i...>) {
+      return bits(entry(handle_or_distinct<A, Carried>(i, i == index ? handle : 0)...));
     }
     template <class Entry>
-    static std::uint64_t call(Entry entry, std::size_t place, abi::Bits handle) {
-      return call(entry, place, handle, std::index_sequence_for<A...>());
+    static std::uint64_t call(Entry entry, std::size_t index, abi::Bits handle) {
+      return call(entry, index, handle, std::index_sequence_for<A...>());
     }
   };
   static constexpr bool kReturnsCode = std::is_same_v<R, int>;
@@ -136,37 +143,46 @@ std::type_identity<Signature> signature_of(Slot<Signature> Table::*);
 template <auto slot>
 using RecorderOf = Recorder<slot, typename decltype(signature_of(slot))::type>;
 
-/// Puts the recorder into the slot.
+/// Put the recorder into the slot.
 template <auto slot>
 void record(Table& table, const char* name) {
   RecorderOf<slot>::name = name;
   (table.*slot).set(RecorderOf<slot>::call);
 }
 
-/// One function and its two entry points, which have the slot's own type: else this does not compile.
+/// One function and its two entry points. It compiles only if their type is the type of the slot.
 struct EntryPoint {
   const char* function;
-  bool is_forwarded;      ///< do calls on objects of the library below reach it?
-  int address_that_decides;  ///< the parameter whose pointed-to handles decide; -1 where handles are given by value alone
+  bool is_forwarded;  ///< calls on objects of the native library reach the slot
+  /// Index of the pointer parameter whose handles select the library; -1 if all are by value.
+  int address_that_decides;
   std::pair<Recorded, bool> (*through_mpi)();
   std::pair<Recorded, bool> (*through_pmpi)();
-  std::span<const abi::Kind> kinds;  ///< of the handles that the parameters carry
-  std::span<const bool> by_value;    ///< is it the parameter itself?
+  std::span<const abi::Kind> kinds;  ///< of each parameter's handle
+  std::span<const bool> by_value;    ///< the parameter itself is the handle
   std::uint64_t (*with_handle)(std::size_t parameter, abi::Bits handle);
   bool returns_code;
-  std::uint64_t address, recorder;  ///< where MPI_X begins, and what its slot holds
+  std::uint64_t address, recorder;  ///< of MPI_X, and of the function in its slot
 };
 void PrintTo(const EntryPoint& entry, std::ostream* stream);
 
-/// A type without the const of what it points to, which MPI-4.1 added to some parameters.
+/// A pointer type without const of its pointee, which MPI-4.1 added to some parameters.
 template <class T>
-struct Plain { using type = T; };
+struct Plain {
+  using type = T;
+};
 template <class T>
-struct Plain<const T*> { using type = T*; };
+struct Plain<const T*> {
+  using type = T*;
+};
 template <class R, class... A>
-struct Plain<R (*)(A...)> { using type = R (*)(typename Plain<A>::type...); };
+struct Plain<R (*)(A...)> {
+  using type = R (*)(typename Plain<A>::type...);
+};
 template <class R, class... A>
-struct Plain<R (*)(A..., ...)> { using type = R (*)(typename Plain<A>::type..., ...); };
+struct Plain<R (*)(A..., ...)> {
+  using type = R (*)(typename Plain<A>::type..., ...);
+};
 
 template <class... Carried>
 struct AllCarried {
@@ -180,11 +196,20 @@ EntryPoint entry_point(const char* function, bool is_forwarded, int address_that
   using Entry = typename decltype(signature_of(slot))::type*;
   static_assert(std::is_same_v<typename Plain<decltype(mpi)>::type, typename Plain<Entry>::type>);
   static_assert(std::is_same_v<decltype(mpi), decltype(pmpi)>);
-  return {function, is_forwarded, address_that_decides, [] { return R::exercise(reinterpret_cast<Entry>(mpi)); },
+  return {function,
+          is_forwarded,
+          address_that_decides,
+          [] { return R::exercise(reinterpret_cast<Entry>(mpi)); },
           [] { return R::exercise(reinterpret_cast<Entry>(pmpi)); },
-          AllCarried<Carried...>::kinds, AllCarried<Carried...>::by_value,
-          [](std::size_t parameter, abi::Bits handle) { return R::template WithHandle<Carried...>::call(reinterpret_cast<Entry>(mpi), parameter, handle); },
-          R::kReturnsCode, bits(mpi), bits(static_cast<Entry>(R::call))};
+          AllCarried<Carried...>::kinds,
+          AllCarried<Carried...>::by_value,
+          [](std::size_t parameter, abi::Bits handle) {
+            return R::template WithHandle<Carried...>::call(reinterpret_cast<Entry>(mpi), parameter,
+                                                            handle);
+          },
+          R::kReturnsCode,
+          bits(mpi),
+          bits(static_cast<Entry>(R::call))};
 }
 
 // Generated: every slot, every function.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// In a process that has no object of ours every call passes on its arguments, all of them, and nothing else.
+// Tests that in a process without objects of ours every call passes exactly its arguments to the
+// native library.
 #include "tests/intercept/forwarding.hpp"
 
 #include <gmock/gmock.h>
@@ -13,7 +14,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-class Forwards : public ::testing::TestWithParam<EntryPoint> {
+class Forwarding : public ::testing::TestWithParam<EntryPoint> {
  protected:
   static void SetUpTestSuite() {
     record_all(active_table);
@@ -24,11 +25,13 @@ class Forwards : public ::testing::TestWithParam<EntryPoint> {
 
 void expect_passed_on(const std::pair<Recorded, bool>& outcome) {
   EXPECT_THAT(recorded(), ElementsAre(outcome.first));
-  EXPECT_TRUE(outcome.second) << "the value that came back is another";
+  EXPECT_TRUE(outcome.second) << "wrong return value";
 }
 
-TEST_P(Forwards, EveryArgumentAndNothingElse) { expect_passed_on(GetParam().through_mpi()); }
-TEST_P(Forwards, UnderItsProfilingNameToo) { expect_passed_on(GetParam().through_pmpi()); }
+TEST_P(Forwarding, MpiNamePassesExactlyItsArguments) { expect_passed_on(GetParam().through_mpi()); }
+TEST_P(Forwarding, PmpiNamePassesExactlyItsArguments) {
+  expect_passed_on(GetParam().through_pmpi());
+}
 
 std::vector<EntryPoint> forwarded() {
   std::vector<EntryPoint> found;
@@ -36,7 +39,7 @@ std::vector<EntryPoint> forwarded() {
   return found;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Forwards, ::testing::ValuesIn(forwarded()),
+INSTANTIATE_TEST_SUITE_P(All, Forwarding, ::testing::ValuesIn(forwarded()),
                          [](const auto& row) { return std::string(row.param.function); });
 
 }  // namespace

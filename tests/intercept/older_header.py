@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""older_header.py <folder of mpi.h> <overlay.txt> <output folder>: an mpi.h as it was before its library came to MPI 4.
+"""older_header.py <folder of mpi.h> <overlay.txt> <output folder>: writes an mpi.h of MPI 3.1.
 
-Takes out of the mpi.h at hand what the standard has since version 4.0 and what the blocks of the overlay's table call missing
-before, and what needs either; and lets it say MPI_VERSION 3. For a test: no such library is installed.
+Removes from the installed mpi.h all names that the standard has had since version 4.0, all names in
+the "until" blocks of the overlay's table, and all declarations that need one of these names; and
+sets MPI_VERSION to 3. Used by a test, because no such library is installed.
 """
 import pathlib
 import re
@@ -18,9 +19,16 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 
 def later_names(overlay: str) -> set[str]:
-    """Functions, types, constants and enumerators that the older header does not know."""
-    functions, _ = description.parse((_TOP / "shim/intercept/api/mpi_api.txt").read_text(encoding="utf-8"))
-    names = {prefix + f.name for f in functions if f.since >= "4.0" for prefix in ("MPI_", "PMPI_", "QMPI_")}
+    """Return functions, types, constants and enumerators that the older header lacks."""
+    functions, _ = description.parse(
+        (_TOP / "shim/intercept/api/mpi_api.txt").read_text(encoding="utf-8")
+    )
+    names = {
+        prefix + f.name
+        for f in functions
+        if f.since >= "4.0"
+        for prefix in ("MPI_", "PMPI_", "QMPI_")
+    }
     in_block = False
     for word, name, value in emit_overlay.parse_rows(overlay):
         in_block = in_block or word == "until"
@@ -31,17 +39,22 @@ def later_names(overlay: str) -> set[str]:
 
 
 def whole(folder: pathlib.Path, name: str, inside: set[str]) -> str:
-    """The header with those of its own folder inside it, each once, without comments, a logical line a line."""
+    """Return the header with its folder's headers included once, without comments and splices."""
     if name in inside:
         return ""
     inside.add(name)
     text = (folder / name).read_text(encoding="utf-8")
     text = re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL).replace("\\\n", " ")
-    return re.sub(r'^\s*#\s*include\s+["<](mpi\w*\.h)[">]', lambda found: whole(folder, found[1], inside), text, flags=re.MULTILINE)
+    return re.sub(
+        r'^\s*#\s*include\s+["<](mpi\w*\.h)[">]',
+        lambda found: whole(folder, found[1], inside),
+        text,
+        flags=re.MULTILINE,
+    )
 
 
 def pieces(text: str) -> list[str]:
-    """Directives, single braces of extern "C", and statements with all their lines."""
+    """Return directives, braces of extern "C", and statements with all their lines."""
     found, statement = [], ""
     for line in text.splitlines():
         stripped = line.strip()
@@ -64,7 +77,11 @@ def is_later(piece: str, later: set[str]) -> bool:
 
 def main(include: str, overlay: str, output: str) -> None:
     later = later_names(pathlib.Path(overlay).read_text(encoding="utf-8"))
-    text = "\n".join(piece for piece in pieces(whole(pathlib.Path(include), "mpi.h", set())) if not is_later(piece, later))
+    text = "\n".join(
+        piece
+        for piece in pieces(whole(pathlib.Path(include), "mpi.h", set()))
+        if not is_later(piece, later)
+    )
     text = re.sub(r"(#define MPI_VERSION +)\d+", r"\g<1>3", text)
     text = re.sub(r"(#define MPI_SUBVERSION +)\d+", r"\g<1>1", text)
     pathlib.Path(output).mkdir(parents=True, exist_ok=True)

@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: BSD-3-Clause
-   The overlay as a C program sees it: compiling it without a warning is the test. overlay_cxx.cpp is the same for C++. */
+   Tests the overlay in a C program: it must compile without warnings. overlay_cxx.cpp tests C++. */
 #include "tests/intercept/overlay.h"

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The overlay as a C++ program sees it: compiling it without a warning is the test.
+// Tests the overlay in a C++ program: it must compile without warnings.
 #include "tests/intercept/overlay.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the programs that use forwarding.hpp share.
+// Defines the shared functions of the programs that use forwarding.hpp.
 #include <memory>
 
 #include "tests/intercept/forwarding.hpp"

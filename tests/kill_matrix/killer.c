@@ -14,7 +14,8 @@
 #include "shim/intercept/phases.h"
 
 static struct {
-  int is_armed, left; /* left: how often the point is still passed, with the time of the kill */
+  int is_armed,
+      left; /* left: number of times the point is still passed, including the time of the kill */
   char kind[16], name[64];
   long delay_us;
   int report; /* opened early: no memory is needed in the signal handler */
@@ -22,15 +23,13 @@ static struct {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards plan.left */
 
 int rank_in_environment(void) {
-  static const char *const names[] = {"PMIX_RANK", "PMI_RANK", "PMI_ID"};
+  static const char* const names[] = {"PMIX_RANK", "PMI_RANK", "PMI_ID"};
   for (int i = 0; i < 3; ++i)
     if (getenv(names[i]) != NULL) return atoi(getenv(names[i]));
   return -1;
 }
 
-int rank_to_kill(void) {
-  return getenv("KILL_RANK") != NULL ? atoi(getenv("KILL_RANK")) : -1;
-}
+int rank_to_kill(void) { return getenv("KILL_RANK") != NULL ? atoi(getenv("KILL_RANK")) : -1; }
 
 static void die(int signal_number) {
   static const char line[] = "killed\n";
@@ -53,7 +52,7 @@ static void die_in_time(void) {
   setitimer(ITIMER_REAL, &once, NULL);
 }
 
-static void point(const char *kind, const char *name) {
+static void point(const char* kind, const char* name) {
   if (!plan.is_armed || strcmp(kind, plan.kind) != 0 || strcmp(name, plan.name) != 0) return;
   pthread_mutex_lock(&mutex);
   const int is_it = --plan.left == 0;
@@ -62,7 +61,7 @@ static void point(const char *kind, const char *name) {
 }
 
 /* Wait until all processes of the job ignore SIGUSR1. */
-static void await_others(const char *report) {
+static void await_others(const char* report) {
   const char *openmpi = getenv("OMPI_COMM_WORLD_SIZE"), *pmi = getenv("PMI_SIZE");
   const int size = openmpi != NULL ? atoi(openmpi) : pmi != NULL ? atoi(pmi) : 0;
   char name[4096];
@@ -86,7 +85,7 @@ __attribute__((constructor)) static void arm(void) {
   point("start", "");
 }
 
-void intersession_phase(const intersession_phase_event *event) {
+void intersession_phase(const intersession_phase_event* event) {
   if (event->what == INTERSESSION_PHASE_BEGINS)
     point("begins", event->phase);
   else if (event->what == INTERSESSION_PHASE_ENDS)
@@ -100,49 +99,49 @@ void intersession_phase(const intersession_phase_event *event) {
     point("return", "MPI_" #function);          \
     return code;                                \
   }
-HOOKED(Session_init, (MPI_Info info, MPI_Errhandler handler, MPI_Session *session),
+HOOKED(Session_init, (MPI_Info info, MPI_Errhandler handler, MPI_Session* session),
        (info, handler, session))
 HOOKED(Session_finalize, (MPI_Session * session), (session))
 HOOKED(Comm_create_from_group,
-       (MPI_Group group, const char *tag, MPI_Info info, MPI_Errhandler handler, MPI_Comm *comm),
+       (MPI_Group group, const char* tag, MPI_Info info, MPI_Errhandler handler, MPI_Comm* comm),
        (group, tag, info, handler, comm))
 HOOKED(Comm_free, (MPI_Comm * comm), (comm))
-HOOKED(Send, (const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm),
+HOOKED(Send, (const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm),
        (data, count, type, to, tag, comm))
 HOOKED(Recv,
-       (void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
-        MPI_Status *status),
+       (void* data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+        MPI_Status* status),
        (data, count, type, from, tag, comm, status))
 HOOKED(Barrier, (MPI_Comm comm), (comm))
-HOOKED(Bcast, (void *data, int count, MPI_Datatype type, int root, MPI_Comm comm),
+HOOKED(Bcast, (void* data, int count, MPI_Datatype type, int root, MPI_Comm comm),
        (data, count, type, root, comm))
 HOOKED(Reduce,
-       (const void *from, void *to, int count, MPI_Datatype type, MPI_Op op, int root,
+       (const void* from, void* to, int count, MPI_Datatype type, MPI_Op op, int root,
         MPI_Comm comm),
        (from, to, count, type, op, root, comm))
 HOOKED(Allreduce,
-       (const void *from, void *to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
+       (const void* from, void* to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
        (from, to, count, type, op, comm))
-HOOKED(Scan, (const void *from, void *to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
+HOOKED(Scan, (const void* from, void* to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
        (from, to, count, type, op, comm))
-HOOKED(Exscan, (const void *from, void *to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
+HOOKED(Exscan, (const void* from, void* to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
        (from, to, count, type, op, comm))
 HOOKED(Reduce_scatter_block,
-       (const void *from, void *to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
+       (const void* from, void* to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
        (from, to, count, type, op, comm))
 HOOKED(Gather,
-       (const void *from, int sent, MPI_Datatype type, void *to, int got, MPI_Datatype into,
+       (const void* from, int sent, MPI_Datatype type, void* to, int got, MPI_Datatype into,
         int root, MPI_Comm comm),
        (from, sent, type, to, got, into, root, comm))
 HOOKED(Scatter,
-       (const void *from, int sent, MPI_Datatype type, void *to, int got, MPI_Datatype into,
+       (const void* from, int sent, MPI_Datatype type, void* to, int got, MPI_Datatype into,
         int root, MPI_Comm comm),
        (from, sent, type, to, got, into, root, comm))
 HOOKED(Allgather,
-       (const void *from, int sent, MPI_Datatype type, void *to, int got, MPI_Datatype into,
+       (const void* from, int sent, MPI_Datatype type, void* to, int got, MPI_Datatype into,
         MPI_Comm comm),
        (from, sent, type, to, got, into, comm))
 HOOKED(Alltoall,
-       (const void *from, int sent, MPI_Datatype type, void *to, int got, MPI_Datatype into,
+       (const void* from, int sent, MPI_Datatype type, void* to, int got, MPI_Datatype into,
         MPI_Comm comm),
        (from, sent, type, to, got, into, comm))

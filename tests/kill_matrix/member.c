@@ -34,12 +34,12 @@ static int rank, size, elements, failures;
 static int *from, *to;
 static double begun; /* when the call that is being checked began */
 
-static void complain(const char *what, const char *text) {
+static void complain(const char* what, const char* text) {
   printf("rank %d: %s: %s\n", rank_in_environment(), what, text);
   ++failures;
 }
 
-static const char *text_of(int code) {
+static const char* text_of(int code) {
   static char text[MPI_MAX_ERROR_STRING];
   int length;
   MPI_Error_string(code, text, &length);
@@ -47,7 +47,7 @@ static const char *text_of(int code) {
 }
 
 /* Check the time and the outcome of a call. Return true if it succeeded. */
-static int succeeds(const char *what, int code, int may_fail) {
+static int succeeds(const char* what, int code, int may_fail) {
   char late[64];
   int class = MPI_SUCCESS;
   snprintf(late, sizeof late, "late: returned after %.1f s", MPI_Wtime() - begun);
@@ -78,24 +78,16 @@ static int none(MPI_Comm comm) {
   (void)comm;
   return MPI_SUCCESS;
 }
-static int barrier(MPI_Comm comm) {
-  return MPI_Barrier(comm);
-}
-static int bcast(MPI_Comm comm) {
-  return MPI_Bcast(from, elements, MPI_INT, 0, comm);
-}
+static int barrier(MPI_Comm comm) { return MPI_Barrier(comm); }
+static int bcast(MPI_Comm comm) { return MPI_Bcast(from, elements, MPI_INT, 0, comm); }
 static int reduce(MPI_Comm comm) {
   return MPI_Reduce(from, to, elements, MPI_INT, MPI_SUM, 0, comm);
 }
 static int allreduce(MPI_Comm comm) {
   return MPI_Allreduce(from, to, elements, MPI_INT, MPI_SUM, comm);
 }
-static int scan(MPI_Comm comm) {
-  return MPI_Scan(from, to, elements, MPI_INT, MPI_SUM, comm);
-}
-static int exscan(MPI_Comm comm) {
-  return MPI_Exscan(from, to, elements, MPI_INT, MPI_SUM, comm);
-}
+static int scan(MPI_Comm comm) { return MPI_Scan(from, to, elements, MPI_INT, MPI_SUM, comm); }
+static int exscan(MPI_Comm comm) { return MPI_Exscan(from, to, elements, MPI_INT, MPI_SUM, comm); }
 static int reduce_scatter_block(MPI_Comm comm) {
   return MPI_Reduce_scatter_block(from, to, elements, MPI_INT, MPI_SUM, comm);
 }
@@ -113,9 +105,9 @@ static int alltoall(MPI_Comm comm) {
 }
 
 typedef int (*Operation)(MPI_Comm);
-static Operation operation_named(const char *name) {
+static Operation operation_named(const char* name) {
   static const struct {
-    const char *name;
+    const char* name;
     Operation operation;
   } all[] = {
       {"none", none},        {"star", star},       {"barrier", barrier},
@@ -138,7 +130,7 @@ static MPI_Group group_without(int excluded) {
   return some;
 }
 
-static MPI_Comm create(MPI_Group group, const char *tag, int may_fail) {
+static MPI_Comm create(MPI_Group group, const char* tag, int may_fail) {
   MPI_Comm made = MPI_COMM_NULL;
   if (!SUCCEEDS(MPI_Comm_create_from_group(group, tag, MPI_INFO_NULL, MPI_ERRORS_RETURN, &made),
                 may_fail))
@@ -165,7 +157,7 @@ static int operate(Operation operation, MPI_Comm comm, int may_fail) {
 
 /* If the operation let a process go on as if no process had died, a call that depends on the dead
  * process must not: a receive from it, and after a collective a barrier with it. */
-static void meet_the_dead(Operation operation, MPI_Comm comm, int victim) {
+static void communicate_with_victim(Operation operation, MPI_Comm comm, int victim) {
   if (operation != none && operation != star) {
     if (SUCCEEDS(MPI_Barrier(comm), 1)) complain("MPI_Barrier", "succeeded with a dead process");
   } else if (SUCCEEDS(MPI_Recv(to, elements, MPI_INT, victim, 2, comm, MPI_STATUS_IGNORE), 1)) {
@@ -175,7 +167,7 @@ static void meet_the_dead(Operation operation, MPI_Comm comm, int victim) {
 
 /* The process has not been killed: complete the last calls of the others. Such a run shows nothing.
  */
-static void meet_the_living(Operation operation, MPI_Comm comm) {
+static void communicate_with_survivors(Operation operation, MPI_Comm comm) {
   if (operation != none && operation != star) {
     SUCCEEDS(MPI_Barrier(comm), 0);
     return;
@@ -194,7 +186,7 @@ static void use_without(int victim) {
   SUCCEEDS(MPI_Comm_free(&living), 0);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   if (argc != 4) return 2;
   const Operation operation = operation_named(argv[1]);
   elements = atoi(argv[2]);
@@ -223,9 +215,9 @@ int main(int argc, char **argv) {
     if (is_victim) await_kill();
     if (is_whole && is_with && !is_after) {
       if (is_victim)
-        meet_the_living(operation, comm);
+        communicate_with_survivors(operation, comm);
       else
-        meet_the_dead(operation, comm, victim);
+        communicate_with_victim(operation, comm, victim);
     }
     SUCCEEDS(MPI_Comm_free(&comm), is_with);
   }

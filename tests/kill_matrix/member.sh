@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# member.sh PROGRAM ARGUMENTS...: runs a process of the job, reports how it ended, and hides that
+# member.sh PROGRAM ARGUMENTS...: runs a process of the job, reports its exit status, and hides it
 # from the launcher.
 trap '' USR1
 rank=${PMIX_RANK:-${PMI_RANK:-$PMI_ID}}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Functions of attributes that change the attributes of the same object while it is freed or
- * duplicated: each value is deleted once, also one that was set meanwhile. */
+/* Tests attribute callbacks that change attributes of the object that is being freed or duplicated.
+ * Each value is deleted once, also a value that a callback sets. */
 #include "session_world.h"
 
 enum { FIRST, SECOND, LATE, KEYS };
@@ -13,19 +13,19 @@ static int index_of(int key) {
   return 0;
 }
 
-static int count_comm(MPI_Comm comm, int key, void *v, void *extra) {
+static int count_comm(MPI_Comm comm, int key, void* v, void* extra) {
   int flag = 0;
-  void *seen;
+  void* seen;
   (void)v, (void)extra;
   ++deleted[index_of(key)];
   MUST(MPI_Comm_get_attr(comm, key, &seen, &flag));
-  EXPECT(flag && seen == v, "the value is not there any more");
+  EXPECT(flag && seen == v, "the value is missing");
   return MPI_SUCCESS;
 }
-/* Deletes another attribute, its own, and sets one. */
-static int change_comm(MPI_Comm comm, int key, void *v, void *extra) {
+/* Delete another attribute and the callback's own, and set a new one. */
+static int change_comm(MPI_Comm comm, int key, void* v, void* extra) {
   int flag = 0;
-  void *seen;
+  void* seen;
   (void)extra;
   ++deleted[index_of(key)];
   MUST(MPI_Comm_get_attr(comm, keys[SECOND], &seen, &flag));
@@ -34,11 +34,11 @@ static int change_comm(MPI_Comm comm, int key, void *v, void *extra) {
   MUST(MPI_Comm_set_attr(comm, keys[LATE], v));
   return MPI_SUCCESS;
 }
-/* The same while the object is duplicated. */
-static int copy_comm(MPI_Comm comm, int key, void *extra, void *in, void *out, int *flag) {
+/* Change attributes while the object is duplicated. */
+static int copy_comm(MPI_Comm comm, int key, void* extra, void* in, void* out, int* flag) {
   (void)extra;
   ++copied[index_of(key)];
-  *(void **)out = in;
+  *(void**)out = in;
   *flag = 1;
   if (key != keys[FIRST]) return MPI_SUCCESS;
   MUST(MPI_Comm_delete_attr(comm, keys[SECOND]));
@@ -46,7 +46,7 @@ static int copy_comm(MPI_Comm comm, int key, void *extra, void *in, void *out, i
   return MPI_SUCCESS;
 }
 
-static void expect_counts(const char *what, const int *counts, int first, int second, int late) {
+static void expect_counts(const char* what, const int* counts, int first, int second, int late) {
   EXPECT(counts[FIRST] == first && counts[SECOND] == second && counts[LATE] == late,
          "%s: %d %d %d, not %d %d %d", what, counts[FIRST], counts[SECOND], counts[LATE], first,
          second, late);
@@ -61,8 +61,7 @@ static void communicators(void) {
   MUST(MPI_Comm_create_keyval(copy_comm, change_comm, &keys[FIRST], NULL));
   MUST(MPI_Comm_create_keyval(copy_comm, count_comm, &keys[SECOND], NULL));
   MUST(MPI_Comm_create_keyval(copy_comm, count_comm, &keys[LATE], NULL));
-  for (int order = 0; order < 2;
-       ++order) { /* which is freed first: the one that changes, or the other */
+  for (int order = 0; order < 2; ++order) { /* order in which the two keys are deleted */
     forget_counts();
     MUST(MPI_Comm_dup(world, &comm));
     MUST(MPI_Comm_set_attr(comm, keys[order ? FIRST : SECOND], &value));
@@ -80,18 +79,18 @@ static void communicators(void) {
   MUST(MPI_Comm_free(&copy));
   MUST(MPI_Comm_free(&comm));
   expect_counts("deleted in all", deleted, 2, 1,
-                4); /* the late one of each, and the one set by the function of the first */
+                4); /* the two values set late, and the two set by the callback of the first key */
   for (int i = 0; i < KEYS; ++i) MUST(MPI_Comm_free_keyval(&keys[i]));
 }
 
-static int count_type(MPI_Datatype type, int key, void *v, void *extra) {
+static int count_type(MPI_Datatype type, int key, void* v, void* extra) {
   (void)type, (void)v, (void)extra;
   ++deleted[index_of(key)];
   return MPI_SUCCESS;
 }
-static int change_type(MPI_Datatype type, int key, void *v, void *extra) {
+static int change_type(MPI_Datatype type, int key, void* v, void* extra) {
   int flag = 0;
-  void *seen;
+  void* seen;
   (void)extra;
   ++deleted[index_of(key)];
   MUST(MPI_Type_get_attr(type, keys[SECOND], &seen, &flag));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which buffer a buffered send takes: that of its communicator, else of its session, else of the process; and what is known when one
- * is taken off. */
+/* Tests the choice of the buffer of a buffered send (the communicator's, else the session's, else
+ * the process's), and detaching of buffers with messages. */
 #include "session_world.h"
 
 enum { ITEM = 1000, ROOM = ITEM + MPI_BSEND_OVERHEAD, LONG = 3000000 };
@@ -9,13 +9,14 @@ static char memory[3][8 * ROOM], message[ITEM];
 
 static void receive(MPI_Comm comm, int messages) {
   char into[ITEM];
-  for (int i = 0; i < messages; ++i) MUST(MPI_Recv(into, ITEM, MPI_CHAR, rank, 1, comm, MPI_STATUS_IGNORE));
+  for (int i = 0; i < messages; ++i)
+    MUST(MPI_Recv(into, ITEM, MPI_CHAR, rank, 1, comm, MPI_STATUS_IGNORE));
 }
 
-/* Each has room for one message more than the next wider one; a message to oneself is delivered at once, so the room is asked for by one
- * that is too long. */
+/* Each buffer has space for one message more than the buffer of the next wider scope. A short
+ * message to oneself is delivered at once, so a long one checks the space. */
 static void which(void) {
-  void *address;
+  void* address;
   int bytes;
   MPI_Comm other;
   MUST(MPI_Comm_dup(world, &other));
@@ -35,7 +36,7 @@ static void which(void) {
   MUST_FAIL(MPI_ERR_BUFFER, MPI_Session_attach_buffer(session, memory[0], ROOM));
   MUST_FAIL(MPI_ERR_ARG, MPI_Comm_attach_buffer(other, memory[0], -1));
   MUST_FAIL(MPI_ERR_BUFFER, MPI_Comm_attach_buffer(other, NULL, 10));
-  MUST(MPI_Bsend(message, ITEM, MPI_CHAR, rank, 1, other)); /* what failed has left nothing behind */
+  MUST(MPI_Bsend(message, ITEM, MPI_CHAR, rank, 1, other)); /* a failed send uses no space */
   receive(other, 1);
   MUST(MPI_Comm_flush_buffer(world));
   MUST(MPI_Session_flush_buffer(session));
@@ -51,7 +52,7 @@ static void which(void) {
   MUST_FAIL(MPI_ERR_BUFFER, MPI_Bsend(message, ITEM, MPI_CHAR, rank, 1, world));
   MUST(MPI_Buffer_detach(&address, &bytes));
   EXPECT(address == memory[0] && bytes == ROOM - 1, "%d bytes", bytes);
-  /* one that goes with its communicator */
+  /* a buffer that is detached with its communicator */
   MUST(MPI_Comm_attach_buffer(other, memory[0], ROOM));
   MUST(MPI_Comm_free(&other));
   MUST(MPI_Comm_dup(world, &other));
@@ -60,7 +61,7 @@ static void which(void) {
 }
 
 static void automatic(void) {
-  void *address = NULL;
+  void* address = NULL;
   int bytes = -1, flag = 0, peer = rank ^ 1;
   MPI_Request request;
   char *big = malloc(LONG), *in = malloc(LONG);
@@ -72,7 +73,7 @@ static void automatic(void) {
   }
   MUST(MPI_Comm_iflush_buffer(world, &request));
   MUST(MPI_Test(&request, &flag, MPI_STATUS_IGNORE));
-  EXPECT(!flag || peer == rank, "messages of %d bytes that nobody receives have left", LONG);
+  EXPECT(!flag || peer == rank, "messages of %d bytes without a receive have left", LONG);
   MUST(MPI_Barrier(world));
   for (int i = 0; i < 4; ++i) {
     MUST(MPI_Recv(in, LONG, MPI_CHAR, peer, 2, world, MPI_STATUS_IGNORE));
@@ -93,10 +94,10 @@ static void automatic(void) {
   free(in);
 }
 
-/* Persistent buffered sends take the buffer that is there when they are started. */
+/* A persistent buffered send uses the buffer that is attached when it is started. */
 static void persistent(void) {
   MPI_Request request;
-  void *address;
+  void* address;
   int bytes;
   MUST(MPI_Bsend_init(message, ITEM, MPI_CHAR, rank, 1, world, &request));
   MUST_FAIL(MPI_ERR_BUFFER, MPI_Start(&request));
@@ -114,6 +115,6 @@ int main(void) {
   automatic();
   persistent();
   MUST(MPI_Barrier(world));
-  MUST(MPI_Session_attach_buffer(session, memory[0], ROOM)); /* goes with the session */
+  MUST(MPI_Session_attach_buffer(session, memory[0], ROOM)); /* detached with the session */
   return close_world();
 }

@@ -26,12 +26,19 @@ void leave() {
   const Way now = std::exchange(way, Way::returns);
   if (now != Way::returns) ++left;
   switch (now) {
-    case Way::returns: return;
-    case Way::number: throw 4711;
-    case Way::runtime_error: throw std::runtime_error("thrown by a callback");
-    case Way::bad_alloc: throw std::bad_alloc();
-    case Way::exit: pthread_exit(nullptr);
-    case Way::cancel: pthread_cancel(pthread_self()); pthread_testcancel();
+    case Way::returns:
+      return;
+    case Way::number:
+      throw 4711;
+    case Way::runtime_error:
+      throw std::runtime_error("thrown by a callback");
+    case Way::bad_alloc:
+      throw std::bad_alloc();
+    case Way::exit:
+      pthread_exit(nullptr);
+    case Way::cancel:
+      pthread_cancel(pthread_self());
+      pthread_testcancel();
   }
 }
 
@@ -39,10 +46,10 @@ struct Thread {
   const std::function<void()>& call;
   bool was_unwound = false, has_returned = false;
 };
-void *run_thread(void *argument) {
-  auto &thread = *static_cast<Thread *>(argument);
+void* run_thread(void* argument) {
+  auto& thread = *static_cast<Thread*>(argument);
   struct Unwound {
-    bool &flag;
+    bool& flag;
     ~Unwound() { flag = true; }
   } unwound{thread.was_unwound};
   thread.call();
@@ -74,47 +81,47 @@ bool is_left_by(const std::function<void()>& call) {
   return false;
 }
 
-void on_comm(MPI_Comm *comm, int *code, ...) {
+void on_comm(MPI_Comm* comm, int* code, ...) {
   int n = -1;
   MPI_Comm_size(*comm, &n);
   leave();
 }
-void on_session(MPI_Session *, int *, ...) { leave(); }
-int copy_of_comm(MPI_Comm, int, void *, void *in, void *out, int *flag) {
+void on_session(MPI_Session*, int*, ...) { leave(); }
+int copy_of_comm(MPI_Comm, int, void*, void* in, void* out, int* flag) {
   leave();
-  *static_cast<void **>(out) = in;
+  *static_cast<void**>(out) = in;
   *flag = 1;
   return MPI_SUCCESS;
 }
-int delete_of_comm(MPI_Comm, int, void *, void *) {
+int delete_of_comm(MPI_Comm, int, void*, void*) {
   leave();
   return MPI_SUCCESS;
 }
-int copy_of_type(MPI_Datatype, int, void *, void *in, void *out, int *flag) {
+int copy_of_type(MPI_Datatype, int, void*, void* in, void* out, int* flag) {
   leave();
-  *static_cast<void **>(out) = in;
+  *static_cast<void**>(out) = in;
   *flag = 1;
   return MPI_SUCCESS;
 }
-int delete_of_type(MPI_Datatype, int, void *, void *) {
+int delete_of_type(MPI_Datatype, int, void*, void*) {
   leave();
   return MPI_SUCCESS;
 }
-void add(void *in, void *inout, int *length, MPI_Datatype *) {
+void add(void* in, void* inout, int* length, MPI_Datatype*) {
   leave();
-  for (int i = 0; i < *length; ++i) static_cast<int *>(inout)[i] += static_cast<int *>(in)[i];
+  for (int i = 0; i < *length; ++i) static_cast<int*>(inout)[i] += static_cast<int*>(in)[i];
 }
-int query(void *, MPI_Status *status) {
+int query(void*, MPI_Status* status) {
   leave();
   MPI_Status_set_elements(status, MPI_INT, 0);
   MPI_Status_set_cancelled(status, 0);
   return MPI_SUCCESS;
 }
-int free_state(void *) {
+int free_state(void*) {
   leave();
   return MPI_SUCCESS;
 }
-int cancel_request(void *, int) {
+int cancel_request(void*, int) {
   leave();
   return MPI_SUCCESS;
 }
@@ -122,7 +129,7 @@ int cancel_request(void *, int) {
 MPI_Comm spare;  // beside the communicator of a test
 
 /* Collective. Communication and the making of communicators still work. */
-void expect_all_works(const char *after) {
+void expect_all_works(const char* after) {
   int one = 1, sum = 0, number = -1;
   MUST(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, spare));
   EXPECT(sum == size, "after %s: %d", after, sum);
@@ -162,7 +169,8 @@ void error_handlers(Way how) {
              if (i == 0) MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
              if (i == 1) MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
              while (i == 2 && !flag) MPI_Test(&requests[0], &flag, MPI_STATUS_IGNORE);
-           }), "completion %d", i);
+           }),
+           "completion %d", i);
     EXPECT(requests[0] == MPI_REQUEST_NULL, "completion %d", i);
     MUST(MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
   }
@@ -184,7 +192,7 @@ void error_handlers(Way how) {
 void attributes(Way how) {
   MPI_Comm comm, copy = MPI_COMM_NULL;
   int key, flag = 0;
-  void *value = nullptr;
+  void* value = nullptr;
   MUST(MPI_Comm_dup(world, &comm));
   MUST(MPI_Comm_create_keyval(copy_of_comm, delete_of_comm, &key, nullptr));
   MUST(MPI_Comm_set_attr(comm, key, &left));
@@ -285,16 +293,20 @@ void operation(Way how, MPI_Op op, int count) {
       MUST(MPI_Allreduce_init(in, out, count, MPI_INT, op, comm, MPI_INFO_NULL, &request));
     way = how;
     is_left = is_left_by([&] {
-      if (persistent) MPI_Start(&request);
-      else MPI_Iallreduce(in, out, count, MPI_INT, op, comm, &request);
+      if (persistent)
+        MPI_Start(&request);
+      else
+        MPI_Iallreduce(in, out, count, MPI_INT, op, comm, &request);
       code = MPI_Wait(&request, MPI_STATUS_IGNORE);
     });
     way = Way::returns;
     const bool combines = left == 1;
     EXPECT((size > 2 || combines == (size == 2)) && is_left == (combines && ends_thread),
            "MPI_Iallreduce of %d", count);
-    if (is_left && request != MPI_REQUEST_NULL) code = MPI_Wait(&request, MPI_STATUS_IGNORE);
-    else if (is_left) code = MPI_ERR_OTHER; /* left before there was a request */
+    if (is_left && request != MPI_REQUEST_NULL)
+      code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    else if (is_left)
+      code = MPI_ERR_OTHER; /* left before there was a request */
     MUST_FAIL(combines ? MPI_ERR_OTHER : MPI_SUCCESS, code);
     if (persistent && !ends_thread) {
       MUST(MPI_Start(&request));
@@ -349,7 +361,7 @@ void world_model(Way how) {
 
 }  // namespace
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   const std::string scenario = argc > 1 ? argv[1] : "throw";
   if (scenario == "world") {
     MUST(MPI_Init(&argc, &argv));
@@ -360,8 +372,10 @@ int main(int argc, char **argv) {
   }
   open_world("test.callback_unwinding");
   MUST(MPI_Comm_dup(world, &spare));
-  if (scenario == "exit") session_model(Way::exit);
-  else if (scenario == "cancel") session_model(Way::cancel);
+  if (scenario == "exit")
+    session_model(Way::exit);
+  else if (scenario == "cancel")
+    session_model(Way::cancel);
   else
     for (Way how : {Way::number, Way::runtime_error, Way::bad_alloc}) session_model(how);
   MUST(MPI_Comm_free(&spare));

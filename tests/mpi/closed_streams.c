@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The program has closed standard streams, as a service does, and still prints. Its output must not enter memory, files or
-   connections of the library, which therefore has no descriptor below 3.
+/* The program has closed standard streams, as a service does, and still prints. Its output must not
+   enter memory, files or connections of the library, which therefore has no descriptor below 3.
 
-   closed_streams MASK: bit N of the mask is 1 if descriptor N is closed during the first session of the process. Sessions
-   with all other masks follow. */
+   closed_streams MASK: bit N of the mask is 1 if descriptor N is closed during the first session of
+   the process. Sessions with all other masks follow. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -23,15 +23,17 @@ static void restore_streams(int mask) {
     if (mask & 1 << number) dup2(saved_from + number, number);
 }
 
-/* True if nothing but what the program has opened is at the numbers of the closed streams. */
+/* True if the numbers of the closed streams are used only by files of the program. */
 static int are_closed(int mask) {
   for (int number = 0; number < streams; number++)
-    if (mask & 1 << number && fcntl(number, F_GETFD) >= 0 && !(fcntl(number, F_GETFL) & O_PATH)) return 0;
+    if (mask & 1 << number && fcntl(number, F_GETFD) >= 0 && !(fcntl(number, F_GETFL) & O_PATH))
+      return 0;
   return 1;
 }
 
 static void print_to_closed_streams(int mask) {
-  static const char text[] = "a line for a stream that the program has closed before its first session\n";
+  static const char text[] =
+      "a line for a stream that the program has closed before its first session\n";
   for (int i = 0; i < prints; i++)
     for (int number = 1; number < streams; number++)
       if (mask & 1 << number && write(number, text, sizeof text - 1) >= 0) failures++;
@@ -62,7 +64,7 @@ static void run_session(int mask) {
   EXPECT(failures == 0, "with the streams of mask %d closed", mask);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   const int first = argc > 1 ? atoi(argv[1]) : masks - 1;
   for (int number = 0; number < streams; number++)
     if (fcntl(number, F_DUPFD_CLOEXEC, saved_from + number) != saved_from + number) return 1;

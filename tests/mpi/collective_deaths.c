@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A process dies before a collective in which the others are. Every survivor's collectives on that communicator end with
- * MPI_ERR_PROC_ABORTED, now and later, also those of survivors that wait for a living process which has left with that error; nothing
- * is written into a receive buffer, or read from a send buffer, after the call; and a communicator of the survivors works.
+/* Tests a collective before which a process dies.
  *
- *   collective_deaths LAUNCHER COLLECTIVE VICTIM     (death.h)
- */
+ * Each collective of a survivor on that communicator ends with MPI_ERR_PROC_ABORTED, now and later,
+ * also if the survivor waits for a living process that has left with that error. After the call, no
+ * byte is written to a receive buffer or read from a send buffer. A communicator of the survivors
+ * works.
+ *
+ *   collective_deaths LAUNCHER COLLECTIVE VICTIM     (death.h) */
 #include <sys/mman.h>
 
 #include "death.h"
@@ -12,26 +14,43 @@
 
 enum { ITEMS = 20000, MOST = 16, FILL = 0x5a };
 
-static int *own, *result; /* ITEMS for each process; own lies in pages of its own */
+static int *own, *result; /* ITEMS for each process; own is in separate pages */
 static size_t bytes;
-static int counts[MOST], places[MOST];
+static int counts[MOST], displacements[MOST];
 
 static int barrier(void) { return MPI_Barrier(world); }
 static int bcast(void) { return MPI_Bcast(result, ITEMS, MPI_INT, 0, world); }
 static int reduce(void) { return MPI_Reduce(own, result, ITEMS, MPI_INT, MPI_SUM, 0, world); }
 static int allreduce(void) { return MPI_Allreduce(own, result, ITEMS, MPI_INT, MPI_SUM, world); }
 static int short_allreduce(void) { return MPI_Allreduce(own, result, 1, MPI_INT, MPI_SUM, world); }
-static int gather(void) { return MPI_Gather(own, ITEMS, MPI_INT, result, ITEMS, MPI_INT, 0, world); }
-static int scatter(void) { return MPI_Scatter(own, ITEMS, MPI_INT, result, ITEMS, MPI_INT, 0, world); }
-static int allgather(void) { return MPI_Allgather(own, ITEMS, MPI_INT, result, ITEMS, MPI_INT, world); }
-static int allgatherv(void) { return MPI_Allgatherv(own, ITEMS, MPI_INT, result, counts, places, MPI_INT, world); }
-static int alltoall(void) { return MPI_Alltoall(own, ITEMS, MPI_INT, result, ITEMS, MPI_INT, world); }
-static int alltoallv(void) { return MPI_Alltoallv(own, counts, places, MPI_INT, result, counts, places, MPI_INT, world); }
-static int reduce_scatter(void) { return MPI_Reduce_scatter(own, result, counts, MPI_INT, MPI_SUM, world); }
+static int gather(void) {
+  return MPI_Gather(own, ITEMS, MPI_INT, result, ITEMS, MPI_INT, 0, world);
+}
+static int scatter(void) {
+  return MPI_Scatter(own, ITEMS, MPI_INT, result, ITEMS, MPI_INT, 0, world);
+}
+static int allgather(void) {
+  return MPI_Allgather(own, ITEMS, MPI_INT, result, ITEMS, MPI_INT, world);
+}
+static int allgatherv(void) {
+  return MPI_Allgatherv(own, ITEMS, MPI_INT, result, counts, displacements, MPI_INT, world);
+}
+static int alltoall(void) {
+  return MPI_Alltoall(own, ITEMS, MPI_INT, result, ITEMS, MPI_INT, world);
+}
+static int alltoallv(void) {
+  return MPI_Alltoallv(own, counts, displacements, MPI_INT, result, counts, displacements, MPI_INT,
+                       world);
+}
+static int reduce_scatter(void) {
+  return MPI_Reduce_scatter(own, result, counts, MPI_INT, MPI_SUM, world);
+}
 static int scan(void) { return MPI_Scan(own, result, ITEMS, MPI_INT, MPI_SUM, world); }
 static int exscan(void) { return MPI_Exscan(own, result, ITEMS, MPI_INT, MPI_SUM, world); }
 
-static int wait_for(int code, MPI_Request *request) { return code != MPI_SUCCESS ? code : MPI_Wait(request, MPI_STATUS_IGNORE); }
+static int wait_for(int code, MPI_Request* request) {
+  return code != MPI_SUCCESS ? code : MPI_Wait(request, MPI_STATUS_IGNORE);
+}
 static int iallreduce(void) {
   MPI_Request request;
   return wait_for(MPI_Iallreduce(own, result, ITEMS, MPI_INT, MPI_SUM, world, &request), &request);
@@ -42,7 +61,8 @@ static int ibarrier(void) {
 }
 static int persistent_allreduce(void) {
   static MPI_Request request = MPI_REQUEST_NULL;
-  if (request == MPI_REQUEST_NULL) MUST(MPI_Allreduce_init(own, result, ITEMS, MPI_INT, MPI_SUM, world, MPI_INFO_NULL, &request));
+  if (request == MPI_REQUEST_NULL)
+    MUST(MPI_Allreduce_init(own, result, ITEMS, MPI_INT, MPI_SUM, world, MPI_INFO_NULL, &request));
   const int code = wait_for(MPI_Start(&request), &request);
   if (code != MPI_SUCCESS) MUST(MPI_Request_free(&request));
   return code;
@@ -63,20 +83,31 @@ static int split(void) {
 }
 
 static const struct {
-  const char *name;
+  const char* name;
   int (*call)(void);
-} collectives[] = {{"barrier", barrier},       {"bcast", bcast},           {"reduce", reduce},
-                   {"allreduce", allreduce},   {"gather", gather},         {"scatter", scatter},
-                   {"allgather", allgather},   {"allgatherv", allgatherv}, {"alltoall", alltoall},
-                   {"alltoallv", alltoallv},   {"scan", scan},             {"exscan", exscan},
+} collectives[] = {{"barrier", barrier},
+                   {"bcast", bcast},
+                   {"reduce", reduce},
+                   {"allreduce", allreduce},
+                   {"gather", gather},
+                   {"scatter", scatter},
+                   {"allgather", allgather},
+                   {"allgatherv", allgatherv},
+                   {"alltoall", alltoall},
+                   {"alltoallv", alltoallv},
+                   {"scan", scan},
+                   {"exscan", exscan},
                    {"reduce_scatter", reduce_scatter},
                    {"short_allreduce", short_allreduce},
-                   {"iallreduce", iallreduce}, {"ibarrier", ibarrier},
+                   {"iallreduce", iallreduce},
+                   {"ibarrier", ibarrier},
                    {"persistent_allreduce", persistent_allreduce},
-                   {"neighbours", neighbours}, {"split", split}};
+                   {"neighbours", neighbours},
+                   {"split", split}};
 
-/* A root that needs nobody may succeed until it has been told. */
-static void call_until_it_fails(int (*call)(void), const char *name, int code) {
+/* Call until an error: a root that needs no data from others may succeed until it knows of the
+ * death. */
+static void call_until_it_fails(int (*call)(void), const char* name, int code) {
   int class, length;
   char text[MPI_MAX_ERROR_STRING];
   const double begin = MPI_Wtime();
@@ -87,20 +118,7 @@ static void call_until_it_fails(int (*call)(void), const char *name, int code) {
   printf("%s ended at rank %d after %.3f s: %s\n", name, rank, MPI_Wtime() - begin, text);
 }
 
-/* What the survivors do afterwards lets every message move that may still be under way. */
-static void go_on_without(int victim) {
-  int ranks[MOST], members = 0, one = 1, sum = 0;
-  for (int other = 0; other < size; ++other)
-    if (other != victim) ranks[members++] = other;
-  MPI_Comm survivors = comm_of(session, "test.survivors", members, ranks);
-  for (int i = 0; i < 100; ++i) {
-    MUST(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, survivors));
-    EXPECT(sum == members, "%d of %d survivors", sum, members);
-  }
-  MUST(MPI_Comm_free(&survivors));
-}
-
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   if (argc != 4) return 2;
   const int victim = atoi(argv[3]);
   int (*call)(void) = NULL;
@@ -115,19 +133,22 @@ int main(int argc, char **argv) {
   EXPECT(own != MAP_FAILED && result != NULL, "no memory");
   for (int i = 0; i < size; ++i) {
     counts[i] = ITEMS;
-    places[i] = i * ITEMS;
+    displacements[i] = i * ITEMS;
   }
-  /* After the first few, collectives go the ways that they go for good. The victim may be dead before others have ended theirs. */
+  /* The first collectives use other algorithms than later ones. The victim may die before others
+   * have completed theirs. */
   int code = MPI_SUCCESS;
   for (int i = 0; i < 5 && code == MPI_SUCCESS; ++i) code = call();
   if (rank == victim) die_under(argv[1]);
   call_until_it_fails(call, argv[2], code);
   memset(result, FILL, bytes);
-  EXPECT(mprotect(own, bytes, PROT_NONE) == 0, "no protection"); /* a read or a write of ours would end this process */
-  go_on_without(victim);
-  for (size_t i = 0; i < bytes; ++i) EXPECT(((unsigned char *)result)[i] == FILL, "byte %zu was written after the call", i);
+  EXPECT(mprotect(own, bytes, PROT_NONE) == 0,
+         "no protection"); /* an access of Intersession would now end this process */
+  check_survivors(victim);
+  for (size_t i = 0; i < bytes; ++i)
+    EXPECT(((unsigned char*)result)[i] == FILL, "byte %zu was written after the call", i);
   EXPECT(mprotect(own, bytes, PROT_READ | PROT_WRITE) == 0, "no protection");
-  MUST_FAIL(MPI_ERR_PROC_ABORTED, barrier()); /* and so do later ones */
+  MUST_FAIL(MPI_ERR_PROC_ABORTED, barrier()); /* later collectives fail, too */
   MUST(MPI_Comm_free(&world));
   MUST(MPI_Session_finalize(&session));
   free(result);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every blocking collective on a session communicator, over counts that reach all algorithms, against sums done by hand. */
+/* Tests each blocking collective on a session communicator, with counts that select all algorithms,
+ * against sums computed locally. */
 #include "session_world.h"
 
 static const int kCounts[] = {0, 1, 3, 17, 256, 2500, 40000};
@@ -12,33 +13,34 @@ static long sum_of(int first, int end, int index) {
   return sum;
 }
 
-#define EXPECT_ALL(count, got, expected)                                                                    \
-  do {                                                                                                      \
-    int wrong = 0, first = -1;                                                                              \
-    for (int i = 0; i < (count); ++i)                                                                       \
-      if ((got) != (expected) && wrong++ == 0) first = i;                                                   \
-    EXPECT(wrong == 0, "%s, count %d, root %d: %d wrong, first at %d", __func__, (count), root, wrong, first); \
+#define EXPECT_ALL(count, got, expected)                                                        \
+  do {                                                                                          \
+    int wrong = 0, first = -1;                                                                  \
+    for (int i = 0; i < (count); ++i)                                                           \
+      if ((got) != (expected) && wrong++ == 0) first = i;                                       \
+    EXPECT(wrong == 0, "%s, count %d, root %d: %d wrong, first at %d", __func__, (count), root, \
+           wrong, first);                                                                       \
   } while (0)
 
-static void fill(long *data, int count, int from) {
+static void fill(long* data, int count, int from) {
   for (int i = 0; i < count; ++i) data[i] = value(from, i);
 }
 
-static void broadcast(long *a, int count, int root) {
+static void broadcast(long* a, int count, int root) {
   fill(a, count, rank == root ? root : 999);
   MUST(MPI_Bcast(a, count, MPI_LONG, root, world));
   EXPECT_ALL(count, a[i], value(root, i));
 }
 
-static void reduction(long *a, long *b, int count, int root, int in_place) {
+static void reduction(long* a, long* b, int count, int root, int in_place) {
   fill(a, count, rank);
   fill(b, count, rank);
-  const void *send = in_place && rank == root ? MPI_IN_PLACE : a;
+  const void* send = in_place && rank == root ? MPI_IN_PLACE : a;
   MUST(MPI_Reduce(send, b, count, MPI_LONG, MPI_SUM, root, world));
   if (rank == root) EXPECT_ALL(count, b[i], sum_of(0, size, i));
 }
 
-static void all_reduction(long *a, long *b, int count, int in_place) {
+static void all_reduction(long* a, long* b, int count, int in_place) {
   int root = -1;
   fill(a, count, rank);
   fill(b, count, rank);
@@ -49,10 +51,11 @@ static void all_reduction(long *a, long *b, int count, int in_place) {
   double x = 1.0 / (rank + 3), total[2];
   MUST(MPI_Allreduce(&x, &total[0], 1, MPI_DOUBLE, MPI_SUM, world));
   MUST(MPI_Allreduce(&x, &total[1], 1, MPI_DOUBLE, MPI_SUM, world));
-  EXPECT(memcmp(&total[0], &total[1], sizeof(double)) == 0, "the same call gave other bits");
+  EXPECT(memcmp(&total[0], &total[1], sizeof(double)) == 0,
+         "the same call gave a different result");
 }
 
-static void prefix_sums(long *a, long *b, int count) {
+static void prefix_sums(long* a, long* b, int count) {
   int root = -1;
   fill(a, count, rank);
   MUST(MPI_Scan(a, b, count, MPI_LONG, MPI_SUM, world));
@@ -64,25 +67,28 @@ static void prefix_sums(long *a, long *b, int count) {
   if (rank > 0) EXPECT_ALL(count, b[i], sum_of(0, rank, i));
 }
 
-static void gathering(long *a, long *b, int count, int root) {
+static void gathering(long* a, long* b, int count, int root) {
   fill(a, count, rank);
   memset(b, 0, (size_t)count * size * sizeof *b);
   MUST(MPI_Gather(a, count, MPI_LONG, b, count, MPI_LONG, root, world));
   for (int r = 0; r < size && rank == root; ++r) EXPECT_ALL(count, b[r * count + i], value(r, i));
   if (rank == root) fill(b + (size_t)root * count, count, rank);
-  MUST(MPI_Gather(rank == root ? MPI_IN_PLACE : a, count, MPI_LONG, b, count, MPI_LONG, root, world));
+  MUST(MPI_Gather(rank == root ? MPI_IN_PLACE : a, count, MPI_LONG, b, count, MPI_LONG, root,
+                  world));
   for (int r = 0; r < size && rank == root; ++r) EXPECT_ALL(count, b[r * count + i], value(r, i));
   if (rank == root)
     for (int r = 0; r < size; ++r) fill(b + (size_t)r * count, count, r + 50);
   MUST(MPI_Scatter(b, count, MPI_LONG, a, count, MPI_LONG, root, world));
   EXPECT_ALL(count, a[i], value(rank + 50, i));
-  if (rank == root) MUST(MPI_Scatter(b, count, MPI_LONG, MPI_IN_PLACE, count, MPI_LONG, root, world));
-  else MUST(MPI_Scatter(NULL, 0, MPI_LONG, a, count, MPI_LONG, root, world));
+  if (rank == root)
+    MUST(MPI_Scatter(b, count, MPI_LONG, MPI_IN_PLACE, count, MPI_LONG, root, world));
+  else
+    MUST(MPI_Scatter(NULL, 0, MPI_LONG, a, count, MPI_LONG, root, world));
   EXPECT_ALL(count, a[i], value(rank + 50, i));
 }
 
 /* Blocks of rank r: r + 1 times a fifth of count, with a gap of two between blocks. */
-static void gathering_v(long *a, long *b, int base, int root) {
+static void gathering_v(long* a, long* b, int base, int root) {
   int *counts = malloc(size * sizeof(int)), *starts = malloc(size * sizeof(int)), at = 0;
   for (int r = 0; r < size; ++r) {
     counts[r] = base / 5 * (r + 1) / size;
@@ -92,7 +98,8 @@ static void gathering_v(long *a, long *b, int base, int root) {
   int count = counts[rank];
   fill(a, count, rank);
   MUST(MPI_Gatherv(a, count, MPI_LONG, b, counts, starts, MPI_LONG, root, world));
-  for (int r = 0; r < size && rank == root; ++r) EXPECT_ALL(counts[r], b[starts[r] + i], value(r, i));
+  for (int r = 0; r < size && rank == root; ++r)
+    EXPECT_ALL(counts[r], b[starts[r] + i], value(r, i));
   MUST(MPI_Allgatherv(a, count, MPI_LONG, b, counts, starts, MPI_LONG, world));
   for (int r = 0; r < size; ++r) EXPECT_ALL(counts[r], b[starts[r] + i], value(r, i));
   memset(a, 0, count * sizeof *a);
@@ -102,7 +109,7 @@ static void gathering_v(long *a, long *b, int base, int root) {
   free(starts);
 }
 
-static void all_gathering(long *a, long *b, int count) {
+static void all_gathering(long* a, long* b, int count) {
   int root = -1;
   fill(a, count, rank);
   MUST(MPI_Allgather(a, count, MPI_LONG, b, count, MPI_LONG, world));
@@ -113,7 +120,7 @@ static void all_gathering(long *a, long *b, int count) {
   for (int r = 0; r < size; ++r) EXPECT_ALL(count, b[r * count + i], value(r, i));
 }
 
-static void everybody(long *a, long *b, int count) {
+static void everybody(long* a, long* b, int count) {
   int root = -1;
   for (int r = 0; r < size; ++r) fill(a + (size_t)r * count, count, rank * 64 + r);
   MUST(MPI_Alltoall(a, count, MPI_LONG, b, count, MPI_LONG, world));
@@ -123,8 +130,9 @@ static void everybody(long *a, long *b, int count) {
 }
 
 /* Rank r sends (r + p) % 3 fifths of count to rank p. */
-static void everybody_v(long *a, long *b, int base) {
-  int root = -1, *s = malloc(4 * (size_t)size * sizeof(int)), *sd = s + size, *r = sd + size, *rd = r + size, sat = 0, rat = 0;
+static void everybody_v(long* a, long* b, int base) {
+  int root = -1, *s = malloc(4 * (size_t)size * sizeof(int)), *sd = s + size, *r = sd + size,
+      *rd = r + size, sat = 0, rat = 0;
   for (int p = 0; p < size; ++p) {
     s[p] = r[p] = base / 5 * ((rank + p) % 3);
     sd[p] = sat;
@@ -138,7 +146,7 @@ static void everybody_v(long *a, long *b, int base) {
   free(s);
 }
 
-static void scattered_sums(long *a, long *b, int count) {
+static void scattered_sums(long* a, long* b, int count) {
   int root = -1, *counts = malloc(size * sizeof(int)), start = 0, total = 0;
   for (int p = 0; p < size; ++p) {
     counts[p] = count * (p % 3) / 2;
@@ -154,13 +162,18 @@ static void scattered_sums(long *a, long *b, int count) {
   free(counts);
 }
 
-/* One element of each kind through the operations it allows. */
+/* One element of each type with all operations that it allows. */
 static void operations(void) {
-  struct { double value; int index; } pair = {(rank * 7) % 5, rank}, best;
+  struct {
+    double value;
+    int index;
+  } pair = {(rank * 7) % 5, rank}, best;
   MUST(MPI_Allreduce(&pair, &best, 1, MPI_DOUBLE_INT, MPI_MAXLOC, world));
   int expected = 0;
-  for (int r = 0; r < size; ++r) if ((r * 7) % 5 > (expected * 7) % 5) expected = r;
-  EXPECT(best.index == expected && best.value == (expected * 7) % 5, "MAXLOC says %g at %d", best.value, best.index);
+  for (int r = 0; r < size; ++r)
+    if ((r * 7) % 5 > (expected * 7) % 5) expected = r;
+  EXPECT(best.index == expected && best.value == (expected * 7) % 5, "MAXLOC says %g at %d",
+         best.value, best.index);
   int flag = rank % 2, any, all, bits = 1 << rank % 30, or_bits, one_bits;
   MUST(MPI_Allreduce(&flag, &any, 1, MPI_INT, MPI_LOR, world));
   MUST(MPI_Allreduce(&flag, &all, 1, MPI_INT, MPI_LAND, world));
@@ -172,10 +185,10 @@ static void operations(void) {
   MUST(MPI_Allreduce(&f, &product, 1, MPI_FLOAT, MPI_PROD, world));
   unsigned char small = (unsigned char)(200 + rank), least;
   MUST(MPI_Allreduce(&small, &least, 1, MPI_UNSIGNED_CHAR, MPI_MIN, world));
-  EXPECT(least == 200, "MIN of unsigned char says %d", least);
+  EXPECT(least == 200, "MIN of unsigned char is %d", least);
   int x = 3, y = 4;
   MUST(MPI_Reduce_local(&x, &y, 1, MPI_INT, MPI_SUM));
-  EXPECT(y == 7, "Reduce_local says %d", y);
+  EXPECT(y == 7, "Reduce_local gives %d", y);
   MUST_FAIL(MPI_ERR_OP, MPI_Allreduce(&f, &product, 1, MPI_FLOAT, MPI_BAND, world));
 }
 

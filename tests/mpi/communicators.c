@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Communicators made from a session communicator: duplicates, splits, subgroups, grids; and what can be asked of them. */
+/* Tests communicators derived from a session communicator: duplicates, splits, subgroups, grids;
+ * and their queries. */
 #include "session_world.h"
 
-/* A ring of messages and a sum: both planes of a communicator work, and none but its members hear of them. */
+/* Check point-to-point and collective communication: a ring of messages and a sum. Members of other
+ * communicators receive none of these messages. */
 static void exercise(MPI_Comm comm, int salt) {
   int r, n, got = -1, sum = 0, expected = 0;
   MUST(MPI_Comm_rank(comm, &r));
   MUST(MPI_Comm_size(comm, &n));
   int sent = r * 100 + salt;
-  MUST(MPI_Sendrecv(&sent, 1, MPI_INT, (r + 1) % n, 5, &got, 1, MPI_INT, (r + n - 1) % n, 5, comm, MPI_STATUS_IGNORE));
+  MUST(MPI_Sendrecv(&sent, 1, MPI_INT, (r + 1) % n, 5, &got, 1, MPI_INT, (r + n - 1) % n, 5, comm,
+                    MPI_STATUS_IGNORE));
   EXPECT(got == (r + n - 1) % n * 100 + salt, "ring gave %d", got);
   MUST(MPI_Allreduce(&sent, &sum, 1, MPI_INT, MPI_SUM, comm));
   for (int i = 0; i < n; ++i) expected += i * 100 + salt;
@@ -21,7 +24,8 @@ static int comparison(MPI_Comm a, MPI_Comm b) {
   return result;
 }
 
-/* More duplicates than a communicator can have without communication, some kept, some freed, and duplicates of duplicates. */
+/* More duplicates than a communicator can number without communication, some kept, some freed, and
+ * duplicates of duplicates. */
 static void duplicates(void) {
   MPI_Comm kept[20], deep = world, next;
   for (int i = 0; i < 300; ++i) {
@@ -29,13 +33,15 @@ static void duplicates(void) {
     MUST(MPI_Comm_dup(world, &copy));
     if (i % 50 == 0) exercise(copy, i);
     EXPECT(comparison(world, copy) == MPI_CONGRUENT, "a duplicate is not congruent");
-    if (i < 20) kept[i] = copy;
-    else MUST(MPI_Comm_free(&copy));
+    if (i < 20)
+      kept[i] = copy;
+    else
+      MUST(MPI_Comm_free(&copy));
   }
   for (int i = 0; i < 20; ++i) {
     exercise(kept[i], i);
     MUST(MPI_Comm_free(&kept[i]));
-    EXPECT(kept[i] == MPI_COMM_NULL, "the handle is left");
+    EXPECT(kept[i] == MPI_COMM_NULL, "the handle is not null");
   }
   for (int depth = 0; depth < 10; ++depth) {
     MUST(MPI_Comm_dup(deep, &next));
@@ -44,7 +50,7 @@ static void duplicates(void) {
     deep = next;
   }
   MUST(MPI_Comm_free(&deep));
-  EXPECT(comparison(world, world) == MPI_IDENT, "not identical to itself");
+  EXPECT(comparison(world, world) == MPI_IDENT, "not MPI_IDENT with itself");
 }
 
 static void splits(void) {
@@ -56,14 +62,15 @@ static void splits(void) {
   EXPECT(n == (size + (rank % 2 == 0)) / 2, "half of %d is %d", size, n);
   MUST(MPI_Comm_split(world, 0, -rank, &reversed));
   MUST(MPI_Comm_rank(reversed, &r));
-  EXPECT(r == size - 1 - rank, "rank %d in the reversed order", r);
-  EXPECT(comparison(world, reversed) == (size == 1 ? MPI_CONGRUENT : MPI_SIMILAR), "reversed is not similar");
+  EXPECT(r == size - 1 - rank, "rank %d with reversed keys", r);
+  EXPECT(comparison(world, reversed) == (size == 1 ? MPI_CONGRUENT : MPI_SIMILAR),
+         "not MPI_SIMILAR with reversed keys");
   exercise(reversed, 2);
   MUST(MPI_Comm_split(world, rank == 0 ? MPI_UNDEFINED : 7, 0, &none));
   EXPECT((none == MPI_COMM_NULL) == (rank == 0), "MPI_UNDEFINED");
   if (none != MPI_COMM_NULL) {
     exercise(none, 3);
-    EXPECT(comparison(world, none) == MPI_UNEQUAL, "a part is not unequal");
+    EXPECT(comparison(world, none) == MPI_UNEQUAL, "a part is not MPI_UNEQUAL");
     MUST(MPI_Comm_free(&none));
   }
   MUST(MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
@@ -85,7 +92,7 @@ static void subgroups(void) {
   MUST(MPI_Group_compare(own, others, &result));
   EXPECT(result == MPI_IDENT, "MPI_Group_range_excl");
   MUST(MPI_Group_free(&own));
-  if (rank % 2 == 0) { /* the odd ones do not call at all */
+  if (rank % 2 == 0) { /* odd ranks do not call */
     MUST(MPI_Comm_create_group(world, evens, 33, &some));
     exercise(some, 5);
     MUST(MPI_Comm_group(some, &own));
@@ -106,7 +113,8 @@ static void subgroups(void) {
 }
 
 static void names_and_questions(void) {
-  EXPECT(MPI_Session_f2c(MPI_Session_c2f(session)) == session, "the session by its Fortran integer");
+  EXPECT(MPI_Session_f2c(MPI_Session_c2f(session)) == session,
+         "the session by its Fortran integer");
   char name[MPI_MAX_OBJECT_NAME];
   int length, inter = -1, flag = 0, topology = -1, *bound;
   MUST(MPI_Comm_set_name(world, "the world of a test"));
@@ -122,10 +130,12 @@ static void names_and_questions(void) {
 }
 
 static void grids(void) {
-  int dims[3] = {0, 0, 0}, periods[3] = {1, 0, 1}, coords[3], back, got_dims[3], got_periods[3], got_coords[3], ndims, kind;
+  int dims[3] = {0, 0, 0}, periods[3] = {1, 0, 1}, coords[3], back, got_dims[3], got_periods[3],
+      got_coords[3], ndims, kind;
   MPI_Comm grid, line;
   MUST(MPI_Dims_create(size, 3, dims));
-  EXPECT(dims[0] * dims[1] * dims[2] == size && dims[0] >= dims[1] && dims[1] >= dims[2], "dims %d %d %d", dims[0], dims[1], dims[2]);
+  EXPECT(dims[0] * dims[1] * dims[2] == size && dims[0] >= dims[1] && dims[1] >= dims[2],
+         "dims %d %d %d", dims[0], dims[1], dims[2]);
   MUST(MPI_Cart_create(world, 3, dims, periods, 0, &grid));
   MUST(MPI_Topo_test(grid, &kind));
   EXPECT(kind == MPI_CART, "topology %d", kind);
@@ -133,16 +143,17 @@ static void grids(void) {
   EXPECT(ndims == 3, "ndims %d", ndims);
   MUST(MPI_Cart_get(grid, 3, got_dims, got_periods, got_coords));
   MUST(MPI_Cart_coords(grid, rank, 3, coords));
-  EXPECT(memcmp(coords, got_coords, sizeof coords) == 0 && memcmp(dims, got_dims, sizeof dims) == 0, "Cart_get");
+  EXPECT(memcmp(coords, got_coords, sizeof coords) == 0 && memcmp(dims, got_dims, sizeof dims) == 0,
+         "Cart_get");
   MUST(MPI_Cart_rank(grid, coords, &back));
   EXPECT(back == rank, "rank %d", back);
   coords[0] += 5 * dims[0]; /* periodic */
   MUST(MPI_Cart_rank(grid, coords, &back));
-  EXPECT(back == rank, "rank %d around the period", back);
+  EXPECT(back == rank, "rank %d with periodic coordinates", back);
   int from, to, value = rank, got = -1;
   MUST(MPI_Cart_shift(grid, 0, 1, &from, &to));
   MUST(MPI_Sendrecv(&value, 1, MPI_INT, to, 1, &got, 1, MPI_INT, from, 1, grid, MPI_STATUS_IGNORE));
-  EXPECT(got == from, "shift brought %d from %d", got, from);
+  EXPECT(got == from, "shift received %d from %d", got, from);
   MUST(MPI_Cart_shift(grid, 1, 1, &from, &to));
   EXPECT((got_coords[1] == 0) == (from == MPI_PROC_NULL), "the edge of the grid");
   const int remain[3] = {0, 1, 1};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The creation of communicators from groups: who takes part, who does not, and what is said when members do not agree.
+/* Tests the creation of communicators from groups: members, other processes, and the errors if
+ * members disagree or are missing.
  *
- *   creation SCENARIO
- */
+ *   creation SCENARIO */
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ static void begin_with(MPI_Info info) {
 
 static void begin(void) { begin_with(MPI_INFO_NULL); }
 
-static void begin_with_level(const char *level) {
+static void begin_with_level(const char* level) {
   MPI_Info info;
   MUST(MPI_Info_create(&info));
   MUST(MPI_Info_set(info, "thread_level", level));
@@ -41,7 +41,7 @@ static MPI_Group group_of(int first, int last, int stride) {
   return group;
 }
 
-static int create(MPI_Group group, const char *tag, MPI_Comm *comm) {
+static int create(MPI_Group group, const char* tag, MPI_Comm* comm) {
   return MPI_Comm_create_from_group(group, tag, MPI_INFO_NULL, MPI_ERRORS_RETURN, comm);
 }
 
@@ -53,7 +53,7 @@ static void use_and_free(MPI_Comm comm) {
   MUST(MPI_Comm_free(&comm));
 }
 
-/* What the failed call told, for the test's runner to look at. */
+/* Print the error text of the failed call, for the patterns of the job table. */
 static void tell(int code) {
   char text[MPI_MAX_ERROR_STRING];
   int length;
@@ -68,8 +68,9 @@ static void expect_class(int code, int expected) {
   tell(code);
 }
 
-/* Even ranks create; of the odd ones some sleep with a session, some have ended theirs and are gone. (A process that never spoke
- * to the launcher may not end before the others: mpirun takes that for a crash and ends the job.) */
+/* Even ranks create a communicator. Some odd ranks sleep with an open session, others have ended
+ * theirs and exited. (With mpirun, a process that has never contacted the launcher must not exit
+ * before the others: mpirun takes that for a crash and ends the job.) */
 static void subset(void) {
   begin();
   if (rank % 2 == 1) {
@@ -87,43 +88,47 @@ static void subset(void) {
   end();
 }
 
-/* Has the process of this world rank, which has left a note of its number, been waited for by the launcher? */
+/* True if the launcher has waited for the process with this world rank, which has written its pid
+ * to a file. */
 static int has_gone(int who) {
   char path[4096];
   int pid = 0;
-  snprintf(path, sizeof path, "%s/stranger.%d", getenv("TMPDIR"), who);
-  FILE *note = fopen(path, "r");
+  snprintf(path, sizeof path, "%s/non_member.%d", getenv("TMPDIR"), who);
+  FILE* note = fopen(path, "r");
   int is_complete = note && fscanf(note, "%d\n", &pid) == 1 && fgetc(note) == EOF;
   if (note) fclose(note);
   return is_complete && kill(pid, 0) != 0;
 }
 
-/* Even ranks create; the odd ones have exited long before, and never made a call of MPI. (Once others have spoken to it, Open MPI's
- * mpirun ends the job when a process exits that never has; before that it does not mind.) */
-static void strangers(void) {
-  int me = launchers_number("OMPI_COMM_WORLD_RANK", "PMI_RANK"), all = launchers_number("OMPI_COMM_WORLD_SIZE", "PMI_SIZE");
+/* Even ranks create a communicator; odd ranks exited long before, without a call of MPI. (Open
+ * MPI's mpirun ends the job if such a process exits after others have contacted mpirun, but not
+ * before.) */
+static void non_members(void) {
+  int me = launchers_number("OMPI_COMM_WORLD_RANK", "PMI_RANK"),
+      all = launchers_number("OMPI_COMM_WORLD_SIZE", "PMI_SIZE");
   if (me % 2 == 1) {
     char path[4096];
-    snprintf(path, sizeof path, "%s/stranger.%d", getenv("TMPDIR"), me);
-    FILE *note = fopen(path, "w");
+    snprintf(path, sizeof path, "%s/non_member.%d", getenv("TMPDIR"), me);
+    FILE* note = fopen(path, "w");
     if (!note || fprintf(note, "%d\n", (int)getpid()) < 0 || fclose(note) != 0) exit(1);
     exit(0);
   }
   for (int who = 1; who < all; who += 2)
     for (int tries = 0; !has_gone(who); ++tries) {
-      EXPECT(tries < 10000, "process %d is still there", who);
+      EXPECT(tries < 10000, "process %d is still running", who);
       usleep(1000);
     }
   begin();
   MPI_Group evens = group_of(0, size - 1, 2);
   MPI_Comm comm;
-  MUST(create(evens, "test.creation.strangers", &comm));
+  MUST(create(evens, "test.creation.non_members", &comm));
   use_and_free(comm);
   MUST(MPI_Group_free(&evens));
   end();
 }
 
-/* Members arrive one after the other; the same tag is used at once again, in both orders of two overlapping groups. */
+/* Members arrive one after the other. The tag is reused at once, and two overlapping groups use it
+ * in both orders. */
 static void late(void) {
   begin();
   MPI_Comm comm;
@@ -135,7 +140,7 @@ static void late(void) {
   end();
 }
 
-/* Every pair of neighbours, in order of rank: chains of overlapping groups, one tag for all. */
+/* Each pair of neighbours creates, in order of rank: chains of overlapping groups with one tag. */
 static void chain(void) {
   begin();
   for (int first = 0; first + 1 < size; ++first) {
@@ -149,7 +154,7 @@ static void chain(void) {
   end();
 }
 
-/* Disjoint groups with one tag at the same time. */
+/* Disjoint groups create with one tag at the same time. */
 static void disjoint(void) {
   begin();
   int half = size / 2;
@@ -163,8 +168,8 @@ static void disjoint(void) {
   end();
 }
 
-static void *one_thread(void *argument) {
-  int number = *(int *)argument;
+static void* one_thread(void* argument) {
+  int number = *(int*)argument;
   char tag[64];
   snprintf(tag, sizeof tag, "test.creation.thread-%d", number);
   for (int i = 0; i < 10; ++i) {
@@ -175,7 +180,8 @@ static void *one_thread(void *argument) {
   return NULL;
 }
 
-/* Four threads create over the same group with different tags, each process starting them in another order. */
+/* Four threads create over the same group with different tags; each process starts them in another
+ * order. */
 static void threads(void) {
   begin();
   pthread_t thread[4];
@@ -188,15 +194,16 @@ static void threads(void) {
   end();
 }
 
-static void *second_thread(void *tag) {
+static void* second_thread(void* tag) {
   MPI_Comm comm;
-  sleep(2); /* much longer than report_after: all have been asked where they are, and are asked again */
+  sleep(2); /* much longer than report_after: the late members have been queried several times */
   MUST(create(world_group, tag, &comm));
   use_and_free(comm);
   return NULL;
 }
 
-/* The last rank begins with the other one of two tags, and all have a late thread for their second: that is no mistake. */
+/* The last rank begins with the other of two tags, and in all processes a second thread calls late
+ * with the second tag: no error. */
 static void opposite(void) {
   begin_with_level("MPI_THREAD_MULTIPLE");
   char one[] = "test.creation.one-tag", another[] = "test.creation.another_tag";
@@ -218,12 +225,12 @@ static void empty(void) {
   MPI_Group others = group_of((rank + 1) % size, (rank + 1) % size, 1);
   if (size > 1) expect_class(create(others, "test.creation.others", &comm), MPI_ERR_GROUP);
   MUST(MPI_Group_free(&others));
-  MUST(create(world_group, "test.creation.after", &comm)); /* able to go on */
+  MUST(create(world_group, "test.creation.after", &comm)); /* the library still works */
   use_and_free(comm);
   end();
 }
 
-/* Rank 0 thinks of another group than the rest. */
+/* Rank 0 uses another group than the others. */
 static void other_group(void) {
   begin();
   MPI_Group mine = rank == 0 ? group_of(0, size - 2, 1) : group_of(0, size - 1, 1);
@@ -237,26 +244,28 @@ static void other_group(void) {
 
 static void disagree_on_tag(void) {
   MPI_Comm comm;
-  expect_class(create(world_group, rank == size - 1 ? "test.creation.one-tag" : "test.creation.another_tag", &comm),
-               MPI_ERR_NOT_SAME);
+  expect_class(
+      create(world_group, rank == size - 1 ? "test.creation.one-tag" : "test.creation.another_tag",
+             &comm),
+      MPI_ERR_NOT_SAME);
   MUST(create(world_group, "test.creation.after", &comm));
   use_and_free(comm);
   end();
 }
 
-/* No other thread may come to the tag of the others. */
+/* Members use different tags, and no other thread can call with the tag of the others. */
 static void other_tag(void) {
   begin_with_level("MPI_THREAD_SERIALIZED");
   disagree_on_tag();
 }
 
-/* Others might, but there are none. */
+/* Members use different tags; other threads may call, but there are none. */
 static void other_tag_alone(void) {
   begin_with_level("MPI_THREAD_MULTIPLE");
   disagree_on_tag();
 }
 
-/* The last rank has a session and does not come; the others give up after create_timeout. */
+/* The last rank has a session but does not call; the others give up after create_timeout. */
 static void missing(void) {
   begin();
   MPI_Comm comm;
@@ -272,7 +281,7 @@ static void missing(void) {
   end();
 }
 
-/* The last rank ends its session and leaves. */
+/* The last rank ends its session and exits. */
 static void gone(void) {
   begin();
   MPI_Comm comm;
@@ -307,14 +316,18 @@ static void survive(void (*die)(void)) {
 static void killed(void) { survive(be_killed); }
 static void quits(void) { survive(quit); }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   static const struct {
-    const char *name;
+    const char* name;
     void (*run)(void);
-  } scenarios[] = {{"subset", subset},   {"strangers", strangers}, {"late", late},     {"chain", chain},       {"disjoint", disjoint},
-                   {"threads", threads}, {"empty", empty},   {"other_group", other_group}, {"other_tag", other_tag},
-                   {"other_tag_alone", other_tag_alone}, {"opposite", opposite},
-                   {"missing", missing}, {"gone", gone},     {"killed", killed}, {"quits", quits}};
+  } scenarios[] = {{"subset", subset},       {"non_members", non_members},
+                   {"late", late},           {"chain", chain},
+                   {"disjoint", disjoint},   {"threads", threads},
+                   {"empty", empty},         {"other_group", other_group},
+                   {"other_tag", other_tag}, {"other_tag_alone", other_tag_alone},
+                   {"opposite", opposite},   {"missing", missing},
+                   {"gone", gone},           {"killed", killed},
+                   {"quits", quits}};
   for (size_t s = 0; argc == 2 && s < sizeof scenarios / sizeof scenarios[0]; ++s)
     if (strcmp(argv[1], scenarios[s].name) == 0) {
       scenarios[s].run();

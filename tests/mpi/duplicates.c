@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MPI_Comm_idup and the forms with hints. */
+/* Tests MPI_Comm_idup and the forms with hints. */
 #include "session_world.h"
 
 static void exercise(MPI_Comm comm) {
@@ -10,7 +10,7 @@ static void exercise(MPI_Comm comm) {
   EXPECT(sum == n * (n - 1) / 2, "sum %d", sum);
 }
 
-static int has(MPI_Comm comm, const char *key, const char *wanted) {
+static int has(MPI_Comm comm, const char* key, const char* wanted) {
   MPI_Info info;
   char value[64] = "";
   int flag = 0;
@@ -29,7 +29,7 @@ static void nonblocking(void) {
     exercise(copies[i]);
     if (i > 0) MUST(MPI_Comm_free(&copies[i]));
   }
-  /* others get to their call only when they have heard of this one's */
+  /* other members call only after a message that follows this call */
   int token = 1, flag = 0;
   if (rank == 0) {
     MUST(MPI_Comm_idup(copies[0], &overlapping, &other));
@@ -39,19 +39,21 @@ static void nonblocking(void) {
     MUST(MPI_Comm_idup(copies[0], &overlapping, &other));
   }
   while (!flag) MUST(MPI_Test(&other, &flag, MPI_STATUS_IGNORE));
-  EXPECT(other == MPI_REQUEST_NULL, "the request is left");
+  EXPECT(other == MPI_REQUEST_NULL, "the request is not null");
   exercise(overlapping);
   MUST(MPI_Comm_free(&overlapping));
   MUST(MPI_Comm_free(&copies[0]));
 }
 
-/* One after the other, as a loop of solver calls makes them. */
+/* Duplicate and free repeatedly, as a loop of solver calls does. */
 static void many(void) {
   MPI_Comm child, kept[3];
   for (int i = 0; i < 10000; ++i) {
     MUST(MPI_Comm_dup(world, &child));
-    if (i == 100 || i == 5000 || i == 9999) kept[(i + 1) / 5000] = child;
-    else MUST(MPI_Comm_free(&child));
+    if (i == 100 || i == 5000 || i == 9999)
+      kept[(i + 1) / 5000] = child;
+    else
+      MUST(MPI_Comm_free(&child));
   }
   for (int i = 0; i < 3; ++i) {
     exercise(kept[i]);
@@ -59,7 +61,8 @@ static void many(void) {
   }
 }
 
-/* Duplicates of duplicates, more than there are without communication: still nobody waits for anybody in the call. */
+/* Nested duplicates, more than context ids without communication allow; still no member waits in
+ * the call. */
 static void nested(int levels) {
   MPI_Comm parent, child, others[3], last;
   MPI_Request requests[3], request;
@@ -99,13 +102,16 @@ static void hints(void) {
   MUST(MPI_Info_set(info, "nobody_knows_this", "true"));
   MUST(MPI_Comm_dup_with_info(world, info, &with));
   EXPECT(has(with, "mpi_assert_no_any_tag", "true"), "the hint is lost");
-  EXPECT(!has(with, "nobody_knows_this", "true"), "a hint that is not known is in force");
+  EXPECT(!has(with, "nobody_knows_this", "true"), "an unknown hint has an effect");
   EXPECT(!has(world, "mpi_assert_no_any_tag", "true"), "the parent has the hint");
   MUST(MPI_Comm_dup(with, &without));
-  EXPECT(!has(without, "mpi_assert_no_any_tag", "true"), "MPI_Comm_dup gave the hint to the duplicate");
+  EXPECT(!has(without, "mpi_assert_no_any_tag", "true"),
+         "MPI_Comm_dup gave the hint to the duplicate");
   MUST(MPI_Info_set(info, "mpi_assert_exact_length", "true"));
   MUST(MPI_Comm_set_info(without, info));
-  EXPECT(has(without, "mpi_assert_exact_length", "true") && has(without, "mpi_assert_no_any_tag", "true"), "MPI_Comm_set_info");
+  EXPECT(has(without, "mpi_assert_exact_length", "true") &&
+             has(without, "mpi_assert_no_any_tag", "true"),
+         "MPI_Comm_set_info");
   MUST(MPI_Comm_idup_with_info(without, info, &later, &request));
   MUST(MPI_Wait(&request, MPI_STATUS_IGNORE));
   EXPECT(has(later, "mpi_assert_exact_length", "true"), "MPI_Comm_idup_with_info");
@@ -123,7 +129,7 @@ int main(void) {
   open_world("test.duplicates");
   nonblocking();
   many();
-  for (int levels = 0; levels < 40; ++levels) nested(levels); /* one of them takes the last number */
+  for (int levels = 0; levels < 40; ++levels) nested(levels); /* one of them uses the last number */
   hints();
   return close_world();
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Error classes, codes and strings of the user's own: added before MPI_Init, under it and after MPI_Finalize, known at all times; and
- * error handlers that come back as they were set. */
+/* Tests user-defined error classes, codes and strings: added before MPI_Init, between MPI_Init and
+ * MPI_Finalize, and after it, and valid at all times; and error handlers, which are returned as
+ * they were set. */
 #include "session_world.h"
 
 struct added {
   int class_number, code, second;
 };
 
-static struct added add(const char *when) {
+static struct added add(const char* when) {
   struct added made;
   char text[64];
   snprintf(text, sizeof text, "class made %s", when);
@@ -20,22 +21,26 @@ static struct added add(const char *when) {
   return made;
 }
 
-static void expect_string(int code, const char *expected) {
+static void expect_string(int code, const char* expected) {
   char text[MPI_MAX_ERROR_STRING];
   int length = -1;
   MUST(MPI_Error_string(code, text, &length));
-  EXPECT(strcmp(text, expected) == 0 && length == (int)strlen(expected), "\"%s\", not \"%s\"", text, expected);
+  EXPECT(strcmp(text, expected) == 0 && length == (int)strlen(expected), "\"%s\", not \"%s\"", text,
+         expected);
 }
 
-static void expect_known(const struct added *made, const char *when) {
+static void expect_known(const struct added* made, const char* when) {
   int error_class = -1;
   char text[64];
   MUST(MPI_Error_class(made->class_number, &error_class));
-  EXPECT(error_class == made->class_number && error_class > MPI_ERR_LASTCODE, "class %d", error_class);
+  EXPECT(error_class == made->class_number && error_class > MPI_ERR_LASTCODE, "class %d",
+         error_class);
   MUST(MPI_Error_class(made->code, &error_class));
-  EXPECT(error_class == made->class_number && made->code != made->class_number, "class %d of code %d", error_class, made->code);
+  EXPECT(error_class == made->class_number && made->code != made->class_number,
+         "class %d of code %d", error_class, made->code);
   MUST(MPI_Error_class(made->second, &error_class));
-  EXPECT(error_class == MPI_ERR_IO && made->second != MPI_ERR_IO, "class %d of code %d", error_class, made->second);
+  EXPECT(error_class == MPI_ERR_IO && made->second != MPI_ERR_IO, "class %d of code %d",
+         error_class, made->second);
   snprintf(text, sizeof text, "class made %s", when);
   expect_string(made->class_number, text);
   snprintf(text, sizeof text, "code made %s", when);
@@ -45,11 +50,11 @@ static void expect_known(const struct added *made, const char *when) {
 static void removal(void) {
   struct added made = add("to go");
   int error_class;
-  MUST_FAIL(MPI_ERR_ARG, MPI_Remove_error_class(made.class_number)); /* it has a code */
+  MUST_FAIL(MPI_ERR_ARG, MPI_Remove_error_class(made.class_number)); /* the class has a code */
   MUST_FAIL(MPI_ERR_ARG, MPI_Remove_error_code(made.class_number));
   MUST_FAIL(MPI_ERR_ARG, MPI_Remove_error_class(MPI_ERR_IO));
-  MUST_FAIL(MPI_ERR_ARG, MPI_Remove_error_string(made.second)); /* it has none */
-  MUST_FAIL(MPI_ERR_ARG, MPI_Remove_error_code(made.code)); /* it has a string */
+  MUST_FAIL(MPI_ERR_ARG, MPI_Remove_error_string(made.second)); /* the code has no string */
+  MUST_FAIL(MPI_ERR_ARG, MPI_Remove_error_code(made.code));     /* it has a string */
   expect_string(made.code, "code made to go");
   MUST(MPI_Remove_error_string(made.code));
   expect_string(made.code, "");
@@ -70,18 +75,18 @@ static void removal(void) {
 }
 
 static int calls, seen;
-static void on_comm(MPI_Comm *comm, int *code, ...) {
+static void on_comm(MPI_Comm* comm, int* code, ...) {
   (void)comm;
   ++calls;
   seen = *code;
 }
-static void on_session(MPI_Session *which, int *code, ...) {
+static void on_session(MPI_Session* which, int* code, ...) {
   (void)which;
   ++calls;
   seen = *code;
 }
 
-static void call(const struct added *made, MPI_Errhandler for_comm, MPI_Errhandler for_session) {
+static void call(const struct added* made, MPI_Errhandler for_comm, MPI_Errhandler for_session) {
   MPI_Comm comm;
   MPI_Session other;
   MPI_Errhandler got;
@@ -89,9 +94,9 @@ static void call(const struct added *made, MPI_Errhandler for_comm, MPI_Errhandl
   MUST(MPI_Comm_set_errhandler(comm, for_comm));
   for (int i = 0; i < 2; ++i) {
     MUST(MPI_Comm_get_errhandler(comm, &got));
-    EXPECT(got == for_comm, "another handle came back");
+    EXPECT(got == for_comm, "a different handle was returned");
     MUST(MPI_Errhandler_free(&got));
-    EXPECT(got == MPI_ERRHANDLER_NULL, "the handle is left");
+    EXPECT(got == MPI_ERRHANDLER_NULL, "the handle is not null");
   }
   calls = 0;
   MUST(MPI_Comm_call_errhandler(comm, made->code));
@@ -114,14 +119,15 @@ static void call(const struct added *made, MPI_Errhandler for_comm, MPI_Errhandl
 
   MUST(MPI_Session_init(MPI_INFO_NULL, for_session, &other));
   MUST(MPI_Session_get_errhandler(other, &got));
-  EXPECT(got == for_session, "another handle came back");
+  EXPECT(got == for_session, "a different handle was returned");
   MUST(MPI_Errhandler_free(&got));
   MUST(MPI_Session_call_errhandler(other, made->second));
   EXPECT(calls == 3 && seen == made->second, "%d calls, code %d", calls, seen);
   MUST(MPI_Session_finalize(&other));
 }
 
-/* Freed by the user, in use on an object: it goes on to work, and is handed out anew. */
+/* A freed handler that an object still uses continues to work, and MPI_Comm_get_errhandler returns
+ * a new handle for it. */
 static void freed_handler(void) {
   MPI_Errhandler handler, got;
   MPI_Comm comm;
@@ -141,7 +147,7 @@ static void freed_handler(void) {
   MUST(MPI_Comm_free(&comm));
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Errhandler for_comm, for_session, under;
   struct added early = add("before"), later;
   removal();
@@ -155,7 +161,8 @@ int main(int argc, char **argv) {
   MUST(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
   expect_known(&early, "before");
   later = add("under");
-  EXPECT(later.class_number != early.class_number && later.code != early.code, "numbers of both are the same");
+  EXPECT(later.class_number != early.class_number && later.code != early.code,
+         "two codes have the same number");
   removal();
   expect_known(&later, "under");
   call(&later, for_comm, for_session);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MPI_Session_finalize while a communicator of the session lives: the user is told its name, and can mend it. */
+/* Tests MPI_Session_finalize while a communicator of the session exists: the error names the
+ * communicator, and the call succeeds after it is freed. */
 #include "session_world.h"
 
 int main(void) {
@@ -11,12 +12,12 @@ int main(void) {
     char text[MPI_MAX_ERROR_STRING];
     int length;
     MUST(MPI_Error_string(code, text, &length));
-    printf("finalize says: %s\n", text);
-    EXPECT(session == copy, "a failed finalize took the handle");
+    printf("MPI_Session_finalize fails: %s\n", text);
+    EXPECT(session == copy, "a failed MPI_Session_finalize set the handle to null");
     return close_world();
   }
-  EXPECT(session == MPI_SESSION_NULL, "finalize left the handle");
-  MUST(MPI_Barrier(world)); /* it lives on until it is freed */
+  EXPECT(session == MPI_SESSION_NULL, "the handle is not null after MPI_Session_finalize");
+  MUST(MPI_Barrier(world)); /* the communicator works until it is freed */
   MUST(MPI_Comm_free(&world));
   return verdict();
 }

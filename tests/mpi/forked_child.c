@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A child made by fork() beside sessions of its parent: each use of the parent's objects is an MPI error that says so, a
-   clean-up in the child succeeds and concerns the child alone, objects of no session work, and the parent notices nothing. */
+/* Tests a child made by fork() while its parent has sessions: each use of the parent's objects is
+ * an MPI error that says so; freeing them in the child succeeds and affects only the child; objects
+ * without a session work; the parent is not affected. */
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,16 +9,16 @@
 
 enum { long_message = 300000, aborted = 42 };
 
-/* The call fails with the class, and its text names the parent. */
-#define MUST_BE_REFUSED(expected, call)                                    \
-  do {                                                                     \
-    char refusal_text[MPI_MAX_ERROR_STRING] = "";                          \
-    int refusal_length, refusal_code = (call), refusal_class = MPI_SUCCESS; \
-    if (refusal_code != MPI_SUCCESS) {                                     \
-      MPI_Error_class(refusal_code, &refusal_class);                       \
-      MPI_Error_string(refusal_code, refusal_text, &refusal_length);       \
-    }                                                                      \
-    EXPECT(refusal_class == (expected), "%s: class %d, not %s", #call, refusal_class, #expected); \
+/* The call must fail with the class, and its text must name the parent. */
+#define MUST_BE_REFUSED(expected, call)                                                            \
+  do {                                                                                             \
+    char refusal_text[MPI_MAX_ERROR_STRING] = "";                                                  \
+    int refusal_length, refusal_code = (call), refusal_class = MPI_SUCCESS;                        \
+    if (refusal_code != MPI_SUCCESS) {                                                             \
+      MPI_Error_class(refusal_code, &refusal_class);                                               \
+      MPI_Error_string(refusal_code, refusal_text, &refusal_length);                               \
+    }                                                                                              \
+    EXPECT(refusal_class == (expected), "%s: class %d, not %s", #call, refusal_class, #expected);  \
     EXPECT(strstr(refusal_text, "fork()") != NULL, "%s: the text is \"%s\"", #call, refusal_text); \
   } while (0)
 
@@ -33,19 +34,27 @@ static void communicate(void) {
   MPI_Comm copy;
   MPI_Request request = MPI_REQUEST_NULL;
   MUST_BE_REFUSED(MPI_ERR_COMM, MPI_Send(&one, 1, MPI_INT, (rank + 1) % size, 99, world));
-  MUST_BE_REFUSED(MPI_ERR_COMM, MPI_Isend(&one, 1, MPI_INT, (rank + 1) % size, 99, world, &request));
-  MUST_BE_REFUSED(MPI_ERR_COMM, MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, world, &flag, MPI_STATUS_IGNORE));
+  MUST_BE_REFUSED(MPI_ERR_COMM,
+                  MPI_Isend(&one, 1, MPI_INT, (rank + 1) % size, 99, world, &request));
+  MUST_BE_REFUSED(MPI_ERR_COMM,
+                  MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, world, &flag, MPI_STATUS_IGNORE));
   MUST_BE_REFUSED(MPI_ERR_COMM, MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, world));
   MUST_BE_REFUSED(MPI_ERR_COMM, MPI_Comm_dup(world, &copy));
   MUST_BE_REFUSED(MPI_ERR_COMM, MPI_Comm_rank(world, &rank));
 }
 
 static void complete_requests(void) {
-  int flag;
+  int flag, index, count;
   MUST_BE_REFUSED(MPI_ERR_REQUEST, MPI_Wait(&receive, MPI_STATUS_IGNORE));
   MUST_BE_REFUSED(MPI_ERR_REQUEST, MPI_Test(&receive, &flag, MPI_STATUS_IGNORE));
+  MUST_BE_REFUSED(MPI_ERR_REQUEST, MPI_Waitall(1, &receive, MPI_STATUSES_IGNORE));
+  MUST_BE_REFUSED(MPI_ERR_REQUEST, MPI_Testall(1, &receive, &flag, MPI_STATUSES_IGNORE));
+  MUST_BE_REFUSED(MPI_ERR_REQUEST, MPI_Waitany(1, &receive, &index, MPI_STATUS_IGNORE));
+  MUST_BE_REFUSED(MPI_ERR_REQUEST, MPI_Testany(1, &receive, &index, &flag, MPI_STATUS_IGNORE));
+  MUST_BE_REFUSED(MPI_ERR_REQUEST, MPI_Waitsome(1, &receive, &count, &index, MPI_STATUSES_IGNORE));
+  MUST_BE_REFUSED(MPI_ERR_REQUEST, MPI_Testsome(1, &receive, &count, &index, MPI_STATUSES_IGNORE));
   MUST(MPI_Request_free(&receive));
-  EXPECT(receive == MPI_REQUEST_NULL, "the request has a handle still");
+  EXPECT(receive == MPI_REQUEST_NULL, "the request is not null");
 }
 
 static void begin_session(void) {
@@ -78,11 +87,12 @@ static void fork_again(void) {
     _exit(failures != 0);
   }
   waitpid(child, &status, 0);
-  EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child of the child ended with status 0x%x", status);
+  EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0,
+         "the child of the child ended with status 0x%x", status);
   communicate();
 }
 
-/* A fatal error ends the child, and not the job of its parent. */
+/* A fatal error ends the child and not the job of its parent. */
 static void fail_fatally(void) {
   int one = 1;
   MPI_Send(&one, 1, MPI_INT, (rank + 1) % size, 99, world);
@@ -90,7 +100,7 @@ static void fail_fatally(void) {
 
 static void abort_child(void) { MPI_Abort(world, aborted); }
 
-/* What the parent does after each child. */
+/* Use the sessions of the parent after each child. */
 static void use_parent(void) {
   static char sent[long_message], received[long_message];
   int sum = -1, next = (rank + 1) % size, last = (rank + size - 1) % size, answer = -1;
@@ -101,15 +111,16 @@ static void use_parent(void) {
   MUST(MPI_Barrier(copy));
   MUST(MPI_Comm_free(&copy));
   sent[7] = (char)rank;
-  MUST(MPI_Sendrecv(sent, long_message, MPI_CHAR, next, 1, received, long_message, MPI_CHAR, last, 1, world, MPI_STATUS_IGNORE));
+  MUST(MPI_Sendrecv(sent, long_message, MPI_CHAR, next, 1, received, long_message, MPI_CHAR, last,
+                    1, world, MPI_STATUS_IGNORE));
   EXPECT(received[7] == (char)last, "byte 7 is %d", received[7]);
   MUST(MPI_Irecv(&answer, 1, MPI_INT, last, 2, world, &receive));
   MUST(MPI_Send(&rank, 1, MPI_INT, next, 2, world));
   MUST(MPI_Wait(&receive, MPI_STATUS_IGNORE));
-  EXPECT(answer == last, "%d came from rank %d", answer, last);
+  EXPECT(answer == last, "received %d from rank %d", answer, last);
 }
 
-static void run_in_child(const char *name, void (*body)(void), int expected) {
+static void run_in_child(const char* name, void (*body)(void), int expected) {
   int status = 0, unused;
   pid_t child;
   MUST(MPI_Irecv(&unused, 1, MPI_INT, (rank + size - 1) % size, 3, world, &receive));
@@ -122,7 +133,9 @@ static void run_in_child(const char *name, void (*body)(void), int expected) {
   }
   waitpid(child, &status, 0);
   EXPECT(WIFEXITED(status), "%s: the child ended with status 0x%x", name, status);
-  if (WIFEXITED(status)) EXPECT(WEXITSTATUS(status) == expected, "%s: the child exited with %d", name, WEXITSTATUS(status));
+  if (WIFEXITED(status))
+    EXPECT(WEXITSTATUS(status) == expected, "%s: the child exited with %d", name,
+           WEXITSTATUS(status));
   MUST(MPI_Send(&rank, 1, MPI_INT, (rank + 1) % size, 3, world));
   MUST(MPI_Wait(&receive, MPI_STATUS_IGNORE));
   use_parent();

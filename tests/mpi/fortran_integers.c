@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fortran's integers of predefined objects and of statuses (MPI-4.1 §19.3.4, §19.3.5): before
- * MPI_Init, and the same after it. */
+/* Tests the Fortran handles of predefined objects, and Fortran statuses (MPI-4.1 §19.3.4, §19.3.5),
+ * before MPI_Init and after it. */
 #include "session_world.h"
 
 enum { kTypes = 40, kOps = 14 };
@@ -56,16 +56,16 @@ static void ask_others(MPI_Fint* numbers) {
   numbers[5] = MPI_Message_c2f(MPI_MESSAGE_NO_PROC);
 }
 
-/* Each object has an integer that leads back to it. */
+/* The Fortran handle of each object converts back to the object. */
 static void round_trips(void) {
   for (int i = 0; i < type_count; ++i) {
     type_numbers[i] = MPI_Type_c2f(types[i]);
-    EXPECT(MPI_Type_f2c(type_numbers[i]) == types[i], "datatype %d has the integer %d", i,
+    EXPECT(MPI_Type_f2c(type_numbers[i]) == types[i], "datatype %d has the Fortran handle %d", i,
            type_numbers[i]);
   }
   for (int i = 0; i < op_count; ++i) {
     op_numbers[i] = MPI_Op_c2f(ops[i]);
-    EXPECT(MPI_Op_f2c(op_numbers[i]) == ops[i], "operation %d has the integer %d", i,
+    EXPECT(MPI_Op_f2c(op_numbers[i]) == ops[i], "operation %d has the Fortran handle %d", i,
            op_numbers[i]);
   }
   ask_others(other_numbers);
@@ -81,18 +81,35 @@ static void round_trips(void) {
          other_numbers[5]);
 }
 
+static void expect_received(const MPI_Status* status, const char* form) {
+  int count = -1;
+  MUST(MPI_Get_count(status, MPI_INT, &count));
+  EXPECT(status->MPI_SOURCE == (rank + size - 1) % size && status->MPI_TAG == 7 && count == 1,
+         "%s: source %d, tag %d, count %d", form, status->MPI_SOURCE, status->MPI_TAG, count);
+}
+
 static void statuses(void) {
   MPI_Fint numbers[sizeof(MPI_Status) / sizeof(MPI_Fint)];
+  MPI_F08_status typed;
   MPI_Status status, back;
-  int count = -1, got = -1;
+  int got = -1;
   MUST(MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 7, &got, 1, MPI_INT,
                     (rank + size - 1) % size, 7, world, &status));
   MUST(MPI_Status_c2f(&status, numbers));
   memset(&back, 0, sizeof back);
   MUST(MPI_Status_f2c(numbers, &back));
-  MUST(MPI_Get_count(&back, MPI_INT, &count));
-  EXPECT(back.MPI_SOURCE == (rank + size - 1) % size && back.MPI_TAG == 7 && count == 1,
-         "source %d, tag %d, count %d", back.MPI_SOURCE, back.MPI_TAG, count);
+  expect_received(&back, "an array of integers");
+  MUST(MPI_Status_c2f08(&status, &typed));
+  EXPECT(typed.MPI_SOURCE == status.MPI_SOURCE && typed.MPI_TAG == 7, "tag %d", typed.MPI_TAG);
+  memset(&back, 0, sizeof back);
+  MUST(MPI_Status_f082c(&typed, &back));
+  expect_received(&back, "a TYPE(MPI_Status)");
+  memset(numbers, 0, sizeof numbers);
+  MUST(MPI_Status_f082f(&typed, numbers));
+  memset(&typed, 0, sizeof typed);
+  MUST(MPI_Status_f2f08(numbers, &typed));
+  MUST(MPI_Status_f082c(&typed, &back));
+  expect_received(&back, "from one Fortran form to the other");
 }
 
 static void expect_same_as_under_the_world(void) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Objects that the program has freed while operations use them: the handles that callbacks get are
- * valid. With the argument "world" the world model is initialised, so that datatypes and operations
- * are its own. */
+/* Tests objects that the program has freed while operations use them: callbacks get valid handles.
+ * With the argument "world" the world model is initialised, so that datatypes and operations are
+ * native objects. */
 #include "session_world.h"
 
 enum { PAIRS = 5000 };
 static int in[2 * PAIRS], out[2 * PAIRS];
 static int applied, handled;
 
-static void add(void *from, void *to, int *length, MPI_Datatype *type) {
+static void add(void* from, void* to, int* length, MPI_Datatype* type) {
   int bytes = -1, integers = -1, addresses = -1, types = -1, combiner = -1;
   MPI_Aint lower = -1, extent = -1;
   MUST(MPI_Type_size(*type, &bytes));
@@ -16,11 +16,11 @@ static void add(void *from, void *to, int *length, MPI_Datatype *type) {
   MUST(MPI_Type_get_envelope(*type, &integers, &addresses, &types, &combiner));
   EXPECT(bytes == 2 * (int)sizeof(int) && extent == bytes && types == 1,
          "size %d extent %d combiner %d", bytes, (int)extent, combiner);
-  for (int i = 0; i < *length * bytes / (int)sizeof(int); ++i) ((int *)to)[i] += ((int *)from)[i];
+  for (int i = 0; i < *length * bytes / (int)sizeof(int); ++i) ((int*)to)[i] += ((int*)from)[i];
   ++applied;
 }
 
-static void expect_sum(const char *what) {
+static void expect_sum(const char* what) {
   for (int i = 0; i < 2 * PAIRS; ++i)
     if (out[i] != size * i + size * (size - 1) / 2) {
       EXPECT(0, "%s: item %d is %d", what, i, out[i]);
@@ -41,8 +41,10 @@ static void operations(MPI_Comm comm, int persistent) {
   MUST(MPI_Type_commit(&pair));
   MUST(MPI_Op_create(add, 1, &op));
   for (int i = 0; i < 2 * PAIRS; ++i) in[i] = rank + i;
-  if (persistent) MUST(MPI_Allreduce_init(in, out, PAIRS, pair, op, comm, MPI_INFO_NULL, &request));
-  else MUST(MPI_Iallreduce(in, out, PAIRS, pair, op, comm, &request));
+  if (persistent)
+    MUST(MPI_Allreduce_init(in, out, PAIRS, pair, op, comm, MPI_INFO_NULL, &request));
+  else
+    MUST(MPI_Iallreduce(in, out, PAIRS, pair, op, comm, &request));
   MUST(MPI_Op_free(&op));
   MUST(MPI_Type_free(&pair));
   for (int start = 0; start < (persistent ? 3 : 1); ++start) {
@@ -53,7 +55,7 @@ static void operations(MPI_Comm comm, int persistent) {
   if (persistent) MUST(MPI_Request_free(&request));
 }
 
-static void on_error(MPI_Comm *comm, int *code, ...) {
+static void on_error(MPI_Comm* comm, int* code, ...) {
   int members = -1, number = -1, error_class = -1;
   (void)code;
   ++handled;
@@ -64,7 +66,7 @@ static void on_error(MPI_Comm *comm, int *code, ...) {
   EXPECT(error_class == MPI_ERR_TRUNCATE, "class %d", error_class);
 }
 
-/* A message that is too long ends its receive after the communicator was freed. */
+/* A receive fails with a truncated message after the communicator was freed. */
 static void communicators(void) {
   MPI_Comm comm;
   MPI_Errhandler handler;
@@ -82,7 +84,7 @@ static void communicators(void) {
   MUST(MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   const int with_world = argc > 1 && strcmp(argv[1], "world") == 0;
   if (with_world) MUST(MPI_Init(&argc, &argv));
   open_world("test.freed_in_callbacks");

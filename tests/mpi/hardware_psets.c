@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Process sets of the node's hardware, on a machine that hwloc makes up: two sockets with a NUMA node, a core and a hardware thread
-   each. Every process binds itself before its first session: to one of them, every fourth to both. */
+/* Tests process sets of hardware on a synthetic hwloc topology: two sockets, each with a NUMA node,
+ * a core and a hardware thread. Before its first session each process binds itself to one of them,
+ * each fourth process to both. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <unistd.h>
@@ -10,7 +11,7 @@
 
 enum { kBoth = 2 };
 static MPI_Group world_group;
-static int place_of[64]; /* each rank's processor, kBoth, or -1 on another node */
+static int place_of[64]; /* processor of each rank, kBoth, or -1 on another node */
 
 static int choose(int number) { return number % 4 == 3 ? kBoth : number % 2; }
 
@@ -24,7 +25,7 @@ static void bind(int place) {
   exit(77);
 }
 
-static void look_around(int own_place) {
+static void check_hardware_sets(int own_place) {
   MPI_Comm node;
   int lowest, nodes[64], places[64];
   MUST(MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
@@ -41,8 +42,9 @@ static int members_at(int place) {
   return members;
 }
 
-/* A set with this name: those at the place that it ends with, and they can make a communicator. */
-static void check(const char *name) {
+/* Check that the set has the processes bound to the hardware in its name, and create a communicator
+ * from it. */
+static void check(const char* name) {
   const int place = atoi(strrchr(name, '/') + 1);
   int members, in_it;
   MPI_Group group;
@@ -55,13 +57,13 @@ static void check(const char *name) {
     EXPECT(r >= 0 && place_of[r] == place, "%s: %d", name, r);
   }
   MUST(MPI_Group_rank(group, &in_it));
-  EXPECT((in_it != MPI_UNDEFINED) == (place_of[rank] == place), "%s: own rank %d", name, in_it);
+  EXPECT((in_it != MPI_UNDEFINED) == (place_of[rank] == place), "%s: rank %d", name, in_it);
   use_group(group, name);
   MUST(MPI_Group_free(&group));
 }
 
-/* How many sets have names that begin so; all of them are as they must be. */
-static int check_all(const char *prefix) {
+/* Check all sets whose names begin with a prefix, and return their number. */
+static int check_all(const char* prefix) {
   int count, found = 0;
   MUST(MPI_Session_get_num_psets(session, MPI_INFO_NULL, &count));
   for (int n = 0; n < count; ++n) {
@@ -81,7 +83,8 @@ static void check_info(void) {
   int flag = 0;
   MUST(MPI_Get_hw_resource_info(&info));
   MUST(MPI_Info_get(info, "hwloc://Package", 15, value, &flag));
-  EXPECT(flag && strcmp(value, place_of[rank] == kBoth ? "false" : "true") == 0, "bound to a socket: %s", value);
+  EXPECT(flag && strcmp(value, place_of[rank] == kBoth ? "false" : "true") == 0,
+         "bound to a socket: %s", value);
   MUST(MPI_Info_free(&info));
 }
 
@@ -91,7 +94,7 @@ int main(void) {
   bind(place);
   open_world("hardware");
   MUST(MPI_Comm_group(world, &world_group));
-  look_around(place);
+  check_hardware_sets(place);
   const int expected = (members_at(0) > 0) + (members_at(1) > 0);
   for (int again = 0; again < 2; ++again) {
     EXPECT(check_all("mpix://NUMA/") == expected, "NUMA nodes: not %d", expected);

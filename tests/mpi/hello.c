@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The shortest whole path: session, group, communicator; who am I, how many are we, where; a sum to prove it. */
+/* Tests the shortest program: session, group, communicator; prints rank, size and host, and checks
+ * a sum. */
 #include "session_world.h"
 
 int main(void) {

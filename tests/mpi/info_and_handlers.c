@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Info objects and error handlers before any initialisation, with sessions alone, and with the world model in between; and which
- * handler an error reaches. */
+/* Tests info objects and error handlers before initialisation, with sessions only, and with the
+ * world model in between; and the choice of the error handler. */
 #include "session_world.h"
 
 static int session_calls, comm_calls, last_class;
 
-static void on_session(MPI_Session *which, int *code, ...) {
+static void on_session(MPI_Session* which, int* code, ...) {
   (void)which;
   ++session_calls;
   MPI_Error_class(*code, &last_class);
 }
 
-static void on_comm(MPI_Comm *which, int *code, ...) {
+static void on_comm(MPI_Comm* which, int* code, ...) {
   (void)which;
   ++comm_calls;
   MPI_Error_class(*code, &last_class);
@@ -35,16 +35,17 @@ static void infos(void) {
   EXPECT(flag && length == 4, "length %d", length);
   length = 3;
   MUST(MPI_Info_get_string(info, "two", &length, value, &flag));
-  EXPECT(flag && length == 5 && strcmp(value, "zw") == 0, "cut value \"%s\", length %d", value, length);
+  EXPECT(flag && length == 5 && strcmp(value, "zw") == 0, "cut value \"%s\", length %d", value,
+         length);
   MUST(MPI_Info_dup(info, &copy));
   MUST(MPI_Info_delete(info, "one"));
   MUST(MPI_Info_get(info, "one", 63, value, &flag));
-  EXPECT(!flag, "a deleted key is there");
+  EXPECT(!flag, "a deleted key has a value");
   MUST(MPI_Info_get(copy, "one", 63, value, &flag));
   EXPECT(flag, "the copy lost a key");
   MUST(MPI_Info_free(&copy));
   MUST(MPI_Info_free(&info));
-  EXPECT(info == MPI_INFO_NULL, "the handle is left");
+  EXPECT(info == MPI_INFO_NULL, "the handle is not null");
 }
 
 static void hardware(void) {
@@ -53,7 +54,8 @@ static void hardware(void) {
   int flag;
   MUST(MPI_Get_hw_resource_info(&info));
   MUST(MPI_Info_get(info, "hwloc://Machine", 63, value, &flag));
-  EXPECT(flag && strcmp(value, "true") == 0, "a process on more than one machine: %s", flag ? value : "no such key");
+  EXPECT(flag && strcmp(value, "true") == 0, "a process on more than one machine: %s",
+         flag ? value : "no such key");
   MUST(MPI_Info_free(&info));
 }
 
@@ -67,17 +69,19 @@ static void session_info(void) {
   MUST(MPI_Session_init(hints, MPI_ERRORS_RETURN, &other));
   MUST(MPI_Session_get_info(other, &used));
   MUST(MPI_Info_get(used, "thread_level", 63, value, &flag));
-  EXPECT(flag && strcmp(value, "MPI_THREAD_SERIALIZED") == 0, "thread_level %s", flag ? value : "is not there");
+  EXPECT(flag && strcmp(value, "MPI_THREAD_SERIALIZED") == 0, "thread_level %s",
+         flag ? value : "the key is missing");
   MUST(MPI_Info_free(&used));
   MUST(MPI_Session_finalize(&other));
   MUST(MPI_Info_free(&hints));
   MUST(MPI_Session_get_info(session, &used));
   MUST(MPI_Info_get(used, "thread_level", 63, value, &flag));
-  EXPECT(flag && strcmp(value, "MPI_THREAD_MULTIPLE") == 0, "default thread_level %s", flag ? value : "is not there");
+  EXPECT(flag && strcmp(value, "MPI_THREAD_MULTIPLE") == 0, "default thread_level %s",
+         flag ? value : "the key is missing");
   MUST(MPI_Info_free(&used));
   MUST(MPI_Session_get_pset_info(session, "mpi://world", &used));
   MUST(MPI_Info_get(used, "mpi_size", 63, value, &flag));
-  EXPECT(flag && atoi(value) == size, "mpi_size %s", flag ? value : "is not there");
+  EXPECT(flag && atoi(value) == size, "mpi_size %s", flag ? value : "the key is missing");
   MUST(MPI_Info_free(&used));
 }
 
@@ -88,8 +92,10 @@ static void handlers(MPI_Errhandler for_session, MPI_Errhandler for_comm) {
   MPI_Errhandler got;
   int value = 0;
   MUST(MPI_Session_init(MPI_INFO_NULL, for_session, &other));
-  EXPECT(MPI_Group_from_session_pset(other, "mpi://nowhere", &group) != MPI_SUCCESS, "an unknown set");
-  EXPECT(session_calls == 1 && last_class == MPI_ERR_ARG, "%d calls, class %d", session_calls, last_class);
+  EXPECT(MPI_Group_from_session_pset(other, "mpi://nowhere", &group) != MPI_SUCCESS,
+         "an unknown set");
+  EXPECT(session_calls == 1 && last_class == MPI_ERR_ARG, "%d calls, class %d", session_calls,
+         last_class);
   MUST(MPI_Session_get_errhandler(other, &got));
   EXPECT(got == for_session || got != MPI_ERRHANDLER_NULL, "the session's handler");
   MUST(MPI_Errhandler_free(&got));
@@ -101,9 +107,11 @@ static void handlers(MPI_Errhandler for_session, MPI_Errhandler for_comm) {
   MUST(MPI_Comm_dup(world, &copy));
   MUST(MPI_Comm_set_errhandler(copy, for_comm));
   EXPECT(MPI_Send(&value, 1, MPI_INT, size, 0, copy) != MPI_SUCCESS, "a rank beyond the end");
-  EXPECT(comm_calls == 1 && last_class == MPI_ERR_RANK, "%d calls, class %d", comm_calls, last_class);
+  EXPECT(comm_calls == 1 && last_class == MPI_ERR_RANK, "%d calls, class %d", comm_calls,
+         last_class);
   MUST(MPI_Comm_call_errhandler(copy, MPI_ERR_OTHER));
-  EXPECT(comm_calls == 2 && last_class == MPI_ERR_OTHER, "%d calls, class %d", comm_calls, last_class);
+  EXPECT(comm_calls == 2 && last_class == MPI_ERR_OTHER, "%d calls, class %d", comm_calls,
+         last_class);
   MUST_FAIL(MPI_ERR_TAG, MPI_Send(&value, 1, MPI_INT, 0, -5, world));
   EXPECT(comm_calls == 2, "another communicator's handler was called");
   MUST(MPI_Comm_free(&copy));
@@ -114,7 +122,7 @@ int main(void) {
   char text[MPI_MAX_ERROR_STRING];
   int length;
   infos();
-  hardware(); /* before anything else */
+  hardware(); /* before all other calls */
   MUST(MPI_Session_create_errhandler(on_session, &for_session));
   MUST(MPI_Comm_create_errhandler(on_comm, &for_comm));
   MUST(MPI_Error_string(MPI_ERR_RANK, text, &length));
@@ -123,7 +131,7 @@ int main(void) {
     session_calls = comm_calls = 0;
     open_world("test.info_and_handlers");
     infos();
-  hardware();
+    hardware();
     session_info();
     handlers(for_session, for_comm);
     if (round == 0) {
@@ -134,7 +142,7 @@ int main(void) {
   }
   int code = close_world();
   infos();
-  hardware(); /* after everything else */
+  hardware(); /* after all other calls */
   MUST(MPI_Errhandler_free(&for_session));
   MUST(MPI_Errhandler_free(&for_comm));
   return code;

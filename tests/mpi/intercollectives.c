@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collectives on an intercommunicator between the even and the odd processes, in every form, against a model (MPI-4.1 §6.2.2).
- * Argument: rounds. */
+/* Tests collectives on an intercommunicator between the even and the odd ranks, in each form,
+ * against a model (MPI-4.1 §6.2.2). Argument: number of rounds. */
 #include "model.h"
 
 enum { MAX_SIDE = 8, MAX_ITEMS = 30 };
 
 static MPI_Comm inter = MPI_COMM_NULL;
-static int side, here, there, self; /* sizes of our group and of the other one; our rank in ours */
+static int side, here, there,
+    self; /* `here`, `there`: sizes of the local and the remote group; `self`: local rank */
 
 static int rank_there(int r) { return 2 * r + 1 - side; }
 
-/* A root anywhere: as each process has to say it; and what this process has to do with it. */
+/* The root: its group and rank, and the value of the argument at this process. */
 static int root_side, root_rank;
 static int draw_root(void) {
   root_side = all_draw(2);
@@ -25,7 +26,7 @@ struct blocks {
   MPI_Count large_count[MAX_SIDE];
   MPI_Aint large_start[MAX_SIDE];
 };
-static struct blocks blocks_of(const int *counts) {
+static struct blocks blocks_of(const int* counts) {
   struct blocks made;
   int at = own_draw(3);
   for (int r = 0; r < there; ++r) {
@@ -38,11 +39,11 @@ static struct blocks blocks_of(const int *counts) {
 static int salt;
 static int traffic(int from, int to) { return (5 * from + 3 * to + salt) % MAX_ITEMS; }
 static int item_for(int to, int i) { return 100 * to + i; }
-static const struct layout *any_layout(void) { return &layouts[own_draw(layout_count)]; }
+static const struct layout* any_layout(void) { return &layouts[own_draw(layout_count)]; }
 
 static void broadcasts(enum form form) {
   int root = draw_root(), count = all_draw(MAX_ITEMS);
-  const struct layout *l = any_layout();
+  const struct layout* l = any_layout();
   begin();
   for (int i = 0; i < count && root == MPI_ROOT; ++i) put(&got, l, i, rank, i);
   expected = got;
@@ -59,7 +60,8 @@ static void gathers(enum form form) {
   expected = got;
   for (int r = 0; r < there && root == MPI_ROOT; ++r)
     for (int i = 0; i < count; ++i) put(&expected, in, r * count + i, rank_there(r), i);
-  RUN(form, Gather, Igather, Gather_init, sent.origin, count, out->type, got.origin, count, in->type, root, inter);
+  RUN(form, Gather, Igather, Gather_init, sent.origin, count, out->type, got.origin, count,
+      in->type, root, inter);
   compare("Gather", form);
   for (int r = 0; r < there; ++r) counts[r] = traffic(rank_there(r), 0);
   struct blocks b = blocks_of(counts);
@@ -67,8 +69,10 @@ static void gathers(enum form form) {
   for (int r = 0; r < there && root == MPI_ROOT; ++r)
     for (int i = 0; i < counts[r]; ++i) put(&expected, in, b.start[r] + i, rank_there(r), i);
   count = traffic(rank, 0);
-  RUN_V(form, Gatherv, Igatherv, Gatherv_init, (sent.origin, count, out->type, got.origin, b.count, b.start, in->type, root, inter),
-        (sent.origin, count, out->type, got.origin, b.large_count, b.large_start, in->type, root, inter));
+  RUN_V(form, Gatherv, Igatherv, Gatherv_init,
+        (sent.origin, count, out->type, got.origin, b.count, b.start, in->type, root, inter),
+        (sent.origin, count, out->type, got.origin, b.large_count, b.large_start, in->type, root,
+         inter));
   compare("Gatherv", form);
 }
 
@@ -78,8 +82,10 @@ static void scatters(enum form form) {
   begin();
   for (int i = 0; i < there * count && root == MPI_ROOT; ++i) put(&sent, out, i, rank, i);
   expected = got;
-  for (int i = 0; i < count && root >= 0; ++i) put(&expected, in, i, root_in_world(), self * count + i);
-  RUN(form, Scatter, Iscatter, Scatter_init, sent.origin, count, out->type, got.origin, count, in->type, root, inter);
+  for (int i = 0; i < count && root >= 0; ++i)
+    put(&expected, in, i, root_in_world(), self * count + i);
+  RUN(form, Scatter, Iscatter, Scatter_init, sent.origin, count, out->type, got.origin, count,
+      in->type, root, inter);
   compare("Scatter", form);
   for (int r = 0; r < there; ++r) counts[r] = traffic(0, rank_there(r));
   struct blocks b = blocks_of(counts);
@@ -88,23 +94,30 @@ static void scatters(enum form form) {
     for (int i = 0; i < counts[r]; ++i) put(&sent, out, b.start[r] + i, rank, item_for(r, i));
   expected = got;
   count = traffic(0, rank);
-  for (int i = 0; i < count && root >= 0; ++i) put(&expected, in, i, root_in_world(), item_for(self, i));
+  for (int i = 0; i < count && root >= 0; ++i)
+    put(&expected, in, i, root_in_world(), item_for(self, i));
   RUN_V(form, Scatterv, Iscatterv, Scatterv_init,
         (sent.origin, b.count, b.start, out->type, got.origin, count, in->type, root, inter),
-        (sent.origin, b.large_count, b.large_start, out->type, got.origin, count, in->type, root, inter));
+        (sent.origin, b.large_count, b.large_start, out->type, got.origin, count, in->type, root,
+         inter));
   compare("Scatterv", form);
 }
 
 static void all_gathers(enum form form) {
-  int counts[MAX_SIDE], count_here = 3 + salt % 7, count_there = count_here; /* each group may have its own */
-  if (side == 0) count_here = salt % 9; else count_there = salt % 9;
+  int counts[MAX_SIDE], count_here = 3 + salt % 7,
+                        count_there = count_here; /* counts may differ between the groups */
+  if (side == 0)
+    count_here = salt % 9;
+  else
+    count_there = salt % 9;
   const struct layout *out = any_layout(), *in = any_layout();
   begin();
   for (int i = 0; i < MAX_ITEMS; ++i) put(&sent, out, i, rank, i);
   expected = got;
   for (int r = 0; r < there; ++r)
     for (int i = 0; i < count_there; ++i) put(&expected, in, r * count_there + i, rank_there(r), i);
-  RUN(form, Allgather, Iallgather, Allgather_init, sent.origin, count_here, out->type, got.origin, count_there, in->type, inter);
+  RUN(form, Allgather, Iallgather, Allgather_init, sent.origin, count_here, out->type, got.origin,
+      count_there, in->type, inter);
   compare("Allgather", form);
   for (int r = 0; r < there; ++r) counts[r] = traffic(rank_there(r), 0);
   struct blocks b = blocks_of(counts);
@@ -113,7 +126,8 @@ static void all_gathers(enum form form) {
     for (int i = 0; i < counts[r]; ++i) put(&expected, in, b.start[r] + i, rank_there(r), i);
   RUN_V(form, Allgatherv, Iallgatherv, Allgatherv_init,
         (sent.origin, traffic(rank, 0), out->type, got.origin, b.count, b.start, in->type, inter),
-        (sent.origin, traffic(rank, 0), out->type, got.origin, b.large_count, b.large_start, in->type, inter));
+        (sent.origin, traffic(rank, 0), out->type, got.origin, b.large_count, b.large_start,
+         in->type, inter));
   compare("Allgatherv", form);
 }
 
@@ -125,25 +139,35 @@ static void exchanges(enum form form) {
     for (int i = 0; i < count; ++i) put(&sent, out, r * count + i, rank, item_for(r, i));
   expected = got;
   for (int r = 0; r < there; ++r)
-    for (int i = 0; i < count; ++i) put(&expected, in, r * count + i, rank_there(r), item_for(self, i));
-  RUN(form, Alltoall, Ialltoall, Alltoall_init, sent.origin, count, out->type, got.origin, count, in->type, inter);
+    for (int i = 0; i < count; ++i)
+      put(&expected, in, r * count + i, rank_there(r), item_for(self, i));
+  RUN(form, Alltoall, Ialltoall, Alltoall_init, sent.origin, count, out->type, got.origin, count,
+      in->type, inter);
   compare("Alltoall", form);
-  for (int r = 0; r < there; ++r) out_counts[r] = traffic(rank, rank_there(r)), in_counts[r] = traffic(rank_there(r), rank);
+  for (int r = 0; r < there; ++r)
+    out_counts[r] = traffic(rank, rank_there(r)), in_counts[r] = traffic(rank_there(r), rank);
   struct blocks s = blocks_of(out_counts), b = blocks_of(in_counts);
   begin();
   for (int r = 0; r < there; ++r)
     for (int i = 0; i < out_counts[r]; ++i) put(&sent, out, s.start[r] + i, rank, item_for(r, i));
   expected = got;
   for (int r = 0; r < there; ++r)
-    for (int i = 0; i < in_counts[r]; ++i) put(&expected, in, b.start[r] + i, rank_there(r), item_for(self, i));
+    for (int i = 0; i < in_counts[r]; ++i)
+      put(&expected, in, b.start[r] + i, rank_there(r), item_for(self, i));
   RUN_V(form, Alltoallv, Ialltoallv, Alltoallv_init,
         (sent.origin, s.count, s.start, out->type, got.origin, b.count, b.start, in->type, inter),
-        (sent.origin, s.large_count, s.large_start, out->type, got.origin, b.large_count, b.large_start, in->type, inter));
+        (sent.origin, s.large_count, s.large_start, out->type, got.origin, b.large_count,
+         b.large_start, in->type, inter));
   compare("Alltoallv", form);
 }
 
 static void exchanges_w(enum form form) {
-  struct { int count[MAX_SIDE], at[MAX_SIDE]; MPI_Count large[MAX_SIDE]; MPI_Aint large_at[MAX_SIDE]; MPI_Datatype type[MAX_SIDE]; } s, b;
+  struct {
+    int count[MAX_SIDE], at[MAX_SIDE];
+    MPI_Count large[MAX_SIDE];
+    MPI_Aint large_at[MAX_SIDE];
+    MPI_Datatype type[MAX_SIDE];
+  } s, b;
   begin();
   expected = got;
   for (int r = 0; r < there; ++r) {
@@ -152,8 +176,10 @@ static void exchanges_w(enum form form) {
     s.large[r] = s.count[r] = traffic(rank, rank_there(r));
     b.large[r] = b.count[r] = traffic(rank_there(r), rank);
     s.large_at[r] = b.large_at[r] = s.at[r] = b.at[r] = r * MAX_BLOCK * (int)sizeof(long);
-    for (int i = 0; i < s.count[r]; ++i) put_from(&sent, r * MAX_BLOCK, out, i, rank, item_for(r, i));
-    for (int i = 0; i < b.count[r]; ++i) put_from(&expected, r * MAX_BLOCK, in, i, rank_there(r), item_for(self, i));
+    for (int i = 0; i < s.count[r]; ++i)
+      put_from(&sent, r * MAX_BLOCK, out, i, rank, item_for(r, i));
+    for (int i = 0; i < b.count[r]; ++i)
+      put_from(&expected, r * MAX_BLOCK, in, i, rank_there(r), item_for(self, i));
   }
   RUN_V(form, Alltoallw, Ialltoallw, Alltoallw_init,
         (sent.origin, s.count, s.at, s.type, got.origin, b.count, b.at, b.type, inter),
@@ -161,7 +187,7 @@ static void exchanges_w(enum form form) {
   compare("Alltoallw", form);
 }
 
-/* What the other group has together. */
+/* Return the sum over the remote group. */
 static long sum_there(int i) {
   long sum = 0;
   for (int r = 0; r < there; ++r) sum += value_of(rank_there(r), i, 0);
@@ -172,22 +198,24 @@ static void begin_longs(int count) {
   for (int i = 0; i < count; ++i) sent.origin[i] = value_of(rank, i, 0);
   expected = got;
 }
-static long *expected_at(int i) { return &expected.cell[ORIGIN + i]; }
+static long* expected_at(int i) { return &expected.cell[ORIGIN + i]; }
 
 static void reductions(enum form form) {
   int root = draw_root(), count = all_draw(100);
   begin_longs(count);
   for (int i = 0; i < count && root == MPI_ROOT; ++i) *expected_at(i) = sum_there(i);
-  RUN(form, Reduce, Ireduce, Reduce_init, root == MPI_ROOT ? NULL : sent.origin, root == MPI_ROOT ? got.origin : NULL, count,
-      MPI_LONG, MPI_SUM, root, inter);
+  RUN(form, Reduce, Ireduce, Reduce_init, root == MPI_ROOT ? NULL : sent.origin,
+      root == MPI_ROOT ? got.origin : NULL, count, MPI_LONG, MPI_SUM, root, inter);
   compare("Reduce", form);
   begin_longs(count);
   for (int i = 0; i < count; ++i) *expected_at(i) = sum_there(i);
-  RUN(form, Allreduce, Iallreduce, Allreduce_init, sent.origin, got.origin, count, MPI_LONG, MPI_SUM, inter);
+  RUN(form, Allreduce, Iallreduce, Allreduce_init, sent.origin, got.origin, count, MPI_LONG,
+      MPI_SUM, inter);
   compare("Allreduce", form);
 }
 
-/* Both groups have vectors of one length, each scattered by its own counts: the last of a group has the rest. */
+/* The vectors of both groups have one length; each group scatters by its own counts, and its last
+ * member gets the rest. */
 static void scattered(enum form form) {
   int counts[MAX_SIDE], each = all_draw(9), total = each * here * there, first = 0, left = total;
   MPI_Count large[MAX_SIDE];
@@ -199,13 +227,14 @@ static void scattered(enum form form) {
   }
   begin_longs(total);
   for (int i = 0; i < counts[self]; ++i) *expected_at(i) = sum_there(first + i);
-  RUN_V(form, Reduce_scatter, Ireduce_scatter, Reduce_scatter_init, (sent.origin, got.origin, counts, MPI_LONG, MPI_SUM, inter),
+  RUN_V(form, Reduce_scatter, Ireduce_scatter, Reduce_scatter_init,
+        (sent.origin, got.origin, counts, MPI_LONG, MPI_SUM, inter),
         (sent.origin, got.origin, large, MPI_LONG, MPI_SUM, inter));
   compare("Reduce_scatter", form);
   begin_longs(total);
   for (int i = 0; i < each * there; ++i) *expected_at(i) = sum_there(self * each * there + i);
-  RUN(form, Reduce_scatter_block, Ireduce_scatter_block, Reduce_scatter_block_init, sent.origin, got.origin, each * there, MPI_LONG,
-      MPI_SUM, inter);
+  RUN(form, Reduce_scatter_block, Ireduce_scatter_block, Reduce_scatter_block_init, sent.origin,
+      got.origin, each * there, MPI_LONG, MPI_SUM, inter);
   compare("Reduce_scatter_block", form);
 }
 
@@ -233,9 +262,9 @@ static void misuse(void) {
   MUST(MPI_Barrier(inter));
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   open_world("test.intercollectives");
-  if (size == 1) return close_world(); /* no second group */
+  if (size == 1) return close_world(); /* there is no second group */
   MPI_Comm local;
   side = rank % 2;
   MUST(MPI_Comm_split(world, side, rank, &local));

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The large forms of point-to-point calls and datatypes do what the small ones do (MPI-4.1 §19.2). With messages to oneself. */
+/* Tests that large-count forms of point-to-point calls and datatype functions do what the small
+ * ones do (MPI-4.1 §19.2), with messages to oneself. */
 #include "session_world.h"
 
 enum { COUNT = 5, TAG = 3 };
 static int out[COUNT] = {1, 2, 3, 4, 5}, in[COUNT];
 
-static void expect_message(const char *form) {
+static void expect_message(const char* form) {
   for (int i = 0; i < COUNT; ++i) EXPECT(in[i] == out[i], "%s: %d at %d", form, in[i], i);
   memset(in, 0, sizeof in);
 }
-static void receive(const char *form) {
+static void receive(const char* form) {
   MPI_Status status;
   int tag = -1, error = -1, source = -1;
   MUST(MPI_Recv_c(in, COUNT, MPI_INT, rank, TAG, world, &status));
@@ -17,17 +18,18 @@ static void receive(const char *form) {
   MUST(MPI_Status_get_source(&status, &source));
   MUST(MPI_Status_set_error(&status, MPI_SUCCESS));
   MUST(MPI_Status_get_error(&status, &error));
-  EXPECT(tag == TAG && source == rank && error == MPI_SUCCESS, "%s: tag %d, source %d, error %d", form, tag, source, error);
+  EXPECT(tag == TAG && source == rank && error == MPI_SUCCESS, "%s: tag %d, source %d, error %d",
+         form, tag, source, error);
   expect_message(form);
 }
-static void finish(MPI_Request *request, const char *form) {
+static void finish(MPI_Request* request, const char* form) {
   receive(form);
   MUST(MPI_Wait(request, MPI_STATUS_IGNORE));
 }
 
 static void buffered(void) {
   static char room[4096];
-  void *address;
+  void* address;
   MPI_Count bytes;
   MPI_Request request;
   MUST(MPI_Buffer_attach_c(room, sizeof room));
@@ -61,7 +63,8 @@ static void modes(void) {
   expect_message("Irsend_c");
   MUST(MPI_Issend_c(out, COUNT, MPI_INT, rank, TAG, world, &request));
   finish(&request, "Issend_c");
-  MUST(MPI_Sendrecv_c(out, COUNT, MPI_INT, rank, TAG, in, COUNT, MPI_INT, rank, TAG, world, MPI_STATUS_IGNORE));
+  MUST(MPI_Sendrecv_c(out, COUNT, MPI_INT, rank, TAG, in, COUNT, MPI_INT, rank, TAG, world,
+                      MPI_STATUS_IGNORE));
   expect_message("Sendrecv_c");
   memcpy(in, out, sizeof in);
   MUST(MPI_Sendrecv_replace_c(in, COUNT, MPI_INT, rank, TAG, rank, TAG, world, MPI_STATUS_IGNORE));
@@ -75,19 +78,21 @@ static void modes(void) {
   expect_message("Imrecv_c");
 }
 
-typedef int Init(const void *, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
+typedef int Init(const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
 static void persistent(void) {
   static const struct {
-    const char *name;
-    Init *init;
-  } sends[] = {{"Send_init_c", MPI_Send_init_c}, {"Ssend_init_c", MPI_Ssend_init_c}, {"Rsend_init_c", MPI_Rsend_init_c}};
+    const char* name;
+    Init* init;
+  } sends[] = {{"Send_init_c", MPI_Send_init_c},
+               {"Ssend_init_c", MPI_Ssend_init_c},
+               {"Rsend_init_c", MPI_Rsend_init_c}};
   MPI_Request pair[2];
   MPI_Status statuses[2];
   MUST(MPI_Recv_init_c(in, COUNT, MPI_INT, rank, TAG, world, &pair[0]));
   for (int i = 0; i < 3; ++i) {
     MUST(sends[i].init(out, COUNT, MPI_INT, rank, TAG, world, &pair[1]));
     for (int start = 0; start < 2; ++start) {
-      MUST(MPI_Startall(2, pair)); /* the receive first: a ready send needs it */
+      MUST(MPI_Startall(2, pair)); /* the receive first, for the ready send */
       MUST(MPI_Waitall(2, pair, statuses));
       expect_message(sends[i].name);
     }
@@ -96,18 +101,20 @@ static void persistent(void) {
   MUST(MPI_Request_free(&pair[0]));
 }
 
-/* Both types have the same bounds, and pack the same bytes; both are freed. */
-static void expect_same(const char *what, MPI_Datatype small, MPI_Datatype large) {
+/* Check that both types have the same bounds and pack the same bytes, and free both. */
+static void expect_same(const char* what, MPI_Datatype small, MPI_Datatype large) {
   static char items[4096], packed[2][1024], external[2][1024];
   MPI_Aint lower, extent, external_small = 0, external_bytes;
-  MPI_Count lower_c, extent_c, size_small, size_large, place = 0, external_large = 0, elements = -1, need;
+  MPI_Count lower_c, extent_c, size_small, size_large, place = 0, external_large = 0, elements = -1,
+                                                       need;
   int position = 0;
   for (int i = 0; i < (int)sizeof items; ++i) items[i] = (char)(i * 7);
   MUST(MPI_Type_commit(&small));
   MUST(MPI_Type_commit(&large));
   MUST(MPI_Type_size_x(small, &size_small));
   MUST(MPI_Type_size_c(large, &size_large));
-  EXPECT(size_small == size_large && size_small > 0, "%s: sizes %lld, %lld", what, (long long)size_small, (long long)size_large);
+  EXPECT(size_small == size_large && size_small > 0, "%s: sizes %lld, %lld", what,
+         (long long)size_small, (long long)size_large);
   MUST(MPI_Type_get_extent(small, &lower, &extent));
   MUST(MPI_Type_get_extent_x(large, &lower_c, &extent_c));
   EXPECT(lower == lower_c && extent == extent_c, "%s: bounds", what);
@@ -119,13 +126,17 @@ static void expect_same(const char *what, MPI_Datatype small, MPI_Datatype large
   EXPECT(position == place && memcmp(packed[0], packed[1], (size_t)place) == 0, "%s: packed", what);
   MUST(MPI_Pack_size(2, small, world, &position));
   MUST(MPI_Pack_size_c(2, large, world, &need));
-  EXPECT(need == position && need >= place, "%s: room for %lld", what, (long long)need);
-  MUST(MPI_Pack_external("external32", items + 1024, 2, small, external[0], sizeof external[0], &external_small));
-  MUST(MPI_Pack_external_c("external32", items + 1024, 2, large, external[1], sizeof external[1], &external_large));
-  EXPECT(external_small == external_large && memcmp(external[0], external[1], (size_t)external_small) == 0, "%s: external32", what);
+  EXPECT(need == position && need >= place, "%s: size %lld", what, (long long)need);
+  MUST(MPI_Pack_external("external32", items + 1024, 2, small, external[0], sizeof external[0],
+                         &external_small));
+  MUST(MPI_Pack_external_c("external32", items + 1024, 2, large, external[1], sizeof external[1],
+                           &external_large));
+  EXPECT(external_small == external_large &&
+             memcmp(external[0], external[1], (size_t)external_small) == 0,
+         "%s: external32", what);
   MUST(MPI_Pack_external_size("external32", 2, small, &external_bytes));
   MUST(MPI_Pack_external_size_c("external32", 2, large, &need));
-  EXPECT(need == external_bytes, "%s: room for external32", what);
+  EXPECT(need == external_bytes, "%s: size in external32", what);
   static char back[2][4096];
   memset(back, 0, sizeof back);
   position = 0, place = 0, external_large = 0;
@@ -133,10 +144,12 @@ static void expect_same(const char *what, MPI_Datatype small, MPI_Datatype large
   MUST(MPI_Unpack_c(packed[0], sizeof packed[0], &place, back[1] + 1024, 2, large, world));
   EXPECT(memcmp(back[0], back[1], sizeof back[0]) == 0, "%s: unpacked", what);
   memset(back[1], 0, sizeof back[1]);
-  MUST(MPI_Unpack_external_c("external32", external[0], sizeof external[0], &external_large, back[1] + 1024, 2, large));
+  MUST(MPI_Unpack_external_c("external32", external[0], sizeof external[0], &external_large,
+                             back[1] + 1024, 2, large));
   EXPECT(memcmp(back[0], back[1], sizeof back[0]) == 0, "%s: unpacked from external32", what);
   MPI_Status status;
-  MUST(MPI_Sendrecv_c(items + 1024, 1, large, rank, TAG, back[0] + 1024, 1, small, rank, TAG, world, &status));
+  MUST(MPI_Sendrecv_c(items + 1024, 1, large, rank, TAG, back[0] + 1024, 1, small, rank, TAG, world,
+                      &status));
   MUST(MPI_Get_elements_c(&status, small, &elements));
   EXPECT(elements > 0, "%s: %lld elements", what, (long long)elements);
   MUST(MPI_Type_free(&small));
@@ -146,9 +159,11 @@ static void expect_same(const char *what, MPI_Datatype small, MPI_Datatype large
 static void types(void) {
   MPI_Datatype small, large;
   int lengths[] = {1, 3}, places[] = {4, 0}, sizes[] = {4, 5}, part[] = {2, 3}, from[] = {1, 1};
-  int distributions[] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC}, arguments[] = {MPI_DISTRIBUTE_DFLT_DARG, 2}, grid[] = {2, 1};
+  int distributions[] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC},
+      arguments[] = {MPI_DISTRIBUTE_DFLT_DARG, 2}, grid[] = {2, 1};
   MPI_Aint bytes[] = {24, 0};
-  MPI_Count lengths_c[] = {1, 3}, places_c[] = {4, 0}, bytes_c[] = {24, 0}, sizes_c[] = {4, 5}, part_c[] = {2, 3}, from_c[] = {1, 1};
+  MPI_Count lengths_c[] = {1, 3}, places_c[] = {4, 0}, bytes_c[] = {24, 0}, sizes_c[] = {4, 5},
+            part_c[] = {2, 3}, from_c[] = {1, 1};
   MPI_Datatype of[] = {MPI_INT, MPI_SHORT};
   MUST(MPI_Type_vector(3, 2, 4, MPI_INT, &small));
   MUST(MPI_Type_vector_c(3, 2, 4, MPI_INT, &large));
@@ -172,8 +187,10 @@ static void types(void) {
   MUST(MPI_Type_create_subarray_c(2, sizes_c, part_c, from_c, MPI_ORDER_C, MPI_INT, &large));
   expect_same("subarray", small, large);
   for (int member = 0; member < 2; ++member) {
-    MUST(MPI_Type_create_darray(2, member, 2, sizes, distributions, arguments, grid, MPI_ORDER_FORTRAN, MPI_INT, &small));
-    MUST(MPI_Type_create_darray_c(2, member, 2, sizes_c, distributions, arguments, grid, MPI_ORDER_FORTRAN, MPI_INT, &large));
+    MUST(MPI_Type_create_darray(2, member, 2, sizes, distributions, arguments, grid,
+                                MPI_ORDER_FORTRAN, MPI_INT, &small));
+    MUST(MPI_Type_create_darray_c(2, member, 2, sizes_c, distributions, arguments, grid,
+                                  MPI_ORDER_FORTRAN, MPI_INT, &large));
     expect_same("darray", small, large);
   }
   MUST(MPI_Type_create_resized(MPI_INT, -4, 12, &small));
@@ -185,8 +202,10 @@ static void addresses(void) {
   MPI_Aint first, last;
   MUST(MPI_Get_address(&out[0], &first));
   MUST(MPI_Get_address(&out[COUNT - 1], &last));
-  EXPECT(MPI_Aint_diff(last, first) == (COUNT - 1) * (MPI_Aint)sizeof(int), "the difference of two addresses");
-  EXPECT(MPI_Aint_add(first, (COUNT - 1) * (MPI_Aint)sizeof(int)) == last, "the sum of an address and a length");
+  EXPECT(MPI_Aint_diff(last, first) == (COUNT - 1) * (MPI_Aint)sizeof(int),
+         "the difference of two addresses");
+  EXPECT(MPI_Aint_add(first, (COUNT - 1) * (MPI_Aint)sizeof(int)) == last,
+         "the sum of an address and a length");
 }
 
 int main(void) {

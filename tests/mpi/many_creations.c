@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* many_creations N: N communicators one after the other in one session, from overlapping groups, each used and freed. Memory and
-   descriptors do not grow with their number. (Of the node's shared memory pages are touched until each ring has been gone through
-   once, 64 KiB a pair.) */
+/* many_creations N: creates N communicators in one session, one after the other, from overlapping
+ * groups, and uses and frees each. Memory and descriptors must not grow with their number. (Pages
+ * of the node's shared memory are first touched until each ring has been used once, 64 KiB per
+ * pair.) */
 #include "footprint.h"
 #include "use_group.h"
 
-/* In turn all, all but the first, all but the second; those not in it go on. */
+/* Create over all processes, all but the first, or all but the second, by round; the others
+ * continue. */
 static void create_once(MPI_Group all, int round) {
   MPI_Group group;
   const int left_out = size < 3 ? -1 : round % 3 - 1;
   if (left_out == rank) return;
-  if (left_out < 0) MUST(MPI_Group_excl(all, 0, NULL, &group));
-  else MUST(MPI_Group_excl(all, 1, &left_out, &group));
+  if (left_out < 0)
+    MUST(MPI_Group_excl(all, 0, NULL, &group));
+  else
+    MUST(MPI_Group_excl(all, 1, &left_out, &group));
   use_group(group, "test.many");
   MUST(MPI_Group_free(&group));
 }
 
-/* Whoever waits for the late one sleeps. What a process needs for that, a descriptor at which others ring, it has from its first sleep on, which
-   may come late by itself. */
+/* Make each process sleep once: a descriptor that peers write to wake it is opened at its first
+ * sleep, which otherwise may happen late. */
 static void sleep_once(void) {
   for (int late = 0; late < 2; ++late) {
     const double until = MPI_Wtime() + 0.1;
@@ -26,7 +30,7 @@ static void sleep_once(void) {
   }
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   keep_malloc_tidy();
   const int rounds = argc > 1 ? atoi(argv[1]) : 1000;
   int descriptors = 0;
@@ -42,9 +46,12 @@ int main(int argc, char **argv) {
     early_kib = resident_kib("RssAnon:");
   }
   const long growth_kib = resident_kib("RssAnon:") - early_kib;
-  printf("rank %d: %ld KiB more after %d creations than after %d\n", rank, growth_kib, rounds, rounds / 4 + 1);
+  printf("rank %d: %ld KiB more after %d creations than after %d\n", rank, growth_kib, rounds,
+         rounds / 4 + 1);
   EXPECT(growth_kib < 128, "memory grows");
-  EXPECT(entries_of("/proc/self/fd", "") == descriptors, "%d descriptors instead of %d", entries_of("/proc/self/fd", ""), descriptors);
+  const int now = entries_of("/proc/self/fd", "");
+  EXPECT(now == descriptors, "%d descriptors instead of %d", now, descriptors);
+  if (now != descriptors) print_descriptors();
   MUST(MPI_Group_free(&all));
   return close_world();
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Many threads of each process, each with a session and a communicator of its own, where processes outnumber cores: threads that wait do
-   not keep the cores from the processes that they wait for, also if the launcher makes each process a scheduling group of its own.
-
-   many_threads N: with N threads. */
+/* Tests many threads, each with its own session and communicator, with more processes than cores:
+ * waiting threads must not keep the cores from processes that they wait for, also if the launcher
+ * puts each process into its own scheduling group.
+ *
+ *   many_threads N     with N threads */
 #include <pthread.h>
 
 #include "session_world.h"
@@ -11,8 +12,8 @@ enum { most_threads = 200, sums = 50 };
 
 static int wrong[most_threads];
 
-static void *run_thread(void *number_of_thread) {
-  const int number = *(const int *)number_of_thread;
+static void* run_thread(void* number_of_thread) {
+  const int number = *(const int*)number_of_thread;
   MPI_Session own;
   MPI_Group group;
   MPI_Comm comm;
@@ -32,7 +33,7 @@ static void *run_thread(void *number_of_thread) {
   return NULL;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   static pthread_t threads[most_threads];
   static int numbers[most_threads];
   const int count = argc > 1 ? atoi(argv[1]) : 32;
@@ -43,6 +44,7 @@ int main(int argc, char **argv) {
     if (pthread_create(&threads[i], NULL, run_thread, &numbers[i]) != 0) return 1;
   }
   for (int i = 0; i < count; i++) pthread_join(threads[i], NULL);
-  for (int i = 0; i < count; i++) EXPECT(wrong[i] == 0, "thread %d: %d sums are wrong", i, wrong[i]);
+  for (int i = 0; i < count; i++)
+    EXPECT(wrong[i] == 0, "thread %d: %d sums are wrong", i, wrong[i]);
   return close_world();
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two processes die in the midst of their messages to rank 0: of the first one rank 0 has receives where messages are matched, which is the
- * provider if it does that, of the second one receives behind some from any source. Each gets what had left, whole and in order, and then an
- * error that says why no more comes; what the others send comes as before.
+/* Tests two processes that die while they send messages to rank 0. For the first one, rank 0 has
+ * receives where messages are matched (at the provider, if it matches); for the second one,
+ * receives after others from any source. Rank 0 receives all messages that had left, whole and in
+ * order, and then gets an error that names the reason. Messages of other processes are not
+ * affected.
  *
- *   matched_deaths LAUNCHER     as partner_dies
- */
+ *   matched_deaths LAUNCHER     (death.h) */
 #include <sched.h>
 #include <unistd.h>
 
@@ -13,28 +14,33 @@
 #include "session_world.h"
 
 enum { FIRST_DEAD = 2, SECOND_DEAD = 4, PROCESSES = 6, SURVIVORS = 3 };
-enum { ANSWER = 1, NEVER, FLOOD, ORDER };                                     /* tags */
-enum { TO_DIE = 1, TO_SEND, TO_SEND_ON_OTHER, TO_LEAVE };                     /* orders */
-enum { MESSAGES = 2000, LENGTH = 3000, TESTS = 1000, ROUNDS = 30, DOOMED = 3 }; /* 24 MB: more than lines hold */
+enum { ANSWER = 1, NEVER, FLOOD, ORDER };                 /* tags */
+enum { TO_DIE = 1, TO_SEND, TO_SEND_ON_OTHER, TO_LEAVE }; /* orders */
+enum {
+  MESSAGES = 2000,
+  LENGTH = 3000,
+  TESTS = 1000,
+  ROUNDS = 30,
+  DOOMED = 3
+}; /* 24 MB: more than the network buffers hold */
 
 static MPI_Comm other;
 
-static void order(int process, int what) { MUST(MPI_Send(&what, 1, MPI_INT, process, ORDER, world)); }
-
-static int is_survivor(int process) { return process != 0 && process != FIRST_DEAD && process != SECOND_DEAD; }
-
-static int class_of(int code) {
-  int class = MPI_SUCCESS;
-  if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
-  return class;
+static void order(int process, int what) {
+  MUST(MPI_Send(&what, 1, MPI_INT, process, ORDER, world));
 }
 
-/* --- what the others do */
+static int is_survivor(int process) {
+  return process != 0 && process != FIRST_DEAD && process != SECOND_DEAD;
+}
 
-/* Rank 0 looks at nothing until this process is gone, so what the line does not hold never leaves, and the last that does may be cut off. */
-static void die_in_the_midst(const char *launcher) {
+/* --- other processes */
+
+/* Rank 0 does not poll until this process has ended, so messages beyond the network buffers never
+ * leave, and the last one may be truncated. */
+static void die_in_the_midst(const char* launcher) {
   int *data = malloc(sizeof(int) * MESSAGES * LENGTH), done;
-  MPI_Request *requests = malloc(sizeof(MPI_Request) * MESSAGES);
+  MPI_Request* requests = malloc(sizeof(MPI_Request) * MESSAGES);
   const int pid = getpid();
   EXPECT(data != NULL && requests != NULL, "memory");
   MUST(MPI_Send(&pid, 1, MPI_INT, 0, ANSWER, world));
@@ -47,7 +53,7 @@ static void die_in_the_midst(const char *launcher) {
   die_under(launcher);
 }
 
-static void obey(const char *launcher) {
+static void serve_messages(const char* launcher) {
   for (int what = 0; what != TO_LEAVE;) {
     MUST(MPI_Recv(&what, 1, MPI_INT, 0, ORDER, world, MPI_STATUS_IGNORE));
     if (what == TO_DIE) die_in_the_midst(launcher);
@@ -56,10 +62,10 @@ static void obey(const char *launcher) {
   }
 }
 
-/* --- what rank 0 does */
+/* --- rank 0 */
 
-/* A receive is there before its message has been asked for. */
-static void hear_from(int process) {
+/* Post the receive before requesting the message. */
+static void receive_from(int process) {
   int answer = -1;
   MPI_Request request;
   MUST(MPI_Irecv(&answer, 1, MPI_INT, process, ANSWER, world, &request));
@@ -68,29 +74,31 @@ static void hear_from(int process) {
   EXPECT(answer == process, "%d from %d", answer, process);
 }
 
-/* Receives from any source that wait on the other communicator are nothing to these. */
-static void hear_from_all(int doomed_from) {
-  const char *matching = getenv("INTERSESSION_MATCHING");
-  const long before = count("messages_matched_by_provider"), expected = matching != NULL && strcmp(matching, "provider") == 0 ? ROUNDS : 0;
+/* Receive from any source; receives on the other communicator do not matter. */
+static void receive_from_all(int doomed_from) {
+  const char* matching = getenv("INTERSESSION_MATCHING");
+  const long before = count("messages_matched_by_provider"),
+             expected = matching != NULL && strcmp(matching, "provider") == 0 ? ROUNDS : 0;
   for (int round = 0; round < ROUNDS; ++round)
     for (int process = 1; process < size; ++process)
-      if (is_survivor(process) || process >= doomed_from) hear_from(process);
+      if (is_survivor(process) || process >= doomed_from) receive_from(process);
   const long matched = count("messages_matched_by_provider") - before;
   EXPECT(matched >= expected, "%ld messages were matched by the provider", matched);
 }
 
-static void let_die(int process) {
+static void kill_process(int process) {
   int pid;
   order(process, TO_DIE);
   MUST(MPI_Recv(&pid, 1, MPI_INT, process, ANSWER, world, MPI_STATUS_IGNORE));
   while (kill(pid, 0) == 0) sched_yield();
 }
 
-/* All that had left, and why there is no more. */
+/* Receive all messages that had left, and then the error. */
 static void receive_the_rest(int process) {
   static int message[LENGTH];
   int received = 0, code, wrong = 0;
-  while ((code = MPI_Recv(message, LENGTH, MPI_INT, process, FLOOD, world, MPI_STATUS_IGNORE)) == MPI_SUCCESS) {
+  while ((code = MPI_Recv(message, LENGTH, MPI_INT, process, FLOOD, world, MPI_STATUS_IGNORE)) ==
+         MPI_SUCCESS) {
     for (int k = 0; k < LENGTH; ++k) wrong += message[k] != received + k;
     ++received;
   }
@@ -102,8 +110,9 @@ static void receive_the_rest(int process) {
 static void lose(int process) {
   static int nothing[DOOMED];
   MPI_Request requests[DOOMED];
-  for (int i = 0; i < DOOMED; ++i) MUST(MPI_Irecv(&nothing[i], 1, MPI_INT, process, NEVER + 10 * i, world, &requests[i]));
-  let_die(process);
+  for (int i = 0; i < DOOMED; ++i)
+    MUST(MPI_Irecv(&nothing[i], 1, MPI_INT, process, NEVER + 10 * i, world, &requests[i]));
+  kill_process(process);
   receive_the_rest(process);
   for (int i = 0; i < DOOMED; ++i) {
     const int code = MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
@@ -114,31 +123,33 @@ static void lose(int process) {
 static void lose_while_gathering(void) {
   int answers[SURVIVORS], heard = 0;
   MPI_Request requests[SURVIVORS];
-  for (int i = 0; i < SURVIVORS; ++i) MUST(MPI_Irecv(&answers[i], 1, MPI_INT, MPI_ANY_SOURCE, ANSWER, other, &requests[i]));
-  hear_from_all(SECOND_DEAD);
+  for (int i = 0; i < SURVIVORS; ++i)
+    MUST(MPI_Irecv(&answers[i], 1, MPI_INT, MPI_ANY_SOURCE, ANSWER, other, &requests[i]));
+  receive_from_all(SECOND_DEAD);
   lose(SECOND_DEAD);
   for (int process = 1; process < size; ++process)
     if (is_survivor(process)) order(process, TO_SEND_ON_OTHER);
+  MUST(MPIX_Comm_failure_ack(other));
   MUST(MPI_Waitall(SURVIVORS, requests, MPI_STATUSES_IGNORE));
   for (int i = 0; i < SURVIVORS; ++i) heard |= 1 << answers[i];
   EXPECT(heard == (1 << 1 | 1 << 3 | 1 << 5), "%x", (unsigned)heard);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   if (argc != 2) return 2;
   open_world("test.matched_deaths");
   EXPECT(size == PROCESSES, "%d processes", size);
   MUST(MPI_Comm_dup(world, &other));
   if (rank == 0) {
-    hear_from_all(0);
+    receive_from_all(0);
     lose(FIRST_DEAD);
-    hear_from_all(SECOND_DEAD);
+    receive_from_all(SECOND_DEAD);
     lose_while_gathering();
-    hear_from_all(size);
+    receive_from_all(size);
     for (int process = 1; process < size; ++process)
       if (is_survivor(process)) order(process, TO_LEAVE);
   } else {
-    obey(argv[1]);
+    serve_messages(argv[1]);
   }
   MUST(MPI_Comm_free(&other));
   MUST(MPI_Comm_free(&world));

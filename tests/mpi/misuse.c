@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Wrong arguments of every kind: each gets its error class, and the process goes on. Scenarios by name. */
+/* misuse SCENARIO: tests wrong arguments; each gives its error class, and the process continues. */
 #include <stdint.h>
 
 #include "session_world.h"
 
-/* Errors without a usable object go to the handler of MPI_COMM_SELF (MPI-4.1 §9.3); this makes it return. */
+/* Make errors without a usable object return: their handler is that of MPI_COMM_SELF (MPI-4.1
+ * §9.3). */
 static void return_errors_without_object(void) {
   MUST(MPI_Init(NULL, NULL));
   MUST(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
   MUST(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
 }
 
-/* Both models still work. */
+/* Check that both models still work. */
 static void go_on(void) {
   int sum = 0;
   MUST(MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, world));
@@ -36,7 +37,7 @@ static void sessions(void) {
   MPI_Session copy = stale;
   MUST(MPI_Session_finalize(&copy));
   MPI_Session wrong_kind = (MPI_Session)(intptr_t)world;
-  MPI_Session *bad[] = {&none, &stale, &wrong_kind};
+  MPI_Session* bad[] = {&none, &stale, &wrong_kind};
   for (int i = 0; i < 3; ++i) {
     MUST_FAIL(MPI_ERR_SESSION, MPI_Session_get_num_psets(*bad[i], MPI_INFO_NULL, &count));
     MUST_FAIL(MPI_ERR_SESSION, MPI_Session_get_nth_pset(*bad[i], MPI_INFO_NULL, 0, &length, NULL));
@@ -60,7 +61,8 @@ static void psets(void) {
   MUST_FAIL(MPI_ERR_ARG, MPI_Session_get_nth_pset(session, MPI_INFO_NULL, count, &length, name));
   MUST_FAIL(MPI_ERR_ARG, MPI_Session_get_nth_pset(session, MPI_INFO_NULL, 0, NULL, name));
   MUST_FAIL(MPI_ERR_ARG, MPI_Session_get_num_psets(session, MPI_INFO_NULL, NULL));
-  static const char *const unknown[] = {"", "WORLD", "mpi://", "mpi://WORLDS", "mpix://NODE/nowhere", "mpix://APP/77", NULL};
+  static const char* const unknown[] = {
+      "", "WORLD", "mpi://", "mpi://WORLDS", "mpix://NODE/nowhere", "mpix://APP/77", NULL};
   for (int i = 0; i < 7; ++i) {
     MUST_FAIL(MPI_ERR_ARG, MPI_Group_from_session_pset(session, unknown[i], &group));
     MUST_FAIL(MPI_ERR_ARG, MPI_Session_get_pset_info(session, unknown[i], &info));
@@ -84,18 +86,24 @@ static void groups(void) {
   char too_long[MPI_MAX_STRINGTAG_LEN + 2];
   memset(too_long, 'x', sizeof too_long);
   too_long[sizeof too_long - 1] = 0;
-  MUST_FAIL(MPI_ERR_ARG, MPI_Comm_create_from_group(all, too_long, MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
-  MUST_FAIL(MPI_ERR_ARG, MPI_Comm_create_from_group(all, NULL, MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
-  MUST_FAIL(MPI_ERR_ARG, MPI_Comm_create_from_group(all, "test.misuse", MPI_INFO_NULL, MPI_ERRORS_RETURN, NULL));
-  MUST_FAIL(MPI_ERR_GROUP, MPI_Comm_create_from_group(MPI_GROUP_NULL, "test.misuse", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
-  MUST(MPI_Comm_create_from_group(MPI_GROUP_EMPTY, "test.misuse", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
-  EXPECT(comm == MPI_COMM_NULL, "a communicator of nobody");
+  MUST_FAIL(MPI_ERR_ARG,
+            MPI_Comm_create_from_group(all, too_long, MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
+  MUST_FAIL(MPI_ERR_ARG,
+            MPI_Comm_create_from_group(all, NULL, MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
+  MUST_FAIL(MPI_ERR_ARG,
+            MPI_Comm_create_from_group(all, "test.misuse", MPI_INFO_NULL, MPI_ERRORS_RETURN, NULL));
+  MUST_FAIL(MPI_ERR_GROUP, MPI_Comm_create_from_group(MPI_GROUP_NULL, "test.misuse", MPI_INFO_NULL,
+                                                      MPI_ERRORS_RETURN, &comm));
+  MUST(MPI_Comm_create_from_group(MPI_GROUP_EMPTY, "test.misuse", MPI_INFO_NULL, MPI_ERRORS_RETURN,
+                                  &comm));
+  EXPECT(comm == MPI_COMM_NULL, "a communicator of an empty group");
   stale = all;
   MUST(MPI_Group_free(&all));
   int value;
   MUST_FAIL(MPI_ERR_GROUP, MPI_Group_size(stale, &value));
   MUST_FAIL(MPI_ERR_GROUP, MPI_Group_free(&stale));
-  MUST_FAIL(MPI_ERR_GROUP, MPI_Comm_create_from_group(stale, "test.misuse", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
+  MUST_FAIL(MPI_ERR_GROUP, MPI_Comm_create_from_group(stale, "test.misuse", MPI_INFO_NULL,
+                                                      MPI_ERRORS_RETURN, &comm));
 }
 
 static void communicators(void) {
@@ -132,10 +140,11 @@ static void point_to_point(void) {
   MUST_FAIL(MPI_ERR_RANK, MPI_Irecv(&value, 1, MPI_INT, size + 5, 0, world, &request));
   MUST_FAIL(MPI_ERR_TAG, MPI_Recv(&value, 1, MPI_INT, 0, -9, world, MPI_STATUS_IGNORE));
   MUST_FAIL(MPI_ERR_TYPE, MPI_Recv(&value, 1, MPI_DATATYPE_NULL, 0, 0, world, MPI_STATUS_IGNORE));
-  /* a message longer than the buffer: the receive fails, the bytes beyond stay as they are */
+  /* a message longer than the buffer: the receive fails and writes nothing after the buffer */
   int sent[3] = {1, 2, 3}, got[3] = {-1, -1, -1};
   MUST(MPI_Isend(sent, 3, MPI_INT, (rank + 1) % size, 1, world, &request));
-  MUST_FAIL(MPI_ERR_TRUNCATE, MPI_Recv(got, 2, MPI_INT, (rank + size - 1) % size, 1, world, MPI_STATUS_IGNORE));
+  MUST_FAIL(MPI_ERR_TRUNCATE,
+            MPI_Recv(got, 2, MPI_INT, (rank + size - 1) % size, 1, world, MPI_STATUS_IGNORE));
   MUST(MPI_Wait(&request, MPI_STATUS_IGNORE));
   EXPECT(got[2] == -1, "wrote beyond the buffer: %d", got[2]);
 }
@@ -148,7 +157,7 @@ static void requests(void) {
   MUST(MPI_Isend(&value, 1, MPI_INT, MPI_PROC_NULL, 0, world, &request));
   stale = request;
   MUST(MPI_Wait(&request, MPI_STATUS_IGNORE));
-  EXPECT(request == MPI_REQUEST_NULL, "wait left the handle");
+  EXPECT(request == MPI_REQUEST_NULL, "the request is not null after MPI_Wait");
   MUST(MPI_Wait(&request, MPI_STATUS_IGNORE)); /* a null request is complete */
   MUST(MPI_Irecv(&value, 1, MPI_INT, 0, 5, world, &request));
   stale = request;
@@ -172,7 +181,7 @@ static void collectives(void) {
   MUST_FAIL(MPI_ERR_COUNT, MPI_Gather(&value, -1, MPI_INT, &other, 1, MPI_INT, 0, world));
 }
 
-/* MPI_IN_PLACE for a buffer that cannot be in place. */
+/* MPI_IN_PLACE for a buffer that does not allow it. */
 static void in_place(void) {
   int value = 0, count = 1, place = 0;
   open_world("test.misuse.in_place");
@@ -188,12 +197,14 @@ static void in_place(void) {
   if (size > 1) return;
   MUST_FAIL(MPI_ERR_BUFFER, MPI_Gather(&value, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, 0, world));
   MUST_FAIL(MPI_ERR_BUFFER, MPI_Scatter(MPI_IN_PLACE, 1, MPI_INT, &value, 1, MPI_INT, 0, world));
-  MUST_FAIL(MPI_ERR_BUFFER, MPI_Gatherv(&value, 1, MPI_INT, MPI_IN_PLACE, &count, &place, MPI_INT, 0, world));
-  MUST_FAIL(MPI_ERR_BUFFER, MPI_Allgatherv(&value, 1, MPI_INT, MPI_IN_PLACE, &count, &place, MPI_INT, world));
+  MUST_FAIL(MPI_ERR_BUFFER,
+            MPI_Gatherv(&value, 1, MPI_INT, MPI_IN_PLACE, &count, &place, MPI_INT, 0, world));
+  MUST_FAIL(MPI_ERR_BUFFER,
+            MPI_Allgatherv(&value, 1, MPI_INT, MPI_IN_PLACE, &count, &place, MPI_INT, world));
 }
 
-/* A call that is refused for its arguments has not taken place: who calls again, rightly, meets the others, and what was refused
- * where nobody else calls at all does not matter to them. */
+/* A call that fails for its arguments has no effect on other members: the correct call after it
+ * matches the calls of the others, and a failed call that others do not make does not matter. */
 static void one_errs(void) {
   enum { MOST = 64 };
   int value, sum = 0, all[MOST];
@@ -205,7 +216,8 @@ static void one_errs(void) {
     if (rank == root) {
       MUST_FAIL(MPI_ERR_BUFFER, MPI_Gather(&value, 1, MPI_INT, NULL, 1, MPI_INT, root, world));
       all[rank] = rank;
-      MUST_FAIL(MPI_ERR_BUFFER, MPI_Igather(&all[rank], 1, MPI_INT, all, 1, MPI_INT, root, world, &request));
+      MUST_FAIL(MPI_ERR_BUFFER,
+                MPI_Igather(&all[rank], 1, MPI_INT, all, 1, MPI_INT, root, world, &request));
       MUST_FAIL(MPI_ERR_ROOT, MPI_Bcast(&value, 1, MPI_INT, size, world));
       MUST_FAIL(MPI_ERR_BUFFER, MPI_Allreduce(&value, &value, 1, MPI_INT, MPI_SUM, world));
     }
@@ -216,7 +228,8 @@ static void one_errs(void) {
   }
 }
 
-/* Members disagree about how much is sent: everyone behind the disagreement learns of it, also who is told by others. */
+/* Members pass different lengths: each member that gets data from a disagreeing one gets an error,
+ * also indirectly. */
 static void different_lengths(void) {
   int values[10] = {0};
   MPI_Request request;
@@ -235,7 +248,7 @@ static void different_lengths(void) {
   }
 }
 
-/* Three characters are no integers. */
+/* Three characters are no multiple of an integer. */
 static void other_elements(void) {
   char text[3] = "ab";
   int number = 0;
@@ -245,11 +258,11 @@ static void other_elements(void) {
   MUST_FAIL(MPI_ERR_TYPE, MPI_Recv(&number, 1, MPI_INT, rank, 1, world, &status));
   MUST(MPI_Send(&number, 1, MPI_INT, rank, 1, world));
   MUST(MPI_Recv(&number, 1, MPI_INT, rank, 1, world, &status));
-  MUST(MPI_Send(NULL, 0, MPI_DATATYPE_NULL, rank, 1, world)); /* nothing, of no type */
+  MUST(MPI_Send(NULL, 0, MPI_DATATYPE_NULL, rank, 1, world)); /* no data of a null type */
   MUST(MPI_Recv(&number, 1, MPI_INT, rank, 1, world, &status));
 }
 
-/* Null and meaningless handles, and what is not there yet, where MPI_Init is never called. */
+/* Null and invalid handles, and objects that do not exist yet, without MPI_Init. */
 static void without_init(void) {
   int n;
   MPI_Request none = MPI_REQUEST_NULL;
@@ -266,7 +279,8 @@ static void without_init(void) {
 
 static void topology(void) {
   MPI_Comm cart;
-  int too_big[2] = {size + 1, 1}, negative[1] = {-1}, periods[2] = {0, 0}, coordinates[2] = {0, 0}, value;
+  int too_big[2] = {size + 1, 1}, negative[1] = {-1}, periods[2] = {0, 0}, coordinates[2] = {0, 0},
+      value;
   open_world("test.misuse.topology");
   too_big[0] = size + 1;
   cart = world;
@@ -278,7 +292,7 @@ static void topology(void) {
   MUST_FAIL(MPI_ERR_ARG, MPI_Comm_split(world, -3, 0, &cart));
 }
 
-/* Objects of the two models in one call: an error, never a crash (MPI-4.1 §11.3 forbids it). */
+/* Objects of both models in one call: an error, never a crash (MPI-4.1 §11.3 forbids it). */
 static void mixed_models(void) {
   MPI_Comm comm;
   return_errors_without_object();
@@ -297,15 +311,24 @@ static void mixed_models(void) {
   MUST(MPI_Group_free(&of_world));
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   static const struct {
-    const char *name;
+    const char* name;
     void (*run)(void);
-  } scenarios[] = {
-      {"sessions", sessions}, {"psets", psets}, {"groups", groups}, {"communicators", communicators},
-      {"point_to_point", point_to_point}, {"requests", requests}, {"collectives", collectives}, {"in_place", in_place},
-      {"one_errs", one_errs}, {"different_lengths", different_lengths}, {"other_elements", other_elements},
-      {"without_init", without_init}, {"topology", topology}, {"mixed_models", mixed_models}};
+  } scenarios[] = {{"sessions", sessions},
+                   {"psets", psets},
+                   {"groups", groups},
+                   {"communicators", communicators},
+                   {"point_to_point", point_to_point},
+                   {"requests", requests},
+                   {"collectives", collectives},
+                   {"in_place", in_place},
+                   {"one_errs", one_errs},
+                   {"different_lengths", different_lengths},
+                   {"other_elements", other_elements},
+                   {"without_init", without_init},
+                   {"topology", topology},
+                   {"mixed_models", mixed_models}};
   for (size_t s = 0; argc == 2 && s < sizeof scenarios / sizeof scenarios[0]; ++s)
     if (strcmp(argv[1], scenarios[s].name) == 0) {
       scenarios[s].run();

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests of the world model and of a session in the same arrays, sets of both kinds of groups, and messages of both kinds in
- * flight with the same ranks and tags. */
+/* Tests requests of the world model and of a session in the same arrays, set operations on groups
+ * of both models, and messages of both models at the same time with the same ranks and tags. */
 #include "session_world.h"
 
 enum { PAIRS = 4, COUNT = 2 * PAIRS };
 
 static MPI_Comm kind(int i) { return i % 2 ? world : MPI_COMM_WORLD; }
 
-static void post(MPI_Request *requests, int *values) {
+static void post(MPI_Request* requests, int* values) {
   int before = (rank + size - 1) % size;
   for (int i = 0; i < COUNT; ++i) {
     values[i] = -1;
@@ -15,7 +15,7 @@ static void post(MPI_Request *requests, int *values) {
   }
 }
 
-/* In the order given by `first`, so that neither kind always comes first. */
+/* Send in the order given by `first`, so that each model is first at times. */
 static void send_all(int first) {
   int next = (rank + 1) % size;
   for (int k = 0; k < COUNT; ++k) {
@@ -24,9 +24,10 @@ static void send_all(int first) {
   }
 }
 
-static void expect_values(const int *values) {
+static void expect_values(const int* values) {
   int before = (rank + size - 1) % size;
-  for (int i = 0; i < COUNT; ++i) EXPECT(values[i] == i * 10 + before, "value %d at %d", values[i], i);
+  for (int i = 0; i < COUNT; ++i)
+    EXPECT(values[i] == i * 10 + before, "value %d at %d", values[i], i);
 }
 
 static void all_forms(void) {
@@ -38,7 +39,8 @@ static void all_forms(void) {
     post(requests, values);
     send_all(form);
     if (form == 0) MUST(MPI_Waitall(COUNT + 1, requests, statuses));
-    if (form == 1) while (!flag) MUST(MPI_Testall(COUNT + 1, requests, &flag, statuses));
+    if (form == 1)
+      while (!flag) MUST(MPI_Testall(COUNT + 1, requests, &flag, statuses));
     while (form > 1 && left > 0) {
       n = 0;
       if (form == 2) MUST(MPI_Waitany(COUNT + 1, requests, indices, statuses));
@@ -46,13 +48,16 @@ static void all_forms(void) {
       if (form == 4) MUST(MPI_Waitsome(COUNT + 1, requests, &n, indices, statuses));
       if (form == 5) MUST(MPI_Testsome(COUNT + 1, requests, &n, indices, statuses));
       if (form == 2 || (form == 3 && flag)) n = 1;
-      for (int k = 0; k < n; ++k) EXPECT(statuses[k].MPI_TAG == indices[k] / 2, "status of the wrong request");
+      for (int k = 0; k < n; ++k)
+        EXPECT(statuses[k].MPI_TAG == indices[k] / 2, "status of the wrong request");
       left -= n;
     }
     if (form < 2)
-      for (int i = 0; i < COUNT; ++i) EXPECT(statuses[i].MPI_TAG == i / 2, "status %d has tag %d", i, statuses[i].MPI_TAG);
+      for (int i = 0; i < COUNT; ++i)
+        EXPECT(statuses[i].MPI_TAG == i / 2, "status %d has tag %d", i, statuses[i].MPI_TAG);
     expect_values(values);
-    for (int i = 0; i < COUNT; ++i) EXPECT(requests[i] == MPI_REQUEST_NULL, "request %d is left", i);
+    for (int i = 0; i < COUNT; ++i)
+      EXPECT(requests[i] == MPI_REQUEST_NULL, "request %d is not null", i);
     MUST(MPI_Barrier(MPI_COMM_WORLD));
   }
 }
@@ -60,7 +65,8 @@ static void all_forms(void) {
 static void persistent_arrays(void) {
   MPI_Request requests[COUNT];
   int values[COUNT], before = (rank + size - 1) % size;
-  for (int i = 0; i < COUNT; ++i) MUST(MPI_Recv_init(&values[i], 1, MPI_INT, before, i / 2, kind(i), &requests[i]));
+  for (int i = 0; i < COUNT; ++i)
+    MUST(MPI_Recv_init(&values[i], 1, MPI_INT, before, i / 2, kind(i), &requests[i]));
   for (int round = 0; round < 3; ++round) {
     MUST(MPI_Startall(COUNT, requests));
     send_all(round);
@@ -89,14 +95,15 @@ static void groups_of_both(void) {
   MUST(MPI_Group_intersection(theirs, rest, &none));
   MUST(MPI_Group_size(none, &n));
   EXPECT(n == size - 1, "intersection has %d", n);
-  /* a communicator from a group that came out of the world model */
+  /* a communicator from a group of the world model */
   MPI_Comm comm;
-  MUST(MPI_Comm_create_from_group(theirs, "test.mixed.group", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
+  MUST(MPI_Comm_create_from_group(theirs, "test.mixed.group", MPI_INFO_NULL, MPI_ERRORS_RETURN,
+                                  &comm));
   MUST(MPI_Barrier(comm));
   MUST(MPI_Comm_free(&comm));
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   open_world("test.mixed");
   all_forms();

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* For test programs that compare collectives with a model: random arguments, and buffers that are compared whole. */
+/* Random arguments and whole-buffer comparison for tests of collectives against a model. */
 #ifndef TESTS_MODEL_H
 #define TESTS_MODEL_H
 
 #include "forms.h"
 #include "layouts.h"
 
-/* A number from everybody's sequence (all draw the same ones), or from this process's own. */
+/* Draw a random number: all_draw() gives the same sequence in all processes, own_draw() one per
+ * process. */
 static unsigned long all_state, own_state;
-static inline int draw(unsigned long *state, int below) {
+static inline int draw(unsigned long* state, int below) {
   *state = *state * 6364136223846793005ul + 1442695040888963407ul;
   return (int)((*state >> 33) % (unsigned long)below);
 }
@@ -17,22 +18,23 @@ static inline int own_draw(int below) { return draw(&own_state, below); }
 
 static struct buffer sent, got, expected;
 
-/* What was received is what the model says. */
-static inline void compare(const char *what, enum form form) {
+/* Compare the receive buffer with the model. */
+static inline void compare(const char* what, enum form form) {
   int wrong = 0, first = -1;
   for (int i = 0; i < CELLS; ++i)
     if (got.cell[i] != expected.cell[i] && wrong++ == 0) first = i;
-  EXPECT(wrong == 0, "%s, %s: %d cells wrong, the first is %d: %ld, not %ld", what, form_names[form], wrong, first - ORIGIN,
-         got.cell[first], expected.cell[first]);
+  EXPECT(wrong == 0, "%s, %s: %d cells wrong, the first is %d: %ld, not %ld", what,
+         form_names[form], wrong, first - ORIGIN, got.cell[first], expected.cell[first]);
 }
 static inline void begin(void) {
   blank(&sent, 1);
   blank(&got, 2);
 }
 
-/* Calls `body` for every form in every round, each with a seed of its own. INTERSESSION_TEST_SEED is the first one, else 1. */
+/* Call `body` for each form in each round, each with its own seed. INTERSESSION_TEST_SEED sets the
+ * first seed; default 1. */
 static inline void for_rounds(int rounds, void (*body)(enum form)) {
-  const char *given = getenv("INTERSESSION_TEST_SEED");
+  const char* given = getenv("INTERSESSION_TEST_SEED");
   unsigned long seed = given != NULL ? strtoul(given, NULL, 10) : 1;
   for (int round = 0; round < rounds && failures == 0; ++round, ++seed) {
     all_state = seed;

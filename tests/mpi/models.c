@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sessions before, beside and after the world model, without it, overlapping, and from several threads (MPI-4.1 §11.3). */
+/* Tests sessions before, during and after the world model, without it, overlapping it, and from
+ * several threads (MPI-4.1 §11.3). */
 #include <pthread.h>
 
 #include "launchers_number.h"
 #include "session_world.h"
 
-/* A communicator over the world pset of a session; collective over all processes that give the same tag. */
-static MPI_Comm world_of(MPI_Session from, const char *tag) {
+/* Return a communicator over mpi://WORLD of a session; collective over all processes with the same
+ * tag. */
+static MPI_Comm world_of(MPI_Session from, const char* tag) {
   MPI_Group group;
   MPI_Comm comm;
   MUST(MPI_Group_from_session_pset(from, "mpi://WORLD", &group));
@@ -15,16 +17,18 @@ static MPI_Comm world_of(MPI_Session from, const char *tag) {
   return comm;
 }
 
-/* Traffic both ways: a sum over all, and a message round the ring. */
+/* Check collective and point-to-point communication: a sum over all, and a message around the ring.
+ */
 static void use(MPI_Comm comm, int salt) {
   int me, all, sum = 0, got = -1;
   MUST(MPI_Comm_rank(comm, &me));
   MUST(MPI_Comm_size(comm, &all));
   int value = me + salt;
   MUST(MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, comm));
-  EXPECT(sum == all * (all - 1) / 2 + all * salt, "sum %d of %d processes, salt %d", sum, all, salt);
-  MUST(MPI_Sendrecv(&value, 1, MPI_INT, (me + 1) % all, salt, &got, 1, MPI_INT, (me + all - 1) % all, salt, comm,
-                    MPI_STATUS_IGNORE));
+  EXPECT(sum == all * (all - 1) / 2 + all * salt, "sum %d of %d processes, salt %d", sum, all,
+         salt);
+  MUST(MPI_Sendrecv(&value, 1, MPI_INT, (me + 1) % all, salt, &got, 1, MPI_INT,
+                    (me + all - 1) % all, salt, comm, MPI_STATUS_IGNORE));
   EXPECT(got == (me + all - 1) % all + salt, "got %d", got);
 }
 
@@ -35,21 +39,21 @@ static MPI_Session open_session(void) {
   return opened;
 }
 
-static void whole_session(const char *tag, int salt) {
+static void whole_session(const char* tag, int salt) {
   MPI_Session own = open_session();
   MPI_Comm comm = world_of(own, tag);
   use(comm, salt);
   MUST(MPI_Comm_free(&comm));
   MUST(MPI_Session_finalize(&own));
-  EXPECT(own == MPI_SESSION_NULL, "finalize left the handle");
+  EXPECT(own == MPI_SESSION_NULL, "the handle is not null after MPI_Session_finalize");
 }
 
 static void expect_state(int initialized, int finalized) {
   int is_initialized = -1, is_finalized = -1;
   MUST(MPI_Initialized(&is_initialized));
   MUST(MPI_Finalized(&is_finalized));
-  EXPECT(!is_initialized == !initialized && !is_finalized == !finalized, "initialized %d finalized %d", is_initialized,
-         is_finalized);
+  EXPECT(!is_initialized == !initialized && !is_finalized == !finalized,
+         "initialized %d finalized %d", is_initialized, is_finalized);
 }
 
 static void world_model(int salt) {
@@ -60,12 +64,10 @@ static void world_model(int salt) {
   expect_state(1, 1);
 }
 
-/* The program refers to sessions and begins none. */
-static void world_alone(void) {
-  world_model(1);
-}
+/* The program is linked with session functions but creates no session. */
+static void world_alone(void) { world_model(1); }
 
-/* The states of the world model are no affair of sessions (MPI-4.1 §11.4.1). */
+/* Sessions do not depend on the state of the world model (MPI-4.1 §11.4.1). */
 static void never(void) {
   expect_state(0, 0);
   whole_session("test.models.never", 1);
@@ -92,7 +94,7 @@ static void beside(void) {
   MUST(MPI_Finalize());
 }
 
-/* One session and its communicator live through all of the world model. */
+/* A session and its communicator exist from before MPI_Init until after MPI_Finalize. */
 static void across(void) {
   MPI_Session own = open_session();
   MPI_Comm comm = world_of(own, "test.models.across");
@@ -110,7 +112,7 @@ static void across(void) {
   MUST(MPI_Session_finalize(&own));
 }
 
-/* Opened under the world model, used and closed after it. */
+/* A session is opened between MPI_Init and MPI_Finalize, used, and closed afterwards. */
 static void outlive(void) {
   MUST(MPI_Init(NULL, NULL));
   MPI_Session own = open_session();
@@ -122,10 +124,11 @@ static void outlive(void) {
   MUST(MPI_Session_finalize(&own));
 }
 
-/* The first session ends while the second one is in use. */
+/* The first session ends while the second one is used. */
 static void overlap(void) {
   MPI_Session first = open_session(), second = open_session();
-  MPI_Comm of_first = world_of(first, "test.models.first"), of_second = world_of(second, "test.models.second");
+  MPI_Comm of_first = world_of(first, "test.models.first"),
+           of_second = world_of(second, "test.models.second");
   use(of_first, 1);
   use(of_second, 2);
   MUST(MPI_Comm_free(&of_first));
@@ -142,16 +145,17 @@ static void overlap(void) {
 
 enum { kThreads = 4, kRounds = 5 };
 
-static void *in_thread(void *number) {
+static void* in_thread(void* number) {
   char tag[64];
   for (int round = 0; round < kRounds; ++round) {
-    snprintf(tag, sizeof tag, "test.models.thread.%d", *(int *)number);
-    whole_session(tag, 10 * *(int *)number + round);
+    snprintf(tag, sizeof tag, "test.models.thread.%d", *(int*)number);
+    whole_session(tag, 10 * *(int*)number + round);
   }
   return NULL;
 }
 
-/* Each thread its own sessions, at once: the first ones made and the last ones gone race with each other. */
+/* Each thread opens and closes its own sessions, so that the first session and the last one race.
+ */
 static void threads(void) {
   pthread_t running[kThreads];
   int numbers[kThreads];
@@ -162,7 +166,7 @@ static void threads(void) {
   for (int i = 0; i < kThreads; ++i) pthread_join(running[i], NULL);
 }
 
-/* The same under MPI_Init_thread, with the world model in use by the main thread. */
+/* As threads(), while the main thread uses the world model after MPI_Init_thread. */
 static void threads_beside(void) {
   int provided;
   MUST(MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided));
@@ -174,7 +178,7 @@ static void threads_beside(void) {
   MUST(MPI_Finalize());
 }
 
-/* Odd processes begin with a session, the others with the world model: no process's choice is another one's affair. */
+/* Odd ranks begin with a session, even ranks with the world model: each process is independent. */
 static void either_first(void) {
   const int session_first = launchers_rank() % 2;
   MPI_Session own = session_first ? open_session() : MPI_SESSION_NULL;
@@ -188,12 +192,13 @@ static void either_first(void) {
   MUST(MPI_Finalize());
 }
 
-static void *sessions_on_the_side(void *unused) {
+static void* sessions_on_the_side(void* unused) {
   for (int round = 0; round < 10; ++round) whole_session("test.models.side", round);
   return unused;
 }
 
-/* The world model comes, works and goes while another thread makes its first session and more. */
+/* The world model is initialised, used and finalized while another thread opens its first sessions.
+ */
 static void while_starting(void) {
   int provided;
   pthread_t other;
@@ -204,22 +209,25 @@ static void while_starting(void) {
   pthread_join(other, NULL);
 }
 
-/* Odd processes come to MPI_Init only after a session has met the others, which wait for them in MPI_Init on another thread. */
+/* Odd ranks call MPI_Init only after a session communicator exists, while the others already wait
+ * in MPI_Init on another thread. */
 static void crossing(void) {
   int provided;
   pthread_t other;
   const int is_odd = launchers_rank() % 2;
-  if (is_odd) sessions_on_the_side(NULL);
-  else EXPECT(pthread_create(&other, NULL, sessions_on_the_side, NULL) == 0, "no thread");
+  if (is_odd)
+    sessions_on_the_side(NULL);
+  else
+    EXPECT(pthread_create(&other, NULL, sessions_on_the_side, NULL) == 0, "no thread");
   MUST(MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided));
   use(MPI_COMM_WORLD, 1);
   if (!is_odd) pthread_join(other, NULL);
   MUST(MPI_Finalize());
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   static const struct {
-    const char *name;
+    const char* name;
     void (*run)(void);
   } scenarios[] = {{"world_alone", world_alone},
                    {"never", never},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A program that removes the launcher's variables, as one must that starts a job of its own,
- * keeps its place in its own job. */
+/* Tests a program that removes the launcher's variables, as a program that starts its own job must:
+ * its rank in its own job does not change. */
 #include <unistd.h>
 
 #include "session_world.h"
@@ -30,7 +30,7 @@ static void remove_variables_of_launcher(void) {
   }
 }
 
-/* A session of its own beside the others, or after them: the world pset is what it was. */
+/* Open another session: mpi://WORLD is unchanged. */
 static void expect_world(const char* tag, int former_rank, int former_size) {
   MPI_Session own;
   MPI_Group group;
@@ -42,15 +42,15 @@ static void expect_world(const char* tag, int former_rank, int former_size) {
   MUST(MPI_Comm_size(comm, &now));
   EXPECT(now == former_size, "mpi://WORLD had %d processes and has %d", former_size, now);
   MUST(MPI_Comm_rank(comm, &now));
-  EXPECT(now == former_rank, "rank %d has become %d", former_rank, now);
+  EXPECT(now == former_rank, "rank %d changed to %d", former_rank, now);
   MUST(MPI_Barrier(comm));
   MUST(MPI_Comm_free(&comm));
   MUST(MPI_Group_free(&group));
   MUST(MPI_Session_finalize(&own));
 }
 
-/* nested_launch SCENARIO: what has been when the variables are removed, a session that goes on
- * (open), one that has ended (between), or the world model alone (world). */
+/* nested_launch SCENARIO: state when the variables are removed: a session is open (open), a session
+ * has ended (between), or only the world model was used (world). */
 int main(int argc, char** argv) {
   const char* scenario = argc > 1 ? argv[1] : "open";
   if (strcmp(scenario, "world") == 0) {

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Everything that MPI-4.1 §11.4.1 allows without any initialisation, in a program that never initialises anything. */
+/* Tests all functions that MPI-4.1 §11.4.1 allows before initialisation, in a program that never
+ * initialises MPI or a session. */
 #include "session_world.h"
 
 static int calls;
-static void on_comm(MPI_Comm *which, int *code, ...) { (void)which, (void)code, ++calls; }
-static void on_session(MPI_Session *which, int *code, ...) { (void)which, (void)code, ++calls; }
-static void on_window(MPI_Win *which, int *code, ...) { (void)which, (void)code, ++calls; }
-static void on_file(MPI_File *which, int *code, ...) { (void)which, (void)code, ++calls; }
+static void on_comm(MPI_Comm* which, int* code, ...) { (void)which, (void)code, ++calls; }
+static void on_session(MPI_Session* which, int* code, ...) { (void)which, (void)code, ++calls; }
+static void on_window(MPI_Win* which, int* code, ...) { (void)which, (void)code, ++calls; }
+static void on_file(MPI_File* which, int* code, ...) { (void)which, (void)code, ++calls; }
 
-static int on_query(void *state, MPI_Status *status) {
+static int on_query(void* state, MPI_Status* status) {
   (void)state;
   MUST(MPI_Status_set_elements(status, MPI_INT, 2));
   return MPI_SUCCESS;
 }
-static int on_free(void *state) {
+static int on_free(void* state) {
   (void)state;
   return MPI_SUCCESS;
 }
-static int on_cancel(void *state, int complete) {
+static int on_cancel(void* state, int complete) {
   (void)state, (void)complete;
   return MPI_SUCCESS;
 }
@@ -35,7 +36,7 @@ static void versions(void) {
   EXPECT(!flag, "finalised");
 }
 
-static void infos(int argc, char **argv) {
+static void infos(int argc, char** argv) {
   MPI_Info info, copy, env;
   char key[MPI_MAX_INFO_KEY + 1], value[64];
   int n, flag, length = 64;
@@ -72,7 +73,7 @@ static void handlers(void) {
   MUST(MPI_Errhandler_free(&handler));
   MUST(MPI_File_create_errhandler(on_file, &handler));
   MUST(MPI_Errhandler_free(&handler));
-  EXPECT(handler == MPI_ERRHANDLER_NULL, "the handle is left");
+  EXPECT(handler == MPI_ERRHANDLER_NULL, "the handle is not null");
   MUST_FAIL(MPI_ERR_ARG, MPI_Comm_create_errhandler(NULL, &handler));
 }
 
@@ -127,7 +128,7 @@ static void requests(void) {
 }
 
 static void memory(void) {
-  void *address;
+  void* address;
   int bytes;
   char room[100], name[MPI_MAX_PROCESSOR_NAME];
   MUST(MPI_Alloc_mem(100, MPI_INFO_NULL, &address));
@@ -142,7 +143,7 @@ static void memory(void) {
   EXPECT(MPI_Wtime() >= begin && MPI_Wtick() > 0, "no time");
 }
 
-/* Fortran's integers of handles that stand for nothing. */
+/* Fortran handles that are null or invalid. */
 static void fortran(void) {
   EXPECT(MPI_Comm_f2c(MPI_Comm_c2f(MPI_COMM_NULL)) == MPI_COMM_NULL, "communicator");
   EXPECT(MPI_Session_f2c(MPI_Session_c2f(MPI_SESSION_NULL)) == MPI_SESSION_NULL, "session");
@@ -152,10 +153,11 @@ static void fortran(void) {
   EXPECT(MPI_Info_f2c(MPI_Info_c2f(MPI_INFO_NULL)) == MPI_INFO_NULL, "info");
   EXPECT(MPI_Type_f2c(MPI_Type_c2f(MPI_DATATYPE_NULL)) == MPI_DATATYPE_NULL, "datatype");
   EXPECT(MPI_Op_f2c(MPI_Op_c2f(MPI_OP_NULL)) == MPI_OP_NULL, "operation");
-  EXPECT(MPI_Errhandler_f2c(MPI_Errhandler_c2f(MPI_ERRHANDLER_NULL)) == MPI_ERRHANDLER_NULL, "error handler");
+  EXPECT(MPI_Errhandler_f2c(MPI_Errhandler_c2f(MPI_ERRHANDLER_NULL)) == MPI_ERRHANDLER_NULL,
+         "error handler");
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   for (int round = 0; round < 2; ++round) {
     versions();
     infos(argc, argv);
@@ -165,6 +167,6 @@ int main(int argc, char **argv) {
     memory();
     fortran();
   }
-  EXPECT(calls == 0, "%d calls of handlers that belong to nothing", calls);
+  EXPECT(calls == 0, "%d calls of error handlers without an object", calls);
   return verdict();
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* No more threads can be made: MPI_Finalize, which wants one to move our messages meanwhile, warns and does without. */
+/* Tests MPI_Finalize when no thread can be created: it warns and continues without the thread that
+ * would make progress on session messages. */
 #define _GNU_SOURCE
 #include <pthread.h>
 
@@ -8,8 +9,9 @@
 static void use_up_threads(void) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
-  EXPECT(pthread_attr_setstacksize(&attributes, (size_t)1 << 46) == 0, "a stack that no process has room for");
-  EXPECT(pthread_setattr_default_np(&attributes) == 0, "is every thread's now");
+  EXPECT(pthread_attr_setstacksize(&attributes, (size_t)1 << 46) == 0,
+         "a stack that no process has room for");
+  EXPECT(pthread_setattr_default_np(&attributes) == 0, "is the default stack size of threads now");
   pthread_attr_destroy(&attributes);
 }
 
@@ -19,7 +21,7 @@ static void use_world(void) {
   EXPECT(sum == size * (size - 1) / 2, "sum %d", sum);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MUST(MPI_Init(&argc, &argv));
   open_world("test.no_thread");
   use_up_threads();

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls without MPI_Init whose handles are null, predefined, or none because a count is 0: they are
- * correct, and local. With the argument "world" the world model is initialised, and its own library
- * answers all but MPI_Parrived, which it lacks. */
+/* Tests correct local calls without MPI_Init, with handles that are null or predefined, or with
+ * arrays of length 0. With the argument "world" the world model is initialised, and the native
+ * library serves all but MPI_Parrived, which it lacks. */
 #include "session_world.h"
 
 static void requests(int with_world) {
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Status status;
   int flag = -1, index = -1, count = -1;
-  MUST(MPI_Startall(0, with_world ? &request : NULL)); /* Open MPI 4.1 wants an array */
+  MUST(MPI_Startall(0, with_world ? &request : NULL)); /* Open MPI 4.1 needs an array */
   MUST(MPI_Waitall(0, NULL, MPI_STATUSES_IGNORE));
   MUST(MPI_Testall(0, NULL, &flag, MPI_STATUSES_IGNORE));
   EXPECT(flag, "MPI_Testall of none");
@@ -69,12 +69,22 @@ static void messages_and_communicators(void) {
   MPI_Comm comm = world;
   MUST(MPI_Mrecv(NULL, 0, MPI_INT, &message, &status));
   EXPECT(status.MPI_SOURCE == MPI_PROC_NULL, "source %d", status.MPI_SOURCE);
-  MUST(MPI_Comm_create_from_group(MPI_GROUP_EMPTY, "null", MPI_INFO_NULL, MPI_ERRORS_RETURN,
-                                  &comm));
-  EXPECT(comm == MPI_COMM_NULL, "a communicator of nobody");
+  MUST(
+      MPI_Comm_create_from_group(MPI_GROUP_EMPTY, "null", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
+  EXPECT(comm == MPI_COMM_NULL, "a communicator of an empty group");
 }
 
-int main(int argc, char **argv) {
+/* MPI-4.1 §7.8 */
+static void names(void) {
+  char name[MPI_MAX_OBJECT_NAME];
+  int length = 0;
+  MUST(MPI_Comm_get_name(MPI_COMM_NULL, name, &length));
+  EXPECT(strcmp(name, "MPI_COMM_NULL") == 0 && length == 13, "named %s", name);
+  MUST(MPI_Type_get_name(MPI_DATATYPE_NULL, name, &length));
+  EXPECT(strcmp(name, "MPI_DATATYPE_NULL") == 0 && length == 17, "named %s", name);
+}
+
+int main(int argc, char** argv) {
   const int with_world = argc > 1 && strcmp(argv[1], "world") == 0;
   if (with_world) {
     MUST(MPI_Init(&argc, &argv));
@@ -87,6 +97,7 @@ int main(int argc, char **argv) {
     groups();
     datatypes();
     messages_and_communicators();
+    names();
   }
   if (with_world) MUST(MPI_Finalize());
   return close_world();

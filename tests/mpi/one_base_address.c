@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collectives whose two buffers have one base address and types that cover different bytes (MPI-4.1 §6.2, §5.1.5): two fields of
- * one array of structures, and absolute types on MPI_BOTTOM. Buffers that share a byte are refused. */
+/* Tests collectives whose two buffers have the same base address and types that cover different
+ * bytes (MPI-4.1 §6.2, §5.1.5): two fields of an array of structures, and absolute types on
+ * MPI_BOTTOM. Buffers that share a byte are refused. */
 #include <stddef.h>
 
 #include "forms.h"
@@ -12,9 +13,9 @@ struct pair {
 };
 static struct pair pairs[MAX_RANKS];
 
-/* The two fields, as seen from the base address of a collective. */
+/* Base address and types of the two fields in a collective. */
 struct fields {
-  void *base;
+  void* base;
   MPI_Datatype sent, received;
 };
 
@@ -29,7 +30,8 @@ static MPI_Datatype one_int_at(MPI_Aint displacement) {
 }
 
 static struct fields relative(void) {
-  struct fields made = {pairs, one_int_at(offsetof(struct pair, sent)), one_int_at(offsetof(struct pair, received))};
+  struct fields made = {pairs, one_int_at(offsetof(struct pair, sent)),
+                        one_int_at(offsetof(struct pair, received))};
   return made;
 }
 static struct fields absolute(void) {
@@ -39,7 +41,7 @@ static struct fields absolute(void) {
   struct fields made = {MPI_BOTTOM, one_int_at(sent), one_int_at(received)};
   return made;
 }
-static void free_fields(struct fields *f) {
+static void free_fields(struct fields* f) {
   MUST(MPI_Type_free(&f->sent));
   MUST(MPI_Type_free(&f->received));
 }
@@ -51,17 +53,23 @@ static void fill(void) {
     pairs[i].received = -1;
   }
 }
-/* `count` values have arrived, of which number i is value_of(from(i), item(i)); nothing else was written. */
-static void check(const char *what, enum form form, int count, int first_from, int from_step, int first_item, int item_step) {
+/* Check that `count` values have arrived, of which number i is value_of(from(i), item(i)), and that
+ * no other byte was written. */
+static void check(const char* what, enum form form, int count, int first_from, int from_step,
+                  int first_item, int item_step) {
   for (int i = 0; i < MAX_RANKS; ++i) {
-    int expected = i < count ? value_of(first_from + i * from_step, first_item + i * item_step) : -1;
-    EXPECT(pairs[i].received == expected, "%s, %s: item %d is %d, not %d", what, form_names[form], i, pairs[i].received, expected);
-    EXPECT(pairs[i].sent == value_of(rank, i), "%s, %s: sent item %d has changed", what, form_names[form], i);
+    int expected = i < count ? value_of(first_from + i * from_step, first_item + i * item_step)
+                             : -1;
+    EXPECT(pairs[i].received == expected, "%s, %s: item %d is %d, not %d", what, form_names[form],
+           i, pairs[i].received, expected);
+    EXPECT(pairs[i].sent == value_of(rank, i), "%s, %s: sent item %d has changed", what,
+           form_names[form], i);
   }
 }
 
-static void exchange_fields(const struct fields *f, enum form form) {
-  int ones[MAX_RANKS], items[MAX_RANKS], zeros[MAX_RANKS] = {0}, root = size - 1, is_root = rank == root;
+static void exchange_fields(const struct fields* f, enum form form) {
+  int ones[MAX_RANKS], items[MAX_RANKS], zeros[MAX_RANKS] = {0}, root = size - 1,
+                                         is_root = rank == root;
   int byte_offsets[MAX_RANKS];
   MPI_Count large_ones[MAX_RANKS];
   MPI_Aint large_items[MAX_RANKS], large_zeros[MAX_RANKS] = {0}, large_offsets[MAX_RANKS];
@@ -74,41 +82,52 @@ static void exchange_fields(const struct fields *f, enum form form) {
     received[i] = f->received;
   }
   fill();
-  RUN(form, Alltoall, Ialltoall, Alltoall_init, f->base, 1, f->sent, f->base, 1, f->received, world);
+  RUN(form, Alltoall, Ialltoall, Alltoall_init, f->base, 1, f->sent, f->base, 1, f->received,
+      world);
   check("Alltoall", form, size, 0, 1, rank, 0);
   fill();
-  RUN_V(form, Alltoallv, Ialltoallv, Alltoallv_init, (f->base, ones, items, f->sent, f->base, ones, items, f->received, world),
-        (f->base, large_ones, large_items, f->sent, f->base, large_ones, large_items, f->received, world));
+  RUN_V(form, Alltoallv, Ialltoallv, Alltoallv_init,
+        (f->base, ones, items, f->sent, f->base, ones, items, f->received, world),
+        (f->base, large_ones, large_items, f->sent, f->base, large_ones, large_items, f->received,
+         world));
   check("Alltoallv", form, size, 0, 1, rank, 0);
   fill();
   RUN_V(form, Alltoallw, Ialltoallw, Alltoallw_init,
         (f->base, ones, byte_offsets, sent, f->base, ones, byte_offsets, received, world),
-        (f->base, large_ones, large_offsets, sent, f->base, large_ones, large_offsets, received, world));
+        (f->base, large_ones, large_offsets, sent, f->base, large_ones, large_offsets, received,
+         world));
   check("Alltoallw", form, size, 0, 1, rank, 0);
   fill();
-  RUN(form, Allgather, Iallgather, Allgather_init, f->base, 1, f->sent, f->base, 1, f->received, world);
+  RUN(form, Allgather, Iallgather, Allgather_init, f->base, 1, f->sent, f->base, 1, f->received,
+      world);
   check("Allgather", form, size, 0, 1, 0, 0);
   fill();
-  RUN_V(form, Allgatherv, Iallgatherv, Allgatherv_init, (f->base, 1, f->sent, f->base, ones, items, f->received, world),
+  RUN_V(form, Allgatherv, Iallgatherv, Allgatherv_init,
+        (f->base, 1, f->sent, f->base, ones, items, f->received, world),
         (f->base, 1, f->sent, f->base, large_ones, large_items, f->received, world));
   check("Allgatherv", form, size, 0, 1, 0, 0);
   fill();
-  RUN(form, Gather, Igather, Gather_init, f->base, 1, f->sent, f->base, 1, f->received, root, world);
+  RUN(form, Gather, Igather, Gather_init, f->base, 1, f->sent, f->base, 1, f->received, root,
+      world);
   check("Gather", form, is_root ? size : 0, 0, 1, 0, 0);
   fill();
-  RUN_V(form, Gatherv, Igatherv, Gatherv_init, (f->base, 1, f->sent, f->base, ones, items, f->received, root, world),
+  RUN_V(form, Gatherv, Igatherv, Gatherv_init,
+        (f->base, 1, f->sent, f->base, ones, items, f->received, root, world),
         (f->base, 1, f->sent, f->base, large_ones, large_items, f->received, root, world));
   check("Gatherv", form, is_root ? size : 0, 0, 1, 0, 0);
   fill();
-  RUN(form, Scatter, Iscatter, Scatter_init, f->base, 1, f->sent, f->base, 1, f->received, root, world);
+  RUN(form, Scatter, Iscatter, Scatter_init, f->base, 1, f->sent, f->base, 1, f->received, root,
+      world);
   check("Scatter", form, 1, root, 0, rank, 0);
   fill();
-  RUN_V(form, Scatterv, Iscatterv, Scatterv_init, (f->base, ones, zeros, f->sent, f->base, 1, f->received, root, world),
+  RUN_V(form, Scatterv, Iscatterv, Scatterv_init,
+        (f->base, ones, zeros, f->sent, f->base, 1, f->received, root, world),
         (f->base, large_ones, large_zeros, f->sent, f->base, 1, f->received, root, world));
   check("Scatterv", form, 1, root, 0, 0, 0);
 }
 
-/* The same bytes, by one type, by types of one beginning, and where a type of its own covers them. */
+/* The same bytes: with one type, with types of the same start, and with a type that covers the
+ * other. */
 static void same_bytes_are_refused(void) {
   struct fields relative_fields = relative(), absolute_fields = absolute();
   MPI_Datatype sent = relative_fields.sent;
@@ -116,14 +135,15 @@ static void same_bytes_are_refused(void) {
   MUST_FAIL(MPI_ERR_BUFFER, MPI_Alltoall(pairs, 1, sent, pairs, 1, sent, world));
   MUST_FAIL(MPI_ERR_BUFFER, MPI_Alltoall(pairs, 1, sent, pairs, 1, MPI_INT, world));
   MUST_FAIL(MPI_ERR_BUFFER, MPI_Alltoall(pairs, 1, MPI_INT, pairs, 1, MPI_INT, world));
-  MUST_FAIL(MPI_ERR_BUFFER, MPI_Alltoall(MPI_BOTTOM, 1, absolute_fields.sent, MPI_BOTTOM, 1, absolute_fields.sent, world));
+  MUST_FAIL(MPI_ERR_BUFFER, MPI_Alltoall(MPI_BOTTOM, 1, absolute_fields.sent, MPI_BOTTOM, 1,
+                                         absolute_fields.sent, world));
   MUST_FAIL(MPI_ERR_BUFFER, MPI_Allgather(&pairs[rank], 1, sent, pairs, 1, sent, world));
   MUST_FAIL(MPI_ERR_BUFFER, MPI_Allreduce(pairs, pairs, 1, MPI_INT, MPI_SUM, world));
   free_fields(&relative_fields);
   free_fields(&absolute_fields);
 }
 
-/* Buffers without data may be the same memory. */
+/* Buffers without data may have the same address. */
 static void no_bytes_may_be_shared(void) {
   MPI_Datatype nothing;
   MUST(MPI_Type_contiguous(0, MPI_INT, &nothing));
@@ -134,7 +154,7 @@ static void no_bytes_may_be_shared(void) {
   MUST(MPI_Type_free(&nothing));
 }
 
-/* A base address of MPI_BOTTOM with displacements that are addresses. */
+/* MPI_BOTTOM as base address, with absolute displacements. */
 static void displacements_may_be_addresses(void) {
   MPI_Count ones[MAX_RANKS];
   MPI_Aint places[MAX_RANKS];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Partitioned communication: numbers of partitions that differ, many starts, several requests of one tag, partitions marked by
- * several threads, and beside it messages with the same ranks and tags. */
+/* Tests partitioned communication: different numbers of partitions, many starts, several requests
+ * with one tag, partitions marked by several threads, and other messages with the same ranks and
+ * tags. */
 #include <pthread.h>
 #include <stdint.h>
 
@@ -26,21 +27,24 @@ static void differing_numbers(int sent, int received) {
   MPI_Request requests[2];
   MPI_Status statuses[2];
   int flag = -1, got = -1;
-  MUST(MPI_Psend_init(out, sent, ITEMS / sent, MPI_INT, next_rank(), TAG, world, MPI_INFO_NULL, &requests[0]));
-  MUST(MPI_Precv_init(in, received, ITEMS / received, MPI_INT, rank_before(), TAG, world, MPI_INFO_NULL, &requests[1]));
+  MUST(MPI_Psend_init(out, sent, ITEMS / sent, MPI_INT, next_rank(), TAG, world, MPI_INFO_NULL,
+                      &requests[0]));
+  MUST(MPI_Precv_init(in, received, ITEMS / received, MPI_INT, rank_before(), TAG, world,
+                      MPI_INFO_NULL, &requests[1]));
   MUST(MPI_Parrived(requests[1], 0, &flag));
   EXPECT(flag, "an inactive request has not arrived");
   for (int round = 0; round < 3; ++round) {
     fill(round);
     MUST(MPI_Startall(2, requests));
     int other = round * 5;
-    MUST(MPI_Sendrecv_replace(&other, 1, MPI_INT, next_rank(), TAG, rank_before(), TAG, world, MPI_STATUS_IGNORE));
+    MUST(MPI_Sendrecv_replace(&other, 1, MPI_INT, next_rank(), TAG, rank_before(), TAG, world,
+                              MPI_STATUS_IGNORE));
     EXPECT(other == round * 5, "a message of the same tag: %d", other);
     MUST(MPI_Test(&requests[0], &flag, MPI_STATUS_IGNORE));
     EXPECT(!flag, "complete without a partition that is ready");
     for (int p = sent - 1; p > sent / 2; --p) MUST(MPI_Pready(p, requests[0]));
     if (sent / 2 > 0) MUST(MPI_Pready_range(1, sent / 2, requests[0]));
-    MUST(MPI_Parrived(requests[1], 0, &flag)); /* the first one has not been sent by anybody */
+    MUST(MPI_Parrived(requests[1], 0, &flag)); /* no process has sent the first partition */
     EXPECT(!flag, "the first partition has arrived");
     MUST(MPI_Barrier(world));
     MUST(MPI_Pready_list(1, (int[]){0}, requests[0]));
@@ -49,27 +53,29 @@ static void differing_numbers(int sent, int received) {
         for (flag = 0; !flag;) MUST(MPI_Parrived(requests[1], p, &flag));
     MUST(MPI_Waitall(2, requests, statuses));
     MUST(MPI_Get_count(&statuses[1], MPI_INT, &got));
-    EXPECT(statuses[1].MPI_SOURCE == rank_before() && statuses[1].MPI_TAG == TAG && got == ITEMS, "status: source %d tag %d count %d",
-           statuses[1].MPI_SOURCE, statuses[1].MPI_TAG, got);
-    EXPECT(requests[0] != MPI_REQUEST_NULL && requests[1] != MPI_REQUEST_NULL, "a handle is gone");
+    EXPECT(statuses[1].MPI_SOURCE == rank_before() && statuses[1].MPI_TAG == TAG && got == ITEMS,
+           "status: source %d tag %d count %d", statuses[1].MPI_SOURCE, statuses[1].MPI_TAG, got);
+    EXPECT(requests[0] != MPI_REQUEST_NULL && requests[1] != MPI_REQUEST_NULL, "a handle is null");
     expect_all(round);
   }
   MUST(MPI_Request_free(&requests[0]));
   MUST(MPI_Request_free(&requests[1]));
 }
 
-/* Of one tag: they belong to each other in the order in which they were made, whatever they were started in. */
+/* Requests with one tag match in the order of their initialisation, not of their starts. */
 static void in_order_of_init(void) {
   enum { REQUESTS = 4 };
   MPI_Request sends[REQUESTS], receives[REQUESTS];
   int sent[REQUESTS], got[REQUESTS];
   for (int i = 0; i < REQUESTS; ++i) {
     sent[i] = rank * 10 + i, got[i] = -1;
-    MUST(MPI_Psend_init(&sent[i], 1, 1, MPI_INT, next_rank(), TAG, world, MPI_INFO_NULL, &sends[i]));
+    MUST(
+        MPI_Psend_init(&sent[i], 1, 1, MPI_INT, next_rank(), TAG, world, MPI_INFO_NULL, &sends[i]));
   }
   for (int i = 0; i < REQUESTS; ++i)
-    MUST(MPI_Precv_init(&got[i], 1, 1, MPI_INT, rank_before(), TAG, world, MPI_INFO_NULL, &receives[i]));
-  MUST(MPI_Request_free(&sends[1])); /* never started; the pair is used up */
+    MUST(MPI_Precv_init(&got[i], 1, 1, MPI_INT, rank_before(), TAG, world, MPI_INFO_NULL,
+                        &receives[i]));
+  MUST(MPI_Request_free(&sends[1])); /* never started; the match remains */
   MUST(MPI_Request_free(&receives[1]));
   for (int i = REQUESTS - 1; i >= 0; --i) {
     if (i == 1) continue;
@@ -87,7 +93,7 @@ static void in_order_of_init(void) {
   }
 }
 
-static void expect_pair_works(const char *after) {
+static void expect_pair_works(const char* after) {
   MPI_Request requests[2];
   int sent = rank, got = -1;
   MUST(MPI_Psend_init(&sent, 1, 1, MPI_INT, next_rank(), TAG, world, MPI_INFO_NULL, &requests[0]));
@@ -100,8 +106,8 @@ static void expect_pair_works(const char *after) {
   MUST(MPI_Request_free(&requests[1]));
 }
 
-/* Requests that are freed before their first start match nothing, whether both sides free theirs or
- * one does. */
+/* Requests that are freed before their first start match nothing, whether one side frees or both.
+ */
 static void freed_before_start(void) {
   MPI_Request send, receive, others[2];
   int first = rank, second = rank + 100, got[2] = {-1, -1};
@@ -141,7 +147,7 @@ static void freed_before_start(void) {
   }
 }
 
-/* Partitions without bytes arrive when the sender has marked them. */
+/* Partitions without bytes arrive after the sender has marked them. */
 static void without_bytes(void) {
   enum { PARTS = 2 };
   MPI_Request requests[2];
@@ -170,10 +176,11 @@ static void without_bytes(void) {
 
 enum { THREADS = 4, EACH = 6 };
 static MPI_Request shared;
-static void *mark_some(void *number) {
+static void* mark_some(void* number) {
   int first = (int)(intptr_t)number * EACH;
   for (int p = first; p < first + EACH; ++p) {
-    for (int i = p * (ITEMS / THREADS / EACH); i < (p + 1) * (ITEMS / THREADS / EACH); ++i) out[i] = value_of(rank, 9, i);
+    for (int i = p * (ITEMS / THREADS / EACH); i < (p + 1) * (ITEMS / THREADS / EACH); ++i)
+      out[i] = value_of(rank, 9, i);
     MUST(MPI_Pready(p, shared));
   }
   return NULL;
@@ -183,13 +190,15 @@ static void by_threads(void) {
   pthread_t threads[THREADS];
   MPI_Request receive;
   fill(0);
-  MUST(MPI_Psend_init(out, THREADS * EACH, ITEMS / THREADS / EACH, MPI_INT, next_rank(), TAG, world, MPI_INFO_NULL, &shared));
-  MUST(MPI_Precv_init(in, 3, ITEMS / 3, MPI_INT, rank_before(), TAG, world, MPI_INFO_NULL, &receive));
+  MUST(MPI_Psend_init(out, THREADS * EACH, ITEMS / THREADS / EACH, MPI_INT, next_rank(), TAG, world,
+                      MPI_INFO_NULL, &shared));
+  MUST(MPI_Precv_init(in, 3, ITEMS / 3, MPI_INT, rank_before(), TAG, world, MPI_INFO_NULL,
+                      &receive));
   for (int round = 0; round < 3; ++round) {
     memset(in, 0, sizeof in);
     MUST(MPI_Start(&receive));
     MUST(MPI_Start(&shared));
-    for (intptr_t t = 0; t < THREADS; ++t) pthread_create(&threads[t], NULL, mark_some, (void *)t);
+    for (intptr_t t = 0; t < THREADS; ++t) pthread_create(&threads[t], NULL, mark_some, (void*)t);
     MUST(MPI_Wait(&receive, MPI_STATUS_IGNORE));
     for (int t = 0; t < THREADS; ++t) pthread_join(threads[t], NULL);
     MUST(MPI_Wait(&shared, MPI_STATUS_IGNORE));
@@ -199,7 +208,7 @@ static void by_threads(void) {
   MUST(MPI_Request_free(&receive));
 }
 
-static void nobody_and_nothing(void) {
+static void null_ranks_and_empty_messages(void) {
   MPI_Request requests[2];
   MPI_Status statuses[2];
   int flag = 0;
@@ -223,11 +232,16 @@ static void wrong_input(void) {
   MPI_Request send, receive;
   int flag;
   MUST_FAIL(MPI_ERR_ARG, MPI_Psend_init(out, -1, 1, MPI_INT, 0, TAG, world, MPI_INFO_NULL, &send));
-  MUST_FAIL(MPI_ERR_COUNT, MPI_Psend_init(out, 1, -1, MPI_INT, 0, TAG, world, MPI_INFO_NULL, &send));
-  MUST_FAIL(MPI_ERR_RANK, MPI_Psend_init(out, 1, 1, MPI_INT, size, TAG, world, MPI_INFO_NULL, &send));
-  MUST_FAIL(MPI_ERR_RANK, MPI_Precv_init(in, 1, 1, MPI_INT, MPI_ANY_SOURCE, TAG, world, MPI_INFO_NULL, &receive));
-  MUST_FAIL(MPI_ERR_TAG, MPI_Precv_init(in, 1, 1, MPI_INT, 0, MPI_ANY_TAG, world, MPI_INFO_NULL, &receive));
-  MUST_FAIL(MPI_ERR_BUFFER, MPI_Precv_init(NULL, 1, 1, MPI_INT, 0, TAG, world, MPI_INFO_NULL, &receive));
+  MUST_FAIL(MPI_ERR_COUNT,
+            MPI_Psend_init(out, 1, -1, MPI_INT, 0, TAG, world, MPI_INFO_NULL, &send));
+  MUST_FAIL(MPI_ERR_RANK,
+            MPI_Psend_init(out, 1, 1, MPI_INT, size, TAG, world, MPI_INFO_NULL, &send));
+  MUST_FAIL(MPI_ERR_RANK,
+            MPI_Precv_init(in, 1, 1, MPI_INT, MPI_ANY_SOURCE, TAG, world, MPI_INFO_NULL, &receive));
+  MUST_FAIL(MPI_ERR_TAG,
+            MPI_Precv_init(in, 1, 1, MPI_INT, 0, MPI_ANY_TAG, world, MPI_INFO_NULL, &receive));
+  MUST_FAIL(MPI_ERR_BUFFER,
+            MPI_Precv_init(NULL, 1, 1, MPI_INT, 0, TAG, world, MPI_INFO_NULL, &receive));
   MUST(MPI_Psend_init(out, 4, 1, MPI_INT, rank, TAG, world, MPI_INFO_NULL, &send));
   MUST(MPI_Precv_init(in, 2, 1, MPI_INT, rank, TAG, world, MPI_INFO_NULL, &receive));
   MUST_FAIL(MPI_ERR_REQUEST, MPI_Pready(0, send)); /* not started */
@@ -244,8 +258,9 @@ static void wrong_input(void) {
   MUST_FAIL(MPI_ERR_ARG, MPI_Parrived(receive, 2, &flag));
   MUST(MPI_Pready_list(3, (int[]){3, 0, 1}, send));
   in[2] = -5;
-  MUST_FAIL(MPI_ERR_TRUNCATE, MPI_Wait(&receive, MPI_STATUS_IGNORE)); /* four items for two */
-  EXPECT(in[2] == -5, "the third item came into a buffer of two");
+  MUST_FAIL(MPI_ERR_TRUNCATE,
+            MPI_Wait(&receive, MPI_STATUS_IGNORE)); /* four items for a buffer of two */
+  EXPECT(in[2] == -5, "the third item was written after a buffer of two");
   MUST(MPI_Wait(&send, MPI_STATUS_IGNORE));
   MUST(MPI_Request_free(&send));
   MUST(MPI_Request_free(&receive));
@@ -262,7 +277,7 @@ int main(void) {
   freed_before_start();
   without_bytes();
   by_threads();
-  nobody_and_nothing();
+  null_ranks_and_empty_messages();
   wrong_input();
   return close_world();
 }

@@ -1,38 +1,45 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every mode and form of point-to-point on a session communicator, over sizes around every protocol limit. */
+/* Tests each mode and form of point-to-point communication on a session communicator, with sizes
+ * around each protocol limit. */
 #include "session_world.h"
 
-static const int kSizes[] = {0, 1, 7, 8, 56, 57, 1000, 4096, 8191, 8192, 8193, 16384, 16385, 70000, 1 << 20, (1 << 22) + 3};
+static const int kSizes[] = {0,    1,    7,    8,     56,    57,    1000,    4096,
+                             8191, 8192, 8193, 16384, 16385, 70000, 1 << 20, (1 << 22) + 3};
 enum { SIZES = sizeof kSizes / sizeof kSizes[0] };
 
-static unsigned char byte_of(int from, int tag, int index) { return (unsigned char)(from * 31 + tag * 17 + index * 7 + (index >> 8)); }
+static unsigned char byte_of(int from, int tag, int index) {
+  return (unsigned char)(from * 31 + tag * 17 + index * 7 + (index >> 8));
+}
 
-static void fill(unsigned char *data, int count, int from, int tag) {
+static void fill(unsigned char* data, int count, int from, int tag) {
   for (int i = 0; i < count; ++i) data[i] = byte_of(from, tag, i);
 }
 
-static void expect_data(const unsigned char *data, int count, int from, int tag) {
+static void expect_data(const unsigned char* data, int count, int from, int tag) {
   int wrong = 0;
   for (int i = 0; i < count; ++i) wrong += data[i] != byte_of(from, tag, i);
   EXPECT(wrong == 0, "%d of %d bytes from %d with tag %d are wrong", wrong, count, from, tag);
 }
 
-static void expect_status(const MPI_Status *status, int source, int tag, int count) {
+static void expect_status(const MPI_Status* status, int source, int tag, int count) {
   int got = -1;
   MPI_Get_count(status, MPI_UNSIGNED_CHAR, &got);
-  EXPECT(status->MPI_SOURCE == source && status->MPI_TAG == tag && got == count, "status says source %d tag %d count %d, not %d %d %d",
-         status->MPI_SOURCE, status->MPI_TAG, got, source, tag, count);
+  EXPECT(status->MPI_SOURCE == source && status->MPI_TAG == tag && got == count,
+         "status says source %d tag %d count %d, not %d %d %d", status->MPI_SOURCE, status->MPI_TAG,
+         got, source, tag, count);
 }
 
-typedef int (*send_function)(const void *, int, MPI_Datatype, int, int, MPI_Comm);
-typedef int (*isend_function)(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
+typedef int (*send_function)(const void*, int, MPI_Datatype, int, int, MPI_Comm);
+typedef int (*isend_function)(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
 static const send_function kSends[] = {MPI_Send, MPI_Ssend, MPI_Bsend, MPI_Rsend};
 static const isend_function kIsends[] = {MPI_Isend, MPI_Issend, MPI_Ibsend, MPI_Irsend};
-static const isend_function kInits[] = {MPI_Send_init, MPI_Ssend_init, MPI_Bsend_init, MPI_Rsend_init};
+static const isend_function kInits[] = {MPI_Send_init, MPI_Ssend_init, MPI_Bsend_init,
+                                        MPI_Rsend_init};
 enum { READY = 3 };
 
-/* Neighbours in pairs: even ranks send first. A ready send waits for the word that the receive is posted. */
-static void blocking(unsigned char *out, unsigned char *in) {
+/* Exchange in pairs: even ranks send first. A ready send waits for a message that the receive is
+ * posted. */
+static void blocking(unsigned char* out, unsigned char* in) {
   int peer = rank ^ 1;
   if (peer >= size) return;
   for (int s = 0; s < SIZES; ++s)
@@ -41,7 +48,8 @@ static void blocking(unsigned char *out, unsigned char *in) {
         int tag = s * 10 + mode, count = kSizes[s];
         if (turn == (rank & 1)) {
           fill(out, count, rank, tag);
-          if (mode == READY) MUST(MPI_Recv(NULL, 0, MPI_CHAR, peer, 9999, world, MPI_STATUS_IGNORE));
+          if (mode == READY)
+            MUST(MPI_Recv(NULL, 0, MPI_CHAR, peer, 9999, world, MPI_STATUS_IGNORE));
           MUST(kSends[mode](out, count, MPI_UNSIGNED_CHAR, peer, tag, world));
         } else {
           MPI_Status status;
@@ -51,7 +59,8 @@ static void blocking(unsigned char *out, unsigned char *in) {
             MUST(MPI_Send(NULL, 0, MPI_CHAR, peer, 9999, world));
             MUST(MPI_Wait(&request, &status));
           } else {
-            MUST(MPI_Recv(in, count, MPI_UNSIGNED_CHAR, mode == 1 ? MPI_ANY_SOURCE : peer, s % 2 ? MPI_ANY_TAG : tag, world, &status));
+            MUST(MPI_Recv(in, count, MPI_UNSIGNED_CHAR, mode == 1 ? MPI_ANY_SOURCE : peer,
+                          s % 2 ? MPI_ANY_TAG : tag, world, &status));
           }
           expect_status(&status, peer, tag, count);
           expect_data(in, count, peer, tag);
@@ -59,23 +68,30 @@ static void blocking(unsigned char *out, unsigned char *in) {
       }
 }
 
-/* Everybody to everybody, all under way at once; then the same with persistent requests, three times. */
-static void nonblocking(unsigned char *out, unsigned char *in, int count, int mode, int persistent) {
-  MPI_Request *requests = malloc(2 * (size_t)size * sizeof *requests);
-  MPI_Status *statuses = malloc(2 * (size_t)size * sizeof *statuses);
+/* Exchange messages between all processes at the same time; then repeat with persistent requests,
+ * three times. */
+static void nonblocking(unsigned char* out, unsigned char* in, int count, int mode,
+                        int persistent) {
+  MPI_Request* requests = malloc(2 * (size_t)size * sizeof *requests);
+  MPI_Status* statuses = malloc(2 * (size_t)size * sizeof *statuses);
   for (int round = 0; round < (persistent ? 3 : 1); ++round) {
     for (int p = 0; p < size; ++p) fill(out + (size_t)p * count, count, rank, p + mode);
     memset(in, 0, (size_t)size * count);
     for (int p = 0; p < size; ++p) {
-      if (!persistent) MUST(MPI_Irecv(in + (size_t)p * count, count, MPI_UNSIGNED_CHAR, p, rank + mode, world, &requests[p]));
-      else if (round == 0) MUST(MPI_Recv_init(in + (size_t)p * count, count, MPI_UNSIGNED_CHAR, p, rank + mode, world, &requests[p]));
+      if (!persistent)
+        MUST(MPI_Irecv(in + (size_t)p * count, count, MPI_UNSIGNED_CHAR, p, rank + mode, world,
+                       &requests[p]));
+      else if (round == 0)
+        MUST(MPI_Recv_init(in + (size_t)p * count, count, MPI_UNSIGNED_CHAR, p, rank + mode, world,
+                           &requests[p]));
     }
     if (persistent) MUST(MPI_Startall(size, requests));
     MUST(MPI_Barrier(world)); /* all receives are posted: ready sends are allowed */
     for (int p = 0; p < size; ++p) {
       isend_function start = persistent ? kInits[mode] : kIsends[mode];
       if (!persistent || round == 0)
-        MUST(start(out + (size_t)p * count, count, MPI_UNSIGNED_CHAR, p, p + mode, world, &requests[size + p]));
+        MUST(start(out + (size_t)p * count, count, MPI_UNSIGNED_CHAR, p, p + mode, world,
+                   &requests[size + p]));
       if (persistent) MUST(MPI_Start(&requests[size + p]));
     }
     MUST(MPI_Waitall(2 * size, requests, statuses));
@@ -85,7 +101,8 @@ static void nonblocking(unsigned char *out, unsigned char *in, int count, int mo
     }
   }
   for (int p = 0; persistent && p < 2 * size; ++p) MUST(MPI_Request_free(&requests[p]));
-  for (int p = 0; !persistent && p < 2 * size; ++p) EXPECT(requests[p] == MPI_REQUEST_NULL, "request %d is left", p);
+  for (int p = 0; !persistent && p < 2 * size; ++p)
+    EXPECT(requests[p] == MPI_REQUEST_NULL, "request %d is not null", p);
   free(requests);
   free(statuses);
 }
@@ -95,18 +112,20 @@ static void any_source(void) {
     for (int i = 0; i < 50; ++i) MUST(MPI_Send(&i, 1, MPI_INT, 0, rank, world));
     return;
   }
-  int *next = calloc(size, sizeof *next);
+  int* next = calloc(size, sizeof *next);
   for (int n = 0; n < 50 * (size - 1); ++n) {
     int value;
     MPI_Status status;
     MUST(MPI_Recv(&value, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, world, &status));
-    EXPECT(status.MPI_TAG == status.MPI_SOURCE, "tag %d from %d", status.MPI_TAG, status.MPI_SOURCE);
-    EXPECT(value == next[status.MPI_SOURCE]++, "message %d of %d came out of order", value, status.MPI_SOURCE);
+    EXPECT(status.MPI_TAG == status.MPI_SOURCE, "tag %d from %d", status.MPI_TAG,
+           status.MPI_SOURCE);
+    EXPECT(value == next[status.MPI_SOURCE]++, "message %d of %d came out of order", value,
+           status.MPI_SOURCE);
   }
   free(next);
 }
 
-static void probes(unsigned char *out, unsigned char *in) {
+static void probes(unsigned char* out, unsigned char* in) {
   int next = (rank + 1) % size, before = (rank + size - 1) % size;
   for (int s = 0; s < SIZES; ++s) {
     int count = kSizes[s], flag = 0, got;
@@ -122,12 +141,13 @@ static void probes(unsigned char *out, unsigned char *in) {
         break;
       case 1:
         while (!flag) MUST(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, world, &flag, &status));
-        MUST(MPI_Recv(in, count, MPI_UNSIGNED_CHAR, status.MPI_SOURCE, status.MPI_TAG, world, MPI_STATUS_IGNORE));
+        MUST(MPI_Recv(in, count, MPI_UNSIGNED_CHAR, status.MPI_SOURCE, status.MPI_TAG, world,
+                      MPI_STATUS_IGNORE));
         break;
       case 2:
         MUST(MPI_Mprobe(MPI_ANY_SOURCE, s, world, &message, &status));
         MUST(MPI_Mrecv(in, count, MPI_UNSIGNED_CHAR, &message, MPI_STATUS_IGNORE));
-        EXPECT(message == MPI_MESSAGE_NULL, "the message is left");
+        EXPECT(message == MPI_MESSAGE_NULL, "the message handle is not null");
         break;
       default: {
         MPI_Request receive;
@@ -137,7 +157,7 @@ static void probes(unsigned char *out, unsigned char *in) {
       }
     }
     MPI_Get_count(&status, MPI_UNSIGNED_CHAR, &got);
-    EXPECT(got == count, "probe says %d, not %d", got, count);
+    EXPECT(got == count, "probe gives %d, not %d", got, count);
     expect_data(in, count, before, s);
     MUST(MPI_Wait(&request, MPI_STATUS_IGNORE));
     MUST(MPI_Barrier(world));
@@ -155,15 +175,16 @@ static void cancel_and_null(void) {
   EXPECT(flag, "the receive was not cancelled");
   MUST(MPI_Recv(&value, 1, MPI_INT, MPI_PROC_NULL, 1, world, &status));
   MPI_Get_count(&status, MPI_INT, &got);
-  EXPECT(status.MPI_SOURCE == MPI_PROC_NULL && status.MPI_TAG == MPI_ANY_TAG && got == 0, "status of MPI_PROC_NULL");
+  EXPECT(status.MPI_SOURCE == MPI_PROC_NULL && status.MPI_TAG == MPI_ANY_TAG && got == 0,
+         "status of MPI_PROC_NULL");
   MUST(MPI_Send(&value, 1, MPI_INT, MPI_PROC_NULL, 1, world));
   MUST(MPI_Probe(MPI_PROC_NULL, 1, world, &status));
   EXPECT(status.MPI_SOURCE == MPI_PROC_NULL, "probe of MPI_PROC_NULL");
 }
 
-/* Nobody has received it, so it comes back, whatever its length and mode, and the next message is the one after it. A ready send is left out:
-   without its receive it would be wrong. */
-static void cancelled_sends(unsigned char *out, unsigned char *in) {
+/* A send without a receive is cancelled, whatever its length and mode, and the next message
+ * follows. Without ready sends, which need a receive. */
+static void cancelled_sends(unsigned char* out, unsigned char* in) {
   static const int lengths[] = {0, 100, 40000, 1 << 20};
   int peer = rank ^ 1;
   if (peer >= size) return;
@@ -174,16 +195,18 @@ static void cancelled_sends(unsigned char *out, unsigned char *in) {
         MPI_Request request;
         MPI_Status status;
         if (rank & 1) {
-          MUST(MPI_Recv(NULL, 0, MPI_CHAR, peer, 1, world, MPI_STATUS_IGNORE)); /* answers meanwhile */
+          MUST(MPI_Recv(NULL, 0, MPI_CHAR, peer, 1, world,
+                        MPI_STATUS_IGNORE)); /* responds to cancel requests meanwhile */
           MUST(MPI_Recv(in, count, MPI_UNSIGNED_CHAR, peer, tag, world, &status));
           expect_status(&status, peer, tag, count);
           expect_data(in, count, peer, 2);
           MUST(MPI_Iprobe(peer, tag, world, &flag, MPI_STATUS_IGNORE));
-          EXPECT(!flag, "the message that was cancelled is there");
+          EXPECT(!flag, "a cancelled message can be received");
           continue;
         }
         fill(out, count, rank, 1);
-        MUST((persistent ? kInits : kIsends)[mode](out, count, MPI_UNSIGNED_CHAR, peer, tag, world, &request));
+        MUST((persistent ? kInits : kIsends)[mode](out, count, MPI_UNSIGNED_CHAR, peer, tag, world,
+                                                   &request));
         if (persistent) MUST(MPI_Start(&request));
         MUST(MPI_Cancel(&request));
         MUST(MPI_Wait(&request, &status));
@@ -191,11 +214,13 @@ static void cancelled_sends(unsigned char *out, unsigned char *in) {
         EXPECT(flag, "mode %d, persistent %d, %d bytes: not cancelled", mode, persistent, count);
         MUST(MPI_Send(NULL, 0, MPI_CHAR, peer, 1, world));
         fill(out, count, rank, 2);
-        if (persistent) MUST(MPI_Start(&request));
-        else MUST(kIsends[mode](out, count, MPI_UNSIGNED_CHAR, peer, tag, world, &request));
+        if (persistent)
+          MUST(MPI_Start(&request));
+        else
+          MUST(kIsends[mode](out, count, MPI_UNSIGNED_CHAR, peer, tag, world, &request));
         MUST(MPI_Wait(&request, &status));
         MUST(MPI_Test_cancelled(&status, &flag));
-        EXPECT(!flag, "a send that nobody cancelled");
+        EXPECT(!flag, "a send that was not cancelled reports MPI_Test_cancelled");
         if (persistent) MUST(MPI_Request_free(&request));
       }
 }
@@ -208,8 +233,9 @@ static void truncation(void) {
   if (peer >= size) return;
   for (int l = 0; l < 2; ++l) {
     if (rank & 1) {
-      MUST_FAIL(MPI_ERR_TRUNCATE, MPI_Recv(buffer, 10, MPI_CHAR, peer, 1, world, MPI_STATUS_IGNORE));
-      EXPECT(buffer[10] == rank, "the message ran over the end of the buffer");
+      MUST_FAIL(MPI_ERR_TRUNCATE,
+                MPI_Recv(buffer, 10, MPI_CHAR, peer, 1, world, MPI_STATUS_IGNORE));
+      EXPECT(buffer[10] == rank, "the message was written beyond the end of the buffer");
       buffer[9] = (char)rank;
     } else {
       MUST(MPI_Send(buffer, lengths[l], MPI_CHAR, peer, 1, world));
@@ -217,7 +243,7 @@ static void truncation(void) {
   }
 }
 
-/* All members send first: a library with a handshake before the first message would stand still here. */
+/* All members send first: a library with a handshake before the first message would deadlock. */
 static void all_send_first(void) {
   MPI_Comm fresh;
   MUST(MPI_Comm_dup(world, &fresh));
@@ -232,13 +258,14 @@ static void all_send_first(void) {
 }
 
 static int errors_of_freed;
-static void count_error(MPI_Comm *comm, int *code, ...) {
+static void count_error(MPI_Comm* comm, int* code, ...) {
   (void)comm;
   (void)code;
   ++errors_of_freed;
 }
 
-/* A communicator lives on in its requests (MPI-4.1 §7.4.3): they complete, and their errors go to its handler. */
+/* A freed communicator exists until its requests complete (MPI-4.1 §7.4.3); their errors go to its
+ * handler. */
 static void freed_before_its_requests(void) {
   enum { COUNT = 100 };
   int next = (rank + 1) % size, before = (rank + size - 1) % size, in[COUNT + 1], out[2] = {7, 8};
@@ -250,7 +277,8 @@ static void freed_before_its_requests(void) {
   MUST(MPI_Comm_create_errhandler(count_error, &handler));
   MUST(MPI_Comm_set_errhandler(fresh, handler));
   MUST(MPI_Errhandler_free(&handler));
-  for (int i = 0; i < COUNT; ++i) MUST(MPI_Irecv(&in[i], 1, MPI_INT, before, i, i % 2 ? fresh : other, &requests[i]));
+  for (int i = 0; i < COUNT; ++i)
+    MUST(MPI_Irecv(&in[i], 1, MPI_INT, before, i, i % 2 ? fresh : other, &requests[i]));
   MUST(MPI_Irecv(&in[COUNT], 1, MPI_INT, before, COUNT, fresh, &too_long));
   MUST(MPI_Send_init(out, 1, MPI_INT, next, 1, fresh, &requests[COUNT]));
   for (int i = 0; i < COUNT; ++i)
@@ -259,10 +287,12 @@ static void freed_before_its_requests(void) {
   MUST(MPI_Start(&requests[COUNT]));
   MUST(MPI_Comm_free(&fresh));
   MUST(MPI_Waitall(COUNT + 1, requests, MPI_STATUSES_IGNORE));
-  for (int i = 0; i < COUNT; ++i) EXPECT(in[i] == (i == 1 ? 7 : i), "%d came to %d", in[i], i);
+  for (int i = 0; i < COUNT; ++i)
+    EXPECT(in[i] == (i == 1 ? 7 : i), "received %d in request %d", in[i], i);
   errors_of_freed = 0;
-  EXPECT(MPI_Wait(&too_long, MPI_STATUS_IGNORE) == MPI_ERR_TRUNCATE, "two numbers into one");
-  EXPECT(errors_of_freed == 1, "the handler of a freed communicator was called %d times", errors_of_freed);
+  EXPECT(MPI_Wait(&too_long, MPI_STATUS_IGNORE) == MPI_ERR_TRUNCATE, "truncation was not reported");
+  EXPECT(errors_of_freed == 1, "the handler of a freed communicator was called %d times",
+         errors_of_freed);
   MUST(MPI_Request_free(&requests[COUNT]));
   MUST(MPI_Comm_free(&other));
 }
@@ -274,7 +304,8 @@ static void wait_and_test_forms(void) {
     MPI_Request requests[COUNT];
     MPI_Status statuses[COUNT];
     int values[COUNT], done = 0, indices[COUNT], seen[COUNT] = {0};
-    for (int i = 0; i < COUNT; ++i) MUST(MPI_Irecv(&values[i], 1, MPI_INT, before, i, world, &requests[i]));
+    for (int i = 0; i < COUNT; ++i)
+      MUST(MPI_Irecv(&values[i], 1, MPI_INT, before, i, world, &requests[i]));
     for (int i = COUNT - 1; i >= 0; --i) MUST(MPI_Send(&i, 1, MPI_INT, next, i, world));
     while (done < COUNT) {
       int n = 0, flag = 0;
@@ -285,47 +316,52 @@ static void wait_and_test_forms(void) {
       if (form < 2) n = form == 0 || flag;
       for (int k = 0; k < n; ++k) {
         int i = indices[k];
-        EXPECT(i >= 0 && i < COUNT && !seen[i]++ && statuses[k].MPI_TAG == i && values[i] == i, "form %d index %d", form, i);
+        EXPECT(i >= 0 && i < COUNT && !seen[i]++ && statuses[k].MPI_TAG == i && values[i] == i,
+               "form %d index %d", form, i);
         ++done;
       }
     }
     int index = 0, flag = 0;
     MUST(MPI_Waitany(COUNT, requests, &index, MPI_STATUS_IGNORE));
-    EXPECT(index == MPI_UNDEFINED, "Waitany on null requests says %d", index);
+    EXPECT(index == MPI_UNDEFINED, "Waitany on null requests gives %d", index);
     MUST(MPI_Testall(COUNT, requests, &flag, MPI_STATUSES_IGNORE));
     EXPECT(flag, "Testall on null requests");
   }
 }
 
-/* An empty array of requests may be a null pointer, and so may what would be written beside it (MPI-4.1 §3.7.5). */
+/* An empty array of requests may be a null pointer, and so may the output arrays (MPI-4.1 §3.7.5).
+ */
 static void no_requests_at_all(void) {
   int n = 0, index = 0, flag = 0;
   MUST(MPI_Waitall(0, NULL, MPI_STATUSES_IGNORE));
   MUST(MPI_Testall(0, NULL, &flag, MPI_STATUSES_IGNORE));
   EXPECT(flag, "Testall");
   MUST(MPI_Waitany(0, NULL, &index, MPI_STATUS_IGNORE));
-  EXPECT(index == MPI_UNDEFINED, "Waitany says %d", index);
+  EXPECT(index == MPI_UNDEFINED, "Waitany gives %d", index);
   MUST(MPI_Waitsome(0, NULL, &n, NULL, MPI_STATUSES_IGNORE));
-  EXPECT(n == MPI_UNDEFINED, "Waitsome says %d", n);
+  EXPECT(n == MPI_UNDEFINED, "Waitsome gives %d", n);
   n = 0;
   MUST(MPI_Testsome(0, NULL, &n, NULL, MPI_STATUSES_IGNORE));
-  EXPECT(n == MPI_UNDEFINED, "Testsome says %d", n);
+  EXPECT(n == MPI_UNDEFINED, "Testsome gives %d", n);
 }
 
-static void exchanges(unsigned char *out, unsigned char *in) {
+static void exchanges(unsigned char* out, unsigned char* in) {
   int next = (rank + 1) % size, before = (rank + size - 1) % size;
   for (int s = 0; s < SIZES; ++s) {
     MPI_Status status;
     fill(out, kSizes[s], rank, s);
-    MUST(MPI_Sendrecv(out, kSizes[s], MPI_UNSIGNED_CHAR, next, s, in, kSizes[s], MPI_UNSIGNED_CHAR, before, s, world, &status));
+    MUST(MPI_Sendrecv(out, kSizes[s], MPI_UNSIGNED_CHAR, next, s, in, kSizes[s], MPI_UNSIGNED_CHAR,
+                      before, s, world, &status));
     expect_status(&status, before, s, kSizes[s]);
     expect_data(in, kSizes[s], before, s);
-    MUST(MPI_Sendrecv_replace(out, kSizes[s], MPI_UNSIGNED_CHAR, next, s, before, s, world, &status));
+    MUST(MPI_Sendrecv_replace(out, kSizes[s], MPI_UNSIGNED_CHAR, next, s, before, s, world,
+                              &status));
     expect_data(out, kSizes[s], before, s);
   }
 }
 
-/* Of a type whose data begins behind its items, and goes on beyond them: a column of a matrix, of which each item is one number wide. */
+/* MPI_Sendrecv_replace with a type whose data extends beyond its extent: a column of a matrix,
+ * where each item is one number wide. */
 static void replaces_columns(void) {
   enum { ROWS = 50, COLUMNS = 4, FIRST = 1, WIDTH = 2 };
   int next = (rank + 1) % size, before = (rank + size - 1) % size;
@@ -336,11 +372,13 @@ static void replaces_columns(void) {
   MUST(MPI_Type_create_hvector(ROWS, 1, sizeof matrix[0], MPI_INT, &strided));
   MUST(MPI_Type_create_resized(strided, 0, sizeof(int), &column));
   MUST(MPI_Type_commit(&column));
-  MUST(MPI_Sendrecv_replace(&matrix[0][FIRST], WIDTH, column, next, 7, before, 7, world, MPI_STATUS_IGNORE));
+  MUST(MPI_Sendrecv_replace(&matrix[0][FIRST], WIDTH, column, next, 7, before, 7, world,
+                            MPI_STATUS_IGNORE));
   for (int row = 0; row < ROWS; ++row)
     for (int i = 0; i < COLUMNS; ++i) {
       const int from = i >= FIRST && i < FIRST + WIDTH ? before : rank;
-      EXPECT(matrix[row][i] == 1000 * from + 10 * row + i, "row %d, column %d: %d", row, i, matrix[row][i]);
+      EXPECT(matrix[row][i] == 1000 * from + 10 * row + i, "row %d, column %d: %d", row, i,
+             matrix[row][i]);
     }
   MUST(MPI_Type_free(&column));
   MUST(MPI_Type_free(&strided));
@@ -348,9 +386,11 @@ static void replaces_columns(void) {
 
 int main(void) {
   open_world("test.point_to_point");
-  size_t bytes = (size_t)(1 << 22) + 3, all = (size_t)size * 70000 > bytes ? (size_t)size * 70000 : bytes;
+  size_t bytes = (size_t)(1 << 22) + 3,
+         all = (size_t)size * 70000 > bytes ? (size_t)size * 70000 : bytes;
   unsigned char *out = malloc(all), *in = malloc(all);
-  int buffer_bytes = (int)bytes + 64 * (MPI_BSEND_OVERHEAD + 70000) + MPI_BSEND_OVERHEAD, detached_bytes;
+  int buffer_bytes = (int)bytes + 64 * (MPI_BSEND_OVERHEAD + 70000) + MPI_BSEND_OVERHEAD,
+      detached_bytes;
   void *buffer = malloc(buffer_bytes), *detached;
   MUST(MPI_Buffer_attach(buffer, buffer_bytes));
   blocking(out, in);
@@ -372,7 +412,7 @@ int main(void) {
   exchanges(out, in);
   replaces_columns();
   MUST(MPI_Buffer_detach(&detached, &detached_bytes));
-  EXPECT(detached == buffer && detached_bytes == buffer_bytes, "detach gave back something else");
+  EXPECT(detached == buffer && detached_bytes == buffer_bytes, "detach returned another buffer");
   free(buffer);
   free(out);
   free(in);

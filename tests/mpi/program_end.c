@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* program_end SCENARIO: how a program ends, with sessions open, in its exit handlers and
+/* program_end SCENARIO: tests the end of a program: with open sessions, in exit handlers and
  * destructors, by exec and by MPI_Abort. */
 #include <pthread.h>
 #include <sys/wait.h>
@@ -21,7 +21,7 @@ static void end_session(void) {
   MUST(MPI_Session_finalize(&session));
 }
 
-/* After all exit handlers. */
+/* Runs after all exit handlers. */
 __attribute__((destructor)) static void last(void) {
   if (!session_in_destructor) return;
   use();
@@ -33,7 +33,7 @@ __attribute__((destructor)) static void last(void) {
   fflush(stdout);
 }
 
-/* A session goes on into the destructors of the program, and another begins there. */
+/* A session is open in the destructors of the program, and another one is opened there. */
 static int destructor(void) {
   open_world("test.end.main");
   session_in_destructor = 1;
@@ -54,7 +54,7 @@ static void* receive_for_ever(void* unused) {
   return unused;
 }
 
-/* Nor do the other threads of the process come out of MPI. */
+/* Other threads of the process remain inside MPI calls. */
 static int open_in_threads(void) {
   pthread_t receiver;
   open_world("test.end.threads");
@@ -64,7 +64,7 @@ static int open_in_threads(void) {
   return verdict();
 }
 
-/* The exit of a child made by fork is not that of its parent, which goes on. */
+/* A child made by fork exits; its parent continues. */
 static int forked(void) {
   open_world("test.end.forked");
   fflush(stdout);
@@ -76,8 +76,7 @@ static int forked(void) {
   return close_world();
 }
 
-/* A library keeps a duplicate of a session's communicator, and the world model ends as it should.
- */
+/* A library leaks a duplicate of a session communicator; the world model finalizes normally. */
 static int leaked_beside_world(void) {
   MPI_Comm kept;
   MUST(MPI_Init(NULL, NULL));
@@ -106,7 +105,7 @@ static int leaked(void) {
 
 static const char* own_path;
 
-/* A second program takes the place of the first, which has ended its sessions. */
+/* The process calls exec after it has ended its sessions. */
 static int exec_again(void) {
   open_world("test.end.exec");
   end_session();
@@ -115,12 +114,12 @@ static int exec_again(void) {
   EXPECT(0, "no exec");
   return verdict();
 }
-/* The first program has a session open, and with it a launcher's connection that it shares with
- * the library below. */
+/* The process calls exec with an open session, and thus with the launcher connection that it shares
+ * with the native library. */
 static int exec_open(void) {
   open_world("test.end.exec_open");
   MUST(MPI_Barrier(world));
-  execl(own_path, own_path, "after_exec", (char *)NULL);
+  execl(own_path, own_path, "after_exec", (char*)NULL);
   EXPECT(0, "no exec");
   return verdict();
 }
@@ -131,12 +130,12 @@ static int after_exec(void) {
 }
 
 static void* read_for_ever(void* unused) {
-  (void)getchar(); /* holds the lock of stdin; the launcher gives the first process an input that
-                      does not end */
+  (void)getchar(); /* holds the lock of stdin; the launcher gives the first process an input without
+                      end */
   return unused;
 }
 
-/* What the program has written to its streams is not lost. */
+/* MPI_Abort flushes the streams of the program. */
 static int abort_flushes(void) {
   pthread_t reader;
   FILE* second = fdopen(dup(STDOUT_FILENO), "w");
@@ -150,7 +149,7 @@ static int abort_flushes(void) {
     printf("kept in standard output\n");
     MPI_Abort(world, 7);
   }
-  MPI_Barrier(world); /* the launcher ends this process, at the latest once the call has */
+  MPI_Barrier(world); /* the launcher ends this process, at the latest after the call */
   for (;;) pause();
 }
 

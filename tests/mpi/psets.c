@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Prints every process set this process can name, with its members as ranks of mpi://WORLD, after checking that all ways to
-   ask about it agree. The job says which lines must come out. With an argument: that set must be there, whatever the list. */
+/* Prints each process set that this process can name, with its members as ranks of mpi://WORLD, and
+ * checks that all queries agree. The job lists the expected lines. With an argument: that set must
+ * exist, even if it is not listed. */
 #include "session_world.h"
 
 static MPI_Group world_group;
 
-/* A name in full, and what happens to it in a buffer that is too short (MPI-4.1 §11.3.2). */
-static void get_name(int n, char *name) {
+/* Get a name, and check its truncation in a buffer that is too short (MPI-4.1 §11.3.2). */
+static void get_name(int n, char* name) {
   int needed = 0, length = 4;
   char cut[8] = "xxxxxxx";
   MUST(MPI_Session_get_nth_pset(session, MPI_INFO_NULL, n, &needed, NULL));
-  EXPECT(needed > 1 && needed <= MPI_MAX_PSET_NAME_LEN, "set %d: a name of %d characters", n, needed);
+  EXPECT(needed > 1 && needed <= MPI_MAX_PSET_NAME_LEN, "set %d: a name of %d characters", n,
+         needed);
   int given = needed;
   MUST(MPI_Session_get_nth_pset(session, MPI_INFO_NULL, n, &given, name));
-  EXPECT(given == needed && (int)strlen(name) + 1 == needed, "set %d: '%s' is not of length %d", n, name, needed);
+  EXPECT(given == needed && (int)strlen(name) + 1 == needed, "set %d: '%s' is not of length %d", n,
+         name, needed);
   MUST(MPI_Session_get_nth_pset(session, MPI_INFO_NULL, n, &length, cut));
   EXPECT(length == needed, "set %d: needs %d for the short buffer, %d before", n, length, needed);
-  EXPECT(cut[3] == 0 && strncmp(cut, name, 3) == 0 && cut[4] == 'x', "set %d: '%s' was cut to '%.8s'", n, name, cut);
+  EXPECT(cut[3] == 0 && strncmp(cut, name, 3) == 0 && cut[4] == 'x',
+         "set %d: '%s' was cut to '%.8s'", n, name, cut);
 }
 
-static void show(const char *name) {
+static void show(const char* name) {
   MPI_Group group;
   MPI_Info info;
   char text[32] = "", line[1024];
@@ -40,7 +44,7 @@ static void show(const char *name) {
   MUST(MPI_Group_free(&group));
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   int count = 0, again = 0;
   open_world("test.psets");
   MUST(MPI_Comm_group(world, &world_group));
@@ -52,7 +56,8 @@ int main(int argc, char **argv) {
     show(name);
   }
   MUST(MPI_Session_get_num_psets(session, MPI_INFO_NULL, &again));
-  EXPECT(again >= count, "%d sets became %d: indices must stay valid", count, again);
+  EXPECT(again >= count, "the number of sets changed from %d to %d: indices must stay valid", count,
+         again);
   for (int i = 1; i < argc; ++i) show(argv[i]);
   MUST(MPI_Group_free(&world_group));
   return close_world();

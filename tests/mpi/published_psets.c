@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Process sets that the program itself publishes while it runs: one process names a set, tells the others by a message, and all
-   find it when they ask next. */
+/* Tests process sets that the program publishes: one process publishes a set and sends its name to
+ * the others, which find it with their next query. */
 #include <time.h>
 
 #include "use_group.h"
 
 static MPI_Group world_group;
 
-/* Ranks of the world, in this order. */
-static MPI_Group group_of(int count, const int *ranks) {
+/* Return the group of these world ranks, in this order. */
+static MPI_Group group_of(int count, const int* ranks) {
   MPI_Group group;
   MUST(MPI_Group_incl(world_group, count, ranks, &group));
   return group;
 }
 
-/* Where the name stands in this process's list; -1 where it does not. */
-static int index_of(const char *name) {
+/* Return the index of the name in this process's list; -1 if it is not listed. */
+static int index_of(const char* name) {
   int count = 0;
   MUST(MPI_Session_get_num_psets(session, MPI_INFO_NULL, &count));
   for (int n = 0; n < count; ++n) {
@@ -27,8 +27,8 @@ static int index_of(const char *name) {
   return -1;
 }
 
-/* All: the set is there, has this many processes, and its members make a communicator from it. */
-static void use(const char *name, MPI_Group expected) {
+/* Collective. Check that the set exists and has this group, and create a communicator from it. */
+static void use(const char* name, MPI_Group expected) {
   MPI_Group group;
   MPI_Info info;
   char text[32] = "";
@@ -59,11 +59,11 @@ static void refused(void) {
   MUST_FAIL(MPI_ERR_ARG, MPIX_Session_publish_pset(session, "MPIX://NODE/mine", own));
   MUST_FAIL(MPI_ERR_GROUP, MPIX_Session_publish_pset(session, "empty", MPI_GROUP_EMPTY));
   MUST_FAIL(MPI_ERR_GROUP, MPIX_Session_publish_pset(session, "null", MPI_GROUP_NULL));
-  EXPECT(index_of("empty") < 0, "there all the same");
+  EXPECT(index_of("empty") < 0, "the set exists");
   MUST(MPI_Group_free(&own));
 }
 
-/* Every process publishes a set of its own, at once, and the same one as all others. */
+/* All processes publish a set each at the same time, and all publish one equal set. */
 static void many(void) {
   char name[64];
   MPI_Group own = group_of(1, &rank);
@@ -81,7 +81,8 @@ static void many(void) {
   MUST(MPI_Group_free(&own));
 }
 
-/* Two publish different sets under one name at the same moment: one, or none; and all see the same. */
+/* Two processes publish different sets under one name at the same time: one or none succeeds, and
+ * all processes see the same result. */
 static void rivals(int round) {
   char name[64];
   int won = 0, all = 0, me = rank;
@@ -103,15 +104,15 @@ static void rivals(int round) {
     MPI_Group expected = group_of(1, &winner);
     MUST(MPI_Group_from_session_pset(session, name, &found));
     MUST(MPI_Group_compare(found, expected, &same));
-    EXPECT(same == MPI_IDENT, "not the winner's");
+    EXPECT(same == MPI_IDENT, "not the published set");
     MUST(MPI_Group_free(&found));
     MUST(MPI_Group_free(&expected));
   }
   MUST(MPI_Group_free(&own));
 }
 
-/* Sessions come and go, and what was published stays. */
-static void again(const char *name, MPI_Group expected) {
+/* Published sets remain when sessions end and begin. */
+static void again(const char* name, MPI_Group expected) {
   MUST(MPI_Barrier(world));
   MUST(MPI_Comm_free(&world));
   MUST(MPI_Session_finalize(&session));
@@ -138,12 +139,12 @@ static void measure(void) {
   MUST(MPI_Session_get_num_psets(session, MPI_INFO_NULL, &count));
   asked = now_us();
   MUST(MPI_Session_get_num_psets(session, MPI_INFO_NULL, &count));
-  printf("%d: first question %.0f publish %.0f question with news %.0f without %.0f us\n", rank, first - begin, published - first,
-         asked - before, now_us() - asked);
+  printf("%d: first question %.0f publish %.0f question with news %.0f without %.0f us\n", rank,
+         first - begin, published - first, asked - before, now_us() - asked);
   MUST(MPI_Group_free(&own));
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   open_world("published");
   MUST(MPI_Comm_group(world, &world_group));
   if (argc > 1 && strcmp(argv[1], "measure") == 0) measure();
@@ -154,17 +155,19 @@ int main(int argc, char **argv) {
   own_place = index_of("mpi://SELF");
   MUST(MPI_Barrier(world));
   if (rank == 0) {
-    MUST_FAIL(MPI_ERR_ARG, MPI_Group_from_session_pset(session, "backwards", &(MPI_Group){MPI_GROUP_NULL}));
+    MUST_FAIL(MPI_ERR_ARG,
+              MPI_Group_from_session_pset(session, "backwards", &(MPI_Group){MPI_GROUP_NULL}));
     MUST(MPIX_Session_publish_pset(session, "backwards", backwards));
     for (int r = 1; r < size; ++r) MUST(MPI_Send(&word, 1, MPI_INT, r, 0, world));
   } else {
     MUST(MPI_Recv(&word, 1, MPI_INT, 0, 0, world, MPI_STATUS_IGNORE));
   }
-  EXPECT(index_of("backwards") >= before, "a new name belongs to the end");
-  EXPECT(index_of("mpi://SELF") == own_place, "a name has moved");
+  EXPECT(index_of("backwards") >= before, "a new name must be the last one");
+  EXPECT(index_of("mpi://SELF") == own_place, "the index of a name has changed");
   use("backwards", backwards);
 
-  /* the same again is no error; another set is, for everybody, and so is the same in another order */
+  /* publishing an equal set again is no error; another set is an error for all, also the same
+   * processes in another order */
   MUST(MPIX_Session_publish_pset(session, "backwards", backwards));
   int pair[1] = {0};
   MPI_Group other = group_of(1, pair);
@@ -177,7 +180,7 @@ int main(int argc, char **argv) {
   many();
   if (size > 1)
     for (int round = 0; round < 10; ++round) rivals(round);
-  if (size > 1) again("backwards", backwards); /* without a launcher there is nobody to keep it */
+  if (size > 1) again("backwards", backwards); /* without a launcher no other process keeps it */
   MUST(MPI_Group_free(&other));
   MUST(MPI_Group_free(&backwards));
   MUST(MPI_Group_free(&world_group));

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A process dies, and the others receive from it, those of another node too, which have never sent to it and so have no connection to it.
- * Each receive ends with an error that names the process.
+/* Tests receives from a dead process, also on another node, by processes that have never sent to it
+ * and so have no connection to it. Each receive ends with an error that names the process.
  *
- *   receive_from_dead LAUNCHER     (death.h)
- */
+ *   receive_from_dead LAUNCHER     (death.h) */
 #include "death.h"
 #include "session_world.h"
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   enum { VICTIM = 0, TAG = 7 };
   int value = 0, code, class, length;
   char text[MPI_MAX_ERROR_STRING];

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reductions with operations of the user's, in every form, against a model that combines in the order of ranks. The operations compose
- * maps x -> a*x + b modulo 2^64, which is associative and does not commute, and add them, which does. Their functions must be given
- * the very handle of the datatype that the call was given. Arguments: rounds, and "world" to make the operations before, under and
- * after MPI_Init, and to use those of sessions on MPI_COMM_WORLD. */
+/* Tests reductions with user-defined operations, in each form, against a model that combines in
+ * rank order. The operations compose maps x -> a*x + b modulo 2^64, which is associative but not
+ * commutative, and add them, which is commutative. The functions must get the same datatype handle
+ * as the call. Arguments: number of rounds; "world" to create the operations before, during and
+ * after the world model, and to use operations of sessions on MPI_COMM_WORLD. */
 #include "model.h"
 
 enum { MAX_PROCESSES = 16 };
 
-struct map { unsigned long a, b; };
+struct map {
+  unsigned long a, b;
+};
 typedef struct map combination(struct map lower, struct map upper);
 static struct map composed(struct map lower, struct map upper) {
   struct map m = {lower.a * upper.a, lower.a * upper.b + lower.b};
@@ -19,31 +22,40 @@ static struct map added(struct map lower, struct map upper) {
 }
 
 static int calls, strange_types;
-static const struct layout *layout_of(MPI_Datatype type) {
+static const struct layout* layout_of(MPI_Datatype type) {
   for (int i = 0; i < layout_count; ++i)
     if (layouts[i].type == type) return &layouts[i];
   ++strange_types;
   return &layouts[0];
 }
-static void combine(combination *how, long *in, long *inout, MPI_Count length, MPI_Datatype type) {
-  const struct layout *l = layout_of(type);
+static void combine(combination* how, long* in, long* inout, MPI_Count length, MPI_Datatype type) {
+  const struct layout* l = layout_of(type);
   ++calls;
   for (MPI_Count i = 0; i < length; ++i) {
     long *x = in + i * l->extent, *y = inout + i * l->extent;
     struct map lower = {(unsigned long)x[l->offset[0]], (unsigned long)x[l->offset[1]]};
-    struct map upper = {(unsigned long)y[l->offset[0]], (unsigned long)y[l->offset[1]]}, m = how(lower, upper);
+    struct map upper = {(unsigned long)y[l->offset[0]], (unsigned long)y[l->offset[1]]},
+               m = how(lower, upper);
     y[l->offset[0]] = (long)m.a;
     y[l->offset[1]] = (long)m.b;
   }
 }
-static void compose(void *in, void *inout, int *length, MPI_Datatype *type) { combine(composed, in, inout, *length, *type); }
-static void compose_c(void *in, void *inout, MPI_Count *length, MPI_Datatype *type) { combine(composed, in, inout, *length, *type); }
-static void add(void *in, void *inout, int *length, MPI_Datatype *type) { combine(added, in, inout, *length, *type); }
-static void add_c(void *in, void *inout, MPI_Count *length, MPI_Datatype *type) { combine(added, in, inout, *length, *type); }
+static void compose(void* in, void* inout, int* length, MPI_Datatype* type) {
+  combine(composed, in, inout, *length, *type);
+}
+static void compose_c(void* in, void* inout, MPI_Count* length, MPI_Datatype* type) {
+  combine(composed, in, inout, *length, *type);
+}
+static void add(void* in, void* inout, int* length, MPI_Datatype* type) {
+  combine(added, in, inout, *length, *type);
+}
+static void add_c(void* in, void* inout, MPI_Count* length, MPI_Datatype* type) {
+  combine(added, in, inout, *length, *type);
+}
 
 enum { OPS = 4 };
 static MPI_Op ops[OPS];
-static combination *const meanings[OPS] = {composed, composed, added, added};
+static combination* const meanings[OPS] = {composed, composed, added, added};
 static void make_ops(void) {
   MUST(MPI_Op_create(compose, 0, &ops[0]));
   MUST(MPI_Op_create_c(compose_c, 0, &ops[1]));
@@ -58,29 +70,30 @@ static void make_ops(void) {
 static void free_ops(void) {
   for (int o = 0; o < OPS; ++o) {
     MUST(MPI_Op_free(&ops[o]));
-    EXPECT(ops[o] == MPI_OP_NULL, "the handle of operation %d stays", o);
+    EXPECT(ops[o] == MPI_OP_NULL, "the handle of operation %d is not null", o);
   }
 }
 
-/* Everybody's item, and what ranks first to end have together. */
+/* Return the item of a process; and the combination of ranks `first` to `end`. */
 static struct map item_of(int from, int item) {
-  struct map m = {2 * (unsigned long)value_of(from, item, 0) + 1, (unsigned long)value_of(from, item, 1)};
+  struct map m = {2 * (unsigned long)value_of(from, item, 0) + 1,
+                  (unsigned long)value_of(from, item, 1)};
   return m;
 }
-static struct map together(combination *how, int first, int end, int item) {
+static struct map together(combination* how, int first, int end, int item) {
   struct map m = item_of(first, item);
   for (int r = first + 1; r < end; ++r) m = how(m, item_of(r, item));
   return m;
 }
-static void put_map(struct buffer *buffer, const struct layout *l, int item, struct map m) {
+static void put_map(struct buffer* buffer, const struct layout* l, int item, struct map m) {
   put_cell(buffer, l, item, 0, (long)m.a);
   put_cell(buffer, l, item, 1, (long)m.b);
 }
 
-static MPI_Comm comm = MPI_COMM_NULL;  /* what the reductions run on */
+static MPI_Comm comm = MPI_COMM_NULL; /* communicator of the reductions */
 static MPI_Op op;
-static combination *how;
-static const struct layout *shape;
+static combination* how;
+static const struct layout* shape;
 
 static void prepare(int count, int in_place) {
   int drawn = all_draw(OPS);
@@ -96,9 +109,11 @@ static void to_one(enum form form, int in_place) {
   int root = all_draw(size), count = all_draw(60);
   in_place = in_place && rank == root;
   prepare(count, in_place);
-  for (int i = 0; i < count && rank == root; ++i) put_map(&expected, shape, i, together(how, 0, size, i));
-  const void *from = in_place ? MPI_IN_PLACE : sent.origin;
-  RUN(form, Reduce, Ireduce, Reduce_init, from, rank == root ? got.origin : NULL, count, shape->type, op, root, comm);
+  for (int i = 0; i < count && rank == root; ++i)
+    put_map(&expected, shape, i, together(how, 0, size, i));
+  const void* from = in_place ? MPI_IN_PLACE : sent.origin;
+  RUN(form, Reduce, Ireduce, Reduce_init, from, rank == root ? got.origin : NULL, count,
+      shape->type, op, root, comm);
   compare("Reduce", form);
 }
 
@@ -106,7 +121,7 @@ static void to_all(enum form form, int in_place) {
   int count = all_draw(60);
   prepare(count, in_place);
   for (int i = 0; i < count; ++i) put_map(&expected, shape, i, together(how, 0, size, i));
-  const void *from = in_place ? MPI_IN_PLACE : sent.origin;
+  const void* from = in_place ? MPI_IN_PLACE : sent.origin;
   RUN(form, Allreduce, Iallreduce, Allreduce_init, from, got.origin, count, shape->type, op, comm);
   compare("Allreduce", form);
 }
@@ -115,16 +130,18 @@ static void prefixes(enum form form, int in_place) {
   int count = all_draw(60);
   prepare(count, in_place);
   for (int i = 0; i < count; ++i) put_map(&expected, shape, i, together(how, 0, rank + 1, i));
-  const void *from = in_place ? MPI_IN_PLACE : sent.origin;
+  const void* from = in_place ? MPI_IN_PLACE : sent.origin;
   RUN(form, Scan, Iscan, Scan_init, from, got.origin, count, shape->type, op, comm);
   compare("Scan", form);
   prepare(count, in_place);
-  for (int i = 0; i < count && rank > 0; ++i) put_map(&expected, shape, i, together(how, 0, rank, i));
+  for (int i = 0; i < count && rank > 0; ++i)
+    put_map(&expected, shape, i, together(how, 0, rank, i));
   RUN(form, Exscan, Iexscan, Exscan_init, from, got.origin, count, shape->type, op, comm);
   compare("Exscan", form);
 }
 
-/* In place, what was not our part of the result may be anything (MPI-4.1 §6.10): only that part is compared. */
+/* With MPI_IN_PLACE, bytes outside this process's part of the result are undefined (MPI-4.1 §6.10):
+ * compare only that part. */
 static void scattered(enum form form, int in_place) {
   int counts[MAX_PROCESSES], first = 0, total = 0;
   MPI_Count large[MAX_PROCESSES];
@@ -134,17 +151,21 @@ static void scattered(enum form form, int in_place) {
     total += counts[r];
   }
   prepare(total, in_place);
-  const void *from = in_place ? MPI_IN_PLACE : sent.origin;
-  RUN_V(form, Reduce_scatter, Ireduce_scatter, Reduce_scatter_init, (from, got.origin, counts, shape->type, op, comm),
+  const void* from = in_place ? MPI_IN_PLACE : sent.origin;
+  RUN_V(form, Reduce_scatter, Ireduce_scatter, Reduce_scatter_init,
+        (from, got.origin, counts, shape->type, op, comm),
         (from, got.origin, large, shape->type, op, comm));
   if (in_place) expected = got;
-  for (int i = 0; i < counts[rank]; ++i) put_map(&expected, shape, i, together(how, 0, size, first + i));
+  for (int i = 0; i < counts[rank]; ++i)
+    put_map(&expected, shape, i, together(how, 0, size, first + i));
   compare("Reduce_scatter", form);
   int each = counts[0];
   prepare(each * size, in_place);
-  RUN(form, Reduce_scatter_block, Ireduce_scatter_block, Reduce_scatter_block_init, from, got.origin, each, shape->type, op, comm);
+  RUN(form, Reduce_scatter_block, Ireduce_scatter_block, Reduce_scatter_block_init, from,
+      got.origin, each, shape->type, op, comm);
   if (in_place) expected = got;
-  for (int i = 0; i < each; ++i) put_map(&expected, shape, i, together(how, 0, size, rank * each + i));
+  for (int i = 0; i < each; ++i)
+    put_map(&expected, shape, i, together(how, 0, size, rank * each + i));
   compare("Reduce_scatter_block", form);
 }
 
@@ -168,14 +189,16 @@ static void locally(void) {
       }
       expected = got;
       for (int i = 0; i < 30; ++i) put_map(&expected, shape, i, together(meanings[o], 1, 3, i));
-      if (large) MUST(MPI_Reduce_local_c(sent.origin, got.origin, 30, shape->type, ops[o]));
-      else MUST(MPI_Reduce_local(sent.origin, got.origin, 30, shape->type, ops[o]));
+      if (large)
+        MUST(MPI_Reduce_local_c(sent.origin, got.origin, 30, shape->type, ops[o]));
+      else
+        MUST(MPI_Reduce_local(sent.origin, got.origin, 30, shape->type, ops[o]));
       compare("Reduce_local", large ? BLOCKING_C : BLOCKING);
     }
   }
 }
 
-/* An operation that is freed while calls use it lives until they have ended (MPI-4.1 §2.5.1). */
+/* A freed operation exists until the calls that use it have ended (MPI-4.1 §2.5.1). */
 static void freed_in_use(void) {
   MPI_Op mine;
   MPI_Request requests[2];
@@ -183,13 +206,14 @@ static void freed_in_use(void) {
   shape = &layouts[0];
   begin();
   for (int i = 0; i < 10; ++i) put_map(&sent, shape, i, item_of(rank, i));
-  struct buffer *second = malloc(sizeof *second);
+  struct buffer* second = malloc(sizeof *second);
   *second = got;
   second->origin = second->cell + ORIGIN;
   MUST(MPI_Iallreduce(sent.origin, got.origin, 10, shape->type, mine, comm, &requests[0]));
-  MUST(MPI_Allreduce_init(sent.origin, second->origin, 10, shape->type, mine, comm, MPI_INFO_NULL, &requests[1]));
+  MUST(MPI_Allreduce_init(sent.origin, second->origin, 10, shape->type, mine, comm, MPI_INFO_NULL,
+                          &requests[1]));
   MUST(MPI_Op_free(&mine));
-  MUST(MPI_Op_create(add, 1, &mine)); /* may get the place of the other one */
+  MUST(MPI_Op_create(add, 1, &mine)); /* may get the handle of the freed one */
   MUST(MPI_Start(&requests[1]));
   MUST(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
   MUST(MPI_Request_free(&requests[1]));
@@ -236,10 +260,12 @@ static void everything(int rounds) {
   for_rounds(rounds, round_of);
   locally();
   freed_in_use();
-  EXPECT(calls > 0 && strange_types == 0, "%d calls, %d with other datatypes", calls, strange_types);
+  EXPECT(calls > 0 && strange_types == 0, "%d calls, %d with other datatypes", calls,
+         strange_types);
 }
 
-/* Operations of one time, used at another. Those of before MPI_Init are used on MPI_COMM_WORLD, too. */
+/* Operations made in one phase are used in another one; those made before MPI_Init also on
+ * MPI_COMM_WORLD. */
 static int with_world(int rounds) {
   make_ops();
   open_world("test.reductions");
@@ -252,24 +278,26 @@ static int with_world(int rounds) {
   calls = 0;
   for (int o = 0; o < OPS; ++o) {
     struct map m = {3, 0}, next;
-    for (int r = 1; r < size; ++r) next.a = (unsigned long)(2 * r + 3), next.b = (unsigned long)r, m = meanings[o](m, next);
+    for (int r = 1; r < size; ++r)
+      next.a = (unsigned long)(2 * r + 3), next.b = (unsigned long)r, m = meanings[o](m, next);
     MUST(MPI_Allreduce(own, all, 1, layouts[0].type, ops[o], MPI_COMM_WORLD));
-    EXPECT((unsigned long)all[0] == m.a && (unsigned long)all[1] == m.b, "operation %d on MPI_COMM_WORLD: %ld %ld", o, all[0], all[1]);
+    EXPECT((unsigned long)all[0] == m.a && (unsigned long)all[1] == m.b,
+           "operation %d on MPI_COMM_WORLD: %ld %ld", o, all[0], all[1]);
   }
   int all_calls = 0;
   MUST(MPI_Allreduce(&calls, &all_calls, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
-  EXPECT(size == 1 || all_calls > 0, "MPI_COMM_WORLD did without the functions");
-  strange_types = 0; /* the datatype's twin */
+  EXPECT(size == 1 || all_calls > 0, "reductions on MPI_COMM_WORLD did not call the functions");
+  strange_types = 0; /* native handles of the datatype are expected */
   free_ops();
-  make_ops(); /* the substrate's */
+  make_ops(); /* native operations */
   everything(rounds);
   MUST(MPI_Finalize());
-  everything(rounds); /* what was made under MPI_Init goes on */
+  everything(rounds); /* operations made between MPI_Init and MPI_Finalize still work */
   free_layouts();
   return close_world();
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   int rounds = argc > 1 ? atoi(argv[1]) : 10;
   if (argc > 2) return with_world(rounds);
   open_world("test.reductions");

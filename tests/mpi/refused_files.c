@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Errors of files that are not open go to the handler of MPI_FILE_NULL, which returns (MPI-4.1
- * §14.7), whatever handler the communicator has. */
+/* Tests that errors of files that are not open go to the handler of MPI_FILE_NULL, which returns
+ * (MPI-4.1 §14.7), whatever handler the communicator has. */
 #include "session_world.h"
 
 static void refuse(void) {

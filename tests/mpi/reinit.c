@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sessions again and again in one process: argv[1] times from init to finalize, each with a communicator that is used.
-   Between two sessions nothing of ours is left, no thread, no descriptor, no shared memory, and memory does not grow. PMIx
-   stays initialised from the first session on (docs/measurements.md): its one thread and its descriptors remain. */
+/* Tests repeated initialisation: argv[1] sessions, one after the other, each with a communicator
+ * that is used. Between two sessions no thread, descriptor or shared memory of Intersession
+ * remains, and memory does not grow. PMIx remains initialised from the first session on
+ * (docs/decisions/0020-pmix-stays-initialized.md): its thread and its descriptors remain. */
 #include "footprint.h"
 
-/* How many threads there are, once there are no more than `most` or a second has passed: the kernel lists a thread that has been
- * joined for a moment longer (pthread_join waits for the word that the thread clears, not for the end of its listing). */
+/* Return the number of threads, after it has dropped to `most` or a second has passed: the kernel
+ * lists a joined thread for a moment longer, because pthread_join waits for a word that the thread
+ * clears, and not for the end of its entry in /proc. */
 static int threads_down_to(int most) {
   int threads;
-  for (int tries = 0; (threads = entries_of("/proc/self/task", "")) > most && tries < 1000; ++tries) usleep(1000);
+  for (int tries = 0; (threads = entries_of("/proc/self/task", "")) > most && tries < 1000; ++tries)
+    usleep(1000);
   return threads;
 }
 
-/* From init to finalize; the ring of messages differs from round to round. */
+/* Open, use and close a session; the messages differ from round to round. */
 static void once(int round) {
   open_world("test.reinit");
   int value = rank + round, sum = 0;
   MUST(MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, world));
   EXPECT(sum == size * (size - 1) / 2 + size * round, "round %d: sum %d", round, sum);
-  MUST(MPI_Sendrecv_replace(&value, 1, MPI_INT, (rank + 1) % size, round, (rank + size - 1) % size, round, world,
-                            MPI_STATUS_IGNORE));
+  MUST(MPI_Sendrecv_replace(&value, 1, MPI_INT, (rank + 1) % size, round, (rank + size - 1) % size,
+                            round, world, MPI_STATUS_IGNORE));
   EXPECT(value == (rank + size - 1) % size + round, "round %d: got %d", round, value);
   MUST(MPI_Comm_free(&world));
   MUST(MPI_Session_finalize(&session));
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   keep_malloc_tidy();
   int rounds = argc > 1 ? atoi(argv[1]) : 100;
   int before = entries_of("/proc/self/task", ""), threads = 0, descriptors = 0;
@@ -33,18 +36,19 @@ int main(int argc, char **argv) {
   for (int round = 0; round < rounds; ++round) {
     once(round);
     if (round == 0) {
-      threads = threads_down_to(before); /* over PMIx, its own stays */
+      threads = threads_down_to(before); /* over PMIx, its thread remains */
       descriptors = entries_of("/proc/self/fd", "");
       EXPECT(threads <= before + 1, "%d threads instead of %d and PMIx's", threads, before);
     }
     int now = threads_down_to(threads);
     EXPECT(now == threads, "round %d: %d threads instead of %d", round, now, threads);
-    EXPECT(entries_of("/proc/self/fd", "") == descriptors, "round %d: %d descriptors instead of %d", round,
-           entries_of("/proc/self/fd", ""), descriptors);
+    EXPECT(entries_of("/proc/self/fd", "") == descriptors, "round %d: %d descriptors instead of %d",
+           round, entries_of("/proc/self/fd", ""), descriptors);
     if (round == rounds / 4) early_kib = resident_kib("RssAnon:");
   }
   long growth_kib = resident_kib("RssAnon:") - early_kib;
-  printf("rank %d: %ld KiB more after %d rounds than after %d\n", rank, growth_kib, rounds, rounds / 4 + 1);
+  printf("rank %d: %ld KiB more after %d rounds than after %d\n", rank, growth_kib, rounds,
+         rounds / 4 + 1);
   EXPECT(growth_kib < 256, "memory grows");
   return verdict();
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* schedules SEED CREATIONS: creations as a seed has it: several threads of each process, overlapping groups, few tags that are reused at
-   once, members that come late or in opposite orders, sessions that end between. Whatever the schedule, nothing deadlocks and nothing
-   is mixed up. (tests/inprocess/soak_test.cpp does so without a launcher, and more often.) */
+/* schedules SEED CREATIONS: tests random schedules of creations: several threads of each process,
+ * overlapping groups, few tags that are reused at once, late members, opposite orders, sessions
+ * that end in between. No schedule may deadlock or confuse creations.
+ * (tests/inprocess/soak_test.cpp does this without a launcher, and more often.) */
 #include <pthread.h>
 #include <stdint.h>
 #include <unistd.h>
@@ -9,18 +10,18 @@
 #include "session_world.h"
 
 enum { THREADS = 3, STEPS_IN_A_PHASE = 25, MOST_PROCESSES = 64 };
-static const char *const tags[THREADS] = {"test.a", "test.b", "test.c"};
+static const char* const tags[THREADS] = {"test.a", "test.b", "test.c"};
 
-/* splitmix64 (Steele, Lea, Flood 2014): the same numbers everywhere from the same seed. */
-static uint64_t next(uint64_t *state) {
+/* splitmix64 (Steele, Lea, Flood 2014): the same numbers in all processes for one seed. */
+static uint64_t next(uint64_t* state) {
   uint64_t z = *state += 0x9e3779b97f4a7c15u;
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
   z = (z ^ z >> 27) * 0x94d049bb133111ebu;
   return z ^ z >> 31;
 }
-static int below(uint64_t *state, int limit) { return (int)(next(state) % (uint64_t)limit); }
+static int below(uint64_t* state, int limit) { return (int)(next(state) % (uint64_t)limit); }
 
-/* One creation, as all members know it; `thread` of each member makes it, and says the tag. */
+/* A creation; thread `thread` of each member makes it with the tag. */
 struct step {
   int members[MOST_PROCESSES], count, thread;
 };
@@ -29,7 +30,7 @@ static struct step steps[STEPS_IN_A_PHASE];
 static int steps_in_phase;
 static MPI_Group everybody;
 
-static void shuffle(int *ranks, int count, uint64_t *random) {
+static void shuffle(int* ranks, int count, uint64_t* random) {
   for (int i = count - 1; i > 0; --i) {
     const int j = below(random, i + 1), kept = ranks[i];
     ranks[i] = ranks[j];
@@ -37,8 +38,8 @@ static void shuffle(int *ranks, int count, uint64_t *random) {
   }
 }
 
-/* Now and then the group of before, so that equal groups and tags follow each other. */
-static void plan(struct step *step, uint64_t *random) {
+/* Sometimes use the group of the step before, so that equal groups and tags follow each other. */
+static void plan(struct step* step, uint64_t* random) {
   static int last[MOST_PROCESSES], last_count;
   if (last_count == 0 || below(random, 3) != 0) {
     for (int i = 0; i < size; ++i) last[i] = i;
@@ -50,7 +51,7 @@ static void plan(struct step *step, uint64_t *random) {
   step->thread = below(random, THREADS);
 }
 
-static void check(MPI_Comm comm, const struct step *step) {
+static void check(MPI_Comm comm, const struct step* step) {
   int own, members, sum = 0, expected = 0;
   MUST(MPI_Comm_rank(comm, &own));
   MUST(MPI_Comm_size(comm, &members));
@@ -61,18 +62,18 @@ static void check(MPI_Comm comm, const struct step *step) {
   EXPECT(sum == expected, "sum %d, not %d", sum, expected);
 }
 
-static int is_member(const struct step *step) {
+static int is_member(const struct step* step) {
   for (int i = 0; i < step->count; ++i)
     if (step->members[i] == rank) return 1;
   return 0;
 }
 
-/* One thread's steps of the phase in their order, late for some. */
-static void *go_through(void *number) {
+/* Run the steps of one thread, in order, some of them late. */
+static void* run_schedule(void* number) {
   const int thread = (int)(intptr_t)number;
   uint64_t random = (uint64_t)rank * THREADS + (uint64_t)thread;
   for (int i = 0; i < steps_in_phase; ++i) {
-    const struct step *step = &steps[i];
+    const struct step* step = &steps[i];
     MPI_Group group;
     MPI_Comm comm;
     if (step->thread != thread || !is_member(step)) continue;
@@ -102,21 +103,24 @@ static void end(void) {
   MUST(MPI_Session_finalize(&session));
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   if (argc != 3) return fprintf(stderr, "usage: schedules <seed> <creations>\n"), 2;
   uint64_t random = strtoull(argv[1], NULL, 10);
   int left = atoi(argv[2]);
   begin();
-  if (size < 2 || size > MOST_PROCESSES) return fprintf(stderr, "2 to %d processes\n", MOST_PROCESSES), 2;
+  if (size < 2 || size > MOST_PROCESSES)
+    return fprintf(stderr, "2 to %d processes\n", MOST_PROCESSES), 2;
   while (left > 0) {
     pthread_t threads[THREADS];
     steps_in_phase = left < STEPS_IN_A_PHASE ? left : STEPS_IN_A_PHASE;
     left -= steps_in_phase;
     for (int i = 0; i < steps_in_phase; ++i) plan(&steps[i], &random);
-    for (intptr_t i = 0; i < THREADS; ++i) pthread_create(&threads[i], NULL, go_through, (void *)i);
+    for (intptr_t i = 0; i < THREADS; ++i)
+      pthread_create(&threads[i], NULL, run_schedule, (void*)i);
     for (int i = 0; i < THREADS; ++i) pthread_join(threads[i], NULL);
     int begins_anew = 0;
-    for (int i = 0; i < size; ++i) { /* drawn for everybody, so that all draw the same */
+    for (int i = 0; i < size;
+         ++i) { /* drawn for all ranks, so that all processes draw the same numbers */
       const int drawn = below(&random, 3) == 0;
       if (i == rank) begins_anew = drawn;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* For test programs on a node of their own: how much of its shared memory is used, and that there is no room in it for as long as they want. */
+/* Measures and fills the shared memory of a node, for test programs with their own /dev/shm. */
 #ifndef TESTS_SHARED_MEMORY_H
 #define TESTS_SHARED_MEMORY_H
 
@@ -19,14 +19,16 @@ static inline long used_memory(void) {
   return (long)((memory.f_blocks - memory.f_bfree) * memory.f_frsize);
 }
 
-/* But for so many bytes, if there are as many. */
+/* Fill the shared memory except for this number of bytes, if it has as many. */
 static inline void fill_but(long bytes) {
   static char page[4096];
   const int file = open(filler, O_CREAT | O_WRONLY, 0600);
   struct stat filled;
   while (write(file, page, sizeof page) > 0) continue;
   EXPECT(errno == ENOSPC, "%s", strerror(errno));
-  EXPECT(fstat(file, &filled) == 0 && ftruncate(file, filled.st_size > bytes ? filled.st_size - bytes : 0) == 0, "%s", strerror(errno));
+  EXPECT(fstat(file, &filled) == 0 &&
+             ftruncate(file, filled.st_size > bytes ? filled.st_size - bytes : 0) == 0,
+         "%s", strerror(errno));
   close(file);
 }
 static inline void fill(void) { fill_but(0); }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Processes that come later, by MPI_Comm_spawn of the MPI below, are a world of their own: their sessions find each other and not those
-   who spawned them, whose node memory was made for fewer; and neither disturbs the other. */
+/* Tests processes started by MPI_Comm_spawn of the native MPI: they have a world of their own, and
+ * their sessions do not include the parents, whose node memory was made for fewer processes;
+ * neither disturbs the other. */
 #include "use_group.h"
 
 enum { SPAWNED = 2 };
 
-/* Collective over the own world. */
-static void use_session(const char *tag, int expected) {
+/* Collective over MPI_COMM_WORLD. */
+static void use_session(const char* tag, int expected) {
   MPI_Session another;
   MPI_Group group;
   MUST(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &another));
@@ -18,7 +19,7 @@ static void use_session(const char *tag, int expected) {
   MUST(MPI_Session_finalize(&another));
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Comm parents, spawned;
   int own, world_size;
   MUST(MPI_Init(&argc, &argv));
@@ -28,7 +29,8 @@ int main(int argc, char **argv) {
   MUST(MPI_Comm_get_parent(&parents));
   if (parents == MPI_COMM_NULL) {
     open_world("test.before");
-    MUST(MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, SPAWNED, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &spawned, MPI_ERRCODES_IGNORE));
+    MUST(MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, SPAWNED, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &spawned,
+                        MPI_ERRCODES_IGNORE));
     use_session("test.the_same_tag", world_size);
     MUST(MPI_Barrier(spawned));
     MUST(MPI_Comm_disconnect(&spawned));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MPI_Comm_split_type by hardware and by process sets. With the argument "bound" each process binds itself to a processor of its own
-   choice before it has a second thread, so it knows with whom it must be. */
+/* Tests MPI_Comm_split_type by hardware and by process sets. With the argument "bound" each process
+ * binds itself to a processor before it has a second thread, so the expected parts are known. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <unistd.h>
@@ -8,8 +8,8 @@
 #include "session_world.h"
 
 static int processors, own_processor;
-static int of_all[64];          /* the processor of each rank */
-static int node_of_all[64];     /* its node: the lowest rank there */
+static int of_all[64];      /* processor of each rank */
+static int node_of_all[64]; /* node of each rank, named by its lowest rank */
 
 static void bind(int processor) {
   cpu_set_t set;
@@ -28,7 +28,7 @@ static void choose_processor(int is_bound) {
   if (is_bound) bind(own_processor);
 }
 
-static void look_around(void) {
+static void check_split_types(void) {
   MPI_Comm node;
   int lowest;
   MUST(MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
@@ -38,7 +38,7 @@ static void look_around(void) {
   MUST(MPI_Allgather(&lowest, 1, MPI_INT, node_of_all, 1, MPI_INT, world));
 }
 
-static MPI_Comm split(int type, const char *key, const char *value, char *told) {
+static MPI_Comm split(int type, const char* key, const char* value, char* told) {
   MPI_Comm part;
   MPI_Info info;
   int flag;
@@ -53,7 +53,7 @@ static MPI_Comm split(int type, const char *key, const char *value, char *told) 
   return part;
 }
 
-/* Frees the part; -1 for none. */
+/* Free the part and return its size; -1 for MPI_COMM_NULL. */
 static int size_of(MPI_Comm part) {
   int n = -1, r, sum;
   if (part == MPI_COMM_NULL) return n;
@@ -65,27 +65,32 @@ static int size_of(MPI_Comm part) {
   return n;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   int same_node = 0, same_processor = 0;
   char told[128];
   const int is_bound = argc > 1 && strcmp(argv[1], "bound") == 0;
   choose_processor(is_bound);
   open_world("test.split_type");
-  look_around();
+  check_split_types();
   for (int r = 0; r < size; ++r) {
     same_node += node_of_all[r] == node_of_all[rank];
     same_processor += node_of_all[r] == node_of_all[rank] && of_all[r] == of_all[rank];
   }
   for (int i = 0; i < 2; ++i) {
     const int type = i ? MPI_COMM_TYPE_HW_GUIDED : MPI_COMM_TYPE_RESOURCE_GUIDED;
-    EXPECT(size_of(split(type, "mpi_hw_resource_type", "mpi_shared_memory", NULL)) == same_node, "mpi_shared_memory");
+    EXPECT(size_of(split(type, "mpi_hw_resource_type", "mpi_shared_memory", NULL)) == same_node,
+           "mpi_shared_memory");
     if (is_bound || processors > 1)
-      EXPECT(size_of(split(type, "mpi_hw_resource_type", "hwloc://PU", NULL)) == (is_bound ? same_processor : -1), "hwloc://PU");
-    EXPECT(size_of(split(type, "mpi_hw_resource_type", "hwloc://Machine", NULL)) == same_node, "hwloc://Machine");
-    EXPECT(size_of(split(type, "mpi_hw_resource_type", "no such kind", NULL)) == -1, "a kind that is not known");
+      EXPECT(size_of(split(type, "mpi_hw_resource_type", "hwloc://PU", NULL)) ==
+                 (is_bound ? same_processor : -1),
+             "hwloc://PU");
+    EXPECT(size_of(split(type, "mpi_hw_resource_type", "hwloc://Machine", NULL)) == same_node,
+           "hwloc://Machine");
+    EXPECT(size_of(split(type, "mpi_hw_resource_type", "no such kind", NULL)) == -1,
+           "an unknown kind");
     EXPECT(size_of(split(type, "", NULL, NULL)) == -1, "no kind");
   }
-  /* unguided: strictly smaller parts, down to the processors, and then no more */
+  /* unguided: strictly smaller parts, down to single processors, then MPI_COMM_NULL */
   MPI_Comm part = split(MPI_COMM_TYPE_HW_UNGUIDED, "", NULL, told);
   if (same_node < size) {
     EXPECT(strcmp(told, "mpi_shared_memory") == 0, "divided by %s", told);
@@ -99,18 +104,24 @@ int main(int argc, char **argv) {
   }
   MUST(MPI_Comm_split_type(world, MPI_COMM_TYPE_HW_UNGUIDED, 0, MPI_INFO_NULL, &part));
   size_of(part);
-  /* process sets, not all processes naming the same */
-  EXPECT(size_of(split(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", "mpi://WORLD", NULL)) == size, "mpi://WORLD");
-  EXPECT(size_of(split(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", "mpix://SHARED", NULL)) >= 1, "mpix://SHARED");
-  EXPECT(size_of(split(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", rank ? "mpi://WORLD" : "no such set", NULL)) == (rank ? size - 1 : -1),
-         "a set that is not known");
-  EXPECT(size_of(split(MPI_COMM_TYPE_HW_GUIDED, "mpi_pset_name", "mpi://WORLD", NULL)) == -1, "a set where none is asked for");
+  /* process sets; not all processes pass the same one */
+  EXPECT(
+      size_of(split(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", "mpi://WORLD", NULL)) == size,
+      "mpi://WORLD");
+  EXPECT(size_of(split(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", "mpix://SHARED", NULL)) >= 1,
+         "mpix://SHARED");
+  EXPECT(size_of(split(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name",
+                       rank ? "mpi://WORLD" : "no such set", NULL)) == (rank ? size - 1 : -1),
+         "an unknown set");
+  EXPECT(size_of(split(MPI_COMM_TYPE_HW_GUIDED, "mpi_pset_name", "mpi://WORLD", NULL)) == -1,
+         "a set although none was given");
   MPI_Comm none = MPI_COMM_NULL;
   MPI_Info both;
   MUST(MPI_Info_create(&both));
   MUST(MPI_Info_set(both, "mpi_pset_name", "mpi://WORLD"));
   MUST(MPI_Info_set(both, "mpi_hw_resource_type", "hwloc://PU"));
-  MUST_FAIL(MPI_ERR_INFO, MPI_Comm_split_type(world, MPI_COMM_TYPE_RESOURCE_GUIDED, 0, both, &none));
+  MUST_FAIL(MPI_ERR_INFO,
+            MPI_Comm_split_type(world, MPI_COMM_TYPE_RESOURCE_GUIDED, 0, both, &none));
   MUST(MPI_Info_free(&both));
   MUST_FAIL(MPI_ERR_ARG, MPI_Comm_split_type(world, 987654, 0, MPI_INFO_NULL, &none));
   MUST(MPI_Comm_split_type(world, MPI_UNDEFINED, 0, MPI_INFO_NULL, &none));

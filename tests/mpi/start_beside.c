@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sessions whose start goes on beside the program (mpix_start_beside). argv[1]:
-   sessions   two that share one start, used; then one that ends before it is used, and one more
-   world      the world model starts while the session's start goes on
-   fork       a child made meanwhile ends, and its parent goes on
-   broken     the launcher does not answer: the first call that needs it says so, and each after it
-   exit       the program ends while it does not answer */
+/* Tests sessions that start in the background (mpix_start_beside).
+ *
+ *   start_beside SCENARIO
+ *
+ *   sessions   two sessions that share one start, and are used; then one that ends unused, and one
+ *              more
+ *   world      the world model starts during the start of the session
+ *   fork       a child made during the start exits, and its parent continues
+ *   broken     the launcher does not respond: the first call that needs it fails, and each later
+ *              one
+ *   exit       the program exits while the launcher does not respond */
 #include <arpa/inet.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -22,7 +27,7 @@ static MPI_Session begin(void) {
   return begun;
 }
 
-static void use(MPI_Session of, const char *tag) {
+static void use(MPI_Session of, const char* tag) {
   MPI_Group group;
   int one = 1, sum = 0;
   MUST(MPI_Group_from_session_pset(of, "mpi://WORLD", &group));
@@ -64,20 +69,22 @@ static void with_child(void) {
   int status = -1;
   session = begin();
   pid_t child = fork();
-  if (child == 0) exit(0); /* with all that runs at the end of a program */
-  EXPECT(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child ended with %d", status);
+  if (child == 0) exit(0); /* with all exit handlers */
+  EXPECT(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0,
+         "the child ended with %d", status);
   use(session, "test.beside.fork");
   MUST(MPI_Session_finalize(&session));
 }
 
-/* A launcher's daemon that takes connections and says nothing. */
+/* A stand-in for a launcher daemon that accepts connections and sends nothing. */
 static void listen_in_silence(void) {
   char uri[64];
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   socklen_t length = sizeof address;
   int listener = socket(AF_INET, SOCK_STREAM, 0);
-  EXPECT(bind(listener, (struct sockaddr *)&address, length) == 0 && listen(listener, 8) == 0, "no socket");
-  EXPECT(getsockname(listener, (struct sockaddr *)&address, &length) == 0, "no port");
+  EXPECT(bind(listener, (struct sockaddr*)&address, length) == 0 && listen(listener, 8) == 0,
+         "no socket");
+  EXPECT(getsockname(listener, (struct sockaddr*)&address, &length) == 0, "no port");
   snprintf(uri, sizeof uri, "silent.0;tcp4://127.0.0.1:%d", ntohs(address.sin_port));
   setenv("PMIX_NAMESPACE", "silent", 1);
   setenv("PMIX_RANK", "0", 1);
@@ -91,10 +98,11 @@ static void broken(void) {
   listen_in_silence();
   session = begin();
   int code = MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
-  EXPECT(code != MPI_SUCCESS, "a group of nobody");
+  EXPECT(code != MPI_SUCCESS, "a group although the call failed");
   MUST(MPI_Error_string(code, text, &length));
   printf("MPI_Group_from_session_pset failed: %s\n", text);
-  EXPECT(MPI_Session_get_num_psets(session, MPI_INFO_NULL, &psets) != MPI_SUCCESS, "%d process sets of nobody", psets);
+  EXPECT(MPI_Session_get_num_psets(session, MPI_INFO_NULL, &psets) != MPI_SUCCESS,
+         "%d process sets although the call failed", psets);
   MUST(MPI_Session_finalize(&session));
 }
 
@@ -103,12 +111,17 @@ static void end_at_once(void) {
   session = begin();
 }
 
-int main(int argc, char **argv) {
-  const char *what = argc > 1 ? argv[1] : "sessions";
-  if (strcmp(what, "world") == 0) with_world();
-  else if (strcmp(what, "fork") == 0) with_child();
-  else if (strcmp(what, "broken") == 0) broken();
-  else if (strcmp(what, "exit") == 0) end_at_once();
-  else sessions();
+int main(int argc, char** argv) {
+  const char* what = argc > 1 ? argv[1] : "sessions";
+  if (strcmp(what, "world") == 0)
+    with_world();
+  else if (strcmp(what, "fork") == 0)
+    with_child();
+  else if (strcmp(what, "broken") == 0)
+    broken();
+  else if (strcmp(what, "exit") == 0)
+    end_at_once();
+  else
+    sessions();
   return verdict();
 }

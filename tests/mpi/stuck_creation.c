@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Creations whose missing member cannot come any more end with an error after 30 s, both at the
- * same time:
+/* Tests creations whose missing member can no longer call: they end with an error after 30 s, both
+ * at the same time.
  *
  *   - processes 0 and 1 wait for each other under different tags; each has another thread, which
- *     might call, and does not
- *   - process 2 waits for process 3, which has finalized its last session
- */
+ *   could call but does not
+ *   - process 2 waits for process 3, which has finalized its last session */
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
@@ -16,14 +15,14 @@ enum { PROCESSES = 4, LEAST_SECONDS = 29, MOST_SECONDS = 45 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static void *wait_for_mutex(void *unused) {
+static void* wait_for_mutex(void* unused) {
   pthread_mutex_lock(&mutex);
   pthread_mutex_unlock(&mutex);
   return unused;
 }
 
 /* Create a communicator over two processes: it must fail in time, with this class and text. */
-static void fail_to_create(const char *tag, const int *ranks, int expected, const char *part) {
+static void fail_to_create(const char* tag, const int* ranks, int expected, const char* part) {
   MPI_Group all, group;
   MPI_Comm made;
   char text[MPI_MAX_ERROR_STRING];

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Graphs, distributed graphs, and the corners of grids. The model of a graph is a function of two ranks. */
+/* Tests graphs, distributed graphs, and corner cases of grids. The model of a graph is a function
+ * of two ranks. */
 #include "session_world.h"
 
 #define MOST 64
 
-/* How many edges lead from one rank to another. */
-static int edges_between(int from, int to) { return (from * 7 + to * 3) % 4 == 0 ? 1 + (from == to) : 0; }
+/* Return the number of edges from one rank to another. */
+static int edges_between(int from, int to) {
+  return (from * 7 + to * 3) % 4 == 0 ? 1 + (from == to) : 0;
+}
 static int weight_of(int from, int to) { return from * 100 + to; }
 
 static int topology_of(MPI_Comm comm) {
@@ -13,7 +16,6 @@ static int topology_of(MPI_Comm comm) {
   MUST(MPI_Topo_test(comm, &kind));
   return kind;
 }
-
 
 static void graphs(int nodes, int reorder) {
   int indx[MOST], edges[MOST * MOST], count = 0;
@@ -44,7 +46,9 @@ static void graphs(int nodes, int reorder) {
     MUST(MPI_Graphdims_get(comm, &got_nodes, &got_edges));
     EXPECT(got_nodes == nodes && got_edges == count, "%d nodes, %d edges", got_nodes, got_edges);
     MUST(MPI_Graph_get(comm, nodes, count, got_index, got));
-    EXPECT(memcmp(got_index, indx, sizeof(int) * (size_t)nodes) == 0 && memcmp(got, edges, sizeof(int) * (size_t)count) == 0, "MPI_Graph_get");
+    EXPECT(memcmp(got_index, indx, sizeof(int) * (size_t)nodes) == 0 &&
+               memcmp(got, edges, sizeof(int) * (size_t)count) == 0,
+           "MPI_Graph_get");
     for (int node = 0; node < nodes; ++node) {
       const int first = node == 0 ? 0 : indx[node - 1];
       int n = -1;
@@ -64,8 +68,8 @@ static void graphs(int nodes, int reorder) {
   MUST(MPI_Comm_free(&graph));
 }
 
-/* The neighbours that a rank must have: sorted as (rank, weight). */
-static int model(int own, int is_source, int weighted, int *pairs) {
+/* Compute the expected neighbours of a rank, sorted as (rank, weight). */
+static int model(int own, int is_source, int weighted, int* pairs) {
   int n = 0;
   for (int other = 0; other < size; ++other) {
     const int from = is_source ? own : other, to = is_source ? other : own;
@@ -77,13 +81,14 @@ static int model(int own, int is_source, int weighted, int *pairs) {
   }
   return n;
 }
-static int compare_pairs(const void *a, const void *b) {
+static int compare_pairs(const void* a, const void* b) {
   const int *x = a, *y = b;
   return x[0] != y[0] ? x[0] - y[0] : x[1] - y[1];
 }
 
 static void check_distributed(MPI_Comm comm, int weighted, int in_order) {
-  int own, in = -1, out = -1, got_weighted = -1, sources[MOST * 2], destinations[MOST * 2], source_weights[MOST * 2], destination_weights[MOST * 2];
+  int own, in = -1, out = -1, got_weighted = -1, sources[MOST * 2], destinations[MOST * 2],
+           source_weights[MOST * 2], destination_weights[MOST * 2];
   int pairs[MOST * 4], want[MOST * 4];
   EXPECT(topology_of(comm) == MPI_DIST_GRAPH, "topology");
   MUST(MPI_Comm_rank(comm, &own));
@@ -91,65 +96,79 @@ static void check_distributed(MPI_Comm comm, int weighted, int in_order) {
   EXPECT(got_weighted == weighted, "weighted %d", got_weighted);
   memset(source_weights, 0, sizeof source_weights);
   memset(destination_weights, 0, sizeof destination_weights);
-  MUST(MPI_Dist_graph_neighbors(comm, in, sources, source_weights, out, destinations, destination_weights));
+  MUST(MPI_Dist_graph_neighbors(comm, in, sources, source_weights, out, destinations,
+                                destination_weights));
   for (int side = 0; side < 2; ++side) {
-    const int n = side ? out : in, *ranks = side ? destinations : sources, *weights = side ? destination_weights : source_weights;
+    const int n = side ? out : in, *ranks = side ? destinations : sources,
+              *weights = side ? destination_weights : source_weights;
     const int wanted = model(own, side, weighted, want);
     EXPECT(n == wanted, "%d neighbors on side %d, not %d", n, side, wanted);
     for (int i = 0; i < n; ++i) pairs[2 * i] = ranks[i], pairs[2 * i + 1] = weights[i];
     if (!in_order) qsort(pairs, (size_t)n, 2 * sizeof(int), compare_pairs);
     EXPECT(memcmp(pairs, want, 2 * sizeof(int) * (size_t)n) == 0, "neighbors on side %d", side);
   }
-  if (in > 0 && weighted) { /* less than all, and without weights */
+  if (in > 0 && weighted) { /* fewer than all, without weights */
     sources[0] = -1;
-    MUST(MPI_Dist_graph_neighbors(comm, 1, sources, MPI_UNWEIGHTED, 0, destinations, MPI_UNWEIGHTED));
+    MUST(MPI_Dist_graph_neighbors(comm, 1, sources, MPI_UNWEIGHTED, 0, destinations,
+                                  MPI_UNWEIGHTED));
     EXPECT(sources[0] >= 0, "MPI_UNWEIGHTED");
   }
 }
 
 static void distributed(int weighted, int reorder) {
-  int pairs[MOST * 4], sources[MOST * 2], source_weights[MOST * 2], destinations[MOST * 2], destination_weights[MOST * 2];
+  int pairs[MOST * 4], sources[MOST * 2], source_weights[MOST * 2], destinations[MOST * 2],
+      destination_weights[MOST * 2];
   MPI_Comm comm, copy;
   const int in = model(rank, 0, 1, pairs);
   for (int i = 0; i < in; ++i) sources[i] = pairs[2 * i], source_weights[i] = pairs[2 * i + 1];
   const int out = model(rank, 1, 1, pairs);
-  for (int i = 0; i < out; ++i) destinations[i] = pairs[2 * i], destination_weights[i] = pairs[2 * i + 1];
-  MUST(MPI_Dist_graph_create_adjacent(world, in, sources, weighted ? in ? source_weights : MPI_WEIGHTS_EMPTY : MPI_UNWEIGHTED, out, destinations,
-                                      weighted ? out ? destination_weights : MPI_WEIGHTS_EMPTY : MPI_UNWEIGHTED, MPI_INFO_NULL, reorder, &comm));
+  for (int i = 0; i < out; ++i)
+    destinations[i] = pairs[2 * i], destination_weights[i] = pairs[2 * i + 1];
+  MUST(MPI_Dist_graph_create_adjacent(
+      world, in, sources, weighted ? in ? source_weights : MPI_WEIGHTS_EMPTY : MPI_UNWEIGHTED, out,
+      destinations, weighted ? out ? destination_weights : MPI_WEIGHTS_EMPTY : MPI_UNWEIGHTED,
+      MPI_INFO_NULL, reorder, &comm));
   check_distributed(comm, weighted, 1);
   MUST(MPI_Comm_dup(comm, &copy));
   check_distributed(copy, weighted, 1);
   MUST(MPI_Comm_free(&copy));
   MUST(MPI_Comm_free(&comm));
 
-  /* every edge is given by somebody who is at neither of its ends, as far as there are others */
-  int n = 0, edges = 0, from[MOST * MOST], degrees[MOST * MOST], to[MOST * MOST * 2], weights[MOST * MOST * 2];
+  /* each edge is specified by a process that is at neither of its ends, if there are enough
+   * processes */
+  int n = 0, edges = 0, from[MOST * MOST], degrees[MOST * MOST], to[MOST * MOST * 2],
+      weights[MOST * MOST * 2];
   for (int source = 0; source < size; ++source)
     for (int destination = 0; destination < size; ++destination) {
       const int count = edges_between(source, destination);
       if ((source + destination + 1) % size != rank || count == 0) continue;
       from[n] = source, degrees[n++] = count;
-      for (int i = 0; i < count; ++i) to[edges] = destination, weights[edges++] = weight_of(source, destination);
+      for (int i = 0; i < count; ++i)
+        to[edges] = destination, weights[edges++] = weight_of(source, destination);
     }
-  MUST(MPI_Dist_graph_create(world, n, from, degrees, to, weighted ? edges ? weights : MPI_WEIGHTS_EMPTY : MPI_UNWEIGHTED, MPI_INFO_NULL, reorder, &comm));
+  MUST(MPI_Dist_graph_create(world, n, from, degrees, to,
+                             weighted ? edges ? weights : MPI_WEIGHTS_EMPTY : MPI_UNWEIGHTED,
+                             MPI_INFO_NULL, reorder, &comm));
   check_distributed(comm, weighted, 0);
   MUST(MPI_Comm_free(&comm));
 }
 
-/* Neighbours of this process that are on other nodes, of all processes together. */
+/* Return the sum over all processes of their neighbours on other nodes. */
 static int neighbours_apart(MPI_Comm comm, int node) {
   int r, n, in, out, weighted, sources[MOST], destinations[MOST], node_of[MOST], apart = 0, sum;
   MUST(MPI_Comm_rank(comm, &r));
   MUST(MPI_Comm_size(comm, &n));
   MUST(MPI_Allgather(&node, 1, MPI_INT, node_of, 1, MPI_INT, comm));
   MUST(MPI_Dist_graph_neighbors_count(comm, &in, &out, &weighted));
-  MUST(MPI_Dist_graph_neighbors(comm, in, sources, MPI_UNWEIGHTED, out, destinations, MPI_UNWEIGHTED));
+  MUST(MPI_Dist_graph_neighbors(comm, in, sources, MPI_UNWEIGHTED, out, destinations,
+                                MPI_UNWEIGHTED));
   for (int i = 0; i < out; ++i) apart += node_of[destinations[i]] != node;
   MUST(MPI_Allreduce(&apart, &sum, 1, MPI_INT, MPI_SUM, comm));
   return sum;
 }
 
-/* Each talks to one other, half way round: with two processes on each node no pair need be apart. */
+/* Each process has one neighbour, half way around: with two processes per node, each pair can share
+ * a node. */
 static void pairs_share_nodes(void) {
   MPI_Comm on_node, comm;
   int node = rank, other = (rank + size / 2) % size, apart[2];
@@ -158,7 +177,8 @@ static void pairs_share_nodes(void) {
   MUST(MPI_Bcast(&node, 1, MPI_INT, 0, on_node));
   MUST(MPI_Comm_free(&on_node));
   for (int reorder = 0; reorder < 2; ++reorder) {
-    MUST(MPI_Dist_graph_create_adjacent(world, 1, &other, MPI_UNWEIGHTED, 1, &other, MPI_UNWEIGHTED, MPI_INFO_NULL, reorder, &comm));
+    MUST(MPI_Dist_graph_create_adjacent(world, 1, &other, MPI_UNWEIGHTED, 1, &other, MPI_UNWEIGHTED,
+                                        MPI_INFO_NULL, reorder, &comm));
     apart[reorder] = neighbours_apart(comm, node);
     MUST(MPI_Comm_free(&comm));
   }
@@ -170,7 +190,8 @@ static void pairs_share_nodes(void) {
 
 static void grids(void) {
   MPI_Comm point, grid, part;
-  int n = -1, dims[4] = {1, 0, 1, 0}, periods[4] = {1, 0, 0, 1}, coords[4] = {9, 9, 9, 9}, r = -1, mapped = -1, source, destination;
+  int n = -1, dims[4] = {1, 0, 1, 0}, periods[4] = {1, 0, 0, 1}, coords[4] = {9, 9, 9, 9}, r = -1,
+      mapped = -1, source, destination;
   MUST(MPI_Cart_create(world, 0, NULL, NULL, 0, &point)); /* no dimensions: one process */
   EXPECT((point == MPI_COMM_NULL) == (rank != 0), "a grid without dimensions");
   if (point != MPI_COMM_NULL) {
@@ -193,13 +214,13 @@ static void grids(void) {
   EXPECT(mapped == r, "MPI_Cart_map says %d, not %d", mapped, r);
   MUST(MPI_Cart_coords(grid, r, 4, coords));
   EXPECT(coords[0] == 0 && coords[2] == 0, "dimensions of 1");
-  MUST(MPI_Cart_shift(grid, 0, 1, &source, &destination)); /* around a dimension of 1 */
+  MUST(MPI_Cart_shift(grid, 0, 1, &source, &destination)); /* periodic in a dimension of size 1 */
   EXPECT(source == r && destination == r, "%d and %d", source, destination);
   MUST(MPI_Cart_shift(grid, 2, 1, &source, &destination));
   EXPECT(source == MPI_PROC_NULL && destination == MPI_PROC_NULL, "%d and %d", source, destination);
   MUST(MPI_Cart_shift(grid, 3, 0, &source, &destination));
   EXPECT(source == r && destination == r, "no displacement");
-  for (int mask = 0; mask < 16; ++mask) { /* every sub-grid */
+  for (int mask = 0; mask < 16; ++mask) { /* each sub-grid */
     int remain[4], wanted = 1, sub_dims[4], sub_periods[4], sub_coords[4], at = 0;
     for (int i = 0; i < 4; ++i) {
       remain[i] = mask >> i & 1;
@@ -211,7 +232,9 @@ static void grids(void) {
     MUST(MPI_Cart_get(part, 4, sub_dims, sub_periods, sub_coords));
     for (int i = 0; i < 4; ++i) {
       if (!remain[i]) continue;
-      EXPECT(sub_dims[at] == dims[i] && sub_periods[at] == periods[i] && sub_coords[at] == coords[i], "dimension %d", i);
+      EXPECT(
+          sub_dims[at] == dims[i] && sub_periods[at] == periods[i] && sub_coords[at] == coords[i],
+          "dimension %d", i);
       ++at;
     }
     MUST(MPI_Comm_free(&part));
@@ -225,7 +248,8 @@ static void grids(void) {
 
 static void misuse(void) {
   MPI_Comm none = MPI_COMM_NULL, stale, plain;
-  int dummy, zero[1] = {0}, minus[1] = {-1}, large[1] = {size + 1}, indx[2] = {1, 2}, falling[2] = {2, 1}, edges[2] = {0, 0}, wrong[2] = {0, 7777};
+  int dummy, zero[1] = {0}, minus[1] = {-1}, large[1] = {size + 1}, indx[2] = {1, 2},
+             falling[2] = {2, 1}, edges[2] = {0, 0}, wrong[2] = {0, 7777};
   MUST_FAIL(MPI_ERR_DIMS, MPI_Cart_create(world, 1, zero, zero, 0, &none));
   MUST_FAIL(MPI_ERR_DIMS, MPI_Cart_create(world, 1, minus, zero, 0, &none));
   MUST_FAIL(MPI_ERR_DIMS, MPI_Cart_create(world, -1, large, zero, 0, &none));
@@ -243,17 +267,27 @@ static void misuse(void) {
   MUST_FAIL(MPI_ERR_TOPOLOGY, MPI_Graph_neighbors(world, 0, 1, edges));
   MUST_FAIL(MPI_ERR_TOPOLOGY, MPI_Dist_graph_neighbors_count(world, &dummy, &dummy, &dummy));
   MUST_FAIL(MPI_ERR_TOPOLOGY, MPI_Cart_sub(world, zero, &none));
-  MUST_FAIL(MPI_ERR_RANK, MPI_Dist_graph_create_adjacent(world, 1, &size, MPI_UNWEIGHTED, 0, zero, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &none));
-  MUST_FAIL(MPI_ERR_ARG, MPI_Dist_graph_create_adjacent(world, -1, zero, MPI_UNWEIGHTED, 0, zero, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &none));
-  MUST_FAIL(MPI_ERR_ARG, MPI_Dist_graph_create_adjacent(world, 1, zero, minus, 0, zero, MPI_WEIGHTS_EMPTY, MPI_INFO_NULL, 0, &none));
-  MUST_FAIL(MPI_ERR_ARG, MPI_Dist_graph_create_adjacent(world, 1, zero, zero, 1, zero, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &none));
-  MUST_FAIL(MPI_ERR_ARG, MPI_Dist_graph_create_adjacent(world, 1, zero, MPI_WEIGHTS_EMPTY, 0, zero, MPI_WEIGHTS_EMPTY, MPI_INFO_NULL, 0, &none));
-  /* what is wrong at one is an error at all: nobody is left waiting */
+  MUST_FAIL(MPI_ERR_RANK, MPI_Dist_graph_create_adjacent(world, 1, &size, MPI_UNWEIGHTED, 0, zero,
+                                                         MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &none));
+  MUST_FAIL(MPI_ERR_ARG, MPI_Dist_graph_create_adjacent(world, -1, zero, MPI_UNWEIGHTED, 0, zero,
+                                                        MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &none));
+  MUST_FAIL(MPI_ERR_ARG,
+            MPI_Dist_graph_create_adjacent(world, 1, zero, minus, 0, zero, MPI_WEIGHTS_EMPTY,
+                                           MPI_INFO_NULL, 0, &none));
+  MUST_FAIL(MPI_ERR_ARG, MPI_Dist_graph_create_adjacent(world, 1, zero, zero, 1, zero,
+                                                        MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &none));
+  MUST_FAIL(MPI_ERR_ARG,
+            MPI_Dist_graph_create_adjacent(world, 1, zero, MPI_WEIGHTS_EMPTY, 0, zero,
+                                           MPI_WEIGHTS_EMPTY, MPI_INFO_NULL, 0, &none));
+  /* an error at one member is an error at all members: none waits */
   int one[1] = {1}, *bad = rank == size - 1 ? large : zero;
-  /* arguments that no edges can be made of, at one member: nobody waits for it */
-  MUST_FAIL(MPI_ERR_ARG, MPI_Dist_graph_create(world, rank == 0 ? -1 : 1, zero, one, zero, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &none));
-  MUST_FAIL(rank == size - 1 ? MPI_ERR_RANK : MPI_ERR_ARG, MPI_Dist_graph_create(world, 1, zero, one, bad, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &none));
-  EXPECT(none == MPI_COMM_NULL, "something was made");
+  /* invalid arguments at one member: no member waits */
+  MUST_FAIL(MPI_ERR_ARG, MPI_Dist_graph_create(world, rank == 0 ? -1 : 1, zero, one, zero,
+                                               MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &none));
+  MUST_FAIL(
+      rank == size - 1 ? MPI_ERR_RANK : MPI_ERR_ARG,
+      MPI_Dist_graph_create(world, 1, zero, one, bad, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &none));
+  EXPECT(none == MPI_COMM_NULL, "a communicator although the call failed");
   MUST(MPI_Comm_dup(world, &plain));
   stale = plain;
   MUST(MPI_Comm_free(&plain));

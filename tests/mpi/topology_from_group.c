@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Topologies straight from groups: no communicator without one comes before them. */
+/* Tests topologies created from groups directly, without a communicator before them. */
 #include "session_world.h"
 
 static MPI_Group group;
@@ -15,26 +15,31 @@ static void check(MPI_Comm comm, int kind, int processes) {
   EXPECT(sum == n * (n - 1) / 2, "sum %d", sum);
 }
 
-/* A ring, each member giving its own edges, or the edge of the next one. */
+/* A ring; each member specifies its own edges, or the edge of the next member. */
 static void distributed(int reorder) {
   MPI_Comm comm;
-  int before = (rank + size - 1) % size, after = (rank + 1) % size, one = 1, far = (rank + 2) % size, weight = after * 10;
+  int before = (rank + size - 1) % size, after = (rank + 1) % size, one = 1,
+      far = (rank + 2) % size, weight = after * 10;
   int r, n = -1, in, out, weighted, got_in = -1, got_out = -1;
-  MUST(MPIX_Dist_graph_create_adjacent_from_group(group, "adjacent", MPI_INFO_NULL, MPI_ERRORS_RETURN, 1, &before, MPI_UNWEIGHTED, 1, &after,
-                                                  MPI_UNWEIGHTED, reorder, &comm));
+  MUST(MPIX_Dist_graph_create_adjacent_from_group(group, "adjacent", MPI_INFO_NULL,
+                                                  MPI_ERRORS_RETURN, 1, &before, MPI_UNWEIGHTED, 1,
+                                                  &after, MPI_UNWEIGHTED, reorder, &comm));
   check(comm, MPI_DIST_GRAPH, size);
   MUST(MPI_Comm_rank(comm, &r));
   MUST(MPI_Dist_graph_neighbors(comm, 1, &got_in, MPI_UNWEIGHTED, 1, &got_out, MPI_UNWEIGHTED));
-  EXPECT(got_in == (r + size - 1) % size && got_out == (r + 1) % size, "neighbors %d %d of %d", got_in, got_out, r);
+  EXPECT(got_in == (r + size - 1) % size && got_out == (r + 1) % size, "neighbors %d %d of %d",
+         got_in, got_out, r);
   MUST(MPI_Comm_free(&comm));
 
-  MUST(MPIX_Dist_graph_create_from_group(group, "edges", MPI_INFO_NULL, MPI_ERRORS_RETURN, 1, &after, &one, &far, &weight, reorder, &comm));
+  MUST(MPIX_Dist_graph_create_from_group(group, "edges", MPI_INFO_NULL, MPI_ERRORS_RETURN, 1,
+                                         &after, &one, &far, &weight, reorder, &comm));
   check(comm, MPI_DIST_GRAPH, size);
   MUST(MPI_Comm_rank(comm, &r));
   MUST(MPI_Dist_graph_neighbors_count(comm, &in, &out, &weighted));
   EXPECT(in == 1 && out == 1 && weighted, "%d %d %d", in, out, weighted);
   MUST(MPI_Dist_graph_neighbors(comm, 1, &got_in, &n, 1, &got_out, &weight));
-  EXPECT(got_in == (r + size - 1) % size && got_out == (r + 1) % size && n == got_in * 10 && weight == r * 10,
+  EXPECT(got_in == (r + size - 1) % size && got_out == (r + 1) % size && n == got_in * 10 &&
+             weight == r * 10,
          "neighbors %d %d of %d, weights %d %d", got_in, got_out, r, n, weight);
   MUST(MPI_Comm_free(&comm));
 }
@@ -48,22 +53,26 @@ int main(void) {
   MUST(MPI_Group_rank(group, &rank));
   MUST(MPI_Dims_create(size, 2, dims));
   for (int reorder = 0; reorder < 2; ++reorder) {
-    MUST(MPIX_Cart_create_from_group(group, "grid", MPI_INFO_NULL, MPI_ERRORS_RETURN, 2, dims, periods, reorder, &comm));
+    MUST(MPIX_Cart_create_from_group(group, "grid", MPI_INFO_NULL, MPI_ERRORS_RETURN, 2, dims,
+                                     periods, reorder, &comm));
     check(comm, MPI_CART, size);
     MUST(MPI_Comm_rank(comm, &r));
     MUST(MPI_Cart_coords(comm, r, 2, coords));
-    EXPECT(coords[0] == r / dims[1] && coords[1] == r % dims[1], "coordinates %d %d", coords[0], coords[1]);
+    EXPECT(coords[0] == r / dims[1] && coords[1] == r % dims[1], "coordinates %d %d", coords[0],
+           coords[1]);
     MUST(MPI_Comm_free(&comm));
   }
   int one[1] = {1};
-  MUST(PMPIX_Cart_create_from_group(group, "point", MPI_INFO_NULL, MPI_ERRORS_RETURN, 1, one, periods, 0, &comm));
+  MUST(PMPIX_Cart_create_from_group(group, "point", MPI_INFO_NULL, MPI_ERRORS_RETURN, 1, one,
+                                    periods, 0, &comm));
   EXPECT((comm == MPI_COMM_NULL) == (rank != 0), "beyond the grid");
   if (comm != MPI_COMM_NULL) MUST(MPI_Comm_free(&comm));
 
   int indx[64], edges[64]; /* a ring */
   for (int i = 0; i < size; ++i) indx[i] = i + 1, edges[i] = (i + 1) % size;
   for (int reorder = 0; reorder < 2; ++reorder) {
-    MUST(MPIX_Graph_create_from_group(group, "graph", MPI_INFO_NULL, MPI_ERRORS_RETURN, size, indx, edges, reorder, &comm));
+    MUST(MPIX_Graph_create_from_group(group, "graph", MPI_INFO_NULL, MPI_ERRORS_RETURN, size, indx,
+                                      edges, reorder, &comm));
     check(comm, MPI_GRAPH, size);
     int next = -1;
     MUST(MPI_Comm_rank(comm, &r));
@@ -73,25 +82,35 @@ int main(void) {
     distributed(reorder);
   }
 
-  /* what is wrong at one member keeps nobody waiting: of edges it is an error at all, of neighbours at that one */
+  /* an error at one member does not block others: a wrong edge is an error at all members, a wrong
+   * neighbour at this one */
   int other = (rank + 1) % size;
-  MUST_FAIL(MPI_ERR_ARG, MPIX_Dist_graph_create_from_group(group, "wrong edges", MPI_INFO_NULL, MPI_ERRORS_RETURN, rank == 0 ? -1 : 1, &other, one,
-                                                           &other, MPI_UNWEIGHTED, 0, &none));
+  MUST_FAIL(MPI_ERR_ARG, MPIX_Dist_graph_create_from_group(
+                             group, "wrong edges", MPI_INFO_NULL, MPI_ERRORS_RETURN,
+                             rank == 0 ? -1 : 1, &other, one, &other, MPI_UNWEIGHTED, 0, &none));
   if (rank == 0) {
-    MUST_FAIL(MPI_ERR_RANK, MPIX_Dist_graph_create_adjacent_from_group(group, "wrong neighbours", MPI_INFO_NULL, MPI_ERRORS_RETURN, 1, &size,
-                                                                       MPI_UNWEIGHTED, 0, &other, MPI_UNWEIGHTED, 1, &none));
+    MUST_FAIL(MPI_ERR_RANK, MPIX_Dist_graph_create_adjacent_from_group(
+                                group, "wrong neighbours", MPI_INFO_NULL, MPI_ERRORS_RETURN, 1,
+                                &size, MPI_UNWEIGHTED, 0, &other, MPI_UNWEIGHTED, 1, &none));
   } else {
-    MUST(MPIX_Dist_graph_create_adjacent_from_group(group, "wrong neighbours", MPI_INFO_NULL, MPI_ERRORS_RETURN, 1, &other, MPI_UNWEIGHTED, 0,
+    MUST(MPIX_Dist_graph_create_adjacent_from_group(group, "wrong neighbours", MPI_INFO_NULL,
+                                                    MPI_ERRORS_RETURN, 1, &other, MPI_UNWEIGHTED, 0,
                                                     &other, MPI_UNWEIGHTED, 1, &comm));
     MUST(MPI_Comm_free(&comm));
   }
-  EXPECT(none == MPI_COMM_NULL, "something was made");
+  EXPECT(none == MPI_COMM_NULL, "a communicator although the call failed");
 
   int large[1] = {size + 1};
-  MUST_FAIL(MPI_ERR_DIMS, MPIX_Cart_create_from_group(group, "large", MPI_INFO_NULL, MPI_ERRORS_RETURN, 1, large, periods, 0, &none));
-  MUST_FAIL(MPI_ERR_GROUP, MPIX_Cart_create_from_group(MPI_GROUP_NULL, "null", MPI_INFO_NULL, MPI_ERRORS_RETURN, 1, one, periods, 0, &none));
-  MUST_FAIL(MPI_ERR_ARG, MPIX_Graph_create_from_group(group, NULL, MPI_INFO_NULL, MPI_ERRORS_RETURN, 1, indx, edges, 0, &none));
-  MUST(MPIX_Cart_create_from_group(MPI_GROUP_EMPTY, "empty", MPI_INFO_NULL, MPI_ERRORS_RETURN, 1, one, periods, 0, &none));
+  MUST_FAIL(MPI_ERR_DIMS,
+            MPIX_Cart_create_from_group(group, "large", MPI_INFO_NULL, MPI_ERRORS_RETURN, 1, large,
+                                        periods, 0, &none));
+  MUST_FAIL(MPI_ERR_GROUP,
+            MPIX_Cart_create_from_group(MPI_GROUP_NULL, "null", MPI_INFO_NULL, MPI_ERRORS_RETURN, 1,
+                                        one, periods, 0, &none));
+  MUST_FAIL(MPI_ERR_ARG, MPIX_Graph_create_from_group(group, NULL, MPI_INFO_NULL, MPI_ERRORS_RETURN,
+                                                      1, indx, edges, 0, &none));
+  MUST(MPIX_Cart_create_from_group(MPI_GROUP_EMPTY, "empty", MPI_INFO_NULL, MPI_ERRORS_RETURN, 1,
+                                   one, periods, 0, &none));
   EXPECT(none == MPI_COMM_NULL, "of an empty group");
   MUST(MPI_Group_free(&group));
   MUST(MPI_Session_finalize(&session));

@@ -1,39 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One process of a job never attaches to the memory of its node, because it dies before that; or it
- * comes late.
+/* Tests a process that never attaches to the memory of its node, because it dies before, or that is
+ * late.
  *
  *   unattached_death before   rank 1 dies before MPI_Session_init: all others get an error that
- *                             names it, and go on
- *   unattached_death init     rank 1 dies when MPI_Session_init has returned
+ *                             names it, and continue
+ *   unattached_death init     rank 1 dies after MPI_Session_init has returned
  *   unattached_death leader   rank 0, which leads the creation, dies before MPI_Session_init
- *   unattached_death stopped  rank 1 is stopped before MPI_Session_init for longer than a death
- *                             takes to be found: it is waited for
- */
+ *   unattached_death stopped  rank 1 is stopped before MPI_Session_init for longer than the
+ *                             detection of a death takes: the others wait for it */
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "session_world.h"
 
-enum { MOST_SECONDS = 10 }; /* some 1 s on a machine that has time */
+enum { MOST_SECONDS = 10 }; /* about 1 s on an idle machine */
 
-/* From the environment: there is no session yet. */
+/* Return the rank from the environment: there is no session yet. */
 static int own_rank(void) {
-  const char *names[] = {"PMIX_RANK", "PMI_RANK", "PMI_ID"};
+  const char* names[] = {"PMIX_RANK", "PMI_RANK", "PMI_ID"};
   for (int i = 0; i < 3; ++i)
     if (getenv(names[i]) != NULL) return atoi(getenv(names[i]));
   return -1;
 }
 
-/* The process that ends the stop has no variables of the launcher, so that it does not pass for
- * this one. */
+/* Stop this process. A child without the launcher's variables, so that it is not taken for this
+ * process, continues it. */
 static void be_stopped(void) {
   char command[64];
-  char *const nothing[] = {NULL};
+  char* const nothing[] = {NULL};
   snprintf(command, sizeof command, "sleep 4; kill -CONT %d", (int)getpid());
   const pid_t helper = fork();
   if (helper == 0) {
-    execle("/bin/sh", "sh", "-c", command, (char *)NULL, nothing);
+    execle("/bin/sh", "sh", "-c", command, (char*)NULL, nothing);
     _exit(1);
   }
   raise(SIGSTOP);
@@ -67,9 +66,9 @@ static void create_without(int victim) {
   MUST(MPI_Session_finalize(&session));
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   if (argc != 2) return 2;
-  const char *scenario = argv[1];
+  const char* scenario = argv[1];
   const int victim = strcmp(scenario, "leader") == 0 ? 0 : 1;
   rank = own_rank();
   if (strcmp(scenario, "stopped") == 0) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Groups of sessions, put to use. */
+/* Uses groups of sessions. */
 #pragma once
 
 #include "session_world.h"
 
-/* Collective over the group, where this process is in it: a communicator made of it has all its members. */
-static void use_group(MPI_Group group, const char *tag) {
+/* Create a communicator of the group and check its size; collective over the group. Processes
+ * outside return. */
+static void use_group(MPI_Group group, const char* tag) {
   MPI_Comm comm;
   int own_rank, members, one = 1, sum = 0;
   MUST(MPI_Group_rank(group, &own_rank));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* For killed.sh: makes a communicator, says its process id, and waits in a receive that nobody answers. */
+/* Creates a communicator, prints its process id, and waits in a receive without a sender
+ * (killed.sh). */
 #include <unistd.h>
 
 #include "session_world.h"

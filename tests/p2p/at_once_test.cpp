@@ -1,29 +1,34 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operations that do not wait, and are over when they begin: messages that leave at once, receives whose message has come.
+// Tests non-blocking operations that complete in the call that starts them: inline sends, and
+// receives whose message has already arrived.
 #include "tests/p2p/world.hpp"
 
 namespace shim::p2p {
 namespace {
 
-class AtOnce : public testing::Test, protected TwoEngines {
+class ImmediateCompletion : public testing::Test, protected TwoEngines {
  protected:
   static constexpr std::size_t kBytes = 24;
   static Data numbered(int number) { return pattern(kBytes, static_cast<std::uint8_t>(number)); }
 
-  void SetUp() override {  // a process knows the way to another once it has sent something there
+  void SetUp() override {  // opens both links: a process opens its link with the first send
     Data data(1);
     ASSERT_TRUE(receiver.send(*contexts[1], from(data), 0, 0, Mode::standard));
     ASSERT_TRUE(sender.recv(*contexts[0], into(data), 1, 0));
     ASSERT_TRUE(sender.send(*contexts[0], from(data), 1, 0, Mode::standard));
     ASSERT_TRUE(receiver.recv(*contexts[1], into(data), 0, 0));
   }
-  Departed send(int number, int tag) {
-    Departed departed;
-    EXPECT_EQ(value_of(sender.send_or_start(*contexts[0], from(numbered(number)), 1, tag, Mode::standard, departed)), nullptr);
-    return departed;
+  InlineSent send(int number, int tag) {
+    InlineSent inline_sent;
+    EXPECT_EQ(value_of(sender.send_or_start(*contexts[0], from(numbered(number)), 1, tag,
+                                            Mode::standard, inline_sent)),
+              nullptr);
+    return inline_sent;
   }
-  Request* start(Data& room, int source, int tag) { return value_of(receiver.receive_or_start(*contexts[1], into(room), source, tag, outcome)); }
-  void expect_at_once(int number, int source, int tag) {
+  Request* start(Data& room, int source, int tag) {
+    return value_of(receiver.receive_or_start(*contexts[1], into(room), source, tag, outcome));
+  }
+  void expect_immediate(int number, int source, int tag) {
     Data room(kBytes);
     ASSERT_EQ(start(room, source, tag), nullptr);
     EXPECT_EQ(room, numbered(number));
@@ -41,16 +46,16 @@ class AtOnce : public testing::Test, protected TwoEngines {
   Outcome outcome;
 };
 
-TEST_F(AtOnce, MessagesThatHaveComeNeedNoRequest) {
+TEST_F(ImmediateCompletion, ArrivedMessagesNeedNoRequest) {
   for (int i = 0; i < 10; ++i) send(i, i);
   for (int i = 0; i < 10; ++i) {
-    expect_at_once(i, 0, i % 2 == 0 ? i : kAnyTag);
+    expect_immediate(i, 0, i % 2 == 0 ? i : kAnyTag);
     EXPECT_EQ(outcome.tag, i);
   }
   EXPECT_EQ(receiver.counts().unexpected, 0u);
 }
 
-TEST_F(AtOnce, NotPastAReceiveThatWaits) {
+TEST_F(ImmediateCompletion, DoesNotOvertakeAPostedReceive) {
   for (int source : {0, kAnySource}) {
     Data first(kBytes), second(kBytes);
     Request* before = start(first, source, 7);
@@ -63,9 +68,10 @@ TEST_F(AtOnce, NotPastAReceiveThatWaits) {
   }
 }
 
-// Those behind one that waits are posted, but only so many: then what has come for them is looked for, and no more than that.
-TEST_F(AtOnce, NotForLongPastReceivesThatWait) {
-  constexpr int kMessages = 20, kMostPosted = 9;
+// Receives after a posted one are posted, too, up to a limit. Then the engine polls for their
+// messages, and for no others.
+TEST_F(ImmediateCompletion, PostedReceivesAreLimited) {
+  constexpr int kMessages = 20, kMaxPosted = 9;
   std::vector<Data> rooms(kMessages, Data(kBytes));
   std::vector<Request*> waiting{start(rooms[0], 0, 7)};
   ASSERT_NE(waiting[0], nullptr);
@@ -73,49 +79,54 @@ TEST_F(AtOnce, NotForLongPastReceivesThatWait) {
   int number = 1;
   while (Request* request = start(rooms[static_cast<std::size_t>(number)], 0, 7)) {
     waiting.push_back(request);
-    ASSERT_LT(++number, kMostPosted) << "nobody looks";
+    ASSERT_LT(++number, kMaxPosted) << "the engine must poll after a few posted receives";
   }
   for (const Request* request : waiting) EXPECT_TRUE(request->is_done());
-  for (++number; number < kMessages; ++number) ASSERT_EQ(start(rooms[static_cast<std::size_t>(number)], 0, 7), nullptr) << number;
+  for (++number; number < kMessages; ++number)
+    ASSERT_EQ(start(rooms[static_cast<std::size_t>(number)], 0, 7), nullptr) << number;
   for (int i = 0; i < kMessages; ++i) EXPECT_EQ(rooms[static_cast<std::size_t>(i)], numbered(i));
   for (Request* request : waiting) Engine::release(request);
-  EXPECT_EQ(receiver.counts().unexpected, 0u) << "more was looked at than waited";
+  EXPECT_EQ(receiver.counts().unexpected, 0u)
+      << "the engine must not take messages without a posted receive";
 }
 
-TEST_F(AtOnce, PastAReceiveThatWaitsForSomebodyElse) {
+TEST_F(ImmediateCompletion, OvertakesAPostedReceiveFromAnotherSource) {
   Data own(kBytes);
   Request* from_self = start(own, 1, 7);
   send(1, 7);
-  expect_at_once(1, 0, 7);
+  expect_immediate(1, 0, 7);
   ASSERT_FALSE(from_self->is_done());
   ASSERT_TRUE(receiver.send(*contexts[1], from(numbered(2)), 1, 7, Mode::standard));
   expect_later(2, own, from_self);
 }
 
-TEST_F(AtOnce, ManyAreGivenBackTogetherOfSeveralEngines) {
+TEST_F(ImmediateCompletion, RequestsOfSeveralEnginesAreReleasedTogether) {
   constexpr int kEach = 3;
   std::vector<Data> rooms(2 * kEach, Data(kBytes));
   std::vector<Request*> requests;
   for (int i = 0; i < kEach; ++i) {
     requests.push_back(start(rooms[static_cast<std::size_t>(2 * i)], 0, i));
-    requests.push_back(value_of(sender.irecv(*contexts[0], into(rooms[static_cast<std::size_t>(2 * i + 1)]), 1, i)));
+    requests.push_back(value_of(
+        sender.irecv(*contexts[0], into(rooms[static_cast<std::size_t>(2 * i + 1)]), 1, i)));
   }
   send(0, 0);
   ASSERT_TRUE(world.step_until([&] { return requests[0]->is_done(); }));
-  Engine::release(requests);  // the others finish by themselves
+  Engine::release(requests);  // the incomplete receives complete without their requests
   for (int i = 0; i < kEach; ++i) {
     if (i != 0) send(i, i);
     ASSERT_TRUE(receiver.send(*contexts[1], from(numbered(10 + i)), 0, i, Mode::standard));
   }
   const auto all_have_come = [&] {
     for (int i = 0; i < kEach; ++i)
-      if (rooms[static_cast<std::size_t>(2 * i)] != numbered(i) || rooms[static_cast<std::size_t>(2 * i + 1)] != numbered(10 + i)) return false;
+      if (rooms[static_cast<std::size_t>(2 * i)] != numbered(i) ||
+          rooms[static_cast<std::size_t>(2 * i + 1)] != numbered(10 + i))
+        return false;
     return true;
   };
   EXPECT_TRUE(world.step_until(all_have_come));
 }
 
-TEST_F(AtOnce, NotPastAMessageWithAnotherTagWhichStaysWhereItIs) {
+TEST_F(ImmediateCompletion, DoesNotOvertakeAMessageWithAnotherTag) {
   send(1, 8);
   send(2, 7);
   Data first(kBytes), second(kBytes);
@@ -127,21 +138,23 @@ TEST_F(AtOnce, NotPastAMessageWithAnotherTagWhichStaysWhereItIs) {
   expect_later(2, second, of_second);
 }
 
-TEST_F(AtOnce, NotPastAMessageThatIsUnexpected) {
+TEST_F(ImmediateCompletion, DoesNotOvertakeAnUnexpectedMessage) {
   send(1, 7);
   ASSERT_TRUE(receiver.progress());
   EXPECT_EQ(receiver.counts().unexpected, 1u);
   send(2, 7);
   Data room(kBytes);
   expect_later(1, room, start(room, 0, 7));
-  expect_at_once(2, 0, 7);
+  expect_immediate(2, 0, 7);
 }
 
-TEST_F(AtOnce, NotWhatWantsAnAnswerNorWhatCannotBeReceivedWell) {
+TEST_F(ImmediateCompletion, NotForRendezvousSynchronousOrTruncatedMessages) {
   const Data long_data = pattern(100'000, 1), small = numbered(1);
-  for (auto [data, mode] : {std::pair(&long_data, Mode::standard), std::pair(&small, Mode::synchronous)}) {
-    Departed departed;
-    Request* sent = value_of(sender.send_or_start(*contexts[0], from(*data), 1, 7, mode, departed));
+  for (auto [data, mode] :
+       {std::pair(&long_data, Mode::standard), std::pair(&small, Mode::synchronous)}) {
+    InlineSent inline_sent;
+    Request* sent = value_of(
+        sender.send_or_start(*contexts[0], from(*data), 1, 7, mode, inline_sent));
     ASSERT_NE(sent, nullptr);
     Data room(data->size());
     Request* request = start(room, 0, 7);
@@ -161,7 +174,7 @@ TEST_F(AtOnce, NotWhatWantsAnAnswerNorWhatCannotBeReceivedWell) {
   Engine::release(request);
 }
 
-TEST_F(AtOnce, AShorterMessage) {
+TEST_F(ImmediateCompletion, AcceptsAShorterMessage) {
   send(1, 7);
   Data room(2 * kBytes);
   ASSERT_EQ(start(room, 0, 7), nullptr);
@@ -170,18 +183,20 @@ TEST_F(AtOnce, AShorterMessage) {
   EXPECT_EQ(room, numbered(1));
 }
 
-TEST_F(AtOnce, NothingIsSentToNobody) {
-  Departed departed;
+TEST_F(ImmediateCompletion, NullRankCompletesWithoutAMessage) {
+  InlineSent inline_sent;
   Data data(kBytes);
-  EXPECT_EQ(value_of(sender.send_or_start(*contexts[0], from(data), kProcNull, 7, Mode::standard, departed)), nullptr);
-  EXPECT_EQ(departed.number, 0u);
+  EXPECT_EQ(value_of(sender.send_or_start(*contexts[0], from(data), kProcNull, 7, Mode::standard,
+                                          inline_sent)),
+            nullptr);
+  EXPECT_EQ(inline_sent.number, 0u);
   EXPECT_EQ(start(data, kProcNull, 7), nullptr);
   EXPECT_EQ(outcome.source, kProcNull);
 }
 
-TEST_F(AtOnce, WhatHasLeftCanBeAskedBack) {
-  const Departed departed = send(1, 7);
-  Request* request = sender.request_of(*contexts[0], departed);
+TEST_F(ImmediateCompletion, UnmatchedInlineSendCanBeCancelled) {
+  const InlineSent inline_sent = send(1, 7);
+  Request* request = sender.request_of(*contexts[0], inline_sent);
   ASSERT_TRUE(request->is_done());
   ASSERT_TRUE(Engine::cancel(*request));
   ASSERT_TRUE(world.step_until([&] { return request->is_done(); }));
@@ -193,18 +208,18 @@ TEST_F(AtOnce, WhatHasLeftCanBeAskedBack) {
   EXPECT_EQ(room, numbered(2));
 }
 
-TEST_F(AtOnce, WhatHasLeftAndWasReceivedIsNotTakenBack) {
-  const Departed departed = send(1, 7);
-  expect_at_once(1, 0, 7);
-  Request* request = sender.request_of(*contexts[0], departed);
+TEST_F(ImmediateCompletion, ReceivedInlineSendIsNotCancelled) {
+  const InlineSent inline_sent = send(1, 7);
+  expect_immediate(1, 0, 7);
+  Request* request = sender.request_of(*contexts[0], inline_sent);
   ASSERT_TRUE(Engine::cancel(*request));
   ASSERT_TRUE(world.step_until([&] { return request->is_done(); }));
   EXPECT_FALSE(request->outcome().cancelled);
   Engine::release(request);
 }
 
-// However many messages are there already, others have their turn.
-TEST_F(AtOnce, RegisteredWorkIsNotForgotten) {
+// Registered work runs although each receive finds its message.
+TEST_F(ImmediateCompletion, RegisteredWorkRuns) {
   int turns = 0;
   const std::uint64_t number = receiver.add_progress([&turns] { ++turns; });
   for (int i = 0; i < 2000; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sends that are taken back.
+// Tests cancelled sends.
 #include <deque>
 #include <random>
 
@@ -19,16 +19,22 @@ class Cancel : public testing::TestWithParam<How> {
   std::vector<ContextPtr> contexts = world.contexts();
   Data sent = pattern(GetParam().bytes, 1), received = Data(GetParam().bytes);
 
-  Request* send(int tag = 3) { return value_of(world.engine(0).isend(*contexts[0], from(sent), 1, tag, GetParam().mode)); }
-  Request* receive(int tag = 3) { return value_of(world.engine(1).irecv(*contexts[1], into(received), 0, tag)); }
+  Request* send(int tag = 3) {
+    return value_of(world.engine(0).isend(*contexts[0], from(sent), 1, tag, GetParam().mode));
+  }
+  Request* receive(int tag = 3) {
+    return value_of(world.engine(1).irecv(*contexts[1], into(received), 0, tag));
+  }
   bool ends(const Request* request) {
     return world.step_until([&] { return request->is_done(); });
   }
-  /// Complete as soon as it has left.
-  static bool is_over_at_once() { return GetParam().mode != Mode::synchronous && GetParam().bytes <= World::quick().eager_shm; }
+  /// True if the send completes as soon as its message has left.
+  static bool completes_at_once() {
+    return GetParam().mode != Mode::synchronous && GetParam().bytes <= World::quick().eager_shm;
+  }
 };
 
-TEST_P(Cancel, AnUnmatchedSendIsForgottenByItsReceiver) {
+TEST_P(Cancel, ReceiverDropsAnUnmatchedSend) {
   Request* request = send();
   ASSERT_TRUE(Engine::cancel(*request));
   ASSERT_TRUE(ends(request));
@@ -36,7 +42,7 @@ TEST_P(Cancel, AnUnmatchedSendIsForgottenByItsReceiver) {
   EXPECT_EQ(request->error(), nullptr);
   Engine::release(request);
   EXPECT_FALSE(*world.engine(1).iprobe(*contexts[1], 0, 3));
-  // the next one is another message
+  // the next send is not affected
   sent = pattern(GetParam().bytes, 2);
   Request* next = send();
   Request* got = receive();
@@ -46,7 +52,7 @@ TEST_P(Cancel, AnUnmatchedSendIsForgottenByItsReceiver) {
   Engine::release(got);
 }
 
-TEST_P(Cancel, AMatchedSendGoesOnToItsEnd) {
+TEST_P(Cancel, MatchedSendCompletes) {
   Request* got = receive();
   Request* request = send();
   ASSERT_TRUE(Engine::cancel(*request));
@@ -57,13 +63,14 @@ TEST_P(Cancel, AMatchedSendGoesOnToItsEnd) {
   Engine::release(got);
 }
 
-TEST_P(Cancel, AMessageThatAProbeHasTakenIsMatched) {
+TEST_P(Cancel, MessageOfAMatchedProbeIsMatched) {
   Request* request = send();
   std::optional<Engine::Matched> taken;
-  ASSERT_TRUE(world.step_until([&] { return (taken = *world.engine(1).improbe(*contexts[1], 0, 3)).has_value(); }));
+  ASSERT_TRUE(world.step_until(
+      [&] { return (taken = *world.engine(1).improbe(*contexts[1], 0, 3)).has_value(); }));
   ASSERT_TRUE(Engine::cancel(*request));
   for (int i = 0; i < 100; ++i) world.step();
-  EXPECT_EQ(request->is_done(), is_over_at_once());
+  EXPECT_EQ(request->is_done(), completes_at_once());
   Request* got = value_of(world.engine(1).imrecv(taken->message, into(received)));
   ASSERT_TRUE(ends(request) && ends(got));
   EXPECT_FALSE(request->outcome().cancelled);
@@ -72,21 +79,21 @@ TEST_P(Cancel, AMessageThatAProbeHasTakenIsMatched) {
   Engine::release(got);
 }
 
-TEST_P(Cancel, OneAmongOthersOfItsTag) {
+TEST_P(Cancel, CancelsOnlyTheGivenSend) {
   Request* first = send();
   Request* second = send();
   ASSERT_TRUE(Engine::cancel(*second));
-  ASSERT_TRUE(Engine::cancel(*second)) << "once more changes nothing";
+  ASSERT_TRUE(Engine::cancel(*second)) << "a second cancellation has no effect";
   ASSERT_TRUE(ends(second));
   EXPECT_TRUE(second->outcome().cancelled);
-  EXPECT_EQ(first->is_done(), is_over_at_once());
+  EXPECT_EQ(first->is_done(), completes_at_once());
   Request* got = receive();
   ASSERT_TRUE(ends(first) && ends(got));
   EXPECT_EQ(received, sent);
   for (Request* request : {first, second, got}) Engine::release(request);
 }
 
-TEST_P(Cancel, BeforeTheReceiverHasMadeItsCommunicator) {
+TEST_P(Cancel, WorksBeforeTheReceiverHasTheCommunicator) {
   auto early = world.context(0, {}, 500);
   Request* request = value_of(world.engine(0).isend(*early, from(sent), 1, 3, GetParam().mode));
   Request* other = value_of(world.engine(0).isend(*early, from(sent), 1, 4, GetParam().mode));
@@ -101,7 +108,7 @@ TEST_P(Cancel, BeforeTheReceiverHasMadeItsCommunicator) {
   for (Request* each : {request, other, got}) Engine::release(each);
 }
 
-TEST_P(Cancel, AfterItsSendersCommunicatorIsGone) {
+TEST_P(Cancel, WorksAfterTheSenderHasFreedTheCommunicator) {
   Request* request = send();
   contexts[0].reset();
   ASSERT_TRUE(Engine::cancel(*request));
@@ -110,7 +117,7 @@ TEST_P(Cancel, AfterItsSendersCommunicatorIsGone) {
   Engine::release(request);
 }
 
-TEST_P(Cancel, ASendToOneselfIsDecidedByTheCall) {
+TEST_P(Cancel, SendToSelfIsDecidedInTheCall) {
   Engine& own = world.engine(0);
   Request* unmatched = value_of(own.isend(*contexts[0], from(sent), 0, 3, GetParam().mode));
   ASSERT_TRUE(Engine::cancel(*unmatched));
@@ -125,7 +132,7 @@ TEST_P(Cancel, ASendToOneselfIsDecidedByTheCall) {
   for (Request* each : {unmatched, matched, got}) Engine::release(each);
 }
 
-TEST_P(Cancel, GivenBackBeforeTheAnswer) {
+TEST_P(Cancel, RequestMayBeFreedBeforeTheResponse) {
   Request* request = send();
   ASSERT_TRUE(Engine::cancel(*request));
   Engine::release(request);
@@ -134,8 +141,9 @@ TEST_P(Cancel, GivenBackBeforeTheAnswer) {
   EXPECT_TRUE(world.engine(0).flush(base::Deadline::after_seconds(5)));
 }
 
-TEST_P(Cancel, APersistentOneIsThereAtTheNextStart) {
-  Request* request = value_of(world.engine(0).send_init(*contexts[0], from(sent), 1, 3, GetParam().mode));
+TEST_P(Cancel, CancelledPersistentSendCanBeStartedAgain) {
+  Request* request = value_of(
+      world.engine(0).send_init(*contexts[0], from(sent), 1, 3, GetParam().mode));
   for (int round = 0; round < 2; ++round) {
     ASSERT_TRUE(Engine::start(*request));
     ASSERT_TRUE(Engine::cancel(*request));
@@ -152,8 +160,9 @@ TEST_P(Cancel, APersistentOneIsThereAtTheNextStart) {
   Engine::release(got);
 }
 
-TEST_P(Cancel, ToOneself) {
-  Request* request = value_of(world.engine(0).isend(*contexts[0], from(sent), 0, 3, GetParam().mode));
+TEST_P(Cancel, WorksForASendToSelf) {
+  Request* request = value_of(
+      world.engine(0).isend(*contexts[0], from(sent), 0, 3, GetParam().mode));
   ASSERT_TRUE(Engine::cancel(*request));
   ASSERT_TRUE(ends(request));
   EXPECT_TRUE(request->outcome().cancelled);
@@ -161,19 +170,22 @@ TEST_P(Cancel, ToOneself) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sends, Cancel,
-                         testing::Values(How{0, Mode::synchronous}, How{100, Mode::synchronous}, How{50'000, Mode::synchronous},
-                                         How{0, Mode::standard}, How{100, Mode::standard}, How{100, Mode::ready},
+                         testing::Values(How{0, Mode::synchronous}, How{100, Mode::synchronous},
+                                         How{50'000, Mode::synchronous}, How{0, Mode::standard},
+                                         How{100, Mode::standard}, How{100, Mode::ready},
                                          How{50'000, Mode::standard}));
 
-/// Messages that have left, and whose sends were complete by that.
-class CancelLeft : public testing::Test {
+/// Sends that completed because their message had left.
+class CancelCompletedSend : public testing::Test {
  protected:
   World world{{.processes = 2}};
   std::vector<ContextPtr> contexts = world.contexts();
   Data sent = pattern(100, 1);
 
-  Request* send() { return value_of(world.engine(0).isend(*contexts[0], from(sent), 1, 3, Mode::standard)); }
-  void expect_that_it_stays_sent(Request* request) {
+  Request* send() {
+    return value_of(world.engine(0).isend(*contexts[0], from(sent), 1, 3, Mode::standard));
+  }
+  void expect_not_cancelled(Request* request) {
     ASSERT_TRUE(world.step_until([&] { return request->is_done(); }));
     EXPECT_FALSE(request->outcome().cancelled);
     EXPECT_EQ(request->error(), nullptr);
@@ -181,7 +193,7 @@ class CancelLeft : public testing::Test {
   }
 };
 
-TEST_F(CancelLeft, IsIncompleteUntilTheReceiverAnswers) {
+TEST_F(CancelCompletedSend, IsIncompleteUntilTheReceiverResponds) {
   Request* request = send();
   EXPECT_TRUE(request->is_done());
   ASSERT_TRUE(Engine::cancel(*request));
@@ -192,37 +204,38 @@ TEST_F(CancelLeft, IsIncompleteUntilTheReceiverAnswers) {
   Engine::release(request);
 }
 
-TEST_F(CancelLeft, TheReceiversCommunicatorIsGone) {
+TEST_F(CancelCompletedSend, FailsIfTheReceiverHasFreedTheCommunicator) {
   Request* request = send();
-  ASSERT_TRUE(world.step_until([&] { return world.engine(1).iprobe(*contexts[1], 0, 3)->has_value(); }));
+  ASSERT_TRUE(
+      world.step_until([&] { return world.engine(1).iprobe(*contexts[1], 0, 3)->has_value(); }));
   contexts[1].reset();
   ASSERT_TRUE(Engine::cancel(*request));
-  expect_that_it_stays_sent(request);
+  expect_not_cancelled(request);
 }
 
-TEST_F(CancelLeft, TheReceiverDies) {
+TEST_F(CancelCompletedSend, FailsIfTheReceiverDiesMeanwhile) {
   Request* request = send();
   ASSERT_TRUE(Engine::cancel(*request));
   world.kill(1);
   ASSERT_TRUE(world.engine(0).wait(*request));
   EXPECT_FALSE(request->outcome().cancelled);
-  EXPECT_EQ(request->error(), nullptr) << "it was complete";
+  EXPECT_EQ(request->error(), nullptr) << "the send had completed";
   Engine::release(request);
 }
 
-TEST_F(CancelLeft, TheReceiverHasDied) {
+TEST_F(CancelCompletedSend, FailsIfTheReceiverHasDied) {
   Request* request = send();
   world.kill(1);
-  world.engine(0).forget({0, 1}, base::Error(base::ErrorClass::proc_aborted, "killed"));
+  world.engine(0).reset_peer({0, 1}, base::Error(base::ErrorClass::proc_aborted, "killed"));
   ASSERT_TRUE(Engine::cancel(*request));
   EXPECT_TRUE(request->is_done());
   EXPECT_FALSE(request->outcome().cancelled);
   Engine::release(request);
 }
 
-TEST_F(CancelLeft, TheReceiverTakesNoPacketsAnyMore) {
+TEST_F(CancelCompletedSend, FailsIfTheReceiverAcceptsNoPackets) {
   Request* request = send();
-  world.takes_packets(1) = false;
+  world.receives_packets(1) = false;
   ASSERT_TRUE(Engine::cancel(*request));
   ASSERT_TRUE(world.engine(0).wait(*request));
   EXPECT_FALSE(request->outcome().cancelled);
@@ -230,18 +243,20 @@ TEST_F(CancelLeft, TheReceiverTakesNoPacketsAnyMore) {
   Engine::release(request);
 }
 
-TEST_F(CancelLeft, NothingWasSent) {
-  Request* request = value_of(world.engine(0).isend(*contexts[0], from(sent), kProcNull, 3, Mode::standard));
+TEST_F(CancelCompletedSend, CompletesIfNothingWasSent) {
+  Request* request = value_of(
+      world.engine(0).isend(*contexts[0], from(sent), kProcNull, 3, Mode::standard));
   ASSERT_TRUE(Engine::cancel(*request));
   EXPECT_TRUE(request->is_done());
   Engine::release(request);
   request = value_of(world.engine(0).send_init(*contexts[0], from(sent), 1, 3, Mode::standard));
-  ASSERT_TRUE(Engine::cancel(*request)) << "not started";
+  ASSERT_TRUE(Engine::cancel(*request)) << "an inactive persistent send";
   EXPECT_TRUE(request->is_done());
   Engine::release(request);
 }
 
-/// Matching against a list: random sends, receives and cancellations; each message is received once or cancelled, never both.
+/// Random sends, receives and cancellations, compared with a list: each message is either received
+/// once or cancelled.
 TEST(CancelMany, EachMessageIsReceivedOrCancelled) {
   for (std::uint32_t seed = 0; seed < 50; ++seed) {
     World world{{.processes = 2}};
@@ -254,22 +269,25 @@ TEST(CancelMany, EachMessageIsReceivedOrCancelled) {
       message = Data(random() % 3 == 0 ? 3000 : 20);
       message[0] = static_cast<std::uint8_t>(sends.size());
       Mode mode = random() % 4 == 0 ? Mode::synchronous : Mode::standard;
-      sends.push_back(value_of(world.engine(0).isend(*contexts[0], from(message), 1, static_cast<int>(random() % 3), mode)));
+      sends.push_back(value_of(world.engine(0).isend(*contexts[0], from(message), 1,
+                                                     static_cast<int>(random() % 3), mode)));
       for (unsigned steps = random() % 3; steps != 0; --steps) world.step();
       if (random() % 2 == 0) {
         receives.push_back(nullptr);
         buffers.emplace_back(3000);
-        receives.back() = value_of(world.engine(1).irecv(*contexts[1], into(buffers.back()), 0, kAnyTag));
+        receives.back() = value_of(
+            world.engine(1).irecv(*contexts[1], into(buffers.back()), 0, kAnyTag));
       }
       if (random() % 2 == 0) {
         ASSERT_TRUE(Engine::cancel(*sends[random() % sends.size()]));
       }
     }
-    while (true) {  // what was not cancelled is received
+    while (true) {  // receives the messages that were not cancelled
       for (int i = 0; i < 1000; ++i) world.step();
       if (!world.engine(1).iprobe(*contexts[1], 0, kAnyTag)->has_value()) break;
       buffers.emplace_back(3000);
-      receives.push_back(value_of(world.engine(1).irecv(*contexts[1], into(buffers.back()), 0, kAnyTag)));
+      receives.push_back(
+          value_of(world.engine(1).irecv(*contexts[1], into(buffers.back()), 0, kAnyTag)));
     }
     std::vector<int> received(sends.size());
     for (std::size_t i = 0; i < receives.size(); ++i) {
@@ -279,7 +297,8 @@ TEST(CancelMany, EachMessageIsReceivedOrCancelled) {
     }
     for (std::size_t i = 0; i < sends.size(); ++i) {
       ASSERT_TRUE(sends[i]->is_done()) << "seed " << seed << ", message " << i;
-      EXPECT_EQ(received[i], sends[i]->outcome().cancelled ? 0 : 1) << "seed " << seed << ", message " << i;
+      EXPECT_EQ(received[i], sends[i]->outcome().cancelled ? 0 : 1)
+          << "seed " << seed << ", message " << i;
       Engine::release(sends[i]);
     }
   }

@@ -14,10 +14,11 @@ namespace shim::p2p {
 namespace {
 
 std::unique_ptr<Context> context(std::uint32_t base, base::ContextPath path = {}) {
-  return std::make_unique<Context>(nullptr, ContextSpec{std::make_shared<Everyone>(2), 0, nullptr, base, path});
+  return std::make_unique<Context>(
+      nullptr, ContextSpec{std::make_shared<Everyone>(2), 0, nullptr, base, path});
 }
 
-/// The numbers from 0 on.
+/// Return the numbers below `count` in random order.
 std::vector<std::uint32_t> shuffled(std::size_t count, unsigned seed) {
   std::vector<std::uint32_t> numbers(count);
   std::iota(numbers.begin(), numbers.end(), 0u);
@@ -25,7 +26,7 @@ std::vector<std::uint32_t> shuffled(std::size_t count, unsigned seed) {
   return numbers;
 }
 
-TEST(ContextTable, FindsWhatIsThereAndNothingElse) {
+TEST(ContextTable, FindsOnlyAddedContexts) {
   ContextTable table;
   auto one = context(1), two = context(2);
   table.add(*one);
@@ -38,7 +39,7 @@ TEST(ContextTable, FindsWhatIsThereAndNothingElse) {
   EXPECT_EQ(table.find(one->id), one.get());
 }
 
-TEST(ContextTable, HeldMessagesComeBackInOrder) {
+TEST(ContextTable, ReturnsHeldMessagesInOrder) {
   ContextTable table;
   auto made = context(5);
   Message first({}, Plane::user), second({}, Plane::collective);
@@ -49,19 +50,20 @@ TEST(ContextTable, HeldMessagesComeBackInOrder) {
   EXPECT_TRUE(table.add(*made).empty());
 }
 
-TEST(ContextTable, OfASkippedBaseNothingIsWanted) {
+TEST(ContextTable, MessagesOfASkippedBaseAreStale) {
   ContextTable table;
-  const base::ContextId skipped = base::context_id(5, {}, false), next = base::context_id(6, {}, false);
+  const base::ContextId skipped = base::context_id(5, {}, false),
+                        next = base::context_id(6, {}, false);
   Message late({}, Plane::user), other({}, Plane::user);
   table.hold(skipped, late);
   table.hold(next, other);
   EXPECT_EQ(table.skip_base(5), std::vector<Message*>{&late});
-  EXPECT_TRUE(table.is_over(skipped));
-  EXPECT_FALSE(table.is_over(next));
+  EXPECT_TRUE(table.has_ended(skipped));
+  EXPECT_FALSE(table.has_ended(next));
   EXPECT_TRUE(table.skip_base(5).empty());
 }
 
-TEST(ContextTable, ABaseIsOverWhenItsLastContextIs) {
+TEST(ContextTable, BaseIsOverOnceItsLastContextIs) {
   ContextTable table;
   auto child_path = *base::ContextPath{}.child(1), grandchild_path = *child_path.child(1);
   auto parent = context(9), child = context(9, child_path);
@@ -69,12 +71,12 @@ TEST(ContextTable, ABaseIsOverWhenItsLastContextIs) {
   table.add(*parent);
   table.add(*child);
   table.remove(*parent);
-  EXPECT_TRUE(table.is_over(parent->id));
-  EXPECT_FALSE(table.is_over(child->id));
-  EXPECT_FALSE(table.is_over(later)) << "the child can still be duplicated";
+  EXPECT_TRUE(table.has_ended(parent->id));
+  EXPECT_FALSE(table.has_ended(child->id));
+  EXPECT_FALSE(table.has_ended(later)) << "the child still exists and can be duplicated";
   table.remove(*child);
-  EXPECT_TRUE(table.is_over(child->id));
-  EXPECT_TRUE(table.is_over(later));
+  EXPECT_TRUE(table.has_ended(child->id));
+  EXPECT_TRUE(table.has_ended(later));
 }
 
 TEST(ContextTable, BasesEndInAnyOrder) {
@@ -87,16 +89,19 @@ TEST(ContextTable, BasesEndInAnyOrder) {
       table.remove(*made);
       over.insert(base);
       for (std::uint32_t other = 0; other < 42; ++other) {
-        ASSERT_EQ(table.is_over(base::context_id(other, {}, false)), over.contains(other)) << "seed " << seed;
+        ASSERT_EQ(table.has_ended(base::context_id(other, {}, false)), over.contains(other))
+            << "seed " << seed;
       }
     }
   }
 }
 
-TEST(ContextTable, ManyFreedDuplicatesAreOverAndOthersAreNot) {
+TEST(ContextTable, OnlyFreedDuplicatesAreOver) {
   ContextTable table;
   auto parent = context(9), kept = context(9, *base::ContextPath{}.child(700));
-  auto id_of = [](std::uint32_t number) { return base::context_id(9, *base::ContextPath{}.child(number), false); };
+  auto id_of = [](std::uint32_t number) {
+    return base::context_id(9, *base::ContextPath{}.child(number), false);
+  };
   table.add(*parent);
   table.add(*kept);
   for (std::uint32_t number = 1; number <= 2000; ++number) {
@@ -105,37 +110,40 @@ TEST(ContextTable, ManyFreedDuplicatesAreOverAndOthersAreNot) {
     table.add(*made);
     table.remove(*made);
   }
-  for (std::uint32_t number = 1; number <= 3000; ++number) ASSERT_EQ(table.is_over(id_of(number)), number <= 2000 && number != 700);
-  EXPECT_FALSE(table.is_over(parent->id));
+  for (std::uint32_t number = 1; number <= 3000; ++number)
+    ASSERT_EQ(table.has_ended(id_of(number)), number <= 2000 && number != 700);
+  EXPECT_FALSE(table.has_ended(parent->id));
 }
 
 TEST(NumberRanges, FreedDuplicatesAreFewRanges) {
   NumberRanges paths;
-  for (std::uint32_t number = 1; number <= 100'000; ++number) paths.add(base::ContextPath{}.child(number)->bits);
-  EXPECT_LE(paths.ranges(), 17u) << "one for each length of the number";
+  for (std::uint32_t number = 1; number <= 100'000; ++number)
+    paths.add(base::ContextPath{}.child(number)->bits);
+  EXPECT_LE(paths.ranges(), 17u) << "one range for each length of the number";
 }
 
-TEST(NumberRanges, HoldsWhatWasAddedInAnyOrder) {
+TEST(NumberRanges, ContainsExactlyTheAddedNumbers) {
   for (unsigned seed = 1; seed < 20; ++seed) {
     NumberRanges ranges;
     std::set<std::uint32_t> model;
     for (std::uint32_t number : shuffled(200, seed)) {
       for (int twice = 0; twice < 2; ++twice) ranges.add(number);
       model.insert(number);
-      for (std::uint32_t other = 0; other < 202; ++other) ASSERT_EQ(ranges.contains(other), model.contains(other)) << "seed " << seed;
+      for (std::uint32_t other = 0; other < 202; ++other)
+        ASSERT_EQ(ranges.contains(other), model.contains(other)) << "seed " << seed;
     }
     EXPECT_EQ(ranges.ranges(), 1u);
   }
 }
 
-TEST(ContextTable, BasesOfAnEarlierLifeAreOver) {
+TEST(ContextTable, BasesOfAnEarlierIncarnationAreRetired) {
   ContextTable table;
   Message leftover({}, Plane::user), fresh({}, Plane::user);
   table.hold(base::context_id(6, {}, false), leftover);
   table.hold(base::context_id(7, {}, false), fresh);
   EXPECT_EQ(table.set_first_base(7), std::vector<Message*>{&leftover});
-  EXPECT_TRUE(table.is_over(base::context_id(6, {}, false)));
-  EXPECT_FALSE(table.is_over(base::context_id(7, {}, false)));
+  EXPECT_TRUE(table.has_ended(base::context_id(6, {}, false)));
+  EXPECT_FALSE(table.has_ended(base::context_id(7, {}, false)));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages for communicators that are not made yet, or gone.
+// Tests messages for communicators that do not exist yet, or no longer.
 #include "tests/p2p/world.hpp"
 
 namespace shim::p2p {
@@ -14,12 +14,15 @@ class Contexts : public testing::TestWithParam<std::size_t> {
   }
 };
 
-TEST_P(Contexts, MessagesWaitUntilTheirContextIsMade) {
+TEST_P(Contexts, MessagesWaitUntilTheirContextExists) {
   ContextPtr theirs[] = {world.context(0), world.context(1)};
-  Data first = pattern(GetParam(), 1), second = pattern(GetParam(), 2), other = pattern(GetParam(), 3);
-  std::vector<Request*> sends = {value_of(world.engine(0).isend(*theirs[0], from(first), 2, 1, Mode::standard)),
-                                 value_of(world.engine(0).isend(*theirs[0], from(second), 2, 1, Mode::synchronous)),
-                                 value_of(world.engine(0).isend(*theirs[0], from(other), 2, 1, Mode::standard, Plane::collective))};
+  Data first = pattern(GetParam(), 1), second = pattern(GetParam(), 2),
+       other = pattern(GetParam(), 3);
+  std::vector<Request*> sends = {
+      value_of(world.engine(0).isend(*theirs[0], from(first), 2, 1, Mode::standard)),
+      value_of(world.engine(0).isend(*theirs[0], from(second), 2, 1, Mode::synchronous)),
+      value_of(
+          world.engine(0).isend(*theirs[0], from(other), 2, 1, Mode::standard, Plane::collective))};
   step(20);
   EXPECT_FALSE(sends[1]->is_done());
   ContextPtr ours = world.context(2);
@@ -36,12 +39,14 @@ TEST_P(Contexts, MessagesWaitUntilTheirContextIsMade) {
   }
 }
 
-TEST_P(Contexts, DuplicatesHaveQueuesOfTheirOwn) {
+TEST_P(Contexts, DuplicatesHaveSeparateQueues) {
   auto parents = world.contexts();
   auto children = world.contexts(*base::ContextPath{}.child(1));
   Data in_parent = pattern(GetParam(), 1), in_child = pattern(GetParam(), 2), received(GetParam());
-  Request* first = value_of(world.engine(0).isend(*parents[0], from(in_parent), 1, 1, Mode::standard));
-  Request* second = value_of(world.engine(0).isend(*children[0], from(in_child), 1, 1, Mode::standard));
+  Request* first = value_of(
+      world.engine(0).isend(*parents[0], from(in_parent), 1, 1, Mode::standard));
+  Request* second = value_of(
+      world.engine(0).isend(*children[0], from(in_child), 1, 1, Mode::standard));
   value_of(world.engine(1).recv(*children[1], into(received), kAnySource, kAnyTag));
   EXPECT_EQ(received, in_child);
   value_of(world.engine(1).recv(*parents[1], into(received), kAnySource, kAnyTag));
@@ -55,22 +60,25 @@ TEST_P(Contexts, DuplicatesHaveQueuesOfTheirOwn) {
 TEST_P(Contexts, LateMessagesAreDroppedAndCounted) {
   auto contexts = world.contexts();
   Data data = pattern(GetParam(), 1);
-  world.engine(0).release(value_of(world.engine(0).isend(*contexts[0], from(data), 2, 1, Mode::standard)));
+  world.engine(0).release(
+      value_of(world.engine(0).isend(*contexts[0], from(data), 2, 1, Mode::standard)));
   contexts[2].reset();
   step(20);
   EXPECT_EQ(world.engine(2).counts().stale_dropped, 1u);
 
   world.engine(2).set_first_base(1000);
-  ContextPtr old = world.context(0, {}, 900), current = world.context(0, {}, 1000), ours = world.context(2, {}, 1000);
+  ContextPtr old = world.context(0, {}, 900), current = world.context(0, {}, 1000),
+             ours = world.context(2, {}, 1000);
   world.engine(0).release(value_of(world.engine(0).isend(*old, from(data), 2, 1, Mode::standard)));
-  world.engine(0).release(value_of(world.engine(0).isend(*current, from(data), 2, 1, Mode::standard)));
+  world.engine(0).release(
+      value_of(world.engine(0).isend(*current, from(data), 2, 1, Mode::standard)));
   Data received(GetParam());
   value_of(world.engine(2).recv(*ours, into(received), 0, 1));
   EXPECT_EQ(received, data);
   EXPECT_EQ(world.engine(2).counts().stale_dropped, 2u);
 }
 
-TEST_P(Contexts, FreedWithReceivesPostedItStaysForThem) {
+TEST_P(Contexts, FreedContextRemainsForPostedReceives) {
   auto contexts = world.contexts();
   Data data = pattern(GetParam(), 1), received(GetParam());
   Request* receive = value_of(world.engine(1).irecv(*contexts[1], into(received), 0, 1));
@@ -86,13 +94,15 @@ TEST_P(Contexts, FreedWithReceivesPostedItStaysForThem) {
 TEST_P(Contexts, MayOutliveTheirEngine) {
   auto contexts = std::make_unique<std::vector<ContextPtr>>();
   {
-    World brief{{.processes = 2}};
-    *contexts = brief.contexts();
+    World short_lived{{.processes = 2}};
+    *contexts = short_lived.contexts();
     Data data = pattern(GetParam(), 1), received(GetParam());
-    brief.engine(0).release(value_of(brief.engine(0).isend_copied(*(*contexts)[0], from(data), 1, 1)));
-    brief.engine(1).release(value_of(brief.engine(1).irecv(*(*contexts)[1], into(received), 0, 7)));
-    contexts->pop_back();  // kept by the receive that nothing will match
-    for (int i = 0; i < 10; ++i) brief.step();
+    short_lived.engine(0).release(
+        value_of(short_lived.engine(0).isend_copied(*(*contexts)[0], from(data), 1, 1)));
+    short_lived.engine(1).release(
+        value_of(short_lived.engine(1).irecv(*(*contexts)[1], into(received), 0, 7)));
+    contexts->pop_back();  // kept alive by the receive that never matches
+    for (int i = 0; i < 10; ++i) short_lived.step();
   }
 }
 

@@ -19,8 +19,13 @@ Data data_of(std::span<const std::byte> bytes) {
   return data;
 }
 
-TEST(Control, AnyLengthArrivesWholeAndInOrder) {
-  World world{{.processes = 3, .faults = {.seed = 2, .again_chance = 0.3, .max_delay = 3, .queue_limit = 3, .max_packet_bytes = 4096}}};
+TEST(Control, MessagesOfAnyLengthArriveCompleteAndInOrder) {
+  World world{{.processes = 3,
+               .faults = {.seed = 2,
+                          .again_chance = 0.3,
+                          .max_delay = 3,
+                          .queue_limit = 3,
+                          .max_packet_bytes = 4096}}};
   std::map<std::uint32_t, std::vector<Data>> got;
   world.engine(0).set_control_handler([&](base::ProcessId from, std::span<const std::byte> bytes) {
     got[from.rank].push_back(data_of(bytes));
@@ -30,15 +35,17 @@ TEST(Control, AnyLengthArrivesWholeAndInOrder) {
     sent.push_back(pattern(bytes, static_cast<std::uint32_t>(bytes)));
   }
   for (int from : {1, 2, 0}) {
-    for (const Data& data : sent) ASSERT_TRUE(world.engine(from).send_control({0, 0}, bytes_of(data)));
+    for (const Data& data : sent)
+      ASSERT_TRUE(world.engine(from).send_control({0, 0}, bytes_of(data)));
   }
   ASSERT_TRUE(world.step_until([&] {
-    return got.size() == 3 && std::ranges::all_of(got, [&](auto& each) { return each.second.size() == sent.size(); });
+    return got.size() == 3 &&
+           std::ranges::all_of(got, [&](auto& each) { return each.second.size() == sent.size(); });
   }));
   for (auto& [from, messages] : got) EXPECT_EQ(messages, sent) << "from " << from;
 }
 
-TEST(Control, WhatAnEarlierLifeOfTheSenderLeftUnfinishedIsDropped) {
+TEST(Control, DropsUnfinishedMessagesOfAnEarlierIncarnation) {
   World world{{.processes = 1}};
   std::vector<std::size_t> got;
   world.engine(0).set_control_handler(
@@ -57,63 +64,68 @@ TEST(Control, WhatAnEarlierLifeOfTheSenderLeftUnfinishedIsDropped) {
   EXPECT_EQ(got, std::vector<std::size_t>{50});
 }
 
-/// Who ends hears all that has come: the sender will not say it again.
-class HeardBeforeTheEnd : public testing::Test {
+/// A process that finalizes handles all control messages received before: they are not sent again.
+class ControlAtFinalize : public testing::Test {
  protected:
   void SetUp() override {
-    world.engine(1).set_control_handler([this](base::ProcessId, std::span<const std::byte> bytes) { got.push_back(bytes.size()); });
+    world.engine(1).set_control_handler(
+        [this](base::ProcessId, std::span<const std::byte> bytes) { got.push_back(bytes.size()); });
   }
-  bool flush_receiver() { return world.engine(1).flush_and_hear(base::Deadline::after_seconds(10)); }
+  bool flush_receiver() { return world.engine(1).flush_all(base::Deadline::after_seconds(10)); }
 
   World world{{.processes = 2, .faults = {.queue_limit = 3, .max_packet_bytes = 4096}}};
   std::vector<std::size_t> got;
 };
 
-TEST_F(HeardBeforeTheEnd, WhatALookForAnotherMessageHasBrought) {
+TEST_F(ControlAtFinalize, HandlesAMessageThatAReceivePolled) {
   auto contexts = world.contexts();
   Data data = pattern(8, 1), received(8);
   ASSERT_TRUE(world.engine(0).send_control({0, 1}, bytes_of(Data(5))));
   ASSERT_TRUE(world.engine(0).send(*contexts[0], from(data), 1, 1, Mode::standard));
   ASSERT_TRUE(world.engine(1).recv(*contexts[1], into(received), 0, 1));
-  ASSERT_EQ(got.size(), 0u) << "the test shows nothing: the receive has handed it over";
+  ASSERT_EQ(got.size(), 0u) << "test precondition: the receive must not run the handler";
   EXPECT_TRUE(flush_receiver());
   EXPECT_EQ(got, std::vector<std::size_t>{5});
 }
 
-TEST_F(HeardBeforeTheEnd, AsAWholeWhatHasBegunToCome) {
+TEST_F(ControlAtFinalize, WaitsForTheRestOfAPartialMessage) {
   ASSERT_TRUE(world.engine(0).send_control({0, 1}, bytes_of(Data(100'000))));
   ASSERT_TRUE(world.engine(1).progress());
-  ASSERT_EQ(got.size(), 0u) << "the test shows nothing: it has come at once";
-  std::thread sender([&] { EXPECT_TRUE(world.engine(0).flush(base::Deadline::after_seconds(10))); });
+  ASSERT_EQ(got.size(), 0u) << "test precondition: the message must arrive in parts";
+  std::thread sender(
+      [&] { EXPECT_TRUE(world.engine(0).flush(base::Deadline::after_seconds(10))); });
   EXPECT_TRUE(flush_receiver());
   EXPECT_EQ(got, std::vector<std::size_t>{100'000});
   sender.join();
 }
 
-TEST(Control, WaitsForAHandler) {
+TEST(Control, MessagesWaitForAHandler) {
   World world{{.processes = 2}};
   ASSERT_TRUE(world.engine(0).send_control({0, 1}, bytes_of({1, 2, 3})));
   for (int i = 0; i < 10; ++i) world.step();
   Data got;
-  world.engine(1).set_control_handler([&](base::ProcessId, std::span<const std::byte> bytes) { got = data_of(bytes); });
+  world.engine(1).set_control_handler(
+      [&](base::ProcessId, std::span<const std::byte> bytes) { got = data_of(bytes); });
   ASSERT_TRUE(world.step_until([&] { return !got.empty(); }, 10));
   EXPECT_EQ(got, (Data{1, 2, 3}));
 }
 
-TEST(Control, AHandlerMayAnswer) {
+TEST(Control, HandlerMayReply) {
   World world{{.processes = 2}};
-  int heard = 0;
+  int handled = 0;
   for (int rank : {0, 1}) {
-    world.engine(rank).set_control_handler([&world, &heard, rank](base::ProcessId from, std::span<const std::byte> bytes) {
-      ++heard;
-      if (bytes.size() > 1) {
-        ASSERT_TRUE(world.engine(rank).send_control(from, {bytes.begin(), bytes.end() - 1}));
-        ASSERT_TRUE(world.engine(rank).progress()) << "may be called from a handler, and handles nothing";
-      }
-    });
+    world.engine(rank).set_control_handler(
+        [&world, &handled, rank](base::ProcessId from, std::span<const std::byte> bytes) {
+          ++handled;
+          if (bytes.size() > 1) {
+            ASSERT_TRUE(world.engine(rank).send_control(from, {bytes.begin(), bytes.end() - 1}));
+            ASSERT_TRUE(world.engine(rank).progress())
+                << "progress() may be called from a handler; it then handles no messages";
+          }
+        });
   }
   ASSERT_TRUE(world.engine(0).send_control({0, 1}, bytes_of(Data(100))));
-  EXPECT_TRUE(world.step_until([&] { return heard == 100; }));
+  EXPECT_TRUE(world.step_until([&] { return handled == 100; }));
   EXPECT_EQ(world.engine(0).counts().control_sent, 50u);
 }
 
@@ -130,7 +142,8 @@ TEST(Control, OrderHoldsWithSeveralThreads) {
   });
   auto arrived = [&] { return total == 2 * kMessages; };
   auto send = [&](int rank) {
-    for (std::uint8_t i = 0; i < kMessages; ++i) ASSERT_TRUE(world.engine(rank).send_control({0, 0}, {std::byte{i}}));
+    for (std::uint8_t i = 0; i < kMessages; ++i)
+      ASSERT_TRUE(world.engine(rank).send_control({0, 0}, {std::byte{i}}));
     ASSERT_TRUE(world.engine(rank).wait_until(arrived));
   };
   auto receive = [&] { ASSERT_TRUE(world.engine(0).wait_until(arrived)); };
@@ -144,11 +157,12 @@ TEST(Control, OrderHoldsWithSeveralThreads) {
   EXPECT_EQ(got[2], expected);
 }
 
-TEST(Control, NoHandlerRunsAfterItIsTakenAway) {
+TEST(Control, HandlerDoesNotRunAfterItsRemoval) {
   World world{{.processes = 2}};
   for (int turn = 0; turn < 50; ++turn) {
     auto counter = std::make_unique<int>(0);
-    world.engine(1).set_control_handler([&counter](base::ProcessId, std::span<const std::byte>) { ++*counter; });
+    world.engine(1).set_control_handler(
+        [&counter](base::ProcessId, std::span<const std::byte>) { ++*counter; });
     std::atomic<bool> stop{false};
     std::thread receiver([&] {
       while (!stop) ASSERT_TRUE(world.engine(1).progress());

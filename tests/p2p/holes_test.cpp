@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages of types with holes: the data travels without them, and a receive leaves the holes of its buffer alone.
+// Tests messages of datatypes with holes: the packets have only the data, and a receive does not
+// write into the holes of its buffer.
 #include "shim/types/derive.hpp"
 #include "tests/p2p/world.hpp"
 
@@ -25,7 +26,7 @@ Pairs sent(std::size_t count, int first = 0) {
   }
   return items;
 }
-// What a receiver of so many items has, in room for more.
+// Return the buffer of `room` items after the receipt of `count` items.
 Pairs received(std::size_t count, std::size_t room, int first = 0) {
   Pairs items = sent(count, first);
   for (Pair& item : items) item.hole = Pair().hole;
@@ -41,18 +42,21 @@ struct Case {
   transport::LoopFaults::Reads reads;
 };
 void PrintTo(const Case& one, std::ostream* out) {
-  *out << one.count << (one.receive_first ? " posted" : " unexpected") << ", reads " << static_cast<int>(one.reads);
+  *out << one.count << (one.receive_first ? " posted" : " unexpected") << ", reads "
+       << static_cast<int>(one.reads);
 }
 
 class Holes : public testing::TestWithParam<Case> {};
 using Reads = transport::LoopFaults::Reads;
 INSTANTIATE_TEST_SUITE_P(Lengths, Holes,
-                         testing::Values(Case{0, true, Reads::work}, Case{1, true, Reads::work}, Case{1, false, Reads::work},
-                                         Case{50, false, Reads::work}, Case{5000, true, Reads::work},
-                                         Case{5000, false, Reads::work}, Case{5000, true, Reads::unsupported},
+                         testing::Values(Case{0, true, Reads::work}, Case{1, true, Reads::work},
+                                         Case{1, false, Reads::work}, Case{50, false, Reads::work},
+                                         Case{5000, true, Reads::work},
+                                         Case{5000, false, Reads::work},
+                                         Case{5000, true, Reads::unsupported},
                                          Case{5000, false, Reads::unsupported}));
 
-TEST_P(Holes, StayWhereTheyAre) {
+TEST_P(Holes, AreNotWritten) {
   auto [count, receive_first, reads] = GetParam();
   for (Mode mode : {Mode::standard, Mode::synchronous}) {
     World world({.faults = {.again_chance = 0.2, .reads = reads, .max_packet_bytes = 4099}});
@@ -73,7 +77,7 @@ TEST_P(Holes, StayWhereTheyAre) {
   }
 }
 
-TEST(HolesOf, BlockingCopiedAndBytewiseMessages) {
+TEST(HolesOf, BlockingCopiedAndBytewiseMessagesAreNotWritten) {
   World world({});
   auto contexts = world.contexts();
   world.run([&](int rank) {
@@ -103,11 +107,12 @@ TEST(HolesOf, BlockingCopiedAndBytewiseMessages) {
   });
 }
 
-TEST(HolesOf, APersistentSendTakesTheDataOfEachStart) {
+TEST(HolesOf, PersistentSendsAreNotWritten) {
   World world({});
   auto contexts = world.contexts();
   Pairs data(300), room(300);
-  Request* send = value_of(world.engine(0).send_init(*contexts[0], from(data), 1, 0, Mode::standard));
+  Request* send = value_of(
+      world.engine(0).send_init(*contexts[0], from(data), 1, 0, Mode::standard));
   Request* receive = value_of(world.engine(1).recv_init(*contexts[1], into(room), 0, 0));
   for (int round = 0; round < 3; ++round) {
     std::ranges::copy(sent(300, round), data.begin());
@@ -122,7 +127,7 @@ TEST(HolesOf, APersistentSendTakesTheDataOfEachStart) {
   world.engine(1).release(receive);
 }
 
-TEST(HolesOf, AMessageThatIsTooLongFillsTheBuffer) {
+TEST(HolesOf, TruncatedMessagesAreNotWritten) {
   for (std::size_t count : {4u, 3000u}) {
     World world({});
     auto contexts = world.contexts();
@@ -139,10 +144,12 @@ TEST(HolesOf, AMessageThatIsTooLongFillsTheBuffer) {
 }
 
 class LongRuns : public testing::TestWithParam<Reads> {};
-INSTANTIATE_TEST_SUITE_P(Reads, LongRuns, testing::Values(Reads::work, Reads::unsupported, Reads::fail, Reads::offered));
+INSTANTIATE_TEST_SUITE_P(Reads, LongRuns,
+                         testing::Values(Reads::work, Reads::unsupported, Reads::fail,
+                                         Reads::offered));
 
-/// More of them than one read names, of lengths that no read ends with.
-TEST_P(LongRuns, AreReadWhereTheyLie) {
+/// More runs than one read accepts, with run lengths that do not divide the length of a read.
+TEST_P(LongRuns, AreReadWithoutPacking) {
   constexpr std::size_t kRun = 2500, kStride = 2700, kRuns = 60, kItems = 3;
   const auto column = types::share(value_of(types::vector(kRuns, kRun, kStride, kByte)));
   const std::size_t item = static_cast<std::size_t>(column->extent);
@@ -151,9 +158,12 @@ TEST_P(LongRuns, AreReadWhereTheyLie) {
   const Data data = pattern(kItems * kRuns * kRun, 7);
   Data room(kItems * item, 0x55), expected = room;
   for (std::size_t i = 0; i < kItems * kRuns; ++i)
-    std::memcpy(expected.data() + i / kRuns * item + i % kRuns * kStride, data.data() + i * kRun, kRun);
-  Request* receive = value_of(world.engine(1).irecv(*contexts[1], {room.data(), kItems, column.get()}, 0, 7));
-  Request* send = value_of(world.engine(0).isend(*contexts[0], {data.data(), data.size(), &kByte}, 1, 7, Mode::standard));
+    std::memcpy(expected.data() + i / kRuns * item + i % kRuns * kStride, data.data() + i * kRun,
+                kRun);
+  Request* receive = value_of(
+      world.engine(1).irecv(*contexts[1], {room.data(), kItems, column.get()}, 0, 7));
+  Request* send = value_of(world.engine(0).isend(*contexts[0], {data.data(), data.size(), &kByte},
+                                                 1, 7, Mode::standard));
   ASSERT_TRUE(world.step_until([&] { return send->is_done() && receive->is_done(); }));
   EXPECT_EQ(receive->error(), nullptr);
   EXPECT_EQ(receive->outcome().bytes, data.size());
@@ -163,8 +173,8 @@ TEST_P(LongRuns, AreReadWhereTheyLie) {
   Engine::release(receive);
 }
 
-/// Nothing is wanted of a long message, or there is nothing in one that is announced all the same.
-TEST_P(LongRuns, WithRoomForNothing) {
+/// An empty buffer receives a long message, and a receive gets an announced message without data.
+TEST_P(LongRuns, MayHaveNoDataOrNoBuffer) {
   const auto column = types::share(value_of(types::vector(3, 2500, 2700, kByte)));
   World::Options options{.faults = {.reads = GetParam()}};
   options.settings.unexpected_bytes = 0;
@@ -172,20 +182,23 @@ TEST_P(LongRuns, WithRoomForNothing) {
   auto contexts = world.contexts();
   Data room(3 * 2700), data = pattern(50'000, 3);
   for (const std::size_t bytes : {std::size_t{0}, data.size(), std::size_t{0}}) {
-    Request* send = value_of(world.engine(0).isend(*contexts[0], {data.data(), bytes, &kByte}, 1, 7, Mode::standard));
+    Request* send = value_of(
+        world.engine(0).isend(*contexts[0], {data.data(), bytes, &kByte}, 1, 7, Mode::standard));
     for (int i = 0; i < 10; ++i) world.step();
-    Request* receive = value_of(world.engine(1).irecv(*contexts[1], {room.data(), bytes == 0 ? 1u : 0u, column.get()}, 0, 7));
+    Request* receive = value_of(world.engine(1).irecv(
+        *contexts[1], {room.data(), bytes == 0 ? 1u : 0u, column.get()}, 0, 7));
     ASSERT_TRUE(world.step_until([&] { return send->is_done() && receive->is_done(); }));
-    EXPECT_EQ(receive->error() != nullptr, bytes != 0) << "too long";
+    EXPECT_EQ(receive->error() != nullptr, bytes != 0) << "only the long message is truncated";
     EXPECT_EQ(receive->outcome().bytes, 0u);
     Engine::release(send);
     Engine::release(receive);
   }
 }
 
-/// A few long runs, then many short ones; and more than there is room for.
-TEST_P(LongRuns, MayBecomeShortOnes) {
-  const auto longs = types::share(value_of(types::vector(20, 4000, 4096, kByte))), shorts = types::share(value_of(types::vector(2000, 8, 16, kByte)));
+/// A few long runs, followed by many short ones; the message is longer than the buffer.
+TEST_P(LongRuns, MayBeFollowedByShortRuns) {
+  const auto longs = types::share(value_of(types::vector(20, 4000, 4096, kByte))),
+             shorts = types::share(value_of(types::vector(2000, 8, 16, kByte)));
   const types::Member members[] = {{0, 1, longs.get()}, {90'000, 1, shorts.get()}};
   const auto both = types::share(value_of(types::structure(members)));
   World world({.faults = {.again_chance = 0.2, .reads = GetParam()}});
@@ -193,8 +206,10 @@ TEST_P(LongRuns, MayBecomeShortOnes) {
   const Data data = pattern(both->size + 1000, 5);
   Data room(static_cast<std::size_t>(both->extent), 0x55), expected = room;
   types::unpack(*both, std::as_bytes(std::span(data)).first(both->size), 0, expected.data());
-  Request* receive = value_of(world.engine(1).irecv(*contexts[1], {room.data(), 1, both.get()}, 0, 7));
-  Request* send = value_of(world.engine(0).isend(*contexts[0], {data.data(), data.size(), &kByte}, 1, 7, Mode::standard));
+  Request* receive = value_of(
+      world.engine(1).irecv(*contexts[1], {room.data(), 1, both.get()}, 0, 7));
+  Request* send = value_of(world.engine(0).isend(*contexts[0], {data.data(), data.size(), &kByte},
+                                                 1, 7, Mode::standard));
   ASSERT_TRUE(world.step_until([&] { return send->is_done() && receive->is_done(); }));
   ASSERT_NE(receive->error(), nullptr);
   EXPECT_EQ(receive->error()->error_class(), base::ErrorClass::truncate);
@@ -203,16 +218,18 @@ TEST_P(LongRuns, MayBecomeShortOnes) {
   Engine::release(receive);
 }
 
-/// A type with holes whose items in this message have none between them.
-TEST(HolesOf, WhatIsOneRunIsReadAsOne) {
+/// A type with a hole at its start: one item of it is one contiguous run.
+TEST(HolesOf, OneContiguousRunIsReadAtOnce) {
   const types::Block block[] = {{24, 9000}};
   const auto shifted = types::share(value_of(types::indexed(block, kByte)));
   World world({});
   auto contexts = world.contexts();
   Data data = pattern(24 + 9000, 5), room(24 + 9000, 0x55), expected = room;
   std::ranges::copy(std::span(data).subspan(24), expected.begin() + 24);
-  Request* receive = value_of(world.engine(1).irecv(*contexts[1], {room.data(), 1, shifted.get()}, 0, 7));
-  Request* send = value_of(world.engine(0).isend(*contexts[0], {data.data(), 1, shifted.get()}, 1, 7, Mode::standard));
+  Request* receive = value_of(
+      world.engine(1).irecv(*contexts[1], {room.data(), 1, shifted.get()}, 0, 7));
+  Request* send = value_of(
+      world.engine(0).isend(*contexts[0], {data.data(), 1, shifted.get()}, 1, 7, Mode::standard));
   ASSERT_TRUE(world.step_until([&] { return send->is_done() && receive->is_done(); }));
   EXPECT_EQ(room, expected);
   EXPECT_EQ(world.engine(1).counts().single_copies, 1u);

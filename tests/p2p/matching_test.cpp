@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Matching against a slow, obvious model: two plain lists searched from the front.
+// Tests matching against a simple model: two lists searched from the front.
 #include "shim/p2p/matching.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 struct Receive : Posted {
   int name = 0;
 };
-struct Mail : Arrived {
+struct Arrival : UnexpectedMsg {
   int name = 0;
 };
 
@@ -30,9 +30,10 @@ class Model {
     return (receive.source == kAnySource || receive.source == message.source) &&
            (receive.tag == kAnyTag || receive.tag == message.tag);
   }
-  /// Name of the receive that takes the message, -1 if it stays.
+  /// Return the name of the receive that matches the message; -1 if none does.
   int arrive(Entry message) {
-    auto found = std::find_if(posted.begin(), posted.end(), [&](auto& receive) { return fits(receive, message); });
+    auto found = std::find_if(posted.begin(), posted.end(),
+                              [&](auto& receive) { return fits(receive, message); });
     if (found == posted.end()) {
       arrived.push_back(message);
       return -1;
@@ -42,7 +43,8 @@ class Model {
     return name;
   }
   std::list<Entry>::iterator find(const Entry& receive) {
-    return std::find_if(arrived.begin(), arrived.end(), [&](auto& message) { return fits(receive, message); });
+    return std::find_if(arrived.begin(), arrived.end(),
+                        [&](auto& message) { return fits(receive, message); });
   }
 
   std::list<Entry> posted, arrived;
@@ -50,12 +52,14 @@ class Model {
 
 class RandomMatching : public testing::TestWithParam<unsigned> {
  protected:
-  static constexpr int kSources = 130;  // more than two chunks of the table of sources
+  static constexpr int kSources = 130;  // more than two chunks of the source table
   int any(int bound) { return static_cast<int>(random_() % static_cast<unsigned>(bound)); }
-  // few of the sources, so that queues grow; now and then a wildcard
+  // mostly three sources, so that queues grow; sometimes a wildcard
   int source() { return any(4) == 0 ? any(kSources) : any(3); }
   int source_or_any() { return any(3) == 0 ? kAnySource : source(); }
-  int tag() { return any(2) == 0 ? any(4) : 100 * any(20); }  // more than there are places in a count of tags
+  int tag() {
+    return any(2) == 0 ? any(4) : 100 * any(20);
+  }  // more than the number of tag counters
   int tag_or_any() { return any(4) == 0 ? kAnyTag : tag(); }
 
   void arrive(int name) {
@@ -64,18 +68,19 @@ class RandomMatching : public testing::TestWithParam<unsigned> {
     Posted* taken = matching_.take_posted(from, with);
     ASSERT_EQ(taken == nullptr ? -1 : static_cast<Receive*>(taken)->name, expected);
     if (taken != nullptr) return;
-    mails_.push_back(std::make_unique<Mail>());
-    Mail& mail = *mails_.back();
-    mail.source = from;
-    mail.tag = with;
-    mail.name = name;
-    matching_.add(mail);
+    arrivals_.push_back(std::make_unique<Arrival>());
+    Arrival& arrival = *arrivals_.back();
+    arrival.source = from;
+    arrival.tag = with;
+    arrival.name = name;
+    matching_.add(arrival);
   }
   void receive(int name, bool post) {
     int from = source_or_any(), with = tag_or_any();
     auto expected = model_.find({from, with, name});
-    Arrived* found = matching_.find_arrived(from, with);
-    ASSERT_EQ(found == nullptr ? -1 : static_cast<Mail*>(found)->name, expected == model_.arrived.end() ? -1 : expected->name);
+    UnexpectedMsg* found = matching_.find_unexpected(from, with);
+    ASSERT_EQ(found == nullptr ? -1 : static_cast<Arrival*>(found)->name,
+              expected == model_.arrived.end() ? -1 : expected->name);
     if (found != nullptr) {
       matching_.remove(*found);
       model_.arrived.erase(expected);
@@ -92,7 +97,8 @@ class RandomMatching : public testing::TestWithParam<unsigned> {
   void cancel() {
     if (model_.posted.empty()) return;
     auto victim = std::next(model_.posted.begin(), any(static_cast<int>(model_.posted.size())));
-    auto own = std::find_if(receives_.begin(), receives_.end(), [&](auto& made) { return made->name == victim->name; });
+    auto own = std::find_if(receives_.begin(), receives_.end(),
+                            [&](auto& made) { return made->name == victim->name; });
     matching_.remove(**own);
     model_.posted.erase(victim);
   }
@@ -100,30 +106,36 @@ class RandomMatching : public testing::TestWithParam<unsigned> {
   std::mt19937 random_{GetParam()};
   Matching matching_{kSources};
   Model model_;
-  std::vector<std::unique_ptr<Mail>> mails_;
+  std::vector<std::unique_ptr<Arrival>> arrivals_;
   std::vector<std::unique_ptr<Receive>> receives_;
 };
 
 TEST_P(RandomMatching, AgreesWithTheModel) {
   for (int name = 0; name < 4000; ++name) {
     int what = any(20);
-    if (what < 9) arrive(name);
-    else if (what < 18) receive(name, true);
-    else if (what < 19) receive(name, false);
-    else cancel();
+    if (what < 9)
+      arrive(name);
+    else if (what < 18)
+      receive(name, true);
+    else if (what < 19)
+      receive(name, false);
+    else
+      cancel();
     if (HasFatalFailure()) return;
     ASSERT_EQ(matching_.has_posted(), !model_.posted.empty());
     const int from = source();
-    ASSERT_EQ(matching_.has_posted_for(from), std::ranges::any_of(model_.posted, [from](const Model::Entry& receive) {
-      return receive.source == from || receive.source == kAnySource;
-    }));
+    ASSERT_EQ(matching_.has_posted_for(from),
+              std::ranges::any_of(model_.posted, [from](const Model::Entry& receive) {
+                return receive.source == from || receive.source == kAnySource;
+              }));
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomMatching, testing::Range(1u, 21u));
 
-// Thousands wait, of many tags and sources; they grow to many and shrink to none several times, so that indexes come, grow and go.
-class ManyOfThem : public testing::TestWithParam<unsigned> {
+// Thousands of receives and messages with many tags and sources. The queues grow and become empty
+// several times, so that indexes are created, grow and are removed.
+class LongQueues : public testing::TestWithParam<unsigned> {
  protected:
   static constexpr int kSources = 5, kTags = 200, kMost = 1500;
   int any(int bound) { return static_cast<int>(random_() % static_cast<unsigned>(bound)); }
@@ -135,17 +147,18 @@ class ManyOfThem : public testing::TestWithParam<unsigned> {
     Posted* taken = matching_.take_posted(source, tag);
     ASSERT_EQ(taken == nullptr ? -1 : static_cast<Receive*>(taken)->name, expected);
     if (taken != nullptr) return;
-    Mail& mail = mails_.emplace_back();
-    mail.source = source;
-    mail.tag = tag;
-    mail.name = name;
-    matching_.add(mail);
+    Arrival& arrival = arrivals_.emplace_back();
+    arrival.source = source;
+    arrival.tag = tag;
+    arrival.name = name;
+    matching_.add(arrival);
   }
   void receive(int source, int tag) {
     const int name = next_name_++;
     auto expected = model_.find({source, tag, name});
-    Arrived* found = matching_.find_arrived(source, tag);
-    ASSERT_EQ(found == nullptr ? -1 : static_cast<Mail*>(found)->name, expected == model_.arrived.end() ? -1 : expected->name);
+    UnexpectedMsg* found = matching_.find_unexpected(source, tag);
+    ASSERT_EQ(found == nullptr ? -1 : static_cast<Arrival*>(found)->name,
+              expected == model_.arrived.end() ? -1 : expected->name);
     if (found != nullptr) {
       matching_.remove(*found);
       model_.arrived.erase(expected);
@@ -158,22 +171,26 @@ class ManyOfThem : public testing::TestWithParam<unsigned> {
     matching_.post(made);
     model_.posted.push_back({source, tag, name});
   }
-  Model::Entry one_of(const std::list<Model::Entry>& entries) { return *std::next(entries.begin(), any(static_cast<int>(entries.size()))); }
+  Model::Entry one_of(const std::list<Model::Entry>& entries) {
+    return *std::next(entries.begin(), any(static_cast<int>(entries.size())));
+  }
 
   std::mt19937 random_{GetParam()};
   Matching matching_{kSources};
   Model model_;
   std::list<Receive> receives_;
-  std::list<Mail> mails_;
+  std::list<Arrival> arrivals_;
   int next_name_ = 0;
 };
 
-TEST_P(ManyOfThem, AgreeWithTheModel) {
+TEST_P(LongQueues, AgreeWithTheModel) {
   for (int turn = 0; turn < 6; ++turn) {
     for (int i = 0; i < kMost; ++i) {
       const int source = any(kSources), tag = any(kTags);
-      if (turn % 2 == (any(10) == 0)) arrive(source, tag);
-      else receive(source_or_any(source), tag_or_any(tag));
+      if (turn % 2 == (any(10) == 0))
+        arrive(source, tag);
+      else
+        receive(source_or_any(source), tag_or_any(tag));
       ASSERT_FALSE(HasFatalFailure());
     }
     while (!model_.arrived.empty()) {
@@ -183,30 +200,32 @@ TEST_P(ManyOfThem, AgreeWithTheModel) {
     }
     while (!model_.posted.empty()) {
       const Model::Entry waiting = one_of(model_.posted);
-      arrive(waiting.source == kAnySource ? any(kSources) : waiting.source, waiting.tag == kAnyTag ? any(kTags) : waiting.tag);
+      arrive(waiting.source == kAnySource ? any(kSources) : waiting.source,
+             waiting.tag == kAnyTag ? any(kTags) : waiting.tag);
       ASSERT_FALSE(HasFatalFailure());
     }
     EXPECT_FALSE(matching_.has_posted());
-    EXPECT_EQ(matching_.first_arrived(), nullptr);
+    EXPECT_EQ(matching_.first_unexpected(), nullptr);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, ManyOfThem, testing::Range(1u, 7u));
+INSTANTIATE_TEST_SUITE_P(Seeds, LongQueues, testing::Range(1u, 7u));
 
-// What waits for other tags is not looked through: 60,000 of them 60,000 times would take minutes.
-TEST(Matching, OthersThatWaitCostNothing) {
+// Entries with other tags are not searched: a scan of 60,000 entries 60,000 times would take
+// minutes.
+TEST(Matching, EntriesWithOtherTagsCostNothing) {
   constexpr int kMany = 60'000;
   const auto start = std::chrono::steady_clock::now();
   Matching matching(2);
-  std::vector<Mail> mails(kMany);
+  std::vector<Arrival> arrivals(kMany);
   for (int i = 0; i < kMany; ++i) {
-    static_cast<Arrived&>(mails[static_cast<std::size_t>(i)]).tag = i;
-    matching.add(mails[static_cast<std::size_t>(i)]);
+    static_cast<UnexpectedMsg&>(arrivals[static_cast<std::size_t>(i)]).tag = i;
+    matching.add(arrivals[static_cast<std::size_t>(i)]);
   }
   for (int tag = kMany - 1; tag >= 0; --tag) {
-    Arrived* found = matching.find_arrived(tag % 2 == 0 ? kAnySource : 0, tag);
-    ASSERT_EQ(found, &mails[static_cast<std::size_t>(tag)]);
-    ASSERT_EQ(matching.find_arrived(1, tag), nullptr);
+    UnexpectedMsg* found = matching.find_unexpected(tag % 2 == 0 ? kAnySource : 0, tag);
+    ASSERT_EQ(found, &arrivals[static_cast<std::size_t>(tag)]);
+    ASSERT_EQ(matching.find_unexpected(1, tag), nullptr);
     matching.remove(*found);
   }
   std::vector<Receive> receives(kMany);
@@ -215,11 +234,12 @@ TEST(Matching, OthersThatWaitCostNothing) {
     receives[static_cast<std::size_t>(i)].tag = i;
     matching.post(receives[static_cast<std::size_t>(i)]);
   }
-  for (int tag = kMany - 1; tag >= 0; --tag) ASSERT_EQ(matching.take_posted(0, tag), &receives[static_cast<std::size_t>(tag)]);
+  for (int tag = kMany - 1; tag >= 0; --tag)
+    ASSERT_EQ(matching.take_posted(0, tag), &receives[static_cast<std::size_t>(tag)]);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
 }
 
-TEST(Matching, ForEachSourceNamesEachOnce) {
+TEST(Matching, ForEachSourceVisitsEachSourceOnce) {
   Matching matching(200);
   Receive receives[4];
   int sources[] = {7, kAnySource, 150, 7};

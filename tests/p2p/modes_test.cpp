@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every way to send and receive, at sizes around each limit, over a network that misbehaves.
+// Tests all send modes and receives, at sizes around each limit, over networks with faults.
 #include "tests/p2p/world.hpp"
 
 namespace shim::p2p {
@@ -19,11 +19,14 @@ class Modes : public testing::TestWithParam<Network> {
   std::vector<ContextPtr> contexts = world.contexts();
 
   void exchange(std::size_t bytes, Mode mode, int source, int tag, bool receive_first) {
-    SCOPED_TRACE(testing::Message() << bytes << " bytes, mode " << static_cast<int>(mode) << ", source " << source << ", tag " << tag
-                                    << (receive_first ? ", posted" : ", unexpected"));
+    SCOPED_TRACE(testing::Message()
+                 << bytes << " bytes, mode " << static_cast<int>(mode) << ", source " << source
+                 << ", tag " << tag << (receive_first ? ", posted" : ", unexpected"));
     Data sent = pattern(bytes, 7), received(bytes + 3, 0xee);
     Request* receive = nullptr;
-    auto post = [&] { receive = value_of(world.engine(1).irecv(*contexts[1], into(received), source, tag)); };
+    auto post = [&] {
+      receive = value_of(world.engine(1).irecv(*contexts[1], into(received), source, tag));
+    };
     if (receive_first) post();
     Request* send = value_of(world.engine(0).isend(*contexts[0], from(sent), 1, 5, mode));
     if (!receive_first) {
@@ -37,7 +40,7 @@ class Modes : public testing::TestWithParam<Network> {
     EXPECT_EQ(receive->outcome().tag, 5);
     EXPECT_EQ(receive->outcome().bytes, bytes);
     EXPECT_TRUE(std::equal(sent.begin(), sent.end(), received.begin()));
-    EXPECT_EQ(received[bytes], 0xee) << "wrote behind the message";
+    EXPECT_EQ(received[bytes], 0xee) << "the receive wrote past the end of the message";
     world.engine(0).release(send);
     world.engine(1).release(receive);
   }
@@ -45,7 +48,8 @@ class Modes : public testing::TestWithParam<Network> {
 
 TEST_P(Modes, AllSizesModesAndWildcards) {
   // 2024 bytes of data fit into a packet of 2048: of 6073, one is left for the last
-  for (std::size_t bytes : {0u, 1u, 8u, 127u, 129u, 1023u, 1024u, 1025u, 5000u, 6072u, 6073u, 70'000u, 1'200'000u}) {
+  for (std::size_t bytes :
+       {0u, 1u, 8u, 127u, 129u, 1023u, 1024u, 1025u, 5000u, 6072u, 6073u, 70'000u, 1'200'000u}) {
     for (Mode mode : {Mode::standard, Mode::synchronous, Mode::ready}) {
       for (bool receive_first : {true, false}) {
         if (mode == Mode::ready && !receive_first) continue;
@@ -64,11 +68,17 @@ const Network kNetworks[] = {
     {"late", {.seed = 4, .max_delay = 5, .outbox_polls = 2}},
     {"no_reads", {.seed = 5, .reads = LoopFaults::Reads::unsupported}},
     {"reads_fail", {.seed = 6, .again_chance = 0.3, .reads = LoopFaults::Reads::fail}},
-    {"reads_of_what_is_offered", {.seed = 8, .again_chance = 0.3, .reads = LoopFaults::Reads::offered}},
+    {"reads_of_what_is_offered",
+     {.seed = 8, .again_chance = 0.3, .reads = LoopFaults::Reads::offered}},
     {"reads_break", {.seed = 9, .max_delay = 3, .reads = LoopFaults::Reads::offered_break}},
-    {"short_queue", {.seed = 7, .reads = LoopFaults::Reads::unsupported, .queue_limit = 2, .max_packet_bytes = 2048}},
+    {"short_queue",
+     {.seed = 7,
+      .reads = LoopFaults::Reads::unsupported,
+      .queue_limit = 2,
+      .max_packet_bytes = 2048}},
 };
-INSTANTIATE_TEST_SUITE_P(P2p, Modes, testing::ValuesIn(kNetworks), [](const auto& network) { return network.param.name; });
+INSTANTIATE_TEST_SUITE_P(P2p, Modes, testing::ValuesIn(kNetworks),
+                         [](const auto& network) { return network.param.name; });
 
 }  // namespace
 }  // namespace shim::p2p

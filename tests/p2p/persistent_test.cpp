@@ -10,15 +10,17 @@ class Persistent : public testing::TestWithParam<Mode> {
   std::vector<ContextPtr> contexts = world.contexts();
 };
 
-TEST_P(Persistent, StartsAgainAndAgain) {
+TEST_P(Persistent, CanBeStartedRepeatedly) {
   for (std::size_t bytes : {0u, 16u, 40'000u}) {
     Data sent(bytes), received(bytes);
     Request* send = value_of(world.engine(0).send_init(*contexts[0], from(sent), 1, 2, GetParam()));
-    Request* receive = value_of(world.engine(1).recv_init(*contexts[1], into(received), kAnySource, kAnyTag));
+    Request* receive = value_of(
+        world.engine(1).recv_init(*contexts[1], into(received), kAnySource, kAnyTag));
     EXPECT_TRUE(send->is_persistent() && send->is_done() && !send->is_active());
     EXPECT_EQ(send->outcome().source, kAnySource);
     for (std::uint32_t turn = 0; turn < 5; ++turn) {
-      std::ranges::copy(pattern(bytes, turn), sent.begin());  // the request knows the address
+      std::ranges::copy(pattern(bytes, turn),
+                        sent.begin());  // in place: the request keeps the buffer address
       ASSERT_TRUE(world.engine(1).start(*receive));
       EXPECT_TRUE(receive->is_active() && !receive->is_done());
       ASSERT_TRUE(world.engine(0).start(*send));
@@ -28,7 +30,8 @@ TEST_P(Persistent, StartsAgainAndAgain) {
       EXPECT_EQ(receive->outcome().tag, 2);
       auto again = world.engine(1).start(*receive);
       ASSERT_FALSE(again);
-      EXPECT_EQ(again.error().error_class(), base::ErrorClass::request) << "it is still active for its owner";
+      EXPECT_EQ(again.error().error_class(), base::ErrorClass::request)
+          << "a completed request is active until deactivate()";
       world.engine(0).deactivate(*send);
       world.engine(1).deactivate(*receive);
       EXPECT_TRUE(receive->is_done() && !receive->is_active());
@@ -39,9 +42,10 @@ TEST_P(Persistent, StartsAgainAndAgain) {
   }
 }
 
-TEST_P(Persistent, NullRank) {
+TEST_P(Persistent, NullRankCompletesAtOnce) {
   Data data(4);
-  Request* send = value_of(world.engine(0).send_init(*contexts[0], from(data), kProcNull, 2, GetParam()));
+  Request* send = value_of(
+      world.engine(0).send_init(*contexts[0], from(data), kProcNull, 2, GetParam()));
   Request* receive = value_of(world.engine(0).recv_init(*contexts[0], into(data), kProcNull, 2));
   for (Request* request : {send, receive}) {
     ASSERT_TRUE(world.engine(0).start(*request));
@@ -51,7 +55,7 @@ TEST_P(Persistent, NullRank) {
   }
 }
 
-TEST_P(Persistent, OutlivesTheContextAndGoesWhileActive) {
+TEST_P(Persistent, CompletesAfterTheContextAndTheRequestAreFreed) {
   Data sent = pattern(40'000, 1), received(40'000);
   Request* send = value_of(world.engine(0).send_init(*contexts[0], from(sent), 1, 2, GetParam()));
   Request* receive = value_of(world.engine(1).recv_init(*contexts[1], into(received), 0, 2));
@@ -64,7 +68,7 @@ TEST_P(Persistent, OutlivesTheContextAndGoesWhileActive) {
   EXPECT_TRUE(world.engine(0).flush(base::Deadline::after_seconds(10)));
 }
 
-TEST_P(Persistent, OnlyPersistentOnesStart) {
+TEST_P(Persistent, StartRefusesOtherRequests) {
   Data data(4);
   Request* request = value_of(world.engine(1).irecv(*contexts[1], into(data), 0, 2));
   EXPECT_FALSE(world.engine(1).start(*request));
@@ -72,7 +76,8 @@ TEST_P(Persistent, OnlyPersistentOnesStart) {
   world.engine(1).release(request);
 }
 
-INSTANTIATE_TEST_SUITE_P(Modes, Persistent, testing::Values(Mode::standard, Mode::synchronous, Mode::ready));
+INSTANTIATE_TEST_SUITE_P(Modes, Persistent,
+                         testing::Values(Mode::standard, Mode::synchronous, Mode::ready));
 
 }  // namespace
 }  // namespace shim::p2p

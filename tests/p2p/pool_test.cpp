@@ -9,18 +9,18 @@
 namespace shim::p2p {
 namespace {
 
-TEST(Pool, MemoryIsUsedAgain) {
+TEST(Pool, ReusesMemory) {
   Pool<std::string> pool;
   std::set<std::string*> seen;
   for (int i = 0; i < 1000; ++i) {
     std::string* made = pool.make("a text that is too long to be kept inside the object");
     seen.insert(made);
-    pool.give_back(made);
+    pool.release(made);
   }
   EXPECT_EQ(seen.size(), 1u);
 }
 
-TEST(Pool, WhatIsLeftGoesWithThePool) {
+TEST(Pool, DestructorDestroysRemainingObjects) {
   struct Counted {
     explicit Counted(int& count) : living(count) { ++living; }
     ~Counted() { --living; }
@@ -30,13 +30,13 @@ TEST(Pool, WhatIsLeftGoesWithThePool) {
   {
     Pool<Counted> pool;
     for (int i = 0; i < 100; ++i) pool.make(living);
-    pool.give_back(pool.make(living));
+    pool.release(pool.make(living));
     EXPECT_EQ(living, 100);
   }
   EXPECT_EQ(living, 0);
 }
 
-TEST(IdTable, AnOldNumberFindsNothing) {
+TEST(IdTable, StaleIdFindsNothing) {
   IdTable<int> table;
   int one = 1, two = 2;
   std::uint64_t first = table.add(one);

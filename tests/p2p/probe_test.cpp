@@ -18,7 +18,7 @@ class Probe : public testing::TestWithParam<std::size_t>, protected TwoEngines {
   }
 };
 
-TEST_P(Probe, ShowsAndLeavesTheMessage) {
+TEST_P(Probe, FindsTheMessageWithoutReceivingIt) {
   EXPECT_FALSE(value_of(receiver.iprobe(*contexts[1], kAnySource, kAnyTag)));
   Request* gave = send(first, 4);
   auto seen = value_of(receiver.probe(*contexts[1], kAnySource, kAnyTag));
@@ -34,7 +34,7 @@ TEST_P(Probe, ShowsAndLeavesTheMessage) {
   finish(gave);
 }
 
-TEST_P(Probe, AMatchedMessageIsNobodyElses) {
+TEST_P(Probe, MatchedMessageIsNotFoundAgain) {
   Request* gave[] = {send(first, 4), send(second, 4)};
   auto matched = value_of(receiver.mprobe(*contexts[1], kAnySource, 4));
   ASSERT_NE(matched.message, nullptr);
@@ -48,7 +48,7 @@ TEST_P(Probe, AMatchedMessageIsNobodyElses) {
   for (Request* request : gave) finish(request);
 }
 
-TEST_P(Probe, AMatchedMessageOutlivesItsContext) {
+TEST_P(Probe, MatchedMessageOutlivesItsContext) {
   Request* gave = send(first, 4);
   std::optional<Engine::Matched> matched;
   ASSERT_TRUE(world.step_until([&] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a receive can meet besides the message it waits for.
+// Tests receives: truncation, streaming, cancellation, null rank, planes and released requests.
 #include <thread>
 
 #include "tests/p2p/world.hpp"
@@ -24,7 +24,7 @@ class Receive : public testing::Test, protected TwoEngines {
   }
 };
 
-TEST_F(Receive, TooShortABufferIsFilledAndReported) {
+TEST_F(Receive, TooShortBufferIsFilledAndReported) {
   for (std::size_t bytes : {100u, 50'000u}) {
     for (auto reads : {true, false}) {
       auto settings = World::quick();
@@ -42,35 +42,46 @@ TEST_F(Receive, TooShortABufferIsFilledAndReported) {
       EXPECT_EQ(receive->outcome().error, ErrorClass::truncate);
       EXPECT_EQ(receive->outcome().bytes, bytes / 2);
       EXPECT_EQ(receive->outcome().source, 0);
-      EXPECT_TRUE(std::equal(received.begin(), received.begin() + static_cast<std::ptrdiff_t>(bytes / 2), sent.begin()));
-      EXPECT_EQ(received[bytes / 2], 0) << "wrote behind the buffer";
+      EXPECT_TRUE(std::equal(received.begin(),
+                             received.begin() + static_cast<std::ptrdiff_t>(bytes / 2),
+                             sent.begin()));
+      EXPECT_EQ(received[bytes / 2], 0) << "the receive wrote past the end of the buffer";
       own.engine(0).release(send);
       own.engine(1).release(receive);
     }
   }
 }
 
-// What is not too long goes packet by packet where both do nothing else meanwhile; where one of them may be elsewhere it is read.
+// Messages up to a limit are streamed packet by packet if both processes wait for them. If one of
+// the processes may do other work meanwhile, then the receiver reads the message from the sender's
+// memory.
 class Streams : public ::testing::Test {
  protected:
-  static constexpr std::size_t kForEach = 100'000, kAll = 300'000;  // as the transport says
+  static constexpr std::size_t kForEach = 100'000,
+                               kAll = 300'000;  // bytes, as the transport's stream budget
   struct Case {
     std::size_t bytes;
     Caller sender = Caller::waits, receiver = Caller::waits;
     Plane plane = Plane::user;
   };
 
-  void is_streamed(const Case& tried, int line = __builtin_LINE()) { EXPECT_EQ(reads_in(tried), 0u) << tried.bytes << " bytes, line " << line; }
-  void is_read(const Case& tried, int line = __builtin_LINE()) { EXPECT_EQ(reads_in(tried), 1u) << tried.bytes << " bytes, line " << line; }
-  void use(transport::StreamRoom room, bool is_crowded) {
+  void is_streamed(const Case& tried, int line = __builtin_LINE()) {
+    EXPECT_EQ(reads_in(tried), 0u) << tried.bytes << " bytes, line " << line;
+  }
+  void is_read(const Case& tried, int line = __builtin_LINE()) {
+    EXPECT_EQ(reads_in(tried), 1u) << tried.bytes << " bytes, line " << line;
+  }
+  void use(transport::StreamBudget room, bool is_oversubscribed) {
     contexts_.clear();
-    world_.emplace(World::Options{.processes = 2, .faults = {.stream_room = room}});
+    world_.emplace(World::Options{.processes = 2, .faults = {.stream_budget = room}});
     contexts_ = world_->contexts();
-    world_->engine(0).set_crowded(is_crowded);
-    world_->run([&](int rank) {  // who has never sent anything there does not know the way to the sender
+    world_->engine(0).set_oversubscribed(is_oversubscribed);
+    world_->run([&](int rank) {  // the receiver opens its link to the sender with its first send
       Data one(1);
-      if (rank == 0) ASSERT_TRUE(world_->engine(0).recv(*contexts_[0], into(one), 1, 3));
-      else ASSERT_TRUE(world_->engine(1).send(*contexts_[1], from(one), 0, 3, Mode::standard));
+      if (rank == 0)
+        ASSERT_TRUE(world_->engine(0).recv(*contexts_[0], into(one), 1, 3));
+      else
+        ASSERT_TRUE(world_->engine(1).send(*contexts_[1], from(one), 0, 3, Mode::standard));
     });
   }
 
@@ -84,10 +95,14 @@ class Streams : public ::testing::Test {
       Context& context = *contexts_[static_cast<std::size_t>(rank)];
       Data received(rank == 1 ? sent.size() : 0);
       Request* request = nullptr;
-      if (rank == 0 && sender == Caller::waits) ASSERT_TRUE(engine.send(context, from(sent), 1, 3, Mode::standard, plane));
-      else if (rank == 0) request = value_of(engine.send_or_start(context, from(sent), 1, 3, plane, sender));
-      else if (receiver == Caller::waits) ASSERT_TRUE(engine.recv(context, into(received), 0, 3, plane));
-      else request = value_of(engine.irecv(context, into(received), 0, 3, plane, receiver));
+      if (rank == 0 && sender == Caller::waits)
+        ASSERT_TRUE(engine.send(context, from(sent), 1, 3, Mode::standard, plane));
+      else if (rank == 0)
+        request = value_of(engine.send_or_start(context, from(sent), 1, 3, plane, sender));
+      else if (receiver == Caller::waits)
+        ASSERT_TRUE(engine.recv(context, into(received), 0, 3, plane));
+      else
+        request = value_of(engine.irecv(context, into(received), 0, 3, plane, receiver));
       if (request != nullptr) {
         ASSERT_TRUE(engine.wait(*request));
         engine.release(request);
@@ -102,19 +117,19 @@ class Streams : public ::testing::Test {
   std::vector<ContextPtr> contexts_;
 };
 
-TEST_F(Streams, AreForTwoThatWait) {
-  for (const bool is_crowded : {false, true}) {
-    use({kAll, kForEach}, is_crowded);
+TEST_F(Streams, NeedBothProcessesToWait) {
+  for (const bool is_oversubscribed : {false, true}) {
+    use({kAll, kForEach}, is_oversubscribed);
     is_streamed({50'000});
-    is_read({50'000, Caller::goes_on});
-    is_read({50'000, Caller::waits, Caller::goes_on});
-    is_read({50'000, Caller::waits_for_several, Caller::goes_on});
+    is_read({50'000, Caller::returns_at_once});
+    is_read({50'000, Caller::waits, Caller::returns_at_once});
+    is_read({50'000, Caller::waits_for_several, Caller::returns_at_once});
     is_streamed({50'000, Caller::waits_for_several});
     is_streamed({50'000, Caller::waits, Caller::waits_for_several});
   }
 }
 
-TEST_F(Streams, OfOneMessageMayTakeAllRoomWhereThereAreCores) {
+TEST_F(Streams, OfOneMessageUseTheWholeBudgetIfUndersubscribed) {
   use({kAll, kForEach}, false);
   is_streamed({5'000});
   is_streamed({kAll});
@@ -126,7 +141,7 @@ TEST_F(Streams, OfOneMessageMayTakeAllRoomWhereThereAreCores) {
   is_read({256 * 1024 + 1});
 }
 
-TEST_F(Streams, OfOneMessageAreForTheMiddleWhereThereAreFewCores) {
+TEST_F(Streams, OfOneMessageAreForMediumSizesIfOversubscribed) {
   use({kAll, kForEach}, true);
   is_read({32 * 1024 - 1});
   is_streamed({32 * 1024 - 1, Caller::waits, Caller::waits, Plane::collective});
@@ -138,9 +153,9 @@ TEST_F(Streams, OfOneMessageAreForTheMiddleWhereThereAreFewCores) {
   is_read({50'000});
 }
 
-TEST_F(Streams, OfSeveralShareTheRoom) {
-  for (const bool is_crowded : {false, true}) {
-    use({kAll, kForEach}, is_crowded);
+TEST_F(Streams, OfSeveralMessagesShareTheBudget) {
+  for (const bool is_oversubscribed : {false, true}) {
+    use({kAll, kForEach}, is_oversubscribed);
     is_streamed({5'000, Caller::waits_for_several, Caller::waits_for_several});
     is_streamed({kForEach, Caller::waits_for_several, Caller::waits_for_several});
     is_read({kForEach + 1, Caller::waits_for_several, Caller::waits_for_several});
@@ -149,7 +164,7 @@ TEST_F(Streams, OfSeveralShareTheRoom) {
   is_read({5'000, Caller::waits_for_several, Caller::waits_for_several});
 }
 
-TEST_F(Receive, IntoNothing) {
+TEST_F(Receive, EmptyBufferTruncates) {
   Data sent = pattern(50'000, 1), none;
   Request* got = receive(none, 0, 3);
   Request* gave = send(sent, 3);
@@ -158,16 +173,17 @@ TEST_F(Receive, IntoNothing) {
   finish(gave, got);
 }
 
-TEST_F(Receive, NullRankIsDoneAtOnce) {
+TEST_F(Receive, NullRankCompletesAtOnce) {
   Data data(8);
   auto none = value_of(receiver.recv(*contexts[1], into(data), kProcNull, 3));
   EXPECT_EQ(none.source, kProcNull);
   EXPECT_EQ(none.tag, kAnyTag);
   EXPECT_EQ(none.bytes, 0u);
   EXPECT_TRUE(sender.send(*contexts[0], from(data), kProcNull, 3, Mode::synchronous));
-  for (Request* request : {value_of(sender.isend(*contexts[0], from(data), kProcNull, 3, Mode::synchronous)),
-                           value_of(sender.isend_copied(*contexts[0], from(data), kProcNull, 3)),
-                           value_of(sender.irecv(*contexts[0], into(data), kProcNull, 3))}) {
+  for (Request* request :
+       {value_of(sender.isend(*contexts[0], from(data), kProcNull, 3, Mode::synchronous)),
+        value_of(sender.isend_copied(*contexts[0], from(data), kProcNull, 3)),
+        value_of(sender.irecv(*contexts[0], into(data), kProcNull, 3))}) {
     EXPECT_TRUE(request->is_done());
     sender.release(request);
   }
@@ -177,7 +193,7 @@ TEST_F(Receive, NullRankIsDoneAtOnce) {
   EXPECT_EQ(value_of(receiver.mrecv(nullptr, into(data))).source, kProcNull);
 }
 
-TEST_F(Receive, CancelTakesBackWhatHasNotMatched) {
+TEST_F(Receive, CancelRemovesAnUnmatchedReceive) {
   Data first(8), second(8);
   Request* early = receive(first, 0, 3);
   Request* late = receive(second, 0, 3);
@@ -190,7 +206,7 @@ TEST_F(Receive, CancelTakesBackWhatHasNotMatched) {
   receiver.release(early);
 }
 
-TEST_F(Receive, CancelComesTooLateForAMatchedOne) {
+TEST_F(Receive, CancelHasNoEffectOnAMatchedReceive) {
   Data sent = pattern(8, 1), data(8);
   Request* gave = send(sent, 3);
   Request* got = receive(data, 0, 3);
@@ -201,7 +217,7 @@ TEST_F(Receive, CancelComesTooLateForAMatchedOne) {
   finish(gave, got);
 }
 
-TEST_F(Receive, PlanesDoNotMix) {
+TEST_F(Receive, PlanesAreMatchedSeparately) {
   Data user = pattern(8, 1), collective = pattern(8, 2), got_user(8), got_collective(8);
   Request* gave_collective = send(collective, 3, Mode::standard, Plane::collective);
   Request* gave_user = send(user, 3);
@@ -214,7 +230,7 @@ TEST_F(Receive, PlanesDoNotMix) {
   EXPECT_FALSE(value_of(receiver.iprobe(*contexts[1], kAnySource, kAnyTag)));
 }
 
-TEST_F(Receive, ToOneself) {
+TEST_F(Receive, ReceivesFromSelf) {
   for (std::size_t bytes : {0u, 8u, 100'000u}) {
     for (Mode mode : {Mode::standard, Mode::synchronous}) {
       Data sent = pattern(bytes, 4), received(bytes);
@@ -228,39 +244,43 @@ TEST_F(Receive, ToOneself) {
   }
 }
 
-TEST_F(Receive, ReleasedWhileActiveTheyFinishByThemselves) {
+TEST_F(Receive, ReleasedActiveRequestsComplete) {
   Data sent = pattern(50'000, 1), received(50'000);
   sender.release(send(sent, 3, Mode::synchronous));
-  EXPECT_FALSE(sender.flush(base::Deadline::after_seconds(0.01))) << "nobody has received it";
+  EXPECT_FALSE(sender.flush(base::Deadline::after_seconds(0.01)))
+      << "the message has not been received";
   receiver.release(receive(received, 0, 3));
   ASSERT_TRUE(world.step_until([&] { return received == sent; }));
   EXPECT_TRUE(sender.flush(base::Deadline::after_seconds(10)));
 }
 
-TEST_F(Receive, FreedWhileActiveItIsWaitedForAtTheEnd) {
+TEST_F(Receive, FlushAndHearWaitsForReleasedReceives) {
   for (std::size_t bytes : {8u, 50'000u}) {
     Data sent = pattern(bytes, 1), received(bytes);
     receiver.release(receive(received, 0, 3));
-    EXPECT_FALSE(receiver.flush_and_hear(base::Deadline::after_seconds(0.01)));
+    EXPECT_FALSE(receiver.flush_all(base::Deadline::after_seconds(0.01)));
     EXPECT_FALSE(receiver.flush(*contexts[1], base::Deadline::after_seconds(0.01)));
-    EXPECT_TRUE(receiver.flush(base::Deadline::after_seconds(10))) << "all that it has sent has left";
+    EXPECT_TRUE(receiver.flush(base::Deadline::after_seconds(10)))
+        << "all sends have left, and flush() waits for no receives";
     ContextPtr other = world.context(1, *base::ContextPath{}.child(1));
-    EXPECT_TRUE(receiver.flush(*other, base::Deadline::after_seconds(10))) << "a receive of another communicator";
+    EXPECT_TRUE(receiver.flush(*other, base::Deadline::after_seconds(10)))
+        << "the receive is on another communicator";
     sender.release(send(sent, 3));
     std::thread sending([&] { EXPECT_TRUE(sender.flush(base::Deadline::after_seconds(10))); });
-    EXPECT_TRUE(receiver.flush_and_hear(base::Deadline::after_seconds(10)));
+    EXPECT_TRUE(receiver.flush_all(base::Deadline::after_seconds(10)));
     sending.join();
     EXPECT_EQ(received, sent);
   }
 }
 
-TEST_F(Receive, FreedWhileActiveItIsNotWaitedForWhereNothingCanCome) {
+TEST_F(Receive, FlushAndHearDoesNotWaitForReceivesThatCannotMatch) {
   Data data(8);
   receiver.release(value_of(receiver.irecv(*contexts[1], into(data), 1, 3)));
-  EXPECT_TRUE(receiver.flush_and_hear(base::Deadline::after_seconds(10))) << "only this process could send to it";
+  EXPECT_TRUE(receiver.flush_all(base::Deadline::after_seconds(10)))
+      << "only this process could send the message";
   receiver.release(receive(data, 0, 3));
   world.kill(0);
-  EXPECT_TRUE(receiver.flush_and_hear(base::Deadline::after_seconds(10))) << "its sender is dead";
+  EXPECT_TRUE(receiver.flush_all(base::Deadline::after_seconds(10))) << "its sender is dead";
 }
 
 TEST_F(Receive, CopiedSendsFreeTheBufferAtOnce) {

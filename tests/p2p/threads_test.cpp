@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Several threads on each engine, all blocking. Of most use under the thread sanitizer.
+// Tests several blocking threads on each engine. Most useful with ThreadSanitizer.
 #include "tests/p2p/world.hpp"
 
 namespace shim::p2p {
@@ -7,12 +7,13 @@ namespace {
 
 class Threads : public testing::TestWithParam<int> {
  protected:
-  /// body(rank, thread) in as many threads for each process.
+  /// Run body(rank, thread) in GetParam() threads for each process.
   template <typename Body>
   void run(World& world, const Body& body) {
     world.run([&](int rank) {
       std::vector<std::thread> threads;
-      for (int thread = 0; thread < GetParam(); ++thread) threads.emplace_back([&body, rank, thread] { body(rank, thread); });
+      for (int thread = 0; thread < GetParam(); ++thread)
+        threads.emplace_back([&body, rank, thread] { body(rank, thread); });
       for (auto& thread : threads) thread.join();
     });
   }
@@ -20,7 +21,7 @@ class Threads : public testing::TestWithParam<int> {
 
 constexpr std::size_t kSizes[] = {0, 8, 1000, 2000, 40'000};
 
-TEST_P(Threads, PingPongEachOnItsTag) {
+TEST_P(Threads, PingPongOnSeparateTags) {
   World world{{.processes = 2}};
   auto contexts = world.contexts();
   run(world, [&](int rank, int thread) {
@@ -28,7 +29,9 @@ TEST_P(Threads, PingPongEachOnItsTag) {
     for (std::uint32_t turn = 0; turn < 60; ++turn) {
       std::size_t bytes = kSizes[turn % std::size(kSizes)];
       Data sent = pattern(bytes, turn + static_cast<std::uint32_t>(thread)), received(bytes);
-      auto send = [&](Mode mode) { ASSERT_TRUE(world.engine(rank).send(context, from(sent), 1 - rank, thread, mode)); };
+      auto send = [&](Mode mode) {
+        ASSERT_TRUE(world.engine(rank).send(context, from(sent), 1 - rank, thread, mode));
+      };
       if (rank == 0) send(Mode::standard);
       value_of(world.engine(rank).recv(context, into(received), 1 - rank, thread));
       if (rank == 1) send(Mode::synchronous);
@@ -37,7 +40,7 @@ TEST_P(Threads, PingPongEachOnItsTag) {
   });
 }
 
-TEST_P(Threads, ThreadsOfOneProcessTalkToEachOther) {
+TEST_P(Threads, ThreadsOfOneProcessExchangeMessages) {
   World world{{.processes = 1}};
   auto contexts = world.contexts();
   int threads = GetParam();
@@ -79,7 +82,7 @@ TEST_P(Threads, AnySourceReceivesShareTheWork) {
   EXPECT_EQ(sum, expected);
 }
 
-TEST_P(Threads, MatchedProbesNeverGiveAMessageTwice) {
+TEST_P(Threads, MatchedProbesReturnEachMessageOnce) {
   constexpr int kMessages = 60;
   World world{{.processes = 2}};
   auto contexts = world.contexts();
@@ -90,11 +93,13 @@ TEST_P(Threads, MatchedProbesNeverGiveAMessageTwice) {
       std::vector<int> value(i % 2 == 0 ? 1 : 1000, 100 * thread + i);
       if (rank == 0) {
         expected += value[0];
-        ASSERT_TRUE(world.engine(0).send(context, {value.data(), 4 * value.size(), &kByte}, 1, 1, Mode::standard));
+        ASSERT_TRUE(world.engine(0).send(context, {value.data(), 4 * value.size(), &kByte}, 1, 1,
+                                         Mode::standard));
       } else {
         auto matched = value_of(world.engine(1).mprobe(context, kAnySource, kAnyTag));
         value.resize(matched.outcome.bytes / 4);
-        value_of(world.engine(1).mrecv(matched.message, {value.data(), matched.outcome.bytes, &kByte}));
+        value_of(
+            world.engine(1).mrecv(matched.message, {value.data(), matched.outcome.bytes, &kByte}));
         ASSERT_EQ(value.front(), value.back());
         sum += value[0];
       }
@@ -103,13 +108,15 @@ TEST_P(Threads, MatchedProbesNeverGiveAMessageTwice) {
   EXPECT_EQ(sum, expected);
 }
 
-TEST_P(Threads, ContextsComeAndGo) {
+TEST_P(Threads, ContextsAreCreatedAndFreed) {
   World world{{.processes = 2}};
   run(world, [&](int rank, int thread) {
     for (std::uint32_t turn = 0; turn < 30; ++turn) {
-      ContextPtr own = world.context(rank, {}, 1000 * static_cast<std::uint32_t>(thread + 1) + 10 * turn);
+      ContextPtr own = world.context(rank, {},
+                                     1000 * static_cast<std::uint32_t>(thread + 1) + 10 * turn);
       Data sent = pattern(turn * 100, turn), received(turn * 100);
-      Request* send = value_of(world.engine(rank).isend(*own, from(sent), 1 - rank, 0, Mode::standard));
+      Request* send = value_of(
+          world.engine(rank).isend(*own, from(sent), 1 - rank, 0, Mode::standard));
       value_of(world.engine(rank).recv(*own, into(received), 1 - rank, 0));
       ASSERT_EQ(received, sent);
       ASSERT_TRUE(world.engine(rank).wait(*send));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random traffic between several engines, stepped by one thread from a seed, checked against what MPI promises:
-// nothing is lost, nothing is invented, and messages of one pair do not overtake each other (MPI-4.1 §3.5).
+// Tests random traffic between several engines, which one thread steps from a seed. Checks MPI's
+// guarantees: each message arrives once, and messages of one pair do not overtake each other
+// (MPI-4.1 §3.5).
 #include <map>
 #include <random>
 
@@ -9,7 +10,7 @@
 namespace shim::p2p {
 namespace {
 
-/// What each message begins with.
+/// The first bytes of each message.
 struct Label {
   std::uint32_t source, dest, tag, number, bytes, communicator;
 };
@@ -24,8 +25,8 @@ struct Received {
   int source, tag, communicator;
 };
 
-/// Who matches: we, or the transports, of all messages or of those between nodes of two.
-enum class Matched { here, below, below_between_nodes };
+/// The engine matches; or the transports match all messages, or messages between nodes of two.
+enum class Matched { in_engine, in_provider, in_provider_between_nodes };
 
 class Traffic : public testing::TestWithParam<std::tuple<unsigned, Matched>> {
  protected:
@@ -33,18 +34,26 @@ class Traffic : public testing::TestWithParam<std::tuple<unsigned, Matched>> {
 
   static World::Options options(unsigned seed, Matched matched) {
     World::Options options{.processes = kProcesses};
-    options.faults = {.seed = seed, .again_chance = 0.2, .max_delay = seed % 5, .reorder_pairs = seed % 2 == 0, .queue_limit = 8};
-    if (seed % 4 == 1) options.settings.unexpected_bytes = 20'000;  // a few messages
+    options.faults = {.seed = seed,
+                      .again_chance = 0.2,
+                      .max_delay = seed % 5,
+                      .reorder_pairs = seed % 2 == 0,
+                      .queue_limit = 8};
+    if (seed % 4 == 1) options.settings.unexpected_bytes = 20'000;  // bytes of a few messages
     if (seed % 3 == 0) options.faults.reads = transport::LoopFaults::Reads::unsupported;
-    if (matched != Matched::here) {
-      options.below = {.seed = seed, .room = seed % 4 == 0 ? 2u : 100u, .slowness = static_cast<int>(seed % 4),
-                       .refusals = seed % 3 == 1 ? 0.4 : 0};
+    if (matched != Matched::in_engine) {
+      options.matching_transport = {.seed = seed,
+                                    .room = seed % 4 == 0 ? 2u : 100u,
+                                    .slowness = static_cast<int>(seed % 4),
+                                    .refusals = seed % 3 == 1 ? 0.4 : 0};
     }
-    if (matched == Matched::below_between_nodes) options.node_size = 2;
+    if (matched == Matched::in_provider_between_nodes) options.node_size = 2;
     return options;
   }
-  Context& context_of(int rank, int communicator) { return *contexts_[communicator][static_cast<std::size_t>(rank)]; }
-  /// One of them is used now and then.
+  Context& context_of(int rank, int communicator) {
+    return *contexts_[communicator][static_cast<std::size_t>(rank)];
+  }
+  /// Return a communicator; the second one is rarer.
   int any_communicator() { return any(3) == 0 ? 1 : 0; }
   int any(int bound) { return static_cast<int>(random_() % static_cast<unsigned>(bound)); }
   std::size_t any_length() {
@@ -53,18 +62,22 @@ class Traffic : public testing::TestWithParam<std::tuple<unsigned, Matched>> {
   }
 
   void send() {
-    int source = any(kProcesses), dest = any(kProcesses), tag = any(kTags), communicator = any_communicator();
+    int source = any(kProcesses), dest = any(kProcesses), tag = any(kTags),
+        communicator = any_communicator();
     std::size_t bytes = any_length();
-    Label label{static_cast<std::uint32_t>(source), static_cast<std::uint32_t>(dest), static_cast<std::uint32_t>(tag),
-                next_number_[{source, dest, tag, communicator}]++, static_cast<std::uint32_t>(bytes),
-                static_cast<std::uint32_t>(communicator)};
+    Label label{
+        static_cast<std::uint32_t>(source), static_cast<std::uint32_t>(dest),
+        static_cast<std::uint32_t>(tag),    next_number_[{source, dest, tag, communicator}]++,
+        static_cast<std::uint32_t>(bytes),  static_cast<std::uint32_t>(communicator)};
     auto sent = std::make_unique<Sent>();
     sent->data = pattern(bytes, label.number);
     std::memcpy(sent->data.data(), &label, sizeof label);
     Mode mode = any(4) == 0 ? Mode::synchronous : Mode::standard;
     Context& context = context_of(source, communicator);
-    sent->request = any(5) == 0 ? value_of(world_.engine(source).isend_copied(context, from(sent->data), dest, tag))
-                                : value_of(world_.engine(source).isend(context, from(sent->data), dest, tag, mode));
+    sent->request = any(5) == 0 ? value_of(world_.engine(source).isend_copied(
+                                      context, from(sent->data), dest, tag))
+                                : value_of(world_.engine(source).isend(context, from(sent->data),
+                                                                       dest, tag, mode));
     sends_[static_cast<std::size_t>(source)].push_back(std::move(sent));
   }
   void receive() {
@@ -72,13 +85,15 @@ class Traffic : public testing::TestWithParam<std::tuple<unsigned, Matched>> {
     auto received = std::make_unique<Received>();
     received->data.resize(20'000);
     received->communicator = any_communicator();
-    received->source = any(received->communicator == 0 ? 2 : 20) == 0 ? kAnySource : any(kProcesses);
+    received->source = any(received->communicator == 0 ? 2 : 20) == 0 ? kAnySource
+                                                                      : any(kProcesses);
     received->tag = any(3) == 0 ? kAnyTag : any(kTags);
-    received->request = value_of(world_.engine(rank).irecv(context_of(rank, received->communicator), into(received->data), received->source,
+    received->request = value_of(world_.engine(rank).irecv(context_of(rank, received->communicator),
+                                                           into(received->data), received->source,
                                                            received->tag));
     receives_[static_cast<std::size_t>(rank)].push_back(std::move(received));
   }
-  /// Takes a receive back, which may be too late.
+  /// Cancel a random receive, which may have matched already.
   void cancel() {
     auto& receives = receives_[any(kProcesses)];
     if (receives.empty()) return;
@@ -93,27 +108,31 @@ class Traffic : public testing::TestWithParam<std::tuple<unsigned, Matched>> {
       received->source = seen->source;
       received->tag = seen->tag;
       received->communicator = communicator;
-      received->request = value_of(engine.irecv(context, into(received->data), seen->source, seen->tag));
+      received->request = value_of(
+          engine.irecv(context, into(received->data), seen->source, seen->tag));
       receives_[static_cast<std::size_t>(rank)].push_back(std::move(received));
     }
   }
-  /// Receives whatever is left without a receive.
+  /// Receive all messages without a receive; return true if all sends are complete.
   bool drain() {
     bool all = true;
     for (int rank = 0; rank < kProcesses; ++rank) {
-      for (int communicator = 0; communicator < kCommunicators; ++communicator) drain(rank, communicator);
-      for (auto& sent : sends_[static_cast<std::size_t>(rank)]) all = all && sent->request->is_done();
+      for (int communicator = 0; communicator < kCommunicators; ++communicator)
+        drain(rank, communicator);
+      for (auto& sent : sends_[static_cast<std::size_t>(rank)])
+        all = all && sent->request->is_done();
     }
     return all;
   }
-  /// Changes nothing where a message has come.
+  /// Cancel all receives; no effect on receives that have matched.
   void cancel_all() {
     for (auto& receives : receives_) {
       for (auto& received : receives) ASSERT_TRUE(Engine::cancel(*received->request));
     }
     ASSERT_TRUE(world_.step_until([&] {
       return std::ranges::all_of(receives_, [](auto& receives) {
-        return std::ranges::all_of(receives, [](auto& received) { return received->request->is_done(); });
+        return std::ranges::all_of(receives,
+                                   [](auto& received) { return received->request->is_done(); });
       });
     }));
   }
@@ -136,22 +155,25 @@ class Traffic : public testing::TestWithParam<std::tuple<unsigned, Matched>> {
       ASSERT_TRUE(received->source == kAnySource || received->source == outcome.source);
       ASSERT_TRUE(received->tag == kAnyTag || received->tag == outcome.tag);
       Data expected = pattern(label.bytes, label.number);
-      ASSERT_TRUE(std::equal(expected.begin() + sizeof label, expected.end(), received->data.begin() + sizeof label));
-      // receives are here in the order of posting
-      ASSERT_EQ(label.number, (next[{label.source, label.tag, label.communicator}]++)) << "overtaken";
+      ASSERT_TRUE(std::equal(expected.begin() + sizeof label, expected.end(),
+                             received->data.begin() + sizeof label));
+      // the receives are in the order of posting
+      ASSERT_EQ(label.number, (next[{label.source, label.tag, label.communicator}]++))
+          << "message overtaken";
     }
   }
 
   std::mt19937 random_{std::get<unsigned>(GetParam())};
   World world_{options(std::get<unsigned>(GetParam()), std::get<Matched>(GetParam()))};
-  std::vector<ContextPtr> contexts_[kCommunicators] = {world_.contexts(), world_.contexts(*base::ContextPath{}.child(1))};
+  std::vector<ContextPtr> contexts_[kCommunicators] = {
+      world_.contexts(), world_.contexts(*base::ContextPath{}.child(1))};
   std::map<std::tuple<int, int, int, int>, std::uint32_t> next_number_;
   std::vector<std::unique_ptr<Sent>> sends_[kProcesses];
   std::vector<std::unique_ptr<Received>> receives_[kProcesses];
   int received_count_ = 0;
 };
 
-TEST_P(Traffic, NothingIsLostInventedOrOvertaken) {
+TEST_P(Traffic, EachMessageArrivesOnceAndInOrder) {
   int sent = 0;
   for (int i = 0; i < kOperations; ++i) {
     switch (any(6)) {
@@ -161,11 +183,14 @@ TEST_P(Traffic, NothingIsLostInventedOrOvertaken) {
         ++sent;
         break;
       case 2:
-      case 3: receive(); break;
+      case 3:
+        receive();
+        break;
       case 4:
         if (any(10) == 0) cancel();
         break;
-      default: ASSERT_TRUE(world_.engine(any(kProcesses)).progress());
+      default:
+        ASSERT_TRUE(world_.engine(any(kProcesses)).progress());
     }
   }
   ASSERT_TRUE(world_.step_until([&] { return drain(); }));
@@ -175,43 +200,50 @@ TEST_P(Traffic, NothingIsLostInventedOrOvertaken) {
   for (int rank = 0; rank < kProcesses; ++rank) {
     check(rank);
     if (HasFatalFailure()) return;
-    for (auto& each : sends_[static_cast<std::size_t>(rank)]) world_.engine(rank).release(each->request);
+    for (auto& each : sends_[static_cast<std::size_t>(rank)])
+      world_.engine(rank).release(each->request);
   }
   EXPECT_EQ(received_count_, sent);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, Traffic, testing::Combine(testing::Range(1u, 13u),
-                                                          testing::Values(Matched::here, Matched::below, Matched::below_between_nodes)));
+INSTANTIATE_TEST_SUITE_P(Seeds, Traffic,
+                         testing::Combine(testing::Range(1u, 13u),
+                                          testing::Values(Matched::in_engine, Matched::in_provider,
+                                                          Matched::in_provider_between_nodes)));
 
 class AllSendFirst : public testing::TestWithParam<std::size_t> {};
 
-TEST_P(AllSendFirst, NobodyHangs) {
+TEST_P(AllSendFirst, CompletesWithoutDeadlock) {
   constexpr int kProcesses = 4;
   World world{{.processes = kProcesses, .faults = {.seed = 9, .queue_limit = 4}}};
   auto contexts = world.contexts();
   std::vector<Data> sent;
-  for (int rank = 0; rank < kProcesses; ++rank) sent.push_back(pattern(GetParam(), static_cast<std::uint32_t>(rank)));
+  for (int rank = 0; rank < kProcesses; ++rank)
+    sent.push_back(pattern(GetParam(), static_cast<std::uint32_t>(rank)));
   std::vector<std::pair<int, Request*>> sends;
   for (int rank = 0; rank < kProcesses; ++rank) {
     for (int dest = 0; dest < kProcesses; ++dest) {
       for (int i = 0; i < 10; ++i) {
         auto rank_index = static_cast<std::size_t>(rank);
-        sends.emplace_back(rank, value_of(world.engine(rank).isend(*contexts[rank_index], from(sent[rank_index]), dest, i,
-                                                                   Mode::standard)));
+        sends.emplace_back(
+            rank, value_of(world.engine(rank).isend(*contexts[rank_index], from(sent[rank_index]),
+                                                    dest, i, Mode::standard)));
       }
     }
   }
   for (int rank = 0; rank < kProcesses; ++rank) {
     for (int i = 0; i < 10 * kProcesses; ++i) {
       Data received(GetParam());
-      Request* request = value_of(world.engine(rank).irecv(*contexts[static_cast<std::size_t>(rank)], into(received), kAnySource,
-                                                           kAnyTag));
+      Request* request = value_of(world.engine(rank).irecv(
+          *contexts[static_cast<std::size_t>(rank)], into(received), kAnySource, kAnyTag));
       ASSERT_TRUE(world.step_until([&] { return request->is_done(); }));
       EXPECT_EQ(received, sent[static_cast<std::size_t>(request->outcome().source)]);
       world.engine(rank).release(request);
     }
   }
-  ASSERT_TRUE(world.step_until([&] { return std::ranges::all_of(sends, [](auto& send) { return send.second->is_done(); }); }));
+  ASSERT_TRUE(world.step_until([&] {
+    return std::ranges::all_of(sends, [](auto& send) { return send.second->is_done(); });
+  }));
   for (auto [rank, request] : sends) world.engine(rank).release(request);
 }
 

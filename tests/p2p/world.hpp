@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Several engines on one loop network, for tests.
+// World is a set of engines on one loop network, for tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ using Data = std::vector<std::uint8_t>;
 inline types::ConstBuffer from(const Data& data) { return {data.data(), data.size(), &kByte}; }
 inline types::Buffer into(Data& data) { return {data.data(), data.size(), &kByte}; }
 
-/// Bytes that differ between messages and along one message.
+/// Return bytes that differ between seeds and within one message.
 inline Data pattern(std::size_t bytes, std::uint32_t seed) {
   Data data(bytes);
   std::uint32_t x = seed * 2654435761u + 1;
@@ -53,12 +53,13 @@ class World {
     int processes = 2;
     transport::LoopFaults faults = {};
     base::Settings settings = quick();
-    /// Messages go over a transport that matches, but for those to oneself …
-    std::optional<MatchingTransport::Traits> below = std::nullopt;
-    int node_size = 1;  ///< … and to the others of one's node
-    std::vector<std::shared_ptr<Engines>> engines = {};  ///< by process, where each has engines in several worlds
+    /// If set, messages between nodes use a matching transport.
+    std::optional<MatchingTransport::Traits> matching_transport = std::nullopt;
+    int node_size = 1;  ///< processes a node
+    /// By process, if each process has engines in several worlds.
+    std::vector<std::shared_ptr<Engines>> engines = {};
   };
-  /// Waits that reach each of their stages within a test.
+  /// Return settings whose waits reach each stage (spin, yield, sleep) within a test.
   static base::Settings quick() {
     base::Settings settings;
     settings.spin = 50;
@@ -69,7 +70,7 @@ class World {
 
   explicit World(Options options)
       : network_(options.faults),
-        network_below_(options.faults),
+        matching_network_(options.faults),
         node_size_(options.node_size),
         alive_(static_cast<std::size_t>(options.processes)),
         left_(static_cast<std::size_t>(options.processes)),
@@ -78,9 +79,10 @@ class World {
     for (auto& takes : takes_packets_) takes = true;
     for (int rank = 0; rank < options.processes; ++rank) {
       transports_.push_back(network_.add());
-      if (!options.below) continue;
+      if (!options.matching_transport) continue;
       options.settings.matching = "provider";
-      below_.push_back(std::make_unique<MatchingTransport>(network_below_.add(), *options.below));
+      matching_transports_.push_back(std::make_unique<MatchingTransport>(
+          matching_network_.add(), *options.matching_transport));
     }
     for (int rank = 0; rank < options.processes; ++rank) {
       routers_.push_back(std::make_unique<AllKnown>(*this, rank));
@@ -90,7 +92,8 @@ class World {
       if (!options.engines.empty()) spec.engines = options.engines[static_cast<std::size_t>(rank)];
       spec.router = routers_.back().get();
       spec.transports = {transports_[static_cast<std::size_t>(rank)].get()};
-      if (options.below) spec.transports.push_back(below_[static_cast<std::size_t>(rank)].get());
+      if (options.matching_transport)
+        spec.transports.push_back(matching_transports_[static_cast<std::size_t>(rank)].get());
       engines_.push_back(std::make_unique<Engine>(std::move(spec)));
     }
     members_ = std::make_shared<Everyone>(options.processes);
@@ -99,28 +102,35 @@ class World {
   int size() const { return static_cast<int>(engines_.size()); }
   Engine& engine(int rank) { return *engines_[static_cast<std::size_t>(rank)]; }
   transport::LoopNetwork& network() { return network_; }
-  MatchingTransport& below(int rank) { return *below_[static_cast<std::size_t>(rank)]; }
-  transport::Bytes address(int rank) const { return transports_[static_cast<std::size_t>(rank)]->address(); }
+  MatchingTransport& matching_transport(int rank) {
+    return *matching_transports_[static_cast<std::size_t>(rank)];
+  }
+  transport::Bytes address(int rank) const {
+    return transports_[static_cast<std::size_t>(rank)]->address();
+  }
   std::atomic<bool>& alive(int rank) { return alive_[static_cast<std::size_t>(rank)]; }
-  std::atomic<bool>& takes_packets(int rank) { return takes_packets_[static_cast<std::size_t>(rank)]; }
-  /// As if killed.
+  std::atomic<bool>& receives_packets(int rank) {
+    return takes_packets_[static_cast<std::size_t>(rank)];
+  }
+  /// Simulate the death of a process.
   void kill(int rank) {
     network_.lose(static_cast<std::uint32_t>(rank));
-    if (!below_.empty()) network_below_.lose(static_cast<std::uint32_t>(rank));
+    if (!matching_transports_.empty()) matching_network_.lose(static_cast<std::uint32_t>(rank));
     alive(rank) = false;
   }
 
-  /// As if it had ended its last session and then its process.
+  /// Simulate a process that has finalized and exited.
   void leave(int rank) {
     left_[static_cast<std::size_t>(rank)] = true;
     alive(rank) = false;
   }
 
-  /// This member's side of a communicator of all; base 100+rank differs by member.
+  /// Make one member's context of a communicator of all; each member has its own base, base + rank.
   ContextPtr context(int rank, base::ContextPath path = {}, std::uint32_t base = 100) {
     auto bases = std::make_shared<ContextBases>();
     for (int i = 0; i < size(); ++i) bases->by_rank.push_back(base + static_cast<std::uint32_t>(i));
-    return engine(rank).make_context({members_, rank, bases, base + static_cast<std::uint32_t>(rank), path});
+    return engine(rank).make_context(
+        {members_, rank, bases, base + static_cast<std::uint32_t>(rank), path});
   }
   std::vector<ContextPtr> contexts(base::ContextPath path = {}, std::uint32_t base = 100) {
     std::vector<ContextPtr> all;
@@ -128,7 +138,7 @@ class World {
     return all;
   }
 
-  /// One round of progress on each engine.
+  /// Run one round of progress on each engine.
   void step() {
     for (auto& engine : engines_) {
       auto status = engine->progress();
@@ -136,14 +146,17 @@ class World {
     }
   }
   template <typename Condition>
-  bool step_until(const Condition& condition, int limit = 100'000) {
-    for (int i = 0; i < limit; ++i) {
+  bool step_until(const Condition& condition, std::optional<int> limit = {}) {
+    // without a limit for at least 1 s, because engines check the liveness of peers ten times a
+    // second
+    const auto checked = base::Deadline::after_seconds(1);
+    for (int i = 0; i < limit.value_or(100'000) || (!limit && !checked.passed()); ++i) {
       if (condition()) return true;
       step();
     }
     return condition();
   }
-  /// Runs body(rank) in one thread for each process.
+  /// Run body(rank) in one thread for each process.
   template <typename Body>
   void run(const Body& body) {
     std::vector<std::thread> threads;
@@ -156,29 +169,38 @@ class World {
    public:
     AllKnown(World& world, int rank) : world_(world), rank_(rank) {}
     base::Result<Route> route_to(base::ProcessId process) override {
-      transport::Transport& own = world_.way(rank_, static_cast<int>(process.rank), rank_);
-      return Route{&own, world_.way(rank_, static_cast<int>(process.rank), static_cast<int>(process.rank)).address()};
+      transport::Transport& own = world_.transport_between(rank_, static_cast<int>(process.rank),
+                                                           rank_);
+      return Route{&own, world_
+                             .transport_between(rank_, static_cast<int>(process.rank),
+                                                static_cast<int>(process.rank))
+                             .address()};
     }
     bool is_alive(base::ProcessId process) override { return world_.alive_[process.rank]; }
-    bool has_died(base::ProcessId process) override { return !world_.alive_[process.rank] && !world_.left_[process.rank]; }
-    bool takes_packets(base::ProcessId process) override { return world_.takes_packets_[process.rank]; }
+    bool has_died(base::ProcessId process) override {
+      return !world_.alive_[process.rank] && !world_.left_[process.rank];
+    }
+    bool receives_packets(base::ProcessId process) override {
+      return world_.takes_packets_[process.rank];
+    }
 
    private:
     World& world_;
     int rank_;
   };
 
-  /// The transport of one of two processes that it reaches the other by.
-  transport::Transport& way(int one, int other, int of) {
-    const bool is_near = below_.empty() || one == other || one / node_size_ == other / node_size_;
+  /// Return the transport of process `of` between the processes `one` and `other`.
+  transport::Transport& transport_between(int one, int other, int of) {
+    const bool is_near = matching_transports_.empty() || one == other ||
+                         one / node_size_ == other / node_size_;
     if (is_near) return *transports_[static_cast<std::size_t>(of)];
-    return *below_[static_cast<std::size_t>(of)];
+    return *matching_transports_[static_cast<std::size_t>(of)];
   }
 
-  transport::LoopNetwork network_, network_below_;
+  transport::LoopNetwork network_, matching_network_;
   int node_size_;
   std::vector<std::unique_ptr<transport::Transport>> transports_;
-  std::vector<std::unique_ptr<MatchingTransport>> below_;
+  std::vector<std::unique_ptr<MatchingTransport>> matching_transports_;
   std::vector<std::atomic<bool>> alive_, left_, takes_packets_;
   std::vector<std::unique_ptr<AllKnown>> routers_;
   std::vector<std::unique_ptr<Engine>> engines_;
@@ -194,7 +216,7 @@ class TwoEngines {
   Engine& receiver = world.engine(1);
 };
 
-/// The value of a Result, or a failed test that says why.
+/// Return the value of a Result; if there is none, report its error and abort.
 template <typename T>
 T value_of(base::Result<T> result) {
   if (!result) {

@@ -16,14 +16,14 @@ TEST(Attributes, KeepTheirOrderAndTheirKeys) {
   attributes.set(second, &a);
   attributes.set(first, &b);
   const std::optional<Attribute> one = attributes.next_after(0),
-                                 two = attributes.next_after(one->place);
-  EXPECT_EQ(one->value, &b);
+                                 two = attributes.next_after(one->position);
+  EXPECT_EQ(one->value.as_pointer(), &b);
   EXPECT_EQ(two->key, second);
   EXPECT_EQ(attributes.last()->key, second);
-  EXPECT_FALSE(attributes.next_after(two->place));
-  EXPECT_EQ(attributes.find(*first)->value, &b);
-  first.reset();  // freed by the user: what is cached under it stays
-  EXPECT_EQ(attributes.find_number(7)->value, &b);
+  EXPECT_FALSE(attributes.next_after(two->position));
+  EXPECT_EQ(attributes.find(*first)->value.as_pointer(), &b);
+  first.reset();  // freed by the user; the cached value stays
+  EXPECT_EQ(attributes.find_number(7)->value.as_pointer(), &b);
   const Attribute gone = *attributes.find_number(7);
   EXPECT_TRUE(attributes.begin_deletion(gone));
   attributes.end_deletion(gone, true);
@@ -42,7 +42,7 @@ TEST(Attributes, DeletionOfAValueRunsOnce) {
   EXPECT_FALSE(attributes.last());
   EXPECT_TRUE(attributes.find_number(7));  // the delete function still sees it
   attributes.end_deletion(attribute, false);
-  EXPECT_EQ(attributes.last()->value, &a);
+  EXPECT_EQ(attributes.last()->value.as_pointer(), &a);
 }
 
 TEST(Attributes, DeletionKeepsAValueThatWasSetMeanwhile) {
@@ -54,18 +54,31 @@ TEST(Attributes, DeletionKeepsAValueThatWasSetMeanwhile) {
   EXPECT_TRUE(attributes.begin_deletion(before));
   attributes.set(seven, &b);
   attributes.end_deletion(before, true);
-  EXPECT_EQ(attributes.last()->value, &b);
+  EXPECT_EQ(attributes.last()->value.as_pointer(), &b);
 }
 
-TEST(Attributes, OfTwoKeysWithOneNumber) {  // a library below may use a freed key's number again
+TEST(Attributes, NumberIsReadByCThroughItsAddress) {
+  Attributes attributes;
+  int a = 0;
+  attributes.set(key(7), AttributeValue::of_number(-5));
+  attributes.set(key(8), &a);
+  const Attribute number = *attributes.find_number(7), pointer = *attributes.find_number(8);
+  EXPECT_EQ(*static_cast<std::intptr_t*>(number.value.as_pointer()), -5);
+  EXPECT_EQ(*static_cast<std::int32_t*>(number.value.as_pointer()), -5);  // a default integer
+  EXPECT_EQ(number.value.as_number(), -5);
+  EXPECT_EQ(pointer.value.as_number(), reinterpret_cast<std::intptr_t>(&a));
+}
+
+// A native library may reuse the number of a freed key.
+TEST(Attributes, OfTwoKeysWithOneNumberAreSeparate) {
   Attributes attributes;
   int a = 0, b = 0;
   KeyPtr old = key(7), recent = key(7);
   attributes.set(old, &a);
   EXPECT_FALSE(attributes.find(*recent));
   attributes.set(recent, &b);
-  EXPECT_EQ(attributes.find(*old)->value, &a);
-  EXPECT_EQ(attributes.find(*recent)->value, &b);
+  EXPECT_EQ(attributes.find(*old)->value.as_pointer(), &a);
+  EXPECT_EQ(attributes.find(*recent)->value.as_pointer(), &b);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Cartesian arithmetic: dims, ranks, coordinates, shifts.
+// Tests Cartesian arithmetic: dimensions, ranks, coordinates, shifts.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,19 +20,21 @@ Ints dims_of(int processes, Ints dims) {
 }
 const Ints kDimsError = {-static_cast<int>(ErrorClass::dims)};
 
-TEST(Dims, ExamplesOfTheStandard) {  // MPI-4.1 §8.5.2, example 8.1
+TEST(Dims, MatchTheExamplesOfTheStandard) {  // MPI-4.1 §8.5.2, example 8.1
   EXPECT_EQ(dims_of(6, {0, 0}), (Ints{3, 2}));
   EXPECT_EQ(dims_of(7, {0, 0}), (Ints{7, 1}));
   EXPECT_EQ(dims_of(6, {0, 3, 0}), (Ints{2, 3, 1}));
   EXPECT_EQ(dims_of(7, {0, 3, 0}), kDimsError);
 }
 
-TEST(Dims, Balanced) {
+TEST(Dims, AreBalanced) {
   EXPECT_EQ(dims_of(16, {0, 0, 0}), (Ints{4, 2, 2}));
   EXPECT_EQ(dims_of(72, {0, 0, 0}), (Ints{6, 4, 3}));
-  EXPECT_EQ(dims_of(5040, {0, 0, 0}), (Ints{21, 16, 15}));       // not 20, 18, 14: as wide apart, but smaller
-  EXPECT_EQ(dims_of(7488, {0, 0, 0}), (Ints{26, 18, 16}));       // not 24, 24, 13: wider apart
-  EXPECT_EQ(dims_of(5616, {0, 0, 0, 0}), (Ints{13, 9, 8, 6}));   // not 13, 12, 6, 6: the last but one is larger
+  EXPECT_EQ(dims_of(5040, {0, 0, 0}),
+            (Ints{21, 16, 15}));  // not 20, 18, 14: equal spread, but a smaller last dimension
+  EXPECT_EQ(dims_of(7488, {0, 0, 0}), (Ints{26, 18, 16}));  // not 24, 24, 13: larger spread
+  EXPECT_EQ(dims_of(5616, {0, 0, 0, 0}),
+            (Ints{13, 9, 8, 6}));  // not 13, 12, 6, 6: its second last dimension is smaller
   EXPECT_EQ(dims_of(98784, Ints(5, 0)), (Ints{14, 14, 9, 8, 7}));  // not 14, 12, 12, 7, 7
   EXPECT_EQ(dims_of(1, {0, 0}), (Ints{1, 1}));
   EXPECT_EQ(dims_of(1024, Ints(10, 0)), Ints(10, 2));
@@ -41,15 +43,16 @@ TEST(Dims, Balanced) {
   EXPECT_EQ(dims_of(5, {}), Ints{});
 }
 
-TEST(Dims, Wrong) {
+TEST(Dims, RejectInvalidArguments) {
   EXPECT_EQ(dims_of(0, {0}), kDimsError);
   EXPECT_EQ(dims_of(4, {-1, 0}), kDimsError);
   EXPECT_EQ(dims_of(6, {3}), kDimsError);
   EXPECT_EQ(dims_of(6, {2, 3}), (Ints{2, 3}));
 }
 
-/// Calls back with every way to write the rest as a product of count non-increasing factors, none above the limit.
-void each_product(int rest, int count, int limit, Ints& factors, const std::function<void(const Ints&)>& then) {
+/// Call `then` with each factorization of `rest` into `count` non-increasing factors up to `limit`.
+void each_product(int rest, int count, int limit, Ints& factors,
+                  const std::function<void(const Ints&)>& then) {
   if (count == 0) {
     if (rest == 1) then(factors);
     return;
@@ -62,7 +65,9 @@ void each_product(int rest, int count, int limit, Ints& factors, const std::func
   }
 }
 
-/// Against all factorisations of small numbers: the ends are as close as can be, then the last as large, then the one before it.
+/// Compare with all factorizations of small numbers. The best grid has the smallest difference of
+/// the first and last dimension, then the largest last dimension, then the largest one before it,
+/// and so on.
 TEST(Dims, NoMoreBalancedGridExists) {
   auto rank = [](const Ints& grid) {
     Ints negated;
@@ -95,7 +100,7 @@ TEST(Cart, RanksAndCoordinatesAreInverse) {
   EXPECT_EQ(cart_rank(grid, {0, 0}).error().error_class(), ErrorClass::dims);
 }
 
-TEST(Cart, Shifts) {
+TEST(Cart, ShiftsRespectPeriodicity) {
   Cartesian grid{{3, 4}, {0, 1}, {1, 3}};  // rank 7
   auto along = cart_shift(grid, 0, 1);
   EXPECT_EQ(along->source, 3);
@@ -114,7 +119,7 @@ TEST(Cart, Shifts) {
   EXPECT_EQ(cart_shift(grid, -1, 1).error().error_class(), ErrorClass::dims);
 }
 
-TEST(Cart, AGridOfNoDimensionsHasOneProcess) {
+TEST(Cart, GridWithoutDimensionsHasOneProcess) {
   Cartesian point;
   EXPECT_EQ(*cart_rank(point, {}), 0);
   EXPECT_EQ(*cart_coords(point, 0), Ints{});

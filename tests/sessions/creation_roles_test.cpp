@@ -11,24 +11,26 @@
 namespace shim::sessions {
 namespace {
 
-/// `size` processes dealt out to `nodes` hosts in turn or in blocks.
+/// Return a map of `size` processes on `nodes` hosts, round-robin or in blocks.
 bootstrap::NodeMap map_of(std::uint32_t nodes, std::uint32_t size, bool in_turn) {
   std::vector<std::string> hosts;
   std::vector<std::uint32_t> node_of;
   for (std::uint32_t n = 0; n < nodes; ++n) hosts.push_back("n" + std::to_string(n));
-  for (std::uint32_t r = 0; r < size; ++r) node_of.push_back(in_turn ? r % nodes : r * nodes / size);
+  for (std::uint32_t r = 0; r < size; ++r)
+    node_of.push_back(in_turn ? r % nodes : r * nodes / size);
   return {hosts, node_of};
 }
 
-/// What all members compute, each alone.
-std::vector<CreationRoles> all_roles(const Group& group, const bootstrap::NodeMap& nodes, bool each_alone,
-                                     TreeShape shape = TreeShape::binomial) {
+/// Return the roles that each member computes on its own.
+std::vector<CreationRoles> all_roles(const Group& group, const bootstrap::NodeMap& nodes,
+                                     bool each_alone, TreeShape shape = TreeShape::binomial) {
   std::vector<CreationRoles> roles;
-  for (int rank = 0; rank < group.size(); ++rank) roles.push_back(roles_in(group, group.at(rank), {nodes, each_alone, shape}));
+  for (int rank = 0; rank < group.size(); ++rank)
+    roles.push_back(roles_in(group, group.at(rank), {nodes, each_alone, shape}));
   return roles;
 }
 
-/// This root and all below it, in ascending order.
+/// Return this root and its descendants, in ascending order.
 std::vector<int> subtree_of(const std::vector<CreationRoles>& roles, int root) {
   std::vector<int> all = {root};
   for (int child : roles[static_cast<std::size_t>(root)].children) {
@@ -39,13 +41,16 @@ std::vector<int> subtree_of(const std::vector<CreationRoles>& roles, int root) {
   return all;
 }
 
-/// Contributions reach the leader: everybody has exactly one way up, and it ends at rank 0.
+/// Check that the roles form a tree: each member has one parent, and each path ends at rank 0.
 void expect_tree(const std::vector<CreationRoles>& roles) {
-  std::map<int, int> upward;  // rank -> whom it sends to
+  std::map<int, int> upward;  // rank -> rank that it sends to
   for (const auto& r : roles) {
-    if (!r.is_root()) upward[r.self] = r.root;
-    else if (r.parent) upward[r.self] = *r.parent;
-    else EXPECT_EQ(r.self, 0);
+    if (!r.is_root())
+      upward[r.self] = r.root;
+    else if (r.parent)
+      upward[r.self] = *r.parent;
+    else
+      EXPECT_EQ(r.self, 0);
   }
   for (const auto& r : roles) {
     std::vector<int> expected;
@@ -54,15 +59,18 @@ void expect_tree(const std::vector<CreationRoles>& roles) {
     std::vector<int> waits_for = r.local;
     waits_for.insert(waits_for.end(), r.children.begin(), r.children.end());
     std::sort(waits_for.begin(), waits_for.end());
-    EXPECT_EQ(waits_for, expected) << "member " << r.self << " waits for others than those that send to it";
-    for (int child : r.children) EXPECT_TRUE(std::ranges::equal(r.roots_from(child), subtree_of(roles, child))) << r.self << " of " << child;
+    EXPECT_EQ(waits_for, expected)
+        << "member " << r.self << " must wait exactly for the members that send to it";
+    for (int child : r.children)
+      EXPECT_TRUE(std::ranges::equal(r.roots_from(child), subtree_of(roles, child)))
+          << r.self << " of " << child;
     int at = r.self, steps = 0;
     while (upward.contains(at) && steps++ < 60) at = upward[at];
     EXPECT_EQ(at, 0);
   }
 }
 
-TEST(CreationRoles, EveryShapeOfGroupMakesATreeToItsFirstMember) {
+TEST(CreationRoles, EveryGroupFormsATreeRootedAtItsFirstMember) {
   std::mt19937 random(7);
   for (std::uint32_t nodes : {1u, 2u, 3u, 5u, 8u, 16u})
     for (bool in_turn : {false, true})
@@ -75,11 +83,12 @@ TEST(CreationRoles, EveryShapeOfGroupMakesATreeToItsFirstMember) {
         const auto group = Group::of_ranks(ranks);
         const auto map = map_of(nodes, size, in_turn);
         for (TreeShape shape : {TreeShape::binomial, TreeShape::chain})
-          for (bool each_alone : {false, true}) expect_tree(all_roles(*group, map, each_alone, shape));
+          for (bool each_alone : {false, true})
+            expect_tree(all_roles(*group, map, each_alone, shape));
       }
 }
 
-TEST(CreationRoles, PartnersGrowWithTheLogarithmOfTheNodes) {
+TEST(CreationRoles, NumberOfPeersIsLogarithmic) {
   const auto group = Group::of_ranges({{0, 0, 1024, 1}});
   const auto map = map_of(256, 1024, false);
   for (const auto& r : all_roles(*group, map, false)) {
@@ -90,7 +99,7 @@ TEST(CreationRoles, PartnersGrowWithTheLogarithmOfTheNodes) {
   }
 }
 
-TEST(CreationRoles, InAChainEverybodyHasOneNeighbourOnEitherSide) {
+TEST(CreationRoles, ChainMembersHaveAtMostOneChild) {
   const auto group = Group::of_ranges({{0, 0, 16, 1}});
   const auto map = map_of(8, 16, false);
   for (const auto& r : all_roles(*group, map, false, TreeShape::chain)) {

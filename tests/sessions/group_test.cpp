@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Groups against a slow and obvious model: a vector of processes.
+// Compares groups with a simple model: a vector of processes.
 #include "shim/sessions/group.hpp"
 
 #include <gtest/gtest.h>
@@ -29,11 +29,16 @@ GroupPtr group_of(const Model& model) {
   return Group::of_ranges(std::move(ranges));
 }
 
-bool holds(const Model& model, ProcessId process) { return std::find(model.begin(), model.end(), process) != model.end(); }
+bool holds(const Model& model, ProcessId process) {
+  return std::find(model.begin(), model.end(), process) != model.end();
+}
 
-/// A random group in the shapes that programs make: runs, strided, reversed, shuffled, of one or two worlds.
+/// Return a random group of a kind that programs make: contiguous, strided, reversed or shuffled
+/// ranks of one or two worlds.
 Model random_model(std::mt19937& random) {
-  auto pick = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
+  auto pick = [&](int low, int high) {
+    return std::uniform_int_distribution<int>(low, high)(random);
+  };
   Model model;
   for (int part = pick(0, 4); part > 0; --part) {
     int start = pick(0, 60), count = pick(1, 25), stride = pick(-5, 5);
@@ -54,7 +59,7 @@ class GroupModel : public testing::TestWithParam<unsigned> {
   std::mt19937 random{GetParam()};
 };
 
-TEST_P(GroupModel, PositionsBothWays) {
+TEST_P(GroupModel, RanksAndProcessesAreInverse) {
   for (int round = 0; round < 200; ++round) {
     Model model = random_model(random);
     GroupPtr group = group_of(model);
@@ -72,7 +77,7 @@ TEST_P(GroupModel, PositionsBothWays) {
   }
 }
 
-TEST_P(GroupModel, EqualGroupsHaveEqualRangesHoweverTheyWereCut) {
+TEST_P(GroupModel, EqualGroupsHaveEqualRangesFromAnyPieces) {
   for (int round = 0; round < 200; ++round) {
     Model model = random_model(random);
     GroupPtr whole = group_of(model);
@@ -81,14 +86,15 @@ TEST_P(GroupModel, EqualGroupsHaveEqualRangesHoweverTheyWereCut) {
       while (range.count > 0) {
         std::uint32_t part = std::uniform_int_distribution<std::uint32_t>(1, range.count)(random);
         pieces.push_back({range.world, range.start, part, range.stride});
-        range = {range.world, static_cast<std::uint32_t>(range.at(part)), range.count - part, range.stride};
+        range = {range.world, static_cast<std::uint32_t>(range.at(part)), range.count - part,
+                 range.stride};
       }
     GroupPtr again = Group::of_ranges(pieces);
     ASSERT_EQ(*whole, *again) << whole->text() << " and " << again->text();
   }
 }
 
-TEST_P(GroupModel, SetOperations) {
+TEST_P(GroupModel, SetOperationsMatchTheModel) {
   for (int round = 0; round < 300; ++round) {
     Model a = random_model(random), b = random_model(random), joined = a, common, difference;
     for (ProcessId p : b)
@@ -102,14 +108,17 @@ TEST_P(GroupModel, SetOperations) {
     Model sorted_a = a, sorted_b = b;
     std::sort(sorted_a.begin(), sorted_a.end());
     std::sort(sorted_b.begin(), sorted_b.end());
-    Comparison expected = a == b ? Comparison::identical : sorted_a == sorted_b ? Comparison::similar : Comparison::unequal;
+    Comparison expected = a == b                 ? Comparison::identical
+                          : sorted_a == sorted_b ? Comparison::similar
+                                                 : Comparison::unequal;
     ASSERT_EQ(compare(*ga, *gb), expected);
     std::shuffle(sorted_a.begin(), sorted_a.end(), random);
-    ASSERT_EQ(compare(*ga, *group_of(sorted_a)), a == sorted_a ? Comparison::identical : Comparison::similar);
+    ASSERT_EQ(compare(*ga, *group_of(sorted_a)),
+              a == sorted_a ? Comparison::identical : Comparison::similar);
   }
 }
 
-TEST_P(GroupModel, ChoosingByRank) {
+TEST_P(GroupModel, InclAndExclMatchTheModel) {
   for (int round = 0; round < 200; ++round) {
     Model model = random_model(random), included, excluded;
     GroupPtr group = group_of(model);
@@ -125,8 +134,10 @@ TEST_P(GroupModel, ChoosingByRank) {
   }
 }
 
-TEST_P(GroupModel, ChoosingByTriplets) {
-  auto pick = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
+TEST_P(GroupModel, RangeInclAndRangeExclMatchTheModel) {
+  auto pick = [&](int low, int high) {
+    return std::uniform_int_distribution<int>(low, high)(random);
+  };
   int accepted = 0;
   for (int round = 0; round < 400; ++round) {
     Model model = random_model(random), included, excluded;
@@ -161,7 +172,7 @@ TEST_P(GroupModel, ChoosingByTriplets) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, GroupModel, testing::Values(1u, 2u, 3u, 20261u));
 
-TEST(Group, AWorldOfAnySizeIsOneRange) {
+TEST(Group, WorldOfAnySizeIsOneRange) {
   GroupPtr world = Group::of_ranges({{0, 0, 2'000'000'000, 1}});
   GroupPtr odd = *range_include(*world, std::vector<Triplet>{{1, 1'999'999'999, 2}});
   EXPECT_EQ(odd->ranges().size(), 1u);
@@ -197,12 +208,14 @@ TEST(Group, MisuseNamesTheArgument) {
   EXPECT_EQ(class_of(exclude(*group, std::vector<int>{3, 3})), ErrorClass::rank);
   auto twice = include(*group, std::vector<int>{1, 4, 1});
   ASSERT_FALSE(twice);
-  EXPECT_NE(twice.error().text().find("rank 1 is given twice"), std::string::npos);
+  EXPECT_NE(twice.error().text().find("rank 1 is listed twice"), std::string::npos);
   EXPECT_EQ(class_of(range_include(*group, std::vector<Triplet>{{0, 4, 0}})), ErrorClass::arg);
   EXPECT_EQ(class_of(range_include(*group, std::vector<Triplet>{{3, 1, 1}})), ErrorClass::arg);
   EXPECT_EQ(class_of(range_include(*group, std::vector<Triplet>{{0, 5, 1}})), ErrorClass::rank);
-  EXPECT_EQ(class_of(range_include(*group, std::vector<Triplet>{{0, 6, 4}})), ErrorClass::success);  // 0 and 4
-  EXPECT_EQ(class_of(range_exclude(*group, std::vector<Triplet>{{0, 4, 2}, {4, 1, -3}})), ErrorClass::rank);
+  EXPECT_EQ(class_of(range_include(*group, std::vector<Triplet>{{0, 6, 4}})),
+            ErrorClass::success);  // 0 and 4
+  EXPECT_EQ(class_of(range_exclude(*group, std::vector<Triplet>{{0, 4, 2}, {4, 1, -3}})),
+            ErrorClass::rank);
 }
 
 TEST(Group, TranslatesRanks) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Process sets of the node's hardware, on a machine of the test.
+// Tests process sets of the node's hardware, on a simulated machine.
 #include "shim/sessions/hardware_sets.hpp"
 
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 #include <stdexcept>
 
 #include "shim/bootstrap/inmem/inmem.hpp"
-#include "shim/bootstrap/settle_node_map.hpp"
+#include "shim/bootstrap/resolve_node_map.hpp"
 #include "shim/sessions/process_sets.hpp"
 
 namespace shim::sessions {
@@ -24,7 +24,8 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 
 base::Result<HardwareMap> two_sockets() {
-  return HardwareMap(std::vector<HardwareMap::Kind>{{"Package", {0, 0, 1, 1}}, {"NUMANode", {0, 1, 2, 2}}});
+  return HardwareMap(
+      std::vector<HardwareMap::Kind>{{"Package", {0, 0, 1, 1}}, {"NUMANode", {0, 1, 2, 2}}});
 }
 
 /// A node of three processes with the world ranks 1, 2 and 4.
@@ -44,7 +45,8 @@ struct HardwareSets : ::testing::Test {
   std::vector<std::string> sets_of(NodeSegment& segment) {
     NodeHardware hardware(&segment, {}, two_sockets);
     std::vector<std::string> all;
-    for (const NamedGroup& set : hardware_sets(hardware, nodes, 2)) all.push_back(set.name + " " + set.group->text());
+    for (const NamedGroup& set : hardware_sets(hardware, nodes, 2))
+      all.push_back(set.name + " " + set.group->text());
     return all;
   }
 
@@ -52,15 +54,16 @@ struct HardwareSets : ::testing::Test {
   const NodeMap nodes{{"a", "b"}, {0, 1, 1, 0, 1}};
 };
 
-TEST_F(HardwareSets, AreThereWhenAllOfTheNodeHaveBegunAndTheSameForAll) {
+TEST_F(HardwareSets, ExistOnceAllProcessesOfTheNodeHaveStarted) {
   auto first = begin(0, 0b0011), second = begin(1, 0b0010);
   EXPECT_THAT(sets_of(*second), ElementsAre());
   auto third = begin(2, 0b1100);
   for (NodeSegment* segment : {first.get(), second.get(), third.get()})
-    EXPECT_THAT(sets_of(*segment), ElementsAre("mpix://NUMA/b/1 {2}", "mpix://NUMA/b/2 {4}", "mpix://SOCKET/b/0 {1-2}", "mpix://SOCKET/b/1 {4}"));
+    EXPECT_THAT(sets_of(*segment), ElementsAre("mpix://NUMA/b/1 {2}", "mpix://NUMA/b/2 {4}",
+                                               "mpix://SOCKET/b/0 {1-2}", "mpix://SOCKET/b/1 {4}"));
 }
 
-TEST_F(HardwareSets, StayWhatTheyAreWhenAProcessIsBoundAnew) {
+TEST_F(HardwareSets, AreUnchangedByRebinding) {
   auto first = begin(0, 1), second = begin(1, 1), third = begin(2, 1);
   const auto before = sets_of(*first);
   third.reset();
@@ -69,10 +72,10 @@ TEST_F(HardwareSets, StayWhatTheyAreWhenAProcessIsBoundAnew) {
   EXPECT_EQ(sets_of(*third), before);
 }
 
-TEST_F(HardwareSets, AreAmongTheNamesInAnyCase) {
+TEST_F(HardwareSets, AreListedAndFoundRegardlessOfCase) {
   auto launcher = bootstrap::inmem::Launcher::start(bootstrap::inmem::World::of(1, 1));
   auto self = launcher->open(0);
-  ASSERT_TRUE(settle_node_map(*self));
+  ASSERT_TRUE(resolve_node_map(*self));
   const base::Log log(base::LogLevel::off);
   bootstrap::CoreSet own;
   own.words[0] = 0b0100;
@@ -85,8 +88,10 @@ TEST_F(HardwareSets, AreAmongTheNamesInAnyCase) {
   EXPECT_FALSE(sets.find("mpix://SOCKET/node0/0"));
 }
 
-TEST_F(HardwareSets, AreNotThereWhereTheHardwareIsNotKnown) {
-  NodeHardware hardware(nullptr, {}, []() -> base::Result<HardwareMap> { return base::Error(base::ErrorClass::other, "no hwloc"); });
+TEST_F(HardwareSets, DoNotExistWithoutHardwareInformation) {
+  NodeHardware hardware(nullptr, {}, []() -> base::Result<HardwareMap> {
+    return base::Error(base::ErrorClass::other, "no hwloc");
+  });
   EXPECT_TRUE(hardware_sets(hardware, NodeMap({"a"}, {0}), 0).empty());
 }
 

@@ -24,7 +24,7 @@ TEST(Info, KeepsKeysInTheOrderTheyWereFirstSet) {
   EXPECT_EQ(*info.nth_key(0), "two");
 }
 
-TEST(Info, ACopyIsItsOwn) {
+TEST(Info, CopyIsIndependent) {
   Info info;
   ASSERT_TRUE(info.set("key", ""));
   InfoPtr copy = info.duplicate();
@@ -33,18 +33,20 @@ TEST(Info, ACopyIsItsOwn) {
   EXPECT_EQ(info.size(), 0u);
 }
 
-TEST(Info, MisuseHasItsClasses) {
+TEST(Info, MisuseReturnsTheErrorClassesOfTheStandard) {
   Info info;
   EXPECT_EQ(info.set("", "x").error().error_class(), ErrorClass::info_key);
-  EXPECT_EQ(info.set(std::string(kMaxInfoKey + 1, 'k'), "x").error().error_class(), ErrorClass::info_key);
-  EXPECT_EQ(info.set("k", std::string(kMaxInfoValue + 1, 'v')).error().error_class(), ErrorClass::info_value);
+  EXPECT_EQ(info.set(std::string(kMaxInfoKey + 1, 'k'), "x").error().error_class(),
+            ErrorClass::info_key);
+  EXPECT_EQ(info.set("k", std::string(kMaxInfoValue + 1, 'v')).error().error_class(),
+            ErrorClass::info_value);
   EXPECT_TRUE(info.set(std::string(kMaxInfoKey, 'k'), std::string(kMaxInfoValue, 'v')));
   EXPECT_EQ(info.erase("none").error().error_class(), ErrorClass::info_nokey);
   EXPECT_EQ(info.nth_key(1).error().error_class(), ErrorClass::arg);
   EXPECT_EQ(info.nth_key(-1).error().error_class(), ErrorClass::arg);
 }
 
-TEST(Info, ManyThreadsAtOnce) {
+TEST(Info, IsThreadSafe) {
   Info info;
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What users write for process sets, right and wrong.
+// Tests the parser of users' process set definitions, valid and invalid.
 #include "shim/sessions/pset_text.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ std::string shown(const PsetText& text) {
   return result;
 }
 
-TEST(PsetText, Sets) {
+TEST(PsetText, ParsesSets) {
   PsetText text = parse_psets("ocean=0-3;atmosphere=4-7", ';', 16);
   EXPECT_EQ(shown(text), "ocean={0-3} atmosphere={4-7} ");
   EXPECT_TRUE(text.complaints.empty());
@@ -22,14 +22,15 @@ TEST(PsetText, Sets) {
   EXPECT_TRUE(text.complaints.empty());
 }
 
-TEST(PsetText, ASetOfAMillionIsOneRange) {
+TEST(PsetText, SetOfAMillionRanksIsOneRange) {
   PsetText text = parse_psets("all=0-999999", ';', 1'000'000);
   ASSERT_EQ(text.sets.size(), 1u);
   EXPECT_EQ(text.sets[0].group->ranges().size(), 1u);
 }
 
-TEST(PsetText, AFileHasLinesAndComments) {
-  PsetText text = parse_psets("# sets of the coupled model\nocean = 0-3   # four\r\n\natmosphere=4-9:9,2\n", '\n', 8);
+TEST(PsetText, FilesHaveLinesAndComments) {
+  PsetText text = parse_psets(
+      "# sets of the coupled model\nocean = 0-3   # four\r\n\natmosphere=4-9:9,2\n", '\n', 8);
   EXPECT_EQ(shown(text), "ocean={0-3} atmosphere={4, 2} ");
   text = parse_psets("a=1\nb=2,x\nc=3", '\n', 8);
   EXPECT_EQ(shown(text), "a={1} c={3} ");
@@ -47,30 +48,36 @@ void PrintTo(const Wrong& wrong, std::ostream* out) { *out << wrong.text; }
 
 class PsetTextWrong : public testing::TestWithParam<Wrong> {};
 
-TEST_P(PsetTextWrong, IsReportedWithItsPositionAndTheRestHolds) {
+TEST_P(PsetTextWrong, IsReportedWithItsPositionAndOtherSetsAreKept) {
   std::string all = std::string(GetParam().text) + ";good=1";
   PsetText text = parse_psets(all, ';', 8);
   EXPECT_EQ(shown(text), "good={1} ");
   ASSERT_EQ(text.complaints.size(), 1u);
   EXPECT_EQ(text.complaints[0].column, GetParam().column) << text.complaints[0].text;
-  EXPECT_NE(text.complaints[0].text.find(GetParam().says), std::string::npos) << text.complaints[0].text;
+  EXPECT_NE(text.complaints[0].text.find(GetParam().says), std::string::npos)
+      << text.complaints[0].text;
 }
 
 INSTANTIATE_TEST_SUITE_P(
     All, PsetTextWrong,
-    testing::Values(Wrong{"ocean", 1, "no \"=\""}, Wrong{" =0-3", 2, "without a name"}, Wrong{"a=", 3, "a rank"},
-                    Wrong{"a=0-", 5, "the last rank"}, Wrong{"a=0-3:", 7, "a stride"}, Wrong{"a=0-3:0", 3, "a stride of 0"},
-                    Wrong{"a=3-0", 3, "runs backwards"}, Wrong{"a=1,8", 5, "rank 8, but the world has ranks 0 to 7"},
-                    Wrong{"a=0-3,2", 7, "rank 2 is given twice"}, Wrong{"a=0 1", 5, "left over"},
-                    Wrong{"a=99999999999", 3, "too large"}, Wrong{"a=-1", 3, "a rank"},
-                    Wrong{"mpi://mine=0", 1, "taken"}, Wrong{"MPIX://x=0", 1, "taken"}, Wrong{"a=0-7:4294967295", 3, "stride"},
-                    Wrong{"a=0=1", 4, "left over"}));
+    testing::Values(Wrong{"ocean", 1, "missing \"=\""}, Wrong{" =0-3", 2, "missing set name"},
+                    Wrong{"a=", 3, "a rank"}, Wrong{"a=0-", 5, "the last rank"},
+                    Wrong{"a=0-3:", 7, "a stride"}, Wrong{"a=0-3:0", 3, "invalid stride 0"},
+                    Wrong{"a=3-0", 3, "is descending"},
+                    Wrong{"a=1,8", 5, "rank 8 does not exist; mpi://WORLD has ranks 0 to 7"},
+                    Wrong{"a=0-3,2", 7, "rank 2 is listed twice"},
+                    Wrong{"a=0 1", 5, "unexpected text"}, Wrong{"a=99999999999", 3, "too large"},
+                    Wrong{"a=-1", 3, "a rank"}, Wrong{"mpi://mine=0", 1, "reserved"},
+                    Wrong{"MPIX://x=0", 1, "reserved"}, Wrong{"a=0-7:4294967295", 3, "stride"},
+                    Wrong{"a=0=1", 4, "unexpected text"}));
 
-// A reader whose time grows with the square of the number of lines, or of the items in one, exceeds the time limit of the test.
+// A parser with quadratic time in the number of lines, or of items in a line, exceeds the time
+// limit of the test.
 TEST(PsetText, ReadsManySetsInLinearTime) {
   constexpr std::uint32_t kSets = 400'000;
   std::string all;
-  for (std::uint32_t i = 0; i < kSets; ++i) all += "set" + std::to_string(i) + " = " + std::to_string(i % 8) + "\n";
+  for (std::uint32_t i = 0; i < kSets; ++i)
+    all += "set" + std::to_string(i) + " = " + std::to_string(i % 8) + "\n";
   const PsetText text = parse_psets(all, '\n', 8);
   EXPECT_EQ(text.sets.size(), kSets);
   EXPECT_TRUE(text.complaints.empty());
@@ -85,10 +92,11 @@ TEST(PsetText, ReadsManyItemsOfOneSetInLinearTime) {
   EXPECT_EQ(text.sets[0].group->size(), kRanks / 2);
   text = parse_psets(all + ",100", ';', kRanks);
   ASSERT_EQ(text.complaints.size(), 1u);
-  EXPECT_NE(text.complaints[0].text.find("rank 100 is given twice"), std::string::npos) << text.complaints[0].text;
+  EXPECT_NE(text.complaints[0].text.find("rank 100 is listed twice"), std::string::npos)
+      << text.complaints[0].text;
 }
 
-TEST(PsetText, ASecondSetOfANameIsLeftOut) {
+TEST(PsetText, SecondSetOfANameIsIgnored) {
   PsetText text = parse_psets("a=1;a=2", ';', 8);
   EXPECT_EQ(shown(text), "a={1} ");
   ASSERT_EQ(text.complaints.size(), 1u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sets that processes publish, and how all come to see the same.
+// Tests process sets that processes publish, and that all processes see equal sets.
 #include "shim/sessions/published_sets.hpp"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// What one process of the job knows of sets.
+/// The process sets known to one process of the job.
 struct Member {
   Member(Launcher& launcher, std::uint32_t rank, base::Settings settings = {})
       : bootstrap(launcher.open(rank)), sets(settings, *bootstrap, log) {}
@@ -32,27 +32,31 @@ struct Member {
   ProcessSets sets;
 };
 
-GroupPtr range(std::uint32_t start, std::uint32_t count, std::int32_t stride = 1) { return Group::of_ranges({{0, start, count, stride}}); }
+GroupPtr range(std::uint32_t start, std::uint32_t count, std::int32_t stride = 1) {
+  return Group::of_ranges({{0, start, count, stride}});
+}
 
-ErrorClass class_of(const base::Status& status) { return status ? ErrorClass::success : status.error().error_class(); }
+ErrorClass class_of(const base::Status& status) {
+  return status ? ErrorClass::success : status.error().error_class();
+}
 
 struct PublishedSetsTest : ::testing::Test {
   std::shared_ptr<Launcher> launcher = Launcher::start(World::of(2, 3));
   Member zero{*launcher, 0}, one{*launcher, 1}, five{*launcher, 5};
 };
 
-TEST_F(PublishedSetsTest, WhatOnePublishesAllFind) {
+TEST_F(PublishedSetsTest, PublishedSetsAreFoundByAll) {
   EXPECT_FALSE(five.sets.find("pair"));
   ASSERT_TRUE(zero.sets.publish("pair", range(5, 2, -3)));
   for (Member* member : {&five, &one, &zero}) {
     EXPECT_THAT(member->sets.names(), Contains("pair"));
     auto found = member->sets.find("pair");
     ASSERT_TRUE(found);
-    EXPECT_EQ(**found, *range(5, 2, -3)) << "in the order of the group";
+    EXPECT_EQ(**found, *range(5, 2, -3)) << "the order of the group must be kept";
   }
 }
 
-TEST_F(PublishedSetsTest, TheSameSetAgainIsNoErrorAndAnotherIsOne) {
+TEST_F(PublishedSetsTest, RepublishingTheSameSetSucceedsAndAnotherFails) {
   ASSERT_TRUE(zero.sets.publish("a", range(0, 2)));
   EXPECT_TRUE(zero.sets.publish("a", range(0, 2)));
   EXPECT_TRUE(one.sets.publish("a", range(0, 2)));
@@ -65,7 +69,7 @@ TEST_F(PublishedSetsTest, TheSameSetAgainIsNoErrorAndAnotherIsOne) {
   EXPECT_TRUE(five.sets.publish("b", range(1, 2, -1)));
 }
 
-TEST_F(PublishedSetsTest, NamesThatAreNotFreeAndGroupsThatAreNoneAreRefused) {
+TEST_F(PublishedSetsTest, RefusesReservedNamesAndInvalidGroups) {
   launcher->set_named_sets({{"app://ocean", {1, 0}}});
   base::Settings settings;
   settings.psets = "mine=0-1";
@@ -74,7 +78,8 @@ TEST_F(PublishedSetsTest, NamesThatAreNotFreeAndGroupsThatAreNoneAreRefused) {
   EXPECT_EQ(class_of(user.sets.publish("MPI://mine", range(0, 1))), ErrorClass::arg);
   EXPECT_EQ(class_of(user.sets.publish("mpix://mine", range(0, 1))), ErrorClass::arg);
   EXPECT_EQ(class_of(user.sets.publish("x", Group::empty())), ErrorClass::group);
-  EXPECT_EQ(class_of(user.sets.publish("x", Group::of_ranges({{0, 0, 1, 1}, {1, 0, 1, 1}}))), ErrorClass::group);
+  EXPECT_EQ(class_of(user.sets.publish("x", Group::of_ranges({{0, 0, 1, 1}, {1, 0, 1, 1}}))),
+            ErrorClass::group);
   EXPECT_EQ(class_of(user.sets.publish("mine", range(0, 3))), ErrorClass::name);
   EXPECT_TRUE(user.sets.publish("mine", range(0, 2)));
   EXPECT_EQ(class_of(user.sets.publish("app://ocean", range(0, 2))), ErrorClass::name);
@@ -82,38 +87,43 @@ TEST_F(PublishedSetsTest, NamesThatAreNotFreeAndGroupsThatAreNoneAreRefused) {
   EXPECT_THAT(zero.sets.names(), Not(Contains("x")));
 }
 
-TEST_F(PublishedSetsTest, AnIrregularGroupOfManyRangesIsAnErrorThatSaysSo) {
+TEST_F(PublishedSetsTest, RefusesGroupsWithTooManyRanges) {
   auto large = Launcher::start(World::of(1, 40'000));
   Member member(*large, 0);
   std::vector<std::uint32_t> ranks;
-  for (std::uint32_t rank = 0, step = 1; rank < 40'000; rank += step, step = step % 5 + 1) ranks.push_back(rank);
+  for (std::uint32_t rank = 0, step = 1; rank < 40'000; rank += step, step = step % 5 + 1)
+    ranks.push_back(rank);
   EXPECT_EQ(class_of(member.sets.publish("irregular", Group::of_ranks(ranks))), ErrorClass::arg);
   EXPECT_TRUE(member.sets.publish("regular", range(0, 20'000, 2)));
 }
 
-TEST_F(PublishedSetsTest, SetsOfTheLauncherThatComeLaterAreFound) {
+TEST_F(PublishedSetsTest, LaterSetsOfTheLauncherAreFound) {
   EXPECT_THAT(one.sets.names(), Not(Contains("app://ocean")));
   launcher->set_named_sets({{"app://ocean", {1, 0}}});
   EXPECT_THAT(one.sets.names(), Contains("app://ocean"));
   EXPECT_EQ(**one.sets.find("app://ocean"), *range(1, 2, -1));
 }
 
-TEST_F(PublishedSetsTest, AWishThatFailedStandsInNobodysWay) {
-  int posts = 0;
+TEST_F(PublishedSetsTest, FailedPublicationDoesNotBlockOthers) {
+  int appends = 0;
   launcher->set_faults([&](const Operation& operation) {
-    return operation.kind == Operation::Kind::post && ++posts == 2 ? Fault::failing() : Fault();
+    return operation.kind == Operation::Kind::append_log && ++appends == 2 ? Fault::failing()
+                                                                           : Fault();
   });
-  EXPECT_EQ(class_of(zero.sets.publish("a", range(0, 1))), ErrorClass::other);  // it could not be granted
+  EXPECT_EQ(class_of(zero.sets.publish("a", range(0, 1))),
+            ErrorClass::other);  // the second log entry, which confirms the name, failed
   EXPECT_FALSE(one.sets.find("a"));
   launcher->set_faults(nullptr);
-  EXPECT_EQ(class_of(one.sets.publish("a", range(0, 2))), ErrorClass::name) << "zero still wants it";
-  EXPECT_TRUE(zero.sets.publish("a", range(0, 3))) << "and may say what";
+  EXPECT_EQ(class_of(one.sets.publish("a", range(0, 2))), ErrorClass::name)
+      << "the name is still reserved by process 0";
+  EXPECT_TRUE(zero.sets.publish("a", range(0, 3)))
+      << "process 0 may publish another group under the name";
   EXPECT_EQ(**five.sets.find("a"), *range(0, 3));
 }
 
-TEST_F(PublishedSetsTest, WithoutTheLauncherTheOthersAreThere) {
+TEST_F(PublishedSetsTest, OtherSetsRemainWithoutTheLauncher) {
   launcher->set_faults([](const Operation& operation) {
-    return operation.kind == Operation::Kind::notices ? Fault::failing() : Fault();
+    return operation.kind == Operation::Kind::read_log ? Fault::failing() : Fault();
   });
   EXPECT_TRUE(zero.sets.find("mpi://WORLD"));
   EXPECT_THAT(zero.sets.names(), Contains("mpi://WORLD"));
@@ -121,7 +131,7 @@ TEST_F(PublishedSetsTest, WithoutTheLauncherTheOthersAreThere) {
   EXPECT_EQ(class_of(zero.sets.publish("a", range(0, 1))), ErrorClass::other);
 }
 
-TEST_F(PublishedSetsTest, DifferentSetsAtTheSameMomentAreNeverBothPublished) {
+TEST_F(PublishedSetsTest, ConcurrentDifferentSetsAreNeverBothPublished) {
   int both_refused = 0;
   for (int round = 0; round < 200; ++round) {
     const std::string name = "set" + std::to_string(round);
@@ -131,7 +141,8 @@ TEST_F(PublishedSetsTest, DifferentSetsAtTheSameMomentAreNeverBothPublished) {
       while (ready < 2) std::this_thread::yield();
       if (member.sets.publish(name, group)) ++published;
     };
-    std::thread one_of_them(publish, std::ref(zero), range(0, 2)), other(publish, std::ref(five), range(1, 2));
+    std::thread one_of_them(publish, std::ref(zero), range(0, 2)),
+        other(publish, std::ref(five), range(1, 2));
     one_of_them.join();
     other.join();
     EXPECT_LE(published, 1);
@@ -139,8 +150,11 @@ TEST_F(PublishedSetsTest, DifferentSetsAtTheSameMomentAreNeverBothPublished) {
     const auto found = one.sets.find(name), found_by_other = five.sets.find(name);
     EXPECT_EQ(static_cast<bool>(found), published == 1);
     ASSERT_EQ(static_cast<bool>(found_by_other), published == 1);
-    if (found) EXPECT_EQ(**found, **found_by_other);
-    else EXPECT_TRUE(five.sets.publish(name, range(1, 2))) << "after both have taken it back, one may try again";
+    if (found)
+      EXPECT_EQ(**found, **found_by_other);
+    else
+      EXPECT_TRUE(five.sets.publish(name, range(1, 2)))
+          << "after both have withdrawn, a process may try again";
   }
   RecordProperty("both_refused", both_refused);
 }

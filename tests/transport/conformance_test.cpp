@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What every backend must do, whatever it is made of.
+// Tests the requirements on every transport backend.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,15 +16,15 @@ namespace {
 
 constexpr double kTestSeconds = 30;
 
-/// In front of every test packet: who sent it, which of its packets it is, and what the rest must be.
+/// Header of every test packet: its sender, its sequence number, and the expected payload.
 struct Stamp {
   std::uint32_t from;
   std::uint32_t number;
-  std::uint32_t bytes;  ///< of the body
+  std::uint32_t bytes;  ///< length of the payload
   std::uint32_t seed;
 };
 
-/// One transport of the rig with its links, and what came in.
+/// One transport of the rig with its links and the number of received packets.
 class Party {
  public:
   Party(Rig& rig, int number) : rig_(rig), number_(number) {
@@ -37,23 +37,27 @@ class Party {
 
   Transport& transport() { return rig_.at(number_); }
 
-  /// Sends the next packet to this peer: its stamp as header, split differently from packet to packet.
+  /// Send the next packet to this peer. Its stamp is the header; header and payload are divided
+  /// differently in each packet.
   Attempt send(int to, std::size_t bytes) {
     std::uint32_t number = sent_[to];
-    Stamp stamp{static_cast<std::uint32_t>(number_), number, static_cast<std::uint32_t>(bytes), number * 31u + 7u};
+    Stamp stamp{static_cast<std::uint32_t>(number_), number, static_cast<std::uint32_t>(bytes),
+                number * 31u + 7u};
     std::vector<std::byte> body = body_of(stamp.seed, bytes);
     std::size_t in_header = number % 3 == 0 ? 0 : std::min<std::size_t>(body.size(), number % 50);
     std::vector<std::byte> header(sizeof stamp);
     std::memcpy(header.data(), &stamp, sizeof stamp);
-    header.insert(header.end(), body.begin(), body.begin() + static_cast<std::ptrdiff_t>(in_header));
-    auto attempt = transport().try_send(*links_[static_cast<std::size_t>(to)], header, ConstSpan(body).subspan(in_header));
+    header.insert(header.end(), body.begin(),
+                  body.begin() + static_cast<std::ptrdiff_t>(in_header));
+    auto attempt = transport().try_send(*links_[static_cast<std::size_t>(to)], header,
+                                        ConstSpan(body).subspan(in_header));
     EXPECT_TRUE(attempt) << attempt.error().text();
     if (!attempt) return Attempt::unsupported;
     if (*attempt == Attempt::done) ++sent_[to];
     return *attempt;
   }
 
-  /// Polls once and checks what came; answers how many packets.
+  /// Poll once and check the received packets; return their number.
   int poll() {
     CallSink sink([&](ConstSpan packet) { check(packet); });
     auto count = transport().poll(sink);
@@ -70,10 +74,12 @@ class Party {
     Stamp stamp{};
     ASSERT_GE(packet.size(), sizeof stamp);
     std::memcpy(&stamp, packet.data(), sizeof stamp);
-    EXPECT_EQ(stamp.number, received_[stamp.from]) << "out of order, lost or twice; from " << stamp.from;
+    EXPECT_EQ(stamp.number, received_[stamp.from])
+        << "packet out of order, lost or duplicated; sender " << stamp.from;
     received_[stamp.from] = stamp.number + 1;
     ASSERT_EQ(packet.size(), sizeof stamp + stamp.bytes);
-    EXPECT_TRUE(std::ranges::equal(packet.subspan(sizeof stamp), body_of(stamp.seed, stamp.bytes))) << "bytes changed";
+    EXPECT_TRUE(std::ranges::equal(packet.subspan(sizeof stamp), body_of(stamp.seed, stamp.bytes)))
+        << "packet bytes changed";
   }
 
   Rig& rig_;
@@ -85,13 +91,15 @@ class Party {
 
 class Conformance : public ::testing::TestWithParam<Backend> {
  protected:
-  /// False, with the test marked, where this machine has not got the backend.
+  /// Make the transports. Return false if this machine cannot run the backend.
   bool set_up(int size) {
     std::string reason;
     rig_ = GetParam().make(std::min(size, GetParam().largest), reason);
     if (!rig_) {
-      std::fprintf(stderr, "*** %s cannot run here and is NOT TESTED: %s\n", GetParam().name.c_str(), reason.c_str());
-      if (!GetParam().may_be_missing) ADD_FAILURE() << GetParam().name << " must work on every machine: " << reason;
+      std::fprintf(stderr, "*** %s cannot run here and is NOT TESTED: %s\n",
+                   GetParam().name.c_str(), reason.c_str());
+      if (!GetParam().may_be_missing)
+        ADD_FAILURE() << GetParam().name << " must work on every machine: " << reason;
       return false;
     }
     for (int i = 0; i < rig_->size(); ++i) parties_.push_back(std::make_unique<Party>(*rig_, i));
@@ -104,14 +112,14 @@ class Conformance : public ::testing::TestWithParam<Backend> {
     for (auto& party : parties_) count += party->poll();
     return count;
   }
-  /// Sends, polling everybody as long as there is no room.
+  /// Send a packet; poll all transports while the sender has no free buffer.
   void send(int from, int to, std::size_t bytes) {
     while (party(from).send(to, bytes) == Attempt::again) {
       poll_all();
-      ASSERT_FALSE(deadline_.passed()) << "no room for a packet in all this time";
+      ASSERT_FALSE(deadline_.passed()) << "no free buffer for a packet within the time limit";
     }
   }
-  /// Polls everybody until all that was sent has come.
+  /// Poll all transports until all packets have been received.
   void drain() {
     auto missing = [&] {
       for (int from = 0; from < size(); ++from)
@@ -134,7 +142,7 @@ class Conformance : public ::testing::TestWithParam<Backend> {
 #define SET_UP_OR_SKIP(size) \
   if (!set_up(size)) GTEST_SKIP() << "not available on this machine"
 
-TEST_P(Conformance, PacketsOfEverySizeArriveWholeAndInOrder) {
+TEST_P(Conformance, PacketsOfEverySizeArriveCompleteAndInOrder) {
   SET_UP_OR_SKIP(2);
   int to = size() - 1;
   for (std::size_t bytes = 0; bytes <= 300; ++bytes) send(0, to, bytes);
@@ -156,7 +164,7 @@ TEST_P(Conformance, EmptyPacketsArrive) {
       ASSERT_TRUE(attempt) << attempt.error().text();
       if (*attempt == Attempt::done) ++sent;
     }
-    CallSink nothing([](ConstSpan) { FAIL() << "a packet for the other process"; });
+    CallSink nothing([](ConstSpan) { FAIL() << "unexpected packet for the other process"; });
     if (size() > 1) {
       ASSERT_TRUE(rig_->at(0).poll(nothing));
     }
@@ -165,7 +173,7 @@ TEST_P(Conformance, EmptyPacketsArrive) {
   }
 }
 
-/// Takes one packet at a time.
+/// A sink that accepts one packet per poll.
 class OneByOne final : public Sink {
  public:
   bool on_packet(ConstSpan packet) override {
@@ -175,7 +183,7 @@ class OneByOne final : public Sink {
   std::vector<Bytes> packets;
 };
 
-TEST_P(Conformance, WhatIsSeenAtTheFrontIsPolledUnlessItIsDropped) {
+TEST_P(Conformance, FrontPacketIsPolledUnlessDropped) {
   SET_UP_OR_SKIP(2);
   constexpr std::size_t kPackets = 5;
   Transport& receiver = rig_->at(size() - 1);
@@ -188,13 +196,16 @@ TEST_P(Conformance, WhatIsSeenAtTheFrontIsPolledUnlessItIsDropped) {
     EXPECT_TRUE(receiver.poll_link(sender, polled));
   };
   auto poll_until = [&](std::size_t packets) {
-    while (polled.packets.size() + seen.packets.size() < packets && !deadline_.passed()) poll_both();
+    while (polled.packets.size() + seen.packets.size() < packets && !deadline_.passed())
+      poll_both();
     ASSERT_GE(polled.packets.size() + seen.packets.size(), packets);
   };
   for (std::size_t sent = 0; sent < kPackets && !deadline_.passed();) {
     const Bytes packet(40, static_cast<std::byte>(sent));
-    if (*rig_->at(0).try_send(party(0).link(size() - 1), packet, {}) == Attempt::done) ++sent;
-    else poll_both();
+    if (*rig_->at(0).try_send(party(0).link(size() - 1), packet, {}) == Attempt::done)
+      ++sent;
+    else
+      poll_both();
   }
   poll_until(1);
   const auto polled_before = static_cast<std::ptrdiff_t>(polled.packets.size());
@@ -207,11 +218,12 @@ TEST_P(Conformance, WhatIsSeenAtTheFrontIsPolledUnlessItIsDropped) {
   poll_until(kPackets);
   std::vector<Bytes> all = polled.packets;
   all.insert(all.begin() + polled_before, seen.packets.begin(), seen.packets.end());
-  for (std::size_t i = 0; i < kPackets; ++i) EXPECT_EQ(all[i], Bytes(40, static_cast<std::byte>(i)));
+  for (std::size_t i = 0; i < kPackets; ++i)
+    EXPECT_EQ(all[i], Bytes(40, static_cast<std::byte>(i)));
   EXPECT_TRUE(nothing.packets.empty());
 }
 
-TEST_P(Conformance, EverybodySendsToEverybodyInRandomOrder) {
+TEST_P(Conformance, AllPairsSendInRandomOrder) {
   SET_UP_OR_SKIP(5);
   std::mt19937 random(11);
   for (int i = 0; i < 3000; ++i) {
@@ -224,11 +236,11 @@ TEST_P(Conformance, EverybodySendsToEverybodyInRandomOrder) {
   drain();
 }
 
-TEST_P(Conformance, SendingToOneWhoDoesNotPollAnswersAgainAndLosesNothing) {
+TEST_P(Conformance, SendToAnIdleReceiverReturnsAgainAndLosesNothing) {
   SET_UP_OR_SKIP(2);
   int to = size() - 1;
   bool full = false;
-  // More than any backend buffers for one peer; 2 GiB in all would mean that nothing bounds it.
+  // More than any backend buffers for one peer; 2 GiB would mean that the buffering is unbounded.
   for (std::size_t sent = 0; !full && sent < (2u << 30); sent += largest_body()) {
     int refused = 0;
     while (party(0).send(to, largest_body()) == Attempt::again && !full) {
@@ -239,11 +251,11 @@ TEST_P(Conformance, SendingToOneWhoDoesNotPollAnswersAgainAndLosesNothing) {
   EXPECT_TRUE(full);
   EXPECT_GT(rig_->at(0).counts().sends_again, 0u);
   drain();
-  send(0, to, 10);  // there is room again
+  send(0, to, 10);  // the sender has free buffers again
   drain();
 }
 
-TEST_P(Conformance, OneWhoDoesNotPollKeepsNobodyFromOthers) {
+TEST_P(Conformance, IdleReceiverDoesNotBlockOthers) {
   SET_UP_OR_SKIP(3);
   if (size() < 3) GTEST_SKIP() << "needs three processes";
   send(0, 1, 10);
@@ -256,7 +268,8 @@ TEST_P(Conformance, OneWhoDoesNotPollKeepsNobodyFromOthers) {
   for (int i = 0; i < 300; ++i) {
     bool is_sent = false;
     while (!is_sent || party(2).received(0) != party(0).sent(2)) {
-      if (!is_sent) is_sent = party(0).send(2, std::min<std::size_t>(1000, largest_body())) == Attempt::done;
+      if (!is_sent)
+        is_sent = party(0).send(2, std::min<std::size_t>(1000, largest_body())) == Attempt::done;
       party(0).poll();
       party(2).poll();
       ASSERT_FALSE(deadline_.passed()) << "after " << i << " packets";
@@ -265,23 +278,25 @@ TEST_P(Conformance, OneWhoDoesNotPollKeepsNobodyFromOthers) {
   drain();
 }
 
-TEST_P(Conformance, ASinkMaySend) {
+TEST_P(Conformance, SinkMaySend) {
   SET_UP_OR_SKIP(2);
   constexpr std::uint32_t kRounds = 200;
   std::uint32_t last = 0;
-  // Whoever gets a number sends the next one back, from inside the sink where there is room and after the poll where not.
+  // Each receiver of a number replies with the next number: inside the sink if the transport has a
+  // free buffer, otherwise after the poll.
   std::vector<std::optional<std::uint32_t>> owed(static_cast<std::size_t>(size()));
   owed[0] = 1;
-  auto pay = [&](int who) {
-    auto& debt = owed[static_cast<std::size_t>(who)];
-    if (!debt) return;
-    auto attempt = rig_->at(who).try_send(party(who).link(size() - 1 - who), bytes_of(*debt), {});
+  auto send_owed = [&](int who) {
+    auto& pending_number = owed[static_cast<std::size_t>(who)];
+    if (!pending_number) return;
+    auto attempt = rig_->at(who).try_send(party(who).link(size() - 1 - who),
+                                          bytes_of(*pending_number), {});
     ASSERT_TRUE(attempt) << attempt.error().text();
-    if (*attempt == Attempt::done) debt.reset();
+    if (*attempt == Attempt::done) pending_number.reset();
   };
   while (last < kRounds) {
     for (int who = 0; who < size(); ++who) {
-      pay(who);
+      send_owed(who);
       CallSink sink([&](ConstSpan packet) {
         std::uint32_t number;
         ASSERT_EQ(packet.size(), sizeof number);
@@ -289,7 +304,7 @@ TEST_P(Conformance, ASinkMaySend) {
         EXPECT_EQ(number, last + 1);
         last = number;
         owed[static_cast<std::size_t>(who)] = number + 1;
-        pay(who);
+        send_owed(who);
       });
       ASSERT_TRUE(rig_->at(who).poll(sink));
     }
@@ -297,7 +312,7 @@ TEST_P(Conformance, ASinkMaySend) {
   }
 }
 
-TEST_P(Conformance, OneThreadEach) {
+TEST_P(Conformance, TransportsWorkOnDifferentThreads) {
   SET_UP_OR_SKIP(2);
   if (size() < 2) GTEST_SKIP() << "needs two processes";
   constexpr std::uint32_t kPackets = 3000;
@@ -306,9 +321,9 @@ TEST_P(Conformance, OneThreadEach) {
     std::mt19937 random(static_cast<unsigned>(self));
     int peer = 1 - self;
     bool is_done = false;
-    while (done < 2) {  // the other one's flush may need us
-      if (!is_done && party(self).sent(peer) == kPackets && party(self).received(peer) == kPackets &&
-          rig_->at(self).is_flushed()) {
+    while (done < 2) {  // the other transport may need this one's polls for its flush
+      if (!is_done && party(self).sent(peer) == kPackets &&
+          party(self).received(peer) == kPackets && rig_->at(self).is_flushed()) {
         is_done = true;
         ++done;
       }
@@ -322,7 +337,7 @@ TEST_P(Conformance, OneThreadEach) {
   other.join();
 }
 
-TEST_P(Conformance, WhatIsFlushedSurvivesTheSender) {
+TEST_P(Conformance, FlushedPacketsOutliveTheSender) {
   SET_UP_OR_SKIP(2);
   if (size() < 2) GTEST_SKIP() << "needs two processes";
   std::atomic<bool> is_closed = false;
@@ -335,15 +350,16 @@ TEST_P(Conformance, WhatIsFlushedSurvivesTheSender) {
     rig_->close(0);
     is_closed = true;
   });
-  // Flushing may need the receiver's help as long as it lasts.
+  // The sender may need the receiver's polls until the flush is complete.
   while (party(1).received(0) < 1000 || !is_closed) {
     if (party(1).poll() == 0) std::this_thread::yield();
-    ASSERT_FALSE(deadline_.passed()) << "only " << party(1).received(0) << " of 1000 packets came";
+    ASSERT_FALSE(deadline_.passed())
+        << "only " << party(1).received(0) << " of 1000 packets arrived";
   }
   sender.join();
 }
 
-TEST_P(Conformance, ReadsFetchTheBytesOrSayTheyCannot) {
+TEST_P(Conformance, ReadsReturnTheBytesOrUnsupported) {
   SET_UP_OR_SKIP(2);
   std::vector<std::byte> theirs = body_of(3, 1 << 20);
   std::vector<std::byte> ours(theirs.size());
@@ -360,16 +376,17 @@ TEST_P(Conformance, ReadsFetchTheBytesOrSayTheyCannot) {
   EXPECT_EQ(rig_->at(0).counts().bytes_read, theirs.size());
 }
 
-TEST_P(Conformance, OfferedMemoryIsReadOrItSaysThatItCannot) {
+TEST_P(Conformance, OfferedMemoryIsReadOrUnsupported) {
   SET_UP_OR_SKIP(2);
-  send(0, size() - 1, 10);  // so that the two know each other
+  send(0, size() - 1, 10);  // connects the two transports
   send(size() - 1, 0, 10);
   drain();
   const std::vector<std::byte> theirs = body_of(3, 3'000'001);
   std::vector<std::byte> ours(theirs.size() + 1);
   auto offer = rig_->at(size() - 1).offer(party(size() - 1).link(0), theirs);
-  if (!offer) GTEST_SKIP() << "reads nothing that is offered";
-  auto read = rig_->at(0).begin_read(party(0).link(size() - 1), offer->memory(), std::span(ours).first(theirs.size()));
+  if (!offer) GTEST_SKIP() << "has no reads of offered memory";
+  auto read = rig_->at(0).begin_read(party(0).link(size() - 1), offer->memory(),
+                                     std::span(ours).first(theirs.size()));
   ASSERT_TRUE(read);
   for (std::size_t came = 0; came != theirs.size();) {
     auto progress = read->progress();
@@ -377,14 +394,14 @@ TEST_P(Conformance, OfferedMemoryIsReadOrItSaysThatItCannot) {
     EXPECT_GE(*progress, came);
     came = *progress;
     poll_all();
-    ASSERT_FALSE(deadline_.passed()) << "only " << came << " bytes came";
+    ASSERT_FALSE(deadline_.passed()) << "only " << came << " bytes arrived";
   }
   EXPECT_TRUE(std::ranges::equal(std::span(ours).first(theirs.size()), theirs));
-  EXPECT_EQ(ours.back(), std::byte{0}) << "wrote behind the memory";
+  EXPECT_EQ(ours.back(), std::byte{0}) << "the read wrote past the end of the buffer";
   EXPECT_EQ(rig_->at(0).counts().bytes_read, theirs.size());
 }
 
-TEST_P(Conformance, AReadGivenUpWritesNothingAfterwardsAndPacketsGoOn) {
+TEST_P(Conformance, CancelledReadWritesNothingAndPacketsContinue) {
   SET_UP_OR_SKIP(2);
   send(0, size() - 1, 10);
   send(size() - 1, 0, 10);
@@ -392,8 +409,8 @@ TEST_P(Conformance, AReadGivenUpWritesNothingAfterwardsAndPacketsGoOn) {
   const std::vector<std::byte> theirs(4'000'000, std::byte{1});
   std::vector<std::byte> ours(theirs.size());
   auto offer = rig_->at(size() - 1).offer(party(size() - 1).link(0), theirs);
-  if (!offer) GTEST_SKIP() << "reads nothing that is offered";
-  // Another thread, as another process would: giving up may take the other side's polls.
+  if (!offer) GTEST_SKIP() << "has no reads of offered memory";
+  // A thread polls the other side, as a process would: cancelling may need the other side's polls.
   std::atomic<bool> is_over = false;
   std::thread other([&] {
     while (!is_over)
@@ -426,7 +443,7 @@ TEST_P(Conformance, ForeignAddressesAreRefused) {
   }
 }
 
-TEST_P(Conformance, CountsAddUp) {
+TEST_P(Conformance, CountsMatchTheSentPackets) {
   SET_UP_OR_SKIP(3);
   int to = size() - 1;
   for (int i = 0; i < 10; ++i) send(0, to, 100);
@@ -434,7 +451,7 @@ TEST_P(Conformance, CountsAddUp) {
   const auto& sender = rig_->at(0).counts();
   EXPECT_EQ(sender.links_opened, static_cast<std::uint64_t>(size()));
   EXPECT_EQ(sender.links_used, 1u);
-  EXPECT_LE(sender.addresses_inserted, 1u) << "of those links only the used one";
+  EXPECT_LE(sender.addresses_inserted, 1u) << "only the used link inserts an address";
   EXPECT_EQ(sender.packets_sent, 10u);
   EXPECT_EQ(sender.bytes_sent, 10 * (100 + sizeof(Stamp)));
   EXPECT_EQ(rig_->at(to).counts().packets_received, 10u);
@@ -447,9 +464,9 @@ TEST_P(Conformance, SleepEndsInTimeWhenNothingComes) {
   EXPECT_LT(base::now_ns() - start, 1'000'000'000);
 }
 
-TEST_P(Conformance, WhoCanBeWokenLooksOnceMoreForWhatComesWithoutAPacket) {
+TEST_P(Conformance, SleepRunsTheLastCheck) {
   SET_UP_OR_SKIP(1);
-  if (!rig_->at(0).can_sleep()) GTEST_SKIP() << "cannot be woken";
+  if (!rig_->at(0).can_sleep()) GTEST_SKIP() << "cannot wake a sleeping receiver";
   int looks = 0;
   const base::Nanoseconds start = base::now_ns();
   rig_->at(0).sleep(20'000'000'000, [&] { return ++looks > 0; }, {});
@@ -457,16 +474,16 @@ TEST_P(Conformance, WhoCanBeWokenLooksOnceMoreForWhatComesWithoutAPacket) {
   EXPECT_LT(base::now_ns() - start, 10'000'000'000);
 }
 
-TEST_P(Conformance, AWaitingPacketEndsASleep) {
+TEST_P(Conformance, WaitingPacketEndsASleep) {
   SET_UP_OR_SKIP(2);
   Transport& receiver = rig_->at(size() - 1);
-  if (!receiver.can_sleep()) GTEST_SKIP() << "cannot be woken";
+  if (!receiver.can_sleep()) GTEST_SKIP() << "cannot wake a sleeping receiver";
   send(0, size() - 1, 20);
-  drain();  // the two know each other from now on
+  drain();  // the two transports are connected from now on
   EXPECT_EQ(party(0).send(size() - 1, 20), Attempt::done);
   base::Nanoseconds start = base::now_ns();
   receiver.sleep(20'000'000'000, [] { return false; }, {});
-  EXPECT_LT(base::now_ns() - start, 10'000'000'000) << "slept although a packet was there";
+  EXPECT_LT(base::now_ns() - start, 10'000'000'000) << "slept although a packet was waiting";
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, Conformance, ::testing::ValuesIn(all_backends()),

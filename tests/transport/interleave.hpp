@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs two pieces of code step by step in one thread, in every order their steps can take.
+// Runs two pieces of code step by step in one thread, in every interleaving of their steps.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 
 namespace shim::transport::testing {
 
-/// One of the two pieces: runs on a stack of its own and gives control back before every step.
+/// One of the two pieces: runs on its own stack and returns control before every step.
 class Fiber {
  public:
   explicit Fiber(std::function<void()> body) : body_(std::move(body)), stack_(128 * 1024) {}
@@ -24,20 +24,21 @@ class Fiber {
   Fiber& operator=(const Fiber&) = delete;
 
   bool is_done() const { return done_; }
-  /// Runs up to the next pause or the end.
+  /// Run up to the next pause or the end.
   void resume() {
     if (!started_) start();
     running_ = this;
     ::swapcontext(&outside_, &inside_);
     running_ = nullptr;
   }
-  /// Called from inside: stops here until resumed. Outside of any fiber it does nothing.
+  /// Suspend the running fiber until it is resumed. No effect outside of fibers.
   static void pause() {
     if (running_) ::swapcontext(&running_->inside_, &running_->outside_);
   }
   static Fiber* running() { return running_; }
 
-  /// What the piece has seen since its current operation began; part of the state. The body clears it between operations.
+  /// Values that the piece has loaded since its current operation began; part of the state. The
+  /// body clears them between operations.
   std::string seen;
 
  private:
@@ -61,25 +62,25 @@ class Fiber {
   bool started_ = false, done_ = false;
 };
 
-/// One run of the experiment from its beginning.
+/// One run of the experiment, from the start.
 struct Run {
   std::array<Fiber*, 2> fibers;
-  std::function<std::string()> state;  ///< everything that decides what happens from here on
+  std::function<std::string()> state;  ///< all data that determine the further run
 };
 
 struct Explored {
   std::size_t states = 0;
   std::size_t runs = 0;
-  std::size_t complete = 0;  ///< runs in which both pieces came to their end
-  std::size_t stuck = 0;     ///< states from which no order of steps leads to the end
+  std::size_t complete = 0;  ///< runs in which both pieces ended
+  std::size_t stuck = 0;     ///< states from which no interleaving reaches the end
 };
 
-/// The states seen, and which follows which.
+/// The states seen, and their successors.
 class StateGraph {
  public:
-  static constexpr std::size_t kEnd = 0;  ///< both pieces are done
+  static constexpr std::size_t kEnd = 0;  ///< both pieces have ended
 
-  /// Answers the state's number, and whether it is new.
+  /// Return the state's number, and true if it is new.
   std::pair<std::size_t, bool> add(const std::string& state) {
     auto [position, added] = numbers_.try_emplace(state, predecessors_.size());
     if (added) predecessors_.emplace_back();
@@ -107,19 +108,20 @@ class StateGraph {
   std::vector<std::vector<std::size_t>> predecessors_{{}};
 };
 
-/// Explores every reachable state. `experiment` sets a run up, calls its argument to have it driven, and checks what came of it
-/// where that answers true: both pieces came to their end. Runs that reach a known state are left there. Stops at the first
-/// failed assertion.
+/// Explore every reachable state. `experiment` sets up a run and passes it to its argument, which
+/// drives the run and returns true if both pieces ended; `experiment` then checks the result. A run
+/// that reaches a known state is abandoned. Stop at the first failed assertion.
 inline Explored explore(const std::function<void(const std::function<bool(Run&)>&)>& experiment) {
   struct Branch {
-    std::vector<char> choices;  ///< whose step it was, from the beginning
+    std::vector<char> choices;  ///< the piece that made each step, from the start
     std::optional<std::size_t> from;
   };
   Explored result;
   StateGraph graph;
   std::vector<Branch> open(1);
   auto drive = [&](Run& run, Branch& branch) {
-    for (Fiber* fiber : run.fibers) fiber->resume();  // up to the first step, which has no effect yet
+    for (Fiber* fiber : run.fibers)
+      fiber->resume();  // up to the first step, which has no effect yet
     for (char choice : branch.choices) run.fibers[static_cast<std::size_t>(choice)]->resume();
     for (;;) {
       bool first_done = run.fibers[0]->is_done(), second_done = run.fibers[1]->is_done();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The loop network's faults do what they say, and the same seed gives the same run.
+// Tests the faults of the loop network, and that equal seeds give equal runs.
 #include "shim/transport/loop/loop.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 using testing::bytes_of;
 using testing::CallSink;
 
-/// A few senders and one receiver; answers the order in which (sender, number) arrived.
+/// Send from several senders to one receiver; return (sender, number) in the order of arrival.
 std::vector<std::pair<int, int>> run(LoopFaults faults, int senders, int packets) {
   LoopNetwork network(faults);
   auto receiver = network.add();
@@ -33,7 +33,8 @@ std::vector<std::pair<int, int>> run(LoopFaults faults, int senders, int packets
     for (int i = 0; i < senders; ++i) {
       std::pair<int, int> value{i, number};
       auto index = static_cast<std::size_t>(i);
-      while (*sources[index]->try_send(*links[index], bytes_of(value), {}) == Attempt::again) (void)receiver->poll(sink);
+      while (*sources[index]->try_send(*links[index], bytes_of(value), {}) == Attempt::again)
+        (void)receiver->poll(sink);
     }
   for (int polls = 0; network.in_flight() > 0 && polls < 10'000; ++polls) {
     for (auto& source : sources) (void)source->poll(nothing);
@@ -42,7 +43,7 @@ std::vector<std::pair<int, int>> run(LoopFaults faults, int senders, int packets
   return arrived;
 }
 
-TEST(Loop, TheSameSeedGivesTheSameRunAndAnotherSeedAnother) {
+TEST(Loop, EqualSeedsGiveEqualRunsAndOtherSeedsOtherRuns) {
   LoopFaults faults{.seed = 5, .again_chance = 0.2, .max_delay = 4, .reorder_pairs = true};
   auto first = run(faults, 4, 50);
   EXPECT_EQ(first.size(), 200u);
@@ -54,10 +55,11 @@ TEST(Loop, TheSameSeedGivesTheSameRunAndAnotherSeedAnother) {
 TEST(Loop, WithoutFaultsPacketsArriveInTheOrderSent) {
   auto arrived = run({}, 3, 20);
   ASSERT_EQ(arrived.size(), 60u);
-  for (int i = 0; i < 60; ++i) EXPECT_EQ(arrived[static_cast<std::size_t>(i)], std::pair(i % 3, i / 3));
+  for (int i = 0; i < 60; ++i)
+    EXPECT_EQ(arrived[static_cast<std::size_t>(i)], std::pair(i % 3, i / 3));
 }
 
-TEST(Loop, SendersOvertakeEachOtherButNeverThemselves) {
+TEST(Loop, PacketsAreReorderedOnlyBetweenSenders) {
   auto arrived = run({.seed = 3, .reorder_pairs = true}, 3, 40);
   std::vector<int> next(3, 0);
   bool overtaken = false;
@@ -68,7 +70,7 @@ TEST(Loop, SendersOvertakeEachOtherButNeverThemselves) {
   EXPECT_TRUE(overtaken);
 }
 
-TEST(Loop, DelayIsCountedInThePollsOfTheReceiver) {
+TEST(Loop, DelayCountsPollsOfTheReceiver) {
   LoopNetwork network({.seed = 2, .max_delay = 10});
   auto a = network.add();
   auto b = network.add();
@@ -90,7 +92,7 @@ TEST(Loop, DelayIsCountedInThePollsOfTheReceiver) {
   EXPECT_LE(polls_needed, 11);
 }
 
-TEST(Loop, ClosingBeforeTheOutboxIsEmptyLosesWhatIsInIt) {
+TEST(Loop, CloseLosesUnsentPackets) {
   LoopNetwork network({.outbox_polls = 3});
   auto a = network.add();
   auto b = network.add();
@@ -110,7 +112,7 @@ TEST(Loop, ClosingBeforeTheOutboxIsEmptyLosesWhatIsInIt) {
   EXPECT_EQ(came, 1);
 }
 
-TEST(Loop, ALostProcessIsAnErrorForItsPeersAndNoOneElse) {
+TEST(Loop, LostProcessIsAnErrorOnlyForItsPeers) {
   LoopNetwork network;
   auto a = network.add();
   auto b = network.add();
@@ -127,10 +129,10 @@ TEST(Loop, ALostProcessIsAnErrorForItsPeersAndNoOneElse) {
   int came = 0;
   CallSink sink([&](ConstSpan) { ++came; });
   ASSERT_TRUE(c->poll(sink));
-  EXPECT_EQ(came, 1) << "what the lost process had in flight is lost";
+  EXPECT_EQ(came, 1) << "packets in flight from the lost process are lost";
 }
 
-TEST(Loop, ReadsCanBeMadeImpossibleOrFail) {
+TEST(Loop, ReadsCanBeUnsupportedOrFail) {
   std::byte there{9}, here{0};
   auto address = reinterpret_cast<std::uint64_t>(&there);
   LoopNetwork without({.reads = LoopFaults::Reads::unsupported});

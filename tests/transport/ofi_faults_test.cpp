@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Providers of libfabric that refuse, and a completion queue that has lost something.
+// Tests libfabric transports whose provider fails calls, loses packets or loses completions.
 #include <gtest/gtest.h>
 #include <rdma/fi_errno.h>
 #include <sched.h>
@@ -9,44 +9,47 @@
 #include "shim/base/clock.hpp"
 #include "shim/transport/matching.hpp"
 #include "shim/transport/ofi/ofi.hpp"
+#include "tests/transport/fault_injection.hpp"
+#include "tests/transport/large_buffer_network.hpp"
 #include "tests/transport/rig.hpp"
-#include "tests/transport/roomy_network.hpp"
-#include "tests/transport/sabotage.hpp"
 
 namespace shim::transport::testing {
 namespace {
 
 using base::ErrorClass;
 
-constexpr base::Nanoseconds kPatience = 200'000'000;
+constexpr base::Nanoseconds kProbeInterval = 200'000'000;
 
-/// Two endpoints; what their providers are to refuse is said call by call.
+/// Two endpoints whose providers fail the call selected by the test.
 struct FaultyPair {
-  OfiTuning tuning = {.reads = true, .patience = kPatience};
+  OfiTuning tuning = {.reads = true, .probe_interval = kProbeInterval};
   bool matching = false;
-  std::optional<Call> refused;  ///< by the first one's, or …
+  std::optional<Call> refused;  ///< call that the first provider fails, with `code`
   ssize_t code = -FI_EAGAIN;
-  std::optional<Call> refused_there;  ///< … by the second one's provider
+  std::optional<Call> refused_there;  ///< call that the second provider fails
   std::unique_ptr<Transport> here = make(tuning, matching), there = make(tuning, matching);
-  int sends = 0;  ///< of the first one's, without those that are injected
-  std::unique_ptr<Sabotage> sabotage = std::make_unique<Sabotage>(*here, [this](Call call) {
-    sends += call == Call::send;
-    return call == refused ? code : 0;
-  });
-  std::unique_ptr<Sabotage> sabotage_there =
-      std::make_unique<Sabotage>(*there, [this](Call call) { return call == refused_there ? code : 0; });
+  int sends = 0;  ///< sends of the first endpoint, without injected ones
+  std::unique_ptr<FaultInjector> injector = std::make_unique<FaultInjector>(
+      *here, [this](Call call) {
+        sends += call == Call::send;
+        return call == refused ? code : 0;
+      });
+  std::unique_ptr<FaultInjector> injector_there = std::make_unique<FaultInjector>(
+      *there, [this](Call call) { return call == refused_there ? code : 0; });
   Link* link = *here->open(there->address());
   Link* back = *there->open(here->address());
-  int heard = 0;
-  CallSink sink{[this](ConstSpan) { ++heard; }};
+  int received = 0;
+  CallSink sink{[this](ConstSpan) { ++received; }};
 
   ~FaultyPair() {
     here.reset();
     there.reset();
   }
-  static std::unique_ptr<Transport> make(const OfiTuning& tuning = {.reads = true}, bool matching = false) {
-    testing::make_room_for("sockets");
-    auto made = make_ofi({.provider = "sockets", .interface = "lo", .tuning = tuning, .matching = matching});
+  static std::unique_ptr<Transport> make(const OfiTuning& tuning = {.reads = true},
+                                         bool matching = false) {
+    testing::raise_receive_memory_for("sockets");
+    auto made = make_ofi(
+        {.provider = "sockets", .interface = "lo", .tuning = tuning, .matching = matching});
     EXPECT_TRUE(made) << made.error().text();
     return *std::move(made);
   }
@@ -67,33 +70,34 @@ struct FaultyPair {
       ASSERT_FALSE(deadline.passed());
     }
   }
-  /// A packet that the provider says has been sent; where `code` is kLost.
+  /// Send a packet that the provider reports as sent but drops; requires that `code` is kLost.
   void lose_one() {
     refused = Call::inject;
     ASSERT_EQ(send(10), Attempt::done);
     refused.reset();
   }
-  /// As one who waits for the second one.
+  /// Probe for losses, as a thread that waits for the second endpoint, until the peer is gone.
   void wait_until_gone() {
     poll_until([&] {
-      here->look_for_losses();
+      here->probe_losses();
       return here->is_gone(*link);
     });
   }
-  /// One packet there, so that the two are connected.
-  void meet() {
+  /// Send one packet to connect the two endpoints.
+  void connect() {
     poll_until([&] { return send() == Attempt::done; });
-    poll_until([&] { return heard > 0; });
-    heard = 0;
+    poll_until([&] { return received > 0; });
+    received = 0;
   }
 };
 
 class OfiRefusals : public ::testing::TestWithParam<int> {};
 
-TEST_P(OfiRefusals, OfASendAreNoFailureHoweverLong) {
+TEST_P(OfiRefusals, SendIsRetried) {
   FaultyPair pair{.code = -GetParam()};
-  pair.meet();
-  for (auto [call, bytes] : {std::pair{Call::send, std::size_t{5000}}, std::pair{Call::inject, std::size_t{10}}}) {
+  pair.connect();
+  for (auto [call, bytes] :
+       {std::pair{Call::send, std::size_t{5000}}, std::pair{Call::inject, std::size_t{10}}}) {
     pair.refused = call;
     for (int i = 0; i < 300; ++i) {
       EXPECT_EQ(pair.send(bytes), Attempt::again);
@@ -101,40 +105,40 @@ TEST_P(OfiRefusals, OfASendAreNoFailureHoweverLong) {
     }
     pair.refused.reset();
     pair.poll_until([&] { return pair.send(bytes) == Attempt::done; });
-    pair.poll_until([&] { return pair.heard > 0; });
-    EXPECT_EQ(std::exchange(pair.heard, 0), 1);
+    pair.poll_until([&] { return pair.received > 0; });
+    EXPECT_EQ(std::exchange(pair.received, 0), 1);
   }
   pair.poll_until([&] { return pair.here->is_flushed(); });
 }
 
-TEST_P(OfiRefusals, OfAnInsertionAreNoFailure) {
+TEST_P(OfiRefusals, AddressInsertionIsRetried) {
   FaultyPair pair{.refused = Call::insert, .code = -GetParam()};
   for (int i = 0; i < 20; ++i) EXPECT_EQ(pair.send(), Attempt::again);
   pair.refused.reset();
-  pair.meet();
+  pair.connect();
   EXPECT_EQ(pair.here->counts().addresses_inserted, 1u);
 }
 
-TEST_P(OfiRefusals, OfReceivesLeaveThemForLater) {
+TEST_P(OfiRefusals, ReceivesAreRetried) {
   FaultyPair pair{.code = -GetParam()};
-  pair.meet();
+  pair.connect();
   pair.refused_there = Call::receive;
   int sent = 0;
-  for (int i = 0; i < 2000; ++i) {  // more than there are receives
+  for (int i = 0; i < 2000; ++i) {  // more than the number of posted receives
     if (sent < 300 && pair.send() == Attempt::done) ++sent;
     pair.poll();
   }
-  EXPECT_LT(pair.heard, 300);
+  EXPECT_LT(pair.received, 300);
   pair.refused_there.reset();
   pair.poll_until([&] {
     if (sent < 300 && pair.send() == Attempt::done) ++sent;
-    return pair.heard == 300;
+    return pair.received == 300;
   });
 }
 
-TEST_P(OfiRefusals, OfReadsAreNoFailure) {
+TEST_P(OfiRefusals, ReadsAreRetried) {
   FaultyPair pair{.code = -GetParam()};
-  pair.meet();
+  pair.connect();
   const std::vector<std::byte> theirs = body_of(1, 1'000'000);
   std::vector<std::byte> ours(theirs.size());
   auto offer = pair.there->offer(*pair.back, theirs);
@@ -147,11 +151,14 @@ TEST_P(OfiRefusals, OfReadsAreNoFailure) {
   EXPECT_EQ(ours, theirs);
 }
 
-INSTANTIATE_TEST_SUITE_P(Codes, OfiRefusals, ::testing::Values(FI_EAGAIN, FI_ENOMEM, FI_ENOSPC), [](const auto& test) {
-  return test.param == FI_EAGAIN ? "again" : test.param == FI_ENOMEM ? "no_memory" : "no_space";
-});
+INSTANTIATE_TEST_SUITE_P(Codes, OfiRefusals, ::testing::Values(FI_EAGAIN, FI_ENOMEM, FI_ENOSPC),
+                         [](const auto& test) {
+                           return test.param == FI_EAGAIN   ? "again"
+                                  : test.param == FI_ENOMEM ? "no_memory"
+                                                            : "no_space";
+                         });
 
-TEST(OfiFaults, MemoryThatCannotBeRegisteredIsNotOffered) {
+TEST(OfiFaults, UnregistrableMemoryIsNotOffered) {
   FaultyPair pair;
   const std::vector<std::byte> memory(100);
   pair.refused = Call::register_memory;
@@ -160,9 +167,9 @@ TEST(OfiFaults, MemoryThatCannotBeRegisteredIsNotOffered) {
   EXPECT_TRUE(pair.here->offer(*pair.link, memory));
 }
 
-TEST(OfiFaults, AReadThatFailsSaysSoAndMessagesGoOn) {
+TEST(OfiFaults, FailedReadIsReportedAndMessagesContinue) {
   FaultyPair pair{.code = -FI_EINVAL};
-  pair.meet();
+  pair.connect();
   std::vector<std::byte> memory(100), ours(100);
   auto offer = pair.there->offer(*pair.back, memory);
   pair.refused = Call::read;
@@ -171,22 +178,22 @@ TEST(OfiFaults, AReadThatFailsSaysSoAndMessagesGoOn) {
   ASSERT_FALSE(progress);
   EXPECT_EQ(progress.error().error_class(), ErrorClass::other);
   pair.refused.reset();
-  pair.meet();
+  pair.connect();
 }
 
-TEST(OfiFaults, MemoryThatIsNoLongerOfferedIsNotRead) {
+TEST(OfiFaults, WithdrawnMemoryIsNotRead) {
   FaultyPair pair;
-  pair.meet();
+  pair.connect();
   std::vector<std::byte> memory(100), ours(100);
   const RemoteMemory gone = pair.there->offer(*pair.back, memory)->memory();
   auto read = pair.here->begin_read(*pair.link, gone, ours);
   pair.poll_until([&] { return !read->progress(); });
-  pair.meet();
+  pair.connect();
 }
 
-TEST(OfiFaults, AHardErrorIsItsLinksAlone) {
+TEST(OfiFaults, HardErrorFailsOnlyItsLink) {
   FaultyPair pair{.code = -FI_EIO};
-  pair.meet();
+  pair.connect();
   pair.refused = Call::send;
   auto attempt = pair.here->try_send(*pair.link, std::vector<std::byte>(5000), {});
   ASSERT_FALSE(attempt);
@@ -204,118 +211,129 @@ TEST(OfiFaults, AHardErrorIsItsLinksAlone) {
   });
 }
 
-/// Both ends say that a packet was lost.
+/// Check that both ends report a lost packet.
 void expect_loss(FaultyPair& pair) {
   EXPECT_TRUE(pair.here->is_gone(*pair.link) && pair.there->is_gone(*pair.back));
-  EXPECT_TRUE(pair.here->has_lost(*pair.link) && pair.there->has_lost(*pair.back));
-  EXPECT_TRUE(pair.here->has_losses() && pair.there->has_losses());
-  EXPECT_TRUE(pair.here->why_gone(*pair.link).starts_with("packets to that process were lost over libfabric's sockets"));
-  EXPECT_TRUE(pair.there->why_gone(*pair.back).starts_with("packets from that process were lost over libfabric's sockets"));
+  EXPECT_TRUE(pair.here->has_lost_packets(*pair.link) && pair.there->has_lost_packets(*pair.back));
+  EXPECT_TRUE(pair.here->any_lost_packets() && pair.there->any_lost_packets());
+  EXPECT_TRUE(pair.here->gone_reason(*pair.link)
+                  .starts_with("packets to that process were lost by libfabric provider sockets"));
+  EXPECT_TRUE(
+      pair.there->gone_reason(*pair.back)
+          .starts_with("packets from that process were lost by libfabric provider sockets"));
 }
 
-/// Both who sent it and who should have got it, whichever of them waits for what comes of it.
-TEST(OfiFaults, WhoWaitsFindsOutThatTheLastPacketWasLost) {
-  FaultyPair pair{.code = Sabotage::kLost};
-  pair.meet();
+/// The sender and the receiver detect the loss, whichever of them waits for a reply.
+TEST(OfiFaults, WaitingSenderDetectsLossOfTheLastPacket) {
+  FaultyPair pair{.code = FaultInjector::kLost};
+  pair.connect();
   pair.lose_one();
   const auto begin = base::now_ns();
   pair.wait_until_gone();
-  EXPECT_GE(base::now_ns() - begin, kPatience) << "something may be under way";
+  EXPECT_GE(base::now_ns() - begin, kProbeInterval) << "the packet might still be in flight";
   expect_loss(pair);
   auto attempt = pair.here->try_send(*pair.link, bytes_of(1), {});
   ASSERT_FALSE(attempt);
   EXPECT_EQ(attempt.error().error_class(), ErrorClass::proc_aborted);
 }
 
-/// It would be taken for the lost one. Nobody need wait to find that out.
-TEST(OfiFaults, APacketBehindALostOneIsNotHandedOn) {
-  FaultyPair pair{.code = Sabotage::kLost};
-  pair.meet();
+/// A later packet would be taken for the lost one. Both ends detect the loss without probing.
+TEST(OfiFaults, DoesNotDeliverAPacketAfterALostOne) {
+  FaultyPair pair{.code = FaultInjector::kLost};
+  pair.connect();
   pair.lose_one();
   EXPECT_EQ(pair.send(10), Attempt::done);
   EXPECT_EQ(pair.send(10), Attempt::done);
   pair.poll_until([&] { return pair.here->is_gone(*pair.link); });
-  EXPECT_EQ(pair.heard, 0);
+  EXPECT_EQ(pair.received, 0);
   EXPECT_EQ(pair.there->counts().packets_refused, 2u);
   expect_loss(pair);
 }
 
-/// Nobody could answer one whose address has been lost, but what comes from it is no stranger's.
-TEST(OfiFaults, ALostIntroductionIsFoundOut) {
-  FaultyPair pair{.code = Sabotage::kLost};
+/// Without its address frame a peer cannot be replied to, although its packets are authenticated.
+TEST(OfiFaults, DetectsLossOfTheAddressFrame) {
+  FaultyPair pair{.code = FaultInjector::kLost};
   pair.refused = Call::send;
   pair.poll_until([&] { return pair.send(10) == Attempt::done; });
   pair.refused.reset();
   pair.poll_until([&] { return pair.there->is_gone(*pair.back); });
-  EXPECT_EQ(pair.heard, 0);
+  EXPECT_EQ(pair.received, 0);
   pair.poll_until([&] { return pair.here->is_gone(*pair.link); });
   expect_loss(pair);
 }
 
-/// It may wait for what does not come, and ask nothing because it has sent nothing.
-TEST(OfiFaults, WhoCannotSendAnyMoreSaysSo) {
+/// Otherwise the peer might wait for packets forever: it probes only for packets that it has sent.
+TEST(OfiFaults, SendsResetWhenItCanNoLongerSend) {
   FaultyPair pair{.code = -FI_EIO};
-  pair.meet();
+  pair.connect();
   pair.refused = Call::send;
   EXPECT_FALSE(pair.here->try_send(*pair.link, std::vector<std::byte>(5000), {}));
   pair.refused.reset();
   EXPECT_TRUE(pair.here->is_gone(*pair.link));
-  EXPECT_FALSE(pair.here->has_lost(*pair.link)) << "the other may be dead";
+  EXPECT_FALSE(pair.here->has_lost_packets(*pair.link)) << "the peer may be dead instead";
   pair.poll_until([&] { return pair.there->is_gone(*pair.back); });
-  pair.poll_until([&] { return pair.here->has_lost(*pair.link); });  // it has heard of it, so it lives
-  EXPECT_TRUE(pair.there->has_lost(*pair.back));
-  EXPECT_TRUE(pair.there->why_gone(*pair.back).starts_with("packets from that process were lost")) << pair.there->why_gone(*pair.back);
+  pair.poll_until([&] {
+    return pair.here->has_lost_packets(*pair.link);
+  });  // the peer has responded, so it is alive
+  EXPECT_TRUE(pair.there->has_lost_packets(*pair.back));
+  EXPECT_TRUE(
+      pair.there->gone_reason(*pair.back).starts_with("packets from that process were lost"))
+      << pair.there->gone_reason(*pair.back);
 }
 
-/// What is behind the gap waits for it; so does the question whether all has come.
-TEST(OfiFaults, AGapThatStaysIsALossWhereTheProviderKeepsNoOrder) {
-  FaultyPair pair{.tuning = {.orders_itself = true, .patience = 10'000'000}, .code = Sabotage::kLost};
-  pair.meet();
+/// Packets after a gap, and ack requests, wait for the missing packet.
+TEST(OfiFaults, PersistentGapIsALossWithoutProviderOrder) {
+  FaultyPair pair{.tuning = {.orders_itself = true, .probe_interval = 10'000'000},
+                  .code = FaultInjector::kLost};
+  pair.connect();
   pair.lose_one();
   EXPECT_EQ(pair.send(10), Attempt::done);
   const auto begin = base::now_ns();
   pair.poll_until([&] {
-    pair.there->look_for_losses();
-    return pair.there->has_lost(*pair.back);  // which the other says, so that it is no death
+    pair.there->probe_losses();
+    return pair.there->has_lost_packets(*pair.back);  // the peer reports it, so the peer is alive
   });
-  EXPECT_GE(base::now_ns() - begin, 30 * pair.tuning.patience) << "it may be sent again";
-  EXPECT_EQ(pair.heard, 0);
+  EXPECT_GE(base::now_ns() - begin, 30 * pair.tuning.probe_interval)
+      << "the provider might still resend the packet";
+  EXPECT_EQ(pair.received, 0);
   expect_loss(pair);
 }
 
-/// Other messages may overtake it, so that no number tells.
-TEST(OfiFaults, AMessageForTheProviderToMatchIsMissed) {
-  FaultyPair pair{.matching = true, .code = Sabotage::kLost};
-  pair.meet();
+/// Other messages may overtake a matched message, so sequence numbers cannot show its loss.
+TEST(OfiFaults, DetectsLossOfAProviderMatchedMessage) {
+  FaultyPair pair{.matching = true, .code = FaultInjector::kLost};
+  pair.connect();
   pair.refused = Call::inject_matched;
-  auto attempt = pair.here->matcher()->try_send(*pair.link, {.context = 1, .source = 0, .tag = 3}, bytes_of(1), {});
+  auto attempt = pair.here->matcher()->try_send(*pair.link, {.context = 1, .source = 0, .tag = 3},
+                                                bytes_of(1), {});
   ASSERT_TRUE(attempt && *attempt == Attempt::done);
   pair.refused.reset();
   pair.wait_until_gone();
   expect_loss(pair);
 }
 
-/// What it asked last may come behind its goodbye.
-TEST(OfiFaults, WhoLeavesWithoutAReceiptHasLostNothing) {
+/// An ack request of the closing end may arrive after its fin.
+TEST(OfiFaults, ClosingWithoutAnAckLosesNothing) {
   FaultyPair pair;
-  pair.meet();
+  pair.connect();
   ASSERT_EQ(pair.send(10), Attempt::done);
   EXPECT_FALSE(pair.here->is_flushed());
-  pair.here.reset();  // which nobody answers
+  pair.here.reset();  // its ack request gets no response
   const auto deadline = base::Deadline::after_seconds(30);
-  while (pair.heard == 0) {
+  while (pair.received == 0) {
     ASSERT_TRUE(pair.there->poll(pair.sink));
     ASSERT_FALSE(deadline.passed());
   }
   for (int i = 0; i < 1000; ++i) ASSERT_TRUE(pair.there->poll(pair.sink));
-  EXPECT_FALSE(pair.there->try_send(*pair.back, bytes_of(1), {})) << "it has heard the goodbye";
-  EXPECT_FALSE(pair.there->has_lost(*pair.back) || pair.there->is_gone(*pair.back));
+  EXPECT_FALSE(pair.there->try_send(*pair.back, bytes_of(1), {}))
+      << "the peer has received the fin";
+  EXPECT_FALSE(pair.there->has_lost_packets(*pair.back) || pair.there->is_gone(*pair.back));
 }
 
-/// Nor does one answer to whom nothing goes any more: it says just that.
-TEST(OfiFaults, WhoWaitsFindsOutThatNothingComesBack) {
+/// A peer that can no longer send cannot send acks either; it sends a reset instead.
+TEST(OfiFaults, WaitingSenderDetectsAPeerThatNeverAcks) {
   FaultyPair pair{.code = -FI_EIO};
-  pair.meet();
+  pair.connect();
   pair.refused_there = Call::send;
   EXPECT_FALSE(pair.there->try_send(*pair.back, std::vector<std::byte>(5000), {}));
   pair.refused_there.reset();
@@ -323,28 +341,28 @@ TEST(OfiFaults, WhoWaitsFindsOutThatNothingComesBack) {
   pair.wait_until_gone();
 }
 
-/// Who waits asks, and all has come; asked later again, since more has been sent. Nobody asks about what is known.
-TEST(OfiFaults, WhoWaitsFindsNothingWhereNothingWasLost) {
+/// A waiting sender requests an ack once, and again only after it has sent more packets.
+TEST(OfiFaults, WaitingSenderReportsNoLossIfNothingWasLost) {
   FaultyPair pair;
-  pair.meet();
-  const int before = pair.sends;  // packets are injected
+  pair.connect();
+  const int before = pair.sends;  // packets are injected and do not count
   const auto wait = [&](base::Nanoseconds long_enough) {
     for (const auto begin = base::now_ns(); base::now_ns() - begin < long_enough; sched_yield()) {
-      pair.here->look_for_losses();
+      pair.here->probe_losses();
       pair.poll();
     }
   };
-  wait(3 * kPatience);
+  wait(3 * kProbeInterval);
   EXPECT_EQ(pair.sends, before + 1);
   ASSERT_EQ(pair.send(10), Attempt::done);
-  wait(3 * kPatience);
+  wait(3 * kProbeInterval);
   EXPECT_EQ(pair.sends, before + 2);
   EXPECT_FALSE(pair.here->is_gone(*pair.link) || pair.there->is_gone(*pair.back));
 }
 
-TEST(OfiFaults, ALostCompletionEndsTheEndpointButNoProcessWaits) {
+TEST(OfiFaults, LostCompletionFailsTheEndpointAndEndsAllWaits) {
   FaultyPair pair{.code = -FI_EOVERRUN};
-  pair.meet();
+  pair.connect();
   ASSERT_EQ(pair.send(), Attempt::done);
   pair.refused = Call::completions;
   for (int i = 0; i < 2; ++i) {
@@ -359,9 +377,9 @@ TEST(OfiFaults, ALostCompletionEndsTheEndpointButNoProcessWaits) {
   EXPECT_LT(base::now_ns() - begin, 1'000'000'000);
 }
 
-TEST(OfiFaults, AReadUnderWayWhenTheEndpointEndsWritesNothingAfterwards) {
+TEST(OfiFaults, ReadInFlightAtEndpointFailureWritesNothingAfterwards) {
   FaultyPair pair{.code = -FI_EOVERRUN};
-  pair.meet();
+  pair.connect();
   const std::vector<std::byte> theirs(4'000'000, std::byte{1});
   std::vector<std::byte> ours(theirs.size());
   auto offer = pair.there->offer(*pair.back, theirs);
@@ -375,8 +393,8 @@ TEST(OfiFaults, AReadUnderWayWhenTheEndpointEndsWritesNothingAfterwards) {
   EXPECT_TRUE(std::ranges::all_of(ours, [](std::byte byte) { return byte == std::byte{2}; }));
 }
 
-/// Of two ends of which one leaves matching to the provider, messages would pass each other by.
-TEST(OfiFaults, EndsThatDoNotAgreeWhoMatchesDoNotMeet) {
+/// If only one of two ends used provider matching, their messages would never match.
+TEST(OfiFaults, RefusesAPeerWithDifferentMatchBits) {
   auto matches = make_ofi({.provider = "sockets", .interface = "lo", .matching = true});
   ASSERT_TRUE(matches && (*matches)->matcher());
   auto other = FaultyPair::make();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Forked children for tests, and a board in shared memory on which they leave each other notes.
+// Provides forked children for tests, and shared memory for their addresses and steps.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 
 namespace shim::transport::testing {
 
-/// A forked child. It must end with 0 unless it is killed.
+/// A forked child. Its exit status must be 0 unless the test kills it.
 class Child {
  public:
   explicit Child(const std::function<void()>& body) : pid_(::fork()) {
@@ -28,7 +28,8 @@ class Child {
   }
   void join() {
     int status = wait();
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "child ended with status " << status;
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        << "child ended with status " << status;
   }
   pid_t pid() const { return pid_; }
   void kill() {
@@ -45,23 +46,24 @@ class Child {
   pid_t pid_;
 };
 
-/// Shared by everybody who is forked after it was made.
-class Board {
+/// Shared by all processes forked after its construction.
+class ProcessSync {
  public:
-  Board() : ground_(1, sizeof(Notes), 0) {}
+  ProcessSync() : segment_(1, sizeof(Notes), 0) {}
 
   void post_address(int who, const Bytes& address) {
     Note& note = notes().address[who];
     std::copy(address.begin(), address.end(), note.bytes);
-    note.size.store(address.size(), std::memory_order_release);  // pairs with the acquire in address_of
+    note.size.store(address.size(),
+                    std::memory_order_release);  // pairs with the acquire in address_of
   }
-  /// Waits for it.
+  /// Wait for the address of this process.
   Bytes address_of(int who) {
     Note& note = notes().address[who];
     wait_until([&] { return note.size.load(std::memory_order_acquire) != 0; });
     return Bytes(note.bytes, note.bytes + note.size);
   }
-  /// Steps that processes tell each other of.
+  /// Publish that a step has been reached.
   void reach(int step) { notes().step[step] = true; }
   bool has_reached(int step) { return notes().step[step]; }
   void await(int step) {
@@ -87,8 +89,8 @@ class Board {
       }
     }
   }
-  Notes& notes() { return *reinterpret_cast<Notes*>(ground_.slot(0)); }
-  AnonymousGround ground_;
+  Notes& notes() { return *reinterpret_cast<Notes*>(segment_.slot(0)); }
+  AnonymousSegment segment_;
 };
 
 }  // namespace shim::transport::testing

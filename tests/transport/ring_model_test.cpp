@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The ring's two ends, and its sender's depot, in every interleaving of their steps on shared memory, on a ring so small that all its corners are met.
+// Tests the two ends of the ring, and the sender's cell pool, in every interleaving of their
+// accesses to shared memory, on a ring small enough to reach all boundary cases.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -14,15 +15,16 @@ namespace shim::transport {
 namespace {
 
 using testing::AnonymousArea;
-using testing::AnonymousGround;
+using testing::AnonymousSegment;
 using testing::explore;
 using testing::Fiber;
 using testing::Run;
 
-/// Stops before every touch of shared memory, and notes what loads saw.
+/// Pauses before every access to shared memory, and records the loaded values.
 struct SteppedAccess {
   static void note(std::uint64_t value) {
-    if (Fiber* fiber = Fiber::running()) fiber->seen.append(reinterpret_cast<const char*>(&value), sizeof value);
+    if (Fiber* fiber = Fiber::running())
+      fiber->seen.append(reinterpret_cast<const char*>(&value), sizeof value);
   }
   template <typename Word>
   static Word load(Word& word, std::memory_order) {
@@ -38,7 +40,7 @@ struct SteppedAccess {
     note(~0ull);
   }
   static void expect_read(const std::byte*) {}
-  static void meet_pages(std::byte*, std::size_t) {}
+  static void prefault_pages(std::byte*, std::size_t) {}
   static void copy_in(std::byte* to, ConstSpan from) {
     Fiber::pause();
     if (!from.empty()) std::memcpy(to, from.data(), from.size());
@@ -48,7 +50,7 @@ struct SteppedAccess {
   static void copy_in(std::byte* to, ConstSpan from, base::CopyForOtherCore&) { copy_in(to, from); }
 };
 
-/// Bytes that look like ready words and pads wherever one might look.
+/// Return a byte that a reader could mistake for a ready word or a pad at any position.
 std::byte content(std::size_t number) { return static_cast<std::byte>(0xc0 + number); }
 
 template <typename T>
@@ -56,9 +58,11 @@ std::string raw(const T& value) {
   return std::string(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-/// Zeroed memory for a ring of so many lines.
+/// Zeroed memory for a ring of `lines` cache lines.
 struct Block {
-  explicit Block(std::size_t lines) : size(sizeof(RingControl) + lines * kLine), begin(new(std::align_val_t{kLine}) std::byte[size]()) {}
+  explicit Block(std::size_t lines)
+      : size(sizeof(RingControl) + lines * kLine),
+        begin(new (std::align_val_t{kLine}) std::byte[size]()) {}
   ~Block() { ::operator delete[](begin, std::align_val_t{kLine}); }
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
@@ -66,60 +70,71 @@ struct Block {
   std::byte* begin;
 };
 
-/// A ring and its two ends, and the sender's depot where it has one. Starts afresh, at the same address: addresses are part of the ends' state.
+/// A ring with its two ends, and the sender's cell pool if it has one. Each object starts empty at
+/// the same address, because addresses are part of the state of the ends.
 struct Ring {
-  explicit Ring(Block& memory, std::size_t depot_cells = 0)
-      : block(clear(memory)), area(depot_ground(depot_cells), 0), writer({block.begin, block.size}, &depot), reader({block.begin, block.size}, depot.memory()) {}
-  static std::shared_ptr<AnonymousGround> depot_ground(std::size_t cells);
+  explicit Ring(Block& memory, std::size_t pool_cells = 0)
+      : block(clear(memory)),
+        area(cell_pool_segment(pool_cells), 0),
+        writer({block.begin, block.size}, &cell_pool),
+        reader({block.begin, block.size}, cell_pool.memory()) {}
+  static std::shared_ptr<AnonymousSegment> cell_pool_segment(std::size_t cells);
   static Block& clear(Block& memory) {
     std::memset(memory.begin, 0, memory.size);
     return memory;
   }
   bool send(std::size_t number, std::size_t packet_bytes) {
-    packet.assign(packet_bytes, content(number));  // not on the sender's stack, which is left as it is when a run ends early
+    // not on the sender's stack, which is not unwound if a run ends early
+    packet.assign(packet_bytes, content(number));
     ConstSpan whole(packet);
     return writer.write(whole.first(packet_bytes / 2), whole.subspan(packet_bytes / 2));
   }
-  /// All bytes that one half of a packet is written to are alike. Where the sender is in its depot is the writer's state.
+  /// Return the state. All bytes of one half of a packet are equal, so a few of them suffice. The
+  /// writer's state includes its position in the cell pool.
   std::string state() const {
-    std::string of_depot;
-    for (std::uint32_t number = 0; number < depot.memory().cells(); ++number) {
-      DepotCell& cell = depot.memory().cell(number);
-      of_depot += raw(cell.is_full) + raw(cell.packet()[0]) + raw(cell.packet()[kLeastInDepot - 1]);
+    std::string of_pool;
+    for (std::uint32_t number = 0; number < cell_pool.memory().cells(); ++number) {
+      Cell& cell = cell_pool.memory().cell(number);
+      of_pool += raw(cell.is_full) + raw(cell.packet()[0]) +
+                 raw(cell.packet()[kMinPooledPacket - 1]);
     }
-    return std::string(reinterpret_cast<const char*>(block.begin), block.size) + raw(writer) + raw(reader) + of_depot;
+    return std::string(reinterpret_cast<const char*>(block.begin), block.size) + raw(writer) +
+           raw(reader) + of_pool;
   }
 
   Block& block;
   std::vector<std::byte> packet;
   AnonymousArea area;
-  Depot depot{area, [] { return base::Nanoseconds{0}; }};
+  CellPool cell_pool{area, [] { return base::Nanoseconds{0}; }};
   RingWriter<SteppedAccess> writer;
   RingReader<SteppedAccess> reader;
 };
 
-/// Zero, and always at the same address.
-std::shared_ptr<AnonymousGround> Ring::depot_ground(std::size_t cells) {
-  static std::map<std::size_t, std::shared_ptr<AnonymousGround>> grounds;
-  auto& ground = grounds[cells];
-  if (ground == nullptr) ground = std::make_shared<AnonymousGround>(1, kLine, kLine, 0, cells * kDepotCell);
-  std::memset(ground->depot(0), 0, cells * kDepotCell);
-  return ground;
+/// Return a zeroed cell pool, always at the same address.
+std::shared_ptr<AnonymousSegment> Ring::cell_pool_segment(std::size_t cells) {
+  static std::map<std::size_t, std::shared_ptr<AnonymousSegment>> segments;
+  auto& segment = segments[cells];
+  if (segment == nullptr)
+    segment = std::make_shared<AnonymousSegment>(1, kLine, kLine, 0, cells * kCellBytes);
+  std::memset(segment->cell_pool(0), 0, cells * kCellBytes);
+  return segment;
 }
 
-/// Looks at a packet in steps, so that one overwritten while it is read is caught.
+/// Check a packet in steps, to detect a packet that is overwritten while it is read.
 void expect_packet(ConstSpan packet, std::size_t number, std::size_t bytes) {
   ASSERT_EQ(packet.size(), bytes) << "of packet " << number;
   for (std::size_t half = 0; half < 2; ++half) {
     Fiber::pause();
     SteppedAccess::note(half);
     std::size_t begin = half * (bytes / 2), end = half == 0 ? bytes / 2 : bytes;
-    for (std::size_t i = begin; i < end; ++i) ASSERT_EQ(packet[i], content(number)) << "byte " << i << " of packet " << number;
+    for (std::size_t i = begin; i < end; ++i)
+      ASSERT_EQ(packet[i], content(number)) << "byte " << i << " of packet " << number;
   }
 }
 
 #ifdef __SANITIZE_ADDRESS__
-// A step takes forty times as long here, and interleavings are what they are without: a few show that no step leaves its memory.
+// A step takes forty times as long with AddressSanitizer, and the interleavings are unchanged. A
+// few packets suffice to show that no step accesses memory out of bounds.
 const auto kBegins = ::testing::Values<std::size_t>(0, 7, 9);
 constexpr std::size_t kPacketsLeftOut = 2;
 #else
@@ -127,12 +142,13 @@ const auto kBegins = ::testing::Range<std::size_t>(0, 10);
 constexpr std::size_t kPacketsLeftOut = 0;
 #endif
 
-/// Sends these packets after `before` single-line ones have gone through, in every interleaving.
-void check_all(std::size_t lines, std::size_t before, std::vector<std::size_t> packets, std::size_t depot_cells = 0) {
+/// Send these packets after `before` single-line packets, in every interleaving.
+void check_all(std::size_t lines, std::size_t before, std::vector<std::size_t> packets,
+               std::size_t pool_cells = 0) {
   packets.resize(packets.size() - kPacketsLeftOut);
   Block memory(lines);
   auto explored = explore([&](const std::function<bool(Run&)>& drive) {
-    Ring ring(memory, depot_cells);
+    Ring ring(memory, pool_cells);
     for (std::size_t i = 0; i < before; ++i) {
       ASSERT_TRUE(ring.send(i % 8, 56));
       auto packet = ring.reader.next();
@@ -160,18 +176,21 @@ void check_all(std::size_t lines, std::size_t before, std::vector<std::size_t> p
         Fiber::running()->seen.clear();
       }
     });
-    Run run{{&sender, &receiver},
-            [&] { return ring.state() + raw(sent) + raw(received) + raw(batch) + sender.seen + "|" + receiver.seen; }};
+    Run run{{&sender, &receiver}, [&] {
+              return ring.state() + raw(sent) + raw(received) + raw(batch) + sender.seen + "|" +
+                     receiver.seen;
+            }};
     if (!drive(run)) return;
     ASSERT_EQ(received, packets.size());
-    ASSERT_FALSE(ring.reader.next()) << "a record that nobody sent";
+    ASSERT_FALSE(ring.reader.next()) << "the reader found a record that was never sent";
   });
   EXPECT_GT(explored.complete, 0u);
   EXPECT_GT(explored.states, 100u);
-  EXPECT_EQ(explored.stuck, 0u) << "of " << explored.states << " states: a packet is lost, or room is never given back";
+  EXPECT_EQ(explored.stuck, 0u) << "of " << explored.states
+                                << " states: a packet is lost, or space is never released";
 }
 
-/// So many packets of a batch, at most; how many there were.
+/// Release up to `most` packets of a batch; return their number.
 std::size_t take(RingReader<SteppedAccess>& reader, std::size_t most) {
   std::size_t taken = 0;
   while (taken < most) {
@@ -183,7 +202,7 @@ std::size_t take(RingReader<SteppedAccess>& reader, std::size_t most) {
   return taken;
 }
 
-TEST(RingBatch, OfAStreamEndsWhereItsSenderWasWhenItBegan) {
+TEST(RingBatch, OfAStreamHasOnlyPacketsSentBeforeItBegan) {
   Block memory(32);
   Ring ring(memory);
   for (std::size_t i = 0; i < 3; ++i) ASSERT_TRUE(ring.send(i, 8));
@@ -195,7 +214,8 @@ TEST(RingBatch, OfAStreamEndsWhereItsSenderWasWhenItBegan) {
   auto second = ring.reader.next_in_batch();
   ASSERT_TRUE(second);
   ring.reader.release(*second);
-  EXPECT_FALSE(ring.reader.next_in_batch()) << "looks at what came after it had begun";
+  EXPECT_FALSE(ring.reader.next_in_batch())
+      << "the batch must not include packets sent after it began";
   ring.reader.end_batch(2);
   EXPECT_EQ(take(ring.reader, 9), 1u);
   ring.reader.end_batch(1);
@@ -206,31 +226,40 @@ TEST(RingBatch, OfAStreamEndsWhereItsSenderWasWhenItBegan) {
   ASSERT_TRUE(ring.send(2, 8));
   for (std::size_t i = 0; i < 2; ++i) {
     auto next = ring.reader.next_in_batch();
-    ASSERT_TRUE(next) << "the stream had ended, so whatever is there is of the batch";
+    ASSERT_TRUE(next) << "no stream any more: the batch includes all packets";
     ring.reader.release(*next);
   }
 }
 
-class RingModel : public ::testing::TestWithParam<std::size_t> {};
+class RingInEveryInterleaving : public ::testing::TestWithParam<std::size_t> {};
 
-TEST_P(RingModel, SmallPacketsInEveryInterleaving) { check_all(4, GetParam(), {8, 56, 0, 40, 8, 56}); }
+TEST_P(RingInEveryInterleaving, SmallPackets) { check_all(4, GetParam(), {8, 56, 0, 40, 8, 56}); }
 
-TEST_P(RingModel, TwoPacketsInALineInEveryInterleaving) { check_all(3, GetParam(), {28, 8, 28, 0, 16, 8}); }
-
-TEST_P(RingModel, APadInTheSecondHalfOfALineInEveryInterleaving) { check_all(4, GetParam(), {8, 56, 28, 8, 29}); }
-
-TEST_P(RingModel, PacketsOfSeveralLinesInEveryInterleaving) { check_all(8, GetParam(), {120, 8, 100, 56, 120}); }
-
-TEST_P(RingModel, APadBeforeEveryWrapInEveryInterleaving) { check_all(9, GetParam(), {120, 120, 120, 120, 120}); }
-
-// They go nowhere else: one of them would not fit the ring.
-TEST_P(RingModel, LongPacketsThroughADepotInEveryInterleaving) {
-  check_all(4, GetParam(), {kLeastInDepot, kLeastInDepot, 8, kLeastInDepot, kLeastInDepot}, 2);
+TEST_P(RingInEveryInterleaving, TwoPacketsInALine) {
+  check_all(3, GetParam(), {28, 8, 28, 0, 16, 8});
 }
 
-INSTANTIATE_TEST_SUITE_P(StartingAt, RingModel, kBegins);
+TEST_P(RingInEveryInterleaving, PadInTheSecondHalfOfALine) {
+  check_all(4, GetParam(), {8, 56, 28, 8, 29});
+}
 
-TEST(Ring, LimitsAreWhatTheTextSays) {
+TEST_P(RingInEveryInterleaving, PacketsOfSeveralLines) {
+  check_all(8, GetParam(), {120, 8, 100, 56, 120});
+}
+
+TEST_P(RingInEveryInterleaving, PadBeforeEveryWrap) {
+  check_all(9, GetParam(), {120, 120, 120, 120, 120});
+}
+
+// A packet of this size does not fit the ring, so it must use the cell pool.
+TEST_P(RingInEveryInterleaving, PooledPackets) {
+  check_all(4, GetParam(),
+            {kMinPooledPacket, kMinPooledPacket, 8, kMinPooledPacket, kMinPooledPacket}, 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(StartingAt, RingInEveryInterleaving, kBegins);
+
+TEST(Ring, SizesMatchTheDocumentation) {
   EXPECT_EQ(record_bytes(0), 32u);
   EXPECT_EQ(record_bytes(28), 32u);
   EXPECT_EQ(record_bytes(29), 64u);
@@ -240,7 +269,7 @@ TEST(Ring, LimitsAreWhatTheTextSays) {
   EXPECT_EQ(ring_max_packet(ring_capacity(512)), 56u);
 }
 
-TEST(Ring, TwoShortPacketsAreInALineAndWhatIsLongerBeginsWithOne) {
+TEST(Ring, TwoShortPacketsShareALineAndLongerOnesBeginALine) {
   Block block(1024 - sizeof(RingControl) / kLine);
   RingWriter<> writer({block.begin, block.size});
   RingReader<> reader({block.begin, block.size});
@@ -261,8 +290,9 @@ TEST(Ring, TwoShortPacketsAreInALineAndWhatIsLongerBeginsWithOne) {
   }
 }
 
-// Two processes that have said little to each other then share one page, which has the other direction's first half page as well.
-TEST(Ring, WhatComesFirstIsInTheHalfPageNearTheOtherDirection) {
+// A pair of processes that exchange little data then uses one page, which also holds the first half
+// page of the other direction.
+TEST(Ring, FirstPacketsUseTheHalfPageNextToTheOtherDirection) {
   for (auto near : {RingMemory::Near::beginning, RingMemory::Near::end}) {
     Block block(1024 - sizeof(RingControl) / kLine);
     const RingMemory memory(block.begin, block.size, near);
@@ -272,7 +302,8 @@ TEST(Ring, WhatComesFirstIsInTheHalfPageNearTheOtherDirection) {
       const std::vector<std::byte> packet(bytes, content(number));
       ASSERT_TRUE(writer.write(packet, {}));
       const auto found = reader.next();
-      ASSERT_TRUE(found && std::equal(found->begin(), found->end(), packet.begin(), packet.end())) << number;
+      ASSERT_TRUE(found && std::equal(found->begin(), found->end(), packet.begin(), packet.end()))
+          << number;
       reader.release(*found);
     };
     for (std::size_t number = 0; number < 20; ++number) exchange(number, 56);
@@ -280,20 +311,21 @@ TEST(Ring, WhatComesFirstIsInTheHalfPageNearTheOtherDirection) {
     for (std::size_t at = 0; at < block.size; ++at) {
       ASSERT_TRUE(block.begin[at] == std::byte{0} || (at >= begin && at < begin + 2048)) << at;
     }
-    for (std::size_t number = 20; number < 2000; ++number) exchange(number, number % 3 == 0 ? 1000 : 8);
+    for (std::size_t number = 20; number < 2000; ++number)
+      exchange(number, number % 3 == 0 ? 1000 : 8);
   }
 }
 
-/// Counts the calls for pages.
+/// Counts the calls of prefault_pages.
 struct CountingAccess : DirectAccess {
   static inline std::size_t calls = 0, bytes = 0;
-  static void meet_pages(std::byte*, std::size_t met) {
+  static void prefault_pages(std::byte*, std::size_t met) {
     ++calls;
     bytes += met;
   }
 };
 
-TEST(Ring, WhoSaysMoreThanFitsTheSharedPageMeetsAllPagesAtOnce) {
+TEST(Ring, SenderBeyondTheSharedPagePrefaultsAllPagesAtOnce) {
   Block block(1024 - sizeof(RingControl) / kLine);
   const RingMemory memory(block.begin, block.size);
   CountingAccess::calls = CountingAccess::bytes = 0;
@@ -312,7 +344,7 @@ TEST(Ring, WhoSaysMoreThanFitsTheSharedPageMeetsAllPagesAtOnce) {
   EXPECT_EQ(CountingAccess::bytes, memory.capacity());
 }
 
-TEST(Ring, ALargestPacketFitsAnEmptyRingWhereverItBegins) {
+TEST(Ring, LargestPacketFitsAnEmptyRingAtEveryPosition) {
   for (std::size_t lines = 4; lines <= 40; ++lines)
     for (std::size_t before = 0; before < 3 * lines; ++before) {
       Block memory(lines);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// external32, MPI-4.1 §14.5.2. What is written is compared with bytes that table 14.2 gives; what is read back, with what was written.
+// Tests external32 (MPI-4.1 §14.5.2): compares written bytes with the sizes and formats of
+// table 14.2, and values that are read back with the original values.
 #include "shim/types/external.hpp"
 
 #include <gtest/gtest.h>
@@ -24,7 +25,7 @@ std::vector<int> written(const Type& type, const void* items, std::uint64_t coun
 }
 
 template <typename T>
-T there_and_back(const Type& type, const T& value) {
+T round_trip(const Type& type, const T& value) {
   std::vector<std::byte> out(external_size(type, 1));
   EXPECT_TRUE(pack_external(type, &value, 1, out));
   T back{};
@@ -44,9 +45,9 @@ TEST(External32, IsBigEndian) {
 TEST(External32, HasLongsOfFourBytes) {
   const long value = -2;
   EXPECT_EQ(written(named("MPI_LONG"), &value), (Bytes{0xff, 0xff, 0xff, 0xfe}));
-  EXPECT_EQ(there_and_back(named("MPI_LONG"), value), value);
+  EXPECT_EQ(round_trip(named("MPI_LONG"), value), value);
   const unsigned long most = 0xffffffffu;
-  EXPECT_EQ(there_and_back(named("MPI_UNSIGNED_LONG"), most), most);
+  EXPECT_EQ(round_trip(named("MPI_UNSIGNED_LONG"), most), most);
   EXPECT_EQ(external_size(named("MPI_LONG_LONG_INT"), 3), 24u);
   EXPECT_EQ(external_size(named("MPI_WCHAR"), 3), 6u);
 }
@@ -62,13 +63,18 @@ TEST(External32, RefusesNumbersThatDoNotFit) {
 
 TEST(External32, HasLongDoublesOfIeeeQuadPrecision) {
   const long double value = 1.0L;
-  EXPECT_EQ(written(named("MPI_LONG_DOUBLE"), &value), (Bytes{0x3f, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
-  for (const long double number : {0.1L, -1e4000L, std::numeric_limits<long double>::denorm_min(), std::numeric_limits<long double>::infinity()})
-    EXPECT_EQ(there_and_back(named("MPI_LONG_DOUBLE"), number), number);
+  EXPECT_EQ(written(named("MPI_LONG_DOUBLE"), &value),
+            (Bytes{0x3f, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
+  for (const long double number : {0.1L, -1e4000L, std::numeric_limits<long double>::denorm_min(),
+                                   std::numeric_limits<long double>::infinity()})
+    EXPECT_EQ(round_trip(named("MPI_LONG_DOUBLE"), number), number);
 }
 
 TEST(External32, WritesPairsAndComplexNumbersPartByPart) {
-  struct { short value; int index; } pair{1, 2};
+  struct {
+    short value;
+    int index;
+  } pair{1, 2};
   EXPECT_EQ(written(named("MPI_SHORT_INT"), &pair), (Bytes{0, 1, 0, 0, 0, 2}));
   const float parts[] = {1.0f, 2.0f};
   EXPECT_EQ(written(named("MPI_C_COMPLEX"), parts), (Bytes{0x3f, 0x80, 0, 0, 0x40, 0, 0, 0}));
@@ -76,8 +82,12 @@ TEST(External32, WritesPairsAndComplexNumbersPartByPart) {
   EXPECT_EQ(external_size(named("MPI_LONG_DOUBLE_INT"), 1), 20u);
 }
 
-TEST(External32, TakesDerivedTypesElementByElement) {
-  struct Item { short first; double second[2]; char last; };
+TEST(External32, ConvertsDerivedTypesElementByElement) {
+  struct Item {
+    short first;
+    double second[2];
+    char last;
+  };
   const Member members[] = {{offsetof(Item, first), 1, &named("MPI_SHORT")},
                             {offsetof(Item, second), 2, &named("MPI_DOUBLE")},
                             {offsetof(Item, last), 1, &named("MPI_CHAR")}};

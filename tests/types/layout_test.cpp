@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Layouts against a model that lists the address of every byte of the stream.
+// Compares layouts with a model that lists the address of every byte of the data stream.
 #include "shim/types/layout.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 using Addresses = std::vector<std::int64_t>;
 
-/// A layout and the address of each byte of its data, made side by side.
+/// A layout, and the address of each byte of its data, computed independently.
 struct Modelled {
   LayoutPtr layout;
   Addresses addresses;
@@ -25,7 +25,9 @@ Addresses shifted(const Addresses& addresses, std::int64_t by) {
   return all;
 }
 
-void append(Addresses& all, const Addresses& more) { all.insert(all.end(), more.begin(), more.end()); }
+void append(Addresses& all, const Addresses& more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
 
 Modelled run(std::uint64_t bytes) {
   Addresses addresses(bytes);
@@ -35,13 +37,15 @@ Modelled run(std::uint64_t bytes) {
 
 Modelled repeat(std::uint64_t count, std::int64_t stride, const Modelled& child) {
   Addresses all;
-  for (std::uint64_t i = 0; i < count; ++i) append(all, shifted(child.addresses, static_cast<std::int64_t>(i) * stride));
+  for (std::uint64_t i = 0; i < count; ++i)
+    append(all, shifted(child.addresses, static_cast<std::int64_t>(i) * stride));
   return {Layout::repeat(count, stride, child.layout), all};
 }
 
 Modelled blocks(const std::vector<Block>& list, std::int64_t stride, const Modelled& child) {
   Addresses all;
-  for (const Block& block : list) append(all, shifted(repeat(block.count, stride, child).addresses, block.offset));
+  for (const Block& block : list)
+    append(all, shifted(repeat(block.count, stride, child).addresses, block.offset));
   return {Layout::blocks(list, stride, child.layout), all};
 }
 
@@ -60,7 +64,8 @@ Addresses walked(const Layout& layout, std::uint64_t skip, std::uint64_t length)
   Walk walk(skip, length, [&](const Runs& runs) {
     for (std::uint64_t i = 0; i < runs.count; ++i)
       for (std::uint64_t b = 0; b < runs.bytes; ++b)
-        all.push_back(runs.at + static_cast<std::int64_t>(i) * runs.stride + static_cast<std::int64_t>(b));
+        all.push_back(runs.at + static_cast<std::int64_t>(i) * runs.stride +
+                      static_cast<std::int64_t>(b));
   });
   walk.over(layout, 0);
   return all;
@@ -74,7 +79,8 @@ void expect_same(const Modelled& made, std::mt19937& random) {
   ASSERT_EQ(layout->lower(), *std::min_element(addresses.begin(), addresses.end()));
   ASSERT_EQ(layout->upper(), *std::max_element(addresses.begin(), addresses.end()) + 1);
   for (int round = 0; round < 20; ++round) {
-    const std::size_t first = random() % addresses.size(), length = random() % (addresses.size() - first + 1);
+    const std::size_t first = random() % addresses.size(),
+                      length = random() % (addresses.size() - first + 1);
     const Addresses part(addresses.begin() + static_cast<std::ptrdiff_t>(first),
                          addresses.begin() + static_cast<std::ptrdiff_t>(first + length));
     ASSERT_EQ(walked(*layout, first, length), part) << length << " bytes from " << first;
@@ -88,8 +94,10 @@ class Maker {
   Modelled any(int depth) {
     if (depth == 0) return run(below(10));
     switch (below(4)) {
-      case 0: return run(below(40));
-      case 1: return repeat(below(5), offset(), any(depth - 1));
+      case 0:
+        return run(below(40));
+      case 1:
+        return repeat(below(5), offset(), any(depth - 1));
       case 2: {
         std::vector<Block> list(below(5));
         for (auto& block : list) block = {offset(), below(4)};
@@ -110,7 +118,7 @@ class Maker {
   std::int64_t offset() { return static_cast<std::int64_t>(below(60)) - 20; }
 };
 
-TEST(Layouts, AnyPartOfAnyLayoutIsWhatTheModelSays) {
+TEST(Layouts, AnyPartOfAnyLayoutMatchesTheModel) {
   for (unsigned seed = 0; seed < 3000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Maker maker(seed);
@@ -119,7 +127,7 @@ TEST(Layouts, AnyPartOfAnyLayoutIsWhatTheModelSays) {
   }
 }
 
-TEST(Layouts, WhatIsOneRunIsARun) {
+TEST(Layouts, ContiguousLayoutsAreOneRun) {
   const LayoutPtr four = Layout::run(4);
   EXPECT_EQ(Layout::repeat(10, 4, four)->kind(), Layout::Kind::run);
   const Block neighbours[] = {{0, 2}, {8, 1}, {12, 0}, {12, 3}};
@@ -129,7 +137,7 @@ TEST(Layouts, WhatIsOneRunIsARun) {
   EXPECT_EQ(Layout::sequence(parts)->size(), 12u);
 }
 
-TEST(Layouts, RunsAtEqualDistancesAreOneNodeHoweverTheyAreSaid) {
+TEST(Layouts, EquidistantRunsAreOneNodeInAnyDescription) {
   const LayoutPtr vector = Layout::repeat(1'000'000, 16, Layout::run(8));
   EXPECT_EQ(vector->kind(), Layout::Kind::repeat);
   EXPECT_EQ(vector->blocks().size(), 0u);
@@ -143,12 +151,14 @@ TEST(Layouts, RunsAtEqualDistancesAreOneNodeHoweverTheyAreSaid) {
   EXPECT_EQ(plane->count(), 100u);
 }
 
-TEST(Layouts, NothingIsEmptyWhateverItIsMadeOf) {
+TEST(Layouts, LayoutsWithoutDataAreEmpty) {
   const LayoutPtr nothing = Layout::run(0);
   const Block block{7, 3};
   const Part part{7, nothing};
-  for (const LayoutPtr& layout : {Layout::repeat(5, 3, nothing), Layout::repeat(0, 3, Layout::run(4)), Layout::blocks({&block, 1}, 2, nothing),
-                                  Layout::sequence({&part, 1}), Layout::blocks({}, 4, Layout::run(4)), Layout::sequence({})}) {
+  for (const LayoutPtr& layout :
+       {Layout::repeat(5, 3, nothing), Layout::repeat(0, 3, Layout::run(4)),
+        Layout::blocks({&block, 1}, 2, nothing), Layout::sequence({&part, 1}),
+        Layout::blocks({}, 4, Layout::run(4)), Layout::sequence({})}) {
     EXPECT_EQ(layout->size(), 0u);
     EXPECT_EQ(layout->lower(), 0);
     EXPECT_EQ(layout->upper(), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The table of predefined types against what the compiler says of the C types behind them.
+// Compares the table of predefined types with the compiler's sizes of the C types.
 #include <gtest/gtest.h>
 
 #include <complex>
@@ -20,7 +20,7 @@ void expect_plain(const char* name) {
   EXPECT_TRUE(type->contiguous) << name;
 }
 
-TEST(Predefined, SizesAreThoseOfTheCTypes) {
+TEST(Predefined, SizesMatchTheCTypes) {
   expect_plain<char>("MPI_CHAR");
   expect_plain<short>("MPI_SHORT");
   expect_plain<int>("MPI_INT");
@@ -44,7 +44,10 @@ TEST(Predefined, SizesAreThoseOfTheCTypes) {
 
 template <typename V>
 void expect_pair(const char* name, bool contiguous) {
-  struct Pair { V value; int index; };
+  struct Pair {
+    V value;
+    int index;
+  };
   const Type* type = find_predefined(name);
   ASSERT_NE(type, nullptr) << name;
   EXPECT_EQ(type->size, sizeof(V) + sizeof(int)) << name;
@@ -53,7 +56,7 @@ void expect_pair(const char* name, bool contiguous) {
   EXPECT_EQ(type->elements, 2u) << name;
 }
 
-TEST(Predefined, PairsAreStructuresAndTheirHolesAreNotData) {
+TEST(Predefined, PairsHaveTheLayoutOfStructuresWithHoles) {
   expect_pair<float>("MPI_FLOAT_INT", true);
   expect_pair<int>("MPI_2INT", true);
   expect_pair<short>("MPI_SHORT_INT", false);
@@ -65,7 +68,7 @@ TEST(Predefined, PairsAreStructuresAndTheirHolesAreNotData) {
 TEST(Predefined, EveryRowIsConsistent) {
   std::set<std::string_view> names;
   for (const Type& type : predefined_types()) {
-    EXPECT_TRUE(names.insert(type.name).second) << type.name << " twice";
+    EXPECT_TRUE(names.insert(type.name).second) << type.name << " occurs twice";
     EXPECT_EQ(type.base, &type) << type.name;
     EXPECT_EQ(find_predefined(type.name), &type);
     EXPECT_EQ(type.contiguous, static_cast<std::int64_t>(type.size) == type.extent) << type.name;
@@ -75,7 +78,7 @@ TEST(Predefined, EveryRowIsConsistent) {
     }
     EXPECT_EQ(type.family == Family::none, type.element == Element::none) << type.name;
   }
-  EXPECT_EQ(names.size(), 68u);
+  EXPECT_EQ(names.size(), 69u);
 }
 
 TEST(Predefined, SynonymsNameOneType) {

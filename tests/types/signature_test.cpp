@@ -17,7 +17,7 @@ Type mixed() {
   return *contiguous(100, inner);
 }
 
-TEST(Signature, IsNotNeededWhereAllElementsAreAlike) {
+TEST(Signature, IsEmptyIfAllElementsHaveOneType) {
   EXPECT_EQ(vector(3, 2, 40, named("MPI_INT"))->signature, nullptr);
   EXPECT_EQ(vector(3, 2, 40, named("MPI_INT"))->base, &named("MPI_INT"));
 }
@@ -31,14 +31,15 @@ TEST(Signature, IsCompact) {
 
 TEST(Signature, VisitsElementsInTheOrderOfTheData) {
   std::string seen;
-  const std::uint64_t bytes = visit_elements(term_of(mixed(), 1), 45, [&](const Type& element, std::uint64_t items) {
-    seen += std::string(element.name) + "*" + std::to_string(items) + " ";
-  });
+  const std::uint64_t bytes = visit_elements(
+      term_of(mixed(), 1), 45, [&](const Type& element, std::uint64_t items) {
+        seen += std::string(element.name) + "*" + std::to_string(items) + " ";
+      });
   EXPECT_EQ(seen, "MPI_INT*1 MPI_DOUBLE*2 MPI_INT*1 MPI_DOUBLE*2 MPI_INT*1 ");
-  EXPECT_EQ(bytes, 44u);  // the 45th byte is of a double that is not there as a whole
+  EXPECT_EQ(bytes, 44u);  // byte 45 belongs to an incomplete double
 }
 
-TEST(Elements, AreCountedInPartsOfItems) {
+TEST(Elements, AreCountedInIncompleteItems) {
   const Type type = mixed();
   EXPECT_EQ(elements_in(type, 0), 0u);
   EXPECT_EQ(elements_in(type, 4), 1u);
@@ -48,20 +49,23 @@ TEST(Elements, AreCountedInPartsOfItems) {
   EXPECT_EQ(elements_in(type, 3 * type.size + 20), 903u);
 }
 
-TEST(Elements, ArePartsOfPairsToo) {
+TEST(Elements, ArePartsOfPairs) {
   EXPECT_EQ(elements_in(named("MPI_DOUBLE_INT"), 12), 2u);
   EXPECT_EQ(elements_in(named("MPI_DOUBLE_INT"), 8), 1u);
   EXPECT_EQ(elements_in(named("MPI_DOUBLE_INT"), 4), std::nullopt);
   EXPECT_EQ(elements_in(named("MPI_2INT"), 12), 3u);
 }
 
-TEST(Elements, AndBytesAreEachOthersInverse) {
-  for (const Type& type : {mixed(), named("MPI_SHORT_INT"), named("MPI_INT"), *vector(3, 2, 64, mixed())})
+TEST(Elements, ElementAndByteCountsAreInverse) {
+  for (const Type& type :
+       {mixed(), named("MPI_SHORT_INT"), named("MPI_INT"), *vector(3, 2, 64, mixed())})
     for (std::uint64_t elements = 0; elements < 2 * type.elements + 3; ++elements)
       EXPECT_EQ(elements_in(type, bytes_of_elements(type, elements)), elements) << elements;
 }
 
-TEST(Elements, OfATypeWithoutDataAreNone) { EXPECT_EQ(elements_in(*contiguous(0, named("MPI_INT")), 0), 0u); }
+TEST(Elements, AreZeroForATypeWithoutData) {
+  EXPECT_EQ(elements_in(*contiguous(0, named("MPI_INT")), 0), 0u);
+}
 
 }  // namespace
 }  // namespace shim::types

@@ -1,31 +1,40 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From the recorder's files to processes with spans. What is damaged is left out and told, not guessed."""
+"""Reads the recorder's files to processes with spans; reports and ignores damaged records."""
 import dataclasses
 import json
 import pathlib
 
 FORMAT = 1
 PATTERN = "*.timeline"
-_HEADER = {"host": str, "pid": int, "boot": str, "monotonic_ns": int, "wall_ns": int, "clock_error_ns": int, "program": str}
+_HEADER = {
+    "host": str,
+    "pid": int,
+    "boot": str,
+    "monotonic_ns": int,
+    "wall_ns": int,
+    "clock_error_ns": int,
+    "program": str,
+}
 _LINE = {"what": str, "kind": str, "name": str, "t": int, "thread": int}
 
 
 class Unusable(Exception):
-    """There is nothing to make a picture of; the text says why."""
+    """The folder has no usable file; the text has the reason."""
 
 
 @dataclasses.dataclass
 class Span:
-    """One call or one phase; times in nanoseconds, at first of the process's own clock."""
-    kind: str    # "call" or "phase"
+    """A call or a phase; times in nanoseconds, of the process's own clock until align()."""
+
+    kind: str  # "call" or "phase"
     name: str
-    of: str      # kind of call, as in calls.txt, or the operation that a phase belongs to
-    number: int  # which call or operation
+    of: str  # kind of call, as in calls.txt, or the operation that a phase belongs to
+    number: int  # of the call or operation
     thread: int
     begin: int
     end: int
-    state: str = "unfinished"  # "ended", "failed", "unfinished": the process's record stops before
-    text: str = ""             # string tag, or name of a process set
+    state: str = "unfinished"  # "ended", "failed", "unfinished": the file ends before the span
+    text: str = ""  # string tag, or name of a process set
     members: int = 0
     peer: int = -1
     code: int | None = None
@@ -37,7 +46,8 @@ class Span:
 
 @dataclasses.dataclass
 class Process:
-    """One file."""
+    """A process: the contents of one file."""
+
     file: str
     host: str
     pid: int
@@ -58,7 +68,9 @@ class Process:
 
 
 def _fits(record: object, fields: dict[str, type]) -> bool:
-    return isinstance(record, dict) and all(type(record.get(name)) is kind for name, kind in fields.items())
+    return isinstance(record, dict) and all(
+        type(record.get(name)) is kind for name, kind in fields.items()
+    )
 
 
 def _parsed(line: str) -> object:
@@ -69,7 +81,7 @@ def _parsed(line: str) -> object:
 
 
 class _Reader:
-    """One file, line by line."""
+    """Reads one file, line by line."""
 
     def __init__(self, process: Process, remarks: list[str]):
         self.process = process
@@ -79,7 +91,7 @@ class _Reader:
 
     def take(self, number: int, record: object) -> None:
         if not _fits(record, _LINE):
-            return self._remark(number, "cannot be read; left out")
+            return self._remark(number, "invalid line; ignored")
         self._last = max(self._last, record["t"])
         if record["what"] == "exits":
             self.process.has_exited = True
@@ -90,7 +102,7 @@ class _Reader:
         return None
 
     def finish(self) -> None:
-        """What is still open lasts until the last that is known of the process."""
+        """End all open spans at the time of the last record, and sort the spans."""
         for span in self._open.values():
             span.end = max(self._last, span.begin)
         self.process.spans.sort(key=lambda span: (span.begin, -span.end))
@@ -101,8 +113,17 @@ class _Reader:
 
     def _begin(self, record: dict) -> None:
         rank, size = record.get("rank", -1), record.get("size", -1)
-        span = Span(record["kind"], record["name"], str(record.get("of", "")), record.get("number", 0), record["thread"], record["t"],
-                    record["t"], text=str(record.get("text", "")), members=record.get("members", 0))
+        span = Span(
+            record["kind"],
+            record["name"],
+            str(record.get("of", "")),
+            record.get("number", 0),
+            record["thread"],
+            record["t"],
+            record["t"],
+            text=str(record.get("text", "")),
+            members=record.get("members", 0),
+        )
         if rank >= 0:
             self.process.rank, self.process.size = rank, size
         self.process.spans.append(span)
@@ -111,12 +132,14 @@ class _Reader:
     def _end(self, number: int, record: dict) -> None:
         span = self._open.pop(self._key(record), None)
         if span is None:
-            return self._remark(number, f"ends {record['name']}, which has not begun; left out")
+            return self._remark(number, f"ends {record['name']}, which has not begun; ignored")
         if record["t"] < span.begin:
             self.process.spans.remove(span)
-            return self._remark(number, f"ends {record['name']} before it began; left out")
+            return self._remark(number, f"ends {record['name']} before it began; ignored")
         span.end, span.code, span.peer = record["t"], record.get("code"), record.get("peer", -1)
-        span.state = "failed" if record["what"] == "fails" or span.code not in (None, 0) else "ended"
+        span.state = (
+            "failed" if record["what"] == "fails" or span.code not in (None, 0) else "ended"
+        )
         return None
 
     def _remark(self, number: int, text: str) -> None:
@@ -124,32 +147,50 @@ class _Reader:
 
 
 def read_file(path: pathlib.Path, remarks: list[str]) -> Process | None:
-    """None where the file is of no use; remarks says why."""
+    """Return the process of a file, or None if the file is unusable; remarks get the reason."""
     text = path.read_text(encoding="utf-8", errors="replace")
     lines = text.split("\n")
-    cut = lines.pop()  # what comes after the last end of line
+    cut = lines.pop()  # text after the last end of line
     header = _parsed(lines[0]) if lines else None
     if not isinstance(header, dict) or "timeline" not in header:
-        remarks.append(f"{path.name}: has no first line about its process; left out")
+        remarks.append(f"{path.name}: has no header line; ignored")
         return None
     if header["timeline"] != FORMAT or not _fits(header, _HEADER):
-        remarks.append(f"{path.name}: is of format {header['timeline']}, and this reads format {FORMAT}; left out")
+        remarks.append(
+            f"{path.name}: has format {header['timeline']}, but this version reads format "
+            f"{FORMAT}; "
+            "ignored"
+        )
         return None
-    process = Process(path.name, **{name: header[name] for name in _HEADER}, rank=header.get("rank"), size=header.get("size"))
+    process = Process(
+        path.name,
+        **{name: header[name] for name in _HEADER},
+        rank=header.get("rank"),
+        size=header.get("size"),
+    )
     reader = _Reader(process, remarks)
     for number, line in enumerate(lines[1:], 2):
         reader.take(number, _parsed(line))
     reader.finish()
     if cut:
-        remarks.append(f"{path.name}: its last line is cut off; the process was killed while it wrote, or the disk is full")
+        remarks.append(
+            f"{path.name}: the last line is truncated; the process was killed while writing, or "
+            "the "
+            "disk is full"
+        )
     if not process.has_exited:
-        inside = next((f" inside {span.name}" for span in process.spans if span.state == "unfinished"), "")
-        remarks.append(f"{path.name}: {process.name} did not end as programs do{inside}; it was killed, or called _exit")
+        inside = next(
+            (f" (inside {span.name})" for span in process.spans if span.state == "unfinished"), ""
+        )
+        remarks.append(
+            f"{path.name}: {process.name} did not exit normally{inside}; it was killed, or called "
+            "_exit"
+        )
     return process
 
 
 def ranges_text(numbers: list[int]) -> str:
-    """1, 2, 3, 7 as "1-3, 7"."""
+    """Return the numbers as ranges: 1, 2, 3, 7 as "1-3, 7"."""
     runs: list[list[int]] = []
     for number in sorted(numbers):
         if runs and number == runs[-1][1] + 1:
@@ -167,20 +208,28 @@ def _missing(processes: list[Process]) -> list[str]:
     missing = [rank for rank in range(sizes.pop()) if rank not in ranks]
     if not missing:
         return []
-    return [f"no file of rank {ranges_text(missing)}: called nothing that is recorded, ran without the tool, or wrote to a folder of "
-            "another node's; copy such files here and merge again"]
+    return [
+        f"no file of rank {ranges_text(missing)}: it called no recorded function, ran without the "
+        "tool, or wrote to a folder on another node; copy the missing files here and merge again"
+    ]
 
 
 def read_folder(folder: pathlib.Path) -> tuple[list[Process], list[str]]:
-    """All processes with a file there, by rank, and what there is to say about the files. Raises Unusable where there are none."""
+    """Return the processes in a folder, by rank, and remarks. Raise Unusable if there are none."""
     if not folder.is_dir():
-        raise Unusable(f"there is no folder {folder}")
+        raise Unusable(f"folder {folder} does not exist")
     paths = sorted(folder.glob(PATTERN))
     if not paths:
-        raise Unusable(f"{folder} has no {PATTERN} files: did the program call MPI, and did the tool come in front of it?")
+        raise Unusable(
+            f"{folder} has no {PATTERN} files; check that the program calls MPI and that the tool "
+            "is "
+            "loaded before the MPI library"
+        )
     remarks: list[str] = []
     processes = [process for path in paths if (process := read_file(path, remarks)) is not None]
     if not any(process.spans for process in processes):
-        raise Unusable("\n".join([f"nothing in {folder} can be used:", *remarks]))
-    processes.sort(key=lambda process: (process.rank is None, process.rank or 0, process.host, process.pid))
+        raise Unusable("\n".join([f"no usable file in {folder}:", *remarks]))
+    processes.sort(
+        key=lambda process: (process.rank is None, process.rank or 0, process.host, process.pid)
+    )
     return processes, remarks + _missing(processes)

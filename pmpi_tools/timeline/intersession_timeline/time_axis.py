@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From times to places: where nothing is recorded of anybody for long, the axis has a gap."""
+"""Maps times to positions; the axis omits long times without a record in any process."""
 import bisect
 import dataclasses
 import math
 
 from .reading import Process
 
-# A silence of more than this part of all that is not silent is cut out.
-_SILENCE = 0.1
+# A time without records is omitted if it is longer than this part of all times with records.
+_IDLE = 0.1
 GAP_WIDTH = 26.0
 _TICKS = 8
 
@@ -15,15 +15,18 @@ _TICKS = 8
 @dataclasses.dataclass
 class Stretch:
     """A part of the axis that is drawn to scale."""
+
     begin: int
     end: int
-    at: float = 0.0  # where it begins in the picture
+    at: float = 0.0  # its position in the picture
 
 
 def _busy(processes: list[Process]) -> list[Stretch]:
-    """When something is recorded of anybody."""
+    """Return the times with a record in any process."""
     stretches: list[Stretch] = []
-    for begin, end in sorted((span.begin, span.end) for process in processes for span in process.spans):
+    for begin, end in sorted(
+        (span.begin, span.end) for process in processes for span in process.spans
+    ):
         if stretches and begin <= stretches[-1].end:
             stretches[-1].end = max(stretches[-1].end, end)
         else:
@@ -32,11 +35,11 @@ def _busy(processes: list[Process]) -> list[Stretch]:
 
 
 class TimeAxis:
-    """Piecewise linear between left and right."""
+    """A piecewise linear axis between left and right."""
 
     def __init__(self, processes: list[Process], left: float, right: float):
         busy = _busy(processes)
-        longest = _SILENCE * max(1, sum(stretch.end - stretch.begin for stretch in busy))
+        longest = _IDLE * max(1, sum(stretch.end - stretch.begin for stretch in busy))
         self.stretches = busy[:1]
         for stretch in busy[1:]:
             if stretch.begin - self.stretches[-1].end > longest:
@@ -56,11 +59,14 @@ class TimeAxis:
         return stretch.at + (min(time, stretch.end) - stretch.begin) * self.scale
 
     def gaps(self) -> list[tuple[float, int]]:
-        """(where it begins, how much time it leaves out)."""
-        return [(self.place(before.end), after.begin - before.end) for before, after in zip(self.stretches, self.stretches[1:])]
+        """Return (position, omitted time) of each gap."""
+        return [
+            (self.place(before.end), after.begin - before.end)
+            for before, after in zip(self.stretches, self.stretches[1:])
+        ]
 
     def ticks(self) -> list[tuple[float, int]]:
-        """(where, time in nanoseconds): round numbers."""
+        """Return (position, time in nanoseconds) of the ticks, at round numbers."""
         length = sum(stretch.end - stretch.begin for stretch in self.stretches)
         step = 10 ** math.floor(math.log10(max(1, length / _TICKS)))
         step = next(step * factor for factor in (1, 2, 5, 10) if length / (step * factor) <= _TICKS)

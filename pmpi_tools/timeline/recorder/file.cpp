@@ -21,20 +21,23 @@ constexpr int kNone = -1;
 constexpr int kMostFiles = 1000;
 
 constinit std::mutex opening;
-/// Of the process that has opened it. Written under the mutex, the descriptor first (release); read without (acquire).
+/// Process that has opened the file. Stored under the mutex, after the descriptor (release); loaded
+/// without the mutex (acquire).
 constinit std::atomic<pid_t> owner{0};
 constinit std::atomic<int> descriptor{kNone};
 
 void give_up(const std::string& what) {
-  std::fprintf(stderr, "intersession-timeline: process %d records nothing%s\n", static_cast<int>(::getpid()), what.c_str());
+  std::fprintf(stderr, "intersession-timeline: process %d records nothing%s\n",
+               static_cast<int>(::getpid()), what.c_str());
 }
 
 std::string reason(const std::string& what) { return ": " + what + ": " + std::strerror(errno); }
 
-/// Containers on one host may have equal process ids, so the name may be taken.
+/// Open a new file in the folder. Its name may exist, because containers on one host may have equal
+/// process ids.
 int open_in(const std::string& folder) {
   if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) {
-    give_up(reason("cannot make the folder " + folder));
+    give_up(reason("cannot create the folder " + folder));
     return kNone;
   }
   const std::string stem = folder + "/" + host_name() + "." + std::to_string(::getpid());
@@ -42,11 +45,11 @@ int open_in(const std::string& folder) {
     const std::string name = stem + (number == 0 ? "" : "." + std::to_string(number)) + ".timeline";
     const int file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
     if (file >= 0 || errno != EEXIST) {
-      if (file < 0) give_up(reason("cannot make the file " + name));
+      if (file < 0) give_up(reason("cannot create the file " + name));
       return file;
     }
   }
-  give_up(": " + folder + " is full of files of this process");
+  give_up(": " + folder + " has too many files of this process id; remove old files");
   return kNone;
 }
 
@@ -57,7 +60,8 @@ void write_all(int file, const std::string& line) {
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) {
       int expected = file;
-      if (descriptor.compare_exchange_strong(expected, kNone)) give_up(" from here on" + reason("cannot write"));
+      if (descriptor.compare_exchange_strong(expected, kNone))
+        give_up(" from here on" + reason("cannot write"));
       return;
     }
     done += static_cast<std::size_t>(written);
@@ -66,11 +70,14 @@ void write_all(int file, const std::string& line) {
 
 int open_file(pid_t self) {
   std::lock_guard guard(opening);
-  if (owner.load(std::memory_order_relaxed) == self) return descriptor.load(std::memory_order_relaxed);
+  if (owner.load(std::memory_order_relaxed) == self)
+    return descriptor.load(std::memory_order_relaxed);
   const char* folder = std::getenv("INTERSESSION_TIMELINE");
   int file = kNone;
-  if (folder == nullptr || *folder == '\0') give_up(": INTERSESSION_TIMELINE names no folder");
-  else file = open_in(folder);
+  if (folder == nullptr || *folder == '\0')
+    give_up(": INTERSESSION_TIMELINE is not set to a folder");
+  else
+    file = open_in(folder);
   descriptor.store(file, std::memory_order_relaxed);
   if (file != kNone) write_all(file, describe_process());
   owner.store(self, std::memory_order_release);
@@ -81,12 +88,15 @@ int open_file(pid_t self) {
 
 void write_line(const std::string& line) {
   const pid_t self = ::getpid();
-  const int file = owner.load(std::memory_order_acquire) == self ? descriptor.load(std::memory_order_relaxed) : open_file(self);
+  const int file = owner.load(std::memory_order_acquire) == self
+                       ? descriptor.load(std::memory_order_relaxed)
+                       : open_file(self);
   if (file != kNone) write_all(file, line);
 }
 
 bool has_file() {
-  return owner.load(std::memory_order_acquire) == ::getpid() && descriptor.load(std::memory_order_relaxed) != kNone;
+  return owner.load(std::memory_order_acquire) == ::getpid() &&
+         descriptor.load(std::memory_order_relaxed) != kNone;
 }
 
 }  // namespace timeline

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The file of this process.
+// Writes the record file of this process.
 #pragma once
 
 #include <string>
 
 namespace timeline {
 
-/// Appends a whole line, in one piece. The first line opens the file in the folder that INTERSESSION_TIMELINE names, and stands after
-/// one about the process; a child made by fork() gets a file of its own. Without a folder, or when writing fails, this
-/// says so once and does nothing from then on.
+/// Append a line with one write. The first call opens the file in the folder INTERSESSION_TIMELINE
+/// and writes the header line; a child made by fork() gets its own file. Without a folder, or after
+/// a failed write, print one error and do nothing from then on.
 void write_line(const std::string& line);
 
-/// Has anything been written?
+/// True if a line has been written.
 bool has_file();
 
 }  // namespace timeline

@@ -18,7 +18,8 @@ JsonLine& JsonLine::text(std::string_view key, std::string_view value) {
       line_.append({'\\', c});
     } else if (static_cast<unsigned char>(c) < 0x20) {
       char escaped[8];
-      std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(static_cast<unsigned char>(c)));
+      std::snprintf(escaped, sizeof escaped, "\\u%04x",
+                    static_cast<unsigned>(static_cast<unsigned char>(c)));
       line_ += escaped;
     } else {
       line_ += c;

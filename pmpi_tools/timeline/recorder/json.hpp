@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One JSON object on one line.
+// Writes a JSON object on one line.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ class JsonLine {
  public:
   JsonLine& text(std::string_view key, std::string_view value);
   JsonLine& number(std::string_view key, std::int64_t value);
-  /// With its end of line.
+  /// Return the object with an end of line.
   std::string finish() { return line_ + "}\n"; }
 
  private:

@@ -15,8 +15,9 @@ namespace timeline {
 namespace {
 
 constexpr int kFormat = 1;
-/// What launchers tell a process of its place; the first that is a number counts.
-constexpr const char* kRankVariables[] = {"PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"};
+/// Variables of launchers with the rank and size of a process; the first one with a number is used.
+constexpr const char* kRankVariables[] = {"PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK",
+                                          "SLURM_PROCID"};
 constexpr const char* kSizeVariables[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"};
 
 template <std::size_t N>
@@ -31,7 +32,8 @@ std::optional<long> first_number(const char* const (&names)[N]) {
   return std::nullopt;
 }
 
-/// Machines that were started once have one id; their containers and namespaces share it, and the monotonic clock with it.
+/// Return the id of the machine's boot. Its containers and namespaces share the id and the
+/// monotonic clock.
 std::string boot_id() {
   std::string id;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), id);
@@ -48,7 +50,8 @@ struct Moment {
   std::int64_t monotonic, wall, error;
 };
 
-/// The best of a few: whoever is interrupted between the clocks reads them far apart.
+/// Read both clocks several times and return the reading with the smallest error: an interruption
+/// between the two reads makes a reading inaccurate.
 Moment both_clocks() {
   Moment best{0, 0, INT64_MAX};
   for (int i = 0; i < 8; ++i) {
@@ -57,7 +60,8 @@ Moment both_clocks() {
     ::clock_gettime(CLOCK_REALTIME, &wall);
     const std::int64_t after = now_ns();
     if (after - before < best.error)
-      best = {before + (after - before) / 2, wall.tv_sec * INT64_C(1'000'000'000) + wall.tv_nsec, after - before};
+      best = {before + (after - before) / 2, wall.tv_sec * INT64_C(1'000'000'000) + wall.tv_nsec,
+              after - before};
   }
   return best;
 }
@@ -72,8 +76,14 @@ std::string host_name() {
 std::string describe_process() {
   const Moment moment = both_clocks();
   JsonLine line;
-  line.number("timeline", kFormat).text("host", host_name()).number("pid", ::getpid()).text("program", program()).text("boot", boot_id());
-  line.number("monotonic_ns", moment.monotonic).number("wall_ns", moment.wall).number("clock_error_ns", moment.error);
+  line.number("timeline", kFormat)
+      .text("host", host_name())
+      .number("pid", ::getpid())
+      .text("program", program())
+      .text("boot", boot_id());
+  line.number("monotonic_ns", moment.monotonic)
+      .number("wall_ns", moment.wall)
+      .number("clock_error_ns", moment.error);
   if (const auto rank = first_number(kRankVariables)) line.number("rank", *rank);
   if (const auto size = first_number(kSizeVariables)) line.number("size", *size);
   return line.finish();

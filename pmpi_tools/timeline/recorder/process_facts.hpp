@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The first line of a file: who this process is, and how its clock goes with others'.
+// Makes the header line of a file: identity of the process, and readings of its clocks.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@ namespace timeline {
 
 std::string host_name();
 
-/// Version of the format, host, process id, what the launcher's environment says of rank and size, the machine's boot, the program, and
-/// one moment on both clocks (CLOCK_MONOTONIC and CLOCK_REALTIME) with the time that reading them took.
+/// Return the header line: version of the format, host, process id, rank and size in the launcher's
+/// environment, boot id, program, and a simultaneous reading of CLOCK_MONOTONIC and CLOCK_REALTIME
+/// with its error.
 std::string describe_process();
 
 }  // namespace timeline

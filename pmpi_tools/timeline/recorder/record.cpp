@@ -13,17 +13,21 @@
 namespace timeline {
 namespace {
 
-constinit std::atomic<std::uint64_t> calls{0};  ///< a plain count, pairs with nothing
+constinit std::atomic<std::uint64_t> calls{0};  ///< relaxed: only a number
 
 constexpr const char* kWhat[] = {"begins", "ends", "fails"};
 
 JsonLine line_of(const char* what, const char* kind, const char* name, std::int64_t when) {
   JsonLine line;
-  line.text("what", what).text("kind", kind).text("name", name).number("t", when).number("thread", ::gettid());
+  line.text("what", what)
+      .text("kind", kind)
+      .text("name", name)
+      .number("t", when)
+      .number("thread", ::gettid());
   return line;
 }
 
-/// A process that ends without this line was killed, or has called _exit.
+/// Record a normal exit; without this line, the process was killed or has called _exit.
 [[gnu::destructor]] void say_that_it_ended() {
   if (has_file()) write_line(line_of("exits", "process", "process", now_ns()).finish());
 }
@@ -46,7 +50,8 @@ Call::Call(const char* name, const char* kind, const char* text)
 
 int Call::ended(int code) const {
   JsonLine line = line_of(kWhat[INTERSESSION_PHASE_ENDS], "call", name_, now_ns());
-  write_line(line.number("number", static_cast<std::int64_t>(number_)).number("code", code).finish());
+  write_line(
+      line.number("number", static_cast<std::int64_t>(number_)).number("code", code).finish());
   return code;
 }
 
@@ -60,7 +65,8 @@ void record(const intersession_phase_event& event) {
 
 }  // namespace timeline
 
-extern "C" __attribute__((visibility("default"))) void intersession_phase(const intersession_phase_event* event) {
+extern "C" __attribute__((visibility("default"))) void intersession_phase(
+    const intersession_phase_event* event) {
   timeline::record(*event);
   using Next = void (*)(const intersession_phase_event*);
   static const auto next = reinterpret_cast<Next>(::dlsym(RTLD_NEXT, "intersession_phase"));

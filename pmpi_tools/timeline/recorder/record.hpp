@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What happens is written at once, a line each, so that it is in the file however the process ends.
+// Records calls and phases. Each record is written at once, so the file has it however the process
+// ends.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +9,17 @@
 
 namespace timeline {
 
-/// CLOCK_MONOTONIC, nanoseconds.
+/// Return CLOCK_MONOTONIC in nanoseconds.
 std::int64_t now_ns();
 
-/// One call of an MPI function, from construction to ended().
+/// A call of an MPI function, from construction to ended().
 class Call {
  public:
-  /// kind: of calls.txt. text: of the parameter that is recorded, or null.
+  /// kind: as in calls.txt. text: value of the recorded parameter, or null.
   Call(const char* name, const char* kind, const char* text);
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
-  /// Hands the code on.
+  /// Record the end of the call and return the code.
   int ended(int code) const;
 
  private:

@@ -10,10 +10,11 @@ namespace shim::bootstrap::inmem {
 namespace {
 
 base::Error injected(std::string_view what) {
-  return base::Error(base::ErrorClass::other, "the in-memory launcher was told to fail this " + std::string(what));
+  return base::Error(base::ErrorClass::other,
+                     "the in-memory launcher was told to fail this " + std::string(what));
 }
 
-/// Keeps an answer back for a number of polls.
+/// Delays a response by a number of polls.
 template <typename T>
 class Slow final : public Pending<T> {
  public:
@@ -42,7 +43,8 @@ class Failing final : public Pending<T> {
 };
 
 template <typename T>
-std::unique_ptr<Pending<T>> spoil(std::unique_ptr<Pending<T>> inner, Fault fault, std::string what) {
+std::unique_ptr<Pending<T>> spoil(std::unique_ptr<Pending<T>> inner, Fault fault,
+                                  std::string what) {
   switch (fault.kind) {
     case Fault::Kind::none:
       return inner;
@@ -51,7 +53,7 @@ std::unique_ptr<Pending<T>> spoil(std::unique_ptr<Pending<T>> inner, Fault fault
     case Fault::Kind::failing:
       return std::make_unique<Failing<T>>(std::move(what));
     case Fault::Kind::never:
-      return std::make_unique<Unanswered<T>>();
+      return std::make_unique<NeverCompleted<T>>();
   }
   return inner;
 }
@@ -60,7 +62,8 @@ std::unique_ptr<Pending<T>> spoil(std::unique_ptr<Pending<T>> inner, Fault fault
 
 class Backend::FencePending final : public Pending<Done> {
  public:
-  FencePending(std::shared_ptr<Launcher> launcher, std::vector<std::uint32_t> ranks, std::uint64_t number)
+  FencePending(std::shared_ptr<Launcher> launcher, std::vector<std::uint32_t> ranks,
+               std::uint64_t number)
       : launcher_(std::move(launcher)), ranks_(std::move(ranks)), number_(number) {}
   base::Result<std::optional<Done>> poll() override {
     return launcher_->fence_is_done(ranks_, number_) ? std::optional(Done{}) : std::nullopt;
@@ -73,9 +76,10 @@ class Backend::FencePending final : public Pending<Done> {
 };
 
 Backend::Backend(std::shared_ptr<Launcher> launcher, std::uint32_t rank)
-    : launcher_(std::move(launcher)), job_{launcher_->world_.name, rank, launcher_->world_.node_map.size()} {}
+    : launcher_(std::move(launcher)),
+      job_{launcher_->world_.name, rank, launcher_->world_.node_map.size()} {}
 
-base::Result<NodeMap> Backend::ask_node_map() {
+base::Result<NodeMap> Backend::query_node_map() {
   const auto fault = launcher_->fault_for({Operation::Kind::node_map, job_.rank, job_.rank, {}});
   if (fault.kind == Fault::Kind::failing) return injected("question for the map of the nodes");
   return launcher_->world_.node_map;
@@ -89,18 +93,21 @@ base::Result<std::vector<NamedSet>> Backend::named_sets() {
 }
 
 base::Status Backend::publish(std::string_view key, std::span<const std::byte> value) {
-  auto fault = launcher_->fault_for({Operation::Kind::publish, job_.rank, job_.rank, std::string(key)});
-  if (fault.kind == Fault::Kind::failing) return injected("publication of \"" + std::string(key) + "\"");
+  auto fault = launcher_->fault_for(
+      {Operation::Kind::publish, job_.rank, job_.rank, std::string(key)});
+  if (fault.kind == Fault::Kind::failing)
+    return injected("publication of \"" + std::string(key) + "\"");
   publishes_.fetch_add(1, std::memory_order_relaxed);
   if (fault.kind != Fault::Kind::never) launcher_->values_->put(job_.rank, key, value);
   return {};
 }
 
-base::Result<std::unique_ptr<Pending<Bytes>>> Backend::lookup(std::uint32_t rank, std::string_view key) {
+base::Result<std::unique_ptr<Pending<Bytes>>> Backend::lookup(std::uint32_t rank,
+                                                              std::string_view key) {
   SHIM_TRY(check_rank(rank, job_.size));
   lookups_.fetch_add(1, std::memory_order_relaxed);
   auto fault = launcher_->fault_for({Operation::Kind::lookup, job_.rank, rank, std::string(key)});
-  return spoil(launcher_->values_->ask(rank, key), fault,
+  return spoil(launcher_->values_->look_up(rank, key), fault,
                "lookup of \"" + std::string(key) + "\" of process " + std::to_string(rank));
 }
 
@@ -110,27 +117,28 @@ base::Result<std::unique_ptr<Pending<Done>>> Backend::fence(std::span<const std:
   auto fault = launcher_->fault_for({Operation::Kind::fence, job_.rank, job_.rank, {}});
   std::vector<std::uint32_t> sorted(ranks.begin(), ranks.end());
   std::sort(sorted.begin(), sorted.end());
-  if (fault.kind == Fault::Kind::failing) return spoil(answered(Done{}), fault, "fence");
+  if (fault.kind == Fault::Kind::failing) return spoil(completed(Done{}), fault, "fence");
   auto number = launcher_->enter_fence(job_.rank, sorted);
-  return spoil<Done>(std::make_unique<FencePending>(launcher_, std::move(sorted), number), fault, "fence");
+  return spoil<Done>(std::make_unique<FencePending>(launcher_, std::move(sorted), number), fault,
+                     "fence");
 }
 
-base::Status Backend::post(std::span<const std::byte> notice) {
-  SHIM_TRY(check_notice(notice));
-  auto fault = launcher_->fault_for({Operation::Kind::post, job_.rank, job_.rank, {}});
-  if (fault.kind == Fault::Kind::failing) return injected("notice");
+base::Status Backend::append_log(std::span<const std::byte> entry) {
+  SHIM_TRY(check_log_entry(entry));
+  auto fault = launcher_->fault_for({Operation::Kind::append_log, job_.rank, job_.rank, {}});
+  if (fault.kind == Fault::Kind::failing) return injected("append to the log");
   std::lock_guard lock(launcher_->mutex_);
-  const auto number = static_cast<std::uint32_t>(
-      std::ranges::count(launcher_->notices_, job_.rank, &Notice::poster));
-  launcher_->notices_.push_back({job_.rank, number, Bytes(notice.begin(), notice.end())});
+  const auto index = static_cast<std::uint32_t>(
+      std::ranges::count(launcher_->entries_, job_.rank, &LogEntry::writer));
+  launcher_->entries_.push_back({job_.rank, index, Bytes(entry.begin(), entry.end())});
   return {};
 }
 
-base::Result<std::vector<Notice>> Backend::notices() {
-  auto fault = launcher_->fault_for({Operation::Kind::notices, job_.rank, job_.rank, {}});
-  if (fault.kind == Fault::Kind::failing) return injected("query of notices");
+base::Result<std::vector<LogEntry>> Backend::read_log() {
+  auto fault = launcher_->fault_for({Operation::Kind::read_log, job_.rank, job_.rank, {}});
+  if (fault.kind == Fault::Kind::failing) return injected("read of the log");
   std::lock_guard lock(launcher_->mutex_);
-  return launcher_->notices_;
+  return launcher_->entries_;
 }
 
 void Backend::abort(int exit_code, std::string_view text) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A launcher in memory: N Bootstrap objects in one program, as if they were N processes; and a launcher that
-// misbehaves.
+// Launcher is an in-memory launcher for tests: N Bootstraps in one program. It behaves like a
+// launcher of N processes, and can inject faults.
 #pragma once
 
 #include <cstdint>
@@ -18,48 +18,56 @@
 
 namespace shim::bootstrap::inmem {
 
-/// What the launcher knows about its job.
+/// Properties of the launcher's job.
 struct World {
   std::string name = "inmem";
   NodeMap node_map = NodeMap({"node0"}, {0});
   std::vector<std::uint32_t> app_numbers;
   std::vector<NamedSet> named_sets;
 
-  /// `nodes` hosts ("node0", …) with `per_node` consecutive ranks each.
+  /// Return `nodes` hosts ("node0", …) with `per_node` consecutive ranks each.
   static World of(std::uint32_t nodes, std::uint32_t per_node);
-  /// Ranks dealt out to the hosts in turn, as with `mpirun --map-by node`.
+  /// Distribute ranks round-robin over the hosts, as `mpirun --map-by node`.
   static World dealt(std::uint32_t nodes, std::uint32_t size);
 };
 
-/// How the launcher treats one operation. Slowness is counted in polls and not in time, so that tests are
-/// deterministic.
+/// Behavior of the launcher for one operation. Delays are counted in polls, not in time, so that
+/// tests are deterministic.
 struct Fault {
   enum class Kind : std::uint8_t { none, slow, failing, never } kind = Kind::none;
-  int slow_polls = 0;  ///< polls that answer "not yet" although the answer is there
+  int slow_polls = 0;  ///< polls that return nothing although the response exists
   static Fault slow(int polls) { return {Kind::slow, polls}; }
   static Fault failing() { return {Kind::failing, 0}; }
   static Fault never() { return {Kind::never, 0}; }
 };
 
-/// One operation of one process, as a fault chooser sees it.
+/// One operation of one process, as passed to a fault chooser.
 struct Operation {
-  enum class Kind : std::uint8_t { node_map, publish, lookup, fence, named_sets, post, notices } kind;
+  enum class Kind : std::uint8_t {
+    node_map,
+    publish,
+    lookup,
+    fence,
+    named_sets,
+    append_log,
+    read_log
+  } kind;
   std::uint32_t caller;
-  std::uint32_t target;  ///< of a lookup; else the caller
+  std::uint32_t target;  ///< owner of the key of a lookup; else the caller
   std::string key;       ///< of a publish or lookup
 };
 
-/// The launcher; shared by its Bootstrap objects, which keep it alive. Thread-safe.
+/// The launcher; its Bootstraps share it and keep it alive. Thread-safe.
 class Launcher : public std::enable_shared_from_this<Launcher> {
  public:
   static std::shared_ptr<Launcher> start(World world);
 
-  /// The Bootstrap of one process. May be called again for a process that begins anew.
+  /// Open the Bootstrap of one process. May be called again for a process that re-initializes.
   std::unique_ptr<Bootstrap> open(std::uint32_t rank);
 
-  /// Decides about every operation from now on; called from the callers' threads.
+  /// Set the fault chooser for all later operations; called on the callers' threads.
   void set_faults(std::function<Fault(const Operation&)> chooser);
-  /// Process sets that appear while the job runs.
+  /// Replace the process sets while the job runs.
   void set_named_sets(std::vector<NamedSet> sets);
 
   struct Abort {
@@ -67,24 +75,24 @@ class Launcher : public std::enable_shared_from_this<Launcher> {
     int exit_code;
     std::string text;
   };
-  /// What the processes asked for by Bootstrap::abort, in order.
+  /// Return all calls of Bootstrap::abort, in order.
   std::vector<Abort> aborts() const;
 
  private:
   friend class Backend;
   explicit Launcher(World world) : world_(std::move(world)) {}
   Fault fault_for(const Operation& operation) const;
-  /// Enters the caller's next fence over these ranks and answers its number among the fences over them.
+  /// Enter the caller's next fence over these ranks; return its number among the fences over them.
   std::uint64_t enter_fence(std::uint32_t rank, const std::vector<std::uint32_t>& ranks);
   bool fence_is_done(const std::vector<std::uint32_t>& ranks, std::uint64_t number) const;
 
   World world_;
   const std::shared_ptr<ValueStore> values_ = std::make_shared<ValueStore>();
-  mutable std::mutex mutex_;  // guards all below, and named_sets of the world
+  mutable std::mutex mutex_;  // guards all members below, and world_.named_sets
   std::function<Fault(const Operation&)> chooser_;
-  /// For each set of ranks (sorted), how many fences over it each rank has entered.
+  /// For each sorted set of ranks: number of fences over it that each rank has entered.
   std::map<std::vector<std::uint32_t>, std::map<std::uint32_t, std::uint64_t>> fences_;
-  std::vector<Notice> notices_;
+  std::vector<LogEntry> entries_;
   std::vector<Abort> aborts_;
 };
 

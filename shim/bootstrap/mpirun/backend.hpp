@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The Bootstrap of a job on one node under Open MPI's mpirun, which needs nobody's server.
+// Backend is the Bootstrap of a one-node job under Open MPI's mpirun. It needs no server.
 #pragma once
 
 #include <atomic>
@@ -7,46 +7,50 @@
 #include <mutex>
 
 #include "shim/bootstrap/mpirun/files.hpp"
-#include "shim/bootstrap/mpirun/surroundings.hpp"
+#include "shim/bootstrap/mpirun/mpirun_env.hpp"
 
 namespace shim::bootstrap::mpirun {
 
-/// The facts are in the environment; what processes tell each other are files in mpirun's folder for the job. PMIx is for MPI_Init of the
-/// library below, and to end the job.
+/// Job data comes from the environment; values and log entries are files in mpirun's directory for
+/// the job. PMIx serves only the native library's MPI_Init, and abort().
 ///
-/// Either all processes of a job go without PMIx or none: mpirun takes it for a failure when a process ends that has never been in
-/// PMIx_Init while another one of its job has (orte/mca/odls/base/odls_base_default_fns.c of Open MPI 4.1; its message says that "this
-/// process did not call init before exiting, but others in the job did"). And to go there later is no way out: a process that connects
-/// while another one ends may wait for mpirun for ever (docs/measurements.md).
+/// All processes of a job must use this backend, or none: mpirun treats a process that ends without
+/// PMIx_Init as failed if another process of its job has called it
+/// (orte/mca/odls/base/odls_base_default_fns.c of Open MPI 4.1: "this process did not call init
+/// before exiting, but others in the job did"). A later switch to PMIx is no alternative: a process
+/// that connects while another one ends may wait for mpirun forever
+/// (docs/decisions/0054-no-pmix-on-one-node.md).
 class Backend final : public Bootstrap {
  public:
-  explicit Backend(Surroundings surroundings);
+  explicit Backend(MpirunEnv env);
 
   std::string_view name() const override { return "mpirun"; }
-  const Job& job() const override { return surroundings_.job; }
-  const NodeMap& node_map() const override { return surroundings_.node_map; }
+  const Job& job() const override { return env_.job; }
+  const NodeMap& node_map() const override { return env_.node_map; }
   std::span<const std::uint32_t> app_numbers() const override { return {}; }
   std::optional<LaunchIdentity> launch_identity() const override {
-    return LaunchIdentity{{"PMIX_NAMESPACE=" + surroundings_.job.world_name}, "PMIX_RANK"};
+    return LaunchIdentity{{"PMIX_NAMESPACE=" + env_.job.world_name}, "PMIX_RANK"};
   }
-  /// This mpirun has none (it answers "not found" to PMIX_QUERY_PSET_NAMES).
+  /// Open MPI 4.1's mpirun has no sets ("not found" for PMIX_QUERY_PSET_NAMES).
   base::Result<std::vector<NamedSet>> named_sets() override { return std::vector<NamedSet>(); }
   base::Status publish(std::string_view key, std::span<const std::byte> value) override;
-  base::Result<std::unique_ptr<Pending<Bytes>>> lookup(std::uint32_t rank, std::string_view key) override;
+  base::Result<std::unique_ptr<Pending<Bytes>>> lookup(std::uint32_t rank,
+                                                       std::string_view key) override;
   base::Result<std::unique_ptr<Pending<Done>>> fence(std::span<const std::uint32_t> ranks) override;
-  base::Status post(std::span<const std::byte> notice) override;
-  base::Result<std::vector<Notice>> notices() override { return board_.notices(); }
+  base::Status append_log(std::span<const std::byte> entry) override;
+  base::Result<std::vector<LogEntry>> read_log() override { return log_.read_log(); }
   bool has_lost_launcher() const override;
   void abort(int exit_code, std::string_view text) override;
   Counts counts() const override;
 
  private:
-  const Surroundings surroundings_;
-  const pid_t parent_;  ///< mpirun, or somebody that it has started
-  const std::shared_ptr<Files> files_ = std::make_shared<Files>(surroundings_.folder, surroundings_.job.world_name);
-  NoticeBoard board_{*files_, surroundings_.job.rank, surroundings_.job.size};
-  std::mutex fencing_;
-  std::atomic<std::uint64_t> publishes_{0}, lookups_{0}, fences_{0};  // statistics: they pair with nothing
+  const MpirunEnv env_;
+  const pid_t parent_;  ///< mpirun, or a process that it has started
+  const std::shared_ptr<Files> files_ = std::make_shared<Files>(env_.folder, env_.job.world_name);
+  KvsLog log_{*files_, env_.job.rank, env_.job.size};
+  std::mutex fence_mutex_;
+  std::atomic<std::uint64_t> publishes_{0}, lookups_{0},
+      fences_{0};  // statistics; pair with nothing
 };
 
 }  // namespace shim::bootstrap::mpirun

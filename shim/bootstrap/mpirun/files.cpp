@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <utility>
 
 #include "shim/base/descriptor.hpp"
@@ -22,19 +23,24 @@ using base::ErrorClass;
 Error failed(const std::string& what, int reason) {
   const bool is_full = reason == ENOSPC || reason == EDQUOT;
   return Error(is_full ? ErrorClass::no_space : ErrorClass::other, base::Origin::system, reason,
-               what + (is_full ? ": no room where mpirun keeps the files of its jobs; give it another place (mpirun --tmpdir, or TMPDIR)"
-                               : ", where mpirun keeps the files of this job"));
+               what + ": " + std::strerror(reason) +
+                   (is_full ? "; mpirun's session folder is full; choose another folder "
+                              "(mpirun --tmpdir, or TMPDIR)"
+                            : "; the file is in mpirun's session folder of this job"));
 }
 
-/// Letters, digits and dots stand for themselves.
+/// Return a file name for the key; letters, digits and dots stay unchanged.
 std::string as_file_name(std::string_view key) {
   static constexpr std::string_view kDigits = "0123456789abcdef";
   std::string name;
   for (const char c : key) {
-    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.';
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                          (c >= '0' && c <= '9') || c == '.';
     const auto byte = static_cast<unsigned char>(c);
-    if (is_plain) name += c;
-    else (name += '-') += {kDigits[byte >> 4], kDigits[byte & 15]};
+    if (is_plain)
+      name += c;
+    else
+      (name += '-') += {kDigits[byte >> 4], kDigits[byte & 15]};
   }
   return name;
 }
@@ -71,8 +77,9 @@ std::string Files::path_of(const Name& name) const {
 base::Status Files::put(const Name& name, std::span<const std::byte> value) {
   std::string draft = folder_ + "/" + beginning_ + "draft.XXXXXX";
   const base::Descriptor file(base::above_standard_streams(::mkostemp(draft.data(), O_CLOEXEC)));
-  if (!file.is_open()) return failed("cannot make a file in " + folder_, errno);
-  if (write_all(file.get(), value) && ::rename(draft.c_str(), path_of(name).c_str()) == 0) return {};
+  if (!file.is_open()) return failed("cannot create a file in " + folder_, errno);
+  if (write_all(file.get(), value) && ::rename(draft.c_str(), path_of(name).c_str()) == 0)
+    return {};
   const int reason = errno;
   ::unlink(draft.c_str());
   return failed("cannot write " + path_of(name), reason);
@@ -80,7 +87,8 @@ base::Status Files::put(const Name& name, std::span<const std::byte> value) {
 
 base::Result<std::optional<Bytes>> Files::find(const Name& name) const {
   const std::string path = path_of(name);
-  const base::Descriptor file(base::above_standard_streams(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)));
+  const base::Descriptor file(
+      base::above_standard_streams(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)));
   if (!file.is_open() && errno == ENOENT) return std::optional<Bytes>();
   Bytes bytes;
   if (!file.is_open() || !read_all(file.get(), bytes)) return failed("cannot read " + path, errno);

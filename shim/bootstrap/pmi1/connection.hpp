@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// This process's conversation with its launcher, from the first request to finalize.
+// Connection is this process's PMI-1 connection, from the first request to finalize.
 #pragma once
 
 #include <condition_variable>
@@ -9,82 +9,85 @@
 
 #include "shim/bootstrap/bootstrap.hpp"
 #include "shim/bootstrap/pmi1/job_query.hpp"
-#include "shim/bootstrap/pmi1/surroundings.hpp"
-#include "shim/bootstrap/pmi1/switchboard.hpp"
+#include "shim/bootstrap/pmi1/pmi_env.hpp"
+#include "shim/bootstrap/pmi1/pmi_proxy.hpp"
 
 namespace shim::bootstrap::pmi1 {
 
 class Connection;
 
-/// While one lives, the switchboard is in place. In a child made by fork() it does nothing.
-class Use {
+/// Keeps the PMI proxy in place during its lifetime. Does nothing in a child of fork().
+class ProxyLease {
  public:
-  Use(std::shared_ptr<Connection> connection, Switchboard& board) : connection_(std::move(connection)), board_(board) {}
-  Use(const Use&) = delete;
-  Use& operator=(const Use&) = delete;
-  ~Use();
+  ProxyLease(std::shared_ptr<Connection> connection, PmiProxy& proxy)
+      : connection_(std::move(connection)), proxy_(proxy) {}
+  ProxyLease(const ProxyLease&) = delete;
+  ProxyLease& operator=(const ProxyLease&) = delete;
+  ~ProxyLease();
 
-  void ask(QuestionPtr question);
-  /// Asks and waits; errors as in Question::wait.
-  base::Result<Line> ask(std::string request, double seconds);
-  /// A request that has no answer.
-  void tell(const std::string& request);
+  void submit(PendingRequestPtr pending);
+  /// Send a request and wait for the response. Errors: as PendingRequest::wait.
+  base::Result<Line> query(std::string request, double seconds);
+  /// Send a request that has no response.
+  void send_oneway(const std::string& request);
   bool has_lost_launcher() const;
-  bool has_unseen_greeting() const { return board_.has_unseen_greeting(); }
-  void allow_second_init() { board_.allow_second_init(); }
+  bool has_unseen_init_response() const { return proxy_.has_unseen_init_response(); }
+  void allow_second_init() { proxy_.allow_second_init(); }
 
  private:
   const std::shared_ptr<Connection> connection_;
-  Switchboard& board_;
+  PmiProxy& proxy_;
 };
 
-/// One in a process; Bootstraps come and go on it. Thread-safe.
+/// One object per process, shared by successive Bootstraps. Thread-safe.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  explicit Connection(Surroundings surroundings);
+  explicit Connection(PmiEnv env);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   ~Connection();
 
-  /// Errors: those of find_way and Switchboard::put_in_place.
-  base::Result<std::unique_ptr<Use>> use(double seconds);
-  /// Asked once. Errors: those of read_job.
-  base::Result<const JobFacts*> facts(Use& use, double seconds);
+  /// Attach the proxy if necessary. Errors: as find_endpoint and PmiProxy::install.
+  base::Result<std::unique_ptr<ProxyLease>> use(double seconds);
+  /// Return the job's data, queried once. Errors: as read_job.
+  base::Result<const JobFacts*> facts(ProxyLease& use, double seconds);
 
-  /// Between this and the end of the Use all that the library sends to the launcher passes through
-  /// here, if it must: the launcher has answered an init of ours and answers no second one, or a
-  /// session may begin on another thread and has to know whether the library has sent its own.
-  /// Null: it need not. After world_starts, on the same thread. Errors: those of use().
-  base::Result<std::unique_ptr<Use>> watch_start(double seconds);
-  /// From world_starts on the end of the conversation is the MPI library's affair, until world_ended.
-  void world_starts(const WorldModel& model);
-  void world_started();
+  /// Attach the proxy for the native MPI_Init, and return its lease; null if MPI_Init needs no
+  /// proxy. It needs one in two cases: the launcher has responded to this library's init and
+  /// responds to no second one; or a session may begin on another thread, and must then know
+  /// whether the native library has sent its init. Call it after before_world_init, on the same
+  /// thread. Errors: as use().
+  base::Result<std::unique_ptr<ProxyLease>> proxy_during_init(double seconds);
+  /// From before_world_init until world_ended, the native library finalizes the connection.
+  void before_world_init(const WorldModel& model);
+  void after_world_init();
   void world_ended();
-  /// Says finalize, if that is for us to say: not where the MPI library's world is active, whose affair it is then. Once.
+  /// Send finalize once, unless the native library's world model is active and will send it.
   void finish();
   bool is_in_child() const;
 
  private:
-  friend class Use;
-  void let_library_begin(std::unique_lock<std::mutex>& lock);
-  base::Result<std::unique_ptr<Use>> use(double seconds, bool library_is_silent);
-  base::Status find_place(double seconds);
-  void leave();
-  void drop_board();
-  void finish_beside_users();
+  friend class ProxyLease;
+  void wait_for_host_init(std::unique_lock<std::mutex>& lock);
+  base::Result<std::unique_ptr<ProxyLease>> use(double seconds, bool host_is_silent);
+  base::Status locate_server(double seconds);
+  void remove_user();
+  void drop_proxy();
+  void finalize_with_users();
 
-  const Surroundings surroundings_;
-  const int owner_;  ///< process id
+  const PmiEnv env_;
+  const int owner_;  ///< id of the process that made this object
   std::mutex mutex_;
   std::condition_variable world_has_started_;
-  std::optional<Way> way_;
-  Interruption interruption_;
-  std::unique_ptr<Switchboard> board_;
+  std::optional<ServerEndpoint> endpoint_;
+  ThreadInterrupter interrupter_;
+  std::unique_ptr<PmiProxy> proxy_;
   std::optional<JobFacts> facts_;
-  Greeting greeting_;  ///< of the last board, while there is none
+  InitState init_state_;  ///< state of the last proxy, while there is none
   WorldModel model_;
   bool has_world_started_ = false;
-  bool owes_finalize_ = false, world_is_starting_ = false, world_is_active_ = false, is_finished_ = false;
+  bool must_finalize_ = false, world_is_starting_ = false, world_is_active_ = false,
+       is_finished_ = false;
 };
 
 }  // namespace shim::bootstrap::pmi1

@@ -6,12 +6,14 @@
 namespace shim::bootstrap::pmi1 {
 namespace {
 
-/// Not SIG_IGN, which the children of the process would inherit.
-void pass_over(int) {}
+/// Not SIG_IGN, which child processes would inherit.
+void ignore_signal(int) {}
 
+/// True if this is the handler of SIGUSR1.
 bool does(void (*handler)(int)) {
   struct sigaction now {};
-  return ::sigaction(SIGUSR1, nullptr, &now) == 0 && !(now.sa_flags & SA_SIGINFO) && now.sa_handler == handler;
+  return ::sigaction(SIGUSR1, nullptr, &now) == 0 && !(now.sa_flags & SA_SIGINFO) &&
+         now.sa_handler == handler;
 }
 
 void set(void (*handler)(int)) {
@@ -24,11 +26,11 @@ void set(void (*handler)(int)) {
 }  // namespace
 
 FailureNotice::FailureNotice() {
-  if (does(SIG_DFL)) set(&pass_over);
+  if (does(SIG_DFL)) set(&ignore_signal);
 }
 
 FailureNotice::~FailureNotice() {
-  if (does(&pass_over)) set(SIG_DFL);
+  if (does(&ignore_signal)) set(SIG_DFL);
 }
 
 }  // namespace shim::bootstrap::pmi1

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What hydra does to the survivors of a process that died.
+// FailureNotice keeps hydra's SIGUSR1 from ending the survivors of a failed process.
 #pragma once
 
 namespace shim::bootstrap::pmi1 {
 
-/// Told not to end the job with its first dead process (-disable-auto-cleanup), hydra sends SIGUSR1 to all others, which would end
-/// them after all (measured, 4.0.2). As long as this lives the signal does nothing, unless the program or the MPI library has said
-/// what it does. Of this process's signals, so one at a time: it hangs from the ProcessLife.
+/// With -disable-auto-cleanup, hydra 4.0.2 does not abort the job after a process failure but sends
+/// SIGUSR1 to all other processes, which would end them (docs/decisions/0023-pmi1-under-hydra.md).
+/// During this object's lifetime the signal is ignored, unless the program or the native library
+/// handles it. Signal dispositions are per process, so only one object at a time: the
+/// ProcessLifetime owns it.
 class FailureNotice {
  public:
   FailureNotice();

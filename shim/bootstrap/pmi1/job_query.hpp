@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the launcher says about the job when this process begins.
+// Queries the launcher for the job's data at the start.
 #pragma once
 
 #include "shim/bootstrap/bootstrap.hpp"
-#include "shim/bootstrap/pmi1/surroundings.hpp"
+#include "shim/bootstrap/pmi1/pmi_env.hpp"
 
 namespace shim::bootstrap::pmi1 {
 
-class Use;
+class ProxyLease;
 
 struct JobFacts {
   Job job;
   NodeMap node_map;
-  std::size_t port_limit = 0;      ///< the longest text that is published under one name
-  bool takes_second_init = false;  ///< the launcher answers init as often as it is sent
-  bool has_group_barrier = false;  ///< PMI 1.2: a barrier of some of the processes
+  std::size_t port_limit = 0;      ///< limit for the text published under one name
+  bool takes_second_init = false;  ///< the launcher responds to every init
+  bool has_group_barrier = false;  ///< PMI 1.2: barrier over a group of processes
 };
 
-/// library_has_begun: the MPI library below has sent init, and this process has not seen the
-/// answer.
-/// Errors: other (no answer, an answer that is not understood, a version that is not PMI-1).
-base::Result<JobFacts> read_job(Use& use, Position position, bool library_has_begun,
+/// Query the job's data.
+/// @param host_has_sent_init the native library has sent init, and this process has not seen the
+/// response
+///
+/// Errors: other (no response, an invalid response, a version other than PMI-1).
+base::Result<JobFacts> read_job(ProxyLease& use, Position position, bool host_has_sent_init,
                                 double seconds);
 
 }  // namespace shim::bootstrap::pmi1

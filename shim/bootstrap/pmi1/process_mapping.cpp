@@ -20,7 +20,7 @@ bool skip(std::string_view& rest, std::string_view word) {
   return true;
 }
 
-/// The number up to the next character of `end`, which is taken too.
+/// Parse the number before the next `end`, and remove both.
 std::optional<std::uint32_t> number_up_to(std::string_view& rest, char end) {
   const auto at = rest.find(end);
   if (at == std::string_view::npos) return std::nullopt;
@@ -33,7 +33,8 @@ std::optional<std::vector<Block>> parse_blocks(std::string_view rest) {
   std::vector<Block> blocks;
   if (!skip(rest, "(vector")) return std::nullopt;
   while (skip(rest, ",(")) {
-    const auto first = number_up_to(rest, ','), nodes = number_up_to(rest, ','), processes = number_up_to(rest, ')');
+    const auto first = number_up_to(rest, ','), nodes = number_up_to(rest, ','),
+               processes = number_up_to(rest, ')');
     if (!first || !nodes || !processes || *nodes == 0 || *processes == 0) return std::nullopt;
     blocks.push_back({*first, *nodes, *processes});
   }
@@ -41,25 +42,28 @@ std::optional<std::vector<Block>> parse_blocks(std::string_view rest) {
   return blocks;
 }
 
-/// The launcher's number of the node of each rank.
-std::vector<std::uint32_t> place(const std::vector<Block>& blocks, std::uint32_t size) {
+/// Return the launcher's node number of each rank.
+std::vector<std::uint32_t> rank_to_node(const std::vector<Block>& blocks, std::uint32_t size) {
   std::vector<std::uint32_t> node_of;
   while (node_of.size() < size)
     for (const Block& block : blocks)
       for (std::uint32_t node = 0; node < block.nodes && node_of.size() < size; ++node)
-        node_of.insert(node_of.end(), std::min<std::size_t>(block.processes, size - node_of.size()), block.first_node + node);
+        node_of.insert(node_of.end(), std::min<std::size_t>(block.processes, size - node_of.size()),
+                       block.first_node + node);
   return node_of;
 }
 
 }  // namespace
 
-base::Result<NodeMap> parse_process_mapping(std::string_view text, std::uint32_t size, std::string_view host) {
+base::Result<NodeMap> parse_process_mapping(std::string_view text, std::uint32_t size,
+                                            std::string_view host) {
   const auto blocks = parse_blocks(text);
   if (!blocks)
-    return base::Error(base::ErrorClass::other, "the launcher says where the processes run (PMI_process_mapping) in words that are "
-                                                "not understood: \"" + shown(text) + "\"");
-  std::vector<std::uint32_t> node_of = place(*blocks, size);
-  std::map<std::uint32_t, std::uint32_t> index_of;  // numbers of nodes may have gaps
+    return base::Error(
+        base::ErrorClass::other,
+        "the launcher returned an invalid node map (PMI_process_mapping): \"" + shown(text) + "\"");
+  std::vector<std::uint32_t> node_of = rank_to_node(*blocks, size);
+  std::map<std::uint32_t, std::uint32_t> index_of;  // node numbers may have gaps
   for (auto node : node_of) index_of.emplace(node, 0);
   std::vector<std::string> hosts;
   for (auto& [node, index] : index_of) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PMI_process_mapping: where the processes of a job run, e.g. "(vector,(0,1,1),(1,1,2))".
+// Parses PMI_process_mapping, the nodes of a job: "(vector,(0,1,1),(1,1,2))".
 #pragma once
 
 #include <string_view>
@@ -8,10 +8,11 @@
 
 namespace shim::bootstrap::pmi1 {
 
-/// Each block (first node, nodes, processes on each) places the next ranks; when the blocks are used up they begin anew.
-/// PMI-1 knows no names of hosts, and a node has one name in all processes: the only node is called `host`, several are called
-/// "node<number>" after the launcher's numbers.
-/// Errors: other (not such a text, or it places nobody).
-base::Result<NodeMap> parse_process_mapping(std::string_view text, std::uint32_t size, std::string_view host);
+/// Parse the text. Each block (first node, number of nodes, processes per node) places the next
+/// ranks; after the last block the first follows again. PMI-1 has no host names, and all processes
+/// must use equal names: a single node is called `host`, several are called "node<number>" by the
+/// launcher's numbering. Errors: other (malformed text, or no process placed).
+base::Result<NodeMap> parse_process_mapping(std::string_view text, std::uint32_t size,
+                                            std::string_view host);
 
 }  // namespace shim::bootstrap::pmi1

@@ -9,10 +9,11 @@
 namespace shim::bootstrap::pmi1 {
 namespace {
 
-constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-constexpr std::size_t kLongestCount = 12;  // the number of parts and its colon
+constexpr std::string_view kDigits =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+constexpr std::size_t kMaxCount = 12;  // number of parts, and its colon
 
-/// Base64 without padding, which would be the protocol's own '='.
+/// Encode as base64 without padding, because the protocol reserves '='.
 std::string to_text(std::span<const std::byte> bytes) {
   std::string text;
   std::uint32_t bits = 0;
@@ -46,37 +47,42 @@ std::string escaped(std::string_view key) {
   std::string text;
   for (char c : key) {
     const auto byte = static_cast<unsigned char>(c);
-    if (std::isalnum(byte) != 0 || c == '.' || c == '_' || c == '-') text += c;
-    else text.append("%") += {kHex[byte >> 4], kHex[byte & 15]};
+    if (std::isalnum(byte) != 0 || c == '.' || c == '_' || c == '-')
+      text += c;
+    else
+      text.append("%") += {kHex[byte >> 4], kHex[byte & 15]};
   }
   return text;
 }
 
 }  // namespace
 
-std::string name_of_part(std::string_view world, std::uint32_t rank, std::string_view key, std::uint32_t part) {
+std::string part_name(std::string_view world, std::uint32_t rank, std::string_view key,
+                      std::uint32_t part) {
   std::string name = std::string(world) + "." + std::to_string(rank) + "." + escaped(key);
   return part == 0 ? name : name + "/" + std::to_string(part);
 }
 
-std::vector<Publication> publications_of(std::string_view world, std::uint32_t rank, std::string_view key,
-                                         std::span<const std::byte> value, std::size_t port_limit) {
+std::vector<Publication> publications_of(std::string_view world, std::uint32_t rank,
+                                         std::string_view key, std::span<const std::byte> value,
+                                         std::size_t port_limit) {
   const std::string text = to_text(value);
-  const std::size_t piece = std::max(port_limit, 2 * kLongestCount) - kLongestCount;
+  const std::size_t piece = std::max(port_limit, 2 * kMaxCount) - kMaxCount;
   const std::size_t parts = std::max<std::size_t>(1, (text.size() + piece - 1) / piece);
   std::vector<Publication> all;
   for (std::size_t part = parts; part-- > 0;) {
     std::string port = text.substr(part * piece, piece);
     if (part == 0) port = std::to_string(parts) + ":" + port;
-    all.push_back({name_of_part(world, rank, key, static_cast<std::uint32_t>(part)), std::move(port)});
+    all.push_back({part_name(world, rank, key, static_cast<std::uint32_t>(part)), std::move(port)});
   }
   return all;
 }
 
-bool Collected::add(std::string_view port) {
+bool ValueAssembler::add(std::string_view port) {
   if (taken_ == 0) {
     const auto colon = port.find(':');
-    const auto parts = colon == std::string_view::npos ? std::nullopt : to_number(port.substr(0, colon));
+    const auto parts = colon == std::string_view::npos ? std::nullopt
+                                                       : to_number(port.substr(0, colon));
     if (!parts || *parts == 0) return false;
     parts_ = *parts;
     port.remove_prefix(colon + 1);
@@ -86,8 +92,6 @@ bool Collected::add(std::string_view port) {
   return true;
 }
 
-std::optional<Bytes> Collected::value() const {
-  return to_bytes(text_);
-}
+std::optional<Bytes> ValueAssembler::value() const { return to_bytes(text_); }
 
 }  // namespace shim::bootstrap::pmi1

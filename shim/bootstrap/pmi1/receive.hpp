@@ -7,7 +7,8 @@ namespace shim::bootstrap::pmi1 {
 
 enum class Received { something, nothing_yet, end };
 
-/// Takes what a socket holds, without waiting; with MSG_PEEK among the flags it only looks.
+/// Receive available bytes from a socket without blocking; with MSG_PEEK in `flags`, leave them
+/// there.
 Received receive(int descriptor, LineBuffer& buffer, int flags = 0);
 
 }  // namespace shim::bootstrap::pmi1

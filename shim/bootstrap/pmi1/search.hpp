@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The search for a value of another process, with growing pauses while it is not there.
+// Search looks up a value of another process, with exponential back-off.
 #pragma once
 
 #include <atomic>
@@ -12,19 +12,21 @@
 
 namespace shim::bootstrap::pmi1 {
 
-/// What searches share with their Bootstrap, which they may outlive: then they find nothing any more.
-struct SearchGround {
-  std::weak_ptr<Use> use;
-  std::atomic<std::uint32_t> waiting{0};  // searches that have asked in vain; a statistic: pairs with nothing
-  std::atomic<std::uint64_t> retries{0};  // a statistic too
+/// State shared by a Bootstrap and its searches, which may outlive it and then find nothing.
+struct SearchContext {
+  std::weak_ptr<ProxyLease> use;
+  std::atomic<std::uint32_t> waiting{
+      0};  // searches with an unsuccessful request; a statistic, pairs with nothing
+  std::atomic<std::uint64_t> retries{0};  // a statistic, pairs with nothing
 };
 
-/// Does the launcher say that nobody has published this name?
-bool is_not_there(const Line& answer);
+/// True if the launcher reports that the name is not published.
+bool is_not_there(const Line& response);
 
 class Search final : public Pending<Bytes> {
  public:
-  Search(std::shared_ptr<SearchGround> ground, std::string world, std::uint32_t rank, std::string key);
+  Search(std::shared_ptr<SearchContext> context, std::string world, std::uint32_t rank,
+         std::string key);
   ~Search() override;
 
   base::Result<std::optional<Bytes>> poll() override;
@@ -35,15 +37,15 @@ class Search final : public Pending<Bytes> {
   void pause();
   std::string where() const;
 
-  const std::shared_ptr<SearchGround> ground_;
+  const std::shared_ptr<SearchContext> context_;
   const std::string world_;
   const std::uint32_t rank_;
   const std::string key_;
   const base::Nanoseconds begun_ = base::now_ns();
-  QuestionPtr question_;  ///< on its way; null while the search pauses
+  PendingRequestPtr pending_;  ///< open request; null while the search pauses
   base::Nanoseconds next_try_ = 0;
   bool is_waiting_ = false;
-  Collected collected_;
+  ValueAssembler assembler_;
 };
 
 }  // namespace shim::bootstrap::pmi1

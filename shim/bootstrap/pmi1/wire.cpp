@@ -7,16 +7,14 @@
 namespace shim::bootstrap::pmi1 {
 namespace {
 
-bool is_printable(char c) {
-  return c >= ' ' && c <= '~';
-}
+bool is_printable(char c) { return c >= ' ' && c <= '~'; }
 
 base::Error not_a_line(std::string_view text) {
-  return base::Error(base::ErrorClass::other, "\"" + shown(text) + "\" is not a line of PMI-1");
+  return base::Error(base::ErrorClass::other, "invalid PMI-1 message \"" + shown(text) + "\"");
 }
 
-/// Requests whose answer is not called "<request>_result".
-constexpr std::array kAnswers = std::to_array<std::pair<std::string_view, std::string_view>>({
+/// Requests whose response is not named "<request>_result".
+constexpr std::array kResponses = std::to_array<std::pair<std::string_view, std::string_view>>({
     {"init", "response_to_init"},
     {"get_maxes", "maxes"},
     {"get_my_kvsname", "my_kvsname"},
@@ -33,9 +31,7 @@ constexpr std::array kAnswers = std::to_array<std::pair<std::string_view, std::s
     {"initack", "initack"},
 });
 
-std::string barrier_kind(std::string_view tag) {
-  return "barrier_out " + std::string(tag);
-}
+std::string barrier_kind(std::string_view tag) { return "barrier_out " + std::string(tag); }
 
 }  // namespace
 
@@ -56,12 +52,14 @@ base::Result<Line> Line::parse(std::string_view text) {
     }
   }
   if (line.fields_.empty() || line.command().empty()) return not_a_line(text);
-  if (line.fields_.front().first != "cmd" && line.fields_.front().first != "mcmd") return not_a_line(text);
+  if (line.fields_.front().first != "cmd" && line.fields_.front().first != "mcmd")
+    return not_a_line(text);
   return line;
 }
 
 std::optional<std::string_view> Line::value(std::string_view key) const {
-  auto found = std::find_if(fields_.begin() + 1, fields_.end(), [&](const auto& field) { return field.first == key; });
+  auto found = std::find_if(fields_.begin() + 1, fields_.end(),
+                            [&](const auto& field) { return field.first == key; });
   if (found == fields_.end()) return std::nullopt;
   return found->second;
 }
@@ -76,13 +74,14 @@ bool Line::is_success() const {
   return value("info").value_or("ok") == "ok";
 }
 
-std::string request(std::string_view command, std::initializer_list<std::pair<std::string_view, std::string_view>> fields) {
+std::string request(std::string_view command,
+                    std::initializer_list<std::pair<std::string_view, std::string_view>> fields) {
   std::string text = "cmd=" + std::string(command);
   for (const auto& [key, value] : fields) text.append(" ").append(key).append("=").append(value);
   return text + "\n";
 }
 
-std::optional<std::string> answer_to(const Line& request) {
+std::optional<std::string> response_kind_of(const Line& request) {
   const std::string& command = request.command();
   if (command == "abort") return std::nullopt;
   if (command == "barrier_in") {
@@ -90,23 +89,23 @@ std::optional<std::string> answer_to(const Line& request) {
     const auto colon = group.find(':');
     return barrier_kind(colon == std::string_view::npos ? "0" : group.substr(colon + 1));
   }
-  for (const auto& [question, answer] : kAnswers)
-    if (command == question) return std::string(answer);
+  for (const auto& [request_name, response] : kResponses)
+    if (command == request_name) return std::string(response);
   return command + "_result";
 }
 
-std::string kind_of(const Line& answer) {
-  return answer.command() == "barrier_out" ? barrier_kind(answer.value("tag").value_or("0")) : answer.command();
+std::string kind_of(const Line& response) {
+  return response.command() == "barrier_out" ? barrier_kind(response.value("tag").value_or("0"))
+                                             : response.command();
 }
 
-bool is_barrier(std::string_view kind) {
-  return kind.starts_with("barrier_out");
-}
+bool is_barrier(std::string_view kind) { return kind.starts_with("barrier_out"); }
 
 std::string shown(std::string_view text) {
   constexpr std::size_t kShown = 80;
   std::string start(text.substr(0, kShown));
-  std::replace_if(start.begin(), start.end(), [](char c) { return !is_printable(c); }, '?');
+  std::replace_if(
+      start.begin(), start.end(), [](char c) { return !is_printable(c); }, '?');
   return text.size() > kShown ? start + "..." : start;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lines of the PMI-1 protocol: "cmd=NAME key=value key=value", ended by a newline. Nothing here reads or writes a descriptor.
+// Parses and writes lines of PMI-1: "cmd=NAME key=value key=value" and a newline. Performs no I/O.
 #pragma once
 
 #include <cstdint>
@@ -15,46 +15,48 @@
 
 namespace shim::bootstrap::pmi1 {
 
-/// One line, taken apart.
+/// A parsed line.
 class Line {
  public:
-  /// text: without the newline. Errors: other (not a line of this protocol).
+  /// Parse a line without its newline. Errors: other (not a PMI-1 line).
   static base::Result<Line> parse(std::string_view text);
 
-  /// What follows "cmd=", or "mcmd=" where the line begins a request of several lines.
+  /// Return the value of "cmd", or of "mcmd" if the line begins a multi-line request.
   const std::string& command() const { return fields_.front().second; }
-  bool begins_several() const { return fields_.front().first == "mcmd"; }
+  bool begins_multiline() const { return fields_.front().first == "mcmd"; }
   std::optional<std::string_view> value(std::string_view key) const;
-  /// Nothing too where the value is no number.
+  /// Return a numeric value; nothing if it is missing or not a number.
   std::optional<std::uint32_t> number(std::string_view key) const;
-  /// rc=0; where there is no rc, anything but an info that is not "ok" (Slurm's servers know no rc).
+  /// True if rc is 0. Without rc (Slurm): true unless info differs from "ok".
   bool is_success() const;
 
  private:
   std::vector<std::pair<std::string, std::string>> fields_;
 };
 
-/// A request with its newline.
-std::string request(std::string_view command, std::initializer_list<std::pair<std::string_view, std::string_view>> fields = {});
+/// Return a request with its newline.
+std::string request(
+    std::string_view command,
+    std::initializer_list<std::pair<std::string_view, std::string_view>> fields = {});
 
-/// What the answer to a request is known by: its cmd; of a barrier the tag too, because several may be open. Nothing for a
-/// request that has no answer.
-std::optional<std::string> answer_to(const Line& request);
-std::string kind_of(const Line& answer);
-/// Of an answer's kind.
+/// Return the kind of the request's response: its cmd, and for a barrier the tag, because several
+/// may be open. Nothing for a request without response.
+std::optional<std::string> response_kind_of(const Line& request);
+std::string kind_of(const Line& response);
+/// True if the kind is a barrier's.
 bool is_barrier(std::string_view kind);
 
-/// Text that others sent, for a message: short and printable.
+/// Return received text as error texts quote it: shortened, and printable.
 std::string shown(std::string_view text);
 
-/// Makes lines of what comes in pieces.
+/// Splits a byte stream into lines.
 class LineBuffer {
  public:
-  /// More than this without a newline is no line (hydra's own buffers have 64 KiB).
+  /// Limit for a line in bytes; hydra's own buffers have 64 KiB.
   static constexpr std::size_t kLongest = 1 << 20;
 
   void add(std::string_view bytes) { bytes_ += bytes; }
-  /// The next whole line, without its newline.
+  /// Return the next complete line, without its newline.
   std::optional<std::string> next();
   bool overflows() const { return bytes_.size() > kLongest; }
   bool empty() const { return bytes_.empty(); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The Bootstrap over PMIx.
+// Backend is the Bootstrap over PMIx.
 #pragma once
 
 #include <atomic>
@@ -9,53 +9,59 @@
 
 #include "shim/bootstrap/pmix/connection.hpp"
 #include "shim/bootstrap/pmix/job_query.hpp"
-#include "shim/bootstrap/pmix/notice_store.hpp"
+#include "shim/bootstrap/pmix/kvs_log_store.hpp"
 #include "shim/bootstrap/pmix/search.hpp"
 
 namespace shim::bootstrap::pmix {
 
 class Backend final : public Bootstrap {
  public:
-  /// Local. Errors: other, as Connection::open and read_job.
-  static base::Result<std::unique_ptr<Bootstrap>> open(const Library& library, const Options& options);
+  /// Open the Bootstrap. Local. Errors: other, as Connection::open and read_job.
+  static base::Result<std::unique_ptr<Bootstrap>> open(const Library& library,
+                                                       const Options& options);
   ~Backend() override;
 
   std::string_view name() const override { return "pmix"; }
   const Job& job() const override { return facts_.job; }
-  Place place() const override { return *facts_.place; }
+  NodeLocation location() const override { return *facts_.location; }
   const NodeMap& node_map() const override { return node_map_; }
-  base::Result<NodeMap> ask_node_map() override;
-  void settle_node_map(NodeMap map) override { node_map_ = std::move(map); }
+  base::Result<NodeMap> query_node_map() override;
+  void set_node_map(NodeMap map) override { node_map_ = std::move(map); }
   std::span<const std::uint32_t> app_numbers() const override { return facts_.app_numbers; }
   std::optional<LaunchIdentity> launch_identity() const override {
     return LaunchIdentity{{"PMIX_NAMESPACE=" + facts_.job.world_name}, "PMIX_RANK"};
   }
   base::Result<std::vector<NamedSet>> named_sets() override;
   base::Status publish(std::string_view key, std::span<const std::byte> value) override;
-  base::Result<std::unique_ptr<Pending<Bytes>>> lookup(std::uint32_t rank, std::string_view key) override;
+  base::Result<std::unique_ptr<Pending<Bytes>>> lookup(std::uint32_t rank,
+                                                       std::string_view key) override;
   base::Result<std::unique_ptr<Pending<Done>>> fence(std::span<const std::uint32_t> ranks) override;
-  base::Status post(std::span<const std::byte> notice) override { return board_.post(notice); }
-  base::Result<std::vector<Notice>> notices() override { return board_.notices(); }
+  base::Status append_log(std::span<const std::byte> entry) override {
+    return log_.append_log(entry);
+  }
+  base::Result<std::vector<LogEntry>> read_log() override { return log_.read_log(); }
   bool has_lost_launcher() const override;
   void abort(int exit_code, std::string_view text) override;
   Counts counts() const override;
 
  private:
-  Backend(const Library& library, std::shared_ptr<QuestionGate> gate, double seconds, std::unique_ptr<Connection> connection,
-          JobFacts facts);
+  Backend(const Library& library, std::shared_ptr<GetInterlock> interlock, double seconds,
+          std::unique_ptr<Connection> connection, JobFacts facts);
   pmix_proc_t process(std::uint32_t rank) const;
   base::Status put(std::string_view key, std::span<const std::byte> value);
   base::Status commit(std::string_view what);
 
-  const std::shared_ptr<SearchGround> ground_;
+  const std::shared_ptr<SearchContext> context_;
   const double seconds_;
   const std::unique_ptr<Connection> connection_;
-  const JobFacts facts_;  ///< with a place
+  const JobFacts facts_;  ///< location is set
   NodeMap node_map_;
-  PublishedNotices notice_store_{ground_->library, ground_->office, facts_.job.world_name, seconds_};
-  NoticeBoard board_{notice_store_, facts_.job.rank, facts_.job.size};
-  std::mutex publishing_;  // a value and its commit belong together
-  std::atomic<std::uint64_t> publishes_{0}, lookups_{0}, fences_{0};  // statistics: they pair with nothing
+  PublishedLogStore log_store_{context_->library, context_->requests, facts_.job.world_name,
+                               seconds_};
+  KvsLog log_{log_store_, facts_.job.rank, facts_.job.size};
+  std::mutex publishing_;  // held from a value's PMIx_Put to its commit
+  std::atomic<std::uint64_t> publishes_{0}, lookups_{0},
+      fences_{0};  // statistics; pair with nothing
 };
 
 }  // namespace shim::bootstrap::pmix

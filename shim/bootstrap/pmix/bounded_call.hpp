@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A clock for calls that have none: some PMIx functions wait for their server for ever.
+// Calls PMIx functions, which may wait for their server forever, with a timeout.
 #pragma once
 
 #include <chrono>
@@ -13,11 +13,12 @@
 
 namespace shim::bootstrap::pmix {
 
-/// Runs `call` on a thread of its own and waits for it, at most this long (0: without end, and without a thread). Where
-/// it is too late, answers nothing and leaves the thread to itself; `undo` then gets the result, on that thread, should
-/// the call ever return. Both must own what they touch.
+/// Run `call` on a new thread and wait for it for at most `seconds` (0: no limit, on the calling
+/// thread). On timeout, return nothing and detach the thread; if the call returns later, `undo`
+/// gets its result on that thread. Both functions must own the data that they use.
 template <typename T>
-std::optional<T> bounded_call(double seconds, std::function<T()> call, std::function<void(T)> undo = nullptr) {
+std::optional<T> bounded_call(double seconds, std::function<T()> call,
+                              std::function<void(T)> undo = nullptr) {
   if (seconds <= 0) return call();
   struct Shared {
     std::mutex mutex;

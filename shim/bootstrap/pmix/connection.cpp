@@ -31,13 +31,14 @@ bool has_launcher() {
   return false;
 }
 
-void settle_environment() {
+void prepare_environment() {
   constexpr int kKeepWhatIsThere = 0;
-  if (const char* mode = std::getenv("PMIX_SECURITY_MODE")) ::setenv("PMIX_MCA_psec", mode, kKeepWhatIsThere);
+  if (const char* mode = std::getenv("PMIX_SECURITY_MODE"))
+    ::setenv("PMIX_MCA_psec", mode, kKeepWhatIsThere);
 }
 
 base::Result<std::unique_ptr<Connection>> Connection::open(const Library& library, double seconds,
-                                                              std::shared_ptr<Held> held) {
+                                                           std::shared_ptr<InitCount> init_count) {
   auto start = bounded_call<Start>(
       seconds,
       [library] {
@@ -46,29 +47,31 @@ base::Result<std::unique_ptr<Connection>> Connection::open(const Library& librar
         made.status = library.init(&made.self, nullptr, 0);
         return made;
       },
-      [held](Start late) { held->come_late(late.status == PMIX_SUCCESS); });
+      [init_count](Start late) { init_count->complete_late(late.status == PMIX_SUCCESS); });
   if (!start) {
-    held->expect_late();
-    return Error(
-        ErrorClass::other,
-        "the launcher's daemon on this node has not answered PMIx_Init within " + std::to_string(seconds) +
-            " s: it may be stopped or overloaded; start the job anew, or set INTERSESSION_READY_TIMEOUT higher");
+    init_count->expect_late();
+    return Error(ErrorClass::other,
+                 "the launcher's daemon on this node has not answered PMIx_Init within " +
+                     std::to_string(seconds) +
+                     " s: it may be stopped or overloaded; restart the job, or increase "
+                     "INTERSESSION_READY_TIMEOUT");
   }
   if (start->status != PMIX_SUCCESS)
     return pmix_error(start->status, "cannot reach the launcher that started this process",
                       library.error_string(start->status));
-  return std::unique_ptr<Connection>(new Connection(library, std::move(held), start->self));
+  return std::unique_ptr<Connection>(new Connection(library, std::move(init_count), start->self));
 }
 
-Connection::Connection(const Library& library, std::shared_ptr<Held> held, pmix_proc_t self)
-    : library_(library), held_(std::move(held)), self_(self) {
-  held_->count_open();
+Connection::Connection(const Library& library, std::shared_ptr<InitCount> init_count,
+                       pmix_proc_t self)
+    : library_(library), init_count_(std::move(init_count)), self_(self) {
+  init_count_->count_open();
 }
 
 bool Connection::close() {
   is_open_ = false;
-  // a server that is gone cannot be told, and that is all that can fail here
-  if (held_->count_closed()) library_.finalize(nullptr, 0);
+  // fails only if the server has exited
+  if (init_count_->count_closed()) library_.finalize(nullptr, 0);
   return library_.initialized() == 0;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// This process's connection to its PMIx server.
+// Connection is this process's connection to its PMIx server.
 #pragma once
 
 #include <pmix_common.h>
@@ -8,35 +8,38 @@
 
 #include "shim/base/result.hpp"
 #include "shim/bootstrap/pmix/library.hpp"
-#include "shim/bootstrap/pmix/process_life.hpp"
+#include "shim/bootstrap/pmix/process_lifetime.hpp"
 
 namespace shim::bootstrap::pmix {
 
-/// Was this process started by a launcher that speaks PMIx? Looks at the environment and nothing else.
+/// True if a launcher with PMIx has started this process. Reads only the environment.
 bool has_launcher();
 
-/// PMIx_Init sets PMIX_MCA_psec to what the server has said in PMIX_SECURITY_MODE. Where it is there already, only its text changes.
-void settle_environment();
+/// Set PMIX_MCA_psec, as PMIx_Init will, to the server's PMIX_SECURITY_MODE. PMIx_Init then only
+/// changes the text of an existing variable.
+void prepare_environment();
 
-/// Between PMIx_Init and PMIx_Finalize. PMIx counts these, so that a connection goes well with one of the MPI library
-/// below: before, beside and after its own.
+/// One PMIx_Init and its PMIx_Finalize. PMIx counts the calls, so a connection may overlap the
+/// native MPI library's own, or come before or after it.
 class Connection {
  public:
-  /// Errors: other (no server answers, or not in time; the text says what to try).
-  /// `held` takes over a PMIx_Init that succeeds too late.
-  static base::Result<std::unique_ptr<Connection>> open(const Library& library, double seconds, std::shared_ptr<Held> held);
+  /// Connect. Errors: other (no server responds in time; the text names a remedy). `init_count`
+  /// takes over a PMIx_Init that succeeds after the timeout.
+  static base::Result<std::unique_ptr<Connection>> open(const Library& library, double seconds,
+                                                        std::shared_ptr<InitCount> init_count);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   ~Connection();
 
   const pmix_proc_t& self() const { return self_; }
-  /// Ends the connection; once. Answers whether PMIx is down now: then no callback can come any more.
+  /// Close the connection, once. Return true if PMIx is finalized now; then no callback can arrive
+  /// any more.
   bool close();
 
  private:
-  Connection(const Library& library, std::shared_ptr<Held> held, pmix_proc_t self);
+  Connection(const Library& library, std::shared_ptr<InitCount> init_count, pmix_proc_t self);
   const Library library_;
-  const std::shared_ptr<Held> held_;
+  const std::shared_ptr<InitCount> init_count_;
   const pmix_proc_t self_;
   bool is_open_ = true;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a PMIx server tells about the job when it is asked. None of it needs another process, or even the server: all
-// comes from what PMIx_Init brought along.
+// Queries PMIx for the job's data. Waits for no other process. PMIx_Get is limited to data that
+// PMIx_Init has fetched, so it does not wait for the server; PMIx_Resolve_peers may.
 #pragma once
 
 #include <optional>
@@ -13,15 +13,18 @@ namespace shim::bootstrap::pmix {
 
 struct JobFacts {
   Job job;
-  std::optional<Place> place;              ///< nothing where the server does not say so much without the whole map
-  std::vector<std::uint32_t> app_numbers;  ///< empty where there is one application only
+  /// nothing if the server reports it only with the whole node map
+  std::optional<NodeLocation> location;
+  std::vector<std::uint32_t> app_numbers;  ///< empty if there is one application
 };
 
-/// A few questions, whatever the size of the job, and one for each process if there are several applications. Errors: other (the server
-/// does not say how large the job is).
+/// Query the job's data: a few requests for any job size, and one per process if there are several
+/// applications. Errors: other (the server does not report the job's size).
 base::Result<JobFacts> read_job(const Library& library, const pmix_proc_t& self);
 
-/// One question for each node, or process. Errors: other (the server does not say where a process runs).
-base::Result<NodeMap> read_node_map(const Library& library, const pmix_proc_t& self, std::uint32_t size);
+/// Query the node map, with one request per node or per process. Errors: other (the server does not
+/// report a process's node).
+base::Result<NodeMap> read_node_map(const Library& library, const pmix_proc_t& self,
+                                    std::uint32_t size);
 
 }  // namespace shim::bootstrap::pmix

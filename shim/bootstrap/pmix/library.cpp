@@ -15,22 +15,24 @@ template <typename Function>
 base::Status find(void* library, const std::string& file, const char* name, Function& function) {
   function = reinterpret_cast<Function>(::dlsym(library, name));
   if (function != nullptr) return {};
-  return Error(ErrorClass::other, file + " has no function " + name + ": it is older than PMIx 3; install libpmix2");
+  return Error(ErrorClass::other,
+               file + " has no function " + name + ": it is older than PMIx 3; install libpmix2");
 }
 
 base::Result<void*> open_file(const std::string& file) {
   const base::StandardStreamsHeld streams;
   if (void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) return library;
   const char* reason = ::dlerror();
-  return Error(ErrorClass::other, "PMIx's library cannot be loaded (" + std::string(reason == nullptr ? file : reason) +
-                                      "); install libpmix2, or name its folder in LD_LIBRARY_PATH");
+  return Error(ErrorClass::other, "the PMIx library cannot be loaded (" +
+                                      std::string(reason == nullptr ? file : reason) +
+                                      "); install libpmix2, or add its folder to LD_LIBRARY_PATH");
 }
 
 }  // namespace
 
 base::Result<Library> load_library(const std::string& file) {
   auto opened = open_file(file);
-  if (!opened) return std::move(opened).error().within("this process was started by a launcher that speaks PMIx");
+  if (!opened) return std::move(opened).error().within("the launcher of this process uses PMIx");
   void* library = *opened;
   Library table;
   SHIM_TRY(find(library, file, "PMIx_Init", table.init));
@@ -55,7 +57,8 @@ base::Result<base::LoadedLibrary> describe_library(const std::string& file) {
   SHIM_TRY_ASSIGN(void* library, open_file(file));
   decltype(&PMIx_Get_version) get_version = nullptr;
   SHIM_TRY(find(library, file, "PMIx_Get_version", get_version));
-  return base::LoadedLibrary{base::file_of(reinterpret_cast<const void*>(get_version)), get_version()};
+  return base::LoadedLibrary{base::file_of(reinterpret_cast<const void*>(get_version)),
+                             get_version()};
 }
 
 }  // namespace shim::bootstrap::pmix

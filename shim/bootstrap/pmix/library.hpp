@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PMIx's functions, found at run time: a process without sessions never loads the library, and one with Open MPI shares
-// its.
+// Library holds PMIx's functions, resolved at run time. A process without sessions never loads the
+// library, and a process with Open MPI shares its copy.
 #pragma once
 
 #include <pmix.h>
@@ -12,7 +12,7 @@
 
 namespace shim::bootstrap::pmix {
 
-/// The functions that are used; a test gives others.
+/// The functions in use; tests replace them.
 struct Library {
   decltype(&PMIx_Init) init = nullptr;
   decltype(&PMIx_Initialized) initialized = nullptr;
@@ -31,11 +31,12 @@ struct Library {
   decltype(&PMIx_Error_string) error_string = nullptr;
 };
 
-/// Loads libpmix.so.2, or takes the one that is loaded already. It stays loaded: PMIx has threads and exit handlers of
-/// its own. Errors: other (it cannot be loaded, or lacks a function; the text says which and what to try).
+/// Load libpmix.so.2, or use the copy that is loaded already. It stays loaded, because PMIx has
+/// threads and exit handlers. Errors: other (the library cannot be loaded or lacks a function; the
+/// text names it and a remedy).
 base::Result<Library> load_library(const std::string& file = "libpmix.so.2");
 
-/// Loads it likewise, for its path and version alone. Errors: other.
+/// Load the library only for its path and version. Errors: other.
 base::Result<base::LoadedLibrary> describe_library(const std::string& file = "libpmix.so.2");
 
 }  // namespace shim::bootstrap::pmix

@@ -13,56 +13,61 @@ namespace {
 using base::Error;
 using base::ErrorClass;
 
-/// The parts of an answer that are known here: a text, or processes in an array that may be nested in another.
-void read_into(Answer& answer, const pmix_value_t& value) {
-  if (value.type == PMIX_STRING && value.data.string != nullptr) answer.text = value.data.string;
+/// Read the supported parts of a response: a text, or processes in an array that may be nested.
+void read_into(PmixResponse& response, const pmix_value_t& value) {
+  if (value.type == PMIX_STRING && value.data.string != nullptr) response.text = value.data.string;
   if (value.type != PMIX_DATA_ARRAY || value.data.darray == nullptr) return;
   const pmix_data_array_t& array = *value.data.darray;
   if (array.type == PMIX_PROC) {
     const auto* processes = static_cast<const pmix_proc_t*>(array.array);
-    answer.processes.assign(processes, processes + array.size);
+    response.processes.assign(processes, processes + array.size);
   } else if (array.type == PMIX_STRING) {
     const auto* names = static_cast<char* const*>(array.array);
-    for (std::size_t i = 0; i < array.size; ++i) (answer.text += i == 0 ? "" : ",") += names[i];
+    for (std::size_t i = 0; i < array.size; ++i) (response.text += i == 0 ? "" : ",") += names[i];
   } else if (array.type == PMIX_INFO) {
     const auto* infos = static_cast<const pmix_info_t*>(array.array);
-    for (std::size_t i = 0; i < array.size; ++i) read_into(answer, infos[i].value);
+    for (std::size_t i = 0; i < array.size; ++i) read_into(response, infos[i].value);
   }
 }
 
 /// PMIx_Query_info_nb's callback (pmix_info_cbfunc_t), on PMIx's thread.
-void take_infos(pmix_status_t status, pmix_info_t* infos, std::size_t count, void* letter,
-                pmix_release_cbfunc_t release, void* release_data) {
-  Answer answer;
-  answer.status = status;
+void on_infos(pmix_status_t status, pmix_info_t* infos, std::size_t count, void* request,
+              pmix_release_cbfunc_t release, void* release_data) {
+  PmixResponse response;
+  response.status = status;
   if (status == PMIX_SUCCESS)
-    for (std::size_t i = 0; i < count; ++i) read_into(answer, infos[i].value);
+    for (std::size_t i = 0; i < count; ++i) read_into(response, infos[i].value);
   if (release != nullptr) release(release_data);
-  PostOffice::deliver(letter, std::move(answer));
+  PmixRequestTable::complete(request, std::move(response));
 }
 
-/// Nothing where the server knows no sets.
-base::Result<std::optional<Answer>> ask(const Library& library, const std::shared_ptr<PostOffice>& office,
-                                        const char* key, const std::string& set, double seconds) {
-  auto letter = office->write();
-  letter->key = key;
-  letter->qualifier = set;
-  letter->keys = {letter->key.data(), nullptr};
-  if (!set.empty()) letter->directives.push_back(text_info(PMIX_PSET_NAME, letter->qualifier));
-  letter->query = {letter->keys.data(), letter->directives.data(), letter->directives.size()};
-  const pmix_status_t status = library.query_info_nb(&letter->query, 1, take_infos, letter.get());
-  if (meaning_of(status) != Meaning::accepted) PostOffice::deliver(letter.get(), Answer{status, {}, {}, {}});
-  auto answer = letter->wait(seconds);
-  if (!answer)
-    return Error(ErrorClass::other, "the launcher has not answered a question about process sets within " +
-                                        std::to_string(seconds) + " s; its daemon on this node may be stopped");
-  if (meaning_of(answer->status) != Meaning::accepted) return std::optional<Answer>();
-  return answer;
+/// Run the query; return nothing if the server does not support sets.
+base::Result<std::optional<PmixResponse>> run_query(
+    const Library& library, const std::shared_ptr<PmixRequestTable>& requests, const char* key,
+    const std::string& set, double seconds) {
+  auto request = requests->create();
+  request->key = key;
+  request->qualifier = set;
+  request->keys = {request->key.data(), nullptr};
+  if (!set.empty())
+    request->directives.push_back(text_directive(PMIX_PSET_NAME, request->qualifier));
+  request->query = {request->keys.data(), request->directives.data(), request->directives.size()};
+  const pmix_status_t status = library.query_info_nb(&request->query, 1, on_infos, request.get());
+  if (meaning_of(status) != Meaning::accepted)
+    PmixRequestTable::complete(request.get(), PmixResponse{status, {}, {}, {}});
+  auto response = request->wait(seconds);
+  if (!response)
+    return Error(ErrorClass::other,
+                 "the launcher has not answered a query for process sets within " +
+                     std::to_string(seconds) + " s; its daemon on this node may be stopped");
+  if (meaning_of(response->status) != Meaning::accepted) return std::optional<PmixResponse>();
+  return response;
 }
 
-std::optional<std::vector<std::uint32_t>> ranks_of(const Answer& answer, const pmix_proc_t& self) {
+std::optional<std::vector<std::uint32_t>> ranks_of(const PmixResponse& response,
+                                                   const pmix_proc_t& self) {
   std::vector<std::uint32_t> ranks;
-  for (const auto& process : answer.processes) {
+  for (const auto& process : response.processes) {
     if (std::strncmp(process.nspace, self.nspace, PMIX_MAX_NSLEN) != 0) return std::nullopt;
     ranks.push_back(process.rank);
   }
@@ -71,10 +76,11 @@ std::optional<std::vector<std::uint32_t>> ranks_of(const Answer& answer, const p
 
 }  // namespace
 
-base::Result<std::vector<NamedSet>> query_sets(const Library& library, const std::shared_ptr<PostOffice>& office,
+base::Result<std::vector<NamedSet>> query_sets(const Library& library,
+                                               const std::shared_ptr<PmixRequestTable>& requests,
                                                const pmix_proc_t& self, double seconds) {
   std::vector<NamedSet> sets;
-  SHIM_TRY_ASSIGN(auto names, ask(library, office, PMIX_QUERY_PSET_NAMES, {}, seconds));
+  SHIM_TRY_ASSIGN(auto names, run_query(library, requests, PMIX_QUERY_PSET_NAMES, {}, seconds));
   if (!names) return sets;
   std::string_view rest = names->text;
   while (!rest.empty()) {
@@ -82,7 +88,8 @@ base::Result<std::vector<NamedSet>> query_sets(const Library& library, const std
     const std::string name(rest.substr(0, comma));
     rest.remove_prefix(std::min(comma + 1, rest.size()));
     if (name.empty()) continue;
-    SHIM_TRY_ASSIGN(auto members, ask(library, office, PMIX_QUERY_PSET_MEMBERSHIP, name, seconds));
+    SHIM_TRY_ASSIGN(auto members,
+                    run_query(library, requests, PMIX_QUERY_PSET_MEMBERSHIP, name, seconds));
     if (!members) continue;
     if (auto ranks = ranks_of(*members, self)) sets.push_back({name, std::move(*ranks)});
   }

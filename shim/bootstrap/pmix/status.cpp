@@ -35,18 +35,18 @@ ErrorClass class_of(pmix_status_t status) {
   }
 }
 
-/// What the user can do; empty where nothing general can be said.
+/// Return advice for the user; empty if there is none.
 std::string_view advice_for(pmix_status_t status) {
   switch (status) {
     case PMIX_ERR_UNREACH:
     case PMIX_ERR_LOST_CONNECTION:
     case PMIX_ERR_COMM_FAILURE:
-      return "; the launcher's daemon on this node does not answer: if the job it started has ended, start the program "
-             "anew with its launcher, or without PMIX_NAMESPACE in the environment to run it alone";
+      return "; the launcher's daemon on this node does not respond: if its job has ended, restart "
+             "the program with a launcher, or unset PMIX_NAMESPACE to run as a single process";
     case PMIX_ERR_INIT:
-      return "; PMIx was finalized by somebody else in this process";
+      return "; another library of this process has finalized PMIx";
     case PMIX_ERR_TIMEOUT:
-      return "; a process that takes part may be stuck or gone";
+      return "; a participating process may be stuck or may have exited";
     case PMIX_ERR_NO_PERMISSIONS:
     case PMIX_ERR_INVALID_CRED:
       return "; the process must run as the user who started the job";
@@ -75,7 +75,7 @@ Meaning meaning_of(pmix_status_t status) {
 
 base::Error pmix_error(pmix_status_t status, std::string_view what, std::string_view name) {
   std::string text(what);
-  text += ": PMIx says ";
+  text += ": PMIx returned ";
   text += name;
   text += " (" + std::to_string(status) + ")";
   text += advice_for(status);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What PMIx's status codes mean to us: the only place that looks at them.
+// Maps PMIx's status codes; the only place that interprets them.
 #pragma once
 
 #include <pmix_common.h>
@@ -11,16 +11,17 @@
 namespace shim::bootstrap::pmix {
 
 enum class Meaning {
-  accepted,   ///< done, or for a non-blocking call: the callback will come
-  completed,  ///< done at once: no callback will come
-  not_there,  ///< nobody has published this yet, or the server gave up waiting for it: ask again
-  refused,    ///< the server does not offer this
+  accepted,   ///< success; a non-blocking call has started and will call the callback
+  completed,  ///< success of a non-blocking call at once, without callback
+  not_there,  ///< not published yet, or the server timed out: retry
+  refused,    ///< not supported by the server
   failed,
 };
 Meaning meaning_of(pmix_status_t status);
 
-/// An Error from a status that means failure. `what` says what was attempted, on whom; `name` is PMIx's name of the
-/// status. Classes: no_mem, access, arg, unsupported_operation, name (not found), proc_aborted, other.
+/// Return an Error for a failure status. `what` names the action and its object; `name` is PMIx's
+/// name of the status. Classes: no_mem, access, arg, unsupported_operation, name (not found),
+/// proc_aborted, other.
 base::Error pmix_error(pmix_status_t status, std::string_view what, std::string_view name);
 
 }  // namespace shim::bootstrap::pmix

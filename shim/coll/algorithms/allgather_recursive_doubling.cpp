@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Allgather by recursive doubling: in round k, groups of 2^k exchange all they have. For short data on powers of two.
+// Allgather by recursive doubling, for short data on powers of two.
+// In round k, groups of 2^k processes exchange all their blocks.
 #include "shim/coll/algorithms.hpp"
 
 namespace shim::coll {

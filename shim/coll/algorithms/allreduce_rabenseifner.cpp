@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Allreduce of long data: by halving, after which the parts are shared. On a power of two everyone sends about twice the data;
-// on other sizes the folded pairs send it once more. Keeps the order of ranks; each part is computed by one process only.
+// Allreduce of long data by Rabenseifner's algorithm: reduce-scatter by halving, then allgather.
+// On a power of two each process sends about twice the data; on other sizes the members of a folded
+// pair also send all of it to each other once. Combines in the order of ranks. Only one process
+// computes the final value of each part, so that all processes get identical bits.
 #include "shim/coll/algorithms.hpp"
 #include "shim/coll/algorithms/fold.hpp"
 #include "shim/coll/algorithms/halving.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Allreduce by recursive doubling: in round k, partners 2^k apart exchange their values, each of which stands for a run of
-// neighbouring ranks. For short data. All combine lower with higher, so that all get the same bits.
+// Allreduce by recursive doubling, for short data.
+// In round k, partners at distance 2^k exchange the values of their runs of neighboring ranks. Both
+// combine the lower run's value with the higher run's in this order, and so get identical bits.
 #include "shim/coll/algorithms.hpp"
 #include "shim/coll/algorithms/fold.hpp"
 
@@ -20,7 +21,8 @@ Task allreduce_recursive_doubling(Call call, Operands operands, const void* own,
     for (int distance = 1; distance < fold.power; distance *= 2) {
       int partner = number ^ distance;
       int rank = fold.rank_of(partner);
-      // first from our own, not from the copy, which the other would have to get out of our cache
+      // send first from the user's buffer, not from the new copy in `result`, because the partner
+      // would have to fetch that copy from this core's cache
       const bool is_first = distance == 1 && fold.pairs == 0;
       co_await call.post_receive(operands.all(accumulator.spare), rank);
       co_await call.post_send(operands.all(is_first ? own : accumulator.value), rank);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// All-to-all in place: in round k every process exchanges blocks with the one partner for which the ranks add up to k (modulo
-// size). Every pair meets exactly once, in the same round on both sides; scratch memory is one block.
+// All-to-all in place, with one block of scratch memory.
+// In round k each process exchanges blocks with the partner for which both ranks add up to k
+// (modulo size). Each pair exchanges exactly once, in one round on both sides.
 #include <algorithm>
 
 #include "shim/coll/algorithms.hpp"

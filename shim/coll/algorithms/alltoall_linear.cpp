@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// All-to-all with all messages posted at once, in windows so that a large communicator does not flood itself; begins with the
-// neighbours, so that not everybody talks to rank 0 first. The windows of all are the same steps, so that nobody waits in one for
-// what another sends in a later one.
+// All-to-all with all messages posted at once, in windows.
+// Windows limit the messages in flight on large communicators. Each process starts with its
+// neighbors, so that not all send to rank 0 first. All processes use equal windows of steps, so
+// that none waits in one window for a message of a later one.
 #include <vector>
 
 #include "shim/coll/algorithms.hpp"
 
 namespace shim::coll {
 
-Task alltoallw_linear(Call call, std::span<const types::ConstBuffer> send, std::span<const types::Buffer> receive) {
+Task alltoallw_linear(Call call, std::span<const types::ConstBuffer> send,
+                      std::span<const types::Buffer> receive) {
   for (int step = 1; step < call.size; ++step) {
     int to = (call.rank + step) % call.size;
     int from = (call.rank - step + call.size) % call.size;
@@ -17,7 +19,7 @@ Task alltoallw_linear(Call call, std::span<const types::ConstBuffer> send, std::
     if (2 * step % kWindow == 0) co_await call.done();
   }
   auto own = static_cast<std::size_t>(call.rank);
-  co_await Call::place(send[own], receive[own]);
+  co_await Call::copy_local(send[own], receive[own]);
   co_await call.done();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// All-to-all in size - 1 rounds, each with one partner to send to and one to receive from: for long blocks, because nobody is
-// flooded. On powers of two both partners are the same process.
+// All-to-all in size - 1 rounds with one destination and one source each, for long blocks.
+// No process receives from many at once. On powers of two destination and source are one process.
 #include "shim/coll/algorithms.hpp"
 
 namespace shim::coll {
@@ -12,7 +12,8 @@ Task alltoall_pairwise(Call call, const std::byte* send, std::byte* receive, std
   for (int step = 1; step < call.size; ++step) {
     int to = is_power_of_two ? call.rank ^ step : (call.rank + step) % call.size;
     int from = is_power_of_two ? to : (call.rank - step + call.size) % call.size;
-    co_await call.exchange(ConstBytes(send + at(to), block), to, Bytes(receive + at(from), block), from);
+    co_await call.exchange(ConstBytes(send + at(to), block), to, Bytes(receive + at(from), block),
+                           from);
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Barrier of several nodes: each node's speaker hears its members, then the other speakers, then tells its members.
+// Barrier on several nodes: gather within each node, barrier among node leaders, broadcast within
+// each node. The gather and broadcast move one byte per process.
 #include "shim/coll/algorithms/node_calls.hpp"
 
 namespace shim::coll {
@@ -8,14 +9,16 @@ Task barrier_by_nodes(Call call) {
   const NodeCalls calls(call);
   std::byte word{};
   const Bytes own(&word, 1);
-  const Scratch heard(call, calls.is_speaker() ? static_cast<std::uint64_t>(calls.within.size) : 0);
-  Task in = choose(table().gather, calls.within, 1)(calls.within, own, calls.is_speaker() ? heard.data() : nullptr, calls.speaker);
+  const Scratch heard(call,
+                      calls.is_node_leader() ? static_cast<std::uint64_t>(calls.within.size) : 0);
+  Task in = choose(table().gather, calls.within, 1)(
+      calls.within, own, calls.is_node_leader() ? heard.data() : nullptr, calls.node_leader);
   co_await in;
-  if (calls.is_speaker()) {
+  if (calls.is_node_leader()) {
     Task across = choose(table().barrier, calls.between, 0)(calls.between);
     co_await across;
   }
-  Task out = choose(table().bcast, calls.within, 1)(calls.within, own, calls.speaker);
+  Task out = choose(table().bcast, calls.within, 1)(calls.within, own, calls.node_leader);
   co_await out;
 }
 

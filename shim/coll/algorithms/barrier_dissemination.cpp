@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Barrier by dissemination: in round k everyone tells the process 2^k ahead. ceil(log2 size) rounds, any size.
+// Barrier by dissemination: in round k each process sends to the process 2^k ahead.
+// ceil(log2 size) rounds at any size.
 #include "shim/coll/algorithms.hpp"
 
 namespace shim::coll {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Broadcast with a message from the root to everyone: on one node each of the others reads long data straight out of the root's memory,
-// at the same time, and waits for nobody but the root.
+// Broadcast with a message from the root to each process.
+// On one node all receivers read long data from the root's memory at once, and wait for the root
+// alone.
 #include "shim/coll/algorithms.hpp"
 
 namespace shim::coll {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Broadcast of long data (van de Geijn): scatter it in equal parts down a binomial tree, then pass the parts round a ring.
-// Everyone sends about twice the data in all, whatever the size.
+// Broadcast of long data by van de Geijn's algorithm.
+// Scatter equal parts down a binomial tree, then allgather them around a ring. Each process sends
+// about twice the data at any size.
 #include "shim/coll/algorithms.hpp"
 #include "shim/coll/algorithms/tree.hpp"
 
 namespace shim::coll {
 namespace {
 
-// After it, number i of the tree has part i.
+// Scatter: afterwards number i of the tree has part i.
 Task scatter_parts(Call call, Bytes data, int root) {
   Tree tree(call.rank, call.size, root);
   EvenParts parts{data.size(), static_cast<std::uint64_t>(call.size)};
@@ -20,7 +21,8 @@ Task scatter_parts(Call call, Bytes data, int root) {
   for (int distance = tree.reach() / 2; distance > 0; distance /= 2) {
     int child = tree.number + distance;
     if (child >= tree.size) continue;
-    co_await call.post_send(run_of_parts(child, tree.subtree(child, distance)), tree.rank_of(child));
+    co_await call.post_send(run_of_parts(child, tree.subtree(child, distance)),
+                            tree.rank_of(child));
   }
   co_await call.done();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages between processes that name each other, all posted at once: in windows, those of different processes would not be the
-// same, and each could wait for what another sends in a later one.
+// Exchange between listed processes (neighborhood collectives), with all messages posted at once.
+// Without windows: as the lists differ between processes, a process could wait in one window for a
+// message that its sender posts in a later one.
 #include "shim/coll/algorithms.hpp"
 
 namespace shim::coll {

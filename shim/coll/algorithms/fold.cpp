@@ -32,8 +32,10 @@ Task fold_values(Call call, Operands operands, Fold fold, Accumulator* accumulat
 Task unfold_values(Call call, Operands operands, Fold fold, void* result) {
   if (!fold.is_in_pair(call.rank)) co_return;
   int partner = Fold::other_of_pair(call.rank);
-  if (fold.is_active(call.rank)) co_await call.send(operands.all(static_cast<const void*>(result)), partner);
-  else co_await call.receive(operands.all(result), partner);
+  if (fold.is_active(call.rank))
+    co_await call.send(operands.all(static_cast<const void*>(result)), partner);
+  else
+    co_await call.receive(operands.all(result), partner);
 }
 
 }  // namespace shim::coll

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Gather up a binomial tree: for short blocks. A process collects the blocks of its subtree, which are consecutive in the
-// tree's numbering, and passes them on in one message.
+// Gather up a binomial tree, for short blocks.
+// A process collects its subtree's blocks, which are consecutive in the tree's numbering, and sends
+// them in one message.
 #include "shim/coll/algorithms.hpp"
 #include "shim/coll/algorithms/tree.hpp"
 
@@ -14,7 +15,7 @@ Task gather_binomial(Call call, ConstBytes own, std::byte* all, int root) {
     co_await call.send(own, tree.rank_of(tree.parent()));
     co_return;
   }
-  // With root 0 the tree's numbers are the ranks, and everything arrives where it belongs.
+  // With root 0, numbers are ranks, and all blocks arrive in their final position.
   bool is_direct = tree.is_root() && root == 0;
   Scratch scratch(call, is_direct ? 0 : blocks(tree.subtree()));
   std::byte* mine = is_direct ? all : scratch.data();
@@ -22,13 +23,14 @@ Task gather_binomial(Call call, ConstBytes own, std::byte* all, int root) {
   for (int distance = 1; distance < tree.reach(); distance *= 2) {
     int child = tree.number + distance;
     if (child >= tree.size) break;
-    co_await call.post_receive(Bytes(mine + blocks(distance), blocks(tree.subtree(child, distance))), tree.rank_of(child));
+    co_await call.post_receive(
+        Bytes(mine + blocks(distance), blocks(tree.subtree(child, distance))), tree.rank_of(child));
   }
   co_await call.done();
   if (!tree.is_root()) {
     co_await call.send(ConstBytes(mine, blocks(tree.subtree())), tree.rank_of(tree.parent()));
   } else if (!is_direct) {
-    int before_wrap = call.size - root;  // numbers 0… are ranks root…, then 0…
+    int before_wrap = call.size - root;  // numbers 0... are ranks root..., then 0...
     copy_bytes(mine, all + blocks(root), blocks(before_wrap));
     copy_bytes(mine + blocks(before_wrap), all, blocks(root));
   }

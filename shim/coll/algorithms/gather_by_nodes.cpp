@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Gather from several nodes, which are in order: each node's blocks at its speaker, and from there as one message to the root.
+// Gather from several nodes with consecutive ranks each.
+// Gather each node's blocks at its node leader, which sends them to the root as one message.
 #include "shim/coll/algorithms/node_calls.hpp"
 
 namespace shim::coll {
@@ -9,14 +10,16 @@ Task gather_by_nodes(Call call, ConstBytes own, std::byte* all, int root) {
   const std::uint64_t block = own.size();
   const bool is_root = call.rank == root;
   const Part part = calls.part(calls.nodes.own(), block);
-  const Scratch room(call, calls.is_speaker() && !is_root ? part.bytes : 0);
+  const Scratch room(call, calls.is_node_leader() && !is_root ? part.bytes : 0);
   std::byte* of_node = nullptr;
-  if (calls.is_speaker()) of_node = is_root ? all + part.offset : room.data();
-  Task within = choose(table().gather, calls.within, block)(calls.within, own, of_node, calls.speaker);
+  if (calls.is_node_leader()) of_node = is_root ? all + part.offset : room.data();
+  Task within = choose(table().gather, calls.within, block)(calls.within, own, of_node,
+                                                            calls.node_leader);
   co_await within;
-  if (!calls.is_speaker()) co_return;
+  if (!calls.is_node_leader()) co_return;
   const Parts parts = calls.parts(block);
-  Task across = gatherv_linear(calls.between, ConstBytes(of_node, part.bytes), all, parts, calls.root_node);
+  Task across = gatherv_linear(calls.between, ConstBytes(of_node, part.bytes), all, parts,
+                               calls.root_node);
   co_await across;
 }
 

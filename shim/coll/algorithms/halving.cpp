@@ -18,8 +18,10 @@ PartRange range_of(int number, int distance, int power) {
   PartRange range{0, power};
   for (int bit = 1; bit < distance; bit *= 2) {
     int middle = (range.first + range.end) / 2;
-    if ((number & bit) == 0) range.end = middle;
-    else range.first = middle;
+    if ((number & bit) == 0)
+      range.end = middle;
+    else
+      range.first = middle;
   }
   return range;
 }
@@ -31,8 +33,9 @@ Task reduce_by_halving(Call call, Operands operands, Fold fold, void* value, voi
     Run mine = items_of(operands, fold, range_of(number, 2 * distance, fold.power));
     Run theirs = items_of(operands, fold, range_of(partner, 2 * distance, fold.power));
     int rank = fold.rank_of(partner);
-    co_await call.exchange(operands.part(static_cast<const void*>(value), theirs.first, theirs.count), rank,
-                           operands.part(spare, mine.first, mine.count), rank);
+    co_await call.exchange(
+        operands.part(static_cast<const void*>(value), theirs.first, theirs.count), rank,
+        operands.part(spare, mine.first, mine.count), rank);
     void* own = operands.at(value, mine.first);
     void* received = operands.at(spare, mine.first);
     if (partner < number || operands.op->commutative) {
@@ -51,8 +54,8 @@ Task share_parts(Call call, Operands operands, Fold fold, void* value) {
     Run mine = items_of(operands, fold, range_of(number, 2 * distance, fold.power));
     Run theirs = items_of(operands, fold, range_of(partner, 2 * distance, fold.power));
     int rank = fold.rank_of(partner);
-    co_await call.exchange(operands.part(static_cast<const void*>(value), mine.first, mine.count), rank,
-                           operands.part(value, theirs.first, theirs.count), rank);
+    co_await call.exchange(operands.part(static_cast<const void*>(value), mine.first, mine.count),
+                           rank, operands.part(value, theirs.first, theirs.count), rank);
   }
 }
 
@@ -63,7 +66,8 @@ Task collect_parts(Call call, Operands operands, Fold fold, void* value, int roo
     int rank = fold.rank_of(partner);
     if ((number & distance) != (root & distance)) {
       Run mine = items_of(operands, fold, range_of(number, 2 * distance, fold.power));
-      co_await call.send(operands.part(static_cast<const void*>(value), mine.first, mine.count), rank);
+      co_await call.send(operands.part(static_cast<const void*>(value), mine.first, mine.count),
+                         rank);
       co_return;
     }
     Run theirs = items_of(operands, fold, range_of(partner, 2 * distance, fold.power));

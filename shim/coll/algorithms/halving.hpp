@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rabenseifner's two halves. Reducing: in round k, partners 2^k apart each hand over half of what they have and combine the other
-// half, until everyone has the final value of one part. Since partners stand for neighbouring runs of ranks, the order of ranks
-// stays. Then the parts travel the same way back: to all, or to one.
+// The two phases of Rabenseifner's algorithm: reduce-scatter by halving, then allgather or gather.
+// In round k, partners at distance 2^k each send half of their data and combine the other half,
+// until each has the final value of one part. Partners have combined the values of neighboring runs
+// of ranks, so that operands combine in the order of ranks. Then partners exchange the final parts
+// in reverse order of rounds, or send them towards one process.
 #pragma once
 
 #include "shim/coll/algorithms.hpp"
@@ -9,18 +11,20 @@
 
 namespace shim::coll {
 
-/// Consecutive parts of the vector, of as many as there are active processes.
+/// Consecutive parts of the vector, which has one part per active process.
 struct PartRange {
   int first, end;
 };
-/// The parts that this number has after the rounds with distances below `distance`.
+/// Return the parts that the process with this number still combines after the rounds with
+/// distances below `distance`. `power`: number of active processes and of parts.
 PartRange range_of(int number, int distance, int power);
 
-// For active processes. `value` ends with the final value in the parts range_of(number, power, power).
+// For active processes (Fold) only. First reduce: afterwards `value` has the final value in the
+// parts range_of(number, power, power).
 Task reduce_by_halving(Call call, Operands operands, Fold fold, void* value, void* spare);
-/// ... then everyone has all parts.
+/// Then distribute all parts to all active processes (allgather).
 Task share_parts(Call call, Operands operands, Fold fold, void* value);
-/// ... then the process of number `root` has.
+/// Or collect all parts at the process with number `root` (gather).
 Task collect_parts(Call call, Operands operands, Fold fold, void* value, int root);
 
 }  // namespace shim::coll

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reduce up a binomial tree: for short data. A subtree is a run of consecutive numbers, combined in their order. Operations that
-// do not commute need the order of ranks, so their tree has rank 0 for its root, which passes the result on.
+// Reduce up a binomial tree, for short data.
+// A subtree is a run of consecutive numbers, combined in order. If the operation does not commute,
+// the tree's root is rank 0, which sends the result to the collective's root.
 #include <utility>
 
 #include "shim/coll/algorithms.hpp"
@@ -9,15 +10,17 @@
 namespace shim::coll {
 namespace {
 
-// Ends with the value of our subtree in *value, which is own, room or more_room. Sends it to the parent, if there is one.
-Task reduce_up(Call call, Operands operands, const void** value, void* room, void* more_room, Tree tree) {
+// Compute the value of this process's subtree into *value, which is own, room or more_space; send
+// it to the parent, if any.
+Task reduce_up(Call call, Operands operands, const void** value, void* room, void* more_space,
+               Tree tree) {
   for (int distance = 1; distance < tree.reach(); distance *= 2) {
     int child = tree.number + distance;
     if (child >= tree.size) break;
     co_await call.receive(operands.all(room), tree.rank_of(child));
     co_await Call::combine(operands, *value, room, operands.count);
     *value = room;
-    std::swap(room, more_room);
+    std::swap(room, more_space);
   }
   if (!tree.is_root()) co_await call.send(operands.all(*value), tree.rank_of(tree.parent()));
 }
@@ -28,13 +31,17 @@ Task reduce_binomial(Call call, Operands operands, const void* own, void* result
   Tree tree(call.rank, call.size, operands.op->commutative ? root : 0);
   bool is_leaf = tree.subtree() == 1;
   ItemRoom room(call, *operands.type, is_leaf ? 0 : operands.count);
-  ItemRoom more_room(call, *operands.type, is_leaf || result != nullptr ? 0 : operands.count);
+  ItemRoom more_space(call, *operands.type, is_leaf || result != nullptr ? 0 : operands.count);
   const void* value = own;
-  Task up = reduce_up(call, operands, &value, room.data(), result != nullptr ? result : more_room.data(), tree);
+  Task up = reduce_up(call, operands, &value, room.data(),
+                      result != nullptr ? result : more_space.data(), tree);
   co_await up;
-  if (tree.is_root() && call.rank == root) copy_items(operands, value, result);
-  else if (tree.is_root()) co_await call.send(operands.all(value), root);
-  else if (call.rank == root) co_await call.receive(operands.all(result), tree.rank_of(0));
+  if (tree.is_root() && call.rank == root)
+    copy_items(operands, value, result);
+  else if (tree.is_root())
+    co_await call.send(operands.all(value), root);
+  else if (call.rank == root)
+    co_await call.receive(operands.all(result), tree.rank_of(0));
 }
 
 }  // namespace shim::coll

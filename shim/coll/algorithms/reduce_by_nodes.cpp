@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reduce of several nodes: the values of each node's members first, those of the nodes then. Operations that do not commute need the
-// nodes in order.
+// Reduce on several nodes: within each node, then among node leaders.
+// Operations that do not commute need consecutive ranks on each node.
 #include "shim/coll/algorithms/node_calls.hpp"
 
 namespace shim::coll {
@@ -8,13 +8,16 @@ namespace shim::coll {
 Task reduce_by_nodes(Call call, Operands operands, const void* own, void* result, int root) {
   const NodeCalls calls(call, root);
   const bool commutes = operands.op->commutative;
-  const ItemRoom room(call, *operands.type, calls.is_speaker() && result == nullptr ? operands.count : 0);
+  const ItemRoom room(call, *operands.type,
+                      calls.is_node_leader() && result == nullptr ? operands.count : 0);
   void* of_node = nullptr;
-  if (calls.is_speaker()) of_node = result != nullptr ? result : room.data();
-  Task within = choose(table().reduce, calls.within, operands.bytes(), commutes)(calls.within, operands, own, of_node, calls.speaker);
+  if (calls.is_node_leader()) of_node = result != nullptr ? result : room.data();
+  Task within = choose(table().reduce, calls.within, operands.bytes(), commutes)(
+      calls.within, operands, own, of_node, calls.node_leader);
   co_await within;
-  if (!calls.is_speaker()) co_return;
-  Task across = choose(table().reduce, calls.between, operands.bytes(), commutes)(calls.between, operands, of_node, result, calls.root_node);
+  if (!calls.is_node_leader()) co_return;
+  Task across = choose(table().reduce, calls.between, operands.bytes(), commutes)(
+      calls.between, operands, of_node, result, calls.root_node);
   co_await across;
 }
 

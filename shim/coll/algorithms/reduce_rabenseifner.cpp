@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reduce of long data: by halving, after which the parts are collected at the root. Keeps the order of ranks.
+// Reduce of long data by Rabenseifner's algorithm: reduce-scatter by halving, then gather.
+// Combines in the order of ranks.
 #include "shim/coll/algorithms.hpp"
 #include "shim/coll/algorithms/fold.hpp"
 #include "shim/coll/algorithms/halving.hpp"
@@ -14,8 +15,8 @@ Task reduce_rabenseifner(Call call, Operands operands, const void* own, void* re
     co_return;
   }
   ItemRoom room(call, operands);
-  ItemRoom more_room(call, *operands.type, result != nullptr ? 0 : operands.count);
-  Accumulator accumulator{result != nullptr ? result : more_room.data(), room.data()};
+  ItemRoom more_space(call, *operands.type, result != nullptr ? 0 : operands.count);
+  Accumulator accumulator{result != nullptr ? result : more_space.data(), room.data()};
   copy_items(operands, own, accumulator.value);
   Task folding = fold_values(call, operands, fold, &accumulator);
   co_await folding;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reduce-scatter in size - 1 rounds: in round k everyone sends the process k ahead its block and receives its own block's values
-// from k behind. For long data, and in the order of ranks: first all below us arrive, nearest first, then all above us, highest
-// first, so that two values grow downwards and are combined at the end.
+// Reduce-scatter in size - 1 rounds, for long data; combines in the order of ranks.
+// In round k each process sends the process k ahead its block and receives values of its own block
+// from k behind. Values from lower ranks arrive first, nearest first, then values from higher
+// ranks, highest first. So two partial results grow downwards and are combined at the end.
 #include <vector>
 
 #include "shim/coll/algorithms.hpp"
 
 namespace shim::coll {
 
-Task reduce_scatter_pairwise(Call call, Operands operands, const void* own, void* result, Integers counts) {
+Task reduce_scatter_pairwise(Call call, Operands operands, const void* own, void* result,
+                             Integers counts) {
   std::vector<std::uint64_t> starts = starts_of(counts);
   auto part_for = [&](int rank) {
     auto i = static_cast<std::size_t>(rank);
@@ -30,7 +32,7 @@ Task reduce_scatter_pairwise(Call call, Operands operands, const void* own, void
   }
   bool is_highest = call.rank == call.size - 1;
   if (!is_highest) co_await Call::combine(block, low.data(), high.data(), block.count);
-  // only now: in place, the result lies where our values for others were
+  // copy only now: in place, the result overlaps this process's values for other processes
   types::copy(*block.type, is_highest ? low.data() : high.data(), result, block.count);
 }
 

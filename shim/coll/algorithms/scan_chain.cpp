@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Prefix reductions along a chain: each rank combines what comes from the one below with its own and passes that on. Each sends and
-// receives once, which is least work in all; the last rank waits for all others. Long data goes in segments, so that ranks work at
-// the same time.
+// Scan and exscan along a chain of ranks, in segments.
+// Each rank combines data from the next lower rank with its own and sends it on. Each rank sends
+// and receives the data once, which is the least work, but the last rank waits for all others. With
+// segments all ranks work at once.
 #include <array>
 
 #include "shim/coll/algorithms.hpp"
@@ -17,7 +18,9 @@ bool has_upper(const Call& call) { return call.rank + 1 < call.size; }
 
 Task scan_chain(Call call, Operands operands, const void* own, void* result) {
   const Segments segments(operands, kChainSegmentBytes);
-  if (!has_lower(call)) {  // from our own, not from the copy, which the next process would have to get out of our cache
+  // Send from the user's buffer, not from the new copy in `result`, because the next process would
+  // have to fetch that copy from this core's cache.
+  if (!has_lower(call)) {
     if (has_upper(call)) {
       Task posting = post_segments(call, segments, own, call.rank + 1);
       co_await posting;
@@ -27,31 +30,36 @@ Task scan_chain(Call call, Operands operands, const void* own, void* result) {
     co_return;
   }
   copy_items(operands, own, result);
-  // one segment is combined and passed on while the next one comes
+  // combine and forward one segment while the next arrives
   const std::uint64_t room = segments.items(0);
-  ItemRoom even(call, *operands.type, room), odd(call, *operands.type, segments.count() > 1 ? room : 0);
+  ItemRoom even(call, *operands.type, room),
+      odd(call, *operands.type, segments.count() > 1 ? room : 0);
   const std::array<std::byte*, 2> rooms{even.data(), odd.data()};
   co_await call.receive({rooms[0], segments.items(0), operands.type}, call.rank - 1);
   for (int i = 0; i < segments.count(); ++i) {
-    co_await Call::combine(operands, rooms[static_cast<std::size_t>(i % 2)], segments.at(result, i), segments.items(i));
+    co_await Call::combine(operands, rooms[static_cast<std::size_t>(i % 2)], segments.at(result, i),
+                           segments.items(i));
     if (i + 1 < segments.count())
-      co_await call.post_receive({rooms[static_cast<std::size_t>((i + 1) % 2)], segments.items(i + 1), operands.type}, call.rank - 1);
-    if (has_upper(call)) co_await call.post_send(segments.of(static_cast<const void*>(result), i), call.rank + 1);
+      co_await call.post_receive(
+          {rooms[static_cast<std::size_t>((i + 1) % 2)], segments.items(i + 1), operands.type},
+          call.rank - 1);
+    if (has_upper(call))
+      co_await call.post_send(segments.of(static_cast<const void*>(result), i), call.rank + 1);
     co_await call.done();
   }
 }
 
 Task exscan_chain(Call call, Operands operands, const void* own, void* result) {
-  // of two, nobody combines while others wait: in one piece
+  // of two processes none combines data, so that segments have no benefit: use one
   const Segments segments(operands, call.size == 2 ? operands.bytes() + 1 : kChainSegmentBytes);
-  if (!has_lower(call)) {  // whose result is not written to
+  if (!has_lower(call)) {  // exscan leaves rank 0's result unchanged
     if (!has_upper(call)) co_return;
     Task posting = post_segments(call, segments, own, call.rank + 1);
     co_await posting;
     co_await call.done();
     co_return;
   }
-  // what is passed on; our own is copied there before anything comes to where it may lie
+  // data to forward; copy the local data there before receiving into a buffer that may overlap it
   ItemRoom through(call, *operands.type, has_upper(call) ? operands.count : 0);
   if (has_upper(call)) types::copy(*operands.type, own, through.data(), operands.count);
   for (int i = 0; i < segments.count(); ++i) {
@@ -59,7 +67,8 @@ Task exscan_chain(Call call, Operands operands, const void* own, void* result) {
     co_await call.done();
     if (!has_upper(call)) continue;
     std::byte* passed = segments.at(static_cast<void*>(through.data()), i);
-    co_await Call::combine(operands, segments.at(static_cast<const void*>(result), i), passed, segments.items(i));
+    co_await Call::combine(operands, segments.at(static_cast<const void*>(result), i), passed,
+                           segments.items(i));
     co_await call.post_send({passed, segments.items(i), operands.type}, call.rank + 1);
   }
   co_await call.done();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Scatter down a binomial tree: for short blocks. The reverse of gather_binomial.
+// Scatter down a binomial tree, for short blocks: the reverse of gather_binomial.
 #include "shim/coll/algorithms.hpp"
 #include "shim/coll/algorithms/tree.hpp"
 
@@ -26,9 +26,11 @@ Task scatter_binomial(Call call, const std::byte* all, Bytes own, int root) {
   for (int distance = tree.reach() / 2; distance > 0; distance /= 2) {
     int child = tree.number + distance;
     if (child >= tree.size) continue;
-    co_await call.post_send(ConstBytes(mine + blocks(distance), blocks(tree.subtree(child, distance))), tree.rank_of(child));
+    co_await call.post_send(
+        ConstBytes(mine + blocks(distance), blocks(tree.subtree(child, distance))),
+        tree.rank_of(child));
   }
-  // in place at the root, our block is not to be touched
+  // in place at the root, leave the local block unchanged
   if (!tree.is_root() || own.data() != all + blocks(root)) copy_bytes(mine, own.data(), block);
   co_await call.done();
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Scatter to several nodes, which are in order: each node's blocks as one message to its speaker, and within the node from there.
+// Scatter to several nodes with consecutive ranks each.
+// The root sends each node leader its node's blocks as one message; the leader scatters them within
+// the node.
 #include "shim/coll/algorithms/node_calls.hpp"
 
 namespace shim::coll {
@@ -9,15 +11,17 @@ Task scatter_by_nodes(Call call, const std::byte* all, Bytes own, int root) {
   const std::uint64_t block = own.size();
   const bool is_root = call.rank == root;
   const Part part = calls.part(calls.nodes.own(), block);
-  const Scratch room(call, calls.is_speaker() && !is_root ? part.bytes : 0);
+  const Scratch room(call, calls.is_node_leader() && !is_root ? part.bytes : 0);
   const std::byte* of_node = is_root ? all + part.offset : room.data();
-  if (calls.is_speaker()) {
+  if (calls.is_node_leader()) {
     const Parts parts = calls.parts(block);
-    const Bytes into(const_cast<std::byte*>(of_node), part.bytes);  // the root's own part is where it is: nothing is written to it
+    const Bytes into(const_cast<std::byte*>(of_node),
+                     part.bytes);  // the root's part is in its position: never written to
     Task across = scatterv_linear(calls.between, all, parts, into, calls.root_node);
     co_await across;
   }
-  Task within = choose(table().scatter, calls.within, block)(calls.within, calls.is_speaker() ? of_node : nullptr, own, calls.speaker);
+  Task within = choose(table().scatter, calls.within, block)(
+      calls.within, calls.is_node_leader() ? of_node : nullptr, own, calls.node_leader);
   co_await within;
 }
 

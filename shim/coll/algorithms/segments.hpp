@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Long data that goes along a chain of processes in segments, so that all of them work at the same time.
+// Segments cuts long data that processes send along a chain, so that all of them work at once.
 #pragma once
 
 #include "shim/coll/algorithms.hpp"
@@ -9,7 +9,8 @@ namespace shim::coll {
 /// Data cut into segments of about `wanted` bytes, at least one.
 struct Segments {
   Segments(const Operands& of, std::uint64_t wanted)
-      : operands(of), parts{of.count, std::max<std::uint64_t>(1, (of.bytes() + wanted - 1) / wanted)} {}
+      : operands(of),
+        parts{of.count, std::max<std::uint64_t>(1, (of.bytes() + wanted - 1) / wanted)} {}
 
   Operands operands;
   EvenParts parts;
@@ -17,15 +18,23 @@ struct Segments {
   int count() const { return static_cast<int>(parts.parts); }
   std::uint64_t items(int segment) const { return parts.count(segment); }
   template <typename Pointer>
-  auto at(Pointer array, int segment) const { return operands.at(array, parts.first(segment)); }
-  types::Buffer of(void* array, int segment) const { return {at(array, segment), items(segment), operands.type}; }
-  types::ConstBuffer of(const void* array, int segment) const { return {at(array, segment), items(segment), operands.type}; }
+  auto at(Pointer array, int segment) const {
+    return operands.at(array, parts.first(segment));
+  }
+  types::Buffer of(void* array, int segment) const {
+    return {at(array, segment), items(segment), operands.type};
+  }
+  types::ConstBuffer of(const void* array, int segment) const {
+    return {at(array, segment), items(segment), operands.type};
+  }
 };
 
-// Long enough that the cost of a message does not count, short enough that it stays in a core's cache between receiving and sending.
+// Long enough to amortize the cost of a message, short enough to stay in a core's cache between
+// receive and send.
 inline constexpr std::uint64_t kChainSegmentBytes = 256 * 1024;
 
-/// Posts all of them to one process, no more at a time than the window; the caller waits for the last ones.
+/// Post sends of all segments to one process, at most kWindow in flight; the caller awaits the last
+/// ones.
 Task post_segments(Call call, Segments segments, const void* data, int dest);
 
 }  // namespace shim::coll

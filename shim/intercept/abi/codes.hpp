@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The substrate's numbers of the error classes, both ways. Our error codes are the classes themselves (MPI-4.1 §9.4 allows it).
+// Maps error classes to the substrate's numbers and back. Error codes of Intersession are the
+// classes themselves (MPI-4.1 §9.4 allows it).
 #pragma once
 
 #include <optional>
@@ -9,7 +10,8 @@
 namespace shim::intercept::abi {
 
 int code_of(base::ErrorClass error_class) noexcept;
-/// Nothing for numbers that are no class of ours: the substrate's own codes and those a user added.
+/// Return the class of a number; nothing for the substrate's own codes and for codes that a user
+/// added.
 std::optional<base::ErrorClass> class_of(int code) noexcept;
 
 }  // namespace shim::intercept::abi

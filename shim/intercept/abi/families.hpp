@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The families of MPI libraries that Intersession knows: all members of one are loaded in the same way, whoever made them.
+// Family is a family of MPI libraries that Intersession supports. All members of a family have one
+// ABI and are loaded in one way.
 #pragma once
 
 #include <array>
@@ -7,20 +8,25 @@
 namespace shim::intercept::abi {
 
 struct Family {
-  const char* name;      ///< for people
-  const char* library;   ///< ours for this family
-  /// Names under which its members are loaded; the last ones may repeat.
+  const char* name;     ///< for messages
+  const char* library;  ///< Intersession's library for this family
+  /// Sonames of the members; the array may end with repeated names.
   std::array<const char*, 2> sonames;
-  const char* mark;      ///< a data symbol that every member has, and no member of another family
+  /// Data symbol that every member defines, and no member of another family.
+  const char* mark;
 };
 
-inline constexpr Family kOpenMpi = {"Open MPI", "libintersession-openmpi.so", {"libmpi.so.40", "libmpi.so.40"}, "ompi_mpi_comm_null"};
-// The name that the members of the ABI initiative have agreed on, and Debian's for MPICH.
-inline constexpr Family kMpich = {"MPICH", "libintersession-mpich.so", {"libmpi.so.12", "libmpich.so.12"}, "MPI_UNWEIGHTED"};
+inline constexpr Family kOpenMpi = {"Open MPI",
+                                    "libintersession-openmpi.so",
+                                    {"libmpi.so.40", "libmpi.so.40"},
+                                    "ompi_mpi_comm_null"};
+// The soname of the MPICH ABI Compatibility Initiative, and Debian's soname for MPICH.
+inline constexpr Family kMpich = {
+    "MPICH", "libintersession-mpich.so", {"libmpi.so.12", "libmpich.so.12"}, "MPI_UNWEIGHTED"};
 
 inline constexpr std::array<const Family*, 2> kFamilies = {&kOpenMpi, &kMpich};
 
-/// Whose ABI this library speaks.
+/// Family whose ABI this build implements.
 extern const Family& kFamily;
 
 }  // namespace shim::intercept::abi

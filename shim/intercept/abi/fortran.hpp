@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fortran's integers for handles of the library below, while that library is not initialised and cannot be asked
-// (MPI-4.1 §19.3.4).
+// Converts native handles to Fortran integers and back without the native library. Used while the
+// native library is not initialised (MPI-4.1 §19.3.4).
 #pragma once
 
 #include <mpi.h>
@@ -15,12 +15,13 @@ namespace shim::intercept::abi {
 
 #ifdef OPEN_MPI
 
-/// Open MPI numbers predefined objects when it starts, always in the same way.
+/// Open MPI numbers its predefined objects at startup, always identically.
 inline std::optional<MPI_Fint> native_fint(SymbolLookup lookup, Bits handle) {
   const PredefinedHandles& known = predefined;
   if (handle == bits(MPI_Comm(known.comm_null))) return 2;
-  for (Bits null : {bits(MPI_Group(known.group_null)), bits(MPI_Request(known.request_null)), bits(MPI_Message(known.message_null)),
-                    bits(MPI_Datatype(known.datatype_null)), bits(MPI_Op(known.op_null)), bits(MPI_Info(known.info_null)),
+  for (Bits null : {bits(MPI_Group(known.group_null)), bits(MPI_Request(known.request_null)),
+                    bits(MPI_Message(known.message_null)), bits(MPI_Datatype(known.datatype_null)),
+                    bits(MPI_Op(known.op_null)), bits(MPI_Info(known.info_null)),
                     bits(MPI_Errhandler(known.errhandler_null))})
     if (handle == null) return 0;
   return integer_of_predefined(lookup, handle);

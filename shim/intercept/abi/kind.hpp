@@ -1,15 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a handle of ours says, whatever the substrate's handles look like.
+// Handle is the content of an Intersession handle over any substrate: kind, slot and generation.
 #pragma once
 
 #include <cstdint>
 
 namespace shim::intercept::abi {
 
-enum class Kind : std::uint8_t { none, comm, group, request, message, session, info, errhandler, datatype, op, win, file };
+enum class Kind : std::uint8_t {
+  none,
+  comm,
+  group,
+  request,
+  message,
+  session,
+  info,
+  errhandler,
+  datatype,
+  op,
+  win,
+  file
+};
 inline constexpr int kKinds = 12;
 
-/// The generation tells a slot's present object from those that were there before.
+/// The generation distinguishes a slot's present object from its earlier ones.
 struct Handle {
   Kind kind = Kind::none;
   std::uint32_t slot = 0;
@@ -17,7 +30,8 @@ struct Handle {
   bool operator==(const Handle&) const = default;
 };
 
-/// The value of any kind of handle, ours or the substrate's: address or integer. Two handles of one kind are the same if these are.
+/// Value of a handle of any kind, of either library: address or integer. Two handles of one kind
+/// are equal if their bits are equal.
 using Bits = std::uintptr_t;
 
 }  // namespace shim::intercept::abi

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which library the substrate is.
+// Declares properties of the substrate's library as a whole.
 #pragma once
 
 namespace shim::intercept::abi {
 
-/// Where its launchers tell a process the size of its world.
+/// Environment variable in which the substrate's launchers pass the size of the world.
 extern const char* const kWorldSizeVariable;
-/// Does its MPI_Wtime run before MPI_Init and after MPI_Finalize?
+/// True if the substrate's MPI_Wtime works before MPI_Init and after MPI_Finalize.
 extern const bool kClockAlwaysRuns;
-/// True if its MPI_File_call_errhandler takes MPI_FILE_NULL, whose handler the errors of closed
-/// files go to.
+/// True if the substrate's MPI_File_call_errhandler accepts MPI_FILE_NULL, whose error handler
+/// handles the errors of closed files.
 extern const bool kCallsHandlerOfNullFile;
-/// True if the library is a client of PMI-1 itself, on the descriptor that the launcher names.
+/// True if the substrate itself is a PMI-1 client, on the descriptor that the launcher names.
 extern const bool kSpeaksPmi1;
 
 }  // namespace shim::intercept::abi

@@ -19,13 +19,17 @@ base::Status resolve_predefined(SymbolLookup lookup) {
   std::lock_guard lock(mutex);
   if (resolved.load(std::memory_order_relaxed)) return {};
   if (!has_library(lookup))
-    return base::Error(base::ErrorClass::other, "no library with the ABI of " + std::string(kFamily.name) +
-                                                    " is part of this program; link with one, or name its file in INTERSESSION_LIBRARY");
+    return base::Error(base::ErrorClass::other,
+                       "no MPI library with the ABI of " + std::string(kFamily.name) +
+                           " is loaded; link with one, or set INTERSESSION_LIBRARY to its file");
   resolve_handles(lookup);
   resolve_types(lookup, [](Bits handle, std::string_view name) {
-    if (const types::Type* type = types::find_predefined(name)) predefined_types.insert(handle, type);
+    if (const types::Type* type = types::find_predefined(name))
+      predefined_types.insert(handle, type);
   });
-  resolve_ops(lookup, [](Bits handle, types::Operator op) { predefined_ops.insert(handle, &types::predefined(op)); });
+  resolve_ops(lookup, [](Bits handle, types::Operator op) {
+    predefined_ops.insert(handle, &types::predefined(op));
+  });
   resolved.store(true, std::memory_order_release);
   return {};
 }

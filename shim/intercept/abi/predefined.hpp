@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The substrate's predefined handles: constants over MPICH; over Open MPI addresses of data of its library, which this library is
-// not linked with, looked up by name, once.
+// Predefined handles of the substrate. MPICH's are constants. Open MPI's are addresses of its
+// library's data; Intersession does not link with that library and looks each address up by name,
+// once.
 #pragma once
 
 #include <mpi.h>
@@ -18,12 +19,15 @@
 
 namespace shim::intercept::abi {
 
-/// The unset handle until resolved, and where the substrate has no such object. Atomic, relaxed: the values never change once they
-/// are there, and whoever holds an object of ours has synchronised with its making, which came after.
+/// A predefined handle; unset until resolved, and if the substrate has no such object. Relaxed: the
+/// value never changes once set, and a thread that holds an object of Intersession has synchronised
+/// with its creation, which follows the resolution.
 template <typename H>
 class Predefined {
  public:
-  operator H() const noexcept { return handle_.load(std::memory_order_relaxed); }  // NOLINT(google-explicit-constructor)
+  operator H() const noexcept {
+    return handle_.load(std::memory_order_relaxed);
+  }  // NOLINT(google-explicit-constructor)
   void set(H handle) noexcept { handle_.store(handle, std::memory_order_relaxed); }
 
  private:
@@ -44,27 +48,28 @@ struct PredefinedHandles {
 };
 extern constinit PredefinedHandles predefined;
 
-/// Finds the address of a symbol as the program itself sees it; null where there is none.
+/// Return the address of a symbol as the program itself resolves it; null if there is none.
 using SymbolLookup = void* (*)(const char* name);
 
-/// Looks all of them up. Any thread, any number of times; does nothing once it has succeeded.
-/// Errors: other (no substrate in this program; says how to name one).
+/// Resolve all predefined handles. Any thread, any number of times; does nothing after a success.
+/// Errors: other (the program has no substrate; the text names the setting).
 base::Status resolve_predefined(SymbolLookup lookup);
 
-/// Handle to description: open addressing, filled once, read without a lock.
+/// Map from handle to description: open addressing, filled once, read without a lock.
 template <typename Value, std::size_t kSlots>
 class HandleMap {
  public:
   const Value* find(Bits handle) const noexcept {
-    for (std::size_t at = place(handle);; at = (at + 1) % kSlots) {
-      const Bits key = slots_[at].key.load(std::memory_order_acquire);  // pairs with the release in insert()
+    for (std::size_t at = home_slot(handle);; at = (at + 1) % kSlots) {
+      const Bits key = slots_[at].key.load(
+          std::memory_order_acquire);  // pairs with the release in insert()
       if (key == handle && key != 0) return slots_[at].value;
       if (key == 0) return nullptr;
     }
   }
-  /// One thread at a time; less than kSlots keys in all.
+  /// One thread at a time; at most kSlots - 1 keys in total.
   void insert(Bits handle, const Value* value) noexcept {
-    std::size_t at = place(handle);
+    std::size_t at = home_slot(handle);
     while (slots_[at].key.load(std::memory_order_relaxed) != 0) at = (at + 1) % kSlots;
     slots_[at].value = value;
     slots_[at].key.store(handle, std::memory_order_release);  // pairs with the acquire in find()
@@ -76,8 +81,8 @@ class HandleMap {
   }
 
  private:
-  static std::size_t place(Bits handle) noexcept {
-    // both addresses with zeros below and small integers end up with their differences on top (Fibonacci hashing)
+  static std::size_t home_slot(Bits handle) noexcept {
+    // Fibonacci hashing: aligned addresses and small integers both differ in the upper bits
     return static_cast<std::size_t>(handle * 0x9e3779b97f4a7c15u >> 40) % kSlots;
   }
   struct Slot {
@@ -90,31 +95,38 @@ class HandleMap {
 extern constinit HandleMap<types::Type, 256> predefined_types;
 extern constinit HandleMap<types::Op, 32> predefined_ops;
 
-/// Null for handles that are not predefined. On the path of every communication call.
-inline const types::Type* find_type(MPI_Datatype handle) noexcept { return predefined_types.find(bits(handle)); }
-inline const types::Op* find_op(MPI_Op handle) noexcept { return predefined_ops.find(bits(handle)); }
+/// Return null for handles that are not predefined. On the path of every communication call.
+inline const types::Type* find_type(MPI_Datatype handle) noexcept {
+  return predefined_types.find(bits(handle));
+}
+inline const types::Op* find_op(MPI_Op handle) noexcept {
+  return predefined_ops.find(bits(handle));
+}
 
-/// The handle of a predefined type, for MPI_Type_get_contents; MPI_DATATYPE_NULL where there is none.
+/// Return the handle of a predefined type, for MPI_Type_get_contents; MPI_DATATYPE_NULL if there is
+/// none.
 MPI_Datatype handle_of(const types::Type& type) noexcept;
 
-// What each substrate's predefined.cpp knows.
+// Implemented by each substrate's predefined.cpp.
 
-/// Fortran integers of the predefined objects that are not null, over a library whose handles are
-/// no integers (abi/fortran.hpp).
+/// Return the Fortran integer of a predefined object that is not null, for a library whose handles
+/// are not integers (abi/fortran.hpp).
 std::optional<MPI_Fint> integer_of_predefined(SymbolLookup lookup, Bits handle);
-/// 0 if there is none.
+/// Return 0 if there is none.
 Bits predefined_of_integer(SymbolLookup lookup, Kind kind, MPI_Fint integer);
 
-/// MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY: once the handles are resolved.
+/// Return MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY; valid once the handles are resolved.
 const int* unweighted() noexcept;
 const int* weights_empty() noexcept;
 
-/// Is a library with this substrate's ABI part of the program?
+/// True if the program contains a library with this substrate's ABI.
 bool has_library(SymbolLookup lookup);
-/// Fills `predefined`.
+/// Fill `predefined`.
 void resolve_handles(SymbolLookup lookup);
-/// Names every predefined datatype, by its name in MPI, and every operation.
-void resolve_types(SymbolLookup lookup, const std::function<void(Bits handle, std::string_view name)>& insert);
-void resolve_ops(SymbolLookup lookup, const std::function<void(Bits handle, types::Operator op)>& insert);
+/// Call insert for every predefined datatype, with its MPI name, and for every operation.
+void resolve_types(SymbolLookup lookup,
+                   const std::function<void(Bits handle, std::string_view name)>& insert);
+void resolve_ops(SymbolLookup lookup,
+                 const std::function<void(Bits handle, types::Operator op)>& insert);
 
 }  // namespace shim::intercept::abi

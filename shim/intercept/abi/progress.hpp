@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How to lend time to the substrate, and how to be lent time while a thread is blocked inside it.
+// SubstrateProgress holds the functions of the substrate for cross-progress in both directions.
 #pragma once
 
 #include "shim/intercept/abi/predefined.hpp"
@@ -7,14 +7,15 @@
 namespace shim::intercept::abi {
 
 struct SubstrateProgress {
-  using Callback = int (*)();                ///< answers how many events it has completed
-  void (*poll)() = nullptr;                  ///< one round of the substrate's progress
-  /// From here to MPI_Finalize the callback is called now and then by all that wait inside the substrate. There is a function
-  /// to take it out again, but in 4.1 it races with threads that are inside poll: a callback that has nothing to do stays.
+  using Callback = int (*)();  ///< returns the number of events that it completed
+  void (*poll)() = nullptr;    ///< run one round of the substrate's progress
+  /// Register a callback that threads waiting inside the substrate call now and then, until
+  /// MPI_Finalize. Never deregistered: in 4.1, deregistration races with threads inside poll. A
+  /// callback without work stays registered.
   int (*add)(Callback callback) = nullptr;
 };
 
-/// Members are null where the substrate does not export the function.
+/// Return the functions; members are null if the substrate does not export them.
 SubstrateProgress resolve_progress(SymbolLookup lookup);
 
 }  // namespace shim::intercept::abi

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The substrate's numbers for MPI_ANY_SOURCE and MPI_PROC_NULL, and those of the room p2p. All other ranks, and MPI_ANY_TAG, are
-// the same on both sides.
+// Converts MPI_ANY_SOURCE and MPI_PROC_NULL between the substrate's and p2p's numbers. All other
+// ranks, and MPI_ANY_TAG, have equal numbers in both.
 #pragma once
 
 #include <mpi.h>
@@ -10,7 +10,8 @@
 namespace shim::intercept::abi {
 
 static_assert(p2p::kAnyTag == MPI_ANY_TAG);
-inline constexpr bool kSameWildcards = p2p::kAnySource == MPI_ANY_SOURCE && p2p::kProcNull == MPI_PROC_NULL;
+inline constexpr bool kSameWildcards = p2p::kAnySource == MPI_ANY_SOURCE &&
+                                       p2p::kProcNull == MPI_PROC_NULL;
 
 constexpr int to_p2p_rank(int rank) noexcept {
   if (kSameWildcards || rank >= 0) return rank;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI_Status in the substrate's layout, so that its own MPI_Get_count reads what we wrote.
+// Writes MPI_Status in the substrate's layout, which its MPI_Get_count reads.
 #pragma once
 
 #include <mpi.h>
@@ -18,7 +18,8 @@
 
 namespace shim::intercept::abi {
 
-/// Everything but MPI_ERROR, which calls that complete one operation must leave alone (MPI-4.1 §3.2.5).
+/// Write all fields but MPI_ERROR, which calls that complete one operation must not change (MPI-4.1
+/// §3.2.5).
 /// @param status may be MPI_STATUS_IGNORE.
 inline void write_status(MPI_Status* status, const p2p::Outcome& outcome) noexcept {
   if (status == MPI_STATUS_IGNORE) return;
@@ -28,7 +29,8 @@ inline void write_status(MPI_Status* status, const p2p::Outcome& outcome) noexce
   set_status_bytes(*status, outcome.bytes);
 }
 
-/// What MPI calls empty: of null and inactive requests (MPI-4.1 §3.7.3, which sets the error as well).
+/// Write the empty status of null and inactive requests (MPI-4.1 §3.7.3, which sets the error,
+/// too).
 inline void write_empty_status(MPI_Status* status) noexcept {
   if (status == MPI_STATUS_IGNORE) return;
   write_status(status, p2p::Outcome{});
@@ -39,7 +41,8 @@ inline void write_status_error(MPI_Status* status, int code) noexcept {
   if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = code;
 }
 
-/// A status inside the array of a call that completes several; MPI_STATUSES_IGNORE has none.
+/// Return the status at an index of the array of a multiple completion, or MPI_STATUS_IGNORE for
+/// MPI_STATUSES_IGNORE.
 inline MPI_Status* status_at(MPI_Status* statuses, int index) noexcept {
   return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses + index;
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The API description as objects: reads mpi_api.txt, checks it, and answers questions about a function by kind and route."""
+"""Parses the API description mpi_api.txt, checks it, and represents each function as an object."""
 
 import collections
 import dataclasses
@@ -8,13 +8,28 @@ import re
 import kinds
 
 ROUTES = {"by_handle", "by_deref", "array", "by_fint", "ours", "state", "native", "tool"}
-FLAGS = {"body", "collective", "always", "idle", "anytime", "below", "among", "large", "hot", "polled", "removed", "waits"}
+FLAGS = {
+    "impl",
+    "collective",
+    "always",
+    "inactive",
+    "anytime",
+    "composed",
+    "among",
+    "large",
+    "hot",
+    "polled",
+    "removed",
+    "waits",
+}
 REACHES = {"", "peers", "neighbors", "root"}
-RETURN_TYPES = {"int", "double", "MPI_Aint", "MPI_Fint"} | {kind.c_type for kind in kinds.HANDLES.values()}
+RETURN_TYPES = {"int", "double", "MPI_Aint", "MPI_Fint"} | {
+    kind.c_type for kind in kinds.HANDLES.values()
+}
 
 
 class DescriptionError(Exception):
-    """A fault in the description, with the line it is on."""
+    """An error in the description, with its line number."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,14 +39,18 @@ class Parameter:
 
     @property
     def name(self):
-        """Empty for the dots of a variadic function."""
+        """The parameter's name; empty for the dots of a variadic function."""
         match = re.search(r"(\w+)(\[[^;]*\])?$", self.declaration)
         return match.group(1) if match else ""
 
     @property
     def c_type(self):
         """The declaration without the name: "const int []"."""
-        return re.sub(r"\b%s\b(?=(\[.*)?$)" % self.name, "", self.declaration).strip() if self.name else self.declaration
+        return (
+            re.sub(r"\b%s\b(?=(\[.*)?$)" % self.name, "", self.declaration).strip()
+            if self.name
+            else self.declaration
+        )
 
     @property
     def is_variadic(self):
@@ -47,7 +66,7 @@ class Parameter:
 
     @property
     def handle(self):
-        """What kind of handle this is, holds or points to; None for anything else."""
+        """The kind of handle that this is, contains or points to; None if there is none."""
         return kinds.HANDLES.get(self.kind)
 
 
@@ -62,13 +81,13 @@ class Function:
     flags: frozenset
     removed: str
     among: str
-    collective: str  # the template that the bodies of this collective call; empty for all other functions
+    collective: str  # template that implements this collective; empty for all other functions
     parameters: tuple
-    polled: tuple = ()    # the function that is called again and again in its stead, and the parameter that says whether it is done
+    polled: tuple = ()  # function to poll instead of blocking, and its flag parameter
     is_large: bool = False
     started_as: object = None  # the non-blocking function that begins the same operation
-    made_of: object = None  # the function that this one can be made of, where the library below lacks it
-    is_extension: bool = False  # MPIX_: of this library, in no standard
+    made_of: object = None  # function that composes this one if the native library lacks it
+    is_extension: bool = False  # MPIX_: an extension of this library, in no standard
 
     def parameter(self, name):
         return next(p for p in self.parameters if p.name == name)
@@ -90,27 +109,35 @@ class Function:
         return ", ".join(p.name for p in self.parameters if not p.is_variadic)
 
     @property
-    def has_body(self):
-        return "body" in self.flags or bool(self.collective)
+    def has_impl(self):
+        return "impl" in self.flags or bool(self.collective)
 
     @property
-    def has_idle_body(self):
-        return "idle" in self.flags
+    def has_inactive_impl(self):
+        return "inactive" in self.flags
 
     @property
-    def idle_namespace(self):
-        """Where the body is that answers for the library below while it is not initialised; None where there is none."""
-        return "ours" if "always" in self.flags else "idle" if self.has_idle_body else None
+    def inactive_namespace(self):
+        """Namespace of the implementation for an inactive native library; None if there is none."""
+        return (
+            "impl"
+            if "always" in self.flags
+            else "impl_when_inactive"
+            if self.has_inactive_impl
+            else None
+        )
 
     @property
     def is_composed(self):
-        """A hand-written body makes it of what the library below has, where that lacks it."""
-        return "below" in self.flags
+        """True if a hand-written function composes it for native libraries that lack it."""
+        return "composed" in self.flags
 
     @property
     def waits_for_others(self):
-        """It may wait inside the library below, and is not complete before others have called it, too."""
-        return "waits" in self.flags or (bool(self.collective) and all(p.kind != "REQUEST" for p in self.parameters))
+        """True if it may block in the native library until other processes call it, too."""
+        return "waits" in self.flags or (
+            bool(self.collective) and all(p.kind != "REQUEST" for p in self.parameters)
+        )
 
     @property
     def is_anytime(self):
@@ -118,30 +145,39 @@ class Function:
 
     @property
     def deciding(self):
-        """The parameters whose handles decide who gets the call."""
+        """The parameters whose handles select Intersession or the native library for the call."""
         if self.route in ("by_handle", "by_deref"):
             return [self.parameter(name) for name in self.route_arguments]
-        return [self.parameter(self.route_arguments[0])] if self.route in ("array", "by_fint") else []
+        return (
+            [self.parameter(self.route_arguments[0])] if self.route in ("array", "by_fint") else []
+        )
 
     @property
     def other_handles(self):
-        """Handles given by value that do not decide: they are twinned or refused on the way down."""
+        """Handles by value that do not select the library.
+
+        Before a call is forwarded each of them is replaced by its native handle, or refused.
+        """
         deciding = {p.name for p in self.deciding}
         return [p for p in self.parameters if p.handle and p.is_scalar and p.name not in deciding]
 
     @property
     def other_arrays(self):
-        """Arrays of handles to read that do not decide; how far they reach says `among`."""
+        """Input arrays of handles that do not select the library; `among` gives their length."""
         deciding = {p.name for p in self.deciding}
-        return [p for p in self.parameters if p.is_handle_array and p.declaration.startswith("const ") and p.name not in deciding]
+        return [
+            p
+            for p in self.parameters
+            if p.is_handle_array and p.declaration.startswith("const ") and p.name not in deciding
+        ]
 
     def of_kind(self, *some_kinds):
-        """The first parameter of one of these kinds."""
+        """Return the first parameter of one of these kinds."""
         return next(p for p in self.parameters if p.kind in some_kinds)
 
     @property
     def subject(self):
-        """The parameter whose object's error handler an error of this call goes to; None for the initial one."""
+        """The parameter whose error handler handles errors; None: the initial error handler."""
         deciding = self.deciding
         for kind in kinds.SUBJECTS:
             for p in self.parameters:
@@ -171,13 +207,31 @@ def _parse_head(line, where):
     if not match or match.group(1) not in ROUTES:
         raise DescriptionError("%s: unknown route %s" % (where, route))
     prefix = re.match(r"MPIX?_", name)
-    if not prefix or not re.fullmatch(r"\d+(\.\d+)*", section) or not re.fullmatch(r"\d\.\d", since):
+    if (
+        not prefix
+        or not re.fullmatch(r"\d+(\.\d+)*", section)
+        or not re.fullmatch(r"\d\.\d", since)
+    ):
         raise DescriptionError("%s: bad name, section or version" % where)
     arguments = tuple((match.group(2) or "").split(",")) if match.group(2) else ()
     flags, flag_arguments = _parse_flags(fields[4] if len(fields) == 5 else "", where)
-    return dict(name=name[prefix.end():], is_extension=prefix.group() == "MPIX_", returns=returns or "int", section=section, since=since, route=match.group(1),
-                route_arguments=arguments, flags=frozenset(flags), removed=flag_arguments.get("removed", ""), among=flag_arguments.get("among", ""),
-                collective=flag_arguments.get("collective", ""), polled=tuple(filter(None, flag_arguments.get("polled", "").split(",")))), flag_arguments
+    return (
+        dict(
+            name=name[prefix.end() :],
+            is_extension=prefix.group() == "MPIX_",
+            returns=returns or "int",
+            section=section,
+            since=since,
+            route=match.group(1),
+            route_arguments=arguments,
+            flags=frozenset(flags),
+            removed=flag_arguments.get("removed", ""),
+            among=flag_arguments.get("among", ""),
+            collective=flag_arguments.get("collective", ""),
+            polled=tuple(filter(None, flag_arguments.get("polled", "").split(","))),
+        ),
+        flag_arguments,
+    )
 
 
 def _parse_parameters(text, where):
@@ -197,72 +251,106 @@ def _check(function, where):
             raise DescriptionError("%s: no parameter %s" % (where, argument))
     if function.returns not in RETURN_TYPES:
         raise DescriptionError("%s: unknown return type %s" % (where, function.returns))
-    counts = {"array": 2, "by_deref": 1, "by_fint": 1, "ours": 0, "state": 0, "native": 0, "tool": 0}
+    counts = {
+        "array": 2,
+        "by_deref": 1,
+        "by_fint": 1,
+        "ours": 0,
+        "state": 0,
+        "native": 0,
+        "tool": 0,
+    }
     expected = counts.get(function.route)
     if expected is not None and len(function.route_arguments) != expected:
-        raise DescriptionError("%s: route %s takes %d parameters" % (where, function.route, expected))
+        raise DescriptionError(
+            "%s: route %s takes %d parameters" % (where, function.route, expected)
+        )
     if function.route == "by_handle" and not function.route_arguments:
         raise DescriptionError("%s: route by_handle needs a parameter" % where)
     for p in function.deciding:
         if p.handle is None and function.route != "by_fint":
             raise DescriptionError("%s: %s is no handle" % (where, p.name))
     if function.among not in REACHES or bool(function.other_arrays) != bool(function.among):
-        raise DescriptionError("%s: among(…) goes with arrays of handles that do not decide" % where)
-    if function.has_body and function.route in ("native", "tool"):
-        raise DescriptionError("%s: a body is never called on the route %s" % (where, function.route))
+        raise DescriptionError(
+            "%s: among(…) goes with arrays of handles that do not decide" % where
+        )
+    if function.has_impl and function.route in ("native", "tool"):
+        raise DescriptionError("%s: impl has no effect on the route %s" % (where, function.route))
     if "collective" in function.flags and not function.collective:
         raise DescriptionError("%s: collective(…) names what it calls" % where)
-    if len(function.flags & {"always", "idle", "anytime"}) > 1:
-        raise DescriptionError("%s: always, idle and anytime exclude each other" % where)
+    if len(function.flags & {"always", "inactive", "anytime"}) > 1:
+        raise DescriptionError("%s: always, inactive and anytime exclude each other" % where)
     if function.is_composed and function.route in ("ours", "state", "tool"):
-        raise DescriptionError("%s: nothing below is ever lacking on the route %s" % (where, function.route))
-    if "always" in function.flags and not function.has_body:
-        raise DescriptionError("%s: always needs a body" % where)
+        raise DescriptionError(
+            "%s: composed has no effect on the route %s" % (where, function.route)
+        )
+    if "always" in function.flags and not function.has_impl:
+        raise DescriptionError("%s: always needs impl" % where)
     return function
 
 
 def _large(function, flag_text):
-    """MPI_X_c: the same function with the large counts of its kinds."""
-    parameters = tuple(Parameter(kinds.large_declaration(p.declaration, p.kind), p.kind) for p in function.parameters)
+    """Return MPI_X_c, the form of MPI_X with large counts."""
+    parameters = tuple(
+        Parameter(kinds.large_declaration(p.declaration, p.kind), p.kind)
+        for p in function.parameters
+    )
     flags = frozenset(filter(None, flag_text.split(",")))
-    made_of = None if any(p.kind == "POLYFUNCTION" for p in parameters) or function.route == "ours" else function
-    return dataclasses.replace(function, name=function.name + "_c", since=max(function.since, "4.0"), flags=flags,
-                               parameters=parameters, is_large=True, polled=(), made_of=made_of)
+    made_of = (
+        None
+        if any(p.kind == "POLYFUNCTION" for p in parameters) or function.route == "ours"
+        else function
+    )
+    return dataclasses.replace(
+        function,
+        name=function.name + "_c",
+        since=max(function.since, "4.0"),
+        flags=flags,
+        parameters=parameters,
+        is_large=True,
+        polled=(),
+        made_of=made_of,
+    )
 
 
 def _nonblocking(name):
-    """What the standard calls the non-blocking form of a function."""
+    """Return the standard's name of the non-blocking form of a function."""
     return "I" + name[0].lower() + name[1:]
 
 
 def _with_begun_forms(functions):
-    """Every blocking function MPI_X that is not collective knows the MPI_Ix that takes the same and a request, but no status. (A blocking
-    collective does not match a non-blocking one, MPI-4.1 §6.12: all members would have to do the same.)"""
+    """Link each blocking function MPI_X to its non-blocking form MPI_Ix.
+
+    MPI_Ix has the parameters of MPI_X without status, and a request. Collectives are left out,
+    because a blocking collective does not match a non-blocking one (MPI-4.1 §6.12).
+    """
     by_name = {f.name: f for f in functions}
     for f in functions:
         other = by_name.get(_nonblocking(f.name))
         if f.collective or other is None or other.parameters[-1].kind != "REQUEST":
             continue
-        if [p.name for p in other.parameters[:-1]] == [p.name for p in f.parameters if p.kind != "STATUS"]:
+        if [p.name for p in other.parameters[:-1]] == [
+            p.name for p in f.parameters if p.kind != "STATUS"
+        ]:
             by_name[f.name] = dataclasses.replace(f, started_as=other)
     return [by_name[f.name] for f in functions]
 
 
 def _with_nonblocking(functions):
-    """Persistent collectives, MPI_X_init, know the non-blocking ones that they can be made of, MPI_Ix."""
+    """Link each persistent collective MPI_X_init to MPI_Ix, of which it can be composed."""
     by_name = {f.name: f for f in functions}
     for f in functions:
         base, _, ending = f.name.rpartition("_")
         if ending == "init" and [p.kind for p in f.parameters[-2:]] == ["INFO", "REQUEST"]:
             by_name[f.name] = dataclasses.replace(f, made_of=by_name.get(_nonblocking(base)))
-    for f in functions:  # what is made of those is to know it, too
+    for f in functions:  # large forms refer to the linked small forms
         if f.made_of is not None and f.is_large:
             by_name[f.name] = dataclasses.replace(f, made_of=by_name[f.made_of.name])
     return [by_name[f.name] for f in functions]
 
 
 def parse(text, file_name="mpi_api.txt"):
-    """All functions, large forms included, in the order of the standard, and the chapters: (functions, {chapter: title})."""
+    """Return (functions, {chapter: title}); functions in the standard's order, with large forms."""
     functions, chapters, entries = [], {}, []
     for number, line in enumerate(text.splitlines(), 1):
         where = "%s:%d" % (file_name, number)

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes everything that follows from the API description. Standard library only; the same input gives the same bytes.
+"""Generates sources and pages from the API description. Equal inputs give equal bytes.
 
-  generate.py sources --substrate NAME --compiler CC --include DIR… --output DIR    C++ sources, headers, overlay, export list
-  generate.py coverage --substrate NAME --compiler CC --include DIR… [--summary]
+generate.py sources --substrate NAME --compiler CC --include DIR… --output DIR
+    writes C++ sources, headers, the overlay and the export list
+generate.py coverage --substrate NAME --compiler CC --include DIR… [--summary]
+    prints the coverage page or its summary
 """
 
 import argparse
@@ -11,11 +13,11 @@ import pathlib
 import sys
 
 import description
-import emit_bodies
+import emit_impl
 import emit_collectives
 import emit_coverage
 import emit_entries
-import emit_lending
+import emit_polling
 import emit_overlay
 import emit_table
 import emit_tests
@@ -23,33 +25,34 @@ import probe
 import tested_by
 
 HERE = pathlib.Path(__file__).resolve().parent
-ENTRY_FILES = 4  # entry points are split so that two cores have something to do
+ENTRY_FILES = 4  # entry points are split so that cores can compile them in parallel
 
 
 def outputs(substrate, functions, overlay_rows, native):
-    """Every generated file: path below the output folder, and its text."""
+    """Return the text of every generated file, by path below the output folder."""
     root, share = "generated/%s/" % substrate, -(-len(functions) // ENTRY_FILES)
-    room = root + "shim/intercept/generated/"
+    folder = root + "shim/intercept/generated/"
     files = {
-        "include/intersession/%s/mpi.h" % substrate: emit_overlay.header(functions, overlay_rows, native),
-        room + "table.hpp": emit_table.header(functions),
-        room + "table.cpp": emit_table.source(functions),
-        room + "lending.cpp": emit_lending.source(functions),
-        room + "bodies.hpp": emit_bodies.bodies(functions),
-        room + "collectives.cpp": emit_collectives.source(functions),
-        room + "prototypes.hpp": emit_bodies.prototypes(functions, native),
-        room + "objects.cpp": emit_overlay.objects_source(overlay_rows),
-        room + "exports.map": emit_overlay.exports(functions, overlay_rows),
+        "include/intersession/%s/mpi.h"
+        % substrate: emit_overlay.header(functions, overlay_rows, native),
+        folder + "table.hpp": emit_table.header(functions),
+        folder + "table.cpp": emit_table.source(functions),
+        folder + "polling.cpp": emit_polling.source(functions),
+        folder + "impl.hpp": emit_impl.declarations(functions),
+        folder + "collectives.cpp": emit_collectives.source(functions),
+        folder + "prototypes.hpp": emit_impl.prototypes(functions, native),
+        folder + "objects.cpp": emit_overlay.objects_source(overlay_rows),
+        folder + "exports.map": emit_overlay.exports(functions, overlay_rows),
         root + "tests/intercept/generated/forwarding_rows.cpp": emit_tests.rows(functions),
     }
     for number in range(ENTRY_FILES):
-        part = functions[number * share:(number + 1) * share]
-        files[room + "entries_%d.cpp" % number] = emit_entries.source(part)
+        part = functions[number * share : (number + 1) * share]
+        files[folder + "entries_%d.cpp" % number] = emit_entries.source(part)
     return files
 
 
 def write_changed(folder, files):
-    """Leaves files alone whose text is the same, so that nothing that depends on them is built again."""
+    """Write the files whose text has changed, so that a build recompiles nothing else."""
     for name, text in files.items():
         path = folder / name
         if not path.exists() or path.read_text() != text:
@@ -61,12 +64,23 @@ def coverage(options, functions, chapters, native):
     if options.summary:
         print(emit_coverage.summary(functions, native), end="")
         return 0
-    print(emit_coverage.page(functions, chapters, native, options.substrate, tested_by.programs(HERE.parents[2] / "tests" / "mpi")), end="")
+    print(
+        emit_coverage.page(
+            functions,
+            chapters,
+            native,
+            options.substrate,
+            tested_by.programs(HERE.parents[2] / "tests" / "mpi"),
+        ),
+        end="",
+    )
     return 0
 
 
 def main(arguments):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=["sources", "coverage"])
     parser.add_argument("--substrate", required=True)
     parser.add_argument("--compiler", required=True)
@@ -76,7 +90,9 @@ def main(arguments):
     options = parser.parse_args(arguments)
     try:
         functions, chapters = description.parse((HERE / "mpi_api.txt").read_text())
-        overlay_rows = emit_overlay.parse_rows((HERE.parent / "abi" / options.substrate / "overlay.txt").read_text())
+        overlay_rows = emit_overlay.parse_rows(
+            (HERE.parent / "abi" / options.substrate / "overlay.txt").read_text()
+        )
     except (description.DescriptionError, emit_overlay.OverlayError) as fault:
         print(fault, file=sys.stderr)
         return 1

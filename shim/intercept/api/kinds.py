@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the kinds of parameters mean to the generator."""
+"""Defines the kinds of parameters that the generator distinguishes."""
 
 import dataclasses
 import re
@@ -9,9 +9,9 @@ import re
 class Handle:
     c_type: str
     name: str  # in abi::Kind
-    has_twin: bool = False  # an object of ours of this kind can stand in for itself in the library below
-    test: str = ""  # what tells those that must not go down, where that is more than being ours
-    is_number: bool = False  # an integer of its own kind, which abi::Kind does not know
+    has_native_handle: bool = False  # objects of ours of this kind can get a native handle
+    test: str = ""  # C++ predicate for handles that must not be forwarded; empty: is_ours
+    is_number: bool = False  # an integer without an abi::Kind
 
 
 HANDLES = {
@@ -22,21 +22,36 @@ HANDLES = {
     "SESSION": Handle("MPI_Session", "session"),
     "WINDOW": Handle("MPI_Win", "win"),
     "FILE": Handle("MPI_File", "file"),
-    "INFO": Handle("MPI_Info", "info", has_twin=True),
-    "ERRHANDLER": Handle("MPI_Errhandler", "errhandler", has_twin=True, test="ours_or_abort"),
-    "DATATYPE": Handle("MPI_Datatype", "datatype", has_twin=True),
-    "OPERATION": Handle("MPI_Op", "op", has_twin=True),
-    "KEYVAL": Handle("int", "keyval", has_twin=True, test="is_key_of_ours", is_number=True),
+    "INFO": Handle("MPI_Info", "info", has_native_handle=True),
+    "ERRHANDLER": Handle(
+        "MPI_Errhandler", "errhandler", has_native_handle=True, test="ours_or_abort"
+    ),
+    "DATATYPE": Handle("MPI_Datatype", "datatype", has_native_handle=True),
+    "OPERATION": Handle("MPI_Op", "op", has_native_handle=True),
+    "KEYVAL": Handle(
+        "int", "keyval", has_native_handle=True, test="is_key_of_ours", is_number=True
+    ),
 }
 
-# The address of any kind of handle, as tools give it.
+# Kind of a parameter in which tools pass the address of any kind of handle.
 TOOL_OBJECT = "TOOL_MPI_OBJ"
 
-# Whose error handler an error goes to, the strongest first (MPI-4.1 §9.3; a handler given in the call where there is no object
-# yet). Requests, messages and groups lead to the communicator or session that they came from.
-SUBJECTS = ("COMMUNICATOR", "WINDOW", "FILE", "SESSION", "ERRHANDLER", "REQUEST", "MESSAGE", "GROUP")
+# Kinds of objects whose error handler handles errors of a call, by descending priority (MPI-4.1
+# §9.3; an error handler argument counts if there is no object yet). Requests, messages and groups
+# refer to the communicator or session that they were made from.
+SUBJECTS = (
+    "COMMUNICATOR",
+    "WINDOW",
+    "FILE",
+    "SESSION",
+    "ERRHANDLER",
+    "REQUEST",
+    "MESSAGE",
+    "GROUP",
+)
 
-# Which type takes the place of int or MPI_Aint in the large-count form (MPI-4.1 §19.2, table of polymorphic kinds).
+# Kinds whose int becomes MPI_Aint in the large-count form; in other kinds int and MPI_Aint become
+# MPI_Count (MPI-4.1 §19.2, table of polymorphic kinds).
 _LARGE_AINT = ("POLYDISPLACEMENT", "POLYRMA_DISPLACEMENT")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the mpi.h of the library below declares, asked of the preprocessor."""
+"""Finds the names that the native library's mpi.h declares, with the preprocessor."""
 
 import dataclasses
 import re
@@ -11,20 +11,36 @@ class NativeHeader:
     functions: frozenset  # MPI_X with a prototype
     macros: frozenset  # MPI_X and PMPI_X with a definition, constants included
     names: frozenset  # every identifier of the preprocessed header: types, enumerators
-    version: str = "0.0"  # of the standard, in its own words
+    version: str = "0.0"  # of the standard, by MPI_VERSION and MPI_SUBVERSION
 
 
 def read(text, definitions):
-    """From the preprocessed header and the list of its macro definitions."""
-    functions = frozenset(re.findall(r"\b(MPI_\w+)\s*\(", text)) - frozenset(re.findall(r"\(\s*(MPI_\w+)\s*\)\s*\(", text))
+    """Return the NativeHeader of a preprocessed header and its list of macro definitions."""
+    functions = frozenset(re.findall(r"\b(MPI_\w+)\s*\(", text)) - frozenset(
+        re.findall(r"\(\s*(MPI_\w+)\s*\)\s*\(", text)
+    )
     macros = frozenset(re.findall(r"^#define\s+(P?MPI_\w+)", definitions, re.MULTILINE))
-    version = [re.search(r"^#define MPI_%s (\d+)$" % part, definitions, re.MULTILINE) for part in ("VERSION", "SUBVERSION")]
-    return NativeHeader(functions, macros, frozenset(re.findall(r"\bMPI_\w+", text)),
-                        ".".join(part[1] for part in version) if all(version) else "0.0")
+    version = [
+        re.search(r"^#define MPI_%s (\d+)$" % part, definitions, re.MULTILINE)
+        for part in ("VERSION", "SUBVERSION")
+    ]
+    return NativeHeader(
+        functions,
+        macros,
+        frozenset(re.findall(r"\bMPI_\w+", text)),
+        ".".join(part[1] for part in version) if all(version) else "0.0",
+    )
 
 
 def probe(compiler, include_directories):
-    command = [compiler, "-E", "-P", "-x", "c"] + ["-I" + directory for directory in include_directories]
-    run = lambda *more: subprocess.run(command + list(more) + ["-"], input="#include <mpi.h>\n", text=True, check=True,
-                                       stdout=subprocess.PIPE).stdout
+    command = [compiler, "-E", "-P", "-x", "c"] + [
+        "-I" + directory for directory in include_directories
+    ]
+    run = lambda *more: subprocess.run(
+        command + list(more) + ["-"],
+        input="#include <mpi.h>\n",
+        text=True,
+        check=True,
+        stdout=subprocess.PIPE,
+    ).stdout
     return read(run(), run("-dM"))

@@ -2,7 +2,7 @@
 #include "shim/intercept/native/arrays.hpp"
 
 #include "shim/intercept/abi/predefined.hpp"
-#include "shim/intercept/border.hpp"
+#include "shim/intercept/dispatch.hpp"
 #include "shim/intercept/generated/table.hpp"
 
 namespace shim::intercept {
@@ -11,8 +11,10 @@ namespace {
 Lengths peers_of(MPI_Comm comm) {
   int is_inter = 0, size = 0;
   active_table.Comm_test_inter(comm, &is_inter);
-  if (is_inter != 0) active_table.Comm_remote_size(comm, &size);
-  else active_table.Comm_size(comm, &size);
+  if (is_inter != 0)
+    active_table.Comm_remote_size(comm, &size);
+  else
+    active_table.Comm_size(comm, &size);
   return {size, size};
 }
 
@@ -20,36 +22,44 @@ Lengths neighbors_of(MPI_Comm comm) {
   int topology = MPI_UNDEFINED, rank = 0, count = 0, in = 0, out = 0, weighted = 0;
   active_table.Topo_test(comm, &topology);
   switch (topology) {
-    case MPI_CART: active_table.Cartdim_get(comm, &count); return {2 * count, 2 * count};
+    case MPI_CART:
+      active_table.Cartdim_get(comm, &count);
+      return {2 * count, 2 * count};
     case MPI_GRAPH:
       active_table.Comm_rank(comm, &rank);
       active_table.Graph_neighbors_count(comm, rank, &count);
       return {count, count};
-    case MPI_DIST_GRAPH: active_table.Dist_graph_neighbors_count(comm, &in, &out, &weighted); return {out, in};
-    default: return {};  // no topology: the library below has something to say about that
+    case MPI_DIST_GRAPH:
+      active_table.Dist_graph_neighbors_count(comm, &in, &out, &weighted);
+      return {out, in};
+    default:
+      return {};  // no topology: the native library raises the error
   }
 }
 
-/// A communicator that its library would refuse is left to it, so that the error is raised once and by the right name.
-bool may_ask(MPI_Comm comm) {
-  return current_table.load(std::memory_order_acquire) != &idle_table && !abi::is_unset(comm) && comm != abi::predefined.comm_null;
+/// True if the communicator may be queried. An invalid one is passed on unqueried, so that the
+/// library raises the error once, with the right function name.
+bool may_query(MPI_Comm comm) {
+  return current_table.load(std::memory_order_acquire) != &inactive_table && !abi::is_unset(comm) &&
+         comm != abi::predefined.comm_null;
 }
 
 }  // namespace
 
 Lengths lengths_of(MPI_Comm comm, Reach reach) {
-  if (!may_ask(comm)) return {};
+  if (!may_query(comm)) return {};
   return reach == Reach::peers ? peers_of(comm) : neighbors_of(comm);
 }
 
 bool any_ours_among(MPI_Comm comm, Reach reach, const TypeArrays& arrays) {
-  if (!may_ask(comm)) return false;
+  if (!may_query(comm)) return false;
   const Lengths lengths = lengths_of(comm, reach);
-  return (arrays.sendbuf != MPI_IN_PLACE && ours_in(arrays.sendtypes, lengths.send)) || ours_in(arrays.recvtypes, lengths.receive);
+  return (arrays.sendbuf != MPI_IN_PLACE && ours_in(arrays.sendtypes, lengths.send)) ||
+         ours_in(arrays.recvtypes, lengths.receive);
 }
 
 bool any_ours_among(MPI_Comm comm, int root, const MPI_Info* infos, int count) {
-  if (!may_ask(comm)) return false;
+  if (!may_query(comm)) return false;
   int rank = MPI_UNDEFINED;
   active_table.Comm_rank(comm, &rank);
   return rank == root && ours_in(infos, count);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What generated code needs to make a function that the library below lacks of one that it has (api/emit_composed.py).
+// Provides helpers for generated code that composes a missing native function from present ones
+// (api/emit_composed.py).
 #pragma once
 
 #include <mpi.h>
@@ -10,22 +11,24 @@
 #include <string>
 #include <vector>
 
-#include "shim/intercept/border.hpp"
+#include "shim/intercept/dispatch.hpp"
 #include "shim/intercept/native/arrays.hpp"
 
 namespace shim::intercept {
 
-/// Large counts as small ones, for one call. The arrays live as long as the operation does.
-class Narrow {
+/// Converts large counts to small ones for one call. The arrays live as long as the operation.
+class NarrowedCall {
  public:
-  Narrow(const Subject& subject, const char* function) : subject_(subject), function_(function) {}
+  NarrowedCall(const Subject& subject, const char* function)
+      : subject_(subject), function_(function) {}
 
   template <typename Small, typename Large>
   Small number(Large value, const char* name) {
-    if (value < std::numeric_limits<Small>::min() || value > std::numeric_limits<Small>::max()) note(name, value);
+    if (value < std::numeric_limits<Small>::min() || value > std::numeric_limits<Small>::max())
+      record(name, value);
     return static_cast<Small>(value);
   }
-  /// Null stays null: the library below has something to say about that, or does not look.
+  /// Convert an array. Null stays null: the native library checks or ignores it.
   template <typename Small, typename Large>
   const Small* array(const Large* values, const char* name, MPI_Count length) {
     if (values == nullptr) return nullptr;
@@ -35,29 +38,32 @@ class Narrow {
     kept_.push_back(small);
     return small->data();
   }
-  /// Of an array with an entry for each of those that are sent to (none for MPI_IN_PLACE), or received from.
+  /// Return the length of an array with an entry for each destination (0 for MPI_IN_PLACE) or
+  /// source.
   static MPI_Count length_sent(MPI_Comm comm, Reach reach, const void* sendbuf);
-  static MPI_Count length_received(MPI_Comm comm, Reach reach) { return lengths_of(comm, reach).receive; }
-  /// Of one that means something at the root alone: 0 elsewhere.
+  static MPI_Count length_received(MPI_Comm comm, Reach reach) {
+    return lengths_of(comm, reach).receive;
+  }
+  /// Return the length of an array that is significant at the root only: 0 elsewhere.
   static MPI_Count length_at_root(MPI_Comm comm, int root);
 
   bool fits() const { return misfit_.empty(); }
-  /// Raises MPI_ERR_COUNT.
+  /// Raise MPI_ERR_COUNT.
   int fail() const;
-  /// Ends a call that the library below has answered with this code. A request that refers to arrays of ours gets one of ours
-  /// around it, which keeps them.
+  /// End a call for which the native library returned `code`. Wrap a request that refers to
+  /// converted arrays in a request of ours that owns them.
   int done(int code) const { return code; }
   int done(int code, MPI_Request* request);
 
  private:
-  void note(const char* name, MPI_Count value);
+  void record(const char* name, MPI_Count value);
   Subject subject_;
   const char* function_;
   std::string misfit_;
   std::vector<std::shared_ptr<const void>> kept_;
 };
 
-/// A number that the library below writes as a small one.
+/// Receives a small number from the native library and stores it as a large one.
 template <typename Small, typename Large>
 class Widened {
  public:
@@ -74,16 +80,17 @@ class Widened {
   Small value_{};
 };
 
-/// A persistent operation of the library below, each start of which begins a non-blocking one.
-class Later {
+/// Persistent operation over the native library; each start begins a non-blocking operation.
+class ComposedPersistent {
  public:
-  Later(const Subject& subject, const char* function) : subject_(subject), function_(function) {}
-  /// The user may free the datatype before the next start: it is replaced by a duplicate that lives as long as the request.
-  /// Answers an error code, whose handler has run.
+  ComposedPersistent(const Subject& subject, const char* function)
+      : subject_(subject), function_(function) {}
+  /// Replace the datatype with a duplicate that lives as long as the request, because the user may
+  /// free the datatype before a later start. Return an error code, whose handler has run.
   int keep_datatype(MPI_Datatype& datatype);
-  /// The same for an operation of the user's whose making was seen.
+  /// Keep a user's operation whose creation was intercepted, as keep_datatype keeps a datatype.
   int keep_op(MPI_Op& op);
-  int hand_out(MPI_Request* request, std::function<int(MPI_Request*)> begin);
+  int make_request_handle(MPI_Request* request, std::function<int(MPI_Request*)> begin);
 
  private:
   Subject subject_;

@@ -11,7 +11,7 @@
 namespace shim::intercept {
 namespace {
 
-/// A member's library, by its mark or by its name; null where there is none.
+/// Return the file of a member library, found by its mark or its name; null if there is none.
 const char* member(const abi::Family& family, void* scope) noexcept {
   if (scope != nullptr) {
     Dl_info found{};
@@ -35,8 +35,8 @@ void refuse_other_family(void* scope) noexcept {
     const char* library = other == &abi::kFamily ? nullptr : member(*other, scope);
     if (library == nullptr) continue;
     std::fprintf(stderr,
-                 "intersession: the MPI of this program is %s, whose ABI is that of %s, but %s stands in front of it, which is for "
-                 "%s: handles and constants of the two differ. Use %s instead\n",
+                 "intersession: the MPI library of this program is %s with the ABI of %s, but %s "
+                 "in front of it is for %s; use %s instead\n",
                  library, other->name, abi::kFamily.library, abi::kFamily.name, other->library);
     std::fflush(stderr);
     _exit(1);

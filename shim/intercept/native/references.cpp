@@ -4,50 +4,71 @@
 #include <elf.h>
 #include <link.h>
 
-#include <cstdint>
+#include <algorithm>
+#include <span>
 
 namespace shim::intercept {
 namespace {
 
-/// The dynamic symbols of one loaded object.
-struct Symbols {
-  const ElfW(Sym)* table = nullptr;
-  const char* names = nullptr;
-  std::uint32_t count = 0;  ///< of those that may be undefined: they come first
+/// The dynamic section of a loaded object, elf(5).
+class DynamicSection {
+ public:
+  DynamicSection(const ElfW(Dyn) * entries, ElfW(Addr) base) : entries_(entries), base_(base) {}
+
+  /// Return the value of the entry with this tag; 0 if there is none.
+  ElfW(Addr) value_of(ElfW(Sxword) tag) const {
+    for (const ElfW(Dyn)* entry = entries_; entry->d_tag != DT_NULL; ++entry)
+      if (entry->d_tag == tag) return entry->d_un.d_ptr;
+    return 0;
+  }
+  /// Return the address in the entry with this tag; null if there is none.
+  template <typename T>
+  const T* address_of(ElfW(Sxword) tag) const {
+    const ElfW(Addr) value = value_of(tag);
+    // the loader has relocated these addresses, except in the kernel's object (the vdso)
+    const bool is_relocated = value == 0 || value >= base_;
+    return reinterpret_cast<const T*>(is_relocated ? value : base_ + value);
+  }
+  /// Return the table of relocations in the entry `tag`, whose size is in the entry `size_tag`.
+  template <typename Relocation>
+  std::span<const Relocation> relocations(ElfW(Sxword) tag, ElfW(Sxword) size_tag) const {
+    const auto* const table = address_of<Relocation>(tag);
+    if (table == nullptr) return {};
+    return {table, value_of(size_tag) / sizeof(Relocation)};
+  }
+
+ private:
+  const ElfW(Dyn) * entries_;
+  const ElfW(Addr) base_;
 };
 
-Symbols symbols_of(const ElfW(Dyn)* dynamic, ElfW(Addr) base) {
-  Symbols symbols;
-  // The loader has relocated these addresses, but not those of the kernel's own object (the vdso).
-  auto at = [base](ElfW(Addr) address) { return address < base ? base + address : address; };
-  for (; dynamic->d_tag != DT_NULL; ++dynamic) {
-    const ElfW(Addr) value = at(dynamic->d_un.d_ptr);
-    switch (dynamic->d_tag) {
-      case DT_SYMTAB: symbols.table = reinterpret_cast<const ElfW(Sym)*>(value); break;
-      case DT_STRTAB: symbols.names = reinterpret_cast<const char*>(value); break;
-      // the second word of both: where the symbols begin that are defined here, and how many symbols there are
-      case DT_GNU_HASH: symbols.count = reinterpret_cast<const std::uint32_t*>(value)[1]; break;
-      case DT_HASH:
-        if (symbols.count == 0) symbols.count = reinterpret_cast<const std::uint32_t*>(value)[1];
-        break;
-      default: break;
-    }
-  }
-  return symbols;
+/// True if a relocation of the object names the function. Relocations are searched because the
+/// number of an object's undefined symbols is not in memory: hash tables have defined symbols only.
+bool refers_to(const DynamicSection& object, std::string_view function) {
+  const auto* const symbols = object.address_of<ElfW(Sym)>(DT_SYMTAB);
+  const auto* const names = object.address_of<char>(DT_STRTAB);
+  if (symbols == nullptr || names == nullptr) return false;
+  const auto names_function = [&](const auto& relocation) {
+    const ElfW(Sym)& symbol = symbols[ELF64_R_SYM(relocation.r_info)];
+    return symbol.st_shndx == SHN_UNDEF && function == names + symbol.st_name;
+  };
+  const auto any_names_function = [&](const auto& table) {
+    return std::ranges::any_of(table, names_function);
+  };
+  return any_names_function(object.relocations<ElfW(Rela)>(DT_RELA, DT_RELASZ)) ||
+         any_names_function(object.relocations<ElfW(Rel)>(DT_REL, DT_RELSZ)) ||
+         (object.value_of(DT_PLTREL) == DT_RELA
+              ? any_names_function(object.relocations<ElfW(Rela)>(DT_JMPREL, DT_PLTRELSZ))
+              : any_names_function(object.relocations<ElfW(Rel)>(DT_JMPREL, DT_PLTRELSZ)));
 }
 
-bool takes(const dl_phdr_info& object, std::string_view function) {
-  for (int i = 0; i < object.dlpi_phnum; ++i) {
-    if (object.dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
-    const auto* dynamic = reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + object.dlpi_phdr[i].p_vaddr);
-    const Symbols symbols = symbols_of(dynamic, object.dlpi_addr);
-    if (symbols.table == nullptr || symbols.names == nullptr) return false;
-    for (std::uint32_t at = 0; at < symbols.count; ++at) {
-      const ElfW(Sym)& symbol = symbols.table[at];
-      if (symbol.st_shndx == SHN_UNDEF && function == symbols.names + symbol.st_name) return true;
-    }
-  }
-  return false;
+bool refers_to(const dl_phdr_info& object, std::string_view function) {
+  const std::span headers(object.dlpi_phdr, object.dlpi_phnum);
+  const auto dynamic = std::ranges::find(headers, PT_DYNAMIC, &ElfW(Phdr)::p_type);
+  if (dynamic == headers.end()) return false;
+  const auto* const entries = reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr +
+                                                                 dynamic->p_vaddr);
+  return refers_to(DynamicSection(entries, object.dlpi_addr), function);
 }
 
 struct Search {
@@ -62,7 +83,7 @@ bool program_refers_to(std::string_view function) {
   dl_iterate_phdr(
       [](dl_phdr_info* object, std::size_t, void* data) {
         auto& wanted = *static_cast<Search*>(data);
-        wanted.found = takes(*object, wanted.function);
+        wanted.found = refers_to(*object, wanted.function);
         return wanted.found ? 1 : 0;
       },
       &search);

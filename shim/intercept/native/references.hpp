@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the program might still call.
+// Detects functions that the program might still call.
 #pragma once
 
 #include <string_view>
 
 namespace shim::intercept {
 
-/// Does the program, or a library that it has loaded, name this function as one that it takes from elsewhere? (One that looks it
-/// up by dlsym(3) does not.) Reads the symbol tables in memory, elf(5); some 0.1 ms.
+/// True if the program or a library that it has loaded has an undefined reference to this function
+/// (not found: lookups by dlsym(3)). Reads the relocations in memory, elf(5).
 bool program_refers_to(std::string_view function);
 
 }  // namespace shim::intercept

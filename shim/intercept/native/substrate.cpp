@@ -15,11 +15,13 @@ namespace {
 
 constexpr const char* kAnyFunction = "PMPI_Initialized";
 
-/// An address of ours is no answer: RTLD_NEXT finds us again when this library is in the program twice (linked and preloaded
-/// under two names, or as a part of a test program).
+/// True if the address is in this library. A lookup with RTLD_NEXT can return this library's own
+/// function if the library is in the lookup order twice (linked and preloaded under two names, or
+/// part of a test program).
 bool is_in_this_library(void* address) noexcept {
   Dl_info found{}, self{};
-  return dladdr(address, &found) != 0 && dladdr(reinterpret_cast<void*>(&substrate_symbol), &self) != 0 &&
+  return dladdr(address, &found) != 0 &&
+         dladdr(reinterpret_cast<void*>(&substrate_symbol), &self) != 0 &&
          found.dli_fbase == self.dli_fbase;
 }
 
@@ -28,17 +30,18 @@ void* lookup(void* library, const char* name) noexcept {
   return address != nullptr && !is_in_this_library(address) ? address : nullptr;
 }
 
-/// The library by its own name or by the user's setting; null where there is none. Kept loaded for good: the program may
-/// close its last reference while slots still point into it.
+/// Open the library by its soname or by the user's setting; null if there is none. Never closed:
+/// the program may close its last reference while slots still point into it.
 void* open_library() noexcept {
   for (const char* name : abi::kFamily.sonames)
     if (void* loaded = dlopen(name, RTLD_LAZY | RTLD_NOLOAD)) return loaded;
-  // Read here and not through base::Settings: those exist per Process object, and a world program has none.
+  // Read here instead of through base::Settings, which exist per Process object: a world program
+  // has none.
   const char* path = std::getenv("INTERSESSION_LIBRARY");
   return path != nullptr && *path != '\0' ? dlopen(path, RTLD_LAZY | RTLD_GLOBAL) : nullptr;
 }
 
-/// Found late is found: a Python extension may load the library long after our first look.
+/// Return the library; retry after a failure, because a Python extension may load it later.
 void* library() noexcept {
   static constinit std::mutex mutex;
   static constinit void* found = nullptr;
@@ -60,10 +63,11 @@ void* substrate_symbol(const char* name) noexcept {
   return opened != nullptr ? lookup(opened, name) : nullptr;
 }
 
-/// Asked by every call before MPI_Init, and a look-up takes microseconds. Once there it stays: slots point into it.
+/// Cache the result, because every call before MPI_Init asks and a lookup takes microseconds. Once
+/// found it stays valid: slots point into the library.
 bool has_substrate() noexcept {
   static std::atomic<bool> is_there{false};
-  if (is_there.load(std::memory_order_relaxed)) return true;  // nothing else is published with it
+  if (is_there.load(std::memory_order_relaxed)) return true;  // publishes no other data
   const bool found = substrate_symbol(kAnyFunction) != nullptr;
   if (found) is_there.store(true, std::memory_order_relaxed);
   return found;

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the symbols of the library below come from. Nothing is looked up before it is needed, and never when we are loaded.
+// Finds symbols of the native library. Looks up each symbol at its first use, never at load.
 #pragma once
 
 #include "shim/intercept/native/slot.hpp"
 
 namespace shim::intercept {
 
-/// The address of a symbol of the library below: a function ("PMPI_Send") or an object. Looked for
-/// after us in link order; else in a library of the substrate's name that is loaded already, RTLD_LOCAL included; else in the
-/// file that INTERSESSION_LIBRARY names, which is then loaded. Null where it is nowhere; never an address inside this library.
-/// Any thread. dlsym(3), dlopen(3).
+/// Return the address of a native function ("PMPI_Send") or object. Search after this library in
+/// link order; else in a loaded library of the substrate's name, RTLD_LOCAL included; else in the
+/// file that INTERSESSION_LIBRARY names, which is then loaded. Null if not found; never an address
+/// inside this library. Any thread. dlsym(3), dlopen(3).
 void* substrate_symbol(const char* name) noexcept;
 
-/// Is there a library below at all? False in a program that was linked with us alone.
+/// True if there is a native library; false in a program linked with Intersession alone.
 bool has_substrate() noexcept;
 
-/// Fills a slot at its first use: with the library's function, else with `lacking`, which answers for it.
+/// Fill a slot at its first use: with the library's function, else with `lacking`.
 template <class Signature>
-void find(Slot<Signature>& slot, const char* symbol, typename Slot<Signature>::Function lacking) noexcept {
+void find(Slot<Signature>& slot, const char* symbol,
+          typename Slot<Signature>::Function lacking) noexcept {
   void* found = substrate_symbol(symbol);
   slot.set(found ? reinterpret_cast<typename Slot<Signature>::Function>(found) : lacking);
 }

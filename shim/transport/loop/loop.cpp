@@ -16,13 +16,13 @@ using base::ErrorClass;
 using base::Result;
 using State = LoopNetwork::State;
 
-/// Packets handed over in one poll.
+/// Most packets delivered in one poll.
 constexpr int kPollBatch = 64;
-/// Of memory that was offered, at once.
+/// Bytes per step of a read of offered memory.
 constexpr std::size_t kReadStep = 100'000;
-constexpr std::int64_t kLongestNapNs = 100'000;
+constexpr std::int64_t kMaxSleepNs = 100'000;
 
-/// What an address says: which network of this program, and which process on it.
+/// Contents of an address: the network, and the process on it.
 struct LoopAddress {
   std::uint64_t network;
   std::uint32_t number;
@@ -43,33 +43,52 @@ class Loop final : public Transport {
 
   std::string_view name() const override { return "loop"; }
   std::size_t max_packet_bytes() const override { return state_->faults().max_packet_bytes; }
-  StreamRoom stream_room() override { return state_->faults().stream_room; }
+  StreamBudget stream_budget() override { return state_->faults().stream_budget; }
   Bytes address() const override;
   Result<Link*> open(ConstSpan address) override;
   Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;
-  Result<Attempt> try_reserve(Link& link, ConstSpan header, std::size_t payload_bytes, std::span<std::byte>& payload) override;
+  Result<Attempt> try_reserve(Link& link, ConstSpan header, std::size_t payload_bytes,
+                              std::span<std::byte>& payload) override;
   void publish(Link& link) override;
   Result<int> poll(Sink& sink) override { return take(sink, std::nullopt); }
-  Result<int> poll_link(Link& link, Sink& sink) override { return take(sink, static_cast<LoopLink&>(link).to); }
-  bool is_gone(const Link& link) const override { return state_->is_lost(static_cast<const LoopLink&>(link).to); }
-  bool has_losses() const override { return state_->has_cut_off(); }
-  bool has_lost(const Link& link) const override { return state_->is_cut_off(static_cast<const LoopLink&>(link).to); }
-  std::string_view why_gone(const Link& link) const override { return has_lost(link) ? "the loop has lost its packets" : ""; }
-  ConstSpan front(Link& link) override { return state_->front_for(number_, static_cast<LoopLink&>(link).to); }
+  Result<int> poll_link(Link& link, Sink& sink) override {
+    return take(sink, static_cast<LoopLink&>(link).to);
+  }
+  bool is_gone(const Link& link) const override {
+    return state_->is_lost(static_cast<const LoopLink&>(link).to);
+  }
+  bool any_lost_packets() const override { return state_->has_cut_off(); }
+  bool has_lost_packets(const Link& link) const override {
+    return state_->is_cut_off(static_cast<const LoopLink&>(link).to);
+  }
+  std::string_view gone_reason(const Link& link) const override {
+    return has_lost_packets(link) ? "the loop has lost its packets" : "";
+  }
+  ConstSpan front(Link& link) override {
+    return state_->front_for(number_, static_cast<LoopLink&>(link).to);
+  }
   void drop_front(Link& link, ConstSpan packet) override;
-  Result<Attempt> try_read(Link& link, std::uint64_t remote_address, std::span<std::byte> into) override;
+  Result<Attempt> try_read(Link& link, std::uint64_t remote_address,
+                           std::span<std::byte> into) override;
   bool needs_offers() const override {
     const LoopFaults::Reads reads = state_->faults().reads;
     return reads == LoopFaults::Reads::offered || reads == LoopFaults::Reads::offered_break;
   }
-  std::unique_ptr<Offer> offer(Link&, ConstSpan memory) override { return needs_offers() ? state_->memory().offer(memory) : nullptr; }
-  std::unique_ptr<Read> begin_read(Link& link, const RemoteMemory& from, std::span<std::byte> into) override;
+  std::unique_ptr<Offer> offer(Link&, ConstSpan memory) override {
+    return needs_offers() ? state_->memory().offer(memory) : nullptr;
+  }
+  std::unique_ptr<Read> begin_read(Link& link, const RemoteMemory& from,
+                                   std::span<std::byte> into) override;
   Result<Attempt> try_write(Link& link, std::uint64_t remote_address, ConstSpan bytes) override;
-  CopyBoard* copy_board_from(Link& link) override { return &state_->copy_board(static_cast<LoopLink&>(link).to, number_); }
-  CopyBoard* copy_board_to(Link& link) override { return &state_->copy_board(number_, static_cast<LoopLink&>(link).to); }
+  CooperativeCopy* cooperative_copy_from(Link& link) override {
+    return &state_->cooperative_copy(static_cast<LoopLink&>(link).to, number_);
+  }
+  CooperativeCopy* cooperative_copy_to(Link& link) override {
+    return &state_->cooperative_copy(number_, static_cast<LoopLink&>(link).to);
+  }
   bool is_flushed() const override { return state_->outbox_is_empty(number_); }
   bool can_sleep() const override { return false; }
-  void sleep(std::int64_t nanoseconds, const LastLook&, std::span<const int>) override;
+  void sleep(std::int64_t nanoseconds, const LastCheck&, std::span<const int>) override;
   const Counts& counts() const override { return counts_; }
 
  private:
@@ -100,15 +119,16 @@ Result<Link*> Loop::open(ConstSpan address) {
 }
 
 Result<Attempt> Loop::try_send(Link& link, ConstSpan header, ConstSpan payload) {
-  std::span<std::byte> place;
-  SHIM_TRY_ASSIGN(Attempt attempt, try_reserve(link, header, payload.size(), place));
+  std::span<std::byte> room;
+  SHIM_TRY_ASSIGN(Attempt attempt, try_reserve(link, header, payload.size(), room));
   if (attempt != Attempt::done) return attempt;
-  std::ranges::copy(payload, place.begin());
+  std::ranges::copy(payload, room.begin());
   publish(link);
   return attempt;
 }
 
-Result<Attempt> Loop::try_reserve(Link& link, ConstSpan header, std::size_t payload_bytes, std::span<std::byte>& payload) {
+Result<Attempt> Loop::try_reserve(Link& link, ConstSpan header, std::size_t payload_bytes,
+                                  std::span<std::byte>& payload) {
   auto& to = static_cast<LoopLink&>(link);
   if (header.size() + payload_bytes > max_packet_bytes())
     return Error(ErrorClass::intern, "a packet is longer than the loop network's max_packet_bytes");
@@ -149,10 +169,12 @@ void Loop::drop_front(Link& link, ConstSpan) {
 }
 
 Result<Attempt> Loop::try_read(Link&, std::uint64_t remote_address, std::span<std::byte> into) {
-  if (state_->faults().reads == LoopFaults::Reads::unsupported || needs_offers()) return Attempt::unsupported;
+  if (state_->faults().reads == LoopFaults::Reads::unsupported || needs_offers())
+    return Attempt::unsupported;
   if (state_->faults().reads == LoopFaults::Reads::fail)
     return Error(ErrorClass::other, "the loop network was told to let reads fail");
-  if (!into.empty()) std::memmove(into.data(), reinterpret_cast<const void*>(remote_address), into.size());
+  if (!into.empty())
+    std::memmove(into.data(), reinterpret_cast<const void*>(remote_address), into.size());
   counts_.bytes_read += into.size();
   return Attempt::done;
 }
@@ -172,8 +194,8 @@ Result<Attempt> Loop::try_write(Link&, std::uint64_t remote_address, ConstSpan b
   return Attempt::done;
 }
 
-void Loop::sleep(std::int64_t nanoseconds, const LastLook&, std::span<const int>) {
-  timespec nap{0, static_cast<long>(std::clamp<std::int64_t>(nanoseconds, 0, kLongestNapNs))};
+void Loop::sleep(std::int64_t nanoseconds, const LastCheck&, std::span<const int>) {
+  timespec nap{0, static_cast<long>(std::clamp<std::int64_t>(nanoseconds, 0, kMaxSleepNs))};
   ::nanosleep(&nap, nullptr);
 }
 
@@ -186,10 +208,14 @@ std::unique_ptr<Transport> LoopNetwork::add() { return std::make_unique<Loop>(st
 void LoopNetwork::lose(std::uint32_t number) { state_->lose(number); }
 void LoopNetwork::cut_off(std::uint32_t number) { state_->cut_off(number); }
 
-std::uint64_t LoopNetwork::sent(std::uint32_t from, std::uint32_t to) const { return state_->sent(from, to); }
+std::uint64_t LoopNetwork::sent(std::uint32_t from, std::uint32_t to) const {
+  return state_->sent(from, to);
+}
 
 std::size_t LoopNetwork::in_flight() const { return state_->in_flight(); }
 
-CopyBoard& LoopNetwork::copy_board(std::uint32_t from, std::uint32_t to) { return state_->copy_board(from, to); }
+CooperativeCopy& LoopNetwork::cooperative_copy(std::uint32_t from, std::uint32_t to) {
+  return state_->cooperative_copy(from, to);
+}
 
 }  // namespace shim::transport

@@ -13,7 +13,8 @@ using base::Result;
 
 class LoopOffer final : public Offer {
  public:
-  LoopOffer(std::shared_ptr<LoopMemory> of, const RemoteMemory& memory) : of_(std::move(of)), memory_(memory) {}
+  LoopOffer(std::shared_ptr<LoopMemory> of, const RemoteMemory& memory)
+      : of_(std::move(of)), memory_(memory) {}
   ~LoopOffer() override { of_->withdraw(memory_.key); }
   RemoteMemory memory() const override { return memory_; }
 
@@ -24,12 +25,14 @@ class LoopOffer final : public Offer {
 
 class LoopRead final : public Read {
  public:
-  LoopRead(std::shared_ptr<LoopMemory> of, std::uint64_t key, std::span<std::byte> into, std::size_t step, std::size_t breaks_at)
+  LoopRead(std::shared_ptr<LoopMemory> of, std::uint64_t key, std::span<std::byte> into,
+           std::size_t step, std::size_t breaks_at)
       : of_(std::move(of)), key_(key), into_(into), step_(step), breaks_at_(breaks_at) {}
 
   Result<std::size_t> progress() override {
     const std::size_t bytes = std::min(step_, into_.size() - arrived_);
-    if (arrived_ + bytes > breaks_at_) return Error(ErrorClass::other, "the loop network was told to let reads fail");
+    if (arrived_ + bytes > breaks_at_)
+      return Error(ErrorClass::other, "the loop network was told to let reads fail");
     if (!of_->copy(key_, arrived_, into_.subspan(arrived_, bytes)))
       return Error(ErrorClass::other, "this memory of the loop network's is not offered");
     return arrived_ += bytes;
@@ -47,11 +50,12 @@ class LoopRead final : public Read {
 std::unique_ptr<Offer> LoopMemory::offer(ConstSpan memory) {
   std::lock_guard guard(mutex_);
   offered_[++last_key_] = memory;
-  return std::make_unique<LoopOffer>(shared_from_this(), RemoteMemory{reinterpret_cast<std::uintptr_t>(memory.data()), last_key_});
+  return std::make_unique<LoopOffer>(
+      shared_from_this(), RemoteMemory{reinterpret_cast<std::uintptr_t>(memory.data()), last_key_});
 }
 
-std::unique_ptr<Read> LoopMemory::begin_read(const RemoteMemory& from, std::span<std::byte> into, std::size_t step,
-                                             std::size_t breaks_at) {
+std::unique_ptr<Read> LoopMemory::begin_read(const RemoteMemory& from, std::span<std::byte> into,
+                                             std::size_t step, std::size_t breaks_at) {
   return std::make_unique<LoopRead>(shared_from_this(), from.key, into, step, breaks_at);
 }
 

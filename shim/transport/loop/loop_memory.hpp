@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory that processes of a loop network offer each other, and reads of it that take a while.
+// LoopMemory: memory offered in a loop network, and multi-step reads of it.
 #pragma once
 
 #include <map>
@@ -10,14 +10,16 @@
 
 namespace shim::transport {
 
-/// Of one network. Thread-safe.
+/// Memory offers of one network. Thread-safe.
 class LoopMemory : public std::enable_shared_from_this<LoopMemory> {
  public:
   std::unique_ptr<Offer> offer(ConstSpan memory);
-  /// @param step bytes that come with one call of progress  @param breaks_at byte from which on reads fail
-  std::unique_ptr<Read> begin_read(const RemoteMemory& from, std::span<std::byte> into, std::size_t step, std::size_t breaks_at);
+  /// @param step bytes per call of progress
+  /// @param breaks_at byte from which on reads fail
+  std::unique_ptr<Read> begin_read(const RemoteMemory& from, std::span<std::byte> into,
+                                   std::size_t step, std::size_t breaks_at);
 
-  /// False where it is not offered (any more).
+  /// Copy from offered memory; false if it is not offered (any more).
   bool copy(std::uint64_t key, std::size_t offset, std::span<std::byte> into) const;
   void withdraw(std::uint64_t key);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the transports of one loop network share.
+// LoopNetwork::State is the state shared by the transports of one loop network.
 #pragma once
 
 #include <deque>
@@ -13,7 +13,7 @@
 
 namespace shim::transport {
 
-/// Thread-safe; every function takes the lock.
+/// Thread-safe: every function takes the lock.
 class LoopNetwork::State {
  public:
   explicit State(LoopFaults faults) : faults_(faults), random_(faults.seed) {}
@@ -24,24 +24,23 @@ class LoopNetwork::State {
   void lose(std::uint32_t number);
   void cut_off(std::uint32_t number);
   bool exists(std::uint32_t number) const;
-  bool is_lost(std::uint32_t number) const;     ///< or cut off
+  bool is_lost(std::uint32_t number) const;  ///< or cut off
   bool is_cut_off(std::uint32_t number) const;
-  bool has_cut_off() const;                     ///< anyone
+  bool has_cut_off() const;  ///< any process
 
-  /// done, again, or proc_aborted.
-  /// done: send() is the next step.
+  /// Return done, again, or proc_aborted; after done the caller calls send().
   base::Result<Attempt> may_send(std::uint32_t from, std::uint32_t to);
   void send(std::uint32_t from, std::uint32_t to, Bytes packet);
-  /// Counts one poll of this process; packets whose time in its outbox is over leave it.
+  /// Count one poll of this process; packets whose outbox time has passed leave it.
   void begin_poll(std::uint32_t number);
-  /// The next packet this process may see now; with a sender, the next one of his.
+  /// Return the next packet visible to this process, optionally of one sender only.
   std::optional<Bytes> next_for(std::uint32_t number, std::optional<std::uint32_t> sender);
-  /// Where the next packet of this sender is that this process may see now; empty where there is none.
+  /// Return the next visible packet of this sender in place; empty if there is none.
   ConstSpan front_for(std::uint32_t number, std::uint32_t sender) const;
   bool outbox_is_empty(std::uint32_t number) const;
   std::size_t in_flight() const;
   std::uint64_t sent(std::uint32_t from, std::uint32_t to) const;
-  CopyBoard& copy_board(std::uint32_t from, std::uint32_t to);
+  CooperativeCopy& cooperative_copy(std::uint32_t from, std::uint32_t to);
   LoopMemory& memory() { return *memory_; }
 
  private:
@@ -73,7 +72,7 @@ class LoopNetwork::State {
   std::deque<Process> processes_;
   std::uint64_t sequence_ = 0;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> sent_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, CopyBoard> copy_boards_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, CooperativeCopy> cooperative_copies_;
   std::shared_ptr<LoopMemory> memory_ = std::make_shared<LoopMemory>();
 };
 

@@ -23,10 +23,10 @@ struct Head {
   std::uint8_t kind;
   std::uint8_t count;
 };
-constexpr std::size_t kHeadBytes = 12;  // without the padding at its end
+constexpr std::size_t kHeadBytes = 12;  // without trailing padding
 
 std::size_t length_of(const IpAddress& address) { return address.is_v6 ? 16 : 4; }
-static_assert(kHeadBytes + kMostAddresses * (1 + sizeof(IpAddress::bytes)) == kLongestNetAddress);
+static_assert(kHeadBytes + kMaxAddresses * (1 + sizeof(IpAddress::bytes)) == kMaxNetAddressBytes);
 
 struct Candidate {
   IpAddress address;
@@ -34,7 +34,7 @@ struct Candidate {
   int rank = 0;  ///< 0 is best
 };
 
-/// Addresses of IPv6 that are good for one cable only need the name of an interface, which others call otherwise: not used.
+/// Skip link-local IPv6 addresses: they need an interface name, which differs between machines.
 std::optional<Candidate> candidate_of(const ifaddrs& entry) {
   if (entry.ifa_addr == nullptr || (entry.ifa_flags & IFF_UP) == 0) return std::nullopt;
   Candidate found{.address = {}, .interface = entry.ifa_name};
@@ -96,13 +96,13 @@ socklen_t IpAddress::to_socket_address(std::uint16_t port, sockaddr_storage& int
   return sizeof in;
 }
 
-std::string ContactAddress::text() const {
+std::string TcpAddress::text() const {
   std::string text;
   for (const IpAddress& address : addresses) text += (text.empty() ? "" : ", ") + address.text();
   return text + " port " + std::to_string(port);
 }
 
-Bytes ContactAddress::to_bytes() const {
+Bytes TcpAddress::to_bytes() const {
   const Head head{cookie, port, Head::kKind, static_cast<std::uint8_t>(addresses.size())};
   Bytes bytes(kHeadBytes);
   std::memcpy(bytes.data(), &head, kHeadBytes);
@@ -115,41 +115,47 @@ Bytes ContactAddress::to_bytes() const {
   return bytes;
 }
 
-std::optional<ContactAddress> ContactAddress::from_bytes(ConstSpan bytes) {
+std::optional<TcpAddress> TcpAddress::from_bytes(ConstSpan bytes) {
   Head head{};
   if (bytes.size() < kHeadBytes) return std::nullopt;
   std::memcpy(&head, bytes.data(), kHeadBytes);
-  if (head.kind != Head::kKind || head.count > kMostAddresses) return std::nullopt;
-  ContactAddress contact{.cookie = head.cookie, .port = head.port, .addresses = {}};
+  if (head.kind != Head::kKind || head.count > kMaxAddresses) return std::nullopt;
+  TcpAddress result{.cookie = head.cookie, .port = head.port, .addresses = {}};
   ConstSpan rest = bytes.subspan(kHeadBytes);
   for (int i = 0; i < head.count; ++i) {
     const std::size_t length = rest.empty() ? 0 : static_cast<std::size_t>(rest[0]);
     if ((length != 4 && length != 16) || rest.size() < 1 + length) return std::nullopt;
-    IpAddress& address = contact.addresses.emplace_back();
+    IpAddress& address = result.addresses.emplace_back();
     address.is_v6 = length == 16;
     std::memcpy(address.bytes.data(), rest.data() + 1, length);
     rest = rest.subspan(1 + length);
   }
   if (!rest.empty()) return std::nullopt;
-  return contact;
+  return result;
 }
 
-std::vector<IpAddress> own_addresses(const std::string& interface) {
+std::vector<IpAddress> local_addresses(const std::string& interface) {
   std::vector<Candidate> candidates = all_candidates();
-  auto is_meant = [&](const Candidate& one) { return one.interface == interface || one.address.text().starts_with(interface); };
-  // libfabric's networks may have names that are none of the Internet's interfaces
-  if (!interface.empty() && std::ranges::any_of(candidates, is_meant)) std::erase_if(candidates, std::not_fn(is_meant));
+  auto matches_interface = [&](const Candidate& one) {
+    return one.interface == interface || one.address.text().starts_with(interface);
+  };
+  // interface may name a libfabric network that is not an Internet interface
+  if (!interface.empty() && std::ranges::any_of(candidates, matches_interface))
+    std::erase_if(candidates, std::not_fn(matches_interface));
   std::ranges::stable_sort(candidates, {}, &Candidate::rank);
-  if (!candidates.empty() && candidates.front().rank < 3) std::erase_if(candidates, [](const Candidate& one) { return one.rank == 3; });
+  if (!candidates.empty() && candidates.front().rank < 3)
+    std::erase_if(candidates, [](const Candidate& one) { return one.rank == 3; });
   std::vector<IpAddress> addresses;
   for (const Candidate& one : candidates)
-    if (addresses.size() < kMostAddresses) addresses.push_back(one.address);
+    if (addresses.size() < kMaxAddresses) addresses.push_back(one.address);
   return addresses;
 }
 
-bool is_own(const IpAddress& address) {
-  const bool is_loopback = !address.is_v6 && address.bytes[0] == 127;  // all of them, though one has a name
-  return is_loopback || std::ranges::any_of(all_candidates(), [&](const Candidate& one) { return one.address == address; });
+bool is_local_address(const IpAddress& address) {
+  const bool is_loopback = !address.is_v6 && address.bytes[0] == 127;  // the whole 127/8 network
+  return is_loopback || std::ranges::any_of(all_candidates(), [&](const Candidate& one) {
+           return one.address == address;
+         });
 }
 
 }  // namespace shim::transport

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One TCP connection, as bytes and frames; it knows neither who calls nor what frames mean.
+// Connection sends and receives frames over one TCP socket, without interpreting them.
 #pragma once
 
 #include <cstdint>
@@ -17,73 +17,85 @@ namespace shim::transport {
 
 class Connection {
  public:
-  /// calling: connect(2) goes on. greeting: our hello is on its way. open: frames go both ways. closing: we have said that we send no
-  /// more, and read what comes until the other closes. stranger: somebody has called us and has not said the right word yet.
-  enum class State : std::uint8_t { calling, greeting, open, closing, stranger };
+  /// connecting: connect(2) is pending. handshaking: this process has sent its hello. open: frames
+  /// go both ways. closing: this process sends no more, and reads until the peer closes.
+  /// unauthenticated: accepted, and the peer has not proved that it knows the secret.
+  enum class State : std::uint8_t { connecting, handshaking, open, closing, unauthenticated };
 
-  /// Begins to call; never waits. Errors: other.
-  static base::Result<Connection> call(const IpAddress& address, std::uint16_t port);
-  /// One that listen(2) has brought.
-  static Connection accepted(base::Descriptor socket) { return {std::move(socket), State::stranger}; }
+  /// Begin to connect; never blocks. Errors: other.
+  static base::Result<Connection> connect(const IpAddress& address, std::uint16_t port);
+  /// Wrap an accepted socket.
+  static Connection accepted(base::Descriptor socket) {
+    return {std::move(socket), State::unauthenticated};
+  }
 
   int descriptor() const { return socket_.get(); }
   State state() const { return state_; }
-  void enter(State state);
-  base::Nanoseconds in_state_since() const { return since_; }
+  void set_state(State state);
+  base::Nanoseconds in_state_since() const { return state_since_; }
 
-  /// Why connect(2) has failed; nothing where it has not.
-  std::optional<base::Error> call_failure() const;
-  /// Sends what there is room for. Errors: other (the connection is broken).
+  /// Return why connect(2) has failed; nullopt if it has not.
+  std::optional<base::Error> connect_error() const;
+  /// Send as much as the system accepts. Errors: other (the connection is broken).
   base::Status send(FrameQueue& waiting);
-  /// The same with a frame more, which goes straight from where it is if nothing else waits; what there is no room for waits then.
-  [[gnu::hot]] base::Status send(FrameQueue& waiting, ContactFrame kind, ConstSpan first, ConstSpan second);
-  /// Will the system take a frame with so many bytes as a whole, so that it arrives whatever this process does next?
-  [[gnu::hot]] bool has_room(std::size_t bytes);
-  /// Is the system's buffer long enough for such a frame, as far as is known?
-  bool takes_whole(std::size_t bytes) const;
-  /// The system's send buffer becomes as long as it may be, and stays so: by itself it grows only where lines are slow, and shrinks where
-  /// the system has little memory (tcp(7), tcp_wmem). What has_room has said before is void.
-  /// From now on what is sent may wait for as long as the other process does not read: it may compute for hours. That its machine is gone
-  /// is then found out by the system's retransmissions alone (tcp(7), tcp_retries2).
-  void carry_messages();
-  /// Says that nothing more will be sent.
-  void say_end();
-  /// The other machine hears at once that what it sent has come; the system may put that off for 40 ms (tcp(7), TCP_QUICKACK).
+  /// Send a further frame, without copying it if nothing else waits; the part that the system does
+  /// not accept is queued.
+  [[gnu::hot]] base::Status send(FrameQueue& waiting, TcpFrameKind kind, ConstSpan first,
+                                 ConstSpan second);
+  /// True if the system's send buffer accepts this many bytes now, so that they arrive whatever
+  /// this process does next. Reserves the space for the send that follows.
+  [[gnu::hot]] bool has_space(std::size_t bytes);
+  /// True if the system's send buffer is long enough for this frame, as far as known.
+  bool fits_in_buffer(std::size_t bytes) const;
+  /// Set the send buffer to its maximum, and disable the timeout of unacknowledged data. The system
+  /// itself enlarges the buffer only on slow networks, and shrinks it if memory is short (tcp(7),
+  /// tcp_wmem). Invalidates earlier results of has_space. From now on data may wait as long as the
+  /// peer does not read, which may be hours if it computes. Only retransmissions then detect that
+  /// its machine is gone (tcp(7), tcp_retries2).
+  void prepare_for_messages();
+  /// Announce that nothing more will be sent.
+  void shutdown_send();
+  /// Acknowledge received data at once; the system may delay that by 40 ms (tcp(7), TCP_QUICKACK).
   void acknowledge() const;
-  /// Has the other machine got all that was sent?
+  /// True if the other machine has acknowledged all data.
   bool is_delivered() const;
 
-  /// Who takes the frames that have come.
-  class Taker {
+  /// Receiver of arrived frames.
+  class FrameHandler {
    public:
-    /// The frame's bytes are valid during the call. False to stop for good.
-    virtual bool take(const ReceivedFrame& frame) = 0;
+    /// The frame's bytes are valid during the call. Return false to stop for good.
+    virtual bool on_frame(const ReceivedFrame& frame) = 0;
 
    protected:
-    ~Taker() = default;
+    ~FrameHandler() = default;
   };
-  /// Takes bytes that have come, and hands each whole frame on. Payloads of long packets go where `places` says. Answers false at the
-  /// connection's end. Errors: other (broken, or bytes that are no frames).
-  /// @param room of kFrameRoom bytes, whose contents are of no use before and after
-  [[gnu::hot]] base::Result<bool> receive(std::span<std::byte> room, Taker& taker, Sink& places);
+  /// Receive bytes and pass on each whole frame. Payloads of long packets are placed by `sink`.
+  /// Return false at the end of the connection. Errors: other (broken, or invalid frames).
+  /// @param room scratch of kFrameBufferBytes
+  [[gnu::hot]] base::Result<bool> receive(std::span<std::byte> room, FrameHandler& handler,
+                                          Sink& sink);
 
  private:
-  /// What one look at the socket has brought.
-  enum class Came : std::uint8_t { some, all_there_is, end };
+  /// Result of one read of the socket.
+  enum class ReadResult : std::uint8_t { more, drained, end };
 
   Connection(base::Descriptor socket, State state);
-  [[gnu::hot]] base::Result<Came> receive_frames(std::span<std::byte> room, Taker& taker, Sink& places);
-  base::Result<Came> receive_placed(std::span<std::byte> room, Taker& taker, Sink& places);
-  [[gnu::hot]] base::Result<bool> take_frames(ConstSpan bytes, Taker& taker, Sink& places);
-  [[gnu::hot]] bool begin_placing(ConstSpan bytes, Sink& places);
+  [[gnu::hot]] base::Result<ReadResult> receive_frames(std::span<std::byte> room,
+                                                       FrameHandler& handler, Sink& sink);
+  base::Result<ReadResult> receive_placed(std::span<std::byte> room, FrameHandler& handler,
+                                          Sink& sink);
+  [[gnu::hot]] base::Result<bool> handle_frames(ConstSpan bytes, FrameHandler& handler, Sink& sink);
+  [[gnu::hot]] bool begin_placing(ConstSpan bytes, Sink& sink);
 
   base::Descriptor socket_;
   State state_;
-  base::Nanoseconds since_;
-  std::size_t buffer_ = 0;  ///< bytes that the system takes, as far as is known
-  std::size_t room_ = 0;    ///< and of these, free
-  Bytes rest_;  ///< of what has come: the beginning of a frame; its head and the packet's header while a payload is being placed
-  std::size_t placed_ = 0, to_place_ = 0;  ///< of a payload, and in all; 0: none is being placed
+  base::Nanoseconds state_since_;
+  std::size_t buffer_ = 0;        ///< bytes of the system's send buffer, as far as known
+  std::size_t buffer_space_ = 0;  ///< free bytes of it
+  /// Received beginning of a frame; its head and the packet's header while a payload is placed.
+  Bytes partial_;
+  /// Of the payload being placed: bytes received so far, and all bytes; 0: none is being placed.
+  std::size_t placed_bytes_ = 0, payload_bytes_ = 0;
 };
 
 }  // namespace shim::transport

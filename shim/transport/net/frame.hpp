@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What goes over a connection between two processes: frames, each a head and its bytes. Both ends run the same program image of one
-// job, so numbers are in the machine's own order.
+// Frames: the format of data on a TCP connection, each a head and its bytes.
+//
+// The caller is the process that connects, the called process the one that accepts. Numbers are in
+// host byte order: all processes of a job must have equal byte order. A hello of another byte order
+// is rejected, because its length is then out of range.
 #pragma once
 
 #include <cstddef>
@@ -13,25 +16,29 @@
 
 namespace shim::transport {
 
-enum class ContactFrame : std::uint32_t {
-  hello = 1,      ///< the first of the caller: Hello
-  welcome = 2,    ///< the called process's answer to a proof: nothing, sealed
-  packet = 3,     ///< of the owner; messages come in clear, all else inside a sealed frame
-  ask = 4,        ///< "what is your fabric's address?"
-  fabric = 5,     ///< the answer: the address
-  no_fabric = 6,  ///< the answer: the text of the error
-  challenge = 7,  ///< the called process's answer to a hello: Challenge
-  proof = 8,      ///< the caller's answer: its own ContactAddress, sealed with a key that only the two can know (seal.hpp)
-  sealed = 9,     ///< on an open connection: SealedHead and the bytes of a frame of that kind, sealed
+enum class TcpFrameKind : std::uint32_t {
+  hello = 1,           ///< first frame of the caller: Hello
+  welcome = 2,         ///< called process's response to a proof: empty, sealed
+  packet = 3,          ///< packet of the transport's owner: of try_send in clear, else sealed
+  fabric_request = 4,  ///< requests the address of the peer's fabric
+  fabric_address = 5,  ///< response: the address
+  fabric_error = 6,    ///< response: text of the error
+  challenge = 7,       ///< called process's response to a hello: Challenge
+  /// Caller's response: its TcpAddress, sealed with a key known only to the two (seal.hpp).
+  proof = 8,
+  /// On an open connection: SealedHead and the bytes of a frame of that kind, sealed.
+  sealed = 9,
+  /// Orderly end of the sender: empty, in clear, also sent before authentication.
+  shutdown = 10,
 };
 
 struct FrameHead {
   std::uint32_t bytes;  ///< that follow
-  std::uint32_t kind;   ///< ContactFrame
+  std::uint32_t kind;   ///< TcpFrameKind
 };
 static_assert(sizeof(FrameHead) == 8);
 
-/// The last digit is the version of the protocol.
+/// The last digit is the protocol version.
 struct Hello {
   static constexpr std::uint64_t kKind = 0x326f6c6c65487349;  // "IsHello2"
   std::uint64_t kind;
@@ -45,25 +52,25 @@ struct Challenge {
 static_assert(sizeof(Challenge) == 16);
 
 struct SealedHead {
-  std::uint32_t kind;  ///< ContactFrame
+  std::uint32_t kind;  ///< TcpFrameKind
 };
 static_assert(sizeof(SealedHead) == 4);
 
-/// A stranger may send so much before it is turned away; others' frames are no longer than the second.
-inline constexpr std::size_t kLongestHello = 256, kLongestFrame = 128 * 1024;
-/// Bytes for which a whole frame always has room, and several mostly.
-inline constexpr std::size_t kFrameRoom = 2 * kLongestFrame;
+/// Limits of frames of unauthenticated and of authenticated peers.
+inline constexpr std::size_t kMaxHelloBytes = 256, kMaxFrameBytes = 128 * 1024;
+/// Scratch that holds any whole frame, and mostly several.
+inline constexpr std::size_t kFrameBufferBytes = 2 * kMaxFrameBytes;
 
-[[gnu::hot]] FrameHead head_of(ContactFrame kind, ConstSpan first, ConstSpan second);
+[[gnu::hot]] FrameHead head_of(TcpFrameKind kind, ConstSpan first, ConstSpan second);
 
-/// What is to be sent: frames one after the other, of which the first bytes may have left.
+/// Frames to be sent; the first bytes may have been sent already.
 class FrameQueue {
  public:
-  void add(ContactFrame kind, ConstSpan first, ConstSpan second = {});
+  void add(TcpFrameKind kind, ConstSpan first, ConstSpan second = {});
   bool is_empty() const { return sent_ == bytes_.size(); }
   std::size_t waiting() const { return bytes_.size() - sent_; }
   ConstSpan rest() const { return ConstSpan(bytes_).subspan(sent_); }
-  void took(std::size_t bytes);
+  void consume(std::size_t bytes);
   void clear();
 
  private:
@@ -72,15 +79,17 @@ class FrameQueue {
 };
 
 struct ReceivedFrame {
-  ContactFrame kind;  ///< as it came: may be none of those above
+  TcpFrameKind kind;  ///< as received, may be invalid
   ConstSpan bytes;
-  std::size_t placed = 0;  ///< bytes of a packet's payload that went where Sink::place said, and are not in `bytes`
-  /// With its head.
+  /// Bytes of a packet's payload that Sink::place stored elsewhere; not in `bytes`.
+  std::size_t placed = 0;
+  /// Length with the head, without placed bytes.
   std::size_t length() const { return sizeof(FrameHead) + bytes.size(); }
 };
 
-/// The frame with which these bytes begin; nothing where it is not there as a whole. Errors: other (it claims to be longer than
-/// `longest`).
-[[gnu::hot]] base::Result<std::optional<ReceivedFrame>> first_frame(ConstSpan bytes, std::size_t longest);
+/// Return the frame at the beginning of these bytes; nullopt if it is incomplete. Errors: other
+/// (longer than `longest`).
+[[gnu::hot]] base::Result<std::optional<ReceivedFrame>> first_frame(ConstSpan bytes,
+                                                                    std::size_t longest);
 
 }  // namespace shim::transport

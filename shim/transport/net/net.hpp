@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The way between nodes: what brings processes together goes over plain connections; messages go over these, too, or over a fabric,
-// which is opened, at both ends, when the first message is to be sent.
+// Net is the transport between nodes.
+//
+// Setup messages go over TCP. Other messages go over TCP as well, or over a fabric that both ends
+// open when the first message is sent.
 #pragma once
 
 #include <cstddef>
@@ -8,41 +10,44 @@
 #include <memory>
 #include <string>
 
-#include "shim/base/own_thread.hpp"
+#include "shim/base/background_task.hpp"
 #include "shim/base/result.hpp"
 #include "shim/transport/transport.hpp"
 
 namespace shim::transport {
 
-/// What a new connection's send buffer surely takes as a whole (Linux: 46 KiB with a cable's usual packets).
+/// Accepted at once by a new connection's send buffer (Linux: 46 KiB with usual Ethernet packets).
 inline constexpr std::size_t kConnectionPacketBytes = 40 * 1024;
 
-/// Bytes of Net::address() at most.
-inline constexpr std::size_t kLongestNetAddress = 80;
+/// Most bytes of Net::address().
+inline constexpr std::size_t kMaxNetAddressBytes = 80;
 
-/// libfabric takes 50 to 400 ms to open, in which the process answers others.
-using Opened = base::Result<std::unique_ptr<Transport>>;
-using Opening = base::OwnThread<Opened>;
+/// Opening libfabric takes 50 to 400 ms, during which the process still responds to its peers.
+using FabricResult = base::Result<std::unique_ptr<Transport>>;
+using FabricOpenTask = base::BackgroundTask<FabricResult>;
 
 struct NetSettings {
-  std::string interface;         ///< that others call this process over: see own_addresses(); empty: whichever there is
-  Opening::Work open_fabric = {};  ///< called at most once, on a thread of its own; empty: packets go over connections
-  std::size_t max_packet_bytes = kConnectionPacketBytes;  ///< what the fabric will take at least
-  bool may_match = false;        ///< the fabric
+  /// Interface at which others connect, see local_addresses(); empty: any.
+  std::string interface;
+  /// Called at most once, on a thread of its own; empty: packets go over TCP.
+  FabricOpenTask::Work open_fabric = {};
+  /// Longest packet; a fabric with a lower limit is not used.
+  std::size_t max_packet_bytes = kConnectionPacketBytes;
+  bool may_match = false;  ///< true if the fabric may match messages
 };
 
-/// With a fabric, only packets of try_send_ahead move before it is open: whatever is sent otherwise to a process for the first time
-/// asks it for its fabric's address, is refused with `again` until the answer is here, and needs that process to poll.
-/// Its address is as small as a socket's.
+/// With a fabric, only packets of try_send_ahead move until it is open. The first other packet to a
+/// process requests that process's fabric address and returns `again` until the response arrives,
+/// which requires that process to poll. address() contains only TCP addresses, so it stays short.
 class Net : public Transport {
  public:
-  /// Begins the opening now, so that the first message finds it further on.
+  /// Open the fabric now, so that the first message waits less.
   virtual void open_fabric_early() = 0;
-  /// Until the fabric is not being opened any more; from any thread, without the owner's lock.
-  virtual void wait_for_opening() const = 0;
+  /// Wait until the fabric is no longer being opened. Any thread, without the owner's lock.
+  virtual void wait_for_fabric() const = 0;
 };
 
-/// Local: a socket that listens. Errors: other (no network).
+/// Create the transport with a listening socket. Local. Errors: other (no network).
 base::Result<std::unique_ptr<Net>> make_net(NetSettings settings);
 
 }  // namespace shim::transport

@@ -19,7 +19,7 @@ using base::Error;
 using base::ErrorClass;
 using base::Result;
 
-/// Versions whose functions below are the same (OpenSSL 3 and 1.1), the newest first.
+/// Versions in which the functions below are equal (OpenSSL 3 and 1.1), newest first.
 constexpr const char* kNames[] = {"libcrypto.so.3", "libcrypto.so.1.1"};
 constexpr std::size_t kKeyBytes = 32, kCounterBytes = 12;
 // OpenSSL, evp.h.
@@ -35,50 +35,65 @@ bool find(void* library, const char* name, Function& function) {
 }
 
 unsigned char* raw(std::byte* bytes) { return reinterpret_cast<unsigned char*>(bytes); }
-const unsigned char* raw(const std::byte* bytes) { return reinterpret_cast<const unsigned char*>(bytes); }
+const unsigned char* raw(const std::byte* bytes) {
+  return reinterpret_cast<const unsigned char*>(bytes);
+}
 
 }  // namespace
 
-/// As OpenSSL declares them, with its types as void.
+/// OpenSSL's declarations, with its types as void.
 struct Crypto::Functions {
-  unsigned char* (*hmac)(const void* digest, const void* key, int key_bytes, const unsigned char* data, std::size_t bytes,
-                         unsigned char* into, unsigned* into_bytes) = nullptr;
+  unsigned char* (*hmac)(const void* digest, const void* key, int key_bytes,
+                         const unsigned char* data, std::size_t bytes, unsigned char* into,
+                         unsigned* into_bytes) = nullptr;
   const void* (*sha256)() = nullptr;
   const void* (*aes_256_gcm)() = nullptr;
   void* (*make)() = nullptr;
   void (*free)(void* context) = nullptr;
   int (*control)(void* context, int what, int bytes, void* with) = nullptr;
-  int (*begin_sealing)(void* context, const void* cipher, void* engine, const unsigned char* key, const unsigned char* counter) = nullptr;
-  int (*seal)(void* context, unsigned char* into, int* into_bytes, const unsigned char* from, int bytes) = nullptr;
+  int (*begin_sealing)(void* context, const void* cipher, void* engine, const unsigned char* key,
+                       const unsigned char* counter) = nullptr;
+  int (*seal)(void* context, unsigned char* into, int* into_bytes, const unsigned char* from,
+              int bytes) = nullptr;
   int (*end_sealing)(void* context, unsigned char* into, int* into_bytes) = nullptr;
-  int (*begin_opening)(void* context, const void* cipher, void* engine, const unsigned char* key, const unsigned char* counter) = nullptr;
-  int (*open)(void* context, unsigned char* into, int* into_bytes, const unsigned char* from, int bytes) = nullptr;
+  int (*begin_opening)(void* context, const void* cipher, void* engine, const unsigned char* key,
+                       const unsigned char* counter) = nullptr;
+  int (*open)(void* context, unsigned char* into, int* into_bytes, const unsigned char* from,
+              int bytes) = nullptr;
   int (*end_opening)(void* context, unsigned char* into, int* into_bytes) = nullptr;
   void (*cleanse)(void* memory, std::size_t bytes) = nullptr;
   int (*init)(std::uint64_t options, const void* settings) = nullptr;
 
-  /// False once an exit handler of OpenSSL has run, where the program began to use it before this library: its functions crash then.
+  /// False once an exit handler of OpenSSL has run, if the program used OpenSSL before this
+  /// library: its functions crash then.
   bool is_usable() const { return init(0, nullptr) == 1; }
 
   bool find_all(void* library) {
-    return find(library, "HMAC", hmac) && find(library, "EVP_sha256", sha256) && find(library, "EVP_aes_256_gcm", aes_256_gcm) &&
-           find(library, "EVP_CIPHER_CTX_new", make) && find(library, "EVP_CIPHER_CTX_free", free) &&
-           find(library, "EVP_CIPHER_CTX_ctrl", control) && find(library, "EVP_EncryptInit_ex", begin_sealing) &&
-           find(library, "EVP_EncryptUpdate", seal) && find(library, "EVP_EncryptFinal_ex", end_sealing) &&
-           find(library, "EVP_DecryptInit_ex", begin_opening) && find(library, "EVP_DecryptUpdate", open) &&
-           find(library, "EVP_DecryptFinal_ex", end_opening) && find(library, "OPENSSL_cleanse", cleanse) && find(library, "OPENSSL_init_crypto", init);
+    return find(library, "HMAC", hmac) && find(library, "EVP_sha256", sha256) &&
+           find(library, "EVP_aes_256_gcm", aes_256_gcm) &&
+           find(library, "EVP_CIPHER_CTX_new", make) &&
+           find(library, "EVP_CIPHER_CTX_free", free) &&
+           find(library, "EVP_CIPHER_CTX_ctrl", control) &&
+           find(library, "EVP_EncryptInit_ex", begin_sealing) &&
+           find(library, "EVP_EncryptUpdate", seal) &&
+           find(library, "EVP_EncryptFinal_ex", end_sealing) &&
+           find(library, "EVP_DecryptInit_ex", begin_opening) &&
+           find(library, "EVP_DecryptUpdate", open) &&
+           find(library, "EVP_DecryptFinal_ex", end_opening) &&
+           find(library, "OPENSSL_cleanse", cleanse) && find(library, "OPENSSL_init_crypto", init);
   }
 };
 
 static Error has_ended() {
-  return {ErrorClass::other, "the exit handlers of libcrypto have run, and with them connections between processes end; finalize "
-                             "sessions before the program exits"};
+  return {ErrorClass::other,
+          "connections between processes are closed, because the exit handlers of libcrypto have "
+          "run; finalize sessions before the program exits"};
 }
 
 Result<Nonce> random_nonce() {
   Nonce nonce;
   if (::getrandom(nonce.data(), nonce.size(), 0) != static_cast<ssize_t>(nonce.size()))
-    return base::system_error(errno, "getrandom for the number of a connection");
+    return base::system_error(errno, "cannot create the nonce of a connection (getrandom)");
   return nonce;
 }
 
@@ -95,12 +110,17 @@ Result<std::shared_ptr<const Crypto>> Crypto::load() {
     reasons += (reasons.empty() ? "" : "; ") + std::string(reason != nullptr ? reason : name);
   }
   if (library == nullptr)
-    return Error(ErrorClass::other, "connections between processes need OpenSSL's libcrypto, which cannot be loaded (" + reasons +
-                                        "); install OpenSSL (libssl3) on every node");
+    return Error(
+        ErrorClass::other,
+        "connections between processes need OpenSSL's libcrypto, which cannot be loaded (" +
+            reasons + "); install OpenSSL (libssl3) on every node");
   auto functions = std::make_unique<Functions>();
   const bool is_complete = functions->find_all(library);
-  ::dlclose(library);  // RTLD_NODELETE keeps it
-  if (!is_complete) return Error(ErrorClass::other, "the installed libcrypto lacks a function of OpenSSL 1.1; install OpenSSL 3 (libssl3)");
+  ::dlclose(library);  // RTLD_NODELETE keeps it loaded
+  if (!is_complete)
+    return Error(
+        ErrorClass::other,
+        "the installed libcrypto lacks a function of OpenSSL 1.1; install OpenSSL 3 (libssl3)");
   // sessions may live until the program's destructors have run, after its exit handlers
   if (functions->init(kInitNoAtexit, nullptr) != 1) return has_ended();
   return std::shared_ptr<const Crypto>(new Crypto(std::move(functions)));
@@ -119,6 +139,7 @@ struct Seal::State {
     if (functions.is_usable()) functions.free(context);
   }
   using Functions = Crypto::Functions;
+  /// Return the initialization vector of Galois/counter mode for a frame.
   static std::array<unsigned char, kCounterBytes> counter(End by, std::uint64_t number) {
     std::array<unsigned char, kCounterBytes> bytes{};
     bytes[0] = static_cast<unsigned char>(by);
@@ -132,7 +153,8 @@ Seal::Seal(Seal&&) noexcept = default;
 Seal& Seal::operator=(Seal&&) noexcept = default;
 Seal::~Seal() = default;
 
-Result<Seal> Seal::make(std::shared_ptr<const Crypto> crypto, End own, std::uint64_t secret, const Nonce& of_caller, const Nonce& of_called) {
+Result<Seal> Seal::make(std::shared_ptr<const Crypto> crypto, End own, std::uint64_t secret,
+                        const Nonce& of_caller, const Nonce& of_called) {
   const Crypto::Functions& functions = *crypto->functions_;
   if (!functions.is_usable()) return has_ended();
   auto state = std::make_unique<State>();
@@ -143,13 +165,14 @@ Result<Seal> Seal::make(std::shared_ptr<const Crypto> crypto, End own, std::uint
   auto* end = std::ranges::copy(std::as_bytes(std::span(kPurpose)), data.data()).out;
   std::ranges::copy(of_called, std::ranges::copy(of_caller, end).out);
   unsigned bytes = 0;
-  const auto* made = functions.hmac(functions.sha256(), &secret, sizeof secret, raw(data.data()), data.size(), state->key.data(), &bytes);
+  const auto* made = functions.hmac(functions.sha256(), &secret, sizeof secret, raw(data.data()),
+                                    data.size(), state->key.data(), &bytes);
   if (state->context == nullptr || made == nullptr || bytes != kKeyBytes)
-    return Error(ErrorClass::other, "libcrypto does not compute HMAC-SHA256");
+    return Error(ErrorClass::other, "libcrypto cannot compute HMAC-SHA256");
   return Seal(std::move(state));
 }
 
-// A null pointer as input would end the encryption (OpenSSL 1.1), so nothing is not given to it.
+// OpenSSL 1.1 ends the encryption at a null input, so empty input is skipped.
 
 Result<Bytes> Seal::close(ConstSpan plain) {
   const Crypto::Functions& functions = *state_->crypto->functions_;
@@ -157,12 +180,16 @@ Result<Bytes> Seal::close(ConstSpan plain) {
   const auto counter = State::counter(state_->own, state_->closed++);
   Bytes sealed(plain.size() + kSealBytes);
   int bytes = 0, rest = 0;
-  const bool is_done =
-      functions.begin_sealing(state_->context, functions.aes_256_gcm(), nullptr, state_->key.data(), counter.data()) == 1 &&
-      (plain.empty() || functions.seal(state_->context, raw(sealed.data()), &bytes, raw(plain.data()), static_cast<int>(plain.size())) == 1) &&
-      functions.end_sealing(state_->context, raw(sealed.data()) + bytes, &rest) == 1 &&
-      functions.control(state_->context, kGetTag, static_cast<int>(kSealBytes), sealed.data() + plain.size()) == 1;
-  if (!is_done) return Error(ErrorClass::other, "libcrypto does not encrypt with AES-256-GCM");
+  const bool is_done = functions.begin_sealing(state_->context, functions.aes_256_gcm(), nullptr,
+                                               state_->key.data(), counter.data()) == 1 &&
+                       (plain.empty() ||
+                        functions.seal(state_->context, raw(sealed.data()), &bytes,
+                                       raw(plain.data()), static_cast<int>(plain.size())) == 1) &&
+                       functions.end_sealing(state_->context, raw(sealed.data()) + bytes, &rest) ==
+                           1 &&
+                       functions.control(state_->context, kGetTag, static_cast<int>(kSealBytes),
+                                         sealed.data() + plain.size()) == 1;
+  if (!is_done) return Error(ErrorClass::other, "libcrypto cannot encrypt with AES-256-GCM");
   return sealed;
 }
 
@@ -176,11 +203,15 @@ std::optional<Bytes> Seal::open(ConstSpan sealed) {
   std::ranges::copy(sealed.last(kSealBytes), tag.begin());
   Bytes plain(text.size());
   int bytes = 0, rest = 0;
-  const bool is_genuine =
-      functions.begin_opening(state_->context, functions.aes_256_gcm(), nullptr, state_->key.data(), counter.data()) == 1 &&
-      (text.empty() || functions.open(state_->context, raw(plain.data()), &bytes, raw(text.data()), static_cast<int>(text.size())) == 1) &&
-      functions.control(state_->context, kSetTag, static_cast<int>(kSealBytes), tag.data()) == 1 &&
-      functions.end_opening(state_->context, raw(plain.data()) + bytes, &rest) == 1;
+  const bool is_genuine = functions.begin_opening(state_->context, functions.aes_256_gcm(), nullptr,
+                                                  state_->key.data(), counter.data()) == 1 &&
+                          (text.empty() ||
+                           functions.open(state_->context, raw(plain.data()), &bytes,
+                                          raw(text.data()), static_cast<int>(text.size())) == 1) &&
+                          functions.control(state_->context, kSetTag, static_cast<int>(kSealBytes),
+                                            tag.data()) == 1 &&
+                          functions.end_opening(state_->context, raw(plain.data()) + bytes,
+                                                &rest) == 1;
   if (!is_genuine) return std::nullopt;
   return plain;
 }

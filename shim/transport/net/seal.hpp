@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Authenticated encryption of what processes say to each other about themselves, by OpenSSL's libcrypto, which is loaded with the
-// first connection. SECURITY.md says what this protects.
+// Seal is authenticated encryption of control messages, by OpenSSL's libcrypto.
+//
+// libcrypto is loaded with the first connection. SECURITY.md states what this protects.
 #pragma once
 
 #include <array>
@@ -13,9 +14,9 @@
 
 namespace shim::transport {
 
-/// A random number that is used once: each end of a connection makes one.
+/// A random number used once, one from each end of a connection.
 using Nonce = std::array<std::byte, 16>;
-/// Errors: other.
+/// Draw a nonce. Errors: other.
 base::Result<Nonce> random_nonce();
 
 /// Bytes that sealing adds.
@@ -24,7 +25,7 @@ inline constexpr std::size_t kSealBytes = 16;
 /// The functions of libcrypto.
 class Crypto {
  public:
-  /// Errors: other (no libcrypto; the text says what to install).
+  /// Load libcrypto. Errors: other (not found; the text names the package).
   static base::Result<std::shared_ptr<const Crypto>> load();
 
  private:
@@ -39,22 +40,26 @@ class Crypto {
   std::unique_ptr<const Functions> functions_;
 };
 
-/// The keys of one connection, known to its two ends alone. Each frame is sealed with the number of its direction's frames so far, so that
-/// none can be repeated, left out or exchanged; AES-256 in Galois/counter mode (NIST SP 800-38D).
+/// The key of one connection, known only to its two ends. Each frame is sealed with its direction
+/// and its number in that direction, so frames cannot be replayed, dropped or reordered. AES-256 in
+/// Galois/counter mode (NIST SP 800-38D).
 class Seal {
  public:
   enum class End : std::uint8_t { caller, called };
 
-  /// Derives the key from the secret of the process that was called and both nonces: HMAC-SHA256. Errors: other (libcrypto refuses).
-  static base::Result<Seal> make(std::shared_ptr<const Crypto> crypto, End own, std::uint64_t secret, const Nonce& of_caller,
+  /// Derive the key from the called process's secret and both nonces: HMAC-SHA256. Errors: other
+  /// (libcrypto fails).
+  static base::Result<Seal> make(std::shared_ptr<const Crypto> crypto, End own,
+                                 std::uint64_t secret, const Nonce& of_caller,
                                  const Nonce& of_called);
   Seal(Seal&&) noexcept;
   Seal& operator=(Seal&&) noexcept;
   ~Seal();
 
-  /// Return the bytes, encrypted, with their tag: kSealBytes more. Errors: other (libcrypto refuses).
+  /// Return the encrypted bytes with their tag, kSealBytes longer. Errors: other (libcrypto fails).
   base::Result<Bytes> close(ConstSpan plain);
-  /// Return what the other end has sealed; nothing if it is not the other end's next frame. Tags are compared in constant time.
+  /// Return the decrypted bytes; nullopt unless they are the peer's next frame. Tags are compared
+  /// in constant time.
   std::optional<Bytes> open(ConstSpan sealed);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One libfabric endpoint with all that hangs on it, opened and closed together.
+// Endpoint is a libfabric endpoint with its dependent objects, opened and closed together.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -21,13 +21,14 @@ struct FidClose {
 };
 template <typename T>
 using Fid = std::unique_ptr<T, FidClose<T>>;
-/// Memory that the provider knows.
+/// Memory registered with the provider.
 using Registration = Fid<fid_mr>;
 
-/// Fabric, domain, address table, completion queue, endpoint; enabled.
+/// Fabric, domain, address vector, completion queue and endpoint; enabled.
 class Endpoint {
  public:
-  static base::Result<Endpoint> open(const Library& library, InfoList info, const OfiTuning& tuning);
+  static base::Result<Endpoint> open(const Library& library, InfoList info,
+                                     const OfiTuning& tuning);
 
   fid_domain* domain() const { return domain_.get(); }
   fid_av* av() const { return av_.get(); }
@@ -36,20 +37,24 @@ class Endpoint {
   const Traits& traits() const { return traits_; }
   std::string provider() const { return info_->fabric_attr->prov_name; }
   std::uint32_t address_format() const { return info_->addr_format; }
-  /// What fi_getname says.
+  /// Return the result of fi_getname.
   const Bytes& name() const { return name_; }
-  /// Enters a peer's name into the address table; no network traffic.
+  /// Insert a peer's name into the address vector; no network traffic.
   base::Result<fi_addr_t> insert(const Library& library, ConstSpan name);
-  /// For operations of this kind (FI_SEND and so on, fi_mr(3)). To be given up before the endpoint is closed.
-  base::Result<Registration> register_memory(const Library& library, ConstSpan memory, std::uint64_t access);
-  /// Likewise, until the endpoint is closed; answers what operations on it have to be told. Null where the provider needs none.
-  base::Result<void*> register_buffers(const Library& library, ConstSpan memory, std::uint64_t access);
+  /// Register memory for operations of this kind (FI_SEND and so on, fi_mr(3)). The caller releases
+  /// the registration before the endpoint is closed.
+  base::Result<Registration> register_memory(const Library& library, ConstSpan memory,
+                                             std::uint64_t access);
+  /// Register memory until the endpoint is closed; return its descriptor for operations. Null if
+  /// the provider needs none.
+  base::Result<void*> register_buffers(const Library& library, ConstSpan memory,
+                                       std::uint64_t access);
   void close();
-  /// Lets go of everything without closing it: for a forked child, to which none of it belongs.
+  /// Drop all objects without closing them: in a forked child they belong to the parent.
   void abandon();
 
  private:
-  /// Keys below 100 are a scarce kind of their own with cxi (fi_cxi(7)).
+  /// Keys below 100 are a scarce resource of cxi (fi_cxi(7)).
   static constexpr std::uint64_t kFirstKey = 100;
 
   Endpoint(InfoList info, const Traits& traits) : info_(std::move(info)), traits_(traits) {}
@@ -58,12 +63,13 @@ class Endpoint {
   InfoList info_;
   Traits traits_;
   std::uint64_t next_key_ = kFirstKey;
-  // destroyed from the last to the first, as fi_close asks
+  // destroyed from last to first, as fi_close requires
   Fid<fid_fabric> fabric_;
   Fid<fid_domain> domain_;
   Fid<fid_av> av_;
   Fid<fid_cq> cq_;
-  std::vector<Registration> buffers_;  // after the endpoint, in which receives into them are posted
+  std::vector<Registration>
+      buffers_;  // destroyed after the endpoint, which has receives posted into them
   Fid<fid_ep> ep_;
   Bytes name_;
 };

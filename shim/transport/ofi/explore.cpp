@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/base/descriptor.hpp"
-#include "shim/transport/ofi/caution.hpp"
 #include "shim/transport/ofi/endpoint.hpp"
 #include "shim/transport/ofi/ofi.hpp"
 #include "shim/transport/ofi/provider.hpp"
+#include "shim/transport/ofi/provider_warning.hpp"
 
 namespace shim::transport {
 namespace {
@@ -14,11 +14,13 @@ base::LoadedLibrary describe(const Library& library) {
           std::to_string(FI_MAJOR(version)) + "." + std::to_string(FI_MINOR(version))};
 }
 
-/// That libfabric offers a provider does not say yet that its endpoint opens; that is tried only where make_ofi would.
-base::Status explore(const Library& library, const OfiSettings& settings, bool tries_endpoint, OfiProvider& provider) {
+/// Check that a provider is usable. A listed provider's endpoint may still fail to open; that is
+/// tried only where make_ofi would.
+base::Status explore(const Library& library, const OfiSettings& settings, bool tries_endpoint,
+                     OfiProvider& provider) {
   SHIM_TRY_ASSIGN(InfoList info, find_provider(library, settings, provider.name));
   provider.interface = interface_of(*info);
-  provider.caution = caution_about(provider.name, tcp_receive_memory());
+  provider.warning = provider_warning(provider.name, tcp_receive_memory());
   if (tries_endpoint) {
     SHIM_TRY_ASSIGN(Endpoint endpoint, Endpoint::open(library, std::move(info), settings.tuning));
     endpoint.close();
@@ -28,15 +30,17 @@ base::Status explore(const Library& library, const OfiSettings& settings, bool t
 
 }  // namespace
 
-base::Result<OfiOffer> explore_ofi(const OfiSettings& settings) {
+base::Result<ProviderReport> explore_ofi(const OfiSettings& settings) {
   const base::StandardStreamsHeld streams;
   SHIM_TRY_ASSIGN(const Library library, Library::load());
-  OfiOffer offer{describe(library), {}, std::nullopt};
+  ProviderReport offer{describe(library), {}, std::nullopt};
   for (const std::string& name : candidates(settings.provider)) {
     OfiProvider& provider = offer.providers.emplace_back(OfiProvider{name, {}, std::nullopt});
     auto explored = explore(library, settings, !offer.chosen, provider);
-    if (!explored) provider.error = std::move(explored).error();
-    else if (!offer.chosen) offer.chosen = offer.providers.size() - 1;
+    if (!explored)
+      provider.error = std::move(explored).error();
+    else if (!offer.chosen)
+      offer.chosen = offer.providers.size() - 1;
   }
   return offer;
 }

@@ -17,10 +17,12 @@ using base::Result;
 
 namespace {
 
-/// The symbol version that goes with the fi_info of the headers we were compiled with: libfabric changed the structure in 1.20
-/// and keeps the older functions for those who ask by version, as the linker would.
-constexpr const char* kInfoVersion =
-    FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION) < FI_VERSION(1, 20) ? "FABRIC_1.3" : nullptr;
+/// Symbol version that matches fi_info in the headers of the build: libfabric changed the structure
+/// in 1.20 and keeps the older functions for callers that name the version, as the linker would.
+constexpr const char* kInfoVersion = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION) <
+                                             FI_VERSION(1, 20)
+                                         ? "FABRIC_1.3"
+                                         : nullptr;
 
 template <typename Function>
 bool find(void* handle, const char* name, const char* version, Function& function) {
@@ -36,7 +38,8 @@ Result<Library> Library::load() {
   void* handle = ::dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!handle) {
     const char* reason = ::dlerror();
-    return Error(ErrorClass::other, "libfabric cannot be loaded (" + std::string(reason ? reason : "no reason given") +
+    return Error(ErrorClass::other, "libfabric cannot be loaded (" +
+                                        std::string(reason ? reason : "no reason given") +
                                         "); install libfabric1 on every node");
   }
   Library library;
@@ -46,15 +49,19 @@ Result<Library> Library::load() {
                   find(handle, "fi_fabric", nullptr, library.fabric) &&
                   find(handle, "fi_strerror", nullptr, library.strerror) &&
                   find(handle, "fi_version", nullptr, library.version);
-  ::dlclose(handle);  // RTLD_NODELETE keeps it; only the count of openings goes back
-  if (!complete) return Error(ErrorClass::other, "the installed libfabric lacks a function that is needed; use version 1.11 or later");
+  ::dlclose(handle);  // RTLD_NODELETE keeps it loaded
+  if (!complete)
+    return Error(
+        ErrorClass::other,
+        "the installed libfabric lacks a required function; install version 1.11 or later");
   return library;
 }
 
 Error Library::error(int code, const std::string& doing) const {
   int positive = std::abs(code);
-  return Error(positive == FI_ENOMEM ? ErrorClass::no_mem : ErrorClass::other, Origin::fabric, positive,
-               doing + ": " + strerror(positive) + " (libfabric error " + std::to_string(positive) + ")");
+  return Error(
+      positive == FI_ENOMEM ? ErrorClass::no_mem : ErrorClass::other, Origin::fabric, positive,
+      doing + ": " + strerror(positive) + " (libfabric error " + std::to_string(positive) + ")");
 }
 
 }  // namespace shim::transport

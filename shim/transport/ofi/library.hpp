@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// libfabric's few real symbols, found when first needed. Everything else of its interface is calls through its objects.
+// Library holds libfabric's few exported symbols, loaded at first use.
+//
+// All else of its interface are calls through its objects.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -13,8 +15,9 @@ namespace shim::transport {
 
 class Library {
  public:
-  /// Loads libfabric. It is never linked, because a program that is does its start-up work even where nobody uses it; and it
-  /// is never unloaded, because its start-up would be paid again, and its own threads and exit handlers do not expect it.
+  /// Load libfabric. It is not linked, because a linked program runs its start-up even if libfabric
+  /// is unused. It is never unloaded, because its start-up would run again, and its threads and
+  /// exit handlers do not support that.
   static base::Result<Library> load();
 
   decltype(&::fi_getinfo) getinfo = nullptr;
@@ -24,15 +27,15 @@ class Library {
   decltype(&::fi_strerror) strerror = nullptr;
   decltype(&::fi_version) version = nullptr;
 
-  /// "doing this: libfabric's words (number)". Takes a code with either sign, as fi_errno(3) has both. FI_ENOMEM gives no_mem,
-  /// the rest other.
+  /// Return "doing this: libfabric's text (number)". Accepts codes of either sign, as fi_errno(3)
+  /// has both. FI_ENOMEM gives no_mem, the rest other.
   base::Error error(int code, const std::string& doing) const;
 
  private:
   Library() = default;
 };
 
-/// A libfabric description of something, with its list.
+/// A libfabric description with its list.
 using InfoList = std::unique_ptr<fi_info, decltype(&::fi_freeinfo)>;
 
 }  // namespace shim::transport

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A peer over libfabric, and what is known of it.
+// OfiLink is a peer over libfabric, with its protocol state.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -11,14 +11,15 @@
 
 #include "shim/base/clock.hpp"
 #include "shim/transport/ofi/buffers.hpp"
-#include "shim/transport/ofi/in_order.hpp"
+#include "shim/transport/ofi/frame_order.hpp"
 #include "shim/transport/ofi/wire.hpp"
 
 namespace shim::transport {
 
-/// How long the provider has taken nothing of a kind. By the clock alone a process that has computed meanwhile would seem to have tried.
+/// How long the provider has refused operations of a kind. Counts refusals as well: by the clock
+/// alone a process that computed meanwhile would seem to have retried.
 struct Refusals {
-  /// One more; answers whether there have been many for so long.
+  /// Record a refusal; true if there have been many for this long.
   bool add(base::Nanoseconds long_enough) {
     constexpr int kMany = 1000;
     const base::Nanoseconds now = base::now_ns();
@@ -31,48 +32,56 @@ struct Refusals {
   base::Nanoseconds since = 0, last = 0;
 };
 
-/// A peer. Known by its cookie; in the address table from the first send on.
+/// A peer, identified by its cookie; in the address vector from the first send on.
 struct OfiLink final : Link {
   explicit OfiLink(OfiAddress peer) : to(std::move(peer)) {}
-  OfiAddress to;  ///< only its cookie, where frames have overtaken the one that says it
+  OfiAddress to;  ///< only the cookie, until its address frame arrives
   fi_addr_t address = FI_ADDR_UNSPEC;
   std::optional<base::Error> failure;  ///< why nothing can be sent any more
-  bool is_gone = false;        ///< who waits for it shall not wait any longer
-  bool has_lost = false;       ///< packets of the one or the other have been lost, though both live: what says so has come from it
-  bool is_told = false;        ///< the provider has taken what tells it that
-  bool misses_frames = false;  ///< it was the peer's that have not come, and they never will
-  bool is_introduced = false;  ///< the peer has our address
-  std::uint32_t frames_sent = 0;   ///< without those that its provider matches
-  std::uint32_t frames_taken = 0;  ///< of the peer's, in the order of their numbers
-  std::size_t under_way = 0;      ///< sends to it that are not complete, or have not begun
-  std::deque<Operation*> unsent;  ///< parts of a packet that was taken, which the provider has not taken yet
-  Bytes parts;                    ///< of a packet of the peer's, of which not all has come
-  InOrder order;                  ///< of the peer's frames, where the provider keeps none
-  std::uint32_t gap_at = 0;         ///< the frame that others wait for, there, …
-  base::Nanoseconds gap_since = 0;  ///< … and since when; 0: none
-  std::uint64_t packets_seen = 0;  ///< of the peer's
+  bool is_gone = false;                ///< waits for this peer must fail
+  /// Packets in either direction were lost though both processes live, as a frame of the peer
+  /// reports.
+  bool has_lost_packets = false;
+  bool reset_sent = false;            ///< the provider has accepted the reset frame
+  bool is_missing_frames = false;     ///< the loss: frames of the peer that will never arrive
+  bool address_sent = false;          ///< the peer has this process's address
+  std::uint32_t frames_sent = 0;      ///< without frames that the peer's provider matches
+  std::uint32_t frames_received = 0;  ///< from the peer, in the order of their numbers
+  std::size_t in_flight = 0;          ///< incomplete or unsent sends to the peer
+  /// Fragments of an accepted packet that the provider has not accepted yet.
+  std::deque<Operation*> unsent;
+  Bytes fragments;                     ///< received part of a packet from the peer
+  FrameOrder order;                    ///< of the peer's frames, if the provider keeps none
+  std::uint32_t gap_at = 0;            ///< number of the missing frame …
+  base::Nanoseconds gap_since = 0;     ///< … and since when; 0: none
+  std::uint64_t packets_received = 0;  ///< from the peer
   std::uint64_t packets_sent = 0;
-  std::uint64_t packets_confirmed = 0;  ///< the peer has seen these
-  std::uint64_t packets_asked = 0;      ///< and has been asked about these
-  base::Nanoseconds asked_at = 0;
-  base::Nanoseconds patience = 0;       ///< who waits asks again, or tells again, after so long; 0: nobody has seen that there is anything
-  std::size_t in_doubt = 0;        ///< bytes of messages for its provider to match which it may not have seen
-  std::size_t in_doubt_asked = 0;  ///< about which it has been asked
-  std::uint64_t packets_announced = 0;      ///< of the peer's, when it asked about them …
-  std::uint64_t packets_missing_since = 0;  ///< … of which only so many had come …
-  base::Nanoseconds missed_since = 0;       ///< … then; 0: all
-  Refusals asks, answers;  ///< that have found no room
-  bool is_asking = false;     ///< for a receipt it has not got, or is to hear that packets are lost
-  std::uint64_t asked_sweep = 0;  ///< which gathers what had come when it asked
-  std::optional<std::uint64_t> recognised;  ///< the provider tells its messages from others' since it had swept so often
-  bool has_left = false;      ///< it has said bye
-  bool has_said_bye = false;  ///< we have, to it
-  bool bye_is_heard = false;  ///< and it has heard it, or will
+  std::uint64_t packets_acked = 0;       ///< seen by the peer
+  std::uint64_t packets_at_request = 0;  ///< number sent at the last ack request
+  base::Nanoseconds requested_at = 0;
+  /// Period of probes by a waiting process, and of repeated resets; 0: no need seen yet.
+  base::Nanoseconds probe_interval = 0;
+  /// Bytes of provider-matched messages that the peer may not have received.
+  std::size_t unacked_bytes = 0;
+  std::size_t unacked_bytes_at_request = 0;  ///< of these, covered by the last ack request
+  std::uint64_t peer_packets_sent = 0;       ///< by the peer, at its last ack request …
+  std::uint64_t packets_at_stall = 0;        ///< … of which only these had arrived …
+  base::Nanoseconds stalled_since = 0;       ///< … since then; 0: all arrived
+  Refusals request_refusals, ack_refusals;   ///< by the provider
+  bool wants_ack = false;                    ///< this process owes the peer an ack or a reset
+  std::uint64_t drain_before_ack = 0;        ///< drains to be completed before the ack is sent
+  /// Number of drains after which the provider distinguishes the peer's messages from others'.
+  std::optional<std::uint64_t> recognised_at_drain;
+  bool got_fin = false;    ///< the peer has sent fin
+  bool fin_sent = false;   ///< to the peer
+  bool fin_acked = false;  ///< the peer has received fin, or will
 
-  /// Nothing is on its way any more, or never will arrive.
-  bool is_settled() const { return packets_sent == packets_confirmed || failure; }
-  /// Would the peer wait for us, or we for it?
-  bool needs_goodbye() const { return (packets_sent > 0 || packets_seen > 0) && !failure && !bye_is_heard; }
+  /// True if no packet is in flight, or it will never arrive.
+  bool is_acked() const { return packets_sent == packets_acked || failure; }
+  /// True if the peer would wait for this process, or this process for the peer.
+  bool needs_fin() const {
+    return (packets_sent > 0 || packets_received > 0) && !failure && !fin_acked;
+  }
 };
 
 }  // namespace shim::transport

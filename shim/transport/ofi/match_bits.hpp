@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The bits by which a provider matches. From the highest that it has to the lowest:
+// MatchBits lays out the bits by which a provider matches. From the highest to the lowest:
 //
 //   | base | path | plane | source | tag |
 //
-// tag:    31 bits, all that a tag can be.
-// source: 12 bits, the sender's rank; none where a receive names its sender's address (FI_DIRECTED_RECV).
-// plane:  1 bit, the lowest of the context id (base/context_id.hpp): collectives' messages or the user's.
-// base, path: the context id's own, as many bits of each as are left, the base having the odd one. With 64 bits: 16 and 16, or 10 and 10
-//         beside a source; with 48, as cxi has, 8 and 8.
-// A message that does not fit, because of its receiver's id or of its sender's rank, is not matched by the provider. Both ends see that.
+// - tag: 31 bits, enough for any tag.
+// - source: 12 bits, the sender's rank; none if receives name the sender's address
+//   (FI_DIRECTED_RECV).
+// - plane: 1 bit, the lowest of the context id (base/context_id.hpp): collective or user message.
+// - base, path: of the context id, an equal share of the remaining bits, the base with the odd one.
+//   With 64 bits: 16 and 16, or 10 and 10 beside a source; with 48, as in cxi, 8 and 8.
+//
+// The provider does not match messages whose context id or source rank does not fit; both ends can
+// compute that.
 #pragma once
 
 #include <bit>
@@ -22,10 +25,10 @@ namespace shim::transport {
 class MatchBits {
  public:
   static constexpr int kTag = 31, kPlane = 1, kSource = 12;
-  /// Of base and path each: with fewer, hardly any communicator would fit.
+  /// Minimum for base and path each: with fewer, hardly any communicator would fit.
   static constexpr int kLeast = 4;
 
-  /// Nothing where the provider has too few.
+  /// Return the layout; nullopt if the provider has too few bits.
   static std::optional<MatchBits> of(int bits, bool names_sender) {
     const int source = names_sender ? 0 : kSource, left = bits - kTag - kPlane - source;
     if (left < 2 * kLeast) return std::nullopt;
@@ -41,22 +44,27 @@ class MatchBits {
     bits = bits << path_ | path_of(envelope.context);
     bits = bits << kPlane | (envelope.context & 1);
     bits = bits << source_ | (source_ == 0 ? 0 : static_cast<std::uint32_t>(envelope.source));
-    return bits << kTag | (envelope.tag == kEveryTag ? 0 : static_cast<std::uint32_t>(envelope.tag));
+    return bits << kTag |
+           (envelope.tag == kMatchAnyTag ? 0 : static_cast<std::uint32_t>(envelope.tag));
   }
-  /// The bits that a receive does not look at.
-  static std::uint64_t ignored(const Envelope& wanted) { return wanted.tag == kEveryTag ? (std::uint64_t{1} << kTag) - 1 : 0; }
-  /// And those that one for all messages of a context does not.
+  /// Return the bits that a receive does not compare.
+  static std::uint64_t ignored(const Envelope& wanted) {
+    return wanted.tag == kMatchAnyTag ? (std::uint64_t{1} << kTag) - 1 : 0;
+  }
+  /// Return the bits that a drain of one context does not compare.
   std::uint64_t ignored_of_context() const { return (std::uint64_t{1} << (kTag + source_)) - 1; }
   bool names_sender() const { return source_ == 0; }
-  /// Which layout it is, for the other end to compare.
-  std::uint32_t number() const { return static_cast<std::uint32_t>(base_ << 16 | path_ << 8 | source_); }
+  /// Return the layout's number, which the peer compares with its own.
+  std::uint32_t number() const {
+    return static_cast<std::uint32_t>(base_ << 16 | path_ << 8 | source_);
+  }
 
  private:
   MatchBits(int source, int base, int path) : source_(source), base_(base), path_(path) {}
   static std::uint64_t base_of(base::ContextId context) { return context >> 32; }
   static std::uint64_t path_of(base::ContextId context) { return (context & 0xffffffff) >> 1; }
 
-  int source_, base_, path_;  ///< how many bits
+  int source_, base_, path_;  ///< widths in bits
 };
 
 }  // namespace shim::transport

@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "shim/transport/cookie.hpp"
-#include "shim/transport/ofi/caution.hpp"
 #include "shim/transport/ofi/ofi_transport.hpp"
 #include "shim/transport/ofi/provider.hpp"
+#include "shim/transport/ofi/provider_warning.hpp"
 
 namespace shim::transport {
 namespace {
@@ -22,25 +22,34 @@ using base::ErrorClass;
 using base::Result;
 using base::Status;
 
-constexpr std::int64_t kLongestNapNs = 1'000'000;
-/// Frames shorter than this would have no room for an address.
-constexpr std::size_t kLeastFrameBytes = 1024;
-/// Receives are posted anew when this part of them is free: one at a time each would stand between a message and its answer.
+constexpr std::int64_t kMaxSleepNs = 1'000'000;
+/// Shorter frames could not hold an address.
+constexpr std::size_t kMinFrameBytes = 1024;
+/// Receives are reposted once 1/16 of them is free: reposting each alone would delay the reply to
+/// its message.
 constexpr std::size_t kPartPosted = 16;
 
 }  // namespace
 
-Ofi::Ofi(Library library, Endpoint endpoint, std::uint64_t cookie, base::Nanoseconds patience)
-    : library_(library), endpoint_(std::move(endpoint)), traits_(endpoint_.traits()),
-      caution_(caution_about(endpoint_.provider(), tcp_receive_memory())), cookie_(cookie), patience_(patience),
+Ofi::Ofi(Library library, Endpoint endpoint, std::uint64_t cookie, base::Nanoseconds probe_interval)
+    : library_(library),
+      endpoint_(std::move(endpoint)),
+      traits_(endpoint_.traits()),
+      warning_(provider_warning(endpoint_.provider(), tcp_receive_memory())),
+      cookie_(cookie),
+      probe_interval_(probe_interval),
       sends_(traits_.sends, traits_.prefix_bytes + traits_.frame_bytes),
-      injected_(std::make_unique_for_overwrite<std::byte[]>(traits_.prefix_bytes + traits_.inject_bytes)),
+      injected_(
+          std::make_unique_for_overwrite<std::byte[]>(traits_.prefix_bytes + traits_.inject_bytes)),
       receives_(traits_.receives, traits_.prefix_bytes + traits_.frame_bytes),
-      least_posted_(std::max<std::size_t>(1, traits_.receives / kPartPosted)), reads_(traits_.read_bytes != 0 ? kReadDepth : 0, 0) {}
+      least_posted_(std::max<std::size_t>(1, traits_.receives / kPartPosted)),
+      reads_(traits_.read_bytes != 0 ? kReadDepth : 0, 0) {}
 
 Status Ofi::begin() {
-  SHIM_TRY_ASSIGN(sends_.description, endpoint_.register_buffers(library_, sends_.memory(), FI_SEND));
-  SHIM_TRY_ASSIGN(receives_.description, endpoint_.register_buffers(library_, receives_.memory(), FI_RECV));
+  SHIM_TRY_ASSIGN(sends_.description,
+                  endpoint_.register_buffers(library_, sends_.memory(), FI_SEND));
+  SHIM_TRY_ASSIGN(receives_.description,
+                  endpoint_.register_buffers(library_, receives_.memory(), FI_RECV));
   receives_.touch();
   SHIM_TRY(post_receives());
   if (!traits_.match_bits) return {};
@@ -49,29 +58,33 @@ Status Ofi::begin() {
 }
 
 Ofi::~Ofi() {
-  // In a forked child nothing here is ours: closing would say goodbye on the parent's connections.
-  if (!mark_.is_own_process()) {
+  // In a forked child the endpoint is the parent's: closing would send fin on its connections.
+  if (!fork_mark_.is_own_process()) {
     endpoint_.abandon();
     return;
   }
-  say_goodbye();
+  shut_down_links();
   endpoint_.close();
-  // tcp;ofi_rxm frees some 90 MiB here, which malloc would keep (docs/measurements.md).
+  // tcp;ofi_rxm frees about 90 MiB here, which malloc would keep
+  // (docs/decisions/0025-libfabric-provider-workarounds.md).
   ::malloc_trim(0);
 }
 
 Status Ofi::check() const {
-  SHIM_TRY(mark_.check());
-  if (broken_) [[unlikely]] return broken_->clone();
+  SHIM_TRY(fork_mark_.check());
+  if (fatal_error_) [[unlikely]]
+    return fatal_error_->clone();
   return {};
 }
 
 Bytes Ofi::address() const {
   const std::uint32_t matching = traits_.match_bits ? traits_.match_bits->number() : 0;
-  return OfiAddress{cookie_, endpoint_.address_format(), matching, endpoint_.provider(), endpoint_.name()}.to_bytes();
+  return OfiAddress{cookie_, endpoint_.address_format(), matching, endpoint_.provider(),
+                    endpoint_.name()}
+      .to_bytes();
 }
 
-/// The sender of a frame may be known by its number alone, until the frame with its address has come.
+/// Return the link of a cookie; only the cookie is known until the address frame arrives.
 OfiLink& Ofi::link_of(std::uint64_t cookie) {
   auto& link = links_[cookie];
   if (!link) link = std::make_unique<OfiLink>(OfiAddress{.cookie = cookie});
@@ -80,15 +93,17 @@ OfiLink& Ofi::link_of(std::uint64_t cookie) {
 
 Result<Link*> Ofi::open(ConstSpan bytes) {
   auto address = OfiAddress::from_bytes(bytes);
-  if (!address) return Error(ErrorClass::arg, "this is not an address of a libfabric endpoint");
+  if (!address) return Error(ErrorClass::arg, "invalid address of a libfabric endpoint");
   if (address->provider != endpoint_.provider() || address->format != endpoint_.address_format())
-    return Error(ErrorClass::arg, "the other process uses libfabric provider " + address->provider + " and this one " +
-                                      endpoint_.provider() +
-                                      ", perhaps with another kind of address; set INTERSESSION_PROVIDER and "
-                                      "INTERSESSION_INTERFACE alike for all processes");
+    return Error(ErrorClass::arg,
+                 "the peer uses libfabric provider " + address->provider + ", this process " +
+                     endpoint_.provider() +
+                     ", or their address formats differ; set INTERSESSION_PROVIDER and "
+                     "INTERSESSION_INTERFACE equally on all processes");
   if (address->matching != (traits_.match_bits ? traits_.match_bits->number() : 0))
-    return Error(ErrorClass::arg, "the other process and this one do not leave the same to libfabric's matching; set INTERSESSION_MATCHING "
-                                  "and INTERSESSION_PROVIDER alike for all processes");
+    return Error(ErrorClass::arg,
+                 "the peer and this process match messages in different ways; set "
+                 "INTERSESSION_MATCHING and INTERSESSION_PROVIDER equally on all processes");
   OfiLink& link = link_of(address->cookie);
   if (link.to.name.empty()) {
     link.to = *std::move(address);
@@ -98,37 +113,40 @@ Result<Link*> Ofi::open(ConstSpan bytes) {
 }
 
 Error Ofi::failure(int code) const {
-  Error detail = library_.error(code, "no message goes to it over " + endpoint_.provider());
-  return Error(ErrorClass::proc_aborted, base::Origin::fabric, detail.foreign_code(), detail.text());
+  Error detail = library_.error(code,
+                                "cannot send over libfabric provider " + endpoint_.provider());
+  return Error(ErrorClass::proc_aborted, base::Origin::fabric, detail.foreign_code(),
+               detail.text());
 }
 
-/// Nothing more goes to it, and nobody shall wait for it; it is told, in case it lives. Not over libfabric's shm: what cannot be sent there was
-/// for the dead.
-void Ofi::cut_off(OfiLink& link, Error why) {
+/// Fail the link and send a reset, in case the peer lives. Not over libfabric's shm, where sends
+/// fail only if the peer is dead.
+void Ofi::reset_link(OfiLink& link, Error why) {
   if (!link.failure) {
     link.is_gone = true;
-    if (closing_loses_packets(endpoint_.provider())) owe_answer(link);
+    if (closing_loses_packets(endpoint_.provider())) queue_ack(link);
   }
-  link.is_told = false;  // that may be what could not be sent
+  link.reset_sent = false;  // a failed send may have been the reset
   fail(link, std::move(why));
 }
 
-/// Nothing can be sent to it any more.
+/// Fail all further sends to the peer.
 void Ofi::fail(OfiLink& link, Error why) {
   if (!link.failure) link.failure = std::move(why);
-  for (Operation* send : link.unsent) give_back(send);
+  for (Operation* send : link.unsent) release(send);
   unsent_ -= link.unsent.size();
   link.unsent.clear();
 }
 
-void Ofi::sleep(std::int64_t nanoseconds, const LastLook&, std::span<const int>) {
-  timespec nap{0, static_cast<long>(std::clamp<std::int64_t>(nanoseconds, 0, kLongestNapNs))};
-  ::nanosleep(&nap, nullptr);
+void Ofi::sleep(std::int64_t nanoseconds, const LastCheck&, std::span<const int>) {
+  timespec pause{0, static_cast<long>(std::clamp<std::int64_t>(nanoseconds, 0, kMaxSleepNs))};
+  ::nanosleep(&pause, nullptr);
 }
 
-bool is_passing(ssize_t code) {
+bool is_transient(ssize_t code) {
   const ssize_t positive = std::abs(code);
-  return positive == FI_EAGAIN || positive == FI_ENOMEM || positive == FI_ENOSPC || positive == FI_ENOBUFS || positive == FI_EINTR;
+  return positive == FI_EAGAIN || positive == FI_ENOMEM || positive == FI_ENOSPC ||
+         positive == FI_ENOBUFS || positive == FI_EINTR;
 }
 
 namespace {
@@ -139,14 +157,16 @@ Result<std::unique_ptr<Ofi>> open_provider(const Library& library, std::string_v
                                            const OfiSettings& settings) {
   SHIM_TRY_ASSIGN(InfoList info, find_provider(library, settings, provider));
   SHIM_TRY_ASSIGN(Endpoint endpoint, Endpoint::open(library, std::move(info), settings.tuning));
-  if (endpoint.traits().frame_bytes < kLeastFrameBytes)
-    return Error(ErrorClass::other, "its messages are too short, at most " + std::to_string(endpoint.traits().frame_bytes) + " bytes");
+  if (endpoint.traits().frame_bytes < kMinFrameBytes)
+    return Error(ErrorClass::other, "its message limit is too small: " +
+                                        std::to_string(endpoint.traits().frame_bytes) + " bytes");
   SHIM_TRY_ASSIGN(std::uint64_t cookie, random_cookie());
-  auto transport = std::make_unique<Ofi>(library, std::move(endpoint), cookie, settings.tuning.patience);
+  auto transport = std::make_unique<Ofi>(library, std::move(endpoint), cookie,
+                                         settings.tuning.probe_interval);
   SHIM_TRY(transport->begin());
   if (provider == "shm") {
     SHIM_TRY_ASSIGN(auto marker, RegionMarker::make(kSharedMemory));
-    transport->keep(std::move(marker));
+    transport->set_marker(std::move(marker));
   }
   return transport;
 }
@@ -159,23 +179,24 @@ Result<std::unique_ptr<Transport>> make_ofi(const OfiSettings& settings) {
   std::string reasons;
   for (const std::string& provider : candidates(settings.provider)) {
     auto transport = open_provider(library, provider, settings);
-    if (!transport && settings.matching) {  // which may be why
+    if (!transport && settings.matching) {  // matching may be the reason
       OfiSettings without = settings;
       without.matching = false;
       transport = open_provider(library, provider, without);
     }
     if (transport) {
-      (*transport)->hold(std::move(streams));
+      (*transport)->set_streams(std::move(streams));
       return std::unique_ptr<Transport>(*std::move(transport));
     }
     reasons += (reasons.empty() ? "" : "; ") + provider + ": " + transport.error().text();
   }
   return Error(ErrorClass::other, "no libfabric provider is usable (" + reasons +
-                                      "); name another with INTERSESSION_PROVIDER, or another network with INTERSESSION_INTERFACE");
+                                      "); select another one with INTERSESSION_PROVIDER, or "
+                                      "another network with INTERSESSION_INTERFACE");
 }
 
 std::size_t ofi_packet_bytes() { return kFrameBytes - sizeof(Frame); }
 
-int sweep_fabric_memory() { return sweep_regions(kSharedMemory); }
+int remove_stale_fabric_memory() { return remove_stale_regions(kSharedMemory); }
 
 }  // namespace shim::transport

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The Transport over one libfabric endpoint. sending.cpp and receiving.cpp move frames; reading.cpp reads other processes' memory;
-// receipts.cpp knows what has arrived; ofi.cpp is the rest.
+// Ofi is the Transport over one libfabric endpoint.
+//
+// sending.cpp and receiving.cpp move frames; reading.cpp reads remote memory; acks.cpp tracks
+// arrival; ofi.cpp is the rest.
 #pragma once
 
 #include <rdma/fi_eq.h>
@@ -20,16 +22,16 @@
 
 namespace shim::transport {
 
-/// What came while somebody could not take it.
+/// A packet or cancellation that arrived outside poll, kept for the next poll.
 struct Held {
   Bytes packet;
-  MatchedReceive* receive = nullptr;  ///< that has got it; null: none
-  bool is_withdrawn = false;          ///< the receive is given back, and there is no packet
+  MatchedReceive* receive = nullptr;  ///< that matched; null: none
+  bool is_cancelled = false;          ///< the receive was cancelled; no packet
 };
 
 class Ofi final : public Transport {
  public:
-  Ofi(Library library, Endpoint endpoint, std::uint64_t cookie, base::Nanoseconds patience);
+  Ofi(Library library, Endpoint endpoint, std::uint64_t cookie, base::Nanoseconds probe_interval);
   ~Ofi() override;
 
   std::string_view name() const override { return "ofi"; }
@@ -37,31 +39,39 @@ class Ofi final : public Transport {
   Bytes address() const override;
   base::Result<Link*> open(ConstSpan address) override;
   void expect(Link& link) override;
-  [[gnu::hot]] base::Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;
+  [[gnu::hot]] base::Result<Attempt> try_send(Link& link, ConstSpan header,
+                                              ConstSpan payload) override;
   [[gnu::hot]] base::Result<int> poll(Sink& sink) override;
-  base::Result<Attempt> try_read(Link&, std::uint64_t, std::span<std::byte>) override { return Attempt::unsupported; }
+  base::Result<Attempt> try_read(Link&, std::uint64_t, std::span<std::byte>) override {
+    return Attempt::unsupported;
+  }
   bool needs_offers() const override { return true; }
   std::unique_ptr<Offer> offer(Link& link, ConstSpan memory) override;
-  std::unique_ptr<Read> begin_read(Link& link, const RemoteMemory& from, std::span<std::byte> into) override;
+  std::unique_ptr<Read> begin_read(Link& link, const RemoteMemory& from,
+                                   std::span<std::byte> into) override;
   bool is_gone(const Link& link) const override;
-  bool has_lost(const Link& link) const override;
-  bool has_losses() const override { return has_losses_; }
-  std::string_view why_gone(const Link& link) const override;
-  void look_for_losses() override { is_in_doubt_ = true; }
+  ShutdownNotice shutdown_notice(const Link& link) const override;
+  bool has_lost_packets(const Link& link) const override;
+  bool any_lost_packets() const override { return has_losses_; }
+  std::string_view gone_reason(const Link& link) const override;
+  void probe_losses() override { checks_losses_ = true; }
   bool is_flushed() const override;
   bool can_sleep() const override { return false; }
-  void sleep(std::int64_t nanoseconds, const LastLook&, std::span<const int>) override;
+  void sleep(std::int64_t nanoseconds, const LastCheck&, std::span<const int>) override;
   const Counts& counts() const override { return counts_; }
   Matcher* matcher() override { return matcher_.get(); }
   bool may_match() const override { return matcher_ != nullptr; }
-  std::string_view caution() const override { return caution_; }
+  std::string_view warning() const override { return warning_; }
 
-  /// Makes the buffers known to the provider, and posts receives.
+  /// Register the buffers with the provider, and post receives.
   base::Status begin();
-  /// Keeps the marker of the endpoint's shared memory as long as the endpoint.
-  void keep(RegionMarker marker) { marker_ = std::move(marker); }
-  /// Keep the closed standard streams' numbers occupied while the provider may open sockets: at any send or poll.
-  void hold(std::unique_ptr<base::StandardStreamsHeld> streams) { streams_ = std::move(streams); }
+  /// Keep the marker of the endpoint's shared memory as long as the endpoint.
+  void set_marker(RegionMarker marker) { marker_ = std::move(marker); }
+  /// Keep the numbers of closed standard streams occupied while the provider may open sockets,
+  /// which any send or poll may do.
+  void set_streams(std::unique_ptr<base::StandardStreamsHeld> streams) {
+    streams_ = std::move(streams);
+  }
   const Endpoint& endpoint() const { return endpoint_; }
 
  private:
@@ -74,99 +84,104 @@ class Ofi final : public Transport {
   [[gnu::hot]] OfiLink& link_of(std::uint64_t cookie);
   base::Error failure(int code) const;
   void fail(OfiLink& link, base::Error why);
-  void cut_off(OfiLink& link, base::Error why);
+  void reset_link(OfiLink& link, base::Error why);
 
   // --- sending.cpp
-  base::Result<Attempt> introduce_ourselves(OfiLink& link);
+  base::Result<Attempt> send_address(OfiLink& link);
   base::Result<Attempt> insert(OfiLink& link);
-  [[gnu::hot]] base::Result<Attempt> make_ready(OfiLink& link);
-  [[gnu::hot]] base::Result<Attempt> reach(OfiLink& link);
-  [[gnu::hot]] base::Result<Attempt> try_send_as(FrameKind kind, std::uint64_t bits, OfiLink& link, ConstSpan header, ConstSpan payload);
-  [[gnu::hot]] base::Result<Attempt> send_frame(OfiLink& link, FrameKind kind, ConstSpan header, ConstSpan payload, std::uint64_t bits = 0);
+  [[gnu::hot]] base::Result<Attempt> prepare_send(OfiLink& link);
+  [[gnu::hot]] base::Result<Attempt> prepare_link(OfiLink& link);
+  [[gnu::hot]] base::Result<Attempt> try_send_as(FrameKind kind, std::uint64_t bits, OfiLink& link,
+                                                 ConstSpan header, ConstSpan payload);
+  [[gnu::hot]] base::Result<Attempt> send_frame(OfiLink& link, FrameKind kind, ConstSpan header,
+                                                ConstSpan payload, std::uint64_t bits = 0);
   [[gnu::hot]] base::Result<Attempt> inject(OfiLink& link, const Match& match, std::size_t bytes);
-  base::Result<Attempt> send_copy(OfiLink& link, const Match& match, FrameKind kind, ConstSpan header, ConstSpan payload);
-  base::Result<Attempt> send_in_parts(OfiLink& link, ConstSpan header, ConstSpan payload);
-  [[gnu::hot]] std::size_t write_frame(std::byte* into, OfiLink& link, FrameKind kind, ConstSpan header, ConstSpan payload) const;
-  bool has_room(const OfiLink& link, std::size_t sends) const;
-  Operation* take_send(OfiLink& link);
-  void give_back(Operation* send);
+  base::Result<Attempt> send_copy(OfiLink& link, const Match& match, FrameKind kind,
+                                  ConstSpan header, ConstSpan payload);
+  base::Result<Attempt> send_fragments(OfiLink& link, ConstSpan header, ConstSpan payload);
+  [[gnu::hot]] std::size_t write_frame(std::byte* into, OfiLink& link, FrameKind kind,
+                                       ConstSpan header, ConstSpan payload) const;
+  bool has_space(const OfiLink& link, std::size_t sends) const;
+  Operation* acquire_send(OfiLink& link);
+  void release(Operation* send);
   base::Result<Attempt> post(OfiLink& link, Operation& send);
-  [[gnu::hot]] base::Result<Attempt> outcome_of(OfiLink& link, ssize_t code);
-  base::Result<Attempt> push(OfiLink& link);
-  void push_all();
+  [[gnu::hot]] base::Result<Attempt> result_of_post(OfiLink& link, ssize_t code);
+  base::Result<Attempt> send_unsent(OfiLink& link);
+  void send_all_unsent();
 
   // --- receiving.cpp
   [[gnu::hot]] base::Status post_receives();
   bool is_time_to_post() const { return receives_.available() >= least_posted_; }
   [[gnu::hot]] std::optional<Frame> frame_of(ConstSpan message);
-  [[gnu::hot]] void take_message(ConstSpan message, Sink& sink);
-  [[gnu::hot]] void take_frame(const Frame& frame, ConstSpan rest, Sink& sink);
-  [[gnu::hot]] void take_packet(OfiLink& link, ConstSpan rest, bool is_last, Sink& sink);
+  [[gnu::hot]] void handle_message(ConstSpan message, Sink& sink);
+  [[gnu::hot]] void handle_frame(const Frame& frame, ConstSpan rest, Sink& sink);
+  [[gnu::hot]] void handle_packet(OfiLink& link, ConstSpan rest, bool is_last, Sink& sink);
   ConstSpan matched_packet(ConstSpan message, OfiLink*& link);
-  [[gnu::hot]] void hand_on_held(Sink& sink);
+  [[gnu::hot]] void deliver_held(Sink& sink);
   [[gnu::hot]] OfiLink* sender_of(const Frame& frame, ConstSpan rest);
   [[gnu::hot]] void complete(const fi_cq_msg_entry& entry, fi_addr_t sender, Sink& sink);
-  base::Status take_error(Sink& sink);
+  base::Status handle_error(Sink& sink);
   [[gnu::hot]] base::Result<bool> refill(Sink& sink);
   [[gnu::hot]] base::Result<bool> read_completions(int most, Sink& sink);
 
   // --- reading.cpp
-  void end_read(Operation& operation, int code);
-  void settle(OfiRead& read);
+  void complete_read(Operation& operation, int code);
+  void wait_for_read(OfiRead& read);
 
-  // --- receipts.cpp
-  base::Result<Attempt> send_receipt(OfiLink& link, FrameKind kind);
-  base::Result<Attempt> ask(OfiLink& link);
-  void ask_for_receipts();
-  void ask_of_losses();
-  void look_for_gaps();
-  void take_ask(OfiLink& link, ConstSpan bytes);
-  bool owe_answer(OfiLink& link);
-  bool has_asked(OfiLink& link);
-  void answer_asks();
-  bool misses_packets(OfiLink& link) const;
-  bool answer(OfiLink& link);
-  void take_receipt(OfiLink& link, ConstSpan bytes);
-  void take_failure(OfiLink& link, FrameKind kind);
-  void miss_frames(OfiLink& link, FrameKind before);
-  void note_missing(OfiLink& link);
-  void note_loss(OfiLink& link, const char* which_way);
-  void take_bye(OfiLink& link, ConstSpan bytes);
-  void say_goodbye();
+  // --- acks.cpp
+  base::Result<Attempt> send_ack_count(OfiLink& link, FrameKind kind);
+  base::Result<Attempt> request_ack(OfiLink& link);
+  void request_acks();
+  void probe_for_losses();
+  void check_for_gaps();
+  void on_ack_request(OfiLink& link, ConstSpan bytes);
+  bool queue_ack(OfiLink& link);
+  bool try_request_ack(OfiLink& link);
+  void send_queued_acks();
+  bool has_missing_packets(OfiLink& link) const;
+  bool try_send_ack(OfiLink& link);
+  void on_ack(OfiLink& link, ConstSpan bytes);
+  void on_reset(OfiLink& link, FrameKind kind);
+  void on_missing_frames(OfiLink& link, FrameKind before);
+  void record_missing_packets(OfiLink& link);
+  void record_loss(OfiLink& link, const char* direction);
+  void on_fin(OfiLink& link, ConstSpan bytes);
+  void shut_down_links();
 
   std::unique_ptr<base::StandardStreamsHeld> streams_;
   RegionMarker marker_;
   Library library_;
   Endpoint endpoint_;
   const Traits traits_;
-  const std::string caution_;
+  const std::string warning_;
   std::uint64_t cookie_;
-  const base::Nanoseconds patience_;
+  const base::Nanoseconds probe_interval_;
   Buffers sends_;
-  std::unique_ptr<std::byte[]> injected_;  ///< one frame, for as long as it takes to inject it
+  std::unique_ptr<std::byte[]> injected_;  ///< one frame, during its injection
   Buffers receives_;
-  const std::size_t least_posted_;  ///< receives that are posted together
+  const std::size_t least_posted_;  ///< receives posted at a time
   Buffers reads_;
   std::unordered_map<std::uint64_t, std::unique_ptr<OfiLink>> links_;  ///< by the peer's cookie
-  std::size_t unsent_ = 0;  ///< in all links
+  std::size_t unsent_ = 0;                                             ///< in all links
   bool has_losses_ = false;
-  base::Nanoseconds gaps_looked_at_ = 0;
-  std::vector<OfiLink*> asking_;  ///< peers that want a receipt
+  base::Nanoseconds last_gap_check_ = 0;
+  std::vector<OfiLink*> ack_queue_;  ///< peers that requested an ack
   struct {
     fi_cq_msg_entry entries[16];
-    fi_addr_t senders[16];  ///< of messages, where receives name them
+    fi_addr_t senders[16];  ///< of messages, if receives name them
     int next = 0, end = 0;
-  } batch_;  ///< completions read and not looked at; a member, because a packet's receiver may have to look at the rest (settle)
+  } batch_;  ///< completions read and not yet handled; a member, for nested wait_for_read calls
   std::deque<Held> held_;
   std::unique_ptr<OfiMatcher> matcher_;
-  std::optional<base::Error> broken_;  ///< why the endpoint is of no use any more
-  mutable bool is_flushing_ = false;  ///< somebody asked is_flushed, and the answer was no
-  bool is_in_doubt_ = false;  ///< somebody has waited for long
-  ForkMark mark_;
+  std::optional<base::Error> fatal_error_;  ///< why the endpoint is unusable
+  mutable bool is_flushing_ = false;        ///< is_flushed was called and returned false
+  bool checks_losses_ = false;              ///< a caller has waited for long
+  ForkMark fork_mark_;
   Counts counts_;
 };
 
-/// May what libfabric answered with this code succeed later? Its queues are full, or memory has run out.
-bool is_passing(ssize_t code);
+/// True if the operation that returned this code may succeed later: queues are full, or memory is
+/// short.
+bool is_transient(ssize_t code);
 
 }  // namespace shim::transport

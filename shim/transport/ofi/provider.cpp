@@ -23,35 +23,39 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kKnown{"tcp;ofi_rxm", "sockets", "shm"};
 
-/// The interface version whose rules we follow: mode bits and mr_mode as fi_domain(3) describes them since then.
+/// libfabric interface version: mode bits and mr_mode as in fi_domain(3) since then.
 constexpr std::uint32_t kApiVersion = FI_VERSION(1, 11);
 
-/// What is asked for: at least messages.
-struct Wish {
-  bool reads;  ///< of other processes' memory as well
-  bool order;  ///< of messages within a pair
-  bool tags = false;  ///< to match them by …
-  bool senders = false;  ///< … and by who has sent them
+/// Requested capabilities; messages always.
+struct EndpointRequest {
+  bool reads;            ///< of remote memory
+  bool order;            ///< of messages within a pair
+  bool tags = false;     ///< tagged messages, …
+  bool senders = false;  ///< … with source addresses
 };
 
-/// All modes that cost us nothing to follow: whatever we send is in one buffer of our own, in which there is room in front.
-constexpr std::uint64_t kModes =
-    FI_CONTEXT | FI_CONTEXT2 | FI_MSG_PREFIX | FI_ASYNC_IOV | FI_RX_CQ_DATA | FI_NOTIFY_FLAGS_ONLY | FI_RESTRICTED_COMP;
-/// And of registered memory: it exists, belongs to our only endpoint, and is told to others by its address and whatever key.
-constexpr int kMemoryModes = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+/// All modes without extra cost: each send is in one local buffer with space in front.
+constexpr std::uint64_t kModes = FI_CONTEXT | FI_CONTEXT2 | FI_MSG_PREFIX | FI_ASYNC_IOV |
+                                 FI_RX_CQ_DATA | FI_NOTIFY_FLAGS_ONLY | FI_RESTRICTED_COMP;
+/// Memory modes: registered memory is allocated, bound to the only endpoint, and published by
+/// address and any key.
+constexpr int kMemoryModes = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY |
+                             FI_MR_ENDPOINT;
 
-InfoList make_hints(const Library& library, std::string_view provider, const Wish& wish) {
+InfoList make_hints(const Library& library, std::string_view provider,
+                    const EndpointRequest& request) {
   InfoList hints(library.dupinfo(nullptr), library.freeinfo);
   if (!hints) return hints;
   hints->caps = FI_MSG;
-  if (wish.reads) hints->caps |= FI_SEND | FI_RECV | FI_RMA | FI_READ | FI_REMOTE_READ;
-  if (wish.tags) hints->caps |= FI_TAGGED;
-  if (wish.senders) hints->caps |= FI_DIRECTED_RECV | FI_SOURCE;
+  if (request.reads) hints->caps |= FI_SEND | FI_RECV | FI_RMA | FI_READ | FI_REMOTE_READ;
+  if (request.tags) hints->caps |= FI_TAGGED;
+  if (request.senders) hints->caps |= FI_DIRECTED_RECV | FI_SOURCE;
   hints->mode = kModes;
   hints->ep_attr->type = FI_EP_RDM;
-  hints->tx_attr->msg_order = hints->rx_attr->msg_order = wish.order ? FI_ORDER_SAS : FI_ORDER_NONE;
+  hints->tx_attr->msg_order = hints->rx_attr->msg_order = request.order ? FI_ORDER_SAS
+                                                                        : FI_ORDER_NONE;
   hints->tx_attr->size = kSendDepth;
-  hints->rx_attr->size = wish.tags ? kMatchedDepth : kReceiveDepth;
+  hints->rx_attr->size = request.tags ? kMatchedDepth : kReceiveDepth;
   hints->domain_attr->threading = FI_THREAD_DOMAIN;  // the owner's lock orders all calls
   hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
   hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
@@ -61,13 +65,15 @@ InfoList make_hints(const Library& library, std::string_view provider, const Wis
   return hints;
 }
 
-/// The address as text, where it is one of the Internet's; else empty.
+/// Return the address as text; empty unless it is an Internet address.
 std::string address_text(const fi_info& info) {
   char text[INET6_ADDRSTRLEN] = "";
   if (info.src_addr && info.addr_format == FI_SOCKADDR_IN)
-    ::inet_ntop(AF_INET, &static_cast<const sockaddr_in*>(info.src_addr)->sin_addr, text, sizeof text);
+    ::inet_ntop(AF_INET, &static_cast<const sockaddr_in*>(info.src_addr)->sin_addr, text,
+                sizeof text);
   if (info.src_addr && info.addr_format == FI_SOCKADDR_IN6)
-    ::inet_ntop(AF_INET6, &static_cast<const sockaddr_in6*>(info.src_addr)->sin6_addr, text, sizeof text);
+    ::inet_ntop(AF_INET6, &static_cast<const sockaddr_in6*>(info.src_addr)->sin6_addr, text,
+                sizeof text);
   return text;
 }
 
@@ -76,10 +82,10 @@ bool is_over(const fi_info& info, const std::string& interface) {
   return address_text(info).starts_with(interface);
 }
 
-/// 0 is best: an IPv4 address that others can reach; then IPv6; then those that only this machine or this cable reaches.
+/// Return a rank, 0 is best: IPv4 that others can reach; then IPv6; then link-local; then loopback.
 int rank_of(const fi_info& info) {
   std::string text = address_text(info);
-  if (text.empty()) return 0;  // no Internet address at all: the provider's own kind
+  if (text.empty()) return 0;  // an address format of the provider
   if (text.starts_with("127.") || text == "::1") return 3;
   if (text.starts_with("fe80:") || text.starts_with("169.254.")) return 2;
   return info.addr_format == FI_SOCKADDR_IN ? 0 : 1;
@@ -94,35 +100,44 @@ std::string offered_interfaces(const fi_info* list) {
   return names;
 }
 
-/// 0: this provider; 1: it with layers above it, as "tcp;ofi_rxm" is of "tcp"; 2: another.
+/// Return 0: this provider; 1: with layers above it, as "tcp;ofi_rxm" for "tcp"; 2: another.
 int distance_of(const fi_info& info, std::string_view provider) {
   const std::string_view name = info.fabric_attr->prov_name;
   if (name == provider) return 0;
   return name.starts_with(std::string(provider) + ";") ? 1 : 2;
 }
 
-/// What is best first.
-std::vector<Wish> wishes_for(std::string_view provider, const OfiSettings& settings) {
-  const bool reads = should_read(provider, settings.tuning), matches = settings.matching && should_match(provider);
-  std::vector<Wish> wishes{{true, true, true, true}, {true, true, true}, {false, true, true, true}, {false, true, true},
-                           {true, true},             {false, true},      {false, false}};
-  std::erase_if(wishes, [&](const Wish& wish) {
-    return (wish.reads && !reads) || (wish.tags && !matches) || (wish.senders && !should_name_senders(provider, settings.tuning));
+/// Return the requests in order of preference.
+std::vector<EndpointRequest> endpoint_requests(std::string_view provider,
+                                               const OfiSettings& settings) {
+  const bool reads = should_read(provider, settings.tuning),
+             matches = settings.matching && should_match(provider);
+  std::vector<EndpointRequest> requests{{true, true, true, true},
+                                        {true, true, true},
+                                        {false, true, true, true},
+                                        {false, true, true},
+                                        {true, true},
+                                        {false, true},
+                                        {false, false}};
+  std::erase_if(requests, [&](const EndpointRequest& request) {
+    return (request.reads && !reads) || (request.tags && !matches) ||
+           (request.senders && !should_name_senders(provider, settings.tuning));
   });
-  return wishes;
+  return requests;
 }
 
-/// What libfabric finds for the first wish that it can fulfil.
-Result<InfoList> ask(const Library& library, std::string_view provider, const OfiSettings& settings) {
-  for (const Wish& wish : wishes_for(provider, settings)) {
-    InfoList hints = make_hints(library, provider, wish);
-    if (!hints) return Error(ErrorClass::no_mem, "no memory for asking libfabric");
+/// Return libfabric's result for the first request that it can satisfy.
+Result<InfoList> query_provider(const Library& library, std::string_view provider,
+                                const OfiSettings& settings) {
+  for (const EndpointRequest& request : endpoint_requests(provider, settings)) {
+    InfoList hints = make_hints(library, provider, request);
+    if (!hints) return Error(ErrorClass::no_mem, "no memory for a libfabric query");
     fi_info* found = nullptr;
     const int code = library.getinfo(kApiVersion, nullptr, nullptr, 0, hints.get(), &found);
     if (code == 0) return InfoList(found, library.freeinfo);
     if (code != -FI_ENODATA) return library.error(code, "fi_getinfo");
   }
-  return Error(ErrorClass::other, "not offered on this machine for reliable datagrams (FI_EP_RDM)");
+  return Error(ErrorClass::other, "not available on this node for reliable datagrams (FI_EP_RDM)");
 }
 
 }  // namespace
@@ -133,25 +148,32 @@ std::vector<std::string> candidates(const std::string& wanted) {
 }
 
 std::string interface_of(const fi_info& info) {
-  const std::string name = info.domain_attr->name ? info.domain_attr->name : "?", address = address_text(info);
+  const std::string name = info.domain_attr->name ? info.domain_attr->name : "?",
+                    address = address_text(info);
   return address.empty() ? name : name + " " + address;
 }
 
-Result<InfoList> find_provider(const Library& library, const OfiSettings& settings, std::string_view provider) {
+Result<InfoList> find_provider(const Library& library, const OfiSettings& settings,
+                               std::string_view provider) {
   const std::string& interface = settings.interface;
-  SHIM_TRY_ASSIGN(InfoList list, ask(library, provider, settings));
+  SHIM_TRY_ASSIGN(InfoList list, query_provider(library, provider, settings));
   const fi_info* best = nullptr;
-  const auto order_of = [&](const fi_info& info) { return std::pair(distance_of(info, provider), rank_of(info)); };
+  const auto order_of = [&](const fi_info& info) {
+    return std::pair(distance_of(info, provider), rank_of(info));
+  };
   for (const fi_info* info = list.get(); info; info = info->next) {
     if (distance_of(*info, provider) > 1) continue;
     if (!interface.empty() && !is_over(*info, interface)) continue;
     if (!best || order_of(*info) < order_of(*best)) best = info;
   }
   if (!best && !interface.empty())
-    return Error(ErrorClass::other, "has no interface \"" + interface + "\"; it offers " + offered_interfaces(list.get()));
-  if (!best) return Error(ErrorClass::other, "offered only as part of another provider, " + std::string(list->fabric_attr->prov_name));
+    return Error(ErrorClass::other, "has no interface \"" + interface + "\"; it offers " +
+                                        offered_interfaces(list.get()));
+  if (!best)
+    return Error(ErrorClass::other,
+                 "available only as part of provider " + std::string(list->fabric_attr->prov_name));
   InfoList chosen(library.dupinfo(best), library.freeinfo);
-  if (!chosen) return Error(ErrorClass::no_mem, "no memory for libfabric's answer");
+  if (!chosen) return Error(ErrorClass::no_mem, "no memory for the result of a libfabric query");
   return chosen;
 }
 

@@ -30,7 +30,7 @@ bool has_name(int descriptor) {
   return ::fstat(descriptor, &file) == 0 && file.st_nlink > 0;
 }
 
-/// "PID:…" is how libfabric (1.11 to 1.17) calls them.
+/// Return this process's regions; libfabric (1.11 to 1.17) names them "PID:…".
 std::string regions_of(int pid, const std::string& directory) {
   const std::string prefix = std::to_string(pid) + ":";
   std::string names;
@@ -39,12 +39,15 @@ std::string regions_of(int pid, const std::string& directory) {
   return names;
 }
 
-/// A name in a marker is a file of the same directory, or nothing is done with it.
+/// Remove a region; ignore names that are not plain files of this directory.
 void remove_region(const std::string& directory, const std::string& name) {
-  const bool is_plain = !name.empty() && name.find('/') == std::string::npos && name.find(':') != std::string::npos;
+  const bool is_plain = !name.empty() && name.find('/') == std::string::npos &&
+                        name.find(':') != std::string::npos;
   struct stat file;
   const std::string path = directory + "/" + name;
-  if (is_plain && ::lstat(path.c_str(), &file) == 0 && S_ISREG(file.st_mode) && file.st_uid == ::geteuid()) ::unlink(path.c_str());
+  if (is_plain && ::lstat(path.c_str(), &file) == 0 && S_ISREG(file.st_mode) &&
+      file.st_uid == ::geteuid())
+    ::unlink(path.c_str());
 }
 
 }  // namespace
@@ -53,7 +56,9 @@ RegionMarker::RegionMarker(std::string path, int descriptor)
     : path_(std::move(path)), descriptor_(descriptor), owner_(::getpid()) {}
 
 RegionMarker::RegionMarker(RegionMarker&& other) noexcept
-    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)), owner_(other.owner_) {}
+    : path_(std::move(other.path_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      owner_(other.owner_) {}
 
 RegionMarker& RegionMarker::operator=(RegionMarker&& other) noexcept {
   std::swap(path_, other.path_);
@@ -72,23 +77,28 @@ base::Result<RegionMarker> RegionMarker::make(const std::string& directory) {
   for (;;) {
     std::string path = directory + "/" + marker_prefix() + "XXXXXX";
     const int descriptor = base::above_standard_streams(::mkostemp(path.data(), O_CLOEXEC));
-    if (descriptor < 0) return system_error(errno, "cannot make a marker for libfabric's shared memory in " + directory);
+    if (descriptor < 0)
+      return system_error(
+          errno, "cannot create a marker file for libfabric's shared memory in " + directory);
     RegionMarker marker(std::move(path), descriptor);
-    if (::flock(descriptor, LOCK_EX) != 0) return system_error(errno, "cannot lock " + marker.path_);
-    if (!has_name(descriptor)) continue;  // a sweep was faster, and found it empty
+    if (::flock(descriptor, LOCK_EX) != 0)
+      return system_error(errno, "cannot lock " + marker.path_);
+    if (!has_name(descriptor)) continue;  // a concurrent cleanup removed the empty marker
     const std::string names = regions_of(::getpid(), directory);
-    if (::write(descriptor, names.data(), names.size()) < 0) return system_error(errno, "cannot write " + marker.path_);
+    if (::write(descriptor, names.data(), names.size()) < 0)
+      return system_error(errno, "cannot write " + marker.path_);
     return marker;
   }
 }
 
-int sweep_regions(const std::string& directory) {
+int remove_stale_regions(const std::string& directory) {
   const std::string prefix = marker_prefix();
   int removed = 0;
   for (const std::string& marker : base::names_in(directory)) {
     if (!marker.starts_with(prefix)) continue;
     const std::string path = directory + "/" + marker;
-    const int descriptor = base::above_standard_streams(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+    const int descriptor = base::above_standard_streams(
+        ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
     if (descriptor < 0) continue;
     if (is_ours(descriptor) && ::flock(descriptor, LOCK_EX | LOCK_NB) == 0) {
       std::istringstream names(base::read_file(path).value_or(std::string()));

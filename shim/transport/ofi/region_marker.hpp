@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// libfabric's provider "shm" keeps its shared memory under names of its own, which stay when a process is killed. A marker says
-// whose they were.
+// RegionMarker identifies shared memory that libfabric's provider "shm" leaves behind.
+//
+// The provider's named regions survive a killed process; the marker names their owner.
 #pragma once
 
 #include <string>
@@ -9,16 +10,18 @@
 
 namespace shim::transport {
 
-/// A file that names the regions of this process and is locked (flock(2)) as long as the process lives, whatever becomes of it.
+/// A file that names this process's regions and is locked (flock(2)) exactly as long as the process
+/// lives.
 class RegionMarker {
  public:
   RegionMarker() = default;
   RegionMarker(RegionMarker&& other) noexcept;
   RegionMarker& operator=(RegionMarker&& other) noexcept;
-  /// Removes the marker; the regions go with their endpoint. In a child made by fork() it only closes.
+  /// Remove the marker; the endpoint removes the regions. In a forked child only close it.
   ~RegionMarker();
 
-  /// For the regions that this process has in the directory now. Errors: other, no_space (the marker cannot be written).
+  /// Mark the regions that this process has in the directory now. Errors: other, no_space (the
+  /// marker cannot be written).
   static base::Result<RegionMarker> make(const std::string& directory);
 
  private:
@@ -28,7 +31,7 @@ class RegionMarker {
   int owner_ = 0;
 };
 
-/// Removes the regions, and the markers, of all processes of this user that are gone. Answers how many markers.
-int sweep_regions(const std::string& directory);
+/// Remove regions and markers of this user's processes that are gone; return the number of markers.
+int remove_stale_regions(const std::string& directory);
 
 }  // namespace shim::transport

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What goes over the wire, and what an address holds.
+// Wire format of frames, and the contents of an address.
 #pragma once
 
 #include <cstdint>
@@ -11,42 +11,51 @@
 
 namespace shim::transport {
 
-/// In front of every packet. Both ends run the same program image of one job, so numbers are in the machine's own order; ends
-/// of different order do not understand each other's cookie and refuse each other.
+/// Header of every frame. Numbers are in host byte order: all processes of a job must have equal
+/// byte order. A frame of another byte order is dropped, because its cookie does not match.
 struct Frame {
-  std::uint64_t to;    ///< the receiver's cookie: who does not know it is a stranger
-  std::uint64_t from;  ///< the sender's
+  std::uint64_t to;    ///< receiver's cookie, which authenticates the peer
+  std::uint64_t from;  ///< sender's cookie
   std::uint32_t kind;  ///< FrameKind
-  std::uint32_t number;  ///< which of the frames of this sender to this receiver it is, from 0; of what the provider matches nobody looks
+  /// Sequence number per sender-receiver pair, from 0; ignored for provider-matched messages.
+  std::uint32_t number;
 };
 static_assert(sizeof(Frame) == 24);
 
 enum class FrameKind : std::uint32_t {
-  packet = 1,     ///< the owner's packet follows
-  hello = 2,      ///< before the first packet: the sender's address follows, so that it can be answered
-  ask = 3,        ///< "how many of my packets have you seen?" Receipt follows, of what has been sent
-  seen = 4,       ///< the answer; Receipt follows
-  bye = 5,        ///< Receipt follows: "this many of your packets I have seen, and I read no more"
-  bye_heard = 6,  ///< the answer to that: who said bye may go
-  part = 7,       ///< part of a packet follows, of which more comes in the frames after it, the last in one of kind packet
-  matched = 8,    ///< as packet, of a message that the receiver's provider matches by its tag
-  lost = 9,       ///< packets of the receiver's have not come, and will not
-  mute = 10,      ///< none of the sender's go to the receiver any more
+  packet = 1,  ///< the owner's packet follows
+  /// Before the first packet: the sender's address follows, for replies.
+  address = 2,
+  /// Requests the number of packets seen; AckCount of packets sent follows.
+  ack_request = 3,
+  ack = 4,      ///< the response; AckCount follows
+  fin = 5,      ///< the sender reads no more; AckCount follows
+  fin_ack = 6,  ///< response to fin: its sender may close
+  /// Part of a packet follows; the last part has kind packet.
+  fragment = 7,
+  /// Like packet, matched by the receiver's provider by its tag.
+  matched = 8,
+  reset_lost = 9,          ///< packets of the receiver are lost
+  reset_send_failed = 10,  ///< the sender's sends to the receiver fail for good
 };
 
-/// Does it go to one to whom nothing else goes any more?
-constexpr bool tells_of_failure(FrameKind kind) { return kind == FrameKind::lost || kind == FrameKind::mute; }
+/// True for frames that may be sent to a failed peer.
+constexpr bool is_reset(FrameKind kind) {
+  return kind == FrameKind::reset_lost || kind == FrameKind::reset_send_failed;
+}
 
-/// How many packets the one has seen that the other has sent; in an ask, how many there are.
-struct Receipt {
+/// Number of the receiver's packets that this frame's sender has received; in an ack request,
+/// number of packets that it has sent to the receiver.
+struct AckCount {
   std::uint64_t packets;
 };
 
-/// An endpoint's address taken apart. As bytes: OfiAddressHead, then the provider's name, then what fi_getname said.
+/// An endpoint's parsed address. Serialized: OfiAddressHead, the provider's name, the result of
+/// fi_getname.
 struct OfiAddress {
   std::uint64_t cookie = 0;
-  std::uint32_t format = 0;  ///< FI_SOCKADDR_IN and so on
-  std::uint32_t matching = 0;  ///< MatchBits::number() where its provider matches, else 0
+  std::uint32_t format = 0;    ///< FI_SOCKADDR_IN and so on
+  std::uint32_t matching = 0;  ///< MatchBits::number() if its provider matches, else 0
   std::string provider;
   Bytes name;
 
@@ -61,7 +70,8 @@ struct OfiAddressHead {
   std::uint64_t cookie;
   std::uint16_t provider_bytes;
   std::uint16_t name_bytes;
-  std::uint32_t check;  ///< sum of all bytes that follow, so that a cut or damaged address is told from a good one
+  /// Sum of all bytes that follow, to detect truncated or damaged addresses.
+  std::uint32_t check;
   std::uint32_t matching;
   std::uint32_t zero;
 };

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <deque>
 
-#include "shim/base/apart.hpp"
+#include "shim/base/cache_line_isolation.hpp"
 #include "shim/transport/wake.hpp"
 
 namespace shim::transport {
@@ -15,13 +15,13 @@ using base::Error;
 using base::ErrorClass;
 using base::Result;
 
-/// Packets handed over in one poll.
+/// Most packets delivered in one poll.
 constexpr std::size_t kPollBatch = 64;
 /// Buffers kept for reuse.
 constexpr std::size_t kSpareBuffers = 64;
 
-/// Of one thread mostly, as its lane is.
-class alignas(base::kApart) Self final : public Transport {
+/// Mostly used by one thread, like its VCI.
+class alignas(base::kCacheLineIsolation) Self final : public Transport {
  public:
   std::string_view name() const override { return "self"; }
   std::size_t max_packet_bytes() const override { return kSelfMaxPacketBytes; }
@@ -29,10 +29,11 @@ class alignas(base::kApart) Self final : public Transport {
   Result<Link*> open(ConstSpan address) override;
   Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;
   Result<int> poll(Sink& sink) override;
-  Result<Attempt> try_read(Link& link, std::uint64_t remote_address, std::span<std::byte> into) override;
+  Result<Attempt> try_read(Link& link, std::uint64_t remote_address,
+                           std::span<std::byte> into) override;
   bool is_flushed() const override { return queue_.empty(); }
   bool can_sleep() const override { return true; }
-  void sleep(std::int64_t nanoseconds, const LastLook&, std::span<const int>) override;
+  void sleep(std::int64_t nanoseconds, const LastCheck&, std::span<const int>) override;
   const Counts& counts() const override { return counts_; }
 
  private:
@@ -42,11 +43,13 @@ class alignas(base::kApart) Self final : public Transport {
   std::deque<Bytes> queue_;
   std::vector<Bytes> spare_;
   WakeWords wake_{};
-  std::atomic<std::size_t> queued_{0};  ///< size of queue_, for sleep(), which runs outside the owner's lock
+  std::atomic<std::size_t> queued_{
+      /// Size of queue_, for sleep(), which runs outside the owner's lock.
+      0};
   Counts counts_;
 };
 
-/// The object's own address tells it from every other of this process, and no other process has use for it.
+/// Return the object's address, which is unique in this process; other processes cannot use it.
 Bytes Self::address() const {
   auto own = reinterpret_cast<std::uintptr_t>(this);
   Bytes bytes(sizeof own);
@@ -56,7 +59,8 @@ Bytes Self::address() const {
 
 Result<Link*> Self::open(ConstSpan address) {
   if (!std::ranges::equal(address, this->address()))
-    return Error(ErrorClass::arg, "this address belongs to another process than oneself; send to it by shared memory or libfabric");
+    return Error(ErrorClass::arg,
+                 "the address is that of another process; send to it by another transport");
   counts_.links_opened = 1;
   return &link_;
 }
@@ -70,7 +74,8 @@ Bytes Self::take_buffer() {
 
 Result<Attempt> Self::try_send(Link&, ConstSpan header, ConstSpan payload) {
   if (header.size() + payload.size() > kSelfMaxPacketBytes)
-    return Error(ErrorClass::intern, "a packet to oneself is longer than max_packet_bytes");
+    return Error(ErrorClass::intern,
+                 "a packet is longer than the self transport's max_packet_bytes");
   if (queue_.size() >= kSelfMaxQueued) {
     ++counts_.sends_again;
     return Attempt::again;
@@ -82,20 +87,21 @@ Result<Attempt> Self::try_send(Link&, ConstSpan header, ConstSpan payload) {
   counts_.links_used = 1;
   ++counts_.packets_sent;
   queue_.push_back(std::move(buffer));
-  // seq_cst: pairs with the load in sleep(); it is also the barrier that wake_sleepers asks for
+  // seq_cst: pairs with the load in sleep(); also the barrier that wake_sleepers requires
   queued_.store(queue_.size(), std::memory_order_seq_cst);
   wake_sleepers(wake_);
   return Attempt::done;
 }
 
 Result<int> Self::poll(Sink& sink) {
-  // Only what was there at the start: a sink that answers every packet with another must not keep us here.
+  // Only packets queued at the start: a sink that answers every packet must not block this call.
   const std::size_t batch = std::min(queue_.size(), kPollBatch);
   std::size_t handed_over = 0;
   for (bool wants_more = true; handed_over < batch && wants_more; ++handed_over) {
     Bytes packet = std::move(queue_.front());
     queue_.pop_front();
-    queued_.store(queue_.size(), std::memory_order_relaxed);  // a hint for sleep(); the push above does the ordering
+    queued_.store(queue_.size(),
+                  std::memory_order_relaxed);  // a hint for sleep(); the push orders
     ++counts_.packets_received;
     wants_more = sink.on_packet(packet);
     if (spare_.size() < kSpareBuffers) spare_.push_back(std::move(packet));
@@ -104,15 +110,17 @@ Result<int> Self::poll(Sink& sink) {
 }
 
 Result<Attempt> Self::try_read(Link&, std::uint64_t remote_address, std::span<std::byte> into) {
-  if (!into.empty()) std::memmove(into.data(), reinterpret_cast<const void*>(remote_address), into.size());
+  if (!into.empty())
+    std::memmove(into.data(), reinterpret_cast<const void*>(remote_address), into.size());
   counts_.bytes_read += into.size();
   return Attempt::done;
 }
 
-void Self::sleep(std::int64_t nanoseconds, const LastLook& last_look, std::span<const int>) {
+void Self::sleep(std::int64_t nanoseconds, const LastCheck& last_check, std::span<const int>) {
   std::uint32_t ticket = announce_sleep(wake_);
-  // seq_cst after a seq_cst operation: the full barrier between announcing and looking; pairs with the store in try_send
-  if (queued_.load(std::memory_order_seq_cst) != 0 || last_look()) return;
+  // seq_cst after a seq_cst operation: the full barrier between announcement and check; pairs with
+  // the store in try_send
+  if (queued_.load(std::memory_order_seq_cst) != 0 || last_check()) return;
   sleep_on(wake_, ticket, nanoseconds);
 }
 

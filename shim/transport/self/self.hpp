@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Packets to oneself: a queue.
+// Transport of a process to itself: a queue.
 #pragma once
 
 #include <memory>
@@ -9,10 +9,12 @@
 namespace shim::transport {
 
 inline constexpr std::size_t kSelfMaxPacketBytes = 64 * 1024;
-/// Packets that may wait before try_send answers again, so that sending without receiving does not eat the memory.
+/// Queued packets after which try_send returns again, to bound the memory of a process that sends
+/// without receiving.
 inline constexpr std::size_t kSelfMaxQueued = 256;
 
-/// Local. Its address opens on this transport alone. try_read copies; sleep is woken by a send of another thread.
+/// Create the transport. Local. Its address opens on this transport only. try_read copies; a send
+/// of another thread wakes sleep.
 std::unique_ptr<Transport> make_self();
 
 }  // namespace shim::transport

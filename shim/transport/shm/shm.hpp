@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Packets between the processes of one node, through shared memory that somebody else made (base::SharedArea).
+// Transport between the processes of one node, through existing shared memory (base::SharedArea).
 #pragma once
 
 #include <cstdint>
@@ -10,27 +10,32 @@
 
 namespace shim::transport {
 
-/// All processes that share an area use the same ring_bytes and cookie.
+/// All processes that share an area use equal ring_bytes and cookies.
 struct ShmSettings {
-  std::size_t ring_bytes = 64 * 1024;  ///< per ordered pair, control words included; a power of two, kShmLeastRing to kShmMostRing
-  bool single_copy = true;             ///< may try_read fetch from other processes (process_vm_readv(2))?
-  std::uint64_t cookie = 0;            ///< the job's own number: an address with another one is refused
+  /// Per ordered pair, with control words; a power of two, kMinShmRing to kMaxShmRing.
+  std::size_t ring_bytes = 64 * 1024;
+  bool single_copy = true;   ///< true: try_read may use process_vm_readv(2)
+  std::uint64_t cookie = 0;  ///< the job's number; addresses with another one are refused
 };
-inline constexpr std::size_t kShmLeastRing = 512, kShmMostRing = std::size_t{1} << 30;
+inline constexpr std::size_t kMinShmRing = 512, kMaxShmRing = std::size_t{1} << 30;
 
-/// What the area must provide: a slot's and a pair's bytes.
+/// Return the bytes of a slot, and of a pair block, that the area must provide.
 std::size_t shm_slot_bytes(std::uint32_t slot_count);
 std::size_t shm_pair_bytes(const ShmSettings& settings);
 
-/// The address of the process with this slot, made without asking it: whoever knows the node's map knows all its addresses.
+/// Return the address of the process in this slot, without communication: the node map is enough to
+/// compute all addresses of a node.
 Bytes shm_address(std::uint32_t slot, const ShmSettings& settings);
 
-/// Local. The area must outlive the transport, and its own slot must be backed with memory. Make the transport before telling
-/// others that this process is ready. A process that leaves and attaches again at the same slot goes on where it was: no
-/// packet is lost or delivered twice. Errors: arg (ring_bytes), size (the area is too small for these settings).
+/// Create the transport. Local. The area must outlive it, and the area's local slot must have
+/// memory. Create it before announcing this process as ready. A process that leaves and re-attaches
+/// at its slot continues in place: no packet is lost or delivered twice. Errors: arg (ring_bytes),
+/// size (the area is too small for these settings).
 ///
-/// Of its operations: open takes any slot of the area, attached or not; try_send answers again while the peer is not ready,
-/// no_space when the first contact finds no memory for the ring, proc_aborted when the ring stays full and the peer is dead.
-base::Result<std::unique_ptr<Transport>> make_shm(base::SharedArea& area, const ShmSettings& settings);
+/// open accepts any slot of the area, attached or not. try_send returns again while the peer is not
+/// ready, no_space if there is no memory for the ring at first contact, and proc_aborted if the
+/// ring stays full and the peer is dead.
+base::Result<std::unique_ptr<Transport>> make_shm(base::SharedArea& area,
+                                                  const ShmSettings& settings);
 
 }  // namespace shim::transport

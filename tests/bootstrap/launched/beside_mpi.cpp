@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A Bootstrap before, beside and after the MPI library's own conversation with the launcher in the same process.
+// Opens Bootstraps before, during and after the time in which the native MPI library of the same
+// process is connected to the launcher. Each function with a string argument is a scenario.
 #include <mpi.h>
 
 #include "tests/bootstrap/launched/scenario.hpp"
@@ -9,31 +10,35 @@ namespace {
 using namespace shim::bootstrap;
 using namespace shim::bootstrap::launched;
 
-/// MPI_Init and MPI_Finalize as the border calls them.
+/// MPI_Init and MPI_Finalize as the interposition layer calls them.
 void start_world() {
-  if (!life()) life() = make_process_life(*launch_env());
-  if (life()) life()->before_world_starts({});
+  if (!lifetime()) lifetime() = make_process_lifetime(*launch_env());
+  if (lifetime()) lifetime()->before_mpi_init({});
   int provided = 0;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
-  if (life()) life()->after_world_started();
+  if (lifetime()) lifetime()->after_mpi_init();
 }
 void end_world() {
-  if (life()) life()->before_world_ends(30);
+  if (lifetime()) lifetime()->before_mpi_finalize(30);
   MPI_Finalize();
-  if (life()) life()->after_world_ended();
+  if (lifetime()) lifetime()->after_mpi_finalize();
 }
 
+/// Publish a value under `key`, read the values of all processes, and enter a fence of all.
 void meet(Bootstrap& self, const std::string& key) {
   const std::uint32_t me = self.job().rank, size = self.job().size;
   publish(self, key, key + std::to_string(me));
-  for (std::uint32_t rank = 0; rank < size; ++rank) CHECK(look_up(self, rank, key) == key + std::to_string(rank));
+  for (std::uint32_t rank = 0; rank < size; ++rank)
+    CHECK(look_up(self, rank, key) == key + std::to_string(rank));
   fence_all(self);
 }
 
-/// MPICH 4.0.2 over UCX's TCP: a quarter of the jobs hang in MPI_Finalize once processes of two nodes have spoken, without us too
-/// (docs/measurements.md). There the world does without messages; its conversation with the launcher is what is tested here.
+/// True if MPI_COMM_WORLD may exchange messages: on one node, or not under hydra. With MPICH 4.0.2
+/// over UCX's TCP, a quarter of the jobs hang in MPI_Finalize once processes of two nodes have
+/// exchanged messages, without this library, too (docs/decisions/0021-mpich-between-nodes.md). The
+/// tests here only need the MPI library's connection to the launcher.
 bool may_send_messages() {
-  const char* on_this_node = std::getenv("MPI_LOCALNRANKS");  // hydra's
+  const char* on_this_node = std::getenv("MPI_LOCALNRANKS");  // set by hydra
   int size = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   return on_this_node == nullptr || std::atoi(on_this_node) == size;
@@ -47,7 +52,7 @@ void allreduce() {
   CHECK(sum == size);
 }
 
-/// One Bootstrap that sees MPI come and go.
+/// One Bootstrap is open before, during and after MPI.
 void around(const std::string&) {
   auto self = open();
   meet(*self, "before");
@@ -58,7 +63,7 @@ void around(const std::string&) {
   meet(*self, "after");
 }
 
-/// Bootstraps that come and go before, beside and after MPI.
+/// Bootstraps are opened and closed before, during and after MPI.
 void each(const std::string&) {
   auto visit = [](const char* key) {
     auto self = open();
@@ -75,7 +80,7 @@ void each(const std::string&) {
   visit("sixth");
 }
 
-/// MPI first; it has committed values of its own before ours.
+/// MPI starts first, and commits its own values before the Bootstrap commits any.
 void second(const std::string&) {
   start_world();
   auto self = open();
@@ -87,9 +92,9 @@ void second(const std::string&) {
   end_world();
 }
 
-/// The world comes, works and goes on one thread, Bootstraps on another.
+/// One thread initializes, uses and finalizes MPI while another opens and closes Bootstraps.
 void at_once(const std::string& rounds) {
-  life() = make_process_life(*launch_env());
+  lifetime() = make_process_lifetime(*launch_env());
   std::thread world([] {
     start_world();
     for (int i = 0; i < 20; ++i) allreduce();
@@ -107,15 +112,16 @@ void at_once(const std::string& rounds) {
   meet(*self, "afterwards");
 }
 
-/// As at_once, with names that both publish and look up at the launcher.
+/// As at_once, but both threads also publish and look up names at the launcher.
 void names(const std::string&) {
-  life() = make_process_life(*launch_env());
+  lifetime() = make_process_lifetime(*launch_env());
   std::thread world([] {
     start_world();
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     for (int i = 0; i < 50; ++i) {
-      const std::string name = "world." + std::to_string(rank) + "." + std::to_string(i), port = "port" + name;
+      const std::string name = "world." + std::to_string(rank) + "." + std::to_string(i),
+                        port = "port" + name;
       char found[MPI_MAX_PORT_NAME] = {};
       CHECK(MPI_Publish_name(name.c_str(), MPI_INFO_NULL, port.c_str()) == MPI_SUCCESS);
       CHECK(MPI_Lookup_name(name.c_str(), MPI_INFO_NULL, found) == MPI_SUCCESS);
@@ -133,14 +139,14 @@ void names(const std::string&) {
   world.join();
 }
 
-/// Nobody but the world, and it ends as its launcher expects.
+/// MPI without a Bootstrap finalizes as the launcher expects.
 void world_alone(const std::string&) {
   start_world();
   allreduce();
   end_world();
 }
 
-/// Only some of the processes are in the world of MPI's, if any ever: the others never call it.
+/// Print the time of each call; with `order` mpi_first, MPI_Init precedes the Bootstrap.
 void measure(const std::string& order) {
   using shim::base::now_ns;
   const auto begin = now_ns();
@@ -162,8 +168,9 @@ void measure(const std::string& order) {
   allreduce();
   if (self->job().rank == 0) {
     auto ms = [](auto from, auto to) { return static_cast<double>(to - from) / 1e6; };
-    std::printf("open %.2f publish %.3f lookup %.3f again %.3f fence %.3f MPI_Init %.1f ms\n", ms(before_open, opened),
-                ms(opened, published), ms(published, looked), ms(looked, looked_again), ms(looked_again, fenced),
+    std::printf("open %.2f publish %.3f lookup %.3f again %.3f fence %.3f MPI_Init %.1f ms\n",
+                ms(before_open, opened), ms(opened, published), ms(published, looked),
+                ms(looked, looked_again), ms(looked_again, fenced),
                 order == "mpi_first" ? ms(begin, before_open) : ms(fenced, end));
   }
   end_world();
@@ -172,5 +179,12 @@ void measure(const std::string& order) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run({{"around", around}, {"each", each}, {"second", second}, {"measure", measure}, {"at_once", at_once}, {"names", names}, {"world_alone", world_alone}}, argc, argv);
+  return run({{"around", around},
+              {"each", each},
+              {"second", second},
+              {"measure", measure},
+              {"at_once", at_once},
+              {"names", names},
+              {"world_alone", world_alone}},
+             argc, argv);
 }

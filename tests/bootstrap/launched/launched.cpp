@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Processes of a real launcher that never call MPI.
+// Scenarios for processes that a real launcher starts and that never call MPI.
 #include <dlfcn.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -18,9 +18,7 @@ namespace {
 using namespace shim::bootstrap;
 using namespace shim::bootstrap::launched;
 
-bool is_loaded(const char* library) {
-  return ::dlopen(library, RTLD_NOW | RTLD_NOLOAD) != nullptr;
-}
+bool is_loaded(const char* library) { return ::dlopen(library, RTLD_NOW | RTLD_NOLOAD) != nullptr; }
 
 std::string host_name() {
   std::array<char, 256> name{};
@@ -28,22 +26,28 @@ std::string host_name() {
   return name.data();
 }
 
-/// What a launcher tells a process in its environment: variables' names.
+/// The name of the Bootstrap under a launcher, and the environment variables that describe a
+/// process.
 struct Names {
   const char *backend, *rank, *size, *local_rank, *local_size;
 };
 const std::map<std::string, Names> kNames = {
-    {"mpirun", {"pmix", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"}},
+    {"mpirun",
+     {"pmix", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+      "OMPI_COMM_WORLD_LOCAL_SIZE"}},
     {"hydra", {"pmi1", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"}}};
 
-/// argument: the launcher and how many nodes there are, e.g. hydra/3.
+/// argument: the launcher and the number of nodes, e.g. hydra/3.
 void facts(const std::string& launcher_and_nodes) {
   CHECK(!is_loaded("libpmix.so.2"));
   const auto slash = launcher_and_nodes.find('/');
   const Names& names = kNames.at(launcher_and_nodes.substr(0, slash));
   const std::string nodes = launcher_and_nodes.substr(slash + 1);
   auto self = open();
-  CHECK(self->name() == (names.backend == std::string_view("pmix") && nodes == "1" && !pmix_everywhere() ? "mpirun" : names.backend));
+  CHECK(self->name() ==
+        (names.backend == std::string_view("pmix") && nodes == "1" && !pmix_everywhere()
+             ? "mpirun"
+             : names.backend));
   CHECK(self->job().rank == number_from(names.rank));
   CHECK(self->job().size == number_from(names.size));
   const NodeMap& map = self->node_map();
@@ -57,85 +61,93 @@ void facts(const std::string& launcher_and_nodes) {
   CHECK(must(self->named_sets()).empty());
 }
 
-/// argument: the number of the own application.
+/// argument: the application number of this process.
 void applications(const std::string& number) {
   auto self = open();
   CHECK(self->job().size == 3 && self->node_map().size() == 3);
-  if (self->name() == "pmi1") {  // it tells nobody another's application
+  if (self->name() == "pmi1") {  // PMI-1 does not report other processes' applications
     CHECK(self->app_numbers().empty());
     return;
   }
   CHECK(self->app_numbers().size() == self->job().size);
   CHECK(self->app_numbers()[self->job().rank] == static_cast<std::uint32_t>(std::stoi(number)));
-  CHECK(std::set<std::uint32_t>(self->app_numbers().begin(), self->app_numbers().end()).size() == 2);
+  CHECK(std::set<std::uint32_t>(self->app_numbers().begin(), self->app_numbers().end()).size() ==
+        2);
 }
 
 std::string value_of(std::uint32_t rank, int round) {
-  // some longer than what a small message takes
-  return "value " + std::to_string(rank) + "/" + std::to_string(round) + std::string(rank % 2 == 0 ? 0 : 3000, 'x');
+  // values of odd ranks exceed the launcher's small messages
+  return "value " + std::to_string(rank) + "/" + std::to_string(round) +
+         std::string(rank % 2 == 0 ? 0 : 3000, 'x');
 }
 
-/// Everybody reads everybody's value without a fence, those of the own node and one's own among them.
+/// Each process reads the values of all processes without a fence, including its own value and
+/// values of its node.
 void exchange(const std::string&) {
   auto self = open();
   publish(*self, "k", value_of(self->job().rank, 0));
-  for (std::uint32_t rank = 0; rank < self->job().size; ++rank) CHECK(look_up(*self, rank, "k") == value_of(rank, 0));
+  for (std::uint32_t rank = 0; rank < self->job().size; ++rank)
+    CHECK(look_up(*self, rank, "k") == value_of(rank, 0));
   CHECK(self->counts().publishes == 1 && self->counts().lookups == self->job().size);
   publish(*self, "nothing", "");
   CHECK(look_up(*self, (self->job().rank + 1) % self->job().size, "nothing").empty());
   fence_all(*self);
 }
 
-/// Everybody finds what everybody has posted, whoever that is, also what an earlier Bootstrap of a process has.
-void notices(const std::string&) {
+/// Each process reads the entries of all writers, including the entries that an earlier Bootstrap
+/// of a process appended.
+void kvs_log(const std::string&) {
   auto self = open();
   const std::uint32_t me = self->job().rank, size = self->job().size;
-  const auto post = [&](int round) {
+  const auto append = [&](int round) {
     const std::string text = value_of(me, round);
-    must(self->post(std::as_bytes(std::span(text.data(), text.size()))));
+    must(self->append_log(std::as_bytes(std::span(text.data(), text.size()))));
   };
-  const auto expect = [&](const std::function<int(std::uint32_t)>& posted_by) {
+  const auto expect = [&](const std::function<int(std::uint32_t)>& appended_by) {
     std::map<std::uint32_t, int> found;
-    for (const Notice& notice : must(self->notices())) {
-      const std::string wanted = value_of(notice.poster, found[notice.poster]++);
-      CHECK(notice.bytes.size() == wanted.size() && std::memcmp(notice.bytes.data(), wanted.data(), wanted.size()) == 0);
+    for (const LogEntry& entry : must(self->read_log())) {
+      const std::string wanted = value_of(entry.writer, found[entry.writer]++);
+      CHECK(entry.bytes.size() == wanted.size() &&
+            std::memcmp(entry.bytes.data(), wanted.data(), wanted.size()) == 0);
     }
-    for (std::uint32_t rank = 0; rank < size; ++rank) CHECK(found[rank] == posted_by(rank));
+    for (std::uint32_t rank = 0; rank < size; ++rank) CHECK(found[rank] == appended_by(rank));
   };
   expect([](std::uint32_t) { return 0; });
   fence_all(*self);
-  if (me == size - 1) post(0), post(1);
+  if (me == size - 1) append(0), append(1);
   fence_all(*self);
   expect([&](std::uint32_t rank) { return rank == size - 1 ? 2 : 0; });
   fence_all(*self);
-  if (me != size - 1) post(0), post(1);
+  if (me != size - 1) append(0), append(1);
   self.reset();
   self = open();
-  post(2);
+  append(2);
   fence_all(*self);
   expect([](std::uint32_t) { return 3; });
   fence_all(*self);
 }
 
-/// Keys that are published after others have asked for them in vain, and after other keys of the same process.
+/// Processes publish a second key after other processes have looked it up without result.
 void late(const std::string&) {
   auto self = open();
   const std::uint32_t me = self->job().rank, size = self->job().size;
   publish(*self, "first", value_of(me, 1));
   CHECK(look_up(*self, (me + 1) % size, "first") == value_of((me + 1) % size, 1));
-  auto question = must(self->lookup((me + 1) % size, "second"));
+  auto pending = must(self->lookup((me + 1) % size, "second"));
   for (int i = 0; i < 5; ++i) {
-    CHECK(!must(question->poll()).has_value());
+    CHECK(!must(pending->poll()).has_value());
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
-  fence_all(*self);  // everybody has asked in vain
+  fence_all(*self);  // all processes have looked the key up without result
   publish(*self, "second", value_of(me, 2));
-  CHECK(answer_of(std::move(question)).size() == value_of((me + 1) % size, 2).size());
-  for (std::uint32_t rank = 0; rank < size; ++rank) CHECK(look_up(*self, rank, "second") == value_of(rank, 2));
+  CHECK(result_of(std::move(pending)).size() == value_of((me + 1) % size, 2).size());
+  for (std::uint32_t rank = 0; rank < size; ++rank)
+    CHECK(look_up(*self, rank, "second") == value_of(rank, 2));
   fence_all(*self);
 }
 
-/// Bootstraps that come and go in one process, each with a key of its own; what an earlier one has published stays.
+/// Each process opens and closes Bootstraps in a row and publishes a different key in each. Values
+/// of closed Bootstraps remain available.
 void again(const std::string& rounds) {
   for (int round = 0; round < std::stoi(rounds); ++round) {
     auto self = open();
@@ -147,7 +159,7 @@ void again(const std::string& rounds) {
   }
 }
 
-/// Some of the processes meet in fences while the others do nothing.
+/// Two processes enter fences of their own while the others are idle.
 void subset(const std::string&) {
   auto self = open();
   const std::uint32_t me = self->job().rank, size = self->job().size;
@@ -155,22 +167,23 @@ void subset(const std::string&) {
   if (me == 1) return;
   const std::array<std::uint32_t, 2> forth = {0, size - 1}, back = {size - 1, 0};
   if (me != 0 && me != size - 1) return;
-  if (auto fence = self->fence(forth); !fence) {  // PMI 1.1 has none, and says what does without
+  if (auto fence = self->fence(forth);
+      !fence) {  // PMI 1.1 has none; the error names the alternative
     CHECK(self->name() == "pmi1");
     CHECK(fence.error().text().find("INTERSESSION_EXCHANGE=modex") != std::string::npos);
     return;
   } else {
-    answer_of(std::move(*fence));
+    result_of(std::move(*fence));
   }
   for (int round = 0; round < 20; ++round) {
     publish(*self, "r" + std::to_string(round), value_of(me, round));
-    answer_of(must(self->fence(me == 0 ? forth : back)));
+    result_of(must(self->fence(me == 0 ? forth : back)));
     const std::uint32_t other = me == 0 ? size - 1 : 0;
     CHECK(look_up(*self, other, "r" + std::to_string(round)) == value_of(other, round));
   }
 }
 
-/// mpirun on one node: nobody is asked, and PMIx is not even loaded.
+/// Under mpirun on one node no process connects to the launcher or loads PMIx.
 void unconnected(const std::string&) {
   auto self = open();
   exchange("");
@@ -180,7 +193,7 @@ void unconnected(const std::string&) {
   CHECK(!is_loaded("libpmix.so.2"));
 }
 
-/// Processes with a shell or a tool between mpirun and them go the same way as those without.
+/// As `unconnected`, with another process between mpirun and every second process.
 void wrapped(const std::string&) {
   if (number_from("OMPI_COMM_WORLD_RANK") % 2 == 1 && std::getenv("WRAPPED") == nullptr) {
     const pid_t child = ::fork();
@@ -196,15 +209,15 @@ void wrapped(const std::string&) {
   unconnected("");
 }
 
-/// Questions that nobody answers can be dropped, before and after the Bootstrap.
+/// Look-ups of missing values can be destroyed before and after the Bootstrap.
 void dropped(const std::string&) {
   auto self = open();
-  std::vector<std::unique_ptr<Pending<Bytes>>> questions;
+  std::vector<std::unique_ptr<Pending<Bytes>>> lookups;
   for (std::uint32_t rank = 0; rank < self->job().size; ++rank)
     for (int i = 0; i < 10; ++i) {
-      questions.push_back(must(self->lookup(rank, "never")));
-      CHECK(!must(questions.back()->poll()).has_value());
-      if (i % 2 == 0) questions.pop_back();
+      lookups.push_back(must(self->lookup(rank, "never")));
+      CHECK(!must(lookups.back()->poll()).has_value());
+      if (i % 2 == 0) lookups.pop_back();
     }
   fence_all(*self);
   self.reset();
@@ -228,11 +241,12 @@ void threads(const std::string&) {
 }
 
 auto entries_of(const char* folder) {
-  return std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator());
+  return std::distance(std::filesystem::directory_iterator(folder),
+                       std::filesystem::directory_iterator());
 }
 
-/// The environment is as it was, and a second Bootstrap starts no second thread. What stays when the last has closed is PMIx's
-/// alone: over PMI-1 there is no thread and no descriptor.
+/// A Bootstrap leaves the environment unchanged, and a second Bootstrap starts no further thread.
+/// After the last one has closed, PMIx may keep a thread and descriptors; over PMI-1 none remain.
 void nothing_left(const std::string&) {
   const auto descriptors = entries_of("/proc/self/fd");
   CHECK(shim::base::thread_count() == 1);
@@ -244,7 +258,8 @@ void nothing_left(const std::string&) {
   for (int round = 0; round < 5; ++round) {
     fence_all(*self);
     self.reset();
-    CHECK(is_pmix || (shim::base::threads_down_to(1) == 1 && entries_of("/proc/self/fd") == descriptors));
+    CHECK(is_pmix ||
+          (shim::base::threads_down_to(1) == 1 && entries_of("/proc/self/fd") == descriptors));
     self = open();
   }
   CHECK(shim::base::threads_down_to(while_open) == while_open);
@@ -257,7 +272,7 @@ void aborted(const std::string&) {
   while (true) ::pause();
 }
 
-/// Started without a launcher, but with the environment of a job whose daemons are gone.
+/// Started without a launcher, with the environment of a job whose daemons have exited.
 void gone(const std::string&) {
   const auto begin = shim::base::now_ns();
   auto self = open_bootstrap({.ready_timeout_s = 5});
@@ -267,7 +282,8 @@ void gone(const std::string&) {
   CHECK(shim::base::now_ns() - begin < 5'000'000'000);
 }
 
-/// Started without a launcher, but with variables of PMI-1 that lead nowhere. argument: which of them is to be named.
+/// Started without a launcher, with PMI-1 variables that name no server. argument: the variable
+/// that the error must name.
 void dead(const std::string& variable) {
   const auto begin = shim::base::now_ns();
   auto self = open_bootstrap({.ready_timeout_s = 5});
@@ -283,22 +299,24 @@ void alone(const std::string&) {
   CHECK(!is_loaded("libpmix.so.2"));
 }
 
-/// The daemon of this node is stopped when we want to begin, and again when we publish.
+/// The daemon of this node is stopped while the Bootstrap opens, and continues before a second
+/// attempt.
 void stopped(const std::string&) {
   const pid_t daemon = ::getppid();
-  const pid_t saviour = ::fork();
-  if (saviour == 0) {  // whatever becomes of the test, the launcher goes on
+  const pid_t resumer = ::fork();
+  if (resumer == 0) {  // resumes the launcher even if the test fails
     ::sleep(10);
     ::kill(daemon, SIGCONT);
     ::_exit(0);
   }
   CHECK(::kill(daemon, SIGSTOP) == 0);
-  auto refused = open_bootstrap({.ready_timeout_s = 0.5, .life = &life(), .pmix_everywhere = true});
+  auto refused = open_bootstrap(
+      {.ready_timeout_s = 0.5, .lifetime = &lifetime(), .pmix_everywhere = true});
   CHECK(!refused);
   CHECK(refused.error().text().find("has not answered ") != std::string::npos);
   ::kill(daemon, SIGCONT);
-  ::kill(saviour, SIGKILL);
-  CHECK(::waitpid(saviour, nullptr, 0) == saviour);
+  ::kill(resumer, SIGKILL);
+  CHECK(::waitpid(resumer, nullptr, 0) == resumer);
   auto self = open();
   publish(*self, "k", "v");
 }
@@ -309,7 +327,7 @@ int main(int argc, char** argv) {
   return run({{"facts", facts},
               {"applications", applications},
               {"exchange", exchange},
-              {"notices", notices},
+              {"kvs_log", kvs_log},
               {"late", late},
               {"again", again},
               {"subset", subset},

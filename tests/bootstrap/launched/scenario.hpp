@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the launched tests of this room share: checks that end the process, and waiting for answers.
+// Provides helpers for the launched tests of this module: checks that end the process, and
+// functions that wait for responses.
 #pragma once
 
 #include <cstdio>
@@ -14,7 +15,7 @@
 #include <thread>
 
 #include "shim/base/clock.hpp"
-#include "shim/bootstrap/settle_node_map.hpp"
+#include "shim/bootstrap/resolve_node_map.hpp"
 
 namespace shim::bootstrap::launched {
 
@@ -33,19 +34,19 @@ T must(base::Result<T> result) {
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
-/// Let go of when the program ends.
-inline std::unique_ptr<ProcessLife>& life() {
-  static std::unique_ptr<ProcessLife> kept;
+/// Return the lifetime object of this process, destroyed at the end of the program.
+inline std::unique_ptr<ProcessLifetime>& lifetime() {
+  static std::unique_ptr<ProcessLifetime> kept;
   return kept;
 }
 
-/// As of the first call.
+/// Return the launch environment at the time of the first call.
 inline std::shared_ptr<const LaunchEnv> launch_env() {
   static const auto read = read_launch_env();
   return read;
 }
 
-/// INTERSESSION_BOOTSTRAP, which the border reads for others.
+/// True if INTERSESSION_BOOTSTRAP is pmix. In the library, the interposition layer reads it.
 inline bool pmix_everywhere() {
   const char* value = std::getenv("INTERSESSION_BOOTSTRAP");
   return value != nullptr && std::string_view(value) == "pmix";
@@ -53,18 +54,18 @@ inline bool pmix_everywhere() {
 
 inline std::unique_ptr<Bootstrap> open() {
   auto self = must(open_bootstrap({.ready_timeout_s = 20,
-                                   .life = &life(),
+                                   .lifetime = &lifetime(),
                                    .env = launch_env(),
                                    .pmix_everywhere = pmix_everywhere()}));
-  must(settle_node_map(*self));
+  must(resolve_node_map(*self));
   return self;
 }
 
 template <typename T>
-T answer_of(std::unique_ptr<Pending<T>> question, double seconds = 20) {
+T result_of(std::unique_ptr<Pending<T>> pending, double seconds = 20) {
   const auto deadline = base::Deadline::after_seconds(seconds);
   while (true) {
-    auto answer = must(question->poll());
+    auto answer = must(pending->poll());
     if (answer) return std::move(*answer);
     CHECK(!deadline.passed());
     std::this_thread::yield();
@@ -76,14 +77,14 @@ inline void publish(Bootstrap& self, std::string_view key, std::string_view valu
 }
 
 inline std::string look_up(Bootstrap& self, std::uint32_t rank, std::string_view key) {
-  const Bytes bytes = answer_of(must(self.lookup(rank, key)));
+  const Bytes bytes = result_of(must(self.lookup(rank, key)));
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 inline void fence_all(Bootstrap& self) {
   std::vector<std::uint32_t> all;
   for (std::uint32_t rank = 0; rank < self.job().size; ++rank) all.push_back(rank);
-  answer_of(must(self.fence(all)));
+  result_of(must(self.fence(all)));
 }
 
 inline std::uint32_t number_from(const char* variable) {

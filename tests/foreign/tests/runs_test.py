@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""run-suite on the miniature suite beside this file, over the build and MPI that INTERSESSION_TEST_BUILD and _MPI name."""
+"""Runs run-suite on the miniature suite in this folder.
+
+INTERSESSION_TEST_BUILD is the build folder, INTERSESSION_TEST_MPI the native MPI.
+"""
 import json
 import os
 import pathlib
@@ -33,34 +36,73 @@ class MiniatureSuite(unittest.TestCase):
         self.work = pathlib.Path(holder.name)
 
     def run_suite(self, *words: str) -> subprocess.CompletedProcess:
-        command = [sys.executable, str(_HERE.parent / "run-suite"), "--suite", str(_HERE / "suite"), "--mpi", _MPI, "--build",
-                   os.environ["INTERSESSION_TEST_BUILD"], "--work", str(self.work), *words]
-        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=150, check=False)
+        command = [
+            sys.executable,
+            str(_HERE.parent / "run-suite"),
+            "--suite",
+            str(_HERE / "suite"),
+            "--mpi",
+            _MPI,
+            "--build",
+            os.environ["INTERSESSION_TEST_BUILD"],
+            "--work",
+            str(self.work),
+            *words,
+        ]
+        return subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=150,
+            check=False,
+        )
 
     def results(self, mode: str) -> dict[str, str]:
-        lines = (self.work / "results" / f"{_MPI}-{mode}.jsonl").read_text(encoding="utf-8").splitlines()
+        lines = (
+            (self.work / "results" / f"{_MPI}-{mode}.jsonl")
+            .read_text(encoding="utf-8")
+            .splitlines()
+        )
         return {result["name"]: result["result"] for result in map(json.loads, lines)}
 
-    def test_each_mode_finds_what_the_names_say(self) -> None:
-        done = self.run_suite("--mode", "session", "plain", "world", "--limit", "60", "--output", str(self.work / "numbers.md"))
+    def test_each_mode_has_the_results_in_the_names(self) -> None:
+        done = self.run_suite(
+            "--mode",
+            "session",
+            "plain",
+            "world",
+            "--limit",
+            "60",
+            "--output",
+            str(self.work / "numbers.md"),
+        )
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         for mode in ("session", "plain", "world"):
             self.assertEqual(self.results(mode), _EXPECTED, done.stdout)
         self.assertIn("plain and world pass exactly the same tests", done.stdout)
         self.assertIn("5 of 9 (55.6 %)", (self.work / "numbers.md").read_text(encoding="utf-8"))
-        self.assertEqual(len((self.work / "numbers.csv").read_text(encoding="utf-8").splitlines()), 1 + 3 * len(_EXPECTED))
+        self.assertEqual(
+            len((self.work / "numbers.csv").read_text(encoding="utf-8").splitlines()),
+            1 + 3 * len(_EXPECTED),
+        )
 
     def test_single_tests_can_be_run_again(self) -> None:
         self.run_suite("--only", "fails|placeholder")
-        self.assertEqual(self.results("session"), {"pt2pt/passes_with_placeholder 1": "pass", "pt2pt/fails 2": "fail"})
+        self.assertEqual(
+            self.results("session"),
+            {"pt2pt/passes_with_placeholder 1": "pass", "pt2pt/fails 2": "fail"},
+        )
         self.run_suite("--folders", "coll")  # has no tests, and leaves what is known of others
         again = self.run_suite("--only", "fails|placeholder", "--again")
         self.assertIn("1 of 12 tests", again.stdout)
 
     @unittest.skipUnless(_MPI == "mpich", "Open MPI has no sessions of its own here")
-    def test_the_sessions_of_the_mpi_itself(self) -> None:
+    def test_sessions_of_the_native_mpi(self) -> None:
         done = self.run_suite("--mode", "native", "--only", "/passes")
-        self.assertEqual(self.results("native")["pt2pt/passes 3"], "pass", done.stdout + done.stderr)
+        self.assertEqual(
+            self.results("native")["pt2pt/passes 3"], "pass", done.stdout + done.stderr
+        )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the runner of foreign suites reads, decides and writes; no MPI is needed."""
+"""Unit tests of the runner of foreign suites; they need no MPI."""
 import dataclasses
 import pathlib
 import re
@@ -23,30 +23,71 @@ def _event(kind: str, test: str, detail: str = "") -> dict:
 
 class Mpi4py(unittest.TestCase):
     def test_a_result_is_the_worst_of_all_processes(self) -> None:
-        events = [[_event("begun", "a"), _event("pass", "a"), _event("ended", "a"), _event("skip", "b", "no")],
-                  [_event("fail", "a", "why"), _event("skip", "b", "no")]]
+        events = [
+            [
+                _event("begun", "a"),
+                _event("pass", "a"),
+                _event("ended", "a"),
+                _event("skip", "b", "no"),
+            ],
+            [_event("fail", "a", "why"), _event("skip", "b", "no")],
+        ]
         self.assertEqual(mpi4py_results.worst(events), {"a": ("fail", "why"), "b": ("skip", "no")})
 
     def test_a_test_that_has_not_ended_is_unfinished(self) -> None:
-        events = [[_event("begun", "a"), _event("pass", "a")], [_event("begun", "a"), _event("ended", "a")], [_event("over", "")]]
+        events = [
+            [_event("begun", "a"), _event("pass", "a")],
+            [_event("begun", "a"), _event("ended", "a")],
+            [_event("over", "")],
+        ]
         self.assertEqual(mpi4py_results.unfinished(events), ["a"])
 
-    def test_a_cause_is_narrowed_by_all_that_it_states(self) -> None:
-        causes = [{"tests": r"^test_x\.", "mpis": ["mpich"], "processes": [2], "output": "E1", "reason": "one"},
-                  {"tests": "x", "reason": "two"}]
+    def test_all_keys_of_a_cause_restrict_it(self) -> None:
+        causes = [
+            {
+                "tests": r"^test_x\.",
+                "mpis": ["mpich"],
+                "processes": [2],
+                "output": "E1",
+                "reason": "one",
+            },
+            {"tests": "x", "reason": "two"},
+        ]
         result = mpi4py_results.Result("mpich", 2, "test_x.A.b", mpi4py_results.FAIL, "E1")
         self.assertEqual(mpi4py_results.cause_of(result, causes), "one")
         for other in ({"mpi": "openmpi"}, {"processes": 3}, {"detail": "E2"}):
-            self.assertEqual(mpi4py_results.cause_of(dataclasses.replace(result, **other), causes), "two")
-        self.assertEqual(mpi4py_results.cause_of(dataclasses.replace(result, test="test_y"), causes), "")
+            self.assertEqual(
+                mpi4py_results.cause_of(dataclasses.replace(result, **other), causes), "two"
+            )
+        self.assertEqual(
+            mpi4py_results.cause_of(dataclasses.replace(result, test="test_y"), causes), ""
+        )
 
 
 class Lists(unittest.TestCase):
     def test_a_row_with_everything(self) -> None:
-        test = suite.row("coll", "below/bcast 4 arg=-a=1 arg=b env=X=1 env=Y=2=3 timeLimit=7 mem=1.5 xfail=t1 resultTest=TestStatus "
-                                 "mpiversion=4.1 mpiexecarg=-q strict=false lock=many noise")
-        self.assertEqual(test, suite.Test("coll/below", "bcast", 4, ("-a=1", "b"), ("X=1", "Y=2=3"), ("-q",), 7, "TestStatus", 1.5, "t1",
-                                          "4.1"))
+        test = suite.row(
+            "coll",
+            "below/bcast 4 arg=-a=1 arg=b env=X=1 env=Y=2=3 timeLimit=7 mem=1.5 xfail=t1 "
+            "resultTest=TestStatus "
+            "mpiversion=4.1 mpiexecarg=-q strict=false lock=many noise",
+        )
+        self.assertEqual(
+            test,
+            suite.Test(
+                "coll/below",
+                "bcast",
+                4,
+                ("-a=1", "b"),
+                ("X=1", "Y=2=3"),
+                ("-q",),
+                7,
+                "TestStatus",
+                1.5,
+                "t1",
+                "4.1",
+            ),
+        )
         self.assertEqual(test.name, "coll/below/bcast 4 -a=1 b X=1 Y=2=3")
 
     def test_a_row_without_processes_has_two(self) -> None:
@@ -68,20 +109,20 @@ class Judging(unittest.TestCase):
     def judged(self, verdict: str, code: int, *lines: str) -> str:
         return job.judge(verdict, code, list(lines)).result
 
-    def test_normally_only_no_errors_is_said(self) -> None:
+    def test_normal_output_is_no_errors_only(self) -> None:
         self.assertEqual(self.judged("TestNormal", 0, " No Errors"), job.PASS)
         self.assertEqual(self.judged("TestNormal", 1, " No Errors"), job.FAIL)
         self.assertEqual(self.judged("TestNormal", 0), job.FAIL)
         self.assertEqual(self.judged("TestNormal", 0, "a word", " No Errors"), job.FAIL)
         self.assertEqual(self.judged("TestNormal", 0, " Found 3 errors"), job.FAIL)
 
-    def test_some_must_end_badly(self) -> None:
+    def test_some_must_fail(self) -> None:
         self.assertEqual(self.judged("TestStatus", 1, "anything"), job.PASS)
         self.assertEqual(self.judged("TestErrFatal", 0, " No Errors"), job.FAIL)
         self.assertEqual(self.judged("TestStatusNoErrors", 1, " No Errors"), job.PASS)
         self.assertEqual(self.judged("TestStatusNoErrors", 0, " No Errors"), job.FAIL)
 
-    def test_some_say_that_they_cannot_run(self) -> None:
+    def test_some_report_that_they_cannot_run(self) -> None:
         self.assertEqual(self.judged("TestNormal", 0, "Test Skipped"), job.NOT_RUNNABLE)
 
 
@@ -100,59 +141,122 @@ class Tables(unittest.TestCase):
         self.assertFalse(rules.repeats(test, {"coll/bcast 4"}))
         self.assertFalse(rules.repeats(suite.row("coll", "bcast 4 env=Y=1"), {"coll/bcast 4 Y=1"}))
 
-    def test_every_entry_says_why(self) -> None:
-        for file, name in (("rules.toml", "not_runnable"), ("rules.toml", "environment"), ("causes.toml", "cause")):
+    def test_each_entry_has_a_reason(self) -> None:
+        for file, name in (
+            ("rules.toml", "not_runnable"),
+            ("rules.toml", "environment"),
+            ("causes.toml", "cause"),
+        ):
             for rule in rules.table(file).get(name, []):
-                self.assertTrue(rule.says.get("reason"), rule)
+                self.assertTrue(rule.keys.get("reason"), rule)
 
-    def test_a_rule_holds_where_it_says(self) -> None:
+    def test_a_rule_applies_to_its_modes_and_mpis(self) -> None:
         rule = rules.Rule(re.compile("bcast"), {}, modes=("world",), mpis=("mpich",))
-        self.assertTrue(rule.speaks_of("coll/bcast 4", "world", "mpich"))
-        self.assertFalse(rule.speaks_of("coll/bcast 4", "session", "mpich"))
-        self.assertFalse(rule.speaks_of("coll/bcast 4", "world", "openmpi"))
-        self.assertFalse(rule.speaks_of("coll/reduce 4", "world", "mpich"))
+        self.assertTrue(rule.applies_to("coll/bcast 4", "world", "mpich"))
+        self.assertFalse(rule.applies_to("coll/bcast 4", "session", "mpich"))
+        self.assertFalse(rule.applies_to("coll/bcast 4", "world", "openmpi"))
+        self.assertFalse(rule.applies_to("coll/reduce 4", "world", "mpich"))
 
 
 class Reports(unittest.TestCase):
     def result(self, mode: str, name: str, result: str) -> report.Result:
         return report.Result("openmpi", mode, name.split("/")[0], name, result, "a reason")
 
-    def test_numbers_are_of_what_can_run(self) -> None:
-        results = [self.result("plain", "coll/a 2", job.PASS), self.result("plain", "coll/b 2", job.TIMEOUT),
-                   self.result("plain", "attr/c 2", job.NOT_RUNNABLE)]
-        self.assertEqual(report.folder_rows(results)[:3], [("coll", 2, 1, "50.0 %"), ("attr", 0, 0, "–"), ("all", 2, 1, "50.0 %")])
+    def test_numbers_count_tests_that_can_run(self) -> None:
+        results = [
+            self.result("plain", "coll/a 2", job.PASS),
+            self.result("plain", "coll/b 2", job.TIMEOUT),
+            self.result("plain", "attr/c 2", job.NOT_RUNNABLE),
+        ]
+        self.assertEqual(
+            report.folder_rows(results)[:3],
+            [("coll", 2, 1, "50.0 %"), ("attr", 0, 0, "–"), ("all", 2, 1, "50.0 %")],
+        )
 
-    def test_sums_leave_out_what_they_say(self) -> None:
-        results = [self.result("session", "coll/a 2", job.PASS), self.result("session", "errors/b 2", job.FAIL),
-                   dataclasses.replace(self.result("session", "coll/c 2", job.FAIL), expected_to_fail="ticket")]
-        sums = {name: (runnable, passed) for name, runnable, passed, _ in report.folder_rows(results)}
-        self.assertEqual((sums["all"], sums["all but errors"], sums["all but xfail"]), ((3, 1), (2, 1), (2, 1)))
+    def test_sums_omit_the_folders_in_their_names(self) -> None:
+        results = [
+            self.result("session", "coll/a 2", job.PASS),
+            self.result("session", "errors/b 2", job.FAIL),
+            dataclasses.replace(
+                self.result("session", "coll/c 2", job.FAIL), expected_to_fail="ticket"
+            ),
+        ]
+        sums = {
+            name: (runnable, passed) for name, runnable, passed, _ in report.folder_rows(results)
+        }
+        self.assertEqual(
+            (sums["all"], sums["all but errors"], sums["all but xfail"]), ((3, 1), (2, 1), (2, 1))
+        )
 
-    def test_what_differs_between_two_modes(self) -> None:
-        plain = {name: self.result("plain", name, result) for name, result in (("c/a 2", job.PASS), ("c/b 2", job.FAIL))}
-        world = {name: self.result("world", name, result) for name, result in (("c/a 2", job.FAIL), ("c/b 2", job.TIMEOUT))}
+    def test_differences_between_two_modes(self) -> None:
+        plain = {
+            name: self.result("plain", name, result)
+            for name, result in (("c/a 2", job.PASS), ("c/b 2", job.FAIL))
+        }
+        world = {
+            name: self.result("world", name, result)
+            for name, result in (("c/a 2", job.FAIL), ("c/b 2", job.TIMEOUT))
+        }
         self.assertEqual(report.differences(plain, world), ["c/a 2: plain pass, world fail"])
 
     def test_the_document_names_what_does_not_pass(self) -> None:
-        results = {("openmpi", "session"): [self.result("session", "coll/a 2", job.PASS), self.result("session", "coll/b 2", job.FAIL)]}
+        results = {
+            ("openmpi", "session"): [
+                self.result("session", "coll/a 2", job.PASS),
+                self.result("session", "coll/b 2", job.FAIL),
+            ]
+        }
         text = report.document(results, "a suite", {"openmpi": "Open MPI 4"})
         self.assertIn("| coll | 1 of 2 (50.0 %) |", text)
         self.assertIn("`coll/b 2` (fail)", text)
         self.assertIn("Cause not known yet", text)
 
-    def test_what_fails_without_us_is_not_ours(self) -> None:
-        bad, good = self.result("plain", "coll/b 2", job.FAIL), self.result("plain", "coll/c 2", job.PASS)
+    def test_summary_names_tests_of_sessions_only(self) -> None:
+        results = {
+            ("openmpi", mode): [self.result(mode, f"coll/{mode} 2", job.FAIL)]
+            for mode in ("session", "plain")
+        }
+        text = report.document(results, "a suite", {}, is_summary=True)
+        self.assertIn("`coll/session 2` (fail)", text)
+        self.assertNotIn("coll/plain", text)
+        self.assertIn("- 1: With the MPI alone, without Intersession\n", text)
+
+    def test_failure_without_intersession_is_attributed_to_the_mpi(self) -> None:
+        bad, good = self.result("plain", "coll/b 2", job.FAIL), self.result(
+            "plain", "coll/c 2", job.PASS
+        )
         plain = {result.name: result for result in (bad, good)}
         self.assertIn("MPI alone", report.cause(bad, plain))
-        self.assertIn("MPI alone", report.cause(self.result("world", "coll/b 2", job.TIMEOUT), plain))
+        self.assertIn(
+            "MPI alone", report.cause(self.result("world", "coll/b 2", job.TIMEOUT), plain)
+        )
         self.assertEqual(report.cause(self.result("world", "coll/c 2", job.FAIL), plain), "")
 
     def test_a_cause_may_be_seen_in_the_output(self) -> None:
-        seen = "exit code 52\nerror: MPI_ERR_UNSUPPORTED_OPERATION: MPI_Nothing: not available on objects of a session"
-        self.assertEqual(rules.cause("coll/x 2", job.FAIL, "session", "openmpi", seen), "needs MPI_Nothing, which was missing")
+        seen = (
+            "exit code 52\nerror: MPI_ERR_UNSUPPORTED_OPERATION: MPI_Nothing: not available on "
+            "objects of a session"
+        )
+        self.assertEqual(
+            rules.cause("coll/x 2", job.FAIL, "session", "openmpi", seen),
+            "needs MPI_Nothing, which was missing",
+        )
         self.assertEqual(rules.cause("coll/x 2", job.FAIL, "session", "openmpi", "exit code 1"), "")
 
-    def test_the_list_for_machines(self) -> None:
+    def test_a_folder_of_which_nothing_can_run_is_named_as_missing(self) -> None:
+        window, other = (
+            dataclasses.replace(
+                self.result("session", name, job.NOT_RUNNABLE), detail="needs windows"
+            )
+            for name in ("rma/put 2", "coll/b 2")
+        )
+        results = [window, other, self.result("session", "coll/a 2", job.PASS)]
+        self.assertEqual(report.missing(results), ["- `rma`, 1 rows: needs windows"])
+        text = report.document({("openmpi", "session"): results}, "a suite", {})
+        self.assertIn("| rma | none can run |", text)
+        self.assertIn("- `rma`, 1 rows: needs windows", text)
+
+    def test_csv(self) -> None:
         results = {("openmpi", "session"): [self.result("session", "coll/b 2", job.FAIL)]}
         self.assertIn("openmpi,session,coll/b 2,fail,", report.machine_readable(results))
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the border knows of every substrate: codes, statuses, ranks.
+// Tests the parts of the ABI layer that are equal for every substrate: codes, statuses, ranks.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -12,14 +12,14 @@ namespace {
 
 using base::ErrorClass;
 
-TEST(Codes, EveryClassHasANumberOfItsOwn) {
+TEST(Codes, EveryClassHasADifferentNumber) {
   std::set<int> seen;
   for (int i = 0; i <= static_cast<int>(ErrorClass::errhandler); ++i) {
     auto error_class = static_cast<ErrorClass>(i);
     int code = code_of(error_class);
     EXPECT_TRUE(seen.insert(code).second) << base::name_of(error_class);
     EXPECT_EQ(class_of(code), error_class);
-    EXPECT_LT(code, MPI_ERR_LASTCODE) << "numbers from there on are the user's";
+    EXPECT_LT(code, MPI_ERR_LASTCODE) << "higher numbers belong to the user";
   }
 }
 
@@ -27,7 +27,8 @@ TEST(Status, HasTheOutcomeAndKeepsTheErrorField) {
   MPI_Status status{};
   status.MPI_ERROR = 77;
   p2p::Outcome outcome;
-  outcome.source = 3, outcome.tag = 9, outcome.bytes = std::uint64_t{5} << 32, outcome.cancelled = true;
+  outcome.source = 3, outcome.tag = 9, outcome.bytes = std::uint64_t{5} << 32,
+  outcome.cancelled = true;
   write_status(&status, outcome);
   EXPECT_EQ(status.MPI_SOURCE, 3);
   EXPECT_EQ(status.MPI_TAG, 9);
@@ -38,7 +39,7 @@ TEST(Status, HasTheOutcomeAndKeepsTheErrorField) {
   EXPECT_EQ(status_at(MPI_STATUSES_IGNORE, 5), MPI_STATUS_IGNORE);
 }
 
-TEST(Status, EmptyIsWhatTheStandardSays) {
+TEST(Status, EmptyHasTheValuesOfTheStandard) {
   MPI_Status status;
   status.MPI_ERROR = 77;
   write_empty_status(&status);
@@ -49,9 +50,10 @@ TEST(Status, EmptyIsWhatTheStandardSays) {
   EXPECT_FALSE(is_cancelled(status));
 }
 
-TEST(Status, CountsHaveAllTheirBits) {
+TEST(Status, CountsRoundTripWithAllBits) {
   MPI_Status status{};
-  for (std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{0xffffffff}, (std::uint64_t{1} << 62) + 3}) {
+  for (std::uint64_t bytes :
+       {std::uint64_t{0}, std::uint64_t{0xffffffff}, (std::uint64_t{1} << 62) + 3}) {
     set_status_bytes(status, bytes);
     set_cancelled(status, true);
     EXPECT_EQ(status_bytes(status), bytes);
@@ -62,8 +64,9 @@ TEST(Status, CountsHaveAllTheirBits) {
   }
 }
 
-TEST(Ranks, WildcardsAreTranslatedBothWays) {
-  for (int rank : {0, 1, 1 << 20, MPI_ANY_SOURCE, MPI_PROC_NULL, MPI_UNDEFINED}) EXPECT_EQ(to_mpi_rank(to_p2p_rank(rank)), rank);
+TEST(Ranks, WildcardsRoundTrip) {
+  for (int rank : {0, 1, 1 << 20, MPI_ANY_SOURCE, MPI_PROC_NULL, MPI_UNDEFINED})
+    EXPECT_EQ(to_mpi_rank(to_p2p_rank(rank)), rank);
   EXPECT_EQ(to_p2p_rank(MPI_ANY_SOURCE), p2p::kAnySource);
   EXPECT_EQ(to_p2p_rank(MPI_PROC_NULL), p2p::kProcNull);
 }

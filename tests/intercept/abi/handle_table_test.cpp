@@ -20,7 +20,7 @@ MPI_Comm put(Table& table, int value) {
 
 abi::Handle fields(MPI_Comm handle) { return abi::decode(abi::bits(handle)); }
 
-TEST(HandleTable, FindsWhatWasPutIn) {
+TEST(HandleTable, FindsInsertedObjects) {
   static Table table(abi::Kind::group);
   MPI_Comm handle = put(table, 7);
   ASSERT_NE(table.find(handle), nullptr);
@@ -28,19 +28,20 @@ TEST(HandleTable, FindsWhatWasPutIn) {
   EXPECT_EQ(fields(handle).kind, abi::Kind::group);
 }
 
-TEST(HandleTable, StaleHandlesAreFound) {
+TEST(HandleTable, StaleHandlesAreDetected) {
   static Table table(abi::Kind::comm);
   MPI_Comm handle = put(table, 1);
   ASSERT_TRUE(table.take(handle).has_value());
   EXPECT_EQ(table.find(handle), nullptr);
   EXPECT_FALSE(table.take(handle).has_value());
-  bool used_again = false;
-  for (int i = 0; i < 1000; ++i) used_again |= fields(put(table, i)).slot == fields(handle).slot;
-  EXPECT_TRUE(used_again);
-  EXPECT_EQ(table.find(handle), nullptr) << "the slot's new object is not the old one";
+  bool is_reused = false;
+  for (int i = 0; i < 1000; ++i) is_reused |= fields(put(table, i)).slot == fields(handle).slot;
+  EXPECT_TRUE(is_reused);
+  EXPECT_EQ(table.find(handle), nullptr)
+      << "a stale handle must not find the new object of its slot";
 }
 
-TEST(HandleTable, VisitsWhatHasAHandle) {
+TEST(HandleTable, VisitsObjectsWithAHandle) {
   static Table table(abi::Kind::group);
   std::vector<MPI_Comm> handles;
   for (int i = 0; i < 200; ++i) handles.push_back(put(table, i));
@@ -57,7 +58,8 @@ TEST(HandleTable, OtherKindsAndForeignHandlesAreNotFound) {
   EXPECT_EQ(requests.find(handle), nullptr);
   EXPECT_EQ(comms.find(abi::from_bits<MPI_Comm>(4096)), nullptr);
   EXPECT_EQ(comms.find(MPI_Comm{}), nullptr);
-  EXPECT_EQ(comms.find(abi::from_bits<MPI_Comm>(abi::encode({abi::Kind::comm, 5000, 0}))), nullptr) << "a slot that was never used";
+  EXPECT_EQ(comms.find(abi::from_bits<MPI_Comm>(abi::encode({abi::Kind::comm, 5000, 0}))), nullptr)
+      << "the slot was never used";
 }
 
 TEST(HandleTable, EntriesDoNotMoveWhileTheTableGrows) {
@@ -66,12 +68,12 @@ TEST(HandleTable, EntriesDoNotMoveWhileTheTableGrows) {
   auto* entry = table.find(first);
   std::set<MPI_Comm> handles;
   for (int i = 0; i < 10000; ++i) handles.insert(put(table, i));
-  EXPECT_EQ(handles.size(), 10000u) << "every handle is its own";
+  EXPECT_EQ(handles.size(), 10000u) << "all handles must differ";
   EXPECT_EQ(table.find(first), entry);
   EXPECT_EQ(table.live(), 10001u);
 }
 
-TEST(HandleTable, TakingOutDestroysOnlyTheTablesHold) {
+TEST(HandleTable, TakeReleasesOnlyTheTablesReference) {
   static Table table(abi::Kind::session);
   auto object = std::make_shared<int>(3);
   auto handle = table.insert(std::shared_ptr<int>(object));
@@ -81,25 +83,27 @@ TEST(HandleTable, TakingOutDestroysOnlyTheTablesHold) {
   EXPECT_EQ(object.use_count(), 1);
 }
 
-TEST(HandleTable, AnObjectWithoutAHandleGoesWithItsMaker) {
+TEST(HandleTable, ObjectWithoutAHandleIsReleasedWithItsGuard) {
   static Table table(abi::Kind::win);
   auto object = std::make_shared<int>(4);
   {
-    Table::Unnamed made(table, [&] { return object; });
+    Table::PendingEntry made(table, [&] { return object; });
     ASSERT_TRUE(made);
     EXPECT_EQ(object.use_count(), 2);
-    table.for_each([](const std::shared_ptr<int>&) { ADD_FAILURE() << "found without a handle"; });
+    table.for_each([](const std::shared_ptr<int>&) {
+      ADD_FAILURE() << "an object without a handle must not be visited";
+    });
   }
   EXPECT_EQ(object.use_count(), 1);
   EXPECT_EQ(table.live(), 0u);
-  Table::Unnamed made(table, [&] { return object; });
+  Table::PendingEntry made(table, [&] { return object; });
   *made = std::make_shared<int>(5);
-  const MPI_Comm handle = made.give_handle();
+  const MPI_Comm handle = made.publish_handle();
   ASSERT_NE(table.find(handle), nullptr);
   EXPECT_EQ(**table.find(handle), 5);
 }
 
-TEST(HandleTable, ManyAreTakenOutTogetherButNoneTwice) {
+TEST(HandleTable, EraserRemovesEachObjectOnce) {
   static Table table(abi::Kind::file);
   auto object = std::make_shared<int>(6);
   std::vector<MPI_Comm> handles;
@@ -111,7 +115,8 @@ TEST(HandleTable, ManyAreTakenOutTogetherButNoneTwice) {
   table.take(handles[7]);
   {
     Table::Eraser eraser(table);
-    for (std::size_t i = 0; i < handles.size(); ++i) EXPECT_EQ(eraser.erase(*found[i], handles[i]), i != 7);
+    for (std::size_t i = 0; i < handles.size(); ++i)
+      EXPECT_EQ(eraser.erase(*found[i], handles[i]), i != 7);
     EXPECT_FALSE(eraser.erase(*found[3], handles[3]));
   }
   EXPECT_EQ(object.use_count(), 1);
@@ -119,7 +124,7 @@ TEST(HandleTable, ManyAreTakenOutTogetherButNoneTwice) {
   for (MPI_Comm handle : handles) EXPECT_EQ(table.find(handle), nullptr);
 }
 
-TEST(HandleTable, ManyThreadsPutInAndTakeOut) {
+TEST(HandleTable, ConcurrentInsertAndTakeWork) {
   static Table table(abi::Kind::request);
   constexpr int kThreads = 4, kRounds = 5000;
   std::atomic<int> wrong{0};
@@ -140,7 +145,7 @@ TEST(HandleTable, ManyThreadsPutInAndTakeOut) {
   EXPECT_EQ(table.live(), 0u);
 }
 
-TEST(HandleTable, OfTwoThreadsThatTakeOneSucceeds) {
+TEST(HandleTable, OneOfTwoConcurrentTakesSucceeds) {
   static Table table(abi::Kind::message);
   for (int round = 0; round < 500; ++round) {
     MPI_Comm handle = put(table, round);

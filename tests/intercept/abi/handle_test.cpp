@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What holds of handles of ours over every substrate.
+// Tests the properties of Intersession's handles that hold for every substrate.
 #include "shim/intercept/abi/handle.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,8 @@ std::vector<Handle> some_handles() {
   std::vector<Handle> handles;
   for (Kind kind : {Kind::comm, Kind::request, Kind::file})
     for (std::uint32_t slot : {0u, 1u, 77u, kMaxSlots - 1})
-      for (std::uint32_t generation : {0u, 1u, kGenerations - 1}) handles.push_back({kind, slot, generation});
+      for (std::uint32_t generation : {0u, 1u, kGenerations - 1})
+        handles.push_back({kind, slot, generation});
   return handles;
 }
 
@@ -26,7 +27,7 @@ TEST(Handle, EncodesAndDecodesEveryField) {
   }
 }
 
-TEST(Handle, GenerationsFollowEachOtherAndTurnOver) {
+TEST(Handle, GenerationsIncreaseAndWrapAround) {
   for (Handle handle : some_handles()) {
     const Bits next = with_next_generation(encode(handle));
     handle.generation = (handle.generation + 1) % kGenerations;
@@ -34,7 +35,7 @@ TEST(Handle, GenerationsFollowEachOtherAndTurnOver) {
   }
 }
 
-TEST(Handle, KeepsItsValueInEveryTypeOfMpi) {
+TEST(Handle, KeepsItsValueInEveryHandleType) {
   const Bits value = encode({Kind::comm, 5, 2});
   EXPECT_EQ(bits(from_bits<MPI_Comm>(value)), value);
   EXPECT_EQ(bits(from_bits<MPI_Request>(value)), value);
@@ -42,7 +43,7 @@ TEST(Handle, KeepsItsValueInEveryTypeOfMpi) {
   EXPECT_TRUE(is_ours(from_bits<MPI_File>(value)));
 }
 
-TEST(Handle, GoesThroughFortranAndBack) {
+TEST(Handle, RoundTripsThroughFortran) {
   for (const Handle& handle : some_handles()) {
     const MPI_Fint integer = to_fint(encode(handle));
     EXPECT_TRUE(is_ours_as_fint(integer));
@@ -52,10 +53,11 @@ TEST(Handle, GoesThroughFortranAndBack) {
   EXPECT_FALSE(is_ours_as_fint(-1));
 }
 
-TEST(Handle, AddressesOfOthersAreNoFilesOfOurs) {
+TEST(Handle, ForeignAddressesAreNotOurFiles) {
   static int data = 0;
   auto on_heap = std::make_unique<int>(0);
-  for (void* address : {static_cast<void*>(&data), static_cast<void*>(on_heap.get()), static_cast<void*>(&on_heap), static_cast<void*>(nullptr)})
+  for (void* address : {static_cast<void*>(&data), static_cast<void*>(on_heap.get()),
+                        static_cast<void*>(&on_heap), static_cast<void*>(nullptr)})
     EXPECT_FALSE(is_ours(reinterpret_cast<MPI_File>(address)));
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A library that uses MPI, loaded by a program that is not linked with MPI, into a name space of its own (RTLD_LOCAL): what
-   an extension module of Python is. */
+/* A library that uses MPI, loaded with RTLD_LOCAL by a program that is not linked with MPI, like an
+ * extension module of Python. */
 #include "../session_world.h"
 
-/* The world model, then both at once. Answers the number of failures. */
+/* Use the world model, then both models at once. Return the number of failures. */
 int plugin_run(void) {
   int sum = 0, world_rank, world_size;
   MUST(MPI_Init(NULL, NULL));
@@ -21,7 +21,7 @@ int plugin_run(void) {
   return code;
 }
 
-/* Sessions alone. */
+/* Use only sessions. Return the number of failures. */
 int plugin_run_session(void) {
   int sum = 0;
   open_world("test.plugin.session");

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""with_ctypes.py <library> <function>: the same as host.c, from Python."""
+"""with_ctypes.py LIBRARY FUNCTION: loads the library and calls the function, as host.c does."""
 import ctypes
 import sys
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""with_mpi4py.py <library>: mpi4py, an extension module over the MPI below, with sessions beside it in the same process."""
+"""with_mpi4py.py LIBRARY: tests sessions in a process that uses mpi4py over the native MPI."""
 import ctypes
 import sys
 
@@ -14,8 +14,11 @@ total = comm.allreduce(comm.rank)
 gathered = comm.allgather({"rank": comm.rank})
 session_failures = ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_LOCAL).plugin_run_session()
 again = comm.bcast("still here" if comm.rank == 0 else None)
-right = (total == comm.size * (comm.size - 1) // 2 and [item["rank"] for item in gathered] == list(range(comm.size))
-         and again == "still here")
+right = (
+    total == comm.size * (comm.size - 1) // 2
+    and [item["rank"] for item in gathered] == list(range(comm.size))
+    and again == "still here"
+)
 if not right:
     print(f"wrong: {total} {gathered} {again}", file=sys.stderr)
 sys.exit(session_failures or not right)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A known number of calls for the tool to count, on a session communicator and on the world's. */
+/* Makes a known number of calls on a session communicator and on MPI_COMM_WORLD, for the tool to
+ * count. */
 #include "../session_world.h"
 
 enum { kOnSession = 3, kOnWorld = 2 };
@@ -16,7 +17,7 @@ static void ring(MPI_Comm comm, int times) {
   }
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MUST(MPI_Init(&argc, &argv));
   open_world("test.traffic");
   ring(world, kOnSession);

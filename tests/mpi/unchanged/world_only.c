@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* world_only <folder>: an MPI program that uses no session. At four points it notes what the process has: threads, descriptors
-   by kind, mapped files; in the end it writes its notes to a file of its own in the folder. The
-   test compares a run with the preload to one without. */
+/* world_only FOLDER: an MPI program without sessions. At four points it records its threads,
+ * descriptors by kind, and mapped files; at the end it writes the record to its own file in the
+ * folder. The test compares a run with the preload to one without. */
 #include <dirent.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -10,20 +10,20 @@
 #include <unistd.h>
 
 static int rank, size;
-static FILE *notes; /* in memory, so that it is no descriptor */
+static FILE* notes; /* in memory, so that it uses no descriptor */
 
-static void print_threads(const char *when) {
+static void print_threads(const char* when) {
   int threads = 0;
-  DIR *folder = opendir("/proc/self/task");
-  for (struct dirent *entry; (entry = readdir(folder));) threads += entry->d_name[0] != '.';
+  DIR* folder = opendir("/proc/self/task");
+  for (struct dirent* entry; (entry = readdir(folder));) threads += entry->d_name[0] != '.';
   closedir(folder);
   fprintf(notes, "%s threads %d\n", when, threads);
 }
 
-/* Kinds, not names: "socket:[123]" is a socket. */
-static void print_descriptors(const char *when) {
-  DIR *folder = opendir("/proc/self/fd");
-  for (struct dirent *entry; (entry = readdir(folder));) {
+/* Print kinds, not names: "socket:[123]" is a socket. */
+static void print_descriptors(const char* when) {
+  DIR* folder = opendir("/proc/self/fd");
+  for (struct dirent* entry; (entry = readdir(folder));) {
     char link[4096], target[4096];
     snprintf(link, sizeof link, "/proc/self/fd/%s", entry->d_name);
     ssize_t length = readlink(link, target, sizeof target - 1);
@@ -35,17 +35,18 @@ static void print_descriptors(const char *when) {
   closedir(folder);
 }
 
-static void print_mappings(const char *when) {
+static void print_mappings(const char* when) {
   char line[4608];
-  FILE *maps = fopen("/proc/self/maps", "r");
+  FILE* maps = fopen("/proc/self/maps", "r");
   while (fgets(line, sizeof line, maps)) {
     char path[4096] = "";
-    if (sscanf(line, "%*s %*s %*s %*s %*s %4095s", path) == 1 && path[0] == '/') fprintf(notes, "%s mapping %s\n", when, path);
+    if (sscanf(line, "%*s %*s %*s %*s %*s %4095s", path) == 1 && path[0] == '/')
+      fprintf(notes, "%s mapping %s\n", when, path);
   }
   fclose(maps);
 }
 
-static void print_state(const char *when) {
+static void print_state(const char* when) {
   print_threads(when);
   print_descriptors(when);
   print_mappings(when);
@@ -70,15 +71,15 @@ static int communicate(void) {
   return wrong;
 }
 
-static int write_notes(const char *folder, const char *text) {
+static int write_notes(const char* folder, const char* text) {
   char path[4096];
   snprintf(path, sizeof path, "%s/%d", folder, rank);
-  FILE *out = fopen(path, "w");
+  FILE* out = fopen(path, "w");
   return !out || fputs(text, out) < 0 || fclose(out) != 0;
 }
 
-int main(int argc, char **argv) {
-  char *text = NULL;
+int main(int argc, char** argv) {
+  char* text = NULL;
   size_t length = 0;
   notes = open_memstream(&text, &length);
   print_state("before-init");

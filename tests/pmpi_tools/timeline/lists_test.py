@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is written down in several places is the same everywhere: phases in the library, the pictures and the README; calls in the API
-description and the tool."""
+"""Tests that lists in several places agree.
+
+These are the phases in the library, the pictures and the README, and the calls in the API
+description and the tool.
+"""
 import pathlib
 import re
 import sys
@@ -40,24 +43,49 @@ class Calls(unittest.TestCase):
         self.table = (_TOP / "pmpi_tools/timeline/calls.txt").read_text(encoding="utf-8")
 
     def test_every_call_of_the_sessions_model_is_recorded(self) -> None:
-        recorded = {call.function.mpi_name for call in generate_calls.select(self.functions, self.table)}
-        wanted = {f.mpi_name for f in self.functions if f.returns == "int" and not f.name.startswith("T_") and ("Session" in f.name or "from_group" in f.name or "session" in f.name)}
+        recorded = {
+            call.function.mpi_name for call in generate_calls.select(self.functions, self.table)
+        }
+        wanted = {
+            f.mpi_name
+            for f in self.functions
+            if f.returns == "int"
+            and not f.name.startswith("T_")
+            and ("Session" in f.name or "from_group" in f.name or "session" in f.name)
+        }
         self.assertEqual(wanted - recorded, set())
-        self.assertLessEqual({"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Comm_dup", "MPI_Comm_split"}, recorded)
-        self.assertFalse({name for name in recorded if "errhandler" in name and "Session" not in name})
+        self.assertLessEqual(
+            {"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Comm_dup", "MPI_Comm_split"},
+            recorded,
+        )
+        self.assertFalse(
+            {name for name in recorded if "errhandler" in name and "Session" not in name}
+        )
 
-    def test_a_generated_function_calls_what_is_below_and_hands_its_code_on(self) -> None:
-        calls = generate_calls.select(self.functions, "MPI_Comm_create_from_group | creation | stringtag\n")
-        self.assertEqual("\n".join(generate_calls.body_of(calls[0])), """\
-int MPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newcomm) {
-  static const timeline::Below<int(MPI_Group, const char *, MPI_Info, MPI_Errhandler, MPI_Comm *)> below("PMPI_Comm_create_from_group");
+    def test_a_generated_function_calls_the_next_layer_and_returns_its_code(self) -> None:
+        calls = generate_calls.select(
+            self.functions, "MPI_Comm_create_from_group | creation | stringtag\n"
+        )
+        self.assertEqual(
+            "\n".join(generate_calls.body_of(calls[0])),
+            """\
+int MPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info info, \
+MPI_Errhandler errhandler, MPI_Comm *newcomm) {
+  static const timeline::NextLayer<int(MPI_Group, const char *, MPI_Info, MPI_Errhandler, \
+MPI_Comm *)> next_layer("PMPI_Comm_create_from_group");
   timeline::Call call("MPI_Comm_create_from_group", "creation", stringtag);
-  return call.ended(below.function(group, stringtag, info, errhandler, newcomm));
-}""")
+  return call.ended(next_layer.function(group, stringtag, info, errhandler, newcomm));
+}""",
+        )
 
     def test_wrong_rows_are_refused(self) -> None:
-        for row, text in (("MPI_Nothing | world |", "MPI_Nothing is no function"), ("MPI_Init | world | comm", "has no text comm"),
-                          ("MPI_Wtime | world |", "returns an error code"), ("MPI_Init", "line 1: needs"), ("MPI_Comm_dup | world", "line 1: needs")):
+        for row, text in (
+            ("MPI_Nothing | world |", "MPI_Nothing is no function"),
+            ("MPI_Init | world | comm", "has no text comm"),
+            ("MPI_Wtime | world |", "returns an error code"),
+            ("MPI_Init", "line 1: needs"),
+            ("MPI_Comm_dup | world", "line 1: needs"),
+        ):
             with self.assertRaisesRegex(generate_calls.TableError, text):
                 generate_calls.select(self.functions, row + "\n")
 

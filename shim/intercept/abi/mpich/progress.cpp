@@ -3,7 +3,9 @@
 
 namespace shim::intercept::abi {
 
-/// MPICH's progress engine is not exported: whoever waits here asks it by probing, and those who wait inside it cannot help us.
+/// Return no functions, because MPICH does not export its progress engine: a thread blocked in
+/// Intersession polls MPICH by probing; a thread blocked in MPICH makes no progress in
+/// Intersession.
 SubstrateProgress resolve_progress(SymbolLookup) { return {}; }
 
 }  // namespace shim::intercept::abi

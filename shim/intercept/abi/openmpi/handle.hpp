@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Handles of ours over Open MPI, whose own are addresses: addresses of the upper half, which a 64-bit system keeps for itself on every
-// processor. No process has anything there, so the highest bit tells ours from all others, and who looks where one leads faults at it.
+// Encodes Intersession's handles over Open MPI as addresses of the upper half. 64-bit kernels
+// reserve that half on every processor, so no handle of Open MPI (an address) has the highest bit
+// set, and dereferencing a handle of Intersession faults at that address.
 //
 //   63                              34 33        14 13      7 6    3 2 0
 //   +---------------------------------+-----------+---------+------+---+
@@ -17,15 +18,21 @@
 namespace shim::intercept::abi {
 
 inline constexpr int kAlignBits = 3, kKindBits = 4, kGenerationBits = 7, kSlotBits = 20;
-inline constexpr int kGenerationShift = kAlignBits + kKindBits, kSlotShift = kGenerationShift + kGenerationBits;
-/// Sign-extended from bit 47, as processors want addresses to be: else a leak would be a fault that does not say where.
+inline constexpr int kGenerationShift = kAlignBits + kKindBits,
+                     kSlotShift = kGenerationShift + kGenerationBits;
+/// Sign-extended from bit 47, as processors require of addresses: a noncanonical address would
+/// fault without a fault address.
 inline constexpr Bits kBase = 0xffff'85e4'0000'0000;
 static_assert(sizeof(Bits) == 8 && kBase % (Bits{1} << (kSlotBits + kSlotShift)) == 0);
 
 inline Bits bits(const void* handle) noexcept { return reinterpret_cast<Bits>(handle); }
 template <class H>
-H from_bits(Bits value) noexcept { return reinterpret_cast<H>(value); }
-inline Bits bits_behind(const void* handle) noexcept { return bits(*static_cast<void* const*>(handle)); }
+H from_bits(Bits value) noexcept {
+  return reinterpret_cast<H>(value);
+}
+inline Bits bits_behind(const void* handle) noexcept {
+  return bits(*static_cast<void* const*>(handle));
+}
 
 inline bool is_ours_bits(Bits handle) noexcept { return static_cast<std::intptr_t>(handle) < 0; }
 
@@ -41,11 +48,13 @@ inline Bits encode(Handle handle) noexcept {
 }
 
 inline Bits with_next_generation(Bits handle) noexcept {
-  constexpr Bits kOne = Bits{1} << kGenerationShift, kAll = ((Bits{1} << kGenerationBits) - 1) * kOne;
+  constexpr Bits kOne = Bits{1} << kGenerationShift,
+                 kAll = ((Bits{1} << kGenerationBits) - 1) * kOne;
   return (handle & ~kAll) | ((handle + kOne) & kAll);
 }
 
-// Fortran's integers for handles of ours are negative ones below -1, which Open MPI, counting from 0, never issues:
+// Intersession's handles as Fortran integers are below -1; Open MPI counts from 0 and never issues
+// them:
 //
 //   -(2 + payload), payload:   30    27 26       20 19         0
 //                              +-------+-----------+-----------+
@@ -58,7 +67,8 @@ constexpr bool is_ours_as_fint(MPI_Fint handle) noexcept { return handle < -1; }
 
 inline MPI_Fint to_fint(Bits handle) noexcept {
   const Handle fields = decode(handle);
-  const auto payload = static_cast<std::uint32_t>(fields.kind) << kFintKindShift | fields.generation << kSlotBits | fields.slot;
+  const auto payload = static_cast<std::uint32_t>(fields.kind) << kFintKindShift |
+                       fields.generation << kSlotBits | fields.slot;
   return -static_cast<MPI_Fint>(payload) - 2;
 }
 
@@ -68,7 +78,7 @@ inline Handle from_fint(MPI_Fint integer) noexcept {
           payload >> kSlotBits & ((1u << kGenerationBits) - 1)};
 }
 
-inline constexpr MPI_Fint kNullSessionFint = 0;  ///< Open MPI 5's
-inline constexpr MPI_Fint kErrorsAbortFint = -1;  ///< none: 4.1 has no such handler
+inline constexpr MPI_Fint kNullSessionFint = 0;   ///< Open MPI 5's value
+inline constexpr MPI_Fint kErrorsAbortFint = -1;  ///< no handle: 4.1 lacks it
 
 }  // namespace shim::intercept::abi

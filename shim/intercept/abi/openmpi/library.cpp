@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "shim/intercept/abi/families.hpp"
 #include "shim/intercept/abi/library.hpp"
+#include "shim/intercept/abi/families.hpp"
 
 namespace shim::intercept::abi {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Open MPI has a progress engine with callbacks, exported by its library libopen-pal since version 1
-// (opal/runtime/opal_progress.h).
+// Finds the progress functions of Open MPI. Its library libopen-pal exports a progress engine with
+// callbacks since version 1 (opal/runtime/opal_progress.h).
 #include "shim/intercept/abi/progress.hpp"
 
 namespace shim::intercept::abi {
@@ -8,8 +8,9 @@ namespace shim::intercept::abi {
 SubstrateProgress resolve_progress(SymbolLookup lookup) {
   SubstrateProgress progress;
   progress.poll = reinterpret_cast<void (*)()>(lookup("opal_progress"));
-  // _lp: low priority, called every eighth round, so that the substrate's own latency hardly sees us
-  progress.add = reinterpret_cast<int (*)(SubstrateProgress::Callback)>(lookup("opal_progress_register_lp"));
+  // _lp: low priority, called every eighth round, so that the substrate's latency hardly changes
+  progress.add = reinterpret_cast<int (*)(SubstrateProgress::Callback)>(
+      lookup("opal_progress_register_lp"));
   return progress;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is true of MPICH alone: numbers and predefined handles.
+// Tests the properties of MPICH: error codes and predefined handles.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -15,7 +15,7 @@ namespace {
 
 using base::ErrorClass;
 
-TEST(Codes, TheNumbersAreMpichs) {
+TEST(Codes, MatchMpich) {
   EXPECT_EQ(code_of(ErrorClass::success), 0);
   EXPECT_EQ(code_of(ErrorClass::comm), 5);
   EXPECT_EQ(code_of(ErrorClass::arg), 12);
@@ -33,9 +33,9 @@ void* any_library(const char*) {
 }
 void* no_library(const char*) { return nullptr; }
 
-TEST(Predefined, WithoutALibraryTheErrorSaysWhatToDo) {
+TEST(Predefined, ErrorWithoutALibraryNamesTheSetting) {
   auto resolved = resolve_predefined(no_library);
-  if (resolved) GTEST_SKIP() << "another test has resolved them in this process";
+  if (resolved) GTEST_SKIP() << "another test has already resolved them in this process";
   EXPECT_EQ(resolved.error().error_class(), ErrorClass::other);
   EXPECT_NE(resolved.error().text().find("INTERSESSION_LIBRARY"), std::string::npos);
 }
@@ -52,9 +52,9 @@ TEST(Predefined, TypesAndOperationsAreFoundByHandle) {
   EXPECT_EQ(MPI_Comm(predefined.comm_null), MPI_COMM_NULL);
 }
 
-TEST(Predefined, SizesAreThoseThatTheHandlesSay) {
+TEST(Predefined, SizesMatchTheHandles) {
   ASSERT_TRUE(resolve_predefined(any_library));
-  // Bits 8 to 15 of the handle of a predefined type, where it is no pair.
+  // Bits 8 to 15 of a predefined handle are the size of the type, except for pairs.
   predefined_types.for_each([](Bits handle, const types::Type& type) {
     if (handle >> 28 == 0x4) {
       EXPECT_EQ(handle >> 8 & 0xff, type.size) << type.name;
@@ -62,17 +62,34 @@ TEST(Predefined, SizesAreThoseThatTheHandlesSay) {
   });
 }
 
-TEST(Predefined, OtherIntegersAreNoTypes) {
+TEST(Predefined, OtherIntegersAreNotTypes) {
   ASSERT_TRUE(resolve_predefined(any_library));
   EXPECT_EQ(find_type(MPI_DATATYPE_NULL), nullptr);
   EXPECT_EQ(find_type(MPI_Datatype{}), nullptr);
   EXPECT_EQ(find_op(MPI_OP_NULL), nullptr);
 }
 
-TEST(Handle, PredefinedOnesAreNotOurs) {
-  for (int handle : {MPI_COMM_NULL, MPI_COMM_WORLD, MPI_COMM_SELF, MPI_GROUP_NULL, MPI_GROUP_EMPTY, MPI_REQUEST_NULL, MPI_MESSAGE_NO_PROC,
-                     MPI_DATATYPE_NULL, MPI_INT, MPI_DOUBLE_INT, MPI_OP_NULL, MPI_SUM, MPI_ERRHANDLER_NULL, MPI_ERRORS_RETURN,
-                     MPI_INFO_NULL, MPI_INFO_ENV, MPI_WIN_NULL, MPI_SESSION_NULL, 0, -1})
+TEST(Handle, PredefinedHandlesAreNotOurs) {
+  for (int handle : {MPI_COMM_NULL,
+                     MPI_COMM_WORLD,
+                     MPI_COMM_SELF,
+                     MPI_GROUP_NULL,
+                     MPI_GROUP_EMPTY,
+                     MPI_REQUEST_NULL,
+                     MPI_MESSAGE_NO_PROC,
+                     MPI_DATATYPE_NULL,
+                     MPI_INT,
+                     MPI_DOUBLE_INT,
+                     MPI_OP_NULL,
+                     MPI_SUM,
+                     MPI_ERRHANDLER_NULL,
+                     MPI_ERRORS_RETURN,
+                     MPI_INFO_NULL,
+                     MPI_INFO_ENV,
+                     MPI_WIN_NULL,
+                     MPI_SESSION_NULL,
+                     0,
+                     -1})
     EXPECT_FALSE(is_ours(handle)) << std::hex << handle;
 }
 

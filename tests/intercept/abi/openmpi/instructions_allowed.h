@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-/// Nothing to compare: the table in force, and the jump. Else all handles are put together, and the sign of that decides.
+/// Number of instructions of a forwarded call. Without handles: load the table, and jump. With
+/// handles: combine all of them, and test the sign of the result.
 constexpr int instructions_allowed(int handles) { return handles == 0 ? 2 : 3 + handles; }

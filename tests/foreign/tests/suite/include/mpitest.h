@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The part of the interface of MPICH's test utilities that the programs of this miniature suite use. */
+/* The functions of MPICH's test utilities that this miniature suite uses. */
 #pragma once
-#include "mpitestconf.h"
 #include <mpi.h>
+#include "mpitestconf.h"
 #include "mtest_mpix.h"
 #ifndef HAVE_STDLIB_H
-#error "the probes have found no stdlib.h"
+#error "the probes have not found stdlib.h"
 #endif
 
-void MTest_Init(int *argc, char ***argv);
+void MTest_Init(int* argc, char*** argv);
 void MTest_Finalize(int errors);

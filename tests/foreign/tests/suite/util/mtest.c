@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "mpitest.h"
 #include <stdio.h>
+#include "mpitest.h"
 
-void MTest_Init(int *argc, char ***argv) {
+void MTest_Init(int* argc, char*** argv) {
   int provided, flag;
   MPI_Initialized(&flag);
   if (!flag) MPI_Init_thread(argc, argv, MPI_THREAD_SINGLE, &provided);

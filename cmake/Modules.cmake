@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Builds the modules and their unit tests. A module is a folder of shim/ and one static library; it
+# links and includes only lower modules.
+
+add_library(intersession_flags INTERFACE)
+target_compile_options(intersession_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow
+                                                    -Wno-missing-field-initializers)
+target_include_directories(intersession_flags INTERFACE ${PROJECT_SOURCE_DIR})
+target_include_directories(intersession_flags SYSTEM INTERFACE
+                           ${EXPECTED_INCLUDE_DIR} ${BOOST_INTRUSIVE_INCLUDE_DIR})
+target_link_libraries(intersession_flags INTERFACE Threads::Threads)
+if(INTERSESSION_BATCH GREATER 1 AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # gcc treats the files of a unity build as headers and warns of their anonymous namespaces.
+  target_compile_options(intersession_flags INTERFACE
+                         $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+endif()
+if(INTERSESSION_SANITIZE)
+  target_compile_options(intersession_flags INTERFACE
+                         -fsanitize=${INTERSESSION_SANITIZE} -fno-omit-frame-pointer
+                         -fno-sanitize-recover=all)
+  target_link_options(intersession_flags INTERFACE -fsanitize=${INTERSESSION_SANITIZE})
+endif()
+
+# Test sources omit the sanitizer's pointer checks (null, alignment, object size), which take a
+# third of their compile time. Modules have all checks.
+add_library(intersession_test_flags INTERFACE)
+if(INTERSESSION_SANITIZE MATCHES "undefined")
+  target_compile_options(intersession_test_flags INTERFACE -fno-sanitize=null,alignment,object-size)
+endif()
+
+# intersession_in_batches(<target> [ALONE <files>...]): compile INTERSESSION_BATCH files of a target
+# in one compiler run (unity build), because headers take much of the time of a cold build. ALONE:
+# files that define names which other files of the target also define.
+function(intersession_in_batches target)
+  cmake_parse_arguments(arg "" "" "ALONE" ${ARGN})
+  if(INTERSESSION_BATCH GREATER 1)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${INTERSESSION_BATCH})
+    set_source_files_properties(${arg_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+endfunction()
+
+# intersession_module(<name> [DEPENDS <modules>...] [SYSTEM_INCLUDES <folders>...] [ALONE
+# <files>...]): build a static library from all .cpp files of shim/<name> except main.cpp.
+function(intersession_module name)
+  cmake_parse_arguments(arg "" "" "DEPENDS;SYSTEM_INCLUDES;ALONE" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
+  add_library(intersession_${name} STATIC ${sources})
+  target_link_libraries(intersession_${name} PUBLIC intersession_flags)
+  foreach(dependency IN LISTS arg_DEPENDS)
+    target_link_libraries(intersession_${name} PUBLIC intersession_${dependency})
+  endforeach()
+  target_include_directories(intersession_${name} SYSTEM PRIVATE ${arg_SYSTEM_INCLUDES})
+  intersession_in_batches(intersession_${name} ALONE ${arg_ALONE})
+endfunction()
+
+# One ctest run covers all presets; a prefix distinguishes the names of their tests.
+string(REPLACE "," "-" INTERSESSION_TEST_PREFIX "${INTERSESSION_SANITIZE}")
+string(REGEX REPLACE "(.)$" "\\1." INTERSESSION_TEST_PREFIX "${INTERSESSION_TEST_PREFIX}")
+
+# intersession_unit_tests(<module> [LINK <targets>...] [FOLDERS <folders>...] [ALONE <files>...]
+#                         [ONE_THREAD <names>...]):
+# build the *_test.cpp of this folder, or of FOLDERS, as one GoogleTest program; each suite is a
+# ctest. ONE_THREAD: the tests of <name>_test.cpp use one thread, so the tsan preset omits them.
+function(intersession_unit_tests module)
+  cmake_parse_arguments(arg "" "" "LINK;FOLDERS;ALONE;ONE_THREAD" ${ARGN})
+  if(NOT arg_FOLDERS)
+    set(arg_FOLDERS .)
+  endif()
+  list(TRANSFORM arg_FOLDERS REPLACE "(.+)" "${CMAKE_CURRENT_SOURCE_DIR}/\\1/*_test.cpp"
+       OUTPUT_VARIABLE patterns)
+  file(GLOB sources CONFIGURE_DEPENDS ${patterns})
+  if(INTERSESSION_SANITIZE STREQUAL thread AND arg_ONE_THREAD)
+    list(JOIN arg_ONE_THREAD "|" names)
+    list(FILTER sources EXCLUDE REGEX "/(${names})_test\\.cpp$")
+  endif()
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(${module}_test ${sources})
+  intersession_in_batches(${module}_test ALONE ${arg_ALONE})
+  target_link_libraries(${module}_test PRIVATE intersession_${module} ${arg_LINK}
+                                               intersession_test_flags GTest::gmock
+                                               GTest::gtest_main ${CMAKE_DL_LIBS})
+  intersession_suites(${module}_test unit.${module} unit)
+endfunction()

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Collectives in the collective segment, except exchanges of individual parts (shm_alltoall.cpp).
+//
+// Reductions combine in the order of the table's algorithms for short data, so that a call gives
+// identical bits with and without a segment. The exception is reduce_scatter, which combines as a
+// binomial tree over the ranks.
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "shim/base/copy_between_cores.hpp"
+#include "shim/coll/algorithms.hpp"
+#include "shim/coll/scratch.hpp"
+#include "shim/coll/shm_collective.hpp"
+
+namespace shim::coll {
+namespace {
+
+/// Copies of the members' operands, one at each index. Operations modify them, so that they cannot
+/// stay in the segment.
+class OperandBuffers {
+ public:
+  explicit OperandBuffers(const Operands& operands) : operands_(operands) {
+    for (std::size_t i = 0; i < buffers_.size(); ++i) buffers_[i] = &rooms_[i];
+  }
+  void* at(int i) { return buffers_[static_cast<std::size_t>(i)]->data(); }
+  void set(int i, const void* value) { base::copy_short(at(i), value, operands_.bytes()); }
+  /// Copy that member's data, from byte `first` on, to index `to`; after a mismatch store zeros, so
+  /// that operations never read uninitialized memory.
+  void take(ShmCollective& shm, int from, std::optional<ConstBytes> published,
+            std::uint64_t expected, std::uint64_t first, int to) {
+    if (published && published->size() == expected) [[likely]]
+      return set(to, published->data() + first);
+    std::memset(at(to), 0, operands_.bytes());
+    if (published) shm.check_length(from, published->size(), expected);
+  }
+  /// Combine the values at two indices, lower first; the result is at index `lower`.
+  void combine(ShmCollective& shm, int lower, int upper) {
+    shm.combine(operands_, at(lower), at(upper));
+    std::swap(buffers_[static_cast<std::size_t>(lower)], buffers_[static_cast<std::size_t>(upper)]);
+  }
+  void move(int from, int to) {
+    std::swap(buffers_[static_cast<std::size_t>(from)], buffers_[static_cast<std::size_t>(to)]);
+  }
+  /// Combine the first `count` values as a binomial tree; the result is at index 0.
+  void combine_tree(ShmCollective& shm, int count) {
+    for (int distance = 1; distance < count; distance *= 2)
+      for (int i = 0; i + distance < count; i += 2 * distance) combine(shm, i, i + distance);
+  }
+
+ private:
+  struct alignas(std::max_align_t) OperandBuffer
+      : std::array<std::byte, transport::kMediumBufferBytes> {};
+  Operands operands_;
+  std::array<OperandBuffer, transport::kMaxShmCollMembers> rooms_;
+  std::array<OperandBuffer*, transport::kMaxShmCollMembers> buffers_;
+};
+
+/// Read a member's operands, of the same length as the local ones, and copy them to index `to`.
+void read_value(ShmCollective& shm, const Operands& operands, OperandBuffers& buffers, int from,
+                int to) {
+  buffers.take(shm, from, shm.read(from, operands.bytes()), operands.bytes(), 0, to);
+}
+
+/// True if the operands fit a medium buffer and have no holes.
+bool fits_segment(const Operands& operands) {
+  return operands.type->contiguous && ShmCollective::fits(operands.bytes());
+}
+
+}  // namespace
+
+bool shm_barrier(ShmCollective& shm) {
+  shm.publish_to_all(Call::buffer(ConstBytes()));
+  for (int rank = 0; rank < shm.call.size; ++rank)
+    if (rank != shm.call.rank) shm.read(rank);
+  return true;
+}
+
+bool shm_bcast(ShmCollective& shm, const types::Buffer& data, int root) {
+  if (shm.call.rank == root) {
+    const types::ConstBuffer given{data.address, data.count, data.type};
+    if (ShmCollective::fits(data.bytes()))
+      shm.publish_to_all(given);
+    else if (!shm.uses_pipeline(table().pipeline.bcast, data.bytes()) ||
+             !shm.pipeline_to_all(given))
+      return shm.fall_back();
+    return true;
+  }
+  if (const auto published = shm.read(root)) {
+    shm.take(root, *published, data);
+    return true;
+  }
+  const auto message = shm.pipeline_from(root);
+  if (message) shm.consume_pipeline(root, *message, data);
+  return message.has_value();
+}
+
+bool shm_gather(ShmCollective& shm, const types::ConstBuffer& own, const BlocksIn& all,
+                std::uint64_t bytes, int root) {
+  const bool is_root = shm.call.rank == root;
+  if (!ShmCollective::fits(bytes)) return is_root ? false : shm.fall_back();
+  if (!is_root) {
+    shm.publish(own, root);
+    return true;
+  }
+  if (!is_in_place(own)) shm.copy_local(own, all.at(root));
+  for (int rank = 0; rank < shm.call.size; ++rank)
+    if (rank != root) shm.take(rank, all.at(rank));
+  return true;
+}
+
+bool shm_gatherv(ShmCollective& shm, const CollSeq& seq, const types::ConstBuffer& own,
+                 const BlocksIn& all, int root) {
+  if (shm.call.rank != root) {
+    if (ShmCollective::fits(own.bytes())) {
+      shm.publish(own, root);
+      return true;
+    }
+    shm.publish_fallback();
+    if (shm.has_failed()) return true;
+    Direct messages(seq);
+    messages.send(own, root);
+    shm.record_status(messages.finish());
+    return true;
+  }
+  std::optional<Direct> messages;
+  if (!is_in_place(own)) shm.copy_local(own, all.at(root));
+  for (int rank = 0; rank < shm.call.size; ++rank) {
+    if (rank == root) continue;
+    if (const auto published = shm.read(rank))
+      shm.take(rank, *published, all.at(rank));
+    else if (!shm.has_failed())
+      (messages ? *messages : messages.emplace(seq)).post_receive(all.at(rank), rank);
+  }
+  if (messages) shm.record_status(messages->finish());
+  return true;
+}
+
+bool shm_scatter_pair(ShmCollective& shm, const BlocksOut& all, const types::Buffer& own,
+                      int root) {
+  if (shm.call.rank != root) {
+    const auto published = shm.read(root);
+    if (published) shm.take(root, *published, own);
+    return published.has_value();
+  }
+  const types::ConstBuffer theirs = all.at(1 - root);
+  if (!ShmCollective::fits(theirs.bytes())) return shm.fall_back();
+  shm.publish(theirs, 1 - root);
+  if (own.type != nullptr) shm.copy_local(all.at(root), own);
+  return true;
+}
+
+bool shm_allgather(ShmCollective& shm, const CollSeq& seq, const types::ConstBuffer& own,
+                   const BlocksIn& all, std::uint64_t longest) {
+  const auto& [rank, size] = std::pair(shm.call.rank, shm.call.size);
+  const types::Buffer mine = all.at(rank);
+  if (!ShmCollective::fits(longest)) {
+    if (size != 2) return shm.fall_back();
+    shm.exchange(seq,
+                 is_in_place(own) ? types::ConstBuffer{mine.address, mine.count, mine.type} : own,
+                 all.at(1 - rank));
+    if (!is_in_place(own) && !shm.has_failed()) shm.copy_local(own, mine);
+    return true;
+  }
+  if (is_in_place(own)) {
+    shm.publish_to_all({mine.address, mine.count, mine.type});
+  } else {
+    if (!ShmCollective::fits(own.bytes())) return shm.fall_back();
+    shm.publish_to_all(own);
+    shm.copy_local(own, mine);
+  }
+  for (int from = 0; from < size; ++from) {
+    if (from == rank) continue;
+    if (const auto published = shm.read_or_refuse(seq, from, all.at(from).bytes()))
+      shm.take(from, *published, all.at(from));
+  }
+  return true;
+}
+
+namespace {
+
+/// Combines the local data with the other member's chunks from the ring, at the root. Each chunk's
+/// complete items are combined at once, while the cache holds them. The operation must commute.
+class PipelinedReduction {
+ public:
+  PipelinedReduction(const ShmCollective& shm, const Operands& operands, const void* own,
+                     void* result)
+      : operands_(operands),
+        own_(own),
+        result_(result),
+        room_(shm.call, *operands.type, own == result ? operands.count : 0) {}
+  void take(std::uint64_t first, ConstBytes bytes) {
+    base::copy_from_other_core(static_cast<std::byte*>(theirs()) + first, bytes.data(),
+                               bytes.size());
+    const std::uint64_t items = (first + bytes.size()) / operands_.type->size - done_;
+    status_ = types::reduce(*operands_.op, *operands_.type, operands_.at(own_, done_),
+                            operands_.at(theirs(), done_), items);
+    if (own_ == result_)
+      base::copy_long(operands_.at(result_, done_), operands_.at(theirs(), done_),
+                      items * operands_.type->size);
+    done_ += items;
+  }
+  base::Status& status() { return status_; }
+
+ private:
+  void* theirs() const { return own_ == result_ ? room_.data() : result_; }
+
+  Operands operands_;
+  const void* own_;
+  void* result_;
+  ItemRoom room_;
+  std::uint64_t done_ = 0;  ///< items
+  base::Status status_;
+};
+
+bool reduce_pair(ShmCollective& shm, const Operands& operands, const void* own, void* result,
+                 int root) {
+  if (shm.call.rank != root) {
+    const bool is_pipelined = shm.uses_pipeline(table().pipeline.reduce, operands.bytes()) &&
+                              shm.pipeline_to_all(operands.all(own));
+    return is_pipelined || shm.fall_back();
+  }
+  if (const auto published = shm.read(1 - root)) {
+    shm.check_length(1 - root, published->size(), operands.bytes());
+    return true;
+  }
+  const auto message = shm.pipeline_from(1 - root);
+  if (!message) return false;
+  PipelinedReduction reduction(shm, operands, own, result);
+  shm.consume_pipeline(1 - root, *message, operands.bytes(),
+                       [&](std::uint64_t first, ConstBytes bytes) {
+                         if (reduction.status()) reduction.take(first, bytes);
+                       });
+  shm.record_status(std::move(reduction.status()));
+  return true;
+}
+
+}  // namespace
+
+bool shm_reduce(ShmCollective& shm, const Operands& operands, const void* own, void* result,
+                int root) {
+  const auto& [rank, size] = std::pair(shm.call.rank, shm.call.size);
+  if (!fits_segment(operands)) {
+    if (size == 2 && operands.type->contiguous && operands.op->commutative)
+      return reduce_pair(shm, operands, own, result, root);
+    return rank == root ? false : shm.fall_back();
+  }
+  if (rank != root) {
+    shm.publish(operands.all(own), root);
+    return true;
+  }
+  const int first = operands.op->commutative ? root : 0;  // the tree's root
+  OperandBuffers buffers(operands);
+  for (int number = 0; number < size; ++number) {
+    const int from = (first + number) % size;
+    if (from == root)
+      buffers.set(number, own);
+    else
+      read_value(shm, operands, buffers, from, number);
+  }
+  buffers.combine_tree(shm, size);
+  if (!shm.has_failed()) base::copy_short(result, buffers.at(0), operands.bytes());
+  return true;
+}
+
+// Combine in the order of recursive doubling. If the size is not a power of two, the first members
+// form pairs.
+bool shm_allreduce(ShmCollective& shm, const Operands& operands, const void* own, void* result) {
+  if (!fits_segment(operands)) return shm.fall_back();
+  const int size = shm.call.size;
+  const int power = static_cast<int>(std::bit_floor(static_cast<unsigned>(size))),
+            pairs = size - power;
+  shm.publish_to_all(operands.all(own));
+  OperandBuffers buffers(operands);
+  for (int from = 0; from < size; ++from) {
+    if (from == shm.call.rank)
+      buffers.set(from, own);
+    else
+      read_value(shm, operands, buffers, from, from);
+  }
+  for (int i = 0; i < pairs; ++i) buffers.combine(shm, 2 * i, 2 * i + 1);
+  for (int i = 1; i < power; ++i) buffers.move(i < pairs ? 2 * i : i + pairs, i);
+  buffers.combine_tree(shm, power);
+  if (!shm.has_failed()) base::copy_short(result, buffers.at(0), operands.bytes());
+  return true;
+}
+
+bool shm_reduce_scatter(ShmCollective& shm, const Operands& operands, const void* own, void* result,
+                        const Integers& counts) {
+  const auto& [rank, size] = std::pair(shm.call.rank, shm.call.size);
+  const auto bytes_of = [&](int of) {
+    return static_cast<std::uint64_t>(counts[static_cast<std::size_t>(of)]) * operands.type->size;
+  };
+  std::uint64_t first = 0, least = UINT64_MAX, most = 0;
+  for (int of = 0; of < size; ++of) {
+    if (of < rank) first += bytes_of(of);
+    least = std::min(least, bytes_of(of));
+    most = std::max(most, bytes_of(of));
+  }
+  // each member publishes all parts but its own; test the longest, so that all members decide alike
+  if (!operands.type->contiguous || !ShmCollective::fits(operands.bytes() - least) ||
+      !ShmCollective::fits(most))
+    return shm.fall_back();
+  const auto* bytes = static_cast<const std::byte*>(own);
+  const Operands mine{operands.type, operands.op,
+                      static_cast<std::uint64_t>(counts[static_cast<std::size_t>(rank)])};
+  shm.publish_to_all(operands.bytes() - mine.bytes(), [&](Bytes room) {
+    base::copy_short(room.data(), bytes, first);
+    base::copy_short(room.data() + first, bytes + first + mine.bytes(),
+                     operands.bytes() - mine.bytes() - first);
+  });
+  OperandBuffers buffers(mine);
+  for (int from = 0; from < size; ++from) {
+    const std::uint64_t expected = operands.bytes() - bytes_of(from);
+    if (from == rank)
+      buffers.set(from, bytes + first);
+    else
+      buffers.take(shm, from, shm.read(from, expected), expected,
+                   from < rank ? first - bytes_of(from) : first, from);
+  }
+  if (mine.count == 0) return true;
+  buffers.combine_tree(shm, size);
+  if (!shm.has_failed()) base::copy_short(result, buffers.at(0), mine.bytes());
+  return true;
+}
+
+}  // namespace shim::coll

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Implements functions outside the standard that MPICH's Fortran library calls. They handle
+// attributes as numbers, and keys whose functions are Fortran procedures. (Handles are integers in
+// MPICH, so that both languages call operations and error handlers identically.)
+#include <atomic>
+
+#include "shim/intercept/fortran.hpp"
+#include "shim/intercept/fortran_entries.hpp"
+#include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/impl/attributes.hpp"
+#include "shim/intercept/impl/grequest.hpp"
+#include "shim/intercept/keys.hpp"
+#include "shim/intercept/native/substrate.hpp"
+#include "shim/intercept/substrate.hpp"
+
+extern "C" {
+// Type of the caller's attribute value: MPIR_Attr_type of MPICH's mpir_attr_generic.h.
+enum AttributeAs { as_pointer = 0, as_aint = 1, as_integer = 3 };
+
+using Proxy = void();
+[[gnu::visibility("default")]] int MPII_Comm_get_attr(MPI_Comm comm, int keyval, void* value,
+                                                      int* flag, AttributeAs as);
+[[gnu::visibility("default")]] int MPII_Comm_set_attr(MPI_Comm comm, int keyval, void* value,
+                                                      AttributeAs as);
+[[gnu::visibility("default")]] int MPII_Type_get_attr(MPI_Datatype type, int keyval, void* value,
+                                                      int* flag, AttributeAs as);
+[[gnu::visibility("default")]] int MPII_Type_set_attr(MPI_Datatype type, int keyval, void* value,
+                                                      AttributeAs as);
+[[gnu::visibility("default")]] void MPII_Keyval_set_proxy(int keyval, Proxy* copy, Proxy* erase);
+[[gnu::visibility("default")]] void MPII_Grequest_set_lang_f77(MPI_Request request);
+}
+
+namespace shim::intercept {
+namespace {
+
+using fortran::CommAttributes, fortran::TypeAttributes;
+using fortran::find_native, fortran::is_answered_here;
+
+using sessions::KeyFor;
+
+/// Functions through which the native library calls a key's functions: one pair for MPI-1 keys, one
+/// for all others.
+struct Proxies {
+  std::atomic<Proxy*> copy, erase;
+};
+constinit Proxies proxies_of_mpi1{}, proxies{};
+
+/// Return C's number of a key. C's numbers of predefined keys are odd, Fortran's are one more: the
+/// native library derives the language from the number.
+int key_of_c(int keyval) {
+  constexpr int kFirst = MPI_TAG_UB, kLast = MPI_APPNUM + 1;
+  return keyval > kFirst && keyval <= kLast && keyval % 2 == 0 ? keyval - 1 : keyval;
+}
+
+template <typename Kind>
+int get(const char* function, typename Kind::Handle object, int keyval, void* value, int* flag) {
+  std::intptr_t found = 0;
+  bool is_set = false;
+  const int code = Kind::get_number(function, object, key_of_c(keyval), &found, &is_set);
+  if (code != MPI_SUCCESS) return code;
+  *flag = is_set ? 1 : 0;
+  if (is_set) *static_cast<MPI_Aint*>(value) = found;
+  return code;
+}
+
+}  // namespace
+
+namespace fortran {
+
+int make_native_key(const sessions::Key& key, int* made) {
+  const Proxies& called_by = key.is_of_mpi1 ? proxies_of_mpi1 : proxies;
+  void* extra_state = const_cast<void**>(&key.extra_state);
+  auto* copy = reinterpret_cast<MPI_Comm_copy_attr_function*>(key.copy);
+  auto* erase = reinterpret_cast<MPI_Comm_delete_attr_function*>(key.erase);
+  const int code = key.object == KeyFor::communicator
+                       ? active_table.Comm_create_keyval(copy, erase, made, extra_state)
+                       : active_table.Type_create_keyval(copy, erase, made, extra_state);
+  if (code == MPI_SUCCESS)
+    find_native<decltype(MPII_Keyval_set_proxy)>("MPII_Keyval_set_proxy")(
+        *made, called_by.copy.load(), called_by.erase.load());
+  return code;
+}
+
+int make_native_operation(const UserOperation& operation, MPI_Op* made) {
+  return active_table.Op_create(operation.function, operation.commutes, made);
+}
+
+int make_native_errhandler(const sessions::ErrorHandler& handler, MPI_Errhandler* made) {
+  return active_table.Comm_create_errhandler(
+      reinterpret_cast<MPI_Comm_errhandler_function*>(handler.function), made);
+}
+
+}  // namespace fortran
+}  // namespace shim::intercept
+
+namespace si = shim::intercept;
+
+// The library's own C functions call these four with pointers, on its own objects.
+
+int MPII_Comm_get_attr(MPI_Comm comm, int keyval, void* value, int* flag, AttributeAs as) {
+  if (as != as_pointer && si::is_answered_here<si::CommAttributes>(comm))
+    return si::get<si::CommAttributes>("MPI_Comm_get_attr", comm, keyval, value, flag);
+  if (const int code = si::to_native_keyval(si::Subject::comm(comm), "MPI_Comm_get_attr", keyval))
+    return code;
+  return si::find_native<decltype(MPII_Comm_get_attr)>("MPII_Comm_get_attr")(comm, keyval, value,
+                                                                             flag, as);
+}
+
+int MPII_Comm_set_attr(MPI_Comm comm, int keyval, void* value, AttributeAs as) {
+  if (as != as_pointer && si::is_answered_here<si::CommAttributes>(comm))
+    return si::set_comm_number("MPI_Comm_set_attr", comm, keyval,
+                               reinterpret_cast<std::intptr_t>(value));
+  if (const int code = si::to_native_keyval(si::Subject::comm(comm), "MPI_Comm_set_attr", keyval))
+    return code;
+  return si::find_native<decltype(MPII_Comm_set_attr)>("MPII_Comm_set_attr")(comm, keyval, value,
+                                                                             as);
+}
+
+int MPII_Type_get_attr(MPI_Datatype type, int keyval, void* value, int* flag, AttributeAs as) {
+  if (as != as_pointer && si::is_answered_here<si::TypeAttributes>(type))
+    return si::get<si::TypeAttributes>("MPI_Type_get_attr", type, keyval, value, flag);
+  if (const int code = si::to_native_keyval(si::Subject(), "MPI_Type_get_attr", keyval))
+    return code;
+  return si::find_native<decltype(MPII_Type_get_attr)>("MPII_Type_get_attr")(type, keyval, value,
+                                                                             flag, as);
+}
+
+int MPII_Type_set_attr(MPI_Datatype type, int keyval, void* value, AttributeAs as) {
+  if (as != as_pointer && si::is_answered_here<si::TypeAttributes>(type))
+    return si::set_type_number("MPI_Type_set_attr", type, keyval,
+                               reinterpret_cast<std::intptr_t>(value));
+  if (const int code = si::to_native_keyval(si::Subject(), "MPI_Type_set_attr", keyval))
+    return code;
+  return si::find_native<decltype(MPII_Type_set_attr)>("MPII_Type_set_attr")(type, keyval, value,
+                                                                             as);
+}
+
+/// Called after MPI_X_create_keyval with Fortran procedures.
+void MPII_Keyval_set_proxy(int keyval, Proxy* copy, Proxy* erase) {
+  const auto key = si::find_key(keyval);
+  if (key) {
+    si::Proxies& kept = key->is_of_mpi1 ? si::proxies_of_mpi1 : si::proxies;
+    kept.copy.store(copy);
+    kept.erase.store(erase);
+    si::change_key_to_fortran(keyval);
+  }
+  if (!si::is_key_of_ours(keyval))
+    si::find_native<decltype(MPII_Keyval_set_proxy)>("MPII_Keyval_set_proxy")(keyval, copy, erase);
+}
+
+/// Called after MPI_Grequest_start with Fortran procedures.
+void MPII_Grequest_set_lang_f77(MPI_Request request) {
+  if (si::abi::is_ours(request)) return si::change_request_to_fortran(request);
+  si::find_native<decltype(MPII_Grequest_set_lang_f77)>("MPII_Grequest_set_lang_f77")(request);
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Implements the Fortran entries of Open MPI that access the contents of objects. They handle
+// attributes and objects whose functions are Fortran procedures. All other Fortran entries call C's
+// PMPI functions and thus reach their implementations.
+//
+// Each entry has three names: mpi_X_, which programs call, and pmpi_X_ and ompi_X_f, which the
+// module mpi_f08 calls.
+#include <type_traits>
+
+#include "shim/intercept/fortran.hpp"
+#include "shim/intercept/fortran_entries.hpp"
+#include "shim/intercept/handlers.hpp"
+#include "shim/intercept/impl/attributes.hpp"
+#include "shim/intercept/impl/grequest.hpp"
+#include "shim/intercept/keys.hpp"
+#include "shim/intercept/native/substrate.hpp"
+#include "shim/intercept/operations.hpp"
+#include "shim/intercept/substrate.hpp"
+
+// Function of Open MPI's Fortran library, looked up at its first use.
+#define SHIM_NATIVE(name) find_native<decltype(ompi_##name##_f)>("ompi_" #name "_f")
+
+#define SHIM_FORTRAN_ENTRY(name, parameters)                        \
+  void ompi_##name##_f parameters;                                  \
+  [[gnu::alias("ompi_" #name "_f")]] void mpi_##name##_ parameters; \
+  [[gnu::alias("ompi_" #name "_f")]] void pmpi_##name##_ parameters
+
+#pragma GCC visibility push(default)
+extern "C" {
+SHIM_FORTRAN_ENTRY(attr_get, (MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*));
+SHIM_FORTRAN_ENTRY(attr_put, (MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*));
+SHIM_FORTRAN_ENTRY(comm_get_attr, (MPI_Fint*, MPI_Fint*, MPI_Aint*, MPI_Fint*, MPI_Fint*));
+SHIM_FORTRAN_ENTRY(comm_set_attr, (MPI_Fint*, MPI_Fint*, MPI_Aint*, MPI_Fint*));
+SHIM_FORTRAN_ENTRY(type_get_attr, (MPI_Fint*, MPI_Fint*, MPI_Aint*, MPI_Fint*, MPI_Fint*));
+SHIM_FORTRAN_ENTRY(type_set_attr, (MPI_Fint*, MPI_Fint*, MPI_Aint*, MPI_Fint*));
+SHIM_FORTRAN_ENTRY(keyval_create, (void (*)(), void (*)(), MPI_Fint*, MPI_Fint*, MPI_Fint*));
+SHIM_FORTRAN_ENTRY(comm_create_keyval, (void (*)(), void (*)(), MPI_Fint*, MPI_Aint*, MPI_Fint*));
+SHIM_FORTRAN_ENTRY(type_create_keyval, (void (*)(), void (*)(), MPI_Fint*, MPI_Aint*, MPI_Fint*));
+SHIM_FORTRAN_ENTRY(grequest_start,
+                   (void (*)(), void (*)(), void (*)(), MPI_Aint*, MPI_Fint*, MPI_Fint*));
+SHIM_FORTRAN_ENTRY(op_create, (void (*)(), MPI_Fint*, MPI_Fint*, MPI_Fint*));
+SHIM_FORTRAN_ENTRY(errhandler_create, (void (*)(), MPI_Fint*, MPI_Fint*));
+SHIM_FORTRAN_ENTRY(comm_create_errhandler, (void (*)(), MPI_Fint*, MPI_Fint*));
+SHIM_FORTRAN_ENTRY(win_create_errhandler, (void (*)(), MPI_Fint*, MPI_Fint*));
+SHIM_FORTRAN_ENTRY(file_create_errhandler, (void (*)(), MPI_Fint*, MPI_Fint*));
+// The module mpi_f08 declares these two, but no library defines them.
+void mpi_status_f082f_(const MPI_F08_status*, MPI_Fint*, MPI_Fint*);
+[[gnu::alias("mpi_status_f082f_")]] void pmpi_status_f082f_(const MPI_F08_status*, MPI_Fint*,
+                                                            MPI_Fint*);
+void mpi_status_f2f08_(const MPI_Fint*, MPI_F08_status*, MPI_Fint*);
+[[gnu::alias("mpi_status_f2f08_")]] void pmpi_status_f2f08_(const MPI_Fint*, MPI_F08_status*,
+                                                            MPI_Fint*);
+}
+#pragma GCC visibility pop
+
+namespace shim::intercept {
+namespace {
+
+using fortran::CommAttributes, fortran::TypeAttributes;
+using fortran::find_native, fortran::is_answered_here;
+
+using sessions::ErrorHandler;
+using sessions::HandlerFor;
+using sessions::HandlerKind;
+using sessions::Key;
+using sessions::KeyFor;
+using sessions::KeyLanguage;
+
+/// Store a Fortran error code; mpi_f08 passes null if the caller omits the argument.
+void put(MPI_Fint* ierror, int code) {
+  if (ierror != nullptr) *ierror = code;
+}
+
+template <typename Kind, typename Number>
+void get(const char* function, MPI_Fint* object, MPI_Fint* keyval, Number* value, MPI_Fint* flag,
+         MPI_Fint* ierror,
+         void (*native_call)(MPI_Fint*, MPI_Fint*, Number*, MPI_Fint*, MPI_Fint*)) {
+  const auto handle = Kind::from(*object);
+  if (!is_answered_here<Kind>(handle)) {
+    MPI_Fint number = *keyval;
+    if (const int code = to_native_keyval(Kind::subject(handle), function, number))
+      return put(ierror, code);
+    return native_call(object, &number, value, flag, ierror);
+  }
+  std::intptr_t found = 0;
+  bool is_set = false;
+  const int code = Kind::get_number(function, handle, *keyval, &found, &is_set);
+  if (code == MPI_SUCCESS) {
+    *flag = is_set ? 1 : 0;
+    if (is_set) *value = static_cast<Number>(found);
+  }
+  put(ierror, code);
+}
+
+template <typename Kind, typename Number>
+void set(const char* function, MPI_Fint* object, MPI_Fint* keyval, Number* value, MPI_Fint* ierror,
+         void (*native_call)(MPI_Fint*, MPI_Fint*, Number*, MPI_Fint*)) {
+  const auto handle = Kind::from(*object);
+  if (is_answered_here<Kind>(handle))
+    return put(ierror, Kind::set_number(function, handle, *keyval, *value));
+  MPI_Fint number = *keyval;
+  if (const int code = to_native_keyval(Kind::subject(handle), function, number))
+    return put(ierror, code);
+  native_call(object, &number, value, ierror);
+}
+
+template <typename Number>
+using CreateKey = void(void (*)(), void (*)(), MPI_Fint*, Number*, MPI_Fint*);
+
+/// Make the key in the native library. Number: type of its extra state.
+template <typename Number>
+int create_native_key(CreateKey<Number>* create, const Key& key, int* made) {
+  auto extra_state = static_cast<Number>(reinterpret_cast<std::intptr_t>(key.extra_state));
+  MPI_Fint code = MPI_SUCCESS;
+  create(key.copy, key.erase, made, &extra_state, &code);
+  return code;
+}
+
+template <typename Number>
+void create(const char* function, KeyFor kind, void (*copy)(), void (*erase)(), MPI_Fint* number,
+            Number* extra_state, MPI_Fint* ierror) {
+  Key key{kind, MPI_KEYVAL_INVALID, copy, erase,
+          reinterpret_cast<void*>(static_cast<std::intptr_t>(*extra_state))};
+  key.language = KeyLanguage::fortran;
+  key.is_of_mpi1 = std::is_same_v<Number, MPI_Fint>;
+  put(ierror, create_key(function, key, number, fortran::make_native_key));
+}
+
+using CreateErrhandler = void(void (*)(), MPI_Fint*, MPI_Fint*);
+
+ErrorHandler user_handler(HandlerFor object, void (*function)()) {
+  return {HandlerKind::user, object, function, true};
+}
+
+CreateErrhandler* native_creator(HandlerFor object) {
+  switch (object) {
+    case HandlerFor::window:
+      return SHIM_NATIVE(win_create_errhandler);
+    case HandlerFor::file:
+      return SHIM_NATIVE(file_create_errhandler);
+    default:
+      return SHIM_NATIVE(comm_create_errhandler);
+  }
+}
+
+void create(const char* function_name, HandlerFor object, void (*function)(), MPI_Fint* errhandler,
+            MPI_Fint* ierror) {
+  const ErrorHandler handler = user_handler(object, function);
+  MPI_Errhandler made{};
+  int code = MPI_SUCCESS;
+  if (detect_activity()) {
+    code = fortran::make_native_errhandler(handler, &made);
+    if (code == MPI_SUCCESS && object == HandlerFor::communicator)
+      remember_native_handler(made, handler);
+  } else {
+    code = run_with_handler(Subject(), function_name, [&]() -> base::Status {
+      SHIM_TRY_ASSIGN(made, handle_of(std::make_shared<ErrorHandler>(handler)));
+      return {};
+    });
+  }
+  if (code == MPI_SUCCESS) *errhandler = PMPI_Errhandler_c2f(made);
+  put(ierror, code);
+}
+
+}  // namespace
+
+namespace fortran {
+
+int make_native_key(const Key& key, int* made) {
+  if (key.is_of_mpi1) return create_native_key<MPI_Fint>(SHIM_NATIVE(keyval_create), key, made);
+  return create_native_key<MPI_Aint>(key.object == KeyFor::communicator
+                                         ? SHIM_NATIVE(comm_create_keyval)
+                                         : SHIM_NATIVE(type_create_keyval),
+                                     key, made);
+}
+
+int make_native_operation(const UserOperation& operation, MPI_Op* made) {
+  MPI_Fint commutes = operation.commutes ? 1 : 0, number = 0, code = MPI_SUCCESS;
+  SHIM_NATIVE(op_create)
+  (reinterpret_cast<void (*)()>(operation.function), &commutes, &number, &code);
+  if (code == MPI_SUCCESS) *made = PMPI_Op_f2c(number);
+  return code;
+}
+
+int make_native_errhandler(const ErrorHandler& handler, MPI_Errhandler* made) {
+  MPI_Fint number = 0, code = MPI_SUCCESS;
+  native_creator(handler.object)(handler.function, &number, &code);
+  if (code == MPI_SUCCESS) *made = PMPI_Errhandler_f2c(number);
+  return code;
+}
+
+}  // namespace fortran
+}  // namespace shim::intercept
+
+namespace si = shim::intercept;
+using shim::sessions::HandlerFor;
+using shim::sessions::KeyFor;
+
+void ompi_attr_get_f(MPI_Fint* comm, MPI_Fint* keyval, MPI_Fint* value, MPI_Fint* flag,
+                     MPI_Fint* ierror) {
+  si::get<si::CommAttributes>("MPI_Attr_get", comm, keyval, value, flag, ierror,
+                              si::SHIM_NATIVE(attr_get));
+}
+void ompi_comm_get_attr_f(MPI_Fint* comm, MPI_Fint* keyval, MPI_Aint* value, MPI_Fint* flag,
+                          MPI_Fint* ierror) {
+  si::get<si::CommAttributes>("MPI_Comm_get_attr", comm, keyval, value, flag, ierror,
+                              si::SHIM_NATIVE(comm_get_attr));
+}
+void ompi_type_get_attr_f(MPI_Fint* type, MPI_Fint* keyval, MPI_Aint* value, MPI_Fint* flag,
+                          MPI_Fint* ierror) {
+  si::get<si::TypeAttributes>("MPI_Type_get_attr", type, keyval, value, flag, ierror,
+                              si::SHIM_NATIVE(type_get_attr));
+}
+void ompi_attr_put_f(MPI_Fint* comm, MPI_Fint* keyval, MPI_Fint* value, MPI_Fint* ierror) {
+  si::set<si::CommAttributes>("MPI_Attr_put", comm, keyval, value, ierror,
+                              si::SHIM_NATIVE(attr_put));
+}
+void ompi_comm_set_attr_f(MPI_Fint* comm, MPI_Fint* keyval, MPI_Aint* value, MPI_Fint* ierror) {
+  si::set<si::CommAttributes>("MPI_Comm_set_attr", comm, keyval, value, ierror,
+                              si::SHIM_NATIVE(comm_set_attr));
+}
+void ompi_type_set_attr_f(MPI_Fint* type, MPI_Fint* keyval, MPI_Aint* value, MPI_Fint* ierror) {
+  si::set<si::TypeAttributes>("MPI_Type_set_attr", type, keyval, value, ierror,
+                              si::SHIM_NATIVE(type_set_attr));
+}
+
+void ompi_keyval_create_f(void (*copy)(), void (*erase)(), MPI_Fint* keyval, MPI_Fint* extra_state,
+                          MPI_Fint* ierror) {
+  si::create("MPI_Keyval_create", KeyFor::communicator, copy, erase, keyval, extra_state, ierror);
+}
+void ompi_comm_create_keyval_f(void (*copy)(), void (*erase)(), MPI_Fint* keyval,
+                               MPI_Aint* extra_state, MPI_Fint* ierror) {
+  si::create("MPI_Comm_create_keyval", KeyFor::communicator, copy, erase, keyval, extra_state,
+             ierror);
+}
+void ompi_type_create_keyval_f(void (*copy)(), void (*erase)(), MPI_Fint* keyval,
+                               MPI_Aint* extra_state, MPI_Fint* ierror) {
+  si::create("MPI_Type_create_keyval", KeyFor::datatype, copy, erase, keyval, extra_state, ierror);
+}
+
+void ompi_op_create_f(void (*function)(), MPI_Fint* commute, MPI_Fint* op, MPI_Fint* ierror) {
+  si::UserOperation operation(reinterpret_cast<MPI_User_function*>(function), *commute != 0);
+  operation.is_fortran = true;
+  MPI_Op made{};
+  int code = MPI_SUCCESS;
+  if (si::detect_activity()) {
+    code = si::fortran::make_native_operation(operation, &made);
+    if (code == MPI_SUCCESS) si::remember_native_operation(made, operation);
+  } else {
+    code = si::create_own_operation("MPI_Op_create", operation, &made);
+  }
+  if (code == MPI_SUCCESS) *op = PMPI_Op_c2f(made);
+  si::put(ierror, code);
+}
+
+void ompi_grequest_start_f(void (*query)(), void (*free)(), void (*cancel)(), MPI_Aint* extra_state,
+                           MPI_Fint* request, MPI_Fint* ierror) {
+  if (si::detect_activity())
+    return si::SHIM_NATIVE(grequest_start)(query, free, cancel, extra_state, request, ierror);
+  MPI_Request made{};
+  const int code = si::start_fortran_request(query, free, cancel, *extra_state, &made);
+  if (code == MPI_SUCCESS) *request = PMPI_Request_c2f(made);
+  si::put(ierror, code);
+}
+
+void ompi_errhandler_create_f(void (*function)(), MPI_Fint* errhandler, MPI_Fint* ierror) {
+  si::create("MPI_Errhandler_create", HandlerFor::communicator, function, errhandler, ierror);
+}
+void ompi_comm_create_errhandler_f(void (*function)(), MPI_Fint* errhandler, MPI_Fint* ierror) {
+  si::create("MPI_Comm_create_errhandler", HandlerFor::communicator, function, errhandler, ierror);
+}
+void ompi_win_create_errhandler_f(void (*function)(), MPI_Fint* errhandler, MPI_Fint* ierror) {
+  si::create("MPI_Win_create_errhandler", HandlerFor::window, function, errhandler, ierror);
+}
+void ompi_file_create_errhandler_f(void (*function)(), MPI_Fint* errhandler, MPI_Fint* ierror) {
+  si::create("MPI_File_create_errhandler", HandlerFor::file, function, errhandler, ierror);
+}
+
+void mpi_status_f082f_(const MPI_F08_status* from, MPI_Fint* to, MPI_Fint* ierror) {
+  si::put(ierror, PMPI_Status_f082f(from, to));
+}
+void mpi_status_f2f08_(const MPI_Fint* from, MPI_F08_status* to, MPI_Fint* ierror) {
+  si::put(ierror, PMPI_Status_f2f08(from, to));
+}

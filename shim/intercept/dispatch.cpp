@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/intercept/dispatch.hpp"
+
+#include <exception>
+#include <new>
+#include <string>
+
+#include "shim/base/own_exception.hpp"
+#include "shim/intercept/abi/predefined.hpp"
+#include "shim/intercept/errors.hpp"
+#include "shim/intercept/objects.hpp"
+#include "shim/intercept/substrate.hpp"
+
+namespace shim::intercept {
+namespace {
+
+using base::Error;
+using base::ErrorClass;
+
+ErrorClass class_for(abi::Kind kind) {
+  switch (kind) {
+    case abi::Kind::comm:
+      return ErrorClass::comm;
+    case abi::Kind::group:
+      return ErrorClass::group;
+    case abi::Kind::request:
+    case abi::Kind::message:
+      return ErrorClass::request;
+    case abi::Kind::session:
+      return ErrorClass::session;
+    case abi::Kind::info:
+      return ErrorClass::info;
+    case abi::Kind::errhandler:
+      return ErrorClass::errhandler;
+    case abi::Kind::datatype:
+      return ErrorClass::type;
+    case abi::Kind::op:
+      return ErrorClass::op;
+    case abi::Kind::win:
+      return ErrorClass::win;
+    case abi::Kind::file:
+      return ErrorClass::file;
+    default:
+      return ErrorClass::arg;
+  }
+}
+
+/// Return the error of a call while the native library is not initialised and the program uses
+/// sessions.
+Error inactive_error(const Subject& subject) {
+  const abi::PredefinedHandles& known = abi::predefined;
+  if (subject.handle == abi::bits(MPI_Comm(known.comm_world)) ||
+      subject.handle == abi::bits(MPI_Comm(known.comm_self)))
+    return Error(ErrorClass::other,
+                 "called on objects of the world model before MPI_Init or after MPI_Finalize");
+  if (subject.kind == abi::Kind::none)
+    return Error(ErrorClass::unsupported_operation,
+                 "not available without MPI_Init in this version of Intersession");
+  const bool is_null = subject.handle == 0 ||
+                       subject.handle == abi::bits(MPI_Comm(known.comm_null)) ||
+                       subject.handle == abi::bits(MPI_Request(known.request_null));
+  return Error(class_for(subject.kind),
+               "the " + std::string(name_of(subject.kind)) +
+                   (is_null ? " is a null handle" : " is not a valid handle"));
+}
+
+/// Return the current exception as an error; rethrow it if a callback of the program threw it. Only
+/// inside a catch block.
+Error own_error() {
+  try {
+    throw;
+  } catch (const std::exception& thrown) {
+    if (!base::is_own_exception(thrown)) throw;
+    if (dynamic_cast<const std::bad_alloc*>(&thrown) != nullptr)
+      return Error(ErrorClass::no_mem, "out of memory");
+    return Error(ErrorClass::intern, thrown.what());
+  }
+}
+
+int fail_unsupported(const Subject& subject, const char* function, const char* why) {
+  if (is_native_only())
+    why =
+        "the native MPI library lacks this function, and INTERSESSION_NATIVE disables Intersession";
+  const int code = fail(subject, function, Error(ErrorClass::unsupported_operation, why));
+  if (is_native_only())
+    // MPI_Error_string is forwarded, too, so the program could not get the text
+    print_error(std::string(function) + ": " + why);
+  return code;
+}
+
+}  // namespace
+
+int unsupported(const Subject& subject, const char* function) {
+  return fail_unsupported(
+      subject, function,
+      abi::is_ours_bits(subject.handle)
+          ? "not available on objects of a session in this version of Intersession"
+          : "neither the native MPI library nor Intersession has this function");
+}
+
+int unsupported_natively(const Subject& subject, const char* function) {
+  return fail_unsupported(subject, function,
+                          "the native MPI library lacks this function; Intersession has it only "
+                          "for objects of sessions");
+}
+
+int fail_wrong_library(const Subject& subject, const char* function, abi::Kind kind) {
+  return fail(
+      subject, function,
+      Error(class_for(kind),
+            "a " + std::string(name_of(kind)) +
+                " of a session cannot be combined with objects of the world model in this call"));
+}
+
+int fail_with_exception(const Subject& subject, const char* function) {
+  return fail(subject, function, own_error());
+}
+
+std::optional<int> refuse_when_inactive(const Subject& subject, const char* function) {
+  if (detect_activity() || !any_object_made()) return std::nullopt;
+  return fail(Subject(), function, inactive_error(subject));
+}
+
+bool became_active() {
+  if (detect_activity()) return true;
+  // ignore an error: without substrate there are no predefined handles to pass
+  static_cast<void>(require_substrate());
+  return false;
+}
+
+}  // namespace shim::intercept

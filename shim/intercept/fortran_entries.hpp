@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Implements the common code of the substrates' Fortran entries (abi/<substrate>/entries/): finds
+// native functions, and abstracts attributes of communicators and datatypes.
+#pragma once
+
+#include <mpi.h>
+
+#include "shim/intercept/impl/attributes.hpp"
+#include "shim/intercept/native/substrate.hpp"
+#include "shim/intercept/substrate.hpp"
+
+namespace shim::intercept::fortran {
+
+/// Return the native library's function of this name.
+template <typename Function>
+Function* find_native(const char* symbol) {
+  return reinterpret_cast<Function*>(substrate_symbol(symbol));
+}
+
+struct CommAttributes {
+  using Handle = MPI_Comm;
+  static Handle from(MPI_Fint number) { return PMPI_Comm_f2c(number); }
+  static Subject subject(Handle comm) { return Subject::comm(comm); }
+  static bool is_ours(Handle comm) { return abi::is_ours(comm); }
+  static constexpr auto get_number = get_comm_number;
+  static constexpr auto set_number = set_comm_number;
+};
+struct TypeAttributes {
+  using Handle = MPI_Datatype;
+  static Handle from(MPI_Fint number) { return PMPI_Type_f2c(number); }
+  static Subject subject(Handle) { return Subject(); }
+  static bool is_ours(Handle type) {
+    return abi::is_ours(type) || (!is_active() && abi::find_type(type) != nullptr);
+  }
+  static constexpr auto get_number = get_type_number;
+  static constexpr auto set_number = set_type_number;
+};
+
+/// True if Intersession handles the call: the object is ours, or the native library is not
+/// initialised and the program has objects of ours. Otherwise the native library handles it.
+template <typename Kind>
+bool is_answered_here(typename Kind::Handle object) {
+  return Kind::is_ours(object) || (!detect_activity() && any_object_made());
+}
+
+}  // namespace shim::intercept::fortran

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Makes native handles for Intersession's objects that the program passes to the substrate's calls.
+// A native handle is made at the first such call.
+#include <string>
+
+#include "shim/intercept/abi/predefined.hpp"
+#include "shim/intercept/dispatch.hpp"
+#include "shim/intercept/errors.hpp"
+#include "shim/intercept/fortran.hpp"
+#include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/native/substrate.hpp"
+#include "shim/intercept/objects.hpp"
+#include "shim/intercept/operations.hpp"
+#include "shim/intercept/substrate.hpp"
+
+namespace shim::intercept {
+namespace {
+
+using base::Error;
+using base::ErrorClass;
+
+/// The substrate has already raised the error through its own handler.
+Error native_failure(const char* what, int code) {
+  return Error(ErrorClass::other, std::string("the native MPI library cannot create ") + what +
+                                      " (error code " + std::to_string(code) + ")");
+}
+
+base::Result<MPI_Info> make_native_handle(const InfoObject& object) {
+  MPI_Info made = abi::predefined.info_null;
+  if (int code = active_table.Info_create(&made)) return native_failure("an info object", code);
+  for (int i = 0; i < static_cast<int>(object.info->size()); ++i) {
+    SHIM_TRY_ASSIGN(std::string key, object.info->nth_key(i));
+    // skip keys and values longer than the substrate supports: hints that it cannot know
+    auto value = object.info->get(key);
+    if (value && key.size() <= MPI_MAX_INFO_KEY && value->size() <= MPI_MAX_INFO_VAL)
+      active_table.Info_set(made, key.c_str(), value->c_str());
+  }
+  return made;
+}
+
+int make_native(const sessions::ErrorHandler& handler, MPI_Errhandler* made) {
+  if (handler.is_fortran) return fortran::make_native_errhandler(handler, made);
+  switch (handler.object) {
+    case sessions::HandlerFor::window:
+      return active_table.Win_create_errhandler(
+          reinterpret_cast<MPI_Win_errhandler_function*>(handler.function), made);
+    case sessions::HandlerFor::file:
+      return active_table.File_create_errhandler(
+          reinterpret_cast<MPI_File_errhandler_function*>(handler.function), made);
+    default:
+      return active_table.Comm_create_errhandler(
+          reinterpret_cast<MPI_Comm_errhandler_function*>(handler.function), made);
+  }
+}
+
+base::Result<MPI_Errhandler> make_native_handle(const sessions::ErrorHandler& handler) {
+  if (handler.object == sessions::HandlerFor::session)
+    return Error(ErrorClass::errhandler, "the error handler was created for sessions");
+  MPI_Errhandler made = abi::predefined.errhandler_null;
+  if (int code = make_native(handler, &made)) return native_failure("an error handler", code);
+  return made;
+}
+
+/// Implement MPI_ERRORS_ABORT for an older library that lacks it: end the job, as MPI_Abort on the
+/// object's communicator would.
+void abort_handler(MPI_Comm*, int* code, ...) { end_job("MPI_ERRORS_ABORT was called", *code); }
+
+base::Result<MPI_Errhandler> native_abort_handler() {
+  static constinit std::atomic<MPI_Errhandler> native_handle{};
+  if (MPI_Errhandler made = native_handle.load(std::memory_order_acquire); !abi::is_unset(made))
+    return made;  // pairs with the release below
+  MPI_Errhandler made = abi::predefined.errhandler_null;
+  if (int code = active_table.Comm_create_errhandler(abort_handler, &made))
+    return native_failure("an error handler", code);
+  native_handle.store(made, std::memory_order_release);  // two threads may make two; both work
+  return made;
+}
+
+/// Replace a handle with its native handle, made at the first need.
+template <typename Object, typename Handle, typename Make>
+int replace(const Subject& subject, const char* function, base::Result<Object*> found,
+            Handle& handle, Make make) {
+  return run_with_handler(subject, function, [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(Object * object, std::move(found));
+    Handle native_handle = object->native_handle.get();
+    if (abi::is_unset(native_handle)) {
+      SHIM_TRY_ASSIGN(native_handle, make(*object));
+      object->native_handle.set(native_handle);
+    }
+    handle = native_handle;
+    return {};
+  });
+}
+
+/// True if the handle needs no replacement. Outside MPI_Init … MPI_Finalize no native handle can be
+/// made; the call reaches impl_when_inactive::X, which accepts our objects. (Detects activity
+/// again: otherwise a native library initialised unseen would get our handle from the inactive
+/// table.)
+template <typename Handle>
+bool is_passed_unchanged(Handle handle) {
+  return !abi::is_ours(handle) || !detect_activity();
+}
+
+}  // namespace
+
+int to_native_info(const Subject& subject, const char* function, MPI_Info& info) {
+  if (is_passed_unchanged(info)) return MPI_SUCCESS;
+  return replace(subject, function, info_of(info), info,
+                 [](const InfoObject& object) { return make_native_handle(object); });
+}
+
+int to_native_errhandler(const Subject& subject, const char* function, MPI_Errhandler& handler) {
+  if (handler == MPI_ERRORS_ABORT && is_active())
+    return run_with_handler(subject, function, [&]() -> base::Status {
+      SHIM_TRY_ASSIGN(handler, native_abort_handler());
+      return {};
+    });
+  if (is_passed_unchanged(handler)) return MPI_SUCCESS;
+  return replace(
+      subject, function, errhandler_of(handler), handler,
+      [](const ErrhandlerObject& object) { return make_native_handle(*object.handler); });
+}
+
+int to_native_datatype(const Subject& subject, const char* function, MPI_Datatype& datatype) {
+  if (is_passed_unchanged(datatype)) return MPI_SUCCESS;
+  return run_with_handler(subject, function, [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(DatatypeObject * object, datatype_of(datatype));
+    SHIM_TRY_ASSIGN(datatype, object->derived->native_handle());
+    return {};
+  });
+}
+
+int to_native_op(const Subject& subject, const char* function, MPI_Op& op) {
+  if (is_passed_unchanged(op)) return MPI_SUCCESS;
+  return replace(subject, function, op_of(op), op,
+                 [](const OpObject& object) { return make_native_operation(*object.operation); });
+}
+
+}  // namespace shim::intercept

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tests that references to functions are found, in a program with (PIE) and without a
+// position-independent executable: the linker lists no symbols of the latter in its hash table.
+#include "shim/intercept/native/references.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace shim::intercept {
+namespace {
+
+TEST(References, FindsACalledFunction) {
+  // 0: the session's leader lives outside this pid namespace (getsid(2), pid_namespaces(7)).
+  EXPECT_GE(::getsid(0), 0);
+  EXPECT_TRUE(program_refers_to("getsid"));
+}
+
+TEST(References, FindsAFunctionWhoseAddressIsTaken) {
+  pid_t (*volatile function)(pid_t) = &::getpgid;
+  EXPECT_GE(function(0), 0);
+  EXPECT_TRUE(program_refers_to("getpgid"));
+}
+
+TEST(References, FindsNoFunctionThatNothingRefersTo) {
+  EXPECT_FALSE(program_refers_to("intersession_no_such_function"));
+}
+
+}  // namespace
+}  // namespace shim::intercept

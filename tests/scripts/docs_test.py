@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tests of the parts of scripts/docs (scripts/pages)."""
+import pathlib
+import sys
+import tempfile
+import unittest
+
+_TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(_TOP / "scripts"))
+
+from pages import links, messages, modules, prototypes, settings  # noqa: E402
+
+
+def found(source: str) -> list[tuple[str, str]]:
+    """Return (class, text) of the messages in a source."""
+    return [
+        (each.error_class, each.text) for each in messages.messages_of("shim/p2p/a.cpp", source)
+    ]
+
+
+class MessagesTest(unittest.TestCase):
+    def test_joins_literals_and_shows_values_as_dots(self):
+        source = 'return Error(ErrorClass::arg, "the length " + std::to_string(n) + " is " "bad");'
+        self.assertEqual(found(source), [("arg", "the length … is bad")])
+
+    def test_reads_errors_in_braces(self):
+        source = 'Error f() { return {base::ErrorClass::no_mem, "no memory left"}; }'
+        self.assertEqual(found(source), [("no_mem", "no memory left")])
+
+    def test_ignores_comments_and_preprocessor_lines(self):
+        source = (
+            '// Error(ErrorClass::arg, "in a comment")\n#define X Error(ErrorClass::arg, "macro")\n'
+        )
+        self.assertEqual(found(source), [])
+
+    def test_shows_alternatives(self):
+        source = 'Error(ErrorClass::arg, std::string(b ? "one way" : "another way"));'
+        self.assertEqual(found(source), [("arg", "[one way / another way]")])
+
+    def test_follows_a_variable(self):
+        source = (
+            'std::string text = "begins";\ntext += " here";\nreturn Error(ErrorClass::arg, text);'
+        )
+        self.assertEqual(found(source), [("arg", "begins here")])
+
+    def test_finds_warnings_but_no_information(self):
+        source = 'log.write(LogLevel::warn, "be warned");\nlog.write(LogLevel::info, "just so");'
+        self.assertEqual(found(source), [("warning", "be warned")])
+
+    def test_adds_the_text_of_the_system(self):
+        source = 'return system_error(errno, "cannot read " + path);'
+        self.assertEqual(found(source), [("by the system's error", "cannot read …: …")])
+
+
+class ModulesTest(unittest.TestCase):
+    def test_reads_the_dependencies_and_no_other_arguments(self):
+        cmake = (
+            "intersession_module(base)\n"
+            "intersession_module(p2p DEPENDS base SYSTEM_INCLUDES ${X})\n"
+        )
+        read = modules.modules_of(cmake)
+        self.assertEqual(read, {"base": set(), "p2p": {"base"}, "intercept": {"base", "p2p"}})
+
+    def test_removes_transitive_dependencies(self):
+        self.assertEqual(
+            modules.direct({"a": set(), "b": {"a"}, "c": {"a", "b"}}),
+            {"a": set(), "b": {"a"}, "c": {"b"}},
+        )
+
+
+class PrototypesTest(unittest.TestCase):
+    def test_joins_parameters_of_several_lines(self):
+        text = "MPIX_F | 1 | 4 | ours\n  MPI_Comm c : COMM; int a[] :\n    RANK\nMPI_G | 1 | 1\n"
+        self.assertEqual(prototypes.declared(text), {"MPIX_F": "int MPIX_F(MPI_Comm c, int a[]);"})
+
+    def test_every_function_has_a_page_with_its_prototype(self):
+        self.assertEqual(prototypes.wrong_pages(_TOP), [])
+
+
+class SettingsTest(unittest.TestCase):
+    def test_refuses_a_row_that_cannot_be_parsed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "shim/base/settings.def"
+            path.parent.mkdir(parents=True)
+            path.write_text('SETTING(a, int, 1, "help")\nSETTING(b, int)\n', encoding="utf-8")
+            with self.assertRaises(ValueError):
+                settings.table(pathlib.Path(folder))
+
+
+class LinksTest(unittest.TestCase):
+    def dead(self, page: str) -> list[str]:
+        with tempfile.TemporaryDirectory() as folder:
+            site = pathlib.Path(folder).resolve()
+            (site / "a.html").write_text(page, encoding="utf-8")
+            (site / "b.html").write_text('<h1 id="here">b</h1>', encoding="utf-8")
+            return links.dead_links(site)
+
+    def test_accepts_files_anchors_and_other_sites(self):
+        page = '<a href="b.html#here">b</a><a href="https://example.org/x">x</a><a href="#">top</a>'
+        self.assertEqual(self.dead(page), [])
+
+    def test_refuses_a_missing_file(self):
+        self.assertEqual(self.dead('<img src="c.svg">'), ["a.html: dead link c.svg: no such file"])
+
+    def test_refuses_a_missing_anchor(self):
+        self.assertEqual(
+            self.dead('<a href="b.html#there">b</a>'),
+            ["a.html: dead link b.html#there: no such anchor"],
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()
