@@ -2,7 +2,7 @@
 // Declares all collective algorithms, and the table that selects among them.
 //
 // Algorithms work on bytes (data movement) or on items of a type (reductions); entry functions
-// (rooted.cpp, all_to_all.cpp, combining.cpp) handle MPI's arguments, types with holes and
+// (coll_rooted.cpp, coll_all_to_all.cpp, coll_reduce.cpp) handle MPI's arguments, types with holes and
 // MPI_IN_PLACE. An algorithm is correct for every size, root and length that the needs_… members of
 // its rows (struct When) allow.
 #pragma once

@@ -130,7 +130,7 @@ void Execution::enter(Task::Handle task) {
 base::Status Execution::take_error() {
   if (!error_) return std::move(*mismatch_);
   give_up(*error_);
-  // for a request, its driver waits for the notices (run.cpp)
+  // for a request, its driver waits for the notices (coll_run.cpp)
   if (mode_ != Mode::suspended && !engine_.has_sent_failure_notices())
     static_cast<void>(engine_.wait_until([this] { return engine_.has_sent_failure_notices(); },
                                          base::Deadline::after_seconds(kFailureNoticeSeconds)));

@@ -19,7 +19,7 @@
 #include "shim/intercept/abi/predefined.hpp"
 #include "shim/intercept/forked.hpp"
 #include "shim/intercept/generated/table.hpp"
-#include "shim/intercept/handlers.hpp"
+#include "shim/intercept/error_handlers.hpp"
 #include "shim/intercept/lifetime.hpp"
 #include "shim/intercept/objects.hpp"
 #include "shim/intercept/substrate.hpp"

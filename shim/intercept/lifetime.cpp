@@ -17,7 +17,7 @@
 #include "shim/base/settings.hpp"
 #include "shim/intercept/abi/library.hpp"
 #include "shim/intercept/forked.hpp"
-#include "shim/intercept/native/references.hpp"
+#include "shim/intercept/native/undefined_symbols.hpp"
 #include "shim/intercept/objects.hpp"
 #include "shim/intercept/progress_coupling.hpp"
 #include "shim/intercept/progress_thread.hpp"

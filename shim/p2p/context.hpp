@@ -20,7 +20,7 @@ inline Plane plane_of(base::ContextId id) {
 }
 inline base::ContextId user_plane_of(base::ContextId id) { return id & ~base::ContextId{1}; }
 
-/// Receives posted in our queues whose messages may come from the provider (provider_matching.cpp).
+/// Receives posted in our queues whose messages may come from the provider (core_provider_matching.cpp).
 /// The first one is from any source, or could not be posted to the provider; later ones follow it.
 struct WildcardDrain {
   RequestList<ReceiveRequest, Streaming> receives;  ///< in the order of posting
@@ -82,7 +82,7 @@ class alignas(base::kCacheLineIsolation) Context {
   std::optional<Probed> probed;
   bool is_revoked = false;
   bool has_failures = false;  ///< a member or all collectives have failed: no fast path
-  /// Why no collective can complete any more; nothing if they can. See collective_failure.cpp.
+  /// Why no collective can complete any more; nothing if they can. See core_collective_failure.cpp.
   std::optional<base::Error> collective_failure;
   CollectiveNumbers numbers;
   /// Last refusal since the last call: of non-persistent, and of persistent collectives.

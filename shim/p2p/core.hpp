@@ -31,10 +31,10 @@ namespace shim::p2p {
 
 struct WholeMessage;
 
-int max_woken_threads();  // wait.cpp
+int max_woken_threads();  // core_wait.cpp
 
-base::Error revoked_error();                      // revocation.cpp
-base::Error died_error(base::ProcessId process);  // liveness.cpp
+base::Error revoked_error();                      // core_revocation.cpp
+base::Error died_error(base::ProcessId process);  // core_liveness.cpp
 
 class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
  public:
@@ -59,7 +59,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   void add_transport(transport::Transport& transport);
   std::vector<Engine::TransportCounts> transport_counts() const;
 
-  // --- contexts.cpp
+  // --- core_contexts.cpp
   Context* make_context(ContextSpec context_spec);
   void retain(Context& context) { ++context.references; }
   void drop(Context& context) {
@@ -69,13 +69,13 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   void set_first_base(std::uint32_t base);
   void skip_base(std::uint32_t base);
 
-  // --- flow_control.cpp
+  // --- core_flow_control.cpp
   /// Store an unexpected message. If they use too much memory, throttle the sender.
   Message* keep_unexpected(const MessageInfo& info, Plane plane);
   /// Free a message that keep_unexpected() returned.
   void free_message(Message& message);
 
-  // --- peers.cpp
+  // --- core_peers.cpp
   Peer& peer(base::ProcessId process);
   [[gnu::hot]] Peer& peer(Context& context, int rank);
   /// Find the link to a peer unless it is known; releases the lock meanwhile. Errors: the router's,
@@ -84,7 +84,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   /// Return a peer that can be sent to now, or the error.
   base::Result<Peer*> usable_peer(Context& context, int rank, Guard& guard);
 
-  // --- output.cpp
+  // --- core_output.cpp
   /// Send a packet, or queue it; the request, if any, is notified when the packet has left.
   template <typename Header>
   void transmit(Peer& to, const Header& header, SendRequest* request = nullptr) {
@@ -94,7 +94,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   int push_all();
   bool has_output() const { return !busy_.empty(); }
 
-  // --- send.cpp
+  // --- core_send.cpp
   [[gnu::hot]] bool send_at_once(Context& context, const types::ConstBuffer& data, int rank,
                                  int tag, Plane plane);
   /// Send at once, and set inline_sent for a later cancellation.
@@ -113,7 +113,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   template <typename PolledRequest>
   base::Result<Request*> started(base::Status status, PolledRequest& request);
 
-  // --- receive.cpp
+  // --- core_receive.cpp
   /// Receive on the fast path: true if the message arrived before any other work was due. If false,
   /// the caller must use the slow path, which handles all other cases.
   [[gnu::hot]] bool receive_at_once(ExpectedRecv& expected);
@@ -136,28 +136,28 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   void cancel(ReceiveRequest& request);
   /// Return why no message from this source can arrive any more; null if one can.
   const base::Error* failure_of(Context& context, int source);
-  // Set and clear the state in which a posted receive has settled (failed_members.cpp).
+  // Set and clear the state in which a posted receive has settled (core_failed_members.cpp).
   void suspend(ReceiveRequest& request);
   void resume(ReceiveRequest& request);
 
-  // --- cancel.cpp
+  // --- core_cancel.cpp
   void cancel(SendRequest& request);
   /// Complete cancel requests whose receiver receives no packets any more; the messages stay sent.
   void complete_abandoned_cancels();
 
-  // --- rendezvous.cpp
+  // --- core_rendezvous.cpp
   void begin_long(ReceiveRequest& request, const MessageInfo& info, Peer& from);
   int read_some();
 
-  // --- provider_matching.cpp
+  // --- core_provider_matching.cpp
   /// For a probe that found nothing: true if the message may be in a transport that matches, which
   /// then hands it over.
   bool drain_for_probe(Context& context, int source);
 
-  // --- shared_copy.cpp
+  // --- core_shared_copy.cpp
   int write_some();
 
-  // --- probe.cpp
+  // --- core_probe.cpp
   /// Return the first message that a user-plane receive would match now; null if there is none.
   Message* find_message(Context& context, int source, int tag);
   /// Remove a message from matching, for mrecv.
@@ -173,12 +173,12 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   template <typename Visit>
   base::Result<bool> probe_once(Context& context, int source, int tag, const Visit& visit);
 
-  // --- control.cpp
+  // --- core_control.cpp
   void queue_control(Peer& to, std::vector<std::byte> bytes);
   void handle_control();                             ///< no lock
   void set_control_handler(ControlHandler handler);  ///< no lock
 
-  // --- liveness.cpp
+  // --- core_liveness.cpp
   /// How a process that is gone ended.
   enum class End : std::uint8_t {
     left,     ///< finalized: its last session ended
@@ -198,7 +198,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   void on_send_error(Peer& to, const base::Error& reason);
   void check_liveness();  ///< no lock
 
-  // --- collective_failure.cpp
+  // --- core_collective_failure.cpp
   /// See Engine::fail_collectives.
   void fail_collectives(Context& context, const base::Error& reason);
   /// Return why a receive from there cannot succeed any more; null if it can.
@@ -209,7 +209,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   bool has_sent_failure_notices() const;
   void confirm_reads(Context& context);
 
-  // --- failed_members.cpp
+  // --- core_failed_members.cpp
   /// See Engine::failed_members; no lock.
   std::vector<int> failed_members(Context& context);
   void record_failed_rank(Context& context, int rank);
@@ -222,14 +222,14 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   }
   void drop_unacknowledged(Context& context);
 
-  // --- revocation.cpp
+  // --- core_revocation.cpp
   void revoke(Context& context);
   /// Refuse a message that arrives, or is queued, for a revoked communicator.
   void refuse(const MessageInfo& info);
   void refuse_unexpected(Context& context);
   void on_refused(const wire::Refused& header);
 
-  // --- wait.cpp; all no lock
+  // --- core_wait.cpp; all no lock
   /// Make one round; return the number of packets moved. Thorough: poll every transport.
   [[gnu::hot]] base::Result<int> round(bool thorough);
   /// Make one round for a program that tests or probes. Checks liveness by the clock, because the

@@ -440,7 +440,7 @@ class Engine {
   /// engine's lock and must not call the engine. Errors: proc_aborted (the process has died or
   /// left).
   base::Status wait_for(Context& context, int rank, const std::function<bool()>& condition);
-  // --- collectives that fail (collective_failure.cpp)
+  // --- collectives that fail (core_collective_failure.cpp)
   /// End all present and future collective operations on this communicator with this error, and
   /// notify the other members. Their collectives end as well; otherwise they might wait for this
   /// member forever. On return no operation of this process accesses the buffers of these
@@ -467,7 +467,7 @@ class Engine {
   /// data may be invalid. Called after collectives that succeeded. Local. Errors: the member's.
   base::Status confirm_reads(Context& context);
 
-  // --- members that fail (failed_members.cpp)
+  // --- members that fail (core_failed_members.cpp)
   /// Return the ranks of the members known to have failed, in the order in which this process
   /// learned of it; the list only grows. Checks for deaths first, without waiting. Local.
   std::vector<int> failed_members(Context& context);

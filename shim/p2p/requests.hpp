@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sends and receives in progress, and unexpected messages.
-// Plain records; the protocols are in send.cpp, receive.cpp and rendezvous.cpp, always under the
+// Plain records; the protocols are in core_send.cpp, core_receive.cpp and core_rendezvous.cpp, always under the
 // engine's lock.
 #pragma once
 

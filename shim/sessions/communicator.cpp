@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "shim/sessions/consensus.hpp"
-#include "shim/sessions/derive.hpp"
+#include "shim/sessions/derived_communicator.hpp"
 #include "shim/sessions/process.hpp"
 
 namespace shim::sessions {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "shim/sessions/derive.hpp"
+#include "shim/sessions/derived_communicator.hpp"
 #include "shim/sessions/process.hpp"
 
 namespace shim::sessions {

@@ -92,7 +92,7 @@ struct Creation {
   std::map<int, LastReply> last_replies;  ///< last replies of queried partners, for the report
   /// Partners that seem to disagree on the tag, with the key of their creation.
   std::map<int, CreationKey> suspects;
-  /// A missing partner that waits in another creation or has finalized (stuck_members.cpp).
+  /// A missing partner that waits in another creation or has finalized (creation_stuck_members.cpp).
   struct StuckMember {
     /// Creation of an equal group with another tag in which the partner waits. Empty: the partner
     /// has finalized its last session.
@@ -261,7 +261,7 @@ class Creations {
   void send_status_request(Creation& creation, int rank);
   void query_found_members(Creation& creation);
 
-  // stuck_members.cpp; caller holds the mutex
+  // creation_stuck_members.cpp; caller holds the mutex
   bool fail_if_all_missing_are_stuck(const CreationPtr& creation);
   bool has_finalized(const Creation& creation, int rank) const;
   void record_finalized(Creation& creation, base::Nanoseconds now);
@@ -275,7 +275,7 @@ class Creations {
   std::string describe_missing(const Creation& creation) const;
   std::string liveness_text(const Creation& creation, int rank) const;
 
-  // disagreement.cpp; caller holds the mutex
+  // creation_disagreement.cpp; caller holds the mutex
   bool fail_on_disagreement(const CreationPtr& creation);
   std::optional<std::pair<CreationKey, std::string>> disagreement_in(Creation& mine, int rank,
                                                                      const StatusReply& reply);

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "shim/sessions/creation.hpp"
-#include "shim/sessions/derive.hpp"
+#include "shim/sessions/derived_communicator.hpp"
 #include "shim/sessions/process.hpp"
 
 namespace shim::sessions {

@@ -8,7 +8,7 @@
 
 #include "shim/sessions/bcast_result.hpp"
 #include "shim/sessions/creation.hpp"
-#include "shim/sessions/inter_derive.hpp"
+#include "shim/sessions/derived_intercommunicator.hpp"
 #include "shim/sessions/parent_resolver.hpp"
 #include "shim/sessions/process.hpp"
 #include "shim/sessions/survivors.hpp"

@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "shim/sessions/derive.hpp"
-#include "shim/sessions/inter_derive.hpp"
+#include "shim/sessions/derived_communicator.hpp"
+#include "shim/sessions/derived_intercommunicator.hpp"
 #include "shim/sessions/process.hpp"
 
 namespace shim::sessions {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Topology is a virtual topology as a value (MPI-4.1 §8). topologies.hpp makes communicators.
+// Topology is a virtual topology as a value (MPI-4.1 §8). topology_comm.hpp makes communicators.
 #pragma once
 
 #include <variant>

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <thread>
 
-#include "shim/types/derive.hpp"
+#include "shim/types/type_constructors.hpp"
 #include "tests/coll/shm_collective_rig.hpp"
 
 namespace shim::coll {

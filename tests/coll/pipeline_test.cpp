@@ -3,7 +3,7 @@
 // collective segment, which use its broadcast ring.
 #include <thread>
 
-#include "shim/types/derive.hpp"
+#include "shim/types/type_constructors.hpp"
 #include "tests/coll/shm_collective_rig.hpp"
 
 namespace shim::coll {

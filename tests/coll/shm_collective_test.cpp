@@ -5,7 +5,7 @@
 #include <cstring>
 #include <thread>
 
-#include "shim/types/derive.hpp"
+#include "shim/types/type_constructors.hpp"
 
 namespace shim::coll {
 namespace {

@@ -2,7 +2,7 @@
 // Tests communicators made from communicators.
 #include "cluster.hpp"
 #include "shim/sessions/neighbours.hpp"
-#include "shim/sessions/topologies.hpp"
+#include "shim/sessions/topology_comm.hpp"
 
 namespace shim::sessions::testing {
 namespace {

@@ -6,7 +6,7 @@
 #include "cluster.hpp"
 #include "memory_in_use.hpp"
 #include "shim/p2p/peer.hpp"
-#include "shim/sessions/derive.hpp"
+#include "shim/sessions/derived_communicator.hpp"
 
 namespace shim::sessions::testing {
 namespace {

@@ -9,7 +9,7 @@
 #include "cluster.hpp"
 #include "shim/sessions/creation_wire.hpp"
 #include "shim/sessions/intercommunicator.hpp"
-#include "shim/sessions/topologies.hpp"
+#include "shim/sessions/topology_comm.hpp"
 
 namespace shim::sessions::testing {
 namespace {

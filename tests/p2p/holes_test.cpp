@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tests messages of datatypes with holes: the packets have only the data, and a receive does not
 // write into the holes of its buffer.
-#include "shim/types/derive.hpp"
+#include "shim/types/type_constructors.hpp"
 #include "tests/p2p/world.hpp"
 
 namespace shim::p2p {

@@ -104,6 +104,17 @@ class CheckModules(unittest.TestCase):
             ],
         )
 
+    def test_stems(self) -> None:
+        self.write("shim/high/high.hpp", "")
+        self.write("shim/intercept/api/x.hpp", "")
+        for name in ("ring.hpp", "ring.cpp", "ring_grow.cpp", "rings.cpp", "main.cpp"):
+            self.write(f"shim/low/{name}", "")
+        self.write("shim/coll/algorithms/bcast_chain.cpp", "")
+        self.assertEqual(
+            check_modules.find_wrong_stems(self.top),
+            ["shim/low/rings.cpp has no header that its name begins with"],
+        )
+
     def build(self, **sources: str) -> None:
         """Build the library of each module from one C++ source."""
         (self.top / "build/shim").mkdir(parents=True)

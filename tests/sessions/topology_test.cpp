@@ -8,7 +8,7 @@
 #include <set>
 
 #include "shim/bootstrap/bootstrap.hpp"
-#include "shim/sessions/topologies.hpp"
+#include "shim/sessions/topology_comm.hpp"
 
 namespace shim::sessions {
 namespace {

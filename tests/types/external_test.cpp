@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "shim/types/derive.hpp"
+#include "shim/types/type_constructors.hpp"
 
 namespace shim::types {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "shim/types/derive.hpp"
+#include "shim/types/type_constructors.hpp"
 
 namespace shim::types {
 namespace {

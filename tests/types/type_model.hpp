@@ -9,7 +9,7 @@
 #include <functional>
 #include <vector>
 
-#include "shim/types/derive.hpp"
+#include "shim/types/type_constructors.hpp"
 
 namespace shim::types {
 

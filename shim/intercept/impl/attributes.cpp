@@ -7,7 +7,7 @@
 
 #include "shim/intercept/abi/codes.hpp"
 #include "shim/intercept/generated/table.hpp"
-#include "shim/intercept/keys.hpp"
+#include "shim/intercept/keyvals.hpp"
 #include "shim/intercept/substrate.hpp"
 #include "shim/intercept/user_codes.hpp"
 

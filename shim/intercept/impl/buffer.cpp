@@ -8,7 +8,7 @@
 #include "shim/intercept/generated/impl.hpp"
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/impl/arguments.hpp"
-#include "shim/intercept/impl/communicators.hpp"
+#include "shim/intercept/impl/comm_arguments.hpp"
 #include "shim/intercept/substrate.hpp"
 
 namespace shim::intercept {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "shim/intercept/generated/impl.hpp"
-#include "shim/intercept/impl/communicators.hpp"
-#include "shim/intercept/impl/topologies.hpp"
+#include "shim/intercept/impl/comm_arguments.hpp"
+#include "shim/intercept/impl/topology_arguments.hpp"
 
 namespace shim::intercept {
 namespace {

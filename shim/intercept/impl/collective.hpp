@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "shim/coll/coll.hpp"
-#include "shim/intercept/impl/communicators.hpp"
+#include "shim/intercept/impl/comm_arguments.hpp"
 #include "shim/intercept/impl/peer_buffers.hpp"
 #include "shim/intercept/impl/reduction.hpp"
-#include "shim/intercept/infos.hpp"
+#include "shim/intercept/info_handles.hpp"
 
 namespace shim::intercept {
 

@@ -7,7 +7,7 @@
 #include "shim/intercept/generated/impl.hpp"
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/impl/attributes.hpp"
-#include "shim/intercept/impl/communicators.hpp"
+#include "shim/intercept/impl/comm_arguments.hpp"
 #include "shim/intercept/substrate.hpp"
 #include "shim/intercept/user_codes.hpp"
 #include "shim/sessions/pset_names.hpp"

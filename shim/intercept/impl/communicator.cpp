@@ -6,9 +6,9 @@
 #include "shim/intercept/buffer_pool.hpp"
 #include "shim/intercept/generated/impl.hpp"
 #include "shim/intercept/impl/attributes.hpp"
-#include "shim/intercept/impl/communicators.hpp"
-#include "shim/intercept/impl/groups.hpp"
-#include "shim/intercept/infos.hpp"
+#include "shim/intercept/impl/comm_arguments.hpp"
+#include "shim/intercept/impl/group_arguments.hpp"
+#include "shim/intercept/info_handles.hpp"
 #include "shim/intercept/partitions.hpp"
 
 namespace shim::intercept {

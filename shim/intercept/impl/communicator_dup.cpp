@@ -6,8 +6,8 @@
 
 #include "shim/intercept/generated/impl.hpp"
 #include "shim/intercept/impl/attributes.hpp"
-#include "shim/intercept/impl/communicators.hpp"
-#include "shim/intercept/infos.hpp"
+#include "shim/intercept/impl/comm_arguments.hpp"
+#include "shim/intercept/info_handles.hpp"
 
 namespace shim::intercept {
 namespace {

@@ -3,10 +3,10 @@
 #include <string>
 
 #include "shim/intercept/generated/impl.hpp"
-#include "shim/intercept/impl/communicators.hpp"
+#include "shim/intercept/impl/comm_arguments.hpp"
 #include "shim/intercept/impl/from_group.hpp"
-#include "shim/intercept/impl/groups.hpp"
-#include "shim/intercept/infos.hpp"
+#include "shim/intercept/impl/group_arguments.hpp"
+#include "shim/intercept/info_handles.hpp"
 #include "shim/intercept/lifetime.hpp"
 
 namespace shim::intercept {

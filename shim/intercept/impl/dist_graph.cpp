@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Implements distributed graph topologies (MPI-4.1 §8.5.4, §8.5.5). No hint is supported.
 #include "shim/intercept/generated/impl.hpp"
-#include "shim/intercept/impl/communicators.hpp"
-#include "shim/intercept/impl/topologies.hpp"
-#include "shim/intercept/infos.hpp"
+#include "shim/intercept/impl/comm_arguments.hpp"
+#include "shim/intercept/impl/topology_arguments.hpp"
+#include "shim/intercept/info_handles.hpp"
 
 namespace shim::intercept {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "shim/intercept/forked.hpp"
 #include "shim/intercept/generated/impl.hpp"
-#include "shim/intercept/impl/communicators.hpp"
+#include "shim/intercept/impl/comm_arguments.hpp"
 
 namespace shim::intercept {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "shim/intercept/generated/impl.hpp"
 #include "shim/intercept/generated/table.hpp"
-#include "shim/intercept/handlers.hpp"
-#include "shim/intercept/impl/communicators.hpp"
+#include "shim/intercept/error_handlers.hpp"
+#include "shim/intercept/impl/comm_arguments.hpp"
 #include "shim/intercept/substrate.hpp"
 
 namespace shim::intercept {

@@ -7,7 +7,7 @@
 
 #include "shim/intercept/generated/impl.hpp"
 #include "shim/intercept/generated/table.hpp"
-#include "shim/intercept/impl/groups.hpp"
+#include "shim/intercept/impl/group_arguments.hpp"
 #include "shim/intercept/substrate.hpp"
 
 namespace shim::intercept {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "shim/intercept/generated/impl.hpp"
-#include "shim/intercept/impl/groups.hpp"
+#include "shim/intercept/impl/group_arguments.hpp"
 
 namespace shim::intercept {
 namespace {

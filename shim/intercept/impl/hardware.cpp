@@ -3,7 +3,7 @@
 #include "shim/bootstrap/hardware.hpp"
 #include "shim/intercept/generated/impl.hpp"
 #include "shim/intercept/impl/arguments.hpp"
-#include "shim/intercept/infos.hpp"
+#include "shim/intercept/info_handles.hpp"
 #include "shim/intercept/lifetime.hpp"
 
 namespace shim::intercept {

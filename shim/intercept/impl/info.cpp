@@ -9,7 +9,7 @@
 #include "shim/intercept/generated/impl.hpp"
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/impl/arguments.hpp"
-#include "shim/intercept/infos.hpp"
+#include "shim/intercept/info_handles.hpp"
 #include "shim/intercept/substrate.hpp"
 
 namespace shim::intercept {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "shim/intercept/generated/impl.hpp"
-#include "shim/intercept/impl/communicators.hpp"
+#include "shim/intercept/impl/comm_arguments.hpp"
 #include "shim/types/external.hpp"
 
 namespace shim::intercept {

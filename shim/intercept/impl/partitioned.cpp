@@ -5,7 +5,7 @@
 
 #include "shim/intercept/generated/impl.hpp"
 #include "shim/intercept/impl/completion.hpp"
-#include "shim/intercept/infos.hpp"
+#include "shim/intercept/info_handles.hpp"
 #include "shim/intercept/partitions.hpp"
 
 namespace shim::intercept {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "shim/intercept/generated/impl.hpp"
-#include "shim/intercept/impl/groups.hpp"
-#include "shim/intercept/infos.hpp"
+#include "shim/intercept/impl/group_arguments.hpp"
+#include "shim/intercept/info_handles.hpp"
 
 namespace shim::intercept {
 namespace {

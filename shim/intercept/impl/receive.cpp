@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Implements blocking receives (MPI-4.1 §3.2.4). matched.cpp receives messages of matched probes.
+// Implements blocking receives (MPI-4.1 §3.2.4). mprobe.cpp receives messages of matched probes.
 #include "shim/intercept/generated/impl.hpp"
 #include "shim/intercept/impl/arguments.hpp"
 

@@ -12,7 +12,7 @@
 #include "shim/intercept/generated/impl.hpp"
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/impl/collective.hpp"
-#include "shim/intercept/operations.hpp"
+#include "shim/intercept/user_operations.hpp"
 #include "shim/intercept/substrate.hpp"
 
 namespace shim::intercept {

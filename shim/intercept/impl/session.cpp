@@ -5,9 +5,9 @@
 
 #include "shim/intercept/buffer_pool.hpp"
 #include "shim/intercept/generated/impl.hpp"
-#include "shim/intercept/handlers.hpp"
+#include "shim/intercept/error_handlers.hpp"
 #include "shim/intercept/impl/arguments.hpp"
-#include "shim/intercept/infos.hpp"
+#include "shim/intercept/info_handles.hpp"
 #include "shim/intercept/lifetime.hpp"
 #include "shim/intercept/link_order.hpp"
 #include "shim/intercept/substrate.hpp"

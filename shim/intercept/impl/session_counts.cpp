@@ -3,8 +3,8 @@
 // (docs/user/counts.md).
 #include "shim/intercept/generated/impl.hpp"
 #include "shim/intercept/impl/arguments.hpp"
-#include "shim/intercept/infos.hpp"
-#include "shim/sessions/counts.hpp"
+#include "shim/intercept/info_handles.hpp"
+#include "shim/sessions/process_counts.hpp"
 
 namespace shim::intercept::impl {
 

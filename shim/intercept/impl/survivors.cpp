@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "shim/intercept/generated/impl.hpp"
-#include "shim/intercept/impl/communicators.hpp"
-#include "shim/intercept/impl/groups.hpp"
+#include "shim/intercept/impl/comm_arguments.hpp"
+#include "shim/intercept/impl/group_arguments.hpp"
 
 namespace shim::intercept {
 namespace {

@@ -5,11 +5,11 @@
 #include <string>
 
 #include "shim/intercept/generated/impl.hpp"
-#include "shim/intercept/impl/communicators.hpp"
+#include "shim/intercept/impl/comm_arguments.hpp"
 #include "shim/intercept/impl/from_group.hpp"
-#include "shim/intercept/impl/groups.hpp"
-#include "shim/intercept/impl/topologies.hpp"
-#include "shim/intercept/infos.hpp"
+#include "shim/intercept/impl/group_arguments.hpp"
+#include "shim/intercept/impl/topology_arguments.hpp"
+#include "shim/intercept/info_handles.hpp"
 
 namespace shim::intercept {
 namespace {

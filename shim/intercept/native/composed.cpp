@@ -5,7 +5,7 @@
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/impl/arguments.hpp"
 #include "shim/intercept/impl/native_request.hpp"
-#include "shim/intercept/operations.hpp"
+#include "shim/intercept/user_operations.hpp"
 #include "shim/intercept/substrate.hpp"
 
 namespace shim::intercept {

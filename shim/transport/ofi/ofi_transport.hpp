@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Ofi is the Transport over one libfabric endpoint.
 //
-// sending.cpp and receiving.cpp move frames; reading.cpp reads remote memory; acks.cpp tracks
+// ofi_transport_send.cpp and ofi_transport_receive.cpp move frames; ofi_transport_read.cpp reads remote memory; ofi_transport_acks.cpp tracks
 // arrival; ofi.cpp is the rest.
 #pragma once
 
@@ -86,7 +86,7 @@ class Ofi final : public Transport {
   void fail(OfiLink& link, base::Error why);
   void reset_link(OfiLink& link, base::Error why);
 
-  // --- sending.cpp
+  // --- ofi_transport_send.cpp
   base::Result<Attempt> send_address(OfiLink& link);
   base::Result<Attempt> insert(OfiLink& link);
   [[gnu::hot]] base::Result<Attempt> prepare_send(OfiLink& link);
@@ -109,7 +109,7 @@ class Ofi final : public Transport {
   base::Result<Attempt> send_unsent(OfiLink& link);
   void send_all_unsent();
 
-  // --- receiving.cpp
+  // --- ofi_transport_receive.cpp
   [[gnu::hot]] base::Status post_receives();
   bool is_time_to_post() const { return receives_.available() >= least_posted_; }
   [[gnu::hot]] std::optional<Frame> frame_of(ConstSpan message);
@@ -124,11 +124,11 @@ class Ofi final : public Transport {
   [[gnu::hot]] base::Result<bool> refill(Sink& sink);
   [[gnu::hot]] base::Result<bool> read_completions(int most, Sink& sink);
 
-  // --- reading.cpp
+  // --- ofi_transport_read.cpp
   void complete_read(Operation& operation, int code);
   void wait_for_read(OfiRead& read);
 
-  // --- acks.cpp
+  // --- ofi_transport_acks.cpp
   base::Result<Attempt> send_ack_count(OfiLink& link, FrameKind kind);
   base::Result<Attempt> request_ack(OfiLink& link);
   void request_acks();

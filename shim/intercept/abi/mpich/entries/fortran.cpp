@@ -9,7 +9,7 @@
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/impl/attributes.hpp"
 #include "shim/intercept/impl/grequest.hpp"
-#include "shim/intercept/keys.hpp"
+#include "shim/intercept/keyvals.hpp"
 #include "shim/intercept/native/substrate.hpp"
 #include "shim/intercept/substrate.hpp"
 

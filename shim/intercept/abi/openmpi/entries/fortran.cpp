@@ -9,12 +9,12 @@
 
 #include "shim/intercept/fortran.hpp"
 #include "shim/intercept/fortran_entries.hpp"
-#include "shim/intercept/handlers.hpp"
+#include "shim/intercept/error_handlers.hpp"
 #include "shim/intercept/impl/attributes.hpp"
 #include "shim/intercept/impl/grequest.hpp"
-#include "shim/intercept/keys.hpp"
+#include "shim/intercept/keyvals.hpp"
 #include "shim/intercept/native/substrate.hpp"
-#include "shim/intercept/operations.hpp"
+#include "shim/intercept/user_operations.hpp"
 #include "shim/intercept/substrate.hpp"
 
 // Function of Open MPI's Fortran library, looked up at its first use.

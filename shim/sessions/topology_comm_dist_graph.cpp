@@ -4,9 +4,9 @@
 #include <array>
 #include <cstdint>
 
-#include "shim/sessions/derive.hpp"
+#include "shim/sessions/derived_communicator.hpp"
 #include "shim/sessions/process.hpp"
-#include "shim/sessions/topologies.hpp"
+#include "shim/sessions/topology_comm.hpp"
 
 namespace shim::sessions {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "shim/intercept/impl/communicators.hpp"
-#include "shim/sessions/topologies.hpp"
+#include "shim/intercept/impl/comm_arguments.hpp"
+#include "shim/sessions/topology_comm.hpp"
 
 namespace shim::intercept {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Makes communicators from intercommunicators; counterpart of derive.hpp.
+// Makes communicators from intercommunicators; counterpart of derived_communicator.hpp.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "shim/sessions/derive.hpp"
+#include "shim/sessions/derived_communicator.hpp"
 
 namespace shim::sessions {
 

@@ -3,9 +3,9 @@
 // locally, without messages.
 #include <numeric>
 
-#include "shim/sessions/derive.hpp"
+#include "shim/sessions/derived_communicator.hpp"
 #include "shim/sessions/process.hpp"
-#include "shim/sessions/topologies.hpp"
+#include "shim/sessions/topology_comm.hpp"
 
 namespace shim::sessions {
 namespace {

@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "shim/bootstrap/bootstrap.hpp"
-#include "shim/sessions/topologies.hpp"
+#include "shim/sessions/topology_comm.hpp"
 
 namespace shim::sessions {
 namespace {

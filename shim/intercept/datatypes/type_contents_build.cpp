@@ -5,7 +5,7 @@
 #include <string>
 
 #include "shim/intercept/datatypes/type_contents.hpp"
-#include "shim/types/derive.hpp"
+#include "shim/types/type_constructors.hpp"
 
 namespace shim::intercept {
 namespace {

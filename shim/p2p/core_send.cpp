@@ -117,7 +117,7 @@ bool Core::send_at_once(Context& context, const types::ConstBuffer& data, int ra
   return true;
 }
 
-/// Defined here instead of engine.cpp, so that all of it is one function.
+/// Defined here instead of p2p_engine.cpp, so that all of it is one function.
 bool Engine::send_at_once(Context& context, const types::ConstBuffer& data, int dest, int tag,
                           InlineSent& inline_sent) {
   if (dest == kProcNull) [[unlikely]]

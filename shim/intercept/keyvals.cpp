@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "shim/intercept/keys.hpp"
+#include "shim/intercept/keyvals.hpp"
 
 #include <mpi.h>
 

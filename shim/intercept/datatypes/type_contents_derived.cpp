@@ -9,7 +9,7 @@
 #include "shim/intercept/datatypes/type_contents.hpp"
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/substrate.hpp"
-#include "shim/types/derive.hpp"
+#include "shim/types/type_constructors.hpp"
 
 namespace shim::intercept {
 namespace {

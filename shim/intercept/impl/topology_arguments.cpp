@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "shim/intercept/impl/topologies.hpp"
+#include "shim/intercept/impl/topology_arguments.hpp"
 
 #include <algorithm>
 #include <string>

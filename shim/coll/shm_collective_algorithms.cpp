@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collectives in the collective segment, except exchanges of individual parts (shm_alltoall.cpp).
+// Collectives in the collective segment, except exchanges of individual parts (shm_collective_alltoall.cpp).
 //
 // Reductions combine in the order of the table's algorithms for short data, so that a call gives
 // identical bits with and without a segment. The exception is reduce_scatter, which combines as a

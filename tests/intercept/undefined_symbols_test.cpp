@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tests that references to functions are found, in a program with (PIE) and without a
 // position-independent executable: the linker lists no symbols of the latter in its hash table.
-#include "shim/intercept/native/references.hpp"
+#include "shim/intercept/native/undefined_symbols.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "shim/intercept/operations.hpp"
+#include "shim/intercept/user_operations.hpp"
 
 #include <array>
 #include <mutex>

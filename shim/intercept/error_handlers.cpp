@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "shim/intercept/handlers.hpp"
+#include "shim/intercept/error_handlers.hpp"
 
 #include <array>
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "shim/intercept/infos.hpp"
+#include "shim/intercept/info_handles.hpp"
 
 #include <unistd.h>
 

@@ -10,7 +10,7 @@
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/native/substrate.hpp"
 #include "shim/intercept/objects.hpp"
-#include "shim/intercept/operations.hpp"
+#include "shim/intercept/user_operations.hpp"
 #include "shim/intercept/substrate.hpp"
 
 namespace shim::intercept {

@@ -2,8 +2,8 @@
 // Implements MPI_Comm_split and related functions (MPI-4.1 §7.4.2).
 #include <algorithm>
 
-#include "shim/sessions/derive.hpp"
-#include "shim/sessions/inter_derive.hpp"
+#include "shim/sessions/derived_communicator.hpp"
+#include "shim/sessions/derived_intercommunicator.hpp"
 #include "shim/sessions/process.hpp"
 
 namespace shim::sessions {

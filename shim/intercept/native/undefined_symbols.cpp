@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "shim/intercept/native/references.hpp"
+#include "shim/intercept/native/undefined_symbols.hpp"
 
 #include <elf.h>
 #include <link.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "shim/sessions/derive.hpp"
+#include "shim/sessions/derived_communicator.hpp"
 
 #include <algorithm>
 #include <numeric>
 
-#include "shim/sessions/inter_derive.hpp"
+#include "shim/sessions/derived_intercommunicator.hpp"
 #include "shim/sessions/process.hpp"
 #include "shim/sessions/survivors.hpp"
 

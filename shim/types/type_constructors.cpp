@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "shim/types/derive.hpp"
+#include "shim/types/type_constructors.hpp"
 
 #include <algorithm>
 #include <vector>

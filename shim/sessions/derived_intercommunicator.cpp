@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Makes intercommunicators from intercommunicators (MPI-4.1 §7.4.2, §7.6), and merges them.
-#include "shim/sessions/inter_derive.hpp"
+#include "shim/sessions/derived_intercommunicator.hpp"
 
 #include <algorithm>
 #include <cstring>

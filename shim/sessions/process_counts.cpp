@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "shim/sessions/counts.hpp"
+#include "shim/sessions/process_counts.hpp"
 
 #include <cstdint>
 #include <string>

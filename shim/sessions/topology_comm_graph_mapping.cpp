@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "shim/bootstrap/bootstrap.hpp"
-#include "shim/sessions/topologies.hpp"
+#include "shim/sessions/topology_comm.hpp"
 
 namespace shim::sessions {
 namespace {

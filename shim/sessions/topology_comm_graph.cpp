@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Makes communicators with a graph that all members know (MPI-4.1 §8.5.3).
-#include "shim/sessions/derive.hpp"
+#include "shim/sessions/derived_communicator.hpp"
 #include "shim/sessions/process.hpp"
-#include "shim/sessions/topologies.hpp"
+#include "shim/sessions/topology_comm.hpp"
 
 namespace shim::sessions {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "shim/intercept/impl/groups.hpp"
+#include "shim/intercept/impl/group_arguments.hpp"
 
 #include <numeric>
 #include <vector>
