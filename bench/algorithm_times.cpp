@@ -86,8 +86,8 @@ class LocalRig final : public coll::Locality, public p2p::Members, public p2p::R
       : memory_(memory), net_(net), settings_(settings), said_(said), rank_(rank), layout_(layout) {
     if (net_) tell_address();
   }
-  coll::Sharing sharing() const override {
-    return layout_.nodes == 1 ? within_node() : coll::Sharing::nothing;
+  coll::MemorySharing sharing() const override {
+    return layout_.nodes == 1 ? within_node() : coll::MemorySharing::nothing;
   }
   std::unique_ptr<const coll::Nodes> nodes() const override {
     return coll::Nodes::of(
@@ -114,8 +114,8 @@ class LocalRig final : public coll::Locality, public p2p::Members, public p2p::R
   bool is_alive(base::ProcessId) override { return true; }
 
  private:
-  coll::Sharing within_node() const {
-    return layout_.is_copied ? coll::Sharing::segment : coll::Sharing::memory;
+  coll::MemorySharing within_node() const {
+    return layout_.is_copied ? coll::MemorySharing::segment : coll::MemorySharing::memory;
   }
   void tell_address() {
     const transport::Bytes own = net_->address();
@@ -224,7 +224,7 @@ class Bench {
 
   void measure_all(int repetition) {
     repetition_ = repetition;
-    const coll::Table& all = coll::table();
+    const coll::AlgorithmTable& all = coll::table();
     if (net_) measure("barrier", all.barrier, {}, kNoLength);
     measure("bcast", all.bcast, {.meets = true, .given = Given::by_root}, lengths_);
     measure("reduce", all.reduce, {.meets = true}, lengths_);

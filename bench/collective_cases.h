@@ -200,10 +200,10 @@ static int blocks_of(int size) { return size > neighbors ? size : neighbors; }
 
 /* Allocate buffers for the largest row among `size` processes. */
 static Case make_case(int size) {
-  size_t blocks = (size_t)blocks_of(size), room = (blocks << 20) + 64;
+  size_t blocks = (size_t)blocks_of(size), buffer = (blocks << 20) + 64;
   /* Write the pages once: unwritten pages all map one zero page, which stays in every cache. */
-  return (Case){.send = memset(malloc(room), 1, room),
-                .receive = memset(malloc(room), 2, room),
+  return (Case){.send = memset(malloc(buffer), 1, buffer),
+                .receive = memset(malloc(buffer), 2, buffer),
                 .members = size,
                 .counts = malloc(sizeof(int) * blocks),
                 .displacements = malloc(sizeof(int) * blocks),

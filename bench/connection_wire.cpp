@@ -79,7 +79,7 @@ class ConnectionWire final : public Wire {
   ConnectionWire(const ConnectionWire&) = delete;
   ConnectionWire& operator=(const ConnectionWire&) = delete;
 
-  void expect(std::span<std::byte> room) override { expected_.push_back(room); }
+  void expect(std::span<std::byte> buffer) override { expected_.push_back(buffer); }
 
   void send(std::span<const std::byte> message) override {
     while (!message.empty())
@@ -90,9 +90,9 @@ class ConnectionWire final : public Wire {
 
   void wait() override {
     for (; !expected_.empty(); expected_.pop_front())
-      for (auto room = expected_.front(); !room.empty();)
-        room = room.subspan(
-            moved("recv", [&] { return ::recv(socket_, room.data(), room.size(), MSG_DONTWAIT); }));
+      for (auto buffer = expected_.front(); !buffer.empty();)
+        buffer = buffer.subspan(moved(
+            "recv", [&] { return ::recv(socket_, buffer.data(), buffer.size(), MSG_DONTWAIT); }));
   }
 
  private:

@@ -63,7 +63,8 @@ MemberTable table_of(JobShape shape, bool is_in_table) {
   std::mt19937_64 random(1);
   for (std::uint32_t rank = 0; rank < shape.processes(); ++rank) {
     const auto address = address_of(rank / shape.of_each, random);
-    Entry entry{.context_base = 1, .incarnation = 0, .address = {}, .is_in_table = is_in_table};
+    MemberEntry entry{
+        .context_base = 1, .incarnation = 0, .address = {}, .is_in_table = is_in_table};
     if (!is_in_table) entry.address = address;
     table.set(static_cast<int>(rank), entry);
   }
@@ -104,7 +105,7 @@ double held_of(JobShape shape, const std::vector<std::byte>& bytes) {
 }
 
 void print_message(JobShape shape, const std::string& to, bool is_in_table) {
-  const CreationMessage message = Outcome{
+  const CreationMessage message = OutcomeMessage{
       {"", "bench", {{0, 0, shape.processes(), 1}}}, {1, 1}, 0, table_of(shape, is_in_table)};
   std::vector<std::byte> bytes;
   print(shape, ("write to " + to).c_str(), "ms", milliseconds([&] { bytes = encode(message); }));

@@ -54,9 +54,9 @@ class FabricWire final : public Wire {
     peer_ = insert(address_exchange.exchange(name()));
   }
 
-  void expect(std::span<std::byte> room) override {
+  void expect(std::span<std::byte> buffer) override {
     post("fi_recv", [&](void* context) {
-      return ::fi_recv(ep_.get(), room.data(), room.size(), nullptr, FI_ADDR_UNSPEC, context);
+      return ::fi_recv(ep_.get(), buffer.data(), buffer.size(), nullptr, FI_ADDR_UNSPEC, context);
     });
   }
 

@@ -48,7 +48,7 @@ class TwoRankEngine {
 
   void send() {
     need(engine_.send(*context_, {sent_.data(), sent_.size(), &byte()}, other_, kTag,
-                      shim::p2p::Mode::standard));
+                      shim::p2p::SendMode::standard));
   }
   void receive() {
     need(engine_.recv(*context_, {received_.data(), received_.size(), &byte()}, other_, kTag));

@@ -19,7 +19,7 @@ class Wire {
  public:
   virtual ~Wire() = default;
   /// Receive the next message into `room`.
-  virtual void expect(std::span<std::byte> room) = 0;
+  virtual void expect(std::span<std::byte> buffer) = 0;
   /// Send a message. Do not modify it before wait() returns.
   virtual void send(std::span<const std::byte> message) = 0;
   /// Wait until all expected messages have arrived and all sent ones may be modified.

@@ -61,9 +61,10 @@ void BiasedLock::lock_slowly() noexcept {
   void* no_owner = nullptr;
   if (!is_shared_.load(std::memory_order_relaxed) &&
       owner_.load(std::memory_order_relaxed) == no_owner && has_barrier() &&
-      owner_.compare_exchange_strong(no_owner, this_thread(),
-                                     std::memory_order_acquire)) {  // pairs with change_hands()
-    return lock();                                                  // this thread is the owner now
+      owner_.compare_exchange_strong(
+          no_owner, this_thread(),
+          std::memory_order_acquire)) {  // pairs with release_ownership()
+    return lock();                       // this thread is the owner now
   }
   take(lock_);
   share_or_own();
@@ -96,7 +97,7 @@ bool BiasedLock::try_lock() noexcept {
   return true;
 }
 
-void BiasedLock::change_hands() noexcept {
+void BiasedLock::release_ownership() noexcept {
   void* self = this_thread();
   // release: the next owner sees this thread's writes. If another thread is in share(), its barrier
   // also reaches the next owner.
@@ -108,7 +109,7 @@ void BiasedLock::share() noexcept {
   is_shared_.store(true, std::memory_order_release);  // pairs with the loads in lock()
   void* no_owner = nullptr;  // without an owner no thread is inside; &owner_: none will follow
   if (owner_.compare_exchange_strong(no_owner, &owner_, std::memory_order_acquire))
-    return;  // pairs with change_hands()
+    return;  // pairs with release_ownership()
   put_barrier_into_all_threads();
   while (inside_.load(std::memory_order_acquire)) sched_yield();  // pairs with unlock()
 }

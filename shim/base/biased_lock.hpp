@@ -56,7 +56,7 @@ class BiasedLock {
   /// Give up ownership: the next thread that calls lock() becomes the owner, unless the lock is
   /// shared, which it then remains. The caller does not hold the lock and will not acquire it
   /// again. No effect if the caller is not the owner.
-  void change_hands() noexcept;
+  void release_ownership() noexcept;
 
   /// Acquisitions in a row by the owner after which a shared lock is biased to it again.
   static constexpr std::uint32_t kTimesUntilOwned = 1 << 14;

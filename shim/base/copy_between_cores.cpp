@@ -21,9 +21,9 @@ constexpr std::size_t kAhead = 32 * kLine;
 
 /// A cache line in four SSE2 registers (baseline x86-64). Four named members, because the compiler
 /// would keep an array in memory.
-class Line {
+class CacheLine {
  public:
-  explicit Line(const std::byte* from) : Line(reinterpret_cast<const __m128i*>(from)) {}
+  explicit CacheLine(const std::byte* from) : CacheLine(reinterpret_cast<const __m128i*>(from)) {}
   void store(std::byte* to) const {
     store_by(to, [](__m128i* target, __m128i word) { _mm_storeu_si128(target, word); });
   }
@@ -33,7 +33,7 @@ class Line {
   }
 
  private:
-  explicit Line(const __m128i* from)
+  explicit CacheLine(const __m128i* from)
       : first_(_mm_loadu_si128(from)),
         second_(_mm_loadu_si128(from + 1)),
         third_(_mm_loadu_si128(from + 2)),
@@ -66,9 +66,9 @@ void copy_lines_from_other_core(void* to, const void* from, std::size_t length) 
   std::size_t at = 0;
   for (; at + kAhead + kLine <= length; at += kLine) {
     ask_for(in + at + kAhead);
-    Line(in + at).store(out + at);
+    CacheLine(in + at).store(out + at);
   }
-  for (; at + kLine <= length; at += kLine) Line(in + at).store(out + at);
+  for (; at + kLine <= length; at += kLine) CacheLine(in + at).store(out + at);
   copy_short(out + at, in + at, length - at);
 }
 
@@ -78,7 +78,7 @@ void copy_past_caches(void* to, const void* from, std::size_t length) {
   std::size_t at = std::min(length,
                             (kLine - reinterpret_cast<std::uintptr_t>(out) % kLine) % kLine);
   copy_short(out, in, at);
-  for (; at + kLine <= length; at += kLine) Line(in + at).store_past_caches(out + at);
+  for (; at + kLine <= length; at += kLine) CacheLine(in + at).store_past_caches(out + at);
   copy_short(out + at, in + at, length - at);
   _mm_sfence();  // non-temporal stores are otherwise not ordered before later stores
 }

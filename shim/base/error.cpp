@@ -8,12 +8,12 @@
 namespace shim::base {
 namespace {
 
-struct Row {
+struct ErrorClassRow {
   std::string_view name, meaning;
 };
 
 // In the order of ErrorClass.
-constexpr std::array kRows = std::to_array<Row>({
+constexpr std::array kRows = std::to_array<ErrorClassRow>({
     {"MPI_SUCCESS", "no error"},
     {"MPI_ERR_BUFFER", "invalid buffer pointer"},
     {"MPI_ERR_COUNT", "invalid count argument"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation reports the trace phases of session start, creation and shutdown to a listener.
+// TracedOperation reports the trace phases of session start, creation and shutdown to a listener.
 #pragma once
 
 #include <cstdint>
@@ -50,18 +50,18 @@ class PhaseListener {
   /// Set the world rank, the world's size and the host, as soon as they are known. Earlier events
   /// carry no rank.
   virtual void set_process(std::uint32_t rank, std::uint32_t size, const std::string& host) = 0;
-  virtual void hear(const PhaseEvent& event) = 0;
+  virtual void on_event(const PhaseEvent& event) = 0;
 };
 
 /// One operation, in the code that performs it. Copies share one state; phases that are open when
 /// the last copy is destroyed are reported as failed. Without a listener there is no state, and
 /// each function only checks a null pointer. Not thread-safe: several threads that perform one
 /// operation need a lock.
-class Operation {
+class TracedOperation {
  public:
-  Operation() = default;
-  Operation(PhaseListener* listener, OperationKind kind, std::string_view tag = {},
-            int members = 0) {
+  TracedOperation() = default;
+  TracedOperation(PhaseListener* listener, OperationKind kind, std::string_view tag = {},
+                  int members = 0) {
     if (listener != nullptr) [[unlikely]]
       start(*listener, kind, tag, members);
   }

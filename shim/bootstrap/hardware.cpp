@@ -17,7 +17,7 @@ using base::ErrorClass;
 
 /// hwloc's functions, resolved at run time: a process that does not query the hardware never loads
 /// the library.
-struct Library {
+struct HwlocLibrary {
   decltype(&hwloc_topology_init) init = nullptr;
   decltype(&hwloc_topology_load) load = nullptr;
   decltype(&hwloc_topology_destroy) destroy = nullptr;
@@ -36,11 +36,11 @@ bool find(void* library, const char* name, Function& function) {
   return function != nullptr;
 }
 
-base::Result<Library> load_library() {
+base::Result<HwlocLibrary> load_library() {
   void* file = ::dlopen("libhwloc.so.15", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (file == nullptr)
     return Error(ErrorClass::other, "hwloc cannot be loaded; install libhwloc15 on every node");
-  Library found;
+  HwlocLibrary found;
   const bool complete = find(file, "hwloc_topology_init", found.init) &&
                         find(file, "hwloc_topology_load", found.load) &&
                         find(file, "hwloc_topology_destroy", found.destroy) &&
@@ -58,9 +58,9 @@ base::Result<Library> load_library() {
   return found;
 }
 
-class Topology {
+class HwlocTopology {
  public:
-  explicit Topology(const Library& library)
+  explicit HwlocTopology(const HwlocLibrary& library)
       : library_(library), topology_(nullptr, library.destroy) {}
 
   base::Status discover() {
@@ -74,7 +74,7 @@ class Topology {
   }
 
   HardwareMap map() const {
-    std::vector<HardwareMap::Kind> kinds;
+    std::vector<HardwareMap::ResourceType> kinds;
     for (int depth = 0; depth < library_.depth(topology_.get()); ++depth)
       kinds.push_back(kind_at(depth));
     // NUMA nodes are not part of hwloc's main levels
@@ -94,9 +94,9 @@ class Topology {
 
   /// Return the kind at a depth. A core in several instances, for example near two kinds of memory,
   /// counts as part of the first.
-  HardwareMap::Kind kind_at(int depth) const {
-    HardwareMap::Kind kind{.type = library_.type_name(library_.depth_type(topology_.get(), depth)),
-                           .instance_of = {}};
+  HardwareMap::ResourceType kind_at(int depth) const {
+    HardwareMap::ResourceType kind{
+        .type = library_.type_name(library_.depth_type(topology_.get(), depth)), .instance_of = {}};
     const unsigned count = std::min<unsigned>(library_.count(topology_.get(), depth),
                                               HardwareMap::kNowhere);
     for (unsigned i = 0; i < count; ++i) {
@@ -113,7 +113,7 @@ class Topology {
     return kind;
   }
 
-  const Library library_;
+  const HwlocLibrary library_;
   std::unique_ptr<hwloc_topology, decltype(&hwloc_topology_destroy)> topology_;
 };
 
@@ -121,8 +121,8 @@ class Topology {
 
 base::Result<HardwareMap> discover_hardware() {
   const base::StandardStreamsHeld streams;
-  SHIM_TRY_ASSIGN(const Library library, load_library());
-  Topology topology(library);
+  SHIM_TRY_ASSIGN(const HwlocLibrary library, load_library());
+  HwlocTopology topology(library);
   SHIM_TRY(topology.discover());
   return topology.map();
 }

@@ -33,17 +33,17 @@ class HardwareMap {
   static constexpr std::size_t kMaxBytes = 8 + kMaxKinds * (kMaxType + 1 +
                                                             kMaxCores * sizeof(std::uint16_t));
 
-  struct Kind {
+  struct ResourceType {
     std::string type;
     std::vector<std::uint16_t> instance_of;  ///< by core; kNowhere if no instance contains the core
-    bool operator==(const Kind&) const = default;
+    bool operator==(const ResourceType&) const = default;
   };
 
   HardwareMap() = default;
   /// Make a map of kinds, the largest first. Kinds and cores beyond the limits above are dropped;
   /// all kinds get the core count of the kind that has most.
-  explicit HardwareMap(std::vector<Kind> kinds);
-  const std::vector<Kind>& kinds() const { return kinds_; }
+  explicit HardwareMap(std::vector<ResourceType> kinds);
+  const std::vector<ResourceType>& kinds() const { return kinds_; }
 
   /// Return, for each kind, the resource that a process with these cores is bound to.
   std::vector<HardwareResource> resources_of(const CoreSet& cores) const;
@@ -56,7 +56,7 @@ class HardwareMap {
   bool operator==(const HardwareMap&) const = default;
 
  private:
-  std::vector<Kind> kinds_;
+  std::vector<ResourceType> kinds_;
 };
 
 /// Load hwloc and query it, which takes milliseconds. Local. Includes hardware that this process

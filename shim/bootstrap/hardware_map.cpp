@@ -10,7 +10,7 @@ namespace {
 
 /// Start of encode()'s result: the counts, then for each kind its zero-padded name and one instance
 /// per core.
-struct Counts {
+struct EncodedHead {
   std::uint32_t kinds = 0, cores = 0;
 };
 using Name = char[HardwareMap::kMaxType + 1];
@@ -25,7 +25,8 @@ void for_each_core(const CoreSet& set, Visit visit) {
 
 /// Return the common instance of all cores; nothing if a core is in no instance, two cores differ,
 /// or the set is empty.
-std::optional<std::uint32_t> common_instance(const HardwareMap::Kind& kind, const CoreSet& cores) {
+std::optional<std::uint32_t> common_instance(const HardwareMap::ResourceType& kind,
+                                             const CoreSet& cores) {
   std::optional<std::uint16_t> common;
   bool is_one = true;
   for_each_core(cores, [&](std::size_t core) {
@@ -40,12 +41,12 @@ std::optional<std::uint32_t> common_instance(const HardwareMap::Kind& kind, cons
 
 }  // namespace
 
-HardwareMap::HardwareMap(std::vector<Kind> kinds) : kinds_(std::move(kinds)) {
+HardwareMap::HardwareMap(std::vector<ResourceType> kinds) : kinds_(std::move(kinds)) {
   if (kinds_.size() > kMaxKinds) kinds_.resize(kMaxKinds);
   std::size_t cores = 0;
-  for (const Kind& kind : kinds_)
+  for (const ResourceType& kind : kinds_)
     cores = std::max(cores, std::min(kind.instance_of.size(), kMaxCores));
-  for (Kind& kind : kinds_) {
+  for (ResourceType& kind : kinds_) {
     kind.instance_of.resize(cores, kNowhere);
     if (kind.type.size() > kMaxType) kind.type.resize(kMaxType);
   }
@@ -53,7 +54,7 @@ HardwareMap::HardwareMap(std::vector<Kind> kinds) : kinds_(std::move(kinds)) {
 
 std::vector<HardwareResource> HardwareMap::resources_of(const CoreSet& cores) const {
   std::vector<HardwareResource> all;
-  for (const Kind& kind : kinds_) {
+  for (const ResourceType& kind : kinds_) {
     const auto instance = common_instance(kind, cores);
     all.push_back({kind.type, instance.has_value(), instance ? static_cast<int>(*instance) : -1});
   }
@@ -62,7 +63,7 @@ std::vector<HardwareResource> HardwareMap::resources_of(const CoreSet& cores) co
 
 std::optional<std::uint32_t> HardwareMap::instance_of(std::string_view type,
                                                       const CoreSet& cores) const {
-  const auto kind = std::ranges::find(kinds_, type, &Kind::type);
+  const auto kind = std::ranges::find(kinds_, type, &ResourceType::type);
   return kind == kinds_.end() ? std::nullopt : common_instance(*kind, cores);
 }
 
@@ -73,9 +74,10 @@ std::vector<std::byte> HardwareMap::encode() const {
     bytes.insert(bytes.end(), begin, begin + size);
   };
   const std::size_t cores = kinds_.empty() ? 0 : kinds_.front().instance_of.size();
-  const Counts counts{static_cast<std::uint32_t>(kinds_.size()), static_cast<std::uint32_t>(cores)};
+  const EncodedHead counts{static_cast<std::uint32_t>(kinds_.size()),
+                           static_cast<std::uint32_t>(cores)};
   append(&counts, sizeof counts);
-  for (const Kind& kind : kinds_) {
+  for (const ResourceType& kind : kinds_) {
     Name name{};
     std::memcpy(name, kind.type.data(), kind.type.size());
     append(name, sizeof name);
@@ -85,15 +87,15 @@ std::vector<std::byte> HardwareMap::encode() const {
 }
 
 std::optional<HardwareMap> HardwareMap::decode(std::span<const std::byte> bytes) {
-  Counts counts;
+  EncodedHead counts;
   if (bytes.size() < sizeof counts) return std::nullopt;
   std::memcpy(&counts, bytes.data(), sizeof counts);
   bytes = bytes.subspan(sizeof counts);
   if (counts.kinds > kMaxKinds || counts.cores > kMaxCores) return std::nullopt;
   const std::size_t table = counts.cores * sizeof(std::uint16_t);
   if (bytes.size() != counts.kinds * (sizeof(Name) + table)) return std::nullopt;
-  std::vector<Kind> kinds(counts.kinds);
-  for (Kind& kind : kinds) {
+  std::vector<ResourceType> kinds(counts.kinds);
+  for (ResourceType& kind : kinds) {
     const auto* name = reinterpret_cast<const char*>(bytes.data());
     kind.type.assign(name, ::strnlen(name, kMaxType));
     kind.instance_of.resize(counts.cores);

@@ -85,7 +85,7 @@ Status check_owner(int descriptor, const std::string& path) {
   return {};
 }
 
-Error no_room(const std::string& directory, std::size_t bytes, int reason) {
+Error no_space_error(const std::string& directory, std::size_t bytes, int reason) {
   std::string text = "no space in " + directory + " for " + std::to_string(bytes) +
                      " bytes; set INTERSESSION_TRANSPORT=fabric, lower INTERSESSION_RING_BYTES or "
                      "INTERSESSION_VCIS, or enlarge it (mount -o remount,size=…)";
@@ -98,7 +98,7 @@ Status reserve_range(int descriptor, const std::string& directory, std::size_t o
   do result = ::fallocate(descriptor, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes));
   while (result != 0 && errno == EINTR);
   if (result == 0) return {};
-  if (errno == ENOSPC || errno == EDQUOT) return no_room(directory, bytes, errno);
+  if (errno == ENOSPC || errno == EDQUOT) return no_space_error(directory, bytes, errno);
   if (errno == EOPNOTSUPP)
     return system_error(
         errno, "the file system of " + directory + " cannot reserve memory; mount a tmpfs there");
@@ -253,7 +253,7 @@ Status SegmentFile::check_free(std::size_t bytes) const {
     return system_error(errno, "cannot stat " + location_.path());
   const bool is_unlimited = system.f_blocks == 0;  // possible for tmpfs
   if (is_unlimited || bytes <= system.f_bavail * system.f_frsize) return {};
-  return no_room(location_.directory, bytes, ENOSPC);
+  return no_space_error(location_.directory, bytes, ENOSPC);
 }
 
 Status SegmentFile::read(std::span<std::byte> into) const {

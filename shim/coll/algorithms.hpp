@@ -2,9 +2,9 @@
 // Declares all collective algorithms, and the table that selects among them.
 //
 // Algorithms work on bytes (data movement) or on items of a type (reductions); entry functions
-// (coll_rooted.cpp, coll_all_to_all.cpp, coll_reduce.cpp) handle MPI's arguments, types with holes and
-// MPI_IN_PLACE. An algorithm is correct for every size, root and length that the needs_… members of
-// its rows (struct When) allow.
+// (coll_rooted.cpp, coll_all_to_all.cpp, coll_reduce.cpp) handle MPI's arguments, types with holes
+// and MPI_IN_PLACE. An algorithm is correct for every size, root and length that the needs_…
+// members of its rows (struct When) allow.
 #pragma once
 
 #include <span>
@@ -40,7 +40,7 @@ using Alltoallw = Task(Call, std::span<const types::ConstBuffer> send,
                        std::span<const types::Buffer> receive);
 /// In place: the data received from a process replaces the data sent to it, of equal length.
 using AlltoallInPlace = Task(Call, std::span<const types::Buffer> data);
-using Exchange = Task(Call, std::span<const Outgoing> out, std::span<const Incoming> in);
+using Exchange = Task(Call, std::span<const OutgoingBlock> out, std::span<const IncomingBlock> in);
 /// own may equal result. exscan leaves rank 0's result unchanged.
 using Scan = Task(Call, Operands, const void* own, void* result);
 /// own: operands.count items (all blocks); result: counts[rank] items. result may be the start of
@@ -92,16 +92,18 @@ struct When {
   bool needs_nodes = false;  ///< the communicator has several nodes, some with several members
   bool needs_nodes_in_order = false;  ///< needs_nodes, and the ranks of each node are consecutive
   bool wants_one_node = false;        ///< not good if node-aware algorithms have a benefit
-  Sharing wants = Sharing::nothing;   ///< members must share exactly this; nothing: any
+  MemorySharing wants = MemorySharing::nothing;  ///< members must share exactly this; nothing: any
 
   bool is_possible(int size, bool commutative, const Nodes* nodes = nullptr) const {
     if (needs_nodes && nodes == nullptr) return false;
     if (needs_nodes_in_order && (nodes == nullptr || !nodes->are_in_order())) return false;
     return (commutative || !needs_commutative) && ((size & (size - 1)) == 0 || !needs_power_of_two);
   }
-  bool is_good(int size, std::uint64_t bytes, Sharing sharing, const Nodes* nodes = nullptr) const {
+  bool is_good(int size, std::uint64_t bytes, MemorySharing sharing,
+               const Nodes* nodes = nullptr) const {
     return size >= min_size && size <= max_size && bytes >= min_bytes && bytes <= max_bytes &&
-           (wants == Sharing::nothing || sharing == wants) && (nodes == nullptr || !wants_one_node);
+           (wants == MemorySharing::nothing || sharing == wants) &&
+           (nodes == nullptr || !wants_one_node);
   }
 };
 
@@ -133,7 +135,7 @@ struct PipelineWhen {
 };
 
 /// Rows in order of preference; the last row of each collective is always possible and good.
-struct Table {
+struct AlgorithmTable {
   std::span<const AlgorithmRow<Barrier>> barrier;               // bytes: none
   std::span<const AlgorithmRow<Bcast>> bcast;                   // bytes: of the data
   std::span<const AlgorithmRow<Reduce>> reduce;                 // bytes: of one process's data
@@ -148,7 +150,7 @@ struct Table {
   DirectWhen direct;
   PipelineWhen pipeline;
 };
-const Table& table();
+const AlgorithmTable& table();
 
 template <typename Function>
 Function* choose(std::span<const AlgorithmRow<Function>> rows, const Call& call,

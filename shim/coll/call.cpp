@@ -38,7 +38,7 @@ bool Call::Send::await_suspend(Task::Handle task) const {
   Execution& execution = *task.promise().execution;
   if (wait && data.bytes() > 0 && execution.may_block()) {
     execution.take(execution.engine().send(*call->context, execution.to_send(data),
-                                           call->rank_of(dest), call->tag, p2p::Mode::standard,
+                                           call->rank_of(dest), call->tag, p2p::SendMode::standard,
                                            p2p::Plane::collective));
     return execution.has_failed();
   }
@@ -75,7 +75,7 @@ bool Call::Exchange::await_suspend(Task::Handle task) const {
   return must_wait(execution);
 }
 
-bool Call::Done::await_suspend(Task::Handle task) const {
+bool Call::EndAwaiter::await_suspend(Task::Handle task) const {
   return must_wait(*task.promise().execution);
 }
 

@@ -57,12 +57,12 @@ struct Call {
   p2p::Context* context;
   const ScratchPoolPtr* scratch;  ///< the communicator's
   int rank, size, tag;
-  Sharing sharing;
+  MemorySharing sharing;
   const Nodes* nodes = nullptr;  ///< null: node-aware algorithms have no benefit
 
   /// Return a call among some of the members. A member's rank in it is its index in `some`. The
   /// list must outlive the call.
-  Call among(std::span<const int> some, int own_index, Sharing in_common) const {
+  Call among(std::span<const int> some, int own_index, MemorySharing in_common) const {
     Call call = *this;
     call.members_ = some.data();
     call.rank = own_index;
@@ -105,7 +105,7 @@ struct Call {
     bool await_suspend(Task::Handle task) const;
     void await_resume() const noexcept {}
   };
-  struct Done {
+  struct EndAwaiter {
     bool await_ready() const noexcept { return false; }
     bool await_suspend(Task::Handle task) const;
     void await_resume() const noexcept {}
@@ -141,7 +141,7 @@ struct Call {
 
   Send post_send(types::ConstBuffer data, int dest) const { return {this, data, dest, false}; }
   Receive post_receive(types::Buffer into, int source) const { return {this, into, source, false}; }
-  static Done done() { return {}; }
+  static EndAwaiter done() { return {}; }
   // The next three wait until all posted operations, and their own, are complete.
   Send send(types::ConstBuffer data, int dest) const { return {this, data, dest, true}; }
   Receive receive(types::Buffer into, int source) const { return {this, into, source, true}; }

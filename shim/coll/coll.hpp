@@ -30,7 +30,7 @@ class Locality {
  public:
   virtual ~Locality() = default;
   /// Return which memory all members share. Time grows with the number of members.
-  virtual Sharing sharing() const = 0;
+  virtual MemorySharing sharing() const = 0;
   /// Return the nodes of the members, or null if node-aware algorithms have no benefit (Nodes::of).
   /// Time grows with the number of members.
   virtual std::unique_ptr<const Nodes> nodes() const = 0;
@@ -84,20 +84,21 @@ class Comm {
   int size() const { return size_; }
   /// Return the local group's communicator; null on an intracommunicator.
   Comm* local() const { return local_; }
-  Sharing sharing() const {
+  MemorySharing sharing() const {
     // relaxed: two threads that compute it get equal values
     int known = sharing_.load(std::memory_order_relaxed);
     if (known == kUnknown) [[unlikely]] {
-      known = static_cast<int>(locality_ != nullptr ? locality_->sharing() : Sharing::nothing);
+      known = static_cast<int>(locality_ != nullptr ? locality_->sharing()
+                                                    : MemorySharing::nothing);
       sharing_.store(known, std::memory_order_relaxed);
     }
-    return static_cast<Sharing>(known);
+    return static_cast<MemorySharing>(known);
   }
   /// Return the nodes of the members; null on intercommunicators and if node-aware algorithms have
   /// no benefit.
   const Nodes* nodes() const {
     if (locality_ == nullptr || local_ != nullptr || size_ < kMinSizeOverNodes ||
-        sharing() != Sharing::nothing)
+        sharing() != MemorySharing::nothing)
       return nullptr;
     std::call_once(*nodes_known_, [this] { nodes_ = locality_->nodes(); });
     return nodes_.get();
@@ -210,11 +211,11 @@ struct Blocks {
 };
 
 /// Messages that `exchange` sends and receives.
-struct Outgoing {
+struct OutgoingBlock {
   types::ConstBuffer data;
   int dest;
 };
-struct Incoming {
+struct IncomingBlock {
   types::Buffer into;
   int source;
 };
@@ -256,7 +257,8 @@ Task alltoallw(const CollSeq& seq, std::span<const types::ConstBuffer> send,
 /// Send the messages of `out` and receive those of `in`; the receiver of a message must list it as
 /// well (neighborhood collectives, MPI-4.1 §8.6). Several messages from one process to another
 /// match in the order in which the sender's `out` and the receiver's `in` list them.
-Task exchange(const CollSeq& seq, std::span<const Outgoing> out, std::span<const Incoming> in);
+Task exchange(const CollSeq& seq, std::span<const OutgoingBlock> out,
+              std::span<const IncomingBlock> in);
 Task scan(const CollSeq& seq, const types::ConstBuffer& send, void* receive, std::uint64_t count,
           const types::Type& type, const types::Op& op);
 Task exscan(const CollSeq& seq, const types::ConstBuffer& send, void* receive, std::uint64_t count,

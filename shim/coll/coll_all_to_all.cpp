@@ -14,8 +14,8 @@ namespace {
 Task allgather_packed(Call call, types::ConstBuffer send, types::Buffer receive) {
   std::uint64_t block = receive.bytes();
   std::uint64_t first = static_cast<std::uint64_t>(call.rank) * block;
-  Packed all(call, *receive.type, receive.address,
-             receive.count * static_cast<std::uint64_t>(call.size));
+  PackedBuffer all(call, *receive.type, receive.address,
+                   receive.count * static_cast<std::uint64_t>(call.size));
   if (is_in_place(send))
     all.load(first, block);
   else
@@ -43,7 +43,7 @@ Task allgatherv_packed(Call call, types::ConstBuffer send, void* receive, Blocks
   else
     co_await Call::copy_local(send, Call::buffer(all.part(call.rank)));
   std::uint64_t bytes = 0;
-  for (const Part& part : all.parts()) bytes += part.bytes;
+  for (const BlockSpan& part : all.parts()) bytes += part.bytes;
   Task inner = choose(table().allgatherv, call, bytes)(call, all.data(), all.parts());
   co_await inner;
   all.store();
@@ -51,8 +51,8 @@ Task allgatherv_packed(Call call, types::ConstBuffer send, void* receive, Blocks
 
 Task alltoall_packed(Call call, types::ConstBuffer send, types::Buffer receive) {
   auto size = static_cast<std::uint64_t>(call.size);
-  Packed incoming(call, *receive.type, receive.address, receive.count * size);
-  Packed outgoing(call, *send.type, const_cast<void*>(send.address), send.count * size);
+  PackedBuffer incoming(call, *receive.type, receive.address, receive.count * size);
+  PackedBuffer outgoing(call, *send.type, const_cast<void*>(send.address), send.count * size);
   outgoing.load();
   Alltoall* algorithm = choose(table().alltoall, call, receive.bytes());
   Task inner = algorithm(call, outgoing.data(), incoming.data(), receive.bytes());
@@ -133,7 +133,7 @@ Task allgatherv(const CollSeq& seq, const types::ConstBuffer& send, void* receiv
   const bool in_place = is_in_place(send);
   const BlockLayout block_layout(blocks, type.size);
   auto* all = static_cast<std::byte*>(receive);
-  const Part own = block_layout[call.rank];
+  const BlockSpan own = block_layout[call.rank];
   const auto items = static_cast<std::uint64_t>(blocks.counts.sum());
   const BlocksIn in{receive, &type, &blocks};
   if (auto done = try_shm_collective(seq, [&](ShmCollective& shm) {
@@ -196,7 +196,8 @@ Task alltoallw(const CollSeq& seq, std::span<const types::ConstBuffer> send,
   return alltoallw_linear(call_on(seq), send, receive);
 }
 
-Task exchange(const CollSeq& seq, std::span<const Outgoing> out, std::span<const Incoming> in) {
+Task exchange(const CollSeq& seq, std::span<const OutgoingBlock> out,
+              std::span<const IncomingBlock> in) {
   if (auto done = try_shm_collective(
           seq, [&](ShmCollective& shm) { return shm_exchange(shm, seq, out, in); }))
     return std::move(*done);

@@ -13,11 +13,11 @@ namespace shim::coll {
 namespace {
 
 Task gather_packed(Call call, types::ConstBuffer send, types::Buffer receive, int root) {
-  Packed own, all;
+  PackedBuffer own, all;
   Bytes block;
   if (call.rank == root) {
-    all = Packed(call, *receive.type, receive.address,
-                 receive.count * static_cast<std::uint64_t>(call.size));
+    all = PackedBuffer(call, *receive.type, receive.address,
+                       receive.count * static_cast<std::uint64_t>(call.size));
     std::uint64_t first = static_cast<std::uint64_t>(root) * receive.bytes();
     block = all.bytes().subspan(first, receive.bytes());
     if (is_in_place(send))
@@ -25,7 +25,7 @@ Task gather_packed(Call call, types::ConstBuffer send, types::Buffer receive, in
     else
       co_await Call::copy_local(send, Call::buffer(block));
   } else {
-    own = Packed(call, send);
+    own = PackedBuffer(call, send);
     own.load();
     block = own.bytes();
   }
@@ -36,7 +36,7 @@ Task gather_packed(Call call, types::ConstBuffer send, types::Buffer receive, in
 
 Task gatherv_packed(Call call, types::ConstBuffer send, void* receive, Blocks blocks,
                     const types::Type* type, int root) {
-  Packed own;
+  PackedBuffer own;
   PackedBlocks all;
   Bytes block;
   if (call.rank == root) {
@@ -47,7 +47,7 @@ Task gatherv_packed(Call call, types::ConstBuffer send, void* receive, Blocks bl
     else
       co_await Call::copy_local(send, Call::buffer(block));
   } else {
-    own = Packed(call, send);
+    own = PackedBuffer(call, send);
     own.load();
     block = own.bytes();
   }
@@ -58,16 +58,16 @@ Task gatherv_packed(Call call, types::ConstBuffer send, void* receive, Blocks bl
 
 Task scatter_packed(Call call, types::ConstBuffer send, types::Buffer receive, int root) {
   const bool is_root = call.rank == root, in_place = is_root && receive.type == nullptr;
-  Packed all, own;
+  PackedBuffer all, own;
   Bytes block;
   if (is_root) {
-    all = Packed(call, *send.type, const_cast<void*>(send.address),
-                 send.count * static_cast<std::uint64_t>(call.size));
+    all = PackedBuffer(call, *send.type, const_cast<void*>(send.address),
+                       send.count * static_cast<std::uint64_t>(call.size));
     all.load();
     block = all.bytes().subspan(static_cast<std::uint64_t>(root) * send.bytes(), send.bytes());
     if (!in_place) co_await Call::copy_local(Call::buffer(ConstBytes(block)), receive);
   } else {
-    own = Packed(call, receive);
+    own = PackedBuffer(call, receive);
     block = own.bytes();
   }
   Task inner = choose(table().scatter, call, block.size())(call, all.data(), block, root);
@@ -79,7 +79,7 @@ Task scatterv_packed(Call call, const void* send, Blocks blocks, const types::Ty
                      types::Buffer receive, int root) {
   const bool is_root = call.rank == root, in_place = is_root && receive.type == nullptr;
   PackedBlocks all;
-  Packed own;
+  PackedBuffer own;
   Bytes block;
   if (is_root) {
     all = PackedBlocks(call, *type, const_cast<void*>(send), blocks);
@@ -87,7 +87,7 @@ Task scatterv_packed(Call call, const void* send, Blocks blocks, const types::Ty
     block = all.part(root);
     if (!in_place) co_await Call::copy_local(Call::buffer(ConstBytes(block)), receive);
   } else {
-    own = Packed(call, receive);
+    own = PackedBuffer(call, receive);
     block = own.bytes();
   }
   Task inner = scatterv_linear(call, all.data(), all.parts(), block, root);
@@ -98,7 +98,7 @@ Task scatterv_packed(Call call, const void* send, Blocks blocks, const types::Ty
 }  // namespace
 
 Task bcast_of_items(Call call, types::Buffer data, int root) {
-  Packed packed(call, data);
+  PackedBuffer packed(call, data);
   if (call.rank == root) packed.load();
   Task inner = choose(table().bcast, call, data.bytes())(call, packed.bytes(), root);
   co_await inner;

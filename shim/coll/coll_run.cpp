@@ -45,7 +45,7 @@ class Collective final : public p2p::Request {
   }
 
   void begin(Task task) {
-    execution_.emplace(comm_, std::move(task), Execution::Mode::suspended);
+    execution_.emplace(comm_, std::move(task), Execution::WaitMode::suspended);
     try {
       if (has_ended_at_once()) return finish();
     } catch (...) {  // pthread_exit or an exception: end the collective
@@ -114,7 +114,7 @@ class Collective final : public p2p::Request {
 base::Status run_to_end(Comm& comm, Task task) {
   const ShmCollectiveFallback shm(comm);
   Execution execution(comm, std::move(task),
-                      shm.is_open() ? Execution::Mode::watched : Execution::Mode::blocking);
+                      shm.is_open() ? Execution::WaitMode::watched : Execution::WaitMode::blocking);
   while (!execution.advance()) {
     // each wait starts anew, so that the engine spins at first and one long wait does not slow down
     // the next

@@ -19,7 +19,7 @@ class ReductionBuffer {
 
  private:
   alignas(std::max_align_t) std::array<std::byte, kMaxDirectBytes> few_;
-  std::optional<ItemRoom> many_;
+  std::optional<ItemScratch> many_;
 };
 
 /// Return the rank `steps` ahead (behind if negative), with |steps| < size.
@@ -33,7 +33,7 @@ int rank_from(int rank, int steps, int size) {
 void Direct::send(const types::ConstBuffer& data, int dest) {
   if (data.bytes() == 0 || execution_.has_failed()) return;
   execution_.take(execution_.engine().send(*call.context, execution_.to_send(data), dest, call.tag,
-                                           p2p::Mode::standard, p2p::Plane::collective));
+                                           p2p::SendMode::standard, p2p::Plane::collective));
 }
 
 void Direct::receive(const types::Buffer& into, int source) {
@@ -141,10 +141,10 @@ void gather_tree_direct(Direct& direct, const types::ConstBuffer& own, const Blo
                                                    : own;
   const std::uint64_t block = std::min(tree.is_root() ? at_root.bytes() : own.bytes(),
                                        kMaxDirectBytes);  // longer only if lengths differ
-  std::array<std::byte, static_cast<std::size_t>(kMaxDirectProcesses) * kMaxDirectBytes> room;
+  std::array<std::byte, static_cast<std::size_t>(kMaxDirectProcesses) * kMaxDirectBytes> scratch;
   const auto blocks = [&](int first, int count) {
-    return Bytes(room).subspan(static_cast<std::uint64_t>(first) * block,
-                               static_cast<std::uint64_t>(count) * block);
+    return Bytes(scratch).subspan(static_cast<std::uint64_t>(first) * block,
+                                  static_cast<std::uint64_t>(count) * block);
   };
   direct.copy_local(mine, Call::buffer(blocks(0, 1)));
   for (int distance = 1; distance < tree.reach() && tree.number + distance < tree.size;
@@ -195,14 +195,14 @@ void reduce_direct(Direct& direct, const Operands& operands, const void* own, vo
                    int root) {
   const Tree tree(direct.call.rank, direct.call.size, operands.op->commutative ? root : 0);
   ReductionBuffer even(direct.call, operands), odd(direct.call, operands);
-  void* rooms[] = {even.data(), odd.data()};
+  void* scratches[] = {even.data(), odd.data()};
   const void* value = own;
   for (int distance = 1; distance < tree.reach() && tree.number + distance < tree.size;
        distance *= 2) {
-    direct.receive(operands.all(rooms[0]), tree.rank_of(tree.number + distance));
-    direct.combine(operands, value, rooms[0]);
-    value = rooms[0];
-    std::swap(rooms[0], rooms[1]);
+    direct.receive(operands.all(scratches[0]), tree.rank_of(tree.number + distance));
+    direct.combine(operands, value, scratches[0]);
+    value = scratches[0];
+    std::swap(scratches[0], scratches[1]);
   }
   if (!tree.is_root()) direct.send(operands.all(value), tree.rank_of(tree.parent()));
   if (tree.is_root() && direct.call.rank == root)
@@ -215,8 +215,8 @@ void reduce_direct(Direct& direct, const Operands& operands, const void* own, vo
 
 // Allreduce by recursive doubling, lower ranks' data first.
 void allreduce_direct(Direct& direct, const Operands& operands, const void* own, void* result) {
-  ReductionBuffer room(direct.call, operands);
-  Accumulator accumulator{result, room.data()};
+  ReductionBuffer scratch(direct.call, operands);
+  Accumulator accumulator{result, scratch.data()};
   copy_items(operands, own, result);
   for (int distance = 1; distance < direct.call.size; distance *= 2) {
     const int partner = direct.call.rank ^ distance;
@@ -255,9 +255,9 @@ void reduce_scatter_direct(Direct& direct, const Operands& operands, const void*
 void scan_direct(Direct& direct, const Operands& operands, const void* own, void* result) {
   copy_items(operands, own, result);
   if (direct.call.rank > 0) {
-    ReductionBuffer room(direct.call, operands);
-    direct.receive(operands.all(room.data()), direct.call.rank - 1);
-    direct.combine(operands, room.data(), result);
+    ReductionBuffer scratch(direct.call, operands);
+    direct.receive(operands.all(scratch.data()), direct.call.rank - 1);
+    direct.combine(operands, scratch.data(), result);
   }
   if (direct.call.rank + 1 < direct.call.size)
     direct.send(operands.all(static_cast<const void*>(result)), direct.call.rank + 1);

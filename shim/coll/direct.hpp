@@ -8,15 +8,15 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "shim/coll/immediate.hpp"
+#include "shim/coll/inline_collective.hpp"
 
 namespace shim::coll {
 
 /// Collective by messages, run inside the call. After a message of unexpected length it sends empty
 /// messages.
-class Direct : public Immediate {
+class Direct : public InlineCollective {
  public:
-  using Immediate::Immediate;
+  using InlineCollective::InlineCollective;
 
   /// Send. A message of 0 bytes is not sent, because its receiver knows the length.
   void send(const types::ConstBuffer& data, int dest);
@@ -59,7 +59,7 @@ using BlocksIn = BlocksOf<types::Buffer, void>;
 /// have no `wants`, so that the value passed for it has no effect.
 inline bool may_run_directly(const CollSeq& seq, const When& when, std::uint64_t bytes) {
   const int size = seq.comm->size();
-  return seq.is_blocking && when.is_good(size, bytes, Sharing::memory, seq.comm->nodes()) &&
+  return seq.is_blocking && when.is_good(size, bytes, MemorySharing::memory, seq.comm->nodes()) &&
          when.is_possible(size, true);
 }
 

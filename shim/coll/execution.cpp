@@ -16,7 +16,7 @@ void Requests::Faults::record(const base::Error& error) {
   if (!fault) fault = error.clone();
 }
 
-void Requests::Faults::check_length(const p2p::Outcome& outcome, std::uint64_t expected) {
+void Requests::Faults::check_length(const p2p::MessageStatus& outcome, std::uint64_t expected) {
   if (outcome.bytes >= expected || mismatch) return;
   mismatch = base::Error(base::ErrorClass::truncate, "rank " + std::to_string(outcome.source) +
                                                          " sent " + std::to_string(outcome.bytes) +
@@ -24,7 +24,7 @@ void Requests::Faults::check_length(const p2p::Outcome& outcome, std::uint64_t e
                                                          std::to_string(expected) + " bytes");
 }
 
-void Requests::check(const Posted& posted, Faults& faults) {
+void Requests::check(const PostedOperation& posted, Faults& faults) {
   if (const base::Error* error = posted.request->error())
     faults.record(*error);
   else if (posted.direction == Direction::receive)
@@ -33,22 +33,23 @@ void Requests::check(const Posted& posted, Faults& faults) {
 
 Requests::Faults Requests::collect(p2p::Engine& engine) {
   Faults faults;
-  auto still_posted = std::remove_if(posted_.begin(), posted_.end(), [&](const Posted& posted) {
-    if (!posted.request->is_done()) return false;
-    check(posted, faults);
-    engine.release(posted.request);
-    return true;
-  });
+  auto still_posted = std::remove_if(posted_.begin(), posted_.end(),
+                                     [&](const PostedOperation& posted) {
+                                       if (!posted.request->is_done()) return false;
+                                       check(posted, faults);
+                                       engine.release(posted.request);
+                                       return true;
+                                     });
   posted_.erase(still_posted, posted_.end());
   return faults;
 }
 
 bool Requests::has_any_done() const {
-  return std::ranges::any_of(posted_,
-                             [](const Posted& posted) { return posted.request->is_done(); });
+  return std::ranges::any_of(
+      posted_, [](const PostedOperation& posted) { return posted.request->is_done(); });
 }
 
-Execution::Execution(Comm& comm, Task task, Mode mode)
+Execution::Execution(Comm& comm, Task task, WaitMode mode)
     : engine_(comm.engine()),
       comm_(comm),
       mode_(mode),
@@ -94,7 +95,7 @@ void Execution::take(const base::Status& sent) {
     fail(sent.error().clone());
 }
 
-void Execution::take(const base::Result<p2p::Outcome>& received, std::uint64_t bytes) {
+void Execution::take(const base::Result<p2p::MessageStatus>& received, std::uint64_t bytes) {
   if (received && received->bytes >= bytes) [[likely]]
     return;
   Requests::Faults faults;
@@ -131,7 +132,7 @@ base::Status Execution::take_error() {
   if (!error_) return std::move(*mismatch_);
   give_up(*error_);
   // for a request, its driver waits for the notices (coll_run.cpp)
-  if (mode_ != Mode::suspended && !engine_.has_sent_failure_notices())
+  if (mode_ != WaitMode::suspended && !engine_.has_sent_failure_notices())
     static_cast<void>(engine_.wait_until([this] { return engine_.has_sent_failure_notices(); },
                                          base::Deadline::after_seconds(kFailureNoticeSeconds)));
   return std::move(*error_);

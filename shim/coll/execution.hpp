@@ -25,7 +25,7 @@ class Requests {
   struct Faults {
     std::optional<base::Error> failure, mismatch;
     void record(const base::Error& error);
-    void check_length(const p2p::Outcome& outcome, std::uint64_t expected);
+    void check_length(const p2p::MessageStatus& outcome, std::uint64_t expected);
   };
   /// Release all completed requests and return their errors.
   Faults collect(p2p::Engine& engine);
@@ -33,13 +33,13 @@ class Requests {
   bool has_any_done() const;
 
  private:
-  struct Posted {
+  struct PostedOperation {
     p2p::Request* request;
     std::uint64_t bytes;
     Direction direction;
   };
-  static void check(const Posted& posted, Faults& faults);
-  boost::container::small_vector<Posted, 8> posted_;
+  static void check(const PostedOperation& posted, Faults& faults);
+  boost::container::small_vector<PostedOperation, 8> posted_;
 };
 
 /// Longest time in seconds that a member whose collective failed waits until it has sent its
@@ -54,10 +54,10 @@ class Execution {
   /// How a task waits. blocking: inside the engine, if for a single message; else by suspension.
   /// watched: inside the engine for moments, if for a single receive; else by suspension, so that
   /// the driver can check why a wait takes long. suspended: always by suspension.
-  enum class Mode : std::uint8_t { blocking, watched, suspended };
-  Execution(Comm& comm, Task task, Mode mode);
+  enum class WaitMode : std::uint8_t { blocking, watched, suspended };
+  Execution(Comm& comm, Task task, WaitMode mode);
   /// Construct without a task, to keep the errors of a collective that the caller runs itself.
-  explicit Execution(Comm& comm) : engine_(comm.engine()), comm_(comm), mode_(Mode::blocking) {
+  explicit Execution(Comm& comm) : engine_(comm.engine()), comm_(comm), mode_(WaitMode::blocking) {
     if (comm.has_failed()) [[unlikely]]
       fail(comm.failure());
   }
@@ -90,16 +90,17 @@ class Execution {
             std::uint64_t bytes);
   /// Return the caller kind of posted operations.
   p2p::Caller caller() const {
-    return mode_ == Mode::suspended ? p2p::Caller::returns_at_once : p2p::Caller::waits_for_several;
+    return mode_ == WaitMode::suspended ? p2p::Caller::returns_at_once
+                                        : p2p::Caller::waits_for_several;
   }
   /// True if a task may block in the engine for its message: no other operation is posted, and no
   /// other thread advances this object.
-  bool may_block() const { return mode_ == Mode::blocking && requests_.empty(); }
+  bool may_block() const { return mode_ == WaitMode::blocking && requests_.empty(); }
   /// True if a task may wait in the engine for moments: no other operation is posted.
-  bool may_receive_at_once() const { return mode_ == Mode::watched && requests_.empty(); }
+  bool may_receive_at_once() const { return mode_ == WaitMode::watched && requests_.empty(); }
   /// Record the result of a completed send, or of a receive of `bytes` expected bytes.
   void take(const base::Status& sent);
-  void take(const base::Result<p2p::Outcome>& received, std::uint64_t bytes);
+  void take(const base::Result<p2p::MessageStatus>& received, std::uint64_t bytes);
   /// Continue the collective, so that the other members do not wait in vain, and end it with this
   /// error unless another error ends it.
   void continue_after(base::Error error);
@@ -129,7 +130,7 @@ class Execution {
 
   p2p::Engine& engine_;
   Comm& comm_;
-  Mode mode_;
+  WaitMode mode_;
   Task outermost_;
   Task::Handle innermost_;  ///< next to resume; null after the end
   Requests requests_;

@@ -11,14 +11,14 @@ namespace {
 constexpr int kLeader = 0;
 
 // Reduce the local group's data to the leader's `room`.
-Task reduce_to_leader(Call local, Operands operands, const void* own, void* room) {
+Task reduce_to_leader(Call local, Operands operands, const void* own, void* scratch) {
   Reduce* algorithm = choose(table().reduce, local, operands.bytes(), operands.op->commutative);
-  Task inner = algorithm(local, operands, own, local.rank == kLeader ? room : nullptr, kLeader);
+  Task inner = algorithm(local, operands, own, local.rank == kLeader ? scratch : nullptr, kLeader);
   co_await inner;
 }
 
 Task bcast_from_leader(Call local, types::Buffer data) {
-  Packed packed(local, data);
+  PackedBuffer packed(local, data);
   if (local.rank == kLeader) packed.load();
   Task inner = choose(table().bcast, local, data.bytes())(local, packed.bytes(), kLeader);
   co_await inner;
@@ -26,8 +26,8 @@ Task bcast_from_leader(Call local, types::Buffer data) {
 }
 
 // Exchange the groups' data between the leaders; `room` receives the remote group's data.
-Task swap_of_leaders(Call remote, Operands operands, const void* ours, void* room) {
-  co_await remote.exchange(operands.all(ours), kLeader, operands.all(room), kLeader);
+Task swap_of_leaders(Call remote, Operands operands, const void* ours, void* scratch) {
+  co_await remote.exchange(operands.all(ours), kLeader, operands.all(scratch), kLeader);
 }
 
 }  // namespace
@@ -56,20 +56,20 @@ Task inter_reduce(Sides sides, Operands operands, const void* own, void* result,
   const Call local = sides.local, remote = sides.remote;
   if (root == kRoot) co_await remote.receive(operands.all(result), kLeader);
   if (root == kRoot || root == p2p::kProcNull) co_return;
-  ItemRoom room(local, *operands.type, local.rank == kLeader ? operands.count : 0);
-  Task inner = reduce_to_leader(local, operands, own, room.data());
+  ItemScratch scratch(local, *operands.type, local.rank == kLeader ? operands.count : 0);
+  Task inner = reduce_to_leader(local, operands, own, scratch.data());
   co_await inner;
   if (local.rank == kLeader)
-    co_await remote.send(operands.all(static_cast<const void*>(room.data())), root);
+    co_await remote.send(operands.all(static_cast<const void*>(scratch.data())), root);
 }
 
 Task inter_allreduce(Sides sides, Operands operands, const void* own, void* result) {
   const Call local = sides.local, remote = sides.remote;
-  ItemRoom room(local, *operands.type, local.rank == kLeader ? operands.count : 0);
-  Task up = reduce_to_leader(local, operands, own, room.data());
+  ItemScratch scratch(local, *operands.type, local.rank == kLeader ? operands.count : 0);
+  Task up = reduce_to_leader(local, operands, own, scratch.data());
   co_await up;
   if (local.rank == kLeader) {
-    Task swap = swap_of_leaders(remote, operands, room.data(), result);
+    Task swap = swap_of_leaders(remote, operands, scratch.data(), result);
     co_await swap;
   }
   Task down = bcast_from_leader(local, operands.all(result));
@@ -81,8 +81,8 @@ Task inter_reduce_scatter(Sides sides, Operands operands, const void* own, void*
   const Call local = sides.local, remote = sides.remote;
   auto me = static_cast<std::size_t>(local.rank);
   Operands mine{operands.type, operands.op, static_cast<std::uint64_t>(counts[me])};
-  ItemRoom ours(local, *operands.type, local.rank == kLeader ? operands.count : 0);
-  ItemRoom theirs(local, *operands.type, local.rank == kLeader ? operands.count : 0);
+  ItemScratch ours(local, *operands.type, local.rank == kLeader ? operands.count : 0);
+  ItemScratch theirs(local, *operands.type, local.rank == kLeader ? operands.count : 0);
   Task up = reduce_to_leader(local, operands, own, ours.data());
   co_await up;
   if (local.rank != kLeader) {

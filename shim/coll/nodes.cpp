@@ -8,7 +8,7 @@ namespace shim::coll {
 
 std::unique_ptr<const Nodes> Nodes::of(int size, int own_rank,
                                        const std::function<std::uint32_t(int)>& node_of,
-                                       Sharing sharing) {
+                                       MemorySharing sharing) {
   std::unique_ptr<Nodes> nodes(new Nodes);
   nodes->size_ = size;
   nodes->sharing_ = sharing;

@@ -13,7 +13,7 @@
 namespace shim::coll {
 
 /// Kind of memory that the members of a communicator share. Equal on all members.
-enum class Sharing : std::uint8_t {
+enum class MemorySharing : std::uint8_t {
   nothing,
   segment,  ///< all members are on one node
   memory,   ///< and they may also read each other's memory, if settings allow it
@@ -29,7 +29,7 @@ class Nodes {
   /// @return null if node-aware algorithms have no benefit: one node, or one member per node
   static std::unique_ptr<const Nodes> of(int size, int own_rank,
                                          const std::function<std::uint32_t(int)>& node_of,
-                                         Sharing sharing);
+                                         MemorySharing sharing);
 
   int count() const { return static_cast<int>(leaders_.size()); }
   /// Return the number of the local node.
@@ -47,7 +47,7 @@ class Nodes {
     return node == count() ? size_ : leaders_[static_cast<std::size_t>(node)];
   }
   /// Return which memory the members of one node share.
-  Sharing sharing() const { return sharing_; }
+  MemorySharing sharing() const { return sharing_; }
 
  private:
   struct Run {
@@ -57,7 +57,7 @@ class Nodes {
   Nodes() = default;
 
   int size_ = 0, own_ = 0;
-  Sharing sharing_ = Sharing::segment;
+  MemorySharing sharing_ = MemorySharing::segment;
   std::vector<int> leaders_, members_;
   std::vector<Run> runs_;
 };

@@ -3,18 +3,19 @@
 
 namespace shim::coll {
 
-Packed::Packed(const Call& call, const types::Type& type, void* items, std::uint64_t count)
+PackedBuffer::PackedBuffer(const Call& call, const types::Type& type, void* items,
+                           std::uint64_t count)
     : type_(&type), items_(items) {
   std::uint64_t bytes = count * type.size;
   if (!type.contiguous) copy_.emplace(call, bytes);
   bytes_ = copy_ ? copy_->all() : Bytes(static_cast<std::byte*>(items), bytes);
 }
 
-void Packed::load(std::uint64_t first, std::uint64_t count) {
+void PackedBuffer::load(std::uint64_t first, std::uint64_t count) {
   if (copy_) types::pack(*type_, items_, first, bytes_.subspan(first, count));
 }
 
-void Packed::store() {
+void PackedBuffer::store() {
   if (copy_) types::unpack(*type_, bytes_, 0, items_);
 }
 

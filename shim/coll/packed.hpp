@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Packed presents the user's data as contiguous bytes.
+// PackedBuffer presents the user's data as contiguous bytes.
 // The bytes are the user's memory if the type is contiguous ("plain"), else a packed copy. load()
 // packs the user's data into the copy, store() unpacks the copy; both do nothing without a copy.
 #pragma once
@@ -21,16 +21,16 @@ inline Bytes plain(const types::Buffer& buffer) {
   return {static_cast<std::byte*>(buffer.address), buffer.bytes()};
 }
 
-class Packed {
+class PackedBuffer {
  public:
   /// Construct without data.
-  Packed() = default;
-  Packed(const Call& call, const types::Type& type, void* items, std::uint64_t count);
-  Packed(const Call& call, types::Buffer buffer)
-      : Packed(call, *buffer.type, buffer.address, buffer.count) {}
+  PackedBuffer() = default;
+  PackedBuffer(const Call& call, const types::Type& type, void* items, std::uint64_t count);
+  PackedBuffer(const Call& call, types::Buffer buffer)
+      : PackedBuffer(call, *buffer.type, buffer.address, buffer.count) {}
   /// For load() only.
-  Packed(const Call& call, types::ConstBuffer buffer)
-      : Packed(call, *buffer.type, const_cast<void*>(buffer.address), buffer.count) {}
+  PackedBuffer(const Call& call, types::ConstBuffer buffer)
+      : PackedBuffer(call, *buffer.type, const_cast<void*>(buffer.address), buffer.count) {}
 
   Bytes bytes() const { return bytes_; }
   std::byte* data() const { return bytes_.data(); }
@@ -54,7 +54,7 @@ class PackedBlocks {
 
   /// Return the address that the parts' offsets count from.
   std::byte* data() const { return data_; }
-  std::span<const Part> parts() const { return parts_; }
+  std::span<const BlockSpan> parts() const { return parts_; }
   Bytes part(int rank) const { return part_of(data_, parts_[static_cast<std::size_t>(rank)]); }
   void load(int rank);
   void load();
@@ -66,7 +66,7 @@ class PackedBlocks {
   const types::Type* type_ = nullptr;
   void* items_ = nullptr;
   Blocks blocks_;
-  Parts parts_;
+  BlockSpans parts_;
   std::optional<Scratch> copy_;
   std::byte* data_ = nullptr;
 };

@@ -18,7 +18,7 @@ Scratch::~Scratch() {
   if (pool_ != nullptr) pool_->give_back(std::move(block_));
 }
 
-ItemRoom::Range ItemRoom::range_of(const types::Type& type, std::uint64_t count) {
+ItemScratch::FreeRange ItemScratch::range_of(const types::Type& type, std::uint64_t count) {
   if (count == 0) return {0, 0};
   std::int64_t lower = std::min<std::int64_t>(0, type.lower);
   std::int64_t upper = std::max<std::int64_t>(0, type.lower + type.extent);
@@ -30,7 +30,7 @@ ItemRoom::Range ItemRoom::range_of(const types::Type& type, std::uint64_t count)
   return {std::min(lower, lower + last), std::max(upper, upper + last)};
 }
 
-ItemRoom::ItemRoom(const Call& call, Range range)
+ItemScratch::ItemScratch(const Call& call, FreeRange range)
     : before_((-range.lower + 15) / 16 * 16),
       bytes_(call, static_cast<std::uint64_t>(before_ + range.upper)) {}
 

@@ -37,28 +37,28 @@ class Scratch {
 /// Uninitialized buffer for an array of items, from the lowest to the highest byte that a user's
 /// operation may access. Data may precede an item's address or lie outside the type's bounds, and
 /// extents may be negative.
-class ItemRoom {
+class ItemScratch {
  public:
-  ItemRoom(const Call& call, const Operands& operands)
-      : ItemRoom(call, *operands.type, operands.count) {}
-  ItemRoom(const Call& call, const types::Type& type, std::uint64_t count)
-      : ItemRoom(call, range_of(type, count)) {}
+  ItemScratch(const Call& call, const Operands& operands)
+      : ItemScratch(call, *operands.type, operands.count) {}
+  ItemScratch(const Call& call, const types::Type& type, std::uint64_t count)
+      : ItemScratch(call, range_of(type, count)) {}
   /// Return the address of the first item.
   std::byte* data() const { return bytes_.data() + before_; }
 
  private:
-  struct Range {
+  struct FreeRange {
     std::int64_t lower, upper;
   };
-  static Range range_of(const types::Type& type, std::uint64_t count);
-  ItemRoom(const Call& call, Range range);
+  static FreeRange range_of(const types::Type& type, std::uint64_t count);
+  ItemScratch(const Call& call, FreeRange range);
 
   std::int64_t before_;  ///< bytes, a multiple of the largest alignment
   Scratch bytes_;
 };
 
 /// Position of a block, in bytes from the start of an array; offsets of v-forms may be negative.
-struct Part {
+struct BlockSpan {
   std::int64_t offset = 0;
   std::uint64_t bytes = 0;
 };
@@ -72,23 +72,23 @@ struct ByRank : boost::container::small_vector<T, 8> {
     return {Base::data(), Base::size()};
   }  // NOLINT(google-explicit-constructor)
 };
-using Parts = ByRank<Part>;
+using BlockSpans = ByRank<BlockSpan>;
 
 /// Positions of the blocks of all ranks.
 class BlockLayout {
  public:
   BlockLayout() = default;
   /// Use a list of parts.
-  BlockLayout(std::span<const Part> parts)
+  BlockLayout(std::span<const BlockSpan> parts)
       : parts_(parts) {}  // NOLINT(google-explicit-constructor)
-  BlockLayout(const Parts& parts)
-      : BlockLayout(std::span<const Part>(parts)) {}  // NOLINT(google-explicit-constructor)
+  BlockLayout(const BlockSpans& parts)
+      : BlockLayout(std::span<const BlockSpan>(parts)) {}  // NOLINT(google-explicit-constructor)
   /// Use counts and displacements, in items of this many bytes without holes.
   BlockLayout(Blocks blocks, std::uint64_t item_bytes) : blocks_(blocks), bytes_(item_bytes) {}
   /// Return a layout of consecutive blocks of equal length.
   static BlockLayout equal(std::uint64_t bytes) { return BlockLayout({}, bytes); }
 
-  Part operator[](int rank) const {
+  BlockSpan operator[](int rank) const {
     const auto r = static_cast<std::size_t>(rank);
     if (!parts_.empty()) return parts_[r];
     const auto unit = static_cast<std::int64_t>(bytes_);
@@ -98,7 +98,7 @@ class BlockLayout {
   }
 
  private:
-  std::span<const Part> parts_;
+  std::span<const BlockSpan> parts_;
   Blocks blocks_;
   std::uint64_t bytes_ = 0;
 };
@@ -111,10 +111,10 @@ inline std::vector<std::uint64_t> starts_of(const Integers& counts) {
   return starts;
 }
 
-inline Bytes part_of(std::byte* array, const Part& part) {
+inline Bytes part_of(std::byte* array, const BlockSpan& part) {
   return {array + part.offset, part.bytes};
 }
-inline ConstBytes part_of(const std::byte* array, const Part& part) {
+inline ConstBytes part_of(const std::byte* array, const BlockSpan& part) {
   return {array + part.offset, part.bytes};
 }
 

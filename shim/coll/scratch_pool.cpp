@@ -19,8 +19,8 @@ ScratchPool::Block ScratchPool::take(std::uint64_t bytes) {
     }
   }
   // calls of similar length share blocks; pages that are never touched cost nothing
-  const std::uint64_t room = std::bit_ceil(bytes);
-  return {std::make_unique_for_overwrite<std::byte[]>(room), room};
+  const std::uint64_t length = std::bit_ceil(bytes);
+  return {std::make_unique_for_overwrite<std::byte[]>(length), length};
 }
 
 void ScratchPool::give_back(Block block) {

@@ -23,7 +23,7 @@ struct SegmentOffer {
 
 bool may_use_segment(const Comm& comm) {
   return comm.local() == nullptr && comm.size() > 1 &&
-         comm.size() <= transport::kMaxShmCollMembers && comm.sharing() != Sharing::nothing;
+         comm.size() <= transport::kMaxShmCollMembers && comm.sharing() != MemorySharing::nothing;
 }
 
 base::Status agree(const CollSeq& seq) {

@@ -18,16 +18,16 @@
 #include <optional>
 
 #include "shim/coll/direct.hpp"
-#include "shim/coll/immediate.hpp"
+#include "shim/coll/inline_collective.hpp"
 #include "shim/coll/pipeline.hpp"
 
 namespace shim::coll {
 
 /// One shm collective, run by one member.
-class ShmCollective : public Immediate {
+class ShmCollective : public InlineCollective {
  public:
   ShmCollective(const CollSeq& seq, transport::ShmCollHandle& handle)
-      : Immediate(seq), comm_(*seq.comm), handle_(handle) {}
+      : InlineCollective(seq), comm_(*seq.comm), handle_(handle) {}
   /// End the round, unless the collective continues with messages. May throw: it makes progress,
   /// which may run a user's function that ends the thread.
   ~ShmCollective() noexcept(false);
@@ -46,7 +46,7 @@ class ShmCollective : public Immediate {
 
   /// True if the table selects a broadcast ring for this length, which exceeds a medium buffer.
   bool uses_pipeline(const When& when, std::uint64_t bytes) const {
-    return when.is_good(call.size, bytes, Sharing::memory, call.nodes);
+    return when.is_good(call.size, bytes, MemorySharing::memory, call.nodes);
   }
 
   // The following functions block until there is space or data, and do nothing after a failure.
@@ -239,8 +239,8 @@ bool shm_alltoallv(ShmCollective& shm, const CollSeq& seq, const BlocksOut& out,
                    const BlocksIn& in);
 bool shm_alltoallw(ShmCollective& shm, const CollSeq& seq, std::span<const types::ConstBuffer> out,
                    std::span<const types::Buffer> in);
-bool shm_exchange(ShmCollective& shm, const CollSeq& seq, std::span<const Outgoing> out,
-                  std::span<const Incoming> in);
+bool shm_exchange(ShmCollective& shm, const CollSeq& seq, std::span<const OutgoingBlock> out,
+                  std::span<const IncomingBlock> in);
 /// own may equal result; result is null except at the root.
 bool shm_reduce(ShmCollective& shm, const Operands& operands, const void* own, void* result,
                 int root);

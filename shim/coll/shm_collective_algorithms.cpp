@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collectives in the collective segment, except exchanges of individual parts (shm_collective_alltoall.cpp).
+// Collectives in the collective segment, except exchanges of individual parts
+// (shm_collective_alltoall.cpp).
 //
 // Reductions combine in the order of the table's algorithms for short data, so that a call gives
 // identical bits with and without a segment. The exception is reduce_scatter, which combines as a
@@ -21,7 +22,7 @@ namespace {
 class OperandBuffers {
  public:
   explicit OperandBuffers(const Operands& operands) : operands_(operands) {
-    for (std::size_t i = 0; i < buffers_.size(); ++i) buffers_[i] = &rooms_[i];
+    for (std::size_t i = 0; i < buffers_.size(); ++i) buffers_[i] = &scratch_[i];
   }
   void* at(int i) { return buffers_[static_cast<std::size_t>(i)]->data(); }
   void set(int i, const void* value) { base::copy_short(at(i), value, operands_.bytes()); }
@@ -52,7 +53,7 @@ class OperandBuffers {
   struct alignas(std::max_align_t) OperandBuffer
       : std::array<std::byte, transport::kMediumBufferBytes> {};
   Operands operands_;
-  std::array<OperandBuffer, transport::kMaxShmCollMembers> rooms_;
+  std::array<OperandBuffer, transport::kMaxShmCollMembers> scratch_;
   std::array<OperandBuffer*, transport::kMaxShmCollMembers> buffers_;
 };
 
@@ -208,7 +209,7 @@ class PipelinedReduction {
   Operands operands_;
   const void* own_;
   void* result_;
-  ItemRoom room_;
+  ItemScratch room_;
   std::uint64_t done_ = 0;  ///< items
   base::Status status_;
 };
@@ -304,9 +305,9 @@ bool shm_reduce_scatter(ShmCollective& shm, const Operands& operands, const void
   const auto* bytes = static_cast<const std::byte*>(own);
   const Operands mine{operands.type, operands.op,
                       static_cast<std::uint64_t>(counts[static_cast<std::size_t>(rank)])};
-  shm.publish_to_all(operands.bytes() - mine.bytes(), [&](Bytes room) {
-    base::copy_short(room.data(), bytes, first);
-    base::copy_short(room.data() + first, bytes + first + mine.bytes(),
+  shm.publish_to_all(operands.bytes() - mine.bytes(), [&](Bytes scratch) {
+    base::copy_short(scratch.data(), bytes, first);
+    base::copy_short(scratch.data() + first, bytes + first + mine.bytes(),
                      operands.bytes() - mine.bytes() - first);
   });
   OperandBuffers buffers(mine);

@@ -30,9 +30,9 @@ void finish(ShmCollective& shm, std::optional<Direct>& messages) {
 /// For two members: exchange blocks and copy the local block.
 bool exchange_pair(ShmCollective& shm, const CollSeq& seq, const types::ConstBuffer& out,
                    const types::Buffer& in, const types::ConstBuffer& own,
-                   const types::Buffer& own_room) {
+                   const types::Buffer& own_scratch) {
   shm.exchange(seq, out, in);
-  if (!shm.has_failed()) shm.copy_local(own, own_room);
+  if (!shm.has_failed()) shm.copy_local(own, own_scratch);
   return true;
 }
 
@@ -61,11 +61,11 @@ bool publish_blocks(ShmCollective& shm, const BlocksOut& out, std::uint64_t bloc
     shm.publish_by_messages();
     return false;
   }
-  shm.publish_to_all(bytes, [&](Bytes room) {
+  shm.publish_to_all(bytes, [&](Bytes scratch) {
     for (int to = 0; to < size; ++to)
       if (to != rank)
         write(shm, out.at(to),
-              room.subspan(static_cast<std::uint64_t>(index_among_others(to, rank)) * block));
+              scratch.subspan(static_cast<std::uint64_t>(index_among_others(to, rank)) * block));
   });
   return true;
 }
@@ -133,7 +133,7 @@ bool publish_parts(ShmCollective& shm, int count, const Out& out) {
   std::uint64_t bytes = 0;
   transport::MemberSet members = 0;
   for (int i = 0; i < count; ++i) {
-    const Outgoing part = out(i);
+    const OutgoingBlock part = out(i);
     if (part.dest == shm.call.rank) continue;
     bytes += part.data.bytes();
     if (parts == kMaxParts || !ShmCollective::parts_fit(head_of(parts + 1) + bytes))
@@ -142,15 +142,15 @@ bool publish_parts(ShmCollective& shm, int count, const Out& out) {
     members |= transport::member(part.dest);
   }
   if (!shm.has_space_for_parts(head_of(parts) + bytes)) return shm.fall_back();
-  shm.publish_to(members, head_of(parts) + bytes, [&](Bytes room) {
+  shm.publish_to(members, head_of(parts) + bytes, [&](Bytes scratch) {
     const auto number = static_cast<PartCount>(parts);
-    std::memcpy(room.data(), &number, sizeof number);
-    std::memcpy(room.data() + sizeof number, entries.data(), parts * sizeof(PartEntry));
+    std::memcpy(scratch.data(), &number, sizeof number);
+    std::memcpy(scratch.data() + sizeof number, entries.data(), parts * sizeof(PartEntry));
     std::size_t begin = 0;
     for (std::size_t part = 0, i = 0; part < parts; ++i) {
-      const Outgoing next = out(static_cast<int>(i));
+      const OutgoingBlock next = out(static_cast<int>(i));
       if (next.dest == shm.call.rank) continue;
-      write(shm, next.data, room.subspan(head_of(parts) + begin));
+      write(shm, next.data, scratch.subspan(head_of(parts) + begin));
       begin = entries[part++].end;
     }
   });
@@ -183,8 +183,8 @@ std::optional<ConstBytes> next_part(ConstBytes published, int rank, std::uint16_
   return std::nullopt;
 }
 
-/// Exchange parts: out(i) is an Outgoing, in(i) an Incoming. Only sender and receiver know a part's
-/// length, so that each part may use the segment or a message.
+/// Exchange parts: out(i) is an OutgoingBlock, in(i) an IncomingBlock. Only sender and receiver
+/// know a part's length, so that each part may use the segment or a message.
 template <typename Out, typename In>
 bool exchange_parts(ShmCollective& shm, const CollSeq& seq, int out_count, const Out& out,
                     int in_count, const In& in) {
@@ -195,7 +195,7 @@ bool exchange_parts(ShmCollective& shm, const CollSeq& seq, int out_count, const
   };
   if (!publish_parts(shm, out_count, out)) {
     for (int i = 0; i < out_count; ++i)
-      if (const Outgoing part = out(i); part.dest != rank)
+      if (const OutgoingBlock part = out(i); part.dest != rank)
         by_messages().post_send(part.data, part.dest, Direct::Buffering::nothing);
   }
   std::array<std::uint16_t, transport::kMaxShmCollMembers> entries_read{};
@@ -233,11 +233,11 @@ bool shm_alltoallv(ShmCollective& shm, const CollSeq& seq, const BlocksOut& out,
   return exchange_parts(
       shm, seq, size,
       [&](int to) {
-        return Outgoing{out.at(to), to};
+        return OutgoingBlock{out.at(to), to};
       },
       size,
       [&](int from) {
-        return Incoming{in.at(from), from};
+        return IncomingBlock{in.at(from), from};
       });
 }
 
@@ -251,16 +251,16 @@ bool shm_alltoallw(ShmCollective& shm, const CollSeq& seq, std::span<const types
   return exchange_parts(
       shm, seq, size,
       [&](int to) {
-        return Outgoing{out[static_cast<std::size_t>(to)], to};
+        return OutgoingBlock{out[static_cast<std::size_t>(to)], to};
       },
       size,
       [&](int from) {
-        return Incoming{in[static_cast<std::size_t>(from)], from};
+        return IncomingBlock{in[static_cast<std::size_t>(from)], from};
       });
 }
 
-bool shm_exchange(ShmCollective& shm, const CollSeq& seq, std::span<const Outgoing> out,
-                  std::span<const Incoming> in) {
+bool shm_exchange(ShmCollective& shm, const CollSeq& seq, std::span<const OutgoingBlock> out,
+                  std::span<const IncomingBlock> in) {
   return exchange_parts(
       shm, seq, static_cast<int>(out.size()),
       [&](int i) { return out[static_cast<std::size_t>(i)]; }, static_cast<int>(in.size()),

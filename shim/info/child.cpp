@@ -82,13 +82,13 @@ int wait_for(pid_t child) {
 
 }  // namespace
 
-base::Result<Outcome> run(const std::vector<std::string>& words, double seconds) {
+base::Result<ChildResult> run(const std::vector<std::string>& words, double seconds) {
   Pipe pipe;
   if (base::above_standard_streams(::pipe2(pipe.ends.data(), O_CLOEXEC), pipe.ends) != 0)
     return base::system_error(errno, "pipe");
   SHIM_TRY_ASSIGN(const pid_t child, start(words, pipe));
   pipe.close_end(1);
-  Outcome outcome;
+  ChildResult outcome;
   const bool has_ended = read_all(pipe.ends[0], seconds, outcome.output);
   if (!has_ended) ::kill(child, SIGKILL);
   const int status = wait_for(child);

@@ -9,7 +9,7 @@
 
 namespace shim::info {
 
-struct Outcome {
+struct ChildResult {
   std::string output;  ///< standard output; standard error is inherited and not collected
   int exit_code = 0;
 };
@@ -18,6 +18,6 @@ struct Outcome {
 /// the command; words[0] is a path, which is not searched in PATH. A nonzero exit code is a result,
 /// not an error. Errors: other (the command cannot be started; a signal ended it; or its standard
 /// output was still open `seconds` after the start, and this function killed it).
-base::Result<Outcome> run(const std::vector<std::string>& words, double seconds);
+base::Result<ChildResult> run(const std::vector<std::string>& words, double seconds);
 
 }  // namespace shim::info

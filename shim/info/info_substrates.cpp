@@ -10,15 +10,15 @@ namespace {
 using intercept::abi::Family;
 
 /// Result of a search for an MPI library.
-struct Found {
+struct FoundLibrary {
   std::string name;  ///< soname or path with which the search ended
   base::Result<base::LoadedLibrary> library;
 };
 
 /// Query the sonames of the family in order, and return the first library that loads. Return the
 /// error of the first soname if none loads.
-Found find(const Family& family, const QueryLibrary& ask) {
-  Found first{family.sonames[0], ask(family.sonames[0])};
+FoundLibrary find(const Family& family, const QueryLibrary& ask) {
+  FoundLibrary first{family.sonames[0], ask(family.sonames[0])};
   for (std::size_t i = 1; !first.library && i < family.sonames.size(); ++i) {
     if (std::string(family.sonames[i]) == family.sonames[i - 1]) continue;  // repeated name
     auto next = ask(family.sonames[i]);
@@ -42,13 +42,13 @@ std::string ours_of(const Family& family, const std::vector<std::string>& folder
 }
 
 /// Add rows for file and soname of a library that was found.
-void add_library(Section& section, const Found& found) {
+void add_library(Section& section, const FoundLibrary& found) {
   if (!found.library) return;
   section.add("  library", found.library->file);
   section.add("  ABI", found.name);
 }
 
-std::string version_of(const Found& found) {
+std::string version_of(const FoundLibrary& found) {
   return found.library ? found.library->version : "not found: " + found.library.error().text();
 }
 
@@ -58,13 +58,13 @@ Section substrates_section(const QueryLibrary& ask, const std::vector<std::strin
                            const base::Settings& settings) {
   Section section{"substrates", {}};
   for (const Family* family : intercept::abi::kFamilies) {
-    const Found found = find(*family, ask);
+    const FoundLibrary found = find(*family, ask);
     section.add(family->name, version_of(found));
     add_library(section, found);
     section.add("  Intersession", ours_of(*family, folders));
   }
   if (!settings.library.empty()) {
-    const Found named{settings.library, ask(settings.library)};
+    const FoundLibrary named{settings.library, ask(settings.library)};
     section.add("INTERSESSION_LIBRARY", version_of(named));
     if (named.library) section.add("  library", named.library->file);
   }

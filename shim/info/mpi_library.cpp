@@ -51,7 +51,7 @@ bool print_library(const std::string& name) {
 
 base::Result<base::LoadedLibrary> query_in_child(const std::string& command,
                                                  const std::string& name, double seconds) {
-  SHIM_TRY_ASSIGN(const Outcome outcome, run({command, kQueryOption, name}, seconds));
+  SHIM_TRY_ASSIGN(const ChildResult outcome, run({command, kQueryOption, name}, seconds));
   const std::string first = first_line(outcome.output);
   if (outcome.exit_code != 0) return Error(ErrorClass::other, first);
   return base::LoadedLibrary{first,

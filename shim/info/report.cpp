@@ -40,11 +40,11 @@ std::string folded(std::string_view text, std::size_t width, std::size_t indent)
 
 std::string text_of(const Section& section) {
   std::size_t label_columns = 0;
-  for (const Row& row : section.rows)
+  for (const ReportRow& row : section.rows)
     label_columns = std::max(label_columns, columns_of(row.label));
   const std::size_t start = kIndent + label_columns + kGap;
   std::string result = section.title + "\n";
-  for (const Row& row : section.rows) {
+  for (const ReportRow& row : section.rows) {
     const std::string padding(label_columns - columns_of(row.label) + kGap, ' ');
     result += std::string(kIndent, ' ') + row.label + padding +
               folded(row.text, kColumns - std::min(start, kColumns / 2), start) + "\n";

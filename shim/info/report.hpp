@@ -12,7 +12,7 @@
 
 namespace shim::info {
 
-struct Row {
+struct ReportRow {
   std::string label;
   std::string text;
 };
@@ -21,7 +21,7 @@ struct Row {
 /// the row before.
 struct Section {
   std::string title;
-  std::vector<Row> rows;
+  std::vector<ReportRow> rows;
 
   void add(std::string label, std::string text) {
     rows.push_back({std::move(label), std::move(text)});

@@ -79,10 +79,10 @@ base::Status BufferPool::reserve_bytes(std::int64_t bytes) {
     return Error(ErrorClass::buffer,
                  "no buffer is attached for buffered sends (MPI_Buffer_attach)");
   if (bytes > capacity_of(*buffer_) - used_) forget_done();
-  if (std::int64_t room = capacity_of(*buffer_) - used_; bytes > room)
+  if (std::int64_t free_bytes = capacity_of(*buffer_) - used_; bytes > free_bytes)
     return Error(ErrorClass::buffer, "the message needs " + std::to_string(bytes) +
-                                         " bytes, but only " + std::to_string(room) + " of the " +
-                                         std::to_string(buffer_->bytes) +
+                                         " bytes, but only " + std::to_string(free_bytes) +
+                                         " of the " + std::to_string(buffer_->bytes) +
                                          " bytes of the attached buffer are free");
   return {};
 }

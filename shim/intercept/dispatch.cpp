@@ -17,28 +17,28 @@ namespace {
 using base::Error;
 using base::ErrorClass;
 
-ErrorClass class_for(abi::Kind kind) {
+ErrorClass class_for(abi::HandleKind kind) {
   switch (kind) {
-    case abi::Kind::comm:
+    case abi::HandleKind::comm:
       return ErrorClass::comm;
-    case abi::Kind::group:
+    case abi::HandleKind::group:
       return ErrorClass::group;
-    case abi::Kind::request:
-    case abi::Kind::message:
+    case abi::HandleKind::request:
+    case abi::HandleKind::message:
       return ErrorClass::request;
-    case abi::Kind::session:
+    case abi::HandleKind::session:
       return ErrorClass::session;
-    case abi::Kind::info:
+    case abi::HandleKind::info:
       return ErrorClass::info;
-    case abi::Kind::errhandler:
+    case abi::HandleKind::errhandler:
       return ErrorClass::errhandler;
-    case abi::Kind::datatype:
+    case abi::HandleKind::datatype:
       return ErrorClass::type;
-    case abi::Kind::op:
+    case abi::HandleKind::op:
       return ErrorClass::op;
-    case abi::Kind::win:
+    case abi::HandleKind::win:
       return ErrorClass::win;
-    case abi::Kind::file:
+    case abi::HandleKind::file:
       return ErrorClass::file;
     default:
       return ErrorClass::arg;
@@ -53,7 +53,7 @@ Error inactive_error(const Subject& subject) {
       subject.handle == abi::bits(MPI_Comm(known.comm_self)))
     return Error(ErrorClass::other,
                  "called on objects of the world model before MPI_Init or after MPI_Finalize");
-  if (subject.kind == abi::Kind::none)
+  if (subject.kind == abi::HandleKind::none)
     return Error(ErrorClass::unsupported_operation,
                  "not available without MPI_Init in this version of Intersession");
   const bool is_null = subject.handle == 0 ||
@@ -104,7 +104,7 @@ int unsupported_natively(const Subject& subject, const char* function) {
                           "for objects of sessions");
 }
 
-int fail_wrong_library(const Subject& subject, const char* function, abi::Kind kind) {
+int fail_wrong_library(const Subject& subject, const char* function, abi::HandleKind kind) {
   return fail(
       subject, function,
       Error(class_for(kind),

@@ -15,22 +15,28 @@ namespace shim::intercept {
 /// The object on which an error is raised. The handle may be of either library, null or stale;
 /// fail() checks it.
 struct Subject {
-  abi::Kind kind = abi::Kind::none;  ///< none: the initial error handler (MPI-4.1 §9.3)
+  abi::HandleKind kind = abi::HandleKind::none;  ///< none: the initial error handler (MPI-4.1 §9.3)
   abi::Bits handle = 0;
 
-  static Subject comm(MPI_Comm handle) { return {abi::Kind::comm, abi::bits(handle)}; }
-  static Subject win(MPI_Win handle) { return {abi::Kind::win, abi::bits(handle)}; }
-  static Subject file(MPI_File handle) { return {abi::Kind::file, abi::bits(handle)}; }
-  static Subject session(MPI_Session handle) { return {abi::Kind::session, abi::bits(handle)}; }
-  static Subject errhandler(MPI_Errhandler given) {
-    return {abi::Kind::errhandler, abi::bits(given)};
+  static Subject comm(MPI_Comm handle) { return {abi::HandleKind::comm, abi::bits(handle)}; }
+  static Subject win(MPI_Win handle) { return {abi::HandleKind::win, abi::bits(handle)}; }
+  static Subject file(MPI_File handle) { return {abi::HandleKind::file, abi::bits(handle)}; }
+  static Subject session(MPI_Session handle) {
+    return {abi::HandleKind::session, abi::bits(handle)};
   }
-  static Subject request(MPI_Request handle) { return {abi::Kind::request, abi::bits(handle)}; }
-  static Subject message(MPI_Message handle) { return {abi::Kind::message, abi::bits(handle)}; }
-  static Subject group(MPI_Group handle) { return {abi::Kind::group, abi::bits(handle)}; }
+  static Subject errhandler(MPI_Errhandler given) {
+    return {abi::HandleKind::errhandler, abi::bits(given)};
+  }
+  static Subject request(MPI_Request handle) {
+    return {abi::HandleKind::request, abi::bits(handle)};
+  }
+  static Subject message(MPI_Message handle) {
+    return {abi::HandleKind::message, abi::bits(handle)};
+  }
+  static Subject group(MPI_Group handle) { return {abi::HandleKind::group, abi::bits(handle)}; }
   /// Subject of a handle that is passed by address; a null pointer names no object.
   template <class Handle>
-  static Subject at(abi::Kind kind, const Handle* handle) {
+  static Subject at(abi::HandleKind kind, const Handle* handle) {
     return handle != nullptr ? Subject{kind, abi::bits(*handle)} : Subject();
   }
 };
@@ -46,7 +52,7 @@ int unsupported(const Subject& subject, const char* function);
 int unsupported_natively(const Subject& subject, const char* function);
 /// Raise an error of the kind's class: an object of Intersession without native handle in a call on
 /// the native library's objects.
-int fail_wrong_library(const Subject& subject, const char* function, abi::Kind kind);
+int fail_wrong_library(const Subject& subject, const char* function, abi::HandleKind kind);
 /// Convert the current exception to an error; only inside a catch block. Exceptions of this library
 /// become errors: std::bad_alloc MPI_ERR_NO_MEM, all others MPI_ERR_INTERN with their text.
 /// Exceptions of the program's callbacks are rethrown. (Exceptions that do not derive from
@@ -76,7 +82,7 @@ int to_native_keyval(const Subject& subject, const char* function, int& keyval);
 
 /// Refuse objects of a kind without native handles.
 template <class Handle>
-int refuse(const Subject& subject, const char* function, abi::Kind kind, Handle handle) {
+int refuse(const Subject& subject, const char* function, abi::HandleKind kind, Handle handle) {
   return abi::is_ours(handle) ? fail_wrong_library(subject, function, kind) : MPI_SUCCESS;
 }
 

@@ -17,9 +17,9 @@
 #include "shim/intercept/abi/codes.hpp"
 #include "shim/intercept/abi/library.hpp"
 #include "shim/intercept/abi/predefined.hpp"
+#include "shim/intercept/error_handlers.hpp"
 #include "shim/intercept/forked.hpp"
 #include "shim/intercept/generated/table.hpp"
-#include "shim/intercept/error_handlers.hpp"
 #include "shim/intercept/lifetime.hpp"
 #include "shim/intercept/objects.hpp"
 #include "shim/intercept/substrate.hpp"
@@ -153,34 +153,34 @@ std::optional<Target> of_native(const Subject& subject) {
                  subject.handle == abi::bits(MPI_Comm(abi::predefined.comm_null)) ||
                  subject.handle == abi::bits(MPI_Win(abi::predefined.win_null));
   if (is_null || !is_active()) return std::nullopt;
-  if (subject.kind == abi::Kind::comm)
+  if (subject.kind == abi::HandleKind::comm)
     return Target{nullptr, HandlerFor::communicator, subject.handle, true};
-  if (subject.kind == abi::Kind::win)
+  if (subject.kind == abi::HandleKind::win)
     return Target{nullptr, HandlerFor::window, subject.handle, true};
-  if (subject.kind == abi::Kind::file)
+  if (subject.kind == abi::HandleKind::file)
     return Target{nullptr, HandlerFor::file, subject.handle, true};
   return std::nullopt;
 }
 
 std::optional<Target> of_ours(const Subject& subject) {
   switch (subject.kind) {
-    case abi::Kind::comm:
+    case abi::HandleKind::comm:
       if (auto* comm = objects.comms.find_hidden(abi::from_bits<MPI_Comm>(subject.handle)))
         return of_comm(*comm, abi::from_bits<MPI_Comm>(subject.handle));
       return std::nullopt;
-    case abi::Kind::session:
+    case abi::HandleKind::session:
       if (auto* session = objects.sessions.find_hidden(abi::from_bits<MPI_Session>(subject.handle)))
         return of_session(**session, abi::from_bits<MPI_Session>(subject.handle));
       return std::nullopt;
-    case abi::Kind::request:
+    case abi::HandleKind::request:
       if (auto* request = objects.requests.find_hidden(abi::from_bits<MPI_Request>(subject.handle)))
         return of_operation(request->on());
       return std::nullopt;
-    case abi::Kind::message:
+    case abi::HandleKind::message:
       if (auto* message = objects.messages.find_hidden(abi::from_bits<MPI_Message>(subject.handle)))
         return of_operation(message->on);
       return std::nullopt;
-    case abi::Kind::group:
+    case abi::HandleKind::group:
       return of_group(abi::from_bits<MPI_Group>(subject.handle));
     default:
       return std::nullopt;
@@ -205,7 +205,7 @@ bool is_about_files(std::string_view function) {
 Target target_of(const Subject& subject) {
   static_cast<void>(require_substrate());  // the call may be the program's first into Intersession
   std::optional<Target> found;
-  if (subject.kind == abi::Kind::errhandler)
+  if (subject.kind == abi::HandleKind::errhandler)
     found = given(abi::from_bits<MPI_Errhandler>(subject.handle));
   else if (abi::is_ours_bits(subject.handle))
     found = of_ours(subject);
@@ -345,8 +345,9 @@ int exit_status(int code) { return (code & 0xff) != 0 ? code & 0xff : 1; }
 }  // namespace
 
 int fail(const Subject& subject, const char* function, const base::Error& error) {
-  if (is_about_files(function) && subject.kind != abi::Kind::errhandler) {
-    const bool may_be_open = subject.kind == abi::Kind::file && !abi::is_ours_bits(subject.handle);
+  if (is_about_files(function) && subject.kind != abi::HandleKind::errhandler) {
+    const bool may_be_open = subject.kind == abi::HandleKind::file &&
+                             !abi::is_ours_bits(subject.handle);
     const auto file = may_be_open ? of_native(subject) : std::nullopt;
     return fail_at(file ? *file : of_no_file(), function, error);
   }

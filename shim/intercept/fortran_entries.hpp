@@ -38,9 +38,9 @@ struct TypeAttributes {
 
 /// True if Intersession handles the call: the object is ours, or the native library is not
 /// initialised and the program has objects of ours. Otherwise the native library handles it.
-template <typename Kind>
-bool is_answered_here(typename Kind::Handle object) {
-  return Kind::is_ours(object) || (!detect_activity() && any_object_made());
+template <typename HandleKind>
+bool is_answered_here(typename HandleKind::Handle object) {
+  return HandleKind::is_ours(object) || (!detect_activity() && any_object_made());
 }
 
 }  // namespace shim::intercept::fortran

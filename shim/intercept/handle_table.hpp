@@ -50,7 +50,7 @@ class HandleTable {
   };
 
  public:
-  explicit constexpr HandleTable(abi::Kind kind) : kind_(kind) {}
+  explicit constexpr HandleTable(abi::HandleKind kind) : kind_(kind) {}
 
   /// Owns a new object that has no handle yet, so that no other thread finds it. The destructor
   /// destroys the object unless publish_handle() was called.
@@ -315,7 +315,7 @@ class HandleTable {
     return true;
   }
 
-  abi::Kind kind_;
+  abi::HandleKind kind_;
   base::Lock growing_;  ///< taken after a part's lock; guards capacity_ and making chunks
   std::uint32_t capacity_ = 0;
   std::atomic<bool> has_foreign_entries_{false};  ///< objects may be in parts other than requested

@@ -18,23 +18,23 @@ using base::ErrorClass;
 
 /// Return the object, or the error of a handle without object.
 template <typename T, typename H, std::uint32_t kParts>
-base::Result<T*> look_up(HandleTable<T, H, kParts>& table, ErrorClass error_class, abi::Kind kind,
-                         H handle, H null) {
+base::Result<T*> look_up(HandleTable<T, H, kParts>& table, ErrorClass error_class,
+                         abi::HandleKind kind, H handle, H null) {
   if (T* object = table.find(handle)) [[likely]]
     return object;
   return bad_handle(error_class, kind, handle, null);
 }
 
 /// True for an object of the parent in a child of fork().
-bool is_hidden(abi::Kind kind, abi::Bits handle) {
+bool is_hidden(abi::HandleKind kind, abi::Bits handle) {
   switch (kind) {
-    case abi::Kind::comm:
+    case abi::HandleKind::comm:
       return objects.comms.find_hidden(abi::from_bits<MPI_Comm>(handle)) != nullptr;
-    case abi::Kind::session:
+    case abi::HandleKind::session:
       return objects.sessions.find_hidden(abi::from_bits<MPI_Session>(handle)) != nullptr;
-    case abi::Kind::request:
+    case abi::HandleKind::request:
       return objects.requests.find_hidden(abi::from_bits<MPI_Request>(handle)) != nullptr;
-    case abi::Kind::message:
+    case abi::HandleKind::message:
       return objects.messages.find_hidden(abi::from_bits<MPI_Message>(handle)) != nullptr;
     default:
       return false;
@@ -64,36 +64,36 @@ void keep_for_requests(const sessions::CommunicatorPtr& comm) {
   objects.requests.for_each(keep, part);
 }
 
-std::string_view name_of(abi::Kind kind) noexcept {
+std::string_view name_of(abi::HandleKind kind) noexcept {
   switch (kind) {
-    case abi::Kind::comm:
+    case abi::HandleKind::comm:
       return "communicator";
-    case abi::Kind::group:
+    case abi::HandleKind::group:
       return "group";
-    case abi::Kind::request:
+    case abi::HandleKind::request:
       return "request";
-    case abi::Kind::message:
+    case abi::HandleKind::message:
       return "message";
-    case abi::Kind::session:
+    case abi::HandleKind::session:
       return "session";
-    case abi::Kind::info:
+    case abi::HandleKind::info:
       return "info object";
-    case abi::Kind::errhandler:
+    case abi::HandleKind::errhandler:
       return "error handler";
-    case abi::Kind::datatype:
+    case abi::HandleKind::datatype:
       return "datatype";
-    case abi::Kind::op:
+    case abi::HandleKind::op:
       return "operation";
-    case abi::Kind::win:
+    case abi::HandleKind::win:
       return "window";
-    case abi::Kind::file:
+    case abi::HandleKind::file:
       return "file";
     default:
       return "object of no kind";
   }
 }
 
-base::Error bad_handle_bits(ErrorClass error_class, abi::Kind wanted, abi::Bits handle,
+base::Error bad_handle_bits(ErrorClass error_class, abi::HandleKind wanted, abi::Bits handle,
                             abi::Bits null) {
   std::string kind(name_of(wanted));
   if (handle == null && null != 0)
@@ -114,41 +114,41 @@ base::Error bad_handle_bits(ErrorClass error_class, abi::Kind wanted, abi::Bits 
 }
 
 base::Result<sessions::CommunicatorPtr*> comm_of(MPI_Comm handle) {
-  return look_up(objects.comms, ErrorClass::comm, abi::Kind::comm, handle,
+  return look_up(objects.comms, ErrorClass::comm, abi::HandleKind::comm, handle,
                  MPI_Comm(abi::predefined.comm_null));
 }
 base::Result<GroupObject*> group_of(MPI_Group handle) {
-  return look_up(objects.groups, ErrorClass::group, abi::Kind::group, handle,
+  return look_up(objects.groups, ErrorClass::group, abi::HandleKind::group, handle,
                  MPI_Group(abi::predefined.group_null));
 }
 base::Result<RequestObject*> request_of(MPI_Request handle) {
-  return look_up(objects.requests, ErrorClass::request, abi::Kind::request, handle,
+  return look_up(objects.requests, ErrorClass::request, abi::HandleKind::request, handle,
                  MPI_Request(abi::predefined.request_null));
 }
 base::Result<MessageObject*> message_of(MPI_Message handle) {
-  return look_up(objects.messages, ErrorClass::request, abi::Kind::message, handle,
+  return look_up(objects.messages, ErrorClass::request, abi::HandleKind::message, handle,
                  MPI_Message(abi::predefined.message_null));
 }
 base::Result<sessions::SessionPtr> session_of(MPI_Session handle) {
-  SHIM_TRY_ASSIGN(
-      sessions::SessionPtr * session,
-      look_up(objects.sessions, ErrorClass::session, abi::Kind::session, handle, MPI_SESSION_NULL));
+  SHIM_TRY_ASSIGN(sessions::SessionPtr * session,
+                  look_up(objects.sessions, ErrorClass::session, abi::HandleKind::session, handle,
+                          MPI_SESSION_NULL));
   return *session;
 }
 base::Result<InfoObject*> info_of(MPI_Info handle) {
-  return look_up(objects.infos, ErrorClass::info, abi::Kind::info, handle,
+  return look_up(objects.infos, ErrorClass::info, abi::HandleKind::info, handle,
                  MPI_Info(abi::predefined.info_null));
 }
 base::Result<ErrhandlerObject*> errhandler_of(MPI_Errhandler handle) {
-  return look_up(objects.errhandlers, ErrorClass::errhandler, abi::Kind::errhandler, handle,
+  return look_up(objects.errhandlers, ErrorClass::errhandler, abi::HandleKind::errhandler, handle,
                  MPI_Errhandler(abi::predefined.errhandler_null));
 }
 base::Result<DatatypeObject*> datatype_of(MPI_Datatype handle) {
-  return look_up(objects.datatypes, ErrorClass::type, abi::Kind::datatype, handle,
+  return look_up(objects.datatypes, ErrorClass::type, abi::HandleKind::datatype, handle,
                  MPI_Datatype(abi::predefined.datatype_null));
 }
 base::Result<OpObject*> op_of(MPI_Op handle) {
-  return look_up(objects.ops, ErrorClass::op, abi::Kind::op, handle,
+  return look_up(objects.ops, ErrorClass::op, abi::HandleKind::op, handle,
                  MPI_Op(abi::predefined.op_null));
 }
 

@@ -52,7 +52,7 @@ struct RequestObject {
   MPI_Comm handle{};
   /// The request, if the interposition layer implements it.
   PolledRequest* polled = nullptr;
-  p2p::Outcome outcome{.source = p2p::kProcNull};  ///< valid if request is null
+  p2p::MessageStatus outcome{.source = p2p::kProcNull};  ///< valid if request is null
   p2p::InlineSent inline_sent;  ///< valid if request is null: a message that may be cancelled
   /// Set for polled requests, and if the communicator is freed before the request.
   std::unique_ptr<const sessions::CommunicatorPtr> kept;
@@ -69,7 +69,7 @@ inline std::uint32_t part_for(const sessions::Communicator* comm) noexcept {
 }
 
 struct MessageObject {
-  p2p::Message* message = nullptr;  ///< owned until received
+  p2p::StoredMessage* message = nullptr;  ///< owned until received
   CommReference on;
 };
 
@@ -132,15 +132,15 @@ struct OpObject {
 };
 
 struct Objects {
-  HandleTable<sessions::CommunicatorPtr, MPI_Comm> comms{abi::Kind::comm};
-  HandleTable<GroupObject, MPI_Group> groups{abi::Kind::group};
-  RequestTable requests{abi::Kind::request};
-  HandleTable<MessageObject, MPI_Message> messages{abi::Kind::message};
-  HandleTable<sessions::SessionPtr, MPI_Session> sessions{abi::Kind::session};
-  HandleTable<InfoObject, MPI_Info> infos{abi::Kind::info};
-  HandleTable<ErrhandlerObject, MPI_Errhandler> errhandlers{abi::Kind::errhandler};
-  HandleTable<DatatypeObject, MPI_Datatype> datatypes{abi::Kind::datatype};
-  HandleTable<OpObject, MPI_Op> ops{abi::Kind::op};
+  HandleTable<sessions::CommunicatorPtr, MPI_Comm> comms{abi::HandleKind::comm};
+  HandleTable<GroupObject, MPI_Group> groups{abi::HandleKind::group};
+  RequestTable requests{abi::HandleKind::request};
+  HandleTable<MessageObject, MPI_Message> messages{abi::HandleKind::message};
+  HandleTable<sessions::SessionPtr, MPI_Session> sessions{abi::HandleKind::session};
+  HandleTable<InfoObject, MPI_Info> infos{abi::HandleKind::info};
+  HandleTable<ErrhandlerObject, MPI_Errhandler> errhandlers{abi::HandleKind::errhandler};
+  HandleTable<DatatypeObject, MPI_Datatype> datatypes{abi::HandleKind::datatype};
+  HandleTable<OpObject, MPI_Op> ops{abi::HandleKind::op};
 };
 /// Give each request on the communicator an owning reference to it. Call before its handle is
 /// freed.
@@ -165,15 +165,15 @@ bool reset_handle_of_parent(HandleTable<T, H, kParts>& table, H* handle,
 inline bool any_object_made() noexcept { return abi::any_handle_made(); }
 
 /// Return "communicator", "group", …
-std::string_view name_of(abi::Kind kind) noexcept;
+std::string_view name_of(abi::HandleKind kind) noexcept;
 
 /// Return the error of a handle that is in no table: null, stale, of another kind, or the native
 /// library's.
 /// @param null predefined null handle of the wanted kind.
-base::Error bad_handle_bits(base::ErrorClass error_class, abi::Kind wanted, abi::Bits handle,
+base::Error bad_handle_bits(base::ErrorClass error_class, abi::HandleKind wanted, abi::Bits handle,
                             abi::Bits null);
 template <typename H>
-base::Error bad_handle(base::ErrorClass error_class, abi::Kind wanted, H handle,
+base::Error bad_handle(base::ErrorClass error_class, abi::HandleKind wanted, H handle,
                        std::type_identity_t<H> null) {
   return bad_handle_bits(error_class, wanted, abi::bits(handle), abi::bits(null));
 }

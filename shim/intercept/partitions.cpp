@@ -193,7 +193,7 @@ bool PartitionedRequest::are_over() const {
                      [](const p2p::Request* part) { return part != nullptr && part->is_done(); });
 }
 
-void PartitionedRequest::end(const p2p::Outcome& outcome, std::optional<Error> error) {
+void PartitionedRequest::end(const p2p::MessageStatus& outcome, std::optional<Error> error) {
   for (const p2p::Request* part : parts_)
     if (!error && part != nullptr && part->error() != nullptr) error = part->error()->clone();
   release_parts();
@@ -245,7 +245,7 @@ base::Status PartitionedSend::send(int partition) {
                                 data_.type};
   SHIM_TRY_ASSIGN(part,
                   engine().isend(matcher_->comm().context(), data, peer_, first_tag_ + partition,
-                                 p2p::Mode::standard, Plane::collective));
+                                 p2p::SendMode::standard, Plane::collective));
   ++marked_;
   return {};
 }
@@ -266,7 +266,7 @@ base::Result<bool> PartitionedSend::has_arrived(int) {
 
 void PartitionedSend::advance() {
   std::lock_guard lock(mutex_);
-  if (!is_done() && marked_ == partitions_ && are_over()) end(p2p::Outcome{}, std::nullopt);
+  if (!is_done() && marked_ == partitions_ && are_over()) end(p2p::MessageStatus{}, std::nullopt);
 }
 
 PartitionedReceive::PartitionedReceive(PartitionMatcherPtr matcher, types::Buffer into,

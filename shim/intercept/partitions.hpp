@@ -133,7 +133,7 @@ class PartitionedRequest : public PolledRequest {
   base::Status check_partition(int partition) const;
   /// True if all started parts have completed. Their first error is the operation's.
   bool are_over() const;
-  void end(const p2p::Outcome& outcome, std::optional<base::Error> error);
+  void end(const p2p::MessageStatus& outcome, std::optional<base::Error> error);
   void release_parts();
   p2p::Engine& engine() const { return matcher_->comm().engine(); }
 

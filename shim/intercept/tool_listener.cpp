@@ -27,10 +27,10 @@ class ToolListener final : public base::PhaseListener {
                std::memory_order_release);
   }
 
-  void hear(const base::PhaseEvent& event) override {
+  void on_event(const base::PhaseEvent& event) override {
     const Who* who = who_.load(std::memory_order_acquire);
-    const intersession_phase_event told{
-        .size = sizeof told,
+    const intersession_phase_event event_of{
+        .size = sizeof event_of,
         .what = static_cast<int>(event.what),
         .phase = base::name_of(event.phase),
         .operation = base::name_of(event.operation),
@@ -43,7 +43,7 @@ class ToolListener final : public base::PhaseListener {
         .members = event.members,
         .peer = event.peer,
     };
-    tool_(&told);
+    tool_(&event_of);
   }
 
  private:
@@ -57,7 +57,7 @@ class ToolListener final : public base::PhaseListener {
 
   const Tool tool_;
   std::atomic<std::uint64_t> last_number_{0};  ///< a plain count, pairs with nothing
-  /// Released by set_process(), acquired by hear(). Never freed, because a tool may keep the
+  /// Released by set_process(), acquired by on_event(). Never freed, because a tool may keep the
   /// strings. One process starts at a time.
   std::atomic<const Who*> who_{nullptr};
 };

@@ -20,9 +20,10 @@ inline Plane plane_of(base::ContextId id) {
 }
 inline base::ContextId user_plane_of(base::ContextId id) { return id & ~base::ContextId{1}; }
 
-/// Receives posted in our queues whose messages may come from the provider (core_provider_matching.cpp).
-/// The first one is from any source, or could not be posted to the provider; later ones follow it.
-struct WildcardDrain {
+/// Receives posted in our queues whose messages may come from the provider
+/// (core_provider_matching.cpp). The first one is from any source, or could not be posted to the
+/// provider; later ones follow it.
+struct ProviderDrain {
   RequestList<ReceiveRequest, Streaming> receives;  ///< in the order of posting
   std::size_t count = 0, any = 0;  ///< number of all receives, and of those from any source
   Context* context = nullptr;
@@ -37,11 +38,11 @@ class alignas(base::kCacheLineIsolation) Context {
         id(base::context_id(spec.own_base, spec.path, false)),
         size(spec.members->size()),
         queues{Matching(size), Matching(size)},
-        drains{WildcardDrain{.context = this, .plane = Plane::user},
-               WildcardDrain{.context = this, .plane = Plane::collective}},
+        drains{ProviderDrain{.context = this, .plane = Plane::user},
+               ProviderDrain{.context = this, .plane = Plane::collective}},
         peers(size) {}
 
-  WildcardDrain& drain_of(Plane plane) { return drains[plane == Plane::collective]; }
+  ProviderDrain& drain_of(Plane plane) { return drains[plane == Plane::collective]; }
   Matching& matching(Plane plane) { return queues[plane == Plane::collective]; }
   /// Return the peer of this rank; null if there has been no communication with it.
   Peer* known_peer(int rank) const {
@@ -60,7 +61,7 @@ class alignas(base::kCacheLineIsolation) Context {
   const base::ContextId id;  ///< this process's id, user plane
   const int size;
   std::array<Matching, 2> queues;
-  std::array<WildcardDrain, 2> drains;
+  std::array<ProviderDrain, 2> drains;
   SourceTable<Peer*> peers;  ///< by rank, created on demand
   /// owner, posted receives, persistent requests, messages taken by matched probes
   std::uint64_t references = 1;
@@ -89,7 +90,7 @@ class alignas(base::kCacheLineIsolation) Context {
   std::array<std::optional<base::ErrorClass>, 2> refusals;
   /// notices of members about calls that this process has not made yet
   std::vector<wire::CallAfterRefusal> call_notices;
-  wire::Origin reported_failed;  ///< process whose death a member reported as the reason
+  wire::SenderNumber reported_failed;  ///< process whose death a member reported as the reason
   /// True if a collective has read members' memory since Engine::confirm_reads. Set under the
   /// engine's lock, read without it.
   std::atomic<bool> has_unconfirmed_reads{false};

@@ -3,12 +3,12 @@
 
 namespace shim::p2p {
 
-std::vector<Message*> ContextTable::add(Context& context) {
+std::vector<StoredMessage*> ContextTable::add(Context& context) {
   contexts_[context.id] = &context;
   ++families_[base_of(context.id)].living;
   auto held = held_.find(context.id);
   if (held == held_.end()) return {};
-  std::vector<Message*> messages = std::move(held->second);
+  std::vector<StoredMessage*> messages = std::move(held->second);
   held_.erase(held);
   return messages;
 }
@@ -39,8 +39,8 @@ bool ContextTable::has_ended(base::ContextId id) const {
 }
 
 template <typename Predicate>
-std::vector<Message*> ContextTable::take_held_for(const Predicate& predicate) {
-  std::vector<Message*> taken;
+std::vector<StoredMessage*> ContextTable::take_held_for(const Predicate& predicate) {
+  std::vector<StoredMessage*> taken;
   for (auto held = held_.begin(); held != held_.end();) {
     if (!predicate(base_of(held->first))) {
       ++held;
@@ -52,12 +52,12 @@ std::vector<Message*> ContextTable::take_held_for(const Predicate& predicate) {
   return taken;
 }
 
-std::vector<Message*> ContextTable::set_first_base(std::uint32_t base) {
+std::vector<StoredMessage*> ContextTable::set_first_base(std::uint32_t base) {
   first_base_ = base;
   return take_held_for([base](std::uint32_t held) { return held < base; });
 }
 
-std::vector<Message*> ContextTable::skip_base(std::uint32_t base) {
+std::vector<StoredMessage*> ContextTable::skip_base(std::uint32_t base) {
   ended_->add(base);
   return take_held_for([base](std::uint32_t held) { return held == base; });
 }

@@ -21,7 +21,7 @@ class ContextTable {
       : ended_(std::move(ended)) {}
 
   /// Add a context; return the messages that arrived before, in the order of arrival.
-  std::vector<Message*> add(Context& context);
+  std::vector<StoredMessage*> add(Context& context);
   /// Remove a context; later messages for it are stale.
   void remove(Context& context);
 
@@ -33,24 +33,24 @@ class ContextTable {
   /// True if no context will ever receive messages with this id.
   bool has_ended(base::ContextId id) const;
   /// Keep a message for a context that does not exist yet.
-  void hold(base::ContextId id, Message& message) { held_[id].push_back(&message); }
+  void hold(base::ContextId id, StoredMessage& message) { held_[id].push_back(&message); }
   /// Remove and return the first held message that satisfies the predicate; null if there is none.
   template <typename Predicate>
-  Message* take_held(base::ContextId id, const Predicate& predicate) {
+  StoredMessage* take_held(base::ContextId id, const Predicate& predicate) {
     auto held = held_.find(id);
     if (held == held_.end()) return nullptr;
-    std::vector<Message*>& messages = held->second;
+    std::vector<StoredMessage*>& messages = held->second;
     auto found = std::find_if(messages.begin(), messages.end(),
-                              [&](const Message* message) { return predicate(*message); });
+                              [&](const StoredMessage* message) { return predicate(*message); });
     if (found == messages.end()) return nullptr;
-    Message* taken = *found;
+    StoredMessage* taken = *found;
     messages.erase(found);
     return taken;
   }
   /// Set the first valid base; return the held messages that this makes stale.
-  std::vector<Message*> set_first_base(std::uint32_t base);
+  std::vector<StoredMessage*> set_first_base(std::uint32_t base);
   /// Mark one base without contexts as ended; return its held messages.
-  std::vector<Message*> skip_base(std::uint32_t base);
+  std::vector<StoredMessage*> skip_base(std::uint32_t base);
 
   template <typename Visit>
   void for_each(const Visit& visit) {
@@ -63,21 +63,21 @@ class ContextTable {
   Context* find_slowly(base::ContextId id);
   /// Remove and return the messages held for bases that satisfy the predicate.
   template <typename Predicate>
-  std::vector<Message*> take_held_for(const Predicate& predicate);
+  std::vector<StoredMessage*> take_held_for(const Predicate& predicate);
 
   // Ended ids are remembered forever, in little memory. A base without living contexts has ended as
   // a whole, because only a living parent can create a new path on it. Consecutive bases are one
   // range; so are the paths of duplicates made and freed one after the other.
-  struct Family {
+  struct PathTree {
     std::uint32_t living = 0;
     NumberRanges over;  ///< paths
   };
 
   std::unordered_map<base::ContextId, Context*> contexts_;
   Context* last_ = nullptr;  ///< the last one found
-  std::unordered_map<base::ContextId, std::vector<Message*>> held_;
+  std::unordered_map<base::ContextId, std::vector<StoredMessage*>> held_;
   /// by base; only bases with a living context
-  std::unordered_map<std::uint32_t, Family> families_;
+  std::unordered_map<std::uint32_t, PathTree> families_;
   std::shared_ptr<EndedBases> ended_;
   std::uint32_t first_base_ = 0;
 };

@@ -71,9 +71,9 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
 
   // --- core_flow_control.cpp
   /// Store an unexpected message. If they use too much memory, throttle the sender.
-  Message* keep_unexpected(const MessageInfo& info, Plane plane);
+  StoredMessage* keep_unexpected(const MessageInfo& info, Plane plane);
   /// Free a message that keep_unexpected() returned.
-  void free_message(Message& message);
+  void free_message(StoredMessage& message);
 
   // --- core_peers.cpp
   Peer& peer(base::ProcessId process);
@@ -119,11 +119,13 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   [[gnu::hot]] bool receive_at_once(ExpectedRecv& expected);
   bool poll_once(ExpectedRecv& expected);
   /// Receive on the slow path; no lock.
-  [[gnu::hot]] base::Result<Outcome> receive(const Address& from, const types::Buffer& into);
+  [[gnu::hot]] base::Result<MessageStatus> receive(const MessageAddress& from,
+                                                   const types::Buffer& into);
   /// Receive without waiting: take the message if it is the next one from its source and no other
   /// receive is posted for that source. If false, the slow path is needed and `received` is
   /// unchanged.
-  bool receive_if_arrived(const Address& from, const types::Buffer& into, Outcome& received);
+  bool receive_if_arrived(const MessageAddress& from, const types::Buffer& into,
+                          MessageStatus& received);
   bool serve_posted(Context& context, Matching& matching, int source);
   /// True if serve_posted() polls and no receive is posted for its source any more: its poll stops.
   bool is_served() const { return served_ != nullptr && !served_->has_posted_for(served_source_); }
@@ -131,7 +133,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   bool is_round_due() { return ++immediate_receives_ % kMaxImmediateReceives == 0; }
   [[gnu::hot]] base::Status start(ReceiveRequest& request);
   [[gnu::hot]] base::Status find_or_post(ReceiveRequest& request);
-  void start_matched(ReceiveRequest& request, Message& message);
+  void start_matched(ReceiveRequest& request, StoredMessage& message);
   void abandon(ReceiveRequest& request);
   void cancel(ReceiveRequest& request);
   /// Return why no message from this source can arrive any more; null if one can.
@@ -159,13 +161,13 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
 
   // --- core_probe.cpp
   /// Return the first message that a user-plane receive would match now; null if there is none.
-  Message* find_message(Context& context, int source, int tag);
+  StoredMessage* find_message(Context& context, int source, int tag);
   /// Remove a message from matching, for mrecv.
-  void take_message(Context& context, Message& message);
+  void take_message(Context& context, StoredMessage& message);
   /// Wait until condition() holds, which is evaluated under the lock and depends on this rank's
   /// process; fail once a message can no longer arrive. No lock.
   template <typename Come>
-  base::Status await_from(const Address& from, const Come& condition);
+  base::Status await_from(const MessageAddress& from, const Come& condition);
   /// Wait for a matching message and call visit(Message&) under the lock. No lock.
   template <typename Visit>
   base::Status await_message(Context& context, int source, int tag, const Visit& visit);
@@ -180,14 +182,14 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
 
   // --- core_liveness.cpp
   /// How a process that is gone ended.
-  enum class End : std::uint8_t {
+  enum class ProcessEnd : std::uint8_t {
     left,     ///< finalized: its last session ended
     unknown,  ///< unreachable
     died,
   };
   /// Fail everything that depends on this process, now and later, with this reason.
   /// @param how the process ended; nothing: end_of() decides
-  void fail(Peer& gone, const base::Error& reason, std::optional<End> how = std::nullopt);
+  void fail(Peer& gone, const base::Error& reason, std::optional<ProcessEnd> how = std::nullopt);
   void fail_link(Peer& from, const base::Error& why);
   /// Return why the last link to a process was given up; null if there is another, or never was
   /// one.
@@ -202,7 +204,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   /// See Engine::fail_collectives.
   void fail_collectives(Context& context, const base::Error& reason);
   /// Return why a receive from there cannot succeed any more; null if it can.
-  const base::Error* failure_of(const Address& from);
+  const base::Error* failure_of(const MessageAddress& from);
   void record_refusal(Context& context, bool is_persistent_collective, const base::Error& reason);
   /// Notify the members of a call after a refusal, and check the notices received.
   void check_call_number(Context& context, int tag);
@@ -246,7 +248,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
                                        base::Deadline deadline = base::Deadline::never());
   bool is_flushed();
   bool has_handled_all_control();
-  void change_hands() { lock_.change_hands(); }
+  void release_ownership() { lock_.release_ownership(); }
   void set_oversubscribed(bool is_oversubscribed) {
     is_oversubscribed_.store(is_oversubscribed, std::memory_order_relaxed);
   }
@@ -286,7 +288,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
     int skip = 0;         ///< rounds until the next poll
   };
   struct Probing {
-    Address from;
+    MessageAddress from;
   };
   struct ControlMessage {
     base::ProcessId from;
@@ -302,10 +304,10 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   void on_placed(transport::ConstSpan header, std::size_t payload_bytes) override;
   void handle_packet(transport::ConstSpan packet);
   void on_message(const MessageInfo& info, base::ContextId id);
-  Message* take_unmatched(base::ContextId id, const wire::Cancel& wanted);
+  StoredMessage* take_unmatched(base::ContextId id, const wire::Cancel& wanted);
   void on_whole_message(const WholeMessage& message);
-  void deliver_posted(Posted& posted, const MessageInfo& info, Context& context);
-  void deliver_whole(Posted& posted, const WholeMessage& message, Context& context);
+  void deliver_posted(PostedReceive& posted, const MessageInfo& info, Context& context);
+  void deliver_whole(PostedReceive& posted, const WholeMessage& message, Context& context);
   bool match_expected(const wire::EagerWords& message, transport::ConstSpan payload, bool is_whole);
   void on_clear_to_send(const wire::ClearToSend& header);
   void on_finished(const wire::Finished& header);
@@ -318,7 +320,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   void on_control(const wire::Control& header, transport::ConstSpan payload);
 
   void destroy_context(Context& context);
-  void drop_all(const std::vector<Message*>& messages);
+  void drop_all(const std::vector<StoredMessage*>& messages);
   base::Status open_link(Peer& to, Route route);
   void route_waiting(Guard& guard);
   void transmit_bytes(Peer& to, transport::ConstSpan header, SendRequest* request);
@@ -338,13 +340,13 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   void throttle(Peer& from);
   void unthrottle_all();
   void announce_queued(Peer& to);
-  void send_flow_control(Peer& from, wire::Kind what);
+  void send_flow_control(Peer& from, wire::PacketType what);
   void set_eager_end(Peer& to);
 
   bool is_sent_short(const Context& context, base::ContextId id, std::uint64_t number,
                      std::uint64_t bytes) const;
-  wire::Eager header_for(wire::Kind kind, const Context& context, int rank, int tag, Plane plane,
-                         std::uint64_t bytes) const;
+  wire::Eager header_for(wire::PacketType kind, const Context& context, int rank, int tag,
+                         Plane plane, std::uint64_t bytes) const;
   bool is_poll_due(std::uint64_t sent);
   void poll_after_sends();
   void expect_reply(SendRequest& request);
@@ -370,15 +372,15 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   void add_drained_recv(ReceiveRequest& request);
   void remove_drained_recv(ReceiveRequest& request);
   transport::DrainScope due_drain(const transport::Matcher& matcher);
-  bool is_link_known(WildcardDrain& drain);
-  bool move_to_provider(WildcardDrain& drain);
+  bool is_link_known(ProviderDrain& drain);
+  bool move_to_provider(ProviderDrain& drain);
   void move_to_provider(const transport::Matcher& matcher);
   [[gnu::hot]] void progress_provider();
   void remove_from_provider(ReceiveRequest& request);
   bool defer_cancel(const wire::Cancel& wanted);
   void complete_cancel_to_self(SendRequest& request);
   void reply_to_cancels(const transport::Matcher& matcher);
-  void end(ReceiveRequest& request, const Outcome& outcome, std::optional<base::Error> error);
+  void end(ReceiveRequest& request, const MessageStatus& outcome, std::optional<base::Error> error);
   void end_long(ReceiveRequest& request);
   void unlink(SendRequest& request);
   void unlink(ReceiveRequest& request);
@@ -395,8 +397,8 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   bool give_up_reading(ReceiveRequest& request, const base::Error* why);
   bool is_for_two(const ReceiveRequest& request) const;
   bool begin_sharing(ReceiveRequest& request);
-  enum class Sharing : std::uint8_t { waits, moved, over };
-  Sharing copy_shared(ReceiveRequest& request);
+  enum class CopyState : std::uint8_t { waits, moved, over };
+  CopyState copy_shared(ReceiveRequest& request);
   void read_now(ReceiveRequest& waiting);
   void end_sharing(ReceiveRequest& request);
   void give_up_sharing(Peer& from);
@@ -406,14 +408,14 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
 
   /// Operations of a communicator to end: its collectives', or all.
   enum class Scope : std::uint8_t { collectives, all };
-  static bool is_in(Scope scope, const Address& address, const Context& context);
+  static bool is_in(Scope scope, const MessageAddress& address, const Context& context);
   void end_receives(Context& context, Scope scope);
   void end_sends(Context& context, Scope scope);
   ReceiveRequest* find_matched_receive(const Context& context, Scope scope);
   SendRequest* find_send(const Context& context, Scope scope);
   bool may_be_read(const SendRequest& request) const;
   void notify_members(Context& context);
-  wire::Origin failed_member(const Context& context) const;
+  wire::SenderNumber failed_member(const Context& context) const;
   void on_collectives_failed(const wire::CollectivesFailed& notice);
   void record_early_notice(base::ContextId id, const wire::CollectivesFailed& notice);
   void on_call_after_refusal(const wire::CallAfterRefusal& notice);
@@ -456,8 +458,8 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   [[gnu::hot]] bool is_other_engine_due();
   [[gnu::hot]] int poll_for(const ExpectedRecv& expected, base::Status& status);
   void end_operations(Peer& with, const base::Error& reason);
-  void record_failure(Context& context, Peer& gone, End how);
-  End end_of(const Peer& gone) const;
+  void record_failure(Context& context, Peer& gone, ProcessEnd how);
+  ProcessEnd end_of(const Peer& gone) const;
   bool is_dead(base::ProcessId process) const;
   bool is_depended_on(base::ProcessId process);
   void update_watched();
@@ -483,10 +485,10 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   std::vector<Polled> transports_;
   const std::shared_ptr<Engines> engines_;
   ContextTable contexts_{engines_->ended_bases()};
-  Pool<Message> messages_;
+  Pool<StoredMessage> messages_;
   std::uint64_t unexpected_bytes_ = 0;  ///< memory of these messages
   std::vector<Peer*> throttled_peers_;  ///< including failed ones
-  const wire::Origin origin_;           ///< this process
+  const wire::SenderNumber origin_;     ///< this process
   std::uint64_t bytes_since_poll_ = 0;  ///< bytes sent since the last complete poll
   IdTable<SendRequest> send_ids_;
   std::uint64_t messages_numbered_ = 0;  ///< number of the last message
@@ -501,7 +503,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   std::deque<wire::Share> shares_;  ///< messages of ours that their receivers read and we may write
 
   const bool may_match_in_provider_;           ///< transports may match
-  std::vector<WildcardDrain*> active_drains_;  ///< non-empty drains
+  std::vector<ProviderDrain*> active_drains_;  ///< non-empty drains
   int drain_rounds_ = 0;                       ///< rounds left that drain all messages
   std::vector<CancelRequest> cancel_requests_;
 

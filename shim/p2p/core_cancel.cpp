@@ -10,7 +10,7 @@ void Core::cancel(SendRequest& request) {
   if (request.number == 0 || request.cancel_requested || request.streaming || !request.is_active())
     return;
   if (request.receiver->failure) return;
-  const bool is_eager = request.header.kind == wire::Kind::eager_numbered;
+  const bool is_eager = request.header.kind == wire::PacketType::eager_numbered;
   if (request.is_done()) {
     if (!is_eager) return;  // it was matched
     request.reopen();
@@ -48,9 +48,9 @@ void Core::complete_cancel_to_self(SendRequest& request) {
 
 /// Remove a message from its context's queues or the held messages. Null if it was matched or
 /// dropped.
-Message* Core::take_unmatched(base::ContextId id, const wire::Cancel& wanted) {
+StoredMessage* Core::take_unmatched(base::ContextId id, const wire::Cancel& wanted) {
   auto is_match = [&wanted](const UnexpectedMsg& unexpected) {
-    const MessageInfo& message = static_cast<const Message&>(unexpected).info;
+    const MessageInfo& message = static_cast<const StoredMessage&>(unexpected).info;
     return message.source == wanted.source && message.kind == wanted.message &&
            message.number == wanted.number;
   };
@@ -61,7 +61,7 @@ Message* Core::take_unmatched(base::ContextId id, const wire::Cancel& wanted) {
   if (wanted.source < 0 || wanted.source >= context->size) return nullptr;
   UnexpectedMsg* found = context->matching(plane).find_unexpected_if(wanted.source, is_match);
   if (found != nullptr) context->matching(plane).remove(*found);
-  return static_cast<Message*>(found);
+  return static_cast<StoredMessage*>(found);
 }
 
 /// Messages to this process itself are matched here.
@@ -72,12 +72,12 @@ void Core::on_cancel(const wire::Cancel& header) {
 
 void Core::reply_to_cancel(const wire::Cancel& wanted) {
   Peer& sender = peer(base::ProcessId{wanted.world, wanted.rank});
-  if (Message* message = take_unmatched(wanted.context, wanted)) {
+  if (StoredMessage* message = take_unmatched(wanted.context, wanted)) {
     free_message(*message);
     wire::Cancelled reply;
     reply.send = wanted.send;
     transmit(sender, reply);
-  } else if (wanted.message == wire::Kind::eager_numbered) {
+  } else if (wanted.message == wire::PacketType::eager_numbered) {
     wire::Finished reply;
     reply.send = wanted.send;
     transmit(sender, reply);

@@ -26,9 +26,9 @@ namespace {
 constexpr int kMaxDirectNotices = 64;
 
 bool is_notice(const QueuedOutput& queued) {
-  const auto kind = static_cast<wire::Kind>(queued.header[0]);
-  return !queued.is_control &&
-         (kind == wire::Kind::collectives_failed || kind == wire::Kind::call_after_refusal);
+  const auto kind = static_cast<wire::PacketType>(queued.header[0]);
+  return !queued.is_control && (kind == wire::PacketType::collectives_failed ||
+                                kind == wire::PacketType::call_after_refusal);
 }
 
 /// Return the ranks that a member notifies.
@@ -92,7 +92,7 @@ void Core::fail_collectives(Context& context, const base::Error& reason) {
   drop(context);
 }
 
-bool Core::is_in(Scope scope, const Address& address, const Context& context) {
+bool Core::is_in(Scope scope, const MessageAddress& address, const Context& context) {
   if (address.context != &context) return false;
   return scope == Scope::all ||
          (address.plane == Plane::collective && address.tag < kFirstPartitionTag);
@@ -100,11 +100,11 @@ bool Core::is_in(Scope scope, const Address& address, const Context& context) {
 
 void Core::end_receives(Context& context, Scope scope) {
   const base::Error& reason = *context.collective_failure;
-  const auto ends = [&](const Posted& posted) {
+  const auto ends = [&](const PostedReceive& posted) {
     return is_in(scope, static_cast<const ReceiveRequest&>(posted).address, context);
   };
   for (Matching& matching : context.queues) {
-    while (Posted* posted = matching.find_posted(ends))
+    while (PostedReceive* posted = matching.find_posted(ends))
       end(static_cast<ReceiveRequest&>(*posted), {posted->source, posted->tag, 0}, reason.clone());
   }
   // one at a time: ending one may end others, whose owners release them at once
@@ -226,12 +226,12 @@ void Core::check_pending_notices(Context& context) {
 
 /// Return the process that a member reported as failed, else the failed member of lowest rank; 0 if
 /// there is none, or it is in another world.
-wire::Origin Core::failed_member(const Context& context) const {
+wire::SenderNumber Core::failed_member(const Context& context) const {
   if (context.reported_failed.number != 0) return context.reported_failed;
-  wire::Origin found;
+  wire::SenderNumber found;
   context.peers.for_each([&](int, const Peer* member) {
     if (found.number == 0 && member != nullptr && member->failure)
-      found = wire::Origin::of(member->process);
+      found = wire::SenderNumber::of(member->process);
   });
   return found;
 }
@@ -286,7 +286,7 @@ void Core::confirm_reads(Context& context) {
 }
 
 /// Only members that share memory with this process count, because this process cannot stop their
-/// reads. Over a fabric, the end of a registration (transport::Offer) ends the reads.
+/// reads. Over a fabric, the end of a registration (transport::MemoryRegistration) ends the reads.
 bool Core::has_sent_failure_notices() const {
   return std::ranges::none_of(busy_, [](const Peer* to) {
     const bool may_read = to->link != nullptr &&
@@ -297,7 +297,7 @@ bool Core::has_sent_failure_notices() const {
 
 bool Core::has_only_notices(const Peer& to) { return std::ranges::all_of(to.queue, is_notice); }
 
-const base::Error* Core::failure_of(const Address& from) {
+const base::Error* Core::failure_of(const MessageAddress& from) {
   Context& context = *from.context;
   if (context.collective_failure &&
       (context.is_revoked || is_in(Scope::collectives, from, context)))

@@ -17,7 +17,7 @@ void ContextDeleter::operator()(Context* context) const {
 
 Context* Core::make_context(ContextSpec context_spec) {
   auto context = std::make_unique<Context>(this, std::move(context_spec));
-  for (Message* message : contexts_.add(*context)) {
+  for (StoredMessage* message : contexts_.add(*context)) {
     if (message->source >= context->size) {
       ++counts.stale_dropped;
       free_message(*message);
@@ -37,8 +37,8 @@ void Core::destroy_context(Context& context) {
   delete &context;
 }
 
-void Core::drop_all(const std::vector<Message*>& messages) {
-  for (Message* message : messages) {
+void Core::drop_all(const std::vector<StoredMessage*>& messages) {
+  for (StoredMessage* message : messages) {
     ++counts.stale_dropped;
     refuse(message->info);
     free_message(*message);
@@ -58,7 +58,7 @@ void Core::skip_base(std::uint32_t base) {
 Core::Core(EngineSpec engine_spec)
     : spec(std::move(engine_spec)),
       engines_(spec.engines ? spec.engines : std::make_shared<Engines>()),
-      origin_(wire::Origin::of(spec.self)),
+      origin_(wire::SenderNumber::of(spec.self)),
       may_match_in_provider_(spec.settings.matching == "provider"),
       plans_(plans_for(spec.settings)),
       is_oversubscribed_(spec.is_oversubscribed),

@@ -55,7 +55,7 @@ int Core::acknowledge_failed(Context& context, int count) {
     return context.acknowledged;
   }
   drop_unacknowledged(context);
-  static_cast<void>(context.matching(Plane::user).find_posted([&](Posted& receive) {
+  static_cast<void>(context.matching(Plane::user).find_posted([&](PostedReceive& receive) {
     if (receive.source == kAnySource) resume(static_cast<ReceiveRequest&>(receive));
     return false;
   }));
@@ -94,7 +94,7 @@ std::vector<int> Core::failed_members(Context& context) {
     const base::ProcessId member = context.spec.members->at(rank);
     const Peer* known = context.known_peer(rank);
     const bool is_known = member == spec.self || (known != nullptr && known->failure);
-    if (!is_known && is_dead(member)) fail(peer(member), died_error(member), End::died);
+    if (!is_known && is_dead(member)) fail(peer(member), died_error(member), ProcessEnd::died);
   }
   return context.failed_ranks;
 }

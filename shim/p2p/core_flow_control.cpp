@@ -12,8 +12,8 @@
 
 namespace shim::p2p {
 
-Message* Core::keep_unexpected(const MessageInfo& info, Plane plane) {
-  Message* message = messages_.make(info, plane);
+StoredMessage* Core::keep_unexpected(const MessageInfo& info, Plane plane) {
+  StoredMessage* message = messages_.make(info, plane);
   ++counts.unexpected;
   unexpected_bytes_ += message->memory();
   counts.unexpected_bytes_most = std::max(counts.unexpected_bytes_most, unexpected_bytes_);
@@ -23,7 +23,7 @@ Message* Core::keep_unexpected(const MessageInfo& info, Plane plane) {
   return message;
 }
 
-void Core::free_message(Message& message) {
+void Core::free_message(StoredMessage& message) {
   unexpected_bytes_ -= message.memory();
   messages_.release(&message);
   // half the limit, because at the limit each message would throttle and release its sender
@@ -36,17 +36,17 @@ void Core::throttle(Peer& from) {
   if (std::exchange(from.is_throttled, true)) return;
   ++counts.throttled;
   throttled_peers_.push_back(&from);
-  send_flow_control(from, wire::Kind::throttle);
+  send_flow_control(from, wire::PacketType::throttle);
 }
 
 void Core::unthrottle_all() {
   for (Peer* from : std::exchange(throttled_peers_, {})) {
     from->is_throttled = false;
-    send_flow_control(*from, wire::Kind::unthrottle);
+    send_flow_control(*from, wire::PacketType::unthrottle);
   }
 }
 
-void Core::send_flow_control(Peer& from, wire::Kind what) {
+void Core::send_flow_control(Peer& from, wire::PacketType what) {
   wire::Flow flow;
   flow.kind = what;
   flow.world = spec.self.world;
@@ -56,7 +56,7 @@ void Core::send_flow_control(Peer& from, wire::Kind what) {
 
 void Core::on_flow(const wire::Flow& header) {
   Peer& to = peer(base::ProcessId{header.world, header.rank});
-  to.throttles_us = header.kind == wire::Kind::throttle;
+  to.throttles_us = header.kind == wire::PacketType::throttle;
   if (to.link == nullptr) return;
   set_eager_end(to);
   if (to.throttles_us) announce_queued(to);
@@ -68,7 +68,7 @@ void Core::announce_queued(Peer& to) {
   for (QueuedOutput& queued : to.queue) {
     SendRequest* request = queued.request;
     if (request == nullptr || request->cancel_requested ||
-        request->header.kind == wire::Kind::ready_to_send)
+        request->header.kind == wire::PacketType::ready_to_send)
       continue;
     const wire::ReadyToSend header = announcement(*request);
     std::memcpy(queued.header.data(), &header, sizeof header);

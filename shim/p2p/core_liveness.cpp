@@ -272,7 +272,8 @@ bool Core::is_link_gone(base::ProcessId process) const {
 bool Core::is_dead(base::ProcessId process) const {
   if (spec.router->has_died(process)) return true;
   const auto known = peers_.find(process);
-  return known != peers_.end() && is_link_gone(process) && end_of(*known->second) == End::died;
+  return known != peers_.end() && is_link_gone(process) &&
+         end_of(*known->second) == ProcessEnd::died;
 }
 
 /// True if an operation of the program, or a watch, waits for this process and no other.
@@ -281,20 +282,20 @@ bool Core::is_depended_on(base::ProcessId process) {
 }
 
 /// Return how a process that is gone ended.
-Core::End Core::end_of(const Peer& gone) const {
-  if (spec.router->has_died(gone.process)) return End::died;
-  if (!spec.router->receives_packets(gone.process)) return End::left;
+Core::ProcessEnd Core::end_of(const Peer& gone) const {
+  if (spec.router->has_died(gone.process)) return ProcessEnd::died;
+  if (!spec.router->receives_packets(gone.process)) return ProcessEnd::left;
   const transport::Link* link = gone.link != nullptr ? gone.link : gone.last_link;
-  if (link == nullptr || gone.transport->has_lost_packets(*link)) return End::unknown;
+  if (link == nullptr || gone.transport->has_lost_packets(*link)) return ProcessEnd::unknown;
   switch (gone.transport->shutdown_notice(*link)) {
     case transport::ShutdownNotice::missing:
-      return End::died;
+      return ProcessEnd::died;
     case transport::ShutdownNotice::received:
-      return End::left;
+      return ProcessEnd::left;
     case transport::ShutdownNotice::not_expected:
       break;
   }
-  return End::unknown;
+  return ProcessEnd::unknown;
 }
 
 /// Receive what a process sent before it died or re-initialized.
@@ -320,7 +321,7 @@ const base::Error* Core::link_failure_reason(base::ProcessId process) const {
 void Core::reset_peer(base::ProcessId process, const base::Error& reason) {
   if (peer(process).link == nullptr) return;
   drain_transports();
-  fail(peer(process), reason, End::left);
+  fail(peer(process), reason, ProcessEnd::left);
 }
 
 void Core::end_operations(Peer& with, const base::Error& reason) {
@@ -358,7 +359,7 @@ void Core::fail_link(Peer& from, const base::Error& why) {
   fail(from, unreachable_error(from.process, why));
 }
 
-void Core::fail(Peer& gone, const base::Error& reason, std::optional<End> how) {
+void Core::fail(Peer& gone, const base::Error& reason, std::optional<ProcessEnd> how) {
   if (gone.failure) return;
   gone.failure = reason.clone();
   const bool is_depended_on = this->is_depended_on(gone.process);
@@ -377,10 +378,10 @@ void Core::fail(Peer& gone, const base::Error& reason, std::optional<End> how) {
     retired_.push_back(std::move(found->second));
     peers_.erase(found);
   }
-  End end = how ? *how : end_of(gone);
+  ProcessEnd end = how ? *how : end_of(gone);
   // no operation waits for it: it may have finalized while only packets of this library, such as
   // notices, were on their way to it
-  if (end == End::unknown && !is_depended_on) end = End::left;
+  if (end == ProcessEnd::unknown && !is_depended_on) end = ProcessEnd::left;
   for_each_retained([&](Context& context) { record_failure(context, gone, end); });
 }
 
@@ -400,7 +401,7 @@ void Core::for_each_retained(const Do& act) {
 
 /// A member that finalized has completed its part of collectives that others are still in: only
 /// operations that wait for it end.
-void Core::record_failure(Context& context, Peer& gone, End how) {
+void Core::record_failure(Context& context, Peer& gone, ProcessEnd how) {
   bool is_member = false;
   std::vector<int> failed;
   int others = 0;
@@ -409,7 +410,7 @@ void Core::record_failure(Context& context, Peer& gone, End how) {
     if (member != spec.self) ++others;
     if (member != gone.process) continue;
     is_member = true;
-    if (how != End::left) failed.push_back(rank);
+    if (how != ProcessEnd::left) failed.push_back(rank);
     Peer*& known = context.peers.at(rank);
     if (known != &gone && known != nullptr && known->failure)
       continue;  // an earlier incarnation, which was the known one
@@ -419,7 +420,7 @@ void Core::record_failure(Context& context, Peer& gone, End how) {
     if (gone.has_lost_packets) context.lossy_peer = &gone;
   }
   context.others = others;
-  if (is_member && how == End::died) fail_collectives(context, *gone.failure);
+  if (is_member && how == ProcessEnd::died) fail_collectives(context, *gone.failure);
   for (int rank : failed) record_failed_rank(context, rank);
   if (is_member) fail_unsatisfiable(context);
 }
@@ -427,7 +428,7 @@ void Core::record_failure(Context& context, Peer& gone, End how) {
 /// End receives whose message can no longer arrive; mark those as settled that may still get one
 /// (Request::has_settled).
 void Core::fail_unsatisfiable(Context& context) {
-  const auto reason_of = [&](Posted& posted) -> const base::Error* {
+  const auto reason_of = [&](PostedReceive& posted) -> const base::Error* {
     auto& receive = static_cast<ReceiveRequest&>(posted);
     if (const base::Error* failure = failure_of(context, posted.source)) return failure;
     const base::Error* failure = failure_of(receive.address);
@@ -436,8 +437,8 @@ void Core::fail_unsatisfiable(Context& context) {
     return nullptr;
   };
   for (Matching& matching : context.queues) {
-    while (Posted* posted = matching.find_posted(
-               [&](Posted& receive) { return reason_of(receive) != nullptr; }))
+    while (PostedReceive* posted = matching.find_posted(
+               [&](PostedReceive& receive) { return reason_of(receive) != nullptr; }))
       end(static_cast<ReceiveRequest&>(*posted), {posted->source, posted->tag, 0},
           reason_of(*posted)->clone());
   }

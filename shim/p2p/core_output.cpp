@@ -14,14 +14,15 @@ constexpr int kDataPerRound = 32;
 
 /// True if the packet carries a whole message.
 bool carries_message(transport::ConstSpan header) {
-  auto kind = static_cast<wire::Kind>(header[0]);
-  return kind == wire::Kind::eager || kind == wire::Kind::eager_synchronous ||
-         kind == wire::Kind::eager_numbered;
+  auto kind = static_cast<wire::PacketType>(header[0]);
+  return kind == wire::PacketType::eager || kind == wire::PacketType::eager_synchronous ||
+         kind == wire::PacketType::eager_numbered;
 }
 
 /// True if the receiver matches the packet with a receive.
 bool is_matched(transport::ConstSpan header) {
-  return carries_message(header) || static_cast<wire::Kind>(header[0]) == wire::Kind::ready_to_send;
+  return carries_message(header) ||
+         static_cast<wire::PacketType>(header[0]) == wire::PacketType::ready_to_send;
 }
 
 }  // namespace

@@ -6,7 +6,7 @@ namespace shim::p2p {
 
 namespace {
 
-Outcome outcome_of(const Message& message) {
+MessageStatus outcome_of(const StoredMessage& message) {
   return {message.source, message.tag, message.info.bytes};
 }
 
@@ -20,20 +20,20 @@ void record_probe(Context& context, int source) {
 
 }  // namespace
 
-Message* Core::find_message(Context& context, int source, int tag) {
+StoredMessage* Core::find_message(Context& context, int source, int tag) {
   UnexpectedMsg* found = context.matching(Plane::user).find_unexpected(source, tag);
   if (found == nullptr) drain_for_probe(context, source);
-  return static_cast<Message*>(found);
+  return static_cast<StoredMessage*>(found);
 }
 
-void Core::take_message(Context& context, Message& message) {
+void Core::take_message(Context& context, StoredMessage& message) {
   context.matching(Plane::user).remove(message);
   message.context = &context;
   retain(context);
 }
 
 template <typename Come>
-base::Status Core::await_from(const Address& from, const Come& condition) {
+base::Status Core::await_from(const MessageAddress& from, const Come& condition) {
   Probing probing{from};
   {
     Guard guard = enter();
@@ -56,7 +56,7 @@ base::Status Core::await_from(const Address& from, const Come& condition) {
 template <typename Visit>
 base::Status Core::await_message(Context& context, int source, int tag, const Visit& visit) {
   return await_from({&context, source, tag, Plane::user}, [&] {
-    Message* message = find_message(context, source, tag);
+    StoredMessage* message = find_message(context, source, tag);
     if (message != nullptr) visit(*message);
     return message != nullptr;
   });
@@ -66,18 +66,18 @@ base::Status Engine::wait_for(Context& context, int rank, const std::function<bo
   return core_->await_from({&context, rank, kAnyTag, Plane::collective}, condition);
 }
 
-base::Result<Outcome> Engine::probe(Context& context, int source, int tag) {
+base::Result<MessageStatus> Engine::probe(Context& context, int source, int tag) {
   if (source == kProcNull) return kNoMessage;
-  Outcome outcome;
+  MessageStatus outcome;
   SHIM_TRY(core_->await_message(context, source, tag,
-                                [&](Message& message) { outcome = outcome_of(message); }));
+                                [&](StoredMessage& message) { outcome = outcome_of(message); }));
   return outcome;
 }
 
 base::Result<Engine::Matched> Engine::mprobe(Context& context, int source, int tag) {
   if (source == kProcNull) return Matched{nullptr, kNoMessage};
   Matched matched;
-  SHIM_TRY(core_->await_message(context, source, tag, [&](Message& message) {
+  SHIM_TRY(core_->await_message(context, source, tag, [&](StoredMessage& message) {
     core_->take_message(context, message);
     matched = {&message, outcome_of(message)};
   }));
@@ -88,12 +88,12 @@ base::Result<Engine::Matched> Engine::mprobe(Context& context, int source, int t
 /// in a loop therefore makes progress, and gets an error if the source has died.
 template <typename Visit>
 base::Result<bool> Core::probe_once(Context& context, int source, int tag, const Visit& visit) {
-  const Address from{&context, source, tag, Plane::user};
+  const MessageAddress from{&context, source, tag, Plane::user};
   // pass 0 searches the messages that have arrived, pass 1 searches again after a progress round
   for (int round = 0; round < 2; ++round) {
     if (round == 1) SHIM_TRY(progress());
     Guard guard = enter();
-    if (Message* message = find_message(context, source, tag)) {
+    if (StoredMessage* message = find_message(context, source, tag)) {
       visit(*message);
       return true;
     }
@@ -103,11 +103,11 @@ base::Result<bool> Core::probe_once(Context& context, int source, int tag, const
   return false;
 }
 
-base::Result<std::optional<Outcome>> Engine::iprobe(Context& context, int source, int tag) {
+base::Result<std::optional<MessageStatus>> Engine::iprobe(Context& context, int source, int tag) {
   if (source == kProcNull) return std::optional(kNoMessage);
-  std::optional<Outcome> outcome;
+  std::optional<MessageStatus> outcome;
   SHIM_TRY(core_->probe_once(context, source, tag,
-                             [&](Message& message) { outcome = outcome_of(message); }));
+                             [&](StoredMessage& message) { outcome = outcome_of(message); }));
   return outcome;
 }
 
@@ -115,14 +115,14 @@ base::Result<std::optional<Engine::Matched>> Engine::improbe(Context& context, i
                                                              int tag) {
   if (source == kProcNull) return std::optional(Matched{nullptr, kNoMessage});
   std::optional<Matched> matched;
-  SHIM_TRY(core_->probe_once(context, source, tag, [&](Message& message) {
+  SHIM_TRY(core_->probe_once(context, source, tag, [&](StoredMessage& message) {
     core_->take_message(context, message);
     matched = {&message, outcome_of(message)};
   }));
   return matched;
 }
 
-base::Result<Outcome> Engine::mrecv(Message* message, types::Buffer into) {
+base::Result<MessageStatus> Engine::mrecv(StoredMessage* message, types::Buffer into) {
   if (message == nullptr) return kNoMessage;
   ReceiveRequest request(*core_, {}, into);
   {
@@ -133,9 +133,9 @@ base::Result<Outcome> Engine::mrecv(Message* message, types::Buffer into) {
   return request.outcome();
 }
 
-base::Result<Request*> Engine::imrecv(Message* message, types::Buffer into) {
+base::Result<Request*> Engine::imrecv(StoredMessage* message, types::Buffer into) {
   Guard guard = core_->enter();
-  ReceiveRequest* request = core_->receives.make(*core_, Address{}, into);
+  ReceiveRequest* request = core_->receives.make(*core_, MessageAddress{}, into);
   if (message == nullptr) {
     request->complete(kNoMessage);
   } else {

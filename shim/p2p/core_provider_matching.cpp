@@ -27,16 +27,16 @@ std::optional<MessageInfo> message_in(transport::ConstSpan packet, base::Context
     context = message(*header).context;
     info = info_of(*header, packet.subspan(sizeof(Header)));
   };
-  switch (static_cast<wire::Kind>(packet[0])) {
-    case wire::Kind::eager:
+  switch (static_cast<wire::PacketType>(packet[0])) {
+    case wire::PacketType::eager:
       take(wire::read<wire::Eager>(packet), [](const auto& header) { return header; });
       break;
-    case wire::Kind::eager_numbered:
-    case wire::Kind::eager_synchronous:
+    case wire::PacketType::eager_numbered:
+    case wire::PacketType::eager_synchronous:
       take(wire::read<wire::NumberedEager>(packet),
            [](const auto& header) { return header.message; });
       break;
-    case wire::Kind::ready_to_send:
+    case wire::PacketType::ready_to_send:
       take(wire::read<wire::ReadyToSend>(packet),
            [](const auto& header) { return header.message; });
       break;
@@ -102,7 +102,7 @@ bool Core::post_to_provider(ReceiveRequest& request) {
 
 /// Post a receive whose messages may come from the provider, unless others must be posted first.
 bool Core::start_in_provider(ReceiveRequest& request) {
-  const Address& from = request.address;
+  const MessageAddress& from = request.address;
   if (from.context->drain_of(from.plane).count != 0 || !post_to_provider(request)) return false;
   retain(*from.context);
   return true;
@@ -110,9 +110,9 @@ bool Core::start_in_provider(ReceiveRequest& request) {
 
 /// Add a receive that has been posted in our queues.
 void Core::add_drained_recv(ReceiveRequest& request) {
-  const Address& from = request.address;
+  const MessageAddress& from = request.address;
   if (!may_match_in_provider(*from.context, request.source, from.plane)) return;
-  WildcardDrain& drain = from.context->drain_of(from.plane);
+  ProviderDrain& drain = from.context->drain_of(from.plane);
   if (drain.count++ == 0) active_drains_.push_back(&drain);
   if (request.source == kAnySource) ++drain.any;
   request.is_in_drain = true;
@@ -124,7 +124,7 @@ void Core::add_drained_recv(ReceiveRequest& request) {
 
 void Core::remove_drained_recv(ReceiveRequest& request) {
   if (!std::exchange(request.is_in_drain, false)) return;
-  WildcardDrain& drain = request.address.context->drain_of(request.address.plane);
+  ProviderDrain& drain = request.address.context->drain_of(request.address.plane);
   drain.receives.erase(drain.receives.iterator_to(request));
   if (request.source == kAnySource) --drain.any;
   if (--drain.count == 0) std::erase(active_drains_, &drain);
@@ -132,11 +132,11 @@ void Core::remove_drained_recv(ReceiveRequest& request) {
 
 /// True if the messages of all receives in the drain are known to come from the provider. First
 /// removes receives whose messages are now known to come over another transport.
-bool Core::is_link_known(WildcardDrain& drain) {
+bool Core::is_link_known(ProviderDrain& drain) {
   bool is_known = true;
   for (auto next = drain.receives.begin(); next != drain.receives.end();) {
     ReceiveRequest& request = *next++;
-    const Address& from = request.address;
+    const MessageAddress& from = request.address;
     if (!may_match_in_provider(*from.context, from.rank, from.plane))
       remove_drained_recv(request);
     else if (peer(*from.context, from.rank).link == nullptr)
@@ -152,7 +152,7 @@ transport::DrainScope Core::due_drain(const transport::Matcher& matcher) {
   if (drain_rounds_ > 0) return DrainScope::all();
   DrainScope due = DrainScope::none();
   std::size_t others = 0;
-  for (const WildcardDrain* drain : active_drains_) {
+  for (const ProviderDrain* drain : active_drains_) {
     const base::ContextId id = drain->context->id_of(drain->plane);
     if (drain->any == 0)
       others += drain->count;
@@ -161,7 +161,7 @@ transport::DrainScope Core::due_drain(const transport::Matcher& matcher) {
     else
       return DrainScope::all();
   }
-  if (others > matcher.room()) return DrainScope::all();
+  if (others > matcher.free_receives()) return DrainScope::all();
   for (std::size_t i = active_drains_.size();
        i-- > 0;) {  // backwards, because empty drains are removed
     if (active_drains_[i]->any == 0 && !is_link_known(*active_drains_[i])) return DrainScope::all();
@@ -170,7 +170,7 @@ transport::DrainScope Core::due_drain(const transport::Matcher& matcher) {
 }
 
 /// Move the receives in the order of posting; false if the provider rejects one.
-bool Core::move_to_provider(WildcardDrain& drain) {
+bool Core::move_to_provider(ProviderDrain& drain) {
   while (drain.count != 0) {
     ReceiveRequest& request = drain.receives.front();
     if (!post_to_provider(request)) return false;
@@ -185,7 +185,7 @@ bool Core::move_to_provider(WildcardDrain& drain) {
 /// Move the receives of contexts that are no longer drained.
 void Core::move_to_provider(const transport::Matcher& matcher) {
   for (std::size_t i = active_drains_.size(); i-- > 0;) {
-    WildcardDrain& drain = *active_drains_[i];
+    ProviderDrain& drain = *active_drains_[i];
     const bool may_move = drain.any == 0 && !matcher.is_draining(drain.context->id_of(drain.plane));
     if (may_move && !move_to_provider(drain)) drain_rounds_ = kDrainRounds;
   }

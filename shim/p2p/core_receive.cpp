@@ -22,7 +22,8 @@ constexpr int kMaxFastPathsInARow = 16;
 constexpr unsigned kPostedPerPoll = 8;
 }  // namespace
 
-std::optional<base::Error> misfit(std::uint64_t bytes, int source, int tag, const Incoming& into) {
+std::optional<base::Error> misfit(std::uint64_t bytes, int source, int tag,
+                                  const ReceiveBuffer& into) {
   if (bytes == into.capacity()) return std::nullopt;
   const auto message = [&] {
     return "a message of " + std::to_string(bytes) + " bytes from rank " + std::to_string(source) +
@@ -56,7 +57,7 @@ namespace {
 /// Return false if the packet, which is long enough, is of another kind.
 [[gnu::always_inline]] inline bool read_short(transport::ConstSpan packet, WholeMessage& message) {
   const std::uint64_t first = wire::word_at<std::uint32_t>(packet, 0);
-  if (static_cast<wire::Kind>(first & 0xff) != wire::Kind::eager_short) return false;
+  if (static_cast<wire::PacketType>(first & 0xff) != wire::PacketType::eager_short) return false;
   const std::uint64_t last = wire::word_at(packet, 12);
   message.header = wire::EagerWords::of_short(first, wire::word_at(packet, 4), last,
                                               packet.size() - wire::ShortEager::kBytes);
@@ -75,8 +76,8 @@ namespace {
     return false;
   const wire::EagerWords header = wire::EagerWords::of(packet);
   std::size_t front = sizeof(wire::NumberedEager);
-  if (header.kind() != wire::Kind::eager_numbered) {
-    if (header.kind() != wire::Kind::eager) [[unlikely]]
+  if (header.kind() != wire::PacketType::eager_numbered) {
+    if (header.kind() != wire::PacketType::eager) [[unlikely]]
       return false;
     front = sizeof(wire::Eager);
   }
@@ -92,7 +93,8 @@ namespace {
 
 /// Deliver to a receive that matching has just returned. The usual message fills a contiguous
 /// buffer exactly; deliver_posted() handles all others.
-[[gnu::always_inline]] inline void Core::deliver_whole(Posted& posted, const WholeMessage& message,
+[[gnu::always_inline]] inline void Core::deliver_whole(PostedReceive& posted,
+                                                       const WholeMessage& message,
                                                        Context& context) {
   auto& request = static_cast<ReceiveRequest&>(posted);
   const wire::EagerWords& header = message.header;
@@ -112,8 +114,8 @@ namespace {
   Context* context = contexts_.find(user_plane_of(header.context));
   if (context != nullptr && header.source() >= 0 && header.source() < context->size &&
       header.tag() >= 0) [[likely]] {
-    if (Posted* posted = context->matching(plane_of(header.context))
-                             .take_posted(header.source(), header.tag()))
+    if (PostedReceive* posted = context->matching(plane_of(header.context))
+                                    .take_posted(header.source(), header.tag()))
       return deliver_whole(*posted, message, *context);
   }
   on_message(message.info(), header.context);
@@ -139,7 +141,7 @@ namespace {
   if (message.bytes() == capacity) [[likely]]
     return true;
   if (auto error = misfit(message.bytes(), message.source(), message.tag(),
-                          Incoming(expected.into)))
+                          ReceiveBuffer(expected.into)))
     expected.received = *std::move(error);
   return true;
 }
@@ -158,13 +160,13 @@ bool Core::on_packet(transport::ConstSpan packet) {
 
 void Core::handle_packet(transport::ConstSpan packet) {
   if (packet.empty()) return;
-  switch (static_cast<wire::Kind>(packet[0])) {
-    case wire::Kind::eager:
-    case wire::Kind::eager_numbered:
-    case wire::Kind::eager_short:
+  switch (static_cast<wire::PacketType>(packet[0])) {
+    case wire::PacketType::eager:
+    case wire::PacketType::eager_numbered:
+    case wire::PacketType::eager_short:
       ++counts.stale_dropped;  // shorter than its header states
       break;
-    case wire::Kind::eager_synchronous:
+    case wire::PacketType::eager_synchronous:
       if (auto header = wire::read<wire::NumberedEager>(packet)) {
         const wire::Eager& message = header->message;
         const transport::ConstSpan payload = packet.subspan(sizeof *header);
@@ -172,46 +174,46 @@ void Core::handle_packet(transport::ConstSpan packet) {
         on_message(info_of(*header, payload), message.context);
       }
       break;
-    case wire::Kind::ready_to_send:
+    case wire::PacketType::ready_to_send:
       if (auto header = wire::read<wire::ReadyToSend>(packet)) {
         const wire::Eager& message = header->message;
         if (expected_ != nullptr) match_expected(wire::EagerWords::of(packet), {}, false);
         on_message(info_of(*header, {}), message.context);
       }
       break;
-    case wire::Kind::clear_to_send:
+    case wire::PacketType::clear_to_send:
       if (auto header = wire::read<wire::ClearToSend>(packet)) on_clear_to_send(*header);
       break;
-    case wire::Kind::share:
+    case wire::PacketType::share:
       if (auto header = wire::read<wire::Share>(packet)) on_share(*header);
       break;
-    case wire::Kind::data:
+    case wire::PacketType::data:
       if (auto header = wire::read<wire::Data>(packet))
         on_data(*header, packet.subspan(sizeof *header));
       break;
-    case wire::Kind::finished:
+    case wire::PacketType::finished:
       if (auto header = wire::read<wire::Finished>(packet)) on_finished(*header);
       break;
-    case wire::Kind::cancel:
+    case wire::PacketType::cancel:
       if (auto header = wire::read<wire::Cancel>(packet)) on_cancel(*header);
       break;
-    case wire::Kind::cancelled:
+    case wire::PacketType::cancelled:
       if (auto header = wire::read<wire::Cancelled>(packet)) on_cancelled_reply(*header);
       break;
-    case wire::Kind::throttle:
-    case wire::Kind::unthrottle:
+    case wire::PacketType::throttle:
+    case wire::PacketType::unthrottle:
       if (auto header = wire::read<wire::Flow>(packet)) on_flow(*header);
       break;
-    case wire::Kind::collectives_failed:
+    case wire::PacketType::collectives_failed:
       if (auto notice = wire::read<wire::CollectivesFailed>(packet)) on_collectives_failed(*notice);
       break;
-    case wire::Kind::call_after_refusal:
+    case wire::PacketType::call_after_refusal:
       if (auto notice = wire::read<wire::CallAfterRefusal>(packet)) on_call_after_refusal(*notice);
       break;
-    case wire::Kind::refused:
+    case wire::PacketType::refused:
       if (auto header = wire::read<wire::Refused>(packet)) on_refused(*header);
       break;
-    case wire::Kind::control:
+    case wire::PacketType::control:
       if (auto header = wire::read<wire::Control>(packet))
         on_control(*header, packet.subspan(sizeof *header));
       break;
@@ -229,12 +231,13 @@ void Core::on_message(const MessageInfo& info, base::ContextId id) {
     if (sensible) refuse(info);
     return;
   }
-  Posted* posted = context == nullptr ? nullptr
-                                      : context->matching(plane).take_posted(info.source, info.tag);
+  PostedReceive* posted = context == nullptr
+                              ? nullptr
+                              : context->matching(plane).take_posted(info.source, info.tag);
   if (posted != nullptr) return deliver_posted(*posted, info, *context);
   if (context != nullptr && context->is_revoked) [[unlikely]]
     return refuse(info);
-  Message* message = keep_unexpected(info, plane);
+  StoredMessage* message = keep_unexpected(info, plane);
   if (context == nullptr)
     contexts_.hold(id, *message);
   else
@@ -242,7 +245,7 @@ void Core::on_message(const MessageInfo& info, base::ContextId id) {
 }
 
 /// Deliver to a receive that matching has just returned.
-void Core::deliver_posted(Posted& posted, const MessageInfo& info, Context& context) {
+void Core::deliver_posted(PostedReceive& posted, const MessageInfo& info, Context& context) {
   ++counts.posted_matches;
   auto& request = static_cast<ReceiveRequest&>(posted);
   request.posted = false;
@@ -284,7 +287,7 @@ bool Core::is_other_engine_due() {
 /// full poll is due. Other senders' messages would only be stored as unexpected, which costs more
 /// than the message.
 int Core::poll_for(const ExpectedRecv& expected, base::Status& status) {
-  const Address& from = expected.address;
+  const MessageAddress& from = expected.address;
   const Peer* sender = from.rank >= 0 && fast_paths_in_a_row_ != 0
                            ? from.context->known_peer(from.rank)
                            : nullptr;
@@ -329,12 +332,12 @@ bool Core::receive_at_once(ExpectedRecv& expected) {
 namespace {
 
 /// True if the message can be received without a request, which could hold an error.
-[[gnu::always_inline]] inline bool suits(const wire::EagerWords& message, const Address& from,
-                                         const types::Buffer& into) {
+[[gnu::always_inline]] inline bool suits(const wire::EagerWords& message,
+                                         const MessageAddress& from, const types::Buffer& into) {
   if (!from.accepts_tag(message.tag())) return false;
   if (message.bytes() == into.bytes()) [[likely]]
     return true;
-  return !misfit(message.bytes(), message.source(), message.tag(), Incoming(into));
+  return !misfit(message.bytes(), message.source(), message.tag(), ReceiveBuffer(into));
 }
 
 }  // namespace
@@ -351,9 +354,9 @@ bool Core::serve_posted(Context& context, Matching& matching, int source) {
   return !matching.has_posted_for(source);
 }
 
-[[gnu::always_inline]] inline bool Core::receive_if_arrived(const Address& from,
+[[gnu::always_inline]] inline bool Core::receive_if_arrived(const MessageAddress& from,
                                                             const types::Buffer& into,
-                                                            Outcome& received) {
+                                                            MessageStatus& received) {
   if (from.rank < 0) return false;
   Context& context = *from.context;
   Matching& matching = context.matching(from.plane);
@@ -382,7 +385,7 @@ bool Core::serve_posted(Context& context, Matching& matching, int source) {
   return true;
 }
 
-base::Result<Outcome> Core::receive(const Address& from, const types::Buffer& into) {
+base::Result<MessageStatus> Core::receive(const MessageAddress& from, const types::Buffer& into) {
   ReceiveRequest request(*this, from, into);
   request.caller = Caller::waits;
   {
@@ -394,9 +397,9 @@ base::Result<Outcome> Core::receive(const Address& from, const types::Buffer& in
 }
 
 void Core::deliver(ReceiveRequest& request, const MessageInfo& info, Context& context) {
-  if (info.kind == wire::Kind::ready_to_send)
+  if (info.kind == wire::PacketType::ready_to_send)
     return begin_long(request, info, peer(context, info.source));
-  if (info.kind == wire::Kind::eager_synchronous) {
+  if (info.kind == wire::PacketType::eager_synchronous) {
     wire::Finished reply;
     reply.send = info.number;
     transmit(peer(context, info.source), reply);
@@ -429,7 +432,7 @@ void Core::deliver(ReceiveRequest& request, const MessageInfo& info, Context& co
   }
   if (UnexpectedMsg* unexpected = matching.find_unexpected(request.source, request.tag)) {
     matching.remove(*unexpected);
-    auto& message = static_cast<Message&>(*unexpected);
+    auto& message = static_cast<StoredMessage&>(*unexpected);
     deliver(request, message.info, context);
     free_message(message);
     return {};
@@ -448,20 +451,20 @@ base::Status Core::start(ReceiveRequest& request) { return find_or_post(request)
 
 /// Defined here instead of p2p_engine.cpp, so that all of it is one function.
 base::Result<Request*> Engine::receive_or_start(Context& context, const types::Buffer& into,
-                                                int source, int tag, Outcome& received) {
+                                                int source, int tag, MessageStatus& received) {
   if (source == kProcNull) [[unlikely]] {
     received = kNoMessage;
     return nullptr;
   }
   Core::EngineLock lock(*core_);
-  const Address from{&context, source, tag, Plane::user};
+  const MessageAddress from{&context, source, tag, Plane::user};
   if (core_->receive_if_arrived(from, into, received)) return nullptr;
   ReceiveRequest* request = core_->receives.make(*core_, from, into);
   request->outlives_failures = true;
   return core_->started(core_->find_or_post(*request), *request);
 }
 
-void Core::start_matched(ReceiveRequest& request, Message& message) {
+void Core::start_matched(ReceiveRequest& request, StoredMessage& message) {
   Context& context = *message.context;
   if (context.is_revoked) [[unlikely]] {
     refuse(message.info);
@@ -495,7 +498,8 @@ void Core::unlink(ReceiveRequest& request) {
   }
 }
 
-void Core::end(ReceiveRequest& request, const Outcome& outcome, std::optional<base::Error> error) {
+void Core::end(ReceiveRequest& request, const MessageStatus& outcome,
+               std::optional<base::Error> error) {
   unlink(request);
   request.complete(outcome, std::move(error));
 }
@@ -505,7 +509,7 @@ void Core::abandon(ReceiveRequest& request) { unlink(request); }
 void Core::cancel(ReceiveRequest& request) {
   if (request.with_provider) return request.peer->transport->matcher()->cancel(request);
   if (!request.posted) return;  // done, or matched: too late to cancel
-  Outcome outcome;
+  MessageStatus outcome;
   outcome.cancelled = true;
   end(request, outcome, std::nullopt);
 }

@@ -34,7 +34,7 @@ wire::ReadyToSend Core::announcement(SendRequest& request) {
   request.is_long = true;
   ++long_sends_;
   expect_reply(request);
-  request.header.kind = wire::Kind::ready_to_send;
+  request.header.kind = wire::PacketType::ready_to_send;
   request.header.bytes = 0;
   const transport::RemoteMemory memory = offer(request);
   return {request.header, request.number, request.data.bytes(), memory.address, memory.key};
@@ -44,14 +44,14 @@ wire::ReadyToSend Core::announcement(SendRequest& request) {
 /// than a read.
 bool Core::may_be_streamed(const SendRequest& request) const {
   if (request.caller == Caller::returns_at_once) return false;
-  const transport::StreamBudget room = request.peer->transport->stream_budget();
+  const transport::StreamBudget budget = request.peer->transport->stream_budget();
   const std::uint64_t bytes = request.data.bytes();
   const bool is_of_collective = request.address.plane ==
                                 Plane::collective;  // other members send at the same time
-  if (request.caller == Caller::waits_for_several) return bytes <= room.for_each;
+  if (request.caller == Caller::waits_for_several) return bytes <= budget.for_each;
   if (!is_oversubscribed_.load(std::memory_order_relaxed))
-    return bytes <= std::max(kMaxStreamed, is_of_collective ? room.for_each : room.all);
-  return bytes <= room.for_each && (bytes >= kMinStreamedOversubscribed || is_of_collective);
+    return bytes <= std::max(kMaxStreamed, is_of_collective ? budget.for_each : budget.all);
+  return bytes <= budget.for_each && (bytes >= kMinStreamedOversubscribed || is_of_collective);
 }
 
 /// The receiver's decision: true if the message is streamed instead of read, because both processes
@@ -139,8 +139,8 @@ bool Core::read_chunk(ReceiveRequest& request) {
   if (may_begin && is_for_two(request) && begin_sharing(request)) return true;
   if (may_begin && from.shared != nullptr) give_up_sharing(from);
   if (request.shared_copy != nullptr) {
-    const Sharing sharing = copy_shared(request);
-    if (sharing != Sharing::over) return sharing == Sharing::moved;
+    const CopyState sharing = copy_shared(request);
+    if (sharing != CopyState::over) return sharing == CopyState::moved;
   }
   if (request.received != request.wanted) {
     auto read = read_on(request);
@@ -165,9 +165,9 @@ base::Result<transport::Attempt> Core::read_on(ReceiveRequest& request) {
     if (read && *read == transport::Attempt::done) request.received += bytes;
     return read;
   }
-  const std::span<std::byte> room = request.into.window(request.received, most);
-  auto read = from.transport->try_read(*from.link, address, room);
-  if (read && *read == transport::Attempt::done) request.received += room.size();
+  const std::span<std::byte> window = request.into.window(request.received, most);
+  auto read = from.transport->try_read(*from.link, address, window);
+  if (read && *read == transport::Attempt::done) request.received += window.size();
   return read;
 }
 
@@ -273,7 +273,7 @@ void Core::record_received_bytes(ReceiveRequest& request, std::size_t bytes) {
 /// Return the receive buffer for the bytes of a long message. Called for each piece, because the
 /// receive may end in between.
 std::optional<transport::Placement> Core::place(transport::ConstSpan beginning, std::size_t bytes) {
-  if (beginning.empty() || static_cast<wire::Kind>(beginning[0]) != wire::Kind::data)
+  if (beginning.empty() || static_cast<wire::PacketType>(beginning[0]) != wire::PacketType::data)
     return std::nullopt;
   const auto header = wire::read<wire::Data>(beginning);
   if (!header) return std::nullopt;

@@ -41,7 +41,7 @@ void Core::refuse_unexpected(Context& context) {
   for (Matching& matching : context.queues) {
     while (UnexpectedMsg* unexpected = matching.first_unexpected()) {
       matching.remove(*unexpected);
-      auto& message = static_cast<Message&>(*unexpected);
+      auto& message = static_cast<StoredMessage&>(*unexpected);
       refuse(message.info);
       free_message(message);
     }
@@ -51,7 +51,9 @@ void Core::refuse_unexpected(Context& context) {
 /// Notify the sender of a dropped message that no data of it is read: a revoked send may wait for
 /// this.
 void Core::refuse(const MessageInfo& info) {
-  if (info.kind != wire::Kind::ready_to_send && info.kind != wire::Kind::eager_synchronous) return;
+  if (info.kind != wire::PacketType::ready_to_send &&
+      info.kind != wire::PacketType::eager_synchronous)
+    return;
   const auto from = info.origin.process();
   if (!from) return;
   Peer& sender = peer(*from);

@@ -7,8 +7,9 @@
 namespace shim::p2p {
 
 // Inlined by force, here and below: a call costs a short message as much as these functions.
-[[gnu::always_inline]] inline wire::Eager Core::header_for(wire::Kind kind, const Context& context,
-                                                           int rank, int tag, Plane plane,
+[[gnu::always_inline]] inline wire::Eager Core::header_for(wire::PacketType kind,
+                                                           const Context& context, int rank,
+                                                           int tag, Plane plane,
                                                            std::uint64_t bytes) const {
   return wire::Eager::of(kind, origin_, context.spec.own_rank, context.id_at(rank, plane), tag,
                          static_cast<std::uint32_t>(bytes));
@@ -56,7 +57,7 @@ void Core::poll_after_sends() {
 /// Pack items with holes directly into the packet, if the transport has it in local memory.
 template <typename Header>
 bool Core::try_eager_packed(Peer& to, const Header& header, const types::ConstBuffer& data) {
-  Packed packed(data);
+  PackedStream packed(data);
   const auto bytes = static_cast<std::size_t>(data.bytes());
   std::span<std::byte> space;
   if (may_match_in_provider_) return try_eager(to, header, packed.part(0, bytes));
@@ -90,7 +91,7 @@ bool Core::send_at_once(Context& context, const types::ConstBuffer& data, int ra
   if (is_sent_short(context, id, 0, data.bytes()))
     return try_eager(*to, wire::ShortEager::of(origin_, context.spec.own_rank, id, tag, 0), data);
   const std::array<std::uint64_t, 3> header = wire::Eager::words_of(
-      wire::Kind::eager, origin_, context.spec.own_rank, id, tag,
+      wire::PacketType::eager, origin_, context.spec.own_rank, id, tag,
       static_cast<std::uint32_t>(data.bytes()));
   return try_eager(*to, header, data);
 }
@@ -108,7 +109,7 @@ bool Core::send_at_once(Context& context, const types::ConstBuffer& data, int ra
       return false;
   } else {
     const std::array<std::uint64_t, 4> header = wire::NumberedEager::words_of(
-        wire::Kind::eager_numbered, origin_, context.spec.own_rank, id, tag,
+        wire::PacketType::eager_numbered, origin_, context.spec.own_rank, id, tag,
         static_cast<std::uint32_t>(data.bytes()), number);
     if (!try_eager(*to, header, data)) return false;
   }
@@ -127,7 +128,7 @@ bool Engine::send_at_once(Context& context, const types::ConstBuffer& data, int 
 }
 
 bool Core::send_at_once(SendRequest& request) {
-  const Address& address = request.address;
+  const MessageAddress& address = request.address;
   Peer* to = clear_peer(*address.context, address.rank, request.data.bytes());
   if (to == nullptr) return false;
   number(request, *to);
@@ -135,12 +136,12 @@ bool Core::send_at_once(SendRequest& request) {
 }
 
 Request* Core::request_of(Context& context, const InlineSent& inline_sent) {
-  SendRequest* request = sends.make(*this, Address{&context, inline_sent.dest, 0, Plane::user},
-                                    types::ConstBuffer{nullptr, 0, &types::byte_type()},
-                                    Mode::standard);
+  SendRequest* request = sends.make(
+      *this, MessageAddress{&context, inline_sent.dest, 0, Plane::user},
+      types::ConstBuffer{nullptr, 0, &types::byte_type()}, SendMode::standard);
   request->receiver = context.known_peer(inline_sent.dest);
   request->number = inline_sent.number;
-  request->header = header_for(wire::Kind::eager_numbered, context, inline_sent.dest, 0,
+  request->header = header_for(wire::PacketType::eager_numbered, context, inline_sent.dest, 0,
                                Plane::user, 0);  // only the fields that identify the message
   request->complete({});
   return request;
@@ -151,12 +152,12 @@ void Core::number(SendRequest& request, Peer& to) {
   const auto& [context, rank, tag, plane] = request.address;
   request.receiver = &to;
   request.number = ++messages_numbered_;
-  request.header = header_for(wire::Kind::eager_numbered, *context, rank, tag, plane,
+  request.header = header_for(wire::PacketType::eager_numbered, *context, rank, tag, plane,
                               request.data.bytes());
 }
 
 base::Status Core::start(SendRequest& request, Guard& guard) {
-  const Address& address = request.address;
+  const MessageAddress& address = request.address;
   if (address.context->has_failures) [[unlikely]] {
     if (const base::Error* failure = failure_of(address)) return failure->clone();
   }
@@ -169,9 +170,9 @@ base::Status Core::start(SendRequest& request, Guard& guard) {
   const bool is_eager = request.data.bytes() < to->eager_end;
   if (is_eager) {
     ++counts.eager_sent;
-    if (request.mode == Mode::synchronous) {
+    if (request.mode == SendMode::synchronous) {
       expect_reply(request);
-      request.header.kind = wire::Kind::eager_synchronous;
+      request.header.kind = wire::PacketType::eager_synchronous;
     }
     transmit(*to, wire::NumberedEager{request.header, request.number}, &request);
   } else {
@@ -189,7 +190,7 @@ void Core::expect_reply(SendRequest& request) {
 
 base::Result<Request*> Core::begin(SendRequest& request, Guard& guard, bool keep_copy) {
   const bool is_proc_null = request.address.rank == kProcNull;
-  if (is_proc_null || (request.mode != Mode::synchronous && send_at_once(request))) {
+  if (is_proc_null || (request.mode != SendMode::synchronous && send_at_once(request))) {
     request.complete({});
     return &request;
   }

@@ -25,7 +25,7 @@ std::uint32_t parts_of(std::uint64_t bytes) {
 /// Location of a part in a message.
 struct ByteRange {
   std::uint64_t offset, bytes;
-  ByteRange(const transport::CooperativeCopy::Parts& parts, std::uint64_t message)
+  ByteRange(const transport::CooperativeCopy::ClaimedParts& parts, std::uint64_t message)
       : offset(parts.first * kPartBytes),
         bytes(std::min(parts.count * kPartBytes, message - offset)) {}
 };
@@ -46,10 +46,10 @@ bool Core::begin_sharing(ReceiveRequest& request) {
   request.shared_copy = from.transport->cooperative_copy_from(*from.link);
   if (request.shared_copy == nullptr) return from.can_write = false;
   request.parts = parts_of(request.wanted);
-  request.turn = request.shared_copy->open(request.parts, base::now_ns());
+  request.generation = request.shared_copy->open(request.parts, base::now_ns());
   from.shared = &request;
   wire::Share wanted;
-  wanted.turn = request.turn;
+  wanted.generation = request.generation;
   wanted.send = request.remote_send;
   wanted.address = reinterpret_cast<std::uintptr_t>(request.into.window(0, 1).data());
   wanted.bytes = request.wanted;
@@ -59,34 +59,34 @@ bool Core::begin_sharing(ReceiveRequest& request) {
 
 /// Copy one part, or check whether the sender has finished its parts. The request may be gone if
 /// data has moved.
-Core::Sharing Core::copy_shared(ReceiveRequest& request) {
+Core::CopyState Core::copy_shared(ReceiveRequest& request) {
   Peer& from = *request.peer;
-  if (const auto parts = request.shared_copy->claim(request.turn); parts.count != 0) {
+  if (const auto parts = request.shared_copy->claim(request.generation); parts.count != 0) {
     request.parts -= parts.count;
     const ByteRange own(parts, request.wanted);
     auto read = from.transport->try_read(*from.link, request.remote_address + own.offset,
                                          request.into.window(own.offset, own.bytes));
     if (!read && read.error().error_class() == base::ErrorClass::proc_aborted) {
       fail_link(from, read.error());
-      return Sharing::moved;
+      return CopyState::moved;
     }
     request.shared_copy->heartbeat(base::now_ns());
     // After a failed read, stop sharing: once the sender has finished its parts, this process reads
     // the whole message alone, and that read handles the error.
     if (!read || *read != transport::Attempt::done) {
       request.is_read_alone = true;
-      request.parts -= request.shared_copy->close(request.turn);
+      request.parts -= request.shared_copy->close(request.generation);
     }
-    return Sharing::moved;
+    return CopyState::moved;
   }
-  if (!request.shared_copy->is_complete(request.parts)) return Sharing::waits;
+  if (!request.shared_copy->is_complete(request.parts)) return CopyState::waits;
   const bool is_whole = !request.is_read_alone && !request.shared_copy->was_refused();
   end_sharing(request);
   if (is_whole)
     request.received = request.wanted;
   else
     from.can_write = false;  // read again from the beginning, alone
-  return Sharing::over;
+  return CopyState::over;
 }
 
 /// Queue a message for reading that has waited for the shared copy.
@@ -124,7 +124,7 @@ void Core::stop_sharing(ReceiveRequest& request) {
   request.waits_for_shared_copy = false;
   if (request.peer->shared != &request) return;
   if (request.shared_copy != nullptr) {
-    request.parts -= request.shared_copy->close(request.turn);
+    request.parts -= request.shared_copy->close(request.generation);
     const bool is_gone = request.peer->failure.has_value();
     while (!is_gone && !request.shared_copy->is_complete(request.parts) &&
            !spec.router->has_died(request.peer->process))
@@ -167,17 +167,17 @@ bool Core::write_parts(const wire::Share& share) {
   if (copy == nullptr || !may || *may != transport::Attempt::done ||
       !copy->has_recent_heartbeat(base::now_ns()))
     return false;
-  const auto parts = copy->claim(share.turn);
+  const auto parts = copy->claim(share.generation);
   if (parts.count == 0) return false;
   const ByteRange ours(parts, share.bytes);
   const auto written = transport.try_write(link, share.address + ours.offset,
                                            request->data.window(ours.offset, ours.bytes));
   const bool is_written = written && *written == transport::Attempt::done;
   if (is_written) {
-    copy->report_written(share.turn, parts.count);
+    copy->report_written(share.generation, parts.count);
     counts.parts_written += parts.count;
   } else {
-    copy->report_refused(share.turn, parts.count);
+    copy->report_refused(share.generation, parts.count);
   }
   return is_written;
 }

@@ -24,28 +24,28 @@ auto* first_in(List& list, const Predicate& predicate, int& skipped) {
 
 }  // namespace
 
-Posted* Matching::search_posted(int source, int tag) {
+PostedReceive* Matching::search_posted(int source, int tag) {
   return posted_index_ != nullptr ? first_indexed(source, tag) : first_posted(source, tag);
 }
 
 /// Return the oldest of the first receives under the four keys that accept a message: source and
 /// tag, each exact or a wildcard.
-Posted* Matching::first_indexed(int source, int tag) {
-  Posted* first = nullptr;
+PostedReceive* Matching::first_indexed(int source, int tag) {
+  PostedReceive* first = nullptr;
   for (const SourceAndTag& key :
        {SourceAndTag{source, tag}, {source, kAnyTag}, {kAnySource, tag}, {kAnySource, kAnyTag}}) {
-    Posted* found = posted_index_->first(key);
+    PostedReceive* found = posted_index_->first(key);
     if (found != nullptr && (first == nullptr || found->number < first->number)) first = found;
   }
   return first;
 }
 
-Posted* Matching::first_posted(int source, int tag) {
-  const auto is_match = [tag](const Posted& receive) { return accepts(receive.tag, tag); };
+PostedReceive* Matching::first_posted(int source, int tag) {
+  const auto is_match = [tag](const PostedReceive& receive) { return accepts(receive.tag, tag); };
   int skipped = 0;
   Queues* queues = by_source_.find(source);
-  Posted* exact = queues == nullptr ? nullptr : first_in(queues->posted, is_match, skipped);
-  Posted* any = any_source_.empty() ? nullptr : first_in(any_source_, is_match, skipped);
+  PostedReceive* exact = queues == nullptr ? nullptr : first_in(queues->posted, is_match, skipped);
+  PostedReceive* any = any_source_.empty() ? nullptr : first_in(any_source_, is_match, skipped);
   if (skipped > kMaxUnindexedScan) index_posted();
   return exact == nullptr || (any != nullptr && any->number < exact->number) ? any : exact;
 }
@@ -65,14 +65,14 @@ UnexpectedMsg* Matching::find_first_unexpected(int source, int tag) {
   return found;
 }
 
-void Matching::add_to_index(Posted& receive) {
+void Matching::add_to_index(PostedReceive& receive) {
   if (posted_index_->has_capacity(posted_count_))
     posted_index_->add(receive);
   else
     index_posted();
 }
 
-void Matching::remove_from_index(Posted& receive) {
+void Matching::remove_from_index(PostedReceive& receive) {
   PostedIndex::remove(receive);
   if (posted_count_ == 0) posted_index_.reset();
 }
@@ -82,7 +82,7 @@ void Matching::remove_from_index(Posted& receive) {
 void Matching::index_posted() {
   auto index = std::make_unique<PostedIndex>(2 * posted_count_);
   const auto add_all = [&](PostedList& list) {
-    for (Posted& receive : list) {
+    for (PostedReceive& receive : list) {
       PostedIndex::remove(receive);
       index->add(receive);
     }

@@ -26,7 +26,7 @@ struct ByKey;
 struct ByTag;
 
 /// The part of a receive that waits for its message. Owned by the caller of post().
-struct Posted : list_base_hook<link_mode<normal_link>>, KeyHook<ByKey> {
+struct PostedReceive : list_base_hook<link_mode<normal_link>>, KeyHook<ByKey> {
   int source = kAnySource;
   int tag = kAnyTag;
   std::uint64_t number = 0;  ///< order of posting, set by post()
@@ -71,7 +71,7 @@ class Matching {
   explicit Matching(int sources) : by_source_(sources) {}
 
   /// Remove and return the first posted receive that accepts a message; null if there is none.
-  Posted* take_posted(int source, int tag) {
+  PostedReceive* take_posted(int source, int tag) {
     return posted_count_ == 0 ? nullptr : take_first_posted(source, tag);
   }
   /// Return the first message by arrival that a receive for this source and tag accepts, without
@@ -85,8 +85,8 @@ class Matching {
   template <typename Predicate>
   UnexpectedMsg* find_unexpected_if(int source, const Predicate& predicate);
 
-  void post(Posted& receive);
-  void remove(Posted& receive);
+  void post(PostedReceive& receive);
+  void remove(PostedReceive& receive);
   void add(UnexpectedMsg& message);
   void remove(UnexpectedMsg& message);
 
@@ -100,7 +100,7 @@ class Matching {
   /// Return any posted receive that satisfies the predicate, null if none; for failures, not for
   /// matching.
   template <typename Predicate>
-  Posted* find_posted(const Predicate& predicate);
+  PostedReceive* find_posted(const Predicate& predicate);
   /// Visit each source, or kAnySource, that a posted receive waits for.
   template <typename Visit>
   void for_each_source(const Visit& visit) const {
@@ -112,7 +112,8 @@ class Matching {
   UnexpectedMsg* first_unexpected() { return unexpected_.empty() ? nullptr : &unexpected_.front(); }
 
  private:
-  using PostedList = boost::intrusive::list<Posted, boost::intrusive::constant_time_size<false>>;
+  using PostedList =
+      boost::intrusive::list<PostedReceive, boost::intrusive::constant_time_size<false>>;
   template <typename Tag>
   using UnexpectedList =
       boost::intrusive::list<UnexpectedMsg, boost::intrusive::constant_time_size<false>,
@@ -121,18 +122,18 @@ class Matching {
     PostedList posted;
     UnexpectedList<BySource> unexpected;
   };
-  Posted* search_posted(int source, int tag);
-  Posted* first_posted(int source, int tag);
-  Posted* first_indexed(int source, int tag);
-  Posted* take_first_posted(int source, int tag);
+  PostedReceive* search_posted(int source, int tag);
+  PostedReceive* first_posted(int source, int tag);
+  PostedReceive* first_indexed(int source, int tag);
+  PostedReceive* take_first_posted(int source, int tag);
   // Separate function: usually there is no unexpected message, which callers check inline.
   UnexpectedMsg* find_first_unexpected(int source, int tag);
   void index_posted();
-  void add_to_index(Posted& receive);
-  void remove_from_index(Posted& receive);
+  void add_to_index(PostedReceive& receive);
+  void remove_from_index(PostedReceive& receive);
   void index_unexpected();
 
-  using PostedIndex = KeyIndex<Posted, ByKey, SourceAndTag>;
+  using PostedIndex = KeyIndex<PostedReceive, ByKey, SourceAndTag>;
   struct UnexpectedIndex {
     explicit UnexpectedIndex(std::size_t most) : by_key(most), by_tag(most) {}
     KeyIndex<UnexpectedMsg, ByKey, SourceAndTag> by_key;
@@ -151,12 +152,12 @@ class Matching {
 
 // Inlined, because it runs for each message with a posted receive: usually the first receive posted
 // for the source.
-inline Posted* Matching::take_first_posted(int source, int tag) {
-  Posted* first = nullptr;
+inline PostedReceive* Matching::take_first_posted(int source, int tag) {
+  PostedReceive* first = nullptr;
   if (any_source_.empty() && posted_index_ == nullptr) [[likely]] {
     Queues* queues = by_source_.find(source);
     if (queues == nullptr || queues->posted.empty()) return nullptr;
-    Posted& front = queues->posted.front();
+    PostedReceive& front = queues->posted.front();
     if (front.tag == tag || front.tag == kAnyTag) first = &front;
   }
   if (first == nullptr) [[unlikely]]
@@ -165,7 +166,7 @@ inline Posted* Matching::take_first_posted(int source, int tag) {
   return first;
 }
 
-inline void Matching::post(Posted& receive) {
+inline void Matching::post(PostedReceive& receive) {
   receive.number = next_number_++;
   (receive.source == kAnySource ? any_source_ : by_source_.at(receive.source).posted)
       .push_back(receive);
@@ -174,7 +175,7 @@ inline void Matching::post(Posted& receive) {
     add_to_index(receive);
 }
 
-inline void Matching::remove(Posted& receive) {
+inline void Matching::remove(PostedReceive& receive) {
   PostedList::node_algorithms::unlink(
       PostedList::value_traits::to_node_ptr(receive));  // from whichever list it is in
   --posted_count_;
@@ -193,13 +194,13 @@ UnexpectedMsg* Matching::find_unexpected_if(int source, const Predicate& predica
 }
 
 template <typename Predicate>
-Posted* Matching::find_posted(const Predicate& predicate) {
-  for (Posted& receive : any_source_) {
+PostedReceive* Matching::find_posted(const Predicate& predicate) {
+  for (PostedReceive& receive : any_source_) {
     if (predicate(receive)) return &receive;
   }
-  Posted* found = nullptr;
+  PostedReceive* found = nullptr;
   by_source_.for_each([&](int, Queues& queues) {
-    for (Posted& receive : queues.posted) {
+    for (PostedReceive& receive : queues.posted) {
       if (found == nullptr && predicate(receive)) found = &receive;
     }
   });

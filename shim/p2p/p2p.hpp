@@ -37,7 +37,7 @@ inline constexpr int kProcNull = -2;
 /// Largest tag of a user message (MPI_TAG_UB of our communicators).
 inline constexpr int kTagUpperBound = 0x7fffffff;
 
-enum class Mode : std::uint8_t { standard, synchronous, ready };
+enum class SendMode : std::uint8_t { standard, synchronous, ready };
 /// First tag of partitioned communication, which uses the collective plane; collectives use the
 /// tags below.
 inline constexpr int kFirstPartitionTag = 0x60000000;
@@ -51,7 +51,7 @@ enum class Plane : std::uint8_t { user, collective };
 enum class Caller : std::uint8_t { returns_at_once, waits_for_several, waits };
 
 /// Result of a completed operation (MPI_Status without the substrate's layout).
-struct Outcome {
+struct MessageStatus {
   int source = kAnySource;
   int tag = kAnyTag;
   std::uint64_t bytes = 0;
@@ -59,8 +59,8 @@ struct Outcome {
   base::ErrorClass error = base::ErrorClass::success;
 };
 
-/// Outcome of a receive from kProcNull.
-inline constexpr Outcome kNoMessage{.source = kProcNull, .tag = kAnyTag};
+/// Status of a receive from kProcNull.
+inline constexpr MessageStatus kNoMessage{.source = kProcNull, .tag = kAnyTag};
 
 /// A message that left during the call that sent it, so that no request exists. MPI_Cancel uses
 /// this record to request cancellation.
@@ -198,7 +198,7 @@ class Request {
   bool has_settled() const {
     return (state_bits_.load(std::memory_order_acquire) & (kDone | kFailurePending)) != 0;
   }
-  const Outcome& outcome() const { return outcome_; }
+  const MessageStatus& outcome() const { return outcome_; }
   /// Return the error of a failed operation; null if it did not fail.
   const base::Error* error() const { return error_ ? &*error_ : nullptr; }
   bool is_persistent() const { return persistent_; }
@@ -214,9 +214,9 @@ class Request {
 
   /// End the operation; once per activation, from any thread. The object may be gone on return: the
   /// owner may release it, and a request that was already released is disposed of here.
-  void complete(const Outcome& outcome, std::optional<base::Error> error = std::nullopt);
+  void complete(const MessageStatus& outcome, std::optional<base::Error> error = std::nullopt);
   /// Complete one of this module's own requests without error.
-  void succeed(const Outcome& outcome);
+  void succeed(const MessageStatus& outcome);
   /// Undo the completion for a cancellation that is still to be answered. Called on behalf of the
   /// owner (MPI_Cancel), which has not read the outcome.
   void reopen();
@@ -243,12 +243,12 @@ class Request {
   bool persistent_ = false;
   bool active_ = true;
   Core* const core_ = nullptr;  ///< set for this module's own requests only
-  Outcome outcome_;
+  MessageStatus outcome_;
   std::optional<base::Error> error_;
 };
 
 /// A message taken out of matching by a matched probe (MPI_Message).
-class Message;
+class StoredMessage;
 
 /// Transport and address of a process; requested once, at the first message to it.
 struct Route {
@@ -302,7 +302,7 @@ class Engine {
   void set_oversubscribed(bool is_oversubscribed);
   /// Transfer the lock's bias to the next thread that enters. For a thread that has prepared the
   /// engine for other threads and does not return to it.
-  void change_hands();
+  void release_ownership();
   base::ProcessId self() const;
 
   /// Create a context. Local. Messages that arrived before this call are moved to it.
@@ -316,9 +316,9 @@ class Engine {
   // --- sending: dest is a rank of the context or kProcNull, tag is from 0 to kTagUpperBound; the
   // caller checks arguments.
   [[gnu::hot]] base::Status send(Context& context, const types::ConstBuffer& data, int dest,
-                                 int tag, Mode mode, Plane plane = Plane::user);
+                                 int tag, SendMode mode, Plane plane = Plane::user);
   base::Result<Request*> isend(Context& context, const types::ConstBuffer& data, int dest, int tag,
-                               Mode mode, Plane plane = Plane::user);
+                               SendMode mode, Plane plane = Plane::user);
   /// Send in standard mode like isend; return null if the message has left at once. If `keeps_copy`
   /// is set, copy data that does not leave at once, so that the caller may reuse the buffer.
   base::Result<Request*> send_or_start(Context& context, const types::ConstBuffer& data, int dest,
@@ -328,8 +328,9 @@ class Engine {
   /// Send on the user plane like isend; return null if the message has left at once, and then set
   /// `inline_sent` for a later cancellation.
   base::Result<Request*> send_or_start(Context& context, const types::ConstBuffer& data, int dest,
-                                       int tag, Mode mode, InlineSent& inline_sent) {
-    if (mode != Mode::synchronous && send_at_once(context, data, dest, tag, inline_sent)) [[likely]]
+                                       int tag, SendMode mode, InlineSent& inline_sent) {
+    if (mode != SendMode::synchronous && send_at_once(context, data, dest, tag, inline_sent))
+        [[likely]]
       return nullptr;
     return isend(context, data, dest, tag, mode);
   }
@@ -346,36 +347,37 @@ class Engine {
 
   // --- receiving: source is a rank, kAnySource or kProcNull; tag is a tag or kAnyTag. A message
   // longer than the buffer fills the buffer and is an error of class truncate.
-  [[gnu::hot]] base::Result<Outcome> recv(Context& context, const types::Buffer& into, int source,
-                                          int tag, Plane plane = Plane::user);
+  [[gnu::hot]] base::Result<MessageStatus> recv(Context& context, const types::Buffer& into,
+                                                int source, int tag, Plane plane = Plane::user);
   /// Receive like recv if the message has arrived, or arrives during a few polls and no other work
   /// is due; otherwise do nothing and return nothing.
-  [[gnu::hot]] std::optional<base::Result<Outcome>> recv_at_once(Context& context,
-                                                                 const types::Buffer& into,
-                                                                 int source, int tag, Plane plane);
+  [[gnu::hot]] std::optional<base::Result<MessageStatus>> recv_at_once(Context& context,
+                                                                       const types::Buffer& into,
+                                                                       int source, int tag,
+                                                                       Plane plane);
   base::Result<Request*> irecv(Context& context, const types::Buffer& into, int source, int tag,
                                Plane plane = Plane::user, Caller caller = Caller::returns_at_once);
   /// Receive on the user plane like irecv; return null if the message was there, and then set
   /// `received`. A receive from any source stays active after a failure (Request::has_settled);
   /// other receives end.
   base::Result<Request*> receive_or_start(Context& context, const types::Buffer& into, int source,
-                                          int tag, Outcome& received);
+                                          int tag, MessageStatus& received);
 
-  base::Result<std::optional<Outcome>> iprobe(Context& context, int source, int tag);
-  base::Result<Outcome> probe(Context& context, int source, int tag);
+  base::Result<std::optional<MessageStatus>> iprobe(Context& context, int source, int tag);
+  base::Result<MessageStatus> probe(Context& context, int source, int tag);
   struct Matched {
-    Message* message = nullptr;
-    Outcome outcome;
+    StoredMessage* message = nullptr;
+    MessageStatus outcome;
   };  ///< message is null for kProcNull
   base::Result<std::optional<Matched>> improbe(Context& context, int source, int tag);
   base::Result<Matched> mprobe(Context& context, int source, int tag);
   /// Receive and consume the message.
-  base::Result<Outcome> mrecv(Message* message, types::Buffer into);
-  base::Result<Request*> imrecv(Message* message, types::Buffer into);
+  base::Result<MessageStatus> mrecv(StoredMessage* message, types::Buffer into);
+  base::Result<Request*> imrecv(StoredMessage* message, types::Buffer into);
 
   // --- persistent requests: created inactive; start() activates them any number of times.
   base::Result<Request*> send_init(Context& context, const types::ConstBuffer& data, int dest,
-                                   int tag, Mode mode);
+                                   int tag, SendMode mode);
   base::Result<Request*> recv_init(Context& context, const types::Buffer& into, int source,
                                    int tag);
   static base::Status start(Request& request);

@@ -16,7 +16,7 @@ void Engine::add_transport(transport::Transport& transport) {
 void Engine::set_oversubscribed(bool is_oversubscribed) {
   core_->set_oversubscribed(is_oversubscribed);
 }
-void Engine::change_hands() { core_->change_hands(); }
+void Engine::release_ownership() { core_->release_ownership(); }
 
 bool Engine::may_spin() const { return core_->plan().spin > 0; }
 
@@ -38,10 +38,11 @@ void Engine::skip_base(std::uint32_t base) {
 }
 
 base::Status Engine::send(Context& context, const types::ConstBuffer& data, int dest, int tag,
-                          Mode mode, Plane plane) {
+                          SendMode mode, Plane plane) {
   if (dest == kProcNull) return {};
   Guard guard = core_->enter();
-  if (mode != Mode::synchronous && core_->send_at_once(context, data, dest, tag, plane)) [[likely]]
+  if (mode != SendMode::synchronous && core_->send_at_once(context, data, dest, tag, plane))
+      [[likely]]
     return {};
   SendRequest request(*core_, {&context, dest, tag, plane}, data, mode);
   request.caller = Caller::waits;
@@ -51,10 +52,11 @@ base::Status Engine::send(Context& context, const types::ConstBuffer& data, int 
 }
 
 base::Result<Request*> Engine::isend(Context& context, const types::ConstBuffer& data, int dest,
-                                     int tag, Mode mode, Plane plane) {
+                                     int tag, SendMode mode, Plane plane) {
   Guard guard = core_->enter();
-  return core_->begin(*core_->sends.make(*core_, Address{&context, dest, tag, plane}, data, mode),
-                      guard, false);
+  return core_->begin(
+      *core_->sends.make(*core_, MessageAddress{&context, dest, tag, plane}, data, mode), guard,
+      false);
 }
 
 base::Result<Request*> Engine::send_or_start(Context& context, const types::ConstBuffer& data,
@@ -64,8 +66,8 @@ base::Result<Request*> Engine::send_or_start(Context& context, const types::Cons
   Guard guard = core_->enter();
   if (core_->send_at_once(context, data, dest, tag, plane)) [[likely]]
     return nullptr;
-  SendRequest* request = core_->sends.make(*core_, Address{&context, dest, tag, plane}, data,
-                                           Mode::standard);
+  SendRequest* request = core_->sends.make(*core_, MessageAddress{&context, dest, tag, plane}, data,
+                                           SendMode::standard);
   request->caller = caller;
   if (keeps_copy) request->keep_copy();
   return core_->started(core_->start(*request, guard), *request);
@@ -85,27 +87,27 @@ Request* Engine::request_of(Context& context, const InlineSent& inline_sent) {
 base::Result<Request*> Engine::isend_copied(Context& context, const types::ConstBuffer& data,
                                             int dest, int tag, Plane plane) {
   Guard guard = core_->enter();
-  return core_->begin(
-      *core_->sends.make(*core_, Address{&context, dest, tag, plane}, data, Mode::standard), guard,
-      true);
+  return core_->begin(*core_->sends.make(*core_, MessageAddress{&context, dest, tag, plane}, data,
+                                         SendMode::standard),
+                      guard, true);
 }
 
-base::Result<Outcome> Engine::recv(Context& context, const types::Buffer& into, int source, int tag,
-                                   Plane plane) {
+base::Result<MessageStatus> Engine::recv(Context& context, const types::Buffer& into, int source,
+                                         int tag, Plane plane) {
   // filled in place: a copy at once would cost a message's time
-  base::Result<Outcome> received(kNoMessage);
+  base::Result<MessageStatus> received(kNoMessage);
   if (source == kProcNull) return received;
-  const Address from{&context, source, tag, plane};
+  const MessageAddress from{&context, source, tag, plane};
   ExpectedRecv expected{from, into, received};
   if (!into.type->contiguous || !core_->receive_at_once(expected)) [[unlikely]]
     received = core_->receive(from, into);
   return received;
 }
 
-std::optional<base::Result<Outcome>> Engine::recv_at_once(Context& context,
-                                                          const types::Buffer& into, int source,
-                                                          int tag, Plane plane) {
-  std::optional<base::Result<Outcome>> received(std::in_place, kNoMessage);
+std::optional<base::Result<MessageStatus>> Engine::recv_at_once(Context& context,
+                                                                const types::Buffer& into,
+                                                                int source, int tag, Plane plane) {
+  std::optional<base::Result<MessageStatus>> received(std::in_place, kNoMessage);
   ExpectedRecv expected{{&context, source, tag, plane}, into, *received};
   if (source == kProcNull || (into.type->contiguous && core_->receive_at_once(expected)))
     return received;
@@ -115,8 +117,8 @@ std::optional<base::Result<Outcome>> Engine::recv_at_once(Context& context,
 base::Result<Request*> Engine::irecv(Context& context, const types::Buffer& into, int source,
                                      int tag, Plane plane, Caller caller) {
   Guard guard = core_->enter();
-  ReceiveRequest* request = core_->receives.make(*core_, Address{&context, source, tag, plane},
-                                                 into);
+  ReceiveRequest* request = core_->receives.make(
+      *core_, MessageAddress{&context, source, tag, plane}, into);
   request->caller = caller;
   if (source == kProcNull) {
     request->complete(kNoMessage);
@@ -126,10 +128,10 @@ base::Result<Request*> Engine::irecv(Context& context, const types::Buffer& into
 }
 
 base::Result<Request*> Engine::send_init(Context& context, const types::ConstBuffer& data, int dest,
-                                         int tag, Mode mode) {
+                                         int tag, SendMode mode) {
   Guard guard = core_->enter();
-  SendRequest* request = core_->sends.make(*core_, Address{&context, dest, tag, Plane::user}, data,
-                                           mode);
+  SendRequest* request = core_->sends.make(*core_, MessageAddress{&context, dest, tag, Plane::user},
+                                           data, mode);
   request->make_persistent();
   core_->retain(context);
   return request;
@@ -138,8 +140,8 @@ base::Result<Request*> Engine::send_init(Context& context, const types::ConstBuf
 base::Result<Request*> Engine::recv_init(Context& context, const types::Buffer& into, int source,
                                          int tag) {
   Guard guard = core_->enter();
-  ReceiveRequest* request = core_->receives.make(*core_,
-                                                 Address{&context, source, tag, Plane::user}, into);
+  ReceiveRequest* request = core_->receives.make(
+      *core_, MessageAddress{&context, source, tag, Plane::user}, into);
   request->make_persistent();
   request->outlives_failures = true;
   core_->retain(context);

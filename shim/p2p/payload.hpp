@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Outgoing and Incoming access a message's bytes in the user's memory, by offset.
+// SendBuffer and ReceiveBuffer access a message's bytes in the user's memory, by offset.
 // All sends and receives use these two classes; no other code knows the memory layout of a
 // datatype.
 #pragma once
@@ -16,9 +16,9 @@
 namespace shim::p2p {
 
 /// Packs the data of items with holes, one part at a time, when the part is sent.
-class Packed {
+class PackedStream {
  public:
-  explicit Packed(const types::ConstBuffer& items)
+  explicit PackedStream(const types::ConstBuffer& items)
       : items_(items), type_(types::keep(*items.type)) {}
 
   void copy_part(std::uint64_t offset, std::span<std::byte> to) const {
@@ -27,7 +27,7 @@ class Packed {
   /// Return a part; valid until another one is requested.
   transport::ConstSpan part(std::uint64_t offset, std::size_t bytes) {
     if (offset != offset_ || bytes != bytes_) {
-      if (bytes > room_) part_ = std::make_unique_for_overwrite<std::byte[]>(room_ = bytes);
+      if (bytes > capacity_) part_ = std::make_unique_for_overwrite<std::byte[]>(capacity_ = bytes);
       copy_part(offset, {part_.get(), bytes});
       offset_ = offset;
       bytes_ = bytes;
@@ -41,23 +41,23 @@ class Packed {
   types::ConstBuffer items_;
   types::TypePtr type_;  ///< keeps the items' type
   std::unique_ptr<std::byte[]> part_;
-  std::size_t room_ = 0, bytes_ = 0;
+  std::size_t capacity_ = 0, bytes_ = 0;
   std::uint64_t offset_ = 0;
 };
 
 /// A message to be sent. The memory stays the caller's; items with holes are packed as they leave.
-class Outgoing {
+class SendBuffer {
  public:
-  Outgoing() = default;
-  explicit Outgoing(const types::ConstBuffer& data)
+  SendBuffer() = default;
+  explicit SendBuffer(const types::ConstBuffer& data)
       : begin_(static_cast<const std::byte*>(data.address)), bytes_(data.bytes()) {
     if (data.type->contiguous) [[likely]]
       return;
     begin_ = types::find_one_run(*data.type, const_cast<void*>(data.address),
                                  bytes_);  // which only computes an address
-    if (begin_ == nullptr) packed_ = std::make_unique<Packed>(data);
+    if (begin_ == nullptr) packed_ = std::make_unique<PackedStream>(data);
   }
-  Outgoing(const std::byte* begin, std::uint64_t bytes) : begin_(begin), bytes_(bytes) {}
+  SendBuffer(const std::byte* begin, std::uint64_t bytes) : begin_(begin), bytes_(bytes) {}
 
   /// Read the data again for the next start of a persistent send.
   void refresh() {
@@ -89,14 +89,14 @@ class Outgoing {
  private:
   const std::byte* begin_ = nullptr;
   std::uint64_t bytes_ = 0;
-  std::unique_ptr<Packed> packed_;  ///< set if the items have holes
+  std::unique_ptr<PackedStream> packed_;  ///< set if the items have holes
 };
 
 /// The memory that a message is received into. It stays the caller's. Holes are not written.
-class Incoming {
+class ReceiveBuffer {
  public:
-  Incoming() = default;
-  explicit Incoming(const types::Buffer& into)
+  ReceiveBuffer() = default;
+  explicit ReceiveBuffer(const types::Buffer& into)
       : begin_(static_cast<std::byte*>(into.address)),
         capacity_(into.bytes()),
         element_(into.type->base) {

@@ -83,24 +83,24 @@ class IdTable {
     std::uint32_t slot = free_.back();
     free_.pop_back();
     entries_[slot].object = &object;
-    return std::uint64_t{entries_[slot].turn} << 32 | slot;
+    return std::uint64_t{entries_[slot].generation} << 32 | slot;
   }
   T* find(std::uint64_t id) const {
     auto slot = static_cast<std::uint32_t>(id);
-    if (slot >= entries_.size() || entries_[slot].turn != id >> 32) return nullptr;
+    if (slot >= entries_.size() || entries_[slot].generation != id >> 32) return nullptr;
     return entries_[slot].object;
   }
   void remove(std::uint64_t id) {
     auto slot = static_cast<std::uint32_t>(id);
     entries_[slot].object = nullptr;
-    if (++entries_[slot].turn == 0) entries_[slot].turn = 1;
+    if (++entries_[slot].generation == 0) entries_[slot].generation = 1;
     free_.push_back(slot);
   }
 
  private:
   struct Entry {
     T* object;
-    std::uint32_t turn;
+    std::uint32_t generation;
   };
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> free_;

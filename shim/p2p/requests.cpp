@@ -9,7 +9,7 @@
 
 namespace shim::p2p {
 
-void Request::complete(const Outcome& outcome, std::optional<base::Error> error) {
+void Request::complete(const MessageStatus& outcome, std::optional<base::Error> error) {
   outcome_ = outcome;
   error_ = std::move(error);
   if (error_) outcome_.error = error_->error_class();
@@ -138,7 +138,7 @@ bool Core::has_no_freed_receives(const Context& context) {
 void SendRequest::keep_copy() {
   copy = std::make_unique_for_overwrite<std::byte[]>(data.bytes());
   data.copy_part(0, {copy.get(), static_cast<std::size_t>(data.bytes())});
-  data = Outgoing(copy.get(), data.bytes());
+  data = SendBuffer(copy.get(), data.bytes());
 }
 
 base::Status SendRequest::on_start() {
@@ -187,7 +187,8 @@ void ReceiveRequest::dispose() {
   core().receives.release(this);
 }
 
-Message::Message(const MessageInfo& from, Plane of_plane) : info(from), plane(of_plane) {
+StoredMessage::StoredMessage(const MessageInfo& from, Plane of_plane)
+    : info(from), plane(of_plane) {
   source = from.source;
   tag = from.tag;
   if (from.payload.empty()) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sends and receives in progress, and unexpected messages.
-// Plain records; the protocols are in core_send.cpp, core_receive.cpp and core_rendezvous.cpp, always under the
-// engine's lock.
+// Plain records; the protocols are in core_send.cpp, core_receive.cpp and core_rendezvous.cpp,
+// always under the engine's lock.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ namespace shim::p2p {
 struct Peer;
 
 // Defined here to be inlined: every message calls it.
-inline void Request::succeed(const Outcome& outcome) {
+inline void Request::succeed(const MessageStatus& outcome) {
   outcome_ = outcome;
   const std::uint8_t before = state_bits_.load(std::memory_order_relaxed);
   // release: pairs with is_done(); from here on the owner may release the object
@@ -37,7 +37,7 @@ using RequestList = boost::intrusive::list<Request, boost::intrusive::constant_t
                                            boost::intrusive::base_hook<RequestHook<Tag>>>;
 
 /// Destination or source of an operation, kept for (re)starting it.
-struct Address {
+struct MessageAddress {
   Context* context = nullptr;
   int rank = 0;
   int tag = 0;
@@ -53,15 +53,15 @@ class SendRequest final : public Request,
                           public RequestHook<OfPeer>,
                           public RequestHook<Streaming> {
  public:
-  SendRequest(Core& of_core, const Address& to, const types::ConstBuffer& what, Mode how)
+  SendRequest(Core& of_core, const MessageAddress& to, const types::ConstBuffer& what, SendMode how)
       : Request(of_core), address(to), data(what), mode(how) {}
 
   /// Copy the data into memory that the engine owns.
   void keep_copy();
 
-  Address address;
-  Outgoing data;
-  Mode mode;
+  MessageAddress address;
+  SendBuffer data;
+  SendMode mode;
   std::unique_ptr<std::byte[]> copy;  ///< the data, if the engine keeps it
 
   // for MPI_Cancel, possibly after the communicator is gone
@@ -78,7 +78,7 @@ class SendRequest final : public Request,
   bool streaming = false;  ///< in the peer's list of streams
   /// registration of a long message's data for its receiver to read; null if the transport needs
   /// none
-  std::unique_ptr<transport::Offer> offer;
+  std::unique_ptr<transport::MemoryRegistration> offer;
   bool cancel_requested = false;  ///< a cancel request has been sent to the receiver
   bool was_sent = false;  ///< the data had left before the cancel request, which completed the send
   /// communicator revoked: ends with that error when the receiver answers
@@ -97,19 +97,19 @@ class SendRequest final : public Request,
 };
 
 class ReceiveRequest final : public Request,
-                             public Posted,
+                             public PostedReceive,
                              public transport::MatchedReceive,
                              public RequestHook<OfPeer>,
                              public RequestHook<Streaming> {
  public:
   // Inlined and copied by member: the arguments have just been stored by member, and a wide load of
   // the whole struct would stall until these stores are complete (base/copy.hpp).
-  [[gnu::always_inline]] ReceiveRequest(Core& of_core, const Address& from,
+  [[gnu::always_inline]] ReceiveRequest(Core& of_core, const MessageAddress& from,
                                         const types::Buffer& where)
       : Request(of_core), address{from.context, from.rank, from.tag, from.plane}, into(where) {}
 
-  Address address;
-  Incoming into;
+  MessageAddress address;
+  ReceiveBuffer into;
   bool posted = false;  ///< in its context's queues
   /// posted to the transport of its peer instead, and in the peer's list of these
   bool with_provider = false;
@@ -133,7 +133,7 @@ class ReceiveRequest final : public Request,
   transport::CooperativeCopy* shared_copy = nullptr;
   /// generation of the shared copy (CooperativeCopy::open); number of parts that this process has
   /// not claimed: the sender has, or no process has
-  std::uint32_t turn = 0, parts = 0;
+  std::uint32_t generation = 0, parts = 0;
   /// this process could not read a part: it reads the whole message alone afterwards
   bool is_read_alone = false;
   /// not in the engine's list of reads: another message uses the shared copy
@@ -150,15 +150,15 @@ class ReceiveRequest final : public Request,
 
 /// Contents of a packet that carries or announces a message.
 struct MessageInfo {
-  wire::Kind kind = wire::Kind::eager;
+  wire::PacketType kind = wire::PacketType::eager;
   int source = 0;
   int tag = 0;
   std::uint64_t bytes = 0;    ///< length of the message
   std::uint64_t number = 0;   ///< sender's number for it; 0: none
   std::uint64_t address = 0;  ///< sender's memory of an announced message
   transport::ConstSpan payload;
-  std::uint64_t key = 0;     ///< registration key of the address
-  wire::Origin origin = {};  ///< the sender
+  std::uint64_t key = 0;           ///< registration key of the address
+  wire::SenderNumber origin = {};  ///< the sender
 };
 
 inline MessageInfo info_of(const wire::Eager& message, transport::ConstSpan payload,
@@ -182,19 +182,19 @@ inline MessageInfo info_of(const wire::ReadyToSend& header, transport::ConstSpan
 }
 /// True if the packet holds as many bytes as its header states.
 inline bool is_whole(const MessageInfo& info) {
-  return info.kind == wire::Kind::ready_to_send || info.payload.size() == info.bytes;
+  return info.kind == wire::PacketType::ready_to_send || info.payload.size() == info.bytes;
 }
 
 /// An unexpected message; owns its payload.
-class Message final : public UnexpectedMsg {
+class StoredMessage final : public UnexpectedMsg {
  public:
-  Message(const MessageInfo& from, Plane of_plane);
+  StoredMessage(const MessageInfo& from, Plane of_plane);
   MessageInfo info;
   Plane plane;
   Context* context = nullptr;  ///< set by a matched probe, which keeps the context alive
   /// Return the memory that the message uses.
   std::uint64_t memory() const {
-    return sizeof(Message) + (long_payload_ == nullptr ? 0 : info.payload.size());
+    return sizeof(StoredMessage) + (long_payload_ == nullptr ? 0 : info.payload.size());
   }
 
  private:
@@ -205,9 +205,9 @@ class Message final : public UnexpectedMsg {
 /// A receive that its thread polls for with the lock held. It is in no queue, because no other
 /// thread can see it.
 struct ExpectedRecv {
-  const Address& address;
+  const MessageAddress& address;
   const types::Buffer& into;  ///< contiguous
-  base::Result<Outcome>& received;
+  base::Result<MessageStatus>& received;
   std::uint64_t context = 0;  ///< context id in its messages
   int sources = 0;            ///< number of ranks that may send it
   bool is_received = false;
@@ -223,6 +223,7 @@ struct ExpectedRecv {
 
 /// Return the error of a receive whose message was too long (truncate) or ends inside an element
 /// (type); nothing if the message fits.
-std::optional<base::Error> misfit(std::uint64_t bytes, int source, int tag, const Incoming& into);
+std::optional<base::Error> misfit(std::uint64_t bytes, int source, int tag,
+                                  const ReceiveBuffer& into);
 
 }  // namespace shim::p2p

@@ -37,7 +37,7 @@
 
 namespace shim::p2p::wire {
 
-enum class Kind : std::uint8_t {
+enum class PacketType : std::uint8_t {
   eager = 1,
   eager_synchronous,
   ready_to_send,
@@ -58,10 +58,10 @@ enum class Kind : std::uint8_t {
 };
 
 /// A process in 24 bits: its rank in the job's world plus one; 0 if it has no number.
-struct Origin {
+struct SenderNumber {
   std::uint32_t number = 0;
 
-  static Origin of(base::ProcessId process) {
+  static SenderNumber of(base::ProcessId process) {
     return {process.world == 0 && process.rank < (1u << 24) - 1 ? process.rank + 1 : 0};
   }
   std::optional<base::ProcessId> process() const {
@@ -71,7 +71,7 @@ struct Origin {
 
 /// Header of a whole message in one packet; the payload follows.
 struct Eager {
-  Kind kind = Kind::eager;
+  PacketType kind = PacketType::eager;
   /// Origin of the sender; valid even if the communicator does not exist here yet
   std::uint8_t origin[3] = {};
   std::int32_t source = 0;  ///< sender's rank in the communicator
@@ -82,17 +82,17 @@ struct Eager {
 
   /// Return the header, assembled in whole words so that word loads of it do not stall
   /// (base/copy.hpp). words_of() is for callers that send it at once.
-  static Eager of(Kind kind, Origin from, std::int32_t source, std::uint64_t context,
+  static Eager of(PacketType kind, SenderNumber from, std::int32_t source, std::uint64_t context,
                   std::int32_t tag, std::uint32_t bytes) {
     return std::bit_cast<Eager>(words_of(kind, from, source, context, tag, bytes));
   }
-  static std::array<std::uint64_t, 3> words_of(Kind kind, Origin from, std::int32_t source,
-                                               std::uint64_t context, std::int32_t tag,
-                                               std::uint32_t bytes) {
+  static std::array<std::uint64_t, 3> words_of(PacketType kind, SenderNumber from,
+                                               std::int32_t source, std::uint64_t context,
+                                               std::int32_t tag, std::uint32_t bytes) {
     return {static_cast<std::uint8_t>(kind) | from.number << 8 | word(source), context,
             static_cast<std::uint32_t>(tag) | word(bytes)};
   }
-  Origin from() const {
+  SenderNumber from() const {
     return {origin[0] | std::uint32_t{origin[1]} << 8 | std::uint32_t{origin[2]} << 16};
   }
 
@@ -110,9 +110,10 @@ struct NumberedEager {
   /// eager_synchronous: sender's id of its operation, for `finished`; else for `cancel` only
   std::uint64_t number = 0;
 
-  static std::array<std::uint64_t, 4> words_of(Kind kind, Origin from, std::int32_t source,
-                                               std::uint64_t context, std::int32_t tag,
-                                               std::uint32_t bytes, std::uint64_t number) {
+  static std::array<std::uint64_t, 4> words_of(PacketType kind, SenderNumber from,
+                                               std::int32_t source, std::uint64_t context,
+                                               std::int32_t tag, std::uint32_t bytes,
+                                               std::uint64_t number) {
     const auto message = Eager::words_of(kind, from, source, context, tag, bytes);
     return {message[0], message[1], message[2], number};
   }
@@ -138,9 +139,9 @@ struct ShortEager {
     return bytes <= kMaxPayload && source <= 0xffff && (context & ~kContextBits) == 0 &&
            number >> 48 == 0;
   }
-  static ShortEager of(Origin from, std::int32_t source, std::uint64_t context, std::int32_t tag,
-                       std::uint64_t number) {
-    return {0, static_cast<std::uint32_t>(Kind::eager_short) | from.number << 8,
+  static ShortEager of(SenderNumber from, std::int32_t source, std::uint64_t context,
+                       std::int32_t tag, std::uint64_t number) {
+    return {0, static_cast<std::uint32_t>(PacketType::eager_short) | from.number << 8,
             static_cast<std::uint32_t>(context | context >> 16) |
                 std::uint64_t{static_cast<std::uint32_t>(tag)} << 32,
             static_cast<std::uint16_t>(source) | number << 16};
@@ -163,7 +164,7 @@ static_assert(sizeof(ReadyToSend) == 56);
 
 /// Requests the bytes of an announced message that the receiver cannot read itself.
 struct ClearToSend {
-  Kind kind = Kind::clear_to_send;
+  PacketType kind = PacketType::clear_to_send;
   std::uint8_t zero[7] = {};
   std::uint64_t send = 0;     ///< sender's id: `number` of the announcement
   std::uint64_t receive = 0;  ///< receiver's id, for `data`
@@ -176,18 +177,18 @@ static_assert(sizeof(ClearToSend) == 40);
 /// Permits the sender to write parts of a long message while the receiver reads other parts
 /// (transport/cooperative_copy.hpp).
 struct Share {
-  Kind kind = Kind::share;
+  PacketType kind = PacketType::share;
   std::uint8_t zero[3] = {};
-  std::uint32_t turn = 0;     ///< generation of the shared copy (CooperativeCopy::open)
-  std::uint64_t send = 0;     ///< sender's id: `number` of the announcement
-  std::uint64_t address = 0;  ///< receive buffer in the receiver's memory
-  std::uint64_t bytes = 0;    ///< number of bytes wanted
+  std::uint32_t generation = 0;  ///< generation of the shared copy (CooperativeCopy::open)
+  std::uint64_t send = 0;        ///< sender's id: `number` of the announcement
+  std::uint64_t address = 0;     ///< receive buffer in the receiver's memory
+  std::uint64_t bytes = 0;       ///< number of bytes wanted
 };
 static_assert(sizeof(Share) == 32);
 
 /// Part of a long message; the payload is the rest of the packet.
 struct Data {
-  Kind kind = Kind::data;
+  PacketType kind = PacketType::data;
   std::uint8_t zero[7] = {};
   std::uint64_t receive = 0;  ///< receiver's id
   std::uint64_t offset = 0;   ///< offset of the payload in the message
@@ -196,7 +197,7 @@ static_assert(sizeof(Data) == 24);
 
 /// The message is matched and its bytes are no longer needed.
 struct Finished {
-  Kind kind = Kind::finished;
+  PacketType kind = PacketType::finished;
   std::uint8_t zero[7] = {};
   std::uint64_t send = 0;  ///< sender's id
 };
@@ -204,7 +205,7 @@ static_assert(sizeof(Finished) == 16);
 
 /// The receiver dropped the message: its communicator is revoked or freed there.
 struct Refused {
-  Kind kind = Kind::refused;
+  PacketType kind = PacketType::refused;
   std::uint8_t zero[7] = {};
   std::uint64_t send = 0;  ///< sender's id
 };
@@ -212,8 +213,8 @@ static_assert(sizeof(Refused) == 16);
 
 /// The sender requests cancellation of a message (MPI_Cancel).
 struct Cancel {
-  Kind kind = Kind::cancel;
-  Kind message = {};  ///< kind of the message
+  PacketType kind = PacketType::cancel;
+  PacketType message = {};  ///< kind of the message
   std::uint8_t zero[2] = {};
   std::int32_t source = 0;
   std::uint64_t context = 0;
@@ -227,7 +228,7 @@ static_assert(sizeof(Cancel) == 40);
 
 /// The message was not matched and never will be.
 struct Cancelled {
-  Kind kind = Kind::cancelled;
+  PacketType kind = PacketType::cancelled;
   std::uint8_t zero[7] = {};
   std::uint64_t send = 0;  ///< sender's id
 };
@@ -235,7 +236,7 @@ static_assert(sizeof(Cancelled) == 16);
 
 /// A receiver requests that messages be announced (throttle), or no longer (unthrottle).
 struct Flow {
-  Kind kind = Kind::throttle;
+  PacketType kind = PacketType::throttle;
   std::uint8_t zero[3] = {};
   std::uint32_t world = 0;  ///< world of that receiver, which sends this packet
   std::uint32_t rank = 0;   ///< rank in that world
@@ -246,7 +247,7 @@ static_assert(sizeof(Flow) == 16);
 /// The sender's collectives on a communicator have failed; the receiver's fail as well, now and
 /// later. Error class revoked: the communicator has been revoked.
 struct CollectivesFailed {
-  Kind kind = Kind::collectives_failed;
+  PacketType kind = PacketType::collectives_failed;
   /// Origin of the process whose death is the reason; 0: none, or in another world
   std::uint8_t failed[3] = {};
   std::int32_t source = 0;       ///< sender's rank in the communicator
@@ -254,10 +255,10 @@ struct CollectivesFailed {
   std::int32_t error_class = 0;  ///< a base::ErrorClass
   std::uint32_t zero = 0;
 
-  Origin failed_process() const {
+  SenderNumber failed_process() const {
     return {failed[0] | std::uint32_t{failed[1]} << 8 | std::uint32_t{failed[2]} << 16};
   }
-  void set_failed_process(Origin of) {
+  void set_failed_process(SenderNumber of) {
     for (int i = 0; i < 3; ++i) failed[i] = static_cast<std::uint8_t>(of.number >> 8 * i);
   }
 };
@@ -265,7 +266,7 @@ static_assert(sizeof(CollectivesFailed) == 24);
 
 /// States which collective the sender calls after it refused calls for their arguments.
 struct CallAfterRefusal {
-  Kind kind = Kind::call_after_refusal;
+  PacketType kind = PacketType::call_after_refusal;
   std::uint8_t call = 0;  ///< collective, as numbered by CollectiveNumbers
   std::uint8_t zero[2] = {};
   std::int32_t source = 0;       ///< sender's rank in the communicator
@@ -278,7 +279,7 @@ static_assert(sizeof(CallAfterRefusal) == 24);
 /// Part of a control message; the payload follows. Parts of one message arrive in order, without
 /// other control parts in between.
 struct Control {
-  Kind kind = Kind::control;
+  PacketType kind = PacketType::control;
   std::uint8_t zero[3] = {};
   std::uint32_t world = 0;  ///< world of the sender
   std::uint32_t rank = 0;   ///< rank in that world
@@ -323,12 +324,12 @@ struct EagerWords {
   /// Convert the words of a ShortEager with a payload of `bytes` bytes.
   static EagerWords of_short(std::uint64_t first, std::uint64_t middle, std::uint64_t last,
                              std::uint64_t bytes) {
-    const Kind kind = last >> 16 == 0 ? Kind::eager : Kind::eager_numbered;
+    const PacketType kind = last >> 16 == 0 ? PacketType::eager : PacketType::eager_numbered;
     return {static_cast<std::uint8_t>(kind) | (first & 0xffff'ff00) | (last & 0xffff) << 32,
             (middle & 0xffff) | (middle & 0xffff'0000) << 16, middle >> 32 | bytes << 32};
   }
-  Kind kind() const { return static_cast<Kind>(first & 0xff); }
-  Origin from() const { return {static_cast<std::uint32_t>(first) >> 8}; }
+  PacketType kind() const { return static_cast<PacketType>(first & 0xff); }
+  SenderNumber from() const { return {static_cast<std::uint32_t>(first) >> 8}; }
   std::int32_t source() const { return static_cast<std::int32_t>(first >> 32); }
   std::int32_t tag() const { return static_cast<std::int32_t>(last & 0xffff'ffff); }
   std::uint32_t bytes() const { return static_cast<std::uint32_t>(last >> 32); }

@@ -71,16 +71,16 @@ base::Status Communicator::adopt_hints(const InfoPtr& hints) {
 
 namespace {
 
-coll::Sharing sharing_within_node(const base::Settings& settings) {
-  return settings.single_copy ? coll::Sharing::memory : coll::Sharing::segment;
+coll::MemorySharing sharing_within_node(const base::Settings& settings) {
+  return settings.single_copy ? coll::MemorySharing::memory : coll::MemorySharing::segment;
 }
 
 }  // namespace
 
 /// Describe the processes that ranks refer to.
-coll::Sharing Communicator::sharing() const {
+coll::MemorySharing Communicator::sharing() const {
   return process_->has_on_node(*parts_.context.members) ? sharing_within_node(process_->settings())
-                                                        : coll::Sharing::nothing;
+                                                        : coll::MemorySharing::nothing;
 }
 
 /// Return the nodes of the launcher's node map, which all members have; this process's own routes

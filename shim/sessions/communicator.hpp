@@ -104,7 +104,7 @@ class Communicator final : public Described, private coll::Locality {
   std::uint32_t next_consensus() { return consensuses_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
-  coll::Sharing sharing() const override;
+  coll::MemorySharing sharing() const override;
   std::unique_ptr<const coll::Nodes> nodes() const override;
   std::optional<transport::ShmCollSegmentId> allocate_coll_segment() const override;
   std::unique_ptr<transport::ShmCollHandle> open_coll_segment(
@@ -142,7 +142,7 @@ base::Result<CommunicatorPtr> duplicate(const CommunicatorPtr& parent, bool with
 /// Return the task for MPI_Comm_idup of an intracommunicator that has no child path left
 /// (has_child_path); `turn` is its position among the parent's collectives. The task passes the
 /// duplicate to `made`, with the parent's topology.
-coll::Task duplicate_by_exchange(coll::CollSeq turn, CommunicatorPtr parent,
+coll::Task duplicate_by_exchange(coll::CollSeq seq, CommunicatorPtr parent,
                                  std::function<void(CommunicatorPtr)> made);
 /// MPI_Comm_split. Null for color kUndefined, and for a color that the other group of an
 /// intercommunicator lacks. Collective over the parent, one allgather. Errors: arg (negative

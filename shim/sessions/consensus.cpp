@@ -9,7 +9,7 @@
 namespace shim::sessions {
 namespace {
 
-using MessageKind = ConsensusMessage::Kind;
+using MessageType = ConsensusMessage::Type;
 
 base::ProcessId process_of(std::uint32_t rank) { return {0, rank}; }
 
@@ -118,7 +118,7 @@ std::uint32_t Consensuses::coordinator_of(const Consensus& consensus) const {
 }
 
 ConsensusMessage Consensuses::join_of(const Consensus& consensus, std::uint32_t coordinator) const {
-  ConsensusMessage join{.kind = MessageKind::join,
+  ConsensusMessage join{.kind = MessageType::join,
                         .key = consensus.key,
                         .coordinator = coordinator,
                         .vote = consensus.vote};
@@ -144,7 +144,8 @@ void Consensuses::coordinate(Consensus& consensus) {
   if (!std::exchange(consensus.has_announced, true) && self != consensus.members.front()) {
     for (std::uint32_t member : consensus.members)
       if (member != self)
-        send(member, {.kind = MessageKind::turn, .key = consensus.key, .coordinator = self});
+        send(member,
+             {.kind = MessageType::new_coordinator, .key = consensus.key, .coordinator = self});
   }
   if (!has_all_votes(consensus)) return;
   if (!consensus.proposal) {
@@ -152,7 +153,7 @@ void Consensuses::coordinate(Consensus& consensus) {
     consensus.accepted = consensus.proposal;
     consensus.accepted_from = self;
     for (const auto& [member, join] : consensus.joins)
-      send(member, {.kind = MessageKind::propose,
+      send(member, {.kind = MessageType::propose,
                     .key = consensus.key,
                     .coordinator = self,
                     .decision = consensus.proposal});
@@ -170,7 +171,7 @@ void Consensuses::announce_decision(Consensus& consensus) {
   consensus.has_announced_decision = true;
   for (std::uint32_t member : consensus.members)
     if (member != self)
-      send(member, {.kind = MessageKind::decide,
+      send(member, {.kind = MessageType::decide,
                     .key = consensus.key,
                     .coordinator = self,
                     .decision = consensus.decided});
@@ -239,7 +240,7 @@ bool Consensuses::is_done_everywhere(Consensus& consensus) {
 void Consensuses::forget(const Consensus& consensus) {
   for (std::uint32_t member : consensus.done)
     send(member,
-         {.kind = MessageKind::forget, .key = consensus.key, .coordinator = process_.self().rank});
+         {.kind = MessageType::forget, .key = consensus.key, .coordinator = process_.self().rank});
   all_.erase(ConsensusKey(consensus.key));
 }
 
@@ -273,9 +274,9 @@ void Consensuses::on_message(base::ProcessId from, std::span<const std::byte> by
     return;
   }
   std::lock_guard guard(mutex_);
-  const bool is_about_known = message->kind == MessageKind::accept ||
-                              message->kind == MessageKind::done ||
-                              message->kind == MessageKind::forget;
+  const bool is_about_known = message->kind == MessageType::accept ||
+                              message->kind == MessageType::done ||
+                              message->kind == MessageType::forget;
   const ConsensusPtr consensus = is_about_known ? find(message->key) : find_or_make(message->key);
   if (consensus)
     handle(consensus, from.rank, *std::move(message));
@@ -287,13 +288,13 @@ void Consensuses::on_message(base::ProcessId from, std::span<const std::byte> by
 /// considered it dead: fail its call. A sender that has the decision ignores this reply.
 void Consensuses::reply_to_forgotten(std::uint32_t to, const ConsensusMessage& message) {
   const std::uint32_t self = process_.self().rank;
-  if (message.kind == MessageKind::decide)
+  if (message.kind == MessageType::decide)
     return send(
-        to, {.kind = MessageKind::done, .key = message.key, .coordinator = message.coordinator});
+        to, {.kind = MessageType::done, .key = message.key, .coordinator = message.coordinator});
   Decision without;
   without.failed = {to};
   without.has_unacknowledged = true;
-  send(to, {.kind = MessageKind::decide,
+  send(to, {.kind = MessageType::decide,
             .key = message.key,
             .coordinator = self,
             .decision = std::move(without)});
@@ -308,29 +309,29 @@ void Consensuses::handle(const ConsensusPtr& consensus, std::uint32_t from,
                                        consensus->vote.failed.end();
   if (!is_known_to_have_failed) consensus->gone.erase(from);
   switch (message.kind) {
-    case MessageKind::join:
+    case MessageType::join:
       handle_join(*consensus, from, std::move(message));
       break;
-    case MessageKind::turn:
+    case MessageType::new_coordinator:
       handle_coordinator(*consensus, message.coordinator);
       break;
-    case MessageKind::propose:
+    case MessageType::propose:
       handle_proposal(*consensus, message);
       break;
-    case MessageKind::accept:
+    case MessageType::accept:
       if (message.coordinator == self) consensus->accepts.insert(from);
       break;
-    case MessageKind::decide:
+    case MessageType::decide:
       decide(*consensus, *std::move(message.decision));
       if (!consensus->has_announced_decision) consensus->watches.clear();
       send(from,
-           {.kind = MessageKind::done, .key = consensus->key, .coordinator = message.coordinator});
+           {.kind = MessageType::done, .key = consensus->key, .coordinator = message.coordinator});
       break;
-    case MessageKind::done:
+    case MessageType::done:
       consensus->done.insert(from);
       if (is_done_everywhere(*consensus)) forget(*consensus);
       break;
-    case MessageKind::forget:
+    case MessageType::forget:
       all_.erase(consensus->key);
       break;
   }
@@ -342,7 +343,7 @@ void Consensuses::handle(const ConsensusPtr& consensus, std::uint32_t from,
 void Consensuses::handle_join(Consensus& consensus, std::uint32_t from, ConsensusMessage message) {
   const std::uint32_t self = process_.self().rank;
   if (consensus.decided)
-    return send(from, {.kind = MessageKind::decide,
+    return send(from, {.kind = MessageType::decide,
                        .key = consensus.key,
                        .coordinator = self,
                        .decision = consensus.decided});
@@ -351,7 +352,7 @@ void Consensuses::handle_join(Consensus& consensus, std::uint32_t from, Consensu
     if (member != self && !consensus.joins.contains(member)) consensus.gone.insert(member);
   if (consensus.proposal && consensus.joins.contains(from)) return;
   if (consensus.proposal)  // the sender was considered gone: it gets the proposal of the others
-    send(from, {.kind = MessageKind::propose,
+    send(from, {.kind = MessageType::propose,
                 .key = consensus.key,
                 .coordinator = self,
                 .decision = consensus.proposal});
@@ -371,15 +372,15 @@ void Consensuses::handle_proposal(Consensus& consensus, const ConsensusMessage& 
   const std::uint32_t coordinator = message.coordinator;
   if (!consensus.decided) {
     if (coordinator < consensus.promised)
-      return send(
-          coordinator,
-          {.kind = MessageKind::turn, .key = consensus.key, .coordinator = consensus.promised});
+      return send(coordinator, {.kind = MessageType::new_coordinator,
+                                .key = consensus.key,
+                                .coordinator = consensus.promised});
     consensus.promised = coordinator;
     consensus.accepted = message.decision;
     consensus.accepted_from = coordinator;
   }
   send(coordinator,
-       {.kind = MessageKind::accept, .key = consensus.key, .coordinator = coordinator});
+       {.kind = MessageType::accept, .key = consensus.key, .coordinator = coordinator});
 }
 
 /// Send a message. Errors are only logged, because the watch of a member detects that it is gone.

@@ -77,7 +77,7 @@ std::vector<std::byte> encode(const ConsensusMessage& message) {
   out.text(message.key.scope);
   out.number(message.key.number);
   out.number(message.coordinator);
-  if (message.kind == ConsensusMessage::Kind::join) {
+  if (message.kind == ConsensusMessage::Type::join) {
     out.number(message.vote.flag);
     write(out, message.vote.extra);
     write(out, message.vote.failed);
@@ -93,15 +93,15 @@ std::vector<std::byte> encode(const ConsensusMessage& message) {
 
 std::optional<ConsensusMessage> decode_consensus(std::span<const std::byte> bytes,
                                                  std::uint32_t processes) {
-  using Kind = ConsensusMessage::Kind;
+  using Type = ConsensusMessage::Type;
   DecisionReader in(bytes, processes);
   ConsensusMessage message;
-  message.kind = in.number<Kind>();
-  if (message.kind < Kind::join || message.kind > Kind::forget) return std::nullopt;
+  message.kind = in.number<Type>();
+  if (message.kind < Type::join || message.kind > Type::forget) return std::nullopt;
   message.key.scope = in.text();
   message.key.number = in.number<std::uint32_t>();
   message.coordinator = in.member();
-  if (message.kind == Kind::join) {
+  if (message.kind == Type::join) {
     message.vote.flag = in.number<std::int32_t>();
     message.vote.extra = in.run();
     message.vote.failed = in.members();
@@ -110,7 +110,7 @@ std::optional<ConsensusMessage> decode_consensus(std::span<const std::byte> byte
     if (in.number<std::uint8_t>() != 0) message.proposed_by = in.member();
   }
   if (in.number<std::uint8_t>() != 0) message.decision = in.decision();
-  const bool needs_decision = message.kind == Kind::propose || message.kind == Kind::decide;
+  const bool needs_decision = message.kind == Type::propose || message.kind == Type::decide;
   if (!in.at_end() || (needs_decision && !message.decision)) return std::nullopt;
   return message;
 }

@@ -43,19 +43,19 @@ struct Decision {
 };
 
 struct ConsensusMessage {
-  enum class Kind : std::uint8_t {
+  enum class Type : std::uint8_t {
     /// Member to coordinator: vote, gone, and the accepted proposal or the final decision.
     join = 0x80,
     /// New coordinator to members, or member to the sender of a proposal that it rejects:
     /// `coordinator` is the coordinator now.
-    turn,
+    new_coordinator,
     propose,  ///< coordinator to members
     accept,   ///< member to coordinator
     decide,   ///< coordinator to members: the decision is final
     done,     ///< member to coordinator: it has the decision
     forget,   ///< coordinator to members: all living members have the decision
   };
-  Kind kind = Kind::join;
+  Type kind = Type::join;
   ConsensusKey key;
   std::uint32_t coordinator = 0;
   Vote vote;                        ///< join

@@ -32,7 +32,7 @@ CreationKey key_of(const Creations::Call& call) {
 /// Check that all members are processes of world 0: a Group accepts any world and rank, but only
 /// processes of world 0 can be reached.
 base::Status check_members(const Group& group, std::uint32_t world_size) {
-  for (const Range& range : group.ranges())
+  for (const ProcessRange& range : group.ranges())
     if (range.world != 0 || range.highest() >= world_size)
       return Error(ErrorClass::group,
                    "the group " + group.text() +
@@ -60,10 +60,10 @@ Creations::Creations(Process& process) : process_(process) {}
 Creations::~Creations() = default;
 
 base::Result<Creations::OwnContribution> Creations::make_own_contribution(
-    const CreationRoles& roles, const base::Operation& during) {
+    const CreationRoles& roles, const base::TracedOperation& during) {
   OwnContribution own;
   if (roles.spans_nodes) {
-    if (roles.is_root())
+    if (roles.is_node_leader())
       // peers look up node leaders only: contributions carry the other members' addresses
       SHIM_TRY(process_.publish_address(during));
     SHIM_TRY_ASSIGN(own.address, process_.own_address());
@@ -75,11 +75,11 @@ base::Result<Creations::OwnContribution> Creations::make_own_contribution(
 
 std::unique_ptr<ParentResolver> Creations::make_parent_resolver(const Creation& creation) {
   const auto& roles = creation.roles;
-  std::vector<std::uint32_t> roots;
-  for (int root : roles.roots) roots.push_back(creation.group->at(root).rank);
+  std::vector<std::uint32_t> node_leaders;
+  for (int leader : roles.node_leaders) node_leaders.push_back(creation.group->at(leader).rank);
   std::optional<std::uint32_t> parent;
   if (roles.parent) parent = creation.group->at(*roles.parent).rank;
-  return std::make_unique<ParentResolver>(process_, std::move(roots), parent);
+  return std::make_unique<ParentResolver>(process_, std::move(node_leaders), parent);
 }
 
 void Creations::record_thread() {
@@ -125,10 +125,10 @@ base::Result<CreationPtr> Creations::join(const Call& call, const CreationRoles&
   // each partner
   creation->next_check = creation->started + kCreationCheckInterval;
   creation->entries.set(roles.self, own.entry());
-  if (roles.is_root() && !roles.spans_nodes) creation->name = bytes_of(key);
+  if (roles.is_node_leader() && !roles.spans_nodes) creation->name = bytes_of(key);
   creation->operation.begin(base::Phase::links);
   if (!partners_are_in_reach(creation)) return creation;
-  if (!roles.is_root())
+  if (!roles.is_node_leader())
     contribute(*creation);
   else
     start_waiting(*creation);
@@ -149,7 +149,7 @@ void Creations::start_waiting(Creation& creation) {
 /// false. Called first, because a node leader that cannot answer must not collect.
 bool Creations::partners_are_in_reach(const CreationPtr& creation) {
   const auto& roles = creation->roles;
-  if (!roles.is_root()) return !fail_if_out_of_reach(creation, roles.root);
+  if (!roles.is_node_leader()) return !fail_if_out_of_reach(creation, roles.node_leader);
   return std::none_of(roles.local.begin(), roles.local.end(),
                       [&](int rank) { return fail_if_out_of_reach(creation, rank); });
 }
@@ -157,10 +157,10 @@ bool Creations::partners_are_in_reach(const CreationPtr& creation) {
 void Creations::contribute(Creation& creation) {
   const auto& roles = creation.roles;
   creation.operation.next(base::Phase::outcome);
-  if (!roles.is_root())
-    return send(creation, roles.root,
-                Contribution{creation.key, {roles.self, creation.entries.at(roles.self)}});
-  send(creation, *roles.parent, Contribution{creation.key, creation.entries});
+  if (!roles.is_node_leader())
+    return send(creation, roles.node_leader,
+                ContributionMessage{creation.key, {roles.self, creation.entries.at(roles.self)}});
+  send(creation, *roles.parent, ContributionMessage{creation.key, creation.entries});
   creation.sent_up = true;
   creation.sent_to_incarnation = creation.parent_resolver->incarnation();
 }
@@ -188,8 +188,8 @@ bool Creations::advance(const CreationPtr& creation) {
       creation->operation.end(base::Phase::parent,
                               creation->group->at(*creation->roles.parent).rank);
   }
-  if (creation->roles.is_root() && parent_is_known && subtree_is_complete(*creation)) {
-    if (creation->roles.is_leader()) lead(creation);
+  if (creation->roles.is_node_leader() && parent_is_known && subtree_is_complete(*creation)) {
+    if (creation->roles.is_tree_root()) lead(creation);
     // send again if the parent re-initialized: its former incarnation lost the contribution
     else if (!creation->sent_up ||
              creation->sent_to_incarnation != creation->parent_resolver->incarnation()) {
@@ -309,7 +309,7 @@ void Creations::refuse(const Call& call, const base::Error& reason) {
 void Creations::record_addresses(const Creation& creation, const MemberTable& entries) {
   for (std::size_t index = 0; index < entries.size(); ++index) {
     const int rank = entries.rank_at(index);
-    const Entry entry = entries.entry_at(index);
+    const MemberEntry entry = entries.entry_at(index);
     if (rank == creation.roles.self) continue;
     if (entry.is_in_table)
       process_.record_incarnation(creation.group->at(rank), entry.incarnation);
@@ -323,7 +323,7 @@ MemberTable Creations::for_local_node(const Creation& creation, const MemberTabl
   MemberTable table;
   for (std::size_t index = 0; index < entries.size(); ++index) {
     const int rank = entries.rank_at(index);
-    Entry entry = entries.entry_at(index);
+    MemberEntry entry = entries.entry_at(index);
     entry.is_in_table = !entry.address.empty() &&
                         process_.node_knows(creation.group->at(rank), entry.incarnation);
     if (entry.is_in_table) entry.address = {};
@@ -332,13 +332,13 @@ MemberTable Creations::for_local_node(const Creation& creation, const MemberTabl
   return table;
 }
 
-void Creations::finish(const CreationPtr& creation, const Outcome& outcome) {
+void Creations::finish(const CreationPtr& creation, const OutcomeMessage& outcome) {
   const MemberTable& entries = outcome.entries;
   creation->operation.next(base::Phase::spread);
   const auto& roles = creation->roles;
   auto send_to = [&](const std::vector<int>& partners, const MemberTable& table) {
     if (partners.empty()) return;
-    const auto bytes = encode(Outcome{creation->key, outcome.id, outcome.vci, table});
+    const auto bytes = encode(OutcomeMessage{creation->key, outcome.id, outcome.vci, table});
     for (int rank : partners) send_bytes(creation->group->at(rank), bytes);
   };
   send_to(roles.children, entries);  // first, because their subtrees wait for it

@@ -59,9 +59,9 @@ struct Creation {
   CreationKey key;
   GroupPtr group;
   CreationRoles roles;
-  bool joined = false;        ///< this process has called and waits
-  std::uint32_t vci = 0;      ///< requested by this process, once joined
-  base::Operation operation;  ///< for phase listeners, once joined
+  bool joined = false;              ///< this process has called and waits
+  std::uint32_t vci = 0;            ///< requested by this process, once joined
+  base::TracedOperation operation;  ///< for phase listeners, once joined
   /// Name of the shared-memory rendezvous to abort; set once joined, if self is rank 0 of a group
   /// on one node.
   std::vector<std::byte> name;
@@ -92,7 +92,8 @@ struct Creation {
   std::map<int, LastReply> last_replies;  ///< last replies of queried partners, for the report
   /// Partners that seem to disagree on the tag, with the key of their creation.
   std::map<int, CreationKey> suspects;
-  /// A missing partner that waits in another creation or has finalized (creation_stuck_members.cpp).
+  /// A missing partner that waits in another creation or has finalized
+  /// (creation_stuck_members.cpp).
   struct StuckMember {
     /// Creation of an equal group with another tag in which the partner waits. Empty: the partner
     /// has finalized its last session.
@@ -128,7 +129,7 @@ class Creations {
     std::string scope;  ///< see CreationKey
     std::string tag;
     GroupPtr group;  ///< the caller must be a member
-    base::Operation operation{};
+    base::TracedOperation operation{};
     std::uint32_t vci = 0;  ///< requested; rank 0's request is used
     /// Checked periodically during the wait; an error ends it (for example, the parent is revoked).
     /// May be empty.
@@ -147,7 +148,7 @@ class Creations {
  private:
   /// Failure kept for members that still wait and send status requests.
   struct RecordedFailure {
-    Failure failure;
+    FailureMessage failure;
     base::Nanoseconds when = 0;
     /// The parent that was notified, if any, and its incarnation: a later incarnation does not know
     /// of the failure.
@@ -156,10 +157,10 @@ class Creations {
   };
 
   // creation_messages.cpp; caller holds the mutex
-  void handle(base::ProcessId from, Contribution message);
-  void handle(base::ProcessId from, Outcome message);
+  void handle(base::ProcessId from, ContributionMessage message);
+  void handle(base::ProcessId from, OutcomeMessage message);
   void join_vci(std::uint32_t vci);
-  void handle(base::ProcessId from, Failure message);
+  void handle(base::ProcessId from, FailureMessage message);
   void handle(base::ProcessId from, StatusRequest message);
   void handle(base::ProcessId from, StatusReply message);
   void handle(base::ProcessId from, ReturnedContribution message);
@@ -176,9 +177,10 @@ class Creations {
   /// network. Return true if the creation has failed.
   bool fail_if_out_of_reach(const CreationPtr& creation, int rank);
   /// parent: this process's parent in that creation, if it is notified now.
-  void record_failure(const Failure& failure, std::optional<base::ProcessId> parent);
+  void record_failure(const FailureMessage& failure, std::optional<base::ProcessId> parent);
   /// Return a recorded failure that the waiting requester does not know of.
-  std::optional<Failure> failure_for(base::ProcessId requester, const StatusRequest& request);
+  std::optional<FailureMessage> failure_for(base::ProcessId requester,
+                                            const StatusRequest& request);
   bool may_be_unknown_to(RecordedFailure& recorded, base::ProcessId requester,
                          const StatusRequest& request) const;
   /// Record that a message to the partner reports the failure.
@@ -192,7 +194,7 @@ class Creations {
   /// which know of the failure already.
   void fail(const CreationPtr& creation, const base::Error& error, std::set<int> notified,
             const ExcludedMembers& excluded = {});
-  void finish(const CreationPtr& creation, const Outcome& outcome);
+  void finish(const CreationPtr& creation, const OutcomeMessage& outcome);
   std::uint32_t usable_vci(std::uint32_t wanted);
   void record_addresses(const Creation& creation, const MemberTable& entries);
   MemberTable for_local_node(const Creation& creation, const MemberTable& entries) const;
@@ -222,7 +224,7 @@ class Creations {
   struct OwnContribution {
     std::uint32_t context_base = 0;
     NetworkAddress address;
-    Entry entry() const { return {context_base, address.incarnation, address.bytes, false}; }
+    MemberEntry entry() const { return {context_base, address.incarnation, address.bytes, false}; }
   };
   base::Result<Agreement> agree(const Call& call, const CreationRoles& roles,
                                 const OwnContribution& own);
@@ -232,7 +234,7 @@ class Creations {
   base::Result<CreationPtr> join(const Call& call, const CreationRoles& roles,
                                  const OwnContribution& own);
   base::Result<OwnContribution> make_own_contribution(const CreationRoles& roles,
-                                                      const base::Operation& during);
+                                                      const base::TracedOperation& during);
   std::unique_ptr<ParentResolver> make_parent_resolver(const Creation& creation);
   bool partners_are_in_reach(const CreationPtr& creation);
   void start_waiting(Creation& creation);
@@ -252,9 +254,9 @@ class Creations {
   bool probe_says_ended(Creation& creation, int rank, std::uint32_t incarnation);
   bool fail_on_timeout(const CreationPtr& creation, double waited);
   bool fail_on_separate_shared_memory(const CreationPtr& creation, base::Nanoseconds now);
-  void notify_for_root(const Creation& creation, const base::Error& error,
-                       const ExcludedMembers& excluded);
-  void queue_failure(base::ProcessId to, Failure message);
+  void notify_for_node_leader(const Creation& creation, const base::Error& error,
+                              const ExcludedMembers& excluded);
+  void queue_failure(base::ProcessId to, FailureMessage message);
   void send_queued_failures();
   void report_when_due(Creation& creation, base::Nanoseconds now);
   void query_missing_members(Creation& creation);
@@ -295,7 +297,7 @@ class Creations {
   /// Failure message for a process whose address is being looked up.
   struct QueuedFailure {
     base::ProcessId to;
-    Failure message;
+    FailureMessage message;
     AddressLookup lookup;
     base::Nanoseconds since = 0;
   };

@@ -56,8 +56,9 @@ std::string Creations::disagreement_on_tag(const Creation& mine, const CreationK
 }
 
 /// Return the processes known to have called this creation.
-static std::vector<Range> callers(const Creation& creation, std::optional<base::ProcessId> also) {
-  std::vector<Range> ranges;
+static std::vector<ProcessRange> callers(const Creation& creation,
+                                         std::optional<base::ProcessId> also) {
+  std::vector<ProcessRange> ranges;
   auto add = [&](base::ProcessId process) {
     ranges.push_back({process.world, process.rank, 1, 1});
   };
@@ -73,7 +74,7 @@ void Creations::fail_other(const Creation& mine, const CreationKey& other, int r
   const ExcludedMembers from_here{.elsewhere = callers(mine, process_.self()), .dead = {}};
   if (CreationPtr known = find(other); known && !known->joined && !known->is_over())
     return fail(known, error, {known->roles.self}, from_here);
-  const Failure message{other, 0, error.error_class(), error.text(), from_here};
+  const FailureMessage message{other, 0, error.error_class(), error.text(), from_here};
   send(mine, rank, message);
   record_failure(message, std::nullopt);
 }

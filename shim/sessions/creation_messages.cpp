@@ -79,7 +79,7 @@ bool Creations::fail_if_out_of_reach(const CreationPtr& creation, int rank) {
 bool Creations::is_plausible(const CreationKey& key, base::ProcessId from, bool with_us) const {
   const std::int64_t world_size = process_.bootstrap().job().size;
   std::int64_t members = 0;
-  for (const Range& range : key.ranges) {
+  for (const ProcessRange& range : key.ranges) {
     members += range.count;
     if (range.world != 0 || range.stride == 0 || range.lowest() < 0 ||
         range.highest() >= world_size || members > world_size)
@@ -110,26 +110,26 @@ bool Creations::may_contribute(const Creation& creation, int rank,
   if (!entries.find(rank) || entries.last() >= creation.group->size()) return false;
   if (contains(roles.local, rank)) return entries.size() == 1;
   if (!contains(roles.children, rank)) return false;
-  const auto roots = roles.roots_from(rank);
-  const std::vector<int> others = ranks_except(roots, entries);
+  const auto node_leaders = roles.node_leaders_from(rank);
+  const std::vector<int> others = ranks_except(node_leaders, entries);
   if (others.empty()) return true;  // common case at large scale, and cheap to test
   const auto context = process_.creation_context();
   auto node_of = [&](int member) { return context.node_of(creation.group->at(member)); };
   std::vector<std::uint32_t> nodes;
-  for (int root : roots) nodes.push_back(node_of(root));
+  for (int leader : node_leaders) nodes.push_back(node_of(leader));
   std::ranges::sort(nodes);
   return std::ranges::all_of(
       others, [&](int member) { return std::ranges::binary_search(nodes, node_of(member)); });
 }
 
-void Creations::handle(base::ProcessId from, Contribution message) {
+void Creations::handle(base::ProcessId from, ContributionMessage message) {
   CreationPtr creation = from == process_.self() ? nullptr : find_or_begin(message.key, from);
   if (!creation) return;
   divert_to_messages(message.key);
   const int rank = creation->group->rank_of(from);
   if (!may_contribute(*creation, rank, message.entries)) return count_dropped(from);
   record_addresses(*creation, message.entries);
-  const Entry own = message.entries.at(rank);
+  const MemberEntry own = message.entries.at(rank);
   if (contains(creation->roles.children, rank))
     process_.record_published(from, own.incarnation);  // node leaders publish before they send
   const std::uint32_t call = own.context_base;
@@ -139,11 +139,11 @@ void Creations::handle(base::ProcessId from, Contribution message) {
   }
   if (creation->failure) {
     if (creation->unnotified.contains(rank)) {
-      send(from, Failure{creation->key,
-                         call,
-                         creation->failure->error_class(),
-                         creation->failure->text(),
-                         {}});
+      send(from, FailureMessage{creation->key,
+                                call,
+                                creation->failure->error_class(),
+                                creation->failure->text(),
+                                {}});
       return record_notified(creation, rank);
     }
     forget(*creation);  // it knows of the failure, so this is a new attempt
@@ -161,11 +161,12 @@ void Creations::join_vci(std::uint32_t vci) {
   if (vci < process_.vci_count()) (void)process_.open_vci(vci);
 }
 
-void Creations::handle(base::ProcessId from, Outcome message) {
+void Creations::handle(base::ProcessId from, OutcomeMessage message) {
   CreationPtr creation = find(message.key);
   if (!creation || !creation->joined || creation->is_over()) return join_vci(message.vci);
   const auto& roles = creation->roles;
-  const int expected = roles.is_root() ? roles.parent.value_or(roles.self) : roles.root;
+  const int expected = roles.is_node_leader() ? roles.parent.value_or(roles.self)
+                                              : roles.node_leader;
   const bool complete = static_cast<int>(message.entries.size()) == creation->group->size() &&
                         message.entries.last() == creation->group->size() - 1;
   if (creation->group->rank_of(from) != expected || !complete) return;
@@ -177,7 +178,7 @@ void Creations::handle(base::ProcessId from, Outcome message) {
   finish(creation, message);
 }
 
-void Creations::handle(base::ProcessId from, Failure message) {
+void Creations::handle(base::ProcessId from, FailureMessage message) {
   CreationPtr creation = find_or_begin(message.key, from);
   if (!creation) return;
   divert_to_messages(message.key);
@@ -186,7 +187,8 @@ void Creations::handle(base::ProcessId from, Failure message) {
   const auto& roles = creation->roles;
   if (message.call != 0) {
     // either the answer to this process's contribution, or a partner withdraws its contribution
-    const int above = roles.is_root() ? roles.parent.value_or(kUndefined) : roles.root;
+    const int above = roles.is_node_leader() ? roles.parent.value_or(kUndefined)
+                                             : roles.node_leader;
     const auto awaited = missing_members(*creation);
     const bool may_answer = rank == above ||
                             std::find(awaited.begin(), awaited.end(), rank) != awaited.end();
@@ -217,7 +219,7 @@ void Creations::fail(const CreationPtr& creation, const base::Error& error, std:
   };
   creation->failure.emplace(error.clone());
   creation->operation.fail();
-  Failure message{creation->key, 0, error.error_class(), error.text(), excluded};
+  FailureMessage message{creation->key, 0, error.error_class(), error.text(), excluded};
   std::optional<base::ProcessId> parent;
   if (roles.parent && process_.known_incarnation(creation->group->at(*roles.parent)))
     parent = creation->group->at(*roles.parent);
@@ -229,7 +231,7 @@ void Creations::fail(const CreationPtr& creation, const base::Error& error, std:
   };
   // Notify the node leader or the parent at once, even before its call: it keeps the failure until
   // then. A parent without a known address sends a status request after its call.
-  if (!roles.is_root()) notify(roles.root, creation->own_call());
+  if (!roles.is_node_leader()) notify(roles.node_leader, creation->own_call());
   if (parent)
     notify(*roles.parent, creation->sent_up ? creation->own_call() : 0);
   else if (roles.parent && !notified.contains(*roles.parent) && !is_in(dead, *roles.parent))
@@ -268,12 +270,14 @@ void Creations::handle(base::ProcessId from, ReturnedContribution message) {
   const int rank = creation->group->rank_of(from);
   // Send to a local node leader immediately: the message waits in shared memory until that process
   // re-initializes.
-  if (!creation->roles.is_root() && rank == creation->roles.root) contribute(*creation);
+  if (!creation->roles.is_node_leader() && rank == creation->roles.node_leader)
+    contribute(*creation);
   if (creation->parent_resolver && rank == creation->roles.parent)
     creation->parent_resolver->on_parent_left(message.incarnation);
 }
 
-void Creations::record_failure(const Failure& failure, std::optional<base::ProcessId> parent) {
+void Creations::record_failure(const FailureMessage& failure,
+                               std::optional<base::ProcessId> parent) {
   failures_.push_back(
       {failure, base::now_ns(), parent, parent ? *process_.known_incarnation(*parent) : 0});
   if (failures_.size() > kMaxRecordedFailures) failures_.pop_front();
@@ -296,15 +300,15 @@ bool Creations::may_be_unknown_to(RecordedFailure& recorded, base::ProcessId req
 
 /// Return the failure of the creation that the requester waits in; nothing if there is none, or the
 /// requester knows of it. An unnotified partner gets a failure of any age.
-std::optional<Failure> Creations::failure_for(base::ProcessId requester,
-                                              const StatusRequest& request) {
+std::optional<FailureMessage> Creations::failure_for(base::ProcessId requester,
+                                                     const StatusRequest& request) {
   const CreationPtr asked = find(request.key);
   // this process also still waits
   if (asked && asked->joined && !asked->is_over()) return std::nullopt;
   if (const int rank = asked ? asked->group->rank_of(requester) : kUndefined;
       rank != kUndefined && asked->unnotified.contains(rank)) {
     record_notified(asked, rank);
-    return Failure{
+    return FailureMessage{
         request.key, request.call, asked->failure->error_class(), asked->failure->text(), {}};
   }
   const auto last = std::find_if(
@@ -312,7 +316,7 @@ std::optional<Failure> Creations::failure_for(base::ProcessId requester,
       [&](const RecordedFailure& recorded) { return recorded.failure.key == request.key; });
   if (last == failures_.rend() || !may_be_unknown_to(*last, requester, request))
     return std::nullopt;
-  Failure failure = last->failure;
+  FailureMessage failure = last->failure;
   failure.call = request.call;
   return failure;
 }

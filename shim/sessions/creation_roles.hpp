@@ -2,8 +2,8 @@
 // CreationRoles is a member's part in a creation: its node leader, and its place in the tree of
 // node leaders.
 //
-// A node leader is the member with the lowest group rank on its node; identifiers call it "root".
-// The root of the tree is rank 0; identifiers and comments call it "the leader".
+// A node leader is the member with the lowest group rank on its node. The root of the tree is rank
+// 0, which comments also call the leader.
 #pragma once
 
 #include <cstddef>
@@ -22,23 +22,23 @@ namespace shim::sessions {
 /// because node map and group are equal on all members.
 struct CreationRoles {
   int self = 0;
-  int root = 0;            ///< node leader of this node
+  int node_leader = 0;     ///< node leader of this node
   std::vector<int> local;  ///< if self is a node leader: the other members on this node; else empty
   /// Parent node leader; none if self is the leader (rank 0) or no node leader.
   std::optional<int> parent;
   std::vector<int> children;  ///< child node leaders
   /// If self is a node leader: all node leaders in ascending order, the leader first.
-  std::vector<int> roots;
-  /// The subtree of self is contiguous in `roots`: from self to before this index.
+  std::vector<int> node_leaders;
+  /// The subtree of self is contiguous in `node_leaders`: from self to before this index.
   std::size_t subtree_end = 0;
   bool spans_nodes = false;
   int height = 0;       ///< levels below self; 0 if self waits only for its node
   int tree_height = 0;  ///< levels of the whole tree
 
-  bool is_root() const { return self == root; }  ///< true on node leaders
-  bool is_leader() const { return self == 0; }   ///< true on the root of the tree, rank 0
+  bool is_node_leader() const { return self == node_leader; }  ///< true on node leaders
+  bool is_tree_root() const { return self == 0; }  ///< true on the root of the tree, rank 0
   /// Return the node leaders of a child's subtree.
-  std::span<const int> roots_from(int child) const;
+  std::span<const int> node_leaders_from(int child) const;
 };
 
 /// Inputs of the role computation besides the group; equal on all processes of a job.

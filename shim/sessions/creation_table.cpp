@@ -5,7 +5,7 @@
 
 namespace shim::sessions {
 
-bool operator==(const Entry& a, const Entry& b) {
+bool operator==(const MemberEntry& a, const MemberEntry& b) {
   return a.context_base == b.context_base && a.incarnation == b.incarnation &&
          a.is_in_table == b.is_in_table && std::ranges::equal(a.address, b.address);
 }
@@ -18,21 +18,21 @@ bool operator==(const MemberTable& a, const MemberTable& b) {
   return true;
 }
 
-MemberTable::Row MemberTable::add(int rank, const Entry& entry) {
-  Row row{.rank = rank,
-          .context_base = entry.context_base,
-          .incarnation = entry.incarnation,
-          .begin = addresses_.size()};
+MemberTable::StoredEntry MemberTable::add(int rank, const MemberEntry& entry) {
+  StoredEntry row{.rank = rank,
+                  .context_base = entry.context_base,
+                  .incarnation = entry.incarnation,
+                  .begin = addresses_.size()};
   row.length = static_cast<std::uint32_t>(entry.address.size()) & 0x7fffffffu;
   row.is_in_table = entry.is_in_table;
   addresses_.insert(addresses_.end(), entry.address.begin(), entry.address.end());
   return row;
 }
 
-void MemberTable::set(int rank, const Entry& entry) {
-  const Row row = add(rank, entry);
+void MemberTable::set(int rank, const MemberEntry& entry) {
+  const StoredEntry row = add(rank, entry);
   if (rows_.empty() || rows_.back().rank < rank) return rows_.push_back(row);
-  const auto at = std::ranges::lower_bound(rows_, rank, {}, &Row::rank);
+  const auto at = std::ranges::lower_bound(rows_, rank, {}, &StoredEntry::rank);
   if (at->rank == rank)
     *at = row;
   else
@@ -53,7 +53,7 @@ void MemberTable::merge(const MemberTable& newer) {
   rows_.clear();
   rows_.reserve(old.size() + newer.size());
   auto kept = old.begin();
-  for (const Row& row : newer.rows_) {
+  for (const StoredEntry& row : newer.rows_) {
     for (; kept != old.end() && kept->rank < row.rank; ++kept) rows_.push_back(*kept);
     if (kept != old.end() && kept->rank == row.rank) ++kept;
     rows_.push_back(add(row.rank, newer.entry_of(row)));
@@ -61,12 +61,12 @@ void MemberTable::merge(const MemberTable& newer) {
   rows_.insert(rows_.end(), kept, old.end());
 }
 
-std::optional<Entry> MemberTable::find(int rank) const {
-  const auto at = std::ranges::lower_bound(rows_, rank, {}, &Row::rank);
+std::optional<MemberEntry> MemberTable::find(int rank) const {
+  const auto at = std::ranges::lower_bound(rows_, rank, {}, &StoredEntry::rank);
   if (at == rows_.end() || at->rank != rank) return std::nullopt;
   return entry_of(*at);
 }
 
-Entry MemberTable::at(int rank) const { return *find(rank); }
+MemberEntry MemberTable::at(int rank) const { return *find(rank); }
 
 }  // namespace shim::sessions

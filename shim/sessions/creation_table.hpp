@@ -15,23 +15,23 @@ class ByteWriter;
 class ByteReader;
 
 /// Contribution of one member. A view: the table, or the caller, owns the bytes.
-struct Entry {
+struct MemberEntry {
   std::uint32_t context_base = 0;  ///< never used twice, so it also identifies the member's call
   std::uint32_t incarnation = 0;   ///< of its address; 0 if there is none
   /// As encoded by its transport; empty if the group stays on one node.
   std::span<const std::byte> address;
   bool is_in_table = false;  ///< the receiver's node has the address, which is not sent
 };
-bool operator==(const Entry& a, const Entry& b);
+bool operator==(const MemberEntry& a, const MemberEntry& b);
 
 /// Rows by group rank, in ascending order.
 class MemberTable {
  public:
   MemberTable() = default;
-  MemberTable(int rank, const Entry& entry) { set(rank, entry); }
+  MemberTable(int rank, const MemberEntry& entry) { set(rank, entry); }
 
   /// Insert or replace a row; copies the address. Appending takes constant time.
-  void set(int rank, const Entry& entry);
+  void set(int rank, const MemberEntry& entry);
   /// Reserve space for additional rows.
   void reserve(std::size_t members, std::size_t address_bytes);
   /// Insert all rows of `newer`, replacing existing ones.
@@ -41,28 +41,28 @@ class MemberTable {
   std::size_t size() const { return rows_.size(); }
   /// Return the highest rank; the table must not be empty.
   int last() const { return rows_.back().rank; }
-  std::optional<Entry> find(int rank) const;
+  std::optional<MemberEntry> find(int rank) const;
   /// Return the entry of a rank that must be present.
-  Entry at(int rank) const;
+  MemberEntry at(int rank) const;
   /// Return the rank and entry of the n-th row.
   int rank_at(std::size_t index) const { return rows_[index].rank; }
-  Entry entry_at(std::size_t index) const { return entry_of(rows_[index]); }
+  MemberEntry entry_at(std::size_t index) const { return entry_of(rows_[index]); }
 
  private:
-  struct Row {
+  struct StoredEntry {
     int rank = 0;
     std::uint32_t context_base = 0, incarnation = 0;
     std::uint32_t length : 31 = 0;  ///< of the address
     std::uint32_t is_in_table : 1 = 0;
     std::size_t begin = 0;
   };
-  Entry entry_of(const Row& row) const {
+  MemberEntry entry_of(const StoredEntry& row) const {
     return {row.context_base, row.incarnation, std::span(addresses_).subspan(row.begin, row.length),
             row.is_in_table != 0};
   }
-  Row add(int rank, const Entry& entry);
+  StoredEntry add(int rank, const MemberEntry& entry);
 
-  std::vector<Row> rows_;
+  std::vector<StoredEntry> rows_;
   std::vector<std::byte> addresses_;  ///< of all rows, and of replaced ones
 };
 bool operator==(const MemberTable& a, const MemberTable& b);

@@ -12,26 +12,26 @@ namespace {
 
 /// Kind of the members' addresses, in a run's first byte; with kOwnBases each member has its own
 /// context base.
-enum Kind : std::uint8_t { kNoAddress, kIsInTable, kAddress };
+enum AddressForm : std::uint8_t { kNoAddress, kIsInTable, kAddress };
 constexpr std::uint8_t kOwnBases = 0x80;
 
 /// Bounds the memory that a damaged length in a short message can request per member. The node's
 /// table may have shorter rows; then each process keeps the address itself.
 constexpr std::uint32_t kMaxAddress = transport::kMaxNetAddressBytes;
 
-Kind kind_of(const Entry& entry) {
+AddressForm kind_of(const MemberEntry& entry) {
   return entry.is_in_table ? kIsInTable : entry.address.empty() ? kNoAddress : kAddress;
 }
 
 /// Rows `begin` to `end` - 1 of the table.
-struct Run {
+struct RowRun {
   std::size_t begin, end;
 };
 
-Run run_from(const MemberTable& table, std::size_t begin) {
-  const Entry first = table.entry_at(begin);
+RowRun run_from(const MemberTable& table, std::size_t begin) {
+  const MemberEntry first = table.entry_at(begin);
   auto belongs = [&](std::size_t index) {
-    const Entry entry = table.entry_at(index);
+    const MemberEntry entry = table.entry_at(index);
     return table.rank_at(index) == table.rank_at(index - 1) + 1 &&
            kind_of(entry) == kind_of(first) && entry.incarnation == first.incarnation &&
            entry.address.size() == first.address.size();
@@ -42,7 +42,7 @@ Run run_from(const MemberTable& table, std::size_t begin) {
 }
 
 /// Return the offsets at which addresses of the run differ.
-std::vector<std::size_t> differing_bytes(const MemberTable& table, Run run) {
+std::vector<std::size_t> differing_bytes(const MemberTable& table, RowRun run) {
   const auto first = table.entry_at(run.begin).address;
   std::vector<std::byte> difference(first.size());
   for (std::size_t index = run.begin + 1; index < run.end; ++index) {
@@ -56,7 +56,7 @@ std::vector<std::size_t> differing_bytes(const MemberTable& table, Run run) {
 }
 
 /// Write the first address, the offsets at which others differ, and their bytes there.
-void write_addresses(ByteWriter& out, const MemberTable& table, Run run) {
+void write_addresses(ByteWriter& out, const MemberTable& table, RowRun run) {
   const auto first = table.entry_at(run.begin).address;
   const auto differing = differing_bytes(table, run);
   out.small(static_cast<std::uint32_t>(first.size()));
@@ -72,12 +72,12 @@ void write_addresses(ByteWriter& out, const MemberTable& table, Run run) {
   out.bytes(others);
 }
 
-void write_run(ByteWriter& out, const MemberTable& table, Run run) {
-  const Entry first = table.entry_at(run.begin);
+void write_run(ByteWriter& out, const MemberTable& table, RowRun run) {
+  const MemberEntry first = table.entry_at(run.begin);
   bool has_own_bases = false;
   for (std::size_t index = run.begin; index < run.end; ++index)
     has_own_bases |= table.entry_at(index).context_base != first.context_base;
-  const Kind kind = kind_of(first);
+  const AddressForm kind = kind_of(first);
   out.number(static_cast<std::uint8_t>(kind | (has_own_bases ? kOwnBases : 0)));
   out.small(static_cast<std::uint32_t>(run.end - run.begin));
   out.small(first.incarnation);
@@ -90,7 +90,7 @@ void write_run(ByteWriter& out, const MemberTable& table, Run run) {
 /// Common values of a run's members.
 struct RunHead {
   std::uint32_t count = 0, incarnation = 0;
-  Kind kind = kNoAddress;
+  AddressForm kind = kNoAddress;
   std::vector<std::uint32_t> bases;  ///< one, or one per member
   std::uint32_t base_of(std::size_t member) const { return bases[bases.size() > 1 ? member : 0]; }
 };
@@ -98,7 +98,7 @@ struct RunHead {
 RunHead read_head(ByteReader& in, std::uint32_t most) {
   RunHead head;
   const auto kind = in.number<std::uint8_t>();
-  head.kind = static_cast<Kind>(kind & ~kOwnBases);
+  head.kind = static_cast<AddressForm>(kind & ~kOwnBases);
   head.count = in.small();
   head.incarnation = in.small();
   if (head.kind > kAddress || head.count == 0 || head.count > most) in.refuse();
@@ -139,10 +139,10 @@ class AddressReader {
 };
 
 void read_run(ByteReader& in, MemberTable& into, std::uint32_t rank, const RunHead& head) {
-  Entry entry{.context_base = 0,
-              .incarnation = head.incarnation,
-              .address = {},
-              .is_in_table = head.kind == kIsInTable};
+  MemberEntry entry{.context_base = 0,
+                    .incarnation = head.incarnation,
+                    .address = {},
+                    .is_in_table = head.kind == kIsInTable};
   auto add = [&](std::uint32_t member) {
     entry.context_base = head.base_of(member);
     into.set(static_cast<int>(rank + member), entry);
@@ -167,7 +167,7 @@ void write_table(ByteWriter& out, const MemberTable& table) {
   out.small(static_cast<std::uint32_t>(table.size()));
   std::uint32_t next_rank = 0;
   for (std::size_t index = 0; index < table.size();) {
-    const Run run = run_from(table, index);
+    const RowRun run = run_from(table, index);
     out.small(static_cast<std::uint32_t>(table.rank_at(run.begin)) - next_rank);
     write_run(out, table, run);
     next_rank = static_cast<std::uint32_t>(table.rank_at(run.end - 1)) + 1;

@@ -36,7 +36,7 @@ constexpr std::size_t kMaxQueuedFailures = 32;
 /// Return the partners that this process waits for now.
 std::vector<int> Creations::missing_members(const Creation& creation) const {
   const auto& roles = creation.roles;
-  if (!roles.is_root()) return {roles.root};
+  if (!roles.is_node_leader()) return {roles.node_leader};
   if (creation.sent_up) return {*roles.parent};
   std::vector<int> missing;
   for (const auto* partners : {&roles.local, &roles.children})
@@ -76,7 +76,7 @@ bool Creations::fail_if_member_died(const CreationPtr& creation) {
                           " is no longer running");
     const ExcludedMembers excluded{.elsewhere = {},
                                    .dead = {{0, creation->group->at(rank).rank, 1, 1}}};
-    if (!creation->roles.is_root()) notify_for_root(*creation, error, excluded);
+    if (!creation->roles.is_node_leader()) notify_for_node_leader(*creation, error, excluded);
     fail(creation, error, {creation->roles.self}, excluded);
     return true;
   }
@@ -118,10 +118,11 @@ bool Creations::probe_says_ended(Creation& creation, int rank, std::uint32_t inc
 /// Notify the partners of this node's dead node leader on other nodes: its parent and its children.
 /// Only this node knows of the death; its first living member notifies. (A surplus message that
 /// matches a later creation with an equal key is harmless: that creation cannot succeed either.)
-void Creations::notify_for_root(const Creation& creation, const base::Error& error,
-                                const ExcludedMembers& excluded) {
+void Creations::notify_for_node_leader(const Creation& creation, const base::Error& error,
+                                       const ExcludedMembers& excluded) {
   const auto& group = *creation.group;
-  const auto of_root = roles_in(group, group.at(creation.roles.root), process_.creation_context());
+  const auto of_root = roles_in(group, group.at(creation.roles.node_leader),
+                                process_.creation_context());
   // a member without a session cannot send, living or not
   const auto first = std::find_if(of_root.local.begin(), of_root.local.end(), [&](int rank) {
     return process_.has_session(group.at(rank)) && process_.is_running(group.at(rank));
@@ -135,7 +136,7 @@ void Creations::notify_for_root(const Creation& creation, const base::Error& err
 
 /// Send a failure once the address of `to` is found; a process that has not published its address
 /// gets it after it does.
-void Creations::queue_failure(base::ProcessId to, Failure message) {
+void Creations::queue_failure(base::ProcessId to, FailureMessage message) {
   queued_failures_.push_back(
       {to, std::move(message), process_.look_up_address(to), base::now_ns()});
   if (queued_failures_.size() > kMaxQueuedFailures) queued_failures_.pop_front();
@@ -161,7 +162,8 @@ bool Creations::fail_on_timeout(const CreationPtr& creation, double waited) {
   const auto& roles = creation->roles;
   const double timeout = process_.settings().create_timeout;
   // a process that has sent its contribution up waits for the whole tree
-  const int levels = !roles.is_root() || creation->sent_up ? roles.tree_height + 1 : roles.height;
+  const int levels = !roles.is_node_leader() || creation->sent_up ? roles.tree_height + 1
+                                                                  : roles.height;
   if (timeout <= 0 || waited <= timeout + std::min(kGracePart * timeout, kMaxGrace) * levels)
     return false;
   fail(creation,

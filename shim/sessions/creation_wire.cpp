@@ -20,9 +20,9 @@ class Writer : public ByteWriter {
     text(key.tag);
     ranges(key.ranges);
   }
-  void ranges(const std::vector<Range>& ranges) {
+  void ranges(const std::vector<ProcessRange>& ranges) {
     number(static_cast<std::uint32_t>(ranges.size()));
-    for (const Range& range : ranges) {
+    for (const ProcessRange& range : ranges) {
       number(range.world);
       number(range.start);
       number(range.count);
@@ -46,10 +46,10 @@ class Reader : public ByteReader {
     return ok() ? value : 0;
   }
   CreationKey key() { return {text(), text(), ranges()}; }
-  std::vector<Range> ranges() {
-    std::vector<Range> ranges;
+  std::vector<ProcessRange> ranges() {
+    std::vector<ProcessRange> ranges;
     for (std::uint32_t left = count(); left > 0 && ok(); --left) {
-      Range range;
+      ProcessRange range;
       range.world = number<std::uint32_t>();
       range.start = number<std::uint32_t>();
       range.count = number<std::uint32_t>();
@@ -72,18 +72,18 @@ class Reader : public ByteReader {
   std::uint32_t processes_;
 };
 
-void write(Writer& out, const Contribution& message) {
+void write(Writer& out, const ContributionMessage& message) {
   out.key(message.key);
   write_table(out, message.entries);
 }
-void write(Writer& out, const Outcome& message) {
+void write(Writer& out, const OutcomeMessage& message) {
   out.key(message.key);
   out.number(message.id.leader);
   out.number(message.id.counter);
   out.number(message.vci);
   write_table(out, message.entries);
 }
-void write(Writer& out, const Failure& message) {
+void write(Writer& out, const FailureMessage& message) {
   out.key(message.key);
   out.number(message.call);
   out.number(message.error_class);
@@ -111,18 +111,18 @@ void write(Writer& out, const ReturnedContribution& message) {
   out.number(message.incarnation);
 }
 
-void read(Reader& in, Contribution& message) {
+void read(Reader& in, ContributionMessage& message) {
   message.key = in.key();
   message.entries = in.entries();
 }
-void read(Reader& in, Outcome& message) {
+void read(Reader& in, OutcomeMessage& message) {
   message.key = in.key();
   message.id.leader = in.number<std::uint64_t>();
   message.id.counter = in.number<std::uint64_t>();
   message.vci = in.number<std::uint8_t>();
   message.entries = in.entries();
 }
-void read(Reader& in, Failure& message) {
+void read(Reader& in, FailureMessage& message) {
   message.key = in.key();
   message.call = in.number<std::uint32_t>();
   message.error_class = in.number<base::ErrorClass>();
@@ -169,9 +169,9 @@ std::optional<CreationMessage> read_alternative(std::size_t index, Reader& in) {
 }  // namespace
 
 std::size_t CreationKeyHash::operator()(const CreationKey& key) const {
-  static_assert(std::has_unique_object_representations_v<Range>, "its bytes are its value");
+  static_assert(std::has_unique_object_representations_v<ProcessRange>, "its bytes are its value");
   const std::string_view ranges(reinterpret_cast<const char*>(key.ranges.data()),
-                                key.ranges.size() * sizeof(Range));
+                                key.ranges.size() * sizeof(ProcessRange));
   std::size_t hash = 0;
   for (std::string_view part : {std::string_view(key.scope), std::string_view(key.tag), ranges})
     hash = hash * 31 + std::hash<std::string_view>()(part);

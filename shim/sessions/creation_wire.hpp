@@ -23,7 +23,7 @@ struct CreationKey {
   /// parent's id for MPI_Comm_create_group; empty for MPI_Comm_create_from_group
   std::string scope;
   std::string tag;
-  std::vector<Range> ranges;  ///< the group, normalized
+  std::vector<ProcessRange> ranges;  ///< the group, normalized
   bool operator==(const CreationKey&) const = default;
 };
 /// Hash for maps.
@@ -32,13 +32,13 @@ struct CreationKeyHash {
 };
 
 /// Member to node leader, or node leader to its parent: all entries of the subtree.
-struct Contribution {
+struct ContributionMessage {
   CreationKey key;
   MemberTable entries;
 };
 /// Parent to children, and node leader to local members: all entries, and the id and the VCI that
 /// rank 0 chose.
-struct Outcome {
+struct OutcomeMessage {
   CreationKey key;
   base::ExtendedId id;
   std::uint8_t vci = 0;
@@ -48,11 +48,11 @@ struct Outcome {
 struct ExcludedMembers {
   /// Members that called another creation instead, on a disagreement. Their calls fail there; here
   /// they only forward the failure to members that wait for them, and keep nothing for later calls.
-  std::vector<Range> elsewhere;
-  std::vector<Range> dead;
+  std::vector<ProcessRange> elsewhere;
+  std::vector<ProcessRange> dead;
 };
 /// To all members that wait in the creation: it failed.
-struct Failure {
+struct FailureMessage {
   CreationKey key;
   /// Context base in the contribution that this message answers or withdraws; 0 if there was none.
   /// Prevents a retrying member from mistaking the old failure for a new one.
@@ -86,8 +86,8 @@ struct StatusReply {
   std::uint32_t quiet_ms = 0;  ///< time since that process last began to create a communicator
 };
 
-using CreationMessage =
-    std::variant<Contribution, Outcome, Failure, StatusRequest, StatusReply, ReturnedContribution>;
+using CreationMessage = std::variant<ContributionMessage, OutcomeMessage, FailureMessage,
+                                     StatusRequest, StatusReply, ReturnedContribution>;
 
 std::vector<std::byte> encode(const CreationMessage& message);
 /// Return the encoded key; unequal keys have unequal bytes.

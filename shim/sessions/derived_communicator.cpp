@@ -115,12 +115,12 @@ base::Result<CommunicatorPtr> derive(const CommunicatorPtr& parent, const GroupP
   return make_from_offers(*parent, group, parent_ranks(*parent, *group), offers);
 }
 
-coll::Task duplicate_by_exchange(coll::CollSeq turn, CommunicatorPtr parent,
+coll::Task duplicate_by_exchange(coll::CollSeq seq, CommunicatorPtr parent,
                                  std::function<void(CommunicatorPtr)> made) {
   const types::Type* byte = &types::byte_type();
   const Offer own = make_offer(parent->process());
   std::vector<Offer> offers(static_cast<std::size_t>(parent->size()));
-  coll::Task all = coll::allgather(turn, {&own, sizeof own, byte},
+  coll::Task all = coll::allgather(seq, {&own, sizeof own, byte},
                                    {offers.data(), sizeof own, byte});
   co_await all;
   CommunicatorPtr copy = make_from_offers(*parent, parent->group(),

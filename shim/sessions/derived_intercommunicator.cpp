@@ -34,7 +34,7 @@ base::Status exchange_between_leaders(Communicator& inter, int tag, const Offers
                    p2p::Plane::collective));
   base::Status sent = engine.send(inter.context(),
                                   {local.data(), local.size() * sizeof(Offer), byte}, 0, tag,
-                                  p2p::Mode::standard, p2p::Plane::collective);
+                                  p2p::SendMode::standard, p2p::Plane::collective);
   if (!sent) (void)engine.cancel(*incoming);  // return the send error
   base::Status waited = engine.wait(*incoming);
   base::Status received = incoming->error() != nullptr ? base::Status(incoming->error()->clone())
@@ -106,7 +106,8 @@ base::Result<CommunicatorPtr> make_of_color(const Communicator& parent, const Bo
 bool comes_first(const Group& group, const Group& other) {
   auto lowest = [](const Group& of) {
     std::pair<std::uint32_t, std::int64_t> least{~0u, 0};
-    for (const Range& range : of.ranges()) least = std::min(least, {range.world, range.lowest()});
+    for (const ProcessRange& range : of.ranges())
+      least = std::min(least, {range.world, range.lowest()});
     return least;
   };
   return lowest(group) < lowest(other);

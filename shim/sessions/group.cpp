@@ -18,7 +18,7 @@ std::uint64_t key(std::uint32_t world, std::int64_t rank) {
 }
 
 /// Return the position of a process in a range, or -1.
-std::int64_t position(const Range& range, base::ProcessId process) {
+std::int64_t position(const ProcessRange& range, base::ProcessId process) {
   if (range.world != process.world) return -1;
   std::int64_t distance = std::int64_t{process.rank} - range.start;
   if (distance % range.stride != 0) return -1;
@@ -26,7 +26,7 @@ std::int64_t position(const Range& range, base::ProcessId process) {
   return index >= 0 && index < range.count ? index : -1;
 }
 
-std::string text_of(const Range& range) {
+std::string text_of(const ProcessRange& range) {
   std::string text = range.world == 0 ? "" : "world " + std::to_string(range.world) + ":";
   text += std::to_string(range.start);
   if (range.count == 1) return text;
@@ -38,9 +38,9 @@ std::string text_of(const Range& range) {
 
 }  // namespace
 
-Group::Group(std::vector<Range> normalised) : ranges_(std::move(normalised)) {
+Group::Group(std::vector<ProcessRange> normalised) : ranges_(std::move(normalised)) {
   first_rank_.reserve(ranges_.size());
-  for (const Range& range : ranges_) {
+  for (const ProcessRange& range : ranges_) {
     first_rank_.push_back(size_);
     size_ += static_cast<int>(range.count);
   }
@@ -55,16 +55,16 @@ void Group::index_by_process() {
             [](const Entry& a, const Entry& b) { return a.lowest < b.lowest; });
   std::uint64_t highest = 0;
   for (Entry& entry : by_process_) {
-    const Range& range = ranges_[entry.range];
+    const ProcessRange& range = ranges_[entry.range];
     entry.highest_so_far = highest = std::max(highest, key(range.world, range.highest()));
   }
 }
 
 std::shared_ptr<const Group> Group::empty() { return of_ranges({}); }
 
-std::shared_ptr<const Group> Group::of_ranges(std::vector<Range> ranges) {
+std::shared_ptr<const Group> Group::of_ranges(std::vector<ProcessRange> ranges) {
   RangeBuilder builder;
-  for (const Range& range : ranges)
+  for (const ProcessRange& range : ranges)
     builder.append(range.world, range.start, range.count, range.stride);
   return std::shared_ptr<const Group>(new Group(builder.take()));
 }

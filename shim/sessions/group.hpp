@@ -16,14 +16,14 @@
 
 namespace shim::sessions {
 
-/// Range is a sequence of `count` processes of one world: start, start+stride, … in group-rank
-/// order. stride may be negative, never 0; it is 1 if count is 1.
-struct Range {
+/// ProcessRange is a sequence of `count` processes of one world: start, start+stride, … in
+/// group-rank order. stride may be negative, never 0; it is 1 if count is 1.
+struct ProcessRange {
   std::uint32_t world = 0;
   std::uint32_t start = 0;
   std::uint32_t count = 0;
   std::int32_t stride = 1;
-  bool operator==(const Range&) const = default;
+  bool operator==(const ProcessRange&) const = default;
 
   std::int64_t at(std::int64_t index) const { return start + index * std::int64_t{stride}; }
   std::int64_t lowest() const { return stride > 0 ? start : at(count - 1); }
@@ -41,7 +41,7 @@ inline constexpr int kUndefined = -32766;
 class Group final : public p2p::Members {
  public:
   static std::shared_ptr<const Group> empty();
-  static std::shared_ptr<const Group> of_ranges(std::vector<Range> ranges);
+  static std::shared_ptr<const Group> of_ranges(std::vector<ProcessRange> ranges);
   /// Make a group of world-0 ranks in the given order. The caller has rejected duplicates.
   static std::shared_ptr<const Group> of_ranks(std::span<const std::uint32_t> world_ranks);
 
@@ -50,7 +50,7 @@ class Group final : public p2p::Members {
   /// Return the group rank of a process, kUndefined if it is not a member. Time: logarithmic in the
   /// number of ranges if they do not interleave.
   int rank_of(base::ProcessId process) const;
-  std::span<const Range> ranges() const { return ranges_; }
+  std::span<const ProcessRange> ranges() const { return ranges_; }
   /// Return the group rank of each range's first process.
   std::span<const int> first_ranks() const { return first_rank_; }
   bool operator==(const Group& other) const { return ranges_ == other.ranges_; }
@@ -58,10 +58,11 @@ class Group final : public p2p::Members {
   std::string text() const;
 
  private:
-  explicit Group(std::vector<Range> normalised);
+  explicit Group(std::vector<ProcessRange> normalised);
   void index_by_process();
 
-  std::vector<Range> ranges_;    ///< as few as possible, so that equal groups have equal ranges
+  std::vector<ProcessRange>
+      ranges_;                   ///< as few as possible, so that equal groups have equal ranges
   std::vector<int> first_rank_;  ///< first group rank of each range, for the search in at()
   int size_ = 0;
   // index for rank_of, if there are more than a few ranges

@@ -8,7 +8,7 @@ namespace {
 
 std::size_t hash_of(const Group& group) {
   std::size_t hash = 0;
-  for (const Range& range : group.ranges())
+  for (const ProcessRange& range : group.ranges())
     for (std::size_t part : {std::size_t{range.world}, std::size_t{range.start},
                              std::size_t{range.count}, static_cast<std::size_t>(range.stride)})
       hash = (hash ^ part) * 0x9e3779b97f4a7c15u;

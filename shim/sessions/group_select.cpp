@@ -34,10 +34,10 @@ void append_slice(RangeBuilder& builder, const Group& group, std::int64_t first,
     auto at = static_cast<std::size_t>(std::upper_bound(firsts.begin(), firsts.end(), first) -
                                        firsts.begin()) -
               1;
-    const Range& range = group.ranges()[at];
+    const ProcessRange& range = group.ranges()[at];
     std::int64_t position = first - firsts[at];
-    std::int64_t room = step > 0 ? (range.count - 1 - position) / step : position / -step;
-    std::int64_t part = std::min(count, room + 1);
+    std::int64_t steps = step > 0 ? (range.count - 1 - position) / step : position / -step;
+    std::int64_t part = std::min(count, steps + 1);
     builder.append(range.world, range.at(position), part, range.stride * step);
     first += part * step, count -= part;
   }

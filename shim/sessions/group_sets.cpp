@@ -8,7 +8,7 @@ namespace shim::sessions {
 namespace {
 
 /// Return the positions in a range whose processes are members of the group.
-RunMerger positions_in(const Range& range, const Group& group) {
+RunMerger positions_in(const ProcessRange& range, const Group& group) {
   RunMerger found;
   if (range.count <= group.ranges().size()) {  // faster: look up each process
     for (std::uint32_t i = 0; i < range.count; ++i)
@@ -16,7 +16,7 @@ RunMerger positions_in(const Range& range, const Group& group) {
         found.add({i, 1, 1});
     return found;
   }
-  for (const Range& other : group.ranges()) {
+  for (const ProcessRange& other : group.ranges()) {
     if (other.world != range.world) continue;
     std::int64_t step = other.stride > 0 ? other.stride : -std::int64_t{other.stride};
     if (auto run = indices_within(range.start, range.count, range.stride,
@@ -26,13 +26,13 @@ RunMerger positions_in(const Range& range, const Group& group) {
   return found;
 }
 
-void append_part(RangeBuilder& builder, const Range& range, const IndexRun& positions) {
+void append_part(RangeBuilder& builder, const ProcessRange& range, const IndexRun& positions) {
   builder.append(range.world, range.at(positions.first), positions.count,
                  range.stride * positions.step);
 }
 
 void append_difference(RangeBuilder& builder, const Group& a, const Group& b) {
-  for (const Range& range : a.ranges()) {
+  for (const ProcessRange& range : a.ranges()) {
     RunMerger taken = positions_in(range, b);
     for_each_gap(taken, range.count,
                  [&](const IndexRun& gap) { append_part(builder, range, gap); });
@@ -43,7 +43,7 @@ void append_difference(RangeBuilder& builder, const Group& a, const Group& b) {
 
 GroupPtr set_union(const Group& a, const Group& b) {
   RangeBuilder builder;
-  for (const Range& range : a.ranges())
+  for (const ProcessRange& range : a.ranges())
     builder.append(range.world, range.start, range.count, range.stride);
   append_difference(builder, b, a);
   return Group::of_ranges(builder.take());
@@ -51,7 +51,7 @@ GroupPtr set_union(const Group& a, const Group& b) {
 
 GroupPtr set_intersection(const Group& a, const Group& b) {
   RangeBuilder builder;
-  for (const Range& range : a.ranges()) {
+  for (const ProcessRange& range : a.ranges()) {
     RunMerger common = positions_in(range, b);
     while (auto piece = common.next()) append_part(builder, range, *piece);
   }

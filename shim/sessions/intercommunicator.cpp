@@ -27,7 +27,7 @@ struct OtherGroup {
   GroupPtr group;
 };
 
-Bytes pack(const base::ExtendedId& creation_id, std::span<const Range> ranges) {
+Bytes pack(const base::ExtendedId& creation_id, std::span<const ProcessRange> ranges) {
   Bytes bytes(sizeof(base::ExtendedId) + ranges.size_bytes());
   std::memcpy(bytes.data(), &creation_id, sizeof creation_id);
   if (!ranges.empty())
@@ -38,9 +38,10 @@ Bytes pack(const base::ExtendedId& creation_id, std::span<const Range> ranges) {
 OtherGroup unpack(const Bytes& bytes) {
   OtherGroup other;
   std::memcpy(&other.creation_id, bytes.data(), sizeof other.creation_id);
-  std::vector<Range> ranges((bytes.size() - sizeof other.creation_id) / sizeof(Range));
+  std::vector<ProcessRange> ranges((bytes.size() - sizeof other.creation_id) /
+                                   sizeof(ProcessRange));
   std::memcpy(ranges.data(), bytes.data() + sizeof other.creation_id,
-              ranges.size() * sizeof(Range));
+              ranges.size() * sizeof(ProcessRange));
   other.group = Group::of_ranges(std::move(ranges));
   return other;
 }

@@ -67,7 +67,7 @@ void ParentResolver::on_parent_left(std::uint32_t incarnation) {
   if (lookup_) lookup_->expect_newer();
 }
 
-base::Status fence_world(Process& process, const base::Operation& during) {
+base::Status fence_world(Process& process, const base::TracedOperation& during) {
   // every potential node leader publishes: others look its address up after the fence
   if (process.bootstrap().node_map().node_count() > 1 || process.uses_fabric_only())
     SHIM_TRY(process.publish_address(during));

@@ -10,7 +10,7 @@
 #include "shim/sessions/address_lookup.hpp"
 
 namespace shim::base {
-class Operation;
+class TracedOperation;
 }
 
 namespace shim::sessions {
@@ -55,6 +55,6 @@ class ParentResolver {
 
 /// Run the fence that begins every creation with exchange=world_fence. Processes outside the group
 /// call with the empty group. Collective over the job; blocks and makes progress.
-base::Status fence_world(Process& process, const base::Operation& during);
+base::Status fence_world(Process& process, const base::TracedOperation& during);
 
 }  // namespace shim::sessions

@@ -42,7 +42,7 @@ base::Status Process::set_up(Factories factories) {
   factories_ = std::move(factories);
   incarnation_ = factories_.history->started.load(std::memory_order_relaxed);
   log_ = base::Log(base::Log::level_of(settings_.log), {}, factories_.log_descriptor);
-  const base::Operation start(factories_.phases, base::OperationKind::session);
+  const base::TracedOperation start(factories_.phases, base::OperationKind::session);
   start.begin(base::Phase::launcher);
   SHIM_TRY_ASSIGN(bootstrap_, factories_.bootstrap(settings_));
   start.end_all();
@@ -68,14 +68,14 @@ base::Status Process::set_up(Factories factories) {
   start.end(base::Phase::engine);
   if (exchange_strategy().fence == FenceScope::first_of_nodes) SHIM_TRY(begin_early_fence(start));
   for (p2p::Engine* engine : engines())
-    engine->change_hands();  // another thread may use the engine
+    engine->release_ownership();  // another thread may use the engine
   start.end_all();
   return {};
 }
 
 /// Begin the fence of FenceScope::first_of_nodes. Does so at most once per OS process, because
 /// peers cannot know how often this process re-initializes.
-base::Status Process::begin_early_fence(const base::Operation& start) {
+base::Status Process::begin_early_fence(const base::TracedOperation& start) {
   const auto& nodes = bootstrap_->node_map();
   const auto is_first = [&](std::uint32_t rank) {
     return uses_fabric_only() || nodes.local_rank(rank) == 0;
@@ -153,7 +153,7 @@ base::Status Process::open_vci(std::uint32_t vci) {
   }
   SHIM_TRY_ASSIGN(std::unique_ptr<Vci> made, Vci::make(std::move(parts)));
   made->engine().set_first_base(reserved_base_);
-  made->engine().change_hands();  // another thread may use the engine
+  made->engine().release_ownership();  // another thread may use the engine
   vcis_.push_back(std::move(made));
   // release: pairs with the acquire in extra_vci
   slot.store(vcis_.back().get(), std::memory_order_release);
@@ -189,7 +189,7 @@ void Process::skip_base(std::uint32_t base) {
 }
 
 transport::FabricResult Process::open_fabric() {
-  const base::Operation opening(factories_.phases, base::OperationKind::fabric);
+  const base::TracedOperation opening(factories_.phases, base::OperationKind::fabric);
   opening.begin(base::Phase::fabric);
   auto opened = factories_.fabric(settings_);
   if (opened) opening.end_all();
@@ -288,7 +288,7 @@ bool Process::flush() {
 }
 
 Process::~Process() {
-  const base::Operation end(engine_ ? factories_.phases : nullptr, base::OperationKind::end);
+  const base::TracedOperation end(engine_ ? factories_.phases : nullptr, base::OperationKind::end);
   if (creations_) creations_->close();
   end.begin(base::Phase::flush);
   if (engine_ && !flush())
@@ -375,7 +375,7 @@ base::Result<transport::Net*> Process::network() {
   return network_.get();
 }
 
-base::Status Process::publish_address(const base::Operation& during) {
+base::Status Process::publish_address(const base::TracedOperation& during) {
   SHIM_TRY_ASSIGN(transport::Net * network, this->network());
   std::lock_guard guard(network_mutex_);
   if (published_) return {};

@@ -171,7 +171,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   base::Result<transport::Net*> network();
   /// Open network() and publish this process's address at the launcher. `during` reports the phase.
   /// Errors: those of network() and of the launcher.
-  base::Status publish_address(const base::Operation& during);
+  base::Status publish_address(const base::TracedOperation& during);
   /// Wait until no other thread opens the fabric: MPI_Init of other libraries changes the
   /// environment, which that thread reads.
   void finish_opening();
@@ -200,7 +200,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   std::optional<std::uint32_t> known_incarnation(base::ProcessId process);
 
   /// Return the trace operation for a creation, for phase listeners.
-  base::Operation new_creation(std::string_view tag, const Group& group) const {
+  base::TracedOperation new_creation(std::string_view tag, const Group& group) const {
     return {factories_.phases, base::OperationKind::communicator, tag, group.size()};
   }
 
@@ -272,7 +272,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   Vci* extra_vci(std::uint32_t vci) const {
     return extra_vcis_[vci - 1].load(std::memory_order_acquire);
   }
-  base::Status begin_early_fence(const base::Operation& start);
+  base::Status begin_early_fence(const base::TracedOperation& start);
   bool is_oversubscribed() const;
   void end_former_incarnation(base::ProcessId process);
   void publish_end();

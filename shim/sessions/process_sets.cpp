@@ -180,7 +180,8 @@ base::Status ProcessSets::publish(const std::string& name, const GroupPtr& group
     return base::Error(
         base::ErrorClass::group,
         "the process set \"" + name + "\" would be empty; pass a group with at least one process");
-  if (std::ranges::any_of(group->ranges(), [](const Range& range) { return range.world != 0; }))
+  if (std::ranges::any_of(group->ranges(),
+                          [](const ProcessRange& range) { return range.world != 0; }))
     return base::Error(base::ErrorClass::group,
                        "the process set \"" + name +
                            "\" would contain processes of another MPI_COMM_WORLD; all processes of "

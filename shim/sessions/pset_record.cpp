@@ -31,17 +31,17 @@ std::optional<T> take(std::span<const std::byte>& bytes) {
   return value;
 }
 
-bool is_in_world(const Range& range, std::uint32_t world_size) {
+bool is_in_world(const ProcessRange& range, std::uint32_t world_size) {
   return range.count > 0 && range.count <= world_size && range.stride != 0 &&
          range.start < world_size && range.lowest() >= 0 && range.highest() < world_size;
 }
 
 /// Null if a process is outside this world, or occurs twice.
 GroupPtr group_of(std::span<const std::byte> bytes, std::uint32_t world_size) {
-  std::vector<Range> ranges;
+  std::vector<ProcessRange> ranges;
   std::vector<bool> is_member(world_size);
   while (auto read = take<WireRange>(bytes)) {
-    const Range range{0, read->start, read->count, read->stride};
+    const ProcessRange range{0, read->start, read->count, read->stride};
     if (!is_in_world(range, world_size)) return nullptr;
     for (std::int64_t i = 0; i < range.count; ++i) {
       const auto member = static_cast<std::size_t>(range.at(i));
@@ -61,23 +61,23 @@ std::vector<std::byte> encode(const PsetRecord& record) {
   const auto* name = reinterpret_cast<const std::byte*>(record.name.data());
   bytes.insert(bytes.end(), name, name + record.name.size());
   if (!record.group) return bytes;
-  for (const Range& range : record.group->ranges())
+  for (const ProcessRange& range : record.group->ranges())
     append(bytes, WireRange{range.start, range.count, range.stride});
   return bytes;
 }
 
 std::optional<PsetRecord> decode_pset_record(std::span<const std::byte> bytes,
                                              std::uint32_t world_size) {
-  using Kind = PsetRecord::Kind;
+  using State = PsetRecord::State;
   if (take<std::byte>(bytes) != kSubject) return std::nullopt;
-  const auto kind = take<Kind>(bytes);
+  const auto kind = take<State>(bytes);
   const auto length = take<std::uint32_t>(bytes);
   if (!length || *length == 0 || *length > bytes.size()) return std::nullopt;
   PsetRecord record{*kind, std::string(reinterpret_cast<const char*>(bytes.data()), *length),
                     nullptr};
   bytes = bytes.subspan(*length);
-  if (record.kind != Kind::wanted)
-    return bytes.empty() && (record.kind == Kind::granted || record.kind == Kind::withdrawn)
+  if (record.kind != State::wanted)
+    return bytes.empty() && (record.kind == State::granted || record.kind == State::withdrawn)
                ? std::optional(std::move(record))
                : std::nullopt;
   record.group = group_of(bytes, world_size);

@@ -15,12 +15,12 @@ namespace shim::sessions {
 
 struct PsetRecord {
   /// The writer wants to publish this set; readers of sets ignore it.
-  enum class Kind : std::uint8_t {
+  enum class State : std::uint8_t {
     wanted = 'w',
     granted = 'g',    ///< the set that the writer last wanted under this name is published
     withdrawn = 'x',  ///< the writer no longer wants it
   };
-  Kind kind = Kind::wanted;
+  State kind = State::wanted;
   std::string name;
   GroupPtr group;  ///< kind wanted only
 };

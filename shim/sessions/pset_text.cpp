@@ -12,15 +12,16 @@ namespace shim::sessions {
 namespace {
 
 /// Parser of one entry; `at` is the offset of the next byte in the entry.
-class Entry {
+class EntryParser {
  public:
-  Entry(std::string_view text, std::uint32_t world_size) : text_(text), world_size_(world_size) {}
+  EntryParser(std::string_view text, std::uint32_t world_size)
+      : text_(text), world_size_(world_size) {}
 
   /// Return the set, or nothing, with error_text() and at() set.
   std::optional<NamedGroup> read() {
     std::string name = read_name();
     if (!complaint_.empty()) return std::nullopt;
-    std::vector<Range> ranges;
+    std::vector<ProcessRange> ranges;
     do {
       skip_blanks();
       at_of_item_ = at_;
@@ -81,7 +82,7 @@ class Entry {
     return number;
   }
 
-  bool read_item(std::vector<Range>& ranges) {
+  bool read_item(std::vector<ProcessRange>& ranges) {
     auto first = read_number("a rank");
     if (!first) return false;
     std::uint32_t last = *first, stride = 1;
@@ -111,9 +112,9 @@ class Entry {
     return complaint_.empty();
   }
 
-  bool add(std::vector<Range>& ranges, std::uint32_t first, std::uint32_t last,
+  bool add(std::vector<ProcessRange>& ranges, std::uint32_t first, std::uint32_t last,
            std::uint32_t stride) {
-    Range range{0, first, (last - first) / stride + 1, static_cast<std::int32_t>(stride)};
+    ProcessRange range{0, first, (last - first) / stride + 1, static_cast<std::int32_t>(stride)};
     if (const auto rank = first_repeated(range, ranges)) {
       fail(at_of_item_, "rank " + std::to_string(*rank) + " is listed twice");
       return false;
@@ -125,8 +126,8 @@ class Entry {
   /// Return the first rank of the range that an earlier item contains. A few items are compared as
   /// ranges, without cost per rank; more items use one bit per rank, so that the time is linear in
   /// items and ranks.
-  std::optional<std::uint32_t> first_repeated(const Range& range,
-                                              const std::vector<Range>& earlier) {
+  std::optional<std::uint32_t> first_repeated(const ProcessRange& range,
+                                              const std::vector<ProcessRange>& earlier) {
     constexpr std::size_t kFew = 16;
     if (earlier.size() < kFew) {
       const GroupPtr common = set_intersection(*Group::of_ranges({range}),
@@ -135,13 +136,13 @@ class Entry {
     }
     if (is_given_.empty()) {
       is_given_.resize(world_size_);
-      for (const Range& one : earlier) (void)mark(one);
+      for (const ProcessRange& one : earlier) (void)mark(one);
     }
     return mark(range);
   }
 
   /// Set the bits of the range up to the first that is already set, and return its rank.
-  std::optional<std::uint32_t> mark(const Range& range) {
+  std::optional<std::uint32_t> mark(const ProcessRange& range) {
     for (std::uint32_t i = 0; i < range.count; ++i) {
       const std::uint32_t rank = range.start + i * static_cast<std::uint32_t>(range.stride);
       if (is_given_[rank]) return rank;
@@ -183,7 +184,7 @@ PsetText parse_psets(std::string_view text, char separator, std::uint32_t world_
     std::size_t end = std::min(plain.find(separator, begin), plain.size());
     std::string_view body = std::string_view(plain).substr(begin, end - begin);
     if (body.find_first_not_of(" \t\r\n") != std::string_view::npos) {
-      Entry entry(body, world_size);
+      EntryParser entry(body, world_size);
       auto set = entry.read();
       const bool is_taken = set && !names.insert(set->name).second;
       int column = static_cast<int>(begin - line_start + 1);

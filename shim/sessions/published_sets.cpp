@@ -12,16 +12,16 @@ void PublishedSets::take(const bootstrap::LogEntry& entry) {
   auto read = decode_pset_record(entry.bytes, bootstrap_.job().size);
   if (!read) return;  // not about sets, or from another version of this library
   Claim& claim = claims_[{entry.writer, read->name}];
-  if (read->kind == PsetRecord::Kind::wanted) {
-    if (claim.state != PsetRecord::Kind::granted)
-      claim = {std::move(read->group), PsetRecord::Kind::wanted};
+  if (read->kind == PsetRecord::State::wanted) {
+    if (claim.state != PsetRecord::State::granted)
+      claim = {std::move(read->group), PsetRecord::State::wanted};
     return;
   }
-  if (!claim.group || claim.state == PsetRecord::Kind::granted) return;
+  if (!claim.group || claim.state == PsetRecord::State::granted) return;
   claim.state = read->kind;
   const bool is_new = std::ranges::none_of(
       granted_, [&](const NamedGroup& set) { return set.name == read->name; });
-  if (claim.state == PsetRecord::Kind::granted && is_new)
+  if (claim.state == PsetRecord::State::granted && is_new)
     granted_.push_back({read->name, claim.group});
 }
 
@@ -57,7 +57,7 @@ base::Status PublishedSets::check_rivals(const std::string& name, const Group& g
   std::lock_guard guard(mutex_);
   for (const auto& [whose, claim] : claims_) {
     if (whose.second != name || whose.first == bootstrap_.job().rank ||
-        claim.state == PsetRecord::Kind::withdrawn || !claim.group)
+        claim.state == PsetRecord::State::withdrawn || !claim.group)
       continue;
     if (*claim.group == group) continue;
     return Error(ErrorClass::name,
@@ -68,7 +68,7 @@ base::Status PublishedSets::check_rivals(const std::string& name, const Group& g
   return {};
 }
 
-base::Status PublishedSets::append_claim(PsetRecord::Kind kind, const std::string& name,
+base::Status PublishedSets::append_claim(PsetRecord::State kind, const std::string& name,
                                          const GroupPtr& group) {
   return bootstrap_.append_log(encode({kind, name, group}));
 }
@@ -78,11 +78,11 @@ base::Status PublishedSets::publish(const std::string& name, const GroupPtr& gro
   SHIM_TRY(read());
   SHIM_TRY(check_free(name, *group));
   if (find_known(name)) return {};
-  auto wanted = append_claim(PsetRecord::Kind::wanted, name, group);
+  auto wanted = append_claim(PsetRecord::State::wanted, name, group);
   if (wanted) wanted = read();
   if (wanted) wanted = check_rivals(name, *group);
-  if (wanted) return append_claim(PsetRecord::Kind::granted, name);
-  static_cast<void>(append_claim(PsetRecord::Kind::withdrawn,
+  if (wanted) return append_claim(PsetRecord::State::granted, name);
+  static_cast<void>(append_claim(PsetRecord::State::withdrawn,
                                  name));  // best effort: the caller gets the first error anyway
   return wanted;
 }

@@ -42,13 +42,13 @@ class PublishedSets {
  private:
   struct Claim {
     GroupPtr group;
-    PsetRecord::Kind state = PsetRecord::Kind::wanted;
+    PsetRecord::State state = PsetRecord::State::wanted;
   };
   base::Status read();
   void take(const bootstrap::LogEntry& entry);
   base::Status check_free(const std::string& name, const Group& group);
   base::Status check_rivals(const std::string& name, const Group& group);
-  base::Status append_claim(PsetRecord::Kind kind, const std::string& name,
+  base::Status append_claim(PsetRecord::State kind, const std::string& name,
                             const GroupPtr& group = nullptr);
 
   bootstrap::Bootstrap& bootstrap_;

@@ -43,7 +43,7 @@ void RangeBuilder::flush() {
   open_ = Run{};
 }
 
-std::vector<Range> RangeBuilder::take() {
+std::vector<ProcessRange> RangeBuilder::take() {
   if (open_.count > 0) flush();
   return std::exchange(done_, {});
 }

@@ -17,7 +17,7 @@ class RangeBuilder {
   /// Append count processes: start, start+stride, …; any stride if count is 1. Amortized constant
   /// time and memory.
   void append(std::uint32_t world, std::int64_t start, std::int64_t count, std::int64_t stride);
-  std::vector<Range> take();
+  std::vector<ProcessRange> take();
 
  private:
   struct Run {
@@ -28,7 +28,7 @@ class RangeBuilder {
   };
   void flush();
 
-  std::vector<Range> done_;
+  std::vector<ProcessRange> done_;
   Run open_;
 };
 

@@ -157,8 +157,8 @@ Vote vote_to_shrink(const Communicator& comm, std::uint32_t& own_base) {
 /// time.
 class SurvivorRequest final : public p2p::Request {
  public:
-  using End = std::function<base::Status(const Decision&)>;
-  SurvivorRequest(CommunicatorPtr comm, Vote vote, End end)
+  using ProcessEnd = std::function<base::Status(const Decision&)>;
+  SurvivorRequest(CommunicatorPtr comm, Vote vote, ProcessEnd end)
       : call_(std::move(comm), std::move(vote)), end_(std::move(end)) {}
 
   void begin() {
@@ -185,11 +185,11 @@ class SurvivorRequest final : public p2p::Request {
   }
 
   SurvivorCall call_;
-  End end_;
+  ProcessEnd end_;
   std::atomic<std::uint64_t> number_{0};
 };
 
-p2p::Request* begin(const CommunicatorPtr& comm, Vote vote, SurvivorRequest::End end) {
+p2p::Request* begin(const CommunicatorPtr& comm, Vote vote, SurvivorRequest::ProcessEnd end) {
   auto* request = new SurvivorRequest(comm, std::move(vote), std::move(end));
   request->begin();
   return request;

@@ -45,16 +45,16 @@ base::Status check(const EdgeList& edges, int size) {
 }
 
 /// Edge as sent to one of its ends. Messages are arrays of int.
-struct End {
+struct EdgeEnd {
   int other = 0;  ///< rank at the other end
   int weight = 0;
   int is_source = 0;  ///< nonzero if the receiver is the edge's source and `other` its destination
 };
-constexpr std::int64_t kInts = sizeof(End) / sizeof(int);
+constexpr std::int64_t kInts = sizeof(EdgeEnd) / sizeof(int);
 
 /// Return the edge ends to send, by rank.
-std::vector<std::vector<End>> ends_by_rank(const EdgeList& edges, int size) {
-  std::vector<std::vector<End>> ends(static_cast<std::size_t>(size));
+std::vector<std::vector<EdgeEnd>> ends_by_rank(const EdgeList& edges, int size) {
+  std::vector<std::vector<EdgeEnd>> ends(static_cast<std::size_t>(size));
   std::size_t next = 0;
   for (std::size_t i = 0; i < edges.sources.size(); ++i) {
     for (int n = 0; n < edges.degrees[i]; ++n, ++next) {
@@ -68,7 +68,7 @@ std::vector<std::vector<End>> ends_by_rank(const EdgeList& edges, int size) {
 }
 
 /// Counts and displacements in ints.
-struct Layout {
+struct IntBlocks {
   std::vector<std::int64_t> counts, displacements;
   std::int64_t total = 0;
   void add(std::int64_t ends) {
@@ -91,18 +91,18 @@ base::Result<std::vector<std::int64_t>> exchange_counts(Communicator& comm,
 }
 
 /// Exchange the ends of this member's edges, in the order of the sending ranks. Collective.
-base::Result<std::vector<End>> exchange_ends(Communicator& comm,
-                                             const std::vector<std::vector<End>>& by_rank,
-                                             const std::vector<std::int64_t>& incoming) {
-  std::vector<End> outgoing;
-  Layout send, receive;
+base::Result<std::vector<EdgeEnd>> exchange_ends(Communicator& comm,
+                                                 const std::vector<std::vector<EdgeEnd>>& by_rank,
+                                                 const std::vector<std::int64_t>& incoming) {
+  std::vector<EdgeEnd> outgoing;
+  IntBlocks send, receive;
   for (const auto& ends : by_rank) {
     outgoing.insert(outgoing.end(), ends.begin(), ends.end());
     send.add(static_cast<std::int64_t>(ends.size()));
   }
   for (std::int64_t count : incoming) receive.add(count);
   const types::Type& number = *types::find_predefined("MPI_INT");
-  std::vector<End> arrived(static_cast<std::size_t>(receive.total / kInts));
+  std::vector<EdgeEnd> arrived(static_cast<std::size_t>(receive.total / kInts));
   SHIM_TRY(
       coll::run(comm.coll(), coll::alltoallv(comm.coll(), outgoing.data(), send.blocks(), &number,
                                              arrived.data(), receive.blocks(), number)));
@@ -118,7 +118,7 @@ base::Result<DistributedGraph> gather_own(Communicator& comm, base::Result<EdgeL
   else
     checked = std::move(given).error();
   if (checked) checked = check(edges, comm.size());
-  std::vector<std::vector<End>> by_rank(static_cast<std::size_t>(comm.size()));
+  std::vector<std::vector<EdgeEnd>> by_rank(static_cast<std::size_t>(comm.size()));
   if (checked) by_rank = ends_by_rank(edges, comm.size());
   std::vector<std::int64_t> counts;
   for (const auto& ends : by_rank)
@@ -128,10 +128,10 @@ base::Result<DistributedGraph> gather_own(Communicator& comm, base::Result<EdgeL
   if (auto wrong = std::ranges::find(incoming, -1); wrong != incoming.end())
     return Error(ErrorClass::arg,
                  "rank " + std::to_string(wrong - incoming.begin()) + " passed invalid edges");
-  SHIM_TRY_ASSIGN(std::vector<End> ends, exchange_ends(comm, by_rank, incoming));
+  SHIM_TRY_ASSIGN(std::vector<EdgeEnd> ends, exchange_ends(comm, by_rank, incoming));
   DistributedGraph graph;
   graph.is_weighted = edges.is_weighted;
-  for (const End& end : ends) {
+  for (const EdgeEnd& end : ends) {
     (end.is_source != 0 ? graph.destinations : graph.sources).push_back(end.other);
     if (edges.is_weighted)
       (end.is_source != 0 ? graph.destination_weights : graph.source_weights).push_back(end.weight);
@@ -242,11 +242,11 @@ base::Result<CommunicatorPtr> with_graph(CommunicatorPtr made, DistributedGraph 
 }
 
 /// One member's part; empty if its arguments are invalid, so that the others can continue.
-struct Checked {
+struct MemberEdges {
   DistributedGraph graph;
   base::Status status;
 };
-Checked checked_part(base::Result<DistributedGraph> given, int size) {
+MemberEdges checked_part(base::Result<DistributedGraph> given, int size) {
   if (!given) return {{}, std::move(given).error()};
   base::Status status = check(*given, size);
   if (!status) return {{}, std::move(status)};
@@ -258,7 +258,7 @@ Checked checked_part(base::Result<DistributedGraph> given, int size) {
 base::Result<CommunicatorPtr> dist_graph_create_adjacent(const CommunicatorPtr& parent,
                                                          base::Result<DistributedGraph> given,
                                                          bool reorder) {
-  Checked checked = checked_part(std::move(given), parent->size());
+  MemberEdges checked = checked_part(std::move(given), parent->size());
   auto made = reorder && spans_nodes(*parent) ? reordered(parent, checked.graph)
                                               : derive(parent, parent->group());
   SHIM_TRY(std::move(checked.status));
@@ -279,7 +279,7 @@ base::Result<CommunicatorPtr> dist_graph_create_adjacent_from_group(
       create_from_group(from.session, from.group, from.tag + " (distributed graph, adjacent)",
                         from.info, from.handler));
   if (!made) return made;
-  Checked checked = checked_part(std::move(given), made->size());
+  MemberEdges checked = checked_part(std::move(given), made->size());
   auto placed = with_graph(std::move(made), std::move(checked.graph), reorder);
   SHIM_TRY(std::move(checked.status));
   return placed;

@@ -59,9 +59,9 @@ class Halving {
   void assign(std::vector<int> vertices, std::size_t first, std::size_t last) {
     if (last - first == 1) return place_on(members_[first], vertices);
     const std::size_t middle = first + (last - first) / 2;
-    std::size_t room = 0;
-    for (std::size_t node = first; node < middle; ++node) room += members_[node].size();
-    std::vector<int> grown = grow(vertices, room);
+    std::size_t capacity = 0;
+    for (std::size_t node = first; node < middle; ++node) capacity += members_[node].size();
+    std::vector<int> grown = grow(vertices, capacity);
     std::erase_if(vertices, [&](int vertex) { return vertices_[at(vertex)].part == parts_; });
     assign(std::move(grown), first, middle);
     assign(std::move(vertices), middle, last);
@@ -69,11 +69,11 @@ class Halving {
 
   /// Grow a new part of `room` vertices. Of several vertices with equal savings, the one with the
   /// most edges is next, then the first.
-  std::vector<int> grow(const std::vector<int>& vertices, std::size_t room) {
+  std::vector<int> grow(const std::vector<int>& vertices, std::size_t capacity) {
     const int whole = vertices_[at(vertices.front())].part, grown_part = ++parts_;
-    using Candidate =
+    using RankPlacement =
         std::tuple<std::int64_t, std::int64_t, int>;  // savings, edges, minus its number
-    std::priority_queue<Candidate> candidates;
+    std::priority_queue<RankPlacement> candidates;
     for (int number : vertices) {
       Vertex& vertex = vertices_[at(number)];
       vertex.ties = vertex.saves = 0;
@@ -82,7 +82,7 @@ class Halving {
       candidates.emplace(vertex.saves, 0, -number);
     }
     std::vector<int> grown;
-    while (grown.size() < room) {
+    while (grown.size() < capacity) {
       const auto [saves, ties, minus_number] = candidates.top();
       candidates.pop();
       Vertex& next = vertices_[at(-minus_number)];

@@ -33,10 +33,10 @@ class CooperativeCopy {
   }
   /// Both: claim unassigned parts, last first; count is 0 if none is left. Claims shrink with the
   /// number of parts left, so that both processes finish together.
-  struct Parts {
+  struct ClaimedParts {
     std::uint32_t first = 0, count = 0;
   };
-  Parts claim(std::uint32_t generation) {
+  ClaimedParts claim(std::uint32_t generation) {
     std::uint64_t now = unclaimed_.load(std::memory_order_acquire);  // pairs with open()
     std::uint32_t taken = 0;
     do {

@@ -19,8 +19,8 @@ namespace shim::transport {
 namespace {
 
 /// unix(7): a name that begins with a zero byte is in no file system, and vanishes with its socket.
-struct Address {
-  explicit Address(std::uint64_t name) {
+struct SocketAddress {
+  explicit SocketAddress(std::uint64_t name) {
     address.sun_family = AF_UNIX;
     const int bytes = std::snprintf(address.sun_path + 1, sizeof address.sun_path - 1,
                                     "intersession-%016llx", static_cast<unsigned long long>(name));
@@ -49,7 +49,7 @@ base::Result<Doorbell> Doorbell::make() {
     SHIM_TRY_ASSIGN(name, random_cookie());
   }
   base::Descriptor socket = open_socket();
-  const Address address(name);
+  const SocketAddress address(name);
   if (!socket.is_open() || ::bind(socket.get(), address.get(), address.length) != 0)
     return base::system_error(errno, "cannot create the doorbell socket");
   return Doorbell(std::move(socket), name);
@@ -74,7 +74,7 @@ void Doorbell::wait(std::span<const int> descriptors, std::int64_t nanoseconds) 
 void ring(std::uint64_t name) {
   if (name == 0) return;
   const base::Descriptor socket = open_socket();
-  const Address address(name);
+  const SocketAddress address(name);
   const std::byte rung{};
   if (socket.is_open())
     (void)::sendto(socket.get(), &rung, sizeof rung, MSG_NOSIGNAL, address.get(), address.length);

@@ -38,23 +38,23 @@ inline constexpr std::int32_t kMatchAnyTag = -1;
 /// Set of messages to drain: none, one context, or all.
 class DrainScope {
  public:
-  static constexpr DrainScope none() { return {Kind::none, 0}; }
-  static constexpr DrainScope of(base::ContextId context) { return {Kind::one, context}; }
-  static constexpr DrainScope all() { return {Kind::all, 0}; }
+  static constexpr DrainScope none() { return {Extent::none, 0}; }
+  static constexpr DrainScope of(base::ContextId context) { return {Extent::one, context}; }
+  static constexpr DrainScope all() { return {Extent::all, 0}; }
 
-  constexpr bool is_none() const { return kind_ == Kind::none; }
-  constexpr bool is_all() const { return kind_ == Kind::all; }
+  constexpr bool is_none() const { return kind_ == Extent::none; }
+  constexpr bool is_all() const { return kind_ == Extent::all; }
   constexpr bool includes(base::ContextId context) const {
-    return is_all() || (kind_ == Kind::one && context_ == context);
+    return is_all() || (kind_ == Extent::one && context_ == context);
   }
   /// Only valid for a single context.
   constexpr base::ContextId context() const { return context_; }
   bool operator==(const DrainScope&) const = default;
 
  private:
-  enum class Kind : std::uint8_t { none, one, all };
-  constexpr DrainScope(Kind kind, base::ContextId context) : kind_(kind), context_(context) {}
-  Kind kind_;
+  enum class Extent : std::uint8_t { none, one, all };
+  constexpr DrainScope(Extent kind, base::ContextId context) : kind_(kind), context_(context) {}
+  Extent kind_;
   base::ContextId context_;
 };
 
@@ -79,7 +79,7 @@ class Matcher {
   virtual base::Result<Attempt> post(MatchedReceive& receive, Link& from,
                                      const Envelope& wanted) = 0;
   /// Number of receives that can be posted.
-  virtual std::size_t room() const = 0;
+  virtual std::size_t free_receives() const = 0;
   /// Cancel a receive. Sink::on_cancelled reports success; on_matched reports that a message came
   /// first.
   virtual void cancel(MatchedReceive& receive) = 0;

@@ -88,9 +88,9 @@ struct RemoteMemory {
 };
 
 /// Registration of local memory that another process may read during this object's lifetime.
-class Offer {
+class MemoryRegistration {
  public:
-  virtual ~Offer() = default;
+  virtual ~MemoryRegistration() = default;
   virtual RemoteMemory memory() const = 0;
 };
 
@@ -220,8 +220,8 @@ class Transport {
   /// registered it with offer(); false if it calls try_read.
   virtual bool needs_offers() const { return false; }
   /// Register this memory, so that the link's process can read it; null if not possible.
-  virtual std::unique_ptr<Offer> offer([[maybe_unused]] Link& link,
-                                       [[maybe_unused]] ConstSpan memory) {
+  virtual std::unique_ptr<MemoryRegistration> offer([[maybe_unused]] Link& link,
+                                                    [[maybe_unused]] ConstSpan memory) {
     return nullptr;
   }
   /// Begin to read memory offered by the link's process, as many bytes as `into` holds; null if not

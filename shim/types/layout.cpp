@@ -6,7 +6,7 @@
 namespace shim::types {
 namespace {
 
-bool is_run(const LayoutPtr& layout) { return layout->kind() == Layout::Kind::run; }
+bool is_run(const LayoutPtr& layout) { return layout->kind() == Layout::NodeType::run; }
 
 /// True if consecutive children, `stride` bytes apart, form one run.
 bool is_dense(const LayoutPtr& child, std::int64_t stride) {
@@ -15,9 +15,10 @@ bool is_dense(const LayoutPtr& child, std::int64_t stride) {
 
 /// Return the blocks without empty ones. If the children are dense, merge each block that begins
 /// where the block before it ends.
-std::vector<Block> merge_adjacent(std::span<const Block> blocks, std::int64_t stride, bool dense) {
-  std::vector<Block> kept;
-  for (const Block& block : blocks) {
+std::vector<ItemBlock> merge_adjacent(std::span<const ItemBlock> blocks, std::int64_t stride,
+                                      bool dense) {
+  std::vector<ItemBlock> kept;
+  for (const ItemBlock& block : blocks) {
     if (block.count == 0) continue;
     const bool continues = dense && !kept.empty() &&
                            kept.back().offset +
@@ -32,7 +33,7 @@ std::vector<Block> merge_adjacent(std::span<const Block> blocks, std::int64_t st
 }
 
 /// True if all blocks have equal lengths and equal distances.
-bool is_regular(std::span<const Block> blocks) {
+bool is_regular(std::span<const ItemBlock> blocks) {
   if (blocks.size() < 2) return true;
   const std::int64_t distance = blocks[1].offset - blocks[0].offset;
   for (std::size_t i = 1; i < blocks.size(); ++i)
@@ -45,7 +46,7 @@ LayoutPtr empty() { return Layout::run(0); }
 
 }  // namespace
 
-std::shared_ptr<Layout> Layout::make(Kind kind) {
+std::shared_ptr<Layout> Layout::make(NodeType kind) {
   std::shared_ptr<Layout> made(new Layout);
   made->kind_ = kind;
   return made;
@@ -58,7 +59,7 @@ void Layout::cover(std::int64_t lower, std::int64_t upper) {
 }
 
 LayoutPtr Layout::run(std::uint64_t bytes) {
-  auto made = make(Kind::run);
+  auto made = make(NodeType::run);
   made->size_ = bytes;
   made->upper_ = static_cast<std::int64_t>(bytes);
   return made;
@@ -68,10 +69,10 @@ LayoutPtr Layout::repeat(std::uint64_t count, std::int64_t stride, const LayoutP
   if (count == 0 || child->size() == 0) return empty();
   if (count == 1) return child;
   if (is_dense(child, stride)) return run(count * child->size());
-  if (child->kind() == Kind::repeat &&
+  if (child->kind() == NodeType::repeat &&
       stride == static_cast<std::int64_t>(child->count()) * child->stride())
     return repeat(count * child->count(), child->stride(), child->child());
-  auto made = make(Kind::repeat);
+  auto made = make(NodeType::repeat);
   made->size_ = count * child->size();
   made->count_ = count;
   made->stride_ = stride;
@@ -82,10 +83,10 @@ LayoutPtr Layout::repeat(std::uint64_t count, std::int64_t stride, const LayoutP
   return made;
 }
 
-LayoutPtr Layout::blocks(std::span<const Block> blocks, std::int64_t stride,
+LayoutPtr Layout::blocks(std::span<const ItemBlock> blocks, std::int64_t stride,
                          const LayoutPtr& child) {
   if (child->size() == 0) return empty();
-  const std::vector<Block> kept = merge_adjacent(blocks, stride, is_dense(child, stride));
+  const std::vector<ItemBlock> kept = merge_adjacent(blocks, stride, is_dense(child, stride));
   if (kept.empty()) return empty();
   if (is_regular(kept)) {
     const LayoutPtr block = repeat(kept[0].count, stride, child);
@@ -93,14 +94,14 @@ LayoutPtr Layout::blocks(std::span<const Block> blocks, std::int64_t stride,
                               ? block
                               : repeat(kept.size(), kept[1].offset - kept[0].offset, block);
     if (kept[0].offset == 0) return all;
-    const Part shifted{kept[0].offset, all};
+    const PlacedLayout shifted{kept[0].offset, all};
     return sequence({&shifted, 1});
   }
-  auto made = make(Kind::blocks);
+  auto made = make(NodeType::blocks);
   made->stride_ = stride;
   made->child_ = child;
   made->blocks_.reserve(kept.size());
-  for (const Block& block : kept) {
+  for (const ItemBlock& block : kept) {
     const std::int64_t last = block.offset + static_cast<std::int64_t>(block.count - 1) * stride;
     made->blocks_.push_back({block, made->size_});
     made->size_ += block.count * child->size();
@@ -110,20 +111,21 @@ LayoutPtr Layout::blocks(std::span<const Block> blocks, std::int64_t stride,
   return made;
 }
 
-LayoutPtr Layout::sequence(std::span<const Part> parts) {
-  std::vector<Part> kept;
-  for (const Part& part : parts)
+LayoutPtr Layout::sequence(std::span<const PlacedLayout> parts) {
+  std::vector<PlacedLayout> kept;
+  for (const PlacedLayout& part : parts)
     if (part.layout->size() > 0) kept.push_back(part);
   if (kept.empty()) return empty();
   if (kept.size() == 1 && kept[0].offset == 0) return kept[0].layout;
-  if (kept.size() > 1 &&
-      std::all_of(kept.begin(), kept.end(), [](const Part& part) { return is_run(part.layout); })) {
-    std::vector<Block> runs;
-    for (const Part& part : kept) runs.push_back({part.offset, part.layout->size()});
+  if (kept.size() > 1 && std::all_of(kept.begin(), kept.end(), [](const PlacedLayout& part) {
+        return is_run(part.layout);
+      })) {
+    std::vector<ItemBlock> runs;
+    for (const PlacedLayout& part : kept) runs.push_back({part.offset, part.layout->size()});
     return blocks(runs, 1, run(1));
   }
-  auto made = make(Kind::sequence);
-  for (const Part& part : kept) {
+  auto made = make(NodeType::sequence);
+  for (const PlacedLayout& part : kept) {
     made->parts_.push_back({part, made->size_});
     made->size_ += part.layout->size();
     made->cover(part.offset + part.layout->lower(), part.offset + part.layout->upper());

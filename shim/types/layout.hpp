@@ -16,13 +16,13 @@ class Layout;
 using LayoutPtr = std::shared_ptr<const Layout>;
 
 /// `count` consecutive items, the first of them at an offset in bytes.
-struct Block {
+struct ItemBlock {
   std::int64_t offset = 0;
   std::uint64_t count = 0;
 };
 
 /// A layout at an offset in bytes.
-struct Part {
+struct PlacedLayout {
   std::int64_t offset = 0;
   LayoutPtr layout;
 };
@@ -34,7 +34,7 @@ struct Part {
 /// it. Offsets and strides are bytes. The caller must reject counts and sizes that overflow.
 class Layout {
  public:
-  enum class Kind : std::uint8_t {
+  enum class NodeType : std::uint8_t {
     run,       ///< `size()` bytes at offset 0
     repeat,    ///< `count()` copies of the child, `stride()` apart
     blocks,    ///< blocks() of copies of the child; inside a block copies are `stride()` apart
@@ -43,11 +43,11 @@ class Layout {
 
   static LayoutPtr run(std::uint64_t bytes);
   static LayoutPtr repeat(std::uint64_t count, std::int64_t stride, const LayoutPtr& child);
-  static LayoutPtr blocks(std::span<const Block> blocks, std::int64_t stride,
+  static LayoutPtr blocks(std::span<const ItemBlock> blocks, std::int64_t stride,
                           const LayoutPtr& child);
-  static LayoutPtr sequence(std::span<const Part> parts);
+  static LayoutPtr sequence(std::span<const PlacedLayout> parts);
 
-  Kind kind() const { return kind_; }
+  NodeType kind() const { return kind_; }
   /// Return the bytes of data.
   std::uint64_t size() const { return size_; }
   /// Return the offsets of the first byte with data and of the byte after the last one, in memory;
@@ -61,10 +61,10 @@ class Layout {
   const LayoutPtr& child() const { return child_; }
 
   /// A block, or a part of a sequence, and its position in the stream.
-  struct PlacedBlock : Block {
+  struct PlacedBlock : ItemBlock {
     std::uint64_t before = 0;  ///< bytes of data in the blocks before this block
   };
-  struct PlacedPart : Part {
+  struct PlacedPart : PlacedLayout {
     std::uint64_t before = 0;  ///< bytes of data in the parts before this part
   };
   std::span<const PlacedBlock> blocks() const { return blocks_; }
@@ -72,11 +72,11 @@ class Layout {
 
  private:
   Layout() = default;
-  static std::shared_ptr<Layout> make(Kind kind);
+  static std::shared_ptr<Layout> make(NodeType kind);
   /// Extend the range from lower() to upper() so that it includes these offsets.
   void cover(std::int64_t lower, std::int64_t upper);
 
-  Kind kind_ = Kind::run;
+  NodeType kind_ = NodeType::run;
   std::uint64_t size_ = 0, count_ = 0;
   std::int64_t lower_ = 0, upper_ = 0, stride_ = 0;
   LayoutPtr child_;

@@ -34,13 +34,13 @@ class Walk {
       return;
     }
     switch (layout.kind()) {
-      case Layout::Kind::run:
+      case Layout::NodeType::run:
         return take_part(at, layout.size());
-      case Layout::Kind::repeat:
+      case Layout::NodeType::repeat:
         return over_children(*layout.child(), at, layout.count(), layout.stride());
-      case Layout::Kind::blocks:
+      case Layout::NodeType::blocks:
         return over_blocks(layout, at);
-      case Layout::Kind::sequence:
+      case Layout::NodeType::sequence:
         return over_sequence(layout, at);
     }
   }
@@ -51,7 +51,7 @@ class Walk {
     std::uint64_t i = skip_ / child.size();
     skip_ %= child.size();
     const auto address = [&] { return at + static_cast<std::int64_t>(i) * stride; };
-    if (child.kind() != Layout::Kind::run) {
+    if (child.kind() != Layout::NodeType::run) {
       for (; i < count && left_ > 0; ++i) over(child, address());
       return;
     }
@@ -102,7 +102,7 @@ class Walk {
     const auto end = layout.blocks().end();
     const Layout& child = *layout.child();
     auto block = first_of(layout.blocks());
-    if (child.kind() == Layout::Kind::run &&
+    if (child.kind() == Layout::NodeType::run &&
         layout.stride() == static_cast<std::int64_t>(child.size())) {  // each block is one run
       for (; block != end && left_ > 0; ++block)
         take_part(at + block->offset, block->count * child.size());

@@ -109,7 +109,7 @@ class TypeBuilder {
   }
 
   Type type_of(const LayoutPtr& layout, std::int64_t extent) const {
-    const bool contiguous = layout->kind() == Layout::Kind::run &&
+    const bool contiguous = layout->kind() == Layout::NodeType::run &&
                             static_cast<std::int64_t>(layout->size()) == extent;
     return {.name = {},
             .element = Element::none,
@@ -118,7 +118,7 @@ class TypeBuilder {
             .elements = elements_,
             .contiguous = contiguous,
             .base = base_,
-            .family = Family::none,
+            .family = TypeGroup::none,
             .layout = contiguous ? nullptr : layout,
             .lower = lower_,
             .alignment = alignment_,
@@ -179,7 +179,7 @@ base::Result<OwnedBlocks> owned_blocks(const DistributedDimension& share) {
 /// are `stride` bytes apart.
 LayoutPtr layout_of(const OwnedBlocks& owned, std::int64_t stride, const LayoutPtr& item) {
   const auto at = [&](std::uint64_t index) { return static_cast<std::int64_t>(index) * stride; };
-  const Part parts[] = {
+  const PlacedLayout parts[] = {
       {at(owned.first),
        Layout::repeat(owned.whole, at(owned.distance), Layout::repeat(owned.block, stride, item))},
       {at(owned.first + owned.whole * owned.distance), Layout::repeat(owned.rest, stride, item)}};
@@ -195,7 +195,7 @@ std::int64_t last_of(CheckedArithmetic& checked, std::int64_t first, std::uint64
 }  // namespace
 
 base::Result<Type> contiguous(std::uint64_t count, const Type& old) {
-  const Block all{0, count};
+  const ItemBlock all{0, count};
   return indexed({&all, 1}, old);
 }
 
@@ -218,9 +218,9 @@ base::Result<Type> vector(std::uint64_t count, std::uint64_t length, std::int64_
   });
 }
 
-base::Result<Type> indexed(std::span<const Block> blocks, const Type& old) {
+base::Result<Type> indexed(std::span<const ItemBlock> blocks, const Type& old) {
   TypeBuilder builder;
-  for (const Block& block : blocks)
+  for (const ItemBlock& block : blocks)
     if (block.count > 0)
       builder.add(old, block.count, block.offset,
                   last_of(builder.checked(), block.offset, block.count, old));
@@ -234,7 +234,7 @@ base::Result<Type> structure(std::span<const Member> members) {
       builder.add(*member.type, member.count, member.offset,
                   last_of(builder.checked(), member.offset, member.count, *member.type));
   return builder.finish([&] {
-    std::vector<Part> parts;
+    std::vector<PlacedLayout> parts;
     for (const Member& member : members)
       parts.push_back({member.offset,
                        Layout::repeat(member.count, member.type->extent, layout_of(*member.type))});
@@ -261,7 +261,7 @@ base::Result<Type> subarray(std::span<const SubarrayDimension> dimensions, const
     if (checked.has_failed()) return too_large();
   }
   builder.add(old, static_cast<std::uint64_t>(items), 0, 0);
-  const Part shifted{start, layout};
+  const PlacedLayout shifted{start, layout};
   return builder.finish_with(0, stride, Layout::sequence({&shifted, 1}));
 }
 

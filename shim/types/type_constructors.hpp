@@ -21,7 +21,7 @@ base::Result<Type> contiguous(std::uint64_t count, const Type& old);
 base::Result<Type> vector(std::uint64_t count, std::uint64_t length, std::int64_t stride,
                           const Type& old);
 /// Implement MPI_Type_create_hindexed.
-base::Result<Type> indexed(std::span<const Block> blocks, const Type& old);
+base::Result<Type> indexed(std::span<const ItemBlock> blocks, const Type& old);
 
 /// One block of a structure: `count` items of a type.
 struct Member {

@@ -53,7 +53,7 @@ inline constexpr std::size_t kElements = static_cast<std::size_t>(Element::two_f
 
 /// Groups of types by which MPI-4.1 §6.9.2 lists the allowed operations. MPI_INT and MPI_INTEGER
 /// have one representation but different groups: logical operations apply to MPI_INT only.
-enum class Family : std::uint8_t {
+enum class TypeGroup : std::uint8_t {
   none,  ///< no predefined operation is allowed
   c_integer,
   fortran_integer,
@@ -84,7 +84,7 @@ struct Type {
   bool contiguous = true;
   /// predefined type of all elements (itself if predefined); null if they differ or there are none
   const Type* base = nullptr;
-  Family family = Family::none;
+  TypeGroup family = TypeGroup::none;
   LayoutPtr layout;        ///< location of the data in one item; null if contiguous
   std::int64_t lower = 0;  ///< lower bound, bytes; the upper bound is lower + extent
   /// largest alignment of its elements; an extent without explicit bounds is rounded up to it

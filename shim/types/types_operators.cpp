@@ -25,21 +25,22 @@ constexpr Op kOps[kOperators] = {
     {"MPI_NO_OP", Operator::no_op, false},
 };
 
-constexpr unsigned set_of(std::initializer_list<Family> families) {
+constexpr unsigned set_of(std::initializer_list<TypeGroup> families) {
   unsigned set = 0;
-  for (Family family : families) set |= 1u << static_cast<unsigned>(family);
+  for (TypeGroup family : families) set |= 1u << static_cast<unsigned>(family);
   return set;
 }
 
 // MPI-4.1 §6.9.2, the table "Op / Allowed Types"
-constexpr unsigned kOrdered = set_of(
-    {Family::c_integer, Family::fortran_integer, Family::floating, Family::multi_language});
-constexpr unsigned kArithmetic = kOrdered | set_of({Family::complex});
+constexpr unsigned kOrdered = set_of({TypeGroup::c_integer, TypeGroup::fortran_integer,
+                                      TypeGroup::floating, TypeGroup::multi_language});
+constexpr unsigned kArithmetic = kOrdered | set_of({TypeGroup::complex});
 // The standard does not list multi-language types here, but all native MPI libraries accept them,
 // and programs use them.
-constexpr unsigned kLogical = set_of({Family::c_integer, Family::logical, Family::multi_language});
+constexpr unsigned kLogical = set_of(
+    {TypeGroup::c_integer, TypeGroup::logical, TypeGroup::multi_language});
 constexpr unsigned kBitwise = set_of(
-    {Family::c_integer, Family::fortran_integer, Family::byte, Family::multi_language});
+    {TypeGroup::c_integer, TypeGroup::fortran_integer, TypeGroup::byte, TypeGroup::multi_language});
 
 constexpr unsigned families_of(Operator code) {
   switch (code) {
@@ -59,7 +60,7 @@ constexpr unsigned families_of(Operator code) {
       return kBitwise;
     case Operator::maxloc:
     case Operator::minloc:
-      return set_of({Family::pair});
+      return set_of({TypeGroup::pair});
     case Operator::replace:
     case Operator::no_op:
       return 0;

@@ -10,84 +10,84 @@ namespace {
 struct PlainType {
   std::string_view name;
   Element element;
-  Family family;
+  TypeGroup family;
   std::uint64_t size;
 };
 
 // Types without holes: extent == size.
 constexpr PlainType kPlain[] = {
     // C, MPI-4.1 §3.2.2 table 3.2
-    {"MPI_CHAR", Element::none, Family::none, 1},
-    {"MPI_SHORT", Element::int16, Family::c_integer, 2},
-    {"MPI_INT", Element::int32, Family::c_integer, 4},
-    {"MPI_LONG", Element::int64, Family::c_integer, 8},
-    {"MPI_LONG_LONG_INT", Element::int64, Family::c_integer, 8},
-    {"MPI_SIGNED_CHAR", Element::int8, Family::c_integer, 1},
-    {"MPI_UNSIGNED_CHAR", Element::uint8, Family::c_integer, 1},
-    {"MPI_UNSIGNED_SHORT", Element::uint16, Family::c_integer, 2},
-    {"MPI_UNSIGNED", Element::uint32, Family::c_integer, 4},
-    {"MPI_UNSIGNED_LONG", Element::uint64, Family::c_integer, 8},
-    {"MPI_UNSIGNED_LONG_LONG", Element::uint64, Family::c_integer, 8},
-    {"MPI_FLOAT", Element::float32, Family::floating, 4},
-    {"MPI_DOUBLE", Element::float64, Family::floating, 8},
-    {"MPI_LONG_DOUBLE", Element::float80, Family::floating, 16},
-    {"MPI_WCHAR", Element::none, Family::none, 4},
-    {"MPI_C_BOOL", Element::boolean8, Family::logical, 1},
-    {"MPI_INT8_T", Element::int8, Family::c_integer, 1},
-    {"MPI_INT16_T", Element::int16, Family::c_integer, 2},
-    {"MPI_INT32_T", Element::int32, Family::c_integer, 4},
-    {"MPI_INT64_T", Element::int64, Family::c_integer, 8},
-    {"MPI_UINT8_T", Element::uint8, Family::c_integer, 1},
-    {"MPI_UINT16_T", Element::uint16, Family::c_integer, 2},
-    {"MPI_UINT32_T", Element::uint32, Family::c_integer, 4},
-    {"MPI_UINT64_T", Element::uint64, Family::c_integer, 8},
-    {"MPI_C_COMPLEX", Element::complex32, Family::complex, 8},
-    {"MPI_C_DOUBLE_COMPLEX", Element::complex64, Family::complex, 16},
-    {"MPI_C_LONG_DOUBLE_COMPLEX", Element::complex80, Family::complex, 32},
-    {"MPI_BYTE", Element::byte, Family::byte, 1},
-    {"MPI_PACKED", Element::none, Family::none, 1},
+    {"MPI_CHAR", Element::none, TypeGroup::none, 1},
+    {"MPI_SHORT", Element::int16, TypeGroup::c_integer, 2},
+    {"MPI_INT", Element::int32, TypeGroup::c_integer, 4},
+    {"MPI_LONG", Element::int64, TypeGroup::c_integer, 8},
+    {"MPI_LONG_LONG_INT", Element::int64, TypeGroup::c_integer, 8},
+    {"MPI_SIGNED_CHAR", Element::int8, TypeGroup::c_integer, 1},
+    {"MPI_UNSIGNED_CHAR", Element::uint8, TypeGroup::c_integer, 1},
+    {"MPI_UNSIGNED_SHORT", Element::uint16, TypeGroup::c_integer, 2},
+    {"MPI_UNSIGNED", Element::uint32, TypeGroup::c_integer, 4},
+    {"MPI_UNSIGNED_LONG", Element::uint64, TypeGroup::c_integer, 8},
+    {"MPI_UNSIGNED_LONG_LONG", Element::uint64, TypeGroup::c_integer, 8},
+    {"MPI_FLOAT", Element::float32, TypeGroup::floating, 4},
+    {"MPI_DOUBLE", Element::float64, TypeGroup::floating, 8},
+    {"MPI_LONG_DOUBLE", Element::float80, TypeGroup::floating, 16},
+    {"MPI_WCHAR", Element::none, TypeGroup::none, 4},
+    {"MPI_C_BOOL", Element::boolean8, TypeGroup::logical, 1},
+    {"MPI_INT8_T", Element::int8, TypeGroup::c_integer, 1},
+    {"MPI_INT16_T", Element::int16, TypeGroup::c_integer, 2},
+    {"MPI_INT32_T", Element::int32, TypeGroup::c_integer, 4},
+    {"MPI_INT64_T", Element::int64, TypeGroup::c_integer, 8},
+    {"MPI_UINT8_T", Element::uint8, TypeGroup::c_integer, 1},
+    {"MPI_UINT16_T", Element::uint16, TypeGroup::c_integer, 2},
+    {"MPI_UINT32_T", Element::uint32, TypeGroup::c_integer, 4},
+    {"MPI_UINT64_T", Element::uint64, TypeGroup::c_integer, 8},
+    {"MPI_C_COMPLEX", Element::complex32, TypeGroup::complex, 8},
+    {"MPI_C_DOUBLE_COMPLEX", Element::complex64, TypeGroup::complex, 16},
+    {"MPI_C_LONG_DOUBLE_COMPLEX", Element::complex80, TypeGroup::complex, 32},
+    {"MPI_BYTE", Element::byte, TypeGroup::byte, 1},
+    {"MPI_PACKED", Element::none, TypeGroup::none, 1},
     // C and Fortran, table 3.3
-    {"MPI_AINT", Element::int64, Family::multi_language, 8},
-    {"MPI_COUNT", Element::int64, Family::multi_language, 8},
-    {"MPI_OFFSET", Element::int64, Family::multi_language, 8},
+    {"MPI_AINT", Element::int64, TypeGroup::multi_language, 8},
+    {"MPI_COUNT", Element::int64, TypeGroup::multi_language, 8},
+    {"MPI_OFFSET", Element::int64, TypeGroup::multi_language, 8},
     // C++, table 3.4
-    {"MPI_CXX_BOOL", Element::boolean8, Family::logical, 1},
-    {"MPI_CXX_FLOAT_COMPLEX", Element::complex32, Family::complex, 8},
-    {"MPI_CXX_DOUBLE_COMPLEX", Element::complex64, Family::complex, 16},
-    {"MPI_CXX_LONG_DOUBLE_COMPLEX", Element::complex80, Family::complex, 32},
+    {"MPI_CXX_BOOL", Element::boolean8, TypeGroup::logical, 1},
+    {"MPI_CXX_FLOAT_COMPLEX", Element::complex32, TypeGroup::complex, 8},
+    {"MPI_CXX_DOUBLE_COMPLEX", Element::complex64, TypeGroup::complex, 16},
+    {"MPI_CXX_LONG_DOUBLE_COMPLEX", Element::complex80, TypeGroup::complex, 32},
     // Fortran, table 3.1
-    {"MPI_INTEGER", Element::int32, Family::fortran_integer, 4},
-    {"MPI_REAL", Element::float32, Family::floating, 4},
-    {"MPI_DOUBLE_PRECISION", Element::float64, Family::floating, 8},
-    {"MPI_COMPLEX", Element::complex32, Family::complex, 8},
-    {"MPI_LOGICAL", Element::logical32, Family::logical, 4},
-    {"MPI_CHARACTER", Element::none, Family::none, 1},
+    {"MPI_INTEGER", Element::int32, TypeGroup::fortran_integer, 4},
+    {"MPI_REAL", Element::float32, TypeGroup::floating, 4},
+    {"MPI_DOUBLE_PRECISION", Element::float64, TypeGroup::floating, 8},
+    {"MPI_COMPLEX", Element::complex32, TypeGroup::complex, 8},
+    {"MPI_LOGICAL", Element::logical32, TypeGroup::logical, 4},
+    {"MPI_CHARACTER", Element::none, TypeGroup::none, 1},
     // Fortran, optional (§3.2.2, §19.1.9)
-    {"MPI_DOUBLE_COMPLEX", Element::complex64, Family::complex, 16},
-    {"MPI_INTEGER1", Element::int8, Family::fortran_integer, 1},
-    {"MPI_INTEGER2", Element::int16, Family::fortran_integer, 2},
-    {"MPI_INTEGER4", Element::int32, Family::fortran_integer, 4},
-    {"MPI_INTEGER8", Element::int64, Family::fortran_integer, 8},
-    {"MPI_LOGICAL1", Element::boolean8, Family::logical, 1},
-    {"MPI_LOGICAL2", Element::logical16, Family::logical, 2},
-    {"MPI_LOGICAL4", Element::logical32, Family::logical, 4},
-    {"MPI_LOGICAL8", Element::logical64, Family::logical, 8},
-    {"MPI_REAL4", Element::float32, Family::floating, 4},
-    {"MPI_REAL8", Element::float64, Family::floating, 8},
-    {"MPI_REAL16", Element::float128, Family::floating, 16},
-    {"MPI_COMPLEX8", Element::complex32, Family::complex, 8},
-    {"MPI_COMPLEX16", Element::complex64, Family::complex, 16},
-    {"MPI_COMPLEX32", Element::complex128, Family::complex, 32},
+    {"MPI_DOUBLE_COMPLEX", Element::complex64, TypeGroup::complex, 16},
+    {"MPI_INTEGER1", Element::int8, TypeGroup::fortran_integer, 1},
+    {"MPI_INTEGER2", Element::int16, TypeGroup::fortran_integer, 2},
+    {"MPI_INTEGER4", Element::int32, TypeGroup::fortran_integer, 4},
+    {"MPI_INTEGER8", Element::int64, TypeGroup::fortran_integer, 8},
+    {"MPI_LOGICAL1", Element::boolean8, TypeGroup::logical, 1},
+    {"MPI_LOGICAL2", Element::logical16, TypeGroup::logical, 2},
+    {"MPI_LOGICAL4", Element::logical32, TypeGroup::logical, 4},
+    {"MPI_LOGICAL8", Element::logical64, TypeGroup::logical, 8},
+    {"MPI_REAL4", Element::float32, TypeGroup::floating, 4},
+    {"MPI_REAL8", Element::float64, TypeGroup::floating, 8},
+    {"MPI_REAL16", Element::float128, TypeGroup::floating, 16},
+    {"MPI_COMPLEX8", Element::complex32, TypeGroup::complex, 8},
+    {"MPI_COMPLEX16", Element::complex64, TypeGroup::complex, 16},
+    {"MPI_COMPLEX32", Element::complex128, TypeGroup::complex, 32},
     // pairs without padding
-    {"MPI_FLOAT_INT", Element::float_int, Family::pair, 8},
-    {"MPI_2INT", Element::two_int, Family::pair, 8},
-    {"MPI_2INTEGER", Element::two_int, Family::pair, 8},
-    {"MPI_2REAL", Element::two_float32, Family::pair, 8},
-    {"MPI_2DOUBLE_PRECISION", Element::two_float64, Family::pair, 16},
-    {"MPI_2COMPLEX", Element::none, Family::none, 16},
-    {"MPI_2DOUBLE_COMPLEX", Element::none, Family::none, 32},
+    {"MPI_FLOAT_INT", Element::float_int, TypeGroup::pair, 8},
+    {"MPI_2INT", Element::two_int, TypeGroup::pair, 8},
+    {"MPI_2INTEGER", Element::two_int, TypeGroup::pair, 8},
+    {"MPI_2REAL", Element::two_float32, TypeGroup::pair, 8},
+    {"MPI_2DOUBLE_PRECISION", Element::two_float64, TypeGroup::pair, 16},
+    {"MPI_2COMPLEX", Element::none, TypeGroup::none, 16},
+    {"MPI_2DOUBLE_COMPLEX", Element::none, TypeGroup::none, 32},
     // MPICH extension; no operation is defined on it
-    {"MPIX_C_FLOAT16", Element::none, Family::none, 2},
+    {"MPIX_C_FLOAT16", Element::none, TypeGroup::none, 2},
 };
 
 static_assert(sizeof(long double) == 16 && sizeof(long) == 8 && sizeof(wchar_t) == 4 &&
@@ -139,23 +139,23 @@ std::uint32_t alignment_of(Element element, std::uint64_t size) {
 }
 
 LayoutPtr layout_of(const HoledType& row) {
-  const Part parts[] = {{0, Layout::run(row.first)},
-                        {row.second_at, Layout::run(row.size - row.first)}};
+  const PlacedLayout parts[] = {{0, Layout::run(row.first)},
+                                {row.second_at, Layout::run(row.size - row.first)}};
   return Layout::sequence(parts);
 }
 
 constexpr std::size_t kPlainCount = std::size(kPlain);
 constexpr std::size_t kCount = kPlainCount + std::size(kHoled);
-struct Table {
+struct PredefinedTable {
   Type rows[kCount];
 };
 
 /// Return a new table. It is never destroyed, because types are used until the process ends.
-const Table& make_table() {
-  Table& table = *new Table;
+const PredefinedTable& make_table() {
+  PredefinedTable& table = *new PredefinedTable;
   for (std::size_t i = 0; i < kPlainCount; ++i) {
     const PlainType& row = kPlain[i];
-    std::uint64_t elements = row.family == Family::pair ? 2 : 1;
+    std::uint64_t elements = row.family == TypeGroup::pair ? 2 : 1;
     table.rows[i] = Type{row.name,
                          row.element,
                          row.size,
@@ -180,7 +180,7 @@ const Table& make_table() {
                                        2,
                                        false,
                                        &table.rows[kPlainCount + i],
-                                       Family::pair,
+                                       TypeGroup::pair,
                                        layout_of(row),
                                        0,
                                        alignment_of(row.element, row.size),
@@ -191,8 +191,8 @@ const Table& make_table() {
   return table;
 }
 
-const Table& table() {
-  static const Table& made = make_table();
+const PredefinedTable& table() {
+  static const PredefinedTable& made = make_table();
   return made;
 }
 

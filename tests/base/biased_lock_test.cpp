@@ -118,11 +118,11 @@ TEST(BiasedLock, ChangeHandsMakesTheNextThreadTheOwner) {
   BiasedLock lock;
   std::thread([&] {
     { std::lock_guard guard(lock); }
-    lock.change_hands();
+    lock.release_ownership();
   }).join();
   for (int i = 0; i < 3; ++i) std::lock_guard guard(lock);
   EXPECT_FALSE(lock.is_shared()) << "this thread is the owner now";
-  std::thread([&] { lock.change_hands(); }).join();
+  std::thread([&] { lock.release_ownership(); }).join();
   EXPECT_FALSE(lock.is_shared());
   std::thread([&] { std::lock_guard guard(lock); }).join();
   EXPECT_TRUE(lock.is_shared()) << "change_hands() of a thread that is not the owner has no effect";
@@ -141,7 +141,7 @@ TEST(BiasedLock, MutualExclusionDuringChangeHands) {
         std::lock_guard guard(lock);
         ++count;
       }
-      if (leaves) lock.change_hands();
+      if (leaves) lock.release_ownership();
     };
     std::vector<std::thread> threads;
     for (int i = 0; i < kThreads; ++i) threads.emplace_back(work, i == 0);

@@ -19,7 +19,7 @@ class Notebook final : public PhaseListener {
  public:
   std::uint64_t next_number() override { return ++numbers; }
   void set_process(std::uint32_t, std::uint32_t, const std::string&) override {}
-  void hear(const PhaseEvent& event) override {
+  void on_event(const PhaseEvent& event) override {
     static constexpr const char* kWhat[] = {"begins", "ends", "fails"};
     std::string line = std::to_string(event.number) + " " + name_of(event.phase) + " " +
                        kWhat[static_cast<int>(event.what)];
@@ -35,8 +35,8 @@ class Notebook final : public PhaseListener {
 };
 
 TEST(Phases, WorkWithoutAListener) {
-  const Operation none, without_listener(nullptr, OperationKind::session);
-  for (const Operation* operation : {&none, &without_listener}) {
+  const TracedOperation none, without_listener(nullptr, OperationKind::session);
+  for (const TracedOperation* operation : {&none, &without_listener}) {
     operation->begin(Phase::launcher);
     operation->next(Phase::node_map);
     operation->end(Phase::node_map);
@@ -46,7 +46,7 @@ TEST(Phases, WorkWithoutAListener) {
 
 TEST(Phases, ListenerReceivesEachBeginAndEndInOrder) {
   Notebook notebook;
-  const Operation operation(&notebook, OperationKind::communicator, "tag", 4);
+  const TracedOperation operation(&notebook, OperationKind::communicator, "tag", 4);
   operation.begin(Phase::collect);
   operation.begin(Phase::parent);
   operation.end(Phase::collect, 3);
@@ -59,7 +59,7 @@ TEST(Phases, ListenerReceivesEachBeginAndEndInOrder) {
 
 TEST(Phases, EndOfAPhaseThatIsNotOpenIsIgnored) {
   Notebook notebook;
-  const Operation operation(&notebook, OperationKind::session);
+  const TracedOperation operation(&notebook, OperationKind::session);
   operation.end(Phase::launcher);
   operation.end_all();
   operation.fail();
@@ -68,7 +68,7 @@ TEST(Phases, EndOfAPhaseThatIsNotOpenIsIgnored) {
 
 TEST(Phases, NextEndsTheOpenPhaseAndBeginsTheNext) {
   Notebook notebook;
-  const Operation operation(&notebook, OperationKind::session);
+  const TracedOperation operation(&notebook, OperationKind::session);
   operation.begin(Phase::launcher);
   operation.next(Phase::node_map);
   operation.end_all();
@@ -78,9 +78,9 @@ TEST(Phases, NextEndsTheOpenPhaseAndBeginsTheNext) {
 
 TEST(Phases, PhaseThatIsOpenWhenTheLastCopyIsDestroyedFails) {
   Notebook notebook;
-  std::optional<Operation> operation(std::in_place, &notebook, OperationKind::session);
+  std::optional<TracedOperation> operation(std::in_place, &notebook, OperationKind::session);
   {
-    const Operation copy = *operation;
+    const TracedOperation copy = *operation;
     copy.begin(Phase::node_segment);
   }
   EXPECT_THAT(notebook.heard, ElementsAre("1 node_segment begins"));
@@ -90,7 +90,7 @@ TEST(Phases, PhaseThatIsOpenWhenTheLastCopyIsDestroyedFails) {
 
 TEST(Phases, EachOperationHasItsOwnNumber) {
   Notebook notebook;
-  const Operation first(&notebook, OperationKind::session),
+  const TracedOperation first(&notebook, OperationKind::session),
       second(&notebook, OperationKind::communicator);
   second.begin(Phase::context);
   first.begin(Phase::engine);

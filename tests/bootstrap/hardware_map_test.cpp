@@ -16,7 +16,7 @@ CoreSet on(std::initializer_list<int> numbers) {
   return set;
 }
 
-using Kinds = std::vector<HardwareMap::Kind>;
+using Kinds = std::vector<HardwareMap::ResourceType>;
 constexpr auto kNo = HardwareMap::kNowhere;
 
 TEST(HardwareMap, InstanceOfIsTheObjectThatContainsAllCores) {

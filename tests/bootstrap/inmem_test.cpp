@@ -97,8 +97,8 @@ TEST(InMemory, LauncherFaultsDelayFailOrDropALookup) {
   auto zero = launcher->open(0);
   for (std::uint32_t rank = 1; rank < 4; ++rank)
     ASSERT_TRUE(launcher->open(rank)->publish("k", bytes_of("v")));
-  launcher->set_faults([](const Operation& operation) {
-    if (operation.kind != Operation::Kind::lookup) return Fault{};
+  launcher->set_faults([](const LauncherCall& operation) {
+    if (operation.kind != LauncherCall::Type::lookup) return Fault{};
     return operation.target == 1   ? Fault::slow(2)
            : operation.target == 2 ? Fault::failing()
                                    : Fault::never();
@@ -116,11 +116,11 @@ TEST(InMemory, LauncherFaultsFailFencesAndPublications) {
   auto launcher = Launcher::start(World::of(1, 1));
   auto zero = launcher->open(0);
   const std::vector<std::uint32_t> me = {0};
-  launcher->set_faults([](const Operation&) { return Fault::failing(); });
+  launcher->set_faults([](const LauncherCall&) { return Fault::failing(); });
   EXPECT_FALSE(zero->publish("k", bytes_of("v")));
   EXPECT_FALSE(must(zero->fence(me))->poll());
   EXPECT_FALSE(zero->named_sets());
-  launcher->set_faults([](const Operation&) { return Fault::slow(1); });
+  launcher->set_faults([](const LauncherCall&) { return Fault::slow(1); });
   auto fence = must(zero->fence(me));
   EXPECT_FALSE(must(fence->poll()).has_value());
   EXPECT_TRUE(must(fence->poll()).has_value());
@@ -177,7 +177,7 @@ TEST(InMemory, EveryProcessReadsEveryEntry) {
   EXPECT_EQ(entries[2].writer, 2u);
   EXPECT_EQ(entries[2].index, 1u);
   EXPECT_EQ(text_of(entries[2].bytes), "c");
-  launcher->set_faults([](const Operation&) { return Fault::failing(); });
+  launcher->set_faults([](const LauncherCall&) { return Fault::failing(); });
   EXPECT_THAT(error_of(zero->append_log(bytes_of("d"))).text(), HasSubstr("fail"));
   EXPECT_THAT(error_of(zero->read_log()).text(), HasSubstr("fail"));
 }

@@ -17,8 +17,8 @@ namespace {
 using base::Error;
 using base::ErrorClass;
 
-const HardwareMap kMachine(std::vector<HardwareMap::Kind>{{"Package", {0, 0, 1, 1}},
-                                                          {"PU", {0, 1, 2, 3}}});
+const HardwareMap kMachine(std::vector<HardwareMap::ResourceType>{{"Package", {0, 0, 1, 1}},
+                                                                  {"PU", {0, 1, 2, 3}}});
 constexpr double kForEver = 3600;
 
 base::Result<HardwareMap> machine() { return kMachine; }

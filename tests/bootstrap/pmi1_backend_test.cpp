@@ -211,29 +211,29 @@ TEST(Pmi1Backend, UsesOnlyTheVersionInTheResponse) {
 
 struct ServerFault {
   const char* at;  ///< the request that triggers the fault
-  Fault::Kind kind;
+  Fault::Type kind;
   const char* text;      ///< text that the server sends
   const char* expected;  ///< text that the error must contain
 };
 
 const ServerFault kServerFaults[] = {
-    {"cmd=init", Fault::Kind::closes, "", "has closed its connection"},
-    {"cmd=get_maxes", Fault::Kind::closes, "", "has closed its connection"},
-    {"PMI_process_mapping", Fault::Kind::closes, "", "has closed its connection"},
-    {"cmd=init", Fault::Kind::silent, "", "has not answered"},
-    {"cmd=get_maxes", Fault::Kind::silent, "", "has not answered \"cmd=get_maxes\""},
-    {"cmd=get_my_kvsname", Fault::Kind::text, "HTTP/1.1 400 Bad Request\r\n\r\n", "HTTP/1.1 400"},
-    {"cmd=init", Fault::Kind::text, "what?\n", "what?"},
-    {"cmd=get_maxes", Fault::Kind::text, "cmd=max", "has not answered"},
-    {"cmd=get_maxes", Fault::Kind::text, "cmd=appnum appnum=0\n", "cmd=appnum appnum=0"},
-    {"cmd=get_my_kvsname", Fault::Kind::text, "cmd=my_kvsname kvsname=\n", "the name of the job"},
-    {"cmd=init", Fault::Kind::text, "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n",
+    {"cmd=init", Fault::Type::closes, "", "has closed its connection"},
+    {"cmd=get_maxes", Fault::Type::closes, "", "has closed its connection"},
+    {"PMI_process_mapping", Fault::Type::closes, "", "has closed its connection"},
+    {"cmd=init", Fault::Type::silent, "", "has not answered"},
+    {"cmd=get_maxes", Fault::Type::silent, "", "has not answered \"cmd=get_maxes\""},
+    {"cmd=get_my_kvsname", Fault::Type::text, "HTTP/1.1 400 Bad Request\r\n\r\n", "HTTP/1.1 400"},
+    {"cmd=init", Fault::Type::text, "what?\n", "what?"},
+    {"cmd=get_maxes", Fault::Type::text, "cmd=max", "has not answered"},
+    {"cmd=get_maxes", Fault::Type::text, "cmd=appnum appnum=0\n", "cmd=appnum appnum=0"},
+    {"cmd=get_my_kvsname", Fault::Type::text, "cmd=my_kvsname kvsname=\n", "the name of the job"},
+    {"cmd=init", Fault::Type::text, "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n",
      "PMI 2.0"},
-    {"cmd=init", Fault::Kind::text, "cmd=response_to_init pmi_version=x rc=0\n", "PMI x.?"},
-    {"cmd=init", Fault::Kind::text, "cmd=response_to_init rc=-1 msg=go away\n", "rc=-1, go away"},
-    {"PMI_process_mapping", Fault::Kind::text, "cmd=get_result rc=-1 msg=key_not_found\n",
+    {"cmd=init", Fault::Type::text, "cmd=response_to_init pmi_version=x rc=0\n", "PMI x.?"},
+    {"cmd=init", Fault::Type::text, "cmd=response_to_init rc=-1 msg=go away\n", "rc=-1, go away"},
+    {"PMI_process_mapping", Fault::Type::text, "cmd=get_result rc=-1 msg=key_not_found\n",
      "key_not_found"},
-    {"PMI_process_mapping", Fault::Kind::text, "cmd=get_result rc=0 value=(vector,\n", "(vector,"},
+    {"PMI_process_mapping", Fault::Type::text, "cmd=get_result rc=0 value=(vector,\n", "(vector,"},
 };
 
 struct Pmi1BadServer : ::testing::TestWithParam<ServerFault> {};
@@ -256,7 +256,7 @@ INSTANTIATE_TEST_SUITE_P(Pmi1, Pmi1BadServer, ::testing::ValuesIn(kServerFaults)
 TEST(Pmi1Backend, OverlongLineFailsTheConnection) {
   FakeServer server({.size = 1, .fault = [](std::uint32_t, const std::string& line) {
                        const bool is_it = line.find("get_maxes") != std::string::npos;
-                       return is_it ? Fault{Fault::Kind::text, std::string(150'000, 'x')} : Fault{};
+                       return is_it ? Fault{Fault::Type::text, std::string(150'000, 'x')} : Fault{};
                      }});
   Process process(server, 0);
   EXPECT_THAT(error_of(process.try_open(0.3)).text(), HasSubstr("has not answered"));
@@ -309,9 +309,9 @@ TEST(Pmi1Backend, ErrorsQuoteTheServersMessage) {
       {.size = 2, .fault = [](std::uint32_t, const std::string& line) {
          if (line.find("bad.value") != std::string::npos &&
              line.find("lookup") != std::string::npos)
-           return Fault{Fault::Kind::text, "cmd=lookup_result port=tag#0$ rc=0\n"};
+           return Fault{Fault::Type::text, "cmd=lookup_result port=tag#0$ rc=0\n"};
          if (line.find("no.server") != std::string::npos)
-           return Fault{Fault::Kind::text, "cmd=lookup_result rc=-1 msg=no_name_server\n"};
+           return Fault{Fault::Type::text, "cmd=lookup_result rc=-1 msg=no_name_server\n"};
          return Fault{};
        }});
   Process process(server, 0);

@@ -27,7 +27,7 @@ namespace shim::bootstrap::pmi1::testing {
 
 /// Replaces or delays the response of the server to a request.
 struct Fault {
-  enum class Kind { none, silent, text, closes } kind = Kind::none;
+  enum class Type { none, silent, text, closes } kind = Type::none;
   std::string text;    ///< sent verbatim if kind is text
   double delay_s = 0;  ///< in seconds, before the response or the fault
 };
@@ -135,7 +135,7 @@ class FakeServer {
   }
 
   void take(std::uint32_t rank, const std::string& text) {
-    const Line line = *Line::parse(text);
+    const PmiLine line = *PmiLine::parse(text);
     const Fault fault = options_.fault ? options_.fault(rank, text) : Fault{};
     const base::Nanoseconds at = base::now_ns() +
                                  static_cast<base::Nanoseconds>(fault.delay_s * 1e9);
@@ -144,13 +144,13 @@ class FakeServer {
       ++counts_[line.command()];
     }
     switch (fault.kind) {
-      case Fault::Kind::silent:
+      case Fault::Type::silent:
         return;
-      case Fault::Kind::text:
+      case Fault::Type::text:
         return late_.push_back({at, rank, fault.text, false}), send_late();
-      case Fault::Kind::closes:
+      case Fault::Type::closes:
         return late_.push_back({at, rank, "", true}), send_late();
-      case Fault::Kind::none:
+      case Fault::Type::none:
         break;
     }
     if (options_.one_init && (line.command() == "init") == processes_[rank].has_init) {
@@ -163,7 +163,7 @@ class FakeServer {
     send_late();
   }
 
-  std::string answer(std::uint32_t rank, const Line& line) {
+  std::string answer(std::uint32_t rank, const PmiLine& line) {
     std::lock_guard lock(mutex_);
     const auto value = [&](const char* key) { return std::string(line.value(key).value_or("")); };
     const std::string& command = line.command();
@@ -208,7 +208,7 @@ class FakeServer {
     return "";
   }
 
-  void enter_barrier(std::uint32_t rank, const std::string& text, const Line& line) {
+  void enter_barrier(std::uint32_t rank, const std::string& text, const PmiLine& line) {
     const std::string group(line.value("group").value_or(""));
     const auto colon = group.find(':');
     std::size_t members = options_.size;

@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST(Pmi1Wire, ParsesALine) {
-  const Line line = must(Line::parse("cmd=lookup_result port=a=b rc=0 msg=no such name"));
+  const PmiLine line = must(PmiLine::parse("cmd=lookup_result port=a=b rc=0 msg=no such name"));
   EXPECT_EQ(line.command(), "lookup_result");
   EXPECT_EQ(line.value("port"), "a=b");
   EXPECT_EQ(line.number("rc"), 0u);
@@ -26,13 +26,13 @@ TEST(Pmi1Wire, ParsesALine) {
   EXPECT_EQ(line.value("cmd"), std::nullopt);
   EXPECT_EQ(line.number("port"), std::nullopt);
   EXPECT_FALSE(line.begins_multiline());
-  EXPECT_TRUE(must(Line::parse("mcmd=spawn")).begins_multiline());
+  EXPECT_TRUE(must(PmiLine::parse("mcmd=spawn")).begins_multiline());
 }
 
 TEST(Pmi1Wire, ErrorQuotesTheMalformedLine) {
   for (const char* text :
        {"", "garbage", "=x", "cmd=", "key=value", "cmd", "cmd=a\tb", "\x01\x02", "000123cmd=init"})
-    EXPECT_THAT(error_of(Line::parse(text)).text(), HasSubstr("invalid PMI-1 message")) << text;
+    EXPECT_THAT(error_of(PmiLine::parse(text)).text(), HasSubstr("invalid PMI-1 message")) << text;
 }
 
 TEST(Pmi1Wire, ArbitraryBytesDoNotCrashTheParser) {
@@ -45,7 +45,7 @@ TEST(Pmi1Wire, ArbitraryBytesDoNotCrashTheParser) {
     LineBuffer buffer;
     buffer.add(text);
     while (auto part = buffer.next()) {
-      if (auto line = Line::parse(*part)) kind_of(*line);
+      if (auto line = PmiLine::parse(*part)) kind_of(*line);
     }
     if (auto map = parse_process_mapping("(vector" + text, 3, "h")) {
       EXPECT_EQ(map->size(), 3u);
@@ -54,22 +54,22 @@ TEST(Pmi1Wire, ArbitraryBytesDoNotCrashTheParser) {
 }
 
 TEST(Pmi1Wire, AcceptsBothFormsOfSuccess) {
-  EXPECT_TRUE(must(Line::parse("cmd=x rc=0 info=fail")).is_success());
-  EXPECT_FALSE(must(Line::parse("cmd=x rc=-1")).is_success());
-  EXPECT_FALSE(must(Line::parse("cmd=x info=fail")).is_success());
-  EXPECT_TRUE(must(Line::parse("cmd=x")).is_success());
+  EXPECT_TRUE(must(PmiLine::parse("cmd=x rc=0 info=fail")).is_success());
+  EXPECT_FALSE(must(PmiLine::parse("cmd=x rc=-1")).is_success());
+  EXPECT_FALSE(must(PmiLine::parse("cmd=x info=fail")).is_success());
+  EXPECT_TRUE(must(PmiLine::parse("cmd=x")).is_success());
 }
 
 TEST(Pmi1Wire, ResponsesAreMatchedByKind) {
-  const auto answer = [](const char* text) { return response_kind_of(must(Line::parse(text))); };
+  const auto answer = [](const char* text) { return response_kind_of(must(PmiLine::parse(text))); };
   EXPECT_EQ(answer("cmd=init pmi_version=1"), "response_to_init");
   EXPECT_EQ(answer("cmd=put key=a"), "put_result");
   EXPECT_EQ(answer("mcmd=spawn"), "spawn_result");
   EXPECT_EQ(answer("cmd=abort exitcode=1"), std::nullopt);
-  EXPECT_EQ(answer("cmd=barrier_in"), kind_of(must(Line::parse("cmd=barrier_out"))));
+  EXPECT_EQ(answer("cmd=barrier_in"), kind_of(must(PmiLine::parse("cmd=barrier_out"))));
   EXPECT_EQ(answer("cmd=barrier_in group=0,2:77"),
-            kind_of(must(Line::parse("cmd=barrier_out tag=77"))));
-  EXPECT_NE(answer("cmd=barrier_in"), kind_of(must(Line::parse("cmd=barrier_out tag=77"))));
+            kind_of(must(PmiLine::parse("cmd=barrier_out tag=77"))));
+  EXPECT_NE(answer("cmd=barrier_in"), kind_of(must(PmiLine::parse("cmd=barrier_out tag=77"))));
 }
 
 TEST(Pmi1Wire, RequestsRoundTrip) {

@@ -12,7 +12,7 @@ namespace {
 /// A PMIx that counts calls of PMIx_Init and PMIx_Finalize.
 struct PmixInitCount : ::testing::Test {
   static inline int begun = 0, ended = 0;
-  Library library;
+  PmixLibrary library;
   PmixInitCount() {
     begun = ended = 0;
     library.init = [](pmix_proc_t*, pmix_info_t*, std::size_t) { return ++begun, PMIX_SUCCESS; };

@@ -81,7 +81,7 @@ struct PmixJobQuery : ::testing::Test {
       EXPECT_EQ(map.host(map.node_of(rank)), rank < 2 ? "a" : "b") << rank;
   }
 
-  Library library;
+  PmixLibrary library;
   pmix_proc_t self{};
 };
 

@@ -57,7 +57,7 @@ struct PmixKvsLog : ::testing::Test {
   }
   ~PmixKvsLog() override { requests->abandon_all(); }
 
-  Library library;
+  PmixLibrary library;
   std::shared_ptr<PmixRequestTable> requests = std::make_shared<PmixRequestTable>();
 };
 

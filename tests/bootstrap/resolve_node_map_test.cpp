@@ -26,8 +26,8 @@ class ResolveNodeMap : public SegmentTest {
   std::shared_ptr<inmem::Launcher> launcher_ = inmem::Launcher::start(inmem::World::of(2, 2));
   bool fails_ = false;
   ResolveNodeMap() {
-    launcher_->set_faults([this](const inmem::Operation& operation) {
-      if (operation.kind != inmem::Operation::Kind::node_map) return inmem::Fault{};
+    launcher_->set_faults([this](const inmem::LauncherCall& operation) {
+      if (operation.kind != inmem::LauncherCall::Type::node_map) return inmem::Fault{};
       callers_.push_back(operation.caller);
       return fails_ ? inmem::Fault::failing() : inmem::Fault{};
     });

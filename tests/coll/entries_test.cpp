@@ -351,7 +351,7 @@ struct Case {
   int size;
   std::uint64_t bytes;
   bool commutative;
-  Sharing sharing;
+  MemorySharing sharing;
   const Nodes* nodes;
   bool suits(const When& when) const {
     return when.is_possible(size, commutative, nodes) && when.is_good(size, bytes, sharing, nodes);
@@ -362,29 +362,33 @@ template <typename Body>
 void for_each_case(const Body& body) {
   for (int size = 1; size <= 64; ++size) {
     const auto in_order = Nodes::of(
-        size, 0, [](int rank) { return static_cast<std::uint32_t>(rank / 2); }, Sharing::memory);
+        size, 0, [](int rank) { return static_cast<std::uint32_t>(rank / 2); },
+        MemorySharing::memory);
     const auto in_turn = Nodes::of(
-        size, 0, [](int rank) { return static_cast<std::uint32_t>(rank % 2); }, Sharing::memory);
+        size, 0, [](int rank) { return static_cast<std::uint32_t>(rank % 2); },
+        MemorySharing::memory);
     for (std::uint64_t bytes = 0; bytes <= 1u << 24; bytes = std::max<std::uint64_t>(1, 2 * bytes))
       for (bool commutative : {false, true}) {
-        for (const Sharing sharing : {Sharing::nothing, Sharing::segment, Sharing::memory})
+        for (const MemorySharing sharing :
+             {MemorySharing::nothing, MemorySharing::segment, MemorySharing::memory})
           body(Case{size, bytes, commutative, sharing, nullptr});
-        body(Case{size, bytes, commutative, Sharing::nothing, in_order.get()});
-        body(Case{size, bytes, commutative, Sharing::nothing, in_turn.get()});
+        body(Case{size, bytes, commutative, MemorySharing::nothing, in_order.get()});
+        body(Case{size, bytes, commutative, MemorySharing::nothing, in_turn.get()});
       }
   }
 }
 
-TEST(Table, RowsThatWantSharedMemoryApplyOnlyWithIt) {
-  const When segment{.wants = Sharing::segment}, memory{.wants = Sharing::memory}, any;
-  for (const Sharing sharing : {Sharing::nothing, Sharing::segment, Sharing::memory}) {
-    EXPECT_EQ(segment.is_good(4, 4096, sharing), sharing == Sharing::segment);
-    EXPECT_EQ(memory.is_good(4, 4096, sharing), sharing == Sharing::memory);
+TEST(AlgorithmTable, RowsThatWantSharedMemoryApplyOnlyWithIt) {
+  const When segment{.wants = MemorySharing::segment}, memory{.wants = MemorySharing::memory}, any;
+  for (const MemorySharing sharing :
+       {MemorySharing::nothing, MemorySharing::segment, MemorySharing::memory}) {
+    EXPECT_EQ(segment.is_good(4, 4096, sharing), sharing == MemorySharing::segment);
+    EXPECT_EQ(memory.is_good(4, 4096, sharing), sharing == MemorySharing::memory);
     EXPECT_TRUE(any.is_good(4, 4096, sharing));
   }
 }
 
-TEST(Table, EveryRowIsChosenForSomeSizeAndLength) {
+TEST(AlgorithmTable, EveryRowIsChosenForSomeSizeAndLength) {
   auto check = [](auto rows) {
     std::vector<bool> is_chosen(rows.size());
     for_each_case([&](const Case& one) {
@@ -394,10 +398,10 @@ TEST(Table, EveryRowIsChosenForSomeSizeAndLength) {
     });
     for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_TRUE(is_chosen[i]) << rows[i].name;
     EXPECT_TRUE(rows.back().when.is_possible(3, false) &&
-                rows.back().when.is_good(1, 0, Sharing::nothing))
+                rows.back().when.is_good(1, 0, MemorySharing::nothing))
         << rows.back().name;
   };
-  const Table& all = table();
+  const AlgorithmTable& all = table();
   check(all.barrier);
   check(all.bcast);
   check(all.reduce);

@@ -135,7 +135,7 @@ TEST(Allgatherv, EveryAlgorithm) {
   for_each_size([](Rig& rig) {
     for_each_possible(table().allgatherv, rig, [&](Allgatherv* algorithm) {
       auto count_of = [](int rank) { return static_cast<std::uint64_t>(rank * 3 % 8); };
-      Parts parts(static_cast<std::size_t>(rig.size()));
+      BlockSpans parts(static_cast<std::size_t>(rig.size()));
       std::uint64_t end = 0;
       for (int rank = rig.size() - 1; rank >= 0; end += count_of(rank--) + 1)
         parts[static_cast<std::size_t>(rank)] = {static_cast<std::int64_t>(end * 8),
@@ -221,8 +221,8 @@ TEST(Exchange, MatchesSeveralMessagesOfAPairInOrder) {
       return static_cast<std::uint64_t>(1000 * to + 300 * number);
     };
     std::vector<std::vector<Items>> sent(static_cast<std::size_t>(rig.size())), got = sent;
-    std::vector<std::vector<Outgoing>> out(sent.size());
-    std::vector<std::vector<Incoming>> in(sent.size());
+    std::vector<std::vector<OutgoingBlock>> out(sent.size());
+    std::vector<std::vector<IncomingBlock>> in(sent.size());
     for (int rank = 0; rank < rig.size(); ++rank) {
       auto me = static_cast<std::size_t>(rank);
       for (int peer = rig.size() - 1; peer >= 0; --peer) {

@@ -90,11 +90,12 @@ inline const Layout kLayouts[] = {{7, 7, 2},
 class LayoutLocality final : public Locality {
  public:
   LayoutLocality(const Layout& layout, int rank) : layout_(layout), rank_(rank) {}
-  Sharing sharing() const override { return Sharing::nothing; }
+  MemorySharing sharing() const override { return MemorySharing::nothing; }
   std::unique_ptr<const Nodes> nodes() const override {
     return Nodes::of(
         static_cast<int>(layout_.size()), rank_,
-        [this](int rank) { return layout_[static_cast<std::size_t>(rank)]; }, Sharing::memory);
+        [this](int rank) { return layout_[static_cast<std::size_t>(rank)]; },
+        MemorySharing::memory);
   }
   std::optional<transport::ShmCollSegmentId> allocate_coll_segment() const override {
     return std::nullopt;

@@ -285,7 +285,7 @@ TEST(Frames, AreFreedAtAnySuspensionPoint) {
   EXPECT_EQ(frames, 0);
   {
     Execution half_way(rig.comm(0), waiting_root(call_on(rig.comm(0)), &frames, bytes_of(into)),
-                       Execution::Mode::suspended);
+                       Execution::WaitMode::suspended);
     EXPECT_FALSE(half_way.advance());
     EXPECT_EQ(frames, 2);
   }
@@ -294,8 +294,8 @@ TEST(Frames, AreFreedAtAnySuspensionPoint) {
   rig.comm(1).next_tag();
   Items late = values(1, 4);
   Call call = call_on(rig.comm(1));
-  auto sent = rig.comm(1).engine().isend(*call.context, out(late), 0, call.tag, p2p::Mode::standard,
-                                         p2p::Plane::collective);
+  auto sent = rig.comm(1).engine().isend(*call.context, out(late), 0, call.tag,
+                                         p2p::SendMode::standard, p2p::Plane::collective);
   for (int i = 0; i < 20; ++i) rig.world().step();
   EXPECT_EQ(into, Items(4));
   rig.comm(1).engine().release(p2p::value_of(std::move(sent)));
@@ -306,7 +306,7 @@ TEST(Frames, AreFreedAfterAnException) {
   int frames = 0;
   {
     Execution execution(rig.comm(0), around(throwing(&frames), &frames),
-                        Execution::Mode::suspended);
+                        Execution::WaitMode::suspended);
     EXPECT_THROW(static_cast<void>(execution.advance()), int);
     EXPECT_TRUE(execution.has_ended());
     EXPECT_FALSE(execution.take_result());

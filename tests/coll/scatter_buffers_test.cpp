@@ -125,8 +125,8 @@ TEST(ScatterBuffers, AreNotOverwrittenWhileBeingRead) {
       for (int round = 0; round < kRounds; ++round) {
         const Items given = block_of(rank, next, round, kItems);
         Items got = untouched(kItems);
-        std::vector<Outgoing> out_to;
-        std::vector<Incoming> in_from;
+        std::vector<OutgoingBlock> out_to;
+        std::vector<IncomingBlock> in_from;
         if (rank == 1) {
           out_to.push_back({out(own), rank});
           in_from.push_back({in(own_again), rank});

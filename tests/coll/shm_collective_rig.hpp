@@ -31,7 +31,7 @@ class NodeLocality final : public Locality {
  public:
   NodeLocality(std::shared_ptr<AnonymousSegment> segment, int rank)
       : area_(std::move(segment), static_cast<std::uint32_t>(rank)), rank_(rank) {}
-  Sharing sharing() const override { return Sharing::segment; }
+  MemorySharing sharing() const override { return MemorySharing::segment; }
   std::unique_ptr<const Nodes> nodes() const override { return nullptr; }
   std::optional<transport::ShmCollSegmentId> allocate_coll_segment() const override {
     return coll_segments_.allocate(slots());

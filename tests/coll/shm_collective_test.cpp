@@ -203,8 +203,8 @@ TEST(ShmCollective, ExchangeWorksWithSelectedPeers) {
           given.push_back(message(rank, i));
           got.push_back(untouched(message((rank + size - steps[i] % size) % size, i).size()));
         }
-        std::vector<Outgoing> out_to;
-        std::vector<Incoming> in_from;
+        std::vector<OutgoingBlock> out_to;
+        std::vector<IncomingBlock> in_from;
         for (std::size_t i = 0; i < steps.size(); ++i) {
           out_to.push_back({out(given[i]), (rank + steps[i]) % size});
           in_from.push_back({in(got[i]), (rank + size - steps[i] % size) % size});
@@ -221,8 +221,8 @@ TEST(ShmCollective, MissingPartIsReported) {
   on_members(2, true, [](Comm& comm, p2p::World&) {
     Items given = values(comm.rank(), 1), got = untouched(2);
     const int other = 1 - comm.rank();
-    std::vector<Outgoing> out_to = {{out(given), other}};
-    std::vector<Incoming> in_from = {{{got.data(), 1, &int64_type()}, other}};
+    std::vector<OutgoingBlock> out_to = {{out(given), other}};
+    std::vector<IncomingBlock> in_from = {{{got.data(), 1, &int64_type()}, other}};
     if (comm.rank() == 1) in_from.push_back({{got.data() + 1, 1, &int64_type()}, other});
     const auto done = run(comm, exchange(CollSeq::blocking(comm), out_to, in_from));
     EXPECT_EQ(got[0], values(other, 1)[0]);

@@ -95,7 +95,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (int i = 0; i < 2; ++i) {
     if (auto made = engine.irecv(*context, {in.data(), in.size(), &byte}, kAnySource, kAnyTag))
       requests.push_back(*made);
-    if (auto made = engine.isend(*context, {out.data(), out.size(), &byte}, 1, i, Mode::standard))
+    if (auto made = engine.isend(*context, {out.data(), out.size(), &byte}, 1, i,
+                                 SendMode::standard))
       requests.push_back(*made);
   }
   for (std::size_t at = 0; at < size;) {

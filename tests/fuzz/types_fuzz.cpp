@@ -38,7 +38,7 @@ constexpr std::int64_t kMiddle = 1 << 13;  // larger types are skipped
 constexpr std::uint64_t kItems = 2;
 
 void check_against_model(Input& input) {
-  Maker maker([&input] { return input.byte(); });
+  TypeMaker maker([&input] { return input.byte(); });
   const auto [type, model] = maker.any(1 + input.byte() % 3);
   must(type.lower == model.lower() && type.extent == model.extent());
   std::vector<std::byte> memory(2 * kMiddle), expected;
@@ -83,7 +83,7 @@ void make_anything(Input& input) {
         next = vector(input.number(), input.number(), offset(), any());
         break;
       case 2: {
-        const Block blocks[] = {{offset(), input.number()}, {offset(), input.number()}};
+        const ItemBlock blocks[] = {{offset(), input.number()}, {offset(), input.number()}};
         next = indexed(blocks, any());
         break;
       }

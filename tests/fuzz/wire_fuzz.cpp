@@ -68,7 +68,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       shim::bootstrap::pmi1::LineBuffer lines;
       lines.add(text);
       while (auto line = lines.next()) {
-        auto parsed = shim::bootstrap::pmi1::Line::parse(*line);
+        auto parsed = shim::bootstrap::pmi1::PmiLine::parse(*line);
         if (!parsed) continue;
         static_cast<void>(parsed->is_success());
         static_cast<void>(parsed->number("size"));

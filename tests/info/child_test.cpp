@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-base::Result<Outcome> shell(const std::string& script, double seconds = 30) {
+base::Result<ChildResult> shell(const std::string& script, double seconds = 30) {
   return run({"/bin/sh", "-c", script}, seconds);
 }
 

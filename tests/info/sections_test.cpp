@@ -19,7 +19,7 @@ using ::testing::StartsWith;
 
 /// Return the text of the first row with this label.
 std::string text_at(const Section& section, const std::string& label) {
-  for (const Row& row : section.rows)
+  for (const ReportRow& row : section.rows)
     if (row.label == label) return row.text;
   ADD_FAILURE() << "no row " << label;
   return {};
@@ -27,7 +27,7 @@ std::string text_at(const Section& section, const std::string& label) {
 
 bool has_row(const Section& section, const std::string& label) {
   return std::any_of(section.rows.begin(), section.rows.end(),
-                     [&](const Row& row) { return row.label == label; });
+                     [&](const ReportRow& row) { return row.label == label; });
 }
 
 base::Result<LoadedLibrary> nothing(const std::string& name) {

@@ -234,7 +234,7 @@ TEST(Incarnations, OldCommunicatorsDoNotReachNewIncarnations) {
     int value = 1;
     auto request = member.process().engine().isend(old->context(),
                                                    {&value, 4, types::find_predefined("MPI_BYTE")},
-                                                   0, 1, p2p::Mode::synchronous);
+                                                   0, 1, p2p::SendMode::synchronous);
     if (request) {
       ASSERT_TRUE(member.process().engine().wait(**request));
       ASSERT_NE((*request)->error(), nullptr);

@@ -168,7 +168,7 @@ void exercise(const CommunicatorPtr& communicator, int salt) {
   auto request = engine.irecv(communicator->context(), {&got, 1, &int64()}, left, 5);
   ASSERT_TRUE(request) << request.error().text();
   auto status = engine.send(communicator->context(), {&sent, 1, &int64()}, (rank + 1) % size, 5,
-                            p2p::Mode::standard);
+                            p2p::SendMode::standard);
   ASSERT_TRUE(status) << status.error().text();
   ASSERT_TRUE(engine.wait(**request));
   EXPECT_EQ((*request)->error(), nullptr);

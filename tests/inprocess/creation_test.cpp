@@ -289,9 +289,9 @@ TEST(FaultyNetwork, CreationsCompleteDespiteDelaysAndFullQueues) {
 TEST(SlowLauncher, DelaysLookups) {
   Cluster cluster(World::of(3, 2));
   using bootstrap::inmem::Fault;
-  using bootstrap::inmem::Operation;
-  cluster.launcher().set_faults([](const Operation& operation) {
-    return operation.kind == Operation::Kind::lookup ? Fault::slow(50) : Fault{};
+  using bootstrap::inmem::LauncherCall;
+  cluster.launcher().set_faults([](const LauncherCall& operation) {
+    return operation.kind == LauncherCall::Type::lookup ? Fault::slow(50) : Fault{};
   });
   cluster.run([](Member& member) { exercise(member.create_world("test.slow"), 1); });
 }
@@ -299,9 +299,9 @@ TEST(SlowLauncher, DelaysLookups) {
 TEST(FailingLauncher, IsAnErrorForAll) {
   Cluster cluster(World::of(2, 2));
   using bootstrap::inmem::Fault;
-  using bootstrap::inmem::Operation;
-  cluster.launcher().set_faults([](const Operation& operation) {
-    return operation.kind == Operation::Kind::publish ? Fault::failing() : Fault{};
+  using bootstrap::inmem::LauncherCall;
+  cluster.launcher().set_faults([](const LauncherCall& operation) {
+    return operation.kind == LauncherCall::Type::publish ? Fault::failing() : Fault{};
   });
   cluster.run([](Member& member) {
     EXPECT_NE(error_text(member.try_create(range(0, 3), "test.failing")), "");

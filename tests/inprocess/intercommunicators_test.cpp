@@ -18,7 +18,8 @@ void exercise_inter(const CommunicatorPtr& inter, int salt) {
   p2p::Engine& engine = inter->process().engine();
   std::int64_t sent = inter->rank() * 1000 + salt;
   for (int i = 0; i < inter->peers(); ++i) {
-    auto request = engine.isend(inter->context(), {&sent, 1, &int64()}, i, 5, p2p::Mode::standard);
+    auto request = engine.isend(inter->context(), {&sent, 1, &int64()}, i, 5,
+                                p2p::SendMode::standard);
     ASSERT_TRUE(request);
     ASSERT_TRUE(engine.wait(**request));
     engine.release(*request);

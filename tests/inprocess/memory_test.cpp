@@ -19,7 +19,8 @@ void send_unexpected(const CommunicatorPtr& world) {
   const types::Type& type = types::byte_type();
   for (int other = 0; other < world->size(); ++other) {
     if (other == world->rank()) continue;
-    ASSERT_TRUE(engine.send(world->context(), {&byte, 1, &type}, other, 1, p2p::Mode::standard));
+    ASSERT_TRUE(
+        engine.send(world->context(), {&byte, 1, &type}, other, 1, p2p::SendMode::standard));
   }
   sum(world, 1);  // polls for the messages
   for (int other = 0; other < world->size(); ++other) {

@@ -437,15 +437,15 @@ class Launcher : public ::testing::TestWithParam<std::string> {};
 /// With each exchange strategy, and each kind of request that the launcher never answers.
 TEST_P(Launcher, SilentLauncherTimesOutTheCreation) {
   using bootstrap::inmem::Fault;
-  using bootstrap::inmem::Operation;
+  using bootstrap::inmem::LauncherCall;
   base::Settings settings = Cluster::settings();
   settings.create_timeout = 0.4;
   settings.exchange = GetParam();
   Cluster cluster(World::of(2, 2), settings);
   for (const auto silent :
-       {Operation::Kind::lookup, Operation::Kind::publish, Operation::Kind::fence}) {
-    if (silent == Operation::Kind::fence && GetParam() != "fence") continue;
-    cluster.launcher().set_faults([&](const Operation& operation) {
+       {LauncherCall::Type::lookup, LauncherCall::Type::publish, LauncherCall::Type::fence}) {
+    if (silent == LauncherCall::Type::fence && GetParam() != "fence") continue;
+    cluster.launcher().set_faults([&](const LauncherCall& operation) {
       return operation.kind == silent ? Fault::never() : Fault{};
     });
     Collected<std::string> errors;
@@ -457,7 +457,7 @@ TEST_P(Launcher, SilentLauncherTimesOutTheCreation) {
                 Each(AllOf(StartsWith("MPI_ERR_OTHER"), HasSubstr("test.silent_launcher"),
                            HasSubstr("CREATE_TIMEOUT"))));
   }
-  cluster.launcher().set_faults([](const Operation&) { return Fault{}; });
+  cluster.launcher().set_faults([](const LauncherCall&) { return Fault{}; });
   cluster.run([&](Member& member) { exercise(member.create_world("test.after"), 1); });
 }
 
@@ -548,7 +548,8 @@ TEST(Damaged, ContributionAffectsOnlyMembersOfItsSender) {
         const CreationKey key{
             "", "test.overreach", {{0, 0, static_cast<std::uint32_t>(cluster.size()), 1}}};
         ASSERT_TRUE(member.process().engine().send_control(
-            {0, static_cast<std::uint32_t>(to)}, encode(Contribution{key, table_of(ranks)})));
+            {0, static_cast<std::uint32_t>(to)},
+            encode(ContributionMessage{key, table_of(ranks)})));
       }
       EXPECT_EQ(error_text(member.try_create(cluster.all(), "test.overreach")), "");
     });
@@ -563,22 +564,22 @@ TEST(Damaged, DamagedMessagesAreIgnored) {
       ASSERT_TRUE(engine.send_control({0, 0}, {}));
       ASSERT_TRUE(engine.send_control({0, 0}, std::vector<std::byte>(3, std::byte{255})));
       // valid messages, but for groups that this job cannot have
-      for (const std::vector<Range>& ranges :
-           {std::vector<Range>{{0, 0, 2'000'000'000, 1}}, std::vector<Range>{{7, 0, 2, 1}},
-            std::vector<Range>{{0, 1, 1, 0}}, std::vector<Range>{{0, 0, 2, 1}, {0, 0, 2, 1}},
-            std::vector<Range>{}}) {
+      for (const std::vector<ProcessRange>& ranges :
+           {std::vector<ProcessRange>{{0, 0, 2'000'000'000, 1}},
+            std::vector<ProcessRange>{{7, 0, 2, 1}}, std::vector<ProcessRange>{{0, 1, 1, 0}},
+            std::vector<ProcessRange>{{0, 0, 2, 1}, {0, 0, 2, 1}}, std::vector<ProcessRange>{}}) {
         const CreationKey key{"", "test.damaged", ranges};
-        ASSERT_TRUE(engine.send_control({0, 0}, encode(Contribution{key, table_of({1})})));
+        ASSERT_TRUE(engine.send_control({0, 0}, encode(ContributionMessage{key, table_of({1})})));
         ASSERT_TRUE(engine.send_control({0, 0}, encode(StatusRequest{key, 0, 0, {}})));
         ASSERT_TRUE(
-            engine.send_control({0, 0}, encode(Failure{key, 0, base::ErrorClass::other, "?", {}})));
+            engine.send_control({0, 0}, encode(FailureMessage{key, 0, base::ErrorClass::other, "?", {}})));
       }
       // for the right group, but with ranks outside it
       const CreationKey key{"", "test.damaged", {{0, 0, 2, 1}}};
-      ASSERT_TRUE(engine.send_control({0, 0}, encode(Contribution{key, table_of({1, 77})})));
-      ASSERT_TRUE(engine.send_control({0, 0}, encode(Contribution{key, table_of({-1, 1})})));
-      ASSERT_TRUE(engine.send_control({0, 0}, encode(Contribution{key, table_of({0})})));
-      ASSERT_TRUE(engine.send_control({0, 0}, encode(Outcome{key, {}, 0, {}})));
+      ASSERT_TRUE(engine.send_control({0, 0}, encode(ContributionMessage{key, table_of({1, 77})})));
+      ASSERT_TRUE(engine.send_control({0, 0}, encode(ContributionMessage{key, table_of({-1, 1})})));
+      ASSERT_TRUE(engine.send_control({0, 0}, encode(ContributionMessage{key, table_of({0})})));
+      ASSERT_TRUE(engine.send_control({0, 0}, encode(OutcomeMessage{key, {}, 0, {}})));
     }
     exercise(member.create_world("test.damaged"), 1);
   });

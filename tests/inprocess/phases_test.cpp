@@ -24,7 +24,7 @@ class RecordedPhases final : public base::PhaseListener {
   void set_process(std::uint32_t own_rank, std::uint32_t, const std::string&) override {
     rank = own_rank;
   }
-  void hear(const base::PhaseEvent& event) override {
+  void on_event(const base::PhaseEvent& event) override {
     static constexpr const char* kWhat[] = {" begins", " ends", " fails"};
     std::lock_guard guard(mutex_);
     lines_.push_back(base::name_of(event.phase) + std::string(kWhat[static_cast<int>(event.what)]) +

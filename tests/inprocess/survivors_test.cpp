@@ -132,7 +132,7 @@ TEST_P(Survivors, KeepADecisionForAMemberThatHasNotReceivedIt) {
       const ConsensusPtr mine = consensuses.begin(key, members, {.flag = 6});
       Decision decision;
       decision.votes[0] = {.flag = 4};
-      consensuses.on_message({0, 0}, encode({.kind = ConsensusMessage::Kind::decide,
+      consensuses.on_message({0, 0}, encode({.kind = ConsensusMessage::Type::decide,
                                              .key = key,
                                              .coordinator = 0,
                                              .decision = decision}));

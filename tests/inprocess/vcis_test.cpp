@@ -66,7 +66,7 @@ p2p::Request* receive(const CommunicatorPtr& communicator, std::vector<std::byte
 p2p::Request* send(const CommunicatorPtr& communicator, const std::vector<std::byte>& data,
                    int dest) {
   return *communicator->engine().isend(communicator->context(), {data.data(), data.size(), &byte()},
-                                       dest, 1, p2p::Mode::standard);
+                                       dest, 1, p2p::SendMode::standard);
 }
 
 std::vector<std::byte> pattern(std::size_t bytes, int seed) {
@@ -405,7 +405,7 @@ TEST(Vcis, AbandonedCreationDrainsMessagesOfItsVci) {
     while (cluster.log().find("test.given_up") == std::string::npos)
       std::this_thread::yield();  // until its contribution has been sent
     ASSERT_TRUE(
-        first.send_control({0, 1}, encode(Failure{key, 0, base::ErrorClass::other, "enough", {}})));
+        first.send_control({0, 1}, encode(FailureMessage{key, 0, base::ErrorClass::other, "enough", {}})));
     has_timed_out.get_future().wait();
     CommunicatorPtr alone = create(sessions.second, member.world(), "test.given_up");
     ASSERT_NE(alone, nullptr);

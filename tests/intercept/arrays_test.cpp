@@ -60,14 +60,14 @@ class Arrays : public ::testing::Test {
   }
   bool finds_info(int root, std::size_t index, int count) {
     std::array<MPI_Info, 8> infos{};
-    infos[index] = abi::from_bits<MPI_Info>(abi::encode({abi::Kind::info, 1, 1}));
+    infos[index] = abi::from_bits<MPI_Info>(abi::encode({abi::HandleKind::info, 1, 1}));
     return ours_among(comm_, root, infos.data(), count);
   }
 
   static constexpr std::size_t kNowhere = 7;
   static std::array<MPI_Datatype, 8> with_ours_at(std::size_t index) {
     std::array<MPI_Datatype, 8> types{};
-    types[index] = abi::from_bits<MPI_Datatype>(abi::encode({abi::Kind::datatype, 1, 1}));
+    types[index] = abi::from_bits<MPI_Datatype>(abi::encode({abi::HandleKind::datatype, 1, 1}));
     return types;
   }
   MPI_Comm comm_ = abi::from_bits<MPI_Comm>(4096);  // neither ours nor null

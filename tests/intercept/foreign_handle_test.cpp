@@ -51,7 +51,7 @@ class ForeignHandle : public ::testing::TestWithParam<std::tuple<EntryPoint, boo
 
   /// Call the function with this handle as the parameter `index`; check the result and native
   /// calls.
-  void call_with(const EntryPoint& entry, std::size_t index, abi::Kind kind) {
+  void call_with(const EntryPoint& entry, std::size_t index, abi::HandleKind kind) {
     for (std::size_t i = 0; i <= kMaxParameters; ++i)
       std::fill_n(area(i), kAreaBytes, std::byte{0});
     recorded().clear();
@@ -82,9 +82,11 @@ class ForeignHandle : public ::testing::TestWithParam<std::tuple<EntryPoint, boo
     for (std::size_t index = 0; index < entry.kinds.size(); ++index) {
       const bool is_read_through = entry.address_that_decides == static_cast<int>(index);
       if (!entry.by_value[index] && !is_read_through) continue;
-      const abi::Kind right = entry.kinds[index] != abi::Kind::none ? entry.kinds[index]
-                                                                    : abi::Kind::comm;
-      const abi::Kind wrong = right == abi::Kind::comm ? abi::Kind::group : abi::Kind::comm;
+      const abi::HandleKind right = entry.kinds[index] != abi::HandleKind::none
+                                        ? entry.kinds[index]
+                                        : abi::HandleKind::comm;
+      const abi::HandleKind wrong = right == abi::HandleKind::comm ? abi::HandleKind::group
+                                                                   : abi::HandleKind::comm;
       call_with(entry, index, of_right_kind ? right : wrong);
     }
   }

@@ -59,9 +59,9 @@ std::uint64_t bits(T value) {
 }
 
 /// The kind of the handle that a parameter is (by value) or points to.
-template <abi::Kind the_kind = abi::Kind::none, bool is_by_value = false>
+template <abi::HandleKind the_kind = abi::HandleKind::none, bool is_by_value = false>
 struct Carries {
-  static constexpr abi::Kind kind = the_kind;
+  static constexpr abi::HandleKind kind = the_kind;
   static constexpr bool by_value = is_by_value;
 };
 
@@ -69,7 +69,7 @@ struct Carries {
 /// handles of any kind.
 template <class T, class Carried>
 void put_behind(std::size_t parameter, abi::Bits handle) {
-  if constexpr (Carried::kind != abi::Kind::none) {
+  if constexpr (Carried::kind != abi::HandleKind::none) {
     const auto value = abi::from_bits<std::remove_cv_t<std::remove_pointer_t<T>>>(handle);
     std::memcpy(area(parameter), &value, sizeof value);
   } else {
@@ -139,7 +139,7 @@ struct Recorder<slot, R(A..., ...)> : Recorder<slot, R(A...)> {
 };
 
 template <class Signature>
-std::type_identity<Signature> signature_of(Slot<Signature> Table::*);
+std::type_identity<Signature> signature_of(AtomicFunction<Signature> Table::*);
 template <auto slot>
 using RecorderOf = Recorder<slot, typename decltype(signature_of(slot))::type>;
 
@@ -158,8 +158,8 @@ struct EntryPoint {
   int address_that_decides;
   std::pair<Recorded, bool> (*through_mpi)();
   std::pair<Recorded, bool> (*through_pmpi)();
-  std::span<const abi::Kind> kinds;  ///< of each parameter's handle
-  std::span<const bool> by_value;    ///< the parameter itself is the handle
+  std::span<const abi::HandleKind> kinds;  ///< of each parameter's handle
+  std::span<const bool> by_value;          ///< the parameter itself is the handle
   std::uint64_t (*with_handle)(std::size_t parameter, abi::Bits handle);
   bool returns_code;
   std::uint64_t address, recorder;  ///< of MPI_X, and of the function in its slot
@@ -186,7 +186,7 @@ struct Plain<R (*)(A..., ...)> {
 
 template <class... Carried>
 struct AllCarried {
-  static constexpr std::array<abi::Kind, sizeof...(Carried)> kinds = {Carried::kind...};
+  static constexpr std::array<abi::HandleKind, sizeof...(Carried)> kinds = {Carried::kind...};
   static constexpr std::array<bool, sizeof...(Carried)> by_value = {Carried::by_value...};
 };
 

@@ -97,7 +97,7 @@ int allowed_for(const EntryPoint& entry) {
 /// depends on its length; and the parameters are known, unlike those of MPI_Pcontrol.
 bool is_countable(const EntryPoint& entry) {
   const auto handles = std::ranges::count_if(
-      entry.kinds, [](abi::Kind kind) { return kind != abi::Kind::none; });
+      entry.kinds, [](abi::HandleKind kind) { return kind != abi::HandleKind::none; });
   return entry.is_forwarded && entry.address_that_decides < 0 && handles == handles_of(entry) &&
          std::string(entry.function) != "Pcontrol";
 }

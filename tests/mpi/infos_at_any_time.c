@@ -5,8 +5,8 @@
 
 static void expect_value(MPI_Info info, const char* key, const char* expected) {
   char value[16] = "";
-  int found = 0, room = sizeof value;
-  MUST(MPI_Info_get_string(info, key, &room, value, &found));
+  int found = 0, capacity = sizeof value;
+  MUST(MPI_Info_get_string(info, key, &capacity, value, &found));
   EXPECT(found && strcmp(value, expected) == 0, "%s: %s", key, value);
 }
 

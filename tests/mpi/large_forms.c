@@ -28,11 +28,11 @@ static void finish(MPI_Request* request, const char* form) {
 }
 
 static void buffered(void) {
-  static char room[4096];
+  static char buffer[4096];
   void* address;
   MPI_Count bytes;
   MPI_Request request;
-  MUST(MPI_Buffer_attach_c(room, sizeof room));
+  MUST(MPI_Buffer_attach_c(buffer, sizeof buffer));
   MUST(MPI_Bsend_c(out, COUNT, MPI_INT, rank, TAG, world));
   receive("Bsend_c");
   MUST(MPI_Ibsend_c(out, COUNT, MPI_INT, rank, TAG, world, &request));
@@ -42,12 +42,12 @@ static void buffered(void) {
   finish(&request, "Bsend_init_c");
   MUST(MPI_Request_free(&request));
   MUST(MPI_Buffer_detach_c(&address, &bytes));
-  EXPECT(address == room && bytes == sizeof room, "%lld bytes", (long long)bytes);
-  MUST(MPI_Comm_attach_buffer_c(world, room, sizeof room));
+  EXPECT(address == buffer && bytes == sizeof buffer, "%lld bytes", (long long)bytes);
+  MUST(MPI_Comm_attach_buffer_c(world, buffer, sizeof buffer));
   MUST(MPI_Bsend_c(out, COUNT, MPI_INT, rank, TAG, world));
   receive("Bsend_c from the communicator's buffer");
   MUST(MPI_Comm_detach_buffer_c(world, &address, &bytes));
-  EXPECT(address == room && bytes == sizeof room, "%lld bytes", (long long)bytes);
+  EXPECT(address == buffer && bytes == sizeof buffer, "%lld bytes", (long long)bytes);
 }
 
 static void modes(void) {

@@ -133,9 +133,9 @@ static void types(void) {
   EXPECT(size_of == 12 && lower == 0 && extent == 20, "size %lld extent %lld", (long long)size_of,
          (long long)extent);
   int items[5] = {1, 2, 3, 4, 5}, packed[3] = {0};
-  MPI_Count position = 0, room = 0;
-  MUST(MPI_Pack_size_c(1, made, MPI_COMM_WORLD, &room));
-  EXPECT(room >= 12, "room %lld", (long long)room);
+  MPI_Count position = 0, capacity = 0;
+  MUST(MPI_Pack_size_c(1, made, MPI_COMM_WORLD, &capacity));
+  EXPECT(capacity >= 12, "room %lld", (long long)capacity);
   MUST(MPI_Pack_c(items, 1, made, packed, sizeof packed, &position, MPI_COMM_WORLD));
   EXPECT(position == 12 && packed[0] == 1 && packed[1] == 4 && packed[2] == 5, "position %lld",
          (long long)position);

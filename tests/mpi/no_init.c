@@ -130,14 +130,14 @@ static void requests(void) {
 static void memory(void) {
   void* address;
   int bytes;
-  char room[100], name[MPI_MAX_PROCESSOR_NAME];
+  char buffer[100], name[MPI_MAX_PROCESSOR_NAME];
   MUST(MPI_Alloc_mem(100, MPI_INFO_NULL, &address));
   memset(address, 0, 100);
   MUST(MPI_Free_mem(address));
-  MUST(MPI_Buffer_attach(room, sizeof room));
+  MUST(MPI_Buffer_attach(buffer, sizeof buffer));
   MUST(MPI_Buffer_flush());
   MUST(MPI_Buffer_detach(&address, &bytes));
-  EXPECT(address == room && bytes == 100, "%d bytes", bytes);
+  EXPECT(address == buffer && bytes == 100, "%d bytes", bytes);
   MUST(MPI_Get_processor_name(name, &bytes));
   double begin = MPI_Wtime();
   EXPECT(MPI_Wtime() >= begin && MPI_Wtick() > 0, "no time");

@@ -13,37 +13,37 @@ class ImmediateCompletion : public testing::Test, protected TwoEngines {
 
   void SetUp() override {  // opens both links: a process opens its link with the first send
     Data data(1);
-    ASSERT_TRUE(receiver.send(*contexts[1], from(data), 0, 0, Mode::standard));
+    ASSERT_TRUE(receiver.send(*contexts[1], from(data), 0, 0, SendMode::standard));
     ASSERT_TRUE(sender.recv(*contexts[0], into(data), 1, 0));
-    ASSERT_TRUE(sender.send(*contexts[0], from(data), 1, 0, Mode::standard));
+    ASSERT_TRUE(sender.send(*contexts[0], from(data), 1, 0, SendMode::standard));
     ASSERT_TRUE(receiver.recv(*contexts[1], into(data), 0, 0));
   }
   InlineSent send(int number, int tag) {
     InlineSent inline_sent;
     EXPECT_EQ(value_of(sender.send_or_start(*contexts[0], from(numbered(number)), 1, tag,
-                                            Mode::standard, inline_sent)),
+                                            SendMode::standard, inline_sent)),
               nullptr);
     return inline_sent;
   }
-  Request* start(Data& room, int source, int tag) {
-    return value_of(receiver.receive_or_start(*contexts[1], into(room), source, tag, outcome));
+  Request* start(Data& buffer, int source, int tag) {
+    return value_of(receiver.receive_or_start(*contexts[1], into(buffer), source, tag, outcome));
   }
   void expect_immediate(int number, int source, int tag) {
-    Data room(kBytes);
-    ASSERT_EQ(start(room, source, tag), nullptr);
-    EXPECT_EQ(room, numbered(number));
+    Data buffer(kBytes);
+    ASSERT_EQ(start(buffer, source, tag), nullptr);
+    EXPECT_EQ(buffer, numbered(number));
     EXPECT_EQ(outcome.source, 0);
     EXPECT_EQ(outcome.bytes, kBytes);
   }
-  void expect_later(int number, Data& room, Request* request) {
+  void expect_later(int number, Data& buffer, Request* request) {
     ASSERT_NE(request, nullptr);
     ASSERT_TRUE(world.step_until([&] { return request->is_done(); }));
     EXPECT_EQ(request->error(), nullptr);
-    EXPECT_EQ(room, numbered(number));
+    EXPECT_EQ(buffer, numbered(number));
     Engine::release(request);
   }
 
-  Outcome outcome;
+  MessageStatus outcome;
 };
 
 TEST_F(ImmediateCompletion, ArrivedMessagesNeedNoRequest) {
@@ -72,19 +72,19 @@ TEST_F(ImmediateCompletion, DoesNotOvertakeAPostedReceive) {
 // messages, and for no others.
 TEST_F(ImmediateCompletion, PostedReceivesAreLimited) {
   constexpr int kMessages = 20, kMaxPosted = 9;
-  std::vector<Data> rooms(kMessages, Data(kBytes));
-  std::vector<Request*> waiting{start(rooms[0], 0, 7)};
+  std::vector<Data> buffers(kMessages, Data(kBytes));
+  std::vector<Request*> waiting{start(buffers[0], 0, 7)};
   ASSERT_NE(waiting[0], nullptr);
   for (int i = 0; i < kMessages; ++i) send(i, 7);
   int number = 1;
-  while (Request* request = start(rooms[static_cast<std::size_t>(number)], 0, 7)) {
+  while (Request* request = start(buffers[static_cast<std::size_t>(number)], 0, 7)) {
     waiting.push_back(request);
     ASSERT_LT(++number, kMaxPosted) << "the engine must poll after a few posted receives";
   }
   for (const Request* request : waiting) EXPECT_TRUE(request->is_done());
   for (++number; number < kMessages; ++number)
-    ASSERT_EQ(start(rooms[static_cast<std::size_t>(number)], 0, 7), nullptr) << number;
-  for (int i = 0; i < kMessages; ++i) EXPECT_EQ(rooms[static_cast<std::size_t>(i)], numbered(i));
+    ASSERT_EQ(start(buffers[static_cast<std::size_t>(number)], 0, 7), nullptr) << number;
+  for (int i = 0; i < kMessages; ++i) EXPECT_EQ(buffers[static_cast<std::size_t>(i)], numbered(i));
   for (Request* request : waiting) Engine::release(request);
   EXPECT_EQ(receiver.counts().unexpected, 0u)
       << "the engine must not take messages without a posted receive";
@@ -96,30 +96,30 @@ TEST_F(ImmediateCompletion, OvertakesAPostedReceiveFromAnotherSource) {
   send(1, 7);
   expect_immediate(1, 0, 7);
   ASSERT_FALSE(from_self->is_done());
-  ASSERT_TRUE(receiver.send(*contexts[1], from(numbered(2)), 1, 7, Mode::standard));
+  ASSERT_TRUE(receiver.send(*contexts[1], from(numbered(2)), 1, 7, SendMode::standard));
   expect_later(2, own, from_self);
 }
 
 TEST_F(ImmediateCompletion, RequestsOfSeveralEnginesAreReleasedTogether) {
   constexpr int kEach = 3;
-  std::vector<Data> rooms(2 * kEach, Data(kBytes));
+  std::vector<Data> buffers(2 * kEach, Data(kBytes));
   std::vector<Request*> requests;
   for (int i = 0; i < kEach; ++i) {
-    requests.push_back(start(rooms[static_cast<std::size_t>(2 * i)], 0, i));
+    requests.push_back(start(buffers[static_cast<std::size_t>(2 * i)], 0, i));
     requests.push_back(value_of(
-        sender.irecv(*contexts[0], into(rooms[static_cast<std::size_t>(2 * i + 1)]), 1, i)));
+        sender.irecv(*contexts[0], into(buffers[static_cast<std::size_t>(2 * i + 1)]), 1, i)));
   }
   send(0, 0);
   ASSERT_TRUE(world.step_until([&] { return requests[0]->is_done(); }));
   Engine::release(requests);  // the incomplete receives complete without their requests
   for (int i = 0; i < kEach; ++i) {
     if (i != 0) send(i, i);
-    ASSERT_TRUE(receiver.send(*contexts[1], from(numbered(10 + i)), 0, i, Mode::standard));
+    ASSERT_TRUE(receiver.send(*contexts[1], from(numbered(10 + i)), 0, i, SendMode::standard));
   }
   const auto all_have_come = [&] {
     for (int i = 0; i < kEach; ++i)
-      if (rooms[static_cast<std::size_t>(2 * i)] != numbered(i) ||
-          rooms[static_cast<std::size_t>(2 * i + 1)] != numbered(10 + i))
+      if (buffers[static_cast<std::size_t>(2 * i)] != numbered(i) ||
+          buffers[static_cast<std::size_t>(2 * i + 1)] != numbered(10 + i))
         return false;
     return true;
   };
@@ -143,24 +143,24 @@ TEST_F(ImmediateCompletion, DoesNotOvertakeAnUnexpectedMessage) {
   ASSERT_TRUE(receiver.progress());
   EXPECT_EQ(receiver.counts().unexpected, 1u);
   send(2, 7);
-  Data room(kBytes);
-  expect_later(1, room, start(room, 0, 7));
+  Data buffer(kBytes);
+  expect_later(1, buffer, start(buffer, 0, 7));
   expect_immediate(2, 0, 7);
 }
 
 TEST_F(ImmediateCompletion, NotForRendezvousSynchronousOrTruncatedMessages) {
   const Data long_data = pattern(100'000, 1), small = numbered(1);
   for (auto [data, mode] :
-       {std::pair(&long_data, Mode::standard), std::pair(&small, Mode::synchronous)}) {
+       {std::pair(&long_data, SendMode::standard), std::pair(&small, SendMode::synchronous)}) {
     InlineSent inline_sent;
     Request* sent = value_of(
         sender.send_or_start(*contexts[0], from(*data), 1, 7, mode, inline_sent));
     ASSERT_NE(sent, nullptr);
-    Data room(data->size());
-    Request* request = start(room, 0, 7);
+    Data buffer(data->size());
+    Request* request = start(buffer, 0, 7);
     ASSERT_NE(request, nullptr);
     ASSERT_TRUE(world.step_until([&] { return request->is_done() && sent->is_done(); }));
-    EXPECT_EQ(room, *data);
+    EXPECT_EQ(buffer, *data);
     Engine::release(request);
     Engine::release(sent);
   }
@@ -176,18 +176,18 @@ TEST_F(ImmediateCompletion, NotForRendezvousSynchronousOrTruncatedMessages) {
 
 TEST_F(ImmediateCompletion, AcceptsAShorterMessage) {
   send(1, 7);
-  Data room(2 * kBytes);
-  ASSERT_EQ(start(room, 0, 7), nullptr);
+  Data buffer(2 * kBytes);
+  ASSERT_EQ(start(buffer, 0, 7), nullptr);
   EXPECT_EQ(outcome.bytes, kBytes);
-  room.resize(kBytes);
-  EXPECT_EQ(room, numbered(1));
+  buffer.resize(kBytes);
+  EXPECT_EQ(buffer, numbered(1));
 }
 
 TEST_F(ImmediateCompletion, NullRankCompletesWithoutAMessage) {
   InlineSent inline_sent;
   Data data(kBytes);
-  EXPECT_EQ(value_of(sender.send_or_start(*contexts[0], from(data), kProcNull, 7, Mode::standard,
-                                          inline_sent)),
+  EXPECT_EQ(value_of(sender.send_or_start(*contexts[0], from(data), kProcNull, 7,
+                                          SendMode::standard, inline_sent)),
             nullptr);
   EXPECT_EQ(inline_sent.number, 0u);
   EXPECT_EQ(start(data, kProcNull, 7), nullptr);
@@ -203,9 +203,9 @@ TEST_F(ImmediateCompletion, UnmatchedInlineSendCanBeCancelled) {
   EXPECT_TRUE(request->outcome().cancelled);
   Engine::release(request);
   send(2, 7);
-  Data room(kBytes);
-  ASSERT_TRUE(receiver.recv(*contexts[1], into(room), 0, 7));
-  EXPECT_EQ(room, numbered(2));
+  Data buffer(kBytes);
+  ASSERT_TRUE(receiver.recv(*contexts[1], into(buffer), 0, 7));
+  EXPECT_EQ(buffer, numbered(2));
 }
 
 TEST_F(ImmediateCompletion, ReceivedInlineSendIsNotCancelled) {
@@ -224,9 +224,9 @@ TEST_F(ImmediateCompletion, RegisteredWorkRuns) {
   const std::uint64_t number = receiver.add_progress([&turns] { ++turns; });
   for (int i = 0; i < 2000; ++i) {
     send(i, 3);
-    Data room(kBytes);
-    if (Request* request = start(room, 0, 3)) expect_later(i, room, request);
-    EXPECT_EQ(room, numbered(i));
+    Data buffer(kBytes);
+    if (Request* request = start(buffer, 0, 3)) expect_later(i, buffer, request);
+    EXPECT_EQ(buffer, numbered(i));
   }
   EXPECT_GE(turns, 3);
   receiver.remove_progress(number);

@@ -10,7 +10,7 @@ namespace {
 
 struct How {
   std::size_t bytes;
-  Mode mode;
+  SendMode mode;
 };
 
 class Cancel : public testing::TestWithParam<How> {
@@ -30,7 +30,7 @@ class Cancel : public testing::TestWithParam<How> {
   }
   /// True if the send completes as soon as its message has left.
   static bool completes_at_once() {
-    return GetParam().mode != Mode::synchronous && GetParam().bytes <= World::quick().eager_shm;
+    return GetParam().mode != SendMode::synchronous && GetParam().bytes <= World::quick().eager_shm;
   }
 };
 
@@ -170,10 +170,12 @@ TEST_P(Cancel, WorksForASendToSelf) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sends, Cancel,
-                         testing::Values(How{0, Mode::synchronous}, How{100, Mode::synchronous},
-                                         How{50'000, Mode::synchronous}, How{0, Mode::standard},
-                                         How{100, Mode::standard}, How{100, Mode::ready},
-                                         How{50'000, Mode::standard}));
+                         testing::Values(How{0, SendMode::synchronous},
+                                         How{100, SendMode::synchronous},
+                                         How{50'000, SendMode::synchronous},
+                                         How{0, SendMode::standard}, How{100, SendMode::standard},
+                                         How{100, SendMode::ready},
+                                         How{50'000, SendMode::standard}));
 
 /// Sends that completed because their message had left.
 class CancelCompletedSend : public testing::Test {
@@ -183,7 +185,7 @@ class CancelCompletedSend : public testing::Test {
   Data sent = pattern(100, 1);
 
   Request* send() {
-    return value_of(world.engine(0).isend(*contexts[0], from(sent), 1, 3, Mode::standard));
+    return value_of(world.engine(0).isend(*contexts[0], from(sent), 1, 3, SendMode::standard));
   }
   void expect_not_cancelled(Request* request) {
     ASSERT_TRUE(world.step_until([&] { return request->is_done(); }));
@@ -245,11 +247,11 @@ TEST_F(CancelCompletedSend, FailsIfTheReceiverAcceptsNoPackets) {
 
 TEST_F(CancelCompletedSend, CompletesIfNothingWasSent) {
   Request* request = value_of(
-      world.engine(0).isend(*contexts[0], from(sent), kProcNull, 3, Mode::standard));
+      world.engine(0).isend(*contexts[0], from(sent), kProcNull, 3, SendMode::standard));
   ASSERT_TRUE(Engine::cancel(*request));
   EXPECT_TRUE(request->is_done());
   Engine::release(request);
-  request = value_of(world.engine(0).send_init(*contexts[0], from(sent), 1, 3, Mode::standard));
+  request = value_of(world.engine(0).send_init(*contexts[0], from(sent), 1, 3, SendMode::standard));
   ASSERT_TRUE(Engine::cancel(*request)) << "an inactive persistent send";
   EXPECT_TRUE(request->is_done());
   Engine::release(request);
@@ -268,7 +270,7 @@ TEST(CancelMany, EachMessageIsReceivedOrCancelled) {
     for (auto& message : messages) {
       message = Data(random() % 3 == 0 ? 3000 : 20);
       message[0] = static_cast<std::uint8_t>(sends.size());
-      Mode mode = random() % 4 == 0 ? Mode::synchronous : Mode::standard;
+      SendMode mode = random() % 4 == 0 ? SendMode::synchronous : SendMode::standard;
       sends.push_back(value_of(world.engine(0).isend(*contexts[0], from(message), 1,
                                                      static_cast<int>(random() % 3), mode)));
       for (unsigned steps = random() % 3; steps != 0; --steps) world.step();

@@ -108,9 +108,9 @@ TEST_P(CollectiveFailure, FailsLaterOperations) {
   EXPECT_FALSE(world.engine(0).irecv(context(0), into(data), 1, 0, Plane::collective));
   EXPECT_FALSE(world.engine(0).recv(context(0), into(data), 1, 0, Plane::collective));
   EXPECT_FALSE(
-      world.engine(0).isend(context(0), from(data), 1, 0, Mode::standard, Plane::collective));
+      world.engine(0).isend(context(0), from(data), 1, 0, SendMode::standard, Plane::collective));
   EXPECT_FALSE(world.engine(0).wait_for(context(0), 1, [] { return false; }));
-  ASSERT_TRUE(world.engine(0).send(context(0), {data.data(), 8, &kByte}, 1, 0, Mode::standard));
+  ASSERT_TRUE(world.engine(0).send(context(0), {data.data(), 8, &kByte}, 1, 0, SendMode::standard));
 }
 
 TEST_P(CollectiveFailure, ReachesACommunicatorCreatedLater) {
@@ -142,7 +142,7 @@ TEST_P(CollectiveFailure, DoesNotFollowAMemberThatFinalizes) {
   ASSERT_FALSE(*world.engine(0).wait_until([&] { return waiting->is_done(); },
                                            base::Deadline::after_seconds(0.25)));
   ASSERT_TRUE(
-      world.engine(1).send(context(1), from(sent), 0, 0, Mode::standard, Plane::collective));
+      world.engine(1).send(context(1), from(sent), 0, 0, SendMode::standard, Plane::collective));
   ASSERT_TRUE(world.engine(0).wait(*waiting));
   EXPECT_EQ(data, sent);
   world.engine(0).release(waiting);

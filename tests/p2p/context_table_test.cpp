@@ -42,10 +42,10 @@ TEST(ContextTable, FindsOnlyAddedContexts) {
 TEST(ContextTable, ReturnsHeldMessagesInOrder) {
   ContextTable table;
   auto made = context(5);
-  Message first({}, Plane::user), second({}, Plane::collective);
+  StoredMessage first({}, Plane::user), second({}, Plane::collective);
   table.hold(made->id, first);
   table.hold(made->id, second);
-  EXPECT_EQ(table.add(*made), (std::vector<Message*>{&first, &second}));
+  EXPECT_EQ(table.add(*made), (std::vector<StoredMessage*>{&first, &second}));
   table.remove(*made);
   EXPECT_TRUE(table.add(*made).empty());
 }
@@ -54,10 +54,10 @@ TEST(ContextTable, MessagesOfASkippedBaseAreStale) {
   ContextTable table;
   const base::ContextId skipped = base::context_id(5, {}, false),
                         next = base::context_id(6, {}, false);
-  Message late({}, Plane::user), other({}, Plane::user);
+  StoredMessage late({}, Plane::user), other({}, Plane::user);
   table.hold(skipped, late);
   table.hold(next, other);
-  EXPECT_EQ(table.skip_base(5), std::vector<Message*>{&late});
+  EXPECT_EQ(table.skip_base(5), std::vector<StoredMessage*>{&late});
   EXPECT_TRUE(table.has_ended(skipped));
   EXPECT_FALSE(table.has_ended(next));
   EXPECT_TRUE(table.skip_base(5).empty());
@@ -138,10 +138,10 @@ TEST(NumberRanges, ContainsExactlyTheAddedNumbers) {
 
 TEST(ContextTable, BasesOfAnEarlierIncarnationAreRetired) {
   ContextTable table;
-  Message leftover({}, Plane::user), fresh({}, Plane::user);
+  StoredMessage leftover({}, Plane::user), fresh({}, Plane::user);
   table.hold(base::context_id(6, {}, false), leftover);
   table.hold(base::context_id(7, {}, false), fresh);
-  EXPECT_EQ(table.set_first_base(7), std::vector<Message*>{&leftover});
+  EXPECT_EQ(table.set_first_base(7), std::vector<StoredMessage*>{&leftover});
   EXPECT_TRUE(table.has_ended(base::context_id(6, {}, false)));
   EXPECT_FALSE(table.has_ended(base::context_id(7, {}, false)));
 }

@@ -19,10 +19,10 @@ TEST_P(Contexts, MessagesWaitUntilTheirContextExists) {
   Data first = pattern(GetParam(), 1), second = pattern(GetParam(), 2),
        other = pattern(GetParam(), 3);
   std::vector<Request*> sends = {
-      value_of(world.engine(0).isend(*theirs[0], from(first), 2, 1, Mode::standard)),
-      value_of(world.engine(0).isend(*theirs[0], from(second), 2, 1, Mode::synchronous)),
-      value_of(
-          world.engine(0).isend(*theirs[0], from(other), 2, 1, Mode::standard, Plane::collective))};
+      value_of(world.engine(0).isend(*theirs[0], from(first), 2, 1, SendMode::standard)),
+      value_of(world.engine(0).isend(*theirs[0], from(second), 2, 1, SendMode::synchronous)),
+      value_of(world.engine(0).isend(*theirs[0], from(other), 2, 1, SendMode::standard,
+                                     Plane::collective))};
   step(20);
   EXPECT_FALSE(sends[1]->is_done());
   ContextPtr ours = world.context(2);
@@ -44,9 +44,9 @@ TEST_P(Contexts, DuplicatesHaveSeparateQueues) {
   auto children = world.contexts(*base::ContextPath{}.child(1));
   Data in_parent = pattern(GetParam(), 1), in_child = pattern(GetParam(), 2), received(GetParam());
   Request* first = value_of(
-      world.engine(0).isend(*parents[0], from(in_parent), 1, 1, Mode::standard));
+      world.engine(0).isend(*parents[0], from(in_parent), 1, 1, SendMode::standard));
   Request* second = value_of(
-      world.engine(0).isend(*children[0], from(in_child), 1, 1, Mode::standard));
+      world.engine(0).isend(*children[0], from(in_child), 1, 1, SendMode::standard));
   value_of(world.engine(1).recv(*children[1], into(received), kAnySource, kAnyTag));
   EXPECT_EQ(received, in_child);
   value_of(world.engine(1).recv(*parents[1], into(received), kAnySource, kAnyTag));
@@ -61,7 +61,7 @@ TEST_P(Contexts, LateMessagesAreDroppedAndCounted) {
   auto contexts = world.contexts();
   Data data = pattern(GetParam(), 1);
   world.engine(0).release(
-      value_of(world.engine(0).isend(*contexts[0], from(data), 2, 1, Mode::standard)));
+      value_of(world.engine(0).isend(*contexts[0], from(data), 2, 1, SendMode::standard)));
   contexts[2].reset();
   step(20);
   EXPECT_EQ(world.engine(2).counts().stale_dropped, 1u);
@@ -69,9 +69,10 @@ TEST_P(Contexts, LateMessagesAreDroppedAndCounted) {
   world.engine(2).set_first_base(1000);
   ContextPtr old = world.context(0, {}, 900), current = world.context(0, {}, 1000),
              ours = world.context(2, {}, 1000);
-  world.engine(0).release(value_of(world.engine(0).isend(*old, from(data), 2, 1, Mode::standard)));
   world.engine(0).release(
-      value_of(world.engine(0).isend(*current, from(data), 2, 1, Mode::standard)));
+      value_of(world.engine(0).isend(*old, from(data), 2, 1, SendMode::standard)));
+  world.engine(0).release(
+      value_of(world.engine(0).isend(*current, from(data), 2, 1, SendMode::standard)));
   Data received(GetParam());
   value_of(world.engine(2).recv(*ours, into(received), 0, 1));
   EXPECT_EQ(received, data);
@@ -83,7 +84,8 @@ TEST_P(Contexts, FreedContextRemainsForPostedReceives) {
   Data data = pattern(GetParam(), 1), received(GetParam());
   Request* receive = value_of(world.engine(1).irecv(*contexts[1], into(received), 0, 1));
   contexts[1].reset();
-  Request* send = value_of(world.engine(0).isend(*contexts[0], from(data), 1, 1, Mode::standard));
+  Request* send = value_of(
+      world.engine(0).isend(*contexts[0], from(data), 1, 1, SendMode::standard));
   contexts[0].reset();
   ASSERT_TRUE(world.step_until([&] { return send->is_done() && receive->is_done(); }));
   EXPECT_EQ(received, data);

@@ -81,7 +81,7 @@ TEST_F(ControlAtFinalize, HandlesAMessageThatAReceivePolled) {
   auto contexts = world.contexts();
   Data data = pattern(8, 1), received(8);
   ASSERT_TRUE(world.engine(0).send_control({0, 1}, bytes_of(Data(5))));
-  ASSERT_TRUE(world.engine(0).send(*contexts[0], from(data), 1, 1, Mode::standard));
+  ASSERT_TRUE(world.engine(0).send(*contexts[0], from(data), 1, 1, SendMode::standard));
   ASSERT_TRUE(world.engine(1).recv(*contexts[1], into(received), 0, 1));
   ASSERT_EQ(got.size(), 0u) << "test precondition: the receive must not run the handler";
   EXPECT_TRUE(flush_receiver());
@@ -159,7 +159,7 @@ TEST(Control, OrderHoldsWithSeveralThreads) {
 
 TEST(Control, HandlerDoesNotRunAfterItsRemoval) {
   World world{{.processes = 2}};
-  for (int turn = 0; turn < 50; ++turn) {
+  for (int generation = 0; generation < 50; ++generation) {
     auto counter = std::make_unique<int>(0);
     world.engine(1).set_control_handler(
         [&counter](base::ProcessId, std::span<const std::byte>) { ++*counter; });

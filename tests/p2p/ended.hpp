@@ -19,7 +19,7 @@ class Ended : public testing::TestWithParam<transport::LoopFaults::Reads> {
   }
   Request* send(int rank, const Data& data, int dest, int tag, Plane plane) {
     return value_of(
-        world.engine(rank).isend(context(rank), from(data), dest, tag, Mode::standard, plane));
+        world.engine(rank).isend(context(rank), from(data), dest, tag, SendMode::standard, plane));
   }
   void expect_error(int rank, Request* request, base::ErrorClass wanted) {
     ASSERT_TRUE(world.step_until([&] { return request->is_done(); }));

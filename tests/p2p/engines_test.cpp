@@ -64,11 +64,11 @@ TEST(Engines, NoThreadEntersAnEngineUnderConstruction) {
 }
 
 TEST_F(EnginesOfOneProcess, WaitInOneEngineProgressesTheOther) {
-  Request* send = value_of(second.engine(0).isend(*there[0], from(data), 1, 1, Mode::standard));
+  Request* send = value_of(second.engine(0).isend(*there[0], from(data), 1, 1, SendMode::standard));
   std::thread other([&] {
     EXPECT_TRUE(receive_long());
     Data word = pattern(8, 2);
-    EXPECT_TRUE(first.engine(1).send(*here[1], from(word), 0, 1, Mode::standard));
+    EXPECT_TRUE(first.engine(1).send(*here[1], from(word), 0, 1, SendMode::standard));
   });
   Data word(8);
   value_of(first.engine(0).recv(*here[0], into(word), 1, 1));
@@ -78,7 +78,7 @@ TEST_F(EnginesOfOneProcess, WaitInOneEngineProgressesTheOther) {
 }
 
 TEST_F(EnginesOfOneProcess, ImmediateReceivesDoNotStarveTheOtherEngine) {
-  Request* send = value_of(second.engine(0).isend(*there[0], from(data), 1, 1, Mode::standard));
+  Request* send = value_of(second.engine(0).isend(*there[0], from(data), 1, 1, SendMode::standard));
   std::atomic<bool> is_over{false};
   std::thread receiver([&] {
     EXPECT_TRUE(receive_long());
@@ -86,7 +86,7 @@ TEST_F(EnginesOfOneProcess, ImmediateReceivesDoNotStarveTheOtherEngine) {
   });
   while (!is_over) {  // to self, so that the receive finds its message
     Data word = pattern(8, 3), got(8);
-    EXPECT_TRUE(first.engine(0).send(*here[0], from(word), 0, 1, Mode::standard));
+    EXPECT_TRUE(first.engine(0).send(*here[0], from(word), 0, 1, SendMode::standard));
     value_of(first.engine(0).recv(*here[0], into(got), 0, 1));
     EXPECT_EQ(got, word);
   }
@@ -95,7 +95,7 @@ TEST_F(EnginesOfOneProcess, ImmediateReceivesDoNotStarveTheOtherEngine) {
 }
 
 TEST_F(EnginesOfOneProcess, RepeatedTestsProgressTheOtherEngine) {
-  Request* send = value_of(second.engine(0).isend(*there[0], from(data), 1, 1, Mode::standard));
+  Request* send = value_of(second.engine(0).isend(*there[0], from(data), 1, 1, SendMode::standard));
   Data word(8);
   Request* never = value_of(first.engine(0).irecv(*here[0], into(word), 1, 1));
   std::atomic<bool> is_over{false};

@@ -17,7 +17,7 @@ class FailedMembers : public testing::Test {
   Engine& engine() { return world.engine(0); }
   /// Post a receive from any source, as MPI_Irecv does.
   Request* receive_from_any() {
-    Outcome outcome;
+    MessageStatus outcome;
     Request* request = value_of(
         engine().receive_or_start(context(0), into(data), kAnySource, 5, outcome));
     EXPECT_NE(request, nullptr);
@@ -25,7 +25,7 @@ class FailedMembers : public testing::Test {
   }
   void send_from(int rank) {
     ASSERT_TRUE(world.engine(rank).send(*contexts[static_cast<std::size_t>(rank)],
-                                        from(pattern(8, 1)), 0, 5, Mode::standard));
+                                        from(pattern(8, 1)), 0, 5, SendMode::standard));
   }
   void expect_pending(Request* request) {
     ASSERT_TRUE(engine().wait(*request));

@@ -49,11 +49,11 @@ TEST_P(Failure, ProbesFail) {
 TEST_P(Failure, SendsFail) {
   Data data = pattern(50'000, 1);
   Request* unfinished[] = {
-      value_of(engine.isend(*contexts[0], from(data), 1, 3, Mode::standard)),
-      value_of(engine.isend(*contexts[0], {data.data(), 8, &kByte}, 1, 3, Mode::synchronous))};
+      value_of(engine.isend(*contexts[0], from(data), 1, 3, SendMode::standard)),
+      value_of(engine.isend(*contexts[0], {data.data(), 8, &kByte}, 1, 3, SendMode::synchronous))};
   world.kill(1);
   for (Request* request : unfinished) expect_gone(request);
-  auto later = engine.send(*contexts[0], {data.data(), 8, &kByte}, 1, 3, Mode::standard);
+  auto later = engine.send(*contexts[0], {data.data(), 8, &kByte}, 1, 3, SendMode::standard);
   ASSERT_FALSE(later);
   EXPECT_EQ(later.error().error_class(), ErrorClass::proc_aborted);
 }
@@ -61,7 +61,8 @@ TEST_P(Failure, SendsFail) {
 TEST_P(Failure, PartlyReceivedMessageFails) {
   Data sent = pattern(8'000'000, 1), received(sent.size());
   Request* receive = value_of(engine.irecv(*contexts[0], into(received), 1, 3));
-  Request* send = value_of(world.engine(1).isend(*contexts[1], from(sent), 0, 3, Mode::standard));
+  Request* send = value_of(
+      world.engine(1).isend(*contexts[1], from(sent), 0, 3, SendMode::standard));
   for (int i = 0; i < 3; ++i) world.step();
   ASSERT_FALSE(receive->is_done());
   world.kill(1);
@@ -77,7 +78,7 @@ TEST_P(Failure, PartlyReceivedMessageFails) {
 
 TEST_P(Failure, DeliveredMessagesSurviveTheSendersDeath) {
   Data sent = pattern(100, 1), received(100);
-  ASSERT_TRUE(world.engine(1).send(*contexts[1], from(sent), 0, 3, Mode::standard));
+  ASSERT_TRUE(world.engine(1).send(*contexts[1], from(sent), 0, 3, SendMode::standard));
   ASSERT_TRUE(engine.progress());
   world.kill(1);
   Data none(8);
@@ -88,7 +89,7 @@ TEST_P(Failure, DeliveredMessagesSurviveTheSendersDeath) {
 
 TEST_P(Failure, AnySourceFailsIfAllMembersFailed) {
   Data data(8), sent = pattern(8, 1);
-  Outcome outcome;
+  MessageStatus outcome;
   // as MPI_Irecv: stays pending after a failure
   const auto receive = [&] {
     return value_of(engine.receive_or_start(*contexts[0], into(data), kAnySource, 3, outcome));
@@ -98,7 +99,7 @@ TEST_P(Failure, AnySourceFailsIfAllMembersFailed) {
   // another operation detects the death meanwhile
   expect_gone(value_of(engine.irecv(*contexts[0], into(data), 1, 4)));
   EXPECT_FALSE(first->is_done()) << "rank 2 may still send";
-  ASSERT_TRUE(world.engine(2).send(*contexts[2], from(sent), 0, 3, Mode::standard));
+  ASSERT_TRUE(world.engine(2).send(*contexts[2], from(sent), 0, 3, SendMode::standard));
   ASSERT_TRUE(engine.wait_until([&] { return first->is_done(); }));
   EXPECT_EQ(data, sent);
   engine.release(first);
@@ -115,7 +116,7 @@ TEST_P(Failure, AnySourceFailsIfAllMembersFailed) {
 TEST_P(Failure, LinkAloneMayReportAPeerGone) {
   Data data(8), sent = pattern(50'000, 1);
   Request* receive = value_of(engine.irecv(*contexts[0], into(data), 1, 3));
-  Request* unfinished = value_of(engine.isend(*contexts[0], from(sent), 1, 4, Mode::standard));
+  Request* unfinished = value_of(engine.isend(*contexts[0], from(sent), 1, 4, SendMode::standard));
   for (int i = 0; i < 3; ++i) world.step();
   world.network().lose(1);
   expect_gone(receive);
@@ -130,7 +131,7 @@ struct AnySourceAfterALoss : Failure {
 
   /// Post a receive from any source, as MPI_Irecv: it stays pending after a failure.
   void post() {
-    Outcome outcome;
+    MessageStatus outcome;
     any = value_of(engine.receive_or_start(*contexts[0], into(data), kAnySource, 3, outcome));
   }
   void expect_loss() {
@@ -141,14 +142,14 @@ struct AnySourceAfterALoss : Failure {
     engine.release(any);
     EXPECT_FALSE(engine.irecv(*contexts[0], into(data), kAnySource, 3))
         << "later any-source receives must fail, too";
-    ASSERT_TRUE(world.engine(1).send(*contexts[1], from(sent), 0, 3, Mode::standard));
+    ASSERT_TRUE(world.engine(1).send(*contexts[1], from(sent), 0, 3, SendMode::standard));
     value_of(engine.recv(*contexts[0], into(data), 1, 3));
     EXPECT_EQ(data, sent);
   }
 };
 
 TEST_P(AnySourceAfterALoss, EndsAnySourceReceivesAlthoughAllProcessesLive) {
-  ASSERT_TRUE(engine.send(*contexts[0], from(sent), 2, 3, Mode::standard));  // opens the link
+  ASSERT_TRUE(engine.send(*contexts[0], from(sent), 2, 3, SendMode::standard));  // opens the link
   post();
   world.network().cut_off(2);
   expect_loss();
@@ -161,15 +162,15 @@ TEST_P(AnySourceAfterALoss, EndsWithoutALinkToThePeer) {
 }
 
 TEST_P(AnySourceAfterALoss, EndsIfASendFailsFirst) {
-  ASSERT_TRUE(engine.send(*contexts[0], from(sent), 2, 3, Mode::standard));
+  ASSERT_TRUE(engine.send(*contexts[0], from(sent), 2, 3, SendMode::standard));
   post();
   world.network().cut_off(2);
-  EXPECT_FALSE(engine.send(*contexts[0], from(sent), 2, 3, Mode::standard));
+  EXPECT_FALSE(engine.send(*contexts[0], from(sent), 2, 3, SendMode::standard));
   expect_loss();
 }
 
 TEST_P(AnySourceAfterALoss, EndsIfThePeerSeemedDeadFirst) {
-  ASSERT_TRUE(engine.send(*contexts[0], from(sent), 2, 3, Mode::standard));
+  ASSERT_TRUE(engine.send(*contexts[0], from(sent), 2, 3, SendMode::standard));
   post();
   world.network().lose(2);
   expect_gone(value_of(engine.irecv(*contexts[0], into(data), 2, 4)), 2);
@@ -180,7 +181,7 @@ TEST_P(AnySourceAfterALoss, EndsIfThePeerSeemedDeadFirst) {
 
 TEST_P(Failure, AnySourceFailsIfMembersAreDeadOrUnreachable) {
   Data data(8), sent = pattern(8, 1);
-  ASSERT_TRUE(engine.send(*contexts[0], from(sent), 1, 3, Mode::standard));  // opens the link
+  ASSERT_TRUE(engine.send(*contexts[0], from(sent), 1, 3, SendMode::standard));  // opens the link
   Request* any = value_of(engine.irecv(*contexts[0], into(data), kAnySource, 3));
   world.network().lose(1);
   world.kill(2);
@@ -194,7 +195,8 @@ TEST_P(Failure, OtherProcessesContinue) {
   world.kill(1);
   Data none(8), sent = pattern(40'000, 1), received(40'000);
   expect_gone(value_of(engine.irecv(*contexts[0], into(none), 1, 4)));
-  Request* send = value_of(world.engine(2).isend(*contexts[2], from(sent), 0, 3, Mode::standard));
+  Request* send = value_of(
+      world.engine(2).isend(*contexts[2], from(sent), 0, 3, SendMode::standard));
   Request* receive = value_of(engine.irecv(*contexts[0], into(received), 2, 3));
   ASSERT_TRUE(world.step_until([&] { return send->is_done() && receive->is_done(); }));
   EXPECT_EQ(received, sent);
@@ -207,10 +209,10 @@ TEST_P(Failure, RestartedProcessIsANewPeer) {
   Data data(8), sent = pattern(8, 1);
   expect_gone(value_of(engine.irecv(*contexts[0], into(data), 1, 4)));
   world.alive(1) = true;
-  EXPECT_FALSE(engine.send(*contexts[0], from(sent), 1, 3, Mode::standard))
+  EXPECT_FALSE(engine.send(*contexts[0], from(sent), 1, 3, SendMode::standard))
       << "the old communicator stays broken";
   auto fresh = world.contexts({}, 200);
-  ASSERT_TRUE(engine.send(*fresh[0], from(sent), 1, 3, Mode::standard));
+  ASSERT_TRUE(engine.send(*fresh[0], from(sent), 1, 3, SendMode::standard));
   value_of(world.engine(1).recv(*fresh[1], into(data), 0, 3));
   EXPECT_EQ(data, sent);
 }

@@ -15,11 +15,11 @@ class FastPath : public testing::Test, protected TwoEngines {
  protected:
   void send(int number, int tag, Plane plane = Plane::user) {
     Data data = numbered(number);
-    ASSERT_TRUE(sender.send(*contexts[0], from(data), 1, tag, Mode::standard, plane));
+    ASSERT_TRUE(sender.send(*contexts[0], from(data), 1, tag, SendMode::standard, plane));
   }
-  Outcome receive(int expected, int source, int tag, Plane plane = Plane::user) {
+  MessageStatus receive(int expected, int source, int tag, Plane plane = Plane::user) {
     Data data(kBytes);
-    Outcome outcome = value_of(receiver.recv(*contexts[1], into(data), source, tag, plane));
+    MessageStatus outcome = value_of(receiver.recv(*contexts[1], into(data), source, tag, plane));
     EXPECT_EQ(data, numbered(expected));
     return outcome;
   }
@@ -30,7 +30,7 @@ class FastPath : public testing::Test, protected TwoEngines {
 TEST_F(FastPath, TakesOneMessageAndLeavesTheNext) {
   for (int i = 0; i < 10; ++i) send(i, 3);
   for (int i = 0; i < 10; ++i) {
-    Outcome outcome = receive(i, 0, 3);
+    MessageStatus outcome = receive(i, 0, 3);
     EXPECT_EQ(outcome.source, 0);
     EXPECT_EQ(outcome.tag, 3);
     EXPECT_EQ(outcome.bytes, kBytes);
@@ -68,14 +68,14 @@ TEST_F(FastPath, DoesNotOvertakeAnUnexpectedMessage) {
 TEST_F(FastPath, DoesNotOvertakeARendezvousOrSynchronousMessage) {
   const std::size_t kLongBytes = 100'000;
   for (auto [bytes, mode] :
-       {std::pair(kLongBytes, Mode::standard), std::pair(kBytes, Mode::synchronous)}) {
+       {std::pair(kLongBytes, SendMode::standard), std::pair(kBytes, SendMode::synchronous)}) {
     Data first = pattern(bytes, 9);
     Request* sent = value_of(sender.isend(*contexts[0], from(first), 1, 7, mode));
     send(2, 8);
     std::jthread other([&] { EXPECT_TRUE(sender.wait(*sent)); });
     for (auto [tag, length] : {std::pair(7, bytes), std::pair(8, kBytes)}) {
-      Data room(kLongBytes);
-      Outcome outcome = value_of(receiver.recv(*contexts[1], into(room), 0, kAnyTag));
+      Data buffer(kLongBytes);
+      MessageStatus outcome = value_of(receiver.recv(*contexts[1], into(buffer), 0, kAnyTag));
       EXPECT_EQ(outcome.tag, tag);
       EXPECT_EQ(outcome.bytes, length);
     }
@@ -97,7 +97,7 @@ TEST_F(FastPath, DoesNotOvertakeAPostedReceive) {
 
 TEST_F(FastPath, ReceivesSendsThatMayBeCancelled) {
   Data data = numbered(4);
-  Request* request = value_of(sender.isend(*contexts[0], from(data), 1, 7, Mode::standard));
+  Request* request = value_of(sender.isend(*contexts[0], from(data), 1, 7, SendMode::standard));
   receive(4, 0, 7);
   EXPECT_TRUE(request->is_done());
   sender.release(request);
@@ -106,29 +106,29 @@ TEST_F(FastPath, ReceivesSendsThatMayBeCancelled) {
 
 TEST_F(FastPath, AcceptsAShorterMessage) {
   send(1, 7);
-  Data room(2 * kBytes);
-  EXPECT_EQ(value_of(receiver.recv(*contexts[1], into(room), 0, 7)).bytes, kBytes);
-  room.resize(kBytes);
-  EXPECT_EQ(room, numbered(1));
+  Data buffer(2 * kBytes);
+  EXPECT_EQ(value_of(receiver.recv(*contexts[1], into(buffer), 0, 7)).bytes, kBytes);
+  buffer.resize(kBytes);
+  EXPECT_EQ(buffer, numbered(1));
 }
 
 TEST_F(FastPath, TruncatesAndReportsATooLongMessage) {
   send(1, 7);
-  Data room(kBytes);
-  auto received = receiver.recv(*contexts[1], {room.data(), kBytes / 2, &kByte}, 0, 7);
+  Data buffer(kBytes);
+  auto received = receiver.recv(*contexts[1], {buffer.data(), kBytes / 2, &kByte}, 0, 7);
   ASSERT_FALSE(received);
   EXPECT_EQ(received.error().error_class(), ErrorClass::truncate);
   Data expected = numbered(1);
   std::fill(expected.begin() + kBytes / 2, expected.end(), std::uint8_t{0});
-  EXPECT_EQ(room, expected);
+  EXPECT_EQ(buffer, expected);
 }
 
 TEST_F(FastPath, ReportsAMessageThatEndsInsideAnElement) {
   Data odd = pattern(12, 1);
-  ASSERT_TRUE(sender.send(*contexts[0], from(odd), 1, 7, Mode::standard));
-  std::array<double, 3> room{};
+  ASSERT_TRUE(sender.send(*contexts[0], from(odd), 1, 7, SendMode::standard));
+  std::array<double, 3> buffer{};
   auto received = receiver.recv(
-      *contexts[1], {room.data(), room.size(), types::find_predefined("MPI_DOUBLE")}, 0, 7);
+      *contexts[1], {buffer.data(), buffer.size(), types::find_predefined("MPI_DOUBLE")}, 0, 7);
   ASSERT_FALSE(received);
   EXPECT_EQ(received.error().error_class(), ErrorClass::type);
 }
@@ -159,7 +159,7 @@ class FastPathAmongMany : public testing::Test {
   void send(int source, int dest, int tag) {
     Data data = pattern(kBytes, static_cast<std::uint8_t>(source));
     ASSERT_TRUE(world.engine(source).send(*contexts[static_cast<std::size_t>(source)], from(data),
-                                          dest, tag, Mode::standard));
+                                          dest, tag, SendMode::standard));
   }
   void receive(int at, int source, int tag) {
     Data data(kBytes);
@@ -189,17 +189,17 @@ TEST_F(FastPathAmongMany, MessagesOfOtherSendersStayInTheTransport) {
 
 TEST_F(FastPathAmongMany, OtherOperationsProgressAlthoughEachReceiveFindsItsMessage) {
   open_links();
-  Data long_message = pattern(100'000, 2), room(100'000);
+  Data long_message = pattern(100'000, 2), buffer(100'000);
   Request* sent = value_of(
-      world.engine(0).isend(*contexts[0], from(long_message), 2, kTag, Mode::standard));
-  Request* received = value_of(world.engine(2).irecv(*contexts[2], into(room), 0, kTag));
+      world.engine(0).isend(*contexts[0], from(long_message), 2, kTag, SendMode::standard));
+  Request* received = value_of(world.engine(2).irecv(*contexts[2], into(buffer), 0, kTag));
   for (int i = 0; i < 1000 && !(sent->is_done() && received->is_done()); ++i) {
     send(1, 0, kTag);
     receive(0, 1, kTag);
     ASSERT_TRUE(world.engine(2).progress());
   }
   EXPECT_TRUE(sent->is_done() && received->is_done());
-  EXPECT_EQ(room, long_message);
+  EXPECT_EQ(buffer, long_message);
   Engine::release(sent);
   Engine::release(received);
 }

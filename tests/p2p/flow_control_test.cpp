@@ -34,7 +34,7 @@ class FlowControl : public testing::Test {
     for (Request* request : sends) Engine::release(request);
   }
 
-  void send_one(Context& context, std::size_t bytes = kBytes, Mode mode = Mode::standard) {
+  void send_one(Context& context, std::size_t bytes = kBytes, SendMode mode = SendMode::standard) {
     data.push_back(pattern(bytes, static_cast<std::uint32_t>(data.size())));
     sends.push_back(value_of(sender.isend(context, from(data.back()), 1, kFloodTag, mode)));
   }
@@ -98,13 +98,14 @@ TEST_F(FlowControl, ExpectedMessagesArrive) {
   Request* any = value_of(receiver.irecv(*contexts[1], into(received_any), kAnySource, kOtherTag));
   Request* collective = value_of(
       receiver.irecv(*contexts[1], {nullptr, 0, &kByte}, 2, kFloodTag, Plane::collective));
-  sends.push_back(value_of(sender.isend(*contexts[0], from(sent), 1, kOtherTag, Mode::standard)));
   sends.push_back(
-      value_of(sender.isend(*contexts[0], from(long_one), 1, kOtherTag + 1, Mode::standard)));
+      value_of(sender.isend(*contexts[0], from(sent), 1, kOtherTag, SendMode::standard)));
   sends.push_back(
-      value_of(world.engine(2).isend(*contexts[2], from(sent), 1, kOtherTag, Mode::standard)));
+      value_of(sender.isend(*contexts[0], from(long_one), 1, kOtherTag + 1, SendMode::standard)));
+  sends.push_back(
+      value_of(world.engine(2).isend(*contexts[2], from(sent), 1, kOtherTag, SendMode::standard)));
   sends.push_back(value_of(world.engine(2).isend(*contexts[2], {nullptr, 0, &kByte}, 1, kFloodTag,
-                                                 Mode::standard, Plane::collective)));
+                                                 SendMode::standard, Plane::collective)));
   int told = 0;
   receiver.set_control_handler([&](base::ProcessId, std::span<const std::byte>) { ++told; });
   ASSERT_TRUE(sender.send_control({0, 1}, std::vector<std::byte>(10)));
@@ -131,7 +132,7 @@ TEST_F(FlowControl, AppliesBeforeTheCommunicatorExists) {
 TEST_F(FlowControl, AppliesToQueuedMessages) {
   for (int i = 0; i < kFlood; ++i)
     send_one(*contexts[0], i % 2 == 0 ? kBytes : 10,
-             i % 3 == 0 ? Mode::synchronous : Mode::standard);
+             i % 3 == 0 ? SendMode::synchronous : SendMode::standard);
   for (int i = 0; i < 1000; ++i) world.step();
   EXPECT_LE(receiver.counts().unexpected_bytes_most, kLimit + kFlood * 500);
   EXPECT_GT(sender.counts().rendezvous_sent, std::uint64_t{kFlood} * 3 / 4);
@@ -150,8 +151,8 @@ TEST(FlowControlOfAQueue, SenderPollsWhileItsQueueDrains) {
   const Data data = pattern(kBytes, 1);
   std::vector<Request*> sends;
   for (int i = 0; i < kFlood; ++i)
-    sends.push_back(
-        value_of(world.engine(0).isend(*contexts[0], from(data), 1, kFloodTag, Mode::standard)));
+    sends.push_back(value_of(
+        world.engine(0).isend(*contexts[0], from(data), 1, kFloodTag, SendMode::standard)));
   ASSERT_EQ(world.network().in_flight(), kRoom) << "the other messages are queued at the sender";
   while (world.network().in_flight() != 0) ASSERT_TRUE(world.engine(1).progress());
   for (std::size_t before = 0, after = 1; after != before;) {
@@ -180,7 +181,7 @@ TEST_F(FlowControl, ThrottledSenderMayDie) {
   flood(*contexts[0]);
   world.kill(0);
   Data received(kBytes);
-  Outcome outcome;
+  MessageStatus outcome;
   int still_there = 0;
   for (; still_there < kFlood; ++still_there) {
     auto got = receiver.recv(*contexts[1], into(received), 0, kFloodTag);
@@ -204,7 +205,7 @@ TEST(FlowControlOfThreads, ReceiverWakesAWaitingSender) {
       for (int i = 0; i < kMessages; ++i)
         ASSERT_TRUE(world.engine(0).send(context,
                                          from(pattern(kBytes, static_cast<std::uint32_t>(i))), 1,
-                                         i % 2, Mode::standard));
+                                         i % 2, SendMode::standard));
       return;
     }
     for (int i = 0; i < kMessages; ++i) {

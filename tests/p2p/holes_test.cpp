@@ -27,10 +27,10 @@ Pairs sent(std::size_t count, int first = 0) {
   return items;
 }
 // Return the buffer of `room` items after the receipt of `count` items.
-Pairs received(std::size_t count, std::size_t room, int first = 0) {
+Pairs received(std::size_t count, std::size_t buffer, int first = 0) {
   Pairs items = sent(count, first);
   for (Pair& item : items) item.hole = Pair().hole;
-  items.resize(room);
+  items.resize(buffer);
   return items;
 }
 types::ConstBuffer from(const Pairs& items) { return {items.data(), items.size(), &pair_type()}; }
@@ -58,20 +58,20 @@ INSTANTIATE_TEST_SUITE_P(Lengths, Holes,
 
 TEST_P(Holes, AreNotWritten) {
   auto [count, receive_first, reads] = GetParam();
-  for (Mode mode : {Mode::standard, Mode::synchronous}) {
+  for (SendMode mode : {SendMode::standard, SendMode::synchronous}) {
     World world({.faults = {.again_chance = 0.2, .reads = reads, .max_packet_bytes = 4099}});
     auto contexts = world.contexts();
     const Pairs data = sent(count);
-    Pairs room(count + 3);
+    Pairs buffer(count + 3);
     Request* receive = nullptr;
-    if (receive_first) receive = value_of(world.engine(1).irecv(*contexts[1], into(room), 0, 7));
+    if (receive_first) receive = value_of(world.engine(1).irecv(*contexts[1], into(buffer), 0, 7));
     Request* send = value_of(world.engine(0).isend(*contexts[0], from(data), 1, 7, mode));
     for (int i = 0; i < 10; ++i) world.step();
-    if (!receive_first) receive = value_of(world.engine(1).irecv(*contexts[1], into(room), 0, 7));
+    if (!receive_first) receive = value_of(world.engine(1).irecv(*contexts[1], into(buffer), 0, 7));
     ASSERT_TRUE(world.step_until([&] { return send->is_done() && receive->is_done(); }));
     EXPECT_EQ(receive->error(), nullptr);
     EXPECT_EQ(receive->outcome().bytes, count * 12);
-    EXPECT_EQ(room, received(count, count + 3));
+    EXPECT_EQ(buffer, received(count, count + 3));
     world.engine(0).release(send);
     world.engine(1).release(receive);
   }
@@ -84,12 +84,12 @@ TEST(HolesOf, BlockingCopiedAndBytewiseMessagesAreNotWritten) {
     Engine& engine = world.engine(rank);
     Context& context = *contexts[static_cast<std::size_t>(rank)];
     if (rank == 0) {
-      ASSERT_TRUE(engine.send(context, from(sent(10)), 1, 1, Mode::standard));
-      ASSERT_TRUE(engine.send(context, from(sent(3000)), 1, 2, Mode::standard));
+      ASSERT_TRUE(engine.send(context, from(sent(10)), 1, 1, SendMode::standard));
+      ASSERT_TRUE(engine.send(context, from(sent(3000)), 1, 2, SendMode::standard));
       Request* copied = value_of(engine.isend_copied(context, from(sent(3000, 5)), 1, 3));
       ASSERT_TRUE(engine.wait(*copied));
       engine.release(copied);
-      ASSERT_TRUE(engine.send(context, from(sent(2)), 1, 4, Mode::standard));
+      ASSERT_TRUE(engine.send(context, from(sent(2)), 1, 4, SendMode::standard));
     } else {
       Pairs few(10), many(3000);
       ASSERT_TRUE(engine.recv(context, into(few), 0, 1));
@@ -110,16 +110,16 @@ TEST(HolesOf, BlockingCopiedAndBytewiseMessagesAreNotWritten) {
 TEST(HolesOf, PersistentSendsAreNotWritten) {
   World world({});
   auto contexts = world.contexts();
-  Pairs data(300), room(300);
+  Pairs data(300), buffer(300);
   Request* send = value_of(
-      world.engine(0).send_init(*contexts[0], from(data), 1, 0, Mode::standard));
-  Request* receive = value_of(world.engine(1).recv_init(*contexts[1], into(room), 0, 0));
+      world.engine(0).send_init(*contexts[0], from(data), 1, 0, SendMode::standard));
+  Request* receive = value_of(world.engine(1).recv_init(*contexts[1], into(buffer), 0, 0));
   for (int round = 0; round < 3; ++round) {
     std::ranges::copy(sent(300, round), data.begin());
     ASSERT_TRUE(world.engine(0).start(*send));
     ASSERT_TRUE(world.engine(1).start(*receive));
     ASSERT_TRUE(world.step_until([&] { return send->is_done() && receive->is_done(); }));
-    EXPECT_EQ(room, received(300, 300, round));
+    EXPECT_EQ(buffer, received(300, 300, round));
     world.engine(0).deactivate(*send);
     world.engine(1).deactivate(*receive);
   }
@@ -131,13 +131,14 @@ TEST(HolesOf, TruncatedMessagesAreNotWritten) {
   for (std::size_t count : {4u, 3000u}) {
     World world({});
     auto contexts = world.contexts();
-    Pairs data = sent(count), room(count - 1);
-    Request* send = value_of(world.engine(0).isend(*contexts[0], from(data), 1, 0, Mode::standard));
-    Request* receive = value_of(world.engine(1).irecv(*contexts[1], into(room), 0, 0));
+    Pairs data = sent(count), buffer(count - 1);
+    Request* send = value_of(
+        world.engine(0).isend(*contexts[0], from(data), 1, 0, SendMode::standard));
+    Request* receive = value_of(world.engine(1).irecv(*contexts[1], into(buffer), 0, 0));
     ASSERT_TRUE(world.step_until([&] { return send->is_done() && receive->is_done(); }));
     ASSERT_NE(receive->error(), nullptr);
     EXPECT_EQ(receive->error()->error_class(), base::ErrorClass::truncate);
-    EXPECT_EQ(room, received(count - 1, count - 1));
+    EXPECT_EQ(buffer, received(count - 1, count - 1));
     world.engine(0).release(send);
     world.engine(1).release(receive);
   }
@@ -156,18 +157,18 @@ TEST_P(LongRuns, AreReadWithoutPacking) {
   World world({.faults = {.reads = GetParam()}});
   auto contexts = world.contexts();
   const Data data = pattern(kItems * kRuns * kRun, 7);
-  Data room(kItems * item, 0x55), expected = room;
+  Data buffer(kItems * item, 0x55), expected = buffer;
   for (std::size_t i = 0; i < kItems * kRuns; ++i)
     std::memcpy(expected.data() + i / kRuns * item + i % kRuns * kStride, data.data() + i * kRun,
                 kRun);
   Request* receive = value_of(
-      world.engine(1).irecv(*contexts[1], {room.data(), kItems, column.get()}, 0, 7));
+      world.engine(1).irecv(*contexts[1], {buffer.data(), kItems, column.get()}, 0, 7));
   Request* send = value_of(world.engine(0).isend(*contexts[0], {data.data(), data.size(), &kByte},
-                                                 1, 7, Mode::standard));
+                                                 1, 7, SendMode::standard));
   ASSERT_TRUE(world.step_until([&] { return send->is_done() && receive->is_done(); }));
   EXPECT_EQ(receive->error(), nullptr);
   EXPECT_EQ(receive->outcome().bytes, data.size());
-  EXPECT_EQ(room, expected);
+  EXPECT_EQ(buffer, expected);
   EXPECT_EQ(world.engine(1).counts().single_copies, GetParam() == Reads::work ? 1u : 0u);
   Engine::release(send);
   Engine::release(receive);
@@ -180,13 +181,13 @@ TEST_P(LongRuns, MayHaveNoDataOrNoBuffer) {
   options.settings.unexpected_bytes = 0;
   World world(options);
   auto contexts = world.contexts();
-  Data room(3 * 2700), data = pattern(50'000, 3);
+  Data buffer(3 * 2700), data = pattern(50'000, 3);
   for (const std::size_t bytes : {std::size_t{0}, data.size(), std::size_t{0}}) {
-    Request* send = value_of(
-        world.engine(0).isend(*contexts[0], {data.data(), bytes, &kByte}, 1, 7, Mode::standard));
+    Request* send = value_of(world.engine(0).isend(*contexts[0], {data.data(), bytes, &kByte}, 1, 7,
+                                                   SendMode::standard));
     for (int i = 0; i < 10; ++i) world.step();
     Request* receive = value_of(world.engine(1).irecv(
-        *contexts[1], {room.data(), bytes == 0 ? 1u : 0u, column.get()}, 0, 7));
+        *contexts[1], {buffer.data(), bytes == 0 ? 1u : 0u, column.get()}, 0, 7));
     ASSERT_TRUE(world.step_until([&] { return send->is_done() && receive->is_done(); }));
     EXPECT_EQ(receive->error() != nullptr, bytes != 0) << "only the long message is truncated";
     EXPECT_EQ(receive->outcome().bytes, 0u);
@@ -204,34 +205,34 @@ TEST_P(LongRuns, MayBeFollowedByShortRuns) {
   World world({.faults = {.again_chance = 0.2, .reads = GetParam()}});
   auto contexts = world.contexts();
   const Data data = pattern(both->size + 1000, 5);
-  Data room(static_cast<std::size_t>(both->extent), 0x55), expected = room;
+  Data buffer(static_cast<std::size_t>(both->extent), 0x55), expected = buffer;
   types::unpack(*both, std::as_bytes(std::span(data)).first(both->size), 0, expected.data());
   Request* receive = value_of(
-      world.engine(1).irecv(*contexts[1], {room.data(), 1, both.get()}, 0, 7));
+      world.engine(1).irecv(*contexts[1], {buffer.data(), 1, both.get()}, 0, 7));
   Request* send = value_of(world.engine(0).isend(*contexts[0], {data.data(), data.size(), &kByte},
-                                                 1, 7, Mode::standard));
+                                                 1, 7, SendMode::standard));
   ASSERT_TRUE(world.step_until([&] { return send->is_done() && receive->is_done(); }));
   ASSERT_NE(receive->error(), nullptr);
   EXPECT_EQ(receive->error()->error_class(), base::ErrorClass::truncate);
-  EXPECT_EQ(room, expected);
+  EXPECT_EQ(buffer, expected);
   Engine::release(send);
   Engine::release(receive);
 }
 
 /// A type with a hole at its start: one item of it is one contiguous run.
 TEST(HolesOf, OneContiguousRunIsReadAtOnce) {
-  const types::Block block[] = {{24, 9000}};
+  const types::ItemBlock block[] = {{24, 9000}};
   const auto shifted = types::share(value_of(types::indexed(block, kByte)));
   World world({});
   auto contexts = world.contexts();
-  Data data = pattern(24 + 9000, 5), room(24 + 9000, 0x55), expected = room;
+  Data data = pattern(24 + 9000, 5), buffer(24 + 9000, 0x55), expected = buffer;
   std::ranges::copy(std::span(data).subspan(24), expected.begin() + 24);
   Request* receive = value_of(
-      world.engine(1).irecv(*contexts[1], {room.data(), 1, shifted.get()}, 0, 7));
-  Request* send = value_of(
-      world.engine(0).isend(*contexts[0], {data.data(), 1, shifted.get()}, 1, 7, Mode::standard));
+      world.engine(1).irecv(*contexts[1], {buffer.data(), 1, shifted.get()}, 0, 7));
+  Request* send = value_of(world.engine(0).isend(*contexts[0], {data.data(), 1, shifted.get()}, 1,
+                                                 7, SendMode::standard));
   ASSERT_TRUE(world.step_until([&] { return send->is_done() && receive->is_done(); }));
-  EXPECT_EQ(room, expected);
+  EXPECT_EQ(buffer, expected);
   EXPECT_EQ(world.engine(1).counts().single_copies, 1u);
   Engine::release(send);
   Engine::release(receive);

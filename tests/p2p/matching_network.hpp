@@ -21,7 +21,7 @@ class MatchingTransport final : public transport::Transport,
  public:
   struct Traits {
     unsigned seed = 1;
-    std::size_t room = 4;            ///< number of receives that can be posted
+    std::size_t free_receives = 4;   ///< number of receives that can be posted
     std::uint64_t contexts = ~0ull;  ///< ids below this are matched
     int slowness = 3;                ///< most polls before an outcome is reported
     double refusals = 0;             ///< probability that a receive is refused despite free room
@@ -73,8 +73,8 @@ class MatchingTransport final : public transport::Transport,
   }
   base::Result<transport::Attempt> post(transport::MatchedReceive& receive, transport::Link&,
                                         const transport::Envelope& wanted) override;
-  std::size_t room() const override {
-    return traits_.room - std::min(traits_.room, receives_in_use());
+  std::size_t free_receives() const override {
+    return traits_.free_receives - std::min(traits_.free_receives, receives_in_use());
   }
   void cancel(transport::MatchedReceive& receive) override;
   void detach(transport::MatchedReceive& receive) override;
@@ -193,7 +193,8 @@ inline void MatchingTransport::settle(Operation& operation, State state, transpo
 inline base::Result<transport::Attempt> MatchingTransport::post(transport::MatchedReceive& receive,
                                                                 transport::Link&,
                                                                 const transport::Envelope& wanted) {
-  if (is_draining(wanted.context) || room() == 0 || refuses()) return transport::Attempt::again;
+  if (is_draining(wanted.context) || free_receives() == 0 || refuses())
+    return transport::Attempt::again;
   receive.operation = add(&receive, transport::DrainScope::none(), wanted);
   return transport::Attempt::done;
 }

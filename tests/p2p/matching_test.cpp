@@ -14,7 +14,7 @@
 namespace shim::p2p {
 namespace {
 
-struct Receive : Posted {
+struct Receive : PostedReceive {
   int name = 0;
 };
 struct Arrival : UnexpectedMsg {
@@ -65,7 +65,7 @@ class RandomMatching : public testing::TestWithParam<unsigned> {
   void arrive(int name) {
     int from = source(), with = tag();
     int expected = model_.arrive({from, with, name});
-    Posted* taken = matching_.take_posted(from, with);
+    PostedReceive* taken = matching_.take_posted(from, with);
     ASSERT_EQ(taken == nullptr ? -1 : static_cast<Receive*>(taken)->name, expected);
     if (taken != nullptr) return;
     arrivals_.push_back(std::make_unique<Arrival>());
@@ -144,7 +144,7 @@ class LongQueues : public testing::TestWithParam<unsigned> {
 
   void arrive(int source, int tag) {
     const int name = next_name_++, expected = model_.arrive({source, tag, name});
-    Posted* taken = matching_.take_posted(source, tag);
+    PostedReceive* taken = matching_.take_posted(source, tag);
     ASSERT_EQ(taken == nullptr ? -1 : static_cast<Receive*>(taken)->name, expected);
     if (taken != nullptr) return;
     Arrival& arrival = arrivals_.emplace_back();
@@ -184,10 +184,10 @@ class LongQueues : public testing::TestWithParam<unsigned> {
 };
 
 TEST_P(LongQueues, AgreeWithTheModel) {
-  for (int turn = 0; turn < 6; ++turn) {
+  for (int generation = 0; generation < 6; ++generation) {
     for (int i = 0; i < kMost; ++i) {
       const int source = any(kSources), tag = any(kTags);
-      if (turn % 2 == (any(10) == 0))
+      if (generation % 2 == (any(10) == 0))
         arrive(source, tag);
       else
         receive(source_or_any(source), tag_or_any(tag));

@@ -18,7 +18,7 @@ class Modes : public testing::TestWithParam<Network> {
   World world{{.processes = 2, .faults = GetParam().faults}};
   std::vector<ContextPtr> contexts = world.contexts();
 
-  void exchange(std::size_t bytes, Mode mode, int source, int tag, bool receive_first) {
+  void exchange(std::size_t bytes, SendMode mode, int source, int tag, bool receive_first) {
     SCOPED_TRACE(testing::Message()
                  << bytes << " bytes, mode " << static_cast<int>(mode) << ", source " << source
                  << ", tag " << tag << (receive_first ? ", posted" : ", unexpected"));
@@ -31,7 +31,7 @@ class Modes : public testing::TestWithParam<Network> {
     Request* send = value_of(world.engine(0).isend(*contexts[0], from(sent), 1, 5, mode));
     if (!receive_first) {
       for (int i = 0; i < 50; ++i) world.step();
-      EXPECT_TRUE(send->is_done() == (mode != Mode::synchronous && bytes <= 1024));
+      EXPECT_TRUE(send->is_done() == (mode != SendMode::synchronous && bytes <= 1024));
       post();
     }
     ASSERT_TRUE(world.step_until([&] { return send->is_done() && receive->is_done(); }));
@@ -50,9 +50,9 @@ TEST_P(Modes, AllSizesModesAndWildcards) {
   // 2024 bytes of data fit into a packet of 2048: of 6073, one is left for the last
   for (std::size_t bytes :
        {0u, 1u, 8u, 127u, 129u, 1023u, 1024u, 1025u, 5000u, 6072u, 6073u, 70'000u, 1'200'000u}) {
-    for (Mode mode : {Mode::standard, Mode::synchronous, Mode::ready}) {
+    for (SendMode mode : {SendMode::standard, SendMode::synchronous, SendMode::ready}) {
       for (bool receive_first : {true, false}) {
-        if (mode == Mode::ready && !receive_first) continue;
+        if (mode == SendMode::ready && !receive_first) continue;
         exchange(bytes, mode, 0, 5, receive_first);
         exchange(bytes, mode, kAnySource, 5, receive_first);
         exchange(bytes, mode, 0, kAnyTag, receive_first);

@@ -42,7 +42,7 @@ TEST(Oversubscribed, KeepsItsCoreWhileMessagesArrive) {
     requests.push_back(value_of(world.engine(1).irecv(*contexts[1], into(data), 0, 1)));
   for (int i = 0; i < kMessages; ++i)
     ASSERT_TRUE(world.engine(0).send(*contexts[0], from(pattern(8, static_cast<std::uint32_t>(i))),
-                                     1, 1, Mode::standard));
+                                     1, 1, SendMode::standard));
   EXPECT_EQ(yields_of([&] {
               EXPECT_TRUE(
                   value_of(world.engine(1).wait_until([&] { return requests.back()->is_done(); })));
@@ -80,7 +80,7 @@ TEST(Oversubscribed, ReceivesMessagesThatArriveDuringAYield) {
   const int before = yields_made;
   std::thread sender([&] {
     while (yields_made == before) ::syscall(SYS_sched_yield);
-    ASSERT_TRUE(world.engine(0).send(*contexts[0], from(data), 1, 1, Mode::standard));
+    ASSERT_TRUE(world.engine(0).send(*contexts[0], from(data), 1, 1, SendMode::standard));
   });
   value_of(world.engine(1).recv(*contexts[1], into(received), 0, 1));
   sender.join();

@@ -4,7 +4,7 @@
 namespace shim::p2p {
 namespace {
 
-class Persistent : public testing::TestWithParam<Mode> {
+class Persistent : public testing::TestWithParam<SendMode> {
  protected:
   World world{{.processes = 2}};
   std::vector<ContextPtr> contexts = world.contexts();
@@ -18,8 +18,8 @@ TEST_P(Persistent, CanBeStartedRepeatedly) {
         world.engine(1).recv_init(*contexts[1], into(received), kAnySource, kAnyTag));
     EXPECT_TRUE(send->is_persistent() && send->is_done() && !send->is_active());
     EXPECT_EQ(send->outcome().source, kAnySource);
-    for (std::uint32_t turn = 0; turn < 5; ++turn) {
-      std::ranges::copy(pattern(bytes, turn),
+    for (std::uint32_t generation = 0; generation < 5; ++generation) {
+      std::ranges::copy(pattern(bytes, generation),
                         sent.begin());  // in place: the request keeps the buffer address
       ASSERT_TRUE(world.engine(1).start(*receive));
       EXPECT_TRUE(receive->is_active() && !receive->is_done());
@@ -77,7 +77,8 @@ TEST_P(Persistent, StartRefusesOtherRequests) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, Persistent,
-                         testing::Values(Mode::standard, Mode::synchronous, Mode::ready));
+                         testing::Values(SendMode::standard, SendMode::synchronous,
+                                         SendMode::ready));
 
 }  // namespace
 }  // namespace shim::p2p

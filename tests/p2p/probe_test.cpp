@@ -9,7 +9,7 @@ class Probe : public testing::TestWithParam<std::size_t>, protected TwoEngines {
   Data first = pattern(GetParam(), 1), second = pattern(GetParam(), 2);
 
   Request* send(const Data& data, int tag) {
-    return value_of(sender.isend(*contexts[0], from(data), 1, tag, Mode::standard));
+    return value_of(sender.isend(*contexts[0], from(data), 1, tag, SendMode::standard));
   }
   void finish(Request* request) {
     ASSERT_TRUE(world.step_until([&] { return request->is_done(); }));

@@ -61,7 +61,8 @@ class ProviderMatchingOfi : public testing::TestWithParam<Fabric> {
 
   Engine& engine(int rank) { return *engines_[static_cast<std::size_t>(rank)]; }
   Context& context(int rank) { return *contexts_[static_cast<std::size_t>(rank)]; }
-  Request* send(int from_rank, int to_rank, const Data& data, int tag, Mode mode = Mode::standard) {
+  Request* send(int from_rank, int to_rank, const Data& data, int tag,
+                SendMode mode = SendMode::standard) {
     return value_of(engine(from_rank).isend(context(from_rank), from(data), to_rank, tag, mode));
   }
   Request* receive(int rank, Data& data, int source, int tag) {
@@ -117,7 +118,8 @@ TEST_P(ProviderMatchingOfi, MatchesReceivesWithASourceInTheProvider) {
     Data sent = pattern(100, i);
     Request* open = receive(0, got, 1, static_cast<int>(i));
     for (int rounds = 0; rounds < 20; ++rounds) step();
-    finish({send(1, 0, sent, static_cast<int>(i), i % 3 == 0 ? Mode::synchronous : Mode::standard),
+    finish({send(1, 0, sent, static_cast<int>(i),
+                 i % 3 == 0 ? SendMode::synchronous : SendMode::standard),
             open});
     EXPECT_EQ(got, sent);
   }
@@ -146,8 +148,8 @@ TEST_P(ProviderMatchingOfi, ReceivesWithAndWithoutASourceAndProbesAgree) {
         data.push_back(std::make_unique<Data>(pattern(kLengths[any(5)], next_sent[source])));
         std::memcpy(data.back()->data(), &next_sent[source], 4);
         ++next_sent[source];
-        sends.push_back(
-            send(source, 0, *data.back(), 3, any(4) == 0 ? Mode::synchronous : Mode::standard));
+        sends.push_back(send(source, 0, *data.back(), 3,
+                             any(4) == 0 ? SendMode::synchronous : SendMode::standard));
       }
     };
     const auto take = [&](int source) {
@@ -166,7 +168,7 @@ TEST_P(ProviderMatchingOfi, ReceivesWithAndWithoutASourceAndProbesAgree) {
     } else {
       give();
       for (int i = 0; i < messages; ++i) {
-        std::optional<Outcome> seen;
+        std::optional<MessageStatus> seen;
         ASSERT_TRUE(step_until([&] {
           return (seen = value_of(engine(0).iprobe(context(0), kAnySource, kAnyTag))).has_value();
         }));
@@ -179,7 +181,7 @@ TEST_P(ProviderMatchingOfi, ReceivesWithAndWithoutASourceAndProbesAgree) {
       Request* request = receives[i];
       ASSERT_TRUE(step_until([&] { return request->is_done(); }));
       ASSERT_EQ(request->error(), nullptr) << request->error()->text();
-      const Outcome outcome = request->outcome();
+      const MessageStatus outcome = request->outcome();
       std::uint32_t number;
       const Data& got = *data[how == 1 ? i : static_cast<std::size_t>(messages) + i];
       std::memcpy(&number, got.data(), 4);

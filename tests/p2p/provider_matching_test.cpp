@@ -16,7 +16,8 @@ class ProviderMatching : public testing::Test {
       : world({.processes = 4, .matching_transport = traits, .node_size = 2}),
         contexts(world.contexts()) {}
 
-  Request* send(int source, const Data& data, int tag, Mode mode = Mode::standard, int dest = 0) {
+  Request* send(int source, const Data& data, int tag, SendMode mode = SendMode::standard,
+                int dest = 0) {
     return value_of(world.engine(source).isend(*contexts[static_cast<std::size_t>(source)],
                                                from(data), dest, tag, mode));
   }
@@ -58,7 +59,7 @@ TEST_F(ProviderMatching, MatchesReceivesWithASourceInTheProvider) {
       EXPECT_EQ(received, sent);
     }
   }
-  finish({receive(got, 2, 3), send(2, second, 3, Mode::synchronous)});
+  finish({receive(got, 2, 3), send(2, second, 3, SendMode::synchronous)});
   EXPECT_EQ(matched(), before + 7);
   EXPECT_EQ(world.engine(0).counts().matched_by_provider, matched());
 }
@@ -142,7 +143,7 @@ TEST_F(ProviderMatching, AnySourceReceiveDrainsOnlyItsCommunicator) {
     return value_of(world.engine(0).irecv(*others[0], into(data), source, 3));
   };
   const auto send_there = [&](const Data& data) {
-    return value_of(world.engine(2).isend(*others[2], from(data), 0, 3, Mode::standard));
+    return value_of(world.engine(2).isend(*others[2], from(data), 0, 3, SendMode::standard));
   };
   finish({receive(got, 2, 1), send(2, third, 1)});
   step(20);
@@ -203,7 +204,7 @@ TEST_F(ProviderMatching, CancelsAReceiveUnlessMatched) {
 
 TEST_F(ProviderMatching, CancelsAnUnmatchedSend) {
   for (const std::size_t bytes : {std::size_t{100}, std::size_t{100'000}}) {
-    for (const Mode mode : {Mode::standard, Mode::synchronous}) {
+    for (const SendMode mode : {SendMode::standard, SendMode::synchronous}) {
       Data sent = pattern(bytes, 1);
       Request* gave = send(2, sent, 3, mode);
       step(20);
@@ -229,7 +230,7 @@ TEST_F(ProviderMatching, DoesNotCancelAMatchedSend) {
 TEST_F(ProviderMatching, HoldsMessagesForALaterCommunicator) {
   const base::ContextPath path = *base::ContextPath{}.child(1);
   ContextPtr early = world.context(2, path);
-  Request* gave = value_of(world.engine(2).isend(*early, from(first), 0, 3, Mode::standard));
+  Request* gave = value_of(world.engine(2).isend(*early, from(first), 0, 3, SendMode::standard));
   Request* any = receive(other, kAnySource, 9);  // so that the engine drains the message
   step(50);
   ContextPtr late = world.context(0, path);
@@ -261,7 +262,7 @@ TEST_F(ProviderMatching, OthersContinueIfAProcessDiesDuringADrain) {
   step(20);
   Data from_any(100), from_three(100);
   Request* at_the_provider = receive(got, 2, 3);
-  Outcome outcome;
+  MessageStatus outcome;
   Request* any = value_of(world.engine(0).receive_or_start(
       *contexts[0], into(from_any), kAnySource, 9, outcome));  // stays pending after a failure
   Request* waiting = receive(other, 2, 3);
@@ -308,7 +309,7 @@ TEST_F(ProviderMatching, EngineMayBeDestroyedBeforeItsRequestsAndTransport) {
 
 class ProviderMatchingWithFewReceives : public ProviderMatching {
  protected:
-  ProviderMatchingWithFewReceives() : ProviderMatching({.room = 2}) {}
+  ProviderMatchingWithFewReceives() : ProviderMatching({.free_receives = 2}) {}
 };
 
 TEST_F(ProviderMatchingWithFewReceives, ServesMoreReceivesThanTheProviderHoldsInOrder) {
@@ -333,10 +334,10 @@ class ProviderMatchingOfFewContexts : public ProviderMatching {
 TEST_F(ProviderMatchingOfFewContexts, SendsPacketsIfTheContextIdDoesNotFit) {
   for (int rank : {0, 1}) {  // only the context id of rank 0 fits
     Request* any = receive(got, kAnySource, 3, rank);
-    Request* gave = send(2, first, 3, Mode::standard, rank);
+    Request* gave = send(2, first, 3, SendMode::standard, rank);
     finish({any, gave});
     EXPECT_EQ(got, first);
-    finish({send(2, second, 4, Mode::standard, rank), receive(got, 2, 4, rank)});
+    finish({send(2, second, 4, SendMode::standard, rank), receive(got, 2, 4, rank)});
     EXPECT_EQ(got, second);
   }
   EXPECT_NE(world.matching_transport(0).matched + world.matching_transport(0).drained, 0u);

@@ -11,7 +11,8 @@ using base::ErrorClass;
 
 class Receive : public testing::Test, protected TwoEngines {
  protected:
-  Request* send(const Data& data, int tag, Mode mode = Mode::standard, Plane plane = Plane::user) {
+  Request* send(const Data& data, int tag, SendMode mode = SendMode::standard,
+                Plane plane = Plane::user) {
     return value_of(sender.isend(*contexts[0], from(data), 1, tag, mode, plane));
   }
   Request* receive(Data& data, int source, int tag, Plane plane = Plane::user) {
@@ -34,7 +35,7 @@ TEST_F(Receive, TooShortBufferIsFilledAndReported) {
       Data sent = pattern(bytes, 1), received(bytes);
       types::Buffer half{received.data(), bytes / 2, &kByte};
       Request* receive = value_of(own.engine(1).irecv(*both[1], half, 0, 3));
-      Request* send = value_of(own.engine(0).isend(*both[0], from(sent), 1, 3, Mode::standard));
+      Request* send = value_of(own.engine(0).isend(*both[0], from(sent), 1, 3, SendMode::standard));
       ASSERT_TRUE(own.step_until([&] { return send->is_done() && receive->is_done(); }));
       EXPECT_EQ(send->error(), nullptr);
       ASSERT_NE(receive->error(), nullptr);
@@ -71,9 +72,9 @@ class Streams : public ::testing::Test {
   void is_read(const Case& tried, int line = __builtin_LINE()) {
     EXPECT_EQ(reads_in(tried), 1u) << tried.bytes << " bytes, line " << line;
   }
-  void use(transport::StreamBudget room, bool is_oversubscribed) {
+  void use(transport::StreamBudget budget, bool is_oversubscribed) {
     contexts_.clear();
-    world_.emplace(World::Options{.processes = 2, .faults = {.stream_budget = room}});
+    world_.emplace(World::Options{.processes = 2, .faults = {.stream_budget = budget}});
     contexts_ = world_->contexts();
     world_->engine(0).set_oversubscribed(is_oversubscribed);
     world_->run([&](int rank) {  // the receiver opens its link to the sender with its first send
@@ -81,7 +82,7 @@ class Streams : public ::testing::Test {
       if (rank == 0)
         ASSERT_TRUE(world_->engine(0).recv(*contexts_[0], into(one), 1, 3));
       else
-        ASSERT_TRUE(world_->engine(1).send(*contexts_[1], from(one), 0, 3, Mode::standard));
+        ASSERT_TRUE(world_->engine(1).send(*contexts_[1], from(one), 0, 3, SendMode::standard));
     });
   }
 
@@ -96,7 +97,7 @@ class Streams : public ::testing::Test {
       Data received(rank == 1 ? sent.size() : 0);
       Request* request = nullptr;
       if (rank == 0 && sender == Caller::waits)
-        ASSERT_TRUE(engine.send(context, from(sent), 1, 3, Mode::standard, plane));
+        ASSERT_TRUE(engine.send(context, from(sent), 1, 3, SendMode::standard, plane));
       else if (rank == 0)
         request = value_of(engine.send_or_start(context, from(sent), 1, 3, plane, sender));
       else if (receiver == Caller::waits)
@@ -179,9 +180,9 @@ TEST_F(Receive, NullRankCompletesAtOnce) {
   EXPECT_EQ(none.source, kProcNull);
   EXPECT_EQ(none.tag, kAnyTag);
   EXPECT_EQ(none.bytes, 0u);
-  EXPECT_TRUE(sender.send(*contexts[0], from(data), kProcNull, 3, Mode::synchronous));
+  EXPECT_TRUE(sender.send(*contexts[0], from(data), kProcNull, 3, SendMode::synchronous));
   for (Request* request :
-       {value_of(sender.isend(*contexts[0], from(data), kProcNull, 3, Mode::synchronous)),
+       {value_of(sender.isend(*contexts[0], from(data), kProcNull, 3, SendMode::synchronous)),
         value_of(sender.isend_copied(*contexts[0], from(data), kProcNull, 3)),
         value_of(sender.irecv(*contexts[0], into(data), kProcNull, 3))}) {
     EXPECT_TRUE(request->is_done());
@@ -219,7 +220,7 @@ TEST_F(Receive, CancelHasNoEffectOnAMatchedReceive) {
 
 TEST_F(Receive, PlanesAreMatchedSeparately) {
   Data user = pattern(8, 1), collective = pattern(8, 2), got_user(8), got_collective(8);
-  Request* gave_collective = send(collective, 3, Mode::standard, Plane::collective);
+  Request* gave_collective = send(collective, 3, SendMode::standard, Plane::collective);
   Request* gave_user = send(user, 3);
   Request* want_user = receive(got_user, kAnySource, kAnyTag);
   Request* want_collective = receive(got_collective, 0, 3, Plane::collective);
@@ -232,7 +233,7 @@ TEST_F(Receive, PlanesAreMatchedSeparately) {
 
 TEST_F(Receive, ReceivesFromSelf) {
   for (std::size_t bytes : {0u, 8u, 100'000u}) {
-    for (Mode mode : {Mode::standard, Mode::synchronous}) {
+    for (SendMode mode : {SendMode::standard, SendMode::synchronous}) {
       Data sent = pattern(bytes, 4), received(bytes);
       Request* gave = value_of(sender.isend(*contexts[0], from(sent), 0, 1, mode));
       auto outcome = value_of(sender.recv(*contexts[0], into(received), kAnySource, 1));
@@ -246,7 +247,7 @@ TEST_F(Receive, ReceivesFromSelf) {
 
 TEST_F(Receive, ReleasedActiveRequestsComplete) {
   Data sent = pattern(50'000, 1), received(50'000);
-  sender.release(send(sent, 3, Mode::synchronous));
+  sender.release(send(sent, 3, SendMode::synchronous));
   EXPECT_FALSE(sender.flush(base::Deadline::after_seconds(0.01)))
       << "the message has not been received";
   receiver.release(receive(received, 0, 3));

@@ -72,19 +72,19 @@ TEST_P(Revocation, RefusesLaterOperations) {
   for (int rank : {0, 1}) {
     Engine& engine = world.engine(rank);
     for (const Data& sent : {data, much})
-      expect_refused(engine.send(context(rank), from(sent), 2, 1, Mode::standard));
+      expect_refused(engine.send(context(rank), from(sent), 2, 1, SendMode::standard));
     EXPECT_FALSE(engine.send_at_once(context(rank), from(data), 2, 1));
     expect_refused(engine.recv(context(rank), into(data), 2, 1));
     expect_refused(engine.recv(context(rank), into(data), kAnySource, 1));
     expect_refused(engine.iprobe(context(rank), 2, 1));
     expect_refused(
-        engine.isend(context(rank), from(data), 2, 1, Mode::standard, Plane::collective));
+        engine.isend(context(rank), from(data), 2, 1, SendMode::standard, Plane::collective));
   }
 }
 
 TEST_P(Revocation, DropsArrivedMessages) {
   const Data little = pattern(8, 1), much = pattern(50'000, 1);
-  ASSERT_TRUE(world.engine(1).send(context(1), from(little), 0, 1, Mode::standard));
+  ASSERT_TRUE(world.engine(1).send(context(1), from(little), 0, 1, SendMode::standard));
   Request* sending = send(1, much, 0);
   for (int i = 0; i < 3; ++i) world.step();
   const auto matched = value_of(world.engine(0).improbe(context(0), 1, 1));
@@ -100,7 +100,7 @@ TEST_P(Revocation, EndsASendWhoseReceiverHasFreedTheCommunicator) {
   const Data much = pattern(50'000, 1), little = pattern(8, 2);
   Request* sending = send(1, much, 0);
   Request* synchronous = value_of(
-      world.engine(1).isend(context(1), from(little), 0, kTag, Mode::synchronous));
+      world.engine(1).isend(context(1), from(little), 0, kTag, SendMode::synchronous));
   revoke(0);
   contexts[0].reset();
   expect_revoked(1, sending);
@@ -125,7 +125,8 @@ TEST_P(Revocation, LeavesOtherCommunicatorsAlone) {
   Data received(sent.size());
   ASSERT_TRUE(world.step_until([&] { return is_revoked(1); }));
   Request* receiving = value_of(world.engine(0).irecv(*others[0], into(received), 1, 1));
-  Request* sending = value_of(world.engine(1).isend(*others[1], from(sent), 0, 1, Mode::standard));
+  Request* sending = value_of(
+      world.engine(1).isend(*others[1], from(sent), 0, 1, SendMode::standard));
   ASSERT_TRUE(world.step_until([&] { return receiving->is_done() && sending->is_done(); }));
   EXPECT_EQ(received, sent);
   world.engine(0).release(receiving);

@@ -22,7 +22,7 @@ struct Pair {
 
   Request* send(const Data& data, int source = 0, int tag = 0) {
     return value_of(world.engine(source).isend(*contexts[static_cast<std::size_t>(source)],
-                                               from(data), 1 - source, tag, Mode::standard));
+                                               from(data), 1 - source, tag, SendMode::standard));
   }
   Request* receive(Data& data, int rank = 1, int tag = 0) {
     return value_of(world.engine(rank).irecv(*contexts[static_cast<std::size_t>(rank)], into(data),
@@ -218,7 +218,7 @@ TEST(SharedCopy, WorksWithConcurrentThreads) {
       const Data expected = pattern(bytes, message);
       Data data = rank == 0 ? expected : Data(bytes);
       if (rank == 0)
-        ASSERT_TRUE(engine.send(context, from(data), 1, 0, Mode::standard));
+        ASSERT_TRUE(engine.send(context, from(data), 1, 0, SendMode::standard));
       else
         ASSERT_TRUE(engine.recv(context, into(data), 0, 0));
       EXPECT_TRUE(data == expected) << "message " << message;

@@ -26,23 +26,23 @@ class ShortMessages : public testing::Test, protected TwoEngines {
  protected:
   void SetUp() override {  // inline sends require an open link
     Data data(1);
-    ASSERT_TRUE(sender.send(*contexts[0], from(data), 1, 0, Mode::standard));
+    ASSERT_TRUE(sender.send(*contexts[0], from(data), 1, 0, SendMode::standard));
     ASSERT_TRUE(receiver.recv(*contexts[1], into(data), 0, 0));
   }
   InlineSent send(Context& context, const Data& data, int dest, int tag) {
     InlineSent inline_sent;
-    EXPECT_EQ(
-        value_of(sender.send_or_start(context, from(data), dest, tag, Mode::standard, inline_sent)),
-        nullptr);
+    EXPECT_EQ(value_of(sender.send_or_start(context, from(data), dest, tag, SendMode::standard,
+                                            inline_sent)),
+              nullptr);
     return inline_sent;
   }
   InlineSent send(std::uint32_t value, int tag) {
     return send(*contexts[0], pattern(8, value), 1, tag);
   }
   void expect(std::uint32_t value, int tag) {
-    Data room(8);
-    ASSERT_TRUE(receiver.recv(*contexts[1], into(room), 0, tag));
-    EXPECT_EQ(room, pattern(8, value));
+    Data buffer(8);
+    ASSERT_TRUE(receiver.recv(*contexts[1], into(buffer), 0, tag));
+    EXPECT_EQ(buffer, pattern(8, value));
   }
   void cancel(const InlineSent& inline_sent, bool is_cancelled) {
     Request* request = sender.request_of(*contexts[0], inline_sent);
@@ -61,7 +61,7 @@ TEST_F(ShortMessages, ArriveWithTheirLengthSourceTagAndContext) {
       const ContextPtr here = context_of(sender, source, base, path),
                        there = context_of(receiver, ManyRanks::kReceiver, base, path);
       Data first(1);
-      ASSERT_TRUE(sender.send(*here, from(first), ManyRanks::kReceiver, 0, Mode::standard));
+      ASSERT_TRUE(sender.send(*here, from(first), ManyRanks::kReceiver, 0, SendMode::standard));
       ASSERT_TRUE(receiver.recv(*there, into(first), source, 0));
       for (std::size_t bytes = 0; bytes <= 10; ++bytes) {
         for (int tag : {0, 1, std::numeric_limits<int>::max()}) {
@@ -71,11 +71,11 @@ TEST_F(ShortMessages, ArriveWithTheirLengthSourceTagAndContext) {
               send(*here, data, ManyRanks::kReceiver, tag);
             else
               ASSERT_TRUE(sender.send_at_once(*here, from(data), ManyRanks::kReceiver, tag));
-            Data room(bytes);
-            const auto got = receiver.recv(*there, into(room),
+            Data buffer(bytes);
+            const auto got = receiver.recv(*there, into(buffer),
                                            number % 2 == 0 ? source : kAnySource, kAnyTag);
             ASSERT_TRUE(got) << got.error().text();
-            EXPECT_EQ(room, data);
+            EXPECT_EQ(buffer, data);
             EXPECT_EQ(got->source, source);
             EXPECT_EQ(got->tag, tag);
             EXPECT_EQ(got->bytes, bytes);
@@ -104,9 +104,9 @@ TEST_F(ShortMessages, CancelNeverAffectsAnEarlierWaitingMessage) {
   while ((last = send(2, 5)).number < second.number + 65'536) expect(2, 5);
   expect(2, 5);
   cancel(last, false);
-  Data room(100);
-  ASSERT_TRUE(receiver.recv(*contexts[1], into(room), 0, 4));
-  EXPECT_EQ(room, longer);
+  Data buffer(100);
+  ASSERT_TRUE(receiver.recv(*contexts[1], into(buffer), 0, 4));
+  EXPECT_EQ(buffer, longer);
   cancel(first, true);
   EXPECT_FALSE(*receiver.iprobe(*contexts[1], kAnySource, kAnyTag));
 }
@@ -123,10 +123,10 @@ TEST(ShortHeader, SuitsOnlyMessagesThatFit) {
 
 TEST(ShortHeader, HasTheFieldsOfTheFullHeader) {
   constexpr std::uint64_t kContext = 0x0000'1234'0000'5679, kNumber = 0xabcd'ef01'2345;
-  const wire::Origin origin{0x12'3456};
+  const wire::SenderNumber origin{0x12'3456};
   const auto header = wire::ShortEager::of(origin, 0x9876, kContext, -7, kNumber);
   const auto words = wire::EagerWords::of_short(header.first, header.middle, header.last, 5);
-  EXPECT_EQ(words.kind(), wire::Kind::eager_numbered);
+  EXPECT_EQ(words.kind(), wire::PacketType::eager_numbered);
   EXPECT_EQ(words.from().number, origin.number);
   EXPECT_EQ(words.source(), 0x9876);
   EXPECT_EQ(words.context, kContext);
@@ -135,7 +135,7 @@ TEST(ShortHeader, HasTheFieldsOfTheFullHeader) {
   const auto unnumbered = wire::ShortEager::of(origin, 1, kContext, 0, 0);
   EXPECT_EQ(
       wire::EagerWords::of_short(unnumbered.first, unnumbered.middle, unnumbered.last, 0).kind(),
-      wire::Kind::eager);
+      wire::PacketType::eager);
 }
 
 }  // namespace

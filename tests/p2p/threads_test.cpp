@@ -26,15 +26,15 @@ TEST_P(Threads, PingPongOnSeparateTags) {
   auto contexts = world.contexts();
   run(world, [&](int rank, int thread) {
     Context& context = *contexts[static_cast<std::size_t>(rank)];
-    for (std::uint32_t turn = 0; turn < 60; ++turn) {
-      std::size_t bytes = kSizes[turn % std::size(kSizes)];
-      Data sent = pattern(bytes, turn + static_cast<std::uint32_t>(thread)), received(bytes);
-      auto send = [&](Mode mode) {
+    for (std::uint32_t generation = 0; generation < 60; ++generation) {
+      std::size_t bytes = kSizes[generation % std::size(kSizes)];
+      Data sent = pattern(bytes, generation + static_cast<std::uint32_t>(thread)), received(bytes);
+      auto send = [&](SendMode mode) {
         ASSERT_TRUE(world.engine(rank).send(context, from(sent), 1 - rank, thread, mode));
       };
-      if (rank == 0) send(Mode::standard);
+      if (rank == 0) send(SendMode::standard);
       value_of(world.engine(rank).recv(context, into(received), 1 - rank, thread));
-      if (rank == 1) send(Mode::synchronous);
+      if (rank == 1) send(SendMode::synchronous);
       ASSERT_EQ(received, sent);
     }
   });
@@ -47,10 +47,10 @@ TEST_P(Threads, ThreadsOfOneProcessExchangeMessages) {
   run(world, [&](int, int thread) {
     Engine& engine = world.engine(0);
     int next = (thread + 1) % threads;
-    for (std::uint32_t turn = 0; turn < 40; ++turn) {
-      std::size_t bytes = kSizes[turn % std::size(kSizes)];
-      Data sent = pattern(bytes, turn), received(bytes);
-      Request* send = value_of(engine.isend(*contexts[0], from(sent), 0, next, Mode::standard));
+    for (std::uint32_t generation = 0; generation < 40; ++generation) {
+      std::size_t bytes = kSizes[generation % std::size(kSizes)];
+      Data sent = pattern(bytes, generation), received(bytes);
+      Request* send = value_of(engine.isend(*contexts[0], from(sent), 0, next, SendMode::standard));
       value_of(engine.recv(*contexts[0], into(received), 0, thread));
       ASSERT_EQ(received, sent);
       ASSERT_TRUE(engine.wait(*send));
@@ -70,7 +70,8 @@ TEST_P(Threads, AnySourceReceivesShareTheWork) {
       int value = 1000 * rank + 10 * thread + i;
       if (rank != 0) {
         expected += value;
-        ASSERT_TRUE(world.engine(rank).send(context, {&value, 4, &kByte}, 0, 1, Mode::standard));
+        ASSERT_TRUE(
+            world.engine(rank).send(context, {&value, 4, &kByte}, 0, 1, SendMode::standard));
       } else {
         for (int from = 1; from < 3; ++from) {
           value_of(world.engine(0).recv(context, {&value, 4, &kByte}, kAnySource, kAnyTag));
@@ -94,7 +95,7 @@ TEST_P(Threads, MatchedProbesReturnEachMessageOnce) {
       if (rank == 0) {
         expected += value[0];
         ASSERT_TRUE(world.engine(0).send(context, {value.data(), 4 * value.size(), &kByte}, 1, 1,
-                                         Mode::standard));
+                                         SendMode::standard));
       } else {
         auto matched = value_of(world.engine(1).mprobe(context, kAnySource, kAnyTag));
         value.resize(matched.outcome.bytes / 4);
@@ -111,12 +112,12 @@ TEST_P(Threads, MatchedProbesReturnEachMessageOnce) {
 TEST_P(Threads, ContextsAreCreatedAndFreed) {
   World world{{.processes = 2}};
   run(world, [&](int rank, int thread) {
-    for (std::uint32_t turn = 0; turn < 30; ++turn) {
-      ContextPtr own = world.context(rank, {},
-                                     1000 * static_cast<std::uint32_t>(thread + 1) + 10 * turn);
-      Data sent = pattern(turn * 100, turn), received(turn * 100);
+    for (std::uint32_t generation = 0; generation < 30; ++generation) {
+      ContextPtr own = world.context(
+          rank, {}, 1000 * static_cast<std::uint32_t>(thread + 1) + 10 * generation);
+      Data sent = pattern(generation * 100, generation), received(generation * 100);
       Request* send = value_of(
-          world.engine(rank).isend(*own, from(sent), 1 - rank, 0, Mode::standard));
+          world.engine(rank).isend(*own, from(sent), 1 - rank, 0, SendMode::standard));
       value_of(world.engine(rank).recv(*own, into(received), 1 - rank, 0));
       ASSERT_EQ(received, sent);
       ASSERT_TRUE(world.engine(rank).wait(*send));

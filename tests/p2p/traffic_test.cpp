@@ -43,7 +43,7 @@ class Traffic : public testing::TestWithParam<std::tuple<unsigned, Matched>> {
     if (seed % 3 == 0) options.faults.reads = transport::LoopFaults::Reads::unsupported;
     if (matched != Matched::in_engine) {
       options.matching_transport = {.seed = seed,
-                                    .room = seed % 4 == 0 ? 2u : 100u,
+                                    .free_receives = seed % 4 == 0 ? 2u : 100u,
                                     .slowness = static_cast<int>(seed % 4),
                                     .refusals = seed % 3 == 1 ? 0.4 : 0};
     }
@@ -72,7 +72,7 @@ class Traffic : public testing::TestWithParam<std::tuple<unsigned, Matched>> {
     auto sent = std::make_unique<Sent>();
     sent->data = pattern(bytes, label.number);
     std::memcpy(sent->data.data(), &label, sizeof label);
-    Mode mode = any(4) == 0 ? Mode::synchronous : Mode::standard;
+    SendMode mode = any(4) == 0 ? SendMode::synchronous : SendMode::standard;
     Context& context = context_of(source, communicator);
     sent->request = any(5) == 0 ? value_of(world_.engine(source).isend_copied(
                                       context, from(sent->data), dest, tag))
@@ -140,7 +140,7 @@ class Traffic : public testing::TestWithParam<std::tuple<unsigned, Matched>> {
     std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t> next;
     for (auto& received : receives_[static_cast<std::size_t>(rank)]) {
       auto& engine = world_.engine(rank);
-      const Outcome outcome = received->request->outcome();
+      const MessageStatus outcome = received->request->outcome();
       ASSERT_EQ(received->request->error(), nullptr) << received->request->error()->text();
       engine.release(received->request);
       if (outcome.cancelled) continue;
@@ -227,7 +227,7 @@ TEST_P(AllSendFirst, CompletesWithoutDeadlock) {
         auto rank_index = static_cast<std::size_t>(rank);
         sends.emplace_back(
             rank, value_of(world.engine(rank).isend(*contexts[rank_index], from(sent[rank_index]),
-                                                    dest, i, Mode::standard)));
+                                                    dest, i, SendMode::standard)));
       }
     }
   }

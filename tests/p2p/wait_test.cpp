@@ -236,7 +236,8 @@ TEST(Wait, MakesProgressForOthers) {
   World world{{.processes = 2}};
   auto contexts = world.contexts();
   Data data = pattern(50'000, 1), received(50'000);
-  Request* send = value_of(world.engine(0).isend(*contexts[0], from(data), 1, 1, Mode::standard));
+  Request* send = value_of(
+      world.engine(0).isend(*contexts[0], from(data), 1, 1, SendMode::standard));
   std::thread other([&] { value_of(world.engine(1).recv(*contexts[1], into(received), 0, 1)); });
   EXPECT_TRUE(value_of(world.engine(0).wait_until([&] { return send->is_done(); })));
   other.join();
@@ -248,7 +249,7 @@ TEST(Wait, FlushWaitsForTheOutbox) {
   World world{{.processes = 2, .faults = {.outbox_polls = 20}}};
   auto contexts = world.contexts();
   Data data = pattern(100, 1);
-  ASSERT_TRUE(world.engine(0).send(*contexts[0], from(data), 1, 1, Mode::standard));
+  ASSERT_TRUE(world.engine(0).send(*contexts[0], from(data), 1, 1, SendMode::standard));
   EXPECT_TRUE(world.engine(0).flush(base::Deadline::after_seconds(10)));
   world.kill(0);  // no packets are lost, because the outbox is empty
   EXPECT_EQ(world.network().in_flight(), 0u);
@@ -259,8 +260,8 @@ TEST(Wait, FlushEndsAtItsDeadline) {
   auto contexts = world.contexts();
   Data data = pattern(100, 1);
   Request* sends[] = {
-      value_of(world.engine(0).isend(*contexts[0], from(data), 1, 1, Mode::standard)),
-      value_of(world.engine(0).isend(*contexts[0], from(data), 1, 1, Mode::standard))};
+      value_of(world.engine(0).isend(*contexts[0], from(data), 1, 1, SendMode::standard)),
+      value_of(world.engine(0).isend(*contexts[0], from(data), 1, 1, SendMode::standard))};
   EXPECT_FALSE(world.engine(0).flush(base::Deadline::after_seconds(0.02)));
   ASSERT_TRUE(world.step_until([&] { return sends[1]->is_done(); }));
   EXPECT_TRUE(world.engine(0).flush(base::Deadline::after_seconds(10)));
@@ -386,7 +387,7 @@ TEST(ProgressWork, NeverRunsConcurrentlyOrAfterItsRemoval) {
       while (!stop) ASSERT_TRUE(engine.progress());
     });
   }
-  for (int turn = 0; turn < 100; ++turn) {
+  for (int generation = 0; generation < 100; ++generation) {
     auto counter = std::make_unique<int>(0);  // not atomic: ThreadSanitizer reports concurrent runs
     std::atomic<int> seen{0};
     const std::uint64_t number = engine.add_progress([&] { seen = ++*counter; });
@@ -463,7 +464,7 @@ TEST(DerivedRequest, CanBePersistent) {
   int living = 0;
   Request* request = new Countdown(engine, 5, living, true);
   EXPECT_TRUE(request->is_done() && !request->is_active());
-  for (int turn = 0; turn < 3; ++turn) {
+  for (int generation = 0; generation < 3; ++generation) {
     ASSERT_TRUE(engine.start(*request));
     EXPECT_FALSE(request->is_done());
     ASSERT_TRUE(engine.wait(*request));

@@ -23,7 +23,7 @@ Decision decision() {
 
 std::vector<ConsensusMessage> consensus_messages() {
   const ConsensusKey key{"1/2/3", 17};
-  ConsensusMessage join{.kind = ConsensusMessage::Kind::join, .key = key, .coordinator = 3};
+  ConsensusMessage join{.kind = ConsensusMessage::Type::join, .key = key, .coordinator = 3};
   join.vote = {6, {std::byte{9}}, {4}, {4}};
   join.gone = {4, 7};
   ConsensusMessage later = join;
@@ -31,18 +31,18 @@ std::vector<ConsensusMessage> consensus_messages() {
   later.decision = decision();
   return {join,
           later,
-          {.kind = ConsensusMessage::Kind::turn, .key = key, .coordinator = 5},
-          {.kind = ConsensusMessage::Kind::propose,
+          {.kind = ConsensusMessage::Type::new_coordinator, .key = key, .coordinator = 5},
+          {.kind = ConsensusMessage::Type::propose,
            .key = key,
            .coordinator = 5,
            .decision = decision()},
-          {.kind = ConsensusMessage::Kind::accept, .key = key, .coordinator = 5},
-          {.kind = ConsensusMessage::Kind::decide,
+          {.kind = ConsensusMessage::Type::accept, .key = key, .coordinator = 5},
+          {.kind = ConsensusMessage::Type::decide,
            .key = key,
            .coordinator = 5,
            .decision = decision()},
-          {.kind = ConsensusMessage::Kind::done, .key = key, .coordinator = 5},
-          {.kind = ConsensusMessage::Kind::forget, .key = key, .coordinator = 5}};
+          {.kind = ConsensusMessage::Type::done, .key = key, .coordinator = 5},
+          {.kind = ConsensusMessage::Type::forget, .key = key, .coordinator = 5}};
 }
 
 TEST(ConsensusWire, EveryMessageRoundTrips) {

@@ -31,9 +31,9 @@ std::vector<CreationRoles> all_roles(const Group& group, const bootstrap::NodeMa
 }
 
 /// Return this root and its descendants, in ascending order.
-std::vector<int> subtree_of(const std::vector<CreationRoles>& roles, int root) {
-  std::vector<int> all = {root};
-  for (int child : roles[static_cast<std::size_t>(root)].children) {
+std::vector<int> subtree_of(const std::vector<CreationRoles>& roles, int node_leader) {
+  std::vector<int> all = {node_leader};
+  for (int child : roles[static_cast<std::size_t>(node_leader)].children) {
     const auto below = subtree_of(roles, child);
     all.insert(all.end(), below.begin(), below.end());
   }
@@ -45,8 +45,8 @@ std::vector<int> subtree_of(const std::vector<CreationRoles>& roles, int root) {
 void expect_tree(const std::vector<CreationRoles>& roles) {
   std::map<int, int> upward;  // rank -> rank that it sends to
   for (const auto& r : roles) {
-    if (!r.is_root())
-      upward[r.self] = r.root;
+    if (!r.is_node_leader())
+      upward[r.self] = r.node_leader;
     else if (r.parent)
       upward[r.self] = *r.parent;
     else
@@ -62,7 +62,7 @@ void expect_tree(const std::vector<CreationRoles>& roles) {
     EXPECT_EQ(waits_for, expected)
         << "member " << r.self << " must wait exactly for the members that send to it";
     for (int child : r.children)
-      EXPECT_TRUE(std::ranges::equal(r.roots_from(child), subtree_of(roles, child)))
+      EXPECT_TRUE(std::ranges::equal(r.node_leaders_from(child), subtree_of(roles, child)))
           << r.self << " of " << child;
     int at = r.self, steps = 0;
     while (upward.contains(at) && steps++ < 60) at = upward[at];
@@ -105,7 +105,7 @@ TEST(CreationRoles, ChainMembersHaveAtMostOneChild) {
   for (const auto& r : all_roles(*group, map, false, TreeShape::chain)) {
     EXPECT_LE(r.children.size(), 1u);
     EXPECT_EQ(r.tree_height, 7);
-    EXPECT_TRUE(!r.is_root() || r.height == 7 - r.self / 2) << r.self;
+    EXPECT_TRUE(!r.is_node_leader() || r.height == 7 - r.self / 2) << r.self;
   }
 }
 
@@ -115,14 +115,14 @@ TEST(CreationRoles, OneNodeHasOneRoot) {
   const auto roles = all_roles(*group, map, false);
   EXPECT_FALSE(roles[0].spans_nodes);
   EXPECT_EQ(roles[0].local, (std::vector{1, 2, 3, 4}));
-  EXPECT_EQ(roles[3].root, 0);
-  EXPECT_FALSE(roles[3].is_root());
+  EXPECT_EQ(roles[3].node_leader, 0);
+  EXPECT_FALSE(roles[3].is_node_leader());
 }
 
 TEST(CreationRoles, EachAloneMakesEveryMemberARoot) {
   const auto group = Group::of_ranges({{0, 0, 4, 1}});
   for (const auto& r : all_roles(*group, map_of(1, 4, false), true)) {
-    EXPECT_TRUE(r.is_root());
+    EXPECT_TRUE(r.is_node_leader());
     EXPECT_TRUE(r.spans_nodes);
     EXPECT_TRUE(r.local.empty());
   }

@@ -48,8 +48,8 @@ TEST(CreationTable, FindReturnsTheLastValueSet) {
   EXPECT_EQ(table.size(), 2u);
   EXPECT_EQ(table.rank_at(0), 2);
   EXPECT_EQ(table.last(), 7);
-  EXPECT_EQ(table.at(7), (Entry{2, 1, later, false}));
-  EXPECT_EQ(table.at(2), Entry{9});
+  EXPECT_EQ(table.at(7), (MemberEntry{2, 1, later, false}));
+  EXPECT_EQ(table.at(2), MemberEntry{9});
   EXPECT_FALSE(table.find(3));
   EXPECT_FALSE(table.find(8));
 }
@@ -74,7 +74,7 @@ TEST(CreationTable, MergeKeepsTheNewerEntries) {
     for (const auto& [rank, base] : expected) {
       EXPECT_EQ(tables[0].rank_at(place), rank);
       const Bytes address(rank % 3, static_cast<std::byte>(base));
-      EXPECT_EQ(tables[0].entry_at(place++), (Entry{base, 0, address, false}));
+      EXPECT_EQ(tables[0].entry_at(place++), (MemberEntry{base, 0, address, false}));
     }
   }
 }
@@ -88,9 +88,10 @@ TEST(CreationTable, AnyTableRoundTrips) {
       rank += 1 + (random() % 4 == 0 ? static_cast<int>(random() % 5) : 0);
       const Bytes address(random() % 3 == 0 ? 0 : 1 + random() % 2,
                           static_cast<std::byte>(random() % 4));
-      Entry entry{.context_base = static_cast<std::uint32_t>(random() % 2 == 0 ? 1 : random()),
-                  .incarnation = static_cast<std::uint32_t>(random() % 2),
-                  .address = address};
+      MemberEntry entry{
+          .context_base = static_cast<std::uint32_t>(random() % 2 == 0 ? 1 : random()),
+          .incarnation = static_cast<std::uint32_t>(random() % 2),
+          .address = address};
       entry.is_in_table = address.empty() && random() % 2 == 0;
       table.set(rank, entry);
     }

@@ -25,13 +25,13 @@ MemberTable entries() {
 }
 
 std::vector<CreationMessage> samples() {
-  return {Contribution{key("a"), entries()},
-          Outcome{key("b"), {5, 6}, 3, entries()},
-          Failure{key("c"),
-                  3,
-                  base::ErrorClass::not_same,
-                  "they disagree",
-                  {{{0, 2, 1, 1}}, {{0, 3, 1, 1}}}},
+  return {ContributionMessage{key("a"), entries()},
+          OutcomeMessage{key("b"), {5, 6}, 3, entries()},
+          FailureMessage{key("c"),
+                         3,
+                         base::ErrorClass::not_same,
+                         "they disagree",
+                         {{{0, 2, 1, 1}}, {{0, 3, 1, 1}}}},
           StatusRequest{key("d"), 5, 1000, {2, {std::byte{1}, std::byte{2}}}},
           ReturnedContribution{key("h"), 7, 2},
           StatusReply{key("e"), true, {key("f"), key("g")}, "nobody", 31'000}};
@@ -48,7 +48,7 @@ TEST(CreationWire, EveryMessageRoundTrips) {
   const auto answer = std::get<StatusReply>(*decode(encode(samples().back()), kProcesses));
   EXPECT_TRUE(answer.several_threads);
   EXPECT_EQ(answer.waiting, (std::vector{key("f"), key("g")}));
-  const auto outcome = std::get<Outcome>(*decode(encode(samples()[1]), kProcesses));
+  const auto outcome = std::get<OutcomeMessage>(*decode(encode(samples()[1]), kProcesses));
   EXPECT_EQ(outcome.entries, entries());
   EXPECT_EQ(outcome.id, (base::ExtendedId{5, 6}));
   EXPECT_EQ(outcome.vci, 3);
@@ -89,8 +89,8 @@ TEST(CreationWire, DamagedMessagesNeverCrash) {
 }
 
 TEST(CreationWire, RangesOutsideTheWorldAreRefused) {
-  for (Range bad : {Range{0, 0, 0, 1}, Range{0, 2, 4, -1}, Range{0, 0x80000000u, 1, 1},
-                    Range{0, 1, 0x7fffffff, 2}}) {
+  for (ProcessRange bad : {ProcessRange{0, 0, 0, 1}, ProcessRange{0, 2, 4, -1},
+                           ProcessRange{0, 0x80000000u, 1, 1}, ProcessRange{0, 1, 0x7fffffff, 2}}) {
     const StatusRequest request{{"", "t", {bad}}};
     EXPECT_FALSE(decode(encode(request), kProcesses).has_value());
   }

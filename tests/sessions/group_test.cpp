@@ -17,14 +17,14 @@ using Model = std::vector<ProcessId>;
 
 Model model_of(const Group& group) {
   Model model;
-  for (const Range& range : group.ranges())
+  for (const ProcessRange& range : group.ranges())
     for (std::uint32_t i = 0; i < range.count; ++i)
       model.push_back({range.world, static_cast<std::uint32_t>(range.at(i))});
   return model;
 }
 
 GroupPtr group_of(const Model& model) {
-  std::vector<Range> ranges;
+  std::vector<ProcessRange> ranges;
   for (ProcessId p : model) ranges.push_back({p.world, p.rank, 1, 1});
   return Group::of_ranges(std::move(ranges));
 }
@@ -81,8 +81,8 @@ TEST_P(GroupModel, EqualGroupsHaveEqualRangesFromAnyPieces) {
   for (int round = 0; round < 200; ++round) {
     Model model = random_model(random);
     GroupPtr whole = group_of(model);
-    std::vector<Range> pieces;  // the same processes, every range cut at random places
-    for (Range range : whole->ranges())
+    std::vector<ProcessRange> pieces;  // the same processes, every range cut at random places
+    for (ProcessRange range : whole->ranges())
       while (range.count > 0) {
         std::uint32_t part = std::uniform_int_distribution<std::uint32_t>(1, range.count)(random);
         pieces.push_back({range.world, range.start, part, range.stride});

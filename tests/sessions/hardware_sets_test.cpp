@@ -24,8 +24,8 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 
 base::Result<HardwareMap> two_sockets() {
-  return HardwareMap(
-      std::vector<HardwareMap::Kind>{{"Package", {0, 0, 1, 1}}, {"NUMANode", {0, 1, 2, 2}}});
+  return HardwareMap(std::vector<HardwareMap::ResourceType>{{"Package", {0, 0, 1, 1}},
+                                                            {"NUMANode", {0, 1, 2, 2}}});
 }
 
 /// A node of three processes with the world ranks 1, 2 and 4.

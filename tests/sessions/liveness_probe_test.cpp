@@ -16,7 +16,7 @@ namespace {
 
 using Verdict = LivenessProbe::Verdict;
 using bootstrap::inmem::Fault;
-using bootstrap::inmem::Operation;
+using bootstrap::inmem::LauncherCall;
 
 constexpr std::uint32_t kGone = 1, kIncarnation = 2;
 
@@ -87,8 +87,8 @@ TEST_F(LivenessProbeTest, NoVerdictOnAnIncarnationWithoutAnAddress) {
 TEST_F(LivenessProbeTest, SilentOrRefusingLauncherMeansUnknown) {
   publish(address_key(kIncarnation), address_);
   for (const Fault fault : {Fault::never(), Fault::failing()}) {
-    launcher_->set_faults([&](const Operation& operation) {
-      return operation.kind == Operation::Kind::lookup ? fault : Fault{};
+    launcher_->set_faults([&](const LauncherCall& operation) {
+      return operation.kind == LauncherCall::Type::lookup ? fault : Fault{};
     });
     LivenessProbe probe = ask();
     EXPECT_EQ(find(probe), Verdict::unknown);

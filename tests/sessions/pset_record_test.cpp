@@ -6,20 +6,20 @@
 namespace shim::sessions {
 namespace {
 
-PsetRecord wanted(std::vector<Range> ranges) {
-  return {PsetRecord::Kind::wanted, "a name", Group::of_ranges(std::move(ranges))};
+PsetRecord wanted(std::vector<ProcessRange> ranges) {
+  return {PsetRecord::State::wanted, "a name", Group::of_ranges(std::move(ranges))};
 }
 
 TEST(PsetRecord, RoundTrips) {
-  for (const auto& ranges : std::vector<std::vector<Range>>{
+  for (const auto& ranges : std::vector<std::vector<ProcessRange>>{
            {{0, 3, 1, 1}}, {{0, 0, 10, 1}}, {{0, 9, 5, -2}, {0, 2, 2, 6}}}) {
     const auto read = decode_pset_record(encode(wanted(ranges)), 10);
     ASSERT_TRUE(read);
-    EXPECT_EQ(read->kind, PsetRecord::Kind::wanted);
+    EXPECT_EQ(read->kind, PsetRecord::State::wanted);
     EXPECT_EQ(read->name, "a name");
     EXPECT_EQ(*read->group, *Group::of_ranges(ranges));
   }
-  for (PsetRecord::Kind kind : {PsetRecord::Kind::granted, PsetRecord::Kind::withdrawn}) {
+  for (PsetRecord::State kind : {PsetRecord::State::granted, PsetRecord::State::withdrawn}) {
     const auto read = decode_pset_record(encode({kind, "b", nullptr}), 1);
     ASSERT_TRUE(read);
     EXPECT_EQ(read->kind, kind);
@@ -49,7 +49,7 @@ TEST(PsetRecord, RefusesOtherBytes) {
   EXPECT_FALSE(decode_pset_record(other, 10));
   other = bytes, other[2] = std::byte{0xff}, other[5] = std::byte{0xff};
   EXPECT_FALSE(decode_pset_record(other, 10));
-  EXPECT_FALSE(decode_pset_record(encode({PsetRecord::Kind::granted, "", nullptr}), 10));
+  EXPECT_FALSE(decode_pset_record(encode({PsetRecord::State::granted, "", nullptr}), 10));
 }
 
 }  // namespace

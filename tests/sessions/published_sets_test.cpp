@@ -17,7 +17,7 @@ namespace {
 using base::ErrorClass;
 using bootstrap::inmem::Fault;
 using bootstrap::inmem::Launcher;
-using bootstrap::inmem::Operation;
+using bootstrap::inmem::LauncherCall;
 using bootstrap::inmem::World;
 using ::testing::Contains;
 using ::testing::HasSubstr;
@@ -106,9 +106,9 @@ TEST_F(PublishedSetsTest, LaterSetsOfTheLauncherAreFound) {
 
 TEST_F(PublishedSetsTest, FailedPublicationDoesNotBlockOthers) {
   int appends = 0;
-  launcher->set_faults([&](const Operation& operation) {
-    return operation.kind == Operation::Kind::append_log && ++appends == 2 ? Fault::failing()
-                                                                           : Fault();
+  launcher->set_faults([&](const LauncherCall& operation) {
+    return operation.kind == LauncherCall::Type::append_log && ++appends == 2 ? Fault::failing()
+                                                                              : Fault();
   });
   EXPECT_EQ(class_of(zero.sets.publish("a", range(0, 1))),
             ErrorClass::other);  // the second log entry, which confirms the name, failed
@@ -122,8 +122,8 @@ TEST_F(PublishedSetsTest, FailedPublicationDoesNotBlockOthers) {
 }
 
 TEST_F(PublishedSetsTest, OtherSetsRemainWithoutTheLauncher) {
-  launcher->set_faults([](const Operation& operation) {
-    return operation.kind == Operation::Kind::read_log ? Fault::failing() : Fault();
+  launcher->set_faults([](const LauncherCall& operation) {
+    return operation.kind == LauncherCall::Type::read_log ? Fault::failing() : Fault();
   });
   EXPECT_TRUE(zero.sets.find("mpi://WORLD"));
   EXPECT_THAT(zero.sets.names(), Contains("mpi://WORLD"));

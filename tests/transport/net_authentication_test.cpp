@@ -82,7 +82,7 @@ TEST_F(NetAuthenticationTest, RefusesAClientWithoutTheSecret) {
   poll_until({&end}, [&] { return client.received().size() == kAnswer; });
   Challenge challenge;
   std::memcpy(&challenge, client.received().data() + sizeof(FrameHead), sizeof challenge);
-  auto seal = Seal::make(*Crypto::load(), Seal::End::caller, address.cookie + 1, nonce,
+  auto seal = Seal::make(*Crypto::load(), Seal::Side::caller, address.cookie + 1, nonce,
                          challenge.nonce);
   client.send(TcpFrameKind::proof, *seal->close(address.to_bytes()));
   poll_until({&end}, [&] { return client.is_closed(); });
@@ -178,11 +178,11 @@ TEST_F(NetAuthenticationTest, SendsNothingToAServerWithoutTheSecret) {
 TEST(SealTest, OpensOnlyThePeersFramesInOrder) {
   const auto crypto = *Crypto::load();
   const Nonce first = *random_nonce(), second = *random_nonce();
-  const auto make = [&](Seal::End end, std::uint64_t secret) {
+  const auto make = [&](Seal::Side end, std::uint64_t secret) {
     return *Seal::make(crypto, end, secret, first, second);
   };
   for (const std::size_t bytes : {0ul, 1ul, 100ul, 20'000ul}) {
-    Seal caller = make(Seal::End::caller, 1), called = make(Seal::End::called, 1);
+    Seal caller = make(Seal::Side::caller, 1), called = make(Seal::Side::called, 1);
     const Bytes plain(bytes, std::byte{7});
     const Bytes sealed = *caller.close(plain), next = *caller.close(plain);
     EXPECT_EQ(sealed.size(), bytes + kSealBytes);
@@ -190,14 +190,14 @@ TEST(SealTest, OpensOnlyThePeersFramesInOrder) {
     EXPECT_EQ(called.open(sealed), plain);
     EXPECT_EQ(called.open(next), plain);
     EXPECT_FALSE(called.open(sealed)) << "a repeated frame must be refused";
-    EXPECT_FALSE(make(Seal::End::called, 2).open(sealed))
+    EXPECT_FALSE(make(Seal::Side::called, 2).open(sealed))
         << "a frame sealed with another secret must be refused";
-    EXPECT_FALSE(make(Seal::End::caller, 1).open(sealed)) << "an end's own frame must be refused";
-    EXPECT_FALSE(make(Seal::End::called, 1).open(next)) << "a frame out of order must be refused";
+    EXPECT_FALSE(make(Seal::Side::caller, 1).open(sealed)) << "an end's own frame must be refused";
+    EXPECT_FALSE(make(Seal::Side::called, 1).open(next)) << "a frame out of order must be refused";
     Bytes changed = sealed;
     changed[changed.size() / 2] ^= std::byte{1};
-    EXPECT_FALSE(make(Seal::End::called, 1).open(changed)) << "a changed frame must be refused";
-    EXPECT_FALSE(make(Seal::End::called, 1).open(ConstSpan(sealed).first(sealed.size() - 1)))
+    EXPECT_FALSE(make(Seal::Side::called, 1).open(changed)) << "a changed frame must be refused";
+    EXPECT_FALSE(make(Seal::Side::called, 1).open(ConstSpan(sealed).first(sealed.size() - 1)))
         << "a truncated frame must be refused";
   }
 }

@@ -188,12 +188,12 @@ TEST_F(OfiMatching, LimitsUnackedUnexpectedMessages) {
 }
 
 TEST_F(OfiMatching, ReservesOneReceiveForDrains) {
-  std::vector<MatchedReceive> receives(here->matcher()->room() + 1);
+  std::vector<MatchedReceive> receives(here->matcher()->free_receives() + 1);
   for (MatchedReceive& receive : receives) {
     const Attempt expected = &receive == &receives.back() ? Attempt::again : Attempt::done;
     EXPECT_EQ(*here->matcher()->post(receive, *from, kMessage), expected);
   }
-  EXPECT_EQ(here->matcher()->room(), 0u);
+  EXPECT_EQ(here->matcher()->free_receives(), 0u);
   here->matcher()->set_drain(DrainScope::all());
   EXPECT_TRUE(here->matcher()->is_draining(kMessage.context));
   for (MatchedReceive& receive : receives) here->matcher()->detach(receive);

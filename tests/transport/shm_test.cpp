@@ -261,15 +261,15 @@ void detach_and_reattach(const ShmSettings& settings, std::size_t cell_pool_byte
 }
 
 TEST(Shm, ReportsTheStreamBudgetOfItsCellPool) {
-  const auto room = [](std::uint32_t processes, std::size_t cell_pool_bytes) {
+  const auto stream_budget = [](std::uint32_t processes, std::size_t cell_pool_bytes) {
     return Node(make_segment(processes, {}, cell_pool_bytes), 0).transport->stream_budget();
   };
-  EXPECT_EQ(room(2, 0).all, 0u);
-  EXPECT_EQ(room(2, kSmallPool).all, kSmallPool);
-  EXPECT_EQ(room(2, kSmallPool).for_each, kSmallPool);
-  EXPECT_EQ(room(5, kSmallPool).all, kSmallPool);
-  EXPECT_EQ(room(5, kSmallPool).for_each, kSmallPool / 4);
-  EXPECT_EQ(room(1, kSmallPool).for_each, kSmallPool);
+  EXPECT_EQ(stream_budget(2, 0).all, 0u);
+  EXPECT_EQ(stream_budget(2, kSmallPool).all, kSmallPool);
+  EXPECT_EQ(stream_budget(2, kSmallPool).for_each, kSmallPool);
+  EXPECT_EQ(stream_budget(5, kSmallPool).all, kSmallPool);
+  EXPECT_EQ(stream_budget(5, kSmallPool).for_each, kSmallPool / 4);
+  EXPECT_EQ(stream_budget(1, kSmallPool).for_each, kSmallPool);
 }
 
 TEST(Shm, PooledPacketCanBePeekedAndDropped) {
@@ -382,7 +382,7 @@ TEST(Shm, ReceivesFromMoreThan64Slots) {
 }
 
 /// Memory of a forked child, which the parent reads.
-struct Offer {
+struct MemoryRegistration {
   std::atomic<std::uint64_t> address;
   std::atomic<bool> done;
 };
@@ -392,7 +392,7 @@ void with_offer(const ShmSettings& settings, std::size_t bytes, bool spoil_probe
                 const std::function<void(Node&, std::uint64_t)>& read) {
   auto segment = make_segment(2, settings);
   AnonymousSegment extra(1, 4096, 4096);
-  auto* offer = reinterpret_cast<Offer*>(extra.slot(0));
+  auto* offer = reinterpret_cast<MemoryRegistration*>(extra.slot(0));
   Child child([&] {
     Node node(segment, 1, settings);
     if (spoil_probe) ++reinterpret_cast<SlotMemory*>(segment->slot(1))->probe_value;

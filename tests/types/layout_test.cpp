@@ -42,16 +42,16 @@ Modelled repeat(std::uint64_t count, std::int64_t stride, const Modelled& child)
   return {Layout::repeat(count, stride, child.layout), all};
 }
 
-Modelled blocks(const std::vector<Block>& list, std::int64_t stride, const Modelled& child) {
+Modelled blocks(const std::vector<ItemBlock>& list, std::int64_t stride, const Modelled& child) {
   Addresses all;
-  for (const Block& block : list)
+  for (const ItemBlock& block : list)
     append(all, shifted(repeat(block.count, stride, child).addresses, block.offset));
   return {Layout::blocks(list, stride, child.layout), all};
 }
 
 Modelled sequence(const std::vector<std::pair<std::int64_t, Modelled>>& list) {
   Addresses all;
-  std::vector<Part> parts;
+  std::vector<PlacedLayout> parts;
   for (const auto& [offset, part] : list) {
     append(all, shifted(part.addresses, offset));
     parts.push_back({offset, part.layout});
@@ -99,7 +99,7 @@ class Maker {
       case 1:
         return repeat(below(5), offset(), any(depth - 1));
       case 2: {
-        std::vector<Block> list(below(5));
+        std::vector<ItemBlock> list(below(5));
         for (auto& block : list) block = {offset(), below(4)};
         return blocks(list, offset(), any(depth - 1));
       }
@@ -129,23 +129,23 @@ TEST(Layouts, AnyPartOfAnyLayoutMatchesTheModel) {
 
 TEST(Layouts, ContiguousLayoutsAreOneRun) {
   const LayoutPtr four = Layout::run(4);
-  EXPECT_EQ(Layout::repeat(10, 4, four)->kind(), Layout::Kind::run);
-  const Block neighbours[] = {{0, 2}, {8, 1}, {12, 0}, {12, 3}};
-  EXPECT_EQ(Layout::blocks(neighbours, 4, four)->kind(), Layout::Kind::run);
-  const Part parts[] = {{0, four}, {4, Layout::run(0)}, {4, Layout::run(8)}};
-  EXPECT_EQ(Layout::sequence(parts)->kind(), Layout::Kind::run);
+  EXPECT_EQ(Layout::repeat(10, 4, four)->kind(), Layout::NodeType::run);
+  const ItemBlock neighbours[] = {{0, 2}, {8, 1}, {12, 0}, {12, 3}};
+  EXPECT_EQ(Layout::blocks(neighbours, 4, four)->kind(), Layout::NodeType::run);
+  const PlacedLayout parts[] = {{0, four}, {4, Layout::run(0)}, {4, Layout::run(8)}};
+  EXPECT_EQ(Layout::sequence(parts)->kind(), Layout::NodeType::run);
   EXPECT_EQ(Layout::sequence(parts)->size(), 12u);
 }
 
 TEST(Layouts, EquidistantRunsAreOneNodeInAnyDescription) {
   const LayoutPtr vector = Layout::repeat(1'000'000, 16, Layout::run(8));
-  EXPECT_EQ(vector->kind(), Layout::Kind::repeat);
+  EXPECT_EQ(vector->kind(), Layout::NodeType::repeat);
   EXPECT_EQ(vector->blocks().size(), 0u);
-  std::vector<Block> list(1000);
+  std::vector<ItemBlock> list(1000);
   for (std::size_t i = 0; i < list.size(); ++i) list[i] = {static_cast<std::int64_t>(16 * i), 2};
   const LayoutPtr indexed = Layout::blocks(list, 4, Layout::run(4));
-  EXPECT_EQ(indexed->kind(), Layout::Kind::repeat);
-  EXPECT_EQ(indexed->child()->kind(), Layout::Kind::run);
+  EXPECT_EQ(indexed->kind(), Layout::NodeType::repeat);
+  EXPECT_EQ(indexed->child()->kind(), Layout::NodeType::run);
   EXPECT_EQ(indexed->stride(), 16);
   const LayoutPtr plane = Layout::repeat(10, 160, Layout::repeat(10, 16, Layout::run(8)));
   EXPECT_EQ(plane->count(), 100u);
@@ -153,8 +153,8 @@ TEST(Layouts, EquidistantRunsAreOneNodeInAnyDescription) {
 
 TEST(Layouts, LayoutsWithoutDataAreEmpty) {
   const LayoutPtr nothing = Layout::run(0);
-  const Block block{7, 3};
-  const Part part{7, nothing};
+  const ItemBlock block{7, 3};
+  const PlacedLayout part{7, nothing};
   for (const LayoutPtr& layout :
        {Layout::repeat(5, 3, nothing), Layout::repeat(0, 3, Layout::run(4)),
         Layout::blocks({&block, 1}, 2, nothing), Layout::sequence({&part, 1}),

@@ -39,10 +39,10 @@ std::vector<std::byte> random_bytes(std::size_t count, std::mt19937& random) {
 const Type& type_of(const std::string& name) {
   static const std::map<std::string, Type> derived = [] {
     std::map<std::string, Type> made;
-    const Block uneven[] = {{0, 3}, {40, 1}, {20, 2}};
+    const ItemBlock uneven[] = {{0, 3}, {40, 1}, {20, 2}};
     const auto add = [&](const std::string& key, LayoutPtr layout, std::int64_t extent) {
-      made[key] = {"",    Element::none, layout->size(), extent, layout->size(),
-                   false, nullptr,       Family::none,   layout};
+      made[key] = {"",    Element::none, layout->size(),  extent, layout->size(),
+                   false, nullptr,       TypeGroup::none, layout};
     };
     for (std::uint64_t bytes : {1, 2, 3, 4, 8, 16}) {
       const LayoutPtr column = Layout::repeat(4, static_cast<std::int64_t>(bytes) + 3,
@@ -86,10 +86,10 @@ TEST_P(Pack, PiecesMatchTheAddressesOfTheStream) {
   constexpr std::size_t kItems = 3;
   std::vector<std::byte> memory(kItems * static_cast<std::size_t>(type.extent));
   const auto addresses = addresses_of_stream(type, kItems);
-  for (const std::size_t room : {1u, 2u, 3u, 100u})
+  for (const std::size_t capacity : {1u, 2u, 3u, 100u})
     for (std::size_t first = 0; first <= addresses.size(); ++first)
       for (std::size_t length = 0; first + length <= addresses.size(); ++length) {
-        std::vector<std::span<std::byte>> pieces(room);
+        std::vector<std::span<std::byte>> pieces(capacity);
         const Pieces found = find_pieces(type, memory.data(), first, length, pieces);
         std::vector<std::size_t> there;
         for (std::size_t i = 0; i < found.count; ++i)
@@ -99,7 +99,7 @@ TEST_P(Pack, PiecesMatchTheAddressesOfTheStream) {
         ASSERT_TRUE(std::equal(there.begin(), there.end(),
                                addresses.begin() + static_cast<std::ptrdiff_t>(first)))
             << first << "+" << length;
-        ASSERT_TRUE(found.bytes == length || found.count == room)
+        ASSERT_TRUE(found.bytes == length || found.count == capacity)
             << found.bytes << " of " << length << " in " << found.count;
       }
 }

@@ -76,7 +76,7 @@ TEST(Predefined, EveryRowIsConsistent) {
     if (type.layout) {
       EXPECT_EQ(type.layout->size(), type.size) << type.name;
     }
-    EXPECT_EQ(type.family == Family::none, type.element == Element::none) << type.name;
+    EXPECT_EQ(type.family == TypeGroup::none, type.element == Element::none) << type.name;
   }
   EXPECT_EQ(names.size(), 69u);
 }

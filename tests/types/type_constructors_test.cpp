@@ -25,7 +25,7 @@ std::vector<std::int64_t> addresses_of(const Type& type) {
 TEST(DerivedTypes, MatchTheModelOfTheStandard) {
   for (unsigned seed = 0; seed < 4000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    const auto [type, model] = Maker(std::mt19937(seed)).any(static_cast<int>(seed % 4));
+    const auto [type, model] = TypeMaker(std::mt19937(seed)).any(static_cast<int>(seed % 4));
     std::vector<std::int64_t> expected;
     for (const auto& element : model.elements)
       for (std::int64_t i = 0; i < element.bytes; ++i) expected.push_back(element.at + i);
@@ -59,7 +59,7 @@ TEST(DerivedTypes, OneRunOfBytesIsContiguousInAnyDescription) {
 
 TEST(DerivedTypes, WithAMillionEqualBlocksNeedLittleMemory) {
   const auto type = vector(1'000'000, 1, 16, *find_predefined("MPI_INT"));
-  EXPECT_EQ(type->layout->kind(), Layout::Kind::repeat);
+  EXPECT_EQ(type->layout->kind(), Layout::NodeType::repeat);
   EXPECT_EQ(type->size, 4'000'000u);
 }
 
@@ -72,7 +72,7 @@ TEST(DerivedTypes, BeyondTheAddressSpaceAreRefused) {
   EXPECT_TRUE(refused(contiguous(std::uint64_t{1} << 61, integer)));
   EXPECT_TRUE(refused(vector(std::uint64_t{1} << 40, 1, std::int64_t{1} << 40, integer)));
   EXPECT_TRUE(refused(resized(INT64_MAX, 1, integer)));
-  const Block far[] = {{INT64_MIN, 1}, {INT64_MAX - 4, 1}};
+  const ItemBlock far[] = {{INT64_MIN, 1}, {INT64_MAX - 4, 1}};
   EXPECT_TRUE(refused(indexed(far, integer)));
   const SubarrayDimension cube[] = {
       {std::uint64_t{1} << 31, 1, 0}, {std::uint64_t{1} << 31, 1, 0}, {4, 1, 0}};

@@ -44,17 +44,17 @@ struct Model {
   }
 };
 
-struct Modelled {
+struct ModelledType {
   Type type;
   Model model;
 };
 
 /// Makes types that a source of numbers determines.
-class Maker {
+class TypeMaker {
  public:
-  explicit Maker(std::function<std::uint32_t()> random) : random_(std::move(random)) {}
+  explicit TypeMaker(std::function<std::uint32_t()> random) : random_(std::move(random)) {}
 
-  Modelled any(int depth) {
+  ModelledType any(int depth) {
     if (depth == 0) return predefined();
     switch (below(7)) {
       case 0: {
@@ -65,20 +65,20 @@ class Maker {
       case 1: {
         const std::uint64_t count = below(4), length = below(4);
         const std::int64_t stride = offset();
-        std::vector<Block> blocks;
+        std::vector<ItemBlock> blocks;
         for (std::uint64_t i = 0; i < count; ++i)
           blocks.push_back({static_cast<std::int64_t>(i) * stride, length});
         return indexed_of(blocks, any(depth - 1),
                           [&](const Type& old) { return vector(count, length, stride, old); });
       }
       case 2: {
-        std::vector<Block> blocks(below(4));
-        for (Block& block : blocks) block = {offset(), below(4)};
+        std::vector<ItemBlock> blocks(below(4));
+        for (ItemBlock& block : blocks) block = {offset(), below(4)};
         return indexed_of(blocks, any(depth - 1),
                           [&](const Type& old) { return indexed(blocks, old); });
       }
       case 3: {
-        const Modelled old = any(depth - 1);
+        const ModelledType old = any(depth - 1);
         const std::int64_t lower = offset(), extent = static_cast<std::int64_t>(below(100));
         Model model = old.model;
         model.lower_markers = {lower};
@@ -99,7 +99,7 @@ class Maker {
   std::int64_t offset() { return static_cast<std::int64_t>(below(120)) - 40; }
   const Type& keep(Type type) { return kept_.emplace_back(std::move(type)); }
 
-  Modelled predefined() {
+  ModelledType predefined() {
     static constexpr const char* kNames[] = {
         "MPI_CHAR", "MPI_SHORT", "MPI_INT", "MPI_DOUBLE", "MPI_C_FLOAT_COMPLEX", "MPI_LONG_DOUBLE"};
     const Type& type = *find_predefined(kNames[below(std::size(kNames))]);
@@ -110,19 +110,19 @@ class Maker {
   }
 
   template <typename Make>
-  Modelled indexed_of(const std::vector<Block>& blocks, const Modelled& old, Make make) {
+  ModelledType indexed_of(const std::vector<ItemBlock>& blocks, const ModelledType& old, Make make) {
     Model model;
-    for (const Block& block : blocks)
+    for (const ItemBlock& block : blocks)
       for (std::uint64_t i = 0; i < block.count; ++i)
         model.add(old.model, block.offset + static_cast<std::int64_t>(i) * old.model.extent());
     return {*make(keep(old.type)), model};
   }
 
-  Modelled structure_of(int depth) {
+  ModelledType structure_of(int depth) {
     std::vector<Member> members;
     Model model;
     for (std::uint64_t left = below(4); left > 0; --left) {
-      const Modelled old = any(depth - 1);
+      const ModelledType old = any(depth - 1);
       const Member member{offset(), below(3), &keep(old.type)};
       for (std::uint64_t i = 0; i < member.count; ++i)
         model.add(old.model, member.offset + static_cast<std::int64_t>(i) * old.model.extent());
@@ -132,7 +132,7 @@ class Maker {
   }
 
   /// Add the elements of a box in three dimensions; the first index changes fastest.
-  Modelled subarray_of(const Modelled& old) {
+  ModelledType subarray_of(const ModelledType& old) {
     SubarrayDimension ranges[3];
     for (SubarrayDimension& range : ranges) {
       range.size = 1 + below(4);
@@ -170,7 +170,7 @@ class Maker {
     return mine;
   }
 
-  Modelled dealt_of(const Modelled& old) {
+  ModelledType dealt_of(const ModelledType& old) {
     DistributedDimension shares[2];
     for (DistributedDimension& share : shares) {
       share.size = 1 + below(12);

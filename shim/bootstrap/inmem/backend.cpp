@@ -46,13 +46,13 @@ template <typename T>
 std::unique_ptr<Pending<T>> spoil(std::unique_ptr<Pending<T>> inner, Fault fault,
                                   std::string what) {
   switch (fault.kind) {
-    case Fault::Kind::none:
+    case Fault::Type::none:
       return inner;
-    case Fault::Kind::slow:
+    case Fault::Type::slow:
       return std::make_unique<Slow<T>>(std::move(inner), fault.slow_polls);
-    case Fault::Kind::failing:
+    case Fault::Type::failing:
       return std::make_unique<Failing<T>>(std::move(what));
-    case Fault::Kind::never:
+    case Fault::Type::never:
       return std::make_unique<NeverCompleted<T>>();
   }
   return inner;
@@ -80,25 +80,25 @@ Backend::Backend(std::shared_ptr<Launcher> launcher, std::uint32_t rank)
       job_{launcher_->world_.name, rank, launcher_->world_.node_map.size()} {}
 
 base::Result<NodeMap> Backend::query_node_map() {
-  const auto fault = launcher_->fault_for({Operation::Kind::node_map, job_.rank, job_.rank, {}});
-  if (fault.kind == Fault::Kind::failing) return injected("question for the map of the nodes");
+  const auto fault = launcher_->fault_for({LauncherCall::Type::node_map, job_.rank, job_.rank, {}});
+  if (fault.kind == Fault::Type::failing) return injected("question for the map of the nodes");
   return launcher_->world_.node_map;
 }
 
 base::Result<std::vector<NamedSet>> Backend::named_sets() {
-  auto fault = launcher_->fault_for({Operation::Kind::named_sets, job_.rank, job_.rank, {}});
-  if (fault.kind == Fault::Kind::failing) return injected("query of process sets");
+  auto fault = launcher_->fault_for({LauncherCall::Type::named_sets, job_.rank, job_.rank, {}});
+  if (fault.kind == Fault::Type::failing) return injected("query of process sets");
   std::lock_guard lock(launcher_->mutex_);
   return launcher_->world_.named_sets;
 }
 
 base::Status Backend::publish(std::string_view key, std::span<const std::byte> value) {
   auto fault = launcher_->fault_for(
-      {Operation::Kind::publish, job_.rank, job_.rank, std::string(key)});
-  if (fault.kind == Fault::Kind::failing)
+      {LauncherCall::Type::publish, job_.rank, job_.rank, std::string(key)});
+  if (fault.kind == Fault::Type::failing)
     return injected("publication of \"" + std::string(key) + "\"");
   publishes_.fetch_add(1, std::memory_order_relaxed);
-  if (fault.kind != Fault::Kind::never) launcher_->values_->put(job_.rank, key, value);
+  if (fault.kind != Fault::Type::never) launcher_->values_->put(job_.rank, key, value);
   return {};
 }
 
@@ -106,7 +106,8 @@ base::Result<std::unique_ptr<Pending<Bytes>>> Backend::lookup(std::uint32_t rank
                                                               std::string_view key) {
   SHIM_TRY(check_rank(rank, job_.size));
   lookups_.fetch_add(1, std::memory_order_relaxed);
-  auto fault = launcher_->fault_for({Operation::Kind::lookup, job_.rank, rank, std::string(key)});
+  auto fault = launcher_->fault_for(
+      {LauncherCall::Type::lookup, job_.rank, rank, std::string(key)});
   return spoil(launcher_->values_->look_up(rank, key), fault,
                "lookup of \"" + std::string(key) + "\" of process " + std::to_string(rank));
 }
@@ -114,10 +115,10 @@ base::Result<std::unique_ptr<Pending<Bytes>>> Backend::lookup(std::uint32_t rank
 base::Result<std::unique_ptr<Pending<Done>>> Backend::fence(std::span<const std::uint32_t> ranks) {
   SHIM_TRY(check_fence(ranks, job_));
   fences_.fetch_add(1, std::memory_order_relaxed);
-  auto fault = launcher_->fault_for({Operation::Kind::fence, job_.rank, job_.rank, {}});
+  auto fault = launcher_->fault_for({LauncherCall::Type::fence, job_.rank, job_.rank, {}});
   std::vector<std::uint32_t> sorted(ranks.begin(), ranks.end());
   std::sort(sorted.begin(), sorted.end());
-  if (fault.kind == Fault::Kind::failing) return spoil(completed(Done{}), fault, "fence");
+  if (fault.kind == Fault::Type::failing) return spoil(completed(Done{}), fault, "fence");
   auto number = launcher_->enter_fence(job_.rank, sorted);
   return spoil<Done>(std::make_unique<FencePending>(launcher_, std::move(sorted), number), fault,
                      "fence");
@@ -125,8 +126,8 @@ base::Result<std::unique_ptr<Pending<Done>>> Backend::fence(std::span<const std:
 
 base::Status Backend::append_log(std::span<const std::byte> entry) {
   SHIM_TRY(check_log_entry(entry));
-  auto fault = launcher_->fault_for({Operation::Kind::append_log, job_.rank, job_.rank, {}});
-  if (fault.kind == Fault::Kind::failing) return injected("append to the log");
+  auto fault = launcher_->fault_for({LauncherCall::Type::append_log, job_.rank, job_.rank, {}});
+  if (fault.kind == Fault::Type::failing) return injected("append to the log");
   std::lock_guard lock(launcher_->mutex_);
   const auto index = static_cast<std::uint32_t>(
       std::ranges::count(launcher_->entries_, job_.rank, &LogEntry::writer));
@@ -135,8 +136,8 @@ base::Status Backend::append_log(std::span<const std::byte> entry) {
 }
 
 base::Result<std::vector<LogEntry>> Backend::read_log() {
-  auto fault = launcher_->fault_for({Operation::Kind::read_log, job_.rank, job_.rank, {}});
-  if (fault.kind == Fault::Kind::failing) return injected("read of the log");
+  auto fault = launcher_->fault_for({LauncherCall::Type::read_log, job_.rank, job_.rank, {}});
+  if (fault.kind == Fault::Type::failing) return injected("read of the log");
   std::lock_guard lock(launcher_->mutex_);
   return launcher_->entries_;
 }

@@ -37,7 +37,7 @@ std::unique_ptr<Bootstrap> Launcher::open(std::uint32_t rank) {
   return std::make_unique<Backend>(shared_from_this(), rank);
 }
 
-void Launcher::set_faults(std::function<Fault(const Operation&)> chooser) {
+void Launcher::set_faults(std::function<Fault(const LauncherCall&)> chooser) {
   std::lock_guard lock(mutex_);
   chooser_ = std::move(chooser);
 }
@@ -52,7 +52,7 @@ std::vector<Launcher::Abort> Launcher::aborts() const {
   return aborts_;
 }
 
-Fault Launcher::fault_for(const Operation& operation) const {
+Fault Launcher::fault_for(const LauncherCall& operation) const {
   std::lock_guard lock(mutex_);
   return chooser_ ? chooser_(operation) : Fault{};
 }

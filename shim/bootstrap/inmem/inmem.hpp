@@ -34,16 +34,16 @@ struct World {
 /// Behavior of the launcher for one operation. Delays are counted in polls, not in time, so that
 /// tests are deterministic.
 struct Fault {
-  enum class Kind : std::uint8_t { none, slow, failing, never } kind = Kind::none;
+  enum class Type : std::uint8_t { none, slow, failing, never } kind = Type::none;
   int slow_polls = 0;  ///< polls that return nothing although the response exists
-  static Fault slow(int polls) { return {Kind::slow, polls}; }
-  static Fault failing() { return {Kind::failing, 0}; }
-  static Fault never() { return {Kind::never, 0}; }
+  static Fault slow(int polls) { return {Type::slow, polls}; }
+  static Fault failing() { return {Type::failing, 0}; }
+  static Fault never() { return {Type::never, 0}; }
 };
 
 /// One operation of one process, as passed to a fault chooser.
-struct Operation {
-  enum class Kind : std::uint8_t {
+struct LauncherCall {
+  enum class Type : std::uint8_t {
     node_map,
     publish,
     lookup,
@@ -66,7 +66,7 @@ class Launcher : public std::enable_shared_from_this<Launcher> {
   std::unique_ptr<Bootstrap> open(std::uint32_t rank);
 
   /// Set the fault chooser for all later operations; called on the callers' threads.
-  void set_faults(std::function<Fault(const Operation&)> chooser);
+  void set_faults(std::function<Fault(const LauncherCall&)> chooser);
   /// Replace the process sets while the job runs.
   void set_named_sets(std::vector<NamedSet> sets);
 
@@ -81,7 +81,7 @@ class Launcher : public std::enable_shared_from_this<Launcher> {
  private:
   friend class Backend;
   explicit Launcher(World world) : world_(std::move(world)) {}
-  Fault fault_for(const Operation& operation) const;
+  Fault fault_for(const LauncherCall& operation) const;
   /// Enter the caller's next fence over these ranks; return its number among the fences over them.
   std::uint64_t enter_fence(std::uint32_t rank, const std::vector<std::uint32_t>& ranks);
   bool fence_is_done(const std::vector<std::uint32_t>& ranks, std::uint64_t number) const;
@@ -89,7 +89,7 @@ class Launcher : public std::enable_shared_from_this<Launcher> {
   World world_;
   const std::shared_ptr<ValueStore> values_ = std::make_shared<ValueStore>();
   mutable std::mutex mutex_;  // guards all members below, and world_.named_sets
-  std::function<Fault(const Operation&)> chooser_;
+  std::function<Fault(const LauncherCall&)> chooser_;
   /// For each sorted set of ranks: number of fences over it that each rank has entered.
   std::map<std::vector<std::uint32_t>, std::map<std::uint32_t, std::uint64_t>> fences_;
   std::vector<LogEntry> entries_;

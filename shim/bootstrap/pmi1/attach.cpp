@@ -86,11 +86,11 @@ base::Result<DrainedRequests> drain_pending_requests(int launcher, LineBuffer& b
   if (must_send_init)
     steps.emplace(steps.begin(), request("init", {{"pmi_version", "1"}, {"pmi_subversion", "1"}}),
                   "response_to_init");
-  std::vector<Line> lines;
+  std::vector<PmiLine> lines;
   std::vector<std::string> texts;
   // Only the lookup's response is distinguishable from the host client's responses; it arrives
   // after all of them.
-  const auto is_response_to = [&](const std::string& response, const Line& line) {
+  const auto is_response_to = [&](const std::string& response, const PmiLine& line) {
     return line.command() == response &&
            (response != "lookup_result" || line.value("port") == token);
   };
@@ -98,7 +98,7 @@ base::Result<DrainedRequests> drain_pending_requests(int launcher, LineBuffer& b
     SHIM_TRY(write_to_launcher(launcher, text));
     for (bool is_answered = false; !is_answered;) {
       SHIM_TRY_ASSIGN(std::string got, read_from_launcher(launcher, buffer, seconds));
-      SHIM_TRY_ASSIGN(Line line, Line::parse(got));
+      SHIM_TRY_ASSIGN(PmiLine line, PmiLine::parse(got));
       is_answered = is_response_to(response, line);
       lines.push_back(std::move(line));
       texts.push_back(std::move(got));
@@ -107,7 +107,7 @@ base::Result<DrainedRequests> drain_pending_requests(int launcher, LineBuffer& b
   DrainedRequests drained;
   const auto last_of = [&](std::string_view command) {
     const auto last = std::find_if(lines.rbegin(), lines.rend(),
-                                   [&](const Line& line) { return line.command() == command; });
+                                   [&](const PmiLine& line) { return line.command() == command; });
     return lines.rend() - last - 1;  // -1: none
   };
   if (const auto index = last_of("response_to_init"); index >= 0)

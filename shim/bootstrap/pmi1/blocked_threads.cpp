@@ -133,11 +133,11 @@ class Handler {
 };
 
 /// A thread that may be blocked on the old file.
-class Candidate {
+class BlockedThread {
  public:
   /// @param left_flag word in which the signal handler stores the thread's id, which shows that the
   /// thread is in no call on the old file
-  Candidate(pid_t thread, pid_t* left_flag) : thread_(thread), left_flag_(left_flag) {
+  BlockedThread(pid_t thread, pid_t* left_flag) : thread_(thread), left_flag_(left_flag) {
     __atomic_store_n(left_flag_, 0, __ATOMIC_RELAXED);
   }
 
@@ -210,7 +210,7 @@ base::Status ThreadInterrupter::redirect_blocked_threads(int number, double seco
     words_ = static_cast<pid_t*>(page);
   }
   std::set<pid_t> known = {::gettid()};
-  std::vector<Candidate> candidates;
+  std::vector<BlockedThread> candidates;
   const auto list = [&] {
     for (pid_t thread : threads())
       if (known.insert(thread).second)
@@ -223,14 +223,14 @@ base::Status ThreadInterrupter::redirect_blocked_threads(int number, double seco
   for (int listing = 0; listing < 2; ++listing) {
     list();
     while (true) {
-      std::erase_if(candidates, [&](Candidate& thread) {
+      std::erase_if(candidates, [&](BlockedThread& thread) {
         return thread.is_redirected(number, handler.signal());
       });
       if (candidates.empty()) break;
       if (deadline.passed())
         return redirect_error(
             std::any_of(candidates.begin(), candidates.end(),
-                        [](const Candidate& one) { return one.was_seen_on_descriptor(); }));
+                        [](const BlockedThread& one) { return one.was_seen_on_descriptor(); }));
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
   }

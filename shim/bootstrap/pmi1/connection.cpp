@@ -29,7 +29,7 @@ void ProxyLease::submit(PendingRequestPtr pending) {
   proxy_.submit(std::move(pending));
 }
 
-base::Result<Line> ProxyLease::query(std::string request, double seconds) {
+base::Result<PmiLine> ProxyLease::query(std::string request, double seconds) {
   auto pending = std::make_shared<PendingRequest>(std::move(request));
   submit(pending);
   return pending->wait(seconds);

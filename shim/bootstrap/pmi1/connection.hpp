@@ -27,7 +27,7 @@ class ProxyLease {
 
   void submit(PendingRequestPtr pending);
   /// Send a request and wait for the response. Errors: as PendingRequest::wait.
-  base::Result<Line> query(std::string request, double seconds);
+  base::Result<PmiLine> query(std::string request, double seconds);
   /// Send a request that has no response.
   void send_oneway(const std::string& request);
   bool has_lost_launcher() const;

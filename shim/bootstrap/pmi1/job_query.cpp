@@ -26,9 +26,9 @@ std::string host_name() {
 }
 
 /// Send a query about the job that the launcher must be able to answer.
-base::Result<Line> query(ProxyLease& use, std::string text, double seconds) {
+base::Result<PmiLine> query(ProxyLease& use, std::string text, double seconds) {
   const std::string sent = text.substr(0, text.size() - 1);
-  SHIM_TRY_ASSIGN(Line line, use.query(std::move(text), seconds));
+  SHIM_TRY_ASSIGN(PmiLine line, use.query(std::move(text), seconds));
   if (line.is_success()) return line;
   return Error(ErrorClass::other, "the launcher rejected \"" + shown(sent) + "\": rc=" +
                                       std::string(line.value("rc").value_or("?")) + ", " +
@@ -40,7 +40,7 @@ base::Result<Line> query(ProxyLease& use, std::string text, double seconds) {
 /// MPICH 4.0.2 aborts the job if 1.2 is requested.
 base::Result<std::uint32_t> send_init(ProxyLease& use, double seconds) {
   SHIM_TRY_ASSIGN(
-      const Line line,
+      const PmiLine line,
       query(use, request("init", {{"pmi_version", "1"}, {"pmi_subversion", "1"}}), seconds));
   const auto version = line.number("pmi_version"), subversion = line.number("pmi_subversion");
   if (version == 1u && subversion) return *subversion;
@@ -64,11 +64,11 @@ base::Result<JobFacts> read_job(ProxyLease& use, Position position, bool host_ha
   if (!host_has_sent_init) {
     SHIM_TRY_ASSIGN(subversion, send_init(use, seconds));
   }
-  SHIM_TRY_ASSIGN(const Line maxes, query(use, request("get_maxes"), seconds));
+  SHIM_TRY_ASSIGN(const PmiLine maxes, query(use, request("get_maxes"), seconds));
   facts.port_limit = std::clamp<std::size_t>(maxes.number("vallen_max").value_or(0),
                                              kShortestPort + 1, kMaxPort + 1) -
                      1;
-  SHIM_TRY_ASSIGN(const Line name, query(use, request("get_my_kvsname"), seconds));
+  SHIM_TRY_ASSIGN(const PmiLine name, query(use, request("get_my_kvsname"), seconds));
   const std::string kvs(name.value("kvsname").value_or(""));
   if (kvs.empty())
     return Error(ErrorClass::other,
@@ -80,7 +80,7 @@ base::Result<JobFacts> read_job(ProxyLease& use, Position position, bool host_ha
   facts.has_group_barrier = subversion >= 2;
   facts.job = {kvs, position.rank, position.size};
   SHIM_TRY_ASSIGN(
-      const Line mapping,
+      const PmiLine mapping,
       query(use, request("get", {{"kvsname", kvs}, {"key", "PMI_process_mapping"}}), seconds));
   SHIM_TRY_ASSIGN(facts.node_map, parse_process_mapping(mapping.value("value").value_or(""),
                                                         position.size, host_name()));

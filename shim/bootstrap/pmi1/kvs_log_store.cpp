@@ -7,7 +7,7 @@
 namespace shim::bootstrap::pmi1 {
 namespace {
 
-base::Error refused(const std::string& what, const Line& line) {
+base::Error refused(const std::string& what, const PmiLine& line) {
   return base::Error(
       base::ErrorClass::other,
       what + ": the launcher returned rc=" + std::string(line.value("rc").value_or("?")) + ", " +

@@ -5,7 +5,7 @@
 
 namespace shim::bootstrap::pmi1 {
 
-std::optional<base::Result<Line>> PendingRequest::take() {
+std::optional<base::Result<PmiLine>> PendingRequest::take() {
   std::lock_guard lock(mutex_);
   return std::exchange(response_, std::nullopt);
 }
@@ -21,7 +21,7 @@ base::Error PendingRequest::timeout_error(double seconds) const {
   return base::Error(base::ErrorClass::other, std::move(text));
 }
 
-base::Result<Line> PendingRequest::wait(double seconds) {
+base::Result<PmiLine> PendingRequest::wait(double seconds) {
   std::unique_lock lock(mutex_);
   const auto is_completed = [this] { return response_.has_value(); };
   if (seconds <= 0)
@@ -31,7 +31,7 @@ base::Result<Line> PendingRequest::wait(double seconds) {
   return *std::exchange(response_, std::nullopt);
 }
 
-void PendingRequest::complete(base::Result<Line> response) {
+void PendingRequest::complete(base::Result<PmiLine> response) {
   std::lock_guard lock(mutex_);
   response_ = std::move(response);
   completed_.notify_all();

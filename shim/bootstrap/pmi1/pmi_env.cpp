@@ -145,7 +145,7 @@ base::Result<Position> query_position(int launcher, LineBuffer& buffer, std::uin
   std::optional<std::uint32_t> rank, size;
   for (bool is_over = false; !is_over;) {
     SHIM_TRY_ASSIGN(const std::string text, read_from_launcher(launcher, buffer, seconds));
-    SHIM_TRY_ASSIGN(const Line line, Line::parse(text));
+    SHIM_TRY_ASSIGN(const PmiLine line, PmiLine::parse(text));
     if (line.command() == "set") {
       if (line.value("rank")) rank = line.number("rank");
       if (line.value("size")) size = line.number("size");

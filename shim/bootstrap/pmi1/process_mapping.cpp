@@ -10,7 +10,7 @@
 namespace shim::bootstrap::pmi1 {
 namespace {
 
-struct Block {
+struct MappingBlock {
   std::uint32_t first_node = 0, nodes = 0, processes = 0;
 };
 
@@ -29,8 +29,8 @@ std::optional<std::uint32_t> number_up_to(std::string_view& rest, char end) {
   return number;
 }
 
-std::optional<std::vector<Block>> parse_blocks(std::string_view rest) {
-  std::vector<Block> blocks;
+std::optional<std::vector<MappingBlock>> parse_blocks(std::string_view rest) {
+  std::vector<MappingBlock> blocks;
   if (!skip(rest, "(vector")) return std::nullopt;
   while (skip(rest, ",(")) {
     const auto first = number_up_to(rest, ','), nodes = number_up_to(rest, ','),
@@ -43,10 +43,11 @@ std::optional<std::vector<Block>> parse_blocks(std::string_view rest) {
 }
 
 /// Return the launcher's node number of each rank.
-std::vector<std::uint32_t> rank_to_node(const std::vector<Block>& blocks, std::uint32_t size) {
+std::vector<std::uint32_t> rank_to_node(const std::vector<MappingBlock>& blocks,
+                                        std::uint32_t size) {
   std::vector<std::uint32_t> node_of;
   while (node_of.size() < size)
-    for (const Block& block : blocks)
+    for (const MappingBlock& block : blocks)
       for (std::uint32_t node = 0; node < block.nodes && node_of.size() < size; ++node)
         node_of.insert(node_of.end(), std::min<std::size_t>(block.processes, size - node_of.size()),
                        block.first_node + node);

@@ -20,8 +20,9 @@ constexpr std::string_view kInitResponse = "response_to_init";
 
 }  // namespace
 
-bool RequestBroker::must_wait(const Request& request, const std::list<Request>& ahead) const {
-  const auto is_in_the_way = [&](const Request& other) {
+bool RequestBroker::must_wait(const QueuedRequest& request,
+                              const std::list<QueuedRequest>& ahead) const {
+  const auto is_in_the_way = [&](const QueuedRequest& other) {
     return other.kind == request.kind && (other.pending || request.pending || !other.text.empty());
   };
   // an unseen request of the host client that stays open is a barrier
@@ -30,30 +31,30 @@ bool RequestBroker::must_wait(const Request& request, const std::list<Request>& 
          std::any_of(ahead.begin(), ahead.end(), is_in_the_way);
 }
 
-void RequestBroker::send(Request request) {
+void RequestBroker::send(QueuedRequest request) {
   to_server += std::exchange(request.text, {});
   open_.push_back(std::move(request));
 }
 
 void RequestBroker::record_init_response(std::string_view line) {
-  const auto response = Line::parse(line);
+  const auto response = PmiLine::parse(line);
   if (response && response->command() == kInitResponse && response->is_success())
     init_state_.response = line;
 }
 
-bool RequestBroker::is_answered_locally(const Request& request) const {
+bool RequestBroker::is_answered_locally(const QueuedRequest& request) const {
   if (request.kind != kInitResponse || !init_state_.response) return false;
   return request.pending || !init_state_.is_repeatable;
 }
 
-void RequestBroker::answer_locally(const Request& request) {
+void RequestBroker::answer_locally(const QueuedRequest& request) {
   if (request.pending)
-    request.pending->complete(Line::parse(*init_state_.response));
+    request.pending->complete(PmiLine::parse(*init_state_.response));
   else
     to_host.append(*init_state_.response).append("\n");
 }
 
-void RequestBroker::begin(Request request) {
+void RequestBroker::begin(QueuedRequest request) {
   if (is_answered_locally(request)) return answer_locally(request);
   if (must_wait(request, waiting_))
     waiting_.push_back(std::move(request));
@@ -62,9 +63,9 @@ void RequestBroker::begin(Request request) {
 }
 
 void RequestBroker::send_waiting() {
-  std::list<Request> waiting = std::exchange(waiting_, {});
+  std::list<QueuedRequest> waiting = std::exchange(waiting_, {});
   while (!waiting.empty()) {
-    Request request = std::move(waiting.front());
+    QueuedRequest request = std::move(waiting.front());
     waiting.pop_front();
     const bool is_wanted = !request.pending || request.pending.use_count() > 1;
     if (is_wanted) begin(std::move(request));
@@ -84,15 +85,15 @@ void RequestBroker::on_host_line(std::string_view line) {
     to_server += text;
     return;
   }
-  const auto request = Line::parse(line);
+  const auto request = PmiLine::parse(line);
   const auto kind = request ? response_kind_of(*request) : std::nullopt;
   if (!kind) {
     to_server += text;
   } else if (request->begins_multiline()) {
     in_multiline_ = true;
     to_server += text;
-    const bool is_continued = std::any_of(open_.begin(), open_.end(),
-                                          [&](const Request& open) { return open.kind == *kind; });
+    const bool is_continued = std::any_of(
+        open_.begin(), open_.end(), [&](const QueuedRequest& open) { return open.kind == *kind; });
     if (!is_continued) open_.push_back({*kind, {}, nullptr});
   } else if (request->command() == "finalize") {
     has_held_finalize_ = true;
@@ -108,7 +109,7 @@ void RequestBroker::on_host_line(std::string_view line) {
 
 void RequestBroker::on_unmatched_response(const std::string& kind, std::string_view line) {
   auto of_host = std::find_if(open_.begin(), open_.end(),
-                              [](const Request& open) { return !open.pending; });
+                              [](const QueuedRequest& open) { return !open.pending; });
   if (unseen_)
     unseen_ = false;
   else if (!may_predate_attach(kind) && of_host != open_.end())
@@ -127,14 +128,14 @@ void RequestBroker::on_invalid_response(std::string_view line) {
 }
 
 void RequestBroker::on_server_line(std::string_view line) {
-  const auto response = Line::parse(line);
+  const auto response = PmiLine::parse(line);
   if (!response)
     return fail_all("the launcher sent an invalid PMI-1 message: \"" + shown(line) +
                     "\"; check that PMI_FD is the launcher's descriptor");
   record_init_response(line);
   const std::string kind = kind_of(*response);
   auto found = std::find_if(open_.begin(), open_.end(),
-                            [&](const Request& open) { return open.kind == kind; });
+                            [&](const QueuedRequest& open) { return open.kind == kind; });
   if (found == open_.end()) {
     on_unmatched_response(kind, line);
   } else if (found->pending) {
@@ -151,9 +152,9 @@ void RequestBroker::fail_all(const std::string& why) {
   if (failure_) return;
   failure_ = why;
   for (auto* requests : {&open_, &waiting_}) {
-    for (const Request& request : *requests)
+    for (const QueuedRequest& request : *requests)
       if (request.pending) request.pending->complete(connection_error(why));
-    requests->remove_if([](const Request& request) { return request.pending != nullptr; });
+    requests->remove_if([](const QueuedRequest& request) { return request.pending != nullptr; });
   }
 }
 
@@ -163,14 +164,14 @@ bool RequestBroker::is_idle() const {
 }
 
 bool RequestBroker::host_has_no_open_request() const {
-  const auto is_of_host = [](const Request& request) { return !request.pending; };
+  const auto is_of_host = [](const QueuedRequest& request) { return !request.pending; };
   return !in_multiline_ && to_host.empty() &&
          std::none_of(open_.begin(), open_.end(), is_of_host) &&
          std::none_of(waiting_.begin(), waiting_.end(), is_of_host);
 }
 
 bool RequestBroker::may_block_long() const {
-  const auto may = [](const Request& request) {
+  const auto may = [](const QueuedRequest& request) {
     return !request.pending || is_barrier(request.kind);
   };
   return unseen_ || std::any_of(open_.begin(), open_.end(), may) ||

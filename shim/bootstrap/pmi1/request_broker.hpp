@@ -66,21 +66,21 @@ class RequestBroker {
   void allow_second_init() { init_state_.is_repeatable = true; }
 
  private:
-  struct Request {
+  struct QueuedRequest {
     std::string kind;           ///< kind of its response
     std::string text;           ///< with newline; empty once sent
     PendingRequestPtr pending;  ///< null: the host client's
   };
-  bool must_wait(const Request& request, const std::list<Request>& ahead) const;
-  void begin(Request request);
-  bool is_answered_locally(const Request& request) const;
-  void answer_locally(const Request& request);
-  void send(Request request);
+  bool must_wait(const QueuedRequest& request, const std::list<QueuedRequest>& ahead) const;
+  void begin(QueuedRequest request);
+  bool is_answered_locally(const QueuedRequest& request) const;
+  void answer_locally(const QueuedRequest& request);
+  void send(QueuedRequest request);
   void send_waiting();
   void on_unmatched_response(const std::string& kind, std::string_view line);
   void on_invalid_response(std::string_view line);
 
-  std::list<Request> open_, waiting_;
+  std::list<QueuedRequest> open_, waiting_;
   InitState init_state_;
   bool in_multiline_ = false;  ///< the host client is inside a multi-line request
   bool unseen_ = false;

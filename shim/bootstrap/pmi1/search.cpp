@@ -15,7 +15,7 @@ constexpr std::uint32_t kMaxFastSearches = 4;
 
 }  // namespace
 
-bool is_not_there(const Line& response) {
+bool is_not_there(const PmiLine& response) {
   const auto code = response.value("rc");
   return !code || code == "1" ||
          response.value("msg").value_or("").find("not_found") != std::string_view::npos;
@@ -51,7 +51,7 @@ void Search::pause() {
   next_try_ = now + exponential_backoff(now - begun_) * waiting_factor;
 }
 
-base::Result<std::optional<Bytes>> Search::take(const Line& line) {
+base::Result<std::optional<Bytes>> Search::take(const PmiLine& line) {
   if (!line.is_success()) {
     if (!is_not_there(line))
       return base::Error(

@@ -21,7 +21,7 @@ struct SearchContext {
 };
 
 /// True if the launcher reports that the name is not published.
-bool is_not_there(const Line& response);
+bool is_not_there(const PmiLine& response);
 
 class Search final : public Pending<Bytes> {
  public:
@@ -33,7 +33,7 @@ class Search final : public Pending<Bytes> {
 
  private:
   base::Status send();
-  base::Result<std::optional<Bytes>> take(const Line& line);
+  base::Result<std::optional<Bytes>> take(const PmiLine& line);
   void pause();
   std::string where() const;
 

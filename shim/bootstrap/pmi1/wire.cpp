@@ -35,9 +35,9 @@ std::string barrier_kind(std::string_view tag) { return "barrier_out " + std::st
 
 }  // namespace
 
-base::Result<Line> Line::parse(std::string_view text) {
+base::Result<PmiLine> PmiLine::parse(std::string_view text) {
   if (!std::all_of(text.begin(), text.end(), is_printable)) return not_a_line(text);
-  Line line;
+  PmiLine line;
   for (std::string_view rest = text; !rest.empty();) {
     const auto end = std::min(rest.find(' '), rest.size());
     const std::string_view word = rest.substr(0, end);
@@ -57,19 +57,19 @@ base::Result<Line> Line::parse(std::string_view text) {
   return line;
 }
 
-std::optional<std::string_view> Line::value(std::string_view key) const {
+std::optional<std::string_view> PmiLine::value(std::string_view key) const {
   auto found = std::find_if(fields_.begin() + 1, fields_.end(),
                             [&](const auto& field) { return field.first == key; });
   if (found == fields_.end()) return std::nullopt;
   return found->second;
 }
 
-std::optional<std::uint32_t> Line::number(std::string_view key) const {
+std::optional<std::uint32_t> PmiLine::number(std::string_view key) const {
   const auto text = value(key);
   return text ? to_number(*text) : std::nullopt;
 }
 
-bool Line::is_success() const {
+bool PmiLine::is_success() const {
   if (auto code = value("rc")) return *code == "0";
   return value("info").value_or("ok") == "ok";
 }
@@ -81,7 +81,7 @@ std::string request(std::string_view command,
   return text + "\n";
 }
 
-std::optional<std::string> response_kind_of(const Line& request) {
+std::optional<std::string> response_kind_of(const PmiLine& request) {
   const std::string& command = request.command();
   if (command == "abort") return std::nullopt;
   if (command == "barrier_in") {
@@ -94,7 +94,7 @@ std::optional<std::string> response_kind_of(const Line& request) {
   return command + "_result";
 }
 
-std::string kind_of(const Line& response) {
+std::string kind_of(const PmiLine& response) {
   return response.command() == "barrier_out" ? barrier_kind(response.value("tag").value_or("0"))
                                              : response.command();
 }

@@ -16,10 +16,10 @@
 namespace shim::bootstrap::pmi1 {
 
 /// A parsed line.
-class Line {
+class PmiLine {
  public:
   /// Parse a line without its newline. Errors: other (not a PMI-1 line).
-  static base::Result<Line> parse(std::string_view text);
+  static base::Result<PmiLine> parse(std::string_view text);
 
   /// Return the value of "cmd", or of "mcmd" if the line begins a multi-line request.
   const std::string& command() const { return fields_.front().second; }
@@ -41,8 +41,8 @@ std::string request(
 
 /// Return the kind of the request's response: its cmd, and for a barrier the tag, because several
 /// may be open. Nothing for a request without response.
-std::optional<std::string> response_kind_of(const Line& request);
-std::string kind_of(const Line& response);
+std::optional<std::string> response_kind_of(const PmiLine& request);
+std::string kind_of(const PmiLine& response);
 /// True if the kind is a barrier's.
 bool is_barrier(std::string_view kind);
 

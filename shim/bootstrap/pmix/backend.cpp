@@ -25,7 +25,7 @@ void on_fence_end(pmix_status_t status, void* request) {
 
 class FencePending final : public Pending<Done> {
  public:
-  FencePending(const Library& library, std::shared_ptr<PmixRequest> request)
+  FencePending(const PmixLibrary& library, std::shared_ptr<PmixRequest> request)
       : library_(library), request_(std::move(request)) {}
   base::Result<std::optional<Done>> poll() override {
     auto response = request_->take();
@@ -39,21 +39,21 @@ class FencePending final : public Pending<Done> {
   }
 
  private:
-  const Library library_;
+  const PmixLibrary library_;
   const std::shared_ptr<PmixRequest> request_;
 };
 
 }  // namespace
 
-Backend::Backend(const Library& library, std::shared_ptr<GetInterlock> interlock, double seconds,
-                 std::unique_ptr<Connection> connection, JobFacts facts)
+Backend::Backend(const PmixLibrary& library, std::shared_ptr<GetInterlock> interlock,
+                 double seconds, std::unique_ptr<Connection> connection, JobFacts facts)
     : context_(
           new SearchContext{library, std::make_shared<PmixRequestTable>(), std::move(interlock)}),
       seconds_(seconds),
       connection_(std::move(connection)),
       facts_(std::move(facts)) {}
 
-base::Result<std::unique_ptr<Bootstrap>> Backend::open(const Library& library,
+base::Result<std::unique_ptr<Bootstrap>> Backend::open(const PmixLibrary& library,
                                                        const Options& options) {
   std::shared_ptr<InitCount> init_count;
   std::shared_ptr<GetInterlock> interlock;
@@ -115,7 +115,7 @@ base::Status Backend::put(std::string_view key, std::span<const std::byte> value
 }
 
 base::Status Backend::commit(std::string_view what) {
-  const Library library = context_->library;
+  const PmixLibrary library = context_->library;
   auto status = bounded_call<pmix_status_t>(seconds_, [library] { return library.commit(); });
   if (!status)
     return base::Error(base::ErrorClass::other,

@@ -17,7 +17,7 @@ namespace shim::bootstrap::pmix {
 class Backend final : public Bootstrap {
  public:
   /// Open the Bootstrap. Local. Errors: other, as Connection::open and read_job.
-  static base::Result<std::unique_ptr<Bootstrap>> open(const Library& library,
+  static base::Result<std::unique_ptr<Bootstrap>> open(const PmixLibrary& library,
                                                        const Options& options);
   ~Backend() override;
 
@@ -45,7 +45,7 @@ class Backend final : public Bootstrap {
   Counts counts() const override;
 
  private:
-  Backend(const Library& library, std::shared_ptr<GetInterlock> interlock, double seconds,
+  Backend(const PmixLibrary& library, std::shared_ptr<GetInterlock> interlock, double seconds,
           std::unique_ptr<Connection> connection, JobFacts facts);
   pmix_proc_t process(std::uint32_t rank) const;
   base::Status put(std::string_view key, std::span<const std::byte> value);

@@ -37,7 +37,8 @@ void prepare_environment() {
     ::setenv("PMIX_MCA_psec", mode, kKeepWhatIsThere);
 }
 
-base::Result<std::unique_ptr<Connection>> Connection::open(const Library& library, double seconds,
+base::Result<std::unique_ptr<Connection>> Connection::open(const PmixLibrary& library,
+                                                           double seconds,
                                                            std::shared_ptr<InitCount> init_count) {
   auto start = bounded_call<Start>(
       seconds,
@@ -62,7 +63,7 @@ base::Result<std::unique_ptr<Connection>> Connection::open(const Library& librar
   return std::unique_ptr<Connection>(new Connection(library, std::move(init_count), start->self));
 }
 
-Connection::Connection(const Library& library, std::shared_ptr<InitCount> init_count,
+Connection::Connection(const PmixLibrary& library, std::shared_ptr<InitCount> init_count,
                        pmix_proc_t self)
     : library_(library), init_count_(std::move(init_count)), self_(self) {
   init_count_->count_open();

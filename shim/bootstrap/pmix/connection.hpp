@@ -25,7 +25,7 @@ class Connection {
  public:
   /// Connect. Errors: other (no server responds in time; the text names a remedy). `init_count`
   /// takes over a PMIx_Init that succeeds after the timeout.
-  static base::Result<std::unique_ptr<Connection>> open(const Library& library, double seconds,
+  static base::Result<std::unique_ptr<Connection>> open(const PmixLibrary& library, double seconds,
                                                         std::shared_ptr<InitCount> init_count);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -37,8 +37,8 @@ class Connection {
   bool close();
 
  private:
-  Connection(const Library& library, std::shared_ptr<InitCount> init_count, pmix_proc_t self);
-  const Library library_;
+  Connection(const PmixLibrary& library, std::shared_ptr<InitCount> init_count, pmix_proc_t self);
+  const PmixLibrary library_;
   const std::shared_ptr<InitCount> init_count_;
   const pmix_proc_t self_;
   bool is_open_ = true;

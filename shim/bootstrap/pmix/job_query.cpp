@@ -35,21 +35,21 @@ struct FreeValue {
 using Value = std::unique_ptr<pmix_value_t, FreeValue>;
 
 /// Query only the client's own memory: a server may forward the request and wait (Slurm's does).
-Value query(const Library& library, const pmix_proc_t& process, const char* key) {
+Value query(const PmixLibrary& library, const pmix_proc_t& process, const char* key) {
   const pmix_info_t optional = flag(PMIX_OPTIONAL);
   pmix_value_t* value = nullptr;
   if (library.get(&process, key, &optional, 1, &value) != PMIX_SUCCESS) return nullptr;
   return Value(value);
 }
 
-std::optional<std::uint32_t> query_number(const Library& library, const pmix_proc_t& process,
+std::optional<std::uint32_t> query_number(const PmixLibrary& library, const pmix_proc_t& process,
                                           const char* key) {
   const Value value = query(library, process, key);
   if (!value || value->type != PMIX_UINT32) return std::nullopt;
   return value->data.uint32;
 }
 
-std::optional<std::string> query_text(const Library& library, const pmix_proc_t& process,
+std::optional<std::string> query_text(const PmixLibrary& library, const pmix_proc_t& process,
                                       const char* key) {
   const Value value = query(library, process, key);
   if (!value || value->type != PMIX_STRING || value->data.string == nullptr) return std::nullopt;
@@ -68,7 +68,7 @@ std::vector<std::string> split(std::string_view list) {
 
 /// Return the node map with one call per node; nothing if the results do not place each process
 /// exactly once.
-std::optional<NodeMap> map_by_nodes(const Library& library, const pmix_proc_t& self,
+std::optional<NodeMap> map_by_nodes(const PmixLibrary& library, const pmix_proc_t& self,
                                     std::uint32_t size) {
   // PMIx_Resolve_peers blocks forever with Slurm's server.
   if (std::string_view(self.nspace).starts_with("slurm.")) return std::nullopt;
@@ -96,7 +96,7 @@ std::optional<NodeMap> map_by_nodes(const Library& library, const pmix_proc_t& s
 }
 
 /// Return the node map with one call per process.
-base::Result<NodeMap> map_by_processes(const Library& library, const pmix_proc_t& self,
+base::Result<NodeMap> map_by_processes(const PmixLibrary& library, const pmix_proc_t& self,
                                        std::uint32_t size) {
   std::vector<std::string> hosts;
   std::map<std::string, std::uint32_t> number_of;
@@ -115,7 +115,7 @@ base::Result<NodeMap> map_by_processes(const Library& library, const pmix_proc_t
 }
 
 /// Return the location; nothing if the server does not report it.
-std::optional<NodeLocation> read_location(const Library& library, const pmix_proc_t& self,
+std::optional<NodeLocation> read_location(const PmixLibrary& library, const pmix_proc_t& self,
                                           std::uint32_t size) {
   const pmix_proc_t all = process_of(self, PMIX_RANK_WILDCARD);
   auto host = query_text(library, self, PMIX_HOSTNAME);
@@ -134,7 +134,7 @@ std::optional<NodeLocation> read_location(const Library& library, const pmix_pro
   return location.has(self.rank) ? std::optional(std::move(location)) : std::nullopt;
 }
 
-std::vector<std::uint32_t> read_app_numbers(const Library& library, const pmix_proc_t& self,
+std::vector<std::uint32_t> read_app_numbers(const PmixLibrary& library, const pmix_proc_t& self,
                                             std::uint32_t size) {
   const auto count = query_number(library, process_of(self, PMIX_RANK_WILDCARD), PMIX_JOB_NUM_APPS);
   if (count == 1u) return {};
@@ -151,7 +151,7 @@ std::vector<std::uint32_t> read_app_numbers(const Library& library, const pmix_p
 
 }  // namespace
 
-base::Result<JobFacts> read_job(const Library& library, const pmix_proc_t& self) {
+base::Result<JobFacts> read_job(const PmixLibrary& library, const pmix_proc_t& self) {
   const auto size = query_number(library, process_of(self, PMIX_RANK_WILDCARD), PMIX_JOB_SIZE);
   if (!size || self.rank >= *size)
     return Error(ErrorClass::other, "the launcher did not return the size of job " +
@@ -164,7 +164,7 @@ base::Result<JobFacts> read_job(const Library& library, const pmix_proc_t& self)
   return facts;
 }
 
-base::Result<NodeMap> read_node_map(const Library& library, const pmix_proc_t& self,
+base::Result<NodeMap> read_node_map(const PmixLibrary& library, const pmix_proc_t& self,
                                     std::uint32_t size) {
   if (auto map = map_by_nodes(library, self, size)) return *std::move(map);
   return map_by_processes(library, self, size);

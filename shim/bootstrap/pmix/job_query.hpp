@@ -20,11 +20,11 @@ struct JobFacts {
 
 /// Query the job's data: a few requests for any job size, and one per process if there are several
 /// applications. Errors: other (the server does not report the job's size).
-base::Result<JobFacts> read_job(const Library& library, const pmix_proc_t& self);
+base::Result<JobFacts> read_job(const PmixLibrary& library, const pmix_proc_t& self);
 
 /// Query the node map, with one request per node or per process. Errors: other (the server does not
 /// report a process's node).
-base::Result<NodeMap> read_node_map(const Library& library, const pmix_proc_t& self,
+base::Result<NodeMap> read_node_map(const PmixLibrary& library, const pmix_proc_t& self,
                                     std::uint32_t size);
 
 }  // namespace shim::bootstrap::pmix

@@ -20,7 +20,7 @@ namespace shim::bootstrap::pmix {
 /// stays open for long is sent again.
 class PublishedLogStore final : public KvsLogStore {
  public:
-  PublishedLogStore(const Library& library, std::shared_ptr<PmixRequestTable> requests,
+  PublishedLogStore(const PmixLibrary& library, std::shared_ptr<PmixRequestTable> requests,
                     std::string job, double seconds)
       : library_(library),
         requests_(std::move(requests)),
@@ -37,7 +37,7 @@ class PublishedLogStore final : public KvsLogStore {
   std::optional<PmixResponse> look_up(const Name& name);
   base::Error error_of(pmix_status_t status, const std::string& what) const;
 
-  const Library library_;
+  const PmixLibrary library_;
   const std::shared_ptr<PmixRequestTable> requests_;
   /// part of every key, because the server stores values of all jobs of a session
   const std::string job_;

@@ -30,11 +30,11 @@ base::Result<void*> open_file(const std::string& file) {
 
 }  // namespace
 
-base::Result<Library> load_library(const std::string& file) {
+base::Result<PmixLibrary> load_library(const std::string& file) {
   auto opened = open_file(file);
   if (!opened) return std::move(opened).error().within("the launcher of this process uses PMIx");
   void* library = *opened;
-  Library table;
+  PmixLibrary table;
   SHIM_TRY(find(library, file, "PMIx_Init", table.init));
   SHIM_TRY(find(library, file, "PMIx_Initialized", table.initialized));
   SHIM_TRY(find(library, file, "PMIx_Finalize", table.finalize));

@@ -13,7 +13,7 @@
 namespace shim::bootstrap::pmix {
 
 /// The functions in use; tests replace them.
-struct Library {
+struct PmixLibrary {
   decltype(&PMIx_Init) init = nullptr;
   decltype(&PMIx_Initialized) initialized = nullptr;
   decltype(&PMIx_Finalize) finalize = nullptr;
@@ -34,7 +34,7 @@ struct Library {
 /// Load libpmix.so.2, or use the copy that is loaded already. It stays loaded, because PMIx has
 /// threads and exit handlers. Errors: other (the library cannot be loaded or lacks a function; the
 /// text names it and a remedy).
-base::Result<Library> load_library(const std::string& file = "libpmix.so.2");
+base::Result<PmixLibrary> load_library(const std::string& file = "libpmix.so.2");
 
 /// Load the library only for its path and version. Errors: other.
 base::Result<base::LoadedLibrary> describe_library(const std::string& file = "libpmix.so.2");

@@ -11,7 +11,7 @@ namespace {
 constexpr double kLateSeconds = 1;
 }
 
-InitCount::InitCount(const Library& library) : library_(library), owner_(::getpid()) {}
+InitCount::InitCount(const PmixLibrary& library) : library_(library), owner_(::getpid()) {}
 
 void InitCount::hold() {
   std::lock_guard lock(mutex_);
@@ -54,7 +54,7 @@ PersistentInit::~PersistentInit() {
   if (init_count_) init_count_->release(kLateSeconds);
 }
 
-std::shared_ptr<InitCount> PersistentInit::init_count_with(const Library& library) {
+std::shared_ptr<InitCount> PersistentInit::init_count_with(const PmixLibrary& library) {
   std::lock_guard lock(mutex_);
   if (!init_count_) init_count_ = std::make_shared<InitCount>(library);
   return init_count_;

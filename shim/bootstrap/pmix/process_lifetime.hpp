@@ -19,7 +19,7 @@ namespace shim::bootstrap::pmix {
 /// (docs/decisions/0020-pmix-stays-initialized.md).
 class InitCount {
  public:
-  explicit InitCount(const Library& library);
+  explicit InitCount(const PmixLibrary& library);
   InitCount(const InitCount&) = delete;
   InitCount& operator=(const InitCount&) = delete;
   ~InitCount() { release(0); }
@@ -43,7 +43,7 @@ class InitCount {
   void release(double seconds);
 
  private:
-  const Library library_;
+  const PmixLibrary library_;
   const int owner_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -62,7 +62,7 @@ class PersistentInit final : public ProcessLifetime {
   ~PersistentInit() override;
   /// Return the count that keeps PMIx initialized; the first Bootstrap creates it and provides the
   /// library.
-  std::shared_ptr<InitCount> init_count_with(const Library& library);
+  std::shared_ptr<InitCount> init_count_with(const PmixLibrary& library);
   const std::shared_ptr<GetInterlock>& interlock() const { return interlock_; }
 
   /// PMIx has exit handlers and threads.

@@ -43,7 +43,7 @@ void on_infos(pmix_status_t status, pmix_info_t* infos, std::size_t count, void*
 
 /// Run the query; return nothing if the server does not support sets.
 base::Result<std::optional<PmixResponse>> run_query(
-    const Library& library, const std::shared_ptr<PmixRequestTable>& requests, const char* key,
+    const PmixLibrary& library, const std::shared_ptr<PmixRequestTable>& requests, const char* key,
     const std::string& set, double seconds) {
   auto request = requests->create();
   request->key = key;
@@ -76,7 +76,7 @@ std::optional<std::vector<std::uint32_t>> ranks_of(const PmixResponse& response,
 
 }  // namespace
 
-base::Result<std::vector<NamedSet>> query_sets(const Library& library,
+base::Result<std::vector<NamedSet>> query_sets(const PmixLibrary& library,
                                                const std::shared_ptr<PmixRequestTable>& requests,
                                                const pmix_proc_t& self, double seconds) {
   std::vector<NamedSet> sets;

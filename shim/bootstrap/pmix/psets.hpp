@@ -14,7 +14,7 @@ namespace shim::bootstrap::pmix {
 
 /// Query the server, at every call, for at most `seconds` per request. Omits sets with members of
 /// other jobs. Empty if the server does not support sets. Errors: other (no response in time).
-base::Result<std::vector<NamedSet>> query_sets(const Library& library,
+base::Result<std::vector<NamedSet>> query_sets(const PmixLibrary& library,
                                                const std::shared_ptr<PmixRequestTable>& requests,
                                                const pmix_proc_t& self, double seconds);
 

@@ -14,7 +14,7 @@ namespace shim::bootstrap::pmix {
 
 /// State shared by a Bootstrap and its searches, which may outlive it.
 struct SearchContext {
-  Library library;
+  PmixLibrary library;
   std::shared_ptr<PmixRequestTable> requests;
   std::shared_ptr<GetInterlock> interlock;
   std::atomic<std::uint64_t> retries{0};  // a statistic, pairs with nothing

@@ -8,7 +8,7 @@ namespace shim::coll {
 
 Task allgather_by_nodes(Call call, std::byte* all, std::uint64_t block) {
   const NodeCalls calls(call);
-  const Part part = calls.part(calls.nodes.own(), block);
+  const BlockSpan part = calls.part(calls.nodes.own(), block);
   const ConstBytes own(all + static_cast<std::uint64_t>(call.rank) * block, block);
   std::byte* of_node = calls.is_node_leader() ? all + part.offset : nullptr;
   Task within = choose(table().gather, calls.within, block)(calls.within, own, of_node,
@@ -16,7 +16,7 @@ Task allgather_by_nodes(Call call, std::byte* all, std::uint64_t block) {
   co_await within;
   const std::uint64_t bytes = static_cast<std::uint64_t>(call.size) * block;
   if (calls.is_node_leader()) {
-    const Parts parts = calls.parts(block);
+    const BlockSpans parts = calls.parts(block);
     Task across = choose(table().allgatherv, calls.between, bytes)(calls.between, all, parts);
     co_await across;
   }

@@ -22,12 +22,12 @@ class OwnPart {
         first_(operands.op->commutative ? call.rank : 0),
         own_(operands.at(own, parts.first(call.rank))),
         result_(operands.at(result, parts.first(call.rank))),
-        rooms_(call, *operands.type, operands_.count * parts.parts) {}
+        scratch_(call, *operands.type, operands_.count * parts.parts) {}
 
   /// Return the operands of one part.
   const Operands& operands() const { return operands_; }
   /// Return the buffer for the value from this rank.
-  types::Buffer room_of(int rank) const { return operands_.all(at(index_of(rank))); }
+  types::Buffer scratch_of(int rank) const { return operands_.all(at(index_of(rank))); }
   /// Copy this process's value to its index, unless it is index 0 and only read.
   void add_own() const {
     if (const int index = index_of(rank_); index != 0 || size_ == 1)
@@ -38,7 +38,7 @@ class OwnPart {
   void* at(int index) const {
     const bool is_last = index + 1 == size_;
     if (is_last && (own_ != result_ || index_of(rank_) == index)) return result_;
-    return operands_.at(static_cast<void*>(rooms_.data()),
+    return operands_.at(static_cast<void*>(scratch_.data()),
                         static_cast<std::uint64_t>(index) * operands_.count);
   }
   void* combined() const { return at(size_ - 1); }
@@ -51,7 +51,7 @@ class OwnPart {
   int size_, rank_, first_;
   const void* own_;
   void* result_;
-  ItemRoom rooms_;
+  ItemScratch scratch_;
 };
 
 /// Send the other processes their parts of the local data, and combine the local part.
@@ -60,7 +60,7 @@ Task combine_own_part(Call call, Operands operands, EvenParts parts, const void*
   for (int step = 1; step < call.size; ++step) {
     const int from = (call.rank - step + call.size) % call.size,
               to = (call.rank + step) % call.size;
-    co_await call.post_receive(part->room_of(from), from);
+    co_await call.post_receive(part->scratch_of(from), from);
     co_await call.post_send(operands.part(own, parts.first(to), parts.count(to)), to);
     if (2 * step % kWindow == 0) co_await call.done();
   }

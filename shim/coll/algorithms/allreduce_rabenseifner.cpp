@@ -12,8 +12,8 @@ namespace shim::coll {
 Task allreduce_rabenseifner(Call call, Operands operands, const void* own, void* result) {
   copy_items(operands, own, result);
   Fold fold(call.size);
-  ItemRoom room(call, operands);
-  Accumulator accumulator{result, room.data()};
+  ItemScratch scratch(call, operands);
+  Accumulator accumulator{result, scratch.data()};
   Task folding = fold_values(call, operands, fold, &accumulator);
   co_await folding;
   if (fold.is_active(call.rank)) {

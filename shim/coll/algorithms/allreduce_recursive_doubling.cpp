@@ -10,8 +10,8 @@ namespace shim::coll {
 Task allreduce_recursive_doubling(Call call, Operands operands, const void* own, void* result) {
   Fold fold(call.size);
   if (fold.pairs > 0 || call.size == 1) copy_items(operands, own, result);
-  ItemRoom room(call, *operands.type, call.size > 1 ? operands.count : 0);
-  Accumulator accumulator{result, room.data()};
+  ItemScratch scratch(call, *operands.type, call.size > 1 ? operands.count : 0);
+  Accumulator accumulator{result, scratch.data()};
   if (fold.pairs > 0) {
     Task folding = fold_values(call, operands, fold, &accumulator);
     co_await folding;

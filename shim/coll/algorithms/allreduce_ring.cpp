@@ -11,7 +11,7 @@ namespace shim::coll {
 Task allreduce_ring(Call call, Operands operands, const void* own, void* result) {
   copy_items(operands, own, result);
   EvenParts even{operands.count, static_cast<std::uint64_t>(call.size)};
-  ItemRoom room(call, *operands.type, call.size > 1 ? even.count(0) : 0);
+  ItemScratch scratch(call, *operands.type, call.size > 1 ? even.count(0) : 0);
   int right = (call.rank + 1) % call.size;
   int left = (call.rank - 1 + call.size) % call.size;
   int have = call.rank;  // the part to which this process added its value last
@@ -19,8 +19,8 @@ Task allreduce_ring(Call call, Operands operands, const void* own, void* result)
     int next = (have - 1 + call.size) % call.size;
     co_await call.exchange(
         operands.part(static_cast<const void*>(result), even.first(have), even.count(have)), right,
-        operands.part(static_cast<void*>(room.data()), 0, even.count(next)), left);
-    co_await Call::combine(operands, room.data(), operands.at(result, even.first(next)),
+        operands.part(static_cast<void*>(scratch.data()), 0, even.count(next)), left);
+    co_await Call::combine(operands, scratch.data(), operands.at(result, even.first(next)),
                            even.count(next));
     have = next;
   }

@@ -20,8 +20,8 @@ class Rows {
   std::uint64_t bytes() const { return rows() * row_bytes(); }
   /// Return the position and length of the message exchanged with a node, in a buffer for all
   /// nodes.
-  Part exchanged(int node) const {
-    const Part part = calls_.part(node, block_);
+  BlockSpan exchanged(int node) const {
+    const BlockSpan part = calls_.part(node, block_);
     return {part.offset * static_cast<std::int64_t>(rows()), part.bytes * rows()};
   }
   /// Copy the blocks for that node's members from all rows to the message for that node.
@@ -34,7 +34,7 @@ class Rows {
   }
   /// Copy the blocks from the message of that node to the rows of their receivers.
   void place_from(int node, const std::byte* message, std::byte* all_rows) const {
-    const Part part = calls_.part(node, block_);
+    const BlockSpan part = calls_.part(node, block_);
     for (std::uint64_t row = 0; row < rows(); ++row, message += part.bytes)
       base::copy_long(all_rows + row * row_bytes() + part.offset, message, part.bytes);
   }

@@ -9,10 +9,10 @@ Task barrier_by_nodes(Call call) {
   const NodeCalls calls(call);
   std::byte word{};
   const Bytes own(&word, 1);
-  const Scratch heard(call,
-                      calls.is_node_leader() ? static_cast<std::uint64_t>(calls.within.size) : 0);
+  const Scratch scratch(call,
+                        calls.is_node_leader() ? static_cast<std::uint64_t>(calls.within.size) : 0);
   Task in = choose(table().gather, calls.within, 1)(
-      calls.within, own, calls.is_node_leader() ? heard.data() : nullptr, calls.node_leader);
+      calls.within, own, calls.is_node_leader() ? scratch.data() : nullptr, calls.node_leader);
   co_await in;
   if (calls.is_node_leader()) {
     Task across = choose(table().barrier, calls.between, 0)(calls.between);

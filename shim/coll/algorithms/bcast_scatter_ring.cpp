@@ -33,7 +33,7 @@ Task bcast_scatter_ring(Call call, Bytes data, int root) {
   Task scatter = scatter_parts(call, data, root);
   co_await scatter;
   EvenParts even{data.size(), static_cast<std::uint64_t>(call.size)};
-  Parts by_rank(static_cast<std::size_t>(call.size));
+  BlockSpans by_rank(static_cast<std::size_t>(call.size));
   for (int number = 0; number < call.size; ++number) {
     auto rank = static_cast<std::size_t>((number + root) % call.size);
     by_rank[rank] = {static_cast<std::int64_t>(even.first(number)), even.count(number)};

@@ -6,9 +6,10 @@
 
 namespace shim::coll {
 
-Task exchange_linear(Call call, std::span<const Outgoing> out, std::span<const Incoming> in) {
-  for (const Incoming& message : in) co_await call.post_receive(message.into, message.source);
-  for (const Outgoing& message : out) co_await call.post_send(message.data, message.dest);
+Task exchange_linear(Call call, std::span<const OutgoingBlock> out,
+                     std::span<const IncomingBlock> in) {
+  for (const IncomingBlock& message : in) co_await call.post_receive(message.into, message.source);
+  for (const OutgoingBlock& message : out) co_await call.post_send(message.data, message.dest);
   co_await call.done();
 }
 

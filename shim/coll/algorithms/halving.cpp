@@ -4,10 +4,10 @@
 namespace shim::coll {
 namespace {
 
-struct Run {
+struct ItemRange {
   std::uint64_t first, count;
 };
-Run items_of(const Operands& operands, const Fold& fold, PartRange range) {
+ItemRange items_of(const Operands& operands, const Fold& fold, PartRange range) {
   EvenParts parts{operands.count, static_cast<std::uint64_t>(fold.power)};
   return {parts.first(range.first), parts.count(range.first, range.end)};
 }
@@ -30,8 +30,8 @@ Task reduce_by_halving(Call call, Operands operands, Fold fold, void* value, voi
   int number = fold.number_of(call.rank);
   for (int distance = 1; distance < fold.power; distance *= 2) {
     int partner = number ^ distance;
-    Run mine = items_of(operands, fold, range_of(number, 2 * distance, fold.power));
-    Run theirs = items_of(operands, fold, range_of(partner, 2 * distance, fold.power));
+    ItemRange mine = items_of(operands, fold, range_of(number, 2 * distance, fold.power));
+    ItemRange theirs = items_of(operands, fold, range_of(partner, 2 * distance, fold.power));
     int rank = fold.rank_of(partner);
     co_await call.exchange(
         operands.part(static_cast<const void*>(value), theirs.first, theirs.count), rank,
@@ -51,8 +51,8 @@ Task share_parts(Call call, Operands operands, Fold fold, void* value) {
   int number = fold.number_of(call.rank);
   for (int distance = fold.power / 2; distance > 0; distance /= 2) {
     int partner = number ^ distance;
-    Run mine = items_of(operands, fold, range_of(number, 2 * distance, fold.power));
-    Run theirs = items_of(operands, fold, range_of(partner, 2 * distance, fold.power));
+    ItemRange mine = items_of(operands, fold, range_of(number, 2 * distance, fold.power));
+    ItemRange theirs = items_of(operands, fold, range_of(partner, 2 * distance, fold.power));
     int rank = fold.rank_of(partner);
     co_await call.exchange(operands.part(static_cast<const void*>(value), mine.first, mine.count),
                            rank, operands.part(value, theirs.first, theirs.count), rank);
@@ -65,12 +65,12 @@ Task collect_parts(Call call, Operands operands, Fold fold, void* value, int roo
     int partner = number ^ distance;
     int rank = fold.rank_of(partner);
     if ((number & distance) != (root & distance)) {
-      Run mine = items_of(operands, fold, range_of(number, 2 * distance, fold.power));
+      ItemRange mine = items_of(operands, fold, range_of(number, 2 * distance, fold.power));
       co_await call.send(operands.part(static_cast<const void*>(value), mine.first, mine.count),
                          rank);
       co_return;
     }
-    Run theirs = items_of(operands, fold, range_of(partner, 2 * distance, fold.power));
+    ItemRange theirs = items_of(operands, fold, range_of(partner, 2 * distance, fold.power));
     co_await call.receive(operands.part(value, theirs.first, theirs.count), rank);
   }
 }

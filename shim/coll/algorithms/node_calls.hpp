@@ -24,7 +24,7 @@ class NodeCalls {
     node_leaders_[static_cast<std::size_t>(root_node)] = root;
     const int own_leader = node_leaders_[static_cast<std::size_t>(nodes.own())];
     within = call.among(nodes.members(), index_of(call.rank), nodes.sharing());
-    between = call.among(node_leaders_, nodes.own(), Sharing::nothing);
+    between = call.among(node_leaders_, nodes.own(), MemorySharing::nothing);
     node_leader = index_of(own_leader);
   }
   NodeCalls(const NodeCalls&) = delete;
@@ -39,14 +39,14 @@ class NodeCalls {
 
   // The next two require Nodes::are_in_order().
   /// Return the position of the blocks of a node's members, which are consecutive.
-  Part part(int node, std::uint64_t block) const {
+  BlockSpan part(int node, std::uint64_t block) const {
     const auto bytes = [block](int ranks) { return static_cast<std::uint64_t>(ranks) * block; };
     return {static_cast<std::int64_t>(bytes(nodes.first(node))),
             bytes(nodes.first(node + 1) - nodes.first(node))};
   }
   /// Return this position for each node.
-  Parts parts(std::uint64_t block) const {
-    Parts all;
+  BlockSpans parts(std::uint64_t block) const {
+    BlockSpans all;
     for (int node = 0; node < nodes.count(); ++node) all.push_back(part(node, block));
     return all;
   }

@@ -12,15 +12,15 @@ namespace {
 
 // Compute the value of this process's subtree into *value, which is own, room or more_space; send
 // it to the parent, if any.
-Task reduce_up(Call call, Operands operands, const void** value, void* room, void* more_space,
+Task reduce_up(Call call, Operands operands, const void** value, void* scratch, void* more_space,
                Tree tree) {
   for (int distance = 1; distance < tree.reach(); distance *= 2) {
     int child = tree.number + distance;
     if (child >= tree.size) break;
-    co_await call.receive(operands.all(room), tree.rank_of(child));
-    co_await Call::combine(operands, *value, room, operands.count);
-    *value = room;
-    std::swap(room, more_space);
+    co_await call.receive(operands.all(scratch), tree.rank_of(child));
+    co_await Call::combine(operands, *value, scratch, operands.count);
+    *value = scratch;
+    std::swap(scratch, more_space);
   }
   if (!tree.is_root()) co_await call.send(operands.all(*value), tree.rank_of(tree.parent()));
 }
@@ -30,10 +30,10 @@ Task reduce_up(Call call, Operands operands, const void** value, void* room, voi
 Task reduce_binomial(Call call, Operands operands, const void* own, void* result, int root) {
   Tree tree(call.rank, call.size, operands.op->commutative ? root : 0);
   bool is_leaf = tree.subtree() == 1;
-  ItemRoom room(call, *operands.type, is_leaf ? 0 : operands.count);
-  ItemRoom more_space(call, *operands.type, is_leaf || result != nullptr ? 0 : operands.count);
+  ItemScratch scratch(call, *operands.type, is_leaf ? 0 : operands.count);
+  ItemScratch more_space(call, *operands.type, is_leaf || result != nullptr ? 0 : operands.count);
   const void* value = own;
-  Task up = reduce_up(call, operands, &value, room.data(),
+  Task up = reduce_up(call, operands, &value, scratch.data(),
                       result != nullptr ? result : more_space.data(), tree);
   co_await up;
   if (tree.is_root() && call.rank == root)

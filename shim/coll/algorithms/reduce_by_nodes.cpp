@@ -8,10 +8,10 @@ namespace shim::coll {
 Task reduce_by_nodes(Call call, Operands operands, const void* own, void* result, int root) {
   const NodeCalls calls(call, root);
   const bool commutes = operands.op->commutative;
-  const ItemRoom room(call, *operands.type,
-                      calls.is_node_leader() && result == nullptr ? operands.count : 0);
+  const ItemScratch scratch(call, *operands.type,
+                            calls.is_node_leader() && result == nullptr ? operands.count : 0);
   void* of_node = nullptr;
-  if (calls.is_node_leader()) of_node = result != nullptr ? result : room.data();
+  if (calls.is_node_leader()) of_node = result != nullptr ? result : scratch.data();
   Task within = choose(table().reduce, calls.within, operands.bytes(), commutes)(
       calls.within, operands, own, of_node, calls.node_leader);
   co_await within;

@@ -27,8 +27,8 @@ Task reduce_chain(Call call, Operands operands, const void* own, void* result, i
   // combine in the receive buffer: at the root the result, unless the local data is there; else one
   // of two buffers, of which one is sent while the other is filled
   const bool to_result = is_root && own != result;
-  const std::uint64_t room = to_result ? 0 : segments.items(0);
-  ItemRoom even(call, *operands.type, room), odd(call, *operands.type, is_root ? 0 : room);
+  const std::uint64_t items = to_result ? 0 : segments.items(0);
+  ItemScratch even(call, *operands.type, items), odd(call, *operands.type, is_root ? 0 : items);
   for (int i = 0; i < segments.count(); ++i) {
     void* value = to_result               ? static_cast<void*>(segments.at(result, i))
                   : i % 2 == 0 || is_root ? even.data()

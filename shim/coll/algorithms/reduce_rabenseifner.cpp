@@ -14,9 +14,9 @@ Task reduce_rabenseifner(Call call, Operands operands, const void* own, void* re
     co_await call.send(operands.all(own), Fold::other_of_pair(call.rank));
     co_return;
   }
-  ItemRoom room(call, operands);
-  ItemRoom more_space(call, *operands.type, result != nullptr ? 0 : operands.count);
-  Accumulator accumulator{result != nullptr ? result : more_space.data(), room.data()};
+  ItemScratch scratch(call, operands);
+  ItemScratch more_space(call, *operands.type, result != nullptr ? 0 : operands.count);
+  Accumulator accumulator{result != nullptr ? result : more_space.data(), scratch.data()};
   copy_items(operands, own, accumulator.value);
   Task folding = fold_values(call, operands, fold, &accumulator);
   co_await folding;

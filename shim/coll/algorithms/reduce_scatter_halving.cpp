@@ -46,8 +46,8 @@ Task reduce_scatter_halving(Call call, Operands operands, const void* own, void*
   std::vector<std::uint64_t> starts = starts_of(counts);
   auto rank = static_cast<std::size_t>(call.rank);
   Fold fold(call.size);
-  ItemRoom room(call, operands), more_space(call, operands);
-  Accumulator accumulator{room.data(), more_space.data()};
+  ItemScratch scratch(call, operands), more_space(call, operands);
+  Accumulator accumulator{scratch.data(), more_space.data()};
   types::copy(*operands.type, own, accumulator.value, operands.count);
   Task folding = fold_values(call, operands, fold, &accumulator);
   co_await folding;

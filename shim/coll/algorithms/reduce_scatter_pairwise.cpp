@@ -18,7 +18,7 @@ Task reduce_scatter_pairwise(Call call, Operands operands, const void* own, void
   };
   types::ConstBuffer mine = part_for(call.rank);
   Operands block{operands.type, operands.op, mine.count};
-  ItemRoom low(call, block), high(call, block), incoming(call, block);
+  ItemScratch low(call, block), high(call, block), incoming(call, block);
   types::copy(*block.type, mine.address, low.data(), block.count);
   for (int step = 1; step < call.size; ++step) {
     int to = (call.rank + step) % call.size;

@@ -31,17 +31,17 @@ Task scan_chain(Call call, Operands operands, const void* own, void* result) {
   }
   copy_items(operands, own, result);
   // combine and forward one segment while the next arrives
-  const std::uint64_t room = segments.items(0);
-  ItemRoom even(call, *operands.type, room),
-      odd(call, *operands.type, segments.count() > 1 ? room : 0);
-  const std::array<std::byte*, 2> rooms{even.data(), odd.data()};
-  co_await call.receive({rooms[0], segments.items(0), operands.type}, call.rank - 1);
+  const std::uint64_t items = segments.items(0);
+  ItemScratch even(call, *operands.type, items),
+      odd(call, *operands.type, segments.count() > 1 ? items : 0);
+  const std::array<std::byte*, 2> scratches{even.data(), odd.data()};
+  co_await call.receive({scratches[0], segments.items(0), operands.type}, call.rank - 1);
   for (int i = 0; i < segments.count(); ++i) {
-    co_await Call::combine(operands, rooms[static_cast<std::size_t>(i % 2)], segments.at(result, i),
-                           segments.items(i));
+    co_await Call::combine(operands, scratches[static_cast<std::size_t>(i % 2)],
+                           segments.at(result, i), segments.items(i));
     if (i + 1 < segments.count())
       co_await call.post_receive(
-          {rooms[static_cast<std::size_t>((i + 1) % 2)], segments.items(i + 1), operands.type},
+          {scratches[static_cast<std::size_t>((i + 1) % 2)], segments.items(i + 1), operands.type},
           call.rank - 1);
     if (has_upper(call))
       co_await call.post_send(segments.of(static_cast<const void*>(result), i), call.rank + 1);
@@ -60,7 +60,7 @@ Task exscan_chain(Call call, Operands operands, const void* own, void* result) {
     co_return;
   }
   // data to forward; copy the local data there before receiving into a buffer that may overlap it
-  ItemRoom through(call, *operands.type, has_upper(call) ? operands.count : 0);
+  ItemScratch through(call, *operands.type, has_upper(call) ? operands.count : 0);
   if (has_upper(call)) types::copy(*operands.type, own, through.data(), operands.count);
   for (int i = 0; i < segments.count(); ++i) {
     co_await call.post_receive(segments.of(result, i), call.rank - 1);

@@ -27,17 +27,17 @@ Task prefix(Call call, Operands operands, Accumulator run, void* result, bool re
 }  // namespace
 
 Task scan_recursive_doubling(Call call, Operands operands, const void* own, void* result) {
-  ItemRoom room(call, operands), more_space(call, operands);
-  types::copy(*operands.type, own, room.data(), operands.count);
+  ItemScratch scratch(call, operands), more_space(call, operands);
+  types::copy(*operands.type, own, scratch.data(), operands.count);
   copy_items(operands, own, result);
-  Task rounds = prefix(call, operands, {room.data(), more_space.data()}, result, true);
+  Task rounds = prefix(call, operands, {scratch.data(), more_space.data()}, result, true);
   co_await rounds;
 }
 
 Task exscan_recursive_doubling(Call call, Operands operands, const void* own, void* result) {
-  ItemRoom room(call, operands), more_space(call, operands);
-  types::copy(*operands.type, own, room.data(), operands.count);
-  Task rounds = prefix(call, operands, {room.data(), more_space.data()}, result, false);
+  ItemScratch scratch(call, operands), more_space(call, operands);
+  types::copy(*operands.type, own, scratch.data(), operands.count);
+  Task rounds = prefix(call, operands, {scratch.data(), more_space.data()}, result, false);
   co_await rounds;
 }
 

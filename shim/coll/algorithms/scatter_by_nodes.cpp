@@ -10,11 +10,11 @@ Task scatter_by_nodes(Call call, const std::byte* all, Bytes own, int root) {
   const NodeCalls calls(call, root);
   const std::uint64_t block = own.size();
   const bool is_root = call.rank == root;
-  const Part part = calls.part(calls.nodes.own(), block);
-  const Scratch room(call, calls.is_node_leader() && !is_root ? part.bytes : 0);
-  const std::byte* of_node = is_root ? all + part.offset : room.data();
+  const BlockSpan part = calls.part(calls.nodes.own(), block);
+  const Scratch scratch(call, calls.is_node_leader() && !is_root ? part.bytes : 0);
+  const std::byte* of_node = is_root ? all + part.offset : scratch.data();
   if (calls.is_node_leader()) {
-    const Parts parts = calls.parts(block);
+    const BlockSpans parts = calls.parts(block);
     const Bytes into(const_cast<std::byte*>(of_node),
                      part.bytes);  // the root's part is in its position: never written to
     Task across = scatterv_linear(calls.between, all, parts, into, calls.root_node);

@@ -27,7 +27,7 @@ inline std::optional<MPI_Fint> native_fint(SymbolLookup lookup, Bits handle) {
   return integer_of_predefined(lookup, handle);
 }
 template <typename Handle>
-Handle native_handle(SymbolLookup lookup, Kind kind, MPI_Fint integer, Handle null) {
+Handle native_handle(SymbolLookup lookup, HandleKind kind, MPI_Fint integer, Handle null) {
   const Bits found = predefined_of_integer(lookup, kind, integer);
   return found != 0 ? from_bits<Handle>(found) : null;
 }
@@ -39,7 +39,7 @@ inline std::optional<MPI_Fint> native_fint(SymbolLookup, Bits handle) {
   return static_cast<MPI_Fint>(handle);
 }
 template <typename Handle>
-Handle native_handle(SymbolLookup, Kind, MPI_Fint integer, Handle) {
+Handle native_handle(SymbolLookup, HandleKind, MPI_Fint integer, Handle) {
   return from_bits<Handle>(bits(integer));
 }
 

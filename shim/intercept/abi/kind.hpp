@@ -6,7 +6,7 @@
 
 namespace shim::intercept::abi {
 
-enum class Kind : std::uint8_t {
+enum class HandleKind : std::uint8_t {
   none,
   comm,
   group,
@@ -24,7 +24,7 @@ inline constexpr int kKinds = 12;
 
 /// The generation distinguishes a slot's present object from its earlier ones.
 struct Handle {
-  Kind kind = Kind::none;
+  HandleKind kind = HandleKind::none;
   std::uint32_t slot = 0;
   std::uint32_t generation = 0;
   bool operator==(const Handle&) const = default;

@@ -113,7 +113,7 @@ MPI_Datatype handle_of(const types::Type& type) noexcept;
 /// are not integers (abi/fortran.hpp).
 std::optional<MPI_Fint> integer_of_predefined(SymbolLookup lookup, Bits handle);
 /// Return 0 if there is none.
-Bits predefined_of_integer(SymbolLookup lookup, Kind kind, MPI_Fint integer);
+Bits predefined_of_integer(SymbolLookup lookup, HandleKind kind, MPI_Fint integer);
 
 /// Return MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY; valid once the handles are resolved.
 const int* unweighted() noexcept;

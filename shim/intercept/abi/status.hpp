@@ -21,7 +21,7 @@ namespace shim::intercept::abi {
 /// Write all fields but MPI_ERROR, which calls that complete one operation must not change (MPI-4.1
 /// §3.2.5).
 /// @param status may be MPI_STATUS_IGNORE.
-inline void write_status(MPI_Status* status, const p2p::Outcome& outcome) noexcept {
+inline void write_status(MPI_Status* status, const p2p::MessageStatus& outcome) noexcept {
   if (status == MPI_STATUS_IGNORE) return;
   status->MPI_SOURCE = to_mpi_rank(outcome.source);
   status->MPI_TAG = outcome.tag;
@@ -33,7 +33,7 @@ inline void write_status(MPI_Status* status, const p2p::Outcome& outcome) noexce
 /// too).
 inline void write_empty_status(MPI_Status* status) noexcept {
   if (status == MPI_STATUS_IGNORE) return;
-  write_status(status, p2p::Outcome{});
+  write_status(status, p2p::MessageStatus{});
   status->MPI_ERROR = MPI_SUCCESS;
 }
 

@@ -22,7 +22,7 @@ def subject_expression(function):
     return (
         "Subject::%s(%s)" % (kind, subject.name)
         if subject.is_scalar
-        else "Subject::at(abi::Kind::%s, %s)" % (kind, subject.name)
+        else "Subject::at(abi::HandleKind::%s, %s)" % (kind, subject.name)
     )
 
 

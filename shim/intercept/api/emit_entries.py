@@ -92,7 +92,7 @@ def _forward(function, parameters):
                 "to_native_" + kind if p.handle.has_native_handle else "refuse",
                 subject_expression(function),
                 function.mpi_name,
-                p.name if p.handle.has_native_handle else "abi::Kind::%s, %s" % (kind, p.name),
+                p.name if p.handle.has_native_handle else "abi::HandleKind::%s, %s" % (kind, p.name),
                 fail(function, "code"),
             )
         )
@@ -103,7 +103,7 @@ def _forward(function, parameters):
                 _among(function),
                 fail(
                     function,
-                    'fail_wrong_library(%s, "%s", abi::Kind::%s)'
+                    'fail_wrong_library(%s, "%s", abi::HandleKind::%s)'
                     % (
                         subject_expression(function),
                         function.mpi_name,

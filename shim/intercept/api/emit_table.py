@@ -15,14 +15,14 @@ def header(functions):
         "#include <atomic>",
         "",
         '#include "shim/intercept/generated/prototypes.hpp"',
-        '#include "shim/intercept/native/slot.hpp"',
+        '#include "shim/intercept/native/atomic_function.hpp"',
         "",
         "namespace shim::intercept {",
         "",
         "/// One slot per function of the native library.",
         "struct Table {",
     ]
-    lines += ["  Slot<%s> %s;" % (f.signature_type, f.name) for f in functions]
+    lines += ["  AtomicFunction<%s> %s;" % (f.signature_type, f.name) for f in functions]
     lines += [
         "};",
         "",

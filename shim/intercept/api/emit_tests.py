@@ -27,7 +27,7 @@ def _carried(function):
 
     def carries(p):
         return (
-            "abi::Kind::%s, %s" % (p.handle.name, "true" if p.is_scalar else "false")
+            "abi::HandleKind::%s, %s" % (p.handle.name, "true" if p.is_scalar else "false")
             if p.handle and not p.handle.is_number
             else ""
         )

@@ -8,10 +8,10 @@ import re
 @dataclasses.dataclass(frozen=True)
 class Handle:
     c_type: str
-    name: str  # in abi::Kind
+    name: str  # in abi::HandleKind
     has_native_handle: bool = False  # objects of ours of this kind can get a native handle
     test: str = ""  # C++ predicate for handles that must not be forwarded; empty: is_ours
-    is_number: bool = False  # an integer without an abi::Kind
+    is_number: bool = False  # an integer without an abi::HandleKind
 
 
 HANDLES = {

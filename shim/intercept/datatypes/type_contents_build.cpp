@@ -79,7 +79,7 @@ enum class Unit : std::uint8_t { items, bytes };
 /// Displacements of the h-forms are in bytes, all others in items.
 base::Result<Type> blocks_with(Arguments& args, Unit unit, const std::vector<MPI_Count>& lengths) {
   SHIM_TRY(check_lengths(lengths));
-  std::vector<types::Block> blocks(lengths.size());
+  std::vector<types::ItemBlock> blocks(lengths.size());
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     blocks[i].count = number(lengths[i]);
     SHIM_TRY_ASSIGN(blocks[i].offset, unit == Unit::bytes

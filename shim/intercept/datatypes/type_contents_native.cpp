@@ -64,7 +64,7 @@ base::Status ensure_keyval() {
 }
 
 /// Numbers of arguments in a type's contents.
-struct Envelope {
+struct TypeEnvelope {
   MPI_Count integers = 0, addresses = 0, counts = 0, datatypes = 0;
   int combiner = MPI_COMBINER_NAMED;
 };
@@ -76,8 +76,8 @@ bool has_large_counts() {
   return has;
 }
 
-base::Result<Envelope> envelope_of(MPI_Datatype datatype) {
-  Envelope envelope;
+base::Result<TypeEnvelope> envelope_of(MPI_Datatype datatype) {
+  TypeEnvelope envelope;
   if (has_large_counts()) {
     if (active_table.Type_get_envelope_c(datatype, &envelope.integers, &envelope.addresses,
                                          &envelope.counts, &envelope.datatypes,
@@ -95,7 +95,7 @@ base::Result<Envelope> envelope_of(MPI_Datatype datatype) {
   return envelope;
 }
 
-int get_contents(MPI_Datatype datatype, const Envelope& envelope, TypeContents& contents,
+int get_contents(MPI_Datatype datatype, const TypeEnvelope& envelope, TypeContents& contents,
                  std::vector<MPI_Datatype>& olds) {
   if (has_large_counts())
     return active_table.Type_get_contents_c(
@@ -127,7 +127,7 @@ base::Result<OldType> old_type_of(MPI_Datatype old) {
 }
 
 base::Result<DerivedPtr> read_uncached(MPI_Datatype datatype) {
-  SHIM_TRY_ASSIGN(const Envelope envelope, envelope_of(datatype));
+  SHIM_TRY_ASSIGN(const TypeEnvelope envelope, envelope_of(datatype));
   if (envelope.combiner == MPI_COMBINER_NAMED)
     return Error(ErrorClass::type,
                  "the predefined datatype is not supported on communicators of sessions");

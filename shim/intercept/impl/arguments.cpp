@@ -13,7 +13,7 @@ using base::ErrorClass;
 namespace slow {
 
 Error no_comm(MPI_Comm handle) {
-  return bad_handle(ErrorClass::comm, abi::Kind::comm, handle,
+  return bad_handle(ErrorClass::comm, abi::HandleKind::comm, handle,
                     static_cast<MPI_Comm>(abi::predefined.comm_null));
 }
 

@@ -127,8 +127,8 @@ void store_or_undefined(std::integral auto value, Number* to) {
   *to = std::in_range<Number>(value) ? static_cast<Number>(value) : Number{MPI_UNDEFINED};
 }
 
-/// Outcome of an operation with MPI_PROC_NULL (MPI-4.1 §3.10).
-inline constexpr p2p::Outcome kNothing{.source = p2p::kProcNull};
+/// Status of an operation with MPI_PROC_NULL (MPI-4.1 §3.10).
+inline constexpr p2p::MessageStatus kNothing{.source = p2p::kProcNull};
 
 /// Return the reference that a request keeps whose communicator may lose its handle unnoticed; null
 /// without communicator.

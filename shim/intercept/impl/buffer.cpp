@@ -90,7 +90,7 @@ class FlushRequest final : public PolledRequest {
       : pool_(std::move(pool)), number_(pool_ ? pool_->last_number() : 0) {}
   void advance() override {
     std::lock_guard lock(mutex_);
-    if (!is_done() && (!pool_ || pool_->have_left(number_))) complete(p2p::Outcome{});
+    if (!is_done() && (!pool_ || pool_->have_left(number_))) complete(p2p::MessageStatus{});
   }
   int describe(MPI_Status* status) override {
     abi::write_empty_status(status);

@@ -8,7 +8,7 @@
 namespace shim::intercept {
 namespace {
 
-struct Message {
+struct BsendArguments {
   const void* buf;
   Count count;
   MPI_Datatype datatype;
@@ -16,23 +16,23 @@ struct Message {
 };
 
 /// A checked message and its communicator.
-struct Checked {
+struct CheckedSend {
   sessions::CommunicatorPtr comm;
   types::ConstBuffer data;
 };
 
-base::Result<Checked> check(const Message& message, MPI_Comm handle) {
+base::Result<CheckedSend> check(const BsendArguments& message, MPI_Comm handle) {
   auto* comm = find_comm(handle);
   if (comm == nullptr) return slow::no_comm(handle);
   types::ConstBuffer data;
   SHIM_TRY(get_buffer(data, message.buf, message.count, message.datatype));
   SHIM_TRY(check_destination(**comm, message.dest));
   SHIM_TRY(check_send_tag(message.tag));
-  return Checked{*comm, data};
+  return CheckedSend{*comm, data};
 }
 
-base::Status bsend(const Message& message, MPI_Comm handle) {
-  SHIM_TRY_ASSIGN(Checked checked, check(message, handle));
+base::Status bsend(const BsendArguments& message, MPI_Comm handle) {
+  SHIM_TRY_ASSIGN(CheckedSend checked, check(message, handle));
   return buffer_for(*checked.comm)
       ->send(checked.comm, checked.data, abi::to_p2p_rank(message.dest), message.tag);
 }
@@ -65,7 +65,7 @@ class BufferedSend : public PolledRequest {
  protected:
   void is_copied_as(CopyPtr copy) {
     copy_ = std::move(copy);
-    complete(p2p::Outcome{});
+    complete(p2p::MessageStatus{});
   }
 
  private:
@@ -81,10 +81,11 @@ class CopiedSend final : public BufferedSend {
   }
 };
 
-int ibsend(const char* function, const Message& message, MPI_Comm handle, MPI_Request* request) {
+int ibsend(const char* function, const BsendArguments& message, MPI_Comm handle,
+           MPI_Request* request) {
   return run_with_handler(Subject::comm(handle), function, [&]() -> base::Status {
     SHIM_TRY(check_output(request, "request"));
-    SHIM_TRY_ASSIGN(Checked checked, check(message, handle));
+    SHIM_TRY_ASSIGN(CheckedSend checked, check(message, handle));
     SHIM_TRY_ASSIGN(auto copy, buffer_for(*checked.comm)
                                    ->send_cancellable(checked.comm, checked.data,
                                                       abi::to_p2p_rank(message.dest), message.tag));
@@ -96,7 +97,7 @@ int ibsend(const char* function, const Message& message, MPI_Comm handle, MPI_Re
 /// Each start copies the message again.
 class PersistentBufferedSend final : public BufferedSend {
  public:
-  PersistentBufferedSend(Checked message, int dest, int tag)
+  PersistentBufferedSend(CheckedSend message, int dest, int tag)
       : BufferedSend(message.comm), message_(std::move(message)), dest_(dest), tag_(tag) {
     make_persistent();
   }
@@ -109,16 +110,16 @@ class PersistentBufferedSend final : public BufferedSend {
     is_copied_as(std::move(copy));
     return {};
   }
-  Checked message_;
+  CheckedSend message_;
   types::TypePtr type_ = types::keep(*message_.data.type);
   int dest_, tag_;
 };
 
-int bsend_init(const char* function, const Message& message, MPI_Comm handle,
+int bsend_init(const char* function, const BsendArguments& message, MPI_Comm handle,
                MPI_Request* request) {
   return run_with_handler(Subject::comm(handle), function, [&]() -> base::Status {
     SHIM_TRY(check_output(request, "request"));
-    SHIM_TRY_ASSIGN(Checked checked, check(message, handle));
+    SHIM_TRY_ASSIGN(CheckedSend checked, check(message, handle));
     const CommReference on{checked.comm, handle};
     return make_request_handle(
         new PersistentBufferedSend(std::move(checked), abi::to_p2p_rank(message.dest), message.tag),

@@ -29,7 +29,7 @@ base::Status regular(const void* sendbuf, Count sendcount, MPI_Datatype sendtype
       check_no_alias(send, block_of(recvbuf, comm->rank() * recvcount, recvcount, *receive.type)));
   return call_mode(
       comm, handle, keep(send.type, receive.type),
-      [=](const coll::CollSeq& turn, const KeptTypes&) { return algorithm(turn, send, receive); });
+      [=](const coll::CollSeq& seq, const KeptTypes&) { return algorithm(seq, send, receive); });
 }
 
 template <typename CallMode>
@@ -65,8 +65,8 @@ base::Status allgatherv(const void* sendbuf, Count sendcount, MPI_Datatype sendt
   SHIM_TRY(check_no_alias(send, block_of(recvbuf, displs[own], recvcounts[own], *type)));
   held.types = keep(send.type, type);
   return call_mode(comm, handle, std::move(held),
-                   [=](const coll::CollSeq& turn, const OneSide& kept) {
-                     return coll::allgatherv(turn, send, recvbuf, kept.arrays.blocks, *type);
+                   [=](const coll::CollSeq& seq, const OneSide& kept) {
+                     return coll::allgatherv(seq, send, recvbuf, kept.arrays.blocks, *type);
                    });
 }
 
@@ -105,8 +105,8 @@ base::Status alltoallv(const void* sendbuf, const C* sendcounts, const D* sdispl
                             block_of(recvbuf, rdispls[own], recvcounts[own], *type)));
   held.types = keep(send_type, type);
   return call_mode(comm, handle, std::move(held),
-                   [=](const coll::CollSeq& turn, const BothSides& kept) {
-                     return coll::alltoallv(turn, sendbuf, kept.send.blocks, send_type, recvbuf,
+                   [=](const coll::CollSeq& seq, const BothSides& kept) {
+                     return coll::alltoallv(seq, sendbuf, kept.send.blocks, send_type, recvbuf,
                                             kept.receive.blocks, *type);
                    });
 }
@@ -143,10 +143,9 @@ base::Status alltoallw(const void* sendbuf, const C* sendcounts, const D* sdispl
   if (const auto own = static_cast<std::size_t>(comm->rank()); !peers.send.empty())
     SHIM_TRY(check_no_alias(peers.send[own], read_only(peers.receive[own])));
   peers.keep_types();
-  return call_mode(comm, handle, std::move(peers),
-                   [](const coll::CollSeq& turn, const Peers& kept) {
-                     return coll::alltoallw(turn, kept.send, kept.receive);
-                   });
+  return call_mode(comm, handle, std::move(peers), [](const coll::CollSeq& seq, const Peers& kept) {
+    return coll::alltoallw(seq, kept.send, kept.receive);
+  });
 }
 
 }  // namespace shim::intercept::collective

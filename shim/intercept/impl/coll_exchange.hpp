@@ -26,8 +26,8 @@ base::Status exchange(Peers select_peers, MPI_Comm handle, CallMode call_mode, T
   SHIM_TRY(take(blocks, static_cast<int>(neighbours.destinations.size()),
                 static_cast<int>(neighbours.sources.size())));
   return call_mode(comm, handle, messages_between(neighbours, blocks.send, blocks.receive),
-                   [](const coll::CollSeq& turn, const Messages& messages) {
-                     return coll::exchange(turn, messages.out, messages.in);
+                   [](const coll::CollSeq& seq, const Messages& messages) {
+                     return coll::exchange(seq, messages.out, messages.in);
                    });
 }
 
@@ -101,7 +101,7 @@ struct ToRoot {
   int root;
   base::Result<Neighbourhood> operator()(const sessions::Communicator& comm) const {
     SHIM_TRY(check_root(comm, root));
-    const Part part = part_of(comm, root);
+    const RootedRole part = part_of(comm, root);
     Neighbourhood found;
     if (part.is_root) found = all_ranks(comm.peers());
     found.destinations.clear();

@@ -7,7 +7,7 @@
 namespace shim::intercept::collective {
 
 /// Neighbours of a process in its communicator's topology.
-struct Topology {
+struct Neighborhood {
   base::Result<Neighbourhood> operator()(const sessions::Communicator& comm) const {
     return neighbourhood_of(comm);
   }
@@ -17,7 +17,7 @@ template <typename CallMode>
 base::Status neighbor_allgather(const void* sendbuf, Count sendcount, MPI_Datatype sendtype,
                                 void* recvbuf, Count recvcount, MPI_Datatype recvtype,
                                 MPI_Comm comm, CallMode call_mode) {
-  return exchange(Topology(), comm, call_mode,
+  return exchange(Neighborhood(), comm, call_mode,
                   allgather_blocks(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype));
 }
 
@@ -26,7 +26,7 @@ base::Status neighbor_allgatherv(const void* sendbuf, Count sendcount, MPI_Datat
                                  void* recvbuf, const C* recvcounts, const D* displs,
                                  MPI_Datatype recvtype, MPI_Comm comm, CallMode call_mode) {
   return exchange(
-      Topology(), comm, call_mode,
+      Neighborhood(), comm, call_mode,
       allgatherv_blocks(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype));
 }
 
@@ -34,7 +34,7 @@ template <typename CallMode>
 base::Status neighbor_alltoall(const void* sendbuf, Count sendcount, MPI_Datatype sendtype,
                                void* recvbuf, Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
                                CallMode call_mode) {
-  return exchange(Topology(), comm, call_mode,
+  return exchange(Neighborhood(), comm, call_mode,
                   alltoall_blocks(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype));
 }
 
@@ -43,7 +43,7 @@ base::Status neighbor_alltoallv(const void* sendbuf, const C* sendcounts, const 
                                 MPI_Datatype sendtype, void* recvbuf, const C* recvcounts,
                                 const D* rdispls, MPI_Datatype recvtype, MPI_Comm comm,
                                 CallMode call_mode) {
-  return exchange(Topology(), comm, call_mode,
+  return exchange(Neighborhood(), comm, call_mode,
                   alltoallv_blocks(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
                                    rdispls, recvtype));
 }
@@ -53,7 +53,7 @@ base::Status neighbor_alltoallw(const void* sendbuf, const C* sendcounts, const 
                                 const MPI_Datatype* sendtypes, void* recvbuf, const C* recvcounts,
                                 const D* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm,
                                 CallMode call_mode) {
-  return exchange(Topology(), comm, call_mode,
+  return exchange(Neighborhood(), comm, call_mode,
                   alltoallw_blocks(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
                                    rdispls, recvtypes));
 }

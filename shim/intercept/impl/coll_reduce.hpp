@@ -12,7 +12,7 @@ base::Status reduce(const void* sendbuf, void* recvbuf, Count count, MPI_Datatyp
                     MPI_Op op, int root, MPI_Comm handle, CallMode call_mode) {
   SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
   SHIM_TRY(check_root(*comm, root));
-  const Part part = part_of(*comm, root);
+  const RootedRole part = part_of(*comm, root);
   const bool sends = part.is_other || !comm->is_inter();
   // with root MPI_PROC_NULL no other argument is significant (MPI-4.1 §6.9.1)
   Reduction r = Reduction::of_no_data();
@@ -21,8 +21,8 @@ base::Status reduce(const void* sendbuf, void* recvbuf, Count count, MPI_Datatyp
     SHIM_TRY(check_reduction(r, {sendbuf, recvbuf, count, datatype, op}, {sends, part.is_root}));
   if (sends) SHIM_TRY(check_in_place(sendbuf, part.is_root));
   return call_mode(comm, handle, std::move(r),
-                   [=](const coll::CollSeq& turn, const Reduction& kept) {
-                     return coll::reduce(turn, kept.send, kept.receive, kept.count, *kept.type,
+                   [=](const coll::CollSeq& seq, const Reduction& kept) {
+                     return coll::reduce(seq, kept.send, kept.receive, kept.count, *kept.type,
                                          *kept.op, to_root(root));
                    });
 }
@@ -37,7 +37,7 @@ enum class On { any, intracommunicators };
 enum class Results { at_all, at_all_but_the_first };
 
 template <typename CallMode>
-base::Status combine(const Operation& given, MPI_Comm handle, Algorithm algorithm,
+base::Status combine(const ReductionArguments& given, MPI_Comm handle, Algorithm algorithm,
                      CallMode call_mode, On where = On::any, Results results = Results::at_all) {
   SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
   if (where == On::intracommunicators) SHIM_TRY(check_intra(*comm));
@@ -49,8 +49,8 @@ base::Status combine(const Operation& given, MPI_Comm handle, Algorithm algorith
   // A common buffer is an error of all processes: this process must fail, too, and not start alone.
   if (!receives) SHIM_TRY(check_no_alias(r.send, {given.recvbuf, r.count, r.type}));
   return call_mode(
-      comm, handle, std::move(r), [=](const coll::CollSeq& turn, const Reduction& kept) {
-        return algorithm(turn, kept.send, kept.receive, kept.count, *kept.type, *kept.op);
+      comm, handle, std::move(r), [=](const coll::CollSeq& seq, const Reduction& kept) {
+        return algorithm(seq, kept.send, kept.receive, kept.count, *kept.type, *kept.op);
       });
 }
 
@@ -98,15 +98,15 @@ base::Status reduce_scatter(const void* sendbuf, void* recvbuf, const C* recvcou
   ReductionOfParts held;
   SHIM_TRY(get_arrays(held.arrays, recvcounts, recvcounts, comm->size(), "receive"));
   const coll::Integers& counts = held.arrays.blocks.counts;
-  const Operation given{sendbuf, recvbuf, counts.sum(), datatype, op};
+  const ReductionArguments given{sendbuf, recvbuf, counts.sum(), datatype, op};
   if (comm->is_inter()) SHIM_TRY(check_address(sendbuf, false));
   const bool receives = counts[static_cast<std::size_t>(comm->rank())] > 0;
   SHIM_TRY(
       check_reduction(held.reduction, given, {.receives = receives || sendbuf == MPI_IN_PLACE}));
   return call_mode(comm, handle, std::move(held),
-                   [](const coll::CollSeq& turn, const ReductionOfParts& kept) {
+                   [](const coll::CollSeq& seq, const ReductionOfParts& kept) {
                      const Reduction& r = kept.reduction;
-                     return coll::reduce_scatter(turn, r.send, r.receive, kept.arrays.blocks.counts,
+                     return coll::reduce_scatter(seq, r.send, r.receive, kept.arrays.blocks.counts,
                                                  *r.type, *r.op);
                    });
 }

@@ -10,7 +10,7 @@ template <typename CallMode>
 base::Status barrier(MPI_Comm handle, CallMode call_mode) {
   SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
   return call_mode(comm, handle, KeptTypes(),
-                   [](const coll::CollSeq& turn, const KeptTypes&) { return coll::barrier(turn); });
+                   [](const coll::CollSeq& seq, const KeptTypes&) { return coll::barrier(seq); });
 }
 
 template <typename CallMode>
@@ -21,8 +21,8 @@ base::Status bcast(void* buffer, Count count, MPI_Datatype datatype, int root, M
   types::Buffer data;
   if (!comm->is_inter() || root != MPI_PROC_NULL)
     SHIM_TRY(get_buffer(data, buffer, count, datatype));
-  return call_mode(comm, handle, keep(data.type), [=](const coll::CollSeq& turn, const KeptTypes&) {
-    return coll::bcast(turn, data, to_root(root));
+  return call_mode(comm, handle, keep(data.type), [=](const coll::CollSeq& seq, const KeptTypes&) {
+    return coll::bcast(seq, data, to_root(root));
   });
 }
 
@@ -45,8 +45,8 @@ base::Status gather(const void* sendbuf, Count sendcount, MPI_Datatype sendtype,
     SHIM_TRY(check_no_alias(send, block_of(recvbuf, root * recvcount, recvcount, *receive.type)));
   }
   return call_mode(comm, handle, keep(send.type, receive.type),
-                   [=](const coll::CollSeq& turn, const KeptTypes&) {
-                     return coll::gather(turn, send, receive, root);
+                   [=](const coll::CollSeq& seq, const KeptTypes&) {
+                     return coll::gather(seq, send, receive, root);
                    });
 }
 
@@ -71,8 +71,8 @@ base::Status scatter(const void* sendbuf, Count sendcount, MPI_Datatype sendtype
     SHIM_TRY(check_no_alias(read_only(receive),
                             block_of(sendbuf, root * sendcount, sendcount, *send.type)));
   return call_mode(comm, handle, keep(send.type, receive.type),
-                   [=](const coll::CollSeq& turn, const KeptTypes&) {
-                     return coll::scatter(turn, send, receive, root);
+                   [=](const coll::CollSeq& seq, const KeptTypes&) {
+                     return coll::scatter(seq, send, receive, root);
                    });
 }
 
@@ -100,8 +100,8 @@ base::Status gatherv(const void* sendbuf, Count sendcount, MPI_Datatype sendtype
   }
   held.types = keep(send.type, type);
   return call_mode(comm, handle, std::move(held),
-                   [=](const coll::CollSeq& turn, const OneSide& kept) {
-                     return coll::gatherv(turn, send, recvbuf, kept.arrays.blocks, type, root);
+                   [=](const coll::CollSeq& seq, const OneSide& kept) {
+                     return coll::gatherv(seq, send, recvbuf, kept.arrays.blocks, type, root);
                    });
 }
 
@@ -131,8 +131,8 @@ base::Status scatterv(const void* sendbuf, const C* sendcounts, const D* displs,
                             block_of(sendbuf, displs[root], sendcounts[root], *type)));
   held.types = keep(receive.type, type);
   return call_mode(comm, handle, std::move(held),
-                   [=](const coll::CollSeq& turn, const OneSide& kept) {
-                     return coll::scatterv(turn, sendbuf, kept.arrays.blocks, type, receive, root);
+                   [=](const coll::CollSeq& seq, const OneSide& kept) {
+                     return coll::scatterv(seq, sendbuf, kept.arrays.blocks, type, receive, root);
                    });
 }
 

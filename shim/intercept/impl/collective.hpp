@@ -85,9 +85,9 @@ coll::Task run_with_state(Kept held, coll::Task task);
 /// thread that runs the task may be in any call, or be a thread of this library.
 coll::Task run_with_state(Kept held, coll::Task task, UserException& thrown);
 template <typename Held, typename Make>
-coll::Task make_holding(const std::shared_ptr<const Held>& held, const coll::CollSeq& turn,
+coll::Task make_holding(const std::shared_ptr<const Held>& held, const coll::CollSeq& seq,
                         const Make& make) {
-  coll::Task task = make(turn, *held);
+  coll::Task task = make(seq, *held);
   if (held->is_empty()) return task;
   if constexpr (requires { held->user_exception(); })
     if (UserException* thrown = held->user_exception())
@@ -128,8 +128,8 @@ struct Persistent {
     SHIM_TRY(check_output(request, "request"));
     auto kept = copy_state(std::move(held));
     called.has_begun = true;
-    auto make_again = [make, kept, turn = coll::CollSeq::persistent(comm->coll(), called.call)] {
-      return make_holding(kept, turn, make);
+    auto make_again = [make, kept, seq = coll::CollSeq::persistent(comm->coll(), called.call)] {
+      return make_holding(kept, seq, make);
     };
     return make_request_handle(coll::prepare(comm->coll(), make_again), comm, handle, request);
   }
@@ -175,10 +175,10 @@ inline int to_root(int root) {
 }
 /// Role of this process in a rooted collective: root, other participant, or (both false, on an
 /// intercommunicator) none.
-struct Part {
+struct RootedRole {
   bool is_root, is_other;
 };
-inline Part part_of(const sessions::Communicator& comm, int root) {
+inline RootedRole part_of(const sessions::Communicator& comm, int root) {
   if (comm.is_inter()) return {root == MPI_ROOT, root >= 0};
   return {comm.rank() == root, comm.rank() != root};
 }

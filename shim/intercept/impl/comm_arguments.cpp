@@ -40,7 +40,7 @@ base::Result<sessions::ErrorHandlerPtr> comm_handler(MPI_Errhandler handle) {
   SHIM_TRY(require_substrate());  // the call may be the program's first into Intersession
   sessions::ErrorHandlerPtr handler = find_handler(handle);
   if (!handler)
-    return bad_handle(ErrorClass::errhandler, abi::Kind::errhandler, handle,
+    return bad_handle(ErrorClass::errhandler, abi::HandleKind::errhandler, handle,
                       static_cast<MPI_Errhandler>(abi::predefined.errhandler_null));
   if (handler->kind == sessions::HandlerKind::user &&
       handler->object != sessions::HandlerFor::communicator)

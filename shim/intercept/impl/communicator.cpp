@@ -145,7 +145,7 @@ int Comm_get_info(MPI_Comm comm, MPI_Info* info_used) {
 
 int Comm_free(MPI_Comm* comm) {
   return run_with_handler(
-      Subject::at(abi::Kind::comm, comm), "MPI_Comm_free", [&]() -> base::Status {
+      Subject::at(abi::HandleKind::comm, comm), "MPI_Comm_free", [&]() -> base::Status {
         if (reset_handle_of_parent(objects.comms, comm, MPI_Comm(abi::predefined.comm_null)))
           return {};
         return release(comm);
@@ -156,7 +156,7 @@ int Comm_free(MPI_Comm* comm) {
 /// communicator is freed.
 int Comm_disconnect(MPI_Comm* comm) {
   return run_with_handler(
-      Subject::at(abi::Kind::comm, comm), "MPI_Comm_disconnect", [&]() -> base::Status {
+      Subject::at(abi::HandleKind::comm, comm), "MPI_Comm_disconnect", [&]() -> base::Status {
         SHIM_TRY(check_output(comm, "communicator"));
         if (reset_handle_of_parent(objects.comms, comm, MPI_Comm(abi::predefined.comm_null)))
           return {};

@@ -20,16 +20,16 @@ base::Status spin_until(const std::function<bool()>& condition,
 namespace slow {
 
 FailurePtr failed(const CommReference& on, const base::Error& error) {
-  return std::make_unique<Failure>(
-      Failure{abi::code_of(error.error_class()), false, error.text(), on});
+  return std::make_unique<FailedOperation>(
+      FailedOperation{abi::code_of(error.error_class()), false, error.text(), on});
 }
 
 FailurePtr describe(const RequestObject& object, MPI_Status* status) {
   int code = object.polled->describe(status);
   if (object.polled->error() != nullptr) return failed(object.on(), *object.polled->error());
   if (code == MPI_SUCCESS) return nullptr;
-  return std::make_unique<Failure>(
-      Failure{code, object.polled->needs_native_progress(), "the operation failed", object.on()});
+  return std::make_unique<FailedOperation>(FailedOperation{
+      code, object.polled->needs_native_progress(), "the operation failed", object.on()});
 }
 
 FailurePtr peek(const RequestObject& object, MPI_Status* status) {
@@ -55,8 +55,8 @@ FailurePtr complete_request(RequestObject& object, MPI_Request* handle, MPI_Stat
   *handle = abi::predefined.request_null;
   int code = taken ? taken->polled->retire() : MPI_SUCCESS;
   if (failure != nullptr || code == MPI_SUCCESS) return failure;
-  return std::make_unique<Failure>(
-      Failure{code, false, "the request could not be freed", taken->on()});
+  return std::make_unique<FailedOperation>(
+      FailedOperation{code, false, "the request could not be freed", taken->on()});
 }
 
 base::Status progress(const RequestObject& object) {
@@ -74,7 +74,7 @@ base::Status wait(RequestObject& object) {
   return {};
 }
 
-int finish(const Failure& failure, const char* function) {
+int finish(const FailedOperation& failure, const char* function) {
   return failure.is_raised ? failure.code : fail(failure.on, function, failure.code, failure.text);
 }
 

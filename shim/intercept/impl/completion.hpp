@@ -26,19 +26,19 @@ inline bool is_inactive(const RequestObject& object) noexcept {
          !object.request->is_active();
 }
 
-inline const p2p::Outcome& outcome_of(const RequestObject& object) noexcept {
+inline const p2p::MessageStatus& outcome_of(const RequestObject& object) noexcept {
   return object.request != nullptr ? object.request->outcome() : object.outcome;
 }
 
 /// Error of a failed operation, and its communicator.
-struct Failure {
+struct FailedOperation {
   int code = MPI_SUCCESS;
   bool is_raised = false;  ///< the native library has called the error handler
   std::string text;
   CommReference on;
 };
 /// Result of an operation; null if it succeeded.
-using FailurePtr = std::unique_ptr<const Failure>;
+using FailurePtr = std::unique_ptr<const FailedOperation>;
 
 namespace slow {
 FailurePtr failed(const CommReference& on, const base::Error& error);
@@ -51,7 +51,7 @@ FailurePtr complete_request(RequestObject& object, MPI_Request* handle, MPI_Stat
 FailurePtr pending_failure(const RequestObject& object);
 base::Status wait(RequestObject& object);
 base::Status progress(const RequestObject& object);
-int finish(const Failure& failure, const char* function);
+int finish(const FailedOperation& failure, const char* function);
 }  // namespace slow
 
 /// Call progress() until the condition holds. Never sleeps: for requests of the native library,

@@ -33,10 +33,10 @@ auto with_info(MPI_Info info, Take take) -> decltype(take()) {
 }
 
 /// Store the weights if the graph has them and the caller requests them.
-base::Status put_weights(const DistributedGraph& graph, const std::vector<int>& weights, int room,
-                         int* to) {
+base::Status put_weights(const DistributedGraph& graph, const std::vector<int>& weights,
+                         int capacity, int* to) {
   const bool is_wanted = graph.is_weighted && to != abi::unweighted() && to != abi::weights_empty();
-  return is_wanted ? put_ints(weights, room, to, "weights") : base::Status();
+  return is_wanted ? put_ints(weights, capacity, to, "weights") : base::Status();
 }
 
 }  // namespace

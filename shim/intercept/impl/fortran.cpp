@@ -24,7 +24,7 @@ MPI_Fint to_fortran(const char* function, Handle handle) {
 /// Return the handle of an integer. It may be of another kind; the function that uses it checks
 /// that. Return the null handle for integers that were never issued.
 template <typename Handle>
-Handle to_c(abi::Kind kind, MPI_Fint integer, Handle null) {
+Handle to_c(abi::HandleKind kind, MPI_Fint integer, Handle null) {
   if (!abi::is_ours_as_fint(integer)) return abi::native_handle(data_symbol, kind, integer, null);
   return abi::any_handle_made() ? abi::from_bits<Handle>(abi::encode(abi::from_fint(integer)))
                                 : null;
@@ -50,30 +50,33 @@ MPI_Fint Session_c2f(MPI_Session session) {
 }
 
 MPI_Comm Comm_f2c(MPI_Fint comm) {
-  return to_c(abi::Kind::comm, comm, MPI_Comm(abi::predefined.comm_null));
+  return to_c(abi::HandleKind::comm, comm, MPI_Comm(abi::predefined.comm_null));
 }
 MPI_Group Group_f2c(MPI_Fint group) {
-  return to_c(abi::Kind::group, group, MPI_Group(abi::predefined.group_null));
+  return to_c(abi::HandleKind::group, group, MPI_Group(abi::predefined.group_null));
 }
 MPI_Request Request_f2c(MPI_Fint request) {
-  return to_c(abi::Kind::request, request, MPI_Request(abi::predefined.request_null));
+  return to_c(abi::HandleKind::request, request, MPI_Request(abi::predefined.request_null));
 }
 MPI_Message Message_f2c(MPI_Fint message) {
-  return to_c(abi::Kind::message, message, MPI_Message(abi::predefined.message_null));
+  return to_c(abi::HandleKind::message, message, MPI_Message(abi::predefined.message_null));
 }
 MPI_Info Info_f2c(MPI_Fint info) {
-  return to_c(abi::Kind::info, info, MPI_Info(abi::predefined.info_null));
+  return to_c(abi::HandleKind::info, info, MPI_Info(abi::predefined.info_null));
 }
 MPI_Errhandler Errhandler_f2c(MPI_Fint errhandler) {
-  return to_c(abi::Kind::errhandler, errhandler, MPI_Errhandler(abi::predefined.errhandler_null));
+  return to_c(abi::HandleKind::errhandler, errhandler,
+              MPI_Errhandler(abi::predefined.errhandler_null));
 }
 MPI_Datatype Type_f2c(MPI_Fint datatype) {
-  return to_c(abi::Kind::datatype, datatype, MPI_Datatype(abi::predefined.datatype_null));
+  return to_c(abi::HandleKind::datatype, datatype, MPI_Datatype(abi::predefined.datatype_null));
 }
-MPI_Op Op_f2c(MPI_Fint op) { return to_c(abi::Kind::op, op, MPI_Op(abi::predefined.op_null)); }
+MPI_Op Op_f2c(MPI_Fint op) {
+  return to_c(abi::HandleKind::op, op, MPI_Op(abi::predefined.op_null));
+}
 MPI_Session Session_f2c(MPI_Fint session) {
   return abi::is_ours_as_fint(session)
-             ? to_c<MPI_Session>(abi::Kind::session, session, MPI_SESSION_NULL)
+             ? to_c<MPI_Session>(abi::HandleKind::session, session, MPI_SESSION_NULL)
              : MPI_SESSION_NULL;
 }
 

@@ -9,7 +9,7 @@ namespace shim::intercept {
 namespace {
 
 /// A complete request: its index in the user's array, and the source of its status.
-struct CompletedRequest {
+struct StatusQuery {
   int index;
   const RequestObject* ours;  ///< null: the substrate's
   std::size_t number;         ///< index among the substrate's
@@ -25,14 +25,14 @@ class StatusSnapshot {
     return StatusSnapshot(std::move(batch));
   }
   /// Return the complete ones in the order of the array, without inactive ones.
-  const std::vector<CompletedRequest>& found() const { return found_; }
+  const std::vector<StatusQuery>& found() const { return found_; }
   /// True if a request is active. The substrate's inactive requests count as active, because the
   /// substrate does not distinguish them from complete ones.
   bool has_active() const { return batch_.has_active() || batch_.native().size() != 0; }
   bool all_ready() const { return all_ready_; }
   const RequestBatch& batch() const { return batch_; }
 
-  FailurePtr write(const CompletedRequest& found, MPI_Status* status) const {
+  FailurePtr write(const StatusQuery& found, MPI_Status* status) const {
     if (found.ours != nullptr) return peek(*found.ours, status);
     if (status != MPI_STATUS_IGNORE) {
       int error = status->MPI_ERROR;  // not set by these calls: they complete nothing
@@ -57,12 +57,11 @@ class StatusSnapshot {
       else
         all_ready_ = false;
     }
-    std::sort(
-        found_.begin(), found_.end(),
-        [](const CompletedRequest& a, const CompletedRequest& b) { return a.index < b.index; });
+    std::sort(found_.begin(), found_.end(),
+              [](const StatusQuery& a, const StatusQuery& b) { return a.index < b.index; });
   }
   RequestBatch batch_;
-  std::vector<CompletedRequest> found_;
+  std::vector<StatusQuery> found_;
   bool all_ready_ = true;
 };
 
@@ -100,7 +99,7 @@ int Request_get_status_all(int count, const MPI_Request requests[], int* flag,
       if (requests[i] == abi::predefined.request_null) abi::write_empty_status(&statuses[i]);
     for (const auto& ours : snapshot.batch().ours())
       if (is_inactive(*ours.object)) abi::write_empty_status(&statuses[ours.index]);
-    for (const CompletedRequest& found : snapshot.found())
+    for (const StatusQuery& found : snapshot.found())
       if (FailurePtr one = snapshot.write(found, &statuses[found.index]);
           one != nullptr && failure == nullptr)
         failure = std::move(one);

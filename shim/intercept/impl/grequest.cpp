@@ -63,7 +63,7 @@ class GeneralisedRequest final : public PolledRequest {
   Completion complete_now() {
     const std::uint8_t before = state_.fetch_or(kCompleted);
     if ((before & kCompleted) != 0) return Completion::again;
-    complete(p2p::Outcome{});
+    complete(p2p::MessageStatus{});
     return (before & kFreed) != 0 ? Completion::after_free : Completion::first;
   }
   bool keeps_handle() override { return (state_.fetch_or(kFreed) & kCompleted) == 0; }

@@ -86,7 +86,7 @@ int Group_free(MPI_Group* group) {
   bool is_empty = group != nullptr && !abi::is_unset(*group) &&
                   *group == abi::predefined.group_empty;
   if (is_active() && !is_empty && !ours_at(group)) return active_table.Group_free(group);
-  return run_with_handler(Subject::at(abi::Kind::group, group), "MPI_Group_free",
+  return run_with_handler(Subject::at(abi::HandleKind::group, group), "MPI_Group_free",
                           [&]() -> base::Status {
                             SHIM_TRY(check_output(group, "group"));
                             if (!is_empty && !objects.groups.take(*group))

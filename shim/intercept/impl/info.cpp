@@ -47,8 +47,8 @@ base::Status check_value(const char* value) {
 }
 
 /// Copy at most `room` characters and a NUL.
-void put_text(const std::string& text, std::size_t room, char* to) {
-  std::size_t copied = std::min(text.size(), room);
+void put_text(const std::string& text, std::size_t capacity, char* to) {
+  std::size_t copied = std::min(text.size(), capacity);
   std::memcpy(to, text.data(), copied);
   to[copied] = '\0';
 }

@@ -64,7 +64,7 @@ base::Status start(const sessions::CommunicatorPtr& comm, MPI_Comm handle, const
     return engine.isend_copied(context, sent.data, dest, envelope.send_tag);
   };
   auto send = [&] {
-    return engine.isend(context, sent.data, dest, envelope.send_tag, p2p::Mode::standard);
+    return engine.isend(context, sent.data, dest, envelope.send_tag, p2p::SendMode::standard);
   };
   p2p::Request* copied = nullptr;
   if (sent.is_copied) {
@@ -148,12 +148,12 @@ int native_isendrecv(const char* function, const void* sendbuf, int sendcount,
 /// Send the data packed (MPI-4.1 §5.2: it may be received with the type that it was packed from).
 int native_replace(const char* function, void* buf, int count, MPI_Datatype datatype,
                    const SendrecvEnvelope& envelope, MPI_Comm comm, MPI_Request* request) {
-  int room = 0, bytes = 0;
-  if (int code = active_table.Pack_size(count, datatype, comm, &room)) return code;
+  int capacity = 0, bytes = 0;
+  if (int code = active_table.Pack_size(count, datatype, comm, &capacity)) return code;
   // never empty: some libraries reject a null pointer even for size 0
   auto packed = std::make_shared<std::vector<std::byte>>(
-      static_cast<std::size_t>(std::max(room, 1)));
-  if (int code = active_table.Pack(buf, count, datatype, packed->data(), room, &bytes, comm))
+      static_cast<std::size_t>(std::max(capacity, 1)));
+  if (int code = active_table.Pack(buf, count, datatype, packed->data(), capacity, &bytes, comm))
     return code;
   MPI_Request receive = abi::predefined.request_null;
   if (int code = active_table.Irecv(buf, count, datatype, envelope.source, envelope.receive_tag,

@@ -31,7 +31,7 @@ int mrecv(const char* function, void* buf, Count count, MPI_Datatype datatype, M
           MPI_Status* status) {
   return run_with_handler(communicator_of(*handle), function, [&]() -> base::Status {
     SHIM_TRY_ASSIGN(ConsumedMessage taken, take(buf, count, datatype, handle));
-    SHIM_TRY_ASSIGN(p2p::Outcome outcome,
+    SHIM_TRY_ASSIGN(p2p::MessageStatus outcome,
                     engine_of(*taken.message.on.comm).mrecv(taken.message.message, taken.into));
     abi::write_status(status, outcome);
     return {};

@@ -6,7 +6,7 @@
 namespace shim::intercept {
 namespace {
 
-using p2p::Mode;
+using p2p::SendMode;
 
 /// One side of a message: buffer, and destination or source.
 template <typename Address>
@@ -16,13 +16,13 @@ struct MessageArguments {
   MPI_Datatype datatype;
   int peer, tag;
 };
-using Outgoing = MessageArguments<const void*>;
-using Incoming = MessageArguments<void*>;
+using OutgoingBlock = MessageArguments<const void*>;
+using IncomingBlock = MessageArguments<void*>;
 
 /// Check a send and pass it to `begin`, which returns the engine's request; null if the operation
 /// has completed, with the outcome in the object.
 template <typename Begin>
-[[gnu::always_inline]] inline base::Status start_send(const Outgoing& out, MPI_Comm handle,
+[[gnu::always_inline]] inline base::Status start_send(const OutgoingBlock& out, MPI_Comm handle,
                                                       MPI_Request* request, const Begin& begin) {
   auto* comm = find_comm(handle);
   if (comm == nullptr) [[unlikely]]
@@ -43,7 +43,7 @@ template <typename Begin>
 }
 
 template <typename Begin>
-[[gnu::always_inline]] inline base::Status start_receive(const Incoming& in, MPI_Comm handle,
+[[gnu::always_inline]] inline base::Status start_receive(const IncomingBlock& in, MPI_Comm handle,
                                                          MPI_Request* request, const Begin& begin) {
   auto* comm = find_comm(handle);
   if (comm == nullptr) [[unlikely]]
@@ -64,8 +64,8 @@ template <typename Begin>
 
 // Inlined into each non-blocking function: a call with this many arguments would cost as much as
 // the function's other work.
-[[gnu::always_inline]] inline int isend(const char* function, const Outgoing& out, MPI_Comm comm,
-                                        MPI_Request* request, Mode mode) {
+[[gnu::always_inline]] inline int isend(const char* function, const OutgoingBlock& out,
+                                        MPI_Comm comm, MPI_Request* request, SendMode mode) {
   return run_with_handler(
       Subject::comm(comm), function, [&]() __attribute__((always_inline)) {
         return start_send(out, comm, request,
@@ -77,8 +77,8 @@ template <typename Begin>
       });
 }
 
-[[gnu::always_inline]] inline int irecv(const char* function, const Incoming& in, MPI_Comm comm,
-                                        MPI_Request* request) {
+[[gnu::always_inline]] inline int irecv(const char* function, const IncomingBlock& in,
+                                        MPI_Comm comm, MPI_Request* request) {
   return run_with_handler(
       Subject::comm(comm), function, [&]() __attribute__((always_inline)) {
         return start_receive(in, comm, request,
@@ -90,8 +90,8 @@ template <typename Begin>
       });
 }
 
-int send_init(const char* function, const Outgoing& out, MPI_Comm comm, MPI_Request* request,
-              Mode mode) {
+int send_init(const char* function, const OutgoingBlock& out, MPI_Comm comm, MPI_Request* request,
+              SendMode mode) {
   return run_with_handler(Subject::comm(comm), function, [&] {
     return start_send(out, comm, request,
                       [&](p2p::Engine& engine, p2p::Context& context,
@@ -102,7 +102,7 @@ int send_init(const char* function, const Outgoing& out, MPI_Comm comm, MPI_Requ
   });
 }
 
-int recv_init(const char* function, const Incoming& in, MPI_Comm comm, MPI_Request* request) {
+int recv_init(const char* function, const IncomingBlock& in, MPI_Comm comm, MPI_Request* request) {
   return run_with_handler(Subject::comm(comm), function, [&] {
     return start_receive(
         in, comm, request,
@@ -118,27 +118,27 @@ namespace impl {
 
 int Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
           MPI_Request* request) {
-  return isend("MPI_Isend", {buf, count, datatype, dest, tag}, comm, request, Mode::standard);
+  return isend("MPI_Isend", {buf, count, datatype, dest, tag}, comm, request, SendMode::standard);
 }
 int Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
             MPI_Comm comm, MPI_Request* request) {
-  return isend("MPI_Isend_c", {buf, count, datatype, dest, tag}, comm, request, Mode::standard);
+  return isend("MPI_Isend_c", {buf, count, datatype, dest, tag}, comm, request, SendMode::standard);
 }
 int Issend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
            MPI_Request* request) {
-  return isend("MPI_Issend", {buf, count, datatype, dest, tag}, comm, request, Mode::synchronous);
+  return isend("MPI_Issend", {buf, count, datatype, dest, tag}, comm, request, SendMode::synchronous);
 }
 int Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
              MPI_Comm comm, MPI_Request* request) {
-  return isend("MPI_Issend_c", {buf, count, datatype, dest, tag}, comm, request, Mode::synchronous);
+  return isend("MPI_Issend_c", {buf, count, datatype, dest, tag}, comm, request, SendMode::synchronous);
 }
 int Irsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
            MPI_Request* request) {
-  return isend("MPI_Irsend", {buf, count, datatype, dest, tag}, comm, request, Mode::ready);
+  return isend("MPI_Irsend", {buf, count, datatype, dest, tag}, comm, request, SendMode::ready);
 }
 int Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
              MPI_Comm comm, MPI_Request* request) {
-  return isend("MPI_Irsend_c", {buf, count, datatype, dest, tag}, comm, request, Mode::ready);
+  return isend("MPI_Irsend_c", {buf, count, datatype, dest, tag}, comm, request, SendMode::ready);
 }
 int Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
           MPI_Request* request) {
@@ -152,31 +152,31 @@ int Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int t
 int Send_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
               MPI_Request* request) {
   return send_init("MPI_Send_init", {buf, count, datatype, dest, tag}, comm, request,
-                   Mode::standard);
+                   SendMode::standard);
 }
 int Send_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
                 MPI_Comm comm, MPI_Request* request) {
   return send_init("MPI_Send_init_c", {buf, count, datatype, dest, tag}, comm, request,
-                   Mode::standard);
+                   SendMode::standard);
 }
 int Ssend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
                MPI_Request* request) {
   return send_init("MPI_Ssend_init", {buf, count, datatype, dest, tag}, comm, request,
-                   Mode::synchronous);
+                   SendMode::synchronous);
 }
 int Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
                  MPI_Comm comm, MPI_Request* request) {
   return send_init("MPI_Ssend_init_c", {buf, count, datatype, dest, tag}, comm, request,
-                   Mode::synchronous);
+                   SendMode::synchronous);
 }
 int Rsend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
                MPI_Request* request) {
-  return send_init("MPI_Rsend_init", {buf, count, datatype, dest, tag}, comm, request, Mode::ready);
+  return send_init("MPI_Rsend_init", {buf, count, datatype, dest, tag}, comm, request, SendMode::ready);
 }
 int Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
                  MPI_Comm comm, MPI_Request* request) {
   return send_init("MPI_Rsend_init_c", {buf, count, datatype, dest, tag}, comm, request,
-                   Mode::ready);
+                   SendMode::ready);
 }
 int Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
               MPI_Request* request) {

@@ -93,8 +93,8 @@ base::Status get_peer_buffers(std::vector<Block>& blocks, Address base, const C*
 
 /// Messages of a collective with explicit sources and destinations.
 struct Messages {
-  std::vector<coll::Outgoing> out;
-  std::vector<coll::Incoming> in;
+  std::vector<coll::OutgoingBlock> out;
+  std::vector<coll::IncomingBlock> in;
   std::vector<types::TypePtr> types;  ///< types that the messages refer to
   static bool is_empty() { return false; }
 };

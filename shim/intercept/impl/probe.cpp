@@ -38,7 +38,7 @@ namespace impl {
 int Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
   return run_with_handler(Subject::comm(comm), "MPI_Probe", [&]() -> base::Status {
     SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr* on, comm_for_probe(comm, source, tag));
-    SHIM_TRY_ASSIGN(p2p::Outcome outcome,
+    SHIM_TRY_ASSIGN(p2p::MessageStatus outcome,
                     engine_of(**on).probe((*on)->context(), abi::to_p2p_rank(source), tag));
     abi::write_status(status, outcome);
     return {};

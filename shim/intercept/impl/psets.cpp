@@ -34,14 +34,14 @@ base::Result<std::string> new_pset_name(const char* name) {
 /// Store a name, truncated and NUL-terminated, and always the length of the full name with NUL
 /// (MPI-4.1 §11.3.3).
 base::Status put_name(const std::string& name, int* length, char* to) {
-  int room = *length;
-  if (room < 0)
-    return Error(ErrorClass::arg, "the length " + std::to_string(room) + " is negative");
-  if (room > 0 && to == nullptr)
+  int capacity = *length;
+  if (capacity < 0)
+    return Error(ErrorClass::arg, "the length " + std::to_string(capacity) + " is negative");
+  if (capacity > 0 && to == nullptr)
     return Error(ErrorClass::arg, "the buffer for the name is a null pointer");
   *length = static_cast<int>(name.size()) + 1;
-  if (room == 0) return {};
-  std::size_t copied = std::min(name.size(), static_cast<std::size_t>(room - 1));
+  if (capacity == 0) return {};
+  std::size_t copied = std::min(name.size(), static_cast<std::size_t>(capacity - 1));
   std::memcpy(to, name.data(), copied);
   to[copied] = '\0';
   return {};

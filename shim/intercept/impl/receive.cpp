@@ -15,7 +15,7 @@ namespace {
   SHIM_TRY(get_buffer(into, buf, count, datatype));
   SHIM_TRY(check_source(**comm, source));
   SHIM_TRY(check_receive_tag(tag));
-  SHIM_TRY_ASSIGN(p2p::Outcome outcome,
+  SHIM_TRY_ASSIGN(p2p::MessageStatus outcome,
                   engine_of(**comm).recv((*comm)->context(), into, abi::to_p2p_rank(source), tag));
   abi::write_status(status, outcome);
   return {};

@@ -12,8 +12,8 @@
 #include "shim/intercept/generated/impl.hpp"
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/impl/collective.hpp"
-#include "shim/intercept/user_operations.hpp"
 #include "shim/intercept/substrate.hpp"
+#include "shim/intercept/user_operations.hpp"
 
 namespace shim::intercept {
 namespace {
@@ -143,7 +143,7 @@ base::Status get_native_op(AppliedOperation& applied, bool& commutes) {
   return {};
 }
 
-base::Status get_user_op(Reduction& checked, const Operation& given) {
+base::Status get_user_op(Reduction& checked, const ReductionArguments& given) {
   if (abi::is_unset(given.op) || given.op == abi::predefined.op_null)
     return Error(ErrorClass::op, "the operation is MPI_OP_NULL");
   auto applied = std::make_shared<AppliedOperation>();
@@ -173,7 +173,7 @@ base::Status get_user_op(Reduction& checked, const Operation& given) {
 }
 
 /// Take the operation if it is allowed on the type.
-base::Status get_op(Reduction& checked, const Operation& given) {
+base::Status get_op(Reduction& checked, const ReductionArguments& given) {
   checked.op = abi::find_op(given.op);
   if (checked.op == nullptr) return get_user_op(checked, given);
   if (!checked.type->is_predefined())
@@ -202,7 +202,7 @@ Reduction Reduction::of_no_data() {
   return {.type = &types::byte_type(), .op = &types::predefined(types::Operator::bor)};
 }
 
-base::Status check_reduction(Reduction& checked, const Operation& given, Roles roles) {
+base::Status check_reduction(Reduction& checked, const ReductionArguments& given, Roles roles) {
   if (given.count < 0) [[unlikely]]
     return slow::bad_count(given.count, "count");
   SHIM_TRY_ASSIGN(checked.type, get_type(given.datatype));

@@ -10,7 +10,7 @@
 namespace shim::intercept {
 
 /// Arguments as the user passes them.
-struct Operation {
+struct ReductionArguments {
   const void* sendbuf;
   void* recvbuf;
   Count count;
@@ -44,6 +44,6 @@ struct Roles {
   bool sends = true, receives = true;
 };
 /// Check the arguments. Errors: count, type, op (null, not defined on the type), buffer.
-base::Status check_reduction(Reduction& checked, const Operation& given, Roles roles = {});
+base::Status check_reduction(Reduction& checked, const ReductionArguments& given, Roles roles = {});
 
 }  // namespace shim::intercept

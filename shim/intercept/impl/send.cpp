@@ -6,14 +6,15 @@
 namespace shim::intercept {
 namespace {
 
-struct Message {
+struct SendArguments {
   const void* buf;
   Count count;
   MPI_Datatype datatype;
   int dest, tag;
 };
 
-[[gnu::hot]] inline base::Status send(const Message& message, MPI_Comm handle, p2p::Mode mode) {
+[[gnu::hot]] inline base::Status send(const SendArguments& message, MPI_Comm handle,
+                                      p2p::SendMode mode) {
   auto* comm = find_comm(handle);
   if (comm == nullptr) [[unlikely]]
     return slow::no_comm(handle);
@@ -32,35 +33,35 @@ namespace impl {
 [[gnu::hot]] int Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
                       MPI_Comm comm) {
   return run_with_handler(Subject::comm(comm), "MPI_Send", [&] {
-    return send({buf, count, datatype, dest, tag}, comm, p2p::Mode::standard);
+    return send({buf, count, datatype, dest, tag}, comm, p2p::SendMode::standard);
   });
 }
 int Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
            MPI_Comm comm) {
   return run_with_handler(Subject::comm(comm), "MPI_Send_c", [&] {
-    return send({buf, count, datatype, dest, tag}, comm, p2p::Mode::standard);
+    return send({buf, count, datatype, dest, tag}, comm, p2p::SendMode::standard);
   });
 }
 int Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   return run_with_handler(Subject::comm(comm), "MPI_Ssend", [&] {
-    return send({buf, count, datatype, dest, tag}, comm, p2p::Mode::synchronous);
+    return send({buf, count, datatype, dest, tag}, comm, p2p::SendMode::synchronous);
   });
 }
 int Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
             MPI_Comm comm) {
   return run_with_handler(Subject::comm(comm), "MPI_Ssend_c", [&] {
-    return send({buf, count, datatype, dest, tag}, comm, p2p::Mode::synchronous);
+    return send({buf, count, datatype, dest, tag}, comm, p2p::SendMode::synchronous);
   });
 }
 int Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   return run_with_handler(Subject::comm(comm), "MPI_Rsend", [&] {
-    return send({buf, count, datatype, dest, tag}, comm, p2p::Mode::ready);
+    return send({buf, count, datatype, dest, tag}, comm, p2p::SendMode::ready);
   });
 }
 int Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
             MPI_Comm comm) {
   return run_with_handler(Subject::comm(comm), "MPI_Rsend_c", [&] {
-    return send({buf, count, datatype, dest, tag}, comm, p2p::Mode::ready);
+    return send({buf, count, datatype, dest, tag}, comm, p2p::SendMode::ready);
   });
 }
 

@@ -18,7 +18,7 @@ base::Status exchange_long(sessions::Communicator& comm, const types::ConstBuffe
                   engine.irecv(comm.context(), into, abi::to_p2p_rank(envelope.source),
                                envelope.receive_tag, p2p::Plane::user, p2p::Caller::waits));
   base::Status sent = engine.send(comm.context(), data, abi::to_p2p_rank(envelope.dest),
-                                  envelope.send_tag, p2p::Mode::standard);
+                                  envelope.send_tag, p2p::SendMode::standard);
   if (!sent)
     static_cast<void>(engine.cancel(*receive));  // no reply will come; completes either way
   base::Status received = engine.wait(*receive);
@@ -36,7 +36,7 @@ base::Status exchange(sessions::Communicator& comm, const types::ConstBuffer& da
                            envelope.send_tag))
     return exchange_long(comm, data, into, envelope, status);
   SHIM_TRY_ASSIGN(
-      const p2p::Outcome received,
+      const p2p::MessageStatus received,
       engine.recv(comm.context(), into, abi::to_p2p_rank(envelope.source), envelope.receive_tag));
   abi::write_status(status, received);
   return {};

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "shim/intercept/buffer_pool.hpp"
-#include "shim/intercept/generated/impl.hpp"
 #include "shim/intercept/error_handlers.hpp"
+#include "shim/intercept/generated/impl.hpp"
 #include "shim/intercept/impl/arguments.hpp"
 #include "shim/intercept/info_handles.hpp"
 #include "shim/intercept/lifetime.hpp"
@@ -26,7 +26,7 @@ using sessions::InfoPtr;
 base::Result<ErrorHandlerPtr> session_handler(MPI_Errhandler handle) {
   ErrorHandlerPtr handler = find_handler(handle);
   if (!handler)
-    return bad_handle(ErrorClass::errhandler, abi::Kind::errhandler, handle,
+    return bad_handle(ErrorClass::errhandler, abi::HandleKind::errhandler, handle,
                       static_cast<MPI_Errhandler>(abi::predefined.errhandler_null));
   if (handler->kind == HandlerKind::user && handler->object != HandlerFor::session)
     return Error(ErrorClass::errhandler,
@@ -81,7 +81,7 @@ int Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session)
 }
 
 int Session_finalize(MPI_Session* session) {
-  return run_with_handler(Subject::at(abi::Kind::session, session), "MPI_Session_finalize",
+  return run_with_handler(Subject::at(abi::HandleKind::session, session), "MPI_Session_finalize",
                           [&]() -> base::Status {
                             SHIM_TRY(check_output(session, "session"));
                             if (reset_handle_of_parent(objects.sessions, session, MPI_SESSION_NULL))

@@ -19,10 +19,10 @@ base::Result<std::vector<int>> copy_ints(const int* values, int n, const char* w
   return std::vector<int>(values, values + n);
 }
 
-base::Status put_ints(const std::vector<int>& values, int room, int* to, const char* what) {
-  if (room < 0)
-    return Error(ErrorClass::arg, "the array length " + std::to_string(room) + " is negative");
-  std::size_t count = std::min(values.size(), static_cast<std::size_t>(room));
+base::Status put_ints(const std::vector<int>& values, int capacity, int* to, const char* what) {
+  if (capacity < 0)
+    return Error(ErrorClass::arg, "the array length " + std::to_string(capacity) + " is negative");
+  std::size_t count = std::min(values.size(), static_cast<std::size_t>(capacity));
   if (count > 0) SHIM_TRY(check_output(to, what));
   std::copy_n(values.begin(), count, to);
   return {};

@@ -15,7 +15,7 @@ base::Result<std::vector<int>> copy_ints(const int* values, int n, const char* w
                                          base::ErrorClass negative = base::ErrorClass::dims);
 /// Copy as many values as the caller has room for (MPI-4.1 §8.5.5). Errors: arg (room negative,
 /// null).
-base::Status put_ints(const std::vector<int>& values, int room, int* to, const char* what);
+base::Status put_ints(const std::vector<int>& values, int capacity, int* to, const char* what);
 
 base::Result<sessions::CartesianArguments> get_cartesian(int ndims, const int* dims,
                                                          const int* periods, int reorder);

@@ -50,11 +50,11 @@ int parametrised(const char* function, int combiner, const std::vector<int>& int
   });
 }
 
-struct Match {
+struct KindMatch {
   int typeclass, size;
   const char* name;
 };
-constexpr Match kMatches[] = {
+constexpr KindMatch kMatches[] = {
     {MPI_TYPECLASS_INTEGER, 1, "MPI_INTEGER1"},   {MPI_TYPECLASS_INTEGER, 2, "MPI_INTEGER2"},
     {MPI_TYPECLASS_INTEGER, 4, "MPI_INTEGER4"},   {MPI_TYPECLASS_INTEGER, 8, "MPI_INTEGER8"},
     {MPI_TYPECLASS_REAL, 4, "MPI_REAL4"},         {MPI_TYPECLASS_REAL, 8, "MPI_REAL8"},
@@ -80,7 +80,7 @@ int Type_match_size(int typeclass, int size, MPI_Datatype* datatype) {
   return run_with_handler(Subject(), "MPI_Type_match_size", [&]() -> base::Status {
     SHIM_TRY(check_output(datatype, "datatype"));
     SHIM_TRY(require_substrate());
-    for (const Match& match : kMatches) {
+    for (const KindMatch& match : kMatches) {
       if (match.typeclass != typeclass || match.size != size) continue;
       *datatype = abi::handle_of(*types::find_predefined(match.name));
       if (*datatype != abi::predefined.datatype_null) return {};

@@ -35,7 +35,7 @@ int size(const char* function, MPI_Datatype datatype, Number* size) {
 
 /// Store a lower bound and an extent that `measure` computes. Either pointer may be null if the
 /// function has only one.
-struct Bounds {
+struct BoundsOutput {
   std::int64_t lower, extent;
 };
 template <typename Number, typename Measure>
@@ -45,15 +45,15 @@ int bounds(const char* function, MPI_Datatype datatype, Number* lower, Number* e
     SHIM_TRY_ASSIGN(const types::Type* type, any_type(datatype));
     SHIM_TRY(check_output(lower, "lower bound"));
     SHIM_TRY(check_output(extent, "extent"));
-    const Bounds measured = measure(*type);
+    const BoundsOutput measured = measure(*type);
     store_or_undefined(measured.lower, lower);
     store_or_undefined(measured.extent, extent);
     return {};
   });
 }
-Bounds set_bounds(const types::Type& type) { return {type.lower, type.extent}; }
+BoundsOutput set_bounds(const types::Type& type) { return {type.lower, type.extent}; }
 /// Return the bounds from the first to the last byte with data (MPI-4.1 §5.1.8).
-Bounds true_bounds(const types::Type& type) {
+BoundsOutput true_bounds(const types::Type& type) {
   if (!type.layout) return {0, static_cast<std::int64_t>(type.size)};
   return {type.layout->lower(), type.layout->upper() - type.layout->lower()};
 }
@@ -92,9 +92,9 @@ base::Result<MPI_Datatype> handle_for(const OldType& old_type) {
 }
 
 template <typename Number>
-base::Status copy_out(const std::vector<Number>& values, MPI_Count room, Number* to,
+base::Status copy_out(const std::vector<Number>& values, MPI_Count capacity, Number* to,
                       const char* what) {
-  if (room < static_cast<MPI_Count>(values.size()) || (to == nullptr && !values.empty()))
+  if (capacity < static_cast<MPI_Count>(values.size()) || (to == nullptr && !values.empty()))
     return Error(ErrorClass::arg, "the array for the " + std::string(what) +
                                       " is shorter than the " + std::to_string(values.size()) +
                                       " elements that MPI_Type_get_envelope returned");
@@ -106,15 +106,15 @@ base::Status copy_out(const std::vector<Number>& values, MPI_Count room, Number*
 struct ContentsCapacity {
   MPI_Count integers, addresses, counts, datatypes;
 };
-base::Status get_contents(MPI_Datatype datatype, const ContentsCapacity& room, int* integers,
+base::Status get_contents(MPI_Datatype datatype, const ContentsCapacity& capacity, int* integers,
                           MPI_Aint* addresses, MPI_Count* counts, MPI_Datatype* datatypes) {
   SHIM_TRY_ASSIGN(const TypeContents* contents, contents_of(datatype));
   if (contents == nullptr) return Error(ErrorClass::type, "a predefined datatype has no contents");
   if (contents->is_large() && counts == nullptr) return is_large();
-  SHIM_TRY(copy_out(contents->integers, room.integers, integers, "integers"));
-  SHIM_TRY(copy_out(contents->addresses, room.addresses, addresses, "addresses"));
-  SHIM_TRY(copy_out(contents->counts, room.counts, counts, "large counts"));
-  if (room.datatypes < static_cast<MPI_Count>(contents->old_types.size()) ||
+  SHIM_TRY(copy_out(contents->integers, capacity.integers, integers, "integers"));
+  SHIM_TRY(copy_out(contents->addresses, capacity.addresses, addresses, "addresses"));
+  SHIM_TRY(copy_out(contents->counts, capacity.counts, counts, "large counts"));
+  if (capacity.datatypes < static_cast<MPI_Count>(contents->old_types.size()) ||
       (datatypes == nullptr && !contents->old_types.empty()))
     return Error(ErrorClass::arg,
                  "the array for the datatypes is shorter than MPI_Type_get_envelope returned");

@@ -8,10 +8,10 @@
 namespace shim::intercept {
 namespace {
 
-struct Pair {
+struct ValueIndexType {
   std::string_view value, index, pair;
 };
-constexpr Pair kPairs[] = {
+constexpr ValueIndexType kPairs[] = {
     {"MPI_FLOAT", "MPI_INT", "MPI_FLOAT_INT"},
     {"MPI_DOUBLE", "MPI_INT", "MPI_DOUBLE_INT"},
     {"MPI_LONG", "MPI_INT", "MPI_LONG_INT"},
@@ -42,7 +42,7 @@ int Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_type,
     SHIM_TRY_ASSIGN(const types::Type* value, part_of_pair(value_type, "value"));
     SHIM_TRY_ASSIGN(const types::Type* index, part_of_pair(index_type, "index"));
     *pair_type = abi::predefined.datatype_null;
-    for (const Pair& row : kPairs)
+    for (const ValueIndexType& row : kPairs)
       if (value == types::find_predefined(row.value) && index == types::find_predefined(row.index))
         *pair_type = abi::handle_of(*types::find_predefined(row.pair));
     return {};

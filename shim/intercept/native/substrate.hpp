@@ -2,7 +2,7 @@
 // Finds symbols of the native library. Looks up each symbol at its first use, never at load.
 #pragma once
 
-#include "shim/intercept/native/slot.hpp"
+#include "shim/intercept/native/atomic_function.hpp"
 
 namespace shim::intercept {
 
@@ -17,10 +17,10 @@ bool has_substrate() noexcept;
 
 /// Fill a slot at its first use: with the library's function, else with `lacking`.
 template <class Signature>
-void find(Slot<Signature>& slot, const char* symbol,
-          typename Slot<Signature>::Function lacking) noexcept {
+void find(AtomicFunction<Signature>& slot, const char* symbol,
+          typename AtomicFunction<Signature>::Function lacking) noexcept {
   void* found = substrate_symbol(symbol);
-  slot.set(found ? reinterpret_cast<typename Slot<Signature>::Function>(found) : lacking);
+  slot.set(found ? reinterpret_cast<typename AtomicFunction<Signature>::Function>(found) : lacking);
 }
 
 }  // namespace shim::intercept

@@ -71,7 +71,7 @@ bool refers_to(const dl_phdr_info& object, std::string_view function) {
   return refers_to(DynamicSection(entries, object.dlpi_addr), function);
 }
 
-struct Search {
+struct SymbolSearch {
   std::string_view function;
   bool found = false;
 };
@@ -79,10 +79,10 @@ struct Search {
 }  // namespace
 
 bool program_refers_to(std::string_view function) {
-  Search search{function};
+  SymbolSearch search{function};
   dl_iterate_phdr(
       [](dl_phdr_info* object, std::size_t, void* data) {
-        auto& wanted = *static_cast<Search*>(data);
+        auto& wanted = *static_cast<SymbolSearch*>(data);
         wanted.found = refers_to(*object, wanted.function);
         return wanted.found ? 1 : 0;
       },

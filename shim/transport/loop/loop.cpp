@@ -36,10 +36,11 @@ struct LoopLink final : Link {
   Bytes reserved;  ///< a packet that is being written
 };
 
-class Loop final : public Transport {
+class LoopTransport final : public Transport {
  public:
-  explicit Loop(std::shared_ptr<State> state) : state_(std::move(state)), number_(state_->add()) {}
-  ~Loop() override { state_->leave(number_); }
+  explicit LoopTransport(std::shared_ptr<State> state)
+      : state_(std::move(state)), number_(state_->add()) {}
+  ~LoopTransport() override { state_->leave(number_); }
 
   std::string_view name() const override { return "loop"; }
   std::size_t max_packet_bytes() const override { return state_->faults().max_packet_bytes; }
@@ -74,7 +75,7 @@ class Loop final : public Transport {
     const LoopFaults::Reads reads = state_->faults().reads;
     return reads == LoopFaults::Reads::offered || reads == LoopFaults::Reads::offered_break;
   }
-  std::unique_ptr<Offer> offer(Link&, ConstSpan memory) override {
+  std::unique_ptr<MemoryRegistration> offer(Link&, ConstSpan memory) override {
     return needs_offers() ? state_->memory().offer(memory) : nullptr;
   }
   std::unique_ptr<Read> begin_read(Link& link, const RemoteMemory& from,
@@ -101,14 +102,14 @@ class Loop final : public Transport {
   Counts counts_;
 };
 
-Bytes Loop::address() const {
+Bytes LoopTransport::address() const {
   LoopAddress own{network(), number_};
   Bytes bytes(sizeof own);
   std::memcpy(bytes.data(), &own, sizeof own);
   return bytes;
 }
 
-Result<Link*> Loop::open(ConstSpan address) {
+Result<Link*> LoopTransport::open(ConstSpan address) {
   LoopAddress wanted{};
   if (address.size() == sizeof wanted) std::memcpy(&wanted, address.data(), sizeof wanted);
   if (wanted.network != network() || !state_->exists(wanted.number))
@@ -118,17 +119,17 @@ Result<Link*> Loop::open(ConstSpan address) {
   return links_.back().get();
 }
 
-Result<Attempt> Loop::try_send(Link& link, ConstSpan header, ConstSpan payload) {
-  std::span<std::byte> room;
-  SHIM_TRY_ASSIGN(Attempt attempt, try_reserve(link, header, payload.size(), room));
+Result<Attempt> LoopTransport::try_send(Link& link, ConstSpan header, ConstSpan payload) {
+  std::span<std::byte> buffer;
+  SHIM_TRY_ASSIGN(Attempt attempt, try_reserve(link, header, payload.size(), buffer));
   if (attempt != Attempt::done) return attempt;
-  std::ranges::copy(payload, room.begin());
+  std::ranges::copy(payload, buffer.begin());
   publish(link);
   return attempt;
 }
 
-Result<Attempt> Loop::try_reserve(Link& link, ConstSpan header, std::size_t payload_bytes,
-                                  std::span<std::byte>& payload) {
+Result<Attempt> LoopTransport::try_reserve(Link& link, ConstSpan header, std::size_t payload_bytes,
+                                           std::span<std::byte>& payload) {
   auto& to = static_cast<LoopLink&>(link);
   if (header.size() + payload_bytes > max_packet_bytes())
     return Error(ErrorClass::intern, "a packet is longer than the loop network's max_packet_bytes");
@@ -143,7 +144,7 @@ Result<Attempt> Loop::try_reserve(Link& link, ConstSpan header, std::size_t payl
   return attempt;
 }
 
-void Loop::publish(Link& link) {
+void LoopTransport::publish(Link& link) {
   auto& to = static_cast<LoopLink&>(link);
   if (!std::exchange(to.used, true)) ++counts_.links_used;
   ++counts_.packets_sent;
@@ -151,7 +152,7 @@ void Loop::publish(Link& link) {
   state_->send(number_, to.to, std::move(to.reserved));
 }
 
-int Loop::take(Sink& sink, std::optional<std::uint32_t> sender) {
+int LoopTransport::take(Sink& sink, std::optional<std::uint32_t> sender) {
   state_->begin_poll(number_);
   int delivered = 0;
   for (; delivered < kPollBatch; ++delivered) {
@@ -163,12 +164,13 @@ int Loop::take(Sink& sink, std::optional<std::uint32_t> sender) {
   return delivered;
 }
 
-void Loop::drop_front(Link& link, ConstSpan) {
+void LoopTransport::drop_front(Link& link, ConstSpan) {
   (void)state_->next_for(number_, static_cast<LoopLink&>(link).to);
   ++counts_.packets_received;
 }
 
-Result<Attempt> Loop::try_read(Link&, std::uint64_t remote_address, std::span<std::byte> into) {
+Result<Attempt> LoopTransport::try_read(Link&, std::uint64_t remote_address,
+                                        std::span<std::byte> into) {
   if (state_->faults().reads == LoopFaults::Reads::unsupported || needs_offers())
     return Attempt::unsupported;
   if (state_->faults().reads == LoopFaults::Reads::fail)
@@ -179,13 +181,14 @@ Result<Attempt> Loop::try_read(Link&, std::uint64_t remote_address, std::span<st
   return Attempt::done;
 }
 
-std::unique_ptr<Read> Loop::begin_read(Link&, const RemoteMemory& from, std::span<std::byte> into) {
+std::unique_ptr<Read> LoopTransport::begin_read(Link&, const RemoteMemory& from,
+                                                std::span<std::byte> into) {
   const bool breaks = state_->faults().reads == LoopFaults::Reads::offered_break;
   counts_.bytes_read += into.size();
   return state_->memory().begin_read(from, into, kReadStep, breaks ? into.size() / 2 : into.size());
 }
 
-Result<Attempt> Loop::try_write(Link&, std::uint64_t remote_address, ConstSpan bytes) {
+Result<Attempt> LoopTransport::try_write(Link&, std::uint64_t remote_address, ConstSpan bytes) {
   if (state_->faults().writes == LoopFaults::Reads::unsupported) return Attempt::unsupported;
   if (bytes.empty()) return Attempt::done;
   if (state_->faults().writes == LoopFaults::Reads::fail)
@@ -194,7 +197,7 @@ Result<Attempt> Loop::try_write(Link&, std::uint64_t remote_address, ConstSpan b
   return Attempt::done;
 }
 
-void Loop::sleep(std::int64_t nanoseconds, const LastCheck&, std::span<const int>) {
+void LoopTransport::sleep(std::int64_t nanoseconds, const LastCheck&, std::span<const int>) {
   timespec nap{0, static_cast<long>(std::clamp<std::int64_t>(nanoseconds, 0, kMaxSleepNs))};
   ::nanosleep(&nap, nullptr);
 }
@@ -203,7 +206,7 @@ void Loop::sleep(std::int64_t nanoseconds, const LastCheck&, std::span<const int
 
 LoopNetwork::LoopNetwork(LoopFaults faults) : state_(std::make_shared<State>(faults)) {}
 
-std::unique_ptr<Transport> LoopNetwork::add() { return std::make_unique<Loop>(state_); }
+std::unique_ptr<Transport> LoopNetwork::add() { return std::make_unique<LoopTransport>(state_); }
 
 void LoopNetwork::lose(std::uint32_t number) { state_->lose(number); }
 void LoopNetwork::cut_off(std::uint32_t number) { state_->cut_off(number); }

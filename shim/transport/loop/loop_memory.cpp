@@ -11,7 +11,7 @@ using base::Error;
 using base::ErrorClass;
 using base::Result;
 
-class LoopOffer final : public Offer {
+class LoopOffer final : public MemoryRegistration {
  public:
   LoopOffer(std::shared_ptr<LoopMemory> of, const RemoteMemory& memory)
       : of_(std::move(of)), memory_(memory) {}
@@ -47,7 +47,7 @@ class LoopRead final : public Read {
 
 }  // namespace
 
-std::unique_ptr<Offer> LoopMemory::offer(ConstSpan memory) {
+std::unique_ptr<MemoryRegistration> LoopMemory::offer(ConstSpan memory) {
   std::lock_guard guard(mutex_);
   offered_[++last_key_] = memory;
   return std::make_unique<LoopOffer>(

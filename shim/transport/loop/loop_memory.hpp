@@ -13,7 +13,7 @@ namespace shim::transport {
 /// Memory offers of one network. Thread-safe.
 class LoopMemory : public std::enable_shared_from_this<LoopMemory> {
  public:
-  std::unique_ptr<Offer> offer(ConstSpan memory);
+  std::unique_ptr<MemoryRegistration> offer(ConstSpan memory);
   /// @param step bytes per call of progress
   /// @param breaks_at byte from which on reads fail
   std::unique_ptr<Read> begin_read(const RemoteMemory& from, std::span<std::byte> into,

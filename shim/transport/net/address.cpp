@@ -28,16 +28,16 @@ constexpr std::size_t kHeadBytes = 12;  // without trailing padding
 std::size_t length_of(const IpAddress& address) { return address.is_v6 ? 16 : 4; }
 static_assert(kHeadBytes + kMaxAddresses * (1 + sizeof(IpAddress::bytes)) == kMaxNetAddressBytes);
 
-struct Candidate {
+struct InterfaceAddress {
   IpAddress address;
   std::string interface;
   int rank = 0;  ///< 0 is best
 };
 
 /// Skip link-local IPv6 addresses: they need an interface name, which differs between machines.
-std::optional<Candidate> candidate_of(const ifaddrs& entry) {
+std::optional<InterfaceAddress> candidate_of(const ifaddrs& entry) {
   if (entry.ifa_addr == nullptr || (entry.ifa_flags & IFF_UP) == 0) return std::nullopt;
-  Candidate found{.address = {}, .interface = entry.ifa_name};
+  InterfaceAddress found{.address = {}, .interface = entry.ifa_name};
   const bool is_loopback = (entry.ifa_flags & IFF_LOOPBACK) != 0;
   if (entry.ifa_addr->sa_family == AF_INET) {
     sockaddr_in in{};
@@ -59,12 +59,12 @@ std::optional<Candidate> candidate_of(const ifaddrs& entry) {
   return std::nullopt;
 }
 
-std::vector<Candidate> all_candidates() {
+std::vector<InterfaceAddress> all_candidates() {
   const base::StandardStreamsHeld streams;
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) return {};
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(list, ::freeifaddrs);
-  std::vector<Candidate> candidates;
+  std::vector<InterfaceAddress> candidates;
   for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next)
     if (auto found = candidate_of(*entry)) candidates.push_back(*std::move(found));
   return candidates;
@@ -135,25 +135,25 @@ std::optional<TcpAddress> TcpAddress::from_bytes(ConstSpan bytes) {
 }
 
 std::vector<IpAddress> local_addresses(const std::string& interface) {
-  std::vector<Candidate> candidates = all_candidates();
-  auto matches_interface = [&](const Candidate& one) {
+  std::vector<InterfaceAddress> candidates = all_candidates();
+  auto matches_interface = [&](const InterfaceAddress& one) {
     return one.interface == interface || one.address.text().starts_with(interface);
   };
   // interface may name a libfabric network that is not an Internet interface
   if (!interface.empty() && std::ranges::any_of(candidates, matches_interface))
     std::erase_if(candidates, std::not_fn(matches_interface));
-  std::ranges::stable_sort(candidates, {}, &Candidate::rank);
+  std::ranges::stable_sort(candidates, {}, &InterfaceAddress::rank);
   if (!candidates.empty() && candidates.front().rank < 3)
-    std::erase_if(candidates, [](const Candidate& one) { return one.rank == 3; });
+    std::erase_if(candidates, [](const InterfaceAddress& one) { return one.rank == 3; });
   std::vector<IpAddress> addresses;
-  for (const Candidate& one : candidates)
+  for (const InterfaceAddress& one : candidates)
     if (addresses.size() < kMaxAddresses) addresses.push_back(one.address);
   return addresses;
 }
 
 bool is_local_address(const IpAddress& address) {
   const bool is_loopback = !address.is_v6 && address.bytes[0] == 127;  // the whole 127/8 network
-  return is_loopback || std::ranges::any_of(all_candidates(), [&](const Candidate& one) {
+  return is_loopback || std::ranges::any_of(all_candidates(), [&](const InterfaceAddress& one) {
            return one.address == address;
          });
 }

@@ -215,13 +215,13 @@ bool Connection::begin_placing(ConstSpan bytes, Sink& sink) {
 
 /// Read the rest of a payload and, in the same system call, the beginning of the next frame, which
 /// determines where the next payload is placed.
-Result<Connection::ReadResult> Connection::receive_placed(std::span<std::byte> room,
+Result<Connection::ReadResult> Connection::receive_placed(std::span<std::byte> scratch,
                                                           FrameHandler& handler, Sink& sink) {
   const ConstSpan header = ConstSpan(partial_).subspan(sizeof(FrameHead));
   const auto placement = sink.place(header, header.size() + payload_bytes_);
   const std::size_t missing = payload_bytes_ - placed_bytes_;
   const std::span<std::byte> into = placement ? placement->payload.subspan(placed_bytes_)
-                                              : room.first(missing);
+                                              : scratch.first(missing);
   std::array<std::byte, kReadAheadBytes> next;
   std::array parts{iovec{into.data(), into.size()}, iovec{next.data(), next.size()}};
   const ssize_t got = ::readv(socket_.get(), parts.data(), parts.size());
@@ -240,24 +240,25 @@ Result<Connection::ReadResult> Connection::receive_placed(std::span<std::byte> r
   return have == missing + next.size() ? ReadResult::more : ReadResult::drained;
 }
 
-Result<Connection::ReadResult> Connection::receive_frames(std::span<std::byte> room,
+Result<Connection::ReadResult> Connection::receive_frames(std::span<std::byte> scratch,
                                                           FrameHandler& handler, Sink& sink) {
-  std::ranges::copy(partial_, room.begin());
-  const ssize_t got = ::recv(socket_.get(), room.data() + partial_.size(),
-                             room.size() - partial_.size(), MSG_DONTWAIT);
+  std::ranges::copy(partial_, scratch.begin());
+  const ssize_t got = ::recv(socket_.get(), scratch.data() + partial_.size(),
+                             scratch.size() - partial_.size(), MSG_DONTWAIT);
   if (got < 0 && !would_block(errno)) return base::system_error(errno, "recv");
   if (got <= 0) return got == 0 ? ReadResult::end : ReadResult::drained;
-  const std::span<std::byte> have = room.first(partial_.size() + static_cast<std::size_t>(got));
+  const std::span<std::byte> have = scratch.first(partial_.size() + static_cast<std::size_t>(got));
   SHIM_TRY_ASSIGN(const bool is_open, handle_frames(have, handler, sink));
   if (!is_open) return ReadResult::end;
-  return have.size() == room.size() || payload_bytes_ != 0 ? ReadResult::more : ReadResult::drained;
+  return have.size() == scratch.size() || payload_bytes_ != 0 ? ReadResult::more
+                                                              : ReadResult::drained;
 }
 
-Result<bool> Connection::receive(std::span<std::byte> room, FrameHandler& handler, Sink& sink) {
+Result<bool> Connection::receive(std::span<std::byte> scratch, FrameHandler& handler, Sink& sink) {
   for (int looks = 0; looks < kMaxReadsPerReceive; ++looks) {
     SHIM_TRY_ASSIGN(const ReadResult result, payload_bytes_ != 0
-                                                 ? receive_placed(room, handler, sink)
-                                                 : receive_frames(room, handler, sink));
+                                                 ? receive_placed(scratch, handler, sink)
+                                                 : receive_frames(scratch, handler, sink));
     if (result != ReadResult::more) return result == ReadResult::drained;
   }
   return true;

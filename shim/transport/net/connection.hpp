@@ -72,7 +72,7 @@ class Connection {
   /// Receive bytes and pass on each whole frame. Payloads of long packets are placed by `sink`.
   /// Return false at the end of the connection. Errors: other (broken, or invalid frames).
   /// @param room scratch of kFrameBufferBytes
-  [[gnu::hot]] base::Result<bool> receive(std::span<std::byte> room, FrameHandler& handler,
+  [[gnu::hot]] base::Result<bool> receive(std::span<std::byte> scratch, FrameHandler& handler,
                                           Sink& sink);
 
  private:
@@ -80,9 +80,9 @@ class Connection {
   enum class ReadResult : std::uint8_t { more, drained, end };
 
   Connection(base::Descriptor socket, State state);
-  [[gnu::hot]] base::Result<ReadResult> receive_frames(std::span<std::byte> room,
+  [[gnu::hot]] base::Result<ReadResult> receive_frames(std::span<std::byte> scratch,
                                                        FrameHandler& handler, Sink& sink);
-  base::Result<ReadResult> receive_placed(std::span<std::byte> room, FrameHandler& handler,
+  base::Result<ReadResult> receive_placed(std::span<std::byte> scratch, FrameHandler& handler,
                                           Sink& sink);
   [[gnu::hot]] base::Result<bool> handle_frames(ConstSpan bytes, FrameHandler& handler, Sink& sink);
   [[gnu::hot]] bool begin_placing(ConstSpan bytes, Sink& sink);

@@ -261,8 +261,8 @@ void ConnectionManager::on_failed_connect(PeerConnection& peer, const Error& rea
     peer.connect_round_.refused = true;
 }
 
-void ConnectionManager::watch(const Connection& connection, bool is_new, bool for_room) {
-  epoll_event wanted{.events = for_room ? EPOLLIN | EPOLLOUT : std::uint32_t{EPOLLIN},
+void ConnectionManager::watch(const Connection& connection, bool is_new, bool for_output) {
+  epoll_event wanted{.events = for_output ? EPOLLIN | EPOLLOUT : std::uint32_t{EPOLLIN},
                      .data = {.fd = connection.descriptor()}};
   (void)::epoll_ctl(events_.get(), is_new ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, connection.descriptor(),
                     &wanted);
@@ -497,7 +497,7 @@ bool ConnectionManager::on_challenge(ManagedConnection& conn, const ReceivedFram
   PeerConnection& peer = *conn.peer;
   const auto prove = [&]() -> Result<Bytes> {
     SHIM_TRY_ASSIGN(auto library, crypto());
-    SHIM_TRY_ASSIGN(conn.seal, Seal::make(std::move(library), Seal::End::caller,
+    SHIM_TRY_ASSIGN(conn.seal, Seal::make(std::move(library), Seal::Side::caller,
                                           peer.address_.cookie, conn.nonce, challenge.nonce));
     return conn.seal->close(local_address_.to_bytes());
   };
@@ -526,8 +526,8 @@ bool ConnectionManager::on_hello(ManagedConnection& conn, const ReceivedFrame& f
   auto nonce = random_nonce();
   auto library = crypto();
   if (!nonce || !library) return false;
-  auto seal = Seal::make(*std::move(library), Seal::End::called, local_address_.cookie, hello.nonce,
-                         *nonce);
+  auto seal = Seal::make(*std::move(library), Seal::Side::called, local_address_.cookie,
+                         hello.nonce, *nonce);
   if (!seal) return false;
   conn.seal = *std::move(seal);
   const Challenge challenge{*nonce};

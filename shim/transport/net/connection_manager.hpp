@@ -164,7 +164,7 @@ class ConnectionManager {
   static void fail_peer(PeerConnection& peer, base::Error why);
   base::Result<std::shared_ptr<const Crypto>> crypto();
   [[gnu::hot]] void on_sent(PeerConnection& peer, const base::Status& sent);
-  void watch(const Connection& connection, bool is_new, bool for_room);
+  void watch(const Connection& connection, bool is_new, bool for_output);
   void watch_listeners();
   void pause_accepting();
   void accept_all(int listener);

@@ -78,7 +78,7 @@ class NetTransport final : public Net, private Matcher {
   Result<Attempt> try_read(Link& link, std::uint64_t remote_address,
                            std::span<std::byte> into) override;
   bool needs_offers() const override { return fabric_ ? fabric_->needs_offers() : wants_fabric(); }
-  std::unique_ptr<Offer> offer(Link& link, ConstSpan memory) override;
+  std::unique_ptr<MemoryRegistration> offer(Link& link, ConstSpan memory) override;
   std::unique_ptr<Read> begin_read(Link& link, const RemoteMemory& from,
                                    std::span<std::byte> into) override;
   bool is_gone(const Link& link) const override;
@@ -118,7 +118,7 @@ class NetTransport final : public Net, private Matcher {
                                         ConstSpan payload) override;
   [[gnu::hot]] Result<Attempt> post(MatchedReceive& receive, Link& from,
                                     const Envelope& wanted) override;
-  std::size_t room() const override { return fabric_->matcher()->room(); }
+  std::size_t free_receives() const override { return fabric_->matcher()->free_receives(); }
   void cancel(MatchedReceive& receive) override { fabric_->matcher()->cancel(receive); }
   void detach(MatchedReceive& receive) override { fabric_->matcher()->detach(receive); }
   void set_drain(const DrainScope& what) override { fabric_->matcher()->set_drain(what); }
@@ -316,7 +316,7 @@ bool NetTransport::any_lost_packets() const {
   return fabric_ != nullptr && fabric_->any_lost_packets();
 }
 
-std::unique_ptr<Offer> NetTransport::offer(Link& to, ConstSpan memory) {
+std::unique_ptr<MemoryRegistration> NetTransport::offer(Link& to, ConstSpan memory) {
   Link* link = static_cast<NetLink&>(to).fabric;
   return link == nullptr ? nullptr : fabric_->offer(*link, memory);
 }

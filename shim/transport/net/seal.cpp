@@ -130,7 +130,7 @@ struct Seal::State {
   std::shared_ptr<const Crypto> crypto;
   void* context = nullptr;
   std::array<unsigned char, kKeyBytes> key{};
-  End own = End::caller;
+  Side own = Side::caller;
   std::uint64_t closed = 0, opened = 0;  ///< frames
 
   ~State() {
@@ -140,7 +140,7 @@ struct Seal::State {
   }
   using Functions = Crypto::Functions;
   /// Return the initialization vector of Galois/counter mode for a frame.
-  static std::array<unsigned char, kCounterBytes> counter(End by, std::uint64_t number) {
+  static std::array<unsigned char, kCounterBytes> counter(Side by, std::uint64_t number) {
     std::array<unsigned char, kCounterBytes> bytes{};
     bytes[0] = static_cast<unsigned char>(by);
     std::memcpy(bytes.data() + 4, &number, sizeof number);
@@ -153,7 +153,7 @@ Seal::Seal(Seal&&) noexcept = default;
 Seal& Seal::operator=(Seal&&) noexcept = default;
 Seal::~Seal() = default;
 
-Result<Seal> Seal::make(std::shared_ptr<const Crypto> crypto, End own, std::uint64_t secret,
+Result<Seal> Seal::make(std::shared_ptr<const Crypto> crypto, Side own, std::uint64_t secret,
                         const Nonce& of_caller, const Nonce& of_called) {
   const Crypto::Functions& functions = *crypto->functions_;
   if (!functions.is_usable()) return has_ended();
@@ -196,7 +196,7 @@ Result<Bytes> Seal::close(ConstSpan plain) {
 std::optional<Bytes> Seal::open(ConstSpan sealed) {
   const Crypto::Functions& functions = *state_->crypto->functions_;
   if (sealed.size() < kSealBytes || !functions.is_usable()) return std::nullopt;
-  const End other = state_->own == End::caller ? End::called : End::caller;
+  const Side other = state_->own == Side::caller ? Side::called : Side::caller;
   const auto counter = State::counter(other, state_->opened++);
   const ConstSpan text = sealed.first(sealed.size() - kSealBytes);
   std::array<std::byte, kSealBytes> tag;

@@ -45,11 +45,11 @@ class Crypto {
 /// Galois/counter mode (NIST SP 800-38D).
 class Seal {
  public:
-  enum class End : std::uint8_t { caller, called };
+  enum class Side : std::uint8_t { caller, called };
 
   /// Derive the key from the called process's secret and both nonces: HMAC-SHA256. Errors: other
   /// (libcrypto fails).
-  static base::Result<Seal> make(std::shared_ptr<const Crypto> crypto, End own,
+  static base::Result<Seal> make(std::shared_ptr<const Crypto> crypto, Side own,
                                  std::uint64_t secret, const Nonce& of_caller,
                                  const Nonce& of_called);
   Seal(Seal&&) noexcept;

@@ -18,7 +18,7 @@ struct OfiLink;
 struct MatchedReceive;
 
 /// Match bits of a message or receive; unset if the provider does not match it.
-struct Match {
+struct MatchCriteria {
   bool is_matched = false;
   std::uint64_t bits = 0;
   // of a receive:
@@ -30,16 +30,18 @@ struct Match {
 
 /// An operation in progress. libfabric gets the address of its context and returns it with the
 /// completion.
-struct Operation {
+struct PendingOperation {
   fi_context2 context = {};    ///< the provider's during the operation; must be first
   OfiLink* link = nullptr;     ///< target of a send; else null
   OfiRead* read = nullptr;     ///< the read that this is part of; else null
   std::byte* bytes = nullptr;  ///< buffer of a send or receive
   std::size_t length = 0;      ///< of a send or read
-  Match match = {};            ///< of a send or receive
+  MatchCriteria match = {};    ///< of a send or receive
 };
 
-inline Operation* operation_of(void* context) { return reinterpret_cast<Operation*>(context); }
+inline PendingOperation* operation_of(void* context) {
+  return reinterpret_cast<PendingOperation*>(context);
+}
 
 /// A fixed number of operations with their buffers. LIFO: the memory released last is in the cache,
 /// and buffers that are never needed at a time are never faulted in.
@@ -55,13 +57,13 @@ class Buffers {
     }
   }
   /// Return a free operation; null if all are in use.
-  Operation* acquire() {
+  PendingOperation* acquire() {
     if (free_.empty()) return nullptr;
-    Operation* operation = free_.back();
+    PendingOperation* operation = free_.back();
     free_.pop_back();
     return operation;
   }
-  void release(Operation* operation) { free_.push_back(operation); }
+  void release(PendingOperation* operation) { free_.push_back(operation); }
   std::size_t available() const { return free_.size(); }
   std::size_t in_use() const { return operations_.size() - free_.size(); }
 
@@ -69,7 +71,7 @@ class Buffers {
   /// filled in turn. Else the first message in each takes the fault
   /// (docs/decisions/0025-libfabric-provider-workarounds.md).
   void touch() {
-    for (Operation& operation : operations_) *operation.bytes = std::byte{0};
+    for (PendingOperation& operation : operations_) *operation.bytes = std::byte{0};
   }
 
   ConstSpan memory() const { return {memory_.get(), bytes_}; }
@@ -79,8 +81,8 @@ class Buffers {
  private:
   std::size_t bytes_;
   std::unique_ptr<std::byte[]> memory_;
-  std::vector<Operation> operations_;
-  std::vector<Operation*> free_;
+  std::vector<PendingOperation> operations_;
+  std::vector<PendingOperation*> free_;
 };
 
 }  // namespace shim::transport

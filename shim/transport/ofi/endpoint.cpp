@@ -9,14 +9,14 @@ namespace shim::transport {
 using base::Result;
 using base::Status;
 
-Result<Endpoint> Endpoint::open(const Library& library, InfoList info, const OfiTuning& tuning) {
+Result<Endpoint> Endpoint::open(const OfiLibrary& library, InfoList info, const OfiTuning& tuning) {
   const Traits traits = traits_of(*info, tuning);
   Endpoint endpoint(std::move(info), traits);
   SHIM_TRY(endpoint.open_all(library));
   return endpoint;
 }
 
-Status Endpoint::open_all(const Library& library) {
+Status Endpoint::open_all(const OfiLibrary& library) {
   // Each object is stored in its owner at once, so that a later failure closes it.
   fid_fabric* fabric = nullptr;
   if (int code = library.fabric(info_->fabric_attr, &fabric, nullptr))
@@ -64,7 +64,7 @@ Status Endpoint::open_all(const Library& library) {
   return {};
 }
 
-Result<fi_addr_t> Endpoint::insert(const Library& library, ConstSpan name) {
+Result<fi_addr_t> Endpoint::insert(const OfiLibrary& library, ConstSpan name) {
   fi_addr_t address = FI_ADDR_UNSPEC;
   int inserted = ::fi_av_insert(av_.get(), name.data(), 1, &address, 0, nullptr);
   if (inserted == 1 && address != FI_ADDR_NOTAVAIL) return address;
@@ -72,7 +72,7 @@ Result<fi_addr_t> Endpoint::insert(const Library& library, ConstSpan name) {
                        "fi_av_insert of a peer's address");
 }
 
-Result<Registration> Endpoint::register_memory(const Library& library, ConstSpan memory,
+Result<Registration> Endpoint::register_memory(const OfiLibrary& library, ConstSpan memory,
                                                std::uint64_t access) {
   const std::uint64_t key = traits_.picks_keys ? 0 : next_key_++;
   fid_mr* region = nullptr;
@@ -87,7 +87,7 @@ Result<Registration> Endpoint::register_memory(const Library& library, ConstSpan
   return registration;
 }
 
-Result<void*> Endpoint::register_buffers(const Library& library, ConstSpan memory,
+Result<void*> Endpoint::register_buffers(const OfiLibrary& library, ConstSpan memory,
                                          std::uint64_t access) {
   if (!traits_.registers_buffers) return nullptr;
   SHIM_TRY_ASSIGN(Registration registration, register_memory(library, memory, access));

@@ -27,7 +27,7 @@ using Registration = Fid<fid_mr>;
 /// Fabric, domain, address vector, completion queue and endpoint; enabled.
 class Endpoint {
  public:
-  static base::Result<Endpoint> open(const Library& library, InfoList info,
+  static base::Result<Endpoint> open(const OfiLibrary& library, InfoList info,
                                      const OfiTuning& tuning);
 
   fid_domain* domain() const { return domain_.get(); }
@@ -40,14 +40,14 @@ class Endpoint {
   /// Return the result of fi_getname.
   const Bytes& name() const { return name_; }
   /// Insert a peer's name into the address vector; no network traffic.
-  base::Result<fi_addr_t> insert(const Library& library, ConstSpan name);
+  base::Result<fi_addr_t> insert(const OfiLibrary& library, ConstSpan name);
   /// Register memory for operations of this kind (FI_SEND and so on, fi_mr(3)). The caller releases
   /// the registration before the endpoint is closed.
-  base::Result<Registration> register_memory(const Library& library, ConstSpan memory,
+  base::Result<Registration> register_memory(const OfiLibrary& library, ConstSpan memory,
                                              std::uint64_t access);
   /// Register memory until the endpoint is closed; return its descriptor for operations. Null if
   /// the provider needs none.
-  base::Result<void*> register_buffers(const Library& library, ConstSpan memory,
+  base::Result<void*> register_buffers(const OfiLibrary& library, ConstSpan memory,
                                        std::uint64_t access);
   void close();
   /// Drop all objects without closing them: in a forked child they belong to the parent.
@@ -58,7 +58,7 @@ class Endpoint {
   static constexpr std::uint64_t kFirstKey = 100;
 
   Endpoint(InfoList info, const Traits& traits) : info_(std::move(info)), traits_(traits) {}
-  base::Status open_all(const Library& library);
+  base::Status open_all(const OfiLibrary& library);
 
   InfoList info_;
   Traits traits_;

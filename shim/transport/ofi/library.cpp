@@ -33,7 +33,7 @@ bool find(void* handle, const char* name, const char* version, Function& functio
 
 }  // namespace
 
-Result<Library> Library::load() {
+Result<OfiLibrary> OfiLibrary::load() {
   const base::StandardStreamsHeld streams;
   void* handle = ::dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!handle) {
@@ -42,7 +42,7 @@ Result<Library> Library::load() {
                                         std::string(reason ? reason : "no reason given") +
                                         "); install libfabric1 on every node");
   }
-  Library library;
+  OfiLibrary library;
   bool complete = find(handle, "fi_getinfo", kInfoVersion, library.getinfo) &&
                   find(handle, "fi_freeinfo", kInfoVersion, library.freeinfo) &&
                   find(handle, "fi_dupinfo", kInfoVersion, library.dupinfo) &&
@@ -57,7 +57,7 @@ Result<Library> Library::load() {
   return library;
 }
 
-Error Library::error(int code, const std::string& doing) const {
+Error OfiLibrary::error(int code, const std::string& doing) const {
   int positive = std::abs(code);
   return Error(
       positive == FI_ENOMEM ? ErrorClass::no_mem : ErrorClass::other, Origin::fabric, positive,

@@ -13,12 +13,12 @@
 
 namespace shim::transport {
 
-class Library {
+class OfiLibrary {
  public:
   /// Load libfabric. It is not linked, because a linked program runs its start-up even if libfabric
   /// is unused. It is never unloaded, because its start-up would run again, and its threads and
   /// exit handlers do not support that.
-  static base::Result<Library> load();
+  static base::Result<OfiLibrary> load();
 
   decltype(&::fi_getinfo) getinfo = nullptr;
   decltype(&::fi_freeinfo) freeinfo = nullptr;
@@ -32,7 +32,7 @@ class Library {
   base::Error error(int code, const std::string& doing) const;
 
  private:
-  Library() = default;
+  OfiLibrary() = default;
 };
 
 /// A libfabric description with its list.

@@ -49,7 +49,7 @@ struct OfiLink final : Link {
   std::uint32_t frames_received = 0;  ///< from the peer, in the order of their numbers
   std::size_t in_flight = 0;          ///< incomplete or unsent sends to the peer
   /// Fragments of an accepted packet that the provider has not accepted yet.
-  std::deque<Operation*> unsent;
+  std::deque<PendingOperation*> unsent;
   Bytes fragments;                     ///< received part of a packet from the peer
   FrameOrder order;                    ///< of the peer's frames, if the provider keeps none
   std::uint32_t gap_at = 0;            ///< number of the missing frame …

@@ -74,9 +74,9 @@ Result<Attempt> OfiMatcher::try_send(Link& to, const Envelope& message, ConstSpa
 }
 
 /// Post the receive that the operation describes; release it if the provider refuses it.
-Result<Attempt> OfiMatcher::post(Operation* receive) {
+Result<Attempt> OfiMatcher::post(PendingOperation* receive) {
   const std::size_t bytes = of_.traits_.prefix_bytes + of_.traits_.frame_bytes;
-  const Match& match = receive->match;
+  const MatchCriteria& match = receive->match;
   const ssize_t code = ::fi_trecv(of_.endpoint_.ep(), receive->bytes, bytes, receives_.description,
                                   match.sender, match.bits, match.ignored, &receive->context);
   if (code == 0) [[likely]]
@@ -90,7 +90,7 @@ Result<Attempt> OfiMatcher::post(Operation* receive) {
 /// message to the sender, and a drain has completed since.
 Result<Attempt> OfiMatcher::post(MatchedReceive& receive, Link& from, const Envelope& wanted) {
   SHIM_TRY(of_.check());
-  if (is_draining(wanted.context) || room() == 0) return Attempt::again;
+  if (is_draining(wanted.context) || free_receives() == 0) return Attempt::again;
   fi_addr_t sender = FI_ADDR_UNSPEC;
   if (bits_.names_sender()) {
     auto& link = static_cast<OfiLink&>(from);
@@ -99,7 +99,7 @@ Result<Attempt> OfiMatcher::post(MatchedReceive& receive, Link& from, const Enve
     if (ready != Attempt::done || !recognises(link)) return Attempt::again;
     sender = link.address;
   }
-  Operation* operation = receives_.acquire();
+  PendingOperation* operation = receives_.acquire();
   operation->match = {.is_matched = true,
                       .bits = bits_.of(wanted),
                       .ignored = MatchBits::ignored(wanted),
@@ -112,26 +112,27 @@ Result<Attempt> OfiMatcher::post(MatchedReceive& receive, Link& from, const Enve
 
 /// Cancel a receive; false if the provider returns FI_EAGAIN. Other results do not matter, because
 /// the completion reports the outcome.
-bool OfiMatcher::try_cancel(Operation& receive) {
+bool OfiMatcher::try_cancel(PendingOperation& receive) {
   return !is_transient(::fi_cancel(&of_.endpoint_.ep()->fid, &receive.context));
 }
 
 void OfiMatcher::cancel(MatchedReceive& receive) {
   if (receive.operation == nullptr || !of_.check()) return;
-  auto* operation = static_cast<Operation*>(receive.operation);
+  auto* operation = static_cast<PendingOperation*>(receive.operation);
   if (!std::exchange(operation->match.is_cancelled, true) && !try_cancel(*operation))
     pending_cancels_.push_back(operation);
 }
 
 void OfiMatcher::detach(MatchedReceive& receive) {
-  if (auto* operation = static_cast<Operation*>(receive.operation)) {
+  if (auto* operation = static_cast<PendingOperation*>(receive.operation)) {
     cancel(receive);
     operation->match.receive = nullptr;
     receive.operation = nullptr;
   }
-  std::erase_if(of_.held_,
-                [&](const Held& held) { return held.receive == &receive && held.is_cancelled; });
-  for (Held& held : of_.held_)
+  std::erase_if(of_.held_, [&](const HeldPacket& held) {
+    return held.receive == &receive && held.is_cancelled;
+  });
+  for (HeldPacket& held : of_.held_)
     if (held.receive == &receive) held.receive = nullptr;
 }
 
@@ -151,7 +152,7 @@ std::uint64_t OfiMatcher::request_drain() {
 }
 
 Result<Attempt> OfiMatcher::post_drain_receive() {
-  Operation* operation = receives_.acquire();
+  PendingOperation* operation = receives_.acquire();
   if (operation == nullptr) return Attempt::again;
   drain_scope_ = due_scope();
   operation->match = {.is_matched = true,
@@ -170,7 +171,8 @@ Result<Attempt> OfiMatcher::post_drain_receive() {
 
 Status OfiMatcher::progress() {
   if (!pending_cancels_.empty()) [[unlikely]]
-    std::erase_if(pending_cancels_, [this](Operation* receive) { return try_cancel(*receive); });
+    std::erase_if(pending_cancels_,
+                  [this](PendingOperation* receive) { return try_cancel(*receive); });
   if (drain_receive_ == nullptr) {
     if (!due_scope().is_none()) SHIM_TRY(post_drain_receive());
   } else if (!is_cancelling_ && (drain_scope_ != requested_scope_ || needs_drain())) {
@@ -181,7 +183,7 @@ Status OfiMatcher::progress() {
 
 /// Deliver the outcome of a receive; a cancelled receive without a message is reported as
 /// cancelled.
-void OfiMatcher::deliver(Operation& receive, ConstSpan packet, Sink& sink) {
+void OfiMatcher::deliver(PendingOperation& receive, ConstSpan packet, Sink& sink) {
   receive.match.receive->operation = nullptr;
   if (packet.empty() && receive.match.is_cancelled)
     sink.on_cancelled(*receive.match.receive);
@@ -190,7 +192,7 @@ void OfiMatcher::deliver(Operation& receive, ConstSpan packet, Sink& sink) {
 }
 
 /// Forget a receive that the provider no longer holds.
-void OfiMatcher::on_removed(Operation& operation) {
+void OfiMatcher::on_removed(PendingOperation& operation) {
   if (&operation == drain_receive_) {
     drain_receive_ = nullptr;
     is_cancelling_ = false;
@@ -205,7 +207,8 @@ void OfiMatcher::record_sender(OfiLink& link, fi_addr_t sender) {
     link.recognised_at_drain = drains_completed_;
 }
 
-void OfiMatcher::complete(Operation& operation, std::size_t bytes, fi_addr_t sender, Sink& sink) {
+void OfiMatcher::complete(PendingOperation& operation, std::size_t bytes, fi_addr_t sender,
+                          Sink& sink) {
   const bool is_drain_receive = &operation == drain_receive_;
   on_removed(operation);
   const std::size_t prefix = of_.traits_.prefix_bytes;
@@ -226,7 +229,7 @@ void OfiMatcher::complete(Operation& operation, std::size_t bytes, fi_addr_t sen
 
 /// Handle a receive that was cancelled, or got a message too long (so unauthenticated), or
 /// truncated by a dying peer.
-void OfiMatcher::fail(Operation& operation, int code, Sink& sink) {
+void OfiMatcher::fail(PendingOperation& operation, int code, Sink& sink) {
   const bool is_given_back = code == FI_ECANCELED;
   if (&operation == drain_receive_ && drain_scope_.is_all() && is_given_back) ++drains_completed_;
   if (!is_given_back) ++of_.counts_.packets_refused;

@@ -31,7 +31,7 @@ class OfiMatcher final : public Matcher {
                                               ConstSpan payload) override;
   [[gnu::hot]] base::Result<Attempt> post(MatchedReceive& receive, Link& from,
                                           const Envelope& wanted) override;
-  std::size_t room() const override {
+  std::size_t free_receives() const override {
     return receives_.available() - (drain_receive_ == nullptr && receives_.available() > 0 ? 1 : 0);
   }
   void cancel(MatchedReceive& receive) override;
@@ -49,18 +49,19 @@ class OfiMatcher final : public Matcher {
   /// receive for good).
   [[gnu::hot]] base::Status progress();
   /// Complete a receive from this sender, as the provider knows it.
-  [[gnu::hot]] void complete(Operation& receive, std::size_t bytes, fi_addr_t sender, Sink& sink);
-  void fail(Operation& receive, int code, Sink& sink);
+  [[gnu::hot]] void complete(PendingOperation& receive, std::size_t bytes, fi_addr_t sender,
+                             Sink& sink);
+  void fail(PendingOperation& receive, int code, Sink& sink);
 
  private:
   [[gnu::hot]] base::Result<Attempt> limit_unacked(OfiLink& link);
-  [[gnu::hot]] base::Result<Attempt> post(Operation* receive);
+  [[gnu::hot]] base::Result<Attempt> post(PendingOperation* receive);
   bool needs_drain() const { return drains_completed_ < drains_requested_; }
   DrainScope due_scope() const { return needs_drain() ? DrainScope::all() : requested_scope_; }
   base::Result<Attempt> post_drain_receive();
-  bool try_cancel(Operation& receive);
-  [[gnu::hot]] void deliver(Operation& receive, ConstSpan packet, Sink& sink);
-  [[gnu::hot]] void on_removed(Operation& receive);
+  bool try_cancel(PendingOperation& receive);
+  [[gnu::hot]] void deliver(PendingOperation& receive, ConstSpan packet, Sink& sink);
+  [[gnu::hot]] void on_removed(PendingOperation& receive);
   [[gnu::hot]] void record_sender(OfiLink& link, fi_addr_t sender);
   bool recognises(const OfiLink& link) const {
     return link.recognised_at_drain && drains_completed_ > *link.recognised_at_drain;
@@ -70,8 +71,8 @@ class OfiMatcher final : public Matcher {
   const MatchBits bits_;
   Buffers receives_;
   /// Receives to be cancelled once the provider accepts it.
-  std::vector<Operation*> pending_cancels_;
-  Operation* drain_receive_ = nullptr;               ///< the posted drain
+  std::vector<PendingOperation*> pending_cancels_;
+  PendingOperation* drain_receive_ = nullptr;        ///< the posted drain
   DrainScope drain_scope_ = DrainScope::none();      ///< of drain_receive_
   bool is_cancelling_ = false;                       ///< cancel of drain_receive_ is pending
   DrainScope requested_scope_ = DrainScope::none();  ///< by the owner

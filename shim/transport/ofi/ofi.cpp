@@ -31,7 +31,8 @@ constexpr std::size_t kPartPosted = 16;
 
 }  // namespace
 
-Ofi::Ofi(Library library, Endpoint endpoint, std::uint64_t cookie, base::Nanoseconds probe_interval)
+Ofi::Ofi(OfiLibrary library, Endpoint endpoint, std::uint64_t cookie,
+         base::Nanoseconds probe_interval)
     : library_(library),
       endpoint_(std::move(endpoint)),
       traits_(endpoint_.traits()),
@@ -133,7 +134,7 @@ void Ofi::reset_link(OfiLink& link, Error why) {
 /// Fail all further sends to the peer.
 void Ofi::fail(OfiLink& link, Error why) {
   if (!link.failure) link.failure = std::move(why);
-  for (Operation* send : link.unsent) release(send);
+  for (PendingOperation* send : link.unsent) release(send);
   unsent_ -= link.unsent.size();
   link.unsent.clear();
 }
@@ -153,7 +154,7 @@ namespace {
 
 constexpr const char* kSharedMemory = "/dev/shm";
 
-Result<std::unique_ptr<Ofi>> open_provider(const Library& library, std::string_view provider,
+Result<std::unique_ptr<Ofi>> open_provider(const OfiLibrary& library, std::string_view provider,
                                            const OfiSettings& settings) {
   SHIM_TRY_ASSIGN(InfoList info, find_provider(library, settings, provider));
   SHIM_TRY_ASSIGN(Endpoint endpoint, Endpoint::open(library, std::move(info), settings.tuning));
@@ -175,7 +176,7 @@ Result<std::unique_ptr<Ofi>> open_provider(const Library& library, std::string_v
 
 Result<std::unique_ptr<Transport>> make_ofi(const OfiSettings& settings) {
   auto streams = std::make_unique<base::StandardStreamsHeld>();
-  SHIM_TRY_ASSIGN(Library library, Library::load());
+  SHIM_TRY_ASSIGN(OfiLibrary library, OfiLibrary::load());
   std::string reasons;
   for (const std::string& provider : candidates(settings.provider)) {
     auto transport = open_provider(library, provider, settings);

@@ -8,7 +8,7 @@
 namespace shim::transport {
 namespace {
 
-base::LoadedLibrary describe(const Library& library) {
+base::LoadedLibrary describe(const OfiLibrary& library) {
   const std::uint32_t version = library.version();
   return {base::file_of(reinterpret_cast<const void*>(library.version)),
           std::to_string(FI_MAJOR(version)) + "." + std::to_string(FI_MINOR(version))};
@@ -16,7 +16,7 @@ base::LoadedLibrary describe(const Library& library) {
 
 /// Check that a provider is usable. A listed provider's endpoint may still fail to open; that is
 /// tried only where make_ofi would.
-base::Status explore(const Library& library, const OfiSettings& settings, bool tries_endpoint,
+base::Status explore(const OfiLibrary& library, const OfiSettings& settings, bool tries_endpoint,
                      OfiProvider& provider) {
   SHIM_TRY_ASSIGN(InfoList info, find_provider(library, settings, provider.name));
   provider.interface = interface_of(*info);
@@ -32,7 +32,7 @@ base::Status explore(const Library& library, const OfiSettings& settings, bool t
 
 base::Result<ProviderReport> explore_ofi(const OfiSettings& settings) {
   const base::StandardStreamsHeld streams;
-  SHIM_TRY_ASSIGN(const Library library, Library::load());
+  SHIM_TRY_ASSIGN(const OfiLibrary library, OfiLibrary::load());
   ProviderReport offer{describe(library), {}, std::nullopt};
   for (const std::string& name : candidates(settings.provider)) {
     OfiProvider& provider = offer.providers.emplace_back(OfiProvider{name, {}, std::nullopt});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Ofi is the Transport over one libfabric endpoint.
 //
-// ofi_transport_send.cpp and ofi_transport_receive.cpp move frames; ofi_transport_read.cpp reads remote memory; ofi_transport_acks.cpp tracks
-// arrival; ofi.cpp is the rest.
+// ofi_transport_send.cpp and ofi_transport_receive.cpp move frames; ofi_transport_read.cpp reads
+// remote memory; ofi_transport_acks.cpp tracks arrival; ofi.cpp is the rest.
 #pragma once
 
 #include <rdma/fi_eq.h>
@@ -23,7 +23,7 @@
 namespace shim::transport {
 
 /// A packet or cancellation that arrived outside poll, kept for the next poll.
-struct Held {
+struct HeldPacket {
   Bytes packet;
   MatchedReceive* receive = nullptr;  ///< that matched; null: none
   bool is_cancelled = false;          ///< the receive was cancelled; no packet
@@ -31,7 +31,8 @@ struct Held {
 
 class Ofi final : public Transport {
  public:
-  Ofi(Library library, Endpoint endpoint, std::uint64_t cookie, base::Nanoseconds probe_interval);
+  Ofi(OfiLibrary library, Endpoint endpoint, std::uint64_t cookie,
+      base::Nanoseconds probe_interval);
   ~Ofi() override;
 
   std::string_view name() const override { return "ofi"; }
@@ -46,7 +47,7 @@ class Ofi final : public Transport {
     return Attempt::unsupported;
   }
   bool needs_offers() const override { return true; }
-  std::unique_ptr<Offer> offer(Link& link, ConstSpan memory) override;
+  std::unique_ptr<MemoryRegistration> offer(Link& link, ConstSpan memory) override;
   std::unique_ptr<Read> begin_read(Link& link, const RemoteMemory& from,
                                    std::span<std::byte> into) override;
   bool is_gone(const Link& link) const override;
@@ -95,16 +96,17 @@ class Ofi final : public Transport {
                                                  ConstSpan header, ConstSpan payload);
   [[gnu::hot]] base::Result<Attempt> send_frame(OfiLink& link, FrameKind kind, ConstSpan header,
                                                 ConstSpan payload, std::uint64_t bits = 0);
-  [[gnu::hot]] base::Result<Attempt> inject(OfiLink& link, const Match& match, std::size_t bytes);
-  base::Result<Attempt> send_copy(OfiLink& link, const Match& match, FrameKind kind,
+  [[gnu::hot]] base::Result<Attempt> inject(OfiLink& link, const MatchCriteria& match,
+                                            std::size_t bytes);
+  base::Result<Attempt> send_copy(OfiLink& link, const MatchCriteria& match, FrameKind kind,
                                   ConstSpan header, ConstSpan payload);
   base::Result<Attempt> send_fragments(OfiLink& link, ConstSpan header, ConstSpan payload);
   [[gnu::hot]] std::size_t write_frame(std::byte* into, OfiLink& link, FrameKind kind,
                                        ConstSpan header, ConstSpan payload) const;
   bool has_space(const OfiLink& link, std::size_t sends) const;
-  Operation* acquire_send(OfiLink& link);
-  void release(Operation* send);
-  base::Result<Attempt> post(OfiLink& link, Operation& send);
+  PendingOperation* acquire_send(OfiLink& link);
+  void release(PendingOperation* send);
+  base::Result<Attempt> post(OfiLink& link, PendingOperation& send);
   [[gnu::hot]] base::Result<Attempt> result_of_post(OfiLink& link, ssize_t code);
   base::Result<Attempt> send_unsent(OfiLink& link);
   void send_all_unsent();
@@ -125,7 +127,7 @@ class Ofi final : public Transport {
   [[gnu::hot]] base::Result<bool> read_completions(int most, Sink& sink);
 
   // --- ofi_transport_read.cpp
-  void complete_read(Operation& operation, int code);
+  void complete_read(PendingOperation& operation, int code);
   void wait_for_read(OfiRead& read);
 
   // --- ofi_transport_acks.cpp
@@ -150,7 +152,7 @@ class Ofi final : public Transport {
 
   std::unique_ptr<base::StandardStreamsHeld> streams_;
   RegionMarker marker_;
-  Library library_;
+  OfiLibrary library_;
   Endpoint endpoint_;
   const Traits traits_;
   const std::string warning_;
@@ -171,7 +173,7 @@ class Ofi final : public Transport {
     fi_addr_t senders[16];  ///< of messages, if receives name them
     int next = 0, end = 0;
   } batch_;  ///< completions read and not yet handled; a member, for nested wait_for_read calls
-  std::deque<Held> held_;
+  std::deque<HeldPacket> held_;
   std::unique_ptr<OfiMatcher> matcher_;
   std::optional<base::Error> fatal_error_;  ///< why the endpoint is unusable
   mutable bool is_flushing_ = false;        ///< is_flushed was called and returned false

@@ -24,7 +24,7 @@ constexpr base::Nanoseconds kReadTimeoutNs = 2'000'000'000;
 
 }  // namespace
 
-class OfiOffered final : public Offer {
+class OfiOffered final : public MemoryRegistration {
  public:
   OfiOffered(const Ofi& of, Registration registration, ConstSpan memory)
       : of_(of), registration_(std::move(registration)) {
@@ -98,7 +98,7 @@ Result<std::size_t> OfiRead::progress() {
 Result<Attempt> OfiRead::begin_next() {
   SHIM_TRY_ASSIGN(const Attempt ready, of_.prepare_send(link_));
   if (ready != Attempt::done) return ready;
-  Operation* read = of_.reads_.acquire();
+  PendingOperation* read = of_.reads_.acquire();
   if (!read) return Attempt::again;
   read->read = this;
   read->length = std::min(into_.size() - bytes_requested_, of_.traits_.read_bytes);
@@ -115,7 +115,7 @@ Result<Attempt> OfiRead::begin_next() {
   return Attempt::done;
 }
 
-std::unique_ptr<Offer> Ofi::offer(Link&, ConstSpan memory) {
+std::unique_ptr<MemoryRegistration> Ofi::offer(Link&, ConstSpan memory) {
   if (traits_.read_bytes == 0 || memory.empty() || !check()) return nullptr;
   auto registration = endpoint_.register_memory(library_, memory, FI_REMOTE_READ);
   if (!registration) return nullptr;
@@ -135,7 +135,7 @@ std::unique_ptr<Read> Ofi::begin_read(Link& link, const RemoteMemory& from,
                                    std::move(local));
 }
 
-void Ofi::complete_read(Operation& operation, int code) {
+void Ofi::complete_read(PendingOperation& operation, int code) {
   OfiRead* read = std::exchange(operation.read, nullptr);
   reads_.release(&operation);
   if (code == 0) counts_.bytes_read += operation.length;
@@ -147,7 +147,7 @@ void Ofi::complete_read(Operation& operation, int code) {
 void Ofi::wait_for_read(OfiRead& read) {
   if (read.in_flight == 0 || !fork_mark_.is_own_process()) return;
   struct Holder final : Sink {
-    explicit Holder(std::deque<Held>& into) : held(into) {}
+    explicit Holder(std::deque<HeldPacket>& into) : held(into) {}
     bool on_packet(ConstSpan packet) override {
       held.push_back({{packet.begin(), packet.end()}});
       return true;
@@ -156,9 +156,9 @@ void Ofi::wait_for_read(OfiRead& read) {
       held.push_back({{packet.begin(), packet.end()}, &receive});
     }
     void on_cancelled(MatchedReceive& receive) override { held.push_back({{}, &receive, true}); }
-    std::deque<Held>& held;
+    std::deque<HeldPacket>& held;
   };
-  std::deque<Held> held = std::exchange(held_, {});
+  std::deque<HeldPacket> held = std::exchange(held_, {});
   Holder holder(held);
   const base::Nanoseconds end = base::now_ns() + kReadTimeoutNs;
   while (read.in_flight != 0 && !fatal_error_ && base::now_ns() < end)

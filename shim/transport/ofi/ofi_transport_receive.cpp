@@ -24,7 +24,7 @@ constexpr int kCompletionsPerPoll = 64;
 
 /// Post all free receives, as far as the provider accepts them; the next poll continues.
 Status Ofi::post_receives() {
-  while (Operation* receive = receives_.acquire()) {
+  while (PendingOperation* receive = receives_.acquire()) {
     const std::size_t bytes = traits_.prefix_bytes + traits_.frame_bytes;
     auto code = ::fi_recv(endpoint_.ep(), receive->bytes, bytes, receives_.description,
                           FI_ADDR_UNSPEC, &receive->context);
@@ -142,7 +142,7 @@ ConstSpan Ofi::matched_packet(ConstSpan message, OfiLink*& link) {
 /// Deliver held packets before any later ones.
 void Ofi::deliver_held(Sink& sink) {
   while (!held_.empty()) {
-    const Held held = std::move(held_.front());
+    const HeldPacket held = std::move(held_.front());
     held_.pop_front();
     if (held.is_cancelled)
       sink.on_cancelled(*held.receive);
@@ -154,7 +154,7 @@ void Ofi::deliver_held(Sink& sink) {
 }
 
 void Ofi::complete(const fi_cq_msg_entry& entry, fi_addr_t sender, Sink& sink) {
-  Operation* operation = operation_of(entry.op_context);
+  PendingOperation* operation = operation_of(entry.op_context);
   if (operation->read) return complete_read(*operation, 0);
   if (operation->link) {
     release(operation);
@@ -175,7 +175,7 @@ Status Ofi::handle_error(Sink& sink) {
   if (code < 0) return library_.error(static_cast<int>(code), "fi_cq_readerr");
   if (entry.err == FI_EOVERRUN) return library_.error(entry.err, "the completion queue");
   if (!entry.op_context) return {};  // injected: the next ack request detects it
-  Operation* operation = operation_of(entry.op_context);
+  PendingOperation* operation = operation_of(entry.op_context);
   if (operation->read) {
     complete_read(*operation, entry.err);
   } else if (OfiLink* link = operation->link) {

@@ -79,19 +79,19 @@ bool Ofi::has_space(const OfiLink& link, std::size_t sends) const {
   return link.in_flight + sends <= sends_.available();
 }
 
-Operation* Ofi::acquire_send(OfiLink& link) {
-  Operation* send = sends_.acquire();
+PendingOperation* Ofi::acquire_send(OfiLink& link) {
+  PendingOperation* send = sends_.acquire();
   send->link = &link;
   ++link.in_flight;
   return send;
 }
 
-void Ofi::release(Operation* send) {
+void Ofi::release(PendingOperation* send) {
   --send->link->in_flight;
   sends_.release(send);
 }
 
-Result<Attempt> Ofi::post(OfiLink& link, Operation& send) {
+Result<Attempt> Ofi::post(OfiLink& link, PendingOperation& send) {
   if (send.match.is_matched)
     return result_of_post(
         link, ::fi_tsend(endpoint_.ep(), send.bytes, send.length, sends_.description, link.address,
@@ -108,7 +108,7 @@ Result<Attempt> Ofi::send_frame(OfiLink& link, FrameKind kind, ConstSpan header,
                                 std::uint64_t bits) {
   SHIM_TRY_ASSIGN(const Attempt ready, is_reset(kind) ? prepare_link(link) : prepare_send(link));
   if (ready != Attempt::done) return ready;
-  const Match match{.is_matched = kind == FrameKind::matched, .bits = bits};
+  const MatchCriteria match{.is_matched = kind == FrameKind::matched, .bits = bits};
   const bool is_packet = kind == FrameKind::packet || match.is_matched;
   const bool is_injected = is_packet &&
                            sizeof(Frame) + header.size() + payload.size() <= traits_.inject_bytes;
@@ -121,17 +121,17 @@ Result<Attempt> Ofi::send_frame(OfiLink& link, FrameKind kind, ConstSpan header,
 }
 
 /// Inject the frame that has been written.
-Result<Attempt> Ofi::inject(OfiLink& link, const Match& match, std::size_t bytes) {
+Result<Attempt> Ofi::inject(OfiLink& link, const MatchCriteria& match, std::size_t bytes) {
   if (match.is_matched)
     return result_of_post(
         link, ::fi_tinject(endpoint_.ep(), injected_.get(), bytes, link.address, match.bits));
   return result_of_post(link, ::fi_inject(endpoint_.ep(), injected_.get(), bytes, link.address));
 }
 
-Result<Attempt> Ofi::send_copy(OfiLink& link, const Match& match, FrameKind kind, ConstSpan header,
-                               ConstSpan payload) {
+Result<Attempt> Ofi::send_copy(OfiLink& link, const MatchCriteria& match, FrameKind kind,
+                               ConstSpan header, ConstSpan payload) {
   if (!has_space(link, 1)) return Attempt::again;
-  Operation* send = acquire_send(link);
+  PendingOperation* send = acquire_send(link);
   send->match = match;
   send->length = write_frame(send->bytes, link, kind, header, payload);
   Result<Attempt> attempt = post(link, *send);
@@ -152,7 +152,7 @@ Result<Attempt> Ofi::send_fragments(OfiLink& link, ConstSpan header, ConstSpan p
   for (ConstSpan rest = packet; !rest.empty();) {
     const ConstSpan part = rest.first(std::min(longest, rest.size()));
     rest = rest.subspan(part.size());
-    Operation* send = acquire_send(link);
+    PendingOperation* send = acquire_send(link);
     send->match = {};
     send->length = write_frame(send->bytes, link,
                                rest.empty() ? FrameKind::packet : FrameKind::fragment, part, {});

@@ -42,7 +42,7 @@ constexpr std::uint64_t kModes = FI_CONTEXT | FI_CONTEXT2 | FI_MSG_PREFIX | FI_A
 constexpr int kMemoryModes = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY |
                              FI_MR_ENDPOINT;
 
-InfoList make_hints(const Library& library, std::string_view provider,
+InfoList make_hints(const OfiLibrary& library, std::string_view provider,
                     const EndpointRequest& request) {
   InfoList hints(library.dupinfo(nullptr), library.freeinfo);
   if (!hints) return hints;
@@ -127,7 +127,7 @@ std::vector<EndpointRequest> endpoint_requests(std::string_view provider,
 }
 
 /// Return libfabric's result for the first request that it can satisfy.
-Result<InfoList> query_provider(const Library& library, std::string_view provider,
+Result<InfoList> query_provider(const OfiLibrary& library, std::string_view provider,
                                 const OfiSettings& settings) {
   for (const EndpointRequest& request : endpoint_requests(provider, settings)) {
     InfoList hints = make_hints(library, provider, request);
@@ -153,7 +153,7 @@ std::string interface_of(const fi_info& info) {
   return address.empty() ? name : name + " " + address;
 }
 
-Result<InfoList> find_provider(const Library& library, const OfiSettings& settings,
+Result<InfoList> find_provider(const OfiLibrary& library, const OfiSettings& settings,
                                std::string_view provider) {
   const std::string& interface = settings.interface;
   SHIM_TRY_ASSIGN(InfoList list, query_provider(library, provider, settings));

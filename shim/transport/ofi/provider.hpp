@@ -22,7 +22,7 @@ std::string interface_of(const fi_info& info);
 /// Return the description of an endpoint of this provider over the wanted interface. Requests only
 /// capabilities that are needed; traits.hpp covers what a provider lacks. The name may lack upper
 /// layers: "verbs" finds "verbs;ofi_rxm". Errors: other (the reason, without the provider's name).
-base::Result<InfoList> find_provider(const Library& library, const OfiSettings& settings,
+base::Result<InfoList> find_provider(const OfiLibrary& library, const OfiSettings& settings,
                                      std::string_view provider);
 
 }  // namespace shim::transport

@@ -10,7 +10,7 @@
 namespace shim::transport {
 namespace {
 
-using Phase = RendezvousState::Phase;
+using Stage = RendezvousState::Stage;
 
 /// Per host: this many creations of different names can run concurrently, if their hashes differ.
 constexpr std::size_t kRendezvousBuckets = 4;
@@ -99,7 +99,7 @@ void abort_round(RendezvousRecord& record, std::uint32_t round, const Rendezvous
                  base::SharedArea& area) {
   const auto aborted = update(record, round, [&](RendezvousState& state) {
     if (!state.is_open(members.size())) return false;
-    state.phase = Phase::aborted;
+    state.phase = Stage::aborted;
     return true;
   });
   if (aborted) wake_all_of(members, area);
@@ -168,7 +168,7 @@ ShmRendezvousTable::ArriveResult ShmRendezvousTable::open(const Bucket& bucket,
     return true;
   });
   // release: pairs with the acquire of readers of the name
-  record.state.store(RendezvousState{.round = round, .arrivals = 1, .phase = Phase::open}.word(),
+  record.state.store(RendezvousState{.round = round, .arrivals = 1, .phase = Stage::open}.word(),
                      std::memory_order_release);
   ArriveResult arrived{ArriveStatus::arrived,
                        ShmRendezvous(record, round, participant.members, area_)};
@@ -219,17 +219,17 @@ ShmRendezvousTable::ArriveResult ShmRendezvousTable::arrive(
     // acquire: pairs with the release in open, so that the name is visible
     std::uint64_t word = record.state.load(std::memory_order_acquire);
     const RendezvousState seen = RendezvousState::of(word);
-    if (seen.phase == Phase::free) {
-      RendezvousState opening{.round = seen.round, .phase = Phase::opening};
+    if (seen.phase == Stage::free) {
+      RendezvousState opening{.round = seen.round, .phase = Stage::opening};
       // acquire: pairs with the last leave; the writes that follow must not become visible before
       // it
       if (record.state.compare_exchange_strong(word, opening.word(), std::memory_order_acq_rel))
         return open(bucket, generation, seen, participant, payload);
-    } else if (seen.phase == Phase::open) {
+    } else if (seen.phase == Stage::open) {
       if (!has_name(record, participant.name)) return {ArriveStatus::unavailable, std::nullopt};
       if (!seen.is_complete(participant.members.size()))
         return join(bucket, generation, seen, participant, payload);
-    } else if (seen.phase == Phase::aborted) {
+    } else if (seen.phase == Stage::aborted) {
       return {ArriveStatus::unavailable, std::nullopt};
     }
     __builtin_ia32_pause();  // opening, or complete and about to change generation

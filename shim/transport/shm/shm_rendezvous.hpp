@@ -28,28 +28,28 @@ inline constexpr std::size_t kRendezvousExtraWords = 4;
 
 /// State of a record in one word; zero is an unused record.
 struct RendezvousState {
-  enum class Phase : std::uint8_t { free, opening, open, aborted };
+  enum class Stage : std::uint8_t { free, opening, open, aborted };
   /// Times the record has been opened; only grows, so that leftovers of earlier rounds are
   /// detected.
   std::uint32_t round = 0;
   std::uint16_t arrivals = 0, left = 0;  ///< members that have arrived, and that have left again
-  Phase phase = Phase::free;
+  Stage phase = Stage::free;
 
   static constexpr int kCountBits = 14;
   static constexpr std::uint32_t kMaxMembers = (1u << kCountBits) - 1;
   static RendezvousState of(std::uint64_t word) {
     return {static_cast<std::uint32_t>(word >> 32),
             static_cast<std::uint16_t>(word >> 18 & kMaxMembers),
-            static_cast<std::uint16_t>(word >> 4 & kMaxMembers), static_cast<Phase>(word & 3)};
+            static_cast<std::uint16_t>(word >> 4 & kMaxMembers), static_cast<Stage>(word & 3)};
   }
   std::uint64_t word() const {
     return std::uint64_t{round} << 32 | std::uint64_t{arrivals} << 18 | std::uint64_t{left} << 4 |
            static_cast<std::uint64_t>(phase);
   }
   bool is_complete(std::uint32_t members) const {
-    return phase == Phase::open && arrivals == members;
+    return phase == Stage::open && arrivals == members;
   }
-  bool is_open(std::uint32_t members) const { return phase == Phase::open && arrivals < members; }
+  bool is_open(std::uint32_t members) const { return phase == Stage::open && arrivals < members; }
 };
 
 /// Followed by a word per member, by rank, and the extra words of rank 0. The upper half of a word
@@ -99,7 +99,7 @@ class ShmRendezvous {
   }
   bool is_aborted() const {
     return RendezvousState::of(record_->state.load(std::memory_order_relaxed)).phase ==
-           RendezvousState::Phase::aborted;
+           RendezvousState::Stage::aborted;
   }
   /// Abort the rendezvous for all members, unless it is complete.
   void abort() const;

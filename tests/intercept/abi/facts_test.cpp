@@ -26,7 +26,7 @@ TEST(Codes, EveryClassHasADifferentNumber) {
 TEST(Status, HasTheOutcomeAndKeepsTheErrorField) {
   MPI_Status status{};
   status.MPI_ERROR = 77;
-  p2p::Outcome outcome;
+  p2p::MessageStatus outcome;
   outcome.source = 3, outcome.tag = 9, outcome.bytes = std::uint64_t{5} << 32,
   outcome.cancelled = true;
   write_status(&status, outcome);

@@ -21,15 +21,15 @@ MPI_Comm put(Table& table, int value) {
 abi::Handle fields(MPI_Comm handle) { return abi::decode(abi::bits(handle)); }
 
 TEST(HandleTable, FindsInsertedObjects) {
-  static Table table(abi::Kind::group);
+  static Table table(abi::HandleKind::group);
   MPI_Comm handle = put(table, 7);
   ASSERT_NE(table.find(handle), nullptr);
   EXPECT_EQ(**table.find(handle), 7);
-  EXPECT_EQ(fields(handle).kind, abi::Kind::group);
+  EXPECT_EQ(fields(handle).kind, abi::HandleKind::group);
 }
 
 TEST(HandleTable, StaleHandlesAreDetected) {
-  static Table table(abi::Kind::comm);
+  static Table table(abi::HandleKind::comm);
   MPI_Comm handle = put(table, 1);
   ASSERT_TRUE(table.take(handle).has_value());
   EXPECT_EQ(table.find(handle), nullptr);
@@ -42,7 +42,7 @@ TEST(HandleTable, StaleHandlesAreDetected) {
 }
 
 TEST(HandleTable, VisitsObjectsWithAHandle) {
-  static Table table(abi::Kind::group);
+  static Table table(abi::HandleKind::group);
   std::vector<MPI_Comm> handles;
   for (int i = 0; i < 200; ++i) handles.push_back(put(table, i));
   for (int i = 0; i < 200; i += 2) table.take(handles[static_cast<std::size_t>(i)]);
@@ -53,17 +53,18 @@ TEST(HandleTable, VisitsObjectsWithAHandle) {
 }
 
 TEST(HandleTable, OtherKindsAndForeignHandlesAreNotFound) {
-  static Table comms(abi::Kind::comm), requests(abi::Kind::request);
+  static Table comms(abi::HandleKind::comm), requests(abi::HandleKind::request);
   MPI_Comm handle = put(comms, 1);
   EXPECT_EQ(requests.find(handle), nullptr);
   EXPECT_EQ(comms.find(abi::from_bits<MPI_Comm>(4096)), nullptr);
   EXPECT_EQ(comms.find(MPI_Comm{}), nullptr);
-  EXPECT_EQ(comms.find(abi::from_bits<MPI_Comm>(abi::encode({abi::Kind::comm, 5000, 0}))), nullptr)
+  EXPECT_EQ(comms.find(abi::from_bits<MPI_Comm>(abi::encode({abi::HandleKind::comm, 5000, 0}))),
+            nullptr)
       << "the slot was never used";
 }
 
 TEST(HandleTable, EntriesDoNotMoveWhileTheTableGrows) {
-  static Table table(abi::Kind::info);
+  static Table table(abi::HandleKind::info);
   MPI_Comm first = put(table, -1);
   auto* entry = table.find(first);
   std::set<MPI_Comm> handles;
@@ -74,7 +75,7 @@ TEST(HandleTable, EntriesDoNotMoveWhileTheTableGrows) {
 }
 
 TEST(HandleTable, TakeReleasesOnlyTheTablesReference) {
-  static Table table(abi::Kind::session);
+  static Table table(abi::HandleKind::session);
   auto object = std::make_shared<int>(3);
   auto handle = table.insert(std::shared_ptr<int>(object));
   ASSERT_TRUE(handle);
@@ -84,7 +85,7 @@ TEST(HandleTable, TakeReleasesOnlyTheTablesReference) {
 }
 
 TEST(HandleTable, ObjectWithoutAHandleIsReleasedWithItsGuard) {
-  static Table table(abi::Kind::win);
+  static Table table(abi::HandleKind::win);
   auto object = std::make_shared<int>(4);
   {
     Table::PendingEntry made(table, [&] { return object; });
@@ -104,7 +105,7 @@ TEST(HandleTable, ObjectWithoutAHandleIsReleasedWithItsGuard) {
 }
 
 TEST(HandleTable, EraserRemovesEachObjectOnce) {
-  static Table table(abi::Kind::file);
+  static Table table(abi::HandleKind::file);
   auto object = std::make_shared<int>(6);
   std::vector<MPI_Comm> handles;
   std::vector<std::shared_ptr<int>*> found;
@@ -125,7 +126,7 @@ TEST(HandleTable, EraserRemovesEachObjectOnce) {
 }
 
 TEST(HandleTable, ConcurrentInsertAndTakeWork) {
-  static Table table(abi::Kind::request);
+  static Table table(abi::HandleKind::request);
   constexpr int kThreads = 4, kRounds = 5000;
   std::atomic<int> wrong{0};
   std::vector<std::thread> threads;
@@ -146,7 +147,7 @@ TEST(HandleTable, ConcurrentInsertAndTakeWork) {
 }
 
 TEST(HandleTable, OneOfTwoConcurrentTakesSucceeds) {
-  static Table table(abi::Kind::message);
+  static Table table(abi::HandleKind::message);
   for (int round = 0; round < 500; ++round) {
     MPI_Comm handle = put(table, round);
     std::atomic<int> taken{0};

@@ -13,7 +13,7 @@ namespace {
 
 std::vector<Handle> some_handles() {
   std::vector<Handle> handles;
-  for (Kind kind : {Kind::comm, Kind::request, Kind::file})
+  for (HandleKind kind : {HandleKind::comm, HandleKind::request, HandleKind::file})
     for (std::uint32_t slot : {0u, 1u, 77u, kMaxSlots - 1})
       for (std::uint32_t generation : {0u, 1u, kGenerations - 1})
         handles.push_back({kind, slot, generation});
@@ -36,7 +36,7 @@ TEST(Handle, GenerationsIncreaseAndWrapAround) {
 }
 
 TEST(Handle, KeepsItsValueInEveryHandleType) {
-  const Bits value = encode({Kind::comm, 5, 2});
+  const Bits value = encode({HandleKind::comm, 5, 2});
   EXPECT_EQ(bits(from_bits<MPI_Comm>(value)), value);
   EXPECT_EQ(bits(from_bits<MPI_Request>(value)), value);
   EXPECT_EQ(bits(from_bits<MPI_File>(value)), value);

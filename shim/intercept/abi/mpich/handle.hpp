@@ -45,7 +45,7 @@ inline Bits bits_behind(const void* handle) noexcept {
 inline bool is_ours_bits(Bits handle) noexcept { return (handle & (kNotOurs | kOurs)) == kOurs; }
 
 inline Handle decode(Bits handle) noexcept {
-  return {static_cast<Kind>(handle >> kKindShift & 0xf),
+  return {static_cast<HandleKind>(handle >> kKindShift & 0xf),
           static_cast<std::uint32_t>(handle) & ((1u << kSlotBits) - 1),
           static_cast<std::uint32_t>(handle >> kSlotBits) & ((1u << kGenerationBits) - 1)};
 }

@@ -37,7 +37,7 @@ inline Bits bits_behind(const void* handle) noexcept {
 inline bool is_ours_bits(Bits handle) noexcept { return static_cast<std::intptr_t>(handle) < 0; }
 
 inline Handle decode(Bits handle) noexcept {
-  return {static_cast<Kind>(handle >> kAlignBits & ((1u << kKindBits) - 1)),
+  return {static_cast<HandleKind>(handle >> kAlignBits & ((1u << kKindBits) - 1)),
           static_cast<std::uint32_t>(handle >> kSlotShift) & ((1u << kSlotBits) - 1),
           static_cast<std::uint32_t>(handle >> kGenerationShift) & ((1u << kGenerationBits) - 1)};
 }
@@ -74,7 +74,7 @@ inline MPI_Fint to_fint(Bits handle) noexcept {
 
 inline Handle from_fint(MPI_Fint integer) noexcept {
   const auto payload = static_cast<std::uint32_t>(-(integer + 2));
-  return {static_cast<Kind>(payload >> kFintKindShift), payload & ((1u << kSlotBits) - 1),
+  return {static_cast<HandleKind>(payload >> kFintKindShift), payload & ((1u << kSlotBits) - 1),
           payload >> kSlotBits & ((1u << kGenerationBits) - 1)};
 }
 

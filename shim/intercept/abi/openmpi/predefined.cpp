@@ -112,7 +112,7 @@ void set(Predefined<H>& handle, void* address) {
 }
 
 struct Numbered {
-  Kind kind = Kind::none;
+  HandleKind kind = HandleKind::none;
   MPI_Fint integer = 0;
   Bits handle = 0;
 };
@@ -120,13 +120,13 @@ struct Numbered {
 /// Return the non-null predefined objects other than datatypes and operations.
 std::array<Numbered, 7> numbered_others() {
   const PredefinedHandles& known = predefined;
-  return {{{Kind::comm, 0, bits(MPI_Comm(known.comm_world))},
-           {Kind::comm, 1, bits(MPI_Comm(known.comm_self))},
-           {Kind::group, 1, bits(MPI_Group(known.group_empty))},
-           {Kind::errhandler, 1, bits(MPI_Errhandler(known.errors_are_fatal))},
-           {Kind::errhandler, 2, bits(MPI_Errhandler(known.errors_return))},
-           {Kind::info, 1, bits(MPI_Info(known.info_env))},
-           {Kind::message, 1, bits(MPI_Message(known.message_no_proc))}}};
+  return {{{HandleKind::comm, 0, bits(MPI_Comm(known.comm_world))},
+           {HandleKind::comm, 1, bits(MPI_Comm(known.comm_self))},
+           {HandleKind::group, 1, bits(MPI_Group(known.group_empty))},
+           {HandleKind::errhandler, 1, bits(MPI_Errhandler(known.errors_are_fatal))},
+           {HandleKind::errhandler, 2, bits(MPI_Errhandler(known.errors_return))},
+           {HandleKind::info, 1, bits(MPI_Info(known.info_env))},
+           {HandleKind::message, 1, bits(MPI_Message(known.message_no_proc))}}};
 }
 
 /// Return the first datatype, operation or other object for which matches(Numbered) is true; kind
@@ -134,10 +134,11 @@ std::array<Numbered, 7> numbered_others() {
 template <typename Matches>
 Numbered find_numbered(SymbolLookup lookup, Matches matches) {
   for (const TypeRow& row : kTypeRows)
-    if (const Numbered one{Kind::datatype, row.integer, bits(lookup(row.symbol))}; matches(one))
+    if (const Numbered one{HandleKind::datatype, row.integer, bits(lookup(row.symbol))};
+        matches(one))
       return one;
   for (const OpRow& row : kOpRows)
-    if (const Numbered one{Kind::op, row.integer, bits(lookup(row.symbol))}; matches(one))
+    if (const Numbered one{HandleKind::op, row.integer, bits(lookup(row.symbol))}; matches(one))
       return one;
   for (const Numbered& one : numbered_others())
     if (matches(one)) return one;
@@ -174,10 +175,10 @@ void resolve_handles(SymbolLookup lookup) {
 std::optional<MPI_Fint> integer_of_predefined(SymbolLookup lookup, Bits handle) {
   const auto is_it = [&](const Numbered& one) { return one.handle == handle && handle != 0; };
   const Numbered found = find_numbered(lookup, is_it);
-  return found.kind == Kind::none ? std::nullopt : std::optional(found.integer);
+  return found.kind == HandleKind::none ? std::nullopt : std::optional(found.integer);
 }
 
-Bits predefined_of_integer(SymbolLookup lookup, Kind kind, MPI_Fint integer) {
+Bits predefined_of_integer(SymbolLookup lookup, HandleKind kind, MPI_Fint integer) {
   const auto is_it = [&](const Numbered& one) {
     return one.kind == kind && one.integer == integer;
   };

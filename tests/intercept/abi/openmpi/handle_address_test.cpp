@@ -13,7 +13,7 @@
 namespace shim::intercept::abi {
 namespace {
 
-const Bits kLeaked = encode({Kind::comm, 3, 1});
+const Bits kLeaked = encode({HandleKind::comm, 3, 1});
 
 TEST(HandleAddress, AddressesOfAProcessAreNotOurs) {
   static int data = 0;

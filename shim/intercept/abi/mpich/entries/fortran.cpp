@@ -52,11 +52,12 @@ int key_of_c(int keyval) {
   return keyval > kFirst && keyval <= kLast && keyval % 2 == 0 ? keyval - 1 : keyval;
 }
 
-template <typename Kind>
-int get(const char* function, typename Kind::Handle object, int keyval, void* value, int* flag) {
+template <typename HandleKind>
+int get(const char* function, typename HandleKind::Handle object, int keyval, void* value,
+        int* flag) {
   std::intptr_t found = 0;
   bool is_set = false;
-  const int code = Kind::get_number(function, object, key_of_c(keyval), &found, &is_set);
+  const int code = HandleKind::get_number(function, object, key_of_c(keyval), &found, &is_set);
   if (code != MPI_SUCCESS) return code;
   *flag = is_set ? 1 : 0;
   if (is_set) *static_cast<MPI_Aint*>(value) = found;

@@ -7,15 +7,15 @@
 // module mpi_f08 calls.
 #include <type_traits>
 
+#include "shim/intercept/error_handlers.hpp"
 #include "shim/intercept/fortran.hpp"
 #include "shim/intercept/fortran_entries.hpp"
-#include "shim/intercept/error_handlers.hpp"
 #include "shim/intercept/impl/attributes.hpp"
 #include "shim/intercept/impl/grequest.hpp"
 #include "shim/intercept/keyvals.hpp"
 #include "shim/intercept/native/substrate.hpp"
-#include "shim/intercept/user_operations.hpp"
 #include "shim/intercept/substrate.hpp"
+#include "shim/intercept/user_operations.hpp"
 
 // Function of Open MPI's Fortran library, looked up at its first use.
 #define SHIM_NATIVE(name) find_native<decltype(ompi_##name##_f)>("ompi_" #name "_f")
@@ -71,20 +71,20 @@ void put(MPI_Fint* ierror, int code) {
   if (ierror != nullptr) *ierror = code;
 }
 
-template <typename Kind, typename Number>
+template <typename HandleKind, typename Number>
 void get(const char* function, MPI_Fint* object, MPI_Fint* keyval, Number* value, MPI_Fint* flag,
          MPI_Fint* ierror,
          void (*native_call)(MPI_Fint*, MPI_Fint*, Number*, MPI_Fint*, MPI_Fint*)) {
-  const auto handle = Kind::from(*object);
-  if (!is_answered_here<Kind>(handle)) {
+  const auto handle = HandleKind::from(*object);
+  if (!is_answered_here<HandleKind>(handle)) {
     MPI_Fint number = *keyval;
-    if (const int code = to_native_keyval(Kind::subject(handle), function, number))
+    if (const int code = to_native_keyval(HandleKind::subject(handle), function, number))
       return put(ierror, code);
     return native_call(object, &number, value, flag, ierror);
   }
   std::intptr_t found = 0;
   bool is_set = false;
-  const int code = Kind::get_number(function, handle, *keyval, &found, &is_set);
+  const int code = HandleKind::get_number(function, handle, *keyval, &found, &is_set);
   if (code == MPI_SUCCESS) {
     *flag = is_set ? 1 : 0;
     if (is_set) *value = static_cast<Number>(found);
@@ -92,14 +92,14 @@ void get(const char* function, MPI_Fint* object, MPI_Fint* keyval, Number* value
   put(ierror, code);
 }
 
-template <typename Kind, typename Number>
+template <typename HandleKind, typename Number>
 void set(const char* function, MPI_Fint* object, MPI_Fint* keyval, Number* value, MPI_Fint* ierror,
          void (*native_call)(MPI_Fint*, MPI_Fint*, Number*, MPI_Fint*)) {
-  const auto handle = Kind::from(*object);
-  if (is_answered_here<Kind>(handle))
-    return put(ierror, Kind::set_number(function, handle, *keyval, *value));
+  const auto handle = HandleKind::from(*object);
+  if (is_answered_here<HandleKind>(handle))
+    return put(ierror, HandleKind::set_number(function, handle, *keyval, *value));
   MPI_Fint number = *keyval;
-  if (const int code = to_native_keyval(Kind::subject(handle), function, number))
+  if (const int code = to_native_keyval(HandleKind::subject(handle), function, number))
     return put(ierror, code);
   native_call(object, &number, value, ierror);
 }

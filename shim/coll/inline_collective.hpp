@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Immediate is a blocking collective that runs to its end inside the call, without a task.
+// InlineCollective is a blocking collective that runs to its end inside the call, without a task.
 // For short data, a task's frame and driver would cost more than the data. The name does not mean
 // MPI's immediate (non-blocking) operations.
 #pragma once
@@ -14,9 +14,9 @@ namespace shim::coll {
 /// Base class of collectives by messages (Direct) and in the segment (ShmCollective). An Execution
 /// without a task keeps the errors: after a failure the collective sends and receives nothing more;
 /// after data of unexpected length it continues.
-class Immediate {
+class InlineCollective {
  public:
-  explicit Immediate(const CollSeq& seq) : call(call_on(seq)), execution_(*seq.comm) {}
+  explicit InlineCollective(const CollSeq& seq) : call(call_on(seq)), execution_(*seq.comm) {}
   const Call call;
 
   /// Copy the local block to its position.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Slot is an atomic function pointer in the table of native functions, resolvable later.
+// AtomicFunction is an atomic function pointer in the table of native functions, resolvable later.
 #pragma once
 
 #include <atomic>
@@ -7,14 +7,15 @@
 namespace shim::intercept {
 
 template <class Signature>
-class Slot;
+class AtomicFunction;
 
 /// Calls the function that it holds. Never null.
 template <class R, class... A>
-class Slot<R(A...)> {
+class AtomicFunction<R(A...)> {
  public:
   using Function = R (*)(A...);
-  constexpr Slot(Function function) : function_(function) {}  // NOLINT(google-explicit-constructor)
+  constexpr AtomicFunction(Function function)
+      : function_(function) {}  // NOLINT(google-explicit-constructor)
   R operator()(A... arguments) const {
     return function_.load(std::memory_order_relaxed)(arguments...);
   }
@@ -26,10 +27,11 @@ class Slot<R(A...)> {
 };
 
 template <class R, class... A>
-class Slot<R(A..., ...)> {
+class AtomicFunction<R(A..., ...)> {
  public:
   using Function = R (*)(A..., ...);
-  constexpr Slot(Function function) : function_(function) {}  // NOLINT(google-explicit-constructor)
+  constexpr AtomicFunction(Function function)
+      : function_(function) {}  // NOLINT(google-explicit-constructor)
   /// Call without the variadic arguments, whose types only the caller knows.
   R operator()(A... arguments) const {
     return function_.load(std::memory_order_relaxed)(arguments...);
