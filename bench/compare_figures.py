@@ -81,13 +81,14 @@ def ratios(measured, part, ours, other):
     return found
 
 
-def draw_all(measured, titles):
-    """Yield (name, figure) of all figures. titles: by part."""
+def draw_all(measured, titles, parts):
+    """Yield (name, figure) of all figures of these parts. titles: by part."""
     native = [(OURS, name, "native") for name in measured.systems if name.startswith("native")]
-    for part in dict.fromkeys(row.part for row in measured.values):
+    for part in dict.fromkeys(row.part for row in measured.values if row.part in parts):
         for ours, other, suffix in (*_RATIOS, *native):
             if found := ratios(measured, part, ours, other):
                 title = f"{titles[part]}: time of {ours} / {other}"
                 yield f"{part}-{suffix}", figures.draw_ratios(title, found)
     for name, filled in panels(measured):
-        yield name, figures.draw_lines(filled, _COLUMNS)
+        if name.split("-")[0] in parts:
+            yield name, figures.draw_lines(filled, _COLUMNS)

@@ -501,8 +501,8 @@ def _csv_figures(measured, row, system):
     )
 
 
-def write(measured, text, summary_text, folder, name):
-    """Write <name>.md, <name>-summary.md, <name>.csv and all figures."""
+def write(measured, text, summary_text, folder, name, figure_parts):
+    """Write <name>.md, <name>-summary.md, <name>.csv and the figures of these parts."""
     (folder / f"{name}.md").write_text(text, encoding="utf-8")
     (folder / f"{name}-summary.md").write_text(summary_text, encoding="utf-8")
     with open(folder / f"{name}.csv", "w", encoding="utf-8", newline="") as file:
@@ -514,5 +514,5 @@ def write(measured, text, summary_text, folder, name):
                     writer.writerow(
                         (name.split("-")[-1], *row, system, *_csv_figures(measured, row, system))
                     )
-    for suffix, figure in compare_figures.draw_all(measured, TITLES):
+    for suffix, figure in compare_figures.draw_all(measured, TITLES, figure_parts):
         figures.save(figure, folder / f"{name}-{suffix}.svg")

@@ -117,6 +117,16 @@ class ComparePanels(unittest.TestCase):
         self.assertEqual(name, "collectives-4")
         self.assertEqual([panel.title for panel in panels], ["Bcast", "Scan"])
 
+    def test_figures_of_other_parts_are_not_drawn(self):
+        rows = {
+            Row(part, "latency", size, 2, 1): {OURS: [size], WORLD: [2 * size]}
+            for part in ("messages", "internode_messages", "fabric")
+            for size in (8, 1024)
+        }
+        titles = {"messages": "Messages"}
+        drawn = dict(compare_figures.draw_all(_measured(rows), titles, ("messages",)))
+        self.assertEqual(list(drawn), ["messages-world", "messages-latency"])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -220,7 +220,10 @@ class RunJob(unittest.TestCase):
 
     def test_process_left_behind(self) -> None:
         output = self.expect(
-            shell('setsid sleep 1000 >/dev/null 2>&1 & echo $! is the one; echo "test passed"'),
+            shell(
+                'setsid sleep 1000 >/dev/null 2>&1 & echo $! is the one; echo "test passed"',
+                timeout=2,
+            ),
             1,
             "still running: [0-9]+: sleep 1000",
         )

@@ -181,7 +181,7 @@ def run(job: Job, dirs: BuildDirs) -> int:
         # Daemons on other nodes may end a little after the launcher.
         wrong = [
             f"still running: {processes.describe(pid)}"
-            for pid in processes.wait_until_gone(mark, 10)
+            for pid in processes.wait_until_gone(mark, min(10, job.timeout))
         ]
     if job.ends_badly and (left := memory.left_behind()):
         wrong += _run_next_job(dirs, left)
