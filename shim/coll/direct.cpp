@@ -170,7 +170,7 @@ void scatter_direct(Direct& direct, const BlocksOut& all, const types::Buffer& o
 }
 
 void allgather_direct(Direct& direct, const types::ConstBuffer& own, const BlocksIn& all) {
-  const auto& [rank, size] = std::pair(direct.call.rank, direct.call.size);
+  const int rank = direct.call.rank, size = direct.call.size;
   const types::Buffer mine = all.at(rank);
   if (!is_in_place(own)) direct.copy_local(own, mine);
   for (int step = 1; step < size; ++step)
@@ -181,7 +181,7 @@ void allgather_direct(Direct& direct, const types::ConstBuffer& own, const Block
 
 // Start all sends first, so that no two members wait for each other.
 void alltoall_direct(Direct& direct, const BlocksOut& out, const BlocksIn& in) {
-  const auto& [rank, size] = std::pair(direct.call.rank, direct.call.size);
+  const int rank = direct.call.rank, size = direct.call.size;
   for (int step = 1; step < size; ++step)
     direct.post_send(out.at(rank_from(rank, step, size)), rank_from(rank, step, size));
   direct.copy_local(out.at(rank), in.at(rank));

@@ -149,13 +149,13 @@ void Task::promise_type::Final::await_suspend(Handle self) const noexcept {
 }
 
 void Task::promise_type::Inner::await_suspend(Handle self) const noexcept {
-  Execution* execution = self.promise().execution;
+  Execution& driver = *self.promise().execution;
   if (!inner) {
-    execution->fail({base::ErrorClass::no_mem, "no memory to continue a collective operation"});
+    driver.fail({base::ErrorClass::no_mem, "no memory to continue a collective operation"});
     return;
   }
   inner.promise().awaiting = self;
-  execution->enter(inner);
+  driver.enter(inner);
 }
 
 void Task::promise_type::unhandled_exception() {

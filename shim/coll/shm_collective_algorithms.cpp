@@ -153,7 +153,7 @@ bool shm_scatter_pair(ShmCollective& shm, const BlocksOut& all, const types::Buf
 
 bool shm_allgather(ShmCollective& shm, const CollSeq& seq, const types::ConstBuffer& own,
                    const BlocksIn& all, std::uint64_t longest) {
-  const auto& [rank, size] = std::pair(shm.call.rank, shm.call.size);
+  const int rank = shm.call.rank, size = shm.call.size;
   const types::Buffer mine = all.at(rank);
   if (!ShmCollective::fits(longest)) {
     if (size != 2) return shm.fall_back();
@@ -240,7 +240,7 @@ bool reduce_pair(ShmCollective& shm, const Operands& operands, const void* own, 
 
 bool shm_reduce(ShmCollective& shm, const Operands& operands, const void* own, void* result,
                 int root) {
-  const auto& [rank, size] = std::pair(shm.call.rank, shm.call.size);
+  const int rank = shm.call.rank, size = shm.call.size;
   if (!fits_segment(operands)) {
     if (size == 2 && operands.type->contiguous && operands.op->commutative)
       return reduce_pair(shm, operands, own, result, root);
@@ -288,7 +288,7 @@ bool shm_allreduce(ShmCollective& shm, const Operands& operands, const void* own
 
 bool shm_reduce_scatter(ShmCollective& shm, const Operands& operands, const void* own, void* result,
                         const Integers& counts) {
-  const auto& [rank, size] = std::pair(shm.call.rank, shm.call.size);
+  const int rank = shm.call.rank, size = shm.call.size;
   const auto bytes_of = [&](int of) {
     return static_cast<std::uint64_t>(counts[static_cast<std::size_t>(of)]) * operands.type->size;
   };

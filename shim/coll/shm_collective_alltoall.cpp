@@ -55,7 +55,7 @@ bool alltoall_pair(ShmCollective& shm, const CollSeq& seq, const BlocksOut& out,
 /// Publish all blocks but the local one, of `block` bytes each. If there is no free scatter buffer,
 /// publish that this member sends them by messages, and return false.
 bool publish_blocks(ShmCollective& shm, const BlocksOut& out, std::uint64_t block) {
-  const auto& [rank, size] = std::pair(shm.call.rank, shm.call.size);
+  const int rank = shm.call.rank, size = shm.call.size;
   const std::uint64_t bytes = block * static_cast<std::uint64_t>(size - 1);
   if (!shm.has_space_for_parts(bytes)) [[unlikely]] {
     shm.publish_by_messages();
@@ -74,7 +74,7 @@ bool publish_blocks(ShmCollective& shm, const BlocksOut& out, std::uint64_t bloc
 
 bool shm_alltoall(ShmCollective& shm, const CollSeq& seq, const BlocksOut& out,
                   const BlocksIn& in) {
-  const auto& [rank, size] = std::pair(shm.call.rank, shm.call.size);
+  const int rank = shm.call.rank, size = shm.call.size;
   const auto others = static_cast<std::uint64_t>(size - 1);
   const std::uint64_t block = out.at(0).bytes(), expected = in.at(0).bytes();
   if (size == 2 && !ShmCollective::fits(block)) return alltoall_pair(shm, seq, out, in);
@@ -227,7 +227,7 @@ bool exchange_parts(ShmCollective& shm, const CollSeq& seq, int out_count, const
 
 bool shm_alltoallv(ShmCollective& shm, const CollSeq& seq, const BlocksOut& out,
                    const BlocksIn& in) {
-  const auto& [rank, size] = std::pair(shm.call.rank, shm.call.size);
+  const int rank = shm.call.rank, size = shm.call.size;
   if (size == 2)
     return exchange_pair(shm, seq, out.at(1 - rank), in.at(1 - rank), out.at(rank), in.at(rank));
   return exchange_parts(

@@ -2,7 +2,6 @@
 #include "shim/sessions/attributes.hpp"
 
 #include <algorithm>
-#include <ranges>
 #include <utility>
 
 namespace shim::sessions {
@@ -21,8 +20,8 @@ std::optional<Attribute> Attributes::next_after(std::uint64_t position) const {
 
 std::optional<Attribute> Attributes::last() const {
   std::lock_guard guard(mutex_);
-  for (const Entry& entry : entries_ | std::views::reverse)
-    if (!entry.is_being_deleted) return entry.attribute;
+  for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry)
+    if (!entry->is_being_deleted) return entry->attribute;
   return std::nullopt;
 }
 

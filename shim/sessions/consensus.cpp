@@ -207,8 +207,9 @@ Decision Consensuses::decision_of(const Consensus& consensus) const {
     if (consensus.gone.contains(member)) continue;  // died meanwhile
     decision.votes[member] = {join.vote.flag, join.vote.extra};
     add_all(decision.failed, join.vote.failed);
-    std::erase_if(acknowledged, [&](std::uint32_t failed) {
-      return std::ranges::find(join.vote.acknowledged, failed) == join.vote.acknowledged.end();
+    const std::vector<std::uint32_t>& others = join.vote.acknowledged;
+    std::erase_if(acknowledged, [&others](std::uint32_t failed) {
+      return std::ranges::find(others, failed) == others.end();
     });
   }
   for (std::uint32_t member : consensus.members)

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <ucontext.h>
-#include <x86gprintrin.h>
+#include <x86intrin.h>
 
 #include <algorithm>
 #include <cstdint>

@@ -181,7 +181,6 @@ TEST_F(FlowControl, ThrottledSenderMayDie) {
   flood(*contexts[0]);
   world.kill(0);
   Data received(kBytes);
-  MessageStatus outcome;
   int still_there = 0;
   for (; still_there < kFlood; ++still_there) {
     auto got = receiver.recv(*contexts[1], into(received), 0, kFloodTag);

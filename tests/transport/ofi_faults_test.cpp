@@ -104,7 +104,7 @@ TEST_P(OfiRefusals, SendIsRetried) {
       pair.poll();
     }
     pair.refused.reset();
-    pair.poll_until([&] { return pair.send(bytes) == Attempt::done; });
+    pair.poll_until([&, bytes = bytes] { return pair.send(bytes) == Attempt::done; });
     pair.poll_until([&] { return pair.received > 0; });
     EXPECT_EQ(std::exchange(pair.received, 0), 1);
   }

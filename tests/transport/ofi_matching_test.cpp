@@ -266,7 +266,7 @@ TEST_P(OfiMatchingRefusals, SendIsRetried) {
       poll(1);
     }
     refused.reset();
-    poll_until([&] { return try_send(bytes) == Attempt::done; });
+    poll_until([&, bytes = bytes] { return try_send(bytes) == Attempt::done; });
     poll_until([&] { return !events.matched.empty(); });
     poll(kLong);
     ASSERT_EQ(events.matched.size(), 1u);
