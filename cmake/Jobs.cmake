@@ -2,6 +2,11 @@
 # Builds the MPI programs of tests and examples, and adds the job tables that run them as tests
 # (TOML, tests/harness/jobs.py).
 
+# GCC 12 takes the addresses MPI_STATUSES_IGNORE and MPI_UNWEIGHTED for arrays that are too short.
+set(INTERSESSION_NO_ARRAY_WARNINGS
+    $<$<COMPILE_LANG_AND_ID:C,GNU>:-Wno-stringop-overflow;-Wno-stringop-overread>
+    $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-stringop-overflow;-Wno-stringop-overread>)
+
 # intersession_mpi_programs(<library> <sources>...): build one program per source file and
 # substrate, named after the file. <library> is the column of the job tables:
 #   linked     the overlay mpi.h, and the Intersession library before the MPI library, as
@@ -25,10 +30,8 @@ function(intersession_mpi_program program library)
     add_executable(${target} ${arg_SOURCES})
     set_target_properties(${target} PROPERTIES OUTPUT_NAME ${program} RUNTIME_OUTPUT_DIRECTORY
                                                ${CMAKE_CURRENT_BINARY_DIR}/${substrate}/${library})
-    # -Wno-stringop-*: GCC 12 takes the addresses MPI_STATUSES_IGNORE and MPI_UNWEIGHTED for arrays
-    # that are too short.
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-cast-function-type
-                                             -Wno-stringop-overflow -Wno-stringop-overread)
+                                             ${INTERSESSION_NO_ARRAY_WARNINGS})
     target_link_libraries(${target} PRIVATE ${arg_LINK} Threads::Threads)
     intersession_use_mpi(${target} ${library} ${substrate})
   endforeach()

@@ -128,9 +128,11 @@ class Eavesdropper {
         ::send(caller_.get(), answers.data() + passed_, answers.size() - passed_, MSG_NOSIGNAL), 0);
     passed_ = answers.size();
   }
-  bool has_read(const auto& what) const {
-    return !std::ranges::search(recorded, bytes_of(what)).empty();
+  bool contains(std::span<const std::byte> what) const {
+    return std::search(recorded.begin(), recorded.end(), what.begin(), what.end()) !=
+           recorded.end();
   }
+  bool has_read(const auto& what) const { return contains(bytes_of(what)); }
 
   Bytes recorded;  ///< bytes sent by the client
 
@@ -157,8 +159,7 @@ TEST_F(NetAuthenticationTest, EavesdropperLearnsNoSecretAndCannotReplay) {
   EXPECT_EQ(other.received.front(), kTold);
   EXPECT_FALSE(reader.has_read(theirs.cookie)) << "the secret of the server must not be readable";
   EXPECT_FALSE(reader.has_read(ours.cookie)) << "the secret of the client must not be readable";
-  EXPECT_TRUE(std::ranges::search(reader.recorded, text(kTold)).empty())
-      << "a control message must not be readable";
+  EXPECT_FALSE(reader.contains(text(kTold))) << "a control message must not be readable";
   RawClient repeats(theirs);
   repeats.send(reader.recorded);
   poll_until({&one, &other}, [&] { return repeats.is_closed(); });

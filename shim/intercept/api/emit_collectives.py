@@ -17,7 +17,8 @@ def _impl(function, number):
     comm = next(p.name for p in function.parameters if p.kind == "COMMUNICATOR")
     return [
         "int %s(%s) {" % (function.name, function.signature_parameters),
-        '  return run_with_handler(%s, "%s", [&] {' % (subject_expression(function), function.mpi_name),
+        '  return run_with_handler(%s, "%s", [&] {'
+        % (subject_expression(function), function.mpi_name),
         "    CalledOnce called{%d};" % number,
         "    return settled(called, %s, %s::kIsPersistent, collective::%s(%s, %s{%s}));"
         % (

@@ -92,7 +92,9 @@ def _forward(function, parameters):
                 "to_native_" + kind if p.handle.has_native_handle else "refuse",
                 subject_expression(function),
                 function.mpi_name,
-                p.name if p.handle.has_native_handle else "abi::HandleKind::%s, %s" % (kind, p.name),
+                p.name
+                if p.handle.has_native_handle
+                else "abi::HandleKind::%s, %s" % (kind, p.name),
                 fail(function, "code"),
             )
         )
@@ -177,8 +179,9 @@ def _tool_tests(function):
     ]
 
 
-def _entry(function):
-    lines = ["%s %s(%s) {" % (function.returns, function.mpi_name, function.signature_parameters)]
+def _entry(function, native):
+    parameters = native.parameters_of(function)
+    lines = ["%s %s(%s) {" % (function.returns, function.mpi_name, parameters)]
     if function.route == "ours" or (function.route == "state" and function.has_impl):
         lines.append(
             "  if (is_native_only()) [[unlikely]] return active_table.%s;" % call(function)
@@ -202,13 +205,13 @@ def _entry(function):
     lines += [
         "}",
         '[[gnu::alias("%s")]] %s P%s(%s);'
-        % (function.mpi_name, function.returns, function.mpi_name, function.signature_parameters),
+        % (function.mpi_name, function.returns, function.mpi_name, parameters),
     ]
     return lines
 
 
-def source(functions):
-    """Return a source file with the entries of these functions."""
+def source(functions, native):
+    """Return a source file with the entries of these functions, for a native header."""
     lines = [
         NOTICE,
         "#include <mpi.h>",
@@ -230,7 +233,7 @@ def source(functions):
         lines += _slow_path(function) or []
     lines += ["", "}  // namespace", "", "#pragma GCC visibility push(default)", 'extern "C" {', ""]
     for function in functions:
-        lines += _entry(function)
+        lines += _entry(function, native)
     lines += [
         "",
         '}  // extern "C"',

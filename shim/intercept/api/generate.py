@@ -47,7 +47,7 @@ def outputs(substrate, functions, overlay_rows, native):
     }
     for number in range(ENTRY_FILES):
         part = functions[number * share : (number + 1) * share]
-        files[folder + "entries_%d.cpp" % number] = emit_entries.source(part)
+        files[folder + "entries_%d.cpp" % number] = emit_entries.source(part, native)
     return files
 
 

@@ -12,6 +12,22 @@ class NativeHeader:
     macros: frozenset  # MPI_X and PMPI_X with a definition, constants included
     names: frozenset  # every identifier of the preprocessed header: types, enumerators
     version: str = "0.0"  # of the standard, by MPI_VERSION and MPI_SUBVERSION
+    parameters: dict = dataclasses.field(default_factory=dict)  # of each prototype, as text
+
+    def parameters_of(self, function):
+        """Return a function's parameters, each without a const that the header's prototype lacks.
+
+        An entry with other parameter types than the header's prototype is another function in C++.
+        """
+        theirs = self.parameters.get(function.mpi_name, ())
+        if not theirs or len(theirs) != len(function.parameters):
+            return function.signature_parameters
+        return ", ".join(
+            p.declaration
+            if "const" in there.split()
+            else re.sub(r"^const (?=.*[\[*])", "", p.declaration)
+            for p, there in zip(function.parameters, theirs)
+        )
 
 
 def read(text, definitions):
@@ -29,6 +45,10 @@ def read(text, definitions):
         macros,
         frozenset(re.findall(r"\bMPI_\w+", text)),
         ".".join(part[1] for part in version) if all(version) else "0.0",
+        {
+            name: tuple(map(str.strip, listed.split(",")))
+            for name, listed in re.findall(r"\b(MPI_\w+)\s*\(([^()]*)\)", text)
+        },
     )
 
 

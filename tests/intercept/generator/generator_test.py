@@ -177,7 +177,7 @@ class Generator(unittest.TestCase):
                 emit_collectives.source(functions),
                 emit_table.source(functions),
                 emit_polling.source(functions),
-                emit_entries.source(functions),
+                emit_entries.source(functions, _NATIVE),
                 emit_tests.rows(functions),
                 emit_coverage.page(
                     functions, chapters, _NATIVE, "sample", {"MPI_Send": ["a", "b", "c", "d"]}
@@ -307,6 +307,14 @@ class Probe(unittest.TestCase):
         self.assertEqual(
             probe.read("", "#define MPI_SUBVERSION 1\n#define MPI_VERSION 3\n").version, "3.1"
         )
+
+    def test_entries_have_the_parameter_types_of_the_header(self):
+        function = next(f for f in description.parse(_SAMPLE)[0] if f.mpi_name == "MPI_Send")
+        for text in ("int MPI_Send(const void *buf", "int MPI_Send(void *buf"):
+            text += ", int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm);"
+            parameters = probe.read(text, "").parameters_of(function)
+            self.assertEqual(parameters.startswith("const void *buf,"), "const" in text, text)
+        self.assertEqual(probe.read("", "").parameters_of(function), function.signature_parameters)
 
 
 class Overlay(unittest.TestCase):
