@@ -287,9 +287,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
     int empty_polls = 0;  ///< consecutive polls without packets, up to a limit
     int skip = 0;         ///< rounds until the next poll
   };
-  struct Probing {
-    MessageAddress from;
-  };
+  class Probing;
   struct ControlMessage {
     base::ProcessId from;
     std::vector<std::byte> bytes;
@@ -515,7 +513,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   std::shared_ptr<const ControlHandler> handler_;
   HandlerLock handler_lock_;
 
-  std::vector<const Probing*> probing_;
+  std::vector<const MessageAddress*> probing_;  ///< sources of threads in await_from()
   std::vector<Engine::Watched*> watched_;
   std::atomic<int> unacknowledged_contexts_{0};  ///< changed under the lock; a hint without it
   const WaitPlans plans_;

@@ -99,9 +99,9 @@ Core::Dependencies Core::dependencies(bool with_output) {
   }
   for (const Engine::Watched* watched : watched_)
     if (!watched->is_gone) all.single.push_back(watched->process);
-  for (const Probing* probing : probing_) {
-    add_dependency(all, *probing->from.context, probing->from.rank);
-    if (probing->from.plane == Plane::collective) in_collectives.push_back(probing->from.context);
+  for (const MessageAddress* from : probing_) {
+    add_dependency(all, *from->context, from->rank);
+    if (from->plane == Plane::collective) in_collectives.push_back(from->context);
   }
   contexts_.for_each([&](Context& context) {
     add_probed_source(all, context);

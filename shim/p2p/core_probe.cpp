@@ -32,13 +32,29 @@ void Core::take_message(Context& context, StoredMessage& message) {
   retain(context);
 }
 
+/// The source that a thread waits for, for the liveness checks. In the engine's list during its
+/// lifetime, so that a wait that an exception ends leaves no pointer behind.
+class Core::Probing {
+ public:
+  Probing(Core& core, const MessageAddress& from) : core_(core), from_(from) {
+    Guard guard = core_.enter();
+    core_.probing_.push_back(&from_);
+  }
+  ~Probing() {
+    Guard guard = core_.enter();
+    std::erase(core_.probing_, &from_);
+  }
+  Probing(const Probing&) = delete;
+  Probing& operator=(const Probing&) = delete;
+
+ private:
+  Core& core_;
+  const MessageAddress from_;
+};
+
 template <typename Come>
 base::Status Core::await_from(const MessageAddress& from, const Come& condition) {
-  Probing probing{from};
-  {
-    Guard guard = enter();
-    probing_.push_back(&probing);
-  }
+  const Probing probing(*this, from);
   std::optional<base::Error> failure;
   auto waited = wait([&] {
     Guard guard = enter();
@@ -46,8 +62,6 @@ base::Status Core::await_from(const MessageAddress& from, const Come& condition)
     if (const base::Error* reason = failure_of(from)) failure = reason->clone();
     return failure.has_value();
   });
-  Guard guard = enter();
-  std::erase(probing_, &probing);
   if (failure) return std::move(*failure);
   if (!waited) return std::move(waited).error();
   return {};

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tests calls that an exception ends: std::bad_alloc, or an exception of a callback that the
+// program registered. The engine must keep no pointer to the call's objects, and no lock.
+#include <new>
+#include <stdexcept>
+
+#include "shim/transport/self/self.hpp"
+#include "tests/p2p/world.hpp"
+
+namespace shim::p2p {
+namespace {
+
+/// A transport to this process that can throw.
+class ThrowingTransport final : public transport::Transport {
+ public:
+  std::string_view name() const override { return "throwing"; }
+  std::size_t max_packet_bytes() const override { return self_->max_packet_bytes(); }
+  transport::Bytes address() const override { return self_->address(); }
+  base::Result<transport::Link*> open(transport::ConstSpan address) override {
+    return self_->open(address);
+  }
+  base::Result<transport::Attempt> try_send(transport::Link& link, transport::ConstSpan header,
+                                            transport::ConstSpan payload) override {
+    return self_->try_send(link, header, payload);
+  }
+  base::Result<int> poll(transport::Sink& sink) override {
+    if (std::exchange(throws_in_poll, false)) throw std::bad_alloc();
+    return self_->poll(sink);
+  }
+  base::Result<transport::Attempt> try_read(transport::Link& link, std::uint64_t address,
+                                            std::span<std::byte> into) override {
+    return self_->try_read(link, address, into);
+  }
+  bool is_flushed() const override { return self_->is_flushed(); }
+  bool can_sleep() const override { return true; }
+  void sleep(std::int64_t nanoseconds, const LastCheck& last_check,
+             std::span<const int> descriptors) override {
+    if (std::exchange(throws_in_sleep, false)) throw std::bad_alloc();
+    self_->sleep(nanoseconds, last_check, descriptors);
+  }
+  const Counts& counts() const override { return self_->counts(); }
+
+  bool throws_in_poll = false, throws_in_sleep = false;
+
+ private:
+  std::unique_ptr<transport::Transport> self_ = transport::make_self();
+};
+
+/// Run the call far below the caller's frames, so that later calls of the caller leave the memory
+/// of the call's objects unchanged. A pointer to one of them then has a visible effect.
+template <typename Call>
+[[gnu::noinline]] void run_deep_in_the_stack(const Call& call) {
+  volatile std::byte frame[512 * 1024];
+  frame[0] = std::byte{0};
+  call();
+  frame[1] = frame[0];
+}
+
+/// An engine of process 0 in a communicator with process 1, to which there is no route.
+class Unwinding : public testing::Test, private Router {
+ protected:
+  static base::Settings without_spinning() {
+    base::Settings settings;
+    settings.spin = settings.yield = 0;
+    return settings;
+  }
+
+  ThrowingTransport transport;
+  std::shared_ptr<Engines> engines = std::make_shared<Engines>();
+  Engine engine{{.settings = without_spinning(),
+                 .self = {0, 0},
+                 .router = this,
+                 .transports = {&transport},
+                 .engines = engines}};
+  ContextPtr context = engine.make_context(
+      {std::make_shared<Everyone>(2),
+       0,
+       std::make_shared<ContextBases>(ContextBases{.common = 7}),
+       7,
+       {}});
+  int liveness_checks = 0;  ///< of process 1
+
+ private:
+  base::Result<Route> route_to(base::ProcessId process) override {
+    if (process.rank == 0) return Route{&transport, transport.address()};
+    return base::Error(base::ErrorClass::other, "no route");
+  }
+  bool is_alive(base::ProcessId process) override {
+    if (process.rank == 1) ++liveness_checks;
+    return true;
+  }
+};
+
+TEST_F(Unwinding, ProbeIsForgotten) {
+  const std::uint64_t work = engine.add_progress(
+      [] { throw std::runtime_error("by the program"); });
+  run_deep_in_the_stack(
+      [&] { EXPECT_THROW((void)engine.probe(*context, 1, 3), std::runtime_error); });
+  engine.remove_progress(work);
+  liveness_checks = 0;
+  ASSERT_TRUE(engine.progress());
+  EXPECT_EQ(liveness_checks, 0) << "no operation waits for process 1 any more";
+}
+
+}  // namespace
+}  // namespace shim::p2p
