@@ -443,6 +443,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   bool is_polled_by_others();
   void count_sleepers(int by) { sleepers_.store(sleepers() + by, std::memory_order_relaxed); }
   void change_sleepers(int by);  ///< no lock
+  class Asleep;
   /// Sources that wake a sleeping thread.
   struct WaitSet {
     transport::Transport* transport = nullptr;  ///< transport to sleep in; null: none can

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Implements control messages: of any length, between processes that may share no communicator.
 #include <algorithm>
+#include <mutex>
 
 #include "shim/p2p/core.hpp"
 
@@ -50,7 +51,8 @@ void Core::on_control(const wire::Control& header, transport::ConstSpan payload)
 void Core::handle_control() {
   for (;;) {
     // one thread at a time, so that the messages of a sender are handled one by one and in order
-    if (!handler_lock_.try_acquire()) return;
+    std::unique_lock handling(handler_lock_, std::try_to_lock);
+    if (!handling.owns_lock()) return;
     for (;;) {
       Guard guard = enter();
       if (inbox_.empty() || handler_ == nullptr) break;
@@ -60,7 +62,7 @@ void Core::handle_control() {
       guard.unlock();
       (*handler)(message.from, message.bytes);
     }
-    handler_lock_.release();
+    handling.unlock();
     // check again: a thread that queued a message before the release could not acquire the lock,
     // and left the message to this thread
     Guard guard = enter();

@@ -20,6 +20,19 @@ constexpr int kMaxFastPathsInARow = 16;
 // them. If each polled, this core would take the cache line of each message from the sender while
 // the sender writes it.
 constexpr unsigned kPostedPerPoll = 8;
+
+/// Sets a pointer during its lifetime, which an exception may end.
+template <typename T>
+class PointerScope {
+ public:
+  PointerScope(T*& pointer, T& object) : pointer_(pointer) { pointer_ = &object; }
+  ~PointerScope() { pointer_ = nullptr; }
+  PointerScope(const PointerScope&) = delete;
+  PointerScope& operator=(const PointerScope&) = delete;
+
+ private:
+  T*& pointer_;
+};
 }  // namespace
 
 std::optional<base::Error> misfit(std::uint64_t bytes, int source, int tag,
@@ -318,11 +331,12 @@ bool Core::receive_at_once(ExpectedRecv& expected) {
   expected.context = context.id_of(expected.address.plane);
   expected.sources = context.size;
   base::Status polled;
-  expected_ = &expected;
-  for (int polls = is_alone ? kFastPathPolls : 1; polls > 0; --polls) {
-    if (poll_for(expected, polled) != 0 || !polled) break;
+  {
+    const PointerScope polling(expected_, expected);
+    for (int polls = is_alone ? kFastPathPolls : 1; polls > 0; --polls) {
+      if (poll_for(expected, polled) != 0 || !polled) break;
+    }
   }
-  expected_ = nullptr;
   expected.can_retry = !expected.needs_slow_path;
   if (expected.is_received || polled) return expected.is_received;
   expected.received = std::move(polled).error();
@@ -346,11 +360,12 @@ namespace {
 bool Core::serve_posted(Context& context, Matching& matching, int source) {
   const Peer* sender = context.known_peer(source);
   if (sender == nullptr || sender->link == nullptr) return false;
-  served_ = &matching;
-  served_source_ = source;
-  static_cast<void>(
-      sender->transport->poll_link(*sender->link, *this));  // an error is left to the next round
-  served_ = nullptr;
+  {
+    const PointerScope<const Matching> serving(served_, matching);
+    served_source_ = source;
+    static_cast<void>(
+        sender->transport->poll_link(*sender->link, *this));  // an error is left to the next round
+  }
   return !matching.has_posted_for(source);
 }
 

@@ -2,6 +2,7 @@
 // Implements progress rounds and waiting.
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #include "shim/p2p/core.hpp"
@@ -189,15 +190,41 @@ int max_woken_threads() {
   return std::max(kMinWoken, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
+/// Counts a thread as asleep during its lifetime, which an exception may end.
+class Core::Asleep {
+ public:
+  /// The caller holds the lock.
+  explicit Asleep(Core& core) : core_(core) { core_.count_sleepers(+1); }
+  ~Asleep() { core_.change_sleepers(-1); }
+  Asleep(const Asleep&) = delete;
+  Asleep& operator=(const Asleep&) = delete;
+
+  /// Evaluate a check that may enter the engine: this thread must not count as another one.
+  bool check(const transport::Transport::LastCheck& last_check) const {
+    struct Awake {
+      Core& core;
+      explicit Awake(Core& of) : core(of) { core.change_sleepers(-1); }
+      ~Awake() { core.change_sleepers(+1); }
+      Awake(const Awake&) = delete;
+      Awake& operator=(const Awake&) = delete;
+    } const awake(core_);
+    return last_check();
+  }
+
+ private:
+  Core& core_;
+};
+
 void Core::sleep_once(Backoff& backoff, const transport::Transport::LastCheck& last_check) {
   check_liveness();
   run_pre_sleep_work();
   WaitSet wait_set;
   base::Nanoseconds longest = kMaxSleepWoken;
   bool packets_wake_others = false;
+  std::optional<Asleep> asleep;
   {
     Guard guard = enter();
-    count_sleepers(+1);
+    asleep.emplace(*this);
     wait_set = make_wait_set();
     packets_wake_others = sleepers() > max_woken_threads_;
     if (wait_set.has_unwakeable || several_threads_ || engines_->are_several())
@@ -213,18 +240,12 @@ void Core::sleep_once(Backoff& backoff, const transport::Transport::LastCheck& l
   if (wait_set.has_self_packet) {
     // no sleep: the next round handles the packet
   } else if (wait_set.transport != nullptr && !packets_wake_others) {
-    const auto check_again = [&] {
-      change_sleepers(-1);  // the check may enter the engine, and must not count as another thread
-      const bool is_received = last_check();
-      change_sleepers(+1);
-      return is_received;
-    };
-    wait_set.transport->sleep(duration, check_again,
-                              std::span(wait_set.descriptors.data(), wait_set.count));
+    wait_set.transport->sleep(
+        duration, [&] { return asleep->check(last_check); },
+        std::span(wait_set.descriptors.data(), wait_set.count));
   } else {
     std::this_thread::sleep_for(std::chrono::nanoseconds(duration));
   }
-  change_sleepers(-1);
 }
 
 /// Change the count for the sleeping thread itself: enter() would take it for another thread.

@@ -9,18 +9,19 @@
 
 namespace shim::p2p {
 
+/// Acquired by std::unique_lock with std::try_to_lock.
 class HandlerLock {
  public:
-  bool try_acquire() {
-    // acquire: pairs with the release in release() of the previous thread
+  bool try_lock() {
+    // acquire: pairs with the release in unlock() of the previous thread
     if (taken_.exchange(true, std::memory_order_acquire)) return false;
     // relaxed: a thread compares it with its own id only, which no other thread writes
     by_.store(std::this_thread::get_id(), std::memory_order_relaxed);
     return true;
   }
-  void release() {
+  void unlock() {
     by_.store(std::thread::id(), std::memory_order_relaxed);
-    taken_.store(false, std::memory_order_release);  // pairs with the acquires in try_acquire() and
+    taken_.store(false, std::memory_order_release);  // pairs with the acquires in try_lock() and
                                                      // wait_for_others()
   }
   /// Wait until no other thread holds the lock; does not wait for the calling thread.

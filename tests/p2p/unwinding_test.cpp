@@ -94,12 +94,60 @@ class Unwinding : public testing::Test, private Router {
 TEST_F(Unwinding, ProbeIsForgotten) {
   const std::uint64_t work = engine.add_progress(
       [] { throw std::runtime_error("by the program"); });
-  run_deep_in_the_stack(
-      [&] { EXPECT_THROW((void)engine.probe(*context, 1, 3), std::runtime_error); });
+  EXPECT_THROW(run_deep_in_the_stack([&] { (void)engine.probe(*context, 1, 3); }),
+               std::runtime_error);
   engine.remove_progress(work);
   liveness_checks = 0;
   ASSERT_TRUE(engine.progress());
   EXPECT_EQ(liveness_checks, 0) << "no operation waits for process 1 any more";
+}
+
+TEST_F(Unwinding, ReceiveThatPolledIsForgotten) {
+  const ContextPtr own = engine.make_context({std::make_shared<Everyone>(1),
+                                              0,
+                                              std::make_shared<ContextBases>(ContextBases{8, {}}),
+                                              8,
+                                              {}});
+  const Data data = pattern(8, 1);
+  Data first(8), second(8);
+  transport.throws_in_poll = true;
+  EXPECT_THROW(run_deep_in_the_stack([&] { (void)engine.recv(*own, into(first), 0, 3); }),
+               std::bad_alloc);
+  Request* receive = value_of(engine.irecv(*own, into(second), 0, 3));
+  ASSERT_TRUE(engine.send(*own, from(data), 0, 3, SendMode::standard));
+  ASSERT_TRUE(engine.progress());
+  EXPECT_TRUE(receive->is_done());
+  EXPECT_EQ(second, data);
+  EXPECT_EQ(first, Data(8)) << "the buffer of the first receive belongs to the program again";
+  if (!receive->is_done()) {
+    EXPECT_TRUE(Engine::cancel(*receive));
+  }
+  Engine::release(receive);
+}
+
+TEST_F(Unwinding, SleepingThreadIsNoLongerCounted) {
+  transport.throws_in_sleep = true;
+  EXPECT_THROW((void)engine.wait_until([] { return false; }), std::bad_alloc);
+  EXPECT_EQ(engines->sleepers(), 0) << "other engines' threads would not poll for this one";
+}
+
+TEST_F(Unwinding, LastCheckBeforeASleepKeepsTheCountOfSleepers) {
+  int checks = 0;  // the third one is the last check before the first sleep
+  const auto throws = [&] { return ++checks == 3 ? throw std::bad_alloc() : false; };
+  EXPECT_THROW((void)engine.wait_until(throws), std::bad_alloc);
+  EXPECT_EQ(engines->sleepers(), 0);
+}
+
+TEST_F(Unwinding, ControlMessagesAreHandledAfterwards) {
+  int handled = 0;
+  engine.set_control_handler([&](base::ProcessId, std::span<const std::byte>) {
+    if (++handled == 1) throw std::bad_alloc();
+  });
+  ASSERT_TRUE(engine.send_control({0, 0}, std::vector<std::byte>(4)));
+  EXPECT_THROW((void)engine.progress(), std::bad_alloc);
+  ASSERT_TRUE(engine.send_control({0, 0}, std::vector<std::byte>(4)));
+  ASSERT_TRUE(engine.progress());
+  EXPECT_EQ(handled, 2);
 }
 
 }  // namespace
