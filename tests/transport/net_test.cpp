@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
@@ -372,6 +373,63 @@ TEST_F(NetTest, SimultaneousConnectsBothWork) {
   });
   EXPECT_THAT(one.received, ElementsAre("back"));
   EXPECT_THAT(other.received, ElementsAre("there"));
+}
+
+/// A socket of this machine that accepts connections and never responds.
+class SilentListener {
+ public:
+  SilentListener() : listener_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_storage at;
+    socklen_t length = kLoopback.to_socket_address(0, at);
+    EXPECT_EQ(::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&at), length), 0);
+    EXPECT_EQ(::listen(listener_.get(), 8), 0);
+    EXPECT_EQ(::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&at), &length), 0);
+    sockaddr_in name{};
+    std::memcpy(&name, &at, sizeof name);
+    port_ = ntohs(name.sin_port);
+  }
+  /// Return this listener's address with another process's secret.
+  Bytes address_for(ConstSpan process) const {
+    return TcpAddress{
+        .cookie = TcpAddress::from_bytes(process)->cookie, .port = port_, .addresses = {kLoopback}}
+        .to_bytes();
+  }
+  /// End all connections, and refuse further ones.
+  void close() { listener_ = base::Descriptor(); }
+
+ private:
+  static constexpr IpAddress kLoopback{.bytes = {127, 0, 0, 1}};
+  base::Descriptor listener_;
+  std::uint16_t port_ = 0;
+};
+
+// For example, a firewall lets only one of the two processes connect.
+TEST_F(NetTest, UsesThePeersConnectionIfItsOwnAttemptsFail) {
+  for (const bool is_ahead : {false, true}) {
+    End one = make({}), other = make({});
+    SilentListener wrong;
+    Link& to = **one.net->open(wrong.address_for(other.net->address()));
+    const auto send = [&](std::string_view what) {
+      return is_ahead ? one.net->try_send_ahead(to, text(what), {})
+                      : one.net->try_send(to, text(what), {});
+    };
+    EXPECT_EQ(*send("first"), is_ahead ? Attempt::done : Attempt::again);
+    poll_until({&one, &other}, [&] {
+      return *other.net->try_send(link(other, one), text("back"), {}) == Attempt::done;
+    });
+    poll_until({&one, &other}, [&] { return !one.received.empty(); });
+    wrong.close();
+    poll_until({&one, &other}, [&] {
+      const auto sent = send("there");
+      EXPECT_TRUE(sent) << sent.error().text();
+      return !sent || *sent == Attempt::done;
+    });
+    poll_until({&one, &other}, [&] {
+      return one.net->presence(to) != Presence::present || !other.received.empty();
+    });
+    ASSERT_FALSE(other.received.empty());
+    EXPECT_EQ(other.received.front(), is_ahead ? "first" : "there");
+  }
 }
 
 TEST_F(NetTest, FabricOpenFailureFailsBothEnds) {

@@ -216,7 +216,23 @@ Result<bool> ConnectionManager::send_now(PeerConnection& to, ConstSpan first, Co
 /// Connect to the peer's addresses from the next one on, until one attempt begins.
 void ConnectionManager::connect(PeerConnection& peer) {
   while (!peer.failure_ && !connect_next(peer)) {
+    if (use_open_connection(peer)) return;
   }
+}
+
+/// After a failed attempt to connect, send over a connection that the peer has opened, if there is
+/// one: the network may let only one of the two processes connect. Return false if there is none.
+bool ConnectionManager::use_open_connection(PeerConnection& peer) {
+  if (peer.open_connections_ == 0) return false;
+  const auto open = std::ranges::find_if(connections_, [&](const auto& entry) {
+    const ManagedConnection& conn = entry.second;
+    return conn.peer == &peer && conn.connection.state() == Connection::State::open;
+  });
+  if (open == connections_.end()) return false;
+  peer.active_conn_ = &open->second.connection;
+  peer.next_address_ = 0;
+  send_pending(peer);
+  return true;
 }
 
 bool ConnectionManager::connect_next(PeerConnection& peer) {
@@ -576,7 +592,7 @@ void ConnectionManager::close(ManagedConnection& conn, const Error& reason, bool
                                                            " is lost: " + reason.text()));
     } else if (!was_open) {
       on_failed_connect(*peer, reason);
-      connect(*peer);
+      if (!use_open_connection(*peer)) connect(*peer);
     }
   }
   // close(2) alone would keep its events if a forked child also has the descriptor

@@ -156,6 +156,7 @@ class ConnectionManager {
 
   void connect(PeerConnection& peer);
   bool connect_next(PeerConnection& peer);
+  bool use_open_connection(PeerConnection& peer);
   static void on_failed_connect(PeerConnection& peer, const base::Error& reason);
   void send_pending(PeerConnection& peer);
   base::Status send_sealed(PeerConnection& to, TcpFrameKind kind, ConstSpan first,
