@@ -44,6 +44,8 @@ struct FaultInjector::State {
   fi_ops_cq *real_cq = nullptr, cq = {};
   fi_ops_av *real_av = nullptr, av = {};
   fi_ops_mr *real_mr = nullptr, mr = {};
+  fi_ops *real_domain = nullptr, domain = {};
+  int domain_closed = kNotClosed;
 
   ssize_t send_on(const Deferred& send) {
     if (send.context == nullptr) return real_msg->inject(ep, send.bytes, send.length, send.to);
@@ -171,6 +173,11 @@ struct Replacements {
     if (auto code = state.refusal(Call::register_memory)) return static_cast<int>(code);
     return state.real_mr->reg(domain, bytes, length, access, offset, key, flags, region, context);
   }
+
+  static int close_domain(fid* domain) {
+    FaultInjector::State& state = state_of(domain);
+    return state.domain_closed = state.real_domain->close(domain);
+  }
 };
 
 /// Replace the provider's function table by a copy, which the caller then changes.
@@ -199,6 +206,8 @@ FaultInjector::FaultInjector(Transport& ofi, Refusal refusal, bool shuffles)
   replace(endpoint.cq()->ops, state.real_cq, state.cq, endpoint.cq(), state);
   replace(endpoint.av()->ops, state.real_av, state.av, endpoint.av(), state);
   replace(endpoint.domain()->mr, state.real_mr, state.mr, endpoint.domain(), state);
+  replace(endpoint.domain()->fid.ops, state.real_domain, state.domain, &endpoint.domain()->fid,
+          state);
   state.msg.send = Replacements::send;
   state.msg.inject = Replacements::inject;
   state.msg.recv = Replacements::receive;
@@ -210,7 +219,10 @@ FaultInjector::FaultInjector(Transport& ofi, Refusal refusal, bool shuffles)
   state.cq.read = Replacements::completions;
   state.av.insert = Replacements::insert;
   state.mr.reg = Replacements::register_memory;
+  state.domain.close = Replacements::close_domain;
 }
+
+int FaultInjector::domain_closed() const { return state_->domain_closed; }
 
 FaultInjector::~FaultInjector() {
   std::lock_guard guard(states_mutex);

@@ -40,6 +40,10 @@ class FaultInjector {
   explicit FaultInjector(Transport& ofi, Refusal refusal, bool shuffles = false);
   ~FaultInjector();
 
+  static constexpr int kNotClosed = 1;
+  /// Return the result of the last fi_close of the domain; kNotClosed if there was none.
+  int domain_closed() const;
+
   struct State;
 
  private:

@@ -393,6 +393,26 @@ TEST(OfiFaults, ReadInFlightAtEndpointFailureWritesNothingAfterwards) {
   EXPECT_TRUE(std::ranges::all_of(ours, [](std::byte byte) { return byte == std::byte{2}; }));
 }
 
+/// A provider refuses to close a domain in which memory is registered, and its threads and memory
+/// would then stay.
+TEST(OfiFaults, DomainIsClosedAfterTheRegistrationsIfAReadDoesNotComplete) {
+  FaultyPair pair{.code = -FI_EOVERRUN};
+  pair.connect();
+  const std::vector<std::byte> theirs(4'000'000), own(100);
+  std::vector<std::byte> ours(theirs.size());
+  auto offer = pair.there->offer(*pair.back, theirs), own_offer = pair.here->offer(*pair.link, own);
+  auto read = pair.here->begin_read(*pair.link, offer->memory(), ours);
+  ASSERT_TRUE(read->progress());
+  pair.refused = Call::completions;
+  EXPECT_FALSE(pair.here->poll(pair.sink));
+  read.reset();
+  EXPECT_FALSE(pair.here->try_send(*pair.link, bytes_of(1), {}));
+  EXPECT_FALSE(pair.here->offer(*pair.link, own));
+  own_offer.reset();
+  pair.here.reset();
+  EXPECT_EQ(pair.injector->domain_closed(), 0);
+}
+
 /// If only one of two ends used provider matching, their messages would never match.
 TEST(OfiFaults, RefusesAPeerWithDifferentMatchBits) {
   auto matches = make_ofi({.provider = "sockets", .interface = "lo", .matching = true});

@@ -42,13 +42,16 @@ class Endpoint {
   /// Insert a peer's name into the address vector; no network traffic.
   base::Result<fi_addr_t> insert(const OfiLibrary& library, ConstSpan name);
   /// Register memory for operations of this kind (FI_SEND and so on, fi_mr(3)). The caller releases
-  /// the registration before the endpoint is closed.
+  /// the registration before close().
   base::Result<Registration> register_memory(const OfiLibrary& library, ConstSpan memory,
                                              std::uint64_t access);
   /// Register memory until the endpoint is closed; return its descriptor for operations. Null if
   /// the provider needs none.
   base::Result<void*> register_buffers(const OfiLibrary& library, ConstSpan memory,
                                        std::uint64_t access);
+  /// Close the libfabric endpoint alone: afterwards no operation accesses memory. Registrations
+  /// stay, and with them the domain, which the provider refuses to close before them.
+  void stop() { ep_.reset(); }
   void close();
   /// Drop all objects without closing them: in a forked child they belong to the parent.
   void abandon();

@@ -19,7 +19,7 @@ namespace {
 /// Concurrent reads of one message.
 constexpr std::size_t kReadWindow = 8;
 /// A read that the provider has not completed by then, despite polls, never completes: the endpoint
-/// is closed, because the memory is reused afterwards.
+/// is stopped, because the memory is reused afterwards.
 constexpr base::Nanoseconds kReadTimeoutNs = 2'000'000'000;
 
 }  // namespace
@@ -168,7 +168,7 @@ void Ofi::wait_for_read(OfiRead& read) {
   if (!fatal_error_)
     fatal_error_ = Error(ErrorClass::other, "a read of a peer's memory over libfabric provider " +
                                                 endpoint_.provider() + " did not complete");
-  endpoint_.close();
+  endpoint_.stop();
 }
 
 }  // namespace shim::transport
