@@ -148,7 +148,7 @@ struct Replacements {
   static ssize_t read(fid_ep* ep, void* bytes, std::size_t length, void* description,
                       fi_addr_t from, std::uint64_t address, std::uint64_t key, void* context) {
     FaultInjector::State& state = state_of(ep);
-    if (auto code = state.refusal(Call::read)) return code;
+    if (auto code = state.refusal(Call::read)) return code == kLost ? 0 : code;
     return state.real_rma->read(ep, bytes, length, description, from, address, key, context);
   }
 

@@ -30,9 +30,9 @@ enum class Call {
 /// transport, and destroy it after the transport.
 class FaultInjector {
  public:
-  /// Called at each call. 0 passes the call on. kLost drops an injected send or damages the bytes
-  /// of another send, and reports success. Any other value, such as -FI_EAGAIN, is returned instead
-  /// of calling the provider.
+  /// Called at each call. 0 passes the call on. kLost drops an injected send, damages the bytes of
+  /// another send, or drops a read, and reports success; the read never completes. Any other value,
+  /// such as -FI_EAGAIN, is returned instead of calling the provider.
   static constexpr ssize_t kLost = 1;
   using Refusal = std::function<ssize_t(Call)>;
 

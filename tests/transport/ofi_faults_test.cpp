@@ -413,6 +413,39 @@ TEST(OfiFaults, DomainIsClosedAfterTheRegistrationsIfAReadDoesNotComplete) {
   EXPECT_EQ(pair.injector->domain_closed(), 0);
 }
 
+/// A packet may end a read: the engine ends the operations of a collective that failed elsewhere.
+/// If the read never completes, the endpoint fails in the midst of a poll.
+TEST(OfiFaults, PollEndsWithTheEndpointThatItsPacketFails) {
+  for (int last = 1; last <= 8; ++last) {  // at one of them receives are due to be posted again
+    FaultyPair pair{.refused = Call::read, .code = FaultInjector::kLost};
+    pair.connect();
+    const std::vector<std::byte> theirs(100);
+    std::vector<std::byte> ours(theirs.size());
+    auto offer = pair.there->offer(*pair.back, theirs);
+    auto read = pair.here->begin_read(*pair.link, offer->memory(), ours);
+    ASSERT_TRUE(read->progress());
+    int packets = 0;
+    CallSink sink([&](ConstSpan) {
+      if (++packets != last) return;
+      pair.refused = Call::completions;  // so that the read need not wait for its timeout
+      pair.code = -FI_EOVERRUN;
+      read.reset();
+    });
+    const auto deadline = base::Deadline::after_seconds(30);
+    while (read != nullptr) {
+      ASSERT_FALSE(deadline.passed());
+      ASSERT_TRUE(pair.there->try_send(*pair.back, bytes_of(1), {}));
+      ASSERT_TRUE(pair.there->poll(pair.sink));
+      const auto polled = pair.here->poll(sink);
+      EXPECT_EQ(read == nullptr, !polled);
+    }
+    EXPECT_EQ(packets, last);
+    EXPECT_FALSE(pair.here->poll(sink));
+    pair.here.reset();
+    EXPECT_EQ(pair.injector->domain_closed(), 0);
+  }
+}
+
 /// If only one of two ends used provider matching, their messages would never match.
 TEST(OfiFaults, RefusesAPeerWithDifferentMatchBits) {
   auto matches = make_ofi({.provider = "sockets", .interface = "lo", .matching = true});

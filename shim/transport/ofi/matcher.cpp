@@ -223,7 +223,8 @@ void OfiMatcher::complete(PendingOperation& operation, std::size_t bytes, fi_add
   receives_.release(&operation);
   // The next waiting message is then in the next completions; a failure is retried and reported by
   // the next poll.
-  if (is_drain_receive && !due_scope().is_none() && drain_receive_ == nullptr)
+  if (is_drain_receive && !due_scope().is_none() && drain_receive_ == nullptr &&
+      of_.check_endpoint())
     (void)post_drain_receive();
 }
 

@@ -73,9 +73,7 @@ Ofi::~Ofi() {
 
 Status Ofi::check() const {
   SHIM_TRY(fork_mark_.check());
-  if (fatal_error_) [[unlikely]]
-    return fatal_error_->clone();
-  return {};
+  return check_endpoint();
 }
 
 Bytes Ofi::address() const {

@@ -82,6 +82,13 @@ class Ofi final : public Transport {
 
   // --- ofi.cpp
   [[gnu::hot]] base::Status check() const;
+  /// Check whether the endpoint has failed, which may happen in each call of a sink: the owner may
+  /// end a read there (wait_for_read).
+  base::Status check_endpoint() const {
+    if (fatal_error_) [[unlikely]]
+      return fatal_error_->clone();
+    return {};
+  }
   [[gnu::hot]] OfiLink& link_of(std::uint64_t cookie);
   base::Error failure(int code) const;
   void fail(OfiLink& link, base::Error why);

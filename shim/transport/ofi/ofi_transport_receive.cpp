@@ -75,6 +75,8 @@ void Ofi::handle_message(ConstSpan message, Sink& sink) {
 }
 
 void Ofi::handle_frame(const Frame& frame, ConstSpan rest, Sink& sink) {
+  if (fatal_error_) [[unlikely]]
+    return;  // an earlier frame of the same message has ended a read
   OfiLink* link = sender_of(frame, rest);
   if (!link) {
     ++counts_.packets_refused;
@@ -203,10 +205,8 @@ Result<bool> Ofi::refill(Sink& sink) {
     status = handle_error(sink);
   else if (count < 0)
     status = library_.error(static_cast<int>(count), "fi_cq_read");
-  if (!status) {
-    fatal_error_ = std::move(status).error();
-    return fatal_error_->clone();
-  }
+  if (!status) fatal_error_ = std::move(status).error();
+  SHIM_TRY(check_endpoint());
   batch_.next = 0;
   batch_.end = static_cast<int>(std::max<ssize_t>(count, 0));
   return true;
@@ -228,6 +228,7 @@ Result<bool> Ofi::read_completions(int most, Sink& sink) {
       const fi_addr_t sender = batch_.senders[batch_.next++];
       complete(entry, sender, sink);
       deliver_held(sink);
+      SHIM_TRY(check_endpoint());
     }
     if (is_time_to_post()) SHIM_TRY(post_receives());
   }
@@ -244,6 +245,7 @@ Result<int> Ofi::poll(Sink& sink) {
   if (matcher_) SHIM_TRY(matcher_->progress());
   const auto held = static_cast<int>(held_.size());
   deliver_held(sink);
+  SHIM_TRY(check_endpoint());
   SHIM_TRY_ASSIGN(const bool is_all_read, read_completions(kCompletionsPerPoll, sink));
   if (!ack_queue_.empty() && (is_all_read || closing_loses_packets(endpoint_.provider())))
       [[unlikely]]
