@@ -322,6 +322,23 @@ TEST(Shm, FullRingOfADeadProcessIsAnError) {
   }
 }
 
+// The owner sleeps for short times while packets are queued, and it alone knows when it gives up a
+// queue, for example because the peer has died.
+TEST(Shm, RefusedSendDoesNotShortenLaterSleeps) {
+  constexpr ShmSettings kSettings{.ring_bytes = 1024};
+  constexpr base::Nanoseconds kLongest = 1'000'000;  // of a sleep of this transport
+  auto segment = make_segment(2, kSettings);
+  Node a(segment, 0, kSettings), b(segment, 1, kSettings);
+  b.area.set_ready();
+  Link& link = a.link_to(1);
+  while (*a.transport->try_send(link, bytes_of(1), {}) == Attempt::done) {
+  }
+  segment->flags(1).dead = true;
+  const auto begin = base::now_ns();
+  a.transport->sleep(kLongest, [] { return false; }, {});
+  EXPECT_GE(base::now_ns() - begin, kLongest / 2);
+}
+
 TEST(Shm, OpenFailsWithoutMemoryToSend) {
   auto segment = make_segment(2);
   Node a(segment, 0);

@@ -28,8 +28,6 @@ constexpr int kRingBatch = 16;
 /// Cost of a missed wake-up, which is rare: the sender executes no barrier between publication and
 /// wake-up (README, "Sleeping").
 constexpr std::int64_t kMaxSleepNs = 1'000'000;
-/// No process wakes a sender that waits for space in a full ring.
-constexpr std::int64_t kBlockedSleepNs = 100'000;
 
 /// Consecutive refused sends between two reads of the clock, and least time between two checks
 /// whether the peer lives.
@@ -141,9 +139,6 @@ class Shm final : public Transport {
   std::uint64_t sender_version_ = 0;
   std::size_t next_ring_ = 0;  ///< start of the next poll
 
-  /// Links whose last send was refused. Relaxed: sleep(), outside the owner's lock, only derives
-  /// its timeout from it.
-  std::atomic<std::uint32_t> blocked_{0};
   Counts counts_;
 };
 
@@ -186,10 +181,7 @@ Status Shm::connect(ShmLink& link) {
 /// peer is dead.
 Result<Attempt> Shm::refuse(ShmLink& link) {
   ++counts_.sends_again;
-  if (link.refusals++ == 0) {
-    blocked_.fetch_add(1, std::memory_order_relaxed);
-    link.checked_at = base::now_ns();
-  }
+  if (link.refusals++ == 0) link.checked_at = base::now_ns();
   if (link.refusals % kRefusalsBeforeClock == 0 &&
       base::now_ns() - link.checked_at > kAliveCheckNs) {
     link.checked_at = base::now_ns();
@@ -210,10 +202,7 @@ Result<Attempt> Shm::check_send(ShmLink& link, std::size_t bytes) {
 }
 
 [[gnu::always_inline]] inline void Shm::on_sent(ShmLink& link, std::size_t bytes) {
-  if (link.refusals != 0) [[unlikely]] {
-    link.refusals = 0;
-    blocked_.fetch_sub(1, std::memory_order_relaxed);
-  }
+  link.refusals = 0;
   wake_sleepers(link.peer->wake);
   ++counts_.packets_sent;
   counts_.bytes_sent += bytes;
@@ -381,11 +370,12 @@ bool Shm::may_wait_for_descriptors() {
 }
 
 /// Runs outside the owner's lock, concurrently with polls and sends of other threads. Uses only
-/// shared memory, blocked_, and the doorbell, which is permanent once it has been returned.
+/// shared memory, and the doorbell, which is permanent once it has been returned. No process wakes
+/// a sender that waits for space in a full ring: the owner, which has queued the packet, sleeps for
+/// short times.
 void Shm::sleep(std::int64_t nanoseconds, const LastCheck& last_check,
                 std::span<const int> descriptors) {
-  bool blocked = blocked_.load(std::memory_order_relaxed) != 0;
-  std::int64_t timeout = std::min(nanoseconds, blocked ? kBlockedSleepNs : kMaxSleepNs);
+  const std::int64_t timeout = std::min(nanoseconds, kMaxSleepNs);
   const bool at_doorbell = !descriptors.empty();
   std::uint32_t ticket = announce_sleep(own_.wake, at_doorbell ? kAtDoorbell : kOnFutex);
   // announce_sleep's seq_cst operation and has_unread's seq_cst loads together form the full
