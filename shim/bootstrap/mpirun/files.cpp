@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "shim/base/descriptor.hpp"
+#include "shim/base/files.hpp"
 
 namespace shim::bootstrap::mpirun {
 namespace {
@@ -45,16 +46,6 @@ std::string as_file_name(std::string_view key) {
   return name;
 }
 
-bool write_all(int descriptor, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return false;
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
-  return true;
-}
-
 bool read_all(int descriptor, Bytes& bytes) {
   std::array<std::byte, 4096> part;
   while (true) {
@@ -78,7 +69,7 @@ base::Status Files::put(const Name& name, std::span<const std::byte> value) {
   std::string draft = folder_ + "/" + beginning_ + "draft.XXXXXX";
   const base::Descriptor file(base::above_standard_streams(::mkostemp(draft.data(), O_CLOEXEC)));
   if (!file.is_open()) return failed("cannot create a file in " + folder_, errno);
-  if (write_all(file.get(), value) && ::rename(draft.c_str(), path_of(name).c_str()) == 0)
+  if (base::write_all(file.get(), value) && ::rename(draft.c_str(), path_of(name).c_str()) == 0)
     return {};
   const int reason = errno;
   ::unlink(draft.c_str());

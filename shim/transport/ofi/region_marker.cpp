@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <span>
 #include <sstream>
 #include <utility>
 
@@ -85,7 +86,7 @@ base::Result<RegionMarker> RegionMarker::make(const std::string& directory) {
       return system_error(errno, "cannot lock " + marker.path_);
     if (!has_name(descriptor)) continue;  // a concurrent cleanup removed the empty marker
     const std::string names = regions_of(::getpid(), directory);
-    if (::write(descriptor, names.data(), names.size()) < 0)
+    if (!base::write_all(descriptor, std::as_bytes(std::span(names))))
       return system_error(errno, "cannot write " + marker.path_);
     return marker;
   }
